@@ -1,12 +1,12 @@
-# The targets work on every module found, that is every folder with a go.mod. Those that only pin
-# programs are left out: the test servers below e2e/servers, and tools below hack.
+# The targets apply to every module, which is every folder with a go.mod. Modules that only pin programs are excluded: the
+# test servers below e2e/servers, and tools below hack.
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
 
-MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path './e2e/servers/*' -not -path './hack/*')))
-APIS := $(sort $(shell find . -type d -name apis -not -path './.*'))
-# The modules that are programs of the cluster: each has rights and an image.
+MODULES := $(sort $(patsubst %/go.mod,%,$(shell find . -name go.mod -not -path './e2e/servers/*' -not -path './hack/*' -not -path './docs/*')))
+APIS := $(sort $(shell find . -type d -name apis -not -path './.*' -not -path './docs/*'))
+# The modules that run in the cluster. Each has permissions and an image.
 PROGRAMS := $(patsubst %/main.go,%,$(wildcard provider-*/main.go generator-*/main.go))
 BIN := $(CURDIR)/bin
 TOOLS := $(BIN)/tools
@@ -15,13 +15,13 @@ IMAGES ?= $(PROGRAMS)
 IMAGE_VERSION ?= 0.0.0-dev
 ARCHS ?= amd64 arm64
 
-# Tests and binaries are compiled alike, so that what one has compiled serves the other.
+# Tests and binaries have the same compiler settings, so that they share compiled packages.
 export GOFLAGS += -trimpath
 export CGO_ENABLED := 0
 GO_TEST = go test $(GO_TEST_FLAGS)
 # The race detector needs a C compiler.
 GO_RACE = env CGO_ENABLED=1 go test -race $(GO_TEST_FLAGS)
-# More run at a time than there are cores: most of them wait for servers. TAGS=long adds the tests that take long.
+# More tests run at the same time than there are cores, because most of them wait for servers. TAGS=long adds long tests.
 TAGS ?=
 TEST_TIMEOUT ?= 30m
 GO_TEST_FLAGS = -p 3 -parallel 8 -timeout $(TEST_TIMEOUT) -tags=$(TAGS) $(TEST_FLAGS)
@@ -31,9 +31,9 @@ TEST_FLAGS ?=
 each = failed=; for module in $(MODULES); do echo "== $$module"; (cd $$module && $(1)) || failed+=" $$module"; done; \
 	if [[ -n $$failed ]]; then echo "FAILED:$$failed" >&2; exit 1; fi
 
-# Exports the folder of the control plane's binaries, which it builds where they are absent.
+# Exports the folder of the control plane's binaries, and builds missing ones.
 ASSETS = KUBEBUILDER_ASSETS=$$(hack/controlplane.sh); export KUBEBUILDER_ASSETS;
-# Exports all that tests run against.
+# Exports the servers and commands for tests.
 SERVERS = $(ASSETS) VAULT_TEST_SERVER=$$(hack/vault.sh); TEST_COMMANDS=$$(hack/commands.sh); export VAULT_TEST_SERVER TEST_COMMANDS;
 
 .PHONY: help
@@ -41,7 +41,7 @@ help: ## Show this list.
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: build
-build: ## Build every command into bin/: static, stripped, without paths of this machine, and without gRPC's traces.
+build: ## Build every command into bin/: static, stripped, without local paths, and without gRPC's traces.
 	@for module in $(MODULES); do \
 		folder=$$(cd $$module && pwd); \
 		mains=$$(cd $$module && go list -f '{{if eq .Name "main"}}{{.Dir}}{{end}}' ./...); \
@@ -56,13 +56,13 @@ build: ## Build every command into bin/: static, stripped, without paths of this
 controlplane: ## Build or find kube-apiserver, kube-controller-manager and etcd; the last line names their folder.
 	@hack/controlplane.sh
 
-# Go does not see that tests of e2e depend on files outside of their module: pages, charts and the modules' sources.
+# Go's test cache does not see that tests of e2e depend on files outside of their module: pages, charts and modules.
 .PHONY: test
 test: ## Run the unit tests and the tests on a real control plane of all modules: before each commit.
 	@$(SERVERS) $(call each,$(GO_TEST) $$([[ $$module != ./e2e ]] || echo -count=1) ./...)
 
 .PHONY: race
-race: ## Run what has concurrency of its own with the race detector: unit tests, and a scenario of each controller.
+race: ## Run tests of concurrent code with the race detector: unit tests, and a scenario of each controller.
 	@$(SERVERS) RACE="$(GO_RACE)" hack/race.sh
 
 .PHONY: test-race
@@ -88,11 +88,11 @@ fuzz: ## Run every fuzz target for half a minute (FUZZTIME for another time).
 	@hack/fuzz.sh .
 
 .PHONY: demo
-demo: ## Show a secret of AWS Secrets Manager become a Kubernetes Secret.
+demo: ## Show how a secret of AWS Secrets Manager becomes a Kubernetes Secret.
 	@hack/demo.sh $(DEMO_FLAGS)
 
 .PHONY: bench
-bench: build ## Measure 1,000 ExternalSecrets over 50 namespaces beside the floor (BENCH_FLAGS for more).
+bench: build ## Measure 1,000 ExternalSecrets in 50 namespaces, compared with the floor (BENCH_FLAGS for more).
 	@$(SERVERS) exec $(BIN)/bench $(BENCH_FLAGS)
 
 .PHONY: soak
@@ -100,16 +100,18 @@ soak: build ## Run the benchmark's steady load for 15 minutes and watch the queu
 	@$(ASSETS) exec $(BIN)/bench --soak=15m $(BENCH_FLAGS)
 
 .PHONY: generate
-generate: $(TOOLS)/controller-gen ## Write the deep copies and the CRDs of every folder named apis, the rights of every module, and the charts.
+generate: $(TOOLS)/controller-gen ## Write the deep copies and the CRDs of every folder named apis, the RBAC of every module, the charts, the list of messages, and pages of the docs.
 	@for apis in $(APIS); do \
 		echo "$$apis"; \
 		(cd $$apis && $(TOOLS)/controller-gen paths=./... object crd:allowDangerousTypes=false output:crd:dir=../manifests/crds); \
 	done
 	@go run ./hack/rights $(TOOLS)/controller-gen $(PROGRAMS)
 	@go run ./hack/charts
+	@go run ./hack/messages
+	@go run ./hack/docs
 
 .PHONY: charts
-charts: ## Package the charts into bin/charts; the same tree gives the same bytes.
+charts: ## Package the charts into bin/charts; the same tree yields the same bytes.
 	@go run ./hack/chartpackages $(BIN)/charts
 
 .PHONY: images
@@ -123,15 +125,29 @@ dsctl: ## Write an archive of dsctl per platform into bin/dsctl-archives, with c
 	@go run ./hack/image -version '$(IMAGE_VERSION)' -out $(BIN)/dsctl-archives -dsctl
 
 .PHONY: new-provider
-new-provider: $(TOOLS)/controller-gen ## Lay out the module provider-NAME with the Kind KIND (NAME=acme KIND=AcmeVault).
+new-provider: $(TOOLS)/controller-gen ## Create the module provider-NAME with the Kind KIND (NAME=acme KIND=AcmeVault).
 	@hack/new-provider.sh "$(NAME)" "$(KIND)"
 
+.PHONY: docs
+docs: docs/node_modules/.package-lock.json ## Build the site of docs/ into docs/.vitepress/dist (DOCS_BASE, DOCS_VERSION and DOCS_REF for a version of it).
+	@docs/node_modules/.bin/vitepress build docs
+
+.PHONY: docs-check
+docs-check: docs ## Build the site, and check its links, anchors and sidebar, and the spelling of all pages.
+	@node docs/.vitepress/check.mjs
+	@docs/node_modules/.bin/cspell --no-progress --config docs/cspell.json
+
+.PHONY: docs-serve
+docs-serve: docs/node_modules/.package-lock.json ## Serve the site on loopback, and show changes of pages immediately.
+	@docs/node_modules/.bin/vitepress dev docs --host 127.0.0.1
+
 .PHONY: verify
-verify: build $(TOOLS)/actionlint ## Fail where generated files, go.mod files, imports, structure or sizes are not as they should be.
+verify: build $(TOOLS)/actionlint ## Check generated files, go.mod files, imports, structure and sizes.
 	@hack/verify.sh $(MODULES)
 
 .PHONY: lint
-lint: $(TOOLS)/golangci-lint ## Run golangci-lint over every module.
+lint: $(TOOLS)/golangci-lint ## Hold all texts to plain words, and run golangci-lint over every module.
+	@go run ./hack/words
 	@for module in $(MODULES); do \
 		[[ -n $$(cd $$module && go list ./... 2>/dev/null) ]] || continue; \
 		echo "== $$module"; \
@@ -142,8 +158,12 @@ lint: $(TOOLS)/golangci-lint ## Run golangci-lint over every module.
 standalone: ## Build and vet each module alone, with its tests, against a packed common (COMMON=v0.1.1 for another version).
 	@COMMON=$(COMMON) hack/standalone.sh vet $(MODULES)
 
-# Each tool is pinned in a folder of its own below hack. It is rebuilt when its pin changes.
+# Each tool is pinned in its own folder below hack. It is rebuilt when its version changes.
 $(TOOLS)/%: hack/%/go.mod hack/%/go.sum
 	@mkdir -p $(TOOLS)
 	@echo "bin/tools/$*"
 	@go -C hack/$* build -trimpath -ldflags '-s -w' -o $@ $$(go -C hack/$* list tool)
+
+# npm writes this file last.
+docs/node_modules/.package-lock.json: docs/package.json docs/package-lock.json docs/.npmrc
+	@npm ci --prefix docs --ignore-scripts --no-audit --no-fund

@@ -19,20 +19,20 @@ import (
 	"github.com/direct-secrets/direct-secrets/e2e/helm"
 )
 
-// policies installs a release with admission policies and nothing else.
+// policies installs a release with only the admission policies.
 func policies(t *testing.T) {
 	t.Helper()
 	ownCluster(t)
 	newNamespace(t, "policies", nil)
 	_, err := helmClient.Upgrade(background, helm.Release{Name: "policies", Namespace: "policies", Chart: umbrella, Values: enable(modules,
-		`global.replicas=0`,
+		`global.replicaCount=0`,
 		`admissionPolicies={"protectCRDs":{"enabled":true},"protectParts":{"enabled":true,"serviceAccounts":["other:module"]},`+
 			`"clusterKinds":{"enabled":true,"namespaceSelector":{"matchLabels":{"tier":"platform"},"matchExpressions":[`+
 			`{"key":"team","operator":"In","values":["a","b"]},{"key":"legacy","operator":"DoesNotExist"},{"key":"owner","operator":"Exists"},{"key":"stage","operator":"NotIn","values":["test"]}]}}}`)})
 	must(t, err)
 }
 
-// as returns a client of a user who may do everything that admission lets through.
+// as returns a client of a user with all permissions but those that admission denies.
 func as(t *testing.T, user string) client.Client {
 	t.Helper()
 	cfg := plane.Config()
@@ -42,7 +42,7 @@ func as(t *testing.T, user string) client.Client {
 	return c
 }
 
-// object reads YAML.
+// object decodes YAML.
 func object(t *testing.T, in, text string, args ...any) *unstructured.Unstructured {
 	t.Helper()
 	o := &unstructured.Unstructured{}
@@ -53,7 +53,7 @@ func object(t *testing.T, in, text string, args ...any) *unstructured.Unstructur
 
 func TestAdmissionPolicies(t *testing.T) {
 	policies(t)
-	// The API server takes a moment until it knows a policy.
+	// The API server needs some time before it uses a policy.
 	crd := crdNamed(t, "passwords.generator.direct-secrets.io")
 	controlplane.Eventually(t, func() string {
 		if admin.Delete(background, crd, client.DryRunAll) == nil {
@@ -74,16 +74,16 @@ func crdNamed(t *testing.T, name string) *unstructured.Unstructured {
 	return crd
 }
 
-// refused checks whether admission lets a request through.
+// refused checks whether admission rejects a request with a message, or accepts it if want is empty.
 func refused(t *testing.T, reason string, err error, want string) {
 	t.Helper()
 	switch {
 	case want == "" && err != nil:
-		t.Errorf("%s: it is refused: %v", reason, err)
+		t.Errorf("%s: the request is rejected: %v", reason, err)
 	case want != "" && err == nil:
-		t.Errorf("%s: it is let through", reason)
+		t.Errorf("%s: the request is accepted", reason)
 	case want != "" && !strings.Contains(err.Error(), want):
-		t.Errorf("%s: the message is %q, want one that says %q", reason, err, want)
+		t.Errorf("%s: the message is %q, want one that contains %q", reason, err, want)
 	}
 }
 
@@ -92,15 +92,15 @@ func crdsAreProtected(t *testing.T) {
 	refused(t, "a module's CRD", admin.Delete(background, crd, client.DryRunAll), "direct-secrets.io/allow-delete")
 	refused(t, "a CRD of all modules", admin.Delete(background, crdNamed(t, "externalsecrets.direct-secrets.io"), client.DryRunAll), "direct-secrets.io/allow-delete")
 	all := object(t, "", "{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition}")
-	refused(t, "all at once", admin.DeleteAllOf(background, all, client.DryRunAll), "direct-secrets.io/allow-delete")
+	refused(t, "all CRDs at once", admin.DeleteAllOf(background, all, client.DryRunAll), "direct-secrets.io/allow-delete")
 	patch := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"direct-secrets.io/allow-delete":"yes"}}}`))
 	must(t, admin.Patch(background, crd, patch))
-	refused(t, "with the annotation", admin.Delete(background, crd, client.DryRunAll), "")
+	refused(t, "a CRD with the annotation", admin.Delete(background, crd, client.DryRunAll), "")
 
 	foreign := object(t, "", `{apiVersion: apiextensions.k8s.io/v1, kind: CustomResourceDefinition, metadata: {name: things.indirect-secrets.io},
 spec: {group: indirect-secrets.io, scope: Namespaced, names: {plural: things, kind: Thing}, versions: [{name: v1, served: true, storage: true, schema: {openAPIV3Schema: {type: object}}}]}}`)
 	must(t, admin.Create(background, foreign))
-	refused(t, "somebody else's CRD", admin.Delete(background, foreign), "")
+	refused(t, "a CRD of another project", admin.Delete(background, foreign), "")
 }
 
 func clusterKindsAreChosen(t *testing.T) {
@@ -108,11 +108,11 @@ func clusterKindsAreChosen(t *testing.T) {
 	denied := map[string]string{
 		newNamespace(t, "denied-tier", map[string]string{"team": "a", "owner": "x"}):                                        "no label tier",
 		newNamespace(t, "denied-team", map[string]string{"tier": "platform", "team": "c", "owner": "x"}):                    "another team",
-		newNamespace(t, "denied-legacy", map[string]string{"tier": "platform", "team": "a", "owner": "x", "legacy": "yes"}): "a label that must not be",
-		newNamespace(t, "denied-owner", map[string]string{"tier": "platform", "team": "a"}):                                 "a label that must be",
-		newNamespace(t, "denied-stage", map[string]string{"tier": "platform", "team": "a", "owner": "x", "stage": "test"}):  "a value that must not be",
+		newNamespace(t, "denied-legacy", map[string]string{"tier": "platform", "team": "a", "owner": "x", "legacy": "yes"}): "a forbidden label",
+		newNamespace(t, "denied-owner", map[string]string{"tier": "platform", "team": "a"}):                                 "a missing label",
+		newNamespace(t, "denied-stage", map[string]string{"tier": "platform", "team": "a", "owner": "x", "stage": "test"}):  "a forbidden value",
 	}
-	const denial = "this namespace may not use Cluster"
+	const denial = "this namespace is not allowed to use Cluster"
 	es := func(spec string) string {
 		return "{apiVersion: direct-secrets.io/v1alpha1, kind: ExternalSecret, metadata: {name: x}, spec: " + spec + "}"
 	}
@@ -130,14 +130,14 @@ func clusterKindsAreChosen(t *testing.T) {
 		"a generator":                         {object: es("{dataFrom: [{sourceRef: {generatorRef: {kind: ClusterPassword, name: a}}}]}")},
 		"a generator of the namespace":        {object: es("{dataFrom: [{sourceRef: {generatorRef: {kind: Password, name: a}}}]}"), free: true},
 		"a store to push to":                  {object: ps("{storeRefs: [{kind: VaultKV, name: a}, {kind: ClusterVaultKV, name: a}], selector: {secret: {name: a}}}")},
-		"a store of a foreign provider":       {object: es("{storeRef: {apiVersion: acme.example.com/v1, kind: ClusterAcmeVault, name: a}, data: [{secretKey: a, remoteRef: {key: a}}]}")},
+		"a store of another provider":         {object: es("{storeRef: {apiVersion: acme.example.com/v1, kind: ClusterAcmeVault, name: a}, data: [{secretKey: a, remoteRef: {key: a}}]}")},
 		"a Kind of another prefix":            {object: es("{storeRef: {apiVersion: acme.example.com/v1, kind: AcmeClusterVault, name: a}, data: [{secretKey: a, remoteRef: {key: a}}]}"), free: true},
 		"stores to push to, by labels":        {object: ps("{storeRefs: [{kind: ClusterVaultKV, labelSelector: {}}], selector: {secret: {name: a}}}")},
 		"a generator to push":                 {object: ps("{storeRefs: [{kind: VaultKV, name: a}], selector: {generatorRef: {kind: ClusterPassword, name: a}}}")},
 		"a store of the namespace to push to": {object: ps("{storeRefs: [{kind: VaultKV, name: a}], selector: {secret: {name: a}}}"), free: true},
 	}
 	for what, tc := range cases {
-		refused(t, what+", in a namespace that may", admin.Create(background, object(t, allowed, "%s", tc.object), client.DryRunAll), "")
+		refused(t, what+", in an allowed namespace", admin.Create(background, object(t, allowed, "%s", tc.object), client.DryRunAll), "")
 		for in, why := range denied {
 			want := denial
 			if tc.free {
@@ -147,7 +147,7 @@ func clusterKindsAreChosen(t *testing.T) {
 		}
 	}
 
-	// A namespace loses its labels after an object was made.
+	// The namespace loses its labels after the object was created.
 	o := object(t, allowed, "%s", cases["the store of the object"].object)
 	must(t, admin.Create(background, o))
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: allowed}}
@@ -155,15 +155,15 @@ func clusterKindsAreChosen(t *testing.T) {
 	merge := func(raw string) client.Patch { return client.RawPatch("application/merge-patch+json", []byte(raw)) }
 	controlplane.Eventually(t, func() string {
 		if admin.Create(background, object(t, allowed, "%s", strings.ReplaceAll(cases["a generator"].object, "name: x}", "name: y}")), client.DryRunAll) == nil {
-			return "the namespace may still use cluster Kinds"
+			return "the namespace can still use cluster Kinds"
 		}
 		return ""
 	})
-	refused(t, "another spec of an object from before", admin.Patch(background, o, merge(`{"spec":{"refreshInterval":"5m"}}`)), denial)
+	refused(t, "another spec of an existing object", admin.Patch(background, o, merge(`{"spec":{"refreshInterval":"5m"}}`)), denial)
 	refused(t, "its metadata", admin.Patch(background, o, merge(`{"metadata":{"finalizers":["a.example.com/b"]}}`)), "")
 	refused(t, "its status", admin.Status().Patch(background, o, merge(`{"status":{"observedGeneration":1}}`)), "")
 	refused(t, "its deletion", admin.Delete(background, o), "")
-	refused(t, "and to let it go", admin.Patch(background, o, merge(`{"metadata":{"finalizers":null}}`)), "")
+	refused(t, "removing its finalizer", admin.Patch(background, o, merge(`{"metadata":{"finalizers":null}}`)), "")
 }
 
 func partsAreProtected(t *testing.T) {
@@ -175,14 +175,14 @@ func partsAreProtected(t *testing.T) {
 			Data: map[string][]byte{"a": []byte(strings.Repeat("v", 700<<10))}}
 	}
 	plain := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: in, Name: "plain"}}
-	refused(t, "a user makes a Secret", user.Create(background, plain), "")
-	refused(t, "a user makes a part", user.Create(background, part("forged")), denial)
+	refused(t, "a user creates a Secret", user.Create(background, plain), "")
+	refused(t, "a user creates a part", user.Create(background, part("forged")), denial)
 	unlabelled := part("unlabelled")
 	unlabelled.Labels, unlabelled.Type = nil, "direct-secrets.io/part"
-	refused(t, "a user makes one that has the type alone", user.Create(background, unlabelled), denial)
+	refused(t, "a user creates a Secret with only the type of a part", user.Create(background, unlabelled), denial)
 	refused(t, "a module does", module.Create(background, part("real")), "")
-	refused(t, "so does one of another release", as(t, "system:serviceaccount:other:module").Create(background, part("others")), "")
-	refused(t, "the module of another namespace", as(t, "system:serviceaccount:elsewhere:policies-provider-aws").Create(background, part("else")), denial)
+	refused(t, "a module of another release creates a part", as(t, "system:serviceaccount:other:module").Create(background, part("others")), "")
+	refused(t, "the ServiceAccount of another namespace creates a part", as(t, "system:serviceaccount:elsewhere:policies-provider-aws").Create(background, part("else")), denial)
 
 	merge := func(raw string) client.Patch { return client.RawPatch("application/merge-patch+json", []byte(raw)) }
 	for what, raw := range map[string]string{
@@ -195,14 +195,14 @@ func partsAreProtected(t *testing.T) {
 		refused(t, "a user changes "+what, user.Patch(background, part("real"), merge(raw), client.DryRunAll), denial)
 		refused(t, "a module changes "+what, module.Patch(background, part("real"), merge(raw), client.DryRunAll), "")
 	}
-	refused(t, "a user makes a part of a Secret", user.Patch(background, plain, merge(`{"metadata":{"labels":{"direct-secrets.io/part":"true"}}}`)), denial)
-	refused(t, "a module takes a finalizer", module.Patch(background, part("real"), merge(`{"metadata":{"finalizers":["aws.direct-secrets.io/part"]}}`)), "")
+	refused(t, "a user turns a Secret into a part", user.Patch(background, plain, merge(`{"metadata":{"labels":{"direct-secrets.io/part":"true"}}}`)), denial)
+	refused(t, "a module adds a finalizer", module.Patch(background, part("real"), merge(`{"metadata":{"finalizers":["aws.direct-secrets.io/part"]}}`)), "")
 	refused(t, "a user deletes a part", user.Delete(background, part("real")), "")
-	refused(t, "and lets it go", user.Patch(background, part("real"), merge(`{"metadata":{"finalizers":null}}`)), "")
+	refused(t, "a user removes the finalizer of a part", user.Patch(background, part("real"), merge(`{"metadata":{"finalizers":null}}`)), "")
 }
 
-// tokensAreRefused holds a module that somebody has taken over to what its rights are meant for. Without the policy, those rights
-// are enough to act as any ServiceAccount.
+// tokensAreRefused checks that a compromised module cannot use its permissions for more than they are meant
+// for. Without the policy, these permissions are enough to act as any ServiceAccount.
 func tokensAreRefused(t *testing.T) {
 	in := newNamespace(t, "tokens", nil)
 	must(t, admin.Create(background, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: in, Name: "powerful"}}))
@@ -210,7 +210,7 @@ func tokensAreRefused(t *testing.T) {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: in, Name: name, Annotations: map[string]string{corev1.ServiceAccountNameKey: "powerful"}}, Type: typ}
 	}
 	module := acting(t, "system:serviceaccount:policies:policies-provider-aws")
-	// other has the rights that the chart gives to the module, and the policy does not know it.
+	// other has the module's permissions by the chart, but the policy does not apply to it.
 	other := acting(t, "jane")
 	must(t, admin.Create(background, &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: in, Name: "like-a-module"},
@@ -222,7 +222,7 @@ func tokensAreRefused(t *testing.T) {
 	controlplane.Eventually(t, func() string {
 		must(t, other.Get(background, client.ObjectKey{Namespace: in, Name: "minted"}, minted))
 		if len(minted.Data[corev1.ServiceAccountTokenKey]) == 0 {
-			return "Kubernetes has issued no token, so this test would show nothing"
+			return "Kubernetes has issued no token, so this test would prove nothing"
 		}
 		return ""
 	})
@@ -238,16 +238,16 @@ func tokensAreRefused(t *testing.T) {
 
 	const denial = "write no Secrets of the types from which Kubernetes takes tokens"
 	refused(t, "a token of a ServiceAccount", module.Create(background, token("a", corev1.SecretTypeServiceAccountToken)), denial)
-	refused(t, "a token that nodes join with", module.Create(background, token("b", "bootstrap.kubernetes.io/token")), denial)
+	refused(t, "a bootstrap token of nodes", module.Create(background, token("b", "bootstrap.kubernetes.io/token")), denial)
 	merge := client.RawPatch("application/merge-patch+json", []byte(`{"metadata":{"annotations":{"kubernetes.io/service-account.name":"other"}}}`))
-	refused(t, "a token that is there for another ServiceAccount", module.Patch(background, minted, merge), denial)
-	refused(t, "what an ExternalSecret writes", module.Create(background, token("c", corev1.SecretTypeOpaque)), "")
-	refused(t, "another type of that", module.Create(background, token("d", "")), "")
+	refused(t, "an existing token of another ServiceAccount", module.Patch(background, minted, merge), denial)
+	refused(t, "a Secret of an ExternalSecret", module.Create(background, token("c", corev1.SecretTypeOpaque)), "")
+	refused(t, "a Secret of an ExternalSecret with another type", module.Create(background, token("d", "")), "")
 	become := client.RawPatch("application/merge-patch+json", []byte(`{"type":"kubernetes.io/service-account-token"}`))
-	refused(t, "a Secret that becomes a token", module.Patch(background, token("c", ""), become), "immutable")
+	refused(t, "a Secret that is changed into a token", module.Patch(background, token("c", ""), become), "immutable")
 }
 
-// acting returns a client of a user with no more rights than RBAC gives.
+// acting returns a client of a user with only the permissions that RBAC grants.
 func acting(t *testing.T, user string) client.Client {
 	t.Helper()
 	cfg := plane.Config()

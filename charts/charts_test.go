@@ -24,22 +24,22 @@ import (
 	"github.com/direct-secrets/direct-secrets/e2e/helm"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "write the golden files again")
 
-// The release of the tests.
+// These are the names of the release in the tests.
 const (
 	release   = "direct-secrets"
 	namespace = "direct-secrets"
 	umbrella  = "direct-secrets"
 )
 
-// groups are those of the Kinds of each chart.
+// groups are the API groups of the Kinds of each chart.
 var groups = map[string]string{
 	"crds": "direct-secrets.io", "generator-password": "generator.direct-secrets.io", "provider-aws": "aws.direct-secrets.io",
 	"provider-gcp": "gcp.direct-secrets.io", "provider-vault": "vault.direct-secrets.io",
 }
 
-// modules are all that the umbrella chart has.
+// modules are all modules of the umbrella chart.
 var modules = []string{"generator-password", "provider-aws", "provider-gcp", "provider-vault"}
 
 var (
@@ -56,7 +56,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// use has the tests that follow work with a control plane.
+// use makes the following tests use a control plane.
 func use(c *controlplane.ControlPlane) (err error) {
 	plane = c
 	if admin, err = client.New(c.Config(), client.Options{}); err != nil {
@@ -66,7 +66,7 @@ func use(c *controlplane.ControlPlane) (err error) {
 	return err
 }
 
-// ownCluster gives a test a control plane of its own, in which CRDs and policies may stay. The test must not be
+// ownCluster gives a test its own control plane, in which CRDs and policies can stay. The test must not be
 // parallel.
 func ownCluster(t *testing.T) {
 	t.Helper()
@@ -77,14 +77,14 @@ func ownCluster(t *testing.T) {
 	must(t, use(c))
 }
 
-// enable returns the values that enable modules, with others set as `helm --set-json` does.
+// enable returns the values that enable modules, with others set like with `helm --set-json`.
 func enable(modules []string, sets ...string) map[string]any {
 	values, all := map[string]any{}, slices.Clone(sets)
 	for _, m := range modules {
 		all = append(all, m+".enabled=true")
 	}
 	if err := helm.Set(values, all...); err != nil {
-		panic(err) // A test has written it wrongly.
+		panic(err) // The test has an error.
 	}
 	return values
 }
@@ -102,7 +102,7 @@ func render(t *testing.T, chart string, values map[string]any) []*unstructured.U
 	return objectsOf(t, out)
 }
 
-// objectsOf reads what Helm has rendered.
+// objectsOf decodes the output of Helm.
 func objectsOf(t *testing.T, out string) []*unstructured.Unstructured {
 	t.Helper()
 	var objects []*unstructured.Unstructured
@@ -122,7 +122,7 @@ func objectsOf(t *testing.T, out string) []*unstructured.Unstructured {
 	}
 }
 
-// names returns what identifies the objects, sorted.
+// names returns the sorted names and Kinds of objects.
 func names(objects []*unstructured.Unstructured) []string {
 	set := map[string]bool{}
 	for _, o := range objects {
@@ -140,7 +140,7 @@ func of(objects []*unstructured.Unstructured, kind string) []*unstructured.Unstr
 	return slices.DeleteFunc(slices.Clone(objects), func(o *unstructured.Unstructured) bool { return o.GetKind() != kind })
 }
 
-// decode turns an object into a type of its own; fields that the type does not have are an error.
+// decode converts an object to a type; unknown fields are an error.
 func decode[T any](t *testing.T, o *unstructured.Unstructured) T {
 	t.Helper()
 	var out T
@@ -161,7 +161,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// background is the context of requests; the tests bound the time.
+// background is the context of requests. The timeout of the tests limits their time.
 var background = context.Background()
 
 // topLevel returns the members of a JSON object.
@@ -176,7 +176,7 @@ func topLevel(t *testing.T, raw string) map[string]string {
 	return out
 }
 
-// appVersion returns that of the umbrella chart.
+// appVersion returns the appVersion of the umbrella chart.
 func appVersion(t *testing.T) string {
 	t.Helper()
 	var meta struct {

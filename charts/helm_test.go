@@ -20,8 +20,9 @@ func newShell(t *testing.T) *commands.Shell {
 	return commands.NewShell(t, kubeconfig)
 }
 
-// TestHelmsRenderAlike holds the oldest helm to render what today's does. Argo CD and Flux render like this: by a command
-// of their own, with the CRDs, and without knowing what the cluster serves.
+// TestHelmsRenderAlike checks that the oldest supported helm renders the same as the present one. Argo CD and
+// Flux render in this way: with their own command, with the CRDs, and without information about the
+// cluster.
 func TestHelmsRenderAlike(t *testing.T) {
 	t.Parallel()
 	shell := newShell(t)
@@ -32,10 +33,12 @@ func TestHelmsRenderAlike(t *testing.T) {
 		values map[string]any
 	}{
 		"Nothing":    {reason: "no module is enabled by default", values: enable(nil)},
-		"One":        {reason: "what the quick start installs", values: enable([]string{"provider-aws"})},
+		"One":        {reason: "the values of the quick start", values: enable([]string{"provider-aws"})},
 		"All":        {reason: "every module", values: enable(modules)},
+		"OpenShift":  {reason: "the values for OpenShift", values: openShift(t)},
 		"Namespaces": {reason: "Roles instead of ClusterRoles", values: enable(modules, `global.scope.namespaces=["shop"]`)},
-		"Extras":     {reason: "what is off by default", values: enable(modules, `global.metrics.serviceMonitor.enabled=true`, `global.replicas=3`)},
+		"Extras": {reason: "everything that is off by default", values: enable(modules, `global.metrics.serviceMonitor.enabled=true`, `global.replicaCount=3`, `global.commonLabels={"team":"platform"}`,
+			`extraObjects=[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"{{ .Release.Name }}-extra"}}]`, `global.metrics.serviceMonitor.relabelings=[{"action":"labeldrop","regex":"pod"}]`)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -57,7 +60,32 @@ func TestHelmsRenderAlike(t *testing.T) {
 	}
 }
 
-// sorted returns the objects of a rendered chart in YAML, sorted, since helm puts those of one Kind in any order.
+// TestHelmsRefuseAlike checks that the oldest helm, too, names the setting to use instead of an unknown one.
+func TestHelmsRefuseAlike(t *testing.T) {
+	t.Parallel()
+	shell := newShell(t)
+	chart, err := filepath.Abs(umbrella)
+	must(t, err)
+	cases := map[string]struct{ reason, set, want string }{
+		"Module": {reason: "the schema rejects an unknown setting in a module", set: "provider-aws.args={--log-level=debug}", want: "use extraArgs"},
+		"Top":    {reason: "the schema rejects an unknown setting at the top level", set: "replicaCount=2", want: "use global.replicaCount, or MODULE.replicaCount for one module"},
+		"Global": {reason: "a template rejects an unknown setting in global", set: "global.replicas=2", want: "use global.replicaCount"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for _, helm := range []string{commands.Helm, commands.OldestHelm} {
+				_, err := shell.Run(t.Context(), helm, "template", release, chart, "--kube-version", "1.33.0", "--set", "provider-aws.enabled=true", "--set", tc.set)
+				if err == nil || !strings.Contains(err.Error(), tc.want) {
+					t.Errorf("%s: %s: got %v, want an error that contains %q", tc.reason, helm, err, tc.want)
+				}
+			}
+		})
+	}
+}
+
+// sorted returns the objects of a rendered chart in YAML, sorted, because the order within a Kind varies
+// between versions of helm.
 func sorted(t *testing.T, out string) []string {
 	t.Helper()
 	var all []string
@@ -70,7 +98,8 @@ func sorted(t *testing.T, out string) []string {
 	return all
 }
 
-// TestLifeOfAReleaseOfHelm3 installs, upgrades, rolls back and removes a release in a real cluster by the oldest helm.
+// TestLifeOfAReleaseOfHelm3 installs, upgrades, rolls back and uninstalls a release in a real cluster with the
+// oldest supported helm.
 func TestLifeOfAReleaseOfHelm3(t *testing.T) {
 	ownCluster(t)
 	shell := newShell(t)
@@ -82,7 +111,7 @@ func TestLifeOfAReleaseOfHelm3(t *testing.T) {
 		must(t, err)
 		return out
 	}
-	upgrade := []string{"upgrade", "--install", release, chart, "--create-namespace", "--set", "global.replicas=0", "--set", "provider-aws.enabled=true"}
+	upgrade := []string{"upgrade", "--install", release, chart, "--create-namespace", "--set", "global.replicaCount=0", "--set", "provider-aws.enabled=true"}
 
 	if notes := helm(upgrade...); !strings.Contains(notes, "runs provider-aws in namespace life") || strings.Contains(notes, "UNTESTED") {
 		t.Errorf("the notes tell what runs, got:\n%s", notes)
@@ -99,7 +128,7 @@ func TestLifeOfAReleaseOfHelm3(t *testing.T) {
 	before := crds(t)
 	helm("uninstall", release)
 	if left := ours(t); len(left) > 0 {
-		t.Errorf("an uninstall leaves nothing but CRDs, got %v", left)
+		t.Errorf("an uninstall must leave only CRDs, got %v", left)
 	}
 	if diff := cmp.Diff(before, crds(t)); diff != "" {
 		t.Errorf("CRDs stay, and with them every Secret: -want, +got:\n%s", diff)

@@ -19,12 +19,12 @@ import (
 const (
 	alertsFile    = umbrella + "/files/alerts.yaml"
 	dashboardFile = umbrella + "/files/dashboard.json"
-	runbookURL    = "https://github.com/direct-secrets/direct-secrets/blob/main/docs/runbook.md#"
+	runbookURL    = "https://github.com/direct-secrets/direct-secrets/blob/main/docs/operate/runbook.md#"
 )
 
 var promParser = parser.NewParser(promqltest.TestParserOpts)
 
-// alerts returns the rules by the names of their alerts, as Prometheus reads them.
+// alerts returns the rules by the names of their alerts, as parsed by Prometheus.
 func alerts(t *testing.T) map[string]rulefmt.Rule {
 	t.Helper()
 	groups, errs := rulefmt.ParseFile(alertsFile, false, model.UTF8Validation, promParser, slog.New(slog.DiscardHandler))
@@ -35,7 +35,7 @@ func alerts(t *testing.T) map[string]rulefmt.Rule {
 	for _, g := range groups.Groups {
 		for _, r := range g.Rules {
 			if _, twice := all[r.Alert]; twice || r.Alert == "" {
-				t.Errorf("a rule has no name, or one that another has: %q", r.Alert)
+				t.Errorf("a rule has no name, or that of another rule: %q", r.Alert)
 			}
 			all[r.Alert] = r
 		}
@@ -43,7 +43,7 @@ func alerts(t *testing.T) map[string]rulefmt.Rule {
 	return all
 }
 
-// TestAlertRules: rules load, and say when to call a person and where to read on.
+// TestAlertRules checks that the rules load, and that each has a severity and links to the runbook.
 func TestAlertRules(t *testing.T) {
 	t.Parallel()
 	for name, r := range alerts(t) {
@@ -61,97 +61,111 @@ func TestAlertRules(t *testing.T) {
 	}
 }
 
-// TestAlerts evaluates each rule over series as modules have them, an hour long, and wants it to fire, or not to, at the
-// end. They have a sample a minute. Where modules get such values from is shown by TestMonitoring of the scenarios.
+// TestAlerts evaluates each rule at the end of one hour of module metrics, with one sample per minute, and
+// checks whether it fires. TestMonitoring of the scenarios checks that modules have such metrics.
 func TestAlerts(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason, alert string
 		series        []string
-		// want are the label sets that fire.
+		// want are the label sets of the firing alerts.
 		want []string
 	}{
 		"InSync": {
-			reason: "nothing has been out of sync for long", alert: "DirectSecretsObjectsStale",
+			reason: "no object has been out of sync for long", alert: "DirectSecretsObjectsStale",
 			series: []string{`directsecrets_out_of_step_seconds{namespace="ns",kind="ExternalSecret"} 900x60`},
 		},
 		"OutOfSync": {
-			reason: "the worst object of each kind counts", alert: "DirectSecretsObjectsStale",
+			reason: "the worst object of each kind determines the alert", alert: "DirectSecretsObjectsStale",
 			series: []string{`directsecrets_out_of_step_seconds{namespace="ns",kind="ExternalSecret",pod="a"} 0+60x60`, `directsecrets_out_of_step_seconds{namespace="ns",kind="PushSecret"} 0x60`},
 			want:   []string{`{kind="ExternalSecret", namespace="ns"}`},
 		},
 		"OutOfSyncShortly": {
-			reason: "it must last", alert: "DirectSecretsObjectsStale",
+			reason: "a short delay does not fire", alert: "DirectSecretsObjectsStale",
 			series: []string{`directsecrets_out_of_step_seconds{namespace="ns",kind="ExternalSecret"} 0x57 901x3`},
 		},
+		"ObjectFailing": {
+			reason: "a failing object is named, once for all replicas, with its own namespace", alert: "DirectSecretsObjectFailing",
+			series: []string{`directsecrets_failing_since_timestamp_seconds{namespace="ns",object_namespace="shop",kind="ExternalSecret",name="db",reason="StoreNotReady",pod="a"} 0x60`, `directsecrets_failing_since_timestamp_seconds{namespace="ns",object_namespace="shop",kind="ExternalSecret",name="db",reason="StoreNotReady",pod="b"} 0x60`},
+			want:   []string{`{kind="ExternalSecret", name="db", namespace="shop", object_namespace="shop", reason="StoreNotReady"}`},
+		},
+		"ClusterStoreFailing": {
+			reason: "a cluster store has no namespace, so the alert has that of the operator", alert: "DirectSecretsObjectFailing",
+			series: []string{`directsecrets_failing_since_timestamp_seconds{namespace="ns",object_namespace="",kind="ClusterVaultKV",name="db",reason="AuthFailed"} 0x60`},
+			want:   []string{`{kind="ClusterVaultKV", name="db", namespace="ns", reason="AuthFailed"}`},
+		},
+		"ObjectFailingShortly": {
+			reason: "an object that has just started to fail can recover by itself", alert: "DirectSecretsObjectFailing",
+			series: []string{`directsecrets_failing_since_timestamp_seconds{namespace="ns",object_namespace="shop",kind="ExternalSecret",name="db",reason="StoreNotReady"} 3000x60`},
+		},
 		"FewFailing": {
-			reason: "a quarter is not many", alert: "DirectSecretsManyObjectsFailing",
+			reason: "a quarter of failing objects does not fire", alert: "DirectSecretsManyObjectsFailing",
 			series: []string{`directsecrets_objects{namespace="ns",kind="ExternalSecret",status="True",reason="SecretSynced"} 15x60`, `directsecrets_objects{namespace="ns",kind="ExternalSecret",status="False",reason="StoreNotReady"} 5x60`},
 		},
 		"ManyFailing": {
-			reason: "more than a quarter, whatever the reasons", alert: "DirectSecretsManyObjectsFailing",
+			reason: "more than a quarter of failing objects fires, whatever the reasons", alert: "DirectSecretsManyObjectsFailing",
 			series: []string{`directsecrets_objects{namespace="ns",kind="ExternalSecret",status="True",reason="SecretSynced"} 14x60`, `directsecrets_objects{namespace="ns",kind="ExternalSecret",status="False",reason="StoreNotReady"} 3x60`, `directsecrets_objects{namespace="ns",kind="ExternalSecret",status="False",reason="SecretSyncedError"} 2x60`},
 			want:   []string{`{kind="ExternalSecret", namespace="ns"}`},
 		},
 		"AllOfFour": {
-			reason: "four objects are too few to call anyone at night", alert: "DirectSecretsManyObjectsFailing",
+			reason: "four failing objects are too few for a critical alert", alert: "DirectSecretsManyObjectsFailing",
 			series: []string{`directsecrets_objects{namespace="ns",kind="ExternalSecret",status="False",reason="StoreNotReady"} 4x60`},
 		},
 		"Suspended": {
-			reason: "what is suspended does not fail", alert: "DirectSecretsManyObjectsFailing",
+			reason: "a suspended object does not count as failing", alert: "DirectSecretsManyObjectsFailing",
 			series: []string{`directsecrets_objects{namespace="ns",kind="ExternalSecret",status="False",reason="Suspended"} 10x60`},
 		},
 		"StoresValid": {
-			reason: "all stores can be used", alert: "DirectSecretsStoreFailing",
+			reason: "without a failing store nothing fires", alert: "DirectSecretsStoreFailing",
 			series: []string{`directsecrets_stores{namespace="ns",kind="VaultKV",status="True",reason="Valid"} 3x60`, `directsecrets_stores{namespace="ns",kind="VaultKV",status="False",reason="AuthFailed"} 0x60`},
 		},
 		"StoreFailing": {
-			reason: "one is enough", alert: "DirectSecretsStoreFailing",
+			reason: "one failing store is enough", alert: "DirectSecretsStoreFailing",
 			series: []string{`directsecrets_stores{namespace="ns",kind="VaultKV",status="True",reason="Valid"} 3x60`, `directsecrets_stores{namespace="ns",kind="VaultKV",status="False",reason="AuthFailed"} 1x60`},
 			want:   []string{`{kind="VaultKV", namespace="ns", reason="AuthFailed"}`},
 		},
 		"RarelyThrottled": {
-			reason: "one call in twenty is not worth a look", alert: "DirectSecretsProviderThrottled",
+			reason: "one failing call in twenty does not fire", alert: "DirectSecretsProviderThrottled",
 			series: []string{`directsecrets_provider_calls_total{namespace="ns",kind="VaultKV",result="OK"} 0+95x60`, `directsecrets_provider_calls_total{namespace="ns",kind="VaultKV",result="Throttled"} 0+5x60`},
 		},
 		"Throttled": {
-			reason: "more than that is", alert: "DirectSecretsProviderThrottled",
+			reason: "more than one failing call in twenty fires", alert: "DirectSecretsProviderThrottled",
 			series: []string{`directsecrets_provider_calls_total{namespace="ns",kind="VaultKV",result="OK"} 0+90x60`, `directsecrets_provider_calls_total{namespace="ns",kind="VaultKV",result="Throttled"} 0+10x60`},
 			want:   []string{`{kind="VaultKV", namespace="ns"}`},
 		},
 		"QueueMoves": {
-			reason: "two minutes are within bounds", alert: "DirectSecretsQueueStuck",
+			reason: "a wait of two minutes does not fire", alert: "DirectSecretsQueueStuck",
 			series: []string{`directsecrets_queue_oldest_waiting_seconds{namespace="ns",job="aws",controller="externalsecret"} 120x60`},
 		},
 		"QueueStuck": {
-			reason: "the oldest waits on", alert: "DirectSecretsQueueStuck",
+			reason: "the oldest object keeps waiting", alert: "DirectSecretsQueueStuck",
 			series: []string{`directsecrets_queue_oldest_waiting_seconds{namespace="ns",job="aws",controller="externalsecret"} 0+60x60`},
 			want:   []string{`{controller="externalsecret", job="aws", namespace="ns"}`},
 		},
 		"ModuleNotRunning": {
-			reason: "an object waits for it", alert: "DirectSecretsModuleNotRunning",
+			reason: "an object waits for the missing module", alert: "DirectSecretsModuleNotRunning",
 			series: []string{`directsecrets_objects{namespace="ns",kind="ExternalSecret",status="False",reason="ProviderNotRunning"} 1x60`},
 			want:   []string{`{kind="ExternalSecret", namespace="ns"}`},
 		},
 		"ModulesRunning": {
-			reason: "no object waits for one", alert: "DirectSecretsModuleNotRunning",
+			reason: "no object waits for a missing module", alert: "DirectSecretsModuleNotRunning",
 			series: []string{`directsecrets_objects{namespace="ns",kind="ExternalSecret",status="False",reason="ProviderNotRunning"} 0x60`},
 		},
 		"DeletionPending": {
-			reason: "a quarter of an hour is allowed", alert: "DirectSecretsDeletionStuck",
+			reason: "a deletion can take 15 minutes", alert: "DirectSecretsDeletionStuck",
 			series: []string{`directsecrets_deletion_pending_seconds{namespace="ns",kind="PushSecret"} 900x60`},
 		},
 		"DeletionStuck": {
-			reason: "then it is stuck; modules that see the same object are one", alert: "DirectSecretsDeletionStuck",
+			reason: "a longer deletion fires, once for all modules that see the object", alert: "DirectSecretsDeletionStuck",
 			series: []string{`directsecrets_deletion_pending_seconds{namespace="ns",kind="PushSecret",job="aws"} 0+60x60`, `directsecrets_deletion_pending_seconds{namespace="ns",kind="PushSecret",job="vault"} 0+60x60`},
 			want:   []string{`{kind="PushSecret", namespace="ns"}`},
 		},
 		"OneReplicaGone": {
-			reason: "another replica of the module is there", alert: "DirectSecretsOperatorAbsent",
+			reason: "another replica of the module is running", alert: "DirectSecretsOperatorAbsent",
 			series: []string{`directsecrets_build_info{namespace="ns",module="aws",class="",pod="a"} 1x30 stale`, `directsecrets_build_info{namespace="ns",module="aws",class="",pod="b"} 1x60`},
 		},
 		"ModuleGone": {
-			reason: "no replica is left", alert: "DirectSecretsOperatorAbsent",
+			reason: "no replica of the module is running", alert: "DirectSecretsOperatorAbsent",
 			series: []string{`directsecrets_build_info{namespace="ns",module="aws",class="",pod="a"} 1x30 stale`, `directsecrets_build_info{namespace="ns",module="vault",class="",pod="b"} 1x60`},
 			want:   []string{`{module="aws", namespace="ns"}`},
 		},
@@ -161,20 +175,20 @@ func TestAlerts(t *testing.T) {
 			want:   []string{`{}`},
 		},
 		"OneLeads": {
-			reason: "the others wait", alert: "DirectSecretsNoLeader",
+			reason: "one replica is the leader, and the others are standby replicas", alert: "DirectSecretsNoLeader",
 			series: []string{`leader_election_master_status{namespace="ns",name="provider-aws.direct-secrets.io",pod="a"} 0x60`, `leader_election_master_status{namespace="ns",name="provider-aws.direct-secrets.io",pod="b"} 1x60`},
 		},
 		"NoneLeads": {
-			reason: "all wait; leases of other projects do not count", alert: "DirectSecretsNoLeader",
+			reason: "no replica is the leader, and Leases of other projects do not count", alert: "DirectSecretsNoLeader",
 			series: []string{`leader_election_master_status{namespace="ns",name="provider-aws.direct-secrets.io",pod="a"} 0x60`, `leader_election_master_status{namespace="ns",name="other",pod="b"} 0x60`},
 			want:   []string{`{name="provider-aws.direct-secrets.io", namespace="ns"}`},
 		},
 		"DutiesHeld": {
-			reason: "a module of another namespace holds them", alert: "DirectSecretsSharedDutiesNotHeld",
+			reason: "a module in another namespace holds the shared duties", alert: "DirectSecretsSharedDutiesNotHeld",
 			series: []string{`directsecrets_shared_duties{namespace="a",lease="ns/shared"} 0x60`, `directsecrets_shared_duties{namespace="b",lease="ns/shared"} 1x60`},
 		},
 		"DutiesNotHeld": {
-			reason: "each namespace that shares the Lease learns of it", alert: "DirectSecretsSharedDutiesNotHeld",
+			reason: "the alert fires in each namespace that shares the Lease", alert: "DirectSecretsSharedDutiesNotHeld",
 			series: []string{`directsecrets_shared_duties{namespace="a",lease="ns/shared"} 0x60`, `directsecrets_shared_duties{namespace="b",lease="ns/shared"} 0x60`},
 			want:   []string{`{lease="ns/shared", namespace="a"}`, `{lease="ns/shared", namespace="b"}`},
 		},
@@ -199,7 +213,7 @@ func TestAlerts(t *testing.T) {
 	}
 }
 
-// firing returns the labels for which the rule holds at the end of the series, and has held for as long as it says.
+// firing returns the labels for which the rule is true at the end of the series, for as long as it requires.
 func firing(t *testing.T, rule rulefmt.Rule, series []string) []string {
 	t.Helper()
 	storage := promqltest.LoadedStorage(t, "load 1m\n  "+strings.Join(series, "\n  ")+"\n")
@@ -230,11 +244,12 @@ func firing(t *testing.T, rule rulefmt.Rule, series []string) []string {
 	return out
 }
 
-// metricNames finds in a query the metrics that modules have.
+// metricNames matches the modules' metrics in a query.
 var metricNames = regexp.MustCompile(`\b(directsecrets|leader_election|workqueue|process)_\w+\b`)
 
-// TestQueries: every query of the alerts and of the dashboard is one, of metrics that docs/operator.md lists or that the
-// libraries of every module have. TestMonitoring of the scenarios holds that page against running modules.
+// TestQueries checks that every query of the alerts and of the dashboard is valid. Its metrics must be listed
+// in docs/operate/operator.md or come from a library of every module. TestMonitoring of the scenarios compares
+// that page with running modules.
 func TestQueries(t *testing.T) {
 	t.Parallel()
 	queries := map[string]string{}
@@ -257,19 +272,19 @@ func TestQueries(t *testing.T) {
 	if len(queries) < 30 {
 		t.Errorf("only %d queries were found", len(queries))
 	}
-	operatorPage := read(t, "../docs/operator.md")
+	operatorPage := read(t, "../docs/operate/operator.md")
 	for what, query := range queries {
 		if _, err := promParser.ParseExpr(query); err != nil {
 			t.Errorf("%s: %v", what, err)
 		}
 		names := metricNames.FindAllString(query, -1)
 		if len(names) == 0 {
-			t.Errorf("%s: %s asks for no metric of ours", what, query)
+			t.Errorf("%s: %s uses no metric of the modules", what, query)
 		}
 		for _, n := range names {
 			base := regexp.MustCompile(`_(bucket|sum|count)$`).ReplaceAllString(n, "")
 			if strings.HasPrefix(n, "directsecrets_") && !strings.Contains(operatorPage, "`"+base+"`") {
-				t.Errorf("%s: docs/operator.md does not list %s", what, base)
+				t.Errorf("%s: docs/operate/operator.md does not list %s", what, base)
 			}
 		}
 	}

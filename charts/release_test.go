@@ -22,7 +22,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/e2e/helm"
 )
 
-// list returns all objects of a Kind in the cluster that carry the labels.
+// list returns all objects of a Kind in the cluster with the labels.
 func list(t *testing.T, group, version, kind string, labels map[string]string) []*unstructured.Unstructured {
 	t.Helper()
 	found := &unstructured.UnstructuredList{}
@@ -35,7 +35,7 @@ func list(t *testing.T, group, version, kind string, labels map[string]string) [
 	return out
 }
 
-// ours returns what a release has in the cluster, CRDs aside.
+// ours returns the objects of a release in the cluster, without CRDs.
 func ours(t *testing.T) []string {
 	t.Helper()
 	var out []*unstructured.Unstructured
@@ -61,13 +61,13 @@ func crds(t *testing.T) []string {
 	return slices.Sorted(maps.Keys(groups))
 }
 
-// TestLifeOfARelease installs, upgrades and removes a release in a real cluster.
+// TestLifeOfARelease installs, upgrades and uninstalls a release in a real cluster.
 func TestLifeOfARelease(t *testing.T) {
 	ownCluster(t)
 	in := newNamespace(t, "life", nil)
 	upgrade := func(modules ...string) string {
 		t.Helper()
-		notes, err := helmClient.Upgrade(background, helm.Release{Name: release, Namespace: in, Chart: umbrella, Values: enable(modules, `global.replicas=0`)})
+		notes, err := helmClient.Upgrade(background, helm.Release{Name: release, Namespace: in, Chart: umbrella, Values: enable(modules, `global.replicaCount=0`)})
 		must(t, err)
 		return notes
 	}
@@ -79,7 +79,7 @@ func TestLifeOfARelease(t *testing.T) {
 		t.Errorf("no module leaves a CRD before it was enabled: -want, +got:\n%s", diff)
 	}
 	if got := ours(t); len(got) > 0 {
-		t.Errorf("nothing runs, but there are %v", got)
+		t.Errorf("no module is enabled, but there are %v", got)
 	}
 
 	notes := upgrade("provider-aws", "generator-password", "provider-vault")
@@ -136,10 +136,10 @@ func TestLifeOfARelease(t *testing.T) {
 	must(t, err)
 }
 
-// objects that a test has made.
+// objects are objects that a test has created.
 type objects []client.Object
 
-// holdObjects makes PushSecrets and parts as modules leave them, with finalizers, and a target.
+// holdObjects creates PushSecrets and parts with the finalizers of modules, and a target.
 func holdObjects(t *testing.T, in string) objects {
 	t.Helper()
 	push := `{apiVersion: direct-secrets.io/v1alpha1, kind: PushSecret, metadata: {name: %s, finalizers: [%s]},
@@ -163,10 +163,10 @@ spec: {deletionPolicy: Delete, storeRefs: [{kind: VaultKV, name: a}], selector: 
 	return all
 }
 
-// patch is a command by which the notes let an object go.
+// patch matches the commands in the notes that remove finalizers.
 var patch = regexp.MustCompile(`kubectl patch (\S+) -n (\S+) (\S+) --type=json -p '(.*)'`)
 
-// check returns the commands of the notes.
+// check checks the notes and returns their commands.
 func (objects) check(t *testing.T, notes string) [][]string {
 	t.Helper()
 	for _, want := range []string{"WAITING: provider-aws is not enabled, and 3 objects", "PushSecret life/aws-push", "PushSecret life/aws-class", "Secret life/aws-part of ExternalSecret es", "deletionPolicy: None"} {
@@ -182,7 +182,7 @@ func (objects) check(t *testing.T, notes string) [][]string {
 	return patch.FindAllStringSubmatch(notes, -1)
 }
 
-// runCommands does what the commands say, but for the shell.
+// runCommands does the same as the commands, without a shell.
 func runCommands(t *testing.T, commands [][]string) {
 	t.Helper()
 	var did []string
@@ -204,7 +204,7 @@ func (all objects) stay(t *testing.T) {
 		uid := o.GetUID()
 		must(t, admin.Get(background, client.ObjectKeyFromObject(o), o))
 		if o.GetUID() != uid || !o.GetDeletionTimestamp().IsZero() {
-			t.Errorf("%s is not as it was before the release was removed", o.GetName())
+			t.Errorf("%s has changed since the release was uninstalled", o.GetName())
 		}
 	}
 }
@@ -213,7 +213,7 @@ func TestLint(t *testing.T) {
 	charts, err := filepath.Glob("*/Chart.yaml")
 	must(t, err)
 	for _, c := range charts {
-		if dir := filepath.Dir(c); dir != "library" { // It renders nothing by itself.
+		if dir := filepath.Dir(c); dir != "library" { // A library renders nothing by itself.
 			if err := helm.Lint(dir); err != nil {
 				t.Errorf("%s: %v", dir, err)
 			}

@@ -14,26 +14,26 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// TestRights compares all that is granted with what was reviewed: testdata/rights has a line for each right.
-// `go test ./charts -run TestRights -update` writes it anew.
-func TestRights(t *testing.T) {
+// TestPermissions compares all granted permissions with the reviewed ones: testdata/permissions has one line for
+// each. `go test ./charts -run TestPermissions -update` writes the files again.
+func TestPermissions(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		sets   []string
 	}{
-		"cluster-wide":      {reason: "what a release grants by default"},
-		"namespaces":        {reason: "a release of a tenant has Roles only", sets: []string{`global.scope.namespaces=["a","b"]`}},
-		"tokens":            {reason: "tokens of all ServiceAccounts, where asked for", sets: []string{`global.serviceAccountTokens.enabled=true`}},
-		"tokens-namespaces": {reason: "tokens of some", sets: []string{`global.serviceAccountTokens={"enabled":true,"namespaces":["a"],"names":["app"]}`}},
-		"tokens-scope":      {reason: "tokens in the namespaces that are served", sets: []string{`global.scope.namespaces=["a","b"]`, `provider-aws.serviceAccountTokens.enabled=true`}},
-		"presence":          {reason: "leases elsewhere need rights there, too", sets: []string{`global.presenceNamespace="shared"`, `global.scope.namespaces=["a"]`}},
-		"aggregated":        {reason: "what users of the cluster get, where asked for", sets: []string{`global.crds.aggregateRoles=true`}},
+		"cluster-wide":      {reason: "the default permissions of a release"},
+		"namespaces":        {reason: "a release of a tenant has only Roles", sets: []string{`global.scope.namespaces=["a","b"]`}},
+		"tokens":            {reason: "a setting allows tokens of all ServiceAccounts", sets: []string{`global.serviceAccountTokens.enabled=true`}},
+		"tokens-namespaces": {reason: "a setting allows tokens of some ServiceAccounts", sets: []string{`global.serviceAccountTokens={"enabled":true,"namespaces":["a"],"names":["app"]}`}},
+		"tokens-scope":      {reason: "a setting allows tokens in the served namespaces", sets: []string{`global.scope.namespaces=["a","b"]`, `provider-aws.serviceAccountTokens.enabled=true`}},
+		"presence":          {reason: "Leases in another namespace need permissions there", sets: []string{`global.presenceNamespace="shared"`, `global.scope.namespaces=["a"]`}},
+		"aggregated":        {reason: "a setting grants permissions to the users of the cluster", sets: []string{`global.crds.aggregateRoles=true`}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			got := strings.Join(grants(t, render(t, umbrella, enable(modules, tc.sets...))), "\n") + "\n"
-			file := filepath.Join("testdata", "rights", name+".txt")
+			file := filepath.Join("testdata", "permissions", name+".txt")
 			if *update {
 				must(t, os.MkdirAll(filepath.Dir(file), 0o755))
 				must(t, os.WriteFile(file, []byte(got), 0o644))
@@ -41,28 +41,29 @@ func TestRights(t *testing.T) {
 			want, err := os.ReadFile(file)
 			must(t, err)
 			if diff := cmp.Diff(string(want), got); diff != "" {
-				t.Errorf("%s: -want, +got:\n%s\nIf this is meant, run `go test ./charts -run TestRights -update`.", tc.reason, diff)
+				t.Errorf("%s: -want, +got:\n%s\nIf this is intended, run `go test ./charts -run TestPermissions -update`.", tc.reason, diff)
 			}
 		})
 	}
 }
 
-// TestUsersRightsNeedNoCRDs: the Kinds are there also where somebody else installs the CRDs.
-func TestUsersRightsNeedNoCRDs(t *testing.T) {
+// TestUserRolesNeedNoCRDs checks that the ClusterRoles for users contain the Kinds even if the chart does not
+// install the CRDs.
+func TestUserRolesNeedNoCRDs(t *testing.T) {
 	t.Parallel()
 	elsewhere := render(t, umbrella, enable(modules, `global.crds={"aggregateRoles":true,"enabled":false}`))
 	if crds := of(elsewhere, "CustomResourceDefinition"); len(crds) > 0 {
 		t.Errorf("with global.crds.enabled=false there are still CRDs: %v", names(crds))
 	}
-	want, err := os.ReadFile(filepath.Join("testdata", "rights", "aggregated.txt"))
+	want, err := os.ReadFile(filepath.Join("testdata", "permissions", "aggregated.txt"))
 	must(t, err)
 	if diff := cmp.Diff(string(want), strings.Join(grants(t, elsewhere), "\n")+"\n"); diff != "" {
 		t.Errorf("rights with the CRDs of somebody else: -want, +got:\n%s", diff)
 	}
 }
 
-// grants returns a line for each right: who may do what with which resource, and where. Roles that nobody is
-// bound to are such of users, by aggregation.
+// grants returns a line for each permission: the subject, the verbs, the resource and the namespace. Roles
+// without a binding are for users, by aggregation.
 func grants(t *testing.T, objects []*unstructured.Unstructured) []string {
 	t.Helper()
 	bound := map[string][]string{}
@@ -86,7 +87,7 @@ func grants(t *testing.T, objects []*unstructured.Unstructured) []string {
 				}
 			}
 			if len(subjects) == 0 {
-				t.Errorf("%s is bound to nobody", name(o))
+				t.Errorf("%s has no binding", name(o))
 			}
 			where := "everywhere"
 			if kind == "Role" {
@@ -104,7 +105,7 @@ func grants(t *testing.T, objects []*unstructured.Unstructured) []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// lines has one for each resource of a rule, with the verbs.
+// lines returns one line for each resource of a rule, with the verbs.
 func lines(r rbacv1.PolicyRule) []string {
 	var out []string
 	verbs := strings.Join(slices.Sorted(slices.Values(r.Verbs)), " ")
@@ -120,30 +121,30 @@ func lines(r rbacv1.PolicyRule) []string {
 	return append(out, r.NonResourceURLs...)
 }
 
-// everyScope are the values under which rights differ.
+// everyScope are the values that change the permissions.
 var everyScope = map[string][]string{
 	"cluster-wide": {`global.serviceAccountTokens.enabled=true`, `global.crds.aggregateRoles=true`},
 	"namespaces":   {`global.scope.namespaces=["a","b"]`, `global.serviceAccountTokens.enabled=true`, `global.crds.aggregateRoles=true`, `global.presenceNamespace="shared"`},
 }
 
-// secretVerbs say what each verb on Secrets is for. A module that is not here may not have any.
+// secretVerbs lists the purpose of each verb on Secrets. A module that is missing here is not allowed any.
 var secretVerbs = map[string]map[string]string{}
 
 func init() {
-	// Each module can be the one that makes the Secret of an ExternalSecret.
+	// Each module can be the one that writes the Secret of an ExternalSecret.
 	for _, m := range modules {
 		secretVerbs[m] = map[string]string{
-			"get":    "credentials of stores, Secrets that are pushed, parts of other modules, and what stands in a target",
+			"get":    "credentials of stores, Secrets that are pushed, parts of other modules, and the contents of targets",
 			"list":   "caches of the metadata of targets and parts, and PushSecrets that select Secrets by labels",
-			"watch":  "the same caches: drift is mended at once",
+			"watch":  "the same caches: drift is repaired immediately",
 			"create": "targets and parts that do not exist yet",
 			"patch":  "server-side apply of targets, and finalizers of parts",
-			"delete": "deletionPolicy Delete, owned Secrets after a rename, and parts that are done",
+			"delete": "deletionPolicy Delete, owned Secrets after a rename, and parts that are no longer needed",
 		}
 	}
 }
 
-func TestRightsAreMinimal(t *testing.T) {
+func TestPermissionsAreMinimal(t *testing.T) {
 	for scope, sets := range everyScope {
 		t.Run(scope, func(t *testing.T) {
 			t.Parallel()
@@ -154,12 +155,12 @@ func TestRightsAreMinimal(t *testing.T) {
 				for _, r := range decode[rbacv1.Role](t, o).Rules {
 					for _, s := range slices.Concat(r.APIGroups, r.Resources, r.Verbs) {
 						if strings.Contains(s, "*") {
-							t.Errorf("%s has the wildcard %q: nobody can say what that grants tomorrow", name(o), s)
+							t.Errorf("%s has the wildcard %q, which can grant more in the future", name(o), s)
 						}
 					}
 					for _, v := range r.Verbs {
 						if slices.Contains([]string{"escalate", "bind", "impersonate"}, v) {
-							t.Errorf("%s has the verb %s, by which a module could give itself rights", name(o), v)
+							t.Errorf("%s has the verb %s, with which a module could give itself permissions", name(o), v)
 						}
 						if slices.Contains(r.Resources, "secrets") {
 							if verbs[module] == nil {
@@ -184,7 +185,7 @@ func TestRightsAreMinimal(t *testing.T) {
 	}
 }
 
-// namespaced are the Kinds of a release that are in a namespace.
+// namespaced are the namespaced Kinds of a release.
 var namespaced = []string{"Deployment", "ServiceAccount", "Service", "Role", "RoleBinding", "PodDisruptionBudget", "NetworkPolicy", "ServiceMonitor", "PrometheusRule", "ConfigMap"}
 
 func TestNothingIsClusterWideInAScope(t *testing.T) {
@@ -204,7 +205,7 @@ func TestNothingIsClusterWideInAScope(t *testing.T) {
 		}
 	}
 	if len(of(objects, "Role")) == 0 {
-		t.Error("there is no Role, so this shows nothing")
+		t.Error("there is no Role, so this proves nothing")
 	}
 	without := render(t, umbrella, enable(modules, slices.Concat(everyScope["namespaces"], everything, []string{`global.crds.enabled=false`})...))
 	if crds := of(without, "CustomResourceDefinition"); len(crds) > 0 {
@@ -212,9 +213,9 @@ func TestNothingIsClusterWideInAScope(t *testing.T) {
 	}
 }
 
-// everything turns on what is off by default and goes with every scope.
+// everything enables all settings that are off by default and work with every scope.
 var everything = []string{
-	`global.replicas=2`, `global.networkPolicy.enabled=true`, `global.metrics.serviceMonitor.enabled=true`,
+	`global.replicaCount=2`, `global.networkPolicy.enabled=true`, `global.metrics.serviceMonitor.enabled=true`,
 	`prometheusRule.enabled=true`, `grafanaDashboard.enabled=true`,
 }
 
@@ -251,7 +252,7 @@ func TestWhatIsNotEnabledLeavesNothing(t *testing.T) {
 			for _, o := range rest {
 				raw, err := o.MarshalJSON()
 				must(t, err)
-				// Which modules could be installed, every module is told.
+				// Every module gets the names of all modules that could be installed.
 				text := strings.NewReplacer(told...).Replace(string(raw))
 				if strings.Contains(text, m) {
 					t.Errorf("%s names %s, which is not enabled", name(o), m)

@@ -13,7 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// variants are values that together render everything that the chart can.
+// variants are values that together render all objects of the chart.
 var variants = map[string][]string{
 	"defaults": nil,
 	"all": append([]string{
@@ -23,11 +23,14 @@ var variants = map[string][]string{
 		`global.nodeSelector={"kubernetes.io/os":"linux"}`, `global.tolerations=[{"operator":"Exists"}]`,
 		`global.affinity={"podAntiAffinity":{"preferredDuringSchedulingIgnoredDuringExecution":[{"weight":1,"podAffinityTerm":{"topologyKey":"kubernetes.io/hostname"}}]}}`,
 		`global.podAnnotations={"a":"b"}`, `global.podLabels={"c":"d"}`, `global.serviceAccount.annotations={"e":"f"}`,
+		`global.hostAliases=[{"ip":"10.0.0.1","hostnames":["a"]}]`, `global.podSecurityContext.fsGroup=1000`, `global.securityContext.runAsUser=1000`,
+		`global.commonLabels={"g":"h"}`, `extraObjects=[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"extra","namespace":"{{ .Release.Namespace }}"},"data":{"a":"b"}}]`,
 		`global.proxy={"http":"http://p:1","https":"http://p:1","noProxy":["10.0.0.0/8"]}`, `global.extraCA={"configMap":"roots","key":"ca.crt"}`,
 		`provider-aws.extraCA={"configMap":"","secret":"roots"}`,
 		`global.networkPolicy={"enabled":true,"metricsFrom":[{"namespaceSelector":{}}],"egress":[{"ports":[{"port":443}]}]}`,
-		`global.env=[{"name":"A","value":"b"}]`, `global.volumes=[{"name":"t","emptyDir":{}}]`, `global.volumeMounts=[{"name":"t","mountPath":"/t"}]`,
-		`global.metrics={"serviceMonitor":{"enabled":true,"interval":"30s","labels":{"prometheus":"main"}}}`, `global.podDisruptionBudget.maxUnavailable="50%"`,
+		`global.extraEnv=[{"name":"A","value":"b"}]`, `global.volumes=[{"name":"t","emptyDir":{}}]`, `global.volumeMounts=[{"name":"t","mountPath":"/t"}]`,
+		`global.metrics={"serviceMonitor":{"enabled":true,"interval":"30s","labels":{"prometheus":"main"},"relabelings":[{"sourceLabels":["__meta_kubernetes_pod_node_name"],"targetLabel":"node"}],` +
+			`"metricRelabelings":[{"action":"drop","sourceLabels":["__name__"],"regex":"go_.*"}]}}`, `global.podDisruptionBudget.maxUnavailable="50%"`,
 		`prometheusRule.labels={"prometheus":"main"}`, `grafanaDashboard.labels={"team":"platform"}`,
 		`admissionPolicies={"protectCRDs":{"enabled":true},"clusterKinds":{"enabled":true,"namespaceSelector":{"matchExpressions":[{"key":"a","operator":"NotIn","values":["b"]},{"key":"c","operator":"Exists"}]}},` +
 			`"protectParts":{"enabled":true,"serviceAccounts":["other:sa"]}}`,
@@ -35,7 +38,7 @@ var variants = map[string][]string{
 	"scope": append([]string{`global.scope.namespaces=["default"]`, `global.serviceAccountTokens.enabled=true`, `global.presenceNamespace="kube-public"`}, everything...),
 }
 
-// monitoring are the Kinds of the Prometheus operator, which is not there. Their Go types say what they look like.
+// monitoring are the Kinds of the Prometheus operator, whose CRDs are missing. Their Go types are used instead.
 var monitoring = map[string]func(*testing.T, *unstructured.Unstructured){
 	"ServiceMonitor": func(t *testing.T, o *unstructured.Unstructured) { decode[monitoringv1.ServiceMonitor](t, o) },
 	"PrometheusRule": func(t *testing.T, o *unstructured.Unstructured) {
@@ -66,7 +69,7 @@ func TestTheAPIServerAcceptsWhatIsRendered(t *testing.T) {
 			if variant == "all" {
 				for _, kind := range []string{"CustomResourceDefinition", "Deployment", "ClusterRole", "Role", "ValidatingAdmissionPolicy", "PodDisruptionBudget", "NetworkPolicy", "ServiceMonitor", "PrometheusRule", "ConfigMap", "Service"} {
 					if !seen[kind] {
-						t.Errorf("no %s is rendered, so this shows nothing of it", kind)
+						t.Errorf("no %s is rendered, so this proves nothing about it", kind)
 					}
 				}
 			}
@@ -74,14 +77,15 @@ func TestTheAPIServerAcceptsWhatIsRendered(t *testing.T) {
 	}
 }
 
-// newNamespace makes a namespace with labels and returns its name.
+// newNamespace creates a namespace with labels and returns its name.
 func newNamespace(t *testing.T, name string, labels map[string]string) string {
 	t.Helper()
 	must(t, client.IgnoreAlreadyExists(admin.Create(background, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}})))
 	return name
 }
 
-// TestPodsAreRestricted has the API server judge the pods by the strictest of the Pod Security Standards.
+// TestPodsAreRestricted checks that the API server accepts the pods with the strictest of the Pod Security
+// Standards.
 func TestPodsAreRestricted(t *testing.T) {
 	in := newNamespace(t, "restricted", map[string]string{"pod-security.kubernetes.io/enforce": "restricted"})
 	for _, account := range modules {
@@ -102,7 +106,7 @@ func TestPodsAreRestricted(t *testing.T) {
 	}
 	o := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: in, Name: "not"}, Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a", Image: "a"}}}}
 	if err := admin.Create(background, o, client.DryRunAll); err == nil || !strings.Contains(err.Error(), "PodSecurity") {
-		t.Errorf("a pod that is not restricted: got %v, want that it is refused, or this shows nothing", err)
+		t.Errorf("a pod that is not restricted: got %v, want a rejection, or this test proves nothing", err)
 	}
 }
 

@@ -25,42 +25,54 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		set    string
 		want   []string
 	}{
-		"Misspelt":       {"a typing error must not be taken for the default", `global.scop={"namespaces":["a"]}`, []string{"/global", "scop"}},
-		"MisspeltInside": {"nor must one further inside", `global.scope.namespace=["a"]`, []string{"/global/scope", "namespace"}},
-		"MisspeltModule": {"or in the name of a module", `provider-awss.enabled=true`, []string{"provider-awss"}},
-		"OfAModule":      {"a module's own values are checked", `provider-aws.replica=2`, []string{"/provider-aws", "replica"}},
-		"Type":           {"a string is no list", `global.scope.namespaces="a,b"`, []string{"/global/scope/namespaces", "want array"}},
-		"Namespace":      {"a namespace has a name that the API server accepts", `global.scope.namespaces=["A"]`, []string{"/global/scope/namespaces/0"}},
-		"Replicas":       {"there is no negative number of pods", `global.replicas=-1`, []string{"/global/replicas"}},
-		"Policy":         {"one of the policies", `global.defaultSecretCleanupPolicy="Always"`, []string{"/global/defaultSecretCleanupPolicy", "OnDelete", "Never"}},
-		"Ambient":        {"one of the ways", `provider-aws.ambientCredentials="yes"`, []string{"/provider-aws/ambientCredentials", "cluster"}},
-		"Timeout":        {"a time has a unit", `global.providerTimeout="30"`, []string{"/global/providerTimeout"}},
-		"Concurrency":    {"somebody has to work", `global.concurrency=0`, []string{"/global/concurrency"}},
-		"LogFormat":      {"one of the formats", `global.logFormat="xml"`, []string{"/global/logFormat", "json"}},
-		"Digest":         {"a digest is of sha256", `provider-aws.image.digest="abc"`, []string{"/provider-aws/image/digest"}},
-		"SharedImage":    {"modules do not share an image", `global.image.repository="x/y"`, []string{"/global/image", "repository"}},
-		"PullSecrets":    {"they are objects, as in a pod", `global.imagePullSecrets=["regcred"]`, []string{"/global/imagePullSecrets/0", "want object"}},
-		"Null":           {"null is not the default", `global.replicas=null`, []string{"replicas"}},
-		"Budget":         {"a budget of zero keeps nodes from being drained", `global.podDisruptionBudget.maxUnavailable=0`, []string{"/global/podDisruptionBudget/maxUnavailable"}},
-		"Selector":       {"the selector is one of labels", `admissionPolicies.clusterKinds.namespaceSelector={"team":"a"}`, []string{"namespaceSelector", "team"}},
-		"Operator":       {"with an operator that there is", `admissionPolicies.clusterKinds.namespaceSelector.matchExpressions=[{"key":"a","operator":"Is"}]`, []string{"matchExpressions/0/operator"}},
-		"NoLeader":       {"two that work at once disturb each other", `global={"replicas":2,"leaderElection":{"enabled":false}}`, []string{"replicas is 2", "leaderElection.enabled"}},
-		"TwoCAs":         {"one source of certificates", `global.extraCA={"configMap":"a","secret":"b"}`, []string{"extraCA.configMap", "extraCA.secret"}},
-		"TokensOutside":  {"tokens where nothing is served are of no use", `global={"scope":{"namespaces":["a"]},"serviceAccountTokens":{"enabled":true,"namespaces":["b"]}}`, []string{"serviceAccountTokens.namespaces", `"b"`, "scope.namespaces"}},
-		"NothingToScrape": {"a ServiceMonitor without metrics", `provider-aws.metrics={"enabled":false,"serviceMonitor":{"enabled":true}}`,
+		"Misspelt":       {"a misspelt setting is rejected", `global.scop={"namespaces":["a"]}`, []string{"global.scop is not a setting", "use global.scope"}},
+		"MisspeltInside": {"a misspelt nested setting is rejected", `global.scope.namespace=["a"]`, []string{"/global/scope", "namespace"}},
+		"MisspeltModule": {"a misspelt module is rejected", `provider-awss.enabled=true`, []string{"provider-awss"}},
+		"OfAModule":      {"a misspelt setting of a module is rejected", `provider-aws.replica=2`, []string{"/provider-aws", "replica"}},
+		"Unlike":         {"a setting that is similar to no other is rejected", `global.foo=1`, []string{"global.foo is not a setting", "README of the chart"}},
+		"Renamed":        {"the error of a renamed setting has the new name", `global.replicas=2`, []string{"global.replicas is not a setting", "use global.replicaCount"}},
+		"RenamedArgs":    {"the error of the renamed args has the new name", `provider-aws.args=["--log-level=debug"]`, []string{"/provider-aws/args", "use extraArgs"}},
+		"RenamedEnv":     {"the error of the renamed env has the new name", `provider-aws.env=[{"name":"A"}]`, []string{"/provider-aws/env", "use extraEnv"}},
+		"NameOfOthers":   {"the error of a name from other charts has our name", `provider-aws.installCRDs=true`, []string{"/provider-aws/installCRDs", "use crds.enabled"}},
+		"NotInGlobal":    {"a setting of modules is rejected at the top level", `replicaCount=2`, []string{"/replicaCount", "use global.replicaCount, or MODULE.replicaCount"}},
+		"OldNotInGlobal": {"an old name of a setting of modules is rejected at the top level", `concurrent=2`, []string{"/concurrent", "use global.concurrency, or MODULE.concurrency"}},
+		"OneNameForAll":  {"modules cannot share a name", `nameOverride="a"`, []string{"/nameOverride", "use MODULE.nameOverride"}},
+		"Aliases":        {"aliases are objects, as in a pod", `global.hostAliases=["a"]`, []string{"/global/hostAliases/0", "want object"}},
+		"SameNames": {"two modules with one name are rejected", `{"provider-vault":{"enabled":true,"fullnameOverride":"x"},"provider-aws":{"fullnameOverride":"x"}}`,
+			[]string{"provider-aws and provider-vault", "fullnameOverride", `"x"`}},
+		"Type":          {"a string instead of a list is rejected", `global.scope.namespaces="a,b"`, []string{"/global/scope/namespaces", "want array"}},
+		"Namespace":     {"an invalid namespace is rejected", `global.scope.namespaces=["A"]`, []string{"/global/scope/namespaces/0"}},
+		"Replicas":      {"a negative number of replicas is rejected", `global.replicaCount=-1`, []string{"/global/replicaCount"}},
+		"Policy":        {"an unknown policy is rejected", `global.defaultSecretCleanupPolicy="Always"`, []string{"/global/defaultSecretCleanupPolicy", "OnDelete", "Never"}},
+		"Ambient":       {"an unknown setting of ambientCredentials is rejected", `provider-aws.ambientCredentials="yes"`, []string{"/provider-aws/ambientCredentials", "cluster"}},
+		"Timeout":       {"a time without a unit is rejected", `global.providerTimeout="30"`, []string{"/global/providerTimeout"}},
+		"Concurrency":   {"a concurrency of zero is rejected", `global.concurrency=0`, []string{"/global/concurrency"}},
+		"LogLevel":      {"an unknown log level is rejected", `global.logLevel="trace"`, []string{"/global/logLevel", "debug"}},
+		"LogFormat":     {"an unknown log format is rejected", `global.logFormat="xml"`, []string{"/global/logFormat", "json"}},
+		"Digest":        {"a digest that is not sha256 is rejected", `provider-aws.image.digest="abc"`, []string{"/provider-aws/image/digest"}},
+		"SharedImage":   {"modules do not share an image", `global.image.repository="x/y"`, []string{"/global/image", "repository"}},
+		"PullSecrets":   {"pull secrets are objects, as in a pod", `global.imagePullSecrets=["regcred"]`, []string{"/global/imagePullSecrets/0", "want object"}},
+		"Null":          {"null is rejected, because it does not mean the default", `global.replicaCount=null`, []string{"replicaCount"}},
+		"Budget":        {"a budget of zero is rejected, because nodes could not be drained", `global.podDisruptionBudget.maxUnavailable=0`, []string{"/global/podDisruptionBudget/maxUnavailable"}},
+		"Selector":      {"a selector without matchLabels or matchExpressions is rejected", `admissionPolicies.clusterKinds.namespaceSelector={"team":"a"}`, []string{"namespaceSelector", "team"}},
+		"Operator":      {"an unknown operator of a selector is rejected", `admissionPolicies.clusterKinds.namespaceSelector.matchExpressions=[{"key":"a","operator":"Is"}]`, []string{"matchExpressions/0/operator"}},
+		"NoLeader":      {"two replicas without leader election are rejected", `global={"replicaCount":2,"leaderElection":{"enabled":false}}`, []string{"replicaCount is 2", "leaderElection.enabled"}},
+		"TwoCAs":        {"two sources of certificates are rejected", `global.extraCA={"configMap":"a","secret":"b"}`, []string{"extraCA.configMap", "extraCA.secret"}},
+		"TokensOutside": {"tokens in a namespace that is not served are rejected", `global={"scope":{"namespaces":["a"]},"serviceAccountTokens":{"enabled":true,"namespaces":["b"]}}`, []string{"serviceAccountTokens.namespaces", `"b"`, "scope.namespaces"}},
+		"NothingToScrape": {"a ServiceMonitor without metrics is rejected", `provider-aws.metrics={"enabled":false,"serviceMonitor":{"enabled":true}}`,
 			[]string{"provider-aws", "metrics.serviceMonitor.enabled", "metrics.enabled"}},
-		"AlertsWithoutMetrics": {"an alert for metrics that are off would never end", `{"global":{"metrics":{"enabled":false}},"prometheusRule":{"enabled":true}}`,
+		"AlertsWithoutMetrics": {"alerts without metrics are rejected, because one would never end", `{"global":{"metrics":{"enabled":false}},"prometheusRule":{"enabled":true}}`,
 			[]string{"prometheusRule.enabled", "metrics.enabled is false for provider-aws", "global.metrics.enabled=true"}},
-		"AlertsWithoutMetricsHere": {"also where the only module has turned them off", `{"provider-aws":{"metrics":{"enabled":false}},"prometheusRule":{"enabled":true}}`,
+		"AlertsWithoutMetricsHere": {"alerts are rejected if the only module has no metrics", `{"provider-aws":{"metrics":{"enabled":false}},"prometheusRule":{"enabled":true}}`,
 			[]string{"prometheusRule.enabled", "metrics.enabled is false for provider-aws"}},
-		"PolicyInScope": {"a tenant's release has nothing cluster-wide", `{"global":{"scope":{"namespaces":["a"]}},"admissionPolicies":{"protectCRDs":{"enabled":true}}}`,
+		"PolicyInScope": {"a cluster-wide policy is rejected in a tenant's release", `{"global":{"scope":{"namespaces":["a"]}},"admissionPolicies":{"protectCRDs":{"enabled":true}}}`,
 			[]string{"admissionPolicies", "global.scope.namespaces"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			sets := []string{tc.set}
-			if rest, ok := strings.CutPrefix(tc.set, "{"); ok { // Several at the top level.
+			if rest, ok := strings.CutPrefix(tc.set, "{"); ok { // These are several values at the top level.
 				sets = nil
 				for key, value := range topLevel(t, "{"+rest) {
 					sets = append(sets, key+"="+value)
@@ -68,7 +80,7 @@ func TestWrongValuesAreRefused(t *testing.T) {
 			}
 			_, err := template(release, namespace, enable([]string{"provider-aws"}, sets...))
 			if err == nil {
-				t.Fatalf("%s: it was accepted", tc.reason)
+				t.Fatalf("%s: the values are accepted", tc.reason)
 			}
 			for _, want := range tc.want {
 				if !strings.Contains(err.Error(), want) {
@@ -79,7 +91,7 @@ func TestWrongValuesAreRefused(t *testing.T) {
 	}
 }
 
-// TestAlertsNeedMetrics: the alert for missing metrics must be able to end.
+// TestAlertsNeedMetrics checks that the alert for missing metrics can end.
 func TestAlertsNeedMetrics(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
@@ -89,22 +101,22 @@ func TestAlertsNeedMetrics(t *testing.T) {
 		err     []string
 	}{
 		"NoModule": {
-			reason: "where no module is enabled there are no metrics",
+			reason: "alerts without a module are rejected",
 			sets:   []string{`prometheusRule.enabled=true`},
 			err:    []string{"prometheusRule.enabled is true, but no module is enabled", "provider-aws.enabled=true", "prometheusRule.enabled=false"},
 		},
 		"OneTells": {
-			reason: "the rules are for the modules that have metrics", modules: []string{"provider-aws", "provider-vault"},
+			reason: "alerts are accepted if one module has metrics", modules: []string{"provider-aws", "provider-vault"},
 			sets: []string{`prometheusRule.enabled=true`, `provider-vault.metrics.enabled=false`},
 			want: []string{"PrometheusRule direct-secrets/direct-secrets-alerts"},
 		},
 		"OneTurnsThemOn": {
-			reason: "what is set for a module counts first", modules: []string{"provider-aws", "provider-vault"},
+			reason: "the setting of a module takes precedence", modules: []string{"provider-aws", "provider-vault"},
 			sets: []string{`prometheusRule.enabled=true`, `global.metrics.enabled=false`, `provider-vault.metrics.enabled=true`},
 			want: []string{"PrometheusRule direct-secrets/direct-secrets-alerts"},
 		},
 		"NothingToScrape": {
-			reason: "a ServiceMonitor is of a module, and goes with it",
+			reason: "a module without metrics has no ServiceMonitor",
 			sets:   []string{`global.metrics.serviceMonitor.enabled=true`},
 		},
 	}
@@ -133,19 +145,19 @@ func TestAlertsNeedMetrics(t *testing.T) {
 	}
 }
 
-// TestGlobalBelowAModule: Helm writes the chart's global over that of a module before schemas and templates see it.
-// The README says so; if this fails, the schema could refuse it.
+// TestGlobalBelowAModule checks that Helm replaces the global values of a module by those of the chart, before
+// schemas and templates see them, as the README says. If this fails, the schema could reject them.
 func TestGlobalBelowAModule(t *testing.T) {
 	t.Parallel()
-	if got := *deployment(t, "provider-aws", `provider-aws.global.replicas=7`).Spec.Replicas; got != 1 {
-		t.Errorf("provider-aws.global.replicas=7 gives %d replicas; Helm shows it to the chart", got)
+	if got := *deployment(t, "provider-aws", `provider-aws.global.replicaCount=7`).Spec.Replicas; got != 1 {
+		t.Errorf("provider-aws.global.replicaCount=7 gives %d replicas; Helm shows it to the chart", got)
 	}
-	if got := *deployment(t, "provider-aws", `provider-aws.replicas=7`).Spec.Replicas; got != 7 {
-		t.Errorf("provider-aws.replicas=7 gives %d replicas", got)
+	if got := *deployment(t, "provider-aws", `provider-aws.replicaCount=7`).Spec.Replicas; got != 7 {
+		t.Errorf("provider-aws.replicaCount=7 gives %d replicas", got)
 	}
 }
 
-// pod returns the template of a module's pods.
+// pod returns the pod template of a module.
 func pod(t *testing.T, module string, sets ...string) corev1.PodTemplateSpec {
 	t.Helper()
 	return deployment(t, module, sets...).Spec.Template
@@ -191,43 +203,43 @@ func TestSettingsReachThePods(t *testing.T) {
 		sets   []string
 		change func(*facts)
 	}{
-		"Defaults": {"nothing is set", nil, func(*facts) {}},
-		"ModuleWins": {"what is set for a module counts before what is set for all", []string{`global.concurrency=10`, `provider-aws.concurrency=20`},
+		"Defaults": {"the defaults", nil, func(*facts) {}},
+		"ModuleWins": {"a setting of a module takes precedence over one for all", []string{`global.concurrency=10`, `provider-aws.concurrency=20`},
 			func(f *facts) { f.Args = strings.ReplaceAll(f.Args, "concurrency=64", "concurrency=20") }},
-		"ModuleTurnsOff": {"also where that is false, empty or zero",
+		"ModuleTurnsOff": {"a setting of a module takes precedence even if it is false, empty or zero",
 			[]string{`global={"allowPlainHTTP":true,"controllerClass":"x","image":{"tag":"v9"}}`, `provider-aws={"allowPlainHTTP":false,"controllerClass":"","image":{"tag":""}}`}, func(*facts) {}},
-		"Everything": {"each flag has its own value",
+		"Everything": {"each flag has a value",
 			[]string{`global={"leaderElection":{"enabled":false},"presenceNamespace":"shared","controllerClass":"blue","concurrency":7,"providerTimeout":"5s","defaultSecretCleanupPolicy":"Never",` +
-				`"ambientCredentials":"none","allowPlainHTTP":true,"logFormat":"text","metrics":{"enabled":false}}`},
+				`"ambientCredentials":"none","allowPlainHTTP":true,"logFormat":"text","logLevel":"debug","metrics":{"enabled":false,"perObject":true}}`},
 			func(f *facts) {
-				f.Args = "--leader-elect=false --leader-election-namespace=direct-secrets --presence-namespace=shared --namespaces= --controller-class=blue " +
+				f.Args = "--leader-elect=false --leader-election-namespace=direct-secrets --leader-election-id=direct-secrets.provider-aws.direct-secrets.io --presence-namespace=shared --namespaces= --controller-class=blue " +
 					"--concurrency=7 --provider-timeout=5s --default-secret-cleanup-policy=Never --ambient-credentials=none --allow-plain-http=true " +
-					"--log-format=text --metrics-bind-address=0 --health-probe-bind-address=:8081 --pprof-bind-address=0 " +
+					"--log-level=debug --log-format=text --metrics-bind-address=0 --metrics-per-object=true --health-probe-bind-address=:8081 --pprof-bind-address=0 " +
 					strings.Join(moduleFlags(t), " ")
 			}},
-		"Mirror": {"images come from a mirror, by digest", []string{`global.image={"registry":"mirror.example.com/proxy"}`, `provider-aws.image.digest="sha256:` + strings.Repeat("a", 64) + `"`, `global.imagePullSecrets=[{"name":"regcred"}]`},
+		"Mirror": {"images of a mirror, by digest", []string{`global.image={"registry":"mirror.example.com/proxy"}`, `provider-aws.image.digest="sha256:` + strings.Repeat("a", 64) + `"`, `global.imagePullSecrets=[{"name":"regcred"}]`},
 			func(f *facts) {
 				f.Image = "mirror.example.com/proxy/direct-secrets/provider-aws@sha256:" + strings.Repeat("a", 64)
 				f.Rest = "pull regcred"
 			}},
-		"Scope": {"namespaces are served", []string{`global.scope.namespaces=["a","b"]`},
+		"Scope": {"selected namespaces", []string{`global.scope.namespaces=["a","b"]`},
 			func(f *facts) { f.Args = strings.ReplaceAll(f.Args, "--namespaces=", "--namespaces=a,b") }},
-		"Proxy": {"the API server is never reached by a proxy", []string{`global.proxy={"https":"http://proxy:3128","noProxy":["vault.example.com"]}`},
+		"Proxy": {"no proxy for the API server", []string{`global.proxy={"https":"http://proxy:3128","noProxy":["vault.example.com"]}`},
 			func(f *facts) {
 				f.Env += " HTTPS_PROXY=http://proxy:3128 NO_PROXY=$(KUBERNETES_SERVICE_HOST),.svc,.cluster.local,vault.example.com"
 			}},
-		"CA": {"authorities are trusted besides those of the image", []string{`global.extraCA={"configMap":"roots"}`},
+		"CA": {"additional certificate authorities", []string{`global.extraCA={"configMap":"roots"}`},
 			func(f *facts) {
 				f.Env += " SSL_CERT_DIR=/etc/ssl/certs:/etc/direct-secrets/ca"
 				f.Rest = "volume direct-secrets-ca mount /etc/direct-secrets/ca"
 			}},
-		"Memory": {"Go keeps below the limit", []string{`global.resources.limits.memory="1Gi"`},
+		"Memory": {"Go's memory limit is below that of the pod", []string{`global.resources.limits.memory="1Gi"`},
 			func(f *facts) { f.Env = strings.ReplaceAll(f.Env, "460MiB", "921MiB") }},
-		"NoLimit": {"without a limit there is none for Go", []string{`provider-aws.resources.limits.memory=""`},
+		"NoLimit": {"no memory limit for Go without a limit of the pod", []string{`provider-aws.resources.limits.memory=""`},
 			func(f *facts) { f.Env = "" }},
-		"Placement": {"spreading counts the module's own pods", []string{`global={"nodeSelector":{"kubernetes.io/os":"linux"},"topologySpreadConstraints":[{"maxSkew":1,"topologyKey":"zone","whenUnsatisfiable":"ScheduleAnyway"}]}`},
+		"Placement": {"topology spread of the module's own pods", []string{`global={"nodeSelector":{"kubernetes.io/os":"linux"},"topologySpreadConstraints":[{"maxSkew":1,"topologyKey":"zone","whenUnsatisfiable":"ScheduleAnyway"}]}`},
 			func(f *facts) { f.Rest = "node kubernetes.io/os=linux spread zone provider-aws" }},
-		"Further": {"what the chart does not know comes last", []string{`provider-aws={"args":["--pprof-bind-address=:6060"],"env":[{"name":"AWS_REGION","value":"eu-central-1"}]}`},
+		"Further": {"extra settings are last", []string{`provider-aws={"extraArgs":["--pprof-bind-address=:6060"],"extraEnv":[{"name":"AWS_REGION","value":"eu-central-1"}]}`},
 			func(f *facts) { f.Args += " --pprof-bind-address=:6060"; f.Env += " AWS_REGION=eu-central-1" }},
 	}
 	for name, tc := range cases {
@@ -235,9 +247,9 @@ func TestSettingsReachThePods(t *testing.T) {
 			t.Parallel()
 			want := facts{
 				Image: "ghcr.io/direct-secrets/provider-aws:" + appVersion(t),
-				Args: "--leader-elect=true --leader-election-namespace=direct-secrets --presence-namespace=direct-secrets --namespaces= --controller-class= " +
+				Args: "--leader-elect=true --leader-election-namespace=direct-secrets --leader-election-id=direct-secrets.provider-aws.direct-secrets.io --presence-namespace=direct-secrets --namespaces= --controller-class= " +
 					"--concurrency=64 --provider-timeout=30s --default-secret-cleanup-policy=OnDelete --ambient-credentials=cluster --allow-plain-http=false " +
-					"--log-format=json --metrics-bind-address=:8080 --health-probe-bind-address=:8081 --pprof-bind-address=0 " +
+					"--log-level=info --log-format=json --metrics-bind-address=:8080 --metrics-per-object=false --health-probe-bind-address=:8081 --pprof-bind-address=0 " +
 					strings.Join(moduleFlags(t), " "),
 				Env: "GOMEMLIMIT=460MiB",
 			}
@@ -249,7 +261,7 @@ func TestSettingsReachThePods(t *testing.T) {
 	}
 }
 
-// moduleFlags returns the flags that tell a module which others there are, by their CRDs.
+// moduleFlags returns the flags with the other modules, by their CRDs.
 func moduleFlags(t *testing.T) []string {
 	t.Helper()
 	var flags []string
@@ -277,7 +289,7 @@ func moduleFlags(t *testing.T) []string {
 	return flags
 }
 
-// TestEveryFlagIsWrittenOut holds the arguments against the flags that modules take.
+// TestEveryFlagIsWrittenOut compares the arguments with the flags of the modules.
 func TestEveryFlagIsWrittenOut(t *testing.T) {
 	t.Parallel()
 	var flags operator.Flags
@@ -285,9 +297,10 @@ func TestEveryFlagIsWrittenOut(t *testing.T) {
 	flags.Bind(set)
 	defaults := map[string]string{}
 	set.VisitAll(func(f *flag.Flag) { defaults[f.Name] = f.DefValue })
-	// Their default is the namespace of the pod.
+	// The default of these is the namespace of the pod.
 	defaults["leader-election-namespace"], defaults["presence-namespace"] = namespace, namespace
-	// The chart knows the modules.
+	defaults["leader-election-id"] = release + ".provider-vault.direct-secrets.io" // Two releases in a namespace need two ids.
+	// The chart knows the other modules.
 	var known operator.Flags
 	for _, f := range moduleFlags(t) {
 		must(t, known.Modules.Set(strings.TrimPrefix(f, "--module=")))
@@ -303,7 +316,7 @@ func TestEveryFlagIsWrittenOut(t *testing.T) {
 	}
 }
 
-// TestStrategy: two pods must not work at the same time, not even for a moment.
+// TestStrategy checks that two pods never work at the same time, not even for a moment.
 func TestStrategy(t *testing.T) {
 	t.Parallel()
 	for set, want := range map[string]appsv1.DeploymentStrategyType{
@@ -316,20 +329,20 @@ func TestStrategy(t *testing.T) {
 	}
 }
 
-// TestReplicas: what comes with more than one pod.
+// TestReplicas checks the additional objects for several pods.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
-	one, two := names(render(t, umbrella, enable(modules))), names(render(t, umbrella, enable(modules, `provider-gcp.replicas=2`)))
+	one, two := names(render(t, umbrella, enable(modules))), names(render(t, umbrella, enable(modules, `provider-gcp.replicaCount=2`)))
 	more := slices.DeleteFunc(two, func(n string) bool { return slices.Contains(one, n) })
 	if diff := cmp.Diff([]string{"PodDisruptionBudget direct-secrets/direct-secrets-provider-gcp"}, more); diff != "" {
 		t.Errorf("a budget of the module with two: -want, +got:\n%s", diff)
 	}
 }
 
-// TestLongNames: names stay within limits, and apart.
+// TestLongNames checks that long names are cut within the limits, and stay distinct.
 func TestLongNames(t *testing.T) {
 	t.Parallel()
-	long := strings.Repeat("long-", 10) + "end" // 53 characters, the most that Helm takes.
+	long := strings.Repeat("long-", 10) + "end" // 53 characters are the maximum of Helm.
 	out, err := template(long, namespace, enable(modules, `admissionPolicies.protectCRDs.enabled=true`))
 	must(t, err)
 	seen := map[string]int{}
@@ -346,8 +359,8 @@ func TestLongNames(t *testing.T) {
 	}
 }
 
-// TestTheDefaultSelector: without a selector it takes a label of ours to use cluster Kinds. As a default among the
-// values it would remain beside the user's own.
+// TestTheDefaultSelector checks the policy without a selector: a label of direct-secrets allows cluster Kinds.
+// As a default value it would be merged with the user's own selector.
 func TestTheDefaultSelector(t *testing.T) {
 	t.Parallel()
 	unset := of(render(t, umbrella, enable(nil, `admissionPolicies.clusterKinds.enabled=true`)), "ValidatingAdmissionPolicy")
@@ -364,7 +377,7 @@ func TestTheDefaultSelector(t *testing.T) {
 	}
 }
 
-// TestChartsFitTogether: what the umbrella asks for is what there is.
+// TestChartsFitTogether checks that the umbrella chart depends on the present versions of all charts.
 func TestChartsFitTogether(t *testing.T) {
 	t.Parallel()
 	type meta struct {
@@ -396,7 +409,7 @@ func TestChartsFitTogether(t *testing.T) {
 	}
 }
 
-// TestChartsStandAlone: the chart of a module renders the same as in the umbrella.
+// TestChartsStandAlone checks that the chart of a module renders the same alone as in the umbrella chart.
 func TestChartsStandAlone(t *testing.T) {
 	t.Parallel()
 	for _, m := range append(modules, "crds") {

@@ -15,14 +15,14 @@ import (
 	"github.com/direct-secrets/direct-secrets/e2e/helm"
 )
 
-// TestKubernetesVersions holds the charts to install on every version of Kubernetes that could work, and the notes to name
-// those that no test has met.
+// TestKubernetesVersions checks that the charts can be installed on every version of Kubernetes that could
+// work, and that the notes warn about untested versions.
 func TestKubernetesVersions(t *testing.T) {
 	t.Parallel()
 	oldest, newest := tested(t)
 	said := fmt.Sprintf("Direct Secrets is tested with 1.%d to 1.%d.", oldest, newest)
-	if page := read(t, "../docs/versions.md"); !strings.Contains(page, fmt.Sprintf("| Kubernetes | 1.%d to 1.%d |", oldest, newest)) {
-		t.Errorf("docs/versions.md does not say that 1.%d to 1.%d are supported", oldest, newest)
+	if page := read(t, "../docs/reference/versions.md"); !strings.Contains(page, fmt.Sprintf("| Kubernetes | 1.%d to 1.%d |", oldest, newest)) {
+		t.Errorf("docs/reference/versions.md does not say that 1.%d to 1.%d are supported", oldest, newest)
 	}
 	type outcome struct{ Refused, Untested bool }
 	cases := map[string]struct {
@@ -30,12 +30,12 @@ func TestKubernetesVersions(t *testing.T) {
 		version string
 		want    outcome
 	}{
-		"TooOld":     {reason: "before 1.31 the API server does not know selectable fields of CRDs", version: "v1.30.9", want: outcome{Refused: true}},
-		"Old":        {reason: "a version that could work is not refused", version: "v1.31.0", want: outcome{Untested: true}},
-		"JustBefore": {reason: "the version before the oldest tested one", version: fmt.Sprintf("v1.%d.9", oldest-1), want: outcome{Untested: true}},
-		"Oldest":     {reason: "EKS adds a suffix to what it serves", version: fmt.Sprintf("v1.%d.0-eks-1a2b3c4", oldest), want: outcome{}},
-		"Newest":     {reason: "GKE does so with a plus sign in between", version: fmt.Sprintf("v1.%d.4-gke.100", newest), want: outcome{}},
-		"Newer":      {reason: "a newer one works, most likely", version: fmt.Sprintf("v1.%d.0", newest+1), want: outcome{Untested: true}},
+		"TooOld":     {reason: "a version without selectable fields of CRDs (before 1.31) is rejected", version: "v1.30.9", want: outcome{Refused: true}},
+		"Old":        {reason: "a version that could work is accepted", version: "v1.31.0", want: outcome{Untested: true}},
+		"JustBefore": {reason: "the version before the oldest tested one is accepted", version: fmt.Sprintf("v1.%d.9", oldest-1), want: outcome{Untested: true}},
+		"Oldest":     {reason: "the suffix of EKS is accepted", version: fmt.Sprintf("v1.%d.0-eks-1a2b3c4", oldest), want: outcome{}},
+		"Newest":     {reason: "the suffix of GKE, with a plus sign, is accepted", version: fmt.Sprintf("v1.%d.4-gke.100", newest), want: outcome{}},
+		"Newer":      {reason: "a newer version is accepted", version: fmt.Sprintf("v1.%d.0", newest+1), want: outcome{Untested: true}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

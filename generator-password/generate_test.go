@@ -14,14 +14,14 @@ import (
 	"github.com/direct-secrets/direct-secrets/generator-password/manifests"
 )
 
-// serving is a ClusterPassword that serves some namespaces; all if none is named.
+// serving returns a ClusterPassword that serves some namespaces, or all if there are no conditions.
 func serving(s spec, conditions ...common.NamespaceCondition) *v1alpha1.ClusterPassword {
 	g := cluster("", s)
 	g.Spec.Conditions = conditions
 	return g
 }
 
-// TestGenerates has passwords made for objects, from the first to the end.
+// TestGenerates generates passwords for objects, from the first value to the deletion.
 func TestGenerates(t *testing.T) {
 	const ns = "generates"
 	suite.Namespace(t, ns, nil)
@@ -29,7 +29,7 @@ func TestGenerates(t *testing.T) {
 	cases := map[string]struct {
 		settings wanted
 		keys     []string
-		// like is what each password is like.
+		// like is a pattern that each password matches.
 		like string
 	}{
 		"Default": {wanted{}, []string{"password"}, `^[ -~]{24}$`},
@@ -50,7 +50,7 @@ func TestGenerates(t *testing.T) {
 			seen := map[string]bool{}
 			for key, password := range suite.Synced(t, es) {
 				if !regexp.MustCompile(tc.like).MatchString(password) {
-					t.Errorf("a password of %d characters under %q is not like %s", len(password), key, tc.like)
+					t.Errorf("the password of %d characters under %q does not match %s", len(password), key, tc.like)
 				}
 				seen[password] = true
 			}
@@ -62,7 +62,8 @@ func TestGenerates(t *testing.T) {
 	}
 }
 
-// TestKeepPrevious keeps the password before the present one beside it, for as long as the generator says so.
+// TestKeepPrevious keeps the previous password next to the present one, as long as the generator is configured
+// to.
 func TestKeepPrevious(t *testing.T) {
 	const ns = "keep-previous"
 	suite.Namespace(t, ns, nil)
@@ -79,11 +80,11 @@ func TestKeepPrevious(t *testing.T) {
 		suite.Refresh(t, es, request)
 		is := suite.Synced(t, es)
 		if len(is) != 2 || is["password"] == was["password"] || is["password-previous"] != was["password"] {
-			t.Errorf("refresh %s: the Secret has %d keys, and must hold a new password and the last one", request, len(is))
+			t.Errorf("refresh %s: the Secret has %d keys, want a new password and the previous one", request, len(is))
 		}
 		was = is
 	}
-	suite.Ready(t, g) // It reads the generator again.
+	suite.Ready(t, g) // This waits until the operator has read the changed generator.
 	g.Spec.KeepPrevious = false
 	if err := suite.API.Update(t.Context(), g); err != nil {
 		t.Fatal(err)
@@ -93,8 +94,8 @@ func TestKeepPrevious(t *testing.T) {
 	suite.End(t, es)
 }
 
-// TestGenerateExamples applies the example of the docs as it is, in two namespaces: one that its
-// ClusterPassword serves, and one that it does not.
+// TestGenerateExamples applies the example of the docs in two namespaces: one that its ClusterPassword serves,
+// and one that it does not.
 func TestGenerateExamples(t *testing.T) {
 	suite.Namespace(t, "shop", map[string]string{"passwords": "generated"})
 	suite.Namespace(t, "garden", nil)
@@ -114,27 +115,27 @@ func TestGenerateExamples(t *testing.T) {
 		}
 		for key, like := range want {
 			if !regexp.MustCompile(like).MatchString(got[key]) {
-				t.Errorf("%s: the password of %d characters under %q is not like %s", name, len(got[key]), key, like)
+				t.Errorf("%s: the password of %d characters under %q does not match %s", name, len(got[key]), key, like)
 			}
 		}
 	}
 	controlplane.Eventually(t, func() string { return cmp.Diff("False Forbidden", suite.Ready(t, outside)) })
 }
 
-// TestBadGenerators have objects wait, and say what is to be mended.
+// TestBadGenerators checks that objects wait, and that their condition names the fix.
 func TestBadGenerators(t *testing.T) {
 	const ns = "bad-generators"
 	suite.Namespace(t, ns, nil)
 	suite.Start(t, "generator-password", manifests.Rights, newOperator)
-	// Each passes the rules of the CRD.
+	// Each spec passes the rules of the CRD.
 	cases := map[string]struct {
 		why  string
 		spec spec
 		says string
 	}{
-		"Digits":   {"Digits alone are not many.", spec{PasswordSettings: wanted{Length: 19, Digits: new(int32(19)), AllowRepeat: true}}, "spec.length: a password of 19 characters"},
-		"Symbols":  {"Nor is one symbol again and again.", spec{PasswordSettings: wanted{Symbols: new(int32(24)), SymbolCharacters: new("-"), AllowRepeat: true}}, "spec.length: a password of 24 characters"},
-		"Previous": {"Two values would have one key.", spec{GeneratorSpec: common.GeneratorSpec{KeepPrevious: true}, PasswordSettings: wanted{SecretKeys: []string{"a", "a-previous"}}}, "spec.secretKeys"},
+		"Digits":   {"A password of only digits is too weak.", spec{PasswordSettings: wanted{Length: 19, Digits: new(int32(19)), AllowRepeat: true}}, "spec.length: a password of 19 characters"},
+		"Symbols":  {"A password of one repeated symbol is too weak.", spec{PasswordSettings: wanted{Symbols: new(int32(24)), SymbolCharacters: new("-"), AllowRepeat: true}}, "spec.length: a password of 24 characters"},
+		"Previous": {"Two values with one key are rejected.", spec{GeneratorSpec: common.GeneratorSpec{KeepPrevious: true}, PasswordSettings: wanted{SecretKeys: []string{"a", "a-previous"}}}, "spec.secretKeys"},
 	}
 	made := func() []string { return suite.Made(t, &v1alpha1.Password{}, &v1alpha1.ClusterPassword{}) }
 	bad := map[string]operatortest.BadStore{}

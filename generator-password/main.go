@@ -1,4 +1,4 @@
-// Command generator-password makes passwords and keeps them in Secrets.
+// Command generator-password generates passwords and stores them in Secrets.
 package main
 
 import (

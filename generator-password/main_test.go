@@ -40,51 +40,51 @@ func cluster(name string, s spec) *v1alpha1.ClusterPassword {
 	return &v1alpha1.ClusterPassword{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1alpha1.ClusterPasswordSpec{PasswordSpec: s}}
 }
 
-// TestCRD checks what the API server takes. The code must say the same: a rule that is stricter than the
-// code would refuse what works. What no rule can see is in the tests of the code.
+// TestCRD checks which specs the API server accepts, and that the code agrees: a rule that is stricter than the
+// code would reject a valid spec. The tests of the code cover what no rule can check.
 func TestCRD(t *testing.T) {
 	rules := common.GeneratorSpec{RotationInterval: "720h", KeepPrevious: true}
 	all := "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 	cases := map[string]struct {
 		reason string
 		spec   spec
-		want   string // part of the rejection
+		want   string // part of the error
 	}{
-		"Empty":           {"Every field has a default.", spec{}, ""},
-		"Everything":      {"All fields go together.", spec{GeneratorSpec: rules, PasswordSettings: wanted{Length: 40, Digits: new(int32(4)), Symbols: new(int32(4)), SymbolCharacters: &all, NoUpper: true, AllowRepeat: true, SecretKeys: []string{"a", "b.c"}, Encoding: v1alpha1.EncodingHex}}, ""},
-		"Long":            {"A length needs nothing else.", spec{PasswordSettings: wanted{Length: 92}}, ""},
-		"LongNoUpper":     {"Also without upper case, as far as it goes.", spec{PasswordSettings: wanted{Length: 66, NoUpper: true}}, ""},
-		"Longest":         {"The longest.", spec{PasswordSettings: wanted{Length: 4096, AllowRepeat: true}}, ""},
-		"TooLong":         {"Longer does not fit.", spec{PasswordSettings: wanted{Length: 4097, AllowRepeat: true}}, "spec.length"},
-		"Short":           {"Eleven can do.", spec{PasswordSettings: wanted{Length: 11}}, ""},
-		"TooShort":        {"Ten never can.", spec{PasswordSettings: wanted{Length: 10}}, "fewer than 64 bits"},
-		"Negative":        {"There is no such length.", spec{PasswordSettings: wanted{Length: -1}}, "spec.length"},
-		"NegativeDigits":  {"There is no such number.", spec{PasswordSettings: wanted{Digits: new(int32(-1))}}, "spec.digits"},
-		"NegativeSymbols": {"There is no such number.", spec{PasswordSettings: wanted{Symbols: new(int32(-1))}}, "spec.symbols"},
-		"DoNotFit":        {"24 is the length.", spec{PasswordSettings: wanted{Digits: new(int32(10)), Symbols: new(int32(15))}}, "digits and symbols do not fit into length"},
-		"DigitsDoNotFit":  {"One alone can be too many.", spec{PasswordSettings: wanted{Length: 11, Digits: new(int32(12)), AllowRepeat: true}}, "digits and symbols do not fit into length"},
-		"Fit":             {"No letters at all.", spec{PasswordSettings: wanted{Digits: new(int32(10)), Symbols: new(int32(14))}}, ""},
-		"DigitsOnce":      {"There are ten digits.", spec{PasswordSettings: wanted{Digits: new(int32(11))}}, "digits: without repeats there are only 10"},
-		"DigitsAgain":     {"They may come again.", spec{PasswordSettings: wanted{Digits: new(int32(11)), AllowRepeat: true}}, ""},
-		"SymbolsOnce":     {"There are 30 symbols.", spec{PasswordSettings: wanted{Length: 40, Symbols: new(int32(31))}}, "symbols: there are not so many different symbolCharacters"},
-		"OwnOnce":         {"There are three.", spec{PasswordSettings: wanted{Symbols: new(int32(4)), SymbolCharacters: new("-_.")}}, "symbols: there are not so many different symbolCharacters"},
-		"OwnAgain":        {"They may come again.", spec{PasswordSettings: wanted{Symbols: new(int32(4)), SymbolCharacters: new("-_."), AllowRepeat: true}}, ""},
-		"LettersOnce":     {"There are 52 letters.", spec{PasswordSettings: wanted{Length: 64, Digits: new(int32(5)), Symbols: new(int32(5))}}, "length: there are not so many different characters"},
-		"LowerOnce":       {"There are 26 of each case.", spec{PasswordSettings: wanted{Length: 67, NoUpper: true}}, "length: there are not so many different characters"},
-		"AllOnce":         {"There are 92 characters.", spec{PasswordSettings: wanted{Length: 93}}, "length: there are not so many different characters"},
-		"AllOwnOnce":      {"There are fewer with own symbols.", spec{PasswordSettings: wanted{Length: 64, SymbolCharacters: new("-")}}, "length: there are not so many different characters"},
-		"Letter":          {"A letter is none.", spec{PasswordSettings: wanted{SymbolCharacters: new("-a")}}, "only printable ASCII characters"},
-		"Digit":           {"A digit is none.", spec{PasswordSettings: wanted{SymbolCharacters: new("0-")}}, "only printable ASCII characters"},
-		"Space":           {"A space is none.", spec{PasswordSettings: wanted{SymbolCharacters: new("- ")}}, "only printable ASCII characters"},
-		"Newline":         {"Nor is the end of a line.", spec{PasswordSettings: wanted{SymbolCharacters: new("-\n")}}, "only printable ASCII characters"},
-		"Wide":            {"Nor is what has several bytes.", spec{PasswordSettings: wanted{SymbolCharacters: new("€")}}, "only printable ASCII characters"},
-		"Twice":           {"One would come more often.", spec{PasswordSettings: wanted{SymbolCharacters: new("-_-")}}, "list each symbol once"},
-		"NoSymbols":       {"Empty, or the default?", spec{PasswordSettings: wanted{SymbolCharacters: new("")}}, "symbolCharacters is empty"},
-		"NoneOfNone":      {"Nothing is chosen from nothing.", spec{PasswordSettings: wanted{SymbolCharacters: new(""), Symbols: new(int32(0))}}, ""},
-		"Keys":            {"Each once.", spec{PasswordSettings: wanted{SecretKeys: []string{"a", "a"}}}, "spec.secretKeys"},
-		"Key":             {"A Secret must take it.", spec{PasswordSettings: wanted{SecretKeys: []string{"a/b"}}}, "spec.secretKeys"},
-		"ManyKeys":        {"Enough.", spec{PasswordSettings: wanted{SecretKeys: strings.Split(strings.Repeat("a,", 33), ",")}}, "spec.secretKeys"},
-		"Encoding":        {"Nobody knows it.", spec{PasswordSettings: wanted{Encoding: "rot13"}}, "spec.encoding"},
+		"Empty":           {"An empty spec is valid, because every field has a default.", spec{}, ""},
+		"Everything":      {"All fields together are valid.", spec{GeneratorSpec: rules, PasswordSettings: wanted{Length: 40, Digits: new(int32(4)), Symbols: new(int32(4)), SymbolCharacters: &all, NoUpper: true, AllowRepeat: true, SecretKeys: []string{"a", "b.c"}, Encoding: v1alpha1.EncodingHex}}, ""},
+		"Long":            {"A length alone is valid.", spec{PasswordSettings: wanted{Length: 92}}, ""},
+		"LongNoUpper":     {"The largest length without repeats and upper case is valid.", spec{PasswordSettings: wanted{Length: 66, NoUpper: true}}, ""},
+		"Longest":         {"The maximum length is accepted.", spec{PasswordSettings: wanted{Length: 4096, AllowRepeat: true}}, ""},
+		"TooLong":         {"A length above the maximum is rejected.", spec{PasswordSettings: wanted{Length: 4097, AllowRepeat: true}}, "spec.length"},
+		"Short":           {"The minimum length is accepted.", spec{PasswordSettings: wanted{Length: 11}}, ""},
+		"TooShort":        {"A length with less than 64 bits is rejected.", spec{PasswordSettings: wanted{Length: 10}}, "less than 64 bits"},
+		"Negative":        {"A negative length is rejected.", spec{PasswordSettings: wanted{Length: -1}}, "spec.length"},
+		"NegativeDigits":  {"A negative number of digits is rejected.", spec{PasswordSettings: wanted{Digits: new(int32(-1))}}, "spec.digits"},
+		"NegativeSymbols": {"A negative number of symbols is rejected.", spec{PasswordSettings: wanted{Symbols: new(int32(-1))}}, "spec.symbols"},
+		"DoNotFit":        {"Digits and symbols that exceed the default length are rejected.", spec{PasswordSettings: wanted{Digits: new(int32(10)), Symbols: new(int32(15))}}, "digits and symbols together must not be more than length"},
+		"DigitsDoNotFit":  {"Digits that exceed the default length are rejected.", spec{PasswordSettings: wanted{Length: 11, Digits: new(int32(12)), AllowRepeat: true}}, "digits and symbols together must not be more than length"},
+		"Fit":             {"A password without letters is accepted.", spec{PasswordSettings: wanted{Digits: new(int32(10)), Symbols: new(int32(14))}}, ""},
+		"DigitsOnce":      {"More than ten digits without repeats are rejected.", spec{PasswordSettings: wanted{Digits: new(int32(11))}}, "digits: only 10 different digits exist"},
+		"DigitsAgain":     {"More than ten digits with repeats are accepted.", spec{PasswordSettings: wanted{Digits: new(int32(11)), AllowRepeat: true}}, ""},
+		"SymbolsOnce":     {"More than 30 symbols without repeats are rejected.", spec{PasswordSettings: wanted{Length: 40, Symbols: new(int32(31))}}, "symbols: there are fewer symbolCharacters"},
+		"OwnOnce":         {"More symbols than symbolCharacters without repeats are rejected.", spec{PasswordSettings: wanted{Symbols: new(int32(4)), SymbolCharacters: new("-_.")}}, "symbols: there are fewer symbolCharacters"},
+		"OwnAgain":        {"More symbols than symbolCharacters with repeats are accepted.", spec{PasswordSettings: wanted{Symbols: new(int32(4)), SymbolCharacters: new("-_."), AllowRepeat: true}}, ""},
+		"LettersOnce":     {"More than 52 letters without repeats are rejected.", spec{PasswordSettings: wanted{Length: 64, Digits: new(int32(5)), Symbols: new(int32(5))}}, "length: there are fewer different characters"},
+		"LowerOnce":       {"More than 26 letters without repeats and upper case are rejected.", spec{PasswordSettings: wanted{Length: 67, NoUpper: true}}, "length: there are fewer different characters"},
+		"AllOnce":         {"More than 92 characters without repeats are rejected.", spec{PasswordSettings: wanted{Length: 93}}, "length: there are fewer different characters"},
+		"AllOwnOnce":      {"With fewer symbolCharacters the maximum without repeats is lower.", spec{PasswordSettings: wanted{Length: 64, SymbolCharacters: new("-")}}, "length: there are fewer different characters"},
+		"Letter":          {"A letter as a symbol is rejected.", spec{PasswordSettings: wanted{SymbolCharacters: new("-a")}}, "must be printable ASCII characters"},
+		"Digit":           {"A digit as a symbol is rejected.", spec{PasswordSettings: wanted{SymbolCharacters: new("0-")}}, "must be printable ASCII characters"},
+		"Space":           {"A space as a symbol is rejected.", spec{PasswordSettings: wanted{SymbolCharacters: new("- ")}}, "must be printable ASCII characters"},
+		"Newline":         {"A line break as a symbol is rejected.", spec{PasswordSettings: wanted{SymbolCharacters: new("-\n")}}, "must be printable ASCII characters"},
+		"Wide":            {"A character of several bytes as a symbol is rejected.", spec{PasswordSettings: wanted{SymbolCharacters: new("€")}}, "must be printable ASCII characters"},
+		"Twice":           {"A duplicate symbol is rejected, because it would be more likely.", spec{PasswordSettings: wanted{SymbolCharacters: new("-_-")}}, "list each symbol once"},
+		"NoSymbols":       {"Empty symbolCharacters are rejected.", spec{PasswordSettings: wanted{SymbolCharacters: new("")}}, "symbolCharacters is empty"},
+		"NoneOfNone":      {"Empty symbolCharacters are accepted if there are no symbols.", spec{PasswordSettings: wanted{SymbolCharacters: new(""), Symbols: new(int32(0))}}, ""},
+		"Keys":            {"A duplicate key is rejected.", spec{PasswordSettings: wanted{SecretKeys: []string{"a", "a"}}}, "spec.secretKeys"},
+		"Key":             {"A key that a Secret cannot have is rejected.", spec{PasswordSettings: wanted{SecretKeys: []string{"a/b"}}}, "spec.secretKeys"},
+		"ManyKeys":        {"Too many keys are rejected.", spec{PasswordSettings: wanted{SecretKeys: strings.Split(strings.Repeat("a,", 33), ",")}}, "spec.secretKeys"},
+		"Encoding":        {"An unknown encoding is rejected.", spec{PasswordSettings: wanted{Encoding: "rot13"}}, "spec.encoding"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -93,27 +93,28 @@ func TestCRD(t *testing.T) {
 			}
 			_, err := password.Connect(t.Context(), namespaced("default", "x", tc.spec), nil)
 			if (err != nil) != (tc.want != "") {
-				t.Errorf("%s\nThe code says %v.", tc.reason, err)
+				t.Errorf("%s\nThe error of the code is %v.", tc.reason, err)
 			}
 		})
 	}
 }
 
-// TestConditions runs the operator with its own rights: a generator says of itself whether it can work.
+// TestConditions runs the operator with its own permissions. The condition of a generator shows whether it can
+// generate passwords.
 func TestConditions(t *testing.T) {
 	const ns = "conditions"
 	suite.Namespace(t, ns, nil)
-	// No rule of the CRD counts passwords.
+	// No rule of the CRD can compute the entropy.
 	weak := spec{PasswordSettings: wanted{Digits: new(int32(19)), Length: 19, AllowRepeat: true}}
 	cases := map[string]struct {
 		reason string
 		object provider.Object
 		want   string
 	}{
-		"Good":        {"Nothing is left to fill in.", namespaced(ns, "good", spec{}), "True Valid"},
-		"GoodCluster": {"Nor for a cluster.", cluster("good", spec{}), "True Valid"},
-		"Weak":        {"The field to mend is named.", namespaced(ns, "weak", weak), "False InvalidSpec spec.length: a password of 19 characters, 19 digits and 0 symbols among them, has 63 bits of entropy, and at least 64 are required; set a greater length"},
-		"WeakCluster": {"It is the same field.", cluster("weak", weak), "False InvalidSpec spec.length: a password of 19 characters, 19 digits and 0 symbols among them, has 63 bits of entropy, and at least 64 are required; set a greater length"},
+		"Good":        {"An empty Password is valid.", namespaced(ns, "good", spec{}), "True Valid"},
+		"GoodCluster": {"An empty ClusterPassword is valid.", cluster("good", spec{}), "True Valid"},
+		"Weak":        {"The condition of a Password names the field to fix.", namespaced(ns, "weak", weak), "False InvalidSpec spec.length: a password of 19 characters, with 19 digits and 0 symbols, has 63 bits of entropy, at least 64 are required; set a greater length"},
+		"WeakCluster": {"The condition of a ClusterPassword names the field to fix.", cluster("weak", weak), "False InvalidSpec spec.length: a password of 19 characters, with 19 digits and 0 symbols, has 63 bits of entropy, at least 64 are required; set a greater length"},
 	}
 	for _, tc := range cases {
 		suite.Create(t, tc.object)

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
-# Builds or finds the commands that users of the charts have and that tests run: kubectl, helm, and the oldest helm that is
-# supported as helm-3. Prints their folder as the last line of stdout. Everything else goes to stderr.
+# Builds or finds the commands of the charts' users, which tests run: kubectl, helm, and the oldest supported helm as helm-3.
+# Prints their folder as the last line of stdout. Everything else goes to stderr.
 #
-# TEST_COMMANDS, where set, names such a folder.
+# TEST_COMMANDS, if set, is such a folder.
 set -euo pipefail
 source "$(dirname "$0")/lib/servers.sh"
 
@@ -15,7 +15,7 @@ kubernetes=$(pinned kubernetes k8s.io/kubernetes)
 helm=$(pinned helm helm.sh/helm/v4)
 oldest=$(pinned helm-3 helm.sh/helm/v3)
 
-# build puts the programs $2 and so on into folder $1.
+# build writes the programs $2 and so on to folder $1.
 build() {
 	local to=$1 program
 	shift

@@ -1,19 +1,19 @@
 #!/usr/bin/env bash
 # Finds kube-apiserver, kube-controller-manager and etcd, and prints a folder for KUBEBUILDER_ASSETS as the last line of
-# stdout. Everything else goes to stderr. Each of the three is taken from where it is found first:
+# stdout. Everything else goes to stderr. Each of the three comes from the first of these sources that has it:
 #
-#   1. KUBEBUILDER_ASSETS, where it is set
+#   1. KUBEBUILDER_ASSETS, if it is set
 #   2. the cache folder of the user
-#   3. envtest's published binaries, where they can be downloaded (not kube-controller-manager, which they lack)
+#   3. envtest's published binaries, if they can be downloaded (they do not include kube-controller-manager)
 #   4. a build from Go modules
 #
-# What is not in KUBEBUILDER_ASSETS comes into the cache folder, where the package controlplane looks for it, too.
+# Programs that are not in KUBEBUILDER_ASSETS are stored in the cache folder, where the package controlplane finds them, too.
 #
-#   --demo     leaves out kube-controller-manager, which takes a minute to build and which the demo can do without
-#   --version  prints only what the cache folder is named after
+#   --demo     omits kube-controller-manager, which takes a minute to build, and which the demo does not need
+#   --version  prints only the version in the name of the cache folder
 #
-# K8S, where set, chooses a version of Kubernetes, such as 1.33.13, of those that e2e/servers has; KUBEBUILDER_ASSETS does not
-# count then. ENVTEST_INDEX, where set, is the address of the index of published binaries, for a mirror.
+# K8S, if set, selects one of the versions of Kubernetes in e2e/servers, such as 1.33.13; KUBEBUILDER_ASSETS is then ignored.
+# ENVTEST_INDEX, if set, is the address of an index of published binaries, for a mirror.
 set -euo pipefail
 source "$(dirname "$0")/lib/servers.sh"
 
@@ -44,13 +44,13 @@ case ${1:-} in
 --demo) binaries=(etcd kube-apiserver) ;;
 esac
 
-# published downloads envtest's binaries and puts those of $2 and so on that it has into folder $1.
+# published downloads envtest's binaries and moves those of the programs $2 and so on into folder $1.
 published() {
 	local to=$1 from log program
 	shift
 	if [[ $* == kube-controller-manager ]]; then return; fi
 	log=$(mktemp)
-	# setup-envtest checks the checksums. The time is for compiling it, too.
+	# setup-envtest checks the checksums. The timeout includes its compilation.
 	from=$(timeout "${ENVTEST_TIMEOUT:-90}" go -C "$(dirname "$servers")/../hack/setup-envtest" tool setup-envtest use "${kubernetes#v}" \
 		--bin-dir "$to/envtest" -p path ${ENVTEST_INDEX:+--index "$ENVTEST_INDEX"} 2>"$log") ||
 		{ echo "envtest's binaries cannot be downloaded: $(tail -n 1 "$log")" >&2 && rm "$log" && return; }
@@ -65,7 +65,7 @@ published() {
 	rm -rf "$to/envtest"
 }
 
-# build puts the programs $2 and so on into folder $1.
+# build writes the programs $2 and so on to folder $1.
 build() {
 	local to=$1 program flags
 	shift

@@ -1,4 +1,4 @@
-// Package hack tests the scripts beside it.
+// Package hack tests the scripts in this folder.
 package hack
 
 import (
@@ -21,7 +21,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// published serves an index of binaries like envtest's, and the archive of one version. Its address is returned.
+// published serves an index of binaries in envtest's format, and the archive of one version. It returns the
+// address.
 func published(t *testing.T, version string, checksum func([]byte) string) string {
 	t.Helper()
 	var archive bytes.Buffer
@@ -60,11 +61,12 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestControlPlane looks for the binaries of a control plane. What would be built is only noted.
+// TestControlPlane finds the binaries of a control plane. The test records what would be built, without
+// building.
 func TestControlPlane(t *testing.T) {
 	version := strings.TrimSpace(string(output(t, exec.Command("./controlplane.sh", "--version"))))
 	kubernetes, _, _ := strings.Cut(version, "-etcd")
-	gocache := strings.TrimSpace(string(output(t, exec.Command("go", "env", "GOCACHE")))) // It follows XDG_CACHE_HOME, which cases set.
+	gocache := strings.TrimSpace(string(output(t, exec.Command("go", "env", "GOCACHE")))) // The folder depends on XDG_CACHE_HOME, which the cases set.
 	good := published(t, kubernetes, sum)
 	forged := published(t, kubernetes, func([]byte) string { return sum([]byte("another archive")) })
 	all := []string{"etcd", "kube-apiserver", "kube-controller-manager"}
@@ -73,19 +75,19 @@ func TestControlPlane(t *testing.T) {
 		index          string
 		args           []string
 		assets, cached []string
-		// fromCache tells which folder is printed; built what would be built.
+		// fromCache is set if the printed folder is the cache; built are the programs that would be built.
 		fromCache  bool
 		downloaded []string
 		built      []string
 	}{
-		"Assets":          {reason: "what a user names is taken", index: good, assets: all},
+		"Assets":          {reason: "KUBEBUILDER_ASSETS is used", index: good, assets: all},
 		"AssetsDemo":      {reason: "the demo needs no controller manager", index: good, args: []string{"--demo"}, assets: all[:2]},
-		"AssetsOfEnvtest": {reason: "only what they lack is built, though more could be had", index: good, assets: all[:2], built: all[2:]},
-		"Cached":          {reason: "a second run finds what the first has built", index: good, cached: all, fromCache: true},
-		"PublishedDemo":   {reason: "nothing is compiled where binaries are published", index: good, args: []string{"--demo"}, fromCache: true, downloaded: all[:2]},
+		"AssetsOfEnvtest": {reason: "only the missing programs are built, even if others could be downloaded", index: good, assets: all[:2], built: all[2:]},
+		"Cached":          {reason: "a second run finds the programs of the first", index: good, cached: all, fromCache: true},
+		"PublishedDemo":   {reason: "published binaries are not built", index: good, args: []string{"--demo"}, fromCache: true, downloaded: all[:2]},
 		"Published":       {reason: "for tests the controller manager is built", index: good, fromCache: true, downloaded: all[:2], built: all[2:]},
 		"Forged":          {reason: "binaries with another checksum are not taken", index: forged, args: []string{"--demo"}, fromCache: true, built: all[:1]},
-		"Unreachable":     {reason: "without a network all is built", index: "http://127.0.0.1:1", args: []string{"--demo"}, fromCache: true, built: all[:1]},
+		"Unreachable":     {reason: "without a network all programs are built", index: "http://127.0.0.1:1", args: []string{"--demo"}, fromCache: true, built: all[:1]},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -134,7 +136,7 @@ func output(t *testing.T, cmd *exec.Cmd) []byte {
 	return out
 }
 
-// noting returns a folder with a go command that notes what it is asked to build, and fails.
+// noting returns a folder with a go command that records what it is asked to build, and fails.
 func noting(t *testing.T, home string) string {
 	t.Helper()
 	program, err := exec.LookPath("go")
@@ -146,7 +148,7 @@ func noting(t *testing.T, home string) string {
 	return dir
 }
 
-// noted returns the programs that were to be built.
+// noted returns the programs that the go command was asked to build.
 func noted(t *testing.T, home string) []string {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(home, "built"))
@@ -166,7 +168,7 @@ func noted(t *testing.T, home string) []string {
 	return all
 }
 
-// downloaded returns the programs in a folder that were published.
+// downloaded returns the downloaded programs in a folder.
 func downloaded(t *testing.T, folder string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(folder)

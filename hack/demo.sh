@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds what the demo runs and no more, and runs it. Arguments go to `dsctl demo`: with --kubeconfig it uses a cluster that
-# is there, and no control plane is built.
+# Builds only the programs of the demo, and runs it. Arguments are passed to `dsctl demo`: with --kubeconfig it uses an
+# existing cluster, and no control plane is built.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source hack/lib/servers.sh
@@ -13,7 +13,7 @@ if [[ -z ${cluster:-} ]]; then
 	export KUBEBUILDER_ASSETS
 fi
 mkdir -p bin
-# As `make build` does it.
+# The same settings as in `make build`.
 export CGO_ENABLED=0 GOFLAGS='-trimpath -buildvcs=false'
 # build builds package $3 of the module in folder $2 as bin/$1.
 build() {

@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
-# Runs every fuzz target below the folders given for FUZZTIME each (default 30s), one on each core, and
-# fails if one of them finds an input. Coverage guides it through the code of this project only: `go test -fuzz` would
-# compile every dependency anew, to be guided through those as well.
+# Runs every fuzz target below the given folders for FUZZTIME each (default 30s), one per core, and fails if a target finds
+# an input. Coverage is measured only in the code of this project: `go test -fuzz` would compile every dependency again, to
+# measure it there, too.
 set -euo pipefail
 
-# fuzz runs the targets of one package and prints how they ended.
+# fuzz runs the targets of one package and prints their results.
 fuzz() {
 	local package=$1 log target failed=0
 	work=$(mktemp -d)
@@ -16,8 +16,8 @@ fuzz() {
 		if "$work/test" -test.run '^$' -test.fuzz "^$target\$" -test.fuzztime "${FUZZTIME:-30s}" -test.fuzzminimizetime 50x \
 			-test.parallel 1 -test.fuzzcachedir "$(go env GOCACHE)/fuzz/$(go list)" >"$log" 2>&1; then
 			echo "== $package $target: $(grep '^fuzz: elapsed' "$log" | tail -n 1)"
-		# At times the fuzzer takes the end of its own time for a failure. One that found something has
-		# written its input down.
+		# The fuzzer sometimes reports the end of its own time as a failure. A real failure has written
+		# its input to a file.
 		elif grep -q 'context deadline exceeded' "$log" && ! grep -q 'Failing input written' "$log"; then
 			echo "== $package $target: ended with its time"
 		else

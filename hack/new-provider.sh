@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Lays out the module provider-NAME with the store Kinds KIND and ClusterKIND: it compiles, and passes the
-# conformance suite over a store in memory. Usage: new-provider.sh NAME [KIND] [FOLDER], where FOLDER is that
-# of this tree unless given. Expects bin/tools/controller-gen.
+# Creates the module provider-NAME with the store Kinds KIND and ClusterKIND. The module compiles, and passes the
+# conformance suite with an in-memory store. Usage: new-provider.sh NAME [KIND] [FOLDER], where the default of FOLDER is
+# the root of this tree. Needs bin/tools/controller-gen.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -23,4 +23,4 @@ go -C "$out" mod tidy
 (cd "$out/apis" && "$tools/controller-gen" paths=./v1alpha1 object crd:allowDangerousTypes=false output:crd:dir=../manifests/crds)
 go run ./hack/rights "$tools/controller-gen" "$out"
 gofmt -w "$out"
-echo "$out is laid out. Next: put the service's SDK into client/client.go, and read docs/provider.md."
+echo "$out is laid out. Next: put the service's SDK into client/client.go, and read docs/project/writing-a-provider.md."

@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
-# Publishes what `make images` and `make charts` have put into FOLDER/images and FOLDER/charts, signs it, and
-# attaches to each image where it comes from and what it is made of. It signs the checksums in FOLDER/dsctl-archives, which
-# `make dsctl` has written. The signatures are those of the workflow that runs this: there is no key. Usage: publish.sh VERSION FOLDER
+# Publishes the output of `make images` and `make charts` in FOLDER/images and FOLDER/charts. It signs all images and charts,
+# and attaches the provenance and the bill of materials to each image. It also signs the checksums in FOLDER/dsctl-archives,
+# which `make dsctl` has written. The signatures are those of the workflow that runs this script, without a key.
+# Usage: publish.sh VERSION FOLDER
 #
-# It needs skopeo, helm, cosign and jq, and a login to the registry that docker's configuration knows.
+# It needs skopeo, helm, cosign and jq, and a login to the registry in docker's configuration.
 set -euo pipefail
 
 version=$1 folder=$2
@@ -11,7 +12,7 @@ registry=${REGISTRY:-ghcr.io/direct-secrets}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-# How the images came about, as https://slsa.dev/spec/v1.0/provenance has it.
+# The provenance of the images, in the format of https://slsa.dev/spec/v1.0/provenance.
 jq -n '{
 	buildDefinition: {
 		buildType: "https://actions.github.io/buildtypes/workflow/v1",
@@ -34,7 +35,7 @@ jq -n '{
 for archive in "$folder"/images/*.tar; do
 	name=$(basename "$archive" .tar)
 	image=$registry/$name
-	# The digest is that of what was built, not of what a registry answers.
+	# The digest is computed from the built archive, not taken from the registry.
 	skopeo inspect --raw "oci-archive:$archive:${version#v}" >"$work/index.json"
 	digest=sha256:$(sha256sum <"$work/index.json" | cut -d ' ' -f 1)
 	skopeo copy --all --preserve-digests "oci-archive:$archive:${version#v}" "docker://$image:${version#v}"

@@ -1,12 +1,12 @@
 #!/usr/bin/env bash
-# Runs with the race detector what has concurrency of its own: the unit tests of all packages of common and of the
-# modules but those that only compute, and one scenario of each controller on a control plane. RACE is the command
-# with which tests run; servers are exported by `make race`. `make test-race` runs everything.
+# Runs tests of concurrent code with the race detector. These are the unit tests of all packages of common and of the modules,
+# except packages that only compute, and one scenario of each controller on a control plane. RACE is the command that runs
+# tests. `make race` exports the servers. `make test-race` runs everything.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 failed=0
-# Rendering has no goroutines, and takes ten times as long with the detector.
+# Rendering has no goroutines, and takes ten times as long with the race detector.
 for module in common provider-* generator-*; do
 	echo "== $module"
 	packages=$(go -C "$module" list -f '{{.ImportPath}} {{.TestImports}} {{.XTestImports}}' ./... |
@@ -14,10 +14,10 @@ for module in common provider-* generator-*; do
 	(cd "$module" && $RACE $packages) || failed=1
 done
 
-# A scenario of each controller: externalsecret, contributions, generated values, pushsecret, fanout, stores, presence;
-# and the unit tests that are beside them.
+# One scenario of each controller: externalsecret, contributions, generated values, pushsecret, fanout, stores, presence;
+# and the unit tests of the same packages.
 echo "== common, on a control plane"
-scenarios='TestSync|TestHangingStores|TestMixed|TestMoves|TestRotation|TestNothingLeft|TestPush|TestPushFailover|TestGate|TestSharedDuties|TestProviderNotRunning|TestClusterExternalSecret|TestClusterPushSecret|TestFanOutRivals'
+scenarios='TestSync|TestHangingStores|TestMixed|TestClaimMoves|TestRotation|TestNothingLeft|TestPush|TestPushFailover|TestGate|TestSharedDuties|TestProviderNotRunning|TestClusterExternalSecret|TestClusterPushSecret|TestFanOutRivals'
 units=$(go -C common list -f '{{range .TestGoFiles}}{{$.Dir}}/{{.}} {{end}}' ./operator ./internal/controllers/... |
 	xargs grep -hoE '^func Test\w+' | cut -d ' ' -f 2 | paste -sd '|')
 (cd common && $RACE -run "^($scenarios|$units)$" ./operator ./internal/controllers/...) || failed=1

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Fails unless the tree is what the release VERSION has to be: every module requires that common, which is
-# tagged and has not changed since, every chart has that version, and the upgrade that is tested starts from the release
-# before. Usage: release-check.sh v0.1.1
+# Fails unless the tree is ready for the release VERSION. Every module must require that version of common, which must be
+# tagged and unchanged since. Every chart must have that version. The upgrade test must start from the previous release.
+# Usage: release-check.sh v0.1.1
 set -euo pipefail
 cd "$(dirname "$0")/.."
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Checks renovate.json with Renovate's own validator, and what Renovate does with it (hack/renovate/bump.mjs),
-# at the version that hack/renovate/package-lock.json pins. The first run installs it into a user cache folder.
+# Checks renovate.json with Renovate's own validator, and checks Renovate's updates with it (hack/renovate/bump.mjs). The
+# version is pinned in hack/renovate/package-lock.json. The first run installs it into the user's cache folder.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source hack/lib/tree.sh
@@ -14,7 +14,7 @@ if ! cmp -s hack/renovate/package-lock.json "$folder/installed.json"; then
 	mkdir -p "$folder"
 	cp hack/renovate/package.json hack/renovate/package-lock.json hack/renovate/.npmrc "$folder"
 	npm ci --prefix "$folder" --ignore-scripts --no-audit --no-fund
-	cp hack/renovate/package-lock.json "$folder/installed.json" # last: it tells that all is there
+	cp hack/renovate/package-lock.json "$folder/installed.json" # last, because it marks a complete installation
 fi
 "$folder/node_modules/.bin/renovate-config-validator" --strict renovate.json
 

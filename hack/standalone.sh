@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
-# Proves that each module stands alone, and that a bump of common is one of versions alone. The first argument is what
-# is done with each module: `vet` builds and vets it with its tests, `test` runs these, too. The others are the folders of
-# the modules; COMMON is the version of common, that which they require unless set.
+# Checks that each module builds alone, and that an update of common changes only versions. The first argument is the action
+# for each module: `vet` builds and vets it with its tests, `test` also runs these. The others are the folders of the modules.
+# COMMON is the version of common; the default is the version that the modules require.
 #
-# First every go.mod of a copy of the tree moves to that common, and is tidied, as Renovate leaves it.
-# Then common and every module that requires it are taken out of that copy, and built and vetted without
-# their `replace`, against common as a module proxy would serve it.
+# First every go.mod in a copy of the tree is updated to that common and tidied, as Renovate does it. Then common and every
+# module that requires it are moved out of that copy, and built and vetted without their `replace`, with common from a module
+# proxy.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source hack/lib/tree.sh
@@ -17,8 +17,8 @@ common=$root/common
 version=${COMMON:-$(go list -m -f '{{.Version}}' "$common")}
 work=$(mktemp -d)
 
-# What the module cache holds of this project is what an earlier run packed. The files are
-# read-only there.
+# The modules of this project in the module cache come from an earlier run. The files are read-only
+# there.
 forget() {
 	local cache folder
 	cache=$(go env GOMODCACHE)
@@ -39,7 +39,7 @@ requires=()
 for mod in go.mod */go.mod; do
 	if grep -q "$common v" "$mod"; then requires+=("$(dirname "$mod")"); fi
 done
-# All move before the first is tidied: the modules of the tree require each other.
+# All are updated before the first is tidied, because the modules of the tree require each other.
 for module in "${requires[@]}"; do
 	go -C "$work/tree/$module" mod edit -require="$common@$version"
 done
@@ -58,10 +58,10 @@ for module in "$@"; do
 	[[ $module == . || $module == e2e ]] || modules+=("$module")
 done
 
-# The checksum database does not know what was packed just now. -trimpath without cgo is
-# how `make build` compiles, so its results are used again.
+# The checksum database does not know the modules that were just packed. -trimpath without cgo
+# is the same as in `make build`, so its results are reused.
 GOPROXY="file://$work/proxy,$(go env GOPROXY)"
-# The go command keeps an index of what a version imports, and this version changes.
+# The go command caches the imports of a version, but this version changes.
 export GODEBUG=goindex=0
 export GOPROXY GONOPROXY=none GONOSUMDB="$root/*" GOFLAGS='-mod=readonly -trimpath -buildvcs=false' CGO_ENABLED=0 GOWORK=off
 
@@ -76,11 +76,11 @@ for module in "${modules[@]}"; do
 			echo "$module/go.mod replaces another module of this tree" >&2
 			exit 1
 		fi
-		go mod tidy # common is in go.sum only now
+		go mod tidy # adds common to go.sum
 	fi
 	go build ./...
 	go vet ./...
 	if [[ $what == test ]]; then go test -count=1 -timeout 30m ./...; fi
-	mv "$work/modules/$module" "$work/done-$module" # nothing may lean on a neighbour
+	mv "$work/modules/$module" "$work/done-$module" # so that no other module can use it
 	cd "$OLDPWD"
 done

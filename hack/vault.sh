@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
-# Builds or finds the Vault server that tests run against, and prints its path as the last line of
-# stdout. Everything else goes to stderr.
+# Builds or finds the Vault server for tests, and prints its path as the last line of stdout.
+# Everything else goes to stderr.
 #
-# VAULT_TEST_SERVER, where set, names such a server.
-# With --version it prints only what the cache folder is named after.
+# VAULT_TEST_SERVER, if set, is the path of such a server.
+# With --version it prints only the version in the name of the cache folder.
 set -euo pipefail
 source "$(dirname "$0")/lib/servers.sh"
 
-# The version of Vault, and a digest of what else makes the binary: it is rebuilt when our part of it
-# changes.
+# The version of Vault, and a digest of our own sources of the binary, so that a change of them
+# rebuilds it.
 vault=$(pinned vault github.com/hashicorp/vault)
 digest=$(cd "$servers/vault" && cat go.mod go.sum ./*.go | sha256sum)
 version=$vault-${digest:0:12}

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Fails where the tree is not as it should be. The arguments are the folders of its modules.
-# It reports everything that it finds before it fails. Expects `make build` to have run.
+# Checks the rules of the tree. The arguments are the folders of its modules. It reports all problems before it fails.
+# Run `make build` before.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 source hack/lib/tree.sh
@@ -16,7 +16,7 @@ fail() {
 }
 
 echo "== generated files"
-# There are two copies of the tree; one is generated anew.
+# There are two copies of the tree. The files of one are generated again.
 mkdir -p bin/tools
 copy_tree "$work/is"
 cp -R "$work/is" "$work/should"
@@ -40,7 +40,7 @@ for module in "${modules[@]}"; do
 	(cd "$module" && go list -f '{{join .Imports "\n"}}' ./...) >>"$work/imports"
 	(cd "$module" && go list -f '{{join .TestImports "\n"}}{{"\n"}}{{join .XTestImports "\n"}}' ./...) >>"$work/testimports"
 done
-# uses checks that code (imports) or tests (testimports) import package $2 or one below it.
+# uses checks that code ($1 is imports) or tests ($1 is testimports) import package $2 or one below it.
 uses() {
 	grep -qE "^$2(/|\$)" "$work/$1" || fail "no $1 of $2 in any module"
 }
@@ -58,8 +58,8 @@ echo "== structure"
 go run ./hack/structure common || fail "common is not built as it should be"
 
 echo "== versions"
-# What the programs of `make demo` share is of one version, or it is compiled once for each, with all that imports it. The
-# modules of Kubernetes that its go.mod replaces have the version v0.0.0 there.
+# The programs of `make demo` must use the same versions of shared modules. Otherwise these modules, and all that import
+# them, are compiled once for each program. The modules that the go.mod of Kubernetes replaces have the version v0.0.0.
 versions() { go -C "$1" list -deps -f '{{with .Module}}{{if not .Main}}{{.Path}} {{.Version}}{{end}}{{end}}' "$2" | grep -v ' v0.0.0$' | sort -u; }
 versions . ./cmd/dsctl | grep -v "direct-secrets/direct-secrets" >"$work/dsctl"
 for other in provider-aws:. e2e/servers/kubernetes:k8s.io/kubernetes/cmd/kube-apiserver; do
@@ -72,7 +72,7 @@ echo "== a new provider"
 	{ cat "$work/new"; fail "what \`make new-provider\` lays out does not pass its tests"; }
 
 echo "== sizes"
-# within checks that what $1 measures, $2, is at most $3 of the unit $4.
+# within checks that the size $2 of $1 is at most $3, in the unit $4.
 within() {
 	if (($2 > $3)); then fail "$1 has $2 $4; at most $3 are allowed"; fi
 }
@@ -80,14 +80,14 @@ for crd in $(find . -path '*/manifests/crds/*.yaml'); do within "$crd" "$(wc -c 
 for main in provider-*/main.go generator-*/main.go; do
 	if [[ -f $main ]]; then within "$main" "$(wc -l <"$main")" 40 lines; fi
 done
-# The linker leaves out what nothing calls, unless a program may call methods by names that it reads, as text/template does:
-# then every binary has ten megabytes more. `go build -ldflags=-dumpdep` tells by <ReflectMethod> what calls them.
+# The linker omits unused methods, unless a program can call methods by name, as text/template does. Every binary is then ten
+# megabytes larger. `go build -ldflags=-dumpdep` shows the callers with <ReflectMethod>.
 for binary in bin/*; do
 	if [[ -f $binary ]]; then within "$binary" "$(wc -c <"$binary")" 46000000 bytes; fi
 done
 
 echo "== workflows"
-# Without shellcheck and pyflakes, so that the result is the same where they are installed.
+# Without shellcheck and pyflakes, so that the result does not depend on their installation.
 bin/tools/actionlint -shellcheck= -pyflakes= || fail "actionlint finds faults in the workflows"
 unpinned=$(grep -rnE '^[- ]*uses:' .github | grep -vE 'uses: (\./|[^@ ]+@[0-9a-f]{40} # v[0-9.]+$)' || true)
 [[ -z $unpinned ]] || fail "an action must be pinned by its commit, with the version as a comment: $unpinned"
@@ -98,6 +98,10 @@ for module in "${modules[@]}"; do
 	owned=/${module#./}/
 	[[ $module == . ]] || grep -qE "^$owned +@" .github/CODEOWNERS || fail ".github/CODEOWNERS has no line for $owned"
 done
+
+echo "== docs"
+if grep -l '"resolved"' docs/package-lock.json hack/renovate/package-lock.json; then fail "a lock file names where packages come from: run npm with the .npmrc beside it"; fi
+make --no-print-directory docs-check >"$work/docs" 2>&1 || { cat "$work/docs"; fail "the site of docs has faults: run \`make docs-check\`"; }
 
 echo "== renovate.json"
 hack/renovate.sh || fail "Renovate does not do with renovate.json what it should"

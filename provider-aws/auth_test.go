@@ -22,7 +22,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-aws/manifests"
 )
 
-// stores make a store of each Kind of AWS in a namespace.
+// stores create a store of each AWS Kind in a namespace.
 var stores = map[string]func(namespace string, spec v1alpha1.AWSSpec) provider.Object{
 	"AWSSecretsManager": func(namespace string, spec v1alpha1.AWSSpec) provider.Object { return newStore(namespace, "", spec) },
 	"AWSParameterStore": func(namespace string, spec v1alpha1.AWSSpec) provider.Object {
@@ -32,7 +32,7 @@ var stores = map[string]func(namespace string, spec v1alpha1.AWSSpec) provider.O
 	},
 }
 
-// clusterStores make a store of each of their twins.
+// clusterStores create a store of each cluster Kind.
 var clusterStores = map[string]func(spec v1alpha1.AWSSpec, serves common.ClusterStoreSpec) provider.ClusterObject{
 	"ClusterAWSSecretsManager": func(spec v1alpha1.AWSSpec, serves common.ClusterStoreSpec) provider.ClusterObject {
 		return &v1alpha1.ClusterAWSSecretsManager{Spec: v1alpha1.ClusterAWSSecretsManagerSpec{
@@ -46,7 +46,7 @@ var clusterStores = map[string]func(spec v1alpha1.AWSSpec, serves common.Cluster
 	},
 }
 
-// readsOf returns the reads of secrets and parameters that an emulator has seen, as "GetParameter a".
+// readsOf returns a function that lists the secrets and parameters read from an emulator, as "GetParameter a".
 func readsOf(srv *emulator.Server) func() []string {
 	return func() []string {
 		reads := []string{}
@@ -62,14 +62,14 @@ func readsOf(srv *emulator.Server) func() []string {
 	}
 }
 
-// sdk is how a test itself calls an emulator.
+// sdk returns the configuration with which the test itself calls an emulator.
 func sdk(srv *emulator.Server) aws.Config {
 	return aws.Config{
 		Region: "us-east-1", BaseEndpoint: aws.String(srv.URL()), Credentials: credentials.NewStaticCredentialsProvider("test", "test", ""),
 	}
 }
 
-// expiredKey returns an access key whose session has ended.
+// expiredKey returns an access key whose session has expired.
 func expiredKey(t *testing.T, srv *emulator.Server, role string) map[string]string {
 	t.Helper()
 	out, err := sts.NewFromConfig(sdk(srv)).AssumeRole(t.Context(), &sts.AssumeRoleInput{RoleArn: aws.String(role), RoleSessionName: aws.String("test")})
@@ -100,7 +100,7 @@ func TestBadAuth(t *testing.T) {
 		emulator.Role{ARN: roles + "elsewhere", WebIdentities: []emulator.WebIdentity{{Subject: "system:serviceaccount:bank:default", Audience: "sts.amazonaws.com"}}},
 	))
 	stranger := httptest.NewUnstartedServer(nil)
-	stranger.Config.ErrorLog = log.New(io.Discard, "", 0) // Nobody shakes hands with it.
+	stranger.Config.ErrorLog = log.New(io.Discard, "", 0) // The TLS handshakes with this server fail.
 	stranger.StartTLS()
 	t.Cleanup(stranger.Close)
 	suite.Namespace(t, ns, nil)
@@ -132,34 +132,34 @@ func TestBadAuth(t *testing.T) {
 		spec       v1alpha1.AWSSpec
 		want, says string
 	}{
-		"NoIDSecret":    {"The access key id is nowhere.", v1alpha1.AWSSpec{Auth: static(ref("none", "id"), goodKey)}, invalid, keyID + "Secret bad-auth/none does not exist"},
-		"NoIDKey":       {"It is not under that key.", v1alpha1.AWSSpec{Auth: static(ref("aws", "none"), goodKey)}, invalid, keyID + `Secret bad-auth/aws has no value under key "none"`},
-		"BlankID":       {"It is blank.", v1alpha1.AWSSpec{Auth: static(ref("bad", "blank"), goodKey)}, invalid, keyID + "the value is blank"},
-		"UnknownID":     {"AWS does not know it.", v1alpha1.AWSSpec{Auth: static(ref("bad", "id"), goodKey)}, failed, keyID},
-		"IDElsewhere":   {"A namespaced store reads beside itself.", v1alpha1.AWSSpec{Auth: static(in("bank", goodID), goodKey)}, invalid, keyID + "Secret aws must not name a namespace"},
-		"NoKeySecret":   {"The secret key is nowhere.", v1alpha1.AWSSpec{Auth: static(goodID, ref("none", "key"))}, invalid, key + "Secret bad-auth/none does not exist"},
-		"NoKeyKey":      {"It is not under that key.", v1alpha1.AWSSpec{Auth: static(goodID, ref("aws", "none"))}, invalid, key},
-		"BlankKey":      {"It is blank.", v1alpha1.AWSSpec{Auth: static(goodID, ref("bad", "blank"))}, invalid, key + "the value is blank"},
-		"WrongKey":      {"It belongs to another id.", v1alpha1.AWSSpec{Auth: static(goodID, ref("bad", "key"))}, failed, key},
-		"NoToken":       {"The session token is nowhere.", v1alpha1.AWSSpec{Auth: static(goodID, goodKey, ref("none", "token"))}, invalid, session + "Secret bad-auth/none does not exist"},
-		"NoTokenKey":    {"It is not under that key.", v1alpha1.AWSSpec{Auth: static(goodID, goodKey, ref("aws", "token"))}, invalid, session},
-		"WrongToken":    {"AWS does not tell a wrong token from a wrong id.", v1alpha1.AWSSpec{Auth: static(ref("expired", "id"), ref("expired", "key"), ref("bad", "token"))}, failed, keyID + "AWS does not know the access key id, or a session token is missing or wrong"},
-		"ExpiredToken":  {"The session has ended.", v1alpha1.AWSSpec{Auth: static(ref("expired", "id"), ref("expired", "key"), ref("expired", "token"))}, failed, session},
-		"NoAccount":     {"The ServiceAccount does not exist.", v1alpha1.AWSSpec{Role: roles + "web", Auth: web("nobody")}, invalid, account + "ServiceAccount bad-auth/nobody does not exist"},
-		"Audience":      {"Its token is for somebody else.", v1alpha1.AWSSpec{Role: roles + "web", Auth: web("default", "https://elsewhere.example")}, failed, account},
+		"NoIDSecret":    {"The Secret of the access key id does not exist.", v1alpha1.AWSSpec{Auth: static(ref("none", "id"), goodKey)}, invalid, keyID + "Secret bad-auth/none does not exist"},
+		"NoIDKey":       {"The Secret has no such key for the access key id.", v1alpha1.AWSSpec{Auth: static(ref("aws", "none"), goodKey)}, invalid, keyID + `Secret bad-auth/aws has no value under key "none"`},
+		"BlankID":       {"The access key id is blank.", v1alpha1.AWSSpec{Auth: static(ref("bad", "blank"), goodKey)}, invalid, keyID + "the value is blank"},
+		"UnknownID":     {"AWS does not know the access key id.", v1alpha1.AWSSpec{Auth: static(ref("bad", "id"), goodKey)}, failed, keyID},
+		"IDElsewhere":   {"A namespaced store reads only Secrets in its own namespace.", v1alpha1.AWSSpec{Auth: static(in("bank", goodID), goodKey)}, invalid, keyID + "Secret aws must not name a namespace"},
+		"NoKeySecret":   {"The Secret of the secret access key does not exist.", v1alpha1.AWSSpec{Auth: static(goodID, ref("none", "key"))}, invalid, key + "Secret bad-auth/none does not exist"},
+		"NoKeyKey":      {"The Secret has no such key for the secret access key.", v1alpha1.AWSSpec{Auth: static(goodID, ref("aws", "none"))}, invalid, key},
+		"BlankKey":      {"The secret access key is blank.", v1alpha1.AWSSpec{Auth: static(goodID, ref("bad", "blank"))}, invalid, key + "the value is blank"},
+		"WrongKey":      {"The secret access key is of another access key id.", v1alpha1.AWSSpec{Auth: static(goodID, ref("bad", "key"))}, failed, key},
+		"NoToken":       {"The Secret of the session token does not exist.", v1alpha1.AWSSpec{Auth: static(goodID, goodKey, ref("none", "token"))}, invalid, session + "Secret bad-auth/none does not exist"},
+		"NoTokenKey":    {"The Secret has no such key for the session token.", v1alpha1.AWSSpec{Auth: static(goodID, goodKey, ref("aws", "token"))}, invalid, session},
+		"WrongToken":    {"The session token is wrong, for which AWS has the same error as for a wrong access key id.", v1alpha1.AWSSpec{Auth: static(ref("expired", "id"), ref("expired", "key"), ref("bad", "token"))}, failed, keyID + "AWS does not know the access key id, or a session token is missing or wrong"},
+		"ExpiredToken":  {"The session has expired.", v1alpha1.AWSSpec{Auth: static(ref("expired", "id"), ref("expired", "key"), ref("expired", "token"))}, failed, session},
+		"NoAccount":     {"The ServiceAccount does not exist.", v1alpha1.AWSSpec{Role: roles + "web", Auth: web("missing")}, invalid, account + "ServiceAccount bad-auth/missing does not exist"},
+		"Audience":      {"The token of the ServiceAccount has another audience.", v1alpha1.AWSSpec{Role: roles + "web", Auth: web("default", "https://elsewhere.example")}, failed, account},
 		"WebForbidden":  {"The role trusts another ServiceAccount.", v1alpha1.AWSSpec{Role: roles + "elsewhere", Auth: web("default")}, failed, "spec.role: cannot assume role " + roles + "elsewhere"},
-		"WebNoRole":     {"There is no such role.", v1alpha1.AWSSpec{Role: roles + "none", Auth: web("default")}, failed, "spec.role: cannot assume role " + roles + "none"},
-		"WebFirst":      {"Nor one to begin with.", v1alpha1.AWSSpec{AdditionalRoles: []string{roles + "none"}, Role: roles + "first", Auth: web("default")}, failed, "spec.additionalRoles[0]: cannot assume role"},
-		"NoRole":        {"There is no such role.", v1alpha1.AWSSpec{Role: roles + "none", Auth: good}, failed, "spec.role: cannot assume role " + roles + "none"},
+		"WebNoRole":     {"The role for the ServiceAccount does not exist.", v1alpha1.AWSSpec{Role: roles + "none", Auth: web("default")}, failed, "spec.role: cannot assume role " + roles + "none"},
+		"WebFirst":      {"The first of additionalRoles does not exist.", v1alpha1.AWSSpec{AdditionalRoles: []string{roles + "none"}, Role: roles + "first", Auth: web("default")}, failed, "spec.additionalRoles[0]: cannot assume role"},
+		"NoRole":        {"The role for the access key does not exist.", v1alpha1.AWSSpec{Role: roles + "none", Auth: good}, failed, "spec.role: cannot assume role " + roles + "none"},
 		"RoleForbidden": {"The role does not trust the user.", v1alpha1.AWSSpec{Role: roles + "web", Auth: good}, failed, "spec.role: cannot assume role"},
-		"NoExternalID":  {"The role asks for an external id.", v1alpha1.AWSSpec{Role: roles + "guarded", Auth: good}, failed, "spec.externalID"},
-		"ExternalID":    {"It asks for another one.", v1alpha1.AWSSpec{Role: roles + "guarded", ExternalID: "wrong", Auth: good}, failed, "spec.externalID"},
-		"FirstRole":     {"A role on the way may not be assumed.", v1alpha1.AWSSpec{AdditionalRoles: []string{roles + "web"}, Role: roles + "first", Auth: good}, failed, "spec.additionalRoles[0]: cannot assume role"},
-		"SecondRole":    {"Nor the next one from there.", v1alpha1.AWSSpec{AdditionalRoles: []string{roles + "first", roles + "none"}, Role: roles + "first", Auth: good}, failed, "spec.additionalRoles[1]: cannot assume role"},
-		"LastRole":      {"Nor the last one.", v1alpha1.AWSSpec{AdditionalRoles: []string{roles + "first"}, Role: roles + "none", Auth: good}, failed, "spec.role: cannot assume role"},
+		"NoExternalID":  {"The role requires an external id.", v1alpha1.AWSSpec{Role: roles + "guarded", Auth: good}, failed, "spec.externalID"},
+		"ExternalID":    {"The role requires another external id.", v1alpha1.AWSSpec{Role: roles + "guarded", ExternalID: "wrong", Auth: good}, failed, "spec.externalID"},
+		"FirstRole":     {"The first of additionalRoles cannot be assumed.", v1alpha1.AWSSpec{AdditionalRoles: []string{roles + "web"}, Role: roles + "first", Auth: good}, failed, "spec.additionalRoles[0]: cannot assume role"},
+		"SecondRole":    {"The second of additionalRoles cannot be assumed.", v1alpha1.AWSSpec{AdditionalRoles: []string{roles + "first", roles + "none"}, Role: roles + "first", Auth: good}, failed, "spec.additionalRoles[1]: cannot assume role"},
+		"LastRole":      {"spec.role cannot be assumed from additionalRoles.", v1alpha1.AWSSpec{AdditionalRoles: []string{roles + "first"}, Role: roles + "none", Auth: good}, failed, "spec.role: cannot assume role"},
 		"Ambient":       {"A namespaced store does not get the operator's own identity.", v1alpha1.AWSSpec{}, invalid, "spec.auth: "},
-		"UnknownCA":     {"Nobody trusts the certificate.", v1alpha1.AWSSpec{Endpoint: stranger.URL, Auth: good}, common.ReasonStoreUnreachable, "check spec.endpoint"},
-		"PlainHTTP":     {"A key is not sent in plain text.", v1alpha1.AWSSpec{Endpoint: "http://aws.example", Auth: good}, invalid, "spec.endpoint: "},
+		"UnknownCA":     {"The server's certificate is not trusted.", v1alpha1.AWSSpec{Endpoint: stranger.URL, Auth: good}, common.ReasonStoreUnreachable, "check spec.endpoint"},
+		"PlainHTTP":     {"Plain http to another host is rejected.", v1alpha1.AWSSpec{Endpoint: "http://aws.example", Auth: good}, invalid, "spec.endpoint: "},
 	}
 	at := func(spec v1alpha1.AWSSpec) v1alpha1.AWSSpec {
 		spec.Region = "us-east-1"
@@ -178,26 +178,26 @@ func TestBadAuth(t *testing.T) {
 
 	for kind, make := range clusterStores {
 		t.Run(kind, func(t *testing.T) {
-			none, beside := common.ClusterStoreSpec{}, common.ClusterStoreSpec{ScopeSpec: common.ScopeSpec{AuthenticationScope: common.ScopeManifestNamespace}}
+			none, perNamespace := common.ClusterStoreSpec{}, common.ClusterStoreSpec{ScopeSpec: common.ScopeSpec{AuthenticationScope: common.ScopeManifestNamespace}}
 			elsewhere := web("default")
 			elsewhere.ServiceAccountRef.Namespace = "nowhere"
 			suite.BadStores(t, ns, map[string]operatortest.BadStore{
-				"NoNamespace":        {Why: "Which namespace?", Store: make(at(v1alpha1.AWSSpec{Auth: good}), none), Want: invalid, Says: keyID + "Secret aws needs a namespace"},
-				"KeyNoNamespace":     {Why: "Each reference names its own.", Store: make(at(v1alpha1.AWSSpec{Auth: static(in(ns, goodID), goodKey)}), none), Want: invalid, Says: key + "Secret aws needs a namespace"},
-				"AccountNoNamespace": {Why: "Those of ServiceAccounts, too.", Store: make(at(v1alpha1.AWSSpec{Role: roles + "web", Auth: web("default")}), none), Want: invalid, Says: account + "ServiceAccount default needs a namespace"},
-				"NoSecret":           {Why: "It is not there.", Store: make(at(v1alpha1.AWSSpec{Auth: static(in("nowhere", goodID), in(ns, goodKey))}), none), Want: invalid, Says: keyID + "Secret nowhere/aws does not exist"},
-				"NoAccount":          {Why: "Nor is this.", Store: make(at(v1alpha1.AWSSpec{Role: roles + "web", Auth: elsewhere}), none), Want: invalid, Says: account + "ServiceAccount nowhere/default does not exist"},
+				"NoNamespace":        {Why: "The reference needs a namespace.", Store: make(at(v1alpha1.AWSSpec{Auth: good}), none), Want: invalid, Says: keyID + "Secret aws needs a namespace"},
+				"KeyNoNamespace":     {Why: "Each reference needs a namespace of its own.", Store: make(at(v1alpha1.AWSSpec{Auth: static(in(ns, goodID), goodKey)}), none), Want: invalid, Says: key + "Secret aws needs a namespace"},
+				"AccountNoNamespace": {Why: "The reference to a ServiceAccount needs a namespace, too.", Store: make(at(v1alpha1.AWSSpec{Role: roles + "web", Auth: web("default")}), none), Want: invalid, Says: account + "ServiceAccount default needs a namespace"},
+				"NoSecret":           {Why: "The Secret does not exist in that namespace.", Store: make(at(v1alpha1.AWSSpec{Auth: static(in("nowhere", goodID), in(ns, goodKey))}), none), Want: invalid, Says: keyID + "Secret nowhere/aws does not exist"},
+				"NoAccount":          {Why: "The ServiceAccount does not exist in that namespace.", Store: make(at(v1alpha1.AWSSpec{Role: roles + "web", Auth: elsewhere}), none), Want: invalid, Says: account + "ServiceAccount nowhere/default does not exist"},
 			}, readsOf(srv))
 
-			// Of a store that logs in as each namespace's own identity there is none to try, so that the
-			// object tells.
-			s := make(at(v1alpha1.AWSSpec{Auth: static(in(ns, goodID), goodKey)}), beside)
-			s.SetName("beside")
+			// The login of a store with authenticationScope ManifestNamespace cannot be checked, so the
+			// ExternalSecret reports its failure.
+			s := make(at(v1alpha1.AWSSpec{Auth: static(in(ns, goodID), goodKey)}), perNamespace)
+			s.SetName("scoped")
 			suite.Create(t, s)
-			es := operatortest.ExternalSecret(ns, "beside", kind, "beside", "shop/db", "password")
+			es := operatortest.ExternalSecret(ns, "scoped", kind, "scoped", "shop/db", "password")
 			suite.Create(t, es)
 			controlplane.Eventually(t, func() string {
-				return cmp.Diff(fmt.Sprintf("False SecretSyncedError Invalid: \"shop/db\" in %s \"beside\": ", kind)+keyID+"Secret aws must not name a namespace with authenticationScope ManifestNamespace; remove the namespace", suite.Says(t, es))
+				return cmp.Diff(fmt.Sprintf("False SecretSyncedError Invalid: \"shop/db\" in %s \"scoped\": ", kind)+keyID+"Secret aws must not name a namespace with authenticationScope ManifestNamespace; remove the namespace", suite.Says(t, es))
 			})
 		})
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-aws/manifests"
 )
 
-// TestCalls counts what objects cost: reads, and sessions of a role.
+// TestCalls counts the reads, and the sessions of a role, that objects cause.
 func TestCalls(t *testing.T) {
 	const ns, role = "calls", "arn:aws:iam::000000000000:role/calls"
 	srv := startEmulator(t, emulator.WithRoles(emulator.Role{ARN: role, WebIdentities: []emulator.WebIdentity{
@@ -39,6 +39,11 @@ func TestCalls(t *testing.T) {
 	for kind, s := range all {
 		t.Run(kind, func(t *testing.T) {
 			srv.Reset()
+			t.Cleanup(func() {
+				if t.Failed() {
+					t.Logf("the calls: %+v", srv.CallLog())
+				}
+			})
 			s.SetName("calls")
 			suite.Calls(t, ns, s, keys,
 				func(key string) (n int) {

@@ -13,7 +13,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-aws/manifests"
 )
 
-// calls returns all that an emulator was asked for.
+// calls returns a function that lists all calls that an emulator has received.
 func calls(srv *emulator.Server) func() []string {
 	return func() []string {
 		all := []string{}
@@ -24,8 +24,8 @@ func calls(srv *emulator.Server) func() []string {
 	}
 }
 
-// TestEscapes tries to get from namespace shop at secrets of bank. The store has no prefix, so that a
-// key is all that stands between them.
+// TestEscapes tries to read secrets of namespace bank from namespace shop. The store has no prefix, so only the
+// checks of keys separate the namespaces.
 func TestEscapes(t *testing.T) {
 	const ns, arn = "shop-escapes", "arn:aws:secretsmanager:us-east-1:000000000000:secret:"
 	srv := startEmulator(t)
@@ -52,52 +52,52 @@ func TestEscapes(t *testing.T) {
 		cases   map[string]operatortest.Escape
 	}{
 		"ClusterAWSSecretsManager": {[]string{"${namespace}/*", "common/db"}, ns + "/db", map[string]operatortest.Escape{
-			"Foreign":     operatortest.Key("The name itself.", "bank/db"),
-			"ARN":         operatortest.Key("An ARN names a secret anywhere.", foreign),
-			"PartialARN":  operatortest.Key("So does one without the characters at its end.", arn+"bank/db"),
-			"CommonARN":   operatortest.Key("What is allowed by name is not by ARN.", arn+"common/db"),
-			"ARNCase":     operatortest.Key("However it is spelled.", "ARN"+foreign[3:]),
-			"Suffix":      operatortest.Key("AWS puts six characters behind a name, and knows it without them.", "common/db"+foreign[len(arn+"bank/db"):]),
-			"BankSuffix":  operatortest.Key("Also of others.", foreign[len(arn):]),
-			"Up":          operatortest.Key("No way up.", ns+"/../bank/db"),
-			"UpFirst":     operatortest.Key("Nor at the beginning.", "../bank/db"),
-			"Here":        operatortest.Key("Nor a detour.", ns+"/./../bank/db"),
-			"Encoded":     operatortest.Key("Nor an encoded one.", ns+"/%2e%2e/bank/db"),
-			"Case":        operatortest.Key("Letters are as they are.", "Common/db"),
-			"CaseOwn":     operatortest.Key("Those of the namespace, too.", "Shop-escapes/db"),
-			"LookAlike":   operatortest.Key("A letter that looks alike is another one.", "соmmon/db"),
-			"FullWidth":   operatortest.Key("So is a slash.", ns+"／db"),
-			"Longer":      operatortest.Key("A namespace that begins so is another one.", ns+"-2/db"),
-			"Stage":       operatortest.Key("A stage behind the key makes another key of it.", "common/db:AWSCURRENT"),
-			"Version":     operatortest.Key("So does a version.", "common/db#AWSPREVIOUS"),
-			"StageOfBank": {Why: "A stage beside the key makes no difference.", Ref: common.RemoteRef{Key: "bank/db", Version: "AWSCURRENT"}},
-			"Everything":  operatortest.Find("A find without a path looks at all.", ""),
-			"Beginning":   operatortest.Find("The name of the namespace begins that of others.", ns),
-			"FindUp":      operatortest.Find("No way up.", ns+"/../"),
-			"FindTags":    {Why: "Others set the tags.", Find: &common.Find{Tags: map[string]string{"team": "shop"}}},
+			"Foreign":     operatortest.Key("The name of the other namespace's secret is denied.", "bank/db"),
+			"ARN":         operatortest.Key("The ARN of the other namespace's secret is denied.", foreign),
+			"PartialARN":  operatortest.Key("The ARN without its random suffix is denied.", arn+"bank/db"),
+			"CommonARN":   operatortest.Key("The ARN of an allowed secret is denied, because only its name is allowed.", arn+"common/db"),
+			"ARNCase":     operatortest.Key("The ARN of an allowed secret is denied without its random suffix, too.", "ARN"+foreign[3:]),
+			"Suffix":      operatortest.Key("An allowed name with the random suffix of an ARN is denied.", "common/db"+foreign[len(arn+"bank/db"):]),
+			"BankSuffix":  operatortest.Key("The name of the other namespace's secret with such a suffix is denied.", foreign[len(arn):]),
+			"Up":          operatortest.Key("A path with .. is denied.", ns+"/../bank/db"),
+			"UpFirst":     operatortest.Key("A path that starts with .. is denied.", "../bank/db"),
+			"Here":        operatortest.Key("A path with ./ and .. is denied.", ns+"/./../bank/db"),
+			"Encoded":     operatortest.Key("An encoded slash is denied.", ns+"/%2e%2e/bank/db"),
+			"Case":        operatortest.Key("The key is case-sensitive.", "Common/db"),
+			"CaseOwn":     operatortest.Key("The namespace in the key is case-sensitive.", "Shop-escapes/db"),
+			"LookAlike":   operatortest.Key("A letter that looks like the one in the namespace is denied.", "соmmon/db"),
+			"FullWidth":   operatortest.Key("A character that looks like a slash is denied.", ns+"／db"),
+			"Longer":      operatortest.Key("A namespace with the same beginning is denied.", ns+"-2/db"),
+			"Stage":       operatortest.Key("An allowed key with an appended stage is denied.", "common/db:AWSCURRENT"),
+			"Version":     operatortest.Key("An allowed key with an appended version is denied.", "common/db#AWSPREVIOUS"),
+			"StageOfBank": {Why: "A stage in the version field does not change the denial.", Ref: common.RemoteRef{Key: "bank/db", Version: "AWSCURRENT"}},
+			"Everything":  operatortest.Find("A find without a path is denied.", ""),
+			"Beginning":   operatortest.Find("A find for the namespace without a slash is denied.", ns),
+			"FindUp":      operatortest.Find("A find with a path with .. is denied.", ns+"/../"),
+			"FindTags":    {Why: "A find by tags is denied, because other namespaces can set them.", Find: &common.Find{Tags: map[string]string{"team": "shop"}}},
 		}},
 		"ClusterAWSParameterStore": {[]string{"/${namespace}/*", "/common/db"}, "/" + ns + "/db", map[string]operatortest.Escape{
-			"Foreign":    operatortest.Key("The name itself.", "/bank/db"),
-			"ARN":        operatortest.Key("An ARN names a parameter anywhere.", "arn:aws:ssm:us-east-1:000000000000:parameter/bank/db"),
-			"CommonARN":  operatortest.Key("What is allowed by name is not by ARN.", "arn:aws:ssm:us-east-1:000000000000:parameter/common/db"),
-			"Up":         operatortest.Key("No way up.", "/"+ns+"/../bank/db"),
-			"NoSlash":    operatortest.Key("Without the slash it is another name.", "bank/db"),
-			"OwnNoSlash": operatortest.Key("Also for the namespace's own.", ns+"/db"),
-			"TwoSlashes": operatortest.Key("With two it is one, too.", "//bank/db"),
-			"Detour":     operatortest.Key("Wherever they are.", "/"+ns+"//bank/db"),
-			"Number":     operatortest.Key("A number behind the key makes another key of it.", "/common/db:1"),
-			"Label":      operatortest.Key("So does a label.", "/common/db:prod"),
-			"NumberBank": operatortest.Key("Also of others.", "/bank/db:1"),
-			"Version":    {Why: "A version beside the key makes no difference.", Ref: common.RemoteRef{Key: "/bank/db", Version: "1"}},
-			"TwoNumbers": {Why: "What is no version is none.", Ref: common.RemoteRef{Key: "/common/db", Version: "1:../bank/db"}, Invalid: true},
-			"Case":       operatortest.Key("Letters are as they are.", "/Common/db"),
-			"LookAlike":  operatortest.Key("A letter that looks alike is another one.", "/соmmon/db"),
-			"FullWidth":  operatortest.Key("So is a slash.", "/"+ns+"／db"),
-			"Secret":     operatortest.Key("A path of AWS's own leads to Secrets Manager.", "/aws/reference/secretsmanager/bank/db"),
-			"Everything": operatortest.Find("A find without a path looks at all.", ""),
-			"Root":       operatortest.Find("So does one from the root.", "/"),
-			"Beginning":  operatortest.Find("The name of the namespace begins that of others.", "/"+ns),
-			"FindUp":     operatortest.Find("No way up.", "/"+ns+"/../"),
+			"Foreign":    operatortest.Key("The name of the other namespace's parameter is denied.", "/bank/db"),
+			"ARN":        operatortest.Key("The ARN of the other namespace's parameter is denied.", "arn:aws:ssm:us-east-1:000000000000:parameter/bank/db"),
+			"CommonARN":  operatortest.Key("The ARN of an allowed parameter is denied, because only its name is allowed.", "arn:aws:ssm:us-east-1:000000000000:parameter/common/db"),
+			"Up":         operatortest.Key("A path with .. is denied.", "/"+ns+"/../bank/db"),
+			"NoSlash":    operatortest.Key("A key without the leading slash is denied.", "bank/db"),
+			"OwnNoSlash": operatortest.Key("A key of the own namespace without the leading slash is denied.", ns+"/db"),
+			"TwoSlashes": operatortest.Key("A key with two leading slashes is denied.", "//bank/db"),
+			"Detour":     operatortest.Key("A key with two slashes in the middle is denied.", "/"+ns+"//bank/db"),
+			"Number":     operatortest.Key("An allowed key with an appended version number is denied.", "/common/db:1"),
+			"Label":      operatortest.Key("An allowed key with an appended label is denied.", "/common/db:prod"),
+			"NumberBank": operatortest.Key("A key of the other namespace with an appended version number is denied.", "/bank/db:1"),
+			"Version":    {Why: "The version field does not change the denial.", Ref: common.RemoteRef{Key: "/bank/db", Version: "1"}},
+			"TwoNumbers": {Why: "A version that contains a key is rejected as invalid.", Ref: common.RemoteRef{Key: "/common/db", Version: "1:../bank/db"}, Invalid: true},
+			"Case":       operatortest.Key("The key is case-sensitive.", "/Common/db"),
+			"LookAlike":  operatortest.Key("A letter that looks like the one in the namespace is denied.", "/соmmon/db"),
+			"FullWidth":  operatortest.Key("A character that looks like a slash is denied.", "/"+ns+"／db"),
+			"Secret":     operatortest.Key("A reference to Secrets Manager is denied.", "/aws/reference/secretsmanager/bank/db"),
+			"Everything": operatortest.Find("A find without a path is denied.", ""),
+			"Root":       operatortest.Find("A find from the root is denied.", "/"),
+			"Beginning":  operatortest.Find("A find for the namespace without a slash is denied.", "/"+ns),
+			"FindUp":     operatortest.Find("A find with a path with .. is denied.", "/"+ns+"/../"),
 		}},
 	} {
 		t.Run(kind, func(t *testing.T) {
@@ -107,12 +107,12 @@ func TestEscapes(t *testing.T) {
 		})
 	}
 
-	srv = startEmulator(t) // Nobody else reads it.
+	srv = startEmulator(t) // The other emulator records only the calls of this test.
 	spec.Endpoint = srv.URL()
 	for kind, make := range stores {
-		t.Run(kind, func(t *testing.T) { // The credentials that they name exist.
+		t.Run(kind, func(t *testing.T) { // The credentials that these stores refer to exist.
 			suite.BadStores(t, ns, map[string]operatortest.BadStore{
-				"Namespace": {Why: "A namespaced store reads beside itself.", Store: make(ns, spec), Want: common.ReasonStoreInvalidSpec, Says: "spec.auth.secretRef.accessKeyIDSecretRef: Secret aws must not name a namespace"},
+				"Namespace": {Why: "A namespaced store reads only Secrets in its own namespace.", Store: make(ns, spec), Want: common.ReasonStoreInvalidSpec, Says: "spec.auth.secretRef.accessKeyIDSecretRef: Secret aws must not name a namespace"},
 			}, calls(srv))
 		})
 	}

@@ -50,7 +50,7 @@ func newClusterSTS(name string, s v1alpha1.AWSSpec, conditions ...common.Namespa
 	return g
 }
 
-// in has all that an auth refers to be in a namespace.
+// in returns an auth whose references all name a namespace.
 func in(namespace string, a *v1alpha1.AWSAuth) *v1alpha1.AWSAuth {
 	if a.SecretRef != nil {
 		a.SecretRef.AccessKeyIDSecretRef.Namespace, a.SecretRef.SecretAccessKeySecretRef.Namespace = namespace, namespace
@@ -61,14 +61,14 @@ func in(namespace string, a *v1alpha1.AWSAuth) *v1alpha1.AWSAuth {
 	return a
 }
 
-// trusting is a role that takes the tokens of a ServiceAccount.
+// trusting returns a role that a ServiceAccount can assume.
 func trusting(role, namespace, account string) emulator.Role {
 	return emulator.Role{ARN: role, WebIdentities: []emulator.WebIdentity{
 		{Subject: "system:serviceaccount:" + namespace + ":" + account, Audience: "sts.amazonaws.com"},
 	}}
 }
 
-// whose asks AWS whose access key a Secret holds.
+// whose returns the owner of an access key, as reported by AWS.
 func whose(t *testing.T, srv *emulator.Server, id, key, token string) string {
 	t.Helper()
 	out, err := sts.NewFromConfig(aws.Config{
@@ -80,7 +80,7 @@ func whose(t *testing.T, srv *emulator.Server, id, key, token string) string {
 	return *out.Arn
 }
 
-// TestGenerates has logins and access keys made for objects, from the first to the end.
+// TestGenerates generates logins and access keys for objects, from the first value to the deletion.
 func TestGenerates(t *testing.T) {
 	const ns, role = "generates", "arn:aws:iam::000000000000:role/generates"
 	srv := startEmulator(t, emulator.WithRoles(trusting(role, ns, "default")))
@@ -97,7 +97,7 @@ func TestGenerates(t *testing.T) {
 	cases := map[string]struct {
 		generator provider.GeneratorObject
 		makes     operatortest.Generation
-		// owner is what the ARN of the access key's owner begins with.
+		// owner is the start of the ARN of the access key's owner.
 		owner string
 	}{
 		"ECR":            {newECR(ns, "ecr", spec(byKey(), "")), login, ""},
@@ -127,8 +127,8 @@ func TestGenerates(t *testing.T) {
 	}
 }
 
-// TestReplacedInTime never has the Secret hold a login that has ended, though each lasts for seconds only: by
-// the clock of AWS it is half a day ago.
+// TestReplacedInTime checks that the Secret never holds an expired login. AWS's clock is almost twelve hours
+// behind, so each login lasts only seconds.
 func TestReplacedInTime(t *testing.T) {
 	const ns, life = "replaced-in-time", 30 * time.Second
 	srv := startEmulator(t, emulator.WithClock(func() time.Time { return time.Now().Add(life - 12*time.Hour) }))
@@ -150,7 +150,7 @@ func TestReplacedInTime(t *testing.T) {
 	controlplane.Eventually(t, func() string {
 		now, data := time.Now(), suite.Data(t, ns, "registry")
 		if !now.Before(ends(data)) {
-			t.Fatal("the Secret holds a login that has ended")
+			t.Fatal("the Secret holds an expired login")
 		}
 		if data["password"] == first["password"] {
 			return "the login has not been replaced"
@@ -158,12 +158,12 @@ func TestReplacedInTime(t *testing.T) {
 		return ""
 	})
 	if !time.Now().Before(ends(first)) {
-		t.Error("the former login has ended already when the next one comes: who has read it is locked out")
+		t.Error("the previous login has expired before the next one is stored: its readers are locked out")
 	}
 	suite.End(t, es)
 }
 
-// TestGenerateExamples applies the examples of the docs, but for the address and the namespace.
+// TestGenerateExamples applies the examples of the docs, with another address and namespace.
 func TestGenerateExamples(t *testing.T) {
 	const ns, account = "images", "111122223333"
 	const roles = "arn:aws:iam::" + account + ":role/"
@@ -210,7 +210,7 @@ func TestGenerateExamples(t *testing.T) {
 	suite.End(t, reports)
 }
 
-// TestBadGenerators have objects wait, and say what is to be mended.
+// TestBadGenerators checks that objects wait, and that their condition names the fix.
 func TestBadGenerators(t *testing.T) {
 	const (
 		ns      = "bad-generators"
@@ -250,17 +250,17 @@ func TestBadGenerators(t *testing.T) {
 		spec       v1alpha1.AWSSpec
 		want, says string
 	}{
-		"Region":    {"Logins and sessions are of a region.", nowhere, invalid, "spec.region: must be set where spec.auth is"},
-		"NoSecret":  {"The access key is nowhere.", spec(of("none")), invalid, keyID + "Secret bad-generators/none does not exist"},
-		"Unknown":   {"AWS does not know it.", spec(of("unknown")), failed, keyID + "AWS does not know the access key id"},
-		"Wrong":     {"It has another secret.", spec(of("wrong")), failed, key + "the secret access key does not belong to the access key id"},
-		"Elsewhere": {"A namespaced generator reads beside itself.", spec(in("bank", byKey())), invalid, keyID + "Secret aws must not name a namespace"},
-		"Role":      {"The role trusts somebody else.", assumed, failed, "spec.role: cannot assume role " + role + "other"},
-		"Ambient":   {"Not everybody may work as the operator.", spec(nil), invalid, "spec.auth: "},
+		"Region":    {"A missing region is reported.", nowhere, invalid, "spec.region: required with spec.auth"},
+		"NoSecret":  {"The Secret of the access key does not exist.", spec(of("none")), invalid, keyID + "Secret bad-generators/none does not exist"},
+		"Unknown":   {"AWS does not know the access key id.", spec(of("unknown")), failed, keyID + "AWS does not know the access key id"},
+		"Wrong":     {"The secret access key is wrong.", spec(of("wrong")), failed, key + "the secret access key does not match the access key id"},
+		"Elsewhere": {"A namespaced generator reads only Secrets in its own namespace.", spec(in("bank", byKey())), invalid, keyID + "Secret aws must not name a namespace"},
+		"Role":      {"The role does not trust the user.", assumed, failed, "spec.role: cannot assume role " + role + "other"},
+		"Ambient":   {"A namespaced generator does not get the operator's own identity.", spec(nil), invalid, "spec.auth: "},
 	}
 	all := map[string]map[string]operatortest.BadStore{
 		"ECRAuthorizationToken": {
-			"Permission": {Why: "The permission that is missing is named.", Store: newECR(ns, "", spec(of("meek"))), Want: failed, Says: "ecr:GetAuthorizationToken; allow it in a policy"},
+			"Permission": {Why: "The condition names the missing permission.", Store: newECR(ns, "", spec(of("meek"))), Want: failed, Says: "ecr:GetAuthorizationToken; allow it in a policy"},
 		},
 		"STSSessionToken": {},
 	}
@@ -273,8 +273,8 @@ func TestBadGenerators(t *testing.T) {
 		"ClusterSTSSessionToken":       func(s v1alpha1.AWSSpec) provider.Object { return newClusterSTS("", s) },
 	} {
 		all[kind] = map[string]operatortest.BadStore{
-			"NoNamespace": {Why: "Which namespace?", Store: make(spec(of("aws"))), Want: invalid, Says: keyID + "Secret aws needs a namespace"},
-			"Missing":     {Why: "It is not there.", Store: make(spec(in("nowhere", byKey()))), Want: invalid, Says: keyID + "Secret nowhere/aws does not exist"},
+			"NoNamespace": {Why: "The reference needs a namespace.", Store: make(spec(of("aws"))), Want: invalid, Says: keyID + "Secret aws needs a namespace"},
+			"Missing":     {Why: "The Secret does not exist in that namespace.", Store: make(spec(in("nowhere", byKey()))), Want: invalid, Says: keyID + "Secret nowhere/aws does not exist"},
 		}
 	}
 	made := func() []string {
@@ -290,7 +290,7 @@ func TestBadGenerators(t *testing.T) {
 			suite.Ungated(t, ns, g, fmt.Sprintf("Denied: %s %q: %sAWS does not know the access key id", kind, "ungated", keyID))
 		})
 	}
-	// Validation assumes a role for a moment only, so that the object tells.
+	// The validation opens only a short session, so the ExternalSecret reports a duration that is too long.
 	t.Run("Duration", func(t *testing.T) {
 		g := newSTS(ns, "long", assumed)
 		g.Spec.Role, g.Spec.RequestParameters = role+"mine", &v1alpha1.STSRequestParameters{SessionDuration: 7200}

@@ -26,7 +26,7 @@ func TestGeneratorExamples(t *testing.T) {
 	suite.Examples(t, operatortest.Example(t, manifests.Examples, "stssessiontoken.yaml"))
 }
 
-// TestGeneratorTemplates renders the templates of the examples with what the generators make.
+// TestGeneratorTemplates renders the templates of the examples with generated values.
 func TestGeneratorTemplates(t *testing.T) {
 	srv := awstest.Start(t)
 	made := func(g provider.Generator, err error) provider.Generated {
@@ -52,7 +52,7 @@ func TestGeneratorTemplates(t *testing.T) {
 		"username": "AWS", "password": password, "auth": base64.StdEncoding.EncodeToString([]byte("AWS:" + password)),
 	}}}
 	if diff := cmp.Diff(want, got); diff != "" || len(pull) != 1 {
-		t.Errorf("A pull secret is what kubelets read: -want, +got:\n%s", diff)
+		t.Errorf("A pull secret must have the format of kubelets: -want, +got:\n%s", diff)
 	}
 
 	key := made(awstest.Connect(t, &v1alpha1.STSSessionToken{}, ststoken.Connect[*v1alpha1.STSSessionToken], srv.URL()))
@@ -60,11 +60,11 @@ func TestGeneratorTemplates(t *testing.T) {
 		"AWS_ACCESS_KEY_ID": key.Values["access_key_id"], "AWS_SECRET_ACCESS_KEY": key.Values["secret_access_key"], "AWS_SESSION_TOKEN": key.Values["session_token"],
 	}
 	if diff := cmp.Diff(wantKey, rendered(t, operatortest.Example(t, manifests.Examples, "stssessiontoken.yaml"), key)); diff != "" {
-		t.Errorf("An access key has the names of SDKs: -want, +got:\n%s", diff)
+		t.Errorf("An access key must have the names of SDKs: -want, +got:\n%s", diff)
 	}
 }
 
-// rendered is what the template of the ExternalSecret in a manifest makes of values.
+// rendered returns the result of the template of the ExternalSecret in a manifest.
 func rendered(t *testing.T, manifest []byte, made provider.Generated) map[string][]byte {
 	t.Helper()
 	for doc := range bytes.SplitSeq(manifest, []byte("\n---\n")) {
@@ -86,13 +86,13 @@ func TestECRAuthorizationTokenCRD(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		spec   v1alpha1.ECRAuthorizationTokenSpec
-		want   string // part of the rejection
+		want   string // part of the error
 	}{
-		"Empty":   {"All may be left to the operator.", v1alpha1.ECRAuthorizationTokenSpec{}, ""},
-		"Private": {"What is the default may be said.", v1alpha1.ECRAuthorizationTokenSpec{Scope: v1alpha1.ECRPrivate, AWSSpec: v1alpha1.AWSSpec{Region: "eu-central-1", Auth: byKey()}}, ""},
-		"Public":  {"So may what is not.", v1alpha1.ECRAuthorizationTokenSpec{Scope: v1alpha1.ECRPublic, GeneratorSpec: common.GeneratorSpec{RotationInterval: "1h", KeepPrevious: true}}, ""},
-		"Both":    {"There is nothing else.", v1alpha1.ECRAuthorizationTokenSpec{Scope: "both"}, "spec.scope"},
-		"Auth":    {"The rules of stores hold, too.", v1alpha1.ECRAuthorizationTokenSpec{AWSSpec: v1alpha1.AWSSpec{Auth: byToken()}}, "auth.serviceAccountRef needs a role that its token can assume"},
+		"Empty":   {"An empty spec is valid.", v1alpha1.ECRAuthorizationTokenSpec{}, ""},
+		"Private": {"The default scope can be set.", v1alpha1.ECRAuthorizationTokenSpec{Scope: v1alpha1.ECRPrivate, AWSSpec: v1alpha1.AWSSpec{Region: "eu-central-1", Auth: byKey()}}, ""},
+		"Public":  {"The scope public can be set.", v1alpha1.ECRAuthorizationTokenSpec{Scope: v1alpha1.ECRPublic, GeneratorSpec: common.GeneratorSpec{RotationInterval: "1h", KeepPrevious: true}}, ""},
+		"Both":    {"An unknown scope is rejected.", v1alpha1.ECRAuthorizationTokenSpec{Scope: "both"}, "spec.scope"},
+		"Auth":    {"The rules of the AWS stores apply, too.", v1alpha1.ECRAuthorizationTokenSpec{AWSSpec: v1alpha1.AWSSpec{Auth: byToken()}}, "auth.serviceAccountRef needs a role that its token can assume"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -109,7 +109,7 @@ func TestECRAuthorizationTokenCRD(t *testing.T) {
 
 func TestSTSSessionTokenCRD(t *testing.T) {
 	const (
-		mfaOfUser = "requestParameters.serialNumber is that of a user, and goes neither with additionalRoles nor with auth.serviceAccountRef"
+		mfaOfUser = "requestParameters.serialNumber is the MFA device of a user, and cannot be used with additionalRoles or auth.serviceAccountRef"
 		tooLong   = "requestParameters.sessionDuration is at most 129600, 43200 with role, and 3600 with additionalRoles"
 		together  = "set both serialNumber and tokenCode, or none"
 	)
@@ -118,8 +118,8 @@ func TestSTSSessionTokenCRD(t *testing.T) {
 		a.SecretRef.SessionTokenSecretRef = &common.SecretKeySelector{Name: "aws", Key: "token"}
 		return a
 	}
-	role := v1alpha1.AWSSpec{Role: "r", Auth: byKey()}
-	chain := v1alpha1.AWSSpec{Role: "r", AdditionalRoles: []string{"a"}, Auth: byKey()}
+	role := v1alpha1.AWSSpec{Role: shopRole, Auth: byKey()}
+	chain := v1alpha1.AWSSpec{Role: shopRole, AdditionalRoles: []string{shopRole}, Auth: byKey()}
 	lasting := func(seconds int32) *v1alpha1.STSRequestParameters {
 		return &v1alpha1.STSRequestParameters{SessionDuration: seconds}
 	}
@@ -128,27 +128,27 @@ func TestSTSSessionTokenCRD(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		spec   v1alpha1.STSSessionTokenSpec
-		want   string // part of the rejection
+		want   string // part of the error
 	}{
-		"Empty":         {"All may be left to the operator.", v1alpha1.STSSessionTokenSpec{}, ""},
+		"Empty":         {"An empty spec is valid.", v1alpha1.STSSessionTokenSpec{}, ""},
 		"User":          {"A user's access key is enough.", v1alpha1.STSSessionTokenSpec{AWSSpec: v1alpha1.AWSSpec{Auth: byKey()}, RequestParameters: lasting(129600), GeneratorSpec: rotating}, ""},
-		"MFA":           {"The user may have a device.", v1alpha1.STSSessionTokenSpec{AWSSpec: v1alpha1.AWSSpec{Auth: byKey()}, RequestParameters: mfa}, ""},
-		"MFARole":       {"A role may ask for it.", v1alpha1.STSSessionTokenSpec{AWSSpec: role, RequestParameters: mfa}, ""},
-		"Role":          {"A role allows up to half a day.", v1alpha1.STSSessionTokenSpec{AWSSpec: role, RequestParameters: lasting(43200)}, ""},
-		"Chain":         {"A chain of roles allows an hour.", v1alpha1.STSSessionTokenSpec{AWSSpec: chain, RequestParameters: lasting(3600)}, ""},
-		"TemporaryRole": {"A temporary access key can assume a role.", v1alpha1.STSSessionTokenSpec{AWSSpec: v1alpha1.AWSSpec{Role: "r", Auth: temporary()}}, ""},
-		"Temporary":     {"It gets no session token.", v1alpha1.STSSessionTokenSpec{AWSSpec: v1alpha1.AWSSpec{Auth: temporary()}}, "auth.secretRef.sessionTokenSecretRef needs a role"},
-		"Short":         {"AWS takes no less.", v1alpha1.STSSessionTokenSpec{RequestParameters: lasting(899)}, "greater than or equal to 900"},
-		"Long":          {"AWS takes no more.", v1alpha1.STSSessionTokenSpec{RequestParameters: lasting(129601)}, "less than or equal to 129600"},
-		"LongRole":      {"Nor for a role.", v1alpha1.STSSessionTokenSpec{AWSSpec: role, RequestParameters: lasting(43201)}, tooLong},
-		"LongChain":     {"Nor for a chain.", v1alpha1.STSSessionTokenSpec{AWSSpec: chain, RequestParameters: lasting(3601)}, tooLong},
-		"NoCode":        {"A device shows a code.", v1alpha1.STSSessionTokenSpec{RequestParameters: &v1alpha1.STSRequestParameters{SerialNumber: "device"}}, together},
-		"NoDevice":      {"A code is that of a device.", v1alpha1.STSSessionTokenSpec{RequestParameters: &v1alpha1.STSRequestParameters{TokenCode: "123456"}}, together},
-		"BadCode":       {"It has six digits.", v1alpha1.STSSessionTokenSpec{RequestParameters: &v1alpha1.STSRequestParameters{SerialNumber: "device", TokenCode: "12345"}}, "tokenCode"},
-		"BadDevice":     {"A device has a serial number.", v1alpha1.STSSessionTokenSpec{RequestParameters: &v1alpha1.STSRequestParameters{SerialNumber: "my device", TokenCode: "123456"}}, "serialNumber"},
-		"MFAChain":      {"Roles have no devices.", v1alpha1.STSSessionTokenSpec{AWSSpec: chain, RequestParameters: mfa}, mfaOfUser},
-		"MFAToken":      {"Nor have ServiceAccounts.", v1alpha1.STSSessionTokenSpec{AWSSpec: v1alpha1.AWSSpec{Role: "r", Auth: byToken()}, RequestParameters: mfa}, mfaOfUser},
-		"Rotation":      {"What works once cannot rotate.", v1alpha1.STSSessionTokenSpec{RequestParameters: mfa, GeneratorSpec: rotating}, "requestParameters.tokenCode works once, so that a rotation would fail; remove rotationInterval"},
+		"MFA":           {"A user's MFA device can be set.", v1alpha1.STSSessionTokenSpec{AWSSpec: v1alpha1.AWSSpec{Auth: byKey()}, RequestParameters: mfa}, ""},
+		"MFARole":       {"An MFA device can be set with a role.", v1alpha1.STSSessionTokenSpec{AWSSpec: role, RequestParameters: mfa}, ""},
+		"Role":          {"A session of a role can last 12 hours.", v1alpha1.STSSessionTokenSpec{AWSSpec: role, RequestParameters: lasting(43200)}, ""},
+		"Chain":         {"A session of chained roles can last one hour.", v1alpha1.STSSessionTokenSpec{AWSSpec: chain, RequestParameters: lasting(3600)}, ""},
+		"TemporaryRole": {"A temporary access key can assume a role.", v1alpha1.STSSessionTokenSpec{AWSSpec: v1alpha1.AWSSpec{Role: shopRole, Auth: temporary()}}, ""},
+		"Temporary":     {"A temporary access key without a role is rejected.", v1alpha1.STSSessionTokenSpec{AWSSpec: v1alpha1.AWSSpec{Auth: temporary()}}, "auth.secretRef.sessionTokenSecretRef needs a role"},
+		"Short":         {"A duration below AWS's minimum is rejected.", v1alpha1.STSSessionTokenSpec{RequestParameters: lasting(899)}, "greater than or equal to 900"},
+		"Long":          {"A duration above AWS's maximum is rejected.", v1alpha1.STSSessionTokenSpec{RequestParameters: lasting(129601)}, "less than or equal to 129600"},
+		"LongRole":      {"A duration above AWS's maximum for a role is rejected.", v1alpha1.STSSessionTokenSpec{AWSSpec: role, RequestParameters: lasting(43201)}, tooLong},
+		"LongChain":     {"A duration above AWS's maximum for chained roles is rejected.", v1alpha1.STSSessionTokenSpec{AWSSpec: chain, RequestParameters: lasting(3601)}, tooLong},
+		"NoCode":        {"A serial number without a token code is rejected.", v1alpha1.STSSessionTokenSpec{RequestParameters: &v1alpha1.STSRequestParameters{SerialNumber: "device"}}, together},
+		"NoDevice":      {"A token code without a serial number is rejected.", v1alpha1.STSSessionTokenSpec{RequestParameters: &v1alpha1.STSRequestParameters{TokenCode: "123456"}}, together},
+		"BadCode":       {"A token code without six digits is rejected.", v1alpha1.STSSessionTokenSpec{RequestParameters: &v1alpha1.STSRequestParameters{SerialNumber: "device", TokenCode: "12345"}}, "tokenCode"},
+		"BadDevice":     {"A serial number with a space is rejected.", v1alpha1.STSSessionTokenSpec{RequestParameters: &v1alpha1.STSRequestParameters{SerialNumber: "my device", TokenCode: "123456"}}, "serialNumber"},
+		"MFAChain":      {"An MFA device with chained roles is rejected.", v1alpha1.STSSessionTokenSpec{AWSSpec: chain, RequestParameters: mfa}, mfaOfUser},
+		"MFAToken":      {"An MFA device with a ServiceAccount is rejected.", v1alpha1.STSSessionTokenSpec{AWSSpec: v1alpha1.AWSSpec{Role: shopRole, Auth: byToken()}, RequestParameters: mfa}, mfaOfUser},
+		"Rotation":      {"A token code with a rotation interval is rejected.", v1alpha1.STSSessionTokenSpec{RequestParameters: mfa, GeneratorSpec: rotating}, "requestParameters.tokenCode works only once, so a rotation would fail; remove rotationInterval"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

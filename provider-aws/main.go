@@ -1,4 +1,4 @@
-// Command provider-aws keeps Secrets in step with AWS.
+// Command provider-aws keeps Secrets in sync with AWS.
 package main
 
 import (

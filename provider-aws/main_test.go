@@ -23,6 +23,8 @@ import (
 
 var suite operatortest.Suite
 
+const shopRole = "arn:aws:iam::111122223333:role/shop"
+
 func TestMain(m *testing.M) { suite.Main(m, v1alpha1.AddToScheme, manifests.CRDs) }
 
 func TestCRDs(t *testing.T) { operatortest.CheckCRDs(t, manifests.CRDs) }
@@ -52,18 +54,22 @@ func TestCRD(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		spec   v1alpha1.AWSSpec
-		want   string // part of the rejection
+		want   string // part of the error
 	}{
-		"Empty":      {"A store may leave all to the operator.", v1alpha1.AWSSpec{}, ""},
-		"Key":        {"A key is enough.", v1alpha1.AWSSpec{Region: "eu-central-1", Auth: byKey()}, ""},
-		"Everything": {"All fields go together.", v1alpha1.AWSSpec{Region: "eu-central-1", Role: "r", AdditionalRoles: []string{"a"}, ExternalID: "x", SessionTags: []v1alpha1.SessionTag{{Key: "k", Value: ""}}, TransitiveTagKeys: []string{"k"}, Endpoint: "https://aws.example", Auth: byToken()}, ""},
-		"TwoAuths":   {"Which of two would win?", v1alpha1.AWSSpec{Role: "r", Auth: both}, "set either secretRef or serviceAccountRef"},
-		"NoAuth":     {"An auth that names nobody is a mistake.", v1alpha1.AWSSpec{Auth: &v1alpha1.AWSAuth{}}, "set either secretRef or serviceAccountRef"},
-		"TokenAlone": {"A token is good for assuming a role only.", v1alpha1.AWSSpec{Auth: byToken()}, "auth.serviceAccountRef needs a role that its token can assume"},
-		"Roles":      {"additionalRoles only lead to role.", v1alpha1.AWSSpec{AdditionalRoles: []string{"a"}}, needsRole},
-		"ExternalID": {"What would be ignored is refused.", v1alpha1.AWSSpec{ExternalID: "x"}, needsRole},
-		"Tags":       {"What would be ignored is refused.", v1alpha1.AWSSpec{SessionTags: []v1alpha1.SessionTag{{Key: "k"}}}, needsRole},
-		"Region":     {"A region becomes part of a host name.", v1alpha1.AWSSpec{Region: "evil.example/"}, "spec.region"},
+		"Empty":      {"An empty spec is valid.", v1alpha1.AWSSpec{}, ""},
+		"Key":        {"An access key is enough.", v1alpha1.AWSSpec{Region: "eu-central-1", Auth: byKey()}, ""},
+		"Everything": {"All fields together are valid.", v1alpha1.AWSSpec{Region: "eu-central-1", Role: shopRole, AdditionalRoles: []string{shopRole}, ExternalID: "x", SessionTags: []v1alpha1.SessionTag{{Key: "k", Value: ""}}, TransitiveTagKeys: []string{"k"}, Endpoint: "https://aws.example", Auth: byToken()}, ""},
+		"TwoAuths":   {"Two ways to log in are rejected.", v1alpha1.AWSSpec{Role: shopRole, Auth: both}, "set either secretRef or serviceAccountRef"},
+		"NoAuth":     {"An empty auth is rejected.", v1alpha1.AWSSpec{Auth: &v1alpha1.AWSAuth{}}, "set either secretRef or serviceAccountRef"},
+		"TokenAlone": {"A ServiceAccount needs a role, because its token can only assume one.", v1alpha1.AWSSpec{Auth: byToken()}, "auth.serviceAccountRef needs a role that its token can assume"},
+		"Roles":      {"additionalRoles are rejected without a role.", v1alpha1.AWSSpec{AdditionalRoles: []string{"a"}}, needsRole},
+		"ExternalID": {"A field that would be ignored is rejected.", v1alpha1.AWSSpec{ExternalID: "x"}, needsRole},
+		"Tags":       {"A field that would be ignored is rejected.", v1alpha1.AWSSpec{SessionTags: []v1alpha1.SessionTag{{Key: "k"}}}, needsRole},
+		"Partition":  {"The partitions of China and GovCloud are accepted.", v1alpha1.AWSSpec{Role: "arn:aws-us-gov:iam::111122223333:role/path/to/shop", AdditionalRoles: []string{"arn:aws-cn:iam::111122223333:role/shop"}}, ""},
+		"RoleName":   {"A role without its ARN is rejected.", v1alpha1.AWSSpec{Role: "shop"}, "role must be the ARN of an IAM role"},
+		"RoleNames":  {"An additional role without its ARN is rejected.", v1alpha1.AWSSpec{Role: shopRole, AdditionalRoles: []string{"shop"}}, "each of additionalRoles must be the ARN of an IAM role"},
+		"Endpoint":   {"An endpoint without a scheme is rejected.", v1alpha1.AWSSpec{Endpoint: "aws.example"}, "endpoint must be a URL"},
+		"Region":     {"A region with other characters is rejected, because it becomes part of a host name.", v1alpha1.AWSSpec{Region: "evil.example/"}, "spec.region"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -72,17 +78,17 @@ func TestCRD(t *testing.T) {
 	}
 }
 
-// accessKey is what byKey refers to.
+// accessKey holds the values that byKey refers to.
 var accessKey = map[string]string{"id": "test", "key": "test"}
 
-// startEmulator starts an emulator that ends with the test. It serves STS, too.
+// startEmulator starts an emulator, which serves STS, too, and stops it when the test ends.
 func startEmulator(t *testing.T, opts ...emulator.Option) *emulator.Server {
 	t.Helper()
 	srv, err := emulator.Start(opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = srv.Close() }) // Nothing depends on its end.
+	t.Cleanup(func() { _ = srv.Close() }) // The test does not depend on a clean stop.
 	t.Setenv("AWS_ENDPOINT_URL_STS", srv.URL())
 	return srv
 }
@@ -140,7 +146,7 @@ func testNamespaced(t *testing.T, srv *emulator.Server, role string) {
 	})
 }
 
-// testCluster has cluster stores serve the namespaces with a label, and the keys of each.
+// testCluster checks that cluster stores serve the namespaces with a label, and only the keys of each.
 func testCluster(t *testing.T, srv *emulator.Server) {
 	for _, ns := range []string{"shop", "bank"} {
 		srv.Put(ns+"/key", []byte(`{"password":"secret of `+ns+`"}`))
@@ -191,7 +197,7 @@ func testCluster(t *testing.T, srv *emulator.Server) {
 	}
 }
 
-// applyExample applies a manifest as it is, but for the address.
+// applyExample applies an example with another address.
 func applyExample(t *testing.T, srv *emulator.Server, manifest []byte) {
 	t.Helper()
 	for doc := range bytes.SplitSeq(manifest, []byte("\n---\n")) {
@@ -208,8 +214,8 @@ func applyExample(t *testing.T, srv *emulator.Server, manifest []byte) {
 	}
 }
 
-// testPushExample applies examples/pushsecret.yaml. What the first object has pushed stays when the cluster
-// makes another password; what the second has pushed follows.
+// testPushExample applies examples/pushsecret.yaml. The value that the first object has pushed stays when the
+// cluster generates another password. The second object pushes the new password.
 func testPushExample(t *testing.T, srv *emulator.Server) {
 	srv.Put("shared/passwords", []byte(`{"bakery":"theirs"}`))
 	applyExample(t, srv, operatortest.Example(t, manifests.Examples, "pushsecret.yaml"))
@@ -234,11 +240,11 @@ func testPushExample(t *testing.T, srv *emulator.Server) {
 		return cmp.Diff("True SecretAlreadyExists", suite.Ready(t, &common.PushSecret{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "first-password"}}))
 	})
 	if got := value("garden/password"); got != "made-in-the-cluster" {
-		t.Errorf("the store holds %q, want what was pushed first", got)
+		t.Errorf("the store holds %q, want the value that was pushed first", got)
 	}
 }
 
-// testExample applies examples/parameterstore.yaml as it is, but for the address.
+// testExample applies examples/parameterstore.yaml with another address.
 func testExample(t *testing.T, srv *emulator.Server) {
 	srv.PutParameter("/bakery/oven/password", "before")
 	srv.LabelParameter("/bakery/oven/password", "previous")
@@ -254,7 +260,7 @@ func testExample(t *testing.T, srv *emulator.Server) {
 	}
 }
 
-// externalSecret reads the property password of a key. It has the store's name.
+// externalSecret returns an ExternalSecret that reads the property password of a key. It has the store's name.
 func externalSecret(namespace, kind, store, key string) *common.ExternalSecret {
 	return operatortest.ExternalSecret(namespace, store, kind, store, key, "password")
 }

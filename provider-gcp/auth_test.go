@@ -27,7 +27,7 @@ func newClusterStore(spec v1alpha1.GCPSpec, serves common.ClusterStoreSpec) *v1a
 	}}
 }
 
-// otherPrivate returns a key file with a private key that does not belong to it.
+// otherPrivate returns a key file with the private key of another key.
 func otherPrivate(t *testing.T, file []byte) []byte {
 	t.Helper()
 	private, err := rsa.GenerateKey(rand.Reader, 2048)
@@ -41,7 +41,7 @@ func otherPrivate(t *testing.T, file []byte) []byte {
 	return with(t, file, "private_key", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})))
 }
 
-// with changes a field of a key file.
+// with replaces a field of a key file.
 func with(t *testing.T, file []byte, field, value string) []byte {
 	t.Helper()
 	fields := map[string]string{}
@@ -71,7 +71,7 @@ func TestBadAuth(t *testing.T) {
 	srv.AddProvider(emulator.Provider{Audience: poolProvider, Subjects: []string{subject}})
 	srv.AddProvider(emulator.Provider{Audience: guarded, Subjects: []string{"system:serviceaccount:bank:default"}})
 	srv.AddServiceAccount("owner@test-project.iam.gserviceaccount.com", "system:serviceaccount:bank:default")
-	certified := httptest.NewTLSServer(nil) // It only lends its certificate, which nobody trusts.
+	certified := httptest.NewTLSServer(nil) // The test only uses its certificate, which is not trusted.
 	certified.Close()
 	stranger := startEmulator(t, emulator.WithTLS(&tls.Config{Certificates: certified.TLS.Certificates, MinVersion: tls.VersionTLS12}))
 	good, revoked := srv.Key(reader), srv.Key(deleted)
@@ -79,9 +79,9 @@ func TestBadAuth(t *testing.T) {
 	suite.Namespace(t, ns, nil)
 	suite.Secret(t, ns, "gcp", map[string]string{
 		"key.json": string(good), "revoked": string(revoked), "garbage": "c4n4ry", "cut": string(bytes.TrimRight(good, "}")),
-		"user": string(with(t, good, "type", "authorized_user")), "nobody": string(with(t, good, "client_email", "")),
+		"user": string(with(t, good, "type", "authorized_user")), "no-email": string(with(t, good, "client_email", "")),
 		"no-private": string(with(t, good, "private_key", "c4n4ry")), "other-private": string(otherPrivate(t, good)),
-		"other-account": string(with(t, good, "client_email", "nobody@test-project.iam.gserviceaccount.com")),
+		"other-account": string(with(t, good, "client_email", "unknown@test-project.iam.gserviceaccount.com")),
 		"stranger":      string(stranger.Key(reader)),
 		"elsewhere":     string(with(t, good, "token_uri", "https://evil.example/token")),
 	})
@@ -100,32 +100,32 @@ func TestBadAuth(t *testing.T) {
 		spec       v1alpha1.GCPSpec
 		want, says string
 	}{
-		"NoSecret":     {"The key is nowhere.", v1alpha1.GCPSpec{Auth: file("none", "key.json")}, invalid, key + "Secret bad-auth/none does not exist"},
-		"NoKey":        {"It is not under that key.", v1alpha1.GCPSpec{Auth: file("gcp", "none")}, invalid, key + `Secret bad-auth/gcp has no value under key "none"`},
-		"Elsewhere":    {"A namespaced store reads beside itself.", v1alpha1.GCPSpec{Auth: byKey("bank")}, invalid, key + "Secret gcp must not name a namespace"},
-		"Garbage":      {"It is no JSON.", v1alpha1.GCPSpec{Auth: file("gcp", "garbage")}, invalid, key},
-		"Cut":          {"Nor is half of it.", v1alpha1.GCPSpec{Auth: file("gcp", "cut")}, invalid, key},
-		"User":         {"It is somebody else's.", v1alpha1.GCPSpec{Auth: file("gcp", "user")}, invalid, key + "its type is not service_account"},
-		"NoEmail":      {"It does not say whose it is.", v1alpha1.GCPSpec{Auth: file("gcp", "nobody")}, invalid, key + "it has no client_email"},
-		"NoPrivate":    {"There is no private key in it.", v1alpha1.GCPSpec{Auth: file("gcp", "no-private")}, invalid, key + "its private_key is not PEM"},
-		"OtherPrivate": {"It is that of another key.", v1alpha1.GCPSpec{Auth: file("gcp", "other-private")}, failed, key},
-		"OtherAccount": {"There is no such service account.", v1alpha1.GCPSpec{Auth: file("gcp", "other-account")}, failed, key},
+		"NoSecret":     {"The Secret of the key does not exist.", v1alpha1.GCPSpec{Auth: file("none", "key.json")}, invalid, key + "Secret bad-auth/none does not exist"},
+		"NoKey":        {"The Secret has no such key.", v1alpha1.GCPSpec{Auth: file("gcp", "none")}, invalid, key + `Secret bad-auth/gcp has no value under key "none"`},
+		"Elsewhere":    {"A namespaced store reads only Secrets in its own namespace.", v1alpha1.GCPSpec{Auth: byKey("bank")}, invalid, key + "Secret gcp must not name a namespace"},
+		"Garbage":      {"The key is not JSON.", v1alpha1.GCPSpec{Auth: file("gcp", "garbage")}, invalid, key},
+		"Cut":          {"The JSON of the key is truncated.", v1alpha1.GCPSpec{Auth: file("gcp", "cut")}, invalid, key},
+		"User":         {"The key is of another type.", v1alpha1.GCPSpec{Auth: file("gcp", "user")}, invalid, key + "its type is not service_account"},
+		"NoEmail":      {"The key names no service account.", v1alpha1.GCPSpec{Auth: file("gcp", "no-email")}, invalid, key + "it has no client_email"},
+		"NoPrivate":    {"The key contains no private key.", v1alpha1.GCPSpec{Auth: file("gcp", "no-private")}, invalid, key + "its private_key is not PEM"},
+		"OtherPrivate": {"The private key is that of another key.", v1alpha1.GCPSpec{Auth: file("gcp", "other-private")}, failed, key},
+		"OtherAccount": {"The service account of the key does not exist.", v1alpha1.GCPSpec{Auth: file("gcp", "other-account")}, failed, key},
 		"Revoked":      {"The key was deleted.", v1alpha1.GCPSpec{Auth: file("gcp", "revoked")}, failed, key},
-		"TokenURI":     {"A key does not say where to log in.", v1alpha1.GCPSpec{Auth: file("gcp", "elsewhere")}, invalid, key + "its token_uri is not"},
+		"TokenURI":     {"The key has another token URI.", v1alpha1.GCPSpec{Auth: file("gcp", "elsewhere")}, invalid, key + "its token_uri is not"},
 
-		"NoAccount": {"The ServiceAccount does not exist.", v1alpha1.GCPSpec{Auth: federated(func(w *v1alpha1.WorkloadIdentity) { w.ServiceAccountRef.Name = "nobody" })}, invalid, workload + ".serviceAccountRef: ServiceAccount bad-auth/nobody does not exist"},
-		"NoPool":    {"There is no such pool.", v1alpha1.GCPSpec{Auth: federated(func(w *v1alpha1.WorkloadIdentity) { w.Audience = poolProvider + "-none" })}, failed, workload + ".audience: "},
-		"TokenAudience": {"The token is for somebody else.", v1alpha1.GCPSpec{Auth: federated(func(w *v1alpha1.WorkloadIdentity) {
+		"NoAccount": {"The ServiceAccount does not exist.", v1alpha1.GCPSpec{Auth: federated(func(w *v1alpha1.WorkloadIdentity) { w.ServiceAccountRef.Name = "missing" })}, invalid, workload + ".serviceAccountRef: ServiceAccount bad-auth/missing does not exist"},
+		"NoPool":    {"The pool does not exist.", v1alpha1.GCPSpec{Auth: federated(func(w *v1alpha1.WorkloadIdentity) { w.Audience = poolProvider + "-none" })}, failed, workload + ".audience: "},
+		"TokenAudience": {"The ServiceAccount token has another audience.", v1alpha1.GCPSpec{Auth: federated(func(w *v1alpha1.WorkloadIdentity) {
 			w.ServiceAccountRef.Audiences = []string{"https://elsewhere.example"}
 		})}, failed, "audience (or serviceAccountRef.audiences)"},
-		"Rejected":      {"The pool does not take this ServiceAccount.", v1alpha1.GCPSpec{Auth: federated(func(w *v1alpha1.WorkloadIdentity) { w.Audience = guarded })}, failed, workload + ".serviceAccountRef: "},
-		"Impersonation": {"It may not impersonate the service account.", v1alpha1.GCPSpec{Auth: byToken("owner@test-project.iam.gserviceaccount.com")}, failed, workload + ".serviceAccountEmail: the ServiceAccount may not impersonate it"},
-		"NoEmailOwner":  {"There is no such service account.", v1alpha1.GCPSpec{Auth: byToken("nobody@test-project.iam.gserviceaccount.com")}, failed, workload + ".serviceAccountEmail: "},
+		"Rejected":      {"The pool does not accept this ServiceAccount.", v1alpha1.GCPSpec{Auth: federated(func(w *v1alpha1.WorkloadIdentity) { w.Audience = guarded })}, failed, workload + ".serviceAccountRef: "},
+		"Impersonation": {"The ServiceAccount is not allowed to impersonate the service account.", v1alpha1.GCPSpec{Auth: byToken("owner@test-project.iam.gserviceaccount.com")}, failed, workload + ".serviceAccountEmail: the ServiceAccount has no permission to impersonate it"},
+		"NoEmailOwner":  {"The service account to impersonate does not exist.", v1alpha1.GCPSpec{Auth: byToken("unknown@test-project.iam.gserviceaccount.com")}, failed, workload + ".serviceAccountEmail: "},
 
 		"Ambient":     {"A namespaced store does not get the operator's own identity.", v1alpha1.GCPSpec{}, invalid, "spec.auth: "},
-		"UnknownCA":   {"Nobody trusts the certificate.", v1alpha1.GCPSpec{Endpoint: stranger.URL(), Auth: file("gcp", "stranger")}, common.ReasonStoreUnreachable, "check spec.endpoint"},
-		"UnknownCAWI": {"Nor where a token is exchanged.", v1alpha1.GCPSpec{Endpoint: stranger.URL(), Auth: byToken("")}, common.ReasonStoreUnreachable, "check spec.endpoint"},
-		"PlainHTTP":   {"A key is not used over plain HTTP.", v1alpha1.GCPSpec{Endpoint: "http://gcp.example", Auth: file("gcp", "key.json")}, invalid, "spec.endpoint: "},
+		"UnknownCA":   {"The server's certificate is not trusted.", v1alpha1.GCPSpec{Endpoint: stranger.URL(), Auth: file("gcp", "stranger")}, common.ReasonStoreUnreachable, "check spec.endpoint"},
+		"UnknownCAWI": {"The certificate of the server that exchanges the token is not trusted.", v1alpha1.GCPSpec{Endpoint: stranger.URL(), Auth: byToken("")}, common.ReasonStoreUnreachable, "check spec.endpoint"},
+		"PlainHTTP":   {"Plain HTTP to another host is rejected.", v1alpha1.GCPSpec{Endpoint: "http://gcp.example", Auth: file("gcp", "key.json")}, invalid, "spec.endpoint: "},
 	}
 	reads := func() []string {
 		all := []string{}
@@ -152,21 +152,21 @@ func TestBadAuth(t *testing.T) {
 		none := common.ClusterStoreSpec{}
 		nowhere := federated(func(w *v1alpha1.WorkloadIdentity) { w.ServiceAccountRef.Namespace = "nowhere" })
 		suite.BadStores(t, ns, map[string]operatortest.BadStore{
-			"NoNamespace":        {Why: "Which namespace?", Store: newClusterStore(at(v1alpha1.GCPSpec{Auth: byKey("")}), none), Want: invalid, Says: key + "Secret gcp needs a namespace"},
-			"AccountNoNamespace": {Why: "Which namespace?", Store: newClusterStore(at(v1alpha1.GCPSpec{Auth: byToken("")}), none), Want: invalid, Says: workload + ".serviceAccountRef: ServiceAccount default needs a namespace"},
-			"NoSecret":           {Why: "It is not there.", Store: newClusterStore(at(v1alpha1.GCPSpec{Auth: byKey("nowhere")}), none), Want: invalid, Says: key + "Secret nowhere/gcp does not exist"},
-			"NoAccount":          {Why: "Nor is this.", Store: newClusterStore(at(v1alpha1.GCPSpec{Auth: nowhere}), none), Want: invalid, Says: workload + ".serviceAccountRef: ServiceAccount nowhere/default does not exist"},
+			"NoNamespace":        {Why: "The reference to the Secret needs a namespace.", Store: newClusterStore(at(v1alpha1.GCPSpec{Auth: byKey("")}), none), Want: invalid, Says: key + "Secret gcp needs a namespace"},
+			"AccountNoNamespace": {Why: "The reference to the ServiceAccount needs a namespace.", Store: newClusterStore(at(v1alpha1.GCPSpec{Auth: byToken("")}), none), Want: invalid, Says: workload + ".serviceAccountRef: ServiceAccount default needs a namespace"},
+			"NoSecret":           {Why: "The Secret does not exist in that namespace.", Store: newClusterStore(at(v1alpha1.GCPSpec{Auth: byKey("nowhere")}), none), Want: invalid, Says: key + "Secret nowhere/gcp does not exist"},
+			"NoAccount":          {Why: "The ServiceAccount does not exist in that namespace.", Store: newClusterStore(at(v1alpha1.GCPSpec{Auth: nowhere}), none), Want: invalid, Says: workload + ".serviceAccountRef: ServiceAccount nowhere/default does not exist"},
 		}, reads)
 
-		// Of a store that logs in as each namespace's own identity there is none to try, so that the object
-		// tells.
+		// The login of a store with authenticationScope ManifestNamespace cannot be checked, so the
+		// ExternalSecret reports its failure.
 		s := newClusterStore(at(v1alpha1.GCPSpec{Auth: byKey(ns)}), common.ClusterStoreSpec{ScopeSpec: common.ScopeSpec{AuthenticationScope: common.ScopeManifestNamespace}})
-		s.Name = "beside"
+		s.Name = "scoped"
 		suite.Create(t, s)
-		es := operatortest.ExternalSecret(ns, "beside", "ClusterGCPSecretManager", "beside", "shop-db", "password")
+		es := operatortest.ExternalSecret(ns, "scoped", "ClusterGCPSecretManager", "scoped", "shop-db", "password")
 		suite.Create(t, es)
 		controlplane.Eventually(t, func() string {
-			return cmp.Diff(`False SecretSyncedError Invalid: "shop-db" in ClusterGCPSecretManager "beside": `+key+`Secret gcp must not name a namespace with authenticationScope ManifestNamespace; remove the namespace`, suite.Says(t, es))
+			return cmp.Diff(`False SecretSyncedError Invalid: "shop-db" in ClusterGCPSecretManager "scoped": `+key+`Secret gcp must not name a namespace with authenticationScope ManifestNamespace; remove the namespace`, suite.Says(t, es))
 		})
 	})
 }

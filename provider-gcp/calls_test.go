@@ -12,7 +12,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-gcp/manifests"
 )
 
-// TestCalls counts what objects cost: reads and logins.
+// TestCalls counts the reads and logins that objects cause.
 func TestCalls(t *testing.T) {
 	const ns = "calls"
 	srv := startEmulator(t)

@@ -10,8 +10,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-gcp/manifests"
 )
 
-// TestEscapes tries to get from namespace market at secrets of bank, as a service account that may read
-// all of the project.
+// TestEscapes tries to read secrets of namespace bank from namespace market, with a service account that can
+// read the whole project.
 func TestEscapes(t *testing.T) {
 	const ns, project = "market", "projects/" + emulator.DefaultProject
 	srv := startEmulator(t)
@@ -36,38 +36,38 @@ func TestEscapes(t *testing.T) {
 		s := newClusterStore(spec, common.ClusterStoreSpec{Conditions: []common.StoreCondition{{AllowedKeys: []string{"${namespace}-*", "common"}}}})
 		s.Name = "escapes"
 		suite.Escapes(t, ns, s, ns+"-db", map[string]operatortest.Escape{
-			"Foreign":      operatortest.Key("The id itself.", "bank-db"),
-			"FullName":     operatortest.Key("A full name names a secret anywhere.", project+"/secrets/bank-db"),
-			"OwnFullName":  operatortest.Key("What is allowed by id is not by its full name.", project+"/secrets/common"),
-			"OtherProject": operatortest.Key("Nor is that of another project.", "projects/bank/secrets/market-db"),
-			"FullNameCase": operatortest.Key("However it is spelled.", "Projects/"+emulator.DefaultProject+"/secrets/bank-db"),
-			"AbsoluteName": operatortest.Key("Also as a URL has it.", "//secretmanager.googleapis.com/"+project+"/secrets/bank-db"),
-			"Secrets":      operatortest.Key("Nor a part of it.", "secrets/bank-db"),
-			"Up":           operatortest.Key("No way up.", "market-db/../bank-db"),
-			"UpFirst":      operatortest.Key("Nor at the beginning.", "../bank/secrets/market-db"),
-			"Encoded":      operatortest.Key("Nor an encoded one.", "market-db%2f..%2fbank-db"),
-			"ForeignLast":  operatortest.Key("A version behind the id makes no difference.", "bank-db/versions/1"),
-			"CommonLast":   operatortest.Key("It makes another key of the one that is allowed.", "common/versions/1"),
-			"OwnLast":      {Why: "Below a pattern it is no id.", Ref: common.RemoteRef{Key: "market-db/versions/1"}, Invalid: true},
-			"Below":        {Why: "Nor is anything else there.", Ref: common.RemoteRef{Key: "market-/secrets/bank-db"}, Invalid: true},
-			"Version":      {Why: "A version beside the key makes no difference.", Ref: common.RemoteRef{Key: "bank-db", Version: "1"}},
-			"VersionUp":    {Why: "What is no version is none.", Ref: common.RemoteRef{Key: "common", Version: "1/../../../bank-db/versions/1"}, Invalid: true},
-			"Case":         operatortest.Key("Letters are as they are.", "Market-db"),
-			"FullWidth":    operatortest.Key("A letter that looks alike is another one.", "ｍarket-db"),
-			"LookAlike":    operatortest.Key("In any script.", "mаrket-db"),
-			"Hyphen":       {Why: "A hyphen that looks alike is no part of an id.", Ref: common.RemoteRef{Key: "market-db‐x"}, Invalid: true},
-			"Everything":   operatortest.Find("A find without a path looks at all.", ""),
-			"Beginning":    operatortest.Find("The name of the namespace begins that of others.", ns),
-			"FindTags":     {Why: "Others set the labels.", Find: &common.Find{Tags: map[string]string{"team": ns}}},
+			"Foreign":      operatortest.Key("The id of the other namespace's secret is denied.", "bank-db"),
+			"FullName":     operatortest.Key("The full name of the other namespace's secret is denied.", project+"/secrets/bank-db"),
+			"OwnFullName":  operatortest.Key("The full name of an allowed secret is denied, because only its id is allowed.", project+"/secrets/common"),
+			"OtherProject": operatortest.Key("The full name of a secret in another project is denied.", "projects/bank/secrets/market-db"),
+			"FullNameCase": operatortest.Key("A full name in another case is denied.", "Projects/"+emulator.DefaultProject+"/secrets/bank-db"),
+			"AbsoluteName": operatortest.Key("A full name in the form of a URL is denied.", "//secretmanager.googleapis.com/"+project+"/secrets/bank-db"),
+			"Secrets":      operatortest.Key("A part of the full name is denied.", "secrets/bank-db"),
+			"Up":           operatortest.Key("A path with .. is denied.", "market-db/../bank-db"),
+			"UpFirst":      operatortest.Key("A path that starts with .. is denied.", "../bank/secrets/market-db"),
+			"Encoded":      operatortest.Key("An encoded path is denied.", "market-db%2f..%2fbank-db"),
+			"ForeignLast":  operatortest.Key("The other namespace's id with an appended version is denied.", "bank-db/versions/1"),
+			"CommonLast":   operatortest.Key("An allowed id with an appended version is denied.", "common/versions/1"),
+			"OwnLast":      {Why: "An id that matches a pattern, with an appended version, is rejected as invalid.", Ref: common.RemoteRef{Key: "market-db/versions/1"}, Invalid: true},
+			"Below":        {Why: "A path that matches a pattern is rejected as invalid.", Ref: common.RemoteRef{Key: "market-/secrets/bank-db"}, Invalid: true},
+			"Version":      {Why: "The version field does not change the denial.", Ref: common.RemoteRef{Key: "bank-db", Version: "1"}},
+			"VersionUp":    {Why: "A version that contains a path is rejected as invalid.", Ref: common.RemoteRef{Key: "common", Version: "1/../../../bank-db/versions/1"}, Invalid: true},
+			"Case":         operatortest.Key("The key is case-sensitive.", "Market-db"),
+			"FullWidth":    operatortest.Key("A full-width letter is denied.", "ｍarket-db"),
+			"LookAlike":    operatortest.Key("A letter of another script that looks alike is denied.", "mаrket-db"),
+			"Hyphen":       {Why: "A character that looks like a hyphen is rejected as invalid.", Ref: common.RemoteRef{Key: "market-db‐x"}, Invalid: true},
+			"Everything":   operatortest.Find("A find without a path is denied.", ""),
+			"Beginning":    operatortest.Find("A find for the namespace without a hyphen is denied.", ns),
+			"FindTags":     {Why: "A find by labels is denied, because other namespaces can set them.", Find: &common.Find{Tags: map[string]string{"team": ns}}},
 		}, callsOf(srv))
 	})
-	t.Run("GCPSecretManager", func(t *testing.T) { // The credentials that it names exist.
-		other := startEmulator(t) // Nobody else reads it.
+	t.Run("GCPSecretManager", func(t *testing.T) { // The credentials that the store refers to exist.
+		other := startEmulator(t) // The other emulator records only the calls of this test.
 		calls := callsOf(other)
 		spec := spec
 		spec.Endpoint = other.URL()
 		suite.BadStores(t, ns, map[string]operatortest.BadStore{
-			"Namespace": {Why: "A namespaced store reads beside itself.", Store: newStore(ns, "", spec), Want: common.ReasonStoreInvalidSpec, Says: "spec.auth.secretRef.secretAccessKeySecretRef: Secret gcp must not name a namespace"},
+			"Namespace": {Why: "A namespaced store reads only Secrets in its own namespace.", Store: newStore(ns, "", spec), Want: common.ReasonStoreInvalidSpec, Says: "spec.auth.secretRef.secretAccessKeySecretRef: Secret gcp must not name a namespace"},
 		}, calls)
 		if all := calls(); len(all) > 0 {
 			t.Errorf("a store that names a namespace made calls: %v", all)

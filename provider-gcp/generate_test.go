@@ -32,13 +32,13 @@ func newClusterTokens(name string, s tokenSpec, conditions ...common.NamespaceCo
 	return g
 }
 
-// in has the ServiceAccount of an auth be that of a namespace.
+// in returns an auth whose ServiceAccount is in a namespace.
 func in(namespace string, a *v1alpha1.GCPAuth) *v1alpha1.GCPAuth {
 	a.WorkloadIdentity.ServiceAccountRef.Namespace = namespace
 	return a
 }
 
-// TestGenerates has tokens made for objects, from the first to the end, by every way to log in.
+// TestGenerates generates tokens with every way to log in, from the first value to the deletion.
 func TestGenerates(t *testing.T) {
 	const (
 		ns      = "generates"
@@ -50,7 +50,7 @@ func TestGenerates(t *testing.T) {
 	srv.AddServiceAccount(reader, subject)
 	t.Setenv("GCE_METADATA_HOST", srv.URL()[len("http://"):])
 	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", "")
-	t.Setenv("HOME", t.TempDir()) // gcloud keeps a file there.
+	t.Setenv("HOME", t.TempDir()) // gcloud stores its credentials file there.
 	suite.Namespace(t, ns, nil)
 	suite.Secret(t, ns, "gcp", map[string]string{"key.json": string(srv.Key(reader))})
 	suite.Start(t, "provider-gcp", manifests.Rights, newOperator)
@@ -59,7 +59,7 @@ func TestGenerates(t *testing.T) {
 	cases := map[string]struct {
 		generator provider.GeneratorObject
 		caller    string
-		// same is true where nobody gets a token of its own.
+		// same is set if all objects get the same token.
 		same bool
 	}{
 		"Key":                  {newTokens(ns, "key", by(byKey(""))), reader, false},
@@ -85,20 +85,20 @@ func TestGenerates(t *testing.T) {
 	}
 }
 
-// TestBeside has a cluster generator log in as each namespace's own identity.
-func TestBeside(t *testing.T) {
-	const own, other = "beside-own", "beside-other"
+// TestLoginPerNamespace makes a cluster generator log in with the identity of each namespace.
+func TestLoginPerNamespace(t *testing.T) {
+	const own, other = "per-namespace-own", "per-namespace-other"
 	srv := startEmulator(t)
 	for ns, account := range map[string]string{own: reader, other: "other@test-project.iam.gserviceaccount.com"} {
 		suite.Namespace(t, ns, nil)
 		suite.Secret(t, ns, "gcp", map[string]string{"key.json": string(srv.Key(account))})
 	}
 	suite.Start(t, "provider-gcp", manifests.Rights, newOperator)
-	g := newClusterTokens("beside", tokenSpec{Endpoint: srv.URL(), Auth: byKey("")})
+	g := newClusterTokens("per-namespace", tokenSpec{Endpoint: srv.URL(), Auth: byKey("")})
 	g.Spec.AuthenticationScope = common.ScopeManifestNamespace
 	suite.Create(t, g)
 	for ns, account := range map[string]string{own: reader, other: "other@test-project.iam.gserviceaccount.com"} {
-		es := operatortest.Generated(ns, "beside", "ClusterGCPAccessToken", "beside")
+		es := operatortest.Generated(ns, "per-namespace", "ClusterGCPAccessToken", "per-namespace")
 		suite.Create(t, es)
 		if caller, _, _, ok := srv.TokenInfo(suite.Synced(t, es)["password"]); !ok || caller != account {
 			t.Errorf("the token in %s is good: %t, and of %q, want %q", ns, ok, caller, account)
@@ -106,7 +106,8 @@ func TestBeside(t *testing.T) {
 	}
 }
 
-// TestReplacedInTime never has the Secret hold a token that has ended, though each lasts for seconds only.
+// TestReplacedInTime checks that the Secret never holds an expired token, although each token lasts only
+// seconds.
 func TestReplacedInTime(t *testing.T) {
 	const ns = "replaced-in-time"
 	srv := startEmulator(t, emulator.WithTokenLife(30*time.Second))
@@ -121,7 +122,7 @@ func TestReplacedInTime(t *testing.T) {
 	controlplane.Eventually(t, func() string {
 		token := suite.Data(t, ns, "registry")["password"]
 		if _, _, _, ok := srv.TokenInfo(token); !ok {
-			t.Fatal("the Secret holds a token that has ended")
+			t.Fatal("the Secret holds an expired token")
 		}
 		if token == first {
 			return "the token has not been replaced"
@@ -129,12 +130,12 @@ func TestReplacedInTime(t *testing.T) {
 		return ""
 	})
 	if _, _, _, ok := srv.TokenInfo(first); !ok {
-		t.Error("the former token has ended already when the next one comes: who has read it is locked out")
+		t.Error("the previous token has expired before the next one is stored: its readers are locked out")
 	}
 	suite.End(t, es)
 }
 
-// TestGenerateExample applies the example of the docs, but for the address and the namespace.
+// TestGenerateExample applies the example of the docs, with another address and namespace.
 func TestGenerateExample(t *testing.T) {
 	const ns = "registry"
 	srv := startEmulator(t)
@@ -166,12 +167,12 @@ func TestGenerateExample(t *testing.T) {
 		t.Errorf("-want, +got:\n%s", diff)
 	}
 	if _, _, _, ok := srv.TokenInfo(token); !ok {
-		t.Error("the token is none")
+		t.Error("the token is not valid")
 	}
 	suite.End(t, es)
 }
 
-// TestBadGenerators have objects wait, and say what is to be mended.
+// TestBadGenerators checks that objects wait, and that their condition names the fix.
 func TestBadGenerators(t *testing.T) {
 	const (
 		ns       = "bad-generators"
@@ -200,8 +201,8 @@ func TestBadGenerators(t *testing.T) {
 		}
 		return s
 	}
-	nobody := byToken("")
-	nobody.WorkloadIdentity.ServiceAccountRef.Name = "nobody"
+	missing := byToken("")
+	missing.WorkloadIdentity.ServiceAccountRef.Name = "missing"
 	made := func() []string {
 		return suite.Made(t, &v1alpha1.GCPAccessToken{}, &v1alpha1.ClusterGCPAccessToken{})
 	}
@@ -211,21 +212,21 @@ func TestBadGenerators(t *testing.T) {
 		spec       tokenSpec
 		want, says string
 	}{
-		"NoSecret":      {"The key is nowhere.", tokenSpec{Auth: file("none")}, invalid, key + "Secret bad-generators/none does not exist"},
+		"NoSecret":      {"The Secret of the key does not exist.", tokenSpec{Auth: file("none")}, invalid, key + "Secret bad-generators/none does not exist"},
 		"Deleted":       {"The key was deleted.", tokenSpec{Auth: file("deleted")}, failed, key + "Google does not accept the key"},
-		"Elsewhere":     {"A namespaced generator reads beside itself.", tokenSpec{Auth: byKey("bank")}, invalid, key + "Secret gcp must not name a namespace"},
-		"NoAccount":     {"There is no such ServiceAccount.", tokenSpec{Auth: nobody}, invalid, workload + ".serviceAccountRef: ServiceAccount bad-generators/nobody does not exist"},
-		"Impersonation": {"There is no such service account.", tokenSpec{Auth: byToken("nobody@test-project.iam.gserviceaccount.com")}, failed, workload + ".serviceAccountEmail: "},
-		"Scope":         {"Google has no such scope.", tokenSpec{Auth: file("gcp"), Scopes: []string{"https://www.googleapis.com/oops"}}, invalid, "spec.scopes: Google knows no such scope"},
-		"Endpoint":      {"Only Google and an emulator are asked.", tokenSpec{Auth: file("gcp"), Endpoint: "https://evil.example"}, invalid, "spec.endpoint: "},
-		"Ambient":       {"Not everybody may have the operator's tokens.", tokenSpec{}, invalid, "spec.auth: "},
+		"Elsewhere":     {"A namespaced generator reads only Secrets in its own namespace.", tokenSpec{Auth: byKey("bank")}, invalid, key + "Secret gcp must not name a namespace"},
+		"NoAccount":     {"The ServiceAccount does not exist.", tokenSpec{Auth: missing}, invalid, workload + ".serviceAccountRef: ServiceAccount bad-generators/missing does not exist"},
+		"Impersonation": {"The service account to impersonate does not exist.", tokenSpec{Auth: byToken("unknown@test-project.iam.gserviceaccount.com")}, failed, workload + ".serviceAccountEmail: "},
+		"Scope":         {"An unknown scope is reported.", tokenSpec{Auth: file("gcp"), Scopes: []string{"https://www.googleapis.com/oops"}}, invalid, "spec.scopes: the scope does not exist at Google"},
+		"Endpoint":      {"An endpoint of another server is rejected.", tokenSpec{Auth: file("gcp"), Endpoint: "https://evil.example"}, invalid, "spec.endpoint: "},
+		"Ambient":       {"A namespaced generator does not get the operator's own identity.", tokenSpec{}, invalid, "spec.auth: "},
 	} {
 		bad[name] = operatortest.BadStore{Why: tc.why, Store: newTokens(ns, "", at(tc.spec)), Want: tc.want, Says: tc.says}
 	}
 	t.Run("GCPAccessToken", func(t *testing.T) { suite.BadStores(t, ns, bad, made) })
 	bad = map[string]operatortest.BadStore{
-		"NoNamespace": {Why: "Which namespace?", Store: newClusterTokens("", at(tokenSpec{Auth: byKey("")})), Want: invalid, Says: key + "Secret gcp needs a namespace"},
-		"Missing":     {Why: "It is not there.", Store: newClusterTokens("", at(tokenSpec{Auth: byKey("nowhere")})), Want: invalid, Says: key + "Secret nowhere/gcp does not exist"},
+		"NoNamespace": {Why: "The reference needs a namespace.", Store: newClusterTokens("", at(tokenSpec{Auth: byKey("")})), Want: invalid, Says: key + "Secret gcp needs a namespace"},
+		"Missing":     {Why: "The Secret does not exist in that namespace.", Store: newClusterTokens("", at(tokenSpec{Auth: byKey("nowhere")})), Want: invalid, Says: key + "Secret nowhere/gcp does not exist"},
 	}
 	t.Run("ClusterGCPAccessToken", func(t *testing.T) { suite.BadStores(t, ns, bad, made) })
 	t.Run("Ungated", func(t *testing.T) {

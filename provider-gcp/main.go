@@ -1,4 +1,4 @@
-// Command provider-gcp keeps Secrets in step with Google Secret Manager, and makes access tokens of Google
+// Command provider-gcp keeps Secrets in sync with Google Secret Manager, and generates access tokens of Google
 // Cloud.
 package main
 

@@ -60,19 +60,20 @@ func TestCRD(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		spec   v1alpha1.GCPSpec
-		want   string // part of the rejection
+		want   string // part of the error
 	}{
-		"Project":    {"A project is enough; the rest is left to the operator.", v1alpha1.GCPSpec{ProjectID: "p"}, ""},
-		"NoProject":  {"Without a project there is nothing to read.", v1alpha1.GCPSpec{}, "spec.projectID"},
-		"Domain":     {"Old projects belong to a domain.", v1alpha1.GCPSpec{ProjectID: "example.com:shop"}, ""},
-		"Slash":      {"A project becomes part of a name.", v1alpha1.GCPSpec{ProjectID: "p/secrets/x"}, "spec.projectID"},
-		"Everything": {"All fields go together.", v1alpha1.GCPSpec{ProjectID: "p", Location: "europe-west3", Endpoint: "https://gcp.example", Auth: byToken(reader)}, ""},
-		"Key":        {"So does a key.", v1alpha1.GCPSpec{ProjectID: "p", Auth: byKey("")}, ""},
-		"TwoAuths":   {"Which of two would win?", v1alpha1.GCPSpec{ProjectID: "p", Auth: both}, "set either secretRef or workloadIdentity"},
-		"NoAuth":     {"An auth that names nobody is a mistake.", v1alpha1.GCPSpec{ProjectID: "p", Auth: &v1alpha1.GCPAuth{}}, "set either secretRef or workloadIdentity"},
-		"Location":   {"A location becomes part of a host name.", v1alpha1.GCPSpec{ProjectID: "p", Location: "evil.example/"}, "spec.location"},
-		"Audience":   {"A token is for a pool of Google only.", v1alpha1.GCPSpec{ProjectID: "p", Auth: elsewhere}, "spec.auth.workloadIdentity.audience"},
-		"Email":      {"An email becomes part of a URL.", v1alpha1.GCPSpec{ProjectID: "p", Auth: bad}, "spec.auth.workloadIdentity.serviceAccountEmail"},
+		"Project":    {"A project is enough, and the login is the operator's.", v1alpha1.GCPSpec{ProjectID: "p"}, ""},
+		"NoProject":  {"A missing project is rejected.", v1alpha1.GCPSpec{}, "spec.projectID"},
+		"Domain":     {"A project id with a domain is accepted.", v1alpha1.GCPSpec{ProjectID: "example.com:shop"}, ""},
+		"Slash":      {"A project with other characters is rejected, because it becomes part of a name.", v1alpha1.GCPSpec{ProjectID: "p/secrets/x"}, "spec.projectID"},
+		"Everything": {"All fields together are valid.", v1alpha1.GCPSpec{ProjectID: "p", Location: "europe-west3", Endpoint: "https://gcp.example", Auth: byToken(reader)}, ""},
+		"Key":        {"A key with a location is valid.", v1alpha1.GCPSpec{ProjectID: "p", Auth: byKey("")}, ""},
+		"TwoAuths":   {"Two ways to log in are rejected.", v1alpha1.GCPSpec{ProjectID: "p", Auth: both}, "set either secretRef or workloadIdentity"},
+		"NoAuth":     {"An empty auth is rejected.", v1alpha1.GCPSpec{ProjectID: "p", Auth: &v1alpha1.GCPAuth{}}, "set either secretRef or workloadIdentity"},
+		"Location":   {"A location with other characters is rejected, because it becomes part of a host name.", v1alpha1.GCPSpec{ProjectID: "p", Location: "evil.example/"}, "spec.location"},
+		"Endpoint":   {"An endpoint without a scheme is rejected.", v1alpha1.GCPSpec{ProjectID: "p", Endpoint: "gcp.example"}, "endpoint must be a URL"},
+		"Audience":   {"An audience of another server is rejected.", v1alpha1.GCPSpec{ProjectID: "p", Auth: elsewhere}, "spec.auth.workloadIdentity.audience"},
+		"Email":      {"An email with other characters is rejected, because it becomes part of a URL.", v1alpha1.GCPSpec{ProjectID: "p", Auth: bad}, "spec.auth.workloadIdentity.serviceAccountEmail"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -102,17 +103,18 @@ func TestGeneratorCRD(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		spec   v1alpha1.GCPAccessTokenSpec
-		want   string // part of the rejection
+		want   string // part of the error
 	}{
-		"Empty":      {"All may be left to the operator.", v1alpha1.GCPAccessTokenSpec{}, ""},
-		"Everything": {"All fields go together.", everything, ""},
-		"TwoAuths":   {"Which of two would win?", v1alpha1.GCPAccessTokenSpec{Auth: both}, "set either secretRef or workloadIdentity"},
-		"NoAuth":     {"An auth that names nobody is a mistake.", v1alpha1.GCPAccessTokenSpec{Auth: &v1alpha1.GCPAuth{}}, "set either secretRef or workloadIdentity"},
-		"ManyScopes": {"There are not that many scopes.", scopes(slices.Repeat([]string{"openid"}, 21)...), "spec.scopes"},
-		"EmptyScope": {"Nothing is no scope.", scopes("openid", ""), "spec.scopes[1]"},
-		"LongScope":  {"A scope has an end.", scopes(strings.Repeat("a", 257)), "spec.scopes[0]"},
-		"TwoScopes":  {"A list has an entry for each scope.", scopes("openid email"), "spec.scopes[0]"},
-		"Interval":   {"An interval is a time.", v1alpha1.GCPAccessTokenSpec{GeneratorSpec: common.GeneratorSpec{RotationInterval: "soon"}}, "spec.rotationInterval"},
+		"Empty":      {"An empty spec is valid.", v1alpha1.GCPAccessTokenSpec{}, ""},
+		"Everything": {"All fields together are valid.", everything, ""},
+		"TwoAuths":   {"Two ways to log in are rejected.", v1alpha1.GCPAccessTokenSpec{Auth: both}, "set either secretRef or workloadIdentity"},
+		"NoAuth":     {"An empty auth is rejected.", v1alpha1.GCPAccessTokenSpec{Auth: &v1alpha1.GCPAuth{}}, "set either secretRef or workloadIdentity"},
+		"Endpoint":   {"An endpoint without a scheme is rejected.", v1alpha1.GCPAccessTokenSpec{Endpoint: "127.0.0.1"}, "endpoint must be a URL"},
+		"ManyScopes": {"Too many scopes are rejected.", scopes(slices.Repeat([]string{"openid"}, 21)...), "spec.scopes"},
+		"EmptyScope": {"An empty scope is rejected.", scopes("openid", ""), "spec.scopes[1]"},
+		"LongScope":  {"A scope that is too long is rejected.", scopes(strings.Repeat("a", 257)), "spec.scopes[0]"},
+		"TwoScopes":  {"A scope with a space is rejected, because it would be two scopes.", scopes("openid email"), "spec.scopes[0]"},
+		"Interval":   {"An invalid interval is rejected.", v1alpha1.GCPAccessTokenSpec{GeneratorSpec: common.GeneratorSpec{RotationInterval: "soon"}}, "spec.rotationInterval"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -138,7 +140,7 @@ func TestExamples(t *testing.T) {
 		if err := yaml.Unmarshal(doc, &o.Object); err != nil {
 			t.Fatal(err)
 		}
-		if o.GetKind() != "Namespace" { // A dry run would not leave it for the others.
+		if o.GetKind() != "Namespace" { // A dry run would not create the namespace for the other objects.
 			suite.Create(t, o, client.DryRunAll, client.FieldValidation("Strict"))
 		}
 	}
@@ -147,14 +149,14 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// startEmulator starts an emulator that ends with the test.
+// startEmulator starts an emulator and stops it when the test ends.
 func startEmulator(t *testing.T, opts ...emulator.Option) *emulator.Server {
 	t.Helper()
 	srv, err := emulator.Start(opts...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = srv.Close() }) // Nothing depends on its end.
+	t.Cleanup(func() { _ = srv.Close() }) // The test does not depend on a clean stop.
 	return srv
 }
 
@@ -183,8 +185,8 @@ func TestProvider(t *testing.T) {
 	suite.Create(t, newStore("orders", "by-token", spec))
 	spec.Auth = byToken(reader)
 	suite.Create(t, newStore("orders", "by-impersonation", spec))
-	spec.Auth = byToken("nobody@test-project.iam.gserviceaccount.com")
-	suite.Create(t, newStore("orders", "nobody", spec))
+	spec.Auth = byToken("unknown@test-project.iam.gserviceaccount.com")
+	suite.Create(t, newStore("orders", "unknown", spec))
 	suite.Create(t, newStore("orders", "ambient", v1alpha1.GCPSpec{ProjectID: emulator.DefaultProject}))
 
 	suite.Start(t, "provider-gcp", manifests.Rights, newOperator)
@@ -204,7 +206,7 @@ func TestProvider(t *testing.T) {
 		return cmp.Diff("True Valid", suite.Ready(t, &v1alpha1.ClusterGCPSecretManager{ObjectMeta: metav1.ObjectMeta{Name: "shared"}}))
 	})
 	controlplane.Eventually(t, func() string {
-		return cmp.Diff("False AuthFailed", suite.Ready(t, newStore("orders", "nobody", v1alpha1.GCPSpec{})))
+		return cmp.Diff("False AuthFailed", suite.Ready(t, newStore("orders", "unknown", v1alpha1.GCPSpec{})))
 	})
 	controlplane.Eventually(t, func() string {
 		return cmp.Diff("False InvalidSpec", suite.Ready(t, newStore("orders", "ambient", v1alpha1.GCPSpec{})))

@@ -45,7 +45,7 @@ func newIssuer(t testing.TB) issuer {
 	return issuer{t, key}
 }
 
-// public is what verifies the tokens, in PEM form.
+// public returns the issuer's public key in PEM form, for verifiers.
 func (i issuer) public() string {
 	der, err := x509.MarshalPKIXPublicKey(i.key.Public())
 	if err != nil {
@@ -54,7 +54,7 @@ func (i issuer) public() string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
 }
 
-// token is one for an audience that ends at a time.
+// token returns a token for an audience that expires at end.
 func (i issuer) token(audience string, end time.Time) string {
 	claims, err := json.Marshal(vaulttest.M{"sub": "x", "aud": audience, "iat": end.Add(-time.Hour).Unix(), "exp": end.Unix()})
 	if err != nil {
@@ -65,7 +65,8 @@ func (i issuer) token(audience string, end time.Time) string {
 	return text + "." + encode(ed25519.Sign(i.key, []byte(text)))
 }
 
-// badAuth is a Vault with all auth methods that it can have, and a namespace with credentials for it.
+// badAuth starts a Vault with all auth methods that the test server can have, and creates a namespace with
+// credentials for it.
 func badAuth(t *testing.T, ns string) (srv, overTLS *vaulttest.Server) {
 	t.Helper()
 	srv, overTLS = vaulttest.Start(t), vaulttest.Start(t, vaulttest.WithTLS())
@@ -120,7 +121,7 @@ func TestBadAuth(t *testing.T) {
 		unreachable = common.ReasonStoreUnreachable
 		noSecret    = "Secret bad-auth/none does not exist"
 		noKey       = `Secret bad-auth/vault has no value under key "none"`
-		noAccount   = "ServiceAccount bad-auth/nobody does not exist"
+		noAccount   = "ServiceAccount bad-auth/missing does not exist"
 	)
 	srv, overTLS := badAuth(t, ns)
 	suite.Start(t, "provider-vault", manifests.Rights, newOperator)
@@ -135,9 +136,6 @@ func TestBadAuth(t *testing.T) {
 	role := func(a v1alpha1.AppRoleAuth) *auth { return &auth{AppRole: &a} }
 	kube := func(a v1alpha1.KubernetesAuth) *auth { return &auth{Kubernetes: &a} }
 	jwt := func(a v1alpha1.JWTAuth) *auth { return &auth{JWT: &a} }
-	jwtOf := func(s *common.ServiceAccountSelector) *v1alpha1.ServiceAccountToken {
-		return &v1alpha1.ServiceAccountToken{ServiceAccountRef: *s}
-	}
 	user := func(a v1alpha1.PasswordAuth) *auth { return &auth{UserPass: &a} }
 	ldap := func(a v1alpha1.PasswordAuth) *auth { return &auth{LDAP: &a} }
 	key := func(id, key common.SecretKeySelector) *auth {
@@ -155,70 +153,70 @@ func TestBadAuth(t *testing.T) {
 		spec       spec
 		want, says string
 	}{
-		"TokenNoSecret":  {"The token is nowhere.", spec{Auth: token(missing)}, invalid, "spec.auth.tokenSecretRef: " + noSecret},
-		"TokenNoKey":     {"It is not under that key.", spec{Auth: token(p("none"))}, invalid, "spec.auth.tokenSecretRef: " + noKey},
-		"TokenBlank":     {"It is blank.", spec{Auth: token(p("blank"))}, invalid, "spec.auth.tokenSecretRef: "},
-		"TokenGarbage":   {"It cannot be one.", spec{Auth: token(p("garbage"))}, invalid, "spec.auth.tokenSecretRef: "},
-		"TokenUnknown":   {"Vault does not know it.", spec{Auth: token(p("unknown"))}, failed, "spec.auth.tokenSecretRef: "},
-		"TokenRevoked":   {"It was revoked.", spec{Auth: token(p("revoked"))}, failed, "spec.auth.tokenSecretRef: "},
-		"TokenElsewhere": {"A namespaced store reads beside itself.", spec{Auth: token(&elsewhere)}, invalid, "spec.auth.tokenSecretRef: Secret vault must not name a namespace"},
+		"TokenNoSecret":  {"The Secret of the token does not exist.", spec{Auth: token(missing)}, invalid, "spec.auth.tokenSecretRef: " + noSecret},
+		"TokenNoKey":     {"The Secret has no such key for the token.", spec{Auth: token(p("none"))}, invalid, "spec.auth.tokenSecretRef: " + noKey},
+		"TokenBlank":     {"The token is blank.", spec{Auth: token(p("blank"))}, invalid, "spec.auth.tokenSecretRef: "},
+		"TokenGarbage":   {"The token contains characters that no token can have.", spec{Auth: token(p("garbage"))}, invalid, "spec.auth.tokenSecretRef: "},
+		"TokenUnknown":   {"Vault does not know the token.", spec{Auth: token(p("unknown"))}, failed, "spec.auth.tokenSecretRef: "},
+		"TokenRevoked":   {"The token was revoked.", spec{Auth: token(p("revoked"))}, failed, "spec.auth.tokenSecretRef: "},
+		"TokenElsewhere": {"A namespaced store reads only Secrets in its own namespace.", spec{Auth: token(&elsewhere)}, invalid, "spec.auth.tokenSecretRef: Secret vault must not name a namespace"},
 
-		"AppRoleNoSecret":    {"The secret id is nowhere.", spec{Auth: role(v1alpha1.AppRoleAuth{RoleRef: p("role"), SecretRef: *missing})}, invalid, "spec.auth.appRole.secretRef: " + noSecret},
-		"AppRoleNoKey":       {"It is not under that key.", spec{Auth: role(v1alpha1.AppRoleAuth{RoleRef: p("role"), SecretRef: in("none")})}, invalid, "spec.auth.appRole.secretRef: " + noKey},
-		"AppRoleNoRole":      {"The role id is nowhere.", spec{Auth: role(v1alpha1.AppRoleAuth{RoleRef: missing, SecretRef: in("secret")})}, invalid, "spec.auth.appRole.roleRef: " + noSecret},
-		"AppRoleNoRoleKey":   {"It is not under that key.", spec{Auth: role(v1alpha1.AppRoleAuth{RoleRef: p("none"), SecretRef: in("secret")})}, invalid, "spec.auth.appRole.roleRef: " + noKey},
-		"AppRoleWrongRole":   {"There is no such role id.", spec{Auth: role(v1alpha1.AppRoleAuth{RoleID: "other", SecretRef: in("secret")})}, failed, "spec.auth.appRole.secretRef: Vault does not accept the secret id with this role id"},
+		"AppRoleNoSecret":    {"The Secret of the secret id does not exist.", spec{Auth: role(v1alpha1.AppRoleAuth{RoleRef: p("role"), SecretRef: *missing})}, invalid, "spec.auth.appRole.secretRef: " + noSecret},
+		"AppRoleNoKey":       {"The Secret has no such key for the secret id.", spec{Auth: role(v1alpha1.AppRoleAuth{RoleRef: p("role"), SecretRef: in("none")})}, invalid, "spec.auth.appRole.secretRef: " + noKey},
+		"AppRoleNoRole":      {"The Secret of the role id does not exist.", spec{Auth: role(v1alpha1.AppRoleAuth{RoleRef: missing, SecretRef: in("secret")})}, invalid, "spec.auth.appRole.roleRef: " + noSecret},
+		"AppRoleNoRoleKey":   {"The Secret has no such key for the role id.", spec{Auth: role(v1alpha1.AppRoleAuth{RoleRef: p("none"), SecretRef: in("secret")})}, invalid, "spec.auth.appRole.roleRef: " + noKey},
+		"AppRoleWrongRole":   {"The role id does not exist.", spec{Auth: role(v1alpha1.AppRoleAuth{RoleID: "other", SecretRef: in("secret")})}, failed, "spec.auth.appRole.secretRef: Vault does not accept the secret id with this role id"},
 		"AppRoleWrongSecret": {"The secret id is wrong.", spec{Auth: role(v1alpha1.AppRoleAuth{RoleRef: p("role"), SecretRef: in("garbage")})}, failed, "spec.auth.appRole.secretRef: "},
-		"AppRoleWrongPath":   {"It is not mounted there.", spec{Auth: role(v1alpha1.AppRoleAuth{RoleRef: p("role"), SecretRef: in("secret"), Path: "nowhere"})}, failed, "check both, and path"},
-		"AppRolePathUp":      {"A path cannot lead out of auth.", spec{Auth: role(v1alpha1.AppRoleAuth{RoleRef: p("role"), SecretRef: in("secret"), Path: "../sys"})}, invalid, "spec.auth.appRole.path: "},
+		"AppRoleWrongPath":   {"The auth method is not mounted at that path.", spec{Auth: role(v1alpha1.AppRoleAuth{RoleRef: p("role"), SecretRef: in("secret"), Path: "nowhere"})}, failed, "check both, and path"},
+		"AppRolePathUp":      {"A path with .. is rejected.", spec{Auth: role(v1alpha1.AppRoleAuth{RoleRef: p("role"), SecretRef: in("secret"), Path: "../sys"})}, invalid, "spec.auth.appRole.path: "},
 
-		"KubernetesNoAccount": {"The ServiceAccount does not exist.", spec{Auth: kube(v1alpha1.KubernetesAuth{Role: "shop", ServiceAccountRef: account("nobody")})}, invalid, "spec.auth.kubernetes.serviceAccountRef: " + noAccount},
-		"KubernetesAudience":  {"Its token is not for whom the role wants it to be.", spec{Auth: kube(v1alpha1.KubernetesAuth{Role: "vault", ServiceAccountRef: account("default", "https://elsewhere.example")})}, failed, "spec.auth.kubernetes.serviceAccountRef: "},
-		"KubernetesNoRole":    {"There is no such role.", spec{Auth: kube(v1alpha1.KubernetesAuth{Role: "none", ServiceAccountRef: account("default")})}, failed, "spec.auth.kubernetes.role: "},
+		"KubernetesNoAccount": {"The ServiceAccount does not exist.", spec{Auth: kube(v1alpha1.KubernetesAuth{Role: "shop", ServiceAccountRef: account("missing")})}, invalid, "spec.auth.kubernetes.serviceAccountRef: " + noAccount},
+		"KubernetesAudience":  {"The token has another audience than the role requires.", spec{Auth: kube(v1alpha1.KubernetesAuth{Role: "vault", ServiceAccountRef: account("default", "https://elsewhere.example")})}, failed, "spec.auth.kubernetes.serviceAccountRef: "},
+		"KubernetesNoRole":    {"The role of the auth method kubernetes does not exist.", spec{Auth: kube(v1alpha1.KubernetesAuth{Role: "none", ServiceAccountRef: account("default")})}, failed, "spec.auth.kubernetes.role: "},
 		"KubernetesRole":      {"The role is for another namespace.", spec{Auth: kube(v1alpha1.KubernetesAuth{Role: "bank", ServiceAccountRef: account("default")})}, failed, "spec.auth.kubernetes.serviceAccountRef: "},
-		"KubernetesNoSecret":  {"The token is nowhere.", spec{Auth: kube(v1alpha1.KubernetesAuth{Role: "shop", SecretRef: missing})}, invalid, "spec.auth.kubernetes.secretRef: " + noSecret},
-		"KubernetesNoKey":     {"It is not under that key.", spec{Auth: kube(v1alpha1.KubernetesAuth{Role: "shop", SecretRef: p("none")})}, invalid, "spec.auth.kubernetes.secretRef: " + noKey},
-		"KubernetesGarbage":   {"It is none.", spec{Auth: kube(v1alpha1.KubernetesAuth{Role: "shop", SecretRef: p("garbage")})}, failed, "spec.auth.kubernetes.secretRef: "},
-		"KubernetesForeign":   {"The API server did not sign it.", spec{Auth: kube(v1alpha1.KubernetesAuth{Role: "shop", SecretRef: p("jwt")})}, failed, "spec.auth.kubernetes.secretRef: "},
+		"KubernetesNoSecret":  {"The Secret of the Kubernetes token does not exist.", spec{Auth: kube(v1alpha1.KubernetesAuth{Role: "shop", SecretRef: missing})}, invalid, "spec.auth.kubernetes.secretRef: " + noSecret},
+		"KubernetesNoKey":     {"The Secret has no such key for the Kubernetes token.", spec{Auth: kube(v1alpha1.KubernetesAuth{Role: "shop", SecretRef: p("none")})}, invalid, "spec.auth.kubernetes.secretRef: " + noKey},
+		"KubernetesGarbage":   {"The Kubernetes token is not a token.", spec{Auth: kube(v1alpha1.KubernetesAuth{Role: "shop", SecretRef: p("garbage")})}, failed, "spec.auth.kubernetes.secretRef: "},
+		"KubernetesForeign":   {"The Kubernetes token is not signed by the API server.", spec{Auth: kube(v1alpha1.KubernetesAuth{Role: "shop", SecretRef: p("jwt")})}, failed, "spec.auth.kubernetes.secretRef: "},
 
-		"JWTNoSecret":  {"The token is nowhere.", spec{Auth: jwt(v1alpha1.JWTAuth{Role: "shop", SecretRef: missing})}, invalid, "spec.auth.jwt.secretRef: " + noSecret},
-		"JWTNoKey":     {"It is not under that key.", spec{Auth: jwt(v1alpha1.JWTAuth{Role: "shop", SecretRef: p("none")})}, invalid, "spec.auth.jwt.secretRef: " + noKey},
-		"JWTGarbage":   {"It is none.", spec{Auth: jwt(v1alpha1.JWTAuth{Role: "shop", SecretRef: p("garbage")})}, failed, "spec.auth.jwt.secretRef: "},
-		"JWTExpired":   {"It has expired.", spec{Auth: jwt(v1alpha1.JWTAuth{Role: "shop", SecretRef: p("expired-jwt")})}, failed, "spec.auth.jwt.secretRef: "},
-		"JWTForeign":   {"Somebody else signed it.", spec{Auth: jwt(v1alpha1.JWTAuth{Role: "shop", SecretRef: p("foreign-jwt")})}, failed, "spec.auth.jwt.secretRef: "},
-		"JWTAudience":  {"It is for somebody else.", spec{Auth: jwt(v1alpha1.JWTAuth{Role: "shop", SecretRef: p("other-jwt")})}, failed, "spec.auth.jwt.secretRef: "},
-		"JWTNoRole":    {"There is no such role.", spec{Auth: jwt(v1alpha1.JWTAuth{Role: "none", SecretRef: p("jwt")})}, failed, "spec.auth.jwt.role: "},
-		"JWTUnset":     {"There is no default role either.", spec{Auth: jwt(v1alpha1.JWTAuth{SecretRef: p("jwt")})}, failed, "spec.auth.jwt.role: "},
-		"JWTNoAccount": {"The ServiceAccount does not exist.", spec{Auth: jwt(v1alpha1.JWTAuth{Role: "shop", KubernetesServiceAccountToken: jwtOf(account("nobody"))})}, invalid, "spec.auth.jwt.kubernetesServiceAccountToken.serviceAccountRef: " + noAccount},
-		"JWTAccount":   {"Vault does not know who signed its token.", spec{Auth: jwt(v1alpha1.JWTAuth{Role: "shop", KubernetesServiceAccountToken: jwtOf(account("default"))})}, failed, "spec.auth.jwt.kubernetesServiceAccountToken.serviceAccountRef: "},
+		"JWTNoSecret":  {"The Secret of the JWT does not exist.", spec{Auth: jwt(v1alpha1.JWTAuth{Role: "shop", SecretRef: missing})}, invalid, "spec.auth.jwt.secretRef: " + noSecret},
+		"JWTNoKey":     {"The Secret has no such key for the JWT.", spec{Auth: jwt(v1alpha1.JWTAuth{Role: "shop", SecretRef: p("none")})}, invalid, "spec.auth.jwt.secretRef: " + noKey},
+		"JWTGarbage":   {"The JWT is not a JWT.", spec{Auth: jwt(v1alpha1.JWTAuth{Role: "shop", SecretRef: p("garbage")})}, failed, "spec.auth.jwt.secretRef: "},
+		"JWTExpired":   {"The JWT has expired.", spec{Auth: jwt(v1alpha1.JWTAuth{Role: "shop", SecretRef: p("expired-jwt")})}, failed, "spec.auth.jwt.secretRef: "},
+		"JWTForeign":   {"The JWT is signed by another issuer.", spec{Auth: jwt(v1alpha1.JWTAuth{Role: "shop", SecretRef: p("foreign-jwt")})}, failed, "spec.auth.jwt.secretRef: "},
+		"JWTAudience":  {"The JWT has another audience.", spec{Auth: jwt(v1alpha1.JWTAuth{Role: "shop", SecretRef: p("other-jwt")})}, failed, "spec.auth.jwt.secretRef: "},
+		"JWTNoRole":    {"The role of the auth method jwt does not exist.", spec{Auth: jwt(v1alpha1.JWTAuth{Role: "none", SecretRef: p("jwt")})}, failed, "spec.auth.jwt.role: "},
+		"JWTUnset":     {"The auth method jwt has no default role.", spec{Auth: jwt(v1alpha1.JWTAuth{SecretRef: p("jwt")})}, failed, "spec.auth.jwt.role: "},
+		"JWTNoAccount": {"The ServiceAccount does not exist.", spec{Auth: jwt(v1alpha1.JWTAuth{Role: "shop", ServiceAccountRef: account("missing")})}, invalid, "spec.auth.jwt.serviceAccountRef: " + noAccount},
+		"JWTAccount":   {"Vault does not know the issuer of the ServiceAccount token.", spec{Auth: jwt(v1alpha1.JWTAuth{Role: "shop", ServiceAccountRef: account("default")})}, failed, "spec.auth.jwt.serviceAccountRef: "},
 
-		"UserPassNoSecret": {"The password is nowhere.", spec{Auth: user(v1alpha1.PasswordAuth{Username: "bob", SecretRef: *missing})}, invalid, "spec.auth.userPass.secretRef: " + noSecret},
-		"UserPassNoKey":    {"It is not under that key.", spec{Auth: user(v1alpha1.PasswordAuth{Username: "bob", SecretRef: in("none")})}, invalid, "spec.auth.userPass.secretRef: " + noKey},
-		"UserPassWrong":    {"It is wrong.", spec{Auth: user(v1alpha1.PasswordAuth{Username: "bob", SecretRef: in("garbage")})}, failed, "spec.auth.userPass.secretRef: "},
-		"UserPassNobody":   {"There is nobody of that name.", spec{Auth: user(v1alpha1.PasswordAuth{Username: "eve", SecretRef: in("password")})}, failed, "spec.auth.userPass.secretRef: "},
-		"UserPassUp":       {"A name cannot lead elsewhere.", spec{Auth: user(v1alpha1.PasswordAuth{Username: "../x", SecretRef: in("password")})}, invalid, "spec.auth.userPass.username: "},
+		"UserPassNoSecret": {"The Secret of the password does not exist.", spec{Auth: user(v1alpha1.PasswordAuth{Username: "bob", SecretRef: *missing})}, invalid, "spec.auth.userPass.secretRef: " + noSecret},
+		"UserPassNoKey":    {"The Secret has no such key for the password.", spec{Auth: user(v1alpha1.PasswordAuth{Username: "bob", SecretRef: in("none")})}, invalid, "spec.auth.userPass.secretRef: " + noKey},
+		"UserPassWrong":    {"The password is wrong.", spec{Auth: user(v1alpha1.PasswordAuth{Username: "bob", SecretRef: in("garbage")})}, failed, "spec.auth.userPass.secretRef: "},
+		"UserPassUnknown":  {"The user does not exist.", spec{Auth: user(v1alpha1.PasswordAuth{Username: "eve", SecretRef: in("password")})}, failed, "spec.auth.userPass.secretRef: "},
+		"UserPassUp":       {"A user name with a path is rejected.", spec{Auth: user(v1alpha1.PasswordAuth{Username: "../x", SecretRef: in("password")})}, invalid, "spec.auth.userPass.username: "},
 
-		"LDAPNoSecret": {"The password is nowhere.", spec{Auth: ldap(v1alpha1.PasswordAuth{Username: "bob", SecretRef: *missing})}, invalid, "spec.auth.ldap.secretRef: " + noSecret},
-		"LDAPNoKey":    {"It is not under that key.", spec{Auth: ldap(v1alpha1.PasswordAuth{Username: "bob", SecretRef: in("none")})}, invalid, "spec.auth.ldap.secretRef: " + noKey},
+		"LDAPNoSecret": {"The Secret of the LDAP password does not exist.", spec{Auth: ldap(v1alpha1.PasswordAuth{Username: "bob", SecretRef: *missing})}, invalid, "spec.auth.ldap.secretRef: " + noSecret},
+		"LDAPNoKey":    {"The Secret has no such key for the LDAP password.", spec{Auth: ldap(v1alpha1.PasswordAuth{Username: "bob", SecretRef: in("none")})}, invalid, "spec.auth.ldap.secretRef: " + noKey},
 
-		"IAMNoID":      {"The access key id is nowhere.", spec{Auth: key(*missing, in("garbage"))}, invalid, "spec.auth.iam.secretRef.accessKeyIDSecretRef: " + noSecret},
-		"IAMNoIDKey":   {"It is not under that key.", spec{Auth: key(in("none"), in("garbage"))}, invalid, "spec.auth.iam.secretRef.accessKeyIDSecretRef: " + noKey},
-		"IAMNoKey":     {"The secret key is nowhere.", spec{Auth: key(in("garbage"), *missing)}, invalid, "spec.auth.iam.secretRef.secretAccessKeySecretRef: " + noSecret},
-		"IAMNoSession": {"Nor is the session token.", spec{Auth: session}, invalid, "spec.auth.iam.secretRef.sessionTokenSecretRef: " + noKey},
-		"IAMNoAccount": {"The ServiceAccount does not exist.", spec{Auth: &auth{IAM: &v1alpha1.IAMAuth{Role: "r", AWSIAMRole: "arn:aws:iam::000000000000:role/r", JWT: &v1alpha1.IAMJWT{ServiceAccountRef: *account("nobody")}}}}, invalid, "spec.auth.iam.jwt.serviceAccountRef: " + noAccount},
+		"IAMNoID":      {"The Secret of the access key id does not exist.", spec{Auth: key(*missing, in("garbage"))}, invalid, "spec.auth.iam.secretRef.accessKeyIDSecretRef: " + noSecret},
+		"IAMNoIDKey":   {"The Secret has no such key for the access key id.", spec{Auth: key(in("none"), in("garbage"))}, invalid, "spec.auth.iam.secretRef.accessKeyIDSecretRef: " + noKey},
+		"IAMNoKey":     {"The Secret of the secret access key does not exist.", spec{Auth: key(in("garbage"), *missing)}, invalid, "spec.auth.iam.secretRef.secretAccessKeySecretRef: " + noSecret},
+		"IAMNoSession": {"The Secret has no such key for the session token.", spec{Auth: session}, invalid, "spec.auth.iam.secretRef.sessionTokenSecretRef: " + noKey},
+		"IAMNoAccount": {"The ServiceAccount does not exist.", spec{Auth: &auth{IAM: &v1alpha1.IAMAuth{Role: "r", AWSIAMRole: "arn:aws:iam::000000000000:role/r", ServiceAccountRef: account("missing")}}}, invalid, "spec.auth.iam.serviceAccountRef: " + noAccount},
 
-		"CertNoSecret":    {"The certificate is nowhere.", certificate(v1alpha1.CertAuth{ClientCert: *missing, SecretRef: in("crt-key")}), invalid, "spec.auth.cert.clientCert: " + noSecret},
-		"CertNoKey":       {"Its key is nowhere.", certificate(v1alpha1.CertAuth{ClientCert: in("crt"), SecretRef: in("none")}), invalid, "spec.auth.cert.secretRef: " + noKey},
-		"CertGarbage":     {"They are none.", certificate(v1alpha1.CertAuth{ClientCert: in("garbage"), SecretRef: in("garbage")}), invalid, "spec.auth.cert.clientCert and spec.auth.cert.secretRef: "},
-		"CertForeignKey":  {"They do not belong together.", certificate(v1alpha1.CertAuth{ClientCert: in("crt"), SecretRef: in("foreign-key")}), invalid, "spec.auth.cert.clientCert and spec.auth.cert.secretRef: "},
-		"CertForeign":     {"Somebody else signed the certificate.", certificate(v1alpha1.CertAuth{ClientCert: in("foreign-crt"), SecretRef: in("foreign-key")}), failed, "spec.auth.cert.clientCert: "},
-		"CertNoRole":      {"There is no such role.", certificate(v1alpha1.CertAuth{ClientCert: in("crt"), SecretRef: in("crt-key"), Role: "none"}), failed, "check its authority, its dates, vaultRole and path"},
-		"UnknownCA":       {"Nobody trusts the authority.", spec{Server: overTLS.Address, Auth: token(p("token"))}, unreachable, "spec.caBundle: "},
-		"OtherCA":         {"Another one is trusted.", spec{Server: overTLS.Address, CAProvider: &v1alpha1.CAProvider{Type: "Secret", SecretKeySelector: in("other-ca")}, Auth: token(p("token"))}, unreachable, "spec.caProvider: "},
-		"GarbageCA":       {"It is none.", spec{Server: overTLS.Address, CABundle: []byte("c4n4ry"), Auth: token(p("token"))}, invalid, "spec.caBundle: holds no certificate in PEM form"},
-		"GarbageProvider": {"Nor is this.", spec{Server: overTLS.Address, CAProvider: &v1alpha1.CAProvider{Type: "Secret", SecretKeySelector: in("garbage")}, Auth: token(p("token"))}, invalid, "spec.caProvider: holds no certificate in PEM form"},
-		"NoCASecret":      {"It is nowhere.", spec{Server: overTLS.Address, CAProvider: &v1alpha1.CAProvider{Type: "Secret", SecretKeySelector: *missing}, Auth: token(p("token"))}, invalid, "spec.caProvider: " + noSecret},
-		"Ambient":         {"An operator brings no identity along.", spec{}, invalid, "spec.auth: "},
+		"CertNoSecret":    {"The Secret of the certificate does not exist.", certificate(v1alpha1.CertAuth{ClientCert: *missing, SecretRef: in("crt-key")}), invalid, "spec.auth.cert.clientCert: " + noSecret},
+		"CertNoKey":       {"The Secret has no such key for the private key.", certificate(v1alpha1.CertAuth{ClientCert: in("crt"), SecretRef: in("none")}), invalid, "spec.auth.cert.secretRef: " + noKey},
+		"CertGarbage":     {"The certificate and the private key are not in PEM form.", certificate(v1alpha1.CertAuth{ClientCert: in("garbage"), SecretRef: in("garbage")}), invalid, "spec.auth.cert.clientCert and spec.auth.cert.secretRef: "},
+		"CertForeignKey":  {"The private key does not match the certificate.", certificate(v1alpha1.CertAuth{ClientCert: in("crt"), SecretRef: in("foreign-key")}), invalid, "spec.auth.cert.clientCert and spec.auth.cert.secretRef: "},
+		"CertForeign":     {"The certificate is signed by another authority.", certificate(v1alpha1.CertAuth{ClientCert: in("foreign-crt"), SecretRef: in("foreign-key")}), failed, "spec.auth.cert.clientCert: "},
+		"CertNoRole":      {"The role of the auth method cert does not exist.", certificate(v1alpha1.CertAuth{ClientCert: in("crt"), SecretRef: in("crt-key"), Role: "none"}), failed, "check its authority, its dates, vaultRole and path"},
+		"UnknownCA":       {"The authority of the server is not trusted.", spec{Server: overTLS.Address, Auth: token(p("token"))}, unreachable, "spec.caBundle: "},
+		"OtherCA":         {"Only another authority is trusted.", spec{Server: overTLS.Address, CAProvider: &v1alpha1.CAProvider{Type: "Secret", SecretKeySelector: in("other-ca")}, Auth: token(p("token"))}, unreachable, "spec.caProvider: "},
+		"GarbageCA":       {"caBundle contains no certificate.", spec{Server: overTLS.Address, CABundle: []byte("c4n4ry"), Auth: token(p("token"))}, invalid, "spec.caBundle: has no certificate in PEM form"},
+		"GarbageProvider": {"The Secret of caProvider contains no certificate.", spec{Server: overTLS.Address, CAProvider: &v1alpha1.CAProvider{Type: "Secret", SecretKeySelector: in("garbage")}, Auth: token(p("token"))}, invalid, "spec.caProvider: has no certificate in PEM form"},
+		"NoCASecret":      {"The Secret of caProvider does not exist.", spec{Server: overTLS.Address, CAProvider: &v1alpha1.CAProvider{Type: "Secret", SecretKeySelector: *missing}, Auth: token(p("token"))}, invalid, "spec.caProvider: " + noSecret},
+		"Ambient":         {"The operator has no identity of its own at Vault.", spec{}, invalid, "spec.auth: "},
 	}
 	reads := func() []string {
 		all := []string{}
@@ -246,22 +244,22 @@ func TestBadAuth(t *testing.T) {
 		none := common.ClusterStoreSpec{}
 		suite.BadStores(t, ns, map[string]operatortest.BadStore{
 			"TokenNoNamespace":   {Why: "Which namespace?", Store: newClusterStore(at(spec{Auth: token(p("token"))}), none), Want: invalid, Says: "spec.auth.tokenSecretRef: Secret vault needs a namespace"},
-			"AppRoleNoNamespace": {Why: "Each reference names its own.", Store: newClusterStore(at(spec{Auth: role(v1alpha1.AppRoleAuth{RoleID: "x", SecretRef: in("secret")})}), none), Want: invalid, Says: "spec.auth.appRole.secretRef: Secret vault needs a namespace"},
-			"AccountNoNamespace": {Why: "Those of ServiceAccounts, too.", Store: newClusterStore(at(spec{Auth: kube(v1alpha1.KubernetesAuth{Role: "shop", ServiceAccountRef: account("default")})}), none), Want: invalid, Says: "spec.auth.kubernetes.serviceAccountRef: ServiceAccount default needs a namespace"},
-			"CANoNamespace":      {Why: "And that of certificates.", Store: newClusterStore(at(spec{CAProvider: &v1alpha1.CAProvider{Type: "Secret", SecretKeySelector: in("other-ca")}, Auth: token(&nowhere)}), none), Want: invalid, Says: "spec.caProvider: Secret vault needs a namespace"},
-			"NoSecret":           {Why: "It is not there.", Store: newClusterStore(at(spec{Auth: token(&nowhere)}), none), Want: invalid, Says: "spec.auth.tokenSecretRef: Secret nowhere/vault does not exist"},
-			"NoAccount":          {Why: "Nor is this.", Store: newClusterStore(at(spec{Auth: kube(v1alpha1.KubernetesAuth{Role: "shop", ServiceAccountRef: byAccount})}), none), Want: invalid, Says: "spec.auth.kubernetes.serviceAccountRef: ServiceAccount nowhere/default does not exist"},
+			"AppRoleNoNamespace": {Why: "Each reference needs a namespace of its own.", Store: newClusterStore(at(spec{Auth: role(v1alpha1.AppRoleAuth{RoleID: "x", SecretRef: in("secret")})}), none), Want: invalid, Says: "spec.auth.appRole.secretRef: Secret vault needs a namespace"},
+			"AccountNoNamespace": {Why: "The reference to a ServiceAccount needs a namespace, too.", Store: newClusterStore(at(spec{Auth: kube(v1alpha1.KubernetesAuth{Role: "shop", ServiceAccountRef: account("default")})}), none), Want: invalid, Says: "spec.auth.kubernetes.serviceAccountRef: ServiceAccount default needs a namespace"},
+			"CANoNamespace":      {Why: "The reference to certificates needs a namespace, too.", Store: newClusterStore(at(spec{CAProvider: &v1alpha1.CAProvider{Type: "Secret", SecretKeySelector: in("other-ca")}, Auth: token(&nowhere)}), none), Want: invalid, Says: "spec.caProvider: Secret vault needs a namespace"},
+			"NoSecret":           {Why: "The Secret does not exist in that namespace.", Store: newClusterStore(at(spec{Auth: token(&nowhere)}), none), Want: invalid, Says: "spec.auth.tokenSecretRef: Secret nowhere/vault does not exist"},
+			"NoAccount":          {Why: "The ServiceAccount does not exist in that namespace.", Store: newClusterStore(at(spec{Auth: kube(v1alpha1.KubernetesAuth{Role: "shop", ServiceAccountRef: byAccount})}), none), Want: invalid, Says: "spec.auth.kubernetes.serviceAccountRef: ServiceAccount nowhere/default does not exist"},
 		}, reads)
 
-		// Of a store that logs in as each namespace's own identity there is none to try, so that the object
-		// tells.
+		// The login of a store with authenticationScope ManifestNamespace cannot be checked, so the
+		// ExternalSecret reports its failure.
 		s := newClusterStore(at(spec{Auth: token(&nowhere)}), common.ClusterStoreSpec{ScopeSpec: common.ScopeSpec{AuthenticationScope: common.ScopeManifestNamespace}})
-		s.Name = "beside"
+		s.Name = "scoped"
 		suite.Create(t, s)
-		es := operatortest.ExternalSecret(ns, "beside", "ClusterVaultKV", "beside", "shop/db", "password")
+		es := operatortest.ExternalSecret(ns, "scoped", "ClusterVaultKV", "scoped", "shop/db", "password")
 		suite.Create(t, es)
 		controlplane.Eventually(t, func() string {
-			return cmp.Diff(`False SecretSyncedError Invalid: "shop/db" in ClusterVaultKV "beside": spec.auth.tokenSecretRef: Secret vault must not name a namespace with authenticationScope ManifestNamespace; remove the namespace`, suite.Says(t, es))
+			return cmp.Diff(`False SecretSyncedError Invalid: "shop/db" in ClusterVaultKV "scoped": spec.auth.tokenSecretRef: Secret vault must not name a namespace with authenticationScope ManifestNamespace; remove the namespace`, suite.Says(t, es))
 		})
 	})
 }

@@ -11,7 +11,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
 
-// TestEscapes tries to get from namespace shop at secrets of bank, with a token that may read all.
+// TestEscapes tries to read secrets of namespace bank from namespace shop, with a token that can read
+// everything.
 func TestEscapes(t *testing.T) {
 	const ns = "shop-escapes"
 	srv := vaulttest.Start(t)
@@ -40,40 +41,40 @@ func TestEscapes(t *testing.T) {
 		s := newClusterStore(spec, common.ClusterStoreSpec{Conditions: []common.StoreCondition{{AllowedKeys: []string{"${namespace}/*", "common/db"}}}})
 		s.Name = "escapes"
 		suite.Escapes(t, ns, s, ns+"/db", map[string]operatortest.Escape{
-			"Foreign":       operatortest.Key("The key itself.", "bank/db"),
-			"Up":            operatortest.Key("No way up.", ns+"/../bank/db"),
-			"UpFirst":       operatortest.Key("Nor at the beginning.", "../data/bank/db"),
-			"UpFar":         operatortest.Key("Nor out of the mount.", ns+"/../../../sys/mounts"),
-			"Here":          operatortest.Key("Nor a detour.", ns+"/./../bank/db"),
-			"Encoded":       operatortest.Key("Nor an encoded one.", ns+"/%2e%2e/bank/db"),
-			"EncodedSlash":  operatortest.Key("Nor an encoded slash.", ns+"/..%2fbank%2fdb"),
-			"Data":          operatortest.Key("data belongs to the address, not to the key.", "data/bank/db"),
-			"Metadata":      operatortest.Key("So does metadata.", "metadata/bank/db"),
-			"Mount":         operatortest.Key("So does the mount.", "secret/data/bank/db"),
-			"Absolute":      operatortest.Key("Also with a slash.", "/secret/data/bank/db"),
-			"LeadingSlash":  operatortest.Key("A slash before the key makes another one of it.", "/"+ns+"/db"),
-			"TrailingSlash": operatortest.Key("One behind it, too.", ns+"/db/"),
-			"TwoSlashes":    operatortest.Key("And two within it.", ns+"//bank/db"),
-			"Query":         operatortest.Key("What a URL gives a meaning has none.", "common/db?version=1"),
-			"Fragment":      operatortest.Key("Nor has a fragment.", "common/db#x"),
-			"Case":          operatortest.Key("Letters are as they are.", "Common/db"),
-			"LookAlike":     operatortest.Key("A letter that looks alike is another one.", "соmmon/db"),
-			"FullWidth":     operatortest.Key("So is a slash.", ns+"／db"),
-			"Longer":        operatortest.Key("A namespace that begins so is another one.", ns+"-2/db"),
-			"Version":       {Why: "A version beside the key makes no difference.", Ref: common.RemoteRef{Key: "bank/db", Version: "1"}},
-			"NoVersion":     {Why: "What is no version is none.", Ref: common.RemoteRef{Key: "common/db", Version: "1&list=true"}, Invalid: true},
-			"Everything":    operatortest.Find("A find without a path looks at all.", ""),
-			"Beginning":     operatortest.Find("The name of the namespace begins that of others.", ns),
-			"FindUp":        operatortest.Find("No way up.", ns+"/../"),
+			"Foreign":       operatortest.Key("The key of the other namespace's secret is denied.", "bank/db"),
+			"Up":            operatortest.Key("A path with .. is denied.", ns+"/../bank/db"),
+			"UpFirst":       operatortest.Key("A path that starts with .. is denied.", "../data/bank/db"),
+			"UpFar":         operatortest.Key("A path that leaves the mount is denied.", ns+"/../../../sys/mounts"),
+			"Here":          operatortest.Key("A path with ./ and .. is denied.", ns+"/./../bank/db"),
+			"Encoded":       operatortest.Key("An encoded path is denied.", ns+"/%2e%2e/bank/db"),
+			"EncodedSlash":  operatortest.Key("An encoded slash is denied.", ns+"/..%2fbank%2fdb"),
+			"Data":          operatortest.Key("A key that starts with data/ is denied.", "data/bank/db"),
+			"Metadata":      operatortest.Key("A key that starts with metadata/ is denied.", "metadata/bank/db"),
+			"Mount":         operatortest.Key("A key that starts with the mount is denied.", "secret/data/bank/db"),
+			"Absolute":      operatortest.Key("A key that starts with a slash and the mount is denied.", "/secret/data/bank/db"),
+			"LeadingSlash":  operatortest.Key("A key with a leading slash is denied.", "/"+ns+"/db"),
+			"TrailingSlash": operatortest.Key("A key with a trailing slash is denied.", ns+"/db/"),
+			"TwoSlashes":    operatortest.Key("A key with two slashes in a row is denied.", ns+"//bank/db"),
+			"Query":         operatortest.Key("An allowed key with an appended query is denied.", "common/db?version=1"),
+			"Fragment":      operatortest.Key("An allowed key with an appended fragment is denied.", "common/db#x"),
+			"Case":          operatortest.Key("The key is case-sensitive.", "Common/db"),
+			"LookAlike":     operatortest.Key("A letter that looks like the one in the key is denied.", "соmmon/db"),
+			"FullWidth":     operatortest.Key("A character that looks like a slash is denied.", ns+"／db"),
+			"Longer":        operatortest.Key("A namespace with the same beginning is denied.", ns+"-2/db"),
+			"Version":       {Why: "The version field does not change the denial.", Ref: common.RemoteRef{Key: "bank/db", Version: "1"}},
+			"NoVersion":     {Why: "A version with a query parameter is rejected as invalid.", Ref: common.RemoteRef{Key: "common/db", Version: "1&list=true"}, Invalid: true},
+			"Everything":    operatortest.Find("A find without a path is denied.", ""),
+			"Beginning":     operatortest.Find("A find for the namespace without a slash is denied.", ns),
+			"FindUp":        operatortest.Find("A find with a path with .. is denied.", ns+"/../"),
 		}, callsOf(srv))
 	})
-	t.Run("VaultKV", func(t *testing.T) { // The credentials that it names exist.
-		other := vaulttest.Start(t) // Nobody else reads it.
+	t.Run("VaultKV", func(t *testing.T) { // The credentials that the store refers to exist.
+		other := vaulttest.Start(t) // The other server records only the calls of this test.
 		calls := callsOf(other)
 		spec := spec
 		spec.Server = other.URL
 		suite.BadStores(t, ns, map[string]operatortest.BadStore{
-			"Namespace": {Why: "A namespaced store reads beside itself.", Store: newStore(ns, spec), Want: common.ReasonStoreInvalidSpec, Says: "spec.auth.tokenSecretRef: Secret vault must not name a namespace"},
+			"Namespace": {Why: "A namespaced store reads only Secrets in its own namespace.", Store: newStore(ns, spec), Want: common.ReasonStoreInvalidSpec, Says: "spec.auth.tokenSecretRef: Secret vault must not name a namespace"},
 		}, calls)
 		if all := calls(); len(all) > 0 {
 			t.Errorf("a store that names a namespace made calls: %v", all)

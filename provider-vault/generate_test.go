@@ -34,15 +34,15 @@ func newClusterDynamic(name string, s dynamicSpec, conditions ...common.Namespac
 	return g
 }
 
-// What policies allow. To renew leases is in Vault's own policy default.
+// These policies are needed in addition to Vault's default policy, which allows renewing leases.
 const (
 	toMake   = `path "accounts/creds/*" { capabilities = ["read"] }` + "\n" + `path "auth/token/create/*" { capabilities = ["update"] }` + "\n"
 	toRevoke = `path "sys/leases/revoke" { capabilities = ["update"] }` + "\n" + `path "auth/token/revoke-accessor" { capabilities = ["update"] }` + "\n"
 	toKeep   = `path "auth/token/renew-accessor" { capabilities = ["update"] }` + "\n"
 )
 
-// accounts is a server with a secrets engine whose credentials are accounts. Those of the role app live for an
-// hour unless they are renewed, those of the role short for seconds.
+// accounts starts a server with a secrets engine that creates accounts. Those of the role app live for one hour
+// unless they are renewed, those of the role short for seconds.
 func accounts(t *testing.T) *vaulttest.Server {
 	t.Helper()
 	srv := vaulttest.Start(t)
@@ -53,8 +53,8 @@ func accounts(t *testing.T) *vaulttest.Server {
 	return srv
 }
 
-// appRole makes an AppRole with a policy and returns an auth that logs in with it. What that needs is in a
-// Secret of a namespace.
+// appRole creates an AppRole with a policy, and a Secret with its credentials in a namespace. It returns an
+// auth that logs in with them.
 func appRole(t *testing.T, srv *vaulttest.Server, ns, name, policy string) *v1alpha1.VaultAuth {
 	t.Helper()
 	srv.Do(http.MethodPost, "auth/approle/role/"+name, vaulttest.M{"token_policies": policy, "token_ttl": "1h"})
@@ -70,7 +70,7 @@ func asks(srv *vaulttest.Server, path string, a *v1alpha1.VaultAuth) dynamicSpec
 	return dynamicSpec{VaultServer: v1alpha1.VaultServer{Server: srv.URL, Auth: a}, Path: path}
 }
 
-// wantAccounts waits until exactly these accounts live.
+// wantAccounts waits until exactly these accounts are valid.
 func wantAccounts(t *testing.T, srv *vaulttest.Server, want ...string) {
 	t.Helper()
 	slices.Sort(want)
@@ -81,7 +81,7 @@ func wantAccounts(t *testing.T, srv *vaulttest.Server, want ...string) {
 	})
 }
 
-// TestGenerates has credentials made for objects, from the first to the end, after which they are revoked.
+// TestGenerates generates credentials for objects, from the first value to the deletion, when they are revoked.
 func TestGenerates(t *testing.T) {
 	const ns = "generates"
 	srv := accounts(t)
@@ -139,19 +139,19 @@ func TestGenerates(t *testing.T) {
 				return slices.Contains(srv.Accounts("accounts"), data["username"])
 			}
 			if !lives() {
-				t.Error("what the Secret holds does not live")
+				t.Error("the account in the Secret is not valid")
 			}
 			suite.End(t, es)
 			if lives() {
-				t.Error("nothing is left of the object, and what it had lives")
+				t.Error("the object is deleted, but its account is still valid")
 			}
 			wantAccounts(t, srv)
 		})
 	}
 }
 
-// TestRevokedLast has a credential replaced twice while the Secret cannot be written. What the Secret holds
-// lives until it holds another, and is revoked then.
+// TestRevokedLast replaces a credential twice while the Secret cannot be written. The account in the Secret
+// stays valid until the Secret has another one, and is then revoked.
 func TestRevokedLast(t *testing.T) {
 	const ns = "revoked-last"
 	srv := accounts(t)
@@ -159,8 +159,8 @@ func TestRevokedLast(t *testing.T) {
 	s := asks(srv, "accounts/creds/app", appRole(t, srv, ns, "shop", "maker"))
 	s.RevocationDelay = "0s"
 	suite.Create(t, newDynamic(ns, "db", s))
-	somebody := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "somebody"}}
-	suite.Create(t, somebody)
+	other := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "other"}}
+	suite.Create(t, other)
 	suite.Start(t, "provider-vault", manifests.Rights, newOperator)
 	es := operatortest.Generated(ns, "db", "VaultDynamicSecret", "db")
 	suite.Create(t, es)
@@ -179,7 +179,7 @@ func TestRevokedLast(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	owned([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: somebody.Name, UID: somebody.UID, Controller: new(true)}})
+	owned([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: other.Name, UID: other.UID, Controller: new(true)}})
 	controlplane.Eventually(t, func() string { return cmp.Diff("False Conflict", suite.Ready(t, es)) })
 	for made := 2; made <= 3; made++ {
 		suite.Refresh(t, es, fmt.Sprint(made))
@@ -187,14 +187,14 @@ func TestRevokedLast(t *testing.T) {
 			if got := srv.Accounts("accounts"); len(got) != made || !slices.Contains(got, first) {
 				return fmt.Sprintf("%d accounts live, %q among them: %t; want %d", len(got), first, slices.Contains(got, first), made)
 			}
-			// The new one is kept by now, so that the loop has looked at what it replaced.
+			// The new account is stored by now, so the controller has handled the one that it replaced.
 			if parts := suite.Parts(t, es); len(parts) != 1 || !strings.Contains(parts[0].Annotations[common.PartAnnotation], fmt.Sprintf(`"request":"%d"`, made)) {
-				return "the part does not tell of the refresh"
+				return "the part does not record the refresh"
 			}
 			return ""
 		})
 		if got := suite.Data(t, ns, "db")["username"]; got != first {
-			t.Fatalf("the Secret that is somebody else's holds %q, want %q", got, first)
+			t.Fatalf("the Secret of the other owner holds %q, want %q", got, first)
 		}
 	}
 
@@ -202,7 +202,7 @@ func TestRevokedLast(t *testing.T) {
 	controlplane.Eventually(t, func() string {
 		last := suite.Data(t, ns, "db")["username"]
 		if got := srv.Accounts("accounts"); last == first && !slices.Contains(got, first) && suite.Data(t, ns, "db")["username"] == first {
-			t.Fatal("the account that the Secret holds does not live")
+			t.Fatal("the account in the Secret is not valid")
 		} else if last == first {
 			return "the Secret holds the first account"
 		}
@@ -213,9 +213,10 @@ func TestRevokedLast(t *testing.T) {
 	wantAccounts(t, srv)
 }
 
-// TestLeases has an operator keep credentials alive that live for seconds only, and end and start anew. A
-// lease dies with the token that made it: where the policy allows it the operator goes on renewing that
-// token; else the credential is replaced in time. At no time does a Secret hold one that is dead.
+// TestLeases checks that an operator keeps credentials valid that last only seconds, also across a restart.
+// Vault revokes a lease together with the token that created it. If the policy allows it, the operator keeps
+// renewing that token; otherwise it replaces the credentials in time. A Secret never holds an account that is
+// not valid.
 func TestLeases(t *testing.T) {
 	const ns = "leases"
 	srv := accounts(t)
@@ -229,16 +230,16 @@ func TestLeases(t *testing.T) {
 		s.RevocationDelay = "0s"
 		suite.Create(t, newDynamic(ns, name, s))
 	}
-	// holds returns whom a Secret names, who must live.
+	// holds returns the account in a Secret, which must be valid.
 	holds := func(t *testing.T, name string) string {
 		t.Helper()
 		user := suite.Data(t, ns, name)["username"]
 		if user != "" && !slices.Contains(srv.Accounts("accounts"), user) && suite.Data(t, ns, name)["username"] == user {
-			t.Fatalf("Secret %s holds an account that does not live", name)
+			t.Fatalf("Secret %s holds an account that is not valid", name)
 		}
 		return user
 	}
-	// renewed is when the lease of an account was renewed last; empty for never.
+	// renewed returns the last renewal time of an account's lease, or "".
 	renewed := func(name string) string {
 		for _, id := range srv.Leases("accounts/creds/" + name) {
 			if at, ok := srv.Lease(id)["last_renewal"].(string); ok {
@@ -253,7 +254,7 @@ func TestLeases(t *testing.T) {
 		suite.Start(t, "provider-vault", manifests.Rights, newOperator)
 		for _, name := range names {
 			es := operatortest.Generated(ns, name, "VaultDynamicSecret", name)
-			if err := suite.API.Create(t.Context(), es); err != nil { // It outlives this operator.
+			if err := suite.API.Create(t.Context(), es); err != nil { // The object stays when this operator stops.
 				t.Fatal(err)
 			}
 			users[name] = suite.Synced(t, es)["username"]
@@ -261,7 +262,7 @@ func TestLeases(t *testing.T) {
 		controlplane.Eventually(t, func() string {
 			for _, name := range names {
 				if user := holds(t, name); user != users[name] {
-					t.Fatalf("Secret %s holds another account, though its lease can be renewed", name)
+					t.Fatalf("Secret %s holds another account, although the lease can be renewed", name)
 				}
 				if at[name] = renewed(name); at[name] == "" {
 					return name + ": the lease has not been renewed"
@@ -274,16 +275,16 @@ func TestLeases(t *testing.T) {
 		return
 	}
 	for _, name := range names {
-		holds(t, name) // The end of the operator leaves it alone.
+		holds(t, name) // Stopping the operator must not affect it.
 	}
 	t.Run("Restarted", func(t *testing.T) {
 		suite.Start(t, "provider-vault", manifests.Rights, newOperator)
 		controlplane.Eventually(t, func() string {
 			if user := holds(t, "kept"); user != users["kept"] {
-				t.Fatal("Secret kept holds another account, though the token that made it can be renewed")
+				t.Fatal("Secret kept holds another account, although the token that created it can be renewed")
 			}
 			if user := holds(t, "replaced"); user == users["replaced"] {
-				return "replaced: nobody renews the token that made it, and there is no other account yet"
+				return "replaced: the token that created it is not renewed, and there is no other account yet"
 			}
 			if renewed("kept") == at["kept"] {
 				return "kept: the lease has not been renewed again"
@@ -303,10 +304,10 @@ func TestLeases(t *testing.T) {
 	})
 }
 
-// TestMayNotRevoke has the policy leave out what revokes. A person is told, nothing is lost, and what cannot
-// be revoked holds the part for as long as its lease lasts.
-func TestMayNotRevoke(t *testing.T) {
-	const ns = "may-not-revoke"
+// TestRevokeDenied uses a policy that does not allow revoking. The operator reports it, nothing is lost, and
+// credentials that cannot be revoked keep the part until their lease expires.
+func TestRevokeDenied(t *testing.T) {
+	const ns = "revoke-denied"
 	srv := accounts(t)
 	srv.AccountRole("accounts", "short", vaulttest.M{"ttl": 15, "max_ttl": 86400})
 	srv.Policy("maker", toMake)
@@ -322,7 +323,7 @@ func TestMayNotRevoke(t *testing.T) {
 	if second := suite.Synced(t, es)["username"]; second == first {
 		t.Error("a refresh has replaced nothing")
 	}
-	const says = `VaultDynamicSecret "db": a credential that was replaced could not be revoked yet: Denied: revoking: access denied; allow update on "sys/leases/revoke" in a policy`
+	const says = `VaultDynamicSecret "db": cannot revoke a replaced credential, retrying: Denied: revoking: access denied; allow update on "sys/leases/revoke" in a policy`
 	controlplane.Eventually(t, func() string {
 		events := &corev1.EventList{}
 		if err := suite.API.List(t.Context(), events, client.InNamespace(ns)); err != nil {
@@ -343,8 +344,8 @@ func TestMayNotRevoke(t *testing.T) {
 	wantAccounts(t, srv)
 }
 
-// TestRefusedPaths has Vault refuse requests that only it can judge. Validation makes nothing, so the object
-// tells.
+// TestRefusedPaths uses paths that only Vault can reject. The validation creates nothing, so the ExternalSecret
+// reports the error.
 func TestRefusedPaths(t *testing.T) {
 	const ns = "refused-paths"
 	srv := accounts(t)
@@ -353,9 +354,9 @@ func TestRefusedPaths(t *testing.T) {
 	auth := appRole(t, srv, ns, "shop", "maker")
 	suite.Start(t, "provider-vault", manifests.Rights, newOperator)
 	cases := map[string]struct{ why, path, says string }{
-		"Denied":  {"The policy says no.", "secret/creds/app", `Denied: VaultDynamicSecret "denied": spec.path: access denied; allow read on "secret/creds/app" in a policy`},
-		"Role":    {"There is no such role.", "accounts/creds/none", `Invalid: VaultDynamicSecret "role": spec.path: Vault rejects the request to "accounts/creds/none"`},
-		"Nothing": {"There is no such engine.", "other/creds/app", `Invalid: VaultDynamicSecret "nothing": spec.path: Vault has nothing at "other/creds/app"`},
+		"Denied":  {"A missing capability is reported.", "secret/creds/app", `Denied: VaultDynamicSecret "denied": spec.path: access denied; allow read on "secret/creds/app" in a policy`},
+		"Role":    {"A missing role is reported.", "accounts/creds/none", `Invalid: VaultDynamicSecret "role": spec.path: Vault rejects the request to "accounts/creds/none"`},
+		"Nothing": {"A missing engine is reported.", "other/creds/app", `Invalid: VaultDynamicSecret "nothing": spec.path: "other/creds/app" does not exist at Vault`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -374,7 +375,7 @@ func TestRefusedPaths(t *testing.T) {
 	wantAccounts(t, srv)
 }
 
-// TestBadGenerators have objects wait, and say what is to be mended.
+// TestBadGenerators checks that objects wait, and that their condition names the fix.
 func TestBadGenerators(t *testing.T) {
 	const (
 		ns      = "bad-generators"
@@ -409,21 +410,21 @@ func TestBadGenerators(t *testing.T) {
 		spec       dynamicSpec
 		want, says string
 	}{
-		"Path":       {"v1 is no part of a path.", asks(srv, "v1/"+app, good), invalid, "spec.path: begins with v1"},
-		"Up":         {"There is no way up.", asks(srv, "accounts/../sys/seal", good), invalid, "spec.path: "},
-		"NoSecret":   {"The token is nowhere.", asks(srv, app, by(ref("none", "token"))), invalid, "spec.auth.tokenSecretRef: Secret bad-generators/none does not exist"},
-		"NoKey":      {"It is not under that key.", asks(srv, app, by(ref("vault", "none"))), invalid, `spec.auth.tokenSecretRef: Secret bad-generators/vault has no value under key "none"`},
-		"Unknown":    {"Vault does not know it.", asks(srv, app, by(ref("vault", "token"))), failed, "spec.auth.tokenSecretRef: "},
-		"SecretID":   {"The AppRole has another one.", asks(srv, app, wrong), failed, "spec.auth.appRole"},
-		"Elsewhere":  {"A namespaced generator reads beside itself.", asks(srv, app, by(elsewhere)), invalid, "spec.auth.tokenSecretRef: Secret vault must not name a namespace"},
-		"Server":     {"This is no URL.", asksAt("vault"), invalid, "spec.server: "},
-		"NobodyHome": {"Nobody listens there.", asksAt("http://127.0.0.1:1"), common.ReasonStoreUnreachable, ""},
+		"Path":        {"A path that starts with v1 is rejected.", asks(srv, "v1/"+app, good), invalid, "spec.path: must not begin with v1"},
+		"Up":          {"A path with .. is rejected.", asks(srv, "accounts/../sys/seal", good), invalid, "spec.path: "},
+		"NoSecret":    {"The Secret of the token does not exist.", asks(srv, app, by(ref("none", "token"))), invalid, "spec.auth.tokenSecretRef: Secret bad-generators/none does not exist"},
+		"NoKey":       {"The Secret has no such key for the token.", asks(srv, app, by(ref("vault", "none"))), invalid, `spec.auth.tokenSecretRef: Secret bad-generators/vault has no value under key "none"`},
+		"Unknown":     {"Vault does not know the token.", asks(srv, app, by(ref("vault", "token"))), failed, "spec.auth.tokenSecretRef: "},
+		"SecretID":    {"The secret id is wrong.", asks(srv, app, wrong), failed, "spec.auth.appRole"},
+		"Elsewhere":   {"A namespaced generator reads only Secrets in its own namespace.", asks(srv, app, by(elsewhere)), invalid, "spec.auth.tokenSecretRef: Secret vault must not name a namespace"},
+		"Server":      {"An address without a host is rejected.", asksAt("https://:8200"), invalid, "spec.server: "},
+		"Unreachable": {"A server that does not run is reported.", asksAt("http://127.0.0.1:1"), common.ReasonStoreUnreachable, ""},
 	} {
 		bad[name] = operatortest.BadStore{Why: tc.why, Store: newDynamic(ns, "", tc.spec), Want: tc.want, Says: tc.says}
 	}
 	t.Run("VaultDynamicSecret", func(t *testing.T) { suite.BadStores(t, ns, bad, made) })
 
-	// Vault locks an AppRole after wrong secret ids, so that this is another one.
+	// Vault locks an AppRole after wrong secret ids, so this test uses another one.
 	shared := appRole(t, srv, ns, "other", "maker")
 	shared.AppRole.RoleRef.Namespace, shared.AppRole.SecretRef.Namespace = ns, ns
 	bad = map[string]operatortest.BadStore{

@@ -17,14 +17,14 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
 
-// isAppRoleLogin hits the logins of the AppRole.
+// isAppRoleLogin selects the logins with the AppRole.
 func isAppRoleLogin(c vaulttest.Call) bool { return c.Path == "auth/approle/login" }
 
-// every hits all calls.
+// every selects all calls.
 func every(vaulttest.Call) bool { return true }
 
-// TestOutages has an operator live through what happens to a server. It needs no restart, leaves the
-// Secret as it is for as long as the server is away, and logs in no more often than it must.
+// TestOutages runs an operator through outages of its server. The operator needs no restart, does not change
+// the Secret during the outage, and logs in no more often than necessary.
 func TestOutages(t *testing.T) {
 	srv := vaulttest.Start(t)
 	suite.Namespace(t, "outages", nil)
@@ -46,23 +46,23 @@ func TestOutages(t *testing.T) {
 
 	cases := []struct {
 		name, reason string
-		// begin makes the server go; end brings it back.
+		// begin starts the outage; end ends it.
 		begin, end func()
-		// says is what the store does while the server is away; nothing for one that does not go.
+		// says is the status of the store during the outage; empty if the store stays valid.
 		says string
-		// logins that follow.
+		// logins is the number of logins that follow.
 		logins int
 	}{
 		{
-			name: "Seal", reason: "A sealed server forgets no token.",
-			begin: srv.Seal, says: "Vault is sealed, or not up yet", end: srv.Unseal,
+			name: "Seal", reason: "A token stays valid while the server is sealed.",
+			begin: srv.Seal, says: "Vault is sealed, or not started yet", end: srv.Unseal,
 		},
 		{
-			name: "Restart", reason: "Nor does one that ends, and comes back at the same address.",
-			begin: srv.Stop, says: "Vault, or a proxy in front of it, cannot reach what it needs", end: srv.Restart,
+			name: "Restart", reason: "A token stays valid when the server restarts at the same address.",
+			begin: srv.Stop, says: "Vault, or a proxy in front of it, cannot reach a system that it depends on", end: srv.Restart,
 		},
 		{
-			name: "RestartWithoutTokens", reason: "One that does costs one login.",
+			name: "RestartWithoutTokens", reason: "A server that has lost all tokens costs one login.",
 			begin: func() {
 				reach := srv.Inject(every, vaulttest.Refuse(http.StatusBadGateway))
 				if n := srv.RevokeTokens(); n != 1 {
@@ -71,10 +71,10 @@ func TestOutages(t *testing.T) {
 				srv.Stop()
 				reach()
 			},
-			says: "Vault, or a proxy in front of it, cannot reach what it needs", end: srv.Restart, logins: 1,
+			says: "Vault, or a proxy in front of it, cannot reach a system that it depends on", end: srv.Restart, logins: 1,
 		},
 		{
-			name: "Revoked", reason: "So does a token that somebody revokes.",
+			name: "Revoked", reason: "A revoked token costs one login.",
 			begin: func() { srv.RevokeTokens() }, end: func() {}, logins: 1,
 		},
 	}
@@ -107,8 +107,7 @@ func TestOutages(t *testing.T) {
 	}
 }
 
-// TestOneLogin asks for the refresh of fifty objects, ten times each. That costs a read for each, and
-// one login in all.
+// TestOneLogin requests ten refreshes of fifty objects each. They cost one read each, and one login in all.
 func TestOneLogin(t *testing.T) {
 	const objects, rounds = 50, 10
 	srv := vaulttest.Start(t)

@@ -1,4 +1,5 @@
-// Command provider-vault keeps Secrets in step with HashiCorp Vault and OpenBao, and has them make credentials.
+// Command provider-vault keeps Secrets in sync with HashiCorp Vault and OpenBao, and generates credentials with
+// them.
 package main
 
 import (

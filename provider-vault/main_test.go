@@ -44,35 +44,48 @@ func TestCRD(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		change func(*v1alpha1.VaultKVSpec)
-		want   string // part of the rejection
+		want   string // part of the error
 	}{
-		"Least":    {"Where and what is enough for the API server.", func(*v1alpha1.VaultKVSpec) {}, ""},
-		"NoServer": {"There is no default server.", func(s *v1alpha1.VaultKVSpec) { s.Server = "" }, "spec.server"},
-		"NoPath":   {"There is no default mount.", func(s *v1alpha1.VaultKVSpec) { s.Path = "" }, "spec.path"},
-		"Version":  {"KV has two versions.", func(s *v1alpha1.VaultKVSpec) { s.Version = "v3" }, "spec.version"},
-		"V1":       {"This is one.", func(s *v1alpha1.VaultKVSpec) { s.Version = "v1" }, ""},
-		"NoAuth":   {"An auth that names nobody is a mistake.", func(s *v1alpha1.VaultKVSpec) { s.Auth = &auth{} }, one},
-		"TwoAuths": {"Which of two would win?", func(s *v1alpha1.VaultKVSpec) { s.Auth = &auth{TokenSecretRef: token, Cert: &v1alpha1.CertAuth{}} }, one},
+		"Least":    {"The server and the path are enough for the API server.", func(*v1alpha1.VaultKVSpec) {}, ""},
+		"NoServer": {"A missing server is rejected.", func(s *v1alpha1.VaultKVSpec) { s.Server = "" }, "spec.server"},
+		"NoPath":   {"A missing path is rejected.", func(s *v1alpha1.VaultKVSpec) { s.Path = "" }, "spec.path"},
+		"Version":  {"An unknown version is rejected.", func(s *v1alpha1.VaultKVSpec) { s.Version = "v3" }, "spec.version"},
+		"V1":       {"The version v1 is accepted.", func(s *v1alpha1.VaultKVSpec) { s.Version = "v1" }, ""},
+		"NoAuth":   {"An empty auth is rejected.", func(s *v1alpha1.VaultKVSpec) { s.Auth = &auth{} }, one},
+		"TwoAuths": {"Two ways to log in are rejected.", func(s *v1alpha1.VaultKVSpec) { s.Auth = &auth{TokenSecretRef: token, Cert: &v1alpha1.CertAuth{}} }, one},
 		"Token":    {"A token is enough.", func(s *v1alpha1.VaultKVSpec) { s.Auth = &auth{TokenSecretRef: token} }, ""},
-		"RoleTwice": {"Which of two would win?", func(s *v1alpha1.VaultKVSpec) {
+		"RoleTwice": {"Two references to a role id are rejected.", func(s *v1alpha1.VaultKVSpec) {
 			s.Auth = &auth{AppRole: &v1alpha1.AppRoleAuth{RoleID: "r", RoleRef: token}}
 		}, "set either roleId or roleRef"},
-		"KubeNothing": {"The operator's own token is sent for nobody.", func(s *v1alpha1.VaultKVSpec) { s.Auth = &auth{Kubernetes: &v1alpha1.KubernetesAuth{Role: "r"}} }, "set either serviceAccountRef or secretRef"},
-		"Kube": {"This is how most log in.", func(s *v1alpha1.VaultKVSpec) {
+		"KubeNothing": {"The auth method kubernetes needs a ServiceAccount or a Secret, because the operator's own token is never sent.", func(s *v1alpha1.VaultKVSpec) { s.Auth = &auth{Kubernetes: &v1alpha1.KubernetesAuth{Role: "r"}} }, "set either serviceAccountRef or secretRef"},
+		"Kube": {"The auth method kubernetes with a ServiceAccount is accepted.", func(s *v1alpha1.VaultKVSpec) {
 			s.Auth = &auth{Kubernetes: &v1alpha1.KubernetesAuth{Role: "r", ServiceAccountRef: account}}
 		}, ""},
-		"JWTNothing": {"There must be a JWT.", func(s *v1alpha1.VaultKVSpec) { s.Auth = &auth{JWT: &v1alpha1.JWTAuth{}} }, "set either secretRef or kubernetesServiceAccountToken"},
-		"IAMNothing": {"There must be an identity.", func(s *v1alpha1.VaultKVSpec) { s.Auth = &auth{IAM: &v1alpha1.IAMAuth{Role: "r"}} }, "set either secretRef or jwt"},
-		"IAMNoRole": {"A token is good for assuming a role only.", func(s *v1alpha1.VaultKVSpec) {
-			s.Auth = &auth{IAM: &v1alpha1.IAMAuth{Role: "r", JWT: &v1alpha1.IAMJWT{ServiceAccountRef: *account}}}
-		}, "jwt needs a role"},
-		"CASecret": {"Certificates may be in a Secret.", func(s *v1alpha1.VaultKVSpec) {
+		"JWTNothing": {"The auth method jwt needs a ServiceAccount or a Secret.", func(s *v1alpha1.VaultKVSpec) { s.Auth = &auth{JWT: &v1alpha1.JWTAuth{}} }, "set either secretRef or serviceAccountRef"},
+		"IAMNothing": {"The auth method iam needs a ServiceAccount or a Secret.", func(s *v1alpha1.VaultKVSpec) { s.Auth = &auth{IAM: &v1alpha1.IAMAuth{Role: "r"}} }, "set either secretRef or serviceAccountRef"},
+		"IAMNoRole": {"The auth method iam with a ServiceAccount needs a role, because its token can only assume one.", func(s *v1alpha1.VaultKVSpec) {
+			s.Auth = &auth{IAM: &v1alpha1.IAMAuth{Role: "r", ServiceAccountRef: account}}
+		}, "serviceAccountRef needs a role"},
+		"IAMExternalID": {"A field that would be ignored is rejected.", func(s *v1alpha1.VaultKVSpec) {
+			s.Auth = &auth{IAM: &v1alpha1.IAMAuth{Role: "r", AWSIAMRole: "arn:aws:iam::111122223333:role/shop", ExternalID: "x", ServiceAccountRef: account}}
+		}, "externalID needs secretRef and a role that is assumed with it"},
+		"IAMRoleName": {"A role without its ARN is rejected.", func(s *v1alpha1.VaultKVSpec) {
+			s.Auth = &auth{IAM: &v1alpha1.IAMAuth{Role: "r", AWSIAMRole: "shop", ServiceAccountRef: account}}
+		}, "role must be the ARN of an IAM role"},
+		"ServerHost": {"A server without a scheme is rejected.", func(s *v1alpha1.VaultKVSpec) { s.Server = "vault.example" }, "server must be a URL"},
+		"IAMFormer": {"The error for a former field of iam names the present one.", func(s *v1alpha1.VaultKVSpec) {
+			s.Auth = &auth{IAM: &v1alpha1.IAMAuth{Role: "r", JWT: &common.Renamed{}}}
+		}, "jwt.serviceAccountRef is not supported: use serviceAccountRef"},
+		"JWTFormer": {"The error for a former field of jwt names the present one.", func(s *v1alpha1.VaultKVSpec) {
+			s.Auth = &auth{JWT: &v1alpha1.JWTAuth{KubernetesServiceAccountToken: &common.Renamed{}}}
+		}, "kubernetesServiceAccountToken.serviceAccountRef is not supported: use serviceAccountRef"},
+		"CASecret": {"Certificates can be in a Secret.", func(s *v1alpha1.VaultKVSpec) {
 			s.CAProvider = &v1alpha1.CAProvider{Type: "Secret", SecretKeySelector: *token}
 		}, ""},
-		"CAConfigMap": {"Or in a ConfigMap: they are no secret.", func(s *v1alpha1.VaultKVSpec) {
+		"CAConfigMap": {"Certificates can be in a ConfigMap.", func(s *v1alpha1.VaultKVSpec) {
 			s.CAProvider = &v1alpha1.CAProvider{Type: "ConfigMap", SecretKeySelector: *token}
 		}, ""},
-		"CAFile": {"Nothing else is read.", func(s *v1alpha1.VaultKVSpec) {
+		"CAFile": {"Another Kind for certificates is rejected.", func(s *v1alpha1.VaultKVSpec) {
 			s.CAProvider = &v1alpha1.CAProvider{Type: "File", SecretKeySelector: *token}
 		}, "spec.caProvider.type"},
 	}
@@ -98,22 +111,22 @@ func TestGeneratorCRD(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		change func(*spec)
-		want   string // part of the rejection
+		want   string // part of the error
 	}{
-		"Least":    {"Where and what is enough for the API server.", func(*spec) {}, ""},
-		"NoServer": {"There is no default server.", func(s *spec) { s.Server = "" }, "spec.server"},
-		"NoPath":   {"There is no default path.", func(s *spec) { s.Path = "" }, "spec.path"},
-		"Method":   {"What is deleted is no credential.", func(s *spec) { s.Method = "DELETE" }, "spec.method"},
-		"Post":     {"Some engines want this one.", func(s *spec) { s.Method = "POST" }, ""},
-		"Result":   {"An answer has three parts.", func(s *spec) { s.ResultType = "All" }, "spec.resultType"},
-		"Auth":     {"This is one.", func(s *spec) { s.ResultType = "Auth" }, ""},
-		"TwoAuths": {"Which of two would win?", func(s *spec) {
+		"Least":    {"The server and the path are enough for the API server.", func(*spec) {}, ""},
+		"NoServer": {"A missing server is rejected.", func(s *spec) { s.Server = "" }, "spec.server"},
+		"NoPath":   {"A missing path is rejected.", func(s *spec) { s.Path = "" }, "spec.path"},
+		"Method":   {"The method DELETE is rejected.", func(s *spec) { s.Method = "DELETE" }, "spec.method"},
+		"Post":     {"The method POST is accepted.", func(s *spec) { s.Method = "POST" }, ""},
+		"Result":   {"An unknown result type is rejected.", func(s *spec) { s.ResultType = "All" }, "spec.resultType"},
+		"Auth":     {"The result type Auth is accepted.", func(s *spec) { s.ResultType = "Auth" }, ""},
+		"TwoAuths": {"Two ways to log in are rejected.", func(s *spec) {
 			s.Auth = &v1alpha1.VaultAuth{TokenSecretRef: new(ref("vault", "token")), Cert: &v1alpha1.CertAuth{}}
 		}, "set exactly one of tokenSecretRef"},
-		"Parameters": {"They are nested as one likes.", object(`{"a":{"b":[1,"c"]}}`), ""},
-		"List":       {"Parameters have names.", object(`["a"]`), "spec.parameters"},
-		"Rotation":   {"A time is a duration.", func(s *spec) { s.RotationInterval = "soon" }, "spec.rotationInterval"},
-		"Delay":      {"So is this.", func(s *spec) { s.RevocationDelay = "-1m" }, "spec.revocationDelay"},
+		"Parameters": {"Nested parameters are accepted.", object(`{"a":{"b":[1,"c"]}}`), ""},
+		"List":       {"Parameters that are not an object are rejected.", object(`["a"]`), "spec.parameters"},
+		"Rotation":   {"An invalid rotation interval is rejected.", func(s *spec) { s.RotationInterval = "soon" }, "spec.rotationInterval"},
+		"Delay":      {"An invalid revocation delay is rejected.", func(s *spec) { s.RevocationDelay = "-1m" }, "spec.revocationDelay"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -129,7 +142,7 @@ func TestGeneratorCRD(t *testing.T) {
 	}
 }
 
-// reviewer is what Vault needs to ask the API server whose a token is.
+// reviewer is the RBAC that Vault needs to review tokens at the API server.
 const reviewer = `apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
 metadata: {name: vault-reviewer}
@@ -139,7 +152,7 @@ rules:
   verbs: [create]
 `
 
-// enableKubernetes has Vault ask the API server of the tests about tokens.
+// enableKubernetes makes Vault review tokens at the API server of the tests.
 func enableKubernetes(t *testing.T, srv *vaulttest.Server) {
 	t.Helper()
 	vault := suite.Grant(t, "vault-system", "vault", []byte(reviewer))
@@ -149,8 +162,8 @@ func enableKubernetes(t *testing.T, srv *vaulttest.Server) {
 	})
 }
 
-// TestProvider runs the whole module: a store with an AppRole, one whose credentials are wrong until they
-// are mended, and a namespaced and a cluster store that log in with the token of a ServiceAccount.
+// TestProvider tests the whole module: a store with an AppRole, one whose credentials are wrong until they are
+// fixed, and a namespaced and a cluster store that log in with the token of a ServiceAccount.
 func TestProvider(t *testing.T) {
 	srv := vaulttest.Start(t)
 	srv.Mount("secret", "2")

@@ -19,9 +19,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
 
-// shop makes a server the KV v2 engine "secret" with the AppRole shop that may read it. It returns a
-// store in a namespace that logs in with it, once a second looks whether all is well, and makes no
-// retries.
+// shop adds the KV v2 engine "secret" to a server, and the AppRole shop that can read it. It returns a store in
+// a namespace that logs in with it, validates once a second, and makes no retries.
 func shop(t *testing.T, srv *vaulttest.Server, url, namespace, name string) *v1alpha1.VaultKV {
 	t.Helper()
 	srv.Mount("secret", "2")
@@ -43,13 +42,13 @@ func shop(t *testing.T, srv *vaulttest.Server, url, namespace, name string) *v1a
 	}
 }
 
-// set writes a secret of one property.
+// set writes a secret with one property.
 func set(srv *vaulttest.Server, key, value string) {
 	srv.Do(http.MethodPost, "secret/data/"+key, vaulttest.M{"data": vaulttest.M{"password": value}})
 }
 
-// wantStore waits until the Ready condition of a store has status and reason, and this message if there
-// is one.
+// wantStore waits until the Ready condition of a store has the status and reason in want, and message if it is
+// set.
 func wantStore(t *testing.T, s *v1alpha1.VaultKV, want, message string) {
 	t.Helper()
 	controlplane.Eventually(t, func() string {
@@ -72,8 +71,8 @@ func update(t *testing.T, o client.Object, change func()) {
 	}
 }
 
-// TestNewAuthority gives the server a certificate of another authority, and then one that has ended, under
-// an operator that runs on. It does as it is told by the place where a store has its authorities from.
+// TestNewAuthority gives the server a certificate of another authority, and then an expired one, while the
+// operator is running. The operator uses the changed authorities without a restart.
 func TestNewAuthority(t *testing.T) {
 	srv := vaulttest.Start(t, vaulttest.WithTLS())
 	first, second := srv.TLS.PEM, vaulttest.NewAuthority(t)
@@ -126,7 +125,7 @@ func TestNewAuthority(t *testing.T) {
 
 	srv.Certify(second, time.Now().Add(time.Hour))
 	for name, s := range stores {
-		wantStore(t, s, "False Unreachable", cases[name].field+": the server's certificate is signed by an authority that is not trusted; put that authority's certificate there")
+		wantStore(t, s, "False Unreachable", cases[name].field+": the server's certificate is signed by an authority that is not trusted; store the certificate of that authority there")
 	}
 	for name, s := range stores {
 		cases[name].mend(s)

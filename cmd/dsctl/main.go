@@ -12,7 +12,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/command"
 )
 
-// version is set by the linker in a release.
+// The linker sets version in a release.
 var version = "unreleased"
 
 func main() {

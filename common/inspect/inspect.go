@@ -1,6 +1,6 @@
-// Package inspect reads what the operator stores beside values: its marks on Secrets, and the contributions that modules
-// hand to each other. It also shapes values by a template without a cluster. It serves tools and tests; nothing in it
-// changes a cluster.
+// Package inspect reads the operator's own data: its marks on Secrets, and the contributions that modules store for
+// each other. It can also render a template over values without a cluster. Tools and tests use it. It never changes a
+// cluster.
 package inspect
 
 import (
@@ -14,10 +14,10 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 )
 
-// A Mark is the annotation by which an ExternalSecret finds what it wrote to a Secret.
+// A Mark is the annotation in which an ExternalSecret records what it has written to a Secret.
 type Mark = policy.Mark
 
-// Marks returns the marks among the annotations of a Secret, by the name of their ExternalSecret.
+// Marks returns the marks among the annotations of a Secret, by the names of their ExternalSecrets.
 func Marks(annotations map[string]string) map[string]Mark { return target.Marks(annotations) }
 
 // MarkKey returns the key of the annotation with the mark of an ExternalSecret.
@@ -26,10 +26,10 @@ func MarkKey(externalSecret string) string { return target.MarkKey(externalSecre
 // FieldManager returns the field manager with which an ExternalSecret writes its Secret.
 func FieldManager(externalSecret string) string { return target.Manager(externalSecret) }
 
-// ManagedLabel returns the label of the Secrets that a module writes; module is its API group.
+// ManagedLabel returns the label of the Secrets that a module writes. module is its API group.
 func ManagedLabel(module string) string { return target.ManagedLabel(module) }
 
-// StoreLabel returns the label of the Secrets that hold values of a store.
+// StoreLabel returns the label of the Secrets with values of a store.
 func StoreLabel(group, kind, namespace, name string) string {
 	return target.StoreLabel(group, kind, namespace, name)
 }
@@ -37,24 +37,24 @@ func StoreLabel(group, kind, namespace, name string) string {
 // ContributionType is the type of the Secrets that store contributions.
 const ContributionType = handoff.Type
 
-// A Contributor is an operator that stores values for objects, for one purpose.
+// A Contributor is an operator that stores values for objects of another operator, for one purpose.
 type Contributor = handoff.Contributor
 
-// A Record says what a Secret with a contribution holds; none of it is secret.
+// A Record describes the contribution in a Secret. It contains no secret value.
 type Record = handoff.Record
 
 // RecordOf returns the record among the annotations of a Secret; false if there is none.
 func RecordOf(annotations map[string]string) (Record, bool) { return handoff.Of(annotations) }
 
-// StoredRecord returns the record of a Secret that was read with its data: it counts, whatever the annotation says.
+// StoredRecord returns the record in the data of a Secret. It takes precedence over the annotation.
 func StoredRecord(s *corev1.Secret) Record { return handoff.RecordOf(s) }
 
-// ContentHash returns the hash that Record.Reads has of the data of a contribution to an object.
+// ContentHash returns the hash that Record.Reads has for the data of a contribution to an object.
 func ContentHash(object types.UID, data map[string][]byte) string {
 	return target.HashInputs(object, handoff.Content(data))
 }
 
-// GeneratorID returns the key of the values of a generator in the data of a contribution, and of Record.Entries.
+// GeneratorID returns the key of a generator's values in the data of a contribution and in Record.Entries.
 func GeneratorID(ref v1alpha1.StoreRef) string { return handoff.ID(ref) }
 
 // Generated are the values of one generator.
@@ -65,8 +65,11 @@ func GeneratedValues(data map[string][]byte, id string) (Generated, bool) {
 	return handoff.Decode(data, id)
 }
 
-// Shape returns values as a template shapes them for a Secret. The error says what the template, or a Secret of its
-// type, lacks; it shows no value.
+// CheckTemplate reports why the template engine does not accept a text; nil if it does.
+func CheckTemplate(text string) error { return render.CheckText(text) }
+
+// Shape renders a template over values, as for a Secret. The error names the problem of the template, or of a Secret
+// of its type. It shows no value.
 func Shape(t *v1alpha1.Template, values map[string][]byte) (map[string][]byte, error) {
 	data, err := render.ShapeData(t, values, nil)
 	if err != nil || t == nil {

@@ -6,18 +6,18 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/presence"
 )
 
-// OperatorLabel is on the Lease of each operator.
+// OperatorLabel is the label of each operator's Lease.
 const OperatorLabel = presence.Label
 
-// An Operator is what a running operator reports of itself in its Lease: module, Kinds, namespaces, class and version.
+// An Operator is the data of a running operator in its Lease: module, Kinds, namespaces, class and version.
 type Operator = presence.Member
 
 // A ServedKind is a Kind of stores or generators that an Operator serves.
 type ServedKind = presence.Kind
 
-// OperatorOf returns the operator that a Lease reports; false if the Lease reports none. Whether the Lease has expired,
-// its spec tells.
+// OperatorOf returns the operator of a Lease; false if the Lease has no operator. The spec of the Lease shows whether
+// it has expired.
 func OperatorOf(l *coordinationv1.Lease) (Operator, bool) { return presence.Decode(l) }
 
-// Skewed reports whether two versions of common are too far apart to work on the same object.
+// Skewed reports whether two versions of common are too different to process the same object.
 func Skewed(a, b string) bool { return presence.Skewed(a, b) }

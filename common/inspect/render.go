@@ -14,18 +14,18 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// Remote are values to render an ExternalSecret with, in place of those of stores.
+// Remote are the values for rendering an ExternalSecret without stores.
 type Remote struct {
-	// Secrets returns the remote secrets of a store by key. Versions of references are not looked at.
+	// Secrets returns the remote secrets of a store by key. Versions in references are ignored.
 	Secrets func(store v1alpha1.StoreRef) map[string]provider.Value
 	// Generated returns the values of a generator by key; nil if there are none.
 	Generated func(generator v1alpha1.StoreRef) map[string][]byte
-	// Templates returns the content of a ConfigMap or Secret that templateFrom names.
+	// Templates returns the content of a ConfigMap or Secret in templateFrom.
 	Templates func(kind, name string) map[string]string
 }
 
-// Render returns the Secret that an ExternalSecret yields, without what the operator adds to it; nil if by its
-// deletionPolicy there is none. It makes no request. The error names the field or the key, and shows no value.
+// Render returns the Secret of an ExternalSecret, without the operator's own metadata; nil if its deletionPolicy
+// would delete it. It makes no request. The error names the field or the key, and shows no value.
 func Render(es *v1alpha1.ExternalSecret, remote Remote) (*corev1.Secret, error) {
 	plan, err := render.NewPlan(es)
 	if err != nil {
@@ -65,12 +65,12 @@ func Render(es *v1alpha1.ExternalSecret, remote Remote) (*corev1.Secret, error) 
 	return s, nil
 }
 
-// answer answers a read as a store that holds these values would.
+// answer answers a read like a store with these values.
 func (r Remote) answer(s render.Source) provider.Answer {
 	if s.Generator {
 		made := r.Generated(s.Store)
 		if made == nil {
-			return provider.Answer{Err: provider.NewError(provider.Unavailable, "there are no values of this generator")}
+			return provider.Answer{Err: provider.NewError(provider.Unavailable, "there are no values for this generator")}
 		}
 		var a provider.Answer
 		for k, v := range made {
@@ -82,7 +82,7 @@ func (r Remote) answer(s render.Source) provider.Answer {
 	if s.Search == (provider.Search{}) {
 		v, ok := all[s.Ref.Key]
 		if !ok {
-			return provider.Answer{Err: provider.NewError(provider.NotFound, "there is no value of this key")}
+			return provider.Answer{Err: provider.NewError(provider.NotFound, "there is no value for this key")}
 		}
 		return provider.Answer{Value: v}
 	}
@@ -100,7 +100,7 @@ func (r Remote) answer(s render.Source) provider.Answer {
 	return a
 }
 
-// holds reports whether all tags are among the metadata.
+// holds reports whether the metadata have all tags.
 func holds(metadata, tags map[string]string) bool {
 	for k, v := range tags {
 		if have, ok := metadata[k]; !ok || have != v {
@@ -110,15 +110,15 @@ func holds(metadata, tags map[string]string) bool {
 	return true
 }
 
-// Fields are the names of keys, labels and annotations that a field manager holds.
+// Fields are the names of keys, labels and annotations that a field manager owns.
 type Fields = target.Fields
 
-// FieldsOf returns what a field manager holds of a Secret, by its managedFields.
+// FieldsOf returns the fields of a Secret that a field manager owns, by its managedFields.
 func FieldsOf(entries []metav1.ManagedFieldsEntry, manager string) Fields {
 	return target.FieldsOf(entries, manager)
 }
 
-// Keys returns the keys of a Secret that any field manager holds, for one that was read without its data.
+// Keys returns the keys of a Secret that any field manager owns. The Secret can be read without its data.
 func Keys(entries []metav1.ManagedFieldsEntry) []string {
 	var all []string
 	for _, e := range entries {
@@ -128,8 +128,5 @@ func Keys(entries []metav1.ManagedFieldsEntry) []string {
 	return slices.Compact(all)
 }
 
-// IsOwn reports whether a label or annotation of a Secret is one that the operator writes for itself.
-func IsOwn(key string) bool {
-	prefix, _, _ := strings.Cut(key, "/")
-	return prefix == v1alpha1.Group || strings.HasSuffix(prefix, "."+v1alpha1.Group)
-}
+// IsOwn reports whether the operator writes this label or annotation of a Secret for itself.
+func IsOwn(key string) bool { return target.IsOwn(key) }

@@ -45,7 +45,7 @@ func TestRender(t *testing.T) {
 		want   want
 	}{
 		"Data": {
-			reason: "a property of JSON, and a whole secret",
+			reason: "a property of JSON and a whole secret are rendered",
 			spec: `
 storeRef: {kind: VaultKV, name: kv}
 data:
@@ -54,7 +54,7 @@ data:
 			want: want{Data: map[string]string{"password": "hunter2", "token": "t0ken"}},
 		},
 		"DataFrom": {
-			reason: "all keys of one secret, what a search finds, and what a generator makes",
+			reason: "all keys of a secret, the results of a search and the values of a generator are rendered",
 			spec: `
 storeRef: {kind: VaultKV, name: kv}
 dataFrom:
@@ -64,7 +64,7 @@ dataFrom:
 			want: want{Data: map[string]string{"user": "shop", "password": "made", "token": "t0ken"}},
 		},
 		"Template": {
-			reason: "templates shape values, also those of a ConfigMap",
+			reason: "templates are rendered, including those of a ConfigMap",
 			spec: `
 storeRef: {kind: VaultKV, name: kv}
 target:
@@ -76,27 +76,27 @@ dataFrom: [{extract: {key: shop/db}}]`,
 			want: want{Data: map[string]string{"dsn": "shop:hunter2", "url": "ConfigMap/app shop"}, Labels: map[string]string{"team": "shop"}},
 		},
 		"Absent": {
-			reason: "a value that is not there is an error that names the key and the store",
+			reason: "the error for a missing value names the key and the store",
 			spec:   `{storeRef: {kind: VaultKV, name: empty}, data: [{secretKey: a, remoteRef: {key: shop/db}}]}`,
-			want:   want{Absent: true, Err: `"shop/db" in VaultKV "empty": there is no value of this key`},
+			want:   want{Absent: true, Err: `"shop/db" in VaultKV "empty": there is no value for this key`},
 		},
 		"Optional": {
-			reason: "unless it is optional",
+			reason: "a missing optional value is not an error",
 			spec:   `{storeRef: {kind: VaultKV, name: kv}, data: [{secretKey: a, optional: true, remoteRef: {key: absent}}, {secretKey: b, remoteRef: {key: other}}]}`,
 			want:   want{Data: map[string]string{"b": "x"}},
 		},
 		"Deleted": {
-			reason: "by deletionPolicy Delete there is no Secret without values",
+			reason: "with deletionPolicy Delete there is no Secret without values",
 			spec:   `{storeRef: {kind: VaultKV, name: empty}, target: {deletionPolicy: Delete}, data: [{secretKey: a, remoteRef: {key: shop/db}}]}`,
 			want:   want{Absent: true},
 		},
 		"NoGenerator": {
-			reason: "values that were not given are named",
+			reason: "the error names a generator without values",
 			spec:   `{dataFrom: [{sourceRef: {generatorRef: {kind: Password, name: other}}}]}`,
-			want:   want{Absent: true, Err: `spec.dataFrom[0] in Password "other": there are no values of this generator`},
+			want:   want{Absent: true, Err: `spec.dataFrom[0] in Password "other": there are no values for this generator`},
 		},
 		"InvalidSpec": {
-			reason: "a spec that the operator refuses is refused",
+			reason: "an invalid spec is refused",
 			spec:   `{storeRef: {kind: VaultKV, name: kv}}`,
 			want:   want{Absent: true, Err: "spec: nothing to read; add an entry to data or dataFrom"},
 		},

@@ -2,18 +2,20 @@ package operator
 
 import (
 	"flag"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/credentials"
 	"github.com/direct-secrets/direct-secrets/common/internal/presence"
 )
 
-// Flags are the settings that every module takes on its command line.
+// Flags are the command line flags that every module has.
 type Flags struct {
 	addresses
 	leases
@@ -23,27 +25,36 @@ type Flags struct {
 	Concurrency     int
 	ControllerClass string
 	Namespaces      string
-	LogFormat       string
+	logs
 
 	DefaultCleanupPolicy string
 	ProviderTimeout      time.Duration
 }
 
-// addresses are those at which an operator listens.
-type addresses struct {
-	MetricsAddress string
-	ProbeAddress   string
-	PprofAddress   string
+// logs are the flags for logging.
+type logs struct {
+	LogFormat string
+	LogLevel  string
 }
 
-// leases say where replicas, and the operators of other modules, find each other.
+// addresses are the addresses at which an operator listens.
+type addresses struct {
+	MetricsAddress string
+	// MetricsPerObject adds a series for each failing object.
+	MetricsPerObject bool
+	ProbeAddress     string
+	PprofAddress     string
+}
+
+// leases are the flags for the Leases by which replicas, and the operators of other modules, find each other.
 type leases struct {
 	LeaderElect          bool
 	LeaderElectNamespace string
+	LeaderElectID        string
 	PresenceNamespace    string
 }
 
-// trust is what stores may do with credentials.
+// trust are the flags for what stores can do with credentials.
 type trust struct {
 	Ambient        string
 	AllowPlainHTTP bool
@@ -54,42 +65,52 @@ func (f *Flags) Bind(fs *flag.FlagSet) {
 	f.addresses.bind(fs)
 	f.leases.bind(fs)
 	f.trust.bind(fs)
+	f.logs.bind(fs)
 	fs.Var(&f.Modules, "module",
-		"A module that can be installed and the Kinds that it serves, as MODULE=KIND.GROUP,KIND.GROUP; may be repeated. Conditions name the module of a Kind that no running module serves.")
-	fs.IntVar(&f.Concurrency, "concurrency", 64, "ExternalSecrets that are worked on at once.")
-	fs.StringVar(&f.ControllerClass, "controller-class", "", "Serve only the stores whose spec.controller is this class.")
-	fs.StringVar(&f.Namespaces, "namespaces", "", "Namespaces to serve, separated by commas; default: all.")
-	fs.StringVar(&f.LogFormat, "log-format", "json", "json or text.")
+		"Installable module and its Kinds, as MODULE=KIND.GROUP,KIND.GROUP; can be repeated. Conditions use it to name the module of a Kind that no running module serves.")
+	fs.IntVar(&f.Concurrency, "concurrency", 64, "Maximum number of ExternalSecrets reconciled concurrently.")
+	fs.StringVar(&f.ControllerClass, "controller-class", "", "Controller class: serve only the stores and generators with this spec.controller. Default: those without a class.")
+	fs.StringVar(&f.Namespaces, "namespaces", "", "Comma-separated namespaces to serve. Default: all.")
 	fs.StringVar(&f.DefaultCleanupPolicy, "default-secret-cleanup-policy", string(v1alpha1.CleanupOnDelete),
-		"cleanupPolicy of ExternalSecrets that leave it unset: OnDelete or Never.")
-	fs.DurationVar(&f.ProviderTimeout, "provider-timeout", 30*time.Second, "Deadline of one call to a provider, its retries included.")
+		"cleanupPolicy of ExternalSecrets that do not set it: OnDelete or Never.")
+	fs.DurationVar(&f.ProviderTimeout, "provider-timeout", 30*time.Second, "Timeout of one call to a provider, including its retries.")
+}
+
+func (l *logs) bind(fs *flag.FlagSet) {
+	fs.StringVar(&l.LogFormat, "log-format", "json", "Log format: json or text.")
+	fs.StringVar(&l.LogLevel, "log-level", "info",
+		"Minimum log level: debug, info, warn or error. Messages of libraries have level debug, except warnings and errors.")
 }
 
 func (a *addresses) bind(fs *flag.FlagSet) {
-	fs.StringVar(&a.MetricsAddress, "metrics-bind-address", ":8080", "Address of the metrics; 0 turns them off.")
-	fs.StringVar(&a.ProbeAddress, "health-probe-bind-address", ":8081", "Address of /healthz and /readyz; 0 turns them off.")
-	fs.StringVar(&a.PprofAddress, "pprof-bind-address", "0", "Address of the Go profiler; 0 turns it off.")
+	fs.StringVar(&a.MetricsAddress, "metrics-bind-address", ":8080", "Address of the metrics endpoint; 0 disables it.")
+	fs.BoolVar(&a.MetricsPerObject, "metrics-per-object", false,
+		"Add a series with namespace and name for each failing object, at most 1,000. Anyone who can read metrics can then read these names.")
+	fs.StringVar(&a.ProbeAddress, "health-probe-bind-address", ":8081", "Address of /healthz and /readyz; 0 disables them.")
+	fs.StringVar(&a.PprofAddress, "pprof-bind-address", "0", "Address of the Go profiler (pprof); 0 disables it.")
 }
 
 func (l *leases) bind(fs *flag.FlagSet) {
-	fs.BoolVar(&l.LeaderElect, "leader-elect", true, "Let one replica work at a time.")
-	fs.StringVar(&l.LeaderElectNamespace, "leader-election-namespace", "", "Namespace of the lease; default: the operator's own.")
+	fs.BoolVar(&l.LeaderElect, "leader-elect", true, "Elect a leader, so that one replica is active and the others are standby replicas.")
+	fs.StringVar(&l.LeaderElectNamespace, "leader-election-namespace", "", "Namespace of the leader election Lease. Default: the namespace of the operator.")
+	fs.StringVar(&l.LeaderElectID, "leader-election-id", "",
+		"Name of the leader election Lease. Default: MODULE.direct-secrets.io, or MODULE.CLASS.direct-secrets.io with --controller-class. Operators with the same Lease are replicas of each other.")
 	fs.StringVar(&l.PresenceNamespace, "presence-namespace", "",
-		"Namespace of the leases by which modules know of each other; default: that of --leader-election-namespace. All modules need the same.")
+		"Namespace of the presence Leases, by which modules find each other. Default: --leader-election-namespace. All modules need the same namespace.")
 }
 
 func (t *trust) bind(fs *flag.FlagSet) {
 	fs.StringVar(&t.Ambient, "ambient-credentials", string(credentials.AmbientCluster),
-		"Stores without auth that may use the operator's own cloud identity: cluster, all or none.")
+		"Stores without auth that can use the operator's own cloud identity: cluster (cluster stores), all or none.")
 	fs.BoolVar(&t.AllowPlainHTTP, "allow-plain-http", false,
-		"Let stores talk to providers without TLS. Credentials and secrets can then be read on the way.")
+		"Allow stores to connect to providers without TLS. Anyone on the network can then read credentials and secrets.")
 }
 
 func (t *trust) rules() credentials.Rules {
 	return credentials.Rules{Ambient: credentials.Ambient(t.Ambient), PlainHTTP: t.AllowPlainHTTP}
 }
 
-// Check returns an error that names the first flag that cannot be used.
+// Check returns an error for the first invalid flag.
 func (f *Flags) Check() error {
 	for _, v := range []struct {
 		flag, value string
@@ -98,6 +119,7 @@ func (f *Flags) Check() error {
 		{"default-secret-cleanup-policy", f.DefaultCleanupPolicy, []string{string(v1alpha1.CleanupOnDelete), string(v1alpha1.CleanupNever)}},
 		{"ambient-credentials", f.Ambient, []string{string(credentials.AmbientCluster), string(credentials.AmbientAll), string(credentials.AmbientNone)}},
 		{"log-format", f.LogFormat, []string{"json", "text"}},
+		{"log-level", f.LogLevel, slices.Sorted(maps.Keys(levels))},
 	} {
 		if !slices.Contains(v.allowed, v.value) {
 			return errors.Errorf("--%s is %q; it must be one of %s", v.flag, v.value, strings.Join(v.allowed, ", "))
@@ -108,6 +130,9 @@ func (f *Flags) Check() error {
 	}
 	if f.ProviderTimeout <= 0 {
 		return errors.Errorf("--provider-timeout is %s; it must be more than 0", f.ProviderTimeout)
+	}
+	if why := validation.IsDNS1123Subdomain(f.LeaderElectID); f.LeaderElectID != "" && len(why) > 0 {
+		return errors.Errorf("--leader-election-id is %q, which cannot be the name of a Lease: %s", f.LeaderElectID, strings.Join(why, "; "))
 	}
 	return nil
 }
@@ -122,5 +147,5 @@ func (f *Flags) namespaces() []string {
 	return out
 }
 
-// namespaced reports whether the operator serves chosen namespaces only.
+// namespaced reports whether the operator is limited to some namespaces.
 func (f *Flags) namespaced() bool { return len(f.namespaces()) > 0 }

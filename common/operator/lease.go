@@ -19,12 +19,13 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/presence"
 )
 
-// Timing of the Lease by which one replica leads; see k8s.io/client-go/tools/leaderelection. A replica that waits looks
-// every 1 to 2.2 retry periods, so it sees the last renewal late, and then that the Lease has run out. It allows for
-// both, so that after a crash another leads, and what changed meanwhile is in step, before leaseDuration is over. A
-// leader that cannot renew tries for renewDeadline, from one retryPeriod after the last renewal on. So it ends three
-// seconds before another replica may lead: leaseDuration - lateness - retryPeriod - renewDeadline. The answer to the
-// last renewal may have taken half of renewDeadline; then half a second is left.
+// The timing of the leader's Lease; see k8s.io/client-go/tools/leaderelection. A standby replica checks the Lease
+// every 1 to 2.2 retry periods, so it sees the last renewal late, and then the expiry late. lateness compensates for
+// both. So after a crash another replica leads, and has processed the changes since then, within leaseDuration.
+//
+// A leader that cannot renew tries for renewDeadline, starting one retryPeriod after the last renewal. So it stops
+// three seconds before another replica can lead: leaseDuration - lateness - retryPeriod - renewDeadline. If the
+// answer to the last renewal took half of renewDeadline, half a second is left.
 const (
 	leaseDuration = 15 * time.Second
 	lateness      = 6 * time.Second
@@ -32,10 +33,10 @@ const (
 	retryPeriod   = time.Second
 )
 
-// An early lock is that of a replica which takes over before the Lease of another has run out by its own count.
+// early is the lock of a replica that takes over before the Lease of another one has expired by its own duration.
 type early struct{ resourcelock.Interface }
 
-// Get returns what the Lease says.
+// Get returns the Lease's record, with a shorter duration if another replica holds it.
 func (e early) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	r, raw, err := e.Interface.Get(ctx)
 	if err == nil && r.HolderIdentity != e.Identity() {
@@ -44,12 +45,12 @@ func (e early) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []b
 	return r, raw, err
 }
 
-// namespaceFile holds the namespace of a pod; see
+// namespaceFile has the namespace of a pod; see
 // https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/.
 const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
 
-// lock returns the Lease by which one replica leads; nil without leader election. It emits no event,
-// as the default one does at each start: a restart writes nothing but the Lease.
+// lock returns the Lease for leader election; nil without leader election. It emits no events, unlike the default
+// lock, which emits one at each start: a restart writes only the Lease.
 func (o *Operator) lock(cfg *rest.Config) (resourcelock.Interface, error) {
 	if !o.flags.LeaderElect {
 		return nil, nil //nolint:nilnil // No lock is a choice, not an error.
@@ -60,13 +61,13 @@ func (o *Operator) lock(cfg *rest.Config) (resourcelock.Interface, error) {
 	}
 	host, err := os.Hostname()
 	if err != nil {
-		return nil, errors.Wrap(err, "cannot name this replica")
+		return nil, errors.Wrap(err, "cannot determine the name of this replica")
 	}
 	lock, err := presence.NewLock(cfg, types.NamespacedName{Namespace: namespace, Name: o.leaseName()}, host+"_"+uuid.NewString(), renewDeadline)
-	return early{lock}, errors.Wrap(err, "cannot make the lease")
+	return early{lock}, errors.Wrap(err, "cannot create the leader election Lease")
 }
 
-// ownNamespace is that of the operator's Leases; empty where none is known.
+// ownNamespace returns the namespace of the operator's Leases; empty if it is unknown.
 func (o *Operator) ownNamespace() string {
 	if o.flags.LeaderElectNamespace != "" {
 		return o.flags.LeaderElectNamespace
@@ -81,12 +82,12 @@ func (o *Operator) ownNamespace() string {
 	return strings.TrimSpace(string(raw))
 }
 
-// presenceNamespace is that of the Leases by which modules know of each other; empty where presence is off.
+// presenceNamespace returns the namespace of the Leases by which modules find each other; empty if presence is off.
 func (o *Operator) presenceNamespace() string {
 	return cmp.Or(o.flags.PresenceNamespace, o.ownNamespace())
 }
 
-// self is what this operator tells of itself.
+// self returns the data of this operator for its Lease.
 func (o *Operator) self(scheme *runtime.Scheme) (presence.Member, error) {
 	m := presence.Member{
 		Module: o.group, Name: o.name, Class: o.flags.ControllerClass,
@@ -95,14 +96,19 @@ func (o *Operator) self(scheme *runtime.Scheme) (presence.Member, error) {
 	for _, k := range o.kinds {
 		gvk, err := apiutil.GVKForObject(k.New(), scheme)
 		if err != nil {
-			return presence.Member{}, errors.Wrap(err, "cannot name a Kind")
+			return presence.Member{}, errors.Wrap(err, "cannot determine the Kind of a type")
 		}
 		m.Kinds = append(m.Kinds, presence.Kind{Group: gvk.Group, Kind: gvk.Kind, Cluster: k.Cluster})
 	}
 	return m, nil
 }
 
+// leaseName returns the name of the Lease for leader election. The chart names it after the release and the module,
+// because no upgrade of a release changes these: neither a changed class, nor changed namespaces or object names.
 func (o *Operator) leaseName() string {
+	if o.flags.LeaderElectID != "" {
+		return o.flags.LeaderElectID
+	}
 	if o.flags.ControllerClass == "" {
 		return o.name + "." + v1alpha1.Group
 	}

@@ -2,13 +2,15 @@ package operator
 
 import (
 	"context"
+	"flag"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// held is a lock on a Lease of somebody.
+// held is a lock on a Lease with a holder.
 type held struct {
 	resourcelock.Interface
 
@@ -26,8 +28,8 @@ func TestEarly(t *testing.T) {
 		reason, holder string
 		want           int
 	}{
-		"Others": {"Who waits allows for how late it looks.", "other", 9},
-		"Own":    {"Who leads does not.", "me", 15},
+		"Others": {"A standby replica shortens the duration, because it sees renewals late.", "other", 9},
+		"Own":    {"The leader does not shorten the duration.", "me", 15},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -38,6 +40,46 @@ func TestEarly(t *testing.T) {
 			want := &resourcelock.LeaderElectionRecord{HolderIdentity: tc.holder, LeaseDurationSeconds: tc.want}
 			if diff := cmp.Diff(want, r); diff != "" || string(raw) != "raw" {
 				t.Errorf("%s\nGet(): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestLeaseName checks the name of the Lease for leader election.
+func TestLeaseName(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		args   []string
+		want   string
+		err    string
+	}{
+		"Module":    {reason: "Each module has its own Lease.", want: "provider-fake.direct-secrets.io"},
+		"Class":     {reason: "Operators of different classes work at the same time.", args: []string{"--controller-class=blue"}, want: "provider-fake.blue.direct-secrets.io"},
+		"Given":     {reason: "The chart names the Lease after the release.", args: []string{"--leader-election-id=team-a.provider-fake.direct-secrets.io"}, want: "team-a.provider-fake.direct-secrets.io"},
+		"GivenMore": {reason: "A release that changes its class keeps its Lease.", args: []string{"--controller-class=blue", "--leader-election-id=mine"}, want: "mine"},
+		"NoName":    {reason: "An invalid name of a Lease is refused.", args: []string{"--leader-election-id=Team_A"}, err: `--leader-election-id is "Team_A"`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := New("provider-fake", "fake.direct-secrets.io")
+			set := flag.NewFlagSet("module", flag.ContinueOnError)
+			o.flags.Bind(set)
+			if err := set.Parse(tc.args); err != nil {
+				t.Fatal(err)
+			}
+			err := o.flags.Check()
+			if tc.err != "" {
+				if err == nil || !strings.Contains(err.Error(), tc.err) {
+					t.Errorf("%s\nCheck(): got %v, want an error with %s", tc.reason, err, tc.err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, o.leaseName()); diff != "" {
+				t.Errorf("%s\nleaseName(): -want, +got:\n%s", tc.reason, diff)
 			}
 		})
 	}

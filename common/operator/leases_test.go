@@ -22,7 +22,7 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// lease reads a Lease of the namespace that holds those of presence.
+// lease reads a Lease in the namespace of presence.
 func lease(c *testenv.Crowd, name string) *coordinationv1.Lease {
 	c.Helper()
 	l := &coordinationv1.Lease{}
@@ -32,7 +32,7 @@ func lease(c *testenv.Crowd, name string) *coordinationv1.Lease {
 	return l
 }
 
-// TestLeasesRefused runs a module that can neither read nor write Leases for a while.
+// TestLeasesRefused runs a module that temporarily can neither read nor write Leases.
 func TestLeasesRefused(t *testing.T) {
 	c := testenv.NewCrowd(t)
 	var g testenv.Gate
@@ -49,13 +49,13 @@ func TestLeasesRefused(t *testing.T) {
 		return ""
 	})
 	if got := c.Get("typo").Status.Conditions; len(got) > 0 {
-		t.Errorf("who sees nobody says of somebody that he is missing: %v", got)
+		t.Errorf("a module that cannot read Leases reports a missing module: %v", got)
 	}
 	open()
 	c.WantReady("typo", v1alpha1.ReasonProviderNotRunning)
 }
 
-// TestDamagedLease spoils what modules tell of themselves.
+// TestDamagedLease changes the data of modules in their Leases.
 func TestDamagedLease(t *testing.T) {
 	c := testenv.NewCrowd(t)
 	c.Generators()
@@ -73,11 +73,11 @@ func TestDamagedLease(t *testing.T) {
 		reason string
 		damage func(*coordinationv1.Lease)
 	}{
-		"annotation": {"what it tells is told again", func(l *coordinationv1.Lease) { l.Annotations[testenv.MemberAnnotation] = `{"module":"x",` }},
-		"gone":       {"also where nothing is left of it", func(l *coordinationv1.Lease) { l.Annotations = nil }},
-		"lies":       {"and where it says something else", func(l *coordinationv1.Lease) { l.Annotations[testenv.MemberAnnotation] = `{"module":"x","name":"y"}` }},
-		"label":      {"without its label nobody sees it", func(l *coordinationv1.Lease) { l.Labels = nil }},
-		"spec":       {"its spec is written anew", func(l *coordinationv1.Lease) { l.Spec = coordinationv1.LeaseSpec{} }},
+		"annotation": {"an invalid annotation is written again", func(l *coordinationv1.Lease) { l.Annotations[testenv.MemberAnnotation] = `{"module":"x",` }},
+		"missing":    {"a missing annotation is written again", func(l *coordinationv1.Lease) { l.Annotations = nil }},
+		"wrong":      {"a wrong annotation is written again", func(l *coordinationv1.Lease) { l.Annotations[testenv.MemberAnnotation] = `{"module":"x","name":"y"}` }},
+		"label":      {"a missing label is written again", func(l *coordinationv1.Lease) { l.Labels = nil }},
+		"spec":       {"the spec is written again", func(l *coordinationv1.Lease) { l.Spec = coordinationv1.LeaseSpec{} }},
 	}
 	wanted := c.Member("provider-fake").Annotations[testenv.MemberAnnotation]
 	name := c.Member("provider-fake").Name
@@ -86,13 +86,13 @@ func TestDamagedLease(t *testing.T) {
 			l := lease(c, name)
 			tc.damage(l)
 			if c.API.Update(c.Ctx, l) == nil {
-				break // Otherwise it was renewed meanwhile.
+				break // Otherwise it was renewed in the meantime.
 			}
 		}
 		c.Eventually(func() string {
 			l := lease(c, name)
 			if l.Annotations[testenv.MemberAnnotation] != wanted || l.Labels[testenv.PresenceLabel] != "true" || l.Spec.RenewTime == nil {
-				return tc.reason + ": the Lease is not mended"
+				return tc.reason + ": the Lease is not repaired"
 			}
 			return ""
 		})
@@ -110,7 +110,7 @@ func TestDamagedLease(t *testing.T) {
 	c.WantReady("typo", v1alpha1.ReasonProviderNotRunning)
 }
 
-// TestSharedDuties stops the module that speaks for objects of others, and waits for the next one to speak.
+// TestSharedDuties stops the module with the shared duties, and waits for another module to take them over.
 func TestSharedDuties(t *testing.T) {
 	c := testenv.NewCrowd(t)
 	running := map[string]func(){"provider-fake": c.Stores(), "generator-fake": c.Generators()}
@@ -131,7 +131,7 @@ func TestSharedDuties(t *testing.T) {
 					}
 				}
 			}
-			return "no module that runs holds the shared duties"
+			return "no running module holds the shared duties"
 		})
 		return name
 	}
@@ -156,12 +156,12 @@ func TestSharedDuties(t *testing.T) {
 	running[first] = map[string]func(...operator.Option) func(){"provider-fake": c.Stores, "generator-fake": c.Generators}[first]()
 	unserved("third")
 	if got := c.Get("first").ResourceVersion; got != said {
-		t.Error("the next one has written again what was said")
+		t.Error("the next holder has written an unchanged condition again")
 	}
 }
 
-// TestSharedDutiesOfTheDead starts where somebody who is no more holds the shared duties: who comes to hold them
-// speaks for the objects that were there before.
+// TestSharedDutiesOfTheDead starts with shared duties that are held by a module that no longer runs. Their next
+// holder must also write the conditions of objects that existed before.
 func TestSharedDutiesOfTheDead(t *testing.T) {
 	c := testenv.NewCrowd(t)
 	sum := sha256.Sum256([]byte(c.NS))
@@ -181,11 +181,11 @@ func TestSharedDutiesOfTheDead(t *testing.T) {
 		t.Fatal(err)
 	}
 	if *duties.Spec.HolderIdentity == dead {
-		t.Error("somebody has spoken who does not hold the shared duties")
+		t.Error("a module without the shared duties has written a condition")
 	}
 }
 
-// gauge returns the value of the series of a metric that has a label of a value.
+// gauge returns the value of a metric's series with a label value.
 func gauge(t *testing.T, name, label string) float64 {
 	t.Helper()
 	families, err := metrics.Registry.Gather()
@@ -205,8 +205,8 @@ func gauge(t *testing.T, name, label string) float64 {
 	return 0
 }
 
-// TestReplicas runs two replicas of different versions: what their Lease tells is what the leader tells, and it
-// is renewed by both.
+// TestReplicas runs two replicas of different versions. Their Lease has the data of the leader, and both replicas
+// renew it.
 func TestReplicas(t *testing.T) {
 	c := testenv.NewCrowd(t)
 	elect := func(f *operator.Flags) { f.LeaderElect, f.LeaderElectNamespace = true, c.NS }
@@ -229,10 +229,10 @@ func TestReplicas(t *testing.T) {
 	c.Eventually(func() string {
 		l := c.Member("provider-fake")
 		if got := l.Annotations[testenv.MemberAnnotation]; !strings.Contains(got, `"v0.1.0"`) {
-			t.Errorf("a replica that does not lead tells %s", got)
+			t.Errorf("a standby replica has written %s", got)
 		}
 		if holders[*l.Spec.HolderIdentity] = true; len(holders) < 2 {
-			return "one replica alone has renewed the Lease"
+			return "only one replica has renewed the Lease"
 		}
 		return ""
 	})
@@ -255,7 +255,7 @@ func TestReplicas(t *testing.T) {
 		return ""
 	})
 	if took := time.Since(begun); took < renewals*testenv.Quickly.Renew*7/10 {
-		t.Errorf("%d renewals took %s: what one replica has renewed another has renewed again", renewals, took)
+		t.Errorf("%d renewals took %s: a replica must not renew the Lease right after another one", renewals, took)
 	}
 	older()
 	c.Tells("provider-fake", `"version":"v0.2.0"`)

@@ -17,15 +17,15 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/presence"
 )
 
-// A lease is that of an API server in memory.
+// A lease is a Lease on an API server in memory.
 type lease struct {
 	mu      sync.Mutex
 	raw     []byte
 	changed time.Time
 }
 
-// A connection is one replica's way to a lease. At cut it is cut off; slow has the answer to the last write before that take
-// as long as a request may.
+// A connection is one replica's access to a lease. At cut it is interrupted. If slow is set, the answer to the last
+// write before that takes as long as a request can.
 type connection struct {
 	resourcelock.Interface
 
@@ -39,7 +39,7 @@ func (c *connection) Identity() string   { return c.name }
 func (c *connection) Describe() string   { return c.name }
 func (c *connection) RecordEvent(string) {}
 
-// hang is a request without an answer, which ends as the client of NewLock ends it.
+// hang is a request without an answer. It ends like a request of NewLock's client.
 func hang(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, presence.RequestTimeout(renewDeadline))
 	defer cancel()
@@ -83,16 +83,16 @@ func (c *connection) Update(ctx context.Context, r resourcelock.LeaderElectionRe
 	return nil
 }
 
-// TestLeaseTimes cuts a leader off, and compares when it ends with when another replica may lead.
+// TestLeaseTimes interrupts a leader's connection, and compares when it stops with when another replica can lead.
 func TestLeaseTimes(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		slow   bool
-		// least is how long before the other the leader ends.
+		// least is the minimum time between the leader's stop and the start of another one.
 		least time.Duration
 	}{
-		"Cut":  {"A leader that cannot renew ends three seconds before another may lead.", false, 3 * time.Second},
-		"Slow": {"Also if the answer to its last renewal was late it ends before.", true, 400 * time.Millisecond},
+		"Cut":  {"A leader that cannot renew stops three seconds before another replica can lead.", false, 3 * time.Second},
+		"Slow": {"With a slow answer to its last renewal, a leader still stops before another replica can lead.", true, 400 * time.Millisecond},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -111,7 +111,7 @@ func TestLeaseTimes(t *testing.T) {
 				}
 				leader := &connection{lease: shared, name: "leader", slow: tc.slow, cut: time.Now().Add(20*time.Second + 500*time.Millisecond)}
 				elect(leader, func() { ended = time.Now() })
-				// Whoever sees each change at once may lead when the Lease of the last one is over.
+				// A replica that sees each change at once can lead when the last one's Lease has expired.
 				other := shared.changed.Add(leaseDuration - lateness)
 				if got := other.Sub(ended); got < tc.least || got > tc.least+time.Second {
 					t.Errorf("%s\nit ends %s before, want %s; last renewal %s before its end", tc.reason, got, tc.least, ended.Sub(shared.changed))

@@ -28,7 +28,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// shared is what the loops of an operator have in common.
+// shared are the dependencies that all controllers of an operator share.
 type shared struct {
 	*readiness
 	live    client.Client
@@ -36,11 +36,11 @@ type shared struct {
 	pool    *dispatch.Pool
 	board   *presence.Board
 	duties  *presence.Duties
-	// bus takes the news that a store may yield something else to the loops.
+	// bus carries the events about stores whose reads might have another result to the controllers.
 	bus *refresh.Bus
 }
 
-// setup adds all that runs to a manager.
+// setup adds all controllers and probes to a manager.
 func (o *Operator) setup(mgr *readiness) error {
 	s, err := o.shared(mgr)
 	if err != nil {
@@ -49,7 +49,7 @@ func (o *Operator) setup(mgr *readiness) error {
 	if err := o.addLoops(s); err != nil {
 		return err
 	}
-	if !o.flags.namespaced() { // Only who sees all namespaces can choose among them.
+	if !o.flags.namespaced() { // A fan-out selects from all namespaces.
 		if err := fanout.Setup(mgr, s.live, s.duties); err != nil {
 			return err
 		}
@@ -60,16 +60,16 @@ func (o *Operator) setup(mgr *readiness) error {
 	return errors.Wrap(mgr.AddReadyzCheck("caches", mgr.Check), "cannot add the ready probe")
 }
 
-// shared makes what the loops have in common, and has other operators know of this one.
+// shared creates the shared dependencies, and registers this operator with the others.
 func (o *Operator) shared(mgr *readiness) (*shared, error) {
 	live, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
-		return nil, errors.Wrap(err, "cannot make a client")
+		return nil, errors.Wrap(err, "cannot create a client")
 	}
 	live = target.Quiet(live)
 	meta, err := metadata.NewForConfigAndClient(mgr.GetConfig(), mgr.GetHTTPClient())
 	if err != nil {
-		return nil, errors.Wrap(err, "cannot make a metadata client")
+		return nil, errors.Wrap(err, "cannot create a metadata client")
 	}
 	self, err := o.self(mgr.GetScheme())
 	if err != nil {
@@ -78,7 +78,7 @@ func (o *Operator) shared(mgr *readiness) (*shared, error) {
 	buildInfo.WithLabelValues(self.Name, self.Class, self.Version).Set(1)
 	board, duties, err := presence.Setup(mgr, live, presence.Options{Namespace: o.presenceNamespace(), Self: self, Timing: o.presence, Catalog: o.flags.Modules})
 	if err != nil {
-		return nil, errors.Wrap(err, "cannot set up presence")
+		return nil, errors.Wrap(err, "cannot set up the presence Leases")
 	}
 	s := &shared{
 		readiness: mgr, live: live, watches: watch.New(meta), board: board, duties: duties,
@@ -92,7 +92,7 @@ func (s *shared) credentialChanged(k provider.Kind, key types.NamespacedName, be
 	s.bus.Publish(refresh.Event{Kind: k, Store: key, Namespace: beside})
 }
 
-// addLoops adds the loops that every operator runs.
+// addLoops adds the controllers that every operator runs.
 func (o *Operator) addLoops(s *shared) error {
 	refs, err := referrers.New(s.GetCache(), s.GetScheme(), o.kinds, o.group, o.flags.ControllerClass, o.flags.namespaced())
 	if err != nil {
@@ -116,19 +116,19 @@ func (o *Operator) addLoops(s *shared) error {
 		Now:                  o.now,
 	}
 	if err := missingprovider.Setup(s, s.live, s.board, s.duties); err != nil {
-		return errors.Wrap(err, "cannot set up the loop of objects that nobody serves")
+		return errors.Wrap(err, "cannot set up the controller of objects without a running module")
 	}
 	if err := storehealth.Setup(s, s.live, s.pool, opts); err != nil {
-		return errors.Wrap(err, "cannot set up the store loop")
+		return errors.Wrap(err, "cannot set up the store controller")
 	}
 	if err := contribution.Setup(s, s.live, s.pool, refs, opts); err != nil {
-		return errors.Wrap(err, "cannot set up the loop of contributions")
+		return errors.Wrap(err, "cannot set up the controller of contributions")
 	}
 	if err := externalsecret.Setup(s, s.live, s.pool, s.watches, refs, opts); err != nil {
-		return errors.Wrap(err, "cannot set up the ExternalSecret loop")
+		return errors.Wrap(err, "cannot set up the ExternalSecret controller")
 	}
 	if err := pushsecret.Setup(s, s.live, s.pool, s.watches, opts); err != nil {
-		return errors.Wrap(err, "cannot set up the PushSecret loop")
+		return errors.Wrap(err, "cannot set up the PushSecret controller")
 	}
-	return errors.Wrap(generated.Setup(s, s.live, s.pool, opts), "cannot set up the loop of parts")
+	return errors.Wrap(generated.Setup(s, s.live, s.pool, opts), "cannot set up the controller of generated values")
 }

@@ -5,10 +5,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// buildInfo tells modules apart whatever a scraper calls its targets.
+// buildInfo identifies the module independently of a scraper's target names.
 var buildInfo = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 	Name: "directsecrets_build_info",
-	Help: "1 for the module that runs, with the class of its stores and the version of common that it was built from.",
+	Help: "Always 1, with the module, its controller class and the version of common that it was built with.",
 }, []string{"module", "class", "version"})
 
 func init() { metrics.Registry.MustRegister(buildInfo) }

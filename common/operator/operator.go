@@ -1,19 +1,18 @@
-// Package operator is what the main function of a module calls: flags, manager, metrics, probes,
-// and the loops, for the Kinds that the module brings.
+// Package operator is used by the main function of each module: it has flags, manager, metrics, probes and the
+// controllers, for the Kinds of the module.
 package operator
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"os"
 	"runtime/debug"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
-	"github.com/go-logr/logr"
 	authenticationv1 "k8s.io/api/authentication/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -32,13 +31,15 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/controllers/fanout"
+	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
 	"github.com/direct-secrets/direct-secrets/common/internal/presence"
 	"github.com/direct-secrets/direct-secrets/common/internal/referrers"
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
+	"github.com/direct-secrets/direct-secrets/common/internal/trace/otlp"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// An Operator is a module that can run.
+// An Operator is a module that can be run.
 type Operator struct {
 	name   string
 	group  string
@@ -53,11 +54,11 @@ type Operator struct {
 	version  string
 }
 
-// An Option sets up an Operator.
+// An Option configures an Operator.
 type Option func(*Operator)
 
-// New returns the operator of a module. name is that of its binary, for example provider-aws; group
-// is its API group, which marks what it writes.
+// New returns the operator of a module. name is the name of its binary, for example provider-aws. group is its API
+// group, with which it marks the objects that it writes.
 func New(name, group string, opts ...Option) *Operator {
 	o := &Operator{name: name, group: group, random: rand.Float64, now: time.Now}
 	o.flags.Bind(flag.NewFlagSet(name, flag.ContinueOnError)) // The defaults.
@@ -77,7 +78,7 @@ func WithStore(k provider.Kind) Option {
 	return func(o *Operator) { o.kinds = append(o.kinds, k) }
 }
 
-// WithConfig connects to a cluster other than the one that the environment names; for tests.
+// WithConfig connects to another cluster than the environment's; for tests.
 func WithConfig(c *rest.Config) Option { return func(o *Operator) { o.config = c } }
 
 // WithFlags replaces the command line; for tests.
@@ -86,25 +87,25 @@ func WithFlags(set func(*Flags)) Option { return func(o *Operator) { set(&o.flag
 // WithRandom replaces the source of jitter; for tests.
 func WithRandom(f func() float64) Option { return func(o *Operator) { o.random = f } }
 
-// WithClock replaces the clock by which refreshes are due; for tests.
+// WithClock replaces the clock for the times of refreshes; for tests.
 func WithClock(now func() time.Time) Option { return func(o *Operator) { o.now = now } }
 
-// WithPresence replaces the timing by which modules know of each other; for tests.
+// WithPresence replaces the timing of presence, by which modules find each other; for tests.
 func WithPresence(t presence.Timing) Option { return func(o *Operator) { o.presence = t } }
 
-// WithVersion replaces the version of common that this operator tells of; for tests.
+// WithVersion replaces the version of common in this operator's Lease; for tests.
 func WithVersion(v string) Option { return func(o *Operator) { o.version = v } }
 
-// watchListGate is the environment variable of a feature gate of client-go; see
-// k8s.io/client-go/features. With it caches fill from a stream of events rather than from a list,
-// which took 1.2 s instead of 0.7 s for 3,000 objects, and new objects wait for that after a restart.
+// watchListGate is the environment variable of a feature gate of client-go; see k8s.io/client-go/features. With it,
+// caches are filled from a stream of events instead of a list. For 3,000 objects that took 1.2 s instead of 0.7 s,
+// and new objects wait for it after a restart.
 const watchListGate = "KUBE_FEATURE_WatchListClient"
 
-// gcPercent is how much the heap grows between two collections, in percent; see runtime/debug. Go's default of
-// 100 costs memory that an operator which mostly waits does not need. GOGC overrides it.
+// gcPercent is the growth of the heap between two garbage collections, in percent; see runtime/debug. Go's default of
+// 100 uses memory that a mostly idle operator does not need. GOGC overrides it.
 const gcPercent = 40
 
-// Main parses the command line, runs until a signal comes, and returns the exit code.
+// Main parses the command line, runs until a signal arrives, and returns the exit code.
 func (o *Operator) Main() int {
 	if _, set := os.LookupEnv(watchListGate); !set {
 		if err := os.Setenv(watchListGate, "false"); err != nil {
@@ -117,8 +118,9 @@ func (o *Operator) Main() int {
 	}
 	o.flags.Bind(flag.CommandLine)
 	flag.Parse()
-	ctrl.SetLogger(o.logger())
-	klog.SetLogger(o.logger())
+	libraries := o.flags.forLibraries(os.Stderr)
+	ctrl.SetLogger(libraries)
+	klog.SetLogger(libraries)
 	if err := o.Run(ctrl.SetupSignalHandler()); err != nil {
 		fmt.Fprintf(os.Stderr, "%s: %s\n", o.name, err)
 		return 1
@@ -131,26 +133,29 @@ func (o *Operator) Run(ctx context.Context) error {
 	if err := o.flags.Check(); err != nil {
 		return err
 	}
-	log := o.logger()
+	if o.flags.MetricsPerObject {
+		if err := metrics.PerObject(); err != nil {
+			return err
+		}
+	}
 	mgr, err := o.manager()
 	if err != nil {
 		return err
 	}
-	if err := o.setup(&readiness{Manager: mgr}); err != nil {
+	log := o.flags.logger(os.Stderr)
+	if err := o.setup(&readiness{Manager: mgr, log: log}); err != nil {
 		return err
 	}
-	log.Info("starting", "module", o.name, "group", o.group)
-	return errors.Wrap(mgr.Start(ctx), "stopped")
-}
-
-func (o *Operator) logger() logr.Logger {
-	if o.flags.LogFormat == "text" {
-		return logr.FromSlogHandler(slog.NewTextHandler(os.Stderr, nil))
+	stop, err := otlp.Export(ctx, o.name, cmp.Or(o.version, presence.Version()), log)
+	if err != nil {
+		return err
 	}
-	return logr.FromSlogHandler(slog.NewJSONHandler(os.Stderr, nil))
+	defer stop()
+	log.Info("starting", "module", o.name, "group", o.group)
+	return errors.Wrap(mgr.Start(ctx), "the manager stopped")
 }
 
-// Loops tell by events what has happened. One that repeats is patched.
+// Controllers emit events. A repeated event is patched.
 // +kubebuilder:rbac:groups=events.k8s.io,resources=events,verbs=create;patch
 
 func (o *Operator) manager() (manager.Manager, error) {
@@ -158,19 +163,19 @@ func (o *Operator) manager() (manager.Manager, error) {
 	if cfg == nil {
 		var err error
 		if cfg, err = ctrl.GetConfig(); err != nil {
-			return nil, errors.Wrap(err, "cannot find a cluster")
+			return nil, errors.Wrap(err, "cannot load the configuration of the cluster")
 		}
 	}
 	cfg = rest.CopyConfig(cfg)
-	// The API server's priority and fairness limits us; a second limit in the client only makes
-	// bursts slow.
+	// The API server's priority and fairness limits the requests. A second limit in the client would only slow down
+	// bursts.
 	cfg.QPS = -1
 	cfg.UserAgent = "direct-secrets/" + o.name
 
 	scheme := runtime.NewScheme()
 	for _, add := range append([]func(*runtime.Scheme) error{corev1.AddToScheme, authenticationv1.AddToScheme, coordinationv1.AddToScheme, v1alpha1.AddToScheme}, o.scheme...) {
 		if err := add(scheme); err != nil {
-			return nil, errors.Wrap(err, "cannot register types")
+			return nil, errors.Wrap(err, "cannot register the API types")
 		}
 	}
 	transform, err := referrers.Transform(scheme, o.kinds, o.group, o.flags.ControllerClass, fanout.Reduce)
@@ -183,7 +188,7 @@ func (o *Operator) manager() (manager.Manager, error) {
 		return nil, err
 	}
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
-		Logger:                 o.logger(),
+		Logger:                 o.flags.forLibraries(os.Stderr),
 		Scheme:                 scheme,
 		Cache:                  o.cache(transform),
 		Metrics:                metricsserver.Options{BindAddress: o.flags.MetricsAddress},
@@ -191,22 +196,22 @@ func (o *Operator) manager() (manager.Manager, error) {
 		PprofBindAddress:       o.flags.PprofAddress,
 
 		LeaderElection:                      o.flags.LeaderElect,
-		LeaderElectionID:                    o.leaseName(), // It is what metrics call the lock.
+		LeaderElectionID:                    o.leaseName(), // It is the name of the lock in metrics.
 		LeaderElectionResourceLockInterface: lock,
 		LeaderElectionReleaseOnCancel:       true,
 		LeaseDuration:                       new(leaseDuration),
 		RenewDeadline:                       new(renewDeadline),
 		RetryPeriod:                         new(retryPeriod),
 
-		// Caches fill while another replica still leads. (Tests run several operators in one
-		// process, so names of controllers are not unique.)
+		// Caches are filled while another replica still leads. (Tests run several operators in one process, so names
+		// of controllers are not unique.)
 		Controller: config.Controller{EnableWarmup: &yes, SkipNameValidation: &yes},
 	})
-	return mgr, errors.Wrap(err, "cannot make the manager")
+	return mgr, errors.Wrap(err, "cannot create the manager")
 }
 
-// cache holds ExternalSecrets, and of Secrets only the metadata of those that this module writes.
-// Objects are read without a copy, so no loop may change what it got from the cache.
+// cache returns the options of the cache: it holds ExternalSecrets, and the metadata of the Secrets that this module
+// writes. Reads do not copy objects, so a controller must not change an object from the cache.
 func (o *Operator) cache(transform toolscache.TransformFunc) cache.Options {
 	yes := true
 	secrets := &metav1.PartialObjectMetadata{}

@@ -8,7 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// added is a manager that keeps what is added.
+// added is a manager that stores the added runnables.
 type added struct {
 	manager.Manager
 
@@ -32,26 +32,26 @@ func TestReadiness(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		add    []manager.Runnable
-		warm   int // How many of those added fill their caches.
+		warm   int // It is the number of runnables that fill their caches.
 		want   bool
 	}{
 		"NoLoop": {
-			reason: "what has no caches of its own is not waited for",
+			reason: "a runnable without caches is not waited for",
 			add:    []manager.Runnable{manager.RunnableFunc(func(context.Context) error { return nil })},
 			want:   true,
 		},
 		"NotYet": {
-			reason: "one loop of two has not seen all",
+			reason: "one of two controllers has not filled its caches",
 			add:    []manager.Runnable{loop{}, loop{}},
 			warm:   1,
 		},
 		"Failed": {
-			reason: "a loop that gave up has not seen all",
+			reason: "a controller whose warmup failed has not filled its caches",
 			add:    []manager.Runnable{loop{err: boom}},
 			warm:   1,
 		},
 		"All": {
-			reason: "all have seen all",
+			reason: "all controllers have filled their caches",
 			add:    []manager.Runnable{loop{}, loop{}},
 			warm:   2,
 			want:   true,

@@ -9,19 +9,19 @@ import (
 )
 
 const (
-	// MaxAnswer bounds the answer to a request for one secret, in bytes as they arrive. A Secret holds 1 MiB, and an
+	// MaxAnswer limits the answer to a request for one secret, in bytes as they arrive. A Secret holds 1 MiB, and an
 	// encoding such as base64 adds a third.
 	MaxAnswer = 3 << 19
-	// MaxListing bounds the answer to a request for many secrets, or for their names.
+	// MaxListing limits the answer to a request for many secrets, or for their names, in bytes.
 	MaxListing = 8 << 20
 )
 
-// decoded is how often the bytes of an answer are there while it is decoded.
+// decoded is how many times the bytes of an answer are in memory during decoding.
 const decoded = 2
 
-// LimitAnswer returns a body that fails with an Error of class Unavailable once more than most bytes were read of it, or more
-// than the operator has room for beside the answers of other requests. The transport of a provider puts every answer into one,
-// since a server can send without end. ctx is that of the request.
+// LimitAnswer returns a body that fails with an Error of class Unavailable after most bytes, or when the answers of
+// all requests together exceed the operator's memory limits. A provider's transport must wrap every answer with it,
+// because a server can send without end. ctx is the context of the request.
 func LimitAnswer(ctx context.Context, body io.ReadCloser, most int64) io.ReadCloser {
 	return &limited{ReadCloser: body, most: most, left: most, share: budget.Of(ctx)}
 }
@@ -30,7 +30,7 @@ type limited struct {
 	io.ReadCloser
 
 	most, left int64
-	// share has counted bytes of it.
+	// share counts bytes of this body; nil if there is none.
 	share   *budget.Share
 	counted int64
 }
@@ -40,7 +40,7 @@ func (l *limited) Read(p []byte) (int, error) {
 	if l.left < 0 {
 		return 0, l.tooLarge()
 	}
-	// One more than is left shows that there is more.
+	// Reading one byte more than is left shows whether there is more.
 	n, err := l.ReadCloser.Read(p[:min(int64(len(p)), l.left+1)])
 	if l.left -= int64(n); l.left < 0 {
 		return n - 1, l.tooLarge()
@@ -64,9 +64,9 @@ func (l *limited) Close() error {
 	return l.ReadCloser.Close()
 }
 
-// ErrNoRoom is the error of an answer for which there is no room.
-var ErrNoRoom = NewError(Unavailable, "large answers, of this store or of others, fill the memory that is set aside for them; it is tried again")
+// ErrNoRoom is the error of an answer that exceeds the memory for answers.
+var ErrNoRoom = NewError(Unavailable, "large responses of this store or of others fill the memory limit for responses; retrying")
 
 func (l *limited) tooLarge() error {
-	return NewError(Unavailable, "the provider's answer is larger than %d KiB; check the address, and store a smaller value", l.most>>10)
+	return NewError(Unavailable, "the provider's response is larger than %d KiB; check the address, or store a smaller value", l.most>>10)
 }

@@ -15,17 +15,17 @@ import (
 )
 
 func TestLimitAnswer(t *testing.T) {
-	tooLarge := provider.NewError(provider.Unavailable, "the provider's answer is larger than 2 KiB; check the address, and store a smaller value")
+	tooLarge := provider.NewError(provider.Unavailable, "the provider's response is larger than 2 KiB; check the address, or store a smaller value")
 	const most = 2 << 10
 	cases := map[string]struct {
 		reason    string
 		size, got int
 		err       error
 	}{
-		"Empty": {"An empty answer is one.", 0, 0, nil},
-		"Most":  {"An answer of the largest size arrives whole.", most, most, nil},
+		"Empty": {"An empty answer is valid.", 0, 0, nil},
+		"Most":  {"An answer of the maximum size is complete.", most, most, nil},
 		"More":  {"One byte more is an error, not a shorter answer.", most + 1, most, tooLarge},
-		"Much":  {"What comes after it is not read.", 100 * most, most, tooLarge},
+		"Much":  {"A larger answer is not read to its end.", 100 * most, most, tooLarge},
 	}
 	readers := map[string]func(io.Reader) io.Reader{"Whole": func(r io.Reader) io.Reader { return r }, "Bytes": iotest.OneByteReader, "DataErr": iotest.DataErrReader}
 	for name, tc := range cases {
@@ -37,15 +37,15 @@ func TestLimitAnswer(t *testing.T) {
 					t.Errorf("%s\nread %d bytes, want %d; error: -want, +got:\n%s", tc.reason, len(got), tc.got, diff)
 				}
 				if read := tc.size - sent.Len(); read > most+1024 { // DataErrReader reads ahead.
-					t.Errorf("%s\n%d bytes were taken from the connection", tc.reason, read)
+					t.Errorf("%s\n%d bytes were read from the connection", tc.reason, read)
 				}
 			})
 		}
 	}
 }
 
-// TestLimitAnswerCounts has answers count for a store while they are read. What goes beyond its share fails, and nothing counts
-// once they are closed.
+// TestLimitAnswerCounts checks that answers count for a store while they are read. An answer above the store's share
+// fails, and closed answers do not count.
 func TestLimitAnswerCounts(t *testing.T) {
 	t.Parallel()
 	shared := &budget.Budget{}
@@ -70,7 +70,7 @@ func TestLimitAnswerCounts(t *testing.T) {
 	}
 	other := provider.LimitAnswer(budget.With(t.Context(), shared.Share("other")), io.NopCloser(bytes.NewReader(make([]byte, 1<<20))), provider.MaxAnswer)
 	if _, err := io.Copy(io.Discard, other); err != nil {
-		t.Errorf("another store has no room: %v", err)
+		t.Errorf("another store is refused: %v", err)
 	}
 	for _, body := range append(open, other, small) {
 		if err := errors.Join(body.Close(), body.Close()); err != nil {
@@ -82,8 +82,8 @@ func TestLimitAnswerCounts(t *testing.T) {
 	}
 }
 
-// TestLimitAnswerSpends has answers fail all the time, since there is no room. What has arrived of them counts for what the tenant
-// may read in a time.
+// TestLimitAnswerSpends makes answers fail all the time for lack of memory. Their bytes count for the tenant's rate
+// limit.
 func TestLimitAnswerSpends(t *testing.T) {
 	t.Parallel()
 	share := (&budget.Budget{}).Share("shop")

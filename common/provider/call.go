@@ -10,10 +10,12 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/direct-secrets/direct-secrets/common/internal/trace"
 )
 
-// Metrics sit here, in the functions through which every call goes: a decorating client would hide
-// the optional interfaces.
+// The metrics are here, in the functions that make all calls: a wrapper around the client would hide its optional
+// interfaces.
 var (
 	calls = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "directsecrets_provider_calls_total",
@@ -21,12 +23,12 @@ var (
 	}, []string{"kind", "call", "result"})
 	callSeconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "directsecrets_provider_call_duration_seconds",
-		Help:    "Time that calls to a provider took, retries inside the call included.",
+		Help:    "Duration of calls to a provider, including retries inside the call.",
 		Buckets: []float64{.005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60},
 	}, []string{"kind", "call"})
 	batchSize = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name:    "directsecrets_fetch_batch_size",
-		Help:    "Secrets read by one call to a provider.",
+		Help:    "Number of secrets read by one call to a provider.",
 		Buckets: []float64{1, 2, 5, 10, 20, 50, 100},
 	}, []string{"kind"})
 )
@@ -35,7 +37,7 @@ func init() {
 	metrics.Registry.MustRegister(calls, callSeconds, batchSize)
 }
 
-// Capability names, as they show in the status of a store or generator.
+// Capability names, as shown in the status of a store or generator.
 const (
 	CapabilityRead     = "Read"
 	CapabilityBatch    = "BatchRead"
@@ -47,7 +49,7 @@ const (
 	CapabilityWrite    = "Write"
 )
 
-// Capabilities returns what a Client or Generator can do, by the interfaces that it implements.
+// Capabilities returns the capabilities of a Client or Generator, by the interfaces that it implements.
 func Capabilities(c any) (caps []string) {
 	for _, of := range []struct {
 		name string
@@ -74,7 +76,7 @@ func is[I any](c any) bool {
 	return ok
 }
 
-// BatchSize returns how many secrets one call to GetBatch reads; 1 for a client that cannot batch.
+// BatchSize returns how many secrets one call to GetBatch reads; 1 for a client without batches.
 func BatchSize(c Client) int {
 	if b, ok := c.(Batcher); ok {
 		return max(1, b.BatchSize())
@@ -82,8 +84,8 @@ func BatchSize(c Client) int {
 	return 1
 }
 
-// GetBatch reads refs, which must be at most BatchSize(c), and returns a result for each. A client
-// that cannot batch is asked for one after another. kind is a label of the metrics.
+// GetBatch reads refs, at most BatchSize(c) of them, and returns a result for each. Without a Batcher it reads them
+// one by one. kind is a label of the metrics.
 func GetBatch(ctx context.Context, kind string, c Client, refs []Ref) (results []Result) {
 	b, ok := c.(Batcher)
 	if !ok {
@@ -95,10 +97,10 @@ func GetBatch(ctx context.Context, kind string, c Client, refs []Ref) (results [
 	}
 
 	batchSize.WithLabelValues(kind).Observe(float64(len(refs)))
-	done := observe(kind, "GetBatch")
+	ctx, done := observe(ctx, kind, "GetBatch")
 	results, err := guard("reading a batch", func() ([]Result, error) { return b.GetBatch(ctx, refs), nil })
 	if err == nil && len(results) != len(refs) {
-		err = NewError(Unavailable, "the provider answered for %d of %d secrets", len(results), len(refs))
+		err = NewError(Unavailable, "the provider returned %d of %d secrets", len(results), len(refs))
 	}
 	if err != nil {
 		results = make([]Result, len(refs))
@@ -112,10 +114,10 @@ func GetBatch(ctx context.Context, kind string, c Client, refs []Ref) (results [
 
 // Get reads one secret.
 func Get(ctx context.Context, kind string, c Client, ref Ref) (Value, error) {
-	return call(kind, "Get", "reading", func() (Value, error) { return c.Get(ctx, ref) })
+	return call(ctx, kind, "Get", "reading", func(ctx context.Context) (Value, error) { return c.Get(ctx, ref) })
 }
 
-// Find yields every secret that matches; errors.ErrUnsupported if the client cannot find.
+// Find yields every matching secret, or errors.ErrUnsupported if the client is not a Finder.
 func Find(ctx context.Context, kind string, c Client, q Query) iter.Seq2[Value, error] {
 	f, ok := c.(Finder)
 	if !ok {
@@ -124,7 +126,7 @@ func Find(ctx context.Context, kind string, c Client, q Query) iter.Seq2[Value, 
 		}
 	}
 	return func(yield func(Value, error) bool) {
-		done := observe(kind, "Find")
+		ctx, done := observe(ctx, kind, "Find")
 		var last error
 		stopped := false
 		_, failed := guard("finding", func() (struct{}, error) {
@@ -137,7 +139,7 @@ func Find(ctx context.Context, kind string, c Client, q Query) iter.Seq2[Value, 
 			return struct{}{}, nil
 		})
 		if failed == nil && last == nil {
-			// A list that ended because the time was up is not complete.
+			// A list that ended because of the timeout is incomplete.
 			failed = ctx.Err()
 		}
 		if failed != nil && !stopped {
@@ -148,13 +150,13 @@ func Find(ctx context.Context, kind string, c Client, q Query) iter.Seq2[Value, 
 	}
 }
 
-// Check asks a Client or Generator whether it works; one that cannot tell is taken to.
+// Check checks whether a Client or Generator works. It returns nil for one that is not a Checker.
 func Check(ctx context.Context, kind string, c any) error {
 	ch, ok := c.(Checker)
 	if !ok {
 		return nil
 	}
-	done := observe(kind, "Check")
+	ctx, done := observe(ctx, kind, "Check")
 	_, err := guard("checking", func() (struct{}, error) { return struct{}{}, ch.Check(ctx) })
 	var w Warnings
 	if errors.As(err, &w) {
@@ -165,7 +167,7 @@ func Check(ctx context.Context, kind string, c any) error {
 	return err
 }
 
-// Close releases what a Client or Generator holds, if it holds anything.
+// Close releases the resources of a Client or Generator, if it is an io.Closer.
 func Close(c any) error {
 	cl, ok := c.(io.Closer)
 	if !ok {
@@ -180,19 +182,23 @@ func guard[T any](doing string, f func() (T, error)) (v T, err error) {
 	return f()
 }
 
-func observe(kind, call string) func(error) {
+// observe starts a call of the contract. It returns the context of the call, and a function to call with its error.
+func observe(ctx context.Context, kind, call string) (context.Context, func(error)) {
 	start := time.Now()
-	return func(err error) {
+	ctx, span := trace.Start(withKind(ctx, kind), trace.Call, "directsecrets.kind", kind, "directsecrets.call", call)
+	return ctx, func(err error) {
 		result := "ok"
 		if err != nil {
 			result = string(ClassOf(err))
 		}
 		calls.WithLabelValues(kind, call, result).Inc()
 		callSeconds.WithLabelValues(kind, call).Observe(time.Since(start).Seconds())
+		span.End(result)
 	}
 }
 
-// worst returns the first error that is not a plain NotFound, which is an answer like any other.
+// worst returns the first error that is not NotFound, because NotFound is a normal answer. Without one, it returns
+// the last NotFound.
 func worst(results []Result) error {
 	var missing error
 	for _, r := range results {

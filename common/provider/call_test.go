@@ -23,7 +23,7 @@ func (g getter) Get(ctx context.Context, ref provider.Ref) (provider.Value, erro
 	return g(ctx, ref)
 }
 
-// A stub has every interface, with one function for each.
+// A stub implements every interface, with one function for each.
 type stub struct {
 	getter
 	batch func(refs []provider.Ref) []provider.Result
@@ -43,7 +43,7 @@ func (s stub) Find(context.Context, provider.Query) iter.Seq2[provider.Value, er
 	return s.find
 }
 
-// echo answers with the key.
+// echo returns the key as the value.
 func echo(_ context.Context, ref provider.Ref) (provider.Value, error) {
 	return provider.Value{Key: ref.Key, Data: []byte(ref.Key), Version: "1"}, nil
 }
@@ -63,7 +63,7 @@ func refs(keys ...string) (refs []provider.Ref) {
 	return refs
 }
 
-// failed is what the provider's code may say of itself when it panics with a value of type string.
+// failed returns the error for provider code that panics with a string.
 func failed(doing string) error {
 	return provider.NewError(provider.Unavailable, "the provider's code failed while %s (string)", doing)
 }
@@ -75,9 +75,9 @@ func TestCapabilities(t *testing.T) {
 		want   []string
 		size   int
 	}{
-		"Get":       {"A client that only reads can only read, one secret a call.", getter(echo), []string{"Read"}, 1},
-		"All":       {"What a client implements is what it can do.", stub{size: 20}, []string{"Read", "BatchRead", "Find", "Check"}, 20},
-		"NoSize":    {"A batch holds one at least.", stub{}, []string{"Read", "BatchRead", "Find", "Check"}, 1},
+		"Get":       {"A client with only Get reads one secret per call.", getter(echo), []string{"Read"}, 1},
+		"All":       {"Each implemented interface is a capability.", stub{size: 20}, []string{"Read", "BatchRead", "Find", "Check"}, 20},
+		"NoSize":    {"A batch has at least one secret.", stub{}, []string{"Read", "BatchRead", "Find", "Check"}, 1},
 		"LessBatch": {"Interfaces are independent.", connect(t, fake.New(fake.Without(provider.CapabilityBatch))), []string{"Read", "Find", "Check"}, 1},
 		"LessFind":  {"Interfaces are independent.", connect(t, fake.New(fake.Without(provider.CapabilityFind))), []string{"Read", "BatchRead", "Check"}, 20},
 		"LessCheck": {"Interfaces are independent.", connect(t, fake.New(fake.Without(provider.CapabilityCheck))), []string{"Read", "BatchRead", "Find"}, 20},
@@ -108,20 +108,20 @@ func connect(t *testing.T, b *fake.Backend) provider.Client {
 
 func TestGetBatch(t *testing.T) {
 	gone := provider.NewError(provider.NotFound, "gone")
-	short := provider.NewError(provider.Unavailable, "the provider answered for 1 of 2 secrets")
-	long := provider.NewError(provider.Unavailable, "the provider answered for 3 of 2 secrets")
+	short := provider.NewError(provider.Unavailable, "the provider returned 1 of 2 secrets")
+	long := provider.NewError(provider.Unavailable, "the provider returned 3 of 2 secrets")
 	cases := map[string]struct {
 		reason string
 		client provider.Client
 		want   []provider.Result
 	}{
 		"Batcher": {
-			reason: "A client that can batch is asked once.",
+			reason: "A Batcher gets one call.",
 			client: stub{batch: func(refs []provider.Ref) []provider.Result { return values(refs[0].Key, refs[1].Key) }},
 			want:   values("a", "b"),
 		},
 		"Fallback": {
-			reason: "A client that cannot is asked for one after another; one that fails does not fail the others.",
+			reason: "Other clients get one call for each secret, and one error does not affect the others.",
 			client: getter(func(ctx context.Context, ref provider.Ref) (provider.Value, error) {
 				if ref.Key == "a" {
 					return provider.Value{}, gone
@@ -148,17 +148,17 @@ func TestGetBatch(t *testing.T) {
 			want: append(values("a"), provider.Result{Err: gone}),
 		},
 		"TooFew": {
-			reason: "Results that cannot be told apart prove nothing, not even for those that are there.",
+			reason: "Missing results make all results Unavailable, because they cannot be assigned.",
 			client: stub{batch: func([]provider.Ref) []provider.Result { return values("a") }},
 			want:   []provider.Result{{Err: short}, {Err: short}},
 		},
 		"TooMany": {
-			reason: "Nor do results that nobody asked for.",
+			reason: "Extra results make all results Unavailable, because they cannot be assigned.",
 			client: stub{batch: func([]provider.Ref) []provider.Result { return values("a", "b", "c") }},
 			want:   []provider.Result{{Err: long}, {Err: long}},
 		},
 		"Panics": {
-			reason: "A panic proves nothing, and its value stays hidden.",
+			reason: "A panic is Unavailable, and its value is not shown.",
 			client: stub{batch: func([]provider.Ref) []provider.Result { panic(secret) }},
 			want:   []provider.Result{{Err: failed("reading a batch")}, {Err: failed("reading a batch")}},
 		},
@@ -181,17 +181,17 @@ func TestGet(t *testing.T) {
 		err    error
 	}{
 		"Found": {
-			reason: "What the client reads is returned as it is.",
+			reason: "The client's result is returned unchanged.",
 			client: echo,
 			want:   provider.Value{Key: "a", Data: []byte("a"), Version: "1"},
 		},
 		"Fails": {
-			reason: "So is its error, for callers look into it.",
+			reason: "The client's error is returned unchanged, so that callers can inspect it.",
 			client: func(context.Context, provider.Ref) (provider.Value, error) { return provider.Value{}, errBoom },
 			err:    errBoom,
 		},
 		"Panics": {
-			reason: "A panic proves nothing, and its value stays hidden.",
+			reason: "A panic is Unavailable, and its value is not shown.",
 			client: func(context.Context, provider.Ref) (provider.Value, error) { panic(secret) },
 			err:    failed("reading"),
 		},
@@ -209,7 +209,7 @@ func TestGet(t *testing.T) {
 	}
 }
 
-// equateErrors compares Errors by content and others by identity.
+// equateErrors compares Errors by content and other errors by identity.
 func equateErrors() cmp.Option {
 	return cmp.FilterValues(func(a, b error) bool {
 		var x, y *provider.Error
@@ -233,28 +233,28 @@ func TestFind(t *testing.T) {
 		want   []provider.Result
 	}{
 		"Finder": {
-			reason: "All that the client finds is passed on.",
+			reason: "All found secrets are returned.",
 			client: stub{find: listed("a", "b")},
 			want:   values("a", "b"),
 		},
 		"Nothing": {
-			reason: "Nothing found is an answer.",
+			reason: "An empty list is an answer.",
 			client: stub{find: listed()},
 		},
 		"Unsupported": {
-			reason: "A client that cannot find says so, never with an empty list.",
+			reason: "A client that is not a Finder returns an error, never an empty list.",
 			client: getter(echo),
 			want:   []provider.Result{{Err: stderrors.ErrUnsupported}},
 		},
 		"Fails": {
-			reason: "An error ends the list, also where the client goes on.",
+			reason: "An error ends the list, even if the client continues.",
 			client: stub{find: func(yield func(provider.Value, error) bool) {
 				_ = yield(values("a")[0].Value, nil) && yield(provider.Value{}, errBoom) && yield(values("b")[0].Value, nil)
 			}},
 			want: append(values("a"), provider.Result{Err: errBoom}),
 		},
 		"Panics": {
-			reason: "A panic breaks the list off, which must show; its value stays hidden.",
+			reason: "A panic ends the list with an error, and its value is not shown.",
 			client: stub{find: func(yield func(provider.Value, error) bool) {
 				if yield(values("a")[0].Value, nil) {
 					panic(secret)
@@ -263,7 +263,7 @@ func TestFind(t *testing.T) {
 			want: append(values("a"), provider.Result{Err: failed("finding")}),
 		},
 		"PanicsAtOnce": {
-			reason: "A panic before the first result must not look like an empty list.",
+			reason: "A panic before the first result is an error, not an empty list.",
 			client: stub{find: func(func(provider.Value, error) bool) { panic(secret) }},
 			want:   []provider.Result{{Err: failed("finding")}},
 		},
@@ -296,15 +296,15 @@ func TestFindStopped(t *testing.T) {
 		break
 	}
 	if !ended {
-		t.Error("the client's list goes on after the caller stopped")
+		t.Error("the client's list continues after the caller has stopped")
 	}
 }
 
 func TestFindCallerPanics(t *testing.T) {
-	// Only what the provider's code does is caught. A defect of the caller must not vanish.
+	// Only panics of the provider's code are recovered. A bug of the caller must be visible.
 	defer func() {
 		if recover() == nil {
-			t.Error("a panic of the caller's loop was swallowed")
+			t.Error("a panic of the caller's loop was recovered")
 		}
 	}()
 	seq := func(yield func(provider.Value, error) bool) { yield(provider.Value{Key: "a"}, nil) }
@@ -320,10 +320,10 @@ func TestCheck(t *testing.T) {
 		client provider.Client
 		want   error
 	}{
-		"OK":      {"A client that works says so.", stub{check: func() error { return nil }}, nil},
-		"Fails":   {"One that does not says why.", stub{check: func() error { return errBoom }}, errBoom},
-		"Unknown": {"One that cannot tell is taken to work.", getter(echo), nil},
-		"Panics":  {"A panic proves nothing, and its value stays hidden.", stub{check: func() error { panic(secret) }}, failed("checking")},
+		"OK":      {"A client that works has no error.", stub{check: func() error { return nil }}, nil},
+		"Fails":   {"The error of a check is returned.", stub{check: func() error { return errBoom }}, errBoom},
+		"Unknown": {"A client that is not a Checker has no error.", getter(echo), nil},
+		"Panics":  {"A panic is Unavailable, and its value is not shown.", stub{check: func() error { panic(secret) }}, failed("checking")},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -337,7 +337,7 @@ func TestCheck(t *testing.T) {
 
 func TestClose(t *testing.T) {
 	if err := provider.Close(getter(echo)); err != nil {
-		t.Errorf("a client that holds nothing is closed without error, got %v", err)
+		t.Errorf("Close(...) of a client without Close: error %v, want none", err)
 	}
 	if err := provider.Close(stub{close: func() error { return errBoom }}); !errors.Is(err, errBoom) {
 		t.Errorf("Close(...): error %v, want %v", err, errBoom)
@@ -360,7 +360,7 @@ func TestMetrics(t *testing.T) {
 
 	want := map[string]float64{
 		"Get ok": 2, "Get NotFound": 1, "Get Unavailable": 1,
-		"GetBatch Unavailable": 1, // the worst of its entries
+		"GetBatch Unavailable": 1, // The worst of its results counts.
 	}
 	got := callsOf(t, kind)
 	for name, n := range before {
@@ -371,7 +371,7 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// callsOf returns the counters of a kind, by call and result. No metric may show a key.
+// callsOf returns the counters of a kind, by call and result. It fails the test if a metric shows a key.
 func callsOf(t *testing.T, kind string) map[string]float64 {
 	t.Helper()
 	families, err := metrics.Registry.Gather()

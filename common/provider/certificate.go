@@ -8,11 +8,11 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 )
 
-// A CertificateFault is what is wrong with the certificate of a server, in words that follow "the
+// A CertificateFault is the problem of a server's certificate, as the end of a sentence that starts with "the
 // certificate".
 type CertificateFault string
 
-// The faults of certificates.
+// The faults of a certificate.
 const (
 	CertificateUntrusted CertificateFault = "is signed by an authority that is not trusted"
 	CertificateOtherName CertificateFault = "is for another name"
@@ -20,7 +20,7 @@ const (
 	CertificateBad       CertificateFault = "cannot be verified"
 )
 
-// certificateTexts are how crypto/x509 and crypto/tls begin their messages.
+// certificateTexts are the starts of messages of crypto/x509 and crypto/tls.
 var certificateTexts = []struct {
 	text  string
 	fault CertificateFault
@@ -34,8 +34,8 @@ var certificateTexts = []struct {
 	{"tls: failed to verify certificate", CertificateBad},
 }
 
-// CertificateFaultOf tells why a server's certificate was not accepted; empty if that is not how a
-// call failed. gRPC, and some packages for logins, keep only the text of the error.
+// CertificateFaultOf returns why a server's certificate was not accepted; empty if err has another cause. It also
+// compares texts, because gRPC and some login packages keep only the text of the error.
 func CertificateFaultOf(err error) CertificateFault {
 	if err == nil {
 		return ""

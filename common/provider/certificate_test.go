@@ -26,14 +26,14 @@ func TestCertificateFaultOf(t *testing.T) {
 		err    error
 		want   provider.CertificateFault
 	}{
-		"None":      {"A call that did not fail has no fault.", nil, ""},
-		"Other":     {"Other failures are not the certificate's.", &net.OpError{Op: "dial", Err: errors.New("connection refused")}, ""},
-		"Untrusted": {"An authority that is not known is to be added.", verifying(x509.UnknownAuthorityError{Cert: leaf}), provider.CertificateUntrusted},
-		"Name":      {"A name that differs is a wrong address.", verifying(x509.HostnameError{Certificate: leaf, Host: "b.example"}), provider.CertificateOtherName},
-		"Address":   {"So is an address that the certificate lacks.", verifying(x509.HostnameError{Certificate: leaf, Host: "127.0.0.1"}), provider.CertificateOtherName},
-		"NoNames":   {"A certificate without any name is for none.", verifying(x509.HostnameError{Certificate: noNames, Host: "b.example"}), provider.CertificateOtherName},
-		"Expired":   {"Certificates end.", verifying(x509.CertificateInvalidError{Cert: leaf, Reason: x509.Expired}), provider.CertificateExpired},
-		"NoServer":  {"What else may be wrong is rare.", verifying(x509.CertificateInvalidError{Cert: leaf, Reason: x509.IncompatibleUsage}), provider.CertificateBad},
+		"None":      {"Without an error there is no fault.", nil, ""},
+		"Other":     {"Other errors have no fault.", &net.OpError{Op: "dial", Err: errors.New("connection refused")}, ""},
+		"Untrusted": {"The authority is unknown.", verifying(x509.UnknownAuthorityError{Cert: leaf}), provider.CertificateUntrusted},
+		"Name":      {"The certificate has another name.", verifying(x509.HostnameError{Certificate: leaf, Host: "b.example"}), provider.CertificateOtherName},
+		"Address":   {"The certificate does not have the address.", verifying(x509.HostnameError{Certificate: leaf, Host: "127.0.0.1"}), provider.CertificateOtherName},
+		"NoNames":   {"The certificate has no names.", verifying(x509.HostnameError{Certificate: noNames, Host: "b.example"}), provider.CertificateOtherName},
+		"Expired":   {"The certificate has expired.", verifying(x509.CertificateInvalidError{Cert: leaf, Reason: x509.Expired}), provider.CertificateExpired},
+		"NoServer":  {"Any other problem of the certificate is CertificateBad.", verifying(x509.CertificateInvalidError{Cert: leaf, Reason: x509.IncompatibleUsage}), provider.CertificateBad},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -43,9 +43,9 @@ func TestCertificateFaultOf(t *testing.T) {
 			if tc.err == nil {
 				return
 			}
-			// gRPC keeps the text alone.
+			// gRPC keeps only the text of the error.
 			if diff := cmp.Diff(tc.want, provider.CertificateFaultOf(errors.New("connection error: "+tc.err.Error()))); diff != "" {
-				t.Errorf("%s\nCertificateFaultOf(its text): -want, +got:\n%s", tc.reason, diff)
+				t.Errorf("%s\nCertificateFaultOf(the text of the error): -want, +got:\n%s", tc.reason, diff)
 			}
 		})
 	}

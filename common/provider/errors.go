@@ -10,42 +10,42 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 )
 
-// A Class says what an error means for the objects that depend on a read. Conditions begin with it.
+// A Class says what an error means for the objects that need the read. The messages of conditions start with it.
 type Class string
 
 const (
-	// NotFound means that the provider says definitely that the secret, version or property does not exist.
-	// Only this class may ever remove a key or a Secret.
+	// NotFound means that the provider definitely says that the secret, version or property does not exist. Only this
+	// class can cause the removal of a key or a Secret.
 	NotFound Class = "NotFound"
-	// Denied means that the identity may not do this, or the login failed.
+	// Denied means that the login failed, or that the identity does not have the permission.
 	Denied Class = "Denied"
-	// Throttled means that the provider asks to come back later.
+	// Throttled means that the provider asks to retry later.
 	Throttled Class = "Throttled"
-	// Unavailable means that there was no answer, or one that proves nothing. Every unknown error is of this class.
+	// Unavailable means that there was no answer, or none that can be relied on. Every unknown error has this class.
 	Unavailable Class = "Unavailable"
-	// Invalid means that a person must change the spec or the remote value.
+	// Invalid means that the user must change the spec or the remote value.
 	Invalid Class = "Invalid"
-	// Template means that a template fails, or that what it yields is unfit.
+	// Template means that a template fails, or that its output is not valid.
 	Template Class = "Template"
-	// Conflict means that somebody else changed the remote secret meanwhile.
+	// Conflict means that another writer has changed the remote secret in the meantime.
 	Conflict Class = "Conflict"
 )
 
-// An Error is an error with a class. Its message is shown to users, so it must hold no value of
-// any secret and no credential.
+// An Error is an error with a class. Its message is shown to users, so it must not contain a secret value or a
+// credential.
 type Error struct {
 	Class   Class
 	Message string
-	// RetryAfter is how long a Throttled provider asks to wait; zero if it does not say. More than MaxRetryAfter
-	// counts as that.
+	// RetryAfter is the time to wait that a Throttled provider asks for; zero if it does not. A value above
+	// MaxRetryAfter counts as MaxRetryAfter.
 	RetryAfter time.Duration
 }
 
-// Error returns the message; the class is not part of it.
+// Error returns the message, without the class.
 func (e *Error) Error() string { return e.Message }
 
-// Warnings are what Check returns of a store that works, but that a person should look at nonetheless:
-// they become events. Like the message of an Error they hold no value and no credential.
+// Warnings are returned by Check for a store that works, but needs the user's attention. They become events. Like the
+// message of an Error they must not contain a value or a credential.
 type Warnings []string
 
 // Error implements error.
@@ -56,9 +56,8 @@ func NewError(c Class, format string, args ...any) *Error {
 	return &Error{Class: c, Message: errors.Errorf(format, args...).Error()}
 }
 
-// Field says in which field of the spec an error of Credentials has its cause. The name of the field
-// takes the place of the word auth, with which those begin that cannot know it. The text of an error
-// that is none of this package is withheld.
+// Field adds the field of the spec to an error of Credentials. Errors of Credentials cannot know the field and start
+// with the word auth; Field replaces that by field. It does not show the text of an error of another type.
 func Field(field string, err error) error {
 	var e *Error
 	switch {
@@ -70,8 +69,8 @@ func Field(field string, err error) error {
 	return &Error{Class: e.Class, RetryAfter: e.RetryAfter, Message: field + ": " + strings.TrimPrefix(e.Message, "auth: ")}
 }
 
-// ClassOf returns the class of err: that of the first Error in its chain, else Unavailable. Of
-// several errors that were joined, NotFound is the weakest: it counts only if it is all there is.
+// ClassOf returns the class of the first Error in err's chain, or Unavailable without one. Of joined errors, NotFound
+// counts only if all of them are NotFound.
 func ClassOf(err error) Class {
 	var joined interface{ Unwrap() []error }
 	if errors.As(err, &joined) && len(joined.Unwrap()) > 0 {
@@ -93,10 +92,10 @@ func ClassOf(err error) Class {
 	return Unavailable
 }
 
-// IsNotFound reports whether err is the provider's definite "does not exist".
+// IsNotFound reports whether err is a provider's definite "does not exist".
 func IsNotFound(err error) bool { return err != nil && ClassOf(err) == NotFound }
 
-// RetryAfter returns how long a Throttled provider asks to wait, at most MaxRetryAfter; zero if it does not say.
+// RetryAfter returns the time to wait that a Throttled provider asks for, at most MaxRetryAfter; zero if it does not.
 func RetryAfter(err error) time.Duration {
 	var e *Error
 	if errors.As(err, &e) && e != nil {
@@ -105,9 +104,8 @@ func RetryAfter(err error) time.Duration {
 	return 0
 }
 
-// Safe returns an Error whose message may be shown. An Error is returned as it is. Of any other
-// error the text is withheld, because SDKs put requests and answers into theirs; what remains is
-// the kind of failure.
+// Safe returns an Error whose message can be shown to users. It returns an Error unchanged. It replaces the text of
+// any other error by the kind of failure, because SDKs put requests and answers into their errors.
 func Safe(err error) *Error {
 	var e *Error
 	var dns *net.DNSError
@@ -122,11 +120,11 @@ func Safe(err error) *Error {
 	case errors.Is(err, context.Canceled):
 		return NewError(Unavailable, "the call was cancelled")
 	case errors.Is(err, stderrors.ErrUnsupported):
-		return NewError(Invalid, "not implemented: this store cannot do that")
+		return NewError(Invalid, "not implemented: this store does not support the operation")
 	case errors.As(err, &dns):
 		return NewError(Unavailable, "cannot resolve the provider's address %q", dns.Name)
 	case errors.As(err, &op):
 		return NewError(Unavailable, "cannot reach the provider: %s %s failed", op.Op, op.Net)
 	}
-	return NewError(Unavailable, "the provider's answer could not be used (%T)", err)
+	return NewError(Unavailable, "the provider's response could not be used (%T)", err)
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// secret stands for whatever an SDK may put into the text of its errors.
+// secret is a value that an SDK might put into the text of its errors.
 const secret = "hunter2"
 
 var errBoom = errors.New("POST /v1/login?password=" + secret)
@@ -26,7 +26,7 @@ func TestClassOf(t *testing.T) {
 		want   provider.Class
 	}{
 		"Own": {
-			reason: "An Error has the class that it was made with.",
+			reason: "An Error has its own class.",
 			err:    provider.NewError(provider.Denied, "no"),
 			want:   provider.Denied,
 		},
@@ -36,22 +36,22 @@ func TestClassOf(t *testing.T) {
 			want:   provider.NotFound,
 		},
 		"Outermost": {
-			reason: "Who wraps an error anew knows better what it means.",
+			reason: "The outer of two Errors counts.",
 			err:    wrapping{provider.NewError(provider.Invalid, "outer"), provider.NewError(provider.NotFound, "inner")},
 			want:   provider.Invalid,
 		},
 		"Unknown": {
-			reason: "An unknown error proves nothing.",
+			reason: "An unknown error is Unavailable.",
 			err:    errBoom,
 			want:   provider.Unavailable,
 		},
 		"Deadline": {
-			reason: "No answer in time proves nothing.",
+			reason: "A timeout is Unavailable.",
 			err:    context.DeadlineExceeded,
 			want:   provider.Unavailable,
 		},
 		"TextOnly": {
-			reason: "The words of an error do not count.",
+			reason: "The text of an error does not count.",
 			err:    errors.New("NotFound: secret does not exist"),
 			want:   provider.Unavailable,
 		},
@@ -67,11 +67,11 @@ func TestClassOf(t *testing.T) {
 		})
 	}
 	if provider.IsNotFound(nil) {
-		t.Error("IsNotFound(nil): success is no NotFound")
+		t.Error("IsNotFound(nil): true, want false")
 	}
 }
 
-// wrapping is an Error that wraps another one.
+// wrapping is an Error that wraps another error.
 type wrapping struct {
 	outer *provider.Error
 	inner error
@@ -98,12 +98,12 @@ func TestRetryAfter(t *testing.T) {
 		err    error
 		want   time.Duration
 	}{
-		"Said":    {"The time that a provider asks for is passed on, through wrapping, too.", errors.Wrap(slow, "cannot read"), time.Minute},
-		"Hours":   {"A provider cannot stop its store for hours.", hostile, 5 * time.Minute},
-		"Past":    {"A wait that is over is none.", back, 0},
-		"NotSaid": {"A provider need not say.", provider.NewError(provider.Throttled, "slow down"), 0},
-		"Unknown": {"An unknown error says nothing.", errBoom, 0},
-		"None":    {"Success asks for no pause.", nil, 0},
+		"Said":    {"The provider's time to wait is returned, also of a wrapped error.", errors.Wrap(slow, "cannot read"), time.Minute},
+		"Hours":   {"A time to wait of hours is cut.", hostile, 5 * time.Minute},
+		"Past":    {"A negative time to wait is zero.", back, 0},
+		"NotSaid": {"Without a time to wait it is zero.", provider.NewError(provider.Throttled, "slow down"), 0},
+		"Unknown": {"For an unknown error it is zero.", errBoom, 0},
+		"None":    {"Without an error it is zero.", nil, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -121,11 +121,11 @@ func TestField(t *testing.T) {
 		err    error
 		want   error
 	}{
-		"None":    {"No error is none.", nil, nil},
-		"Own":     {"The field takes the place of the word.", provider.NewError(provider.Invalid, "auth: no such Secret"), provider.NewError(provider.Invalid, field+": no such Secret")},
-		"Other":   {"Or stands before what does not begin so.", provider.NewError(provider.Invalid, "auth is not set"), provider.NewError(provider.Invalid, field+": auth is not set")},
-		"Wrapped": {"What others wrapped around it is withheld.", errors.Wrap(&provider.Error{Class: provider.Throttled, Message: "slow down", RetryAfter: time.Second}, secret), &provider.Error{Class: provider.Throttled, Message: field + ": slow down", RetryAfter: time.Second}},
-		"Unknown": {"So is the text of any other error.", errBoom, provider.NewError(provider.Unavailable, field+": cannot be read")},
+		"None":    {"Without an error there is none.", nil, nil},
+		"Own":     {"The field replaces the word auth.", provider.NewError(provider.Invalid, "auth: no such Secret"), provider.NewError(provider.Invalid, field+": no such Secret")},
+		"Other":   {"The field precedes a message that does not start with auth.", provider.NewError(provider.Invalid, "auth is not set"), provider.NewError(provider.Invalid, field+": auth is not set")},
+		"Wrapped": {"The text of a wrapping error is not shown.", errors.Wrap(&provider.Error{Class: provider.Throttled, Message: "slow down", RetryAfter: time.Second}, secret), &provider.Error{Class: provider.Throttled, Message: field + ": slow down", RetryAfter: time.Second}},
+		"Unknown": {"The text of an unknown error is not shown.", errBoom, provider.NewError(provider.Unavailable, field+": cannot be read")},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -144,40 +144,40 @@ func TestSafe(t *testing.T) {
 		want   *provider.Error
 	}{
 		"Nil": {
-			reason: "Success has no message.",
+			reason: "Without an error there is no message.",
 		},
 		"Own": {
-			reason: "The text of an Error is meant for users; that of what wraps it is not.",
-			err:    errors.Wrap(provider.NewError(provider.Denied, "role %q may not read", "r"), secret),
-			want:   provider.NewError(provider.Denied, `role "r" may not read`),
+			reason: "The text of an Error is shown, that of a wrapping error is not.",
+			err:    errors.Wrap(provider.NewError(provider.Denied, "role %q cannot read", "r"), secret),
+			want:   provider.NewError(provider.Denied, `role "r" cannot read`),
 		},
 		"Unknown": {
 			reason: "Of an unknown error only the type is shown.",
 			err:    stderrors.New(errBoom.Error()),
-			want:   provider.NewError(provider.Unavailable, "the provider's answer could not be used (*errors.errorString)"),
+			want:   provider.NewError(provider.Unavailable, "the provider's response could not be used (*errors.errorString)"),
 		},
 		"Deadline": {
-			reason: "A deadline is told apart from a refusal.",
+			reason: "A timeout has its own message.",
 			err:    errors.Wrap(context.DeadlineExceeded, secret),
 			want:   provider.NewError(provider.Unavailable, "the provider did not answer in time"),
 		},
 		"Canceled": {
-			reason: "So is a call that we gave up.",
+			reason: "A cancelled call has its own message.",
 			err:    errors.Wrap(context.Canceled, secret),
 			want:   provider.NewError(provider.Unavailable, "the call was cancelled"),
 		},
 		"Unsupported": {
-			reason: "Asking again does not help.",
+			reason: "An unsupported call is Invalid: a retry does not help.",
 			err:    errors.Wrap(stderrors.ErrUnsupported, secret),
-			want:   provider.NewError(provider.Invalid, "not implemented: this store cannot do that"),
+			want:   provider.NewError(provider.Invalid, "not implemented: this store does not support the operation"),
 		},
 		"DNS": {
-			reason: "A name that does not resolve is the most frequent mistake in an endpoint.",
+			reason: "The message names an address that cannot be resolved.",
 			err:    errors.Wrap(&net.DNSError{Name: "vault.example", Err: secret}, secret),
 			want:   provider.NewError(provider.Unavailable, `cannot resolve the provider's address "vault.example"`),
 		},
 		"Refused": {
-			reason: "A connection that fails says where.",
+			reason: "The message names the failed network operation.",
 			err:    errors.Wrap(op, secret),
 			want:   provider.NewError(provider.Unavailable, "cannot reach the provider: dial tcp failed"),
 		},

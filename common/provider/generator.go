@@ -11,7 +11,7 @@ import (
 type GeneratorObject interface {
 	Object
 
-	// GeneratorSpec returns the embedded spec; changes to it show in the object.
+	// GeneratorSpec returns the embedded spec, which the caller can change.
 	GeneratorSpec() *v1alpha1.GeneratorSpec
 }
 
@@ -21,58 +21,58 @@ type ClusterGeneratorObject interface {
 	ClusterObject
 }
 
-// A GeneratorConnector makes the Generator of an object of one generator Kind. It has the duties of
-// a Connector.
+// A GeneratorConnector creates the Generator of an object of one generator Kind. It has the same duties as a
+// Connector.
 type GeneratorConnector[S GeneratorObject] func(ctx context.Context, s S, creds Credentials) (Generator, error)
 
-// A Generator makes values, and must be safe for concurrent use. It keeps nothing of the values: they and
-// State are kept for it, once for each object that uses it.
+// A Generator makes values. It must be safe for concurrent use, and must not store the values: its caller stores them
+// and State, once for each object that uses it.
 type Generator interface {
-	// Generate makes new values. Each call makes others, where the service can; it is called when there are
-	// none yet, and when those in place are to be replaced.
+	// Generate makes new values, different ones in each call if the service supports that. It is called if there are
+	// no values yet, and to replace existing ones.
 	Generate(ctx context.Context) (Generated, error)
 }
 
-// Generated are values that a Generator has made.
+// Generated are the values of one call of Generate.
 type Generated struct {
-	// Values by key; keys are those of a Secret.
+	// Values are the values by key. Each key must be a valid key of a Secret.
 	Values map[string][]byte
-	// State is what Renew and Cleanup have to know, empty if there is nothing to renew or clean up. It is
-	// kept where metadata is, so it must hold no secret, and at most 4 KiB.
+	// State is the data that Renew and Cleanup need; empty if they are not needed. It is stored in metadata, so it
+	// must not contain a secret, and has at most MaxState bytes.
 	State string
-	// Expires is when the values cease to work; zero if they do not.
+	// Expires is when the values stop working; zero if they do not.
 	Expires time.Time
 }
 
-// A Renewer is a Generator whose values can be made to live longer.
+// A Renewer is a Generator that can extend the validity of values.
 type Renewer interface {
 	Generator
 
-	// Renew prolongs the life of values and returns their new State and Expires; Values are not looked at.
-	// It returns ErrNotRenewable if that is not possible, or not by much any more: they are then replaced.
+	// Renew extends the validity of values, and returns their new State and Expires; Values are ignored. It returns
+	// ErrNotRenewable if that is not possible, or not for a useful time. The values are then replaced.
 	Renew(ctx context.Context, state string) (Generated, error)
 }
 
-// A Cleaner is a Generator that has to revoke what it made.
+// A Cleaner is a Generator whose values must be revoked.
 type Cleaner interface {
 	Generator
 
-	// Cleanup revokes values. What is revoked or has expired already is no error.
+	// Cleanup revokes values. It returns nil for values that are already revoked or expired.
 	Cleanup(ctx context.Context, state string) error
 
-	// Linger is how long values that were replaced stay valid after nobody is known to hold them.
+	// Linger is how long replaced values stay valid after the last known use.
 	Linger() time.Duration
 }
 
-// ErrNotRenewable says that values cannot be made to live longer, so that they are to be replaced.
+// ErrNotRenewable means that the validity of values cannot be extended, so that they must be replaced.
 var ErrNotRenewable error = NewError(Invalid, "the values cannot be renewed")
 
-// MaxState is the size in bytes that Generated.State may have.
+// MaxState limits Generated.State, in bytes.
 const MaxState = 4 << 10
 
-// Generate makes new values. kind is a label of the metrics.
+// Generate calls g.Generate. kind is a label of the metrics.
 func Generate(ctx context.Context, kind string, g Generator) (Generated, error) {
-	made, err := call(kind, "Generate", "generating", func() (Generated, error) { return g.Generate(ctx) })
+	made, err := call(ctx, kind, "Generate", "generating", func(ctx context.Context) (Generated, error) { return g.Generate(ctx) })
 	if err == nil && len(made.State) > MaxState {
 		err = NewError(Unavailable, "the provider's code returned a state of %d bytes, more than %d", len(made.State), MaxState)
 	}
@@ -82,26 +82,26 @@ func Generate(ctx context.Context, kind string, g Generator) (Generated, error) 
 	return made, err
 }
 
-// Renew prolongs the life of values; ErrNotRenewable if the Generator is no Renewer.
+// Renew extends the validity of values. It returns ErrNotRenewable if g is not a Renewer.
 func Renew(ctx context.Context, kind string, g Generator, state string) (Generated, error) {
 	r, ok := g.(Renewer)
 	if !ok {
 		return Generated{}, ErrNotRenewable
 	}
-	return call(kind, "Renew", "renewing", func() (Generated, error) { return r.Renew(ctx, state) })
+	return call(ctx, kind, "Renew", "renewing", func(ctx context.Context) (Generated, error) { return r.Renew(ctx, state) })
 }
 
-// Cleanup revokes values; nothing if the Generator is no Cleaner.
+// Cleanup revokes values. It does nothing if g is not a Cleaner.
 func Cleanup(ctx context.Context, kind string, g Generator, state string) error {
 	c, ok := g.(Cleaner)
 	if !ok {
 		return nil
 	}
-	_, err := call(kind, "Cleanup", "cleaning up", func() (struct{}, error) { return struct{}{}, c.Cleanup(ctx, state) })
+	_, err := call(ctx, kind, "Cleanup", "cleaning up", func(ctx context.Context) (struct{}, error) { return struct{}{}, c.Cleanup(ctx, state) })
 	return err
 }
 
-// Linger returns how long values that were replaced stay valid after nobody is known to hold them.
+// Linger returns how long replaced values stay valid after the last known use; 0 if g is not a Cleaner.
 func Linger(g Generator) time.Duration {
 	if c, ok := g.(Cleaner); ok {
 		return c.Linger()

@@ -11,7 +11,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
-// A maker is a Generator that has no optional interface.
+// A maker is a Generator without optional interfaces.
 type maker func(ctx context.Context) (provider.Generated, error)
 
 func (m maker) Generate(ctx context.Context) (provider.Generated, error) { return m(ctx) }
@@ -35,24 +35,24 @@ func TestConnectGenerator(t *testing.T) {
 		connect func(provider.Kind) error
 		err     error
 	}{
-		"Connected": {"A generator Kind has Generators.", provider.GeneratorKindOf(connectMaker), connectGenerator, nil},
+		"Connected": {"A generator Kind creates a Generator.", provider.GeneratorKindOf(connectMaker), connectGenerator, nil},
 		"None": {
-			"A Generator that is nil is none.",
+			"A nil Generator is an error.",
 			provider.GeneratorKindOf(func(context.Context, *v1alpha1.FakeGenerator, provider.Credentials) (provider.Generator, error) {
 				return nil, nil
 			}),
 			connectGenerator, provider.NewError(provider.Unavailable, "the provider's code returned no Generator"),
 		},
 		"Panics": {
-			"A panic proves nothing, and its value stays hidden.",
+			"A panic is Unavailable, and its value is not shown.",
 			provider.GeneratorKindOf(func(context.Context, *v1alpha1.FakeGenerator, provider.Credentials) (provider.Generator, error) {
 				panic(secret)
 			}),
 			connectGenerator, failed("connecting"),
 		},
-		"GeneratorAsStore": {"Nothing can be read of a generator.", provider.GeneratorKindOf(connectMaker), connect, provider.NewError(provider.Unavailable, "the provider's code returned no Client")},
+		"GeneratorAsStore": {"A generator Kind cannot create a Client.", provider.GeneratorKindOf(connectMaker), connect, provider.NewError(provider.Unavailable, "the provider's code returned no Client")},
 		"StoreAsGenerator": {
-			"A store makes nothing.",
+			"A store Kind cannot create a Generator.",
 			provider.KindOf(fakeStores(func(context.Context, *v1alpha1.FakeStore, provider.Credentials) (provider.Client, error) {
 				return getter(echo), nil
 			})),
@@ -78,9 +78,9 @@ func TestGeneratorCapabilities(t *testing.T) {
 		spec   v1alpha1.FakeGeneratorSpec
 		want   []string
 	}{
-		"Generate": {"A Generator need not do more.", provider.GeneratorKindOf(connectMaker), v1alpha1.FakeGeneratorSpec{}, []string{"Generate"}},
-		"Check":    {"It may be checked.", fakes, v1alpha1.FakeGeneratorSpec{Backend: "main"}, []string{"Generate", "Check"}},
-		"All":      {"What expires is renewed and revoked.", fakes, v1alpha1.FakeGeneratorSpec{Backend: "main", TTL: "1h"}, []string{"Generate", "Renew", "Cleanup", "Check"}},
+		"Generate": {"A Generator needs only Generate.", provider.GeneratorKindOf(connectMaker), v1alpha1.FakeGeneratorSpec{}, []string{"Generate"}},
+		"Check":    {"A Generator can be a Checker.", fakes, v1alpha1.FakeGeneratorSpec{Backend: "main"}, []string{"Generate", "Check"}},
+		"All":      {"Values that expire can be renewed and revoked.", fakes, v1alpha1.FakeGeneratorSpec{Backend: "main", TTL: "1h"}, []string{"Generate", "Renew", "Cleanup", "Check"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -8,33 +8,34 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 )
 
-// An Identifier is a Client that can tell where its secrets live, so that two stores are known to lead to one place
-// however differently their specs say so.
+// An Identifier is a Client that knows where its secrets are stored, so that two stores for the same place are
+// recognised even if their specs differ.
 type Identifier interface {
 	Client
 
-	// Identity returns where the secrets of the Client live. It may call the service, is kept for the life of the Client,
-	// and must not rest on what a server says of itself: whoever runs a server of their own chooses that. So the address
-	// that the Client calls is part of it, unless that is the service's own.
+	// Identity returns where the secrets of the Client are stored. It can call the service; the result is kept for
+	// the life of the Client. It must not rely on data that a server returns about itself, because the owner of a
+	// server can choose that. So it must include the address that the Client calls, unless that is the service's own
+	// address.
 	Identity(ctx context.Context) (Identity, error)
 }
 
-// An Identity is where secrets live. It is comparable: under the same key, Clients of the same Identity reach the same
-// secret. Clients whose Identities differ may still lead to one place.
+// An Identity is where secrets are stored. It is comparable: with the same key, Clients of equal Identities reach the
+// same secret. Clients of different Identities might still use the same place.
 type Identity struct {
-	// Place is, for example, service, account and region. It says nothing of credentials, and is never empty.
+	// Place is, for example, service, account and region. It contains no credentials, and is never empty.
 	Place string
-	// Prefix is what the Client puts before every key.
+	// Prefix is what the Client adds before every key.
 	Prefix string
 }
 
-// Overlaps reports whether a secret of i can be one of o, under whatever keys. It is false for the zero Identity.
+// Overlaps reports whether a secret of i can be a secret of o, under any keys. It is false for the zero Identity.
 func (i Identity) Overlaps(o Identity) bool {
 	return i.Place != "" && i.Place == o.Place && (strings.HasPrefix(i.Prefix, o.Prefix) || strings.HasPrefix(o.Prefix, i.Prefix))
 }
 
-// Identify returns where the secrets of a client live; errors.ErrUnsupported if it cannot tell. It is in no metric, since it
-// is seldom a call.
+// Identify returns where the secrets of a client are stored, or errors.ErrUnsupported if it is not an Identifier. It
+// has no metric, because it seldom needs a call.
 func Identify(ctx context.Context, c Client) (Identity, error) {
 	id, ok := c.(Identifier)
 	if !ok {
@@ -42,7 +43,7 @@ func Identify(ctx context.Context, c Client) (Identity, error) {
 	}
 	i, err := guard("identifying", func() (Identity, error) { return id.Identity(ctx) })
 	if err == nil && i.Place == "" {
-		err = NewError(Unavailable, "the provider's code does not say where the secrets are")
+		err = NewError(Unavailable, "the provider's code returned no location of the secrets")
 	}
 	if err != nil {
 		return Identity{}, err

@@ -30,11 +30,11 @@ func TestIdentify(t *testing.T) {
 		want   provider.Identity
 		err    error
 	}{
-		"Known":   {"A client that knows says so.", says(here, nil), here, nil},
-		"Unknown": {"One that cannot tell is no failure of the store.", getter(echo), provider.Identity{}, stderrors.ErrUnsupported},
-		"Fails":   {"What comes with an error counts for nothing.", says(here, errBoom), provider.Identity{}, errBoom},
-		"Empty":   {"All that say nothing would be alike.", says(provider.Identity{Prefix: "a/"}, nil), provider.Identity{}, provider.NewError(provider.Unavailable, "the provider's code does not say where the secrets are")},
-		"Panics":  {"A panic proves nothing, and its value stays hidden.", identified{getter(echo), func() (provider.Identity, error) { panic(secret) }}, provider.Identity{}, failed("identifying")},
+		"Known":   {"The Identity of an Identifier is returned.", says(here, nil), here, nil},
+		"Unknown": {"A client that is not an Identifier is Unsupported, not a failed store.", getter(echo), provider.Identity{}, stderrors.ErrUnsupported},
+		"Fails":   {"A result with an error is ignored.", says(here, errBoom), provider.Identity{}, errBoom},
+		"Empty":   {"An empty place is an error, because all empty places would be equal.", says(provider.Identity{Prefix: "a/"}, nil), provider.Identity{}, provider.NewError(provider.Unavailable, "the provider's code returned no location of the secrets")},
+		"Panics":  {"A panic is Unavailable, and its value is not shown.", identified{getter(echo), func() (provider.Identity, error) { panic(secret) }}, provider.Identity{}, failed("identifying")},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -56,11 +56,11 @@ func TestOverlaps(t *testing.T) {
 		a, b   provider.Identity
 		want   bool
 	}{
-		"Same":    {"One place is one place.", at("p", ""), at("p", ""), true},
-		"Inside":  {"A prefix leaves a part of the place.", at("p", "app/"), at("p", ""), true},
-		"Beside":  {"Two prefixes that are not alike share no secret.", at("p", "app/"), at("p", "web/"), false},
-		"Other":   {"Another place shares none, either.", at("p", "app/"), at("q", "app/"), false},
-		"Unknown": {"Of what is not known nothing can be said.", at("", ""), at("", ""), false},
+		"Same":     {"Equal identities overlap.", at("p", ""), at("p", ""), true},
+		"Inside":   {"A prefix selects a part of its place.", at("p", "app/"), at("p", ""), true},
+		"Siblings": {"Two different prefixes do not overlap.", at("p", "app/"), at("p", "web/"), false},
+		"Other":    {"Two different places do not overlap.", at("p", "app/"), at("q", "app/"), false},
+		"Unknown":  {"Unknown places do not overlap.", at("", ""), at("", ""), false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

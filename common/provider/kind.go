@@ -6,7 +6,7 @@ import (
 	"reflect"
 )
 
-// A Kind is a store Kind with the provider code that serves it, its Go type erased.
+// A Kind is a store Kind with its provider code, independent of the Go type.
 type Kind struct {
 	// New returns an empty object of the Kind.
 	New func() Object
@@ -29,7 +29,7 @@ func kindOf[S Object, C any](connect func(context.Context, S, Credentials) (C, e
 		connect: func(ctx context.Context, o Object, creds Credentials) (any, error) {
 			s, ok := o.(S)
 			if !ok {
-				return nil, NewError(Invalid, "store is a %T, want %T", o, s)
+				return nil, NewError(Invalid, "the store is a %T, want %T", o, s)
 			}
 			return connect(ctx, s, creds)
 		},
@@ -57,20 +57,20 @@ func ClusterGeneratorKindOf[S ClusterGeneratorObject](c GeneratorConnector[S]) K
 	return k
 }
 
-// Connect makes the Client of a store. A panic of the provider becomes an error that does not show its value,
-// since that may hold a secret.
+// Connect creates the Client of a store. It turns a panic of the provider into an error without the panic's value,
+// which might contain a secret.
 func (k Kind) Connect(ctx context.Context, o Object, creds Credentials) (Client, error) {
 	return connectAs[Client](ctx, k, o, creds)
 }
 
-// ConnectGenerator makes the Generator of an object of a generator Kind, as Connect makes a Client.
+// ConnectGenerator creates the Generator of an object of a generator Kind, in the same way as Connect.
 func (k Kind) ConnectGenerator(ctx context.Context, o Object, creds Credentials) (Generator, error) {
 	return connectAs[Generator](ctx, k, o, creds)
 }
 
 func connectAs[C any](ctx context.Context, k Kind, o Object, creds Credentials) (c C, err error) {
 	defer recoverTo(&err, "connecting")
-	made, err := k.connect(ctx, o, creds)
+	made, err := k.connect(withKind(ctx, k.GoName()), o, creds)
 	if err != nil {
 		return c, err
 	}

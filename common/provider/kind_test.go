@@ -21,13 +21,13 @@ func TestKind(t *testing.T) {
 		want    provider.Object
 	}{
 		"Namespaced": {
-			reason: "KindOf is for Kinds in namespaces.",
+			reason: "KindOf is for namespaced Kinds.",
 			kind:   provider.KindOf(fakeStores(nil)),
 			name:   "FakeStore",
 			want:   &v1alpha1.FakeStore{},
 		},
 		"Cluster": {
-			reason:  "ClusterKindOf is for the others.",
+			reason:  "ClusterKindOf is for cluster-scoped Kinds.",
 			kind:    provider.ClusterKindOf(provider.Connector[*v1alpha1.ClusterFakeStore](nil)),
 			name:    "ClusterFakeStore",
 			cluster: true,
@@ -77,7 +77,7 @@ func TestKindConnect(t *testing.T) {
 			want:   "prod",
 		},
 		"Fails": {
-			reason: "Its error is returned as it is.",
+			reason: "The provider's error is returned unchanged.",
 			connect: func(context.Context, *v1alpha1.FakeStore, provider.Credentials) (provider.Client, error) {
 				return nil, errBoom
 			},
@@ -85,7 +85,7 @@ func TestKindConnect(t *testing.T) {
 			err:    errBoom,
 		},
 		"Panics": {
-			reason: "A panic proves nothing, and its value stays hidden.",
+			reason: "A panic is Unavailable, and its value is not shown.",
 			connect: func(context.Context, *v1alpha1.FakeStore, provider.Credentials) (provider.Client, error) {
 				panic(secret)
 			},
@@ -93,9 +93,9 @@ func TestKindConnect(t *testing.T) {
 			err:    failed("connecting"),
 		},
 		"OtherKind": {
-			reason: "An object of another Kind never reaches the provider's code.",
+			reason: "An object of another Kind is refused before the provider's code.",
 			object: &v1alpha1.ClusterFakeStore{},
-			err:    provider.NewError(provider.Invalid, "store is a *v1alpha1.ClusterFakeStore, want *v1alpha1.FakeStore"),
+			err:    provider.NewError(provider.Invalid, "the store is a *v1alpha1.ClusterFakeStore, want *v1alpha1.FakeStore"),
 		},
 	}
 	for name, tc := range cases {

@@ -1,7 +1,8 @@
-// Package provider is the contract between the controllers of direct-secrets and the code of a provider. For a store, a
-// provider implements Connector and Client, and those of the optional interfaces (Batcher, Finder, Writer, Checker, Identifier,
-// io.Closer) that its service offers; for a generator, GeneratorConnector and Generator (Renewer, Cleaner, Checker,
-// io.Closer). The functions of this package find them by type assertion. Nothing here writes to Kubernetes.
+// Package provider is the contract between the controllers of direct-secrets and the code of a provider. For a store,
+// a provider implements Connector and Client, and the optional interfaces that its service supports: Batcher, Finder,
+// Writer, Checker, Identifier, io.Closer. For a generator it implements GeneratorConnector and Generator, and
+// optionally Renewer, Cleaner, Checker, io.Closer. The functions of this package find the optional interfaces by type
+// assertion. Nothing here writes to Kubernetes.
 package provider
 
 import (
@@ -20,7 +21,7 @@ import (
 type Object interface {
 	client.Object
 
-	// StoreStatus returns the embedded status; changes to it show in the object.
+	// StoreStatus returns the embedded status, which the caller can change.
 	StoreStatus() *v1alpha1.StoreStatus
 }
 
@@ -28,11 +29,11 @@ type Object interface {
 type StoreObject interface {
 	Object
 
-	// StoreSpec returns the embedded spec; changes to it show in the object.
+	// StoreSpec returns the embedded spec, which the caller can change.
 	StoreSpec() *v1alpha1.StoreSpec
 }
 
-// SourceSpec returns what the specs of stores and generators have in common; changes to it show in the object.
+// SourceSpec returns the common part of the specs of stores and generators, which the caller can change.
 func SourceSpec(o Object) *v1alpha1.SourceSpec {
 	if g, ok := o.(GeneratorObject); ok {
 		return &g.GeneratorSpec().SourceSpec
@@ -44,7 +45,7 @@ func SourceSpec(o Object) *v1alpha1.SourceSpec {
 type ClusterObject interface {
 	Object
 
-	// ClusterStoreSpec returns the embedded spec, that of a generator by AsStore.
+	// ClusterStoreSpec returns the embedded spec. A generator returns that of AsStore.
 	ClusterStoreSpec() *v1alpha1.ClusterStoreSpec
 }
 
@@ -54,36 +55,34 @@ type ClusterStoreObject interface {
 	ClusterObject
 }
 
-// A Connector makes the Client of a store of one Kind. It must not keep ctx, nor creds after it returned,
-// unless the client itself needs fresh credentials later. It need not reach the provider: Checker does that.
-// Errors are those of this package; anything else counts as Unavailable.
+// A Connector creates the Client of a store of one Kind. It must not keep ctx after its return, and not creds either,
+// unless the Client needs fresh credentials later. It does not need to call the provider: Checker does that. Errors
+// should be those of this package; any other error counts as Unavailable.
 type Connector[S StoreObject] func(ctx context.Context, s S, creds Credentials) (Client, error)
 
-// Credentials read what a store's auth refers to. They are fenced: a namespaced store reaches
-// nothing outside its namespace. Providers get no other way into Kubernetes.
+// Credentials read the objects that a store's auth refers to. They are limited: a namespaced store reads only in its
+// own namespace. Providers have no other access to Kubernetes.
 type Credentials interface {
-	// SecretValue returns the bytes of one key of a Secret. The operator watches the Secret from
-	// then on, and connects anew when it changes. Errors are of class Invalid and name the
-	// reference.
+	// SecretValue returns the bytes of one key of a Secret. From then on the operator watches the Secret, and
+	// connects again when it changes. Errors of class Invalid name the reference.
 	SecretValue(ctx context.Context, sel v1alpha1.SecretKeySelector) ([]byte, error)
 
-	// ConfigMapValue is SecretValue for what is no secret, such as the certificates of an authority.
+	// ConfigMapValue is SecretValue for values that are not secret, such as the certificates of an authority.
 	ConfigMapValue(ctx context.Context, sel v1alpha1.ConfigMapKeySelector) ([]byte, error)
 
-	// ServiceAccountToken returns a fresh token of a ServiceAccount for the audiences given, or
-	// for those that the selector names.
+	// ServiceAccountToken returns a new token of a ServiceAccount for the given audiences, or for those of the
+	// selector if none are given.
 	ServiceAccountToken(ctx context.Context, sel v1alpha1.ServiceAccountSelector, audiences ...string) (string, error)
 
-	// Ambient returns nil if the store may use the operator's own cloud identity, and an error of
-	// class Invalid that says what to do otherwise. A store without auth must ask.
+	// Ambient returns nil if the store can use the operator's own cloud identity, and otherwise an error of class
+	// Invalid with the fix. A provider must call it for a store without auth.
 	Ambient() error
 }
 
-// A Client reads one store. It must be safe for concurrent use, and must not change anything at
-// the provider.
+// A Client reads one store. It must be safe for concurrent use, and must not change anything at the provider.
 type Client interface {
-	// Get returns a secret as it is: raw bytes, no property taken out, nothing decoded. It returns
-	// NotFound only if the provider says definitely that the secret or version does not exist.
+	// Get returns a secret as raw bytes: it extracts no property and decodes nothing. It returns NotFound only if the
+	// provider definitely says that the secret or version does not exist.
 	Get(ctx context.Context, ref Ref) (Value, error)
 }
 
@@ -91,9 +90,9 @@ type Client interface {
 type Batcher interface {
 	Client
 
-	// GetBatch returns one result for each of refs, in their order. An entry that fails must not
-	// fail the others; an answer that lacks an entry is an Unavailable error of that entry, never
-	// NotFound. It is called with at most BatchSize refs without duplicates.
+	// GetBatch returns one result for each of refs, in their order. The error of one entry must not affect the
+	// others. A missing entry in the provider's answer is an Unavailable error of that entry, never NotFound. It is
+	// called with at most BatchSize refs without duplicates.
 	GetBatch(ctx context.Context, refs []Ref) []Result
 
 	// BatchSize is the number of secrets that one call to the provider can read.
@@ -104,38 +103,37 @@ type Batcher interface {
 type Finder interface {
 	Client
 
-	// Find yields every secret that matches, with its value. After an error it yields nothing
-	// more; a caller must then use none of what it got, because the list is not complete.
+	// Find yields every matching secret with its value. After an error it yields nothing more, and the caller must
+	// ignore all results, because the list is incomplete.
 	Find(ctx context.Context, q Query) iter.Seq2[Value, error]
 }
 
-// A Checker is a Client or Generator that can tell whether it works.
+// A Checker is a Client or Generator that can check whether it works.
 type Checker interface {
-	// Check calls the provider in the cheapest way that proves address and credentials. Denied
-	// means that the login failed, not that a permission for single secrets is missing; Warnings
-	// that all is well but for what they say.
+	// Check makes the cheapest call that proves address and credentials. Denied means that the login failed, not that
+	// a permission for single secrets is missing. Warnings mean that it works, with these problems.
 	Check(ctx context.Context) error
 }
 
 // A Ref names one remote secret. It is comparable: equal refs of a store are one read.
 type Ref struct {
-	// Key as the provider spells it; never empty.
+	// Key is the provider's key; never empty.
 	Key string
-	// Version in the provider's terms; empty means the current one.
+	// Version is the provider's version; empty for the current one.
 	Version string
-	// Metadata asks for the secret's metadata (for example its tags), too.
+	// Metadata also reads the secret's metadata, for example its tags.
 	Metadata bool
 }
 
-// A Value is what a provider holds under a Ref.
+// A Value is the provider's value for a Ref.
 type Value struct {
-	// Key as the provider spells it.
+	// Key is the provider's key.
 	Key string
 	// Data are the raw bytes.
 	Data []byte
-	// Version that was read, in the provider's terms.
+	// Version is the provider's version of the value.
 	Version string
-	// Metadata such as tags, where it was asked for.
+	// Metadata is, for example, the tags. It is only set if the Ref asks for it.
 	Metadata map[string]string
 }
 
@@ -145,18 +143,17 @@ type Result struct {
 	Err   error
 }
 
-// A Query selects secrets; all that is set must match.
+// A Query selects secrets. A secret must match all fields that are set.
 type Query struct {
-	// Path is a prefix of the key, in the provider's terms.
+	// Path is a prefix of the key.
 	Path string
 	// Name matches any part of the key.
 	Name *regexp.Regexp
-	// Tags that a secret must carry.
+	// Tags are those that a secret must have.
 	Tags map[string]string
 }
 
-// A Search is a Query in a form that can be compared: equal searches of a store are one read. The
-// zero Search is none.
+// A Search is a Query in comparable form: equal searches of a store are one read. The zero Search is no search.
 type Search struct {
 	Path string
 	// Name is the regular expression of Query.Name.
@@ -165,18 +162,18 @@ type Search struct {
 	Tags string
 }
 
-// NewSearch returns the Search for what a spec asks for.
+// NewSearch returns the Search for the fields of a spec.
 func NewSearch(path, name string, tags map[string]string) Search {
 	s := Search{Path: path, Name: name}
 	if len(tags) > 0 {
-		if b, err := json.Marshal(tags); err == nil { // Strings always encode, and keys in order.
+		if b, err := json.Marshal(tags); err == nil { // Strings can always be encoded, and keys are sorted.
 			s.Tags = string(b)
 		}
 	}
 	return s
 }
 
-// Query returns what the Search asks for; an error of class Invalid if Name is no regular expression.
+// Query returns the Query of a Search, or an error of class Invalid if Name is not a valid regular expression.
 func (s Search) Query() (Query, error) {
 	q := Query{Path: s.Path}
 	if s.Name != "" {
@@ -188,19 +185,19 @@ func (s Search) Query() (Query, error) {
 	}
 	if s.Tags != "" {
 		if err := json.Unmarshal([]byte(s.Tags), &q.Tags); err != nil {
-			return Query{}, NewError(Invalid, "find: the tags are not readable")
+			return Query{}, NewError(Invalid, "find: the tags are not valid")
 		}
 	}
 	return q, nil
 }
 
-// A Read is one thing to ask a store for: one secret, or all that a Search matches. It is comparable.
+// A Read is one request to a store: for one secret, or for all that match a Search. It is comparable.
 type Read struct {
 	Ref    Ref
 	Search Search
 }
 
-// An Answer is what a store says to a Read: Value for a Ref, Found for a Search, or an error.
+// An Answer is a store's answer to a Read: Value for a Ref, Found for a Search, or an error.
 type Answer struct {
 	Value Value
 	Found []Value

@@ -20,11 +20,11 @@ func TestRetriesOf(t *testing.T) {
 		want     provider.Retries
 		err      error
 	}{
-		"Unset":    {"The defaults are those of the API.", nil, provider.Retries{Max: 5, Interval: 10 * time.Second}, nil},
-		"Empty":    {"So are those of empty settings.", &v1alpha1.RetrySettings{}, provider.Retries{Max: 5, Interval: 10 * time.Second}, nil},
-		"None":     {"No retry is a wish, too.", &v1alpha1.RetrySettings{MaxRetries: &zero}, provider.Retries{Max: 0, Interval: 10 * time.Second}, nil},
-		"Both":     {"What is set counts.", &v1alpha1.RetrySettings{MaxRetries: &nine, RetryInterval: "1m"}, provider.Retries{Max: 9, Interval: time.Minute}, nil},
-		"Interval": {"A bad interval is the spec's fault.", &v1alpha1.RetrySettings{RetryInterval: "soon"}, provider.Retries{}, provider.NewError(provider.Invalid, `spec.retrySettings.retryInterval: "soon" is not a duration; write it as 30s, 15m or 1h`)},
+		"Unset":    {"Without settings the defaults apply.", nil, provider.Retries{Max: 5, Interval: 10 * time.Second}, nil},
+		"Empty":    {"Empty settings have the defaults.", &v1alpha1.RetrySettings{}, provider.Retries{Max: 5, Interval: 10 * time.Second}, nil},
+		"None":     {"Zero retries can be set.", &v1alpha1.RetrySettings{MaxRetries: &zero}, provider.Retries{Max: 0, Interval: 10 * time.Second}, nil},
+		"Both":     {"Set values override the defaults.", &v1alpha1.RetrySettings{MaxRetries: &nine, RetryInterval: "1m"}, provider.Retries{Max: 9, Interval: time.Minute}, nil},
+		"Interval": {"An invalid interval is an error of the spec.", &v1alpha1.RetrySettings{RetryInterval: "soon"}, provider.Retries{}, provider.NewError(provider.Invalid, `spec.retrySettings.retryInterval: "soon" is not a duration; write it as 30s, 15m or 1h`)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -39,7 +39,7 @@ func TestRetriesOf(t *testing.T) {
 	}
 }
 
-// TestRetryWait bounds the waits, which have jitter.
+// TestRetryWait checks the range of the waits, which have jitter.
 func TestRetryWait(t *testing.T) {
 	r := provider.Retries{Interval: time.Second}
 	for n, most := range map[int]time.Duration{0: 100 * time.Millisecond, 1: 200 * time.Millisecond, 3: 800 * time.Millisecond, 4: time.Second, 1000: time.Second} {
@@ -56,15 +56,15 @@ func TestRetryAfterHeader(t *testing.T) {
 		reason, header string
 		want           time.Duration
 	}{
-		"None":     {"A server need not say.", "", 0},
-		"Seconds":  {"Seconds are one form.", "7", 7 * time.Second},
-		"Date":     {"A date is the other.", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat), 5 * time.Minute},
-		"Past":     {"A date in the past asks for no wait.", "Mon, 02 Jan 2006 15:04:05 GMT", 0},
+		"None":     {"Without the header the wait is zero.", "", 0},
+		"Seconds":  {"The header can be in seconds.", "7", 7 * time.Second},
+		"Date":     {"The header can be a date.", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat), 5 * time.Minute},
+		"Past":     {"A date in the past is zero.", "Mon, 02 Jan 2006 15:04:05 GMT", 0},
 		"Hours":    {"A wait of hours is cut.", "2588400", 5 * time.Minute},
-		"Overflow": {"A number of seconds that no Duration holds is a long wait.", "9223372036854775807", 5 * time.Minute},
-		"Digits":   {"So is one that no integer holds.", strings.Repeat("9", 100), 5 * time.Minute},
-		"Negative": {"A negative number is none.", "-1", 0},
-		"Text":     {"Neither is a text.", "soon", 0},
+		"Overflow": {"A number that is too large for a Duration is the maximum wait.", "9223372036854775807", 5 * time.Minute},
+		"Digits":   {"A number that is too large for an int is the maximum wait.", strings.Repeat("9", 100), 5 * time.Minute},
+		"Negative": {"A negative number is zero.", "-1", 0},
+		"Text":     {"Any other text is zero.", "soon", 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -22,7 +22,7 @@ func TestSearch(t *testing.T) {
 		want   provider.Query
 	}{
 		"Zero": {
-			reason: "What asks for nothing is no search.",
+			reason: "A spec without conditions is no search.",
 		},
 		"Path": {
 			reason: "A path alone is a search.",
@@ -37,17 +37,17 @@ func TestSearch(t *testing.T) {
 			want:   provider.Query{Name: regexp.MustCompile(`^shop/\d+$`)},
 		},
 		"Tags": {
-			reason: "Tags have one form, whatever they hold; an empty one is one.",
+			reason: "Tags have one form, whatever their characters; an empty value counts.",
 			args:   args{tags: map[string]string{"b": `"<,}`, "a": "", "ä": "ö"}},
 			search: provider.Search{Tags: `{"a":"","b":"\"\u003c,}","ä":"ö"}`},
 			want:   provider.Query{Tags: map[string]string{"a": "", "b": `"<,}`, "ä": "ö"}},
 		},
 		"NoTags": {
-			reason: "An empty map asks for no tag.",
+			reason: "An empty map has no tags.",
 			args:   args{tags: map[string]string{}},
 		},
 		"All": {
-			reason: "All that is set must match.",
+			reason: "All fields can be set together.",
 			args:   args{path: "shop/", name: "db", tags: map[string]string{"team": "shop"}},
 			search: provider.Search{Path: "shop/", Name: "db", Tags: `{"team":"shop"}`},
 			want:   provider.Query{Path: "shop/", Name: regexp.MustCompile("db"), Tags: map[string]string{"team": "shop"}},
@@ -77,29 +77,29 @@ func TestSearchErrors(t *testing.T) {
 		search provider.Search
 		want   []string
 	}{
-		"Regexp": {"What is wrong is named, with the field.", provider.NewSearch("", "a(", nil), []string{"find: name.regexp: ", `"a("`, "missing closing )"}},
-		"Large":  {"An expression that stands for too much is refused.", provider.NewSearch("", "((a{100}){10})", nil), []string{"find: name.regexp: ", "too large"}},
-		"Tags":   {"Tags that no NewSearch made are refused.", provider.Search{Tags: "team=shop"}, []string{"find: ", "tags"}},
+		"Regexp": {"The error names the problem and the field.", provider.NewSearch("", "a(", nil), []string{"find: name.regexp: ", `"a("`, "missing closing )"}},
+		"Large":  {"An expression that is too large is refused.", provider.NewSearch("", "((a{100}){10})", nil), []string{"find: name.regexp: ", "too large"}},
+		"Tags":   {"Tags that NewSearch has not made are refused.", provider.Search{Tags: "team=shop"}, []string{"find: ", "tags"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			q, err := tc.search.Query()
 			if diff := cmp.Diff(provider.Query{}, q); diff != "" {
-				t.Errorf("%s\nQuery(): a query beside an error:\n%s", tc.reason, diff)
+				t.Errorf("%s\nQuery(): a query with an error:\n%s", tc.reason, diff)
 			}
 			if err == nil || provider.ClassOf(err) != provider.Invalid {
 				t.Fatalf("%s\nQuery(): error %v, want one of class Invalid", tc.reason, err)
 			}
 			for _, w := range tc.want {
 				if !strings.Contains(err.Error(), w) {
-					t.Errorf("%s\nQuery(): %q does not say %q", tc.reason, err, w)
+					t.Errorf("%s\nQuery(): %q does not contain %q", tc.reason, err, w)
 				}
 			}
 		})
 	}
 }
 
-// TestReadIsComparable has equal questions in one place of a map.
+// TestReadIsComparable checks that equal reads are the same key of a map.
 func TestReadIsComparable(t *testing.T) {
 	tags := func(order ...string) map[string]string {
 		m := map[string]string{}

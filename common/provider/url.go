@@ -6,15 +6,14 @@ import (
 	"strings"
 )
 
-// A PlainHTTPAllower is a Credentials that says whether the operator was told to let stores talk
-// without TLS.
+// A PlainHTTPAllower is a Credentials that reports whether the operator allows stores to connect without TLS.
 type PlainHTTPAllower interface {
 	PlainHTTPAllowed() bool
 }
 
-// ParseURL returns the URL of a service that a spec names in field. Whatever logs in there shows its
-// credentials to who listens, so plain http is for the operator's own host, unless --allow-plain-http
-// says otherwise. Errors are of class Invalid.
+// ParseURL parses the URL of a service in a field of a spec. A login without TLS would show its credentials to anyone
+// who can read the traffic. So plain http is allowed only for the operator's own host, unless --allow-plain-http is
+// set. Errors have class Invalid.
 func ParseURL(creds Credentials, field, raw string) (*url.URL, error) {
 	u, err := url.Parse(raw)
 	switch {

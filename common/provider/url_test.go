@@ -7,7 +7,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// plain is a Credentials that reads nothing.
+// plain is a Credentials that cannot read anything.
 type plain struct {
 	provider.Credentials
 	allowed bool
@@ -20,27 +20,27 @@ func TestParseURL(t *testing.T) {
 		reason  string
 		raw     string
 		allowed bool
-		// want begins the error; empty if there is none.
+		// want is the start of the error; empty if there is none.
 		want string
 	}{
 		"HTTPS":         {"TLS is always allowed.", "https://vault.example.com:8200", false, ""},
-		"Path":          {"A path is part of an address.", "https://example.com/vault", false, ""},
-		"Loopback":      {"Nobody listens on the own host.", "http://127.0.0.1:8200", false, ""},
-		"Loopback6":     {"Whichever its address.", "http://[::1]:8200", false, ""},
-		"Localhost":     {"Or name.", "http://LocalHost:8200", false, ""},
-		"Plain":         {"Elsewhere everybody may.", "http://vault.example.com", false, "spec.server: plain http"},
-		"PlainAllowed":  {"Unless the operator was told that it does not matter.", "http://vault.example.com", true, ""},
-		"LikeLocalhost": {"A name that begins so is another host.", "http://localhost.example.com", false, "spec.server: plain http"},
-		"LikeLoopback":  {"So is one that looks like an address.", "http://127.0.0.1.example.com", false, "spec.server: plain http"},
+		"Path":          {"An address can have a path.", "https://example.com/vault", false, ""},
+		"Loopback":      {"Plain http to the own host is allowed.", "http://127.0.0.1:8200", false, ""},
+		"Loopback6":     {"Plain http to the own host over IPv6 is allowed.", "http://[::1]:8200", false, ""},
+		"Localhost":     {"Plain http to localhost is allowed.", "http://LocalHost:8200", false, ""},
+		"Plain":         {"Plain http to another host is refused.", "http://vault.example.com", false, "spec.server: plain http"},
+		"PlainAllowed":  {"Plain http to another host can be allowed by a flag.", "http://vault.example.com", true, ""},
+		"LikeLocalhost": {"A name that starts with localhost is another host.", "http://localhost.example.com", false, "spec.server: plain http"},
+		"LikeLoopback":  {"A name that starts like a loopback address is another host.", "http://127.0.0.1.example.com", false, "spec.server: plain http"},
 		"Private":       {"A private network is not the own host.", "http://10.0.0.1", false, "spec.server: plain http"},
-		"NoScheme":      {"An address needs its scheme.", "vault.example.com:8200", false, "spec.server: is not a URL"},
-		"OtherScheme":   {"And one that is served.", "ftp://vault.example.com", true, "spec.server: must begin with https://"},
-		"NoHost":        {"And a host.", "https://", false, "spec.server: is not a URL"},
-		"User":          {"A password does not belong into a spec.", "https://u:s3cret@example.com", false, "spec.server: must have no user"},
-		"Query":         {"A query is no part of an address.", "https://example.com?a=b", false, "spec.server: must have no user"},
-		"EmptyQuery":    {"Not even an empty one.", "https://example.com?", false, "spec.server: must have no user"},
-		"Fragment":      {"Nor is a fragment.", "https://example.com#a", false, "spec.server: must have no user"},
-		"Control":       {"What cannot be read is not shown.", "https://example.com/s3cret\x00", false, "spec.server: is not a URL"},
+		"NoScheme":      {"An address needs a scheme.", "vault.example.com:8200", false, "spec.server: is not a URL"},
+		"OtherScheme":   {"Another scheme is refused.", "ftp://vault.example.com", true, "spec.server: must begin with https://"},
+		"NoHost":        {"An address needs a host.", "https://", false, "spec.server: is not a URL"},
+		"User":          {"A password in the address is refused.", "https://u:s3cret@example.com", false, "spec.server: must have no user"},
+		"Query":         {"A query in the address is refused.", "https://example.com?a=b", false, "spec.server: must have no user"},
+		"EmptyQuery":    {"An empty query in the address is refused.", "https://example.com?", false, "spec.server: must have no user"},
+		"Fragment":      {"A fragment in the address is refused.", "https://example.com#a", false, "spec.server: must have no user"},
+		"Control":       {"An address that cannot be parsed is not shown.", "https://example.com/s3cret\x00", false, "spec.server: is not a URL"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

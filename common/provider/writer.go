@@ -7,90 +7,89 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 )
 
-// A Writer is a Client that writes secrets. It never decides what to write: it is told what was seen
-// and what shall be, and refuses where the secret is no longer as it was seen.
+// A Writer is a Client that writes secrets. It never decides what to write: it gets the observed and the desired
+// state, and returns Conflict if the secret has changed since it was observed.
 //
-// The mark of a secret says which object created it. It lies beside the value, where only this project
-// looks (a tag, a label, custom metadata). Only a secret whose mark names an object is ever deleted for
-// that object, so Create writes secret and mark in one call, or the mark after the call that proved
-// that nobody else created it.
+// The mark of a secret names the object that created it. It is stored with the secret, but not in the value: in a
+// tag, a label or custom metadata that only this project reads. A secret is deleted for an object only if its mark
+// names that object. So Create must write secret and mark in one call, or write the mark after the call that proved
+// that no other writer created the secret.
 type Writer interface {
 	Client
 
-	// Features are what the Writer can promise. They do not change.
+	// Features are the guarantees of the Writer. They do not change.
 	Features() Features
 
-	// Observe reads what a write rests on: never from a cache, and where the service is eventually
-	// consistent, in its most consistent way. It returns NotFound if the secret does not exist. Metadata
-	// that cannot be used is an error of class Invalid that names its field, before any call.
+	// Observe reads the current state for a write. It never uses a cache, and reads in the most consistent way that
+	// the service has. It returns NotFound if the secret does not exist. If t.Metadata is not valid, it returns an
+	// error of class Invalid that names the field, before any call.
 	Observe(ctx context.Context, t Target) (Observed, error)
 
-	// Create makes a secret that does not exist; Conflict if it does.
+	// Create creates a secret. It returns Conflict if the secret exists.
 	Create(ctx context.Context, t Target, data []byte, mark string) (Written, error)
 
-	// Update makes the value data and brings the metadata in line, each only if it differs from what was
-	// seen; nil data leaves the value alone. It is Conflict if the secret is not as it was seen, and
-	// changes no mark.
+	// Update writes the value data and the metadata, each only if it differs from seen; nil data keeps the value. It
+	// returns Conflict if the secret has changed since it was seen. It never changes the mark.
 	Update(ctx context.Context, t Target, seen Observed, data []byte) (Written, error)
 
-	// Mark gives a secret another mark, of the object that takes it over. It is Conflict if the secret is not as it was
-	// seen, its mark included; Token does not count. It makes no version, and the ID stays. It is called only where
-	// Create is Exclusive.
+	// Mark replaces the mark of a secret, for an object that takes it over. It returns Conflict if the secret or its
+	// mark has changed since it was seen; it ignores Token. It creates no version, and keeps the ID. It is called
+	// only if Create is Exclusive.
 	Mark(ctx context.Context, t Target, seen Observed, mark string) error
 
-	// Delete removes a secret; Conflict if it is not as it was seen. One that is gone is no error.
+	// Delete deletes a secret. It returns Conflict if the secret has changed since it was seen, and nil if it does
+	// not exist.
 	Delete(ctx context.Context, t Target, seen Observed) error
 }
 
-// Features are promises of a Writer that some policies rest on.
+// Features are guarantees of a Writer that some policies need.
 type Features struct {
-	// Exclusive: Create never overwrites a secret that somebody else makes at the same time, and marks
-	// what it makes. Without it nothing counts as created, so nothing is ever deleted.
+	// Exclusive: Create never overwrites a secret that another writer creates at the same time, and marks its own.
+	// Without it no secret counts as created by this project, so none is ever deleted.
 	Exclusive bool
-	// Guarded: Update never loses what somebody else writes at the same time. Without it no property is
-	// written, since that means to write the others again.
+	// Guarded: Update never loses a change that another writer makes at the same time. Without it single properties
+	// cannot be written, because that writes all other properties again.
 	Guarded bool
 }
 
 // A Target is a remote secret as a spec describes it.
 type Target struct {
-	// Key as the provider spells it; never empty.
+	// Key is the provider's key; never empty.
 	Key string
-	// Metadata is the JSON object that the spec gives for the secret, in the provider's terms; nil for
-	// none.
+	// Metadata is the JSON object that the spec has for the secret, in the provider's terms; nil for none.
 	Metadata []byte
 }
 
-// Observed is a secret as it was seen.
+// Observed is the state of a secret when it was read.
 type Observed struct {
 	// Data are the raw bytes; nil if the secret has no value yet.
 	Data []byte
-	// Version of the value, in the provider's terms; empty if there is no value.
+	// Version is the provider's version of the value; empty if there is no value.
 	Version string
-	// ID tells this very secret from another of the same name that somebody made after it, even if both
-	// have the same versions: for example the time of its creation. Where a service has no such thing it
-	// is one of the value, such as the time at which it was written.
+	// ID distinguishes the secret from a later one with the same name, even if both have the same versions: for
+	// example the time of its creation. If a service has no such ID, it is that of the value, such as the time at
+	// which it was written.
 	ID string
-	// Mark names the object that created the secret; empty if none of this project did.
+	// Mark names the object that created the secret; empty if no object of this project did.
 	Mark string
-	// Drift names the settings that differ from the Target's metadata.
+	// Drift names the settings that differ from the metadata of the Target.
 	Drift []string
-	// Token is for the Writer alone: what it needs in Update and Delete besides Version.
+	// Token is data that only the Writer uses: what it needs in Update and Delete in addition to Version.
 	Token string
 }
 
-// Written is what a write came to.
+// Written is the result of a write.
 type Written struct {
-	// Version of the value that is current now.
+	// Version is the current version of the value.
 	Version string
-	// ID is that of Observed, as it is now.
+	// ID is the Observed.ID after the write.
 	ID string
-	// Lost is a value that somebody else wrote in between and that the write covered, for services that
-	// tell only afterwards. The caller has to bring back of it what is not its own.
+	// Lost is a value that another writer has written in between and that this write has overwritten, for services
+	// that report this only afterwards. The caller must restore those parts of it that it does not own.
 	Lost []byte
 }
 
-// AsWriter returns the Writer that a client is, or errors.ErrUnsupported.
+// AsWriter returns a client as a Writer, or errors.ErrUnsupported if it is none.
 func AsWriter(c Client) (Writer, error) {
 	w, ok := c.(Writer)
 	if !ok {
@@ -99,36 +98,36 @@ func AsWriter(c Client) (Writer, error) {
 	return w, nil
 }
 
-// Observe reads what a write rests on. kind is a label of the metrics.
+// Observe reads the current state for a write. kind is a label of the metrics.
 func Observe(ctx context.Context, kind string, w Writer, t Target) (Observed, error) {
-	return call(kind, "Observe", "reading", func() (Observed, error) { return w.Observe(ctx, t) })
+	return call(ctx, kind, "Observe", "reading", func(ctx context.Context) (Observed, error) { return w.Observe(ctx, t) })
 }
 
-// Create makes a secret that does not exist.
+// Create creates a secret that does not exist.
 func Create(ctx context.Context, kind string, w Writer, t Target, data []byte, mark string) (Written, error) {
-	return call(kind, "Create", "creating", func() (Written, error) { return w.Create(ctx, t, data, mark) })
+	return call(ctx, kind, "Create", "creating", func(ctx context.Context) (Written, error) { return w.Create(ctx, t, data, mark) })
 }
 
 // Update changes a secret.
 func Update(ctx context.Context, kind string, w Writer, t Target, seen Observed, data []byte) (Written, error) {
-	return call(kind, "Update", "updating", func() (Written, error) { return w.Update(ctx, t, seen, data) })
+	return call(ctx, kind, "Update", "updating", func(ctx context.Context) (Written, error) { return w.Update(ctx, t, seen, data) })
 }
 
-// Mark gives a secret another mark.
+// Mark replaces the mark of a secret.
 func Mark(ctx context.Context, kind string, w Writer, t Target, seen Observed, mark string) error {
-	_, err := call(kind, "Mark", "marking", func() (struct{}, error) { return struct{}{}, w.Mark(ctx, t, seen, mark) })
+	_, err := call(ctx, kind, "Mark", "marking", func(ctx context.Context) (struct{}, error) { return struct{}{}, w.Mark(ctx, t, seen, mark) })
 	return err
 }
 
-// Delete removes a secret.
+// Delete deletes a secret.
 func Delete(ctx context.Context, kind string, w Writer, t Target, seen Observed) error {
-	_, err := call(kind, "Delete", "deleting", func() (struct{}, error) { return struct{}{}, w.Delete(ctx, t, seen) })
+	_, err := call(ctx, kind, "Delete", "deleting", func(ctx context.Context) (struct{}, error) { return struct{}{}, w.Delete(ctx, t, seen) })
 	return err
 }
 
-func call[T any](kind, name, doing string, f func() (T, error)) (T, error) {
-	done := observe(kind, name)
-	v, err := guard(doing, f)
+func call[T any](ctx context.Context, kind, name, doing string, f func(context.Context) (T, error)) (T, error) {
+	ctx, done := observe(ctx, kind, name)
+	v, err := guard(doing, func() (T, error) { return f(ctx) })
 	done(err)
 	return v, err
 }

@@ -8,11 +8,11 @@ import (
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
 )
 
-// Size of the main workload.
+// Size is the size of the main workload.
 type Size struct{ Objects, Namespaces, Rounds int }
 
-// Create measures N ExternalSecrets over M namespaces from create to last Secret, against the
-// floor, in alternating rounds each on a control plane of its own.
+// Create measures the time from the creation of N ExternalSecrets in M namespaces to the last Secret, compared
+// with the floor. The rounds alternate, each on its own control plane.
 func Create(ctx context.Context, r *Report, size Size) error {
 	var floors, times, ratios, cpus, calls []float64
 	for round := range size.Rounds {
@@ -110,12 +110,12 @@ func create(ctx context.Context, s *stack.Stack, objects []Object) (m creation, 
 	return m, err
 }
 
-// reads returns how many calls read secrets.
+// reads returns the number of calls that read secrets.
 func reads(s *stack.Stack) int {
 	return s.AWS.Calls("BatchGetSecretValue") + s.AWS.Calls("GetSecretValue")
 }
 
-// onStack runs f on a fresh stack.
+// onStack runs f on a new stack.
 func onStack[T any](ctx context.Context, f func(*stack.Stack) (T, error), o ...stack.Options) (out T, err error) {
 	var opts stack.Options
 	if len(o) > 0 {

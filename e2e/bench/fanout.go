@@ -17,18 +17,18 @@ import (
 )
 
 const (
-	// filled is how many namespaces one ClusterExternalSecret fills.
+	// filled is the number of namespaces that one ClusterExternalSecret fills.
 	filled = 200
-	// latecomers is how many namespaces come to match afterwards, one after another.
+	// latecomers is the number of namespaces that match later, one after another.
 	latecomers = 10
 )
 
-// matches is the label of the namespaces that are filled.
+// matches is the label of the namespaces to fill.
 var matches = map[string]string{"bench": "fanout"}
 
-// FanOut measures how long a ClusterExternalSecret takes to fill many namespaces, and then one more: from its
-// creation, and that of the namespace or of its label, to the Secret. Another module makes the objects than the one
-// that reads the store for them.
+// FanOut measures how long a ClusterExternalSecret takes to fill many namespaces, and then single ones. The
+// time is from its creation, or that of a namespace or its label, to the Secret. The module that creates the
+// objects is not the one that reads the store for them.
 func FanOut(ctx context.Context, r *Report, rounds int) error {
 	_, err := onStack(ctx, func(s *stack.Stack) (struct{}, error) {
 		return struct{}{}, fanOut(ctx, s, r, rounds)
@@ -95,7 +95,7 @@ func namespaceOf(name string, labels map[string]string) *corev1.Namespace {
 	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
 }
 
-// sharedStore makes a store for all namespaces, and waits until it is ready.
+// sharedStore creates a store for all namespaces, and waits until it is ready.
 func sharedStore(ctx context.Context, s *stack.Stack) error {
 	s.AWS.Put("fanout/db", []byte(`{"password":"0123456789abcdef0123456789abcdef"}`))
 	if err := s.Admin.Create(ctx, &corev1.Secret{
@@ -119,8 +119,8 @@ func sharedStore(ctx context.Context, s *stack.Stack) error {
 	})
 }
 
-// fill creates a ClusterExternalSecret, and returns how long it took until the last Secret was seen. It waits until
-// the status says the same.
+// fill creates a ClusterExternalSecret, and returns the time until the last Secret was seen. It also waits
+// until the status agrees.
 func fill(ctx context.Context, s *stack.Stack, seen *arrivals, name string) (time.Duration, error) {
 	objects := make([]Object, filled)
 	for i := range objects {
@@ -147,8 +147,8 @@ func fill(ctx context.Context, s *stack.Stack, seen *arrivals, name string) (tim
 	})
 }
 
-// late has one namespace after another come to match, new ones and such as were there without the label, and measures
-// how long each waits until it has the Secrets of all parents.
+// late makes one namespace after another match, new ones and existing ones without the label. It measures how
+// long each waits until it has the Secrets of all parents.
 func late(ctx context.Context, s *stack.Stack, seen *arrivals, parents int) ([]time.Duration, error) {
 	var waits []time.Duration
 	for i := range latecomers {

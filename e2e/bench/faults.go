@@ -7,8 +7,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
 )
 
-// Faults measures how long new objects on a healthy store wait, first alone, and then beside a
-// store that hangs and one that answers 429 to everything, each with many objects.
+// Faults measures how long new objects on a healthy store wait, first alone, and then together with a store
+// that hangs and one that answers 429 to everything, each with many objects.
 func Faults(ctx context.Context, r *Report, size Size) error {
 	_, err := onStack(ctx, func(s *stack.Stack) (struct{}, error) {
 		p, err := s.StartModule(ctx, stack.ProviderAWS)
@@ -35,12 +35,12 @@ func Faults(ctx context.Context, r *Report, size Size) error {
 			return struct{}{}, err
 		}
 		r.Add(Row{Scenario: "faults", What: "p50 of 100 on a healthy store, alone", Value: percentile(alone, 50), Unit: "s"})
-		r.Add(Row{Scenario: "faults", What: "p50 beside a store that hangs and one of 429", Value: percentile(beside, 50), Unit: "s"})
+		r.Add(Row{Scenario: "faults", What: "p50 next to a store that hangs and one of 429", Value: percentile(beside, 50), Unit: "s"})
 		r.Add(Row{Scenario: "faults", What: "p99 of 100 on a healthy store, alone", Value: percentile(alone, 99), Unit: "s"})
 		bound := atMost(max(0.25, 2*percentile(alone, 99)))
-		r.Add(Row{Scenario: "faults", What: "p99 beside a store that hangs", Value: percentile(hanging, 99), Unit: "s", Bound: bound})
+		r.Add(Row{Scenario: "faults", What: "p99 next to a store that hangs", Value: percentile(hanging, 99), Unit: "s", Bound: bound})
 		r.Add(Row{
-			Scenario: "faults", What: "p99 beside a store that hangs and one of 429", Value: percentile(beside, 99), Unit: "s",
+			Scenario: "faults", What: "p99 next to a store that hangs and one of 429", Value: percentile(beside, 99), Unit: "s",
 			Bound: bound, Note: "bound: a quarter second, or twice the figure alone",
 		})
 		return struct{}{}, nil
@@ -48,8 +48,7 @@ func Faults(ctx context.Context, r *Report, size Size) error {
 	return err
 }
 
-// burden makes a store that does not work, with n objects, and returns when its calls are
-// under way.
+// burden creates a store that does not work, with n objects, and returns when its calls are in progress.
 func burden(ctx context.Context, s *stack.Stack, n int, prefix string, fault emulator.Fault) error {
 	objects := workload(prefix, n, 1)
 	if err := prepare(ctx, s, objects); err != nil {

@@ -16,9 +16,9 @@ import (
 	awsv1 "github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 )
 
-// floor does what no operator can avoid, by the same verbs and of the same size: each object
-// through its CRD, its Secret with labels, mark and owner, and its status. It returns the time from
-// the first write to the last.
+// floor does the work that no operator can avoid, with requests of the same kind and size: each object through
+// its CRD, its Secret with labels, mark and owner, and its status. It returns the time from the first write to
+// the last.
 func floor(ctx context.Context, s *stack.Stack, objects []Object) (time.Duration, error) {
 	start := time.Now()
 	err := each(objects, clients, func(o Object) error {
@@ -48,7 +48,7 @@ func floorSecret(o Object, es *v1alpha1.ExternalSecret) *corev1.Secret {
 		Hash: "0123456789abcdef0123456789abcdef", Fields: "0123456789abcdef",
 	})
 	if err != nil {
-		panic(err) // A struct of strings and a number always encodes.
+		panic(err) // A struct of strings and a number can always be encoded.
 	}
 	return &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{
@@ -79,7 +79,7 @@ func floorStatus(o Object) v1alpha1.ExternalSecretStatus {
 		Sources: []v1alpha1.SourceStatus{{Key: o.Key, Version: "01234567-89ab-cdef-0123-456789abcdef"}},
 		Conditions: []metav1.Condition{{
 			Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonSecretSynced,
-			Message: "the Secret is in step", ObservedGeneration: 1, LastTransitionTime: now,
+			Message: "the Secret is in sync", ObservedGeneration: 1, LastTransitionTime: now,
 		}},
 	}
 }

@@ -17,15 +17,16 @@ import (
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
 )
 
-// hostile is a server that speaks enough of Vault's protocol to do harm. What it does depends on the first part of the path.
+// hostile is a server with enough of Vault's protocol to do harm. Its behaviour depends on the first part of
+// the path.
 type hostile struct {
 	server *httptest.Server
 	asked  atomic.Int64
-	// end is closed when what hangs shall end.
+	// end is closed to release the requests that hang.
 	end chan struct{}
 }
 
-// largest is an answer that is about as large as one may be.
+// largest is an answer close to the maximum size.
 var largest = []byte(`{"data":{"data":{"username":"u","password":"` + strings.Repeat("v", 1400<<10) + `"},"metadata":{"version":1,"created_time":"2026-01-01T00:00:00Z"}}}`)
 
 func startHostile() *hostile {
@@ -53,27 +54,27 @@ func (h *hostile) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case strings.HasPrefix(key, "later"):
 		w.Header().Set("Retry-After", "2588400")
 		w.WriteHeader(http.StatusTooManyRequests)
-	default: // What a store asks for when it is validated.
+	default: // The requests that validate a store.
 		_, _ = w.Write([]byte(`{"data":{"path":"secret/","type":"kv","options":{"version":"2"}}}`))
 	}
 }
 
-// A tenant does harm in its namespace.
+// A tenant disturbs the operator from its namespace.
 type tenant func(ctx context.Context, s *stack.Stack, v *vault, ns string) error
 
-// tenants returns the hostile ones.
+// tenants returns the hostile tenants.
 func (h *hostile) tenants() []tenant {
 	return []tenant{
-		h.reads("large", 20, 40), h.reads("large", 200, 1), // Memory.
-		h.stores(100), h.reads("hang", 200, 1), // What hangs.
-		marks(50),        // Look-ups.
-		h.pushes("hang"), // Writes that hang, at keys that others have.
-		often(200),       // Refreshes.
+		h.reads("large", 20, 40), h.reads("large", 200, 1), // These use memory.
+		h.stores(100), h.reads("hang", 200, 1), // These hang.
+		marks(50),        // These cause look-ups.
+		h.pushes("hang"), // These writes hang, for keys that other tenants have, too.
+		often(200),       // These cause refreshes.
 		h.reads("later", 200, 1), h.stores(100), h.reads("large", 50, 10),
 	}
 }
 
-// reads has many objects read many secrets of one kind each second.
+// reads makes many objects read many secrets of one kind every second.
 func (h *hostile) reads(kind string, objects, keys int) tenant {
 	return func(ctx context.Context, s *stack.Stack, _ *vault, ns string) error {
 		if err := errors.Join(s.CreateNamespace(ctx, ns), ownStore(ctx, s, ns, "store", h.server.URL)); err != nil {
@@ -93,7 +94,7 @@ func (h *hostile) reads(kind string, objects, keys int) tenant {
 
 func everySecond(es *v1alpha1.ExternalSecret) { es.Spec.RefreshInterval = "1s" }
 
-// stores makes many stores on a server that hangs, and which are validated all the time.
+// stores creates many stores on a server that hangs. They are validated all the time.
 func (h *hostile) stores(n int) tenant {
 	return func(ctx context.Context, s *stack.Stack, _ *vault, ns string) error {
 		if err := s.CreateNamespace(ctx, ns); err != nil {
@@ -108,7 +109,7 @@ func (h *hostile) stores(n int) tenant {
 	}
 }
 
-// marks fills the annotations of Secrets that it asks for with as many marks of others as fit.
+// marks adds as many foreign marks as possible to the annotations of its Secrets.
 func marks(secrets int) tenant {
 	return func(ctx context.Context, s *stack.Stack, v *vault, ns string) error {
 		if err := errors.Join(s.CreateNamespace(ctx, ns), s.VaultStore(ctx, ns, "store", v.Address, "secret", v.RootToken)); err != nil {
@@ -131,7 +132,7 @@ func marks(secrets int) tenant {
 	}
 }
 
-// pushes has many objects push to secrets of one kind.
+// pushes makes many objects push to secrets of one kind.
 func (h *hostile) pushes(kind string) tenant {
 	return func(ctx context.Context, s *stack.Stack, _ *vault, ns string) error {
 		if err := errors.Join(s.CreateNamespace(ctx, ns), ownStore(ctx, s, ns, "store", h.server.URL),
@@ -147,7 +148,7 @@ func (h *hostile) pushes(kind string) tenant {
 	}
 }
 
-// often has many objects read an ordinary store each second.
+// often makes many objects read an ordinary store every second.
 func often(objects int) tenant {
 	return func(ctx context.Context, s *stack.Stack, v *vault, ns string) error {
 		if err := errors.Join(s.CreateNamespace(ctx, ns), s.VaultStore(ctx, ns, "store", v.Address, "secret", v.RootToken)); err != nil {

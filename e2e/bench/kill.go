@@ -12,8 +12,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
 )
 
-// Kill kills the operator at random moments while it syncs, starts it again each time, and counts
-// the Secrets that are not right in the end.
+// Kill kills the operator at random moments during the sync, starts it again each time, and counts the Secrets
+// that are wrong at the end.
 func Kill(ctx context.Context, r *Report, size Size, kills int) error {
 	_, err := onStack(ctx, func(s *stack.Stack) (struct{}, error) {
 		objects := workload("kill", size.Objects, size.Namespaces)
@@ -50,7 +50,7 @@ func Kill(ctx context.Context, r *Report, size Size, kills int) error {
 	return err
 }
 
-// runBriefly runs the operator for up to a second.
+// runBriefly runs the operator for up to one second.
 func runBriefly(ctx context.Context, s *stack.Stack) error {
 	p, err := s.StartModule(ctx, stack.ProviderAWS, "--leader-elect=false")
 	if err != nil {
@@ -63,7 +63,7 @@ func runBriefly(ctx context.Context, s *stack.Stack) error {
 	return p.Kill()
 }
 
-// countWrong compares each Secret with the remote one, and with its ExternalSecret as owner.
+// countWrong counts the Secrets that do not match the remote one, or that lack their ExternalSecret as owner.
 func countWrong(ctx context.Context, s *stack.Stack, objects []Object) (int, error) {
 	wrong := 0
 	for _, o := range objects {

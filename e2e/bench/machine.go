@@ -9,17 +9,16 @@ import (
 	"time"
 )
 
-// A Machine is what figures depend on besides the code.
+// A Machine describes the machine, on which the figures depend.
 type Machine struct {
 	Date  time.Time `json:"date"`
 	Cores int       `json:"cores"`
-	// Load is the number of processes that wanted a core before the run, on average over a minute; -1 where the system
-	// does not tell.
+	// Load is the average number of processes that wanted a core in the minute before the run; -1 if unknown.
 	Load float64 `json:"load"`
 	OS   string  `json:"os"`
 }
 
-// thisMachine returns the machine as it is now.
+// thisMachine returns the present state of the machine.
 func thisMachine() Machine {
 	m := Machine{Date: time.Now().UTC().Truncate(time.Second), Cores: runtime.NumCPU(), Load: -1, OS: runtime.GOOS + "/" + runtime.GOARCH}
 	raw, err := os.ReadFile("/proc/loadavg")
@@ -34,7 +33,7 @@ func thisMachine() Machine {
 	return m
 }
 
-// String returns the machine as one line, with a warning where other work disturbs the figures.
+// String returns the machine as one line, with a warning if other work disturbs the figures.
 func (m Machine) String() string {
 	s := fmt.Sprintf("%s, %d cores, %s, load %.2f", m.Date.Format(time.RFC3339), m.Cores, m.OS, m.Load)
 	if m.Load > float64(m.Cores)/2 {

@@ -20,14 +20,14 @@ import (
 	passwordv1 "github.com/direct-secrets/direct-secrets/generator-password/apis/v1alpha1"
 )
 
-// mixes is how many objects of three modules are created, one after another.
+// mixes is the number of objects of three modules that are created, one after another.
 const mixes = 30
 
 // vaultServer names the environment variable with the path of the Vault server for tests; `make bench` sets it.
 const vaultServer = "VAULT_TEST_SERVER"
 
-// Mixed measures how long an object that takes from AWS, Vault and a generated password waits for its Secret, with
-// a process for each.
+// Mixed measures how long an object with values from AWS, Vault and a generated password waits for its Secret,
+// with one process for each module.
 func Mixed(ctx context.Context, r *Report) error {
 	_, err := onStack(ctx, func(s *stack.Stack) (struct{}, error) { return struct{}{}, mixed(ctx, s, r) })
 	return err
@@ -78,7 +78,7 @@ func mixed(ctx context.Context, s *stack.Stack, r *Report) error {
 		if err != nil {
 			return err
 		}
-		if i > 0 { // The first waits for the modules to start.
+		if i > 0 { // The first object waits for the modules to start.
 			waits = append(waits, last.Sub(start))
 		}
 	}
@@ -131,7 +131,7 @@ func startVault() (*vault, error) {
 	return v, nil
 }
 
-// post writes to Vault as root.
+// post writes to Vault with the root token.
 func (v *vault) post(path, body string) error {
 	req, err := http.NewRequest(http.MethodPost, v.Address+"/v1/"+path, bytes.NewBufferString(body)) //nolint:noctx // A loopback address.
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
 )
 
-// foreign is how many ExternalSecrets another module serves.
+// foreign is the number of ExternalSecrets that another module serves.
 const foreign = 10_000
 
-// Modules measures the memory of all modules beside each other, and what objects of another module add to one.
+// Modules measures the memory of all modules together, and how much the objects of another module add to one.
 func Modules(ctx context.Context, r *Report) error {
 	_, err := onStack(ctx, func(s *stack.Stack) (struct{}, error) { return struct{}{}, modules(ctx, s, r) })
 	return err
@@ -30,7 +30,7 @@ func modules(ctx context.Context, s *stack.Stack, r *Report) error {
 		defer func() { _ = p.Kill() }()
 		processes[name] = p
 	}
-	// They rest once one of them has the shared duties.
+	// The modules are idle once one of them has the shared duties.
 	if err := until(ctx, func() (bool, error) {
 		held := 0.0
 		for _, p := range processes {
@@ -60,7 +60,7 @@ func modules(ctx context.Context, s *stack.Stack, r *Report) error {
 	if err != nil {
 		return err
 	}
-	// Suspended, so that the module that serves them writes their status and no more.
+	// The objects are suspended, so that the module that serves them only writes their status.
 	objects := workload("foreign", foreign, 50)
 	for i := range 50 {
 		if err := s.CreateNamespace(ctx, fmt.Sprintf("foreign-%02d", i)); err != nil {
@@ -96,7 +96,7 @@ func modules(ctx context.Context, s *stack.Stack, r *Report) error {
 	return nil
 }
 
-// settled returns the memory of a process once it grows no more.
+// settled returns the memory of a process once it no longer grows.
 func settled(ctx context.Context, p *stack.Process) (float64, error) {
 	last, since := 0.0, time.Now()
 	for {

@@ -14,10 +14,10 @@ import (
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
 )
 
-// unrelated is how many Secrets of others the cluster has besides.
+// unrelated is the number of other Secrets in the cluster.
 const unrelated = 20_000
 
-// Push measures how long a change of a Secret takes to the store, and what Secrets of others cost the
+// Push measures how long a change of a Secret takes to reach the store, and what other Secrets cost the
 // operator that pushes.
 func Push(ctx context.Context, r *Report) error {
 	_, err := onStack(ctx, func(s *stack.Stack) (struct{}, error) {
@@ -107,7 +107,7 @@ func allPushed(ctx context.Context, s *stack.Stack, n int) error {
 	})
 }
 
-// pushChanges changes each Secret, one after another, and measures how long the store takes to have it.
+// pushChanges changes one Secret after another, and measures the time until the store has the change.
 func pushChanges(ctx context.Context, s *stack.Stack, objects []Object) ([]time.Duration, error) {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()

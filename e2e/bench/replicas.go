@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// takeover is the duration of the Lease by which one replica leads, in seconds; see common/operator/lease.go.
+	// takeover is the duration of the leader's Lease in seconds; see common/operator/lease.go.
 	takeover = 15.0
-	// tail is how long the load goes on after a phase, so that an object which comes late in it is seen to wait.
+	// tail is how long the load continues after a phase, so that the wait of a late object is measured, too.
 	tail = 5 * time.Second
 	// every is the time between two new objects of the load.
 	every = 50 * time.Millisecond
 )
 
-// Replicas measures how long new objects wait while one of two replicas is replaced after the other, and while the
-// replica that leads is killed.
+// Replicas measures how long new objects wait while two replicas are replaced one after the other, and after
+// killing the leader.
 func Replicas(ctx context.Context, r *Report) error {
 	_, err := onStack(ctx, func(s *stack.Stack) (struct{}, error) { return struct{}{}, replicas(ctx, s, r) })
 	return err
@@ -60,7 +60,7 @@ func replicas(ctx context.Context, s *stack.Stack, r *Report) error {
 	if err := storesReady(ctx, s); err != nil {
 		return err
 	}
-	rolling := func() error { // As a Deployment does it: when a new replica is ready, an old one goes.
+	rolling := func() error { // As in a Deployment, an old replica stops when a new one is ready.
 		for range 2 {
 			if err := start(); err != nil {
 				return err
@@ -117,7 +117,8 @@ func load(ns string, n int) Object {
 	return Object{NamespacedName: types.NamespacedName{Namespace: ns, Name: fmt.Sprintf("es-%05d", n)}, Key: fmt.Sprintf("%s/secret-%05d", ns, n)}
 }
 
-// underLoad does something while objects are created, from the nth on, and returns these and how long each waited.
+// underLoad runs do while objects are created, from the nth on. It returns the objects and how long each
+// waited.
 func underLoad(ctx context.Context, s *stack.Stack, seen *arrivals, ns string, n int, do func() error) (objects []Object, waits []time.Duration, err error) {
 	done := make(chan struct{})
 	watch := newStopwatch()
@@ -162,12 +163,12 @@ func underLoad(ctx context.Context, s *stack.Stack, seen *arrivals, ns string, n
 	return objects, watch.until(seen, objects), nil
 }
 
-// led returns when one of the processes leads.
+// led waits until one of the processes is the leader.
 func led(ctx context.Context, of []*stack.Process) error {
 	return until(ctx, func() (bool, error) { return slices.ContainsFunc(of, leads), nil })
 }
 
-// leads tells whether a process leads; one that cannot be asked does not.
+// leads reports whether a process is the leader. A process that does not answer is not.
 func leads(p *stack.Process) bool {
 	yes, err := p.Leads()
 	return err == nil && yes

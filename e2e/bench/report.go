@@ -1,5 +1,5 @@
-// Package bench measures the figures that the project promises, on a real control plane, with the
-// floor in the same run: what a plain client needs for the writes that cannot be avoided.
+// Package bench measures the figures that the project promises, on a real control plane. The same run measures
+// the floor: the time that a plain client needs for the unavoidable writes.
 package bench
 
 import (
@@ -18,16 +18,16 @@ type Row struct {
 	What     string  `json:"what"`
 	Value    float64 `json:"value"`
 	Unit     string  `json:"unit"`
-	// Bound that the figure must not exceed; nil: none.
+	// Bound is the maximum of the figure; nil means none.
 	Bound *float64 `json:"bound,omitempty"`
-	// Note says how the figure came about.
+	// Note describes how the figure was measured.
 	Note string `json:"note,omitempty"`
 }
 
-// OK reports whether the figure keeps its bound.
+// OK reports whether the figure is within its bound.
 func (r Row) OK() bool { return r.Bound == nil || r.Value <= *r.Bound }
 
-// atMost is a bound.
+// atMost returns a bound.
 func atMost(v float64) *float64 { return &v }
 
 // A Report collects rows.
@@ -37,7 +37,7 @@ type Report struct {
 	out     io.Writer
 }
 
-// NewReport returns a report that prints the machine now, and each row as it comes.
+// NewReport returns a report that prints the machine, and each row when it is added.
 func NewReport(out io.Writer) *Report {
 	r := &Report{Machine: thisMachine(), out: out}
 	r.Progress("%s", r.Machine)
@@ -94,7 +94,7 @@ func (r *Report) Write(path string) error {
 	return os.WriteFile(path, append(raw, '\n'), 0o644) //nolint:gosec // A report is for everybody.
 }
 
-// Missed returns how many rows miss their bound.
+// Missed returns the number of rows that exceed their bound.
 func (r *Report) Missed() int {
 	n := 0
 	for _, row := range r.Rows {

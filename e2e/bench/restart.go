@@ -9,8 +9,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
 )
 
-// Restart measures what a restart with fresh objects costs: the time until every object was looked
-// at, reads of secrets, and writes to the API server; after SIGTERM and after kill -9.
+// Restart measures the cost of a restart with synced objects: the time until every object has been checked, the
+// reads of secrets, and the writes to the API server. It does so after SIGTERM and after kill -9.
 func Restart(ctx context.Context, r *Report, size Size) error {
 	_, err := onStack(ctx, func(s *stack.Stack) (struct{}, error) {
 		p, objects, err := running(ctx, s, "restart", size, size.Namespaces)
@@ -42,7 +42,7 @@ func restart(ctx context.Context, r *Report, s *stack.Stack, objects []Object, h
 	if err != nil {
 		return nil, err
 	}
-	// Ready means that every object was looked at: each reconcile is counted.
+	// Ready means that every object has been checked: each reconcile is counted.
 	want := float64(len(objects))
 	if err := until(ctx, func() (bool, error) {
 		n, err := p.Metric(`controller_runtime_reconcile_time_seconds_count{controller="externalsecret"}`)
@@ -51,8 +51,8 @@ func restart(ctx context.Context, r *Report, s *stack.Stack, objects []Object, h
 		return nil, fmt.Errorf("%w\n%s", err, p.Log())
 	}
 	took := time.Since(start)
-	// A status that is unchanged is not written: whatever comes late, comes with the next refreshes
-	// of the stores, which these waits include.
+	// An unchanged status is not written. Late writes come with the next refreshes of the stores, for which
+	// these calls wait.
 	if err := storesReady(ctx, s); err != nil {
 		return nil, err
 	}
@@ -69,7 +69,7 @@ func restart(ctx context.Context, r *Report, s *stack.Stack, objects []Object, h
 	}
 	bound := 3.0
 	if how != "SIGTERM" {
-		bound += 15 // The lease's duration.
+		bound += 15 // The duration of the Lease.
 	}
 	what := fmt.Sprintf("%s with %d fresh objects", how, len(objects))
 	r.Add(Row{Scenario: "restart", What: what + ": ready after", Value: took.Seconds(), Unit: "s", Bound: atMost(bound)})
@@ -78,7 +78,7 @@ func restart(ctx context.Context, r *Report, s *stack.Stack, objects []Object, h
 	return p, nil
 }
 
-// running starts provider-aws and creates a workload, and returns when all of it is in step.
+// running starts provider-aws and creates a workload, and returns when all objects are in sync.
 func running(ctx context.Context, s *stack.Stack, prefix string, size Size, namespaces int, change ...change) (*stack.Process, []Object, error) {
 	p, err := s.StartModule(ctx, stack.ProviderAWS)
 	if err != nil {

@@ -9,13 +9,13 @@ import (
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
 )
 
-// steadyInterval keeps 3,000 objects at about 300 refreshes a second.
+// steadyInterval causes about 300 refreshes per second with 3,000 objects.
 const steadyInterval = "10s"
 
 func steadily(es *v1alpha1.ExternalSecret) { es.Spec.RefreshInterval = steadyInterval }
 
-// Steady measures how long new objects wait while many others are refreshed all the time, also
-// just after a restart.
+// Steady measures how long new objects wait while many others are refreshed all the time, also just after a
+// restart.
 func Steady(ctx context.Context, r *Report, size Size) error {
 	_, err := onStack(ctx, func(s *stack.Stack) (struct{}, error) {
 		p, objects, err := running(ctx, s, "steady", size, 10, steadily)
@@ -84,13 +84,13 @@ func measureNewcomers(ctx context.Context, s *stack.Stack, prefix string, n int)
 func cpuOf(p *stack.Process) time.Duration {
 	d, err := p.CPU()
 	if err != nil {
-		return 0 // The process is gone, which the scenario finds out by itself.
+		return 0 // The process has stopped. The scenario detects that itself.
 	}
 	return d
 }
 
-// Soak runs many objects in steady refresh for long, with new ones now and then, and reports the
-// age of the oldest object that waited.
+// Soak runs many objects in steady refresh for a long time, with a new one now and then. It reports the longest
+// time that an object waited.
 func Soak(ctx context.Context, r *Report, size Size, lasting time.Duration) error {
 	_, err := onStack(ctx, func(s *stack.Stack) (struct{}, error) {
 		p, _, err := running(ctx, s, "soak", size, 10, steadily)
@@ -140,7 +140,7 @@ func soak(ctx context.Context, r *Report, s *stack.Stack, p *stack.Process, last
 	return nil
 }
 
-// pause looks once a second for a while.
+// pause calls look once a second for a duration.
 func pause(ctx context.Context, d time.Duration, look func() error) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// stopwatch remembers when the creation of each object began.
+// stopwatch records when the creation of each object started.
 type stopwatch struct {
 	mu sync.Mutex
 	at map[types.NamespacedName]time.Time

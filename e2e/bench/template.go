@@ -15,18 +15,19 @@ import (
 )
 
 const (
-	// profiled is how long the operator is profiled; the profile counts processor time, so that what is
-	// over earlier only adds what is idle.
+	// profiled is how long the operator is profiled. The profile counts processor time, so idle time at the end
+	// does not matter.
 	profiled = 20 * time.Second
 	// templateKeys is the number of keys of each Secret.
 	templateKeys = 10
 )
 
-// shaping are the functions whose share of the processor time is measured, with all that they call.
+// shaping are the functions whose share of the processor time is measured, including the functions that they
+// call.
 var shaping = []string{"common/internal/render.Shape", "common/internal/render.Inputs", "common/internal/target.HashInputs"}
 
-// Template creates Secrets of ten keys that a template makes, and measures what part of the operator's
-// processor time goes into that.
+// Template creates Secrets of ten keys with a template, and measures which share of the operator's processor
+// time that takes.
 func Template(ctx context.Context, r *Report, size Size) error {
 	objects := workload("template", size.Objects, size.Namespaces)
 	share, err := onStack(ctx, func(s *stack.Stack) (float64, error) { return shapeShare(ctx, s, objects) })
@@ -89,7 +90,8 @@ func shapeShare(ctx context.Context, s *stack.Stack, objects []Object) (float64,
 	return shareOf(res.raw, shaping)
 }
 
-// shareOf returns the part of a profile's processor time that is spent in functions, and below them.
+// shareOf returns the share of a profile's processor time that is spent in functions, and in the functions that
+// they call.
 func shareOf(raw []byte, functions []string) (float64, error) {
 	prof, err := profile.Parse(bytes.NewReader(raw))
 	if err != nil {
@@ -102,7 +104,7 @@ func shareOf(raw []byte, functions []string) (float64, error) {
 	}
 	var all, part int64
 	for _, sample := range prof.Sample {
-		v := sample.Value[len(sample.Value)-1] // The last kind of value is the time.
+		v := sample.Value[len(sample.Value)-1] // The last value of a sample is its time.
 		all += v
 		if slices.ContainsFunc(sample.Location, in) {
 			part += v

@@ -17,16 +17,18 @@ import (
 )
 
 const (
-	// tenants share one operator; the last ones of them are hostile.
+	// tenants is the number of tenants of one operator. The last ones are hostile.
 	tenants = 200
-	// perTenant is how many objects a tenant keeps in step.
+	// perTenant is the number of objects that a tenant keeps in sync.
 	perTenant = 5
-	// newcomersOfTenants are created one after another, each by another tenant.
+	// newcomersOfTenants is the number of new objects, which are created one after another, each by another
+	// tenant.
 	newcomersOfTenants = 570
 )
 
-// Tenants measures how long new objects of ordinary tenants wait, and the operator's memory, alone and then beside ten
-// tenants that do what they can to disturb. An operator of Vault is used, since there each tenant chooses the server.
+// Tenants measures how long new objects of ordinary tenants wait, and the operator's memory, first alone and
+// then with ten tenants that disturb as much as they can. It uses provider-vault, because there each tenant
+// chooses the server.
 func Tenants(ctx context.Context, r *Report) error {
 	alone, err := onStack(ctx, func(s *stack.Stack) (shared, error) { return share(ctx, s, nil) })
 	if err != nil {
@@ -50,7 +52,7 @@ func Tenants(ctx context.Context, r *Report) error {
 		{"memory at most", "MB", func(s shared) float64 { return s.memory }, true},
 	} {
 		r.Add(Row{Scenario: "tenants", What: f.what + ", alone", Value: f.of(alone), Unit: f.unit})
-		row := Row{Scenario: "tenants", What: f.what + ", beside ten hostile tenants", Value: f.of(beside), Unit: f.unit}
+		row := Row{Scenario: "tenants", What: f.what + ", next to ten hostile tenants", Value: f.of(beside), Unit: f.unit}
 		if f.bounds {
 			row.Bound, row.Note = atMost(1.5*f.of(alone)), note
 		}
@@ -59,10 +61,10 @@ func Tenants(ctx context.Context, r *Report) error {
 	return nil
 }
 
-// shared is what ordinary tenants see of an operator.
+// shared is the result of a run for ordinary tenants.
 type shared struct {
 	waits []time.Duration
-	// memory is the most that the operator took, in MB.
+	// memory is the operator's maximum memory, in MB.
 	memory float64
 }
 
@@ -110,7 +112,7 @@ func share(ctx context.Context, s *stack.Stack, h *hostile) (out shared, err err
 	return shared{waits, peak()}, err
 }
 
-// noticed waits until the operator has looked at all objects.
+// noticed waits until the operator has checked all objects.
 func noticed(ctx context.Context, s *stack.Stack) error {
 	return until(ctx, func() (bool, error) {
 		var list v1alpha1.ExternalSecretList
@@ -124,7 +126,8 @@ func noticed(ctx context.Context, s *stack.Stack) error {
 	})
 }
 
-// tenantStores makes the namespaces of objects, with a store in each, and their remote secrets, and waits for the stores.
+// tenantStores creates the namespaces of objects, a store in each, and their remote secrets, and waits for the
+// stores.
 func tenantStores(ctx context.Context, s *stack.Stack, v *vault, objects []Object) error {
 	seen := map[string]bool{}
 	for _, o := range objects {
@@ -152,7 +155,7 @@ func tenantStores(ctx context.Context, s *stack.Stack, v *vault, objects []Objec
 	})
 }
 
-// put stores what an object reads.
+// put stores the remote secret of an object.
 func (v *vault) put(o Object) error {
 	return v.post("secret/data/"+o.Key, fmt.Sprintf(`{"data":%s}`, value(o)))
 }
@@ -164,8 +167,8 @@ func ofVault(o Object, change ...func(*v1alpha1.ExternalSecret)) *v1alpha1.Exter
 	return es
 }
 
-// tenantNewcomers creates objects one after another, each in the namespace of another tenant, and measures how long each
-// waits for its Secret.
+// tenantNewcomers creates objects one after another, each in the namespace of another tenant, and measures how
+// long each waits for its Secret.
 func tenantNewcomers(ctx context.Context, s *stack.Stack, v *vault, tenants []Object) ([]time.Duration, error) {
 	seen, err := watchSecretsWith(ctx, s, vaultv1.Group+"/managed")
 	if err != nil {
@@ -191,7 +194,7 @@ func tenantNewcomers(ctx context.Context, s *stack.Stack, v *vault, tenants []Ob
 	return waits, nil
 }
 
-// watchMemory returns a function that ends the watch and tells the most memory that a process took meanwhile.
+// watchMemory returns a function that stops the watch and returns the maximum memory of a process during it.
 func watchMemory(p *stack.Process) (peak func() float64) {
 	var most float64
 	var wg sync.WaitGroup
@@ -213,7 +216,7 @@ func watchMemory(p *stack.Process) (peak func() float64) {
 	}
 }
 
-// ownStore makes the store of a tenant at a server of its own, which says that it works.
+// ownStore creates the store of a tenant with its own server, which passes validation.
 func ownStore(ctx context.Context, s *stack.Stack, ns, name, server string) error {
 	return s.VaultStore(ctx, ns, name, server, "secret", "token", func(st *vaultv1.VaultKV) { st.Spec.GatingPolicy = v1alpha1.GatingDisabled })
 }

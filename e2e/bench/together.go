@@ -10,8 +10,8 @@ import (
 
 type change = func(*v1alpha1.ExternalSecret)
 
-// Together counts the calls for objects that are due at the same time: those that are there, and
-// never synced, when the operator starts.
+// Together counts the calls for objects that are due at the same time: existing objects, never synced, at the
+// start of the operator.
 func Together(ctx context.Context, r *Report) error {
 	_, err := onStack(ctx, func(s *stack.Stack) (struct{}, error) {
 		for _, c := range []struct {
@@ -44,7 +44,7 @@ func together(ctx context.Context, s *stack.Stack, prefix string, n, namespaces 
 		return 0, err
 	}
 	s.AWS.Put("shared/one", value(objects[0]))
-	// A first run validates the store, so that the gate is open in the second.
+	// A first run validates the store, so that its gate is open in the second.
 	p, err := s.StartModule(ctx, stack.ProviderAWS)
 	if err != nil {
 		return 0, err
@@ -72,7 +72,7 @@ func together(ctx context.Context, s *stack.Stack, prefix string, n, namespaces 
 		return 0, err
 	}
 	calls := reads(s)
-	// Objects whose status is not written when the operator stops are read once more by the next.
+	// The next operator reads objects once more if their status was not written before the stop.
 	return calls, allSynced(ctx, s, objects)
 }
 

@@ -21,7 +21,7 @@ import (
 	awsv1 "github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 )
 
-// clients is how many requests the load makes at once, as many as the floor.
+// clients is the maximum number of concurrent requests of the load, the same as for the floor.
 const clients = 20
 
 // managed is the label of the Secrets that provider-aws writes.
@@ -33,8 +33,7 @@ type Object struct {
 	Key string
 }
 
-// workload returns n objects over m namespaces, namespace by namespace, each with a secret of its
-// own.
+// workload returns n objects in m namespaces, sorted by namespace, each with its own secret.
 func workload(prefix string, n, m int) []Object {
 	objects := make([]Object, n)
 	for i := range objects {
@@ -47,7 +46,7 @@ func workload(prefix string, n, m int) []Object {
 	return objects
 }
 
-// externalSecret returns the object as it is created.
+// externalSecret returns the ExternalSecret of an object.
 func externalSecret(o Object, change ...func(*v1alpha1.ExternalSecret)) *v1alpha1.ExternalSecret {
 	es := &v1alpha1.ExternalSecret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name},
@@ -69,8 +68,8 @@ func value(o Object) []byte {
 	return fmt.Appendf(nil, `{"username":"user-of-%s","password":"0123456789abcdef0123456789abcdef"}`, o.Name)
 }
 
-// prepare makes the namespaces of objects, a store in each, and the remote secrets, and waits until
-// the stores are ready.
+// prepare creates the namespaces of objects, a store in each, and the remote secrets, and waits until the
+// stores are ready.
 func prepare(ctx context.Context, s *stack.Stack, objects []Object, change ...func(*awsv1.AWSSecretsManager)) error {
 	seen := map[string]bool{}
 	for _, o := range objects {
@@ -105,7 +104,7 @@ func storesReady(ctx context.Context, s *stack.Stack) error {
 	})
 }
 
-// each runs f for all objects with the given number of workers.
+// each calls f for all objects with the given number of workers.
 func each(objects []Object, workers int, f func(Object) error) error {
 	jobs := make(chan Object)
 	errs := make(chan error, workers)
@@ -135,7 +134,7 @@ func each(objects []Object, workers int, f func(Object) error) error {
 	}
 }
 
-// arrivals records when each Secret was first seen by a watch.
+// arrivals records when a watch first saw each Secret.
 type arrivals struct {
 	mu   sync.Mutex
 	seen map[types.NamespacedName]time.Time
@@ -143,12 +142,12 @@ type arrivals struct {
 	stop func()
 }
 
-// watchSecrets watches the Secrets that provider-aws writes; it returns when the watch runs.
+// watchSecrets watches the Secrets that provider-aws writes. It returns when the watch is established.
 func watchSecrets(ctx context.Context, s *stack.Stack) (*arrivals, error) {
 	return watchSecretsWith(ctx, s, managed)
 }
 
-// watchSecretsWith watches the Secrets with a label that is true.
+// watchSecretsWith watches the Secrets with a label that is "true".
 func watchSecretsWith(ctx context.Context, s *stack.Stack, label string) (*arrivals, error) {
 	c, err := metadata.NewForConfig(s.Config())
 	if err != nil {
@@ -186,7 +185,7 @@ func (a *arrivals) note(key types.NamespacedName) {
 	}
 }
 
-// wait returns when all objects have their Secret, and the time at which the last was seen.
+// wait waits until all objects have their Secret, and returns the time at which the last one was seen.
 func (a *arrivals) wait(ctx context.Context, objects []Object) (time.Time, error) {
 	for {
 		last, missing := a.last(objects)
@@ -223,8 +222,8 @@ func (a *arrivals) at(o Object) time.Time {
 	return a.seen[o.NamespacedName]
 }
 
-// until polls a condition of the cluster; it is for the preparation and the end of a measurement,
-// never for what is measured.
+// until polls a condition of the cluster. It is for the preparation and the end of a measurement, not for the
+// measurement itself.
 func until(ctx context.Context, f func() (bool, error)) error {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -244,7 +243,7 @@ func until(ctx context.Context, f func() (bool, error)) error {
 	}
 }
 
-// allSynced waits until every object is in step.
+// allSynced waits until every object is in sync.
 func allSynced(ctx context.Context, s *stack.Stack, objects []Object) error {
 	return until(ctx, func() (bool, error) {
 		var list v1alpha1.ExternalSecretList

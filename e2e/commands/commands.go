@@ -1,4 +1,5 @@
-// Package commands runs the programs that users of the charts have: kubectl, helm, and the oldest helm that is supported.
+// Package commands runs the programs that users of the charts have: kubectl, helm, and the oldest supported
+// helm.
 package commands
 
 import (
@@ -12,21 +13,21 @@ import (
 	"testing"
 )
 
-// The programs.
+// These are the programs.
 const (
 	Kubectl = "kubectl"
 	Helm    = "helm"
-	// OldestHelm is the oldest version of helm that installs the charts.
+	// OldestHelm is the oldest version of helm with which the charts can be installed.
 	OldestHelm = "helm-3"
 )
 
-// A Shell runs programs for one cluster, with a home folder of its own.
+// A Shell runs programs for one cluster, with its own home folder.
 type Shell struct {
 	Folder string
 	env    []string
 }
 
-// NewShell returns a Shell for the cluster of a kubeconfig. Nothing of the caller's home is read or written.
+// NewShell returns a Shell for the cluster of a kubeconfig. It neither reads nor writes the caller's home.
 func NewShell(t testing.TB, kubeconfig []byte) *Shell {
 	t.Helper()
 	commands := os.Getenv("TEST_COMMANDS")
@@ -41,22 +42,32 @@ func NewShell(t testing.TB, kubeconfig []byte) *Shell {
 	return &Shell{Folder: home, env: []string{"HOME=" + home, "KUBECONFIG=" + config, "PATH=" + commands + string(filepath.ListSeparator) + os.Getenv("PATH")}}
 }
 
-// Run runs a program and returns its output. The error holds what it wrote to stderr.
+// Run runs a program and returns its output. The error contains its stderr.
 func (s *Shell) Run(ctx context.Context, program string, args ...string) (string, error) {
-	path, err := s.find(program)
+	c, err := s.Command(ctx, program, args...)
 	if err != nil {
 		return "", err
 	}
 	var out, errs bytes.Buffer
-	c := exec.CommandContext(ctx, path, args...)
-	c.Dir, c.Env, c.Stdout, c.Stderr = s.Folder, s.env, &out, &errs
+	c.Stdout, c.Stderr = &out, &errs
 	if err := c.Run(); err != nil {
 		return out.String(), fmt.Errorf("%s %s: %w: %s", program, strings.Join(args, " "), err, strings.TrimSpace(errs.String()))
 	}
 	return out.String(), nil
 }
 
-// find looks for a program where the Shell's PATH says, not where that of this process does.
+// Command returns a command with the Shell's folder and environment.
+func (s *Shell) Command(ctx context.Context, program string, args ...string) (*exec.Cmd, error) {
+	path, err := s.find(program)
+	if err != nil {
+		return nil, err
+	}
+	c := exec.CommandContext(ctx, path, args...)
+	c.Dir, c.Env = s.Folder, s.env
+	return c, nil
+}
+
+// find searches a program in the Shell's PATH, not in that of this process.
 func (s *Shell) find(program string) (string, error) {
 	for _, v := range s.env {
 		list, ok := strings.CutPrefix(v, "PATH=")

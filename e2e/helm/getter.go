@@ -10,7 +10,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// A getter gives Helm its clients. Helm's own reads a kubeconfig file, and keeps what it discovers in files.
+// A getter provides Helm's clients. Helm's own getter reads a kubeconfig file, and caches discovery in files.
 type getter struct {
 	*rest.Config
 	namespace string
@@ -37,7 +37,7 @@ func (g *getter) ToRESTMapper() (meta.RESTMapper, error) {
 	return restmapper.NewDeferredDiscoveryRESTMapper(client), nil
 }
 
-// ToRawKubeConfigLoader implements genericclioptions.RESTClientGetter. Helm asks it for the namespace alone.
+// ToRawKubeConfigLoader implements genericclioptions.RESTClientGetter. Helm only uses its namespace.
 func (g *getter) ToRawKubeConfigLoader() clientcmd.ClientConfig {
 	return clientcmd.NewDefaultClientConfig(clientcmdapi.Config{}, &clientcmd.ConfigOverrides{Context: clientcmdapi.Context{Namespace: g.namespace}})
 }

@@ -1,4 +1,4 @@
-// Package helm does for tests what the helm command does, by Helm's own packages: no program has to be built.
+// Package helm provides commands of helm to tests with Helm's own packages, so that no program has to be built.
 package helm
 
 import (
@@ -29,17 +29,17 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// A Release is what `helm upgrade --install NAME CHART` and `helm template NAME CHART` are given.
+// A Release holds the arguments of `helm upgrade --install NAME CHART` and `helm template NAME CHART`.
 type Release struct {
 	Name, Namespace string
 	// Chart is the path of a folder or of a package.
 	Chart  string
 	Values map[string]any
-	// CreateNamespace and TakeOwnership are the flags of these names.
+	// CreateNamespace and TakeOwnership are the flags with these names.
 	CreateNamespace, TakeOwnership bool
 }
 
-// A Client works on one cluster. It may be used from several goroutines at a time.
+// A Client uses one cluster. It is safe for concurrent use.
 type Client struct {
 	cluster *rest.Config
 	version *common.KubeVersion
@@ -75,7 +75,8 @@ func (c *Client) Template(r Release) (string, error) {
 	return manifests.String(), nil
 }
 
-// Notes returns what `helm install --dry-run=client` prints below the manifests on a version of Kubernetes, such as v1.33.0.
+// Notes returns the output of `helm install --dry-run=client` after the manifests, for a version of Kubernetes
+// such as v1.33.0.
 func (c *Client) Notes(r Release, kubernetes string) (string, error) {
 	version, err := common.ParseKubeVersion(kubernetes)
 	if err != nil {
@@ -96,10 +97,11 @@ func (c *Client) dryRun(r Release, version *common.KubeVersion) (*releasev1.Rele
 	install := action.NewInstall(cfg)
 	install.ReleaseName, install.Namespace = r.Name, r.Namespace
 	install.DryRunStrategy, install.Replace, install.KubeVersion = action.DryRunClient, true, version
+	install.SubNotes = true // The same as --render-subchart-notes.
 	return runInstall(context.Background(), install, r)
 }
 
-// Upgrade installs a release, or upgrades it where it is there, and returns its notes.
+// Upgrade installs a release, or upgrades an existing one, and returns its notes.
 func (c *Client) Upgrade(ctx context.Context, r Release) (notes string, err error) {
 	cfg, err := c.configuration(r.Namespace)
 	if err != nil {
@@ -137,13 +139,13 @@ func (c *Client) Upgrade(ctx context.Context, r Release) (notes string, err erro
 	return rel.Info.Notes, nil
 }
 
-// Defaults of the helm command.
+// These are the defaults of the helm command.
 const (
 	maxHistory = 10
 	timeout    = 5 * time.Minute
 )
 
-// Rollback returns a release to the revision before.
+// Rollback rolls a release back to its previous revision.
 func (c *Client) Rollback(name, namespace string) error {
 	cfg, err := c.configuration(namespace)
 	if err != nil {
@@ -154,7 +156,7 @@ func (c *Client) Rollback(name, namespace string) error {
 	return rollback.Run(name)
 }
 
-// Uninstall removes a release and returns what Helm says of it.
+// Uninstall uninstalls a release and returns Helm's message.
 func (c *Client) Uninstall(name, namespace string) (info string, err error) {
 	cfg, err := c.configuration(namespace)
 	if err != nil {
@@ -169,15 +171,15 @@ func (c *Client) Uninstall(name, namespace string) (info string, err error) {
 	return out.Info, nil
 }
 
-// Lint returns what `helm lint --strict` finds wrong with the chart in a folder.
+// Lint returns the problems that `helm lint --strict` finds in the chart in a folder.
 func Lint(folder string) error {
 	lint := action.NewLint()
 	lint.Strict = true
 	return errors.Join(lint.Run([]string{folder}, nil).Errors...)
 }
 
-// PackageAll packs each chart in a folder below root, but for libraries, into another folder. The same charts at the same
-// time give the same bytes.
+// PackageAll packages each chart in a folder below root, except libraries, into another folder. The same charts
+// and the same time yield the same bytes.
 func PackageAll(root, to string, at time.Time) error {
 	files, err := filepath.Glob(filepath.Join(root, "*", "Chart.yaml"))
 	if err != nil || len(files) == 0 {
@@ -200,7 +202,7 @@ func PackageAll(root, to string, at time.Time) error {
 	return nil
 }
 
-// order sorts the charts inside a chart, which come in an order that changes.
+// order sorts the charts inside a chart, whose order is otherwise random.
 func order(chart *chartv2.Chart) {
 	inside := slices.SortedFunc(slices.Values(chart.Dependencies()), func(a, b *chartv2.Chart) int { return strings.Compare(a.Name(), b.Name()) })
 	chart.SetDependencies(inside...)
@@ -209,7 +211,7 @@ func order(chart *chartv2.Chart) {
 	}
 }
 
-// Set changes values as the flags --set-json do: each is PATH=JSON.
+// Set changes values like the flag --set-json: each argument is PATH=JSON.
 func Set(values map[string]any, sets ...string) error {
 	for _, s := range sets {
 		if err := strvals.ParseJSON(s, values); err != nil {

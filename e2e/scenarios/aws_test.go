@@ -18,7 +18,7 @@ import (
 	awsmanifests "github.com/direct-secrets/direct-secrets/provider-aws/manifests"
 )
 
-// namespace makes a namespace with a store over the emulator. Retries are few and short.
+// namespace creates a namespace with a store for the emulator. Retries are few and short.
 func namespace(t *testing.T, name string) string {
 	t.Helper()
 	must(t, shared.CreateNamespace(t.Context(), name))
@@ -29,7 +29,7 @@ func namespace(t *testing.T, name string) string {
 	return name
 }
 
-// TestExample applies the example that the README and the demo show.
+// TestExample applies the example of the README and the demo.
 func TestExample(t *testing.T) {
 	t.Parallel()
 	shared.AWS.Put("shop/db", []byte(`{"password":"first"}`))
@@ -57,15 +57,15 @@ func TestExample(t *testing.T) {
 	})
 }
 
-// TestFaults damages what AWS answers about one of two secrets, or about the call as a whole: no
-// key changes under any deletionPolicy, and the condition says which and why. Once AWS says that both
-// secrets are gone, deletionPolicy Delete deletes, and Retain does not.
+// TestFaults damages AWS's answers for one of two secrets, or for the whole call. No key changes under any
+// deletionPolicy, and the condition names the secret and the cause. Once AWS reports that both secrets do not
+// exist, deletionPolicy Delete deletes the Secret, and Retain does not.
 func TestFaults(t *testing.T) {
 	cases := map[string]struct {
 		why     string
 		fault   func(key string) emulator.Fault
 		message []string
-		// first, if set, is what is answered once before.
+		// first, if set, is the answer to the first call.
 		first *emulator.Fault
 	}{
 		"EmptyList": {
@@ -91,17 +91,17 @@ func TestFaults(t *testing.T) {
 			message: []string{"Denied: ", "KEY", "KMS"},
 		},
 		"TruncatedPage": {
-			why:     "a page that ends early without a word",
+			why:     "a page that ends early without a token",
 			fault:   func(string) emulator.Fault { return emulator.Fault{Page: emulator.PageCut, KeepEntries: 1} },
 			message: []string{"Unavailable: "},
 		},
 		"LostPage": {
-			why:     "a next page that does not have the rest",
+			why:     "a next page without the remaining entries",
 			fault:   func(string) emulator.Fault { return emulator.Fault{Page: emulator.PageLost, KeepEntries: 1} },
 			message: []string{"Unavailable: "},
 		},
 		"TruncatedBody": {
-			why:     "half of the answer",
+			why:     "a truncated answer",
 			fault:   func(string) emulator.Fault { return emulator.Fault{Body: emulator.BodyTruncated} },
 			message: []string{"Unavailable: "},
 		},
@@ -142,7 +142,7 @@ func TestFaults(t *testing.T) {
 				before[name] = getSecret(t, ns, name)
 			}
 
-			// Only calls about these secrets are affected, so that the tests do not disturb each other.
+			// The fault is limited to these secrets, so that the tests do not disturb each other.
 			if tc.first != nil {
 				f := *tc.first
 				f.SecretID = b
@@ -152,7 +152,7 @@ func TestFaults(t *testing.T) {
 			f.SecretID = b
 			remove := shared.AWS.Inject(f)
 			defer remove()
-			// The other secret changes, so that a write in spite of the fault would show.
+			// The other secret changes, so that a write despite the fault is detected.
 			shared.AWS.Put(a, []byte("a-two"))
 			for name := range policies {
 				refresh(t, ns, name, "1")
@@ -180,7 +180,7 @@ func TestFaults(t *testing.T) {
 			}
 			wantReady(t, ns, "delete", v1alpha1.ReasonSecretDeleted)
 			if s := getSecret(t, ns, "delete"); s != nil {
-				t.Errorf("all remote secrets are gone, and the Secret is still there with %d keys", len(s.Data))
+				t.Errorf("all remote secrets are deleted, but the Secret still has %d keys", len(s.Data))
 			}
 			wantReady(t, ns, "retain", v1alpha1.ReasonSecretSyncedError)
 			if diff := cmp.Diff(before["retain"], getSecret(t, ns, "retain")); diff != "" {
@@ -190,7 +190,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestNoLeak plants values and looks for them in everything that the operator shows.
+// TestNoLeak searches for values of secrets in all output of the operator.
 func TestNoLeak(t *testing.T) {
 	t.Parallel()
 	ns := namespace(t, "leak")
@@ -241,15 +241,15 @@ func TestNoLeak(t *testing.T) {
 	}
 }
 
-// TestRights shows that the process works with the rights of its ServiceAccount: nothing was
-// forbidden to it.
-func TestRights(t *testing.T) {
+// TestPermissions checks that no request of the process is forbidden, with only the permissions of its
+// ServiceAccount.
+func TestPermissions(t *testing.T) {
 	since := time.Now()
-	ns := namespace(t, "rights")
-	shared.AWS.Put("rights/a", []byte("x"))
+	ns := namespace(t, "permissions")
+	shared.AWS.Put("permissions/a", []byte("x"))
 	p, err := shared.StartModule(t.Context(), stack.ProviderAWS)
 	must(t, err)
-	must(t, shared.Admin.Create(t.Context(), pair(ns, "es", "rights/a", "rights/a")))
+	must(t, shared.Admin.Create(t.Context(), pair(ns, "es", "permissions/a", "permissions/a")))
 	wantReady(t, ns, "es", v1alpha1.ReasonSecretSynced)
 	s := getSecret(t, ns, "es")
 	s.Data["a"] = []byte("changed")

@@ -5,8 +5,10 @@ package scenarios
 import (
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -20,10 +22,11 @@ import (
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
 )
 
-// previous is the commit of the release before this one; hack/release-check.sh holds it to the last tag of the chart.
+// previous is the commit of the previous release. hack/release-check.sh checks that it is the last tag of the
+// chart.
 const previous = "061f58668a4a446ea23a8f8818500d744b88768d"
 
-// content is what must not change of a Secret.
+// content is the part of a Secret that must not change.
 type content struct {
 	UID  types.UID
 	Type corev1.SecretType
@@ -42,8 +45,8 @@ func (p *place) secrets() map[string]content {
 	return all
 }
 
-// synced waits until live objects are in step. A step asks them for a refresh first, so that whoever runs now reads
-// and judges them; but not those with a password, which it would replace.
+// synced waits until live objects are in sync. It first requests a refresh, so that the running modules read
+// and check them. It does not refresh those with a password, which would be replaced.
 func (p *place) synced(names []string, step string) {
 	p.t.Helper()
 	asked := map[string]string{}
@@ -63,7 +66,7 @@ func (p *place) synced(names []string, step string) {
 		}
 		for _, name := range names {
 			if !ready[name] {
-				return fmt.Sprintf("ExternalSecret %s is not in step after %q: %s", name, step, p.says(name))
+				return fmt.Sprintf("ExternalSecret %s is out of sync after %q: %s", name, step, p.says(name))
 			}
 		}
 		return ""
@@ -84,28 +87,42 @@ func checkout(t *testing.T, commit string) string {
 	return dir
 }
 
-// A release of the chart is a version of it, with the binaries that belong to it.
+// A release is a version of the chart, with its binaries.
 type release struct {
 	chart    string
 	binaries map[string]string
 }
 
-// before builds the release before this one, which must be another.
+// before builds the previous release, which must differ from this one.
 func before(t *testing.T) release {
 	t.Helper()
 	tree := checkout(t, previous)
 	for _, of := range [][]string{{"charts"}, append(stack.Modules(), "common")} {
 		diff := exec.CommandContext(t.Context(), "git", append([]string{"-C", filepath.Join("..", ".."), "diff", "--quiet", previous, "--"}, of...)...)
 		if err := diff.Run(); err == nil {
-			t.Fatalf("%v is as it was at commit %s: there is no upgrade to test", of, previous)
+			t.Fatalf("%v has not changed since commit %s: there is no upgrade to test", of, previous)
 		}
 	}
+	allowKubernetes(t, filepath.Join(tree, "charts"))
 	r := release{chart: filepath.Join(tree, "charts", "direct-secrets"), binaries: map[string]string{}}
 	for _, module := range stack.Modules() {
 		r.binaries[module] = filepath.Join(tree, module+".bin")
 		must(t, buildIn(filepath.Join(tree, module), r.binaries[module]))
 	}
 	return r
+}
+
+// allowKubernetes removes the minimum version of Kubernetes from charts, which was stricter than necessary in
+// the previous release.
+func allowKubernetes(t *testing.T, charts string) {
+	t.Helper()
+	files, err := filepath.Glob(filepath.Join(charts, "*", "Chart.yaml"))
+	must(t, err)
+	for _, f := range files {
+		raw, err := os.ReadFile(f)
+		must(t, err)
+		must(t, os.WriteFile(f, regexp.MustCompile(`(?m)^kubeVersion:.*$`).ReplaceAll(raw, nil), 0o600))
+	}
 }
 
 // now returns this release.
@@ -121,8 +138,8 @@ func now(t *testing.T) release {
 	return r
 }
 
-// TestChartUpgrade upgrades the chart from the version before, with the binaries to match, and rolls it back, with 200
-// objects of all modules: no byte of a Secret changes, no Secret is made anew, and new values arrive after each step.
+// TestChartUpgrade upgrades the chart and its binaries from the previous version, and rolls them back, with 200
+// objects of all modules. No Secret changes or is created again, and new values arrive after each step.
 func TestChartUpgrade(t *testing.T) {
 	const objects = 200
 	s, err := stack.Start(t.Context(), stack.Options{Bare: true})
@@ -131,8 +148,15 @@ func TestChartUpgrade(t *testing.T) {
 	p := newPlace(t, s, "upgraded")
 	old, current := before(t), now(t)
 
-	i, err := upgradeTo(t.Context(), s, old.chart, "direct-secrets", stack.Namespace)
+	helmClient, err := helm.New(s.Config())
 	must(t, err)
+	values := s.Values()
+	global := values["global"].(stack.Values) //nolint:forcetypeassert // Values makes it so.
+	global["env"] = global["extraEnv"]        // The previous chart uses another name for this value.
+	delete(global, "extraEnv")
+	_, err = helmClient.Upgrade(t.Context(), helm.Release{Name: "direct-secrets", Namespace: stack.Namespace, Chart: old.chart, Values: values, CreateNamespace: true})
+	must(t, err)
+	i := s.Release("direct-secrets", stack.Namespace)
 	must(t, s.ServeCRDs(t.Context()))
 	var running []*stack.Process
 	stop := func() {
@@ -174,7 +198,7 @@ func TestChartUpgrade(t *testing.T) {
 		if diff := cmp.Diff(was, p.secrets()); diff != "" {
 			t.Errorf("after %s: -before, +after:\n%s", step, diff)
 		}
-		probe++ // And the modules that run now do their work.
+		probe++ // New values show that the running modules work.
 		p.put(probe)
 		p.refresh("sm", fmt.Sprint(probe))
 		p.wantData("sm", map[string]string{"value": p.value("sm", probe)})
@@ -185,8 +209,6 @@ func TestChartUpgrade(t *testing.T) {
 	stop()
 	start(current)
 	settled("the upgrade")
-	helmClient, err := helm.New(s.Config())
-	must(t, err)
 	must(t, helmClient.Rollback("direct-secrets", stack.Namespace))
 	stop()
 	start(old)

@@ -35,7 +35,7 @@ const repository = "../.."
 func pages(t *testing.T) []string {
 	t.Helper()
 	var all []string
-	for _, pattern := range []string{"docs/*.md", "*.md"} {
+	for _, pattern := range []string{"docs/*.md", "docs/*/*.md", "*.md"} {
 		found, err := filepath.Glob(filepath.Join(repository, pattern))
 		must(t, err)
 		for _, f := range found {
@@ -50,27 +50,29 @@ func pages(t *testing.T) []string {
 	return all
 }
 
-// A page is a text in Markdown, taken apart.
+// A page is a parsed page in Markdown.
 type page struct {
 	path     string
 	blocks   []block
 	headings []string
 	links    []string
-	// strays are manifests outside of a block.
+	// strays are the lines of manifests outside of a block.
 	strays []int
 }
 
-// A block is what stands between two fences.
+// A block is the text between two fences.
 type block struct {
 	line int
-	// info is what follows the opening fence: the language, then marks.
+	// info is the text after the opening fence: the language, then marks.
 	info []string
 	text string
+	// comment is the HTML comment directly before the block.
+	comment string
 }
 
 var link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
 
-// readPage takes a page apart.
+// readPage parses a page.
 func readPage(t *testing.T, path string) page {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(repository, path))
@@ -78,18 +80,21 @@ func readPage(t *testing.T, path string) page {
 	p := page{path: path}
 	var open *block
 	var text []string
-	indent := 0
+	indent, comment := 0, ""
 	for i, line := range strings.Split(string(raw), "\n") {
 		trimmed := strings.TrimSpace(line)
 		info, isFence := strings.CutPrefix(trimmed, "```")
 		switch {
 		case isFence && open == nil:
-			open, text, indent = &block{line: i + 1, info: strings.Fields(info)}, nil, strings.Index(line, "`")
+			open, text, indent = &block{line: i + 1, info: strings.Fields(info), comment: comment}, nil, strings.Index(line, "`")
 		case isFence:
 			open.text = strings.Join(text, "\n") + "\n"
 			p.blocks, open = append(p.blocks, *open), nil
 		case open != nil:
 			text = append(text, line[min(indent, len(line)-len(strings.TrimLeft(line, " "))):])
+		case strings.HasPrefix(trimmed, "<!--") && strings.HasSuffix(trimmed, "-->"):
+			comment = strings.TrimSpace(strings.TrimSuffix(strings.TrimPrefix(trimmed, "<!--"), "-->"))
+			continue
 		case strings.HasPrefix(line, "#"):
 			p.headings = append(p.headings, strings.TrimSpace(strings.TrimLeft(line, "#")))
 		default:
@@ -100,6 +105,7 @@ func readPage(t *testing.T, path string) page {
 				p.links = append(p.links, l[1])
 			}
 		}
+		comment = ""
 	}
 	if open != nil {
 		t.Errorf("%s:%d: the block does not end", path, open.line)
@@ -107,16 +113,17 @@ func readPage(t *testing.T, path string) page {
 	return p
 }
 
-// languages are those of blocks that hold no YAML.
+// languages are those of blocks without YAML.
 var languages = []string{"console", "hcl", "json", "mermaid", "promql", "sh", "text"}
 
-// TestExamples has the real API server accept every YAML block of every page, in strict validation. Nothing is kept of
-// it, so that no operator acts on what it should not. A block that is not a whole manifest says what it is:
+// TestExamples checks that the real API server accepts every YAML block of every page, with strict validation.
+// It stores nothing, so that no operator acts on an example. A block that is not a complete manifest has a
+// mark:
 //
-//	yaml                whole manifests
-//	yaml spec=KIND      a part of one: it is laid over the minimal manifest of its Kind
+//	yaml                complete manifests
+//	yaml spec=KIND      a part of a manifest: it is merged into the minimal manifest of its Kind
 //	yaml values         values of the chart
-//	yaml foreign        manifests of other projects, of which foreign knows the fields
+//	yaml foreign        manifests of other projects, whose fields are listed in foreign
 func TestExamples(t *testing.T) {
 	t.Parallel()
 	must(t, shared.CreateNamespace(t.Context(), documented))
@@ -124,7 +131,7 @@ func TestExamples(t *testing.T) {
 	for _, path := range pages(t) {
 		p := readPage(t, path)
 		for _, line := range p.strays {
-			t.Errorf("%s:%d: a manifest outside of a ```yaml block is applied by no test", path, line)
+			t.Errorf("%s:%d: no test applies a manifest outside of a ```yaml block", path, line)
 		}
 		for _, b := range p.blocks {
 			checked++
@@ -179,7 +186,7 @@ func decode(text string) ([]*unstructured.Unstructured, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := utiljson.Unmarshal(raw, &o.Object); err != nil { // It tells whole numbers from others.
+		if err := utiljson.Unmarshal(raw, &o.Object); err != nil { // This decoder distinguishes integers from other numbers.
 			return nil, err
 		}
 		all = append(all, o)
@@ -210,7 +217,7 @@ func checkManifests(t *testing.T, kinds map[string]schema.GroupVersionKind, text
 	return nil
 }
 
-// accepted has the API server say whether it takes an object, and that it takes all of its spec as it is.
+// accepted checks that the API server accepts an object, and keeps all fields of its spec unchanged.
 func accepted(t *testing.T, o *unstructured.Unstructured) error {
 	t.Helper()
 	namespaced, err := shared.Admin.IsObjectNamespaced(o)
@@ -231,7 +238,7 @@ func accepted(t *testing.T, o *unstructured.Unstructured) error {
 	return nil
 }
 
-// checkPart lays what a block says of metadata and spec over the minimal manifest of a Kind.
+// checkPart merges the metadata and spec of a block into the minimal manifest of a Kind.
 func checkPart(t *testing.T, kinds map[string]schema.GroupVersionKind, kind, text string) error {
 	t.Helper()
 	of, known := manifests[kind]
@@ -261,9 +268,9 @@ func checkPart(t *testing.T, kinds map[string]schema.GroupVersionKind, kind, tex
 	return accepted(t, o)
 }
 
-// checkValues has Helm render the chart with the values, which the chart's schema is held against, and the API server say
-// whether it takes what comes of them. CRDs are left out, since they do not depend on values, and objects of the Prometheus
-// operator, which is not here.
+// checkValues renders the chart with the values, which checks them against the chart's schema, and checks that
+// the API server accepts the result. It omits CRDs, which do not depend on values, and objects of the
+// Prometheus operator, whose CRDs are missing.
 func checkValues(t *testing.T, text string) error {
 	t.Helper()
 	chart, err := stack.Chart()
@@ -300,7 +307,7 @@ func checkValues(t *testing.T, text string) error {
 	return nil
 }
 
-// foreign has the fields of other projects' Kinds that examples may have; a star stands for all below.
+// foreign lists the fields of other projects' Kinds that examples can use. A star matches all fields below.
 var foreign = map[string][]string{
 	"source.toolkit.fluxcd.io/v1/OCIRepository": {
 		"spec.interval", "spec.url", "spec.ref.semver", "spec.layerSelector.mediaType", "spec.layerSelector.operation",
@@ -319,7 +326,7 @@ var foreign = map[string][]string{
 	},
 }
 
-// chartValues says where these Kinds hold values of the chart.
+// chartValues names the fields of these Kinds that contain values of the chart.
 var chartValues = map[string][]string{
 	"HelmRelease": {"spec", "values"},
 	"Application": {"spec", "source", "helm", "valuesObject"},
@@ -334,7 +341,7 @@ func checkForeign(t *testing.T, text string) error {
 	for _, o := range all {
 		known, isKnown := foreign[o.GetAPIVersion()+"/"+o.GetKind()]
 		if !isKnown {
-			return fmt.Errorf("nothing is known of %s %s", o.GetAPIVersion(), o.GetKind())
+			return fmt.Errorf("%s %s is not listed in foreign", o.GetAPIVersion(), o.GetKind())
 		}
 		for _, path := range fieldsOf("spec", o.Object["spec"]) {
 			if !slices.ContainsFunc(known, func(k string) bool {
@@ -359,7 +366,7 @@ func checkForeign(t *testing.T, text string) error {
 	return nil
 }
 
-// fieldsOf returns the paths of all that is in a value, those of lists without an index.
+// fieldsOf returns the paths of all fields in a value. List items have no index.
 func fieldsOf(path string, value any) []string {
 	switch value := value.(type) {
 	case map[string]any:
@@ -380,13 +387,13 @@ func fieldsOf(path string, value any) []string {
 
 var notInAnchor = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
 
-// anchor returns what GitHub makes of a heading.
+// anchor returns GitHub's anchor of a heading.
 func anchor(heading string) string {
 	text := link.ReplaceAllString(strings.ToLower(heading), "")
 	return strings.ReplaceAll(notInAnchor.ReplaceAllString(text, ""), " ", "-")
 }
 
-// TestLinks has every link between pages lead to a file, and to a heading in it.
+// TestLinks checks that every link between pages leads to an existing file and heading.
 func TestLinks(t *testing.T) {
 	for _, path := range pages(t) {
 		for _, l := range readPage(t, path).links {
@@ -413,17 +420,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestEveryPageLinked has the README lead to every page.
-func TestEveryPageLinked(t *testing.T) {
-	links := readPage(t, "README.md").links
-	for _, path := range pages(t) {
-		if strings.HasPrefix(path, "docs/") && !slices.Contains(links, path) {
-			t.Errorf("README.md does not lead to %s", path)
-		}
-	}
-}
-
-// TestEveryKindExplained has a heading for every Kind.
+// TestEveryKindExplained checks that every Kind has a heading.
 func TestEveryKindExplained(t *testing.T) {
 	var headings []string
 	for _, path := range pages(t) {
@@ -437,10 +434,10 @@ func TestEveryKindExplained(t *testing.T) {
 	}
 }
 
-// runbook is the page for those who are woken at night.
-const runbook = "docs/runbook.md"
+// runbook is the page for on-call engineers.
+const runbook = "docs/operate/runbook.md"
 
-// below returns the headings of one level that stand under a heading of the level above.
+// below returns the headings of one level under a heading of the level above.
 func below(t *testing.T, path, heading string) []string {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(repository, path))
@@ -460,13 +457,14 @@ func below(t *testing.T, path, heading string) []string {
 	return all
 }
 
-// TestRunbookReasons holds the runbook against the reasons that the API has.
-func TestRunbookReasons(t *testing.T) {
+// apiReasons returns the reasons of conditions in the API.
+func apiReasons(t *testing.T) []string {
+	t.Helper()
 	const api = repository + "/common/apis/v1alpha1"
 	files, err := filepath.Glob(api + "/*.go")
 	must(t, err)
 	reasons := map[string]bool{
-		// That of Ready of a PushSecret whose stores are still being compared: the name of a condition.
+		// This is the name of a condition, which is also a reason of Ready of a PushSecret.
 		v1alpha1.ConditionReconciling: true,
 	}
 	for _, f := range files {
@@ -495,12 +493,37 @@ func TestRunbookReasons(t *testing.T) {
 	if len(reasons) < 15 {
 		t.Fatalf("only %d reasons were found", len(reasons))
 	}
-	if diff := cmp.Diff(slices.Sorted(maps.Keys(reasons)), below(t, runbook, "Reasons")); diff != "" {
+	return slices.Sorted(maps.Keys(reasons))
+}
+
+// TestRunbookReasons compares the runbook with the reasons in the API.
+func TestRunbookReasons(t *testing.T) {
+	if diff := cmp.Diff(apiReasons(t), below(t, runbook, "Reasons")); diff != "" {
 		t.Errorf("reasons: -API, +%s:\n%s", runbook, diff)
 	}
 }
 
-// TestRunbookAlerts holds the runbook against the alerts that the chart ships.
+var listedReason = regexp.MustCompile("(?m)^\\| \\[`(\\w+)`\\]\\(../operate/runbook.md#(\\w+)\\) \\|")
+
+// TestReasonsListed compares the table of reasons with the API. Each row links to the entry of its reason in the runbook.
+func TestReasonsListed(t *testing.T) {
+	const path = "docs/reference/conditions.md"
+	raw, err := os.ReadFile(filepath.Join(repository, path))
+	must(t, err)
+	var listed []string
+	for _, row := range listedReason.FindAllStringSubmatch(string(raw), -1) {
+		listed = append(listed, row[1])
+		if row[2] != anchor(row[1]) {
+			t.Errorf("%s: %s links to #%s", path, row[1], row[2])
+		}
+	}
+	slices.Sort(listed)
+	if diff := cmp.Diff(apiReasons(t), listed); diff != "" {
+		t.Errorf("reasons: -API, +%s:\n%s", path, diff)
+	}
+}
+
+// TestRunbookAlerts compares the runbook with the alerts of the chart.
 func TestRunbookAlerts(t *testing.T) {
 	raw, err := os.ReadFile(repository + "/charts/direct-secrets/files/alerts.yaml")
 	must(t, err)

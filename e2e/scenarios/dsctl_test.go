@@ -25,7 +25,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
 )
 
-// A finding is what `dsctl doctor --output json` reports.
+// A finding is one result of `dsctl doctor --output json`.
 type finding struct {
 	Severity, Reason, Message, Fix string
 	Object                         struct{ Kind, Namespace, Name string }
@@ -36,37 +36,37 @@ func (f finding) object() string {
 	return strings.TrimSpace(f.Object.Kind + " " + strings.Trim(f.Object.Namespace+"/"+f.Object.Name, "/"))
 }
 
-// broken are the states of testdata/broken.yaml: what doctor has to report of each, and a part of the fix.
+// broken are the states of testdata/broken.yaml, with the expected finding and a part of its fix.
 var broken = map[string]struct {
 	object, reason, fix string
 	// affects is an ExternalSecret that waits for the fix.
 	affects string
 }{
-	"StoreDenied":    {"AWSSecretsManager broken/denied", "AuthFailed", "login", "store-denied"},
-	"StoreInvalid":   {"AWSSecretsManager broken/invalid", "InvalidSpec", "create it", "store-invalid"},
-	"StoreAbsent":    {"AWSSecretsManager broken/absent", "StoreNotFound", "there are AWSSecretsManager", "store-absent"},
-	"ModuleAbsent":   {"VaultKV", "ProviderNotRunning", "chart", "module-absent"},
-	"ClassUnserved":  {"AWSSecretsManager broken/classed", "ProviderNotRunning", "--controller-class=nightly", ""},
-	"NotAdmitted":    {"ExternalSecret broken/not-admitted", "Forbidden", "have the namespace added", ""},
-	"SecretAbsent":   {"ExternalSecret broken/secret-absent", "SecretSyncedError", "correct", ""},
-	"PropertyAbsent": {"ExternalSecret broken/property-absent", "SecretSyncedError", "property", ""},
-	"TargetOwned":    {"ExternalSecret broken/owned", "Conflict", "owner", ""},
-	"KeyTaken":       {"ExternalSecret broken/key-taken", "Conflict", "other keys", ""},
-	"Template":       {"ExternalSecret broken/template", "SecretSyncedError", "template", ""},
-	"Immutable":      {"ExternalSecret broken/immutable", "SecretSyncedError", "delete the Secret", ""},
-	"ReadOnlyStore":  {"PushSecret broken/push", "SecretSyncedError", "use another store", ""},
-	"Suspended":      {"ExternalSecret broken/suspended", "Suspended", "kubectl direct-secrets resume externalsecret/suspended -n broken", ""},
-	"Generator":      {"STSSessionToken broken/token", "AuthFailed", "login", "generator"},
-	"MergeWaits":     {"ExternalSecret broken/waiting", "SecretMissing", "create Secret broken/waiting", ""},
-	"Gone":           {"ExternalSecret broken/gone", "SecretDeleted", "remoteRef.key", ""},
-	"Quota":          {"ExternalSecret full/quota", "Forbidden", "raise the quota", ""},
-	"FanOutConflict": {"ClusterExternalSecret fanout", "PartlyProvisioned", "choose another name", ""},
+	"StoreDenied":          {"AWSSecretsManager broken/denied", "AuthFailed", "login", "store-denied"},
+	"StoreInvalid":         {"AWSSecretsManager broken/invalid", "InvalidSpec", "create it", "store-invalid"},
+	"StoreAbsent":          {"AWSSecretsManager broken/absent", "StoreNotFound", "there are AWSSecretsManager", "store-absent"},
+	"ModuleAbsent":         {"VaultKV", "ProviderNotRunning", "chart", "module-absent"},
+	"ClassWithoutOperator": {"AWSSecretsManager broken/classed", "ProviderNotRunning", "--controller-class=nightly", ""},
+	"NotAdmitted":          {"ExternalSecret broken/not-admitted", "Forbidden", "have the namespace added", ""},
+	"SecretAbsent":         {"ExternalSecret broken/secret-absent", "SecretSyncedError", "correct", ""},
+	"PropertyAbsent":       {"ExternalSecret broken/property-absent", "SecretSyncedError", "property", ""},
+	"TargetOwned":          {"ExternalSecret broken/owned", "Conflict", "owner", ""},
+	"KeyTaken":             {"ExternalSecret broken/key-taken", "Conflict", "other keys", ""},
+	"Template":             {"ExternalSecret broken/template", "SecretSyncedError", "template", ""},
+	"Immutable":            {"ExternalSecret broken/immutable", "SecretSyncedError", "delete the Secret", ""},
+	"ReadOnlyStore":        {"PushSecret broken/push", "SecretSyncedError", "use another store", ""},
+	"Suspended":            {"ExternalSecret broken/suspended", "Suspended", "kubectl direct-secrets resume externalsecret/suspended -n broken", ""},
+	"Generator":            {"STSSessionToken broken/token", "AuthFailed", "login", "generator"},
+	"MergeWaits":           {"ExternalSecret broken/waiting", "SecretMissing", "create Secret broken/waiting", ""},
+	"Gone":                 {"ExternalSecret broken/gone", "SecretDeleted", "remoteRef.key", ""},
+	"Quota":                {"ExternalSecret full/quota", "Forbidden", "raise the quota", ""},
+	"FanOutConflict":       {"ClusterExternalSecret fanout", "PartlyProvisioned", "choose another name", ""},
 }
 
-// A plugin runs dsctl by kubectl, as `kubectl direct-secrets`.
+// A plugin runs dsctl as a plugin of kubectl, as `kubectl direct-secrets`.
 type plugin struct{ folder string }
 
-// buildPlugin builds dsctl as it is now, as a plugin of kubectl.
+// buildPlugin builds the present dsctl as a plugin of kubectl.
 func buildPlugin(t *testing.T) *plugin {
 	t.Helper()
 	p := &plugin{folder: t.TempDir()}
@@ -74,7 +74,8 @@ func buildPlugin(t *testing.T) *plugin {
 	return p
 }
 
-// run runs a command with a kubeconfig. It returns what it printed and its exit code, and fails if a value is printed.
+// run runs a command with a kubeconfig. It returns the output and the exit code, and fails the test if a value
+// is printed.
 func (p *plugin) run(t *testing.T, kubeconfig []byte, args ...string) (string, int) {
 	t.Helper()
 	config := filepath.Join(t.TempDir(), "kubeconfig")
@@ -97,10 +98,10 @@ func (p *plugin) run(t *testing.T, kubeconfig []byte, args ...string) (string, i
 	return string(out), c.ProcessState.ExitCode()
 }
 
-// planted begins each value.
+// planted is the start of each value.
 const planted = "the value of"
 
-// breakThings brings a stack into the broken states.
+// breakThings creates the broken states in a stack.
 func breakThings(t *testing.T, s *stack.Stack) {
 	t.Helper()
 	ctx := t.Context()
@@ -131,7 +132,7 @@ func breakThings(t *testing.T, s *stack.Stack) {
 	must(t, s.Apply(ctx, manifest))
 }
 
-// thaw makes the spec of the immutable Secret mutable again, once it is there.
+// thaw makes the immutable Secret mutable again, once it exists.
 func thaw(ctx context.Context, t *testing.T, s *stack.Stack) {
 	t.Helper()
 	name := types.NamespacedName{Namespace: "broken", Name: "immutable"}
@@ -145,8 +146,8 @@ func thaw(ctx context.Context, t *testing.T, s *stack.Stack) {
 	must(t, s.Admin.Patch(ctx, es, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"target":{"immutable":false}}}`))))
 }
 
-// TestDsctl has dsctl report on objects in broken states, on a stack of its own: each is named with its fix, and nothing
-// else is an error.
+// TestDsctl runs dsctl on objects in broken states, on its own stack. Each must be reported with its fix, and
+// no other object as an error.
 func TestDsctl(t *testing.T) {
 	t.Parallel()
 	s, err := stack.Start(t.Context(), stack.Options{Modules: []string{stack.ProviderAWS, stack.ProviderVault}})
@@ -177,7 +178,7 @@ func TestDsctl(t *testing.T) {
 	t.Run("Refused", func(t *testing.T) { dsctl.refused(t, s) })
 }
 
-// compare says which broken state is not reported, or what else is reported as an error.
+// compare returns which broken state is not reported, or what else is reported as an error.
 func compare(found []finding) string {
 	wanted := map[string]bool{}
 	for state, want := range broken {
@@ -198,13 +199,13 @@ func compare(found []finding) string {
 	}
 	for _, f := range found {
 		if f.Severity == "Error" && !wanted[f.object()] {
-			return fmt.Sprintf("%+v is reported, and nothing is wrong with it", f)
+			return fmt.Sprintf("%+v is reported without an error", f)
 		}
 	}
 	return ""
 }
 
-// commands runs the other commands on the broken states, each with what its output must hold and its exit code.
+// commands runs the other commands on the broken states, and checks their output and exit codes.
 func (p *plugin) commands(t *testing.T, kubeconfig []byte) {
 	manifest, values := filepath.Join(p.folder, "fine.yaml"), filepath.Join(p.folder, "values.yaml")
 	must(t, os.WriteFile(manifest, []byte(`apiVersion: direct-secrets.io/v1alpha1
@@ -239,7 +240,7 @@ spec: {storeRef: {kind: AWSSecretsManager, name: good}, data: [{secretKey: a, re
 		{[]string{"diff", "-f", manifest}, "+ data b", 2},
 		{[]string{"diff", "fine", "--values", values}, "Unchanged", 0},
 		{[]string{"diff", "owned"}, `controlled by ConfigMap "owner"`, 2},
-		{[]string{"diff", "key-taken", "--values", values}, `key "a" is held by ExternalSecret "fine"`, 2},
+		{[]string{"diff", "key-taken", "--values", values}, `key "a" is written by ExternalSecret "fine"`, 2},
 		{[]string{"render", "-f", manifest, "--values", values}, "a: 17 bytes", 0},
 		{[]string{"__complete", "refresh", "fi"}, "fine\n", 0},
 		{[]string{"__complete", "resume", "pushsecret/"}, "pushsecret/push\n", 0},
@@ -258,7 +259,7 @@ spec: {storeRef: {kind: AWSSecretsManager, name: good}, data: [{secretKey: a, re
 	}
 }
 
-// refused runs doctor as a user who is allowed to read one namespace, and little of it.
+// refused runs doctor as a user who can read one namespace, and only a part of it.
 func (p *plugin) refused(t *testing.T, s *stack.Stack) {
 	ctx := t.Context()
 	must(t, s.Admin.Create(ctx, &rbacv1.Role{
@@ -273,7 +274,7 @@ func (p *plugin) refused(t *testing.T, s *stack.Stack) {
 	kubeconfig, err := s.ServiceAccountKubeconfig(ctx, "broken", "reader")
 	must(t, err)
 	var out string
-	eventually(t, func() string { // RBAC is cached.
+	eventually(t, func() string { // The API server caches RBAC.
 		var code int
 		if out, code = p.run(t, kubeconfig, "doctor", "-n", "broken"); code != 2 {
 			return fmt.Sprintf("exit code %d: %s", code, out)

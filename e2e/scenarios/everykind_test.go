@@ -28,7 +28,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
 
-// kinds are the Kinds of stores and generators by the names that testdata/everykind.yaml gives them.
+// kinds maps the names in testdata/everykind.yaml to the Kinds of stores and generators.
 var kinds = map[string]string{
 	"sm": "AWSSecretsManager", "ssm": "AWSParameterStore", "kv": "VaultKV", "gcp": "GCPSecretManager",
 	"ecr": "ECRAuthorizationToken", "sts": "STSSessionToken", "dynamic": "VaultDynamicSecret", "token": "GCPAccessToken", "password": "Password",
@@ -39,7 +39,7 @@ var (
 	generates = []string{"ecr", "sts", "dynamic", "token", "password"}
 )
 
-// A place is a namespace with a store of every Kind, and the servers that they read.
+// A place is a namespace with a store of every Kind, and their servers.
 type place struct {
 	t     *testing.T
 	stack *stack.Stack
@@ -83,7 +83,7 @@ func (p *place) put(n int) {
 	}
 }
 
-// putTo puts a value under the property "value" of a secret.
+// putTo stores a value as the property "value" of a secret.
 func (p *place) putTo(store, key, value string) {
 	p.t.Helper()
 	object := fmt.Sprintf(`{"value":%q}`, value)
@@ -103,7 +103,7 @@ func (p *place) putTo(store, key, value string) {
 
 func (p *place) value(store string, n int) string { return fmt.Sprintf("%s %s %d", p.ns, store, n) }
 
-// apply applies testdata/everykind.yaml, with namespaced Kinds or their Cluster twins.
+// apply applies testdata/everykind.yaml, with namespaced Kinds or with the cluster Kinds.
 func (p *place) apply(cluster bool) {
 	p.t.Helper()
 	prefix, in, conditions := "", "", ""
@@ -148,7 +148,7 @@ func (p *place) data(name string) map[string]string {
 	return out
 }
 
-// wantData waits until a Secret is as wanted.
+// wantData waits until a Secret has the wanted data.
 func (p *place) wantData(name string, want map[string]string) {
 	p.t.Helper()
 	eventually(p.t, func() string {
@@ -159,7 +159,7 @@ func (p *place) wantData(name string, want map[string]string) {
 	})
 }
 
-// says tells what the ExternalSecret says.
+// says returns the Ready condition of an ExternalSecret as text.
 func (p *place) says(name string) string {
 	es := &v1alpha1.ExternalSecret{}
 	if err := p.stack.Admin.Get(p.t.Context(), types.NamespacedName{Namespace: p.ns, Name: name}, es); err != nil {
@@ -171,7 +171,7 @@ func (p *place) says(name string) string {
 	return "no condition"
 }
 
-// refresh asks for a refresh of an ExternalSecret.
+// refresh requests a refresh of an ExternalSecret.
 func (p *place) refresh(name, request string) {
 	p.t.Helper()
 	es := &v1alpha1.ExternalSecret{ObjectMeta: metav1.ObjectMeta{Namespace: p.ns, Name: name}}
@@ -179,7 +179,7 @@ func (p *place) refresh(name, request string) {
 	must(p.t, p.stack.Admin.Patch(p.t.Context(), es, client.RawPatch(types.MergePatchType, []byte(patch))))
 }
 
-// made waits until a Secret of a generator has all keys, and returns it.
+// made waits until a Secret of a generator has all keys, and returns its data.
 func (p *place) made(name string, keys ...string) map[string]string {
 	p.t.Helper()
 	var data map[string]string
@@ -193,7 +193,8 @@ func (p *place) made(name string, keys ...string) map[string]string {
 	return data
 }
 
-// served waits until everything that needs no token of a ServiceAccount works, and has come again after a change.
+// served waits until everything that needs no ServiceAccount token works, and has been synced again after a
+// change.
 func (p *place) served() {
 	p.t.Helper()
 	password := p.made("password", "password")["password"]
@@ -214,7 +215,7 @@ func (p *place) served() {
 		eventually(p.t, func() string {
 			data := p.data("mixed")
 			if made := data["password"]; made == "" || made == password {
-				return "Secret mixed has no password of its own: " + p.says("mixed")
+				return "Secret mixed lacks a password, or has that of Secret password: " + p.says("mixed")
 			}
 			delete(data, "password")
 			return cmp.Diff(map[string]string{"aws": p.value("sm", n), "vault": p.value("kv", n)}, data)
@@ -222,7 +223,8 @@ func (p *place) served() {
 	}
 }
 
-// tokenDenied waits until the object says that the token of the ServiceAccount may not be made.
+// tokenDenied waits until the object reports that the operator is not allowed to create the ServiceAccount
+// token.
 func (p *place) tokenDenied() {
 	p.t.Helper()
 	eventually(p.t, func() string {
@@ -236,7 +238,7 @@ func (p *place) tokenDenied() {
 	}
 }
 
-// ended deletes everything, and waits until nothing is left of it: neither in the cluster nor what was pushed.
+// ended deletes everything, and waits until nothing is left in the cluster or in the stores.
 func (p *place) ended() {
 	p.t.Helper()
 	for _, o := range []client.Object{&v1alpha1.PushSecret{}, &v1alpha1.ExternalSecret{}} {
@@ -257,7 +259,7 @@ func (p *place) ended() {
 	}
 }
 
-// forbidden returns what the modules were refused by the API server.
+// forbidden returns the requests that the API server denied to the modules.
 func forbidden(t *testing.T, s *stack.Stack, since time.Time) map[string]int {
 	t.Helper()
 	log, err := s.ReadAuditLog(since)
@@ -279,20 +281,21 @@ func forbidden(t *testing.T, s *stack.Stack, since time.Time) map[string]int {
 	return out
 }
 
-// TestEveryKind has all modules, run as the chart deploys them, read, make and push with every Kind, for all
-// namespaces and for chosen ones. Nothing is forbidden to them but tokens of ServiceAccounts, until the chart says so.
+// TestEveryKind runs all modules as the chart deploys them. They read, generate and push with every Kind, for
+// all namespaces and for selected ones. Only requests for ServiceAccount tokens are forbidden, until a value of
+// the chart allows them.
 func TestEveryKind(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		ns     string
-		// count of namespaces.
+		// count is the number of namespaces.
 		count   int
 		chosen  bool
 		cluster bool
 	}{
 		"AllNamespaces":    {"Namespaced Kinds in many namespaces, with ClusterRoles.", "every-all", everyNamespaces, false, false},
 		"ChosenNamespaces": {"Namespaced Kinds in two namespaces, with Roles only.", "every-chosen", 2, true, false},
-		"ClusterKinds":     {"Their Cluster twins, which need ClusterRoles.", "every-cluster", 1, false, true},
+		"ClusterKinds":     {"The cluster Kinds, which need ClusterRoles.", "every-cluster", 1, false, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -334,11 +337,11 @@ func TestEveryKind(t *testing.T) {
 			}
 			refused := forbidden(t, s, since)
 			if refused["create serviceaccounts token"] == 0 {
-				t.Errorf("%s\nNobody was refused a token.", tc.reason)
+				t.Errorf("%s\nNo token was denied.", tc.reason)
 			}
 			delete(refused, "create serviceaccounts token")
 			if len(refused) > 0 {
-				t.Errorf("%s\nThe chart gives too few rights: %v", tc.reason, refused)
+				t.Errorf("%s\nThe chart grants too few permissions: %v", tc.reason, refused)
 			}
 
 			values["serviceAccountTokens"] = stack.Values{"enabled": true}
@@ -353,8 +356,8 @@ func TestEveryKind(t *testing.T) {
 	}
 }
 
-// live returns the nth of objects that read a secret of their own: four of five from one store, the fifth from two,
-// with a generated password.
+// live returns the nth of a series of objects that each read their own secret. Four of five read one store; the
+// fifth reads two, and a generated password.
 func (p *place) live(name string, n int) *v1alpha1.ExternalSecret {
 	p.t.Helper()
 	store, key := reads[n%len(reads)], p.ns+"-"+name

@@ -21,10 +21,11 @@ import (
 )
 
 // fanOutPage is the page whose example is applied.
-const fanOutPage = "../../docs/clusterexternalsecret.md"
+const fanOutPage = "../../docs/reference/cluster-external-secret.md"
 
-// TestFanOut applies the example of the page, on a stack of its own since it is for all namespaces, with two modules.
-// The one that makes the objects is killed while it does: the other goes on, and nothing is made twice or lost.
+// TestFanOut applies the example of the page with two modules, on its own stack because it is for all
+// namespaces. The module that creates the objects is killed meanwhile. The other continues, and no object is
+// created twice or lost.
 func TestFanOut(t *testing.T) {
 	t.Parallel()
 	const count = 60
@@ -59,7 +60,7 @@ func TestFanOut(t *testing.T) {
 		})
 		return p
 	}
-	// After twenty objects the API server goes on to make what it is asked to, but its answers come no more.
+	// After twenty objects the API server continues to create objects, but its answers do not arrive.
 	proxy, err := s.StartProxy(nil)
 	must(t, err)
 	t.Cleanup(func() { must(t, proxy.Stop()) })
@@ -120,12 +121,12 @@ func TestFanOut(t *testing.T) {
 	}
 }
 
-// wantShared waits until the object of a namespace is as the page says, and its Secret with it.
+// wantShared waits until the object of a namespace, and its Secret, match the page.
 func wantShared(t *testing.T, s *stack.Stack, ns string) {
 	t.Helper()
 	want := v1alpha1.ReasonSecretSynced
 	if ns == "platform" {
-		want = v1alpha1.ReasonForbidden // As the page says.
+		want = v1alpha1.ReasonForbidden // The page says so.
 	}
 	key := types.NamespacedName{Namespace: ns, Name: "registry"}
 	eventually(t, func() string {
@@ -146,7 +147,8 @@ func wantShared(t *testing.T, s *stack.Stack, ns string) {
 	}
 }
 
-// wantMadeOnce fails if an ExternalSecret was made twice, by anybody else than a module, or written in any other way.
+// wantMadeOnce fails if an ExternalSecret was created twice, by another user than a module, or was written in
+// another way.
 func wantMadeOnce(t *testing.T, s *stack.Stack, since time.Time) {
 	t.Helper()
 	events, err := s.ReadAuditLog(since)

@@ -25,7 +25,7 @@ import (
 // pw names the Password that scenarios use.
 var pw = v1alpha1.StoreRef{Kind: "Password", Name: "pw"}
 
-// passwords makes a namespace with the Password.
+// passwords creates a namespace with the Password, and returns its history.
 func passwords(t *testing.T, ns string, change ...func(*passwordv1.Password)) *history {
 	t.Helper()
 	must(t, shared.CreateNamespace(t.Context(), ns))
@@ -37,7 +37,7 @@ func passwords(t *testing.T, ns string, change ...func(*passwordv1.Password)) *h
 	return record(t, ns)
 }
 
-// generated returns an object that takes what the Password makes.
+// generated returns an object that reads the Password.
 func generated(ns, name string, change ...specChange) *v1alpha1.ExternalSecret {
 	es := &v1alpha1.ExternalSecret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name}}
 	es.Spec.DataFrom = []v1alpha1.DataFromEntry{{SourceRef: &v1alpha1.SourceRef{GeneratorRef: &pw}}}
@@ -47,12 +47,12 @@ func generated(ns, name string, change ...specChange) *v1alpha1.ExternalSecret {
 	return es
 }
 
-// shaped puts a template over the password.
+// shaped adds a template with the password.
 func shaped(es *v1alpha1.ExternalSecretSpec) {
 	es.Target.Template = &v1alpha1.Template{Data: map[string]string{"password": "{{ .password }}", "url": "db://app:{{ .password | urlquery }}@db"}}
 }
 
-// salted puts a template over it that is another each time it is rendered.
+// salted adds a template whose result differs with each rendering.
 func salted(es *v1alpha1.ExternalSecretSpec) {
 	shaped(es)
 	es.Target.Template.Data["salt"] = "{{ randAlphaNum 16 }} {{ uuidv4 }}"
@@ -64,7 +64,7 @@ func often(es *v1alpha1.ExternalSecretSpec)      { es.RefreshInterval = "1s" }
 
 func partName(name string) string { return generatedPasswords.PartName("ExternalSecret", name) }
 
-// delivered waits until an object is in step with its part, and the part knows both its owners.
+// delivered waits until an object is in sync with its part, and the part has both owners.
 func delivered(t *testing.T, ns, name string) {
 	t.Helper()
 	eventually(t, func() string {
@@ -82,13 +82,14 @@ func delivered(t *testing.T, ns, name string) {
 		owned := slices.ContainsFunc(kept.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == target.UID })
 		asked := e.Request == es.Annotations[v1alpha1.RefreshRequestAnnotation]
 		if !ready || !told || !held || !owned || !asked || rec.UID != es.UID {
-			return fmt.Sprintf("%s: ready %v, told %v, held %v, owned %v, asked %v: %+v", name, ready, told, held, owned, asked, es.Status)
+			return fmt.Sprintf("%s: ready %v, reported %v, stored %v, owned %v, requested %v: %+v", name, ready, told, held, owned, asked, es.Status)
 		}
 		return ""
 	})
 }
 
-// settle waits until all that was done to objects has been looked at: a later change of each is in step.
+// settle waits until all previous changes of objects have been handled: it changes each once more, and waits
+// until it is in sync.
 func settle(t *testing.T, ns string, names ...string) {
 	t.Helper()
 	for _, name := range names {
@@ -101,7 +102,7 @@ func settle(t *testing.T, ns string, names ...string) {
 		eventually(t, func() string {
 			must(t, shared.Admin.Get(t.Context(), key, es))
 			if is := es.Status.ObservedMetadataHash; is == "" || is == before {
-				return name + ": the label has not been looked at"
+				return name + ": the label has not been handled"
 			}
 			return ""
 		})
@@ -109,7 +110,7 @@ func settle(t *testing.T, ns string, names ...string) {
 	}
 }
 
-// contents returns what a Secret has held under all keys, or under one, one after the other.
+// contents returns the sequence of contents that a Secret has had, under all keys or under some.
 func (h *history) contents(secret string, keys ...string) []map[string]string {
 	var all []map[string]string
 	for _, v := range h.of(secret) {
@@ -123,14 +124,14 @@ func (h *history) contents(secret string, keys ...string) []map[string]string {
 	return slices.CompactFunc(all, maps.Equal)
 }
 
-// valuesOf returns the passwords in the data of a part; none if there are none.
+// valuesOf returns the passwords in the data of a part, if there are any.
 func valuesOf(data map[string]string) inspect.Generated {
 	v, _ := inspect.GeneratedValues(map[string][]byte{inspect.GeneratorID(pw): []byte(data[inspect.GeneratorID(pw)])}, inspect.GeneratorID(pw))
 	return v
 }
 
-// judge ends the history of a namespace and looks at it: each part has held as many passwords as there were
-// rotations and one, and each Secret the same ones in the same order, and nothing in between.
+// judge ends the history of a namespace and checks it. Each part has had one password more than there were
+// rotations. Each Secret has had the same passwords in the same order, and no other contents.
 func (h *history) judge(t *testing.T, ns string, rotations int, names ...string) {
 	t.Helper()
 	must(t, shared.Admin.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "end"}}))
@@ -152,7 +153,7 @@ func (h *history) judge(t *testing.T, ns string, rotations int, names ...string)
 	}
 }
 
-// among reports whether a request is one of those that the case is about, for the object of a name.
+// among reports whether a request is one of those of the case, for the object with a name.
 type among func(r *http.Request, body []byte, ns, name string) bool
 
 var (

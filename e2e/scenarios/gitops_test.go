@@ -13,10 +13,10 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// healthCheck returns the script that the page on Argo CD shows, and what Kinds it is for.
+// healthCheck returns the script in the page on Argo CD, and its Kinds.
 func healthCheck(t *testing.T) (kinds, script string) {
 	t.Helper()
-	for _, b := range readPage(t, "docs/gitops.md").blocks {
+	for _, b := range readPage(t, "docs/guides/gitops.md").blocks {
 		var m struct {
 			Metadata metav1.ObjectMeta
 			Data     map[string]string
@@ -36,7 +36,7 @@ func healthCheck(t *testing.T) (kinds, script string) {
 	return kinds, script
 }
 
-// health runs a health check as Argo CD does: without libraries, apart from those of the language.
+// health runs a health check as Argo CD does: with only the standard libraries of the language.
 func health(t *testing.T, script string, obj map[string]any) string {
 	t.Helper()
 	l := lua.NewState(lua.Options{SkipOpenLibs: true})
@@ -75,7 +75,7 @@ func luaValue(l *lua.LState, v any) lua.LValue {
 	return lua.LNil
 }
 
-// TestArgoHealth runs the health check that is for Argo CD on objects in every state.
+// TestArgoHealth runs the health check for Argo CD on objects in every state.
 func TestArgoHealth(t *testing.T) {
 	kinds, script := healthCheck(t)
 	for kind, gvk := range customKinds(t, shared) {
@@ -87,15 +87,15 @@ func TestArgoHealth(t *testing.T) {
 		return `{type: Ready, observedGeneration: ` + generation + `, reason: ` + reason + `, status: "` + status + `", message: "` + strings.ToLower(reason) + `"}`
 	}
 	for _, tc := range []struct{ reason, object, want string }{
-		{"nobody has looked at it", `{metadata: {generation: 1}, spec: {}}`, "Progressing: waits for its module"},
+		{"the object has not been handled", `{metadata: {generation: 1}, spec: {}}`, "Progressing: waiting for the operator"},
 		{"a Password needs no spec", `{metadata: {generation: 1}, status: {conditions: [` + ready("1", v1alpha1.ReasonStoreValid, "True") + `]}}`, "Healthy: valid"},
-		{"the condition is about the spec before", `{metadata: {generation: 2}, spec: {}, status: {observedGeneration: 1, conditions: [` + ready("1", v1alpha1.ReasonSecretSynced, "True") + `]}}`, "Progressing: waits for its module"},
-		{"nobody serves it, which is said of the present spec", `{metadata: {generation: 2}, spec: {}, status: {observedGeneration: 1, conditions: [` + ready("2", v1alpha1.ReasonProviderNotRunning, "False") + `]}}`, "Degraded: providernotrunning"},
-		{"in step", `{metadata: {generation: 2}, spec: {}, status: {observedGeneration: 2, conditions: [` + ready("2", v1alpha1.ReasonSecretSynced, "True") + `]}}`, "Healthy: secretsynced"},
-		{"tried again", `{metadata: {generation: 1}, spec: {}, status: {conditions: [{type: Reconciling, status: "True"}, ` + ready("1", v1alpha1.ReasonSecretSyncedError, "False") + `]}}`, "Degraded: secretsyncederror"},
-		{"only a person can help", `{metadata: {generation: 1}, spec: {}, status: {conditions: [` + ready("1", v1alpha1.ReasonInvalidSpec, "False") + `, {type: Stalled, status: "True", message: mend it}]}}`, "Degraded: mend it"},
-		{"a PushSecret is being compared", `{metadata: {generation: 1}, spec: {}, status: {conditions: [` + ready("1", v1alpha1.ConditionReconciling, "Unknown") + `]}}`, "Progressing: reconciling"},
-		{"suspended", `{metadata: {generation: 1}, spec: {suspend: true}, status: {conditions: [` + ready("1", v1alpha1.ReasonSuspended, "True") + `]}}`, "Suspended: suspended"},
+		{"the condition is about the previous spec", `{metadata: {generation: 2}, spec: {}, status: {observedGeneration: 1, conditions: [` + ready("1", v1alpha1.ReasonSecretSynced, "True") + `]}}`, "Progressing: waiting for the operator"},
+		{"no module serves the object, which the status reports for the present spec", `{metadata: {generation: 2}, spec: {}, status: {observedGeneration: 1, conditions: [` + ready("2", v1alpha1.ReasonProviderNotRunning, "False") + `]}}`, "Degraded: providernotrunning"},
+		{"the object is in sync", `{metadata: {generation: 2}, spec: {}, status: {observedGeneration: 2, conditions: [` + ready("2", v1alpha1.ReasonSecretSynced, "True") + `]}}`, "Healthy: secretsynced"},
+		{"the object is retried after an error", `{metadata: {generation: 1}, spec: {}, status: {conditions: [{type: Reconciling, status: "True"}, ` + ready("1", v1alpha1.ReasonSecretSyncedError, "False") + `]}}`, "Degraded: secretsyncederror"},
+		{"the error needs a change by the user", `{metadata: {generation: 1}, spec: {}, status: {conditions: [` + ready("1", v1alpha1.ReasonInvalidSpec, "False") + `, {type: Stalled, status: "True", message: fix it}]}}`, "Degraded: fix it"},
+		{"the stores of a PushSecret are being compared", `{metadata: {generation: 1}, spec: {}, status: {conditions: [` + ready("1", v1alpha1.ConditionReconciling, "Unknown") + `]}}`, "Progressing: reconciling"},
+		{"the object is suspended", `{metadata: {generation: 1}, spec: {suspend: true}, status: {conditions: [` + ready("1", v1alpha1.ReasonSuspended, "True") + `]}}`, "Suspended: suspended"},
 	} {
 		obj := map[string]any{}
 		must(t, yaml.Unmarshal([]byte(tc.object), &obj))

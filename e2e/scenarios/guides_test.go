@@ -30,8 +30,12 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
 )
 
-// guide is the page whose examples are applied.
-const guide = "../../docs/shaping.md"
+// shapingGuides are the pages whose examples are applied.
+var shapingGuides = []string{
+	"../../docs/guides/shape-a-secret.md",
+	"../../docs/guides/templates.md",
+	"../../docs/guides/certificates-and-registries.md",
+}
 
 var yamlBlock = regexp.MustCompile("(?s)```yaml\n(.*?)```")
 
@@ -83,7 +87,7 @@ func keyPair(t *testing.T, password string) (certificate, key string, archive []
 	return block("CERTIFICATE", der), block("PRIVATE KEY", pkcs8), archive
 }
 
-// TestGuides applies every example of the guide to shaping, and looks at the Secret that comes of it.
+// TestGuides applies every example of the guides to shaping, and checks the resulting Secrets.
 func TestGuides(t *testing.T) {
 	t.Parallel()
 	const ns, password = "guides", "correct horse"
@@ -134,9 +138,17 @@ func TestGuides(t *testing.T) {
 		"found-merged": {Type: corev1.SecretTypeOpaque, Data: map[string]string{"host": "api", "token": "1"}},
 		"config":       {Type: corev1.SecretTypeOpaque, Data: map[string]string{"config.yaml": "database:\n  host: db.example\n  password: \"a/b\"\n"}},
 	}
-	examples := examplesOf(t, guide, ns)
+	examples := map[string][]byte{}
+	for _, guide := range shapingGuides {
+		for name, example := range examplesOf(t, guide, ns) {
+			if examples[name] != nil {
+				t.Fatalf("%s has a second example %q", guide, name)
+			}
+			examples[name] = example
+		}
+	}
 	if diff := cmp.Diff(slices.Sorted(maps.Keys(wants)), slices.Sorted(maps.Keys(examples))); diff != "" {
-		t.Fatalf("the examples of %s: -want, +got:\n%s", guide, diff)
+		t.Fatalf("the examples of %v: -want, +got:\n%s", shapingGuides, diff)
 	}
 	for name, w := range wants {
 		must(t, shared.Apply(t.Context(), examples[name]))

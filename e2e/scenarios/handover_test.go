@@ -22,28 +22,28 @@ import (
 	awsv1 "github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 )
 
-// handOverSeed repeats the choices of a run; what happens when still depends on the machine.
+// handOverSeed repeats the choices of a run. The timing still depends on the machine.
 var handOverSeed = flag.Uint64("handover.seed", 0, "seed of TestHandOver; 0 takes any")
 
-// Classes of stores; each store bears the name of its class.
+// These are the classes of stores. Each store has the name of its class.
 const (
-	// contested is served by an operator that is up to date and by one whose watches are late.
+	// contested is served by an up-to-date operator, and by one with delayed watches.
 	contested = "a"
-	// late is served by an operator whose watches are late, and by no other.
+	// late is served only by an operator with delayed watches.
 	late = "b"
 )
 
 const (
 	handOverNamespace = "handover"
-	// Together 1,000 events.
+	// Together these are 1,000 events.
 	handOverSubjects, eventsEach = 25, 40
-	// patience bounds each wait.
-	patience = 90 * time.Second
+	// waitTimeout limits each wait.
+	waitTimeout = 90 * time.Second
 )
 
-// TestHandOver changes and re-creates ExternalSecrets and hands them from one operator to another, all
-// at once and faster than the operators see it: of the three that write these Secrets, only one is up
-// to date. No version that a Secret ever had may be wrong.
+// TestHandOver changes and re-creates ExternalSecrets and moves them from one operator to another, concurrently
+// and faster than the operators see it. Only one of the three operators that write these Secrets is up to date.
+// No version of a Secret may ever be wrong.
 func TestHandOver(t *testing.T) {
 	seed := *handOverSeed
 	if seed == 0 {
@@ -95,8 +95,8 @@ func TestHandOver(t *testing.T) {
 		return h.untilObserved(ctx, s.name, s.wishes[len(s.wishes)-1].generation)
 	})
 
-	// Those that are late have seen all of this once they serve what comes after it. The one that is
-	// not must not do so in their place.
+	// The operators with delayed watches have seen all of this once they serve what follows. The up-to-date one
+	// must not serve it instead.
 	must(t, ahead.Stop())
 	for _, class := range []string{contested, late} {
 		s := newSubject("last-"+class, h, rand.NewPCG(seed, 0))
@@ -128,8 +128,8 @@ func TestHandOver(t *testing.T) {
 	t.Logf("seed %d: %v, %d versions of Secrets, %s", seed, counts, versions, time.Since(begin).Round(time.Second))
 }
 
-// latePath returns the path of a kubeconfig that leads a module to the API server through watches that are
-// late, each by a time of its own that changes all the while.
+// latePath returns the path of a kubeconfig that connects a module to the API server through delayed watches,
+// each with its own, changing delay.
 func latePath(t *testing.T, i *stack.Installation, module string, seed uint64) string {
 	t.Helper()
 	var mu sync.Mutex
@@ -149,13 +149,14 @@ func latePath(t *testing.T, i *stack.Installation, module string, seed uint64) s
 func remoteKey(n int) string        { return fmt.Sprintf("handover/%d", n) }
 func remoteValue(key string) string { return "value of " + key }
 
-// A generation of an ExternalSecret; its uid tells the incarnations apart.
+// A generation is one of an ExternalSecret. Its uid distinguishes objects that were created one after the
+// other.
 type generation struct {
 	UID    types.UID
 	Number int64
 }
 
-// A wish is what one generation asks for.
+// A wish is the expected result of one generation.
 type wish struct {
 	generation
 	data  map[string]string
@@ -169,20 +170,20 @@ func (w wish) owners() []types.UID {
 	return []types.UID{w.UID}
 }
 
-// A subject is an ExternalSecret, in all its incarnations.
+// A subject is a series of ExternalSecrets with one name.
 type subject struct {
 	name    string
 	history *history
 	random  *rand.Rand
 
-	// n numbers the specs; wishes are all that were asked for, in that order.
+	// n counts the specs. wishes has one for each spec, in the same order.
 	n      int
 	spec   v1alpha1.ExternalSecretSpec
 	wishes []wish
 	counts map[string]int
-	// left is the length of the history when the object was gone for good; zero if it was not.
+	// left is the length of the history when the object was finally deleted, or zero.
 	left int
-	// gone is true if the Secret went with it.
+	// gone is set if the Secret was deleted with it.
 	gone bool
 }
 
@@ -190,13 +191,13 @@ func newSubject(name string, h *history, random rand.Source) *subject {
 	return &subject{name: name, history: h, random: rand.New(random), counts: map[string]int{}}
 }
 
-// The key of a person, and what a person writes into a key of ours.
+// These are a user's own key, and the value that a user writes into an operator's key.
 const (
 	foreignKey, foreignValue = "foreign", "kept"
 	ownKey, edited           = "value", "edited-"
 )
 
-// fresh returns a spec that yields other keys and other values than any before.
+// fresh returns a spec with other keys and values than any before.
 func (s *subject) fresh(class string) v1alpha1.ExternalSecretSpec {
 	s.n++
 	ref := v1alpha1.RemoteRef{Key: remoteKey(s.n)}
@@ -214,7 +215,7 @@ func (s *subject) fresh(class string) v1alpha1.ExternalSecretSpec {
 	}
 }
 
-// never has the Secret stay when the object goes.
+// never sets the cleanupPolicy that keeps the Secret when the object is deleted.
 func never(spec v1alpha1.ExternalSecretSpec) v1alpha1.ExternalSecretSpec {
 	spec.Target.CleanupPolicy = v1alpha1.CleanupNever
 	return spec
@@ -229,7 +230,7 @@ func (s *subject) other() string {
 	return contested
 }
 
-// live goes through all events, and ends in step.
+// live goes through all events, and ends in sync.
 func (s *subject) live(ctx context.Context) error {
 	if err := s.create(ctx, s.fresh(contested)); err != nil {
 		return err
@@ -261,7 +262,7 @@ func (s *subject) live(ctx context.Context) error {
 	return s.inStep(ctx)
 }
 
-// thereAndBack switches to the other class, and back to what is in the Secret already.
+// thereAndBack switches to the other class, and back to the spec that the Secret already matches.
 func (s *subject) thereAndBack(ctx context.Context) error {
 	if err := s.inStep(ctx); err != nil {
 		return err
@@ -270,13 +271,13 @@ func (s *subject) thereAndBack(ctx context.Context) error {
 	return errors.Join(s.change(ctx, s.fresh(s.other())), s.change(ctx, was))
 }
 
-// pace decides how long the next event waits, and gives the operators something to mend.
+// pace waits for the next event, and damages the Secret so that the operators have something to repair.
 func (s *subject) pace(ctx context.Context) error {
 	switch n := s.random.IntN(10); {
-	case n < 3: // At once.
+	case n < 3: // The next event follows immediately.
 	case n < 5:
 		pause := time.NewTimer(time.Duration(s.random.Int64N(int64(400 * time.Millisecond))))
-		<-pause.C // The moment is what is random here; nothing is waited for.
+		<-pause.C // The delay is random; it does not wait for a condition.
 	default:
 		if err := s.inStep(ctx); err != nil {
 			return err
@@ -296,8 +297,8 @@ func (s *subject) pace(ctx context.Context) error {
 	return nil
 }
 
-// leave deletes the ExternalSecret for good, and maybe its Secret, which does not come back. Its last
-// incarnation lives so shortly that it is gone before those that are late see it.
+// leave finally deletes the ExternalSecret, and in some cases its Secret. The last object exists so briefly
+// that the operators with delayed watches see it only after its deletion.
 func (s *subject) leave(ctx context.Context, secretToo bool) error {
 	s.counts["switches"]++
 	s.counts["re-creations"]++
@@ -350,7 +351,8 @@ func (s *subject) change(ctx context.Context, spec v1alpha1.ExternalSecretSpec) 
 	return err
 }
 
-// recreate deletes the object and makes it again. If it owned the Secret, the collector is on its way.
+// recreate deletes the object and creates it again. If it owned the Secret, the garbage collector will delete
+// that.
 func (s *subject) recreate(ctx context.Context, spec v1alpha1.ExternalSecretSpec) error {
 	if err := shared.Admin.Delete(ctx, s.object()); err != nil {
 		return err
@@ -371,7 +373,7 @@ func (s *subject) wished(es *v1alpha1.ExternalSecret) {
 	s.wishes = append(s.wishes, w)
 }
 
-// write is what a person does with kubectl.
+// write changes a key like a user with kubectl.
 func (s *subject) write(ctx context.Context, key, value string) error {
 	patch, err := json.Marshal(map[string]any{"data": map[string][]byte{key: []byte(value)}})
 	if err != nil {
@@ -381,10 +383,10 @@ func (s *subject) write(ctx context.Context, key, value string) error {
 	return client.IgnoreNotFound(err)
 }
 
-// inStep waits until the Secret is as the last spec asks.
+// inStep waits until the Secret matches the last spec.
 func (s *subject) inStep(ctx context.Context) error {
 	last := s.wishes[len(s.wishes)-1]
-	err := s.history.until(ctx, s.name, fmt.Sprintf("is in step with %+v", last), func(v version) bool {
+	err := s.history.until(ctx, s.name, fmt.Sprintf("is in sync with %+v", last), func(v version) bool {
 		return !v.Deleted && v.By.UID == last.UID && differs(v, last) == ""
 	})
 	if err == nil {
@@ -395,7 +397,7 @@ func (s *subject) inStep(ctx context.Context) error {
 	return fmt.Errorf("%w\nits status is %+v", err, es.Status)
 }
 
-// settle waits likewise after an event that was no error.
+// settle waits for the same after an event that was no error.
 func (s *subject) settle(ctx context.Context, err error) error {
 	if err != nil {
 		return err
@@ -403,7 +405,7 @@ func (s *subject) settle(ctx context.Context, err error) error {
 	return s.inStep(ctx)
 }
 
-// astray says what is wrong with a Secret in the end.
+// astray returns what is wrong with a Secret at the end.
 func (s *subject) astray(history []version) []string {
 	last := s.wishes[len(s.wishes)-1]
 	if s.left == 0 {
@@ -413,7 +415,7 @@ func (s *subject) astray(history []version) []string {
 	}
 	for _, v := range history[s.left:] {
 		if s.left > 0 && (s.gone || v.Deleted || differs(v, last) != "") {
-			return []string{fmt.Sprintf("after the object was gone: %+v", v)}
+			return []string{fmt.Sprintf("after the object was deleted: %+v", v)}
 		}
 	}
 	return nil

@@ -27,7 +27,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/inspect"
 )
 
-// A version is a state that a Secret has had, or its end.
+// A version is a state of a Secret, or its deletion.
 type version struct {
 	UID     types.UID
 	Deleted bool
@@ -53,7 +53,7 @@ func newVersion(s *corev1.Secret, deleted bool) version {
 	return v
 }
 
-// differs says how a version is not what was wished for; a foreign key is nobody's wish.
+// differs returns how a version differs from a wish. A foreign key is not part of any wish.
 func differs(v version, w wish) string {
 	type content struct {
 		Data   map[string]string
@@ -64,13 +64,13 @@ func differs(v version, w wish) string {
 	return cmp.Diff(want, got)
 }
 
-// wrongs judges all versions of a Secret of one name. Marks never go back, not even when the Secret
-// is created anew; each version holds what its mark stands for, and nothing else of ours; and what a
-// person wrote stays, but in our keys, where only an operator that writes no data may leave it.
+// wrongs checks all versions of a Secret with one name. The marks never go back, even if the Secret is created
+// again. Each version has the data of its mark, and no other operator's data. The user's edits stay, except in
+// the operator's keys. There an edit may stay only as long as the operator writes no data.
 func wrongs(history []version, wishes []wish) []string {
 	var found []string
 	var before version
-	var data map[string]string // What an operator wrote last.
+	var data map[string]string // data is the data that an operator wrote last.
 	newest := 0
 	for i, v := range history {
 		if v.Deleted {
@@ -85,14 +85,14 @@ func wrongs(history []version, wishes []wish) []string {
 		}
 		nth := slices.IndexFunc(wishes, func(w wish) bool { return w.generation == v.By })
 		if nth < 0 {
-			wrong("the mark is nobody's")
+			wrong("the mark is unknown")
 			continue
 		}
 		if nth < newest {
 			wrong("back from wish %d to %d", newest, nth)
 		}
 		newest = max(newest, nth)
-		// A change of the owner may go ahead of one of the data.
+		// A change of the owner can precede a change of the data.
 		ownerOnly := v.By != before.By && !slices.Equal(v.Owners, before.Owners) && maps.Equal(v.Data, before.Data)
 		same := v.Mark == before.Mark || ownerOnly
 		if !same {
@@ -110,14 +110,14 @@ func wrongs(history []version, wishes []wish) []string {
 	return found
 }
 
-// TestWrongs shows that wrongs finds what it is there for, and nothing else.
+// TestWrongs checks that wrongs finds errors, and nothing else.
 func TestWrongs(t *testing.T) {
 	wishes := []wish{
 		{generation: generation{"one", 1}, data: map[string]string{"value": "1", "key-1": "1"}},
 		{generation: generation{"one", 2}, data: map[string]string{"value": "2", "key-2": "2"}, owned: true},
 		{generation: generation{"two", 1}, data: map[string]string{"value": "3", "key-3": "3"}},
 	}
-	// is returns a version as a wish wants it, changed by pairs of key and value.
+	// is returns a version that matches a wish, changed by pairs of key and value.
 	is := func(n int, changed ...string) version {
 		v := version{UID: "secret", Mark: fmt.Sprint(n), By: wishes[n].generation, Data: maps.Clone(wishes[n].data), Owners: wishes[n].owners()}
 		for ; len(changed) > 0; changed = changed[2:] {
@@ -136,23 +136,23 @@ func TestWrongs(t *testing.T) {
 		history []version
 		want    []string
 	}{
-		"Right":             {"every wish in turn", []version{is(0), is(1), is(2)}, nil},
-		"Skipped":           {"not every wish needs to be seen", []version{is(0), is(2)}, nil},
-		"OlderGeneration":   {"a generation came back", []version{is(1), is(0)}, []string{"version 1: back from wish 1 to 0"}},
-		"OlderUID":          {"an incarnation came back", []version{is(2), is(1)}, []string{"version 1: back from wish 2 to 1"}},
-		"OlderAnew":         {"a new Secret is no excuse", []version{is(2), gone, is(1)}, []string{"version 2: back from wish 2 to 1"}},
-		"Nobody":            {"a mark that was never asked for", []version{with(is(0), func(v *version) { v.By.Number = 7 })}, []string{"version 0: the mark is nobody's"}},
-		"Leftover":          {"a key of the generation before", []version{is(0), is(1, "key-1", "1")}, []string{"version 1: not what wish 1 asks for"}},
-		"HalfFilled":        {"a key is missing", []version{with(is(0), func(v *version) { delete(v.Data, "key-1") })}, []string{"version 0: not what wish 0 asks for"}},
-		"Owner":             {"no owner where there shall be one", []version{with(is(1), func(v *version) { v.Owners = nil })}, []string{"version 0: not what wish 1 asks for"}},
-		"OwnerFirst":        {"the owner may change before the data", []version{is(0), is(0, "value", edit), with(is(1), func(v *version) { v.Data = is(0, "value", edit).Data })}, nil},
-		"Edited":            {"a person writes, and an operator mends", []version{is(0), is(0, "value", edit), is(0)}, nil},
-		"EditKept":          {"an operator writes around an edit", []version{is(0), is(0, "value", edit), is(1, "value", edit)}, []string{"version 2: not what wish 1 asks for"}},
-		"EditedOther":       {"what is no edit is an operator's doing", []version{is(0), is(0, "value", "3")}, []string{"version 1: not what wish 0 asks for"}},
-		"ForeignKey":        {"it is nobody's wish, and stays", []version{is(0), is(0, foreignKey, foreignValue), is(1, foreignKey, foreignValue)}, nil},
-		"ForeignKeyLost":    {"it went", []version{is(0, foreignKey, foreignValue), is(1)}, []string{"version 1: the foreign key was changed"}},
-		"ForeignKeyChanged": {"it was overwritten", []version{is(0, foreignKey, foreignValue), is(1, foreignKey, "2")}, []string{"version 1: the foreign key was changed"}},
-		"ForeignKeyAnew":    {"it goes with its Secret", []version{is(0, foreignKey, foreignValue), gone, is(1)}, nil},
+		"Right":               {"every wish is fulfilled in turn", []version{is(0), is(1), is(2)}, nil},
+		"Skipped":             {"a wish can be skipped", []version{is(0), is(2)}, nil},
+		"OlderGeneration":     {"an earlier generation is written again", []version{is(1), is(0)}, []string{"version 1: back from wish 1 to 0"}},
+		"OlderUID":            {"an earlier object is written again", []version{is(2), is(1)}, []string{"version 1: back from wish 2 to 1"}},
+		"OlderRecreated":      {"an earlier generation is written to a new Secret", []version{is(2), gone, is(1)}, []string{"version 2: back from wish 2 to 1"}},
+		"UnknownMark":         {"a mark is unknown", []version{with(is(0), func(v *version) { v.By.Number = 7 })}, []string{"version 0: the mark is unknown"}},
+		"Leftover":            {"a key of the previous generation is left", []version{is(0), is(1, "key-1", "1")}, []string{"version 1: not what wish 1 asks for"}},
+		"HalfFilled":          {"a key is missing", []version{with(is(0), func(v *version) { delete(v.Data, "key-1") })}, []string{"version 0: not what wish 0 asks for"}},
+		"Owner":               {"the owner is missing", []version{with(is(1), func(v *version) { v.Owners = nil })}, []string{"version 0: not what wish 1 asks for"}},
+		"OwnerFirst":          {"the owner can change before the data", []version{is(0), is(0, "value", edit), with(is(1), func(v *version) { v.Data = is(0, "value", edit).Data })}, nil},
+		"Edited":              {"a user edits a key, and an operator repairs it", []version{is(0), is(0, "value", edit), is(0)}, nil},
+		"EditKept":            {"an operator writes data, but keeps an edit", []version{is(0), is(0, "value", edit), is(1, "value", edit)}, []string{"version 2: not what wish 1 asks for"}},
+		"EditedOther":         {"an operator writes other data", []version{is(0), is(0, "value", "3")}, []string{"version 1: not what wish 0 asks for"}},
+		"ForeignKey":          {"the user's own key stays", []version{is(0), is(0, foreignKey, foreignValue), is(1, foreignKey, foreignValue)}, nil},
+		"ForeignKeyLost":      {"the user's own key is deleted", []version{is(0, foreignKey, foreignValue), is(1)}, []string{"version 1: the foreign key was changed"}},
+		"ForeignKeyChanged":   {"the user's own key is overwritten", []version{is(0, foreignKey, foreignValue), is(1, foreignKey, "2")}, []string{"version 1: the foreign key was changed"}},
+		"ForeignKeyRecreated": {"the user's own key is deleted with its Secret", []version{is(0, foreignKey, foreignValue), gone, is(1)}, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -169,8 +169,8 @@ func TestWrongs(t *testing.T) {
 	}
 }
 
-// A history holds all versions of the Secrets of a namespace, and which generations the statuses of
-// its ExternalSecrets described.
+// A history holds all versions of the Secrets of a namespace, and the generations that the statuses of its
+// ExternalSecrets described.
 type history struct {
 	mu       sync.Mutex
 	secrets  map[string][]version
@@ -179,7 +179,7 @@ type history struct {
 	err      error
 }
 
-// record keeps a history until the test ends.
+// record records a history until the test ends.
 func record(t *testing.T, namespace string) *history {
 	t.Helper()
 	clients, err := dynamic.NewForConfig(shared.Config())
@@ -237,7 +237,7 @@ func (h *history) of(secret string) []version {
 	return slices.Clone(h.secrets[secret])
 }
 
-// regressions says where a status went back to describing an earlier generation.
+// regressions returns where a status describes an earlier generation again.
 func (h *history) regressions(object string) []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -253,7 +253,7 @@ func (h *history) regressions(object string) []string {
 	return found
 }
 
-// until waits until the last version of a Secret is as it shall be.
+// until waits until ok returns true for the last version of a Secret.
 func (h *history) until(ctx context.Context, secret, what string, ok func(version) bool) error {
 	return h.wait(ctx, func() string {
 		var last version
@@ -279,7 +279,7 @@ func (h *history) untilObserved(ctx context.Context, object string, want generat
 
 // wait waits until missing, which may read the history, returns an empty string.
 func (h *history) wait(ctx context.Context, missing func() string) error {
-	deadline := time.After(patience)
+	deadline := time.After(waitTimeout)
 	for {
 		h.mu.Lock()
 		what, changed, err := missing(), h.changed, h.err

@@ -12,7 +12,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
 )
 
-// TestKill kills the operator at random moments while it syncs; after its return all are right.
+// TestKill kills the operator at random moments during the sync. After the restart all Secrets are right.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	ns := namespace(t, "kill")
@@ -33,7 +33,7 @@ func TestKill(t *testing.T) {
 		p, err := installFor(t, ns, "").StartModule(t.Context(), stack.ProviderAWS)
 		must(t, err)
 		after := time.NewTimer(rand.N(700 * time.Millisecond))
-		<-after.C // The moment is what is random here; nothing is waited for.
+		<-after.C // The delay is random; it does not wait for a condition.
 		must(t, p.Kill())
 	}
 	must(t, <-created)

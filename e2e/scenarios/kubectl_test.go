@@ -14,8 +14,9 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// TestCommandsNameTheGroup holds every kubectl command of the pages, messages and charts to `externalsecrets.direct-secrets.io`.
-// External Secrets Operator has the same plurals, so that a bare one may mean its objects.
+// TestCommandsNameTheGroup checks that every kubectl command in pages, messages and charts uses full names such
+// as `externalsecrets.direct-secrets.io`. External Secrets Operator has the same plurals, so a bare name can
+// mean its objects.
 func TestCommandsNameTheGroup(t *testing.T) {
 	t.Parallel()
 	bare := bareNames(t)
@@ -23,9 +24,13 @@ func TestCommandsNameTheGroup(t *testing.T) {
 	for _, path := range sources(t) {
 		raw, err := os.ReadFile(filepath.Join(repository, path))
 		must(t, err)
-		for i, line := range strings.Split(string(raw), "\n") {
+		lines := strings.Split(string(raw), "\n")
+		for i, line := range lines {
 			if strings.Contains(line, "kubectl ") {
 				commands++
+			}
+			for at := i; strings.HasSuffix(line, `\`) && at+1 < len(lines); at++ {
+				line = strings.TrimSuffix(line, `\`) + lines[at+1]
 			}
 			if found := bare(line); len(found) > 0 {
 				t.Errorf("%s:%d: %q needs its group, as in externalsecrets.direct-secrets.io", path, i+1, found)
@@ -44,13 +49,15 @@ func TestBareNames(t *testing.T) {
 		line   string
 		want   []string
 	}{
-		"Plural":    {reason: "ESO has this plural, too", line: "kubectl get externalsecrets -A", want: []string{"externalsecrets"}},
-		"Singular":  {reason: "flags may stand between", line: "    kubectl annotate --overwrite pushsecret -n shop db a=b", want: []string{"pushsecret"}},
-		"Slash":     {reason: "type and name may be one argument", line: "`kubectl describe es/db`", want: []string{"es"}},
-		"List":      {reason: "each of a list counts", line: "kubectl get secrets,externalsecrets.direct-secrets.io,ps", want: []string{"ps"}},
-		"Inner":     {reason: "a command may hold another", line: `kubectl wait x "$(kubectl get es db)"`, want: []string{"es"}},
-		"Qualified": {reason: "this is unambiguous", line: "kubectl get externalsecrets.direct-secrets.io,passwords.generator.direct-secrets.io"},
-		"Category":  {reason: "ESO has none of this name", line: "kubectl get direct-secrets -A"},
+		"Plural":    {reason: "External Secrets Operator has this plural, too", line: "kubectl get externalsecrets -A", want: []string{"externalsecrets"}},
+		"Singular":  {reason: "flags can be in between", line: "    kubectl annotate --overwrite pushsecret -n shop db a=b", want: []string{"pushsecret"}},
+		"Slash":     {reason: "type and name can be one argument", line: "`kubectl describe es/db`", want: []string{"es"}},
+		"List":      {reason: "each name in a list is checked", line: "kubectl get secrets,externalsecrets.direct-secrets.io,ps", want: []string{"ps"}},
+		"Second":    {reason: "a line can contain two commands", line: "kubectl get pods && kubectl get es", want: []string{"es"}},
+		"Quoted":    {reason: "a message can quote a command", line: `"see it: kubectl get 'externalsecret'; or describe"`, want: []string{"externalsecret"}},
+		"Inner":     {reason: "a command can contain another", line: `kubectl wait x "$(kubectl get es db)"`, want: []string{"es"}},
+		"Qualified": {reason: "full names are unambiguous", line: "kubectl get externalsecrets.direct-secrets.io,passwords.generator.direct-secrets.io"},
+		"Category":  {reason: "External Secrets Operator has no such name", line: "kubectl get direct-secrets -A"},
 		"Prose":     {reason: "not a command", line: "an externalsecret or es"},
 	}
 	bare := bareNames(t)
@@ -64,11 +71,11 @@ func TestBareNames(t *testing.T) {
 	}
 }
 
-// bareNames returns a function that finds what kubectl commands of a line call our Kinds, or those of External Secrets
-// Operator with the same plural, without a group.
+// bareNames returns a function that finds names without a group in kubectl commands of a line: names of our
+// Kinds, and of Kinds of External Secrets Operator with the same plural.
 func bareNames(t *testing.T) func(line string) []string {
 	t.Helper()
-	// Short names of External Secrets Operator, which ours were once.
+	// These are short names of External Secrets Operator, which direct-secrets had earlier.
 	names := []string{"es", "ces", "ps"}
 	files, err := filepath.Glob(filepath.Join(repository, "*/manifests/crds/*.yaml"))
 	must(t, err)
@@ -83,7 +90,7 @@ func bareNames(t *testing.T) func(line string) []string {
 		names = append(names, crd.Spec.Names.Plural, crd.Spec.Names.Singular)
 		names = append(names, crd.Spec.Names.ShortNames...)
 	}
-	name := regexp.MustCompile(`[\s,](` + strings.Join(names, "|") + `)(?:[\s,/` + "`" + `]|$)`)
+	name := regexp.MustCompile(`[\s,"'](` + strings.Join(names, "|") + `)(?:[\s,/;)"'` + "`" + `]|$)`)
 	return func(line string) []string {
 		var found []string
 		_, rest, _ := strings.Cut(line, "kubectl ")
@@ -94,7 +101,8 @@ func bareNames(t *testing.T) func(line string) []string {
 	}
 }
 
-// sources returns the paths of the pages, of the code that is not a test, and of the charts, from the root of the checkout.
+// sources returns the paths of the pages, of the code without tests, and of the charts, from the root of the
+// checkout.
 func sources(t *testing.T) []string {
 	t.Helper()
 	all := pages(t)

@@ -1,5 +1,5 @@
-// Package scenarios runs whole stories over the real control plane, the emulator of AWS, and modules as
-// processes with the rights that they ship.
+// Package scenarios runs complete scenarios with the real control plane, the emulator of AWS, and modules as
+// processes with the permissions that they ship.
 package scenarios
 
 import (
@@ -41,8 +41,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// run builds the modules as they are now, so that no old binary is tested, and starts one stack. Where the tests look
-// for data races, so do the modules; stack.Stop tells of those that were found.
+// run builds the present modules, so that no old binary is tested, and starts one stack. If the tests are built
+// with the race detector, so are the modules; stack.Stop reports the races.
 func run(m *testing.M) (code int, err error) {
 	ctrl.SetLogger(logr.Discard())
 	dir, err := os.MkdirTemp("", "direct-secrets-bin-")
@@ -72,7 +72,7 @@ func run(m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
-// checkVersion prints the version of Kubernetes, which must be the one that was asked for.
+// checkVersion prints the version of Kubernetes, and checks that it is the requested one.
 func checkVersion(s *stack.Stack) error {
 	clients, err := discovery.NewDiscoveryClientForConfig(s.Config())
 	if err != nil {
@@ -97,7 +97,7 @@ func install(ctx context.Context, s *stack.Stack) (err error) {
 	return s.ServeCRDs(ctx)
 }
 
-// upgrade installs or upgrades a release of the umbrella chart of this checkout with all modules.
+// upgrade installs or upgrades a release of this checkout's umbrella chart with all modules.
 func upgrade(ctx context.Context, s *stack.Stack, release, namespace string, values ...stack.Values) (*stack.Installation, error) {
 	chart, err := stack.Chart()
 	if err != nil {
@@ -106,7 +106,7 @@ func upgrade(ctx context.Context, s *stack.Stack, release, namespace string, val
 	return upgradeTo(ctx, s, chart, release, namespace, values...)
 }
 
-// upgradeTo is upgrade with a chart of the caller's, for example one of another version.
+// upgradeTo is upgrade with another chart, for example one of another version.
 func upgradeTo(ctx context.Context, s *stack.Stack, chart, release, namespace string, values ...stack.Values) (*stack.Installation, error) {
 	helmClient, err := helm.New(s.Config())
 	if err != nil {
@@ -118,14 +118,15 @@ func upgradeTo(ctx context.Context, s *stack.Stack, chart, release, namespace st
 	return s.Release(release, namespace), nil
 }
 
-// scoped are the releases for chosen namespaces, by what they were chosen with.
+// scoped are the releases for selected namespaces, by their settings.
 var scoped = struct {
 	sync.Mutex
 	releases map[string]*stack.Installation
 }{releases: map[string]*stack.Installation{}}
 
-// installFor installs the chart for chosen namespaces, separated by commas: all modules get Roles, and nothing
-// cluster-wide. presence is the namespace of the leases by which they know of each other; default: their own.
+// installFor installs the chart for selected namespaces, separated by commas. All modules get Roles, and no
+// cluster-wide permissions. presence is the namespace of the modules' presence Leases; the default is their
+// own.
 func installFor(t *testing.T, namespaces, presence string) *stack.Installation {
 	t.Helper()
 	scoped.Lock()
@@ -145,7 +146,7 @@ func installFor(t *testing.T, namespaces, presence string) *stack.Installation {
 	return scoped.releases[key]
 }
 
-// presenceOf returns the namespace that a flag names for the leases by which modules know of each other.
+// presenceOf returns the namespace of the presence Leases in flags.
 func presenceOf(flags []string) string {
 	for _, f := range flags {
 		if ns, ok := strings.CutPrefix(f, "--presence-namespace="); ok {
@@ -155,7 +156,7 @@ func presenceOf(flags []string) string {
 	return ""
 }
 
-// build builds a module; more flags of `go build` may follow.
+// build builds a module, with further flags of `go build`.
 func build(module, binary string, flags ...string) error {
 	return buildIn(filepath.Join("..", "..", module), binary, flags...)
 }
@@ -163,7 +164,7 @@ func build(module, binary string, flags ...string) error {
 // buildIn builds the module in a folder.
 func buildIn(folder, binary string, flags ...string) error {
 	args, env := []string{"build", "-ldflags", "-s -w", "-o", binary}, os.Environ()
-	if !slices.Contains(flags, "-race") { // As `make build` does it. The race detector needs cgo, and the results of the tests' build serve it.
+	if !slices.Contains(flags, "-race") { // The same settings as in `make build`. The race detector needs cgo, and can reuse the build results of the tests.
 		args, env = append(args, "-trimpath"), append(env, "CGO_ENABLED=0")
 	}
 	cmd := exec.Command("go", append(append(args, flags...), ".")...) //nolint:noctx // It ends by itself.
@@ -174,13 +175,13 @@ func buildIn(folder, binary string, flags ...string) error {
 	return nil
 }
 
-// start runs provider-aws for chosen namespaces until the test ends.
+// start runs provider-aws for selected namespaces until the test ends.
 func start(t *testing.T, namespace string, flags ...string) *stack.Process {
 	t.Helper()
 	return startModule(t, stack.ProviderAWS, namespace, flags...)
 }
 
-// startModule runs a module for chosen namespaces until the test ends.
+// startModule runs a module for selected namespaces until the test ends.
 func startModule(t *testing.T, module, namespace string, flags ...string) *stack.Process {
 	t.Helper()
 	binary, err := stack.Binary(module)
@@ -203,13 +204,13 @@ func startBinary(t *testing.T, binary, module, namespace string, flags ...string
 	return p
 }
 
-// eventually waits until f returns an empty string, which else says what is still missing.
+// eventually waits until f returns an empty string. Otherwise f returns what is missing.
 func eventually(t *testing.T, f func() string) {
 	t.Helper()
 	controlplane.Eventually(t, f)
 }
 
-// wantReplica waits until a process may take the place of another.
+// wantReplica waits until a process is ready to replace another.
 func wantReplica(t *testing.T, p *stack.Process) {
 	t.Helper()
 	eventually(t, func() string {
@@ -239,7 +240,7 @@ func getSecret(t *testing.T, namespace, name string) *corev1.Secret {
 	return s
 }
 
-// wantValue waits until a Secret holds a value.
+// wantValue waits until a Secret has a value.
 func wantValue(t *testing.T, namespace, name, key, value string) *corev1.Secret {
 	t.Helper()
 	var s *corev1.Secret
@@ -252,7 +253,7 @@ func wantValue(t *testing.T, namespace, name, key, value string) *corev1.Secret 
 	return s
 }
 
-// wantReady waits until an ExternalSecret has a reason, and a message that contains all parts.
+// wantReady waits until an ExternalSecret has a reason, and returns its condition.
 func wantReady(t *testing.T, namespace, name, reason string) metav1.Condition {
 	t.Helper()
 	var c *metav1.Condition
@@ -267,7 +268,7 @@ func wantReady(t *testing.T, namespace, name, reason string) metav1.Condition {
 	return *c
 }
 
-// refresh asks for a refresh.
+// refresh requests a refresh.
 func refresh(t *testing.T, namespace, name, value string) {
 	t.Helper()
 	es := &v1alpha1.ExternalSecret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
@@ -275,7 +276,7 @@ func refresh(t *testing.T, namespace, name, value string) {
 	must(t, shared.Admin.Patch(t.Context(), es, client.RawPatch(types.MergePatchType, []byte(patch))))
 }
 
-// pair returns an object of two keys, each the whole of a remote secret of its name.
+// pair returns an object with two keys, each the value of a remote secret with its name.
 func pair(namespace, name, a, b string) *v1alpha1.ExternalSecret {
 	return &v1alpha1.ExternalSecret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},

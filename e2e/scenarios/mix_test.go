@@ -23,10 +23,10 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
 
-// vaultMount is the KV engine that scenarios read.
+// vaultMount is the KV engine that the scenarios read.
 const vaultMount = "secret"
 
-// startVault starts a Vault that ends with the test, and returns a token that may read the engine.
+// startVault starts a Vault for the test, and returns a token that can read the engine.
 func startVault(t *testing.T) (*vaulttest.Server, string) {
 	t.Helper()
 	srv := vaulttest.Start(t)
@@ -35,7 +35,7 @@ func startVault(t *testing.T) (*vaulttest.Server, string) {
 	return srv, srv.Token(vaulttest.M{"policies": []string{"reader"}, "ttl": "1h"})
 }
 
-// vaultStore makes the VaultKV "vault" in a namespace. Retries are few and short.
+// vaultStore creates the VaultKV "vault" in a namespace. Retries are few and short.
 func vaultStore(t *testing.T, ns, name string, srv *vaulttest.Server, token string) {
 	t.Helper()
 	must(t, shared.VaultStore(t.Context(), ns, name, srv.URL, vaultMount, token, func(s *vaultv1.VaultKV) {
@@ -44,22 +44,22 @@ func vaultStore(t *testing.T, ns, name string, srv *vaulttest.Server, token stri
 	}))
 }
 
-// mixedModules are the modules that a mix needs, that of the leading store first.
+// mixedModules are the modules of a mix. The first is that of the leading store.
 var mixedModules = []string{stack.ProviderAWS, stack.ProviderVault, stack.GeneratorPassword}
 
-// A mix is a namespace with the store "store" of AWS, the store "vault" and the Password "pw", for objects that
-// take values of all three.
+// A mix is a namespace with the AWS store "store", the store "vault" and the Password "pw", for objects with
+// values from all three.
 type mix struct {
 	t       *testing.T
 	ns      string
 	vault   *vaulttest.Server
 	history *history
-	// processes by module; those that are not running are missing.
+	// processes are the running processes by module.
 	processes map[string]*stack.Process
 	requests  int
 }
 
-// newMix makes one. No module runs yet.
+// newMix creates a mix. No module runs yet.
 func newMix(t *testing.T, ns string) *mix {
 	t.Helper()
 	m := &mix{t: t, ns: namespace(t, ns), processes: map[string]*stack.Process{}}
@@ -71,7 +71,7 @@ func newMix(t *testing.T, ns string) *mix {
 	return m
 }
 
-// run starts modules for the namespace, and for others; they know of no module but these.
+// run starts modules for the namespace, and for others. They know only of each other.
 func (m *mix) run(modules ...string) {
 	m.t.Helper()
 	for _, module := range modules {
@@ -81,7 +81,7 @@ func (m *mix) run(modules ...string) {
 
 func (m *mix) flags() []string { return []string{"--presence-namespace=" + m.ns} }
 
-// kill ends modules without warning.
+// kill kills modules.
 func (m *mix) kill(modules ...string) {
 	m.t.Helper()
 	for _, module := range modules {
@@ -90,18 +90,18 @@ func (m *mix) kill(modules ...string) {
 	}
 }
 
-// Values of an object. No value is a part of another.
+// These return the values of an object. No value is a part of another.
 func awsValue(name string, n int) string   { return fmt.Sprintf("from-aws-%s-%04d", name, n) }
 func vaultValue(name string, n int) string { return fmt.Sprintf("from-vault-%s-%04d", name, n) }
 
 func (m *mix) key(name string) string { return m.ns + "/" + name }
 
-// putAWS gives the secret of a name its nth value.
+// putAWS gives the secret with a name its nth value.
 func (m *mix) putAWS(name string, n int) {
 	shared.AWS.Put(m.key(name), []byte(awsValue(name, n)))
 }
 
-// putVault does it in Vault.
+// putVault does the same in Vault.
 func (m *mix) putVault(name string, n int) {
 	m.t.Helper()
 	m.vault.Do(http.MethodPost, vaultMount+"/data/"+m.key(name), vaulttest.M{"data": vaulttest.M{"password": vaultValue(name, n)}})
@@ -119,10 +119,10 @@ func (m *mix) forget(name string) {
 	m.vault.Do(http.MethodDelete, vaultMount+"/metadata/"+m.key(name), nil)
 }
 
-// vaultRef reads from Vault.
+// vaultRef refers to the store of Vault.
 var vaultRef = &v1alpha1.DataSourceRef{StoreRef: v1alpha1.StoreRef{Kind: "VaultKV", Name: "vault"}}
 
-// Keys of the Secret of an object.
+// These are the keys of an object's Secret.
 const (
 	awsKey, vaultKey, passwordKey = "aws", "vault", "password"
 	optionalKey                   = "extra"
@@ -131,7 +131,7 @@ const (
 
 type specChange func(*v1alpha1.ExternalSecretSpec)
 
-// object returns an object over all three, whose remote secrets bear its name.
+// object returns an object with values from all three modules, whose remote secrets have its name.
 func (m *mix) object(name string, change ...specChange) *v1alpha1.ExternalSecret {
 	es := generated(m.ns, name)
 	es.Spec.StoreRef = &v1alpha1.StoreRef{Kind: "AWSSecretsManager", Name: "store"}
@@ -148,7 +148,7 @@ func (m *mix) object(name string, change ...specChange) *v1alpha1.ExternalSecret
 	return es
 }
 
-// read has a spec read the remote secrets of a name.
+// read makes a spec read the remote secrets with a name.
 func (m *mix) read(es *v1alpha1.ExternalSecretSpec, name string) {
 	es.Data = []v1alpha1.DataEntry{
 		{SecretKey: awsKey, RemoteRef: v1alpha1.RemoteRef{Key: m.key(name)}},
@@ -180,24 +180,24 @@ func (m *mix) change(name string, change specChange) {
 	must(m.t, shared.Admin.Patch(m.t.Context(), es, client.MergeFrom(before)))
 }
 
-// refresh asks for a refresh of an object.
+// refresh requests a refresh of an object.
 func (m *mix) refresh(name string) {
 	m.t.Helper()
 	m.requests++
 	refresh(m.t, m.ns, name, fmt.Sprint(m.requests))
 }
 
-// ready says what is missing until an object is in step with its spec and with the refresh that it asks for.
+// ready returns what is missing until an object is in sync with its spec and with the requested refresh.
 func ready(es *v1alpha1.ExternalSecret) string {
 	c := meta.FindStatusCondition(es.Status.Conditions, v1alpha1.ConditionReady)
 	if c == nil || c.Status != metav1.ConditionTrue || es.Status.ObservedGeneration != es.Generation ||
 		es.Status.ObservedRefreshRequest != es.Annotations[v1alpha1.RefreshRequestAnnotation] {
-		return fmt.Sprintf("ExternalSecret %s of generation %d is not in step: %+v, %+v", es.Name, es.Generation, c, es.Status)
+		return fmt.Sprintf("ExternalSecret %s of generation %d is out of sync: %+v, %+v", es.Name, es.Generation, c, es.Status)
 	}
 	return ""
 }
 
-// half says what a Secret lacks of the values of all three, or in what they do not go together.
+// half returns which of the three values a Secret lacks, or how they do not match.
 func half(data map[string]string) string {
 	aws, vault, password := data[awsKey], data[vaultKey], data[passwordKey]
 	want := map[string]string{
@@ -213,7 +213,7 @@ func half(data map[string]string) string {
 	return cmp.Diff(want, data)
 }
 
-// inStep waits until an object is in step, and its Secret holds the nth values of remote secrets of a name.
+// inStep waits until an object is in sync, and its Secret has the nth values of the remote secrets with a name.
 func (m *mix) inStep(name, remote string, aws, vault int) map[string]string {
 	m.t.Helper()
 	var data map[string]string
@@ -232,7 +232,7 @@ func (m *mix) inStep(name, remote string, aws, vault int) map[string]string {
 	return data
 }
 
-// wantFailed waits until an object is not ready for a reason, and its message names all of that.
+// wantFailed waits until an object is not ready for a reason, and its message contains all texts.
 func (m *mix) wantFailed(name, reason string, says ...string) {
 	m.t.Helper()
 	eventually(m.t, func() string {
@@ -246,7 +246,7 @@ func (m *mix) wantFailed(name, reason string, says ...string) {
 	})
 }
 
-// generatedPasswords and vaultReader are operators, as they contribute to objects of others.
+// generatedPasswords and vaultReader are operators in their role as contributors to other modules' objects.
 var (
 	generatedPasswords = inspect.Contributor{Group: passwordv1.Group, Purpose: v1alpha1.PartGenerated}
 	vaultReader        = inspect.Contributor{Group: vaultv1.Group, Purpose: v1alpha1.PartRead}
@@ -254,7 +254,7 @@ var (
 
 func readsName(name string) string { return vaultReader.PartName("ExternalSecret", name) }
 
-// reads returns what the status of an object records of the part of provider-vault; nil for nothing.
+// reads returns the entry of provider-vault's part in an object's status, or nil.
 func (m *mix) reads(name string) *v1alpha1.PartStatus {
 	m.t.Helper()
 	parts := m.get(name).Status.Parts
@@ -265,7 +265,7 @@ func (m *mix) reads(name string) *v1alpha1.PartStatus {
 	return &parts[i]
 }
 
-// gone waits until an object is not there.
+// gone waits until an object does not exist.
 func gone(t *testing.T, o client.Object, ns, name string) {
 	t.Helper()
 	eventually(t, func() string {
@@ -276,14 +276,14 @@ func gone(t *testing.T, o client.Object, ns, name string) {
 	})
 }
 
-// end ends the history: what was written before is recorded.
+// end ends the history after everything written before has been recorded.
 func (h *history) end(t *testing.T, ns string) {
 	t.Helper()
 	must(t, shared.Admin.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "end"}}))
 	must(t, h.until(t.Context(), "end", "is recorded", func(v version) bool { return v.UID != "" }))
 }
 
-// whole says which versions of a Secret were half, and where it was missing.
+// whole fails the test if a version of a Secret was incomplete, or if the Secret was missing.
 func (m *mix) whole(name string) {
 	m.t.Helper()
 	versions := m.history.of(name)

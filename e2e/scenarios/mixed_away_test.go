@@ -13,8 +13,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
 )
 
-// TestMixedAway has each of three modules missing from the start: the others say which one, and how to have it
-// run, and write nothing. When it comes all is well.
+// TestMixedAway leaves out each of three modules from the start. The others report which one is missing and how
+// to run it, and write nothing. When it starts, all objects are synced.
 func TestMixedAway(t *testing.T) {
 	t.Parallel()
 	cases := []struct{ module, kind string }{
@@ -23,7 +23,7 @@ func TestMixedAway(t *testing.T) {
 		{stack.GeneratorPassword, "Password"},
 	}
 	var mixes []*mix
-	for _, tc := range cases { // All wait at the same time.
+	for _, tc := range cases { // All cases wait at the same time.
 		m := newMix(t, "mixed-without-"+tc.module)
 		m.put("es", 1)
 		m.run(slices.DeleteFunc(slices.Clone(mixedModules), func(module string) bool { return module == tc.module })...)
@@ -50,8 +50,8 @@ func TestMixedAway(t *testing.T) {
 	}
 }
 
-// TestMixedDown kills one module after the other, and asks for new values meanwhile: the Secret stays as it was
-// until all can contribute.
+// TestMixedDown kills one module after the other, and requests new values meanwhile. The Secret stays unchanged
+// until all modules can contribute.
 func TestMixedDown(t *testing.T) {
 	t.Parallel()
 	m := newMix(t, "mixed-down")
@@ -64,7 +64,7 @@ func TestMixedDown(t *testing.T) {
 		m.put("es", i+1)
 		m.refresh("es")
 		asked := fmt.Sprint(m.requests)
-		eventually(t, func() string { // The others have done their share.
+		eventually(t, func() string { // The other modules have contributed.
 			for _, kept := range []struct{ of, name string }{{stack.ProviderVault, readsName("es")}, {stack.GeneratorPassword, partName("es")}} {
 				if kept.of != module && !m.serves(kept.name, asked) {
 					return kept.of + " has not served the request"

@@ -16,12 +16,12 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/inspect"
 )
 
-// mixedSeed repeats the choices of a run; what happens when still depends on the machine.
+// mixedSeed repeats the choices of a run. The timing still depends on the machine.
 var mixedSeed = flag.Uint64("mixed.seed", 0, "seed of TestMixedKilled; 0 takes any")
 
-// TestMixedKilled creates, refreshes and changes objects over three modules while these are killed at any moment,
-// and some stay away for a while. Each Secret goes from one whole content to the next: it never holds a value of
-// the one beside a value of the other, and is never missing.
+// TestMixedKilled creates, refreshes and changes objects with values from three modules, while these are killed
+// at any moment, and some stay down for a while. Each Secret changes from one complete content to the next. It
+// never mixes values of two contents, and is never missing.
 func TestMixedKilled(t *testing.T) {
 	t.Parallel()
 	const objects, rounds = 6, 12
@@ -36,7 +36,7 @@ func TestMixedKilled(t *testing.T) {
 	for i := range objects {
 		names = append(names, fmt.Sprintf("es-%d", i))
 	}
-	// What is asked for in each round, by name.
+	// wants holds the expected content after each round, by name.
 	wants, refreshes := map[string][]killedWish{}, map[string]int{}
 	m.run(mixedModules...)
 	for round := range rounds {
@@ -44,7 +44,7 @@ func TestMixedKilled(t *testing.T) {
 		var killing sync.WaitGroup
 		killing.Go(func() { m.killAny(killer) })
 		for _, name := range names {
-			// The remote secret is another for each spec; its value is another in each round.
+			// Each spec reads another remote secret, whose value changes in each round.
 			w := killedWish{remote: fmt.Sprintf("%s-%d", name, round), n: round, password: refreshes[name]}
 			switch {
 			case round == 0:
@@ -78,18 +78,18 @@ func TestMixedKilled(t *testing.T) {
 	}
 }
 
-// A killedWish is what a Secret shall hold after a round.
+// A killedWish is the expected content of a Secret after a round.
 type killedWish struct {
 	remote   string
 	n        int
-	password int // How many there were before.
+	password int // password is the number of passwords before this one.
 }
 
 // killAny kills modules at random moments, and starts each again after a random time.
 func (m *mix) killAny(random *rand.Rand) {
 	pause := func() {
 		after := time.NewTimer(time.Duration(random.Int64N(int64(250 * time.Millisecond))))
-		<-after.C // The moment is what is random here; nothing is waited for.
+		<-after.C // The delay is random; it does not wait for a condition.
 	}
 	for range 1 + random.IntN(3) {
 		module := mixedModules[random.IntN(len(mixedModules))]
@@ -100,7 +100,7 @@ func (m *mix) killAny(random *rand.Rand) {
 		}
 		if random.IntN(3) == 0 {
 			for range 4 {
-				pause() // The others go on without it.
+				pause() // The other modules continue without it.
 			}
 		}
 		p, err := installFor(m.t, m.ns, m.ns).StartModule(m.t.Context(), module)
@@ -117,7 +117,7 @@ func (m *mix) killAny(random *rand.Rand) {
 	}
 }
 
-// judge looks at all contents that a Secret has had: those that were wished for, one after the other.
+// judge checks all contents that a Secret has had: only expected ones, in their order.
 func (m *mix) judge(seed uint64, name string, wishes []killedWish) {
 	m.t.Helper()
 	var passwords []string

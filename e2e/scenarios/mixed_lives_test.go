@@ -14,7 +14,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
 
-// serves reports whether a part has what was asked for.
+// serves reports whether a part has the values for a refresh request.
 func (m *mix) serves(name, request string) bool {
 	m.t.Helper()
 	s := getSecret(m.t, m.ns, name)
@@ -28,12 +28,12 @@ func (m *mix) serves(name, request string) bool {
 	return rec.Entries[inspect.GeneratorID(pw)].Request == request
 }
 
-// vaultReads returns how often Vault was read for an object.
+// vaultReads returns the number of reads from Vault for an object.
 func (m *mix) vaultReads(name string) int {
 	return m.vault.Count(vaulttest.On(vaultMount + "/data/" + m.key(name)))
 }
 
-// TestMixedImmutable has a Secret that is never rewritten, whatever another module reads.
+// TestMixedImmutable checks that an immutable Secret is never rewritten, whatever another module reads.
 func TestMixedImmutable(t *testing.T) {
 	t.Parallel()
 	m := newMix(t, "mixed-immutable")
@@ -51,7 +51,7 @@ func TestMixedImmutable(t *testing.T) {
 	read := m.vaultReads("es")
 	m.put("es", 2)
 	m.refresh("es")
-	for n := range 3 { // Whoever works at all works on it.
+	for n := range 3 { // Each running module has had the time to handle it.
 		m.put("sign", n+2)
 		m.refresh("sign")
 		m.inStep("sign", "sign", n+2, n+2)
@@ -72,7 +72,7 @@ func TestMixedImmutable(t *testing.T) {
 	}
 }
 
-// TestMixedSuspended has objects suspended, one from the start: no module reads anything for them, nor writes.
+// TestMixedSuspended suspends objects, one from the start. No module reads or writes anything for them.
 func TestMixedSuspended(t *testing.T) {
 	t.Parallel()
 	m := newMix(t, "mixed-suspended")
@@ -92,7 +92,7 @@ func TestMixedSuspended(t *testing.T) {
 	m.change("old", suspend(true))
 	wantReady(t, m.ns, "old", v1alpha1.ReasonSuspended)
 	wantReady(t, m.ns, "new", v1alpha1.ReasonSuspended)
-	for n := range 3 { // Each module has had its time when it has looked at another object.
+	for n := range 3 { // Each module has had the time once it has handled another object.
 		m.put("sign", n+2)
 		m.refresh("sign")
 		m.inStep("sign", "sign", n+2, n+2)
@@ -132,8 +132,8 @@ func TestMixedSuspended(t *testing.T) {
 	m.whole("new")
 }
 
-// TestMixedAgain deletes objects and makes them anew under the same name, when the secrets that they read have other
-// values: nothing that was read for the first comes into the Secret of the last.
+// TestMixedAgain deletes objects and creates them again under the same name, after the values of their remote
+// secrets have changed. No value that was read for the first object gets into the Secret of the last.
 func TestMixedAgain(t *testing.T) {
 	t.Parallel()
 	m := newMix(t, "mixed-again")
@@ -149,7 +149,7 @@ func TestMixedAgain(t *testing.T) {
 			}
 			m.create(name, append(change, func(es *v1alpha1.ExternalSecretSpec) { m.read(es, remote) })...)
 		}
-		if n == 1 { // They are gone before anybody has seen them.
+		if n == 1 { // They are deleted before a module has seen them.
 			continue
 		}
 		for name := range kinds {
@@ -166,7 +166,7 @@ func TestMixedAgain(t *testing.T) {
 		for i, v := range m.history.of(name) {
 			if v.Deleted {
 				if name == "never" {
-					t.Errorf("%s, version %d: a Secret that is to stay was missing", name, i)
+					t.Errorf("%s, version %d: a Secret that must stay was missing", name, i)
 				}
 				continue
 			}
@@ -178,7 +178,7 @@ func TestMixedAgain(t *testing.T) {
 				t.Errorf("%s, version %d: written for the last object, it holds %v", name, i, v.Data)
 			}
 			if written && !is {
-				t.Errorf("%s, version %d: back to an object that is gone", name, i)
+				t.Errorf("%s, version %d: back to an object that is deleted", name, i)
 			}
 			written = is
 		}

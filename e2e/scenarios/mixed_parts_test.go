@@ -20,10 +20,10 @@ import (
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
 )
 
-// forged is what somebody puts into a part in place of what Vault said.
+// forged replaces Vault's value in a text, like an attacker in a part.
 func forged(value string) string { return strings.ReplaceAll(value, "from-vault", "from-evil!") }
 
-// forge returns a part as another one is, with values of somebody else, and a record that vouches for them.
+// forge returns a copy of a part with foreign values, and a record that matches them.
 func forge(t *testing.T, kept *corev1.Secret, ns, name string) *corev1.Secret {
 	t.Helper()
 	s := alter(t, kept, ns, name)
@@ -31,7 +31,7 @@ func forge(t *testing.T, kept *corev1.Secret, ns, name string) *corev1.Secret {
 	return s
 }
 
-// seal makes a record vouch for what a part holds, for the object of a uid.
+// seal makes the record match the data of a part, for the object with a uid.
 func seal(t *testing.T, s *corev1.Secret, uid types.UID) {
 	t.Helper()
 	rec := inspect.StoredRecord(s)
@@ -39,7 +39,7 @@ func seal(t *testing.T, s *corev1.Secret, uid types.UID) {
 	must(t, rec.Put(s))
 }
 
-// alter returns a part as another one is, with values of somebody else.
+// alter returns a copy of a part with foreign values.
 func alter(t *testing.T, kept *corev1.Secret, ns, name string) *corev1.Secret {
 	t.Helper()
 	s := kept.DeepCopy()
@@ -62,29 +62,29 @@ func alter(t *testing.T, kept *corev1.Secret, ns, name string) *corev1.Secret {
 		changed = true
 	}
 	if !changed {
-		t.Fatalf("Secret %s does not hold what was read", kept.Name)
+		t.Fatalf("Secret %s does not have the values that were read", kept.Name)
 	}
 	return s
 }
 
-// genuine says which versions of a Secret hold what was forged.
+// genuine fails the test if a version of a Secret contains forged values.
 func (m *mix) genuine(name string) {
 	m.t.Helper()
 	for i, v := range m.history.of(name) {
 		if !v.Deleted && strings.HasPrefix(v.Data[vaultKey], "from-evil!") {
-			m.t.Errorf("Secret %s, version %d: holds what was forged", name, i)
+			m.t.Errorf("Secret %s, version %d: has forged values", name, i)
 		}
 	}
 }
 
-// TestMixedForged puts Secrets beside the part of an object, into its place, and into another namespace, which look
-// like a part in all: what the status does not record is nobody's part.
+// TestMixedForged creates Secrets that look exactly like a part: next to the part of an object, instead of it,
+// and in another namespace. A part that the status does not record is not used.
 func TestMixedForged(t *testing.T) {
 	t.Parallel()
 	m := newMix(t, "mixed-forged")
 	other := m.ns + "-other"
 	must(t, shared.CreateNamespace(t.Context(), other))
-	both := func(module string) { // They may read the other namespace, too.
+	both := func(module string) { // The modules can read the other namespace, too.
 		m.processes[module] = startModule(t, module, m.ns+","+other, m.flags()...)
 	}
 	m.put("es", 1)
@@ -106,13 +106,14 @@ func TestMixedForged(t *testing.T) {
 	beside := forge(t, kept, m.ns, "a-"+kept.Name)
 	must(t, shared.Admin.Create(t.Context(), beside))
 	elsewhere := forge(t, kept, other, kept.Name)
-	elsewhere.OwnerReferences = nil // The collector would take it away.
+	elsewhere.OwnerReferences = nil // The garbage collector would delete it.
 	must(t, shared.Admin.Create(t.Context(), elsewhere))
 	m.put("es", 2)
 	m.refresh("es")
 	m.inStep("es", "es", 2, 2)
 
-	// In its place, before the module runs: the object is made anew, and so is its part.
+	// The forged part is created instead of the real one, before the module runs: the object is created again,
+	// and so is its part.
 	m.kill(stack.ProviderVault)
 	must(t, shared.Admin.Delete(t.Context(), m.get("es")))
 	gone(t, &corev1.Secret{}, m.ns, kept.Name)
@@ -121,12 +122,12 @@ func TestMixedForged(t *testing.T) {
 	instead.OwnerReferences = nil
 	must(t, shared.Admin.Create(t.Context(), instead))
 	es := m.create("es")
-	// It is that of the new object, as far as that can be forged.
+	// The forged part names the new object, as far as that is possible.
 	seal(t, instead, es.UID)
 	must(t, shared.Admin.Update(t.Context(), instead))
 	m.put("sign", 1)
 	m.create("sign", awsOnly)
-	for n := range 3 { // The others have had the time to look at it.
+	for n := range 3 { // The other modules have had the time to handle it.
 		m.putAWS("sign", n+2)
 		m.refresh("sign")
 		wantValue(t, m.ns, "sign", awsKey, awsValue("sign", n+2))
@@ -164,7 +165,7 @@ func TestMixedForged(t *testing.T) {
 	}
 }
 
-// asBefore says how a part is not as it was, but for what notes when it was read.
+// asBefore returns how a part has changed, apart from the time of its last read.
 func asBefore(was, is *corev1.Secret) string {
 	type content struct {
 		Type   corev1.SecretType
@@ -186,7 +187,7 @@ func asBefore(was, is *corev1.Secret) string {
 	return cmp.Diff(of(was), of(is))
 }
 
-// TestMixedEdited edits and deletes a part by hand: it is put right, and nobody gets what was edited.
+// TestMixedEdited edits and deletes a part. The part is repaired, and no Secret gets the edited values.
 func TestMixedEdited(t *testing.T) {
 	t.Parallel()
 	m := newMix(t, "mixed-edited")
@@ -211,13 +212,13 @@ func TestMixedEdited(t *testing.T) {
 		{"the record in its data", patch(`{"data":{"record":null}}`)},
 		{"no data", patch(`{"data":null}`)},
 		{"no owner", patch(`{"metadata":{"ownerReferences":null}}`)},
-		{"it is deleted", remove},
-		{"it is another Secret", func(s *corev1.Secret) error {
+		{"the part is deleted", remove},
+		{"the part is replaced by another Secret", func(s *corev1.Secret) error {
 			again := forge(t, s, m.ns, s.Name)
 			if err := remove(s); err != nil {
 				return err
 			}
-			return client.IgnoreAlreadyExists(shared.Admin.Create(t.Context(), again)) // Whoever is first.
+			return client.IgnoreAlreadyExists(shared.Admin.Create(t.Context(), again)) // The module can be faster.
 		}},
 	} {
 		kept := getSecret(t, m.ns, readsName("es"))
@@ -244,8 +245,8 @@ func TestMixedEdited(t *testing.T) {
 	m.genuine("es")
 }
 
-// TestMixedEditedUnseen edits a part while the module that wrote it does not run: nobody gets what was edited, and
-// it is put right when the module comes back, also where Vault has no other value by then.
+// TestMixedEditedUnseen edits a part while the module that wrote it is down. No Secret gets the edited values,
+// and the part is repaired when the module is back, even if Vault has no other value by then.
 func TestMixedEditedUnseen(t *testing.T) {
 	t.Parallel()
 	m := newMix(t, "mixed-edited-unseen")
@@ -264,7 +265,7 @@ func TestMixedEditedUnseen(t *testing.T) {
 	m.kill(stack.ProviderVault)
 	for _, name := range names {
 		kept := getSecret(t, m.ns, readsName(name))
-		if name == "replaced" { // All is as it should be but that the status records another.
+		if name == "replaced" { // Everything matches, but the status records another part.
 			must(t, shared.Admin.Delete(t.Context(), kept.DeepCopy()))
 			must(t, shared.Admin.Create(t.Context(), forge(t, kept, m.ns, kept.Name)))
 		} else {
@@ -272,7 +273,7 @@ func TestMixedEditedUnseen(t *testing.T) {
 		}
 		m.putAWS(name, 2)
 	}
-	for n := range 10 { // Meanwhile the others work.
+	for n := range 10 { // Meanwhile the other modules work.
 		m.putAWS("sign", n+2)
 		m.refresh("sign")
 		wantValue(t, m.ns, "sign", awsKey, awsValue("sign", n+2))
@@ -293,7 +294,8 @@ func TestMixedEditedUnseen(t *testing.T) {
 	}
 }
 
-// TestMixedDropped takes what Vault contributes out of the spec, or the object away: the part goes, whoever runs.
+// TestMixedDropped removes Vault's contribution from the spec, or deletes the object. The part is deleted,
+// whichever modules run.
 func TestMixedDropped(t *testing.T) {
 	t.Parallel()
 	remove := func(m *mix, name string) { must(m.t, shared.Admin.Delete(m.t.Context(), m.get(name))) }
@@ -340,12 +342,12 @@ func TestMixedDropped(t *testing.T) {
 		cases[name](m, name)
 	}
 	alone("spec-down")
-	for _, name := range []string{"object", "object-down"} { // The collector sees to that.
+	for _, name := range []string{"object", "object-down"} { // The garbage collector deletes these.
 		for _, of := range []string{name, partName(name), readsName(name)} {
 			gone(t, &corev1.Secret{}, m.ns, of)
 		}
 	}
-	gone(t, &corev1.Secret{}, m.ns, readsName("spec-down")) // When it is sure that nobody runs who would do it.
+	gone(t, &corev1.Secret{}, m.ns, readsName("spec-down")) // The remaining module deletes the part when it is sure that no other running module would.
 	m.run(stack.ProviderVault)
 	unrecorded("spec-down")
 
@@ -358,5 +360,5 @@ func TestMixedDropped(t *testing.T) {
 	}
 }
 
-// awsOnly leaves out what is read from Vault, and the template over it.
+// awsOnly removes the entries that are read from Vault, and the template.
 func awsOnly(es *v1alpha1.ExternalSecretSpec) { es.Data, es.Target.Template = es.Data[:1], nil }

@@ -21,7 +21,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
 
-// startGCP starts an emulator of Google that ends with the test, and makes the store "gcp" in a namespace.
+// startGCP starts an emulator of Google for the test, and creates the store "gcp" in a namespace.
 func startGCP(t *testing.T, ns string) *gcpemulator.Server {
 	t.Helper()
 	srv, err := gcpemulator.Start()
@@ -35,14 +35,14 @@ func startGCP(t *testing.T, ns string) *gcpemulator.Server {
 	return srv
 }
 
-// TestMixedShown has all four modules work on objects together, with and without success, and looks for the values
-// of all in all that they print and write but Secrets' data.
+// TestMixedShown makes all four modules work on objects together, with and without errors. It then searches for
+// all values in everything that the modules print and write, except in the data of Secrets.
 func TestMixedShown(t *testing.T) {
 	t.Parallel()
 	m := newMix(t, "mixed-shown")
 	gcp := startGCP(t, m.ns)
 	values := map[string]bool{}
-	value := func() string { // Each begins with other letters, and is too long for a label or a key.
+	value := func() string { // Each value starts with other letters, and is too long for a label or a key.
 		var v strings.Builder
 		for v.Len() < 300 {
 			v.WriteString(crand.Text())
@@ -63,7 +63,7 @@ func TestMixedShown(t *testing.T) {
 		m.read(es, id)
 		es.Data = append(es.Data, v1alpha1.DataEntry{SecretKey: "gcp", RemoteRef: v1alpha1.RemoteRef{Key: id}, SourceRef: gcpRef})
 	}
-	// What fails over a generated value fails over one of Vault, that goes by the same name.
+	// The templates that fail with a generated value also fail with a value from Vault of the same name.
 	all := map[string]specChange{"good": over}
 	for name, change := range fails {
 		all[name] = func(es *v1alpha1.ExternalSecretSpec) {
@@ -72,7 +72,7 @@ func TestMixedShown(t *testing.T) {
 			change(es)
 		}
 	}
-	all["property"] = func(es *v1alpha1.ExternalSecretSpec) { // It is no JSON.
+	all["property"] = func(es *v1alpha1.ExternalSecretSpec) { // The value is not JSON.
 		over(es)
 		es.Data[3].RemoteRef.Property = "field"
 	}
@@ -109,7 +109,7 @@ func TestMixedShown(t *testing.T) {
 	}
 	settled()
 
-	// Servers that are in trouble may say what they should not.
+	// A failing server can return values in its errors.
 	for _, code := range []struct {
 		vault int
 		gcp   codes.Code

@@ -14,7 +14,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
 
-// TestMixed changes what each of three modules contributes to one object, in each way in which news arrive.
+// TestMixed changes the contribution of each of three modules to one object, in each way in which changes
+// arrive.
 func TestMixed(t *testing.T) {
 	t.Parallel()
 	m := newMix(t, "mixed")
@@ -26,7 +27,7 @@ func TestMixed(t *testing.T) {
 		t.Errorf("an optional entry that is missing in Vault has the value %q", v)
 	}
 
-	// other waits until the password is another, and says why it should be.
+	// other waits until the password is another one. why describes the expected cause.
 	other := func(why string) {
 		t.Helper()
 		was := data[passwordKey]
@@ -70,29 +71,29 @@ func TestMixed(t *testing.T) {
 	m.putVault("other", 8)
 	data = m.inStep("es", "other", 8, 8)
 	setPassword(`{"rotationInterval":"1s"}`)
-	other("its interval has passed")
+	other("the interval has passed")
 	setPassword(`{"rotationInterval":null}`)
 	m.change("es", func(es *v1alpha1.ExternalSecretSpec) { es.RefreshInterval = "" })
 
 	m.vault.Do(http.MethodPost, vaultMount+"/data/"+m.key("other-"+optionalKey), vaulttest.M{"data": vaulttest.M{"password": "now"}})
 	m.refresh("es")
 	if is := m.inStep("es", "other", 8, 8)[optionalKey]; is != "now" {
-		t.Errorf("an optional entry that has come has the value %q", is)
+		t.Errorf("an optional entry that was added in Vault has the value %q", is)
 	}
 	m.forget("other-" + optionalKey)
 	m.refresh("es")
 	if is, ok := m.inStep("es", "other", 8, 8)[optionalKey]; ok {
-		t.Errorf("an optional entry that has gone has the value %q", is)
+		t.Errorf("an optional entry that was removed in Vault has the value %q", is)
 	}
 	m.history.end(t, m.ns)
 	m.whole("es")
 }
 
-// stores leaves out the generator, and the template.
+// storesOnly removes the generator and the template.
 func storesOnly(es *v1alpha1.ExternalSecretSpec) { es.DataFrom, es.Target.Template = nil, nil }
 
-// TestMixedGone has secrets of Vault refused and deleted: it is the object of another module that says so, and
-// that keeps or drops keys.
+// TestMixedGone denies and deletes secrets in Vault. The object of another module reports the error, and keeps
+// or removes the keys.
 func TestMixedGone(t *testing.T) {
 	t.Parallel()
 	m := newMix(t, "mixed-gone")
@@ -124,7 +125,7 @@ func TestMixedGone(t *testing.T) {
 	}
 
 	for _, name := range names {
-		// The other secret changes, so that a write in spite of the error would show.
+		// The other secret changes, so that a write despite the error is detected.
 		m.putAWS(name, 2)
 		admit := m.vault.Inject(vaulttest.On(vaultMount+"/data/"+m.key(name)), vaulttest.Refuse(http.StatusForbidden))
 		m.refresh(name)
@@ -144,7 +145,7 @@ func TestMixedGone(t *testing.T) {
 		m.refresh(name)
 	}
 	m.wantFailed("retain", v1alpha1.ReasonSecretSyncedError, "NotFound: ", m.key("retain"), `VaultKV "vault"`)
-	unchanged("Vault has it no more", "retain")
+	unchanged("the secret is deleted in Vault", "retain")
 	holds := func(name string, keys ...string) {
 		t.Helper()
 		eventually(t, func() string {
@@ -174,7 +175,7 @@ func TestMixedGone(t *testing.T) {
 	gone(t, &corev1.Secret{}, m.ns, "delete")
 	holds("generate", passwordKey)
 	m.wantFailed("retain", v1alpha1.ReasonSecretSyncedError, "NotFound: ", m.key("retain"))
-	unchanged("nobody has it any more", "retain")
+	unchanged("the secrets are deleted in both stores", "retain")
 
 	for _, name := range names {
 		m.put(name, 4)

@@ -13,19 +13,21 @@ import (
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
 )
 
-// untyped is the last commit whose modules put group, class and purpose of a contribution into its key, and the class
-// of an error into its message.
+// untyped is the last commit whose modules store group, class and purpose of a contribution in its key, and the
+// class of an error in its message.
 const untyped = "7f0680439cbb7bc3845644bf05418fac8cb5851a"
 
-// withoutModules runs a program without the flag --module, which came later.
-const withoutModules = `#!/bin/bash
+// withItsFlags runs a program without the flags that it does not have yet.
+const withItsFlags = `#!/bin/bash
+known=$(%[1]q -h 2>&1)
 for flag; do
-	[[ $flag == --module=* ]] || flags+=("$flag")
+	name=${flag%%%%=*}
+	[[ $known =~ $'\n'"  -${name#--}"[[:space:]] ]] && flags+=("$flag")
 done
-exec %q "${flags[@]}"
+exec %[1]q "${flags[@]}"
 `
 
-// TestMixedVersions has modules from before and after typed contributions work on the same objects.
+// TestMixedVersions makes modules with and without typed contributions work on the same objects.
 func TestMixedVersions(t *testing.T) {
 	t.Parallel()
 	tree := checkout(t, untyped)
@@ -34,7 +36,7 @@ func TestMixedVersions(t *testing.T) {
 		binary := filepath.Join(tree, module+".bin")
 		must(t, buildIn(filepath.Join(tree, module), binary))
 		old[module] = filepath.Join(tree, module+".sh")
-		must(t, os.WriteFile(old[module], fmt.Appendf(nil, withoutModules, binary), 0o700)) //nolint:gosec // It is a program.
+		must(t, os.WriteFile(old[module], fmt.Appendf(nil, withItsFlags, binary), 0o700)) //nolint:gosec // It is a program.
 	}
 	cases := map[string]struct {
 		reason string
@@ -63,7 +65,7 @@ func TestMixedVersions(t *testing.T) {
 			m.refresh("es")
 			m.inStep("es", "es", 2, 2)
 
-			// What a contributor could not read is in its entry of status.parts only.
+			// The error of a contributor is only in its entry of status.parts.
 			m.vault.Policy("reader", fmt.Sprintf("path %q { capabilities = [\"deny\"] }", vaultMount+"/*"))
 			m.refresh("es")
 			m.wantFailed("es", v1alpha1.ReasonSecretSyncedError, m.key("es"), "VaultKV")
@@ -77,7 +79,7 @@ func TestMixedVersions(t *testing.T) {
 			m.put("es", 3)
 			m.inStep("es", "es", 3, 3)
 
-			// The new versions take over from the old ones, and find what these stored.
+			// The new versions replace the old ones, and use what these have stored.
 			for _, module := range tc.old {
 				m.kill(module)
 				m.run(module)

@@ -22,7 +22,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
 
-// A home is a Kind that objects move between, with the module that serves it and how its values begin.
+// A home is a Kind between which objects move, with the module that serves it and the prefix of its values.
 type home struct{ kind, module, prefix string }
 
 var (
@@ -30,21 +30,21 @@ var (
 	atVault = home{"VaultKV", vaultv1.Group, "from-vault-"}
 )
 
-// moveNamespace has two stores of one name.
+// moveNamespace has two stores with one name.
 const moveNamespace, movers = "movekind", 200
 
 func moverName(i int) string { return fmt.Sprintf("es-%03d", i) }
 
-// A mover is an object, and the homes that it has had by generation of its spec.
+// A mover is an object, with its homes by generation of its spec.
 type mover struct {
 	name  string
 	uid   types.UID
 	homes map[int64]home
 }
 
-// TestMoveKind moves 200 objects from one Kind to another and some of them back, while both modules run. The first
-// learns late of all that happens; it has other values and is asked for a refresh just before, so that it has every
-// reason to write.
+// TestMoveKind moves 200 objects from one Kind to another, and some of them back, while both modules run. The
+// first module sees all changes late. It has other values and gets a refresh request just before, so that it
+// has every reason to write.
 func TestMoveKind(t *testing.T) {
 	t.Parallel()
 	ns := namespace(t, moveNamespace)
@@ -70,7 +70,7 @@ func TestMoveKind(t *testing.T) {
 	put(1)
 	each(t, all, func(o *mover) error { return o.move(t, atVault) })
 	put(2)
-	each(t, all[:20], func(o *mover) error { // At once, before anybody has looked.
+	each(t, all[:20], func(o *mover) error { // These move immediately, before a module has handled them.
 		if err := o.move(t, atAWS); err != nil {
 			return err
 		}
@@ -90,7 +90,7 @@ func TestMoveKind(t *testing.T) {
 	}
 }
 
-// each does it to all objects, some at a time.
+// each calls do for all objects, some of them concurrently.
 func each(t *testing.T, all []*mover, do func(*mover) error) {
 	t.Helper()
 	work := make(chan *mover)
@@ -121,7 +121,7 @@ func (o *mover) create(t *testing.T) error {
 	return err
 }
 
-// move changes the Kind, and which part of the remote secret is read: in Vault it is an object.
+// move changes the Kind, and the property of the remote secret, which is an object in Vault.
 func (o *mover) move(t *testing.T, to home) error {
 	es := pair(moveNamespace, o.name, moveNamespace+"/"+o.name, moveNamespace+"/"+o.name)
 	es.Spec.StoreRef.Kind = to.kind
@@ -143,21 +143,21 @@ func (o *mover) move(t *testing.T, to home) error {
 	return nil
 }
 
-// isAt reports whether a version holds what is read at a home.
+// isAt returns a function that reports whether a version has the data of a home.
 func (o *mover) isAt(at home) func(version) bool {
 	return func(v version) bool { return !v.Deleted && o.holds(v, at) == "" }
 }
 
-// holds says how a version does not hold what is read at a home.
+// holds returns how a version differs from the data of a home.
 func (o *mover) holds(v version, at home) string {
 	a, b := v.Data["a"], v.Data["b"]
 	if !strings.HasPrefix(a, at.prefix+o.name) || a != b || len(v.Data) != 2 {
-		return fmt.Sprintf("it is to hold values of %s, and holds %v", at.kind, v.Data)
+		return fmt.Sprintf("want values of %s, got %v", at.kind, v.Data)
 	}
 	return ""
 }
 
-// inStep waits until the status describes the last generation. Then nothing is left of the module before.
+// inStep waits until the status describes the last generation. No data of the previous module is then left.
 func (o *mover) inStep(t *testing.T) {
 	t.Helper()
 	es := &v1alpha1.ExternalSecret{}
@@ -173,8 +173,8 @@ func (o *mover) inStep(t *testing.T) {
 	}
 }
 
-// judge looks at all versions that a Secret has had: it was always there, each was written by the module that the
-// generation in its mark belongs to, with its values, and none after a later one.
+// judge checks all versions that a Secret has had. It always existed. Each version was written by the module of
+// the generation in its mark, with its values, and none after a later one.
 func (o *mover) judge(t *testing.T, history []version) {
 	t.Helper()
 	var last inspect.Mark

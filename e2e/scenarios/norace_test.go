@@ -2,5 +2,5 @@
 
 package scenarios
 
-// raceFlags build a module as these tests were built: without the race detector.
+// raceFlags are the flags to build a module like these tests: without the race detector.
 var raceFlags []string

@@ -19,16 +19,16 @@ import (
 	"github.com/prometheus/prometheus/util/teststorage"
 )
 
-// prometheus keeps what tests scrape, and answers queries, by Prometheus' own packages.
+// prometheus stores scraped metrics and answers queries, with Prometheus' own packages.
 type prometheus struct {
 	storage *teststorage.TestStorage
 	engine  *promql.Engine
-	// last are the series of the scrape before.
+	// last are the series of the previous scrape.
 	last map[string]labels.Labels
 	at   int64
 }
 
-// A scrapedPage is what a module has served.
+// A scrapedPage is the metrics page of a module.
 type scrapedPage struct{ job, namespace, text string }
 
 func newPrometheus(t *testing.T) *prometheus {
@@ -36,7 +36,7 @@ func newPrometheus(t *testing.T) *prometheus {
 	return &prometheus{storage: teststorage.New(t), engine: promqltest.NewTestEngine(t, false, 0, promqltest.DefaultMaxSamplesPerQuery)}
 }
 
-// append adds the samples of a scrape, and marks those series that have none any more as stale.
+// append adds the samples of a scrape, and marks series without a sample as stale.
 func (p *prometheus) append(pages []scrapedPage) error {
 	p.at = max(p.at+1, time.Now().UnixMilli())
 	to := p.storage.Appender(context.Background())
@@ -78,7 +78,7 @@ func (p *prometheus) parse(to storage.Appender, page scrapedPage, now map[string
 		var series labels.Labels
 		parser.Labels(&series)
 		b := labels.NewBuilder(series).Set("job", page.job)
-		// A label of the target wins over one of the module.
+		// A label of the target takes precedence over one of the module.
 		b.Set("namespace", page.namespace)
 		series = b.Labels()
 		if _, err := to.Append(0, series, p.at, sample); err != nil {
@@ -88,7 +88,7 @@ func (p *prometheus) parse(to storage.Appender, page scrapedPage, now map[string
 	}
 }
 
-// query returns how many series a query has now.
+// query returns the present number of series of a query.
 func (p *prometheus) query(ctx context.Context, text string) (int, error) {
 	q, err := p.engine.NewInstantQuery(ctx, p.storage, nil, text, time.UnixMilli(p.at))
 	if err != nil {

@@ -2,5 +2,5 @@
 
 package scenarios
 
-// raceFlags build a module as these tests were built: with the race detector.
+// raceFlags are the flags to build a module like these tests: with the race detector.
 var raceFlags = []string{"-race"}

@@ -15,8 +15,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
 )
 
-// TestReplicas replaces both of two replicas, and then kills the one that leads, while objects are created and
-// values change: nothing is lost, and no Secret is ever half.
+// TestReplicas replaces both of two replicas, and then kills the leader, while objects are created and values
+// change. Nothing is lost, and no Secret is ever incomplete.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	ns := namespace(t, "replicas")
@@ -43,7 +43,7 @@ func TestReplicas(t *testing.T) {
 	const each = 20
 	names := []string{}
 	value := func(name string, n int) string { return fmt.Sprintf("%s, %d", name, n) }
-	load := func() { // More objects, and new values for those that are there.
+	load := func() { // load creates further objects, and new values for the existing ones.
 		round := len(names)/each + 1
 		for i := range each {
 			names = append(names, fmt.Sprintf("es-%d-%d", round, i))
@@ -62,7 +62,7 @@ func TestReplicas(t *testing.T) {
 	start()
 	leading()
 	load()
-	for range 2 { // As a Deployment does it: when a new one is ready, an old one goes.
+	for range 2 { // As in a Deployment, an old replica stops when a new one is ready.
 		start()
 		old := running[0]
 		running = running[1:]
@@ -93,8 +93,8 @@ func TestReplicas(t *testing.T) {
 	}
 }
 
-// TestNotReady starts a replica that lacks its rights in the namespace that it serves. It lives, but is not ready, so
-// that a rollout would not take away the one before it; it is when it has them.
+// TestNotReady starts a replica without permissions in the namespace that it serves. It is live but not ready,
+// so that a rollout would not stop the previous replica. It becomes ready when it gets the permissions.
 func TestNotReady(t *testing.T) {
 	t.Parallel()
 	ns := namespace(t, "not-ready")
@@ -112,7 +112,7 @@ func TestNotReady(t *testing.T) {
 	t.Cleanup(func() { must(t, p.Stop()) })
 	eventually(t, func() string {
 		if !strings.Contains(p.Log(), "is forbidden") {
-			return "the module has not met what is forbidden"
+			return "the module has not made a forbidden request"
 		}
 		return ""
 	})

@@ -37,19 +37,19 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
 
-// rightsNamespace is where the story of rights happens; cluster objects make others in the two after it.
-const rightsNamespace, rightsFirst, rightsSecond = "rights", "rights-first", "rights-second"
+// rightsNamespace is the namespace of the scenario. Cluster objects create others in the next two.
+const rightsNamespace, rightsFirst, rightsSecond = "permissions", "permissions-first", "permissions-second"
 
-// A right is one verb on one resource.
+// A right is a permission for one verb on one resource.
 type right struct{ Group, Resource, Verb string }
 
-// A bearer is a module that uses rights, and what only its own story tells.
+// A bearer is a module with permissions, and the settings of its scenario.
 type bearer struct {
 	module, group string
 	rights        []byte
 	// from is the part of an object's spec that reads one value, under the key value.
 	from string
-	// store is the reference to the store that PushSecrets write to, generator that to one of its generators.
+	// store is the reference to the store for PushSecrets, generator that to one of the module's generators.
 	store, generator string
 	// login is the manifest of a store that logs in with the token of a ServiceAccount.
 	login string
@@ -60,21 +60,21 @@ var bearers = []bearer{
 		module: stack.ProviderAWS, group: awsv1.Group, rights: awsmanifests.Rights,
 		from:  `{storeRef: {kind: AWSSecretsManager, name: aws}, data: [{secretKey: value, remoteRef: {key: value}}]}`,
 		store: `{kind: AWSSecretsManager, name: aws}`, generator: `{kind: STSSessionToken, name: least}`,
-		login: `{apiVersion: aws.direct-secrets.io/v1alpha1, kind: AWSParameterStore, metadata: {name: login, namespace: rights},
+		login: `{apiVersion: aws.direct-secrets.io/v1alpha1, kind: AWSParameterStore, metadata: {name: login, namespace: permissions},
   spec: {region: eu-central-1, role: "arn:aws:iam::111122223333:role/shop", auth: {serviceAccountRef: {name: default}}}}`,
 	},
 	{
 		module: stack.ProviderVault, group: vaultv1.Group, rights: vaultmanifests.Rights,
 		from:  `{storeRef: {kind: VaultKV, name: vault}, data: [{secretKey: value, remoteRef: {key: value, property: value}}]}`,
 		store: `{kind: VaultKV, name: vault}`, generator: `{kind: VaultDynamicSecret, name: least}`,
-		login: `{apiVersion: vault.direct-secrets.io/v1alpha1, kind: VaultKV, metadata: {name: login, namespace: rights},
+		login: `{apiVersion: vault.direct-secrets.io/v1alpha1, kind: VaultKV, metadata: {name: login, namespace: permissions},
   spec: {server: "http://127.0.0.1:1", path: secret, auth: {kubernetes: {role: shop, serviceAccountRef: {name: default}}}}}`,
 	},
 	{
 		module: stack.ProviderGCP, group: gcpv1.Group, rights: gcpmanifests.Rights,
 		from:  `{storeRef: {kind: GCPSecretManager, name: gcp}, data: [{secretKey: value, remoteRef: {key: value}}]}`,
 		store: `{kind: GCPSecretManager, name: gcp}`, generator: `{kind: GCPAccessToken, name: least}`,
-		login: `{apiVersion: gcp.direct-secrets.io/v1alpha1, kind: GCPAccessToken, metadata: {name: login, namespace: rights},
+		login: `{apiVersion: gcp.direct-secrets.io/v1alpha1, kind: GCPAccessToken, metadata: {name: login, namespace: permissions},
   spec: {endpoint: "http://127.0.0.1:1", auth: {workloadIdentity: {serviceAccountRef: {name: default}, audience: "//iam.googleapis.com/x"}}}}`,
 	},
 	{
@@ -84,7 +84,7 @@ var bearers = []bearer{
 	},
 }
 
-// granted returns what the ClusterRoles of a module allow, and the names of those in which each right is.
+// granted returns the permissions in the ClusterRoles of a module, each with the names of its ClusterRoles.
 func (b *bearer) granted(t *testing.T) map[right][]string {
 	t.Helper()
 	rights := map[right][]string{}
@@ -105,7 +105,7 @@ func (b *bearer) granted(t *testing.T) map[right][]string {
 	return rights
 }
 
-// used returns what a module has asked the API server for, and in which namespaces.
+// used returns the requests of a module to the API server, and their namespaces.
 func (b *bearer) used(t *testing.T, s *stack.Stack) map[right]map[string]bool {
 	t.Helper()
 	log, err := s.ReadAuditLog(time.Time{})
@@ -113,7 +113,7 @@ func (b *bearer) used(t *testing.T, s *stack.Stack) map[right]map[string]bool {
 	rights := map[right]map[string]bool{}
 	for _, e := range log {
 		if e.User.Username != "system:serviceaccount:"+stack.Namespace+":"+b.module || e.ObjectRef.Resource == "" {
-			continue // Without a resource it is discovery, which everybody may do.
+			continue // A request without a resource is discovery, which every user is allowed to do.
 		}
 		r := right{e.ObjectRef.APIGroup, e.ObjectRef.Resource, e.Verb}
 		if e.ObjectRef.Subresource != "" {
@@ -127,7 +127,7 @@ func (b *bearer) used(t *testing.T, s *stack.Stack) map[right]map[string]bool {
 	return rights
 }
 
-// sorted returns rights as text, in order.
+// sorted returns permissions as sorted text.
 func sorted[V any](rights map[right]V) []string {
 	var all []string
 	for r := range rights {
@@ -137,10 +137,10 @@ func sorted[V any](rights map[right]V) []string {
 	return all
 }
 
-// TestRightsUsed has each module use all its loops, and then all modules together, with the rights that they ship.
-// What the API server was asked for is what is granted: nothing else, and nothing less. It has a stack of its own,
-// because it is for all namespaces.
-func TestRightsUsed(t *testing.T) {
+// TestPermissionsUsed makes each module use all its controllers, and then all modules together, with the
+// permissions that they ship. The requests to the API server must match the granted permissions exactly. The
+// test has its own stack, because it is for all namespaces.
+func TestPermissionsUsed(t *testing.T) {
 	t.Parallel()
 	s, err := stack.Start(t.Context(), stack.Options{Audit: true})
 	must(t, err)
@@ -154,7 +154,7 @@ func TestRightsUsed(t *testing.T) {
 		b := &bearers[i]
 		granted := b.granted(t)
 		var used map[right]map[string]bool
-		// What a loop does when its story is over, such as an event, may come a little later.
+		// The last requests of a controller, such as events, can come a little later.
 		eventually(t, func() string {
 			used = b.used(t, s)
 			idle := maps.Clone(granted)
@@ -179,14 +179,14 @@ func TestRightsUsed(t *testing.T) {
 	}
 }
 
-// A rightsStory is what happens to objects of all modules.
+// A rightsStory is the scenario with objects of all modules.
 type rightsStory struct {
 	t     *testing.T
 	s     *stack.Stack
 	kinds map[string]schema.GroupVersionKind
 }
 
-// newRightsStory makes all stores; no module runs yet.
+// newRightsStory creates all stores. No module runs yet.
 func newRightsStory(t *testing.T, s *stack.Stack) *rightsStory {
 	t.Helper()
 	st := &rightsStory{t: t, s: s, kinds: customKinds(t, s)}
@@ -203,7 +203,7 @@ func newRightsStory(t *testing.T, s *stack.Stack) *rightsStory {
 	t.Cleanup(func() { must(t, gcp.Close()) })
 	must(t, s.GCPStore(t.Context(), rightsNamespace, "gcp", gcp.URL(), gcpemulator.DefaultProject, gcp.Key("reader@test-project.iam.gserviceaccount.com")))
 	gcp.Put("value", []byte("from-gcp"))
-	st.apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: templates, namespace: rights}, data: {note: "note {{ .value }}"}}`)
+	st.apply(`{apiVersion: v1, kind: ConfigMap, metadata: {name: templates, namespace: permissions}, data: {note: "note {{ .value }}"}}`)
 	return st
 }
 
@@ -231,10 +231,11 @@ func (st *rightsStory) run(module string) (stop func()) {
 	return stop
 }
 
-// alone has one module use all its loops. It also does what belongs to no provider.
+// alone makes one module use all its controllers, including those that need no provider.
 func (st *rightsStory) alone(b *bearer) {
 	st.t.Helper()
-	// A store of each Kind, of which most cannot be reached: this is told of them, and objects try all the same.
+	// This creates a store of each Kind. Most are unreachable, which their status reports. Their objects try to
+	// read anyway.
 	for kind, gvk := range st.kinds {
 		if gvk.Group != b.group {
 			continue
@@ -248,7 +249,7 @@ func (st *rightsStory) alone(b *bearer) {
 		typed, err := st.s.Admin.Scheme().New(gvk)
 		must(st.t, err)
 		if _, ok := typed.(provider.GeneratorObject); ok {
-			st.apply(fmt.Sprintf(`{apiVersion: direct-secrets.io/v1alpha1, kind: ExternalSecret, metadata: {name: %s, namespace: rights},
+			st.apply(fmt.Sprintf(`{apiVersion: direct-secrets.io/v1alpha1, kind: ExternalSecret, metadata: {name: %s, namespace: permissions},
   spec: {dataFrom: [{sourceRef: {generatorRef: {kind: %s, name: least}}}]}}`, strings.ToLower(kind), kind))
 		}
 	}
@@ -267,7 +268,7 @@ func (st *rightsStory) alone(b *bearer) {
 	stop()
 }
 
-// keep has a Secret made with a template, put right, made anew under another name, and no more wanted.
+// keep creates a Secret with a template, makes the operator repair it, renames it, and deletes its object.
 func (st *rightsStory) keep(b *bearer) {
 	st.t.Helper()
 	es := &v1alpha1.ExternalSecret{}
@@ -279,11 +280,11 @@ func (st *rightsStory) keep(b *bearer) {
 	}
 	must(st.t, st.s.Admin.Create(st.t.Context(), es))
 	target := st.secret(b.module, "note")
-	for range 4 { // The event is one that was there before, which is another request.
+	for range 4 { // The event existed before, which leads to another request.
 		must(st.t, st.s.Admin.Patch(st.t.Context(), target, client.RawPatch(types.MergePatchType, []byte(`{"data":{"note":"ZHJpZnQ="}}`))))
 		eventually(st.t, func() string {
 			if target = st.secret(b.module, "note"); string(target.Data["note"]) == "drift" {
-				return b.module + ": the Secret is not put right"
+				return b.module + ": the Secret is not repaired"
 			}
 			return ""
 		})
@@ -293,13 +294,13 @@ func (st *rightsStory) keep(b *bearer) {
 	st.gone(target)
 }
 
-// push has generated values pushed, and Secrets that carry a label, with a policy that needs a finalizer.
+// push pushes generated values, and Secrets with a label, with a policy that needs a finalizer.
 func (st *rightsStory) push(b *bearer) {
 	st.t.Helper()
 	for name, selector := range map[string]string{
 		"generated": `{generatorRef: ` + b.generator + `}`, "labelled": `{secret: {selector: {matchLabels: {pushed: "true"}}}}`,
 	} {
-		st.apply(fmt.Sprintf(`{apiVersion: direct-secrets.io/v1alpha1, kind: PushSecret, metadata: {name: %s-%s, namespace: rights},
+		st.apply(fmt.Sprintf(`{apiVersion: direct-secrets.io/v1alpha1, kind: PushSecret, metadata: {name: %s-%s, namespace: permissions},
   spec: {storeRefs: [%s], selector: %s, deletionPolicy: Delete, dataTo: [{}]}}`, name, b.module, b.store, selector))
 		ps := &v1alpha1.PushSecret{}
 		ps.Namespace, ps.Name = rightsNamespace, name+"-"+b.module
@@ -315,7 +316,7 @@ func (st *rightsStory) push(b *bearer) {
 	}
 }
 
-// fanOut has a cluster object make another in a namespace, change it, and take it away.
+// fanOut creates a cluster object that creates another in a namespace, changes it, and deletes it.
 func (st *rightsStory) fanOut(name, kind, childKind, field, spec string) {
 	st.t.Helper()
 	st.apply(fmt.Sprintf(`{apiVersion: direct-secrets.io/v1alpha1, kind: %s, metadata: {name: %s}, spec: {namespaces: [%s], %s: %s}}`, kind, name, rightsFirst, field, spec))
@@ -346,16 +347,16 @@ func (st *rightsStory) fanOut(name, kind, childKind, field, spec string) {
 	must(st.t, st.s.Admin.Delete(st.t.Context(), parent))
 }
 
-// together has all modules contribute to one object, and says of another that no module serves it.
+// together makes all modules contribute to one object, and creates another that no module serves.
 func (st *rightsStory) together() {
 	st.t.Helper()
 	for _, module := range stack.Modules() {
 		st.run(module)
 	}
-	st.apply(`{apiVersion: direct-secrets.io/v1alpha1, kind: ExternalSecret, metadata: {name: unserved, namespace: rights},
+	st.apply(`{apiVersion: direct-secrets.io/v1alpha1, kind: ExternalSecret, metadata: {name: no-module, namespace: permissions},
   spec: {storeRef: {kind: AcmeVault, name: acme}, data: [{secretKey: value, remoteRef: {key: value}}]}}
 ---
-{apiVersion: direct-secrets.io/v1alpha1, kind: ExternalSecret, metadata: {name: together, namespace: rights},
+{apiVersion: direct-secrets.io/v1alpha1, kind: ExternalSecret, metadata: {name: together, namespace: permissions},
   spec: {storeRef: {kind: AWSSecretsManager, name: aws}, data: [
     {secretKey: aws, remoteRef: {key: value}},
     {secretKey: vault, remoteRef: {key: value, property: value}, sourceRef: {storeRef: {kind: VaultKV, name: vault}}},
@@ -369,9 +370,9 @@ func (st *rightsStory) together() {
 	}
 	eventually(st.t, func() string {
 		es := &v1alpha1.ExternalSecret{}
-		must(st.t, st.s.Admin.Get(st.t.Context(), types.NamespacedName{Namespace: rightsNamespace, Name: "unserved"}, es))
+		must(st.t, st.s.Admin.Get(st.t.Context(), types.NamespacedName{Namespace: rightsNamespace, Name: "no-module"}, es))
 		if c := meta.FindStatusCondition(es.Status.Conditions, v1alpha1.ConditionReady); c == nil || c.Reason != v1alpha1.ReasonProviderNotRunning {
-			return fmt.Sprintf("the object that nobody serves is %+v", c)
+			return fmt.Sprintf("the object that no module serves is %+v", c)
 		}
 		return ""
 	})
@@ -390,7 +391,7 @@ func (st *rightsStory) patch(o client.Object, merge string) {
 	must(st.t, st.s.Admin.Patch(st.t.Context(), o, client.RawPatch(types.MergePatchType, []byte(merge))))
 }
 
-// secret waits until a Secret holds a key.
+// secret waits until a Secret has a key.
 func (st *rightsStory) secret(name, key string) *corev1.Secret {
 	st.t.Helper()
 	found := &corev1.Secret{}

@@ -2,5 +2,5 @@
 
 package scenarios
 
-// everyNamespaces is in how many namespaces TestEveryKind has every Kind.
+// everyNamespaces is the number of namespaces in which TestEveryKind has every Kind.
 const everyNamespaces = 3

@@ -30,14 +30,14 @@ import (
 	vaultv1 "github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 )
 
-// withTemplate has one key rendered by a template.
+// withTemplate renders one key with a template.
 func withTemplate(text string) specChange {
 	return func(es *v1alpha1.ExternalSecretSpec) {
 		es.Target.Template = &v1alpha1.Template{Data: map[string]string{"password": text}}
 	}
 }
 
-// fails are objects that cannot be synced, each in a way in which an error could tell the value.
+// fails are objects that cannot be synced, each in a way in which an error could contain the value.
 var fails = map[string]specChange{
 	"fail":  withTemplate(`{{ fail .password }}`),
 	"field": withTemplate(`{{ .password.field }}`),
@@ -45,10 +45,10 @@ var fails = map[string]specChange{
 	"index": withTemplate(`{{ slice .password 9999 }}`),
 	"regex": withTemplate(`{{ mustRegexFind (printf "(%s" .password) "x" }}`),
 	"url":   withTemplate(`{{ urlParse (printf ":%s" .password) }}`),
-	"label": func(es *v1alpha1.ExternalSecretSpec) { // It is too long for one.
+	"label": func(es *v1alpha1.ExternalSecretSpec) { // The value is too long for a label.
 		es.Target.Template = &v1alpha1.Template{Metadata: v1alpha1.TemplateMetadata{Labels: map[string]string{"example.com/x": "{{ .password }}"}}}
 	},
-	"key": func(es *v1alpha1.ExternalSecretSpec) { // So it is for a key.
+	"key": func(es *v1alpha1.ExternalSecretSpec) { // The value is too long for a key.
 		text := "{{ .password }}: x"
 		es.Target.Template = &v1alpha1.Template{TemplateFrom: []v1alpha1.TemplateFrom{{Literal: &text}}}
 	},
@@ -56,7 +56,7 @@ var fails = map[string]specChange{
 		text := "{{ .password }}"
 		es.Target.Template = &v1alpha1.Template{TemplateFrom: []v1alpha1.TemplateFrom{{Literal: &text}}}
 	},
-	"registry": func(es *v1alpha1.ExternalSecretSpec) { // The API server looks into these.
+	"registry": func(es *v1alpha1.ExternalSecretSpec) { // The API server validates the values of these types.
 		es.Target.Template = &v1alpha1.Template{Type: string(corev1.SecretTypeDockerConfigJson), Data: map[string]string{corev1.DockerConfigJsonKey: "{{ .password }}"}}
 	},
 	"none": func(es *v1alpha1.ExternalSecretSpec) {
@@ -64,8 +64,9 @@ var fails = map[string]specChange{
 	},
 }
 
-// TestNothingShown has passwords made, rotated, kept, shaped, pushed and failed over, and looks for each that there
-// ever was in all that the two processes print and write but Secrets' data.
+// TestNothingShown generates, rotates, stores, shapes and pushes passwords, and makes objects fail with them.
+// It then searches for every password in everything that the two processes print and write, except in the data
+// of Secrets.
 func TestNothingShown(t *testing.T) {
 	t.Parallel()
 	ns := namespace(t, "shown")
@@ -101,7 +102,7 @@ func TestNothingShown(t *testing.T) {
 	set := func(spec string) {
 		must(t, shared.Admin.Patch(t.Context(), password, client.RawPatch(types.MergePatchType, []byte(`{"spec":`+spec+`}`))))
 	}
-	set(`{"length":12,"digits":12}`) // Too few bits.
+	set(`{"length":12,"digits":12}`) // This has too few bits.
 	wantFailed(t, &passwordv1.Password{}, ns, pw.Name)
 	refresh(t, ns, "plain", "1")
 	wantReady(t, ns, "plain", v1alpha1.ReasonStoreNotReady)
@@ -114,7 +115,8 @@ func TestNothingShown(t *testing.T) {
 	search(t, ns, processes, h.needles(), "plain", partName("plain"))
 }
 
-// search looks for values in all that is shown. Secrets that hold some show that what is there would be found.
+// search searches for values in everything that is visible. Secrets that contain some prove that the search
+// works.
 func search(t *testing.T, ns string, processes map[string]*stack.Process, needles []string, holders ...string) {
 	t.Helper()
 	found := func(text string) bool {
@@ -122,7 +124,7 @@ func search(t *testing.T, ns string, processes map[string]*stack.Process, needle
 	}
 	for where, text := range shown(t, ns, processes) {
 		if text == "" {
-			t.Errorf("%s: there is nothing, so it proves nothing", where)
+			t.Errorf("%s is empty, so it proves nothing", where)
 		}
 		if found(text) {
 			t.Errorf("%s: shows a value", where)
@@ -148,7 +150,7 @@ func produce(t *testing.T, ns string) {
 	settle(t, ns, "plain", "salted")
 }
 
-// push creates the PushSecrets: of a generator, of a Secret that was generated, and one that never succeeds.
+// push creates the PushSecrets: of a generator, of a generated Secret, and one that never succeeds.
 func push(t *testing.T, ns string) {
 	t.Helper()
 	for name, change := range map[string]func(*v1alpha1.PushSecretSpec){
@@ -167,7 +169,7 @@ func push(t *testing.T, ns string) {
 	}
 }
 
-// wantFailed waits until an object says that it is not ready.
+// wantFailed waits until an object reports that it is not ready.
 func wantFailed(t *testing.T, o client.Object, ns, name string) {
 	t.Helper()
 	eventually(t, func() string {
@@ -186,13 +188,13 @@ func wantFailed(t *testing.T, o client.Object, ns, name string) {
 			return fmt.Sprintf("%T %s is %+v", o, name, c)
 		}
 		if len(c.Message) < 20 {
-			t.Errorf("%T %s does not say what is wrong: %+v", o, name, c)
+			t.Errorf("%T %s does not report the error: %+v", o, name, c)
 		}
 		return ""
 	})
 }
 
-// needles returns of each value that a Secret ever held what would show it: a piece, as it is and in base64.
+// needles returns a piece of each value that a Secret ever had, as text and in base64.
 func (h *history) needles() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -214,26 +216,27 @@ func (h *history) needles() []string {
 	return needlesOf(maps.Keys(values))
 }
 
-// needlesOf does it for values of any origin.
+// needlesOf does the same for values of any origin.
 func needlesOf(values iter.Seq[string]) []string {
 	var all []string
 	for value := range values {
 		if len(value) < 2*piece {
-			continue // The credentials of the store, which are words.
+			continue // These are the credentials of the store, which are common words.
 		}
 		all = append(all, value[:piece])
 		for _, once := range encodings(value[:piece]) {
 			all = append(all, once)
-			all = append(all, encodings(once[:piece])...) // As a part has it, of which all the data is encoded once more.
+			all = append(all, encodings(once[:piece])...) // In a part all data is encoded once more.
 		}
 	}
 	return all
 }
 
-// piece is the length of a text that is not there by chance. In base64 it has whole groups wherever they begin.
+// piece is the length of a text that cannot occur by chance. In base64 it contains complete groups wherever
+// they start.
 const piece = 12
 
-// encodings returns what is to be seen of a text in base64, by where its groups begin.
+// encodings returns the visible part of a text in base64, for each position at which a group can start.
 func encodings(text string) []string {
 	var all []string
 	for i := range 3 {
@@ -242,7 +245,7 @@ func encodings(text string) []string {
 	return all
 }
 
-// shown returns all that is to be seen of a namespace without a right to read Secrets.
+// shown returns everything in a namespace that is visible without a permission to read Secrets.
 func shown(t *testing.T, ns string, processes map[string]*stack.Process) map[string]string {
 	t.Helper()
 	audit, err := os.ReadFile(shared.AuditLog())
@@ -250,7 +253,7 @@ func shown(t *testing.T, ns string, processes map[string]*stack.Process) map[str
 	all := map[string]string{"audit log": string(audit)}
 	for name, p := range processes {
 		all["log of "+name] = p.Log()
-		if !strings.HasSuffix(name, "first") { // That one was killed.
+		if !strings.HasSuffix(name, "first") { // That process was killed.
 			page, err := p.Metrics()
 			must(t, err)
 			all["metrics of "+name] = page

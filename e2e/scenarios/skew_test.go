@@ -25,8 +25,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
 )
 
-// A later version of common has one more field in the status, in what a part and the status say of each other, and
-// in what a module tells of itself. It fills all of them.
+// laterCommon is a later version of common. It has one more field in the status, in the records of a part, and
+// in the presence of a module, and fills all of them.
 var laterCommon = []edit{
 	{"common/apis/v1alpha1/externalsecret_types.go", "type ExternalSecretStatus struct {\n", "type ExternalSecretStatus struct {\n\tLater string `json:\"later,omitempty\"`\n"},
 	{"common/internal/controllers/externalsecret/status.go", "\tst.ObservedGeneration = generation\n", "\tst.ObservedGeneration = generation\n\tst.Later = \"kept\"\n"},
@@ -38,8 +38,8 @@ var laterCommon = []edit{
 	{"common/internal/presence/lease.go", "\traw, err := json.Marshal(m)\n", "\tm.Later = \"kept\"\n\traw, err := json.Marshal(m)\n"},
 }
 
-// later returns what fields that only a later version knows hold: in the status of an object, in what that says of
-// the part of provider-vault, and in the part itself.
+// later returns the contents of fields that only a later version has: in the status of an object, in its entry
+// for the part of provider-vault, and in the part itself.
 func (m *mix) later(name string) map[string]string {
 	m.t.Helper()
 	es := &unstructured.Unstructured{}
@@ -64,10 +64,10 @@ func (m *mix) later(name string) map[string]string {
 	return is
 }
 
-// TestSkewFields has a later version of provider-vault and the present ones of others work on the same objects, as
-// they do during an upgrade: no field goes that only the later one knows.
+// TestSkewFields makes a later version of provider-vault and the present versions of other modules work on the
+// same objects, as during an upgrade. No field that only the later version has gets lost.
 func TestSkewFields(t *testing.T) {
-	// Not beside others: another CRD ends the watches of those that record what becomes of its objects.
+	// This test does not run in parallel: another CRD ends the watches that record the objects of other tests.
 	binary := buildVersion(t, stack.ProviderVault, laterCommon)
 	crd := [][]byte{}
 	for _, manifest := range controlplane.Manifests(commonmanifests.CRDs) {
@@ -79,8 +79,8 @@ func TestSkewFields(t *testing.T) {
 	t.Cleanup(func() { must(t, shared.InstallCRDs(context.Background(), crd...)) })
 	m := newMix(t, "skew-fields")
 	ledByVault := func(es *v1alpha1.ExternalSecretSpec) { es.StoreRef, es.Data = movedLead(es) }
-	m.put("leads", 1)   // The present version claims it.
-	m.put("follows", 1) // The later one does.
+	m.put("leads", 1)   // The present version claims this object.
+	m.put("follows", 1) // The later version claims this object.
 	m.create("leads")
 	m.create("follows", ledByVault)
 	m.run(stack.ProviderAWS, stack.GeneratorPassword)
@@ -109,7 +109,7 @@ func TestSkewFields(t *testing.T) {
 		t.Errorf("%d Leases have the later field, want that of provider-vault", told)
 	}
 
-	// What only the later version would write, the present one leaves alone.
+	// The present version keeps fields that only the later version would write.
 	es := m.get("leads")
 	must(t, shared.Admin.Status().Patch(t.Context(), es, client.RawPatch(types.MergePatchType, []byte(`{"status":{"later":"other"}}`))))
 	wants["leads"]["status"] = "other"
@@ -130,7 +130,7 @@ func TestSkewFields(t *testing.T) {
 	m.inStep("leads", "leads", 5, 5)
 	check("well again")
 
-	// Each takes over from the other.
+	// Each version takes over an object from the other.
 	m.change("follows", func(es *v1alpha1.ExternalSecretSpec) {
 		es.StoreRef, es.Data = m.object("follows").Spec.StoreRef, m.object("follows").Spec.Data
 	})
@@ -142,7 +142,7 @@ func TestSkewFields(t *testing.T) {
 	wants["leads"] = map[string]string{"status": "kept"}
 	eventually(t, func() string { return cmp.Diff(wants["leads"], m.later("leads")) })
 
-	// The way back: the present version goes on with what the later one has left.
+	// After a rollback, the present version continues with the data of the later one.
 	m.kill(stack.ProviderVault)
 	m.run(stack.ProviderVault)
 	for name := range wants {
@@ -156,14 +156,14 @@ func TestSkewFields(t *testing.T) {
 	}
 }
 
-// movedLead returns the leading store and the entries of a spec with Vault as the leading one.
+// movedLead returns the leading store and the entries of a spec with Vault as the leading store.
 func movedLead(es *v1alpha1.ExternalSecretSpec) (*v1alpha1.StoreRef, []v1alpha1.DataEntry) {
 	data := append([]v1alpha1.DataEntry{}, es.Data...)
 	data[0].SourceRef = &v1alpha1.DataSourceRef{StoreRef: *es.StoreRef}
 	return &vaultRef.StoreRef, data
 }
 
-// buildWith builds a module as it would be with another version of common: its go.mod requires that.
+// buildWith builds a module with another version of common in its go.mod.
 func buildWith(t *testing.T, module, common string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -194,7 +194,7 @@ func present(t *testing.T) string {
 	return string(found[1])
 }
 
-// ahead returns the version of common that lies so many minor versions after the present one.
+// ahead returns the version of common that is some minor versions after the present one.
 func ahead(t *testing.T, minors int) string {
 	t.Helper()
 	parts := strings.Split(present(t), ".")
@@ -203,8 +203,8 @@ func ahead(t *testing.T, minors int) string {
 	return fmt.Sprintf("%s.%d.0", parts[0], minor+minors)
 }
 
-// TestSkewVersions has modules of versions of common that lie too far apart: objects that need both say so, and are
-// left as they are. Others are not touched by that, nor are versions that lie side by side.
+// TestSkewVersions runs modules whose versions of common are too far apart. Objects that need both report it,
+// and stay unchanged. Other objects are not affected, nor are adjacent versions.
 func TestSkewVersions(t *testing.T) {
 	t.Parallel()
 	next, far := buildWith(t, stack.ProviderVault, ahead(t, 1)), buildWith(t, stack.ProviderVault, ahead(t, 2))
@@ -233,10 +233,10 @@ func TestSkewVersions(t *testing.T) {
 	skewed := func() {
 		t.Helper()
 		m.wantFailed("leads", v1alpha1.ReasonVersionSkew, stack.ProviderAWS, present(t), stack.ProviderVault, ahead(t, 2))
-		m.wantFailed("follows", v1alpha1.ReasonVersionSkew, present(t), stack.ProviderVault, ahead(t, 2)) // Two others are too far away.
+		m.wantFailed("follows", v1alpha1.ReasonVersionSkew, present(t), stack.ProviderVault, ahead(t, 2)) // Two minor versions are too far apart.
 	}
 	skewed()
-	for n := range 3 { // Meanwhile both work.
+	for n := range 3 { // Meanwhile both modules work.
 		m.put("aws", n)
 		m.put("vault", n)
 		m.refresh("aws")

@@ -17,11 +17,11 @@ import (
 	passwordv1 "github.com/direct-secrets/direct-secrets/generator-password/apis/v1alpha1"
 )
 
-// TestSourceOfTruth applies the guide of that name, deletes all that it made in the cluster, and applies it again,
-// there and in a second namespace, which stands for a second cluster: all get the first password.
+// TestSourceOfTruth applies the guide with that name, deletes everything in the cluster, and applies it again,
+// there and in a second namespace, which stands for a second cluster. All get the first password.
 func TestSourceOfTruth(t *testing.T) {
 	t.Parallel()
-	const page, name, remote, first, second = "../../docs/sourceoftruth.md", "db-password", "shop/db-password", "truth", "truth-elsewhere"
+	const page, name, remote, first, second = "../../docs/guides/source-of-truth.md", "db-password", "shop/db-password", "truth", "truth-elsewhere"
 	for _, ns := range []string{first, second} {
 		must(t, shared.CreateNamespace(t.Context(), ns))
 		must(t, shared.AWSStore(t.Context(), ns, "prod"))
@@ -30,7 +30,7 @@ func TestSourceOfTruth(t *testing.T) {
 	for _, module := range stack.Modules() {
 		processes[module] = startModule(t, module, first+","+second)
 	}
-	// apply returns the password, and the reason that the PushSecret gives.
+	// apply returns the password, and the reason of the PushSecret.
 	apply := func(ns string) (string, string) {
 		t.Helper()
 		must(t, shared.Apply(t.Context(), examplesOf(t, page, ns)[name]))
@@ -57,7 +57,7 @@ func TestSourceOfTruth(t *testing.T) {
 	}
 
 	leave(t, first)
-	is("all was deleted and applied again", first, password, v1alpha1.ReasonSecretAlreadyExists)
+	is("everything was deleted and applied again", first, password, v1alpha1.ReasonSecretAlreadyExists)
 	is("it was applied in a second cluster", second, password, v1alpha1.ReasonSecretAlreadyExists)
 
 	for _, module := range stack.Modules() {
@@ -69,14 +69,14 @@ func TestSourceOfTruth(t *testing.T) {
 	ps := &v1alpha1.PushSecret{ObjectMeta: metav1.ObjectMeta{Namespace: second, Name: "db-first-password"}}
 	request := fmt.Sprintf(`{"metadata":{"annotations":{%q:"1"}}}`, v1alpha1.RefreshRequestAnnotation)
 	must(t, shared.Admin.Patch(t.Context(), ps, client.RawPatch(types.MergePatchType, []byte(request))))
-	is("a refresh was asked for", second, password, v1alpha1.ReasonSecretAlreadyExists)
+	is("a refresh was requested", second, password, v1alpha1.ReasonSecretAlreadyExists)
 }
 
-// pushPart returns the name of the part that generator-password keeps for a PushSecret.
+// pushPart returns the name of generator-password's part for a PushSecret.
 func pushPart(name string) string { return generatedPasswords.PartName("PushSecret", name) }
 
-// wantPushed waits until a PushSecret is ready, after the refresh that was asked for, and with what its part holds
-// unless others came first.
+// wantPushed waits until a PushSecret is ready after the requested refresh, with the data of its part unless
+// the store had a value before.
 func wantPushed(t *testing.T, ns, name string) metav1.Condition {
 	t.Helper()
 	var c *metav1.Condition
@@ -93,7 +93,7 @@ func wantPushed(t *testing.T, ns, name string) metav1.Condition {
 			for _, s := range ps.Status.Stores {
 				replaces := ps.Spec.UpdatePolicy != v1alpha1.UpdateIfNotExists
 				if replaces && s.ObservedPart != e.Version || s.ObservedRefreshRequest != ps.Annotations[v1alpha1.RefreshRequestAnnotation] {
-					return fmt.Sprintf("store %s has not seen the present values", s.Name)
+					return fmt.Sprintf("store %s does not have the present values", s.Name)
 				}
 			}
 		}
@@ -102,7 +102,8 @@ func wantPushed(t *testing.T, ns, name string) metav1.Condition {
 	return *c
 }
 
-// leave deletes all of a namespace that a user has put there but the store, and waits until the rest has followed.
+// leave deletes all objects of a user in a namespace but the store, and waits until the dependent objects are
+// deleted.
 func leave(t *testing.T, ns string) {
 	t.Helper()
 	for _, o := range []client.Object{&v1alpha1.PushSecret{}, &v1alpha1.ExternalSecret{}, &passwordv1.Password{}} {

@@ -23,10 +23,10 @@ import (
 	passwordmanifests "github.com/direct-secrets/direct-secrets/generator-password/manifests"
 )
 
-// An edit is what another version has otherwise.
+// An edit is a difference of another version.
 type edit struct{ file, was, is string }
 
-// A later version of generator-password has one more field and another default.
+// laterVersion is a later version of generator-password. It has one more field and another default.
 var laterVersion = []edit{
 	{"generator-password/apis/v1alpha1/password_types.go", "type PasswordSettings struct {\n", "type PasswordSettings struct {\n\tLater string `json:\"later,omitempty\"`\n"},
 	{"generator-password/password/settings.go", "defaultLength = 24\n", "defaultLength = 32\n"},
@@ -47,7 +47,7 @@ func buildVersion(t *testing.T, module string, edits []edit) string {
 		text, err := os.ReadFile(from)
 		must(t, err)
 		if n := strings.Count(string(text), c.was); n != 1 {
-			t.Fatalf("%s has %d times what the other version has otherwise: %s", c.file, n, c.was)
+			t.Fatalf("%s contains the text of an edit %d times: %s", c.file, n, c.was)
 		}
 		replace[file] = filepath.Join(dir, fmt.Sprint(i, ".go"))
 		must(t, os.WriteFile(replace[file], []byte(strings.Replace(string(text), c.was, c.is, 1)), 0o600))
@@ -61,7 +61,7 @@ func buildVersion(t *testing.T, module string, edits []edit) string {
 	return binary
 }
 
-// withField returns CRDs of which each has one more field, of strings, at a path of its schema.
+// withField returns CRDs with one more field, of strings, at each path of their schemas.
 func withField(t *testing.T, manifests [][]byte, paths ...string) [][]byte {
 	t.Helper()
 	var all [][]byte
@@ -83,7 +83,7 @@ func withField(t *testing.T, manifests [][]byte, paths ...string) [][]byte {
 	return all
 }
 
-// TestPasswordUpgrade has passwords outlive an upgrade of the module, and the way back.
+// TestPasswordUpgrade checks that an upgrade of the module, and its rollback, keep the passwords.
 func TestPasswordUpgrade(t *testing.T) {
 	t.Parallel()
 	const ns = "upgrade"
@@ -99,7 +99,7 @@ func TestPasswordUpgrade(t *testing.T) {
 	p := startModule(t, stack.GeneratorPassword, ns)
 	later := func() { p = startBinary(t, binary, stack.GeneratorPassword, ns) }
 	earlier := func() { p = startModule(t, stack.GeneratorPassword, ns) }
-	versions := map[string]string{} // Of the passwords.
+	versions := map[string]string{} // versions of the passwords
 	settled := func(after string) {
 		t.Helper()
 		settle(t, ns, names...)
@@ -107,11 +107,11 @@ func TestPasswordUpgrade(t *testing.T) {
 			rec, _ := inspect.RecordOf(getSecret(t, ns, partName(name)).Annotations)
 			is := rec.Entries[inspect.GeneratorID(pw)].Version
 			if was, ok := versions[name]; ok && was != is {
-				t.Fatalf("%s: after %s the part has another version", name, after)
+				t.Fatalf("%s: after %s the part has a new version", name, after)
 			}
 			versions[name] = is
 			if n := len(h.contents(name)); n != 1 {
-				t.Fatalf("%s: after %s it has held %d different contents", name, after, n)
+				t.Fatalf("%s: after %s it has had %d different contents", name, after, n)
 			}
 		}
 	}
@@ -125,7 +125,7 @@ func TestPasswordUpgrade(t *testing.T) {
 	later()
 	settled("the upgrade")
 
-	// That it is another version shows in what it makes: it knows the field, and the default is another.
+	// A new password proves the other version: it knows the field, and has another default.
 	probe := &passwordv1.Password{}
 	probe.Namespace, probe.Name = ns, "probe"
 	must(t, shared.Admin.Create(t.Context(), probe))

@@ -17,13 +17,13 @@ import (
 func Documents(manifest []byte) [][]byte {
 	docs := bytes.Split(manifest, []byte("\n---\n"))
 	for i := range docs {
-		docs[i] = append(bytes.Clone(docs[i]), '\n') // It ends the last line, which a block of text may be.
+		docs[i] = append(bytes.Clone(docs[i]), '\n') // This ends the last line, which can be part of a block of text.
 	}
 	return docs
 }
 
-// Apply applies the YAML documents of a manifest, as `kubectl apply --server-side` would. Stores of
-// AWS are pointed at the emulator; everything else is taken as written.
+// Apply applies the YAML documents of a manifest, like `kubectl apply --server-side`. It points AWS stores at
+// the emulator, and leaves everything else unchanged.
 func (s *Stack) Apply(ctx context.Context, manifest []byte) error {
 	for _, doc := range Documents(manifest) {
 		o := &unstructured.Unstructured{}

@@ -19,10 +19,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// removal is how long a guest waits until what it has created is deleted.
+// removal is how long a guest waits until the objects that it has created are deleted.
 const removal = 2 * time.Minute
 
-// A guest is a Stack in a cluster that runs already. It creates only what is not there, and deletes that at the end.
+// A guest is a Stack in an existing cluster. It creates only objects that do not exist, and deletes them at the
+// end.
 type guest struct {
 	client     client.Client
 	namespaces []string
@@ -30,7 +31,7 @@ type guest struct {
 	creates []*unstructured.Unstructured
 }
 
-// newGuest returns the guest that runs some modules, with namespaces beside theirs.
+// newGuest returns the guest for some modules, with further namespaces.
 func newGuest(c client.Client, modules []module, namespaces []string) (*guest, error) {
 	g := &guest{client: c, namespaces: append([]string{Namespace}, namespaces...)}
 	for _, ns := range g.namespaces {
@@ -93,7 +94,7 @@ func (g *guest) present(ctx context.Context, objects []*unstructured.Unstructure
 	return found, nil
 }
 
-// arrive fails if the cluster has an object that the guest would create, and so delete at the end.
+// arrive fails if the cluster has an object that the guest would create, and therefore delete at the end.
 func (g *guest) arrive(ctx context.Context) error {
 	found, err := g.present(ctx, g.creates)
 	if err != nil || len(found) == 0 {
@@ -103,12 +104,12 @@ func (g *guest) arrive(ctx context.Context) error {
 		"use a cluster without direct-secrets and without these namespaces", names(found))
 }
 
-// leave deletes what the guest has created, and waits until the cluster has none of it.
+// leave deletes the objects that the guest has created, and waits until none exists.
 func (g *guest) leave() error {
 	ctx, cancel := context.WithTimeout(context.Background(), removal)
 	defer cancel()
 	isNamespace := func(o *unstructured.Unstructured) bool { return o.GetKind() == "Namespace" }
-	// Namespaces go first, with the objects in them: a CRD takes all of its objects along.
+	// Namespaces are deleted first, with their objects, because deleting a CRD deletes all of its objects.
 	err := g.remove(ctx, slices.DeleteFunc(slices.Clone(g.creates), func(o *unstructured.Unstructured) bool { return !isNamespace(o) }))
 	if err != nil {
 		return err
@@ -131,7 +132,7 @@ func (g *guest) leave() error {
 	return errors.Join(append(kept, g.remove(ctx, rest))...)
 }
 
-// objectsOf counts the objects of a CRD; of anything else there are none.
+// objectsOf returns the number of objects of a CRD, and 0 for any other object.
 func (g *guest) objectsOf(ctx context.Context, o *unstructured.Unstructured) (int, error) {
 	if o.GetKind() != "CustomResourceDefinition" {
 		return 0, nil

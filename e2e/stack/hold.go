@@ -8,7 +8,7 @@ import (
 	"sync"
 )
 
-// hold is a kind of request that does not go on.
+// hold is a kind of request to hold.
 type hold struct {
 	like     func(r *http.Request, body []byte) bool
 	answered bool
@@ -16,12 +16,12 @@ type hold struct {
 	caught   chan struct{}
 }
 
-// holdKey is the key of the context that carries the hold of a request whose answer is held.
+// holdKey is the context key for the hold of a request whose answer is held.
 type holdKey struct{}
 
-// Hold has requests held that are like what the caller looks for, until their client is gone: they never
-// reach the API server; or, if answered is true, they are carried out, and their answer is held. The
-// channel is closed when the first is held.
+// Hold holds requests for which like returns true, until their client disconnects. They never reach the API
+// server; if answered is true, they do, and their answer is held. The channel is closed when the first request
+// is held.
 func (p *Proxy) Hold(answered bool, like func(r *http.Request, body []byte) bool) <-chan struct{} {
 	h := &hold{like: like, answered: answered, caught: make(chan struct{})}
 	p.mu.Lock()
@@ -30,7 +30,7 @@ func (p *Proxy) Hold(answered bool, like func(r *http.Request, body []byte) bool
 	return h.caught
 }
 
-// holding holds what is to be held, and passes on the rest.
+// holding holds matching requests, and passes the others on.
 func (p *Proxy) holding(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		h, err := p.held(r)
@@ -42,12 +42,12 @@ func (p *Proxy) holding(next http.Handler) http.Handler {
 		case h.answered:
 			next.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), holdKey{}, h)))
 		default:
-			_ = h.keep(r.Context()) // Nobody waits for an answer any more.
+			_ = h.keep(r.Context()) // The client no longer waits for an answer.
 		}
 	})
 }
 
-// held returns the hold that a request is under; nil for none.
+// held returns the hold for a request, or nil.
 func (p *Proxy) held(r *http.Request) (*hold, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -67,7 +67,7 @@ func (p *Proxy) held(r *http.Request) (*hold, error) {
 	return nil, nil
 }
 
-// keep returns when the client is gone.
+// keep waits until the client disconnects.
 func (h *hold) keep(ctx context.Context) error {
 	h.once.Do(func() { close(h.caught) })
 	<-ctx.Done()

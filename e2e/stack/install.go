@@ -14,20 +14,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// An Installation is how modules are deployed: what each runs with, and as whom.
+// An Installation describes how modules are deployed: their arguments, environment and ServiceAccounts.
 type Installation struct {
 	stack      *Stack
 	namespace  string
 	deployment func(ctx context.Context, module string) (deployment, error)
 }
 
-// A deployment is what a module runs with.
+// A deployment holds the settings of one module.
 type deployment struct {
 	serviceAccount string
 	args, env      []string
 }
 
-// plain deploys modules with default flags and the rights that they ship, without the chart.
+// plain deploys modules with default flags and the permissions that they ship, without the chart.
 func plain(s *Stack) *Installation {
 	return &Installation{stack: s, namespace: Namespace, deployment: func(_ context.Context, module string) (deployment, error) {
 		return deployment{
@@ -38,20 +38,20 @@ func plain(s *Stack) *Installation {
 	}}
 }
 
-// environment points modules at the servers of a stack, and at nothing else.
+// environment returns variables that point modules at the servers of a stack, and at no others.
 func environment(s *Stack) []string {
 	return []string{"AWS_EC2_METADATA_DISABLED=true", "AWS_ENDPOINT_URL_STS=" + s.AWS.URL()}
 }
 
-// Values are those of the umbrella chart that enable all modules and point them at the servers of the stack. Further
-// values may follow, of which later ones win at the first level and below global.
+// Values returns values of the umbrella chart that enable all modules and point them at the servers of the
+// stack. Further values are merged at the first level and below global; later ones take precedence.
 func (s *Stack) Values(further ...Values) Values {
 	env := []any{}
 	for _, e := range environment(s) {
 		name, value, _ := strings.Cut(e, "=")
 		env = append(env, map[string]any{"name": name, "value": value})
 	}
-	global, all := Values{"env": env}, Values{}
+	global, all := Values{"extraEnv": env}, Values{}
 	for _, m := range modules {
 		all[m.name] = Values{"enabled": true}
 	}
@@ -71,13 +71,13 @@ func (s *Stack) Values(further ...Values) Values {
 	return all
 }
 
-// Values are those of the umbrella chart.
+// Values are values of the umbrella chart.
 type Values = map[string]any
 
-// Chart returns the path of the umbrella chart of the checkout that the working directory is in.
+// Chart returns the path of the umbrella chart in the checkout of the working directory.
 func Chart() (string, error) { return find("charts/direct-secrets") }
 
-// Release returns the Installation that a release of the umbrella chart has made. Modules that it starts run with the
+// Release returns the Installation of a release of the umbrella chart. Modules that it starts run with the
 // arguments, environment and ServiceAccount of their rendered Deployments.
 func (s *Stack) Release(release, namespace string) *Installation {
 	return &Installation{stack: s, namespace: namespace, deployment: func(ctx context.Context, module string) (deployment, error) {
@@ -85,7 +85,7 @@ func (s *Stack) Release(release, namespace string) *Installation {
 	}}
 }
 
-// deployed reads what the Deployment of a module runs.
+// deployed reads the settings from the Deployment of a module.
 func (s *Stack) deployed(ctx context.Context, namespace, release, module string) (deployment, error) {
 	var list appsv1.DeploymentList
 	if err := s.Admin.List(ctx, &list, client.InNamespace(namespace), client.MatchingLabels{
@@ -101,7 +101,7 @@ func (s *Stack) deployed(ctx context.Context, namespace, release, module string)
 	if err := probed(pod); err != nil {
 		return deployment{}, fmt.Errorf("the Deployment of %s: %w", module, err)
 	}
-	// Nobody but the chart makes the ServiceAccount.
+	// Only the chart creates the ServiceAccount.
 	if err := s.Admin.Get(ctx, types.NamespacedName{Namespace: namespace, Name: pod.ServiceAccountName}, &corev1.ServiceAccount{}); err != nil {
 		return deployment{}, err
 	}
@@ -114,7 +114,7 @@ func (s *Stack) deployed(ctx context.Context, namespace, release, module string)
 	return d, nil
 }
 
-// probed holds against the flags what the kubelet would give to a pod and ask of it, which no process here shows.
+// probed checks the ports and probes of a pod against the flags, because no kubelet uses them here.
 func probed(pod corev1.PodSpec) error {
 	if pod.AutomountServiceAccountToken == nil || !*pod.AutomountServiceAccountToken {
 		return errors.New("its pods get no token of their ServiceAccount")
@@ -133,7 +133,7 @@ func probed(pod corev1.PodSpec) error {
 	return nil
 }
 
-// StartModule starts a module, apart from addresses as it is deployed; more flags may follow. It returns when the
+// StartModule starts a module as it is deployed, with other addresses and further flags. It returns when the
 // process answers its health probe.
 func (i *Installation) StartModule(ctx context.Context, module string, flags ...string) (*Process, error) {
 	binary, err := Binary(module)
@@ -143,7 +143,7 @@ func (i *Installation) StartModule(ctx context.Context, module string, flags ...
 	return i.StartBinary(ctx, binary, module, flags...)
 }
 
-// StartBinary is StartModule with a binary of the caller's, for example one of another version.
+// StartBinary is StartModule with another binary, for example one of another version.
 func (i *Installation) StartBinary(ctx context.Context, binary, module string, flags ...string) (*Process, error) {
 	d, err := i.deployment(ctx, module)
 	if err != nil {
@@ -157,8 +157,8 @@ func (i *Installation) StartBinary(ctx context.Context, binary, module string, f
 	return i.stack.startProcess(ctx, binary, module, args, d.env)
 }
 
-// Kubeconfig writes a kubeconfig for the ServiceAccount of a module, through a Proxy if there is one, and returns its
-// path.
+// Kubeconfig writes a kubeconfig for the ServiceAccount of a module, through a Proxy if there is one, and
+// returns its path.
 func (i *Installation) Kubeconfig(ctx context.Context, module string, through *Proxy) (string, error) {
 	d, err := i.deployment(ctx, module)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	vault "github.com/direct-secrets/direct-secrets/provider-vault/manifests"
 )
 
-// The modules that a Stack can run: the names of their binaries and ServiceAccounts.
+// These are the modules that a Stack can run: the names of their binaries and ServiceAccounts.
 const (
 	ProviderAWS       = "provider-aws"
 	ProviderGCP       = "provider-gcp"
@@ -23,7 +23,7 @@ const (
 	GeneratorPassword = "generator-password"
 )
 
-// A module is what one ships beside its binary.
+// A module holds the files that a module ships in addition to its binary.
 type module struct {
 	name  string
 	crds  fs.FS

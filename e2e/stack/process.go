@@ -20,7 +20,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 )
 
-// A Process is a module that runs.
+// A Process is a running module.
 type Process struct {
 	cmd     *exec.Cmd
 	metrics string
@@ -29,11 +29,11 @@ type Process struct {
 	log     *os.File
 	ended   chan struct{}
 	err     error
-	asked   bool // To end.
+	asked   bool // set if the process was asked to stop
 }
 
-// startProcess starts a module on addresses of its own, and returns when the process answers its health probe and serves
-// its metrics.
+// startProcess starts a module on its own addresses, and returns when the process answers its health probe and
+// serves its metrics.
 func (s *Stack) startProcess(ctx context.Context, binary, module string, args, env []string) (*Process, error) {
 	addresses, err := freeAddresses(3)
 	if err != nil {
@@ -46,7 +46,7 @@ func (s *Stack) startProcess(ctx context.Context, binary, module string, args, e
 	p.cmd = exec.Command(binary, slices.Concat(args, []string{ //nolint:noctx // It outlives the call; Stop and Kill end it.
 		"--metrics-bind-address=" + addresses[0], "--health-probe-bind-address=" + addresses[1], "--pprof-bind-address=" + addresses[2],
 	})...)
-	// Nothing of the caller's own AWS settings may reach the module.
+	// The caller's own AWS settings must not reach the module.
 	p.cmd.Env = append([]string{"HOME=" + s.dir, "PATH=" + os.Getenv("PATH")}, env...)
 	p.cmd.Stdout, p.cmd.Stderr = p.log, p.log
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
@@ -60,12 +60,12 @@ func (s *Stack) startProcess(ctx context.Context, binary, module string, args, e
 	return p, p.waitHealthy(ctx)
 }
 
-// BinEnv names the environment variable with the folder of the modules' binaries. Without it they
-// are looked for where `make build` puts them.
+// BinEnv is the environment variable with the folder of the modules' binaries. The default is the folder to
+// which `make build` writes.
 const BinEnv = "DIRECT_SECRETS_BIN"
 
-// Binary returns the path of a module's binary: in the folder that BinEnv names, beside this
-// program, or in bin/ of the checkout that the working directory is in.
+// Binary returns the path of a module's binary: in the folder of BinEnv, in the folder of this program, or in
+// bin/ of the checkout of the working directory.
 func Binary(name string) (string, error) {
 	if dir := os.Getenv(BinEnv); dir != "" {
 		return filepath.Join(dir, name), nil
@@ -82,7 +82,7 @@ func Binary(name string) (string, error) {
 	return path, nil
 }
 
-// find returns the path of something in the checkout that the working directory is in.
+// find returns the path of a file in the checkout of the working directory.
 func find(path string) (string, error) {
 	dir, err := os.Getwd()
 	for ; err == nil && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
@@ -98,7 +98,7 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// Profile measures for some seconds where the process spends its processor time, in pprof's format.
+// Profile profiles the processor time of the process for some time, in pprof's format.
 func (p *Process) Profile(during time.Duration) ([]byte, error) {
 	var b bytes.Buffer
 	err := get(fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", p.pprof, int(during.Seconds())), &b)
@@ -109,7 +109,7 @@ func (p *Process) waitHealthy(ctx context.Context) error {
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
 	for {
-		// The servers of the probe and of the metrics open one after the other.
+		// The servers of the probe and of the metrics start one after the other.
 		if get("http://"+p.probe+"/healthz", io.Discard) == nil && get("http://"+p.metrics+"/metrics", io.Discard) == nil {
 			return nil
 		}
@@ -123,10 +123,11 @@ func (p *Process) waitHealthy(ctx context.Context) error {
 	}
 }
 
-// Stop asks the process to end, and waits until it has. It is an error if the process had ended by itself.
+// Stop stops the process with SIGTERM, and waits until it has ended. It is an error if the process had ended
+// before.
 func (p *Process) Stop() error { return p.signal(syscall.SIGTERM) }
 
-// Kill ends the process without warning. It is an error if the process had ended by itself.
+// Kill kills the process. It is an error if the process had ended before.
 func (p *Process) Kill() error { return p.signal(syscall.SIGKILL) }
 
 func (p *Process) signal(s syscall.Signal) error {
@@ -149,7 +150,7 @@ func (p *Process) signal(s syscall.Signal) error {
 // PID returns the id of the process.
 func (p *Process) PID() int { return p.cmd.Process.Pid }
 
-// Log returns what the process has printed.
+// Log returns the output of the process.
 func (p *Process) Log() string {
 	raw, err := os.ReadFile(p.log.Name())
 	if err != nil {
@@ -158,7 +159,7 @@ func (p *Process) Log() string {
 	return string(raw)
 }
 
-// MetricsAddress is where the metrics page is served.
+// MetricsAddress returns the address of the metrics page.
 func (p *Process) MetricsAddress() string { return p.metrics }
 
 // Metrics returns the metrics page.
@@ -168,8 +169,8 @@ func (p *Process) Metrics() (string, error) {
 	return page.String(), err
 }
 
-// Metric returns the value of a metric; labels are as the metrics page writes them, for example
-// `name{label="x"}`. Absent is zero.
+// Metric returns the value of a metric, or zero if it is missing. The labels are spelled as on the metrics
+// page, for example `name{label="x"}`.
 func (p *Process) Metric(name string) (float64, error) {
 	page, err := p.Metrics()
 	if err != nil {
@@ -183,10 +184,10 @@ func (p *Process) Metric(name string) (float64, error) {
 	return 0, nil
 }
 
-// Ready tells whether the process may take the place of another, as the kubelet asks it.
+// Ready reports whether the process is ready, by the probe that the kubelet uses.
 func (p *Process) Ready() bool { return get("http://"+p.probe+"/readyz", io.Discard) == nil }
 
-// Leads tells whether the process is the replica that works.
+// Leads reports whether the process is the leader.
 func (p *Process) Leads() (bool, error) {
 	page, err := p.Metrics()
 	if err != nil {
@@ -200,7 +201,7 @@ func (p *Process) Leads() (bool, error) {
 	return false, nil
 }
 
-// ResidentMB returns the resident memory of the process in MB, files mapped included.
+// ResidentMB returns the resident memory of the process in MB, including mapped files.
 func (p *Process) ResidentMB() (float64, error) {
 	raw, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.PID()))
 	if err != nil {

@@ -16,9 +16,9 @@ import (
 	"k8s.io/client-go/util/cert"
 )
 
-// A Proxy stands in front of the API server and passes everything on at once, but for two things. What
-// watches bring comes late: processes behind it act on what was true a while ago. And what is to be
-// held does not go on: so a process can be killed at that very moment.
+// A Proxy is in front of the API server. It passes everything on immediately, with two exceptions. It can delay
+// the events of watches, so that processes behind it act on outdated state. And it can hold requests, so that a
+// process can be killed at that very moment.
 type Proxy struct {
 	stack  *Stack
 	url    string
@@ -29,8 +29,8 @@ type Proxy struct {
 	holds []*hold
 }
 
-// StartProxy starts a Proxy. delay says how late a watch is from now on; it is asked anew each time
-// that so long has passed, and by several watches at a time; nil for never late.
+// StartProxy starts a Proxy. delay returns the present delay of a watch; nil means none. It is called again
+// each time that such a delay has passed, also by several watches concurrently.
 func (s *Stack) StartProxy(delay func() time.Duration) (*Proxy, error) {
 	addresses, err := freeAddresses(1)
 	if err != nil {
@@ -42,7 +42,7 @@ func (s *Stack) StartProxy(delay func() time.Duration) (*Proxy, error) {
 		return nil, err
 	}
 	p.server = &http.Server{Handler: p.holding(next), ErrorLog: next.ErrorLog, ReadHeaderTimeout: time.Minute}
-	// A kubeconfig has a token sent over TLS only.
+	// Clients send the token of a kubeconfig only over TLS.
 	crt, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", nil, nil)
 	if err != nil {
 		return nil, err
@@ -61,7 +61,7 @@ func (s *Stack) StartProxy(delay func() time.Duration) (*Proxy, error) {
 	return p, nil
 }
 
-// forward returns what passes requests on to the API server of cfg, with the token that they bring.
+// forward returns a handler that passes requests on to the API server of cfg, with their own tokens.
 func forward(cfg *rest.Config, delay func() time.Duration) (*httputil.ReverseProxy, error) {
 	to, err := url.Parse(cfg.Host)
 	if err != nil {
@@ -75,7 +75,7 @@ func forward(cfg *rest.Config, delay func() time.Duration) (*httputil.ReversePro
 		Rewrite:       func(r *httputil.ProxyRequest) { r.SetURL(to) },
 		Transport:     transport,
 		FlushInterval: -1,
-		ErrorLog:      log.New(io.Discard, "", 0), // A watch that its client ends is no error.
+		ErrorLog:      log.New(io.Discard, "", 0), // A client that ends its watch is not an error.
 		ModifyResponse: func(resp *http.Response) error {
 			ctx := resp.Request.Context()
 			if h, ok := ctx.Value(holdKey{}).(*hold); ok {
@@ -89,16 +89,16 @@ func forward(cfg *rest.Config, delay func() time.Duration) (*httputil.ReversePro
 	}, nil
 }
 
-// Stop ends the Proxy. The processes behind it should have ended before.
+// Stop stops the Proxy. The processes behind it should have ended before.
 func (p *Proxy) Stop() error { return p.server.Close() }
 
-// Kubeconfig writes a kubeconfig that leads a module through the Proxy, and returns its path; it
-// goes to StartModule as the flag --kubeconfig.
+// Kubeconfig writes a kubeconfig that connects a module through the Proxy, and returns its path, for the flag
+// --kubeconfig of StartModule.
 func (p *Proxy) Kubeconfig(ctx context.Context, module string) (string, error) {
 	return p.stack.Kubeconfig(ctx, module, p)
 }
 
-// late is a body whose bytes come in their order, but late.
+// late is a body that delivers its bytes in order, but late.
 type late struct {
 	io.ReadCloser
 	chunks chan chunk
@@ -107,18 +107,18 @@ type late struct {
 	now chunk
 }
 
-// chunk is what one read brought, and when it may be seen.
+// chunk is the data of one read, and when it becomes visible.
 type chunk struct {
 	data []byte
 	err  error
 	due  time.Time
 }
 
-// maxWaiting is how many chunks a watch may bring ahead of time. It is more than any scenario
-// needs: a watch that had to wait for its reader would be later than it was asked to be.
+// maxWaiting is the maximum number of waiting chunks of a watch. It is more than any scenario needs. A watch
+// that has to wait for its reader would be later than requested.
 const maxWaiting = 1 << 14
 
-// newLate returns a body for the length of a request, whose context is ctx.
+// newLate returns a body for the duration of a request, whose context is ctx.
 func newLate(ctx context.Context, body io.ReadCloser, delay func() time.Duration) *late {
 	l := &late{ReadCloser: body, chunks: make(chan chunk, maxWaiting), ended: ctx.Done()}
 	go l.receive(delay)
@@ -150,7 +150,7 @@ func (l *late) receive(delay func() time.Duration) {
 	}
 }
 
-// Read waits until something is due.
+// Read waits until a chunk is due.
 func (l *late) Read(p []byte) (int, error) {
 	for len(l.now.data) == 0 {
 		if l.now.err != nil {

@@ -1,5 +1,5 @@
-// Package stack runs everything that a scenario needs: a real control plane, an emulator of AWS, and
-// modules as processes of their own, each with the rights of its ServiceAccount and no more.
+// Package stack runs everything that a scenario needs: a real control plane, an emulator of AWS, and modules as
+// separate processes, each with only the permissions of its ServiceAccount.
 package stack
 
 import (
@@ -30,22 +30,22 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
 )
 
-// Namespace is where modules run, as far as their ServiceAccounts and leases go.
+// Namespace is the namespace of the modules' ServiceAccounts and Leases.
 const Namespace = "direct-secrets"
 
-// Keys that the emulator accepts by default.
+// These are the credentials that the emulator accepts by default.
 const (
 	AccessKeyID     = "test"
 	SecretAccessKey = "test"
 	Region          = "eu-central-1"
 )
 
-// A Stack is a running control plane with an emulator beside it.
+// A Stack is a running control plane with an emulator.
 type Stack struct {
 	*controlplane.ControlPlane
-	// Installation is how StartModule and its like deploy modules.
+	// Installation describes how StartModule and similar methods deploy modules.
 	*Installation
-	// Admin is a client with all rights, without a cache and without a rate limit.
+	// Admin is a client with all permissions, without a cache and without a rate limit.
 	Admin client.Client
 	// AWS is the emulator.
 	AWS *emulator.Server
@@ -55,28 +55,29 @@ type Stack struct {
 	guest   *guest
 }
 
-// Options of a Stack.
+// Options are the settings of a Stack.
 type Options struct {
-	// Audit keeps a log of all requests to the API server.
+	// Audit enables a log of all requests to the API server.
 	Audit bool
-	// Output takes what the servers print; default: nobody.
+	// Output receives the output of the servers; nil discards it.
 	Output io.Writer
 	// ControlPlane are further options of the control plane.
 	ControlPlane []controlplane.Option
 	// AWS are options of the emulator.
 	AWS []emulator.Option
-	// Bare leaves the cluster empty: CRDs and rights come with Install. Without it they are there, as the modules
-	// ship them.
+	// Bare leaves the cluster empty: Install creates the CRDs and the permissions. Otherwise the Stack creates
+	// them as the modules ship them.
 	Bare bool
-	// Modules are those whose CRDs and rights are there; default: all.
+	// Modules are the modules whose CRDs and permissions the Stack creates; the default is all.
 	Modules []string
-	// Cluster is one that runs already, for example kind; default: a control plane that the Stack starts. Nothing of
-	// what the Stack creates may be there; Stop deletes it, and Namespaces with it, which are created by the caller.
+	// Cluster is an existing cluster, for example kind; the default is a control plane that the Stack starts.
+	// The cluster must not contain any object that the Stack creates. Stop deletes these objects, and
+	// Namespaces, which the caller creates.
 	Cluster    *rest.Config
 	Namespaces []string
 }
 
-// Start starts a Stack. Stop must be called, also to remove its files.
+// Start starts a Stack. The caller must call Stop, which also removes its files.
 func Start(ctx context.Context, o Options) (s *Stack, err error) {
 	s = &Stack{}
 	defer func() {
@@ -104,7 +105,7 @@ func Start(ctx context.Context, o Options) (s *Stack, err error) {
 	return s, s.grant(ctx)
 }
 
-// join starts a control plane, or uses the cluster that is given.
+// join starts a control plane, or uses the given cluster.
 func (s *Stack) join(ctx context.Context, o Options) (err error) {
 	if o.Cluster == nil {
 		s.ControlPlane, err = controlplane.Start(ctx, options(s.modules, o)...)
@@ -160,13 +161,14 @@ func Scheme() *runtime.Scheme {
 	}
 	for _, add := range adds {
 		if err := add(scheme); err != nil {
-			panic(err) // Only a programming error makes types clash.
+			panic(err) // This happens only if two types have the same name.
 		}
 	}
 	return scheme
 }
 
-// Stop ends the servers. Processes must have ended before. It is an error if one of them has met a data race or a panic.
+// Stop stops the servers. Processes must have ended before. It returns an error if one of them has reported a
+// data race or a panic.
 func (s *Stack) Stop() error {
 	errs := []error{s.faults()}
 	if s.guest != nil {
@@ -184,8 +186,8 @@ func (s *Stack) Stop() error {
 	return errors.Join(errs...)
 }
 
-// faults are what no process may log: data races, of binaries built to see them, and panics, also of a loop that went
-// on after one.
+// faults returns an error for data races, of binaries that detect them, and for panics in the logs of
+// processes, even if the controller continued after it.
 func (s *Stack) faults() error {
 	logs, err := filepath.Glob(filepath.Join(s.dir, "*.log"))
 	if err != nil || s.dir == "" {
@@ -206,14 +208,14 @@ func (s *Stack) faults() error {
 
 var fault = regexp.MustCompile(`(?m)^WARNING: DATA RACE|^panic: |^fatal error: |"panic: .*\[recovered\]`)
 
-// grant gives the ServiceAccount of each module the rights that the module ships.
+// grant gives the ServiceAccount of each module the permissions that the module ships.
 func (s *Stack) grant(ctx context.Context) error {
 	if err := s.CreateNamespace(ctx, Namespace); err != nil {
 		return err
 	}
 	for _, m := range s.modules {
 		if err := s.grantTo(ctx, m); err != nil {
-			return fmt.Errorf("cannot grant %s its rights: %w", m.name, err)
+			return fmt.Errorf("cannot grant %s its permissions: %w", m.name, err)
 		}
 	}
 	return nil
@@ -244,11 +246,11 @@ func (s *Stack) CreateNamespace(ctx context.Context, name string) error {
 	return client.IgnoreAlreadyExists(s.Admin.Create(ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}}))
 }
 
-// writeKubeconfig writes a kubeconfig to a file of its own, and returns its path.
+// writeKubeconfig writes a kubeconfig to a new file, and returns its path.
 func (s *Stack) writeKubeconfig(module string, raw []byte) (string, error) {
-	// One for each process: rewriting a file while another process reads it would leave that one
-	// without a cluster.
-	f, err := os.CreateTemp(s.dir, module+"-*.kubeconfig") // With mode 0600.
+	// Each process has its own file: if one were rewritten while another process reads it, that process would
+	// have no cluster.
+	f, err := os.CreateTemp(s.dir, module+"-*.kubeconfig") // with mode 0600
 	if err != nil {
 		return "", err
 	}

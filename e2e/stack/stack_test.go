@@ -11,11 +11,11 @@ func TestFaults(t *testing.T) {
 		reason, log string
 		want        bool
 	}{
-		"None":      {"What a module says of itself is none.", `{"level":"INFO","msg":"panic: is a word"}` + "\n", false},
-		"Race":      {"What the race detector prints.", "{}\n==================\nWARNING: DATA RACE\nWrite at\n", true},
-		"Panic":     {"A module ended by it.", "{}\npanic: runtime error: index out of range\n", true},
-		"Fatal":     {"So does what the runtime does not survive.", "fatal error: concurrent map writes\n", true},
-		"Recovered": {"A loop went on after a panic.", `{"msg":"Reconciler error","error":"panic: boom [recovered]"}` + "\n", true},
+		"None":      {"An ordinary log line is not a fault.", `{"level":"INFO","msg":"panic: is a word"}` + "\n", false},
+		"Race":      {"A report of the race detector is a fault.", "{}\n==================\nWARNING: DATA RACE\nWrite at\n", true},
+		"Panic":     {"A panic that ended a module is a fault.", "{}\npanic: runtime error: index out of range\n", true},
+		"Fatal":     {"A fatal error of the runtime is a fault.", "fatal error: concurrent map writes\n", true},
+		"Recovered": {"A panic after which a controller continued is a fault.", `{"msg":"Reconciler error","error":"panic: boom [recovered]"}` + "\n", true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -26,7 +26,7 @@ func (s *Stack) AWSStore(ctx context.Context, namespace, name string, change ...
 	return createStore(ctx, s, name, store, credentials, change)
 }
 
-// VaultStore creates a VaultKV that reads an engine of version 2 of a Vault, with the Secret that holds its token.
+// VaultStore creates a VaultKV that reads a KV v2 engine of a Vault, with the Secret that holds its token.
 func (s *Stack) VaultStore(ctx context.Context, namespace, name, server, path, token string, change ...func(*vaultv1.VaultKV)) error {
 	store, credentials := &vaultv1.VaultKV{}, secret(namespace, name+"-token", map[string]string{"token": token})
 	store.Spec.Server, store.Spec.Path = server, path

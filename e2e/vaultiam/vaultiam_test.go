@@ -1,5 +1,5 @@
-// Package vaultiam logs in to a real Vault as an identity of AWS, which Vault has the emulator's STS
-// confirm. No provider may import another, so this test is of neither.
+// Package vaultiam logs in to a real Vault with an AWS identity, which Vault verifies with the emulator's STS.
+// It is in neither provider, because no provider can import another.
 package vaultiam
 
 import (
@@ -31,7 +31,7 @@ const (
 	db       = `{"password":"one"}`
 )
 
-// creds are the values of Secrets, by key. Nothing else is asked for.
+// creds are the values of Secrets, by key. The test needs no other credentials.
 type creds struct {
 	provider.Credentials
 	values map[string]string
@@ -41,7 +41,7 @@ func (c creds) SecretValue(_ context.Context, sel common.SecretKeySelector) ([]b
 	return []byte(c.values[sel.Key]), nil
 }
 
-// identities starts an AWS with the users alice and eve, and a role that alice may assume.
+// identities starts an AWS with the users alice and eve, and a role that alice can assume.
 func identities(t *testing.T) (*emulator.Server, creds) {
 	t.Helper()
 	srv, err := emulator.Start(
@@ -75,7 +75,7 @@ func identities(t *testing.T) (*emulator.Server, creds) {
 	}}
 }
 
-// vault starts a Vault that asks that AWS, and lets alice and the role read.
+// vault starts a Vault that uses that AWS, and lets alice and the role read.
 func vault(t *testing.T, endpoint string) *vaulttest.Server {
 	t.Helper()
 	srv := vaulttest.Start(t)
@@ -97,7 +97,7 @@ func selector(key string) common.SecretKeySelector {
 	return common.SecretKeySelector{Name: "aws", Key: key}
 }
 
-// static is a login with an access key.
+// static returns a login with an access key.
 func static(id, key string) v1alpha1.IAMAuth {
 	return v1alpha1.IAMAuth{
 		Region: region, Role: "reader", ServerID: serverID,
@@ -141,18 +141,18 @@ func TestLogin(t *testing.T) {
 		auth   v1alpha1.IAMAuth
 		want   string
 	}{
-		"Key":          {"the role is bound to alice", static("alice", "alice-key"), db},
-		"GlobalRegion": {"without a region it is signed for the global endpoint", change(static("alice", "alice-key"), func(a *v1alpha1.IAMAuth) { a.Region = "" }), db},
-		"Session": {"the role is bound to that of AWS, whose keys come with a session token", change(static("session", "session-key"), func(a *v1alpha1.IAMAuth) {
+		"Key":          {"alice can log in to the role that is bound to her", static("alice", "alice-key"), db},
+		"GlobalRegion": {"without a region the request is signed for the global endpoint", change(static("alice", "alice-key"), func(a *v1alpha1.IAMAuth) { a.Region = "" }), db},
+		"Session": {"a session of the AWS role can log in", change(static("session", "session-key"), func(a *v1alpha1.IAMAuth) {
 			a.SecretRef.SessionTokenSecretRef = new(selector("session-token"))
 		}), db},
-		"NoToken":       {"the key of a session is nothing without its token", static("session", "session-key"), refused},
-		"WrongKey":      {"a signature with another key is not that of alice", static("alice", "eve-key"), refused},
-		"UnknownKey":    {"AWS does not know everybody", static("alice-key", "alice-key"), refused},
-		"OtherIdentity": {"the role is not bound to eve", static("eve", "eve-key"), refused},
-		"WrongServer":   {"what is signed for one Vault is of no use at another", change(static("alice", "alice-key"), func(a *v1alpha1.IAMAuth) { a.ServerID = "other" }), refused},
-		"WrongRole": {"Vault has no such role", change(static("alice", "alice-key"), func(a *v1alpha1.IAMAuth) { a.Role = "other" }),
-			"Denied: spec.auth.iam.vaultRole: Vault has no such role"},
+		"NoToken":       {"the key of a session without its token is rejected", static("session", "session-key"), refused},
+		"WrongKey":      {"a wrong secret access key is rejected", static("alice", "eve-key"), refused},
+		"UnknownKey":    {"an unknown user is rejected", static("alice-key", "alice-key"), refused},
+		"OtherIdentity": {"a user to whom the role is not bound is rejected", static("eve", "eve-key"), refused},
+		"WrongServer":   {"a request that is signed for another Vault is rejected", change(static("alice", "alice-key"), func(a *v1alpha1.IAMAuth) { a.ServerID = "other" }), refused},
+		"WrongRole": {"an unknown role is rejected", change(static("alice", "alice-key"), func(a *v1alpha1.IAMAuth) { a.Role = "other" }),
+			"Denied: spec.auth.iam.vaultRole: the role does not exist at Vault"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -170,16 +170,16 @@ func TestCloudAway(t *testing.T) {
 	remove := cloud.Inject(emulator.Fault{Operation: "GetCallerIdentity", Code: "InternalFailure", Status: http.StatusInternalServerError})
 	want := "Unavailable: spec.auth.iam: Vault cannot reach the STS of AWS"
 	if got := read(t, srv.URL, static("alice", "alice-key"), c); got != want {
-		t.Errorf("An AWS in trouble says nothing of the key: got %s, want %s", got, want)
+		t.Errorf("a server error of AWS must not be reported as a wrong key: got %s, want %s", got, want)
 	}
 	remove()
 	if got := read(t, srv.URL, static("alice", "alice-key"), c); got != db {
-		t.Errorf("Once it is well the login succeeds: %s", got)
+		t.Errorf("the login must succeed after the outage: %s", got)
 	}
 	if err := cloud.Close(); err != nil {
 		t.Error(err)
 	}
 	if got := read(t, srv.URL, static("alice", "alice-key"), c); got != want {
-		t.Errorf("Nor does one that cannot be reached: got %s, want %s", got, want)
+		t.Errorf("an unreachable AWS must not be reported as a wrong key: got %s, want %s", got, want)
 	}
 }

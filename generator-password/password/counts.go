@@ -6,12 +6,12 @@ import (
 	"github.com/direct-secrets/direct-secrets/generator-password/apis/v1alpha1"
 )
 
-// minBits is the least entropy that a password may have.
+// minBits is the minimum entropy of a password.
 const minBits = 64
 
-// count says how many characters of each class there are. A number that the spec leaves out is a quarter
-// of the length, or as near to that as the rest allows, so that what a person did not ask for never
-// makes what they did ask for impossible.
+// count sets the number of characters of each class. A number that the spec does not set is a quarter of the
+// length, or as close to it as possible. Such a default therefore never makes the numbers in the spec
+// impossible.
 func (s *settings) count(spec *v1alpha1.PasswordSpec) error {
 	if s.length < 1 || s.length > maxLength {
 		return invalid("spec.length: is %d; use %d to %d", s.length, minLength, maxLength)
@@ -31,9 +31,9 @@ func (s *settings) count(spec *v1alpha1.PasswordSpec) error {
 		case c.class.n < 0:
 			return invalid("%s: is %d; use a number that is not negative", c.field, c.class.n)
 		case s.digits.n+s.symbols.n > s.length:
-			return invalid("%s: %d digits and %d symbols do not fit into spec.length %d; ask for fewer, or set a greater length", c.field, s.digits.n, s.symbols.n, s.length)
+			return invalid("%s: %d digits and %d symbols do not fit into spec.length %d; use fewer, or set a greater length", c.field, s.digits.n, s.symbols.n, s.length)
 		case c.class.n > s.most(c.class):
-			return invalid("%s: %d %s without repeats need %d different ones, and %s %d; ask for fewer, or set spec.allowRepeat: true", c.field, c.class.n, c.name, c.class.n, c.of, len(c.class.of))
+			return invalid("%s: %d %s without repeats need %d different ones, and %s %d; use fewer, or set spec.allowRepeat: true", c.field, c.class.n, c.name, c.class.n, c.of, len(c.class.of))
 		}
 	}
 	if spec.Digits == nil {
@@ -42,7 +42,7 @@ func (s *settings) count(spec *v1alpha1.PasswordSpec) error {
 	if spec.Symbols == nil {
 		s.symbols.n = min(s.length/4, s.most(&s.symbols), s.length-s.digits.n)
 	}
-	// What the letters cannot fill is left to what the spec says nothing about.
+	// Places that the letters cannot fill go to the classes without a number in the spec.
 	if spec.Symbols == nil {
 		s.symbols.n += min(s.excess(), s.most(&s.symbols)-s.symbols.n)
 	}
@@ -51,13 +51,13 @@ func (s *settings) count(spec *v1alpha1.PasswordSpec) error {
 	}
 	s.letters.n = s.length - s.digits.n - s.symbols.n
 	if s.excess() > 0 {
-		return invalid("spec.length: %d characters without repeats, %d digits and %d symbols among them, need %d different letters, and there are %d; set spec.allowRepeat: true, or a smaller length",
+		return invalid("spec.length: %d characters without repeats, with %d digits and %d symbols, need %d different letters, and there are %d; set spec.allowRepeat: true, or a smaller length",
 			s.length, s.digits.n, s.symbols.n, s.letters.n, len(s.letters.of))
 	}
 	return nil
 }
 
-// most is how many characters of a class a password can have.
+// most returns the maximum number of characters of a class in a password.
 func (s *settings) most(c *class) int {
 	if s.allowRepeat && c.of != "" {
 		return s.length
@@ -65,22 +65,23 @@ func (s *settings) most(c *class) int {
 	return len(c.of)
 }
 
-// excess is how many characters are left that are neither digits nor symbols, nor can be letters.
+// excess returns the number of characters that are neither digits nor symbols, and for which there are too few
+// letters.
 func (s *settings) excess() int {
 	return max(0, s.length-s.digits.n-s.symbols.n-s.most(&s.letters))
 }
 
 func (s *settings) checkStrength(*v1alpha1.PasswordSpec) error {
 	if bits := s.possible().BitLen() - 1; bits < minBits {
-		return invalid("spec.length: a password of %d characters, %d digits and %d symbols among them, has %d bits of entropy, and at least %d are required; set a greater length",
+		return invalid("spec.length: a password of %d characters, with %d digits and %d symbols, has %d bits of entropy, at least %d are required; set a greater length",
 			s.length, s.digits.n, s.symbols.n, bits, minBits)
 	}
 	return nil
 }
 
-// possible is the number of the passwords that may come out. All of them are equally likely, so its
-// logarithm is the entropy. Each class takes some of the places that the others have left, and fills
-// them with characters that may come again, or may not.
+// possible returns the number of possible passwords. All of them are equally likely, so its logarithm is the
+// entropy. Each class takes some of the remaining places, and fills them with its characters, with or without
+// repeats.
 func (s *settings) possible() *big.Int {
 	all, places := big.NewInt(1), int64(s.length)
 	for _, c := range []class{s.letters, s.digits, s.symbols} {

@@ -1,4 +1,4 @@
-// Package password makes random passwords for the generator Kinds Password and ClusterPassword.
+// Package password generates random passwords for the generator Kinds Password and ClusterPassword.
 package password
 
 import (
@@ -10,7 +10,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/generator-password/apis/v1alpha1"
 )
 
-// What the loops of common ask for, for these Kinds: a generator is read live before it makes other values.
+// RBAC used by the shared controllers for these Kinds. A generator is read from the API server, not the cache,
+// before it generates new values.
 // +kubebuilder:rbac:groups=generator.direct-secrets.io,resources=passwords,verbs=get;list;watch
 // +kubebuilder:rbac:groups=generator.direct-secrets.io,resources=passwords/status,verbs=patch
 // +kubebuilder:rbac:groups=generator.direct-secrets.io,resources=clusterpasswords,verbs=get;list;watch,roleName=cluster
@@ -24,7 +25,7 @@ func Kinds() []provider.Kind {
 	}
 }
 
-// Connect returns the Generator of a Password. Its errors are of class Invalid and name the field to mend.
+// Connect returns the Generator of a Password. Its errors are of class Invalid and name the field to fix.
 func Connect(_ context.Context, p *v1alpha1.Password, _ provider.Credentials) (provider.Generator, error) {
 	return connect(&p.Spec)
 }
@@ -41,12 +42,12 @@ func connect(spec *v1alpha1.PasswordSpec) (provider.Generator, error) {
 	}
 	g, err := gopassword.NewGenerator(&gopassword.GeneratorInput{Symbols: s.symbols.of})
 	if err != nil {
-		return nil, provider.NewError(provider.Unavailable, "the generator of passwords cannot be made")
+		return nil, provider.NewError(provider.Unavailable, "cannot create the generator of passwords")
 	}
 	return &Generator{settings: s, random: g}, nil
 }
 
-// A Generator makes passwords by the settings of one Password. It calls nobody and remembers nothing.
+// A Generator generates passwords with the settings of one Password. It makes no requests, and has no state.
 type Generator struct {
 	settings settings
 	random   *gopassword.Generator
@@ -54,7 +55,7 @@ type Generator struct {
 
 var _ provider.Generator = &Generator{}
 
-// Generate makes a password for each key.
+// Generate generates a password for each key.
 func (g *Generator) Generate(ctx context.Context) (provider.Generated, error) {
 	s := g.settings
 	values := make(map[string][]byte, len(s.keys))
@@ -63,8 +64,8 @@ func (g *Generator) Generate(ctx context.Context) (provider.Generated, error) {
 			return provider.Generated{}, provider.Safe(err)
 		}
 		p, err := g.random.Generate(s.length, s.digits.n, s.symbols.n, s.noUpper, s.allowRepeat)
-		if err != nil { // The settings were found possible, so it is the random numbers that are missing.
-			return provider.Generated{}, provider.NewError(provider.Unavailable, "the system gave no random numbers")
+		if err != nil { // The settings are valid, so the system has failed to return random numbers.
+			return provider.Generated{}, provider.NewError(provider.Unavailable, "the system returned no random numbers; retrying")
 		}
 		values[key] = s.encode([]byte(p))
 	}

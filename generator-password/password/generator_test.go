@@ -29,21 +29,21 @@ type (
 	numbers struct{ Letters, Digits, Symbols int }
 )
 
-// ask returns the spec of a generator that is asked for what w says.
+// ask returns the spec of a generator with the settings w.
 func ask(w wanted) spec { return spec{PasswordSettings: w} }
 
-// connectBoth connects a Password and a ClusterPassword with a spec; they must agree.
+// connectBoth connects a Password and a ClusterPassword with a spec, which must have the same result.
 func connectBoth(t testing.TB, s spec) (provider.Generator, error) {
 	t.Helper()
 	one, err := Connect(t.Context(), &v1alpha1.Password{Spec: s}, nil)
 	twin, twinErr := ConnectCluster(t.Context(), &v1alpha1.ClusterPassword{Spec: v1alpha1.ClusterPasswordSpec{PasswordSpec: s}}, nil)
 	if fmt.Sprint(err) != fmt.Sprint(twinErr) || (one == nil) != (twin == nil) {
-		t.Errorf("a Password says %v, and a ClusterPassword %v", err, twinErr)
+		t.Errorf("the error of a Password is %v, that of a ClusterPassword %v", err, twinErr)
 	}
 	return twin, err
 }
 
-// generate makes values as common does it.
+// generate generates values like the shared controllers.
 func generate(t testing.TB, g provider.Generator) map[string]string {
 	t.Helper()
 	made, err := provider.Generate(t.Context(), "Password", g)
@@ -60,7 +60,7 @@ func generate(t testing.TB, g provider.Generator) map[string]string {
 	return texts
 }
 
-// countIn counts the characters of a password by class. What is of none counts as a symbol.
+// countIn counts the characters of a password by class. A character of no class counts as a symbol.
 func countIn(p string) numbers {
 	n := numbers{}
 	for _, c := range p {
@@ -87,25 +87,25 @@ func TestGenerate(t *testing.T) {
 		wanted wanted
 		want   numbers
 	}{
-		"Default":      {"A quarter digits, a quarter symbols, as people know it.", wanted{}, numbers{12, 6, 6}},
+		"Default":      {"By default, a quarter are digits and a quarter symbols.", wanted{}, numbers{12, 6, 6}},
 		"Odd":          {"A quarter is rounded down.", wanted{Length: 27}, numbers{15, 6, 6}},
-		"Shortest":     {"The shortest that is strong enough.", wanted{Length: 11}, numbers{7, 2, 2}},
-		"Asked":        {"Numbers that are asked for are exact.", wanted{Length: 42, Digits: new(int32(5)), Symbols: new(int32(5))}, numbers{32, 5, 5}},
-		"LongDigits":   {"A quarter of 64 is more digits than there are; a plain length works all the same.", wanted{Length: 64}, numbers{38, 10, 16}},
-		"LongLetters":  {"More letters than there are become symbols.", wanted{Length: 84}, numbers{52, 10, 22}},
-		"LongestOnce":  {"All characters, each once.", wanted{Length: 92}, numbers{52, 10, 30}},
-		"NoUpper":      {"Half as many letters.", wanted{Length: 64, NoUpper: true}, numbers{26, 10, 28}},
-		"FewSymbols":   {"There are four symbols, fewer than a quarter.", wanted{SymbolCharacters: new("-_.+")}, numbers{14, 6, 4}},
-		"MoreDigits":   {"Where there can be no more symbols there are more digits.", wanted{Length: 36, NoUpper: true, Symbols: new(int32(0))}, numbers{26, 10, 0}},
-		"Repeat":       {"With repeats every length has its quarters.", wanted{Length: 64, AllowRepeat: true}, numbers{32, 16, 16}},
-		"RepeatFew":    {"Few symbols come more often.", wanted{AllowRepeat: true, SymbolCharacters: new("-")}, numbers{12, 6, 6}},
-		"Longest":      {"The longest there is.", wanted{Length: maxLength, AllowRepeat: true}, numbers{2048, 1024, 1024}},
-		"NoSymbols":    {"For programs that cannot bear any.", wanted{Symbols: new(int32(0))}, numbers{18, 6, 0}},
-		"EmptySymbols": {"No symbols to choose from are fine where none is wanted.", wanted{Symbols: new(int32(0)), SymbolCharacters: new("")}, numbers{18, 6, 0}},
-		"OnlyDigits":   {"All digits leave no room for symbols that nobody asked for.", wanted{Digits: new(int32(24)), AllowRepeat: true}, numbers{0, 24, 0}},
-		"MostlyDigits": {"Symbols that nobody asked for take what is left.", wanted{Digits: new(int32(20)), AllowRepeat: true}, numbers{0, 20, 4}},
-		"MostlySymbol": {"So do digits.", wanted{Symbols: new(int32(22))}, numbers{0, 2, 22}},
-		"AllSymbols":   {"All 32 of ASCII.", wanted{Length: 32, Symbols: new(int32(32)), SymbolCharacters: new("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")}, numbers{0, 0, 32}},
+		"Shortest":     {"The minimum length is accepted.", wanted{Length: 11}, numbers{7, 2, 2}},
+		"Asked":        {"The numbers in the spec are exact.", wanted{Length: 42, Digits: new(int32(5)), Symbols: new(int32(5))}, numbers{32, 5, 5}},
+		"LongDigits":   {"A length of which a quarter exceeds the number of digits is valid.", wanted{Length: 64}, numbers{38, 10, 16}},
+		"LongLetters":  {"Places for which there are too few letters become symbols.", wanted{Length: 84}, numbers{52, 10, 22}},
+		"LongestOnce":  {"All characters can be used, each once.", wanted{Length: 92}, numbers{52, 10, 30}},
+		"NoUpper":      {"Without upper case there are half as many letters.", wanted{Length: 64, NoUpper: true}, numbers{26, 10, 28}},
+		"FewSymbols":   {"Four symbolCharacters limit the number of symbols.", wanted{SymbolCharacters: new("-_.+")}, numbers{14, 6, 4}},
+		"MoreDigits":   {"If there are too few symbols, there are more digits.", wanted{Length: 36, NoUpper: true, Symbols: new(int32(0))}, numbers{26, 10, 0}},
+		"Repeat":       {"With repeats a quarter are digits and a quarter are symbols, for every length.", wanted{Length: 64, AllowRepeat: true}, numbers{32, 16, 16}},
+		"RepeatFew":    {"With repeats few symbolCharacters are used several times.", wanted{AllowRepeat: true, SymbolCharacters: new("-")}, numbers{12, 6, 6}},
+		"Longest":      {"The maximum length is accepted.", wanted{Length: maxLength, AllowRepeat: true}, numbers{2048, 1024, 1024}},
+		"NoSymbols":    {"Zero symbols are accepted.", wanted{Symbols: new(int32(0))}, numbers{18, 6, 0}},
+		"EmptySymbols": {"Empty symbolCharacters are accepted with zero symbols.", wanted{Symbols: new(int32(0)), SymbolCharacters: new("")}, numbers{18, 6, 0}},
+		"OnlyDigits":   {"With only digits in the spec there are no default symbols.", wanted{Digits: new(int32(24)), AllowRepeat: true}, numbers{0, 24, 0}},
+		"MostlyDigits": {"The default number of symbols is limited to the remaining places.", wanted{Digits: new(int32(20)), AllowRepeat: true}, numbers{0, 20, 4}},
+		"MostlySymbol": {"The default number of digits is limited to the remaining places.", wanted{Symbols: new(int32(22))}, numbers{0, 2, 22}},
+		"AllSymbols":   {"All 32 symbols of ASCII are accepted.", wanted{Length: 32, Symbols: new(int32(32)), SymbolCharacters: new("!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~")}, numbers{0, 0, 32}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -126,10 +126,10 @@ func TestGenerate(t *testing.T) {
 					t.Fatalf("%s\nA character comes twice.", tc.reason)
 				}
 				if tc.wanted.NoUpper && strings.ToLower(p) != p {
-					t.Fatalf("%s\nThere is an upper-case letter.", tc.reason)
+					t.Fatalf("%s\nThe password has an upper-case letter.", tc.reason)
 				}
 				if other := strings.Trim(p, gopassword.LowerLetters+gopassword.UpperLetters+gopassword.Digits+symbols); other != "" {
-					t.Fatalf("%s\nThere is another symbol.", tc.reason)
+					t.Fatalf("%s\nThe password has another symbol.", tc.reason)
 				}
 			}
 		})
@@ -162,12 +162,12 @@ func TestEncoding(t *testing.T) {
 		encoding v1alpha1.Encoding
 		decode   func(string) ([]byte, error)
 	}{
-		"Unset":     {"As it is.", "", raw},
-		"Raw":       {"As it is.", v1alpha1.EncodingRaw, raw},
-		"Base64":    {"The alphabet with + and /.", v1alpha1.EncodingBase64, base64.StdEncoding.DecodeString},
-		"Base64URL": {"The alphabet with - and _.", v1alpha1.EncodingBase64URL, base64.URLEncoding.DecodeString},
-		"Base32":    {"Upper-case letters and digits.", v1alpha1.EncodingBase32, base32.StdEncoding.DecodeString},
-		"Hex":       {"Lower-case hexadecimal digits.", v1alpha1.EncodingHex, hex.DecodeString},
+		"Unset":     {"An empty encoding returns the password itself.", "", raw},
+		"Raw":       {"raw returns the password itself.", v1alpha1.EncodingRaw, raw},
+		"Base64":    {"base64 has the alphabet with + and /.", v1alpha1.EncodingBase64, base64.StdEncoding.DecodeString},
+		"Base64URL": {"base64url has the alphabet with - and _.", v1alpha1.EncodingBase64URL, base64.URLEncoding.DecodeString},
+		"Base32":    {"base32 has upper-case letters and digits.", v1alpha1.EncodingBase32, base32.StdEncoding.DecodeString},
+		"Hex":       {"hex has lower-case hexadecimal digits.", v1alpha1.EncodingHex, hex.DecodeString},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -175,7 +175,7 @@ func TestEncoding(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for range 100 { // So that the characters in which alphabets differ come along.
+			for range 100 { // Many passwords contain the characters in which the alphabets differ.
 				p, err := tc.decode(generate(t, g)["password"])
 				if err != nil {
 					t.Fatalf("%s\n%s", tc.reason, err)
@@ -203,43 +203,43 @@ func TestBadSettings(t *testing.T) {
 		spec   spec
 		want   string
 	}{
-		"Negative":         {"There is no such length.", ask(wanted{Length: -1}), "spec.length: is -1; use 11 to 4096"},
-		"TooLong":          {"It must fit into a Secret, 32 times.", ask(wanted{Length: 4097, AllowRepeat: true}), "spec.length: is 4097; use 11 to 4096"},
-		"Guessable":        {"Too short to be safe.", ask(wanted{Length: 4}), "spec.length: a password of 4 characters, 1 digits and 1 symbols among them, has 23 bits of entropy, and at least 64 are required; set a greater length"},
-		"GuessableEight":   {"Eight characters were good once.", ask(wanted{Length: 8}), "spec.length: a password of 8 characters, 2 digits and 2 symbols among them, has 47 bits of entropy, and at least 64 are required; set a greater length"},
-		"GuessableDigits":  {"19 digits are 63 bits.", ask(wanted{Length: 19, Digits: new(int32(19)), AllowRepeat: true}), "spec.length: a password of 19 characters, 19 digits and 0 symbols among them, has 63 bits of entropy, and at least 64 are required; set a greater length"},
-		"GuessableSymbol":  {"One symbol over and over is no secret at all.", ask(wanted{Length: 4096, Symbols: new(int32(4096)), SymbolCharacters: new("-"), AllowRepeat: true}), "spec.length: a password of 4096 characters, 0 digits and 4096 symbols among them, has 0 bits of entropy, and at least 64 are required; set a greater length"},
-		"NegativeDigits":   {"There is no such number.", ask(wanted{Digits: new(int32(-1))}), "spec.digits: is -1; use a number that is not negative"},
-		"NegativeSymbols":  {"There is no such number.", ask(wanted{Symbols: new(int32(-2))}), "spec.symbols: is -2; use a number that is not negative"},
-		"DigitsDoNotFit":   {"Digits alone are too many.", ask(wanted{Digits: new(int32(25)), AllowRepeat: true}), "spec.digits: 25 digits and 0 symbols do not fit into spec.length 24; ask for fewer, or set a greater length"},
-		"DoNotFit":         {"Both together are too many.", ask(wanted{Digits: new(int32(10)), Symbols: new(int32(20))}), "spec.symbols: 10 digits and 20 symbols do not fit into spec.length 24; ask for fewer, or set a greater length"},
-		"DigitsOnce":       {"There are ten digits.", ask(wanted{Digits: new(int32(12))}), "spec.digits: 12 digits without repeats need 12 different ones, and there are 10; ask for fewer, or set spec.allowRepeat: true"},
-		"SymbolsOnce":      {"There are 30 symbols.", ask(wanted{Length: 64, Symbols: new(int32(31))}), "spec.symbols: 31 symbols without repeats need 31 different ones, and spec.symbolCharacters has 30; ask for fewer, or set spec.allowRepeat: true"},
-		"FewSymbols":       {"There are as many as are listed.", ask(wanted{Symbols: new(int32(3)), SymbolCharacters: new("-_")}), "spec.symbols: 3 symbols without repeats need 3 different ones, and spec.symbolCharacters has 2; ask for fewer, or set spec.allowRepeat: true"},
-		"LettersOnce":      {"There are 52 letters, and the numbers of the others are given.", ask(wanted{Length: 64, Digits: new(int32(5)), Symbols: new(int32(5))}), "spec.length: 64 characters without repeats, 5 digits and 5 symbols among them, need 54 different letters, and there are 52; set spec.allowRepeat: true, or a smaller length"},
-		"LowerOnce":        {"Without upper case there are 26.", ask(wanted{Length: 30, NoUpper: true, Digits: new(int32(0)), Symbols: new(int32(0))}), "spec.length: 30 characters without repeats, 0 digits and 0 symbols among them, need 30 different letters, and there are 26; set spec.allowRepeat: true, or a smaller length"},
-		"AllOnce":          {"There are 92 characters in all.", ask(wanted{Length: 93}), "spec.length: 93 characters without repeats, 10 digits and 30 symbols among them, need 53 different letters, and there are 52; set spec.allowRepeat: true, or a smaller length"},
-		"Letter":           {"It would make fewer letters than it seems.", ask(wanted{SymbolCharacters: new("-_a")}), "spec.symbolCharacters: 'a' cannot be a symbol; use printable ASCII characters that are no letters, digits or spaces"},
-		"Digit":            {"It would make more digits than were asked for.", ask(wanted{SymbolCharacters: new("1-")}), "spec.symbolCharacters: '1' cannot be a symbol; use printable ASCII characters that are no letters, digits or spaces"},
-		"Space":            {"At the end of a password it gets lost.", ask(wanted{SymbolCharacters: new("- ")}), "spec.symbolCharacters: ' ' cannot be a symbol; use printable ASCII characters that are no letters, digits or spaces"},
-		"Newline":          {"Nobody can type it.", ask(wanted{SymbolCharacters: new("-\n")}), `spec.symbolCharacters: '\n' cannot be a symbol; use printable ASCII characters that are no letters, digits or spaces`},
-		"Wide":             {"It has several bytes.", ask(wanted{SymbolCharacters: new("-€")}), "spec.symbolCharacters: '€' cannot be a symbol; use printable ASCII characters that are no letters, digits or spaces"},
-		"NoText":           {"It is no character at all.", ask(wanted{SymbolCharacters: new("-\xff")}), "spec.symbolCharacters: '�' cannot be a symbol; use printable ASCII characters that are no letters, digits or spaces"},
-		"Twice":            {"It would come twice as often.", ask(wanted{SymbolCharacters: new("-_.-")}), "spec.symbolCharacters: has '-' twice; list each symbol once"},
-		"Empty":            {"None, or the usual ones?", ask(wanted{SymbolCharacters: new("")}), "spec.symbolCharacters: is empty; leave it out for the usual symbols, or set spec.symbols: 0 for none"},
-		"EmptyAsked":       {"Of what?", ask(wanted{SymbolCharacters: new(""), Symbols: new(int32(2)), AllowRepeat: true}), "spec.symbolCharacters: is empty; leave it out for the usual symbols, or set spec.symbols: 0 for none"},
-		"Key":              {"No Secret takes it.", ask(wanted{SecretKeys: []string{"a", "b/c"}}), `spec.secretKeys[1]: "b/c" cannot be a key of a Secret; use up to 253 letters, digits, '-', '_' and '.'`},
-		"NoKey":            {"Nor nothing.", ask(wanted{SecretKeys: []string{""}}), `spec.secretKeys[0]: "" cannot be a key of a Secret; use up to 253 letters, digits, '-', '_' and '.'`},
-		"Dots":             {"Nor what a folder's parent is called.", ask(wanted{SecretKeys: []string{".."}}), `spec.secretKeys[0]: ".." cannot be a key of a Secret; use up to 253 letters, digits, '-', '_' and '.'`},
-		"LongKey":          {"Nor so much. The message stays short.", ask(wanted{SecretKeys: []string{strings.Repeat("k", 254)}}), `spec.secretKeys[0]: "` + strings.Repeat("k", 80) + `" cannot be a key of a Secret; use up to 253 letters, digits, '-', '_' and '.'`},
-		"KeyTwice":         {"Which of them is it?", ask(wanted{SecretKeys: []string{"a", "b", "a"}}), `spec.secretKeys[2]: "a" is there twice; remove one of them`},
-		"Keys":             {"Enough for one generator.", ask(wanted{SecretKeys: many}), "spec.secretKeys: has 33 keys, more than 32; use a second generator"},
-		"PreviousTaken":    {"Two values for one key.", previous("password-previous", "password"), `spec.secretKeys[0]: "password-previous" is where spec.keepPrevious keeps what "password" was before; rename one of them`},
-		"PreviousTooLong":  {"The key of the value before must be one, too.", previous(strings.Repeat("k", 245)), `spec.secretKeys[0]: "` + strings.Repeat("k", 80) + `" is too long for spec.keepPrevious, which adds -previous to it; use up to 244 characters`},
-		"PreviousFits":     {"The longest that is possible.", previous(strings.Repeat("k", 244)), ""},
-		"PreviousIsFree":   {"Without keepPrevious it is a key like any other.", ask(wanted{SecretKeys: []string{"password", "password-previous"}}), ""},
-		"PreviousNotTaken": {"Nothing of that name comes before it.", previous("token-previous", "password"), ""},
-		"Encoding":         {"Nobody knows it.", ask(wanted{Encoding: "base58"}), `spec.encoding: "base58" is unknown; use raw, base64, base64url, base32 or hex`},
+		"Negative":         {"A negative length is rejected.", ask(wanted{Length: -1}), "spec.length: is -1; use 11 to 4096"},
+		"TooLong":          {"A length above 4096 is rejected, because 32 such passwords must fit into a Secret.", ask(wanted{Length: 4097, AllowRepeat: true}), "spec.length: is 4097; use 11 to 4096"},
+		"Guessable":        {"A password with too little entropy is rejected.", ask(wanted{Length: 4}), "spec.length: a password of 4 characters, with 1 digits and 1 symbols, has 23 bits of entropy, at least 64 are required; set a greater length"},
+		"GuessableEight":   {"A password of eight characters is rejected.", ask(wanted{Length: 8}), "spec.length: a password of 8 characters, with 2 digits and 2 symbols, has 47 bits of entropy, at least 64 are required; set a greater length"},
+		"GuessableDigits":  {"A password of 19 digits is rejected, because it has only 63 bits.", ask(wanted{Length: 19, Digits: new(int32(19)), AllowRepeat: true}), "spec.length: a password of 19 characters, with 19 digits and 0 symbols, has 63 bits of entropy, at least 64 are required; set a greater length"},
+		"GuessableSymbol":  {"A password of one repeated symbol is rejected.", ask(wanted{Length: 4096, Symbols: new(int32(4096)), SymbolCharacters: new("-"), AllowRepeat: true}), "spec.length: a password of 4096 characters, with 0 digits and 4096 symbols, has 0 bits of entropy, at least 64 are required; set a greater length"},
+		"NegativeDigits":   {"A negative number of digits is rejected.", ask(wanted{Digits: new(int32(-1))}), "spec.digits: is -1; use a number that is not negative"},
+		"NegativeSymbols":  {"A negative number of symbols is rejected.", ask(wanted{Symbols: new(int32(-2))}), "spec.symbols: is -2; use a number that is not negative"},
+		"DigitsDoNotFit":   {"More digits than the length are rejected.", ask(wanted{Digits: new(int32(25)), AllowRepeat: true}), "spec.digits: 25 digits and 0 symbols do not fit into spec.length 24; use fewer, or set a greater length"},
+		"DoNotFit":         {"More digits and symbols than the length are rejected.", ask(wanted{Digits: new(int32(10)), Symbols: new(int32(20))}), "spec.symbols: 10 digits and 20 symbols do not fit into spec.length 24; use fewer, or set a greater length"},
+		"DigitsOnce":       {"More than ten digits without repeats are rejected.", ask(wanted{Digits: new(int32(12))}), "spec.digits: 12 digits without repeats need 12 different ones, and there are 10; use fewer, or set spec.allowRepeat: true"},
+		"SymbolsOnce":      {"More than 30 symbols without repeats are rejected.", ask(wanted{Length: 64, Symbols: new(int32(31))}), "spec.symbols: 31 symbols without repeats need 31 different ones, and spec.symbolCharacters has 30; use fewer, or set spec.allowRepeat: true"},
+		"FewSymbols":       {"More symbols than symbolCharacters without repeats are rejected.", ask(wanted{Symbols: new(int32(3)), SymbolCharacters: new("-_")}), "spec.symbols: 3 symbols without repeats need 3 different ones, and spec.symbolCharacters has 2; use fewer, or set spec.allowRepeat: true"},
+		"LettersOnce":      {"More than 52 letters without repeats are rejected.", ask(wanted{Length: 64, Digits: new(int32(5)), Symbols: new(int32(5))}), "spec.length: 64 characters without repeats, with 5 digits and 5 symbols, need 54 different letters, and there are 52; set spec.allowRepeat: true, or a smaller length"},
+		"LowerOnce":        {"More than 26 letters without repeats and upper case are rejected.", ask(wanted{Length: 30, NoUpper: true, Digits: new(int32(0)), Symbols: new(int32(0))}), "spec.length: 30 characters without repeats, with 0 digits and 0 symbols, need 30 different letters, and there are 26; set spec.allowRepeat: true, or a smaller length"},
+		"AllOnce":          {"More than 92 characters without repeats are rejected.", ask(wanted{Length: 93}), "spec.length: 93 characters without repeats, with 10 digits and 30 symbols, need 53 different letters, and there are 52; set spec.allowRepeat: true, or a smaller length"},
+		"Letter":           {"A letter as a symbol is rejected.", ask(wanted{SymbolCharacters: new("-_a")}), "spec.symbolCharacters: 'a' cannot be a symbol; use printable ASCII characters without letters, digits and spaces"},
+		"Digit":            {"A digit as a symbol is rejected.", ask(wanted{SymbolCharacters: new("1-")}), "spec.symbolCharacters: '1' cannot be a symbol; use printable ASCII characters without letters, digits and spaces"},
+		"Space":            {"A space as a symbol is rejected, because it is easily lost at the end.", ask(wanted{SymbolCharacters: new("- ")}), "spec.symbolCharacters: ' ' cannot be a symbol; use printable ASCII characters without letters, digits and spaces"},
+		"Newline":          {"A line break as a symbol is rejected.", ask(wanted{SymbolCharacters: new("-\n")}), `spec.symbolCharacters: '\n' cannot be a symbol; use printable ASCII characters without letters, digits and spaces`},
+		"Wide":             {"A character of several bytes as a symbol is rejected.", ask(wanted{SymbolCharacters: new("-€")}), "spec.symbolCharacters: '€' cannot be a symbol; use printable ASCII characters without letters, digits and spaces"},
+		"NoText":           {"Invalid UTF-8 as a symbol is rejected.", ask(wanted{SymbolCharacters: new("-\xff")}), "spec.symbolCharacters: '�' cannot be a symbol; use printable ASCII characters without letters, digits and spaces"},
+		"Twice":            {"A duplicate symbol is rejected, because it would be twice as likely.", ask(wanted{SymbolCharacters: new("-_.-")}), "spec.symbolCharacters: has '-' twice; list each symbol once"},
+		"Empty":            {"Empty symbolCharacters are rejected if there are symbols.", ask(wanted{SymbolCharacters: new("")}), "spec.symbolCharacters: is empty; remove it to use the default symbols, or set spec.symbols: 0 for none"},
+		"EmptyAsked":       {"Empty symbolCharacters are rejected with a number of symbols.", ask(wanted{SymbolCharacters: new(""), Symbols: new(int32(2)), AllowRepeat: true}), "spec.symbolCharacters: is empty; remove it to use the default symbols, or set spec.symbols: 0 for none"},
+		"Key":              {"A key that a Secret cannot have is rejected.", ask(wanted{SecretKeys: []string{"a", "b/c"}}), `spec.secretKeys[1]: "b/c" cannot be a key of a Secret; use up to 253 letters, digits, '-', '_' and '.'`},
+		"NoKey":            {"An empty key is rejected.", ask(wanted{SecretKeys: []string{""}}), `spec.secretKeys[0]: "" cannot be a key of a Secret; use up to 253 letters, digits, '-', '_' and '.'`},
+		"Dots":             {"The key .. is rejected.", ask(wanted{SecretKeys: []string{".."}}), `spec.secretKeys[0]: ".." cannot be a key of a Secret; use up to 253 letters, digits, '-', '_' and '.'`},
+		"LongKey":          {"The message for a very long key is short.", ask(wanted{SecretKeys: []string{strings.Repeat("k", 254)}}), `spec.secretKeys[0]: "` + strings.Repeat("k", 80) + `" cannot be a key of a Secret; use up to 253 letters, digits, '-', '_' and '.'`},
+		"KeyTwice":         {"A duplicate key is rejected.", ask(wanted{SecretKeys: []string{"a", "b", "a"}}), `spec.secretKeys[2]: "a" is listed twice; remove one of them`},
+		"Keys":             {"Too many keys are rejected.", ask(wanted{SecretKeys: many}), "spec.secretKeys: has 33 keys, at most 32 are allowed; use a second generator"},
+		"PreviousTaken":    {"A key that keepPrevious uses, too, is rejected.", previous("password-previous", "password"), `spec.secretKeys[0]: "password-previous" is the key under which spec.keepPrevious stores the previous value of "password"; rename one of them`},
+		"PreviousTooLong":  {"A key that is too long with the suffix of keepPrevious is rejected.", previous(strings.Repeat("k", 245)), `spec.secretKeys[0]: "` + strings.Repeat("k", 80) + `" is too long, because spec.keepPrevious appends -previous to it; use up to 244 characters`},
+		"PreviousFits":     {"The longest key with keepPrevious is accepted.", previous(strings.Repeat("k", 244)), ""},
+		"PreviousIsFree":   {"Without keepPrevious a key with its suffix is accepted.", ask(wanted{SecretKeys: []string{"password", "password-previous"}}), ""},
+		"PreviousNotTaken": {"A key with the suffix of keepPrevious is accepted if no other key has that name.", previous("token-previous", "password"), ""},
+		"Encoding":         {"An unknown encoding is rejected.", ask(wanted{Encoding: "base58"}), `spec.encoding: "base58" is unknown; use raw, base64, base64url, base32 or hex`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -257,7 +257,7 @@ func TestBadSettings(t *testing.T) {
 	}
 }
 
-// TestPossible lists all passwords over small classes, and counts those that may come out.
+// TestPossible lists all passwords over small classes, and compares their number with possible.
 func TestPossible(t *testing.T) {
 	cases := map[string]struct {
 		letters, digits, symbols class
@@ -282,13 +282,13 @@ func TestPossible(t *testing.T) {
 				}
 			})
 			if s.possible().Cmp(big.NewInt(want)) != 0 || want == 0 {
-				t.Errorf("possible() = %s, and a list of all has %d", s.possible(), want)
+				t.Errorf("possible() = %s, want %d as in the list of all", s.possible(), want)
 			}
 		})
 	}
 }
 
-// every calls f with each text of n more characters that begins with p.
+// every calls f with each text that starts with p and has n more characters.
 func every(of string, n int, p string, f func(string)) {
 	if n == 0 {
 		f(p)
@@ -299,7 +299,7 @@ func every(of string, n int, p string, f func(string)) {
 	}
 }
 
-// TestMinLength checks what the CRD has as a fixed number.
+// TestMinLength checks the minimum length, which is a fixed number in the CRD.
 func TestMinLength(t *testing.T) {
 	all := "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"
 	possible := func(length int32) bool {
@@ -330,7 +330,7 @@ func TestKinds(t *testing.T) {
 	}
 }
 
-// TestNoRandom has the system give no random numbers, which must never become a weak password.
+// TestNoRandom makes the system return no random numbers, which must never lead to a weak password.
 func TestNoRandom(t *testing.T) {
 	for _, after := range []int64{0, 1, 10, 30} {
 		random, err := gopassword.NewGenerator(&gopassword.GeneratorInput{Reader: io.LimitReader(strings.NewReader(strings.Repeat("\x07\x01\x03\x05", 20)), after)})
@@ -343,7 +343,7 @@ func TestNoRandom(t *testing.T) {
 			t.Fatal(err)
 		}
 		made, err := (&Generator{settings: s, random: random}).Generate(t.Context())
-		if provider.ClassOf(err) != provider.Unavailable || fmt.Sprint(err) != "the system gave no random numbers" || made.Values != nil {
+		if provider.ClassOf(err) != provider.Unavailable || fmt.Sprint(err) != "the system returned no random numbers; retrying" || made.Values != nil {
 			t.Errorf("after %d bytes: %d values and error %v", after, len(made.Values), err)
 		}
 	}
@@ -362,7 +362,7 @@ func TestCancelled(t *testing.T) {
 	}
 }
 
-// TestConcurrent has one client make passwords for many objects at once.
+// TestConcurrent uses one client for many concurrent calls.
 func TestConcurrent(t *testing.T) {
 	g, err := connectBoth(t, spec{})
 	if err != nil {
@@ -383,8 +383,8 @@ func TestConcurrent(t *testing.T) {
 	wg.Wait()
 }
 
-// FuzzSettings has a user write any settings: they are refused with an error that names a field, or
-// passwords are exactly what they say.
+// FuzzSettings uses arbitrary settings. They are either rejected with an error that names a field, or the
+// passwords match them exactly.
 func FuzzSettings(f *testing.F) {
 	f.Add(int32(24), int32(-1), int32(-1), false, false, false, "", false, "password", "", false)
 	f.Add(int32(64), int32(5), int32(0), true, true, true, "-_", true, "a,b,a-previous", "hex", true)
@@ -425,7 +425,7 @@ func FuzzSettings(f *testing.F) {
 	})
 }
 
-// checkPassword checks a password against all that a spec asks for.
+// checkPassword checks a password against a spec.
 func checkPassword(t *testing.T, s spec, p string) {
 	t.Helper()
 	if s.Encoding != "" && s.Encoding != v1alpha1.EncodingRaw {
@@ -455,7 +455,7 @@ func checkPassword(t *testing.T, s spec, p string) {
 		t.Errorf("%d characters with %+v", len(p), n)
 	}
 	if !s.AllowRepeat && repeats(p) {
-		t.Error("a character comes twice")
+		t.Error("a character is repeated")
 	}
 	for _, c := range p {
 		if !strings.ContainsRune(letters+gopassword.Digits+symbols, c) {

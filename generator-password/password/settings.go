@@ -16,23 +16,23 @@ import (
 
 const (
 	defaultLength = 24
-	minLength     = 11 // No shorter one has minBits, whatever it consists of.
+	minLength     = 11 // the shortest length that can have minBits, with any characters
 	maxLength     = 4096
 	defaultKey    = "password"
 	maxKeys       = 32
-	// previousSuffix is what spec.keepPrevious adds to a key.
+	// previousSuffix is the suffix that spec.keepPrevious appends to a key.
 	previousSuffix = "-previous"
 )
 
-// A class is one kind of the characters of a password.
+// A class is a class of characters of a password, such as digits.
 type class struct {
-	// of are the characters to choose from, each once.
+	// of are the characters of the class, each once.
 	of string
-	// n is how many of the password's characters are of the class.
+	// n is the number of characters of the class in a password.
 	n int
 }
 
-// settings are what a spec asks for, with every choice made. They are possible, and strong enough.
+// settings are the settings of a spec with all defaults filled in. They are possible, and strong enough.
 type settings struct {
 	length                   int
 	letters, digits, symbols class
@@ -41,8 +41,7 @@ type settings struct {
 	encode                   func([]byte) []byte
 }
 
-// settingsOf makes the choices that a spec leaves open. Its errors are of class Invalid and name the
-// field to mend.
+// settingsOf fills in the defaults of a spec. Its errors are of class Invalid and name the field to fix.
 func settingsOf(spec *v1alpha1.PasswordSpec) (settings, error) {
 	s := settings{
 		length:      int(spec.Length),
@@ -77,21 +76,21 @@ func invalid(format string, args ...any) error {
 	return provider.NewError(provider.Invalid, format, args...)
 }
 
-// symbol is what may be one: whatever else is ASCII and printable is a letter, a digit or a space. Other
-// characters have several bytes, which would be torn apart.
+// symbol matches valid symbols: all other printable ASCII characters are letters, digits or spaces. Characters
+// outside ASCII have several bytes, which would be separated.
 var symbol = regexp.MustCompile(`^[[:punct:]]$`)
 
-// checkSymbols sees to it that the characters of all classes differ. One that came twice would be chosen
-// more often, and one of another class would make the numbers of that class wrong.
+// checkSymbols checks that the characters of all classes differ. A duplicate would be more likely, and a
+// character of another class would make the number of that class wrong.
 func (s *settings) checkSymbols(spec *v1alpha1.PasswordSpec) error {
 	const field = "spec.symbolCharacters"
 	if s.symbols.of == "" && (spec.Symbols == nil || *spec.Symbols != 0) {
-		return invalid("%s: is empty; leave it out for the usual symbols, or set spec.symbols: 0 for none", field)
+		return invalid("%s: is empty; remove it to use the default symbols, or set spec.symbols: 0 for none", field)
 	}
 	for i, c := range s.symbols.of {
 		switch {
 		case !symbol.MatchString(string(c)):
-			return invalid("%s: %q cannot be a symbol; use printable ASCII characters that are no letters, digits or spaces", field, c)
+			return invalid("%s: %q cannot be a symbol; use printable ASCII characters without letters, digits and spaces", field, c)
 		case strings.ContainsRune(s.symbols.of[:i], c):
 			return invalid("%s: has %q twice; list each symbol once", field, c)
 		}
@@ -99,10 +98,10 @@ func (s *settings) checkSymbols(spec *v1alpha1.PasswordSpec) error {
 	return nil
 }
 
-// checkKeys checks that each key can be one of a Secret, also that of the value before.
+// checkKeys checks that a Secret can have each key, and the keys of the previous values.
 func (s *settings) checkKeys(spec *v1alpha1.PasswordSpec) error {
 	if len(s.keys) > maxKeys {
-		return invalid("spec.secretKeys: has %d keys, more than %d; use a second generator", len(s.keys), maxKeys)
+		return invalid("spec.secretKeys: has %d keys, at most %d are allowed; use a second generator", len(s.keys), maxKeys)
 	}
 	seen := map[string]bool{}
 	for i, k := range s.keys {
@@ -110,15 +109,15 @@ func (s *settings) checkKeys(spec *v1alpha1.PasswordSpec) error {
 		case len(validation.IsConfigMapKey(k)) > 0:
 			return invalid("spec.secretKeys[%d]: %.80q cannot be a key of a Secret; use up to 253 letters, digits, '-', '_' and '.'", i, k)
 		case seen[k]:
-			return invalid("spec.secretKeys[%d]: %.80q is there twice; remove one of them", i, k)
+			return invalid("spec.secretKeys[%d]: %.80q is listed twice; remove one of them", i, k)
 		case spec.KeepPrevious && len(validation.IsConfigMapKey(k+previousSuffix)) > 0:
-			return invalid("spec.secretKeys[%d]: %.80q is too long for spec.keepPrevious, which adds %s to it; use up to 244 characters", i, k, previousSuffix)
+			return invalid("spec.secretKeys[%d]: %.80q is too long, because spec.keepPrevious appends %s to it; use up to 244 characters", i, k, previousSuffix)
 		}
 		seen[k] = true
 	}
 	for i, k := range s.keys {
 		if of, ok := strings.CutSuffix(k, previousSuffix); ok && spec.KeepPrevious && seen[of] {
-			return invalid("spec.secretKeys[%d]: %.80q is where spec.keepPrevious keeps what %.80q was before; rename one of them", i, k, of)
+			return invalid("spec.secretKeys[%d]: %.80q is the key under which spec.keepPrevious stores the previous value of %.80q; rename one of them", i, k, of)
 		}
 	}
 	return nil

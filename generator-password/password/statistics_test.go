@@ -8,19 +8,18 @@ import (
 	gopassword "github.com/sethvargo/go-password/password"
 )
 
-// characters is how many characters each statistical case looks at.
+// characters is the number of characters per statistical case.
 const characters = 200_000
 
 // uniform fails the test if counts do not look like equally likely outcomes.
 //
-// The sum of squares below is distributed as chi-square with k = len(counts)-1 degrees of freedom where the
-// outcomes are independent. Where they are the characters of a password without repeats, or the places of
-// a class in a password, the counts vary less, and the sum exceeds a limit still less often. Of a chi-square
-// variable Laurent and Massart (Annals of Statistics 28, 2000, lemma 1) show that it exceeds
-// k + 2*sqrt(k*x) + 2*x with a probability of at most exp(-x); with x = 25 that is 1.4e-11. Each outcome is
-// expected hundreds of times, so that the sum is near its limit distribution, and for the numbers of
-// outcomes here the bound lies far above the quantile itself. The 32 sums of this file so raise a false
-// alarm in fewer than one of 1e9 runs.
+// If the outcomes are independent, the sum of squares below has a chi-square distribution with k =
+// len(counts)-1 degrees of freedom. For the characters of a password without repeats, or the places of a class
+// in a password, the counts vary less, and the sum exceeds a limit even less often. A chi-square variable
+// exceeds k + 2*sqrt(k*x) + 2*x with a probability of at most exp(-x) (Laurent and Massart, Annals of
+// Statistics 28, 2000, lemma 1). With x = 25 that is 1.4e-11. Each outcome is expected hundreds of times, so
+// the sum is close to its limit distribution. For the numbers of outcomes here the bound is far above the
+// quantile itself. The 32 sums of this file therefore raise a false alarm in fewer than one of 1e9 runs.
 func uniform(t *testing.T, what string, counts []int) {
 	t.Helper()
 	all := 0
@@ -42,18 +41,18 @@ func uniform(t *testing.T, what string, counts []int) {
 	}
 }
 
-// TestUniform checks that no character is more likely than another of its class, and no place is than
-// another to hold a class.
+// TestUniform checks that all characters of a class are equally likely, and that all places are equally likely
+// for a class.
 func TestUniform(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		wanted wanted
 	}{
-		"Default": {"What most people use.", wanted{}},
-		"Repeat":  {"Characters are independent.", wanted{AllowRepeat: true}},
+		"Default": {"The default settings have a uniform distribution.", wanted{}},
+		"Repeat":  {"With repeats the characters are independent.", wanted{AllowRepeat: true}},
 		"Short":   {"The shortest.", wanted{Length: 11}},
-		"Own":     {"A number of symbols that does not divide 256, and lower case only.", wanted{Length: 30, NoUpper: true, SymbolCharacters: new("-_.+~"), AllowRepeat: true}},
-		"Long":    {"More than there is of each class, by far.", wanted{Length: 128, AllowRepeat: true}},
+		"Own":     {"A number of symbols that does not divide 256 has a uniform distribution, without upper case.", wanted{Length: 30, NoUpper: true, SymbolCharacters: new("-_.+~"), AllowRepeat: true}},
+		"Long":    {"Numbers far above the size of each class have a uniform distribution.", wanted{Length: 128, AllowRepeat: true}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -70,7 +69,7 @@ func TestUniform(t *testing.T) {
 			for range characters / s.length {
 				p := generate(t, g)["password"]
 				if countIn(p) != (numbers{s.letters.n, s.digits.n, s.symbols.n}) {
-					t.Fatalf("a password has other numbers: %+v", countIn(p))
+					t.Fatalf("a password has other numbers of characters: %+v", countIn(p))
 				}
 				for at, char := range []byte(p) {
 					for name, c := range classes {
@@ -89,8 +88,9 @@ func TestUniform(t *testing.T) {
 	}
 }
 
-// TestEquallyLikely checks over classes so small that all passwords come out many times that they come out
-// equally often. What the entropy is computed from says that, and no order or pair is left out of it.
+// TestEquallyLikely checks that all passwords are equally likely, with classes so small that each password
+// occurs many times. The computation of the entropy depends on this. The test covers the order and all
+// combinations of characters.
 func TestEquallyLikely(t *testing.T) {
 	for name, repeat := range map[string]bool{"Once": false, "Repeat": true} {
 		t.Run(name, func(t *testing.T) {
@@ -118,8 +118,8 @@ func TestEquallyLikely(t *testing.T) {
 	}
 }
 
-// TestNoneTwice makes passwords of 66 bits, about the fewest that are allowed. Of n of them two are equal
-// with a probability of at most n*n/2 / 2^66, here 7e-11.
+// TestNoneTwice generates passwords of 66 bits, close to the minimum. Two of n passwords are equal with a
+// probability of at most n*n/2 / 2^66, here 7e-11.
 func TestNoneTwice(t *testing.T) {
 	g, err := connectBoth(t, ask(wanted{Length: 11}))
 	if err != nil {

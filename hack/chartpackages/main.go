@@ -1,5 +1,5 @@
-// Command chartpackages packs the charts of this tree into the folder that is its argument. SOURCE_DATE_EPOCH, 0 unless
-// set, is the time of all files in them, so that the same tree gives the same bytes.
+// Command chartpackages packages the charts of this tree into the folder in its argument. All files in the
+// packages have the time SOURCE_DATE_EPOCH (default 0), so that the same tree yields the same bytes.
 package main
 
 import (

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,8 +14,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// newChart is the Chart.yaml of a module that has none yet. From then on it is edited by hand, and its versions move
-// with those of the other charts.
+// newChart is the Chart.yaml of a new module. Later changes are made by hand, and its versions change with
+// those of the other charts.
 const newChart = `apiVersion: v2
 name: MODULE
 description: The module MODULE of Direct Secrets.
@@ -28,7 +29,7 @@ dependencies:
     version: VERSION
 `
 
-// layOut makes what the chart of every module has alike.
+// layOut writes the files that the charts of all modules have in common.
 func layOut(chart, module string) error {
 	meta := filepath.Join(chart, "Chart.yaml")
 	if _, err := os.Stat(meta); os.IsNotExist(err) {
@@ -46,6 +47,20 @@ func layOut(chart, module string) error {
 	return write(filepath.Join(chart, "templates", "module.yaml"), []byte("{{- include \"library.module\" . }}\n"))
 }
 
+// writeNames writes the settings that `global` can have, and the present names of renamed ones, for
+// library.checkGlobal.
+func (s *settings) writeNames(library string) error {
+	out := []byte("{{/* Made by `make generate` from hack/charts/settings.yaml. */}}\n{{- define \"library.settings\" -}}\nnames:\n")
+	for _, one := range s.module.only(false) {
+		out = append(out, "  - "+one.name+"\n"...)
+	}
+	out = append(out, "instead:\n"...)
+	for _, name := range slices.Sorted(maps.Keys(s.instead)) {
+		out = append(out, "  "+name+": "+s.instead[name]+"\n"...)
+	}
+	return write(filepath.Join(library, "templates", "_settings.tpl"), append(out, "{{- end -}}\n"...))
+}
+
 // versionOf returns the version of a chart.
 func versionOf(chart string) (string, error) {
 	raw, err := os.ReadFile(filepath.Join(chart, "Chart.yaml"))
@@ -59,8 +74,8 @@ func versionOf(chart string) (string, error) {
 	return meta.Version, errors.Wrapf(err, "cannot read the Chart.yaml of %s", chart)
 }
 
-// link makes the chart beside this one a dependency of it. With a link Helm needs no step before it renders, and
-// no copy can be stale; packages hold what is linked.
+// link makes another chart a dependency of a chart with a symbolic link. Helm then needs no further step before
+// it renders, and there is no copy that could be stale. Packages contain the linked chart.
 func link(chart, dependency string) error {
 	at, to := filepath.Join(chart, "charts", dependency), filepath.Join("..", "..", dependency)
 	if is, err := os.Readlink(at); err == nil && is == to {
@@ -75,13 +90,13 @@ func link(chart, dependency string) error {
 	return os.Symlink(to, at)
 }
 
-// keep is what makes Helm leave a CRD, and all objects of its Kind, where they are.
+// keep is the annotation that makes Helm keep a CRD, and with it all objects of its Kind.
 const keep = "    helm.sh/resource-policy: keep\n"
 
 // copyCRDs copies CRDs into a chart.
 func copyCRDs(from, chart string) error {
 	to := filepath.Join(chart, "files", "crds")
-	if err := os.RemoveAll(to); err != nil { // What is not there any more shall not stay.
+	if err := os.RemoveAll(to); err != nil { // This removes CRDs that no longer exist.
 		return err
 	}
 	found, err := filepath.Glob(filepath.Join(from, "*.yaml"))
@@ -118,7 +133,7 @@ func groupOfCRDs(folder string) (string, error) {
 	return group, nil
 }
 
-// kindsOfCRDs returns the Kinds of a module as KIND.GROUP, without cluster twins.
+// kindsOfCRDs returns the Kinds of a module as KIND.GROUP, without cluster Kinds.
 func kindsOfCRDs(folder string) ([]string, error) {
 	found, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
 	if err != nil {
@@ -147,7 +162,7 @@ func kindsOfCRDs(folder string) ([]string, error) {
 	return all, nil
 }
 
-// rights are what a chart gives to a module; see library.rights.
+// rights are the permissions that a chart grants to a module; see `library.rights`.
 type rights struct {
 	Rights  []rbacv1.PolicyRule `json:"rights"`
 	Cluster []rbacv1.PolicyRule `json:"cluster"`
@@ -180,7 +195,7 @@ func writeRights(from, module, chart string) error {
 	return write(filepath.Join(chart, "files", "rights.yaml"), append([]byte("# Made by `make generate` from "+module+"/manifests/rbac.yaml.\n"), out...))
 }
 
-// write writes a file where it differs from what is there.
+// write writes a file if its content has changed.
 func write(path string, content []byte) error {
 	if is, err := os.ReadFile(path); err == nil && bytes.Equal(is, content) {
 		return nil

@@ -1,5 +1,5 @@
-// Command charts writes what `make generate` makes of the charts: their values with schema and README, the rights
-// and CRDs of modules. Run it in the folder of the tree. What it writes depends on the tree alone.
+// Command charts writes the generated files of the charts: values with schema and README, the page of the docs,
+// and the permissions and CRDs of modules. Run it in the root of the tree. Its output depends only on the tree.
 package main
 
 import (
@@ -27,6 +27,9 @@ func run(tree string) error {
 	modules, err := findModules(tree)
 	if err != nil {
 		return err
+	}
+	if err := s.writeNames(filepath.Join(tree, "charts", "library")); err != nil {
+		return errors.Wrap(err, "cannot write the names of settings")
 	}
 	for _, module := range modules {
 		if err := writeModule(tree, module, s); err != nil {
@@ -117,11 +120,19 @@ func writeUmbrella(tree string, modules []string, s *settings) error {
 	if err := write(filepath.Join(chart, "files", "modules.yaml"), groups); err != nil {
 		return err
 	}
-	return s.write(chart, values{
+	v := values{
 		own:     s.umbrella,
 		global:  global,
 		modules: modules,
 		schema:  s.umbrellaSchema(modules),
 		readme:  "umbrella.md.tmpl",
-	})
+	}
+	reference, err := v.page(filepath.Base(chart), "reference.md.tmpl")
+	if err != nil {
+		return err
+	}
+	if err := write(filepath.Join(tree, "docs", "reference", "chart-values.md"), reference); err != nil {
+		return err
+	}
+	return s.write(chart, v)
 }

@@ -10,7 +10,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// tree returns a tree with one module, provider-acme, which has no chart yet. The charts have the version 0.3.1.
+// tree returns a tree with one module, provider-acme, which has no chart yet. The charts have the version
+// 0.3.1.
 func tree(t *testing.T) string {
 	t.Helper()
 	root, here := t.TempDir(), filepath.Join("..", "..")
@@ -44,13 +45,14 @@ func read(t *testing.T, root, name string) string {
 	return string(raw)
 }
 
-// TestNewModule goes the way of somebody who adds a module: all is made but the dependency of the umbrella chart.
+// TestNewModule adds a module like a developer: everything is generated but the dependency of the umbrella
+// chart.
 func TestNewModule(t *testing.T) {
 	const umbrella, chart = "charts/direct-secrets/Chart.yaml", "charts/provider-acme/Chart.yaml"
 	root := tree(t)
 	err := run(root)
 	if want := umbrella + " has no dependency provider-acme with condition: provider-acme.enabled"; err == nil || !strings.Contains(err.Error(), want) {
-		t.Fatalf("without a dependency the error is %v, want one that says %q", err, want)
+		t.Fatalf("without a dependency the error is %v, want one that contains %q", err, want)
 	}
 	meta := read(t, root, umbrella) + "dependencies:\n  - name: provider-acme\n    version: 0.3.1\n    condition: provider-acme.enabled\n"
 	if err := os.WriteFile(filepath.Join(root, umbrella), []byte(meta), 0o600); err != nil {
@@ -77,7 +79,7 @@ func TestNewModule(t *testing.T) {
 	}
 	for _, file := range []string{"charts/direct-secrets/values.yaml", "charts/direct-secrets/values.schema.json", "charts/direct-secrets/README.md"} {
 		if !strings.Contains(read(t, root, file), "provider-acme") {
-			t.Errorf("%s does not know the module", file)
+			t.Errorf("%s does not contain the module", file)
 		}
 	}
 

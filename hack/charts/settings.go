@@ -15,35 +15,40 @@ import (
 //go:embed settings.yaml umbrella.yaml *.tmpl
 var sources embed.FS
 
-// A setting is a value of a chart, or a group of such.
+// A setting is a value of a chart, or a group of values.
 type setting struct {
 	name        string
 	description string
 	moduleOnly  bool
-	value       *yaml.Node // The default; nil for a group.
+	value       *yaml.Node // the default; nil for a group
 	group       group
 	schema      map[string]any
 }
 
-// A group holds settings in the order in which they are described.
+// A group holds settings in the order of their descriptions.
 type group []setting
 
 type settings struct {
 	module   group
 	umbrella group
 	defs     any
+	instead  map[string]string // names to use instead of unknown settings
 }
 
 func loadSettings() (*settings, error) {
-	module, defs, err := load("settings.yaml")
+	module, all, err := load("settings.yaml")
 	if err != nil {
 		return nil, err
 	}
+	instead := map[string]string{}
+	for name, other := range all["x-instead"].(map[string]any) {
+		instead[name] = other.(string)
+	}
 	umbrella, _, err := load("umbrella.yaml")
-	return &settings{module: module, umbrella: umbrella, defs: defs}, err
+	return &settings{module: module, umbrella: umbrella, defs: all["$defs"], instead: instead}, err
 }
 
-func load(name string) (group, any, error) {
+func load(name string) (group, map[string]any, error) {
 	raw, err := sources.ReadFile(name)
 	if err != nil {
 		return nil, nil, err
@@ -57,11 +62,11 @@ func load(name string) (group, any, error) {
 		return nil, nil, errors.Wrapf(err, "cannot use %s", name)
 	}
 	var all map[string]any
-	err = schema.Decode(&all) // Go leaves open whether an operand is read before a call beside it.
-	return g, all["$defs"], errors.Wrapf(err, "cannot read %s", name)
+	err = schema.Decode(&all) // Go does not define whether an operand is read before a function call in the same expression.
+	return g, all, errors.Wrapf(err, "cannot read %s", name)
 }
 
-// field returns what a mapping has of that name, or nil.
+// field returns the value of a mapping with that name, or nil.
 func field(n *yaml.Node, name string) *yaml.Node {
 	for i := 0; i+1 < len(n.Content); i += 2 {
 		if n.Content[i].Value == name {
@@ -71,7 +76,7 @@ func field(n *yaml.Node, name string) *yaml.Node {
 	return nil
 }
 
-// groupOf reads the properties of a schema. Each is a group or has a description and a default.
+// groupOf reads the properties of a schema. Each is a group, or has a description and a default.
 func groupOf(schema *yaml.Node) (group, error) {
 	var out group
 	properties := field(schema, "properties")
@@ -102,7 +107,7 @@ func groupOf(schema *yaml.Node) (group, error) {
 	return out, nil
 }
 
-// only returns the settings that are of a module alone, or those that are not.
+// only returns the settings that exist for modules only, or the others.
 func (g group) only(moduleOnly bool) group {
 	var out group
 	for _, s := range g {
@@ -148,7 +153,7 @@ func (g group) named(module string) group {
 	return out
 }
 
-// properties is the schema of the settings.
+// properties returns the schema of the settings.
 func (g group) properties() map[string]any {
 	out := map[string]any{}
 	for _, s := range g {
@@ -161,8 +166,8 @@ func (g group) properties() map[string]any {
 	return out
 }
 
-// required is the schema of settings none of which may be missing. Values that are null are missing for Helm: it
-// drops the default.
+// required returns the schema of settings that are all required. For Helm a null value is missing, because it
+// removes the default.
 func (g group) required() map[string]any {
 	properties, names := map[string]any{}, []string{}
 	for _, s := range g {
@@ -177,14 +182,14 @@ func (g group) required() map[string]any {
 	return out
 }
 
-// What Helm puts among the values by itself: the switch of a module, which also the module's own chart gets, and
-// tables for the charts inside a chart.
+// Helm adds these values itself: the switch of a module, also for the module's own chart, and maps for the
+// charts inside a chart.
 var (
 	enabled = map[string]any{"type": "boolean"}
 	table   = map[string]any{"type": "object"}
 )
 
-// root makes the schema of a chart.
+// root returns the schema of a chart.
 func (s *settings) root(global map[string]any, properties, defs map[string]any) map[string]any {
 	properties["library"] = table
 	all := map[string]any{"global": global}
@@ -193,8 +198,11 @@ func (s *settings) root(global map[string]any, properties, defs map[string]any) 
 	}
 	maps.Copy(all, defs)
 	properties["global"] = map[string]any{"$ref": "#/$defs/global"}
+	// A parent chart can have its own settings there. library.checkGlobal rejects unknown settings if there is
+	// no parent.
+	delete(global, "additionalProperties")
 	out := object(properties)
-	// Later drafts are not known to every Helm 3.
+	// Some versions of Helm 3 do not support later drafts.
 	out["$schema"] = "http://json-schema.org/draft-07/schema#"
 	out["$defs"] = all
 	return out
@@ -204,23 +212,47 @@ func object(properties map[string]any) map[string]any {
 	return map[string]any{"type": "object", "additionalProperties": false, "properties": properties}
 }
 
-func (s *settings) moduleSchema() map[string]any {
+// refused returns the schema of a setting that does not exist, with the name to use instead. Helm's error for
+// an enum shows its values.
+func refused(instead string) map[string]any {
+	return map[string]any{"enum": []string{"(not a setting: use " + instead + ")"}}
+}
+
+// ofModule returns the properties of a module.
+func (s *settings) ofModule() map[string]any {
 	properties := s.module.properties()
+	for name, instead := range s.instead {
+		properties[name] = refused(instead)
+	}
 	properties["enabled"] = enabled
+	return properties
+}
+
+func (s *settings) moduleSchema() map[string]any {
+	properties := s.ofModule()
 	return s.root(s.module.only(false).required(), properties, nil)
 }
 
 func (s *settings) crdsSchema() map[string]any {
 	global := object(s.module.only(false).properties())
-	global["required"] = []string{"crds", "scope"} // The rest comes with the umbrella.
+	global["required"] = []string{"crds", "scope"} // The other properties come from the umbrella chart.
 	return s.root(global, map[string]any{}, nil)
 }
 
 func (s *settings) umbrellaSchema(modules []string) map[string]any {
-	module := s.module.properties()
-	module["enabled"] = enabled
+	module := s.ofModule()
 	module["global"], module["library"] = table, table
-	properties := s.umbrella.properties()
+	properties := map[string]any{}
+	for name, instead := range s.instead {
+		properties[name] = refused("global." + instead + ", or MODULE." + instead + " for one module")
+	}
+	for _, one := range s.module {
+		properties[one.name] = refused("global." + one.name + ", or MODULE." + one.name + " for one module")
+		if one.moduleOnly {
+			properties[one.name] = refused("MODULE." + one.name + ", which each module has for itself")
+		}
+	}
+	maps.Copy(properties, s.umbrella.properties())
 	for _, m := range modules {
 		properties[m] = map[string]any{"$ref": "#/$defs/module"}
 	}
@@ -234,7 +266,7 @@ func (s *settings) write(chart string, v values) error {
 	if err != nil {
 		return err
 	}
-	readme, err := v.page(filepath.Base(chart))
+	readme, err := v.page(filepath.Base(chart), v.readme)
 	if err != nil {
 		return err
 	}

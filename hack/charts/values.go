@@ -9,7 +9,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// values are those of one chart.
+// values are the values of one chart.
 type values struct {
 	own     group
 	global  group
@@ -18,7 +18,7 @@ type values struct {
 	readme  string
 }
 
-// lineLength is that of comments.
+// lineLength is the maximum length of comments.
 const lineLength = 110
 
 // yaml returns the values.yaml.
@@ -27,7 +27,7 @@ func (v values) yaml() []byte {
 	out.WriteString("# Made by `make generate` from hack/charts.\n")
 	for _, m := range v.modules {
 		fmt.Fprintf(&out, "\n# Run %s. Every setting of global may be set here, too, for this module alone;\n", m)
-		out.WriteString("# image.repository, image.digest and serviceAccount.name are set here only.\n")
+		out.WriteString("# image.repository, image.digest, nameOverride, fullnameOverride and serviceAccount.name are set here only.\n")
 		fmt.Fprintf(&out, "%s:\n  enabled: false\n", m)
 	}
 	out.WriteString("\nglobal:\n")
@@ -59,7 +59,7 @@ func (s setting) inline() string {
 	flow(&n)
 	raw, err := yaml.Marshal(&n)
 	if err != nil {
-		panic(err) // It was read from YAML.
+		panic(err) // It was decoded from YAML.
 	}
 	return strings.TrimSpace(string(raw))
 }
@@ -87,9 +87,9 @@ func wrap(text string, length int) []string {
 	return append(out, line)
 }
 
-// page returns the README.
-func (v values) page(chart string) ([]byte, error) {
-	t, err := template.ParseFS(sources, v.readme)
+// page returns the README, or another page, of a chart.
+func (v values) page(chart, name string) ([]byte, error) {
+	t, err := template.ParseFS(sources, name, "values.md.tmpl")
 	if err != nil {
 		return nil, err
 	}

@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// settings are the go command's settings that change a binary. What the user's environment says of
-// them must not reach an image. gRPC's traces would bring a page of text/template into it.
+// settings are the settings of the go command that change a binary. The user's own environment must not affect
+// an image. gRPC's traces would add a page of text/template.
 func settings(arch string) []string { return settingsOf("linux", arch) }
 
-// settingsOf are the settings for an operating system.
+// settingsOf returns the settings for an operating system.
 func settingsOf(system, arch string) []string {
 	return []string{
 		"CGO_ENABLED=0", "GOOS=" + system, "GOARCH=" + arch, "GOAMD64=v1", "GOARM64=v8.0",
@@ -21,7 +21,7 @@ func settingsOf(system, arch string) []string {
 	}
 }
 
-// build returns the programs of the module in folder.
+// build builds the programs of the module in folder.
 func build(folder string, archs []string) ([]program, error) {
 	var out []program
 	for _, arch := range archs {
@@ -38,13 +38,14 @@ func build(folder string, archs []string) ([]program, error) {
 	return out, nil
 }
 
-// compile returns the static binary of a package of the module in folder; linker are further flags of the linker.
+// compile returns the static binary of a package of the module in folder. linker are further flags of the
+// linker.
 func compile(folder string, env []string, main, linker string) ([]byte, error) {
 	work, err := os.MkdirTemp("", "image")
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = os.RemoveAll(work) }() // nothing of it is needed any more
+	defer func() { _ = os.RemoveAll(work) }() // the folder is no longer needed
 	binary := filepath.Join(work, "binary")
 	flags := strings.TrimSpace("-s -w " + linker)
 	if _, err := goCommand(folder, env, "build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", binary, main); err != nil {
@@ -53,13 +54,13 @@ func compile(folder string, env []string, main, linker string) ([]byte, error) {
 	return os.ReadFile(binary)
 }
 
-// moduleVersion returns the version of a module that the go.mod file of the working directory pins.
+// moduleVersion returns the version of a module that the go.mod file of the working directory requires.
 func moduleVersion(path string) (string, error) {
 	out, err := goCommand(".", []string{"GOWORK=off"}, "list", "-m", "-f", "{{.Version}}", path)
 	return strings.TrimSpace(string(out)), err
 }
 
-// goCommand returns what the go command prints in a folder, with additions to the environment.
+// goCommand returns the output of the go command in a folder, with additions to the environment.
 func goCommand(folder string, env []string, args ...string) ([]byte, error) {
 	command := exec.Command("go", args...)
 	command.Dir, command.Env = folder, append(os.Environ(), env...)

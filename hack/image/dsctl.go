@@ -16,18 +16,18 @@ import (
 )
 
 const (
-	// dsctlPackage is the command-line tool, from the root of the tree.
+	// dsctlPackage is the package of the command-line tool, relative to the root of the tree.
 	dsctlPackage = "./cmd/dsctl"
-	// downloads is where the files of a release are.
+	// downloads is the address of the files of releases.
 	downloads = "https://github.com/direct-secrets/direct-secrets/releases/download"
 )
 
-// A platform is one that dsctl is built for, as Go names it.
+// A platform is a platform for dsctl, in Go's names.
 type platform struct{ os, arch string }
 
 var platforms = []platform{{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}, {"windows", "amd64"}}
 
-// An archive of dsctl for one platform.
+// An archive contains dsctl for one platform.
 type archive struct {
 	platform
 
@@ -40,7 +40,8 @@ func (a *archive) sum() string {
 	return hex.EncodeToString(sum[:])
 }
 
-// saveDsctl builds dsctl for each platform, and writes the archives with their checksums and the manifest for krew.
+// saveDsctl builds dsctl for each platform, and writes the archives with their checksums and the manifest for
+// krew.
 func saveDsctl(r release, out string) error {
 	if r.Version == "" {
 		return fmt.Errorf("a -version is needed")
@@ -89,7 +90,7 @@ func writeAll(folder string, files map[string][]byte) error {
 	return nil
 }
 
-// packDsctl returns the archive for a platform: the program, and the licences of what is linked into it.
+// packDsctl returns the archive for a platform: the program, and the licences of all linked code.
 func packDsctl(p platform, program []byte, terms []file) (archive, error) {
 	a := archive{platform: p, name: fmt.Sprintf("dsctl-%s-%s.tar.gz", p.os, p.arch), binary: "dsctl"}
 	if p.os == "windows" {
@@ -113,7 +114,7 @@ func packDsctl(p platform, program []byte, terms []file) (archive, error) {
 	return a, nil
 }
 
-// checksums returns what `sha256sum --check` takes.
+// checksums returns the input for `sha256sum --check`.
 func checksums(archives []archive) []byte {
 	var b strings.Builder
 	for i := range archives {
@@ -122,7 +123,7 @@ func checksums(archives []archive) []byte {
 	return []byte(b.String())
 }
 
-// krewManifest returns the manifest by which krew installs dsctl as a plugin of kubectl; see
+// krewManifest returns the manifest with which krew installs dsctl as a plugin of kubectl; see
 // https://krew.sigs.k8s.io/docs/developer-guide/plugin-manifest.
 func krewManifest(r release, archives []archive) ([]byte, error) {
 	var all []any

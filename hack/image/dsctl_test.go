@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestDsctlArchive holds an archive of dsctl to its files, and to be the same each time.
+// TestDsctlArchive checks the files of an archive of dsctl, and that it is reproducible.
 func TestDsctlArchive(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -18,11 +18,11 @@ func TestDsctlArchive(t *testing.T) {
 		want   map[string]string
 	}{
 		"Linux": {
-			reason: "the program can be run, and the licences are beside it", on: platform{"linux", "arm64"}, name: "dsctl-linux-arm64.tar.gz",
+			reason: "the archive has an executable program and the licences", on: platform{"linux", "arm64"}, name: "dsctl-linux-arm64.tar.gz",
 			want: map[string]string{"dsctl": "755 program", "LICENSE": "644 own", "licenses/x/NOTICE": "644 x"},
 		},
 		"Windows": {
-			reason: "Windows runs what has this ending", on: platform{"windows", "amd64"}, name: "dsctl-windows-amd64.tar.gz",
+			reason: "the program for Windows has its suffix", on: platform{"windows", "amd64"}, name: "dsctl-windows-amd64.tar.gz",
 			want: map[string]string{"dsctl.exe": "755 program", "LICENSE": "644 own", "licenses/x/NOTICE": "644 x"},
 		},
 	}

@@ -17,27 +17,27 @@ import (
 )
 
 const (
-	// user runs the binary. Kubernetes needs the number to see that it is not root.
+	// user is the user and group of the process. Kubernetes needs numbers to see that it is not root.
 	user       = "65532:65532"
 	repository = "https://github.com/direct-secrets/direct-secrets"
 )
 
-// An image is what is in an archive: an index over the architectures, and a bill of materials that
-// refers to the image of each.
+// An image is the content of an archive: an index of the architectures, and a bill of materials that refers to
+// the image of each.
 type image struct {
-	digest v1.Hash           // of the index over the architectures
+	digest v1.Hash           // the digest of the index of the architectures
 	top    v1.ImageIndex     // the index.json of the archive
-	sboms  map[string][]byte // by architecture
+	sboms  map[string][]byte // the bills of materials by architecture
 }
 
-// A program is the binary of a module for one architecture, and the licences of what is linked in.
+// A program is the binary of a module for one architecture, with the licences of all linked code.
 type program struct {
 	arch     string
 	data     []byte
 	licences []file
 }
 
-// pack makes the image of a module.
+// pack returns the image of a module.
 func pack(r release, name string, programs []program) (*image, error) {
 	img := &image{sboms: map[string][]byte{}}
 	about := annotations(r, name)
@@ -60,7 +60,7 @@ func pack(r release, name string, programs []program) (*image, error) {
 		bills = append(bills, mutate.IndexAddendum{Add: bill})
 	}
 	index := mutate.Annotations(mutate.AppendManifests(empty.Index, platforms...), about).(v1.ImageIndex)
-	// By this name tools find the image among the bills of materials.
+	// Tools use this name to find the image among the bills of materials.
 	named := v1.Descriptor{Annotations: map[string]string{ocispec.AnnotationRefName: r.Version}}
 	img.top = mutate.AppendManifests(empty.Index, slices.Insert(bills, 0, mutate.IndexAddendum{Add: index, Descriptor: named})...)
 	var err error
@@ -68,8 +68,8 @@ func pack(r release, name string, programs []program) (*image, error) {
 	return img, err
 }
 
-// platformImage returns the image of one architecture. The CA roots come first: this layer is the same in
-// all images. The licences change with the dependencies only, the binary always.
+// platformImage returns the image of one architecture. The first layer has the CA roots, and is the same in all
+// images. The layer of the licences changes only with the dependencies, that of the binary always.
 func platformImage(about map[string]string, r release, name string, p program) (v1.Image, error) {
 	created := v1.Time{Time: r.Created}
 	img, err := mutate.ConfigFile(
@@ -114,19 +114,19 @@ func (i *image) save(folder, name string) error {
 		return err
 	}
 	if err := i.write(archive); err != nil {
-		_ = archive.Close() // the first error says more
+		_ = archive.Close() // the first error is more helpful
 		return err
 	}
 	return archive.Close()
 }
 
-// write writes the archive. go-containerregistry writes OCI layouts into folders only.
+// write writes the archive. go-containerregistry can write OCI layouts only into folders.
 func (i *image) write(w io.Writer) error {
 	folder, err := os.MkdirTemp("", "image")
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.RemoveAll(folder) }() // nothing of it is needed any more
+	defer func() { _ = os.RemoveAll(folder) }() // the folder is no longer needed
 	if _, err := layout.Write(folder, i.top); err != nil {
 		return err
 	}

@@ -36,7 +36,7 @@ import (
 	"oras.land/oras-go/v2/registry"
 )
 
-// The smallest module stands for all: what differs between them is the binary alone.
+// module is the smallest module. It represents all modules, which differ only in the binary.
 const module = "generator-password"
 
 var archs = []string{"amd64", "arm64"}
@@ -47,7 +47,7 @@ func testRelease() release {
 	return release{Version: "1.2.3", Revision: "0123abcd", Created: time.Unix(1700000000, 0).UTC(), CARoots: "v0.0.1"}
 }
 
-// licensed is a release with the licences that all images have.
+// licensed returns a release with the licences of all images.
 func licensed() (release, error) {
 	var err error
 	r := testRelease()
@@ -55,7 +55,7 @@ func licensed() (release, error) {
 	return r, err
 }
 
-// built and packed do it once for all tests.
+// built and packed build and pack the module once for all tests.
 var (
 	built  = sync.OnceValues(func() ([]program, error) { return build(filepath.Join("..", "..", module), archs) })
 	packed = sync.OnceValues(func() (*image, error) {
@@ -73,7 +73,7 @@ var (
 
 // unpacked is an archive as its users see it.
 type unpacked struct {
-	files  []string // of the archive
+	files  []string // the files of the archive
 	layout layout.Path
 	top    *v1.IndexManifest
 	image  v1.ImageIndex
@@ -120,7 +120,7 @@ func (u unpacked) platform(t *testing.T, arch string) (v1.Image, v1.Hash) {
 	return nil, v1.Hash{}
 }
 
-// root returns what a container of the image finds at /.
+// root returns the files in / of a container of the image.
 func (u unpacked) root(t *testing.T, arch string) map[string]entry {
 	t.Helper()
 	img, _ := u.platform(t, arch)
@@ -147,13 +147,13 @@ func filesOf(t *testing.T, r io.Reader) map[string]entry {
 			t.Fatal(err)
 		}
 		if _, ok := out[h.Name]; ok {
-			t.Errorf("%s is there twice", h.Name)
+			t.Errorf("%s is in the image twice", h.Name)
 		}
 		out[h.Name] = entry{head: *h, data: must(io.ReadAll(files))(t)}
 	}
 }
 
-// must returns a function that fails the test on the error, else returns the value.
+// must returns a function that fails the test on the error, and otherwise returns the value.
 func must[T any](v T, err error) func(*testing.T) T {
 	return func(t *testing.T) T {
 		t.Helper()
@@ -164,15 +164,14 @@ func must[T any](v T, err error) func(*testing.T) T {
 	}
 }
 
-// TestArchive reads the archive as registries' tools do. Every blob that it holds is one that the index
-// leads to.
+// TestArchive reads the archive like the tools of registries. The index must refer to every blob in it.
 func TestArchive(t *testing.T) {
 	u := open(t)
 	if err := validate.Index(u.image); err != nil {
 		t.Error(err)
 	}
 	if got := must(u.image.Digest())(t).String(); got != must(packed())(t).digest.String() {
-		t.Errorf("digest is %s; told was %s", got, must(packed())(t).digest)
+		t.Errorf("digest is %s; printed was %s", got, must(packed())(t).digest)
 	}
 
 	type told struct{ MediaType, ArtifactType, Ref string }
@@ -208,8 +207,8 @@ func TestArchive(t *testing.T) {
 	}
 }
 
-// TestCopy copies the image with what refers to it, as docs/images.md shows. The library that copies had no part in the
-// making, and checks the size and the digest of all that it reads.
+// TestCopy copies the image with everything that refers to it, as docs/operate/images.md describes. The library
+// that copies was not used to create the image. It checks the size and the digest of everything that it reads.
 func TestCopy(t *testing.T) {
 	folder := t.TempDir()
 	if err := must(packed())(t).save(folder, module); err != nil {
@@ -231,7 +230,7 @@ func TestCopy(t *testing.T) {
 		}
 		bills := must(registry.Referrers(t.Context(), mirror, p, "application/vnd.cyclonedx+json"))(t)
 		if len(bills) != 1 {
-			t.Errorf("%d bills of materials came along with the image for %s; want 1", len(bills), p.Platform.Architecture)
+			t.Errorf("%d bills of materials were copied with the image for %s; want 1", len(bills), p.Platform.Architecture)
 		}
 	}
 }
@@ -265,7 +264,8 @@ func TestImage(t *testing.T) {
 				t.Errorf("image is of %v for %s/%s; want %v for linux/%s", config.Created, config.OS, config.Architecture, created, arch)
 			}
 
-			// Who may do what with the files, and when they are from. There is no shell, no user, no other file.
+			// file holds the permissions, the owner and the time of a file. The image has no shell, no user,
+			// and no other file.
 			type file struct {
 				Mode     fs.FileMode
 				UID, GID int
@@ -284,7 +284,7 @@ func TestImage(t *testing.T) {
 				module:                              {Mode: 0o755},
 			}
 			for name, e := range root {
-				switch { // Which licences there are is told by TestLicences.
+				switch { // TestLicences checks the licences.
 				case !strings.HasPrefix(name+"/", "licenses/"):
 				case e.head.Typeflag == tar.TypeDir:
 					expected[name] = file{Mode: fs.ModeDir | 0o755}
@@ -296,7 +296,7 @@ func TestImage(t *testing.T) {
 				t.Errorf("files: -want, +got:\n%s", diff)
 			}
 
-			for _, l := range must(img.Layers())(t) { // Each has a file or folder once.
+			for _, l := range must(img.Layers())(t) { // Each layer has a file or folder once.
 				content := must(l.Uncompressed())(t)
 				filesOf(t, content)
 				_ = content.Close()
@@ -315,8 +315,8 @@ func TestImage(t *testing.T) {
 	}
 }
 
-// TestCARoots holds the file against the list that it is from, and its place against those in which
-// Go looks.
+// TestCARoots compares the file with the list that it was generated from, and checks that Go looks for it at
+// this path.
 func TestCARoots(t *testing.T) {
 	rest := open(t).root(t, "amd64")["etc/ssl/certs/ca-certificates.crt"].data
 	var got []string
@@ -328,7 +328,7 @@ func TestCARoots(t *testing.T) {
 		got = append(got, must(x509.ParseCertificate(block.Bytes))(t).Subject.String())
 	}
 	if len(rest) > 0 {
-		t.Errorf("%d bytes of the file are no certificate", len(rest))
+		t.Errorf("%d bytes of the file are not a certificate", len(rest))
 	}
 	if len(got) <= 100 {
 		t.Errorf("%d roots; want more than 100", len(got))
@@ -352,7 +352,7 @@ func TestCARoots(t *testing.T) {
 	}
 }
 
-// TestRun runs the binary out of the image, in an empty environment.
+// TestRun runs the binary of the image in an empty environment.
 func TestRun(t *testing.T) {
 	path := filepath.Join(t.TempDir(), module)
 	if err := os.WriteFile(path, open(t).root(t, runtime.GOARCH)[module].data, 0o700); err != nil {
@@ -366,7 +366,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestReproducible builds from a copy in another folder, and packs for another time.
+// TestReproducible builds a copy of the sources in another folder, and packs it for another time.
 func TestReproducible(t *testing.T) {
 	elsewhere := t.TempDir()
 	for _, folder := range []string{"common", module} {
@@ -375,7 +375,7 @@ func TestReproducible(t *testing.T) {
 		}
 	}
 	here := must(packed())(t)
-	// What a user has set must not matter.
+	// The user's settings must not matter.
 	t.Setenv("GOFLAGS", "-tags=other")
 	t.Setenv("GOAMD64", "v3")
 	again := must(build(filepath.Join(elsewhere, module), archs))(t)
@@ -412,19 +412,19 @@ func TestRefused(t *testing.T) {
 		want    string
 	}{
 		"NoVersion": {
-			reason: "An image without a version cannot be found again.",
+			reason: "A missing version is an error.",
 			archs:  archs, modules: []string{module}, want: "a -version, an architecture and a module are needed",
 		},
 		"NoArchitecture": {
-			reason:  "An index without images is of no use.",
+			reason:  "A missing architecture is an error.",
 			release: release{Version: "1.2.3"}, modules: []string{module}, want: "a -version, an architecture and a module are needed",
 		},
 		"NoModule": {
-			reason:  "The caller has forgotten something.",
+			reason:  "A missing module is an error.",
 			release: release{Version: "1.2.3"}, archs: archs, want: "a -version, an architecture and a module are needed",
 		},
 		"Epoch": {
-			reason:  "A date that is no number must not become 1970.",
+			reason:  "A date that is not a number is an error.",
 			release: release{Version: "1.2.3"}, archs: archs, modules: []string{module}, epoch: "yesterday",
 			want: `SOURCE_DATE_EPOCH must be the seconds since 1970: strconv.ParseInt: parsing "yesterday": invalid syntax`,
 		},

@@ -17,16 +17,16 @@ import (
 const (
 	// rootsPath is one of the files in which Go looks for CA roots on Linux.
 	rootsPath = "etc/ssl/certs/ca-certificates.crt"
-	// rootsModule is where the CA roots are from: Mozilla's list, as the Go project packs it.
+	// rootsModule is the source of the CA roots: Mozilla's list, as packaged by the Go project.
 	rootsModule = "golang.org/x/crypto/x509roots/fallback"
 )
 
-// epoch is the time of every file. It is not the release's, so that a layer which did not change
-// keeps its digest and is neither pushed nor pulled again.
+// epoch is the time of every file. It is not that of the release, so that an unchanged layer keeps its digest,
+// and is neither pushed nor pulled again.
 var epoch = time.Unix(0, 0)
 
-// caRoots returns Mozilla's roots for servers. A root that Mozilla trusts only for certificates from
-// before some date is left out, since a PEM file cannot tell that date.
+// caRoots returns Mozilla's roots for servers. It omits roots that Mozilla trusts only for certificates issued
+// before some date, because a PEM file cannot contain that date.
 func caRoots() []byte {
 	var out bytes.Buffer
 	for root := range bundle.Roots() {
@@ -37,17 +37,18 @@ func caRoots() []byte {
 	return out.Bytes()
 }
 
-// compression is the level of layers. Tests take a lower one: under the race detector this is most of their time.
+// compression is the compression level of layers. Tests use a lower one, because compression takes most of
+// their time with the race detector.
 var compression = gzip.DefaultCompression
 
-// A file of an image. Its name has no leading slash.
+// A file is a file of an image. Its name has no leading slash.
 type file struct {
 	name string
 	mode int64
 	data []byte
 }
 
-// layer returns a compressed layer with files, which root owns and everybody may read.
+// layer returns a compressed layer with files that root owns and every user can read.
 func layer(of []file) (v1.Layer, error) {
 	var content bytes.Buffer
 	files := tar.NewWriter(&content)

@@ -15,17 +15,17 @@ import (
 )
 
 const (
-	// licencesPath is where an image has the licences: that of the project, and those of each component of the
-	// bill of materials in a folder that is named after it.
+	// licencesPath is the folder of the licences in an image: the licence of the project, and those of each
+	// component of the bill of materials, in a folder with the component's name.
 	licencesPath = "licenses"
-	// ownModules is how the names of the project's modules begin, whose licence is that of the project.
+	// ownModules is the prefix of the project's modules, which have the licence of the project.
 	ownModules = "github.com/direct-secrets/direct-secrets/"
 )
 
-// licenceName matches files with terms of use, and with notices that go with them.
+// licenceName matches files with terms of use, and notices that accompany them.
 var licenceName = regexp.MustCompile(`(?i)^(un)?(licen[cs]es?|copying|copyright|notice|patents)([-._].*)?$`)
 
-// A goPackage is what `go list` tells of a package.
+// A goPackage is the description of a package by `go list`.
 type goPackage struct {
 	Dir      string
 	Standard bool
@@ -35,9 +35,9 @@ type goPackage struct {
 	}
 }
 
-// component returns what the bill of materials calls the origin of the package, and the folder of that. The field Root of
-// `go list` cannot tell goroot: for a package that Go has copied from a module, Root is the folder of that module where the
-// program depends on it, too.
+// component returns the name of the package's component in the bill of materials, and its folder. The field
+// Root of `go list` is not enough to detect goroot: for a package that Go has copied from a module, Root is the
+// folder of that module if the program depends on it, too.
 func (p goPackage) component(goroot string) (name, folder string) {
 	switch m := p.Module; {
 	case p.Standard:
@@ -49,11 +49,13 @@ func (p goPackage) component(goroot string) (name, folder string) {
 	}
 }
 
-// licences returns the licences of the packages that `go list` lists with these arguments in a folder. They are
-// beside the code or above it: some modules have copies of others' code, which keep the terms of those.
+// licences returns the licences of the packages that `go list` prints for these arguments in a folder. The
+// files are in the folder of the code or above it: some modules contain copies of other code with its own
+// terms.
 //
-// The library of github.com/google/go-licenses does not serve: it finds one licence per package, and none of Go. With v2.0.1,
-// provider-aws would lack 35 of 136 files, among them every NOTICE, which Apache-2.0 asks to pass on, and every PATENTS.
+// The library of github.com/google/go-licenses is not sufficient: it finds one licence per package, and none of
+// Go. With v2.0.1, provider-aws would lack 35 of 136 files, among them every NOTICE, which Apache-2.0 requires
+// to pass on, and every PATENTS.
 func licences(folder string, env []string, args ...string) ([]file, error) {
 	packages, err := listPackages(folder, env, args)
 	if err != nil {
@@ -71,7 +73,7 @@ func licences(folder string, env []string, args ...string) ([]file, error) {
 			continue
 		}
 		if !has[name] {
-			has[name] = false // Until a file is found.
+			has[name] = false // until a file is found
 		}
 		for dir := p.Dir; !seen[dir]; dir = filepath.Dir(dir) {
 			seen[dir] = true
@@ -96,7 +98,8 @@ func licences(folder string, env []string, args ...string) ([]file, error) {
 	return out, nil
 }
 
-// commonLicences returns those that every image has: of the project, whose folder is given, and of the CA roots.
+// commonLicences returns the licences of every image: that of the project, whose folder is given, and those of
+// the CA roots.
 func commonLicences(tree string) ([]file, error) {
 	own, err := os.ReadFile(filepath.Join(tree, "LICENSE"))
 	if err != nil {
@@ -145,5 +148,5 @@ func licencesIn(folder string) ([]file, error) {
 	return out, nil
 }
 
-// byName puts files in order.
+// byName compares files by name.
 func byName(a, b file) int { return cmp.Compare(a.name, b.name) }

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestLicences holds the licences in the image against the components of its bill of materials.
+// TestLicences compares the licences in the image with the components of its bill of materials.
 func TestLicences(t *testing.T) {
 	u := open(t)
 	for _, arch := range archs {
@@ -27,7 +27,7 @@ func TestLicences(t *testing.T) {
 			}
 			goroot := strings.TrimSpace(string(must(exec.Command("go", "env", "GOROOT").Output())(t)))
 			sources := map[string]string{"LICENSE": filepath.Join("..", "..", "LICENSE"), "stdlib/LICENSE": filepath.Join(goroot, "LICENSE")}
-			for name := range files { // Where Go is installed must not show, or the image is another on each machine.
+			for name := range files { // The location of Go must not show, or the image would differ on each machine.
 				if below, ok := strings.CutPrefix(name, "stdlib/"); ok {
 					sources[name] = filepath.Join(goroot, below)
 				}
@@ -37,7 +37,7 @@ func TestLicences(t *testing.T) {
 					t.Errorf("%s is not the file %s: %v", name, source, err)
 				}
 			}
-			// Below the folder of a module, too.
+			// The licences include those in folders below the root of a module.
 			for name, text := range map[string]string{
 				"golang.org/x/crypto/x509roots/fallback/LICENSE":                               "The Go Authors",
 				"sigs.k8s.io/randfill/NOTICE":                                                  "randfill project",
@@ -58,12 +58,12 @@ func TestLicences(t *testing.T) {
 	}
 }
 
-// eachHasALicence checks that there are files in the folder of each component, and in no other.
+// eachHasALicence checks that the folder of each component has files, and that no other folder exists.
 func eachHasALicence(t *testing.T, components []cyclonedx.Component, files map[string][]byte) {
 	t.Helper()
 	want, got := map[string]bool{}, map[string]bool{}
 	for _, c := range components {
-		if !strings.HasPrefix(c.Name, "github.com/direct-secrets/direct-secrets/") { // They have the project's.
+		if !strings.HasPrefix(c.Name, "github.com/direct-secrets/direct-secrets/") { // These have the licence of the project.
 			want[c.Name] = true
 		}
 	}
@@ -85,7 +85,7 @@ func eachHasALicence(t *testing.T, components []cyclonedx.Component, files map[s
 	}
 }
 
-// TestLicencesOfAPackage has modules of other kinds than those that the images are made of.
+// TestLicencesOfAPackage uses modules of other forms than those in the images.
 func TestLicencesOfAPackage(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -94,20 +94,20 @@ func TestLicencesOfAPackage(t *testing.T) {
 		err    string
 	}{
 		"Names": {
-			reason: "terms go by several names; code and folders do not",
+			reason: "files with terms can have several names, and code and folders are ignored",
 			files: map[string]string{"a/LICENSE-MIT": "x", "a/Copying.txt": "x", "a/unlicense": "x", "a/NOTICE": "x",
 				"a/license.go": "package a", "a/licenses/x": "x", "a/LICENSES.md": "x", "a/licensing.md": "x"},
 			want: []string{"licenses/example.com/a/Copying.txt", "licenses/example.com/a/LICENSE-MIT", "licenses/example.com/a/LICENSES.md",
 				"licenses/example.com/a/NOTICE", "licenses/example.com/a/unlicense"},
 		},
 		"Unused": {
-			reason: "what is not linked in needs no licence, and what is linked in brings its own",
+			reason: "only linked code needs its licence",
 			files: map[string]string{"a/LICENSE": "x", "a/a.go": "package a\n\nimport _ \"example.com/a/b/c\"\n", "a/b/c/c.go": "package c\n",
 				"a/b/LICENSE": "x", "a/d/LICENSE": "x"},
 			want: []string{"licenses/example.com/a/LICENSE", "licenses/example.com/a/b/LICENSE"},
 		},
 		"None": {
-			reason: "nobody may pass on what has no licence",
+			reason: "linked code without a licence is an error",
 			files:  map[string]string{"a/README.md": "x"},
 			err:    "example.com/a has no file with its licence",
 		},

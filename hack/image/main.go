@@ -1,13 +1,15 @@
-// Command image packs modules into OCI images, without a container engine. It writes one archive
-// (https://github.com/opencontainers/image-spec/blob/v1.1.1/image-layout.md in a tar file) per
-// module, and beside it the bill of materials of each architecture:
+// Command image packs modules into OCI images, without a container engine. For each module it writes one
+// archive (https://github.com/opencontainers/image-spec/blob/v1.1.1/image-layout.md in a tar file), and the
+// bill of materials of each architecture:
 //
 //	image -version 0.1.0 -archs 'amd64 arm64' -out bin/images provider-aws provider-vault
 //
-// With -dsctl it writes an archive of dsctl for each platform instead, with their checksums and the manifest for krew.
+// With -dsctl it writes an archive of dsctl for each platform instead, with their checksums and the manifest
+// for krew.
 //
-// It runs in the folder of the root module, whose go.mod pins the CA roots, and where the LICENSE is. Only the sources, the
-// versions of Go and of the modules, the flags and SOURCE_DATE_EPOCH decide what an image is.
+// Run it in the folder of the root module, whose go.mod has the version of the CA roots, and which contains the
+// LICENSE. An image depends only on the sources, the versions of Go and of the modules, the flags, and
+// SOURCE_DATE_EPOCH.
 package main
 
 import (
@@ -41,17 +43,17 @@ func main() {
 	}
 }
 
-// A release is what the images of all modules have in common.
+// A release holds the properties that the images of all modules share.
 type release struct {
-	// Version of the images, without a leading v.
+	// Version is that of the images, without a leading v.
 	Version string
-	// Revision is the commit, empty if there is none that holds the sources.
+	// Revision is the commit, or empty if no commit contains the sources.
 	Revision string
 	// Created is the only time in an image.
 	Created time.Time
-	// CARoots is the version of the module that the CA roots are from.
+	// CARoots is the version of the module with the CA roots.
 	CARoots string
-	// Licences are that of the project and those of the CA roots.
+	// Licences are those of the project and of the CA roots.
 	Licences []file
 }
 

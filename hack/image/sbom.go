@@ -25,8 +25,8 @@ import (
 // sbomType is the media type of a bill of materials.
 const sbomType = "application/vnd.cyclonedx+json"
 
-// billOfMaterials lists what an image of the module is made of: what the binary itself tells of its
-// Go modules and of the Go version, and the CA roots.
+// billOfMaterials lists the components of a module's image: the Go modules and the Go version, as recorded in
+// the binary, and the CA roots.
 func billOfMaterials(r release, name string, p program) ([]byte, error) {
 	info, err := buildinfo.Read(bytes.NewReader(p.data))
 	if err != nil {
@@ -55,7 +55,7 @@ func billOfMaterials(r release, name string, p program) ([]byte, error) {
 	components = append(components, roots)
 
 	bom := cyclonedx.NewBOM()
-	// A bill of other contents must have another number; this one has nothing that is not in the seed.
+	// A bill with other contents must have another serial number. The seed contains everything that can differ.
 	bom.SerialNumber = uuid.NewSHA1(uuid.NameSpaceURL, append([]byte(strings.Join([]string{name, r.Version, r.CARoots, p.arch, r.Created.String()}, " ")), sum[:]...)).URN()
 	bom.Metadata = &cyclonedx.Metadata{Timestamp: r.Created.Format(time.RFC3339), Component: &image}
 	bom.Components = &components
@@ -71,8 +71,8 @@ func billOfMaterials(r release, name string, p program) ([]byte, error) {
 // sbomName returns the name of the file with a bill of materials.
 func sbomName(name string) string { return name + ".cdx.json" }
 
-// attachment returns an OCI artifact with a bill of materials that refers to subject. Registries list it among the
-// referrers of that image.
+// attachment returns an OCI artifact with a bill of materials that refers to subject. Registries list it among
+// the referrers of that image.
 func attachment(subject v1.Image, about map[string]string, name string, sbom []byte) (v1.Image, error) {
 	refersTo, err := partial.Descriptor(subject)
 	if err != nil {
@@ -90,11 +90,11 @@ func attachment(subject v1.Image, about map[string]string, name string, sbom []b
 		return nil, err
 	}
 	img = mutate.Annotations(img, map[string]string{ocispec.AnnotationCreated: about[ocispec.AnnotationCreated]}).(v1.Image)
-	return mutate.Subject(img, *refersTo).(v1.Image), nil // Last: every other change removes the subject.
+	return mutate.Subject(img, *refersTo).(v1.Image), nil // This must be last, because every other change removes the subject.
 }
 
-// emptyArtifact is an OCI artifact of the type sbomType without content. Package mutate cannot set the type of an artifact.
-// Its configuration is the one of artifacts that need none
+// emptyArtifact is an OCI artifact of the type sbomType without content. Package mutate cannot set the type of
+// an artifact. Its configuration is the one for artifacts without one
 // (https://github.com/opencontainers/image-spec/blob/v1.1.1/manifest.md#guidance-for-an-empty-descriptor).
 type emptyArtifact struct{}
 
@@ -114,9 +114,9 @@ func (emptyArtifact) LayerByDigest(d v1.Hash) (partial.CompressedLayer, error) {
 	return nil, fmt.Errorf("an empty artifact has no layer %s", d)
 }
 
-// modules returns the modules that are linked into a binary, and Go's standard library as one more.
-// A module of this repository has the version that its users require, though it is built from the
-// folder beside; one that is replaced by another module goes by the name of that.
+// modules returns the modules that are linked into a binary, and Go's standard library as a further one. A
+// module of this repository has the version that its users require, although it is built from its folder. A
+// module that is replaced by another has the name of the replacement.
 func modules(info *debug.BuildInfo) []debug.Module {
 	out := []debug.Module{{Path: "stdlib", Version: strings.TrimPrefix(info.GoVersion, "go")}}
 	for _, m := range info.Deps {

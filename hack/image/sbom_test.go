@@ -17,8 +17,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// TestBillOfMaterials finds the bill of each image by what it refers to, as registries do, and holds it
-// against CycloneDX's own schema and against what the go command tells of the binary in the image.
+// TestBillOfMaterials finds the bill of each image by its reference, as registries do. It compares it with
+// CycloneDX's own schema, and with the go command's description of the binary in the image.
 func TestBillOfMaterials(t *testing.T) {
 	u := open(t)
 	schema := cyclonedxSchema(t)
@@ -40,7 +40,7 @@ func TestBillOfMaterials(t *testing.T) {
 				t.Fatalf("%d bills of materials refer to the image; want 1", len(bills))
 			}
 			if !bytes.Equal(bills[0], must(os.ReadFile(filepath.Join(beside, module+"-"+arch+".cdx.json")))(t)) {
-				t.Error("the file beside the archive is not the one within")
+				t.Error("the file next to the archive differs from the one in it")
 			}
 			if err := schema.Validate(must(jsonschema.UnmarshalJSON(bytes.NewReader(bills[0])))(t)); err != nil {
 				t.Errorf("%#v", err)
@@ -51,7 +51,7 @@ func TestBillOfMaterials(t *testing.T) {
 			}
 
 			binary := u.root(t, arch)[module].data
-			got := map[string]string{} // versions by purl without the version
+			got := map[string]string{} // maps package URLs without the version to versions
 			for _, c := range *bom.Components {
 				name, _, _ := strings.Cut(c.PackageURL, "@")
 				if _, ok := got[name]; ok {
@@ -97,12 +97,12 @@ func versionsIn(t *testing.T, binary []byte) map[string]string {
 		}
 	}
 	if len(out) < 50 {
-		t.Fatalf("`go version -m` told of %d modules only", len(out))
+		t.Fatalf("`go version -m` printed only %d modules", len(out))
 	}
 	return out
 }
 
-// connected checks that the image leads to every component by the dependencies.
+// connected checks that every component is a direct or indirect dependency of the image.
 func connected(t *testing.T, bom *cyclonedx.BOM) {
 	t.Helper()
 	want := map[string]bool{bom.Metadata.Component.BOMRef: true}
@@ -124,7 +124,7 @@ func connected(t *testing.T, bom *cyclonedx.BOM) {
 	}
 }
 
-// cyclonedxSchema returns the schema that CycloneDX publishes. The module of its library has the files.
+// cyclonedxSchema returns the schema that CycloneDX publishes, from the module of its library.
 func cyclonedxSchema(t *testing.T) *jsonschema.Schema {
 	t.Helper()
 	folder := strings.TrimSpace(string(must(exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/CycloneDX/cyclonedx-go").Output())(t)))
@@ -151,7 +151,7 @@ func TestModules(t *testing.T) {
 		want   debug.Module
 	}{
 		"Plain": {
-			reason: "A module goes by its own name.",
+			reason: "A module has its own name.",
 			dep:    debug.Module{Path: "example.com/a", Version: "v1.0.0"},
 			want:   debug.Module{Path: "example.com/a", Version: "v1.0.0"},
 		},
@@ -161,7 +161,7 @@ func TestModules(t *testing.T) {
 			want:   debug.Module{Path: "example.com/a", Version: "v1.0.0"},
 		},
 		"Fork": {
-			reason: "What is linked is the replacement, and a scanner must look for that.",
+			reason: "A replaced module has the name of its replacement, which is the linked code.",
 			dep:    debug.Module{Path: "example.com/a", Version: "v1.0.0", Replace: &debug.Module{Path: "example.com/b", Version: "v1.1.0"}},
 			want:   debug.Module{Path: "example.com/b", Version: "v1.1.0"},
 		},
@@ -180,7 +180,7 @@ func TestModules(t *testing.T) {
 	}
 }
 
-// TestNoBill shows that what is no Go binary gets no bill of materials, rather than an empty one.
+// TestNoBill checks that a file that is not a Go binary is an error rather than an empty bill of materials.
 func TestNoBill(t *testing.T) {
 	if got, err := billOfMaterials(testRelease(), module, program{arch: "amd64", data: []byte("#!/bin/sh")}); err == nil {
 		t.Errorf("got no error and the bill\n%s", got)

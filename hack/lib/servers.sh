@@ -1,4 +1,4 @@
-# What the scripts share that build the servers of tests. They source it.
+# Functions for the scripts that build the servers of tests, which source this file.
 
 servers=$(cd "$(dirname "${BASH_SOURCE[0]}")/../../e2e/servers" && pwd)
 
@@ -7,7 +7,7 @@ pinned() {
 	awk -v module="$2" '$1 == "require" { $1 = $2; $2 = $3 } $1 == module { print $2; exit }' "$servers/$1/go.mod"
 }
 
-# missing prints which of the programs $2 and so on the folder $1 lacks.
+# missing prints the programs of $2 and so on that folder $1 lacks.
 missing() {
 	local folder=$1 program
 	shift
@@ -16,21 +16,21 @@ missing() {
 	done
 }
 
-# cached prints the folder that keeps version $2 of the programs called $1.
+# cached prints the cache folder for version $2 of the programs $1.
 cached() {
 	echo "${XDG_CACHE_HOME:-$HOME/.cache}/direct-secrets/$1/$2"
 }
 
-# once sees to it that the folder $2 has the programs $3 and so on, which are $1 in messages. Where
-# it lacks some, it calls the function `build` of the script with a folder to put them in and their names.
+# once ensures that the folder $2 has the programs $3 and so on. $1 describes them in messages. For missing
+# programs it calls the function `build` of the script with a target folder and their names.
 once() {
 	local what=$1 folder=$2 lacks program
 	shift 2
 	if [[ -z $(missing "$folder" "$@") ]]; then return; fi
 
 	mkdir -p "$folder"
-	# A second caller waits here instead of building the same again. Where there is no
-	# flock, both build; the renames below keep that safe, too.
+	# A second caller waits here instead of building the same programs. Without flock both build, which the
+	# renames below make safe.
 	if command -v flock >/dev/null; then
 		exec 9>"$folder/.lock"
 		flock -n 9 || { echo "Waiting for another build of $what." >&2 && flock 9; }
@@ -48,8 +48,8 @@ once() {
 	done
 }
 
-# compile builds program $1 in the folder of server $2, with the arguments $3 and so on of `go build`, of which the last is
-# the package. The result is for this machine, whatever the caller's environment is set to build for.
+# compile builds program $1 in the folder of server $2. The arguments $3 and so on are those of `go build`, the last being the
+# package. The result is for this machine, whatever platform the caller's environment selects.
 compile() {
 	local name=$1 server=$2 package=${*: -1}
 	shift 2
@@ -70,7 +70,7 @@ kubernetes_flags() {
 	echo "$flags"
 }
 
-# progress turns the package names of `go build -v` into a line now and then. $2 is how many packages there are.
+# progress turns the package names of `go build -v` into a line for every 100 packages. $2 is the number of packages.
 progress() {
 	awk -v name="$1" -v all="${2:-some}" '
 		/^go: downloading/ { if (++got % 50 == 0) say(got " modules downloaded"); next }

@@ -1,6 +1,6 @@
-# The scripts that work on a copy of the tree source it.
+# A function for the scripts that use a copy of the tree, which source this file.
 
-# copy_tree puts what is tracked or would be, as it is now, into the folder $1. It runs in the tree's root.
+# copy_tree copies all files that are tracked, or would be, to the folder $1. It runs in the root of the tree.
 copy_tree() {
 	mkdir -p "$1"
 	git ls-files -coz --exclude-standard --deduplicate | while IFS= read -r -d '' file; do

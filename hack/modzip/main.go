@@ -57,7 +57,7 @@ func pack(folder string, m module.Version, proxy string) error {
 		return err
 	}
 	if err := zip.CreateFromDir(archive, m, folder); err != nil {
-		_ = archive.Close() // the first error says more
+		_ = archive.Close() // the first error is more helpful
 		return err
 	}
 	return archive.Close()

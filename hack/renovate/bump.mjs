@@ -1,6 +1,6 @@
-// Has Renovate look for updates in a copy of the tree, where the next patch of common is all that is
-// released, and fails unless Renovate moves every module, chart and action as it should. The only server
-// that it reaches is the module proxy below, on the loopback.
+// Makes Renovate search for updates in a copy of the tree, for which only the next patch of common is
+// released. Fails unless Renovate updates every module, chart and action as expected. Renovate can reach
+// only the module proxy below, on loopback.
 //
 // Usage: node bump.mjs <renovate> <copy of the tree>
 import { spawn } from 'node:child_process';
@@ -15,13 +15,13 @@ const failures = [];
 const files = readdirSync(tree, { recursive: true }).map((file) => file.replaceAll('\\', '/'));
 const lines = (file, pattern) => readFileSync(join(tree, file), 'utf8').match(new RegExp(pattern, 'gm')) ?? [];
 
-// What Renovate must find is counted by the plainest means, file by file.
+// Count the versions that Renovate must find in each file, with simple patterns.
 const expected = new Map();
 const versions = new Set();
 for (const file of files) {
   if (/(^|\/)go\.mod(\.tmpl)?$/.test(file)) {
     const requires = lines(file, `^(?:require)?\\s+${common} v\\S+`);
-    const onlyPins = /^(e2e\/servers|hack)\//.test(file); // programs that others have written
+    const onlyPins = /^(e2e\/servers|hack)\//.test(file); // programs of other projects
     if (requires.length > 0 || !(onlyPins || file === 'common/go.mod')) expected.set(file, 1);
     requires.forEach((line) => versions.add(line.trim().split(' ').pop()));
   }
@@ -50,7 +50,7 @@ const run = spawn(renovate, ['--platform=local', '--dry-run=lookup'], {
   env: {
     ...process.env,
     GOPROXY: `http://127.0.0.1:${proxy.address().port}`,
-    GIT_DIR: '/dev/null', // so that it takes the files that are there and not those of a repository around
+    GIT_DIR: '/dev/null', // so that it reads the files of the copy, not those of a surrounding repository
     LOG_FORMAT: 'json',
     LOG_LEVEL: 'debug',
     RENOVATE_BASE_DIR: join(dirname(tree), 'renovate'),

@@ -1,10 +1,10 @@
-// Command rights writes manifests/rbac.yaml of modules from the markers +kubebuilder:rbac of all packages that their
-// binaries are built of. A marker stands beside the code that makes the request; its roleName says in which of
-// the ClusterRoles below the right is.
+// Command rights writes manifests/rbac.yaml of modules from the markers +kubebuilder:rbac of all packages in
+// their binaries. A marker is next to the code that makes the request. Its roleName selects one of the
+// ClusterRoles below.
 //
 //	rights CONTROLLER_GEN MODULE...
 //
-// It runs in the root of the tree, whose common/manifests/crds it reads. MODULE is a folder with a main package.
+// Run it in the root of the tree, whose common/manifests/crds it reads. MODULE is a folder with a main package.
 package main
 
 import (
@@ -21,23 +21,23 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// project is the path that all modules of the project begin with.
+// project is the prefix of the paths of the project's modules.
 const project = "github.com/direct-secrets/direct-secrets/"
 
-// roles are the ClusterRoles, in the order in which they are written.
+// roles are the ClusterRoles, in the order of the file.
 var roles = []struct {
-	// marker is the roleName of markers, suffix what the name of the ClusterRole ends in.
+	// marker is the roleName of markers. suffix is the end of the name of the ClusterRole.
 	marker, suffix, comment string
 }{
-	{"namespaces", "", "# What %s needs in every namespace that it serves.\n"},
-	{"cluster", "-cluster", `# What %s needs, too, where it serves all namespaces: cluster Kinds, the labels of namespaces that
-# these choose by, and what ClusterExternalSecrets and ClusterPushSecrets make in namespaces.
+	{"namespaces", "", "# The permissions of %s in every namespace that it serves.\n"},
+	{"cluster", "-cluster", `# The additional permissions of %s if it serves all namespaces: for cluster Kinds, for the labels of
+# namespaces that these select by, and for the objects of ClusterExternalSecrets and ClusterPushSecrets.
 `},
-	{"leases", "-leases", `# Leader election of %s, and what modules tell each other: only in its own namespace, and in that of
-# --presence-namespace if it is another.
+	{"leases", "-leases", `# For the leader election of %s, and the presence that modules report to each other. It is needed only in its own
+# namespace, and in that of --presence-namespace if it is another.
 `},
-	{"tokens", "-tokens", `# Optional: only for stores of %s that log in with the token of a ServiceAccount. Whoever may create
-# tokens of a ServiceAccount can act as it, so bind this in no more namespaces than need it.
+	{"tokens", "-tokens", `# Optional: only for stores of %s that log in with the token of a ServiceAccount. A subject that can create
+# tokens of a ServiceAccount can act as it, so bind this only in the namespaces that need it.
 `},
 }
 
@@ -73,8 +73,8 @@ func write(controllerGen, module string) error {
 	return os.WriteFile(path, out, 0o644) //nolint:gosec // It is part of the tree, for all to read.
 }
 
-// markers returns what controller-gen makes of the markers of the packages that a module is built of: those that
-// it does not use ask for nothing.
+// markers returns controller-gen's output for the markers of the packages of a module. Other packages need no
+// permissions.
 func markers(controllerGen, module string) ([]byte, error) {
 	used, err := run(module, "go", "list", "-deps", ".")
 	if err != nil {
@@ -99,7 +99,7 @@ func run(dir, name string, args ...string) ([]byte, error) {
 	return out, nil
 }
 
-// clusterScoped returns the resources that have no namespace: those of the CRDs of modules, and namespaces.
+// clusterScoped returns the cluster-scoped resources: those of the CRDs of modules, and namespaces.
 func clusterScoped(modules ...string) (map[string]bool, error) {
 	resources := map[string]bool{"/namespaces": true}
 	for _, module := range modules {
@@ -132,8 +132,8 @@ func clusterScoped(modules ...string) (map[string]bool, error) {
 	return resources, nil
 }
 
-// render returns the ClusterRoles of a module from those that controller-gen made, one for each roleName. A module
-// that asks for nothing of one has none of it.
+// render returns the ClusterRoles of a module from the output of controller-gen, one for each roleName. It
+// omits ClusterRoles without rules.
 func render(module string, asked []byte, cluster map[string]bool) ([]byte, error) {
 	byMarker := map[string]rbacv1.ClusterRole{}
 	for doc := range bytes.SplitSeq(bytes.TrimPrefix(asked, []byte("---\n")), []byte("\n---\n")) {
@@ -172,8 +172,8 @@ func render(module string, asked []byte, cluster map[string]bool) ([]byte, error
 	return out.Bytes(), nil
 }
 
-// check returns an error for rules that could not be bound as their role is: what has no namespace is of no use in
-// a Role, and nobody shall get more than was asked for by name.
+// check returns an error for rules that cannot be granted by their role. A cluster-scoped resource has no
+// effect in a Role. Wildcards would grant more than the code names.
 func check(rules []rbacv1.PolicyRule, marker string, cluster map[string]bool) error {
 	var errs []error
 	for _, rule := range rules {

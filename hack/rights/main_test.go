@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// made returns what controller-gen makes of one right under a roleName.
+// made returns controller-gen's output for one permission with a roleName.
 func made(kind, role, group, resource, verb string) string {
 	return `---
 apiVersion: rbac.authorization.k8s.io/v1
@@ -24,26 +24,26 @@ rules:
 `
 }
 
-// TestRender makes ClusterRoles of what controller-gen has made.
+// TestRender renders ClusterRoles from the output of controller-gen.
 func TestRender(t *testing.T) {
 	secrets := made("ClusterRole", "namespaces", "", "secrets", "get")
 	cases := map[string]struct {
 		reason string
 		asked  string
-		// want are the names of the ClusterRoles, err is what the error says.
+		// want are the names of the ClusterRoles, err is a part of the error.
 		want []string
 		err  string
 	}{
-		"One":       {"What is not asked for is not there.", secrets, []string{"direct-secrets-provider-acme"}, ""},
-		"All":       {"Each role has its name, in one order.", made("ClusterRole", "tokens", "", "serviceaccounts/token", "create") + made("ClusterRole", "cluster", "", "namespaces", "list") + made("ClusterRole", "leases", "coordination.k8s.io", "leases", "get") + secrets, []string{"direct-secrets-provider-acme", "direct-secrets-provider-acme-cluster", "direct-secrets-provider-acme-leases", "direct-secrets-provider-acme-tokens"}, ""},
-		"Scope":     {"What has no namespace cannot be granted in one.", made("ClusterRole", "namespaces", "acme.direct-secrets.io", "clusteracmes", "list"), nil, "clusteracmes of group \"acme.direct-secrets.io\" has no namespace: its markers need roleName=cluster"},
-		"Status":    {"Nor can its status.", made("ClusterRole", "namespaces", "acme.direct-secrets.io", "clusteracmes/status", "patch"), nil, "clusteracmes/status of group"},
-		"Namespace": {"Nor can namespaces themselves.", made("ClusterRole", "leases", "", "namespaces", "get"), nil, "namespaces of group"},
-		"OtherName": {"A resource of that name in another group may have a namespace.", made("ClusterRole", "namespaces", "other.direct-secrets.io", "clusteracmes", "list"), []string{"direct-secrets-provider-acme"}, ""},
-		"Wildcard":  {"Nobody gets all verbs.", made("ClusterRole", "namespaces", "", "secrets", "*"), nil, "wildcard"},
-		"AnyGroup":  {"Nor all groups.", made("ClusterRole", "namespaces", "*", "secrets", "get"), nil, "wildcard"},
-		"Unknown":   {"A roleName that is misspelled is no right that gets lost.", secrets + made("ClusterRole", "clutser", "", "namespaces", "get"), nil, "roleName=clutser"},
-		"Role":      {"Markers do not know in which namespace the operator runs.", made("Role", "namespaces", "", "secrets", "get"), nil, "use roleName, not namespace"},
+		"One":       {"A ClusterRole without rules is omitted.", secrets, []string{"direct-secrets-provider-acme"}, ""},
+		"All":       {"Each role has its name, always in the same order.", made("ClusterRole", "tokens", "", "serviceaccounts/token", "create") + made("ClusterRole", "cluster", "", "namespaces", "list") + made("ClusterRole", "leases", "coordination.k8s.io", "leases", "get") + secrets, []string{"direct-secrets-provider-acme", "direct-secrets-provider-acme-cluster", "direct-secrets-provider-acme-leases", "direct-secrets-provider-acme-tokens"}, ""},
+		"Scope":     {"A cluster-scoped resource cannot be granted in a namespace.", made("ClusterRole", "namespaces", "acme.direct-secrets.io", "clusteracmes", "list"), nil, "clusteracmes of group \"acme.direct-secrets.io\" has no namespace: its markers need roleName=cluster"},
+		"Status":    {"The status of a cluster-scoped resource cannot be granted in a namespace.", made("ClusterRole", "namespaces", "acme.direct-secrets.io", "clusteracmes/status", "patch"), nil, "clusteracmes/status of group"},
+		"Namespace": {"Namespaces cannot be granted in a namespace.", made("ClusterRole", "leases", "", "namespaces", "get"), nil, "namespaces of group"},
+		"OtherName": {"A resource with the same name in another group can be namespaced.", made("ClusterRole", "namespaces", "other.direct-secrets.io", "clusteracmes", "list"), []string{"direct-secrets-provider-acme"}, ""},
+		"Wildcard":  {"A wildcard for verbs is rejected.", made("ClusterRole", "namespaces", "", "secrets", "*"), nil, "wildcard"},
+		"AnyGroup":  {"A wildcard for groups is rejected.", made("ClusterRole", "namespaces", "*", "secrets", "get"), nil, "wildcard"},
+		"Unknown":   {"A misspelt roleName is an error.", secrets + made("ClusterRole", "clutser", "", "namespaces", "get"), nil, "roleName=clutser"},
+		"Role":      {"A namespace in a marker is rejected.", made("Role", "namespaces", "", "secrets", "get"), nil, "use roleName, not namespace"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

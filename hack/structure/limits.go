@@ -12,29 +12,29 @@ import (
 	"strings"
 )
 
-// What is beyond these has more than one concern. Functions are the linter's.
+// A type or file beyond these limits has more than one concern. The linter limits functions.
 const (
 	maxMethods = 20
 	maxFields  = 14
 	maxLines   = 400
 )
 
-// aside are the folders to which this does not apply: the types of APIs are as wide as these are, a double has a method
-// for each thing that a test may want to see, and a suite is a list of checks.
+// aside are the folders without these limits. The types of APIs have as many fields as the API. A fake has a
+// method for each thing that a test can check. A suite is a list of checks.
 var aside = []string{"apis", "provider/conformance", "provider/fake"}
 
-// exempt begins the comment, above a type or a package clause, that says why one may be beyond the limits.
+// exempt is the prefix of the comment, above a type or a package clause, with the reason for an exemption.
 const exempt = "//structure:exempt"
 
-// A subject is a type or a file that has limits.
+// A subject is a type or a file with limits.
 type subject struct {
 	at, name               string
 	methods, fields, lines int
-	// exemption is the comment that says why it has none; empty if there is no such comment.
+	// exemption is the comment with the reason; empty if there is none.
 	exemption string
 }
 
-// fault says what is wrong with a subject; empty if nothing is.
+// fault returns what is wrong with a subject, or "".
 func (s *subject) fault() string {
 	var over []string
 	for _, limit := range []struct {
@@ -61,11 +61,11 @@ type survey struct {
 	module fs.FS
 	fset   *token.FileSet
 	files  []*subject
-	// types by folder and name, since methods need not be in the file of their type.
+	// types maps folder and name to types, because methods can be in another file than their type.
 	types map[string]*subject
 }
 
-// beyond returns what is beyond the limits.
+// beyond returns the subjects that exceed the limits.
 func beyond(module fs.FS) ([]string, error) {
 	s := survey{module: module, fset: token.NewFileSet(), types: map[string]*subject{}}
 	if err := fs.WalkDir(module, ".", s.visit); err != nil {
@@ -81,7 +81,7 @@ func beyond(module fs.FS) ([]string, error) {
 	return faults, nil
 }
 
-// visit looks into a file, or skips a folder.
+// visit reads a file, or skips a folder.
 func (s *survey) visit(name string, d fs.DirEntry, err error) error {
 	switch {
 	case err != nil:
@@ -142,7 +142,7 @@ func (s *survey) typed(folder, name string) *subject {
 	return s.types[key]
 }
 
-// receiver returns the name of the type that a method belongs to.
+// receiver returns the name of the type of a method.
 func receiver(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.StarExpr:
@@ -157,7 +157,7 @@ func receiver(e ast.Expr) string {
 	return ""
 }
 
-// size counts fields or methods. What is embedded counts as one.
+// size counts fields or methods. An embedded one counts as one.
 func size(l *ast.FieldList) int {
 	n := 0
 	for _, f := range l.List {
@@ -166,7 +166,7 @@ func size(l *ast.FieldList) int {
 	return n
 }
 
-// exemption returns the comment that exempts; empty if there is none.
+// exemption returns the comment with an exemption, or "".
 func exemption(groups ...*ast.CommentGroup) string {
 	for _, g := range groups {
 		if g == nil {

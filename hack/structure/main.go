@@ -1,4 +1,4 @@
-// Command structure fails where the packages of a module are not built as they should be. It only parses them.
+// Command structure fails if the packages of a module break the rules of its structure. It only parses them.
 //
 //	structure MODULE
 package main
@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// maxPackages is how many packages other modules may come to depend on.
+// maxPackages is the maximum number of packages that other modules can import.
 const maxPackages = 10
 
 func main() {
@@ -45,7 +45,7 @@ func check(module fs.FS) ([]string, error) {
 	return faults, err
 }
 
-// public returns the packages that other modules can import, and those of tests beside them.
+// public returns the packages that other modules can import, including packages for tests.
 func public(module fs.FS) ([]string, error) {
 	var packages []string
 	err := fs.WalkDir(module, ".", func(name string, d fs.DirEntry, err error) error {

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// module returns files by their names.
+// module returns a file system with files by name.
 func module(files map[string]string) fstest.MapFS {
 	m := fstest.MapFS{}
 	for name, content := range files {
@@ -28,13 +28,13 @@ func TestPublic(t *testing.T) {
 		file   string
 		want   int
 	}{
-		"Ten":      {"As many as are allowed.", "p0/other.go", 0},
-		"Eleven":   {"One more is too many.", "p0/q/q.go", 1},
-		"Root":     {"The folder of the module can be one, too.", "root.go", 1},
-		"Tests":    {"A package of tests alone is a room like any other.", "q/q_test.go", 1},
-		"Internal": {"What others cannot import may be cut as finely as one likes.", "p0/internal/deep/q.go", 0},
-		"Data":     {"Go does not build what is in testdata.", "p0/testdata/q.go", 0},
-		"NoGo":     {"A folder without code is no package.", "crds/q.yaml", 0},
+		"Ten":      {"The maximum number of packages is accepted.", "p0/other.go", 0},
+		"Eleven":   {"One more package is reported.", "p0/q/q.go", 1},
+		"Root":     {"The folder of the module can be a package, too.", "root.go", 1},
+		"Tests":    {"A package with only tests is counted.", "q/q_test.go", 1},
+		"Internal": {"Internal packages are not counted.", "p0/internal/deep/q.go", 0},
+		"Data":     {"Packages in testdata are not counted.", "p0/testdata/q.go", 0},
+		"NoGo":     {"A folder without code is not counted.", "crds/q.yaml", 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
 )
 
-// putSecret creates a secret, or gives it a new value, as a person would with the AWS SDK.
+// putSecret creates a secret, or updates its value, with the AWS SDK as a user would.
 func (d *demo) putSecret(ctx context.Context, name, value string) error {
 	c := secretsmanager.New(secretsmanager.Options{
 		Region:       stack.Region,

@@ -1,6 +1,5 @@
-// Package demo shows an ExternalSecret become a Secret through the real path: a real
-// kube-apiserver, provider-aws as a process of its own, and the unmodified AWS SDK against an
-// emulator.
+// Package demo shows how an ExternalSecret becomes a Secret, with real components: a kube-apiserver,
+// provider-aws as a separate process, and the unmodified AWS SDK with an emulator.
 package demo
 
 import (
@@ -28,14 +27,14 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-aws/manifests"
 )
 
-// patience bounds each step.
+// patience is the timeout of each step.
 const patience = time.Minute
 
-// example is the name of the ExternalSecret, and of its Secret, in the example.
+// example is the namespace and name of the example's ExternalSecret and Secret.
 var example = types.NamespacedName{Namespace: "shop", Name: "db"}
 
-// Run shows the demo, in a cluster that runs already or, where that is nil, on a control plane of its own. If stdin is a
-// terminal, everything stays up until ctx ends. What it has created in a cluster it deletes.
+// Run shows the demo in an existing cluster or, if that is nil, on its own control plane. If stdin is a
+// terminal, everything keeps running until ctx ends. Run deletes what it has created in a cluster.
 func Run(ctx context.Context, cluster *rest.Config, stdin *os.File, out io.Writer) (err error) {
 	ctrl.SetLogger(logr.Discard())
 	d := &demo{out: out}
@@ -60,7 +59,7 @@ func Run(ctx context.Context, cluster *rest.Config, stdin *os.File, out io.Write
 	if !d.stack.HasControllerManager() {
 		d.say("There is no kube-controller-manager. The demo does not need it, but nothing is garbage-collected.")
 	}
-	d.say("Starting provider-aws as a process of its own, with the rights of its ServiceAccount.")
+	d.say("Starting provider-aws as a process of its own, with the permissions of its ServiceAccount.")
 	p, err := d.stack.StartModule(ctx, stack.ProviderAWS)
 	if err != nil {
 		return err
@@ -84,7 +83,7 @@ type demo struct {
 	out   io.Writer
 }
 
-// create puts secrets into AWS, applies the example and shows what becomes of it.
+// create stores secrets in AWS, applies the example and shows the result.
 func (d *demo) create(ctx context.Context) error {
 	d.say("Creating the secrets shop/db and shop/db-connection in AWS Secrets Manager.")
 	if err := d.putSecret(ctx, "shop/db", `{"password":"first-password"}`); err != nil {
@@ -119,7 +118,7 @@ func (d *demo) create(ctx context.Context) error {
 	return d.printYAML(s)
 }
 
-// rotate changes the value in AWS and waits for it.
+// rotate changes the value in AWS and waits until the Secret has it.
 func (d *demo) rotate(ctx context.Context) error {
 	d.say("Rotating shop/db in AWS. The ExternalSecret is refreshed every five seconds.")
 	if err := d.putSecret(ctx, "shop/db", `{"password":"second-password"}`); err != nil {
@@ -132,7 +131,7 @@ func (d *demo) rotate(ctx context.Context) error {
 	return nil
 }
 
-// delete deletes the Secret and waits for its return.
+// delete deletes the Secret and waits until it is created again.
 func (d *demo) delete(ctx context.Context) error {
 	d.say("Deleting the Secret by hand.")
 	s, err := d.wait(ctx, func(*corev1.Secret) bool { return true })
@@ -150,7 +149,7 @@ func (d *demo) delete(ctx context.Context) error {
 	return nil
 }
 
-// stay leaves everything up to play with.
+// stay keeps everything running, so that the user can try it.
 func (d *demo) stay(ctx context.Context) error {
 	raw, err := d.stack.AdminKubeconfig()
 	if err != nil {
@@ -173,7 +172,7 @@ func (d *demo) stay(ctx context.Context) error {
 	return nil
 }
 
-// wait returns the Secret once it is as ok asks.
+// wait waits for the Secret until ok returns true, and returns it.
 func (d *demo) wait(ctx context.Context, ok func(*corev1.Secret) bool) (*corev1.Secret, error) {
 	s := &corev1.Secret{}
 	err := d.poll(ctx, "the Secret", func(ctx context.Context) (bool, error) {
@@ -186,7 +185,7 @@ func (d *demo) wait(ctx context.Context, ok func(*corev1.Secret) bool) (*corev1.
 	return s, err
 }
 
-// synced returns the ExternalSecret once it is Ready.
+// synced waits for the ExternalSecret until it is Ready, and returns it.
 func (d *demo) synced(ctx context.Context) (*v1alpha1.ExternalSecret, error) {
 	es := &v1alpha1.ExternalSecret{}
 	err := d.poll(ctx, "the ExternalSecret", func(ctx context.Context) (bool, error) {

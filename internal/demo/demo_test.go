@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// present returns what the demo could leave in the cluster.
+// present returns the objects of the demo that exist in the cluster.
 func present(t *testing.T) []string {
 	t.Helper()
 	var all []string
@@ -57,7 +57,7 @@ func present(t *testing.T) []string {
 	return all
 }
 
-// run shows the demo in the cluster, without a terminal, and returns what it prints.
+// run runs the demo in the cluster, without a terminal, and returns its output.
 func run(t *testing.T) (string, error) {
 	t.Helper()
 	null, err := os.Open(os.DevNull)
@@ -70,13 +70,13 @@ func run(t *testing.T) (string, error) {
 	return out.String(), err
 }
 
-// buildProvider builds provider-aws, and has the demo run that.
+// buildProvider builds provider-aws, and makes the demo use it.
 func buildProvider(t *testing.T) {
 	t.Helper()
 	dir := t.TempDir()
 	build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(dir, stack.ProviderAWS), ".")
 	build.Dir = filepath.Join("..", "..", stack.ProviderAWS)
-	// Go repeats a test when files have changed that the test itself has looked at, and does not see what it builds.
+	// Go caches test results. It only sees files that the test itself opens, not those that it builds.
 	for _, source := range []string{build.Dir, filepath.Join("..", "..", "common")} {
 		err := filepath.WalkDir(source, func(path string, _ os.DirEntry, err error) error {
 			if err == nil {
@@ -94,7 +94,7 @@ func buildProvider(t *testing.T) {
 	t.Setenv(stack.BinEnv, dir)
 }
 
-// TestCluster shows the demo in a cluster that runs already.
+// TestCluster runs the demo in an existing cluster.
 func TestCluster(t *testing.T) {
 	buildProvider(t)
 	before := present(t)
@@ -153,12 +153,12 @@ func TestCluster(t *testing.T) {
 			t.Errorf("somebody has made an object meanwhile: got %v, want an error that says that its CRD is left\n%s", err, out)
 		}
 		if err := admin.Get(t.Context(), client.ObjectKeyFromObject(foreign), foreign); err != nil {
-			t.Errorf("the object of somebody else is lost: %v", err)
+			t.Errorf("the object of another owner is lost: %v", err)
 		}
 	})
 }
 
-// remove deletes an object and waits until it is gone.
+// remove deletes an object and waits until it does not exist.
 func remove(t *testing.T, o client.Object) {
 	t.Helper()
 	if err := admin.Delete(t.Context(), o); err != nil {

@@ -12,19 +12,19 @@ import (
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
 )
 
-// say prints a line about what happens.
+// say prints one line about the present step.
 func (d *demo) say(format string, args ...any) {
 	_, _ = fmt.Fprintf(d.out, "\n> "+format+"\n", args...)
 }
 
-// print prints a text, indented.
+// print prints an indented text.
 func (d *demo) print(text string) {
 	for line := range strings.Lines(text) {
 		_, _ = fmt.Fprint(d.out, "    "+line)
 	}
 }
 
-// printYAML prints an object as kubectl would, without managedFields.
+// printYAML prints an object like kubectl, without managedFields.
 func (d *demo) printYAML(o client.Object) error {
 	gvk, err := apiutil.GVKForObject(o, stack.Scheme())
 	if err != nil {

@@ -20,23 +20,28 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// The sources of the operator's own identity are those that a pod has, in the SDK's order: an access key in
-// the environment, a web identity (IAM roles for ServiceAccounts), a container endpoint (EKS Pod Identity), and
-// the instance. Profile files are left out: a pod has none, and a profile may name a program that is run for
-// credentials (credential_process). config.LoadDefaultConfig does not serve instead: where it is not to read profile
-// files, it fails when AWS_PROFILE is set, even beside an access key, and its errors show URLs with their passwords.
+// The operator's own identity comes from the sources that a pod has, in the SDK's order:
+//  - an access key in the environment
+//  - a web identity (IAM roles for ServiceAccounts)
+//  - a container endpoint (EKS Pod Identity)
+//  - the instance
+//
+// Profile files are not read: a pod has none, and a profile can name a program to run for credentials
+// (credential_process). config.LoadDefaultConfig is not used: even when told not to read profile files, it
+// fails if AWS_PROFILE is set next to an access key. Its errors also show URLs with their passwords.
 //
 // https://docs.aws.amazon.com/sdkref/latest/guide/standardized-credentials.html
 
-// profileVariables name what is not read.
+// profileVariables name the profile or profile file to use, which the operator does not read.
 var profileVariables = []string{"AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"}
 
-// ecsHost answers for AWS_CONTAINER_CREDENTIALS_RELATIVE_URI, and these hosts may for a full one without TLS.
+// ecsHost is the host for AWS_CONTAINER_CREDENTIALS_RELATIVE_URI. containerHosts may serve
+// AWS_CONTAINER_CREDENTIALS_FULL_URI without TLS.
 const ecsHost = "http://169.254.170.2"
 
 var containerHosts = []string{"169.254.170.2", "169.254.170.23", "fd00:ec2::23"}
 
-// ambient returns the configuration and the identity that the operator's environment gives.
+// ambient returns the configuration and the credentials from the operator's environment.
 func ambient(env config.EnvConfig, region string, retryer func() aws.Retryer) (aws.Config, error) {
 	cfg := aws.Config{Region: region, Retryer: retryer, AppID: appID, ConfigSources: []any{env}}
 	if cfg.Region == "" {
@@ -55,7 +60,7 @@ func ambient(env config.EnvConfig, region string, retryer func() aws.Retryer) (a
 		cfg.Credentials = stscreds.NewWebIdentityRoleProvider(sts.NewFromConfig(cfg), env.RoleARN,
 			stscreds.IdentityTokenFile(env.WebIdentityTokenFilePath), func(o *stscreds.WebIdentityRoleOptions) { o.RoleSessionName = env.RoleSessionName })
 	case profiled() != "":
-		return aws.Config{}, provider.NewError(provider.Invalid, "spec.auth: not set, and the operator has %s, but profile files are not read; set spec.auth, or give the operator a web identity or a pod identity", profiled())
+		return aws.Config{}, provider.NewError(provider.Invalid, "spec.auth: not set; the operator has %s, but does not read profile files; set spec.auth, or give the operator a web identity or a pod identity", profiled())
 	case env.ContainerCredentialsEndpoint != "" || env.ContainerCredentialsRelativePath != "":
 		endpoint := env.ContainerCredentialsEndpoint
 		if env.ContainerCredentialsRelativePath != "" {
@@ -79,7 +84,7 @@ func ambient(env config.EnvConfig, region string, retryer func() aws.Retryer) (a
 	return cfg, nil
 }
 
-// profiled returns the variable that names a profile, if there is one.
+// profiled returns the first environment variable that names a profile, or "".
 func profiled() string {
 	for _, v := range profileVariables {
 		if os.Getenv(v) != "" {
@@ -89,7 +94,7 @@ func profiled() string {
 	return ""
 }
 
-// checkContainer refuses an endpoint that would show credentials to the network.
+// checkContainer rejects an endpoint to which credentials would travel over the network unencrypted.
 func checkContainer(endpoint string) error {
 	u, err := url.Parse(endpoint)
 	if err == nil && (u.Scheme == "https" || u.Scheme == "http" && (provider.Loopback(u.Hostname()) || slices.Contains(containerHosts, u.Hostname()))) {
@@ -98,20 +103,20 @@ func checkContainer(endpoint string) error {
 	return provider.NewError(provider.Invalid, "spec.auth: not set, and the operator's AWS_CONTAINER_CREDENTIALS_FULL_URI is neither https nor an address of the host; correct it")
 }
 
-// trust has a transport believe the certificates of AWS_CA_BUNDLE, and no others.
+// trust makes a transport trust the certificates of AWS_CA_BUNDLE, and no others.
 func trust(t *http.Transport, env config.EnvConfig) error {
 	if env.CustomCABundle == "" {
 		return nil
 	}
 	pool := x509.NewCertPool()
 	if pem, err := os.ReadFile(env.CustomCABundle); err != nil || !pool.AppendCertsFromPEM(pem) {
-		return provider.NewError(provider.Invalid, "the operator's AWS_CA_BUNDLE names no readable file with certificates; correct it")
+		return provider.NewError(provider.Invalid, "the operator cannot read certificates from the file in AWS_CA_BUNDLE; correct the variable")
 	}
 	t.TLSClientConfig.RootCAs = pool
 	return nil
 }
 
-// awsEnv reads the AWS_ variables of the operator.
+// awsEnv reads the operator's AWS_ environment variables. Its error names the variable, never the value.
 func awsEnv() (config.EnvConfig, error) {
 	env, err := config.NewEnvConfig()
 	if err != nil {
@@ -121,7 +126,7 @@ func awsEnv() (config.EnvConfig, error) {
 				name = k
 			}
 		}
-		return env, provider.NewError(provider.Invalid, "the operator's environment variable %s cannot be read; mend it", name)
+		return env, provider.NewError(provider.Invalid, "the operator's environment variable %s is not valid; correct it", name)
 	}
 	return env, nil
 }

@@ -17,27 +17,27 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 )
 
-// identities answer as a container's endpoint does, and as STS does to a web identity.
+// identities answers as a container credentials endpoint, and as STS for a web identity.
 func identities(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet {
 		if r.Header.Get("Authorization") != "pod-token" {
 			w.WriteHeader(http.StatusForbidden)
 			return
 		}
-		_, _ = fmt.Fprint(w, `{"AccessKeyId":"pod","SecretAccessKey":"pod","Token":"pod","Expiration":"2099-01-01T00:00:00Z"}`) // The client reads it.
+		_, _ = fmt.Fprint(w, `{"AccessKeyId":"pod","SecretAccessKey":"pod","Token":"pod","Expiration":"2099-01-01T00:00:00Z"}`) // The client checks the answer.
 		return
 	}
-	_ = r.ParseForm() // What is missing shows below.
+	_ = r.ParseForm() // A missing field shows in the answer below.
 	if r.Form.Get("RoleArn") != "arn:aws:iam::000000000000:role/operator" || r.Form.Get("WebIdentityToken") != "web-token" || r.Form.Get("RoleSessionName") != "me" {
 		w.WriteHeader(http.StatusForbidden)
 		return
 	}
-	_, _ = fmt.Fprint(w, `<AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult><Credentials>`+ // The client reads it.
+	_, _ = fmt.Fprint(w, `<AssumeRoleWithWebIdentityResponse><AssumeRoleWithWebIdentityResult><Credentials>`+ // The client checks the answer.
 		`<AccessKeyId>web</AccessKeyId><SecretAccessKey>web</SecretAccessKey><SessionToken>web</SessionToken><Expiration>2099-01-01T00:00:00Z</Expiration>`+
 		`</Credentials></AssumeRoleWithWebIdentityResult></AssumeRoleWithWebIdentityResponse>`)
 }
 
-// TestAmbient has the operator's identity come from each source that a pod has.
+// TestAmbient takes the operator's identity from each source that a pod has.
 func TestAmbient(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(identities))
 	t.Cleanup(srv.Close)
@@ -60,17 +60,17 @@ func TestAmbient(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		env    []map[string]string
-		want   string // whose credentials, or part of the error
+		want   string // the access key id of the credentials, or part of the error
 	}{
-		"Key":         {"An access key goes first.", []map[string]string{key, web, pod, profile}, "key"},
-		"WebIdentity": {"Then the role of the pod's ServiceAccount.", []map[string]string{web, pod, profile}, "web"},
-		"Pod":         {"Then EKS Pod Identity.", []map[string]string{pod}, "pod"},
-		"PodInline":   {"Its token may stand in the environment.", []map[string]string{inline}, "pod"},
-		"Profile":     {"What is not read is refused and not passed over.", []map[string]string{pod, profile}, "the operator has AWS_PROFILE, but profile files are not read"},
-		"NoRole":      {"A token without a role is half an identity.", []map[string]string{{"AWS_WEB_IDENTITY_TOKEN_FILE": web["AWS_WEB_IDENTITY_TOKEN_FILE"]}}, "without AWS_ROLE_ARN"},
-		"PlainPod":    {"Credentials do not cross the network in the clear.", []map[string]string{{"AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://192.0.2.1/"}}, "neither https nor an address of the host"},
-		"NoBundle":    {"A bundle that cannot be read is no reason to trust everybody.", []map[string]string{key, {"AWS_CA_BUNDLE": file("empty", "")}}, "AWS_CA_BUNDLE"},
-		"Unreadable":  {"A variable that makes no sense is named.", []map[string]string{key, {"AWS_MAX_ATTEMPTS": "many"}}, "AWS_MAX_ATTEMPTS"},
+		"Key":         {"An access key comes first.", []map[string]string{key, web, pod, profile}, "key"},
+		"WebIdentity": {"The role of the pod's ServiceAccount comes second.", []map[string]string{web, pod, profile}, "web"},
+		"Pod":         {"EKS Pod Identity comes third.", []map[string]string{pod}, "pod"},
+		"PodInline":   {"The token of EKS Pod Identity can be in the environment.", []map[string]string{inline}, "pod"},
+		"Profile":     {"A profile is rejected, not ignored.", []map[string]string{pod, profile}, "the operator has AWS_PROFILE, but does not read profile files"},
+		"NoRole":      {"A token without a role is rejected.", []map[string]string{{"AWS_WEB_IDENTITY_TOKEN_FILE": web["AWS_WEB_IDENTITY_TOKEN_FILE"]}}, "without AWS_ROLE_ARN"},
+		"PlainPod":    {"A container endpoint on another host needs https.", []map[string]string{{"AWS_CONTAINER_CREDENTIALS_FULL_URI": "http://192.0.2.1/"}}, "neither https nor an address of the host"},
+		"NoBundle":    {"An unreadable bundle is rejected, and the system's authorities are not used instead.", []map[string]string{key, {"AWS_CA_BUNDLE": file("empty", "")}}, "AWS_CA_BUNDLE"},
+		"Unreadable":  {"The error names the invalid variable.", []map[string]string{key, {"AWS_MAX_ATTEMPTS": "many"}}, "AWS_MAX_ATTEMPTS"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestAmbient(t *testing.T) {
 	}
 }
 
-// TestBundle has the operator trust the authority of AWS_CA_BUNDLE, and no other.
+// TestBundle makes the operator trust the authority of AWS_CA_BUNDLE, and no other.
 func TestBundle(t *testing.T) {
 	srv := httptest.NewTLSServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	t.Cleanup(srv.Close)
@@ -124,7 +124,7 @@ func TestBundle(t *testing.T) {
 		}
 		resp, err := c.AWS.HTTPClient.Do(req)
 		if err == nil {
-			_ = resp.Body.Close() // It is empty.
+			_ = resp.Body.Close() // The body is empty.
 		}
 		if (err == nil) != trusted {
 			t.Errorf("with bundle %q: error %v, want it trusted: %t", file, err, trusted)

@@ -11,14 +11,14 @@ import (
 )
 
 const (
-	// DeniedPause is how long a Denied remembers.
+	// DeniedPause is how long Denied remembers an entry.
 	DeniedPause = 5 * time.Minute
-	// parallel bounds the single reads of one batch that are under way at the same time.
+	// parallel is the maximum number of concurrent single reads for one batch.
 	parallel = 8
 )
 
-// Denied remembers for a while what was denied, so that it is not asked for at every read. Permissions
-// change, so it forgets. The zero value is ready for use, by many goroutines.
+// Denied remembers for DeniedPause which requests were denied, so that not every read repeats them. It forgets
+// because permissions change. The zero value is ready for concurrent use.
 type Denied struct {
 	// Now is the clock; nil means time.Now.
 	Now func() time.Time
@@ -27,7 +27,7 @@ type Denied struct {
 	until map[string]time.Time
 }
 
-// Note remembers that something was denied.
+// Note records that a request was denied.
 func (d *Denied) Note(what string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -39,7 +39,7 @@ func (d *Denied) Note(what string) {
 	d.until[what] = now.Add(DeniedPause)
 }
 
-// Has reports whether something was denied a short while ago.
+// Has reports whether a request was denied within the last DeniedPause.
 func (d *Denied) Has(what string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -54,8 +54,8 @@ func (d *Denied) now() time.Time {
 	return d.Now()
 }
 
-// SaysNothingOfEntries reports whether the failure of a whole batch says nothing of its entries: a
-// permission is missing, or one entry spoils the call.
+// SaysNothingOfEntries reports whether the failure of a whole batch leaves open what is wrong with its entries:
+// a permission is missing, or a single entry makes AWS reject the whole call.
 func (c *Config) SaysNothingOfEntries(failure error, codes Codes) bool {
 	code := CodeOf(failure)
 	if code == "" {
@@ -65,7 +65,7 @@ func (c *Config) SaysNothingOfEntries(failure error, codes Codes) bool {
 	return IsAccessDenied(code) || class == provider.Invalid || class == provider.NotFound
 }
 
-// Each does something for some places of a batch, not too many at the same time.
+// Each calls do for each place of a batch, with at most parallel calls at the same time.
 func Each(places []int, do func(place int)) {
 	var g errgroup.Group
 	g.SetLimit(parallel)
@@ -75,5 +75,5 @@ func Each(places []int, do func(place int)) {
 			return nil
 		})
 	}
-	_ = g.Wait() // Each result has its own error.
+	_ = g.Wait() // Each result carries its own error.
 }

@@ -12,10 +12,10 @@ import (
 
 const arnPrefix = "arn:"
 
-// IsARN reports whether a key is an ARN. Such a key is complete.
+// IsARN reports whether a key is an ARN, to which no prefix is added.
 func IsARN(key string) bool { return strings.HasPrefix(key, arnPrefix) }
 
-// ID is how AWS knows a key: names get the store's prefix.
+// ID returns the name or ARN that AWS uses for a key: the store's prefix is added to names only.
 func (c *Config) ID(key string) string {
 	if IsARN(key) {
 		return key
@@ -23,16 +23,16 @@ func (c *Config) ID(key string) string {
 	return c.Prefix + key
 }
 
-// MaxID is the length of an id from which on AWS rejects a call, and with it a whole batch.
+// MaxID is the longest id that AWS accepts, in bytes. A longer one makes it reject the whole batch.
 const MaxID = 2048
 
-// CheckKey returns an error for a key that AWS cannot have.
+// CheckKey returns an error for a key that cannot exist in AWS.
 func (c *Config) CheckKey(key string) error {
 	if !utf8.ValidString(key) {
-		return provider.NewError(provider.Invalid, "a key that is not UTF-8 is none that AWS can have")
+		return provider.NewError(provider.Invalid, "a key that is not UTF-8 is not valid in AWS")
 	}
 	if key == "" || len(c.ID(key)) > MaxID {
-		return provider.NewError(provider.Invalid, "a key of %d characters is none that AWS can have", len(key))
+		return provider.NewError(provider.Invalid, "a key of %d characters is not valid in AWS", len(key))
 	}
 	return nil
 }
@@ -40,7 +40,7 @@ func (c *Config) CheckKey(key string) error {
 // An Operation is a method of one of the SDK's clients.
 type Operation[In, Out, Options any] func(context.Context, *In, ...func(*Options)) (*Out, error)
 
-// Call makes one call. A session that ended before its time is replaced once.
+// Call makes one call. If the session has expired early, Call logs in again and retries once.
 func Call[In, Out, Options any](ctx context.Context, c *Config, f Operation[In, Out, Options], in *In) (*Out, error) {
 	ctx, said := Listen(ctx)
 	out, err := f(ctx, in)
@@ -50,8 +50,8 @@ func Call[In, Out, Options any](ctx context.Context, c *Config, f Operation[In, 
 	return out, said.Or(err)
 }
 
-// Pages asks for one page after another until there are no more. fetch returns the token of the next
-// page.
+// Pages calls fetch for each page until there are no more. fetch returns the token of the next page. what
+// describes the list in errors.
 func Pages(what string, fetch func(token *string) (next *string, err error)) error {
 	var token *string
 	for {
@@ -60,13 +60,13 @@ func Pages(what string, fetch func(token *string) (next *string, err error)) err
 			return err
 		}
 		if aws.ToString(next) == aws.ToString(token) {
-			return provider.NewError(provider.Unavailable, "%s: AWS sends the same page again and again", what)
+			return provider.NewError(provider.Unavailable, "%s: AWS repeats the same page of the list", what)
 		}
 		token = next
 	}
 }
 
-// TagMap makes a map of the tags of any service.
+// TagMap turns the tags of any service into a map.
 func TagMap[T any](tags []T, pair func(T) (key, value *string)) map[string]string {
 	m := make(map[string]string, len(tags))
 	for _, t := range tags {
@@ -76,8 +76,8 @@ func TagMap[T any](tags []T, pair func(T) (key, value *string)) map[string]strin
 	return m
 }
 
-// LoginFailure returns what the answer to a harmless call says of the login: nil also where only the
-// permission for that very call is missing.
+// LoginFailure derives from the answer to a harmless call whether the login works. It also returns nil if only
+// the permission for that call is missing.
 func (c *Config) LoginFailure(err error, codes Codes) error {
 	if err == nil || IsAccessDenied(CodeOf(err)) {
 		return nil

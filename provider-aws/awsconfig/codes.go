@@ -6,17 +6,17 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// A Meaning is what an error code of AWS says: its class, and in words what is wrong and how to mend
-// it. AWS's own text is never shown.
+// A Meaning explains an error code of AWS: its class, what is wrong, and how to fix it. AWS's own text is never
+// shown.
 type Meaning struct {
 	Class provider.Class
 	Text  string
 
-	// part of the credentials that is to be mended.
+	// part is the part of the credentials that the user must fix.
 	part part
 }
 
-// Codes says what error codes mean.
+// Codes maps error codes to their meanings.
 type Codes map[string]Meaning
 
 // part is a part of an access key.
@@ -29,7 +29,7 @@ const (
 	sessionToken
 )
 
-// blame names the field, or the place, of each part of the credentials.
+// blame maps each part of the credentials to the field, or the place, that it came from.
 type blame map[part]string
 
 var (
@@ -50,9 +50,9 @@ var (
 	}
 )
 
-// commonCodes are the codes that every service of AWS has, STS included. They are those of
+// commonCodes are the error codes that all AWS services share, STS included. Sources:
 // https://docs.aws.amazon.com/secretsmanager/latest/apireference/CommonErrors.html and
-// https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRoleWithWebIdentity.html.
+// https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRoleWithWebIdentity.html
 var commonCodes = Codes{
 	"AccessDenied":            {Class: provider.Denied, Text: denied},
 	"AccessDeniedException":   {Class: provider.Denied, Text: denied},
@@ -68,15 +68,15 @@ var commonCodes = Codes{
 	"SignatureDoesNotMatch":       {provider.Denied, badSignature, secretKey},
 	"RequestExpired":              {provider.Denied, badSignature, secretKey},
 
-	"IncompleteSignature":                 {provider.Denied, "the request lacks a valid signature", secretKey},
-	"IncompleteSignatureException":        {provider.Denied, "the request lacks a valid signature", secretKey},
-	"MissingAuthenticationToken":          {provider.Denied, "the request lacks credentials", keyID},
-	"MissingAuthenticationTokenException": {provider.Denied, "the request lacks credentials", keyID},
+	"IncompleteSignature":                 {provider.Denied, "the request has no valid signature", secretKey},
+	"IncompleteSignatureException":        {provider.Denied, "the request has no valid signature", secretKey},
+	"MissingAuthenticationToken":          {provider.Denied, "the request has no credentials", keyID},
+	"MissingAuthenticationTokenException": {provider.Denied, "the request has no credentials", keyID},
 
 	"ExpiredToken":          {provider.Denied, expired, sessionToken},
 	"ExpiredTokenException": {provider.Denied, expired, sessionToken},
 
-	"InvalidIdentityToken": {provider.Denied, "AWS does not accept the token: its issuer must be an identity provider of the account, and know its audience", sessionToken},
+	"InvalidIdentityToken": {provider.Denied, "AWS does not accept the token: its issuer must be an identity provider of the account, with the audience of the token", sessionToken},
 	"IDPRejectedClaim":     {provider.Denied, "the identity provider rejects the token", sessionToken},
 	"IDPCommunicationError": {
 		Class: provider.Unavailable, Text: "AWS cannot reach the identity provider of the token",
@@ -90,23 +90,23 @@ var commonCodes = Codes{
 	"MalformedPolicyDocument":   {Class: provider.Invalid, Text: rejected},
 }
 
-// CannotDecrypt is what an error code of KMS says, as the services pass it on.
+// CannotDecrypt is the text for a KMS error that a service passes on when it reads.
 const CannotDecrypt = "KMS cannot decrypt it; check that its KMS key is enabled and that kms:Decrypt is allowed"
 
-// CannotEncrypt is what an error code of KMS says of a write.
+// CannotEncrypt is the text for a KMS error that a service passes on when it writes.
 const CannotEncrypt = "KMS cannot encrypt it; check that its KMS key is enabled and that kms:Encrypt, kms:GenerateDataKey and kms:Decrypt are allowed"
 
-// BadPolicy is what error codes of policies say.
-const BadPolicy = "AWS does not accept the policy of the secret; mend it in AWS"
+// BadPolicy is the text for error codes about resource policies.
+const BadPolicy = "AWS does not accept the policy of the secret; correct it in AWS"
 
 const (
 	denied       = "access denied"
-	rejected     = "AWS rejects the request as not valid"
-	badSignature = "the secret access key does not belong to the access key id, or the operator's clock is wrong"
+	rejected     = "AWS rejects the request as invalid; check the spec"
+	badSignature = "the secret access key does not match the access key id, or the clock of the operator is wrong"
 	expired      = "the session token has expired"
 )
 
-// meaning looks a code up: first what the service says of it, then what is common.
+// meaning looks a code up, first among those of the service, then among the common ones.
 func (c Codes) meaning(code string) (Meaning, bool) {
 	if m, ok := c[code]; ok {
 		return m, true
@@ -115,7 +115,7 @@ func (c Codes) meaning(code string) (Meaning, bool) {
 		return m, true
 	}
 	if _, ok := retry.DefaultThrottleErrorCodes[code]; ok {
-		return Meaning{Class: provider.Throttled, Text: "AWS asks for fewer calls"}, true
+		return Meaning{Class: provider.Throttled, Text: "AWS throttles the calls; retrying with back-off"}, true
 	}
 	return Meaning{}, false
 }

@@ -1,6 +1,5 @@
-// Package awsconfig turns the part that the Kinds of AWS share into what a client of any AWS
-// service is made from: credentials, region, endpoint, transport and retries. Its Explain classifies
-// the errors of AWS.
+// Package awsconfig turns the spec fields that all AWS Kinds share into the settings of an AWS client:
+// credentials, region, endpoint, transport and retries. Config.Explain classifies the errors of AWS.
 package awsconfig
 
 import (
@@ -15,29 +14,30 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 )
 
-// appID shows in the user agent of every request.
+// appID is added to the user agent of every request.
 const appID = "direct-secrets"
 
 var region = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
 
-// A Config is what the clients of one store are made from.
+// A Config holds the settings from which the clients of one store are created.
 type Config struct {
-	// AWS has everything but the endpoint of the store's own service.
+	// AWS holds all settings but the endpoint of the store's own service.
 	AWS aws.Config
-	// Endpoint of the store's own service; nil means that of the region. STS is not meant by it.
+	// Endpoint is that of the store's own service, never of STS; nil means the region's endpoint.
 	Endpoint *string
-	// Prefix is put before every key that is no ARN.
+	// Prefix is added in front of every key that is not an ARN.
 	Prefix string
 
 	blame     blame
 	transport *http.Transport
 	caches    []*aws.CredentialsCache
-	// sts is the endpoint of STS; nil means that of the region.
+	// sts is the endpoint of STS; nil means the region's endpoint.
 	sts *string
-	// session makes a new session of spec.role each time, as caller; nil without a role.
+	// session opens a new session of spec.role at every call, with the credentials of caller; both are nil
+	// without a role.
 	session aws.CredentialsProvider
 	caller  aws.CredentialsProvider
-	// account is the number of the one that is worked in, once it is known.
+	// account caches the number of the AWS account, once it is known.
 	account *atomic.Pointer[string]
 }
 
@@ -67,9 +67,9 @@ func LoadStore(ctx context.Context, o StoreObject, creds provider.Credentials) (
 	return c, nil
 }
 
-// Load returns the Config of a store or generator. It reads Secrets through creds, but calls neither AWS
-// nor keeps ctx; creds are kept only for ServiceAccount tokens. Errors are of package store, and name
-// the field to mend.
+// Load returns the Config of a store or generator. It reads Secrets through creds, does not call AWS, and does
+// not keep ctx. It keeps creds only to request ServiceAccount tokens. Errors are of package provider, and name
+// the field to fix.
 func Load(ctx context.Context, o Object, creds provider.Credentials) (*Config, error) {
 	c, err := newConfig(ctx, o, creds)
 	if err != nil {
@@ -79,8 +79,8 @@ func Load(ctx context.Context, o Object, creds provider.Credentials) (*Config, e
 	return c, nil
 }
 
-// LoadSTS returns the Config of what hands out sessions of STS. spec.endpoint is that of STS, and s says
-// what OpenSession opens.
+// LoadSTS returns the Config of a generator of STS sessions. Its spec.endpoint is that of STS, and s describes
+// the sessions that OpenSession opens.
 func LoadSTS(ctx context.Context, o Object, s Session, creds provider.Credentials) (*Config, error) {
 	c, err := newConfig(ctx, o, creds)
 	if err != nil {
@@ -91,7 +91,7 @@ func LoadSTS(ctx context.Context, o Object, s Session, creds provider.Credential
 	return c, nil
 }
 
-// newConfig returns a Config that has assumed no role yet.
+// newConfig returns a Config that has not assumed a role yet.
 func newConfig(ctx context.Context, o Object, creds provider.Credentials) (*Config, error) {
 	spec := o.AWS()
 	if err := check(spec); err != nil {
@@ -123,8 +123,8 @@ func (c *Config) Close() error {
 	return nil
 }
 
-// Forget makes the next call log in anew, and reports whether that can help: it cannot with a
-// static access key.
+// Forget makes the next call log in again. It reports whether that can help, which it cannot with a static
+// access key.
 func (c *Config) Forget() bool {
 	for _, cache := range c.caches {
 		cache.Invalidate()
@@ -132,7 +132,7 @@ func (c *Config) Forget() bool {
 	return len(c.caches) > 0
 }
 
-// useAmbient takes the operator's own identity and configuration.
+// useAmbient uses the operator's own identity and configuration.
 func (c *Config) useAmbient(spec *v1alpha1.AWSSpec, creds provider.Credentials, retryer func() aws.Retryer) error {
 	if err := creds.Ambient(); err != nil {
 		return provider.Field("spec.auth", err)
@@ -146,21 +146,21 @@ func (c *Config) useAmbient(spec *v1alpha1.AWSSpec, creds provider.Credentials, 
 		return err
 	}
 	c.blame = ambientBlame
-	// A certificate bundle that the operator was given stays in force.
+	// The operator's AWS_CA_BUNDLE still applies.
 	transport := newTransport()
 	if err := trust(transport, env); err != nil {
 		return err
 	}
 	c.use(cfg, transport)
-	c.AWS.Credentials = c.cached(&login{field: "spec.auth", doing: "the operator's own identity gives no credentials", next: cfg.Credentials})
+	c.AWS.Credentials = c.cached(&login{field: "spec.auth", doing: "the operator's own identity has no credentials", next: cfg.Credentials})
 	return nil
 }
 
-// useAuth takes nothing from the operator's environment but endpoints and the like: no files, no
-// profile, no region and no identity.
+// useAuth takes only settings such as endpoints from the operator's environment: no files, no profile, no
+// region and no identity.
 func (c *Config) useAuth(ctx context.Context, spec *v1alpha1.AWSSpec, creds provider.Credentials, retryer func() aws.Retryer) error {
 	if spec.Region == "" {
-		return provider.NewError(provider.Invalid, "spec.region: must be set where spec.auth is, for example eu-central-1")
+		return provider.NewError(provider.Invalid, "spec.region: required with spec.auth; set it, for example to eu-central-1")
 	}
 	env, err := awsEnv()
 	if err != nil {
@@ -180,7 +180,7 @@ func (c *Config) use(cfg aws.Config, t *http.Transport) {
 	c.AWS.HTTPClient = newHTTPClient(t)
 }
 
-// check finds what no call could succeed with. Most of it the API server rejects already.
+// check rejects settings with which no call could succeed. The API server already rejects most of them.
 func check(spec *v1alpha1.AWSSpec) error {
 	passed := spec.ExternalID != "" || len(spec.SessionTags) > 0 || len(spec.TransitiveTagKeys) > 0
 	byToken := spec.Auth != nil && spec.Auth.ServiceAccountRef != nil
@@ -190,11 +190,11 @@ func check(spec *v1alpha1.AWSSpec) error {
 	case spec.Auth != nil && (spec.Auth.SecretRef != nil) == byToken:
 		return provider.NewError(provider.Invalid, "spec.auth: set either secretRef or serviceAccountRef")
 	case byToken && spec.Role == "":
-		return provider.NewError(provider.Invalid, "spec.role: must be set with spec.auth.serviceAccountRef, to the ARN of the role that trusts the ServiceAccount")
+		return provider.NewError(provider.Invalid, "spec.role: required with spec.auth.serviceAccountRef; set it to the ARN of the role that trusts the ServiceAccount")
 	case spec.Role == "" && (passed || len(spec.AdditionalRoles) > 0):
-		return provider.NewError(provider.Invalid, "spec.role: must be set where additionalRoles, externalID, sessionTags or transitiveTagKeys are")
+		return provider.NewError(provider.Invalid, "spec.role: required with additionalRoles, externalID, sessionTags or transitiveTagKeys")
 	case byToken && passed && len(spec.AdditionalRoles) == 0:
-		return provider.NewError(provider.Invalid, "spec.role: is assumed with a token, which passes no externalID, sessionTags or transitiveTagKeys; remove them, or name the role that trusts the ServiceAccount in spec.additionalRoles")
+		return provider.NewError(provider.Invalid, "spec.role: externalID, sessionTags and transitiveTagKeys cannot be used with a role that is assumed with a token; remove them, or name the role that trusts the ServiceAccount in spec.additionalRoles")
 	}
 	return nil
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 )
 
-// canary is in every credential of these tests, and must be in no message.
+// canary is part of every credential in these tests, and must appear in no message.
 const canary = "c4n4ry"
 
-// A kube answers as the operator's Credentials would.
+// A kube is a provider.Credentials with fixed contents.
 type kube struct {
 	secrets map[string]string // by key
 	token   func(audiences []string) (string, error)
@@ -68,7 +68,7 @@ func load(t *testing.T, spec v1alpha1.AWSSpec, k kube) (*Config, error) {
 	return Load(t.Context(), o, k)
 }
 
-// operatorEnvironment is what no store with an auth of its own may see.
+// operatorEnvironment sets variables that a store with its own auth must not use.
 func operatorEnvironment(t *testing.T) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "aws")
@@ -100,46 +100,46 @@ func TestLoad(t *testing.T) {
 		want   want
 	}{
 		"Static": {
-			reason: "A store's own key and region are used, whatever the operator has; a line end is no part of a key.",
+			reason: "The store's own key and region are used, not the operator's. A trailing line end is removed from the key.",
 			spec:   v1alpha1.AWSSpec{Region: "eu-central-1", Auth: byKey()},
 			kube:   keys,
 			want:   want{Region: "eu-central-1", Keys: aws.Credentials{AccessKeyID: "test", SecretAccessKey: canary}},
 		},
 		"Temporary": {
-			reason: "A session token belongs to a temporary key.",
+			reason: "The session token of a temporary key is used.",
 			spec:   v1alpha1.AWSSpec{Region: "eu-central-1", Auth: withToken},
 			kube:   keys,
 			want:   want{Region: "eu-central-1", Keys: aws.Credentials{AccessKeyID: "test", SecretAccessKey: canary, SessionToken: "session"}},
 		},
 		"StaticWithoutRegion": {
-			reason: "The operator's region is not that of a store with its own auth.",
+			reason: "A store with its own auth does not use the operator's region.",
 			spec:   v1alpha1.AWSSpec{Auth: byKey()},
 			kube:   keys,
-			want:   want{Err: provider.NewError(provider.Invalid, "spec.region: must be set where spec.auth is, for example eu-central-1")},
+			want:   want{Err: provider.NewError(provider.Invalid, "spec.region: required with spec.auth; set it, for example to eu-central-1")},
 		},
 		"NoSecret": {
-			reason: "The error of a reference names the field.",
+			reason: "The error of a failed reference names the field.",
 			spec:   v1alpha1.AWSSpec{Region: "eu-central-1", Auth: byKey()},
 			kube:   kube{},
 			want:   want{Err: provider.NewError(provider.Invalid, "spec.auth.secretRef.accessKeyIDSecretRef: no such Secret")},
 		},
 		"BlankKey": {
-			reason: "A key of white space alone is a mistake.",
+			reason: "A key of only white space is rejected.",
 			spec:   v1alpha1.AWSSpec{Region: "eu-central-1", Auth: byKey()},
 			kube:   kube{secrets: map[string]string{"id": "\n", "key": canary}},
-			want:   want{Err: provider.NewError(provider.Invalid, "spec.auth.secretRef.accessKeyIDSecretRef: the value is blank; store the whole value there")},
+			want:   want{Err: provider.NewError(provider.Invalid, "spec.auth.secretRef.accessKeyIDSecretRef: the value is blank; store the complete value")},
 		},
 		"Ambient": {
-			reason: "Where it may be used, the operator's identity is that of its environment; the access key goes first, as in the SDK.",
+			reason: "If allowed, the operator's identity comes from its environment, where the access key comes first, as in the SDK.",
 			want:   want{Region: "env-1", Keys: aws.Credentials{AccessKeyID: "operator", SecretAccessKey: "operator", SessionToken: "operator"}},
 		},
 		"AmbientRegion": {
-			reason: "The store's region goes before the operator's.",
+			reason: "The store's region takes precedence over the operator's.",
 			spec:   v1alpha1.AWSSpec{Region: "eu-west-1"},
 			want:   want{Region: "eu-west-1", Keys: aws.Credentials{AccessKeyID: "operator", SecretAccessKey: "operator", SessionToken: "operator"}},
 		},
 		"AmbientRefused": {
-			reason: "The operator decides who may use its identity.",
+			reason: "A store cannot use the operator's identity unless the operator allows it.",
 			spec:   v1alpha1.AWSSpec{Region: "eu-west-1"},
 			kube:   kube{ambient: noAmbient},
 			want:   want{Err: provider.NewError(provider.Invalid, "spec.auth: auth is not set")},
@@ -171,13 +171,13 @@ func TestLoadAmbientWithoutRegion(t *testing.T) {
 	_, err := load(t, v1alpha1.AWSSpec{}, kube{})
 	want := provider.NewError(provider.Invalid, "spec.region: not set, and the operator's own AWS configuration has none; set it")
 	if diff := cmp.Diff(error(want), err); diff != "" {
-		t.Errorf("A region is guessed by nobody.\nLoad(...): -want, +got:\n%s", diff)
+		t.Errorf("No region is guessed.\nLoad(...): -want, +got:\n%s", diff)
 	}
 }
 
 func TestCheck(t *testing.T) {
-	const needsRole = "spec.role: must be set where additionalRoles, externalID, sessionTags or transitiveTagKeys are"
-	const noPassing = "spec.role: is assumed with a token, which passes no externalID, sessionTags or transitiveTagKeys; remove them, or name the role that trusts the ServiceAccount in spec.additionalRoles"
+	const needsRole = "spec.role: required with additionalRoles, externalID, sessionTags or transitiveTagKeys"
+	const noPassing = "spec.role: externalID, sessionTags and transitiveTagKeys cannot be used with a role that is assumed with a token; remove them, or name the role that trusts the ServiceAccount in spec.additionalRoles"
 	both := byKey()
 	both.ServiceAccountRef = byToken().ServiceAccountRef
 	cases := map[string]struct {
@@ -185,18 +185,18 @@ func TestCheck(t *testing.T) {
 		spec   v1alpha1.AWSSpec
 		want   string
 	}{
-		"Nothing":     {"A store may leave all to the operator.", v1alpha1.AWSSpec{}, ""},
-		"Region":      {"A region becomes part of a host name.", v1alpha1.AWSSpec{Region: "evil.example/"}, `spec.region: "evil.example/" is not a region; write it as eu-central-1`},
-		"EmptyAuth":   {"An auth that names nobody is a mistake, not the operator's identity.", v1alpha1.AWSSpec{Auth: &v1alpha1.AWSAuth{}}, "spec.auth: set either secretRef or serviceAccountRef"},
-		"TwoAuths":    {"Which of two would win?", v1alpha1.AWSSpec{Auth: both}, "spec.auth: set either secretRef or serviceAccountRef"},
-		"TokenAlone":  {"A token is good for assuming a role only.", v1alpha1.AWSSpec{Auth: byToken()}, "spec.role: must be set with spec.auth.serviceAccountRef, to the ARN of the role that trusts the ServiceAccount"},
-		"Token":       {"A token and a role are enough.", v1alpha1.AWSSpec{Auth: byToken(), Role: "r"}, ""},
-		"Additional":  {"additionalRoles only lead to role.", v1alpha1.AWSSpec{AdditionalRoles: []string{"a"}}, needsRole},
-		"ExternalID":  {"What would be ignored is refused.", v1alpha1.AWSSpec{ExternalID: "x"}, needsRole},
-		"Tags":        {"What would be ignored is refused.", v1alpha1.AWSSpec{SessionTags: []v1alpha1.SessionTag{{Key: "k"}}}, needsRole},
-		"Transitive":  {"What would be ignored is refused.", v1alpha1.AWSSpec{TransitiveTagKeys: []string{"k"}}, needsRole},
-		"TokenPasses": {"AssumeRoleWithWebIdentity takes no external id.", v1alpha1.AWSSpec{Auth: byToken(), Role: "r", ExternalID: "x"}, noPassing},
-		"TokenChain":  {"The last role of a chain takes it, however the first was assumed.", v1alpha1.AWSSpec{Auth: byToken(), Role: "r", ExternalID: "x", AdditionalRoles: []string{"a"}}, ""},
+		"Nothing":     {"An empty spec is valid.", v1alpha1.AWSSpec{}, ""},
+		"Region":      {"A region with other characters is rejected, because it becomes part of a host name.", v1alpha1.AWSSpec{Region: "evil.example/"}, `spec.region: "evil.example/" is not a region; write it as eu-central-1`},
+		"EmptyAuth":   {"An empty auth is rejected. It does not mean the operator's identity.", v1alpha1.AWSSpec{Auth: &v1alpha1.AWSAuth{}}, "spec.auth: set either secretRef or serviceAccountRef"},
+		"TwoAuths":    {"Two ways to log in are rejected.", v1alpha1.AWSSpec{Auth: both}, "spec.auth: set either secretRef or serviceAccountRef"},
+		"TokenAlone":  {"A ServiceAccount needs a role, because its token can only assume one.", v1alpha1.AWSSpec{Auth: byToken()}, "spec.role: required with spec.auth.serviceAccountRef; set it to the ARN of the role that trusts the ServiceAccount"},
+		"Token":       {"A ServiceAccount and a role are enough.", v1alpha1.AWSSpec{Auth: byToken(), Role: "r"}, ""},
+		"Additional":  {"additionalRoles are rejected without a role.", v1alpha1.AWSSpec{AdditionalRoles: []string{"a"}}, needsRole},
+		"ExternalID":  {"A field that would be ignored is rejected.", v1alpha1.AWSSpec{ExternalID: "x"}, needsRole},
+		"Tags":        {"A field that would be ignored is rejected.", v1alpha1.AWSSpec{SessionTags: []v1alpha1.SessionTag{{Key: "k"}}}, needsRole},
+		"Transitive":  {"A field that would be ignored is rejected.", v1alpha1.AWSSpec{TransitiveTagKeys: []string{"k"}}, needsRole},
+		"TokenPasses": {"An external id is rejected, because AssumeRoleWithWebIdentity accepts none.", v1alpha1.AWSSpec{Auth: byToken(), Role: "r", ExternalID: "x"}, noPassing},
+		"TokenChain":  {"An external id is accepted for the last role of a chain, however the first role was assumed.", v1alpha1.AWSSpec{Auth: byToken(), Role: "r", ExternalID: "x", AdditionalRoles: []string{"a"}}, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -217,23 +217,23 @@ func TestParseEndpoint(t *testing.T) {
 		url    string
 		want   string
 	}{
-		"None":        {"The region's endpoint needs no setting.", "", ""},
+		"None":        {"An empty endpoint means the region's endpoint.", "", ""},
 		"HTTPS":       {"A VPC endpoint is used as it is.", "https://vpce-1.secretsmanager.eu-central-1.vpce.amazonaws.com", ""},
 		"Loopback":    {"An emulator on the operator's host needs no certificate.", "http://127.0.0.1:4566", ""},
 		"Loopback8":   {"All of 127.0.0.0/8 is this host.", "http://127.8.9.10:4566", ""},
 		"Loopback6":   {"::1 is this host.", "http://[::1]:4566", ""},
 		"Localhost":   {"localhost is this host.", "http://LocalHost:4566", ""},
-		"HTTP":        {"Signed requests are not sent in the clear.", "http://aws.example", "spec.endpoint: plain http is for the operator's own host (127.0.0.1, localhost) only; use https"},
-		"LikeLocal":   {"A name that begins like this host is another host.", "http://localhost.example", "spec.endpoint: plain http is for the operator's own host (127.0.0.1, localhost) only; use https"},
-		"LikeIP":      {"So is one that begins like its address.", "http://127.0.0.1.example", "spec.endpoint: plain http is for the operator's own host (127.0.0.1, localhost) only; use https"},
-		"Metadata":    {"The metadata service of a cloud is not for users.", "http://169.254.169.254/latest", "spec.endpoint: plain http is for the operator's own host (127.0.0.1, localhost) only; use https"},
-		"UserTrick":   {"What stands before @ is a user, not a host.", "http://127.0.0.1@aws.example", "spec.endpoint: must have no user, query or fragment; write it as https://host:port"},
-		"Password":    {"A spec is no place for a password.", "https://u:" + canary + "@aws.example", "spec.endpoint: must have no user, query or fragment; write it as https://host:port"},
-		"Query":       {"A query would be sent along.", "https://aws.example?a=b", "spec.endpoint: must have no user, query or fragment; write it as https://host:port"},
-		"NoScheme":    {"A host alone is no URL.", "aws.example", "spec.endpoint: is not a URL; write it as https://host:port"},
-		"File":        {"Only HTTP is spoken.", "file:///etc/passwd", "spec.endpoint: is not a URL; write it as https://host:port"},
-		"OtherScheme": {"Only HTTP is spoken.", "ftp://aws.example", "spec.endpoint: must begin with https://"},
-		"Garbage":     {"The text itself is not repeated.", "https://\x7f" + canary, "spec.endpoint: is not a URL; write it as https://host:port"},
+		"HTTP":        {"Plain http to another host is rejected, because the requests are signed.", "http://aws.example", "spec.endpoint: plain http is for the operator's own host (127.0.0.1, localhost) only; use https"},
+		"LikeLocal":   {"A name that only starts with localhost is another host.", "http://localhost.example", "spec.endpoint: plain http is for the operator's own host (127.0.0.1, localhost) only; use https"},
+		"LikeIP":      {"A name that only starts with 127.0.0.1 is another host.", "http://127.0.0.1.example", "spec.endpoint: plain http is for the operator's own host (127.0.0.1, localhost) only; use https"},
+		"Metadata":    {"The cloud's metadata service is rejected.", "http://169.254.169.254/latest", "spec.endpoint: plain http is for the operator's own host (127.0.0.1, localhost) only; use https"},
+		"UserTrick":   {"The text before @ is a user, not the host.", "http://127.0.0.1@aws.example", "spec.endpoint: must have no user, query or fragment; write it as https://host:port"},
+		"Password":    {"A password in the URL is rejected.", "https://u:" + canary + "@aws.example", "spec.endpoint: must have no user, query or fragment; write it as https://host:port"},
+		"Query":       {"A query is rejected, because it would be sent with every request.", "https://aws.example?a=b", "spec.endpoint: must have no user, query or fragment; write it as https://host:port"},
+		"NoScheme":    {"A host without a scheme is rejected.", "aws.example", "spec.endpoint: is not a URL; write it as https://host:port"},
+		"File":        {"A scheme other than HTTP is rejected.", "file:///etc/passwd", "spec.endpoint: is not a URL; write it as https://host:port"},
+		"OtherScheme": {"A scheme other than HTTP is rejected.", "ftp://aws.example", "spec.endpoint: must begin with https://"},
+		"Garbage":     {"The error does not repeat the text.", "https://\x7f" + canary, "spec.endpoint: is not a URL; write it as https://host:port"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -4,8 +4,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// parseEndpoint returns nil for an unset endpoint. Credentials sign every request, so plain http is
-// for the operator's own host only, unless a flag says otherwise.
+// parseEndpoint returns nil for an unset endpoint. Every request is signed with credentials, so plain http is
+// allowed for the operator's own host only, unless a flag of the operator allows more.
 func parseEndpoint(raw string, creds provider.Credentials) (*string, error) {
 	if raw == "" {
 		return nil, nil

@@ -16,9 +16,9 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// Explain turns an error of the SDK into one of package store. what names the thing that was asked
-// for, such as a secret; codes are those of the service at hand. The text of the SDK is not used: it
-// may hold what was sent or received.
+// Explain turns an error of the SDK into a provider.Error. what names the object of the call, such as a secret.
+// codes are the error codes of the called service. The SDK's text is not used: it can contain what was sent or
+// received.
 func (c *Config) Explain(err error, what string, codes Codes) *provider.Error {
 	var own *provider.Error
 	if errors.As(err, &own) {
@@ -35,7 +35,7 @@ func (c *Config) Explain(err error, what string, codes Codes) *provider.Error {
 	return e
 }
 
-// ExplainCode does the same for an error that came inside an answer.
+// ExplainCode explains an error code inside an otherwise successful answer; see Explain.
 func (c *Config) ExplainCode(code, message, what string, codes Codes) *provider.Error {
 	return c.Explain(&smithy.GenericAPIError{Code: code, Message: message}, what, codes)
 }
@@ -53,19 +53,19 @@ func (c *Config) explain(err error, codes Codes) *provider.Error {
 		if status == http.StatusTooManyRequests {
 			return throttled(err)
 		}
-		return provider.NewError(provider.Unavailable, "AWS answers with %s", nameOf(api.ErrorCode(), status))
+		return provider.NewError(provider.Unavailable, "AWS returned %s", nameOf(api.ErrorCode(), status))
 	case status == http.StatusTooManyRequests:
 		return throttled(err)
 	case status >= http.StatusMultipleChoices:
-		return provider.NewError(provider.Unavailable, "AWS answers with status %d", status)
+		return provider.NewError(provider.Unavailable, "AWS returned status %d", status)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, context.Canceled):
 		return provider.NewError(provider.Unavailable, "AWS did not answer in time")
 	case certificate != "":
-		return provider.NewError(provider.Unavailable, "the certificate of AWS's address %s; check spec.endpoint and the operator's trusted certificates", certificate)
+		return provider.NewError(provider.Unavailable, "the TLS certificate of AWS %s; check spec.endpoint and the operator's trusted certificates", certificate)
 	case errors.As(err, &dns):
-		return provider.NewError(provider.Unavailable, "cannot resolve the name of AWS's address %q; check spec.endpoint, spec.region and DNS", dns.Name)
+		return provider.NewError(provider.Unavailable, "cannot resolve the host name %q of AWS; check spec.endpoint, spec.region and DNS", dns.Name)
 	case errors.As(err, &undecodable):
-		return provider.NewError(provider.Unavailable, "the answer of AWS is cut off or damaged")
+		return provider.NewError(provider.Unavailable, "the response of AWS is incomplete or damaged")
 	}
 	return provider.Safe(err)
 }
@@ -77,7 +77,7 @@ func (c *Config) tell(m Meaning, api smithy.APIError, err error) *provider.Error
 	case m.Class == provider.Throttled:
 		e.RetryAfter = retryAfter(err)
 	case m.Text == denied && errors.As(err, &l):
-		e.Message = "the caller may not assume it; allow it in the caller's policy, and in the role's trust policy (principal, spec.externalID, spec.sessionTags)"
+		e.Message = "the caller is not allowed to assume the role; allow it in the caller's policy, and in the role's trust policy (principal, spec.externalID, spec.sessionTags)"
 	case m.Text == denied:
 		e.Message = deniedBy(api.ErrorMessage())
 	case m.part != noPart && c.blame[m.part] != "":
@@ -87,33 +87,33 @@ func (c *Config) tell(m Meaning, api smithy.APIError, err error) *provider.Error
 }
 
 func throttled(err error) *provider.Error {
-	e := provider.NewError(provider.Throttled, "AWS asks for fewer calls")
+	e := provider.NewError(provider.Throttled, "AWS throttles the calls; retrying with back-off")
 	e.RetryAfter = retryAfter(err)
 	return e
 }
 
 var notAuthorized = regexp.MustCompile(`User: (arn:[\w+=,.@:/-]+) is not authorized to perform: ([\w:*-]+)`)
 
-// Bounds of what is shown of AWS's text, in bytes.
+// These are the longest parts of AWS's text that a message shows, in bytes.
 const (
 	maxUser   = 304
 	maxAction = 100
 )
 
-// deniedBy keeps who was denied what of AWS's text.
+// deniedBy extracts from AWS's text which user was denied which action.
 func deniedBy(message string) string {
 	if m := notAuthorized.FindStringSubmatch(message); m != nil && len(m[1]) <= maxUser {
-		return m[1] + " may not " + m[2][:min(len(m[2]), maxAction)] + "; allow it in a policy"
+		return m[1] + " is not allowed to perform " + m[2][:min(len(m[2]), maxAction)] + "; allow it in a policy"
 	}
 	if strings.Contains(strings.ToUpper(message), "KMS") {
-		return "the KMS key of the secret may not be used; allow kms:Decrypt in a policy and in the key's"
+		return "the caller is not allowed to use the KMS key of the secret; allow kms:Decrypt in a policy and in the key policy"
 	}
 	return denied
 }
 
 var plainCode = regexp.MustCompile(`^[A-Za-z0-9.]{1,64}$`)
 
-// nameOf shows an unknown code only if it looks like one.
+// nameOf returns an unknown code only if it has the form of a code, and otherwise the HTTP status.
 func nameOf(code string, status int) string {
 	if plainCode.MatchString(code) && code != "UnknownError" {
 		return "the error " + code
@@ -129,7 +129,7 @@ func statusOf(err error) int {
 	return 0
 }
 
-// retryAfter is how long AWS asks to wait; 0 if it does not say.
+// retryAfter returns how long AWS asks to wait, or 0 if it does not say.
 func retryAfter(err error) time.Duration {
 	var r *smithyhttp.ResponseError
 	if !errors.As(err, &r) || r.Response == nil {
@@ -138,8 +138,8 @@ func retryAfter(err error) time.Duration {
 	return provider.RetryAfterHeader(r.Response.Header)
 }
 
-// CodeOf returns the error code with which the store's own service, not the login before it,
-// refused a call; empty if it did not.
+// CodeOf returns the error code with which the store's own service rejected a call. It is empty for other
+// errors, such as those of the login.
 func CodeOf(err error) string {
 	var l *loginError
 	var api smithy.APIError
@@ -149,12 +149,11 @@ func CodeOf(err error) string {
 	return api.ErrorCode()
 }
 
-// IsAccessDenied reports whether a code says that a permission is missing, and not that the login
-// failed.
+// IsAccessDenied reports whether a code means a missing permission rather than a failed login.
 func IsAccessDenied(code string) bool {
 	m, ok := commonCodes[code]
 	return ok && m.Class == provider.Denied && m.Text == denied
 }
 
-// IsExpired reports whether a code says that a session has ended.
+// IsExpired reports whether a code means that a session has expired.
 func IsExpired(code string) bool { return code != "" && commonCodes[code].Text == expired }

@@ -18,7 +18,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// answer is an error as the SDK makes it of an HTTP answer.
+// answer returns the error that the SDK makes from an HTTP answer.
 func answer(status int, retryAfter string, err error) error {
 	r := &http.Response{StatusCode: status, Header: http.Header{"Retry-After": {retryAfter}}}
 	return &smithy.OperationError{ServiceID: "Secrets Manager", OperationName: "GetSecretValue",
@@ -37,124 +37,124 @@ func TestExplain(t *testing.T) {
 		want   *provider.Error
 	}{
 		"Own": {
-			reason: "What was classified already stays as it is.",
+			reason: "An error that is already classified is unchanged.",
 			err:    errors.Wrap(provider.NewError(provider.Invalid, "auth: no such Secret"), canary),
 			want:   provider.NewError(provider.Invalid, "auth: no such Secret"),
 		},
 		"Service": {
-			reason: "A service's own codes are known.",
+			reason: "A service's own code is explained.",
 			err:    coded("ServiceCode", canary),
 			want:   provider.NewError(provider.NotFound, "it: does not exist"),
 		},
 		"OtherService": {
-			reason: "A code that no table has is never NotFound, whatever it is called.",
+			reason: "An unknown code is never NotFound, whatever its name.",
 			err:    coded("NoSuchSecretNotFoundException", canary),
-			want:   provider.NewError(provider.Unavailable, "it: AWS answers with the error NoSuchSecretNotFoundException"),
+			want:   provider.NewError(provider.Unavailable, "it: AWS returned the error NoSuchSecretNotFoundException"),
 		},
 		"OddCode": {
-			reason: "A code is shown only if it can be one.",
+			reason: "A text that does not look like a code is not shown.",
 			err:    coded("code with "+canary, canary),
-			want:   provider.NewError(provider.Unavailable, "it: AWS answers with status 400"),
+			want:   provider.NewError(provider.Unavailable, "it: AWS returned status 400"),
 		},
 		"DeniedAction": {
-			reason: "Who was denied what is all that is needed to mend it.",
+			reason: "The message names the user and the denied action.",
 			err:    coded("AccessDeniedException", "User: "+arn+" is not authorized to perform: secretsmanager:GetSecretValue on resource: "+canary),
-			want:   provider.NewError(provider.Denied, "it: "+arn+" may not secretsmanager:GetSecretValue; allow it in a policy"),
+			want:   provider.NewError(provider.Denied, "it: "+arn+" is not allowed to perform secretsmanager:GetSecretValue; allow it in a policy"),
 		},
 		"DeniedKey": {
-			reason: "The KMS key is a frequent cause that is not seen in the secret's policy.",
+			reason: "The message names the KMS permission, which is missing in the key's policy rather than in the secret's.",
 			err:    coded("AccessDeniedException", "Access to KMS is not allowed "+canary),
-			want:   provider.NewError(provider.Denied, "it: the KMS key of the secret may not be used; allow kms:Decrypt in a policy and in the key's"),
+			want:   provider.NewError(provider.Denied, "it: the caller is not allowed to use the KMS key of the secret; allow kms:Decrypt in a policy and in the key policy"),
 		},
 		"DeniedText": {
-			reason: "A text of another form is not shown.",
+			reason: "AWS's text in another form is not shown.",
 			err:    coded("AccessDeniedException", canary),
 			want:   provider.NewError(provider.Denied, "it: access denied"),
 		},
 		"KeyID": {
-			reason: "The field of the key id is named.",
+			reason: "The message names the field of the access key id.",
 			err:    coded("UnrecognizedClientException", canary),
 			want:   provider.NewError(provider.Denied, "it: spec.auth.secretRef.accessKeyIDSecretRef: AWS does not know the access key id, or a session token is missing or wrong"),
 		},
 		"Signature": {
-			reason: "The field of the secret key is named.",
+			reason: "The message names the field of the secret access key.",
 			err:    coded("InvalidSignatureException", canary),
 			want:   provider.NewError(provider.Denied, "it: spec.auth.secretRef.secretAccessKeySecretRef: "+badSignature),
 		},
 		"Expired": {
-			reason: "The field of the session token is named.",
+			reason: "The message names the field of the session token.",
 			err:    coded("ExpiredTokenException", canary),
 			want:   provider.NewError(provider.Denied, "it: spec.auth.secretRef.sessionTokenSecretRef: the session token has expired"),
 		},
 		"Throttled": {
-			reason: "Every code by which AWS throttles is known.",
+			reason: "Each throttling code of AWS is Throttled.",
 			err:    coded("ThrottlingException", canary),
-			want:   provider.NewError(provider.Throttled, "it: AWS asks for fewer calls"),
+			want:   provider.NewError(provider.Throttled, "it: AWS throttles the calls; retrying with back-off"),
 		},
 		"ThrottledSeconds": {
-			reason: "Where AWS says how long, that is passed on.",
+			reason: "The wait that AWS asks for is passed on.",
 			err:    answer(http.StatusBadRequest, "7", &smithy.GenericAPIError{Code: "TooManyRequestsException"}),
-			want:   &provider.Error{Class: provider.Throttled, Message: "it: AWS asks for fewer calls", RetryAfter: 7 * time.Second},
+			want:   &provider.Error{Class: provider.Throttled, Message: "it: AWS throttles the calls; retrying with back-off", RetryAfter: 7 * time.Second},
 		},
 		"ThrottledHours": {
-			reason: "One answer does not stop the store for a month.",
+			reason: "A very long wait is capped.",
 			err:    answer(http.StatusBadRequest, "2588400", &smithy.GenericAPIError{Code: "TooManyRequestsException"}),
-			want:   &provider.Error{Class: provider.Throttled, Message: "it: AWS asks for fewer calls", RetryAfter: 5 * time.Minute},
+			want:   &provider.Error{Class: provider.Throttled, Message: "it: AWS throttles the calls; retrying with back-off", RetryAfter: 5 * time.Minute},
 		},
 		"TooMany": {
-			reason: "A load balancer throttles by status alone.",
+			reason: "The HTTP status is enough for Throttled, as a load balancer sends no code.",
 			err:    answer(http.StatusTooManyRequests, "7", &smithy.GenericAPIError{Code: "UnknownError"}),
-			want:   &provider.Error{Class: provider.Throttled, Message: "it: AWS asks for fewer calls", RetryAfter: 7 * time.Second},
+			want:   &provider.Error{Class: provider.Throttled, Message: "it: AWS throttles the calls; retrying with back-off", RetryAfter: 7 * time.Second},
 		},
 		"Past": {
-			reason: "A date that has passed asks for no wait.",
+			reason: "A date in the past means no wait.",
 			err:    answer(http.StatusTooManyRequests, "Mon, 02 Jan 2006 15:04:05 GMT", errors.New(canary)),
-			want:   provider.NewError(provider.Throttled, "it: AWS asks for fewer calls"),
+			want:   provider.NewError(provider.Throttled, "it: AWS throttles the calls; retrying with back-off"),
 		},
 		"Missing404": {
-			reason: "A bare 404 comes from something in between, and says nothing of the secret.",
+			reason: "A 404 without a code is not NotFound, because a proxy can send it.",
 			err:    answer(http.StatusNotFound, "", errors.New(canary)),
-			want:   provider.NewError(provider.Unavailable, "it: AWS answers with status 404"),
+			want:   provider.NewError(provider.Unavailable, "it: AWS returned status 404"),
 		},
 		"Redirect": {
-			reason: "A redirect is not followed, and no answer.",
+			reason: "A redirect is an error and is not followed.",
 			err:    answer(http.StatusFound, "", errors.New(canary)),
-			want:   provider.NewError(provider.Unavailable, "it: AWS answers with status 302"),
+			want:   provider.NewError(provider.Unavailable, "it: AWS returned status 302"),
 		},
 		"Status": {
-			reason: "A failure of the service proves nothing.",
+			reason: "A server error is Unavailable.",
 			err:    answer(http.StatusBadGateway, "", errors.New(canary)),
-			want:   provider.NewError(provider.Unavailable, "it: AWS answers with status 502"),
+			want:   provider.NewError(provider.Unavailable, "it: AWS returned status 502"),
 		},
 		"Damaged": {
-			reason: "An answer that cannot be read proves nothing.",
+			reason: "An unreadable answer is Unavailable.",
 			err:    answer(http.StatusOK, "", &smithy.DeserializationError{Err: errors.New(canary)}),
-			want:   provider.NewError(provider.Unavailable, "it: the answer of AWS is cut off or damaged"),
+			want:   provider.NewError(provider.Unavailable, "it: the response of AWS is incomplete or damaged"),
 		},
 		"Deadline": {
-			reason: "Neither does silence.",
+			reason: "A timeout is Unavailable.",
 			err:    errors.Wrap(context.DeadlineExceeded, canary),
 			want:   provider.NewError(provider.Unavailable, "it: AWS did not answer in time"),
 		},
 		"Certificate": {
-			reason: "A certificate that is not trusted has its own fix.",
+			reason: "An untrusted certificate has its own message.",
 			err:    errors.Wrap(&tls.CertificateVerificationError{Err: errors.New(canary)}, canary),
-			want:   provider.NewError(provider.Unavailable, "it: the certificate of AWS's address cannot be verified; check spec.endpoint and the operator's trusted certificates"),
+			want:   provider.NewError(provider.Unavailable, "it: the TLS certificate of AWS cannot be verified; check spec.endpoint and the operator's trusted certificates"),
 		},
 		"Authority": {
-			reason: "It is told apart from the others, where that is known.",
+			reason: "An unknown authority is named, if the cause is known.",
 			err:    errors.Wrap(&tls.CertificateVerificationError{Err: x509.UnknownAuthorityError{}}, canary),
-			want:   provider.NewError(provider.Unavailable, "it: the certificate of AWS's address is signed by an authority that is not trusted; check spec.endpoint and the operator's trusted certificates"),
+			want:   provider.NewError(provider.Unavailable, "it: the TLS certificate of AWS is signed by an authority that is not trusted; check spec.endpoint and the operator's trusted certificates"),
 		},
 		"DNS": {
-			reason: "So has a name that does not resolve, as with a region that does not exist.",
+			reason: "A name that does not resolve has its own message, for example with a wrong region.",
 			err:    errors.Wrap(&net.DNSError{Name: "secretsmanager.eu-north-9.amazonaws.com", Err: canary}, canary),
-			want:   provider.NewError(provider.Unavailable, `it: cannot resolve the name of AWS's address "secretsmanager.eu-north-9.amazonaws.com"; check spec.endpoint, spec.region and DNS`),
+			want:   provider.NewError(provider.Unavailable, `it: cannot resolve the host name "secretsmanager.eu-north-9.amazonaws.com" of AWS; check spec.endpoint, spec.region and DNS`),
 		},
 		"Unknown": {
-			reason: "Of any other error only the type is shown.",
+			reason: "Only the type of any other error is shown.",
 			err:    &smithy.OperationError{Err: errors.New(canary)},
-			want:   provider.NewError(provider.Unavailable, "it: the provider's answer could not be used (*smithy.OperationError)"),
+			want:   provider.NewError(provider.Unavailable, "it: the provider's response could not be used (*smithy.OperationError)"),
 		},
 	}
 	for name, tc := range cases {

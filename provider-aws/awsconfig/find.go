@@ -7,23 +7,23 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// MaxFound is how many secrets a query may select.
+// MaxFound is the maximum number of secrets that a query can select.
 const MaxFound = 10000
 
-// NoList is the error of an answer without the list that was asked for. AWS sends one also where nothing
-// matches, so that what answers is not AWS.
+// NoList returns the error for an answer without the requested list. AWS sends an empty list if nothing
+// matches, so the answer does not come from AWS.
 func NoList(what string) error {
-	return provider.NewError(provider.Unavailable, "%s: what answers is not AWS; check spec.endpoint", what)
+	return provider.NewError(provider.Unavailable, "%s: the response is not from AWS; check spec.endpoint", what)
 }
 
-// A Listing is what a query selects, before any value is read. The zero value is empty.
+// A Listing holds the keys that a query selects, before their values are read. The zero value is empty.
 type Listing struct {
 	refs []provider.Ref
 	seen map[string]bool
 }
 
-// Add adds a key once: pages overlap when secrets change meanwhile. It returns whether it did, and an
-// error when there are too many.
+// Add adds a key and reports whether it is new. Pages can repeat a key if secrets change while they are
+// fetched. It returns an error for more than MaxFound keys.
 func (l *Listing) Add(key string) (added bool, err error) {
 	if l.seen[key] {
 		return false, nil
@@ -39,12 +39,12 @@ func (l *Listing) Add(key string) (added bool, err error) {
 	return true, nil
 }
 
-// Yield reads the values in batches, and yields them up to the first error.
+// Yield reads the values in batches and yields them up to the first error.
 func (l *Listing) Yield(ctx context.Context, b provider.Batcher, yield func(provider.Value, error) bool) {
 	for some := range slices.Chunk(l.refs, b.BatchSize()) {
 		for _, r := range b.GetBatch(ctx, some) {
 			if provider.IsNotFound(r.Err) {
-				continue // deleted since it was listed
+				continue // The secret was deleted after it was listed.
 			}
 			if !yield(r.Value, r.Err) || r.Err != nil {
 				return

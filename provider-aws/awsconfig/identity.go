@@ -16,9 +16,9 @@ import (
 
 var accountNumber = regexp.MustCompile(`^[0-9]{12}$`)
 
-// Identity returns where the secrets of a service are: in the account that STS names, and a region. A store chooses the
-// endpoint of its service, but never that of STS. Endpoints of its own are part of where it leads, since a server there
-// may be anybody's.
+// Identity returns the place of a service's secrets: the account that STS names, and a region. A store chooses
+// the endpoint of its service, but never that of STS. A custom endpoint is part of the place, because any
+// server can run there.
 func (c *Config) Identity(ctx context.Context, service string) (provider.Identity, error) {
 	number, err := c.inAccount(ctx)
 	if err != nil {
@@ -31,8 +31,8 @@ func (c *Config) Identity(ctx context.Context, service string) (provider.Identit
 	return provider.Identity{Place: strings.Join(place, " "), Prefix: c.Prefix}, nil
 }
 
-// inAccount returns the number of the account. Who has an endpoint of their own may not work with AWS at all: there STS is
-// asked only where the operator was told which one.
+// inAccount returns the account number. A store with a custom endpoint might not use AWS at all, so STS is
+// called only if the operator's environment names its endpoint.
 func (c *Config) inAccount(ctx context.Context) (string, error) {
 	if c.Endpoint != nil && !c.choosesSTS(ctx) {
 		return "", errors.Wrap(stderrors.ErrUnsupported, "the account behind spec.endpoint")
@@ -45,13 +45,13 @@ func (c *Config) inAccount(ctx context.Context) (string, error) {
 	case err != nil:
 		return "", c.Explain(err, "the account", nil)
 	case !accountNumber.MatchString(aws.ToString(out.Account)):
-		return "", provider.NewError(provider.Unavailable, "the answer of AWS lacks the account")
+		return "", provider.NewError(provider.Unavailable, "the response of AWS has no account")
 	}
 	c.account.Store(out.Account)
 	return *out.Account, nil
 }
 
-// choosesSTS reports whether the operator's environment names an endpoint of STS.
+// choosesSTS reports whether the operator's environment names an endpoint for STS.
 func (c *Config) choosesSTS(ctx context.Context) bool {
 	for _, s := range c.AWS.ConfigSources {
 		if env, ok := s.(config.EnvConfig); ok {

@@ -20,7 +20,7 @@ const (
 	bankAccount = "222222222222"
 )
 
-// identified connects a store that calls an endpoint, "" for that of AWS.
+// identified connects a store to an endpoint; "" is the default endpoint of AWS.
 func identified(t *testing.T, endpoint string, opts ...awstest.Option) *awsconfig.Config {
 	t.Helper()
 	c, err := awstest.Connect(t, &v1alpha1.AWSSecretsManager{}, func(ctx context.Context, s *v1alpha1.AWSSecretsManager, creds provider.Credentials) (*awsconfig.Config, error) {
@@ -32,7 +32,7 @@ func identified(t *testing.T, endpoint string, opts ...awstest.Option) *awsconfi
 	return c
 }
 
-// TestIdentity compares stores with one of an account and a region. STS says which account that is.
+// TestIdentity compares stores with one for a fixed account and region. STS returns the account.
 func TestIdentity(t *testing.T) {
 	const role = "arn:aws:iam::" + shopAccount + ":role/shop"
 	shop := awstest.Start(t, emulator.WithAccount(shopAccount), emulator.WithRoles(emulator.Role{ARN: role, Principals: []string{"arn:aws:iam::" + shopAccount + ":user/test"}}))
@@ -57,12 +57,12 @@ func TestIdentity(t *testing.T) {
 		got    provider.Identity
 		want   bool
 	}{
-		"Login":    {"Who logs in does not matter.", of(shop, "ssm", "", awstest.WithRole(role)), true},
-		"Account":  {"Another account is another place.", of(bank, "ssm", ""), false},
-		"Region":   {"So is another region.", of(shop, "ssm", "", awstest.WithRegion("eu-central-1")), false},
-		"Service":  {"So is another service.", of(shop, "secretsmanager", ""), false},
-		"Endpoint": {"A server of one's own is no place of AWS, whatever account one has.", of(shop, "ssm", "https://ssm.example"), false},
-		"Prefix":   {"Keys with a prefix are others.", of(shop, "ssm", "", awstest.WithPrefix("/shop/")), false},
+		"Login":    {"Different credentials of one account have the same identity.", of(shop, "ssm", "", awstest.WithRole(role)), true},
+		"Account":  {"Another account has another identity.", of(bank, "ssm", ""), false},
+		"Region":   {"Another region has another identity.", of(shop, "ssm", "", awstest.WithRegion("eu-central-1")), false},
+		"Service":  {"Another service has another identity.", of(shop, "secretsmanager", ""), false},
+		"Endpoint": {"A custom endpoint has another identity, even with the same account.", of(shop, "ssm", "https://ssm.example"), false},
+		"Prefix":   {"Another prefix has another identity.", of(shop, "ssm", "", awstest.WithPrefix("/shop/")), false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -76,20 +76,20 @@ func TestIdentity(t *testing.T) {
 	}
 }
 
-// TestIdentityUnknown has nobody to say which account it is.
+// TestIdentityUnknown covers stores whose account cannot be determined.
 func TestIdentityUnknown(t *testing.T) {
 	srv := awstest.Start(t)
 	if _, err := identified(t, srv.URL()).Identity(t.Context(), "ssm"); !errors.Is(err, stderrors.ErrUnsupported) {
-		t.Errorf("AWS is asked for the account of another service: %v", err)
+		t.Errorf("AWS must not be asked for the account behind a custom endpoint: %v", err)
 	}
 	t.Setenv("AWS_ENDPOINT_URL_STS", srv.URL())
 	if _, err := identified(t, "", awstest.WithKey("wrong", "wrong")).Identity(t.Context(), "ssm"); provider.ClassOf(err) != provider.Denied {
-		t.Errorf("who cannot log in has an account: %v", err)
+		t.Errorf("an account is returned without a valid login: %v", err)
 	}
 	defer srv.Inject(emulator.Fault{Operation: "GetCallerIdentity", Hang: true})()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := identified(t, "").Identity(ctx, "ssm"); provider.ClassOf(err) != provider.Unavailable {
-		t.Errorf("who does not answer has an account: %v", err)
+		t.Errorf("an account is returned without an answer of STS: %v", err)
 	}
 }

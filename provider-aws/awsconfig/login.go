@@ -12,17 +12,17 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// audience is what AWS expects in the token of a ServiceAccount, by the documentation of IAM roles
-// for service accounts.
+// audience is the one that AWS expects in a ServiceAccount token, by the documentation of IAM roles for service
+// accounts.
 const audience = "sts.amazonaws.com"
 
-// A login is a way to get credentials whose errors say which field it belongs to.
+// A login is a credentials provider whose errors name the field that it was configured with.
 type login struct {
 	field, doing string
 	next         aws.CredentialsProvider
 }
 
-// Retrieve gets credentials. The SDK calls it with a context that never ends.
+// Retrieve gets credentials. The SDK calls it with a context without a deadline.
 func (l *login) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
 	defer cancel()
@@ -38,7 +38,7 @@ func (l *login) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	return c, &loginError{login: l, err: said.Or(err)}
 }
 
-// A loginError is an error of the first step of a chain that failed.
+// A loginError is the error of the first step of a chain that failed.
 type loginError struct {
 	*login
 	err error
@@ -47,10 +47,10 @@ type loginError struct {
 func (e *loginError) Error() string { return e.field + ": " + e.doing }
 func (e *loginError) Unwrap() error { return e.err }
 
-// RetryableError keeps the SDK from trying again: the login has been tried often enough on its own.
+// RetryableError keeps the SDK from retrying the call: the login has its own retries.
 func (e *loginError) RetryableError() bool { return false }
 
-// webIdentity exchanges a fresh token of a ServiceAccount for a session of a role.
+// webIdentity exchanges a new ServiceAccount token for a session of a role.
 type webIdentity struct {
 	client        stscreds.AssumeRoleWithWebIdentityAPIClient
 	role, session string
@@ -62,7 +62,7 @@ type webIdentity struct {
 // Only spec.auth.serviceAccountRef asks for it.
 // +kubebuilder:rbac:groups="",resources=serviceaccounts/token,verbs=create,roleName=tokens
 
-// Retrieve exchanges a token. Tokens are short-lived, so none is kept.
+// Retrieve exchanges a token. It requests a new token each time, because tokens are short-lived.
 func (w *webIdentity) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	audiences := w.account.Audiences
 	if len(audiences) == 0 {

@@ -12,25 +12,27 @@ import (
 )
 
 const (
-	// reserved begins the keys of our own tags.
+	// reserved is the prefix of the operator's own tag keys.
 	reserved = "direct-secrets.io/"
-	// MarkKey is the key of the tag that holds the mark of a provider.Writer.
+	// MarkKey is the key of the tag with the mark of a provider.Writer.
 	MarkKey = reserved + "created-by"
-	// IDKey is the key of the tag that tells what was created from another of its name, where AWS does not.
+	// IDKey is the key of the tag that distinguishes two objects created one after the other under the same
+	// name, where AWS does not.
 	IDKey = reserved + "id"
-	// maxTags is how many tags a target may name; AWS takes fifty, ours included.
+	// maxTags is the maximum number of tags in a target. AWS allows fifty; the operator needs two.
 	maxTags = 48
 )
 
-// Metadata are the settings that a provider.Target may name, whatever the service. One that is empty is left
-// alone.
+// Metadata holds the settings that a provider.Target can have for any service. An empty field is left unchanged
+// in AWS.
 type Metadata struct {
 	Description string            `json:"description"`
 	KMSKeyID    string            `json:"kmsKeyID"`
 	Tags        map[string]string `json:"tags"`
 }
 
-// ParseMetadata reads the metadata of a provider.Target, if it has any. takes lists the fields for the error.
+// ParseMetadata decodes the metadata of a provider.Target, if there is any. takes lists the allowed fields for
+// the error.
 func ParseMetadata(raw []byte, into any, takes string) error {
 	if raw == nil {
 		return nil
@@ -40,30 +42,30 @@ func ParseMetadata(raw []byte, into any, takes string) error {
 		err = strict[0]
 	}
 	if err != nil {
-		return provider.NewError(provider.Invalid, "metadata: %s; it takes %s", strings.TrimPrefix(err.Error(), "json: "), takes)
+		return provider.NewError(provider.Invalid, "metadata: %s; allowed are %s", strings.TrimPrefix(err.Error(), "json: "), takes)
 	}
 	return nil
 }
 
-// Check finds what AWS would refuse, or what would pass for a mark.
+// Check rejects metadata that AWS would reject, or that could be confused with a mark.
 func (m *Metadata) Check() error {
 	for _, k := range slices.Sorted(maps.Keys(m.Tags)) {
 		switch {
 		case k == "":
 			return provider.NewError(provider.Invalid, "metadata.tags: a key is empty; name the tag")
 		case strings.HasPrefix(strings.ToLower(k), "aws:"):
-			return provider.NewError(provider.Invalid, "metadata.tags: AWS keeps keys such as %.64q to itself; use another one", k)
+			return provider.NewError(provider.Invalid, "metadata.tags: the key %.64q is reserved by AWS; use another one", k)
 		case strings.HasPrefix(strings.ToLower(k), reserved):
-			return provider.NewError(provider.Invalid, "metadata.tags: keys such as %.64q say which object created the secret, and are set by themselves; remove it", k)
+			return provider.NewError(provider.Invalid, "metadata.tags: the key %.64q is reserved for the operator, which records there which object created the secret; remove it", k)
 		}
 	}
 	if len(m.Tags) > maxTags {
-		return provider.NewError(provider.Invalid, "metadata.tags: %d tags, and at most %d are taken; remove some", len(m.Tags), maxTags)
+		return provider.NewError(provider.Invalid, "metadata.tags: has %d tags, at most %d are allowed; remove some", len(m.Tags), maxTags)
 	}
 	return nil
 }
 
-// Drift names what differs from what AWS has.
+// Drift returns the names of the fields that differ from those in AWS.
 func (m *Metadata) Drift(has Metadata) (drift []string) {
 	if m.Description != "" && m.Description != has.Description {
 		drift = append(drift, "description")
@@ -79,7 +81,7 @@ func (m *Metadata) Drift(has Metadata) (drift []string) {
 	return drift
 }
 
-// Drifted returns what of the metadata is to be brought in line.
+// Drifted returns only the fields that have drifted and need an update.
 func (m *Metadata) Drifted(drift []string) Metadata {
 	only := Metadata{Tags: maps.Clone(m.Tags)}
 	if slices.Contains(drift, "description") {
@@ -92,14 +94,14 @@ func (m *Metadata) Drifted(drift []string) Metadata {
 	return only
 }
 
-// Marked returns the tags of what is created, the mark among them.
+// Marked returns the tags of a new object, including the mark.
 func (m *Metadata) Marked(mark string) map[string]string {
 	tags := map[string]string{MarkKey: mark}
 	maps.Copy(tags, m.Tags)
 	return tags
 }
 
-// TagList makes the tags of any service.
+// TagList turns a map into the tags of any service.
 func TagList[T any](tags map[string]string, one func(key, value *string) T) (list []T) {
 	for _, k := range slices.Sorted(maps.Keys(tags)) {
 		list = append(list, one(aws.String(k), aws.String(tags[k])))
@@ -107,8 +109,8 @@ func TagList[T any](tags map[string]string, one func(key, value *string) T) (lis
 	return list
 }
 
-// sameKey reports whether two spellings mean one KMS key. Keys and aliases may be given with the rest of
-// their ARN or without it.
+// sameKey reports whether two strings name one KMS key. A key or alias can be given as an ARN or by its name
+// alone.
 func sameKey(a, b string) bool {
 	return a == b || (!IsARN(a) || !IsARN(b)) && keyName(a) == keyName(b)
 }

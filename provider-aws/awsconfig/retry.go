@@ -12,7 +12,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// newRetryer returns what makes a retryer for each client.
+// newRetryer returns a function that creates a retryer for each client.
 func newRetryer(s *common.RetrySettings) (func() aws.Retryer, error) {
 	r, err := provider.RetriesOf(s)
 	if err != nil {
@@ -26,15 +26,16 @@ func newRetryer(s *common.RetrySettings) (func() aws.Retryer, error) {
 	}, nil
 }
 
-// A retryer leaves it to the caller to wait where AWS says how long, and notes why it tries again.
+// A retryer is the SDK's standard retryer with two changes: it does not retry if AWS asks to wait, which is up
+// to the caller, and it records the error that it retries.
 type retryer struct{ *retry.Standard }
 
-// IsErrorRetryable reports whether to try again at once.
+// IsErrorRetryable reports whether the SDK may retry without the caller.
 func (r retryer) IsErrorRetryable(err error) bool {
 	return retryAfter(err) == 0 && r.Standard.IsErrorRetryable(err)
 }
 
-// GetRetryToken is called before each wait.
+// GetRetryToken records the error. The SDK calls it before each wait.
 func (r retryer) GetRetryToken(ctx context.Context, err error) (func(error) error, error) {
 	if s, ok := ctx.Value(said{}).(*Said); ok {
 		s.last.Store(&err)
@@ -44,17 +45,17 @@ func (r retryer) GetRetryToken(ctx context.Context, err error) (func(error) erro
 
 type said struct{}
 
-// Said is what AWS said last.
+// Said holds the last error of AWS during one call.
 type Said struct{ last atomic.Pointer[error] }
 
-// Listen returns a context for one call, and what AWS will have said when its deadline cuts the
-// retries short: a caller must learn that it was throttled, not that time ran out.
+// Listen returns a context for one call, and a Said that records the errors of its retries. If the deadline
+// cuts the retries short, the caller can then report the throttling instead of a timeout.
 func Listen(ctx context.Context) (context.Context, *Said) {
 	s := &Said{}
 	return context.WithValue(ctx, said{}, s), s
 }
 
-// Or returns err unless that is only the end of the call's context, after a retry.
+// Or returns the recorded error if err only means that the context ended, and otherwise err.
 func (s *Said) Or(err error) error {
 	last := s.last.Load()
 	if last == nil || !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {

@@ -23,11 +23,11 @@ func TestNewRetryer(t *testing.T) {
 		want     int
 		err      error
 	}{
-		"Unset":    {"The defaults are those of the API.", nil, 6, nil},
-		"Empty":    {"So are those of empty settings.", &common.RetrySettings{}, 6, nil},
-		"None":     {"No retry is one attempt.", &common.RetrySettings{MaxRetries: &zero}, 1, nil},
-		"Nine":     {"Retries come on top of the first attempt.", &common.RetrySettings{MaxRetries: &nine}, 10, nil},
-		"Interval": {"A bad interval is the spec's fault.", &common.RetrySettings{RetryInterval: "soon"}, 0, provider.NewError(provider.Invalid, `spec.retrySettings.retryInterval: "soon" is not a duration; write it as 30s, 15m or 1h`)},
+		"Unset":    {"Without settings the defaults of the API apply.", nil, 6, nil},
+		"Empty":    {"Empty settings use the defaults, too.", &common.RetrySettings{}, 6, nil},
+		"None":     {"Zero retries mean one attempt.", &common.RetrySettings{MaxRetries: &zero}, 1, nil},
+		"Nine":     {"Retries are counted in addition to the first attempt.", &common.RetrySettings{MaxRetries: &nine}, 10, nil},
+		"Interval": {"The error of an invalid interval names the field.", &common.RetrySettings{RetryInterval: "soon"}, 0, provider.NewError(provider.Invalid, `spec.retrySettings.retryInterval: "soon" is not a duration; write it as 30s, 15m or 1h`)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -49,11 +49,11 @@ func TestRetryable(t *testing.T) {
 		err    error
 		want   bool
 	}{
-		"Status":    {"A failure of the service may pass.", answer(http.StatusServiceUnavailable, "", throttled), true},
-		"Throttled": {"So may too many calls.", answer(http.StatusBadRequest, "", throttled), true},
-		"Told":      {"Where AWS says how long to wait, whoever called waits, and holds back its other calls.", answer(http.StatusBadRequest, "60", throttled), false},
-		"Login":     {"A login was tried often enough on its own.", &loginError{err: answer(http.StatusServiceUnavailable, "", throttled)}, false},
-		"Denied":    {"A refusal stays one.", coded("AccessDeniedException", ""), false},
+		"Status":    {"A server error is retried.", answer(http.StatusServiceUnavailable, "", throttled), true},
+		"Throttled": {"Throttling is retried.", answer(http.StatusBadRequest, "", throttled), true},
+		"Told":      {"An answer that says how long to wait is not retried here: the caller waits, and delays its other calls.", answer(http.StatusBadRequest, "60", throttled), false},
+		"Login":     {"A failed login is not retried, because it has its own retries.", &loginError{err: answer(http.StatusServiceUnavailable, "", throttled)}, false},
+		"Denied":    {"A denied call is not retried.", coded("AccessDeniedException", ""), false},
 	}
 	f, err := newRetryer(nil)
 	if err != nil {
@@ -77,11 +77,11 @@ func TestSaid(t *testing.T) {
 		err    error
 		want   error
 	}{
-		"Over":      {"The end of time hides why so much of it was needed.", said, over, said},
-		"Cancelled": {"So does the end of the caller.", said, context.Canceled, said},
-		"Answered":  {"A later answer counts more.", said, other, other},
-		"Silent":    {"Without any answer there is only the end of time.", nil, over, over},
-		"Success":   {"Success needs no reason.", said, nil, nil},
+		"Over":      {"After a timeout the recorded error is returned.", said, over, said},
+		"Cancelled": {"After a cancellation the recorded error is returned.", said, context.Canceled, said},
+		"Answered":  {"Another error takes precedence over the recorded one.", said, other, other},
+		"Silent":    {"Without a recorded error the timeout is returned.", nil, over, over},
+		"Success":   {"Success returns no error.", said, nil, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -20,17 +20,16 @@ import (
 )
 
 const (
-	// sessionDuration is the longest that chained roles allow, and the shortest maximum that a role
-	// can have.
+	// sessionDuration is the longest session of chained roles, and the shortest maximum that a role can have.
 	sessionDuration = time.Hour
-	// expiryWindow is how long before their end credentials are replaced.
+	// expiryWindow is how long before they expire credentials are replaced.
 	expiryWindow = time.Minute
-	// loginTimeout bounds one login. It is shared by all calls that wait for it, so it does not end
-	// with any of them.
+	// loginTimeout limits one login. Several calls can wait for the same login, so none of their contexts ends
+	// it.
 	loginTimeout = 30 * time.Second
 )
 
-// static reads an access key.
+// static reads an access key from the referenced Secrets.
 func static(ctx context.Context, ref *v1alpha1.AWSSecretRef, creds provider.Credentials) (aws.CredentialsProvider, error) {
 	id, err := valueOf(ctx, creds, secretBlame[keyID], ref.AccessKeyIDSecretRef)
 	if err != nil {
@@ -49,8 +48,7 @@ func static(ctx context.Context, ref *v1alpha1.AWSSecretRef, creds provider.Cred
 	return credentials.NewStaticCredentialsProvider(id, key, token), nil
 }
 
-// valueOf reads a part of an access key. White space around it, such as the line end of a file, is no
-// part of it.
+// valueOf reads one value of an access key, without leading and trailing white space such as a line end.
 func valueOf(ctx context.Context, creds provider.Credentials, field string, sel common.SecretKeySelector) (string, error) {
 	v, err := creds.SecretValue(ctx, sel)
 	if err != nil {
@@ -58,15 +56,15 @@ func valueOf(ctx context.Context, creds provider.Credentials, field string, sel 
 	}
 	text := strings.TrimSpace(string(v))
 	if text == "" {
-		return "", provider.NewError(provider.Invalid, "%s: the value is blank; store the whole value there", field)
+		return "", provider.NewError(provider.Invalid, "%s: the value is blank; store the complete value", field)
 	}
 	return text, nil
 }
 
-// A step is one role on the way to the one that is worked as.
+// A step is one role in the chain that ends with spec.role.
 type step struct {
 	field, arn string
-	// options apply to role alone: external id and tags belong to its trust policy.
+	// options apply to spec.role only, because its trust policy checks the external id and the tags.
 	options func(*stscreds.AssumeRoleOptions)
 }
 
@@ -89,18 +87,18 @@ func steps(spec *v1alpha1.AWSSpec) []step {
 	}})
 }
 
-// A Session is what a session of spec.role is to be like. The zero value is as it is for a store.
+// A Session describes a session of spec.role to open. The zero value describes the session of a store.
 type Session struct {
-	// Duration is how long it lasts; 0 means an hour.
+	// Duration is how long the session lasts; 0 means one hour.
 	Duration time.Duration
-	// SerialNumber and TokenCode are those of the MFA device of the caller, if it has to show one.
+	// SerialNumber and TokenCode are those of the caller's MFA device, if the role requires one.
 	SerialNumber, TokenCode string
 }
 
 func (s Session) duration() time.Duration { return cmp.Or(s.Duration, sessionDuration) }
 
-// assume puts the chain of roles before the credentials so far. What calls AWS takes part in a session
-// until it ends; s is for what is opened beside it.
+// assume adds the chain of roles to the present credentials. Calls to AWS share one cached session until it
+// expires; s describes the separate sessions that OpenSession opens.
 func (c *Config) assume(spec *v1alpha1.AWSSpec, s Session, session string, creds provider.Credentials) {
 	all := steps(spec)
 	for i, one := range all {
@@ -111,8 +109,7 @@ func (c *Config) assume(spec *v1alpha1.AWSSpec, s Session, session string, creds
 	}
 }
 
-// login assumes one role of the chain. The first is assumed with the token of a ServiceAccount where one is
-// named.
+// login assumes one role of the chain. If the spec names a ServiceAccount, its token assumes the first role.
 func (c *Config) login(spec *v1alpha1.AWSSpec, i int, one step, s Session, session string, creds provider.Credentials) *login {
 	var p aws.CredentialsProvider
 	if i == 0 && spec.Auth != nil && spec.Auth.ServiceAccountRef != nil {
@@ -131,17 +128,17 @@ func (c *Config) login(spec *v1alpha1.AWSSpec, i int, one step, s Session, sessi
 	return &login{field: one.field, doing: fmt.Sprintf("cannot assume role %s", one.arn), next: p}
 }
 
-// STS returns a client of STS that calls as whom a Config is so far.
+// STS returns a client of STS that uses the present credentials of the Config.
 func (c *Config) STS() *sts.Client {
 	return sts.NewFromConfig(c.AWS, func(o *sts.Options) { o.BaseEndpoint = cmp.Or(c.sts, o.BaseEndpoint) })
 }
 
-// OpenSession opens a session of spec.role that nothing else takes part in.
+// OpenSession opens a session of spec.role that no other call uses.
 func (c *Config) OpenSession(ctx context.Context) (aws.Credentials, error) {
 	return c.session.Retrieve(ctx)
 }
 
-// AsCaller returns the Config before it has assumed spec.role.
+// AsCaller returns the Config with the credentials that assume spec.role.
 func (c *Config) AsCaller() *Config {
 	before := *c
 	before.AWS.Credentials = c.caller
@@ -156,7 +153,7 @@ func (c *Config) cached(p aws.CredentialsProvider) aws.CredentialsProvider {
 
 var noSessionName = regexp.MustCompile(`[^\w+=,.@-]+`)
 
-// sessionName tells in CloudTrail which store calls.
+// sessionName returns a name that shows in CloudTrail which store calls.
 func sessionName(namespace, name string) string {
 	s := noSessionName.ReplaceAllString(strings.Join([]string{appID, namespace, name}, "@"), "-")
 	return s[:min(len(s), 64)]

@@ -22,8 +22,8 @@ const (
 	shopSA = "system:serviceaccount:shop:shop"
 )
 
-// startSTS starts an STS with roles: first trusts the user and the ServiceAccount, second trusts
-// first, and target trusts second and the user, who must know an external id.
+// startSTS starts an STS with three roles. first trusts the user and the ServiceAccount. second trusts first.
+// target trusts second and the user, and requires an external id.
 func startSTS(t *testing.T) *emulator.Server {
 	t.Helper()
 	srv, err := emulator.Start(
@@ -45,7 +45,7 @@ func startSTS(t *testing.T) *emulator.Server {
 	return srv
 }
 
-// good has a key and tokens that STS accepts.
+// good returns Credentials with a key and tokens that STS accepts.
 func good() kube {
 	return kube{
 		secrets: map[string]string{"id": "test", "key": canary},
@@ -67,7 +67,7 @@ func TestRoles(t *testing.T) {
 			spec:   v1alpha1.AWSSpec{Auth: byKey()},
 		},
 		"Role": {
-			reason: "The external id, tags and transitive tags belong to the session of role.",
+			reason: "The external id, tags and transitive tags apply to the session of spec.role.",
 			spec:   v1alpha1.AWSSpec{Auth: byKey(), Role: target, ExternalID: "shop-42", SessionTags: tags, TransitiveTagKeys: []string{"team"}},
 			want: []emulator.Session{{
 				RoleARN: target, ExternalID: "shop-42", Chain: []string{target},
@@ -75,7 +75,7 @@ func TestRoles(t *testing.T) {
 			}},
 		},
 		"Chain": {
-			reason: "additionalRoles come first, in their order, and get none of what is meant for role.",
+			reason: "additionalRoles are assumed first, in their order, without the external id and tags.",
 			spec:   v1alpha1.AWSSpec{Auth: byKey(), Role: target, AdditionalRoles: []string{first, second}, ExternalID: "shop-42", SessionTags: tags},
 			want: []emulator.Session{
 				{RoleARN: first, Chain: []string{first}},
@@ -84,12 +84,12 @@ func TestRoles(t *testing.T) {
 			},
 		},
 		"WebIdentity": {
-			reason: "A ServiceAccount's token for AWS's own audience opens a session.",
+			reason: "A ServiceAccount token with AWS's default audience opens a session.",
 			spec:   v1alpha1.AWSSpec{Auth: byToken(), Role: first},
 			want:   []emulator.Session{{RoleARN: first, Subject: shopSA, Audience: "sts.amazonaws.com", Chain: []string{first}}},
 		},
 		"WebIdentityAudience": {
-			reason: "Another audience may be asked for.",
+			reason: "The spec can set another audience.",
 			spec:   v1alpha1.AWSSpec{Auth: byToken("aws.example"), Role: first},
 			want:   []emulator.Session{{RoleARN: first, Subject: shopSA, Audience: "aws.example", Chain: []string{first}}},
 		},
@@ -111,7 +111,7 @@ func TestRoles(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for range 3 { // A session is used until it ends.
+			for range 3 { // Further calls reuse a session until it expires.
 				if _, err := c.AWS.Credentials.Retrieve(t.Context()); err != nil {
 					t.Fatal(c.Explain(err, "", nil))
 				}
@@ -119,10 +119,10 @@ func TestRoles(t *testing.T) {
 			got := srv.Sessions()
 			for _, s := range got {
 				if s.Name != "direct-secrets@shop@prod" {
-					t.Errorf("The session's name tells who calls: got %q", s.Name)
+					t.Errorf("the session's name must name the store: got %q", s.Name)
 				}
 				if d := s.Expires.Sub(s.Issued); d != time.Hour {
-					t.Errorf("A session lasts as long as it may: got %s", d)
+					t.Errorf("a session must last one hour: got %s", d)
 				}
 			}
 			ignore := cmpopts.IgnoreFields(emulator.Session{}, "AccessKeyID", "Name", "AssumedRoleARN", "SourceAccessKeyID", "Issued", "Expires")
@@ -148,17 +148,17 @@ func TestForget(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !c.Forget() {
-			t.Error("A session can be opened anew.")
+			t.Error("A new session must be opened after Forget.")
 		}
 	}
 	if diff := cmp.Diff([]int{2, 6}, []int{tokens, len(srv.Sessions())}); diff != "" {
-		t.Errorf("Each login takes a fresh token, and goes through the whole chain.\ntokens, sessions: -want, +got:\n%s", diff)
+		t.Errorf("Each login must use a new token and assume the whole chain.\ntokens, sessions: -want, +got:\n%s", diff)
 	}
 }
 
 func TestLoginErrors(t *testing.T) {
-	noToken := provider.NewError(provider.Denied, "auth: the operator may not create tokens")
-	denied := "the caller may not assume it; allow it in the caller's policy, and in the role's trust policy (principal, spec.externalID, spec.sessionTags)"
+	noToken := provider.NewError(provider.Denied, "auth: the operator has no permission to create tokens")
+	denied := "the caller is not allowed to assume the role; allow it in the caller's policy, and in the role's trust policy (principal, spec.externalID, spec.sessionTags)"
 	cases := map[string]struct {
 		reason string
 		spec   v1alpha1.AWSSpec
@@ -167,40 +167,40 @@ func TestLoginErrors(t *testing.T) {
 		want   error
 	}{
 		"UnknownKey": {
-			reason: "Whose key is wrong is told, although the role's login shows it.",
+			reason: "The error names the wrong access key, although it occurs while the role is assumed.",
 			spec:   v1alpha1.AWSSpec{Auth: byKey(), Role: target, ExternalID: "shop-42"},
 			kube:   func(k *kube) { k.secrets["id"] = "other" },
 			want:   provider.NewError(provider.Denied, "spec.role: cannot assume role %s: spec.auth.secretRef.accessKeyIDSecretRef: AWS does not know the access key id", target),
 		},
 		"WrongSecretKey": {
-			reason: "The two halves of a key are told apart.",
+			reason: "A wrong secret access key has another error than a wrong access key id.",
 			spec:   v1alpha1.AWSSpec{Auth: byKey(), Role: target, ExternalID: "shop-42"},
 			kube:   func(k *kube) { k.secrets["key"] = canary + "-other" },
 			want:   provider.NewError(provider.Denied, "spec.role: cannot assume role %s: spec.auth.secretRef.secretAccessKeySecretRef: %s", target, badSignature),
 		},
 		"WrongExternalID": {
-			reason: "STS does not say why; the fields that matter are named.",
+			reason: "The error names the possible causes, because STS does not say why.",
 			spec:   v1alpha1.AWSSpec{Auth: byKey(), Role: target, ExternalID: "other"},
 			want:   provider.NewError(provider.Denied, "spec.role: cannot assume role %s: %s", target, denied),
 		},
 		"BrokenChain": {
-			reason: "The link that breaks is named, not those behind it.",
+			reason: "The error names the first role that fails, not those after it.",
 			spec:   v1alpha1.AWSSpec{Auth: byKey(), Role: target, AdditionalRoles: []string{second}, ExternalID: "shop-42"},
 			want:   provider.NewError(provider.Denied, "spec.additionalRoles[0]: cannot assume role %s: %s", second, denied),
 		},
 		"NoToken": {
-			reason: "The error of the ServiceAccount names the field.",
+			reason: "The error of the token request names the field.",
 			spec:   v1alpha1.AWSSpec{Auth: byToken(), Role: first},
 			kube:   func(k *kube) { k.token = func([]string) (string, error) { return "", noToken } },
-			want:   provider.NewError(provider.Denied, "spec.auth.serviceAccountRef: the operator may not create tokens"),
+			want:   provider.NewError(provider.Denied, "spec.auth.serviceAccountRef: the operator has no permission to create tokens"),
 		},
 		"WrongAudience": {
-			reason: "A token that AWS rejects is the ServiceAccount's.",
+			reason: "The error of a rejected token names the ServiceAccount's field.",
 			spec:   v1alpha1.AWSSpec{Auth: byToken("other"), Role: first},
 			want:   provider.NewError(provider.Denied, "spec.role: cannot assume role %s: spec.auth.serviceAccountRef: %s", first, commonCodes["InvalidIdentityToken"].Text),
 		},
 		"ExpiredToken": {
-			reason: "So is one that came too late.",
+			reason: "The error of an expired token names the ServiceAccount's field.",
 			spec:   v1alpha1.AWSSpec{Auth: byToken(), Role: first},
 			kube: func(k *kube) {
 				k.token = func(a []string) (string, error) { return emulator.NewToken(issuer, shopSA, a[0], time.Unix(1, 0)), nil }
@@ -208,21 +208,21 @@ func TestLoginErrors(t *testing.T) {
 			want: provider.NewError(provider.Denied, "spec.role: cannot assume role %s: spec.auth.serviceAccountRef: %s", first, expired),
 		},
 		"TagsNotListed": {
-			reason: "A mistake in the tags is a mistake in the spec.",
+			reason: "Invalid tags are Invalid.",
 			spec:   v1alpha1.AWSSpec{Auth: byKey(), Role: target, ExternalID: "shop-42", TransitiveTagKeys: []string{"team"}},
 			want:   provider.NewError(provider.Invalid, "spec.role: cannot assume role %s: %s", target, rejected),
 		},
 		"Throttled": {
-			reason: "STS may ask for patience, too.",
+			reason: "Throttling by STS is Throttled.",
 			spec:   v1alpha1.AWSSpec{Auth: byKey(), Role: target, ExternalID: "shop-42"},
 			fault:  &emulator.Fault{Code: "Throttling", RetryAfter: 3 * time.Second},
-			want:   &provider.Error{Class: provider.Throttled, RetryAfter: 3 * time.Second, Message: "spec.role: cannot assume role " + target + ": AWS asks for fewer calls"},
+			want:   &provider.Error{Class: provider.Throttled, RetryAfter: 3 * time.Second, Message: "spec.role: cannot assume role " + target + ": AWS throttles the calls; retrying with back-off"},
 		},
 		"Down": {
-			reason: "A login that cannot be tried is no failed login.",
+			reason: "A login without an answer is Unavailable, not Denied.",
 			spec:   v1alpha1.AWSSpec{Auth: byKey(), Role: target, ExternalID: "shop-42"},
 			fault:  &emulator.Fault{Status: 503},
-			want:   provider.NewError(provider.Unavailable, "spec.role: cannot assume role %s: AWS answers with status 503", target),
+			want:   provider.NewError(provider.Unavailable, "spec.role: cannot assume role %s: AWS returned status 503", target),
 		},
 	}
 	for name, tc := range cases {
@@ -264,10 +264,10 @@ func TestSessionName(t *testing.T) {
 		namespace, name string
 		want            string
 	}{
-		"Namespaced": {"It names the store.", "shop", "prod", "direct-secrets@shop@prod"},
-		"Cluster":    {"A cluster store has no namespace.", "", "prod", "direct-secrets@@prod"},
-		"Long":       {"STS allows 64 characters.", strings.Repeat("n", 63), "prod", "direct-secrets@" + strings.Repeat("n", 49)},
-		"Odd":        {"STS allows few characters.", "a", "b:c d", "direct-secrets@a@b-c-d"},
+		"Namespaced": {"The session's name contains the store's namespace and name.", "shop", "prod", "direct-secrets@shop@prod"},
+		"Cluster":    {"The session's name of a cluster store has no namespace.", "", "prod", "direct-secrets@@prod"},
+		"Long":       {"The session's name is cut to the 64 characters that STS allows.", strings.Repeat("n", 63), "prod", "direct-secrets@" + strings.Repeat("n", 49)},
+		"Odd":        {"Characters that STS does not allow are replaced.", "a", "b:c d", "direct-secrets@a@b-c-d"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

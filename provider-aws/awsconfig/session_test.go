@@ -30,15 +30,15 @@ func TestOpenSession(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		spec   v1alpha1.AWSSpec
-		want   []emulator.Session // of two sessions
+		want   []emulator.Session // The sessions after two calls of OpenSession.
 	}{
 		"Role": {
-			reason: "Each is another one, and lasts as long as it is said.",
+			reason: "Each call opens a new session with the requested duration.",
 			spec:   v1alpha1.AWSSpec{Auth: byKey(), Role: first},
 			want:   []emulator.Session{{RoleARN: first, Chain: []string{first}}, {RoleARN: first, Chain: []string{first}}},
 		},
 		"Chain": {
-			reason: "The way to role is gone once.",
+			reason: "The roles before the last one are assumed once.",
 			spec:   v1alpha1.AWSSpec{Auth: byKey(), Role: target, AdditionalRoles: []string{first, second}, ExternalID: "shop-42"},
 			want: []emulator.Session{
 				{RoleARN: first, Chain: []string{first}}, {RoleARN: second, Chain: []string{first, second}},
@@ -47,7 +47,7 @@ func TestOpenSession(t *testing.T) {
 			},
 		},
 		"WebIdentity": {
-			reason: "A ServiceAccount's token opens them, too.",
+			reason: "A ServiceAccount's token opens sessions, too.",
 			spec:   v1alpha1.AWSSpec{Auth: byToken(), Role: first},
 			want: []emulator.Session{
 				{RoleARN: first, Subject: shopSA, Audience: "sts.amazonaws.com", Chain: []string{first}},
@@ -58,7 +58,7 @@ func TestOpenSession(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			srv := startSTS(t)
-			// The endpoint of the spec is that of STS: nobody answers at the other one.
+			// spec.endpoint is that of STS: no server listens at the one of the environment.
 			t.Setenv("AWS_ENDPOINT_URL_STS", "http://127.0.0.1:1")
 			tc.spec.Region, tc.spec.Endpoint = "us-east-1", srv.URL()
 			c := loadSTS(t, tc.spec, Session{Duration: 20 * time.Minute})

@@ -22,7 +22,7 @@ func TestHTTPClient(t *testing.T) {
 			chunk := make([]byte, 1<<20)
 			for range 2 * provider.MaxListing / len(chunk) {
 				if _, err := w.Write(chunk); err != nil {
-					return // the client has had enough
+					return // The client has stopped reading.
 				}
 			}
 		}
@@ -38,7 +38,7 @@ func TestHTTPClient(t *testing.T) {
 		t.Error(err)
 	}
 	if followed || resp.StatusCode != http.StatusTemporaryRedirect {
-		t.Errorf("A signed request is sent nowhere but to the endpoint: status %d", resp.StatusCode)
+		t.Errorf("a signed request must be sent to the endpoint only: status %d", resp.StatusCode)
 	}
 
 	for target, most := range map[string]int64{
@@ -56,7 +56,7 @@ func TestHTTPClient(t *testing.T) {
 		}
 		n, err := io.Copy(io.Discard, resp.Body)
 		if provider.ClassOf(err) != provider.Unavailable || err == nil || n != most {
-			t.Errorf("An endless answer to %q must not fill the memory: read %d bytes, want %d, error %v", target, n, most, err)
+			t.Errorf("the size of an answer to %q must be limited: read %d bytes, want %d, error %v", target, n, most, err)
 		}
 		if err := resp.Body.Close(); err != nil {
 			t.Error(err)
@@ -68,14 +68,15 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// TestRequestBody hides WriteTo of a request's body from net/http: that of the SDK fails once there is an answer.
+// TestRequestBody checks that net/http cannot see the WriteTo of a request's body: the SDK's WriteTo fails once
+// there is an answer.
 func TestRequestBody(t *testing.T) {
 	req, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "https://aws.example", io.NopCloser(strings.NewReader("{}")))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, ok := req.Body.(io.WriterTo); !ok {
-		t.Fatal("the body has no WriteTo to be hidden")
+		t.Fatal("the original body has no WriteTo")
 	}
 	sent := ""
 	resp, err := limited{roundTripper(func(r *http.Request) (*http.Response, error) {

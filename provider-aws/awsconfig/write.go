@@ -11,7 +11,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// ToAllow adds to an error of class Denied which action is missing, where AWS does not say it.
+// ToAllow adds the missing action to an error of class Denied if AWS does not name it.
 func ToAllow(err error, action string) error {
 	var e *provider.Error
 	if !errors.As(err, &e) || e.Class != provider.Denied {
@@ -25,7 +25,7 @@ func ToAllow(err error, action string) error {
 	return &said
 }
 
-// Moved makes a Conflict of what says that a secret is gone that was there before.
+// Moved turns a NotFound into a Conflict: the secret was deleted between the read and the write.
 func Moved(err error) error {
 	if !provider.IsNotFound(err) {
 		return err
@@ -33,24 +33,26 @@ func Moved(err error) error {
 	return provider.NewError(provider.Conflict, "%s", err)
 }
 
-// turns are the secrets that are being written.
+// turns holds the secrets that are being written.
 var turns = struct {
 	sync.Mutex
 	taken map[place]*turn
 }{taken: map[place]*turn{}}
 
-// place is a secret as the whole process knows it. The endpoint is part of it, since a server can answer with any ARN.
+// place identifies a secret across all stores of the process. It includes the endpoint, because any server can
+// answer with any ARN.
 type place struct{ endpoint, arn string }
 
 type turn struct {
 	free chan struct{}
-	// users have the turn, or wait for it.
+	// users is the number of callers that have the turn or wait for it.
 	users int
 }
 
-// Turn waits until nobody else in this process writes the secret with an ARN. AWS finds out too late, or at the cost
-// of a version, that two write at the same time; most who do sit in one operator. The caller looks at the
-// secret again, and calls leave in the end. A name is no ARN: other accounts and regions have it, too.
+// Turn waits until no other caller in this process writes the secret with this ARN. AWS reports concurrent
+// writes too late, or stores an extra version, and most concurrent writers are in one operator. The caller must
+// then read the secret again, and call leave when done. A name is not enough: other accounts and regions can
+// have the same name.
 func (c *Config) Turn(ctx context.Context, arn string) (leave func(), err error) {
 	id := place{aws.ToString(c.Endpoint), arn}
 	turns.Lock()
@@ -74,6 +76,6 @@ func (c *Config) Turn(ctx context.Context, arn string) (leave func(), err error)
 		return func() { <-t.free; forget() }, nil
 	case <-ctx.Done():
 		forget()
-		return nil, provider.NewError(provider.Unavailable, "another write of the same secret did not end in time")
+		return nil, provider.NewError(provider.Unavailable, "timeout while waiting for another write of the same secret; retrying")
 	}
 }

@@ -18,15 +18,15 @@ func TestDrift(t *testing.T) {
 		want, has Metadata
 		drift     []string
 	}{
-		"Empty":       {"What is not named does not drift.", Metadata{}, Metadata{Description: "d", KMSKeyID: "k", Tags: map[string]string{"a": "b"}}, nil},
-		"Same":        {"What is equal does not.", Metadata{Description: "d", KMSKeyID: "k", Tags: map[string]string{"a": "b"}}, Metadata{Description: "d", KMSKeyID: "k", Tags: map[string]string{"a": "b", "c": "d"}}, nil},
-		"All":         {"Each is named.", Metadata{Description: "d", KMSKeyID: "k", Tags: map[string]string{"a": "b", "c": ""}}, Metadata{Tags: map[string]string{"a": "x"}}, []string{"description", "kmsKeyID", "tags.a", "tags.c"}},
-		"KeyARN":      {"A key may be given with its ARN.", Metadata{KMSKeyID: "1-2"}, Metadata{KMSKeyID: arn + "key/1-2"}, nil},
-		"ARNKey":      {"Or be shown without.", Metadata{KMSKeyID: arn + "key/1-2"}, Metadata{KMSKeyID: "1-2"}, nil},
-		"Alias":       {"So may an alias.", Metadata{KMSKeyID: arn + "alias/x"}, Metadata{KMSKeyID: "alias/x"}, nil},
-		"AliasNoKey":  {"Which is no key of that name.", Metadata{KMSKeyID: arn + "alias/x"}, Metadata{KMSKeyID: "x"}, []string{"kmsKeyID"}},
-		"Account":     {"Accounts tell keys apart.", Metadata{KMSKeyID: "arn:aws:kms:us-east-1:111111111111:alias/x"}, Metadata{KMSKeyID: arn + "alias/x"}, []string{"kmsKeyID"}},
-		"ARNNotWhole": {"An ARN that is cut off is none.", Metadata{KMSKeyID: "arn:x"}, Metadata{KMSKeyID: "x"}, []string{"kmsKeyID"}},
+		"Empty":       {"A field that the target does not set does not drift.", Metadata{}, Metadata{Description: "d", KMSKeyID: "k", Tags: map[string]string{"a": "b"}}, nil},
+		"Same":        {"Equal fields do not drift.", Metadata{Description: "d", KMSKeyID: "k", Tags: map[string]string{"a": "b"}}, Metadata{Description: "d", KMSKeyID: "k", Tags: map[string]string{"a": "b", "c": "d"}}, nil},
+		"All":         {"Each field that differs is named.", Metadata{Description: "d", KMSKeyID: "k", Tags: map[string]string{"a": "b", "c": ""}}, Metadata{Tags: map[string]string{"a": "x"}}, []string{"description", "kmsKeyID", "tags.a", "tags.c"}},
+		"KeyARN":      {"An ARN and a key id can name the same key.", Metadata{KMSKeyID: "1-2"}, Metadata{KMSKeyID: arn + "key/1-2"}, nil},
+		"ARNKey":      {"A key id and an ARN can name the same key.", Metadata{KMSKeyID: arn + "key/1-2"}, Metadata{KMSKeyID: "1-2"}, nil},
+		"Alias":       {"An alias and its ARN can name the same key.", Metadata{KMSKeyID: arn + "alias/x"}, Metadata{KMSKeyID: "alias/x"}, nil},
+		"AliasNoKey":  {"An alias is not the key with the same name.", Metadata{KMSKeyID: arn + "alias/x"}, Metadata{KMSKeyID: "x"}, []string{"kmsKeyID"}},
+		"Account":     {"Keys with one id in two accounts differ.", Metadata{KMSKeyID: "arn:aws:kms:us-east-1:111111111111:alias/x"}, Metadata{KMSKeyID: arn + "alias/x"}, []string{"kmsKeyID"}},
+		"ARNNotWhole": {"An incomplete ARN names another key.", Metadata{KMSKeyID: "arn:x"}, Metadata{KMSKeyID: "x"}, []string{"kmsKeyID"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -36,7 +36,7 @@ func TestDrift(t *testing.T) {
 			}
 			only := tc.want.Drifted(got)
 			if diff := cmp.Diff(tc.drift, only.Drift(tc.has)); diff != "" {
-				t.Errorf("%s\nWhat drifts is what is brought in line: -want, +got:\n%s", tc.reason, diff)
+				t.Errorf("%s\nDrifted(...) must return the fields that drift: -want, +got:\n%s", tc.reason, diff)
 			}
 		})
 	}
@@ -47,12 +47,12 @@ func TestToAllow(t *testing.T) {
 		reason    string
 		err, want error
 	}{
-		"None":   {"No error is none.", nil, nil},
-		"Other":  {"Other classes stay.", provider.NewError(provider.Throttled, "access denied"), provider.NewError(provider.Throttled, "access denied")},
-		"Bare":   {"Where AWS does not say it, the action is added.", provider.NewError(provider.Denied, "x: access denied"), provider.NewError(provider.Denied, "x: access denied; allow ssm:Put in a policy")},
-		"Named":  {"Where AWS says it, nothing is.", provider.NewError(provider.Denied, "x: y may not z; allow it in a policy"), provider.NewError(provider.Denied, "x: y may not z; allow it in a policy")},
-		"KMS":    {"To write takes more of a key.", provider.NewError(provider.Denied, "x: allow kms:Decrypt in a policy"), provider.NewError(provider.Denied, "x: allow kms:Decrypt, kms:Encrypt and kms:GenerateDataKey in a policy")},
-		"Cannot": {"A key that is disabled is another matter.", provider.NewError(provider.Denied, "%s", CannotDecrypt), provider.NewError(provider.Denied, "%s", CannotDecrypt)},
+		"None":   {"nil stays nil.", nil, nil},
+		"Other":  {"An error of another class is unchanged.", provider.NewError(provider.Throttled, "access denied"), provider.NewError(provider.Throttled, "access denied")},
+		"Bare":   {"The action is added if AWS does not name it.", provider.NewError(provider.Denied, "x: access denied"), provider.NewError(provider.Denied, "x: access denied; allow ssm:Put in a policy")},
+		"Named":  {"Nothing is added if AWS names the action.", provider.NewError(provider.Denied, "x: y is not allowed to perform z; allow it in a policy"), provider.NewError(provider.Denied, "x: y is not allowed to perform z; allow it in a policy")},
+		"KMS":    {"A write needs more permissions for a KMS key.", provider.NewError(provider.Denied, "x: allow kms:Decrypt in a policy"), provider.NewError(provider.Denied, "x: allow kms:Decrypt, kms:Encrypt and kms:GenerateDataKey in a policy")},
+		"Cannot": {"The error of a disabled key is unchanged.", provider.NewError(provider.Denied, "%s", CannotDecrypt), provider.NewError(provider.Denied, "%s", CannotDecrypt)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -82,7 +82,7 @@ func TestTurn(t *testing.T) {
 				t.Errorf("%d write %q at the same time", busy[id], id)
 			}
 			mu.Unlock()
-			for range 100 { // Others get a chance to come in.
+			for range 100 { // Let other goroutines run.
 				runtime.Gosched()
 			}
 			mu.Lock()
@@ -98,21 +98,21 @@ func TestTurn(t *testing.T) {
 	}
 	other, err := c.Turn(t.Context(), "b")
 	if err != nil {
-		t.Fatalf("Another secret need not wait: %v", err)
+		t.Fatalf("a write of another secret must not wait: %v", err)
 	}
 	elsewhere, err := (&Config{Endpoint: new("https://example.com")}).Turn(t.Context(), "a")
 	if err != nil {
-		t.Fatalf("A server that answers with the ARN of another's secret holds no write there: %v", err)
+		t.Fatalf("a server that answers with the ARN of another server's secret must not block writes there: %v", err)
 	}
 	elsewhere()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := c.Turn(ctx, "a"); provider.ClassOf(err) != provider.Unavailable {
-		t.Errorf("Whoever waits ends with its context: %v", err)
+		t.Errorf("a waiting caller must stop when its context ends: %v", err)
 	}
 	leave()
 	other()
 	if len(turns.taken) != 0 {
-		t.Errorf("%d turns are kept though nobody writes", len(turns.taken))
+		t.Errorf("%d turns are kept after all writes", len(turns.taken))
 	}
 }

@@ -1,4 +1,4 @@
-// Package ecrtoken makes logins for the container registries of AWS, for the generator Kind
+// Package ecrtoken generates logins for the container registries of AWS, for the generator Kind
 // ECRAuthorizationToken.
 package ecrtoken
 
@@ -13,19 +13,19 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 )
 
-// A Generator makes the logins of one object.
+// A Generator generates the logins of one object.
 type Generator struct {
 	config   *awsconfig.Config
 	registry authorizer
-	// actions are the permissions that the registry takes.
+	// actions names the permissions that the registry requires.
 	actions string
 }
 
-// An Object is a generator Kind of logins.
+// An Object is a generator Kind of registry logins.
 type Object interface {
 	awsconfig.Object
 
-	// Scope returns the registries that a login is for.
+	// Scope returns the registries that a login is for, private or public.
 	Scope() v1alpha1.ECRScope
 }
 
@@ -34,17 +34,18 @@ var (
 	_ provider.Checker   = &Generator{}
 )
 
-// What the loops of common ask for, for these Kinds: a generator is read live before it makes other values.
+// RBAC used by the shared controllers for these Kinds. A generator is read from the API server, not the cache,
+// before it generates new values.
 // +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=ecrauthorizationtokens,verbs=get;list;watch
 // +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=ecrauthorizationtokens/status,verbs=patch
 // +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=clusterecrauthorizationtokens,verbs=get;list;watch,roleName=cluster
 // +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=clusterecrauthorizationtokens/status,verbs=patch,roleName=cluster
 
-// Connect returns the Generator of an object, namespaced or not. AWS is not called.
+// Connect returns the Generator of an object, namespaced or not. It does not call AWS.
 func Connect[S Object](ctx context.Context, s S, creds provider.Credentials) (provider.Generator, error) {
 	r, ok := registries[s.Scope()]
 	if !ok {
-		return nil, provider.NewError(provider.Invalid, "spec.scope: %.64q is none; set private or public", string(s.Scope()))
+		return nil, provider.NewError(provider.Invalid, "spec.scope: %.64q is not valid; set private or public", string(s.Scope()))
 	}
 	c, err := awsconfig.Load(ctx, s, creds)
 	if err != nil {
@@ -56,13 +57,14 @@ func Connect[S Object](ctx context.Context, s S, creds provider.Credentials) (pr
 // Close releases connections.
 func (g *Generator) Close() error { return g.config.Close() }
 
-// Check makes a login, which is all that this client does, and forgets it. It changes nothing in AWS.
+// Check generates a login and discards it, because there is no other call that this client needs. It changes
+// nothing in AWS.
 func (g *Generator) Check(ctx context.Context) error {
 	_, err := g.Generate(ctx)
 	return err
 }
 
-// Generate makes a login that works for twelve hours.
+// Generate returns a login that is valid for twelve hours.
 func (g *Generator) Generate(ctx context.Context) (provider.Generated, error) {
 	login, err := g.registry.authorize(ctx)
 	if err != nil {
@@ -80,12 +82,12 @@ func (g *Generator) Generate(ctx context.Context) (provider.Generated, error) {
 	}}, nil
 }
 
-// parts are the user and the password of a login. One that lacks something proves nothing.
+// parts returns the user and the password of a login, or an error of class Unavailable if a part is missing.
 func (a authorization) parts() (user, password string, err error) {
 	token, err := base64.StdEncoding.DecodeString(a.token)
 	user, password, ok := strings.Cut(string(token), ":")
 	if err != nil || !ok || user == "" || password == "" || a.expires.Unix() <= 0 {
-		return "", "", provider.NewError(provider.Unavailable, "the answer of AWS lacks the login; check spec.endpoint")
+		return "", "", provider.NewError(provider.Unavailable, "the response of AWS has no login; check spec.endpoint")
 	}
 	return user, password, nil
 }

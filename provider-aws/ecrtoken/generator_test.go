@@ -18,7 +18,7 @@ import (
 )
 
 const (
-	// canary is in what no message may show.
+	// canary is in texts that no message may show.
 	canary = "c4n4ry"
 	role   = "arn:aws:iam::000000000000:role/images"
 	relay  = "arn:aws:iam::000000000000:role/relay"
@@ -56,14 +56,14 @@ func TestGenerate(t *testing.T) {
 		reason   string
 		scope    v1alpha1.ECRScope
 		opts     []awstest.Option
-		endpoint string // that the login is for
+		endpoint string // the registry endpoint of the login
 		calls    []call
 	}{
-		"Default": {reason: "Registries are private unless it is said.", endpoint: "https://000000000000.dkr.ecr.eu-central-1.amazonaws.com", calls: []call{login, login}},
-		"Private": {reason: "It may be said.", scope: v1alpha1.ECRPrivate, endpoint: "https://000000000000.dkr.ecr.eu-central-1.amazonaws.com", calls: []call{login, login}},
-		"Public":  {reason: "The public registry has one address, and is in one region.", scope: v1alpha1.ECRPublic, endpoint: "https://public.ecr.aws", calls: []call{{"ecr-public", "GetAuthorizationToken"}, {"ecr-public", "GetAuthorizationToken"}}},
+		"Default": {reason: "Without a scope, the registries are private.", endpoint: "https://000000000000.dkr.ecr.eu-central-1.amazonaws.com", calls: []call{login, login}},
+		"Private": {reason: "The scope private can be set.", scope: v1alpha1.ECRPrivate, endpoint: "https://000000000000.dkr.ecr.eu-central-1.amazonaws.com", calls: []call{login, login}},
+		"Public":  {reason: "The public registry has one address, and its service is in one region.", scope: v1alpha1.ECRPublic, endpoint: "https://public.ecr.aws", calls: []call{{"ecr-public", "GetAuthorizationToken"}, {"ecr-public", "GetAuthorizationToken"}}},
 		"Chain": {
-			reason: "Roles are assumed once for all logins.",
+			reason: "The roles are assumed once for all logins.",
 			opts: []awstest.Option{awstest.WithRole(role), func(s *awstest.Store) {
 				s.AdditionalRoles, s.ExternalID = []string{relay}, "shop-42"
 			}},
@@ -92,7 +92,7 @@ func TestGenerate(t *testing.T) {
 				}
 			}
 			if passwords[0] == "" || passwords[0] == passwords[1] {
-				t.Errorf("%s\nEach login has another password: got %q", tc.reason, passwords)
+				t.Errorf("%s\nEach login must have a new password: got %q", tc.reason, passwords)
 			}
 			var calls []call
 			for _, one := range srv.CallLog() {
@@ -109,7 +109,7 @@ func TestGenerateFails(t *testing.T) {
 	denying := func(action string) []emulator.Option {
 		return []emulator.Option{awstest.Denying(emulator.Deny{Action: action})}
 	}
-	const user = "arn:aws:iam::000000000000:user/test may not "
+	const user = "arn:aws:iam::000000000000:user/test is not allowed to perform "
 	cases := map[string]struct {
 		reason string
 		scope  v1alpha1.ECRScope
@@ -117,23 +117,23 @@ func TestGenerateFails(t *testing.T) {
 		opts   []awstest.Option
 		fault  *emulator.Fault
 		want   *provider.Error
-		calls  int // 1 if 0
+		calls  int // 0 means 1
 	}{
-		"Key":         {reason: "An unknown key is the field's fault.", opts: []awstest.Option{awstest.WithKey("other", canary)}, want: provider.NewError(provider.Denied, "spec.auth.secretRef.accessKeyIDSecretRef: AWS does not know the access key id, or a session token is missing or wrong")},
-		"Secret":      {reason: "So is a wrong secret key.", opts: []awstest.Option{awstest.WithKey("test", canary)}, want: provider.NewError(provider.Denied, "spec.auth.secretRef.secretAccessKeySecretRef: the secret access key does not belong to the access key id, or the operator's clock is wrong")},
-		"Role":        {reason: "A role that cannot be assumed is another field's.", opts: []awstest.Option{awstest.WithRole(role)}, want: provider.NewError(provider.Denied, "spec.role: cannot assume role "+role+": the caller may not assume it; allow it in the caller's policy, and in the role's trust policy (principal, spec.externalID, spec.sessionTags)")},
-		"Denied":      {reason: "The permission is named.", srv: denying("ecr:*"), want: provider.NewError(provider.Denied, user+"ecr:GetAuthorizationToken; allow it in a policy")},
-		"Public":      {reason: "That of the public registry has another name.", scope: v1alpha1.ECRPublic, srv: denying("ecr-public:*"), want: provider.NewError(provider.Denied, user+"ecr-public:GetAuthorizationToken; allow it in a policy")},
-		"Bearer":      {reason: "It takes two.", scope: v1alpha1.ECRPublic, srv: denying("sts:*"), want: provider.NewError(provider.Denied, user+"sts:GetServiceBearerToken; allow it in a policy")},
-		"Silent":      {reason: "Where AWS does not say which, we do.", scope: v1alpha1.ECRPublic, fault: &emulator.Fault{Code: "AccessDeniedException", Message: canary}, want: provider.NewError(provider.Denied, "access denied; allow ecr-public:GetAuthorizationToken and sts:GetServiceBearerToken in a policy")},
-		"Throttled":   {reason: "How long to wait is passed on, and not waited for here.", fault: &emulator.Fault{Code: "ThrottlingException", Message: canary, RetryAfter: 7 * time.Second}, want: &provider.Error{Class: provider.Throttled, Message: "AWS asks for fewer calls", RetryAfter: 7 * time.Second}},
-		"Server":      {reason: "AWS's own failure is tried again.", fault: &emulator.Fault{Code: "ServerException", Status: 500, Message: canary}, want: provider.NewError(provider.Unavailable, "AWS has an internal error"), calls: 2},
-		"Status":      {reason: "So is that of what stands before it.", fault: &emulator.Fault{Status: 503}, want: provider.NewError(provider.Unavailable, "AWS answers with status 503"), calls: 2},
-		"Parameter":   {reason: "What AWS rejects is not.", fault: &emulator.Fault{Code: "InvalidParameterException", Message: canary}, want: provider.NewError(provider.Invalid, "AWS rejects the request as not valid")},
-		"Unsupported": {reason: "Not every region has everything.", fault: &emulator.Fault{Code: "UnsupportedCommandException", Message: canary}, want: provider.NewError(provider.Invalid, "AWS has no such registries there; correct spec.scope or spec.region")},
-		"Unknown":     {reason: "What nobody knows is Unavailable.", fault: &emulator.Fault{Code: "NewException", Message: canary}, want: provider.NewError(provider.Unavailable, "AWS answers with the error NewException")},
-		"Truncated":   {reason: "Half an answer is none.", fault: &emulator.Fault{Body: emulator.BodyTruncated}, want: provider.NewError(provider.Unavailable, "the answer of AWS is cut off or damaged")},
-		"Aborted":     {reason: "Nor is one that breaks off.", fault: &emulator.Fault{Body: emulator.BodyAborted}, want: provider.NewError(provider.Unavailable, "the answer of AWS is cut off or damaged")},
+		"Key":         {reason: "The error of an unknown key names the field.", opts: []awstest.Option{awstest.WithKey("other", canary)}, want: provider.NewError(provider.Denied, "spec.auth.secretRef.accessKeyIDSecretRef: AWS does not know the access key id, or a session token is missing or wrong")},
+		"Secret":      {reason: "The error of a wrong secret key names the field.", opts: []awstest.Option{awstest.WithKey("test", canary)}, want: provider.NewError(provider.Denied, "spec.auth.secretRef.secretAccessKeySecretRef: the secret access key does not match the access key id, or the clock of the operator is wrong")},
+		"Role":        {reason: "The error of a denied role names spec.role.", opts: []awstest.Option{awstest.WithRole(role)}, want: provider.NewError(provider.Denied, "spec.role: cannot assume role "+role+": the caller is not allowed to assume the role; allow it in the caller's policy, and in the role's trust policy (principal, spec.externalID, spec.sessionTags)")},
+		"Denied":      {reason: "The error names the missing permission.", srv: denying("ecr:*"), want: provider.NewError(provider.Denied, user+"ecr:GetAuthorizationToken; allow it in a policy")},
+		"Public":      {reason: "The error names the permission for the public registry.", scope: v1alpha1.ECRPublic, srv: denying("ecr-public:*"), want: provider.NewError(provider.Denied, user+"ecr-public:GetAuthorizationToken; allow it in a policy")},
+		"Bearer":      {reason: "The error names the second permission for the public registry.", scope: v1alpha1.ECRPublic, srv: denying("sts:*"), want: provider.NewError(provider.Denied, user+"sts:GetServiceBearerToken; allow it in a policy")},
+		"Silent":      {reason: "The error names both permissions if AWS names none.", scope: v1alpha1.ECRPublic, fault: &emulator.Fault{Code: "AccessDeniedException", Message: canary}, want: provider.NewError(provider.Denied, "access denied; allow ecr-public:GetAuthorizationToken and sts:GetServiceBearerToken in a policy")},
+		"Throttled":   {reason: "The wait that AWS asks for is passed on, without waiting here.", fault: &emulator.Fault{Code: "ThrottlingException", Message: canary, RetryAfter: 7 * time.Second}, want: &provider.Error{Class: provider.Throttled, Message: "AWS throttles the calls; retrying with back-off", RetryAfter: 7 * time.Second}},
+		"Server":      {reason: "An internal error of AWS is retried.", fault: &emulator.Fault{Code: "ServerException", Status: 500, Message: canary}, want: provider.NewError(provider.Unavailable, "AWS has an internal error"), calls: 2},
+		"Status":      {reason: "A server error of a proxy is retried.", fault: &emulator.Fault{Status: 503}, want: provider.NewError(provider.Unavailable, "AWS returned status 503"), calls: 2},
+		"Parameter":   {reason: "A rejected request is not retried.", fault: &emulator.Fault{Code: "InvalidParameterException", Message: canary}, want: provider.NewError(provider.Invalid, "AWS rejects the request as invalid; check the spec")},
+		"Unsupported": {reason: "A region without the service is Invalid.", fault: &emulator.Fault{Code: "UnsupportedCommandException", Message: canary}, want: provider.NewError(provider.Invalid, "AWS has no registries of this scope in the region; correct spec.scope or spec.region")},
+		"Unknown":     {reason: "An unknown error code is Unavailable.", fault: &emulator.Fault{Code: "NewException", Message: canary}, want: provider.NewError(provider.Unavailable, "AWS returned the error NewException")},
+		"Truncated":   {reason: "A truncated answer is Unavailable.", fault: &emulator.Fault{Body: emulator.BodyTruncated}, want: provider.NewError(provider.Unavailable, "the response of AWS is incomplete or damaged")},
+		"Aborted":     {reason: "A closed connection is Unavailable.", fault: &emulator.Fault{Body: emulator.BodyAborted}, want: provider.NewError(provider.Unavailable, "the response of AWS is incomplete or damaged")},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -160,35 +160,35 @@ func TestGenerateFails(t *testing.T) {
 	}
 }
 
-// TestAnswers lets others answer than AWS, or AWS in another way than the emulator.
+// TestAnswers uses answers of other servers than AWS, and answers of AWS that the emulator does not give.
 func TestAnswers(t *testing.T) {
-	lacks := provider.NewError(provider.Unavailable, "the answer of AWS lacks the login; check spec.endpoint")
-	damaged := provider.NewError(provider.Unavailable, "the answer of AWS is cut off or damaged")
+	lacks := provider.NewError(provider.Unavailable, "the response of AWS has no login; check spec.endpoint")
+	damaged := provider.NewError(provider.Unavailable, "the response of AWS is incomplete or damaged")
 	denied := provider.NewError(provider.Denied, "access denied; allow ecr:GetAuthorizationToken in a policy")
 	cases := map[string]struct {
 		reason string
 		status int
-		header string // X-Amzn-ErrorType
+		header string // value of X-Amzn-ErrorType
 		body   string
 		want   error
 	}{
-		"Good":       {"What AWS sends is a login.", 200, "", `{"authorizationData":[{"authorizationToken":"QVdTOmE6Yg==","expiresAt":1.5e9,"proxyEndpoint":"https://x"}]}`, nil},
-		"Page":       {"Not everybody who says 200 is AWS.", 200, "", "<html>" + canary, damaged},
-		"Empty":      {"An empty answer has no login.", 200, "", `{}`, lacks},
-		"Null":       {"Nor has null.", 200, "", `{"authorizationData":null}`, lacks},
-		"None":       {"Nor an empty list.", 200, "", `{"authorizationData":[]}`, lacks},
-		"NullInList": {"Nor a list of nothing.", 200, "", `{"authorizationData":[null]}`, lacks},
-		"Text":       {"What is no list is damaged.", 200, "", `{"authorizationData":"` + canary + `"}`, damaged},
-		"NoToken":    {"A login without a token is none.", 200, "", `{"authorizationData":[{"expiresAt":1.5e9}]}`, lacks},
-		"NoEnd":      {"Nor one that lasts we do not know how long.", 200, "", `{"authorizationData":[{"authorizationToken":"QVdTOmE="}]}`, lacks},
-		"NoBase64":   {"A token has a form.", 200, "", `{"authorizationData":[{"authorizationToken":"` + canary + `!","expiresAt":1.5e9}]}`, lacks},
-		"NoPassword": {"And two parts.", 200, "", `{"authorizationData":[{"authorizationToken":"QVdTOg==","expiresAt":1.5e9}]}`, lacks},
-		"NoColon":    {"With a colon between them.", 200, "", `{"authorizationData":[{"authorizationToken":"QVdT","expiresAt":1.5e9}]}`, lacks},
-		"Header":     {"A code may be in the header.", 400, "AccessDeniedException:http://internal.amazon.com/", "{}", denied},
-		"Namespace":  {"A code may have a namespace.", 400, "", `{"__type":"com.amazonaws.ecr#AccessDeniedException","message":"` + canary + `"}`, denied},
-		"Code":       {"A code may be called so.", 400, "", `{"code":"AccessDeniedException"}`, denied},
-		"NoCode":     {"Without one the status tells.", 418, "", canary, provider.NewError(provider.Unavailable, "AWS answers with status 418")},
-		"Redirect":   {"A signed request goes nowhere else.", 302, "", "", provider.NewError(provider.Unavailable, "AWS answers with status 302")},
+		"Good":       {"A complete answer of AWS is a login.", 200, "", `{"authorizationData":[{"authorizationToken":"QVdTOmE6Yg==","expiresAt":1.5e9,"proxyEndpoint":"https://x"}]}`, nil},
+		"Page":       {"An answer with status 200 of another server is no login.", 200, "", "<html>" + canary, damaged},
+		"Empty":      {"An empty object has no login.", 200, "", `{}`, lacks},
+		"Null":       {"A null list has no login.", 200, "", `{"authorizationData":null}`, lacks},
+		"None":       {"An empty list has no login.", 200, "", `{"authorizationData":[]}`, lacks},
+		"NullInList": {"A list of null has no login.", 200, "", `{"authorizationData":[null]}`, lacks},
+		"Text":       {"A value that is not a list is a damaged answer.", 200, "", `{"authorizationData":"` + canary + `"}`, damaged},
+		"NoToken":    {"An answer without a token has no login.", 200, "", `{"authorizationData":[{"expiresAt":1.5e9}]}`, lacks},
+		"NoEnd":      {"An answer without an expiry has no login.", 200, "", `{"authorizationData":[{"authorizationToken":"QVdTOmE="}]}`, lacks},
+		"NoBase64":   {"A token that is not base64 is no login.", 200, "", `{"authorizationData":[{"authorizationToken":"` + canary + `!","expiresAt":1.5e9}]}`, lacks},
+		"NoPassword": {"A token without a password is no login.", 200, "", `{"authorizationData":[{"authorizationToken":"QVdTOg==","expiresAt":1.5e9}]}`, lacks},
+		"NoColon":    {"A token without a colon is no login.", 200, "", `{"authorizationData":[{"authorizationToken":"QVdT","expiresAt":1.5e9}]}`, lacks},
+		"Header":     {"An error code can be in the header.", 400, "AccessDeniedException:http://internal.amazon.com/", "{}", denied},
+		"Namespace":  {"An error code can have a namespace.", 400, "", `{"__type":"com.amazonaws.ecr#AccessDeniedException","message":"` + canary + `"}`, denied},
+		"Code":       {"An error code can be in the field code.", 400, "", `{"code":"AccessDeniedException"}`, denied},
+		"NoCode":     {"Without an error code the HTTP status is shown.", 418, "", canary, provider.NewError(provider.Unavailable, "AWS returned status 418")},
+		"Redirect":   {"A redirect is not followed, because the request is signed.", 302, "", "", provider.NewError(provider.Unavailable, "AWS returned status 302")},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -196,7 +196,7 @@ func TestAnswers(t *testing.T) {
 				w.Header().Set("X-Amzn-ErrorType", tc.header)
 				w.Header().Set("Location", "http://127.0.0.1:1/"+canary)
 				w.WriteHeader(tc.status)
-				_, _ = w.Write([]byte(tc.body)) // The client may have gone.
+				_, _ = w.Write([]byte(tc.body)) // The client may have closed the connection.
 			}))
 			t.Cleanup(srv.Close)
 			got, err := client(t, "", srv.URL).Generate(t.Context())
@@ -204,20 +204,20 @@ func TestAnswers(t *testing.T) {
 				t.Errorf("%s\nGenerate(...): -want error, +got error:\n%s", tc.reason, diff)
 			}
 			if tc.want == nil && string(got.Values["password"]) != "a:b" {
-				t.Errorf("A password may have a colon: got %q", got.Values["password"])
+				t.Errorf("a password can contain a colon: got %q", got.Values["password"])
 			}
 		})
 	}
 }
 
-// TestRetries tries again as often as the spec says, and no longer than the caller waits.
+// TestRetries retries as often as the spec says, and not after the caller's deadline.
 func TestRetries(t *testing.T) {
 	srv := awstest.Start(t)
 	c := client(t, "", srv.URL(), awstest.WithRetries(3))
 	srv.Inject(emulator.Fault{Status: 503, Times: 2})
 	srv.Inject(emulator.Fault{Body: emulator.BodyNone, Times: 1})
 	if _, err := c.Generate(t.Context()); err != nil || srv.Calls("GetAuthorizationToken") != 4 {
-		t.Errorf("The fourth attempt succeeds: got %v after %d", err, srv.Calls("GetAuthorizationToken"))
+		t.Errorf("the fourth attempt must succeed: got %v after %d", err, srv.Calls("GetAuthorizationToken"))
 	}
 
 	remove := srv.Inject(emulator.Fault{Hang: true})
@@ -226,7 +226,7 @@ func TestRetries(t *testing.T) {
 	defer cancel()
 	_, err := c.Generate(ctx)
 	if diff := cmp.Diff(error(provider.NewError(provider.Unavailable, "AWS did not answer in time")), err); diff != "" {
-		t.Errorf("A caller does not wait for ever: -want error, +got error:\n%s", diff)
+		t.Errorf("A caller must not wait forever: -want error, +got error:\n%s", diff)
 	}
 
 	remove()
@@ -235,8 +235,8 @@ func TestRetries(t *testing.T) {
 	ctx, cancel = context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
 	_, err = slow.Generate(ctx)
-	if diff := cmp.Diff(error(provider.NewError(provider.Throttled, "AWS asks for fewer calls")), err); diff != "" {
-		t.Errorf("Who stops waiting between two attempts learns why there were more: -want error, +got error:\n%s", diff)
+	if diff := cmp.Diff(error(provider.NewError(provider.Throttled, "AWS throttles the calls; retrying with back-off")), err); diff != "" {
+		t.Errorf("A timeout between two attempts must report the cause of the retries: -want error, +got error:\n%s", diff)
 	}
 }
 
@@ -247,13 +247,13 @@ func TestConnectFails(t *testing.T) {
 		change awstest.Option
 		want   error
 	}{
-		"Scope":    {"There are two.", "both", func(*awstest.Store) {}, provider.NewError(provider.Invalid, `spec.scope: "both" is none; set private or public`)},
-		"Region":   {"Registries are in a region.", "", func(s *awstest.Store) { s.Region = "" }, provider.NewError(provider.Invalid, "spec.region: must be set where spec.auth is, for example eu-central-1")},
-		"NoRegion": {"A region is part of a host's name.", "", func(s *awstest.Store) { s.Region = "evil.example/" }, provider.NewError(provider.Invalid, `spec.region: "evil.example/" is not a region; write it as eu-central-1`)},
-		"Endpoint": {"Signed requests stay off the open network.", "", func(s *awstest.Store) { s.Endpoint = "http://aws.example" }, provider.NewError(provider.Invalid, "spec.endpoint: plain http is for the operator's own host (127.0.0.1, localhost) only; use https")},
-		"Blank":    {"A blank key is a mistake.", "", awstest.WithKey(" ", canary), provider.NewError(provider.Invalid, "spec.auth.secretRef.accessKeyIDSecretRef: the value is blank; store the whole value there")},
-		"Ambient":  {"The operator's identity is not everybody's.", "", func(s *awstest.Store) { s.Auth = nil }, provider.NewError(provider.Invalid, "spec.auth: auth is not set")},
-		"Interval": {"Settings are read at once.", "", func(s *awstest.Store) { s.RetrySettings.RetryInterval = "soon" }, provider.NewError(provider.Invalid, `spec.retrySettings.retryInterval: "soon" is not a duration; write it as 30s, 15m or 1h`)},
+		"Scope":    {"An unknown scope is rejected.", "both", func(*awstest.Store) {}, provider.NewError(provider.Invalid, `spec.scope: "both" is not valid; set private or public`)},
+		"Region":   {"A missing region is rejected.", "", func(s *awstest.Store) { s.Region = "" }, provider.NewError(provider.Invalid, "spec.region: required with spec.auth; set it, for example to eu-central-1")},
+		"NoRegion": {"A region with other characters is rejected, because it becomes part of a host name.", "", func(s *awstest.Store) { s.Region = "evil.example/" }, provider.NewError(provider.Invalid, `spec.region: "evil.example/" is not a region; write it as eu-central-1`)},
+		"Endpoint": {"Plain http to another host is rejected, because the requests are signed.", "", func(s *awstest.Store) { s.Endpoint = "http://aws.example" }, provider.NewError(provider.Invalid, "spec.endpoint: plain http is for the operator's own host (127.0.0.1, localhost) only; use https")},
+		"Blank":    {"A blank key is rejected.", "", awstest.WithKey(" ", canary), provider.NewError(provider.Invalid, "spec.auth.secretRef.accessKeyIDSecretRef: the value is blank; store the complete value")},
+		"Ambient":  {"The operator's identity cannot be used unless the operator allows it.", "", func(s *awstest.Store) { s.Auth = nil }, provider.NewError(provider.Invalid, "spec.auth: auth is not set")},
+		"Interval": {"Invalid retry settings are rejected before any call.", "", func(s *awstest.Store) { s.RetrySettings.RetryInterval = "soon" }, provider.NewError(provider.Invalid, `spec.retrySettings.retryInterval: "soon" is not a duration; write it as 30s, 15m or 1h`)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

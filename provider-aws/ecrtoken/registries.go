@@ -14,29 +14,30 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 )
 
-// A registry is a service that gives logins. Each has a client of its own in the SDK, with types of its own.
+// A registry is a service that issues registry logins. The SDK has a separate client and separate types for
+// each.
 type registry struct {
-	// connect returns what asks the service for a login.
+	// connect returns the authorizer of the service.
 	connect func(*awsconfig.Config) authorizer
-	// actions are the permissions that it takes.
+	// actions names the permissions that the service requires.
 	actions string
 }
 
-// An authorizer asks for one login. What an answer lacks is zero.
+// An authorizer requests one login. A field that is missing in the answer is zero.
 type authorizer interface {
 	authorize(context.Context) (authorization, error)
 }
 
 // An authorization is a login to registries.
 type authorization struct {
-	// token is the user and the password, in base64.
+	// token is the user and the password, joined by a colon and encoded as base64.
 	token   string
 	expires time.Time
 	// endpoint is the address of the registries.
 	endpoint string
 }
 
-// publicAddress is where the images of the public registry are. Its answers do not say so.
+// publicAddress is the address of the public registry, which its answers do not contain.
 const publicAddress = "https://public.ecr.aws"
 
 var private = registry{actions: "ecr:GetAuthorizationToken", connect: func(c *awsconfig.Config) authorizer {
@@ -48,7 +49,7 @@ var private = registry{actions: "ecr:GetAuthorizationToken", connect: func(c *aw
 var public = registry{actions: "ecr-public:GetAuthorizationToken and sts:GetServiceBearerToken", connect: func(c *awsconfig.Config) authorizer {
 	return publicRegistry{config: c, api: ecrpublic.NewFromConfig(c.AWS, func(o *ecrpublic.Options) {
 		o.BaseEndpoint = cmp.Or(c.Endpoint, o.BaseEndpoint)
-		o.Region = "us-east-1" // It is in no other.
+		o.Region = "us-east-1" // The service exists in this region only.
 	})}
 }}
 
@@ -57,7 +58,7 @@ var public = registry{actions: "ecr-public:GetAuthorizationToken and sts:GetServ
 // https://docs.aws.amazon.com/AmazonECRPublic/latest/APIReference/API_GetAuthorizationToken.html.
 var registries = map[v1alpha1.ECRScope]registry{"": private, v1alpha1.ECRPrivate: private, v1alpha1.ECRPublic: public}
 
-// A privateAPI has the call of the SDK's client that is used.
+// A privateAPI is the call of the SDK's client that this package needs.
 type privateAPI interface {
 	GetAuthorizationToken(context.Context, *ecr.GetAuthorizationTokenInput, ...func(*ecr.Options)) (*ecr.GetAuthorizationTokenOutput, error)
 }
@@ -76,7 +77,7 @@ func (r privateRegistry) authorize(ctx context.Context) (authorization, error) {
 	return authorization{token: aws.ToString(d.AuthorizationToken), expires: aws.ToTime(d.ExpiresAt), endpoint: aws.ToString(d.ProxyEndpoint)}, nil
 }
 
-// A publicAPI has the call of the SDK's client that is used.
+// A publicAPI is the call of the SDK's client that this package needs.
 type publicAPI interface {
 	GetAuthorizationToken(context.Context, *ecrpublic.GetAuthorizationTokenInput, ...func(*ecrpublic.Options)) (*ecrpublic.GetAuthorizationTokenOutput, error)
 }
@@ -95,9 +96,9 @@ func (r publicRegistry) authorize(ctx context.Context) (authorization, error) {
 	return authorization{token: aws.ToString(d.AuthorizationToken), expires: aws.ToTime(d.ExpiresAt), endpoint: publicAddress}, nil
 }
 
-// codes are the errors of these services beside those common to AWS. What AWS does not have here, or has
-// newly, is Unavailable.
+// codes are the error codes of these services in addition to the common ones of AWS. Any other
+// code is Unavailable.
 var codes = awsconfig.Codes{
 	"ServerException":             {Class: provider.Unavailable, Text: "AWS has an internal error"},
-	"UnsupportedCommandException": {Class: provider.Invalid, Text: "AWS has no such registries there; correct spec.scope or spec.region"},
+	"UnsupportedCommandException": {Class: provider.Invalid, Text: "AWS has no registries of this scope in the region; correct spec.scope or spec.region"},
 }

@@ -61,8 +61,8 @@ func (e *Emulator) userOf(c *sessionCredentials) assumedRoleUser {
 	return assumedRoleUser{Arn: p.arn, AssumedRoleID: p.userID}
 }
 
-// sessionDuration also checks the session's name, as every way to assume a
-// role needs both.
+// sessionDuration returns the duration of a session. It also checks the session's name, because every way to
+// assume a role needs both.
 func sessionDuration(form url.Values, r Role) (time.Duration, error) {
 	if !sessionName.MatchString(form.Get("RoleSessionName")) {
 		return 0, badRequest("ValidationError", "1 validation error detected: Value at 'roleSessionName' failed to satisfy constraint: "+
@@ -83,8 +83,7 @@ func sessionDuration(form url.Values, r Role) (time.Duration, error) {
 	return d, nil
 }
 
-// tag gives the session the tags that are asked for and, on top, the
-// transitive ones of the session that it is opened from.
+// tag gives the session the requested tags, and the transitive ones of the session that it is opened from.
 func (s *Session) tag(form url.Values, from *Session) error {
 	tags := members(form, "Tags", ".Key", ".Value")
 	if len(tags) > maxSessionTags {

@@ -34,9 +34,9 @@ func TestCredentials(t *testing.T) {
 		"Default":        {"test/test is known by default", nil, static("test", "test", ""), "v", "arn:aws:iam::000000000000:user/test"},
 		"Registered":     {"a registered key is known", []emulator.Option{other}, static("AKIAOTHER", "pass", ""), "v", "arn:aws:iam::000000000000:user/bob"},
 		"DefaultReplace": {"registered keys replace the default", []emulator.Option{other}, static("test", "test", ""), "UnrecognizedClientException: The security token included in the request is invalid.", "InvalidClientTokenId: The security token included in the request is invalid."},
-		"WrongSecret":    {"a wrong secret key makes a wrong signature", nil, static("test", "wrong", ""), "InvalidSignatureException: " + badSignature, "SignatureDoesNotMatch: " + badSignature},
+		"WrongSecret":    {"a wrong secret key is a wrong signature", nil, static("test", "wrong", ""), "InvalidSignatureException: " + badSignature, "SignatureDoesNotMatch: " + badSignature},
 		"SpareToken":     {"a session token for a static key is invalid", nil, static("test", "test", "token"), "UnrecognizedClientException: The security token included in the request is invalid.", "InvalidClientTokenId: The security token included in the request is invalid."},
-		"Anonymous":      {"an unsigned request is refused", nil, aws.AnonymousCredentials{}, "MissingAuthenticationTokenException: Request is missing Authentication Token", "MissingAuthenticationToken: Request is missing Authentication Token"},
+		"Anonymous":      {"an unsigned request is rejected", nil, aws.AnonymousCredentials{}, "MissingAuthenticationTokenException: Request is missing Authentication Token", "MissingAuthenticationToken: Request is missing Authentication Token"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -69,11 +69,11 @@ func TestSignedPath(t *testing.T) {
 		signed, sent string
 		want         int
 	}{
-		"Same":     {"what was signed is sent", "/", "/", http.StatusOK},
-		"Slashes":  {"redundant slashes do not count", "/", "//", http.StatusOK},
-		"Relative": {"nor do relative parts", "/a/", "/./b/../a/", http.StatusOK},
-		"Other":    {"another path is another request", "/", "/a", http.StatusForbidden},
-		"Folder":   {"a slash at the end does count", "/a", "/a/", http.StatusForbidden},
+		"Same":     {"the signed path is accepted", "/", "/", http.StatusOK},
+		"Slashes":  {"redundant slashes are ignored", "/", "//", http.StatusOK},
+		"Relative": {"relative parts are resolved", "/a/", "/./b/../a/", http.StatusOK},
+		"Other":    {"another path is rejected", "/", "/a", http.StatusForbidden},
+		"Folder":   {"a slash at the end is not ignored", "/a", "/a/", http.StatusForbidden},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -143,13 +143,13 @@ func TestDeny(t *testing.T) {
 			want:   []string{"v", "w", denied("BatchGetSecretValue", "")},
 		},
 		"OneSecret": {
-			reason: "a secret that may not be read fails alone, also within a batch",
+			reason: "a denied secret fails alone, also within a batch",
 			opts:   deny(emulator.Deny{Action: "secretsmanager:Get*", Secret: "shop/*"}),
 			run:    readAll,
 			want:   []string{denied("GetSecretValue", "shop/db"), "w", "web/db=w", "shop/db: " + denied("GetSecretValue", "shop/db"), "|"},
 		},
 		"Unknown": {
-			reason: "who may not read does not learn what exists",
+			reason: "a denied caller does not learn which secrets exist",
 			opts:   deny(emulator.Deny{Action: "*"}),
 			run: func(ctx context.Context, _ *testing.T, _ *emulator.Server, c *sm.Client) []string {
 				return append([]string{current(ctx, c, "none")}, list(ctx, c, &sm.ListSecretsInput{})...)
@@ -157,7 +157,7 @@ func TestDeny(t *testing.T) {
 			want: []string{denied("GetSecretValue", "none"), denied("ListSecrets", "")},
 		},
 		"FiltersNeedList": {
-			reason: "a batch by filters needs the permission to list",
+			reason: "a batch by filters needs the permission to list secrets",
 			opts:   deny(emulator.Deny{Action: "secretsmanager:ListSecrets"}),
 			run: func(ctx context.Context, _ *testing.T, _ *emulator.Server, c *sm.Client) []string {
 				return batch(ctx, c, &sm.BatchGetSecretValueInput{Filters: where("name", "a")})

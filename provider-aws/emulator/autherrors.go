@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// The front end in front of each service checks signatures. It answers JSON
-// services and query services with different codes.
+// AWS checks signatures before a request reaches the service. The error codes differ between JSON services and
+// query services.
 var queryCodes = map[string]string{
 	"ExpiredToken":          "ExpiredTokenException",
 	"IncompleteSignature":   "IncompleteSignatureException",
@@ -15,7 +15,7 @@ var queryCodes = map[string]string{
 	"SignatureDoesNotMatch": "InvalidSignatureException",
 }
 
-// codeFor translates a code of the query protocol for the service at hand.
+// codeFor translates an error code of the query protocol into that of a service.
 func codeFor(s service, code string) string {
 	if _, ok := s.(*jsonService); ok {
 		return queryCodes[code]
@@ -38,8 +38,7 @@ func missingAuthentication(s service) *apiError {
 	return authError(s, "MissingAuthentication", "Request is missing Authentication Token")
 }
 
-// unknownClient is also what temporary credentials without their session
-// token, or with another one, are told.
+// unknownClient is also the error for temporary credentials with a missing or wrong session token.
 func unknownClient(s service) *apiError {
 	return authError(s, "InvalidClientTokenId", "The security token included in the request is invalid.")
 }

@@ -44,7 +44,7 @@ type batchGetSecretValueOutput struct {
 	NextToken    string `json:",omitempty"`
 
 	query string
-	at    []int // where in the list each value came from
+	at    []int // the position of each value in the list
 	end   int
 }
 
@@ -79,7 +79,7 @@ func (e *Emulator) batchGetSecretValue(q *request, in *batchGetSecretValueInput)
 	return out, nil
 }
 
-// batchByFilters answers with one page of what ListSecrets would find.
+// batchByFilters returns one page of the secrets that ListSecrets would find.
 func (e *Emulator) batchByFilters(q *request, in *batchGetSecretValueInput) (any, error) {
 	limit, err := pageSize(in.MaxResults, maxBatch)
 	if err != nil {
@@ -99,7 +99,7 @@ func (e *Emulator) batchByFilters(q *request, in *batchGetSecretValueInput) (any
 	}
 	names, seqs := e.namesAfter(at, limit+1, matches)
 	e.fill(q, out, names[:min(limit, len(names))], 0)
-	// From here on positions are those of secrets, not those on this page.
+	// From here on, positions refer to all secrets instead of this page.
 	for i, n := range out.at {
 		out.at[i] = seqs[n] - 1
 	}
@@ -114,8 +114,8 @@ func (e *Emulator) batchByFilters(q *request, in *batchGetSecretValueInput) (any
 	return out, nil
 }
 
-// namesAfter returns up to limit matching secrets behind a position, by
-// creation, and their positions.
+// namesAfter returns the names and positions of up to limit matching secrets after a position, in order of
+// creation.
 func (e *Emulator) namesAfter(at, limit int, matches matcher) (names []string, seqs []int) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
@@ -132,8 +132,8 @@ func (e *Emulator) namesAfter(at, limit int, matches matcher) (names []string, s
 	return names, seqs
 }
 
-// fill reads ids from a position on until all are read or the answer is
-// large enough. A secret that cannot be read becomes an error of its own.
+// fill reads the ids from a position on, until all are read or the answer is large enough. A secret that cannot
+// be read adds an error to the answer.
 func (e *Emulator) fill(q *request, out *batchGetSecretValueOutput, ids []string, from int) {
 	out.Errors, out.SecretValues = []batchError{}, []*secretValue{}
 	size := 0
@@ -173,5 +173,5 @@ func (v *secretValue) size() int {
 	return len(v.SecretBinary)
 }
 
-// String keeps values out of whatever prints an answer.
+// String omits the value, so that no printed answer shows it.
 func (v *secretValue) String() string { return fmt.Sprintf("%s (%s)", v.ARN, v.VersionID) }

@@ -13,8 +13,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
 )
 
-// batch reads every page and returns "name=value" and "id: code" for each
-// entry, "|" after each page.
+// batch reads every page. It returns "name=value" or "id: code" for each entry, and "|" after each page.
 func batch(ctx context.Context, c *sm.Client, in *sm.BatchGetSecretValueInput) []string {
 	var got []string
 	for p := sm.NewBatchGetSecretValuePaginator(c, in); p.HasMorePages(); {
@@ -47,7 +46,7 @@ func TestBatch(t *testing.T) {
 	}
 	runScripts(t, map[string]scriptCase{
 		"PerEntryErrors": {
-			reason: "what cannot be read is an error of its own entry; the others are answered",
+			reason: "a secret that cannot be read fails only its own entry",
 			run: func(ctx context.Context, t *testing.T, srv *emulator.Server, c *sm.Client) []string {
 				srv.Put("text", []byte("v"))
 				srv.Put("bin", []byte{0xff})
@@ -63,7 +62,7 @@ func TestBatch(t *testing.T) {
 			want: []string{"text=v", "bin=ff", "none: " + errNotFound, "going: " + errMarked, "empty: " + errNoCurrent, "|"},
 		},
 		"TooMany": {
-			reason: "20 ids are the limit",
+			reason: "more than 20 ids are rejected",
 			run: func(ctx context.Context, _ *testing.T, _ *emulator.Server, c *sm.Client) []string {
 				return append(batch(ctx, c, &sm.BatchGetSecretValueInput{SecretIdList: numbered(21)}), batch(ctx, c, &sm.BatchGetSecretValueInput{SecretIdList: numbered(1)})...)
 			},
@@ -74,7 +73,7 @@ func TestBatch(t *testing.T) {
 			},
 		},
 		"IdsOrFilters": {
-			reason: "a batch has ids or filters, and MaxResults only with filters",
+			reason: "a batch has either ids or filters, and MaxResults only with filters",
 			run: func(ctx context.Context, _ *testing.T, _ *emulator.Server, c *sm.Client) []string {
 				one := []string{"a"}
 				got := batch(ctx, c, &sm.BatchGetSecretValueInput{})
@@ -88,7 +87,7 @@ func TestBatch(t *testing.T) {
 			},
 		},
 		"LargeAnswer": {
-			reason: "an answer that grows large goes on in a next page",
+			reason: "a large answer continues on a next page",
 			opts:   []emulator.Option{emulator.WithMaxBatchBytes(100_000)},
 			run: func(ctx context.Context, _ *testing.T, srv *emulator.Server, c *sm.Client) []string {
 				for _, n := range numbered(3) {
@@ -99,7 +98,7 @@ func TestBatch(t *testing.T) {
 			want: []string{"s00=xxxxxxxx", "s01=xxxxxxxx", "|", "s02=xxxxxxxx", "|"},
 		},
 		"Filters": {
-			reason: "filters select like those of ListSecrets, page by page",
+			reason: "filters select the same secrets as in ListSecrets, page by page",
 			run: func(ctx context.Context, _ *testing.T, srv *emulator.Server, c *sm.Client) []string {
 				for _, n := range numbered(5) {
 					srv.Put(n, []byte("v"))
@@ -110,7 +109,7 @@ func TestBatch(t *testing.T) {
 			want: []string{"s00=v", "s01=v", "|", "s02=v", "s03=v", "|", "s04=v", "|"},
 		},
 		"WrongToken": {
-			reason: "a token is good for its own query only",
+			reason: "a page token is valid for its own query only",
 			run: func(ctx context.Context, _ *testing.T, srv *emulator.Server, c *sm.Client) []string {
 				for _, n := range numbered(2) {
 					srv.Put(n, []byte("v"))

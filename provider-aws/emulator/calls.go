@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// maxCallLog is how many calls the log holds at least; the oldest go first.
-// Counts are not limited.
+// maxCallLog is the minimum number of calls that the log keeps. The oldest are removed first. The counts have
+// no limit.
 const maxCallLog = 10000
 
-// A Call is one request to the AWS API. It holds no value.
+// A Call is one request to the AWS API. It contains no value.
 type Call struct {
 	Time        time.Time
 	Service     string // secretsmanager, ssm, ecr, ecr-public or sts
 	Operation   string
-	SecretIDs   []string `json:",omitempty"` // as the request named them
+	SecretIDs   []string `json:",omitempty"` // as named in the request
 	AccessKeyID string   `json:",omitempty"`
 }
 
@@ -45,14 +45,14 @@ func (l *callLog) add(c Call) {
 	l.waiting = nil
 }
 
-// Calls returns how often an operation was called, calls that failed
-// included. The empty operation counts all.
+// Calls returns how many times an operation was called, including calls that failed. The empty operation counts
+// all calls.
 func (e *Emulator) Calls(operation string) int {
 	n, _ := e.calls.count(operation, false)
 	return n
 }
 
-// count also returns, if asked, a channel that closes at the next call.
+// count returns the number of calls and, if wait is set, a channel that closes at the next call.
 func (l *callLog) count(operation string, wait bool) (n int, next <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,8 +71,7 @@ func (l *callLog) count(operation string, wait bool) (n int, next <-chan struct{
 	return n, next
 }
 
-// WaitForCalls returns once an operation was called n times in all, or with
-// the error of ctx.
+// WaitForCalls waits until an operation was called n times in all, or returns the error of ctx.
 func (e *Emulator) WaitForCalls(ctx context.Context, operation string, n int) error {
 	for {
 		got, next := e.calls.count(operation, true)
@@ -101,8 +100,8 @@ func (e *Emulator) CallLog() []Call {
 	return slices.Clone(e.calls.entries)
 }
 
-// Reset forgets calls and recorded sessions. Secrets, roles, credentials and
-// faults stay, and so do the credentials of sessions.
+// Reset clears the calls and the recorded sessions. Secrets, roles, credentials and faults stay, and the
+// credentials of sessions remain valid.
 func (e *Emulator) Reset() {
 	e.calls.mu.Lock()
 	e.calls.counts, e.calls.entries = nil, nil

@@ -49,7 +49,7 @@ func TestCalls(t *testing.T) {
 	}
 	srv.Reset()
 	if diff := cmp.Diff([]int{0, 0}, []int{srv.Calls(""), len(srv.CallLog())}); diff != "" {
-		t.Errorf("Reset forgets calls: -want, +got:\n%s", diff)
+		t.Errorf("Reset must clear the calls: -want, +got:\n%s", diff)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	cancel()

@@ -7,25 +7,24 @@ import (
 	"time"
 )
 
-// controlHandler serves below /_control/, for tests in another process:
+// controlHandler serves the paths below /_control/, for tests in another process:
 //
 //	GET    /_control/calls            counts and log
-//	POST   /_control/reset            forgets calls and sessions
-//	GET    /_control/sessions         what STS handed out
-//	POST   /_control/sessions/expire  ends all sessions
+//	POST   /_control/reset            clears calls and sessions
+//	GET    /_control/sessions         the sessions that STS has issued
+//	POST   /_control/sessions/expire  expires all sessions
 //	POST   /_control/roles            adds the Role in the body
 //	POST   /_control/credentials      adds the Credential in the body
-//	POST   /_control/faults           injects the Fault in the body, answers its id
+//	POST   /_control/faults           injects the Fault in the body, returns its id
 //	DELETE /_control/faults           removes all faults
 //	DELETE /_control/faults/{id}      removes one
 //	GET    /_control/secrets/{name}   the current value
 //	PUT    /_control/secrets/{name}   makes the body the current value
-//	DELETE /_control/secrets/{name}   removes a secret at once
+//	DELETE /_control/secrets/{name}   deletes a secret without a recovery window
 //
-// Bodies have the field names of the Go types, except that durations are text
-// such as "100ms".
+// Bodies have the field names of the Go types, except that durations are text such as "100ms".
 //
-// It asks for no signature: whoever reaches the port may use it.
+// It requires no signature: anyone who can reach the port can use it.
 func (e *Emulator) controlHandler() http.Handler {
 	mux := http.NewServeMux()
 	handle := func(pattern, path string, h http.HandlerFunc) {
@@ -54,7 +53,7 @@ func (e *Emulator) controlHandler() http.Handler {
 	return mux
 }
 
-// faultBody is a Fault whose durations are text.
+// faultBody is a Fault with durations as text.
 type faultBody struct {
 	Fault
 
@@ -68,7 +67,7 @@ func (b faultBody) fault() Fault {
 	return f
 }
 
-// roleBody is a Role whose duration is text.
+// roleBody is a Role with its duration as text.
 type roleBody struct {
 	Role
 
@@ -96,7 +95,7 @@ func (e *Emulator) controlGet(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "application/octet-stream")
-	_, _ = w.Write(value) // a client that has gone needs no answer
+	_, _ = w.Write(value) // the client may have closed the connection
 }
 
 func (e *Emulator) controlPut(w http.ResponseWriter, r *http.Request) {
@@ -108,9 +107,8 @@ func (e *Emulator) controlPut(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, map[string]string{"versionId": e.Put(r.PathValue("name"), value)})
 }
 
-// accept makes a handler of a function that takes a JSON body. Unknown fields
-// are refused, so that a misspelt fault does not pass for one that never
-// strikes.
+// accept turns a function that takes a JSON body into a handler. It rejects unknown fields, so that a misspelt
+// fault does not match nothing unnoticed.
 func accept[T any](do func(http.ResponseWriter, T)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		var in T
@@ -126,5 +124,5 @@ func accept[T any](do func(http.ResponseWriter, T)) http.HandlerFunc {
 
 func writeJSON(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
-	_ = json.NewEncoder(w).Encode(v) // a client that has gone needs no answer
+	_ = json.NewEncoder(w).Encode(v) // the client may have closed the connection
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
 )
 
-// control calls the control endpoint as another process would.
+// control calls the control endpoint like another process.
 func control(t *testing.T, srv *emulator.Server, method, path, body string) string {
 	t.Helper()
 	req, err := http.NewRequestWithContext(t.Context(), method, srv.URL()+"/_control/"+path, strings.NewReader(body))
@@ -45,7 +45,7 @@ func TestControlSecrets(t *testing.T) {
 		control(t, srv, "DELETE", "secrets/shop/db", ""), control(t, srv, "GET", "secrets/shop/db", ""),
 	}
 	if !ok || len(id) < 36 {
-		t.Errorf("PUT answers the version, got %q", id)
+		t.Errorf("PUT must return the version, got %q", id)
 	}
 	if diff := cmp.Diff([]string{"v", "200 v", "200", "404 no such secret"}, got); diff != "" {
 		t.Errorf("secrets are put, read and removed: -want, +got:\n%s", diff)

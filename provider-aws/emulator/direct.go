@@ -8,7 +8,7 @@ import (
 	"unicode/utf8"
 )
 
-// A PutOption says more about a secret than its value.
+// A PutOption sets other properties of a secret than its value.
 type PutOption func(*secret, *putSettings)
 
 type putSettings struct {
@@ -26,7 +26,7 @@ func Stages(stages ...string) PutOption {
 	return func(_ *secret, p *putSettings) { p.stages = stages }
 }
 
-// Tags sets tags on the secret; other tags stay.
+// Tags sets tags of the secret; other tags stay.
 func Tags(tags map[string]string) PutOption {
 	return func(s *secret, _ *putSettings) {
 		for k, v := range tags {
@@ -41,9 +41,9 @@ func Description(text string) PutOption {
 	return func(s *secret, _ *putSettings) { s.description = text }
 }
 
-// Put adds a version to a secret, which it creates or restores if need be,
-// and returns the version's id. It makes no call and knows no size limit.
-// Text is stored as SecretString, other bytes as SecretBinary.
+// Put adds a version to a secret and returns the version's id. It creates or restores the secret if necessary.
+// It is not counted as a call, and has no size limit. Text is stored as SecretString, other bytes as
+// SecretBinary.
 func (e *Emulator) Put(name string, value []byte, opts ...PutOption) (versionID string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -59,8 +59,7 @@ func (e *Emulator) Put(name string, value []byte, opts ...PutOption) (versionID 
 	return s.put(newUUID(), payload{data: bytes.Clone(value), binary: p.binary}, p.stages, e.now()).id
 }
 
-// Get returns the current value of a secret, and whether a client could read
-// it.
+// Get returns the current value of a secret, and whether a client could read it.
 func (e *Emulator) Get(name string) (value []byte, ok bool) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
@@ -75,7 +74,7 @@ func (e *Emulator) Get(name string) (value []byte, ok bool) {
 	return bytes.Clone(v.value.data), true
 }
 
-// Delete removes a secret at once, without a recovery window.
+// Delete deletes a secret without a recovery window.
 func (e *Emulator) Delete(name string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()

@@ -12,18 +12,18 @@ import (
 const (
 	controlPrefix = "/_control/"
 
-	// maxBody bounds a request; it leaves room for a raised value limit.
+	// maxBody is the maximum size of a request, with room for a raised value limit.
 	maxBody = 64 << 20
 )
 
-// An Emulator is an http.Handler that answers as Secrets Manager, Parameter
-// Store, the container registries and STS. It is safe for concurrent use. Create one with New or Start.
+// An Emulator is an http.Handler that emulates Secrets Manager, Parameter Store, the container registries and
+// STS. It is safe for concurrent use. Create one with New or Start.
 type Emulator struct {
 	config
 
 	mu         sync.RWMutex // guards the secrets and parameters
 	secrets    map[string]*secret
-	order      []*secret // by creation
+	order      []*secret // in order of creation
 	seq        uint64
 	parameters map[string]*parameter
 
@@ -51,7 +51,7 @@ func build(c config) *Emulator {
 	return e
 }
 
-// A request is one call of the AWS API on its way through the emulator.
+// A request is one call of the AWS API in progress.
 type request struct {
 	ctx       context.Context
 	http      *http.Request
@@ -66,7 +66,8 @@ type request struct {
 type service interface {
 	// name is the service's name in the credential scope.
 	name() string
-	// prepare decodes the request. It returns the ids that the call names, and the function that carries it out once it is admitted.
+	// prepare decodes the request. It returns the ids that the call names, and the function to run once the
+	// caller is authorized.
 	prepare(*Emulator, *request) (ids []string, run func() (any, error), err error)
 	// public operations need no signature.
 	public(operation string) bool
@@ -90,13 +91,13 @@ func (e *Emulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 	out, err := e.serve(q)
 	if q.ctx.Err() != nil {
-		return // nobody is waiting for an answer any more
+		return // the client no longer waits for an answer
 	}
 	reply(w, q, out, err)
 }
 
-// serve counts the call, applies what is injected for it, admits it and runs
-// it, in that order: a call that fails is still a call.
+// serve counts the call, applies injected faults, authorizes the call and runs it, in that order: a call that
+// fails is counted, too.
 func (e *Emulator) serve(q *request) (any, error) {
 	ids, run, err := q.service.prepare(e, q)
 	e.calls.add(Call{

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// An apiError is an error of the AWS API. Without a Code the answer is the
-// bare HTTP status, as a load balancer in front of the service would give it.
+// An apiError is an error of the AWS API. Without a Code the answer is only the HTTP status, like that of a
+// load balancer.
 type apiError struct {
 	Status     int
 	Code       string
@@ -18,8 +18,8 @@ type apiError struct {
 
 func (e *apiError) Error() string { return e.Code + ": " + e.Message }
 
-// asAPIError turns what is no API error into the one for the service's own
-// failures. Its text is not shown: it may hold anything.
+// asAPIError turns any other error into the service's internal error. It does not show the text, which can
+// contain anything.
 func asAPIError(err error) *apiError {
 	var e *apiError
 	if errors.As(err, &e) {
@@ -40,8 +40,8 @@ func invalidRequest(format string, args ...any) *apiError {
 	return badRequest("InvalidRequestException", format, args...)
 }
 
-// invalidField is the answer of the service's model validation. Values of
-// sensitive fields are not quoted.
+// invalidField returns the error of the service's model validation. It does not quote the values of sensitive
+// fields.
 func invalidField(field, constraint string) *apiError {
 	return badRequest("ValidationException",
 		"1 validation error detected: Value at '%s' failed to satisfy constraint: %s", field, constraint)
@@ -68,8 +68,8 @@ func tokenInUse(token, arn string) *apiError {
 		"You can't use ClientRequestToken %s because that value is already in use for a version of secret %s.", token, arn)
 }
 
-// accessDenied has the form of a call that no policy allows. Actions that
-// concern no single resource name none.
+// accessDenied returns the error for a call that no policy allows. For actions without a single resource, the
+// text names none.
 func accessDenied(p *principal, action, resource string) *apiError {
 	on := ""
 	if resource != "" {

@@ -9,47 +9,43 @@ import (
 	"time"
 )
 
-// A Fault is what goes wrong with the calls that it matches. The zero Fault
-// matches every call and does nothing to it.
+// A Fault describes how matching calls fail. The zero Fault matches every call and has no effect.
 type Fault struct {
-	// Operation, SecretID and AccessKeyID select calls; empty matches all.
-	// SecretID is the name of a secret or parameter, in which "*" stands for
-	// any text; a call matches if it names such a one, by name or ARN.
+	// Operation, SecretID and AccessKeyID select calls; empty matches all. SecretID is the name of a secret or
+	// parameter, in which "*" matches any text. A call matches if it names such a secret or parameter, by name
+	// or ARN.
 	Operation   string `json:",omitempty"`
 	SecretID    string `json:",omitempty"`
 	AccessKeyID string `json:",omitempty"`
 
-	// Times is how many calls, or entries, fail; 0 means until removed.
+	// Times is the number of calls, or entries, that fail; 0 means until removed.
 	Times int `json:",omitempty"`
 
 	// Latency delays the call.
 	Latency time.Duration `json:",omitempty"`
 
-	// Hang holds the call until the fault is removed, or the caller gives up.
+	// Hang holds the call until the fault is removed or the caller closes the connection.
 	Hang bool `json:",omitempty"`
 
-	// Code and Message make the call fail with an API error before it does
-	// anything. Status is its HTTP status; the default is 500 for internal
-	// errors of the services, else 400. With a Status and no Code the answer is
-	// that status with an empty body.
+	// Code and Message make the call fail with an API error before it has any effect. Status is the HTTP
+	// status; the default is 500 for internal errors of the services, otherwise 400. A Status without a Code is
+	// an answer with an empty body.
 	Code    string `json:",omitempty"`
 	Message string `json:",omitempty"`
 	Status  int    `json:",omitempty"`
 
-	// RetryAfter is sent along with the error, in whole seconds.
+	// RetryAfter is added to the error, in whole seconds.
 	RetryAfter time.Duration `json:",omitempty"`
 
-	// Entry has BatchGetSecretValue answer, with Code and Message in the
-	// place of each matching secret; the other secrets are not affected.
-	// GetParameters lists such a parameter as invalid, and has no place for
-	// more. Only SecretID selects here.
+	// Entry puts Code and Message into the answer of BatchGetSecretValue for each matching secret; the other
+	// secrets are not affected. GetParameters lists such a parameter as invalid, and has no place for an error.
+	// Only SecretID selects here.
 	Entry bool `json:",omitempty"`
 
-	// Drop has a batch leave each matching entry out, which AWS never should.
-	// It needs Entry.
+	// Drop makes a batch omit each matching entry, which AWS should never do. It needs Entry.
 	Drop bool `json:",omitempty"`
 
-	// Body damages the answer after the call was carried out.
+	// Body damages the answer after the call had its effect.
 	Body BodyFault `json:",omitempty"`
 
 	// Page ends the page of a list or batch after KeepEntries entries.
@@ -57,39 +53,38 @@ type Fault struct {
 	KeepEntries int       `json:",omitempty"`
 }
 
-// A BodyFault is a way to damage an answer.
+// A BodyFault is a way to damage the body of an answer.
 type BodyFault string
 
-// The ways to damage an answer.
+// These are the ways to damage the body of an answer.
 const (
-	// BodyTruncated sends half of the body as if it were all.
+	// BodyTruncated sends half of the body as a complete answer.
 	BodyTruncated BodyFault = "truncated"
-	// BodyAborted breaks the connection in the middle of the body.
+	// BodyAborted closes the connection in the middle of the body.
 	BodyAborted BodyFault = "aborted"
-	// BodyNone breaks the connection instead of an answer.
+	// BodyNone closes the connection without an answer.
 	BodyNone BodyFault = "none"
 )
 
 // A PageFault is a way to damage a page.
 type PageFault string
 
-// The ways to damage a page.
+// These are the ways to damage a page.
 const (
-	// PageSplit leaves the remaining entries to the next page.
+	// PageSplit moves the remaining entries to the next page.
 	PageSplit PageFault = "split"
-	// PageLost promises a next page that does not have the remaining entries.
+	// PageLost returns a token for a next page, which does not have the remaining entries.
 	PageLost PageFault = "lost"
-	// PageCut leaves the remaining entries out and promises nothing.
+	// PageCut omits the remaining entries without a token.
 	PageCut PageFault = "cut"
 )
 
-// Throttled is the error that Secrets Manager answers with when calls come
-// too fast. It matches every call.
+// Throttled returns the throttling error of Secrets Manager. It matches every call.
 func Throttled() Fault {
 	return Fault{Code: "ThrottlingException", Message: "Rate exceeded"}
 }
 
-// DecryptionFailed is the error of a secret whose KMS key cannot be used.
+// DecryptionFailed returns the error for a secret whose KMS key cannot be used.
 func DecryptionFailed(secretID string) Fault {
 	return Fault{
 		SecretID: secretID, Code: "DecryptionFailure",
@@ -97,10 +92,10 @@ func DecryptionFailed(secretID string) Fault {
 	}
 }
 
-// internalErrors are the codes of the services' own failures.
+// internalErrors are the codes of the services' internal errors.
 var internalErrors = []string{"InternalServiceError", "InternalServerError", "InternalFailure"}
 
-// asError is the API error that the fault describes.
+// asError returns the API error that the fault describes.
 func (f *Fault) asError() *apiError {
 	err := &apiError{Status: f.Status, Code: f.Code, Message: f.Message, RetryAfter: f.RetryAfter}
 	if err.Status == 0 {
@@ -112,7 +107,7 @@ func (f *Fault) asError() *apiError {
 	return err
 }
 
-// An activeFault is a fault on duty.
+// An activeFault is an injected fault.
 type activeFault struct {
 	Fault
 
@@ -129,8 +124,8 @@ type faultSet struct {
 	active []*activeFault
 }
 
-// Inject puts a fault on duty. The oldest that matches a call wins. remove
-// ends it and releases the calls that hang in it; it may be called again.
+// Inject injects a fault. If several faults match a call, the oldest applies. remove ends the fault and
+// releases the calls that hang in it. It can be called several times.
 func (e *Emulator) Inject(f Fault) (remove func()) {
 	id := e.faults.add(f)
 	return func() { e.faults.remove(id) }
@@ -148,7 +143,7 @@ func (s *faultSet) add(f Fault) (id string) {
 	return id
 }
 
-// remove ends one fault, or all without an id, and tells whether there was one.
+// remove ends one fault, or all if id is empty, and reports whether there was one.
 func (s *faultSet) remove(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -163,7 +158,7 @@ func (s *faultSet) remove(id string) bool {
 	return len(s.active) < before
 }
 
-// takeIf uses up one time of the first fault that is not spent and matches.
+// takeIf returns the first fault that matches and is not used up, and counts its use.
 func (s *faultSet) takeIf(match func(*activeFault) bool) *activeFault {
 	s.mu.RLock()
 	idle := len(s.active) == 0
@@ -183,10 +178,10 @@ func (s *faultSet) takeIf(match func(*activeFault) bool) *activeFault {
 	return nil
 }
 
-// errDropped stands for an entry that a batch leaves out.
+// errDropped stands for an entry that a batch omits.
 var errDropped = errors.New("dropped")
 
-// entryFault is what a fault says of one entry of a batch.
+// entryFault returns the error that a fault sets for one entry of a batch.
 func (e *Emulator) entryFault(id string) error {
 	f := e.faults.takeEntry(e.nameOf(id))
 	switch {

@@ -18,7 +18,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
 )
 
-// status is the HTTP status and Retry-After of a failed call.
+// status returns the HTTP status and the Retry-After header of a failed call.
 func status(err error) string {
 	var re *awshttp.ResponseError
 	if !errors.As(err, &re) {
@@ -35,8 +35,8 @@ func TestErrorFaults(t *testing.T) {
 		status string
 	}{
 		"Throttled":  {"the service throttles with HTTP 400", emulator.Throttled(), "ThrottlingException: Rate exceeded", "400"},
-		"RetryAfter": {"an error can say when to come back", emulator.Fault{Status: 429, Code: "TooManyRequestsException", Message: "later", RetryAfter: 1500 * time.Millisecond}, "TooManyRequestsException: later", "429 2"},
-		"Internal":   {"the service's own failures are HTTP 500", emulator.Fault{Code: "InternalServiceError", Message: "boom"}, "InternalServiceError: boom", "500"},
+		"RetryAfter": {"an error can have a Retry-After", emulator.Fault{Status: 429, Code: "TooManyRequestsException", Message: "later", RetryAfter: 1500 * time.Millisecond}, "TooManyRequestsException: later", "429 2"},
+		"Internal":   {"internal errors are HTTP 500", emulator.Fault{Code: "InternalServiceError", Message: "boom"}, "InternalServiceError: boom", "500"},
 		"KMS":        {"a key that cannot be used", emulator.DecryptionFailed("db"), "DecryptionFailure: Secrets Manager can't decrypt the protected secret text using the provided KMS key.", "400"},
 		"Raw429":     {"a bare status has no code", emulator.Fault{Status: 429}, "", "429"},
 		"Raw503":     {"a bare status can carry Retry-After", emulator.Fault{Status: 503, RetryAfter: time.Minute}, "", "503 60"},
@@ -71,7 +71,7 @@ func TestFaults(t *testing.T) {
 	with := func(f emulator.Fault, change func(*emulator.Fault)) emulator.Fault { change(&f); return f }
 	runScripts(t, map[string]scriptCase{
 		"BySecret": {
-			reason: "a fault for one secret strikes by name and by ARN, and no other",
+			reason: "a fault for one secret applies by name and by ARN, and to no other secret",
 			run: func(ctx context.Context, t *testing.T, srv *emulator.Server, c *sm.Client) []string {
 				out, err := c.CreateSecret(ctx, &sm.CreateSecretInput{Name: aws.String("shop/db"), SecretString: aws.String("v")})
 				if err != nil {
@@ -84,7 +84,7 @@ func TestFaults(t *testing.T) {
 			want: []string{"AccessDeniedException: no", "AccessDeniedException: no", "AccessDeniedException: no", "w"},
 		},
 		"ByOperation": {
-			reason: "a fault for one operation leaves the others alone",
+			reason: "a fault for one operation does not affect the others",
 			run: func(ctx context.Context, _ *testing.T, srv *emulator.Server, c *sm.Client) []string {
 				srv.Put("db", []byte("v"))
 				srv.Inject(with(denied, func(f *emulator.Fault) { f.Operation = "BatchGetSecretValue" }))
@@ -93,7 +93,7 @@ func TestFaults(t *testing.T) {
 			want: []string{"v", "AccessDeniedException: no"},
 		},
 		"ByAccessKey": {
-			reason: "a fault for one access key leaves other callers alone",
+			reason: "a fault for one access key does not affect other callers",
 			run: func(ctx context.Context, t *testing.T, srv *emulator.Server, c *sm.Client) []string {
 				srv.Put("db", []byte("v"))
 				srv.AddCredential(emulator.Credential{AccessKeyID: "other", SecretAccessKey: "pass"})
@@ -103,7 +103,7 @@ func TestFaults(t *testing.T) {
 			want: []string{"v", "AccessDeniedException: no"},
 		},
 		"Times": {
-			reason: "a fault strikes as often as it says, and the next one after it",
+			reason: "a fault applies Times times, and then the next one does",
 			run: func(ctx context.Context, _ *testing.T, srv *emulator.Server, c *sm.Client) []string {
 				srv.Put("db", []byte("v"))
 				srv.Inject(with(denied, func(f *emulator.Fault) { f.Times = 2 }))
@@ -114,7 +114,7 @@ func TestFaults(t *testing.T) {
 			want: []string{"AccessDeniedException: no", "AccessDeniedException: no", "ThrottlingException: Rate exceeded", "v", "4"},
 		},
 		"Entries": {
-			reason: "faults of entries leave the rest of a batch, and single reads, alone",
+			reason: "a fault of an entry does not affect the rest of the batch, nor single reads",
 			run: func(ctx context.Context, _ *testing.T, srv *emulator.Server, c *sm.Client) []string {
 				for _, n := range numbered(3) {
 					srv.Put(n, []byte("v"))
@@ -131,7 +131,7 @@ func TestFaults(t *testing.T) {
 			},
 		},
 		"Pages": {
-			reason: "a page can end early: with the rest behind its token, with the rest lost, or as if it were the last",
+			reason: "a page can end early: with the rest on the next page, with the rest lost, or as if it were the last one",
 			run: func(ctx context.Context, _ *testing.T, srv *emulator.Server, c *sm.Client) []string {
 				for _, n := range numbered(3) {
 					srv.Put(n, []byte("v"))
@@ -152,7 +152,7 @@ func TestFaults(t *testing.T) {
 			},
 		},
 		"LostAnswer": {
-			reason: "a call whose answer is lost was carried out, so the same token is safe",
+			reason: "a call without an answer has had its effect, and can be repeated with the same token",
 			run: func(ctx context.Context, _ *testing.T, srv *emulator.Server, c *sm.Client) []string {
 				srv.Inject(emulator.Fault{Body: emulator.BodyNone, Times: 1})
 				lost := create(ctx, c, "db", "v", token(1)) != ""
@@ -162,7 +162,7 @@ func TestFaults(t *testing.T) {
 			want: []string{"true", "v", ""},
 		},
 		"DamagedBodies": {
-			reason: "an answer that is cut off is an error of the client, never a wrong value",
+			reason: "a truncated answer is an error of the client, never a wrong value",
 			run: func(ctx context.Context, _ *testing.T, srv *emulator.Server, c *sm.Client) []string {
 				srv.Put("db", []byte("v"))
 				var got []string
@@ -176,14 +176,14 @@ func TestFaults(t *testing.T) {
 			want: []string{"true", "v", "true", "v"},
 		},
 		"Latency": {
-			reason: "a delay longer than the caller's patience is a timeout",
+			reason: "a delay that is longer than the caller's timeout is a timeout",
 			run: func(ctx context.Context, _ *testing.T, srv *emulator.Server, c *sm.Client) []string {
 				srv.Put("db", []byte("v"))
 				remove := srv.Inject(emulator.Fault{Latency: time.Hour})
 				impatient, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
 				defer cancel()
 				_, err := c.GetSecretValue(impatient, &sm.GetSecretValueInput{SecretId: aws.String("db")})
-				remove() // the call may have timed out before it got here
+				remove() // the caller may have reached its timeout before
 				return []string{fmt.Sprint(errors.Is(err, context.DeadlineExceeded)), current(ctx, c, "db")}
 			},
 			want: []string{"true", "v"},
@@ -241,7 +241,7 @@ func TestCloseWhileHanging(t *testing.T) {
 	if err := srv.Close(); err != nil {
 		t.Errorf("Close: %v", err)
 	}
-	<-done // or the test binary times out
+	<-done // the test binary times out if Close hangs
 }
 
 func TestRetryOfSDK(t *testing.T) {

@@ -9,10 +9,9 @@ import (
 	"unicode"
 )
 
-// A filter selects secrets, as documented at
-// https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_Filter.html:
-// every filter must match, and one of its values must. A value that starts
-// with "!" must not match.
+// A filter selects secrets as documented at
+// https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_Filter.html. Every filter must match, and
+// for each one of its values. A value that starts with "!" must not match.
 type filter struct {
 	Key    string
 	Values []string
@@ -20,14 +19,14 @@ type filter struct {
 
 type matcher func(*secret) bool
 
-// attributes returns what a filter key looks at.
+// attributes returns the texts of a secret that a filter key compares.
 var attributes = map[string]func(*secret) []string{
 	"description":    func(s *secret) []string { return []string{strings.ToLower(s.description)} },
 	"name":           func(s *secret) []string { return []string{s.name} },
 	"tag-key":        func(s *secret) []string { return tagParts(s, func(t tag) string { return t.Key }) },
 	"tag-value":      func(s *secret) []string { return tagParts(s, func(t tag) string { return t.Value }) },
-	"primary-region": func(*secret) []string { return nil }, // no secret here is a replica
-	"owning-service": func(*secret) []string { return nil }, // none is managed by another service
+	"primary-region": func(*secret) []string { return nil }, // no secret in the emulator is a replica
+	"owning-service": func(*secret) []string { return nil }, // no secret in the emulator is managed by another service
 	"all":            allWords,
 }
 
@@ -81,7 +80,7 @@ func (f filter) compile(number int) (matcher, error) {
 	}, nil
 }
 
-// terms are the prefixes that a filter value looks for.
+// terms returns the prefixes that a filter value searches for.
 func (f filter) terms(value string) []string {
 	switch f.Key {
 	case "all":
@@ -107,8 +106,8 @@ func allWords(s *secret) []string {
 	return all
 }
 
-// words splits a text the way the service's search does: at punctuation, and
-// where lower case turns to upper case or letters to digits.
+// words splits a text like the service's search: at punctuation, where lower case changes to upper case, and
+// where letters change to digits.
 func words(text string) []string {
 	var all []string
 	start, last := 0, rune(0)
@@ -134,6 +133,6 @@ func words(text string) []string {
 
 func hashString(b []byte) string {
 	h := fnv.New64a()
-	_, _ = h.Write(b) // never fails
+	_, _ = h.Write(b) // never returns an error
 	return strconv.FormatUint(h.Sum64(), 36)
 }

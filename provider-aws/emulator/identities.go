@@ -17,36 +17,35 @@ type Credential struct {
 	// UserName appears in the user's ARN; the default is the access key id.
 	UserName string
 
-	// Deny lists what the user may not do; everything else is allowed.
+	// Deny lists the actions that the user is not allowed to do; everything else is allowed.
 	Deny []Deny
 
-	// MFASerial is the user's MFA device, and MFACodes are what it shows. Each
-	// code is taken once.
+	// MFASerial is the user's MFA device, and MFACodes are its codes. Each code works once.
 	MFASerial string   `json:",omitempty"`
 	MFACodes  []string `json:",omitempty"`
 }
 
-// A Deny takes a permission away. In both fields "*" stands for any text.
+// A Deny removes a permission. In both fields "*" matches any text.
 type Deny struct {
 	// Action is an IAM action, for example secretsmanager:GetSecretValue.
 	Action string
 
-	// Secret is a secret's name. Empty means every secret, and actions such
-	// as secretsmanager:BatchGetSecretValue that concern no single one.
+	// Secret is a secret's name. Empty means every secret, and actions such as
+	// secretsmanager:BatchGetSecretValue that are not about a single secret.
 	Secret string `json:",omitempty"`
 }
 
-// A principal is somebody whose signature is known.
+// A principal is an identity whose signature the emulator can check.
 type principal struct {
 	arn             string
 	userID          string
 	secretAccessKey string
 	sessionToken    string
-	expires         time.Time // zero: never
+	expires         time.Time // the zero time means never
 	deny            []Deny
-	session         *Session   // nil for the access key of a user
-	mfa             *mfaDevice // nil for none
-	signer          *v4.Signer // one each: a signer keeps the derived key of one principal
+	session         *Session   // nil for a user's access key
+	mfa             *mfaDevice // nil for a user without a device
+	signer          *v4.Signer // one per principal, because a signer caches the key derived for it
 }
 
 func (p *principal) expired(now time.Time) bool { return !p.expires.IsZero() && !now.Before(p.expires) }
@@ -81,7 +80,7 @@ func (i *identities) addPrincipal(accessKeyID string, p *principal) {
 	i.principals[accessKeyID] = p
 }
 
-// AddCredential makes an access key known, in place of one with the same id.
+// AddCredential adds an access key, or replaces the one with the same id.
 func (e *Emulator) AddCredential(c Credential) {
 	if c.UserName == "" {
 		c.UserName = c.AccessKeyID
@@ -99,15 +98,14 @@ func (e *Emulator) AddCredential(c Credential) {
 	})
 }
 
-// RemoveCredential makes an access key unknown.
+// RemoveCredential removes an access key.
 func (e *Emulator) RemoveCredential(accessKeyID string) {
 	e.identities.mu.Lock()
 	defer e.identities.mu.Unlock()
 	delete(e.identities.principals, accessKeyID)
 }
 
-// glob matches a whole text against a pattern in which * stands for any text,
-// slashes included.
+// glob matches a whole text against a pattern in which * matches any text, slashes included.
 func glob(pattern, text string) bool {
 	head, tail, star := strings.Cut(pattern, "*")
 	if !star {

@@ -7,10 +7,10 @@ import (
 
 const jsonContentType = "application/x-amz-json-1.1"
 
-// A jsonService is a service that speaks AWS JSON 1.1.
+// A jsonService is a service with the protocol AWS JSON 1.1.
 type jsonService struct {
-	scope      string // its name in the credential scope
-	target     string // what its operations begin with in the header
+	scope      string // the name in the credential scope
+	target     string // the prefix of its operations in the header
 	operations map[string]operation
 }
 
@@ -42,8 +42,8 @@ func (*jsonService) encodeError(_ string, err *apiError) (string, []byte) {
 	return jsonContentType, b
 }
 
-// frontEndErrors are answered before a request reaches the service, in
-// another spelling than the service's own errors.
+// frontEndErrors are the errors that occur before a request reaches the service. Their JSON is spelled
+// differently from the service's own errors.
 var frontEndErrors = map[string]bool{
 	"ExpiredTokenException":               true,
 	"IncompleteSignatureException":        true,
@@ -61,14 +61,14 @@ func messageKey(code string) string {
 	return "Message"
 }
 
-// An input is a decoded request that can say which secrets or parameters it names.
+// An input is a decoded request that lists the secrets or parameters it names.
 type input interface {
 	secretIDs() []string
 }
 
 type operation func(*Emulator, *request) ([]string, func() (any, error), error)
 
-// handle makes an operation of a typed method.
+// handle turns a typed method into an operation.
 func handle[In any, P interface {
 	*In
 	input
@@ -76,14 +76,14 @@ func handle[In any, P interface {
 	return func(e *Emulator, q *request) ([]string, func() (any, error), error) {
 		in := P(new(In))
 		if err := json.Unmarshal(q.body, in); err != nil {
-			// The decoder's text may quote the request, so it is not passed on.
+			// The decoder's text can quote the request, so it is not passed on.
 			return nil, nil, badRequest("SerializationException", "The request is not valid JSON for %s.", q.operation)
 		}
 		return in.secretIDs(), func() (any, error) { return run(e, q, in) }, nil
 	}
 }
 
-// allow checks a permission of the caller on one secret, or on none.
+// allow checks a permission of the caller on one secret, or without one.
 func (e *Emulator) allow(q *request, operation, secretID string) error {
 	action := q.service.name() + ":" + operation
 	if q.caller.denies(action, e.nameOf(secretID)) {
@@ -92,17 +92,15 @@ func (e *Emulator) allow(q *request, operation, secretID string) error {
 	return nil
 }
 
-// nameOf returns the name of the secret or parameter that an id means: the id
-// itself without a selector, or the name within an ARN. The random suffix of
-// an ARN is cut only where a secret has that ARN, because a name may end in
-// what looks like one.
+// nameOf returns the name of the secret or parameter for an id: the id itself without a version, or the name in
+// an ARN. It cuts the random suffix of an ARN only if a secret has that ARN, because a name can end like one.
 func (e *Emulator) nameOf(id string) string {
 	if strings.HasPrefix(id, e.parameterARN("")) {
 		name, _ := e.selected(id)
 		return name
 	}
 	if !strings.HasPrefix(id, "arn:") {
-		name, _, _ := strings.Cut(id, ":") // no name has a colon
+		name, _, _ := strings.Cut(id, ":") // a name cannot contain a colon
 		return name
 	}
 	e.mu.RLock()

@@ -57,8 +57,7 @@ func (e *Emulator) deleteSecret(q *request, in *deleteSecretInput) (any, error) 
 	return &secretName{ARN: s.arn, Name: s.name, DeletionDate: date(s.deleteAt)}, nil
 }
 
-// forceDelete succeeds also for a secret that does not exist, as documented
-// for DeleteSecret.
+// forceDelete also succeeds for a secret that does not exist, as documented for DeleteSecret.
 func (e *Emulator) forceDelete(id string, now time.Time) (any, error) {
 	s, err := e.findAny(id)
 	if err != nil {
@@ -93,7 +92,7 @@ type tagResourceInput struct {
 	Tags []tag
 }
 
-// nothing is the answer of operations without one: an empty body.
+// nothing is the empty answer of operations that return nothing.
 type nothing struct{}
 
 func (e *Emulator) tagResource(q *request, in *tagResourceInput) (any, error) {

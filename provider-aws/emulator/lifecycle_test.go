@@ -14,7 +14,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
 )
 
-// A clock moves only when it is told to.
+// A clock advances only when the test moves it.
 type clock struct{ offset atomic.Int64 }
 
 func (c *clock) now() time.Time {
@@ -37,7 +37,7 @@ func TestDeletion(t *testing.T) {
 	still := &clock{}
 	runScripts(t, map[string]scriptCase{
 		"Scheduled": {
-			reason: "a secret that waits for its deletion can be described and restored, but not read, written or created",
+			reason: "a secret that is scheduled for deletion can be described and restored, but not read, written or created",
 			opts:   []emulator.Option{emulator.WithClock(still.now)},
 			run: func(ctx context.Context, _ *testing.T, srv *emulator.Server, c *sm.Client) []string {
 				srv.Put("db", []byte("v"))
@@ -58,7 +58,7 @@ func TestDeletion(t *testing.T) {
 			},
 		},
 		"Due": {
-			reason: "after its recovery window a secret is gone for good",
+			reason: "a secret is deleted after its recovery window",
 			opts:   []emulator.Option{emulator.WithClock(purge.now)},
 			run: func(ctx context.Context, _ *testing.T, srv *emulator.Server, c *sm.Client) []string {
 				srv.Put("db", []byte("v"))
@@ -70,7 +70,7 @@ func TestDeletion(t *testing.T) {
 			want: []string{"db 2026-01-08", errNotFound, errNotFound, "", "new"},
 		},
 		"Forced": {
-			reason: "a forced deletion is immediate, and no error for a secret that does not exist",
+			reason: "a forced deletion is immediate, and succeeds for a secret that does not exist",
 			opts:   []emulator.Option{emulator.WithClock(still.now)},
 			run: func(ctx context.Context, _ *testing.T, srv *emulator.Server, c *sm.Client) []string {
 				srv.Put("db", []byte("v"))
@@ -80,7 +80,7 @@ func TestDeletion(t *testing.T) {
 			want: []string{"db 2026-01-01", errNotFound, "db 2026-01-01", ""},
 		},
 		"Windows": {
-			reason: "the window has bounds and excludes force",
+			reason: "the window has bounds and cannot be combined with force",
 			run: func(ctx context.Context, _ *testing.T, srv *emulator.Server, c *sm.Client) []string {
 				srv.Put("db", []byte("v"))
 				return []string{
@@ -96,7 +96,7 @@ func TestDeletion(t *testing.T) {
 			},
 		},
 		"NewARN": {
-			reason: "a secret that is created again has another ARN, so the old one finds nothing",
+			reason: "a secret that is created again has a new ARN, and the old one is not found",
 			run: func(ctx context.Context, t *testing.T, srv *emulator.Server, c *sm.Client) []string {
 				out, err := c.CreateSecret(ctx, &sm.CreateSecretInput{Name: db, SecretString: aws.String("old")})
 				if err != nil {
@@ -173,7 +173,7 @@ func TestVersionStages(t *testing.T) {
 	}
 	runScripts(t, map[string]scriptCase{
 		"Move": {
-			reason: "a label in use moves only away from the version that the caller names; AWSPREVIOUS follows AWSCURRENT",
+			reason: "a label that is in use moves only away from the version that the caller names, and AWSPREVIOUS moves with AWSCURRENT",
 			run: func(ctx context.Context, _ *testing.T, _ *emulator.Server, c *sm.Client) []string {
 				return []string{
 					create(ctx, c, "db", "one", token(1)), put(ctx, c, "db", "two", token(2)),
@@ -193,7 +193,7 @@ func TestVersionStages(t *testing.T) {
 			},
 		},
 		"List": {
-			reason: "versions without a label are deprecated and listed on request only, page by page",
+			reason: "versions without a label are deprecated, and listed on request only, page by page",
 			run: func(ctx context.Context, _ *testing.T, _ *emulator.Server, c *sm.Client) []string {
 				return []string{
 					create(ctx, c, "db", "one", token(1)), put(ctx, c, "db", "two", token(2)), put(ctx, c, "db", "three", token(3)),

@@ -17,8 +17,8 @@ type listSecretsInput struct {
 
 func (in *listSecretsInput) secretIDs() []string { return nil }
 
-// secretEntry describes a secret without its value. ListSecrets and
-// DescribeSecret name the map of labels differently.
+// secretEntry describes a secret without its value. ListSecrets and DescribeSecret use different names for the
+// map of labels.
 type secretEntry struct {
 	ARN                    string
 	Name                   string
@@ -92,7 +92,7 @@ func (e *Emulator) listSecrets(q *request, in *listSecretsInput) (any, error) {
 		return nil, err
 	}
 	query := *in
-	query.NextToken, query.MaxResults = "", nil // a token is good for any page size
+	query.NextToken, query.MaxResults = "", nil // a token is valid for any page size
 	out := &listSecretsOutput{SecretList: []*secretEntry{}, query: "list" + fingerprint(query)}
 	if err := decodeToken(in.NextToken, out.query, &out.start); err != nil {
 		return nil, err
@@ -117,8 +117,8 @@ func (e *Emulator) listSecrets(q *request, in *listSecretsInput) (any, error) {
 	return out, nil
 }
 
-// A position is where a secret stands in a sorted list. It stays good when
-// other secrets come and go between two pages.
+// A position is a place in a sorted list. It stays valid if other secrets are created or deleted between two
+// pages.
 type position struct {
 	Name string    `json:"n,omitempty"`
 	Time time.Time `json:"t,omitzero"`
@@ -149,8 +149,8 @@ func (in *listSecretsInput) compare(a, b position) int {
 	return a.compare(b)
 }
 
-// sorted returns the secrets that a list shows. They are kept by creation,
-// which is also the default order.
+// sorted returns the secrets of a list in the requested order. They are stored in order of creation, which is
+// the default.
 func (e *Emulator) sorted(in *listSecretsInput, matches matcher) []*secret {
 	now := e.now()
 	found := make([]*secret, 0, len(e.order))
@@ -168,7 +168,7 @@ func (e *Emulator) sorted(in *listSecretsInput, matches matcher) []*secret {
 	return found
 }
 
-// behind is the index of the first secret after a position.
+// behind returns the index of the first secret after a position.
 func (in *listSecretsInput) behind(found []*secret, p position) int {
 	i, exact := slices.BinarySearchFunc(found, p, func(s *secret, p position) int {
 		return in.compare(positionOf(s, in.SortBy), p)

@@ -12,7 +12,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
 )
 
-// list reads every page and returns the names, "|" after each page.
+// list reads every page. It returns the names, and "|" after each page.
 func list(ctx context.Context, c *sm.Client, in *sm.ListSecretsInput) []string {
 	var got []string
 	for p := sm.NewListSecretsPaginator(c, in); p.HasMorePages(); {
@@ -42,23 +42,23 @@ func TestFilters(t *testing.T) {
 		filters []types.Filter
 		want    []string
 	}{
-		"None":              {"no filter lists all, by creation", nil, []string{"shop/db", "shop/api", "credsDatabase892", "Shop", "|"}},
-		"NamePrefix":        {"a name is matched by prefix and case", where("name", "shop/"), []string{"shop/db", "shop/api", "|"}},
-		"NoInfix":           {"a name is not matched in its middle", where("name", "db"), []string{"|"}},
-		"Alternatives":      {"one of several values is enough", where("name", "Shop", "creds"), []string{"credsDatabase892", "Shop", "|"}},
+		"None":              {"without a filter all secrets are listed in order of creation", nil, []string{"shop/db", "shop/api", "credsDatabase892", "Shop", "|"}},
+		"NamePrefix":        {"a name is matched by its prefix, with case", where("name", "shop/"), []string{"shop/db", "shop/api", "|"}},
+		"NoInfix":           {"the middle of a name does not match", where("name", "db"), []string{"|"}},
+		"Alternatives":      {"a filter matches if one of its values matches", where("name", "Shop", "creds"), []string{"credsDatabase892", "Shop", "|"}},
 		"Negation":          {"an exclamation mark excludes", where("name", "!shop/"), []string{"credsDatabase892", "Shop", "|"}},
-		"TagKey":            {"a tag key is matched by prefix and case", where("tag-key", "env"), []string{"Shop", "|"}},
-		"TagValue":          {"a tag value is matched by prefix", where("tag-value", "shop"), []string{"shop/db", "|"}},
+		"TagKey":            {"a tag key is matched by its prefix, with case", where("tag-key", "env"), []string{"Shop", "|"}},
+		"TagValue":          {"a tag value is matched by its prefix", where("tag-value", "shop"), []string{"shop/db", "|"}},
 		"Both":              {"every filter must match", append(where("tag-key", "team"), where("tag-value", "web")...), []string{"shop/api", "|"}},
-		"TagKeyNegated":     {"what has no such tag is left", where("tag-key", "!team"), []string{"credsDatabase892", "Shop", "|"}},
+		"TagKeyNegated":     {"an excluded tag selects the secrets without it", where("tag-key", "!team"), []string{"credsDatabase892", "Shop", "|"}},
 		"Description":       {"a description is matched without case", where("description", "the MAIN"), []string{"shop/db", "|"}},
-		"All":               {"all looks at words anywhere, without case", where("all", "DATABASE"), []string{"shop/db", "credsDatabase892", "|"}},
+		"All":               {"the filter all matches words anywhere, without case", where("all", "DATABASE"), []string{"shop/db", "credsDatabase892", "|"}},
 		"AllNumber":         {"a change from letters to digits separates words", where("all", "892"), []string{"credsDatabase892", "|"}},
-		"AllSeveral":        {"any of the words is enough", where("all", "web_prod"), []string{"shop/db", "shop/api", "|"}},
-		"PositiveNegative":  {"a value wanted and one unwanted", where("name", "shop/", "!shop/api"), []string{"shop/db", "|"}},
+		"AllSeveral":        {"one matching word is enough", where("all", "web_prod"), []string{"shop/db", "shop/api", "|"}},
+		"PositiveNegative":  {"a value can be required and another one excluded", where("name", "shop/", "!shop/api"), []string{"shop/db", "|"}},
 		"NoReplicas":        {"no secret has a primary region", where("primary-region", "eu"), []string{"|"}},
-		"NotOwnedByService": {"no secret belongs to another service", where("owning-service", "!rds"), []string{"shop/db", "shop/api", "credsDatabase892", "Shop", "|"}},
-		"UnknownKey": {"an unknown key is refused", where("color", "red"), []string{
+		"NotOwnedByService": {"no secret is managed by another service", where("owning-service", "!rds"), []string{"shop/db", "shop/api", "credsDatabase892", "Shop", "|"}},
+		"UnknownKey": {"an unknown key is rejected", where("color", "red"), []string{
 			"ValidationException: 1 validation error detected: Value at 'filters.1.member.key' failed to satisfy constraint: " +
 				"Member must satisfy enum value set: [all, description, name, owning-service, primary-region, tag-key, tag-value]"}},
 		"ManyValues": {"a filter has at most ten values", where("name", numbered(11)...), []string{
@@ -83,7 +83,7 @@ func TestListPages(t *testing.T) {
 	size := func(n int32) *sm.ListSecretsInput { return &sm.ListSecretsInput{MaxResults: &n} }
 	runScripts(t, map[string]scriptCase{
 		"Pages": {
-			reason: "a list comes page by page, and the last one has no token",
+			reason: "a list has several pages, and the last one has no token",
 			run: func(ctx context.Context, _ *testing.T, srv *emulator.Server, c *sm.Client) []string {
 				for _, n := range numbered(4) {
 					srv.Put(n, []byte("v"))
@@ -105,7 +105,7 @@ func TestListPages(t *testing.T) {
 			},
 		},
 		"ChangesBetweenPages": {
-			reason: "secrets that go between two pages neither hide nor repeat others",
+			reason: "deleting secrets between two pages neither hides nor repeats others",
 			run: func(ctx context.Context, t *testing.T, srv *emulator.Server, c *sm.Client) []string {
 				for _, n := range numbered(4) {
 					srv.Put(n, []byte("v"))
@@ -121,7 +121,7 @@ func TestListPages(t *testing.T) {
 			want: []string{"s02", "s03", "|"},
 		},
 		"Order": {
-			reason: "the order can be turned round, and can go by name",
+			reason: "the order can be reversed, and can be by name",
 			run: func(ctx context.Context, _ *testing.T, srv *emulator.Server, c *sm.Client) []string {
 				for _, n := range []string{"b", "a", "c"} {
 					srv.Put(n, []byte("v"))
@@ -135,7 +135,7 @@ func TestListPages(t *testing.T) {
 			want: []string{"c", "a", "|", "b", "|", "a", "b", "|", "c", "|"},
 		},
 		"PlannedDeletion": {
-			reason: "a secret that waits for its deletion is listed on request only",
+			reason: "a secret that is scheduled for deletion is listed on request only",
 			run: func(ctx context.Context, t *testing.T, srv *emulator.Server, c *sm.Client) []string {
 				srv.Put("a", []byte("v"))
 				srv.Put("b", []byte("v"))

@@ -6,12 +6,12 @@ const (
 	// DefaultMaxValueBytes is the size limit of Secrets Manager for one value.
 	DefaultMaxValueBytes = 65536
 
-	// DefaultMaxBatchBytes is how much secret data one answer to
-	// BatchGetSecretValue holds before the rest is left to a next page.
+	// DefaultMaxBatchBytes is how much secret data one answer of BatchGetSecretValue holds before the rest
+	// moves to the next page.
 	DefaultMaxBatchBytes = 1 << 20
 )
 
-// An Option changes the settings of an Emulator while it is made.
+// An Option changes the settings of a new Emulator.
 type Option func(*config)
 
 type config struct {
@@ -72,9 +72,9 @@ func WithRoles(roles ...Role) Option {
 	return func(c *config) { c.roles = append(c.roles, roles...) }
 }
 
-// WithTokenVerifier has AssumeRoleWithWebIdentity call verify with each web
-// identity token; an error rejects the token as InvalidIdentityToken. Without
-// it signatures of tokens are not checked, only their claims.
+// WithTokenVerifier makes AssumeRoleWithWebIdentity call verify with each web identity token. An error rejects
+// the token as InvalidIdentityToken. Without a verifier only the claims of tokens are checked, not their
+// signatures.
 func WithTokenVerifier(verify func(token string) error) Option {
 	return func(c *config) { c.verifyToken = verify }
 }
@@ -84,8 +84,7 @@ func WithMaxValueBytes(n int) Option {
 	return func(c *config) { c.maxValueBytes = n }
 }
 
-// WithMaxBatchBytes sets how many bytes of secret data one answer to
-// BatchGetSecretValue holds.
+// WithMaxBatchBytes sets how many bytes of secret data one answer of BatchGetSecretValue holds.
 func WithMaxBatchBytes(n int) Option {
 	return func(c *config) { c.maxBatchBytes = n }
 }
@@ -95,9 +94,8 @@ func WithLatency(d time.Duration) Option {
 	return func(c *config) { c.latency = d }
 }
 
-// WithClock replaces the clock behind dates, scheduled deletions and the
-// expiry of sessions and tokens. The age of a signature is always measured by
-// the real clock, because the SDK signs by it.
+// WithClock replaces the clock for dates, scheduled deletions and the expiry of sessions and tokens. The age of
+// a signature is always measured with the real clock, because the SDK signs with it.
 func WithClock(now func() time.Time) Option {
 	return func(c *config) { c.now = now }
 }

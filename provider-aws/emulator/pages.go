@@ -5,14 +5,14 @@ import (
 	"encoding/json"
 )
 
-// A page is an answer that may go on in a next one. cut damages it: it keeps
-// the first entries and treats the rest as the fault says.
+// A page is an answer that can continue on a next page. cut damages it: it keeps the first entries and treats
+// the rest as the fault specifies.
 type page interface {
 	cut(how PageFault, keep int)
 }
 
-// cutEntries returns the entries that stay, and the token for a page behind
-// them. rest names where the dropped entries begin.
+// cutEntries returns the entries to keep, and the token for the page after them. rest returns the token for the
+// page that starts at an index.
 func cutEntries[T any](entries []T, how PageFault, keep int, rest func(int) string) ([]T, string) {
 	keep = min(max(keep, 0), len(entries))
 	token := ""
@@ -26,8 +26,8 @@ func cutEntries[T any](entries []T, how PageFault, keep int, rest func(int) stri
 	return entries[:keep], token
 }
 
-// A token is opaque to clients. It is bound to the query that it continues,
-// as a token of the service is.
+// A pageToken is opaque to clients. It is valid only for the query that it continues, like a token of the
+// service.
 type pageToken struct {
 	Query    string          `json:"q"`
 	Position json.RawMessage `json:"p"`
@@ -36,7 +36,7 @@ type pageToken struct {
 func encodeToken(query string, position any) string {
 	p, err := json.Marshal(position)
 	if err != nil {
-		panic(err) // a position is made of numbers and strings
+		panic(err) // a position has only numbers and strings
 	}
 	b, err := json.Marshal(pageToken{Query: query, Position: p})
 	if err != nil {
@@ -45,8 +45,7 @@ func encodeToken(query string, position any) string {
 	return base64.RawURLEncoding.EncodeToString(b)
 }
 
-// decodeToken reads the position that a token holds. Without a token the
-// position stays as it is.
+// decodeToken decodes the position in a token. Without a token the position stays unchanged.
 func decodeToken(token, query string, position any) error {
 	if token == "" {
 		return nil
@@ -65,11 +64,11 @@ func decodeToken(token, query string, position any) error {
 	return nil
 }
 
-// fingerprint tells queries apart without repeating them in a token.
+// fingerprint identifies a query, so that a token need not contain it.
 func fingerprint(query any) string {
 	b, err := json.Marshal(query)
 	if err != nil {
-		panic(err) // a query was decoded from JSON
+		panic(err) // a query was decoded from JSON, so it can be encoded
 	}
 	return hashString(b)
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// The types and tiers of parameters.
+// These are the types and tiers of parameters.
 const (
 	typeString       = "String"
 	typeStringList   = "StringList"
@@ -23,7 +23,7 @@ const (
 	maxParameterLabels   = 10
 )
 
-// A parameter is guarded by the emulator's lock.
+// A parameter is protected by the emulator's lock.
 type parameter struct {
 	name        string
 	kind        string
@@ -34,10 +34,10 @@ type parameter struct {
 	pattern     string
 	tags        []tag
 	last        int64
-	versions    []*parameterVersion // by number
+	versions    []*parameterVersion // sorted by number
 }
 
-// A parameterVersion never changes but for its labels.
+// A parameterVersion never changes, except for its labels.
 type parameterVersion struct {
 	number   int64
 	value    string
@@ -47,8 +47,7 @@ type parameterVersion struct {
 
 func (p *parameter) current() *parameterVersion { return p.versions[len(p.versions)-1] }
 
-// pick finds a version by the number or label of a selector; an empty one
-// is the current version.
+// pick returns the version with the number or label of a selector, or the current version if it is empty.
 func (p *parameter) pick(selector string) *parameterVersion {
 	if selector == "" {
 		return p.current()
@@ -62,7 +61,7 @@ func (p *parameter) pick(selector string) *parameterVersion {
 	return p.versions[i]
 }
 
-// put adds a version. The oldest makes room for it, unless a label keeps it.
+// put adds a version. If there are too many, it removes the oldest, or fails if that has a label.
 func (p *parameter) put(value string, now time.Time) error {
 	if len(p.versions) == maxParameterVersions {
 		if len(p.versions[0].labels) > 0 {
@@ -77,7 +76,7 @@ func (p *parameter) put(value string, now time.Time) error {
 	return nil
 }
 
-// parameterARN has no slash but the one that a name may begin with.
+// parameterARN returns the ARN of a parameter. A leading slash of the name is the slash of the ARN.
 func (e *Emulator) parameterARN(name string) string {
 	return "arn:aws:ssm:" + e.region + ":" + e.account + ":parameter" + slashed(name)
 }
@@ -89,9 +88,8 @@ func slashed(name string) string {
 	return "/" + name
 }
 
-// selected splits an id, which is a name or an ARN, into the parameter's name
-// and the selector behind it. An ARN does not tell whether the name begins
-// with a slash; a parameter without one is looked for first.
+// selected splits an id, which is a name or an ARN, into the parameter's name and the selector after it. An ARN
+// does not show whether the name starts with a slash, so a parameter without one is tried first.
 func (e *Emulator) selected(id string) (name, selector string) {
 	rest, isARN := strings.CutPrefix(id, e.parameterARN(""))
 	name, selector, _ = strings.Cut(rest, ":")

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// A ParameterOption says more about a parameter than its value.
+// A ParameterOption sets other properties of a parameter than its value.
 type ParameterOption func(*parameter)
 
 // Secure makes a parameter a SecureString.
@@ -14,7 +14,7 @@ func Secure() ParameterOption { return func(p *parameter) { p.kind = typeSecureS
 // List makes a parameter a StringList.
 func List() ParameterOption { return func(p *parameter) { p.kind = typeStringList } }
 
-// ParameterTags sets tags on the parameter; other tags stay.
+// ParameterTags sets tags of the parameter; other tags stay.
 func ParameterTags(tags map[string]string) ParameterOption {
 	return func(p *parameter) {
 		var more []tag
@@ -26,8 +26,8 @@ func ParameterTags(tags map[string]string) ParameterOption {
 	}
 }
 
-// PutParameter adds a version to a parameter, which it creates if need be, and
-// returns the version's number. It makes no call and knows no limit of size.
+// PutParameter adds a version to a parameter and returns the version's number. It creates the parameter if
+// necessary. It is not counted as a call, and has no size limit.
 func (e *Emulator) PutParameter(name, value string, opts ...ParameterOption) (version int64) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -45,8 +45,7 @@ func (e *Emulator) PutParameter(name, value string, opts ...ParameterOption) (ve
 	return p.last
 }
 
-// LabelParameter moves a label to the current version of a parameter that
-// PutParameter made.
+// LabelParameter moves a label to the current version of a parameter that PutParameter has created.
 func (e *Emulator) LabelParameter(name, label string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -54,5 +53,5 @@ func (e *Emulator) LabelParameter(name, label string) {
 	p.label(label, p.current())
 }
 
-// DeleteParameter removes a parameter with all its versions.
+// DeleteParameter deletes a parameter with all its versions.
 func (e *Emulator) DeleteParameter(name string) { e.dropParameter(name) }

@@ -12,9 +12,9 @@ const (
 	maxDescribed = 50
 )
 
-// A parameterFilter selects parameters, as documented at
-// https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_ParameterStringFilter.html:
-// every filter must match, and one of its values must.
+// A parameterFilter selects parameters as documented at
+// https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_ParameterStringFilter.html. Every filter
+// must match, and for each one of its values.
 type parameterFilter struct {
 	Key    string
 	Option string
@@ -23,7 +23,7 @@ type parameterFilter struct {
 
 var parameterFilterKey = regexp.MustCompile(`^(tag:.+|Name|Type|KeyId|Path|Label|Tier|DataType)$`)
 
-// check knows which filters an operation takes.
+// check rejects a filter that the operation does not accept.
 func (f parameterFilter) check(byPath bool) error {
 	key, _, isTag := strings.Cut(f.Key, ":")
 	switch {
@@ -71,7 +71,7 @@ func (f parameterFilter) matches(p *parameter) bool {
 	})
 }
 
-// texts are what a filter looks at.
+// texts returns the texts of a parameter that a filter compares.
 func (f parameterFilter) texts(p *parameter) []string {
 	switch f.Key {
 	case "Name":
@@ -96,23 +96,21 @@ func (f parameterFilter) texts(p *parameter) []string {
 	return values
 }
 
-// below tells whether a name is in a hierarchy, or with recursive in any level
-// of it.
+// below reports whether a name is in a hierarchy. If recursive is set, it can be at any level.
 func below(name, path string, recursive bool) bool {
 	rest, ok := strings.CutPrefix(name, strings.TrimSuffix(path, "/")+"/")
 	return ok && (recursive || !strings.Contains(rest, "/"))
 }
 
-// parameterQuery is the part of a request that lists parameters.
+// parameterQuery holds the fields that requests for lists of parameters share.
 type parameterQuery struct {
 	MaxResults       *int
 	NextToken        string
 	ParameterFilters []parameterFilter
 }
 
-// page returns the parameters of one page, and a function for the token of a
-// page behind the nth of them, where 0 is where this page began. The caller
-// holds the lock.
+// page returns the parameters of one page, and a function for the token of the page after the nth of them; 0 is
+// the start of this page. The caller holds the lock.
 func (e *Emulator) page(in parameterQuery, query any, atMost int, byPath bool, also func(*parameter) bool) (found []*parameter, more bool, token func(n int) string, err error) {
 	limit, err := pageSize(in.MaxResults, atMost)
 	if err != nil {
@@ -200,7 +198,7 @@ type describeParametersInput struct{ parameterQuery }
 
 func (in *describeParametersInput) secretIDs() []string { return nil }
 
-// parameterEntry describes a parameter without its value, and without its tags.
+// parameterEntry describes a parameter without its value and tags.
 type parameterEntry struct {
 	ARN              string
 	AllowedPattern   string `json:",omitempty"`

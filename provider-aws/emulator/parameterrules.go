@@ -7,7 +7,7 @@ import (
 )
 
 const (
-	maxParameterName   = 1011 // characters, those of the ARN before the name included
+	maxParameterName   = 1011 // characters, including those of the ARN before the name
 	maxParameterLevels = 15
 
 	maxStandardValue = 4096
@@ -20,7 +20,7 @@ var (
 	parameterLabel = regexp.MustCompile(`^[a-zA-Z_.\-][a-zA-Z0-9_.\-]{0,99}$`)
 )
 
-// checkParameterID is the service's validation of a name that is read.
+// checkParameterID validates a name to read like the service.
 func checkParameterID(id string) error {
 	if strings.HasPrefix(id, "arn:") {
 		return nil
@@ -39,8 +39,7 @@ func badParameterName() *apiError {
 		"If formed as a path, it can consist of sub-paths divided by slash symbol; each sub-path can be formed as a mix of letters, numbers and the following 3 symbols .-_")
 }
 
-// check is the service's validation of a new parameter: its name, type and
-// size.
+// check validates the name, type and size of a new parameter like the service.
 func (in *putParameterInput) check() error {
 	if err := in.checkName(); err != nil {
 		return err
@@ -80,8 +79,7 @@ func (in *putParameterInput) checkName() error {
 	return nil
 }
 
-// tier is the tier that a value of its size has, given that of the parameter
-// so far.
+// tier returns the tier for a value of this size, given the present tier of the parameter.
 func (in *putParameterInput) tier(before string) (string, error) {
 	tier := cmp.Or(in.Tier, before, tierStandard)
 	if tier == tierIntelligent {

@@ -8,8 +8,7 @@ import (
 	"strconv"
 )
 
-// systemsManager is the service that keeps parameters; the rest of it is not
-// here.
+// systemsManager is the service with the parameters. Its other operations are not emulated.
 var systemsManager = &jsonService{scope: "ssm", target: "AmazonSSM.", operations: map[string]operation{
 	"AddTagsToResource":      handle((*Emulator).addTagsToResource),
 	"DeleteParameter":        handle((*Emulator).deleteParameter),
@@ -24,7 +23,7 @@ var systemsManager = &jsonService{scope: "ssm", target: "AmazonSSM.", operations
 	"RemoveTagsFromResource": handle((*Emulator).removeTagsFromResource),
 }}
 
-// parameterRef is the part of a request that names one parameter.
+// parameterRef is the field of a request that names one parameter.
 type parameterRef struct{ Name string }
 
 func (r *parameterRef) secretIDs() []string { return []string{r.Name} }
@@ -41,13 +40,12 @@ type parameterValue struct {
 	Version          int64
 }
 
-// String keeps values out of whatever prints an answer.
+// String omits the value, so that no printed answer shows it.
 func (v *parameterValue) String() string {
 	return v.ARN + " (" + strconv.FormatInt(v.Version, 10) + ")"
 }
 
-// valueOf answers with a version. Without decryption a SecureString comes as
-// something that is of no use.
+// valueOf returns a version as an answer. Without decryption the value of a SecureString is unusable.
 func (e *Emulator) valueOf(p *parameter, v *parameterVersion, selector string, decrypt bool) *parameterValue {
 	out := &parameterValue{
 		ARN: e.parameterARN(p.name), DataType: p.dataType, LastModifiedDate: date(v.modified),
@@ -85,7 +83,7 @@ func (e *Emulator) readParameter(q *request, id string, decrypt bool) (*paramete
 	return e.valueOf(p, v, selector, decrypt), nil
 }
 
-// errNoKey is what a caller is told who may not use the KMS key of a parameter.
+// errNoKey is the error for a caller who is not allowed to use the KMS key of a parameter.
 var errNoKey = badRequest("AccessDeniedException", "The ciphertext refers to a customer master key that does not exist, "+
 	"does not exist in this region, or you are not allowed to access. (Service: AWSKMS; Status Code: 400; Error Code: AccessDeniedException)")
 
@@ -122,9 +120,9 @@ type getParametersOutput struct {
 	Parameters        []*parameterValue
 }
 
-// getParameters answers in the order of the alphabet, and once for each
-// parameter and selector. One that the caller may not read fails all; one that
-// does not exist, or cannot be read, is invalid.
+// getParameters returns the parameters in alphabetical order, once for each parameter and selector. One that
+// the caller is not allowed to read fails the whole call. One that does not exist, or cannot be read, is
+// invalid.
 func (e *Emulator) getParameters(q *request, in *getParametersInput) (any, error) {
 	if err := checkLength("names", len(in.Names), 1, maxParameterBatch); err != nil {
 		return nil, err
@@ -161,7 +159,7 @@ func (e *Emulator) parameterEntry(q *request, id string, decrypt bool) (*paramet
 	return e.readParameter(q, id, decrypt)
 }
 
-// putParameterInput is a new parameter, or a new version of one.
+// putParameterInput is the input for a new parameter, or a new version of one.
 type putParameterInput struct {
 	parameterRef
 
@@ -208,7 +206,7 @@ func (e *Emulator) putParameter(q *request, in *putParameterInput) (any, error) 
 	return &putParameterOutput{Tier: changed.tier, Version: changed.last}, nil
 }
 
-// change takes over everything but the value.
+// change updates everything but the value.
 func (in *putParameterInput) change(p *parameter) error {
 	if p.kind == "" {
 		return badRequest("ValidationException", "A parameter type is required when you create a parameter.")
@@ -224,7 +222,8 @@ func (in *putParameterInput) change(p *parameter) error {
 	p.dataType, p.description = cmp.Or(in.DataType, p.dataType), cmp.Or(in.Description, p.description)
 	p.pattern = cmp.Or(in.AllowedPattern, p.pattern)
 	if p.kind == typeSecureString {
-		// By the documentation of PutParameter a call that names no key means the default one, new or not.
+		// By the documentation of PutParameter, a call without a key means the default key, also for an
+		// existing parameter.
 		p.keyID = cmp.Or(in.KeyID, "alias/aws/ssm")
 	}
 	return in.matchPattern(p.pattern)

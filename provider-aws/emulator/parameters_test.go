@@ -20,7 +20,7 @@ func ssmClient(t testing.TB, srv *emulator.Server) *ssm.Client {
 	return ssm.NewFromConfig(awsConfig(t, srv, static("test", "test", "")))
 }
 
-// written is what PutParameter says: version and tier, or the code of the error.
+// written calls PutParameter, and returns the version and tier, or the error code.
 func written(ctx context.Context, c *ssm.Client, in *ssm.PutParameterInput) string {
 	out, err := c.PutParameter(ctx, in)
 	if err != nil {
@@ -34,7 +34,7 @@ func code(err error) string {
 	return c
 }
 
-// parameterText is a parameter in one line, or the code of the error.
+// parameterText reads a parameter, and returns it in one line, or the error code.
 func parameterText(ctx context.Context, c *ssm.Client, name string, decrypt bool) string {
 	out, err := c.GetParameter(ctx, &ssm.GetParameterInput{Name: &name, WithDecryption: &decrypt})
 	if err != nil {
@@ -76,31 +76,31 @@ func TestPutParameter(t *testing.T) {
 		in     *ssm.PutParameterInput
 		want   string
 	}{
-		"New":             {"a new parameter is of the standard tier", newParameter("/new", "v"), "1 Standard"},
-		"Exists":          {"what exists is not overwritten unasked", newParameter("/a", "v"), "ParameterAlreadyExists"},
-		"Overwrite":       {"a new version counts up", newParameter("/a", "v", overwrite), "2 Standard"},
-		"OverwriteNew":    {"there need be nothing to overwrite", newParameter("/new", "v", overwrite), "1 Standard"},
-		"OverwriteTags":   {"tags are for new parameters", newParameter("/a", "v", overwrite, func(in *ssm.PutParameterInput) { in.Tags = []types.Tag{{Key: aws.String("k"), Value: aws.String("v")}} }), "ValidationException"},
-		"OverwriteType":   {"the type stays", newParameter("/a", "v", overwrite, func(in *ssm.PutParameterInput) { in.Type = types.ParameterTypeSecureString }), "HierarchyTypeMismatchException"},
+		"New":             {"a new parameter has the standard tier", newParameter("/new", "v"), "1 Standard"},
+		"Exists":          {"an existing parameter is overwritten on request only", newParameter("/a", "v"), "ParameterAlreadyExists"},
+		"Overwrite":       {"a new version has the next number", newParameter("/a", "v", overwrite), "2 Standard"},
+		"OverwriteNew":    {"overwriting can create a parameter", newParameter("/new", "v", overwrite), "1 Standard"},
+		"OverwriteTags":   {"tags are accepted for new parameters only", newParameter("/a", "v", overwrite, func(in *ssm.PutParameterInput) { in.Tags = []types.Tag{{Key: aws.String("k"), Value: aws.String("v")}} }), "ValidationException"},
+		"OverwriteType":   {"the type cannot change", newParameter("/a", "v", overwrite, func(in *ssm.PutParameterInput) { in.Type = types.ParameterTypeSecureString }), "HierarchyTypeMismatchException"},
 		"NoType":          {"a new parameter needs a type", newParameter("/new", "v", func(in *ssm.PutParameterInput) { in.Type = "" }), "ValidationException"},
-		"NoTypeOverwrite": {"a new version does not", newParameter("/a", "v", overwrite, func(in *ssm.PutParameterInput) { in.Type = "" }), "2 Standard"},
-		"BadType":         {"there are three types", newParameter("/new", "v", func(in *ssm.PutParameterInput) { in.Type = "Binary" }), "ValidationException"},
-		"Empty":           {"a value is not empty", newParameter("/new", ""), "ValidationException"},
-		"Full":            {"4 KB are standard", newParameter("/new", small), "1 Standard"},
-		"Large":           {"more are not", newParameter("/new", large), "ValidationException"},
-		"Advanced":        {"the advanced tier has room", newParameter("/new", large, tier(types.ParameterTierAdvanced)), "1 Advanced"},
-		"TooLarge":        {"up to 8 KB", newParameter("/new", huge, tier(types.ParameterTierAdvanced)), "ValidationException"},
-		"Intelligent":     {"a tier can be left to the service", newParameter("/new", large, tier(types.ParameterTierIntelligentTiering)), "1 Advanced"},
-		"IntelligentFew":  {"which takes the smallest", newParameter("/new", small, tier(types.ParameterTierIntelligentTiering)), "1 Standard"},
-		"Stays":           {"an advanced parameter stays one", newParameter("/advanced", "v", overwrite), "2 Advanced"},
-		"Downgrade":       {"there is no way back", newParameter("/advanced", "v", overwrite, tier(types.ParameterTierStandard)), "ValidationException"},
-		"Slash":           {"a hierarchy begins with a slash", newParameter("a/b", "v"), "ValidationException"},
-		"Space":           {"names have no spaces", newParameter("a b", "v"), "ValidationException"},
-		"Reserved":        {"aws is reserved", newParameter("/aws/x", "v"), "AccessDeniedException"},
-		"SSM":             {"so is ssm", newParameter("/ssm/x", "v"), "ValidationException"},
-		"Levels":          {"a hierarchy has fifteen levels", newParameter(strings.Repeat("/a", 16), "v"), "HierarchyLevelLimitExceededException"},
-		"Long":            {"names are bounded", newParameter(strings.Repeat("a", 1012), "v"), "ValidationException"},
-		"Pattern":         {"a value may have to match", newParameter("/new", "v", func(in *ssm.PutParameterInput) { in.AllowedPattern = aws.String(`^\d+$`) }), "ParameterPatternMismatchException"},
+		"NoTypeOverwrite": {"a new version needs no type", newParameter("/a", "v", overwrite, func(in *ssm.PutParameterInput) { in.Type = "" }), "2 Standard"},
+		"BadType":         {"an unknown type is rejected", newParameter("/new", "v", func(in *ssm.PutParameterInput) { in.Type = "Binary" }), "ValidationException"},
+		"Empty":           {"an empty value is rejected", newParameter("/new", ""), "ValidationException"},
+		"Full":            {"4 KB fit into the standard tier", newParameter("/new", small), "1 Standard"},
+		"Large":           {"more than 4 KB do not fit into the standard tier", newParameter("/new", large), "ValidationException"},
+		"Advanced":        {"more than 4 KB fit into the advanced tier", newParameter("/new", large, tier(types.ParameterTierAdvanced)), "1 Advanced"},
+		"TooLarge":        {"more than 8 KB are rejected", newParameter("/new", huge, tier(types.ParameterTierAdvanced)), "ValidationException"},
+		"Intelligent":     {"the service can choose the tier", newParameter("/new", large, tier(types.ParameterTierIntelligentTiering)), "1 Advanced"},
+		"IntelligentFew":  {"the service chooses the smallest tier", newParameter("/new", small, tier(types.ParameterTierIntelligentTiering)), "1 Standard"},
+		"Stays":           {"an advanced parameter stays advanced", newParameter("/advanced", "v", overwrite), "2 Advanced"},
+		"Downgrade":       {"a change back to the standard tier is rejected", newParameter("/advanced", "v", overwrite, tier(types.ParameterTierStandard)), "ValidationException"},
+		"Slash":           {"a hierarchy must start with a slash", newParameter("a/b", "v"), "ValidationException"},
+		"Space":           {"a name with a space is rejected", newParameter("a b", "v"), "ValidationException"},
+		"Reserved":        {"the prefix aws is reserved", newParameter("/aws/x", "v"), "AccessDeniedException"},
+		"SSM":             {"the prefix ssm is reserved", newParameter("/ssm/x", "v"), "ValidationException"},
+		"Levels":          {"more than fifteen levels are rejected", newParameter(strings.Repeat("/a", 16), "v"), "HierarchyLevelLimitExceededException"},
+		"Long":            {"a name that is too long is rejected", newParameter(strings.Repeat("a", 1012), "v"), "ValidationException"},
+		"Pattern":         {"a value must match the allowed pattern", newParameter("/new", "v", func(in *ssm.PutParameterInput) { in.AllowedPattern = aws.String(`^\d+$`) }), "ParameterPatternMismatchException"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -137,22 +137,22 @@ func TestParameterVersions(t *testing.T) {
 	for i := range 100 {
 		srv.PutParameter("/a", fmt.Sprint(i+1))
 	}
-	want("no selector is the newest", "/a String 100 v100", parameterText(ctx, c, "/a", false))
-	want("a number selects", "/a:1 String 1 v1", parameterText(ctx, c, "/a:1", false))
-	want("labels are told what is none", "[aws-x 1st]", label(1, "keep", "aws-x", "1st"))
-	want("a label selects", "/a:keep String 1 v1", parameterText(ctx, c, "/a:keep", false))
-	want("an ARN is a name", "/a:keep String 1 v1", parameterText(ctx, c, "arn:aws:ssm:us-east-1:000000000000:parameter/a:keep", false))
-	want("a missing version is told apart", "ParameterVersionNotFound", parameterText(ctx, c, "/a:101", false))
-	want("a missing label, too", "ParameterVersionNotFound", parameterText(ctx, c, "/a:other", false))
-	want("a missing parameter is no missing version", "ParameterNotFound", parameterText(ctx, c, "/b:1", false))
-	want("what is no name is refused", "ValidationException", parameterText(ctx, c, "/a b", false))
-	want("a label keeps the oldest version, which stops the next", "ParameterMaxVersionLimitExceeded", written(ctx, c, newParameter("/a", "v", overwrite)))
+	want("without a selector the newest version is read", "/a String 100 v100", parameterText(ctx, c, "/a", false))
+	want("a number selects a version", "/a:1 String 1 v1", parameterText(ctx, c, "/a:1", false))
+	want("an invalid label is reported", "[aws-x 1st]", label(1, "keep", "aws-x", "1st"))
+	want("a label selects a version", "/a:keep String 1 v1", parameterText(ctx, c, "/a:keep", false))
+	want("an ARN can be used as the name", "/a:keep String 1 v1", parameterText(ctx, c, "arn:aws:ssm:us-east-1:000000000000:parameter/a:keep", false))
+	want("a missing version has its own error", "ParameterVersionNotFound", parameterText(ctx, c, "/a:101", false))
+	want("a missing label has its own error", "ParameterVersionNotFound", parameterText(ctx, c, "/a:other", false))
+	want("a missing parameter has its own error", "ParameterNotFound", parameterText(ctx, c, "/b:1", false))
+	want("an invalid name is rejected", "ValidationException", parameterText(ctx, c, "/a b", false))
+	want("a label on the oldest version prevents the next version", "ParameterMaxVersionLimitExceeded", written(ctx, c, newParameter("/a", "v", overwrite)))
 	want("a label moves", "[]", label(2, "keep"))
-	want("and is where it was moved to", "/a:keep String 2 v2", parameterText(ctx, c, "/a:keep", false))
-	want("the oldest goes", "101 Standard", written(ctx, c, newParameter("/a", "v", overwrite)))
-	want("the oldest is gone", "ParameterVersionNotFound", parameterText(ctx, c, "/a:1", false))
-	want("ten labels are enough", "ParameterVersionLabelLimitExceeded", label(2, "a", "b", "c", "d", "e", "f", "g", "h", "i", "j"))
-	want("a version that is gone has no labels", "ParameterVersionNotFound", label(1, "a"))
+	want("the label can be moved", "/a:keep String 2 v2", parameterText(ctx, c, "/a:keep", false))
+	want("the oldest version without a label is removed", "101 Standard", written(ctx, c, newParameter("/a", "v", overwrite)))
+	want("the oldest version no longer exists", "ParameterVersionNotFound", parameterText(ctx, c, "/a:1", false))
+	want("more than ten labels are rejected", "ParameterVersionLabelLimitExceeded", label(2, "a", "b", "c", "d", "e", "f", "g", "h", "i", "j"))
+	want("a removed version cannot get a label", "ParameterVersionNotFound", label(1, "a"))
 }
 
 func TestGetParameters(t *testing.T) {
@@ -179,10 +179,10 @@ func TestGetParameters(t *testing.T) {
 	}{
 		"Order":   {"answers are sorted", []string{"/secret", "/b", "/a"}, []string{"/a StringList x,y v1", "/b String 2 v2", "/secret SecureString canary v1"}, nil, ""},
 		"Once":    {"a parameter is answered once for each selector", []string{"/b", "arn:aws:ssm:us-east-1:000000000000:parameter/b", "/b:1"}, []string{"/b String 2 v2", "/b:1 String 1 v1"}, nil, ""},
-		"Invalid": {"what is missing, and what is no name, is not valid", []string{"/none", "/b", "/b:9", "a b", "/none"}, []string{"/b String 2 v2"}, []string{"/none", "/b:9", "a b"}, ""},
-		"Denied":  {"one that is denied fails all", []string{"/b", "/denied"}, nil, nil, "AccessDeniedException"},
-		"KMS":     {"so does one that cannot be decrypted", []string{"/b", "/kms"}, nil, nil, "AccessDeniedException"},
-		"Many":    {"ten are the limit", eleven, nil, nil, "ValidationException"},
+		"Invalid": {"a missing parameter and an invalid name are listed as invalid", []string{"/none", "/b", "/b:9", "a b", "/none"}, []string{"/b String 2 v2"}, []string{"/none", "/b:9", "a b"}, ""},
+		"Denied":  {"a denied parameter fails the whole call", []string{"/b", "/denied"}, nil, nil, "AccessDeniedException"},
+		"KMS":     {"a parameter that cannot be decrypted fails the whole call", []string{"/b", "/kms"}, nil, nil, "AccessDeniedException"},
+		"Many":    {"more than ten are rejected", eleven, nil, nil, "ValidationException"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -202,14 +202,15 @@ func TestGetParameters(t *testing.T) {
 	}
 	c := ssmClient(t, srv)
 	if got := parameterText(t.Context(), c, "/secret", false); strings.Contains(got, "canary") || !strings.Contains(got, "SecureString") {
-		t.Errorf("without decryption a secret is of no use: %s", got)
+		t.Errorf("without decryption the value must be unusable: %s", got)
 	}
 	if got := parameterText(t.Context(), c, "/kms", true); got != "AccessDeniedException" {
-		t.Errorf("a parameter that cannot be decrypted is denied: %s", got)
+		t.Errorf("a parameter that cannot be decrypted must be denied: %s", got)
 	}
 }
 
-// walk reads all pages of a hierarchy: how many entries each has, and what they are.
+// walk reads all pages of a hierarchy. It returns the number of entries of each page, all entries, and the
+// error code.
 func walk(ctx context.Context, c *ssm.Client, in *ssm.GetParametersByPathInput) (sizes []int, all []string, failure string) {
 	for {
 		out, err := c.GetParametersByPath(ctx, in)
@@ -257,18 +258,18 @@ func TestGetParametersByPath(t *testing.T) {
 		last   string
 		code   string
 	}{
-		"Recursive": {"all levels, in pages of ten", path("/p"), []int{10, 3}, "/p/deep/er", ""},
-		"Slash":     {"a path may end in a slash", path("/p/"), []int{10, 3}, "/p/deep/er", ""},
-		"OneLevel":  {"or one", path("/p", func(in *ssm.GetParametersByPathInput) { in.Recursive = nil }), []int{10, 2}, "/p/11", ""},
-		"Small":     {"or in smaller ones", path("/p", func(in *ssm.GetParametersByPathInput) { in.MaxResults = aws.Int32(7) }), []int{7, 6}, "/p/deep/er", ""},
-		"Root":      {"the root has no plain names", path("/"), []int{10, 4}, "/pq", ""},
-		"None":      {"nothing is an answer", path("/none"), []int{0}, "", ""},
-		"Type":      {"types can be asked for", path("/p", filter("Type", "Equals", "SecureString")), []int{1}, "/p/deep/er", ""},
-		"Label":     {"labels can", path("/p", filter("Label", "Equals", "live")), []int{1}, "/p/03", ""},
-		"Tag":       {"tags cannot", path("/p", filter("tag:a", "Equals", "b")), nil, "", "InvalidFilterKey"},
-		"Plain":     {"a path begins with a slash", path("p"), nil, "", "ValidationException"},
-		"Many":      {"pages hold ten at most", path("/p", func(in *ssm.GetParametersByPathInput) { in.MaxResults = aws.Int32(11) }), nil, "", "ValidationException"},
-		"Token":     {"a token must be one", path("/p", func(in *ssm.GetParametersByPathInput) { in.NextToken = aws.String("x") }), nil, "", "InvalidNextToken"},
+		"Recursive": {"all levels are listed, in pages of ten", path("/p"), []int{10, 3}, "/p/deep/er", ""},
+		"Slash":     {"a path can end in a slash", path("/p/"), []int{10, 3}, "/p/deep/er", ""},
+		"OneLevel":  {"one level is listed", path("/p", func(in *ssm.GetParametersByPathInput) { in.Recursive = nil }), []int{10, 2}, "/p/11", ""},
+		"Small":     {"pages can be smaller", path("/p", func(in *ssm.GetParametersByPathInput) { in.MaxResults = aws.Int32(7) }), []int{7, 6}, "/p/deep/er", ""},
+		"Root":      {"the path / does not list plain names", path("/"), []int{10, 4}, "/pq", ""},
+		"None":      {"an empty hierarchy is an empty answer", path("/none"), []int{0}, "", ""},
+		"Type":      {"a type can be selected", path("/p", filter("Type", "Equals", "SecureString")), []int{1}, "/p/deep/er", ""},
+		"Label":     {"a label can be selected", path("/p", filter("Label", "Equals", "live")), []int{1}, "/p/03", ""},
+		"Tag":       {"a tag cannot be selected", path("/p", filter("tag:a", "Equals", "b")), nil, "", "InvalidFilterKey"},
+		"Plain":     {"a path must start with a slash", path("p"), nil, "", "ValidationException"},
+		"Many":      {"a page has at most ten entries", path("/p", func(in *ssm.GetParametersByPathInput) { in.MaxResults = aws.Int32(11) }), nil, "", "ValidationException"},
+		"Token":     {"an invalid token is rejected", path("/p", func(in *ssm.GetParametersByPathInput) { in.NextToken = aws.String("x") }), nil, "", "InvalidNextToken"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -301,21 +302,21 @@ func TestDescribeParameters(t *testing.T) {
 		filters []types.ParameterStringFilter
 		want    string
 	}{
-		"All":       {"pages hold fifty", nil, "50 more"},
-		"Equals":    {"a name", []types.ParameterStringFilter{filter("Name", "Equals", "/shop/db")}, "/shop/db"},
-		"Begins":    {"the beginning of names", []types.ParameterStringFilter{filter("Name", "BeginsWith", "/shop")}, "/shop/db /shop/deep/db"},
-		"Contains":  {"a part of names", []types.ParameterStringFilter{filter("Name", "Contains", "deep")}, "/shop/deep/db"},
-		"Recursive": {"a hierarchy", []types.ParameterStringFilter{filter("Path", "Recursive", "/shop")}, "/shop/db /shop/deep/db"},
-		"OneLevel":  {"one level of it", []types.ParameterStringFilter{filter("Path", "OneLevel", "/shop")}, "/shop/db"},
-		"Type":      {"a type", []types.ParameterStringFilter{filter("Type", "Equals", "SecureString")}, "/shop/db"},
-		"Tag":       {"a tag with its whole value", []types.ParameterStringFilter{filter("tag:team", "Equals", "shop")}, "/shop/db"},
-		"TagBegins": {"or its beginning", []types.ParameterStringFilter{filter("tag:team", "BeginsWith", "shop")}, "/shop/db /shop/deep/db"},
-		"Or":        {"one of several values", []types.ParameterStringFilter{filter("tag:team", "Equals", "shop", "shopping")}, "/shop/db /shop/deep/db"},
-		"And":       {"all filters", []types.ParameterStringFilter{filter("tag:team", "BeginsWith", "shop"), filter("tag:stage", "Equals", "live")}, "/shop/db"},
-		"Label":     {"labels cannot be asked for", []types.ParameterStringFilter{filter("Label", "Equals", "x")}, "InvalidFilterKey"},
-		"Option":    {"nor tags by a part", []types.ParameterStringFilter{filter("tag:team", "Contains", "x")}, "InvalidFilterOption"},
-		"NoValue":   {"nor without a value", []types.ParameterStringFilter{filter("tag:team", "Equals")}, "InvalidFilterValue"},
-		"Unknown":   {"nor what is unknown", []types.ParameterStringFilter{filter("Color", "Equals", "x")}, "ValidationException"},
+		"All":       {"a page has fifty entries", nil, "50 more"},
+		"Equals":    {"a name can be selected", []types.ParameterStringFilter{filter("Name", "Equals", "/shop/db")}, "/shop/db"},
+		"Begins":    {"a prefix of the name can be selected", []types.ParameterStringFilter{filter("Name", "BeginsWith", "/shop")}, "/shop/db /shop/deep/db"},
+		"Contains":  {"a part of the name can be selected", []types.ParameterStringFilter{filter("Name", "Contains", "deep")}, "/shop/deep/db"},
+		"Recursive": {"a hierarchy can be selected", []types.ParameterStringFilter{filter("Path", "Recursive", "/shop")}, "/shop/db /shop/deep/db"},
+		"OneLevel":  {"one level of a hierarchy can be selected", []types.ParameterStringFilter{filter("Path", "OneLevel", "/shop")}, "/shop/db"},
+		"Type":      {"a type can be selected", []types.ParameterStringFilter{filter("Type", "Equals", "SecureString")}, "/shop/db"},
+		"Tag":       {"the value of a tag can be selected", []types.ParameterStringFilter{filter("tag:team", "Equals", "shop")}, "/shop/db"},
+		"TagBegins": {"the prefix of a tag's value can be selected", []types.ParameterStringFilter{filter("tag:team", "BeginsWith", "shop")}, "/shop/db /shop/deep/db"},
+		"Or":        {"one of several values is enough", []types.ParameterStringFilter{filter("tag:team", "Equals", "shop", "shopping")}, "/shop/db /shop/deep/db"},
+		"And":       {"all filters must match", []types.ParameterStringFilter{filter("tag:team", "BeginsWith", "shop"), filter("tag:stage", "Equals", "live")}, "/shop/db"},
+		"Label":     {"labels cannot be selected", []types.ParameterStringFilter{filter("Label", "Equals", "x")}, "InvalidFilterKey"},
+		"Option":    {"a part of a tag's value cannot be selected", []types.ParameterStringFilter{filter("tag:team", "Contains", "x")}, "InvalidFilterOption"},
+		"NoValue":   {"an empty tag value cannot be selected", []types.ParameterStringFilter{filter("tag:team", "Equals")}, "InvalidFilterValue"},
+		"Unknown":   {"an unknown key is rejected", []types.ParameterStringFilter{filter("Color", "Equals", "x")}, "ValidationException"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -367,23 +368,23 @@ func TestParameterTagsAndDeletion(t *testing.T) {
 		Tags: []types.Tag{{Key: aws.String("team"), Value: aws.String("bank")}, {Key: aws.String("more"), Value: aws.String("")}},
 	})
 	want("tags are added", "", code(err))
-	want("in place of those of the same key", "team=bank more=", tags("/a"))
+	want("a tag with the same key is replaced", "team=bank more=", tags("/a"))
 	_, err = c.RemoveTagsFromResource(ctx, &ssm.RemoveTagsFromResourceInput{ResourceType: types.ResourceTypeForTaggingParameter, ResourceId: aws.String("/a"), TagKeys: []string{"team"}})
-	want("and removed", "", code(err))
-	want("others stay", "more=", tags("/a"))
-	want("nobody else's change", "team=shop", tags("/b"))
-	want("a name is needed, no ARN", "InvalidResourceId", tags("arn:aws:ssm:us-east-1:000000000000:parameter/a"))
+	want("tags are removed", "", code(err))
+	want("other tags stay", "more=", tags("/a"))
+	want("the tags of other parameters stay", "team=shop", tags("/b"))
+	want("an ARN is rejected", "InvalidResourceId", tags("arn:aws:ssm:us-east-1:000000000000:parameter/a"))
 	_, err = c.ListTagsForResource(ctx, &ssm.ListTagsForResourceInput{ResourceType: types.ResourceTypeForTaggingDocument, ResourceId: aws.String("/a")})
-	want("there are only parameters here", "InvalidResourceType", code(err))
+	want("another resource type is rejected", "InvalidResourceType", code(err))
 
 	_, err = c.DeleteParameter(ctx, &ssm.DeleteParameterInput{Name: aws.String("/a")})
-	want("what is deleted", "", code(err))
-	want("is gone", "ParameterNotFound", parameterText(ctx, c, "/a", false))
+	want("a parameter is deleted", "", code(err))
+	want("a deleted parameter does not exist", "ParameterNotFound", parameterText(ctx, c, "/a", false))
 	out, err := c.DeleteParameters(ctx, &ssm.DeleteParametersInput{Names: []string{"/a", "/b", "/c"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	want("many are deleted at once, and what was not there is told", "[/b /c] [/a]", fmt.Sprint(out.DeletedParameters, out.InvalidParameters))
-	want("a new one begins anew", "1 Standard", written(ctx, c, newParameter("/a", "v")))
-	want("all are counted", "DeleteParameter 1", fmt.Sprint("DeleteParameter ", srv.Calls("DeleteParameter")))
+	want("several parameters can be deleted at once, and missing ones are reported", "[/b /c] [/a]", fmt.Sprint(out.DeletedParameters, out.InvalidParameters))
+	want("a parameter that is created again starts with version 1", "1 Standard", written(ctx, c, newParameter("/a", "v")))
+	want("every call is counted", "DeleteParameter 1", fmt.Sprint("DeleteParameter ", srv.Calls("DeleteParameter")))
 }

@@ -18,8 +18,7 @@ type labelParameterVersionOutput struct {
 	ParameterVersion int64
 }
 
-// labelParameterVersion moves labels to a version. Labels that are none are
-// told, and no error.
+// labelParameterVersion moves labels to a version. The answer lists invalid labels, which is not an error.
 func (e *Emulator) labelParameterVersion(q *request, in *labelParameterVersionInput) (any, error) {
 	if err := checkLength("labels", len(in.Labels), 1, maxParameterLabels); err != nil {
 		return nil, err
@@ -60,7 +59,7 @@ func (e *Emulator) labelParameterVersion(q *request, in *labelParameterVersionIn
 	return out, nil
 }
 
-// label takes a label from the version that has it and gives it to another.
+// label moves a label from the version that has it to another.
 func (p *parameter) label(label string, to *parameterVersion) {
 	for _, v := range p.versions {
 		v.labels = slices.DeleteFunc(v.labels, func(l string) bool { return l == label })
@@ -68,7 +67,7 @@ func (p *parameter) label(label string, to *parameterVersion) {
 	to.labels = append(to.labels, label)
 }
 
-// A resourceRef names what is tagged. A parameter is named by its name only.
+// A resourceRef names the resource that is tagged. For a parameter it is the name, not the ARN.
 type resourceRef struct {
 	ResourceID   string `json:"ResourceId"`
 	ResourceType string
@@ -76,7 +75,7 @@ type resourceRef struct {
 
 func (r *resourceRef) secretIDs() []string { return []string{r.ResourceID} }
 
-// tagged finds a parameter for a caller. The caller holds the lock.
+// tagged returns the parameter that is tagged. The caller holds the lock.
 func (e *Emulator) tagged(r resourceRef) (*parameter, error) {
 	if r.ResourceType != "Parameter" {
 		return nil, badRequest("InvalidResourceType", "The resource type is not valid.")

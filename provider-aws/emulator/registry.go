@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// registryToken is how long a login of a registry works.
+// registryToken is how long a login of a registry is valid.
 const registryToken = 12 * time.Hour
 
-// publicRegion is the only one in which there are public registries.
+// publicRegion is the only region with the service for public registries.
 const publicRegion = "us-east-1"
 
-// privateRegistry and publicRegistry are the services that give logins for container registries; the rest
-// of them is not here.
+// privateRegistry and publicRegistry are the services that issue logins for container registries. Their other
+// operations are not emulated.
 var (
 	privateRegistry = &jsonService{scope: "ecr", target: "AmazonEC2ContainerRegistry_V20150921.", operations: map[string]operation{
 		"GetAuthorizationToken": handle((*Emulator).getPrivateToken),

@@ -14,7 +14,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
 )
 
-// registryLogin is a login, its password apart.
+// registryLogin is a login without its password.
 type registryLogin struct {
 	User, Endpoint string
 	Lasts          time.Duration
@@ -31,7 +31,7 @@ func loginOf(t *testing.T, clk *clock, token *string, expires *time.Time, endpoi
 	return l, password
 }
 
-// TestRegistryLogins asks with the SDK's own clients.
+// TestRegistryLogins calls the registries with the SDK's own clients.
 func TestRegistryLogins(t *testing.T) {
 	t.Parallel()
 	clk := &clock{}
@@ -65,7 +65,7 @@ func TestRegistryLogins(t *testing.T) {
 		}
 	}
 	if len(passwords) != 4 {
-		t.Errorf("each call gives another password: got %d of 4", len(passwords))
+		t.Errorf("each call must return a new password: got %d of 4", len(passwords))
 	}
 	services := map[string]int{}
 	for _, c := range srv.CallLog() {
@@ -97,12 +97,12 @@ func TestRegistryErrors(t *testing.T) {
 		fault  *emulator.Fault
 		want   string
 	}{
-		"Private": {"a permission may be missing", private, "us-east-1", "test", "ecr:*", nil, denied("ecr:GetAuthorizationToken")},
-		"Public":  {"the public registry has one of its own", public, "us-east-1", "test", "ecr-public:*", nil, denied("ecr-public:GetAuthorizationToken")},
-		"Bearer":  {"and needs another one", public, "us-east-1", "test", "sts:*", nil, denied("sts:GetServiceBearerToken")},
-		"Region":  {"it is in one region only", public, "eu-central-1", "test", "", nil, "InvalidSignatureException: Credential should be scoped to a valid region."},
+		"Private": {"a missing permission is denied", private, "us-east-1", "test", "ecr:*", nil, denied("ecr:GetAuthorizationToken")},
+		"Public":  {"the public registry needs its own permission", public, "us-east-1", "test", "ecr-public:*", nil, denied("ecr-public:GetAuthorizationToken")},
+		"Bearer":  {"the public registry also needs a permission for STS", public, "us-east-1", "test", "sts:*", nil, denied("sts:GetServiceBearerToken")},
+		"Region":  {"the public registry is in one region only", public, "eu-central-1", "test", "", nil, "InvalidSignatureException: Credential should be scoped to a valid region."},
 		"Key":     {"signatures are checked", private, "us-east-1", "other", "", nil, "InvalidSignatureException: " + badSignature},
-		"Fault":   {"faults are injected as elsewhere", private, "us-east-1", "test", "", &emulator.Fault{Operation: "GetAuthorizationToken", Code: "ServerException", Status: 500, Message: "m"}, "ServerException: m"},
+		"Fault":   {"faults can be injected", private, "us-east-1", "test", "", &emulator.Fault{Operation: "GetAuthorizationToken", Code: "ServerException", Status: 500, Message: "m"}, "ServerException: m"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -8,29 +8,28 @@ import (
 	"time"
 )
 
-// A Role is what STS lets callers assume. It trusts nobody unless one of
-// Principals, ExternalID or WebIdentities says so. In all of them "*" stands
-// for any text.
+// A Role is a role that callers can assume with STS. It trusts no caller unless Principals, ExternalID or
+// WebIdentities is set. In all of them "*" matches any text.
 type Role struct {
 	ARN string
 
-	// Principals are the ARNs of users and roles that may assume the role.
-	// Empty with an ExternalID means any.
+	// Principals are the ARNs of users and roles that can assume the role. If it is empty and ExternalID is
+	// set, any caller can.
 	Principals []string `json:",omitempty"`
 
-	// ExternalID must come with AssumeRole if it is set.
+	// ExternalID, if set, is required in AssumeRole.
 	ExternalID string `json:",omitempty"`
 
-	// MFA demands that users show their MFA device.
+	// MFA requires users to show their MFA device.
 	MFA bool `json:",omitempty"`
 
 	// WebIdentities are the tokens that AssumeRoleWithWebIdentity accepts.
 	WebIdentities []WebIdentity `json:",omitempty"`
 
-	// MaxSessionDuration bounds what callers ask for; the default is an hour.
+	// MaxSessionDuration is the maximum that callers can request; the default is one hour.
 	MaxSessionDuration time.Duration `json:",omitempty"`
 
-	// Deny lists what sessions may not do; everything else is allowed.
+	// Deny lists the actions that sessions are not allowed to do; everything else is allowed.
 	Deny []Deny `json:",omitempty"`
 }
 
@@ -41,7 +40,7 @@ type WebIdentity struct {
 	Audience string `json:",omitempty"`
 }
 
-// AddRole makes a role known, in place of one with the same ARN.
+// AddRole adds a role, or replaces the one with the same ARN.
 func (e *Emulator) AddRole(r Role) {
 	if r.MaxSessionDuration == 0 {
 		r.MaxSessionDuration = time.Hour
@@ -61,7 +60,7 @@ func (i *identities) role(arn string) (Role, bool) {
 	return r, ok
 }
 
-// trusts tells whether a caller may assume the role.
+// trusts reports whether a caller can assume the role.
 func (r Role) trusts(p *principal, externalID string) bool {
 	if r.ExternalID != "" && r.ExternalID != externalID {
 		return false
@@ -74,33 +73,32 @@ func (r Role) trusts(p *principal, externalID string) bool {
 	})
 }
 
-// A Session is what STS handed out, kept so that tests can look at it. Without
-// a RoleARN it is that of a user.
+// A Session is a session that STS has issued, for tests to inspect. Without a RoleARN it is the session of a
+// user.
 type Session struct {
 	AccessKeyID       string
 	RoleARN           string
 	Name              string
 	AssumedRoleARN    string
 	ExternalID        string            `json:",omitempty"`
-	Tags              map[string]string `json:",omitempty"` // inherited ones included
+	Tags              map[string]string `json:",omitempty"` // including inherited ones
 	TransitiveTagKeys []string          `json:",omitempty"`
 	Subject           string            `json:",omitempty"` // of a web identity
 	Audience          string            `json:",omitempty"`
 	SourceAccessKeyID string            `json:",omitempty"` // of the caller of AssumeRole
-	Chain             []string          // the ARNs of the roles assumed, this one last
+	Chain             []string          // the ARNs of the assumed roles, this one last
 	Issued            time.Time
 	Expires           time.Time
 }
 
-// Sessions returns what STS handed out since the start or the last Reset, in
-// order.
+// Sessions returns the sessions that STS has issued since the start or the last Reset, in order.
 func (e *Emulator) Sessions() []Session {
 	e.identities.mu.RLock()
 	defer e.identities.mu.RUnlock()
 	return slices.Clone(e.identities.sessions)
 }
 
-// ExpireSessions ends all sessions at once.
+// ExpireSessions expires all sessions.
 func (e *Emulator) ExpireSessions() {
 	now := e.now()
 	e.identities.mu.Lock()
@@ -109,13 +107,13 @@ func (e *Emulator) ExpireSessions() {
 		if p.session == nil || p.expired(now) {
 			continue
 		}
-		ended := *p // calls in flight keep the one that they have
+		ended := *p // calls in progress keep their principal
 		ended.expires = now
 		e.identities.principals[id] = &ended
 	}
 }
 
-// open starts a session of a role and returns the credentials for it.
+// open starts a session of a role and returns its credentials.
 func (e *Emulator) open(r Role, s Session, d time.Duration) *sessionCredentials {
 	s.RoleARN = r.ARN
 	s.AssumedRoleARN = "arn:aws:sts::" + accountOf(r.ARN, e.account) + ":assumed-role/" + r.ARN[strings.LastIndex(r.ARN, "/")+1:] + "/" + s.Name
@@ -126,7 +124,7 @@ func (e *Emulator) open(r Role, s Session, d time.Duration) *sessionCredentials 
 	}, s, d)
 }
 
-// record makes the credentials of a session known and keeps the session.
+// record makes the credentials of a session valid and stores the session.
 func (e *Emulator) record(p principal, s Session, d time.Duration) *sessionCredentials {
 	s.AccessKeyID = "ASIA" + strings.ToUpper(strings.ReplaceAll(newUUID(), "-", "")[:16])
 	s.Issued = e.now()
@@ -148,7 +146,7 @@ type sessionCredentials struct {
 	Expiration      string
 }
 
-// accountOf returns the account in an ARN.
+// accountOf returns the account in an ARN, or otherwise.
 func accountOf(arn, otherwise string) string {
 	if parts := strings.SplitN(arn, ":", 6); len(parts) == 6 && parts[4] != "" {
 		return parts[4]

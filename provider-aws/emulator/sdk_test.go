@@ -16,7 +16,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
 )
 
-// A token is long enough to be a ClientRequestToken.
+// token returns a token that is long enough for a ClientRequestToken.
 func token(n int) *string { return aws.String(fmt.Sprintf("token-%026d", n)) }
 
 func start(t testing.TB, opts ...emulator.Option) *emulator.Server {
@@ -37,8 +37,8 @@ func static(key, secret, session string) aws.CredentialsProvider {
 	return credentials.NewStaticCredentialsProvider(key, secret, session)
 }
 
-// awsConfig is what a program under test would load, without retries, so that
-// a test sees every answer.
+// awsConfig returns the configuration of a program under test, without retries, so that a test sees every
+// answer.
 func awsConfig(t testing.TB, srv *emulator.Server, p aws.CredentialsProvider) aws.Config {
 	t.Helper()
 	cfg, err := config.LoadDefaultConfig(t.Context(),
@@ -65,8 +65,7 @@ func stsClient(t testing.TB, srv *emulator.Server) *sts.Client {
 	return sts.NewFromConfig(awsConfig(t, srv, static("test", "test", "")))
 }
 
-// apiError is "Code: Message" of an API error, "" for nil, and the text of any
-// other error.
+// apiError returns "Code: Message" for an API error, "" for nil, and the text of any other error.
 func apiError(err error) string {
 	var api smithy.APIError
 	switch {
@@ -79,8 +78,7 @@ func apiError(err error) string {
 	}
 }
 
-// current reads a secret into one line: its text or binary value, the code and
-// message where there is none.
+// current reads a secret and returns one line: its text or binary value, or the error code and message.
 func current(ctx context.Context, c *secretsmanager.Client, id string) string {
 	return read(ctx, c, &secretsmanager.GetSecretValueInput{SecretId: &id})
 }

@@ -1,6 +1,6 @@
 package emulator
 
-// secretsManager is the service that keeps secrets.
+// secretsManager is the service with the secrets.
 var secretsManager = &jsonService{scope: "secretsmanager", target: "secretsmanager.", operations: map[string]operation{
 	"BatchGetSecretValue":      handle((*Emulator).batchGetSecretValue),
 	"CreateSecret":             handle((*Emulator).createSecret),
@@ -17,14 +17,14 @@ var secretsManager = &jsonService{scope: "secretsmanager", target: "secretsmanag
 	"UpdateSecretVersionStage": handle((*Emulator).updateSecretVersionStage),
 }}
 
-// secretRef is the part of a request that names one secret.
+// secretRef is the field of a request that names one secret.
 type secretRef struct {
 	SecretID string `json:"SecretId"`
 }
 
 func (r *secretRef) secretIDs() []string { return []string{r.SecretID} }
 
-// secretName is the answer to operations that have nothing more to tell.
+// secretName is the answer of operations that return only the secret's name.
 type secretName struct {
 	ARN          string
 	Name         string
@@ -33,7 +33,7 @@ type secretName struct {
 	DeletionDate *epoch   `json:",omitempty"`
 }
 
-// newValue is the part of a request that carries a secret value.
+// newValue holds the fields of a request that contain a secret value.
 type newValue struct {
 	ClientRequestToken string
 	SecretString       *string
@@ -49,8 +49,8 @@ func (n *newValue) payload() payload {
 	return payload{data: n.SecretBinary, binary: true}
 }
 
-// check is the service's validation of a new value: one form of it, its size,
-// and the token that becomes the version's id.
+// check validates a new value like the service: text or binary, its size, and the token that becomes the
+// version's id.
 func (n *newValue) check(maxBytes int) error {
 	switch {
 	case n.SecretString != nil && n.SecretBinary != nil:
@@ -73,8 +73,8 @@ func (n *newValue) check(maxBytes int) error {
 	return nil
 }
 
-// replayed finds out whether a request was carried out before: the version
-// that its token names holds the same value. A different value is an error.
+// replayed reports whether a request repeats an earlier one: the version with its token has the same value. A
+// different value is an error.
 func (n *newValue) replayed(s *secret) (*version, error) {
 	v := s.version(n.ClientRequestToken)
 	if v == nil || v.value.equal(n.payload()) {

@@ -15,7 +15,7 @@ type Server struct {
 	done     chan struct{}
 }
 
-// Start listens and serves until Close. It returns the error of listening.
+// Start listens and serves until Close. It returns an error if it cannot listen.
 func Start(opts ...Option) (*Server, error) {
 	c := configure(opts)
 	l, err := net.Listen("tcp", c.address)
@@ -31,17 +31,17 @@ func Start(opts ...Option) (*Server, error) {
 	}
 	go func() {
 		defer close(s.done)
-		_ = s.http.Serve(l) // ErrServerClosed after Close; no other error is left to report
+		_ = s.http.Serve(l) // returns ErrServerClosed after Close; the server has no place to report another error
 	}()
 	return s, nil
 }
 
-// URL is the endpoint of both services, to be used as the SDK's BaseEndpoint.
+// URL returns the endpoint of all services, for the SDK's BaseEndpoint.
 func (s *Server) URL() string {
 	return "http://" + s.listener.Addr().String()
 }
 
-// Close stops the server at once. Calls that hang are cut off.
+// Close stops the server immediately, and closes the connections of calls in progress.
 func (s *Server) Close() error {
 	err := s.http.Close()
 	<-s.done

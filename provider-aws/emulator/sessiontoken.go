@@ -19,7 +19,7 @@ type getSessionTokenResult struct {
 	Credentials *sessionCredentials
 }
 
-// getSessionToken gives the access key of a user a session. It asks for no permission, as AWS does.
+// getSessionToken opens a session for a user's access key. It needs no permission, as in AWS.
 func (e *Emulator) getSessionToken(q *request, form url.Values) (any, error) {
 	if q.caller.session != nil {
 		return nil, forbidden("Cannot call GetSessionToken with session credentials")
@@ -54,10 +54,10 @@ func durationOutOfRange(constraint string) *apiError {
 	return badRequest("ValidationError", "1 validation error detected: Value at 'durationSeconds' failed to satisfy constraint: Member must have value %s", constraint)
 }
 
-// ofRole tells whether this is a session of a role.
+// ofRole reports whether this is a session of a role.
 func (p *principal) ofRole() bool { return p.session != nil && p.session.RoleARN != "" }
 
-// An mfaDevice shows codes, each of which is good once.
+// An mfaDevice has codes, each of which works once.
 type mfaDevice struct {
 	serial string
 
@@ -65,7 +65,7 @@ type mfaDevice struct {
 	codes []string
 }
 
-// take uses a code up.
+// take uses up a code, and reports whether it was valid.
 func (d *mfaDevice) take(code string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -77,7 +77,7 @@ func (d *mfaDevice) take(code string) bool {
 	return true
 }
 
-// showMFA checks the MFA device that a call shows, if it does or must.
+// showMFA checks the MFA device that a call shows, if it shows one or must.
 func (p *principal) showMFA(form url.Values, must bool, action string) error {
 	serial, code := form.Get("SerialNumber"), form.Get("TokenCode")
 	switch {

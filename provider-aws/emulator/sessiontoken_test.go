@@ -39,14 +39,14 @@ func TestGetSessionToken(t *testing.T) {
 		lasts  time.Duration
 		want   string
 	}{
-		"Default":  {"a session lasts twelve hours", sts.GetSessionTokenInput{}, 12 * time.Hour, ""},
-		"Shortest": {"or fifteen minutes", sts.GetSessionTokenInput{DurationSeconds: aws.Int32(900)}, 15 * time.Minute, ""},
-		"Longest":  {"or thirty-six hours", sts.GetSessionTokenInput{DurationSeconds: aws.Int32(129600)}, 36 * time.Hour, ""},
-		"Short":    {"but no less", sts.GetSessionTokenInput{DurationSeconds: aws.Int32(899)}, 0, tooShort},
-		"Long":     {"and no more", sts.GetSessionTokenInput{DurationSeconds: aws.Int32(129601)}, 0, tooLong},
-		"MFA":      {"the user's device may be shown", sts.GetSessionTokenInput{SerialNumber: aws.String(device), TokenCode: aws.String("123456")}, 12 * time.Hour, ""},
-		"Code":     {"with a code of its own", sts.GetSessionTokenInput{SerialNumber: aws.String(device), TokenCode: aws.String("000000")}, 0, badCode},
-		"Device":   {"and no other device", sts.GetSessionTokenInput{SerialNumber: aws.String("other-device"), TokenCode: aws.String("123456")}, 0, badMFA},
+		"Default":  {"a session lasts twelve hours by default", sts.GetSessionTokenInput{}, 12 * time.Hour, ""},
+		"Shortest": {"a session can last fifteen minutes", sts.GetSessionTokenInput{DurationSeconds: aws.Int32(900)}, 15 * time.Minute, ""},
+		"Longest":  {"a session can last thirty-six hours", sts.GetSessionTokenInput{DurationSeconds: aws.Int32(129600)}, 36 * time.Hour, ""},
+		"Short":    {"a shorter session is rejected", sts.GetSessionTokenInput{DurationSeconds: aws.Int32(899)}, 0, tooShort},
+		"Long":     {"a longer session is rejected", sts.GetSessionTokenInput{DurationSeconds: aws.Int32(129601)}, 0, tooLong},
+		"MFA":      {"the user's device is accepted", sts.GetSessionTokenInput{SerialNumber: aws.String(device), TokenCode: aws.String("123456")}, 12 * time.Hour, ""},
+		"Code":     {"a wrong code is rejected", sts.GetSessionTokenInput{SerialNumber: aws.String(device), TokenCode: aws.String("000000")}, 0, badCode},
+		"Device":   {"another device is rejected", sts.GetSessionTokenInput{SerialNumber: aws.String("other-device"), TokenCode: aws.String("123456")}, 0, badMFA},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -67,7 +67,7 @@ func TestGetSessionToken(t *testing.T) {
 	}
 }
 
-// TestUserSession shows what the session of a user may do.
+// TestUserSession checks what the session of a user is allowed to do.
 func TestUserSession(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()

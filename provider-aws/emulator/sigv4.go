@@ -18,7 +18,7 @@ const (
 	signatureAlgorithm = "AWS4-HMAC-SHA256"
 	amzDate            = "20060102T150405Z"
 
-	// maxSkew is how old or how far ahead a signature may be.
+	// maxSkew is the maximum difference between the time of a signature and the present time.
 	maxSkew = 5 * time.Minute
 )
 
@@ -60,8 +60,8 @@ func accessKeyOf(r *http.Request) string {
 	return s.accessKeyID
 }
 
-// authenticate finds out who signed a request. It signs the request once more
-// with the key of whom it claims to come from, and compares.
+// authenticate returns the principal that signed a request. It signs the request again with the key of that
+// principal, and compares the signatures.
 func (e *Emulator) authenticate(q *request) (*principal, error) {
 	h := q.http.Header
 	if h.Get("Authorization") == "" {
@@ -95,9 +95,9 @@ func (e *Emulator) authenticate(q *request) (*principal, error) {
 	return p, nil
 }
 
-// canonical removes redundant slashes and relative parts of a path, as AWS does for all services but
-// S3; see https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html.
-// Vault, for one, sends what was signed for / to //.
+// canonical removes redundant slashes and relative parts of a path, as AWS does for all services but S3; see
+// https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html. Vault, for
+// example, signs / and sends the request to //.
 func canonical(p string) string {
 	c := path.Clean(p)
 	switch {

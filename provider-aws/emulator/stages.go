@@ -10,8 +10,8 @@ type updateSecretVersionStageInput struct {
 	MoveToVersionID     string `json:"MoveToVersionId"`
 }
 
-// updateSecretVersionStage moves a label. A label that is in use is moved only
-// by a caller who names the version that has it now.
+// updateSecretVersionStage moves a label. A label that is in use moves only if the caller names the version
+// that has it.
 func (e *Emulator) updateSecretVersionStage(q *request, in *updateSecretVersionStageInput) (any, error) {
 	if err := checkLength("versionStage", len(in.VersionStage), 1, 256); err != nil {
 		return nil, err

@@ -14,7 +14,7 @@ type tag struct {
 	Value string
 }
 
-// A secret is guarded by the emulator's lock, except for accessed.
+// A secret is protected by the emulator's lock, except for accessed.
 type secret struct {
 	seq         uint64
 	name        string
@@ -25,17 +25,17 @@ type secret struct {
 	tags        []tag
 	created     time.Time
 	changed     time.Time
-	deleteAt    time.Time // zero: not scheduled for deletion
+	deleteAt    time.Time // the zero time means not scheduled for deletion
 	accessed    atomic.Int64
-	versions    []*version // by creation
+	versions    []*version // in order of creation
 }
 
 func (e *Emulator) arnPrefix() string {
 	return "arn:aws:secretsmanager:" + e.region + ":" + e.account + ":secret:"
 }
 
-// arnSuffix is what the service appends to the name, so that a new secret of
-// the same name is not covered by policies for the old one.
+// arnSuffix returns the random characters that the service appends to the name, so that policies for a deleted
+// secret do not apply to a new one of the same name.
 func arnSuffix() string {
 	const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 	b := []byte("-------")
@@ -45,8 +45,8 @@ func arnSuffix() string {
 	return string(b)
 }
 
-// lookup finds a secret by its name, its ARN, or its ARN without the random
-// suffix. It returns nil for one that is gone. The caller holds the lock.
+// lookup finds a secret by its name, its ARN, or its ARN without the random suffix. It returns nil if the
+// secret is deleted. The caller holds the lock.
 func (e *Emulator) lookup(id string) *secret {
 	name := id
 	if strings.HasPrefix(id, "arn:") {
@@ -68,8 +68,8 @@ func (e *Emulator) lookup(id string) *secret {
 	return s
 }
 
-// find is lookup with the service's errors: for an id that is no id, for a
-// secret that does not exist, and for one that waits for its deletion.
+// find is lookup with the service's errors: for an invalid id, a secret that does not exist, and a secret that
+// is scheduled for deletion.
 func (e *Emulator) find(id string) (*secret, error) {
 	s, err := e.findAny(id)
 	if err != nil {
@@ -81,7 +81,7 @@ func (e *Emulator) find(id string) (*secret, error) {
 	return s, nil
 }
 
-// findAny also finds a secret that waits for its deletion.
+// findAny also finds a secret that is scheduled for deletion.
 func (e *Emulator) findAny(id string) (*secret, error) {
 	if id == "" {
 		return nil, invalidField("secretId", "Member must have length greater than or equal to 1")
@@ -92,7 +92,7 @@ func (e *Emulator) findAny(id string) (*secret, error) {
 	return nil, notFound()
 }
 
-// insert adds a new secret, in place of one whose deletion is due.
+// insert adds a new secret, or replaces one whose recovery window has ended.
 func (e *Emulator) insert(name string) *secret {
 	if old := e.secrets[name]; old != nil {
 		e.remove(old)
@@ -119,7 +119,7 @@ func (s *secret) scheduled() bool { return !s.deleteAt.IsZero() }
 
 func (s *secret) gone(now time.Time) bool { return s.scheduled() && !now.Before(s.deleteAt) }
 
-// touch notes a retrieval. The service shows only the day.
+// touch records a read. The service shows only the day.
 func (s *secret) touch(now time.Time) { s.accessed.Store(now.Unix()) }
 
 func (s *secret) lastAccess() time.Time {
@@ -132,7 +132,7 @@ func (s *secret) lastAccess() time.Time {
 
 func (s *secret) setTag(t tag) { s.tags = withTags(s.tags, []tag{t}) }
 
-// withTags returns tags with some added, in place of those of the same key.
+// withTags returns tags with more added. A tag with the same key is replaced.
 func withTags(tags, more []tag) []tag {
 	all := slices.Clone(tags)
 	for _, t := range more {

@@ -10,13 +10,13 @@ import (
 
 const stsNamespace = "https://sts.amazonaws.com/doc/2011-06-15/"
 
-// sts is the service that speaks the AWS query protocol.
+// sts is the service with the AWS query protocol.
 type sts struct{ form url.Values }
 
 var _ service = sts{}
 
-// parseForm reads the parameters of a query request: from the body, and from
-// the URL for clients that use GET.
+// parseForm decodes the parameters of a query request, from the body or, for clients that use GET, from the
+// URL.
 func parseForm(r *http.Request, body []byte) url.Values {
 	form, err := url.ParseQuery(string(body))
 	if err != nil || len(form) == 0 {
@@ -88,8 +88,7 @@ func (e *Emulator) getCallerIdentity(q *request, _ url.Values) (any, error) {
 	return &getCallerIdentityResult{Arn: q.caller.arn, UserID: q.caller.userID, Account: e.account}, nil
 }
 
-// members reads a list of the query protocol: name.1, name.2 and so on, each
-// with the given fields.
+// members decodes a list of the query protocol: name.1, name.2 and so on, each with the given fields.
 func members(form url.Values, name string, fields ...string) [][]string {
 	var list [][]string
 	for n := 1; ; n++ {

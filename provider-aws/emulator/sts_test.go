@@ -56,15 +56,15 @@ func TestAssumeRole(t *testing.T) {
 		want   string
 	}{
 		"Trusted":    {"a trusted user gets a session", []emulator.Role{trusted}, in(nil), "arn:aws:sts::111111111111:assumed-role/a/session"},
-		"Unknown":    {"an unknown role is denied like one that does not trust", nil, in(nil), deniedAssume + roleA},
-		"NoTrust":    {"a role trusts nobody by default", []emulator.Role{{ARN: roleA}}, in(nil), deniedAssume + roleA},
+		"Unknown":    {"an unknown role is denied like a role that does not trust the caller", nil, in(nil), deniedAssume + roleA},
+		"NoTrust":    {"a role without principals is denied", []emulator.Role{{ARN: roleA}}, in(nil), deniedAssume + roleA},
 		"Other":      {"a role that trusts another user is denied", []emulator.Role{{ARN: roleA, Principals: []string{userTest + "2"}}}, in(nil), deniedAssume + roleA},
-		"ExternalID": {"the right external id opens the role", []emulator.Role{{ARN: roleA, ExternalID: "x"}}, in(func(i *sts.AssumeRoleInput) { i.ExternalId = aws.String("x") }), "arn:aws:sts::111111111111:assumed-role/a/session"},
-		"WrongID":    {"another external id does not, whoever calls", []emulator.Role{{ARN: roleA, ExternalID: "x", Principals: []string{"*"}}}, in(func(i *sts.AssumeRoleInput) { i.ExternalId = aws.String("y2") }), deniedAssume + roleA},
-		"Name":       {"a session name has a form", []emulator.Role{trusted}, in(func(i *sts.AssumeRoleInput) { i.RoleSessionName = aws.String("a b") }), "ValidationError: 1 validation error detected: Value at 'roleSessionName' failed to satisfy constraint: Member must satisfy regular expression pattern: [\\w+=,.@-]*"},
-		"TooLong":    {"the role bounds the duration", []emulator.Role{trusted}, in(func(i *sts.AssumeRoleInput) { i.DurationSeconds = aws.Int32(7200) }), "ValidationError: The requested DurationSeconds exceeds the MaxSessionDuration set for this role."},
-		"TooShort":   {"a session lasts 15 minutes at least", []emulator.Role{trusted}, in(func(i *sts.AssumeRoleInput) { i.DurationSeconds = aws.Int32(60) }), "ValidationError: 1 validation error detected: Value at 'durationSeconds' failed to satisfy constraint: Member must have value greater than or equal to 900"},
-		"Transitive": {"a transitive key names a tag", []emulator.Role{trusted}, in(func(i *sts.AssumeRoleInput) { i.TransitiveTagKeys = []string{"k"} }), "InvalidParameterValue: The specified transitive tag key must be included in the requested tags."},
+		"ExternalID": {"the right external id is accepted", []emulator.Role{{ARN: roleA, ExternalID: "x"}}, in(func(i *sts.AssumeRoleInput) { i.ExternalId = aws.String("x") }), "arn:aws:sts::111111111111:assumed-role/a/session"},
+		"WrongID":    {"another external id is denied for every caller", []emulator.Role{{ARN: roleA, ExternalID: "x", Principals: []string{"*"}}}, in(func(i *sts.AssumeRoleInput) { i.ExternalId = aws.String("y2") }), deniedAssume + roleA},
+		"Name":       {"an invalid session name is rejected", []emulator.Role{trusted}, in(func(i *sts.AssumeRoleInput) { i.RoleSessionName = aws.String("a b") }), "ValidationError: 1 validation error detected: Value at 'roleSessionName' failed to satisfy constraint: Member must satisfy regular expression pattern: [\\w+=,.@-]*"},
+		"TooLong":    {"a session that is longer than the role allows is rejected", []emulator.Role{trusted}, in(func(i *sts.AssumeRoleInput) { i.DurationSeconds = aws.Int32(7200) }), "ValidationError: The requested DurationSeconds exceeds the MaxSessionDuration set for this role."},
+		"TooShort":   {"a session of less than 15 minutes is rejected", []emulator.Role{trusted}, in(func(i *sts.AssumeRoleInput) { i.DurationSeconds = aws.Int32(60) }), "ValidationError: 1 validation error detected: Value at 'durationSeconds' failed to satisfy constraint: Member must have value greater than or equal to 900"},
+		"Transitive": {"a transitive key without a tag is rejected", []emulator.Role{trusted}, in(func(i *sts.AssumeRoleInput) { i.TransitiveTagKeys = []string{"k"} }), "InvalidParameterValue: The specified transitive tag key must be included in the requested tags."},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -182,13 +182,13 @@ func TestWebIdentity(t *testing.T) {
 		opts   []emulator.Option
 		want   string
 	}{
-		"Admitted": {"a token with the claims that the role asks for opens it", good, nil, ""},
-		"Subject":  {"another subject is refused by the role", emulator.NewToken("https://issuer", "system:serviceaccount:web:app", "sts.amazonaws.com", inAnHour), nil, refused},
-		"Issuer":   {"another issuer is refused by the role", emulator.NewToken("https://other", "system:serviceaccount:shop:app", "sts.amazonaws.com", inAnHour), nil, refused},
-		"Audience": {"another audience is refused by the identity provider", emulator.NewToken("https://issuer", "system:serviceaccount:shop:app", "vault", inAnHour), nil, "InvalidIdentityToken: Incorrect token audience"},
-		"Expired":  {"an expired token is refused", emulator.NewToken("https://issuer", "system:serviceaccount:shop:app", "sts.amazonaws.com", clk.now()), nil, "ExpiredTokenException: Token expired: current date/time 1767268800 must be before the expiration date/time 1767268800"},
-		"NoToken":  {"what is no JWT is refused", "junk", nil, "InvalidIdentityToken: The ID Token provided is not a valid JWT. (You may see this error if you sent an Access Token)"},
-		"Verifier": {"a verifier has the last word", good, []emulator.Option{emulator.WithTokenVerifier(func(string) error { return errors.New("boom") })}, "InvalidIdentityToken: The signature of the ID Token could not be verified."},
+		"Admitted": {"a token with the claims that the role requires is accepted", good, nil, ""},
+		"Subject":  {"the role rejects another subject", emulator.NewToken("https://issuer", "system:serviceaccount:web:app", "sts.amazonaws.com", inAnHour), nil, refused},
+		"Issuer":   {"the role rejects another issuer", emulator.NewToken("https://other", "system:serviceaccount:shop:app", "sts.amazonaws.com", inAnHour), nil, refused},
+		"Audience": {"the identity provider rejects another audience", emulator.NewToken("https://issuer", "system:serviceaccount:shop:app", "vault", inAnHour), nil, "InvalidIdentityToken: Incorrect token audience"},
+		"Expired":  {"an expired token is rejected", emulator.NewToken("https://issuer", "system:serviceaccount:shop:app", "sts.amazonaws.com", clk.now()), nil, "ExpiredTokenException: Token expired: current date/time 1767268800 must be before the expiration date/time 1767268800"},
+		"NoToken":  {"a text that is not a JWT is rejected", "junk", nil, "InvalidIdentityToken: The ID Token provided is not a valid JWT. (You may see this error if you sent an Access Token)"},
+		"Verifier": {"an error of the verifier rejects the token", good, []emulator.Option{emulator.WithTokenVerifier(func(string) error { return errors.New("boom") })}, "InvalidIdentityToken: The signature of the ID Token could not be verified."},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

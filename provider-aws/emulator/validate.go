@@ -28,7 +28,7 @@ func checkLength(field string, n, atLeast, atMost int) error {
 	return nil
 }
 
-// pageSize is a MaxResults, or the maximum where none is given.
+// pageSize returns MaxResults, or the maximum if it is not set.
 func pageSize(given *int, atMost int) (int, error) {
 	if given == nil {
 		return atMost, nil

@@ -44,8 +44,8 @@ func (e *Emulator) createSecret(q *request, in *createSecretInput) (any, error) 
 	return out, nil
 }
 
-// again answers a request to create what exists: with success only if it is
-// the same request once more.
+// again answers a request to create a secret that exists. It succeeds only if the request repeats the one that
+// created it.
 func (in *createSecretInput) again(s *secret) (any, error) {
 	if s.scheduled() {
 		return nil, invalidRequest("You can't create this secret because a secret with this name is already scheduled for deletion.")
@@ -67,7 +67,7 @@ type getSecretValueInput struct {
 	VersionStage string
 }
 
-// secretValue is one secret with its value, alone or in a batch.
+// secretValue is one secret with its value, in a single read or in a batch.
 type secretValue struct {
 	ARN           string
 	Name          string

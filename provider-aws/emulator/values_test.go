@@ -22,7 +22,7 @@ const (
 	errMarked    = "InvalidRequestException: You can't perform this operation on the secret because it was marked for deletion."
 )
 
-// A script runs calls in order and tells what each came to.
+// A script makes calls in order and returns the result of each.
 type script func(ctx context.Context, t *testing.T, srv *emulator.Server, c *sm.Client) []string
 
 type scriptCase struct {
@@ -63,7 +63,7 @@ func put(ctx context.Context, c *sm.Client, name, value string, tok *string, sta
 	return strings.Join(out.VersionStages, ",")
 }
 
-// stages lists which version has which labels.
+// stages lists the versions and their labels.
 func stages(ctx context.Context, c *sm.Client, name string) string {
 	out, err := c.DescribeSecret(ctx, &sm.DescribeSecretInput{SecretId: &name})
 	if err != nil {
@@ -89,7 +89,7 @@ func TestValues(t *testing.T) {
 	}
 	runScripts(t, map[string]scriptCase{
 		"UnknownSecret": {
-			reason: "a name or ARN that nothing has is ResourceNotFoundException",
+			reason: "an unknown name or ARN is ResourceNotFoundException",
 			run: func(ctx context.Context, _ *testing.T, _ *emulator.Server, c *sm.Client) []string {
 				return []string{current(ctx, c, "db"), current(ctx, c, "arn:aws:secretsmanager:us-east-1:000000000000:secret:db")}
 			},
@@ -104,7 +104,7 @@ func TestValues(t *testing.T) {
 			want: []string{"", "true", errNoCurrent},
 		},
 		"NamesAndARNs": {
-			reason: "a secret is found by name, by ARN, by ARN without the random suffix, but not with another suffix",
+			reason: "a secret is found by name, ARN, and ARN without the random suffix, but not with another suffix",
 			run: func(ctx context.Context, t *testing.T, _ *emulator.Server, c *sm.Client) []string {
 				out, err := c.CreateSecret(ctx, &sm.CreateSecretInput{Name: aws.String("shop/db-dbpass"), SecretString: aws.String("v")})
 				if err != nil {
@@ -120,7 +120,7 @@ func TestValues(t *testing.T) {
 			want: []string{"true", "v", "v", "v", errNotFound, errNotFound},
 		},
 		"Binary": {
-			reason: "binary values come back as SecretBinary",
+			reason: "binary values are returned as SecretBinary",
 			run: func(ctx context.Context, _ *testing.T, srv *emulator.Server, c *sm.Client) []string {
 				_, err := c.CreateSecret(ctx, &sm.CreateSecretInput{Name: aws.String("bin"), SecretBinary: []byte{0, 255}})
 				srv.Put("direct", []byte{0xff, 0xfe})
@@ -130,7 +130,7 @@ func TestValues(t *testing.T) {
 			want: []string{"", "binary 00ff", "binary fffe", "binary 41"},
 		},
 		"StagesMove": {
-			reason: "PutSecretValue moves AWSCURRENT, and AWSPREVIOUS to what was current",
+			reason: "PutSecretValue moves AWSCURRENT, and AWSPREVIOUS to the version that was current",
 			run: func(ctx context.Context, _ *testing.T, _ *emulator.Server, c *sm.Client) []string {
 				return []string{
 					create(ctx, c, "db", "one", token(1)), stages(ctx, c, "db"),
@@ -143,7 +143,7 @@ func TestValues(t *testing.T) {
 			want: []string{"", "1=AWSCURRENT", "AWSCURRENT", "1=AWSPREVIOUS 2=AWSCURRENT", "AWSCURRENT", "2=AWSPREVIOUS 3=AWSCURRENT", "two", "one"},
 		},
 		"CustomStages": {
-			reason: "a version with labels of its own leaves AWSCURRENT alone, except for the first one",
+			reason: "a version with labels does not get AWSCURRENT, except for the first one",
 			run: func(ctx context.Context, _ *testing.T, _ *emulator.Server, c *sm.Client) []string {
 				_, err := c.CreateSecret(ctx, &sm.CreateSecretInput{Name: aws.String("db")})
 				return []string{
@@ -181,7 +181,7 @@ func TestValues(t *testing.T) {
 				"ResourceExistsException: The operation failed because the secret db already exists."},
 		},
 		"Update": {
-			reason: "UpdateSecret makes a version only if it is given a value",
+			reason: "UpdateSecret creates a version only if the request has a value",
 			run: func(ctx context.Context, _ *testing.T, _ *emulator.Server, c *sm.Client) []string {
 				got := []string{create(ctx, c, "db", "one", token(1))}
 				out, err := c.UpdateSecret(ctx, &sm.UpdateSecretInput{SecretId: aws.String("db"), Description: aws.String("text")})
@@ -193,14 +193,14 @@ func TestValues(t *testing.T) {
 			want: []string{"", "", "true", "1=AWSCURRENT", "", "two", "text"},
 		},
 		"Limits": {
-			reason: "a value may have 65,536 bytes",
+			reason: "a value can have 65,536 bytes",
 			run: func(ctx context.Context, _ *testing.T, _ *emulator.Server, c *sm.Client) []string {
 				return []string{create(ctx, c, "fits", strings.Repeat("x", 65536)), create(ctx, c, "big", strings.Repeat("x", 65537))}
 			},
 			want: []string{"", "ValidationException: 1 validation error detected: Value at 'secretString' failed to satisfy constraint: Member must have length less than or equal to 65536"},
 		},
 		"RaisedLimit": {
-			reason: "the limit is an option, and Put has none",
+			reason: "the limit can be changed, and Put has none",
 			opts:   []emulator.Option{emulator.WithMaxValueBytes(2 << 20)},
 			run: func(ctx context.Context, _ *testing.T, srv *emulator.Server, c *sm.Client) []string {
 				srv.Put("direct", bytes.Repeat([]byte("x"), 3<<20))
@@ -209,7 +209,7 @@ func TestValues(t *testing.T) {
 			want: []string{"", fmt.Sprint(2<<20, 3<<20)},
 		},
 		"BadInput": {
-			reason: "the service's validation of names, tokens and values",
+			reason: "names, tokens and values are validated like in the service",
 			run: func(ctx context.Context, _ *testing.T, srv *emulator.Server, c *sm.Client) []string {
 				srv.Put("db", []byte("v"))
 				_, both := c.PutSecretValue(ctx, &sm.PutSecretValueInput{SecretId: aws.String("db"), SecretString: aws.String("a"), SecretBinary: []byte("b")})
@@ -227,7 +227,7 @@ func TestValues(t *testing.T) {
 			},
 		},
 		"Direct": {
-			reason: "Put, Get and Delete work beside the API",
+			reason: "Put, Get and Delete work without the API",
 			run: func(ctx context.Context, _ *testing.T, srv *emulator.Server, c *sm.Client) []string {
 				srv.Put("db", []byte("one"))
 				srv.Put("db", []byte("two"))

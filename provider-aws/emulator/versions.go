@@ -6,14 +6,13 @@ import (
 	"time"
 )
 
-// The staging labels that the service itself moves.
+// These are the staging labels that the service itself moves.
 const (
 	stageCurrent  = "AWSCURRENT"
 	stagePrevious = "AWSPREVIOUS"
 )
 
-// maxVersions is how many versions a secret keeps; beyond it the oldest
-// without a label go.
+// maxVersions is how many versions a secret keeps. If there are more, the oldest without a label are removed.
 const maxVersions = 100
 
 // A version is one value of a secret. Its id and value never change.
@@ -52,8 +51,7 @@ func (s *secret) staged(stage string) *version {
 	return nil
 }
 
-// put adds a version and moves the given labels to it. The first version of
-// a secret is always the current one.
+// put adds a version and moves the given labels to it. The first version of a secret is always the current one.
 func (s *secret) put(id string, value payload, stages []string, now time.Time) *version {
 	v := &version{id: id, value: value, created: now}
 	first := len(s.versions) == 0
@@ -69,8 +67,8 @@ func (s *secret) put(id string, value payload, stages []string, now time.Time) *
 	return v
 }
 
-// move takes a label from the version that has it and gives it to another,
-// or to none. What was current becomes previous.
+// move moves a label from the version that has it to another, or removes it. The version that was current gets
+// AWSPREVIOUS.
 func (s *secret) move(stage string, to *version) {
 	from := s.staged(stage)
 	if from == to {
@@ -98,8 +96,7 @@ func (s *secret) prune() {
 	})
 }
 
-// read finds the version that a request asks for. Neither id nor label means
-// the current one.
+// read returns the version that a request selects. Without an id and a label it is the current one.
 func (s *secret) read(id, stage string) (*version, error) {
 	if id == "" {
 		if stage == "" {
@@ -120,7 +117,7 @@ func (s *secret) read(id, stage string) (*version, error) {
 	return v, nil
 }
 
-// labels maps version ids to their labels; versions without one are left out.
+// labels maps version ids to their labels. Versions without a label are omitted.
 func (s *secret) labels() map[string][]string {
 	var m map[string][]string
 	for _, v := range s.versions {

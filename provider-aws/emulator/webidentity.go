@@ -19,7 +19,7 @@ type assumeRoleWithWebIdentityResult struct {
 	Provider                    string
 }
 
-// claims are the parts of a web identity token that a trust policy looks at.
+// claims are the claims of a web identity token that a trust policy checks.
 type claims struct {
 	Issuer   string   `json:"iss"`
 	Subject  string   `json:"sub"`
@@ -92,8 +92,8 @@ func (e *Emulator) assumeRoleWithWebIdentity(_ *request, form url.Values) (any, 
 	}, nil
 }
 
-// admits returns the audience by which the role accepts a token. A token for
-// another audience fails at the identity provider, before the trust policy.
+// admits returns the audience with which the role accepts a token. A token for another audience is rejected by
+// the identity provider, before the trust policy.
 func (r Role) admits(c claims) (string, error) {
 	wrongAudience := len(r.WebIdentities) > 0
 	for _, w := range r.WebIdentities {
@@ -119,7 +119,7 @@ func matches(pattern, text string) bool { return pattern == "" || glob(pattern, 
 func NewToken(issuer, subject, audience string, expires time.Time) string {
 	payload, err := json.Marshal(map[string]any{"iss": issuer, "sub": subject, "aud": []string{audience}, "exp": expires.Unix()})
 	if err != nil {
-		panic(err) // strings and a number
+		panic(err) // strings and a number can always be encoded
 	}
 	enc := base64.RawURLEncoding
 	return enc.EncodeToString([]byte(`{"alg":"none","typ":"JWT"}`)) + "." + enc.EncodeToString(payload) + "."

@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// route tells the services apart as the real endpoints would have: JSON
-// services name their operation in a header, STS in the form.
+// route returns the service that a request calls. JSON services name their operation in a header, STS in the
+// form.
 func route(r *http.Request, body []byte) (service, string) {
 	if target := r.Header.Get("X-Amz-Target"); target != "" {
 		for _, s := range []*jsonService{secretsManager, systemsManager, privateRegistry, publicRegistry} {
@@ -29,7 +29,7 @@ func route(r *http.Request, body []byte) (service, string) {
 	return sts{form: form}, form.Get("Action")
 }
 
-// reply writes what the call came to, damaged as the fault demands.
+// reply writes the result of the call, damaged if a fault is injected.
 func reply(w http.ResponseWriter, q *request, out any, failure error) {
 	if q.fault.Body == BodyNone {
 		panic(http.ErrAbortHandler)
@@ -64,17 +64,17 @@ func reply(w http.ResponseWriter, q *request, out any, failure error) {
 		_ = http.NewResponseController(w).Flush()
 		panic(http.ErrAbortHandler)
 	}
-	_, _ = w.Write(body) // a client that has gone needs no answer
+	_, _ = w.Write(body) // the client may have closed the connection
 }
 
-// epoch is a date as AWS JSON has it: seconds with milliseconds.
+// epoch is a date in AWS JSON: seconds with milliseconds.
 type epoch time.Time
 
 func (t epoch) MarshalJSON() ([]byte, error) {
 	return strconv.AppendFloat(nil, float64(time.Time(t).UnixMilli())/1000, 'f', -1, 64), nil
 }
 
-// date returns nil, which is left out of an answer, for the zero time.
+// date returns nil for the zero time, which is then left out of the answer.
 func date(t time.Time) *epoch {
 	if t.IsZero() {
 		return nil
@@ -84,7 +84,7 @@ func date(t time.Time) *epoch {
 
 func newUUID() string {
 	var b [16]byte
-	_, _ = rand.Read(b[:]) // never fails
+	_, _ = rand.Read(b[:]) // never returns an error
 	b[6] = b[6]&0x0f | 0x40
 	b[8] = b[8]&0x3f | 0x80
 	s := hex.EncodeToString(b[:])

@@ -21,15 +21,15 @@ func TestWire(t *testing.T) {
 		body   string
 		want   string
 	}{
-		"UnknownOperation": {"an operation that is not there", "secretsmanager.RotateSecret", "application/x-amz-json-1.1", "{}",
+		"UnknownOperation": {"an unknown operation is rejected", "secretsmanager.RotateSecret", "application/x-amz-json-1.1", "{}",
 			`400 application/x-amz-json-1.1 {"Message":"","__type":"UnknownOperationException"}`},
 		"OtherService": {"another service", "DynamoDB_20120810.GetItem", "application/x-amz-json-1.1", "{}",
 			`400 application/x-amz-json-1.1 {"Message":"","__type":"UnknownOperationException"}`},
-		"NoJSON": {"a broken body is not repeated in the answer", "secretsmanager.PutSecretValue", "application/x-amz-json-1.1", `{"SecretString":"canary`,
+		"NoJSON": {"the answer does not repeat an invalid body", "secretsmanager.PutSecretValue", "application/x-amz-json-1.1", `{"SecretString":"canary`,
 			`400 application/x-amz-json-1.1 {"Message":"The request is not valid JSON for PutSecretValue.","__type":"SerializationException"}`},
-		"Unsigned": {"a request without a signature", "secretsmanager.ListSecrets", "application/x-amz-json-1.1", "{}",
+		"Unsigned": {"a request without a signature is rejected", "secretsmanager.ListSecrets", "application/x-amz-json-1.1", "{}",
 			`400 application/x-amz-json-1.1 {"__type":"MissingAuthenticationTokenException","message":"Request is missing Authentication Token"}`},
-		"UnknownAction": {"STS answers in XML", "", "application/x-www-form-urlencoded", "Action=GetFederationToken&Version=2011-06-15",
+		"UnknownAction": {"the answer of STS is XML", "", "application/x-www-form-urlencoded", "Action=GetFederationToken&Version=2011-06-15",
 			`400 text/xml <ErrorResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><Error><Type>Sender</Type><Code>InvalidAction</Code>` +
 				`<Message>Could not find operation GetFederationToken for version 2011-06-15</Message></Error><RequestId>ID</RequestId></ErrorResponse>`},
 	}
@@ -52,7 +52,7 @@ func TestWire(t *testing.T) {
 	}
 }
 
-// A broken Authorization header must neither pass nor panic.
+// FuzzAuthorization checks that a damaged Authorization header neither passes nor panics.
 func FuzzAuthorization(f *testing.F) {
 	f.Add("AWS4-HMAC-SHA256 Credential=test/20260101/us-east-1/secretsmanager/aws4_request, SignedHeaders=host;x-amz-date, Signature=00")
 	f.Add("AWS4-HMAC-SHA256 Credential=////, SignedHeaders=;, Signature=,")

@@ -13,8 +13,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
 )
 
-// TestStagedWrite goes the way of a guarded write: a version under a label of its own, which becomes
-// current in place of the one that was seen.
+// TestStagedWrite does a guarded write: it stores a version with its own label, and then makes it current
+// instead of the version that was seen.
 func TestStagedWrite(t *testing.T) {
 	db := aws.String("db")
 	move := func(ctx context.Context, c *sm.Client, stage string, from, to *string) string {
@@ -23,7 +23,7 @@ func TestStagedWrite(t *testing.T) {
 	}
 	runScripts(t, map[string]scriptCase{
 		"Alone": {
-			reason: "AWSPREVIOUS follows, and a label of one's own can be taken off",
+			reason: "AWSPREVIOUS moves with AWSCURRENT, and another label can be removed",
 			run: func(ctx context.Context, _ *testing.T, _ *emulator.Server, c *sm.Client) []string {
 				return []string{
 					create(ctx, c, "db", "one", token(1)), put(ctx, c, "db", "two", token(2), "x/staged"), current(ctx, c, "db"),
@@ -33,7 +33,7 @@ func TestStagedWrite(t *testing.T) {
 			want: []string{"", "x/staged", "one", "", "", "1=AWSPREVIOUS 2=AWSCURRENT", "two"},
 		},
 		"Moved": {
-			reason: "a label that is elsewhere by now does not move, and without labels a version is deprecated but can be read",
+			reason: "a label that another version has by now does not move, and a version without labels is deprecated but can be read",
 			run: func(ctx context.Context, _ *testing.T, _ *emulator.Server, c *sm.Client) []string {
 				return []string{
 					create(ctx, c, "db", "one", token(1)), put(ctx, c, "db", "two", token(2), "x/staged"), put(ctx, c, "db", "three", token(3)),
@@ -44,7 +44,7 @@ func TestStagedWrite(t *testing.T) {
 			want: []string{"", "x/staged", "AWSCURRENT", "InvalidParameterException", "", "1=AWSPREVIOUS 3=AWSCURRENT", "two"},
 		},
 		"Race": {
-			reason: "a label is on one version only, and a version that lost it can still become current",
+			reason: "only one version can have a label, and a version that lost it can still become current",
 			run: func(ctx context.Context, _ *testing.T, _ *emulator.Server, c *sm.Client) []string {
 				return []string{
 					create(ctx, c, "db", "one", token(1)), put(ctx, c, "db", "two", token(2), "x/staged"), put(ctx, c, "db", "three", token(3), "x/staged"),
@@ -54,7 +54,7 @@ func TestStagedWrite(t *testing.T) {
 			want: []string{"", "x/staged", "x/staged", "", "InvalidParameterException", "InvalidParameterException", "1=AWSPREVIOUS 2=AWSCURRENT 3=x/staged"},
 		},
 		"First": {
-			reason: "the first version is current, whatever its labels, and the second is not",
+			reason: "the first version is current whatever its labels, and the second is not",
 			run: func(ctx context.Context, _ *testing.T, _ *emulator.Server, c *sm.Client) []string {
 				_, err := c.CreateSecret(ctx, &sm.CreateSecretInput{Name: db})
 				return []string{
@@ -65,7 +65,7 @@ func TestStagedWrite(t *testing.T) {
 			want: []string{"", "x/staged,AWSCURRENT", "x/staged", "InvalidParameterException", "one"},
 		},
 		"Settings": {
-			reason: "description and key change without a version",
+			reason: "description and key change without a new version",
 			run: func(ctx context.Context, _ *testing.T, _ *emulator.Server, c *sm.Client) []string {
 				got := []string{create(ctx, c, "db", "one", token(1))}
 				out, err := c.UpdateSecret(ctx, &sm.UpdateSecretInput{SecretId: db, Description: aws.String("d"), KmsKeyId: aws.String("alias/k")})
@@ -83,7 +83,8 @@ func TestStagedWrite(t *testing.T) {
 	})
 }
 
-// TestOverwrite tells what a parameter keeps when it is overwritten, and what has to be said anew.
+// TestOverwrite checks which settings a parameter keeps when it is overwritten, and which the request must
+// repeat.
 func TestOverwrite(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
@@ -120,6 +121,6 @@ func TestOverwrite(t *testing.T) {
 		"ValidationException",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("All but the key is kept, and an ARN is no name: -want, +got:\n%s", diff)
+		t.Errorf("All settings but the key are kept, and an ARN is not accepted: -want, +got:\n%s", diff)
 	}
 }

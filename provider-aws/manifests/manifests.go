@@ -1,19 +1,19 @@
-// Package manifests embeds what a cluster needs for provider-aws, and what users can start from.
+// Package manifests embeds the manifests that a cluster needs for provider-aws, and examples for users.
 package manifests
 
 import "embed"
 
-// CRDs are the CustomResourceDefinitions of this module, a file for each.
+// CRDs holds the CustomResourceDefinitions of this module, one file for each.
 //
 //go:embed crds
 var CRDs embed.FS
 
-// Rights are ClusterRoles as YAML documents; the comment of each says where to bind it.
+// Rights holds ClusterRoles as YAML documents. The comment of each says where to bind it.
 //
 //go:embed rbac.yaml
 var Rights []byte
 
-// Examples are files of YAML documents. Tests apply them.
+// Examples holds files of YAML documents. Tests apply them.
 //
 //go:embed examples
 var Examples embed.FS

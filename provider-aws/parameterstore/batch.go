@@ -18,15 +18,16 @@ import (
 const (
 	// batchSize is the limit of GetParameters.
 	batchSize = 10
-	// batches is what is denied where the permission for batches is missing. It is no id.
+	// batches is the entry in denied that stands for a missing permission for GetParameters. It is not a valid
+	// id.
 	batches = ""
 )
 
-// BatchSize is the limit of GetParameters.
+// BatchSize returns the maximum number of parameters in one GetParameters call.
 func (c *Client) BatchSize() int { return batchSize }
 
-// GetBatch reads all refs by one call, versions included. What spoils such calls, and what the call
-// cannot tell, is read one by one.
+// GetBatch reads all refs with one call, versions included. A parameter that fails such a call, or that the
+// answer does not explain, is read by a separate call.
 func (c *Client) GetBatch(ctx context.Context, refs []provider.Ref) []provider.Result {
 	results := make([]provider.Result, len(refs))
 	ids := make([]string, len(refs))
@@ -42,7 +43,7 @@ func (c *Client) GetBatch(ctx context.Context, refs []provider.Ref) []provider.R
 		}
 	}
 	b := &batch{c, refs, ids, results}
-	// Alone a parameter gets a clearer answer, at the same cost.
+	// A call for a single parameter has a clearer error, at the same cost.
 	if len(together) == 1 {
 		together, single = nil, append(single, together...)
 	}
@@ -53,7 +54,7 @@ func (c *Client) GetBatch(ctx context.Context, refs []provider.Ref) []provider.R
 	return results
 }
 
-// A batch is one GetBatch under way.
+// A batch is one GetBatch in progress.
 type batch struct {
 	*Client
 	refs    []provider.Ref
@@ -65,8 +66,8 @@ func (b *batch) readSingle(ctx context.Context, places []int) {
 	awsconfig.Each(places, func(i int) { b.results[i].Value, b.results[i].Err = b.Get(ctx, b.refs[i]) })
 }
 
-// readTogether reads the refs at some places by one call, and returns those places that must be read
-// one by one.
+// readTogether reads the refs at some places with one call, and returns the places that need a call of their
+// own.
 func (b *batch) readTogether(ctx context.Context, places []int) (single []int) {
 	in := &ssm.GetParametersInput{WithDecryption: aws.Bool(true)}
 	for _, i := range places {
@@ -88,9 +89,9 @@ func (b *batch) readTogether(ctx context.Context, places []int) (single []int) {
 	return nil
 }
 
-// readSpoilt reads one by one what a call failed for as a whole. One parameter that the caller may not
-// read fails the call for all, so those that are to blame stay out of batches for a while. If none is,
-// it is the permission for batches that is missing.
+// readSpoilt reads each ref of a failed call separately. One parameter that the caller is not allowed to read
+// fails the whole call, so the parameters that fail now are left out of batches for a while. If none of them
+// fails, the permission for batches is missing.
 func (b *batch) readSpoilt(ctx context.Context, places []int, accessDenied bool) {
 	b.readSingle(ctx, places)
 	blamed := false
@@ -106,9 +107,9 @@ func (b *batch) readSpoilt(ctx context.Context, places []int, accessDenied bool)
 	}
 }
 
-// take files an answer, and returns the places of parameters that are not valid: AWS puts there what
-// does not exist, what is no name, and what it cannot read, and only a single read tells which. What
-// the answer lacks is not known to be missing.
+// take stores the results of an answer, and returns the places of invalid parameters. AWS calls a parameter
+// invalid if it does not exist, has no valid name, or cannot be read; only a separate call shows which. A
+// parameter that the answer lacks is Unavailable, not NotFound.
 func (b *batch) take(ctx context.Context, places []int, out *ssm.GetParametersOutput) (invalid []int) {
 	found := spellings(out.Parameters)
 	var tagged []int
@@ -122,7 +123,7 @@ func (b *batch) take(ctx context.Context, places []int, out *ssm.GetParametersOu
 		case slices.Contains(out.InvalidParameters, b.ids[i]):
 			invalid = append(invalid, i)
 		default:
-			b.results[i].Err = provider.NewError(provider.Unavailable, "%s: the answer of AWS lacks it", about(b.refs[i]))
+			b.results[i].Err = provider.NewError(provider.Unavailable, "%s: the response of AWS does not include it", about(b.refs[i]))
 		}
 	}
 	awsconfig.Each(tagged, func(i int) {
@@ -131,8 +132,8 @@ func (b *batch) take(ctx context.Context, places []int, out *ssm.GetParametersOu
 	return invalid
 }
 
-// spellings maps the ids by which they may have been asked for to the parameters of an answer. What
-// was selected by a label is known by its number, too, but is not the current version.
+// spellings maps each id under which a parameter could have been requested to the parameter of the answer. A
+// parameter that was selected by a label is also found by its version number, but is not the current version.
 func spellings(all []types.Parameter) map[string]*types.Parameter {
 	m := map[string]*types.Parameter{}
 	for i := range all {

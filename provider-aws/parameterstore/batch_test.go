@@ -20,7 +20,7 @@ func deny(action, parameter string) emulator.Option {
 	return awstest.Denying(emulator.Deny{Action: action, Secret: parameter})
 }
 
-// ten are ten parameters, of which /t/5 is special in some tests.
+// ten returns ten keys. Some tests treat /t/5 differently.
 func ten() (keys []string) {
 	for i := range 10 {
 		keys = append(keys, "/t/"+string(rune('0'+i)))
@@ -28,7 +28,7 @@ func ten() (keys []string) {
 	return keys
 }
 
-// except are the outcomes of the ten, one of which is another.
+// except returns the outcomes of the ten keys, with a different one for key.
 func except(key, outcome string) (all []string) {
 	for _, k := range ten() {
 		if k == key {
@@ -50,19 +50,19 @@ func TestGetBatch(t *testing.T) {
 		calls  map[string]int
 	}{
 		"Together": {
-			reason: "Ten are read by one call, which answers in another order.",
+			reason: "Ten parameters are read by one call, whose answer has another order.",
 			refs:   awstest.Refs(reversed(ten())...),
 			want:   reversed(except("", "")),
 			calls:  map[string]int{"GetParameters": 1},
 		},
 		"Alone": {
-			reason: "One alone gets a clearer answer.",
+			reason: "A single parameter is read by GetParameter, whose error is clearer.",
 			refs:   awstest.Refs("/a"),
 			want:   []string{"/a=2"},
 			calls:  map[string]int{"GetParameter": 1},
 		},
 		"Versions": {
-			reason: "Numbers and labels are read by the same call, in both spellings, each for itself.",
+			reason: "The same call reads numbers and labels, in both spellings.",
 			refs: []provider.Ref{
 				{Key: "/a"}, {Key: "/a", Version: "1"}, {Key: "/a", Version: "first"}, {Key: "/a:1"}, {Key: "/a:first"}, {Key: "/a", Version: "2"},
 			},
@@ -70,102 +70,102 @@ func TestGetBatch(t *testing.T) {
 			calls: map[string]int{"GetParameters": 1},
 		},
 		"Spellings": {
-			reason: "A name and the ARN are one parameter, and do not spoil the call.",
+			reason: "A name and an ARN of the same parameter can be in one call.",
 			refs:   []provider.Ref{{Key: "/a"}, {Key: arnOfA}, {Key: arnOfA, Version: "1"}, {Key: arnOfA + ":first"}, {Key: "plain"}},
 			want:   []string{"/a=2", arnOfA + "=2", arnOfA + "=1", arnOfA + ":first=1", "plain=p"},
 			calls:  map[string]int{"GetParameters": 1},
 		},
 		"Metadata": {
-			reason: "Tags are a call each; where there are none they are empty.",
+			reason: "Tags need one call per parameter, and are empty if there are none.",
 			refs:   []provider.Ref{{Key: "/a", Metadata: true}, {Key: "/a"}, {Key: arnOfA, Metadata: true}, {Key: "plain", Metadata: true}},
 			want:   []string{"/a=2", "/a=2", arnOfA + "=2", "plain=p"},
 			calls:  map[string]int{"GetParameters": 1, "ListTagsForResource": 3},
 		},
 		"Missing": {
-			reason: "A batch does not say why a parameter is not valid, so it is asked for once more, alone.",
+			reason: "An invalid parameter is read again by a separate call, because a batch does not say why it is invalid.",
 			refs:   []provider.Ref{{Key: "/a"}, {Key: "/nowhere"}, {Key: "/a", Version: "9"}, {Key: "/a", Version: "nolabel"}},
 			want:   []string{"/a=2", "NotFound", "NotFound", "NotFound"},
 			calls:  map[string]int{"GetParameters": 1, "GetParameter": 3},
 		},
 		"NotReadable": {
-			reason: "What a batch calls not valid may be there.",
+			reason: "A parameter that a batch calls invalid can exist.",
 			faults: []emulator.Fault{{Entry: true, SecretID: "/t/5"}},
 			refs:   awstest.Refs(ten()...),
 			want:   except("", ""),
 			calls:  map[string]int{"GetParameters": 1, "GetParameter": 1},
 		},
 		"DeniedOne": {
-			reason: "A parameter that may not be read fails the call for ten, and so nine are read one by one.",
+			reason: "One denied parameter fails the batch, and each parameter is read by a separate call.",
 			srv:    []emulator.Option{deny("ssm:GetParameter*", "/t/5")},
 			refs:   awstest.Refs(ten()...),
 			want:   except("/t/5", "Denied"),
 			calls:  map[string]int{"GetParameters": 1, "GetParameter": 10},
 		},
 		"DeniedKey": {
-			reason: "So does one whose KMS key may not be used.",
+			reason: "A denied KMS key fails the batch, and each parameter is read by a separate call.",
 			srv:    []emulator.Option{deny("kms:Decrypt", "/t/5")},
 			refs:   awstest.Refs(ten()...),
 			want:   except("/t/5", "Denied"),
 			calls:  map[string]int{"GetParameters": 1, "GetParameter": 10},
 		},
 		"DisabledKey": {
-			reason: "And one whose KMS key is disabled.",
+			reason: "A disabled KMS key fails the batch, and each parameter is read by a separate call.",
 			faults: []emulator.Fault{{SecretID: "/t/5", Code: "InvalidKeyId"}},
 			refs:   awstest.Refs(ten()...),
 			want:   except("/t/5", "Denied"),
 			calls:  map[string]int{"GetParameters": 1, "GetParameter": 10},
 		},
 		"DeniedBatches": {
-			reason: "Without the permission for batches parameters are read one by one.",
+			reason: "Without the permission for batches, each parameter is read by a separate call.",
 			srv:    []emulator.Option{deny("ssm:GetParameters", "")},
 			refs:   awstest.Refs("/a", "/nowhere", "plain"),
 			want:   []string{"/a=2", "NotFound", "plain=p"},
 			calls:  map[string]int{"GetParameters": 1, "GetParameter": 3},
 		},
 		"Spoilt": {
-			reason: "A name over which AWS rejects the whole call is found by reading one by one.",
+			reason: "Single reads find the name for which AWS rejects the whole call.",
 			faults: []emulator.Fault{{SecretID: "/t/5", Code: "ValidationException"}},
 			refs:   awstest.Refs(ten()...),
 			want:   except("/t/5", "Invalid"),
 			calls:  map[string]int{"GetParameters": 1, "GetParameter": 10},
 		},
 		"NotFoundWhole": {
-			reason: "An answer to the whole call says of no entry that it is missing.",
+			reason: "A NotFound for the whole call does not mean that an entry is missing.",
 			faults: []emulator.Fault{{Operation: "GetParameters", Code: "ParameterNotFound"}},
 			refs:   awstest.Refs("/a", "/nowhere"),
 			want:   []string{"/a=2", "NotFound"},
 			calls:  map[string]int{"GetParameters": 1, "GetParameter": 2},
 		},
 		"Throttled": {
-			reason: "Reading one by one would make it worse.",
+			reason: "Throttling does not lead to single reads.",
 			faults: []emulator.Fault{{Operation: "GetParameters", Code: "ThrottlingException", RetryAfter: time.Second}},
 			refs:   awstest.Refs("/a", "/nowhere"),
 			want:   []string{"Throttled", "Throttled"},
 			calls:  map[string]int{"GetParameters": 1},
 		},
 		"Internal": {
-			reason: "A failure says nothing of any entry.",
+			reason: "A server error makes no entry NotFound.",
 			faults: []emulator.Fault{{Operation: "GetParameters", Code: "InternalServerError"}},
 			refs:   awstest.Refs("/a", "/nowhere"),
 			want:   []string{"Unavailable", "Unavailable"},
 			calls:  map[string]int{"GetParameters": 2},
 		},
 		"Truncated": {
-			reason: "Nor does half an answer.",
+			reason: "A truncated answer makes no entry NotFound.",
 			faults: []emulator.Fault{{Body: emulator.BodyTruncated}},
 			refs:   awstest.Refs("/a", "/nowhere"),
 			want:   []string{"Unavailable", "Unavailable"},
 			calls:  map[string]int{"GetParameters": 1},
 		},
 		"Dropped": {
-			reason: "An entry that the answer lacks is not known to be missing.",
+			reason: "An entry that is missing in the answer is Unavailable.",
 			faults: []emulator.Fault{{Entry: true, Drop: true, SecretID: "/t/5"}},
 			refs:   awstest.Refs(ten()...),
 			want:   except("/t/5", "Unavailable"),
 			calls:  map[string]int{"GetParameters": 1},
 		},
 		"BadKeys": {
-			reason: "What is no name is not asked for, and spoils nothing.",
+			reason: "An invalid name is not requested, and does not fail the others.",
 			refs:   []provider.Ref{{Key: "/a"}, {Key: "/a b"}, {Key: "/a:1", Version: "2"}, {Key: "plain"}},
 			want:   []string{"/a=2", "Invalid", "Invalid", "plain=p"},
 			calls:  map[string]int{"GetParameters": 1},
@@ -198,7 +198,7 @@ func TestGetBatch(t *testing.T) {
 				}
 			}
 			if diff := cmp.Diff(asked, tc.refs); diff != "" {
-				t.Errorf("The refs belong to the caller: %s", diff)
+				t.Errorf("the refs must not be changed: %s", diff)
 			}
 			for i, r := range got {
 				if tc.refs[i].Metadata && (r.Value.Metadata == nil || len(r.Value.Metadata) > 0 != strings.HasSuffix(r.Value.Key, "/a")) {
@@ -218,16 +218,16 @@ func TestDenialsAreRemembered(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		fault  emulator.Fault
-		// calls of the first read, of the next, and of one after the pause.
+		// The calls of the first read, of the next one, and of one after the pause.
 		first, next map[string]int
 	}{
 		"One": {
-			"A denied parameter stays out of batches for a while, and the others are read together.",
+			"A denied parameter is left out of batches for a while. The others are read together.",
 			emulator.Fault{SecretID: "/t/5", Code: "AccessDeniedException"},
 			map[string]int{"GetParameters": 1, "GetParameter": 10}, map[string]int{"GetParameters": 1, "GetParameter": 1},
 		},
 		"Batches": {
-			"So do batches that are denied as such.",
+			"Without the permission for batches, none is tried for a while.",
 			emulator.Fault{Operation: "GetParameters", Code: "AccessDeniedException"},
 			map[string]int{"GetParameters": 1, "GetParameter": 10}, map[string]int{"GetParameter": 10},
 		},

@@ -22,7 +22,7 @@ type Client struct {
 	denied awsconfig.Denied
 }
 
-// An api has the calls of the SDK's client that are used.
+// An api holds the calls of the SDK's client that this package needs.
 type api interface {
 	GetParameter(context.Context, *ssm.GetParameterInput, ...func(*ssm.Options)) (*ssm.GetParameterOutput, error)
 	GetParameters(context.Context, *ssm.GetParametersInput, ...func(*ssm.Options)) (*ssm.GetParametersOutput, error)
@@ -42,13 +42,13 @@ var (
 	_ provider.Identifier = &Client{}
 )
 
-// What the loops of common ask for, for these Kinds.
+// RBAC used by the shared controllers for these Kinds.
 // +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=awsparameterstores,verbs=list;watch
 // +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=awsparameterstores/status,verbs=patch
 // +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=clusterawsparameterstores,verbs=list;watch,roleName=cluster
 // +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=clusterawsparameterstores/status,verbs=patch,roleName=cluster
 
-// Connect makes the client of a store, namespaced or not. AWS is not called.
+// Connect returns the client of a store, namespaced or not. It does not call AWS.
 func Connect[S awsconfig.StoreObject](ctx context.Context, s S, creds provider.Credentials) (provider.Client, error) {
 	c, err := awsconfig.LoadStore(ctx, s, creds)
 	if err != nil {
@@ -66,7 +66,8 @@ func (c *Client) Identity(ctx context.Context) (provider.Identity, error) {
 // Close releases connections.
 func (c *Client) Close() error { return c.config.Close() }
 
-// Check describes one parameter. Where that very permission is missing the login works all the same.
+// Check describes one parameter. It also passes if only the permission for that call is missing, because then
+// the login works.
 func (c *Client) Check(ctx context.Context) error {
 	out, err := awsconfig.Call(ctx, c.config, c.api.DescribeParameters, &ssm.DescribeParametersInput{MaxResults: aws.Int32(1)})
 	if err == nil && out.Parameters == nil {
@@ -75,7 +76,7 @@ func (c *Client) Check(ctx context.Context) error {
 	return c.config.LoginFailure(err, codes)
 }
 
-// Get reads one version of a parameter, and its tags where metadata is asked for.
+// Get reads one version of a parameter, and its tags if metadata is requested.
 func (c *Client) Get(ctx context.Context, ref provider.Ref) (provider.Value, error) {
 	id, err := c.id(ref)
 	if err != nil {
@@ -88,7 +89,7 @@ func (c *Client) Get(ctx context.Context, ref provider.Ref) (provider.Value, err
 	return c.complete(ctx, ref, out.Parameter)
 }
 
-// complete makes a Value of an answer, with tags where they are asked for.
+// complete returns the Value of an answer, with tags if metadata is requested.
 func (c *Client) complete(ctx context.Context, ref provider.Ref, p *types.Parameter) (provider.Value, error) {
 	v, err := value(ref, p)
 	if err != nil || !ref.Metadata {
@@ -100,7 +101,7 @@ func (c *Client) complete(ctx context.Context, ref provider.Ref, p *types.Parame
 	return v, nil
 }
 
-// tags of a parameter. Here AWS takes its name, and no ARN.
+// tags returns the tags of a parameter. This call accepts its name, but not its ARN.
 func (c *Client) tags(ctx context.Context, name string) (map[string]string, error) {
 	in := &ssm.ListTagsForResourceInput{ResourceType: types.ResourceTypeForTaggingParameter, ResourceId: aws.String(name)}
 	out, err := awsconfig.Call(ctx, c.config, c.api.ListTagsForResource, in)
@@ -114,11 +115,11 @@ func tagMap(tags []types.Tag) map[string]string {
 	return awsconfig.TagMap(tags, func(t types.Tag) (key, value *string) { return t.Key, t.Value })
 }
 
-// value makes a Value of an answer, whatever the type of the parameter. One without any value proves
-// nothing.
+// value returns the Value of an answer, whatever the type of the parameter. An answer without a value is
+// Unavailable.
 func value(ref provider.Ref, p *types.Parameter) (provider.Value, error) {
 	if p == nil || p.Value == nil {
-		return provider.Value{}, provider.NewError(provider.Unavailable, "%s: the answer of AWS lacks the value", about(ref))
+		return provider.Value{}, provider.NewError(provider.Unavailable, "%s: the response of AWS has no value", about(ref))
 	}
 	return provider.Value{Key: ref.Key, Data: []byte(*p.Value), Version: strconv.FormatInt(p.Version, 10)}, nil
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
 )
 
-// canary is in every value of these tests, and must be in no message.
+// canary is in every value of these tests, and must appear in no message.
 const canary = "c4n4ry"
 
 func TestGet(t *testing.T) {
@@ -30,17 +30,17 @@ func TestGet(t *testing.T) {
 		ref    provider.Ref
 		want   provider.Value
 	}{
-		"Current":  {"No version is the current one, decrypted.", "", provider.Ref{Key: "/app/db"}, provider.Value{Data: []byte("new"), Version: "2"}},
-		"List":     {"A list is the text that AWS has.", "", provider.Ref{Key: "/app/hosts"}, provider.Value{Data: []byte("a,b,c"), Version: "1"}},
-		"String":   {"Text stays as it is.", "", provider.Ref{Key: "plain"}, provider.Value{Data: []byte(` {"a": 1} `), Version: "1"}},
-		"Number":   {"A number is a version.", "", provider.Ref{Key: "/app/db", Version: "1"}, provider.Value{Data: []byte("old"), Version: "1"}},
-		"Label":    {"A label is a version; what was read is its number.", "", provider.Ref{Key: "/app/db", Version: "live"}, provider.Value{Data: []byte("old"), Version: "1"}},
-		"InKey":    {"A key may end in a version.", "", provider.Ref{Key: "/app/db:1"}, provider.Value{Data: []byte("old"), Version: "1"}},
-		"Tags":     {"Tags are the metadata, whatever the version.", "", provider.Ref{Key: "/app/db:live", Metadata: true}, provider.Value{Data: []byte("old"), Version: "1", Metadata: map[string]string{"team": "shop"}}},
+		"Current":  {"Without a version the current one is read and decrypted.", "", provider.Ref{Key: "/app/db"}, provider.Value{Data: []byte("new"), Version: "2"}},
+		"List":     {"A StringList is returned as the text that AWS stores.", "", provider.Ref{Key: "/app/hosts"}, provider.Value{Data: []byte("a,b,c"), Version: "1"}},
+		"String":   {"Text is returned unchanged.", "", provider.Ref{Key: "plain"}, provider.Value{Data: []byte(` {"a": 1} `), Version: "1"}},
+		"Number":   {"A version can be a number.", "", provider.Ref{Key: "/app/db", Version: "1"}, provider.Value{Data: []byte("old"), Version: "1"}},
+		"Label":    {"A version can be a label. The result has its number.", "", provider.Ref{Key: "/app/db", Version: "live"}, provider.Value{Data: []byte("old"), Version: "1"}},
+		"InKey":    {"A key can end in a version.", "", provider.Ref{Key: "/app/db:1"}, provider.Value{Data: []byte("old"), Version: "1"}},
+		"Tags":     {"The metadata are the tags, whatever the version.", "", provider.Ref{Key: "/app/db:live", Metadata: true}, provider.Value{Data: []byte("old"), Version: "1", Metadata: map[string]string{"team": "shop"}}},
 		"NoTags":   {"No tags are empty metadata.", "", provider.Ref{Key: "plain", Metadata: true}, provider.Value{Data: []byte(` {"a": 1} `), Version: "1", Metadata: map[string]string{}}},
-		"Prefix":   {"A prefix is put before names.", "/app/", provider.Ref{Key: "db"}, provider.Value{Data: []byte("new"), Version: "2"}},
-		"ARN":      {"An ARN is complete.", "/app/", provider.Ref{Key: arn}, provider.Value{Data: []byte("new"), Version: "2"}},
-		"ARNLabel": {"So it is with a version.", "/app/", provider.Ref{Key: arn, Version: "live", Metadata: true}, provider.Value{Data: []byte("old"), Version: "1", Metadata: map[string]string{"team": "shop"}}},
+		"Prefix":   {"The prefix is added to names.", "/app/", provider.Ref{Key: "db"}, provider.Value{Data: []byte("new"), Version: "2"}},
+		"ARN":      {"No prefix is added to an ARN.", "/app/", provider.Ref{Key: arn}, provider.Value{Data: []byte("new"), Version: "2"}},
+		"ARNLabel": {"No prefix is added to an ARN with a version.", "/app/", provider.Ref{Key: arn, Version: "live", Metadata: true}, provider.Value{Data: []byte("old"), Version: "1", Metadata: map[string]string{"team": "shop"}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -65,17 +65,17 @@ func TestErrors(t *testing.T) {
 		fault  emulator.Fault
 		want   *provider.Error
 	}{
-		"NotFound":   {"Only this says that a parameter is not there.", emulator.Fault{Code: "ParameterNotFound", Message: canary}, of(provider.NotFound, `parameter "/a": does not exist`)},
-		"NoVersion":  {"And this that a version is not.", emulator.Fault{Code: "ParameterVersionNotFound", Message: canary}, of(provider.NotFound, `parameter "/a": does not have this version or label`)},
-		"KMS":        {"KMS is named: the policy of the parameter is not at fault.", emulator.Fault{Code: "InvalidKeyId", Message: canary}, of(provider.Denied, `parameter "/a": `+awsconfig.CannotDecrypt)},
-		"KMSDenied":  {"So it is where the key may not be used.", emulator.Fault{Code: "AccessDeniedException", Message: "(Service: AWSKMS)"}, of(provider.Denied, `parameter "/a": the KMS key of the secret may not be used; allow kms:Decrypt in a policy and in the key's`)},
-		"Denied":     {"Who may not do what is told.", emulator.Fault{Code: "AccessDeniedException", Message: "User: arn:aws:iam::000000000000:user/test is not authorized to perform: ssm:GetParameter on resource: x"}, of(provider.Denied, `parameter "/a": arn:aws:iam::000000000000:user/test may not ssm:GetParameter; allow it in a policy`)},
-		"Throttled":  {"Too many calls.", emulator.Throttled(), of(provider.Throttled, `parameter "/a": AWS asks for fewer calls`)},
-		"Invalid":    {"A bad name is for a person to mend.", emulator.Fault{Code: "ValidationException", Message: canary}, of(provider.Invalid, `parameter "/a": AWS rejects the request as not valid`)},
-		"Internal":   {"A failure of the service proves nothing.", emulator.Fault{Code: "InternalServerError", Message: canary}, of(provider.Unavailable, `parameter "/a": AWS has an internal error`)},
-		"NotInTable": {"Neither does a code that nobody knows.", emulator.Fault{Code: "ParameterGone", Message: canary}, of(provider.Unavailable, `parameter "/a": AWS answers with the error ParameterGone`)},
-		"Proxy":      {"A proxy's 404 is no missing parameter.", emulator.Fault{Status: 404}, of(provider.Unavailable, `parameter "/a": AWS answers with status 404`)},
-		"Truncated":  {"Half an answer is none.", emulator.Fault{Body: emulator.BodyTruncated}, of(provider.Unavailable, `parameter "/a": the answer of AWS is cut off or damaged`)},
+		"NotFound":   {"ParameterNotFound is NotFound.", emulator.Fault{Code: "ParameterNotFound", Message: canary}, of(provider.NotFound, `parameter "/a": does not exist`)},
+		"NoVersion":  {"ParameterVersionNotFound is NotFound.", emulator.Fault{Code: "ParameterVersionNotFound", Message: canary}, of(provider.NotFound, `parameter "/a": does not have this version or label`)},
+		"KMS":        {"The error of a disabled KMS key names KMS.", emulator.Fault{Code: "InvalidKeyId", Message: canary}, of(provider.Denied, `parameter "/a": `+awsconfig.CannotDecrypt)},
+		"KMSDenied":  {"The error of a denied KMS key names KMS.", emulator.Fault{Code: "AccessDeniedException", Message: "(Service: AWSKMS)"}, of(provider.Denied, `parameter "/a": the caller is not allowed to use the KMS key of the secret; allow kms:Decrypt in a policy and in the key policy`)},
+		"Denied":     {"The error names the user and the denied action.", emulator.Fault{Code: "AccessDeniedException", Message: "User: arn:aws:iam::000000000000:user/test is not authorized to perform: ssm:GetParameter on resource: x"}, of(provider.Denied, `parameter "/a": arn:aws:iam::000000000000:user/test is not allowed to perform ssm:GetParameter; allow it in a policy`)},
+		"Throttled":  {"Too many calls are Throttled.", emulator.Throttled(), of(provider.Throttled, `parameter "/a": AWS throttles the calls; retrying with back-off`)},
+		"Invalid":    {"A rejected request is Invalid.", emulator.Fault{Code: "ValidationException", Message: canary}, of(provider.Invalid, `parameter "/a": AWS rejects the request as invalid; check the spec`)},
+		"Internal":   {"An internal error of AWS is Unavailable.", emulator.Fault{Code: "InternalServerError", Message: canary}, of(provider.Unavailable, `parameter "/a": AWS has an internal error`)},
+		"NotInTable": {"An unknown error code is Unavailable.", emulator.Fault{Code: "ParameterGone", Message: canary}, of(provider.Unavailable, `parameter "/a": AWS returned the error ParameterGone`)},
+		"Proxy":      {"A 404 of a proxy is not NotFound.", emulator.Fault{Status: 404}, of(provider.Unavailable, `parameter "/a": AWS returned status 404`)},
+		"Truncated":  {"A truncated answer is Unavailable.", emulator.Fault{Body: emulator.BodyTruncated}, of(provider.Unavailable, `parameter "/a": the response of AWS is incomplete or damaged`)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -101,13 +101,13 @@ func TestMetadataFails(t *testing.T) {
 	srv.PutParameter("/b", "v")
 	c := client(t, srv)
 	_, err := c.Get(t.Context(), provider.Ref{Key: "/a", Metadata: true})
-	want := provider.NewError(provider.Denied, `metadata of parameter "/a": arn:aws:iam::000000000000:user/test may not ssm:ListTagsForResource; allow it in a policy`)
+	want := provider.NewError(provider.Denied, `metadata of parameter "/a": arn:aws:iam::000000000000:user/test is not allowed to perform ssm:ListTagsForResource; allow it in a policy`)
 	if diff := cmp.Diff(error(want), err); diff != "" {
-		t.Errorf("Tags that may not be read are not taken for none.\nGet(...): -want error, +got error:\n%s", diff)
+		t.Errorf("Tags that cannot be read are not an empty result.\nGet(...): -want error, +got error:\n%s", diff)
 	}
 	got := c.GetBatch(t.Context(), []provider.Ref{{Key: "/a", Metadata: true}, {Key: "/b"}})
 	if diff := cmp.Diff([]string{"Denied", "/b=v"}, awstest.Outcomes(got)); diff != "" {
-		t.Errorf("Nor do they spoil a batch.\nGetBatch(...): -want, +got:\n%s", diff)
+		t.Errorf("Invalid keys must not fail the other keys of a batch.\nGetBatch(...): -want, +got:\n%s", diff)
 	}
 }
 
@@ -117,21 +117,21 @@ func TestBadKeys(t *testing.T) {
 	srv.PutParameter("/other", canary)
 	c := client(t, srv, awstest.WithPrefix("/app/"))
 	for reason, ref := range map[string]provider.Ref{
-		"An empty key would read the prefix.":                      {},
-		"AWS would reject the whole batch for it.":                 {Key: strings.Repeat("k", awsconfig.MaxID)},
-		"AWS ignores spaces, so that a key would have many names.": {Key: " a"},
-		"A line break is a space, too.":                            {Key: "a\n"},
-		"Letters that look alike are others.":                      {Key: "а"},
-		"Which of two versions would win?":                         {Key: "a:1", Version: "1"},
-		"Nor do two versions in a key say which.":                  {Key: "a:1:2"},
-		"A colon ends in a version.":                               {Key: "a:"},
-		"A version is no name.":                                    {Key: "a", Version: "1/../../other"},
-		"Nor a second version.":                                    {Key: "a", Version: "1:2"},
-		"An ARN begins in lower case, and else is no name.":        {Key: "ARN:aws:ssm:us-east-1:000000000000:parameter/other"},
-		"An ARN of another service is none of a parameter.":        {Key: "arn:aws:secretsmanager:us-east-1:000000000000:secret:other"},
-		"Neither is one of another resource.":                      {Key: "arn:aws:ssm:us-east-1:000000000000:document/other"},
-		"An ARN has a name.":                                       {Key: "arn:aws:ssm:us-east-1:000000000000:parameter/"},
-		"An ARN that was cut is none.":                             {Key: "arn:aws:ssm"},
+		"An empty key is rejected, because it would read the prefix.":                             {},
+		"A key that is too long is rejected, because AWS would reject the whole batch.":           {Key: strings.Repeat("k", awsconfig.MaxID)},
+		"A key with spaces is rejected: AWS ignores them, so one parameter would have many keys.": {Key: " a"},
+		"A key with a line break is rejected.":                                                    {Key: "a\n"},
+		"A key with letters outside ASCII is rejected.":                                           {Key: "а"},
+		"A version in the key and in the ref is rejected.":                                        {Key: "a:1", Version: "1"},
+		"Two versions in the key are rejected.":                                                   {Key: "a:1:2"},
+		"A key that ends in a colon is rejected.":                                                 {Key: "a:"},
+		"A key with only a version is rejected.":                                                  {Key: "a", Version: "1/../../other"},
+		"A version that contains another version is rejected.":                                    {Key: "a", Version: "1:2"},
+		"An ARN in upper case is rejected.":                                                       {Key: "ARN:aws:ssm:us-east-1:000000000000:parameter/other"},
+		"The ARN of another service is rejected.":                                                 {Key: "arn:aws:secretsmanager:us-east-1:000000000000:secret:other"},
+		"The ARN of another resource is rejected.":                                                {Key: "arn:aws:ssm:us-east-1:000000000000:document/other"},
+		"An ARN without a name is rejected.":                                                      {Key: "arn:aws:ssm:us-east-1:000000000000:parameter/"},
+		"An incomplete ARN is rejected.":                                                          {Key: "arn:aws:ssm"},
 	} {
 		_, err := c.Get(t.Context(), ref)
 		if provider.ClassOf(err) != provider.Invalid || strings.Contains(err.Error(), canary) {
@@ -144,9 +144,9 @@ func TestBadKeys(t *testing.T) {
 		}
 	}
 	if n := srv.Calls(""); n != 0 {
-		t.Errorf("A key that cannot be is not asked for: %d calls", n)
+		t.Errorf("an invalid key must not cause a call: %d calls", n)
 	}
-	// What has the form of a name stays behind the prefix, for AWS does not resolve it.
+	// A key in the form of a name stays behind the prefix, because AWS does not resolve paths.
 	for _, key := range []string{"../other", "/other", "..", "A", "a/"} {
 		if _, err := c.Get(t.Context(), provider.Ref{Key: key}); err == nil || strings.Contains(err.Error(), canary) {
 			t.Errorf("Get(%q): error %v", key, err)
@@ -154,7 +154,7 @@ func TestBadKeys(t *testing.T) {
 	}
 }
 
-// FuzzID looks for keys that read something else than they say.
+// FuzzID looks for keys that read another parameter than they name.
 func FuzzID(f *testing.F) {
 	for _, s := range []string{"a", "/a/b", "a:1", "arn:aws:ssm:us-east-1:000000000000:parameter/a:1", "a:b:c", "", ":"} {
 		f.Add(s, "")
@@ -180,7 +180,7 @@ func FuzzID(f *testing.F) {
 			t.Errorf("id(%q, %q): got %q, want %q", key, version, id, want)
 		}
 		if strings.ContainsAny(id, " \t\r\n") || strings.Count(id, ":") > 6 {
-			t.Errorf("id(%q, %q): %q is no id", key, version, id)
+			t.Errorf("id(%q, %q): %q is not a valid id", key, version, id)
 		}
 	})
 }

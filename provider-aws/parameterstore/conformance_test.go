@@ -43,9 +43,9 @@ func harness(t *testing.T, aws *emulator.Server) conformance.Harness {
 			return awstest.Inject(aws.Emulator, "GetParameter", f), nil
 		},
 		Key: func(name string) string { return "/" + name },
-		// More takes the advanced tier, which targets here do not name.
+		// A larger value needs the advanced tier, which these targets do not request.
 		MaxSize: maxStandard, MaxWrite: maxStandard,
-		// AWS changes other settings only with a new version.
+		// For other settings AWS creates a new version.
 		Metadata: []string{`{"tags":{"team":"one"}}`, `{"tags":{"team":"two"}}`},
 		Without:  map[string]string{"read/binary": "the values of parameters are text"},
 	}

@@ -5,8 +5,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 )
 
-// invalidKeyID is the code of a KMS key that is disabled or deleted. It names the key of the parameter,
-// not the access key, and it passes when the key is enabled again.
+// invalidKeyID is the code for a KMS key that is disabled or deleted. It means the key of the parameter, not
+// the access key. The error ends when the key is enabled again.
 const invalidKeyID = "InvalidKeyId"
 
 const (
@@ -14,32 +14,32 @@ const (
 	invalidResource   = "InvalidResourceId"
 )
 
-// codes are the errors that Parameter Store has beside those common to AWS, as listed at
-// https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_GetParameter.html and at the
-// other calls. What AWS does not have here, or has newly, is Unavailable.
+// codes are the error codes of Parameter Store in addition to the common ones of AWS, as listed at
+// https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_GetParameter.html and at the other calls.
+// Any other code is Unavailable.
 var codes = awsconfig.Codes{
 	parameterNotFound:          {Class: provider.NotFound, Text: "does not exist"},
 	"ParameterVersionNotFound": {Class: provider.NotFound, Text: "does not have this version or label"},
 
 	invalidKeyID:          {Class: provider.Denied, Text: awsconfig.CannotDecrypt},
 	"InternalServerError": {Class: provider.Unavailable, Text: "AWS has an internal error"},
-	"InvalidNextToken":    {Class: provider.Unavailable, Text: "AWS broke off the list"},
+	"InvalidNextToken":    {Class: provider.Unavailable, Text: "AWS returned an incomplete list"},
 	"InvalidFilterKey":    {Class: provider.Invalid, Text: rejectedFilter},
 	"InvalidFilterOption": {Class: provider.Invalid, Text: rejectedFilter},
 	"InvalidFilterValue":  {Class: provider.Invalid, Text: rejectedFilter},
 	invalidResource:       {Class: provider.Invalid, Text: noTags},
 	"InvalidResourceType": {Class: provider.Invalid, Text: noTags},
-	"TooManyUpdates":      {Class: provider.Throttled, Text: "AWS is still changing it"},
+	"TooManyUpdates":      {Class: provider.Throttled, Text: "AWS is still processing an earlier change; retrying"},
 	"HierarchyLevelLimitExceededException": {
 		Class: provider.Invalid, Text: "a hierarchy has at most fifteen levels",
 	},
-	"ParameterPatternMismatchException": {Class: provider.Invalid, Text: "AWS does not take this name, or the value does not match metadata.allowedPattern"},
-	"InvalidAllowedPatternException":    {Class: provider.Invalid, Text: "metadata.allowedPattern is no regular expression that AWS takes; correct it"},
+	"ParameterPatternMismatchException": {Class: provider.Invalid, Text: "AWS does not accept this name, or the value does not match metadata.allowedPattern"},
+	"InvalidAllowedPatternException":    {Class: provider.Invalid, Text: "metadata.allowedPattern is not a regular expression that AWS accepts; correct it"},
 	"ParameterAlreadyExists":            {Class: provider.Conflict, Text: "exists already"},
-	"ParameterLimitExceeded":            {Class: provider.Invalid, Text: "the account has as many parameters as its quota allows; remove some, or set metadata.tier: Advanced"},
-	"ParameterMaxVersionLimitExceeded":  {Class: provider.Invalid, Text: "the oldest of its hundred versions has a label and cannot go; move the label in AWS"},
+	"ParameterLimitExceeded":            {Class: provider.Invalid, Text: "the account has reached its quota of parameters; remove some, or set metadata.tier: Advanced"},
+	"ParameterMaxVersionLimitExceeded":  {Class: provider.Invalid, Text: "it has 100 versions, and the oldest cannot be deleted because it has a label; move the label in AWS"},
 	"HierarchyTypeMismatchException":    {Class: provider.Invalid, Text: "AWS does not change the type of a parameter; delete it, or push to another key"},
-	"TooManyTagsError":                  {Class: provider.Invalid, Text: "it would have more than fifty tags; remove some from metadata.tags, or in AWS"},
+	"TooManyTagsError":                  {Class: provider.Invalid, Text: "it would have more than 50 tags; remove some from metadata.tags, or in AWS"},
 	"IncompatiblePolicyException":       {Class: provider.Invalid, Text: badPolicy},
 	"InvalidPolicyTypeException":        {Class: provider.Invalid, Text: badPolicy},
 	"InvalidPolicyAttributeException":   {Class: provider.Invalid, Text: badPolicy},
@@ -51,10 +51,10 @@ var codes = awsconfig.Codes{
 }
 
 const (
-	rejectedFilter = "AWS does not take path, name or tags as a filter"
-	badPolicy      = "AWS does not take it with the policies that it has; mend them in AWS"
+	rejectedFilter = "AWS does not accept path, name or tags as a filter"
+	badPolicy      = "AWS rejects the write because of the parameter's policies; correct them in AWS"
 	noTags         = "AWS has no tags for it; those of a parameter of another account cannot be read"
 )
 
-// explain turns an error of the SDK into one of package store.
+// explain turns an error of the SDK into a provider.Error.
 func (c *Client) explain(err error, what string) error { return c.config.Explain(err, what, codes) }

@@ -14,14 +14,14 @@ import (
 )
 
 const (
-	// byPathSize and describeSize are the largest pages of GetParametersByPath and DescribeParameters.
+	// byPathSize and describeSize are the maximum page sizes of GetParametersByPath and DescribeParameters.
 	byPathSize, describeSize = 10, 50
 
 	whatList = "listing parameters"
 )
 
-// Find reads a hierarchy with its values. Where there is none, or tags are asked for, it lists what
-// matches, and then reads that in batches.
+// Find reads a hierarchy together with its values. Without a hierarchy, or if the query has tags, it lists the
+// matching names first and then reads them in batches.
 func (c *Client) Find(ctx context.Context, q provider.Query) iter.Seq2[provider.Value, error] {
 	return func(yield func(provider.Value, error) bool) {
 		s := c.scopeOf(q)
@@ -38,20 +38,21 @@ func (c *Client) Find(ctx context.Context, q provider.Query) iter.Seq2[provider.
 	}
 }
 
-// A scope is a query in the terms of AWS.
+// A scope is a query in terms of the AWS API.
 type scope struct {
 	provider.Query
 
-	// prefix of the store. Keys are without it.
+	// prefix is that of the store. Keys do not include it.
 	prefix string
-	// hierarchy is what all names are below, at any level; empty if that is not how they are selected.
+	// hierarchy is the path under which all names are, at any level. It is empty if the query selects names in
+	// another way.
 	hierarchy string
-	// begins is what all names begin with.
+	// begins is the common prefix of all names.
 	begins string
 }
 
-// scopeOf takes a path that begins with a slash for a hierarchy, as AWS does: /a/b selects /a/b/c, and
-// neither /a/b itself nor /a/bc. A prefix is one if it also ends with a slash.
+// scopeOf treats a path that starts with a slash as a hierarchy, as AWS does: /a/b selects /a/b/c, but neither
+// /a/b itself nor /a/bc. A store's prefix is a hierarchy only if it also ends with a slash.
 func (c *Client) scopeOf(q provider.Query) scope {
 	s := scope{Query: q, prefix: c.config.Prefix, begins: c.config.Prefix + q.Path}
 	if strings.HasPrefix(s.begins, "/") && (q.Path != "" || strings.HasSuffix(s.prefix, "/")) {
@@ -61,14 +62,14 @@ func (c *Client) scopeOf(q provider.Query) scope {
 	return s
 }
 
-// key returns the key of a name, and whether the query selects it, tags aside. What AWS leaves out only
-// keeps answers short.
+// key returns the key of a name, and whether the query selects it, tags aside. It checks everything again: the
+// filters of AWS only shorten the answers.
 func (s *scope) key(name string) (key string, ok bool) {
 	key, ok = strings.CutPrefix(name, s.prefix)
 	return key, ok && key != "" && strings.HasPrefix(name, s.begins) && (s.Name == nil || s.Name.MatchString(key))
 }
 
-// findByPath yields the values as they come, and nothing after an error.
+// findByPath yields the values as they arrive, and nothing after an error.
 func (c *Client) findByPath(ctx context.Context, s scope, yield func(provider.Value, error) bool) {
 	path := s.hierarchy
 	if path != "/" {
@@ -115,7 +116,7 @@ func (c *Client) findByPath(ctx context.Context, s scope, yield func(provider.Va
 	}
 }
 
-// list returns what matches, tags included.
+// list returns the matching names, also by tags.
 func (c *Client) list(ctx context.Context, s scope) (*awsconfig.Listing, error) {
 	filters, unfiltered := filters(s)
 	in := &ssm.DescribeParametersInput{ParameterFilters: filters, MaxResults: aws.Int32(describeSize)}
@@ -149,7 +150,7 @@ func (c *Client) list(ctx context.Context, s scope) (*awsconfig.Listing, error) 
 	return found, err
 }
 
-// hasTags compares the tags that AWS could not filter by, at the cost of a call.
+// hasTags compares the tags that AWS cannot filter by. It costs one call.
 func (c *Client) hasTags(ctx context.Context, name string, tags map[string]string) (bool, error) {
 	if len(tags) == 0 {
 		return true, nil
@@ -166,8 +167,8 @@ func (c *Client) hasTags(ctx context.Context, name string, tags map[string]strin
 	return true, nil
 }
 
-// filters has AWS leave out what cannot match. What it says of tags is exact; it does not tell them,
-// and tags without a value cannot be asked for, so these are left to be compared.
+// filters returns filters with which AWS omits names that cannot match, and the tags that hasTags must compare.
+// The tag filters of AWS are exact, but it cannot filter by a tag without a value.
 func filters(s scope) (all []types.ParameterStringFilter, unfiltered map[string]string) {
 	add := func(key, option, value string) {
 		all = append(all, types.ParameterStringFilter{Key: aws.String(key), Option: aws.String(option), Values: []string{value}})

@@ -33,28 +33,28 @@ func TestFind(t *testing.T) {
 		want   []string
 		call   string
 	}{
-		"All":        {"Nothing set selects everything.", "", provider.Query{}, []string{"/shop/db/old=v", "/shop/db=v", "/shop/web/key=v", "/shopping=v", "bill-db=v", "bill-web=v"}, listed},
-		"Path":       {"A path is a hierarchy, at all its levels.", "", provider.Query{Path: "/shop"}, []string{"/shop/db/old=v", "/shop/db=v", "/shop/web/key=v"}, byPath},
-		"PathSlash":  {"It may end in a slash.", "", provider.Query{Path: "/shop/"}, []string{"/shop/db/old=v", "/shop/db=v", "/shop/web/key=v"}, byPath},
-		"PathLeaf":   {"A parameter is not below itself.", "", provider.Query{Path: "/shop/db"}, []string{"/shop/db/old=v"}, byPath},
-		"Root":       {"The root has every hierarchy, and no plain name.", "", provider.Query{Path: "/"}, []string{"/shop/db/old=v", "/shop/db=v", "/shop/web/key=v", "/shopping=v"}, byPath},
-		"Plain":      {"A path without a slash is the beginning of plain names.", "", provider.Query{Path: "bill-"}, []string{"bill-db=v", "bill-web=v"}, listed},
-		"Name":       {"A name is a regular expression, anywhere.", "", provider.Query{Name: regexp.MustCompile("db$")}, []string{"/shop/db=v", "bill-db=v"}, listed},
-		"NameCase":   {"What no filter can say is still compared.", "", provider.Query{Name: regexp.MustCompile("(?i)SHOP/DB$|^bill.w")}, []string{"/shop/db=v", "bill-web=v"}, listed},
-		"PathName":   {"Both must match.", "", provider.Query{Path: "/shop", Name: regexp.MustCompile("key")}, []string{"/shop/web/key=v"}, byPath},
-		"Tag":        {"Tags are compared whole, and with their case.", "", provider.Query{Tags: map[string]string{"team": "shop"}}, []string{"/shop/db/old=v", "/shop/db=v"}, listed},
-		"TagValue":   {"A value belongs to its key.", "", provider.Query{Tags: map[string]string{"stage": "live"}}, []string{"/shop/db=v"}, listed},
+		"All":        {"An empty query selects everything.", "", provider.Query{}, []string{"/shop/db/old=v", "/shop/db=v", "/shop/web/key=v", "/shopping=v", "bill-db=v", "bill-web=v"}, listed},
+		"Path":       {"A path selects all levels of a hierarchy.", "", provider.Query{Path: "/shop"}, []string{"/shop/db/old=v", "/shop/db=v", "/shop/web/key=v"}, byPath},
+		"PathSlash":  {"A path can end in a slash.", "", provider.Query{Path: "/shop/"}, []string{"/shop/db/old=v", "/shop/db=v", "/shop/web/key=v"}, byPath},
+		"PathLeaf":   {"A path does not select the parameter of the same name.", "", provider.Query{Path: "/shop/db"}, []string{"/shop/db/old=v"}, byPath},
+		"Root":       {"The path / selects every hierarchy, but no plain name.", "", provider.Query{Path: "/"}, []string{"/shop/db/old=v", "/shop/db=v", "/shop/web/key=v", "/shopping=v"}, byPath},
+		"Plain":      {"A path without a leading slash is a prefix of plain names.", "", provider.Query{Path: "bill-"}, []string{"bill-db=v", "bill-web=v"}, listed},
+		"Name":       {"The regular expression matches anywhere in the name.", "", provider.Query{Name: regexp.MustCompile("db$")}, []string{"/shop/db=v", "bill-db=v"}, listed},
+		"NameCase":   {"A regular expression without a literal prefix is compared here.", "", provider.Query{Name: regexp.MustCompile("(?i)SHOP/DB$|^bill.w")}, []string{"/shop/db=v", "bill-web=v"}, listed},
+		"PathName":   {"The path and the name must both match.", "", provider.Query{Path: "/shop", Name: regexp.MustCompile("key")}, []string{"/shop/web/key=v"}, byPath},
+		"Tag":        {"Tag values must be equal, including their case.", "", provider.Query{Tags: map[string]string{"team": "shop"}}, []string{"/shop/db/old=v", "/shop/db=v"}, listed},
+		"TagValue":   {"A tag value must be that of the key.", "", provider.Query{Tags: map[string]string{"stage": "live"}}, []string{"/shop/db=v"}, listed},
 		"Tags":       {"All tags must match.", "", provider.Query{Tags: map[string]string{"team": "shop", "stage": "livestock"}}, []string{"/shop/db/old=v"}, listed},
-		"TagEmpty":   {"A tag without a value cannot be a filter, and is compared.", "", provider.Query{Tags: map[string]string{"empty": ""}}, []string{"/shop/web/key=v"}, listed},
-		"TagNone":    {"A tag that nobody has selects nothing.", "", provider.Query{Tags: map[string]string{"!team": "shop"}}, nil, listed},
-		"PathTag":    {"A hierarchy can be narrowed by tags.", "", provider.Query{Path: "/shop/", Tags: map[string]string{"team": "shop"}}, []string{"/shop/db/old=v", "/shop/db=v"}, listed},
-		"Prefix":     {"A store with a prefix sees nothing else, and keys are without it.", "/shop/", provider.Query{}, []string{"db/old=v", "db=v", "web/key=v"}, byPath},
-		"PrefixText": {"A prefix may end anywhere.", "/shop", provider.Query{}, []string{"/db/old=v", "/db=v", "/web/key=v", "ping=v"}, listed},
-		"PrefixPath": {"A path comes behind the prefix, and a name is matched without it.", "/shop/", provider.Query{Path: "web", Name: regexp.MustCompile("^web/key$")}, []string{"web/key=v"}, byPath},
-		"Nothing":    {"An empty hierarchy is empty, and no error.", "", provider.Query{Path: "/none"}, nil, byPath},
-		"Combined":   {"All that is set must match.", "", provider.Query{Path: "/shop", Name: regexp.MustCompile("o"), Tags: map[string]string{"stage": "livestock"}}, []string{"/shop/db/old=v"}, listed},
-		"PathOdd":    {"What is no name is the beginning of none.", "", provider.Query{Path: "bill "}, nil, listed},
-		"Hostile":    {"A path does not climb.", "", provider.Query{Path: "/shop/../"}, nil, byPath},
+		"TagEmpty":   {"A tag with an empty value is compared here, because AWS has no filter for it.", "", provider.Query{Tags: map[string]string{"empty": ""}}, []string{"/shop/web/key=v"}, listed},
+		"TagNone":    {"A tag that no parameter has selects nothing.", "", provider.Query{Tags: map[string]string{"!team": "shop"}}, nil, listed},
+		"PathTag":    {"A hierarchy can be limited by tags.", "", provider.Query{Path: "/shop/", Tags: map[string]string{"team": "shop"}}, []string{"/shop/db/old=v", "/shop/db=v"}, listed},
+		"Prefix":     {"A store with a prefix finds only names with it, and its keys do not contain it.", "/shop/", provider.Query{}, []string{"db/old=v", "db=v", "web/key=v"}, byPath},
+		"PrefixText": {"A prefix can end anywhere in a name.", "/shop", provider.Query{}, []string{"/db/old=v", "/db=v", "/web/key=v", "ping=v"}, listed},
+		"PrefixPath": {"The path follows the prefix, and the regular expression matches the name without it.", "/shop/", provider.Query{Path: "web", Name: regexp.MustCompile("^web/key$")}, []string{"web/key=v"}, byPath},
+		"Nothing":    {"An empty hierarchy is not an error.", "", provider.Query{Path: "/none"}, nil, byPath},
+		"Combined":   {"Path, name and tags must all match.", "", provider.Query{Path: "/shop", Name: regexp.MustCompile("o"), Tags: map[string]string{"stage": "livestock"}}, []string{"/shop/db/old=v"}, listed},
+		"PathOdd":    {"A path that no name can start with selects nothing.", "", provider.Query{Path: "bill "}, nil, listed},
+		"Hostile":    {"A path with .. does not leave the prefix.", "", provider.Query{Path: "/shop/../"}, nil, byPath},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -73,7 +73,7 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// filled has a number of parameters below /p.
+// filled returns an emulator with n parameters below /p, and their keys.
 func filled(t *testing.T, n int) (*emulator.Server, []string) {
 	srv := awstest.Start(t)
 	var want []string
@@ -91,8 +91,8 @@ func TestFindPages(t *testing.T) {
 		query  provider.Query
 		calls  map[string]int
 	}{
-		"Hierarchy": {"Pages of a hierarchy hold ten, with the values.", provider.Query{Path: "/p"}, map[string]int{"GetParametersByPath": 13}},
-		"List":      {"Pages of a list hold fifty, batches ten.", provider.Query{Name: regexp.MustCompile("p")}, map[string]int{"DescribeParameters": 3, "GetParameters": 13}},
+		"Hierarchy": {"A page of a hierarchy has ten values.", provider.Query{Path: "/p"}, map[string]int{"GetParametersByPath": 13}},
+		"List":      {"A page of a list has fifty names, a batch ten values.", provider.Query{Name: regexp.MustCompile("p")}, map[string]int{"DescribeParameters": 3, "GetParameters": 13}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -103,17 +103,17 @@ func TestFindPages(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("A list goes on over pages: -want, +got:\n%s", diff)
+				t.Errorf("All pages of a list are read: -want, +got:\n%s", diff)
 			}
 			if diff := cmp.Diff(tc.calls, srv.CallCounts()); diff != "" {
 				t.Errorf("%s\ncalls: -want, +got:\n%s", tc.reason, diff)
 			}
-			// AWS may end any page before it is full, and even before it has anything.
+			// AWS can end a page before it is full, and even while it is empty.
 			srv.Inject(emulator.Fault{Times: 1, Page: emulator.PageSplit})
 			srv.Inject(emulator.Fault{Times: 1, Page: emulator.PageSplit, KeepEntries: 3})
 			got, err = awstest.Found(t.Context(), c, tc.query)
 			if diff := cmp.Diff(want, got); diff != "" || err != nil {
-				t.Errorf("An empty page is not the last: error %v, -want, +got:\n%s", err, diff)
+				t.Errorf("An empty page must not end the list: error %v, -want, +got:\n%s", err, diff)
 			}
 		})
 	}
@@ -127,16 +127,16 @@ func TestFindIncomplete(t *testing.T) {
 		fault  emulator.Fault
 		want   provider.Class
 	}{
-		"PathDenied":    {"A list that may not be had is no empty list.", byPath, emulator.Fault{Operation: "GetParametersByPath", Code: "AccessDeniedException"}, provider.Denied},
-		"PathThrottled": {"Nor is one that must wait.", byPath, emulator.Fault{Operation: "GetParametersByPath", Code: "ThrottlingException"}, provider.Throttled},
-		"PathTruncated": {"Nor is half of one.", byPath, emulator.Fault{Operation: "GetParametersByPath", Body: emulator.BodyTruncated}, provider.Unavailable},
-		"PathKMS":       {"Nor is one with a value that cannot be decrypted.", byPath, emulator.Fault{Operation: "GetParametersByPath", Code: "InvalidKeyId"}, provider.Denied},
-		"PathGone":      {"An error for the whole is not an empty list.", byPath, emulator.Fault{Operation: "GetParametersByPath", Code: "InvalidNextToken"}, provider.Unavailable},
-		"ListDenied":    {"So it is with names.", byName, emulator.Fault{Operation: "DescribeParameters", Code: "AccessDeniedException"}, provider.Denied},
-		"ListFilter":    {"A filter that AWS does not take is for a person to mend.", byName, emulator.Fault{Operation: "DescribeParameters", Code: "InvalidFilterValue"}, provider.Invalid},
-		"EntryDenied":   {"A value that may not be read is missing in the list.", byName, emulator.Fault{SecretID: "/p/00030", Code: "AccessDeniedException"}, provider.Denied},
-		"EntryDropped":  {"So is one that the answer lacks.", byName, emulator.Fault{Entry: true, Drop: true, SecretID: "/p/00030"}, provider.Unavailable},
-		"SamePage":      {"A list that turns in a circle has no end.", byPath, emulator.Fault{Operation: "GetParametersByPath", Page: emulator.PageSplit}, provider.Unavailable},
+		"PathDenied":    {"A denied list is not an empty list.", byPath, emulator.Fault{Operation: "GetParametersByPath", Code: "AccessDeniedException"}, provider.Denied},
+		"PathThrottled": {"A throttled list is not an empty list.", byPath, emulator.Fault{Operation: "GetParametersByPath", Code: "ThrottlingException"}, provider.Throttled},
+		"PathTruncated": {"A truncated list is not an empty list.", byPath, emulator.Fault{Operation: "GetParametersByPath", Body: emulator.BodyTruncated}, provider.Unavailable},
+		"PathKMS":       {"A list with a value that cannot be decrypted is not an empty list.", byPath, emulator.Fault{Operation: "GetParametersByPath", Code: "InvalidKeyId"}, provider.Denied},
+		"PathGone":      {"A NotFound for the list is not an empty list.", byPath, emulator.Fault{Operation: "GetParametersByPath", Code: "InvalidNextToken"}, provider.Unavailable},
+		"ListDenied":    {"A NotFound for a list by name is not an empty list.", byName, emulator.Fault{Operation: "DescribeParameters", Code: "AccessDeniedException"}, provider.Denied},
+		"ListFilter":    {"A rejected filter is Invalid.", byName, emulator.Fault{Operation: "DescribeParameters", Code: "InvalidFilterValue"}, provider.Invalid},
+		"EntryDenied":   {"A value that cannot be read makes the list incomplete.", byName, emulator.Fault{SecretID: "/p/00030", Code: "AccessDeniedException"}, provider.Denied},
+		"EntryDropped":  {"A value that the answer lacks makes the list incomplete.", byName, emulator.Fault{Entry: true, Drop: true, SecretID: "/p/00030"}, provider.Unavailable},
+		"SamePage":      {"Pages that repeat a token are an error.", byPath, emulator.Fault{Operation: "GetParametersByPath", Page: emulator.PageSplit}, provider.Unavailable},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -162,7 +162,7 @@ func TestFindStops(t *testing.T) {
 		}
 	}
 	if got := srv.Calls("GetParametersByPath"); got != 1 {
-		t.Errorf("Who has enough causes no further call: %d", got)
+		t.Errorf("no call must follow after the caller stops: %d", got)
 	}
 }
 
@@ -171,9 +171,9 @@ func TestFindTooMany(t *testing.T) {
 	got, err := awstest.Found(t.Context(), client(t, srv), provider.Query{})
 	want := provider.NewError(provider.Invalid, "find: more than 10000 secrets match; narrow path, name or tags")
 	if diff := cmp.Diff(error(want), err); diff != "" || len(got) > 0 {
-		t.Errorf("Too many is an error before any value is read: %d values\n-want error, +got error:\n%s", len(got), diff)
+		t.Errorf("Too many matches must be an error before any value is read: %d values\n-want error, +got error:\n%s", len(got), diff)
 	}
 	if n := srv.Calls("GetParameters"); n != 0 {
-		t.Errorf("Too many is an error before any value is read: %d batches", n)
+		t.Errorf("too many matches must be an error before any value is read: %d batches", n)
 	}
 }

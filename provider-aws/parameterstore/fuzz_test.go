@@ -10,7 +10,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig/awstest"
 )
 
-// FuzzAnswers has Parameter Store answer anything, through the SDK.
+// FuzzAnswers passes arbitrary answers of Parameter Store through the SDK.
 func FuzzAnswers(f *testing.F) {
 	for _, body := range []string{
 		`{"Parameter":{"Name":"a","Type":"SecureString","Value":"hunter2 x","Version":3,"ARN":"arn:aws:ssm:eu-central-1:111122223333:parameter/a"}}`,

@@ -9,20 +9,20 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 )
 
-// The forms of names and selectors, by
-// https://docs.aws.amazon.com/systems-manager/latest/userguide/sysman-parameter-name-constraints.html.
-// Names below /aws/reference/secretsmanager/ are those of secrets, which have more characters, and
-// their selectors are UUIDs or stages. AWS ignores spaces around a name, so that one parameter would
-// have many: none are taken.
+// The patterns for names and versions follow
+// https://docs.aws.amazon.com/systems-manager/latest/userguide/sysman-parameter-name-constraints.html. Names
+// below /aws/reference/secretsmanager/ are those of secrets: they allow more characters, and their versions are
+// UUIDs or stages. AWS ignores spaces around a name. They are rejected here, so that a parameter has only one
+// name.
 var (
 	plainName = regexp.MustCompile(`^[\w.\-/@+=!]+$`)
 	arn       = regexp.MustCompile(`^arn:[\w-]+:ssm:[\w-]*:\d*:parameter/[\w.\-/@+=!]+$`)
 	selector  = regexp.MustCompile(`^[\w.\-]{1,100}$`)
 )
 
-// id is how AWS knows what a ref asks for: a name or an ARN, and behind a colon the number or label of
-// a version. Keys may have that, too, as those of External Secrets Operator do, but then a ref must not
-// have a version beside it: one of the two would be ignored.
+// id returns the name or ARN for a ref, followed by a colon and the number or label of its version, if any. A
+// key can contain a version, as in External Secrets Operator. The ref must then have no other version, because
+// one of the two would be ignored.
 func (c *Client) id(ref provider.Ref) (string, error) {
 	if err := c.config.CheckKey(ref.Key); err != nil {
 		return "", err
@@ -44,7 +44,7 @@ func (c *Client) id(ref provider.Ref) (string, error) {
 	return name + ":" + version, nil
 }
 
-// cutSelector splits an id before the colon of its version. An ARN has five colons of its own.
+// cutSelector splits an id before the colon of its version. An ARN contains five more colons.
 func cutSelector(id string) (name, version string, ok bool) {
 	colons := 0
 	if awsconfig.IsARN(id) {
@@ -57,7 +57,7 @@ func cutSelector(id string) (name, version string, ok bool) {
 	return strings.Join(parts[:colons+1], ":"), parts[colons+1], true
 }
 
-// about names what a ref asks for.
+// about describes a ref in messages.
 func about(ref provider.Ref) string {
 	if ref.Version != "" {
 		return fmt.Sprintf("parameter %q version %q", ref.Key, ref.Version)

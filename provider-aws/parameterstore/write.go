@@ -21,7 +21,8 @@ import (
 
 var _ provider.Writer = &Client{}
 
-// Features are all that there are: names are taken once, and what an update covers it hands back.
+// Features returns all features: a name can be created only once, and Update returns a value that it has
+// overwritten.
 func (c *Client) Features() provider.Features {
 	return provider.Features{Exclusive: true, Guarded: true}
 }
@@ -35,32 +36,32 @@ func do[In, Out any](ctx context.Context, c *Client, f awsconfig.Operation[In, O
 	return out, nil
 }
 
-// failed explains the error of a call of a Writer.
+// failed explains the error of a Writer's call.
 func (c *Client) failed(err error, action, key string) error {
 	what := about(provider.Ref{Key: key})
-	if awsconfig.CodeOf(err) == invalidResource { // So the calls for tags say that a name is none.
+	if awsconfig.CodeOf(err) == invalidResource { // The tag calls use this code for a parameter that does not exist.
 		return c.config.ExplainCode(parameterNotFound, "", what, codes)
 	}
 	return awsconfig.ToAllow(c.explain(err, what), "ssm:"+action)
 }
 
-// newName is what AWS takes for a parameter that is written: no ARN, and no version behind it.
+// newName matches the names that AWS accepts for a new parameter, without ARN and version.
 var newName = regexp.MustCompile(`^[\w.\-/]+$`)
 
-// target checks what is written, and returns its name.
+// target checks the target of a write, and returns its name.
 func (c *Client) target(t provider.Target) (string, metadata, error) {
 	if err := c.config.CheckKey(t.Key); err != nil {
 		return "", metadata{}, err
 	}
 	name := c.config.ID(t.Key)
 	if !newName.MatchString(name) {
-		return "", metadata{}, provider.NewError(provider.Invalid, "parameter %q: cannot be written; AWS takes a name, which has letters, digits and . _ - / only, and no ARN and no version", t.Key)
+		return "", metadata{}, provider.NewError(provider.Invalid, "parameter %q: cannot be written; use a name with letters, digits and . _ - / only, without ARN and version", t.Key)
 	}
 	m, err := settings(t)
 	return name, m, err
 }
 
-// read returns a version of a parameter; id is its name, with or without the number.
+// read returns a version of a parameter. id is its name, with or without a version number.
 func (c *Client) read(ctx context.Context, key, id string) (*types.Parameter, error) {
 	out, err := do(ctx, c, c.api.GetParameter, &ssm.GetParameterInput{Name: aws.String(id), WithDecryption: aws.Bool(true)}, "GetParameter", key)
 	if err != nil {
@@ -72,7 +73,7 @@ func (c *Client) read(ctx context.Context, key, id string) (*types.Parameter, er
 
 func versionOf(p *types.Parameter) string { return strconv.FormatInt(p.Version, 10) }
 
-// describe returns the settings that do not come with the value.
+// describe returns the settings that GetParameter does not return.
 func (c *Client) describe(ctx context.Context, key, name string) (types.ParameterMetadata, error) {
 	in := &ssm.DescribeParametersInput{ParameterFilters: []types.ParameterStringFilter{
 		{Key: aws.String("Name"), Option: aws.String("Equals"), Values: []string{name}},
@@ -86,7 +87,7 @@ func (c *Client) describe(ctx context.Context, key, name string) (types.Paramete
 			return p, nil
 		}
 	}
-	return types.ParameterMetadata{}, provider.NewError(provider.Unavailable, "%s: AWS does not list it yet", about(provider.Ref{Key: key}))
+	return types.ParameterMetadata{}, provider.NewError(provider.Unavailable, "%s: AWS does not list the new version yet; retrying", about(provider.Ref{Key: key}))
 }
 
 // tagsOf returns the tags of a parameter.
@@ -98,7 +99,7 @@ func (c *Client) tagsOf(ctx context.Context, key, name string) (map[string]strin
 	return tags, nil
 }
 
-// Observe reads a parameter, its mark, and of its settings those that are named.
+// Observe reads a parameter, its mark, and the settings that the target sets.
 func (c *Client) Observe(ctx context.Context, t provider.Target) (provider.Observed, error) {
 	name, m, err := c.target(t)
 	if err != nil {
@@ -124,7 +125,7 @@ func (c *Client) Observe(ctx context.Context, t provider.Target) (provider.Obser
 	}, nil
 }
 
-// checkValue finds what AWS would refuse of a value in a tier.
+// checkValue rejects values that AWS would reject in a tier.
 func checkValue(key string, data []byte, tier types.ParameterTier) error {
 	limit := maxAdvanced
 	if cmp.Or(tier, types.ParameterTierStandard) == types.ParameterTierStandard {
@@ -133,18 +134,18 @@ func checkValue(key string, data []byte, tier types.ParameterTier) error {
 	what := about(provider.Ref{Key: key})
 	switch {
 	case len(data) == 0:
-		return provider.NewError(provider.Invalid, "%s: the value is empty, and AWS takes no such value", what)
+		return provider.NewError(provider.Invalid, "%s: the value is empty, which AWS does not allow", what)
 	case !utf8.Valid(data):
-		return provider.NewError(provider.Invalid, "%s: the value is not text, and parameters hold text only; encode it with a template", what)
+		return provider.NewError(provider.Invalid, "%s: the value is not UTF-8 text, as parameters require; encode it with a template", what)
 	case len(data) > maxAdvanced:
-		return provider.NewError(provider.Invalid, "%s: the value has %d bytes, and AWS takes at most %d; push it to Secrets Manager", what, len(data), maxAdvanced)
+		return provider.NewError(provider.Invalid, "%s: the value has %d bytes, and AWS allows at most %d; push it to Secrets Manager", what, len(data), maxAdvanced)
 	case len(data) > limit:
-		return provider.NewError(provider.Invalid, "%s: the value has %d bytes, and AWS takes at most %d in the standard tier; set metadata.tier: Advanced", what, len(data), limit)
+		return provider.NewError(provider.Invalid, "%s: the value has %d bytes, and AWS allows at most %d in the standard tier; set metadata.tier: Advanced", what, len(data), limit)
 	}
 	return nil
 }
 
-// Create makes a parameter with its mark by one call.
+// Create creates a parameter and its mark with one call.
 func (c *Client) Create(ctx context.Context, t provider.Target, data []byte, mark string) (provider.Written, error) {
 	name, m, err := c.target(t)
 	if err == nil {
@@ -165,24 +166,25 @@ func (c *Client) Create(ctx context.Context, t provider.Target, data []byte, mar
 	return written(t.Key, out, tags[awsconfig.IDKey])
 }
 
-// written is the version that a call has made.
+// written returns the version that a call has created.
 func written(key string, out *ssm.PutParameterOutput, id string) (provider.Written, error) {
 	if out.Version < 1 {
-		return provider.Written{}, provider.NewError(provider.Unavailable, "%s: the answer of AWS lacks the version", about(provider.Ref{Key: key}))
+		return provider.Written{}, provider.NewError(provider.Unavailable, "%s: the response of AWS has no version", about(provider.Ref{Key: key}))
 	}
 	return provider.Written{Version: strconv.FormatInt(out.Version, 10), ID: id}, nil
 }
 
-// timed begins an ID that is the time of a value.
+// timed is the prefix of an ID that is derived from the modification time.
 const timed = "at "
 
-// idOf returns the ID of a parameter. AWS has none, and counts versions anew: so what is created here gets
-// one as a tag, and of others it is the time of the value.
+// idOf returns the ID of a parameter. AWS has no IDs, and restarts the version numbers after a deletion. The
+// operator therefore stores an ID as a tag of the parameters that it creates. For other parameters the
+// modification time is the ID.
 func idOf(p *types.Parameter, tags map[string]string) string {
 	return cmp.Or(tags[awsconfig.IDKey], timed+aws.ToTime(p.LastModifiedDate).UTC().Format(time.RFC3339Nano))
 }
 
-// Update writes the value together with the settings that AWS changes only so, and then the tags.
+// Update writes the value together with the settings that need a new version, and then the tags.
 func (c *Client) Update(ctx context.Context, t provider.Target, seen provider.Observed, data []byte) (provider.Written, error) {
 	name, m, err := c.target(t)
 	if err != nil {
@@ -202,15 +204,16 @@ func (c *Client) Update(ctx context.Context, t provider.Target, seen provider.Ob
 		return w, nil
 	}
 	in := &ssm.AddTagsToResourceInput{ResourceType: types.ResourceTypeForTaggingParameter, ResourceId: aws.String(name), Tags: tagList(tags)}
-	// What was covered must be handed back; tags that are wrong are found again.
+	// A value that was overwritten must be returned to the caller. The next Observe finds missing tags again.
 	if _, err := do(ctx, c, c.api.AddTagsToResource, in, "AddTagsToResource", t.Key); err != nil && w.Lost == nil {
 		return provider.Written{}, awsconfig.Moved(err)
 	}
 	return w, nil
 }
 
-// overwrite writes a new version of a parameter that is as it was seen. AWS has no condition for that: so
-// it is looked at right before, and what was covered nonetheless is told by the number of the version.
+// overwrite writes a new version of a parameter if it is unchanged since seen. AWS has no conditional write.
+// overwrite therefore reads the parameter right before, and detects by the number of the new version whether it
+// has still overwritten another value.
 func (c *Client) overwrite(ctx context.Context, key, name string, m metadata, seen provider.Observed, data []byte) (provider.Written, error) {
 	leave, err := c.config.Turn(ctx, cmp.Or(seen.Token, name))
 	if err != nil {
@@ -255,7 +258,7 @@ func (c *Client) overwrite(ctx context.Context, key, name string, m metadata, se
 	return w, err
 }
 
-// lookAgain returns a parameter if it is as it was seen, else a Conflict.
+// lookAgain reads a parameter, and returns a Conflict if it has changed since seen.
 func (c *Client) lookAgain(ctx context.Context, key, name string, seen provider.Observed) (*types.Parameter, error) {
 	p, err := c.read(ctx, key, name)
 	if err == nil && versionOf(p) != seen.Version {
@@ -265,24 +268,24 @@ func (c *Client) lookAgain(ctx context.Context, key, name string, seen provider.
 }
 
 func changed(key string) error {
-	return provider.NewError(provider.Conflict, "%s: has changed meanwhile", about(provider.Ref{Key: key}))
+	return provider.NewError(provider.Conflict, "%s: another client changed it meanwhile; retrying", about(provider.Ref{Key: key}))
 }
 
-// undo removes a parameter that was gone and that overwriting has made anew, unless somebody else has
-// written it since.
+// undo deletes a parameter that had been deleted and that overwrite has created again, unless another writer
+// has changed it since.
 func (c *Client) undo(ctx context.Context, key, name string, data []byte) error {
 	p, err := c.read(ctx, key, name)
 	if err == nil && p.Version == 1 && *p.Value == string(data) {
 		_, err = do(ctx, c, c.api.DeleteParameter, &ssm.DeleteParameterInput{Name: aws.String(name)}, "DeleteParameter", key)
 	}
 	if err != nil && !provider.IsNotFound(err) {
-		return provider.NewError(provider.ClassOf(err), "it was deleted meanwhile, is made anew without its mark, and that cannot be undone; delete it: %s", err)
+		return provider.NewError(provider.ClassOf(err), "it was deleted meanwhile and created again without the tag that records its owner, and removing it failed; delete it: %s", err)
 	}
 	return changed(key)
 }
 
-// covered returns what version n has covered, other than what was seen. Versions that hold the same as n
-// are skipped: they are the same write, which was sent twice.
+// covered returns the value that version n has replaced, if it is not the one in seen. Versions with the same
+// value as n are skipped: they come from the same write, which was sent twice.
 func (c *Client) covered(ctx context.Context, key, name string, n int64, seen provider.Observed, data []byte) ([]byte, error) {
 	for v := n - 1; v > 0; v-- {
 		p, err := c.read(ctx, key, name+":"+strconv.FormatInt(v, 10))
@@ -291,7 +294,7 @@ func (c *Client) covered(ctx context.Context, key, name string, n int64, seen pr
 		}
 		was := []byte(*p.Value)
 		switch {
-		// A parameter that was deleted and made again may have come to the same number.
+		// A parameter that was deleted and created again can have the same version number.
 		case versionOf(p) == seen.Version && (seen.Data == nil || bytes.Equal(was, seen.Data)):
 			return nil, nil
 		case !bytes.Equal(was, data):
@@ -301,7 +304,7 @@ func (c *Client) covered(ctx context.Context, key, name string, n int64, seen pr
 	return nil, nil
 }
 
-// Mark gives a parameter another mark.
+// Mark replaces the mark of a parameter.
 func (c *Client) Mark(ctx context.Context, t provider.Target, seen provider.Observed, mark string) error {
 	return awsconfig.Moved(c.ifSeen(ctx, t, seen, func(name string) error {
 		tags := tagList(map[string]string{awsconfig.MarkKey: mark})
@@ -311,7 +314,7 @@ func (c *Client) Mark(ctx context.Context, t provider.Target, seen provider.Obse
 	}))
 }
 
-// Delete removes a parameter.
+// Delete deletes a parameter. It is not an error if there is none.
 func (c *Client) Delete(ctx context.Context, t provider.Target, seen provider.Observed) error {
 	err := c.ifSeen(ctx, t, seen, func(name string) error {
 		_, err := do(ctx, c, c.api.DeleteParameter, &ssm.DeleteParameterInput{Name: aws.String(name)}, "DeleteParameter", t.Key)
@@ -323,8 +326,8 @@ func (c *Client) Delete(ctx context.Context, t provider.Target, seen provider.Ob
 	return err
 }
 
-// ifSeen does something to a parameter that is as it was seen. AWS has no condition for that: so it is looked at right
-// before.
+// ifSeen calls do if the parameter is unchanged since seen. AWS has no conditional calls, so the parameter is
+// read right before.
 func (c *Client) ifSeen(ctx context.Context, t provider.Target, seen provider.Observed, do func(name string) error) error {
 	name, _, err := c.target(provider.Target{Key: t.Key})
 	if err != nil {

@@ -44,7 +44,7 @@ func created(t *testing.T, c *Client, value, metadata string) provider.Observed 
 	return observed(t, c, metadata)
 }
 
-// settingsOf are the settings that parameter "/a" has.
+// settingsOf returns the settings of parameter "/a".
 func settingsOf(t *testing.T, c *Client) metadata {
 	t.Helper()
 	d, err := c.describe(t.Context(), "/a", "/a")
@@ -65,26 +65,26 @@ func TestWriteRefused(t *testing.T) {
 	srv := awstest.Start(t)
 	c := client(t, srv)
 	refused := func(key string) string {
-		return fmt.Sprintf("parameter %q: cannot be written; AWS takes a name, which has letters, digits and . _ - / only, and no ARN and no version", key)
+		return fmt.Sprintf("parameter %q: cannot be written; use a name with letters, digits and . _ - / only, without ARN and version", key)
 	}
 	cases := map[string]struct {
 		reason, key, data, metadata string
 		want                        string
 	}{
-		"Empty":        {"AWS has no empty value.", "/a", "", "{}", `parameter "/a": the value is empty, and AWS takes no such value`},
-		"Binary":       {"AWS has text only.", "/a", "\xff", "{}", `parameter "/a": the value is not text, and parameters hold text only; encode it with a template`},
-		"Large":        {"There is a tier with more room.", "/a", strings.Repeat("x", 4097), "{}", `parameter "/a": the value has 4097 bytes, and AWS takes at most 4096 in the standard tier; set metadata.tier: Advanced`},
-		"Huge":         {"And no tier beyond.", "/a", strings.Repeat("x", 8193), `{"tier":"Intelligent-Tiering"}`, `parameter "/a": the value has 8193 bytes, and AWS takes at most 8192; push it to Secrets Manager`},
-		"ARN":          {"AWS takes names.", "arn:aws:ssm:us-east-1:000000000000:parameter/a", "v", "{}", refused("arn:aws:ssm:us-east-1:000000000000:parameter/a")},
-		"Version":      {"AWS chooses the version.", "/a:3", "v", "{}", refused("/a:3")},
-		"Space":        {"AWS would cut it off.", "/a ", "v", "{}", refused("/a ")},
-		"Reference":    {"What leads to Secrets Manager is read only.", "/aws/reference/secretsmanager/a@b", "v", "{}", refused("/aws/reference/secretsmanager/a@b")},
-		"Unknown":      {"A field that nobody reads is a mistake.", "/a", "v", `{"secretType":"x"}`, `metadata: unknown field "secretType"; it takes ` + takes},
-		"Type":         {"There are three types.", "/a", "v", `{"type":"Binary"}`, `metadata.type: "Binary" is none; set SecureString, String or StringList`},
-		"Tier":         {"There are three tiers.", "/a", "v", `{"tier":"advanced"}`, `metadata.tier: "advanced" is none; set Standard, Advanced or Intelligent-Tiering`},
-		"KeyOfString":  {"Only secrets have a key.", "/a", "v", `{"type":"String","kmsKeyID":"alias/k"}`, `metadata.kmsKeyID: only a SecureString is encrypted; remove it, or metadata.type`},
-		"Image":        {"An answer must mean something.", "/a", "v", `{"type":"String","dataType":"aws:ec2:image"}`, `metadata.dataType: AWS checks an image after it has answered, so that nobody would know whether it was written; use text`},
-		"ReservedTags": {"Nobody else makes a mark.", "/a", "v", `{"tags":{"Direct-Secrets.io/id":"x"}}`, `metadata.tags: keys such as "Direct-Secrets.io/id" say which object created the secret, and are set by themselves; remove it`},
+		"Empty":        {"An empty value is rejected.", "/a", "", "{}", `parameter "/a": the value is empty, which AWS does not allow`},
+		"Binary":       {"A value that is not text is rejected.", "/a", "\xff", "{}", `parameter "/a": the value is not UTF-8 text, as parameters require; encode it with a template`},
+		"Large":        {"A value that is too large for the standard tier is rejected, and the error names the tier to set.", "/a", strings.Repeat("x", 4097), "{}", `parameter "/a": the value has 4097 bytes, and AWS allows at most 4096 in the standard tier; set metadata.tier: Advanced`},
+		"Huge":         {"A value that is too large for every tier is rejected.", "/a", strings.Repeat("x", 8193), `{"tier":"Intelligent-Tiering"}`, `parameter "/a": the value has 8193 bytes, and AWS allows at most 8192; push it to Secrets Manager`},
+		"ARN":          {"An ARN is rejected.", "arn:aws:ssm:us-east-1:000000000000:parameter/a", "v", "{}", refused("arn:aws:ssm:us-east-1:000000000000:parameter/a")},
+		"Version":      {"A version is rejected.", "/a:3", "v", "{}", refused("/a:3")},
+		"Space":        {"A space is rejected, because AWS would remove it.", "/a ", "v", "{}", refused("/a ")},
+		"Reference":    {"A reference to Secrets Manager is read-only.", "/aws/reference/secretsmanager/a@b", "v", "{}", refused("/aws/reference/secretsmanager/a@b")},
+		"Unknown":      {"An unknown field is rejected.", "/a", "v", `{"secretType":"x"}`, `metadata: unknown field "secretType"; allowed are ` + takes},
+		"Type":         {"An unknown type is rejected.", "/a", "v", `{"type":"Binary"}`, `metadata.type: "Binary" is not valid; set SecureString, String or StringList`},
+		"Tier":         {"An unknown tier is rejected.", "/a", "v", `{"tier":"advanced"}`, `metadata.tier: "advanced" is not valid; set Standard, Advanced or Intelligent-Tiering`},
+		"KeyOfString":  {"A KMS key is rejected for a String.", "/a", "v", `{"type":"String","kmsKeyID":"alias/k"}`, `metadata.kmsKeyID: only a SecureString is encrypted; remove kmsKeyID or metadata.type`},
+		"Image":        {"An image is rejected, because AWS checks it after it has answered.", "/a", "v", `{"type":"String","dataType":"aws:ec2:image"}`, `metadata.dataType: AWS validates an image only after its response, so the operator cannot know whether it was written; use text`},
+		"ReservedTags": {"A tag with the prefix of the marks is rejected.", "/a", "v", `{"tags":{"Direct-Secrets.io/id":"x"}}`, `metadata.tags: the key "Direct-Secrets.io/id" is reserved for the operator, which records there which object created the secret; remove it`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -95,7 +95,7 @@ func TestWriteRefused(t *testing.T) {
 		})
 	}
 	if n := srv.Calls(""); n != 0 {
-		t.Errorf("What cannot be is refused before any call: %d calls", n)
+		t.Errorf("an invalid write must be rejected before any call: %d calls", n)
 	}
 }
 
@@ -108,22 +108,22 @@ func TestPrefixOfWrites(t *testing.T) {
 	}
 	all := client(t, srv)
 	if v, err := all.Get(t.Context(), provider.Ref{Key: "/shop/a"}); err != nil || string(v.Data) != "w" {
-		t.Errorf("A prefix is put before keys that are written: %q, %v", v.Data, err)
+		t.Errorf("the prefix must be added to keys that are written: %q, %v", v.Data, err)
 	}
 	if err := c.Delete(t.Context(), targetOf(""), observed(t, c, "")); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := all.Get(t.Context(), provider.Ref{Key: "/shop/a"}); !provider.IsNotFound(err) {
-		t.Errorf("A prefix is put before keys that are deleted: %v", err)
+		t.Errorf("the prefix must be added to keys that are deleted: %v", err)
 	}
 }
 
-// between runs f right before the client puts a value, when it has looked at the parameter already.
+// between runs f right before the client writes a value, after it has read the parameter.
 func between(c *Client, f func()) {
 	c.api = putting{api: c.api, before: f, after: func() {}}
 }
 
-// putting is an api that does something before it puts a value, and after.
+// putting is an api that runs a function before and after it writes a value.
 type putting struct {
 	api
 	before, after func()
@@ -147,7 +147,7 @@ func TestCovered(t *testing.T) {
 			}
 		}
 	}
-	anew := func(values ...string) func(*emulator.Server) {
+	recreate := func(values ...string) func(*emulator.Server) {
 		return func(s *emulator.Server) {
 			s.DeleteParameter("/a")
 			put(values...)(s)
@@ -158,16 +158,16 @@ func TestCovered(t *testing.T) {
 		between func(*emulator.Server)
 		want    result
 	}{
-		"Nothing":     {"What was seen is not lost.", put(), result{Version: "2", Current: "ours"}},
-		"Theirs":      {"What somebody else wrote is handed back.", put("theirs"), result{Version: "3", Lost: "theirs", Current: "ours"}},
-		"Many":        {"Of many the last, which was current.", put("one", "two", "three"), result{Version: "5", Lost: "three", Current: "ours"}},
-		"Same":        {"The same value is not lost.", put("ours"), result{Version: "3", Current: "ours"}},
-		"ThenSame":    {"But what it covered is.", put("theirs", "ours"), result{Version: "4", Lost: "theirs", Current: "ours"}},
-		"Back":        {"Nor is what was seen if it came back.", put("theirs", "seen"), result{Version: "4", Lost: "seen", Current: "ours"}},
-		"Gone":        {"A parameter that is gone is not made again.", anew(), result{Class: provider.Conflict}},
-		"Anew":        {"One that was made anew may have come to the same number.", anew("theirs"), result{Version: "2", Lost: "theirs", Current: "ours"}},
-		"AnewLonger":  {"Or beyond it.", anew("one", "theirs"), result{Version: "3", Lost: "theirs", Current: "ours"}},
-		"AnewTheSame": {"With the value that was seen nothing is lost.", anew("seen"), result{Version: "2", Current: "ours"}},
+		"Nothing":          {"Overwriting the value in seen loses nothing.", put(), result{Version: "2", Current: "ours"}},
+		"Theirs":           {"A value of another writer is returned as lost.", put("theirs"), result{Version: "3", Lost: "theirs", Current: "ours"}},
+		"Many":             {"Of several values of another writer, the last one is returned as lost.", put("one", "two", "three"), result{Version: "5", Lost: "three", Current: "ours"}},
+		"Same":             {"Nothing is lost if another writer stored the same value.", put("ours"), result{Version: "3", Current: "ours"}},
+		"ThenSame":         {"A value that the same value replaced is returned as lost.", put("theirs", "ours"), result{Version: "4", Lost: "theirs", Current: "ours"}},
+		"Back":             {"The value in seen is returned as lost if another writer stored it again.", put("theirs", "seen"), result{Version: "4", Lost: "seen", Current: "ours"}},
+		"Gone":             {"A deleted parameter is not created again.", recreate(), result{Class: provider.Conflict}},
+		"Recreated":        {"A new parameter with the same version number is detected.", recreate("theirs"), result{Version: "2", Lost: "theirs", Current: "ours"}},
+		"RecreatedLonger":  {"A new parameter with a higher version number is detected.", recreate("one", "theirs"), result{Version: "3", Lost: "theirs", Current: "ours"}},
+		"RecreatedTheSame": {"A new parameter with the value in seen loses nothing.", recreate("seen"), result{Version: "2", Current: "ours"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -190,7 +190,8 @@ func TestCovered(t *testing.T) {
 	}
 }
 
-// TestConflicts updates what was seen long ago: that is refused before it covers anything.
+// TestConflicts updates a parameter that has changed since it was read. The update is rejected before it
+// overwrites anything.
 func TestConflicts(t *testing.T) {
 	srv := awstest.Start(t)
 	c := client(t, srv)
@@ -200,11 +201,11 @@ func TestConflicts(t *testing.T) {
 		t.Errorf("Update(...): %v, want a conflict", err)
 	}
 	if got := observed(t, c, ""); string(got.Data) != "theirs" || got.Version != "2" {
-		t.Errorf("What somebody else wrote is covered: version %s", got.Version)
+		t.Errorf("the value of another writer is overwritten: version %s", got.Version)
 	}
 }
 
-// TestCoveredWithTags has the tags fail after a value was covered.
+// TestCoveredWithTags makes the tag call fail after a value was overwritten.
 func TestCoveredWithTags(t *testing.T) {
 	const metadata = `{"tags":{"team":"shop"}}`
 	srv := awstest.Start(t)
@@ -215,14 +216,14 @@ func TestCoveredWithTags(t *testing.T) {
 	srv.Inject(emulator.Fault{Operation: "AddTagsToResource", Code: "AccessDeniedException"})
 	w, err := c.Update(t.Context(), targetOf(metadata), seen, []byte("ours"))
 	if err != nil || string(w.Lost) != "theirs" {
-		t.Errorf("What was covered is handed back, whatever else fails: %q, %v", w.Lost, err)
+		t.Errorf("the overwritten value must be returned although the tag call fails: %q, %v", w.Lost, err)
 	}
 	if got := observed(t, c, metadata); len(got.Drift) != 1 {
-		t.Errorf("And the tags are found to differ: %q", got.Drift)
+		t.Errorf("the tags must be reported as drift: %q", got.Drift)
 	}
 }
 
-// TestUndo has somebody write a parameter that overwriting made anew before that is undone.
+// TestUndo lets another writer change a parameter before the update that created it again is undone.
 func TestUndo(t *testing.T) {
 	srv := awstest.Start(t)
 	c := client(t, srv)
@@ -233,20 +234,20 @@ func TestUndo(t *testing.T) {
 		t.Errorf("Update(...): %v, want a conflict", err)
 	}
 	if got := observed(t, c, ""); string(got.Data) != "theirs" {
-		t.Errorf("What somebody else wrote stays: %q", got.Data)
+		t.Errorf("the value of the other writer must stay: %q", got.Data)
 	}
 
 	c.api = sdk
 	between(c, func() { srv.DeleteParameter("/a") })
 	srv.Inject(emulator.Fault{Operation: "DeleteParameter", Code: "AccessDeniedException"})
 	_, err := c.Update(t.Context(), targetOf(""), observed(t, c, ""), []byte("ours"))
-	want := provider.NewError(provider.Denied, `it was deleted meanwhile, is made anew without its mark, and that cannot be undone; delete it: parameter "/a": access denied; allow ssm:DeleteParameter in a policy`)
+	want := provider.NewError(provider.Denied, `it was deleted meanwhile and created again without the tag that records its owner, and removing it failed; delete it: parameter "/a": access denied; allow ssm:DeleteParameter in a policy`)
 	if diff := gocmp.Diff(error(want), err); diff != "" {
-		t.Errorf("What cannot be undone is told: -want error, +got error:\n%s", diff)
+		t.Errorf("The error must say that the write could not be undone: -want error, +got error:\n%s", diff)
 	}
 }
 
-// TestLostAnswers has AWS carry calls out whose answers are lost, so that the SDK makes them again.
+// TestLostAnswers makes AWS carry out calls without an answer, so that the SDK repeats them.
 func TestLostAnswers(t *testing.T) {
 	srv := awstest.Start(t)
 	c := client(t, srv)
@@ -254,11 +255,11 @@ func TestLostAnswers(t *testing.T) {
 	srv.Inject(emulator.Fault{Operation: "PutParameter", Times: 1, Body: emulator.BodyNone})
 	w, err := c.Update(t.Context(), targetOf(""), seen, []byte("ours"))
 	if diff := gocmp.Diff(provider.Written{Version: "3", ID: seen.ID}, w); diff != "" || err != nil {
-		t.Errorf("What was written twice covered nothing of others.\nUpdate(...): -want, +got:\n%s\n%v", diff, err)
+		t.Errorf("A repeated write must not report a lost value.\nUpdate(...): -want, +got:\n%s\n%v", diff, err)
 	}
 	srv.Inject(emulator.Fault{Operation: "DeleteParameter", Times: 1, Body: emulator.BodyNone})
 	if err := c.Delete(t.Context(), targetOf(""), observed(t, c, "")); err != nil {
-		t.Errorf("What was deleted twice is deleted: %v", err)
+		t.Errorf("a repeated deletion must succeed: %v", err)
 	}
 }
 
@@ -280,17 +281,17 @@ func TestSettings(t *testing.T) {
 		version  string
 		want     metadata
 	}{
-		"None":        {"What is not named is left alone.", `{}`, "", nil, "1", has(none)},
-		"Value":       {"Also by a new value, in whose call AWS would take the default key.", `{}`, "w", nil, "2", has(none)},
-		"Same":        {"What is as it should be is not written.", first, "", nil, "1", has(none)},
-		"Tags":        {"Tags make no version.", `{"tags":{"team":"pay"}}`, "", []string{"tags.team"}, "1", has(func(m *metadata) { m.Tags["team"] = "pay" })},
-		"Description": {"All else does.", `{"description":"e"}`, "", []string{"description"}, "2", has(func(m *metadata) { m.Description = "e" })},
-		"Key":         {"The key, too.", `{"kmsKeyID":"alias/l"}`, "", []string{"kmsKeyID"}, "2", has(func(m *metadata) { m.KMSKeyID = "alias/l" })},
-		"Tier":        {"And the tier.", `{"tier":"Advanced"}`, "", []string{"tier"}, "2", has(func(m *metadata) { m.Tier = types.ParameterTierAdvanced })},
-		"AWSChooses":  {"A tier that AWS chooses is right.", `{"tier":"Intelligent-Tiering"}`, "", nil, "1", has(none)},
-		"Grows":       {"AWS chooses by size.", `{"tier":"Intelligent-Tiering"}`, strings.Repeat("w", 4097), nil, "2", has(func(m *metadata) { m.Tier = types.ParameterTierAdvanced })},
-		"Pattern":     {"And the pattern.", `{"allowedPattern":"^v$"}`, "", []string{"allowedPattern"}, "2", has(func(m *metadata) { m.AllowedPattern = "^v$" })},
-		"All":         {"A new value takes them along.", `{"description":"e","tags":{"new":""}}`, "w", []string{"description", "tags.new"}, "2", has(func(m *metadata) { m.Description = "e"; m.Tags["new"] = "" })},
+		"None":        {"Settings that the target does not set stay unchanged.", `{}`, "", nil, "1", has(none)},
+		"Value":       {"A new value keeps the KMS key, for which AWS would take the default key.", `{}`, "w", nil, "2", has(none)},
+		"Same":        {"Settings without drift are not written.", first, "", nil, "1", has(none)},
+		"Tags":        {"A change of tags creates no version.", `{"tags":{"team":"pay"}}`, "", []string{"tags.team"}, "1", has(func(m *metadata) { m.Tags["team"] = "pay" })},
+		"Description": {"A change of the description creates a version.", `{"description":"e"}`, "", []string{"description"}, "2", has(func(m *metadata) { m.Description = "e" })},
+		"Key":         {"A change of the KMS key creates a version.", `{"kmsKeyID":"alias/l"}`, "", []string{"kmsKeyID"}, "2", has(func(m *metadata) { m.KMSKeyID = "alias/l" })},
+		"Tier":        {"A change of the tier creates a version.", `{"tier":"Advanced"}`, "", []string{"tier"}, "2", has(func(m *metadata) { m.Tier = types.ParameterTierAdvanced })},
+		"AWSChooses":  {"Any tier that AWS has chosen is accepted.", `{"tier":"Intelligent-Tiering"}`, "", nil, "1", has(none)},
+		"Grows":       {"AWS chooses a tier that is large enough.", `{"tier":"Intelligent-Tiering"}`, strings.Repeat("w", 4097), nil, "2", has(func(m *metadata) { m.Tier = types.ParameterTierAdvanced })},
+		"Pattern":     {"A change of the pattern creates a version.", `{"allowedPattern":"^v$"}`, "", []string{"allowedPattern"}, "2", has(func(m *metadata) { m.AllowedPattern = "^v$" })},
+		"All":         {"A new value and new settings are written together.", `{"description":"e","tags":{"new":""}}`, "w", []string{"description", "tags.new"}, "2", has(func(m *metadata) { m.Description = "e"; m.Tags["new"] = "" })},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -313,7 +314,7 @@ func TestSettings(t *testing.T) {
 			}
 			now := observed(t, c, tc.metadata)
 			if want := cmp.Or(tc.value, "v"); string(now.Data) != want || len(now.Drift) > 0 {
-				t.Errorf("%s\nIt holds %d bytes and drifts in %q", tc.reason, len(now.Data), now.Drift)
+				t.Errorf("%s\nThe parameter has %d bytes and drifts in %q", tc.reason, len(now.Data), now.Drift)
 			}
 		})
 	}
@@ -327,11 +328,11 @@ func TestImpossible(t *testing.T) {
 		value, newValue string
 		want            *provider.Error
 	}{
-		"Type":  {"A type stays.", `{"type":"String"}`, `{"type":"SecureString"}`, "v", "v", provider.NewError(provider.Invalid, `parameter "/a": is of type String, and AWS does not change types; set metadata.type to that, delete the parameter, or push to another key`)},
-		"Tier":  {"A tier does not go back.", `{"tier":"Advanced"}`, `{"tier":"Standard"}`, "v", "v", provider.NewError(provider.Invalid, `parameter "/a": is of the advanced tier, from which AWS does not go back; set metadata.tier to that, delete the parameter, or push to another key`)},
-		"Grows": {"A value outgrows its tier.", `{}`, `{}`, "v", large, provider.NewError(provider.Invalid, `parameter "/a": the value has 4097 bytes, and AWS takes at most 4096 in the standard tier; set metadata.tier: Advanced`)},
-		"Stays": {"A tier that is there counts.", `{"tier":"Advanced"}`, `{}`, "v", large, nil},
-		"Moves": {"So does one that shall be.", `{}`, `{"tier":"Advanced"}`, "v", large, nil},
+		"Type":  {"A change of the type is rejected.", `{"type":"String"}`, `{"type":"SecureString"}`, "v", "v", provider.NewError(provider.Invalid, `parameter "/a": is of type String, and AWS does not change the type; set metadata.type to this value, delete the parameter, or push to another key`)},
+		"Tier":  {"A change to a smaller tier is rejected.", `{"tier":"Advanced"}`, `{"tier":"Standard"}`, "v", "v", provider.NewError(provider.Invalid, `parameter "/a": is in the advanced tier, which AWS does not change back; set metadata.tier to this value, delete the parameter, or push to another key`)},
+		"Grows": {"A value that is too large for the present tier is rejected.", `{}`, `{}`, "v", large, provider.NewError(provider.Invalid, `parameter "/a": the value has 4097 bytes, and AWS allows at most 4096 in the standard tier; set metadata.tier: Advanced`)},
+		"Stays": {"The present tier decides if none is requested.", `{"tier":"Advanced"}`, `{}`, "v", large, nil},
+		"Moves": {"The requested tier decides.", `{}`, `{"tier":"Advanced"}`, "v", large, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -348,15 +349,16 @@ func TestImpossible(t *testing.T) {
 				t.Errorf("%s\nUpdate(...): -want error, +got error:\n%s", tc.reason, diff)
 			}
 			if got := observed(t, c, ""); got.Version != "1" {
-				t.Errorf("%s\nIt was written", tc.reason)
+				t.Errorf("%s\nThe parameter was written", tc.reason)
 			}
 		})
 	}
 }
 
-// TestOthers writes a parameter that somebody else made: it keeps its type, and its ID goes by its value.
+// TestOthers writes a parameter that another writer created. It keeps its type, and its ID is derived from the
+// modification time.
 func TestOthers(t *testing.T) {
-	var ticks atomic.Int64 // Two values may have been written within the millisecond that AWS tells.
+	var ticks atomic.Int64 // AWS reports times in milliseconds, so each write needs a new one.
 	srv := awstest.Start(t, emulator.WithClock(func() time.Time { return time.Now().Add(time.Duration(ticks.Add(1)) * time.Millisecond) }))
 	c := client(t, srv)
 	srv.PutParameter("/a", "v")
@@ -367,10 +369,10 @@ func TestOthers(t *testing.T) {
 	}
 	now := observed(t, c, "")
 	if diff := gocmp.Diff(provider.Observed{Data: []byte("w"), Version: w.Version, ID: w.ID, Token: seen.Token}, now); diff != "" || w.ID == seen.ID || !strings.HasPrefix(w.ID, timed) {
-		t.Errorf("What others made goes by the time of its value: %q, %q\n-want, +got:\n%s", seen.ID, w.ID, diff)
+		t.Errorf("the ID must be the modification time: %q, %q\n-want, +got:\n%s", seen.ID, w.ID, diff)
 	}
 	if got := settingsOf(t, c); got.Type != types.ParameterTypeString || len(got.Tags) > 0 {
-		t.Errorf("What others made keeps its type, and gets no tags: %+v", got)
+		t.Errorf("the type must stay, and no tags must be added: %+v", got)
 	}
 }
 
@@ -381,16 +383,16 @@ func TestDelete(t *testing.T) {
 		want   error
 		gone   bool
 	}{
-		"Ours":    {"What is as it was seen is deleted.", func(*emulator.Server, map[string]string) {}, nil, true},
-		"Gone":    {"One that is gone is no error.", func(s *emulator.Server, _ map[string]string) { s.DeleteParameter("/a") }, nil, true},
-		"Value":   {"One that somebody else wrote stays.", func(s *emulator.Server, _ map[string]string) { s.PutParameter("/a", "w") }, changed("/a"), false},
-		"Another": {"Another with the same number stays.", func(s *emulator.Server, _ map[string]string) { s.DeleteParameter("/a"); s.PutParameter("/a", "v") }, changed("/a"), false},
-		"Mark": {"So does one with the mark of another object.", func(s *emulator.Server, tags map[string]string) {
+		"Ours":    {"An unchanged parameter is deleted.", func(*emulator.Server, map[string]string) {}, nil, true},
+		"Gone":    {"A parameter that is already deleted is not an error.", func(s *emulator.Server, _ map[string]string) { s.DeleteParameter("/a") }, nil, true},
+		"Value":   {"A parameter that another writer changed is kept.", func(s *emulator.Server, _ map[string]string) { s.PutParameter("/a", "w") }, changed("/a"), false},
+		"Another": {"A new parameter with the same version number is kept.", func(s *emulator.Server, _ map[string]string) { s.DeleteParameter("/a"); s.PutParameter("/a", "v") }, changed("/a"), false},
+		"Mark": {"A new parameter with the mark of another object is kept.", func(s *emulator.Server, tags map[string]string) {
 			s.DeleteParameter("/a")
 			tags[awsconfig.MarkKey] = theirs
 			s.PutParameter("/a", "v", emulator.ParameterTags(tags))
 		}, changed("/a"), false},
-		"Copy": {"So does a copy, which has another ID.", func(s *emulator.Server, tags map[string]string) {
+		"Copy": {"A copy with another ID is kept.", func(s *emulator.Server, tags map[string]string) {
 			s.DeleteParameter("/a")
 			tags[awsconfig.IDKey] = "x"
 			s.PutParameter("/a", "v", emulator.ParameterTags(tags))
@@ -426,16 +428,16 @@ func TestWriteErrors(t *testing.T) {
 		fault     emulator.Fault
 		want      *provider.Error
 	}{
-		"Put":      {"The permission that is missing is named.", "PutParameter", emulator.Fault{Code: "AccessDeniedException"}, provider.NewError(provider.Denied, `parameter "/a": access denied; allow ssm:PutParameter in a policy`)},
-		"Describe": {"So is the one without which the key might change.", "DescribeParameters", emulator.Fault{Code: "AccessDeniedException"}, provider.NewError(provider.Denied, `parameter "/a": access denied; allow ssm:DescribeParameters in a policy`)},
-		"Tag":      {"And the one for tags.", "AddTagsToResource", emulator.Fault{Code: "AccessDeniedException"}, provider.NewError(provider.Denied, `parameter "/a": access denied; allow ssm:AddTagsToResource in a policy`)},
-		"TagGone":  {"A parameter that is gone has no tags.", "AddTagsToResource", emulator.Fault{Code: "InvalidResourceId"}, provider.NewError(provider.Conflict, `parameter "/a": does not exist`)},
-		"Limit":    {"A quota is for a person to see to.", "PutParameter", emulator.Fault{Code: "ParameterLimitExceeded", Message: canary}, with("ParameterLimitExceeded")},
-		"Versions": {"So is a label in the way.", "PutParameter", emulator.Fault{Code: "ParameterMaxVersionLimitExceeded", Message: canary}, with("ParameterMaxVersionLimitExceeded")},
-		"Updates":  {"AWS asks for time.", "PutParameter", emulator.Fault{Code: "TooManyUpdates"}, with("TooManyUpdates")},
-		"Key":      {"A key may be disabled.", "PutParameter", emulator.Fault{Code: "InvalidKeyId", Message: canary}, with("InvalidKeyId")},
-		"Pattern":  {"A pattern may be none.", "PutParameter", emulator.Fault{Code: "InvalidAllowedPatternException", Message: canary}, with("InvalidAllowedPatternException")},
-		"Unknown":  {"What nobody knows proves nothing.", "PutParameter", emulator.Fault{Code: "NewException", Message: canary}, provider.NewError(provider.Unavailable, `parameter "/a": AWS answers with the error NewException`)},
+		"Put":      {"The error names the permission to write.", "PutParameter", emulator.Fault{Code: "AccessDeniedException"}, provider.NewError(provider.Denied, `parameter "/a": access denied; allow ssm:PutParameter in a policy`)},
+		"Describe": {"The error names the permission to read the settings.", "DescribeParameters", emulator.Fault{Code: "AccessDeniedException"}, provider.NewError(provider.Denied, `parameter "/a": access denied; allow ssm:DescribeParameters in a policy`)},
+		"Tag":      {"The error names the permission for tags.", "AddTagsToResource", emulator.Fault{Code: "AccessDeniedException"}, provider.NewError(provider.Denied, `parameter "/a": access denied; allow ssm:AddTagsToResource in a policy`)},
+		"TagGone":  {"A parameter that was deleted before the tag call is a Conflict.", "AddTagsToResource", emulator.Fault{Code: "InvalidResourceId"}, provider.NewError(provider.Conflict, `parameter "/a": does not exist`)},
+		"Limit":    {"An exhausted quota has its own message.", "PutParameter", emulator.Fault{Code: "ParameterLimitExceeded", Message: canary}, with("ParameterLimitExceeded")},
+		"Versions": {"A label on the oldest version has its own message.", "PutParameter", emulator.Fault{Code: "ParameterMaxVersionLimitExceeded", Message: canary}, with("ParameterMaxVersionLimitExceeded")},
+		"Updates":  {"Concurrent updates have their own message.", "PutParameter", emulator.Fault{Code: "TooManyUpdates"}, with("TooManyUpdates")},
+		"Key":      {"A disabled KMS key has its own message.", "PutParameter", emulator.Fault{Code: "InvalidKeyId", Message: canary}, with("InvalidKeyId")},
+		"Pattern":  {"An invalid pattern has its own message.", "PutParameter", emulator.Fault{Code: "InvalidAllowedPatternException", Message: canary}, with("InvalidAllowedPatternException")},
+		"Unknown":  {"An unknown error code is Unavailable.", "PutParameter", emulator.Fault{Code: "NewException", Message: canary}, provider.NewError(provider.Unavailable, `parameter "/a": AWS returned the error NewException`)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -455,7 +457,7 @@ func TestWriteErrors(t *testing.T) {
 			}
 			srv.ClearFaults()
 			if diff := gocmp.Diff(seen, observed(t, c, metadata), cmpopts.EquateEmpty()); diff != "" {
-				t.Errorf("%s\nIt has changed: %s", tc.reason, diff)
+				t.Errorf("%s\nThe parameter has changed: %s", tc.reason, diff)
 			}
 		})
 	}

@@ -5,9 +5,9 @@ import (
 	"slices"
 )
 
-// An entry is what a batch says of one secret.
+// An entry is the result for one secret in the answer to a batch.
 type entry struct {
-	// id as it was asked for, or the name of the secret.
+	// id is the id from the request, or the name of the secret.
 	id, arn string
 
 	failure error
@@ -16,7 +16,7 @@ type entry struct {
 	version *string
 }
 
-// answers are the ids that a batch asks for, and what it says of them.
+// answers holds the ids that a batch requests, and the results for them.
 type answers struct {
 	ids     []string
 	entries map[string]entry
@@ -24,18 +24,18 @@ type answers struct {
 
 func newAnswers() *answers { return &answers{entries: map[string]entry{}} }
 
-// ask adds an id once.
+// ask adds an id if it is not there yet.
 func (a *answers) ask(id string) {
 	if !slices.Contains(a.ids, id) {
 		a.ids = append(a.ids, id)
 	}
 }
 
-// arnSuffix is what AWS adds to the name in an ARN. ARNs may be given without it.
+// arnSuffix matches the random characters that AWS appends to the name in an ARN. A request can omit them.
 var arnSuffix = regexp.MustCompile(`-[A-Za-z0-9]{6}$`)
 
-// add files an entry under all spellings by which its secret may have been asked for. A whole ARN
-// or name wins over an ARN that was cut.
+// add stores an entry under all ids by which its secret could have been requested. A full ARN or name takes
+// precedence over an ARN without its suffix.
 func (a *answers) add(e entry) {
 	a.entries[e.id] = e
 	if e.arn == "" {
@@ -49,7 +49,7 @@ func (a *answers) add(e entry) {
 	}
 }
 
-// complete reports whether there is an answer for every id.
+// complete reports whether there is a result for every id.
 func (a *answers) complete() bool {
 	return !slices.ContainsFunc(a.ids, func(id string) bool { _, ok := a.entries[id]; return !ok })
 }

@@ -12,17 +12,17 @@ import (
 )
 
 const (
-	// batchSize is the limit of BatchGetSecretValue.
+	// batchSize is the maximum number of secrets in one BatchGetSecretValue call.
 	batchSize = 20
-	// batches is what is denied where the permission for batches is missing.
+	// batches is the entry in denied that stands for a missing permission for BatchGetSecretValue.
 	batches = ""
 )
 
-// BatchSize is the limit of BatchGetSecretValue.
+// BatchSize returns the maximum number of secrets in one BatchGetSecretValue call.
 func (c *Client) BatchSize() int { return batchSize }
 
-// GetBatch reads current versions by one call. Other versions, metadata, and what the call cannot
-// do, are read one by one.
+// GetBatch reads current versions with one call. Other versions, metadata, and secrets that the batch call
+// cannot read need separate calls.
 func (c *Client) GetBatch(ctx context.Context, refs []provider.Ref) []provider.Result {
 	results := make([]provider.Result, len(refs))
 	var together, single []int
@@ -36,7 +36,7 @@ func (c *Client) GetBatch(ctx context.Context, refs []provider.Ref) []provider.R
 			single = append(single, i)
 		}
 	}
-	// A batch of one gains nothing, and needs one more permission.
+	// A batch of one secret saves no call, and needs one more permission.
 	if len(together) == 1 || c.denied.Has(batches) {
 		together, single = nil, append(single, together...)
 	}
@@ -47,8 +47,8 @@ func (c *Client) GetBatch(ctx context.Context, refs []provider.Ref) []provider.R
 	return results
 }
 
-// readTogether reads the refs at some places by one call, and returns those places that must be
-// read one by one instead.
+// readTogether reads the refs at some places with one call, and returns the places that need a call of their
+// own.
 func (c *Client) readTogether(ctx context.Context, refs []provider.Ref, places []int, results []provider.Result) (single []int) {
 	ids := newAnswers()
 	for _, i := range places {
@@ -72,14 +72,14 @@ func (c *Client) readTogether(ctx context.Context, refs []provider.Ref, places [
 		case failure != nil:
 			results[i].Err = c.explain(failure, about(ref))
 		default:
-			results[i].Err = provider.NewError(provider.Unavailable, "%s: the answer of AWS lacks it", about(ref))
+			results[i].Err = provider.NewError(provider.Unavailable, "%s: the response of AWS does not include it", about(ref))
 		}
 	}
 	return single
 }
 
-// batch asks for the pages of an answer until it is complete, or there are no more. What came before
-// a failure stands.
+// batch fetches the pages of an answer until there is a result for every id, or no further page. Results before
+// a failure stay valid.
 func (c *Client) batch(ctx context.Context, a *answers) error {
 	in := &secretsmanager.BatchGetSecretValueInput{SecretIdList: a.ids}
 	for !a.complete() {
@@ -94,7 +94,7 @@ func (c *Client) batch(ctx context.Context, a *answers) error {
 		for _, v := range out.SecretValues {
 			a.add(entry{id: aws.ToString(v.Name), arn: aws.ToString(v.ARN), text: v.SecretString, binary: v.SecretBinary, version: v.VersionId})
 		}
-		// The same page again would never end.
+		// A server that returns the same page token again would cause an endless loop.
 		if next := aws.ToString(out.NextToken); next == "" || next == aws.ToString(in.NextToken) {
 			return nil
 		}

@@ -28,108 +28,108 @@ func TestGetBatch(t *testing.T) {
 		calls  map[string]int
 	}{
 		"Together": {
-			reason: "Current versions are read by one call, whatever their order.",
+			reason: "One call reads all current versions, whatever their order.",
 			refs:   awstest.Refs("c", "a", "b"),
 			want:   []string{"c=C", "a=A", "b=B"},
 			calls:  map[string]int{"BatchGetSecretValue": 1},
 		},
 		"Alone": {
-			reason: "One secret needs no permission for batches.",
+			reason: "A single secret needs no permission for batches.",
 			refs:   awstest.Refs("a"),
 			want:   []string{"a=A"},
 			calls:  map[string]int{"GetSecretValue": 1},
 		},
 		"Mixed": {
-			reason: "What a batch cannot do is read beside it.",
+			reason: "Versions and metadata are read by separate calls.",
 			refs:   []provider.Ref{{Key: "a"}, {Key: "a", Version: "AWSCURRENT"}, {Key: "b"}, {Key: "c", Metadata: true}, {Key: "a", Version: "AWSPREVIOUS"}},
 			want:   []string{"a=A", "a=A", "b=B", "c=C", "NotFound"},
 			calls:  map[string]int{"BatchGetSecretValue": 1, "GetSecretValue": 3, "DescribeSecret": 1},
 		},
 		"Missing": {
-			reason: "The service says of each missing secret that it is missing.",
+			reason: "Each missing secret is NotFound.",
 			refs:   awstest.Refs("a", "nowhere", "b"),
 			want:   []string{"a=A", "NotFound", "b=B"},
 			calls:  map[string]int{"BatchGetSecretValue": 1},
 		},
 		"DeniedOne": {
-			reason: "A denied secret does not spoil the others.",
+			reason: "A denied secret does not fail the others.",
 			srv:    []emulator.Option{deny("GetSecretValue", "b")},
 			refs:   awstest.Refs("a", "b", "c"),
 			want:   []string{"a=A", "Denied", "c=C"},
 			calls:  map[string]int{"BatchGetSecretValue": 1},
 		},
 		"DeniedBatch": {
-			reason: "Without the permission for batches secrets are read one by one.",
+			reason: "Without the permission for batches, each secret is read by a separate call.",
 			srv:    []emulator.Option{deny("BatchGetSecretValue", "")},
 			refs:   awstest.Refs("a", "nowhere", "c"),
 			want:   []string{"a=A", "NotFound", "c=C"},
 			calls:  map[string]int{"BatchGetSecretValue": 1, "GetSecretValue": 3},
 		},
 		"Spoilt": {
-			reason: "A name over which the service rejects the whole batch is found by reading one by one.",
+			reason: "Single reads find the name for which AWS rejects the whole batch.",
 			faults: []emulator.Fault{{SecretID: "b", Code: "ValidationException", Message: "1 validation error detected"}},
 			refs:   awstest.Refs("a", "b", "c"),
 			want:   []string{"a=A", "Invalid", "c=C"},
 			calls:  map[string]int{"BatchGetSecretValue": 1, "GetSecretValue": 3},
 		},
 		"NotFoundWhole": {
-			reason: "An answer to the whole batch says of no entry that it is missing.",
+			reason: "A NotFound for the whole batch does not mean that an entry is missing.",
 			faults: []emulator.Fault{{Operation: "BatchGetSecretValue", Code: "ResourceNotFoundException"}},
 			refs:   awstest.Refs("a", "nowhere", "c"),
 			want:   []string{"a=A", "NotFound", "c=C"},
 			calls:  map[string]int{"BatchGetSecretValue": 1, "GetSecretValue": 3},
 		},
 		"Throttled": {
-			reason: "Reading one by one would make it worse.",
+			reason: "Throttling does not lead to single reads.",
 			faults: []emulator.Fault{{Operation: "BatchGetSecretValue", Code: "ThrottlingException", RetryAfter: time.Second}},
 			refs:   awstest.Refs("a", "nowhere"),
 			want:   []string{"Throttled", "Throttled"},
 			calls:  map[string]int{"BatchGetSecretValue": 1},
 		},
 		"Internal": {
-			reason: "A failure says nothing of any entry.",
+			reason: "A server error makes no entry NotFound.",
 			faults: []emulator.Fault{{Operation: "BatchGetSecretValue", Code: "InternalServiceError"}},
 			refs:   awstest.Refs("a", "nowhere"),
 			want:   []string{"Unavailable", "Unavailable"},
 			calls:  map[string]int{"BatchGetSecretValue": 2},
 		},
 		"Truncated": {
-			reason: "Nor does half an answer.",
+			reason: "A truncated answer makes no entry NotFound.",
 			faults: []emulator.Fault{{Body: emulator.BodyTruncated}},
 			refs:   awstest.Refs("a", "nowhere"),
 			want:   []string{"Unavailable", "Unavailable"},
 			calls:  map[string]int{"BatchGetSecretValue": 1},
 		},
 		"Pages": {
-			reason: "An answer may come in pages.",
+			reason: "An answer can have several pages.",
 			faults: []emulator.Fault{{Page: emulator.PageSplit, KeepEntries: 1}},
 			refs:   awstest.Refs("a", "b", "nowhere", "c"),
 			want:   []string{"a=A", "b=B", "NotFound", "c=C"},
 			calls:  map[string]int{"BatchGetSecretValue": 3},
 		},
 		"SmallPages": {
-			reason: "Large secrets fill a page each.",
+			reason: "Each large secret can fill a page.",
 			srv:    []emulator.Option{emulator.WithMaxBatchBytes(1)},
 			refs:   awstest.Refs("a", "b", "c"),
 			want:   []string{"a=A", "b=B", "c=C"},
 			calls:  map[string]int{"BatchGetSecretValue": 3},
 		},
 		"Cut": {
-			reason: "An entry that the answer lacks is not known to be missing.",
+			reason: "An entry that is missing in the answer is Unavailable.",
 			faults: []emulator.Fault{{Page: emulator.PageCut, KeepEntries: 1}},
 			refs:   awstest.Refs("a", "b", "nowhere"),
 			want:   []string{"a=A", "Unavailable", "NotFound"},
 			calls:  map[string]int{"BatchGetSecretValue": 1},
 		},
 		"SecondPageFails": {
-			reason: "What came before the failure stands.",
+			reason: "The results before a failure are kept.",
 			faults: []emulator.Fault{{Times: 1, Page: emulator.PageSplit, KeepEntries: 1}, {Code: "InternalServiceError"}},
 			refs:   awstest.Refs("a", "b"),
 			want:   []string{"a=A", "Unavailable"},
 			calls:  map[string]int{"BatchGetSecretValue": 3},
 		},
 		"SecondPageDenied": {
-			reason: "A permission may be taken away between two pages; what is left is read one by one.",
+			reason: "If the permission is removed between two pages, the other secrets are read by separate calls.",
 			faults: []emulator.Fault{{Times: 1, Page: emulator.PageSplit, KeepEntries: 1}, {Operation: "BatchGetSecretValue", Code: "AccessDeniedException"}},
 			refs:   awstest.Refs("a", "b"),
 			want:   []string{"a=A", "b=B"},
@@ -156,7 +156,7 @@ func TestGetBatch(t *testing.T) {
 				}
 			}
 			if diff := cmp.Diff(asked, tc.refs); diff != "" {
-				t.Errorf("The refs belong to the caller: %s", diff)
+				t.Errorf("the refs must not be changed: %s", diff)
 			}
 		})
 	}
@@ -164,7 +164,7 @@ func TestGetBatch(t *testing.T) {
 
 func TestGetBatchSpellings(t *testing.T) {
 	srv := awstest.Start(t)
-	// The name of the second ends in what looks like the end of an ARN.
+	// The name of the second secret ends like an ARN.
 	srv.Put("app/db", []byte("1"))
 	srv.Put("app/db-abcdef", []byte("2"))
 	c := client(t, srv, awstest.WithPrefix("app/"))
@@ -175,16 +175,16 @@ func TestGetBatchSpellings(t *testing.T) {
 	got := c.GetBatch(t.Context(), awstest.Refs("db", arn, cut, "db-abcdef", like, likeCut))
 	want := []string{"db=1", arn + "=1", cut + "=1", "db-abcdef=2", like + "=2", likeCut + "=2"}
 	if diff := cmp.Diff(want, awstest.Outcomes(got)); diff != "" {
-		t.Errorf("One secret has a name, an ARN, and an ARN without its end.\nGetBatch(...): -want, +got:\n%s", diff)
+		t.Errorf("A secret can be requested by its name, its ARN, and its ARN without the suffix.\nGetBatch(...): -want, +got:\n%s", diff)
 	}
 	for i, r := range got {
 		alone, err := c.Get(t.Context(), provider.Ref{Key: r.Value.Key})
 		if diff := cmp.Diff(provider.Result{Value: alone, Err: err}, got[i], cmpopts.EquateErrors()); diff != "" {
-			t.Errorf("A batch says the same as a single read.\n-single, +batch:\n%s", diff)
+			t.Errorf("A batch must have the same result as a single read.\n-single, +batch:\n%s", diff)
 		}
 	}
 	if n := srv.Calls("BatchGetSecretValue"); n != 1 {
-		t.Errorf("One call is enough: %d", n)
+		t.Errorf("one call must be enough: %d", n)
 	}
 }
 
@@ -197,11 +197,11 @@ func TestGetBatchSize(t *testing.T) {
 	}
 	for i, r := range client(t, srv).GetBatch(t.Context(), refs) {
 		if diff := cmp.Diff(awstest.Outcome(provider.Result{Value: provider.Value{Key: refs[i].Key, Data: []byte{0xff, byte(i)}}}), awstest.Outcome(r)); diff != "" {
-			t.Errorf("Binary secrets come as bytes.\n-want, +got:\n%s", diff)
+			t.Errorf("Binary secrets are returned as bytes.\n-want, +got:\n%s", diff)
 		}
 	}
 	if diff := cmp.Diff(map[string]int{"BatchGetSecretValue": 1}, srv.CallCounts()); diff != "" {
-		t.Errorf("Twenty secrets are one call: -want, +got:\n%s", diff)
+		t.Errorf("Twenty secrets need one call: -want, +got:\n%s", diff)
 	}
 }
 
@@ -224,11 +224,11 @@ func TestDeniedBatchIsRemembered(t *testing.T) {
 			t.Errorf("%s\n%d batches in all, want %d", reason, got, batches)
 		}
 	}
-	read(0, 1, "A batch is tried first.")
-	read(time.Second, 1, "What was denied is not asked for at every read.")
-	read(awsconfig.DeniedPause-2*time.Second, 1, "It is not, for a while.")
-	read(2*time.Second, 2, "Permissions change, so it is tried again.")
+	read(0, 1, "The first read tries a batch.")
+	read(time.Second, 1, "The next read does not repeat the denied call.")
+	read(awsconfig.DeniedPause-2*time.Second, 1, "No batch is tried before the pause has passed.")
+	read(2*time.Second, 2, "The next batch is tried after the pause.")
 	allow()
-	read(awsconfig.DeniedPause, 3, "Once it is allowed ...")
-	read(0, 4, "... batches are back.")
+	read(awsconfig.DeniedPause, 3, "The batch after the pause succeeds once the permission is granted.")
+	read(0, 4, "Further reads use batches, too.")
 }

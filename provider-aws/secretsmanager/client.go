@@ -22,7 +22,7 @@ type Client struct {
 	deletion *v1alpha1.AWSSecretsManagerDeletion
 }
 
-// An api has the calls of the SDK's client that are used.
+// An api holds the calls of the SDK's client that this package needs.
 type api interface {
 	GetSecretValue(context.Context, *secretsmanager.GetSecretValueInput, ...func(*secretsmanager.Options)) (*secretsmanager.GetSecretValueOutput, error)
 	BatchGetSecretValue(context.Context, *secretsmanager.BatchGetSecretValueInput, ...func(*secretsmanager.Options)) (*secretsmanager.BatchGetSecretValueOutput, error)
@@ -42,7 +42,7 @@ type api interface {
 type Object interface {
 	awsconfig.StoreObject
 
-	// Deletion says how secrets are deleted; nil means as AWS does it.
+	// Deletion describes how secrets are deleted; nil means AWS's default.
 	Deletion() *v1alpha1.AWSSecretsManagerDeletion
 }
 
@@ -53,13 +53,13 @@ var (
 	_ provider.Identifier = &Client{}
 )
 
-// What the loops of common ask for, for these Kinds.
+// RBAC used by the shared controllers for these Kinds.
 // +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=awssecretsmanagers,verbs=list;watch
 // +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=awssecretsmanagers/status,verbs=patch
 // +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=clusterawssecretsmanagers,verbs=list;watch,roleName=cluster
 // +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=clusterawssecretsmanagers/status,verbs=patch,roleName=cluster
 
-// Connect makes the client of a store, namespaced or not. AWS is not called.
+// Connect returns the client of a store, namespaced or not. It does not call AWS.
 func Connect[S Object](ctx context.Context, s S, creds provider.Credentials) (provider.Client, error) {
 	c, err := awsconfig.LoadStore(ctx, s, creds)
 	if err != nil {
@@ -80,7 +80,7 @@ func (c *Client) Identity(ctx context.Context) (provider.Identity, error) {
 // Close releases connections.
 func (c *Client) Close() error { return c.config.Close() }
 
-// Get reads one version of a secret, and its tags where metadata is asked for.
+// Get reads one version of a secret, and its tags if metadata is requested.
 func (c *Client) Get(ctx context.Context, ref provider.Ref) (provider.Value, error) {
 	if err := c.config.CheckKey(ref.Key); err != nil {
 		return provider.Value{}, err
@@ -114,14 +114,14 @@ func tagMap(tags []types.Tag) map[string]string {
 	return awsconfig.TagMap(tags, func(t types.Tag) (key, value *string) { return t.Key, t.Value })
 }
 
-// value makes a Value of an answer. One without any value proves nothing.
+// value returns the Value of an answer. An answer without a value is Unavailable.
 func value(ref provider.Ref, text *string, binary []byte, id *string) (provider.Value, error) {
 	v := provider.Value{Key: ref.Key, Data: binary, Version: versionName(aws.ToString(id))}
 	if text != nil {
 		v.Data = []byte(*text)
 	}
 	if v.Data == nil || v.Version == "" {
-		return provider.Value{}, provider.NewError(provider.Unavailable, "%s: the answer of AWS lacks the value", about(ref))
+		return provider.Value{}, provider.NewError(provider.Unavailable, "%s: the response of AWS has no value", about(ref))
 	}
 	return v, nil
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
 )
 
-// canary is in every value of these tests, and must be in no message.
+// canary is in every value of these tests, and must appear in no message.
 const canary = "c4n4ry"
 
 func arnOf(t testing.TB, c *Client, name string) string {
@@ -36,13 +36,13 @@ func TestVersion(t *testing.T) {
 		version   string
 		id, stage string
 	}{
-		"Current":   {"No version is the current one.", "", "", ""},
+		"Current":   {"No version means the current one.", "", "", ""},
 		"Stage":     {"A name is a staging label.", "AWSPREVIOUS", "", "AWSPREVIOUS"},
 		"UUID":      {"A UUID is a version id.", id, id, ""},
-		"Marked":    {"uuid/ marks a version id.", "uuid/" + id, id, ""},
-		"MarkedAny": {"Not every id is a UUID.", "uuid/terraform-20260101000000000000000001", "terraform-20260101000000000000000001", ""},
-		"Almost":    {"What is no UUID is a label.", id + "0", "", id + "0"},
-		"Number":    {"Labels may be numbers.", "17", "", "17"},
+		"Marked":    {"The prefix uuid/ marks a version id.", "uuid/" + id, id, ""},
+		"MarkedAny": {"A version id with the prefix need not be a UUID.", "uuid/terraform-20260101000000000000000001", "terraform-20260101000000000000000001", ""},
+		"Almost":    {"A text that is not a UUID is a staging label.", id + "0", "", id + "0"},
+		"Number":    {"A staging label can be a number.", "17", "", "17"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -54,7 +54,7 @@ func TestVersion(t *testing.T) {
 				return
 			}
 			if again, _ := version(versionName(tc.id)); aws.ToString(again) != tc.id {
-				t.Errorf("A version that was read can be asked for.\nversionName(%q): got %q", tc.id, versionName(tc.id))
+				t.Errorf("The version of a value can be requested.\nversionName(%q): got %q", tc.id, versionName(tc.id))
 			}
 		})
 	}
@@ -74,15 +74,15 @@ func TestGet(t *testing.T) {
 		ref    provider.Ref
 		want   provider.Value
 	}{
-		"Current":  {"No version is the current one.", "", provider.Ref{Key: "app/db"}, provider.Value{Data: []byte("new"), Version: current}},
-		"Previous": {"A stage moves with the secret.", "", provider.Ref{Key: "app/db", Version: "AWSPREVIOUS"}, provider.Value{Data: []byte("old"), Version: old}},
-		"ID":       {"An id stays.", "", provider.Ref{Key: "app/db", Version: old}, provider.Value{Data: []byte("old"), Version: old}},
-		"Marked":   {"An id may be marked as one.", "", provider.Ref{Key: "app/db", Version: "uuid/" + old}, provider.Value{Data: []byte("old"), Version: old}},
-		"Tags":     {"Tags are the metadata, whatever the version.", "", provider.Ref{Key: "app/db", Version: old, Metadata: true}, provider.Value{Data: []byte("old"), Version: old, Metadata: map[string]string{"team": "shop"}}},
+		"Current":  {"Without a version the current one is read.", "", provider.Ref{Key: "app/db"}, provider.Value{Data: []byte("new"), Version: current}},
+		"Previous": {"A version can be a staging label.", "", provider.Ref{Key: "app/db", Version: "AWSPREVIOUS"}, provider.Value{Data: []byte("old"), Version: old}},
+		"ID":       {"A version can be a version id.", "", provider.Ref{Key: "app/db", Version: old}, provider.Value{Data: []byte("old"), Version: old}},
+		"Marked":   {"A version id can have the prefix uuid/.", "", provider.Ref{Key: "app/db", Version: "uuid/" + old}, provider.Value{Data: []byte("old"), Version: old}},
+		"Tags":     {"The metadata are the tags, whatever the version.", "", provider.Ref{Key: "app/db", Version: old, Metadata: true}, provider.Value{Data: []byte("old"), Version: old, Metadata: map[string]string{"team": "shop"}}},
 		"NoTags":   {"No tags are empty metadata.", "", provider.Ref{Key: "app/binary", Metadata: true}, provider.Value{Data: []byte{0, 0xff}, Version: binary, Metadata: map[string]string{}}},
-		"Prefix":   {"A prefix is put before names.", "app/", provider.Ref{Key: "db"}, provider.Value{Data: []byte("new"), Version: current}},
-		"ARN":      {"An ARN is complete.", "app/", provider.Ref{Key: arn}, provider.Value{Data: []byte("new"), Version: current}},
-		"CutARN":   {"An ARN need not have the letters that AWS adds.", "app/", provider.Ref{Key: cut}, provider.Value{Data: []byte("new"), Version: current}},
+		"Prefix":   {"The prefix is added to names.", "app/", provider.Ref{Key: "db"}, provider.Value{Data: []byte("new"), Version: current}},
+		"ARN":      {"No prefix is added to an ARN.", "app/", provider.Ref{Key: arn}, provider.Value{Data: []byte("new"), Version: current}},
+		"CutARN":   {"An ARN can omit its random suffix.", "app/", provider.Ref{Key: cut}, provider.Value{Data: []byte("new"), Version: current}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -114,27 +114,27 @@ func TestGetCustomVersionID(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(got, again); diff != "" || got.Version != "uuid/"+token {
-		t.Errorf("The version that comes with a value reads it again, whatever its form: %q\n-first, +second:\n%s", got.Version, diff)
+		t.Errorf("The version of a value must read the same value, whatever its form: %q\n-first, +second:\n%s", got.Version, diff)
 	}
 }
 
-// failing are answers of the service to the read of one secret.
+// failing holds error answers to the read of one secret.
 var failing = map[string]struct {
 	reason string
 	fault  emulator.Fault
 	want   *provider.Error
 }{
-	"NotFound":   {"Only this says that a secret is not there.", emulator.Fault{Code: "ResourceNotFoundException", Message: canary}, provider.NewError(provider.NotFound, `secret "a": does not exist`)},
-	"Marked":     {"A secret in its recovery window is gone.", emulator.Fault{Code: "InvalidRequestException", Message: "You can't perform this operation on the secret because it was marked for deletion."}, provider.NewError(provider.NotFound, `secret "a": is scheduled for deletion`)},
-	"Scheduled":  {"Some answers say it in other words.", emulator.Fault{Code: "InvalidRequestException", Message: "You can't create this secret because a secret with this name is already scheduled for deletion."}, provider.NewError(provider.NotFound, `secret "a": is scheduled for deletion`)},
-	"State":      {"Any other state of a secret is not its end.", emulator.Fault{Code: "InvalidRequestException", Message: canary}, provider.NewError(provider.Invalid, `secret "a": AWS rejects the request in the secret's present state`)},
-	"Parameter":  {"A bad name is for a person to mend.", emulator.Fault{Code: "InvalidParameterException", Message: canary}, provider.NewError(provider.Invalid, `secret "a": AWS rejects the request as not valid`)},
-	"KMS":        {"KMS is named: the policy of the secret is not at fault.", emulator.DecryptionFailed("a"), provider.NewError(provider.Denied, `secret "a": `+awsconfig.CannotDecrypt)},
-	"KMSDenied":  {"So it is where the key may not be used.", emulator.Fault{Code: "AccessDeniedException", Message: "Access to KMS is not allowed"}, provider.NewError(provider.Denied, `secret "a": the KMS key of the secret may not be used; allow kms:Decrypt in a policy and in the key's`)},
-	"Denied":     {"Who may not do what is told.", emulator.Fault{Code: "AccessDeniedException", Message: "User: arn:aws:iam::000000000000:user/test is not authorized to perform: secretsmanager:GetSecretValue on resource: a because no identity-based policy allows the secretsmanager:GetSecretValue action"}, provider.NewError(provider.Denied, `secret "a": arn:aws:iam::000000000000:user/test may not secretsmanager:GetSecretValue; allow it in a policy`)},
-	"Throttled":  {"Too many calls.", emulator.Throttled(), provider.NewError(provider.Throttled, `secret "a": AWS asks for fewer calls`)},
-	"Internal":   {"A failure of the service proves nothing.", emulator.Fault{Code: "InternalServiceError", Message: canary}, provider.NewError(provider.Unavailable, `secret "a": AWS has an internal error`)},
-	"NotInTable": {"Neither does a code that nobody knows.", emulator.Fault{Code: "SecretNotFoundException", Message: canary}, provider.NewError(provider.Unavailable, `secret "a": AWS answers with the error SecretNotFoundException`)},
+	"NotFound":   {"ResourceNotFoundException is NotFound.", emulator.Fault{Code: "ResourceNotFoundException", Message: canary}, provider.NewError(provider.NotFound, `secret "a": does not exist`)},
+	"Marked":     {"A secret in its recovery window is NotFound.", emulator.Fault{Code: "InvalidRequestException", Message: "You can't perform this operation on the secret because it was marked for deletion."}, provider.NewError(provider.NotFound, `secret "a": is scheduled for deletion`)},
+	"Scheduled":  {"Another text for a secret in its recovery window is NotFound, too.", emulator.Fault{Code: "InvalidRequestException", Message: "You can't create this secret because a secret with this name is already scheduled for deletion."}, provider.NewError(provider.NotFound, `secret "a": is scheduled for deletion`)},
+	"State":      {"Another invalid state of a secret is not NotFound.", emulator.Fault{Code: "InvalidRequestException", Message: canary}, provider.NewError(provider.Invalid, `secret "a": AWS rejects the request in the current state of the secret`)},
+	"Parameter":  {"A rejected request is Invalid.", emulator.Fault{Code: "InvalidParameterException", Message: canary}, provider.NewError(provider.Invalid, `secret "a": AWS rejects the request as invalid; check the spec`)},
+	"KMS":        {"The error of a failed decryption names KMS.", emulator.DecryptionFailed("a"), provider.NewError(provider.Denied, `secret "a": `+awsconfig.CannotDecrypt)},
+	"KMSDenied":  {"The error of a denied KMS key names KMS.", emulator.Fault{Code: "AccessDeniedException", Message: "Access to KMS is not allowed"}, provider.NewError(provider.Denied, `secret "a": the caller is not allowed to use the KMS key of the secret; allow kms:Decrypt in a policy and in the key policy`)},
+	"Denied":     {"The error names the user and the denied action.", emulator.Fault{Code: "AccessDeniedException", Message: "User: arn:aws:iam::000000000000:user/test is not authorized to perform: secretsmanager:GetSecretValue on resource: a because no identity-based policy allows the secretsmanager:GetSecretValue action"}, provider.NewError(provider.Denied, `secret "a": arn:aws:iam::000000000000:user/test is not allowed to perform secretsmanager:GetSecretValue; allow it in a policy`)},
+	"Throttled":  {"Too many calls are Throttled.", emulator.Throttled(), provider.NewError(provider.Throttled, `secret "a": AWS throttles the calls; retrying with back-off`)},
+	"Internal":   {"An internal error of AWS is Unavailable.", emulator.Fault{Code: "InternalServiceError", Message: canary}, provider.NewError(provider.Unavailable, `secret "a": AWS has an internal error`)},
+	"NotInTable": {"An unknown error code is Unavailable.", emulator.Fault{Code: "SecretNotFoundException", Message: canary}, provider.NewError(provider.Unavailable, `secret "a": AWS returned the error SecretNotFoundException`)},
 }
 
 func TestErrors(t *testing.T) {
@@ -160,7 +160,7 @@ func TestErrors(t *testing.T) {
 				t.Errorf("%s\nGetBatch(...): -want error, +got error:\n%s", tc.reason, diff)
 			}
 			if got[1].Err != nil || string(got[1].Value.Data) != "fine" {
-				t.Errorf("An entry that fails fails alone: %+v", got[1])
+				t.Errorf("a failed entry must not fail the others: %+v", got[1])
 			}
 		})
 	}
@@ -173,15 +173,15 @@ func TestAnswers(t *testing.T) {
 		want   *provider.Error
 		calls  int
 	}{
-		"TooMany":     {"A load balancer throttles without a code.", emulator.Fault{Status: http.StatusTooManyRequests, RetryAfter: 2 * time.Second}, &provider.Error{Class: provider.Throttled, RetryAfter: 2 * time.Second, Message: `secret "a": AWS asks for fewer calls`}, 1},
-		"Throttled":   {"Throttling is tried again within the call.", emulator.Throttled(), provider.NewError(provider.Throttled, `secret "a": AWS asks for fewer calls`), 3},
-		"RetryAfter":  {"Unless AWS says how long to wait; the caller holds its other calls back, too.", emulator.Fault{Code: "ThrottlingException", RetryAfter: 2 * time.Second}, &provider.Error{Class: provider.Throttled, RetryAfter: 2 * time.Second, Message: `secret "a": AWS asks for fewer calls`}, 1},
-		"Internal":    {"A 500 may pass.", emulator.Fault{Status: http.StatusInternalServerError}, provider.NewError(provider.Unavailable, `secret "a": AWS answers with status 500`), 3},
-		"Unavailable": {"So may a 503.", emulator.Fault{Status: http.StatusServiceUnavailable}, provider.NewError(provider.Unavailable, `secret "a": AWS answers with status 503`), 3},
-		"NotFound":    {"A proxy's 404 is no missing secret.", emulator.Fault{Status: http.StatusNotFound}, provider.NewError(provider.Unavailable, `secret "a": AWS answers with status 404`), 1},
-		"Truncated":   {"Half an answer is none.", emulator.Fault{Body: emulator.BodyTruncated}, provider.NewError(provider.Unavailable, `secret "a": the answer of AWS is cut off or damaged`), 1},
-		"Aborted":     {"Nor is one that breaks off.", emulator.Fault{Body: emulator.BodyAborted}, provider.NewError(provider.Unavailable, `secret "a": the answer of AWS is cut off or damaged`), 1},
-		"Denied":      {"A refusal is not tried again.", emulator.Fault{Code: "AccessDeniedException"}, provider.NewError(provider.Denied, `secret "a": access denied`), 1},
+		"TooMany":     {"The HTTP status is enough for Throttled, as a load balancer sends no code.", emulator.Fault{Status: http.StatusTooManyRequests, RetryAfter: 2 * time.Second}, &provider.Error{Class: provider.Throttled, RetryAfter: 2 * time.Second, Message: `secret "a": AWS throttles the calls; retrying with back-off`}, 1},
+		"Throttled":   {"Throttling is retried within the call.", emulator.Throttled(), provider.NewError(provider.Throttled, `secret "a": AWS throttles the calls; retrying with back-off`), 3},
+		"RetryAfter":  {"Throttling with a time to wait is not retried here: the caller waits, and delays its other calls.", emulator.Fault{Code: "ThrottlingException", RetryAfter: 2 * time.Second}, &provider.Error{Class: provider.Throttled, RetryAfter: 2 * time.Second, Message: `secret "a": AWS throttles the calls; retrying with back-off`}, 1},
+		"Internal":    {"A status 500 is retried.", emulator.Fault{Status: http.StatusInternalServerError}, provider.NewError(provider.Unavailable, `secret "a": AWS returned status 500`), 3},
+		"Unavailable": {"A status 503 is retried.", emulator.Fault{Status: http.StatusServiceUnavailable}, provider.NewError(provider.Unavailable, `secret "a": AWS returned status 503`), 3},
+		"NotFound":    {"A 404 of a proxy is not NotFound.", emulator.Fault{Status: http.StatusNotFound}, provider.NewError(provider.Unavailable, `secret "a": AWS returned status 404`), 1},
+		"Truncated":   {"A truncated answer is Unavailable.", emulator.Fault{Body: emulator.BodyTruncated}, provider.NewError(provider.Unavailable, `secret "a": the response of AWS is incomplete or damaged`), 1},
+		"Aborted":     {"A closed connection is Unavailable.", emulator.Fault{Body: emulator.BodyAborted}, provider.NewError(provider.Unavailable, `secret "a": the response of AWS is incomplete or damaged`), 1},
+		"Denied":      {"A denied call is not retried.", emulator.Fault{Code: "AccessDeniedException"}, provider.NewError(provider.Denied, `secret "a": access denied`), 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -213,13 +213,13 @@ func TestNoAnswer(t *testing.T) {
 	_, err := c.Get(ctx, provider.Ref{Key: "a"})
 	want := provider.NewError(provider.Unavailable, `secret "a": AWS did not answer in time`)
 	if diff := cmp.Diff(error(want), err); diff != "" {
-		t.Errorf("Silence ends with the caller's deadline.\nGet(...): -want error, +got error:\n%s", diff)
+		t.Errorf("A call without an answer ends with the caller's deadline.\nGet(...): -want error, +got error:\n%s", diff)
 	}
 	remove()
 
 	srv.Inject(emulator.Fault{Body: emulator.BodyNone})
 	if _, err := c.Get(t.Context(), provider.Ref{Key: "a"}); provider.ClassOf(err) != provider.Unavailable || strings.Contains(err.Error(), canary) {
-		t.Errorf("A connection that breaks proves nothing: %v", err)
+		t.Errorf("a closed connection must be Unavailable: %v", err)
 	}
 }
 
@@ -231,7 +231,7 @@ func TestThrottledUntilDeadline(t *testing.T) {
 	defer cancel()
 	_, err := c.Get(ctx, provider.Ref{Key: "a"})
 	if got := provider.ClassOf(err); got != provider.Throttled {
-		t.Errorf("A caller whose time ran out in retries learns why: class %s, want %s: %v", got, provider.Throttled, err)
+		t.Errorf("a timeout during retries must report the cause of the retries: class %s, want %s: %v", got, provider.Throttled, err)
 	}
 }
 
@@ -239,10 +239,10 @@ func TestBadKeys(t *testing.T) {
 	srv := awstest.Start(t)
 	c := client(t, srv, awstest.WithPrefix("app/"))
 	for reason, key := range map[string]string{
-		"An empty key would read the prefix.":      "",
-		"AWS would reject the whole batch for it.": strings.Repeat("k", awsconfig.MaxID),
+		"An empty key is rejected, because it would read the prefix.":                   "",
+		"A key that is too long is rejected, because AWS would reject the whole batch.": strings.Repeat("k", awsconfig.MaxID),
 	} {
-		want := provider.NewError(provider.Invalid, "a key of %d characters is none that AWS can have", len(key))
+		want := provider.NewError(provider.Invalid, "a key of %d characters is not valid in AWS", len(key))
 		_, err := c.Get(t.Context(), provider.Ref{Key: key})
 		if diff := cmp.Diff(error(want), err); diff != "" {
 			t.Errorf("%s\nGet(...): -want error, +got error:\n%s", reason, diff)
@@ -253,7 +253,7 @@ func TestBadKeys(t *testing.T) {
 		}
 	}
 	if n := srv.Calls(""); n != 0 {
-		t.Errorf("A key that cannot be is not asked for: %d calls", n)
+		t.Errorf("an invalid key must not cause a call: %d calls", n)
 	}
 }
 
@@ -270,7 +270,7 @@ func TestCheckUnreachable(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := c.Check(t.Context()); provider.ClassOf(err) != provider.Unavailable {
-		t.Errorf("An address that nobody has is no failed login: %v", err)
+		t.Errorf("an unreachable address must be Unavailable, not a failed login: %v", err)
 	}
 }
 
@@ -288,25 +288,25 @@ func TestRoles(t *testing.T) {
 		}
 	}
 	if n := srv.Calls("AssumeRole"); n != 1 {
-		t.Errorf("A login is used for many calls: %d logins", n)
+		t.Errorf("one login must serve all calls: %d logins", n)
 	}
 	srv.ExpireSessions()
 	if _, err := c.Get(t.Context(), provider.Ref{Key: "a"}); err != nil || srv.Calls("AssumeRole") != 2 {
-		t.Errorf("A session that ended early is replaced: %d logins, error %v", srv.Calls("AssumeRole"), err)
+		t.Errorf("a session that expired early must be replaced: %d logins, error %v", srv.Calls("AssumeRole"), err)
 	}
 
 	denied := client(t, srv, as("arn:aws:iam::000000000000:role/other"))
 	if err := denied.Check(t.Context()); provider.ClassOf(err) != provider.Denied {
-		t.Errorf("A role that may not be assumed is a failed login: %v", err)
+		t.Errorf("a role that cannot be assumed must be a failed login: %v", err)
 	}
 	srv.Reset()
 	for _, r := range denied.GetBatch(t.Context(), []provider.Ref{{Key: "a"}, {Key: "b"}}) {
 		if provider.ClassOf(r.Err) != provider.Denied {
-			t.Errorf("A failed login fails every entry: %v", r.Err)
+			t.Errorf("a failed login must fail every entry: %v", r.Err)
 		}
 	}
 	if diff := cmp.Diff(map[string]int{"AssumeRole": 1}, srv.CallCounts()); diff != "" {
-		t.Errorf("A failed login is not taken for a denied batch.\ncalls: -want, +got:\n%s", diff)
+		t.Errorf("A failed login must not count as a denied batch.\ncalls: -want, +got:\n%s", diff)
 	}
 }
 
@@ -317,6 +317,6 @@ func TestCodesHaveText(t *testing.T) {
 		}
 	}
 	if awsconfig.IsAccessDenied("DecryptionFailure") {
-		t.Error("A failure of KMS is not a missing permission of Secrets Manager")
+		t.Error("a KMS error must not be reported as a missing permission for Secrets Manager")
 	}
 }

@@ -13,13 +13,12 @@ import (
 
 const invalidRequest = "InvalidRequestException"
 
-// codes are the errors that Secrets Manager has beside those common to AWS, as listed at
+// codes are the error codes of Secrets Manager in addition to the common ones of AWS, as listed at
 // https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_GetSecretValue.html and at the other
-// calls.
-// What AWS does not have here, or has newly, is Unavailable.
+// calls. Any other code is Unavailable.
 var codes = awsconfig.Codes{
 	"ResourceNotFoundException": {Class: provider.NotFound, Text: "does not exist"},
-	invalidRequest:              {Class: provider.Invalid, Text: "AWS rejects the request in the secret's present state"},
+	invalidRequest:              {Class: provider.Invalid, Text: "AWS rejects the request in the current state of the secret"},
 	scheduledForDeletion:        {Class: provider.NotFound, Text: "is scheduled for deletion"},
 	"DecryptionFailure":         {Class: provider.Denied, Text: awsconfig.CannotDecrypt},
 	"DecryptionFailureException": {
@@ -27,20 +26,19 @@ var codes = awsconfig.Codes{
 	},
 	"EncryptionFailure":                {Class: provider.Denied, Text: awsconfig.CannotEncrypt},
 	"ResourceExistsException":          {Class: provider.Conflict, Text: "exists already"},
-	"LimitExceededException":           {Class: provider.Invalid, Text: "a limit of AWS is reached, such as that of the versions that a secret makes within a day; write less often, or raise the quota"},
+	"LimitExceededException":           {Class: provider.Invalid, Text: "a limit of AWS is reached, such as the number of new versions of a secret within a day; write less often, or raise the quota"},
 	"MalformedPolicyDocumentException": {Class: provider.Invalid, Text: awsconfig.BadPolicy},
 	"PublicPolicyException":            {Class: provider.Invalid, Text: awsconfig.BadPolicy},
-	"PreconditionNotMetException":      {Class: provider.Invalid, Text: "AWS rejects the request in the secret's present state"},
+	"PreconditionNotMetException":      {Class: provider.Invalid, Text: "AWS rejects the request in the current state of the secret"},
 
 	"InternalServiceError":      {Class: provider.Unavailable, Text: "AWS has an internal error"},
-	"InvalidNextTokenException": {Class: provider.Unavailable, Text: "AWS broke off the list"},
+	"InvalidNextTokenException": {Class: provider.Unavailable, Text: "AWS returned an incomplete list"},
 }
 
-// scheduledForDeletion is no code of AWS: it is an InvalidRequestException that says so only in its
-// text.
+// scheduledForDeletion is not a code of AWS. It stands for an InvalidRequestException with this text.
 const scheduledForDeletion = "scheduled for deletion"
 
-// explain turns an error of the SDK into one of package store.
+// explain turns an error of the SDK into a provider.Error.
 func (c *Client) explain(err error, what string) error {
 	var api smithy.APIError
 	if errors.As(err, &api) && codeOf(api) != api.ErrorCode() {
@@ -49,7 +47,7 @@ func (c *Client) explain(err error, what string) error {
 	return c.config.Explain(err, what, codes)
 }
 
-// codeOf is the code of an error, told apart where AWS does not.
+// codeOf returns the code of an error. It distinguishes errors for which AWS has only one code.
 func codeOf(api smithy.APIError) string {
 	text := api.ErrorMessage()
 	if api.ErrorCode() == invalidRequest && (strings.Contains(text, "marked for deletion") || strings.Contains(text, "scheduled for deletion")) {
@@ -58,7 +56,7 @@ func codeOf(api smithy.APIError) string {
 	return api.ErrorCode()
 }
 
-// about names what a ref asks for.
+// about describes a ref in messages.
 func about(ref provider.Ref) string {
 	if ref.Version != "" {
 		return fmt.Sprintf("secret %q version %q", ref.Key, ref.Version)

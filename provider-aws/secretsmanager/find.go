@@ -14,11 +14,11 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 )
 
-// maxFilters is the limit of ListSecrets.
+// maxFilters is the maximum number of filter values in a ListSecrets call.
 const maxFilters = 10
 
-// Find lists the secrets that match, and then reads them in batches. Secrets that are scheduled for
-// deletion do not exist.
+// Find lists the matching secrets, and then reads them in batches. It ignores secrets that are scheduled for
+// deletion.
 func (c *Client) Find(ctx context.Context, q provider.Query) iter.Seq2[provider.Value, error] {
 	return func(yield func(provider.Value, error) bool) {
 		found, err := c.list(ctx, q)
@@ -55,8 +55,8 @@ func (c *Client) list(ctx context.Context, q provider.Query) (*awsconfig.Listing
 	return found, err
 }
 
-// selected returns the key of a secret, and whether the query selects it. The filters of AWS only
-// keep answers short: they match beginnings, and do not tie a tag's value to its key.
+// selected returns the key of a secret, and whether the query selects it. The filters of AWS only shorten the
+// answers: they match prefixes, and do not relate a tag's value to its key.
 func (c *Client) selected(s types.SecretListEntry, q provider.Query) (key string, ok bool) {
 	key, ok = strings.CutPrefix(aws.ToString(s.Name), c.config.Prefix)
 	if !ok || s.DeletedDate != nil || key == "" || !strings.HasPrefix(key, q.Path) || q.Name != nil && !q.Name.MatchString(key) {
@@ -71,13 +71,13 @@ func (c *Client) selected(s types.SecretListEntry, q provider.Query) (key string
 	return key, true
 }
 
-// maxFilter is the length of the value of a filter.
+// maxFilter is the maximum length of a filter value.
 const maxFilter = 512
 
-// filterable is what AWS takes as the value of a filter. A "!" in front would negate it.
+// filterable matches the filter values that AWS accepts. A leading "!" would negate the filter.
 var filterable = regexp.MustCompile(`^[a-zA-Z0-9 :_@/+=.-][a-zA-Z0-9 :_@/+=.!-]*$`)
 
-// filters has AWS leave out what cannot match.
+// filters returns filters with which AWS omits secrets that cannot match.
 func filters(name string, tags map[string]string) []types.Filter {
 	var all []types.Filter
 	add := func(key types.FilterNameStringType, value string) {

@@ -33,18 +33,18 @@ func TestFind(t *testing.T) {
 		query  provider.Query
 		want   []string
 	}{
-		"All":        {"Nothing set selects everything.", "", provider.Query{}, []string{"bill/db=v", "shop/db-old=v", "shop/db=v", "shop/web/key=v", "shopping=v"}},
-		"Path":       {"A path is the beginning of names.", "", provider.Query{Path: "shop/"}, []string{"shop/db-old=v", "shop/db=v", "shop/web/key=v"}},
-		"Name":       {"A name is a regular expression, anywhere.", "", provider.Query{Name: regexp.MustCompile("db$")}, []string{"bill/db=v", "shop/db=v"}},
-		"Tag":        {"Tags are compared whole, and with their case.", "", provider.Query{Tags: map[string]string{"team": "shop"}}, []string{"shop/db-old=v", "shop/db=v"}},
-		"TagValue":   {"A value belongs to its key.", "", provider.Query{Tags: map[string]string{"stage": "live"}}, []string{"shop/db=v"}},
+		"All":        {"An empty query selects everything.", "", provider.Query{}, []string{"bill/db=v", "shop/db-old=v", "shop/db=v", "shop/web/key=v", "shopping=v"}},
+		"Path":       {"A path is a prefix of names.", "", provider.Query{Path: "shop/"}, []string{"shop/db-old=v", "shop/db=v", "shop/web/key=v"}},
+		"Name":       {"The regular expression matches anywhere in the name.", "", provider.Query{Name: regexp.MustCompile("db$")}, []string{"bill/db=v", "shop/db=v"}},
+		"Tag":        {"Tag values must be equal, including their case.", "", provider.Query{Tags: map[string]string{"team": "shop"}}, []string{"shop/db-old=v", "shop/db=v"}},
+		"TagValue":   {"A tag value must be that of the key.", "", provider.Query{Tags: map[string]string{"stage": "live"}}, []string{"shop/db=v"}},
 		"Tags":       {"All tags must match.", "", provider.Query{Tags: map[string]string{"team": "shop", "stage": "livestock"}}, []string{"shop/db-old=v"}},
-		"TagOdd":     {"What AWS cannot filter is still compared.", "", provider.Query{Tags: map[string]string{"!odd,key": "é"}}, []string{"bill/db=v"}},
-		"TagNone":    {"A tag that nobody has selects nothing.", "", provider.Query{Tags: map[string]string{"!team": "shop"}}, nil},
-		"Prefix":     {"A store with a prefix sees nothing else, and keys are without it.", "shop/", provider.Query{}, []string{"db-old=v", "db=v", "web/key=v"}},
-		"PrefixPath": {"A path comes behind the prefix, and a name is matched without it.", "shop/", provider.Query{Path: "db", Name: regexp.MustCompile("^db$")}, []string{"db=v"}},
-		"Negation":   {"A path is no negation.", "", provider.Query{Path: "!shop"}, nil},
-		"Combined":   {"All that is set must match.", "", provider.Query{Path: "shop", Name: regexp.MustCompile("o"), Tags: map[string]string{"team": "shop"}}, []string{"shop/db-old=v", "shop/db=v"}},
+		"TagOdd":     {"Tags for which AWS has no filter are compared here.", "", provider.Query{Tags: map[string]string{"!odd,key": "é"}}, []string{"bill/db=v"}},
+		"TagNone":    {"A tag that no secret has selects nothing.", "", provider.Query{Tags: map[string]string{"!team": "shop"}}, nil},
+		"Prefix":     {"A store with a prefix finds only names with it, and its keys do not contain it.", "shop/", provider.Query{}, []string{"db-old=v", "db=v", "web/key=v"}},
+		"PrefixPath": {"The path follows the prefix, and the regular expression matches the name without it.", "shop/", provider.Query{Path: "db", Name: regexp.MustCompile("^db$")}, []string{"db=v"}},
+		"Negation":   {"A path with a leading ! does not negate the filter.", "", provider.Query{Path: "!shop"}, nil},
+		"Combined":   {"Path, name and tags must all match.", "", provider.Query{Path: "shop", Name: regexp.MustCompile("o"), Tags: map[string]string{"team": "shop"}}, []string{"shop/db-old=v", "shop/db=v"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -73,10 +73,10 @@ func TestFindPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("A list goes on over pages: -want, +got:\n%s", diff)
+		t.Errorf("All pages of a list are read: -want, +got:\n%s", diff)
 	}
 	if diff := cmp.Diff(map[string]int{"ListSecrets": 3, "BatchGetSecretValue": 13}, srv.CallCounts()); diff != "" {
-		t.Errorf("Pages hold a hundred, batches twenty.\ncalls: -want, +got:\n%s", diff)
+		t.Errorf("A page has a hundred secrets, a batch twenty.\ncalls: -want, +got:\n%s", diff)
 	}
 }
 
@@ -86,13 +86,13 @@ func TestFindIncomplete(t *testing.T) {
 		fault  emulator.Fault
 		want   provider.Class
 	}{
-		"ListDenied":    {"A list that may not be had is no empty list.", emulator.Fault{Operation: "ListSecrets", Code: "AccessDeniedException"}, provider.Denied},
-		"ListThrottled": {"Nor is one that must wait.", emulator.Fault{Operation: "ListSecrets", Code: "ThrottlingException"}, provider.Throttled},
-		"ListTruncated": {"Nor is half of one.", emulator.Fault{Operation: "ListSecrets", Body: emulator.BodyTruncated}, provider.Unavailable},
-		"EntryDenied":   {"A value that may not be read is missing in the list.", emulator.Fault{Entry: true, SecretID: "p/30", Code: "AccessDeniedException"}, provider.Denied},
-		"EntryKMS":      {"So is one that cannot be decrypted.", emulator.Fault{Entry: true, SecretID: "p/30", Code: "DecryptionFailure"}, provider.Denied},
-		"BatchCut":      {"So is one that the answer lacks.", emulator.Fault{Operation: "BatchGetSecretValue", Page: emulator.PageCut, KeepEntries: 3}, provider.Unavailable},
-		"Internal":      {"So are all of a batch that fails.", emulator.Fault{Operation: "BatchGetSecretValue", Code: "InternalServiceError"}, provider.Unavailable},
+		"ListDenied":    {"A denied list is not an empty list.", emulator.Fault{Operation: "ListSecrets", Code: "AccessDeniedException"}, provider.Denied},
+		"ListThrottled": {"A throttled list is not an empty list.", emulator.Fault{Operation: "ListSecrets", Code: "ThrottlingException"}, provider.Throttled},
+		"ListTruncated": {"A truncated list is not an empty list.", emulator.Fault{Operation: "ListSecrets", Body: emulator.BodyTruncated}, provider.Unavailable},
+		"EntryDenied":   {"A value that cannot be read makes the list incomplete.", emulator.Fault{Entry: true, SecretID: "p/30", Code: "AccessDeniedException"}, provider.Denied},
+		"EntryKMS":      {"A value that cannot be decrypted makes the list incomplete.", emulator.Fault{Entry: true, SecretID: "p/30", Code: "DecryptionFailure"}, provider.Denied},
+		"BatchCut":      {"A value that the answer lacks makes the list incomplete.", emulator.Fault{Operation: "BatchGetSecretValue", Page: emulator.PageCut, KeepEntries: 3}, provider.Unavailable},
+		"Internal":      {"A failed batch makes the list incomplete.", emulator.Fault{Operation: "BatchGetSecretValue", Code: "InternalServiceError"}, provider.Unavailable},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -118,14 +118,14 @@ func TestFindDeleted(t *testing.T) {
 	if _, err := sdk(c.config).DeleteSecret(t.Context(), &secretsmanager.DeleteSecretInput{SecretId: aws.String("p/b")}); err != nil {
 		t.Fatal(err)
 	}
-	// Gone between the list and the read of its value.
+	// The secret is deleted between the list and the read of its value.
 	srv.Inject(emulator.Fault{Entry: true, SecretID: "p/c", Code: "ResourceNotFoundException"})
 	got, err := awstest.Found(t.Context(), c, provider.Query{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"p/a=v"}, got); diff != "" {
-		t.Errorf("What is scheduled for deletion, or deleted meanwhile, does not exist.\nFind(...): -want, +got:\n%s", diff)
+		t.Errorf("Secrets that are scheduled for deletion, or deleted meanwhile, must be omitted.\nFind(...): -want, +got:\n%s", diff)
 	}
 }
 
@@ -137,10 +137,10 @@ func TestFindTooMany(t *testing.T) {
 	got, err := awstest.Found(t.Context(), client(t, srv), provider.Query{})
 	want := provider.NewError(provider.Invalid, "find: more than 10000 secrets match; narrow path, name or tags")
 	if diff := cmp.Diff(error(want), err); diff != "" || len(got) > 0 {
-		t.Errorf("Too many is an error before any value is read: %d values\n-want error, +got error:\n%s", len(got), diff)
+		t.Errorf("Too many matches must be an error before any value is read: %d values\n-want error, +got error:\n%s", len(got), diff)
 	}
 	if n := srv.Calls("BatchGetSecretValue"); n != 0 {
-		t.Errorf("Too many is an error before any value is read: %d batches", n)
+		t.Errorf("too many matches must be an error before any value is read: %d batches", n)
 	}
 }
 
@@ -155,11 +155,11 @@ func TestFilters(t *testing.T) {
 		tags   map[string]string
 		want   map[types.FilterNameStringType]int
 	}{
-		"None":     {"Nothing to filter by is no filter.", "", nil, map[types.FilterNameStringType]int{}},
-		"All":      {"What AWS can leave out is not sent.", "shop/", map[string]string{"team": "shop"}, map[types.FilterNameStringType]int{"name": 1, "tag-key": 1, "tag-value": 1}},
-		"Negation": {"A leading ! would turn the filter round.", "!shop", map[string]string{"!a": "!b"}, map[types.FilterNameStringType]int{}},
-		"Odd":      {"AWS rejects other characters.", "sh*p", map[string]string{"é": ""}, map[types.FilterNameStringType]int{}},
-		"Many":     {"AWS takes ten filters.", "p", many, map[types.FilterNameStringType]int{"name": 1, "tag-key": 5, "tag-value": 4}},
+		"None":     {"An empty query has no filter.", "", nil, map[types.FilterNameStringType]int{}},
+		"All":      {"The name and the tags are sent as filters.", "shop/", map[string]string{"team": "shop"}, map[types.FilterNameStringType]int{"name": 1, "tag-key": 1, "tag-value": 1}},
+		"Negation": {"A value with a leading ! is not sent, because it would negate the filter.", "!shop", map[string]string{"!a": "!b"}, map[types.FilterNameStringType]int{}},
+		"Odd":      {"A value with characters that AWS rejects is not sent.", "sh*p", map[string]string{"é": ""}, map[types.FilterNameStringType]int{}},
+		"Many":     {"At most ten values are sent.", "p", many, map[types.FilterNameStringType]int{"name": 1, "tag-key": 5, "tag-value": 4}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -173,6 +173,6 @@ func TestFilters(t *testing.T) {
 		})
 	}
 	if diff := cmp.Diff(9, len(slices.Collect(maps.Keys(many)))); diff != "" {
-		t.Errorf("The query is not changed: %s", diff)
+		t.Errorf("the query must not be changed: %s", diff)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig/awstest"
 )
 
-// FuzzAnswers has Secrets Manager answer anything, through the SDK.
+// FuzzAnswers passes arbitrary answers of Secrets Manager through the SDK.
 func FuzzAnswers(f *testing.F) {
 	for _, body := range []string{
 		`{"ARN":"arn:aws:secretsmanager:eu-central-1:111122223333:secret:a-AbCdEf","Name":"a","VersionId":"00000000-0000-0000-0000-000000000001","SecretString":"hunter2 x","VersionStages":["AWSCURRENT"]}`,

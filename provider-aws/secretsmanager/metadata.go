@@ -11,10 +11,10 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 )
 
-// defaultKey is the KMS key of secrets that name none. AWS leaves it out of its answers.
+// defaultKey is the KMS key of secrets that set none. AWS omits it in its answers.
 const defaultKey = "alias/aws/secretsmanager"
 
-// settings reads the metadata of a target, and checks its key.
+// settings decodes and checks the metadata of a target, and checks its key.
 func (c *Client) settings(t provider.Target) (m awsconfig.Metadata, err error) {
 	if err := c.config.CheckKey(t.Key); err != nil {
 		return m, err
@@ -25,7 +25,7 @@ func (c *Client) settings(t provider.Target) (m awsconfig.Metadata, err error) {
 	return m, m.Check()
 }
 
-// settingsOf are the settings that a secret has.
+// settingsOf returns the settings of a secret.
 func settingsOf(d *secretsmanager.DescribeSecretOutput) awsconfig.Metadata {
 	return awsconfig.Metadata{
 		Description: aws.ToString(d.Description), KMSKeyID: cmp.Or(aws.ToString(d.KmsKeyId), defaultKey), Tags: tagMap(d.Tags),
@@ -36,7 +36,7 @@ func tagList(tags map[string]string) []types.Tag {
 	return awsconfig.TagList(tags, func(key, value *string) types.Tag { return types.Tag{Key: key, Value: value} })
 }
 
-// given is a setting for a call that leaves alone what is nil.
+// given returns nil for an empty setting, which leaves it unchanged.
 func given(s string) *string {
 	if s == "" {
 		return nil

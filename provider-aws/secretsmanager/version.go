@@ -7,13 +7,13 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 )
 
-// uuidPrefix marks a version id, as External Secrets Operator has it.
+// uuidPrefix marks a version id, as in External Secrets Operator.
 const uuidPrefix = "uuid/"
 
 var uuid = regexp.MustCompile(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`)
 
-// version reads the version of a ref. None is the current one; a UUID, and whatever follows "uuid/",
-// is a version id; anything else is a staging label such as AWSPREVIOUS.
+// version parses the version of a ref. An empty version means the current one. A UUID, and any text after
+// "uuid/", is a version id. Any other text is a staging label such as AWSPREVIOUS.
 func version(v string) (id, stage *string) {
 	if v == "" {
 		return nil, nil
@@ -27,8 +27,8 @@ func version(v string) (id, stage *string) {
 	return nil, aws.String(v)
 }
 
-// versionName spells a version id so that version reads it back. Ids are UUIDs, unless whoever wrote
-// the secret chose another token.
+// versionName formats a version id so that version can parse it again. An id is a UUID unless another writer
+// chose a different token.
 func versionName(id string) string {
 	if id == "" || uuid.MatchString(id) {
 		return id

@@ -16,20 +16,21 @@ import (
 )
 
 const (
-	// maxValue is the limit of Secrets Manager for one value, in bytes.
+	// maxValue is the maximum size of a value in Secrets Manager, in bytes.
 	maxValue = 65536
 
-	// current is the label of the version that counts. Whenever AWS moves it, it moves AWSPREVIOUS behind it:
-	// https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_UpdateSecretVersionStage.html.
+	// current is the label of the current version. Whenever AWS moves it, it moves AWSPREVIOUS to the version
+	// before: https://docs.aws.amazon.com/secretsmanager/latest/apireference/API_UpdateSecretVersionStage.html.
 	current = "AWSCURRENT"
-	// staged is the label of a version that is about to become current. Without any label of its own
-	// PutSecretValue would make it current at once, whatever is current by then.
+	// staged is the label of a version that is about to become current. Without a label PutSecretValue would
+	// make the version current at once, even if another writer has changed the current version meanwhile.
 	staged = "direct-secrets/staged"
 )
 
 var _ provider.Writer = &Client{}
 
-// Features are all that there are: names are taken once, and AWSCURRENT moves only from where it was seen.
+// Features returns all features: a name can be created only once, and AWSCURRENT moves only away from the
+// version that was seen.
 func (c *Client) Features() provider.Features {
 	return provider.Features{Exclusive: true, Guarded: true}
 }
@@ -43,16 +44,16 @@ func do[In, Out any](ctx context.Context, c *Client, f awsconfig.Operation[In, O
 	return out, nil
 }
 
-// look describes a secret, also one that is scheduled for deletion.
+// look describes a secret, even if it is scheduled for deletion.
 func (c *Client) look(ctx context.Context, key string) (*secretsmanager.DescribeSecretOutput, error) {
 	d, err := do(ctx, c, c.api.DescribeSecret, &secretsmanager.DescribeSecretInput{SecretId: aws.String(c.config.ID(key))}, "DescribeSecret", key)
 	if err == nil && aws.ToString(d.ARN) == "" {
-		err = provider.NewError(provider.Unavailable, "%s: the answer of AWS lacks it", about(provider.Ref{Key: key}))
+		err = provider.NewError(provider.Unavailable, "%s: the response of AWS does not include it", about(provider.Ref{Key: key}))
 	}
 	return d, err
 }
 
-// lookAgain returns a secret if it is as it was seen, else a Conflict.
+// lookAgain describes a secret, and returns a Conflict if it has changed since seen.
 func (c *Client) lookAgain(ctx context.Context, key string, seen provider.Observed) (*secretsmanager.DescribeSecretOutput, error) {
 	d, err := c.look(ctx, key)
 	if err == nil && (d.DeletedDate != nil || !unchanged(d, seen)) {
@@ -61,17 +62,17 @@ func (c *Client) lookAgain(ctx context.Context, key string, seen provider.Observ
 	return d, awsconfig.Moved(err)
 }
 
-// unchanged compares a secret with what was seen. Its ARN ends in characters that AWS draws for each that is
-// created, so it is the ID.
+// unchanged reports whether a secret is still the one in seen. AWS appends random characters to the ARN of each
+// new secret, so the ARN is the ID.
 func unchanged(d *secretsmanager.DescribeSecretOutput, seen provider.Observed) bool {
 	return versionName(currentOf(d)) == seen.Version && (seen.ID == "" || seen.ID == *d.ARN)
 }
 
 func changed(key string) error {
-	return provider.NewError(provider.Conflict, "%s: has changed meanwhile", about(provider.Ref{Key: key}))
+	return provider.NewError(provider.Conflict, "%s: another client changed it meanwhile; retrying", about(provider.Ref{Key: key}))
 }
 
-// currentOf returns the id of the current version; empty for a secret without a value.
+// currentOf returns the id of the current version, or "" for a secret without a value.
 func currentOf(d *secretsmanager.DescribeSecretOutput) string {
 	for id, stages := range d.VersionIdsToStages {
 		if slices.Contains(stages, current) {
@@ -81,7 +82,8 @@ func currentOf(d *secretsmanager.DescribeSecretOutput) string {
 	return ""
 }
 
-// Observe reads a secret, its settings and its mark. One that is scheduled for deletion does not exist.
+// Observe reads a secret, its settings and its mark. It returns NotFound for a secret that is scheduled for
+// deletion.
 func (c *Client) Observe(ctx context.Context, t provider.Target) (provider.Observed, error) {
 	m, err := c.settings(t)
 	if err != nil {
@@ -99,7 +101,7 @@ func (c *Client) Observe(ctx context.Context, t provider.Target) (provider.Obser
 	o := provider.Observed{Mark: has.Tags[awsconfig.MarkKey], Drift: m.Drift(has), ID: *d.ARN}
 	out, err := do(ctx, c, c.api.GetSecretValue, &secretsmanager.GetSecretValueInput{SecretId: d.ARN}, "GetSecretValue", t.Key)
 	switch {
-	case provider.IsNotFound(err) && currentOf(d) == "": // It has no value yet.
+	case provider.IsNotFound(err) && currentOf(d) == "": // The secret has no value yet.
 		return o, nil
 	case err != nil:
 		return provider.Observed{}, err
@@ -112,18 +114,18 @@ func (c *Client) Observe(ctx context.Context, t provider.Target) (provider.Obser
 	return o, nil
 }
 
-// checkValue finds what AWS would refuse.
+// checkValue rejects values that AWS would reject.
 func checkValue(key string, data []byte) error {
 	switch {
 	case len(data) == 0:
-		return provider.NewError(provider.Invalid, "%s: the value is empty, and AWS takes no such value", about(provider.Ref{Key: key}))
+		return provider.NewError(provider.Invalid, "%s: the value is empty, which AWS does not allow", about(provider.Ref{Key: key}))
 	case len(data) > maxValue:
-		return provider.NewError(provider.Invalid, "%s: the value has %d bytes, and AWS takes at most %d", about(provider.Ref{Key: key}), len(data), maxValue)
+		return provider.NewError(provider.Invalid, "%s: the value has %d bytes, and AWS allows at most %d", about(provider.Ref{Key: key}), len(data), maxValue)
 	}
 	return nil
 }
 
-// payload is text where it can be, since that is all that the console shows.
+// payload returns the data as text if possible, because the AWS console shows only text.
 func payload(data []byte) (text *string, binary []byte) {
 	if utf8.Valid(data) {
 		return aws.String(string(data)), nil
@@ -131,19 +133,19 @@ func payload(data []byte) (text *string, binary []byte) {
 	return nil, data
 }
 
-// token becomes the id of a version. It is chosen here, so that an attempt that AWS carried out without an
-// answer makes no second version.
+// token returns a new version id. The client chooses it, so that a repeated call after a lost answer does not
+// create a second version.
 func token() *string { return aws.String(string(apiuuid.NewUUID())) }
 
-// written is the version that a call has made.
+// written returns the version that a call has created.
 func written(key string, arn, id *string) (provider.Written, error) {
 	if aws.ToString(arn) == "" || aws.ToString(id) == "" {
-		return provider.Written{}, provider.NewError(provider.Unavailable, "%s: the answer of AWS lacks the version", about(provider.Ref{Key: key}))
+		return provider.Written{}, provider.NewError(provider.Unavailable, "%s: the response of AWS has no version", about(provider.Ref{Key: key}))
 	}
 	return provider.Written{Version: versionName(*id), ID: *arn}, nil
 }
 
-// Create makes a secret with its mark by one call.
+// Create creates a secret and its mark with one call.
 func (c *Client) Create(ctx context.Context, t provider.Target, data []byte, mark string) (provider.Written, error) {
 	m, err := c.settings(t)
 	if err == nil {
@@ -153,7 +155,7 @@ func (c *Client) Create(ctx context.Context, t provider.Target, data []byte, mar
 	case err != nil:
 		return provider.Written{}, err
 	case awsconfig.IsARN(t.Key):
-		return provider.Written{}, provider.NewError(provider.Invalid, "%s: does not exist, and AWS gives a new secret its ARN; push to a name", about(provider.Ref{Key: t.Key}))
+		return provider.Written{}, provider.NewError(provider.Invalid, "%s: does not exist, and the ARN of a new secret cannot be chosen; push to a name", about(provider.Ref{Key: t.Key}))
 	}
 	in := &secretsmanager.CreateSecretInput{
 		Name: aws.String(c.config.ID(t.Key)), ClientRequestToken: token(), Tags: tagList(m.Marked(mark)),
@@ -170,20 +172,20 @@ func (c *Client) Create(ctx context.Context, t provider.Target, data []byte, mar
 	return written(t.Key, out.ARN, out.VersionId)
 }
 
-// restore brings back a secret whose name AWS still holds because it is scheduled for deletion. Only one
-// that the same object made is taken back.
+// restore restores a secret that is scheduled for deletion, because AWS does not allow a new one of that name.
+// It restores only a secret with the mark of the same object.
 func (c *Client) restore(ctx context.Context, t provider.Target, data []byte, mark string) (provider.Written, error) {
 	what := about(provider.Ref{Key: t.Key})
 	d, err := c.look(ctx, t.Key)
 	switch {
 	case provider.IsNotFound(err):
-		return provider.Written{}, provider.NewError(provider.Unavailable, "%s: AWS does not create it, and has none of that name; it may still be deleting one, or not find metadata.kmsKeyID", what)
+		return provider.Written{}, provider.NewError(provider.Unavailable, "%s: AWS refuses to create it, although no secret has this name; AWS may still be deleting one, or cannot find metadata.kmsKeyID", what)
 	case err != nil:
 		return provider.Written{}, err
 	case d.DeletedDate == nil:
 		return provider.Written{}, changed(t.Key)
 	case mark == "" || tagMap(d.Tags)[awsconfig.MarkKey] != mark:
-		return provider.Written{}, provider.NewError(provider.Invalid, "%s: is scheduled for deletion, and another made it; restore it, delete it for good, or push to another key", what)
+		return provider.Written{}, provider.NewError(provider.Invalid, "%s: is scheduled for deletion and was not created by this object; restore it, delete it permanently, or push to another key", what)
 	}
 	if _, err := do(ctx, c, c.api.RestoreSecret, &secretsmanager.RestoreSecretInput{SecretId: d.ARN}, "RestoreSecret", t.Key); err != nil {
 		return provider.Written{}, awsconfig.Moved(err)
@@ -198,7 +200,7 @@ func (c *Client) restore(ctx context.Context, t provider.Target, data []byte, ma
 	return c.Update(ctx, t, seen, data)
 }
 
-// Update writes the value first, for only that is guarded, and then the settings that drifted.
+// Update writes the value first, because only that write is guarded, and then the settings that have drifted.
 func (c *Client) Update(ctx context.Context, t provider.Target, seen provider.Observed, data []byte) (provider.Written, error) {
 	m, err := c.settings(t)
 	if err != nil {
@@ -219,8 +221,8 @@ func (c *Client) Update(ctx context.Context, t provider.Target, seen provider.Ob
 	return w, nil
 }
 
-// put writes a value in two steps: beside the current version, and then in its place, which AWS does only
-// if that is still the one that was seen.
+// put writes a value in two steps. It stores a new version next to the current one, and then makes it current.
+// AWS does the second step only if the current version is still the one in seen.
 func (c *Client) put(ctx context.Context, key string, seen provider.Observed, data []byte) (provider.Written, error) {
 	leave, err := c.config.Turn(ctx, cmp.Or(seen.ID, c.config.ID(key)))
 	if err != nil {
@@ -241,19 +243,19 @@ func (c *Client) put(ctx context.Context, key string, seen provider.Observed, da
 	if err != nil {
 		return provider.Written{}, err
 	}
-	// The first version of a secret is current at once.
+	// The first version of a secret is current immediately.
 	if !slices.Contains(out.VersionStages, current) {
 		err = c.promote(ctx, key, d, out.VersionId)
 	}
-	// A version without a label goes by itself. A label that stays is moved by the next write, so that a
-	// failure is none of this one.
+	// AWS deletes a version without labels. If the label is not removed now, the next write moves it, so an
+	// error here does not fail this write.
 	_, _ = awsconfig.Call(ctx, c.config, c.api.UpdateSecretVersionStage, &secretsmanager.UpdateSecretVersionStageInput{
 		SecretId: d.ARN, VersionStage: aws.String(staged), RemoveFromVersionId: out.VersionId,
 	})
 	return w, err
 }
 
-// promote makes a version the current one in place of the one that was.
+// promote makes version id the current one instead of the version in was.
 func (c *Client) promote(ctx context.Context, key string, was *secretsmanager.DescribeSecretOutput, id *string) error {
 	from := currentOf(was)
 	_, err := do(ctx, c, c.api.UpdateSecretVersionStage, &secretsmanager.UpdateSecretVersionStageInput{
@@ -262,7 +264,8 @@ func (c *Client) promote(ctx context.Context, key string, was *secretsmanager.De
 	if provider.ClassOf(err) != provider.Invalid || err == nil {
 		return err
 	}
-	// AWS refuses also an attempt that it carried out before without an answer: what is current tells.
+	// AWS also rejects a repeated call that it has carried out before. The current version shows whether it
+	// did.
 	switch d, failure := c.look(ctx, key); {
 	case failure != nil:
 		return failure
@@ -274,7 +277,7 @@ func (c *Client) promote(ctx context.Context, key string, was *secretsmanager.De
 	return changed(key)
 }
 
-// settle brings settings in line. It makes no version.
+// settle updates the settings that have drifted. It creates no version.
 func (c *Client) settle(ctx context.Context, t provider.Target, seen provider.Observed, m awsconfig.Metadata) error {
 	id := aws.String(cmp.Or(seen.ID, c.config.ID(t.Key)))
 	if m.Description != "" || m.KMSKeyID != "" {
@@ -290,7 +293,8 @@ func (c *Client) settle(ctx context.Context, t provider.Target, seen provider.Ob
 	return err
 }
 
-// Mark gives a secret another mark, which AWS does without a condition: so it is looked at right before.
+// Mark replaces the mark of a secret. AWS has no conditional call for this, so the secret is described right
+// before.
 func (c *Client) Mark(ctx context.Context, t provider.Target, seen provider.Observed, mark string) error {
 	if err := c.config.CheckKey(t.Key); err != nil {
 		return err
@@ -312,8 +316,8 @@ func (c *Client) Mark(ctx context.Context, t provider.Target, seen provider.Obse
 	return awsconfig.Moved(err)
 }
 
-// Delete removes a secret, which AWS does without a condition: so it is looked at right before. A recovery
-// window goes by the store.
+// Delete deletes a secret with the recovery window of the store. AWS has no conditional call for this, so the
+// secret is described right before.
 func (c *Client) Delete(ctx context.Context, t provider.Target, seen provider.Observed) error {
 	if err := c.config.CheckKey(t.Key); err != nil {
 		return err

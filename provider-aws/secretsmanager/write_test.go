@@ -26,7 +26,7 @@ const (
 
 var target = provider.Target{Key: "a"}
 
-// observed is what a client sees of secret "a", which must exist.
+// observed returns the result of Observe for secret "a", which must exist.
 func observed(t *testing.T, c *Client) provider.Observed {
 	t.Helper()
 	o, err := c.Observe(t.Context(), target)
@@ -45,7 +45,7 @@ func described(t *testing.T, c *Client) *secretsmanager.DescribeSecretOutput {
 	return d
 }
 
-// labels of the versions of secret "a" by their values, without versions that have none.
+// labels returns the labels of the versions of secret "a" by value, without versions that have no label.
 func labels(t *testing.T, c *Client) map[string]string {
 	t.Helper()
 	all := map[string]string{}
@@ -77,18 +77,18 @@ func TestWriteRefused(t *testing.T) {
 		metadata    string
 		want        string
 	}{
-		"Empty":     {"AWS has no empty value.", "a", nil, "{}", `secret "a": the value is empty, and AWS takes no such value`},
-		"Large":     {"AWS has a limit.", "a", make([]byte, maxValue+1), "{}", `secret "a": the value has 65537 bytes, and AWS takes at most 65536`},
-		"ARN":       {"AWS makes ARNs.", "arn:aws:secretsmanager:us-east-1:000000000000:secret:a-abcdef", []byte("v"), "{}", `secret "arn:aws:secretsmanager:us-east-1:000000000000:secret:a-abcdef": does not exist, and AWS gives a new secret its ARN; push to a name`},
-		"Key":       {"A key that cannot be is not tried.", "", []byte("v"), "{}", "a key of 0 characters is none that AWS can have"},
-		"Unknown":   {"A field that nobody reads is a mistake.", "a", []byte("v"), `{"kmsKeyId":"x"}`, `metadata: unknown field "kmsKeyId"; it takes description, kmsKeyID and tags`},
-		"Twice":     {"So is one that is there twice.", "a", []byte("v"), `{"description":"x","description":"y"}`, `metadata: duplicate field "description"; it takes description, kmsKeyID and tags`},
-		"Type":      {"Values have types.", "a", []byte("v"), `{"description":1}`, `metadata: cannot unmarshal number into Go struct field Metadata.description of type string; it takes description, kmsKeyID and tags`},
-		"TagAWS":    {"Some tags belong to AWS.", "a", []byte("v"), `{"tags":{"AWS:x":"y"}}`, `metadata.tags: AWS keeps keys such as "AWS:x" to itself; use another one`},
-		"TagMark":   {"Nobody else makes a mark.", "a", []byte("v"), `{"tags":{"direct-secrets.io/created-by":"me"}}`, `metadata.tags: keys such as "direct-secrets.io/created-by" say which object created the secret, and are set by themselves; remove it`},
-		"TagEmpty":  {"A tag has a key.", "a", []byte("v"), `{"tags":{"":"y"}}`, `metadata.tags: a key is empty; name the tag`},
-		"TagsMany":  {"There is a limit.", "a", []byte("v"), many + `}}`, `metadata.tags: 49 tags, and at most 48 are taken; remove some`},
-		"NotObject": {"It is an object.", "a", []byte("v"), `[]`, `metadata: cannot unmarshal array into Go value of type awsconfig.Metadata; it takes description, kmsKeyID and tags`},
+		"Empty":     {"An empty value is rejected.", "a", nil, "{}", `secret "a": the value is empty, which AWS does not allow`},
+		"Large":     {"A value that is too large is rejected.", "a", make([]byte, maxValue+1), "{}", `secret "a": the value has 65537 bytes, and AWS allows at most 65536`},
+		"ARN":       {"An ARN cannot be created.", "arn:aws:secretsmanager:us-east-1:000000000000:secret:a-abcdef", []byte("v"), "{}", `secret "arn:aws:secretsmanager:us-east-1:000000000000:secret:a-abcdef": does not exist, and the ARN of a new secret cannot be chosen; push to a name`},
+		"Key":       {"An invalid key is rejected.", "", []byte("v"), "{}", "a key of 0 characters is not valid in AWS"},
+		"Unknown":   {"An unknown field is rejected.", "a", []byte("v"), `{"kmsKeyId":"x"}`, `metadata: unknown field "kmsKeyId"; allowed are description, kmsKeyID and tags`},
+		"Twice":     {"A duplicate field is rejected.", "a", []byte("v"), `{"description":"x","description":"y"}`, `metadata: duplicate field "description"; allowed are description, kmsKeyID and tags`},
+		"Type":      {"A value of another type is rejected.", "a", []byte("v"), `{"description":1}`, `metadata: cannot unmarshal number into Go struct field Metadata.description of type string; allowed are description, kmsKeyID and tags`},
+		"TagAWS":    {"A tag with AWS's prefix is rejected.", "a", []byte("v"), `{"tags":{"AWS:x":"y"}}`, `metadata.tags: the key "AWS:x" is reserved by AWS; use another one`},
+		"TagMark":   {"A tag with the prefix of the marks is rejected.", "a", []byte("v"), `{"tags":{"direct-secrets.io/created-by":"me"}}`, `metadata.tags: the key "direct-secrets.io/created-by" is reserved for the operator, which records there which object created the secret; remove it`},
+		"TagEmpty":  {"A tag without a key is rejected.", "a", []byte("v"), `{"tags":{"":"y"}}`, `metadata.tags: a key is empty; name the tag`},
+		"TagsMany":  {"Too many tags are rejected.", "a", []byte("v"), many + `}}`, `metadata.tags: has 49 tags, at most 48 are allowed; remove some`},
+		"NotObject": {"Metadata that are not an object are rejected.", "a", []byte("v"), `[]`, `metadata: cannot unmarshal array into Go value of type awsconfig.Metadata; allowed are description, kmsKeyID and tags`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -99,7 +99,7 @@ func TestWriteRefused(t *testing.T) {
 		})
 	}
 	if n := srv.Calls(""); n != 0 {
-		t.Errorf("What cannot be is refused before any call: %d calls", n)
+		t.Errorf("an invalid write must be rejected before any call: %d calls", n)
 	}
 }
 
@@ -113,13 +113,13 @@ func TestPrefixOfWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, _ := srv.Get("shop/a"); string(got) != "w" {
-		t.Errorf("A prefix is put before keys that are written: %q", got)
+		t.Errorf("the prefix must be added to keys that are written: %q", got)
 	}
 	if err := c.Delete(t.Context(), target, observed(t, c)); err != nil {
 		t.Fatal(err)
 	}
 	if _, ok := srv.Get("shop/a"); ok {
-		t.Error("A prefix is put before keys that are deleted")
+		t.Error("the prefix must be added to keys that are deleted")
 	}
 }
 
@@ -130,9 +130,9 @@ func TestCreateScheduled(t *testing.T) {
 		want   error
 		labels map[string]string
 	}{
-		"Ours":   {"What this object made and deleted is taken back.", ours, nil, map[string]string{"new": "AWSCURRENT", "old": "AWSPREVIOUS"}},
-		"Theirs": {"What another made is for a person to decide.", theirs, provider.NewError(provider.Invalid, `secret "a": is scheduled for deletion, and another made it; restore it, delete it for good, or push to another key`), nil},
-		"Nobody": {"So is what no object made.", "", provider.NewError(provider.Invalid, `secret "a": is scheduled for deletion, and another made it; restore it, delete it for good, or push to another key`), nil},
+		"Ours":   {"A secret that this object created and deleted is restored.", ours, nil, map[string]string{"new": "AWSCURRENT", "old": "AWSPREVIOUS"}},
+		"Theirs": {"A secret with the mark of another object is not restored.", theirs, provider.NewError(provider.Invalid, `secret "a": is scheduled for deletion and was not created by this object; restore it, delete it permanently, or push to another key`), nil},
+		"NoMark": {"A secret without a mark is not restored.", "", provider.NewError(provider.Invalid, `secret "a": is scheduled for deletion and was not created by this object; restore it, delete it permanently, or push to another key`), nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -152,7 +152,7 @@ func TestCreateScheduled(t *testing.T) {
 			}
 			if err != nil {
 				if described(t, c).DeletedDate == nil {
-					t.Errorf("%s\nIt was restored", tc.reason)
+					t.Errorf("%s\nThe secret was restored", tc.reason)
 				}
 				return
 			}
@@ -167,12 +167,12 @@ func TestCreateScheduled(t *testing.T) {
 	}
 }
 
-// between runs f right before the client puts a value, when it has looked at the secret already.
+// between runs f right before the client writes a value, after it has described the secret.
 func between(c *Client, f func()) {
 	c.api = putting{api: c.api, before: f}
 }
 
-// putting is an api that does something before it puts a value.
+// putting is an api that runs a function before it writes a value.
 type putting struct {
 	api
 	before func()
@@ -190,10 +190,10 @@ func TestUpdateLabels(t *testing.T) {
 		class   provider.Class
 		want    map[string]string
 	}{
-		"Alone":   {"The label of AWS for the version before follows, and ours goes.", func(*emulator.Server) {}, "", map[string]string{"b": "AWSCURRENT", "a": "AWSPREVIOUS"}},
-		"Moved":   {"What somebody else writes meanwhile stays current.", func(s *emulator.Server) { s.Put("a", []byte("theirs")) }, provider.Conflict, map[string]string{"theirs": "AWSCURRENT", "a": "AWSPREVIOUS"}},
-		"Deleted": {"A secret that is deleted meanwhile is not brought back.", func(s *emulator.Server) { s.Delete("a") }, provider.Conflict, nil},
-		"Another": {"Nor is another of the same name written.", func(s *emulator.Server) { s.Delete("a"); s.Put("a", []byte("theirs")) }, provider.Conflict, map[string]string{"theirs": "AWSCURRENT"}},
+		"Alone":   {"AWS moves AWSPREVIOUS, and the operator's label is removed.", func(*emulator.Server) {}, "", map[string]string{"b": "AWSCURRENT", "a": "AWSPREVIOUS"}},
+		"Moved":   {"A value that another writer stores meanwhile stays current.", func(s *emulator.Server) { s.Put("a", []byte("theirs")) }, provider.Conflict, map[string]string{"theirs": "AWSCURRENT", "a": "AWSPREVIOUS"}},
+		"Deleted": {"A secret that is deleted meanwhile is not restored.", func(s *emulator.Server) { s.Delete("a") }, provider.Conflict, nil},
+		"Another": {"A new secret of the same name is not written.", func(s *emulator.Server) { s.Delete("a"); s.Put("a", []byte("theirs")) }, provider.Conflict, map[string]string{"theirs": "AWSCURRENT"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -221,8 +221,8 @@ func TestUpdateLabels(t *testing.T) {
 	}
 }
 
-// TestConflictsMakeNoVersions counts the versions that updates of what was seen long ago leave behind: AWS
-// keeps each for a day, and has a limit.
+// TestConflictsMakeNoVersions counts the versions after updates of a secret that has changed since it was read.
+// AWS keeps each version for a day, and has a limit.
 func TestConflictsMakeNoVersions(t *testing.T) {
 	srv := awstest.Start(t)
 	c := client(t, srv)
@@ -240,7 +240,7 @@ func TestConflictsMakeNoVersions(t *testing.T) {
 	}
 }
 
-// TestLostAnswers has AWS carry calls out whose answers are lost, so that the SDK makes them again.
+// TestLostAnswers makes AWS carry out calls without an answer, so that the SDK repeats them.
 func TestLostAnswers(t *testing.T) {
 	for _, operation := range []string{"CreateSecret", "PutSecretValue", "UpdateSecretVersionStage", "DeleteSecret"} {
 		t.Run(operation, func(t *testing.T) {
@@ -255,7 +255,7 @@ func TestLostAnswers(t *testing.T) {
 				t.Fatalf("Update(...): %+v, %v", w, err)
 			}
 			if diff := cmp.Diff(map[string]string{"b": "AWSCURRENT", "a": "AWSPREVIOUS"}, labels(t, c)); diff != "" {
-				t.Errorf("A call that is made twice makes one version.\nlabels: -want, +got:\n%s", diff)
+				t.Errorf("A repeated call must create one version.\nlabels: -want, +got:\n%s", diff)
 			}
 			if err := c.Delete(t.Context(), target, observed(t, c)); err != nil {
 				t.Errorf("Delete(...): %v", err)
@@ -274,14 +274,14 @@ func TestWithoutValue(t *testing.T) {
 	}
 	seen := observed(t, c)
 	if diff := cmp.Diff(provider.Observed{ID: *out.ARN, Mark: ours}, seen); diff != "" {
-		t.Errorf("A secret without a value has its mark nonetheless.\nObserve(...): -want, +got:\n%s", diff)
+		t.Errorf("A secret without a value must have its mark.\nObserve(...): -want, +got:\n%s", diff)
 	}
 	between(c, func() { srv.Put("a", []byte("theirs")) })
 	if _, err := c.Update(t.Context(), target, seen, []byte("ours")); provider.ClassOf(err) != provider.Conflict {
-		t.Errorf("Whoever writes the first value has it: %v", err)
+		t.Errorf("the first value of another writer must stay: %v", err)
 	}
 	if diff := cmp.Diff(map[string]string{"theirs": "AWSCURRENT"}, labels(t, c)); diff != "" {
-		t.Errorf("Whoever writes the first value has it: -want, +got:\n%s", diff)
+		t.Errorf("The first value of another writer must stay: -want, +got:\n%s", diff)
 	}
 
 	srv.Delete("a")
@@ -290,10 +290,10 @@ func TestWithoutValue(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := c.Update(t.Context(), target, observed(t, c), []byte("ours")); err != nil {
-		t.Errorf("A secret without a value gets one: %v", err)
+		t.Errorf("a secret without a value must get one: %v", err)
 	}
 	if diff := cmp.Diff(map[string]string{"ours": "AWSCURRENT"}, labels(t, c)); diff != "" {
-		t.Errorf("A secret without a value gets one: -want, +got:\n%s", diff)
+		t.Errorf("A secret without a value must get one: -want, +got:\n%s", diff)
 	}
 }
 
@@ -306,11 +306,11 @@ func TestSettings(t *testing.T) {
 		want     awsconfig.Metadata
 		calls    map[string]int
 	}{
-		"None":        {"What is not named is left alone.", `{}`, nil, awsconfig.Metadata{Description: "d", KMSKeyID: "alias/k", Tags: map[string]string{"team": "shop", "stage": "live"}}, nil},
-		"Same":        {"What is as it should be costs no call.", `{"description":"d","kmsKeyID":"` + arn + `alias/k","tags":{"team":"shop"}}`, nil, awsconfig.Metadata{Description: "d", KMSKeyID: "alias/k", Tags: map[string]string{"team": "shop", "stage": "live"}}, nil},
-		"Description": {"One setting is one setting.", `{"description":"e"}`, []string{"description"}, awsconfig.Metadata{Description: "e", KMSKeyID: "alias/k", Tags: map[string]string{"team": "shop", "stage": "live"}}, map[string]int{"UpdateSecret": 1}},
-		"Key":         {"The key changes without a new value.", `{"kmsKeyID":"alias/other"}`, []string{"kmsKeyID"}, awsconfig.Metadata{Description: "d", KMSKeyID: "alias/other", Tags: map[string]string{"team": "shop", "stage": "live"}}, map[string]int{"UpdateSecret": 1}},
-		"Tags":        {"Tags that are not named stay.", `{"tags":{"team":"pay","new":""}}`, []string{"tags.new", "tags.team"}, awsconfig.Metadata{Description: "d", KMSKeyID: "alias/k", Tags: map[string]string{"team": "pay", "stage": "live", "new": ""}}, map[string]int{"TagResource": 1}},
+		"None":        {"Settings that the target does not set stay unchanged.", `{}`, nil, awsconfig.Metadata{Description: "d", KMSKeyID: "alias/k", Tags: map[string]string{"team": "shop", "stage": "live"}}, nil},
+		"Same":        {"Settings without drift cause no call.", `{"description":"d","kmsKeyID":"` + arn + `alias/k","tags":{"team":"shop"}}`, nil, awsconfig.Metadata{Description: "d", KMSKeyID: "alias/k", Tags: map[string]string{"team": "shop", "stage": "live"}}, nil},
+		"Description": {"A change of one setting leaves the others unchanged.", `{"description":"e"}`, []string{"description"}, awsconfig.Metadata{Description: "e", KMSKeyID: "alias/k", Tags: map[string]string{"team": "shop", "stage": "live"}}, map[string]int{"UpdateSecret": 1}},
+		"Key":         {"The KMS key changes without a new version.", `{"kmsKeyID":"alias/other"}`, []string{"kmsKeyID"}, awsconfig.Metadata{Description: "d", KMSKeyID: "alias/other", Tags: map[string]string{"team": "shop", "stage": "live"}}, map[string]int{"UpdateSecret": 1}},
+		"Tags":        {"Tags that the target does not set stay unchanged.", `{"tags":{"team":"pay","new":""}}`, []string{"tags.new", "tags.team"}, awsconfig.Metadata{Description: "d", KMSKeyID: "alias/k", Tags: map[string]string{"team": "pay", "stage": "live", "new": ""}}, map[string]int{"TagResource": 1}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -344,7 +344,7 @@ func TestSettings(t *testing.T) {
 	}
 }
 
-// marksTheirs changes the mark of secret "a", and nothing else.
+// marksTheirs replaces the mark of secret "a".
 func marksTheirs(t *testing.T, c *Client, _ *emulator.Server) {
 	in := &secretsmanager.TagResourceInput{SecretId: aws.String("a"), Tags: tagList(map[string]string{awsconfig.MarkKey: theirs})}
 	if _, err := sdk(c.config).TagResource(t.Context(), in); err != nil {
@@ -352,7 +352,7 @@ func marksTheirs(t *testing.T, c *Client, _ *emulator.Server) {
 	}
 }
 
-// another makes secret "a" anew, with the same value, mark and version.
+// another deletes secret "a" and creates a new one with the same value, mark and version.
 func another(t *testing.T, c *Client, s *emulator.Server) {
 	id, _ := version(observed(t, c).Version)
 	s.Delete("a")
@@ -372,18 +372,18 @@ func TestDelete(t *testing.T) {
 		want     error
 		days     int
 	}{
-		"Default":  {"AWS keeps it for thirty days.", nil, nil, nil, 30},
-		"Window":   {"A store may say how long.", &seven, nil, nil, 7},
-		"Force":    {"Or that it is gone at once.", &force, nil, nil, 0},
-		"Gone":     {"One that is gone is no error.", nil, func(_ *testing.T, _ *Client, s *emulator.Server) { s.Delete("a") }, nil, 0},
-		"Mark":     {"One whose mark was taken over stays.", nil, marksTheirs, changed("a"), -1},
-		"Another":  {"Another of the same name stays.", nil, another, changed("a"), -1},
-		"NewValue": {"One that somebody else wrote stays.", nil, func(_ *testing.T, _ *Client, s *emulator.Server) { s.Put("a", []byte("w")) }, changed("a"), -1},
+		"Default":  {"By default, AWS keeps the secret for thirty days.", nil, nil, nil, 30},
+		"Window":   {"The store can set the recovery window.", &seven, nil, nil, 7},
+		"Force":    {"The store can delete without a recovery window.", &force, nil, nil, 0},
+		"Gone":     {"A secret that is already deleted is not an error.", nil, func(_ *testing.T, _ *Client, s *emulator.Server) { s.Delete("a") }, nil, 0},
+		"Mark":     {"A secret with a new mark is kept.", nil, marksTheirs, changed("a"), -1},
+		"Another":  {"A new secret of the same name is kept.", nil, another, changed("a"), -1},
+		"NewValue": {"A secret that another writer changed is kept.", nil, func(_ *testing.T, _ *Client, s *emulator.Server) { s.Put("a", []byte("w")) }, changed("a"), -1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			srv := awstest.Start(t)
-			s := &v1alpha1.AWSSecretsManager{Spec: v1alpha1.AWSSecretsManagerSpec{SecretsManager: tc.deletion}}
+			s := &v1alpha1.AWSSecretsManager{Spec: v1alpha1.AWSSecretsManagerSpec{Deletion: tc.deletion}}
 			connected, err := awstest.Connect(t, s, Connect, srv.URL())
 			if err != nil {
 				t.Fatal(err)
@@ -403,16 +403,16 @@ func TestDelete(t *testing.T) {
 			switch {
 			case tc.days == 0:
 				if err == nil {
-					t.Errorf("%s\nIt is still there", tc.reason)
+					t.Errorf("%s\nThe secret still exists", tc.reason)
 				}
 			case err != nil:
 				t.Errorf("%s\nDescribeSecret: %v", tc.reason, err)
 			case tc.days < 0:
 				if d.DeletedDate != nil {
-					t.Errorf("%s\nIt is scheduled for deletion", tc.reason)
+					t.Errorf("%s\nThe secret is scheduled for deletion", tc.reason)
 				}
 			case d.DeletedDate == nil || int(d.DeletedDate.Sub(*d.CreatedDate).Hours()+1)/24 != tc.days:
-				t.Errorf("%s\nIt goes at %v, %d days after %v are right", tc.reason, d.DeletedDate, tc.days, d.CreatedDate)
+				t.Errorf("%s\nThe secret is deleted at %v, want %d days after %v", tc.reason, d.DeletedDate, tc.days, d.CreatedDate)
 			}
 		})
 	}
@@ -425,18 +425,18 @@ func TestWriteErrors(t *testing.T) {
 		fault     emulator.Fault
 		want      *provider.Error
 	}{
-		"Create":    {"The permission that is missing is named.", "CreateSecret", emulator.Fault{Code: "AccessDeniedException"}, provider.NewError(provider.Denied, `secret "new": access denied; allow secretsmanager:CreateSecret in a policy`)},
-		"Tags":      {"By AWS, where it says so.", "CreateSecret", emulator.Fault{Code: "AccessDeniedException", Message: "User: arn:aws:iam::000000000000:user/test is not authorized to perform: secretsmanager:TagResource on resource: new"}, provider.NewError(provider.Denied, `secret "new": arn:aws:iam::000000000000:user/test may not secretsmanager:TagResource; allow it in a policy`)},
-		"KMS":       {"KMS is named, too.", "PutSecretValue", emulator.Fault{Code: "AccessDeniedException", Message: "Access to KMS is not allowed"}, provider.NewError(provider.Denied, `secret "a": the KMS key of the secret may not be used; allow kms:Decrypt, kms:Encrypt and kms:GenerateDataKey in a policy and in the key's`)},
-		"Encrypt":   {"So it is where the key is disabled.", "PutSecretValue", emulator.Fault{Code: "EncryptionFailure", Message: canary}, provider.NewError(provider.Denied, `secret "a": %s`, awsconfig.CannotEncrypt)},
-		"Limit":     {"A quota is for a person to see to.", "PutSecretValue", emulator.Fault{Code: "LimitExceededException", Message: canary}, provider.NewError(provider.Invalid, `secret "a": %s`, codes["LimitExceededException"].Text)},
-		"Stage":     {"Every action has a name.", "UpdateSecretVersionStage", emulator.Fault{Code: "AccessDeniedException"}, provider.NewError(provider.Denied, `secret "a": access denied; allow secretsmanager:UpdateSecretVersionStage in a policy`)},
-		"Parameter": {"What AWS refuses is no conflict where nobody wrote.", "UpdateSecretVersionStage", emulator.Fault{Code: "InvalidParameterException", Message: canary}, provider.NewError(provider.Invalid, `secret "a": AWS rejects the request as not valid`)},
-		"Throttled": {"Too many calls.", "PutSecretValue", emulator.Throttled(), provider.NewError(provider.Throttled, `secret "a": AWS asks for fewer calls`)},
-		"Policy":    {"A policy of the secret.", "PutSecretValue", emulator.Fault{Code: "MalformedPolicyDocumentException"}, provider.NewError(provider.Invalid, `secret "a": %s`, awsconfig.BadPolicy)},
-		"Unknown":   {"What nobody knows proves nothing.", "CreateSecret", emulator.Fault{Code: "NewException", Message: canary}, provider.NewError(provider.Unavailable, `secret "new": AWS answers with the error NewException`)},
-		"Missing":   {"A name that AWS neither has nor gives is not missing.", "CreateSecret", emulator.Fault{Code: "ResourceNotFoundException"}, provider.NewError(provider.Unavailable, `secret "new": AWS does not create it, and has none of that name; it may still be deleting one, or not find metadata.kmsKeyID`)},
-		"Replicas":  {"The state of a secret is for a person to see to.", "DeleteSecret", emulator.Fault{Code: "InvalidRequestException", Message: canary}, provider.NewError(provider.Invalid, `secret "a": AWS rejects the request in the secret's present state`)},
+		"Create":    {"The error names the missing permission.", "CreateSecret", emulator.Fault{Code: "AccessDeniedException"}, provider.NewError(provider.Denied, `secret "new": access denied; allow secretsmanager:CreateSecret in a policy`)},
+		"Tags":      {"The error names the action that AWS names.", "CreateSecret", emulator.Fault{Code: "AccessDeniedException", Message: "User: arn:aws:iam::000000000000:user/test is not authorized to perform: secretsmanager:TagResource on resource: new"}, provider.NewError(provider.Denied, `secret "new": arn:aws:iam::000000000000:user/test is not allowed to perform secretsmanager:TagResource; allow it in a policy`)},
+		"KMS":       {"The error names the KMS permissions.", "PutSecretValue", emulator.Fault{Code: "AccessDeniedException", Message: "Access to KMS is not allowed"}, provider.NewError(provider.Denied, `secret "a": the caller is not allowed to use the KMS key of the secret; allow kms:Decrypt, kms:Encrypt and kms:GenerateDataKey in a policy and in the key policy`)},
+		"Encrypt":   {"The error of a disabled KMS key names KMS.", "PutSecretValue", emulator.Fault{Code: "EncryptionFailure", Message: canary}, provider.NewError(provider.Denied, `secret "a": %s`, awsconfig.CannotEncrypt)},
+		"Limit":     {"An exhausted quota has its own message.", "PutSecretValue", emulator.Fault{Code: "LimitExceededException", Message: canary}, provider.NewError(provider.Invalid, `secret "a": %s`, codes["LimitExceededException"].Text)},
+		"Stage":     {"The error names the permission to move labels.", "UpdateSecretVersionStage", emulator.Fault{Code: "AccessDeniedException"}, provider.NewError(provider.Denied, `secret "a": access denied; allow secretsmanager:UpdateSecretVersionStage in a policy`)},
+		"Parameter": {"A rejected call is not a Conflict if no other writer has changed the secret.", "UpdateSecretVersionStage", emulator.Fault{Code: "InvalidParameterException", Message: canary}, provider.NewError(provider.Invalid, `secret "a": AWS rejects the request as invalid; check the spec`)},
+		"Throttled": {"Too many calls are Throttled.", "PutSecretValue", emulator.Throttled(), provider.NewError(provider.Throttled, `secret "a": AWS throttles the calls; retrying with back-off`)},
+		"Policy":    {"A rejected policy has its own message.", "PutSecretValue", emulator.Fault{Code: "MalformedPolicyDocumentException"}, provider.NewError(provider.Invalid, `secret "a": %s`, awsconfig.BadPolicy)},
+		"Unknown":   {"An unknown error code is Unavailable.", "CreateSecret", emulator.Fault{Code: "NewException", Message: canary}, provider.NewError(provider.Unavailable, `secret "new": AWS returned the error NewException`)},
+		"Missing":   {"A NotFound for a new secret is Unavailable if AWS has no secret of that name.", "CreateSecret", emulator.Fault{Code: "ResourceNotFoundException"}, provider.NewError(provider.Unavailable, `secret "new": AWS refuses to create it, although no secret has this name; AWS may still be deleting one, or cannot find metadata.kmsKeyID`)},
+		"Replicas":  {"Another invalid state of a secret has its own message.", "DeleteSecret", emulator.Fault{Code: "InvalidRequestException", Message: canary}, provider.NewError(provider.Invalid, `secret "a": AWS rejects the request in the current state of the secret`)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

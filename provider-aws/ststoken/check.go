@@ -8,8 +8,9 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 )
 
-// The bounds of spec.requestParameters.sessionDuration, in seconds, by the references of AWS's calls
-// GetSessionToken and AssumeRole. A chain of roles gives an hour, whatever the last role allows.
+// These are the bounds of spec.requestParameters.sessionDuration in seconds, by the references of
+// GetSessionToken and AssumeRole. A session of chained roles lasts at most one hour, whatever the last role
+// allows.
 const (
 	minDuration      = 900
 	maxDuration      = 129600
@@ -19,11 +20,11 @@ const (
 
 var sixDigits = regexp.MustCompile(`^[0-9]{6}$`)
 
-// check finds what no call could succeed with. The API server rejects all of it already.
+// check rejects settings with which no call could succeed. The API server already rejects all of them.
 func check(spec *v1alpha1.AWSSpec, g *common.GeneratorSpec, asks v1alpha1.STSRequestParameters) error {
 	temporary := spec.Auth != nil && spec.Auth.SecretRef != nil && spec.Auth.SecretRef.SessionTokenSecretRef != nil
 	if temporary && spec.Role == "" {
-		return provider.NewError(provider.Invalid, "spec.auth.secretRef.sessionTokenSecretRef: AWS gives session tokens to no temporary access key; set spec.role, or name the access key of a user")
+		return provider.NewError(provider.Invalid, "spec.auth.secretRef.sessionTokenSecretRef: AWS creates no session tokens for a temporary access key; set spec.role, or name the access key of a user")
 	}
 	if err := checkDuration(spec, asks.SessionDuration); err != nil {
 		return err
@@ -57,9 +58,9 @@ func checkMFA(spec *v1alpha1.AWSSpec, g *common.GeneratorSpec, asks v1alpha1.STS
 	case !sixDigits.MatchString(asks.TokenCode):
 		return badField("tokenCode", "must be the six digits that the MFA device shows")
 	case len(spec.AdditionalRoles) > 0 || byToken:
-		return badField("serialNumber", "is the MFA device of a user, and goes neither with spec.additionalRoles nor with spec.auth.serviceAccountRef; remove it")
+		return badField("serialNumber", "is the MFA device of a user, and cannot be used with spec.additionalRoles or spec.auth.serviceAccountRef; remove it")
 	case g.RotationInterval != "":
-		return provider.NewError(provider.Invalid, "spec.rotationInterval: spec.requestParameters.tokenCode works once, so that a rotation would fail; remove rotationInterval")
+		return provider.NewError(provider.Invalid, "spec.rotationInterval: spec.requestParameters.tokenCode works only once, so a rotation would fail; remove rotationInterval")
 	}
 	return nil
 }

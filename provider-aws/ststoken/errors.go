@@ -11,20 +11,21 @@ import (
 )
 
 const (
-	needsRole = "spec.role: not set, and AWS gives session tokens to the access key of a user only, not to temporary credentials; set the role whose access keys are to be made"
-	badCode   = "spec.requestParameters: AWS takes this MFA device and code for this user not, or not any more: a tokenCode works once, and for about a minute; check serialNumber and write a new tokenCode"
-	spentCode = "spec.requestParameters.tokenCode: is used up, as it works once; write a new one"
+	needsRole = "spec.role: not set, and AWS creates session tokens only for the access key of a user, not for temporary credentials; set the role to create access keys for"
+	badCode   = "spec.requestParameters: AWS does not accept this MFA device and code for this user; a tokenCode works once, for about a minute; check serialNumber and write a new tokenCode"
+	spentCode = "spec.requestParameters.tokenCode: was used already and works only once; write a new one"
 )
 
-// codes are what errors mean here and not elsewhere. Those of STS are common to all services.
+// codes are the error codes with another meaning in this package. The other codes of STS are common to all
+// services.
 var codes = awsconfig.Codes{
-	"ValidationError": {Class: provider.Invalid, Text: "AWS rejects spec.requestParameters.sessionDuration, or another field of the request; a session of a role lasts at most as long as the role allows, and an hour if the caller is a role itself"},
+	"ValidationError": {Class: provider.Invalid, Text: "AWS rejects spec.requestParameters.sessionDuration, or another field of the request; the maximum is that of the role, or one hour if the caller is a role itself"},
 }
 
-// isBadCode reports whether an error says that the MFA device or its code was refused.
+// isBadCode reports whether AWS rejected the MFA device or its code.
 func isBadCode(err error) bool { return says(err, "MultiFactorAuthentication failed") }
 
-// says reports whether AWS denies access with such words. It has one code for all reasons.
+// says reports whether AWS denies access with these words. It has only one code for all causes.
 func says(err error, words string) bool {
 	var api smithy.APIError
 	return errors.As(err, &api) && awsconfig.IsAccessDenied(api.ErrorCode()) && strings.Contains(api.ErrorMessage(), words)

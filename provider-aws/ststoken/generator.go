@@ -1,4 +1,4 @@
-// Package ststoken makes temporary access keys of AWS for the generator Kind STSSessionToken.
+// Package ststoken generates temporary AWS access keys for the generator Kind STSSessionToken.
 package ststoken
 
 import (
@@ -17,28 +17,28 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 )
 
-// A Generator makes the access keys of one object: of spec.role, or of the user whose access key it has.
+// A Generator generates the access keys of one object, for spec.role or for the user whose access key it has.
 type Generator struct {
 	api    api
 	config *awsconfig.Config
 	asks   v1alpha1.STSRequestParameters
 	role   bool
-	// spent is set once the token code was taken, or refused.
+	// spent is set once AWS has accepted or rejected the token code, which works only once.
 	spent atomic.Bool
 }
 
-// An api has the calls of the SDK's client that are used.
+// An api holds the calls of the SDK's client that this package needs.
 type api interface {
 	GetCallerIdentity(context.Context, *sts.GetCallerIdentityInput, ...func(*sts.Options)) (*sts.GetCallerIdentityOutput, error)
 	GetSessionToken(context.Context, *sts.GetSessionTokenInput, ...func(*sts.Options)) (*sts.GetSessionTokenOutput, error)
 }
 
-// An Object is a generator Kind of access keys.
+// An Object is a generator Kind of temporary access keys.
 type Object interface {
 	awsconfig.Object
 
 	GeneratorSpec() *common.GeneratorSpec
-	// RequestParameters returns what STS is asked for; nil means its defaults.
+	// RequestParameters returns the parameters of the request to STS; nil means its defaults.
 	RequestParameters() *v1alpha1.STSRequestParameters
 }
 
@@ -47,13 +47,14 @@ var (
 	_ provider.Checker   = &Generator{}
 )
 
-// What the loops of common ask for, for these Kinds: a generator is read live before it makes other values.
+// RBAC used by the shared controllers for these Kinds. A generator is read from the API server, not the cache,
+// before it generates new values.
 // +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=stssessiontokens,verbs=get;list;watch
 // +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=stssessiontokens/status,verbs=patch
 // +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=clusterstssessiontokens,verbs=get;list;watch,roleName=cluster
 // +kubebuilder:rbac:groups=aws.direct-secrets.io,resources=clusterstssessiontokens/status,verbs=patch,roleName=cluster
 
-// Connect returns the Generator of an object, namespaced or not. AWS is not called.
+// Connect returns the Generator of an object, namespaced or not. It does not call AWS.
 func Connect[S Object](ctx context.Context, s S, creds provider.Credentials) (provider.Generator, error) {
 	var asks v1alpha1.STSRequestParameters
 	if p := s.RequestParameters(); p != nil {
@@ -71,7 +72,7 @@ func Connect[S Object](ctx context.Context, s S, creds provider.Credentials) (pr
 	caller := c
 	role := s.AWS().Role != ""
 	if role && asks.TokenCode != "" {
-		caller = c.AsCaller() // To validate the role would use the code up.
+		caller = c.AsCaller() // Validating the role would use up the code.
 	}
 	return &Generator{config: c, asks: asks, role: role, api: caller.STS()}, nil
 }
@@ -79,21 +80,21 @@ func Connect[S Object](ctx context.Context, s S, creds provider.Credentials) (pr
 // Close releases connections.
 func (g *Generator) Close() error { return g.config.Close() }
 
-// Check asks AWS whose credentials these are, which needs no permission.
+// Check asks AWS for the owner of the credentials, which needs no permission.
 func (g *Generator) Check(ctx context.Context) error {
 	out, err := awsconfig.Call(ctx, g.config, g.api.GetCallerIdentity, &sts.GetCallerIdentityInput{})
 	switch {
 	case err != nil:
 		return g.explain(err)
 	case aws.ToString(out.Arn) == "":
-		return provider.NewError(provider.Unavailable, "the answer of AWS lacks the identity; check spec.endpoint")
+		return provider.NewError(provider.Unavailable, "the response of AWS has no identity; check spec.endpoint")
 	case !g.role && strings.Contains(*out.Arn, ":assumed-role/"):
 		return provider.NewError(provider.Invalid, needsRole)
 	}
 	return nil
 }
 
-// Generate makes an access key.
+// Generate generates an access key.
 func (g *Generator) Generate(ctx context.Context) (provider.Generated, error) {
 	code := g.asks.TokenCode != ""
 	if code && g.spent.Load() {
@@ -107,7 +108,7 @@ func (g *Generator) Generate(ctx context.Context) (provider.Generated, error) {
 		return provider.Generated{}, g.explain(err)
 	}
 	if !key.HasKeys() || key.SessionToken == "" || key.Expires.IsZero() {
-		return provider.Generated{}, provider.NewError(provider.Unavailable, "the answer of AWS lacks the access key; check spec.endpoint")
+		return provider.Generated{}, provider.NewError(provider.Unavailable, "the response of AWS has no access key; check spec.endpoint")
 	}
 	return provider.Generated{Expires: key.Expires, Values: map[string][]byte{
 		"access_key_id":     []byte(key.AccessKeyID),
@@ -117,7 +118,7 @@ func (g *Generator) Generate(ctx context.Context) (provider.Generated, error) {
 	}}, nil
 }
 
-// key asks for one: of the role, if there is one, since AWS gives no session token to a role.
+// key requests an access key: for the role if there is one, because AWS issues no session token to a role.
 func (g *Generator) key(ctx context.Context) (aws.Credentials, error) {
 	if g.role {
 		return g.config.OpenSession(ctx)

@@ -22,15 +22,15 @@ import (
 )
 
 const (
-	// canary is in what no message may show.
+	// canary is in texts that no message may show.
 	canary = "c4n4ry"
 	user   = "arn:aws:iam::000000000000:user/test"
 	roles  = "arn:aws:iam::000000000000:role/"
 	device = "arn:aws:iam::000000000000:mfa/test"
 )
 
-// start starts an STS with a user who has an MFA device, and roles: relay trusts the user, deploy trusts both,
-// and guarded the user, who has to show the device.
+// start starts an STS with a user who has an MFA device, and three roles. relay trusts the user, deploy trusts
+// both. guarded trusts the user only with the MFA device.
 func start(t *testing.T, opts ...emulator.Option) *emulator.Server {
 	t.Helper()
 	srv := awstest.Start(t, append(opts,
@@ -40,11 +40,11 @@ func start(t *testing.T, opts ...emulator.Option) *emulator.Server {
 			emulator.Role{ARN: roles + "deploy", Principals: []string{user, roles + "relay"}, MaxSessionDuration: 2 * time.Hour},
 			emulator.Role{ARN: roles + "guarded", Principals: []string{user}, MFA: true},
 		))...)
-	t.Setenv("AWS_ENDPOINT_URL_STS", "http://127.0.0.1:1") // The endpoint of the spec is that of STS.
+	t.Setenv("AWS_ENDPOINT_URL_STS", "http://127.0.0.1:1") // spec.endpoint is that of STS.
 	return srv
 }
 
-// asking is a generator that asks for something.
+// asking returns a generator with request parameters.
 func asking(p v1alpha1.STSRequestParameters) *v1alpha1.STSSessionToken {
 	g := &v1alpha1.STSSessionToken{}
 	g.Spec.RequestParameters = &p
@@ -60,7 +60,7 @@ func client(t *testing.T, g *v1alpha1.STSSessionToken, endpoint string, opts ...
 	return c.(*Generator)
 }
 
-// whoami asks STS whose an access key is.
+// whoami asks STS for the owner of an access key.
 func whoami(t *testing.T, srv *emulator.Server, g provider.Generated) string {
 	t.Helper()
 	value := func(key string) string { return string(g.Values[key]) }
@@ -102,12 +102,12 @@ func TestGenerate(t *testing.T) {
 		lasts  time.Duration
 		calls  map[string]int
 	}{
-		"User":      {"The access key of a user gets a session token for twelve hours, as AWS gives it.", v1alpha1.STSRequestParameters{}, none, user, 12 * time.Hour, map[string]int{"GetSessionToken": 2}},
-		"Short":     {"Or for a quarter of one.", v1alpha1.STSRequestParameters{SessionDuration: 900}, none, user, 15 * time.Minute, map[string]int{"GetSessionToken": 2}},
-		"Long":      {"Or for a day and a half.", v1alpha1.STSRequestParameters{SessionDuration: 129600}, none, user, 36 * time.Hour, map[string]int{"GetSessionToken": 2}},
-		"Role":      {"With a role the access key is that of the role, for one hour.", v1alpha1.STSRequestParameters{}, as(awstest.WithRole(roles + "deploy")), session, time.Hour, map[string]int{"AssumeRole": 2}},
-		"RoleLong":  {"Or for as long as the role allows.", v1alpha1.STSRequestParameters{SessionDuration: 7200}, as(awstest.WithRole(roles + "deploy")), session, 2 * time.Hour, map[string]int{"AssumeRole": 2}},
-		"Chain":     {"The roles before it are assumed once.", v1alpha1.STSRequestParameters{SessionDuration: 1800}, as(chained), session, 30 * time.Minute, map[string]int{"AssumeRole": 3}},
+		"User":      {"The access key of a user gets a session token for AWS's default of twelve hours.", v1alpha1.STSRequestParameters{}, none, user, 12 * time.Hour, map[string]int{"GetSessionToken": 2}},
+		"Short":     {"A session token of a user can last 15 minutes.", v1alpha1.STSRequestParameters{SessionDuration: 900}, none, user, 15 * time.Minute, map[string]int{"GetSessionToken": 2}},
+		"Long":      {"A session token of a user can last 36 hours.", v1alpha1.STSRequestParameters{SessionDuration: 129600}, none, user, 36 * time.Hour, map[string]int{"GetSessionToken": 2}},
+		"Role":      {"With a role, the access key is that of the role and lasts one hour.", v1alpha1.STSRequestParameters{}, as(awstest.WithRole(roles + "deploy")), session, time.Hour, map[string]int{"AssumeRole": 2}},
+		"RoleLong":  {"With a role, the access key can last as long as the role allows.", v1alpha1.STSRequestParameters{SessionDuration: 7200}, as(awstest.WithRole(roles + "deploy")), session, 2 * time.Hour, map[string]int{"AssumeRole": 2}},
+		"Chain":     {"The additional roles are assumed once.", v1alpha1.STSRequestParameters{SessionDuration: 1800}, as(chained), session, 30 * time.Minute, map[string]int{"AssumeRole": 3}},
 		"Temporary": {"A temporary access key can assume a role.", v1alpha1.STSRequestParameters{}, temporary, session, time.Hour, map[string]int{"AssumeRole": 2}},
 	}
 	for name, tc := range cases {
@@ -135,23 +135,23 @@ func TestGenerate(t *testing.T) {
 				t.Errorf("%s\nGenerate(...): -want, +got:\n%s", tc.reason, diff)
 			}
 			if d := last.Expires.Sub(last.Issued); d != tc.lasts {
-				t.Errorf("%s\nIt lasts %s, want %s", tc.reason, d, tc.lasts)
+				t.Errorf("%s\nThe access key lasts %s, want %s", tc.reason, d, tc.lasts)
 			}
 			for _, g := range all {
 				if who := whoami(t, srv, g); who != tc.who {
-					t.Errorf("%s\nIt is that of %s, want %s", tc.reason, who, tc.who)
+					t.Errorf("%s\nThe access key is of %s, want %s", tc.reason, who, tc.who)
 				}
 			}
 			for _, key := range []string{"access_key_id", "secret_access_key", "session_token"} {
 				if string(all[0].Values[key]) == string(all[1].Values[key]) {
-					t.Errorf("Each access key is another one, but not its %s", key)
+					t.Errorf("two access keys must differ in their %s", key)
 				}
 			}
 		})
 	}
 }
 
-// TestTokenCode shows an MFA device, whose codes work once.
+// TestTokenCode uses an MFA device, whose codes work once.
 func TestTokenCode(t *testing.T) {
 	refused := provider.NewError(provider.Denied, badCode)
 	spent := provider.NewError(provider.Denied, spentCode)
@@ -160,14 +160,14 @@ func TestTokenCode(t *testing.T) {
 		reason string
 		asks   v1alpha1.STSRequestParameters
 		opts   []awstest.Option
-		want   []error // of generating three times
+		want   []error // the errors of three calls of Generate
 		calls  map[string]int
 	}{
-		"User":    {"A code works once, and is not shown to AWS again.", mfa, nil, []error{nil, spent, spent}, map[string]int{"GetCallerIdentity": 1, "GetSessionToken": 1}},
-		"Role":    {"So it does with a role that asks for it, which validation does not assume.", mfa, []awstest.Option{awstest.WithRole(roles + "guarded")}, []error{nil, spent, spent}, map[string]int{"GetCallerIdentity": 1, "AssumeRole": 1}},
-		"Wrong":   {"AWS says what it is about.", v1alpha1.STSRequestParameters{SerialNumber: device, TokenCode: "000000"}, nil, []error{refused, spent, spent}, map[string]int{"GetCallerIdentity": 1, "GetSessionToken": 1}},
-		"Device":  {"Another device is not the user's.", v1alpha1.STSRequestParameters{SerialNumber: device + "2", TokenCode: "123456"}, nil, []error{refused, spent, spent}, map[string]int{"GetCallerIdentity": 1, "GetSessionToken": 1}},
-		"BadRole": {"A role says so, too.", v1alpha1.STSRequestParameters{SerialNumber: device, TokenCode: "000000"}, []awstest.Option{awstest.WithRole(roles + "guarded")}, []error{refused, spent, spent}, map[string]int{"GetCallerIdentity": 1, "AssumeRole": 1}},
+		"User":    {"A code is sent to AWS only once.", mfa, nil, []error{nil, spent, spent}, map[string]int{"GetCallerIdentity": 1, "GetSessionToken": 1}},
+		"Role":    {"A code for a role is sent only once, because the validation does not assume that role.", mfa, []awstest.Option{awstest.WithRole(roles + "guarded")}, []error{nil, spent, spent}, map[string]int{"GetCallerIdentity": 1, "AssumeRole": 1}},
+		"Wrong":   {"A wrong code has its own message.", v1alpha1.STSRequestParameters{SerialNumber: device, TokenCode: "000000"}, nil, []error{refused, spent, spent}, map[string]int{"GetCallerIdentity": 1, "GetSessionToken": 1}},
+		"Device":  {"A wrong device has its own message.", v1alpha1.STSRequestParameters{SerialNumber: device + "2", TokenCode: "123456"}, nil, []error{refused, spent, spent}, map[string]int{"GetCallerIdentity": 1, "GetSessionToken": 1}},
+		"BadRole": {"A wrong code for a role has its own message.", v1alpha1.STSRequestParameters{SerialNumber: device, TokenCode: "000000"}, []awstest.Option{awstest.WithRole(roles + "guarded")}, []error{refused, spent, spent}, map[string]int{"GetCallerIdentity": 1, "AssumeRole": 1}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -201,7 +201,7 @@ func TestTokenCode(t *testing.T) {
 			t.Fatalf("Generate(...): got %v, want it throttled", err)
 		}
 		if _, err := c.Generate(t.Context()); err != nil {
-			t.Errorf("A code that AWS has not looked at is still good: %s", err)
+			t.Errorf("a code that AWS has not checked must still work: %s", err)
 		}
 	})
 }
@@ -213,15 +213,15 @@ func TestGenerateFails(t *testing.T) {
 		opts   []awstest.Option
 		fault  *emulator.Fault
 		want   *provider.Error
-		calls  int // 1 if 0
+		calls  int // 0 means 1
 	}{
-		"Key":       {reason: "An unknown key is the field's fault.", opts: []awstest.Option{awstest.WithKey("other", canary)}, want: provider.NewError(provider.Denied, "spec.auth.secretRef.accessKeyIDSecretRef: AWS does not know the access key id")},
-		"Secret":    {reason: "So is a wrong secret key.", opts: []awstest.Option{awstest.WithKey("test", canary)}, want: provider.NewError(provider.Denied, "spec.auth.secretRef.secretAccessKeySecretRef: the secret access key does not belong to the access key id, or the operator's clock is wrong")},
-		"NoRole":    {reason: "A role that is not there is another field's.", opts: []awstest.Option{awstest.WithRole(roles + "none")}, want: provider.NewError(provider.Denied, "spec.role: cannot assume role "+roles+"none: the caller may not assume it; allow it in the caller's policy, and in the role's trust policy (principal, spec.externalID, spec.sessionTags)")},
-		"Throttled": {reason: "How long to wait is passed on.", fault: &emulator.Fault{Code: "Throttling", Message: canary, RetryAfter: 7 * time.Second}, want: &provider.Error{Class: provider.Throttled, Message: "AWS asks for fewer calls", RetryAfter: 7 * time.Second}},
-		"Down":      {reason: "What passes is tried again.", fault: &emulator.Fault{Status: 503}, want: provider.NewError(provider.Unavailable, "AWS answers with status 503"), calls: 2},
-		"Region":    {reason: "STS is not active everywhere.", fault: &emulator.Fault{Code: "RegionDisabledException", Status: 403, Message: canary}, want: provider.NewError(provider.Denied, "STS is not active in this region; activate it, or correct spec.region")},
-		"Truncated": {reason: "Half an answer is none.", fault: &emulator.Fault{Body: emulator.BodyTruncated}, want: provider.NewError(provider.Unavailable, "the answer of AWS is cut off or damaged")},
+		"Key":       {reason: "The error of an unknown key names the field.", opts: []awstest.Option{awstest.WithKey("other", canary)}, want: provider.NewError(provider.Denied, "spec.auth.secretRef.accessKeyIDSecretRef: AWS does not know the access key id")},
+		"Secret":    {reason: "The error of a wrong secret key names the field.", opts: []awstest.Option{awstest.WithKey("test", canary)}, want: provider.NewError(provider.Denied, "spec.auth.secretRef.secretAccessKeySecretRef: the secret access key does not match the access key id, or the clock of the operator is wrong")},
+		"NoRole":    {reason: "The error of a missing role names spec.role.", opts: []awstest.Option{awstest.WithRole(roles + "none")}, want: provider.NewError(provider.Denied, "spec.role: cannot assume role "+roles+"none: the caller is not allowed to assume the role; allow it in the caller's policy, and in the role's trust policy (principal, spec.externalID, spec.sessionTags)")},
+		"Throttled": {reason: "The wait that AWS asks for is passed on.", fault: &emulator.Fault{Code: "Throttling", Message: canary, RetryAfter: 7 * time.Second}, want: &provider.Error{Class: provider.Throttled, Message: "AWS throttles the calls; retrying with back-off", RetryAfter: 7 * time.Second}},
+		"Down":      {reason: "A server error is retried.", fault: &emulator.Fault{Status: 503}, want: provider.NewError(provider.Unavailable, "AWS returned status 503"), calls: 2},
+		"Region":    {reason: "An inactive region has its own message.", fault: &emulator.Fault{Code: "RegionDisabledException", Status: 403, Message: canary}, want: provider.NewError(provider.Denied, "STS is not active in this region; activate it, or correct spec.region")},
+		"Truncated": {reason: "A truncated answer is Unavailable.", fault: &emulator.Fault{Body: emulator.BodyTruncated}, want: provider.NewError(provider.Unavailable, "the response of AWS is incomplete or damaged")},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -247,17 +247,17 @@ func TestGenerateFails(t *testing.T) {
 	}
 }
 
-// TestTooLong asks for more than a role allows, which the spec does not tell.
+// TestTooLong requests a longer session than the role allows. The spec does not show the role's limit.
 func TestTooLong(t *testing.T) {
 	srv := start(t)
 	c := client(t, asking(v1alpha1.STSRequestParameters{SessionDuration: 10800}), srv.URL(), awstest.WithRole(roles+"deploy"))
 	_, err := c.Generate(t.Context())
-	want := provider.NewError(provider.Invalid, "spec.role: cannot assume role "+roles+"deploy: AWS rejects spec.requestParameters.sessionDuration, or another field of the request; a session of a role lasts at most as long as the role allows, and an hour if the caller is a role itself")
+	want := provider.NewError(provider.Invalid, "spec.role: cannot assume role "+roles+"deploy: AWS rejects spec.requestParameters.sessionDuration, or another field of the request; the maximum is that of the role, or one hour if the caller is a role itself")
 	if diff := cmp.Diff(error(want), err); diff != "" {
 		t.Errorf("Generate(...): -want error, +got error:\n%s", diff)
 	}
 	if err := c.Check(t.Context()); err != nil {
-		t.Errorf("The role itself is good: Check(...): %s", err)
+		t.Errorf("the check of the role must pass: Check(...): %s", err)
 	}
 }
 
@@ -266,7 +266,7 @@ type operator struct{ awstest.Secrets }
 
 func (operator) Ambient() error { return nil }
 
-// TestAmbientRole has the operator work as a role, to which AWS gives no session tokens.
+// TestAmbientRole uses a role as the operator's identity. AWS issues no session tokens to roles.
 func TestAmbientRole(t *testing.T) {
 	srv := start(t)
 	out, err := sts.NewFromConfig(aws.Config{Region: "us-east-1", BaseEndpoint: aws.String(srv.URL()), Credentials: credentials.NewStaticCredentialsProvider("test", "test", "")}).
@@ -302,25 +302,25 @@ func TestAmbientRole(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := c.(*Generator).Generate(t.Context()); err != nil {
-		t.Errorf("The fix that the error names works: Generate(...): %s", err)
+		t.Errorf("the fix that the error names must work: Generate(...): %s", err)
 	}
 	if err := c.(*Generator).Check(t.Context()); err != nil {
 		t.Errorf("Check(...): %s", err)
 	}
 }
 
-// TestAnswers lets others answer than AWS.
+// TestAnswers uses answers of other servers than AWS.
 func TestAnswers(t *testing.T) {
-	key := provider.NewError(provider.Unavailable, "the answer of AWS lacks the access key; check spec.endpoint")
-	who := provider.NewError(provider.Unavailable, "the answer of AWS lacks the identity; check spec.endpoint")
+	key := provider.NewError(provider.Unavailable, "the response of AWS has no access key; check spec.endpoint")
+	who := provider.NewError(provider.Unavailable, "the response of AWS has no identity; check spec.endpoint")
 	const begin, end = "<GetSessionTokenResponse><GetSessionTokenResult>", "</GetSessionTokenResult></GetSessionTokenResponse>"
 	cases := map[string]struct {
 		reason, body string
 	}{
-		"Nothing":  {"No credentials are none.", begin + end},
-		"Empty":    {"Nor are empty ones.", begin + "<Credentials></Credentials>" + end},
-		"NoToken":  {"A temporary access key has a token.", begin + "<Credentials><AccessKeyId>a</AccessKeyId><SecretAccessKey>" + canary + "</SecretAccessKey><Expiration>2026-01-02T03:04:05Z</Expiration></Credentials>" + end},
-		"NoExpiry": {"And an end.", begin + "<Credentials><AccessKeyId>a</AccessKeyId><SecretAccessKey>" + canary + "</SecretAccessKey><SessionToken>t</SessionToken></Credentials>" + end},
+		"Nothing":  {"An answer without credentials is rejected.", begin + end},
+		"Empty":    {"Empty credentials are rejected.", begin + "<Credentials></Credentials>" + end},
+		"NoToken":  {"An access key without a session token is rejected.", begin + "<Credentials><AccessKeyId>a</AccessKeyId><SecretAccessKey>" + canary + "</SecretAccessKey><Expiration>2026-01-02T03:04:05Z</Expiration></Credentials>" + end},
+		"NoExpiry": {"An access key without an expiry is rejected.", begin + "<Credentials><AccessKeyId>a</AccessKeyId><SecretAccessKey>" + canary + "</SecretAccessKey><SessionToken>t</SessionToken></Credentials>" + end},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -330,7 +330,7 @@ func TestAnswers(t *testing.T) {
 				if err := r.ParseForm(); err == nil && r.Form.Get("Action") == "GetCallerIdentity" {
 					body = strings.ReplaceAll(begin+end, "GetSessionToken", "GetCallerIdentity")
 				}
-				_, _ = w.Write([]byte(body)) // The client may have gone.
+				_, _ = w.Write([]byte(body)) // The client may have closed the connection.
 			}))
 			t.Cleanup(srv.Close)
 			c := client(t, &v1alpha1.STSSessionToken{}, srv.URL)
@@ -348,7 +348,7 @@ func TestConnectFails(t *testing.T) {
 	field := func(name, text string) error {
 		return provider.NewError(provider.Invalid, "spec.requestParameters.%s: %s", name, text)
 	}
-	const mine = "is the MFA device of a user, and goes neither with spec.additionalRoles nor with spec.auth.serviceAccountRef; remove it"
+	const mine = "is the MFA device of a user, and cannot be used with spec.additionalRoles or spec.auth.serviceAccountRef; remove it"
 	mfa := v1alpha1.STSRequestParameters{SerialNumber: device, TokenCode: "123456"}
 	lasting := func(seconds int32) v1alpha1.STSRequestParameters {
 		return v1alpha1.STSRequestParameters{SessionDuration: seconds}
@@ -365,23 +365,23 @@ func TestConnectFails(t *testing.T) {
 		change   awstest.Option
 		want     error
 	}{
-		"Temporary": {"AWS gives no session tokens to sessions.", v1alpha1.STSRequestParameters{}, "", func(s *awstest.Store) {
+		"Temporary": {"A temporary access key without a role is rejected.", v1alpha1.STSRequestParameters{}, "", func(s *awstest.Store) {
 			s.Auth.SecretRef.SessionTokenSecretRef = &common.SecretKeySelector{Name: "aws", Key: "token"}
-		}, provider.NewError(provider.Invalid, "spec.auth.secretRef.sessionTokenSecretRef: AWS gives session tokens to no temporary access key; set spec.role, or name the access key of a user")},
-		"Short":     {"A quarter of an hour is the least.", lasting(899), "", same, field("sessionDuration", "must be at least 900 seconds")},
-		"Negative":  {"Time does not run back.", lasting(-1), "", same, field("sessionDuration", "must be at least 900 seconds")},
-		"Long":      {"A day and a half is the most.", lasting(129601), "", same, field("sessionDuration", "must be at most 129600 seconds")},
-		"LongRole":  {"For a role half a day.", lasting(43201), "", awstest.WithRole("r"), field("sessionDuration", "must be at most 43200 seconds with spec.role")},
-		"LongChain": {"For a chain an hour.", lasting(3601), "", chain, field("sessionDuration", "must be at most 3600 seconds with spec.additionalRoles")},
-		"NoCode":    {"A device shows a code.", v1alpha1.STSRequestParameters{SerialNumber: device}, "", same, field("tokenCode", "must be set with serialNumber")},
-		"NoDevice":  {"A code is that of a device.", v1alpha1.STSRequestParameters{TokenCode: "123456"}, "", same, field("serialNumber", "must be set with tokenCode")},
-		"BadCode":   {"It has six digits.", v1alpha1.STSRequestParameters{SerialNumber: device, TokenCode: canary}, "", same, field("tokenCode", "must be the six digits that the MFA device shows")},
-		"MFAChain":  {"Roles have no devices.", mfa, "", chain, field("serialNumber", mine)},
-		"MFAToken":  {"Nor have ServiceAccounts.", mfa, "", token, field("serialNumber", mine)},
-		"Rotation":  {"What works once cannot rotate.", mfa, "1h", same, provider.NewError(provider.Invalid, "spec.rotationInterval: spec.requestParameters.tokenCode works once, so that a rotation would fail; remove rotationInterval")},
-		"Region":    {"STS is in a region.", v1alpha1.STSRequestParameters{}, "", func(s *awstest.Store) { s.Region = "" }, provider.NewError(provider.Invalid, "spec.region: must be set where spec.auth is, for example eu-central-1")},
-		"Roles":     {"Roles lead to a role.", v1alpha1.STSRequestParameters{}, "", func(s *awstest.Store) { s.AdditionalRoles = []string{"a"} }, provider.NewError(provider.Invalid, "spec.role: must be set where additionalRoles, externalID, sessionTags or transitiveTagKeys are")},
-		"Ambient":   {"The operator's identity is not everybody's.", v1alpha1.STSRequestParameters{}, "", func(s *awstest.Store) { s.Auth = nil }, provider.NewError(provider.Invalid, "spec.auth: auth is not set")},
+		}, provider.NewError(provider.Invalid, "spec.auth.secretRef.sessionTokenSecretRef: AWS creates no session tokens for a temporary access key; set spec.role, or name the access key of a user")},
+		"Short":     {"A session of less than 15 minutes is rejected.", lasting(899), "", same, field("sessionDuration", "must be at least 900 seconds")},
+		"Negative":  {"A negative duration is rejected.", lasting(-1), "", same, field("sessionDuration", "must be at least 900 seconds")},
+		"Long":      {"A session of more than 36 hours is rejected.", lasting(129601), "", same, field("sessionDuration", "must be at most 129600 seconds")},
+		"LongRole":  {"A session of more than 12 hours is rejected for a role.", lasting(43201), "", awstest.WithRole("r"), field("sessionDuration", "must be at most 43200 seconds with spec.role")},
+		"LongChain": {"A session of more than one hour is rejected for chained roles.", lasting(3601), "", chain, field("sessionDuration", "must be at most 3600 seconds with spec.additionalRoles")},
+		"NoCode":    {"A serial number without a token code is rejected.", v1alpha1.STSRequestParameters{SerialNumber: device}, "", same, field("tokenCode", "must be set with serialNumber")},
+		"NoDevice":  {"A token code without a serial number is rejected.", v1alpha1.STSRequestParameters{TokenCode: "123456"}, "", same, field("serialNumber", "must be set with tokenCode")},
+		"BadCode":   {"A token code without six digits is rejected.", v1alpha1.STSRequestParameters{SerialNumber: device, TokenCode: canary}, "", same, field("tokenCode", "must be the six digits that the MFA device shows")},
+		"MFAChain":  {"An MFA device with chained roles is rejected.", mfa, "", chain, field("serialNumber", mine)},
+		"MFAToken":  {"An MFA device with a ServiceAccount is rejected.", mfa, "", token, field("serialNumber", mine)},
+		"Rotation":  {"A token code with a rotation interval is rejected.", mfa, "1h", same, provider.NewError(provider.Invalid, "spec.rotationInterval: spec.requestParameters.tokenCode works only once, so a rotation would fail; remove rotationInterval")},
+		"Region":    {"A missing region is rejected.", v1alpha1.STSRequestParameters{}, "", func(s *awstest.Store) { s.Region = "" }, provider.NewError(provider.Invalid, "spec.region: required with spec.auth; set it, for example to eu-central-1")},
+		"Roles":     {"additionalRoles without a role are rejected.", v1alpha1.STSRequestParameters{}, "", func(s *awstest.Store) { s.AdditionalRoles = []string{"a"} }, provider.NewError(provider.Invalid, "spec.role: required with additionalRoles, externalID, sessionTags or transitiveTagKeys")},
+		"Ambient":   {"The operator's identity cannot be used unless the operator allows it.", v1alpha1.STSRequestParameters{}, "", func(s *awstest.Store) { s.Auth = nil }, provider.NewError(provider.Invalid, "spec.auth: auth is not set")},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -395,16 +395,15 @@ func TestConnectFails(t *testing.T) {
 	}
 }
 
-// TestCheck asks with the same credentials that access keys are made with, and opens no more sessions than
-// it has to.
+// TestCheck checks the credentials with which access keys are generated, with as few sessions as possible.
 func TestCheck(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		opts   []awstest.Option
 		calls  map[string]int
 	}{
-		"User": {"It takes one call.", nil, map[string]int{"GetCallerIdentity": 2}},
-		"Role": {"A role is assumed once.", []awstest.Option{awstest.WithRole(roles + "deploy")}, map[string]int{"GetCallerIdentity": 2, "AssumeRole": 1}},
+		"User": {"A user's access key needs one call.", nil, map[string]int{"GetCallerIdentity": 2}},
+		"Role": {"The role is assumed once.", []awstest.Option{awstest.WithRole(roles + "deploy")}, map[string]int{"GetCallerIdentity": 2, "AssumeRole": 1}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -425,7 +424,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestDeadline gives up when the caller does.
+// TestDeadline stops when the caller's context ends.
 func TestDeadline(t *testing.T) {
 	for name, opts := range map[string][]awstest.Option{"User": nil, "Role": {awstest.WithRole(roles + "deploy")}} {
 		t.Run(name, func(t *testing.T) {

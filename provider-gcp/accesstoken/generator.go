@@ -1,4 +1,4 @@
-// Package accesstoken makes access tokens of Google Cloud for the generator Kinds GCPAccessToken and
+// Package accesstoken generates access tokens of Google Cloud for the generator Kinds GCPAccessToken and
 // ClusterGCPAccessToken.
 package accesstoken
 
@@ -12,24 +12,25 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-gcp/gcpconfig"
 )
 
-// The keys of what is made.
+// These are the keys of the generated values.
 const (
 	KeyUsername = "username"
 	KeyPassword = "password" // the access token
-	KeyExpiry   = "expiry"   // when it ends, in seconds since 1970
+	KeyExpiry   = "expiry"   // when the token expires, in seconds since 1970
 )
 
-// username is the one that Google's registries want with an access token:
+// username is the user name that Google's registries expect with an access token:
 // https://cloud.google.com/artifact-registry/docs/docker/authentication#token
 const username = "oauth2accesstoken"
 
-// A Provider makes clients. Its zero value is ready for use.
+// A Provider creates clients. Its zero value is ready for use.
 type Provider struct {
-	// RootCAs are the certificate authorities that are trusted, instead of the system's.
+	// RootCAs are the trusted certificate authorities; nil means the system's.
 	RootCAs *x509.CertPool
 }
 
-// What the loops of common ask for, for these Kinds: a generator is read live before it makes other values.
+// RBAC used by the shared controllers for these Kinds. A generator is read from the API server, not the cache,
+// before it generates new values.
 // +kubebuilder:rbac:groups=gcp.direct-secrets.io,resources=gcpaccesstokens,verbs=get;list;watch
 // +kubebuilder:rbac:groups=gcp.direct-secrets.io,resources=gcpaccesstokens/status,verbs=patch
 // +kubebuilder:rbac:groups=gcp.direct-secrets.io,resources=clustergcpaccesstokens,verbs=get;list;watch,roleName=cluster
@@ -43,12 +44,12 @@ func (p Provider) Kinds() []provider.Kind {
 	}
 }
 
-// Connect returns the Generator of an object. Google is not called.
+// Connect returns the Generator of an object. It does not call Google.
 func (p Provider) Connect(ctx context.Context, g *v1alpha1.GCPAccessToken, creds provider.Credentials) (provider.Generator, error) {
 	return p.connect(ctx, &g.Spec, creds)
 }
 
-// ConnectCluster returns the Generator of an object. Google is not called.
+// ConnectCluster returns the Generator of an object. It does not call Google.
 func (p Provider) ConnectCluster(ctx context.Context, g *v1alpha1.ClusterGCPAccessToken, creds provider.Credentials) (provider.Generator, error) {
 	return p.connect(ctx, &g.Spec.GCPAccessTokenSpec, creds)
 }
@@ -61,8 +62,8 @@ func (p Provider) connect(ctx context.Context, spec *v1alpha1.GCPAccessTokenSpec
 	return &Generator{source: s}, nil
 }
 
-// A Generator makes access tokens of one identity. It is neither a provider.Renewer nor a provider.Cleaner: Google
-// prolongs no access token, and revokes none of a service account.
+// A Generator generates access tokens of one identity. It is neither a provider.Renewer nor a provider.Cleaner:
+// Google does not extend access tokens, and does not revoke those of a service account.
 type Generator struct {
 	source *gcpconfig.Source
 }
@@ -72,7 +73,7 @@ var (
 	_ provider.Checker   = &Generator{}
 )
 
-// Generate makes an access token.
+// Generate generates an access token.
 func (g *Generator) Generate(ctx context.Context) (provider.Generated, error) {
 	token, expires, err := g.source.Token(ctx)
 	if err != nil {
@@ -88,12 +89,12 @@ func (g *Generator) Generate(ctx context.Context) (provider.Generated, error) {
 	}, nil
 }
 
-// Check logs in and drops the token: there is no cheaper proof that the next login works. A token that was
-// kept would prove it of the last one only.
+// Check logs in and discards the token, because there is no cheaper proof that the next login works. A cached
+// token would only prove that the last one worked.
 func (g *Generator) Check(ctx context.Context) error {
 	_, _, err := g.source.Token(ctx)
 	return err
 }
 
-// Close gives up a login that is under way.
+// Close cancels a login in progress.
 func (g *Generator) Close() error { return g.source.Close() }

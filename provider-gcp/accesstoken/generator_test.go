@@ -29,7 +29,7 @@ type method struct {
 	reason string
 	with   func(*testing.T, *emulator.Server) func(*generator)
 	caller string
-	calls  []string // of one token; the last answers with it
+	calls  []string // calls are the calls for one token; the answer to the last one contains it.
 }
 
 func methods() map[string]method {
@@ -37,21 +37,21 @@ func methods() map[string]method {
 		return func(*testing.T, *emulator.Server) func(*generator) { return f }
 	}
 	return map[string]method{
-		"Key":           {"A key signs for each token.", fixed(func(*generator) {}), account, []string{emulator.MethodToken}},
-		"Workload":      {"A token of Kubernetes is exchanged for each.", fixed(byWorkload("")), subject, []string{emulator.MethodExchange}},
-		"Impersonation": {"Who may only impersonate hands out no token of its own.", fixed(byWorkload(account)), account, []string{emulator.MethodExchange, emulator.MethodImpersonate}},
-		"OperatorKey": {"The operator's own key signs for each token.", func(t *testing.T, srv *emulator.Server) func(*generator) {
+		"Key":           {"A service account key signs a request for each token.", fixed(func(*generator) {}), account, []string{emulator.MethodToken}},
+		"Workload":      {"A ServiceAccount token is exchanged for each token.", fixed(byWorkload("")), subject, []string{emulator.MethodExchange}},
+		"Impersonation": {"With impersonation, the token is that of the impersonated service account.", fixed(byWorkload(account)), account, []string{emulator.MethodExchange, emulator.MethodImpersonate}},
+		"OperatorKey": {"The operator's own key signs a request for each token.", func(t *testing.T, srv *emulator.Server) func(*generator) {
 			operatorKey(t, srv.Key(operator))
 			return byOperator
 		}, operator, []string{emulator.MethodToken}},
-		"Machine": {"The machine that the operator runs on has an identity.", func(t *testing.T, srv *emulator.Server) func(*generator) {
+		"Machine": {"The metadata server returns a token of the machine's identity.", func(t *testing.T, srv *emulator.Server) func(*generator) {
 			operatorMachine(t, srv)
 			return byOperator
 		}, operator, []string{emulator.MethodMetadata}},
 	}
 }
 
-// made is what a token is.
+// made describes a token.
 type made struct {
 	Keys, Scopes     []string
 	Username, Caller string
@@ -67,8 +67,8 @@ func TestGenerate(t *testing.T) {
 				reason       string
 				scopes, want []string
 			}{
-				{"Without scopes a token is for all that its owner may do.", nil, []string{all}},
-				{"With scopes it is for these only.", []string{storage, "openid"}, []string{storage, "openid"}},
+				{"Without scopes a token has all permissions of its owner.", nil, []string{all}},
+				{"With scopes a token is limited to them.", []string{storage, "openid"}, []string{storage, "openid"}},
 			} {
 				c := client(t, srv, with, func(g *generator) { g.Spec.Scopes = tc.scopes })
 				if err := c.Check(soon(t)); err != nil {
@@ -99,13 +99,13 @@ func TestGenerate(t *testing.T) {
 						calls = append(calls, c.Method)
 					}
 					if diff := cmp.Diff(m.calls, calls); diff != "" {
-						t.Errorf("%s\nNothing is kept, and nothing asked twice: calls: -want, +got:\n%s", m.reason, diff)
+						t.Errorf("%s\nNo token is cached, and no call is repeated: calls: -want, +got:\n%s", m.reason, diff)
 					}
 					seen[token] = true
 				}
 				want := 2
 				if name == "Machine" {
-					want = 1 // the metadata server's own way
+					want = 1 // the metadata server needs one call
 				}
 				if len(seen) != want {
 					t.Errorf("%s\n%d tokens, want %d", m.reason, len(seen), want)
@@ -115,7 +115,7 @@ func TestGenerate(t *testing.T) {
 	}
 }
 
-// TestMetadataServer has the metadata server hand out the token that it keeps, at several ages.
+// TestMetadataServer reads the metadata server's cached token at several ages.
 func TestMetadataServer(t *testing.T) {
 	var ahead atomic.Int64
 	now := func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }
@@ -129,10 +129,10 @@ func TestMetadataServer(t *testing.T) {
 		left   time.Duration
 		again  bool
 	}{
-		{"A new token lasts an hour.", 0, time.Hour, true},
-		{"The one that is kept lasts for the rest of it.", 40 * time.Minute, 20 * time.Minute, true},
-		{"Also shortly before it is replaced.", 54 * time.Minute, 6 * time.Minute, true},
-		{"Then there is another.", 56 * time.Minute, time.Hour, false},
+		{"A new token lasts one hour.", 0, time.Hour, true},
+		{"The cached token lasts for the rest of the hour.", 40 * time.Minute, 20 * time.Minute, true},
+		{"The cached token is returned until shortly before it is replaced.", 54 * time.Minute, 6 * time.Minute, true},
+		{"After that the metadata server returns a new token.", 56 * time.Minute, time.Hour, false},
 	} {
 		ahead.Store(int64(tc.after))
 		got, err := c.Generate(soon(t))
@@ -143,14 +143,14 @@ func TestMetadataServer(t *testing.T) {
 		if first == "" {
 			first = token
 		}
-		// Our own clock stands still, more or less, and the server's does not.
+		// The test's own clock is real, the server's clock is moved.
 		if left := time.Until(got.Expires); left > tc.left+time.Second || left < tc.left-time.Minute || (token == first) != tc.again {
 			t.Errorf("%s\n%s left, want %s; the first token: %t, want %t", tc.reason, left, tc.left, token == first, tc.again)
 		}
 	}
 }
 
-// fails reports an error that is none, or of another class or text, or that shows something.
+// fails reports an error that is nil, has another class or text, or shows a hidden text.
 func fails(t *testing.T, reason string, err error, class provider.Class, part string, hidden ...string) {
 	t.Helper()
 	if err == nil {
@@ -177,25 +177,25 @@ func TestBadSpec(t *testing.T) {
 		change func(*generator)
 		part   string
 	}{
-		"Scope":         {"A space parts scopes.", func(g *generator) { g.Spec.Scopes = []string{all, storage + " hunter2"} }, "spec.scopes[1]: is not a scope; write it as https://"},
-		"Comma":         {"For the metadata server a comma does.", func(g *generator) { g.Spec.Scopes = []string{all + ",hunter2"} }, "spec.scopes[0]: "},
-		"EmptyScope":    {"Nothing is no scope.", func(g *generator) { g.Spec.Scopes = []string{""} }, "spec.scopes[0]: "},
-		"LongScope":     {"A scope has an end.", func(g *generator) { g.Spec.Scopes = []string{strings.Repeat("a", 257)} }, "spec.scopes[0]: "},
-		"ManyScopes":    {"There are not that many.", func(g *generator) { g.Spec.Scopes = slices.Repeat([]string{all}, 21) }, "spec.scopes: must be at most 20"},
-		"Endpoint":      {"Only Google and an emulator are asked.", func(g *generator) { g.Spec.Endpoint = "https://evil.example" }, "spec.endpoint: must be an emulator's address"},
-		"GoogleAPI":     {"A service of Google's is no place to log in.", func(g *generator) { g.Spec.Endpoint = "https://secretmanager.googleapis.com" }, "spec.endpoint: must be an emulator's address"},
-		"Plain":         {"Nothing goes over plain HTTP.", func(g *generator) { g.Spec.Endpoint = "http://evil.example" }, "spec.endpoint: "},
-		"NoURL":         {"It is no URL.", func(g *generator) { g.Spec.Endpoint = "hunter2" }, "spec.endpoint: "},
-		"NoSecret":      {"The Secret is not there.", func(g *generator) { g.key = nil }, "spec.auth.secretRef.secretAccessKeySecretRef: Secret shop/gcp does not exist"},
-		"Garbage":       {"It holds no key.", func(g *generator) { g.key = []byte("hunter2") }, "spec.auth.secretRef.secretAccessKeySecretRef: is not the JSON"},
-		"TokenURI":      {"A key does not say where to log in.", func(g *generator) { g.key = bytes.ReplaceAll(g.key, []byte(srv.URL()), []byte("https://evil.example")) }, "spec.auth.secretRef.secretAccessKeySecretRef: its token_uri"},
-		"Emulator":      {"Nor does it without an emulator.", func(g *generator) { g.Spec.Endpoint = "" }, "spec.auth.secretRef.secretAccessKeySecretRef: its token_uri"},
-		"Audience":      {"A token is for a pool of Google only.", workload(func(w *v1alpha1.WorkloadIdentity) { w.Audience = "https://evil.example" }), "spec.auth.workloadIdentity.audience: "},
-		"Email":         {"An email is no path.", byWorkload("a@b/../x"), "spec.auth.workloadIdentity.serviceAccountEmail: "},
-		"Both":          {"Which of two would win?", func(g *generator) { a := g.Spec.Auth.SecretRef; byWorkload("")(g); g.Spec.Auth.SecretRef = a }, "spec.auth: set either"},
-		"Neither":       {"An auth that names nobody is a mistake.", func(g *generator) { g.Spec.Auth = &v1alpha1.GCPAuth{} }, "spec.auth: set either"},
-		"None":          {"Not everybody may have the operator's tokens.", func(g *generator) { g.Spec.Auth = nil }, "spec.auth: is not set"},
-		"RetryInterval": {"An interval is a time.", func(g *generator) { g.Spec.RetrySettings.RetryInterval = "soon" }, "spec.retrySettings.retryInterval"},
+		"Scope":         {"A scope with a space is rejected, because it would be two scopes.", func(g *generator) { g.Spec.Scopes = []string{all, storage + " hunter2"} }, "spec.scopes[1]: is not a scope; write it as https://"},
+		"Comma":         {"A scope with a comma is rejected, because it would be two scopes for the metadata server.", func(g *generator) { g.Spec.Scopes = []string{all + ",hunter2"} }, "spec.scopes[0]: "},
+		"EmptyScope":    {"An empty scope is rejected.", func(g *generator) { g.Spec.Scopes = []string{""} }, "spec.scopes[0]: "},
+		"LongScope":     {"A scope that is too long is rejected.", func(g *generator) { g.Spec.Scopes = []string{strings.Repeat("a", 257)} }, "spec.scopes[0]: "},
+		"ManyScopes":    {"Too many scopes are rejected.", func(g *generator) { g.Spec.Scopes = slices.Repeat([]string{all}, 21) }, "spec.scopes: at most 20 are allowed"},
+		"Endpoint":      {"An endpoint of another server is rejected.", func(g *generator) { g.Spec.Endpoint = "https://evil.example" }, "spec.endpoint: must be the address of an emulator"},
+		"GoogleAPI":     {"An endpoint of another Google service is rejected.", func(g *generator) { g.Spec.Endpoint = "https://secretmanager.googleapis.com" }, "spec.endpoint: must be the address of an emulator"},
+		"Plain":         {"Plain HTTP to another host is rejected.", func(g *generator) { g.Spec.Endpoint = "http://evil.example" }, "spec.endpoint: "},
+		"NoURL":         {"An endpoint that is not a URL is rejected.", func(g *generator) { g.Spec.Endpoint = "hunter2" }, "spec.endpoint: "},
+		"NoSecret":      {"A missing Secret is reported.", func(g *generator) { g.key = nil }, "spec.auth.secretRef.secretAccessKeySecretRef: Secret shop/gcp does not exist"},
+		"Garbage":       {"A Secret without a service account key is reported.", func(g *generator) { g.key = []byte("hunter2") }, "spec.auth.secretRef.secretAccessKeySecretRef: is not the JSON"},
+		"TokenURI":      {"A key with another token URI is rejected.", func(g *generator) { g.key = bytes.ReplaceAll(g.key, []byte(srv.URL()), []byte("https://evil.example")) }, "spec.auth.secretRef.secretAccessKeySecretRef: its token_uri"},
+		"Emulator":      {"A key with an emulator's token URI is rejected without an emulator.", func(g *generator) { g.Spec.Endpoint = "" }, "spec.auth.secretRef.secretAccessKeySecretRef: its token_uri"},
+		"Audience":      {"An audience of another server is rejected.", workload(func(w *v1alpha1.WorkloadIdentity) { w.Audience = "https://evil.example" }), "spec.auth.workloadIdentity.audience: "},
+		"Email":         {"An email with a path is rejected.", byWorkload("a@b/../x"), "spec.auth.workloadIdentity.serviceAccountEmail: "},
+		"Both":          {"Two ways to log in are rejected.", func(g *generator) { a := g.Spec.Auth.SecretRef; byWorkload("")(g); g.Spec.Auth.SecretRef = a }, "spec.auth: set either"},
+		"Neither":       {"An empty auth is rejected.", func(g *generator) { g.Spec.Auth = &v1alpha1.GCPAuth{} }, "spec.auth: set either"},
+		"None":          {"The operator's identity cannot be used unless the operator allows it.", func(g *generator) { g.Spec.Auth = nil }, "spec.auth: is not set"},
+		"RetryInterval": {"An invalid retry interval is rejected.", func(g *generator) { g.Spec.RetrySettings.RetryInterval = "soon" }, "spec.retrySettings.retryInterval"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -221,7 +221,7 @@ func TestRefused(t *testing.T) {
 		nowhere  = "https://www.googleapis.com/oops/hunter2"
 	)
 	srv := start(t)
-	srv.AddServiceAccount("owner@test-project.iam.gserviceaccount.com", "somebody-else")
+	srv.AddServiceAccount("owner@test-project.iam.gserviceaccount.com", "another-user")
 	deleted := srv.Key("deleted@test-project.iam.gserviceaccount.com")
 	srv.RevokeKeys("deleted@test-project.iam.gserviceaccount.com")
 	scopes := func(f func(*generator)) func(*generator) {
@@ -235,16 +235,16 @@ func TestRefused(t *testing.T) {
 		class  provider.Class
 		part   string
 	}{
-		"DeletedKey":      {"A key may be deleted.", func(g *generator) { g.key = deleted }, provider.Denied, keyField + "Google does not accept the key"},
-		"OtherAccount":    {"It may be of nobody.", func(g *generator) { g.key = bytes.ReplaceAll(g.key, []byte("deployer@"), []byte("nobody@")) }, provider.Denied, keyField + "Google does not accept the key"},
-		"OtherPool":       {"A pool may be deleted.", func(g *generator) { byWorkload("")(g); g.Spec.Auth.WorkloadIdentity.Audience += "-none" }, provider.Denied, workload + ".audience: Google knows no such pool"},
-		"Expired":         {"A token of Kubernetes that has expired is none.", func(g *generator) { byWorkload("")(g); g.life = -time.Hour }, provider.Denied, workload + ": Google does not accept the token"},
-		"MayNot":          {"Not everybody may work as somebody.", byWorkload("owner@test-project.iam.gserviceaccount.com"), provider.Denied, workload + ".serviceAccountEmail: the ServiceAccount may not impersonate it"},
-		"Nobody":          {"Nobody can work as nobody.", byWorkload("nobody@test-project.iam.gserviceaccount.com"), provider.Denied, workload + ".serviceAccountEmail: Google knows no such service account"},
-		"Operator":        {"The operator's own key may be deleted.", byOperator, provider.Denied, "spec.auth: not set, and Google does not accept the operator's own identity"},
-		"KeyScope":        {"A scope may not exist.", scopes(asKey), provider.Invalid, "spec.scopes: Google knows no such scope"},
-		"WorkloadScope":   {"It may not exist for a pool.", scopes(byWorkload("")), provider.Invalid, "spec.scopes: Google knows no such scope"},
-		"ImpersonalScope": {"Nor for who is impersonated, where Google does not say what is wrong.", scopes(byWorkload(account)), provider.Invalid, "or the scopes that are asked for"},
+		"DeletedKey":      {"A deleted key is Denied.", func(g *generator) { g.key = deleted }, provider.Denied, keyField + "Google does not accept the key"},
+		"OtherAccount":    {"A key of an unknown service account is Denied.", func(g *generator) { g.key = bytes.ReplaceAll(g.key, []byte("deployer@"), []byte("unknown@")) }, provider.Denied, keyField + "Google does not accept the key"},
+		"OtherPool":       {"An unknown pool is Denied.", func(g *generator) { byWorkload("")(g); g.Spec.Auth.WorkloadIdentity.Audience += "-none" }, provider.Denied, workload + ".audience: the pool or provider does not exist at Google"},
+		"Expired":         {"An expired ServiceAccount token is Denied.", func(g *generator) { byWorkload("")(g); g.life = -time.Hour }, provider.Denied, workload + ": Google does not accept the token"},
+		"NotAllowed":      {"A ServiceAccount without the permission to impersonate is Denied.", byWorkload("owner@test-project.iam.gserviceaccount.com"), provider.Denied, workload + ".serviceAccountEmail: the ServiceAccount has no permission to impersonate it"},
+		"Unknown":         {"Impersonating an unknown service account is Denied.", byWorkload("unknown@test-project.iam.gserviceaccount.com"), provider.Denied, workload + ".serviceAccountEmail: the service account does not exist at Google"},
+		"Operator":        {"A deleted key of the operator is Denied.", byOperator, provider.Denied, "spec.auth: not set, and Google does not accept the operator's own identity"},
+		"KeyScope":        {"An unknown scope is Invalid with a key.", scopes(asKey), provider.Invalid, "spec.scopes: the scope does not exist at Google"},
+		"WorkloadScope":   {"An unknown scope is Invalid with a ServiceAccount token.", scopes(byWorkload("")), provider.Invalid, "spec.scopes: the scope does not exist at Google"},
+		"ImpersonalScope": {"An unknown scope with impersonation is Invalid, and the message names both causes that Google's answer can have.", scopes(byWorkload(account)), provider.Invalid, "or the requested scopes"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -257,26 +257,26 @@ func TestRefused(t *testing.T) {
 	t.Run("OperatorScope", func(t *testing.T) {
 		operatorKey(t, srv.Key(operator))
 		_, err := client(t, srv, scopes(byOperator)).Generate(soon(t))
-		fails(t, "A scope may not exist for the operator.", err, provider.Invalid, "spec.scopes: Google knows no such scope", nowhere)
+		fails(t, "An unknown scope is Invalid with the operator's key.", err, provider.Invalid, "spec.scopes: the scope does not exist at Google", nowhere)
 	})
-	t.Run("OperatorNobody", func(t *testing.T) {
+	t.Run("OperatorWithoutIdentity", func(t *testing.T) {
 		operatorKey(t, []byte("hunter2"))
 		_, err := client(t, srv, byOperator).Generate(soon(t))
-		fails(t, "The operator may have no identity.", err, provider.Denied, "the operator has no Google identity of its own")
+		fails(t, "An operator without an identity is reported.", err, provider.Denied, "the operator has no Google identity of its own")
 	})
-	t.Run("MachineNobody", func(t *testing.T) {
+	t.Run("MachineWithoutIdentity", func(t *testing.T) {
 		operatorMachine(t, start(t, emulator.WithMachine("")))
 		_, err := client(t, srv, byOperator).Generate(soon(t))
-		fails(t, "Nor may its machine.", err, provider.Denied, "Google does not accept the operator's own identity")
+		fails(t, "A machine without an identity is reported.", err, provider.Denied, "Google does not accept the operator's own identity")
 	})
 	t.Run("MachineScope", func(t *testing.T) {
 		operatorMachine(t, srv)
 		_, err := client(t, srv, scopes(byOperator)).Generate(soon(t))
-		fails(t, "The metadata server does not say what is wrong.", err, provider.Denied, "Google does not accept the operator's own identity", nowhere)
+		fails(t, "An error of the metadata server, which names no cause, is reported.", err, provider.Denied, "Google does not accept the operator's own identity", nowhere)
 	})
 }
 
-// TestFaults has the last call of each way to log in go wrong.
+// TestFaults makes the last call of each way to log in fail.
 func TestFaults(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -284,10 +284,10 @@ func TestFaults(t *testing.T) {
 		class  provider.Class
 		part   string
 	}{
-		"NoExpiry":  {"A token that would be good forever is none.", emulator.Fault{Body: emulator.BodyNoExpiry}, provider.Unavailable, "cannot log in: "},
-		"Throttled": {"Google may ask for fewer calls.", emulator.Fault{Code: codes.ResourceExhausted, Message: "hunter2"}, provider.Throttled, "fewer calls"},
-		"Down":      {"It may be down.", emulator.Fault{Code: codes.Unavailable, Message: "hunter2"}, provider.Unavailable, "status 503"},
-		"Forbidden": {"It may refuse for reasons of its own.", emulator.Fault{Code: codes.PermissionDenied, Message: "hunter2"}, provider.Denied, "spec.auth"},
+		"NoExpiry":  {"A token without an expiry is rejected.", emulator.Fault{Body: emulator.BodyNoExpiry}, provider.Unavailable, "cannot log in: "},
+		"Throttled": {"Throttling is Throttled.", emulator.Fault{Code: codes.ResourceExhausted, Message: "hunter2"}, provider.Throttled, "throttles the calls"},
+		"Down":      {"A server error is Unavailable.", emulator.Fault{Code: codes.Unavailable, Message: "hunter2"}, provider.Unavailable, "status 503"},
+		"Forbidden": {"A denied login is Denied.", emulator.Fault{Code: codes.PermissionDenied, Message: "hunter2"}, provider.Denied, "spec.auth"},
 	}
 	for name, m := range methods() {
 		for fault, tc := range cases {
@@ -310,8 +310,8 @@ func TestRetries(t *testing.T) {
 		max    int32
 		ok     bool
 	}{
-		"One":  {"What passes is tried again.", 1, true},
-		"None": {"Unless nothing is to be tried again.", 0, false},
+		"One":  {"A temporary error is retried.", 1, true},
+		"None": {"With zero retries no error is retried.", 0, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := client(t, srv, func(g *generator) { g.Spec.RetrySettings.MaxRetries = &tc.max })
@@ -323,7 +323,7 @@ func TestRetries(t *testing.T) {
 	}
 }
 
-// TestHang gives up logins that hang, in each of the ways to log in.
+// TestHang cancels logins that hang, for each way to log in.
 func TestHang(t *testing.T) {
 	for name, m := range methods() {
 		t.Run(name, func(t *testing.T) {
@@ -343,7 +343,7 @@ func TestHang(t *testing.T) {
 				select {
 				case err := <-ended:
 					return err
-				case <-time.After(10 * time.Second): // On its own a request ends after 15 s, or is tried again.
+				case <-time.After(10 * time.Second): // Without a cancellation a request ends after 15 s or is retried.
 					t.Fatal("it hangs")
 					return nil
 				}
@@ -351,12 +351,12 @@ func TestHang(t *testing.T) {
 			ctx, giveUp := context.WithCancel(t.Context())
 			begin(ctx)
 			giveUp()
-			fails(t, "It ends with its caller.", wait(), provider.Unavailable, "Google did not answer in time")
+			fails(t, "The login ends with the caller's context.", wait(), provider.Unavailable, "Google did not answer in time")
 			begin(t.Context())
 			if err := c.Close(); err != nil {
 				t.Error(err)
 			}
-			fails(t, "It ends with the client.", wait(), provider.Unavailable, "Google did not answer in time")
+			fails(t, "The login ends when the client is closed.", wait(), provider.Unavailable, "Google did not answer in time")
 		})
 	}
 }
@@ -365,6 +365,6 @@ func TestCapabilities(t *testing.T) {
 	srv := start(t)
 	c := client(t, srv)
 	if diff := cmp.Diff([]string{provider.CapabilityGenerate, provider.CapabilityCheck}, provider.Capabilities(c)); diff != "" {
-		t.Errorf("Google prolongs no access token, and revokes none: capabilities: -want, +got:\n%s", diff)
+		t.Errorf("The generator must neither renew nor revoke tokens: capabilities: -want, +got:\n%s", diff)
 	}
 }

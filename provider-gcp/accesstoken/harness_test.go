@@ -22,13 +22,13 @@ const (
 	pool     = "//iam.googleapis.com/projects/123456789012/locations/global/workloadIdentityPools/clusters/providers/prod"
 )
 
-// A generator is one with what its auth refers to. It is its own provider.Credentials.
+// A generator is a GCPAccessToken with the values that its auth refers to. It is its own provider.Credentials.
 type generator struct {
 	v1alpha1.GCPAccessToken
 	Provider
 
 	key     []byte
-	life    time.Duration // of the tokens of its ServiceAccount
+	life    time.Duration // how long the tokens of its ServiceAccount are valid
 	ambient bool
 }
 
@@ -64,11 +64,11 @@ func (g *generator) connect(t testing.TB) (*Generator, error) {
 	if !ok {
 		t.Fatalf("the client is a %T", c)
 	}
-	t.Cleanup(func() { _ = client.Close() }) // It never fails.
+	t.Cleanup(func() { _ = client.Close() }) // It never returns an error.
 	return client, nil
 }
 
-// client connects a generator that logs in with a good key, but for what is changed.
+// client connects a generator that logs in with a valid key, unless change alters it.
 func client(t testing.TB, srv *emulator.Server, change ...func(*generator)) *Generator {
 	t.Helper()
 	g := newGenerator(srv)
@@ -94,7 +94,8 @@ func newGenerator(srv *emulator.Server) *generator {
 	return g
 }
 
-// byWorkload has a generator log in as a ServiceAccount, and work as a service account if there is an email.
+// byWorkload makes a generator log in with a ServiceAccount and, if email is set, impersonate a service
+// account.
 func byWorkload(email string) func(*generator) {
 	return func(g *generator) {
 		g.Spec.Auth = &v1alpha1.GCPAuth{WorkloadIdentity: &v1alpha1.WorkloadIdentity{
@@ -103,10 +104,10 @@ func byWorkload(email string) func(*generator) {
 	}
 }
 
-// byOperator has a generator log in as the operator itself.
+// byOperator makes a generator use the operator's own identity.
 func byOperator(g *generator) { g.Spec.Auth, g.ambient = nil, true }
 
-// operatorKey gives the operator an identity by a file.
+// operatorKey sets the operator's identity by a file.
 func operatorKey(t testing.TB, key []byte) {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "key.json")
@@ -116,28 +117,28 @@ func operatorKey(t testing.TB, key []byte) {
 	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", file)
 }
 
-// operatorMachine gives the operator the identity of the machine that it runs on.
+// operatorMachine sets the operator's identity to that of its machine.
 func operatorMachine(t testing.TB, srv *emulator.Server) {
 	t.Helper()
 	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", "")
-	t.Setenv("HOME", t.TempDir()) // gcloud keeps a file there
+	t.Setenv("HOME", t.TempDir()) // gcloud stores its credentials file there
 	t.Setenv("GCE_METADATA_HOST", srv.URL()[len("http://"):])
 }
 
-// start starts an emulator that knows everybody.
+// start starts an emulator with all identities of the tests.
 func start(t testing.TB, opts ...emulator.Option) *emulator.Server {
 	t.Helper()
 	srv, err := emulator.Start(append([]emulator.Option{emulator.WithMachine(operator)}, opts...)...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = srv.Close() }) // Nothing depends on its end.
+	t.Cleanup(func() { _ = srv.Close() }) // The tests do not depend on a clean stop.
 	srv.AddServiceAccount(account, subject)
 	srv.AddProvider(emulator.Provider{Audience: pool, Subjects: []string{subject}})
 	return srv
 }
 
-// soon bounds what must not hang.
+// soon returns a context with a deadline, for calls that must not hang.
 func soon(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// maxCallLog is how many calls the log holds at least; the oldest go first.
-// Counts are not limited.
+// maxCallLog is the minimum number of calls that the log keeps. The oldest are removed first. The counts have
+// no limit.
 const maxCallLog = 10000
 
-// A Call is one request. It holds no value.
+// A Call is one request. It contains no value.
 type Call struct {
 	Time   time.Time
-	Method string // of the gRPC service, or one of the logins
-	Name   string // of the resource that the request names
-	Caller string // email or subject, where it is known
+	Method string // the method of the gRPC service, or one of the logins
+	Name   string // the resource that the request names
+	Caller string // the email or subject, if it is known
 }
 
 type callLog struct {
@@ -44,14 +44,14 @@ func (l *callLog) add(c Call) {
 	l.waiting = nil
 }
 
-// Calls returns how often a method was called, calls that failed
-// included. The empty method counts all.
+// Calls returns how many times a method was called, including calls that failed. The empty method counts all
+// calls.
 func (e *Emulator) Calls(method string) int {
 	n, _ := e.calls.count(method, false)
 	return n
 }
 
-// count also returns, if asked, a channel that closes at the next call.
+// count returns the number of calls and, if wait is set, a channel that closes at the next call.
 func (l *callLog) count(method string, wait bool) (n int, next <-chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -70,8 +70,7 @@ func (l *callLog) count(method string, wait bool) (n int, next <-chan struct{}) 
 	return n, next
 }
 
-// WaitForCalls returns once a method was called n times in all, or with
-// the error of ctx.
+// WaitForCalls waits until a method was called n times in all, or returns the error of ctx.
 func (e *Emulator) WaitForCalls(ctx context.Context, method string, n int) error {
 	for {
 		got, next := e.calls.count(method, true)
@@ -100,7 +99,7 @@ func (e *Emulator) CallLog() []Call {
 	return slices.Clone(e.calls.entries)
 }
 
-// Reset forgets calls. All else stays.
+// Reset clears the calls. Everything else stays.
 func (e *Emulator) Reset() {
 	e.calls.mu.Lock()
 	defer e.calls.mu.Unlock()

@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// An Emulator is a SecretManagerService with its logins. Create one with New or Start.
+// An Emulator is a SecretManagerService with its login endpoints. Create one with New or Start.
 type Emulator struct {
 	pb.UnimplementedSecretManagerServiceServer
 
@@ -21,7 +21,7 @@ type Emulator struct {
 
 	mu      sync.RWMutex
 	secrets map[name]*secret
-	order   []*secret // by creation
+	order   []*secret // in order of creation
 
 	identities identities
 	handedOut  handedOut
@@ -29,7 +29,7 @@ type Emulator struct {
 	faults     faultSet
 }
 
-// New returns an Emulator that does not listen. It knows nobody yet.
+// New returns an Emulator that does not listen. It has no identities yet.
 func New(opts ...Option) *Emulator { return build(configure(opts)) }
 
 func build(c config) *Emulator { return &Emulator{config: c, secrets: map[name]*secret{}} }
@@ -39,7 +39,7 @@ var _ pb.SecretManagerServiceServer = &Emulator{}
 // named are the requests that name a resource.
 type named interface{ GetName() string }
 
-// parented are the requests that name what a resource is in.
+// parented are the requests that name the parent of a resource.
 type parented interface{ GetParent() string }
 
 func resourceOf(req any) string {
@@ -56,8 +56,8 @@ func resourceOf(req any) string {
 	return ""
 }
 
-// intercept counts a call, applies what is injected for it, admits it and carries it out, in that
-// order: a call that fails is still a call.
+// intercept counts a call, applies injected faults, authorizes the call and runs it, in that order: a call that
+// fails is counted, too.
 func (e *Emulator) intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 	method, resource := path.Base(info.FullMethod), resourceOf(req)
 	token := bearer(ctx)
@@ -94,7 +94,7 @@ func bearer(ctx context.Context) string {
 	return ""
 }
 
-// secretIDOf returns the id of the secret that a resource name is of, or "".
+// secretIDOf returns the id of the secret in a resource name, or "".
 func secretIDOf(resource string) string {
 	_, rest, ok := strings.Cut(resource, "/secrets/")
 	if !ok {
@@ -104,7 +104,7 @@ func secretIDOf(resource string) string {
 	return id
 }
 
-// samePage is the token of a page that has been sent already.
+// samePage is the token of a page that has already been sent.
 const samePage = "again"
 
 func damage(out any, f BodyFault) {

@@ -50,7 +50,7 @@ func start(t testing.TB, opts ...emulator.Option) (*emulator.Server, pb.SecretMa
 	return srv, pb.NewSecretManagerServiceClient(conn)
 }
 
-// as returns a context of somebody who is logged in, which ends soon.
+// as returns a context with a valid login and a deadline.
 func as(t testing.TB, srv *emulator.Server) context.Context {
 	t.Helper()
 	token := rand.Text()
@@ -64,7 +64,7 @@ func automatic() *pb.Secret {
 	return &pb.Secret{Replication: &pb.Replication{Replication: &pb.Replication_Automatic_{Automatic: &pb.Replication_Automatic{}}}}
 }
 
-// is reports an error that has not the code, or not the text.
+// is reports an error with another code or text.
 func is(t *testing.T, what string, err error, code codes.Code, text string) {
 	t.Helper()
 	if status.Code(err) != code || !strings.Contains(status.Convert(err).Message(), text) {
@@ -114,7 +114,7 @@ func TestLifecycle(t *testing.T) {
 	}
 }
 
-// states takes the first version of a secret through its states.
+// states moves the first version of a secret through all states.
 func states(ctx context.Context, t *testing.T, c pb.SecretManagerServiceClient, name, answer string) {
 	t.Helper()
 	first := name + "/versions/1"
@@ -167,7 +167,7 @@ func TestUpdate(t *testing.T) {
 	is(t, "alias like a number", update(&pb.Secret{VersionAliases: map[string]int64{"1": 1}}, "version_aliases"), codes.InvalidArgument, "not valid")
 	is(t, "label", update(&pb.Secret{Labels: map[string]string{"Team": "x"}}, "labels"), codes.InvalidArgument, "label")
 	if s, err = c.GetSecret(ctx, &pb.GetSecretRequest{Name: name}); err != nil || s.GetLabels()["team"] != "shop" || s.GetVersionAliases()["old"] != 1 {
-		t.Errorf("what fails changes nothing: %v, %v", s, err)
+		t.Errorf("a failed update must change nothing: %v, %v", s, err)
 	}
 }
 
@@ -199,9 +199,9 @@ func TestRejects(t *testing.T) {
 	is(t, "bad id", create("a/b", automatic()), codes.InvalidArgument, "Secret ID")
 	is(t, "no replication", create("a", &pb.Secret{}), codes.InvalidArgument, "replication")
 	_, err := c.AccessSecretVersion(t.Context(), &pb.AccessSecretVersionRequest{Name: parent + "/secrets/db/versions/1"})
-	is(t, "nobody", err, codes.Unauthenticated, "invalid authentication credentials")
+	is(t, "no token", err, codes.Unauthenticated, "invalid authentication credentials")
 	if _, err := emulator.Start(emulator.WithAddress("0.0.0.0:0")); err == nil || !strings.Contains(err.Error(), "loopback") {
-		t.Errorf("The emulator is reached from its own host only: %v", err)
+		t.Errorf("the emulator must be reachable from its own host only: %v", err)
 	}
 }
 
@@ -307,7 +307,8 @@ func TestTokensExpire(t *testing.T) {
 	is(t, "expired", err, codes.Unauthenticated, "")
 }
 
-// TestLogins has what the provider's client never sends. What it sends is tested with it.
+// TestLogins sends login requests that the provider's client never sends. The tests of the client cover the
+// others.
 func TestLogins(t *testing.T) {
 	srv, _ := start(t)
 	srv.AddProvider(emulator.Provider{Audience: "//pool"})
@@ -351,7 +352,7 @@ func TestLogins(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			defer func() { _ = resp.Body.Close() }() // It has been read.
+			defer func() { _ = resp.Body.Close() }() // The body has been read.
 			b, err := io.ReadAll(resp.Body)
 			if err != nil || resp.StatusCode != tc.code || !strings.Contains(string(b), tc.want) || !json.Valid(b) {
 				t.Errorf("%s: %s, %v, want %d %s", resp.Status, b, err, tc.code, tc.want)
@@ -360,7 +361,7 @@ func TestLogins(t *testing.T) {
 	}
 }
 
-// TestScopes has a token that is for something else.
+// TestScopes uses a token for other scopes.
 func TestScopes(t *testing.T) {
 	srv, c := start(t)
 	srv.AddToken("narrow", "test", time.Now().Add(time.Hour), "https://www.googleapis.com/auth/devstorage.read_only")
@@ -380,7 +381,7 @@ func TestScopes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_ = resp.Body.Close() // The status is all.
+		_ = resp.Body.Close() // Only the status matters.
 		if resp.StatusCode != want {
 			t.Errorf("impersonation with a token that is %s: %s, want %d", token, resp.Status, want)
 		}
@@ -402,13 +403,13 @@ func TestMetadataServer(t *testing.T) {
 		code   int
 		kept   bool
 	}{
-		{"Without the header it might be a browser that was led astray.", srv, 0, "", nil, 403, true},
-		{"Not every machine has an identity.", none, 0, "Google", nil, 404, true},
-		{"Not everything is a scope.", srv, 0, "Google", []string{"x"}, 400, true},
-		{"The first token is a new one.", srv, 0, "Google", nil, 200, false},
-		{"It is kept.", srv, 50 * time.Minute, "Google", []string{all}, 200, true},
-		{"For other scopes there is another.", srv, 50 * time.Minute, "Google", []string{all, email}, 200, false},
-		{"It is not kept when it is about to end.", srv, 106 * time.Minute, "Google", []string{all, email}, 200, false},
+		{"A request without the header is rejected, because a web page could cause it.", srv, 0, "", nil, 403, true},
+		{"A machine without an identity has no token.", none, 0, "Google", nil, 404, true},
+		{"An unknown scope is rejected.", srv, 0, "Google", []string{"x"}, 400, true},
+		{"The first request returns a new token.", srv, 0, "Google", nil, 200, false},
+		{"The next request returns the cached token.", srv, 50 * time.Minute, "Google", []string{all}, 200, true},
+		{"A request for other scopes returns another token.", srv, 50 * time.Minute, "Google", []string{all, email}, 200, false},
+		{"A token that is about to expire is replaced.", srv, 106 * time.Minute, "Google", []string{all, email}, 200, false},
 	} {
 		ahead.Store(int64(tc.after))
 		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, tc.from.URL()+"/computeMetadata/v1/instance/service-accounts/default/token?scopes="+url.QueryEscape(strings.Join(tc.scopes, ",")), nil)
@@ -424,7 +425,7 @@ func TestMetadataServer(t *testing.T) {
 			Token string `json:"access_token"`
 		}
 		err = json.NewDecoder(resp.Body).Decode(&got)
-		_ = resp.Body.Close() // It has been read.
+		_ = resp.Body.Close() // The body has been read.
 		kept := got.Token == last || tc.code != 200
 		if err != nil || resp.StatusCode != tc.code || (got.Token != "") != (tc.code == 200) || kept != tc.kept {
 			t.Errorf("%s\n%s, %v, a token: %t, kept: %t, want %d, %t", tc.reason, resp.Status, err, got.Token != "", kept, tc.code, tc.kept)

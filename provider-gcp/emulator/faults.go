@@ -14,58 +14,56 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// A Fault is what goes wrong with the calls that it matches. The zero Fault matches every call and
-// does nothing to it.
+// A Fault describes how matching calls fail. The zero Fault matches every call and has no effect.
 type Fault struct {
-	// Method and Secret select calls; empty matches all. Method is one of the gRPC service, or of
-	// the logins: MethodToken, MethodExchange and MethodImpersonate. Secret is the id of a secret,
-	// in which "*" stands for any text.
+	// Method and Secret select calls; empty matches all. Method is one of the gRPC service, or one of the
+	// logins: MethodToken, MethodExchange and MethodImpersonate. Secret is the id of a secret, in which "*"
+	// matches any text.
 	Method string
 	Secret string
 
-	// Times is how many calls fail; 0 means until removed.
+	// Times is the number of calls that fail; 0 means until removed.
 	Times int
 
 	// Latency delays the call.
 	Latency time.Duration
 
-	// Hang holds the call until the fault is removed, or the caller gives up.
+	// Hang holds the call until the fault is removed or the caller closes the connection.
 	Hang bool
 
-	// Code and Message make the call fail before it does anything. Logins answer with the HTTP
-	// status that belongs to Code.
+	// Code and Message make the call fail before it has any effect. Logins return the HTTP status for Code.
 	Code    codes.Code
 	Message string
 
-	// Reason and Metadata are sent along as an ErrorInfo, and RetryAfter as a RetryInfo.
+	// Reason and Metadata are added to the error as an ErrorInfo, and RetryAfter as a RetryInfo.
 	Reason     string
 	Metadata   map[string]string
 	RetryAfter time.Duration
 
-	// Body damages the answer after the call was carried out.
+	// Body damages the answer after the call had its effect.
 	Body BodyFault
 }
 
 // A BodyFault is a way to damage an answer.
 type BodyFault string
 
-// The ways to damage an answer.
+// These are the ways to damage an answer.
 const (
-	// BodyNoPayload leaves the value out, or, where one was sent, does as if its checksum had not been.
+	// BodyNoPayload omits the value in the answer. For a write it makes the emulator ignore the checksum.
 	BodyNoPayload BodyFault = "no-payload"
 	// BodyBadChecksum changes the value, but not its checksum.
 	BodyBadChecksum BodyFault = "bad-checksum"
-	// BodyOtherName names another secret than the one that was asked for.
+	// BodyOtherName names another secret than the requested one.
 	BodyOtherName BodyFault = "other-name"
-	// BodyNoExpiry leaves out of the answer of a login how long the token is good for.
+	// BodyNoExpiry omits the validity of the token in the answer to a login.
 	BodyNoExpiry BodyFault = "no-expiry"
-	// BodyLost loses the answer: the call was carried out, and the caller hears that it was not available.
+	// BodyLost discards the answer: the call has had its effect, but the caller gets Unavailable.
 	BodyLost BodyFault = "lost"
-	// BodySamePage promises the same page of a list again and again.
+	// BodySamePage returns the token of the same page again and again.
 	BodySamePage BodyFault = "same-page"
 )
 
-// Throttled is what Secret Manager answers when calls come too fast. It matches every call.
+// Throttled returns the throttling error of Secret Manager. It matches every call.
 func Throttled() Fault {
 	return Fault{Code: codes.ResourceExhausted, Message: "Quota exceeded for quota metric", Reason: "RATE_LIMIT_EXCEEDED"}
 }
@@ -85,7 +83,7 @@ func (f *Fault) asError() error {
 	return s.Err()
 }
 
-// An activeFault is a fault on duty.
+// An activeFault is an injected fault.
 type activeFault struct {
 	Fault
 
@@ -98,8 +96,8 @@ type faultSet struct {
 	active []*activeFault
 }
 
-// Inject puts a fault on duty. The oldest that matches a call wins. remove ends it and releases the
-// calls that hang in it; it may be called again.
+// Inject injects a fault. If several faults match a call, the oldest applies. remove ends the fault and
+// releases the calls that hang in it. It can be called several times.
 func (e *Emulator) Inject(f Fault) (remove func()) {
 	a := &activeFault{Fault: f, left: f.Times, removed: make(chan struct{})}
 	e.faults.mu.Lock()
@@ -113,7 +111,7 @@ func (e *Emulator) Inject(f Fault) (remove func()) {
 	})
 }
 
-// take uses up one time of the first fault that is not spent and matches.
+// take returns the first fault that matches and is not used up, and counts its use.
 func (s *faultSet) take(method, secret string) *activeFault {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,7 +130,7 @@ func matches(pattern, text string) bool {
 	return ok && err == nil
 }
 
-// suffer makes a call wait or fail as is injected for it, and returns what else is to go wrong.
+// suffer makes a call wait or fail as injected, and returns the fault to apply to its answer.
 func (e *Emulator) suffer(ctx context.Context, method, secret string) (Fault, error) {
 	if err := pause(ctx, e.latency); err != nil {
 		return Fault{}, err

@@ -9,9 +9,9 @@ import (
 
 var term = regexp.MustCompile(`^(name|labels\.[^\s:=]+)([:=])([^\s"]+)$`)
 
-// parseFilter understands the part of https://cloud.google.com/secret-manager/docs/filtering that
-// joins terms by AND: name:part, labels.key=value, labels.key:part and labels.key:*. Anything else
-// is refused, so that a filter is never silently ignored.
+// parseFilter supports a subset of https://cloud.google.com/secret-manager/docs/filtering: the terms name:part,
+// labels.key=value, labels.key:part and labels.key:*, joined by AND. It rejects anything else, so that a filter
+// is never silently ignored.
 func parseFilter(filter string) (func(*pb.Secret) bool, error) {
 	var terms []func(*pb.Secret) bool
 	if filter != "" {

@@ -14,13 +14,14 @@ import (
 	"time"
 )
 
-// A Provider is a workload identity provider: it says which tokens of another issuer are exchanged.
+// A Provider is a workload identity provider. It determines which tokens of another issuer can be exchanged.
 type Provider struct {
-	// Audience is the name of the provider, as the exchange names it.
+	// Audience is the name of the provider in the token exchange.
 	Audience string
-	// TokenAudiences are those that a token may have. Default: Audience, and "https:" before it.
+	// TokenAudiences are the audiences that a token can have. The default is Audience, with and without
+	// "https:" before it.
 	TokenAudiences []string
-	// Subjects may come in, with "*" for any text; none admits all.
+	// Subjects are the accepted subjects, with "*" for any text; empty accepts all.
 	Subjects []string
 }
 
@@ -35,7 +36,7 @@ type accessToken struct {
 	scopes  []string
 }
 
-// identities are the service accounts and pools of the projects, and the tokens that were given out.
+// identities are the service accounts and pools of the projects, and the issued tokens.
 type identities struct {
 	mu        sync.RWMutex
 	accounts  map[string]*account
@@ -43,17 +44,17 @@ type identities struct {
 	tokens    map[string]accessToken
 }
 
-// privateKey is that of every service account; making one takes long.
+// privateKey is the key of every service account, because generating one takes long.
 var privateKey = sync.OnceValue(func() *rsa.PrivateKey {
 	k, err := rsa.GenerateKey(rand.Reader, 2048)
 	if err != nil {
-		panic(err) // only without any source of randomness
+		panic(err) // happens only without a source of randomness
 	}
 	return k
 })
 
-// AddServiceAccount makes a service account known. Impersonators are the emails or subjects that may
-// get tokens of it, with "*" for any text.
+// AddServiceAccount adds a service account. Impersonators are the emails or subjects that can get its tokens,
+// with "*" for any text.
 func (e *Emulator) AddServiceAccount(email string, impersonators ...string) {
 	e.identities.mu.Lock()
 	defer e.identities.mu.Unlock()
@@ -63,7 +64,7 @@ func (e *Emulator) AddServiceAccount(email string, impersonators ...string) {
 	e.identities.accounts[email] = &account{keys: map[string]bool{}, impersonators: impersonators}
 }
 
-// AddProvider makes a workload identity provider known.
+// AddProvider adds a workload identity provider.
 func (e *Emulator) AddProvider(p Provider) {
 	if p.TokenAudiences == nil {
 		p.TokenAudiences = []string{p.Audience, "https:" + p.Audience}
@@ -76,7 +77,7 @@ func (e *Emulator) AddProvider(p Provider) {
 	e.identities.providers[p.Audience] = p
 }
 
-// AddToken makes an access token known. Without scopes it is for all that the caller may do.
+// AddToken adds an access token. Without scopes it has all permissions of the caller.
 func (e *Emulator) AddToken(token, caller string, expires time.Time, scopes ...string) {
 	if len(scopes) == 0 {
 		scopes = []string{scopeAll}
@@ -89,14 +90,14 @@ func (e *Emulator) AddToken(token, caller string, expires time.Time, scopes ...s
 	e.identities.tokens[token] = accessToken{caller, expires, scopes}
 }
 
-// TokenInfo tells whose access token it is, for which scopes, and until when. ok is false if it is none, or
-// has expired.
+// TokenInfo returns the owner, the scopes and the expiry of an access token. ok is false if the token is
+// unknown or has expired.
 func (e *Emulator) TokenInfo(token string) (caller string, scopes []string, expires time.Time, ok bool) {
 	t, ok := e.identities.who(token, e.now())
 	return t.caller, slices.Clone(t.scopes), t.expires, ok
 }
 
-// RevokeTokens makes all access tokens unknown, as if they had expired.
+// RevokeTokens removes all access tokens, as if they had expired.
 func (e *Emulator) RevokeTokens() {
 	e.identities.mu.Lock()
 	defer e.identities.mu.Unlock()
@@ -112,12 +113,11 @@ func (e *Emulator) RevokeKeys(email string) {
 	}
 }
 
-// Key returns a new key of a service account, which it adds if need be, in the form in which Google
-// hands keys out.
+// Key returns a new key of a service account, in Google's format. It adds the service account if necessary.
 func (s *Server) Key(email string) []byte {
 	der, err := x509.MarshalPKCS8PrivateKey(privateKey())
 	if err != nil {
-		panic(err) // the key is a good one
+		panic(err) // privateKey can always be encoded
 	}
 	id := rand.Text()
 	s.identities.mu.RLock()
@@ -135,12 +135,12 @@ func (s *Server) Key(email string) []byte {
 		"token_uri": s.URL() + tokenPath, "universe_domain": "googleapis.com",
 	})
 	if err != nil {
-		panic(err) // strings
+		panic(err) // strings can always be encoded
 	}
 	return b
 }
 
-// who returns whose token it is, and what for.
+// who returns the access token with its owner and scopes. ok is false if it is unknown or has expired.
 func (i *identities) who(token string, now time.Time) (of accessToken, ok bool) {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
@@ -148,7 +148,7 @@ func (i *identities) who(token string, now time.Time) (of accessToken, ok bool) 
 	return of, ok && now.Before(of.expires)
 }
 
-// forAll reports whether the token is for all that the caller may do.
+// forAll reports whether the token has all permissions of its owner.
 func (t accessToken) forAll() bool { return slices.Contains(t.scopes, scopeAll) }
 
 func (i *identities) hasKey(email, id string) (account, key bool) {
@@ -172,7 +172,7 @@ func (i *identities) provider(audience string) (Provider, bool) {
 	return p, ok
 }
 
-// claims are the parts of a JSON web token that the logins look at.
+// claims are the claims of a JSON web token that the logins check.
 type claims struct {
 	Issuer   string   `json:"iss"`
 	Subject  string   `json:"sub"`
@@ -195,7 +195,7 @@ func (a *audience) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*[]string)(a))
 }
 
-// parseToken takes a JSON web token apart; it does not verify it.
+// parseToken decodes a JSON web token without verifying it.
 func parseToken(token string) (c claims, keyID string, ok bool) {
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
@@ -213,7 +213,7 @@ func parseToken(token string) (c claims, keyID string, ok bool) {
 	return c, header.KeyID, true
 }
 
-// signed reports whether a token bears the signature of privateKey.
+// signed reports whether a token has a valid signature of privateKey.
 func signed(token string) bool {
 	i := strings.LastIndexByte(token, '.')
 	signature, err := base64.RawURLEncoding.DecodeString(token[i+1:])
@@ -225,11 +225,11 @@ func signed(token string) bool {
 	return rsa.VerifyPKCS1v15(&privateKey().PublicKey, crypto.SHA256, h.Sum(nil), signature) == nil
 }
 
-// NewToken returns an unsigned JSON web token, for tests without an issuer of their own.
+// NewToken returns an unsigned JSON web token, for tests without their own issuer.
 func NewToken(issuer, subject, audience string, expires time.Time) string {
 	payload, err := json.Marshal(map[string]any{"iss": issuer, "sub": subject, "aud": []string{audience}, "exp": expires.Unix()})
 	if err != nil {
-		panic(err) // strings and a number
+		panic(err) // strings and a number can always be encoded
 	}
 	enc := base64.RawURLEncoding
 	return enc.EncodeToString([]byte(`{"alg":"none","typ":"JWT"}`)) + "." + enc.EncodeToString(payload) + "."

@@ -16,15 +16,15 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// The logins, as Call.Method and Fault.Method name them.
+// These are the names of the logins in Call.Method and Fault.Method.
 const (
-	// MethodToken gives an access token for an assertion that a service account's key signed.
+	// MethodToken returns an access token for an assertion signed with the key of a service account.
 	MethodToken = "Token"
-	// MethodExchange gives an access token for a token of another issuer.
+	// MethodExchange returns an access token for a token of another issuer.
 	MethodExchange = "ExchangeToken"
-	// MethodImpersonate gives an access token of a service account.
+	// MethodImpersonate returns an access token of a service account.
 	MethodImpersonate = "GenerateAccessToken"
-	// MethodMetadata gives the access token of the machine, as the metadata server does.
+	// MethodMetadata returns the access token of the machine, like the metadata server.
 	MethodMetadata = "MetadataToken"
 
 	tokenPath       = "/token"
@@ -42,7 +42,7 @@ const (
 type refusal struct {
 	status            int
 	code, description string
-	google            bool // in the form of Google's APIs, not of OAuth
+	google            bool // in the format of Google's APIs, not of OAuth
 }
 
 func (r *refusal) body() any {
@@ -65,7 +65,7 @@ func (s *Server) logins() http.Handler {
 	return mux
 }
 
-// login counts, applies what is injected, and answers.
+// login counts a login, applies injected faults, and answers it.
 func (s *Server) login(method string, give func(*http.Request) (map[string]any, *refusal)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		s.calls.add(Call{Time: s.now(), Method: method, Name: r.PathValue("account")})
@@ -88,7 +88,7 @@ func (s *Server) login(method string, give func(*http.Request) (map[string]any, 
 	})
 }
 
-// httpStatus is by https://cloud.google.com/apis/design/errors.
+// httpStatus follows https://cloud.google.com/apis/design/errors.
 var httpStatus = map[codes.Code]int{
 	codes.InvalidArgument:   http.StatusBadRequest,
 	codes.Unauthenticated:   http.StatusUnauthorized,
@@ -101,7 +101,7 @@ var httpStatus = map[codes.Code]int{
 
 func (s *Server) fail(ctx context.Context, w http.ResponseWriter, err error) {
 	if ctx.Err() != nil {
-		return // nobody is waiting for an answer any more
+		return // the client no longer waits for an answer
 	}
 	answer, ok := httpStatus[status.Code(err)]
 	if !ok {
@@ -114,10 +114,10 @@ func (s *Server) fail(ctx context.Context, w http.ResponseWriter, err error) {
 func write(w http.ResponseWriter, status int, answer any) {
 	w.Header().Set("Content-Type", "application/json; charset=UTF-8")
 	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(answer) // a client that has gone needs no answer
+	_ = json.NewEncoder(w).Encode(answer) // the client may have closed the connection
 }
 
-// give makes an access token.
+// give issues an access token.
 func (s *Server) give(caller string, life time.Duration, scopes []string) (token string, expires time.Time) {
 	token, expires = "ya29."+rand.Text(), s.now().Add(life)
 	s.AddToken(token, caller, expires, scopes...)
@@ -129,7 +129,7 @@ func (s *Server) granted(caller string, scopes []string) map[string]any {
 	return map[string]any{"access_token": token, "token_type": "Bearer", "expires_in": int(s.tokenLife.Seconds())}
 }
 
-// known reports whether there are scopes, and all of them are such as Google has.
+// known reports whether the list is not empty and Google has all these scopes.
 func known(scopes []string) bool {
 	return len(scopes) > 0 && !slices.ContainsFunc(scopes, func(s string) bool {
 		return !strings.HasPrefix(s, "https://www.googleapis.com/auth/") && s != "openid" && s != "email" && s != "profile"

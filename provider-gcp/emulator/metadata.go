@@ -8,17 +8,17 @@ import (
 	"time"
 )
 
-// metadataLeft is how long a token is good for at least that the metadata server hands out again, by
+// metadataLeft is the minimum remaining validity of a cached token that the metadata server returns, by
 // https://cloud.google.com/compute/docs/access/authenticate-workloads#applications
 const metadataLeft = 5 * time.Minute
 
-// handedOut is the latest token of the metadata server.
+// handedOut is the cached token of the metadata server.
 type handedOut struct {
 	mu    sync.Mutex
 	token string
 }
 
-// metadata answers with the token that was given last, while that is good for some minutes.
+// metadata returns the cached token while it is valid for at least metadataLeft, and otherwise a new one.
 func (s *Server) metadata(r *http.Request) (map[string]any, *refusal) {
 	scopes := strings.FieldsFunc(r.FormValue("scopes"), func(c rune) bool { return c == ',' })
 	if len(scopes) == 0 {

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// A name is that of a secret. The location of a global one is empty.
+// A name is the name of a secret. The location of a global secret is empty.
 type name struct{ project, location, id string }
 
 var (
@@ -18,7 +18,7 @@ var (
 	versionName = regexp.MustCompile(`^(projects/[^/]+(?:/locations/[a-z0-9-]+)?/secrets/[A-Za-z0-9_-]{1,255})/versions/([A-Za-z0-9_-]{1,63})$`)
 )
 
-// parent is the start of the name as answers have it: with the project's number.
+// parent returns the start of the name as in answers, with the project's number.
 func (e *Emulator) parent(n name) string {
 	p := "projects/" + e.projects[n.project]
 	if n.location != "" {
@@ -33,7 +33,7 @@ func (e *Emulator) versionName(n name, number int64) string {
 	return e.secretName(n) + "/versions/" + strconv.FormatInt(number, 10)
 }
 
-// project returns the id of a project, which may be named by its number, too.
+// project returns the id of a project, which can also be given by its number.
 func (e *Emulator) project(s string) (string, error) {
 	for id, number := range e.projects {
 		if s == id || s == number {

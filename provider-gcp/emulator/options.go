@@ -5,26 +5,26 @@ import (
 	"time"
 )
 
-// What an Emulator is without options.
+// These are the settings of an Emulator without options.
 const (
 	// DefaultProject is the id of the project.
 	DefaultProject = "test-project"
-	// DefaultProjectNumber appears in the names that answers hold, as Google does it.
+	// DefaultProjectNumber appears in the names in answers, as with Google.
 	DefaultProjectNumber = "123456789012"
 	// MaxPayload is the size limit of Secret Manager for one value.
 	MaxPayload = 64 << 10
 )
 
-// An Option changes the settings of an Emulator while it is made.
+// An Option changes the settings of a new Emulator.
 type Option func(*config)
 
 type config struct {
 	address     string
-	projects    map[string]string // number by id
+	projects    map[string]string // numbers by id
 	pageSize    int
 	latency     time.Duration
 	tokenLife   time.Duration
-	machine     string // email of its service account
+	machine     string // the email of its service account
 	now         func() time.Time
 	verifyToken func(token string) error
 	tls         *tls.Config
@@ -51,24 +51,24 @@ func WithAddress(address string) Option { return func(c *config) { c.address = a
 // WithProject adds a project.
 func WithProject(id, number string) Option { return func(c *config) { c.projects[id] = number } }
 
-// WithPageSize sets how many entries a page holds at most; the default is 100.
+// WithPageSize sets the maximum number of entries of a page; the default is 100.
 func WithPageSize(n int) Option { return func(c *config) { c.pageSize = n } }
 
 // WithLatency delays every call.
 func WithLatency(d time.Duration) Option { return func(c *config) { c.latency = d } }
 
-// WithTokenLife sets how long access tokens live; the default is an hour.
+// WithTokenLife sets how long access tokens are valid; the default is one hour.
 func WithTokenLife(d time.Duration) Option { return func(c *config) { c.tokenLife = d } }
 
-// WithClock replaces the clock behind dates and the end of tokens.
+// WithClock replaces the clock for dates and the expiry of tokens.
 func WithClock(now func() time.Time) Option { return func(c *config) { c.now = now } }
 
-// WithMachine has the server be a metadata server, too, which gives access tokens of a service account to
-// who asks at all. Google's libraries find it by the variable GCE_METADATA_HOST, without a scheme.
+// WithMachine makes the server a metadata server, too. It returns access tokens of a service account to any
+// caller. Google's libraries find it with the variable GCE_METADATA_HOST, without a scheme.
 func WithMachine(email string) Option { return func(c *config) { c.machine = email } }
 
-// WithTokenVerifier has the token exchange call verify with each subject token; an error rejects
-// it. Without it signatures of subject tokens are not checked, only their claims.
+// WithTokenVerifier makes the token exchange call verify with each subject token. An error rejects the token.
+// Without a verifier only the claims of subject tokens are checked, not their signatures.
 func WithTokenVerifier(verify func(token string) error) Option {
 	return func(c *config) { c.verifyToken = verify }
 }

@@ -53,7 +53,7 @@ func (e *Emulator) GetSecretVersion(_ context.Context, in *pb.GetSecretVersionRe
 	return e.versionProto(s, v), nil
 }
 
-// ListSecrets returns a page of the secrets that match, the newest first.
+// ListSecrets returns a page of the matching secrets, the newest first.
 func (e *Emulator) ListSecrets(_ context.Context, in *pb.ListSecretsRequest) (*pb.ListSecretsResponse, error) {
 	parent, err := e.parseParent(in.GetParent())
 	if err != nil {
@@ -100,7 +100,7 @@ func (e *Emulator) ListSecretVersions(_ context.Context, in *pb.ListSecretVersio
 	return &pb.ListSecretVersionsResponse{Versions: page, NextPageToken: next, TotalSize: int32(len(all))}, err
 }
 
-// paged cuts one page out of a list. A token is how many entries earlier pages had.
+// paged returns one page of a list. The token is the number of entries on earlier pages.
 func paged[T any](limit int, all []T, asked int32, token string) (page []T, next string, err error) {
 	skip := 0
 	if token != "" && token != samePage {

@@ -26,9 +26,9 @@ type secret struct {
 	labels      map[string]string
 	annotations map[string]string
 	aliases     map[string]int64
-	replication *pb.Replication // nil of a regional one
+	replication *pb.Replication // nil for a regional secret
 	topics      []string
-	versions    []*version // of which the first has number 1
+	versions    []*version // the first version has number 1
 	etag        int
 }
 
@@ -38,7 +38,7 @@ type version struct {
 	state              pb.SecretVersion_State
 	etag               int
 	data               []byte
-	checked            bool // by the client that added it
+	checked            bool // whether the client that added it sent a checksum
 }
 
 func (e *Emulator) secretLocked(n name) (*secret, error) {
@@ -70,7 +70,7 @@ func (s *secret) add(data []byte, at time.Time) *version {
 	return v
 }
 
-// versionLocked finds a version by its number, by an alias, or the latest.
+// versionLocked returns a version by its number or alias, or the latest.
 func (e *Emulator) versionLocked(resource string) (*secret, *version, error) {
 	n, which, err := e.parseVersion(resource)
 	if err != nil {
@@ -126,25 +126,25 @@ func (e *Emulator) versionProto(s *secret, v *version) *pb.SecretVersion {
 	return out
 }
 
-// At means the secret of a location instead of the global one.
+// At selects the secret of a location instead of the global one.
 func At(location string) PutOption { return func(p *put) { p.name.location = location } }
 
-// In means the secret of another project than DefaultProject.
+// In selects the secret of another project than DefaultProject.
 func In(project string) PutOption { return func(p *put) { p.name.project = project } }
 
-// Labels sets labels on the secret; without it the labels stay.
+// Labels sets the labels of the secret. Without it they stay unchanged.
 func Labels(labels map[string]string) PutOption { return func(p *put) { p.labels = labels } }
 
-// Annotations sets annotations on the secret; without it the annotations stay.
+// Annotations sets the annotations of the secret. Without it they stay unchanged.
 func Annotations(a map[string]string) PutOption { return func(p *put) { p.annotations = a } }
 
-// Alias names the version.
+// Alias sets an alias for the version.
 func Alias(alias string) PutOption { return func(p *put) { p.alias = alias } }
 
 // Empty creates the secret without a version.
 func Empty() PutOption { return func(p *put) { p.empty = true } }
 
-// A PutOption says more about a secret than its value.
+// A PutOption sets other properties of a secret than its value.
 type PutOption func(*put)
 
 type put struct {
@@ -154,8 +154,8 @@ type put struct {
 	empty               bool
 }
 
-// Put adds a version to a secret, which it creates if need be, and returns the version's number. It
-// makes no call and knows no limit.
+// Put adds a version to a secret and returns the version's number. It creates the secret if necessary. It is
+// not counted as a call, and has no size limit.
 func (e *Emulator) Put(id string, data []byte, opts ...PutOption) int64 {
 	p := put{name: name{project: DefaultProject, id: id}}
 	for _, o := range opts {
@@ -189,7 +189,7 @@ func (e *Emulator) Put(id string, data []byte, opts ...PutOption) int64 {
 	return v.number
 }
 
-// SetState makes a version of a global secret enabled, disabled or destroyed. It makes no call.
+// SetState enables, disables or destroys a version of a global secret. It is not counted as a call.
 func (e *Emulator) SetState(id string, number int64, state pb.SecretVersion_State) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -208,7 +208,7 @@ func (v *version) set(state pb.SecretVersion_State, at time.Time) {
 	}
 }
 
-// Delete removes a secret at once. It makes no call. Of the options it heeds At and In.
+// Delete deletes a secret. It is not counted as a call. It uses only the options At and In.
 func (e *Emulator) Delete(id string, opts ...PutOption) {
 	p := put{name: name{project: DefaultProject, id: id}}
 	for _, o := range opts {

@@ -24,7 +24,7 @@ type Server struct {
 	done     chan struct{}
 }
 
-// Start listens on a loopback address and serves until Close. It returns the error of listening.
+// Start listens on a loopback address and serves until Close. It returns an error if it cannot listen.
 func Start(opts ...Option) (*Server, error) {
 	c := configure(opts)
 	l, err := net.Listen("tcp", c.address)
@@ -48,12 +48,12 @@ func Start(opts ...Option) (*Server, error) {
 	}
 	go func() {
 		defer close(s.done)
-		_ = s.http.Serve(l) // ErrServerClosed after Close; no other error is left to report
+		_ = s.http.Serve(l) // returns ErrServerClosed after Close; the server has no place to report another error
 	}()
 	return s, nil
 }
 
-// handler tells gRPC from logins.
+// handler separates gRPC calls from logins.
 func (s *Server) handler() http.Handler {
 	logins := s.logins()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -65,7 +65,7 @@ func (s *Server) handler() http.Handler {
 	})
 }
 
-// URL is the endpoint of the service and of the logins.
+// URL returns the endpoint of the service and of the logins.
 func (s *Server) URL() string {
 	if s.tls != nil {
 		return "https://" + s.listener.Addr().String()
@@ -73,7 +73,7 @@ func (s *Server) URL() string {
 	return "http://" + s.listener.Addr().String()
 }
 
-// Close stops the server at once. Calls that hang are cut off.
+// Close stops the server immediately, and closes the connections of calls in progress.
 func (s *Server) Close() error {
 	err := s.http.Close()
 	s.grpc.Stop()

@@ -13,12 +13,13 @@ import (
 	"google.golang.org/protobuf/types/known/emptypb"
 )
 
-// The limits of https://cloud.google.com/secret-manager/quotas, and those that Google's protos describe.
+// These are the limits of https://cloud.google.com/secret-manager/quotas, and those in the descriptions of
+// Google's protos.
 const (
 	maxLabels      = 64
 	maxAliases     = 50
 	maxTopics      = 10
-	maxAnnotations = 16 << 10 // bytes of all keys and values, which must be less
+	maxAnnotations = 16 << 10 // bytes of all keys and values; the total must be less
 )
 
 var (
@@ -67,7 +68,7 @@ func (e *Emulator) CreateSecret(_ context.Context, in *pb.CreateSecretRequest) (
 	return e.secretProto(s), nil
 }
 
-// checkReplication checks where the values of a secret are to be.
+// checkReplication checks the locations of a secret's values.
 func checkReplication(r *pb.Replication) error {
 	if r.GetUserManaged() == nil {
 		return nil
@@ -149,7 +150,7 @@ func (e *Emulator) AddSecretVersion(_ context.Context, in *pb.AddSecretVersionRe
 	return e.versionProto(s, v), nil
 }
 
-// UpdateSecret changes labels, annotations, topics and aliases, as its mask says.
+// UpdateSecret changes the labels, annotations, topics and aliases that its mask names.
 func (e *Emulator) UpdateSecret(_ context.Context, in *pb.UpdateSecretRequest) (*pb.Secret, error) {
 	n, err := e.parseSecret(in.GetSecret().GetName())
 	if err != nil {
@@ -216,7 +217,7 @@ func (s *secret) checkAliases() error {
 	return nil
 }
 
-// DeleteSecret removes a secret with all versions.
+// DeleteSecret deletes a secret with all versions.
 func (e *Emulator) DeleteSecret(_ context.Context, in *pb.DeleteSecretRequest) (*emptypb.Empty, error) {
 	n, err := e.parseSecret(in.GetName())
 	if err != nil {
@@ -245,12 +246,12 @@ func (e *Emulator) EnableSecretVersion(_ context.Context, in *pb.EnableSecretVer
 	return e.setState(in, pb.SecretVersion_ENABLED)
 }
 
-// DestroySecretVersion destroys a version for good.
+// DestroySecretVersion destroys a version permanently.
 func (e *Emulator) DestroySecretVersion(_ context.Context, in *pb.DestroySecretVersionRequest) (*pb.SecretVersion, error) {
 	return e.setState(in, pb.SecretVersion_DESTROYED)
 }
 
-// changesState are the requests that change the state of a version, if it still has an etag.
+// changesState are the requests that change the state of a version, if its etag still matches.
 type changesState interface {
 	named
 	GetEtag() string

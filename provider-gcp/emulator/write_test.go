@@ -37,20 +37,20 @@ func TestCreateSettings(t *testing.T) {
 		code   codes.Code
 		text   string
 	}{
-		"All": {"What is sent is kept.", parent, &pb.Secret{
+		"All": {"All settings in the request are stored.", parent, &pb.Secret{
 			Labels: map[string]string{"team": "shop"}, Annotations: map[string]string{"a.b_c-d": "any é text"}, Topics: many(10), Replication: in("europe-west3", "us-east1"),
 		}, codes.OK, ""},
-		"Regional":       {"A location has no replication.", parent + "/locations/us-east1", &pb.Secret{Annotations: map[string]string{"a": "b"}}, codes.OK, ""},
-		"Replicated":     {"Nor may it be given one.", parent + "/locations/us-east1", &pb.Secret{Replication: in("us-east1")}, codes.InvalidArgument, "must not be set"},
-		"NoReplica":      {"A copy is somewhere.", parent, &pb.Secret{Replication: in()}, codes.InvalidArgument, "replicas"},
-		"TwiceThere":     {"It is nowhere twice.", parent, &pb.Secret{Replication: in("us-east1", "us-east1")}, codes.InvalidArgument, "replica"},
-		"Slash":          {"Keys of annotations have no slash.", parent, &pb.Secret{Replication: in("x"), Annotations: map[string]string{"a.io/b": ""}}, codes.InvalidArgument, "annotation"},
-		"Dot":            {"They end with a letter or digit.", parent, &pb.Secret{Replication: in("x"), Annotations: map[string]string{"a.": ""}}, codes.InvalidArgument, "annotation"},
-		"Annotations":    {"Less than 16 KiB fit.", parent, &pb.Secret{Replication: in("x"), Annotations: map[string]string{"a": strings.Repeat("x", 16<<10-1)}}, codes.InvalidArgument, "bytes"},
-		"MostAnnotation": {"One byte less does.", parent, &pb.Secret{Replication: in("x"), Annotations: map[string]string{"a": strings.Repeat("x", 16<<10-2)}}, codes.OK, ""},
-		"Labels":         {"Labels have rules of their own.", parent, &pb.Secret{Replication: in("x"), Labels: map[string]string{"a.b": ""}}, codes.InvalidArgument, "label"},
-		"Topics":         {"Topics are few.", parent, &pb.Secret{Replication: in("x"), Topics: many(11)}, codes.InvalidArgument, "topics"},
-		"Topic":          {"They have full names.", parent, &pb.Secret{Replication: in("x"), Topics: []*pb.Topic{{Name: "t"}}}, codes.InvalidArgument, "topic"},
+		"Regional":       {"A regional secret has no replication.", parent + "/locations/us-east1", &pb.Secret{Annotations: map[string]string{"a": "b"}}, codes.OK, ""},
+		"Replicated":     {"A replication for a regional secret is rejected.", parent + "/locations/us-east1", &pb.Secret{Replication: in("us-east1")}, codes.InvalidArgument, "must not be set"},
+		"NoReplica":      {"A replication without replicas is rejected.", parent, &pb.Secret{Replication: in()}, codes.InvalidArgument, "replicas"},
+		"TwiceThere":     {"Two replicas with one location are rejected.", parent, &pb.Secret{Replication: in("us-east1", "us-east1")}, codes.InvalidArgument, "replica"},
+		"Slash":          {"An annotation key with a slash is rejected.", parent, &pb.Secret{Replication: in("x"), Annotations: map[string]string{"a.io/b": ""}}, codes.InvalidArgument, "annotation"},
+		"Dot":            {"An annotation key must end with a letter or digit.", parent, &pb.Secret{Replication: in("x"), Annotations: map[string]string{"a.": ""}}, codes.InvalidArgument, "annotation"},
+		"Annotations":    {"Annotations of 16 KiB are rejected.", parent, &pb.Secret{Replication: in("x"), Annotations: map[string]string{"a": strings.Repeat("x", 16<<10-1)}}, codes.InvalidArgument, "bytes"},
+		"MostAnnotation": {"Annotations of less than 16 KiB are accepted.", parent, &pb.Secret{Replication: in("x"), Annotations: map[string]string{"a": strings.Repeat("x", 16<<10-2)}}, codes.OK, ""},
+		"Labels":         {"An invalid label is rejected.", parent, &pb.Secret{Replication: in("x"), Labels: map[string]string{"a.b": ""}}, codes.InvalidArgument, "label"},
+		"Topics":         {"Too many topics are rejected.", parent, &pb.Secret{Replication: in("x"), Topics: many(11)}, codes.InvalidArgument, "topics"},
+		"Topic":          {"A topic without its full name is rejected.", parent, &pb.Secret{Replication: in("x"), Topics: []*pb.Topic{{Name: "t"}}}, codes.InvalidArgument, "topic"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -97,7 +97,7 @@ func TestEtags(t *testing.T) {
 		t.Fatal(err)
 	}
 	if etag() != first {
-		t.Error("A version is no change of its secret")
+		t.Error("a new version must not change the etag of its secret")
 	}
 	is(t, "fresh", update(first, &pb.Secret{Annotations: map[string]string{"a": "b"}, Topics: []*pb.Topic{{Name: "projects/p/topics/t"}}}, "annotations", "topics"), codes.OK, "")
 	second := etag()
@@ -107,11 +107,11 @@ func TestEtags(t *testing.T) {
 	is(t, "bad topic", update(second, &pb.Secret{Topics: []*pb.Topic{{Name: "t"}}}, "topics"), codes.InvalidArgument, "topic")
 	s, err := c.GetSecret(ctx, &pb.GetSecretRequest{Name: name})
 	if diff := cmp.Diff(map[string]string{"a": "b"}, s.GetAnnotations()); diff != "" || err != nil || len(s.GetTopics()) != 1 || s.GetEtag() != second {
-		t.Errorf("what fails changes nothing: %v, %v", s, err)
+		t.Errorf("a failed call must change nothing: %v, %v", s, err)
 	}
 	is(t, "no change", update(second, &pb.Secret{}, "labels"), codes.OK, "")
 	if etag() == second {
-		t.Error("An update that changes nothing is one all the same")
+		t.Error("an update without changes must change the etag, too")
 	}
 	_, err = c.DeleteSecret(ctx, &pb.DeleteSecretRequest{Name: name, Etag: second})
 	is(t, "delete stale", err, codes.FailedPrecondition, "etag")
@@ -139,7 +139,7 @@ func TestFaultsOfWrites(t *testing.T) {
 		return c.AddSecretVersion(ctx, &pb.AddSecretVersionRequest{Parent: parent + "/secrets/" + id, Payload: &pb.SecretPayload{Data: []byte("x"), DataCrc32C: &crc}})
 	}
 	defer srv.Inject(emulator.Fault{Method: "CreateSecret", Secret: "a", Code: codes.PermissionDenied, Message: "no"})()
-	is(t, "a secret that is not there yet has an id, too", create("a"), codes.PermissionDenied, "no")
+	is(t, "a fault can select a secret that does not exist yet", create("a"), codes.PermissionDenied, "no")
 	is(t, "another", create("b"), codes.OK, "")
 	srv.Put("c", nil, emulator.Empty())
 	remove := srv.Inject(emulator.Fault{Method: "AddSecretVersion", Body: emulator.BodyLost, Times: 1})
@@ -148,15 +148,15 @@ func TestFaultsOfWrites(t *testing.T) {
 	remove()
 	out, err := c.AccessSecretVersion(ctx, &pb.AccessSecretVersionRequest{Name: parent + "/secrets/c/versions/1"})
 	if err != nil || string(out.GetPayload().GetData()) != "x" {
-		t.Errorf("A call whose answer is lost was made: %v, %v", out, err)
+		t.Errorf("a call without an answer must have its effect: %v, %v", out, err)
 	}
 	_, err = add("c", crc+1)
 	is(t, "wrong checksum", err, codes.InvalidArgument, "checksum")
 	_, err = c.AddSecretVersion(ctx, &pb.AddSecretVersionRequest{Parent: parent + "/secrets/c", Payload: &pb.SecretPayload{}})
-	is(t, "an empty value is as good as none", err, codes.InvalidArgument, "payload")
+	is(t, "an empty value is rejected like a missing one", err, codes.InvalidArgument, "payload")
 	v, err := add("c", crc)
 	if err != nil || !v.GetClientSpecifiedPayloadChecksum() {
-		t.Errorf("A checksum that is sent is compared: %v, %v", v, err)
+		t.Errorf("a wrong checksum must be rejected: %v, %v", v, err)
 	}
 	for body, want := range map[emulator.BodyFault]struct {
 		id      string

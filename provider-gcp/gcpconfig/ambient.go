@@ -15,14 +15,14 @@ import (
 
 const authField = "spec.auth"
 
-// ambient is the operator's own identity: GOOGLE_APPLICATION_CREDENTIALS, gcloud's file, or the
+// ambient logs in with the operator's own identity: GOOGLE_APPLICATION_CREDENTIALS, gcloud's file, or the
 // metadata server.
 type ambient struct {
 	client *http.Client
 	scopes []string
 }
 
-// login waits no longer than ctx lasts, which Google's library does not heed.
+// login returns when ctx ends, which Google's library ignores.
 func (a ambient) login(ctx context.Context) (token, error) {
 	type answer struct {
 		token
@@ -41,10 +41,10 @@ func (a ambient) login(ctx context.Context) (token, error) {
 	}
 }
 
-// An asker logs in by Google's library.
+// An asker logs in with Google's library.
 type asker ambient
 
-// login asks anew: the library keeps a token with the source that it came from, and this is a new one.
+// login gets a new token: the library caches a token in its source, and this is a new source.
 func (a asker) login(ctx context.Context) (token, error) {
 	ctx = context.WithValue(ctx, oauth2.HTTPClient, a.client)
 	creds, err := googleauth.FindDefaultCredentials(ctx, a.scopes...)
@@ -69,10 +69,10 @@ func explainAmbient(err error) error {
 	if known || r.status >= http.StatusInternalServerError || r.status == http.StatusTooManyRequests {
 		return ambientRefusals.explain(authField, r)
 	}
-	return provider.NewError(provider.Denied, "spec.auth: not set, and Google does not accept the operator's own identity; set spec.auth, or mend the operator's")
+	return provider.NewError(provider.Denied, "spec.auth: not set, and Google does not accept the operator's own identity; set spec.auth, or correct the operator's identity")
 }
 
-// refusalOf returns the answer to a login that Google's library made; nil if there was none.
+// refusalOf returns the answer to a login by Google's library, or nil if there was none.
 func refusalOf(err error) *refusal {
 	var r *oauth2.RetrieveError
 	var m *metadata.Error

@@ -8,15 +8,15 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// Call makes one call of the API, with as many retries as the store allows. A token that Google does
-// not take any more is replaced once. params say which resource the request is about, as Google's
-// own clients do in a header, by which requests find their way.
+// Call makes one call of the API, with as many retries as the store allows. It replaces a token that Google no
+// longer accepts, once. params names the resource of the request in a header, which Google uses for routing, as
+// its own clients do.
 func Call[In, Out any](ctx context.Context, c *Config, f func(context.Context, In, ...grpc.CallOption) (Out, error), in In, params string) (Out, error) {
 	return call(ctx, c, worthRetrying, f, in, params)
 }
 
-// CallOnce is Call for what must not be done twice. It is tried again only where Google has refused it;
-// after any other error it may have been done.
+// CallOnce is Call for a request that must not have its effect twice. It retries only requests that Google has
+// rejected. After any other error the request may have had its effect.
 func CallOnce[In, Out any](ctx context.Context, c *Config, f func(context.Context, In, ...grpc.CallOption) (Out, error), in In, params string) (Out, error) {
 	return call(ctx, c, wasRefused, f, in, params)
 }

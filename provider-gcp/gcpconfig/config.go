@@ -1,5 +1,5 @@
-// Package gcpconfig turns what the Kinds of Google Cloud say of where and as whom into a connection that
-// is logged in, or into a source of access tokens. Its Explain classifies the errors of Google's APIs.
+// Package gcpconfig turns the login settings of the Google Cloud Kinds into an authenticated connection, or
+// into a source of access tokens. Its Explain classifies the errors of Google's APIs.
 package gcpconfig
 
 import (
@@ -14,9 +14,9 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
 )
 
-// A Config is what the client of one store is made from. It is safe for concurrent use.
+// A Config holds the settings from which the client of one store is created. It is safe for concurrent use.
 type Config struct {
-	// Conn is the connection to Secret Manager. It is opened by the first call.
+	// Conn is the connection to Secret Manager. The first call opens it.
 	Conn *grpc.ClientConn
 
 	retries retries
@@ -29,13 +29,13 @@ var (
 	location  = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 )
 
-// Load returns the Config of a store. It reads Secrets through creds, but neither calls Google nor
-// keeps ctx; creds are kept only for ServiceAccount tokens. A nil roots means the certificates that
-// the system trusts. Errors are of package store, and name the field to mend.
+// Load returns the Config of a store. It reads Secrets through creds, does not call Google, and does not keep
+// ctx. It keeps creds only to request ServiceAccount tokens. Nil roots mean the system's trusted certificates.
+// Errors are of package provider, and name the field to fix.
 func Load(ctx context.Context, spec *v1alpha1.GCPSpec, creds provider.Credentials, roots *x509.CertPool) (*Config, error) {
 	switch {
 	case !projectID.MatchString(spec.ProjectID):
-		return nil, provider.NewError(provider.Invalid, "spec.projectID: %q is not the id of a project", spec.ProjectID)
+		return nil, provider.NewError(provider.Invalid, "spec.projectID: %q is not a valid project id", spec.ProjectID)
 	case spec.Location != "" && !location.MatchString(spec.Location):
 		return nil, provider.NewError(provider.Invalid, "spec.location: %q is not a location; write it as europe-west3", spec.Location)
 	}
@@ -53,16 +53,16 @@ func Load(ctx context.Context, spec *v1alpha1.GCPSpec, creds provider.Credential
 		return nil, err
 	}
 	if spec.Auth == nil && !at.trusted() {
-		return nil, provider.NewError(provider.Invalid, "spec.endpoint: must be an address of googleapis.com where spec.auth is not set, for the operator's own identity is shown there")
+		return nil, provider.NewError(provider.Invalid, "spec.endpoint: without spec.auth it must be an address of googleapis.com, because the operator's own identity is sent there")
 	}
-	c.tokens = newTokens(l)
+	c.tokens = newTokens(ctx, l)
 	if c.Conn, err = dial(at, roots); err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
-// newLogin returns the way to get the access tokens of an identity for some scopes.
+// newLogin returns the login for an identity and scopes.
 func newLogin(ctx context.Context, p poster, auth *v1alpha1.GCPAuth, at logins, scopes []string, creds provider.Credentials) (login, error) {
 	switch {
 	case auth == nil:
@@ -86,7 +86,7 @@ func newLogin(ctx context.Context, p poster, auth *v1alpha1.GCPAuth, at logins, 
 	return newWorkloadLogin(p, auth.WorkloadIdentity, at, scopes, creds)
 }
 
-// Close closes the connection, and gives up a login that is under way.
+// Close closes the connection, and cancels a login in progress.
 func (c *Config) Close() error {
 	c.tokens.close()
 	c.http.CloseIdleConnections()

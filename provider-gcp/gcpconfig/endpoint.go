@@ -11,52 +11,54 @@ import (
 	"time"
 
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/status"
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
 )
 
 const (
-	// attemptTimeout bounds one request, so that a hanging one leaves time for another.
+	// attemptTimeout limits one request, so that a retry is possible after a hanging one.
 	attemptTimeout = 15 * time.Second
-	// maxLogin is far above the largest answer of a login.
+	// maxLogin is the maximum size of the answer to a login, far above the largest real one, in bytes.
 	maxLogin = 1 << 20
 
 	userAgent = "direct-secrets"
 )
 
-// logins are the URLs at which one logs in.
+// logins are the URLs for logins.
 type logins struct{ token, exchange, impersonate string }
 
-// google are those that Google has.
+// google are Google's URLs for logins.
 var google = logins{
 	token:       "https://oauth2.googleapis.com/token",
 	exchange:    "https://sts.googleapis.com/v1/token",
 	impersonate: "https://iamcredentials.googleapis.com/v1/projects/-/serviceAccounts/",
 }
 
-// below are those of an emulator.
+// below returns the URLs of an emulator.
 func below(base string) logins {
 	return logins{token: base + "/token", exchange: base + "/v1/token", impersonate: base + "/v1/projects/-/serviceAccounts/"}
 }
 
-// An endpoint is where the service is.
+// An endpoint is the address of the service.
 type endpoint struct {
 	host, port string
 	plain      bool
 	logins     logins
 }
 
-// trusted reports whether the operator's own identity may be shown there.
+// trusted reports whether the operator's own identity can be used there.
 func (e endpoint) trusted() bool {
 	return provider.Loopback(e.host) || !e.plain && strings.HasSuffix(e.host, ".googleapis.com")
 }
 
-// parseEndpoint returns the service's own address for an unset endpoint. An emulator on the
-// operator's own host serves logins, too; no other address is ever sent a credential to log in with.
+// parseEndpoint returns the service's own address for an unset endpoint. An emulator on the operator's own host
+// serves logins, too. Login credentials are sent only to Google's addresses and to an emulator.
 func parseEndpoint(spec *v1alpha1.GCPSpec, creds provider.Credentials) (endpoint, error) {
 	e := endpoint{host: "secretmanager.googleapis.com", port: "443", logins: google}
 	if spec.Location != "" {
@@ -75,7 +77,7 @@ func parseEndpoint(spec *v1alpha1.GCPSpec, creds provider.Credentials) (endpoint
 	e.host, e.port, e.plain = u.Hostname(), u.Port(), u.Scheme == "http"
 	switch {
 	case strings.ContainsAny(e.host, "%/\\ \t\r\n\x00"):
-		return endpoint{}, provider.NewError(provider.Invalid, "spec.endpoint: its host is no name of a host")
+		return endpoint{}, provider.NewError(provider.Invalid, "spec.endpoint: its host is not a valid host name")
 	case e.port == "" && e.plain:
 		e.port = "80"
 	case e.port == "":
@@ -87,21 +89,21 @@ func parseEndpoint(spec *v1alpha1.GCPSpec, creds provider.Credentials) (endpoint
 	return e, nil
 }
 
-// parseEmulator returns where an emulator serves logins, and where Google does if there is none. It is for
-// who calls no service, so that no other address has a use.
+// parseEmulator returns the login URLs of an emulator, or Google's if raw is empty. It is for clients that only
+// log in, so it rejects any other address.
 func parseEmulator(raw string, creds provider.Credentials) (logins, error) {
 	if raw == "" {
 		return google, nil
 	}
 	e, err := parseEndpoint(&v1alpha1.GCPSpec{Endpoint: raw}, creds)
 	if err == nil && !provider.Loopback(e.host) {
-		err = provider.NewError(provider.Invalid, "spec.endpoint: must be an emulator's address on the operator's own host; remove it to ask Google")
+		err = provider.NewError(provider.Invalid, "spec.endpoint: must be the address of an emulator on the operator's own host; remove it to use Google")
 	}
 	return e.logins, err
 }
 
-// dial makes a connection that is opened when it is first used. It honours the proxy of the
-// environment, as gRPC does.
+// dial returns a connection that opens when it is first used. It uses the proxy of the environment, as gRPC
+// does.
 func dial(e endpoint, roots *x509.CertPool) (*grpc.ClientConn, error) {
 	security := credentials.NewTLS(tlsConfig(roots))
 	if e.plain {
@@ -111,13 +113,13 @@ func dial(e endpoint, roots *x509.CertPool) (*grpc.ClientConn, error) {
 		grpc.WithTransportCredentials(security),
 		grpc.WithUserAgent(userAgent),
 		grpc.WithDisableServiceConfig(),
-		grpc.WithDisableRetry(), // spec.retrySettings say how often to retry
-		grpc.WithUnaryInterceptor(limit),
-		// A connection that died without a word is found before an attempt is over.
+		grpc.WithDisableRetry(), // spec.retrySettings control the retries
+		grpc.WithChainUnaryInterceptor(count, limit),
+		// Keepalive detects a dead connection before the timeout of an attempt.
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: attemptTimeout * 2 / 3, Timeout: attemptTimeout / 4}),
 	)
 	if err != nil {
-		return nil, provider.NewError(provider.Invalid, "spec.endpoint: is not an address that can be called")
+		return nil, provider.NewError(provider.Invalid, "spec.endpoint: is not a valid address")
 	}
 	return conn, nil
 }
@@ -126,10 +128,11 @@ func tlsConfig(roots *x509.CertPool) *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots}
 }
 
-// newHTTPClient is for logins. It follows no redirect: what logs in is for one address alone.
+// newHTTPClient returns a client for logins. It follows no redirect, because a login must reach one address
+// only.
 func newHTTPClient(roots *x509.CertPool) *http.Client {
 	return &http.Client{
-		Transport: &http.Transport{
+		Transport: provider.CountCalls(&http.Transport{
 			Proxy:               http.ProxyFromEnvironment,
 			DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
 			TLSClientConfig:     tlsConfig(roots),
@@ -137,17 +140,30 @@ func newHTTPClient(roots *x509.CertPool) *http.Client {
 			ForceAttemptHTTP2:   true,
 			MaxIdleConnsPerHost: 1,
 			IdleConnTimeout:     time.Minute,
-		},
+		}, func(*http.Request) string { return "login" }),
 		Timeout:       attemptTimeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
 
-// limit refuses answers that are too large. A page of secrets with their annotations is the largest one.
+// limit rejects answers that are too large. The largest valid one is a page of secrets with their annotations.
 func limit(ctx context.Context, method string, in, out any, conn *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
 	most := provider.MaxAnswer
 	if strings.Contains(method, "/List") {
 		most = 4 * provider.MaxListing
 	}
 	return call(ctx, method, in, out, conn, append(opts, grpc.MaxCallRecvMsgSize(most))...)
+}
+
+// count counts each attempt. The metric's label values are limited: method is a constant of Google's generated
+// client, and the codes are those of gRPC.
+func count(ctx context.Context, method string, in, out any, conn *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+	done := provider.APICall(ctx, method[strings.LastIndex(method, "/")+1:])
+	err := call(ctx, method, in, out, conn, opts...)
+	code := status.Code(err)
+	if code > codes.Unauthenticated {
+		code = codes.Unknown
+	}
+	done(code.String())
+	return err
 }

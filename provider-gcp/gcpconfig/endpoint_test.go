@@ -20,23 +20,23 @@ func TestParseEndpoint(t *testing.T) {
 		trusted  bool
 		err      string
 	}{
-		"Default":   {"Google's own address.", "", "", false, endpoint{"secretmanager.googleapis.com", "443", false, google}, true, ""},
-		"Regional":  {"Regional secrets have an address per location.", "europe-west3", "", false, endpoint{"secretmanager.europe-west3.rep.googleapis.com", "443", false, google}, true, ""},
-		"Private":   {"Private Service Connect has addresses of its own, but no logins.", "", "https://secretmanager-shop.p.googleapis.com/", false, endpoint{"secretmanager-shop.p.googleapis.com", "443", false, google}, true, ""},
-		"Other":     {"Another host is never asked to log in, and never shown the operator's identity.", "europe-west3", "https://gcp.example:8443", false, endpoint{"gcp.example", "8443", false, google}, false, ""},
-		"LooksLike": {"Not every name that ends so is Google's.", "", "https://evilgoogleapis.com", false, endpoint{"evilgoogleapis.com", "443", false, google}, false, ""},
-		"Emulator":  {"An emulator serves logins, too.", "", "http://127.0.0.1:8080", false, endpoint{"127.0.0.1", "8080", true, below("http://127.0.0.1:8080")}, true, ""},
-		"IPv6":      {"Brackets belong to the address.", "", "https://[::1]:8443", false, endpoint{"::1", "8443", false, below("https://[::1]:8443")}, true, ""},
-		"Plain":     {"Plain http crosses no network.", "", "http://gcp.example", false, endpoint{}, false, "plain http"},
-		"PlainOK":   {"Unless the operator was told so.", "", "http://gcp.example", true, endpoint{"gcp.example", "80", true, google}, false, ""},
-		"Path":      {"gRPC has no paths.", "", "https://gcp.example/v1", false, endpoint{}, false, "must have no path"},
-		"User":      {"A name in front is no host.", "", "http://127.0.0.1@gcp.example", false, endpoint{}, false, "must have no user"},
-		"Scheme":    {"Other schemes are for other things.", "", "unix://x/run/x", false, endpoint{}, false, "must begin with https://"},
-		"NoURL":     {"A host is no URL.", "", "gcp.example:443", false, endpoint{}, false, "is not a URL"},
+		"Default":   {"An empty endpoint means Google's own address.", "", "", false, endpoint{"secretmanager.googleapis.com", "443", false, google}, true, ""},
+		"Regional":  {"Regional secrets have one address per location.", "europe-west3", "", false, endpoint{"secretmanager.europe-west3.rep.googleapis.com", "443", false, google}, true, ""},
+		"Private":   {"An address of Private Service Connect is accepted. Logins still use Google's addresses.", "", "https://secretmanager-shop.p.googleapis.com/", false, endpoint{"secretmanager-shop.p.googleapis.com", "443", false, google}, true, ""},
+		"Other":     {"Another host gets neither logins nor the operator's identity.", "europe-west3", "https://gcp.example:8443", false, endpoint{"gcp.example", "8443", false, google}, false, ""},
+		"LooksLike": {"A name that only ends like Google's domain is another host.", "", "https://evilgoogleapis.com", false, endpoint{"evilgoogleapis.com", "443", false, google}, false, ""},
+		"Emulator":  {"Logins use an emulator's address, too.", "", "http://127.0.0.1:8080", false, endpoint{"127.0.0.1", "8080", true, below("http://127.0.0.1:8080")}, true, ""},
+		"IPv6":      {"An IPv6 address keeps its brackets.", "", "https://[::1]:8443", false, endpoint{"::1", "8443", false, below("https://[::1]:8443")}, true, ""},
+		"Plain":     {"Plain http to another host is rejected.", "", "http://gcp.example", false, endpoint{}, false, "plain http"},
+		"PlainOK":   {"Plain http to another host is accepted if a flag of the operator allows it.", "", "http://gcp.example", true, endpoint{"gcp.example", "80", true, google}, false, ""},
+		"Path":      {"A path is rejected, because gRPC has none.", "", "https://gcp.example/v1", false, endpoint{}, false, "must have no path"},
+		"User":      {"A user name is rejected.", "", "http://127.0.0.1@gcp.example", false, endpoint{}, false, "must have no user"},
+		"Scheme":    {"Another scheme is rejected.", "", "unix://x/run/x", false, endpoint{}, false, "must begin with https://"},
+		"NoURL":     {"A host without a scheme is rejected.", "", "gcp.example:443", false, endpoint{}, false, "is not a URL"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := parseEndpoint(&v1alpha1.GCPSpec{Location: tc.location, Endpoint: tc.endpoint}, nobody{plain: tc.plainOK})
+			got, err := parseEndpoint(&v1alpha1.GCPSpec{Location: tc.location, Endpoint: tc.endpoint}, noCredentials{plain: tc.plainOK})
 			if tc.err != "" {
 				if provider.ClassOf(err) != provider.Invalid || !strings.HasPrefix(err.Error(), "spec.endpoint: ") || !strings.Contains(err.Error(), tc.err) {
 					t.Errorf("%s\nerror %v, want %q", tc.reason, err, tc.err)

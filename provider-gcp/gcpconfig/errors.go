@@ -13,29 +13,29 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// A meaning is what an error of Google says: its class, and in words what is wrong and how to mend
-// it. Google's own text is never shown.
+// A meaning explains an error of Google: its class, what is wrong, and how to fix it. Google's own text is
+// never shown.
 type meaning struct {
 	class provider.Class
 	text  string
 }
 
-// States of a version, which Google tells by the text of a FailedPrecondition only.
+// These are the states of a version, which Google names only in the text of a FailedPrecondition.
 const (
 	disabled  = "DISABLED"
 	destroyed = "DESTROYED"
 	elsewhere = "NOT_A_SECRET"
 )
 
-// reasons are more precise than codes: those of
-// https://cloud.google.com/apis/design/errors and package googleapis/api/error_reason.proto, and the
-// states above. What is wrong with a project says nothing about a secret.
+// reasons are more precise than codes. They are those of https://cloud.google.com/apis/design/errors and
+// package googleapis/api/error_reason.proto, and the states above. An error of the project does not mean that a
+// secret is missing.
 var reasons = map[string]meaning{
 	"SERVICE_DISABLED":                {provider.Invalid, "spec.projectID: the Secret Manager API is not enabled in the project; enable secretmanager.googleapis.com"},
 	"API_NOT_ACTIVATED":               {provider.Invalid, "spec.projectID: the Secret Manager API is not enabled in the project; enable secretmanager.googleapis.com"},
-	"CONSUMER_INVALID":                {provider.Invalid, "spec.projectID: Google knows no such project, or the caller has no access to it"},
-	"RESOURCE_PROJECT_INVALID":        {provider.Invalid, "spec.projectID: Google knows no such project, or the caller has no access to it"},
-	"USER_PROJECT_DENIED":             {provider.Denied, "spec.projectID: the caller may not use services of the project; grant it roles/serviceusage.serviceUsageConsumer"},
+	"CONSUMER_INVALID":                {provider.Invalid, "spec.projectID: the project does not exist, or the caller has no access to it"},
+	"RESOURCE_PROJECT_INVALID":        {provider.Invalid, "spec.projectID: the project does not exist, or the caller has no access to it"},
+	"USER_PROJECT_DENIED":             {provider.Denied, "spec.projectID: the caller has no permission to use services of the project; grant it roles/serviceusage.serviceUsageConsumer"},
 	"CONSUMER_SUSPENDED":              {provider.Invalid, "spec.projectID: the project is suspended"},
 	"BILLING_DISABLED":                {provider.Invalid, "spec.projectID: billing is not enabled in the project"},
 	"LOCATION_POLICY_VIOLATED":        {provider.Invalid, "spec.location: the organization does not allow the location"},
@@ -43,36 +43,36 @@ var reasons = map[string]meaning{
 	"ACCOUNT_STATE_INVALID":           {provider.Denied, "the caller's account is disabled or deleted"},
 	"RATE_LIMIT_EXCEEDED":             {provider.Throttled, throttled},
 	"RESOURCE_QUOTA_EXCEEDED":         {provider.Throttled, throttled},
-	elsewhere:                         {provider.Invalid, "spec.projectID, spec.location: Google knows no such project or location"},
+	elsewhere:                         {provider.Invalid, "spec.projectID, spec.location: the project or location does not exist at Google"},
 	disabled:                          {provider.Invalid, "is disabled; enable it, or add a version"},
 	destroyed:                         {provider.NotFound, "is destroyed"},
 }
 
-// byCode is for what has no reason in the table above. Anything else is Unavailable.
+// byCode applies to errors without a reason in the table above. Any other code is Unavailable.
 var byCode = map[codes.Code]meaning{
 	codes.NotFound:           {provider.NotFound, "does not exist"},
 	codes.PermissionDenied:   {provider.Denied, denied},
-	codes.Unauthenticated:    {provider.Denied, "Google does not accept the access token that spec.auth leads to"},
+	codes.Unauthenticated:    {provider.Denied, "Google does not accept the access token of the identity in spec.auth"},
 	codes.ResourceExhausted:  {provider.Throttled, throttled},
-	codes.InvalidArgument:    {provider.Invalid, "Google rejects the request as not valid"},
-	codes.OutOfRange:         {provider.Invalid, "Google rejects the request as not valid"},
+	codes.InvalidArgument:    {provider.Invalid, "Google rejects the request as invalid; check the spec"},
+	codes.OutOfRange:         {provider.Invalid, "Google rejects the request as invalid; check the spec"},
 	codes.AlreadyExists:      {provider.Conflict, "exists already"},
-	codes.Aborted:            {provider.Unavailable, "Google gave the call up; it may be tried again"},
-	codes.FailedPrecondition: {provider.Unavailable, "Google refuses it in its present state"},
-	codes.Unimplemented:      {provider.Unavailable, "what answers is not Secret Manager; check spec.endpoint"},
+	codes.Aborted:            {provider.Unavailable, "Google aborted the call; retrying"},
+	codes.FailedPrecondition: {provider.Unavailable, "Google refuses the call in the current state of the secret"},
+	codes.Unimplemented:      {provider.Unavailable, "the response is not from Secret Manager; check spec.endpoint"},
 	codes.DeadlineExceeded:   {provider.Unavailable, "Google did not answer in time"},
 	codes.Canceled:           {provider.Unavailable, "Google did not answer in time"},
 	codes.Internal:           {provider.Unavailable, "Google has an internal error"},
-	codes.DataLoss:           {provider.Unavailable, "the answer of Google is damaged"},
+	codes.DataLoss:           {provider.Unavailable, "the response of Google is damaged"},
 }
 
 const (
 	denied    = "access denied"
-	throttled = "Google asks for fewer calls"
+	throttled = "Google throttles the calls; retrying with back-off"
 )
 
-// Explain turns the error of a call into one of package store. what names the thing that was asked
-// for, such as a secret. The text of Google is not used: it may hold what was sent or received.
+// Explain turns the error of a call into a provider.Error. what names the object of the call, such as a secret.
+// Google's text is not used: it can contain what was sent or received.
 func Explain(err error, what string) *provider.Error {
 	var own *provider.Error
 	if errors.As(err, &own) {
@@ -88,7 +88,7 @@ func Explain(err error, what string) *provider.Error {
 func explain(err error) *provider.Error {
 	code := codeOf(err)
 	if isTooLarge(err) {
-		return provider.NewError(provider.Unavailable, "the answer of Google is too large, or damaged; check spec.endpoint")
+		return provider.NewError(provider.Unavailable, "the response of Google is too large, or damaged; check spec.endpoint")
 	}
 	if code == codes.OK || code == codes.Unavailable {
 		return explainTransport(err)
@@ -100,7 +100,7 @@ func explain(err error) *provider.Error {
 		m, ok = byCode[code]
 	}
 	if !ok {
-		return provider.NewError(provider.Unavailable, "Google answers with the error %s", code)
+		return provider.NewError(provider.Unavailable, "Google returned the error %s", code)
 	}
 	e := provider.NewError(m.class, "%s", m.text)
 	switch {
@@ -112,24 +112,24 @@ func explain(err error) *provider.Error {
 	return e
 }
 
-// isTooLarge reports whether it is gRPC itself, and no server, that has enough: it uses the code of a
-// quota for answers beyond provider.MaxAnswer, too, and for noise that it takes for one.
+// isTooLarge reports whether gRPC itself, not a server, rejected an answer beyond provider.MaxAnswer. gRPC uses
+// the code of an exhausted quota for that, also for noise that it takes for a large answer.
 func isTooLarge(err error) bool {
 	return codeOf(err) == codes.ResourceExhausted && strings.HasPrefix(status.Convert(err).Message(), "grpc: received message larger than max")
 }
 
-// explainTransport is for calls that got no answer. Only the kind of failure is told from the text.
+// explainTransport explains calls without an answer. It uses the text only to find the kind of failure.
 func explainTransport(err error) *provider.Error {
 	text, certificate := err.Error(), provider.CertificateFaultOf(err)
 	switch {
 	case isEndOfTime(err):
 		return provider.NewError(provider.Unavailable, "Google did not answer in time")
 	case certificate != "":
-		return provider.NewError(provider.Unavailable, "the certificate of Google's address %s; check spec.endpoint and the operator's trusted certificates", certificate)
+		return provider.NewError(provider.Unavailable, "the TLS certificate of Google %s; check spec.endpoint and the operator's trusted certificates", certificate)
 	case codeOf(err) != codes.Unavailable:
 		return provider.Safe(err)
 	case strings.Contains(text, "lookup ") || strings.Contains(text, "produced zero addresses"):
-		return provider.NewError(provider.Unavailable, "the name of Google's address cannot be resolved; check spec.endpoint, spec.location and DNS")
+		return provider.NewError(provider.Unavailable, "cannot resolve the host name of Google; check spec.endpoint, spec.location and DNS")
 	case strings.Contains(text, "connection refused"):
 		return provider.NewError(provider.Unavailable, "cannot reach Google: the connection is refused")
 	}
@@ -143,8 +143,8 @@ var (
 	ofSecret = regexp.MustCompile(`(?i)\bsecret\b`)
 )
 
-// reasonOf returns the reason that Google gives, or one that its text gives away. A NotFound that
-// speaks of a project or a location, and of no secret, is not a secret's.
+// reasonOf returns Google's reason, or one that it derives from Google's text. A NotFound about a project or a
+// location does not mean that a secret is missing.
 func reasonOf(s *status.Status, info *errdetails.ErrorInfo) string {
 	if _, known := reasons[info.GetReason()]; known {
 		return info.GetReason()
@@ -165,7 +165,7 @@ func reasonOf(s *status.Status, info *errdetails.ErrorInfo) string {
 
 func infoOf(s *status.Status) *errdetails.ErrorInfo {
 	for _, d := range s.Details() {
-		// Google's own states have no reason, so that nobody else's can pass for one.
+		// The states have no reason in Google's API, so a reason must not be mistaken for a state.
 		if info, ok := d.(*errdetails.ErrorInfo); ok && info.GetReason() != disabled && info.GetReason() != destroyed {
 			return info
 		}
@@ -175,7 +175,7 @@ func infoOf(s *status.Status) *errdetails.ErrorInfo {
 
 var permission = regexp.MustCompile(`\b(secretmanager\.[a-zA-Z]{1,40}\.[a-zA-Z]{1,40})\b`)
 
-// deniedBy keeps which permission is missing of Google's text.
+// deniedBy extracts the missing permission from Google's text.
 func deniedBy(s *status.Status, info *errdetails.ErrorInfo) string {
 	for _, text := range []string{info.GetMetadata()["permission"], resource.ReplaceAllString(s.Message(), "")} {
 		if m := permission.FindString(text); m != "" && m != "secretmanager.googleapis.com" {
@@ -185,18 +185,18 @@ func deniedBy(s *status.Status, info *errdetails.ErrorInfo) string {
 	return denied
 }
 
-// roleFor names the smallest of Google's own roles that holds a permission.
+// roleFor returns the smallest predefined role of Google that contains a permission.
 func roleFor(permission string) string {
 	switch permission {
 	case "secretmanager.secrets.create", "secretmanager.secrets.update", "secretmanager.secrets.delete":
-		return "roles/secretmanager.admin, or a role of your own that holds it"
+		return "roles/secretmanager.admin, or a custom role with it"
 	case "secretmanager.versions.add":
 		return "roles/secretmanager.secretVersionAdder"
 	}
 	return "roles/secretmanager.secretAccessor, or roles/secretmanager.viewer for lists and metadata"
 }
 
-// retryAfter is how long Google asks to wait; 0 if it does not say.
+// retryAfter returns how long Google asks to wait, or 0 if it does not say.
 func retryAfter(err error) time.Duration {
 	var s interface{ GRPCStatus() *status.Status }
 	if !errors.As(err, &s) {
@@ -210,21 +210,21 @@ func retryAfter(err error) time.Duration {
 	return 0
 }
 
-// IsDisabled reports whether the call was for the value of a version that is disabled.
+// IsDisabled reports whether the call was for the value of a disabled version.
 func IsDisabled(err error) bool {
 	s := status.Convert(err)
 	return !isOwn(err) && codeOf(err) == codes.FailedPrecondition && reasonOf(s, infoOf(s)) == disabled
 }
 
-// IsChanged reports whether a change was refused because what it is about is not as the caller took it to
-// be: the etag does not match, or somebody else changes it at the same time.
+// IsChanged reports whether a change was rejected because the object is not in the state that the caller
+// expected: the etag does not match, or another writer changes it at the same time.
 func IsChanged(err error) bool {
 	s := status.Convert(err)
 	code := codeOf(err)
 	return !isOwn(err) && (code == codes.FailedPrecondition || code == codes.Aborted) && reasonOf(s, infoOf(s)) == ""
 }
 
-// IsPermissionMissing reports whether the login works, but one permission is missing.
+// IsPermissionMissing reports whether the login works, but a permission is missing.
 func IsPermissionMissing(err error) bool {
 	return codeOf(err) == codes.PermissionDenied && !isOwn(err) && strings.HasPrefix(explain(err).Message, denied)
 }

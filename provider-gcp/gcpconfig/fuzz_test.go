@@ -20,7 +20,7 @@ func FuzzParseEndpoint(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
-		e, err := parseEndpoint(&v1alpha1.GCPSpec{Endpoint: raw}, nobody{})
+		e, err := parseEndpoint(&v1alpha1.GCPSpec{Endpoint: raw}, noCredentials{})
 		if err != nil {
 			return
 		}
@@ -37,7 +37,7 @@ func FuzzParseEndpoint(f *testing.F) {
 		if e.plain && !local {
 			t.Errorf("%q is accepted: tokens would go to %s in the clear", raw, e.host)
 		}
-		if at, err := parseEmulator(raw, nobody{}); (err == nil) != (local || raw == "") {
+		if at, err := parseEmulator(raw, noCredentials{}); (err == nil) != (local || raw == "") {
 			t.Errorf("%q as an emulator: %v, tokens would come from %s", raw, err, at.token)
 		}
 		for _, to := range []string{e.logins.token, e.logins.exchange, e.logins.impersonate} {
@@ -68,7 +68,7 @@ func FuzzParseKey(f *testing.F) {
 	})
 }
 
-// FuzzExplain has Google say anything. Only a NotFound, or a version that is destroyed, may be one.
+// FuzzExplain explains arbitrary errors. Only a NotFound, or the state DESTROYED, can be class NotFound.
 func FuzzExplain(f *testing.F) {
 	f.Add(uint32(codes.NotFound), "Secret [projects/1/secrets/x] not found.", "")
 	f.Add(uint32(codes.FailedPrecondition), "Secret Version [projects/1/secrets/x/versions/1] is in DESTROYED state.", "")
@@ -97,7 +97,7 @@ func FuzzExplain(f *testing.F) {
 	})
 }
 
-// FuzzRefusal has a login answer anything. It is never NotFound.
+// FuzzRefusal explains arbitrary answers to a login. None is class NotFound.
 func FuzzRefusal(f *testing.F) {
 	for _, s := range []string{"", "{}", `{"error":"invalid_grant"}`, `{"error":{"status":"NOT_FOUND"}}`, `{"error":[]}`, `{"error":"hunter2 x"}`} {
 		f.Add(400, s, "7")

@@ -20,25 +20,25 @@ const secret = "hunter2"
 
 var errBoom = errors.New("boom " + secret)
 
-// nobody are Credentials that give nothing.
-type nobody struct{ plain bool }
+// noCredentials is a provider.Credentials without any credentials.
+type noCredentials struct{ plain bool }
 
-func (nobody) SecretValue(context.Context, common.SecretKeySelector) ([]byte, error) {
+func (noCredentials) SecretValue(context.Context, common.SecretKeySelector) ([]byte, error) {
 	return nil, errBoom
 }
 
-func (nobody) ConfigMapValue(context.Context, common.ConfigMapKeySelector) ([]byte, error) {
+func (noCredentials) ConfigMapValue(context.Context, common.ConfigMapKeySelector) ([]byte, error) {
 	return nil, errBoom
 }
 
-func (nobody) ServiceAccountToken(context.Context, common.ServiceAccountSelector, ...string) (string, error) {
+func (noCredentials) ServiceAccountToken(context.Context, common.ServiceAccountSelector, ...string) (string, error) {
 	return "", errBoom
 }
 
-func (nobody) Ambient() error           { return errBoom }
-func (n nobody) PlainHTTPAllowed() bool { return n.plain }
+func (noCredentials) Ambient() error           { return errBoom }
+func (n noCredentials) PlainHTTPAllowed() bool { return n.plain }
 
-var _ provider.PlainHTTPAllower = nobody{}
+var _ provider.PlainHTTPAllower = noCredentials{}
 
 var rsaKey = sync.OnceValue(func() *rsa.PrivateKey { return newKey(minKeyBits) })
 
@@ -54,7 +54,7 @@ func pemOf(kind string, der []byte) string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}))
 }
 
-// keyFile is a good key, but for what is changed.
+// keyFile returns a valid key file with some fields changed.
 func keyFile(change map[string]string) []byte {
 	der, err := x509.MarshalPKCS8PrivateKey(rsaKey())
 	if err != nil {

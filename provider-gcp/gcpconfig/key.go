@@ -21,13 +21,13 @@ import (
 )
 
 const (
-	// scope is that of all that an identity may do.
+	// scope is the scope with all permissions of an identity.
 	scope    = "https://www.googleapis.com/auth/cloud-platform"
 	keyField = "spec.auth.secretRef.secretAccessKeySecretRef"
 	grantJWT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
-	// assertionLife is below the longest that Google takes, an hour.
+	// assertionLife is how long an assertion is valid. Google's maximum is one hour.
 	assertionLife = 50 * time.Minute
-	// clockSkew is how far the operator's clock may be ahead.
+	// clockSkew is the maximum time by which the operator's clock can be ahead of Google's.
 	clockSkew  = 10 * time.Second
 	minKeyBits = 2048
 )
@@ -38,8 +38,8 @@ type serviceKey struct {
 	private             *rsa.PrivateKey
 }
 
-// parseKey reads a key in the form in which Google hands it out. Whoever wrote it is not trusted: it
-// must not say where to log in, for that is where a signature goes.
+// parseKey decodes a key in Google's format. The key is untrusted input: its token URI must not choose where
+// the signed assertion is sent.
 func parseKey(raw []byte, at logins) (*serviceKey, error) {
 	bad := func(format string, args ...any) error {
 		return provider.NewError(provider.Invalid, keyField+": "+format, args...)
@@ -53,13 +53,13 @@ func parseKey(raw []byte, at logins) (*serviceKey, error) {
 		UniverseDomain string `json:"universe_domain"`
 	}
 	if err := json.Unmarshal(bytes.TrimSpace(raw), &f); err != nil {
-		return nil, bad("is not the JSON of a service account's key; store the whole file that Google hands out")
+		return nil, bad("is not the JSON key file of a service account; store the complete file from Google")
 	}
 	switch {
 	case f.Type != "service_account":
 		return nil, bad("its type is not service_account; store the key of a service account, or use workloadIdentity")
 	case f.ClientEmail == "":
-		return nil, bad("it has no client_email; store the whole file that Google hands out")
+		return nil, bad("it has no client_email; store the complete file from Google")
 	case f.UniverseDomain != "" && f.UniverseDomain != "googleapis.com":
 		return nil, bad("its universe_domain is not googleapis.com")
 	}
@@ -73,7 +73,7 @@ func parseKey(raw []byte, at logins) (*serviceKey, error) {
 	}
 	var err error
 	if k.private, err = parsePrivateKey(f.PrivateKey); err != nil {
-		return nil, bad("its private_key %s; store the whole file that Google hands out", err)
+		return nil, bad("its private_key %s; store the complete file from Google", err)
 	}
 	return k, nil
 }
@@ -93,12 +93,12 @@ func parsePrivateKey(text string) (*rsa.PrivateKey, error) {
 	case private == nil:
 		return nil, errors.New("is not an RSA key")
 	case private.N.BitLen() < minKeyBits:
-		return nil, errors.Errorf("has fewer than %d bits", minKeyBits)
+		return nil, errors.Errorf("has less than %d bits", minKeyBits)
 	}
 	return private, nil
 }
 
-// assertion is a JSON web token (RFC 7523) that says who logs in, and what for.
+// assertion returns a JSON web token (RFC 7523) with the service account and the scopes.
 func (k *serviceKey) assertion(now time.Time, scopes []string) (string, error) {
 	header, err := json.Marshal(map[string]string{"alg": "RS256", "typ": "JWT", "kid": k.id})
 	if err != nil {
@@ -126,17 +126,17 @@ type keyLogin struct {
 }
 
 var keyRefusals = refusals{
-	"invalid_grant":       {provider.Denied, keyField, "Google does not accept the key: it was deleted or disabled, its service account was, or the operator's clock is wrong"},
+	"invalid_grant":       {provider.Denied, keyField, "Google does not accept the key: the key or its service account is deleted or disabled, or the clock of the operator is wrong"},
 	"invalid_client":      {provider.Denied, keyField, "Google does not know the service account of the key"},
-	"unauthorized_client": {provider.Denied, keyField, "the service account may not log in with a key"},
-	"access_denied":       {provider.Denied, keyField, "the service account may not log in with a key"},
+	"unauthorized_client": {provider.Denied, keyField, "the service account is not allowed to log in with a key"},
+	"access_denied":       {provider.Denied, keyField, "the service account is not allowed to log in with a key"},
 	"invalid_scope":       badScope,
 }
 
 func (l keyLogin) login(ctx context.Context) (token, error) {
 	assertion, err := l.key.assertion(time.Now(), l.scopes)
 	if err != nil {
-		return token{}, provider.NewError(provider.Invalid, keyField+": nothing can be signed with its private_key")
+		return token{}, provider.NewError(provider.Invalid, keyField+": its private_key cannot sign")
 	}
 	form := url.Values{"grant_type": {grantJWT}, "assertion": {assertion}}
 	t, err := l.form(ctx, l.key.tokenURL, form)

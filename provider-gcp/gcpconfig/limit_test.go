@@ -16,9 +16,9 @@ func TestLimit(t *testing.T) {
 		reason, method string
 		want           int
 	}{
-		"Access": {"A server does not send more than a secret can be.", "AccessSecretVersion", provider.MaxAnswer},
-		"Get":    {"Nor more settings.", "GetSecret", provider.MaxAnswer},
-		"List":   {"A page of secrets is larger.", "ListSecrets", 4 * provider.MaxListing},
+		"Access": {"An answer that is larger than the largest secret is rejected.", "AccessSecretVersion", provider.MaxAnswer},
+		"Get":    {"An answer that is larger than the largest settings is rejected.", "GetSecret", provider.MaxAnswer},
+		"List":   {"A page of secrets can be larger.", "ListSecrets", 4 * provider.MaxListing},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

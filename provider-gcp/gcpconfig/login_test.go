@@ -23,22 +23,22 @@ func TestLoginAnswers(t *testing.T) {
 		part       string
 		after      time.Duration
 	}{
-		"Good":       {"A token is an answer.", 200, "", `{"access_token":"a","expires_in":3600}`, "", "", 0},
-		"NoExpiry":   {"A token whose end is not known is none.", 200, "", `{"access_token":"a"}`, provider.Unavailable, "lacks an access token", 0},
-		"NoToken":    {"An answer without a token is none.", 200, "", `{}`, provider.Unavailable, "lacks an access token", 0},
-		"Damaged":    {"Nor is half an answer.", 200, "", `{"access_token":"hunter2`, provider.Unavailable, "is damaged", 0},
-		"Web":        {"Nor is a page of somebody in between.", 200, "", `<html>hunter2`, provider.Unavailable, "is damaged", 0},
-		"Huge":       {"Nor is one without an end.", 200, "", `{"access_token":"` + strings.Repeat("a", maxLogin), provider.Unavailable, "is damaged", 0},
-		"Grant":      {"A refused key is named.", 400, "", `{"error":"invalid_grant","error_description":"hunter2"}`, provider.Denied, keyField + ": Google does not accept the key", 0},
-		"Unknown":    {"A code that nobody knows proves nothing, but may be shown.", 400, "", `{"error":"odd_one","error_description":"hunter2"}`, provider.Unavailable, "status 400 (odd_one)", 0},
-		"NoCode":     {"What is no code is not shown.", 400, "", `{"error":"hunter2 hunter2"}`, provider.Unavailable, "status 400", 0},
-		"Forbidden":  {"A login that is forbidden is denied.", 403, "", ``, provider.Denied, "status 403", 0},
-		"NotFound":   {"What is not found is no secret.", 404, "", `{"error":{"status":"NOT_FOUND"}}`, provider.Unavailable, "status 404 (NOT_FOUND)", 0},
-		"Busy":       {"Throttling says how long.", 429, "7", ``, provider.Throttled, "fewer calls", 7 * time.Second},
-		"BusyHours":  {"One answer does not stop the store for a day.", 429, "86400", ``, provider.Throttled, "fewer calls", 5 * time.Minute},
-		"Down":       {"A failure may pass.", 503, "", `{"error":"invalid_grant"}`, provider.Unavailable, "status 503", 0},
-		"Redirect":   {"A signature goes nowhere else.", 307, "", ``, provider.Unavailable, "status 307", 0},
-		"OddRetries": {"What is no number is no time.", 429, "-1", ``, provider.Throttled, "fewer calls", 0},
+		"Good":       {"An answer with a token is accepted.", 200, "", `{"access_token":"a","expires_in":3600}`, "", "", 0},
+		"NoExpiry":   {"A token without an expiry is rejected.", 200, "", `{"access_token":"a"}`, provider.Unavailable, "has no access token", 0},
+		"NoToken":    {"An answer without a token is rejected.", 200, "", `{}`, provider.Unavailable, "has no access token", 0},
+		"Damaged":    {"A truncated answer is rejected.", 200, "", `{"access_token":"hunter2`, provider.Unavailable, "is damaged", 0},
+		"Web":        {"The web page of a proxy is rejected.", 200, "", `<html>hunter2`, provider.Unavailable, "is damaged", 0},
+		"Huge":       {"An answer that is too large is rejected.", 200, "", `{"access_token":"` + strings.Repeat("a", maxLogin), provider.Unavailable, "is damaged", 0},
+		"Grant":      {"The error of a rejected key names the field.", 400, "", `{"error":"invalid_grant","error_description":"hunter2"}`, provider.Denied, keyField + ": Google does not accept the key", 0},
+		"Unknown":    {"An unknown code is Unavailable, and is shown.", 400, "", `{"error":"odd_one","error_description":"hunter2"}`, provider.Unavailable, "status 400 (odd_one)", 0},
+		"NoCode":     {"A text that does not look like a code is not shown.", 400, "", `{"error":"hunter2 hunter2"}`, provider.Unavailable, "status 400", 0},
+		"Forbidden":  {"A forbidden login is Denied.", 403, "", ``, provider.Denied, "status 403", 0},
+		"NotFound":   {"A 404 of a login is not NotFound.", 404, "", `{"error":{"status":"NOT_FOUND"}}`, provider.Unavailable, "status 404 (NOT_FOUND)", 0},
+		"Busy":       {"The wait that Google asks for is passed on.", 429, "7", ``, provider.Throttled, "throttles the calls", 7 * time.Second},
+		"BusyHours":  {"A very long wait is capped.", 429, "86400", ``, provider.Throttled, "throttles the calls", 5 * time.Minute},
+		"Down":       {"A server error is Unavailable.", 503, "", `{"error":"invalid_grant"}`, provider.Unavailable, "status 503", 0},
+		"Redirect":   {"A redirect is not followed.", 307, "", ``, provider.Unavailable, "status 307", 0},
+		"OddRetries": {"A wait that is not a number is ignored.", 429, "-1", ``, provider.Throttled, "throttles the calls", 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -22,17 +22,17 @@ type poster struct {
 	retries retries
 }
 
-// A refusal is the answer to a login that failed.
+// A refusal is the error answer to a login.
 type refusal struct {
 	status     int
-	code       string // of OAuth or of Google's APIs; empty if there is none that looks like one
+	code       string // the code of OAuth or of Google's APIs; empty if the answer has none in that form
 	retryAfter time.Duration
 }
 
-// Error names nothing but the status: the text of an answer may repeat what was sent.
+// Error returns only the status: the text of an answer can repeat what was sent.
 func (r *refusal) Error() string { return "status " + strconv.Itoa(r.status) }
 
-// refusals say what the codes of a login mean.
+// refusals maps the error codes of a login to their meanings.
 type refusals map[string]refused
 
 type refused struct {
@@ -40,10 +40,10 @@ type refused struct {
 	field, text string
 }
 
-// badScope is what the code invalid_scope means, whoever logs in.
-var badScope = refused{provider.Invalid, scopesField, "Google knows no such scope, or has none such for this identity; see https://developers.google.com/identity/protocols/oauth2/scopes"}
+// badScope is the meaning of the code invalid_scope for every login.
+var badScope = refused{provider.Invalid, scopesField, "the scope does not exist at Google, or is not available to this identity; see https://developers.google.com/identity/protocols/oauth2/scopes"}
 
-// explain turns the failure of a login into an error of package store, which is never NotFound.
+// explain turns the failure of a login into a provider.Error, which is never NotFound.
 func (m refusals) explain(field string, err error) *provider.Error {
 	var own *provider.Error
 	var r *refusal
@@ -55,7 +55,7 @@ func (m refusals) explain(field string, err error) *provider.Error {
 		e.Message = field + ": cannot log in: " + e.Message
 		return e
 	case r.status == http.StatusTooManyRequests:
-		e := provider.NewError(provider.Throttled, "%s: cannot log in: Google asks for fewer calls", field)
+		e := provider.NewError(provider.Throttled, "%s: cannot log in: Google throttles the calls; retrying with back-off", field)
 		e.RetryAfter = r.retryAfter
 		return e
 	}
@@ -66,9 +66,9 @@ func (m refusals) explain(field string, err error) *provider.Error {
 		return provider.NewError(provider.Denied, "%s: Google denies the login with status %d", field, r.status)
 	}
 	if r.code != "" {
-		return provider.NewError(provider.Unavailable, "%s: cannot log in: Google answers with status %d (%s)", field, r.status, r.code)
+		return provider.NewError(provider.Unavailable, "%s: cannot log in: Google returned status %d (%s)", field, r.status, r.code)
 	}
-	return provider.NewError(provider.Unavailable, "%s: cannot log in: Google answers with status %d", field, r.status)
+	return provider.NewError(provider.Unavailable, "%s: cannot log in: Google returned status %d", field, r.status)
 }
 
 // form posts a form to an OAuth endpoint.
@@ -84,7 +84,7 @@ func (p poster) form(ctx context.Context, to string, form url.Values) (token, er
 	return newToken(out.AccessToken, since, since.Add(time.Duration(min(max(out.ExpiresIn, 0), 86400)*float64(time.Second))))
 }
 
-// impersonate asks the IAM Credentials API for a token of a service account.
+// impersonate requests a token of a service account from the IAM Credentials API.
 func (p poster) impersonate(ctx context.Context, to, bearer string, scopes []string) (token, error) {
 	var out struct {
 		AccessToken string    `json:"accessToken"`
@@ -101,17 +101,17 @@ func (p poster) impersonate(ctx context.Context, to, bearer string, scopes []str
 	return newToken(out.AccessToken, since, out.ExpireTime)
 }
 
-// tokenText is what may stand in a header.
+// tokenText matches tokens that are valid in a header.
 var tokenText = regexp.MustCompile(`^[A-Za-z0-9._~+/=|:-]+$`)
 
 func newToken(value string, since, expiry time.Time) (token, error) {
 	if !tokenText.MatchString(value) || !since.Before(expiry) {
-		return token{}, provider.NewError(provider.Unavailable, "cannot log in: the answer of Google lacks an access token, or when that ends")
+		return token{}, provider.NewError(provider.Unavailable, "cannot log in: the response of Google has no access token or no expiry")
 	}
 	return token{value: value, since: since, expiry: expiry}, nil
 }
 
-// post sends a request until there is an answer, and decodes it. It returns when it was sent.
+// post sends a request, with retries, and decodes the answer. It returns the time when the request was sent.
 func (p poster) post(ctx context.Context, to, contentType, bearer, body string, out any) (sent time.Time, err error) {
 	err = p.retries.do(ctx, func(ctx context.Context) error {
 		req, err := http.NewRequestWithContext(ctx, http.MethodPost, to, strings.NewReader(body))
@@ -128,7 +128,7 @@ func (p poster) post(ctx context.Context, to, contentType, bearer, body string, 
 		if err != nil {
 			return err
 		}
-		defer func() { _ = resp.Body.Close() }() // what matters has been read
+		defer func() { _ = resp.Body.Close() }() // the needed part has been read
 		raw, err := io.ReadAll(io.LimitReader(resp.Body, maxLogin))
 		switch {
 		case resp.StatusCode != http.StatusOK:
@@ -136,7 +136,7 @@ func (p poster) post(ctx context.Context, to, contentType, bearer, body string, 
 		case err != nil:
 			return err
 		case json.Unmarshal(raw, out) != nil:
-			return provider.NewError(provider.Unavailable, "cannot log in: the answer of Google is damaged")
+			return provider.NewError(provider.Unavailable, "cannot log in: the response of Google is damaged")
 		}
 		return nil
 	})
@@ -145,7 +145,7 @@ func (p poster) post(ctx context.Context, to, contentType, bearer, body string, 
 
 var plainCode = regexp.MustCompile(`^[A-Za-z_]{1,64}$`)
 
-// newRefusal reads both forms of an error: that of OAuth, and that of Google's APIs.
+// newRefusal decodes an error in the format of OAuth or of Google's APIs.
 func newRefusal(resp *http.Response, raw []byte) *refusal {
 	r := &refusal{status: resp.StatusCode, retryAfter: provider.RetryAfterHeader(resp.Header)}
 	var body struct {

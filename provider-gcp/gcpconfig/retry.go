@@ -11,16 +11,16 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// retries try one call again.
+// retries repeats one call.
 type retries struct{ provider.Retries }
 
-// do tries until it succeeds, or a further try is of no use. When time runs out after an answer it
-// returns that: a caller must learn that it was throttled, not that time ran out.
+// do tries until it succeeds, or a retry is of no use. If time runs out after an answer, it returns that
+// answer, so that the caller learns of the throttling rather than of the timeout.
 func (r retries) do(ctx context.Context, try func(context.Context) error) error {
 	return r.doWhile(ctx, worthRetrying, try)
 }
 
-// doWhile is do that leaves it to worth which errors are tried again.
+// doWhile is do with a function that decides which errors are retried.
 func (r retries) doWhile(ctx context.Context, worth func(error) bool, try func(context.Context) error) error {
 	var said error
 	for n := 0; ; n++ {
@@ -44,7 +44,7 @@ func (r retries) once(ctx context.Context, try func(context.Context) error) erro
 	return try(ctx)
 }
 
-// pause reports whether the time is over before ctx is.
+// pause waits, and reports whether the wait ended before ctx did.
 func pause(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -61,7 +61,8 @@ func isEndOfTime(err error) bool {
 	return code == codes.DeadlineExceeded || code == codes.Canceled
 }
 
-// codeOf is OK for what is no answer of gRPC. The end of a context counts as if it were one.
+// codeOf returns the code of an error, or OK if it is not an answer of gRPC. The end of a context has a code,
+// too.
 func codeOf(err error) codes.Code {
 	var s interface{ GRPCStatus() *status.Status }
 	switch {
@@ -75,12 +76,12 @@ func codeOf(err error) codes.Code {
 	return codes.OK
 }
 
-// wasRefused reports whether to try again at once what must not be done twice: only throttling proves
-// that nothing was done. After any other error it may have been, and the answer was lost.
+// wasRefused reports whether to retry a call that must not have its effect twice. Only throttling proves that
+// it had none. After any other error the answer may have been lost.
 func wasRefused(err error) bool { return codeOf(err) == codes.ResourceExhausted && worthRetrying(err) }
 
-// worthRetrying reports whether to try again at once. Where Google says how long to wait that is left
-// to the caller. A login was tried often enough on its own.
+// worthRetrying reports whether to retry without the caller. If Google asks to wait, that is up to the caller.
+// A login has its own retries.
 func worthRetrying(err error) bool {
 	var own *provider.Error
 	var r *refusal
@@ -97,7 +98,7 @@ func worthRetrying(err error) bool {
 		return retryAfter(err) == 0 && !isTooLarge(err)
 	case codes.Internal, codes.DeadlineExceeded, codes.Aborted:
 		return true
-	case codes.OK: // no answer over HTTP
+	case codes.OK: // there was no answer
 		return provider.CertificateFaultOf(err) == ""
 	}
 	return false

@@ -15,16 +15,16 @@ func TestDo(t *testing.T) {
 	throttled := status.Error(codes.ResourceExhausted, "slow down")
 	cases := map[string]struct {
 		reason  string
-		answers []error // one a try; after the last the try hangs until the caller gives up
+		answers []error // one answer for each try; a further try hangs until the caller cancels
 		want    codes.Code
 		tries   int
 	}{
-		"Success":  {"Success ends it.", []error{nil}, codes.OK, 1},
-		"Passes":   {"What passes is tried again.", []error{throttled, throttled, nil}, codes.OK, 3},
-		"Final":    {"A later answer counts more.", []error{throttled, status.Error(codes.NotFound, "")}, codes.NotFound, 2},
-		"Exceeded": {"Retries end with the last answer.", []error{throttled, throttled, throttled, status.Error(codes.Unavailable, "")}, codes.Unavailable, 4},
-		"Hangs":    {"Who gives up while a retry hangs learns why there was one.", []error{throttled}, codes.ResourceExhausted, 2},
-		"Silent":   {"Without any answer there is only the end of time.", nil, codes.Canceled, 1},
+		"Success":  {"After a success there is no further try.", []error{nil}, codes.OK, 1},
+		"Passes":   {"A temporary error is retried.", []error{throttled, throttled, nil}, codes.OK, 3},
+		"Final":    {"A later answer takes precedence.", []error{throttled, status.Error(codes.NotFound, "")}, codes.NotFound, 2},
+		"Exceeded": {"The last answer is returned after all retries.", []error{throttled, throttled, throttled, status.Error(codes.Unavailable, "")}, codes.Unavailable, 4},
+		"Hangs":    {"If the caller cancels a hanging retry, the previous answer is returned.", []error{throttled}, codes.ResourceExhausted, 2},
+		"Silent":   {"Without any answer the cancellation is returned.", nil, codes.Canceled, 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -16,16 +16,16 @@ const (
 	maxScopes   = 20
 )
 
-// scopeText is what may stand in a list of scopes, whether spaces or commas part them.
+// scopeText matches a scope that is valid in a list, whether the list is separated by spaces or commas.
 var scopeText = regexp.MustCompile(`^[A-Za-z0-9._~:/+-]{1,256}$`)
 
-// A Source gets access tokens that others are to use. It is safe for concurrent use.
+// A Source gets access tokens for other programs to use. It is safe for concurrent use.
 type Source struct {
 	tokens *tokens
 	http   *http.Client
 }
 
-// LoadSource returns the Source of a generator. What holds of Load holds of it, too.
+// LoadSource returns the Source of a generator. The rules of Load apply.
 func LoadSource(ctx context.Context, spec *v1alpha1.GCPAccessTokenSpec, creds provider.Credentials, roots *x509.CertPool) (*Source, error) {
 	scopes, err := scopesOf(spec.Scopes)
 	if err != nil {
@@ -44,7 +44,7 @@ func LoadSource(ctx context.Context, spec *v1alpha1.GCPAccessTokenSpec, creds pr
 	if err != nil {
 		return nil, err
 	}
-	s.tokens = newTokens(l)
+	s.tokens = newTokens(ctx, l)
 	return s, nil
 }
 
@@ -53,7 +53,7 @@ func scopesOf(scopes []string) ([]string, error) {
 		return []string{scope}, nil
 	}
 	if len(scopes) > maxScopes {
-		return nil, provider.NewError(provider.Invalid, scopesField+": must be at most %d, and these are %d", maxScopes, len(scopes))
+		return nil, provider.NewError(provider.Invalid, scopesField+": at most %d are allowed, and there are %d", maxScopes, len(scopes))
 	}
 	for i, s := range scopes {
 		if !scopeText.MatchString(s) {
@@ -63,9 +63,8 @@ func scopesOf(scopes []string) ([]string, error) {
 	return scopes, nil
 }
 
-// Token logs in, and returns an access token that nobody was given before, and when it ends. Only the
-// metadata server hands out one that it has given to others, while that is good for some minutes more.
-// Errors are of package store.
+// Token logs in, and returns a new access token and its expiry. Only the metadata server returns a token that
+// others have, too, while it is valid for some more minutes. Errors are of package provider.
 func (s *Source) Token(ctx context.Context) (value string, expires time.Time, err error) {
 	t, err := s.tokens.anew(ctx)
 	if err == nil {
@@ -77,7 +76,7 @@ func (s *Source) Token(ctx context.Context) (value string, expires time.Time, er
 	return t.value, t.expiry, nil
 }
 
-// Close gives up a login that is under way.
+// Close cancels a login in progress.
 func (s *Source) Close() error {
 	s.tokens.close()
 	s.http.CloseIdleConnections()

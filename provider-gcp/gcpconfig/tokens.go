@@ -11,15 +11,15 @@ import (
 )
 
 const (
-	// loginTimeout bounds one login. It is shared by all calls that wait for it, so it does not end
-	// with any of them.
+	// loginTimeout limits one login. Several calls can wait for the same login, so none of their contexts ends
+	// it.
 	loginTimeout = 30 * time.Second
-	// renewal is how long before its end a token is replaced. Short-lived ones are replaced in the
-	// last quarter of their life.
+	// renewal is how long before it expires a token is replaced. A short-lived token is replaced in the last
+	// quarter of its life.
 	renewal = 5 * time.Minute
 )
 
-// A login gets an access token. Errors that are not of package store are those of an attempt.
+// A login gets an access token. Errors that are not of package provider are those of an attempt.
 type login interface {
 	login(ctx context.Context) (token, error)
 }
@@ -29,7 +29,7 @@ type token struct {
 	since, expiry time.Time
 }
 
-// guess is how long a token is taken to be good whose end nobody told.
+// guess is the assumed life of a token without an expiry.
 const guess = time.Hour
 
 func (t token) valid(now time.Time) bool { return t.value != "" && now.Before(t.expiry) }
@@ -38,11 +38,11 @@ func (t token) fresh(now time.Time) bool {
 	return t.valid(now) && now.Before(t.expiry.Add(-min(renewal, t.expiry.Sub(t.since)/4)))
 }
 
-// tokens keep one access token for all calls, and get the next by one login at a time.
+// tokens caches one access token for all calls, and gets the next with one login at a time.
 type tokens struct {
 	login login
 	now   func() time.Time
-	ended context.Context // ends with the client, which no call's context knows of
+	ended context.Context // ends when the client is closed, whatever the contexts of its calls
 	close context.CancelFunc
 	group singleflight.Group
 
@@ -50,13 +50,13 @@ type tokens struct {
 	current token
 }
 
-func newTokens(l login) *tokens {
+func newTokens(ctx context.Context, l login) *tokens {
 	t := &tokens{login: l, now: time.Now}
-	t.ended, t.close = context.WithCancel(context.Background())
+	t.ended, t.close = context.WithCancel(provider.Aside(ctx))
 	return t
 }
 
-// get returns a token that is good for a while.
+// get returns a token that remains valid for some time.
 func (t *tokens) get(ctx context.Context) (string, error) {
 	if now := t.peek(); now.fresh(t.now()) {
 		return now.value, nil
@@ -73,7 +73,7 @@ func (t *tokens) get(ctx context.Context) (string, error) {
 	}
 }
 
-// renew logs in. While an older token still holds, a failure does no harm.
+// renew logs in. It ignores a failure while the old token is still valid.
 func (t *tokens) renew() (string, error) {
 	old := t.peek()
 	if old.fresh(t.now()) {
@@ -97,7 +97,7 @@ func (t *tokens) renew() (string, error) {
 	return "", err
 }
 
-// anew logs in for a token that nobody has been given yet. It is not kept.
+// anew logs in for a new token, which it does not cache.
 func (t *tokens) anew(ctx context.Context) (token, error) {
 	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
 	defer cancel()
@@ -105,7 +105,7 @@ func (t *tokens) anew(ctx context.Context) (token, error) {
 	return guarded(ctx, t.login)
 }
 
-// guarded logs in on a goroutine of its own, where a panic would end the operator and show its value.
+// guarded logs in on a separate goroutine, where a panic would stop the operator and print its value.
 func guarded(ctx context.Context, l login) (got token, err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -121,7 +121,7 @@ func (t *tokens) peek() token {
 	return t.current
 }
 
-// forget drops a token that Google does not take, unless it has been replaced already.
+// forget drops a token that Google rejects, unless it has already been replaced.
 func (t *tokens) forget(value string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

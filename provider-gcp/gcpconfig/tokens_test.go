@@ -18,7 +18,7 @@ type counting struct {
 	mu   sync.Mutex
 	n    int
 	now  *time.Time
-	life time.Duration // 0: nobody tells
+	life time.Duration // 0 means unknown
 	err  error
 }
 
@@ -49,38 +49,38 @@ func TestTokens(t *testing.T) {
 		life   time.Duration
 		steps  []step
 	}{
-		"Hour": {"A token is used until shortly before its end.", time.Hour, []step{
+		"Hour": {"A token is used until shortly before it expires.", time.Hour, []step{
 			{"The first call logs in.", 0, nil, "", "1"},
-			{"Others do not.", 54 * time.Minute, nil, "", "1"},
-			{"Some time before its end it is replaced.", 2 * time.Minute, nil, "", "2"},
+			{"Further calls use the cached token.", 54 * time.Minute, nil, "", "1"},
+			{"Shortly before it expires the token is replaced.", 2 * time.Minute, nil, "", "2"},
 		}},
-		"Short": {"A short-lived one is used for most of its life.", time.Minute, []step{
+		"Short": {"A short-lived token is used for most of its life.", time.Minute, []step{
 			{"The first call logs in.", 0, nil, "", "1"},
-			{"Others do not.", 44 * time.Second, nil, "", "1"},
-			{"In its last quarter it is replaced.", 2 * time.Second, nil, "", "2"},
+			{"Further calls use the cached token.", 44 * time.Second, nil, "", "1"},
+			{"In the last quarter of its life the token is replaced.", 2 * time.Second, nil, "", "2"},
 		}},
-		"Failing": {"While a token holds, a login that fails does no harm.", time.Hour, []step{
+		"Failing": {"A failed login has no effect while the token is valid.", time.Hour, []step{
 			{"The first call logs in.", 0, nil, "", "1"},
-			{"The token is due, but no other is to be had.", 56 * time.Minute, errBoom, "", "1"},
-			{"It is over.", 5 * time.Minute, errBoom, "", ""},
-			{"The login works again.", 0, nil, "", "2"},
+			{"The old token is used while the login fails.", 56 * time.Minute, errBoom, "", "1"},
+			{"The calls fail after the old token has expired.", 5 * time.Minute, errBoom, "", ""},
+			{"The next login that works returns a new token.", 0, nil, "", "2"},
 		}},
-		"Untold": {"A token whose end is not known is used for most of an hour.", 0, []step{
+		"Untold": {"A token without an expiry is used for most of an hour.", 0, []step{
 			{"The first call logs in.", 0, nil, "", "1"},
-			{"Others do not.", 54 * time.Minute, nil, "", "1"},
-			{"Some time before the end that is guessed it is replaced.", 2 * time.Minute, nil, "", "2"},
+			{"Further calls use the cached token.", 54 * time.Minute, nil, "", "1"},
+			{"Shortly before the assumed expiry the token is replaced.", 2 * time.Minute, nil, "", "2"},
 		}},
-		"Forgotten": {"A token that is refused is replaced at once, but only by who saw it refused first.", time.Hour, []step{
+		"Forgotten": {"A rejected token is replaced, but only once.", time.Hour, []step{
 			{"The first call logs in.", 0, nil, "", "1"},
-			{"Refused.", 0, nil, "1", "2"},
-			{"A late refusal of the older one says nothing about the newer.", 0, nil, "1", "2"},
+			{"Google rejects the token.", 0, nil, "1", "2"},
+			{"A late rejection of the old token does not replace the new one.", 0, nil, "1", "2"},
 		}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			now := time.Unix(0, 0)
 			l := &counting{now: &now, life: tc.life}
-			ts := newTokens(l)
+			ts := newTokens(t.Context(), l)
 			defer ts.close()
 			ts.now = func() time.Time { return now }
 			for _, s := range tc.steps {
@@ -95,7 +95,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// hanging is a login that ends with its context.
+// hanging is a login that waits for the end of its context.
 type hanging struct{ begin func() }
 
 func (h hanging) login(ctx context.Context) (token, error) {
@@ -106,33 +106,33 @@ func (h hanging) login(ctx context.Context) (token, error) {
 
 func TestTokensHang(t *testing.T) {
 	began := make(chan struct{})
-	ts := newTokens(hanging{begin: sync.OnceFunc(func() { close(began) })})
+	ts := newTokens(t.Context(), hanging{begin: sync.OnceFunc(func() { close(began) })})
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 2)
 	go func() { _, err := ts.get(ctx); ended <- err }()
 	<-began
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("A caller waits no longer than it wants: %v", err)
+		t.Errorf("a caller must return when its context ends: %v", err)
 	}
 	go func() { _, err := ts.get(t.Context()); ended <- err }()
 	ts.close()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
-		t.Errorf("A login ends with the client: %v", err)
+		t.Errorf("a login must end when the client is closed: %v", err)
 	}
 }
 
-// broken is a login with a defect.
+// broken is a login that panics.
 type broken struct{}
 
 func (broken) login(context.Context) (token, error) { panic(secret) }
 
 func TestTokensPanic(t *testing.T) {
-	ts := newTokens(broken{})
+	ts := newTokens(t.Context(), broken{})
 	defer ts.close()
 	_, err := ts.get(t.Context())
 	if diff := cmp.Diff(error(provider.NewError(provider.Unavailable, "cannot log in: the provider's code failed (string)")), err); diff != "" {
-		t.Errorf("A defect is an error, and its value stays hidden: -want, +got:\n%s", diff)
+		t.Errorf("A panic must be an error that hides its value: -want, +got:\n%s", diff)
 	}
 }
 
@@ -144,11 +144,11 @@ func TestNewToken(t *testing.T) {
 		expiry time.Time
 		ok     bool
 	}{
-		"Good":    {"A token is text that fits into a header.", "ya29.a0-_~+/=", now.Add(time.Hour), true},
-		"Empty":   {"Nothing is no token.", "", now.Add(time.Hour), false},
-		"Newline": {"A header has one line.", "a\nb", now.Add(time.Hour), false},
-		"Over":    {"A token that has expired is none.", "a", now, false},
-		"Unset":   {"So is one whose end is not known.", "a", time.Time{}, false},
+		"Good":    {"A token that is valid in a header is accepted.", "ya29.a0-_~+/=", now.Add(time.Hour), true},
+		"Empty":   {"An empty token is rejected.", "", now.Add(time.Hour), false},
+		"Newline": {"A token with a line break is rejected.", "a\nb", now.Add(time.Hour), false},
+		"Over":    {"An expired token is rejected.", "a", now, false},
+		"Unset":   {"A token without an expiry is rejected.", "a", time.Time{}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 
 const (
 	workloadField = "spec.auth.workloadIdentity"
-	// maxAudience is the length of an audience behind its prefix, in bytes.
+	// maxAudience is the maximum length of an audience after its prefix, in bytes.
 	maxAudience = 1000
 
 	audienceField    = workloadField + ".audience"
@@ -30,8 +30,8 @@ var (
 	email    = regexp.MustCompile(`^[A-Za-z0-9._-]{1,100}@[A-Za-z0-9.-]{1,200}$`)
 )
 
-// workloadLogin exchanges a fresh token of a ServiceAccount, and then works as a service account of
-// Google where one is named. Tokens of ServiceAccounts are short-lived, so none is kept.
+// workloadLogin exchanges a new token of a ServiceAccount, and then impersonates a service account if one is
+// set. It requests a new token each time, because ServiceAccount tokens are short-lived.
 type workloadLogin struct {
 	poster
 	at            logins
@@ -46,7 +46,7 @@ type workloadLogin struct {
 func newWorkloadLogin(p poster, w *v1alpha1.WorkloadIdentity, at logins, scopes []string, creds provider.Credentials) (login, error) {
 	switch {
 	case !isAudience(w.Audience):
-		return nil, provider.NewError(provider.Invalid, audienceField+": must name a provider, as //iam.googleapis.com/projects/NUMBER/locations/global/workloadIdentityPools/POOL/providers/PROVIDER or identitynamespace:POOL:PROVIDER")
+		return nil, provider.NewError(provider.Invalid, audienceField+": must name a provider, such as //iam.googleapis.com/projects/NUMBER/locations/global/workloadIdentityPools/POOL/providers/PROVIDER or identitynamespace:POOL:PROVIDER")
 	case w.ServiceAccountEmail != "" && !email.MatchString(w.ServiceAccountEmail):
 		return nil, provider.NewError(provider.Invalid, emailField+": %q is not the email of a service account", w.ServiceAccountEmail)
 	}
@@ -60,8 +60,8 @@ func newWorkloadLogin(p poster, w *v1alpha1.WorkloadIdentity, at logins, scopes 
 	return l, nil
 }
 
-// tokenAudience is what a provider expects in a token unless it was told otherwise: its own name, or
-// for that of a GKE cluster the name of the pool.
+// tokenAudience returns the audience that a provider expects in a token by default: its own name or, for the
+// provider of a GKE cluster, the name of the pool.
 func tokenAudience(provider string) string {
 	if rest, ok := strings.CutPrefix(provider, "identitynamespace:"); ok {
 		pool, _, _ := strings.Cut(rest, ":")
@@ -71,30 +71,30 @@ func tokenAudience(provider string) string {
 }
 
 var exchangeRefusals = refusals{
-	"invalid_target":      {provider.Denied, audienceField, "Google knows no such pool or provider, or it is disabled"},
-	"invalid_grant":       {provider.Denied, workloadField, "Google does not accept the token of the ServiceAccount: check that the provider knows the cluster as issuer, and audience (or serviceAccountRef.audiences) as audience"},
+	"invalid_target":      {provider.Denied, audienceField, "the pool or provider does not exist at Google, or is disabled"},
+	"invalid_grant":       {provider.Denied, workloadField, "Google does not accept the token of the ServiceAccount: check that the provider has the cluster as issuer, and audience (or serviceAccountRef.audiences) as audience"},
 	"unauthorized_client": {provider.Denied, accountField, "the attribute condition of the provider rejects the ServiceAccount"},
 	"access_denied":       {provider.Denied, accountField, "the provider rejects the ServiceAccount"},
 	"invalid_scope":       badScope,
-	"invalid_request":     {provider.Invalid, audienceField, "Google rejects the exchange as not valid; check the name of the provider"},
-	"INVALID_ARGUMENT":    {provider.Invalid, audienceField, "Google rejects the exchange as not valid; check the name of the provider"},
-	"PERMISSION_DENIED":   {provider.Denied, audienceField, "the Security Token Service may not be used; check that its API is enabled in the project of the pool"},
+	"invalid_request":     {provider.Invalid, audienceField, "Google rejects the token exchange as invalid; check the name of the provider"},
+	"INVALID_ARGUMENT":    {provider.Invalid, audienceField, "Google rejects the token exchange as invalid; check the name of the provider"},
+	"PERMISSION_DENIED":   {provider.Denied, audienceField, "the Security Token Service refuses the call; check that its API is enabled in the project of the pool"},
 }
 
 var impersonationRefusals = refusals{
-	"PERMISSION_DENIED": {provider.Denied, emailField, "the ServiceAccount may not impersonate it; grant it roles/iam.workloadIdentityUser on the service account"},
-	"UNAUTHENTICATED":   {provider.Denied, emailField, "Google does not accept the token that it gave in exchange"},
-	"NOT_FOUND":         {provider.Denied, emailField, "Google knows no such service account"},
-	"INVALID_ARGUMENT":  {provider.Invalid, emailField, "Google rejects it, or the scopes that are asked for, as not valid"},
+	"PERMISSION_DENIED": {provider.Denied, emailField, "the ServiceAccount has no permission to impersonate it; grant it roles/iam.workloadIdentityUser on the service account"},
+	"UNAUTHENTICATED":   {provider.Denied, emailField, "Google does not accept the token that it returned by token exchange"},
+	"NOT_FOUND":         {provider.Denied, emailField, "the service account does not exist at Google"},
+	"INVALID_ARGUMENT":  {provider.Invalid, emailField, "Google rejects it or the requested scopes as invalid"},
 }
 
-// Only spec.auth.workloadIdentity asks for it.
+// RBAC that only spec.auth.workloadIdentity needs.
 // +kubebuilder:rbac:groups="",resources=serviceaccounts/token,verbs=create,roleName=tokens
 
 func (l workloadLogin) login(ctx context.Context) (token, error) {
 	scopes := l.scopes
 	if l.email != "" {
-		scopes = []string{scope} // by which one may impersonate
+		scopes = []string{scope} // the scope for impersonation
 	}
 	subject, err := l.creds.ServiceAccountToken(ctx, l.account, l.tokenAudience...)
 	if err != nil {
@@ -121,7 +121,8 @@ func (l workloadLogin) login(ctx context.Context) (token, error) {
 	return t, nil
 }
 
-// isAudience reports whether a text can name a workload identity provider or an identity namespace.
+// isAudience reports whether a text has the form of a workload identity provider's name or an identity
+// namespace.
 func isAudience(text string) bool {
 	m := audience.FindStringSubmatch(text)
 	return m != nil && len(m[2]) <= maxAudience

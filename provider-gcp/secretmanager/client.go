@@ -14,13 +14,13 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-gcp/gcpconfig"
 )
 
-// A Provider makes clients. Its zero value is ready for use.
+// A Provider creates clients. Its zero value is ready for use.
 type Provider struct {
-	// RootCAs are the certificate authorities that are trusted, instead of the system's.
+	// RootCAs are the trusted certificate authorities; nil means the system's.
 	RootCAs *x509.CertPool
 }
 
-// What the loops of common ask for, for these Kinds.
+// RBAC used by the shared controllers for these Kinds.
 // +kubebuilder:rbac:groups=gcp.direct-secrets.io,resources=gcpsecretmanagers,verbs=list;watch
 // +kubebuilder:rbac:groups=gcp.direct-secrets.io,resources=gcpsecretmanagers/status,verbs=patch
 // +kubebuilder:rbac:groups=gcp.direct-secrets.io,resources=clustergcpsecretmanagers,verbs=list;watch,roleName=cluster
@@ -34,12 +34,12 @@ func (p Provider) Kinds() []provider.Kind {
 	}
 }
 
-// Connect makes the client of a store. Google is not called.
+// Connect returns the client of a store. It does not call Google.
 func (p Provider) Connect(ctx context.Context, s *v1alpha1.GCPSecretManager, creds provider.Credentials) (provider.Client, error) {
 	return p.connect(ctx, &s.Spec.GCPSpec, creds)
 }
 
-// ConnectCluster makes the client of a cluster store. Google is not called.
+// ConnectCluster returns the client of a cluster store. It does not call Google.
 func (p Provider) ConnectCluster(ctx context.Context, s *v1alpha1.ClusterGCPSecretManager, creds provider.Credentials) (provider.Client, error) {
 	return p.connect(ctx, &s.Spec.GCPSpec, creds)
 }
@@ -52,8 +52,8 @@ func (p Provider) connect(ctx context.Context, spec *v1alpha1.GCPSpec, creds pro
 	return &Client{api: pb.NewSecretManagerServiceClient(c.Conn), config: c, parent: parentOf(spec)}, nil
 }
 
-// A Client reads and writes the secrets of one project, or of one location of it. It is no provider.Batcher: Google
-// reads one secret a call.
+// A Client reads and writes the secrets of one project, or of one location in it. It is not a provider.Batcher,
+// because one call of Google's API reads one secret.
 type Client struct {
 	api    pb.SecretManagerServiceClient
 	config *gcpconfig.Config
@@ -66,8 +66,8 @@ var (
 	_ provider.Identifier = &Client{}
 )
 
-// Identity returns the project, or the location of it. Google is not called: an id and a number of one project are two
-// identities, which is safe.
+// Identity returns the project, and the location if there is one. It does not call Google: the id and the
+// number of one project are two identities, which is safe.
 func (c *Client) Identity(context.Context) (provider.Identity, error) {
 	return provider.Identity{Place: c.config.Conn.CanonicalTarget() + " " + c.parent}, nil
 }
@@ -75,7 +75,7 @@ func (c *Client) Identity(context.Context) (provider.Identity, error) {
 // Close releases connections.
 func (c *Client) Close() error { return c.config.Close() }
 
-// Get reads one version of a secret, and its labels and annotations where metadata is asked for.
+// Get reads one version of a secret, and its labels and annotations if metadata is requested.
 func (c *Client) Get(ctx context.Context, ref provider.Ref) (provider.Value, error) {
 	id, err := c.idOf(ref.Key)
 	if err != nil {
@@ -103,8 +103,8 @@ func (c *Client) Get(ctx context.Context, ref provider.Ref) (provider.Value, err
 	return v, nil
 }
 
-// metadata are the annotations and labels of a secret. A label wins over an annotation of its name:
-// labels are what a find selects by.
+// metadata returns the annotations and labels of a secret. A label takes precedence over an annotation with the
+// same name, because queries select by labels.
 func metadata(s *pb.Secret) map[string]string {
 	m := make(map[string]string, len(s.GetLabels())+len(s.GetAnnotations()))
 	for _, from := range []map[string]string{s.GetAnnotations(), s.GetLabels()} {
@@ -117,18 +117,18 @@ func metadata(s *pb.Secret) map[string]string {
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
-// value makes a Value of an answer. One that lacks the value, is damaged, or is of another secret
-// proves nothing.
+// value returns the Value of an answer. An answer without a value, with a wrong checksum, or of another secret
+// is Unavailable.
 func value(ref provider.Ref, id string, out *pb.AccessSecretVersionResponse) (provider.Value, error) {
 	p := out.GetPayload()
 	number, ok := numberOf(out.GetName(), id)
 	switch {
 	case !ok:
-		return provider.Value{}, provider.NewError(provider.Unavailable, "%s: the answer of Google is not of this secret", about(ref))
+		return provider.Value{}, provider.NewError(provider.Unavailable, "%s: the response of Google is about another secret", about(ref))
 	case p == nil:
-		return provider.Value{}, provider.NewError(provider.Unavailable, "%s: the answer of Google lacks the value", about(ref))
+		return provider.Value{}, provider.NewError(provider.Unavailable, "%s: the response of Google has no value", about(ref))
 	case p.DataCrc32C != nil && p.GetDataCrc32C() != int64(crc32.Checksum(p.GetData(), castagnoli)):
-		return provider.Value{}, provider.NewError(provider.Unavailable, "%s: the answer of Google is damaged: its checksum does not match", about(ref))
+		return provider.Value{}, provider.NewError(provider.Unavailable, "%s: the response of Google is damaged: its checksum does not match", about(ref))
 	}
 	v := provider.Value{Key: ref.Key, Data: p.GetData(), Version: number}
 	if v.Data == nil {

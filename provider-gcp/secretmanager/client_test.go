@@ -24,7 +24,7 @@ import (
 
 const access = "AccessSecretVersion"
 
-// fails tells how err differs from one of a class whose message has a part.
+// fails reports an error with another class, or whose message lacks part.
 func fails(t *testing.T, reason string, err error, class provider.Class, part string) {
 	t.Helper()
 	switch {
@@ -57,23 +57,23 @@ func TestVersions(t *testing.T) {
 		class        provider.Class
 		message      string
 	}{
-		"Current":       {"No version is the latest.", "db", "", "five", "5", "", ""},
-		"Latest":        {"So is Google's name for it.", "db", "latest", "five", "5", "", ""},
-		"Number":        {"Older ones are read by number.", "db", "1", "one", "1", "", ""},
-		"Alias":         {"An alias leads to a number.", "db", "stable", "two", "2", "", ""},
-		"Disabled":      {"A version that is switched off still exists, so nothing may be removed.", "db", "3", "", "", provider.Invalid, `secret "db" version "3": is disabled`},
-		"Destroyed":     {"One that is destroyed is gone for good.", "db", "4", "", "", provider.NotFound, "is destroyed"},
-		"NoNumber":      {"One that never was does not exist.", "db", "6", "", "", provider.NotFound, "does not exist"},
-		"NoAlias":       {"Nor does an alias that was never given.", "db", "canary", "", "", provider.NotFound, "does not exist"},
-		"AllDisabled":   {"The latest counts, also where it is disabled.", "off", "", "", "", provider.Invalid, "is disabled"},
-		"AllDestroyed":  {"The latest counts, also where it is destroyed.", "gone", "", "", "", provider.NotFound, "is destroyed"},
-		"NoVersion":     {"No current version is as good as no secret.", "empty", "", "", "", provider.NotFound, "does not exist"},
-		"NoSecret":      {"A secret that never was does not exist.", "none", "", "", "", provider.NotFound, `secret "none": does not exist`},
-		"Zero":          {"Numbers begin with 1.", "db", "0", "", "", provider.Invalid, "neither a number nor an alias"},
-		"LeadingZero":   {"A number has one spelling.", "db", "01", "", "", provider.Invalid, "neither a number nor an alias"},
-		"Path":          {"A version is no way to another secret.", "db", "1/../../x", "", "", provider.Invalid, "neither a number nor an alias"},
-		"LongAlias":     {"Aliases are short.", "db", strings.Repeat("a", 64), "", "", provider.Invalid, "neither a number nor an alias"},
-		"UnicodeDigits": {"Digits are ASCII.", "db", "１", "", "", provider.Invalid, "neither a number nor an alias"},
+		"Current":       {"Without a version the latest is read.", "db", "", "five", "5", "", ""},
+		"Latest":        {"The version latest is accepted, too.", "db", "latest", "five", "5", "", ""},
+		"Number":        {"A version can be a number.", "db", "1", "one", "1", "", ""},
+		"Alias":         {"A version can be an alias. The result has its number.", "db", "stable", "two", "2", "", ""},
+		"Disabled":      {"A disabled version is not NotFound, because it still exists.", "db", "3", "", "", provider.Invalid, `secret "db" version "3": is disabled`},
+		"Destroyed":     {"A destroyed version is NotFound.", "db", "4", "", "", provider.NotFound, "is destroyed"},
+		"NoNumber":      {"An unknown version number is NotFound.", "db", "6", "", "", provider.NotFound, "does not exist"},
+		"NoAlias":       {"An unknown alias is NotFound.", "db", "canary", "", "", provider.NotFound, "does not exist"},
+		"AllDisabled":   {"A disabled latest version is not replaced by an older one.", "off", "", "", "", provider.Invalid, "is disabled"},
+		"AllDestroyed":  {"A destroyed latest version is not replaced by an older one.", "gone", "", "", "", provider.NotFound, "is destroyed"},
+		"NoVersion":     {"A secret without a version is NotFound.", "empty", "", "", "", provider.NotFound, "does not exist"},
+		"NoSecret":      {"An unknown secret is NotFound.", "none", "", "", "", provider.NotFound, `secret "none": does not exist`},
+		"Zero":          {"The version 0 is rejected.", "db", "0", "", "", provider.Invalid, "not a number or an alias"},
+		"LeadingZero":   {"A number with a leading zero is rejected.", "db", "01", "", "", provider.Invalid, "not a number or an alias"},
+		"Path":          {"A version with a path is rejected.", "db", "1/../../x", "", "", provider.Invalid, "not a number or an alias"},
+		"LongAlias":     {"An alias that is too long is rejected.", "db", strings.Repeat("a", 64), "", "", provider.Invalid, "not a number or an alias"},
+		"UnicodeDigits": {"Digits outside ASCII are rejected.", "db", "１", "", "", provider.Invalid, "not a number or an alias"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -95,10 +95,10 @@ func TestStateChanges(t *testing.T) {
 	c := client(t, srv)
 	srv.SetState("db", 1, pb.SecretVersion_DISABLED)
 	_, err := c.Get(soon(t), provider.Ref{Key: "db"})
-	fails(t, "A version can be switched off.", err, provider.Invalid, "is disabled")
+	fails(t, "A version can be disabled.", err, provider.Invalid, "is disabled")
 	srv.SetState("db", 1, pb.SecretVersion_ENABLED)
 	if v, err := c.Get(soon(t), provider.Ref{Key: "db"}); err != nil || string(v.Data) != "x" {
-		t.Errorf("A version can be switched on again: %q, %v", v.Data, err)
+		t.Errorf("a version must be readable after it is enabled again: %q, %v", v.Data, err)
 	}
 }
 
@@ -107,26 +107,26 @@ func TestHostileKeys(t *testing.T) {
 	srv.Put("db", []byte("x"))
 	c := client(t, srv)
 	cases := map[string]struct{ reason, key string }{
-		"Empty":         {"No key is no secret.", ""},
-		"Parent":        {"A key is no path.", "../db"},
-		"Slash":         {"Ids have no slashes.", "shop/db"},
-		"Version":       {"The version has a field of its own.", "db/versions/1"},
-		"VersionSuffix": {"Nor is it a suffix.", "db:1"},
-		"OtherProject":  {"Another project needs another store.", "projects/other/secrets/db"},
-		"Number":        {"The number of a project might be another's.", "projects/" + emulator.DefaultProjectNumber + "/secrets/db"},
-		"Location":      {"A location needs another store.", "projects/test-project/locations/europe-west3/secrets/db"},
-		"NameVersion":   {"A full name ends with the secret.", "projects/test-project/secrets/db/versions/1"},
-		"NameParent":    {"A full name is no path either.", "projects/test-project/secrets/../secrets/db"},
-		"Case":          {"A full name has one spelling.", "Projects/test-project/secrets/db"},
-		"Escaped":       {"Nothing is decoded.", "%2e%2e%2fdb"},
-		"Query":         {"A key is no URL.", "db?alt=x"},
-		"LookAlike":     {"Letters are ASCII.", "dЬ"},
-		"FullWidth":     {"Letters are ASCII.", "ｄｂ"},
-		"Newline":       {"A line end is no part of a key.", "db\n"},
-		"Nul":           {"Nor is a zero byte.", "db\x00"},
-		"NotUTF8":       {"Nor is half a character.", "db\xff"},
-		"Long":          {"Ids are short.", strings.Repeat("a", 256)},
-		"VeryLong":      {"Messages are, too.", strings.Repeat("é", 100_000)},
+		"Empty":         {"An empty key is rejected.", ""},
+		"Parent":        {"A key with .. is rejected.", "../db"},
+		"Slash":         {"A key with a slash is rejected.", "shop/db"},
+		"Version":       {"A key with an appended version is rejected.", "db/versions/1"},
+		"VersionSuffix": {"A key with a version after a colon is rejected.", "db:1"},
+		"OtherProject":  {"A full name in another project is rejected.", "projects/other/secrets/db"},
+		"Number":        {"A full name with a project number is rejected, because it could be that of another project.", "projects/" + emulator.DefaultProjectNumber + "/secrets/db"},
+		"Location":      {"A full name with a location is rejected.", "projects/test-project/locations/europe-west3/secrets/db"},
+		"NameVersion":   {"A full name with an appended version is rejected.", "projects/test-project/secrets/db/versions/1"},
+		"NameParent":    {"A full name with .. is rejected.", "projects/test-project/secrets/../secrets/db"},
+		"Case":          {"A full name in another case is rejected.", "Projects/test-project/secrets/db"},
+		"Escaped":       {"An encoded key is rejected.", "%2e%2e%2fdb"},
+		"Query":         {"A key with a query is rejected.", "db?alt=x"},
+		"LookAlike":     {"A letter outside ASCII is rejected.", "dЬ"},
+		"FullWidth":     {"A full-width letter is rejected.", "ｄｂ"},
+		"Newline":       {"A line end is rejected.", "db\n"},
+		"Nul":           {"A zero byte is rejected.", "db\x00"},
+		"NotUTF8":       {"Invalid UTF-8 is rejected.", "db\xff"},
+		"Long":          {"A key that is too long is rejected.", strings.Repeat("a", 256)},
+		"VeryLong":      {"The message for a very long key is short.", strings.Repeat("é", 100_000)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -149,7 +149,7 @@ func TestFullName(t *testing.T) {
 	const key = "projects/test-project/secrets/db"
 	v, err := c.Get(soon(t), provider.Ref{Key: key})
 	if diff := cmp.Diff(provider.Value{Key: key, Data: []byte("x"), Version: "1"}, v); diff != "" || err != nil {
-		t.Errorf("The full name of an own secret is a key: %v: -want, +got:\n%s", err, diff)
+		t.Errorf("The full name of a secret of the store must be accepted: %v: -want, +got:\n%s", err, diff)
 	}
 }
 
@@ -161,21 +161,21 @@ func TestRegional(t *testing.T) {
 	c := client(t, srv, func(s *testStore) { s.Spec.Location = "europe-west3" })
 	v, err := c.Get(soon(t), provider.Ref{Key: "db"})
 	if err != nil || string(v.Data) != "regional" {
-		t.Errorf("A store with a location reads the secrets there: %q, %v", v.Data, err)
+		t.Errorf("a store with a location must read the secrets there: %q, %v", v.Data, err)
 	}
 	_, err = c.Get(soon(t), provider.Ref{Key: "far"})
-	fails(t, "It does not read those of another.", err, provider.NotFound, "does not exist")
+	fails(t, "A store with a location does not read the secrets of another one.", err, provider.NotFound, "does not exist")
 	if got := found(t, c, provider.Query{}); !cmp.Equal(got, []string{"db"}) {
-		t.Errorf("It finds those of its own only: %v", got)
+		t.Errorf("a store with a location must find only the secrets there: %v", got)
 	}
 	if err := c.Check(soon(t)); err != nil {
 		t.Error(err)
 	}
 	if v, err = c.Get(soon(t), provider.Ref{Key: "projects/test-project/locations/europe-west3/secrets/db"}); err != nil || string(v.Data) != "regional" {
-		t.Errorf("The full name has the location in it: %q, %v", v.Data, err)
+		t.Errorf("the full name with the location must be accepted: %q, %v", v.Data, err)
 	}
 	_, err = c.Get(soon(t), provider.Ref{Key: "projects/test-project/secrets/db"})
-	fails(t, "A global secret is another store's.", err, provider.Invalid, "is not a secret of")
+	fails(t, "A store with a location does not accept the full name of a global secret.", err, provider.Invalid, "is not a secret of")
 }
 
 func TestMetadata(t *testing.T) {
@@ -197,11 +197,11 @@ func TestMetadata(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(map[string]int{access: 1}, srv.CallCounts()); diff != "" {
-		t.Errorf("Metadata that nobody asks for is not read: -want, +got:\n%s", diff)
+		t.Errorf("Metadata that are not requested are not read: -want, +got:\n%s", diff)
 	}
 	defer srv.Inject(emulator.Fault{Method: "GetSecret", Code: codes.PermissionDenied, Message: "Permission 'secretmanager.secrets.get' denied for resource 'x'"})()
 	_, err := c.Get(soon(t), provider.Ref{Key: "db", Metadata: true})
-	fails(t, "Metadata that cannot be read is an error.", err, provider.Denied, `metadata of secret "db": access denied: the caller lacks secretmanager.secrets.get`)
+	fails(t, "Metadata that cannot be read are an error.", err, provider.Denied, `metadata of secret "db": access denied: the caller lacks secretmanager.secrets.get`)
 }
 
 func TestAnswers(t *testing.T) {
@@ -215,24 +215,24 @@ func TestAnswers(t *testing.T) {
 		part   string
 		after  time.Duration
 	}{
-		"BadChecksum":  {"A value that was damaged on its way is none.", emulator.Fault{Body: emulator.BodyBadChecksum}, provider.Unavailable, "checksum", 0},
-		"NoPayload":    {"An answer without a value proves nothing.", emulator.Fault{Body: emulator.BodyNoPayload}, provider.Unavailable, "lacks the value", 0},
-		"OtherName":    {"The value of another secret is not this one's.", emulator.Fault{Body: emulator.BodyOtherName}, provider.Unavailable, "not of this secret", 0},
-		"Denied":       {"The permission is named.", emulator.Fault{Code: codes.PermissionDenied, Message: "Permission 'secretmanager.versions.access' denied for resource 'hunter2' (or it may not exist)."}, provider.Denied, "lacks secretmanager.versions.access", 0},
-		"DeniedInfo":   {"It is, where Google says it apart.", emulator.Fault{Code: codes.PermissionDenied, Reason: "IAM_PERMISSION_DENIED", Metadata: map[string]string{"permission": "secretmanager.versions.access"}}, provider.Denied, "lacks secretmanager.versions.access", 0},
-		"APIDisabled":  {"An API that is off is no missing secret.", project("SERVICE_DISABLED"), provider.Invalid, "spec.projectID: the Secret Manager API is not enabled", 0},
-		"NoProject":    {"Nor is a project that does not exist.", project("CONSUMER_INVALID"), provider.Invalid, "spec.projectID: Google knows no such project", 0},
-		"NoBilling":    {"Nor one that is not paid for.", project("BILLING_DISABLED"), provider.Invalid, "spec.projectID: billing", 0},
-		"NoAPI":        {"The reason counts more than the code.", emulator.Fault{Code: codes.NotFound, Message: "x", Reason: "SERVICE_DISABLED"}, provider.Invalid, "spec.projectID", 0},
-		"NotASecret":   {"Not found is not always a secret.", emulator.Fault{Code: codes.NotFound, Message: "Project [projects/1] not found."}, provider.Invalid, "spec.projectID, spec.location", 0},
-		"NoLocation":   {"Nor is it always one in words.", emulator.Fault{Code: codes.NotFound, Message: "Location europe-west99 is not known."}, provider.Invalid, "spec.projectID, spec.location", 0},
-		"Throttled":    {"Throttling says how long to wait.", emulator.Fault{Code: codes.ResourceExhausted, RetryAfter: 7 * time.Second}, provider.Throttled, "fewer calls", 7 * time.Second},
-		"Precondition": {"A state that is not known proves nothing.", emulator.Fault{Code: codes.FailedPrecondition, Message: "The key is in DESTROYED mode"}, provider.Unavailable, "present state", 0},
-		"Faked":        {"A reason cannot pass for a state.", emulator.Fault{Code: codes.FailedPrecondition, Reason: "DESTROYED"}, provider.Unavailable, "present state", 0},
-		"Internal":     {"A failure of Google proves nothing.", emulator.Fault{Code: codes.Internal, Message: "hunter2"}, provider.Unavailable, "internal error", 0},
-		"Unknown":      {"Nor does what nobody knows.", emulator.Fault{Code: codes.Unknown, Message: "hunter2 not found"}, provider.Unavailable, "the error Unknown", 0},
-		"Unimpl":       {"Nor does the wrong service.", emulator.Fault{Code: codes.Unimplemented}, provider.Unavailable, "spec.endpoint", 0},
-		"Invalid":      {"What Google rejects a person must mend.", emulator.Fault{Code: codes.InvalidArgument, Message: "hunter2"}, provider.Invalid, "not valid", 0},
+		"BadChecksum":  {"A value with a wrong checksum is Unavailable.", emulator.Fault{Body: emulator.BodyBadChecksum}, provider.Unavailable, "checksum", 0},
+		"NoPayload":    {"An answer without a value is Unavailable.", emulator.Fault{Body: emulator.BodyNoPayload}, provider.Unavailable, "has no value", 0},
+		"OtherName":    {"An answer for another secret is Unavailable.", emulator.Fault{Body: emulator.BodyOtherName}, provider.Unavailable, "about another secret", 0},
+		"Denied":       {"The error names the missing permission.", emulator.Fault{Code: codes.PermissionDenied, Message: "Permission 'secretmanager.versions.access' denied for resource 'hunter2' (or it may not exist)."}, provider.Denied, "lacks secretmanager.versions.access", 0},
+		"DeniedInfo":   {"The error names the permission that Google returns as metadata.", emulator.Fault{Code: codes.PermissionDenied, Reason: "IAM_PERMISSION_DENIED", Metadata: map[string]string{"permission": "secretmanager.versions.access"}}, provider.Denied, "lacks secretmanager.versions.access", 0},
+		"APIDisabled":  {"A disabled API is not NotFound.", project("SERVICE_DISABLED"), provider.Invalid, "spec.projectID: the Secret Manager API is not enabled", 0},
+		"NoProject":    {"An unknown project is not NotFound.", project("CONSUMER_INVALID"), provider.Invalid, "spec.projectID: the project does not exist", 0},
+		"NoBilling":    {"A project without billing is not NotFound.", project("BILLING_DISABLED"), provider.Invalid, "spec.projectID: billing", 0},
+		"NoAPI":        {"The reason takes precedence over the code.", emulator.Fault{Code: codes.NotFound, Message: "x", Reason: "SERVICE_DISABLED"}, provider.Invalid, "spec.projectID", 0},
+		"NotASecret":   {"A NotFound about a project is not NotFound.", emulator.Fault{Code: codes.NotFound, Message: "Project [projects/1] not found."}, provider.Invalid, "spec.projectID, spec.location", 0},
+		"NoLocation":   {"A NotFound about a location is not NotFound.", emulator.Fault{Code: codes.NotFound, Message: "Location europe-west99 is not known."}, provider.Invalid, "spec.projectID, spec.location", 0},
+		"Throttled":    {"The wait that Google asks for is passed on.", emulator.Fault{Code: codes.ResourceExhausted, RetryAfter: 7 * time.Second}, provider.Throttled, "throttles the calls", 7 * time.Second},
+		"Precondition": {"An unknown state is not NotFound.", emulator.Fault{Code: codes.FailedPrecondition, Message: "The key is in DESTROYED mode"}, provider.Unavailable, "current state", 0},
+		"Faked":        {"A reason with the name of a state is not a state.", emulator.Fault{Code: codes.FailedPrecondition, Reason: "DESTROYED"}, provider.Unavailable, "current state", 0},
+		"Internal":     {"An internal error of Google is Unavailable.", emulator.Fault{Code: codes.Internal, Message: "hunter2"}, provider.Unavailable, "internal error", 0},
+		"Unknown":      {"An unknown error is Unavailable.", emulator.Fault{Code: codes.Unknown, Message: "hunter2 not found"}, provider.Unavailable, "the error Unknown", 0},
+		"Unimpl":       {"An unimplemented method is Unavailable.", emulator.Fault{Code: codes.Unimplemented}, provider.Unavailable, "spec.endpoint", 0},
+		"Invalid":      {"A rejected request is Invalid.", emulator.Fault{Code: codes.InvalidArgument, Message: "hunter2"}, provider.Invalid, "invalid", 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -261,13 +261,13 @@ func TestRetries(t *testing.T) {
 		calls   int
 		class   provider.Class
 	}{
-		"Passes":    {"What passes is tried again.", 3, emulator.Fault{Code: codes.Unavailable, Times: 2}, 3, ""},
-		"Throttled": {"So is throttling that does not say how long.", 3, emulator.Fault{Code: codes.ResourceExhausted, Times: 3}, 4, ""},
-		"Stays":     {"Retries end.", 2, emulator.Fault{Code: codes.Internal}, 3, provider.Unavailable},
-		"None":      {"No retry is one attempt.", 0, emulator.Fault{Code: codes.Unavailable, Times: 1}, 1, provider.Unavailable},
-		"Told":      {"Where Google says how long, whoever called waits.", 3, emulator.Fault{Code: codes.ResourceExhausted, RetryAfter: time.Hour, Times: 1}, 1, provider.Throttled},
-		"Denied":    {"A refusal stays one.", 3, emulator.Fault{Code: codes.PermissionDenied, Times: 1}, 1, provider.Denied},
-		"Missing":   {"What does not exist will not appear.", 3, emulator.Fault{Code: codes.NotFound, Times: 1}, 1, provider.NotFound},
+		"Passes":    {"A temporary error is retried.", 3, emulator.Fault{Code: codes.Unavailable, Times: 2}, 3, ""},
+		"Throttled": {"Throttling without a time to wait is retried.", 3, emulator.Fault{Code: codes.ResourceExhausted, Times: 3}, 4, ""},
+		"Stays":     {"The number of retries is limited.", 2, emulator.Fault{Code: codes.Internal}, 3, provider.Unavailable},
+		"None":      {"Zero retries mean one attempt.", 0, emulator.Fault{Code: codes.Unavailable, Times: 1}, 1, provider.Unavailable},
+		"Told":      {"Throttling with a time to wait is not retried here, because the caller waits.", 3, emulator.Fault{Code: codes.ResourceExhausted, RetryAfter: time.Hour, Times: 1}, 1, provider.Throttled},
+		"Denied":    {"A denied call is not retried.", 3, emulator.Fault{Code: codes.PermissionDenied, Times: 1}, 1, provider.Denied},
+		"Missing":   {"NotFound is not retried.", 3, emulator.Fault{Code: codes.NotFound, Times: 1}, 1, provider.NotFound},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -304,9 +304,9 @@ func TestDeadline(t *testing.T) {
 	defer cancel()
 	began := time.Now()
 	_, err := c.Get(ctx, provider.Ref{Key: "db"})
-	fails(t, "Whoever runs out of time learns why.", err, provider.Throttled, "fewer calls")
+	fails(t, "A timeout during retries reports the cause of the retries.", err, provider.Throttled, "throttles the calls")
 	if took := time.Since(began); took > 20*time.Second {
-		t.Errorf("A call ends with its context, but took %s", took)
+		t.Errorf("a call must end with its context, but took %s", took)
 	}
 }
 
@@ -335,17 +335,17 @@ func TestOneLogin(t *testing.T) {
 	srv.RevokeTokens()
 	readAll()
 	if n := srv.Calls(emulator.MethodToken); n != 2 {
-		t.Errorf("%d logins after the token died once, want 2", n)
+		t.Errorf("%d logins after the token was revoked once, want 2", n)
 	}
 	srv.RevokeKeys(reader)
 	srv.RevokeTokens()
 	_, err := c.Get(soon(t), provider.Ref{Key: "db"})
-	fails(t, "A key that was deleted is named.", err, provider.Denied, "spec.auth.secretRef.secretAccessKeySecretRef: Google does not accept the key")
+	fails(t, "The error of a deleted key names the field.", err, provider.Denied, "spec.auth.secretRef.secretAccessKeySecretRef: Google does not accept the key")
 }
 
 const pool = "//iam.googleapis.com/projects/123456789012/locations/global/workloadIdentityPools/clusters/providers/prod"
 
-// withWorkload logs in with a token for subject, which expires after a while.
+// withWorkload logs in with a ServiceAccount token for subject, which expires after life.
 func withWorkload(email string, life time.Duration) func(*testStore) {
 	return func(s *testStore) {
 		s.Spec.Auth = &v1alpha1.GCPAuth{WorkloadIdentity: &v1alpha1.WorkloadIdentity{
@@ -369,12 +369,12 @@ func TestWorkloadIdentity(t *testing.T) {
 		caller string
 		calls  map[string]int
 	}{
-		"Direct":      {"A ServiceAccount is an identity of its own.", []func(*testStore){withWorkload("", time.Hour)}, "system:serviceaccount:shop:app", map[string]int{emulator.MethodExchange: 1, access: 2}},
-		"Impersonate": {"It may work as another.", []func(*testStore){withWorkload(reader, time.Hour)}, reader, map[string]int{emulator.MethodExchange: 1, emulator.MethodImpersonate: 1, access: 2}},
-		"GKE": {"A cluster of Google has its pool's name as audience.", []func(*testStore){withWorkload("", time.Hour), func(s *testStore) {
+		"Direct":      {"A ServiceAccount can be the identity itself.", []func(*testStore){withWorkload("", time.Hour)}, "system:serviceaccount:shop:app", map[string]int{emulator.MethodExchange: 1, access: 2}},
+		"Impersonate": {"A ServiceAccount can impersonate a service account.", []func(*testStore){withWorkload(reader, time.Hour)}, reader, map[string]int{emulator.MethodExchange: 1, emulator.MethodImpersonate: 1, access: 2}},
+		"GKE": {"For a GKE cluster the audience is the name of its pool.", []func(*testStore){withWorkload("", time.Hour), func(s *testStore) {
 			s.Spec.Auth.WorkloadIdentity.Audience = "identitynamespace:p.svc.id.goog:https://container.googleapis.com/v1/c"
 		}}, "system:serviceaccount:shop:app", map[string]int{emulator.MethodExchange: 1, access: 2}},
-		"Audiences": {"Audiences that are named win.", []func(*testStore){withWorkload("", time.Hour), func(s *testStore) {
+		"Audiences": {"Audiences in the spec take precedence.", []func(*testStore){withWorkload("", time.Hour), func(s *testStore) {
 			s.Spec.Auth.WorkloadIdentity.ServiceAccountRef.Audiences = []string{"https:" + pool}
 		}}, "system:serviceaccount:shop:app", map[string]int{emulator.MethodExchange: 1, access: 2}},
 	}
@@ -411,7 +411,7 @@ func TestBadAuth(t *testing.T) {
 	}))
 	srv.Put("db", []byte("x"))
 	srv.AddProvider(emulator.Provider{Audience: pool, Subjects: []string{"system:serviceaccount:shop:app"}})
-	srv.AddServiceAccount(reader, "somebody-else")
+	srv.AddServiceAccount(reader, "another-user")
 	good := string(srv.Key(reader))
 	key := func(old, with string) func(*testStore) {
 		return func(s *testStore) { s.secrets["key.json"] = []byte(strings.ReplaceAll(good, old, with)) }
@@ -425,47 +425,47 @@ func TestBadAuth(t *testing.T) {
 		class  provider.Class
 		part   string
 	}{
-		"MissingKey":    {"A Secret without the key is named.", func(s *testStore) { s.secrets = nil }, provider.Invalid, `under key "key.json"`},
-		"Garbage":       {"What is no JSON is no key.", func(s *testStore) { s.secrets["key.json"] = []byte("hunter2") }, provider.Invalid, keyField + ": is not the JSON"},
-		"OtherType":     {"Files of other types may run commands or read files.", key("service_account", "external_account"), provider.Invalid, keyField + ": its type"},
-		"NoEmail":       {"A key belongs to somebody.", key("client_email", "x"), provider.Invalid, keyField + ": it has no client_email"},
-		"NotPEM":        {"The private key is PEM.", key("BEGIN PRIVATE", "BEGIN"), provider.Invalid, keyField + ": its private_key is not PEM"},
-		"TokenURI":      {"A key does not say where to log in.", key(srv.URL(), "https://evil.example"), provider.Invalid, keyField + ": its token_uri"},
-		"Universe":      {"Nor in which universe.", key(`domain":"googleapis.com`, `domain":"evil.example`), provider.Invalid, keyField + ": its universe_domain"},
-		"UnknownUser":   {"A service account that is gone is named.", key("reader@", "nobody@"), provider.Denied, keyField + ": Google does not accept the key"},
-		"OtherPool":     {"A pool that does not exist is named.", also(func(w *v1alpha1.WorkloadIdentity) { w.Audience += "x" }), provider.Denied, workload + ".audience: Google knows no such pool"},
-		"BadAudience":   {"What is no pool is no audience.", also(func(w *v1alpha1.WorkloadIdentity) { w.Audience = "https://evil.example" }), provider.Invalid, workload + ".audience"},
-		"WrongAudience": {"A token for somebody else is no token.", also(func(w *v1alpha1.WorkloadIdentity) { w.ServiceAccountRef.Audiences = []string{"vault"} }), provider.Denied, workload + ": Google does not accept the token"},
-		"Expired":       {"Nor is one that has expired.", withWorkload("", -time.Hour), provider.Denied, workload + ": Google does not accept the token"},
-		"Forged": {"Nor is one that nobody signed.", func(s *testStore) {
+		"MissingKey":    {"The error names a Secret without the key.", func(s *testStore) { s.secrets = nil }, provider.Invalid, `under key "key.json"`},
+		"Garbage":       {"A key that is not JSON is rejected.", func(s *testStore) { s.secrets["key.json"] = []byte("hunter2") }, provider.Invalid, keyField + ": is not the JSON"},
+		"OtherType":     {"A credentials file of another type is rejected, because it could run commands or read files.", key("service_account", "external_account"), provider.Invalid, keyField + ": its type"},
+		"NoEmail":       {"A key without an email is rejected.", key("client_email", "x"), provider.Invalid, keyField + ": it has no client_email"},
+		"NotPEM":        {"A private key that is not PEM is rejected.", key("BEGIN PRIVATE", "BEGIN"), provider.Invalid, keyField + ": its private_key is not PEM"},
+		"TokenURI":      {"A key with another token URI is rejected.", key(srv.URL(), "https://evil.example"), provider.Invalid, keyField + ": its token_uri"},
+		"Universe":      {"A key with another universe domain is rejected.", key(`domain":"googleapis.com`, `domain":"evil.example`), provider.Invalid, keyField + ": its universe_domain"},
+		"UnknownUser":   {"The error of a deleted service account names the field.", key("reader@", "unknown@"), provider.Denied, keyField + ": Google does not accept the key"},
+		"OtherPool":     {"The error of an unknown pool names the field.", also(func(w *v1alpha1.WorkloadIdentity) { w.Audience += "x" }), provider.Denied, workload + ".audience: the pool or provider does not exist at Google"},
+		"BadAudience":   {"An audience that is not a pool is rejected.", also(func(w *v1alpha1.WorkloadIdentity) { w.Audience = "https://evil.example" }), provider.Invalid, workload + ".audience"},
+		"WrongAudience": {"A token with another audience is Denied.", also(func(w *v1alpha1.WorkloadIdentity) { w.ServiceAccountRef.Audiences = []string{"vault"} }), provider.Denied, workload + ": Google does not accept the token"},
+		"Expired":       {"An expired token is Denied.", withWorkload("", -time.Hour), provider.Denied, workload + ": Google does not accept the token"},
+		"Forged": {"A token without a signature is Denied.", func(s *testStore) {
 			withWorkload("", time.Hour)(s)
 			s.token = func([]string) (string, error) { return "forged", nil }
 		}, provider.Denied, workload + ": Google does not accept the token"},
-		"WrongSubject": {"A pool admits whom it wants.", func(s *testStore) {
+		"WrongSubject": {"A subject that the pool does not accept is Denied.", func(s *testStore) {
 			withWorkload("", time.Hour)(s)
 			s.token = func(a []string) (string, error) {
 				return emulator.NewToken("i", "system:serviceaccount:evil:app", a[0], time.Now().Add(time.Hour)), nil
 			}
 		}, provider.Denied, workload + ".serviceAccountRef: the attribute condition"},
-		"NoAccount": {"A ServiceAccount that is missing is what Kubernetes says.", func(s *testStore) {
+		"NoAccount": {"The error of a missing ServiceAccount is that of Kubernetes.", func(s *testStore) {
 			withWorkload("", time.Hour)(s)
 			s.token = func([]string) (string, error) {
 				return "", provider.NewError(provider.Invalid, "auth: ServiceAccount shop/app does not exist")
 			}
 		}, provider.Invalid, "ServiceAccount shop/app does not exist"},
-		"MayNot":    {"Not everybody may work as somebody.", withWorkload(reader, time.Hour), provider.Denied, workload + ".serviceAccountEmail: the ServiceAccount may not impersonate it"},
-		"Nobody":    {"Nobody can work as nobody.", withWorkload("nobody@p.iam.gserviceaccount.com", time.Hour), provider.Denied, workload + ".serviceAccountEmail: Google knows no such service account"},
-		"BadEmail":  {"An email is no path.", withWorkload("a@b/../x", time.Hour), provider.Invalid, workload + ".serviceAccountEmail"},
-		"Both":      {"Which of two would win?", func(s *testStore) { a := s.Spec.Auth.SecretRef; withWorkload("", 1)(s); s.Spec.Auth.SecretRef = a }, provider.Invalid, "spec.auth: set either"},
-		"None":      {"Nobody is no identity.", func(s *testStore) { s.Spec.Auth = nil }, provider.Invalid, "auth is not set"},
-		"Project":   {"A project is no path.", func(s *testStore) { s.Spec.ProjectID = "a/b" }, provider.Invalid, "spec.projectID"},
-		"NoProject": {"A project is needed.", func(s *testStore) { s.Spec.ProjectID = "" }, provider.Invalid, "spec.projectID"},
-		"Unknown":   {"A project that does not exist is named.", func(s *testStore) { s.Spec.ProjectID = "nowhere" }, provider.Invalid, "spec.projectID: Google knows no such project"},
-		"Location":  {"A location is no host.", func(s *testStore) { s.Spec.Location = "evil.example" }, provider.Invalid, "spec.location"},
-		"Plain":     {"Tokens cross no network in the clear.", func(s *testStore) { s.Spec.Endpoint = "http://secretmanager.example" }, provider.Invalid, "spec.endpoint: plain http"},
-		"Path":      {"gRPC has no paths.", func(s *testStore) { s.Spec.Endpoint += "/v1" }, provider.Invalid, "spec.endpoint: must have no path"},
-		"Ambient":   {"The operator's identity is shown to Google only.", func(s *testStore) { s.Spec.Auth, s.ambient, s.Spec.Endpoint = nil, true, "https://evil.example" }, provider.Invalid, "spec.endpoint: must be an address of googleapis.com"},
-		"Retries":   {"A bad interval is the spec's fault.", func(s *testStore) { s.Spec.RetrySettings.RetryInterval = "soon" }, provider.Invalid, "spec.retrySettings.retryInterval"},
+		"NotAllowed":     {"A ServiceAccount without the permission to impersonate is Denied.", withWorkload(reader, time.Hour), provider.Denied, workload + ".serviceAccountEmail: the ServiceAccount has no permission to impersonate it"},
+		"UnknownAccount": {"Impersonating an unknown service account is Denied.", withWorkload("unknown@p.iam.gserviceaccount.com", time.Hour), provider.Denied, workload + ".serviceAccountEmail: the service account does not exist at Google"},
+		"BadEmail":       {"An email with a path is rejected.", withWorkload("a@b/../x", time.Hour), provider.Invalid, workload + ".serviceAccountEmail"},
+		"Both":           {"Two ways to log in are rejected.", func(s *testStore) { a := s.Spec.Auth.SecretRef; withWorkload("", 1)(s); s.Spec.Auth.SecretRef = a }, provider.Invalid, "spec.auth: set either"},
+		"None":           {"A missing auth is rejected.", func(s *testStore) { s.Spec.Auth = nil }, provider.Invalid, "auth is not set"},
+		"Project":        {"A project with a path is rejected.", func(s *testStore) { s.Spec.ProjectID = "a/b" }, provider.Invalid, "spec.projectID"},
+		"NoProject":      {"A missing project is rejected.", func(s *testStore) { s.Spec.ProjectID = "" }, provider.Invalid, "spec.projectID"},
+		"Unknown":        {"The error of an unknown project names the field.", func(s *testStore) { s.Spec.ProjectID = "nowhere" }, provider.Invalid, "spec.projectID: the project does not exist"},
+		"Location":       {"A location with a host is rejected.", func(s *testStore) { s.Spec.Location = "evil.example" }, provider.Invalid, "spec.location"},
+		"Plain":          {"Plain http to another host is rejected.", func(s *testStore) { s.Spec.Endpoint = "http://secretmanager.example" }, provider.Invalid, "spec.endpoint: plain http"},
+		"Path":           {"A path is rejected, because gRPC has none.", func(s *testStore) { s.Spec.Endpoint += "/v1" }, provider.Invalid, "spec.endpoint: must have no path"},
+		"Ambient":        {"The operator's identity is used only with addresses of Google.", func(s *testStore) { s.Spec.Auth, s.ambient, s.Spec.Endpoint = nil, true, "https://evil.example" }, provider.Invalid, "spec.endpoint: without spec.auth it must be an address of googleapis.com"},
+		"Retries":        {"The error of an invalid interval names the field.", func(s *testStore) { s.Spec.RetrySettings.RetryInterval = "soon" }, provider.Invalid, "spec.retrySettings.retryInterval"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -513,16 +513,16 @@ func TestAmbient(t *testing.T) {
 	}
 	srv.RevokeKeys("operator@test-project.iam.gserviceaccount.com")
 	c := client(t, srv, func(s *testStore) { s.Spec.Auth, s.ambient = nil, true })
-	fails(t, "The operator's identity may be refused.", c.Check(soon(t)), provider.Denied, "Google does not accept the operator's own identity")
+	fails(t, "A rejected identity of the operator is reported.", c.Check(soon(t)), provider.Denied, "Google does not accept the operator's own identity")
 	if err := os.WriteFile(file, []byte("hunter2"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	c = client(t, srv, func(s *testStore) { s.Spec.Auth, s.ambient = nil, true })
-	fails(t, "It may be garbage.", c.Check(soon(t)), provider.Denied, "the operator has no Google identity")
+	fails(t, "An unreadable identity of the operator is reported.", c.Check(soon(t)), provider.Denied, "the operator has no Google identity")
 }
 
 func TestTLS(t *testing.T) {
-	// The test server lends its certificate, which is good for 127.0.0.1.
+	// The certificate of this server is valid for 127.0.0.1.
 	lender := httptest.NewTLSServer(nil)
 	defer lender.Close()
 	srv := start(t, emulator.WithTLS(lender.TLS))
@@ -531,18 +531,18 @@ func TestTLS(t *testing.T) {
 	roots.AddCert(lender.Certificate())
 	c := client(t, srv, func(s *testStore) { s.RootCAs = roots })
 	if v, err := c.Get(soon(t), provider.Ref{Key: "db"}); err != nil || !bytes.Equal(v.Data, []byte("x")) {
-		t.Errorf("A certificate that is trusted works: %q, %v", v.Data, err)
+		t.Errorf("a trusted certificate must be accepted: %q, %v", v.Data, err)
 	}
 	c = client(t, srv)
 	_, err := c.Get(soon(t), provider.Ref{Key: "db"})
-	fails(t, "One that is not proves nothing about a secret.", err, provider.Unavailable, "the certificate of Google's address is signed by an authority that is not trusted")
+	fails(t, "An untrusted certificate is Unavailable.", err, provider.Unavailable, "the TLS certificate of Google is signed by an authority that is not trusted")
 	c = client(t, srv, func(s *testStore) { s.Spec.Auth, s.ambient = nil, true })
 	file := filepath.Join(t.TempDir(), "adc.json")
 	if err := os.WriteFile(file, srv.Key("operator@p"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", file)
-	fails(t, "Nor does a login there.", c.Check(soon(t)), provider.Unavailable, "the certificate of Google's address is signed by an authority that is not trusted")
+	fails(t, "An untrusted certificate of the login is Unavailable.", c.Check(soon(t)), provider.Unavailable, "the TLS certificate of Google is signed by an authority that is not trusted")
 }
 
 func TestUnreachable(t *testing.T) {
@@ -554,7 +554,7 @@ func TestUnreachable(t *testing.T) {
 	if err := srv.Close(); err != nil {
 		t.Fatal(err)
 	}
-	fails(t, "A server that is gone proves nothing.", c.Check(soon(t)), provider.Unavailable, "cannot reach Google: the connection is refused")
+	fails(t, "A server that does not run is Unavailable.", c.Check(soon(t)), provider.Unavailable, "cannot reach Google: the connection is refused")
 }
 
 func TestCheck(t *testing.T) {
@@ -566,12 +566,12 @@ func TestCheck(t *testing.T) {
 		class  provider.Class
 		part   string
 	}{
-		"MayNotList": {"Who may read but not list is logged in.", emulator.Fault{Code: codes.PermissionDenied, Message: "Permission 'secretmanager.secrets.list' denied"}, "", ""},
-		"NoAPI":      {"An API that is off serves nobody.", emulator.Fault{Code: codes.PermissionDenied, Reason: "SERVICE_DISABLED"}, provider.Invalid, "spec.projectID"},
-		"Scope":      {"A token for something else is a login that failed.", emulator.Fault{Code: codes.PermissionDenied, Reason: "ACCESS_TOKEN_SCOPE_INSUFFICIENT"}, provider.Denied, "not for Secret Manager"},
-		"NotFound":   {"A project that does not exist is no empty one.", emulator.Fault{Code: codes.NotFound}, provider.Invalid, "spec.projectID"},
-		"Internal":   {"A failure is no verdict.", emulator.Fault{Code: codes.Internal}, provider.Unavailable, "internal"},
-		"BadToken":   {"A token that is refused is a login that failed.", emulator.Fault{Code: codes.Unauthenticated}, provider.Denied, "spec.auth"},
+		"CannotList": {"A missing permission to list passes the check.", emulator.Fault{Code: codes.PermissionDenied, Message: "Permission 'secretmanager.secrets.list' denied"}, "", ""},
+		"NoAPI":      {"A disabled API fails the check.", emulator.Fault{Code: codes.PermissionDenied, Reason: "SERVICE_DISABLED"}, provider.Invalid, "spec.projectID"},
+		"Scope":      {"A token with other scopes fails the check.", emulator.Fault{Code: codes.PermissionDenied, Reason: "ACCESS_TOKEN_SCOPE_INSUFFICIENT"}, provider.Denied, "not for Secret Manager"},
+		"NotFound":   {"An unknown project fails the check.", emulator.Fault{Code: codes.NotFound}, provider.Invalid, "spec.projectID"},
+		"Internal":   {"A server error is Unavailable.", emulator.Fault{Code: codes.Internal}, provider.Unavailable, "internal"},
+		"BadToken":   {"A rejected token fails the check.", emulator.Fault{Code: codes.Unauthenticated}, provider.Denied, "spec.auth"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.fault.Method = "ListSecrets"

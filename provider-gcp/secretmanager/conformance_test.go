@@ -49,7 +49,7 @@ func harness(srv *emulator.Server) conformance.Harness {
 			fault.Secret = f.Key
 			return srv.Inject(fault), nil
 		},
-		// Ids have no slashes.
+		// Ids cannot contain slashes.
 		Key:      func(name string) string { return strings.ReplaceAll(name, "/", "_") },
 		MaxWrite: maxSize,
 		Metadata: []string{`{"labels":{"team":"shop"},"annotations":{"owner":"a@b"},"topics":["projects/p/topics/a"]}`, `{"labels":{"team":"bank"},"annotations":{"owner":"c@d"},"topics":[]}`},
@@ -60,6 +60,6 @@ var failures = map[conformance.Failure]emulator.Fault{
 	conformance.Denied:      {Code: codes.PermissionDenied, Message: "Permission 'secretmanager.versions.access' denied"},
 	conformance.Throttled:   emulator.Throttled(),
 	conformance.Unavailable: {Code: codes.Unavailable, Message: "The service is currently unavailable."},
-	conformance.Hang:        {Hang: true, Code: codes.Unavailable}, // A call that hung is not made later.
+	conformance.Hang:        {Hang: true, Code: codes.Unavailable}, // A hanging call must not take effect later.
 	conformance.Dropped:     {Method: "AccessSecretVersion", Body: emulator.BodyNoPayload},
 }

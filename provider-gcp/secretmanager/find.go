@@ -16,18 +16,17 @@ import (
 )
 
 const (
-	// maxFound is how many secrets a query may select.
+	// maxFound is the maximum number of secrets that a query can select.
 	maxFound = 10000
-	// pageSize is how many secrets to ask for at a time; Google may send fewer.
+	// pageSize is the requested number of secrets per page. Google can return fewer.
 	pageSize = 1000
-	// parallel bounds the reads of one find that are under way at the same time.
+	// parallel is the maximum number of concurrent reads for one query.
 	parallel = 16
 )
 
-// Find lists the secrets that match, and then reads them, some at a time. A secret without any
-// version, or whose latest is destroyed, has no value and is left out; so is one that was deleted
-// since it was listed. Anything else that cannot be read fails the find, a disabled version
-// included: a list that is silently short would delete keys.
+// Find lists the matching secrets, and then reads several at a time. It omits secrets without a value: those
+// without a version, those whose latest version is destroyed, and those deleted after they were listed. Any
+// other error fails the query, also that of a disabled version, because an incomplete list would delete keys.
 func (c *Client) Find(ctx context.Context, q provider.Query) iter.Seq2[provider.Value, error] {
 	return func(yield func(provider.Value, error) bool) {
 		keys, err := c.list(ctx, q)
@@ -48,7 +47,7 @@ func (c *Client) Find(ctx context.Context, q provider.Query) iter.Seq2[provider.
 	}
 }
 
-// readAll reads secrets at the same time.
+// readAll reads secrets concurrently.
 func (c *Client) readAll(ctx context.Context, keys []string) []provider.Result {
 	results := make([]provider.Result, len(keys))
 	var g errgroup.Group
@@ -58,11 +57,11 @@ func (c *Client) readAll(ctx context.Context, keys []string) []provider.Result {
 			return nil
 		})
 	}
-	_ = g.Wait() // Each result has its own error.
+	_ = g.Wait() // Each result carries its own error.
 	return results
 }
 
-// list returns what matches, each secret once: pages overlap when secrets change meanwhile.
+// list returns each matching secret once. Pages can repeat a secret if secrets change while they are fetched.
 func (c *Client) list(ctx context.Context, q provider.Query) ([]string, error) {
 	in := &pb.ListSecretsRequest{Parent: c.parent, PageSize: pageSize, Filter: filter(q)}
 	var keys []string
@@ -89,17 +88,18 @@ func (c *Client) list(ctx context.Context, q provider.Query) ([]string, error) {
 			return keys, nil
 		}
 		if pages[in.PageToken] {
-			return nil, provider.NewError(provider.Unavailable, "listing secrets: Google sends the same page again and again")
+			return nil, provider.NewError(provider.Unavailable, "listing secrets: Google repeats the same page of the list")
 		}
 		pages[in.PageToken] = true
 	}
 }
 
-// explainList knows that what does not exist is the project or the location: a list may be empty.
+// explainList explains the error of a list. A NotFound means that the project or the location does not exist,
+// because the list of a project can be empty.
 func (c *Client) explainList(err error, what string) error {
 	e := gcpconfig.Explain(err, what)
 	if e.Class == provider.NotFound {
-		return provider.NewError(provider.Invalid, "spec.projectID, spec.location: Google knows no %s", c.parent)
+		return provider.NewError(provider.Invalid, "spec.projectID, spec.location: Google has no %s", c.parent)
 	}
 	return e
 }
@@ -108,12 +108,13 @@ func (c *Client) explainList(err error, what string) error {
 func (c *Client) listed(s *pb.Secret) (string, error) {
 	_, id, ok := strings.Cut(s.GetName(), secretsPart)
 	if !ok || !secretID.MatchString(id) {
-		return "", provider.NewError(provider.Unavailable, "listing secrets: the answer of Google has a secret without a proper name")
+		return "", provider.NewError(provider.Unavailable, "listing secrets: the response of Google has a secret without a valid name")
 	}
 	return id, nil
 }
 
-// selects tells whether a query selects a secret. The filters of Google only keep answers short.
+// selects reports whether a query selects a secret. It checks everything again: the filters of Google only
+// shorten the answers.
 func selects(q provider.Query, id string, labels map[string]string) bool {
 	if !strings.HasPrefix(id, q.Path) || q.Name != nil && !q.Name.MatchString(id) {
 		return false
@@ -132,8 +133,8 @@ var (
 	operator  = regexp.MustCompile(`^(?i:and|or|not)$`)
 )
 
-// filter has Google leave out what cannot match, by
-// https://cloud.google.com/secret-manager/docs/filtering. What would need quotes is left to selects.
+// filter returns a filter with which Google omits secrets that cannot match, by
+// https://cloud.google.com/secret-manager/docs/filtering. Terms that would need quotes are left to selects.
 func filter(q provider.Query) string {
 	var terms []string
 	add := func(field, value string) {

@@ -52,15 +52,15 @@ func TestFind(t *testing.T) {
 		query  provider.Query
 		want   []string
 	}{
-		"All":      {"Nothing set selects everything.", provider.Query{}, []string{"SHOP-upper", "odd", "shop-api", "shop-db", "workshop-db"}},
-		"Path":     {"A path is a prefix; Google's filter alone would match any part, in any case.", provider.Query{Path: "shop-"}, []string{"shop-api", "shop-db"}},
-		"OddPath":  {"A path that no filter can hold is left to the client.", provider.Query{Path: "-"}, nil},
-		"Operator": {"Nor one that would be an operator.", provider.Query{Path: "or"}, nil},
-		"Name":     {"The expression matches any part.", provider.Query{Name: regexp.MustCompile("db$")}, []string{"shop-db", "workshop-db"}},
-		"Tags":     {"All labels must be there.", provider.Query{Tags: map[string]string{"team": "shop", "stage": "test"}}, []string{"shop-db"}},
-		"Value":    {"The whole value must match.", provider.Query{Tags: map[string]string{"team": "shop"}}, []string{"shop-api", "shop-db"}},
-		"OddTags":  {"Labels that no filter can hold are left to the client.", provider.Query{Tags: map[string]string{"name": "é_1", "and": "or"}}, []string{"odd"}},
-		"Hostile":  {"A label is no way into the filter.", provider.Query{Tags: map[string]string{"team=shop OR name": "x OR name:s"}}, nil},
+		"All":      {"An empty query selects everything.", provider.Query{}, []string{"SHOP-upper", "odd", "shop-api", "shop-db", "workshop-db"}},
+		"Path":     {"A path is a prefix. Google's filter alone would match any part of a name, in any case.", provider.Query{Path: "shop-"}, []string{"shop-api", "shop-db"}},
+		"OddPath":  {"A path that cannot be in a filter is compared here.", provider.Query{Path: "-"}, nil},
+		"Operator": {"A path that would be an operator of the filter is compared here.", provider.Query{Path: "or"}, nil},
+		"Name":     {"The regular expression matches anywhere in the name.", provider.Query{Name: regexp.MustCompile("db$")}, []string{"shop-db", "workshop-db"}},
+		"Tags":     {"All labels must match.", provider.Query{Tags: map[string]string{"team": "shop", "stage": "test"}}, []string{"shop-db"}},
+		"Value":    {"Label values must be equal.", provider.Query{Tags: map[string]string{"team": "shop"}}, []string{"shop-api", "shop-db"}},
+		"OddTags":  {"Labels that cannot be in a filter are compared here.", provider.Query{Tags: map[string]string{"name": "é_1", "and": "or"}}, []string{"odd"}},
+		"Hostile":  {"A label value cannot change the filter.", provider.Query{Tags: map[string]string{"team=shop OR name": "x OR name:s"}}, nil},
 		"Nothing":  {"No match is an empty list.", provider.Query{Path: "none"}, nil},
 	}
 	for name, tc := range cases {
@@ -78,10 +78,10 @@ func TestFilter(t *testing.T) {
 		query  provider.Query
 		want   string
 	}{
-		"None":  {"Nothing set is no filter.", provider.Query{}, ""},
-		"Both":  {"Path and labels narrow the list, in one order.", provider.Query{Path: "shop-", Tags: map[string]string{"team": "shop", "a": "b"}}, "name:shop- AND labels.a=b AND labels.team=shop"},
-		"Part":  {"What would need quotes is left out.", provider.Query{Path: "a b", Tags: map[string]string{"team": "x y", "T": "u", "ok": "1"}}, "labels.ok=1"},
-		"Empty": {"An empty value is no term.", provider.Query{Tags: map[string]string{"team": ""}}, ""},
+		"None":  {"An empty query has no filter.", provider.Query{}, ""},
+		"Both":  {"The filter has the path and the labels, always in the same order.", provider.Query{Path: "shop-", Tags: map[string]string{"team": "shop", "a": "b"}}, "name:shop- AND labels.a=b AND labels.team=shop"},
+		"Part":  {"Terms that would need quotes are omitted.", provider.Query{Path: "a b", Tags: map[string]string{"team": "x y", "T": "u", "ok": "1"}}, "labels.ok=1"},
+		"Empty": {"An empty label value is omitted.", provider.Query{Tags: map[string]string{"team": ""}}, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestFindNarrows(t *testing.T) {
 		t.Errorf("found %v", got)
 	}
 	if diff := cmp.Diff(map[string]int{emulator.MethodToken: 1, "ListSecrets": 1, access: 1}, srv.CallCounts()); diff != "" {
-		t.Errorf("Google leaves out what does not match: calls: -want, +got:\n%s", diff)
+		t.Errorf("Google must omit secrets that do not match: calls: -want, +got:\n%s", diff)
 	}
 }
 
@@ -115,12 +115,12 @@ func TestFindWithoutValue(t *testing.T) {
 	srv.SetState("gone", 1, pb.SecretVersion_DESTROYED)
 	c := client(t, srv)
 	if got := found(t, c, provider.Query{}); !cmp.Equal(got, []string{"good"}) {
-		t.Errorf("What has no value for good is left out: %v", got)
+		t.Errorf("secrets without a value must be omitted: %v", got)
 	}
 	srv.Put("off", []byte("x"))
 	srv.SetState("off", 1, pb.SecretVersion_DISABLED)
 	_, err := search(t, c, provider.Query{})
-	fails(t, "What is switched off still exists; a list without it would remove its key.", err, provider.Invalid, `secret "off": is disabled`)
+	fails(t, "A disabled version fails the query, because a list without it would remove its key.", err, provider.Invalid, `secret "off": is disabled`)
 }
 
 func TestFindFailures(t *testing.T) {
@@ -130,11 +130,11 @@ func TestFindFailures(t *testing.T) {
 		class  provider.Class
 		part   string
 	}{
-		"SamePage":  {"A list without an end is broken off.", emulator.Fault{Method: "ListSecrets", Body: emulator.BodySamePage}, provider.Unavailable, ""},
-		"NoProject": {"A project that does not exist is not empty.", emulator.Fault{Method: "ListSecrets", Code: codes.NotFound}, provider.Invalid, "spec.projectID"},
-		"MayNot":    {"Who may not list finds nothing out.", emulator.Fault{Method: "ListSecrets", Code: codes.PermissionDenied}, provider.Denied, "listing secrets"},
-		"OneDenied": {"One secret that may not be read spoils the list.", emulator.Fault{Method: access, Secret: "b", Code: codes.PermissionDenied}, provider.Denied, `secret "b"`},
-		"OneBroken": {"So does one that is damaged.", emulator.Fault{Method: access, Secret: "b", Body: emulator.BodyBadChecksum}, provider.Unavailable, `secret "b"`},
+		"SamePage":  {"A page that repeats itself is an error.", emulator.Fault{Method: "ListSecrets", Body: emulator.BodySamePage}, provider.Unavailable, ""},
+		"NoProject": {"An unknown project is not an empty list.", emulator.Fault{Method: "ListSecrets", Code: codes.NotFound}, provider.Invalid, "spec.projectID"},
+		"Denied":    {"A denied list is not an empty list.", emulator.Fault{Method: "ListSecrets", Code: codes.PermissionDenied}, provider.Denied, "listing secrets"},
+		"OneDenied": {"A secret that cannot be read fails the query.", emulator.Fault{Method: access, Secret: "b", Code: codes.PermissionDenied}, provider.Denied, `secret "b"`},
+		"OneBroken": {"A secret with a wrong checksum fails the query.", emulator.Fault{Method: access, Secret: "b", Body: emulator.BodyBadChecksum}, provider.Unavailable, `secret "b"`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -15,7 +15,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// FuzzNames has a user write any key and version, and Google answer with any name.
+// FuzzNames uses arbitrary keys and versions, and arbitrary names in the answers.
 func FuzzNames(f *testing.F) {
 	f.Add("db", "1", "projects/1/secrets/db/versions/1")
 	f.Add("projects/p/secrets/db", "latest", "projects/1/secrets/db/versions/2/x")
@@ -46,7 +46,7 @@ func FuzzNames(f *testing.F) {
 	})
 }
 
-// wire is an API that answers with bytes off the wire; lists end after a few pages.
+// wire is an API whose answers are decoded from raw bytes. Lists end after a few pages.
 type wire struct {
 	pb.SecretManagerServiceClient
 
@@ -73,8 +73,8 @@ func received[M proto.Message](raw []byte, m M) (M, error) {
 	return m, nil
 }
 
-// FuzzAnswers has Google answer anything without an error: nothing of that proves that a secret is gone, and a value is of the
-// secret that was asked for.
+// FuzzAnswers uses arbitrary successful answers. None is NotFound, and each value is that of the requested
+// secret.
 func FuzzAnswers(f *testing.F) {
 	c := client(f, start(f))
 	encode := func(m proto.Message) []byte {

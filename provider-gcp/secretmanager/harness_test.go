@@ -15,12 +15,12 @@ import (
 
 const reader = "reader@test-project.iam.gserviceaccount.com"
 
-// A testStore is a store with what its auth refers to.
+// A testStore is a store with the values that its auth refers to.
 type testStore struct {
 	*v1alpha1.GCPSecretManager
 	Provider
 
-	secrets map[string][]byte // by key; the names do not matter
+	secrets map[string][]byte // by key; the Secrets' names are ignored
 	token   func(audiences []string) (string, error)
 	ambient bool
 }
@@ -58,7 +58,7 @@ func (s *testStore) connect(ctx context.Context) (*Client, error) {
 	return c.(*Client), nil
 }
 
-// storeOf returns a store with a good key.
+// storeOf returns a store with a valid key.
 func storeOf(srv *emulator.Server) *testStore {
 	one := int32(1)
 	s := &testStore{GCPSecretManager: &v1alpha1.GCPSecretManager{}, secrets: map[string][]byte{"key.json": srv.Key(reader)}}
@@ -85,13 +85,13 @@ func start(t testing.TB, opts ...emulator.Option) *emulator.Server {
 	return srv
 }
 
-// readFrom connects to a store that logs in as it is, but reads from a server at another URL.
+// readFrom connects to a store that logs in normally, but reads from a server at another URL.
 func readFrom(ctx context.Context, s *testStore, url string) (*Client, error) {
 	good, err := s.connect(ctx)
 	if err != nil {
 		return nil, err
 	}
-	// The other login is not used, and this one needs no key for the other endpoint.
+	// This login needs no key for the other endpoint. The test does not use it.
 	s.Spec.Auth = &v1alpha1.GCPAuth{WorkloadIdentity: &v1alpha1.WorkloadIdentity{Audience: "identitynamespace:pool:provider"}}
 	s.Spec.Endpoint = url
 	other, err := s.connect(ctx)
@@ -103,7 +103,7 @@ func readFrom(ctx context.Context, s *testStore, url string) (*Client, error) {
 	return good, unused.Close()
 }
 
-// client connects to a store, which options may change first.
+// client connects to a store, which change can alter first.
 func client(t testing.TB, srv *emulator.Server, change ...func(*testStore)) *Client {
 	t.Helper()
 	s := storeOf(srv)
@@ -122,7 +122,7 @@ func client(t testing.TB, srv *emulator.Server, change ...func(*testStore)) *Cli
 	return c
 }
 
-// soon bounds what must not hang.
+// soon returns a context with a deadline, for calls that must not hang.
 func soon(t testing.TB) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	t.Cleanup(cancel)

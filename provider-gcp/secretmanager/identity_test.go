@@ -9,7 +9,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
 )
 
-// TestIdentity compares stores with one of a project at an emulator. Nothing is asked of a server, since it may be anybody's.
+// TestIdentity compares stores with one of a project at an emulator. No server is called, because any server
+// can run at a custom endpoint.
 func TestIdentity(t *testing.T) {
 	srv := start(t)
 	of := func(change func(*v1alpha1.GCPSpec)) provider.Identity {
@@ -35,11 +36,11 @@ func TestIdentity(t *testing.T) {
 		change func(*v1alpha1.GCPSpec)
 		want   bool
 	}{
-		"Retries":  {"How often a call is tried does not matter.", func(s *v1alpha1.GCPSpec) { s.RetrySettings = nil }, true},
-		"Project":  {"Another project is another place.", func(s *v1alpha1.GCPSpec) { s.ProjectID = "other" }, false},
-		"Location": {"So is a location of it.", func(s *v1alpha1.GCPSpec) { s.Location = "europe-west3" }, false},
-		"Login":    {"Nor does who logs in.", func(s *v1alpha1.GCPSpec) { s.Auth = nil }, true},
-		"Endpoint": {"At another address a project of the name may be anybody's.", func(s *v1alpha1.GCPSpec) { s.Auth, s.Endpoint = nil, "https://own.p.googleapis.com" }, false},
+		"Retries":  {"Other retry settings have the same identity.", func(s *v1alpha1.GCPSpec) { s.RetrySettings = nil }, true},
+		"Project":  {"Another project has another identity.", func(s *v1alpha1.GCPSpec) { s.ProjectID = "other" }, false},
+		"Location": {"A location has another identity.", func(s *v1alpha1.GCPSpec) { s.Location = "europe-west3" }, false},
+		"Login":    {"Another login has the same identity.", func(s *v1alpha1.GCPSpec) { s.Auth = nil }, true},
+		"Endpoint": {"Another endpoint has another identity, because its project can be a different one.", func(s *v1alpha1.GCPSpec) { s.Auth, s.Endpoint = nil, "https://own.p.googleapis.com" }, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -16,23 +16,23 @@ import (
 )
 
 const (
-	// reserved begins the keys that are this project's own.
+	// reserved is the prefix of the operator's own keys.
 	reserved = "direct-secrets.io"
-	// createdBy is the annotation that holds the mark. Labels could not hold every mark, and neither
-	// allows a slash in a key.
+	// createdBy is the key of the annotation with the mark. A label cannot hold every mark. Neither allows a
+	// slash in its key.
 	createdBy = reserved + "_created-by"
 )
 
-// The limits of labels, annotations and topics are by the descriptions of Secret in Google's protos.
+// The limits of labels, annotations and topics follow the description of Secret in Google's protos.
 const (
 	maxLabels      = 64
 	maxTopics      = 10
-	maxAnnotations = 16 << 10 // bytes of all keys and values, which must be less
+	maxAnnotations = 16 << 10 // bytes of all keys and values; the total must be less
 	maxKeyBytes    = 128
 	maxLabelRunes  = 63
 )
 
-// Lengths are checked beside the expressions: a class of Unicode that is repeated 63 times takes megabytes.
+// Lengths are checked separately: a Unicode class that is repeated 63 times would need megabytes.
 var (
 	labelKey      = regexp.MustCompile(`^[\p{Ll}\p{Lo}][\p{Ll}\p{Lo}\p{N}_-]*$`)
 	labelValue    = regexp.MustCompile(`^[\p{Ll}\p{Lo}\p{N}_-]*$`)
@@ -41,12 +41,12 @@ var (
 	kmsKeyName    = regexp.MustCompile(`^projects/[^/]+/locations/[^/]+/keyRings/[^/]+/cryptoKeys/[^/]+$`)
 )
 
-// settings are what the metadata of a Target says of a secret. What it does not name is left alone.
+// settings is the decoded metadata of a Target. A field that is not set leaves the secret's setting unchanged.
 type settings struct {
 	Labels      map[string]string `json:"labels"`
 	Annotations map[string]string `json:"annotations"`
 	Replication *replication      `json:"replication"`
-	// Topics are all that the secret shall have; nil leaves them alone.
+	// Topics replaces all topics of the secret; nil leaves them unchanged.
 	Topics []string `json:"topics"`
 }
 
@@ -72,7 +72,7 @@ func refused(format string, args ...any) error {
 	return provider.NewError(provider.Invalid, format, args...)
 }
 
-// settingsOf reads metadata strictly: what is not understood would be forgotten in silence.
+// settingsOf decodes metadata strictly, so that no unknown field is silently ignored.
 func (c *Client) settingsOf(metadata []byte) (settings, error) {
 	var s settings
 	if metadata == nil {
@@ -87,7 +87,7 @@ func (c *Client) settingsOf(metadata []byte) (settings, error) {
 		}
 	}
 	if err != nil {
-		return s, refused("metadata: %.200s; it takes labels and annotations (maps of strings), replication and topics", err)
+		return s, refused("metadata: %.200s; allowed are labels and annotations (maps of strings), replication and topics", err)
 	}
 	return s, s.check(c.regional())
 }
@@ -120,7 +120,7 @@ func (s settings) check(regional bool) error {
 		}
 	}
 	if s.Replication != nil && regional {
-		return refused("metadata.replication: secrets of a location have none; remove it, or spec.location of the store")
+		return refused("metadata.replication: regional secrets are not replicated; remove it, or spec.location of the store")
 	}
 	if err := s.Replication.check(); err != nil {
 		return err
@@ -145,7 +145,7 @@ func (r *replication) check() error {
 		case at.Location == "":
 			return refused("metadata.replication.userManaged.replicas[%d].location: is empty; write it as europe-west3", i)
 		case seen[at.Location]:
-			return refused("metadata.replication.userManaged.replicas[%d].location: %s is named twice", i, shown(at.Location))
+			return refused("metadata.replication.userManaged.replicas[%d].location: %s is listed twice", i, shown(at.Location))
 		}
 		seen[at.Location] = true
 		if err := at.check("metadata.replication.userManaged.replicas[].kmsKeyName"); err != nil {
@@ -162,7 +162,7 @@ func (e encryption) check(field string) error {
 	return nil
 }
 
-// withinLimits checks what a secret shall have in all.
+// withinLimits checks the total of labels and annotations that a secret would have.
 func withinLimits(labels, annotations map[string]string) error {
 	size := 0
 	for k, v := range annotations {
@@ -170,14 +170,14 @@ func withinLimits(labels, annotations map[string]string) error {
 	}
 	switch {
 	case len(labels) > maxLabels:
-		return refused("metadata.labels: with them the secret has %d labels, and at most %d are stored", len(labels), maxLabels)
+		return refused("metadata.labels: with them, the secret has %d labels, at most %d are allowed", len(labels), maxLabels)
 	case size >= maxAnnotations:
-		return refused("metadata.annotations: with them the annotations have %d bytes, and less than %d are stored", size, maxAnnotations)
+		return refused("metadata.annotations: with them, the secret has %d bytes of annotations, less than %d are allowed", size, maxAnnotations)
 	}
 	return nil
 }
 
-// secret is what a new secret begins as.
+// secret returns a new secret with these settings and the mark.
 func (s settings) secret(regional bool, mark string) (*pb.Secret, error) {
 	out := &pb.Secret{Labels: s.Labels, Annotations: maps.Clone(s.Annotations), Topics: topics(s.Topics)}
 	if mark != "" {
@@ -219,15 +219,15 @@ func (e encryption) proto() *pb.CustomerManagedEncryption {
 	return &pb.CustomerManagedEncryption{KmsKeyName: e.KMSKeyName}
 }
 
-// fits reports a setting that a secret can never get.
+// fits returns an error for a setting that an existing secret can never get.
 func (s settings) fits(current *pb.Secret) error {
 	if s.Replication == nil || slices.Equal(places(s.Replication.proto()), places(current.GetReplication())) {
 		return nil
 	}
-	return refused("metadata.replication: the secret exists with another one, which cannot be changed; correct it, or delete the secret so that it is made anew")
+	return refused("metadata.replication: the secret has another replication, which cannot be changed; correct it, or delete the secret so that it is created again")
 }
 
-// places spells a replication so that it can be compared.
+// places formats a replication so that it can be compared.
 func places(r *pb.Replication) []string {
 	out := []string{"automatic " + r.GetAutomatic().GetCustomerManagedEncryption().GetKmsKeyName()}
 	if u := r.GetUserManaged(); u != nil {
@@ -240,7 +240,7 @@ func places(r *pb.Replication) []string {
 	return out
 }
 
-// drift names the settings that a secret has not.
+// drift returns the names of the settings that differ from those of a secret.
 func (s settings) drift(current *pb.Secret) []string {
 	var out []string
 	for _, m := range []struct {
@@ -268,7 +268,7 @@ func names(topics []*pb.Topic) []string {
 	return slices.Compact(out)
 }
 
-// onto returns what a secret has to become, and which of its fields that changes.
+// onto returns a secret with the settings applied, and the names of the fields that change.
 func (s settings) onto(current *pb.Secret) (to *pb.Secret, fields []string, err error) {
 	to = &pb.Secret{
 		Labels:      overlay(current.GetLabels(), s.Labels),
@@ -291,7 +291,7 @@ func overlay(under, over map[string]string) map[string]string {
 	return out
 }
 
-// tooLong reports whether the key or the value of a label is.
+// tooLong reports whether the key or the value of a label is too long.
 func tooLong(label string) bool {
 	return len(label) > maxKeyBytes || utf8.RuneCountInString(label) > maxLabelRunes
 }

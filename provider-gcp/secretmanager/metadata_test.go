@@ -22,34 +22,34 @@ func TestRefusedBeforeAnyCall(t *testing.T) {
 		return strings.Join(all, ",")
 	}
 	cases := map[string]struct{ reason, key, metadata, part string }{
-		"OtherProject":   {"Another project needs another store.", "projects/other/secrets/db", ``, "is not a secret of"},
-		"Path":           {"A key is no path.", "../db", ``, "key "},
-		"NoObject":       {"Metadata is an object.", "db", `[]`, "metadata: "},
-		"Broken":         {"It is whole.", "db", `{`, "metadata: "},
-		"Two":            {"It is one.", "db", `{}{}`, "metadata: is not one JSON object"},
-		"Unknown":        {"A setting that is not known is named.", "db", `{"lables":{}}`, `"lables"`},
-		"UnknownInside":  {"So is one further in.", "db", `{"replication":{"automatic":{"key":"x"}}}`, `"key"`},
-		"LongName":       {"A message is short.", "db", `{"` + strings.Repeat("a", 10_000) + `":1}`, "metadata: "},
-		"Number":         {"Labels are text.", "db", `{"labels":{"a":1}}`, "labels"},
-		"LabelKey":       {"Google's rule for keys.", "db", `{"labels":{"Team":"x"}}`, `metadata.labels: key "Team"`},
-		"LabelValue":     {"Google's rule for values.", "db", `{"labels":{"team":"a@b"}}`, `metadata.labels: the value of "team"`},
-		"LongLabel":      {"Labels are short.", "db", `{"labels":{"team":"` + long + `"}}`, `metadata.labels: the value of "team"`},
-		"Labels":         {"Labels are few.", "db", `{"labels":{` + many(`"a%d":""`, 65) + `}}`, "metadata.labels: "},
-		"ReservedLabel":  {"The mark is nobody else's.", "db", `{"labels":{"direct-secrets.io/created-by":"x"}}`, `is reserved`},
-		"Reserved":       {"The mark is nobody else's.", "db", `{"annotations":{"direct-secrets.io_created-by":"x"}}`, `metadata.annotations: key "direct-secrets.io_created-by" is reserved`},
-		"Slash":          {"Google has no slash in a key.", "db", `{"annotations":{"a.io/b":"x"}}`, `metadata.annotations: key "a.io/b"`},
-		"LongKey":        {"Keys are short.", "db", `{"annotations":{"` + long + `":"x"}}`, "metadata.annotations: key "},
-		"Annotations":    {"Annotations are small in all.", "db", `{"annotations":{"a":"` + strings.Repeat("x", 16<<10) + `"}}`, "metadata.annotations: with them the annotations have 16385 bytes"},
-		"Topic":          {"A topic has a full name.", "db", `{"topics":["t"]}`, `metadata.topics[0]: "t"`},
-		"Topics":         {"Topics are few.", "db", `{"topics":[` + many(`"projects/p/topics/%d"`, 11) + `]}`, "metadata.topics: has 11"},
-		"NoReplication":  {"A replication is one or the other.", "db", `{"replication":{}}`, "metadata.replication: set either"},
-		"BothOfThem":     {"And not both.", "db", `{"replication":{"automatic":{},"userManaged":{"replicas":[{"location":"x"}]}}}`, "metadata.replication: set either"},
-		"NoReplica":      {"A copy is somewhere.", "db", `{"replication":{"userManaged":{}}}`, "metadata.replication.userManaged.replicas: is empty"},
-		"NoLocation":     {"A copy is somewhere.", "db", `{"replication":{"userManaged":{"replicas":[{}]}}}`, "replicas[0].location: is empty"},
-		"SameLocation":   {"And not twice.", "db", `{"replication":{"userManaged":{"replicas":[{"location":"x"},{"location":"x"}]}}}`, "replicas[1].location"},
-		"Key":            {"A key has a full name.", "db", `{"replication":{"automatic":{"kmsKeyName":"k"}}}`, "metadata.replication.automatic.kmsKeyName"},
-		"KeyOfAReplica":  {"Also that of a copy.", "db", `{"replication":{"userManaged":{"replicas":[{"location":"x","kmsKeyName":"k"}]}}}`, "kmsKeyName"},
-		"DuplicateTrail": {"What follows is not ignored.", "db", `{"labels":{}} x`, "metadata: is not one JSON object"},
+		"OtherProject":   {"A full name in another project is rejected.", "projects/other/secrets/db", ``, "is not a secret of"},
+		"Path":           {"A key with .. is rejected.", "../db", ``, "key "},
+		"NoObject":       {"Metadata that are not an object are rejected.", "db", `[]`, "metadata: "},
+		"Broken":         {"Truncated metadata are rejected.", "db", `{`, "metadata: "},
+		"Two":            {"Two objects are rejected.", "db", `{}{}`, "metadata: is not one JSON object"},
+		"Unknown":        {"The error names an unknown setting.", "db", `{"lables":{}}`, `"lables"`},
+		"UnknownInside":  {"The error names an unknown nested setting.", "db", `{"replication":{"automatic":{"key":"x"}}}`, `"key"`},
+		"LongName":       {"The message for a very long setting is short.", "db", `{"` + strings.Repeat("a", 10_000) + `":1}`, "metadata: "},
+		"Number":         {"A label value of another type is rejected.", "db", `{"labels":{"a":1}}`, "labels"},
+		"LabelKey":       {"A label key against Google's rules is rejected.", "db", `{"labels":{"Team":"x"}}`, `metadata.labels: key "Team"`},
+		"LabelValue":     {"A label value against Google's rules is rejected.", "db", `{"labels":{"team":"a@b"}}`, `metadata.labels: the value of "team"`},
+		"LongLabel":      {"A label value that is too long is rejected.", "db", `{"labels":{"team":"` + long + `"}}`, `metadata.labels: the value of "team"`},
+		"Labels":         {"Too many labels are rejected.", "db", `{"labels":{` + many(`"a%d":""`, 65) + `}}`, "metadata.labels: "},
+		"ReservedLabel":  {"A label with the prefix of the mark is rejected.", "db", `{"labels":{"direct-secrets.io/created-by":"x"}}`, `is reserved`},
+		"Reserved":       {"An annotation with the prefix of the mark is rejected.", "db", `{"annotations":{"direct-secrets.io_created-by":"x"}}`, `metadata.annotations: key "direct-secrets.io_created-by" is reserved`},
+		"Slash":          {"An annotation key with a slash is rejected.", "db", `{"annotations":{"a.io/b":"x"}}`, `metadata.annotations: key "a.io/b"`},
+		"LongKey":        {"An annotation key that is too long is rejected.", "db", `{"annotations":{"` + long + `":"x"}}`, "metadata.annotations: key "},
+		"Annotations":    {"Annotations that are too large in total are rejected.", "db", `{"annotations":{"a":"` + strings.Repeat("x", 16<<10) + `"}}`, "metadata.annotations: with them, the secret has 16385 bytes of annotations"},
+		"Topic":          {"A topic without its full name is rejected.", "db", `{"topics":["t"]}`, `metadata.topics[0]: "t"`},
+		"Topics":         {"Too many topics are rejected.", "db", `{"topics":[` + many(`"projects/p/topics/%d"`, 11) + `]}`, "metadata.topics: has 11"},
+		"NoReplication":  {"An empty replication is rejected.", "db", `{"replication":{}}`, "metadata.replication: set either"},
+		"BothOfThem":     {"Two kinds of replication are rejected.", "db", `{"replication":{"automatic":{},"userManaged":{"replicas":[{"location":"x"}]}}}`, "metadata.replication: set either"},
+		"NoReplica":      {"A replication without replicas is rejected.", "db", `{"replication":{"userManaged":{}}}`, "metadata.replication.userManaged.replicas: is empty"},
+		"NoLocation":     {"A replica without a location is rejected.", "db", `{"replication":{"userManaged":{"replicas":[{}]}}}`, "replicas[0].location: is empty"},
+		"SameLocation":   {"Two replicas with one location are rejected.", "db", `{"replication":{"userManaged":{"replicas":[{"location":"x"},{"location":"x"}]}}}`, "replicas[1].location"},
+		"Key":            {"A KMS key without its full name is rejected.", "db", `{"replication":{"automatic":{"kmsKeyName":"k"}}}`, "metadata.replication.automatic.kmsKeyName"},
+		"KeyOfAReplica":  {"A replica's KMS key without its full name is rejected.", "db", `{"replication":{"userManaged":{"replicas":[{"location":"x","kmsKeyName":"k"}]}}}`, "kmsKeyName"},
+		"DuplicateTrail": {"Text after the object is rejected.", "db", `{"labels":{}} x`, "metadata: is not one JSON object"},
 	}
 	srv := start(t)
 	c := client(t, srv)
@@ -73,21 +73,21 @@ func TestRefusedBeforeAnyCall(t *testing.T) {
 	for size, part := range map[int]string{0: "the value is empty", maxSize + 1: "the value has 65537 bytes"} {
 		_, created := c.Create(soon(t), target(""), make([]byte, size), mark)
 		_, updated := c.Update(soon(t), target(""), provider.Observed{Version: "1", Data: []byte("x")}, make([]byte, size))
-		fails(t, "Google stores neither nothing nor much.", created, provider.Invalid, part)
-		fails(t, "Google stores neither nothing nor much.", updated, provider.Invalid, part)
+		fails(t, "An empty value is rejected.", created, provider.Invalid, part)
+		fails(t, "A value that is too large is rejected.", updated, provider.Invalid, part)
 	}
 	mostly := `{"annotations":{"a":"` + strings.Repeat("x", 16<<10-2) + `"}}`
 	_, err := c.Create(soon(t), target(mostly), []byte("x"), mark)
-	fails(t, "The mark needs room, too.", err, provider.Invalid, "metadata.annotations: with them")
+	fails(t, "The limit of annotations includes the mark.", err, provider.Invalid, "metadata.annotations: with them")
 	if n := srv.Calls(""); n != 0 {
 		t.Errorf("%d calls, want none: %v", n, srv.CallCounts())
 	}
 	regional := client(t, srv, func(s *testStore) { s.Spec.Location = "europe-west3" })
 	_, err = regional.Observe(soon(t), target(`{"replication":{"automatic":{}}}`))
-	fails(t, "Secrets of a location have no replication.", err, provider.Invalid, "metadata.replication: secrets of a location")
+	fails(t, "A replication for a regional secret is rejected.", err, provider.Invalid, "metadata.replication: regional secrets")
 }
 
-// secretOf reads a secret past the client's writes.
+// secretOf reads a secret from the API directly.
 func secretOf(t *testing.T, c *Client) *pb.Secret {
 	t.Helper()
 	s, err := c.secret(soon(t), remote{Target: target(""), id: "db", name: c.parent + "/secrets/db"})
@@ -106,14 +106,14 @@ func TestReplication(t *testing.T) {
 		reason, created, wanted string
 		fits                    bool
 	}{
-		"Default":   {"Google chooses unless told otherwise.", ``, `{"replication":{"automatic":{}}}`, true},
-		"Unnamed":   {"What is not named is left alone.", two, ``, true},
-		"SameOrder": {"The same places are the same.", two, two, true},
-		"Order":     {"Their order says nothing.", two, `{"replication":{"userManaged":{"replicas":[{"location":"europe-west3"},{"location":"us-east1"}]}}}`, true},
-		"SameKey":   {"So is the same key.", `{"replication":{"automatic":{"kmsKeyName":"` + key + `"}}}`, `{"replication":{"automatic":{"kmsKeyName":"` + key + `"}}}`, true},
-		"Key":       {"Another key is another replication.", ``, `{"replication":{"automatic":{"kmsKeyName":"` + key + `"}}}`, false},
-		"Kind":      {"So is another kind.", two, `{"replication":{"automatic":{}}}`, false},
-		"Fewer":     {"So are fewer places.", two, `{"replication":{"userManaged":{"replicas":[{"location":"us-east1"}]}}}`, false},
+		"Default":   {"Without a setting the replication is automatic.", ``, `{"replication":{"automatic":{}}}`, true},
+		"Unnamed":   {"A setting that is not set leaves the replication unchanged.", two, ``, true},
+		"SameOrder": {"The same locations do not differ.", two, two, true},
+		"Order":     {"The order of locations does not matter.", two, `{"replication":{"userManaged":{"replicas":[{"location":"europe-west3"},{"location":"us-east1"}]}}}`, true},
+		"SameKey":   {"The same KMS key does not differ.", `{"replication":{"automatic":{"kmsKeyName":"` + key + `"}}}`, `{"replication":{"automatic":{"kmsKeyName":"` + key + `"}}}`, true},
+		"Key":       {"Another KMS key is another replication.", ``, `{"replication":{"automatic":{"kmsKeyName":"` + key + `"}}}`, false},
+		"Kind":      {"Another kind is another replication.", two, `{"replication":{"automatic":{}}}`, false},
+		"Fewer":     {"Fewer locations are another replication.", two, `{"replication":{"userManaged":{"replicas":[{"location":"us-east1"}]}}}`, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -124,7 +124,7 @@ func TestReplication(t *testing.T) {
 			o, err := c.Observe(soon(t), target(tc.wanted))
 			switch {
 			case !tc.fits:
-				fails(t, tc.reason, err, provider.Invalid, "metadata.replication: the secret exists with another one, which cannot be changed")
+				fails(t, tc.reason, err, provider.Invalid, "metadata.replication: the secret has another replication, which cannot be changed")
 			case err != nil, len(o.Drift) > 0:
 				t.Errorf("%s\ndrift %q, %v", tc.reason, o.Drift, err)
 			}
@@ -145,31 +145,31 @@ func TestDrift(t *testing.T) {
 	}
 	w, err := c.Update(soon(t), target(settings), o, nil)
 	if err != nil || w.Version != "1" {
-		t.Errorf("Settings make no version: %+v, %v", w, err)
+		t.Errorf("a change of settings must not create a version: %+v, %v", w, err)
 	}
 	s := secretOf(t, c)
 	if diff := cmp.Diff(map[string]string{"other": "label", "team": "shop", "stage": ""}, s.GetLabels()); diff != "" {
-		t.Errorf("What is not named is left alone: labels: -want, +got:\n%s", diff)
+		t.Errorf("Settings that the target does not set must stay unchanged: labels: -want, +got:\n%s", diff)
 	}
 	if diff := cmp.Diff(map[string]string{"other": "note", "owner": "a@b", createdBy: mark}, s.GetAnnotations()); diff != "" {
-		t.Errorf("What is not named is left alone: annotations: -want, +got:\n%s", diff)
+		t.Errorf("Settings that the target does not set must stay unchanged: annotations: -want, +got:\n%s", diff)
 	}
 	now := observe(t, c, settings)
 	if len(now.Drift) > 0 || now.Mark != mark {
 		t.Errorf("after the update: mark %q, drift %q", now.Mark, now.Drift)
 	}
 	if now = observe(t, c, `{"topics":["projects/p/topics/a","projects/p/topics/b"]}`); len(now.Drift) > 0 {
-		t.Errorf("The order of topics says nothing: drift %q", now.Drift)
+		t.Errorf("the order of topics must not matter: drift %q", now.Drift)
 	}
 	if now = observe(t, c, `{"topics":[]}`); !cmp.Equal(now.Drift, []string{"topics"}) {
-		t.Errorf("No topics are not the same as topics that are not named: drift %q", now.Drift)
+		t.Errorf("an empty list of topics must differ from an unset one: drift %q", now.Drift)
 	}
 
 	moved := observe(t, c, `{"labels":{"team":"bank"}}`)
 	srv.Put("db", nil, emulator.Empty(), emulator.Labels(map[string]string{"theirs": "x"}))
 	before := srv.Calls(add)
 	_, err = c.Update(soon(t), target(`{"labels":{"team":"bank"}}`), moved, []byte("y"))
-	fails(t, "Settings that somebody else changes meanwhile are not overwritten.", err, provider.Conflict, `secret "db": somebody else has changed it meanwhile`)
+	fails(t, "Settings that another writer changes meanwhile are not overwritten.", err, provider.Conflict, `secret "db": another client changed it meanwhile; retrying`)
 	if diff := cmp.Diff(map[string]string{"theirs": "x"}, secretOf(t, c).GetLabels()); diff != "" || srv.Calls(add) != before {
 		t.Errorf("%d versions were added; labels: -want, +got:\n%s", srv.Calls(add)-before, diff)
 	}

@@ -18,12 +18,12 @@ const (
 
 var (
 	secretID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,255}$`)
-	// number and alias are by the description of Secret.version_aliases in Google's protos.
+	// number and alias follow the description of Secret.version_aliases in Google's protos.
 	number = regexp.MustCompile(`^[1-9][0-9]{0,18}$`)
 	alias  = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,62}$`)
 )
 
-// parentOf is how names of a store's secrets begin.
+// parentOf returns the prefix of the names of a store's secrets.
 func parentOf(spec *v1alpha1.GCPSpec) string {
 	if spec.Location == "" {
 		return "projects/" + spec.ProjectID
@@ -31,8 +31,8 @@ func parentOf(spec *v1alpha1.GCPSpec) string {
 	return "projects/" + spec.ProjectID + "/locations/" + spec.Location
 }
 
-// idOf returns the id of the secret that a key names: the id itself, or a full name that begins as
-// the store's own secrets do. Another project or location is another store's.
+// idOf returns the id of the secret that a key names. The key is either the id or a full name with the prefix
+// of the store's own secrets. Another project or location needs another store.
 func (c *Client) idOf(key string) (string, error) {
 	id := key
 	if strings.HasPrefix(key, "projects/") {
@@ -48,7 +48,7 @@ func (c *Client) idOf(key string) (string, error) {
 	return id, nil
 }
 
-// versionOf spells the version of a ref as Google does: a number, or an alias.
+// versionOf returns the version of a ref in Google's format: a number or an alias.
 func versionOf(v string) (string, error) {
 	switch {
 	case v == "":
@@ -56,11 +56,11 @@ func versionOf(v string) (string, error) {
 	case number.MatchString(v), alias.MatchString(v):
 		return v, nil
 	}
-	return "", provider.NewError(provider.Invalid, "version %s: is neither a number nor an alias", shown(v))
+	return "", provider.NewError(provider.Invalid, "version %s: is not a number or an alias", shown(v))
 }
 
-// numberOf returns the version that an answer is of, if it is of the secret. Answers name projects by
-// their number.
+// numberOf returns the version number in an answer, if the answer is for the secret. Answers contain the
+// project's number instead of its id.
 func numberOf(name, id string) (string, bool) {
 	parent, rest, ok := strings.Cut(name, secretsPart)
 	if !ok || !strings.HasPrefix(parent, "projects/") {
@@ -70,12 +70,12 @@ func numberOf(name, id string) (string, bool) {
 	return version, ok && got == id && number.MatchString(version)
 }
 
-// params says what a request is about, as Google's own clients do.
+// params returns the resource of a request in the format of Google's own clients.
 func params(field, name string) string { return field + "=" + url.QueryEscape(name) }
 
 const maxShown = 80
 
-// shown quotes a part of what a user wrote.
+// shown quotes a part of a user's text.
 func shown(s string) string {
 	if len(s) > maxShown {
 		return fmt.Sprintf("%q… (%d characters)", strings.ToValidUTF8(s[:maxShown], ""), len(s))
@@ -83,7 +83,7 @@ func shown(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
-// about names what a ref asks for.
+// about describes a ref in messages.
 func about(ref provider.Ref) string {
 	if ref.Version != "" {
 		return fmt.Sprintf("secret %q version %q", ref.Key, ref.Version)

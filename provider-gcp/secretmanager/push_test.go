@@ -20,20 +20,20 @@ func pusher(c *Client, mark string) conformance.Pusher {
 	}}
 }
 
-// TestPushCrosses has somebody else add a version between the last look of a push and its own.
+// TestPushCrosses adds a version of another writer after the last read of a push, but before its write.
 func TestPushCrosses(t *testing.T) {
 	cases := map[string]struct {
 		reason               string
 		stands, theirs, want string
 		fault                emulator.Fault
 	}{
-		"Added":   {"What they added is there.", `{"x":"1"}`, `{"x":"1","theirs":"1"}`, `{"ours":"1","theirs":"1","x":"1"}`, emulator.Fault{}},
-		"Removed": {"What they removed is not.", `{"x":"1"}`, `{}`, `{"ours":"1"}`, emulator.Fault{}},
-		"Created": {"A secret that is being created may be written, too.", ``, `{"theirs":"1"}`, `{"ours":"1","theirs":"1"}`, emulator.Fault{}},
-		"NoJSON":  {"What cannot hold a property is not overwritten.", `{"x":"1"}`, `text`, `text`, emulator.Fault{}},
-		"Cut":     {"It is tried again to bring it back.", `{"x":"1"}`, `{"x":"1","theirs":"1"}`, `{"ours":"1","theirs":"1","x":"1"}`, emulator.Fault{Code: codes.Unavailable}},
-		"Lost":    {"Also where it may have been brought back already.", `{"x":"1"}`, `{"x":"1","theirs":"1"}`, `{"ours":"1","theirs":"1","x":"1"}`, emulator.Fault{Body: emulator.BodyLost}},
-		"Slow":    {"Also where Google wants fewer calls.", `{"x":"1"}`, `{"x":"1","theirs":"1"}`, `{"ours":"1","theirs":"1","x":"1"}`, emulator.Fault{Code: codes.ResourceExhausted, RetryAfter: time.Millisecond}},
+		"Added":   {"A property that the other writer added is kept.", `{"x":"1"}`, `{"x":"1","theirs":"1"}`, `{"ours":"1","theirs":"1","x":"1"}`, emulator.Fault{}},
+		"Removed": {"A property that the other writer removed stays removed.", `{"x":"1"}`, `{}`, `{"ours":"1"}`, emulator.Fault{}},
+		"Created": {"A value that the other writer stores in a new secret is kept.", ``, `{"theirs":"1"}`, `{"ours":"1","theirs":"1"}`, emulator.Fault{}},
+		"NoJSON":  {"A value that cannot hold a property is restored.", `{"x":"1"}`, `text`, `text`, emulator.Fault{}},
+		"Cut":     {"Restoring the value is retried after an error.", `{"x":"1"}`, `{"x":"1","theirs":"1"}`, `{"ours":"1","theirs":"1","x":"1"}`, emulator.Fault{Code: codes.Unavailable}},
+		"Lost":    {"Restoring the value is retried after a lost answer.", `{"x":"1"}`, `{"x":"1","theirs":"1"}`, `{"ours":"1","theirs":"1","x":"1"}`, emulator.Fault{Body: emulator.BodyLost}},
+		"Slow":    {"Restoring the value is retried after throttling.", `{"x":"1"}`, `{"x":"1","theirs":"1"}`, `{"ours":"1","theirs":"1","x":"1"}`, emulator.Fault{Code: codes.ResourceExhausted, RetryAfter: time.Millisecond}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

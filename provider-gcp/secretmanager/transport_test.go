@@ -10,7 +10,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider/conformance"
 )
 
-// TestTransportOfLogins has logins go where reads go, which so come to nothing before them.
+// TestTransportOfLogins checks that logins that would use the connection of the reads fail before any read.
 func TestTransportOfLogins(t *testing.T) {
 	srv := start(t)
 	h := harness(srv)
@@ -21,8 +21,8 @@ func TestTransportOfLogins(t *testing.T) {
 		return s.connect(ctx)
 	}
 	h.Without = map[string]string{
-		"transport/no-such-host": "logins go to Google itself unless the endpoint is on loopback",
-		"transport/newer":        "a key signs for which server a login is, so none goes through another",
+		"transport/no-such-host": "logins use Google's address unless the endpoint is on loopback",
+		"transport/newer":        "the assertion names the server, so no login goes through another one",
 	}
 	checks, err := conformance.Checks(t.Context(), h)
 	if err != nil {

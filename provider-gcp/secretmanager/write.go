@@ -16,13 +16,13 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-gcp/gcpconfig"
 )
 
-// maxSize is the largest value that Google stores, in bytes.
+// maxSize is the maximum size of a value in Secret Manager, in bytes.
 const maxSize = 64 << 10
 
 var _ provider.Writer = &Client{}
 
-// Features are both: a secret is created once, with its mark, and though nobody guards its versions, their
-// numbers tell whether somebody wrote in between.
+// Features returns both features. A secret is created once, together with its mark. Google has no conditional
+// write for versions, but their numbers show whether another writer added one in between.
 func (c *Client) Features() provider.Features {
 	return provider.Features{Exclusive: true, Guarded: true}
 }
@@ -46,21 +46,21 @@ func (c *Client) remoteOf(t provider.Target) (remote, error) {
 	return remote{Target: t, settings: s, id: id, name: c.parent + secretsPart + id}, err
 }
 
-// regional reports whether the secrets are those of a location.
+// regional reports whether the store's secrets are in a location.
 func (c *Client) regional() bool { return strings.Contains(c.parent, "/locations/") }
 
-// checkSize refuses values that Google does not store.
+// checkSize rejects values that Google does not store.
 func checkSize(data []byte) error {
 	switch {
 	case len(data) == 0:
-		return refused("the value is empty, and Google stores no empty values")
+		return refused("the value is empty, which Google does not allow")
 	case len(data) > maxSize:
-		return refused("the value has %d bytes, and at most %d are stored", len(data), maxSize)
+		return refused("the value has %d bytes, at most %d are allowed", len(data), maxSize)
 	}
 	return nil
 }
 
-// Observe reads a secret and its latest version. One that is disabled or destroyed is no value.
+// Observe reads a secret and its latest version. A version that is disabled or destroyed counts as no value.
 func (c *Client) Observe(ctx context.Context, t provider.Target) (provider.Observed, error) {
 	r, err := c.remoteOf(t)
 	if err != nil {
@@ -79,7 +79,7 @@ func (c *Client) Observe(ctx context.Context, t provider.Target) (provider.Obser
 	}, err
 }
 
-// idOfSecret tells a secret from another of its name: by when it was created.
+// idOfSecret returns the creation time of a secret, which distinguishes it from another of the same name.
 func idOfSecret(s *pb.Secret) string {
 	return s.GetCreateTime().AsTime().Format(time.RFC3339Nano)
 }
@@ -91,12 +91,12 @@ func (c *Client) secret(ctx context.Context, r remote) (*pb.Secret, error) {
 	case err != nil:
 		return nil, gcpconfig.Explain(err, r.String())
 	case !strings.HasSuffix(s.GetName(), secretsPart+r.id):
-		return nil, provider.NewError(provider.Unavailable, "%s: the answer of Google is not of this secret", r)
+		return nil, provider.NewError(provider.Unavailable, "%s: the response of Google is about another secret", r)
 	}
 	return s, nil
 }
 
-// enabled reads a version; the zero Value where there is none with a value that can be read.
+// enabled reads a version. It returns the zero Value if the version is missing, disabled or destroyed.
 func (c *Client) enabled(ctx context.Context, r remote, version string) (provider.Value, error) {
 	name := r.name + versionsPart + version
 	out, err := gcpconfig.Call(ctx, c.config, c.api.AccessSecretVersion, &pb.AccessSecretVersionRequest{Name: name}, params("name", name))
@@ -110,8 +110,8 @@ func (c *Client) enabled(ctx context.Context, r remote, version string) (provide
 	return provider.Value{}, e
 }
 
-// Create makes a secret that bears the mark, and then its first version. Where that fails the secret is
-// removed again.
+// Create creates a secret with the mark, and then its first version. If the second step fails, it deletes the
+// secret again.
 func (c *Client) Create(ctx context.Context, t provider.Target, data []byte, mark string) (provider.Written, error) {
 	r, err := c.remoteOf(t)
 	if err != nil {
@@ -136,9 +136,9 @@ func (c *Client) Create(ctx context.Context, t provider.Target, data []byte, mar
 	return w, err
 }
 
-// withdraw removes a secret again that got no version. Where it has one after all, or that cannot be told,
-// the secret stays: it bears the mark, and the next Update gives it a value. A version is looked for by its
-// number, which unlike the latest is always up to date.
+// withdraw deletes a new secret that got no version. If it has a version after all, or that is unknown, the
+// secret stays: it has the mark, and the next Update gives it a value. The version is looked up by its number,
+// because the alias latest can be out of date.
 func (c *Client) withdraw(ctx context.Context, r remote, etag string) {
 	const first = "1"
 	name := r.name + versionsPart + first
@@ -146,11 +146,10 @@ func (c *Client) withdraw(ctx context.Context, r remote, etag string) {
 	if err == nil || !provider.IsNotFound(gcpconfig.Explain(err, "")) {
 		return
 	}
-	_ = c.remove(ctx, r, etag) // The error that led here is the one to report.
+	_ = c.remove(ctx, r, etag) // The caller reports the error of the write.
 }
 
-// Update adds a version, and brings the settings in line first, so that what is found out about the
-// version is the last word.
+// Update updates the settings first and then adds a version, so that the result for the version is final.
 func (c *Client) Update(ctx context.Context, t provider.Target, seen provider.Observed, data []byte) (provider.Written, error) {
 	r, err := c.remoteOf(t)
 	if err != nil {
@@ -173,8 +172,8 @@ func (c *Client) Update(ctx context.Context, t provider.Target, seen provider.Ob
 	return c.add(ctx, r, seen, data)
 }
 
-// align gives a secret its settings. Google replaces a map as a whole, so what others set is sent along,
-// and the etag tells whether they have just changed it.
+// align updates the settings of a secret. Google replaces a whole map, so the request repeats the entries of
+// others. The etag shows whether they have changed meanwhile.
 func (c *Client) align(ctx context.Context, r remote, seen provider.Observed) error {
 	s, err := c.secret(ctx, r)
 	if err != nil {
@@ -193,8 +192,8 @@ func (c *Client) align(ctx context.Context, r remote, seen provider.Observed) er
 	return refusal(err, r)
 }
 
-// add adds a version. Google does not compare with what the caller has seen, but numbers versions without
-// gaps: if the new one does not follow on the one that was seen, then it covers what somebody else wrote.
+// add adds a version. Google has no conditional write, but numbers versions without gaps. If the new number
+// does not directly follow the one in seen, the new version has replaced a value of another writer.
 func (c *Client) add(ctx context.Context, r remote, seen provider.Observed, data []byte) (provider.Written, error) {
 	out, err := gcpconfig.CallOnce(ctx, c.config, c.api.AddSecretVersion, &pb.AddSecretVersionRequest{
 		Parent:  r.name,
@@ -206,9 +205,9 @@ func (c *Client) add(ctx context.Context, r remote, seen provider.Observed, data
 	version, ok := numberOf(out.GetName(), r.id)
 	switch {
 	case !ok:
-		return provider.Written{}, provider.NewError(provider.Unavailable, "%s: the answer of Google is not of this secret", r)
+		return provider.Written{}, provider.NewError(provider.Unavailable, "%s: the response of Google is about another secret", r)
 	case !out.GetClientSpecifiedPayloadChecksum():
-		return provider.Written{}, provider.NewError(provider.Unavailable, "%s: Google did not check what it stored", r)
+		return provider.Written{}, provider.NewError(provider.Unavailable, "%s: Google did not confirm the checksum of the stored value", r)
 	}
 	w := provider.Written{Version: version, ID: seen.ID}
 	before, err := strconv.ParseInt(version, 10, 64)
@@ -219,13 +218,13 @@ func (c *Client) add(ctx context.Context, r remote, seen provider.Observed, data
 	if err != nil {
 		e := gcpconfig.Explain(err, "")
 		return provider.Written{}, &provider.Error{Class: e.Class, RetryAfter: e.RetryAfter, Message: "version " + version +
-			" was written, and version " + strconv.FormatInt(before, 10) + ", which somebody else wrote at the same time, cannot be read to bring it back: " + e.Message}
+			" was written, and version " + strconv.FormatInt(before, 10) + ", which another client wrote at the same time, cannot be read to restore it: " + e.Message}
 	}
 	w.Lost = covered.Data
 	return w, nil
 }
 
-// Mark gives a secret another mark.
+// Mark replaces the mark of a secret.
 func (c *Client) Mark(ctx context.Context, t provider.Target, seen provider.Observed, mark string) error {
 	r, s, err := c.ifSeen(ctx, t.Key, seen)
 	if err != nil {
@@ -237,7 +236,7 @@ func (c *Client) Mark(ctx context.Context, t provider.Target, seen provider.Obse
 	return refusal(err, r)
 }
 
-// Delete removes a secret with all its versions.
+// Delete deletes a secret with all its versions.
 func (c *Client) Delete(ctx context.Context, t provider.Target, seen provider.Observed) error {
 	r, s, err := c.ifSeen(ctx, t.Key, seen)
 	switch {
@@ -249,7 +248,8 @@ func (c *Client) Delete(ctx context.Context, t provider.Target, seen provider.Ob
 	return c.remove(ctx, r, s.GetEtag())
 }
 
-// ifSeen returns a secret that is as it was seen. From then on its etag tells of changes, but not of versions.
+// ifSeen returns a secret that is unchanged since seen. From then on its etag detects changes of the settings,
+// but not of versions.
 func (c *Client) ifSeen(ctx context.Context, key string, seen provider.Observed) (remote, *pb.Secret, error) {
 	r, err := c.remoteOf(provider.Target{Key: key})
 	if err != nil {
@@ -269,7 +269,7 @@ func (c *Client) ifSeen(ctx context.Context, key string, seen provider.Observed)
 	return r, s, nil
 }
 
-// remove removes a secret whose settings did not change since it had the etag.
+// remove deletes a secret if its settings have not changed since the etag.
 func (c *Client) remove(ctx context.Context, r remote, etag string) error {
 	_, err := gcpconfig.Call(ctx, c.config, c.api.DeleteSecret, &pb.DeleteSecretRequest{Name: r.name, Etag: etag}, params("name", r.name))
 	if err != nil && gcpconfig.Explain(err, "").Class == provider.NotFound {
@@ -278,7 +278,7 @@ func (c *Client) remove(ctx context.Context, r remote, etag string) error {
 	return refusal(err, r)
 }
 
-// refusal explains the error of a call that was sent an etag.
+// refusal explains the error of a call with an etag.
 func refusal(err error, r remote) error {
 	switch {
 	case err == nil:
@@ -290,13 +290,13 @@ func refusal(err error, r remote) error {
 }
 
 func changed(r remote) error {
-	return provider.NewError(provider.Conflict, "%s: somebody else has changed it meanwhile", r)
+	return provider.NewError(provider.Conflict, "%s: another client changed it meanwhile; retrying", r)
 }
 
-// goneIsConflict turns the NotFound of a secret that was there into a Conflict.
+// goneIsConflict turns the NotFound of a secret that existed into a Conflict.
 func goneIsConflict(err error, r remote) error {
 	if provider.IsNotFound(err) {
-		return provider.NewError(provider.Conflict, "%s: somebody else has deleted it meanwhile", r)
+		return provider.NewError(provider.Conflict, "%s: another client deleted it meanwhile; retrying", r)
 	}
 	return err
 }

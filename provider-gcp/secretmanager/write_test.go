@@ -20,7 +20,7 @@ const (
 	add  = "AddSecretVersion"
 )
 
-// TestConformanceOfRegionalWrites runs the checks of writes once more, in a location.
+// TestConformanceOfRegionalWrites runs the write checks in a location.
 func TestConformanceOfRegionalWrites(t *testing.T) {
 	const location = "europe-west3"
 	srv := start(t)
@@ -78,11 +78,11 @@ func TestNoValue(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		state  pb.SecretVersion_State
-		want   string // the version that an update makes
+		want   string // the version that Update creates
 	}{
-		"None":      {"A secret may have no version.", pb.SecretVersion_STATE_UNSPECIFIED, "1"},
-		"Disabled":  {"A version that is switched off is no value.", pb.SecretVersion_DISABLED, "2"},
-		"Destroyed": {"Nor is one that is gone.", pb.SecretVersion_DESTROYED, "2"},
+		"None":      {"A secret without a version has no value.", pb.SecretVersion_STATE_UNSPECIFIED, "1"},
+		"Disabled":  {"A disabled version is not a value.", pb.SecretVersion_DISABLED, "2"},
+		"Destroyed": {"A destroyed version is not a value.", pb.SecretVersion_DESTROYED, "2"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -103,7 +103,7 @@ func TestNoValue(t *testing.T) {
 				t.Errorf("%s\nUpdate(...) = %+v, %v", tc.reason, w, err)
 			}
 			if err := c.Delete(soon(t), target(""), o); provider.ClassOf(err) != provider.Conflict {
-				t.Errorf("%s\nWhat has a value now is not deleted as one without: %v", tc.reason, err)
+				t.Errorf("%s\nA secret that has a value now must not be deleted as one without: %v", tc.reason, err)
 			}
 		})
 	}
@@ -118,38 +118,38 @@ func TestWrittenInBetween(t *testing.T) {
 		class  provider.Class
 		part   string
 	}{
-		"Nobody": {"One number further nobody was there.", func(*emulator.Server) {}, "ours", provider.Written{Version: "2"}, "", ""},
-		"One": {"What was covered comes back.", func(srv *emulator.Server) { srv.Put("db", []byte("theirs")) }, "ours",
+		"NoOther": {"If the new number follows directly, nothing was lost.", func(*emulator.Server) {}, "ours", provider.Written{Version: "2"}, "", ""},
+		"One": {"A value of another writer is returned as lost.", func(srv *emulator.Server) { srv.Put("db", []byte("theirs")) }, "ours",
 			provider.Written{Version: "3", Lost: []byte("theirs")}, "", ""},
-		"Several": {"Of several it is the latest, for it was made of the others.", func(srv *emulator.Server) {
+		"Several": {"Of several values of another writer, the latest is returned, because it was derived from the others.", func(srv *emulator.Server) {
 			srv.Put("db", []byte("theirs"))
 			srv.Put("db", []byte("latest"))
 		}, "ours", provider.Written{Version: "4", Lost: []byte("latest")}, "", ""},
-		"Empty": {"An empty value is one.", func(srv *emulator.Server) { srv.Put("db", []byte{}) }, "ours", provider.Written{Version: "3", Lost: []byte{}}, "", ""},
-		"Disabled": {"What somebody switched off again is not brought back.", func(srv *emulator.Server) {
+		"Empty": {"An empty value of another writer is returned as lost.", func(srv *emulator.Server) { srv.Put("db", []byte{}) }, "ours", provider.Written{Version: "3", Lost: []byte{}}, "", ""},
+		"Disabled": {"A version that another writer disabled again is not returned.", func(srv *emulator.Server) {
 			srv.Put("db", []byte("theirs"))
 			srv.SetState("db", 2, pb.SecretVersion_DISABLED)
 		}, "ours", provider.Written{Version: "3"}, "", ""},
-		"Destroyed": {"What is gone cannot be.", func(srv *emulator.Server) {
+		"Destroyed": {"A version that another writer destroyed is not returned.", func(srv *emulator.Server) {
 			srv.Put("db", []byte("theirs"))
 			srv.SetState("db", 2, pb.SecretVersion_DESTROYED)
 		}, "ours", provider.Written{Version: "3"}, "", ""},
-		"Unreadable": {"What cannot be read is not kept secret.", func(srv *emulator.Server) {
+		"Unreadable": {"The error names a version that cannot be read.", func(srv *emulator.Server) {
 			srv.Put("db", []byte("theirs"))
 			srv.Inject(emulator.Fault{Method: access, Code: codes.PermissionDenied})
-		}, "ours", provider.Written{}, provider.Denied, "version 3 was written, and version 2, which somebody else wrote at the same time, cannot be read to bring it back"},
-		"Unchecked": {"What was not checked may be damaged.", func(srv *emulator.Server) {
+		}, "ours", provider.Written{}, provider.Denied, "version 3 was written, and version 2, which another client wrote at the same time, cannot be read to restore it"},
+		"Unchecked": {"An unchecked checksum is Unavailable.", func(srv *emulator.Server) {
 			srv.Inject(emulator.Fault{Method: add, Body: emulator.BodyNoPayload})
-		}, "ours", provider.Written{}, provider.Unavailable, "did not check"},
-		"OtherName": {"An answer of another secret proves nothing.", func(srv *emulator.Server) {
+		}, "ours", provider.Written{}, provider.Unavailable, "did not confirm"},
+		"OtherName": {"An answer for another secret is Unavailable.", func(srv *emulator.Server) {
 			srv.Inject(emulator.Fault{Method: add, Body: emulator.BodyOtherName})
-		}, "ours", provider.Written{}, provider.Unavailable, "not of this secret"},
-		"Anew": {"A secret that was made anew begins with 1.", func(srv *emulator.Server) {
+		}, "ours", provider.Written{}, provider.Unavailable, "about another secret"},
+		"Recreated": {"The version of a secret that was created again starts with 1.", func(srv *emulator.Server) {
 			srv.Delete("db")
 			srv.Put("db", nil, emulator.Empty())
 		}, "ours", provider.Written{Version: "1"}, "", ""},
-		"Gone": {"A secret that is gone stays so.", func(srv *emulator.Server) { srv.Delete("db") }, "ours", provider.Written{}, provider.Conflict, "has deleted it"},
-		"Same": {"What is there already makes no version.", func(*emulator.Server) {}, "seen", provider.Written{Version: "1"}, "", ""},
+		"Gone": {"A deleted secret is not created again.", func(srv *emulator.Server) { srv.Delete("db") }, "ours", provider.Written{}, provider.Conflict, "deleted it meanwhile"},
+		"Same": {"An unchanged value creates no version.", func(*emulator.Server) {}, "seen", provider.Written{Version: "1"}, "", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -181,14 +181,14 @@ func TestAddsOnce(t *testing.T) {
 		fault  emulator.Fault
 		calls  int
 		class  provider.Class
-		want   string // the version that is current then
+		want   string // the current version after the call
 	}{
-		"Lost":      {"What may have been done is not done again.", emulator.Fault{Body: emulator.BodyLost}, 1, provider.Unavailable, "2"},
-		"Cut":       {"Nobody knows whether this was done.", emulator.Fault{Code: codes.Unavailable}, 1, provider.Unavailable, "1"},
-		"Internal":  {"Nor this.", emulator.Fault{Code: codes.Internal}, 1, provider.Unavailable, "1"},
-		"Aborted":   {"Nor this.", emulator.Fault{Code: codes.Aborted}, 1, provider.Unavailable, "1"},
-		"Throttled": {"What was refused was not done.", emulator.Fault{Code: codes.ResourceExhausted, Times: 2}, 3, "", "2"},
-		"Login":     {"Nor what lacked a login.", emulator.Fault{Code: codes.Unauthenticated, Times: 1}, 2, "", "2"},
+		"Lost":      {"A call without an answer is not repeated, because it may have had its effect.", emulator.Fault{Body: emulator.BodyLost}, 1, provider.Unavailable, "2"},
+		"Cut":       {"Unavailable is not retried, because the call may have had its effect.", emulator.Fault{Code: codes.Unavailable}, 1, provider.Unavailable, "1"},
+		"Internal":  {"Internal is not retried, because the call may have had its effect.", emulator.Fault{Code: codes.Internal}, 1, provider.Unavailable, "1"},
+		"Aborted":   {"Aborted is not retried, because the call may have had its effect.", emulator.Fault{Code: codes.Aborted}, 1, provider.Unavailable, "1"},
+		"Throttled": {"Throttling is retried, because the call had no effect.", emulator.Fault{Code: codes.ResourceExhausted, Times: 2}, 3, "", "2"},
+		"Login":     {"A rejected token is replaced and the call retried, because it had no effect.", emulator.Fault{Code: codes.Unauthenticated, Times: 1}, 2, "", "2"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -218,20 +218,20 @@ func TestCreateIsWhole(t *testing.T) {
 		reason string
 		faults []emulator.Fault
 		class  provider.Class
-		want   provider.Observed // none if the secret is not there
+		want   provider.Observed // none if the secret does not exist
 	}{
-		"Refused":   {"A secret without its value is taken back.", []emulator.Fault{{Method: add, Code: codes.PermissionDenied}}, provider.Denied, none},
-		"Throttled": {"So it is where Google wants fewer calls.", []emulator.Fault{{Method: add, Code: codes.ResourceExhausted}}, provider.Throttled, none},
-		"Cut":       {"And where nothing came of the call.", []emulator.Fault{{Method: add, Code: codes.Unavailable}}, provider.Unavailable, none},
-		"Lost": {"Where the value is there after all it stays, and bears the mark.", []emulator.Fault{{Method: add, Body: emulator.BodyLost}}, provider.Unavailable,
+		"Refused":   {"A secret whose value was denied is deleted.", []emulator.Fault{{Method: add, Code: codes.PermissionDenied}}, provider.Denied, none},
+		"Throttled": {"A secret whose value was throttled is deleted.", []emulator.Fault{{Method: add, Code: codes.ResourceExhausted}}, provider.Throttled, none},
+		"Cut":       {"A secret whose value was not stored is deleted.", []emulator.Fault{{Method: add, Code: codes.Unavailable}}, provider.Unavailable, none},
+		"Lost": {"If the value was stored after all, the secret stays, with the mark.", []emulator.Fault{{Method: add, Body: emulator.BodyLost}}, provider.Unavailable,
 			provider.Observed{Data: []byte("x"), Version: "1", Mark: mark}},
-		"NotTold": {"Where that cannot be told it stays, too.", []emulator.Fault{{Method: add, Code: codes.PermissionDenied}, {Method: "GetSecretVersion", Code: codes.PermissionDenied}}, provider.Denied,
+		"NotTold": {"If it is unknown whether the value was stored, the secret stays.", []emulator.Fault{{Method: add, Code: codes.PermissionDenied}, {Method: "GetSecretVersion", Code: codes.PermissionDenied}}, provider.Denied,
 			provider.Observed{Mark: mark}},
-		"Stays": {"Where it cannot be taken back it bears the mark.", []emulator.Fault{{Method: add, Code: codes.PermissionDenied}, {Method: "DeleteSecret", Code: codes.PermissionDenied}}, provider.Denied,
+		"Stays": {"If the secret cannot be deleted, it stays with the mark.", []emulator.Fault{{Method: add, Code: codes.PermissionDenied}, {Method: "DeleteSecret", Code: codes.PermissionDenied}}, provider.Denied,
 			provider.Observed{Mark: mark}},
-		"Changed": {"Whoever changed it meanwhile keeps it.", []emulator.Fault{{Method: add, Code: codes.PermissionDenied}, {Method: "DeleteSecret", Code: codes.FailedPrecondition}}, provider.Denied,
+		"Changed": {"A secret that another writer changed meanwhile stays.", []emulator.Fault{{Method: add, Code: codes.PermissionDenied}, {Method: "DeleteSecret", Code: codes.FailedPrecondition}}, provider.Denied,
 			provider.Observed{Mark: mark}},
-		"Known": {"A secret that exists is nobody's to create.", []emulator.Fault{{Method: "CreateSecret", Code: codes.AlreadyExists}}, provider.Conflict, none},
+		"Known": {"An existing secret is a Conflict.", []emulator.Fault{{Method: "CreateSecret", Code: codes.AlreadyExists}}, provider.Conflict, none},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -259,7 +259,7 @@ func TestCreateIsWhole(t *testing.T) {
 	}
 }
 
-// TestCreateCovers has somebody else give a new secret its first value.
+// TestCreateCovers makes another writer store the first value of a new secret.
 func TestCreateCovers(t *testing.T) {
 	for name, refuse := range map[string]bool{"Written": false, "Refused": true} {
 		t.Run(name, func(t *testing.T) {
@@ -280,14 +280,14 @@ func TestCreateCovers(t *testing.T) {
 			w, err := c.Create(soon(t), target(""), []byte("ours"), mark)
 			o := observe(t, c, "")
 			if refuse {
-				fails(t, "A refusal is told.", err, provider.Denied, "")
+				fails(t, "A denied write is reported.", err, provider.Denied, "")
 				if string(o.Data) != "theirs" {
-					t.Errorf("What somebody else wrote is not taken back: %+v", o)
+					t.Errorf("the value of the other writer must stay: %+v", o)
 				}
 				return
 			}
 			if diff := cmp.Diff(provider.Written{Version: "2", ID: o.ID, Lost: []byte("theirs")}, w); diff != "" || err != nil {
-				t.Errorf("What a new secret was given by somebody else comes back: %v: -want, +got:\n%s", err, diff)
+				t.Errorf("The value of the other writer must be returned as lost: %v: -want, +got:\n%s", err, diff)
 			}
 		})
 	}
@@ -300,29 +300,29 @@ func TestDeleteOnlyWhatWasSeen(t *testing.T) {
 		class  provider.Class
 		gone   bool
 	}{
-		"Same": {"What is as it was is deleted.", func(*emulator.Server) {}, "", true},
-		"Label": {"A label that somebody set is no reason to keep it.", func(srv *emulator.Server) {
+		"Same": {"An unchanged secret is deleted.", func(*emulator.Server) {}, "", true},
+		"Label": {"A secret with a new label is deleted.", func(srv *emulator.Server) {
 			srv.Put("db", nil, emulator.Empty(), emulator.Labels(map[string]string{"a": "b"}))
 		}, "", true},
-		"Value": {"A new value is.", func(srv *emulator.Server) { srv.Put("db", []byte("theirs")) }, provider.Conflict, false},
-		"Mark": {"So is another mark.", func(srv *emulator.Server) {
+		"Value": {"A secret with a new value is kept.", func(srv *emulator.Server) { srv.Put("db", []byte("theirs")) }, provider.Conflict, false},
+		"Mark": {"A secret with another mark is kept.", func(srv *emulator.Server) {
 			srv.Put("db", nil, emulator.Empty(), emulator.Annotations(map[string]string{createdBy: "another"}))
 		}, provider.Conflict, false},
-		"Anew": {"So is another secret with as many versions.", func(srv *emulator.Server) {
+		"Recreated": {"A new secret with the same number of versions is kept.", func(srv *emulator.Server) {
 			srv.Delete("db")
 			srv.Put("db", []byte("x"), emulator.Annotations(map[string]string{createdBy: mark}))
 		}, provider.Conflict, false},
-		"Disabled": {"A value that is switched off is not the one that was seen.", func(srv *emulator.Server) { srv.SetState("db", 1, pb.SecretVersion_DISABLED) }, provider.Conflict, false},
-		"Etag": {"What changes in the last moment stays.", func(srv *emulator.Server) {
+		"Disabled": {"A secret whose version was disabled is kept.", func(srv *emulator.Server) { srv.SetState("db", 1, pb.SecretVersion_DISABLED) }, provider.Conflict, false},
+		"Etag": {"A secret that changes just before the deletion is kept.", func(srv *emulator.Server) {
 			srv.Inject(emulator.Fault{Method: "DeleteSecret", Code: codes.FailedPrecondition})
 		}, provider.Conflict, false},
-		"Aborted": {"Google says so in two ways.", func(srv *emulator.Server) {
+		"Aborted": {"Google's other error for a changed etag is a Conflict, too.", func(srv *emulator.Server) {
 			srv.Inject(emulator.Fault{Method: "DeleteSecret", Code: codes.Aborted})
 		}, provider.Conflict, false},
-		"Reason": {"A reason is told.", func(srv *emulator.Server) {
+		"Reason": {"The error of a denied deletion names the cause.", func(srv *emulator.Server) {
 			srv.Inject(emulator.Fault{Method: "DeleteSecret", Code: codes.FailedPrecondition, Reason: "BILLING_DISABLED"})
 		}, provider.Invalid, false},
-		"Lost": {"A deletion whose answer is lost is made again, and finds nothing.", func(srv *emulator.Server) {
+		"Lost": {"A deletion without an answer is repeated, and NotFound is then a success.", func(srv *emulator.Server) {
 			srv.Inject(emulator.Fault{Method: "DeleteSecret", Body: emulator.BodyLost, Times: 1})
 		}, "", true},
 	}
@@ -357,7 +357,7 @@ func TestMissingPermissions(t *testing.T) {
 		permission, _, _ := strings.Cut(want, ";")
 		srv.Inject(emulator.Fault{Method: method, Code: codes.PermissionDenied, Message: "Permission '" + permission + "' denied", Reason: "IAM_PERMISSION_DENIED"})
 		_, err := client(t, srv).Create(soon(t), target(""), []byte("x"), mark)
-		fails(t, "A message names the permission and a role that has it.", err, provider.Denied, want)
+		fails(t, "The message names the permission, and a role that contains it.", err, provider.Denied, want)
 	}
 }
 

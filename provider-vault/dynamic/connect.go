@@ -1,5 +1,5 @@
-// Package dynamic makes credentials with any secrets engine of Vault and OpenBao, or tokens of Vault itself,
-// for the generator Kinds VaultDynamicSecret and ClusterVaultDynamicSecret.
+// Package dynamic generates credentials with any secrets engine of Vault and OpenBao, or tokens of Vault
+// itself, for the generator Kinds VaultDynamicSecret and ClusterVaultDynamicSecret.
 package dynamic
 
 import (
@@ -11,10 +11,11 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-vault/session"
 )
 
-// defaultDelay is how long what was replaced stays valid, unless the spec says otherwise.
+// defaultDelay is how long replaced credentials stay valid, unless the spec sets another time.
 const defaultDelay = 5 * time.Minute
 
-// What the loops of common ask for, for these Kinds: a generator is read live before it makes other values.
+// RBAC used by the shared controllers for these Kinds. A generator is read from the API server, not the cache,
+// before it generates new values.
 // +kubebuilder:rbac:groups=vault.direct-secrets.io,resources=vaultdynamicsecrets,verbs=get;list;watch
 // +kubebuilder:rbac:groups=vault.direct-secrets.io,resources=vaultdynamicsecrets/status,verbs=patch
 // +kubebuilder:rbac:groups=vault.direct-secrets.io,resources=clustervaultdynamicsecrets,verbs=get;list;watch,roleName=cluster
@@ -28,12 +29,12 @@ func Kinds() []provider.Kind {
 	}
 }
 
-// Connect returns the Generator of an object. Vault is not called.
+// Connect returns the Generator of an object. It does not call Vault.
 func Connect(ctx context.Context, g *v1alpha1.VaultDynamicSecret, creds provider.Credentials) (provider.Generator, error) {
 	return newGenerator(ctx, &g.Spec, creds)
 }
 
-// ConnectCluster returns the Generator of an object. Vault is not called.
+// ConnectCluster returns the Generator of an object. It does not call Vault.
 func ConnectCluster(ctx context.Context, g *v1alpha1.ClusterVaultDynamicSecret, creds provider.Credentials) (provider.Generator, error) {
 	return newGenerator(ctx, &g.Spec.VaultDynamicSecretSpec, creds)
 }
@@ -58,7 +59,7 @@ func newGenerator(ctx context.Context, spec *v1alpha1.VaultDynamicSecretSpec, cr
 	return &Generator{request: request, part: part, delay: delay, vault: vault}, nil
 }
 
-// A Generator makes credentials, and renews and revokes them. It logs in when it is first used.
+// A Generator generates credentials, and renews and revokes them. It logs in when it is first used.
 type Generator struct {
 	request request
 	part    v1alpha1.ResultType
@@ -72,14 +73,14 @@ var (
 	_ provider.Checker = &Generator{}
 )
 
-// Check proves address and login.
+// Check checks the address and the login.
 func (g *Generator) Check(ctx context.Context) error { return g.vault.Check(ctx) }
 
 // Linger implements provider.Cleaner.
 func (g *Generator) Linger() time.Duration { return g.delay }
 
-// Close releases connections. It ends the session only if nothing was made with it: at Vault a lease dies
-// with the token that made it, and what was made is still in use.
+// Close releases connections. It revokes the session's token only if no credentials were created with it: Vault
+// revokes a lease together with the token that created it, and the credentials are still in use.
 func (g *Generator) Close() error {
 	g.vault.Close()
 	return nil

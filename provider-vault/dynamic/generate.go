@@ -12,17 +12,17 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-vault/session"
 )
 
-// discardTimeout bounds the revocation of what cannot be handed over.
+// discardTimeout limits the revocation of credentials that cannot be returned.
 const discardTimeout = 15 * time.Second
 
-// Generate makes credentials. They end with their lease, or with the token by which they were made, whichever
+// Generate creates credentials. They expire with their lease, or with the token that created them, whichever
 // comes first.
 func (g *Generator) Generate(ctx context.Context) (provider.Generated, error) {
 	var by *session.Session
 	var at time.Time
 	a, err := g.vault.Make(ctx, func(s *session.Session) (session.Answer, error) {
 		if n := s.Uses(); n > 0 {
-			return session.Answer{}, provider.NewError(provider.Invalid, "spec.auth: the token can be used %d times only, and Vault revokes with it what it made; allow it any number (token_num_uses: 0)", n)
+			return session.Answer{}, provider.NewError(provider.Invalid, "spec.auth: the token can be used only %d times, and Vault then revokes the credentials that were created with it; allow any number (token_num_uses: 0)", n)
 		}
 		by, at = s, time.Now()
 		return g.request.send(ctx, s)
@@ -39,14 +39,14 @@ func (g *Generator) Generate(ctx context.Context) (provider.Generated, error) {
 	return provider.Generated{Values: values, State: made.String(), Expires: ends}, nil
 }
 
-// discard revokes what nobody will use. Where that fails it lives until its lease ends.
+// discard revokes credentials that will not be used. If that fails, they expire with their lease.
 func (g *Generator) discard(ctx context.Context, s state) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), discardTimeout)
 	defer cancel()
 	_ = g.revoke(ctx, s)
 }
 
-// Renew prolongs a lease, or the life of a token that was made, and of the token with which it dies.
+// Renew renews a lease or a created token, and the token whose end would revoke it.
 func (g *Generator) Renew(ctx context.Context, text string) (provider.Generated, error) {
 	s, err := parse(text)
 	if err != nil {
@@ -66,12 +66,12 @@ func (g *Generator) Renew(ctx context.Context, text string) (provider.Generated,
 	case err != nil:
 		return provider.Generated{}, err
 	case !ends.IsZero() && ends.Sub(at) < time.Duration(s.Life)*time.Second/2:
-		return provider.Generated{}, provider.ErrNotRenewable // It comes near its maximum.
+		return provider.Generated{}, provider.ErrNotRenewable // The lease is close to its maximum.
 	}
 	return provider.Generated{State: text, Expires: ends}, nil
 }
 
-// prolong renews a lease or token, and returns when it ends, and by whom it was renewed.
+// prolong renews a lease or token. It returns when it expires, and the session that renewed it.
 func (g *Generator) prolong(ctx context.Context, s state) (by *session.Session, ends time.Time, err error) {
 	var at time.Time
 	a, err := g.vault.Call(ctx, func(now *session.Session) (session.Answer, error) {
@@ -90,13 +90,14 @@ func (g *Generator) prolong(ctx context.Context, s state) (by *session.Session, 
 	return by, after(at, a.Lease), nil
 }
 
-// prolongCreator renews the token with which something dies, if it dies first, and returns when it ends. The
-// token of the present session can renew itself. That of another one, of before a restart or a change of the
-// generator, nobody has any more: it can be renewed by its accessor, where the policy allows that.
+// prolongCreator renews the token that created something, if that token expires first, and returns when
+// everything expires. The token of the present session can renew itself. The token of an earlier session,
+// before a restart or a change of the generator, is no longer known. It can be renewed by its accessor if the
+// policy allows that.
 func (g *Generator) prolongCreator(ctx context.Context, s state, by *session.Session, ends time.Time) (time.Time, error) {
 	if by.Accessor() == s.Creator {
 		if sooner(ends, by.Ends()).Equal(by.Ends()) {
-			_ = g.vault.Prolong(ctx, by) // Else it ends when it does.
+			_ = g.vault.Prolong(ctx, by) // If this fails, the earlier end of the token applies.
 		}
 		return by.Ends(), nil
 	}
@@ -114,13 +115,13 @@ func (g *Generator) prolongCreator(ctx context.Context, s state, by *session.Ses
 func renewAccessor(ctx context.Context, c *api.Client, accessor string) (session.Answer, error) {
 	a, err := session.Write(ctx, c, "auth/token/renew-accessor", map[string]string{"accessor": accessor})
 	if err == nil && a.Auth == nil {
-		err = provider.NewError(provider.Unavailable, "the answer of Vault says nothing of the token")
+		err = provider.NewError(provider.Unavailable, "the response of Vault does not describe the token")
 	}
 	return a, err
 }
 
-// notRenewed tells what may work later from what will not: then a replacement is better than to wait for
-// the end.
+// notRenewed separates errors that can be temporary from those that are not. For the latter, replacing the
+// credentials now is better than waiting until they expire.
 func notRenewed(err error) error {
 	var said *session.Refusal
 	if errors.As(err, &said) && !said.Foreign {
@@ -132,7 +133,7 @@ func notRenewed(err error) error {
 	return session.Explain(err, "renewing")
 }
 
-// Cleanup revokes a lease, or a token that was made, and returns once that is done.
+// Cleanup revokes a lease or a created token, and returns when that is done.
 func (g *Generator) Cleanup(ctx context.Context, text string) error {
 	s, err := parse(text)
 	if err != nil {
@@ -141,7 +142,7 @@ func (g *Generator) Cleanup(ctx context.Context, text string) error {
 	return g.revoke(ctx, s)
 }
 
-// Texts of Vault by which refusals are told apart.
+// These texts of Vault identify the cause of an error.
 const (
 	unknownLease    = "lease not found"
 	unknownAccessor = "invalid accessor"
@@ -169,7 +170,7 @@ func (g *Generator) revoke(ctx context.Context, s state) error {
 	case said.Status == http.StatusForbidden:
 		return provider.NewError(provider.Denied, "revoking: access denied; allow update on %q in a policy", path)
 	case said.Status == http.StatusBadRequest:
-		return provider.NewError(provider.Unavailable, "revoking: Vault cannot do it now, perhaps because it does not reach the system that knows the credentials; its log says why")
+		return provider.NewError(provider.Unavailable, "revoking: Vault cannot do it now, possibly because it cannot reach the system of the credentials; see the log of Vault")
 	}
 	return session.Explain(err, "revoking")
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
 
-// shape is what values look like, whatever was made up for them.
+// shape returns the form of values, without their random parts.
 func shape(g provider.Generated) map[string]string {
 	made := regexp.MustCompile(`[A-Z2-7]{26}|[a-z2-7]{26}|hv[bs]\.[\w-]+|[0-9a-f-]{36}|[\w]{24}`)
 	s := map[string]string{}
@@ -39,19 +39,19 @@ func TestGenerate(t *testing.T) {
 		change func(*spec)
 		want   map[string]string
 	}{
-		"Get":       {"Strings are raw, null is nothing, and all else is JSON.", func(*spec) {}, account("", "[]")},
-		"Slashes":   {"As External Secrets Operator has it in its example.", path("/accounts/creds/app/"), account("", "[]")},
-		"Query":     {"The parameters of a GET are its query.", func(s *spec) { s.Parameters = both }, account("x-", `["a","b"]`)},
-		"QueryText": {"What is no string is its JSON.", func(s *spec) { s.Parameters = parameters(t, M{"prefix": M{"a": 1}}) }, account(`{"a":1}`, "[]")},
-		"Post":      {"Those of a POST are its body.", func(s *spec) { s.Method, s.Parameters = "POST", both }, account("x-", `["a","b"]`)},
-		"Put":       {"To Vault a PUT is the same.", func(s *spec) { s.Method, s.Parameters = "PUT", both }, account("x-", `["a","b"]`)},
+		"Get":       {"Strings are unquoted, null is empty, and other values are JSON.", func(*spec) {}, account("", "[]")},
+		"Slashes":   {"A path can start and end with a slash, as in the example of External Secrets Operator.", path("/accounts/creds/app/"), account("", "[]")},
+		"Query":     {"The parameters of a GET are sent as its query.", func(s *spec) { s.Parameters = both }, account("x-", `["a","b"]`)},
+		"QueryText": {"A parameter that is not a string is sent as JSON.", func(s *spec) { s.Parameters = parameters(t, M{"prefix": M{"a": 1}}) }, account(`{"a":1}`, "[]")},
+		"Post":      {"The parameters of a POST are sent as its body.", func(s *spec) { s.Method, s.Parameters = "POST", both }, account("x-", `["a","b"]`)},
+		"Put":       {"A PUT works like a POST.", func(s *spec) { s.Method, s.Parameters = "PUT", both }, account("x-", `["a","b"]`)},
 		"Nothing":   {"A POST needs no parameters.", func(s *spec) { s.Method = "POST" }, account("", "[]")},
-		"Raw": {"That is all of the answer.", func(s *spec) { s.ResultType = "Raw"; s.Parameters = both }, map[string]string{
+		"Raw": {"The raw result is the complete answer.", func(s *spec) { s.ResultType = "Raw"; s.Parameters = both }, map[string]string{
 			"request_id": "*", "lease_id": "accounts/creds/app/*", "lease_duration": "600", "renewable": "true",
 			"data":      `{"groups":["a","b"],"limits":{"role":"app"},"note":null,"password":"*","username":"x-*"}`,
 			"wrap_info": "", "warnings": "", "auth": "", "mount_type": "accounts",
 		}},
-		"Auth": {"A token comes with what Vault says of it.", tokens(t, srv, M{"orphan": true}), map[string]string{
+		"Auth": {"A token is returned with its properties.", tokens(t, srv, M{"orphan": true}), map[string]string{
 			"client_token": "*", "accessor": "*", "policies": `["default"]`, "token_policies": `["default"]`, "metadata": "", "lease_duration": "300",
 			"renewable": "true", "entity_id": "", "token_type": "service", "orphan": "true", "mfa_requirement": "", "num_uses": "0",
 		}},
@@ -66,12 +66,12 @@ func TestGenerate(t *testing.T) {
 				}
 				for _, key := range []string{"password", "client_token"} {
 					if v := string(made.Values[key]); v != "" && strings.Contains(made.State, v) {
-						t.Errorf("The state holds the %s", key)
+						t.Errorf("the state contains the %s", key)
 					}
 				}
 			}
 			if cmp.Equal(first.Values, second.Values) || first.State == second.State {
-				t.Error("Each call makes others")
+				t.Error("each call must create new credentials")
 			}
 		})
 	}
@@ -91,15 +91,15 @@ func TestExpires(t *testing.T) {
 		reason string
 		opts   []func(*spec)
 		want   time.Duration
-		state  []string // the fields
+		state  []string // the fields of the state
 	}{
-		"Lease":     {"The lease ends first.", nil, 10 * time.Minute, []string{"bound", "creator", "lease", "life"}},
-		"Token":     {"A lease dies with the token by which it was made.", []func(*spec){path("accounts/creds/long")}, time.Hour, []string{"bound", "creator", "lease", "life"}},
-		"Root":      {"A root token does not end.", []func(*spec){path("accounts/creds/long"), byToken("root")}, 10 * time.Hour, []string{"lease", "life"}},
+		"Lease":     {"The lease expires first.", nil, 10 * time.Minute, []string{"bound", "creator", "lease", "life"}},
+		"Token":     {"Vault revokes a lease together with the token that created it.", []func(*spec){path("accounts/creds/long")}, time.Hour, []string{"bound", "creator", "lease", "life"}},
+		"Root":      {"A root token does not expire.", []func(*spec){path("accounts/creds/long"), byToken("root")}, 10 * time.Hour, []string{"lease", "life"}},
 		"Batch":     {"A batch token has no accessor.", []func(*spec){path("accounts/creds/long"), byToken("batch")}, 30 * time.Minute, []string{"bound", "lease", "life"}},
-		"Leaseless": {"What has no lease is not known to end, and there is nothing to revoke.", []func(*spec){path("accounts/creds/leaseless")}, 0, nil},
-		"Orphan":    {"A token without a parent lives by itself.", []func(*spec){tokens(t, srv, M{"orphan": true})}, 5 * time.Minute, []string{"life", "token"}},
-		"Child":     {"A token dies with its parent.", []func(*spec){bound}, time.Hour, []string{"bound", "creator", "life", "token"}},
+		"Leaseless": {"Values without a lease have no known expiry, and cannot be revoked.", []func(*spec){path("accounts/creds/leaseless")}, 0, nil},
+		"Orphan":    {"An orphan token does not depend on the token that created it.", []func(*spec){tokens(t, srv, M{"orphan": true})}, 5 * time.Minute, []string{"life", "token"}},
+		"Child":     {"Vault revokes a token together with its parent.", []func(*spec){bound}, time.Hour, []string{"bound", "creator", "life", "token"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -142,16 +142,16 @@ path "nowhere/*" { capabilities = ["read"] }
 		opts   []func(*spec)
 		want   string
 	}{
-		"Login":    {"The error is that of the login.", []func(*spec){func(s *spec) { s.Auth.AppRole.SecretRef = ref("wrong") }}, "Denied: spec.auth.appRole.secretRef: Vault does not accept"},
-		"Policy":   {"What to allow, to read.", []func(*spec){path("sys/auth")}, `Denied: spec.path: access denied; allow read on "sys/auth" in a policy`},
-		"PolicyOn": {"Or to write.", []func(*spec){path("sys/auth/x"), func(s *spec) { s.Method = "POST" }}, `Denied: spec.path: access denied; allow create and update on "sys/auth/x" in a policy`},
-		"Role":     {"Vault's text is not shown, since it may hold parameters.", []func(*spec){path("accounts/creds/none"), func(s *spec) { s.Parameters = parameters(t, M{"prefix": "c4n4ry"}) }}, `Invalid: spec.path: Vault rejects the request to "accounts/creds/none"; check spec.path, such as the role at its end, spec.method and spec.parameters`},
-		"Nowhere":  {"There is no such secrets engine.", []func(*spec){path("nowhere/creds/app")}, `Invalid: spec.path: Vault has nothing at "nowhere/creds/app"; correct it, or spec.namespace`},
-		"Absent":   {"What does not exist is no reason to remove anything.", []func(*spec){path("secret/data/none")}, `Invalid: spec.path: Vault has nothing at "secret/data/none"`},
-		"Method":   {"The engine has that for another method.", []func(*spec){path("accounts/roles/app")}, `Invalid: spec.method: Vault does not take it at "accounts/roles/app"; write POST`},
-		"Empty":    {"A success without an answer makes nothing.", []func(*spec){path("secret/config"), func(s *spec) { s.Method, s.Parameters = "POST", parameters(t, M{"max_versions": 3}) }}, "Invalid: spec.resultType: the answer of Vault has nothing under data; correct spec.path or spec.method"},
-		"Key":      {"Secrets cannot have all keys.", []func(*spec){path("odd/c4n4ry"), byToken("root")}, `Invalid: spec.path: the answer of Vault has the key "not a key", which a Secret cannot have`},
-		"Limited":  {"What such a token makes dies with its last use.", []func(*spec){byToken("limited")}, "Invalid: spec.auth: the token can be used "},
+		"Login":    {"A failed login is reported.", []func(*spec){func(s *spec) { s.Auth.AppRole.SecretRef = ref("wrong") }}, "Denied: spec.auth.appRole.secretRef: Vault does not accept"},
+		"Policy":   {"The error names the capability to read.", []func(*spec){path("sys/auth")}, `Denied: spec.path: access denied; allow read on "sys/auth" in a policy`},
+		"PolicyOn": {"The error names the capabilities to write.", []func(*spec){path("sys/auth/x"), func(s *spec) { s.Method = "POST" }}, `Denied: spec.path: access denied; allow create and update on "sys/auth/x" in a policy`},
+		"Role":     {"Vault's text is not shown, because it can contain parameters.", []func(*spec){path("accounts/creds/none"), func(s *spec) { s.Parameters = parameters(t, M{"prefix": "c4n4ry"}) }}, `Invalid: spec.path: Vault rejects the request to "accounts/creds/none"; check spec.path, such as the role at its end, spec.method and spec.parameters`},
+		"Nowhere":  {"A missing secrets engine is Invalid.", []func(*spec){path("nowhere/creds/app")}, `Invalid: spec.path: "nowhere/creds/app" does not exist at Vault; correct it, or spec.namespace`},
+		"Absent":   {"A missing path is Invalid, not NotFound.", []func(*spec){path("secret/data/none")}, `Invalid: spec.path: "secret/data/none" does not exist at Vault`},
+		"Method":   {"The error names the method that the path accepts.", []func(*spec){path("accounts/roles/app")}, `Invalid: spec.method: Vault does not support it at "accounts/roles/app"; write POST`},
+		"Empty":    {"An answer without data is Invalid.", []func(*spec){path("secret/config"), func(s *spec) { s.Method, s.Parameters = "POST", parameters(t, M{"max_versions": 3}) }}, "Invalid: spec.resultType: the response of Vault has no data; correct spec.path or spec.method"},
+		"Key":      {"A key that a Secret cannot have is Invalid.", []func(*spec){path("odd/c4n4ry"), byToken("root")}, `Invalid: spec.path: the response of Vault has the key "not a key", which is not valid in a Secret`},
+		"Limited":  {"A token with a limited number of uses is rejected, because the credentials would be revoked with its last use.", []func(*spec){byToken("limited")}, "Invalid: spec.auth: the token can be used "},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -161,11 +161,11 @@ path "nowhere/*" { capabilities = ["read"] }
 		})
 	}
 	if left := srv.Accounts("accounts"); len(left) > 0 {
-		t.Errorf("Nothing was made: %v", left)
+		t.Errorf("no credentials must be created: %v", left)
 	}
 }
 
-// What was made but cannot be handed over is revoked at once.
+// Credentials that were created but cannot be returned must be revoked immediately.
 func TestDiscarded(t *testing.T) {
 	srv, secrets := vault(t, nil)
 	token := tokens(t, srv, M{"orphan": true})
@@ -173,15 +173,15 @@ func TestDiscarded(t *testing.T) {
 		change func(*spec)
 		want   string
 	}{
-		"NoToken": {func(s *spec) { s.ResultType = "Auth" }, "Invalid: spec.resultType: the answer of Vault has nothing under auth; write Data, or correct spec.path"},
-		"NoData":  {func(s *spec) { token(s); s.ResultType = "" }, "Invalid: spec.resultType: the answer of Vault has nothing under data; write Auth"},
+		"NoToken": {func(s *spec) { s.ResultType = "Auth" }, "Invalid: spec.resultType: the response of Vault has no auth; write Data, or correct spec.path"},
+		"NoData":  {func(s *spec) { token(s); s.ResultType = "" }, "Invalid: spec.resultType: the response of Vault has no data; write Auth"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c, _ := connect(t, app(srv.URL, tc.change), secrets)
 			wants(t, "", c.Check(t.Context()), "")
 			before := len(srv.Do("LIST", "auth/token/accessors", nil)["keys"].([]any))
 			_, err := c.Generate(t.Context())
-			wants(t, "The error says what to write.", err, tc.want)
+			wants(t, "The error names the resultType to set.", err, tc.want)
 			if left := srv.Accounts("accounts"); len(left) > 0 {
 				t.Errorf("accounts %v are left", left)
 			}
@@ -192,7 +192,7 @@ func TestDiscarded(t *testing.T) {
 	}
 }
 
-// A request whose answer is lost may have made credentials, and one more would follow with each retry.
+// A request without an answer may have created credentials. Each retry could create more.
 func TestRetries(t *testing.T) {
 	srv, secrets := vault(t, nil)
 	three := int32(3)
@@ -206,17 +206,17 @@ func TestRetries(t *testing.T) {
 		want   int
 		says   string
 	}{
-		"Lost":      {"Vault may have made it.", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 1, "Unavailable: "},
-		"Internal":  {"Vault may have made it.", status(500), 1, `Unavailable: credentials of "accounts/creds/app": Vault has an internal error`},
-		"Gateway":   {"Vault may have made it.", status(502), 1, "Unavailable: "},
-		"Sealed":    {"It may have been sealed since.", status(503), 1, "Unavailable: "},
-		"Throttled": {"Vault did not look at it.", status(429), 4, "Throttled: "},
-		"Behind":    {"The node did not look at it.", status(412), 4, "Unavailable: "},
-		"Standby":   {"The node did not look at it.", status(473), 4, "Unavailable: "},
-		"Denied":    {"It does not pass.", status(403), 1, "Denied: "},
-		"Damaged":   {"Vault has made something.", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"data":{"password":"c4n4ry`)) }, 1, "Unavailable: "},
+		"Lost":      {"A lost answer is not retried, because Vault may have created credentials.", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 1, "Unavailable: "},
+		"Internal":  {"An internal error is not retried, because Vault may have created credentials.", status(500), 1, `Unavailable: credentials of "accounts/creds/app": Vault has an internal error`},
+		"Gateway":   {"A gateway error is not retried, because Vault may have created credentials.", status(502), 1, "Unavailable: "},
+		"Sealed":    {"A sealed Vault is not retried, because it may have created credentials before.", status(503), 1, "Unavailable: "},
+		"Throttled": {"Throttling is retried, because Vault has not handled the request.", status(429), 4, "Throttled: "},
+		"Behind":    {"The answer of a node that is behind is retried, because it has not handled the request.", status(412), 4, "Unavailable: "},
+		"Standby":   {"The answer of a standby is retried, because it has not handled the request.", status(473), 4, "Unavailable: "},
+		"Denied":    {"A permanent error is not retried.", status(403), 1, "Denied: "},
+		"Damaged":   {"A damaged answer is not retried, because Vault has created credentials.", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"data":{"password":"c4n4ry`)) }, 1, "Unavailable: "},
 	}
-	generate(t, c) // So that connections are there that could be used again.
+	generate(t, c) // This opens connections that a request could reuse.
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			srv.Reset()
@@ -234,7 +234,7 @@ func TestRetries(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		defer cancel()
 		_, err := c.Generate(ctx)
-		wants(t, "A call ends with its context.", err, "Unavailable: ")
+		wants(t, "A call returns when its context ends.", err, "Unavailable: ")
 	})
 }
 
@@ -246,13 +246,13 @@ func TestBadFields(t *testing.T) {
 	}{
 		"NoPath":     {path(""), "Invalid: spec.path: is empty"},
 		"Up":         {path("accounts/../sys/seal"), `Invalid: spec.path: has ".." in it`},
-		"Version":    {path("v1/accounts/creds/app"), "Invalid: spec.path: begins with v1"},
+		"Version":    {path("v1/accounts/creds/app"), "Invalid: spec.path: must not begin with v1"},
 		"Twice":      {path("accounts//creds"), "Invalid: spec.path: has a slash too many"},
-		"Method":     {func(s *spec) { s.Method = "DELETE" }, `Invalid: spec.method: "DELETE" is none; write GET, POST or PUT`},
-		"Result":     {func(s *spec) { s.ResultType = "All" }, `Invalid: spec.resultType: "All" is none; write Data, Auth or Raw`},
-		"List":       {func(s *spec) { s.Parameters = raw(`["c4n4ry"]`) }, "Invalid: spec.parameters: are no JSON object"},
-		"Null":       {func(s *spec) { s.Parameters = raw(`null`) }, "Invalid: spec.parameters: are no JSON object"},
-		"Garbage":    {func(s *spec) { s.Parameters = raw(`{c4n4ry`) }, "Invalid: spec.parameters: are no JSON object"},
+		"Method":     {func(s *spec) { s.Method = "DELETE" }, `Invalid: spec.method: "DELETE" is not valid; write GET, POST or PUT`},
+		"Result":     {func(s *spec) { s.ResultType = "All" }, `Invalid: spec.resultType: "All" is not valid; write Data, Auth or Raw`},
+		"List":       {func(s *spec) { s.Parameters = raw(`["c4n4ry"]`) }, "Invalid: spec.parameters: is not a JSON object"},
+		"Null":       {func(s *spec) { s.Parameters = raw(`null`) }, "Invalid: spec.parameters: is not a JSON object"},
+		"Garbage":    {func(s *spec) { s.Parameters = raw(`{c4n4ry`) }, "Invalid: spec.parameters: is not a JSON object"},
 		"Delay":      {func(s *spec) { s.RevocationDelay = "soon" }, `Invalid: spec.revocationDelay: "soon" is not a duration`},
 		"Server":     {func(s *spec) { s.Server = "" }, "Invalid: spec.server: not set"},
 		"Auth":       {func(s *spec) { s.Auth = nil }, "Invalid: spec.auth: not set"},
@@ -265,7 +265,7 @@ func TestBadFields(t *testing.T) {
 			_, err := Connect(t.Context(), g, creds{})
 			wants(t, "", err, tc.want)
 			_, err = ConnectCluster(t.Context(), &v1alpha1.ClusterVaultDynamicSecret{Spec: v1alpha1.ClusterVaultDynamicSecretSpec{VaultDynamicSecretSpec: g.Spec}}, creds{})
-			wants(t, "The cluster Kind says the same.", err, tc.want)
+			wants(t, "The cluster Kind has the same error.", err, tc.want)
 		})
 	}
 }
@@ -273,11 +273,11 @@ func TestBadFields(t *testing.T) {
 func TestCheck(t *testing.T) {
 	srv, secrets := vault(t, nil)
 	good, _ := connect(t, app(srv.URL), secrets)
-	wants(t, "The login works.", good.Check(t.Context()), "")
+	wants(t, "The check of a valid login passes.", good.Check(t.Context()), "")
 	bad, _ := connect(t, app(srv.URL, func(s *spec) { s.Auth.AppRole.SecretRef = ref("wrong") }), secrets)
-	wants(t, "This one does not.", bad.Check(t.Context()), "Denied: spec.auth.appRole.secretRef: ")
+	wants(t, "The check of a wrong login fails.", bad.Check(t.Context()), "Denied: spec.auth.appRole.secretRef: ")
 	if left := srv.Accounts("accounts"); len(left) > 0 {
-		t.Errorf("A check makes nothing: %v", left)
+		t.Errorf("a check must not create credentials: %v", left)
 	}
 	for want, delay := range map[time.Duration]common.Duration{5 * time.Minute: "", time.Hour: "1h"} {
 		c, _ := connect(t, app(srv.URL, func(s *spec) { s.RevocationDelay = delay }), secrets)

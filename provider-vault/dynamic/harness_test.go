@@ -22,7 +22,7 @@ type M = vaulttest.M
 
 type creds = vaulttest.Credentials
 
-// makes is what it takes to make accounts and tokens, and to revoke both.
+// makes is the policy to create accounts and tokens, and to revoke both.
 const makes = `
 path "accounts/creds/*" { capabilities = ["read", "update"] }
 path "auth/token/create/*" { capabilities = ["update"] }
@@ -30,11 +30,11 @@ path "auth/token/revoke-accessor" { capabilities = ["update"] }
 path "sys/leases/revoke" { capabilities = ["update"] }
 `
 
-// byAccessor is what it takes to renew what another token has made.
+// byAccessor is the policy to renew tokens of other sessions.
 const byAccessor = `path "auth/token/renew-accessor" { capabilities = ["update"] }`
 
-// vault is a server whose accounts of the role app have leases of 10 minutes, and an AppRole that makes them. Its
-// tokens are such as the properties say.
+// vault starts a server with an AppRole that can create accounts. The accounts of the role app have leases of
+// 10 minutes. tokens are the properties of the AppRole's tokens.
 func vault(t testing.TB, tokens M) (*vaulttest.Server, creds) {
 	t.Helper()
 	srv := vaulttest.Start(t)
@@ -61,7 +61,7 @@ func ref(key string) common.SecretKeySelector {
 
 type spec = v1alpha1.VaultDynamicSecretSpec
 
-// app makes accounts of the role app with the AppRole, without retries.
+// app returns a generator that creates accounts of the role app with the AppRole, without retries.
 func app(url string, opts ...func(*spec)) *v1alpha1.VaultDynamicSecret {
 	none := int32(0)
 	g := &v1alpha1.VaultDynamicSecret{Spec: spec{
@@ -93,7 +93,7 @@ func parameters(t testing.TB, m M) *runtime.RawExtension {
 	return &runtime.RawExtension{Raw: raw}
 }
 
-// tokens makes tokens of a role of Vault's token store, with properties.
+// tokens makes a generator create tokens of a role of Vault's token store, with the given properties.
 func tokens(t testing.TB, srv *vaulttest.Server, m M) func(*spec) {
 	t.Helper()
 	srv.Do(http.MethodPost, "auth/token/roles/app", m)
@@ -103,7 +103,7 @@ func tokens(t testing.TB, srv *vaulttest.Server, m M) func(*spec) {
 	}
 }
 
-// connect returns a client, and what closes it before the test ends.
+// connect returns a client, and a function that closes it before the test ends.
 func connect(t testing.TB, g *v1alpha1.VaultDynamicSecret, c creds) (client *Generator, stop func()) {
 	t.Helper()
 	made, err := Connect(t.Context(), g, c)
@@ -133,20 +133,20 @@ func generate(t testing.TB, c *Generator) provider.Generated {
 	return made
 }
 
-// user is the name of the account that was made.
+// user returns the name of the created account.
 func user(g provider.Generated) string { return string(g.Values["username"]) }
 
 func alive(srv *vaulttest.Server, g provider.Generated) bool {
 	return slices.Contains(srv.Accounts("accounts"), user(g))
 }
 
-// lives fails the test unless values end so long after now, give or take a little: leases count in seconds, and
-// machines may be busy.
+// lives fails the test unless values expire about want from now. Leases are counted in seconds, and the machine
+// can be busy.
 func lives(t testing.TB, reason string, expires time.Time, want time.Duration) {
 	t.Helper()
 	if want == 0 {
 		if !expires.IsZero() {
-			t.Errorf("%s It ends at %s, want never", reason, expires)
+			t.Errorf("%s It expires at %s, want never", reason, expires)
 		}
 		return
 	}
@@ -155,7 +155,7 @@ func lives(t testing.TB, reason string, expires time.Time, want time.Duration) {
 	}
 }
 
-// said is what an error says, with its class.
+// said returns the class and the text of an error.
 func said(err error) string {
 	switch {
 	case err == nil:
@@ -166,7 +166,7 @@ func said(err error) string {
 	return string(provider.ClassOf(err)) + ": " + provider.Safe(err).Error()
 }
 
-// wants fails the test unless an error begins with a text, and gives nothing away.
+// wants fails the test unless an error starts with a text and shows no secret.
 func wants(t testing.TB, reason string, err error, want string) {
 	t.Helper()
 	if got := said(err); !strings.HasPrefix(got, want) || want == "" && got != "" || strings.Contains(got, "c4n4ry") {

@@ -24,81 +24,82 @@ func TestLease(t *testing.T) {
 
 	renewed, err := c.Renew(t.Context(), made.State)
 	wants(t, "A lease can be renewed.", err, "")
-	lives(t, "It has all of its time again.", renewed.Expires, 10*time.Minute)
+	lives(t, "The renewed lease has its full time.", renewed.Expires, 10*time.Minute)
 	if !renewed.Expires.After(made.Expires) || renewed.State != made.State || renewed.Values != nil {
 		t.Errorf("renewed %+v, made %+v", renewed, made.State)
 	}
 
 	for range 2 {
-		wants(t, "What is revoked already is no error.", c.Cleanup(t.Context(), made.State), "")
+		wants(t, "Revoking a revoked lease is not an error.", c.Cleanup(t.Context(), made.State), "")
 		if alive(srv, made) || !alive(srv, other) {
-			t.Errorf("Exactly one is revoked, and by the time that Cleanup returns: %v live", srv.Accounts("accounts"))
+			t.Errorf("exactly one account must be revoked when Cleanup returns: %v live", srv.Accounts("accounts"))
 		}
 	}
 	_, err = c.Renew(t.Context(), made.State)
-	wants(t, "What is revoked cannot be renewed.", err, "not renewable")
-	wants(t, "There is nothing to revoke.", c.Cleanup(t.Context(), ""), "")
-	wants(t, "It says what that means.", c.Cleanup(t.Context(), `{"lease":`), "Invalid: what is kept of the credentials has been damaged")
+	wants(t, "A revoked lease cannot be renewed.", err, "not renewable")
+	wants(t, "A state without a lease needs no cleanup.", c.Cleanup(t.Context(), ""), "")
+	wants(t, "The error of a damaged state explains the cause.", c.Cleanup(t.Context(), `{"lease":`), "Invalid: the stored record of the credentials is damaged")
 }
 
-// A lease dies with the token that made it. So the end of a client, when its generator is changed or the operator
-// ends, must not end that token; where nothing was made it does.
+// Vault revokes a lease together with the token that created it. Closing a client, when its generator changes
+// or the operator stops, must therefore not revoke that token. If no credentials were created, it must.
 func TestClose(t *testing.T) {
 	srv, secrets := vault(t, M{"token_ttl": "1h"})
 	idle, stop := connect(t, app(srv.URL), secrets)
 	wants(t, "", idle.Check(t.Context()), "")
 	stop()
 	if n := srv.RevokeTokens(); n != 0 {
-		t.Errorf("A client that has made nothing leaves no token behind: %d", n)
+		t.Errorf("a client that has created nothing must leave no token: %d", n)
 	}
 
 	c, stop := connect(t, app(srv.URL), secrets)
 	made := generate(t, c)
 	stop()
 	if !alive(srv, made) {
-		t.Fatal("The end of a client revokes what others use")
+		t.Fatal("closing a client must not revoke credentials that are in use")
 	}
 	if _, err := c.Generate(t.Context()); provider.ClassOf(err) != provider.Unavailable {
-		t.Errorf("A closed client makes nothing: %v", err)
+		t.Errorf("a closed client must create nothing: %v", err)
 	}
 
 	next, stop := connect(t, app(srv.URL), secrets)
-	wants(t, "Another client revokes it.", next.Cleanup(t.Context(), made.State), "")
+	wants(t, "Another client can revoke the credentials.", next.Cleanup(t.Context(), made.State), "")
 	if alive(srv, made) {
-		t.Error("It is not revoked")
+		t.Error("the credentials are not revoked")
 	}
 	stop()
 	if n := srv.RevokeTokens(); n != 1 {
-		t.Errorf("That client has made nothing itself, so only the first one's token is left: %d", n)
+		t.Errorf("only the first client's token must be left, because the other client has created nothing: %d", n)
 	}
 }
 
-// The session of after a restart is not the one that made the credentials. Nobody renews that one's token.
+// After a restart the session is not the one that created the credentials, so its token is not renewed
+// automatically.
 func TestRestart(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		policy string
-		life   string // of tokens
+		life   string // of the tokens
 		opts   func(srv *vaulttest.Server) []func(*spec)
 		change func(srv *vaulttest.Server, creator string)
 		want   string
 		lives  time.Duration
 	}{
-		"Allowed": {reason: "The policy allows to renew the token that made it.", policy: byAccessor, life: "1h", lives: 10 * time.Minute},
-		"Short":   {reason: "The token ends before the lease.", policy: byAccessor, life: "5m", lives: 5 * time.Minute},
-		"Refused": {reason: "The token would end in spite of the renewal of the lease.", life: "1h", want: "not renewable"},
+		"Allowed": {reason: "The policy allows renewing the token that created the lease.", policy: byAccessor, life: "1h", lives: 10 * time.Minute},
+		"Short":   {reason: "The token expires before the lease, and limits it.", policy: byAccessor, life: "5m", lives: 5 * time.Minute},
+		"Refused": {reason: "The lease counts as not renewable, because its token would expire anyway.", life: "1h", want: "not renewable"},
 		"Revoked": {
-			reason: "The token is gone, and the lease with it.", policy: byAccessor, life: "1h", want: "not renewable",
+			reason: "The token was revoked, and the lease with it.", policy: byAccessor, life: "1h", want: "not renewable",
 			change: func(srv *vaulttest.Server, creator string) {
 				srv.Do(http.MethodPost, "auth/token/revoke-accessor", M{"accessor": creator})
 			},
 		},
 		"Root": {
-			reason: "The token of a Secret is still the same.", life: "1h", lives: 10 * time.Minute,
+			reason: "A root token in a Secret is still valid.", life: "1h", lives: 10 * time.Minute,
 			opts: func(*vaulttest.Server) []func(*spec) { return []func(*spec){byToken("root")} },
 		},
 		"Own": {
-			reason: "So is one that ends some day.", life: "1h", lives: 10 * time.Minute,
+			reason: "A token in a Secret that expires later is still valid.", life: "1h", lives: 10 * time.Minute,
 			opts: func(*vaulttest.Server) []func(*spec) { return []func(*spec){byToken("own")} },
 		},
 	}
@@ -127,51 +128,52 @@ func TestRestart(t *testing.T) {
 			if err == nil {
 				lives(t, tc.reason, renewed.Expires, tc.lives)
 			}
-			wants(t, "It can be revoked anyway.", next.Cleanup(t.Context(), made.State), "")
+			wants(t, "The lease can be revoked in any case.", next.Cleanup(t.Context(), made.State), "")
 			if alive(srv, made) {
-				t.Error("It is not revoked")
+				t.Error("the lease is not revoked")
 			}
 		})
 	}
 }
 
-// The token that made a lease lives on, beyond its first time, for as long as its session renews it.
+// The session renews the token that created a lease beyond its first expiry.
 func TestTokenIsRenewed(t *testing.T) {
 	srv, secrets := vault(t, M{"token_ttl": "4s"})
 	c, _ := connect(t, app(srv.URL), secrets)
 	made := generate(t, c)
 	controlplane.Eventually(t, func() string {
 		if !alive(srv, made) {
-			t.Fatal("The account has died with its token")
+			t.Fatal("the account was revoked with its token")
 		}
 		if time.Until(made.Expires) > -2*time.Second {
-			return "a time well after the first end of the token"
+			return "a time well after the first expiry of the token"
 		}
 		return ""
 	})
 	renewed, err := c.Renew(t.Context(), made.State)
-	wants(t, "The session is still the one that made it.", err, "")
+	wants(t, "The session is still the one that created the lease.", err, "")
 	if left := time.Until(renewed.Expires); left < time.Second || left > 4*time.Second {
-		t.Errorf("It lives for %s, want up to 4s: that is when the token ends", left)
+		t.Errorf("the lease lasts %s, want up to 4s, when the token expires", left)
 	}
 	if n := srv.Count(vaulttest.IsLogin); n != 1 {
 		t.Errorf("%d logins, want 1", n)
 	}
 }
 
-// A token comes to its maximum. What it made is replaced in time, by a token that has all of its time.
+// When a token reaches its maximum, its credentials are replaced in time, with a new token that has its full
+// time.
 func TestMaximumOfToken(t *testing.T) {
 	srv, secrets := vault(t, M{"token_ttl": "8s", "token_max_ttl": "8s"})
 	c, _ := connect(t, app(srv.URL), secrets)
 	made := generate(t, c)
-	lives(t, "The token ends first.", made.Expires, 8*time.Second)
+	lives(t, "The token expires first.", made.Expires, 8*time.Second)
 	controlplane.Eventually(t, func() string {
 		renewed, err := c.Renew(t.Context(), made.State)
 		if err == nil {
 			if renewed.Expires.After(made.Expires.Add(time.Second)) {
-				t.Fatalf("It is said to live until %s, but its token until %s", renewed.Expires, made.Expires)
+				t.Fatalf("the lease expires at %s, but its token at %s", renewed.Expires, made.Expires)
 			}
-			return "a renewal that does not give much any more"
+			return "a renewal that adds little time"
 		}
 		if !errors.Is(err, provider.ErrNotRenewable) {
 			t.Fatal(err)
@@ -179,35 +181,35 @@ func TestMaximumOfToken(t *testing.T) {
 		return ""
 	})
 	if !alive(srv, made) {
-		t.Error("That is found out too late: it has died")
+		t.Error("the end is found too late: the account was revoked")
 	}
 	replaced := generate(t, c)
-	lives(t, "The new one comes of a new token.", replaced.Expires, 8*time.Second)
+	lives(t, "The new account is created with a new token.", replaced.Expires, 8*time.Second)
 	if n := srv.Count(vaulttest.IsLogin); n != 2 {
 		t.Errorf("%d logins, want 2", n)
 	}
 	controlplane.Eventually(t, func() string {
 		if alive(srv, made) {
-			return "the end of the first one with its token, though its lease was renewed"
+			return "the end of the first account with its token, although its lease was renewed"
 		}
 		return ""
 	})
-	wants(t, "What has expired is no error.", c.Cleanup(t.Context(), made.State), "")
+	wants(t, "Revoking an expired lease is not an error.", c.Cleanup(t.Context(), made.State), "")
 }
 
 func TestNotRenewable(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		role   M // of accounts
-		tokens M // of the AppRole
-		token  M // instead of the AppRole's
+		tokens M // of the AppRole's tokens
+		token  M // the token to use instead of the AppRole's
 		want   string
 	}{
-		"Renewable": {"It has time left.", M{"ttl": 600, "max_ttl": 1200}, nil, nil, ""},
-		"Fixed":     {"The engine does not renew it.", M{"ttl": 600, "fixed": true}, nil, nil, "not renewable"},
-		"Leaseless": {"There is no lease.", M{"leaseless": true}, nil, nil, "not renewable"},
-		"Policy":    {"Leases cannot be renewed, so it is replaced in time.", M{"ttl": 600}, M{"token_no_default_policy": true}, nil, "not renewable"},
-		"Batch":     {"Nobody can tell that the session is still the same.", M{"ttl": 600}, nil, M{"type": "batch", "ttl": "1h", "policies": []string{"maker"}}, "not renewable"},
+		"Renewable": {"A lease with time left is renewed.", M{"ttl": 600, "max_ttl": 1200}, nil, nil, ""},
+		"Fixed":     {"A lease that the engine does not renew is not renewable.", M{"ttl": 600, "fixed": true}, nil, nil, "not renewable"},
+		"Leaseless": {"Values without a lease are not renewable.", M{"leaseless": true}, nil, nil, "not renewable"},
+		"Policy":    {"A lease is not renewable without the permission to renew leases.", M{"ttl": 600}, M{"token_no_default_policy": true}, nil, "not renewable"},
+		"Batch":     {"A lease of a batch token has no accessor that identifies its session.", M{"ttl": 600}, nil, M{"type": "batch", "ttl": "1h", "policies": []string{"maker"}}, "not renewable"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -225,7 +227,7 @@ func TestNotRenewable(t *testing.T) {
 	}
 }
 
-// A lease comes to its maximum.
+// The lease reaches its maximum.
 func TestMaximumOfLease(t *testing.T) {
 	srv, secrets := vault(t, nil)
 	srv.AccountRole("accounts", "app", M{"ttl": 6, "max_ttl": 9})
@@ -240,7 +242,7 @@ func TestMaximumOfLease(t *testing.T) {
 				t.Fatalf("%s is less than half of the first time", left)
 			}
 			renewals++
-			return "a renewal that grants less than half of the first time"
+			return "a renewal that adds less than half of the first time"
 		}
 		if !errors.Is(err, provider.ErrNotRenewable) {
 			t.Fatal(err)
@@ -252,13 +254,13 @@ func TestMaximumOfLease(t *testing.T) {
 	}
 	controlplane.Eventually(t, func() string {
 		if alive(srv, made) {
-			return "the end of the account"
+			return "the expiry of the account"
 		}
 		return ""
 	})
-	wants(t, "What has expired is no error.", c.Cleanup(t.Context(), made.State), "")
+	wants(t, "Revoking an expired lease is not an error.", c.Cleanup(t.Context(), made.State), "")
 	_, err := c.Renew(t.Context(), made.State)
-	wants(t, "But nothing to renew.", err, "not renewable")
+	wants(t, "An expired lease cannot be renewed.", err, "not renewable")
 }
 
 func TestCleanupRefused(t *testing.T) {
@@ -271,9 +273,9 @@ path "auth/token/create/*" { capabilities = ["update"] }`
 		token  bool
 		want   string
 	}{
-		"Lease": {"It says what to allow.", without, M{"ttl": 600}, false, `Denied: revoking: access denied; allow update on "sys/leases/revoke" in a policy`},
-		"Token": {"It says what to allow.", without, nil, true, `Denied: revoking: access denied; allow update on "auth/token/revoke-accessor" in a policy`},
-		"Stuck": {"What Vault cannot revoke now is tried again.", makes, M{"ttl": 600, "stuck": true}, false, "Unavailable: revoking: Vault cannot do it now"},
+		"Lease": {"The error names the path to allow for a lease.", without, M{"ttl": 600}, false, `Denied: revoking: access denied; allow update on "sys/leases/revoke" in a policy`},
+		"Token": {"The error names the path to allow for a token.", without, nil, true, `Denied: revoking: access denied; allow update on "auth/token/revoke-accessor" in a policy`},
+		"Stuck": {"A lease that Vault cannot revoke now is Unavailable.", makes, M{"ttl": 600, "stuck": true}, false, "Unavailable: revoking: Vault cannot do it now"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -292,13 +294,13 @@ path "auth/token/create/*" { capabilities = ["update"] }`
 				return
 			}
 			if !alive(srv, made) {
-				t.Error("It was not revoked")
+				t.Error("the credentials were revoked despite the error")
 			}
 			srv.Policy("maker", makes)
 			srv.AccountRole("accounts", "app", M{"ttl": 600})
-			wants(t, "Once mended it works.", c.Cleanup(t.Context(), made.State), "")
+			wants(t, "The revocation works after the fix.", c.Cleanup(t.Context(), made.State), "")
 			if alive(srv, made) {
-				t.Error("It is not revoked")
+				t.Error("the credentials are not revoked")
 			}
 		})
 	}
@@ -311,25 +313,26 @@ func TestToken(t *testing.T) {
 	made := generate(t, c)
 	accessor := string(made.Values["accessor"])
 	if !srv.Lives(accessor) {
-		t.Fatal("The token does not live")
+		t.Fatal("the token is not valid")
 	}
 	_, err := c.Renew(t.Context(), made.State)
-	wants(t, "Tokens are renewed by their accessor, where the policy allows it.", err, "not renewable")
+	wants(t, "Tokens are renewed by their accessor if the policy allows it.", err, "not renewable")
 	srv.Policy("maker", makes+byAccessor)
 	renewed, err := c.Renew(t.Context(), made.State)
-	wants(t, "Now it does.", err, "")
-	lives(t, "It has all of its time again.", renewed.Expires, 5*time.Minute)
+	wants(t, "The policy allows it now.", err, "")
+	lives(t, "The renewed token has its full time.", renewed.Expires, 5*time.Minute)
 	for range 2 {
-		wants(t, "What is revoked already is no error.", c.Cleanup(t.Context(), made.State), "")
+		wants(t, "Revoking a revoked token is not an error.", c.Cleanup(t.Context(), made.State), "")
 		if srv.Lives(accessor) {
 			t.Error("The token is not revoked")
 		}
 	}
 	_, err = c.Renew(t.Context(), made.State)
-	wants(t, "What is revoked cannot be renewed.", err, "not renewable")
+	wants(t, "A revoked token cannot be renewed.", err, "not renewable")
 }
 
-// Whatever fails on the way is tried again: nothing is replaced or forgotten because Vault was away.
+// Every failure on the way to Vault is temporary: nothing is replaced or forgotten because Vault is
+// unavailable.
 func TestUnavailable(t *testing.T) {
 	srv, secrets := vault(t, M{"token_ttl": "1h"})
 	srv.Policy("maker", makes+byAccessor)
@@ -339,7 +342,7 @@ func TestUnavailable(t *testing.T) {
 	next, _ := connect(t, app(srv.URL), secrets)
 	foreign := func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(http.StatusForbidden)
-		_, _ = w.Write([]byte("<html>c4n4ry</html>")) // The client reads it.
+		_, _ = w.Write([]byte("<html>c4n4ry</html>")) // The client checks the answer.
 	}
 	for name, tc := range map[string]struct {
 		on     string
@@ -349,9 +352,9 @@ func TestUnavailable(t *testing.T) {
 		"Lease":     {"sys/leases/renew", vaulttest.Refuse(500), "Unavailable: renewing: "},
 		"Throttled": {"sys/leases/renew", vaulttest.Refuse(429), "Throttled: renewing: "},
 		"Creator":   {"auth/token/renew-accessor", vaulttest.Refuse(503), "Unavailable: renewing: "},
-		"Proxy":     {"sys/leases/renew", foreign, "Unavailable: renewing: spec.server: what answers, with status 403, is not Vault"},
+		"Proxy":     {"sys/leases/renew", foreign, "Unavailable: renewing: spec.server: the response with status 403 is not from Vault"},
 		"Revoke":    {"sys/leases/revoke", vaulttest.Refuse(500), "Unavailable: revoking: "},
-		"RevokeOff": {"sys/leases/revoke", foreign, "Unavailable: revoking: spec.server: what answers, with status 403, is not Vault"},
+		"RevokeOff": {"sys/leases/revoke", foreign, "Unavailable: revoking: spec.server: the response with status 403 is not from Vault"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer srv.Inject(vaulttest.On(tc.on), tc.answer)()
@@ -361,15 +364,15 @@ func TestUnavailable(t *testing.T) {
 			} else {
 				_, err = next.Renew(t.Context(), made.State)
 			}
-			wants(t, "It proves nothing.", err, tc.want)
+			wants(t, "The answer of another server is no proof of an end.", err, tc.want)
 		})
 	}
 	if !alive(srv, made) {
-		t.Error("It lives all the time")
+		t.Error("the account must stay valid")
 	}
 }
 
-// What other versions of Vault answer where 1.21 says that all is well: that there is nothing to revoke.
+// Other versions of Vault return an error if there is nothing to revoke, where 1.21 returns success.
 func TestOtherAnswers(t *testing.T) {
 	srv, secrets := vault(t, nil)
 	c, _ := connect(t, app(srv.URL), secrets)
@@ -379,7 +382,7 @@ func TestOtherAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			defer srv.Inject(vaulttest.On(tc.on), vaulttest.RefuseWith(http.StatusBadRequest, tc.text))()
-			wants(t, "It is gone.", c.Cleanup(t.Context(), tc.state), "")
+			wants(t, "Nothing is left to revoke.", c.Cleanup(t.Context(), tc.state), "")
 			if n := srv.Count(vaulttest.On(tc.on)); n != 1 {
 				t.Errorf("%d calls, want 1", n)
 			}
@@ -387,7 +390,7 @@ func TestOtherAnswers(t *testing.T) {
 	}
 }
 
-// A renewal renews the token of the session, too, where that ends before the lease.
+// A renewal also renews the token of the session, if it expires before the lease.
 func TestTokenThatEndsFirst(t *testing.T) {
 	srv, secrets := vault(t, M{"token_ttl": "1h"})
 	srv.AccountRole("accounts", "long", M{"ttl": 36000, "max_ttl": 72000})
@@ -404,10 +407,10 @@ func TestTokenThatEndsFirst(t *testing.T) {
 			made := generate(t, c)
 			srv.Reset()
 			renewed, err := c.Renew(t.Context(), made.State)
-			wants(t, "It can be renewed.", err, "")
-			lives(t, "It ends with what ends first.", renewed.Expires, tc.lives)
+			wants(t, "The lease can be renewed.", err, "")
+			lives(t, "The lease ends with the first expiry.", renewed.Expires, tc.lives)
 			if n := srv.Count(vaulttest.On("auth/token/renew-self")); n != tc.calls || !renewed.Expires.After(made.Expires) {
-				t.Errorf("%d renewals of the token, want %d; it ends at %s, and before that at %s", n, tc.calls, renewed.Expires, made.Expires)
+				t.Errorf("%d renewals of the token, want %d; it expires at %s, before at %s", n, tc.calls, renewed.Expires, made.Expires)
 			}
 		})
 	}

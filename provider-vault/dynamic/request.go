@@ -15,12 +15,12 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-vault/session"
 )
 
-// A request is what Vault is asked for.
+// A request is the request to Vault that creates the credentials.
 type request struct {
 	path string
-	// query of a GET.
+	// query is that of a GET.
 	query url.Values
-	// body of any other method.
+	// body is that of any other method.
 	body map[string]json.RawMessage
 }
 
@@ -30,12 +30,12 @@ func requestOf(spec *v1alpha1.VaultDynamicSecretSpec) (request, error) {
 		return r, provider.NewError(provider.Invalid, "spec.path: %s; write it as database/creds/shop", why)
 	}
 	if r.path == "v1" || strings.HasPrefix(r.path, "v1/") {
-		return r, provider.NewError(provider.Invalid, "spec.path: begins with v1, which is no part of it; write it as database/creds/shop")
+		return r, provider.NewError(provider.Invalid, "spec.path: must not begin with v1; write it as database/creds/shop")
 	}
 	parameters := map[string]json.RawMessage{}
 	if p := spec.Parameters; p != nil && len(p.Raw) > 0 {
 		if json.Unmarshal(p.Raw, &parameters) != nil || parameters == nil {
-			return r, provider.NewError(provider.Invalid, "spec.parameters: are no JSON object; write names and values")
+			return r, provider.NewError(provider.Invalid, "spec.parameters: is not a JSON object; write names and values")
 		}
 	}
 	switch spec.Method {
@@ -44,12 +44,12 @@ func requestOf(spec *v1alpha1.VaultDynamicSecretSpec) (request, error) {
 	case v1alpha1.MethodPost, v1alpha1.MethodPut:
 		r.body = parameters
 	default:
-		return r, provider.NewError(provider.Invalid, "spec.method: %q is none; write GET, POST or PUT", session.Shortened(string(spec.Method)))
+		return r, provider.NewError(provider.Invalid, "spec.method: %q is not valid; write GET, POST or PUT", session.Shortened(string(spec.Method)))
 	}
 	return r, nil
 }
 
-// queryOf has one value for each member of a list.
+// queryOf returns one query value for each member of a list.
 func queryOf(parameters map[string]json.RawMessage) url.Values {
 	q := url.Values{}
 	for name, value := range parameters {
@@ -68,9 +68,9 @@ func queryOf(parameters map[string]json.RawMessage) url.Values {
 	return q
 }
 
-// send makes the request once. Where an answer is lost, or says that something failed inside Vault, credentials
-// may have been made that nobody knows and that live until their lease ends. To ask again could leave behind
-// one more each time, so that is left to the caller, who waits longer each time.
+// send sends the request once. After a lost answer, or an error inside Vault, there may be unknown credentials
+// that live until their lease expires. Each retry could create more, so retries are left to the caller, which
+// waits longer each time.
 func (r request) send(ctx context.Context, s *session.Session) (session.Answer, error) {
 	once, err := s.Once()
 	if err != nil {
@@ -82,7 +82,7 @@ func (r request) send(ctx context.Context, s *session.Session) (session.Answer, 
 	return session.Write(ctx, once, r.path, r.body)
 }
 
-// explain says why there are no credentials.
+// explain turns a failure into an error that names the field to fix.
 func (r request) explain(err error) error {
 	path := session.Shortened(r.path)
 	what := fmt.Sprintf("credentials of %q", path)
@@ -100,9 +100,9 @@ func (r request) explain(err error) error {
 	case http.StatusForbidden:
 		return provider.NewError(provider.Denied, "spec.path: access denied; allow %s on %q in a policy", needs, path)
 	case http.StatusNotFound:
-		return provider.NewError(provider.Invalid, "spec.path: Vault has nothing at %q; correct it, or spec.namespace", path)
+		return provider.NewError(provider.Invalid, "spec.path: %q does not exist at Vault; correct it, or spec.namespace", path)
 	case http.StatusMethodNotAllowed:
-		return provider.NewError(provider.Invalid, "spec.method: Vault does not take it at %q; write %s", path, other)
+		return provider.NewError(provider.Invalid, "spec.method: Vault does not support it at %q; write %s", path, other)
 	}
 	return session.Explain(err, what)
 }

@@ -8,22 +8,23 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-vault/session"
 )
 
-// A state says what was made, and what it dies with. Accessors and the ids of leases are no secrets: what
-// they allow needs a token with a policy, too.
+// A state identifies created credentials, and the token whose end revokes them. Accessors and lease ids are not
+// secret: using them needs a token with a policy.
 type state struct {
 	// Lease is the id of the lease.
 	Lease string `json:"lease,omitempty"`
-	// Token is the accessor of a token that was made.
+	// Token is the accessor of the token that was created.
 	Token string `json:"token,omitempty"`
-	// Bound is true for what dies with the token by which it was made, because that ends some day.
+	// Bound is set if the credentials are revoked together with the token that created them, because that token
+	// expires.
 	Bound bool `json:"bound,omitempty"`
-	// Creator is the accessor of that token; a batch token has none.
+	// Creator is the accessor of the token that created the credentials; empty for a batch token.
 	Creator string `json:"creator,omitempty"`
-	// Life is how long it would have lived when it was made, in seconds; 0 for ever.
+	// Life is how long the credentials were valid when they were created, in seconds; 0 means forever.
 	Life int64 `json:"life,omitempty"`
 }
 
-// stateOf says what an answer has made that came at a time, and when that ends.
+// stateOf returns the state of the credentials in an answer that arrived at a time, and when they expire.
 func stateOf(a session.Answer, by *session.Session, at time.Time) (s state, ends time.Time) {
 	s.Lease = a.LeaseID
 	if a.LeaseID != "" {
@@ -35,7 +36,7 @@ func stateOf(a session.Answer, by *session.Session, at time.Time) (s state, ends
 		ends = sooner(ends, after(at, a.Auth.Lease))
 	}
 	if s.Lease == "" && a.Auth == nil {
-		return s, ends // It has no life of its own: neither it nor anything of it can be revoked.
+		return s, ends // Values without a lease and a token cannot be renewed or revoked.
 	}
 	if until := by.Ends(); !orphan && !until.IsZero() {
 		s.Bound, s.Creator = true, by.Accessor()
@@ -47,29 +48,30 @@ func stateOf(a session.Answer, by *session.Session, at time.Time) (s state, ends
 	return s, ends
 }
 
-// renewable reports whether there is anything to renew, and the creator can be told from others.
+// renewable reports whether there is something to renew, and whether the token that created it can be
+// identified.
 func (s state) renewable() bool { return s.known() && (!s.Bound || s.Creator != "") }
 
-// known reports whether there is anything that Vault can be asked about.
+// known reports whether Vault can identify the credentials.
 func (s state) known() bool { return s.Lease != "" || s.Token != "" }
 
-// String is the form in which a state is kept; empty if there is nothing to renew or revoke.
+// String returns the stored form of a state; empty if there is nothing to renew or revoke.
 func (s state) String() string {
 	if !s.known() {
 		return ""
 	}
-	raw, _ := json.Marshal(s) // Strings and numbers always encode.
+	raw, _ := json.Marshal(s) // Strings and numbers can always be encoded.
 	return string(raw)
 }
 
 func parse(text string) (s state, err error) {
 	if text != "" && json.Unmarshal([]byte(text), &s) != nil {
-		err = provider.NewError(provider.Invalid, "what is kept of the credentials has been damaged, so that they cannot be revoked or renewed; they end with their lease")
+		err = provider.NewError(provider.Invalid, "the stored record of the credentials is damaged, so they cannot be revoked or renewed; they expire with their lease")
 	}
 	return s, err
 }
 
-// after is the time some seconds after another; zero, which is never, for 0 seconds.
+// after returns t plus some seconds, or the zero time, which means never, for 0 seconds.
 func after(t time.Time, seconds int64) time.Time {
 	if seconds == 0 {
 		return time.Time{}
@@ -77,7 +79,7 @@ func after(t time.Time, seconds int64) time.Time {
 	return t.Add(time.Duration(seconds) * time.Second)
 }
 
-// sooner is the sooner of two times, where zero is never.
+// sooner returns the earlier of two times. The zero time means never.
 func sooner(a, b time.Time) time.Time {
 	if a.IsZero() || !b.IsZero() && b.Before(a) {
 		return b

@@ -44,7 +44,7 @@ func (i issuer) public() string {
 	return string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}))
 }
 
-// token is that of the ServiceAccount shop/reader for an audience.
+// token returns a token of the ServiceAccount shop/reader for an audience.
 func (i issuer) token(audience string, life time.Duration) string {
 	claims, err := json.Marshal(M{
 		"iss": "https://kubernetes.default.svc", "sub": "system:serviceaccount:shop:reader", "aud": []string{audience},
@@ -64,7 +64,7 @@ func (i issuer) token(audience string, life time.Duration) string {
 	return text + "." + enc.EncodeToString(append(r.FillBytes(make([]byte, 32)), s.FillBytes(make([]byte, 32))...))
 }
 
-// reviewer is a Kubernetes API that reviews tokens, and knows none but good.
+// reviewer is a Kubernetes API that reviews tokens, and accepts only good.
 func reviewer(t testing.TB, good string) string {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		var review struct {
@@ -75,7 +75,7 @@ func reviewer(t testing.TB, good string) string {
 		known := json.NewDecoder(r.Body).Decode(&review) == nil && review.Spec.Token == good
 		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusCreated)
-		_ = json.NewEncoder(w).Encode(M{ // Vault reads all of it.
+		_ = json.NewEncoder(w).Encode(M{ // Vault checks the answer.
 			"apiVersion": "authentication.k8s.io/v1", "kind": "TokenReview",
 			"status": M{"authenticated": known, "audiences": []string{"https://kubernetes.default.svc"}, "user": M{"username": "system:serviceaccount:shop:reader", "uid": "1-2-3", "groups": []string{"system:serviceaccounts"}}},
 		})
@@ -84,7 +84,8 @@ func reviewer(t testing.TB, good string) string {
 	return srv.URL
 }
 
-// methods is a server with all auth methods that it can have, and the credentials for them.
+// methods starts a server with all auth methods that need no other real server, and returns the credentials for
+// them.
 func methods(t *testing.T) (*vaulttest.Server, creds) {
 	t.Helper()
 	srv, secrets := vault(t, "1h")
@@ -100,7 +101,7 @@ func methods(t *testing.T) (*vaulttest.Server, creds) {
 	srv.Do(http.MethodPost, "auth/jwt/role/shop", role)
 	srv.Do(http.MethodPost, "auth/jwt/role/browser", M{"role_type": "oidc", "user_claim": "sub", "allowed_redirect_uris": "http://127.0.0.1/"})
 	gone := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		_ = json.NewEncoder(w).Encode(M{"keys": []M{}}) // Vault reads it.
+		_ = json.NewEncoder(w).Encode(M{"keys": []M{}}) // Vault checks the answer.
 	}))
 	srv.Do(http.MethodPost, "sys/auth/gone", M{"type": "jwt"})
 	srv.Do(http.MethodPost, "auth/gone/config", M{"jwks_url": gone.URL})
@@ -108,7 +109,7 @@ func methods(t *testing.T) (*vaulttest.Server, creds) {
 	gone.Close()
 	srv.Enable("kubernetes")
 	srv.Do(http.MethodPost, "auth/kubernetes/config", M{"kubernetes_host": reviewer(t, api), "disable_local_ca_jwt": true, "token_reviewer_jwt": api})
-	srv.Do(http.MethodPost, "sys/auth/raw", M{"type": "kubernetes"}) // It has the role, but no configuration.
+	srv.Do(http.MethodPost, "sys/auth/raw", M{"type": "kubernetes"}) // This auth method has a role, but no configuration.
 	for _, mount := range []string{"kubernetes", "raw"} {
 		srv.Do(http.MethodPost, "auth/"+mount+"/role/shop", M{
 			"bound_service_account_names": "reader", "bound_service_account_namespaces": "shop", "token_policies": "reader",
@@ -141,18 +142,15 @@ func TestAuth(t *testing.T) {
 	kube := func(a v1alpha1.KubernetesAuth) auth { return auth{Kubernetes: &a} }
 	jwt := func(a v1alpha1.JWTAuth) auth { return auth{JWT: &a} }
 	user := func(a v1alpha1.PasswordAuth) auth { return auth{UserPass: &a} }
-	sa := func(s *common.ServiceAccountSelector) *v1alpha1.ServiceAccountToken {
-		return &v1alpha1.ServiceAccountToken{ServiceAccountRef: *s}
-	}
 	p := func(key string) *common.SecretKeySelector { return new(ref(key)) }
 	cases := map[string]struct {
 		auth auth
-		want string // the beginning of the error; none: it reads
+		want string // the start of the error; empty if the read succeeds
 	}{
 		"Token":        {auth{TokenSecretRef: p("token")}, ""},
 		"TokenMissing": {auth{TokenSecretRef: p("none")}, "Invalid: spec.auth.tokenSecretRef: Secret shop/vault has no value"},
 		"TokenBlank":   {auth{TokenSecretRef: p("blank")}, "Invalid: spec.auth.tokenSecretRef: the value is blank"},
-		"TokenGarbage": {auth{TokenSecretRef: p("garbage")}, "Invalid: spec.auth.tokenSecretRef: the value is no token"},
+		"TokenGarbage": {auth{TokenSecretRef: p("garbage")}, "Invalid: spec.auth.tokenSecretRef: the value is not a token"},
 		"TokenWrong":   {auth{TokenSecretRef: p("wrong")}, "Denied: spec.auth.tokenSecretRef: Vault does not accept"},
 		"TokenRevoked": {auth{TokenSecretRef: p("revoked")}, "Denied: spec.auth.tokenSecretRef: Vault does not accept"},
 
@@ -174,11 +172,11 @@ func TestAuth(t *testing.T) {
 		"UserPassInAFolder": {user(v1alpha1.PasswordAuth{Username: "a/b", SecretRef: ref("password")}), "Invalid: spec.auth.userPass.username: "},
 
 		"JWT":             {jwt(v1alpha1.JWTAuth{Role: "shop", SecretRef: p("jwt")}), ""},
-		"JWTAccount":      {jwt(v1alpha1.JWTAuth{Role: "shop", KubernetesServiceAccountToken: sa(account("reader"))}), ""},
-		"JWTNoAccount":    {jwt(v1alpha1.JWTAuth{Role: "shop", KubernetesServiceAccountToken: sa(account("nobody"))}), "Invalid: spec.auth.jwt.kubernetesServiceAccountToken.serviceAccountRef: ServiceAccount"},
-		"JWTAudience":     {jwt(v1alpha1.JWTAuth{Role: "shop", KubernetesServiceAccountToken: sa(account("reader", "other"))}), "Denied: spec.auth.jwt.kubernetesServiceAccountToken.serviceAccountRef: Vault does not accept"},
-		"JWTWrongRole":    {jwt(v1alpha1.JWTAuth{Role: "other", SecretRef: p("jwt")}), "Denied: spec.auth.jwt.role: Vault has no such role"},
-		"JWTNoRole":       {jwt(v1alpha1.JWTAuth{SecretRef: p("jwt")}), "Denied: spec.auth.jwt.role: must be set"},
+		"JWTAccount":      {jwt(v1alpha1.JWTAuth{Role: "shop", ServiceAccountRef: account("reader")}), ""},
+		"JWTNoAccount":    {jwt(v1alpha1.JWTAuth{Role: "shop", ServiceAccountRef: account("missing")}), "Invalid: spec.auth.jwt.serviceAccountRef: ServiceAccount"},
+		"JWTAudience":     {jwt(v1alpha1.JWTAuth{Role: "shop", ServiceAccountRef: account("reader", "other")}), "Denied: spec.auth.jwt.serviceAccountRef: Vault does not accept"},
+		"JWTWrongRole":    {jwt(v1alpha1.JWTAuth{Role: "other", SecretRef: p("jwt")}), "Denied: spec.auth.jwt.role: the role does not exist at Vault"},
+		"JWTNoRole":       {jwt(v1alpha1.JWTAuth{SecretRef: p("jwt")}), "Denied: spec.auth.jwt.role: required"},
 		"JWTExpired":      {jwt(v1alpha1.JWTAuth{Role: "shop", SecretRef: p("expired-jwt")}), "Denied: spec.auth.jwt.secretRef: Vault does not accept"},
 		"JWTForeign":      {jwt(v1alpha1.JWTAuth{Role: "shop", SecretRef: p("foreign-jwt")}), "Denied: spec.auth.jwt.secretRef: Vault does not accept"},
 		"JWTGarbage":      {jwt(v1alpha1.JWTAuth{Role: "shop", SecretRef: p("garbage")}), "Denied: spec.auth.jwt.secretRef: Vault does not accept"},
@@ -187,9 +185,9 @@ func TestAuth(t *testing.T) {
 		"JWTNoSecret":     {jwt(v1alpha1.JWTAuth{Role: "shop", SecretRef: p("none")}), "Invalid: spec.auth.jwt.secretRef: Secret"},
 		"Kubernetes":      {kube(v1alpha1.KubernetesAuth{Role: "shop", ServiceAccountRef: account("reader")}), ""},
 		"KubernetesToken": {kube(v1alpha1.KubernetesAuth{Role: "shop", SecretRef: p("api-jwt")}), ""},
-		"KubernetesRole":  {kube(v1alpha1.KubernetesAuth{Role: "other", ServiceAccountRef: account("reader")}), "Denied: spec.auth.kubernetes.role: Vault has no such role"},
+		"KubernetesRole":  {kube(v1alpha1.KubernetesAuth{Role: "other", ServiceAccountRef: account("reader")}), "Denied: spec.auth.kubernetes.role: the role does not exist at Vault"},
 		"KubernetesRaw":   {kube(v1alpha1.KubernetesAuth{Path: "raw", Role: "shop", SecretRef: p("api-jwt")}), "Denied: spec.auth.kubernetes: the auth method is not configured"},
-		"KubernetesNone":  {kube(v1alpha1.KubernetesAuth{Role: "shop", ServiceAccountRef: account("nobody")}), "Invalid: spec.auth.kubernetes.serviceAccountRef: ServiceAccount"},
+		"KubernetesNone":  {kube(v1alpha1.KubernetesAuth{Role: "shop", ServiceAccountRef: account("missing")}), "Invalid: spec.auth.kubernetes.serviceAccountRef: ServiceAccount"},
 		"KubernetesWrong": {kube(v1alpha1.KubernetesAuth{Role: "shop", SecretRef: p("foreign-jwt")}), "Denied: spec.auth.kubernetes.secretRef: Vault does not accept"},
 		"KubernetesEmpty": {kube(v1alpha1.KubernetesAuth{Role: "shop", SecretRef: p("garbage")}), "Denied: spec.auth.kubernetes.secretRef: Vault does not accept"},
 

@@ -28,7 +28,7 @@ func TestCallsPerSync(t *testing.T) {
 					calls["login"]++
 				case vaulttest.IsRead(c):
 					calls["read"]++
-				case c.Path == "auth/token/revoke-self": // The store of the case before has gone.
+				case c.Path == "auth/token/revoke-self": // This call is from closing the store of the previous case.
 				default:
 					calls[c.Method+" "+c.Path]++
 				}

@@ -51,8 +51,8 @@ var failures = map[conformance.Failure]http.HandlerFunc{
 	conformance.Dropped:     func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte(`{"data":null}`)) },
 }
 
-// inject makes every call fail, or the reads of one secret. An identity that is known may always ask
-// about its own token.
+// inject makes every call fail, or every read of one secret. Token lookups always work, because every valid
+// token can look itself up.
 func inject(srv *vaulttest.Server, f conformance.Fault) func() {
 	own := []string{"auth/token/lookup-self", "sys/internal/ui/mounts/secret"}
 	return srv.Inject(func(c vaulttest.Call) bool {

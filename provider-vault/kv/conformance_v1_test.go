@@ -51,7 +51,7 @@ func harnessV1(t *testing.T) conformance.Harness {
 		Without: map[string]string{
 			"read/version": without, "read/missing-version": without, "read/metadata": without, "find/tags": without, "find/combined": without,
 			"read/empty-json": "KV v1 takes no empty object", "write/metadata": without,
-			"write/update": "every version has the same name, since a digest would tell of the value: TestWriteV1 does without",
+			"write/update": "every version has the same name, because a digest would reveal something about the value; see TestWriteV1",
 		},
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-vault/session"
 )
 
-// What the loops of common ask for, for these Kinds.
+// RBAC used by the shared controllers for these Kinds.
 // +kubebuilder:rbac:groups=vault.direct-secrets.io,resources=vaultkvs,verbs=list;watch
 // +kubebuilder:rbac:groups=vault.direct-secrets.io,resources=vaultkvs/status,verbs=patch
 // +kubebuilder:rbac:groups=vault.direct-secrets.io,resources=clustervaultkvs,verbs=list;watch,roleName=cluster
@@ -25,12 +25,12 @@ func Kinds() []provider.Kind {
 	}
 }
 
-// Connect makes the client of a store. Vault is not called.
+// Connect returns the client of a store. It does not call Vault.
 func Connect(ctx context.Context, s *v1alpha1.VaultKV, creds provider.Credentials) (provider.Client, error) {
 	return newClient(ctx, &s.Spec, creds)
 }
 
-// ConnectCluster makes the client of a cluster store. Vault is not called.
+// ConnectCluster returns the client of a cluster store. It does not call Vault.
 func ConnectCluster(ctx context.Context, s *v1alpha1.ClusterVaultKV, creds provider.Credentials) (provider.Client, error) {
 	return newClient(ctx, &s.Spec.VaultKVSpec, creds)
 }
@@ -57,7 +57,7 @@ type Client struct {
 	engine engine
 	vault  *session.Client
 
-	// mounted is true once Vault has said that mount is a KV secrets engine of the right version.
+	// mounted is set once Vault has confirmed that mount is a KV secrets engine of the right version.
 	mounted atomic.Bool
 }
 
@@ -67,12 +67,12 @@ var (
 	_ provider.Identifier = &Client{}
 )
 
-// Identity returns the mount. Vault is not called: what a server says of itself proves nothing.
+// Identity returns the mount. It does not call Vault, because a server's own description of itself is no proof.
 func (c *Client) Identity(context.Context) (provider.Identity, error) {
 	return provider.Identity{Place: c.vault.Place(c.mount)}, nil
 }
 
-// Close ends the session at Vault, and releases connections.
+// Close revokes the session's token, and releases connections.
 func (c *Client) Close() error {
 	c.vault.Close()
 	return nil

@@ -13,18 +13,18 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-vault/session"
 )
 
-// An engine is what differs between the versions of the KV secrets engine.
+// An engine implements the differences between the versions of the KV secrets engine.
 type engine interface {
-	// version is that of the engine, as Vault's mounts have it.
+	// version is that of the engine, as in Vault's list of mounts.
 	version() string
-	// read and list return paths at Vault; the latter is of a folder.
+	// read returns the path of a secret at Vault, list that of a folder.
 	read(mount, key string) string
 	list(mount, folder string) string
 	// query selects a version of a secret.
 	query(version string) (url.Values, error)
-	// value makes a Value of an answer; one without any value proves nothing.
+	// value returns the Value of an answer. An answer without a value is Unavailable.
 	value(ref provider.Ref, a session.Answer) (provider.Value, error)
-	// gone reports whether the answer to a read, refused with 404, says that the secret is deleted.
+	// gone reports whether an answer with status 404 means that the secret is deleted.
 	gone(a session.Answer) bool
 
 	writing
@@ -37,13 +37,13 @@ func engineOf(v v1alpha1.KVVersion) (engine, error) {
 	case v1alpha1.KVv1:
 		return kv1{}, nil
 	}
-	return nil, provider.NewError(provider.Invalid, "spec.version: %q is none; write v1 or v2", string(v))
+	return nil, provider.NewError(provider.Invalid, "spec.version: %q is not valid; write v1 or v2", string(v))
 }
 
-// onlyVersion stands for the one version of a secret that KV v1 keeps.
+// onlyVersion is the name of the only version that KV v1 stores.
 const onlyVersion = "current"
 
-// kv1 is https://developer.hashicorp.com/vault/api-docs/secret/kv/kv-v1.
+// kv1 implements https://developer.hashicorp.com/vault/api-docs/secret/kv/kv-v1.
 type kv1 struct{}
 
 func (kv1) version() string                  { return "1" }
@@ -53,7 +53,7 @@ func (kv1) gone(session.Answer) bool         { return false }
 
 func (kv1) query(version string) (url.Values, error) {
 	if version != "" && version != onlyVersion {
-		return nil, provider.NewError(provider.Invalid, "version %q: KV v1 keeps no versions; remove it", session.Shortened(version))
+		return nil, provider.NewError(provider.Invalid, "version %q: KV v1 has no versions; remove it", session.Shortened(version))
 	}
 	return nil, nil
 }
@@ -70,7 +70,7 @@ func (kv1) value(ref provider.Ref, a session.Answer) (provider.Value, error) {
 	return v, objectIn(ref, data)
 }
 
-// kv2 is https://developer.hashicorp.com/vault/api-docs/secret/kv/kv-v2.
+// kv2 implements https://developer.hashicorp.com/vault/api-docs/secret/kv/kv-v2.
 type kv2 struct{}
 
 func (kv2) version() string                  { return "2" }
@@ -84,7 +84,7 @@ func (kv2) query(version string) (url.Values, error) {
 	case version == "":
 		return nil, nil
 	case !versionNumber.MatchString(version):
-		return nil, provider.NewError(provider.Invalid, "version %q: is none of KV v2; write a number such as 3", session.Shortened(version))
+		return nil, provider.NewError(provider.Invalid, "version %q: is not a version of KV v2; write a number such as 3", session.Shortened(version))
 	}
 	return url.Values{"version": {version}}, nil
 }
@@ -120,7 +120,7 @@ func (kv2) gone(a session.Answer) bool {
 	return err == nil && d.Metadata.Version > 0 && (d.Metadata.Deleted != "" || d.Metadata.Destroy)
 }
 
-// objectIn makes sure that there is a JSON object.
+// objectIn returns an error unless data is a JSON object.
 func objectIn(ref provider.Ref, data json.RawMessage) error {
 	if !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
 		return lacking(ref)
@@ -129,8 +129,8 @@ func objectIn(ref provider.Ref, data json.RawMessage) error {
 }
 
 func lacking(ref provider.Ref) error {
-	return provider.NewError(provider.Unavailable, "%s: the answer of Vault lacks the value", about(ref))
+	return provider.NewError(provider.Unavailable, "%s: the response of Vault has no value", about(ref))
 }
 
-// notThere tells apart what a 404 can mean.
+// notThere reports whether a 404 means that the object does not exist.
 func notThere(r *session.Refusal) bool { return r.Status == http.StatusNotFound && r.Definite }

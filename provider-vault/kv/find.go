@@ -17,20 +17,20 @@ import (
 )
 
 const (
-	// maxFound is how many secrets a query may select.
+	// maxFound is the maximum number of secrets that a query can select.
 	maxFound = 10_000
-	// maxListed is how many names it may look at.
+	// maxListed is the maximum number of names that a query can list.
 	maxListed = 100_000
-	// parallel is how many requests one query makes at the same time.
+	// parallel is the maximum number of concurrent requests of one query.
 	parallel = 8
 )
 
-// Find lists the folder of the query and those below it, and then reads what matches: Vault has no
-// list that goes into folders, and no read of many secrets.
+// Find lists the folder of the query and those below it, and then reads the matching secrets. Vault can neither
+// list folders recursively nor read several secrets in one call.
 func (c *Client) Find(ctx context.Context, q provider.Query) iter.Seq2[provider.Value, error] {
 	return func(yield func(provider.Value, error) bool) {
 		if len(q.Tags) > 0 && c.engine.version() == (kv1{}).version() {
-			yield(provider.Value{}, provider.NewError(provider.Invalid, "find: KV v1 keeps no custom metadata; remove tags"))
+			yield(provider.Value{}, provider.NewError(provider.Invalid, "find: KV v1 has no custom metadata; remove tags"))
 			return
 		}
 		keys, err := c.list(ctx, q)
@@ -53,8 +53,8 @@ func (c *Client) Find(ctx context.Context, q provider.Query) iter.Seq2[provider.
 	}
 }
 
-// readAll reads the secrets of keys that carry the tags. What was deleted since it was listed, or is
-// listed because older versions of it are kept, is left out.
+// readAll reads the secrets that have the tags. It omits secrets that were deleted after the list, and those
+// that are listed only because Vault still stores older versions.
 func (c *Client) readAll(ctx context.Context, keys []string, tags map[string]string) ([]provider.Value, error) {
 	found := make([]*provider.Value, len(keys))
 	g, ctx := errgroup.WithContext(ctx)
@@ -111,7 +111,7 @@ func (c *Client) list(ctx context.Context, q provider.Query) ([]string, error) {
 		}
 		folders = nil
 		if listed += len(entries); listed > maxListed {
-			return nil, provider.NewError(provider.Invalid, "find: more than %d secrets and folders to look at; narrow path", maxListed)
+			return nil, provider.NewError(provider.Invalid, "find: more than %d secrets and folders to search; narrow path", maxListed)
 		}
 		for _, e := range entries {
 			switch {
@@ -129,7 +129,7 @@ func (c *Client) list(ctx context.Context, q provider.Query) ([]string, error) {
 	return slices.Compact(keys), nil
 }
 
-// listAll returns what is in folders, as whole keys; folders end in a slash.
+// listAll returns the contents of folders as complete keys. Folders end in a slash.
 func (c *Client) listAll(ctx context.Context, folders []string) ([]string, error) {
 	var mu sync.Mutex
 	var all []string
@@ -157,7 +157,7 @@ func (c *Client) listOne(ctx context.Context, folder string) ([]string, error) {
 	var r *session.Refusal
 	switch {
 	case errors.As(err, &r) && r.Status == http.StatusNotFound:
-		// Vault has no empty folders: this is how it says that there is none.
+		// Vault has no empty folders: it answers with 404 if there is none.
 		if err := c.missing(ctx, r, what); !provider.IsNotFound(err) {
 			return nil, err
 		}
@@ -171,13 +171,13 @@ func (c *Client) listOne(ctx context.Context, folder string) ([]string, error) {
 		Keys *[]string `json:"keys"`
 	}](a)
 	if err != nil || list.Keys == nil {
-		return nil, provider.NewError(provider.Unavailable, "%s: the answer of Vault lacks the list", what)
+		return nil, provider.NewError(provider.Unavailable, "%s: the response of Vault has no list", what)
 	}
 	keys := *list.Keys
 	for i, name := range keys {
 		keys[i] = folder + name
 		if why := session.Unfit(strings.TrimSuffix(keys[i], "/")); why != "" || strings.TrimSuffix(name, "/") == "" {
-			return nil, provider.NewError(provider.Invalid, "%s: it holds a name that cannot be read, since it %s; rename it, or narrow path", what, why)
+			return nil, provider.NewError(provider.Invalid, "%s: the folder has a name that cannot be read, because it %s; rename it, or narrow path", what, why)
 		}
 	}
 	return keys, nil

@@ -18,7 +18,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-vault/session"
 )
 
-// FuzzKeys sends keys the way that the SDK does: it joins paths, and puts them into an address.
+// FuzzKeys sends keys as the SDK does: it joins paths, and puts them into an address.
 func FuzzKeys(f *testing.F) {
 	for _, key := range []string{"a", "shop/db", "../x", "a/../../b", "a//b", "%2e%2e%2f", "a?b#c", "．．／x", "a\x00", "a/.", ";", "\xff", "//"} {
 		f.Add(key)
@@ -35,7 +35,7 @@ func FuzzKeys(f *testing.F) {
 	})
 }
 
-// FuzzAnswers decodes what a server may send.
+// FuzzAnswers decodes arbitrary answers of a server.
 func FuzzAnswers(f *testing.F) {
 	for _, raw := range []string{
 		`{"errors":[]}`, `{"errors":["x"]}`, `{"errors":null}`, `{"errors":[],"warnings":["x"]}`, `<html>`, ``, `null`, `[]`, `{"data":null}`,

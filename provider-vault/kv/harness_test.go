@@ -15,15 +15,15 @@ import (
 // M is a JSON object.
 type M = vaulttest.M
 
-// vault is a server with the KV v2 engine "secret" and an AppRole that may read and list it. Its
-// tokens live for ttl.
+// vault starts a server with the KV v2 engine "secret" and an AppRole that can read and list it. Its tokens are
+// valid for ttl.
 func vault(t testing.TB, ttl string) (srv *vaulttest.Server, secrets creds) {
 	t.Helper()
 	srv = vaulttest.Start(t)
 	srv.Mount("secret", "2")
 	srv.Policy("reader", `path "secret/*" { capabilities = ["read", "list"] }`)
 	srv.Enable("approle")
-	// Tests with wrong credentials would otherwise lock the role out.
+	// Tests with wrong credentials would otherwise lock the role.
 	srv.Do(http.MethodPost, "sys/auth/approle/tune", M{"user_lockout_config": M{"lockout_disable": true}})
 	srv.Do(http.MethodPost, "auth/approle/role/shop", M{"token_policies": "reader", "token_ttl": ttl})
 	return srv, creds{
@@ -33,14 +33,14 @@ func vault(t testing.TB, ttl string) (srv *vaulttest.Server, secrets creds) {
 	}
 }
 
-// creds are what the Secrets and ConfigMaps of a test hold, by key; the names do not matter.
+// creds are the values of the Secrets and ConfigMaps of a test, by key. The objects' names are ignored.
 type creds = vaulttest.Credentials
 
 func ref(key string) common.SecretKeySelector {
 	return common.SecretKeySelector{Name: "vault", Key: key}
 }
 
-// appRole reads "secret" with the AppRole, without retries.
+// appRole returns a store that reads "secret" with the AppRole, without retries.
 func appRole(url string, opts ...func(*v1alpha1.VaultKVSpec)) *v1alpha1.VaultKV {
 	none := int32(0)
 	s := &v1alpha1.VaultKV{Spec: v1alpha1.VaultKVSpec{
@@ -79,7 +79,7 @@ func connect(t testing.TB, s *v1alpha1.VaultKV, c creds) *Client {
 	return client.(*Client)
 }
 
-// escaped is a key as a part of an address.
+// escaped returns a key as a part of an address.
 func escaped(key string) string { return (&url.URL{Path: key}).EscapedPath() }
 
 // put writes a secret of KV v2.

@@ -13,7 +13,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
 
-// stubbed has the proxy answer logins at a path, as Vault would, if the body is right.
+// stubbed makes the proxy answer logins at a path, like Vault, if right accepts the body.
 func stubbed(t *testing.T, path string, right func(body M) string) (*vaulttest.Server, creds) {
 	t.Helper()
 	srv, secrets := vault(t, "1h")
@@ -27,16 +27,16 @@ func stubbed(t *testing.T, path string, right func(body M) string) (*vaulttest.S
 		}
 		if wrong := right(body); wrong != "" {
 			w.WriteHeader(http.StatusBadRequest)
-			_ = json.NewEncoder(w).Encode(M{"errors": []string{wrong}}) // The client reads it.
+			_ = json.NewEncoder(w).Encode(M{"errors": []string{wrong}}) // The client checks the answer.
 			return
 		}
-		_ = json.NewEncoder(w).Encode(M{"auth": M{"client_token": token, "lease_duration": 3600, "renewable": true}}) // The client reads it.
+		_ = json.NewEncoder(w).Encode(M{"auth": M{"client_token": token, "lease_duration": 3600, "renewable": true}}) // The client checks the answer.
 	}))
 	return srv, secrets
 }
 
-// This is the form of such a login, by https://developer.hashicorp.com/vault/api-docs/auth/aws#login.
-// That Vault takes it to STS and lets its caller in is shown by e2e/vaultiam.
+// TestIAM checks the request of a login against https://developer.hashicorp.com/vault/api-docs/auth/aws#login.
+// e2e/vaultiam tests that Vault sends it to STS and accepts its caller.
 func TestIAM(t *testing.T) {
 	srv, secrets := stubbed(t, "auth/aws/login", func(body M) string {
 		if body["role"] != "shop" {
@@ -76,8 +76,8 @@ func TestIAM(t *testing.T) {
 			a.SecretRef = &v1alpha1.IAMSecretRef{AccessKeyIDSecretRef: ref("key-id"), SecretAccessKeySecretRef: ref("none")}
 		}, "Invalid: spec.auth.iam.secretRef.secretAccessKeySecretRef: Secret"},
 		"NoAccount": {func(a *v1alpha1.IAMAuth) {
-			a.SecretRef, a.AWSIAMRole, a.JWT = nil, "arn:aws:iam::000000000000:role/shop", &v1alpha1.IAMJWT{ServiceAccountRef: *account("nobody")}
-		}, "Invalid: spec.auth.iam.jwt.serviceAccountRef: ServiceAccount"},
+			a.SecretRef, a.AWSIAMRole, a.ServiceAccountRef = nil, "arn:aws:iam::000000000000:role/shop", account("missing")
+		}, "Invalid: spec.auth.iam.serviceAccountRef: ServiceAccount"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 )
 
-// TestIdentity compares stores with one of the mount team/kv of a namespace. Nothing is asked of a server, since it may be
-// anybody's.
+// TestIdentity compares stores with one of the mount team/kv in a namespace. No server is called, because any
+// server can run at an address.
 func TestIdentity(t *testing.T) {
 	type spec = v1alpha1.VaultKVSpec
 	of := func(change func(*spec)) provider.Identity {
@@ -35,15 +35,15 @@ func TestIdentity(t *testing.T) {
 		change func(*spec)
 		want   bool
 	}{
-		"Login":     {"Who logs in does not matter.", func(s *spec) { s.Auth = &v1alpha1.VaultAuth{TokenSecretRef: new(ref("secret"))} }, true},
-		"Settings":  {"Nor does how often a call is tried.", func(s *spec) { s.RetrySettings, s.ForwardInconsistent, s.ReadYourWrites = nil, true, true }, true},
-		"Spelling":  {"One address has several spellings.", func(s *spec) { s.Server, s.Namespace, s.Path = "https://VAULT.example:443/", "/shop/", "/team/kv/" }, true},
-		"Inside":    {"A namespace is the beginning of a path.", func(s *spec) { s.Namespace, s.Path = "shop/team", "kv" }, true},
-		"Server":    {"Another server is another place.", func(s *spec) { s.Server = "https://vault.example.org" }, false},
-		"Port":      {"So is another port.", func(s *spec) { s.Server = "https://vault.example:8200" }, false},
-		"Namespace": {"So is another namespace.", func(s *spec) { s.Namespace = "" }, false},
-		"Mount":     {"So is another mount.", func(s *spec) { s.Path = "team/kv2" }, false},
-		"Headers":   {"A proxy may go by headers.", func(s *spec) { s.Headers = map[string]string{"X-Tenant": "other"} }, false},
+		"Login":     {"Another login has the same identity.", func(s *spec) { s.Auth = &v1alpha1.VaultAuth{TokenSecretRef: new(ref("secret"))} }, true},
+		"Settings":  {"Other settings of requests have the same identity.", func(s *spec) { s.RetrySettings, s.ForwardInconsistent, s.ReadYourWrites = nil, true, true }, true},
+		"Spelling":  {"Another spelling of the address has the same identity.", func(s *spec) { s.Server, s.Namespace, s.Path = "https://VAULT.example:443/", "/shop/", "/team/kv/" }, true},
+		"Inside":    {"A namespace can also be given as the start of the path.", func(s *spec) { s.Namespace, s.Path = "shop/team", "kv" }, true},
+		"Server":    {"Another server has another identity.", func(s *spec) { s.Server = "https://vault.example.org" }, false},
+		"Port":      {"Another port has another identity.", func(s *spec) { s.Server = "https://vault.example:8200" }, false},
+		"Namespace": {"Another namespace has another identity.", func(s *spec) { s.Namespace = "" }, false},
+		"Mount":     {"Another mount has another identity.", func(s *spec) { s.Path = "team/kv2" }, false},
+		"Headers":   {"Other headers have another identity, because a proxy can route by them.", func(s *spec) { s.Headers = map[string]string{"X-Tenant": "other"} }, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -17,13 +17,13 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
 
-// An entry is what an LDAP directory knows of somebody, or of a group.
+// An entry is a user or a group in an LDAP directory.
 type entry struct {
 	dn, password string
 	attributes   map[string][]string
 }
 
-// A directory is an LDAP server. It may be searched by whoever has bound.
+// A directory is an LDAP server. Any user who has logged in can search it.
 type directory struct {
 	t       testing.TB
 	address string
@@ -31,7 +31,7 @@ type directory struct {
 	stop    func()
 }
 
-// start listens until stop is called, or the test ends.
+// start listens until stop is called or the test ends.
 func (d *directory) start() {
 	d.t.Helper()
 	srv, err := gldap.NewServer(gldap.WithLogger(hclog.NewNullLogger()))
@@ -71,10 +71,10 @@ func (d *directory) bind(w *gldap.ResponseWriter, r *gldap.Request) {
 	}) {
 		res.SetResultCode(gldap.ResultSuccess)
 	}
-	_ = w.Write(res) // Vault notices if it is not answered.
+	_ = w.Write(res) // Vault reports a missing answer.
 }
 
-// assertion is a part of a filter. Of the ways to join them only "or" is known.
+// assertion matches one term of a filter. Only the operator "or" is supported.
 var assertion = regexp.MustCompile(`\((\w+)=([^()]*)\)`)
 
 func (d *directory) search(w *gldap.ResponseWriter, r *gldap.Request) {
@@ -89,9 +89,9 @@ func (d *directory) search(w *gldap.ResponseWriter, r *gldap.Request) {
 			continue
 		}
 		found := r.NewSearchResponseEntry(e.dn, gldap.WithAttributes(e.attributes))
-		_ = w.Write(found) // Vault notices if it is not answered.
+		_ = w.Write(found) // Vault reports a missing answer.
 	}
-	_ = w.Write(r.NewSearchDoneResponse(gldap.WithResponseCode(gldap.ResultSuccess))) // Likewise.
+	_ = w.Write(r.NewSearchDoneResponse(gldap.WithResponseCode(gldap.ResultSuccess))) // Vault reports a missing answer.
 }
 
 func (e entry) matches(filter string) bool {
@@ -100,7 +100,7 @@ func (e entry) matches(filter string) bool {
 	})
 }
 
-// withDirectory is a Vault that asks an LDAP server, of whose groups one may read.
+// withDirectory starts a Vault that uses an LDAP server. One of its groups can read.
 func withDirectory(t *testing.T) (*vaulttest.Server, creds, *directory) {
 	t.Helper()
 	srv, secrets := vault(t, "1h")
@@ -143,11 +143,11 @@ func TestLDAP(t *testing.T) {
 		auth   v1alpha1.PasswordAuth
 		want   string
 	}{
-		"Right":         {"the password is sent as it is, and the group has the policy", right, db},
-		"WrongPassword": {"a password is not trimmed", v1alpha1.PasswordAuth{Path: "people", Username: "bob", SecretRef: ref("trimmed")}, "Denied: spec.auth.ldap.secretRef: Vault does not accept the password for this username"},
-		"UnknownUser":   {"the directory does not know everybody", v1alpha1.PasswordAuth{Path: "people", Username: "nobody", SecretRef: ref("bob")}, "Denied: spec.auth.ldap.secretRef: Vault does not accept the password for this username"},
-		"NoGroup":       {"who is in no group has no policy", v1alpha1.PasswordAuth{Path: "people", Username: "eve", SecretRef: ref("eve")}, `Denied: secret "shop/db": access denied; allow read on "secret/data/shop/db"`},
-		"NoMount":       {"the default path has no such method", v1alpha1.PasswordAuth{Username: "bob", SecretRef: ref("bob")}, "Denied: spec.auth.ldap.secretRef: Vault does not accept the password for this username; check both, and path"},
+		"Right":         {"the password is sent unchanged, and the group has the policy", right, db},
+		"WrongPassword": {"white space around a password is kept", v1alpha1.PasswordAuth{Path: "people", Username: "bob", SecretRef: ref("trimmed")}, "Denied: spec.auth.ldap.secretRef: Vault does not accept the password for this username"},
+		"UnknownUser":   {"an unknown user is Denied", v1alpha1.PasswordAuth{Path: "people", Username: "unknown", SecretRef: ref("bob")}, "Denied: spec.auth.ldap.secretRef: Vault does not accept the password for this username"},
+		"NoGroup":       {"a user without a group has no policy", v1alpha1.PasswordAuth{Path: "people", Username: "eve", SecretRef: ref("eve")}, `Denied: secret "shop/db": access denied; allow read on "secret/data/shop/db"`},
+		"NoMount":       {"a method that is not mounted at the default path is Denied", v1alpha1.PasswordAuth{Username: "bob", SecretRef: ref("bob")}, "Denied: spec.auth.ldap.secretRef: Vault does not accept the password for this username; check both, and path"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -159,10 +159,10 @@ func TestLDAP(t *testing.T) {
 
 	d.stop()
 	if got, want := read(t, right), "Unavailable: spec.auth.ldap: Vault cannot reach the LDAP server"; got != want {
-		t.Errorf("A directory that is down says nothing of the password: got %s, want %s", got, want)
+		t.Errorf("a directory that is down must not be reported as a wrong password: got %s, want %s", got, want)
 	}
 	d.start()
 	if got := read(t, right); got != db {
-		t.Errorf("Once it is back the login succeeds: %s", got)
+		t.Errorf("the login must succeed after the outage: %s", got)
 	}
 }

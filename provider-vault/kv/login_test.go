@@ -14,12 +14,12 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
 
-// patience is how long a test waits for what must come.
-const patience = 60 * time.Second
+// waitTimeout is how long a test waits for a condition.
+const waitTimeout = 60 * time.Second
 
 func eventually(t testing.TB, missing func() string) {
 	t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(waitTimeout)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for what := missing(); what != ""; what = missing() {
@@ -31,7 +31,7 @@ func eventually(t testing.TB, missing func() string) {
 	}
 }
 
-// reads makes n reads of shop/db, many at the same time.
+// reads makes n reads of shop/db, many of them concurrently.
 func reads(t testing.TB, c *Client, n int) {
 	t.Helper()
 	var g errgroup.Group
@@ -64,10 +64,10 @@ func TestLogins(t *testing.T) {
 
 	reads(t, c, 500)
 	if got, want := [2]int{srv.Count(vaulttest.IsLogin), srv.Count(vaulttest.IsRead)}, [2]int{1, 500}; got != want {
-		t.Errorf("500 reads cost 1 login: %d logins, %d reads", got[0], got[1])
+		t.Errorf("500 reads must cost 1 login: %d logins, %d reads", got[0], got[1])
 	}
 	if n := len(srv.Calls()); n != 501 {
-		t.Errorf("Reads need nothing but a login: %d calls", n)
+		t.Errorf("reads must need no other calls: %d calls", n)
 	}
 
 	if n := srv.RevokeTokens(); n != 1 {
@@ -76,7 +76,7 @@ func TestLogins(t *testing.T) {
 	srv.Reset()
 	reads(t, c, 500)
 	if n := srv.Count(vaulttest.IsLogin); n != 1 {
-		t.Errorf("A token that dies early costs exactly 1 login: %d", n)
+		t.Errorf("a token that expires early must cost exactly 1 login: %d", n)
 	}
 }
 
@@ -92,14 +92,14 @@ func TestDeniedCostsNoLogin(t *testing.T) {
 		}
 	}
 	if n := srv.Count(vaulttest.IsLogin); n != 1 {
-		t.Errorf("A permission that is missing is no reason to log in: %d logins", n)
+		t.Errorf("a missing permission must not cause a login: %d logins", n)
 	}
 	if n := srv.Count(vaulttest.On("auth/token/lookup-self")); n > 5 {
-		t.Errorf("Nor to ask about the token each time: %d times", n)
+		t.Errorf("a missing permission must not cause a lookup each time: %d times", n)
 	}
 }
 
-// Before 1.13, and at OpenBao, the answer to a dead token is the one to a missing permission.
+// Vault before 1.13, and OpenBao, answer a revoked token like a missing permission.
 func TestDeadTokenOfOlderServers(t *testing.T) {
 	srv, secrets := vault(t, "1h")
 	mustPut(t, srv, "shop/db", db)
@@ -111,7 +111,7 @@ func TestDeadTokenOfOlderServers(t *testing.T) {
 	t.Cleanup(srv.Inject(func(call vaulttest.Call) bool { return call.Header.Get("X-Vault-Token") == dead }, vaulttest.Refuse(http.StatusForbidden)))
 	reads(t, c, 100)
 	if n := srv.Count(vaulttest.IsLogin); n != 1 {
-		t.Errorf("A token that dies early costs exactly 1 login: %d", n)
+		t.Errorf("a token that expires early must cost exactly 1 login: %d", n)
 	}
 }
 
@@ -123,13 +123,13 @@ func TestRenewal(t *testing.T) {
 	renewals := vaulttest.On("auth/token/renew-self")
 	eventually(t, func() string {
 		if srv.Count(renewals) < 2 {
-			return "two renewals, by which the first lease is over"
+			return "two renewals, after the first lease has expired"
 		}
 		return ""
 	})
 	reads(t, c, 1)
 	if n := srv.Count(vaulttest.IsLogin); n != 1 {
-		t.Errorf("A token that is renewed in time needs no other: %d logins", n)
+		t.Errorf("a token that is renewed in time must not be replaced: %d logins", n)
 	}
 }
 
@@ -140,7 +140,7 @@ func TestMaximumTTL(t *testing.T) {
 	c := connect(t, appRole(srv.URL), secrets)
 	eventually(t, func() string {
 		if got := read1(t, c); got != db {
-			t.Fatalf("A reader does not notice that tokens end: %s", got)
+			t.Fatalf("reads must not fail when tokens expire: %s", got)
 		}
 		if srv.Count(vaulttest.IsLogin) < 3 {
 			return "three logins, one after the other"
@@ -148,7 +148,7 @@ func TestMaximumTTL(t *testing.T) {
 		return ""
 	})
 	if n := srv.Count(vaulttest.On("auth/token/lookup-self")); n > 0 {
-		t.Errorf("Tokens are replaced before they end: %d lookups", n)
+		t.Errorf("tokens must be replaced before they expire: %d lookups", n)
 	}
 }
 
@@ -165,10 +165,10 @@ func TestCloseRevokes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := srv.RevokeTokens(); n != 0 {
-		t.Errorf("A closed client leaves no token behind: %d", n)
+		t.Errorf("a closed client must leave no token: %d", n)
 	}
 	if got := read1(t, c); !strings.HasPrefix(got, "Unavailable: ") {
-		t.Errorf("A closed client makes no new one: %s", got)
+		t.Errorf("a closed client must not log in again: %s", got)
 	}
 	if n := srv.Count(vaulttest.IsLogin); n != 1 {
 		t.Errorf("%d logins, want 1", n)
@@ -189,7 +189,7 @@ func TestTokenIsNotOurs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := srv.RevokeTokens(); n != 1 {
-		t.Errorf("The token of a Secret serves others, too: %d left", n)
+		t.Errorf("the token of a Secret must not be revoked, because others use it, too: %d left", n)
 	}
 }
 
@@ -206,7 +206,7 @@ func TestSealAndRestart(t *testing.T) {
 		}
 	}
 	if got := read1(t, connect(t, appRole(srv.URL), secrets)); !strings.HasPrefix(got, "Unavailable: spec.auth.appRole: logging in: ") {
-		t.Errorf("A login that cannot be made says nothing of credentials: %s", got)
+		t.Errorf("a login without an answer must not be reported as wrong credentials: %s", got)
 	}
 	srv.Unseal()
 	eventually(t, func() string { return cmp.Diff(db, read1(t, c)) })

@@ -27,7 +27,7 @@ func forward(t testing.TB, srv *vaulttest.Server) http.Handler {
 	return httputil.NewSingleHostReverseProxy(u)
 }
 
-// An answer that is lost makes no second version, whether the SDK asks again or the caller looks again.
+// A lost answer must not lead to a second version, whether the SDK or the caller repeats the request.
 func TestLostAnswers(t *testing.T) {
 	srv, secrets := writable(t, "secret/*")
 	pass := forward(t, srv)
@@ -42,13 +42,13 @@ func TestLostAnswers(t *testing.T) {
 	const data, metadata = "secret/data/shop/db", "secret/metadata/shop/db"
 	cases := map[string]struct {
 		reason       string
-		begin        string // the value before; none: there is no secret
+		begin        string // the value before; empty if there is no secret
 		method, path string
 		want         string
 	}{
-		"Create": {"It is there once. Nothing proves who made it, so it bears no mark.", "", http.MethodPut, data, `1 {"x":"1"} map[]`},
-		"Mark":   {"A mark can be written twice.", "", http.MethodPatch, metadata, `1 {"x":"1"} map[` + markKey + `:` + mark + `]`},
-		"Update": {"It is written once.", `{"y":"theirs"}`, http.MethodPut, data, `2 {"x":"1","y":"theirs"} map[]`},
+		"Create": {"The secret has one version. Its writer is unknown, so it gets no mark.", "", http.MethodPut, data, `1 {"x":"1"} map[]`},
+		"Mark":   {"Writing the mark twice has no effect.", "", http.MethodPatch, metadata, `1 {"x":"1"} map[` + markKey + `:` + mark + `]`},
+		"Update": {"The value is written once.", `{"y":"theirs"}`, http.MethodPut, data, `2 {"x":"1","y":"theirs"} map[]`},
 	}
 	for name, tc := range cases {
 		for how, opts := range map[string][]func(*v1alpha1.VaultKVSpec){"again": nil, "retried": {retried}} {
@@ -72,7 +72,7 @@ func TestLostAnswers(t *testing.T) {
 	}
 }
 
-// A mark is written only on what the call before has made.
+// A mark is written only to the secret that the call before has created.
 func TestMark(t *testing.T) {
 	const metadata = "secret/metadata/shop/db"
 	const marked = `map[` + markKey + `:` + mark + `]`
@@ -84,32 +84,32 @@ func TestMark(t *testing.T) {
 		before func()
 		hits   func(vaulttest.Call) bool
 		answer http.HandlerFunc
-		want   provider.Class // none: no error
+		want   provider.Class // empty: no error
 		stands string
 	}{
 		"Failing": {
-			reason: "Without a mark the secret stands, and nobody will delete it.",
+			reason: "Without a mark the secret stays, and is never deleted.",
 			hits:   first(2, http.MethodPatch, metadata), answer: vaulttest.Refuse(http.StatusInternalServerError),
 			want: provider.Unavailable, stands: `1 {"password":"one"} map[]`,
 		},
 		"FailingOnce": {
-			reason: "It is tried again.",
+			reason: "Writing the mark is retried.",
 			hits:   first(1, http.MethodPatch, metadata), answer: vaulttest.Refuse(http.StatusInternalServerError),
 			stands: `1 {"password":"one"} ` + marked,
 		},
 		"LookFailingOnce": {
-			reason: "So is the look before it.",
+			reason: "Reading the metadata before the mark is retried.",
 			hits:   first(1, http.MethodGet, metadata), answer: vaulttest.Refuse(http.StatusTooManyRequests),
 			stands: `1 {"password":"one"} ` + marked,
 		},
 		"Ending": {
-			reason: "The operator ends between the calls.",
+			reason: "The mark is written although the caller's context ends between the calls.",
 			hits:   first(1, http.MethodGet, metadata),
 			answer: func(w http.ResponseWriter, r *http.Request) { cancel(); vaulttest.Hang(w, r) },
 			stands: `1 {"password":"one"} ` + marked,
 		},
 		"Remade": {
-			reason: "Somebody deletes it and makes another one.",
+			reason: "A secret that another writer has created again is not marked.",
 			hits:   first(1, http.MethodGet, metadata),
 			answer: func(w http.ResponseWriter, r *http.Request) {
 				srv.Do(http.MethodDelete, metadata, nil)
@@ -119,7 +119,7 @@ func TestMark(t *testing.T) {
 			want: provider.Conflict, stands: `1 {"theirs":"1"} map[]`,
 		},
 		"Gone": {
-			reason: "Somebody deletes it.",
+			reason: "A secret that another writer has deleted is not marked.",
 			hits:   first(1, http.MethodGet, metadata),
 			answer: func(w http.ResponseWriter, r *http.Request) {
 				srv.Do(http.MethodDelete, metadata, nil)
@@ -128,7 +128,7 @@ func TestMark(t *testing.T) {
 			want: provider.Conflict, stands: "none",
 		},
 		"GoneAtLast": {
-			reason: "Somebody deletes it after the look.",
+			reason: "A secret that another writer deletes just before the mark is not marked.",
 			hits:   first(1, http.MethodPatch, metadata),
 			answer: func(w http.ResponseWriter, r *http.Request) {
 				srv.Do(http.MethodDelete, metadata, nil)
@@ -137,7 +137,7 @@ func TestMark(t *testing.T) {
 			want: provider.Conflict, stands: "none",
 		},
 		"Settings": {
-			reason: "Somebody has made it already, if only its settings.",
+			reason: "A secret whose metadata existed before is not marked.",
 			before: func() { srv.Do(http.MethodPost, metadata, M{"custom_metadata": M{"team": "theirs"}}) },
 			hits:   first(0, "", ""),
 			want:   provider.Conflict, stands: `1 {"password":"one"} map[team:theirs]`,

@@ -19,22 +19,23 @@ import (
 )
 
 const (
-	// reserved begins the keys of custom metadata that are this project's own.
+	// reserved is the prefix of the operator's own keys in custom metadata.
 	reserved = "direct-secrets.io/"
-	// markKey is the key of custom metadata that holds the mark of a provider.Writer.
+	// markKey is the key of the custom metadata with the mark of a provider.Writer.
 	markKey = reserved + "created-by"
 )
 
-// The limits of custom metadata are by
-// https://developer.hashicorp.com/vault/api-docs/secret/kv/kv-v2#create-update-metadata. One key is ours.
+// The limits of custom metadata follow
+// https://developer.hashicorp.com/vault/api-docs/secret/kv/kv-v2#create-update-metadata. The operator needs one
+// key.
 const (
 	maxCustom      = 63
 	maxCustomKey   = 128
 	maxCustomValue = 512
 )
 
-// settings are what the metadata of a provider.Target says of a secret. What is nil, or not named, is left
-// alone.
+// settings is the decoded metadata of a provider.Target. A field that is nil, or missing, leaves the secret's
+// setting unchanged.
 type settings struct {
 	Custom      map[string]string `json:"customMetadata"`
 	MaxVersions *int64            `json:"maxVersions"`
@@ -42,10 +43,10 @@ type settings struct {
 	DeleteAfter *duration         `json:"deleteVersionAfter"`
 }
 
-// duration is in whole seconds, since Vault drops the rest.
+// duration is a time in whole seconds, because Vault drops the rest.
 type duration time.Duration
 
-// UnmarshalJSON reads durations such as 720h.
+// UnmarshalJSON decodes durations such as 720h.
 func (d *duration) UnmarshalJSON(raw []byte) error {
 	var s string
 	if err := json.Unmarshal(raw, &s); err != nil {
@@ -53,7 +54,7 @@ func (d *duration) UnmarshalJSON(raw []byte) error {
 	}
 	v, err := time.ParseDuration(s)
 	if err != nil || v < 0 || v%time.Second != 0 {
-		return fmt.Errorf("deleteVersionAfter: %.64q is no time in whole seconds; write it as 720h or 90m", s)
+		return fmt.Errorf("deleteVersionAfter: %.64q is not a duration in whole seconds; write it as 720h or 90m", s)
 	}
 	*d = duration(v)
 	return nil
@@ -64,11 +65,11 @@ func (kv1) settings(raw []byte) (settings, error) {
 		return settings{}, nil
 	}
 	var fields map[string]json.RawMessage
-	_ = json.Unmarshal(raw, &fields) // What is no object has no names to tell.
-	return settings{}, provider.NewError(provider.Invalid, "metadata: KV v1 keeps none, so there is no place for %.200q; remove it, or use a secrets engine of KV v2", slices.Sorted(maps.Keys(fields)))
+	_ = json.Unmarshal(raw, &fields) // Only an object has field names to report.
+	return settings{}, provider.NewError(provider.Invalid, "metadata: KV v1 has no metadata; remove %.200q, or use a secrets engine of KV v2", slices.Sorted(maps.Keys(fields)))
 }
 
-// settings is strict: what is not understood would be forgotten in silence.
+// settings decodes metadata strictly, so that no unknown field is silently ignored.
 func (kv2) settings(raw []byte) (settings, error) {
 	var s settings
 	if raw == nil {
@@ -84,18 +85,18 @@ func (kv2) settings(raw []byte) (settings, error) {
 		return s, s.check()
 	}
 	text := strings.TrimPrefix(err.Error(), "json: ")
-	return settings{}, provider.NewError(provider.Invalid, "metadata: %.200s; it takes customMetadata (a map of strings), maxVersions, casRequired and deleteVersionAfter", text)
+	return settings{}, provider.NewError(provider.Invalid, "metadata: %.200s; allowed are customMetadata (a map of strings), maxVersions, casRequired and deleteVersionAfter", text)
 }
 
-// check finds what Vault would refuse, or what would pass for a mark.
+// check rejects metadata that Vault would reject, or that could be confused with a mark.
 func (s settings) check() error {
 	if n := len(s.Custom); n > maxCustom {
-		return provider.NewError(provider.Invalid, "metadata.customMetadata: %d keys, and at most %d are taken; remove some", n, maxCustom)
+		return provider.NewError(provider.Invalid, "metadata.customMetadata: has %d keys, at most %d are allowed; remove some", n, maxCustom)
 	}
 	for _, k := range slices.Sorted(maps.Keys(s.Custom)) {
 		switch v := s.Custom[k]; {
 		case strings.HasPrefix(strings.ToLower(k), reserved):
-			return provider.NewError(provider.Invalid, "metadata.customMetadata: keys such as %.64q say which object created the secret, and are set by themselves; remove it", k)
+			return provider.NewError(provider.Invalid, "metadata.customMetadata: the key %.64q is reserved for the operator, which records there which object created the secret; remove it", k)
 		case k == "" || len(k) > maxCustomKey || !readable(k):
 			return provider.NewError(provider.Invalid, "metadata.customMetadata: key %.64q must have 1 to %d bytes, all of them printable", k, maxCustomKey)
 		case v == "" || len(v) > maxCustomValue || !readable(v):
@@ -103,7 +104,7 @@ func (s settings) check() error {
 		}
 	}
 	if n := s.MaxVersions; n != nil && (*n < 0 || *n > math.MaxInt32) {
-		return provider.NewError(provider.Invalid, "metadata.maxVersions: %d is no number of versions; write 0 for the default of the secrets engine, or more", *n)
+		return provider.NewError(provider.Invalid, "metadata.maxVersions: %d is not valid; write 0 for the default of the secrets engine, or a greater number", *n)
 	}
 	return nil
 }
@@ -112,7 +113,7 @@ func readable(s string) bool {
 	return utf8.ValidString(s) && !strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) })
 }
 
-// drift names what differs from what a secret has.
+// drift returns the names of the settings that differ from those of a secret.
 func (s settings) drift(has settings) (drift []string) {
 	for _, k := range slices.Sorted(maps.Keys(s.Custom)) {
 		if v, ok := has.Custom[k]; !ok || v != s.Custom[k] {
@@ -135,7 +136,7 @@ func differs[T comparable](want, has *T) bool {
 	return want != nil && (has == nil || *want != *has)
 }
 
-// drifted returns what is to be brought in line.
+// drifted returns only the settings that have drifted and need an update.
 func (s settings) drifted(drift []string) settings {
 	s.Custom = maps.Clone(s.Custom)
 	maps.DeleteFunc(s.Custom, func(k, _ string) bool { return !slices.Contains(drift, "customMetadata."+k) })
@@ -155,7 +156,7 @@ func (s settings) empty() bool {
 	return len(s.Custom) == 0 && s.MaxVersions == nil && s.CASRequired == nil && s.DeleteAfter == nil
 }
 
-// marked returns the settings of what is created.
+// marked returns the settings of a new secret, with the mark.
 func (s settings) marked(mark string) settings {
 	custom := map[string]string{markKey: mark}
 	maps.Copy(custom, s.Custom)
@@ -163,7 +164,7 @@ func (s settings) marked(mark string) settings {
 	return s
 }
 
-// body is what Vault takes. Custom metadata is added to what is there.
+// body returns the settings in Vault's format. Custom metadata is added to the present entries.
 func (s settings) body(there map[string]string) map[string]any {
 	body := map[string]any{}
 	if len(s.Custom) > 0 {
@@ -184,7 +185,7 @@ func (s settings) body(there map[string]string) map[string]any {
 	return body
 }
 
-// kv2Metadata is what KV v2 keeps of a secret beside its values.
+// kv2Metadata is the metadata that KV v2 stores for a secret, without its values.
 type kv2Metadata struct {
 	Created     string                `json:"created_time"`
 	Current     int64                 `json:"current_version"`
@@ -203,13 +204,14 @@ type kv2Version struct {
 
 func (m kv2Metadata) version() kv2Version { return m.Versions[strconv.FormatInt(m.Current, 10)] }
 
-// token changes with whatever happens to the value. The time of a deletion may lie ahead.
+// token returns a text that changes whenever the current value changes. The time of a deletion can be in the
+// future.
 func (m kv2Metadata) token() string {
 	v := m.version()
 	return fmt.Sprintf("%d %s %s %t", m.Current, v.Created, v.Deleted, v.Destroyed)
 }
 
-// has reports whether a version that was read is the current one of the same secret.
+// has reports whether a version that was read is the current one of this secret.
 func (m kv2Metadata) has(a session.Answer) bool {
 	d, err := session.Data[struct {
 		Metadata kv2Version `json:"metadata"`
@@ -220,7 +222,7 @@ func (m kv2Metadata) has(a session.Answer) bool {
 func (m kv2Metadata) settings(key string) (settings, error) {
 	after, err := time.ParseDuration(m.DeleteAfter)
 	if err != nil {
-		return settings{}, provider.NewError(provider.Unavailable, "%s: the answer of Vault lacks the metadata", about(provider.Ref{Key: key}))
+		return settings{}, provider.NewError(provider.Unavailable, "%s: the response of Vault has no metadata", about(provider.Ref{Key: key}))
 	}
 	return settings{m.Custom, &m.MaxVersions, &m.CASRequired, (*duration)(&after)}, nil
 }

@@ -30,31 +30,31 @@ func TestSettings(t *testing.T) {
 	long := strings.Repeat("x", 512)
 	cases := map[string]struct {
 		reason, metadata string
-		want             string // none: Vault takes it, and has it then
+		want             string // empty: Vault accepts and stores it
 	}{
-		"Empty":         {"It need not say anything.", `{}`, ""},
-		"All":           {"It may say all.", twoSettings[0], ""},
-		"Clear":         {"Zero is the default of the engine.", `{"maxVersions":0,"deleteVersionAfter":"0s","casRequired":false}`, ""},
-		"ManyKeys":      {"One of 64 is ours.", many(63), ""},
-		"TooManyKeys":   {"One of 64 is ours.", many(64), "metadata.customMetadata: 64 keys"},
-		"LongKey":       {"Vault's limit is 128.", custom(long[:128], "v"), ""},
-		"TooLongKey":    {"Vault's limit is 128.", custom(long[:129], "v"), "metadata.customMetadata: key"},
-		"NoKey":         {"Vault refuses it.", custom("", "v"), "metadata.customMetadata: key"},
-		"LongValue":     {"Vault's limit is 512.", custom("k", long), ""},
-		"TooLongValue":  {"Vault's limit is 512.", custom("k", long+"x"), `metadata.customMetadata: the value of "k"`},
-		"NoValue":       {"Vault refuses it.", custom("k", ""), `metadata.customMetadata: the value of "k"`},
-		"Unprintable":   {"Vault refuses it.", custom("k", "a\nb"), `metadata.customMetadata: the value of "k"`},
-		"Unicode":       {"Letters of any language can be printed.", custom("żółć", "日本 𝕏"), ""},
-		"Mark":          {"Nobody forges a mark.", custom(markKey, "x"), "metadata.customMetadata: keys such as"},
-		"MarkInCapital": {"Nor one that looks like it.", custom("Direct-Secrets.io/x", "x"), "metadata.customMetadata: keys such as"},
-		"Negative":      {"There is no such number.", `{"maxVersions":-1}`, "metadata.maxVersions: -1"},
-		"Huge":          {"Vault would cut it.", `{"maxVersions":4294967296}`, "metadata.maxVersions: 4294967296"},
-		"NotATime":      {"It cannot be read.", `{"deleteVersionAfter":"soon"}`, "metadata: deleteVersionAfter"},
-		"NegativeTime":  {"Vault refuses it.", `{"deleteVersionAfter":"-1h"}`, "metadata: deleteVersionAfter"},
-		"PartOfASecond": {"Vault drops it.", `{"deleteVersionAfter":"1500ms"}`, "metadata: deleteVersionAfter"},
-		"Number":        {"It must be a string.", `{"customMetadata":{"k":1}}`, "metadata: cannot unmarshal number"},
-		"Unknown":       {"It would be forgotten.", `{"tags":{"k":"v"}}`, `metadata: unknown field "tags"`},
-		"Two":           {"The second would be forgotten.", `{} {}`, "metadata: is not one JSON object"},
+		"Empty":         {"Empty metadata is valid.", `{}`, ""},
+		"All":           {"All settings together are valid.", twoSettings[0], ""},
+		"Clear":         {"Zero is accepted, and means the engine's default.", `{"maxVersions":0,"deleteVersionAfter":"0s","casRequired":false}`, ""},
+		"ManyKeys":      {"63 keys are accepted.", many(63), ""},
+		"TooManyKeys":   {"64 keys are rejected, because the mark needs one of Vault's 64.", many(64), "metadata.customMetadata: has 64 keys"},
+		"LongKey":       {"A key of 128 bytes is accepted.", custom(long[:128], "v"), ""},
+		"TooLongKey":    {"A key of more than 128 bytes is rejected.", custom(long[:129], "v"), "metadata.customMetadata: key"},
+		"NoKey":         {"An empty key is rejected.", custom("", "v"), "metadata.customMetadata: key"},
+		"LongValue":     {"A value of 512 bytes is accepted.", custom("k", long), ""},
+		"TooLongValue":  {"A value of more than 512 bytes is rejected.", custom("k", long+"x"), `metadata.customMetadata: the value of "k"`},
+		"NoValue":       {"An empty value is rejected.", custom("k", ""), `metadata.customMetadata: the value of "k"`},
+		"Unprintable":   {"A value with a line break is rejected.", custom("k", "a\nb"), `metadata.customMetadata: the value of "k"`},
+		"Unicode":       {"Letters of any language are accepted.", custom("żółć", "日本 𝕏"), ""},
+		"Mark":          {"The key of the mark is rejected.", custom(markKey, "x"), "metadata.customMetadata: the key"},
+		"MarkInCapital": {"A key with the mark's prefix in other case is rejected.", custom("Direct-Secrets.io/x", "x"), "metadata.customMetadata: the key"},
+		"Negative":      {"A negative number is rejected.", `{"maxVersions":-1}`, "metadata.maxVersions: -1"},
+		"Huge":          {"A number that is too large is rejected, because Vault would truncate it.", `{"maxVersions":4294967296}`, "metadata.maxVersions: 4294967296"},
+		"NotATime":      {"An invalid duration is rejected.", `{"deleteVersionAfter":"soon"}`, "metadata: deleteVersionAfter"},
+		"NegativeTime":  {"A negative duration is rejected.", `{"deleteVersionAfter":"-1h"}`, "metadata: deleteVersionAfter"},
+		"PartOfASecond": {"A fraction of a second is rejected, because Vault drops it.", `{"deleteVersionAfter":"1500ms"}`, "metadata: deleteVersionAfter"},
+		"Number":        {"A value that is not a string is rejected.", `{"customMetadata":{"k":1}}`, "metadata: cannot unmarshal number"},
+		"Unknown":       {"An unknown field is rejected.", `{"tags":{"k":"v"}}`, `metadata: unknown field "tags"`},
+		"Two":           {"A second object is rejected.", `{} {}`, "metadata: is not one JSON object"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -95,12 +95,12 @@ func TestDrift(t *testing.T) {
 		reason, metadata string
 		want             []string
 	}{
-		"Nothing":  {"What is not named does not drift.", `{}`, nil},
-		"Same":     {"Nor what is as it should be, however it is spelled.", `{"customMetadata":{"team":"one"},"maxVersions":5,"casRequired":false,"deleteVersionAfter":"43200m"}`, nil},
-		"All":      {"All that differs is named.", `{"customMetadata":{"team":"two"},"maxVersions":6,"casRequired":true,"deleteVersionAfter":"1h"}`, all},
-		"Default":  {"Zero is a setting.", `{"maxVersions":0,"deleteVersionAfter":"0s"}`, []string{"maxVersions", "deleteVersionAfter"}},
-		"Absent":   {"A key that is not there differs.", `{"customMetadata":{"cost":"low","owner":"them"}}`, []string{"customMetadata.cost"}},
-		"JSONNull": {"null names nothing.", `{"customMetadata":null,"maxVersions":null}`, nil},
+		"Nothing":  {"Settings that the target does not set do not drift.", `{}`, nil},
+		"Same":     {"Equal settings do not drift, however they are spelled.", `{"customMetadata":{"team":"one"},"maxVersions":5,"casRequired":false,"deleteVersionAfter":"43200m"}`, nil},
+		"All":      {"Each setting that differs is named.", `{"customMetadata":{"team":"two"},"maxVersions":6,"casRequired":true,"deleteVersionAfter":"1h"}`, all},
+		"Default":  {"Zero is compared like any other value.", `{"maxVersions":0,"deleteVersionAfter":"0s"}`, []string{"maxVersions", "deleteVersionAfter"}},
+		"Absent":   {"A missing key differs.", `{"customMetadata":{"cost":"low","owner":"them"}}`, []string{"customMetadata.cost"}},
+		"JSONNull": {"null does not set anything.", `{"customMetadata":null,"maxVersions":null}`, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
 
-// What OpenBao answers where Vault answers otherwise, by its source. See also
-// TestDeadTokenOfOlderServers.
+// TestAnswersOfOpenBao uses answers that differ between OpenBao and Vault, taken from OpenBao's source. See
+// also TestDeadTokenOfOlderServers.
 func TestAnswersOfOpenBao(t *testing.T) {
 	const noNamespace = "namespace not found"
 	srv, secrets := vault(t, "1h")
@@ -30,16 +30,16 @@ func TestAnswersOfOpenBao(t *testing.T) {
 			want:   "Unavailable: spec.auth.ldap: Vault cannot reach the LDAP server",
 		},
 		"NoNamespaceOfAuth": {
-			reason: "a namespace that does not exist has its own 404, which says nothing of the credential",
+			reason: "a missing namespace has its own 404, which is not an error of the credentials",
 			on:     vaulttest.IsLogin,
 			answer: vaulttest.RefuseWith(http.StatusNotFound, noNamespace),
-			want:   "Invalid: spec.auth.appRole: no such auth method at Vault; correct its path, or spec.namespace",
+			want:   "Invalid: spec.auth.appRole: the auth method does not exist at Vault; correct its path, or spec.namespace",
 		},
 		"NoNamespaceOfSecrets": {
-			reason: "nor does it say that a secret is absent",
+			reason: "a missing namespace does not mean that a secret is missing",
 			on:     func(c vaulttest.Call) bool { return !vaulttest.IsLogin(c) },
 			answer: vaulttest.RefuseWith(http.StatusNotFound, noNamespace),
-			want:   `Invalid: secret "shop/db": Vault knows no such path; check spec.path, spec.version and spec.namespace`,
+			want:   `Invalid: secret "shop/db": the path does not exist at Vault; check spec.path, spec.version and spec.namespace`,
 		},
 	}
 	for name, tc := range cases {

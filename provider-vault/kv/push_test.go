@@ -12,7 +12,7 @@ func TestPushModel(t *testing.T) { conformance.PushModel(t, harness(t)) }
 
 func TestPushModelV1(t *testing.T) { conformance.PushModel(t, harnessV1(t)) }
 
-// What is in step is not written again, whatever Vault makes of its spelling.
+// TestPushAgain checks that a value in sync is not written again, however Vault spells it.
 func TestPushAgain(t *testing.T) {
 	srv, secrets := writable(t, "secret/*")
 	c := connect(t, appRole(srv.URL), secrets)
@@ -21,8 +21,8 @@ func TestPushAgain(t *testing.T) {
 		reason string
 		want   conformance.PushValue
 	}{
-		"Whole":    {"Vault escapes what HTML does.", conformance.PushValue{Data: []byte(`{"a":"<&>żółć𝕏","b":"x\n"}`)}},
-		"Property": {"And in properties.", conformance.PushValue{Property: "p", Data: []byte("<&>\u2028\"\\")}},
+		"Whole":    {"A value with characters that Vault escapes is not written again.", conformance.PushValue{Data: []byte(`{"a":"<&>żółć𝕏","b":"x\n"}`)}},
+		"Property": {"A property with characters that Vault escapes is not written again.", conformance.PushValue{Property: "p", Data: []byte("<&>\u2028\"\\")}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -43,12 +43,12 @@ func TestPushProperties(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		defer func() { _ = provider.Close(c) }() // Nothing depends on its end.
+		defer func() { _ = provider.Close(c) }() // The test does not depend on a clean stop.
 		v, err := c.Get(t.Context(), provider.Ref{Key: key})
 		if err != nil {
 			t.Fatal(err)
 		}
-		n, err := strconv.Atoi(v.Version) // KV v2 counts them.
+		n, err := strconv.Atoi(v.Version) // KV v2 numbers its versions.
 		if err != nil {
 			t.Fatal(err)
 		}

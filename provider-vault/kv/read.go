@@ -14,7 +14,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-vault/session"
 )
 
-// Get reads one version of a secret: a JSON object. KV v2 sends its custom metadata along.
+// Get reads one version of a secret, which is a JSON object. KV v2 includes its custom metadata in the answer.
 func (c *Client) Get(ctx context.Context, ref provider.Ref) (provider.Value, error) {
 	if err := checkKey(ref.Key); err != nil {
 		return provider.Value{}, err
@@ -33,7 +33,7 @@ func (c *Client) Get(ctx context.Context, ref provider.Ref) (provider.Value, err
 	case !errors.As(err, &r):
 		return provider.Value{}, session.Explain(err, about(ref))
 	case r.Status == http.StatusNotFound && c.engine.gone(a):
-		return provider.Value{}, provider.NewError(provider.NotFound, "%s: has been deleted", about(ref))
+		return provider.Value{}, provider.NewError(provider.NotFound, "%s: is deleted", about(ref))
 	case r.Status == http.StatusNotFound:
 		return provider.Value{}, c.missing(ctx, r, about(ref))
 	case r.Status == http.StatusForbidden && !r.Foreign:
@@ -42,8 +42,8 @@ func (c *Client) Get(ctx context.Context, ref provider.Ref) (provider.Value, err
 	return provider.Value{}, session.Explain(err, about(ref))
 }
 
-// missing explains a 404: it is NotFound only if Vault says so of a secret, and the secrets engine is
-// the one that it should be. A store that is set up wrongly must not look like an empty one.
+// missing explains a 404. It is NotFound only if Vault says that a secret does not exist, and if the secrets
+// engine is the expected one. A wrongly configured store must not look like an empty one.
 func (c *Client) missing(ctx context.Context, r *session.Refusal, what string) error {
 	if r.Foreign {
 		return session.Explain(r, what)
@@ -52,16 +52,16 @@ func (c *Client) missing(ctx context.Context, r *session.Refusal, what string) e
 		return err
 	}
 	if !notThere(r) {
-		return provider.NewError(provider.Invalid, "%s: Vault knows no such path; check spec.path, spec.version and spec.namespace", what)
+		return provider.NewError(provider.Invalid, "%s: the path does not exist at Vault; check spec.path, spec.version and spec.namespace", what)
 	}
 	return provider.NewError(provider.NotFound, "%s: does not exist", what)
 }
 
-// read asks for what is at a path of the secrets engine. A session that ended before its time is
-// replaced once.
+// read requests a path of the secrets engine. If the session has expired early, read logs in again and retries
+// once.
 func (c *Client) read(ctx context.Context, path string, query url.Values) (session.Answer, error) {
 	if c.engine.version() == (kv1{}).version() {
-		// KV v2 would answer to the paths of v1, too, with its configuration and the like.
+		// KV v2 would also answer at the paths of v1, for example with its configuration.
 		if err := c.checkMounted(ctx); err != nil {
 			return session.Answer{}, err
 		}
@@ -69,7 +69,8 @@ func (c *Client) read(ctx context.Context, path string, query url.Values) (sessi
 	return c.vault.Call(ctx, func(s *session.Session) (session.Answer, error) { return session.Read(ctx, s.Secrets, path, query) })
 }
 
-// Check proves address, login and secrets engine. What is denied beyond the login does not count.
+// Check checks the address, the login and the secrets engine. A denied request that is not about the login
+// passes.
 func (c *Client) Check(ctx context.Context) error {
 	if err := c.vault.Check(ctx); err != nil {
 		return err
@@ -79,8 +80,8 @@ func (c *Client) Check(ctx context.Context) error {
 
 var plainWord = regexp.MustCompile(`^[a-z0-9_-]{1,32}$`)
 
-// checkMounted asks once what is mounted where the store says. Vault tells this to every token that
-// may do anything there; where it does not tell, the store is taken at its word.
+// checkMounted checks once what is mounted at the store's path. Vault tells this to every token with any
+// permission there. If Vault does not tell, checkMounted assumes that the store is right.
 func (c *Client) checkMounted(ctx context.Context) error {
 	if c.mounted.Load() {
 		return nil
@@ -93,7 +94,7 @@ func (c *Client) checkMounted(ctx context.Context) error {
 		return nil
 	}
 	if err != nil {
-		return session.Explain(err, "spec.path: asking what is mounted there")
+		return session.Explain(err, "spec.path: reading the mount")
 	}
 	if err := c.suits(a); err != nil {
 		return err
@@ -102,14 +103,14 @@ func (c *Client) checkMounted(ctx context.Context) error {
 	return nil
 }
 
-// suits compares what Vault says of a mount with the store.
+// suits compares Vault's description of a mount with the store.
 func (c *Client) suits(a session.Answer) error {
 	m, err := session.Data[api.MountOutput](a)
 	at, pathErr := session.Data[struct {
 		Path string `json:"path"`
 	}](a)
 	if err != nil || pathErr != nil {
-		return provider.NewError(provider.Unavailable, "spec.path: the answer of Vault says nothing of the mount")
+		return provider.NewError(provider.Unavailable, "spec.path: the response of Vault does not describe the mount")
 	}
 	version := m.Options["version"]
 	if version == "" {
@@ -117,7 +118,7 @@ func (c *Client) suits(a session.Answer) error {
 	}
 	switch {
 	case at.Path != c.mount+"/":
-		return provider.NewError(provider.Invalid, "spec.path: %q is no mount of a secrets engine, but lies below one; a folder belongs to the key", c.mount)
+		return provider.NewError(provider.Invalid, "spec.path: %q is not the mount of a secrets engine, but a path below one; move the folder to the key", c.mount)
 	case m.Type != "kv" && m.Type != "generic":
 		if !plainWord.MatchString(m.Type) {
 			m.Type = "another"
@@ -129,7 +130,7 @@ func (c *Client) suits(a session.Answer) error {
 	return nil
 }
 
-// about names what a ref asks for.
+// about describes a ref in messages.
 func about(ref provider.Ref) string {
 	if ref.Version != "" {
 		return fmt.Sprintf("secret %q version %q", ref.Key, ref.Version)

@@ -29,16 +29,16 @@ func TestVersions(t *testing.T) {
 		ref    provider.Ref
 		want   string
 	}{
-		"Current":         {"No version is the current one.", provider.Ref{Key: "a"}, `4 {"n":"4"}`},
+		"Current":         {"Without a version the current one is read.", provider.Ref{Key: "a"}, `4 {"n":"4"}`},
 		"Older":           {"Older versions can be read.", provider.Ref{Key: "a", Version: "3"}, `3 {"n":"3"}`},
-		"DeletedVersion":  {"Deleted is gone.", provider.Ref{Key: "a", Version: "1"}, "NotFound"},
-		"Destroyed":       {"Destroyed is gone.", provider.Ref{Key: "a", Version: "2"}, "NotFound"},
-		"Never":           {"It never was.", provider.Ref{Key: "a", Version: "9"}, "NotFound"},
-		"Zero":            {"Vault takes 0 for the current one, and a mistake for 0.", provider.Ref{Key: "a", Version: "0"}, "Invalid"},
-		"Word":            {"Versions are numbers.", provider.Ref{Key: "a", Version: "latest"}, "Invalid"},
-		"Deleted":         {"The current version is deleted.", provider.Ref{Key: "deleted"}, "NotFound"},
-		"DestroyedSecret": {"The current version is destroyed.", provider.Ref{Key: "destroyed"}, "NotFound"},
-		"Absent":          {"It never was.", provider.Ref{Key: "absent"}, "NotFound"},
+		"DeletedVersion":  {"A deleted version is NotFound.", provider.Ref{Key: "a", Version: "1"}, "NotFound"},
+		"Destroyed":       {"A destroyed version is NotFound.", provider.Ref{Key: "a", Version: "2"}, "NotFound"},
+		"Never":           {"An unknown version is NotFound.", provider.Ref{Key: "a", Version: "9"}, "NotFound"},
+		"Zero":            {"The version 0 is rejected, because Vault would read the current one.", provider.Ref{Key: "a", Version: "0"}, "Invalid"},
+		"Word":            {"A version that is not a number is rejected.", provider.Ref{Key: "a", Version: "latest"}, "Invalid"},
+		"Deleted":         {"A secret whose current version is deleted is NotFound.", provider.Ref{Key: "deleted"}, "NotFound"},
+		"DestroyedSecret": {"A secret whose current version is destroyed is NotFound.", provider.Ref{Key: "destroyed"}, "NotFound"},
+		"Absent":          {"An unknown secret is NotFound.", provider.Ref{Key: "absent"}, "NotFound"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -54,16 +54,16 @@ func TestVersions(t *testing.T) {
 	}
 	found, err := c.list(t.Context(), provider.Query{})
 	if err != nil || len(found) != 3 {
-		t.Fatalf("Vault lists what is deleted, too: %v, %v", found, err)
+		t.Fatalf("Vault must list deleted secrets, too: %v, %v", found, err)
 	}
 	for v, err := range c.Find(t.Context(), provider.Query{}) {
 		if err != nil || v.Key != "a" {
-			t.Errorf("A find leaves out what is deleted: %q, %v", v.Key, err)
+			t.Errorf("a find must omit deleted secrets: %q, %v", v.Key, err)
 		}
 	}
 }
 
-// A store that is set up wrongly must not look like an empty one: NotFound deletes Secrets.
+// A wrongly configured store must not look like an empty one, because NotFound deletes Secrets.
 func TestWrongMount(t *testing.T) {
 	srv, secrets := vault(t, "1h")
 	srv.Mount("old", "1")
@@ -89,7 +89,7 @@ func TestWrongMount(t *testing.T) {
 				t.Errorf("Get: error %v, want Invalid that names %s", err, tc.field)
 			}
 			if _, err := c.Get(t.Context(), provider.Ref{Key: "config"}); provider.ClassOf(err) != provider.Invalid {
-				t.Errorf("Get of a name that has a meaning: error %v, want Invalid", err)
+				t.Errorf("Get of a name with a special meaning: error %v, want Invalid", err)
 			}
 			for _, err := range c.Find(t.Context(), provider.Query{}) {
 				if provider.ClassOf(err) != provider.Invalid || !strings.Contains(err.Error(), tc.field) {
@@ -117,7 +117,7 @@ func TestKV1(t *testing.T) {
 		t.Errorf("error %v, want NotFound", err)
 	}
 	if _, err := c.Get(t.Context(), provider.Ref{Key: "shop/db", Version: "1"}); provider.ClassOf(err) != provider.Invalid {
-		t.Errorf("KV v1 has no versions: error %v, want Invalid", err)
+		t.Errorf("a version with KV v1: error %v, want Invalid", err)
 	}
 	var keys []string
 	for v, err := range c.Find(t.Context(), provider.Query{Path: "shop"}) {
@@ -131,12 +131,12 @@ func TestKV1(t *testing.T) {
 	}
 	for _, err := range c.Find(t.Context(), provider.Query{Tags: map[string]string{"a": "b"}}) {
 		if provider.ClassOf(err) != provider.Invalid {
-			t.Errorf("KV v1 has no metadata: error %v, want Invalid", err)
+			t.Errorf("metadata with KV v1: error %v, want Invalid", err)
 		}
 	}
 }
 
-// Whatever a key is, it leads to no other path than mount/key.
+// TestKeys checks that every key is read at the path mount/key, or rejected.
 func TestKeys(t *testing.T) {
 	srv, secrets := vault(t, "1h")
 	srv.Mount("other", "2")
@@ -145,33 +145,33 @@ func TestKeys(t *testing.T) {
 	mustPut(t, srv, "a", `{"leaked":"x"}`)
 	c := connect(t, appRole(srv.URL), secrets)
 	cases := map[string]struct {
-		reason, key, path string // no path: refused before any call
+		reason, key, path string // no path: rejected before any call
 	}{
-		"Up":           {"To another mount.", "../../other/data/a", ""},
-		"UpEnd":        {"To the folder above.", "a/..", ""},
-		"UpInside":     {"To the mount's configuration.", "x/../../config", ""},
-		"Dots":         {"Vault takes no two dots.", "a..b", ""},
-		"Dot":          {"A part that vanishes.", "./a", ""},
-		"Leading":      {"A part that vanishes.", "/a", ""},
-		"Trailing":     {"A read of a folder.", "a/", ""},
-		"Empty":        {"A part that vanishes.", "b//a", ""},
-		"Nothing":      {"The mount itself.", "", ""},
-		"Newline":      {"Another header.", "a\r\nX-Vault-Token: x", ""},
-		"Null":         {"The end of a C string.", "a\x00", ""},
-		"NotUTF8":      {"No character.", "a\xff", ""},
-		"Long":         {"Longer than any.", strings.Repeat("a", 4096), ""},
-		"Query":        {"A question mark is a character.", "a?version=1", "secret/data/a?version=1"},
-		"Fragment":     {"A hash is a character.", "a#b", "secret/data/a#b"},
-		"EncodedSlash": {"A percent sign is a character.", "..%2fother", ""},
-		"Encoded":      {"A percent sign is a character.", "%2e%2e%2f%2e%2e%2fother%2fdata%2fa", "secret/data/%2e%2e%2f%2e%2e%2fother%2fdata%2fa"},
-		"Semicolon":    {"So is a semicolon.", "a;b=c", "secret/data/a;b=c"},
-		"Backslash":    {"So is a backslash.", `b\a`, `secret/data/b\a`},
-		"LookAlike":    {"Full-width dots and slashes are letters.", "．．／other", "secret/data/．．／other"},
-		"DataPrefix":   {"data/ is a folder like any other.", "data/a", "secret/data/data/a"},
-		"Space":        {"So is a space.", "b a", "secret/data/b a"},
-		"Plus":         {"And a plus sign.", "a+b", "secret/data/a+b"},
+		"Up":           {"A key that leads to another mount is rejected.", "../../other/data/a", ""},
+		"UpEnd":        {"A key that leads to its parent folder is rejected.", "a/..", ""},
+		"UpInside":     {"A key that leads to the mount's configuration is rejected.", "x/../../config", ""},
+		"Dots":         {"A key with two dots is rejected, as Vault does.", "a..b", ""},
+		"Dot":          {"A key with ./ is rejected, because the part would vanish.", "./a", ""},
+		"Leading":      {"A key with a leading slash is rejected, because it would vanish.", "/a", ""},
+		"Trailing":     {"A key that ends in a slash is rejected, because it names a folder.", "a/", ""},
+		"Empty":        {"A key with two slashes is rejected, because one would vanish.", "b//a", ""},
+		"Nothing":      {"An empty key is rejected, because it names the mount.", "", ""},
+		"Newline":      {"A key with a line break is rejected, because it could add a header.", "a\r\nX-Vault-Token: x", ""},
+		"Null":         {"A key with a zero byte is rejected.", "a\x00", ""},
+		"NotUTF8":      {"Invalid UTF-8 is rejected.", "a\xff", ""},
+		"Long":         {"A key that is too long is rejected.", strings.Repeat("a", 4096), ""},
+		"Query":        {"A question mark is part of the key.", "a?version=1", "secret/data/a?version=1"},
+		"Fragment":     {"A hash is part of the key.", "a#b", "secret/data/a#b"},
+		"EncodedSlash": {"An encoded slash is part of the key, which is rejected for its two dots.", "..%2fother", ""},
+		"Encoded":      {"A percent sign is part of the key.", "%2e%2e%2f%2e%2e%2fother%2fdata%2fa", "secret/data/%2e%2e%2f%2e%2e%2fother%2fdata%2fa"},
+		"Semicolon":    {"A semicolon is part of the key.", "a;b=c", "secret/data/a;b=c"},
+		"Backslash":    {"A backslash is part of the key.", `b\a`, `secret/data/b\a`},
+		"LookAlike":    {"Full-width dots and slashes are part of the key.", "．．／other", "secret/data/．．／other"},
+		"DataPrefix":   {"data/ is a folder in the key.", "data/a", "secret/data/data/a"},
+		"Space":        {"A space is part of the key.", "b a", "secret/data/b a"},
+		"Plus":         {"A plus sign is part of the key.", "a+b", "secret/data/a+b"},
 	}
-	reads(t, connectPut(t, srv, c), 1) // so that the login does not count below
+	reads(t, connectPut(t, srv, c), 1) // so that the login is not counted below
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			srv.Reset()
@@ -223,7 +223,7 @@ func TestAnswers(t *testing.T) {
 				w.Header().Set(name, value)
 			}
 			w.WriteHeader(status)
-			_, _ = w.Write([]byte(body)) // The client reads all that it wants.
+			_, _ = w.Write([]byte(body)) // The client checks the answer.
 		}
 	}
 	cases := map[string]struct {
@@ -231,22 +231,22 @@ func TestAnswers(t *testing.T) {
 		answer http.HandlerFunc
 		want   provider.Class
 	}{
-		"Sealed":       {"A sealed Vault proves nothing.", answer(503, "", `{"errors":["Vault is sealed"]}`), provider.Unavailable},
-		"Standby":      {"Nor does a standby.", answer(473, "", `{}`), provider.Unavailable},
-		"Recovery":     {"Nor does another.", answer(472, "", `{}`), provider.Unavailable},
-		"Internal":     {"An error is none of ours.", answer(500, "", `{"errors":["canary-value"]}`), provider.Unavailable},
-		"Quota":        {"A quota says when.", answer(429, "Retry-After: 7", `{"errors":["request path: rate limit quota exceeded"]}`), provider.Throttled},
-		"BadRequest":   {"A mistake of the spec.", answer(400, "", `{"errors":["canary-value"]}`), provider.Invalid},
-		"Teapot":       {"What nobody knows proves nothing.", answer(418, "", `canary-value`), provider.Unavailable},
-		"Proxy404":     {"A page of a proxy is no answer of Vault.", answer(404, "", `<html>canary-value</html>`), provider.Unavailable},
-		"Proxy403":     {"Nor is this one.", answer(403, "", `<html>canary-value</html>`), provider.Unavailable},
-		"Redirect":     {"The token is for this server only.", answer(307, "Location: http://127.0.0.1:1/", ``), provider.Unavailable},
-		"Empty":        {"An answer without a value proves nothing.", answer(200, "", ``), provider.Unavailable},
-		"NotJSON":      {"Nor one that is damaged.", answer(200, "", `{"data":{"data":{"canary-value":`), provider.Unavailable},
-		"NullData":     {"Nor one whose value is null.", answer(200, "", `{"data":{"data":null,"metadata":{"version":1}}}`), provider.Unavailable},
-		"List":         {"Nor one whose value is no object.", answer(200, "", `{"data":{"data":["canary-value"],"metadata":{"version":1}}}`), provider.Unavailable},
-		"WrongMeta":    {"Nor one whose version is no number.", answer(200, "", `{"data":{"data":{},"metadata":{"version":"canary-value"}}}`), provider.Unavailable},
-		"EmptyNotJSON": {"404 without a word is not NotFound.", answer(404, "", ``), provider.Unavailable},
+		"Sealed":       {"A sealed Vault is Unavailable.", answer(503, "", `{"errors":["Vault is sealed"]}`), provider.Unavailable},
+		"Standby":      {"A standby is Unavailable.", answer(473, "", `{}`), provider.Unavailable},
+		"Recovery":     {"Another kind of standby is Unavailable.", answer(472, "", `{}`), provider.Unavailable},
+		"Internal":     {"An internal error of Vault is Unavailable.", answer(500, "", `{"errors":["canary-value"]}`), provider.Unavailable},
+		"Quota":        {"The wait that a quota asks for is passed on.", answer(429, "Retry-After: 7", `{"errors":["request path: rate limit quota exceeded"]}`), provider.Throttled},
+		"BadRequest":   {"A rejected request is Invalid.", answer(400, "", `{"errors":["canary-value"]}`), provider.Invalid},
+		"Teapot":       {"An unknown status is Unavailable.", answer(418, "", `canary-value`), provider.Unavailable},
+		"Proxy404":     {"A proxy's page with status 404 is Unavailable, not NotFound.", answer(404, "", `<html>canary-value</html>`), provider.Unavailable},
+		"Proxy403":     {"A proxy's page with status 403 is Unavailable, not Denied.", answer(403, "", `<html>canary-value</html>`), provider.Unavailable},
+		"Redirect":     {"A redirect is not followed, because the token is for this server only.", answer(307, "Location: http://127.0.0.1:1/", ``), provider.Unavailable},
+		"Empty":        {"An answer without a value is Unavailable.", answer(200, "", ``), provider.Unavailable},
+		"NotJSON":      {"A damaged answer is Unavailable.", answer(200, "", `{"data":{"data":{"canary-value":`), provider.Unavailable},
+		"NullData":     {"A null value is Unavailable.", answer(200, "", `{"data":{"data":null,"metadata":{"version":1}}}`), provider.Unavailable},
+		"List":         {"A value that is not an object is Unavailable.", answer(200, "", `{"data":{"data":["canary-value"],"metadata":{"version":1}}}`), provider.Unavailable},
+		"WrongMeta":    {"A version that is not a number is Unavailable.", answer(200, "", `{"data":{"data":{},"metadata":{"version":"canary-value"}}}`), provider.Unavailable},
+		"EmptyNotJSON": {"A 404 without a body is not NotFound.", answer(404, "", ``), provider.Unavailable},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -12,7 +12,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// What a policy must allow is said by what is missing, and Vault's real policies decide.
+// TestWritePolicies checks that errors name the missing capability. Real policies of Vault decide.
 func TestWritePolicies(t *testing.T) {
 	srv, secrets := vault(t, "1h")
 	allow := func(instead map[string]string) {
@@ -33,19 +33,19 @@ func TestWritePolicies(t *testing.T) {
 		reason  string
 		instead map[string]string
 		action  string
-		want    string // none: no error
+		want    string // empty: no error
 	}{
-		"All":               {"All that is named in the documentation.", nil, "create", ""},
-		"PatchOnly":         {"A patch needs no more.", map[string]string{"metadata": `"read", "patch", "delete"`}, "create", ""},
-		"NoPatch":           {"Older policies do not know patch.", map[string]string{"metadata": `"create", "read", "update", "delete"`}, "create", ""},
-		"NoMark":            {"Nothing can mark it.", map[string]string{"metadata": `"read"`}, "create", `Denied: secret "shop/db": access denied; allow patch, or create and update, on "secret/metadata/shop/db" in a policy`},
-		"NoCreate":          {"It may not be created.", map[string]string{"data": `"read", "update"`}, "create", `Denied: secret "shop/db": access denied; allow create and update on "secret/data/shop/db" in a policy`},
-		"NoUpdate":          {"It may not be updated.", map[string]string{"data": `"read", "create"`}, "update", `Denied: secret "shop/db": access denied; allow create and update on "secret/data/shop/db" in a policy`},
-		"NoRead":            {"It may not be read.", map[string]string{"data": `"create", "update"`}, "observe", `Denied: secret "shop/db": access denied; allow read on "secret/data/shop/db" in a policy`},
-		"NoReadOfMetadata":  {"Nor may its metadata.", map[string]string{"metadata": `"create", "update", "patch", "delete"`}, "observe", `Denied: secret "shop/db": access denied; allow read on "secret/metadata/shop/db" in a policy`},
-		"NoDelete":          {"It may not be deleted.", map[string]string{"metadata": `"create", "read", "update", "patch"`}, "delete", `Denied: secret "shop/db": access denied; allow delete on "secret/metadata/shop/db" in a policy`},
-		"NoPatchOfSettings": {"Settings without patch leave the rest alone.", map[string]string{"metadata": `"create", "read", "update", "delete"`}, "settings", ""},
-		"Settings":          {"So they do with it.", nil, "settings", ""},
+		"All":               {"The policy in the documentation is enough.", nil, "create", ""},
+		"PatchOnly":         {"The capability patch is enough for metadata.", map[string]string{"metadata": `"read", "patch", "delete"`}, "create", ""},
+		"NoPatch":           {"Policies without patch work, too.", map[string]string{"metadata": `"create", "read", "update", "delete"`}, "create", ""},
+		"NoMark":            {"The error names the capabilities for the mark.", map[string]string{"metadata": `"read"`}, "create", `Denied: secret "shop/db": access denied; allow patch, or create and update, on "secret/metadata/shop/db" in a policy`},
+		"NoCreate":          {"The error names the missing capability create.", map[string]string{"data": `"read", "update"`}, "create", `Denied: secret "shop/db": access denied; allow create and update on "secret/data/shop/db" in a policy`},
+		"NoUpdate":          {"The error names the missing capability update.", map[string]string{"data": `"read", "create"`}, "update", `Denied: secret "shop/db": access denied; allow create and update on "secret/data/shop/db" in a policy`},
+		"NoRead":            {"The error names the missing capability read for the value.", map[string]string{"data": `"create", "update"`}, "observe", `Denied: secret "shop/db": access denied; allow read on "secret/data/shop/db" in a policy`},
+		"NoReadOfMetadata":  {"The error names the missing capability read for the metadata.", map[string]string{"metadata": `"create", "update", "patch", "delete"`}, "observe", `Denied: secret "shop/db": access denied; allow read on "secret/metadata/shop/db" in a policy`},
+		"NoDelete":          {"The error names the missing capability delete.", map[string]string{"metadata": `"create", "read", "update", "patch"`}, "delete", `Denied: secret "shop/db": access denied; allow delete on "secret/metadata/shop/db" in a policy`},
+		"NoPatchOfSettings": {"A change of settings without patch keeps the other settings.", map[string]string{"metadata": `"create", "read", "update", "delete"`}, "settings", ""},
+		"Settings":          {"A change of settings with patch keeps the other settings.", nil, "settings", ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -102,7 +102,7 @@ func TestWriteAnswers(t *testing.T) {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "7")
 			w.WriteHeader(status)
-			_, _ = w.Write([]byte(body)) // The client reads all that it wants.
+			_, _ = w.Write([]byte(body)) // The client checks the answer.
 		}
 	}
 	cases := map[string]struct {
@@ -111,20 +111,20 @@ func TestWriteAnswers(t *testing.T) {
 		answer       http.HandlerFunc
 		want         provider.Class
 	}{
-		"Moved":       {"The version is another.", http.MethodPut, "data", says(400, `{"errors":["check-and-set parameter did not match the current version"]}`), provider.Conflict},
-		"BadRequest":  {"Other mistakes are none of others.", http.MethodPut, "data", says(400, `{"errors":["c4n4ry"]}`), provider.Invalid},
-		"TooLarge":    {"Vault or its storage takes less.", http.MethodPut, "data", says(413, `{"errors":["c4n4ry"]}`), provider.Invalid},
-		"ProxyLarge":  {"So may a proxy.", http.MethodPut, "data", says(413, `<html>c4n4ry</html>`), provider.Invalid},
-		"ManyMembers": {"Vault does not read the value.", http.MethodPut, "data", says(500, `{"errors":["c4n4ry: JSON object exceeds allowed entry count"]}`), provider.Invalid},
-		"Twice":       {"Nor with a member twice.", http.MethodPut, "data", says(500, `{"errors":["duplicate key 'c4n4ry' in object"]}`), provider.Invalid},
-		"Internal":    {"An error is none of ours.", http.MethodPut, "data", says(500, `{"errors":["c4n4ry"]}`), provider.Unavailable},
-		"Sealed":      {"Nor is a seal.", http.MethodPut, "data", says(503, `{"errors":["Vault is sealed"]}`), provider.Unavailable},
-		"Quota":       {"A quota says when.", http.MethodPut, "data", says(429, `{"errors":["c4n4ry"]}`), provider.Throttled},
-		"ProxyDenied": {"A page of a proxy is no answer of Vault.", http.MethodPut, "data", says(403, `<html>c4n4ry</html>`), provider.Unavailable},
-		"NoVersion":   {"An answer without the version proves nothing.", http.MethodPut, "data", says(200, `{"data":{}}`), provider.Unavailable},
-		"Version":     {"Nor one with another version.", http.MethodPut, "data", says(200, `{"data":{"version":7,"created_time":"c4n4ry"}}`), provider.Unavailable},
-		"NoMetadata":  {"Nor one without metadata.", http.MethodGet, "metadata", says(200, `{"data":null}`), provider.Unavailable},
-		"HalfOfIt":    {"Nor half of it.", http.MethodGet, "metadata", says(200, `{"data":{"created_time":"x","current_version":1}}`), provider.Unavailable},
+		"Moved":       {"A changed version is a Conflict.", http.MethodPut, "data", says(400, `{"errors":["check-and-set parameter did not match the current version"]}`), provider.Conflict},
+		"BadRequest":  {"Another rejected request is Invalid, not a Conflict.", http.MethodPut, "data", says(400, `{"errors":["c4n4ry"]}`), provider.Invalid},
+		"TooLarge":    {"A value that is too large for Vault is Invalid.", http.MethodPut, "data", says(413, `{"errors":["c4n4ry"]}`), provider.Invalid},
+		"ProxyLarge":  {"A value that is too large for a proxy is Invalid.", http.MethodPut, "data", says(413, `<html>c4n4ry</html>`), provider.Invalid},
+		"ManyMembers": {"A value with too many members is Invalid.", http.MethodPut, "data", says(500, `{"errors":["c4n4ry: JSON object exceeds allowed entry count"]}`), provider.Invalid},
+		"Twice":       {"A value with a duplicate member is Invalid.", http.MethodPut, "data", says(500, `{"errors":["duplicate key 'c4n4ry' in object"]}`), provider.Invalid},
+		"Internal":    {"An internal error of Vault is Unavailable.", http.MethodPut, "data", says(500, `{"errors":["c4n4ry"]}`), provider.Unavailable},
+		"Sealed":      {"A sealed Vault is Unavailable.", http.MethodPut, "data", says(503, `{"errors":["Vault is sealed"]}`), provider.Unavailable},
+		"Quota":       {"The error of a quota is Throttled.", http.MethodPut, "data", says(429, `{"errors":["c4n4ry"]}`), provider.Throttled},
+		"ProxyDenied": {"A proxy's page is Unavailable, not Denied.", http.MethodPut, "data", says(403, `<html>c4n4ry</html>`), provider.Unavailable},
+		"NoVersion":   {"An answer without the version is Unavailable.", http.MethodPut, "data", says(200, `{"data":{}}`), provider.Unavailable},
+		"Version":     {"An answer with another version is Unavailable.", http.MethodPut, "data", says(200, `{"data":{"version":7,"created_time":"c4n4ry"}}`), provider.Unavailable},
+		"NoMetadata":  {"An answer without metadata is Unavailable.", http.MethodGet, "metadata", says(200, `{"data":null}`), provider.Unavailable},
+		"HalfOfIt":    {"An answer with incomplete metadata is Unavailable.", http.MethodGet, "metadata", says(200, `{"data":{"created_time":"x","current_version":1}}`), provider.Unavailable},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -49,17 +49,17 @@ func TestTLS(t *testing.T) {
 		"Both":          {byToken, func(s *v1alpha1.VaultKVSpec) { s.CABundle, s.CAProvider = ca, provided("Secret", "ca") }, "Invalid: spec.caProvider: set either"},
 		"NoSecret":      {byToken, func(s *v1alpha1.VaultKVSpec) { s.CAProvider = provided("Secret", "none") }, "Invalid: spec.caProvider: Secret"},
 		"NoConfigMap":   {byToken, func(s *v1alpha1.VaultKVSpec) { s.CAProvider = provided("ConfigMap", "none") }, "Invalid: spec.caProvider: ConfigMap"},
-		"NoType":        {byToken, func(s *v1alpha1.VaultKVSpec) { s.CAProvider = provided("", "ca") }, "Invalid: spec.caProvider: type \"\" is none; write Secret or ConfigMap"},
-		"NotInProvider": {byToken, func(s *v1alpha1.VaultKVSpec) { s.CAProvider = provided("ConfigMap", "garbage") }, "Invalid: spec.caProvider: holds no certificate"},
-		"NoPEM":         {byToken, func(s *v1alpha1.VaultKVSpec) { s.CABundle = []byte("c4n4ry") }, "Invalid: spec.caBundle: holds no certificate"},
+		"NoType":        {byToken, func(s *v1alpha1.VaultKVSpec) { s.CAProvider = provided("", "ca") }, "Invalid: spec.caProvider: type \"\" is not valid; write Secret or ConfigMap"},
+		"NotInProvider": {byToken, func(s *v1alpha1.VaultKVSpec) { s.CAProvider = provided("ConfigMap", "garbage") }, "Invalid: spec.caProvider: has no certificate"},
+		"NoPEM":         {byToken, func(s *v1alpha1.VaultKVSpec) { s.CABundle = []byte("c4n4ry") }, "Invalid: spec.caBundle: has no certificate"},
 		"Unknown":       {byToken, func(*v1alpha1.VaultKVSpec) {}, "Unavailable: logging in: spec.caBundle: the server's certificate is signed by an authority that is not trusted"},
 		"Other":         {byToken, func(s *v1alpha1.VaultKVSpec) { s.CAProvider = provided("Secret", "other-ca") }, "Unavailable: logging in: spec.caProvider: the server's certificate is signed by an authority that is not trusted"},
 		"OtherBundle":   {byToken, func(s *v1alpha1.VaultKVSpec) { s.CABundle = other.PEM }, "Unavailable: logging in: spec.caBundle: the server's certificate is signed by an authority that is not trusted"},
 		"WrongName": {byToken, func(s *v1alpha1.VaultKVSpec) {
 			s.CABundle, s.Server = ca, strings.Replace(s.Server, "127.0.0.1", "localhost", 1)
 		}, "Unavailable: logging in: spec.server: the server's certificate is for another name"},
-		"PlainToTLS": {byToken, func(s *v1alpha1.VaultKVSpec) { s.Server = strings.Replace(s.Server, "https", "http", 1) }, "Unavailable: spec.server: what answers, with status 400, is not Vault"},
-		"TLSToPlain": {byToken, func(s *v1alpha1.VaultKVSpec) { s.Server = strings.Replace(srv.URL, "http", "https", 1) }, "Unavailable: logging in: spec.server: the server does not speak TLS"},
+		"PlainToTLS": {byToken, func(s *v1alpha1.VaultKVSpec) { s.Server = strings.Replace(s.Server, "https", "http", 1) }, "Unavailable: spec.server: the response with status 400 is not from Vault"},
+		"TLSToPlain": {byToken, func(s *v1alpha1.VaultKVSpec) { s.Server = strings.Replace(srv.URL, "http", "https", 1) }, "Unavailable: logging in: spec.server: the server does not use TLS"},
 		"ClientTLS": {byToken, func(s *v1alpha1.VaultKVSpec) {
 			s.CABundle, s.ClientTLS = ca, &v1alpha1.ClientTLS{CertSecretRef: ref("cert"), KeySecretRef: ref("key")}
 		}, db},
@@ -92,7 +92,7 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// plainCreds are of an operator that was told whether stores need TLS.
+// plainCreds are the Credentials of an operator with a setting for plain HTTP.
 type plainCreds struct {
 	creds
 	plain bool
@@ -150,7 +150,7 @@ func TestHeaders(t *testing.T) {
 	srv.Reset()
 	c = connect(t, appRole(srv.URL, func(s *v1alpha1.VaultKVSpec) { s.ForwardInconsistent = true }), secrets)
 	if got := read1(t, c); !strings.HasPrefix(got, "Invalid: spec.forwardInconsistent: ") {
-		t.Errorf("This server does not allow it: %s", got)
+		t.Errorf("a server that does not allow the header must be reported: %s", got)
 	}
 	if n := srv.Count(func(c vaulttest.Call) bool { return c.Header.Get("X-Vault-Inconsistent") == "forward-active-node" }); n != 1 {
 		t.Errorf("%d calls ask for it, want 1", n)
@@ -163,12 +163,12 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// The namespaces are Vault's only in its enterprise edition; the headers say that they were asked for.
+// Namespaces need Vault's enterprise edition. The headers show that they were requested.
 func TestNamespaces(t *testing.T) {
 	srv, secrets := vault(t, "1h")
 	mustPut(t, srv, "shop/db", db)
 	c := connect(t, appRole(srv.URL, func(s *v1alpha1.VaultKVSpec) { s.Namespace, s.Auth.Namespace = "team/shop", "team" }), secrets)
-	_ = read1(t, c) // What this edition answers does not matter.
+	_ = read1(t, c) // The answer of this edition does not matter.
 	var got []string
 	for _, call := range srv.Calls() {
 		got = append(got, call.Path+" "+strings.Trim(call.Header.Get("X-Vault-Namespace"), "/"))
@@ -178,7 +178,7 @@ func TestNamespaces(t *testing.T) {
 	}
 }
 
-// Neither address nor token nor anything else comes from the operator's environment.
+// Neither the address nor the token, nor any other setting, comes from the operator's environment.
 func TestEnvironment(t *testing.T) {
 	srv, secrets := vault(t, "1h")
 	mustPut(t, srv, "shop/db", db)
@@ -206,7 +206,7 @@ func TestEnvironment(t *testing.T) {
 		}
 	}
 	if n := astray.Load(); n > 0 {
-		t.Errorf("%d requests went astray", n)
+		t.Errorf("%d requests went to another server", n)
 	}
 }
 
@@ -248,12 +248,12 @@ func TestRetries(t *testing.T) {
 		header string
 		want   int
 	}{
-		"Internal":   {"It may pass.", 500, "", 4},
-		"Sealed":     {"It may pass.", 503, "", 4},
-		"Throttled":  {"It may pass.", 429, "", 4},
-		"RetryAfter": {"Vault says when, so the caller waits.", 429, "5", 1},
-		"Denied":     {"It does not pass.", 403, "", 1},
-		"Invalid":    {"It does not pass.", 400, "", 1},
+		"Internal":   {"An internal error is retried.", 500, "", 4},
+		"Sealed":     {"A sealed Vault is retried.", 503, "", 4},
+		"Throttled":  {"Throttling without a time to wait is retried.", 429, "", 4},
+		"RetryAfter": {"Throttling with a time to wait is not retried here, because the caller waits.", 429, "5", 1},
+		"Denied":     {"A denied request is not retried.", 403, "", 1},
+		"Invalid":    {"A rejected request is not retried.", 400, "", 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -283,10 +283,10 @@ func TestLargeAnswersAreCut(t *testing.T) {
 	reads(t, c, 1)
 	defer srv.Inject(vaulttest.IsRead, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte(`{"data":{"data":{"a":"`))
-		_, _ = w.Write(bytes.Repeat([]byte("x"), 2<<20)) // The client hangs up.
+		_, _ = w.Write(bytes.Repeat([]byte("x"), 2<<20)) // The client closes the connection.
 		_, _ = w.Write([]byte(`"},"metadata":{"version":1}}}`))
 	})()
 	if got := read1(t, c); !strings.HasPrefix(got, "Unavailable: ") || !strings.Contains(got, "1536 KiB") {
-		t.Errorf("got %d bytes, %.200q, want Unavailable that says how much it may be", len(got), got)
+		t.Errorf("got %d bytes, %.200q, want Unavailable that names the limit", len(got), got)
 	}
 }

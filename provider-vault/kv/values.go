@@ -13,21 +13,21 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// maxValue is the largest value that is written, in bytes: the default of Vault's integrated storage for an
-// entry, less what Vault and its encryption add. A storage that takes less says so itself.
+// maxValue is the maximum size of a value, in bytes: the default limit of Vault's integrated storage for an
+// entry, minus the overhead of Vault and its encryption. A storage with a smaller limit returns its own error.
 const maxValue = 1<<20 - 4<<10
 
 var (
-	errNoObject = errors.New("the value is no JSON object, and Vault holds no others; push it with a property, or make an object of it with a template")
-	errEmpty    = errors.New("the value is an empty object, which KV v1 does not take")
-	errRounded  = errors.New("the value has a number that KV v2 would round, since it reads numbers as floating point; write it as a string")
+	errNoObject = errors.New("the value is not a JSON object, as Vault requires; push it with a property, or make an object of it with a template")
+	errEmpty    = errors.New("the value is an empty object, which KV v1 does not allow")
+	errRounded  = errors.New("the value has a number that KV v2 would round, because it reads numbers as floating point; write it as a string")
 )
 
-// object checks a value that is to be written, and returns it in a form that can be compared.
+// object checks a value to write, and returns it in a form that can be compared.
 func (c *Client) object(key string, data []byte) (map[string]any, error) {
 	what := about(provider.Ref{Key: key})
 	if len(data) > maxValue {
-		return nil, provider.NewError(provider.Invalid, "%s: the value has %d bytes, and at most %d are written", what, len(data), maxValue)
+		return nil, provider.NewError(provider.Invalid, "%s: the value has %d bytes, at most %d are allowed", what, len(data), maxValue)
 	}
 	object, err := decodeObject(data, c.engine)
 	if err == nil && len(object) < c.engine.minimum() {
@@ -36,21 +36,21 @@ func (c *Client) object(key string, data []byte) (map[string]any, error) {
 	if err != nil {
 		return nil, provider.NewError(provider.Invalid, "%s: %s", what, err)
 	}
-	// Vault stores its own spelling, which may be longer.
+	// Vault stores its own spelling, which can be longer.
 	if raw, err := json.Marshal(object); err != nil || len(raw) > maxValue {
-		return nil, provider.NewError(provider.Invalid, "%s: the value has %d bytes as Vault spells it, and at most %d are written", what, len(raw), maxValue)
+		return nil, provider.NewError(provider.Invalid, "%s: the value has %d bytes as Vault encodes it, at most %d are allowed", what, len(raw), maxValue)
 	}
 	return object, nil
 }
 
-// holds reports whether a value that was seen is the object.
+// holds reports whether the value in seen is the object.
 func (c *Client) holds(seen []byte, object map[string]any) bool {
 	has, err := decodeObject(seen, c.engine)
 	return err == nil && reflect.DeepEqual(has, object)
 }
 
-// spelled returns an object as push spells those that it makes of a Secret, so that what is in step shows at
-// once: Vault has escapes of its own.
+// spelled spells an object as push spells the JSON that it makes from a Secret. Values in sync are then equal,
+// although Vault escapes differently.
 func spelled(object json.RawMessage) []byte {
 	members, err := decoded(object)
 	if err != nil {
@@ -84,7 +84,7 @@ func decodeObject(data []byte, e writing) (map[string]any, error) {
 	return object, err
 }
 
-// numbers replaces the numbers in a decoded value by what an engine makes of them.
+// numbers replaces the numbers in a decoded value by the result of the engine's number.
 func numbers(v any, e writing) (_ any, err error) {
 	switch v := v.(type) {
 	case json.Number:
@@ -105,11 +105,11 @@ func numbers(v any, e writing) (_ any, err error) {
 	return v, nil
 }
 
-// number: KV v1 keeps numbers as they are spelled.
+// number implements writing: KV v1 stores numbers as they are spelled.
 func (kv1) number(n json.Number) (any, error) { return n, nil }
 
-// number: KV v2 stores numbers as they are spelled, but reads floating point. What that cannot hold could
-// never be read again, or not as it was.
+// number implements writing. KV v2 stores numbers as they are spelled, but reads them as floating point. A
+// number that floating point cannot hold could not be read again, or would change.
 func (kv2) number(n json.Number) (any, error) {
 	f, err := n.Float64()
 	if err != nil || digits(n.String()) != digits(strconv.FormatFloat(f, 'e', -1, 64)) {
@@ -118,7 +118,7 @@ func (kv2) number(n json.Number) (any, error) {
 	return f, nil
 }
 
-// digits returns the digits of a number that count.
+// digits returns the significant digits of a number.
 func digits(n string) string {
 	n, _, _ = strings.Cut(strings.ToLower(n), "e")
 	return strings.Trim(strings.NewReplacer("-", "", ".", "").Replace(n), "0")

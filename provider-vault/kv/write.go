@@ -15,32 +15,31 @@ import (
 
 var _ provider.Writer = &Client{}
 
-// writing is what differs between the versions of the KV secrets engine for those that write. The key and
-// the value have been checked.
+// writing implements the differences between the versions of the KV secrets engine for writes. The key and the
+// value have been checked.
 type writing interface {
 	features() provider.Features
-	// settings reads the metadata of a provider.Target.
+	// settings decodes the metadata of a provider.Target.
 	settings(raw []byte) (settings, error)
-	// number returns what the engine makes of a number, in a form that can be compared; an error if that
-	// is not the same number.
+	// number returns the engine's result for a number, in a form that can be compared, or an error if the
+	// number would change.
 	number(n json.Number) (any, error)
-	// minimum is how many members an object must have.
+	// minimum is the minimum number of members of an object.
 	minimum() int
 
-	// observe also returns the settings that a secret has.
+	// observe also returns the settings of the secret.
 	observe(ctx context.Context, c *Client, key string) (provider.Observed, settings, error)
 	create(ctx context.Context, c *Client, key string, data []byte, s settings, mark string) (provider.Written, error)
-	// update leaves the value alone if data is nil.
+	// update leaves the value unchanged if data is nil.
 	update(ctx context.Context, c *Client, key string, seen provider.Observed, data []byte, s settings) (provider.Written, error)
 	mark(ctx context.Context, c *Client, key string, seen provider.Observed, mark string) error
 	remove(ctx context.Context, c *Client, key string, seen provider.Observed) error
 }
 
-// Features are all that there are with KV v2, which compares versions when it writes. KV v1 has none to
-// compare.
+// Features returns all features for KV v2, which compares versions when it writes. KV v1 has no versions.
 func (c *Client) Features() provider.Features { return c.engine.features() }
 
-// settings reads the metadata of a target, and checks its key.
+// settings decodes the metadata of a target, and checks its key.
 func (c *Client) settings(t provider.Target) (settings, error) {
 	if err := checkKey(t.Key); err != nil {
 		return settings{}, err
@@ -48,7 +47,7 @@ func (c *Client) settings(t provider.Target) (settings, error) {
 	return c.engine.settings(t.Metadata)
 }
 
-// Observe reads a secret, its settings and its mark. A secret of KV v2 whose current version is deleted or
+// Observe reads a secret, its settings and its mark. A KV v2 secret whose current version is deleted or
 // destroyed exists without a value.
 func (c *Client) Observe(ctx context.Context, t provider.Target) (provider.Observed, error) {
 	s, err := c.settings(t)
@@ -63,7 +62,7 @@ func (c *Client) Observe(ctx context.Context, t provider.Target) (provider.Obser
 	return o, nil
 }
 
-// Create makes a secret that does not exist.
+// Create creates a secret that does not exist.
 func (c *Client) Create(ctx context.Context, t provider.Target, data []byte, mark string) (provider.Written, error) {
 	s, err := c.settings(t)
 	if err != nil {
@@ -72,15 +71,15 @@ func (c *Client) Create(ctx context.Context, t provider.Target, data []byte, mar
 	if _, err := c.object(t.Key, data); err != nil {
 		return provider.Written{}, err
 	}
-	// The paths of one version of the engine mean something else, or harm, at the other.
+	// The paths of one engine version have another meaning for the other version, and can do damage there.
 	if err := c.checkMounted(ctx); err != nil {
 		return provider.Written{}, err
 	}
 	return c.engine.create(ctx, c, t.Key, data, s, mark)
 }
 
-// Update writes the value first, for only that is guarded, and then the settings that drifted. A value that
-// is the same but for its spelling makes no version: Vault spells in its own way.
+// Update writes the value first, because only that write is guarded, and then the settings that have drifted. A
+// value that differs only in its spelling creates no version, because Vault changes the spelling.
 func (c *Client) Update(ctx context.Context, t provider.Target, seen provider.Observed, data []byte) (provider.Written, error) {
 	s, err := c.settings(t)
 	if err != nil {
@@ -105,7 +104,8 @@ func (c *Client) Update(ctx context.Context, t provider.Target, seen provider.Ob
 	return c.engine.update(ctx, c, t.Key, seen, data, s)
 }
 
-// Mark gives a secret another mark. Vault does so without a condition, so the secret is looked at right before.
+// Mark replaces the mark of a secret. Vault has no conditional call for this, so the secret is read right
+// before.
 func (c *Client) Mark(ctx context.Context, t provider.Target, seen provider.Observed, mark string) error {
 	if err := checkKey(t.Key); err != nil {
 		return err
@@ -116,8 +116,8 @@ func (c *Client) Mark(ctx context.Context, t provider.Target, seen provider.Obse
 	return gone(c.engine.mark(ctx, c, t.Key, seen, mark))
 }
 
-// Delete removes a secret with all its versions and its metadata. Vault does so without a condition, so the
-// secret is looked at right before.
+// Delete deletes a secret with all its versions and its metadata. Vault has no conditional call for this, so
+// the secret is read right before.
 func (c *Client) Delete(ctx context.Context, t provider.Target, seen provider.Observed) error {
 	if err := checkKey(t.Key); err != nil {
 		return err
@@ -133,10 +133,10 @@ func (c *Client) Delete(ctx context.Context, t provider.Target, seen provider.Ob
 }
 
 func changed(key string) error {
-	return provider.NewError(provider.Conflict, "%s: has changed meanwhile", about(provider.Ref{Key: key}))
+	return provider.NewError(provider.Conflict, "%s: another client changed it meanwhile; retrying", about(provider.Ref{Key: key}))
 }
 
-// gone makes a Conflict of what says that a secret is gone that was there before.
+// gone turns a NotFound into a Conflict: the secret was deleted between the read and the write.
 func gone(err error) error {
 	if !provider.IsNotFound(err) {
 		return err
@@ -147,13 +147,13 @@ func gone(err error) error {
 // A request is one call of a Writer.
 type request struct {
 	key, path string
-	// needs are the capabilities that a policy must allow on the path, for the message where it does not.
+	// needs names the capabilities that a policy must allow on the path, for the error message.
 	needs string
 	send  func(ctx context.Context, c *api.Client, path string) (session.Answer, error)
 }
 
-// do makes a request. An attempt whose answer was lost is made again: Vault refuses it if the first one was
-// carried out, as it does where somebody else was faster, and the caller looks again.
+// do sends a request. A request without an answer is repeated. If the first attempt had its effect, or another
+// writer was faster, Vault rejects the second one, and the caller reads the secret again.
 func (c *Client) do(ctx context.Context, r request) (session.Answer, error) {
 	a, err := c.vault.Call(ctx, func(s *session.Session) (session.Answer, error) { return r.send(ctx, s.Secrets, r.path) })
 	if err != nil {
@@ -162,16 +162,17 @@ func (c *Client) do(ctx context.Context, r request) (session.Answer, error) {
 	return a, err
 }
 
-// Texts of Vault by which refusals are told apart.
+// These texts of Vault identify the cause of an error.
 const (
-	// otherVersion is of a write whose cas is not the current version.
+	// otherVersion is the error of a write whose cas is not the current version.
 	otherVersion = "check-and-set parameter did not match"
-	// overLimit and twice are of JSON that Vault does not even read, for which it has no status of its own.
+	// overLimit and twice are the errors for JSON that Vault does not decode. It has no status of its own for
+	// them.
 	overLimit = "exceeds allowed"
 	twice     = "duplicate key"
 )
 
-// refused explains why Vault did not do what a Writer needs.
+// refused explains why Vault rejected the request of a Writer.
 func (c *Client) refused(ctx context.Context, err error, r request) error {
 	what := about(provider.Ref{Key: r.key})
 	var said *session.Refusal
@@ -181,9 +182,9 @@ func (c *Client) refused(ctx context.Context, err error, r request) error {
 	case said.Status == http.StatusBadRequest && said.Says(otherVersion):
 		return changed(r.key)
 	case said.Status == http.StatusRequestEntityTooLarge:
-		return provider.NewError(provider.Invalid, "%s: the value is larger than Vault, its storage or a proxy before it takes", what)
+		return provider.NewError(provider.Invalid, "%s: the value is too large for Vault, its storage or a proxy in front of it", what)
 	case said.Status >= http.StatusBadRequest && (said.Says(overLimit) || said.Says(twice)):
-		return provider.NewError(provider.Invalid, "%s: Vault does not read the value: it is nested too deep, has too many members, or one twice", what)
+		return provider.NewError(provider.Invalid, "%s: Vault rejects the value: it is nested too deep, has too many members, or has a member twice", what)
 	case said.Status == http.StatusForbidden && !said.Foreign:
 		return provider.NewError(provider.Denied, "%s: access denied; allow %s on %q in a policy", what, r.needs, session.Shortened(r.path))
 	case said.Status == http.StatusNotFound:
@@ -192,21 +193,21 @@ func (c *Client) refused(ctx context.Context, err error, r request) error {
 	return session.Explain(err, what)
 }
 
-// sends returns the sending of a JSON object.
+// sends returns a function that sends a JSON object.
 func sends(body any) func(context.Context, *api.Client, string) (session.Answer, error) {
 	return func(ctx context.Context, c *api.Client, path string) (session.Answer, error) {
 		return session.Write(ctx, c, path, body)
 	}
 }
 
-// patches is sends for what changes only what it names.
+// patches is sends for a change of only the named fields.
 func patches(body any) func(context.Context, *api.Client, string) (session.Answer, error) {
 	return func(ctx context.Context, c *api.Client, path string) (session.Answer, error) {
 		raw, err := json.Marshal(body)
 		if err != nil {
 			return session.Answer{}, err
 		}
-		// The SDK names another format of patches, which Vault does not take here.
+		// The SDK sets another content type, which Vault does not accept here.
 		c = c.WithRequestCallbacks(func(r *api.Request) { r.Headers.Set("Content-Type", "application/merge-patch+json") })
 		return session.Send(ctx, func(ctx context.Context) (*api.Response, error) {
 			return c.Logical().PatchRawWithContext(ctx, path, raw)
@@ -222,7 +223,7 @@ func deletes(ctx context.Context, c *api.Client, path string) (session.Answer, e
 
 func (kv1) features() provider.Features { return provider.Features{} }
 
-// minimum: KV v1 takes no empty object.
+// minimum implements writing: KV v1 does not accept an empty object.
 func (kv1) minimum() int { return 1 }
 
 func (kv1) observe(ctx context.Context, c *Client, key string) (provider.Observed, settings, error) {
@@ -233,7 +234,7 @@ func (kv1) observe(ctx context.Context, c *Client, key string) (provider.Observe
 	return provider.Observed{Data: spelled(v.Data), Version: v.Version}, settings{}, nil
 }
 
-// create overwrites what somebody else has made meanwhile: KV v1 has no way to find out.
+// create overwrites a secret that another writer has created meanwhile, because KV v1 has no conditional write.
 func (e kv1) create(ctx context.Context, c *Client, key string, data []byte, _ settings, _ string) (provider.Written, error) {
 	_, err := c.do(ctx, request{key, e.read(c.mount, key), "create and update", sends(json.RawMessage(data))})
 	if err != nil {
@@ -247,7 +248,7 @@ func (e kv1) update(ctx context.Context, c *Client, key string, _ provider.Obser
 }
 
 func (kv1) mark(context.Context, *Client, string, provider.Observed, string) error {
-	return provider.NewError(provider.Invalid, "not implemented: KV v1 has no place for a mark")
+	return provider.NewError(provider.Invalid, "not implemented: KV v1 has no metadata to record who created a secret")
 }
 
 func (e kv1) remove(ctx context.Context, c *Client, key string, seen provider.Observed) error {

@@ -22,7 +22,7 @@ const (
 
 var shopDB = provider.Target{Key: "shop/db"}
 
-// writable is vault with a role that may write below a path.
+// writable is vault with a role that can write below a path.
 func writable(t testing.TB, path string) (*vaulttest.Server, creds) {
 	t.Helper()
 	srv, secrets := vault(t, "1h")
@@ -30,13 +30,13 @@ func writable(t testing.TB, path string) (*vaulttest.Server, creds) {
 	return srv, secrets
 }
 
-// twoSettings differ in all that a secret can be set to.
+// twoSettings are two sets of settings that differ in every field.
 var twoSettings = []string{
 	`{"customMetadata":{"team":"one"},"maxVersions":5,"casRequired":true,"deleteVersionAfter":"720h"}`,
 	`{"customMetadata":{"team":"two"},"maxVersions":6,"casRequired":false,"deleteVersionAfter":"90m"}`,
 }
 
-// first hits the first n calls of a method and a path.
+// first selects the first n calls with a method and a path.
 func first(n int64, method, path string) func(vaulttest.Call) bool {
 	var seen atomic.Int64
 	return func(c vaulttest.Call) bool { return c.Method == method && c.Path == path && seen.Add(1) <= n }
@@ -59,7 +59,7 @@ func mustCreate(t testing.TB, c *Client) provider.Observed {
 	return mustObserve(t, c, shopDB)
 }
 
-// stands returns what Vault has of shop/db: version, value and mark.
+// stands returns the version, value and mark of shop/db at Vault.
 func stands(srv *vaulttest.Server) string {
 	if srv.Try(http.MethodGet, "secret/metadata/shop/db", nil) != nil {
 		return "none"
@@ -83,14 +83,14 @@ func TestObserveStates(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
 		prepare func()
-		version string // none: no value
+		version string // empty: no value
 	}{
-		"Current":      {"The current version counts.", two, "2"},
-		"Deleted":      {"A deleted version is no value, and the older one is not current.", func() { two(); srv.Do(http.MethodDelete, "secret/data/shop/db", nil) }, ""},
-		"Destroyed":    {"Nor is a destroyed one.", func() { two(); srv.Do(http.MethodPut, "secret/destroy/shop/db", M{"versions": []int{2}}) }, ""},
-		"AllDeleted":   {"The secret exists even if all versions are deleted.", func() { two(); srv.Do(http.MethodPost, "secret/delete/shop/db", M{"versions": []int{1, 2}}) }, ""},
-		"Settings":     {"It exists even if there never was a version.", func() { srv.Do(http.MethodPost, "secret/metadata/shop/db", M{"max_versions": 3}) }, ""},
-		"DeletedLater": {"A deletion that lies ahead is none yet.", func() { srv.Do(http.MethodPost, "secret/metadata/shop/db", M{"delete_version_after": "1h"}); two() }, "2"},
+		"Current":      {"The current version is read.", two, "2"},
+		"Deleted":      {"With a deleted current version there is no value, and no older one is used.", func() { two(); srv.Do(http.MethodDelete, "secret/data/shop/db", nil) }, ""},
+		"Destroyed":    {"With a destroyed current version there is no value.", func() { two(); srv.Do(http.MethodPut, "secret/destroy/shop/db", M{"versions": []int{2}}) }, ""},
+		"AllDeleted":   {"A secret exists even if all versions are deleted.", func() { two(); srv.Do(http.MethodPost, "secret/delete/shop/db", M{"versions": []int{1, 2}}) }, ""},
+		"Settings":     {"A secret exists even without a version.", func() { srv.Do(http.MethodPost, "secret/metadata/shop/db", M{"max_versions": 3}) }, ""},
+		"DeletedLater": {"A version with a deletion time in the future still exists.", func() { srv.Do(http.MethodPost, "secret/metadata/shop/db", M{"delete_version_after": "1h"}); two() }, "2"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -102,17 +102,18 @@ func TestObserveStates(t *testing.T) {
 			}
 			w, err := c.Update(t.Context(), shopDB, o, []byte(db))
 			if err != nil {
-				t.Fatalf("what was seen can be written over: %v", err)
+				t.Fatalf("the observed secret must accept an update: %v", err)
 			}
 			now := mustObserve(t, c, shopDB)
 			if now.Version != w.Version || now.ID != w.ID || now.ID != o.ID || string(now.Data) != db {
-				t.Errorf("Update yields %+v, and then there is %+v", w, now)
+				t.Errorf("Update returns %+v, and Observe then %+v", w, now)
 			}
 		})
 	}
 }
 
-// Metadata and value that are seen belong to one secret, though they are read by two calls.
+// TestObserveMeanwhile checks that the observed metadata and value are of one secret, although two calls read
+// them.
 func TestObserveMeanwhile(t *testing.T) {
 	srv, secrets := writable(t, "secret/*")
 	c := connect(t, appRole(srv.URL), secrets)
@@ -123,14 +124,14 @@ func TestObserveMeanwhile(t *testing.T) {
 		reason    string
 		meanwhile func()
 		times     int64
-		want      provider.Class // none: no error
+		want      provider.Class // empty: no error
 		value     string
 	}{
-		"Written": {"The version that goes with the metadata is read.", func() { mustPut(t, srv, "shop/db", `{"theirs":"1"}`) }, 1, "", db},
-		"Deleted": {"A value that is deleted is none.", func() { srv.Do(http.MethodDelete, "secret/data/shop/db", nil) }, 1, "", ""},
-		"Remade":  {"The other one is read as a whole.", remade, 1, "", `{"theirs":"1"}`},
-		"Gone":    {"It does not exist any more.", gone, 1, provider.NotFound, ""},
-		"Always":  {"It ends some time.", remade, 100, provider.Unavailable, ""},
+		"Written": {"The version that the metadata names is read.", func() { mustPut(t, srv, "shop/db", `{"theirs":"1"}`) }, 1, "", db},
+		"Deleted": {"A value that is deleted meanwhile is no value.", func() { srv.Do(http.MethodDelete, "secret/data/shop/db", nil) }, 1, "", ""},
+		"Remade":  {"A secret that is created again meanwhile is read completely.", remade, 1, "", `{"theirs":"1"}`},
+		"Gone":    {"A secret that is deleted meanwhile is NotFound.", gone, 1, provider.NotFound, ""},
+		"Always":  {"A secret that changes all the time is Unavailable.", remade, 100, provider.Unavailable, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -151,7 +152,8 @@ func TestObserveMeanwhile(t *testing.T) {
 	}
 }
 
-// A write is refused where the secret is not as it was seen, and then changes nothing.
+// TestMeanwhile checks that a write is rejected, and changes nothing, if the secret has changed since it was
+// read.
 func TestMeanwhile(t *testing.T) {
 	srv, secrets := writable(t, "secret/*")
 	c := connect(t, appRole(srv.URL), secrets)
@@ -165,16 +167,16 @@ func TestMeanwhile(t *testing.T) {
 	cases := map[string]struct {
 		reason        string
 		meanwhile     func()
-		update, erase provider.Class // none: no error
+		update, erase provider.Class // empty: no error
 	}{
-		"Nothing":   {"It is as it was seen.", func() {}, "", ""},
-		"Written":   {"Somebody wrote.", func() { mustPut(t, srv, "shop/db", `{"theirs":"1"}`) }, provider.Conflict, provider.Conflict},
-		"Remade":    {"Another secret with the same versions is not the one that was seen.", remake, provider.Conflict, provider.Conflict},
-		"Deleted":   {"Somebody deleted the value, and may want it back.", func() { srv.Do(http.MethodDelete, "secret/data/shop/db", nil) }, provider.Conflict, provider.Conflict},
-		"Destroyed": {"Or destroyed it.", func() { srv.Do(http.MethodPut, "secret/destroy/shop/db", M{"versions": []int{1}}) }, provider.Conflict, provider.Conflict},
-		"Gone":      {"What is gone is not made again, and need not be deleted.", func() { srv.Do(http.MethodDelete, "secret/metadata/shop/db", nil) }, provider.Conflict, ""},
-		"Unmarked":  {"Without a mark it is not deleted; a value is nobody's own.", signed("nobody"), "", provider.Conflict},
-		"Claimed":   {"Nor with the mark of another.", signed(other), "", provider.Conflict},
+		"Nothing":   {"An unchanged secret is written.", func() {}, "", ""},
+		"Written":   {"A secret with a new value is not written.", func() { mustPut(t, srv, "shop/db", `{"theirs":"1"}`) }, provider.Conflict, provider.Conflict},
+		"Remade":    {"A new secret with the same versions is not written.", remake, provider.Conflict, provider.Conflict},
+		"Deleted":   {"A secret with a deleted value is not written, because its deletion can be undone.", func() { srv.Do(http.MethodDelete, "secret/data/shop/db", nil) }, provider.Conflict, provider.Conflict},
+		"Destroyed": {"A secret with a destroyed value is not written.", func() { srv.Do(http.MethodPut, "secret/destroy/shop/db", M{"versions": []int{1}}) }, provider.Conflict, provider.Conflict},
+		"Gone":      {"A deleted secret is not created again, and need not be deleted.", func() { srv.Do(http.MethodDelete, "secret/metadata/shop/db", nil) }, provider.Conflict, ""},
+		"Unmarked":  {"A secret with an unknown mark is updated, but not deleted.", signed("unknown"), "", provider.Conflict},
+		"Claimed":   {"A secret with the mark of another object is updated, but not deleted.", signed(other), "", provider.Conflict},
 	}
 	for name, tc := range cases {
 		for _, action := range []string{"update", "metadata", "delete"} {
@@ -205,7 +207,7 @@ func TestMeanwhile(t *testing.T) {
 	}
 }
 
-// The paths of one version of the engine would write elsewhere at the other.
+// The paths of one engine version would write to another place with the other version.
 func TestWriteToWrongMount(t *testing.T) {
 	srv, secrets := writable(t, "*")
 	srv.Mount("old", "1")
@@ -239,7 +241,7 @@ func TestWriteV1(t *testing.T) {
 	srv.Mount("old", "1")
 	c := connect(t, appRole(srv.URL, func(s *v1alpha1.VaultKVSpec) { s.Path, s.Version = "old", v1alpha1.KVv1 }), secrets)
 	if diff := cmp.Diff(provider.Features{}, c.Features()); diff != "" {
-		t.Errorf("KV v1 promises nothing: %s", diff)
+		t.Errorf("KV v1 must not report features: %s", diff)
 	}
 	seen := mustCreate(t, c)
 	w, err := c.Update(t.Context(), shopDB, seen, []byte(`{"b":12345678901234567890}`))
@@ -252,7 +254,7 @@ func TestWriteV1(t *testing.T) {
 		t.Errorf("-want, +got:\n%s", diff)
 	}
 	if err := c.Delete(t.Context(), shopDB, seen); provider.ClassOf(err) != provider.Conflict {
-		t.Errorf("what has changed is not deleted: %v", err)
+		t.Errorf("a changed secret must not be deleted: %v", err)
 	}
 	for range 2 {
 		if err := c.Delete(t.Context(), shopDB, now); err != nil {
@@ -263,7 +265,7 @@ func TestWriteV1(t *testing.T) {
 		t.Errorf("error %v, want NotFound", err)
 	}
 	if _, err := c.Create(t.Context(), shopDB, []byte(`{}`), mark); provider.ClassOf(err) != provider.Invalid {
-		t.Errorf("KV v1 takes no empty object: %v", err)
+		t.Errorf("an empty object must be rejected for KV v1: %v", err)
 	}
 	srv.Policy("reader", `path "old/*" { capabilities = ["read"] }`)
 	if _, err := c.Create(t.Context(), shopDB, []byte(db), mark); provider.ClassOf(err) != provider.Denied || !strings.Contains(err.Error(), `allow create and update on "old/shop/db"`) {

@@ -15,18 +15,19 @@ import (
 )
 
 const (
-	// looks is how often a secret is looked at whose metadata and value do not belong together.
+	// looks is how many times a secret is read until its metadata and value match.
 	looks = 3
-	// markTimeout bounds the second attempt to mark a secret, which does not end with the call.
+	// markTimeout limits the second attempt to mark a secret, which does not depend on the caller's context.
 	markTimeout = 3 * time.Second
 )
 
-// features: KV v2 writes only over the version that was seen, and version 0 is none.
+// features implements writing. KV v2 replaces only the version that the caller names, and version 0 means that
+// there is none.
 func (kv2) features() provider.Features { return provider.Features{Exclusive: true, Guarded: true} }
 
 func (kv2) minimum() int { return 0 }
 
-// metadata is the path of all that KV v2 keeps of a secret.
+// metadata returns the path of a secret with all its versions and metadata.
 func (e kv2) metadata(c *Client, key string) string { return e.list(c.mount, key) }
 
 // look reads the metadata of a secret.
@@ -37,13 +38,13 @@ func (e kv2) look(ctx context.Context, c *Client, key string) (kv2Metadata, erro
 	}
 	m, err := session.Data[kv2Metadata](a)
 	if err != nil || m.Created == "" {
-		return kv2Metadata{}, provider.NewError(provider.Unavailable, "%s: the answer of Vault lacks the metadata", about(provider.Ref{Key: key}))
+		return kv2Metadata{}, provider.NewError(provider.Unavailable, "%s: the response of Vault has no metadata", about(provider.Ref{Key: key}))
 	}
 	return m, nil
 }
 
-// lookAgain returns the metadata of a secret that is the one that was seen, else a Conflict. Numbers of
-// versions alone would not tell it from another of its name.
+// lookAgain returns the metadata of a secret, and a Conflict if it has changed since seen. Version numbers
+// alone would not distinguish it from a new secret of the same name.
 func (e kv2) lookAgain(ctx context.Context, c *Client, key string, seen provider.Observed) (kv2Metadata, error) {
 	m, err := e.look(ctx, c, key)
 	if err == nil && (m.Created != seen.ID || m.token() != seen.Token) {
@@ -58,7 +59,7 @@ func gets(query url.Values) func(context.Context, *api.Client, string) (session.
 	}
 }
 
-// observe reads metadata and the version that is current by it, so that both belong together.
+// observe reads the metadata, and then the version that is current by it, so that both match.
 func (e kv2) observe(ctx context.Context, c *Client, key string) (provider.Observed, settings, error) {
 	for range looks {
 		m, err := e.look(ctx, c, key)
@@ -81,11 +82,11 @@ func (e kv2) observe(ctx context.Context, c *Client, key string) (provider.Obser
 			return o, has, nil
 		}
 	}
-	return provider.Observed{}, settings{}, provider.NewError(provider.Unavailable, "%s: is deleted and made again all the time", about(provider.Ref{Key: key}))
+	return provider.Observed{}, settings{}, provider.NewError(provider.Unavailable, "%s: other clients keep deleting and creating it; retrying", about(provider.Ref{Key: key}))
 }
 
-// current reads the version that is current by the metadata. It is the zero Value where that is deleted or
-// destroyed, and not there where the secret is another by now.
+// current reads the version that is current by the metadata. It returns the zero Value if that version is
+// deleted or destroyed. there is false if the secret has changed since.
 func (e kv2) current(ctx context.Context, c *Client, key string, m kv2Metadata) (v provider.Value, there bool, err error) {
 	path := e.read(c.mount, key)
 	query := url.Values{"version": {strconv.FormatInt(m.Current, 10)}}
@@ -104,7 +105,7 @@ func (e kv2) current(ctx context.Context, c *Client, key string, m kv2Metadata) 
 	return v, m.has(a), err
 }
 
-// put writes a value if a version is the current one; 0 is that of a secret that does not exist.
+// put writes a value if version is still the current one; 0 means that the secret does not exist.
 func (e kv2) put(ctx context.Context, c *Client, key string, data []byte, version int64) (v kv2Version, number int64, err error) {
 	body := map[string]any{"data": json.RawMessage(data), "options": map[string]any{"cas": version}}
 	a, err := c.do(ctx, request{key, e.read(c.mount, key), "create and update", sends(body)})
@@ -116,13 +117,13 @@ func (e kv2) put(ctx context.Context, c *Client, key string, data []byte, versio
 		Version int64 `json:"version"`
 	}](a)
 	if err != nil || made.Version != version+1 || made.Created == "" {
-		return v, 0, provider.NewError(provider.Unavailable, "%s: the answer of Vault lacks the version", about(provider.Ref{Key: key}))
+		return v, 0, provider.NewError(provider.Unavailable, "%s: the response of Vault has no version", about(provider.Ref{Key: key}))
 	}
 	return made.kv2Version, made.Version, nil
 }
 
-// create makes the first version, and then writes mark and settings. Vault takes them by another call only;
-// a secret that stays without a mark for that is never deleted.
+// create creates the first version, and then writes the mark and the settings, for which Vault needs another
+// call. A secret that stays without a mark is never deleted.
 func (e kv2) create(ctx context.Context, c *Client, key string, data []byte, s settings, mark string) (provider.Written, error) {
 	made, number, err := e.put(ctx, c, key, data, 0)
 	if err != nil {
@@ -141,8 +142,8 @@ func (e kv2) create(ctx context.Context, c *Client, key string, data []byte, s s
 	return provider.Written{Version: strconv.FormatInt(number, 10), ID: made.Created}, nil
 }
 
-// sign gives a secret its mark if it began with the version that was made. One that had metadata before,
-// or that was made again since, is somebody else's.
+// sign writes the mark if the secret started with the version that create made. A secret with older metadata,
+// or one that was created again since, is owned by another writer.
 func (e kv2) sign(ctx context.Context, c *Client, key string, made kv2Version, s settings) error {
 	m, err := e.look(ctx, c, key)
 	if err == nil && m.Created != made.Created {
@@ -154,7 +155,7 @@ func (e kv2) sign(ctx context.Context, c *Client, key string, made kv2Version, s
 	return gone(err)
 }
 
-// update writes over the version that was seen.
+// update replaces the version in seen.
 func (e kv2) update(ctx context.Context, c *Client, key string, seen provider.Observed, data []byte, s settings) (provider.Written, error) {
 	m, err := e.lookAgain(ctx, c, key, seen)
 	if err != nil {
@@ -177,7 +178,8 @@ func (e kv2) update(ctx context.Context, c *Client, key string, seen provider.Ob
 	return w, nil
 }
 
-// settle writes settings. Those who may not patch write all custom metadata again, as it was just seen.
+// settle writes settings. Without the capability patch it writes all custom metadata again, as it was just
+// read.
 func (e kv2) settle(ctx context.Context, c *Client, key string, m kv2Metadata, s settings) error {
 	path := e.metadata(c, key)
 	_, err := c.vault.Call(ctx, func(on *session.Session) (session.Answer, error) { return patches(s.body(nil))(ctx, on.Secrets, path) })
@@ -186,7 +188,7 @@ func (e kv2) settle(ctx context.Context, c *Client, key string, m kv2Metadata, s
 	case http.StatusForbidden, http.StatusMethodNotAllowed, http.StatusNotImplemented:
 		_, err = c.do(ctx, r)
 		return err
-	case http.StatusNotFound: // Vault says no more where it has just been deleted.
+	case http.StatusNotFound: // The secret has just been deleted. Vault says no more.
 		return changed(key)
 	}
 	if err != nil {
@@ -195,7 +197,7 @@ func (e kv2) settle(ctx context.Context, c *Client, key string, m kv2Metadata, s
 	return err
 }
 
-// mark goes by the number of the version, since an update since has made another token.
+// mark compares the version number, because an update has changed the token meanwhile.
 func (e kv2) mark(ctx context.Context, c *Client, key string, seen provider.Observed, mark string) error {
 	m, err := e.look(ctx, c, key)
 	switch {

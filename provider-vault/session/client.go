@@ -1,4 +1,4 @@
-// Package session logs in to Vault and OpenBao, and makes requests there, for all Kinds of this module.
+// Package session logs in to Vault and OpenBao and sends requests, for all Kinds of this module.
 package session
 
 import (
@@ -9,13 +9,13 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 )
 
-// A Client makes requests to one server as one identity. It logs in when it is first used.
+// A Client sends requests to one server with one login. It logs in when it is first used.
 type Client struct {
 	server *server
 	logins *logins
 }
 
-// New returns a Client. Vault is not called.
+// New returns a Client. It does not call Vault.
 func New(ctx context.Context, spec *v1alpha1.VaultServer, creds provider.Credentials) (*Client, error) {
 	m, err := methodOf(spec.Auth, creds)
 	if err != nil {
@@ -25,21 +25,22 @@ func New(ctx context.Context, spec *v1alpha1.VaultServer, creds provider.Credent
 	if err != nil {
 		return nil, err
 	}
-	return &Client{server: srv, logins: newLogins(srv, m)}, nil
+	return &Client{server: srv, logins: newLogins(ctx, srv, m)}, nil
 }
 
-// Close ends the session at Vault, unless something was made that dies with it, and releases connections.
+// Close revokes the token of the session, unless credentials depend on it, and releases connections.
 func (c *Client) Close() {
 	c.logins.close()
 	c.server.close()
 }
 
-// Call makes a request with the present session. One that ended before its time is replaced once.
+// Call sends a request with the present session. If the session has expired early, Call logs in again and
+// retries once.
 func (c *Client) Call(ctx context.Context, f func(*Session) (Answer, error)) (Answer, error) {
 	return c.call(ctx, c.logins.session, f)
 }
 
-// Make is Call for a request that makes what dies with the token of its session.
+// Make is Call for a request that creates credentials, which Vault revokes together with the session's token.
 func (c *Client) Make(ctx context.Context, f func(*Session) (Answer, error)) (Answer, error) {
 	return c.call(ctx, c.logins.lasting, f)
 }
@@ -62,13 +63,13 @@ func (c *Client) call(ctx context.Context, session func(context.Context) (*Sessi
 	return a, err
 }
 
-// Prolong renews the token of a session, if it can be.
+// Prolong renews the token of a session, if possible.
 func (c *Client) Prolong(ctx context.Context, s *Session) error { return c.logins.prolong(ctx, s) }
 
-// Place names a path on the server. A namespace is the beginning of a path.
+// Place identifies a path on the server. A namespace is the start of a path.
 func (c *Client) Place(path string) string { return c.server.place(path) }
 
-// Check proves address and login. What is denied beyond the login does not count.
+// Check checks the address and the login. A denied request that is not about the login passes.
 func (c *Client) Check(ctx context.Context) error {
 	_, err := c.Call(ctx, func(s *Session) (Answer, error) {
 		_, err := s.lookup(ctx)

@@ -16,32 +16,33 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// Statuses that Vault has beside those of HTTP; see https://developer.hashicorp.com/vault/api-docs#http-status-codes.
+// These are statuses of Vault in addition to those of HTTP; see
+// https://developer.hashicorp.com/vault/api-docs#http-status-codes.
 const (
 	statusRecoveryStandby = 472
 	statusStandby         = 473
 )
 
-// A meaning is what a status says of a request that reached Vault.
+// A meaning is the meaning of a status for a request that reached Vault.
 type meaning struct {
 	class provider.Class
 	text  string
 }
 
-const standby = "the node is a standby that does not answer; set spec.server to the address of the active node"
+const standby = "the node is a standby that does not respond; set spec.server to the address of the active node"
 
-// meanings classify the statuses of Vault. Whatever is not listed is Unavailable; 404 is told apart
-// by what comes with it.
+// meanings classifies the statuses of Vault. A status that is not listed is Unavailable. The meaning of a 404
+// depends on the body.
 var meanings = map[int]meaning{
-	http.StatusBadRequest:         {provider.Invalid, "Vault rejects the request as not valid"},
+	http.StatusBadRequest:         {provider.Invalid, "Vault rejects the request as invalid; check the spec"},
 	http.StatusForbidden:          {provider.Denied, "access denied"},
-	http.StatusMethodNotAllowed:   {provider.Invalid, "Vault cannot do that there; check spec.path and spec.version"},
-	http.StatusPreconditionFailed: {provider.Unavailable, "the node lags behind"},
-	http.StatusTooManyRequests:    {provider.Throttled, "Vault asks for fewer calls"},
+	http.StatusMethodNotAllowed:   {provider.Invalid, "Vault does not support the operation at this path; check spec.path and spec.version"},
+	http.StatusPreconditionFailed: {provider.Unavailable, "the node is behind the active node; retrying"},
+	http.StatusTooManyRequests:    {provider.Throttled, "Vault throttles the calls; retrying with back-off"},
 
 	http.StatusInternalServerError: {provider.Unavailable, "Vault has an internal error"},
-	http.StatusBadGateway:          {provider.Unavailable, "Vault, or a proxy in front of it, cannot reach what it needs"},
-	http.StatusServiceUnavailable:  {provider.Unavailable, "Vault is sealed, or not up yet"},
+	http.StatusBadGateway:          {provider.Unavailable, "Vault, or a proxy in front of it, cannot reach a system that it depends on"},
+	http.StatusServiceUnavailable:  {provider.Unavailable, "Vault is sealed, or not started yet"},
 	statusRecoveryStandby:          {provider.Unavailable, standby},
 	statusStandby:                  {provider.Unavailable, standby},
 
@@ -52,29 +53,28 @@ var meanings = map[int]meaning{
 	http.StatusPermanentRedirect: {provider.Unavailable, redirected},
 }
 
-// inconsistentHeader is named in the answer of a server that does not allow it.
+// inconsistentHeader is the name in the answer of a server that does not allow this header.
 const inconsistentHeader = "X-Vault-Inconsistent"
 
-const redirected = "the server sends on to another address, where the token is not sent; set spec.server to that address"
+const redirected = "the server redirects to another address, and the token is not sent there; set spec.server to that address"
 
-// A Refusal is an answer of Vault that is no success. Its texts serve to tell refusals apart; they
-// are never shown, because they may hold what was sent.
+// A Refusal is an error answer of Vault. Its texts only serve to distinguish causes. They are never shown,
+// because they can contain what was sent.
 type Refusal struct {
-	// Status of HTTP, or one of Vault's own.
+	// Status is that of HTTP, or one of Vault's own.
 	Status     int
 	texts      []string
 	retryAfter time.Duration
-	// Definite is true for a 404 that comes with nothing else: Vault knows the place, and there is
-	// nothing there.
+	// Definite is set for a 404 without further content: Vault knows the path, and nothing is stored there.
 	Definite bool
-	// Foreign is true for an answer that is not in Vault's form.
+	// Foreign is set for an answer that is not in Vault's format.
 	Foreign bool
 }
 
 // Error implements error.
-func (r *Refusal) Error() string { return "Vault answers with status " + strconv.Itoa(r.Status) }
+func (r *Refusal) Error() string { return "Vault returned status " + strconv.Itoa(r.Status) }
 
-// Says reports whether Vault's texts contain one.
+// Says reports whether one of Vault's texts contains text.
 func (r *Refusal) Says(text string) bool {
 	for _, t := range r.texts {
 		if strings.Contains(t, text) {
@@ -102,7 +102,7 @@ func refusalOf(status int, h http.Header, raw []byte) *Refusal {
 	return r
 }
 
-// StatusOf returns the status with which Vault refused; 0 if it did not.
+// StatusOf returns the status of an error answer of Vault, or 0 for other errors.
 func StatusOf(err error) int {
 	var r *Refusal
 	if errors.As(err, &r) {
@@ -111,8 +111,8 @@ func StatusOf(err error) int {
 	return 0
 }
 
-// Explain turns any error into one of package store. what names the thing that was asked for. The
-// text of an SDK is not used: it may hold what was sent or received.
+// Explain turns any error into a provider.Error. what names the object of the request. The text of an SDK is
+// not used: it can contain what was sent or received.
 func Explain(err error, what string) error {
 	var own *provider.Error
 	if errors.As(err, &own) {
@@ -130,13 +130,13 @@ func explained(err error) *provider.Error {
 	if errors.As(err, &r) {
 		m, ok := meanings[r.Status]
 		if r.Foreign && r.Status < http.StatusInternalServerError && m.class != provider.Throttled && m.text != redirected {
-			return provider.NewError(provider.Unavailable, "spec.server: what answers, with status %d, is not Vault; check scheme, host and port, and what stands in between", r.Status)
+			return provider.NewError(provider.Unavailable, "spec.server: the response with status %d is not from Vault; check scheme, host and port, and proxies in between", r.Status)
 		}
 		if r.Says(inconsistentHeader) {
 			return provider.NewError(provider.Invalid, "spec.forwardInconsistent: the server's configuration does not allow it; unset it")
 		}
 		if !ok {
-			return provider.NewError(provider.Unavailable, "Vault answers with status %d", r.Status)
+			return provider.NewError(provider.Unavailable, "Vault returned status %d", r.Status)
 		}
 		e := provider.NewError(m.class, "%s", m.text)
 		if m.class == provider.Throttled {
@@ -152,12 +152,12 @@ func explained(err error) *provider.Error {
 	}
 	var dns *net.DNSError
 	if errors.As(err, &dns) {
-		return provider.NewError(provider.Unavailable, "spec.server: cannot resolve the name %q; correct the address, or mend DNS", dns.Name)
+		return provider.NewError(provider.Unavailable, "spec.server: cannot resolve the name %q; correct the address, or check DNS", dns.Name)
 	}
 	return provider.Safe(err)
 }
 
-// certificateTrouble says why a TLS connection failed; empty if it did not for that.
+// certificateTrouble returns why the server's certificate was rejected, or "" for other errors.
 func certificateTrouble(err error) string {
 	var stranger untrusted
 	var host x509.HostnameError
@@ -167,7 +167,7 @@ func certificateTrouble(err error) string {
 	var alert tls.AlertError
 	switch {
 	case errors.As(err, &stranger):
-		return stranger.field + ": the server's certificate is signed by an authority that is not trusted; put that authority's certificate there"
+		return stranger.field + ": the server's certificate is signed by an authority that is not trusted; store the certificate of that authority there"
 	case errors.As(err, &host):
 		return "spec.server: the server's certificate is for another name; correct the address, or the certificate"
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:
@@ -175,14 +175,14 @@ func certificateTrouble(err error) string {
 	case errors.As(err, &invalid), errors.As(err, &verification):
 		return "spec.server: the server's certificate cannot be verified"
 	case errors.As(err, &record), errors.Is(err, http.ErrSchemeMismatch):
-		return "spec.server: the server does not speak TLS; correct the port"
+		return "spec.server: the server does not use TLS; correct the port"
 	case errors.As(err, &alert):
-		return "spec.clientTLS: the server does not accept the client certificate, or asks for one"
+		return "spec.clientTLS: the server does not accept the client certificate, or requires one"
 	}
 	return ""
 }
 
-// DeniedBy returns the refusal by which Vault denied a request; nil if it did not.
+// DeniedBy returns the answer with which Vault denied a request, or nil for other errors.
 func DeniedBy(err error) *Refusal {
 	var r *Refusal
 	if errors.As(err, &r) && r.Status == http.StatusForbidden {

@@ -24,40 +24,39 @@ import (
 
 const (
 	iamField = "spec.auth.iam"
-	// callerIdentity is the body of the request that Vault puts to STS.
+	// callerIdentity is the body of the request that Vault sends to STS.
 	callerIdentity = "Action=GetCallerIdentity&Version=2011-06-15"
-	// serverIDHeader guards the request against being used at another Vault.
+	// serverIDHeader prevents that the request is used at another Vault.
 	serverIDHeader = "X-Vault-AWS-IAM-Server-ID"
-	// globalRegion is the region of the global endpoint of STS, which Vault's auth method uses unless
-	// it is told otherwise.
+	// globalRegion is the region of the global endpoint of STS, the default of Vault's auth method.
 	globalRegion = "us-east-1"
 	awsSession   = "direct-secrets"
 )
 
 var awsRegion = regexp.MustCompile(`^[a-z0-9][a-z0-9-]{0,62}$`)
 
-// byIAM logs in with a request to STS that is signed here and made by Vault; see
+// byIAM logs in with a signed request that Vault then sends to STS; see
 // https://developer.hashicorp.com/vault/docs/auth/aws#iam-auth-method.
 func byIAM(a *v1alpha1.IAMAuth, creds provider.Credentials) (*method, error) {
 	region := cmp.Or(a.Region, globalRegion)
 	switch {
 	case !awsRegion.MatchString(region):
 		return nil, provider.NewError(provider.Invalid, "%s.region: %q is not a region; write it as eu-central-1", iamField, region)
-	case (a.SecretRef != nil) == (a.JWT != nil):
-		return nil, provider.NewError(provider.Invalid, "%s: set either secretRef or jwt", iamField)
-	case a.JWT != nil && a.AWSIAMRole == "":
-		return nil, provider.NewError(provider.Invalid, "%s.role: must be set with jwt, to the ARN of the role that trusts the ServiceAccount", iamField)
+	case (a.SecretRef != nil) == (a.ServiceAccountRef != nil):
+		return nil, provider.NewError(provider.Invalid, "%s: set either secretRef or serviceAccountRef", iamField)
+	case a.ServiceAccountRef != nil && a.AWSIAMRole == "":
+		return nil, provider.NewError(provider.Invalid, "%s.role: required with serviceAccountRef; set it to the ARN of the role that trusts the ServiceAccount", iamField)
 	}
 	path, err := loginPath(iamField+".path", a.Path, "aws")
 	credential := iamField + ".secretRef"
-	if a.JWT != nil {
-		credential = iamField + ".jwt.serviceAccountRef"
+	if a.ServiceAccountRef != nil {
+		credential = iamField + ".serviceAccountRef"
 	}
 	return &method{
 		field: iamField, credential: credential, path: path,
 		wrong: "Vault does not accept the AWS identity; check that vaultRole is bound to it, and region, vaultAwsIamServerID and path",
 		hints: []hint{
-			{"entry for role", provider.Denied, iamField + ".vaultRole", "Vault has no such role"},
+			{"entry for role", provider.Denied, iamField + ".vaultRole", "the role does not exist at Vault"},
 			{"error making request", provider.Unavailable, iamField, "Vault cannot reach the STS of AWS"},
 		},
 		body: func(ctx context.Context) (map[string]any, error) {
@@ -73,9 +72,9 @@ func byIAM(a *v1alpha1.IAMAuth, creds provider.Credentials) (*method, error) {
 // awsKey returns the access key to sign with.
 func awsKey(ctx context.Context, a *v1alpha1.IAMAuth, region string, creds provider.Credentials) (aws.Credentials, error) {
 	var none aws.Credentials
-	if a.JWT != nil {
-		account := &a.JWT.ServiceAccountRef
-		source := tokenSource{creds: creds, field: iamField + ".jwt.serviceAccountRef", account: account, audience: "sts.amazonaws.com"}
+	if a.ServiceAccountRef != nil {
+		account := a.ServiceAccountRef
+		source := tokenSource{creds: creds, field: iamField + ".serviceAccountRef", account: account, audience: "sts.amazonaws.com"}
 		token, err := source.get(ctx)
 		if err != nil {
 			return none, err
@@ -95,7 +94,7 @@ func awsKey(ctx context.Context, a *v1alpha1.IAMAuth, region string, creds provi
 	}))
 }
 
-// staticKey reads an access key.
+// staticKey reads an access key from Secrets.
 func staticKey(ctx context.Context, ref *v1alpha1.IAMSecretRef, creds provider.Credentials) (key credentials.StaticCredentialsProvider, err error) {
 	const field = iamField + ".secretRef"
 	if key.Value.AccessKeyID, err = textAt(ctx, creds, field+".accessKeyIDSecretRef", ref.AccessKeyIDSecretRef); err != nil {
@@ -117,7 +116,7 @@ func stsClient(region string, key aws.CredentialsProvider) *sts.Client {
 func retrieve(ctx context.Context, p aws.CredentialsProvider) (aws.Credentials, error) {
 	key, err := p.Retrieve(ctx)
 	if err != nil {
-		return key, provider.NewError(provider.Denied, "%s.role: AWS does not let the identity assume the role, or cannot be reached", iamField)
+		return key, provider.NewError(provider.Denied, "%s.role: AWS does not allow the identity to assume the role, or cannot be reached", iamField)
 	}
 	return key, nil
 }
@@ -127,7 +126,7 @@ type identityToken string
 // GetIdentityToken implements stscreds.IdentityTokenRetriever.
 func (t identityToken) GetIdentityToken() ([]byte, error) { return []byte(t), nil }
 
-// signedIdentity returns the body of a login: a request to STS, signed and taken apart.
+// signedIdentity returns the body of a login, which contains the parts of a signed request to STS.
 func signedIdentity(ctx context.Context, a *v1alpha1.IAMAuth, region string, key aws.Credentials) (map[string]any, error) {
 	endpoint, err := stsEndpoint(ctx, region)
 	if err != nil {
@@ -161,7 +160,7 @@ func signedIdentity(ctx context.Context, a *v1alpha1.IAMAuth, region string, key
 
 func encoded(s string) string { return base64.StdEncoding.EncodeToString([]byte(s)) }
 
-// stsEndpoint returns the address of STS, as it is signed.
+// stsEndpoint returns the address of STS for the signature.
 func stsEndpoint(ctx context.Context, region string) (string, error) {
 	if region == globalRegion {
 		return "https://sts.amazonaws.com/", nil

@@ -7,12 +7,12 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// shortLease is the share of the first lease below which renewals end: the token comes near its
+// shortLease is the divisor of the first lease below which a token is no longer renewed: it is close to its
 // maximum, and a new one is better.
 const shortLease = 4
 
-// keep renews the token of a session after two thirds of its time, for as long as Vault grants more,
-// and has it replaced before it ends. Nobody logs in while nobody calls.
+// keep renews the token of a session after two thirds of its time, as long as Vault extends it, and replaces it
+// before it expires. It does not log in if there are no calls.
 func (l *logins) keep(s *Session) {
 	first, lease, renewable, ends := s.token.lease, s.token.lease, s.token.renewable, s.since.Add(s.token.lease)
 	for {
@@ -33,9 +33,9 @@ func (l *logins) keep(s *Session) {
 			lease, renewable = t.lease, t.renewable
 			ends = time.Now().Add(lease)
 		case StatusOf(err) == http.StatusForbidden, provider.ClassOf(explained(err)) == provider.Invalid:
-			renewable = false // It may not be renewed, or has ended: then a call will show that.
+			renewable = false // The token cannot be renewed, or has expired. The next call detects that.
 		default:
-			lease = time.Until(ends) // Vault is away; try again after a part of what is left.
+			lease = time.Until(ends) // Vault is unavailable. Retry after a part of the remaining time.
 			if lease < time.Second {
 				renewable = false
 			}
@@ -43,7 +43,7 @@ func (l *logins) keep(s *Session) {
 	}
 }
 
-// wait returns after a time, or false when the client is closed before.
+// wait returns after d, or false if the client is closed before.
 func (l *logins) wait(d time.Duration) bool {
 	t := time.NewTimer(max(0, d))
 	defer t.Stop()

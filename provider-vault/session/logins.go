@@ -12,20 +12,20 @@ import (
 )
 
 const (
-	// loginTimeout bounds one login. It is shared by all calls that wait for it, so it does not end
-	// with any of them.
+	// loginTimeout limits one login. Several calls can wait for the same login, so none of their contexts ends
+	// it.
 	loginTimeout = 30 * time.Second
-	// closeTimeout bounds the end of a session. A token that is not revoked ends by itself.
+	// closeTimeout limits the revocation of a token. A token that is not revoked expires.
 	closeTimeout = 5 * time.Second
-	// loginPause is how long a session lasts at least that Vault never accepted: where the next one
-	// would not be accepted either, logins must not follow each other.
+	// loginPause is the minimum age of a session that Vault has never accepted, before another login. It
+	// prevents a loop of logins if the next token would not be accepted either.
 	loginPause = 10 * time.Second
-	// blindPause is that for identities whose tokens may not look themselves up.
+	// blindPause is the same for logins whose tokens cannot look themselves up.
 	blindPause = 5 * time.Minute
 )
 
-// logins hold the one session of a client: made when it is first needed, shared by concurrent calls,
-// renewed in the background, and replaced when it ends.
+// logins manages the only session of a client. The session is created when it is first needed, shared by
+// concurrent calls, renewed in the background, and replaced when it expires.
 type logins struct {
 	server *server
 	method *method
@@ -39,18 +39,17 @@ type logins struct {
 	mu      sync.Mutex
 	current *Session
 	closed  bool
-	// blind is true where a token that was just made may not look itself up: a denied lookup then
-	// proves nothing.
+	// blind is set if a new token cannot look itself up. A denied lookup is then no proof of an expired token.
 	blind bool
 }
 
-func newLogins(s *server, m *method) *logins {
+func newLogins(ctx context.Context, s *server, m *method) *logins {
 	l := &logins{server: s, method: m}
-	l.ctx, l.cancel = context.WithCancel(context.Background())
+	l.ctx, l.cancel = context.WithCancel(provider.Aside(ctx))
 	return l
 }
 
-var errClosed = provider.NewError(provider.Unavailable, "the store's settings or credentials have changed meanwhile")
+var errClosed = provider.NewError(provider.Unavailable, "the settings or credentials of the store changed meanwhile; retrying")
 
 // session returns the present session, or logs in.
 func (l *logins) session(ctx context.Context) (*Session, error) {
@@ -69,12 +68,12 @@ func (l *logins) session(ctx context.Context) (*Session, error) {
 	})
 }
 
-// lasting is session for a request that makes what dies with the token: the token has at least half of its
-// time before it, where that can be had, and is not revoked when the client is closed.
+// lasting is session for a request that creates credentials, which Vault revokes together with the token. The
+// token has at least half of its time left, if possible, and is not revoked when the client is closed.
 func (l *logins) lasting(ctx context.Context) (*Session, error) {
 	s, err := l.session(ctx)
 	if err == nil && !s.fresh() {
-		// What was made by the old token goes on until that ends.
+		// The credentials created with the old token stay valid until it expires.
 		if err := l.prolong(ctx, s); s.own && (err != nil || !s.fresh()) {
 			l.forget(s)
 		}
@@ -86,13 +85,13 @@ func (l *logins) lasting(ctx context.Context) (*Session, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
-		return nil, errClosed // Its token may be revoked already.
+		return nil, errClosed // The token may already be revoked.
 	}
 	s.used.Store(true)
 	return s, nil
 }
 
-// prolong renews the token of a session, if it can be.
+// prolong renews the token of a session, if possible.
 func (l *logins) prolong(ctx context.Context, s *Session) error {
 	if !s.token.renewable || s.token.lease == 0 {
 		return nil
@@ -104,14 +103,13 @@ func (l *logins) prolong(ctx context.Context, s *Session) error {
 	return err
 }
 
-// shared does something once for all that ask for it at the same time. It goes on when one of them
-// gives up.
+// shared runs f once for all concurrent callers. It continues if one of them stops waiting.
 func (l *logins) shared(ctx context.Context, what string, f func(context.Context) (*Session, error)) (*Session, error) {
 	answer := l.flight.DoChan(what, func() (_ any, err error) {
 		defer func() {
-			// Nobody else could: this is a goroutine of its own. What panicked may hold a secret.
+			// Only this goroutine can recover the panic. The panic's value can contain a secret.
 			if recover() != nil {
-				err = provider.NewError(provider.Unavailable, "the provider's code failed during the %s", what)
+				err = provider.NewError(provider.Unavailable, "the operator failed during the %s; see its log", what)
 			}
 		}()
 		ctx, cancel := context.WithTimeout(l.ctx, loginTimeout)
@@ -138,7 +136,7 @@ func (l *logins) held() (*Session, error) {
 	return l.current, nil
 }
 
-// hold makes a session the present one, and keeps it alive.
+// hold makes a session the present one, and keeps it valid.
 func (l *logins) hold(s *Session) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -153,7 +151,7 @@ func (l *logins) hold(s *Session) error {
 	return nil
 }
 
-// forget makes the next call log in anew, unless the session has been replaced already.
+// forget makes the next call log in again, unless the session has already been replaced.
 func (l *logins) forget(s *Session) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -181,8 +179,8 @@ func (l *logins) close() {
 	l.work.Wait()
 }
 
-// end revokes a token that nobody else has, and with which nothing dies. If that fails the token ends
-// when its time is up.
+// end revokes a token that only this client uses, and that no credentials depend on. If that fails, the token
+// expires.
 func end(s *Session) {
 	if !s.own || s.used.Load() {
 		return
@@ -192,11 +190,11 @@ func end(s *Session) {
 	_ = s.revoke(ctx)
 }
 
-// ended reports, after a call was denied, whether that was because the session has ended; the next
-// one is then made by the next call. A plain permission error costs no login.
+// ended reports, after a denied call, whether the session has expired. If it has, the next call logs in again.
+// A missing permission causes no login.
 func (l *logins) ended(ctx context.Context, s *Session, denied *Refusal) bool {
 	if !l.present(s) {
-		return true // Another call has found that out.
+		return true // Another call has already found that the session has expired.
 	}
 	l.mu.Lock()
 	blind := l.blind
@@ -222,15 +220,15 @@ func (l *logins) ended(ctx context.Context, s *Session, denied *Refusal) bool {
 	return true
 }
 
-// invalidToken is what Vault says since 1.13 to a token that it does not know. Before, and at
-// OpenBao, only a lookup tells such a token from one that lacks a permission.
+// invalidToken is Vault's text for an unknown token since 1.13. Before, and with OpenBao, only a lookup
+// distinguishes such a token from a missing permission.
 const invalidToken = "invalid token"
 
-// look finds out whether new tokens can look themselves up.
+// look sets blind if new tokens cannot look themselves up.
 func (l *logins) look(ctx context.Context) {
 	s, err := l.session(ctx)
 	if err != nil {
-		return // The call that follows fails likewise.
+		return // The next call fails in the same way.
 	}
 	if _, err = s.lookup(ctx); StatusOf(err) == http.StatusForbidden {
 		l.mu.Lock()

@@ -14,21 +14,21 @@ import (
 
 // A method is a way to log in.
 type method struct {
-	// field of the method in the spec, and the field of the credential within it.
+	// field is the method's field in the spec, and credential the field of the credential within it.
 	field, credential string
-	// path to send the login to, below v1/.
+	// path is the path for the login, below v1/.
 	path string
-	// body of the login; it reads what the method refers to anew each time.
+	// body returns the body of the login. It reads the referenced Secrets again each time.
 	body func(ctx context.Context) (map[string]any, error)
-	// token, instead of path and body, reads a token that exists already.
+	// token, instead of path and body, reads an existing token.
 	token func(ctx context.Context) (string, error)
-	// wrong says what a refused credential is.
+	// wrong is the message for a rejected credential.
 	wrong string
-	// hints tell by Vault's text what else is to be mended.
+	// hints are the messages for errors that Vault's text identifies.
 	hints []hint
 }
 
-// A hint is what a text of Vault means, whatever the status is: it differs between Vault, OpenBao and
+// A hint is the meaning of a text of Vault, whatever the status. The status differs between Vault, OpenBao and
 // versions of both.
 type hint struct {
 	says        string
@@ -36,7 +36,7 @@ type hint struct {
 	field, text string
 }
 
-// secretAt reads a Secret; the error names the field.
+// secretAt reads a Secret. Its error names the field.
 func secretAt(ctx context.Context, creds provider.Credentials, field string, sel common.SecretKeySelector) ([]byte, error) {
 	v, err := creds.SecretValue(ctx, sel)
 	if err != nil {
@@ -45,7 +45,7 @@ func secretAt(ctx context.Context, creds provider.Credentials, field string, sel
 	return v, nil
 }
 
-// textAt reads a Secret without the white space around it, such as the line end of a file.
+// textAt reads a Secret without leading and trailing white space, such as the line end of a file.
 func textAt(ctx context.Context, creds provider.Credentials, field string, sel common.SecretKeySelector) (string, error) {
 	v, err := secretAt(ctx, creds, field, sel)
 	if err != nil {
@@ -58,13 +58,13 @@ func textAt(ctx context.Context, creds provider.Credentials, field string, sel c
 	return text, nil
 }
 
-// methodOf returns the method that a store names.
+// methodOf returns the auth method of a store.
 func methodOf(auth *v1alpha1.VaultAuth, creds provider.Credentials) (*method, error) {
 	if auth == nil {
 		if err := creds.Ambient(); err != nil {
 			return nil, provider.Field("spec.auth", err)
 		}
-		return nil, provider.NewError(provider.Invalid, "spec.auth: not set, and Vault has no identity that an operator would bring along; set one method")
+		return nil, provider.NewError(provider.Invalid, "spec.auth: not set; set one method, because Vault does not accept the operator's own identity")
 	}
 	var made []*method
 	var failed error
@@ -104,7 +104,7 @@ func methodOf(auth *v1alpha1.VaultAuth, creds provider.Credentials) (*method, er
 	return made[0], failed
 }
 
-// login returns a new session. Errors are of package store, and name the field to mend.
+// login returns a new session. Errors are of package provider, and name the field to fix.
 func (m *method) login(ctx context.Context, srv *server) (*Session, error) {
 	if m.token != nil {
 		return m.adopt(ctx, srv)
@@ -122,7 +122,7 @@ func (m *method) login(ctx context.Context, srv *server) (*Session, error) {
 		return nil, m.explain(err)
 	}
 	if a.Auth == nil || !printable(a.Auth.Token) {
-		return nil, provider.NewError(provider.Unavailable, "%s: the answer of Vault holds no token; multi-factor logins cannot be made", m.field)
+		return nil, provider.NewError(provider.Unavailable, "%s: the response of Vault has no token; multi-factor logins are not supported", m.field)
 	}
 	s, err := srv.newSession(a.Auth.Token, a.Auth.of())
 	if err != nil {
@@ -132,14 +132,14 @@ func (m *method) login(ctx context.Context, srv *server) (*Session, error) {
 	return s, nil
 }
 
-// adopt makes a session of a token that exists already.
+// adopt returns a session with an existing token.
 func (m *method) adopt(ctx context.Context, srv *server) (*Session, error) {
 	text, err := m.token(ctx)
 	if err != nil {
 		return nil, err
 	}
 	if !printable(text) {
-		return nil, provider.NewError(provider.Invalid, "%s: the value is no token", m.credential)
+		return nil, provider.NewError(provider.Invalid, "%s: the value is not a token", m.credential)
 	}
 	s, err := srv.newSession(text, token{})
 	if err != nil {
@@ -154,12 +154,12 @@ func (m *method) adopt(ctx context.Context, srv *server) (*Session, error) {
 	return s, nil
 }
 
-// printable reports whether a token can be sent.
+// printable reports whether a token can be sent in a header.
 func printable(token string) bool {
 	return token != "" && !strings.ContainsFunc(token, func(r rune) bool { return r > unicode.MaxASCII || r <= ' ' || r == 0x7f })
 }
 
-// explain turns the error of a login into one that names the field to mend.
+// explain turns the error of a login into one that names the field to fix.
 func (m *method) explain(err error) error {
 	r, ok := err.(*Refusal) //nolint:errorlint // Read and Write return it as it is
 	if !ok {
@@ -177,7 +177,7 @@ func (m *method) explain(err error) error {
 	case http.StatusBadRequest, http.StatusForbidden, http.StatusUnauthorized:
 		return provider.NewError(provider.Denied, "%s: %s", m.credential, m.wrong)
 	case http.StatusNotFound, http.StatusMethodNotAllowed:
-		return provider.NewError(provider.Invalid, "%s: no such auth method at Vault; correct its path, or spec.namespace", m.field)
+		return provider.NewError(provider.Invalid, "%s: the auth method does not exist at Vault; correct its path, or spec.namespace", m.field)
 	}
 	return Explain(err, m.field+": logging in")
 }

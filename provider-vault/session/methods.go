@@ -13,12 +13,12 @@ func byToken(ref common.SecretKeySelector, creds provider.Credentials) *method {
 	const field = "spec.auth.tokenSecretRef"
 	return &method{
 		field: field, credential: field,
-		wrong: "Vault does not accept the token; it has ended or was revoked, is of another namespace, or may not look itself up (policy default); store a new one",
+		wrong: "Vault does not accept the token; it is expired, revoked or of another namespace, or its policies do not allow lookup-self (policy default); store a new one",
 		token: func(ctx context.Context) (string, error) { return textAt(ctx, creds, field, ref) },
 	}
 }
 
-// loginPath returns where a method at a mount takes logins.
+// loginPath returns the path of the logins of a method at a mount.
 func loginPath(field, mount, fallback string) (string, error) {
 	mount, err := CheckMount(field, cmp.Or(mount, fallback))
 	return "auth/" + mount + "/login", err
@@ -61,7 +61,7 @@ func byKubernetes(a *v1alpha1.KubernetesAuth, creds provider.Credentials) (*meth
 		field: field, credential: token.field, path: path,
 		wrong: "Vault does not accept the token for this role; check the role's names, namespaces and audience, and mountPath",
 		hints: []hint{
-			{"role name", provider.Denied, field + ".role", "Vault has no such role"},
+			{"role name", provider.Denied, field + ".role", "the role does not exist at Vault"},
 			{"could not load", provider.Denied, field, "the auth method is not configured at Vault"},
 		},
 		body: func(ctx context.Context) (map[string]any, error) {
@@ -73,21 +73,21 @@ func byKubernetes(a *v1alpha1.KubernetesAuth, creds provider.Credentials) (*meth
 
 func byJWT(a *v1alpha1.JWTAuth, creds provider.Credentials) (*method, error) {
 	const field = "spec.auth.jwt"
-	if (a.KubernetesServiceAccountToken != nil) == (a.SecretRef != nil) {
-		return nil, provider.NewError(provider.Invalid, "%s: set either secretRef or kubernetesServiceAccountToken", field)
+	if (a.ServiceAccountRef != nil) == (a.SecretRef != nil) {
+		return nil, provider.NewError(provider.Invalid, "%s: set either secretRef or serviceAccountRef", field)
 	}
 	path, err := loginPath(field+".path", a.Path, "jwt")
 	token := tokenSource{creds: creds, field: field + ".secretRef", secret: a.SecretRef}
-	if k := a.KubernetesServiceAccountToken; k != nil {
-		token = tokenSource{creds: creds, field: field + ".kubernetesServiceAccountToken.serviceAccountRef", account: &k.ServiceAccountRef, audience: "vault"}
+	if a.ServiceAccountRef != nil {
+		token = tokenSource{creds: creds, field: field + ".serviceAccountRef", account: a.ServiceAccountRef, audience: "vault"}
 	}
 	return &method{
 		field: field, credential: token.field, path: path,
-		wrong: "Vault does not accept the token; it may have expired, or its issuer, audience or claims are not those of the role",
+		wrong: "Vault does not accept the token; it is expired, or its issuer, audience or claims do not match the role",
 		hints: []hint{
-			{"could not be found", provider.Denied, field + ".role", "Vault has no such role"},
-			{"oidc role_type", provider.Denied, field + ".role", "the role is for logins with a browser; name one of type jwt"},
-			{"missing role", provider.Denied, field + ".role", "must be set: the auth method has no default role"},
+			{"could not be found", provider.Denied, field + ".role", "the role does not exist at Vault"},
+			{"oidc role_type", provider.Denied, field + ".role", "the role is for logins with a browser; use a role of type jwt"},
+			{"missing role", provider.Denied, field + ".role", "required: the auth method has no default role; set it"},
 			{"fetching keys", provider.Unavailable, field, "Vault cannot fetch the keys of the token's issuer"},
 			{"could not load", provider.Denied, field, "the auth method is not configured at Vault"},
 		},
@@ -113,21 +113,21 @@ func byPassword(field, fallback string, a *v1alpha1.PasswordAuth, creds provider
 		wrong: "Vault does not accept the password for this username; check both, and path",
 		hints: []hint{{"error connecting to host", provider.Unavailable, field, "Vault cannot reach the LDAP server"}},
 		body: func(ctx context.Context) (map[string]any, error) {
-			// A password may end in white space, unlike a token.
+			// A password can end in white space, unlike a token.
 			password, err := secretAt(ctx, creds, field+".secretRef", a.SecretRef)
 			return map[string]any{"password": string(password)}, err
 		},
 	}, err
 }
 
-// byCert sends no credential: the connection has shown it.
+// byCert sends no credential, because the TLS connection has already presented the certificate.
 func byCert(a *v1alpha1.CertAuth) (*method, error) {
 	const field = "spec.auth.cert"
 	path, err := loginPath(field+".path", a.Path, "cert")
 	return &method{
 		field: field, credential: field + ".clientCert", path: path,
 		wrong: "Vault does not accept the certificate; check its authority, its dates, vaultRole and path",
-		hints: []hint{{"tls connection required", provider.Denied, "spec.server", "a certificate can be shown over https only"}},
+		hints: []hint{{"tls connection required", provider.Denied, "spec.server", "a client certificate needs https"}},
 		body: func(context.Context) (map[string]any, error) {
 			if a.Role == "" {
 				return map[string]any{}, nil
@@ -137,16 +137,16 @@ func byCert(a *v1alpha1.CertAuth) (*method, error) {
 	}, err
 }
 
-// A tokenSource yields a JSON web token: that of a Secret, or a fresh one of a ServiceAccount.
+// A tokenSource returns a JSON web token: that of a Secret, or a new one of a ServiceAccount.
 type tokenSource struct {
 	creds    provider.Credentials
 	field    string
 	secret   *common.SecretKeySelector
 	account  *common.ServiceAccountSelector
-	audience string // where the ServiceAccount's selector names none
+	audience string // the default if the ServiceAccount's selector has none
 }
 
-// Only the auth methods that name a ServiceAccount ask for it.
+// RBAC that only the auth methods with a ServiceAccount need.
 // +kubebuilder:rbac:groups="",resources=serviceaccounts/token,verbs=create,roleName=tokens
 
 func (t tokenSource) get(ctx context.Context) (string, error) {

@@ -8,12 +8,12 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// maxPath is the length in bytes from which on a path is none. Vault's storage ends near 32 KB, its
-// users well before.
+// maxPath is the length at which paths are rejected, in bytes. Vault's storage allows about 32 KB, but other
+// limits are lower.
 const maxPath = 2048
 
-// Unfit says why a path cannot be part of an address at Vault; empty if it can. Whatever is left,
-// such as "?", "#" or "%", is escaped and so stands for itself.
+// Unfit returns why a path cannot be part of an address at Vault, or "" if it can. All other characters, such
+// as "?", "#" or "%", are escaped and keep no special meaning.
 func Unfit(path string) string {
 	switch {
 	case path == "":
@@ -32,13 +32,13 @@ func Unfit(path string) string {
 		case "":
 			return "has a slash too many"
 		case ".":
-			return "has a part that is \".\""
+			return "has \".\" between two slashes"
 		}
 	}
 	return ""
 }
 
-// Shortened keeps messages readable.
+// Shortened cuts a text for use in a message.
 func Shortened(s string) string {
 	const most = 100
 	if len(s) > most {
@@ -56,10 +56,10 @@ func CheckMount(field, path string) (string, error) {
 	return path, nil
 }
 
-// checkName returns a name that becomes one part of an address.
+// checkName returns a name that is used as one part of an address.
 func checkName(field, name string) (string, error) {
 	if why := Unfit(name); why != "" || strings.Contains(name, "/") {
-		return "", provider.NewError(provider.Invalid, "%s: cannot be a part of a path at Vault; correct it", field)
+		return "", provider.NewError(provider.Invalid, "%s: is not valid in a path of Vault; correct it", field)
 	}
 	return name, nil
 }

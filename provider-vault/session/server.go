@@ -15,15 +15,15 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 )
 
-// A server is where the requests of one store go.
+// A server holds the address and the settings for the requests of one store.
 type server struct {
 	config *api.Config
-	// once is config without retries of what the server may have done.
+	// once is config without retries of requests that may have had their effect.
 	once      *api.Config
 	transport *http.Transport
 	header    http.Header
 	namespace string
-	// authNamespace is where the auth method is.
+	// authNamespace is the namespace of the auth method.
 	authNamespace string
 }
 
@@ -63,8 +63,8 @@ func newServer(ctx context.Context, spec *v1alpha1.VaultServer, creds provider.C
 	return s, err
 }
 
-// client returns a client of the SDK that acts in a namespace with a token. It is not cloned from
-// another: a clone would follow redirects again.
+// client returns a client of the SDK with a namespace and a token. It is not cloned from another client,
+// because a clone would follow redirects again.
 func (s *server) client(config *api.Config, namespace, token string) (*api.Client, error) {
 	forgetEnvironment()
 	c, err := api.NewClient(config)
@@ -81,11 +81,11 @@ func (s *server) client(config *api.Config, namespace, token string) (*api.Clien
 	return c, nil
 }
 
-// place names a path on the server. Headers count, since a proxy may go by them.
+// place identifies a path on the server. The headers are part of it, because a proxy can route by them.
 func (s *server) place(path string) string {
 	u, err := url.Parse(s.config.Address)
 	if err != nil {
-		return s.config.Address + " " + path // checkAddress has let none through.
+		return s.config.Address + " " + path // checkAddress has rejected invalid addresses.
 	}
 	host, port := strings.ToLower(u.Hostname()), u.Port()
 	if port == "" {
@@ -95,7 +95,7 @@ func (s *server) place(path string) string {
 	header := s.header.Clone()
 	header.Del(api.HeaderInconsistent)
 	var sent strings.Builder
-	_ = header.Write(&sent) // In order, and it never fails.
+	_ = header.Write(&sent) // Write sorts the headers, and returns no error for a Builder.
 	if namespace := strings.Trim(s.namespace, "/"); namespace != "" {
 		path = namespace + "/" + path
 	}
@@ -104,8 +104,8 @@ func (s *server) place(path string) string {
 
 func (s *server) close() { s.transport.CloseIdleConnections() }
 
-// environment names all variables that the SDK reads. It does so whenever a client is made, and
-// nothing turns that off; some, if they are wrong, even make it fail.
+// environment names all variables that the SDK reads. It reads them whenever a client is created, which cannot
+// be turned off. Some of them even make it fail if they are wrong.
 var environment = []string{
 	api.EnvVaultAddress, api.EnvVaultAgentAddr, api.EnvVaultCACert, api.EnvVaultCACertBytes, api.EnvVaultCAPath,
 	api.EnvVaultClientCert, api.EnvVaultClientKey, api.EnvVaultClientTimeout, api.EnvVaultHeaders, api.EnvVaultSRVLookup,
@@ -113,17 +113,17 @@ var environment = []string{
 	api.EnvVaultToken, api.EnvVaultMFA, api.EnvRateLimit, api.EnvHTTPProxy, api.EnvVaultProxyAddr, api.EnvVaultDisableRedirects,
 }
 
-// forgetEnvironment takes them out of the process, which has no other use for them: what a store
-// does not say must not come from the operator's surroundings.
+// forgetEnvironment removes these variables from the process, which does not need them otherwise. A setting
+// that is missing in the store must not come from the operator's environment.
 func forgetEnvironment() {
 	for _, name := range environment {
 		if _, set := os.LookupEnv(name); set {
-			_ = os.Unsetenv(name) // It fails for malformed names only.
+			_ = os.Unsetenv(name) // It returns an error only for malformed names.
 		}
 	}
 }
 
-// checkAddress finds what no request could be sent to, or should not.
+// checkAddress rejects addresses that cannot be used, or must not.
 func checkAddress(creds provider.Credentials, raw string) error {
 	if raw == "" {
 		return provider.NewError(provider.Invalid, "spec.server: not set; write it as https://host:port")
@@ -135,7 +135,7 @@ func checkAddress(creds provider.Credentials, raw string) error {
 	return err
 }
 
-// headersOf returns what every request carries.
+// headersOf returns the headers of every request.
 func headersOf(spec *v1alpha1.VaultServer) (http.Header, error) {
 	h := http.Header{api.RequestHeaderName: {"true"}}
 	if spec.ForwardInconsistent {
@@ -146,7 +146,7 @@ func headersOf(spec *v1alpha1.VaultServer) (http.Header, error) {
 		case !isToken(name) || strings.ContainsFunc(value, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }):
 			return nil, provider.NewError(provider.Invalid, "spec.headers: %q or its value cannot be sent; correct it", name)
 		case strings.HasPrefix(canonical, "X-Vault-"), hopHeaders[canonical]:
-			return nil, provider.NewError(provider.Invalid, "spec.headers: %q is for Vault or the connection; remove it (there is spec.namespace, and spec.auth)", name)
+			return nil, provider.NewError(provider.Invalid, "spec.headers: %q is reserved for Vault or the connection; remove it (use spec.namespace and spec.auth)", name)
 		default:
 			h.Set(canonical, value)
 		}
@@ -154,12 +154,12 @@ func headersOf(spec *v1alpha1.VaultServer) (http.Header, error) {
 	return h, nil
 }
 
-// hopHeaders would change what a request means.
+// hopHeaders are headers that would change the meaning of a request.
 var hopHeaders = map[string]bool{
 	"Host": true, "Connection": true, "Content-Length": true, "Transfer-Encoding": true, "Upgrade": true, "Te": true, "Trailer": true,
 }
 
-// isToken reports whether name is one of a header, by RFC 9110.
+// isToken reports whether name is a valid header name, by RFC 9110.
 func isToken(name string) bool {
 	return name != "" && !strings.ContainsFunc(name, func(r rune) bool {
 		return r <= ' ' || r >= 0x7f || strings.ContainsRune("\"(),/:;<=>?@[\\]{}", r)

@@ -15,52 +15,52 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// A Session is what a login yields.
+// A Session is the result of a login.
 type Session struct {
-	// Secrets acts in the namespace of the secrets, Tokens in that of the auth method.
+	// Secrets is the client for the namespace of the secrets, Tokens for that of the auth method.
 	Secrets, Tokens *api.Client
 
 	server *server
 	token  token
 	since  time.Time
-	// own is true for a token that was made for this session, and ends with it.
+	// own is set for a token that was created for this session, and is revoked with it.
 	own bool
 
-	// ends is when the token does, in nanoseconds since 1970, as far as is known; 0 for never.
+	// ends is when the token expires, in nanoseconds since 1970, as far as is known; 0 means never.
 	ends atomic.Int64
-	// used is true once something was made that dies with the token, which therefore outlives the session.
+	// used is set once credentials depend on the token, which must therefore outlive the session.
 	used atomic.Bool
-	// worked is true once Vault has accepted the token.
+	// worked is set once Vault has accepted the token.
 	worked atomic.Bool
 	// proven is when Vault last confirmed the token, in nanoseconds since 1970.
 	proven atomic.Int64
 }
 
-// A token is what Vault says of one.
+// A token holds Vault's description of a token.
 type token struct {
-	accessor string // none for a batch token
-	// lease is how long it lives; 0 for one that does not end.
+	accessor string // empty for a batch token
+	// lease is the remaining validity; 0 means that the token does not expire.
 	lease     time.Duration
 	renewable bool
-	// uses is how often it can be used; 0 for any number of times.
+	// uses is the remaining number of uses; 0 means unlimited.
 	uses int64
 }
 
-// An Answer is what Vault says to a request that it grants, and to one for what is not there.
+// An Answer is Vault's answer to a successful request, or to one for a path where nothing is stored.
 type Answer struct {
 	Auth *Grant `json:"auth"`
 
-	LeaseID string `json:"lease_id"`       // empty where there is no lease
+	LeaseID string `json:"lease_id"`       // empty if there is no lease
 	Lease   int64  `json:"lease_duration"` // seconds
 
-	// Raw is all of it.
+	// Raw is the complete answer.
 	Raw json.RawMessage `json:"-"`
 }
 
-var errNoData = errors.New("the answer of Vault has no data")
+var errNoData = errors.New("the response of Vault has no data")
 
-// Data decodes the data of an answer; it returns an error where there is none. It makes no copy of all of it first, since it
-// can be large.
+// Data decodes the data of an answer, and returns an error if there is none. It makes no intermediate copy,
+// because the data can be large.
 func Data[T any](a Answer) (data T, _ error) {
 	var all struct {
 		Data *T `json:"data"`
@@ -74,14 +74,14 @@ func Data[T any](a Answer) (data T, _ error) {
 	return *all.Data, nil
 }
 
-// A Grant is the part of an answer that holds a token.
+// A Grant is the part of an answer that contains a token.
 type Grant struct {
 	Token     string `json:"client_token"`
 	Accessor  string `json:"accessor"`
-	Lease     int64  `json:"lease_duration"` // seconds; 0 for a token that does not end
+	Lease     int64  `json:"lease_duration"` // seconds; 0 means that the token does not expire
 	Renewable bool   `json:"renewable"`
 	Uses      int64  `json:"num_uses"`
-	// Orphan is true for a token that does not end with the one by which it was made.
+	// Orphan is set for a token that does not depend on the token that created it.
 	Orphan bool `json:"orphan"`
 }
 
@@ -91,21 +91,21 @@ func (g *Grant) of() token {
 
 func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }
 
-// Send makes one request, and its retries, by a method of the SDK that returns what the server sent.
+// Send sends one request, and its retries, with a method of the SDK that returns the server's answer.
 func Send(ctx context.Context, request func(context.Context) (*api.Response, error)) (Answer, error) {
 	ctx, said := listen(ctx)
 	a, err := decode(request(ctx))
 	return a, said.or(err)
 }
 
-// Read asks Vault for what is at a path below v1/.
+// Read sends a GET to a path below v1/.
 func Read(ctx context.Context, c *api.Client, path string, query url.Values) (Answer, error) {
 	return Send(ctx, func(ctx context.Context) (*api.Response, error) {
 		return c.Logical().ReadRawWithDataWithContext(ctx, path, query)
 	})
 }
 
-// Write sends a JSON object there.
+// Write sends a JSON object to a path below v1/.
 func Write(ctx context.Context, c *api.Client, path string, body any) (Answer, error) {
 	raw, err := json.Marshal(body)
 	if err != nil {
@@ -116,13 +116,13 @@ func Write(ctx context.Context, c *api.Client, path string, body any) (Answer, e
 	})
 }
 
-// decode makes an answer of what the SDK returns. A refusal has its text as well, since a 404 has data for
-// deleted versions.
+// decode turns the SDK's result into an Answer. It also decodes error answers, because a 404 for a deleted
+// version contains data.
 func decode(resp *api.Response, err error) (a Answer, _ error) {
 	if resp == nil {
 		return a, err
 	}
-	defer func() { _ = resp.Body.Close() }() // All that matters has been read.
+	defer func() { _ = resp.Body.Close() }() // The needed part has been read.
 	raw, readErr := io.ReadAll(resp.Body)
 	if readErr != nil {
 		return a, readErr
@@ -138,13 +138,13 @@ func decode(resp *api.Response, err error) (a Answer, _ error) {
 		return a, nil
 	}
 	if json.Unmarshal(raw, &a) != nil {
-		return Answer{}, provider.NewError(provider.Unavailable, "the answer of Vault is cut off or damaged; check that spec.server is the address of Vault itself")
+		return Answer{}, provider.NewError(provider.Unavailable, "the response of Vault is incomplete or damaged; check that spec.server is the address of Vault itself")
 	}
 	a.Raw = raw
 	return a, nil
 }
 
-// newSession makes a session of a token.
+// newSession returns a session with a token.
 func (s *server) newSession(text string, t token) (*Session, error) {
 	secrets, err := s.client(s.config, s.namespace, text)
 	if err != nil {
@@ -159,32 +159,31 @@ func (s *server) newSession(text string, t token) (*Session, error) {
 	return made, nil
 }
 
-// learn notes what Vault said at a time of the token.
+// learn stores Vault's description of the token at a time.
 func (s *Session) learn(t token, at time.Time) {
 	s.token = t
 	s.prolonged(t.lease, at)
 }
 
-// prolonged notes how long the token lives from a time on.
+// prolonged stores how long the token is valid from a time on.
 func (s *Session) prolonged(lease time.Duration, from time.Time) {
 	if lease > 0 {
 		s.ends.Store(from.Add(lease).UnixNano())
 	}
 }
 
-// Once returns a client that acts like Secrets, but sends a request again only where the server did
-// surely nothing about it.
+// Once returns a client like Secrets that repeats a request only if the server has certainly not handled it.
 func (s *Session) Once() (*api.Client, error) {
 	return s.server.client(s.server.once, s.server.namespace, s.Secrets.Token())
 }
 
-// Accessor names the token; empty for a batch token, which has none.
+// Accessor returns the accessor of the token; empty for a batch token, which has none.
 func (s *Session) Accessor() string { return s.token.accessor }
 
-// Uses is how often the token can be used; 0 for any number of times.
+// Uses returns the remaining number of uses of the token; 0 means unlimited.
 func (s *Session) Uses() int64 { return s.token.uses }
 
-// Ends is when the token does, if nobody renews it; zero if it does not.
+// Ends returns when the token expires if it is not renewed; zero if it does not expire.
 func (s *Session) Ends() time.Time {
 	if n := s.ends.Load(); n != 0 {
 		return time.Unix(0, n)
@@ -192,16 +191,16 @@ func (s *Session) Ends() time.Time {
 	return time.Time{}
 }
 
-// fresh reports whether half of the token's time is left.
+// fresh reports whether at least half of the token's time is left.
 func (s *Session) fresh() bool {
 	ends := s.Ends()
 	return ends.IsZero() || time.Until(ends) >= s.token.lease/2
 }
 
-// proof is how long a confirmed token is not asked about again.
+// proof is how long a confirmed token is not looked up again.
 const proof = 5 * time.Second
 
-// lookup asks Vault about the token itself.
+// lookup asks Vault for the properties of the token itself.
 func (s *Session) lookup(ctx context.Context) (token, error) {
 	a, err := Read(ctx, s.Tokens, "auth/token/lookup-self", nil)
 	if err != nil {
@@ -214,7 +213,7 @@ func (s *Session) lookup(ctx context.Context) (token, error) {
 		Uses      int64  `json:"num_uses"`
 	}](a)
 	if err != nil {
-		return token{}, provider.NewError(provider.Unavailable, "the answer of Vault says nothing of the token")
+		return token{}, provider.NewError(provider.Unavailable, "the response of Vault does not describe the token")
 	}
 	s.worked.Store(true)
 	s.proven.Store(time.Now().UnixNano())
@@ -225,7 +224,7 @@ func (s *Session) provenLately() bool {
 	return time.Since(time.Unix(0, s.proven.Load())) < proof
 }
 
-// renew makes the token live longer, and returns what is known of it then.
+// renew extends the validity of the token, and returns its properties.
 func (s *Session) renew(ctx context.Context) (token, error) {
 	start := time.Now()
 	a, err := Write(ctx, s.Tokens, "auth/token/renew-self", struct{}{})
@@ -233,7 +232,7 @@ func (s *Session) renew(ctx context.Context) (token, error) {
 		return token{}, err
 	}
 	if a.Auth == nil {
-		return token{}, provider.NewError(provider.Unavailable, "the answer of Vault says nothing of the token")
+		return token{}, provider.NewError(provider.Unavailable, "the response of Vault does not describe the token")
 	}
 	t := a.Auth.of()
 	s.worked.Store(true)
@@ -241,7 +240,7 @@ func (s *Session) renew(ctx context.Context) (token, error) {
 	return t, nil
 }
 
-// revoke ends the token.
+// revoke revokes the token.
 func (s *Session) revoke(ctx context.Context) error {
 	_, err := Write(ctx, s.Tokens, "auth/token/revoke-self", struct{}{})
 	return err

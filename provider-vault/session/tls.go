@@ -13,7 +13,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 )
 
-// tlsOf reads certificates and keys. The operator connects anew when what holds one of them changes.
+// tlsOf reads certificates and keys. The operator reconnects when the object that contains one of them changes.
 func tlsOf(ctx context.Context, spec *v1alpha1.VaultServer, creds provider.Credentials) (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
 	var err error
@@ -28,7 +28,7 @@ func tlsOf(ctx context.Context, spec *v1alpha1.VaultServer, creds provider.Crede
 	}
 	if spec.Auth != nil && spec.Auth.Cert != nil {
 		if spec.ClientTLS != nil {
-			return nil, provider.NewError(provider.Invalid, "spec.clientTLS: a connection shows one certificate only, and that is spec.auth.cert; remove clientTLS")
+			return nil, provider.NewError(provider.Invalid, "spec.clientTLS: a connection has only one client certificate, and spec.auth.cert sets it; remove clientTLS")
 		}
 		a := spec.Auth.Cert
 		c.Certificates, err = certificateOf(ctx, creds, "spec.auth.cert.clientCert", a.ClientCert, "spec.auth.cert.secretRef", a.SecretRef)
@@ -36,7 +36,7 @@ func tlsOf(ctx context.Context, spec *v1alpha1.VaultServer, creds provider.Crede
 	return c, err
 }
 
-// authoritiesOf returns who may sign the server's certificate; nil for those of the system.
+// authoritiesOf returns the authorities that can sign the server's certificate; nil means those of the system.
 func authoritiesOf(ctx context.Context, spec *v1alpha1.VaultServer, creds provider.Credentials) (*x509.CertPool, error) {
 	pem := spec.CABundle
 	switch p := spec.CAProvider; {
@@ -52,12 +52,12 @@ func authoritiesOf(ctx context.Context, spec *v1alpha1.VaultServer, creds provid
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(pem) {
-		return nil, provider.NewError(provider.Invalid, "%s: holds no certificate in PEM form; put the authority's certificate there", authoritiesField(spec))
+		return nil, provider.NewError(provider.Invalid, "%s: has no certificate in PEM form; store the certificate of the authority there", authoritiesField(spec))
 	}
 	return pool, nil
 }
 
-// authoritiesField is the field that says, or could say, who may sign the server's certificate.
+// authoritiesField returns the field with the authorities for the server's certificate, or the field to set.
 func authoritiesField(spec *v1alpha1.VaultServer) string {
 	if spec.CAProvider != nil {
 		return "spec.caProvider"
@@ -65,7 +65,7 @@ func authoritiesField(spec *v1alpha1.VaultServer) string {
 	return "spec.caBundle"
 }
 
-// provided reads the certificates that a store keeps elsewhere.
+// provided reads the certificates that a store refers to.
 func provided(ctx context.Context, p *v1alpha1.CAProvider, creds provider.Credentials) ([]byte, error) {
 	switch p.Type {
 	case v1alpha1.CAProviderSecret:
@@ -73,10 +73,10 @@ func provided(ctx context.Context, p *v1alpha1.CAProvider, creds provider.Creden
 	case v1alpha1.CAProviderConfigMap:
 		return creds.ConfigMapValue(ctx, common.ConfigMapKeySelector(p.SecretKeySelector))
 	}
-	return nil, provider.NewError(provider.Invalid, "type %q is none; write Secret or ConfigMap", string(p.Type))
+	return nil, provider.NewError(provider.Invalid, "type %q is not valid; write Secret or ConfigMap", string(p.Type))
 }
 
-// untrusted is that a server's certificate is signed by none of the authorities that field says.
+// untrusted is the error for a server's certificate that none of the authorities in field has signed.
 type untrusted struct {
 	error
 	field string
@@ -85,7 +85,7 @@ type untrusted struct {
 // Unwrap returns what failed.
 func (u untrusted) Unwrap() error { return u.error }
 
-// trusting turns the failure of such a certificate into one that names the field to mend.
+// trusting is a transport whose error for an untrusted certificate names the field to fix.
 type trusting struct {
 	next  http.RoundTripper
 	field string
@@ -112,7 +112,7 @@ func certificateOf(ctx context.Context, creds provider.Credentials, certField st
 	}
 	pair, err := tls.X509KeyPair(cert, key)
 	if err != nil {
-		return nil, provider.NewError(provider.Invalid, "%s and %s: are no certificate and its private key in PEM form", certField, keyField)
+		return nil, provider.NewError(provider.Invalid, "%s and %s: are not a PEM certificate and its private key", certField, keyField)
 	}
 	return []tls.Certificate{pair}, nil
 }

@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// attemptTimeout bounds one request, so that a hanging one leaves time for another.
+	// attemptTimeout limits one request, so that a retry is possible after a hanging one.
 	attemptTimeout = 15 * time.Second
-	// onceTimeout bounds a request that must not be made twice: by default Vault itself gives up then.
+	// onceTimeout limits a request that must not be repeated. It is Vault's own default limit for a request.
 	onceTimeout = 90 * time.Second
 )
 
@@ -35,16 +35,17 @@ func newTransport(c *tls.Config) *http.Transport {
 	}
 }
 
-// newHTTPClient follows no redirect: the token is for the server that the store names.
+// newHTTPClient returns a client that follows no redirect, because the token is only for the server of the
+// store.
 func newHTTPClient(t http.RoundTripper, timeout time.Duration) *http.Client {
 	return &http.Client{
-		Transport:     attentive{t},
+		Transport:     provider.CountCalls(attentive{t}, operationOf),
 		Timeout:       timeout,
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 }
 
-// attentive notes what the server says last, and refuses answers that are too large.
+// attentive is a transport that records the server's last error, and rejects answers that are too large.
 type attentive struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
@@ -57,7 +58,7 @@ func (a attentive) RoundTrip(r *http.Request) (*http.Response, error) {
 		s.last = &Refusal{Status: resp.StatusCode, retryAfter: provider.RetryAfterHeader(resp.Header)}
 	}
 	most := int64(provider.MaxAnswer)
-	if r.URL.Query().Has("list") { // A folder can have some 100,000 names, and Vault has no pages.
+	if r.URL.Query().Has("list") { // A folder can have about 100,000 names, and Vault has no pages.
 		most = provider.MaxListing
 	}
 	resp.Body = provider.LimitAnswer(r.Context(), resp.Body, most)
@@ -66,17 +67,17 @@ func (a attentive) RoundTrip(r *http.Request) (*http.Response, error) {
 
 type said struct{}
 
-// answered is what the server said last within one call.
+// answered holds the server's last error within one call.
 type answered struct{ last error }
 
-// listen returns a context for one request and its retries, which happen one after another.
+// listen returns a context for one request and its retries, which are sequential.
 func listen(ctx context.Context) (context.Context, *answered) {
 	s := &answered{}
 	return context.WithValue(ctx, said{}, s), s
 }
 
-// or returns err, unless that is only the end of the call's context after the server refused: a
-// caller must learn that it was throttled, not that time ran out.
+// or returns the server's last error if err only means that the call's context has ended, and otherwise err.
+// The caller can then report the throttling instead of a timeout.
 func (s *answered) or(err error) error {
 	if s.last == nil || !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
 		return err
@@ -84,19 +85,19 @@ func (s *answered) or(err error) error {
 	return s.last
 }
 
-// retry has the SDK try again as a store asks for.
+// retry sets the retries that a store asks for.
 func retry(c *api.Config, r provider.Retries, worth func(context.Context, *http.Response, error) (bool, error)) {
 	c.MaxRetries = r.Max
 	c.CheckRetry = worth
 	c.Backoff = func(_, _ time.Duration, attempt int, _ *http.Response) time.Duration {
 		return r.Wait(attempt)
 	}
-	// The SDK would otherwise put its own here; Backoff does not use them.
+	// The SDK would otherwise set its own values; Backoff does not use them.
 	c.MinRetryWait, c.MaxRetryWait = time.Nanosecond, time.Nanosecond
 }
 
-// worthRetrying reports whether to send a request again at once. Where Vault says how long to wait
-// that is left to the caller.
+// worthRetrying reports whether to repeat a request without the caller. If Vault asks to wait, that is up to
+// the caller.
 func worthRetrying(ctx context.Context, resp *http.Response, err error) (bool, error) {
 	if ctx.Err() != nil {
 		return false, ctx.Err()
@@ -119,8 +120,8 @@ func worthRetrying(ctx context.Context, resp *http.Response, err error) (bool, e
 	}
 }
 
-// surelyNothing is worthRetrying for requests that make something: it says so only where the server did
-// not look at the request. Whatever else fails may have made what nobody then knows.
+// surelyNothing is worthRetrying for requests that create something. It allows a retry only if the server has
+// not handled the request. After any other failure there may be unknown credentials.
 func surelyNothing(ctx context.Context, resp *http.Response, err error) (bool, error) {
 	if again, stop := worthRetrying(ctx, resp, err); !again || stop != nil {
 		return false, stop
@@ -136,8 +137,8 @@ func surelyNothing(ctx context.Context, resp *http.Response, err error) (bool, e
 	return false, nil
 }
 
-// unrepeated is a transport that uses each connection once. One that is used again may turn out to be
-// closed, and net/http then sends a GET a second time, though the server may have got the first.
+// unrepeated returns a transport that uses each connection once. A reused connection can turn out to be closed.
+// net/http then sends a GET again, although the server may have received the first one.
 func unrepeated(t *http.Transport) *http.Transport {
 	t = t.Clone()
 	t.DisableKeepAlives = true

@@ -5,24 +5,24 @@ import (
 	"strings"
 )
 
-// MountAccounts mounts the secrets engine of the test server whose credentials have leases: roles/NAME says how
-// long they live, creds/NAME makes one, which is an account until its lease ends or is revoked.
+// MountAccounts mounts the test server's own secrets engine, whose credentials have leases. roles/NAME sets how
+// long they are valid. creds/NAME creates one: an account that exists until its lease expires or is revoked.
 func (s *Server) MountAccounts(path string) {
 	s.t.Helper()
 	s.Do(http.MethodPost, "sys/mounts/"+path, M{"type": "accounts"})
 }
 
-// AccountRole writes a role of that engine. Its properties are ttl, max_ttl, and, each true or false, fixed (it
-// cannot be renewed), stuck (it cannot be revoked) and leaseless.
+// AccountRole writes a role of that engine. Its properties are ttl, max_ttl, and three booleans: fixed (not
+// renewable), stuck (not revocable) and leaseless.
 func (s *Server) AccountRole(mount, name string, properties M) {
 	s.t.Helper()
 	s.Do(http.MethodPost, mount+"/roles/"+name, properties)
 }
 
-// Accounts returns the names of the accounts that live.
+// Accounts returns the names of the existing accounts.
 func (s *Server) Accounts(mount string) []string { return s.list(mount + "/accounts") }
 
-// Leases returns the ids of the leases that live of a path such as accounts/creds/NAME.
+// Leases returns the ids of the valid leases of a path such as accounts/creds/NAME.
 func (s *Server) Leases(path string) []string {
 	s.t.Helper()
 	var ids []string
@@ -32,7 +32,7 @@ func (s *Server) Leases(path string) []string {
 	return ids
 }
 
-// Lease returns what Vault says of a lease; nil if it does not live.
+// Lease returns Vault's description of a lease; nil if it is not valid.
 func (s *Server) Lease(id string) M {
 	s.t.Helper()
 	m, err := s.try(http.MethodPut, "sys/leases/lookup", M{"lease_id": id})
@@ -42,7 +42,7 @@ func (s *Server) Lease(id string) M {
 	return m
 }
 
-// Lives reports whether a token does, by its accessor.
+// Lives reports whether the token with an accessor is valid.
 func (s *Server) Lives(accessor string) bool {
 	s.t.Helper()
 	err := s.Try(http.MethodPut, "auth/token/lookup-accessor", M{"accessor": accessor})

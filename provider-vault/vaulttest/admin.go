@@ -12,8 +12,8 @@ import (
 // M is a JSON object.
 type M = map[string]any
 
-// Do calls Vault with the root token, not through the proxy, and returns the data of the answer. The
-// test fails if Vault refuses.
+// Do calls Vault with the root token, without the proxy, and returns the data of the answer. The test fails if
+// Vault returns an error.
 func (s *Server) Do(method, path string, body any) M {
 	s.t.Helper()
 	m, err := s.try(method, path, body)
@@ -23,7 +23,7 @@ func (s *Server) Do(method, path string, body any) M {
 	return m
 }
 
-// Try is Do for goroutines other than that of the test.
+// Try is Do for other goroutines than that of the test.
 func (s *Server) Try(method, path string, body any) error {
 	_, err := s.try(method, path, body)
 	return err
@@ -33,7 +33,7 @@ type statusError string
 
 func (e statusError) Error() string { return string(e) }
 
-// stay follows no redirect: Vault sends on to what it makes of a path that it does not take.
+// stay follows no redirect: Vault redirects from invalid paths to corrected ones.
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 func (s *Server) try(method, path string, body any) (M, error) {
@@ -50,11 +50,11 @@ func (s *Server) try(method, path string, body any) (M, error) {
 	if s.TLS != nil {
 		transport.TLSClientConfig = &tls.Config{RootCAs: s.TLS.Pool(), MinVersion: tls.VersionTLS12}
 	}
-	resp, err := (&http.Client{Transport: transport, Timeout: patience, CheckRedirect: stay}).Do(req)
+	resp, err := (&http.Client{Transport: transport, Timeout: startTimeout, CheckRedirect: stay}).Do(req)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = resp.Body.Close() }() // It has been read.
+	defer func() { _ = resp.Body.Close() }() // The body has been read.
 	answer, err := io.ReadAll(resp.Body)
 	if err != nil {
 		return nil, err
@@ -82,8 +82,8 @@ func (s *Server) Mount(path, version string) {
 	if version != "2" {
 		return
 	}
-	// KV v2 prepares itself after it was mounted.
-	deadline := time.Now().Add(patience)
+	// KV v2 needs some time after it was mounted.
+	deadline := time.Now().Add(startTimeout)
 	for err := s.Try(http.MethodGet, path+"/config", nil); err != nil; err = s.Try(http.MethodGet, path+"/config", nil) {
 		if time.Now().After(deadline) {
 			s.t.Fatalf("mount %s: %s", path, err)
@@ -103,13 +103,13 @@ func (s *Server) Policy(name, rules string) {
 	s.Do(http.MethodPut, "sys/policies/acl/"+name, M{"policy": rules})
 }
 
-// Token makes a token with the properties that auth/token/create takes.
+// Token creates a token with properties of auth/token/create.
 func (s *Server) Token(properties M) string {
 	s.t.Helper()
 	return s.Do(http.MethodPost, "auth/token/create", properties)["client_token"].(string)
 }
 
-// Seal seals the server. It keeps nothing but the key to its data.
+// Seal seals the server, which then keeps only its encrypted data.
 func (s *Server) Seal() {
 	s.t.Helper()
 	s.Do(http.MethodPut, "sys/seal", nil)
@@ -119,7 +119,7 @@ func (s *Server) Seal() {
 func (s *Server) Unseal() {
 	s.t.Helper()
 	s.Do(http.MethodPut, "sys/unseal", M{"key": s.unsealKey})
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(startTimeout)
 	for err := s.Try(http.MethodGet, "sys/health", nil); err != nil; err = s.Try(http.MethodGet, "sys/health", nil) {
 		if time.Now().After(deadline) {
 			s.t.Fatalf("unseal: %s", err)

@@ -13,12 +13,12 @@ import (
 	"time"
 )
 
-// lifetime is that of certificates for which a test asks no other.
+// lifetime is the default validity of certificates.
 const lifetime = 24 * time.Hour
 
 // An Authority signs certificates for a test.
 type Authority struct {
-	// PEM is its own certificate.
+	// PEM is the authority's own certificate.
 	PEM []byte
 
 	t    testing.TB
@@ -26,7 +26,7 @@ type Authority struct {
 	key  *ecdsa.PrivateKey
 }
 
-// NewAuthority returns an Authority that nobody trusts yet.
+// NewAuthority returns a new Authority.
 func NewAuthority(t testing.TB) *Authority {
 	t.Helper()
 	a := &Authority{t: t}
@@ -50,14 +50,14 @@ func NewAuthority(t testing.TB) *Authority {
 	return a
 }
 
-// Pool trusts the Authority.
+// Pool returns a pool with the Authority's certificate.
 func (a *Authority) Pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.cert)
 	return pool
 }
 
-// Server returns a certificate for 127.0.0.1 that ends at a time, and its key, in PEM form.
+// Server returns a certificate for 127.0.0.1 that expires at end, and its key, in PEM form.
 func (a *Authority) Server(end time.Time) (cert, key []byte) {
 	return a.sign(&x509.Certificate{
 		NotAfter:    end,
@@ -75,7 +75,7 @@ func (a *Authority) Client(name string) (cert, key []byte) {
 	})
 }
 
-// sign completes and signs a certificate; the first one that an Authority signs is its own.
+// sign completes and signs a certificate. The first certificate that an Authority signs is its own.
 func (a *Authority) sign(c *x509.Certificate) (cert, key []byte) {
 	a.t.Helper()
 	own, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)

@@ -8,8 +8,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// Credentials are what the Secrets and ConfigMaps of a test hold, by key; the names do not matter. A token of
-// a ServiceAccount is under "token of NAME for [AUDIENCES]".
+// Credentials holds the values of the Secrets and ConfigMaps of a test, by key. The objects' names are ignored.
+// The token of a ServiceAccount has the key "token of NAME for [AUDIENCES]".
 type Credentials map[string]string
 
 // SecretValue implements provider.Credentials.
@@ -38,5 +38,5 @@ func (c Credentials) ServiceAccountToken(_ context.Context, sel common.ServiceAc
 	return "", provider.NewError(provider.Invalid, "auth: ServiceAccount shop/%s does not exist; create it or correct the reference", sel.Name)
 }
 
-// Ambient implements provider.Credentials: the operator has an identity of its own.
+// Ambient implements provider.Credentials. The operator's own identity is allowed.
 func (Credentials) Ambient() error { return nil }

@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-// A Proxy stands before a server: it counts requests, and can answer in its place.
+// A Proxy runs in front of a server. It counts requests, and can answer instead of the server.
 type Proxy struct {
-	// URL of the proxy.
+	// URL is that of the proxy.
 	URL string
 
 	mu     sync.Mutex
@@ -23,13 +23,13 @@ type Proxy struct {
 	faults []*fault
 }
 
-// A Call is a request that the proxy has seen.
+// A Call is a request that the proxy has received.
 type Call struct {
 	// Method is LIST for a GET that asks for a list.
 	Method string
-	// Path is what follows /v1/, not escaped.
+	// Path is the part after /v1/, not escaped.
 	Path string
-	// Header of the request.
+	// Header is that of the request.
 	Header http.Header
 }
 
@@ -80,7 +80,7 @@ func (p *Proxy) note(c Call) http.HandlerFunc {
 	return nil
 }
 
-// Inject makes the proxy answer the calls that are hit, until remove is called.
+// Inject makes the proxy answer the matching calls, until remove is called.
 func (p *Proxy) Inject(hits func(Call) bool, answer http.HandlerFunc) (remove func()) {
 	f := &fault{hits, answer}
 	p.mu.Lock()
@@ -93,20 +93,20 @@ func (p *Proxy) Inject(hits func(Call) bool, answer http.HandlerFunc) (remove fu
 	}
 }
 
-// Refuse answers as Vault does with a status.
+// Refuse answers with a status, in Vault's format.
 func Refuse(status int) http.HandlerFunc { return RefuseWith(status, "injected") }
 
 // RefuseWith is Refuse with a text.
 func RefuseWith(status int, text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.WriteHeader(status)
-		_ = json.NewEncoder(w).Encode(M{"errors": []string{text}}) // Nobody may be listening any more.
+		_ = json.NewEncoder(w).Encode(M{"errors": []string{text}}) // The client may have closed the connection.
 	}
 }
 
-// Hang answers when the caller gives up. That shows only once the body has been read.
+// Hang returns when the caller closes the connection, which is detected only after the body was read.
 func Hang(_ http.ResponseWriter, r *http.Request) {
-	_, _ = io.Copy(io.Discard, r.Body) // Who hangs does not complain.
+	_, _ = io.Copy(io.Discard, r.Body) // The error does not matter.
 	<-r.Context().Done()
 }
 
@@ -117,14 +117,14 @@ func (p *Proxy) Calls() []Call {
 	return slices.Clone(p.calls)
 }
 
-// Reset forgets the calls so far.
+// Reset clears the calls.
 func (p *Proxy) Reset() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.calls = nil
 }
 
-// Count returns how many calls are hit.
+// Count returns the number of matching calls.
 func (p *Proxy) Count(hits func(Call) bool) int {
 	n := 0
 	for _, c := range p.Calls() {
@@ -146,5 +146,5 @@ func IsRead(c Call) bool { return c.Method == http.MethodGet && strings.Contains
 // IsList reports whether a call lists.
 func IsList(c Call) bool { return c.Method == "LIST" }
 
-// On returns a function that hits the calls of one path.
+// On returns a function that matches the calls of one path.
 func On(path string) func(Call) bool { return func(c Call) bool { return c.Path == path } }

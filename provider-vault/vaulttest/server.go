@@ -1,5 +1,5 @@
-// Package vaulttest runs a real Vault server for tests, behind a proxy that counts requests and can
-// fail in Vault's place.
+// Package vaulttest runs a real Vault server for tests, behind a proxy that counts requests and can return
+// errors.
 package vaulttest
 
 import (
@@ -14,15 +14,15 @@ import (
 	"time"
 )
 
-// patience is how long a server may take to start or to end. On a busy machine that is long.
-const patience = 90 * time.Second
+// startTimeout is the timeout for starting or stopping a server. It is long, because the machine can be busy.
+const startTimeout = 90 * time.Second
 
-// A Server is a Vault that was started for one test.
+// A Server is a Vault server for one test.
 type Server struct {
 	*Proxy
-	// Address of Vault itself. It stays the same after Restart.
+	// Address is that of Vault itself. It stays the same after Restart.
 	Address string
-	// RootToken may do anything.
+	// RootToken has all permissions.
 	RootToken string
 	// TLS holds the server's certificates; nil for a server without TLS.
 	TLS *Authority
@@ -35,16 +35,16 @@ type Server struct {
 	stdin     io.Closer
 }
 
-// An Option sets up a Server.
+// An Option changes the settings of a new Server.
 type Option func(*Server)
 
-// WithTLS makes the server speak TLS, with a certificate of an authority of its own. Its Proxy then
-// has no use, since it does not: Address is to be called.
+// WithTLS makes the server use TLS, with a certificate by its own authority. Tests must then use Address,
+// because the Proxy does not support TLS.
 func WithTLS() Option {
 	return func(s *Server) { s.TLS = NewAuthority(s.t) }
 }
 
-// Start starts a server that ends with the test.
+// Start starts a server and stops it when the test ends.
 func Start(t testing.TB, opts ...Option) *Server {
 	t.Helper()
 	s := &Server{t: t, folder: t.TempDir(), binary: binary(t)}
@@ -60,7 +60,7 @@ func Start(t testing.TB, opts ...Option) *Server {
 	return s
 }
 
-// Certify restarts a server that speaks TLS with a certificate of an authority that ends at a time.
+// Certify restarts a TLS server with a certificate of an authority that expires at end.
 func (s *Server) Certify(a *Authority, end time.Time) {
 	s.t.Helper()
 	s.TLS = a
@@ -75,8 +75,8 @@ func (s *Server) certify(end time.Time) {
 	s.file("server.key", key)
 }
 
-// Restart ends the server, unless it was stopped, and starts it again, with the same address and data,
-// unsealed.
+// Restart stops the server, unless it is stopped, and starts it again, unsealed, with the same address and
+// data.
 func (s *Server) Restart() {
 	s.t.Helper()
 	s.Stop()
@@ -98,7 +98,7 @@ func (s *Server) launch(listen string) {
 	s.must(err)
 	s.must(cmd.Start())
 	s.process, s.stdin = cmd, stdin
-	late := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+	late := time.AfterFunc(startTimeout, func() { _ = cmd.Process.Kill() })
 	line, err := bufio.NewReader(stdout).ReadBytes('\n')
 	late.Stop()
 	if err != nil {
@@ -113,7 +113,7 @@ func (s *Server) launch(listen string) {
 	s.Address, s.RootToken, s.unsealKey = said.Address, said.RootToken, said.UnsealKey
 }
 
-// Stop ends the server. What it knows is kept for Restart.
+// Stop stops the server. Its data is kept for Restart.
 func (s *Server) Stop() {
 	s.t.Helper()
 	cmd := s.process
@@ -121,8 +121,8 @@ func (s *Server) Stop() {
 		return // It was stopped before.
 	}
 	s.process = nil
-	_ = s.stdin.Close() // The server ends with its input.
-	late := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+	_ = s.stdin.Close() // The server stops when its standard input is closed.
+	late := time.AfterFunc(startTimeout, func() { _ = cmd.Process.Kill() })
 	defer late.Stop()
 	if err := cmd.Wait(); err != nil {
 		s.t.Errorf("Vault ended badly: %s", err)
@@ -140,8 +140,8 @@ func (s *Server) must(err error) {
 	}
 }
 
-// binary returns the path of the server: $VAULT_TEST_SERVER, or what hack/vault.sh of this tree
-// finds or builds.
+// binary returns the path of the server: $VAULT_TEST_SERVER, or the one that hack/vault.sh of this tree finds
+// or builds.
 func binary(t testing.TB) string {
 	t.Helper()
 	if path := os.Getenv("VAULT_TEST_SERVER"); path != "" {

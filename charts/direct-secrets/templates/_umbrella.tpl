@@ -1,7 +1,7 @@
-{{/* The name of an object of the release itself: the list is the root and a word for the object. */}}
+{{/* The name of an object of the release itself. The list has the root and a suffix for the object. */}}
 {{- define "umbrella.name" -}}
 {{- $root := index . 0 -}}
-{{- printf "%s-%s" ($root.Release.Name | trunc 40 | trimSuffix "-") (index . 1) -}}
+{{- printf "%s-%s" ($root.Values.fullnameOverride | default $root.Release.Name | trunc 40 | trimSuffix "-") (index . 1) -}}
 {{- end -}}
 
 {{/*
@@ -11,7 +11,7 @@ The dict has root, name and spec.
 */}}
 {{- define "umbrella.policy" -}}
 {{- if .root.Values.global.scope.namespaces -}}
-{{- fail "admissionPolicies are cluster-wide and do not go with global.scope.namespaces; have them installed by a release of the cluster's administrator" -}}
+{{- fail "admissionPolicies are cluster-wide and cannot be used with global.scope.namespaces; ask the administrator of the cluster to install them" -}}
 {{- end -}}
 {{- $name := include "umbrella.name" (list .root .name) -}}
 {{- range $kind := list "ValidatingAdmissionPolicy" "ValidatingAdmissionPolicyBinding" }}
@@ -33,7 +33,7 @@ spec:
 {{- end }}
 {{- end -}}
 
-{{/* A label selector in CEL, of the variable labels. */}}
+{{/* A label selector as a CEL expression over the variable labels. */}}
 {{- define "umbrella.selects" -}}
 {{- $terms := list -}}
 {{- range $key, $value := .matchLabels -}}
@@ -54,7 +54,7 @@ spec:
 {{- join " && " $terms -}}
 {{- end -}}
 
-{{/* Alerts need metrics of at least one module: where there are none, the alert for that would never end. */}}
+{{/* Alerts need metrics of at least one module. Without them, the alert for missing metrics would never end. */}}
 {{- define "umbrella.checkAlerts" -}}
 {{- $silent := list -}}
 {{- $heard := list -}}
@@ -64,10 +64,24 @@ spec:
 {{- if $metrics.enabled }}{{ $heard = append $heard $name }}{{ else }}{{ $silent = append $silent $name }}{{ end -}}
 {{- end -}}
 {{- end -}}
-{{- $for := "the alert DirectSecretsOperatorAbsent would fire for ever" -}}
+{{- $for := "the alert DirectSecretsOperatorAbsent would always fire" -}}
 {{- if not (concat $silent $heard) -}}
-{{- fail (printf "prometheusRule.enabled is true, but no module is enabled: %s. Enable one, as provider-aws.enabled=true, have the release that runs modules make the rule, or set prometheusRule.enabled=false" $for) -}}
+{{- fail (printf "prometheusRule.enabled is true, but no module is enabled: %s. Enable one, such as provider-aws.enabled=true, create the rule in the release that runs modules, or set prometheusRule.enabled=false" $for) -}}
 {{- else if not $heard -}}
 {{- fail (printf "prometheusRule.enabled is true, but metrics.enabled is false for %s: %s. Set global.metrics.enabled=true, or prometheusRule.enabled=false" (join ", " (sortAlpha $silent)) $for) -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Helm would merge two objects with one name. */}}
+{{- define "umbrella.checkNames" -}}
+{{- $seen := dict -}}
+{{- range $module, $_ := .Files.Get "files/modules.yaml" | fromYaml -}}
+{{- with index $.Subcharts $module -}}
+{{- $name := include "library.name" . -}}
+{{- with get $seen $name -}}
+{{- fail (printf "%s and %s have the same name %q; set another fullnameOverride or nameOverride for one of them" . $module $name) -}}
+{{- end -}}
+{{- $_ := set $seen $name $module -}}
+{{- end -}}
 {{- end -}}
 {{- end -}}

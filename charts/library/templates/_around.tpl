@@ -1,13 +1,13 @@
 {{- define "library.podDisruptionBudget" -}}
 {{- $s := .settings -}}
-{{- if and $s.podDisruptionBudget.enabled (gt (int $s.replicas) 1) -}}
+{{- if and $s.podDisruptionBudget.enabled (gt (int $s.replicaCount) 1) -}}
 ---
 apiVersion: policy/v1
 kind: PodDisruptionBudget
 {{ include "library.metadata" . }}
 spec:
   maxUnavailable: {{ $s.podDisruptionBudget.maxUnavailable }}
-  # A pod that is not ready does not keep a node from being drained.
+  # A pod that is not ready does not block the drain of a node.
   unhealthyPodEvictionPolicy: AlwaysAllow
   selector:
     matchLabels:
@@ -64,10 +64,7 @@ spec:
 ---
 apiVersion: monitoring.coreos.com/v1
 kind: ServiceMonitor
-{{ include "library.metadata" . }}
-    {{- with $m.serviceMonitor.labels }}
-    {{- toYaml . | nindent 4 }}
-    {{- end }}
+{{ include "library.metadata" (merge (dict "labels" $m.serviceMonitor.labels) .) }}
 spec:
   selector:
     matchLabels:
@@ -79,8 +76,16 @@ spec:
       {{- with $m.serviceMonitor.interval }}
       interval: {{ . }}
       {{- end }}
+      {{- with $m.serviceMonitor.relabelings }}
+      relabelings:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- with $m.serviceMonitor.metricRelabelings }}
+      metricRelabelings:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
 {{- end }}
 {{- else if $m.serviceMonitor.enabled -}}
-{{- fail (printf "%s: metrics.serviceMonitor.enabled needs metrics.enabled" .root.Chart.Name) -}}
+{{- fail (printf "%s: metrics.serviceMonitor.enabled needs metrics.enabled; set both or none" .root.Chart.Name) -}}
 {{- end -}}
 {{- end -}}

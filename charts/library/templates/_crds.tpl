@@ -1,4 +1,4 @@
-{{/* The files carry helm.sh/resource-policy: keep. */}}
+{{/* The CRDs have the annotation helm.sh/resource-policy: keep. */}}
 {{- define "library.crds" -}}
 {{- if .settings.crds.enabled -}}
 {{- range $path, $_ := .root.Files.Glob "files/crds/*.yaml" }}
@@ -7,9 +7,9 @@
 {{- end -}}
 {{- end -}}
 
-{{/* Lets the users' ClusterRoles of Kubernetes cover the Kinds of namespaces; see
-https://kubernetes.io/docs/reference/access-authn-authz/rbac/#aggregated-clusterroles. The Kinds are there also where
-somebody else installs the CRDs. */}}
+{{/* Adds the namespaced Kinds to the default ClusterRoles for users; see
+https://kubernetes.io/docs/reference/access-authn-authz/rbac/#aggregated-clusterroles. The Kinds are included even if the
+chart does not install the CRDs. */}}
 {{- define "library.aggregateRoles" -}}
 {{- $s := .settings -}}
 {{- if and $s.crds.aggregateRoles (not $s.scope.namespaces) -}}

@@ -5,7 +5,7 @@ apiVersion: apps/v1
 kind: Deployment
 {{ include "library.metadata" . }}
 spec:
-  replicas: {{ int $s.replicas }}
+  replicas: {{ int $s.replicaCount }}
   selector:
     matchLabels:
       {{- include "library.selector" .root | nindent 6 }}
@@ -21,11 +21,8 @@ spec:
     metadata:
       # No versions: a chart that changes nothing in the pods does not restart them.
       labels:
-        {{- include "library.selector" .root | nindent 8 }}
-        app.kubernetes.io/part-of: direct-secrets
-        {{- with $s.podLabels }}
-        {{- toYaml . | nindent 8 }}
-        {{- end }}
+        {{- $own := merge (include "library.selector" .root | fromYaml) (dict "app.kubernetes.io/part-of" "direct-secrets") }}
+        {{- toYaml (merge $own $s.podLabels $s.commonLabels) | nindent 8 }}
       annotations:
         kubectl.kubernetes.io/default-container: {{ .root.Chart.Name }}
         {{- with $s.podAnnotations }}
@@ -36,9 +33,14 @@ spec:
       automountServiceAccountToken: {{ $s.serviceAccount.automount }}
       enableServiceLinks: false
       terminationGracePeriodSeconds: {{ int $s.terminationGracePeriodSeconds }}
+      {{- with $s.podSecurityContext }}
       securityContext:
-        runAsNonRoot: true
-        seccompProfile: {type: RuntimeDefault}
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- with $s.hostAliases }}
+      hostAliases:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
       {{- with $s.imagePullSecrets }}
       imagePullSecrets:
         {{- toYaml . | nindent 8 }}
@@ -89,10 +91,10 @@ spec:
             timeoutSeconds: 5
           resources:
             {{- include "library.resources" . | trim | nindent 12 }}
+          {{- with $s.securityContext }}
           securityContext:
-            allowPrivilegeEscalation: false
-            readOnlyRootFilesystem: true
-            capabilities: {drop: [ALL]}
+            {{- toYaml . | nindent 12 }}
+          {{- end }}
           {{- with include "library.volumeMounts" . | trim }}
           volumeMounts:
             {{- . | nindent 12 }}
@@ -113,12 +115,13 @@ spec:
 {{- end -}}
 {{- end -}}
 
-{{/* Every flag is written out, so that the Deployment tells what runs. */}}
+{{/* Every flag is set, so that the Deployment shows all settings. */}}
 {{- define "library.args" -}}
 {{- $s := .settings -}}
 {{- range $flag := list
       (printf "leader-elect=%t" $s.leaderElection.enabled)
       (printf "leader-election-namespace=%s" .root.Release.Namespace)
+      (printf "leader-election-id=%s.%s.direct-secrets.io" .root.Release.Name .root.Chart.Name)
       (printf "presence-namespace=%s" ($s.presenceNamespace | default .root.Release.Namespace))
       (printf "namespaces=%s" (join "," $s.scope.namespaces))
       (printf "controller-class=%s" $s.controllerClass)
@@ -127,8 +130,10 @@ spec:
       (printf "default-secret-cleanup-policy=%s" $s.defaultSecretCleanupPolicy)
       (printf "ambient-credentials=%s" $s.ambientCredentials)
       (printf "allow-plain-http=%t" $s.allowPlainHTTP)
+      (printf "log-level=%s" $s.logLevel)
       (printf "log-format=%s" $s.logFormat)
       (printf "metrics-bind-address=%s" (ternary ":8080" "0" $s.metrics.enabled))
+      (printf "metrics-per-object=%t" $s.metrics.perObject)
       "health-probe-bind-address=:8081"
       "pprof-bind-address=0" }}
 - {{ printf "--%s" $flag | quote }}
@@ -136,7 +141,7 @@ spec:
 {{- range $module, $kinds := $s.moduleKinds }}
 - {{ printf "--module=%s=%s" $module (join "," $kinds) | quote }}
 {{- end }}
-{{- range $s.args }}
+{{- range $s.extraArgs }}
 - {{ quote . }}
 {{- end }}
 {{- end -}}
@@ -153,18 +158,18 @@ spec:
 {{- with $s.proxy.https }}
 - {name: HTTPS_PROXY, value: {{ quote . }}}
 {{- end }}
-{{- /* The kubelet puts in the address of the API server. */}}
+{{- /* The kubelet replaces the variable by the address of the API server. */}}
 - {name: NO_PROXY, value: {{ join "," (concat (list "$(KUBERNETES_SERVICE_HOST)" ".svc" ".cluster.local") $s.proxy.noProxy) | quote }}}
 {{- end }}
 {{- if or $s.extraCA.configMap $s.extraCA.secret }}
 - {name: SSL_CERT_DIR, value: "/etc/ssl/certs:/etc/direct-secrets/ca"}
 {{- end }}
-{{- with $s.env }}
+{{- with $s.extraEnv }}
 {{ toYaml . }}
 {{- end }}
 {{- end -}}
 
-{{/* Without what is empty: null cannot take away a default, since each chart has it. */}}
+{{/* Omits empty values: null cannot remove a default, because each chart sets it again. */}}
 {{- define "library.resources" -}}
 {{- $out := dict -}}
 {{- range $part, $of := .settings.resources -}}
@@ -178,7 +183,7 @@ spec:
 {{- toYaml $out -}}
 {{- end -}}
 
-{{/* Nine tenths of limits.memory, in MiB, where that is in Mi or Gi. */}}
+{{/* Nine tenths of limits.memory in MiB, if that is in Mi or Gi. */}}
 {{- define "library.memoryLimit" -}}
 {{- $limit := toString (dig "limits" "memory" "" .settings.resources) -}}
 {{- if regexMatch "^[0-9]+(Mi|Gi)$" $limit -}}

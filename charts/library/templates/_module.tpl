@@ -1,4 +1,4 @@
-{{/* All objects of a module. The chart of a module includes this and nothing else. */}}
+{{/* All objects of a module. The chart of a module includes only this. */}}
 {{- define "library.module" -}}
 {{- $settings := mergeOverwrite (deepCopy .Values.global) (omit .Values "global" "enabled" "library") -}}
 {{- $m := dict "root" . "settings" $settings "name" (include "library.name" .) "serviceAccount" (include "library.serviceAccountName" .) -}}
@@ -8,9 +8,10 @@
 {{- end }}
 {{- end -}}
 
-{{/* The name of a module's objects. The release's name is cut rather than the module's, which tells modules apart. */}}
+{{/* The name of a module's objects. If it is too long, the release's name is cut, not the module's, which distinguishes modules. */}}
 {{- define "library.name" -}}
-{{- printf "%s-%s" (.Release.Name | trunc (int (sub 54 (len .Chart.Name))) | trimSuffix "-") .Chart.Name -}}
+{{- $name := .Values.nameOverride | default .Chart.Name -}}
+{{- .Values.fullnameOverride | default (printf "%s-%s" (.Release.Name | trunc (int (max 1 (sub 54 (len $name)))) | trimSuffix "-") $name) -}}
 {{- end -}}
 
 {{/* The name of a module's ServiceAccount. */}}
@@ -21,10 +22,16 @@
 
 {{- define "library.selector" -}}
 app.kubernetes.io/name: {{ .Chart.Name }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end -}}
 
+{{/* The chart's own labels take precedence over commonLabels, because selectors and the commands of the docs use them. */}}
 {{- define "library.labels" -}}
+{{- $own := include "library.ownLabels" . | fromYaml -}}
+{{- toYaml (merge $own (.Values.commonLabels | default dict) (.Values.global.commonLabels | default dict)) -}}
+{{- end -}}
+
+{{- define "library.ownLabels" -}}
 {{ include "library.selector" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/part-of: direct-secrets
@@ -32,20 +39,90 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") }}
 {{- end -}}
 
-{{/* metadata of an object in the namespace of the release. */}}
+{{/* The metadata of an object in the namespace of the release, with further labels if the dict has any. */}}
 {{- define "library.metadata" -}}
 metadata:
   name: {{ .name }}
   namespace: {{ .root.Release.Namespace }}
   labels:
-    {{- include "library.labels" .root | nindent 4 }}
+    {{- toYaml (merge (include "library.labels" .root | fromYaml) (.labels | default dict)) | nindent 4 }}
 {{- end -}}
 
-{{/* What a schema cannot say. */}}
+{{/*
+Rejects unknown settings of global. Schemas accept them, because a parent chart can have its own; without a parent they
+are typing errors. Helm passes the same global to every chart.
+*/}}
+{{- define "library.checkGlobal" -}}
+{{- if .Chart.IsRoot -}}
+{{- range $name, $like := include "library.unknownGlobal" . | fromYaml -}}
+{{- fail (printf "global.%s is not a setting of Direct Secrets; %s" $name (ternary "the README of the chart lists all settings" (printf "use %s" (join " or " $like)) (empty $like))) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The unknown settings of global, each with the known ones that could be meant. */}}
+{{- define "library.unknownGlobal" -}}
+{{- $known := include "library.settings" . | fromYaml -}}
+{{- $unknown := dict -}}
+{{- range $name := keys .Values.global -}}
+{{- if not (has $name $known.names) -}}
+{{- $like := list -}}
+{{- with get $known.instead $name }}{{ $like = list (printf "global.%s" .) }}{{ end -}}
+{{- range $known.names -}}
+{{- if include "library.near" (list (lower $name) (lower .)) }}{{ $like = append $like (printf "global.%s" .) }}{{ end -}}
+{{- end -}}
+{{- $_ := set $unknown $name $like -}}
+{{- end -}}
+{{- end -}}
+{{- toYaml $unknown -}}
+{{- end -}}
+
+{{/* Not empty if two words differ only in one letter, which is wrong, missing or added, or in two swapped letters. */}}
+{{- define "library.near" -}}
+{{- $a := index . 0 -}}
+{{- $b := index . 1 -}}
+{{- range until (int (min (len $a) (len $b))) -}}
+{{- if eq (trunc 1 $a) (trunc 1 $b) }}{{ $a = substr 1 -1 $a }}{{ $b = substr 1 -1 $b }}{{ end -}}
+{{- end -}}
+{{- range until (int (min (len $a) (len $b))) -}}
+{{- if eq (trunc -1 $a) (trunc -1 $b) }}{{ $a = trunc (int (sub (len $a) 1)) $a }}{{ $b = trunc (int (sub (len $b) 1)) $b }}{{ end -}}
+{{- end -}}
+{{- $swapped := printf "%s%s" (trunc -1 $b) (trunc 1 $b) -}}
+{{- if or (le (max (len $a) (len $b)) 1) (and (eq (len $a) 2) (eq $a $swapped) (eq (len $b) 2)) }}near{{ end -}}
+{{- end -}}
+
+{{/*
+Rejects a second release in the namespace that would serve the same objects: each has its own Lease, so both would be
+leaders. Helm finds the first one only if it is connected to a cluster.
+*/}}
+{{- define "library.checkAlone" -}}
+{{- $m := . -}}
+{{- range (lookup "apps/v1" "Deployment" .root.Release.Namespace "").items -}}
+{{- $labels := .metadata.labels | default dict -}}
+{{- $release := get $labels "app.kubernetes.io/instance" -}}
+{{- if and (eq $m.root.Chart.Name (get $labels "app.kubernetes.io/name")) (ne $m.root.Release.Name $release) (gt (int .spec.replicas) 0) -}}
+{{- $args := (index .spec.template.spec.containers 0).args | default list -}}
+{{- $overlap := has "--namespaces=" $args | or (not $m.settings.scope.namespaces) -}}
+{{- range $args -}}
+{{- if hasPrefix "--namespaces=" . -}}
+{{- range splitList "," (trimPrefix "--namespaces=" .) }}{{ if has . $m.settings.scope.namespaces }}{{ $overlap = true }}{{ end }}{{ end -}}
+{{- end -}}
+{{- end -}}
+{{- if and $overlap (has (printf "--controller-class=%s" $m.settings.controllerClass) $args) -}}
+{{- fail (printf "%s: release %s in namespace %s runs it for the same namespaces and controllerClass, so both would reconcile the same objects; set another controllerClass or scope.namespaces, or uninstall %s"
+      $m.root.Chart.Name $release $m.root.Release.Namespace $release) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* The checks that a schema cannot express. */}}
 {{- define "library.check" -}}
+{{- include "library.checkGlobal" .root -}}
+{{- include "library.checkAlone" . -}}
 {{- $s := .settings -}}
-{{- if and (gt (int $s.replicas) 1) (not $s.leaderElection.enabled) -}}
-{{- fail (printf "%s: replicas is %d, which needs leaderElection.enabled: two that work at the same time would disturb each other" .root.Chart.Name (int $s.replicas)) -}}
+{{- if and (gt (int $s.replicaCount) 1) (not $s.leaderElection.enabled) -}}
+{{- fail (printf "%s: replicaCount is %d, which needs leaderElection.enabled: without it, all replicas would reconcile the same objects at the same time" .root.Chart.Name (int $s.replicaCount)) -}}
 {{- end -}}
 {{- if and $s.extraCA.configMap $s.extraCA.secret -}}
 {{- fail (printf "%s: extraCA.configMap and extraCA.secret are both set; choose one" .root.Chart.Name) -}}
@@ -53,7 +130,7 @@ metadata:
 {{- if $s.scope.namespaces -}}
 {{- range $s.serviceAccountTokens.namespaces -}}
 {{- if not (has . $s.scope.namespaces) -}}
-{{- fail (printf "%s: serviceAccountTokens.namespaces has %q, which scope.namespaces does not have" $.root.Chart.Name .) -}}
+{{- fail (printf "%s: serviceAccountTokens.namespaces has %q, which is not in scope.namespaces; add it there or remove it here" $.root.Chart.Name .) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -13,8 +13,8 @@ automountServiceAccountToken: false
 {{- end -}}
 
 {{/*
-The rights of files/rights.yaml, which `make generate` makes from what the code asks for. Its parts are: rights in
-every namespace that is served; cluster, on what has no namespace; leases, in the namespaces of leases; and tokens.
+The permissions in `files/rights.yaml`, which `make generate` writes from the markers in the code. Its parts are: `rights`,
+in every served namespace; cluster, for cluster-scoped resources; leases, in the namespaces of Leases; and tokens.
 */}}
 {{- define "library.rights" -}}
 {{- $s := .settings -}}
@@ -37,7 +37,7 @@ every namespace that is served; cluster, on what has no namespace; leases, in th
 {{- end }}
 {{- end -}}
 
-{{/* Gives the module's ServiceAccount the rules: in the namespaces, or everywhere if there are none. */}}
+{{/* Grants the rules to the module's ServiceAccount in the namespaces, or everywhere if there are none. */}}
 {{- define "library.role" -}}
 {{- $cluster := not .namespaces -}}
 {{- if .rules -}}
@@ -70,8 +70,8 @@ subjects:
 {{- end -}}
 
 {{/*
-Keeps who takes the module over from obtaining tokens of ServiceAccounts through Secrets, which RBAC cannot: it knows no types.
-See docs/threatmodel.md.
+Prevents a compromised module from obtaining ServiceAccount tokens through Secrets. RBAC cannot, because it ignores their types.
+See docs/reference/threat-model.md.
 */}}
 {{- define "library.tokenPolicy" -}}
 {{- if and .settings.refuseTokenSecrets (not .settings.scope.namespaces) -}}

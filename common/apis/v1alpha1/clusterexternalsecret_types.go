@@ -4,20 +4,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ClusterExternalSecret makes the same ExternalSecret in many namespaces.
+// ClusterExternalSecret creates the same ExternalSecret in many namespaces.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,shortName=dces,categories=direct-secrets
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 type ClusterExternalSecret struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec   ClusterExternalSecretSpec `json:"spec"`
-	Status FanOutStatus              `json:"status,omitempty"`
+	Spec ClusterExternalSecretSpec `json:"spec"`
+	// Status that the operator reports. observedGeneration is -1 until the operator has reconciled the object.
+	// +kubebuilder:default={"observedGeneration":-1}
+	Status FanOutStatus `json:"status,omitempty"`
 }
 
 // ClusterExternalSecretList is a list of ClusterExternalSecrets.
@@ -30,7 +33,7 @@ type ClusterExternalSecretList struct {
 	Items []ClusterExternalSecret `json:"items"`
 }
 
-// ClusterExternalSecretSpec says what is made, and where.
+// ClusterExternalSecretSpec describes the ExternalSecrets to create, and their namespaces.
 type ClusterExternalSecretSpec struct {
 	// The spec of each ExternalSecret.
 	ExternalSecretSpec ExternalSecretSpec `json:"externalSecretSpec"`

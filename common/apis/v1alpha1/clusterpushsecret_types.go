@@ -4,20 +4,23 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// ClusterPushSecret makes the same PushSecret in many namespaces.
+// ClusterPushSecret creates the same PushSecret in many namespaces.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,shortName=dcps,categories=direct-secrets
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 type ClusterPushSecret struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec   ClusterPushSecretSpec `json:"spec"`
-	Status FanOutStatus          `json:"status,omitempty"`
+	Spec ClusterPushSecretSpec `json:"spec"`
+	// Status that the operator reports. observedGeneration is -1 until the operator has reconciled the object.
+	// +kubebuilder:default={"observedGeneration":-1}
+	Status FanOutStatus `json:"status,omitempty"`
 }
 
 // ClusterPushSecretList is a list of ClusterPushSecrets.
@@ -30,7 +33,7 @@ type ClusterPushSecretList struct {
 	Items []ClusterPushSecret `json:"items"`
 }
 
-// ClusterPushSecretSpec says what is made, and where.
+// ClusterPushSecretSpec describes the PushSecrets to create, and their namespaces.
 type ClusterPushSecretSpec struct {
 	// The spec of each PushSecret.
 	PushSecretSpec PushSecretSpec `json:"pushSecretSpec"`
@@ -47,7 +50,7 @@ type ClusterPushSecretSpec struct {
 	NamespaceChoice `json:",inline"`
 }
 
-// NamespaceChoice names namespaces; any of its fields admits one.
+// NamespaceChoice selects namespaces. A namespace is selected if it matches any field.
 type NamespaceChoice struct {
 	// Labels of the namespaces; {} matches all.
 	// +optional
@@ -63,18 +66,18 @@ type NamespaceChoice struct {
 	Namespaces []string `json:"namespaces,omitempty"`
 }
 
-// FanOutStatus says in which namespaces an object was made.
+// FanOutStatus lists the namespaces in which an object was created.
 type FanOutStatus struct {
 	// Generation of the spec that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Namespaces in which the object is as the spec wants it.
+	// Namespaces in which the object matches the spec.
 	// +optional
 	// +listType=set
 	ProvisionedNamespaces []string `json:"provisionedNamespaces,omitempty"`
 
-	// Namespaces in which it could not be made, and why.
+	// Namespaces in which the object could not be created, and why.
 	// +optional
 	// +listType=map
 	// +listMapKey=namespace
@@ -86,7 +89,7 @@ type FanOutStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// NamespaceFailure says why an object could not be made in a namespace.
+// NamespaceFailure is a namespace in which an object could not be created, and why.
 type NamespaceFailure struct {
 	Namespace string `json:"namespace"`
 	Reason    string `json:"reason"`

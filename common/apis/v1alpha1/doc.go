@@ -1,8 +1,8 @@
-// Package v1alpha1 holds the API of direct-secrets that belongs to no provider: ExternalSecret,
+// Package v1alpha1 holds the API of direct-secrets that all providers share: ExternalSecret,
 // PushSecret, and the StoreSpec and StoreStatus that every store Kind embeds.
 //
-// No field has an API-server default: what is unset stays unset in the stored object, and the code
-// gives it its meaning. Tools that compare manifests with the cluster therefore see no drift.
+// No field has an API-server default: an unset field stays unset in the stored object, and the code
+// applies the default. Tools that compare manifests with the cluster therefore see no drift.
 //
 // +kubebuilder:object:generate=true
 // +groupName=direct-secrets.io

@@ -10,7 +10,7 @@ import (
 // object whose duration cannot be read still can, and one bad object never blocks a watch.
 //
 // +kubebuilder:validation:MaxLength=32
-// +kubebuilder:validation:XValidation:rule="size(self) == 0 || duration(self) >= duration('0s')",message="must be a duration such as 30s, 15m or 1h, not negative"
+// +kubebuilder:validation:XValidation:rule="size(self) == 0 || self.matches('^(0|([0-9]*[.]?[0-9]+(ns|us|µs|ms|s|m|h))+)$')",message="must be a duration such as 30s, 15m or 1h, not negative"
 type Duration string
 
 // MinInterval is the shortest interval: an API server refuses a shorter one, but may hold some from before it did.

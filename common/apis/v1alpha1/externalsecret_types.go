@@ -5,22 +5,28 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ExternalSecret keeps one Secret in step with values of a secret store.
+// ExternalSecret keeps one Secret in sync with values of a secret store.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=des,categories=direct-secrets
+// +kubebuilder:selectablefield:JSONPath=`.spec.storeRef.kind`
+// +kubebuilder:selectablefield:JSONPath=`.spec.storeRef.name`
+// +kubebuilder:printcolumn:name="Kind",type=string,JSONPath=`.spec.storeRef.kind`
 // +kubebuilder:printcolumn:name="Store",type=string,JSONPath=`.spec.storeRef.name`
 // +kubebuilder:printcolumn:name="Interval",type=string,JSONPath=`.spec.refreshInterval`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Refreshed",type=date,JSONPath=`.status.refreshTime`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 type ExternalSecret struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec   ExternalSecretSpec   `json:"spec"`
+	Spec ExternalSecretSpec `json:"spec"`
+	// Status that the operator reports. observedGeneration is -1 until the operator has reconciled the object.
+	// +kubebuilder:default={"observedGeneration":-1}
 	Status ExternalSecretStatus `json:"status,omitempty"`
 }
 
@@ -34,44 +40,44 @@ type ExternalSecretList struct {
 	Items []ExternalSecret `json:"items"`
 }
 
-// ExternalSecretSpec says what is read, and into which Secret it goes.
+// ExternalSecretSpec describes what to read, and the Secret to write.
 type ExternalSecretSpec struct {
-	// The store that data and dataFrom read from, unless an entry names its own.
+	// Store that data and dataFrom read from, unless an entry sets its own.
 	// +optional
 	StoreRef *StoreRef `json:"storeRef,omitempty"`
 
-	// Touch nothing while true: no read, no write, no deletion.
+	// If true, the operator does not read, write or delete anything for this object.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
-	// When the provider is read. Periodic (the default): every refreshInterval, and when the spec,
-	// labels or annotations change. OnChange: only when they change. CreatedOnce: once.
+	// When the provider is read. Periodic (the default): every refreshInterval, and when the spec, labels or
+	// annotations change. OnChange: only when they change. CreatedOnce: once.
 	// +optional
 	RefreshPolicy RefreshPolicy `json:"refreshPolicy,omitempty"`
 
 	// Time between two reads under the policy Periodic. Default 1h, at least 1s; 0 behaves as CreatedOnce.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="size(self) == 0 || duration(self) <= duration('0s') || duration(self) >= duration('1s')",message="refreshInterval must be 0 or at least 1s"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^(0|([0-9]*[.]?[0-9]+(ns|us|µs|ms|s|m|h))+)$') || duration(self) == duration('0s') || duration(self) >= duration('1s')",message="refreshInterval must be 0 or at least 1s"
 	RefreshInterval Duration `json:"refreshInterval,omitempty"`
 
-	// The Secret that is written.
+	// The Secret to write.
 	// +optional
 	Target Target `json:"target,omitzero"`
 
-	// Single keys, each from one remote secret. They win over dataFrom.
+	// Single keys, each from one remote secret. They take precedence over dataFrom.
 	// +optional
 	// +kubebuilder:validation:MaxItems=1000
 	// +listType=atomic
 	Data []DataEntry `json:"data,omitempty"`
 
-	// Sources of many keys, in rising order of precedence.
+	// Sources of many keys. Later entries take precedence.
 	// +optional
 	// +kubebuilder:validation:MaxItems=100
 	// +listType=atomic
 	DataFrom []DataFromEntry `json:"dataFrom,omitempty"`
 }
 
-// RefreshPolicy says when the provider is read.
+// RefreshPolicy defines when the provider is read.
 // +kubebuilder:validation:Enum="";Periodic;OnChange;CreatedOnce
 type RefreshPolicy string
 
@@ -82,7 +88,7 @@ const (
 	RefreshCreatedOnce RefreshPolicy = "CreatedOnce"
 )
 
-// CreationPolicy says whether the Secret is created, and who owns it.
+// CreationPolicy defines whether the Secret is created, and whether it is owned.
 // +kubebuilder:validation:Enum="";Owner;Orphan;Merge;CreateOrMerge;None
 type CreationPolicy string
 
@@ -95,7 +101,7 @@ const (
 	CreateNone          CreationPolicy = "None"
 )
 
-// DeletionPolicy says what happens when the provider no longer has a secret.
+// DeletionPolicy defines what happens when a remote secret does not exist any more.
 // +kubebuilder:validation:Enum="";Retain;Delete;Merge
 type DeletionPolicy string
 
@@ -106,7 +112,7 @@ const (
 	DeletionMerge  DeletionPolicy = "Merge"
 )
 
-// CleanupPolicy says whether an owned Secret goes with its ExternalSecret.
+// CleanupPolicy defines whether an owned Secret is deleted with its ExternalSecret.
 // +kubebuilder:validation:Enum="";OnDelete;Never
 type CleanupPolicy string
 
@@ -118,10 +124,10 @@ const (
 
 // Target describes the Secret that an ExternalSecret writes.
 //
-// +kubebuilder:validation:XValidation:rule="!(has(self.deletionPolicy) && self.deletionPolicy == 'Delete' && has(self.creationPolicy) && self.creationPolicy in ['Merge', 'CreateOrMerge', 'None'])",message="deletionPolicy Delete needs creationPolicy Owner or Orphan: a Secret that others share is never deleted; use deletionPolicy Merge to drop only the own keys"
+// +kubebuilder:validation:XValidation:rule="!(has(self.deletionPolicy) && self.deletionPolicy == 'Delete' && has(self.creationPolicy) && self.creationPolicy in ['Merge', 'CreateOrMerge', 'None'])",message="deletionPolicy Delete needs creationPolicy Owner or Orphan: a shared Secret is never deleted; use deletionPolicy Merge to remove only the keys of this object"
 // +kubebuilder:validation:XValidation:rule="!(has(self.deletionPolicy) && self.deletionPolicy == 'Merge' && has(self.creationPolicy) && self.creationPolicy == 'None')",message="deletionPolicy Merge needs a creationPolicy that writes a Secret; None writes none"
 // +kubebuilder:validation:XValidation:rule="!(has(self.cleanupPolicy) && size(self.cleanupPolicy) > 0 && has(self.creationPolicy) && size(self.creationPolicy) > 0 && self.creationPolicy != 'Owner')",message="cleanupPolicy needs creationPolicy Owner: only an owned Secret is cleaned up"
-// +kubebuilder:validation:XValidation:rule="!(has(self.immutable) && self.immutable && has(self.creationPolicy) && self.creationPolicy in ['Merge', 'CreateOrMerge', 'None'])",message="immutable needs creationPolicy Owner or Orphan: a Secret that others share is not frozen"
+// +kubebuilder:validation:XValidation:rule="!(has(self.immutable) && self.immutable && has(self.creationPolicy) && self.creationPolicy in ['Merge', 'CreateOrMerge', 'None'])",message="immutable needs creationPolicy Owner or Orphan: a shared Secret must stay mutable"
 type Target struct {
 	// Name of the Secret. Default: the name of the ExternalSecret.
 	// +optional
@@ -134,13 +140,13 @@ type Target struct {
 	// +optional
 	CreationPolicy CreationPolicy `json:"creationPolicy,omitempty"`
 
-	// What happens when the provider says that secrets are gone. Retain (the default): keep the
-	// Secret as it is and report it. Delete: drop the keys, and the Secret with the last of them.
-	// Merge: drop the keys, keep the Secret.
+	// Effect on the Secret if remote secrets no longer exist. Retain (the default): keep the Secret as it is and report
+	// an error. Delete: remove the keys, and delete the Secret with the last of them. Merge: remove the keys, keep the
+	// Secret.
 	// +optional
 	DeletionPolicy DeletionPolicy `json:"deletionPolicy,omitempty"`
 
-	// OnDelete: the Secret is garbage-collected with the ExternalSecret. Never: it stays. Unset:
+	// OnDelete: the Secret is garbage-collected with the ExternalSecret. Never: the Secret is kept. Unset: the value of
 	// the operator's --default-secret-cleanup-policy.
 	// +optional
 	CleanupPolicy CleanupPolicy `json:"cleanupPolicy,omitempty"`
@@ -165,8 +171,8 @@ type Template struct {
 	// +optional
 	Metadata TemplateMetadata `json:"metadata,omitzero"`
 
-	// Replace (the default): the Secret holds only what the template yields. Merge: the values
-	// that were read, too.
+	// Replace (the default): the Secret has only the keys of the template. Merge: it has the values that were read,
+	// too.
 	// +optional
 	MergePolicy TemplateMergePolicy `json:"mergePolicy,omitempty"`
 
@@ -174,7 +180,7 @@ type Template struct {
 	// +optional
 	Data map[string]string `json:"data,omitempty"`
 
-	// Templates kept elsewhere.
+	// Templates in ConfigMaps, Secrets or literals.
 	// +optional
 	// +kubebuilder:validation:MaxItems=100
 	// +listType=atomic
@@ -189,11 +195,13 @@ type TemplateMetadata struct {
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
-// TemplateMergePolicy says whether a template replaces the values that were read.
+// TemplateMergePolicy defines whether a template replaces the values that were read.
 // +kubebuilder:validation:Enum="";Replace;Merge
 type TemplateMergePolicy string
 
-// TemplateFrom takes templates from a ConfigMap, a Secret, or a literal; exactly one is set.
+// TemplateFrom takes templates from a ConfigMap, a Secret, or a literal; exactly one must be set.
+//
+// +kubebuilder:validation:XValidation:rule="(has(self.configMap) ? 1 : 0) + (has(self.secret) ? 1 : 0) + (has(self.literal) ? 1 : 0) == 1",message="set exactly one of configMap, secret and literal"
 type TemplateFrom struct {
 	// +optional
 	ConfigMap *TemplateSource `json:"configMap,omitempty"`
@@ -201,7 +209,7 @@ type TemplateFrom struct {
 	Secret *TemplateSource `json:"secret,omitempty"`
 	// +optional
 	Literal *string `json:"literal,omitempty"`
-	// Where the result goes. Default: Data.
+	// Part of the Secret that the result is for. Default: Data.
 	// +optional
 	// +kubebuilder:validation:Enum="";Data;Labels;Annotations
 	Target string `json:"target,omitempty"`
@@ -220,7 +228,7 @@ type TemplateSource struct {
 type TemplateSourceItem struct {
 	// +kubebuilder:validation:MaxLength=253
 	Key string `json:"key"`
-	// Values (the default): the template yields one value. KeysAndValues: it yields a YAML map.
+	// Values (the default): the template returns one value. KeysAndValues: it returns a YAML map.
 	// +optional
 	// +kubebuilder:validation:Enum="";Values;KeysAndValues
 	TemplateAs string `json:"templateAs,omitempty"`
@@ -228,19 +236,22 @@ type TemplateSourceItem struct {
 
 // DataEntry fills one key of the Secret.
 type DataEntry struct {
-	// Key in the Secret.
+	// Key in the Secret: letters, digits, ".", "-" and "_".
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[-._a-zA-Z0-9]*$') && !self.startsWith('..') && self != '.'",message="secretKey must have letters, digits, '.', '-' and '_' only, must not be '.' and must not begin with '..'"
 	SecretKey string `json:"secretKey"`
 
 	// Skip this key when the remote secret or its property does not exist.
 	// +optional
 	Optional bool `json:"optional,omitempty"`
 
-	// The remote secret, or a property of it. The key is secretKey as it is written, so conversionStrategy must not be
-	// Unicode.
-	// +kubebuilder:validation:XValidation:rule="!has(self.conversionStrategy) || self.conversionStrategy != 'Unicode'",message="conversionStrategy Unicode has no effect in data, where secretKey is the key as it is written: remove it, or use dataFrom"
+	// The remote secret, or a property of it. conversionStrategy must not be Unicode, because secretKey is used
+	// unchanged.
+	// +kubebuilder:validation:XValidation:rule="!has(self.conversionStrategy) || self.conversionStrategy != 'Unicode'",message="conversionStrategy Unicode has no effect in data, because secretKey is used unchanged: remove it, or use dataFrom"
 	RemoteRef RemoteRef `json:"remoteRef"`
 
-	// The store to read from instead of spec.storeRef.
+	// Store to read from, instead of spec.storeRef.
 	// +optional
 	SourceRef *DataSourceRef `json:"sourceRef,omitempty"`
 }
@@ -252,19 +263,23 @@ type DataSourceRef struct {
 
 // RemoteRef names a remote secret and how its value is read.
 type RemoteRef struct {
-	// Key of the secret, as the provider spells it.
+	// Key of the remote secret, in the format of the provider.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=2048
 	Key string `json:"key"`
 
 	// Path into a secret that holds JSON, in gjson syntax (for example db.password or hosts.0).
 	// Unset: the whole secret.
 	// +optional
+	// +kubebuilder:validation:MaxLength=2048
 	Property string `json:"property,omitempty"`
 
-	// Version in the provider's terms. Unset: the current one.
+	// Version, in the format of the provider. Unset: the current one.
 	// +optional
+	// +kubebuilder:validation:MaxLength=512
 	Version string `json:"version,omitempty"`
 
-	// Fetch: read the metadata (for example tags) of the secret instead of its value.
+	// Fetch: read the metadata of the secret (for example tags) instead of its value.
 	// +optional
 	// +kubebuilder:validation:Enum="";None;Fetch
 	MetadataPolicy string `json:"metadataPolicy,omitempty"`
@@ -274,13 +289,16 @@ type RemoteRef struct {
 	// +kubebuilder:validation:Enum="";None;Base64;Base64URL;Auto
 	DecodingStrategy string `json:"decodingStrategy,omitempty"`
 
-	// How characters that a Secret key may not hold are converted. Default: Default (to "_").
+	// How characters that are not valid in a Secret key are converted. Default: Default (to "_").
 	// +optional
 	// +kubebuilder:validation:Enum="";Default;Unicode
 	ConversionStrategy string `json:"conversionStrategy,omitempty"`
 }
 
 // DataFromEntry is a source of many keys: extract, find, or a generator.
+//
+// +kubebuilder:validation:XValidation:rule="(has(self.extract) ? 1 : 0) + (has(self.find) ? 1 : 0) + (has(self.sourceRef) && has(self.sourceRef.generatorRef) ? 1 : 0) == 1",message="set exactly one of extract, find and sourceRef.generatorRef"
+// +kubebuilder:validation:XValidation:rule="!(has(self.optional) && self.optional && has(self.sourceRef) && has(self.sourceRef.generatorRef))",message="optional has no effect with a generator, which always returns values: remove it"
 type DataFromEntry struct {
 	// All keys of one remote secret that holds a JSON object.
 	// +optional
@@ -290,18 +308,24 @@ type DataFromEntry struct {
 	// +optional
 	Find *Find `json:"find,omitempty"`
 
-	// Changes to the keys, one after another.
+	// Changes of the keys, applied in this order.
 	// +optional
 	// +kubebuilder:validation:MaxItems=50
 	// +listType=atomic
 	Rewrite []Rewrite `json:"rewrite,omitempty"`
 
-	// The store to read from instead of spec.storeRef, or a generator.
+	// Ignore a remote secret or property that does not exist, and a find without a match.
+	// +optional
+	Optional bool `json:"optional,omitempty"`
+
+	// Store to read from, instead of spec.storeRef, or a generator.
 	// +optional
 	SourceRef *SourceRef `json:"sourceRef,omitempty"`
 }
 
-// SourceRef names a store or a generator; exactly one is set.
+// SourceRef names a store or a generator; exactly one must be set.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.storeRef) != has(self.generatorRef)",message="set either storeRef or generatorRef"
 type SourceRef struct {
 	// +optional
 	StoreRef *StoreRef `json:"storeRef,omitempty"`
@@ -309,7 +333,9 @@ type SourceRef struct {
 	GeneratorRef *StoreRef `json:"generatorRef,omitempty"`
 }
 
-// Find selects secrets by path, name and tags; all that are set must match.
+// Find selects secrets by path, name and tags. All fields that are set must match.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.path) || has(self.name) || has(self.tags)",message="set path, name or tags"
 type Find struct {
 	// +optional
 	Path string `json:"path,omitempty"`
@@ -331,7 +357,9 @@ type FindName struct {
 	RegExp string `json:"regexp"`
 }
 
-// Rewrite changes keys; exactly one field is set.
+// Rewrite changes keys; exactly one field must be set.
+//
+// +kubebuilder:validation:XValidation:rule="(has(self.regexp) ? 1 : 0) + (has(self.transform) ? 1 : 0) + (has(self.merge) ? 1 : 0) == 1",message="set exactly one of regexp, transform and merge"
 type Rewrite struct {
 	// +optional
 	Regexp *RewriteRegexp `json:"regexp,omitempty"`
@@ -341,13 +369,13 @@ type Rewrite struct {
 	Merge *RewriteMerge `json:"merge,omitempty"`
 }
 
-// RewriteRegexp replaces what matches Source by Target.
+// RewriteRegexp replaces the matches of source by target.
 type RewriteRegexp struct {
 	Source string `json:"source"`
 	Target string `json:"target"`
 }
 
-// RewriteTransform yields each new key by a Go template over the old one.
+// RewriteTransform computes each new key with a Go template from the old one.
 type RewriteTransform struct {
 	Template string `json:"template"`
 }
@@ -356,7 +384,7 @@ type RewriteTransform struct {
 //
 // +kubebuilder:validation:XValidation:rule="!has(self.into) || size(self.into) == 0 || (has(self.strategy) && self.strategy == 'JSON')",message="merge.into has no effect with strategy Extract: remove it, or set strategy: JSON"
 type RewriteMerge struct {
-	// Key that the merged object goes to. Only for strategy JSON, which needs it.
+	// Key of the merged object. Required for strategy JSON, and only valid for it.
 	// +optional
 	Into string `json:"into,omitempty"`
 	// +optional
@@ -374,13 +402,13 @@ type RewriteMerge struct {
 	ConflictPolicy string `json:"conflictPolicy,omitempty"`
 }
 
-// ExternalSecretStatus is what the operator last saw and did. It never holds a value.
+// ExternalSecretStatus is the observed state of an ExternalSecret. It never contains a value.
 type ExternalSecretStatus struct {
-	// Time of the last successful refresh; at most ten minutes behind it.
+	// Time of the last successful refresh. It can be up to ten minutes old.
 	// +optional
 	RefreshTime *metav1.Time `json:"refreshTime,omitempty"`
 
-	// Time at which the provider is read next.
+	// Time of the next read of the provider.
 	// +optional
 	NextRefreshTime *metav1.Time `json:"nextRefreshTime,omitempty"`
 
@@ -396,17 +424,20 @@ type ExternalSecretStatus struct {
 	// +optional
 	ObservedMetadataHash string `json:"observedMetadataHash,omitempty"`
 
-	// The Secret, as the Service Binding specification calls it (servicebinding.io, Provisioned
-	// Service).
+	// The Secret, for consumers of the Service Binding specification (servicebinding.io, Provisioned Service).
 	// +optional
 	Binding *Binding `json:"binding,omitempty"`
 
-	// What was read.
+	// Remote secrets and generators whose values are in the Secret.
 	// +optional
 	// +listType=atomic
 	Sources []SourceStatus `json:"sources,omitempty"`
 
-	// What each module contributes: what it has generated, or read for an object that another one reconciles.
+	// Names of what another creationPolicy would change in the target. Only with creationPolicy None.
+	// +optional
+	Difference *Difference `json:"difference,omitempty"`
+
+	// Contributions of modules: generated values, and values read for an object that another module reconciles.
 	// +optional
 	// +listType=map
 	// +listMapKey=module
@@ -416,6 +447,48 @@ type ExternalSecretStatus struct {
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
+}
+
+// Difference lists what differs between a Secret and what an ExternalSecret yields. It holds no value.
+type Difference struct {
+	// True if the Secret exists. If not, everything is added.
+	Exists bool `json:"exists"`
+
+	// The type that the ExternalSecret asks for, if the Secret has another one.
+	// +optional
+	Type string `json:"type,omitempty"`
+
+	// Keys of the data.
+	// +optional
+	Data NameDifference `json:"data,omitzero"`
+
+	// +optional
+	Labels NameDifference `json:"labels,omitzero"`
+
+	// +optional
+	Annotations NameDifference `json:"annotations,omitzero"`
+}
+
+// NameDifference lists names, at most 100 each.
+type NameDifference struct {
+	// Names that only the ExternalSecret yields.
+	// +optional
+	// +listType=atomic
+	Added []string `json:"added,omitempty"`
+
+	// Names whose values differ.
+	// +optional
+	// +listType=atomic
+	Changed []string `json:"changed,omitempty"`
+
+	// Names that only the Secret has. A creationPolicy of Owner keeps those that others wrote.
+	// +optional
+	// +listType=atomic
+	Removed []string `json:"removed,omitempty"`
+
+	// True if a list has more than 100 names and is cut off.
+	// +optional
+	Truncated bool `json:"truncated,omitempty"`
 }
 
 // Binding names the Secret for consumers of the Service Binding specification.
@@ -444,7 +517,7 @@ const (
 	SourceGenerator    SourceKind = "Generator"
 )
 
-// PartPurpose is what the Secret of a contribution stores.
+// PartPurpose is the purpose of the Secret of a contribution.
 // +kubebuilder:validation:Enum="";Read;Generated
 type PartPurpose string
 
@@ -456,10 +529,10 @@ const (
 	PartGenerated PartPurpose = "Generated"
 )
 
-// PartStatus records the contribution of one operator for one purpose: the Secret that stores it, and why values
-// are missing.
+// PartStatus is the contribution of one operator for one purpose: the Secret that stores it, and why values are
+// missing.
 type PartStatus struct {
-	// Identifies the entry. It is opaque: group, class and purpose tell whose entry it is.
+	// Identifies the entry. Do not parse it: use group, class and purpose.
 	// +kubebuilder:validation:MaxLength=512
 	Module string `json:"module"`
 	// API group of the module that contributes.
@@ -473,7 +546,7 @@ type PartStatus struct {
 	// Read: values that were read for an object that another module reconciles. Generated: values of generators.
 	// +optional
 	Purpose PartPurpose `json:"purpose,omitempty"`
-	// The Secret that stores the contribution.
+	// Name of the Secret that stores the contribution.
 	// +optional
 	Name string `json:"name,omitempty"`
 	// +optional
@@ -488,16 +561,16 @@ type PartStatus struct {
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	ErrorClass string `json:"errorClass,omitempty"`
-	// What failed, and what to do.
+	// Cause of the failure, and the next step.
 	// +optional
 	Message string `json:"message,omitempty"`
 }
 
 // Condition types, after the kstatus conventions of sigs.k8s.io/cli-utils.
 const (
-	// ConditionReady is True while all is as the spec asks.
+	// ConditionReady is True while the object is in sync with its spec.
 	ConditionReady = "Ready"
-	// ConditionReconciling is True while something failed and is retried, or has yet to finish.
+	// ConditionReconciling is True while the operator retries a failure, or has not finished.
 	ConditionReconciling = "Reconciling"
 	// ConditionStalled is True when only a change by a person can help.
 	ConditionStalled = "Stalled"

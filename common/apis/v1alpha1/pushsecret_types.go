@@ -11,15 +11,21 @@ import (
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:shortName=dps,categories=direct-secrets
 // +kubebuilder:printcolumn:name="Source",type=string,JSONPath=`.spec.selector.secret.name`
+// +kubebuilder:printcolumn:name="Kind",type=string,JSONPath=`.spec.storeRefs[0].kind`
+// +kubebuilder:printcolumn:name="Store",type=string,JSONPath=`.spec.storeRefs[0].name`
+// +kubebuilder:printcolumn:name="Interval",type=string,JSONPath=`.spec.refreshInterval`
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Refreshed",type=date,JSONPath=`.status.stores[0].refreshTime`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
 // +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 type PushSecret struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	Spec   PushSecretSpec   `json:"spec"`
+	Spec PushSecretSpec `json:"spec"`
+	// Status that the operator reports. observedGeneration is -1 until the operator has reconciled the object.
+	// +kubebuilder:default={"observedGeneration":-1}
 	Status PushSecretStatus `json:"status,omitempty"`
 }
 
@@ -33,40 +39,38 @@ type PushSecretList struct {
 	Items []PushSecret `json:"items"`
 }
 
-// PushSecretSpec says what is written, and to which stores.
+// PushSecretSpec describes what to write, and the stores.
 type PushSecretSpec struct {
-	// The stores to write to. Each is written by itself: one that fails does not stop the others.
+	// Stores to write to. Each is written separately: a failing store does not stop the others.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=50
 	// +listType=atomic
 	StoreRefs []PushStoreRef `json:"storeRefs"`
 
-	// Touch nothing while true: no read, no write, no deletion.
+	// If true, the operator does not read, write or delete anything for this object.
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
-	// Time after which the stores are compared with the Secret again; a change of the Secret is pushed
-	// at once. Default 1h, at least 1s; 0: never.
+	// Interval at which the stores are compared with the Secret; a change of the Secret is pushed at once. Default 1h,
+	// at least 1s; 0: never.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="size(self) == 0 || duration(self) <= duration('0s') || duration(self) >= duration('1s')",message="refreshInterval must be 0 or at least 1s"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^(0|([0-9]*[.]?[0-9]+(ns|us|µs|ms|s|m|h))+)$') || duration(self) == duration('0s') || duration(self) >= duration('1s')",message="refreshInterval must be 0 or at least 1s"
 	RefreshInterval Duration `json:"refreshInterval,omitempty"`
 
-	// Replace (the default): what differs is overwritten. IfNotExists: only what does not exist is
-	// written.
+	// Replace (the default): overwrite values that differ. IfNotExists: write only values that do not exist.
 	// +optional
 	UpdatePolicy PushUpdatePolicy `json:"updatePolicy,omitempty"`
 
-	// None (the default): nothing is ever deleted. Delete: what this object created goes when its entry is
-	// taken out of this spec, or with this object.
+	// None (the default): never delete anything. Delete: delete a remote secret that this object created when its entry
+	// is removed from the spec, or when this object is deleted.
 	// +optional
 	DeletionPolicy PushDeletionPolicy `json:"deletionPolicy,omitempty"`
 
-	// Adopt (the default): remote secrets that exist are written, too. Refuse: only those that this object
-	// created.
+	// Adopt (the default): write remote secrets that exist, too. Refuse: write only those that this object created.
 	// +optional
 	AdoptionPolicy PushAdoptionPolicy `json:"adoptionPolicy,omitempty"`
 
-	// Where the values come from.
+	// Source of the values.
 	Selector PushSelector `json:"selector"`
 
 	// Single values, each for one remote secret or a property of it.
@@ -75,36 +79,35 @@ type PushSecretSpec struct {
 	// +listType=atomic
 	Data []PushData `json:"data,omitempty"`
 
-	// Many values at once.
+	// Many values, selected by their keys.
 	// +optional
 	// +kubebuilder:validation:MaxItems=50
 	// +listType=atomic
 	DataTo []PushDataTo `json:"dataTo,omitempty"`
 
-	// Shapes the values before they are pushed. A remote secret has no metadata and type of a Secret, so template.metadata
-	// and template.type must be unset, and templateFrom yields data only.
+	// Shapes the values before they are pushed. Remote secrets do not have the metadata and type of a Secret, so
+	// template.metadata and template.type must be unset, and templateFrom must return data only.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="!has(self.metadata) || (!has(self.metadata.labels) || size(self.metadata.labels) == 0) && (!has(self.metadata.annotations) || size(self.metadata.annotations) == 0)",message="template.metadata has no effect on what is pushed: remove it, and use metadata of data or dataTo for tags"
-	// +kubebuilder:validation:XValidation:rule="!has(self.type) || size(self.type) == 0",message="template.type has no effect on what is pushed: remove it"
-	// +kubebuilder:validation:XValidation:rule="!has(self.templateFrom) || self.templateFrom.all(f, !has(f.target) || f.target in ['', 'Data'])",message="template.templateFrom.target has no effect on what is pushed unless it is Data: remove the entries for Labels and Annotations"
+	// +kubebuilder:validation:XValidation:rule="!has(self.metadata) || (!has(self.metadata.labels) || size(self.metadata.labels) == 0) && (!has(self.metadata.annotations) || size(self.metadata.annotations) == 0)",message="template.metadata has no effect on remote secrets: remove it, and use metadata of data or dataTo for tags"
+	// +kubebuilder:validation:XValidation:rule="!has(self.type) || size(self.type) == 0",message="template.type has no effect on remote secrets: remove it"
+	// +kubebuilder:validation:XValidation:rule="!has(self.templateFrom) || self.templateFrom.all(f, !has(f.target) || f.target in ['', 'Data'])",message="template.templateFrom.target must be Data, because labels and annotations have no effect on remote secrets: remove the entries for Labels and Annotations"
 	Template *Template `json:"template,omitempty"`
 }
 
-// PushStoreRef names a store, or all stores of a Kind that carry labels.
+// PushStoreRef names a store, or selects all stores of a Kind by labels.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.labelSelector)",message="set either name or labelSelector"
 type PushStoreRef struct {
-	// Only the group counts; a version may be written but is ignored. Unset: any Kind whose group
-	// ends in direct-secrets.io.
+	// Only the group is used; the version is ignored. Unset: any Kind whose group ends in direct-secrets.io.
 	// +optional
 	// +kubebuilder:validation:MaxLength=320
 	APIVersion string `json:"apiVersion,omitempty"`
 
-	// For example AWSSecretsManager.
+	// Kind of the store, for example AWSSecretsManager.
 	// +kubebuilder:validation:MaxLength=63
 	Kind string `json:"kind"`
 
-	// A namespaced Kind is looked up in the namespace of the object.
+	// Name of the store. A namespaced Kind is looked up in the namespace of the object.
 	// +optional
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
@@ -115,7 +118,7 @@ type PushStoreRef struct {
 	LabelSelector *metav1.LabelSelector `json:"labelSelector,omitempty"`
 }
 
-// PushUpdatePolicy says what happens to a remote value that exists.
+// PushUpdatePolicy defines what happens to a remote value that exists.
 // +kubebuilder:validation:Enum="";Replace;IfNotExists
 type PushUpdatePolicy string
 
@@ -125,7 +128,8 @@ const (
 	UpdateIfNotExists PushUpdatePolicy = "IfNotExists"
 )
 
-// PushDeletionPolicy says what happens to what an object created when it is not wanted any more.
+// PushDeletionPolicy defines what happens to remote secrets that this object created when they are removed from the
+// spec.
 // +kubebuilder:validation:Enum="";None;Delete
 type PushDeletionPolicy string
 
@@ -135,7 +139,7 @@ const (
 	PushDeletionDelete PushDeletionPolicy = "Delete"
 )
 
-// PushAdoptionPolicy says what happens to remote secrets that somebody else created.
+// PushAdoptionPolicy defines what happens to remote secrets that this object did not create.
 // +kubebuilder:validation:Enum="";Adopt;Refuse
 type PushAdoptionPolicy string
 
@@ -145,7 +149,7 @@ const (
 	AdoptionRefuse PushAdoptionPolicy = "Refuse"
 )
 
-// PushSelector says where the values come from; exactly one field is set.
+// PushSelector is the source of the values; exactly one field must be set.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.secret) != has(self.generatorRef)",message="set either secret or generatorRef"
 type PushSelector struct {
@@ -155,7 +159,7 @@ type PushSelector struct {
 	GeneratorRef *StoreRef `json:"generatorRef,omitempty"`
 }
 
-// PushSecretSelector names a Secret beside the object, or all that carry labels.
+// PushSecretSelector selects one Secret in the same namespace by name, or many by labels.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.name) != has(self.selector)",message="set either name or selector"
 type PushSecretSelector struct {
@@ -164,7 +168,7 @@ type PushSecretSelector struct {
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name,omitempty"`
 
-	// Labels of the Secrets. Each is pushed by itself, so ${name} in remoteKey keeps them apart.
+	// Labels of the Secrets. Each is pushed separately; use ${name} in remoteKey to give each its own remote secret.
 	// +optional
 	Selector *metav1.LabelSelector `json:"selector,omitempty"`
 }
@@ -186,7 +190,7 @@ type PushData struct {
 	ConversionStrategy string `json:"conversionStrategy,omitempty"`
 }
 
-// PushMatch joins a key of the Secret to a remote secret.
+// PushMatch maps a key of the Secret to a remote secret.
 type PushMatch struct {
 	// Key of the Secret. Unset: all keys, as a JSON object.
 	// +optional
@@ -198,8 +202,8 @@ type PushMatch struct {
 
 // PushRemoteRef names a remote secret, or a property of it.
 type PushRemoteRef struct {
-	// Key of the remote secret, as the provider spells it. ${namespace} and ${name} stand for those of the
-	// Secret that is pushed.
+	// Key of the remote secret, in the format of the provider. ${namespace} and ${name} are replaced by those of the
+	// Secret.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	RemoteKey string `json:"remoteKey"`
@@ -213,23 +217,22 @@ type PushRemoteRef struct {
 
 // PushDataTo pushes many keys of the Secret.
 type PushDataTo struct {
-	// The one store among storeRefs that this is for, by Kind and name. Unset: all.
+	// The store among storeRefs to which this entry applies, by Kind and name. Unset: all stores.
 	// +optional
 	StoreRef *StoreRef `json:"storeRef,omitempty"`
 
-	// Which keys of the Secret. Unset: all.
+	// Keys of the Secret. Unset: all keys.
 	// +optional
 	Match *PushKeyMatch `json:"match,omitempty"`
 
-	// Changes to the keys, one after another. What comes out is the remote key, or with remoteKey the
-	// property.
+	// Changes of the keys, applied in this order. The result is the remote key or, with remoteKey, the property.
 	// +optional
 	// +kubebuilder:validation:MaxItems=50
 	// +listType=atomic
 	Rewrite []Rewrite `json:"rewrite,omitempty"`
 
-	// One remote secret that takes all keys, each as a property. Unset: each key is a remote secret.
-	// ${namespace} and ${name} stand for those of the Secret that is pushed.
+	// One remote secret for all keys, each as a property. Unset: each key is a remote secret. ${namespace} and ${name}
+	// are replaced by those of the Secret.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
 	RemoteKey string `json:"remoteKey,omitempty"`
@@ -254,13 +257,13 @@ type PushKeyMatch struct {
 	RegExp string `json:"regexp"`
 }
 
-// PushSecretStatus is what the operators last saw and did. It never holds a value.
+// PushSecretStatus is the observed state of a PushSecret. It never contains a value.
 type PushSecretStatus struct {
 	// Generation of the spec that the Ready condition describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// Each store that is written to. The module that serves a store writes its entry.
+	// State of each store. The module that serves a store writes its entry.
 	// +optional
 	// +listType=map
 	// +listMapKey=apiVersion
@@ -268,13 +271,13 @@ type PushSecretStatus struct {
 	// +listMapKey=name
 	Stores []PushStoreStatus `json:"stores,omitempty"`
 
-	// What each module of a generator contributes.
+	// Contributions of modules: generated values.
 	// +optional
 	// +listType=map
 	// +listMapKey=module
 	Parts []PartStatus `json:"parts,omitempty"`
 
-	// Ready is over all stores; the module of the first storeRef writes it.
+	// Ready summarizes all stores; the module of the first storeRef writes it.
 	// +optional
 	// +listType=map
 	// +listMapKey=type
@@ -296,7 +299,7 @@ type PushStoreStatus struct {
 	// +optional
 	ObservedRefreshRequest string `json:"observedRefreshRequest,omitempty"`
 
-	// Which Secrets were pushed last, in which versions, as a hash.
+	// Hash of the Secrets that were pushed last, and their versions.
 	// +optional
 	ObservedSource string `json:"observedSource,omitempty"`
 
@@ -304,11 +307,11 @@ type PushStoreStatus struct {
 	// +optional
 	ObservedPart string `json:"observedPart,omitempty"`
 
-	// Time of the last success; at most ten minutes behind it.
+	// Time of the last success. It can be up to ten minutes old.
 	// +optional
 	RefreshTime *metav1.Time `json:"refreshTime,omitempty"`
 
-	// Time at which the store is compared next.
+	// Time of the next comparison with the store.
 	// +optional
 	NextRefreshTime *metav1.Time `json:"nextRefreshTime,omitempty"`
 
@@ -323,21 +326,21 @@ type PushStoreStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
 
-// PushEntryStatus records one remote secret, or a property of it.
+// PushEntryStatus is the state of one remote secret, or a property of it.
 type PushEntryStatus struct {
 	RemoteKey string `json:"remoteKey"`
 	// +optional
 	Property string `json:"property,omitempty"`
-	// The Secret that it came from.
+	// Name of the Secret that the value is from.
 	// +optional
 	Source string `json:"source,omitempty"`
-	// Version of the remote secret that last was in step.
+	// Version of the remote secret when it was last in sync.
 	// +optional
 	Version string `json:"version,omitempty"`
-	// Tells the remote secret from another of the same name.
+	// Distinguishes the remote secret from another one with the same name.
 	// +optional
 	ID string `json:"id,omitempty"`
-	// True if this object created it: only then is it ever deleted.
+	// True if this object created it. Only then does this object ever delete it.
 	// +optional
 	Created bool `json:"created,omitempty"`
 }

@@ -6,35 +6,34 @@ import (
 
 // StoreRef names a store or generator by Kind and name.
 type StoreRef struct {
-	// Only the group counts; a version may be written but is ignored. Unset: any Kind whose group
-	// ends in direct-secrets.io.
+	// Only the group is used; the version is ignored. Unset: any Kind whose group ends in direct-secrets.io.
 	// +optional
 	// +kubebuilder:validation:MaxLength=320
 	APIVersion string `json:"apiVersion,omitempty"`
 
-	// For example AWSSecretsManager.
+	// Kind of the store or generator, for example AWSSecretsManager.
 	// +kubebuilder:validation:MaxLength=63
 	Kind string `json:"kind"`
 
-	// A namespaced Kind is looked up in the namespace of the object that refers to it.
+	// Name of the store or generator. A namespaced Kind is looked up in the namespace of the object that refers to it.
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 }
 
-// SourceSpec is what StoreSpec and GeneratorSpec have in common.
+// SourceSpec holds the fields that StoreSpec and GeneratorSpec share.
 type SourceSpec struct {
-	// Class of the operator that serves this object. Unset: the operator that runs without
-	// --controller-class.
+	// Class of the operator that serves this object. Unset: the operator without --controller-class.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
 	Controller string `json:"controller,omitempty"`
 
-	// Time between two validations of this object. Default 5m, at least 1s.
+	// Interval at which this object is validated. Default 5m, at least 1s.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="size(self) == 0 || duration(self) <= duration('0s') || duration(self) >= duration('1s')",message="refreshInterval must be 0 or at least 1s"
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^(0|([0-9]*[.]?[0-9]+(ns|us|µs|ms|s|m|h))+)$') || duration(self) == duration('0s') || duration(self) >= duration('1s')",message="refreshInterval must be 0 or at least 1s"
 	RefreshInterval Duration `json:"refreshInterval,omitempty"`
 
-	// Enabled (the default): hold the objects that refer to this one while it is not Ready.
+	// Enabled (the default): while this object is not Ready, the objects that refer to it wait and do not call the
+	// provider. Disabled: they do not wait.
 	// +optional
 	// +kubebuilder:validation:Enum="";Enabled;Disabled
 	GatingPolicy GatingPolicy `json:"gatingPolicy,omitempty"`
@@ -44,13 +43,13 @@ type SourceSpec struct {
 type StoreSpec struct {
 	SourceSpec `json:",inline"`
 
-	// ReadOnly refuses every push to this store. Default: ReadWrite.
+	// ReadOnly rejects every push to this store. Default: ReadWrite.
 	// +optional
 	// +kubebuilder:validation:Enum="";ReadOnly;ReadWrite
 	Access Access `json:"access,omitempty"`
 }
 
-// GatingPolicy says whether a store or generator that is not Ready holds the objects that refer to it.
+// GatingPolicy defines whether a store or generator that is not Ready blocks the objects that refer to it.
 type GatingPolicy string
 
 // The gating policies; unset means Enabled.
@@ -59,7 +58,7 @@ const (
 	GatingDisabled GatingPolicy = "Disabled"
 )
 
-// Access says whether a store may be written.
+// Access defines whether a store can be written.
 type Access string
 
 // The kinds of access; unset means ReadWrite.
@@ -70,28 +69,31 @@ const (
 
 // RetrySpec is embedded by the Kinds whose provider repeats calls that have failed.
 type RetrySpec struct {
-	// Bounds of the retries inside one call to the provider.
+	// Limits of the retries inside one call to the provider.
 	// +optional
 	RetrySettings *RetrySettings `json:"retrySettings,omitempty"`
 }
 
-// RetrySettings bound the retries inside one call to the provider. After them the object is tried
-// again later with back-off, for ever.
+// RetrySettings limit the retries inside one call to the provider. If all fail, the operator retries later with
+// back-off, without limit.
 type RetrySettings struct {
-	// Default 5.
+	// Maximum number of retries. Default 5.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	MaxRetries *int32 `json:"maxRetries,omitempty"`
 
-	// Longest wait between two tries. Default 10s.
+	// Maximum wait between two tries. Default 10s.
 	// +optional
 	RetryInterval Duration `json:"retryInterval,omitempty"`
 }
 
-// StatusSubresource is what every store Kind and generator Kind embeds beside its spec.
+// StatusSubresource is embedded by every store Kind and generator Kind.
 type StatusSubresource struct {
+	// Status that the operator reports. observedGeneration is -1 until the operator has reconciled the object.
 	// +optional
+	// Status as the operator reports it. observedGeneration is -1 until the operator has looked at the object.
+	// +kubebuilder:default={"observedGeneration":-1}
 	Status StoreStatus `json:"status,omitzero"`
 }
 
@@ -104,7 +106,7 @@ type StoreStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
-	// What the store can do, derived from the provider's code.
+	// Operations that the store or generator supports, for example Read, Find or Write.
 	// +optional
 	// +listType=set
 	Capabilities []string `json:"capabilities,omitempty"`
@@ -129,7 +131,8 @@ type SecretKeySelector struct {
 	Name string `json:"name"`
 	// +kubebuilder:validation:MaxLength=253
 	Key string `json:"key"`
-	// Only for cluster Kinds; rejected on namespaced ones, which read beside themselves.
+	// Required on cluster Kinds unless authenticationScope is ManifestNamespace. Rejected on namespaced Kinds, which
+	// read only in their own namespace.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Namespace string `json:"namespace,omitempty"`
@@ -142,42 +145,48 @@ type ConfigMapKeySelector SecretKeySelector
 type ServiceAccountSelector struct {
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
-	// Audiences of the token. Default: what the provider asks for.
+	// Audiences of the token. Default: those that the provider expects.
 	// +optional
 	// +kubebuilder:validation:MaxItems=20
 	// +kubebuilder:validation:items:MaxLength=1024
 	// +listType=atomic
 	Audiences []string `json:"audiences,omitempty"`
-	// Only for cluster Kinds; rejected on namespaced ones, which read beside themselves.
+	// Required on cluster Kinds unless authenticationScope is ManifestNamespace. Rejected on namespaced Kinds, which
+	// read only in their own namespace.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Namespace string `json:"namespace,omitempty"`
 }
 
+// Renamed is the type of a field that has a new name. A validation rule rejects the field and names the new one.
+//
+// +kubebuilder:pruning:PreserveUnknownFields
+type Renamed struct{}
+
 // ScopeSpec is embedded by the cluster twins whose specs refer to credentials.
 type ScopeSpec struct {
-	// Where references to credentials are looked up. ProviderNamespace (the default): in the
-	// namespace that each of them names. ManifestNamespace: beside the object that refers to the
-	// store, which then is read as whoever those credentials belong to.
+	// Namespace of the Secrets and ServiceAccounts with credentials. ProviderNamespace (the default): the namespace in
+	// each reference. ManifestNamespace: the namespace of the object that refers to the store, so each namespace reads
+	// with its own credentials.
 	// +optional
 	// +kubebuilder:validation:Enum="";ProviderNamespace;ManifestNamespace
 	AuthenticationScope AuthenticationScope `json:"authenticationScope,omitempty"`
 }
 
-// ClusterStoreSpec is embedded by the cluster twin of every store Kind, beside StoreSpec. It says whom
-// the store serves.
+// ClusterStoreSpec is embedded by the cluster Kind of every store, together with StoreSpec. It limits the namespaces
+// that can use the store.
 type ClusterStoreSpec struct {
 	ScopeSpec `json:",inline"`
 
-	// Which namespaces may use the store, and for what. Each entry that matches a namespace admits
-	// it, and what entries allow adds up. None: every namespace may use all of the store.
+	// Namespaces that can use the store, and how. Each entry that matches a namespace adds what it allows. Unset: all
+	// namespaces can use the whole store.
 	// +optional
 	// +kubebuilder:validation:MaxItems=100
 	// +listType=atomic
 	Conditions []StoreCondition `json:"conditions,omitempty"`
 }
 
-// AuthenticationScope says where a cluster Kind looks up references to credentials.
+// AuthenticationScope defines where a cluster Kind looks up references to credentials.
 type AuthenticationScope string
 
 // The authentication scopes; unset means ProviderNamespace.
@@ -186,8 +195,8 @@ const (
 	ScopeManifestNamespace AuthenticationScope = "ManifestNamespace"
 )
 
-// NamespaceCondition admits namespaces to a cluster Kind. Selector, names and regular expressions are
-// alternatives; without any the entry admits every namespace.
+// NamespaceCondition selects namespaces for a cluster Kind. A namespace matches if the selector, a name or a regular
+// expression matches. An entry without them matches all namespaces.
 type NamespaceCondition struct {
 	// Labels of the namespaces; {} matches all.
 	// +optional
@@ -208,19 +217,19 @@ type NamespaceCondition struct {
 	NamespaceRegexes []string `json:"namespaceRegexes,omitempty"`
 }
 
-// StoreCondition admits namespaces to a store, and may limit what they use of it.
+// StoreCondition selects namespaces that can use a store, and optionally limits their access.
 type StoreCondition struct {
 	NamespaceCondition `json:",inline"`
 
-	// Keys that the namespaces may read, find and push, as the object spells them. * stands for any
-	// characters, / included, and ${namespace} for the name of the object's namespace. None: all keys.
+	// Keys that the namespaces can read, find and push, as written in the object. * matches any characters, including
+	// /; ${namespace} is the namespace of the object. Unset: all keys.
 	// +optional
 	// +kubebuilder:validation:MaxItems=100
 	// +kubebuilder:validation:items:MaxLength=1024
 	// +listType=set
 	AllowedKeys []string `json:"allowedKeys,omitempty"`
 
-	// ReadOnly refuses every push from the namespaces. Default: what the store allows.
+	// ReadOnly rejects every push from the namespaces. Default: the access of the store.
 	// +optional
 	// +kubebuilder:validation:Enum="";ReadOnly;ReadWrite
 	Access Access `json:"access,omitempty"`

@@ -1,6 +1,6 @@
-// Package budget bounds what answers of providers take from a process: memory, while they are under way and until a reconcile
-// takes them, and time. A hostile server can send as much as it likes, for as many stores as somebody creates, so the bounds
-// are those of a tenant: a namespace, or a cluster store.
+// Package budget limits the memory and the time that providers' answers take from a process. Memory counts while an
+// answer arrives and until a reconcile takes it. A hostile server can send any amount, for any number of stores that
+// a tenant creates. So the limits apply per tenant: a namespace, or a cluster store.
 package budget
 
 import (
@@ -10,34 +10,34 @@ import (
 	"time"
 )
 
-// The bounds of memory, in bytes.
+// Limits of memory, in bytes.
 const (
-	// Total bounds what all tenants take together, and Own what one of them does. Beside that one tenant at a time may take as much
-	// as one thing more needs, so that nothing waits for ever.
+	// Total limits all tenants together, Own limits each tenant. In addition, one tenant at a time can exceed them by
+	// the size of one value, so that no value waits forever.
 	Total = 8 << 20
 	Own   = 2 << 20
-	// Assured is what each tenant may take although others have used up Total.
+	// Assured is what each tenant can always take, even when other tenants have used up Total.
 	Assured = 128 << 10
-	// Uncounted is how much of each answer does not count while it arrives.
+	// Uncounted is the part of each arriving answer, in bytes, that does not count.
 	Uncounted = 8 << 10
 )
 
-// The bounds of time. A call counts as some bytes: a tenant's stores are asked about 500 times a second, after a burst of
-// 4,000 calls.
+// Limits of time. Each call counts as Call bytes, so the stores of a tenant can make 500 calls a second after a burst
+// of 4,000 calls.
 const (
 	Rate  = 2 << 20 // bytes a second
 	Burst = 16 << 20
 	Call  = 4 << 10
-	// Calls is how many are under way at once. Each has a connection, which takes some 50 KiB.
+	// Calls limits the concurrent calls of a tenant. Each holds a connection, which takes about 50 KiB.
 	Calls = 128
 )
 
-// A Budget is shared by the stores of a process. Its zero value is ready for use.
+// A Budget is shared by all stores of a process. Its zero value is ready for use.
 type Budget struct {
 	mu     sync.Mutex
 	used   int64
 	shares map[string]*Share
-	// beyond is the share that takes more than it may, now.
+	// beyond is the share that exceeds its limits now; nil if there is none.
 	beyond *Share
 }
 
@@ -48,7 +48,7 @@ func (b *Budget) Used() int64 {
 	return b.used
 }
 
-// Share returns what a tenant takes of it. Whoever asked for it leaves it in the end.
+// Share returns the share of a tenant. The caller must call Leave on it in the end.
 func (b *Budget) Share(tenant string) *Share {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -66,20 +66,20 @@ func (b *Budget) Share(tenant string) *Share {
 	return s
 }
 
-// A Share is what one tenant takes of a Budget. It is safe for concurrent use.
+// A Share is the part of a Budget that one tenant uses. It is safe for concurrent use.
 type Share struct {
 	budget *Budget
 	users  int
 
 	used  int64
 	calls int
-	// spent is what was taken of the rate and is not made up for yet, at a time. How much a call takes is known only once it
-	// has ended, so there may be debt.
+	// spent is the debt, in bytes, at a time; it decreases by Rate bytes a second. The size of an answer is known
+	// only after the call, so spent can exceed Burst.
 	spent float64
 	at    time.Time
 }
 
-// Leave ends the use of a Share. What still counts does so until it is released or made up for.
+// Leave ends one use of a Share. Its bytes and its debt count until they are released or paid off.
 func (s *Share) Leave() {
 	s.budget.mu.Lock()
 	defer s.budget.mu.Unlock()
@@ -90,7 +90,7 @@ func (s *Share) idleLocked(now time.Time) bool {
 	return s.users == 0 && s.used == 0 && s.calls == 0 && s.debtLocked(now) == 0
 }
 
-// Room reports whether bytes would fit that are part of something that takes at most some.
+// Room reports whether n more bytes fit. They are part of a value of at most most bytes.
 func (s *Share) Room(n, most int64) bool {
 	s.budget.mu.Lock()
 	defer s.budget.mu.Unlock()
@@ -101,12 +101,13 @@ func (s *Share) fitsLocked(n int64) bool {
 	return s.used+n <= Assured || s.used+n <= Own && s.budget.used+n <= Total
 }
 
-// beyondLocked reports whether the tenant may be the one that takes more than it may.
+// beyondLocked reports whether n more bytes fit if this tenant is the only one that exceeds its limits.
 func (s *Share) beyondLocked(n, most int64) bool {
 	return (s.budget.beyond == nil || s.budget.beyond == s) && s.used+n <= Own+most && s.budget.used+n <= Total+most
 }
 
-// Take counts bytes and reports true, unless they do not fit. They are part of something that takes at most some.
+// Take counts n bytes and reports true if they fit; otherwise it counts nothing. They are part of a value of at most
+// most bytes.
 func (s *Share) Take(n, most int64) bool {
 	s.budget.mu.Lock()
 	defer s.budget.mu.Unlock()
@@ -117,7 +118,7 @@ func (s *Share) Take(n, most int64) bool {
 	return true
 }
 
-// Add counts bytes that are there, whether they fit or not. A negative number releases them.
+// Add counts n bytes that are already in memory, whether they fit or not. A negative n releases bytes.
 func (s *Share) Add(n int64) {
 	s.budget.mu.Lock()
 	defer s.budget.mu.Unlock()
@@ -142,7 +143,7 @@ func (s *Share) Used() int64 {
 	return s.used
 }
 
-// Start counts a call that is under way, and reports true, unless there are as many as there may be.
+// Start counts a call and reports true, unless the tenant has Calls of them under way.
 func (s *Share) Start() bool {
 	s.budget.mu.Lock()
 	defer s.budget.mu.Unlock()
@@ -153,7 +154,7 @@ func (s *Share) Start() bool {
 	return true
 }
 
-// End ends a call.
+// End ends a call that Start counted.
 func (s *Share) End(now time.Time) {
 	s.budget.mu.Lock()
 	defer s.budget.mu.Unlock()
@@ -161,7 +162,7 @@ func (s *Share) End(now time.Time) {
 	s.spendLocked(now, Call)
 }
 
-// Spend counts bytes that have arrived, also those of an answer that failed then.
+// Spend counts bytes that have arrived, including those of answers that failed later.
 func (s *Share) Spend(now time.Time, bytes int64) {
 	s.budget.mu.Lock()
 	defer s.budget.mu.Unlock()
@@ -176,7 +177,8 @@ func (s *Share) debtLocked(now time.Time) float64 {
 	return max(0, s.spent-now.Sub(s.at).Seconds()*Rate)
 }
 
-// Wait returns how long no call may be made. Urgent ones have as much again, so that they do not wait for periodic ones.
+// Wait returns how long the tenant must not make a call. Urgent calls have twice the burst, so that they do not wait
+// for periodic ones.
 func (s *Share) Wait(now time.Time, urgent bool) time.Duration {
 	s.budget.mu.Lock()
 	defer s.budget.mu.Unlock()
@@ -189,10 +191,10 @@ func (s *Share) Wait(now time.Time, urgent bool) time.Duration {
 
 type key struct{}
 
-// With returns a context whose requests count for a tenant.
+// With returns a context whose requests count for the tenant of s.
 func With(ctx context.Context, s *Share) context.Context { return context.WithValue(ctx, key{}, s) }
 
-// Of returns the Share of a context; nil if its requests count for nobody.
+// Of returns the Share of a context; nil if its requests count for no tenant.
 func Of(ctx context.Context) *Share {
 	s, _ := ctx.Value(key{}).(*Share)
 	return s

@@ -12,7 +12,7 @@ import (
 
 const piece, most = 64 << 10, 1 << 20
 
-// fill takes pieces until none fits.
+// fill takes pieces of the budget until none fits.
 func fill(s *budget.Share) (taken int64) {
 	for s.Take(piece, most) {
 		taken += piece
@@ -20,8 +20,8 @@ func fill(s *budget.Share) (taken int64) {
 	return taken
 }
 
-// TestShares has many tenants take as much as they can. Each has what it is assured of, only one has more than its own, and
-// what was taken is free again once it is released.
+// TestShares lets many tenants take as much as they can. Each gets Assured, only one exceeds Own, and all bytes are
+// free again after their release.
 func TestShares(t *testing.T) {
 	t.Parallel()
 	var b budget.Budget
@@ -41,7 +41,7 @@ func TestShares(t *testing.T) {
 		}
 	}
 	if beyond != 1 {
-		t.Errorf("%d tenants have more than their own, want 1", beyond)
+		t.Errorf("%d tenants exceed Own, want 1", beyond)
 	}
 	if most := int64(budget.Total + most + tenants*budget.Assured); b.Used() > most {
 		t.Errorf("all tenants together have %d bytes, want at most %d", b.Used(), most)
@@ -57,7 +57,7 @@ func TestShares(t *testing.T) {
 	}
 }
 
-// TestShareIsOfATenant has the stores of one tenant take from one share, and others from theirs.
+// TestShareIsOfATenant checks that the stores of one tenant use the same share, and other tenants another one.
 func TestShareIsOfATenant(t *testing.T) {
 	t.Parallel()
 	var b budget.Budget
@@ -72,26 +72,26 @@ func TestShareIsOfATenant(t *testing.T) {
 	one.Leave()
 	b.Share("new")
 	if b.Share("shop").Room(piece, most) {
-		t.Error("a tenant has room since it makes its stores anew")
+		t.Error("a tenant has more room after deleting its stores and creating them again")
 	}
 }
 
-// TestCalls starts as many calls as there may be, and one more.
+// TestCalls starts the maximum number of calls, and one more.
 func TestCalls(t *testing.T) {
 	t.Parallel()
 	var b budget.Budget
 	s := b.Share("shop")
 	for range budget.Calls {
 		if !s.Start() {
-			t.Fatal("a call may not start")
+			t.Fatal("a call below the limit is refused")
 		}
 	}
 	if s.Start() {
-		t.Error("there are more calls than there may be")
+		t.Error("a call above the limit is accepted")
 	}
 	s.End(time.Now())
 	if !s.Start() || !b.Share("other").Start() {
-		t.Error("a call has ended, and none may start")
+		t.Error("no call is accepted although one has ended")
 	}
 }
 
@@ -105,12 +105,12 @@ func TestWait(t *testing.T) {
 		after  time.Duration
 		want   wait
 	}{
-		"Nothing":   {"a tenant starts with all that it may", nil, 0, wait{}},
-		"Burst":     {"a burst is answered at once", []int64{full}, 0, wait{}},
-		"More":      {"what exceeds it is made up for", []int64{full, second}, 0, wait{Periodic: time.Second}},
-		"Urgent":    {"urgent reads have as much again", []int64{full, full, second}, 0, wait{Periodic: (budget.Burst/budget.Rate + 1) * time.Second, Urgent: time.Second}},
-		"Later":     {"a second makes up for some", []int64{full, second, second}, time.Second, wait{Periodic: time.Second}},
-		"MuchLater": {"and never for more than was spent", []int64{full}, time.Hour, wait{}},
+		"Nothing":   {"a tenant starts without debt", nil, 0, wait{}},
+		"Burst":     {"a burst causes no wait", []int64{full}, 0, wait{}},
+		"More":      {"calls above the burst wait", []int64{full, second}, 0, wait{Periodic: time.Second}},
+		"Urgent":    {"urgent calls have twice the burst", []int64{full, full, second}, 0, wait{Periodic: (budget.Burst/budget.Rate + 1) * time.Second, Urgent: time.Second}},
+		"Later":     {"debt decreases over time", []int64{full, second, second}, time.Second, wait{Periodic: time.Second}},
+		"MuchLater": {"debt never falls below zero", []int64{full}, time.Hour, wait{}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

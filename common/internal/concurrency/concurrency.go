@@ -9,13 +9,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// width is how many objects use one store at the same time by default.
+// width is the default number of objects that use one store at the same time.
 const width = 8
 
-// Lanes bound what is under way at each store for objects that are known by a K, so that one that hangs
-// holds neither workers nor values of the others. The zero Lanes are empty.
+// Lanes limit the concurrent operations on each store, for objects that are identified by a K. A store that hangs
+// then holds neither the workers nor the values of other stores. The zero Lanes are empty and ready for use.
 type Lanes[K comparable] struct {
-	// Width is how many are in one lane at the same time. Default 8.
+	// Width is the maximum number of objects in one lane. Default 8.
 	Width int
 
 	mu   sync.Mutex
@@ -33,7 +33,7 @@ type lane[K comparable] struct {
 	waiting []K
 }
 
-// Enter reports whether an object may use the store now. If not, Leave names it later.
+// Enter reports whether an object can use the store now. If not, the object waits, and a later Leave returns it.
 func (l *Lanes[K]) Enter(k Key, who K) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -54,7 +54,7 @@ func (l *Lanes[K]) Enter(k Key, who K) bool {
 	return false
 }
 
-// Leave gives a place back, and returns who waits for it, if anybody does.
+// Leave frees a place, and returns the object that has waited longest; waits is false if none waits.
 func (l *Lanes[K]) Leave(k Key) (next K, waits bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package credentials reads what the auth of a store refers to, inside the fence of the store's
-// namespace. It is the only way for provider code into Kubernetes.
+// Package credentials reads the objects that the auth of a store refers to, within the limits of the store's
+// namespace. Provider code reads Kubernetes objects only through this package.
 package credentials
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// Ambient says which stores without auth may use the operator's own cloud identity.
+// Ambient is which stores without auth can use the operator's own cloud identity.
 type Ambient string
 
 // The values of --ambient-credentials.
@@ -27,24 +27,24 @@ const (
 	AmbientNone    Ambient = "none"
 )
 
-// tokenSeconds is how long a ServiceAccount token lives. Providers exchange it at once; this is the
-// shortest life that the API server grants.
+// tokenSeconds is the lifetime of a ServiceAccount token. Providers exchange it at once, so it is the shortest that
+// the API server accepts.
 const tokenSeconds = 600
 
-// A Fence says where a store may read.
+// A Fence limits where a store can read.
 type Fence struct {
 	// Cluster is true for a store of a cluster Kind.
 	Cluster bool
-	// Namespace to read in: that of a namespaced store, or of the object that refers to a store with
-	// authenticationScope ManifestNamespace. Empty for one whose references name namespaces.
+	// Namespace is the only namespace to read in: that of a namespaced store, or that of the object that refers to a
+	// cluster store with authenticationScope ManifestNamespace. It is empty if the references name their namespaces.
 	Namespace string
-	// Rules of the operator.
+	// Rules are the operator's rules.
 	Rules
 }
 
-// Rules are what an operator lets all stores do.
+// Rules are the operator's rules for all stores.
 type Rules struct {
-	// Ambient is for stores without auth.
+	// Ambient is the rule for stores without auth.
 	Ambient Ambient
 	// PlainHTTP allows addresses without TLS.
 	PlainHTTP bool
@@ -57,8 +57,8 @@ type Reader struct {
 	read   func(o watch.ObjectRef, resourceVersion string)
 }
 
-// NewReader returns a Reader that uses a live client. read is told of every object that the API
-// server has shown, with an empty resourceVersion if it does not exist.
+// NewReader returns a Reader that uses a client without a cache. It calls read with every object that it has read,
+// and with an empty resourceVersion if the object does not exist.
 func NewReader(c client.Client, f Fence, read func(watch.ObjectRef, string)) *Reader {
 	return &Reader{client: c, fence: f, read: read}
 }
@@ -82,8 +82,8 @@ func (r *Reader) ConfigMapValue(ctx context.Context, sel v1alpha1.ConfigMapKeySe
 
 // +kubebuilder:rbac:groups="",resources=secrets;configmaps,verbs=get
 
-// value reads the object that sel names into o, and returns what found finds in it. what and refTo are
-// those of its kind.
+// value reads the object that sel names into o, and returns the value that found extracts from o. what and refTo are
+// the name and the reference of the object's kind.
 func (r *Reader) value(ctx context.Context, sel v1alpha1.SecretKeySelector, what string, refTo func(namespace, name string) watch.ObjectRef, o client.Object, found func() []byte) ([]byte, error) {
 	ns, err := r.namespace(sel.Namespace, what, sel.Name)
 	if err != nil {
@@ -98,7 +98,7 @@ func (r *Reader) value(ctx context.Context, sel v1alpha1.SecretKeySelector, what
 	case kerrors.IsNotFound(err):
 		return nil, provider.NewError(provider.Invalid, "auth: %s %s does not exist; create it or correct the reference", what, ref)
 	case kerrors.IsForbidden(err):
-		return nil, provider.NewError(provider.Denied, "auth: the operator may not read %s %s; grant it get, list and watch on %s there", what, ref, ref.Resource.Resource)
+		return nil, provider.NewError(provider.Denied, "auth: the operator has no permission to read %s %s; grant it get, list and watch on %s in that namespace", what, ref, ref.Resource.Resource)
 	case err != nil:
 		return nil, provider.NewError(provider.Unavailable, "auth: cannot read %s %s: %s", what, ref, kerrors.ReasonForError(err))
 	}
@@ -109,8 +109,8 @@ func (r *Reader) value(ctx context.Context, sel v1alpha1.SecretKeySelector, what
 	return v, nil
 }
 
-// ServiceAccountToken implements provider.Credentials. Few modules need the right to it, and it is one to be given with
-// care: each that calls this has a marker for it beside the call.
+// ServiceAccountToken implements provider.Credentials. Only few modules need this permission, and it is a powerful
+// one. So each module that calls this method has the RBAC marker next to the call.
 func (r *Reader) ServiceAccountToken(ctx context.Context, sel v1alpha1.ServiceAccountSelector, audiences ...string) (string, error) {
 	ns, err := r.namespace(sel.Namespace, "ServiceAccount", sel.Name)
 	if err != nil {
@@ -130,7 +130,7 @@ func (r *Reader) ServiceAccountToken(ctx context.Context, sel v1alpha1.ServiceAc
 	case kerrors.IsNotFound(err):
 		return "", provider.NewError(provider.Invalid, "auth: ServiceAccount %s/%s does not exist; create it or correct the reference", ns, sel.Name)
 	case kerrors.IsForbidden(err):
-		return "", provider.NewError(provider.Denied, "auth: the operator may not create tokens for ServiceAccount %s/%s; grant it serviceaccounts/token: in the chart, set serviceAccountTokens.enabled", ns, sel.Name)
+		return "", provider.NewError(provider.Denied, "auth: the operator has no permission to create tokens for ServiceAccount %s/%s; grant it create on serviceaccounts/token: in the chart, set serviceAccountTokens.enabled", ns, sel.Name)
 	case err != nil:
 		return "", provider.NewError(provider.Unavailable, "auth: cannot get a token for ServiceAccount %s/%s: %s", ns, sel.Name, kerrors.ReasonForError(err))
 	}
@@ -143,15 +143,16 @@ func (r *Reader) Ambient() error {
 		return nil
 	}
 	if r.fence.Ambient == AmbientCluster {
-		return provider.NewError(provider.Invalid, "auth is not set: a namespaced store may not use the operator's own identity; set auth, use the cluster Kind, or run the operator with --ambient-credentials=all")
+		return provider.NewError(provider.Invalid, "auth is not set: a namespaced store is not allowed to use the operator's own identity; set auth, use the cluster Kind, or run the operator with --ambient-credentials=all")
 	}
-	return provider.NewError(provider.Invalid, "auth is not set, and the operator runs with --ambient-credentials=none; set auth")
+	return provider.NewError(provider.Invalid, "auth is not set, and --ambient-credentials=none refuses the operator's own identity; set auth")
 }
 
 // PlainHTTPAllowed implements provider.PlainHTTPAllower.
 func (r *Reader) PlainHTTPAllowed() bool { return r.fence.PlainHTTP }
 
-// namespace returns where to read, and an error for what is outside the fence or is no name at all.
+// namespace returns the namespace to read in. It returns an error if the reference is outside the fence, or if a name
+// is not valid.
 func (r *Reader) namespace(named, what, name string) (string, error) {
 	switch {
 	case len(validation.IsDNS1123Subdomain(name)) > 0:
@@ -167,5 +168,5 @@ func (r *Reader) namespace(named, what, name string) (string, error) {
 	case r.fence.Cluster:
 		return named, nil
 	}
-	return "", provider.NewError(provider.Invalid, "auth: %s %s must not name a namespace: a namespaced store reads only beside itself; remove the namespace", what, name)
+	return "", provider.NewError(provider.Invalid, "auth: %s %s must not name a namespace: a namespaced store reads only in its own namespace; remove the namespace", what, name)
 }

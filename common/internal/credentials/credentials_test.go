@@ -42,8 +42,8 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// env has a namespace "mine" with a Secret, a ConfigMap and a ServiceAccount, another one with the same,
-// and a client without rights.
+// env has a namespace "mine" with a Secret, a ConfigMap and a ServiceAccount, another namespace with the same
+// objects, and a client without permissions.
 type env struct {
 	*testing.T
 	ctx          context.Context
@@ -90,7 +90,7 @@ func (e *env) create(o client.Object) {
 	}
 }
 
-// fences are those of a namespaced store, and of a cluster store.
+// fence returns the Fence of a namespaced store, or of a cluster store.
 func (e *env) fence(cluster bool) credentials.Fence {
 	if cluster {
 		return credentials.Fence{Cluster: true}
@@ -98,7 +98,7 @@ func (e *env) fence(cluster bool) credentials.Fence {
 	return credentials.Fence{Namespace: e.mine}
 }
 
-// want is what a call shall return: a value, or an error of a class with a message that has parts.
+// want is the expected result of a call: a value, or an error of a class whose message has all of these parts.
 type want struct {
 	value   string
 	class   provider.Class
@@ -130,7 +130,7 @@ func (w want) compare(t *testing.T, reason, value string, err error) {
 	}
 }
 
-// TestValue reads Secrets and ConfigMaps, to which the same rules apply.
+// TestValue reads Secrets and ConfigMaps; the same rules apply to both.
 func TestValue(t *testing.T) {
 	cases := map[string]struct {
 		reason   string
@@ -139,11 +139,11 @@ func TestValue(t *testing.T) {
 		stranger bool
 		sel      func(e *env) v1alpha1.SecretKeySelector
 		want     func(e *env, what string) want
-		// read is what the watch is told, "" if nothing.
+		// read is the version that the watch receives, "" if it receives none.
 		read func(e *env) string
 	}{
-		"Beside": {
-			reason: "A namespaced store reads beside itself.",
+		"OwnNamespace": {
+			reason: "A namespaced store reads in its own namespace.",
 			sel: func(*env) v1alpha1.SecretKeySelector {
 				return v1alpha1.SecretKeySelector{Name: "creds", Key: "password"}
 			},
@@ -151,7 +151,7 @@ func TestValue(t *testing.T) {
 			read: func(e *env) string { return e.mine + "/creds present" },
 		},
 		"NamespacedNamesAnother": {
-			reason: "It reads nowhere else.",
+			reason: "A namespaced store cannot name another namespace.",
 			sel: func(e *env) v1alpha1.SecretKeySelector {
 				return v1alpha1.SecretKeySelector{Name: "creds", Key: "password", Namespace: e.others}
 			},
@@ -160,7 +160,7 @@ func TestValue(t *testing.T) {
 			},
 		},
 		"NamespacedNamesItsOwn": {
-			reason: "Not even its own namespace may be named, so that a copy elsewhere does not reach back.",
+			reason: "A namespaced store cannot name its own namespace either, so that a copy in another namespace reads nothing here.",
 			sel: func(e *env) v1alpha1.SecretKeySelector {
 				return v1alpha1.SecretKeySelector{Name: "creds", Key: "password", Namespace: e.mine}
 			},
@@ -169,7 +169,7 @@ func TestValue(t *testing.T) {
 			},
 		},
 		"Cluster": {
-			reason: "A cluster store reads where it says.", cluster: true,
+			reason: "A cluster store reads in the namespace that the reference names.", cluster: true,
 			sel: func(e *env) v1alpha1.SecretKeySelector {
 				return v1alpha1.SecretKeySelector{Name: "creds", Key: "password", Namespace: e.others}
 			},
@@ -177,7 +177,7 @@ func TestValue(t *testing.T) {
 			read: func(e *env) string { return e.others + "/creds present" },
 		},
 		"ClusterNamesNone": {
-			reason: "And must say so.", cluster: true,
+			reason: "A cluster store needs a reference with a namespace.", cluster: true,
 			sel: func(*env) v1alpha1.SecretKeySelector {
 				return v1alpha1.SecretKeySelector{Name: "creds", Key: "password"}
 			},
@@ -186,7 +186,7 @@ func TestValue(t *testing.T) {
 			},
 		},
 		"Manifest": {
-			reason: "With authenticationScope ManifestNamespace it reads beside what refers to it.", beside: true,
+			reason: "With authenticationScope ManifestNamespace, a cluster store reads in the namespace of the object that refers to it.", beside: true,
 			sel: func(*env) v1alpha1.SecretKeySelector {
 				return v1alpha1.SecretKeySelector{Name: "creds", Key: "password"}
 			},
@@ -194,7 +194,7 @@ func TestValue(t *testing.T) {
 			read: func(e *env) string { return e.mine + "/creds present" },
 		},
 		"ManifestNamesAnother": {
-			reason: "And nowhere else.", beside: true,
+			reason: "With authenticationScope ManifestNamespace, a reference cannot name a namespace.", beside: true,
 			sel: func(e *env) v1alpha1.SecretKeySelector {
 				return v1alpha1.SecretKeySelector{Name: "creds", Key: "password", Namespace: e.others}
 			},
@@ -203,7 +203,7 @@ func TestValue(t *testing.T) {
 			},
 		},
 		"Missing": {
-			reason: "An object that does not exist is named, and awaited.",
+			reason: "The message names the missing object, and the watch waits for it.",
 			sel: func(*env) v1alpha1.SecretKeySelector {
 				return v1alpha1.SecretKeySelector{Name: "nope", Key: "password"}
 			},
@@ -213,7 +213,7 @@ func TestValue(t *testing.T) {
 			read: func(e *env) string { return e.mine + "/nope absent" },
 		},
 		"MissingKey": {
-			reason: "So is a key.",
+			reason: "The message names the missing key.",
 			sel:    func(*env) v1alpha1.SecretKeySelector { return v1alpha1.SecretKeySelector{Name: "creds", Key: "nope"} },
 			want: func(e *env, what string) want {
 				return want{class: provider.Invalid, message: []string{what + " " + e.mine + "/creds", `key "nope"`, "add it or correct the reference"}}
@@ -221,31 +221,31 @@ func TestValue(t *testing.T) {
 			read: func(e *env) string { return e.mine + "/creds present" },
 		},
 		"EmptyValue": {
-			reason: "No credential is empty.",
+			reason: "An empty credential is refused.",
 			sel:    func(*env) v1alpha1.SecretKeySelector { return v1alpha1.SecretKeySelector{Name: "creds", Key: "empty"} },
 			want: func(*env, string) want {
 				return want{class: provider.Invalid, message: []string{`no value under key "empty"`, "add it or correct the reference"}}
 			},
 			read: func(e *env) string { return e.mine + "/creds present" },
 		},
-		"MayNot": {
-			reason: "Whoever may not read does not know whether there is a Secret.", stranger: true,
+		"Forbidden": {
+			reason: "Without permission, the store does not learn whether the Secret exists.", stranger: true,
 			sel: func(*env) v1alpha1.SecretKeySelector {
 				return v1alpha1.SecretKeySelector{Name: "creds", Key: "password"}
 			},
 			want: func(e *env, what string) want {
-				return want{class: provider.Denied, message: []string{"may not read " + what + " " + e.mine + "/creds", "grant it get, list and watch on " + strings.ToLower(what) + "s there"}}
+				return want{class: provider.Denied, message: []string{"no permission to read " + what + " " + e.mine + "/creds", "grant it get, list and watch on " + strings.ToLower(what) + "s in that namespace"}}
 			},
 		},
 		"NoName": {
-			reason: "An empty name is a mistake in the spec, not a failure of the API server.",
+			reason: "An empty name is an error in the spec, not of the API server.",
 			sel:    func(*env) v1alpha1.SecretKeySelector { return v1alpha1.SecretKeySelector{Key: "password"} },
 			want: func(_ *env, what string) want {
 				return want{class: provider.Invalid, message: []string{what + ` name ""`, "correct the reference"}}
 			},
 		},
 		"HostileName": {
-			reason: "A name is no path.",
+			reason: "A path is not accepted as a name.",
 			sel: func(e *env) v1alpha1.SecretKeySelector {
 				return v1alpha1.SecretKeySelector{Name: "../../" + e.others + "/secrets/creds", Key: "password"}
 			},
@@ -254,7 +254,7 @@ func TestValue(t *testing.T) {
 			},
 		},
 		"HostileNamespace": {
-			reason: "Nor is a namespace.", cluster: true,
+			reason: "A path is not accepted as a namespace.", cluster: true,
 			sel: func(*env) v1alpha1.SecretKeySelector {
 				return v1alpha1.SecretKeySelector{Name: "creds", Key: "password", Namespace: "a/../b"}
 			},
@@ -308,15 +308,16 @@ func TestValue(t *testing.T) {
 	}
 }
 
-// A ConfigMap holds text and bytes apart.
+// TestConfigMapBinary reads a key of binaryData, which is separate from data.
 func TestConfigMapBinary(t *testing.T) {
 	e := newEnv(t)
 	r := credentials.NewReader(api, e.fence(false), func(watch.ObjectRef, string) {})
 	v, err := r.ConfigMapValue(e.ctx, v1alpha1.ConfigMapKeySelector{Name: "creds", Key: "binary"})
-	want{value: "\xff of " + e.mine}.compare(t, "Bytes that are no text are a value, too.", string(v), err)
+	want{value: "\xff of " + e.mine}.compare(t, "Bytes that are not UTF-8 are returned as they are.", string(v), err)
 }
 
-// An API server that fails is no defect of the store, and what it says may hold a credential.
+// TestSecretValueUnavailable checks that a failure of the API server is not reported as an error of the store, and
+// that the server's message, which might hold a credential, is not shown.
 func TestSecretValueUnavailable(t *testing.T) {
 	e := newEnv(t)
 	c, err := client.NewWithWatch(cluster.Config(), client.Options{Scheme: scheme.Scheme})
@@ -343,7 +344,7 @@ func TestSecretValueUnavailable(t *testing.T) {
 	}
 }
 
-// review is who a token says that it is: namespace/name, and for whom.
+// review returns the subject of a token, as namespace:name, and its audiences.
 func (e *env) review(token string) (string, []string) {
 	e.Helper()
 	_, rest, _ := strings.Cut(token, ".")
@@ -364,7 +365,7 @@ func (e *env) review(token string) (string, []string) {
 	if life := claims.Exp - claims.Iat; life != 600 {
 		e.Errorf("the token lives for %d seconds, want 600", life)
 	}
-	// And the API server agrees.
+	// The API server must accept the token.
 	tr := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: claims.Aud}}
 	e.create(tr)
 	if !tr.Status.Authenticated || tr.Status.User.Username != claims.Sub {
@@ -384,21 +385,21 @@ func TestServiceAccountToken(t *testing.T) {
 		audiences []string
 		want      want
 	}{
-		"Beside": {
-			reason: "A namespaced store uses an account beside itself, for those whom the provider asks for.",
+		"OwnNamespace": {
+			reason: "A namespaced store uses a ServiceAccount of its own namespace, with the audiences of the provider.",
 			sel:    func(*env) v1alpha1.ServiceAccountSelector { return v1alpha1.ServiceAccountSelector{Name: "reader"} },
 			asked:  []string{"sts.amazonaws.com"},
 			user:   func(e *env) string { return e.mine + ":reader" }, audiences: []string{"sts.amazonaws.com"},
 		},
 		"SelectorAudiences": {
-			reason: "Or for those that the selector names.",
+			reason: "Without audiences of the provider, those of the selector apply.",
 			sel: func(*env) v1alpha1.ServiceAccountSelector {
 				return v1alpha1.ServiceAccountSelector{Name: "reader", Audiences: []string{"a", "b"}}
 			},
 			user: func(e *env) string { return e.mine + ":reader" }, audiences: []string{"a", "b"},
 		},
 		"BothAudiences": {
-			reason: "The provider's word, if it has one, goes first: it has looked at the selector.",
+			reason: "Audiences of the provider take precedence over those of the selector.",
 			sel: func(*env) v1alpha1.ServiceAccountSelector {
 				return v1alpha1.ServiceAccountSelector{Name: "reader", Audiences: []string{"a"}}
 			},
@@ -406,19 +407,19 @@ func TestServiceAccountToken(t *testing.T) {
 			user:  func(e *env) string { return e.mine + ":reader" }, audiences: []string{"b"},
 		},
 		"NoAudience": {
-			reason: "Without any it is for the API server.",
+			reason: "Without any audience the token is for the API server.",
 			sel:    func(*env) v1alpha1.ServiceAccountSelector { return v1alpha1.ServiceAccountSelector{Name: "reader"} },
 			user:   func(e *env) string { return e.mine + ":reader" }, audiences: []string{"https://kubernetes.default.svc"},
 		},
 		"NamespacedNamesAnother": {
-			reason: "It uses none of another namespace.",
+			reason: "A namespaced store cannot use a ServiceAccount of another namespace.",
 			sel: func(e *env) v1alpha1.ServiceAccountSelector {
 				return v1alpha1.ServiceAccountSelector{Name: "reader", Namespace: e.others}
 			},
 			want: want{class: provider.Invalid, message: []string{"ServiceAccount reader", "must not name a namespace", "remove the namespace"}},
 		},
 		"Cluster": {
-			reason: "A cluster store uses the one that it names.", cluster: true,
+			reason: "A cluster store uses the ServiceAccount of the namespace that the reference names.", cluster: true,
 			sel: func(e *env) v1alpha1.ServiceAccountSelector {
 				return v1alpha1.ServiceAccountSelector{Name: "reader", Namespace: e.others}
 			},
@@ -426,27 +427,27 @@ func TestServiceAccountToken(t *testing.T) {
 			user:  func(e *env) string { return e.others + ":reader" }, audiences: []string{"a"},
 		},
 		"ClusterNamesNone": {
-			reason: "And must say where.", cluster: true,
+			reason: "A cluster store needs a reference with a namespace.", cluster: true,
 			sel:  func(*env) v1alpha1.ServiceAccountSelector { return v1alpha1.ServiceAccountSelector{Name: "reader"} },
 			want: want{class: provider.Invalid, message: []string{"ServiceAccount reader", "needs a namespace"}},
 		},
 		"Missing": {
-			reason: "An account that does not exist is named.",
+			reason: "The message names the missing ServiceAccount.",
 			sel:    func(*env) v1alpha1.ServiceAccountSelector { return v1alpha1.ServiceAccountSelector{Name: "nope"} },
 			want:   want{class: provider.Invalid, message: []string{"/nope does not exist", "create it or correct the reference"}},
 		},
-		"MayNot": {
-			reason: "The right to make tokens is granted on purpose.", stranger: true,
+		"Forbidden": {
+			reason: "Without permission, the message names the permission to create tokens.", stranger: true,
 			sel:  func(*env) v1alpha1.ServiceAccountSelector { return v1alpha1.ServiceAccountSelector{Name: "reader"} },
-			want: want{class: provider.Denied, message: []string{"/reader", "grant it serviceaccounts/token"}},
+			want: want{class: provider.Denied, message: []string{"/reader", "grant it create on serviceaccounts/token"}},
 		},
 		"NoName": {
-			reason: "An empty name is a mistake in the spec.",
+			reason: "An empty name is an error in the spec.",
 			sel:    func(*env) v1alpha1.ServiceAccountSelector { return v1alpha1.ServiceAccountSelector{} },
 			want:   want{class: provider.Invalid, message: []string{`ServiceAccount name ""`, "correct the reference"}},
 		},
 		"HostileName": {
-			reason: "A name is no path.",
+			reason: "A path is not accepted as a name.",
 			sel: func(*env) v1alpha1.ServiceAccountSelector {
 				return v1alpha1.ServiceAccountSelector{Name: "reader/../../x"}
 			},
@@ -489,14 +490,14 @@ func TestAmbient(t *testing.T) {
 		cluster bool
 		want    want
 	}{
-		"ClusterOfCluster":    {"By default cluster Kinds may.", credentials.AmbientCluster, true, want{}},
-		"ClusterOfNamespaced": {"And namespaced ones may not.", credentials.AmbientCluster, false, want{class: provider.Invalid, message: []string{"auth is not set", "set auth, use the cluster Kind", "--ambient-credentials=all"}}},
-		"AllOfCluster":        {"All may if the operator says so.", credentials.AmbientAll, true, want{}},
-		"AllOfNamespaced":     {"All may if the operator says so.", credentials.AmbientAll, false, want{}},
-		"NoneOfCluster":       {"Or none.", credentials.AmbientNone, true, want{class: provider.Invalid, message: []string{"auth is not set", "--ambient-credentials=none", "set auth"}}},
-		"NoneOfNamespaced":    {"Or none.", credentials.AmbientNone, false, want{class: provider.Invalid, message: []string{"auth is not set", "--ambient-credentials=none", "set auth"}}},
-		"UnsetOfNamespaced":   {"Who says nothing allows nothing.", "", false, want{class: provider.Invalid}},
-		"UnsetOfCluster":      {"Who says nothing allows nothing.", "", true, want{class: provider.Invalid}},
+		"ClusterOfCluster":    {"By default, cluster Kinds can use the operator's identity.", credentials.AmbientCluster, true, want{}},
+		"ClusterOfNamespaced": {"By default, namespaced Kinds cannot use it.", credentials.AmbientCluster, false, want{class: provider.Invalid, message: []string{"auth is not set", "set auth, use the cluster Kind", "--ambient-credentials=all"}}},
+		"AllOfCluster":        {"With all, every Kind can use it.", credentials.AmbientAll, true, want{}},
+		"AllOfNamespaced":     {"With all, every Kind can use it.", credentials.AmbientAll, false, want{}},
+		"NoneOfCluster":       {"With none, no Kind can use it.", credentials.AmbientNone, true, want{class: provider.Invalid, message: []string{"auth is not set", "--ambient-credentials=none", "set auth"}}},
+		"NoneOfNamespaced":    {"With none, no Kind can use it.", credentials.AmbientNone, false, want{class: provider.Invalid, message: []string{"auth is not set", "--ambient-credentials=none", "set auth"}}},
+		"UnsetOfNamespaced":   {"An unset rule allows nothing.", "", false, want{class: provider.Invalid}},
+		"UnsetOfCluster":      {"An unset rule allows nothing.", "", true, want{class: provider.Invalid}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

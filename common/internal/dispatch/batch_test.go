@@ -46,32 +46,32 @@ func TestCalls(t *testing.T) {
 		want   []call
 	}{
 		"Single": {
-			"One request at an idle store is sent after 2 ms.",
+			"A single request at an idle store is sent after 2 ms.",
 			args{requests: []req{{keys: keys(0, 1)}}},
 			[]call{{2 * ms, keys(0, 1)}},
 		},
 		"OneRefManyTimes": {
-			"A hundred requests for one secret are one read of one secret, and one that many ask for is still a single one: nothing to wait for.",
+			"A hundred requests for one secret are one read, which does not wait for a batch.",
 			args{requests: hundredTimes("k0")},
 			[]call{{2 * ms, keys(0, 1)}},
 		},
 		"TenRefs": {
-			"Ten secrets of one request are one batch, which waits for more.",
+			"Ten secrets of one request are one batch, which waits for more reads.",
 			args{requests: []req{{keys: keys(0, 10)}}},
 			[]call{{50 * ms, keys(0, 10)}},
 		},
 		"TenTimesTheSameRef": {
-			"Ten properties of one secret name it ten times, and it is read once.",
+			"Ten properties of one secret need one read.",
 			args{requests: []req{{keys: []string{"k0", "k0", "k0", "k0", "k0", "k0", "k0", "k0", "k0", "k0"}}}},
 			[]call{{2 * ms, keys(0, 1)}},
 		},
 		"HundredTogether": {
-			"A hundred distinct secrets fill five batches, which go at once.",
+			"A hundred different secrets fill five batches, which are sent at once.",
 			args{requests: each(keys(0, 100))},
 			[]call{{0, keys(0, 20)}, {0, keys(20, 40)}, {0, keys(40, 60)}, {0, keys(60, 80)}, {0, keys(80, 100)}},
 		},
 		"FullAtOnce": {
-			"A full batch does not wait for the window, what remains does.",
+			"A full batch does not wait for the window; the rest does.",
 			args{requests: []req{{keys: keys(0, 10)}, {at: 10 * ms, keys: keys(10, 25)}}},
 			[]call{{10 * ms, keys(0, 20)}, {60 * ms, keys(20, 25)}},
 		},
@@ -81,17 +81,17 @@ func TestCalls(t *testing.T) {
 			[]call{{50 * ms, keys(0, 2)}},
 		},
 		"SecondAfterIdleWindow": {
-			"A request that was alone does not make the store busy.",
+			"A batch of one read does not make the store busy.",
 			args{requests: []req{{keys: keys(0, 1)}, {at: 10 * ms, keys: keys(1, 2)}}},
 			[]call{{2 * ms, keys(0, 1)}, {12 * ms, keys(1, 2)}},
 		},
 		"BusyAfterBatch": {
-			"After a batch the store is busy, and a single request waits for others.",
+			"After a larger batch the store is busy, and a single request waits for others.",
 			args{requests: []req{{keys: keys(0, 2)}, {at: 100 * ms, keys: keys(2, 3)}}},
 			[]call{{50 * ms, keys(0, 2)}, {150 * ms, keys(2, 3)}},
 		},
 		"IdleAgain": {
-			"Half a second after the last batch the store is idle.",
+			"Half a second after the last larger batch the store is idle.",
 			args{requests: []req{{keys: keys(0, 2)}, {at: 551 * ms, keys: keys(2, 3)}}},
 			[]call{{50 * ms, keys(0, 2)}, {553 * ms, keys(2, 3)}},
 		},
@@ -101,12 +101,12 @@ func TestCalls(t *testing.T) {
 			[]call{{2 * ms, keys(0, 1)}},
 		},
 		"FreshDoesNotJoinSent": {
-			"Who asks for the value as it is now is not served by a read that began before.",
+			"A Fresh request does not join a read that has started before.",
 			args{latency: time.Second, requests: []req{{keys: keys(0, 1)}, {at: 500 * ms, urgency: Fresh, keys: keys(0, 1)}}},
 			[]call{{2 * ms, keys(0, 1)}, {502 * ms, keys(0, 1)}},
 		},
 		"FreshJoinsPending": {
-			"A read that was not sent yet is new enough for Fresh.",
+			"A Fresh request joins a read that was not sent yet.",
 			args{requests: []req{{keys: keys(0, 1)}, {at: ms, urgency: Fresh, keys: keys(0, 1)}}},
 			[]call{{2 * ms, keys(0, 1)}},
 		},
@@ -125,39 +125,39 @@ func TestCalls(t *testing.T) {
 			[]call{{0, keys(0, 2)}, {time.Second, []string{"new", "k2"}}, {2 * time.Second, keys(3, 5)}, {3 * time.Second, keys(5, 6)}},
 		},
 		"Promoted": {
-			"A periodic request that somebody urgent joins is urgent, and counts once.",
+			"A periodic read becomes urgent when an urgent request joins it, and is still one read.",
 			args{latency: time.Second, opts: Options{MaxCalls: 1}, backend: []fake.Option{fake.BatchSize(2)}, requests: []req{
 				{keys: keys(0, 6)}, {at: 10 * ms, urgency: New, keys: keys(5, 6)},
 			}},
 			[]call{{0, keys(0, 2)}, {time.Second, []string{"k5", "k2"}}, {2 * time.Second, keys(3, 5)}},
 		},
 		"PromotedIsNotTwo": {
-			"A single request that was promoted is still alone, and goes after 2 ms.",
+			"A single request that became urgent is still a batch of one, sent after 2 ms.",
 			args{requests: []req{{keys: keys(0, 1)}, {at: ms, urgency: New, keys: keys(0, 1)}}},
 			[]call{{2 * ms, keys(0, 1)}},
 		},
 		"PromotedFillNoBatch": {
-			"Ten promoted requests do not look like a full batch of twenty.",
+			"Ten requests that became urgent do not count twice as a full batch of twenty.",
 			args{requests: []req{{keys: keys(0, 10)}, {at: ms, urgency: New, keys: keys(0, 10)}}},
 			[]call{{50 * ms, keys(0, 10)}},
 		},
 		"PromotedKeepsItsAge": {
-			"A promoted request does not start to wait anew.",
+			"A request that became urgent keeps the start of its wait.",
 			args{requests: []req{{keys: keys(0, 1)}, {at: ms, urgency: New, keys: keys(1, 2)}, {at: ms, urgency: New, keys: keys(0, 1)}}},
 			[]call{{50 * ms, keys(0, 2)}},
 		},
 		"MaxCalls": {
-			"No more than MaxCalls calls are under way; each that ends makes room.",
+			"At most MaxCalls calls are under way; the end of each allows the next.",
 			args{latency: time.Second, opts: Options{MaxCalls: 2}, requests: each(keys(0, 60))},
 			[]call{{0, keys(0, 20)}, {0, keys(20, 40)}, {time.Second, keys(40, 60)}},
 		},
 		"NoBatcher": {
-			"A client that cannot batch gets each read at once.",
+			"A client without batches gets each read at once.",
 			args{backend: []fake.Option{fake.Without(provider.CapabilityBatch)}, requests: []req{{keys: keys(0, 1)}, {at: ms, keys: keys(1, 2)}}},
 			[]call{{0, keys(0, 1)}, {ms, keys(1, 2)}},
 		},
 		"NoRefs": {
-			"A request for nothing calls nobody.",
+			"A request for no secrets causes no call.",
 			args{requests: []req{{}}},
 			nil,
 		},

@@ -15,7 +15,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
-// large returns a backend with n secrets of a mebibyte each.
+// large returns a backend with n secrets of one MiB each.
 func large(n int) *fake.Backend {
 	b := fake.New(fake.BatchSize(1))
 	for _, k := range keys(0, n) {
@@ -24,8 +24,8 @@ func large(n int) *fake.Backend {
 	return b
 }
 
-// TestBudgetOfAStore has a store with large answers, which nobody takes. It is asked for no more than its share, other stores
-// are read meanwhile, and it goes on as soon as its answers are taken.
+// TestBudgetOfAStore uses a store with large answers that are not taken. It is read only up to its share, other
+// stores are read meanwhile, and its reads continue as soon as answers are taken.
 func TestBudgetOfAStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const objects = 100
@@ -37,7 +37,7 @@ func TestBudgetOfAStore(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		// What was under way before the first answer is there, too.
+		// The answers to calls that were under way before the first answer count, too.
 		if got := shared.Used(); got < budget.Own || got > budget.Own+32<<20 {
 			t.Errorf("%d MiB are held, want %d and what was under way", got>>20, budget.Own>>20)
 		}
@@ -66,7 +66,8 @@ func TestBudgetOfAStore(t *testing.T) {
 	})
 }
 
-// TestBudgetOfAnObject asks for more than a Secret could ever hold. What is too much is an error, and is not held.
+// TestBudgetOfAnObject asks for more than a Secret can hold. Answers above the limit are errors, and are not held in
+// memory.
 func TestBudgetOfAnObject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const secrets = 40
@@ -90,7 +91,8 @@ func TestBudgetOfAnObject(t *testing.T) {
 	})
 }
 
-// TestBudgetComesBack asks for, takes and drops secrets in any order, with errors in between. In the end nothing counts.
+// TestBudgetComesBack requests, takes and drops secrets in any order, with errors in between. In the end no bytes
+// count.
 func TestBudgetComesBack(t *testing.T) {
 	for seed := range uint64(50) {
 		t.Run(fmt.Sprint("Seed", seed), func(t *testing.T) {

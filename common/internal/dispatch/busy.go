@@ -7,35 +7,34 @@ import (
 	"time"
 )
 
-// Bounds of the adaptive window: how long a request may wait for others to join its batch.
+// Limits of the adaptive window: how long a request can wait for others to join its batch.
 const (
-	// A store that nobody has read of late answers almost at once.
+	// Reads at a store without recent batches are sent almost at once.
 	idleWindow = 2 * time.Millisecond
-	// While requests keep coming together, batches are worth waiting for.
+	// While many requests come at the same time, waiting fills the batches.
 	busyWindow = 50 * time.Millisecond
-	// While many objects are written, the API server is what they wait for, and an answer more
-	// would only make the line longer.
+	// While many objects are written, they wait for the API server. Another answer would only make that queue longer.
 	loadedWindow = 250 * time.Millisecond
-	// A batch of more than one request makes the stores of the process busy for this long.
+	// A batch of more than one read makes the stores of the process busy for this long.
 	busyFor = 500 * time.Millisecond
 )
 
-// Busy says whether requests are likely to come together, at any store: objects that are due by the
-// hundred are spread over many stores, and each store sees but a few of them.
+// Busy reports whether many requests are likely at the same time, at any store. It covers all stores because hundreds
+// of due objects can be spread over many stores, each of which sees only a few of them.
 type Busy struct {
 	last  atomic.Int64
-	adds  sync.Mutex // Held while lines are added.
+	adds  sync.Mutex // It is held while lines are added.
 	lines atomic.Pointer[[]line]
 }
 
-// line is what waits for the workers of one controller.
+// line is the queue of one controller.
 type line struct {
 	queued  func() int
 	workers int
 }
 
-// Watch tells how many objects of one controller are due or being worked on, and how many workers it has. While
-// there are any, more requests are on their way. It is called before any request.
+// Watch adds the queue of one controller. queued returns how many objects are due or in work, workers is the number
+// of its workers. While there are such objects, more requests are likely. Call it before the first request.
 func (b *Busy) Watch(queued func() int, workers int) {
 	b.adds.Lock()
 	defer b.adds.Unlock()
@@ -50,8 +49,8 @@ func (b *Busy) all() []line {
 	return nil
 }
 
-// loaded reports whether a quarter of the workers of a controller, or more objects, are busy. Nothing blocks a worker
-// but the API server.
+// loaded reports whether a controller has at least two objects, and a quarter of the number of its workers, due or in
+// work. A worker waits for nothing but the API server.
 func (b *Busy) loaded() bool {
 	return slices.ContainsFunc(b.all(), func(l line) bool { return l.queued() >= max(2, l.workers/4) })
 }
@@ -65,7 +64,8 @@ func (b *Busy) is(now time.Time) bool {
 	return slices.ContainsFunc(b.all(), func(l line) bool { return l.queued() > 0 })
 }
 
-// window is how long the first of count reads waits for more to join its batch, of which size make a full one.
+// window returns how long the oldest of count reads waits for more reads to join its batch. A full batch has size
+// reads.
 func (b *Busy) window(now time.Time, count, size int) time.Duration {
 	switch {
 	case count >= size:

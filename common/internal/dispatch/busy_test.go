@@ -6,17 +6,17 @@ import (
 	"time"
 )
 
-// TestBusyOfSeveral has two controllers tell what waits for their workers.
+// TestBusyOfSeveral uses the queues of two controllers.
 func TestBusyOfSeveral(t *testing.T) {
 	cases := map[string]struct {
 		reason        string
 		first, second int
 		loaded, is    bool
 	}{
-		"Neither": {"Nothing waits.", 0, 0, false, false},
-		"First":   {"What waits for one controller is on its way.", 1, 0, false, true},
-		"Second":  {"Or for the other.", 0, 1, false, true},
-		"Loaded":  {"Each controller has workers of its own.", 0, 2, true, true},
+		"Neither": {"Empty queues mean an idle process.", 0, 0, false, false},
+		"First":   {"An object in the first queue means more requests.", 1, 0, false, true},
+		"Second":  {"An object in the second queue means more requests.", 0, 1, false, true},
+		"Loaded":  {"The load is that of one controller and its own workers.", 0, 2, true, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -30,7 +30,7 @@ func TestBusyOfSeveral(t *testing.T) {
 	}
 }
 
-// TestBusyWatchedAtOnce has controllers that start at the same time tell what waits for their workers.
+// TestBusyWatchedAtOnce calls Watch for several controllers at the same time.
 func TestBusyWatchedAtOnce(t *testing.T) {
 	const controllers = 50
 	b := &Busy{}

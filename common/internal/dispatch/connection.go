@@ -7,30 +7,30 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// A Connect makes a client. It is called when the client is asked for the first time.
+// A Connect creates a client. It is called when the client is first needed.
 type Connect[C any] func(ctx context.Context) (C, error)
 
-// A Connection is one client that many use at the same time: a provider.Client or a provider.Generator.
+// A Connection is one client, a provider.Client or a provider.Generator, with many concurrent users.
 type Connection[C any] struct {
 	connect Connect[C]
-	// busy reports, under mu, whether the client has users that lent does not count.
+	// busy reports whether the client has users that lent does not count. It is called under mu.
 	busy func() bool
 
 	mu sync.Mutex
 	// client is nil until it is connected, and after it was closed.
 	client C
-	// lent counts those who use the client by themselves.
+	// lent counts the callers of Client whose context has not ended.
 	lent    int
 	retired bool
 }
 
-// NewConnection returns a Connection to the client that connect makes.
+// NewConnection returns a Connection to the client that connect creates.
 func NewConnection[C any](connect Connect[C]) *Connection[C] {
 	return &Connection[C]{connect: connect, busy: func() bool { return false }}
 }
 
-// Client returns the connected client, connecting first if need be. It returns when ctx ends even
-// if the provider's code does not. The client is not closed before ctx ends.
+// Client returns the connected client, and connects first if necessary. It returns when ctx ends, even if the
+// provider's code does not. The client is not closed before ctx ends.
 func (n *Connection[C]) Client(ctx context.Context) (C, error) {
 	n.mu.Lock()
 	if n.connectedLocked() {
@@ -54,7 +54,7 @@ func (n *Connection[C]) open(ctx context.Context) (C, error) {
 	defer n.mu.Unlock()
 	n.lendLocked(ctx)
 	if n.connectedLocked() {
-		// Somebody else was faster.
+		// A concurrent call has connected first.
 		go func() { _ = provider.Close(c) }()
 		return n.client, nil
 	}
@@ -72,8 +72,8 @@ func (n *Connection[C]) lendLocked(ctx context.Context) {
 	})
 }
 
-// Retire lets uses under way finish, and closes the client after the last. New uses still work; whoever
-// holds a Connection that was retired should get a new one.
+// Retire closes the client after the uses under way have ended. New uses still work, but a holder of a retired
+// Connection should get a new one.
 func (n *Connection[C]) Retire() {
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -1,8 +1,8 @@
-// Package dispatch reads remote secrets for many reconciles at once, over long-lived clients. Requests for the same secret
-// are one read, and requests that come close together go out in one batch. No reconcile blocks: one that asks for secrets
-// returns, and is called again when they have arrived. A provider that hangs therefore holds no worker, and batches fill
-// from every object that is due rather than from those that hold a worker.
+// Package dispatch reads remote secrets for many concurrent reconciles over long-lived clients. Requests for the same
+// secret share one read, and requests at about the same time share one batch. A reconcile never blocks: it requests
+// secrets and returns, and the object is enqueued again when they have arrived. So a provider that hangs occupies no
+// worker, and a batch can hold the reads of all due objects, not only those of the objects that occupy a worker.
 //
-// Values live from the answer of the provider until the reconcile that asked takes them. A client is built once under
-// concurrent demand, replaced when the store's spec or a credential changes, and closed after its last read.
+// Values stay in memory from the provider's answer until the reconcile takes them. Concurrent requests create a
+// client once. It is replaced when the store's spec or a credential changes, and closed after its last read.
 package dispatch

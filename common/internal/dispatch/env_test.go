@@ -22,7 +22,7 @@ func connectTo(b *fake.Backend) Connect[provider.Client] {
 	return func(ctx context.Context) (provider.Client, error) { return b.Connect(ctx, "") }
 }
 
-// filled returns a backend that holds the keys k0 to k<n-1>, each with its key as the value.
+// filled returns a backend with the keys k0 to k<n-1>, each of which has its key as its value.
 func filled(n int, opts ...fake.Option) *fake.Backend {
 	b := fake.New(opts...)
 	for _, k := range keys(0, n) {
@@ -46,7 +46,7 @@ func readsOf(keys ...string) (reads []provider.Read) {
 	return reads
 }
 
-// asked is a request with how often it was told that it is done, and when.
+// asked is a request that counts the calls of its done, and records the time of the last.
 type asked struct {
 	ticket *Ticket
 	done   atomic.Int32
@@ -63,7 +63,7 @@ func ask(l *Loader, u Urgency, keys ...string) *asked {
 	return a
 }
 
-// outcome is what became of one key: its value, or the class of its error.
+// outcome returns the value of an answer, or the class of its error.
 func outcome(r provider.Answer) string {
 	if r.Err != nil {
 		return string(provider.ClassOf(r.Err))
@@ -71,7 +71,7 @@ func outcome(r provider.Answer) string {
 	return string(r.Value.Data)
 }
 
-// take returns the outcomes of a request by key; nil if it is not complete.
+// take returns the outcomes of a request by key; nil if an answer is missing.
 func (a *asked) take() map[string]string {
 	results, ok := a.ticket.Take()
 	if !ok {
@@ -84,7 +84,7 @@ func (a *asked) take() map[string]string {
 	return out
 }
 
-// same returns a map from each key to one value.
+// same returns a map from each key to the same value.
 func same(value string, keys ...string) map[string]string {
 	out := map[string]string{}
 	for _, k := range keys {
@@ -99,8 +99,8 @@ type call struct {
 	Keys []string
 }
 
-// calls returns the reads that reached a backend, with the time since start, those of one instant
-// in the order of their keys.
+// calls returns the reads that reached a backend, with the time since start. Reads at the same time are ordered by
+// their keys.
 func calls(b *fake.Backend, start time.Time) (out []call) {
 	for _, r := range b.Calls(fake.CallGet, fake.CallGetBatch) {
 		c := call{At: r.Time.Sub(start)}
@@ -123,7 +123,7 @@ func number(key string) (n int) {
 	return n
 }
 
-// stuck is a client whose calls ignore their context and end only when it is let go.
+// stuck is a client whose calls ignore their context, and end only when the test allows it.
 type stuck struct {
 	release chan struct{}
 	begun   atomic.Int32
@@ -141,7 +141,7 @@ func (s *stuck) Close() error {
 	return nil
 }
 
-// connected returns a Loader that has its client already.
+// connected returns a Loader whose client is connected.
 func connected(t *testing.T, c Connect[provider.Client], o Options) *Loader {
 	t.Helper()
 	l := NewLoader("Test", c, o)

@@ -8,22 +8,23 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// sharedFor bounds the age of an answer that is shared.
+// sharedFor is the maximum age of an answer that later requests share.
 const sharedFor = time.Second
 
-// flights are the reads that somebody waits for, one for all who ask for the same, and the answers to those before.
+// flights are the reads that requests wait for, shared by all requests for the same secret, and the answers that are
+// held.
 type flights struct {
 	queues
-	// entries are those of which the next who asks takes part.
+	// entries are the reads that further requests join.
 	entries map[provider.Read]*entry
-	// answers are those that a reconcile has yet to take.
+	// answers are those that a reconcile has not taken yet.
 	answers map[provider.Read]*answer
-	// share counts the bytes of all answers that tickets hold.
+	// share counts the bytes of all held answers.
 	share *budget.Share
 }
 
-// answer is a result that some tickets hold. Objects that are due together do not all ask before
-// the provider has answered the first; as long as one of them holds the answer, the others share it.
+// answer is a result that some tickets hold. Objects that are due at the same time do not all ask before the provider
+// has answered the first. While a ticket holds the answer, the others share it.
 type answer struct {
 	read    provider.Read
 	answer  provider.Answer
@@ -31,7 +32,7 @@ type answer struct {
 	holders int
 }
 
-// size returns how many bytes an answer takes, about.
+// size returns the approximate size of an answer, in bytes.
 func size(a provider.Answer) int64 {
 	n := len(a.Value.Data)
 	for _, v := range a.Found {
@@ -40,7 +41,7 @@ func size(a provider.Answer) int64 {
 	return int64(n)
 }
 
-// join has a ticket take part in a read, or in the answer to one.
+// join adds a ticket to a read, or gives it a held answer.
 func (f *flights) join(read provider.Read, u Urgency, t *Ticket, now time.Time) {
 	if a := f.answers[read]; a != nil && u != Fresh && now.Sub(a.at) < sharedFor {
 		t.missing--
@@ -49,7 +50,7 @@ func (f *flights) join(read provider.Read, u Urgency, t *Ticket, now time.Time) 
 	}
 	e := f.entries[read]
 	if e == nil || (e.sent && u == Fresh) {
-		// A sent entry that is replaced here still serves those who wait for it.
+		// The tickets of a replaced entry that was already sent still get its answer.
 		e = &entry{read: read, since: now, urgent: u > Periodic}
 		f.entries[read] = e
 		f.add(e)
@@ -62,7 +63,7 @@ func (f *flights) join(read provider.Read, u Urgency, t *Ticket, now time.Time) 
 	e.tickets = append(e.tickets, t)
 }
 
-// leave takes a ticket off a read that was not sent yet, and reports whether it was on it.
+// leave removes a ticket from a read that was not sent yet, and reports whether the ticket was part of it.
 func (f *flights) leave(read provider.Read, t *Ticket) bool {
 	e := f.entries[read]
 	if e == nil || e.sent || !slices.Contains(e.tickets, t) {
@@ -76,7 +77,7 @@ func (f *flights) leave(read provider.Read, t *Ticket) bool {
 	return true
 }
 
-// land hands the answers to entries out, and returns the tickets that are complete with them.
+// land delivers answers to the tickets of entries, and returns the tickets that are then complete.
 func (f *flights) land(batch []*entry, answers []provider.Answer, now time.Time) (finished []*Ticket) {
 	for i, e := range batch {
 		if f.entries[e.read] == e {
@@ -97,7 +98,7 @@ func (f *flights) land(batch []*entry, answers []provider.Answer, now time.Time)
 	return finished
 }
 
-// letGo forgets those of the answers that a ticket held that nobody else holds.
+// letGo releases the answers that a ticket held, and drops those without another holder.
 func (f *flights) letGo(held []*answer) {
 	for _, a := range held {
 		if a.holders--; a.holders > 0 {

@@ -6,25 +6,25 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/direct-secrets/direct-secrets/common/internal/budget"
+	"github.com/direct-secrets/direct-secrets/common/internal/trace"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// Options bound what a Loader does. The zero value has sensible defaults.
+// Options are the limits of a Loader. The zero value has sensible defaults.
 type Options struct {
-	// CallTimeout is the deadline of one call to the provider, its retries included. Default 30s.
+	// CallTimeout is the timeout of one call to the provider, including retries. Default 30s.
 	CallTimeout time.Duration
-	// SearchTimeout is the deadline of one search, which may be many calls. Default 2m.
+	// SearchTimeout is the timeout of one search, which can need many calls. Default 2m.
 	SearchTimeout time.Duration
-	// MaxCalls is the number of calls under way at once. Default 10 for a client that reads
-	// batches, 32 for any other.
+	// MaxCalls is the maximum number of concurrent calls. Default 10 for a client that reads batches, otherwise 32.
 	MaxCalls int
-	// Busy and Budget are shared by the loaders of a process. Default: none is shared.
+	// Busy and Budget are shared by the loaders of a process. Default: each loader has its own.
 	Busy   *Busy
 	Budget *budget.Budget
-	// Tenant is for whom the calls count.
+	// Tenant is the name of the budget share for which the calls count: a namespace, or a cluster store.
 	Tenant string
-	// MaxHeld is the number of answered requests that wait for their reconcile; above it no
-	// further call is made, which bounds the values in memory. Default 512.
+	// MaxHeld is the maximum number of answered requests that wait for their reconcile. Above it no further call is
+	// made, which limits the values in memory. Default 512.
 	MaxHeld int
 }
 
@@ -47,9 +47,9 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// A Loader reads the secrets of one store with one identity.
+// A Loader reads the secrets of one store with one set of credentials.
 type Loader struct {
-	// Connection is locked for the fields below, too.
+	// The mutex of Connection also guards the fields below.
 	*Connection[provider.Client]
 	kind string
 	opts Options
@@ -60,8 +60,7 @@ type Loader struct {
 	timer   *time.Timer
 }
 
-// NewLoader returns a Loader that reads through the client that connect makes. kind is the store's
-// Kind, for metrics.
+// NewLoader returns a Loader that reads with the client that connect creates. kind is the store's Kind, for metrics.
 func NewLoader(kind string, connect Connect[provider.Client], o Options) *Loader {
 	o = o.withDefaults()
 	share := o.Budget.Share(o.Tenant)
@@ -75,30 +74,34 @@ func NewLoader(kind string, connect Connect[provider.Client], o Options) *Loader
 	return l
 }
 
-// Retire is Connection.Retire; what is under way counts until it has ended.
+// Retire is Connection.Retire. Reads under way count for the tenant until they have ended.
 func (l *Loader) Retire() {
 	l.Connection.Retire()
 	l.flights.share.Leave()
 }
 
-// Urgency ranks a request, and says whether it may join a read that is already under way.
+// Urgency ranks a request, and decides whether it can join a read that is already under way.
 type Urgency int
 
 const (
-	// Periodic requests give way to all others.
+	// Periodic requests come after all others.
 	Periodic Urgency = iota
-	// New requests go first.
+	// New requests come first.
 	New
-	// Fresh requests go first and are read from now on: somebody asked for the value as it is now,
-	// which an answer under way may precede.
+	// Fresh requests come first, and need a read that starts after them, because the user has asked for the current
+	// value. An answer under way might be older.
 	Fresh
 )
 
-// Request asks for secrets. done is called once, from another goroutine, when every one of them has
-// its answer; the caller then takes them from the Ticket. It is not called for a Ticket that was
-// dropped before. Request never blocks.
+// Request requests secrets and never blocks. It calls done once, from another goroutine, when every secret has its
+// answer. The caller then takes the answers from the Ticket. done is not called for a Ticket that was dropped before.
 func (l *Loader) Request(reads []provider.Read, u Urgency, done func()) *Ticket {
-	t := &Ticket{loader: l, results: make(map[provider.Read]provider.Answer, len(reads)), done: done}
+	return l.RequestUnder(trace.Parent{}, reads, u, done)
+}
+
+// RequestUnder is Request for a fetch that is traced.
+func (l *Loader) RequestUnder(fetch trace.Parent, reads []provider.Read, u Urgency, done func()) *Ticket {
+	t := &Ticket{trace: fetch, loader: l, results: make(map[provider.Read]provider.Answer, len(reads)), done: done}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, read := range reads {

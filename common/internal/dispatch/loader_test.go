@@ -23,8 +23,8 @@ func TestBusyIsShared(t *testing.T) {
 		shared bool
 		want   []call
 	}{
-		"Shared": {"Objects made together are spread over stores; a batch at one makes all wait for more.", true, []call{{150 * ms, keys(0, 1)}}},
-		"Own":    {"Loaders that share nothing do not know of each other.", false, []call{{102 * ms, keys(0, 1)}}},
+		"Shared": {"Objects created together can use different stores, so a batch at one store makes the requests at all stores wait.", true, []call{{150 * ms, keys(0, 1)}}},
+		"Own":    {"Loaders that share no Busy do not affect each other.", false, []call{{102 * ms, keys(0, 1)}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -49,7 +49,7 @@ func TestBusyIsShared(t *testing.T) {
 	}
 }
 
-// TestFailures asks for k0 and k1 in one batch, and then for k2.
+// TestFailures requests k0 and k1 in one batch, and then k2.
 func TestFailures(t *testing.T) {
 	type want struct {
 		first map[string]string
@@ -62,27 +62,27 @@ func TestFailures(t *testing.T) {
 		want   want
 	}{
 		"Hang": {
-			"A call that hangs ends with its deadline; what it carried is Unavailable, and later requests work.",
+			"A call that hangs ends at its timeout with Unavailable, and later requests work.",
 			fake.Fault{Call: fake.CallGetBatch, Hang: true, Times: 1},
 			want{same("Unavailable", "k0", "k1"), 5*time.Second + 50*ms, same("k2", "k2")},
 		},
 		"Slow": {
-			"An answer before the deadline counts.",
+			"An answer before the timeout counts.",
 			fake.Fault{Call: fake.CallGetBatch, Latency: 4 * time.Second, Times: 1},
 			want{map[string]string{"k0": "k0", "k1": "k1"}, 4*time.Second + 50*ms, same("k2", "k2")},
 		},
 		"OneDenied": {
-			"An entry that fails does not fail the others.",
+			"One failed entry does not fail the others.",
 			fake.Fault{Call: fake.CallGetBatch, Key: "k0", Times: 1, Err: provider.NewError(provider.Denied, "no")},
 			want{map[string]string{"k0": "Denied", "k1": "k1"}, 50 * ms, same("k2", "k2")},
 		},
 		"OneMissing": {
-			"An answer that lacks an entry is Unavailable, never NotFound.",
+			"A missing entry is Unavailable, never NotFound.",
 			fake.Fault{Call: fake.CallGetBatch, Key: "k1", Times: 1, Drop: true},
 			want{map[string]string{"k0": "k0", "k1": "Unavailable"}, 50 * ms, same("k2", "k2")},
 		},
 		"Unknown": {
-			"An error that nobody knows is Unavailable.",
+			"An error without a class is Unavailable.",
 			fake.Fault{Call: fake.CallGetBatch, Times: 1, Err: errBoom},
 			want{same("Unavailable", "k0", "k1"), 50 * ms, same("k2", "k2")},
 		},
@@ -92,12 +92,12 @@ func TestFailures(t *testing.T) {
 			want{same("Unavailable", "k0", "k1"), 50 * ms, same("k2", "k2")},
 		},
 		"ConnectFails": {
-			"All that wait for a connection fail with it, and the next request connects anew.",
+			"All requests that wait for a connection fail with it, and the next request connects again.",
 			fake.Fault{Call: fake.CallConnect, Times: 1, Err: provider.NewError(provider.Denied, "no")},
 			want{same("Denied", "k0", "k1"), 0, same("k2", "k2")},
 		},
 		"ConnectHangs": {
-			"A connection that hangs ends with its deadline.",
+			"A connection that hangs ends at its timeout.",
 			fake.Fault{Call: fake.CallConnect, Times: 1, Hang: true},
 			want{same("Unavailable", "k0", "k1"), 5 * time.Second, same("k2", "k2")},
 		},
@@ -130,7 +130,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestHangFailsOnlyItsOwn hangs the first of two calls.
+// TestHangFailsOnlyItsOwn lets the first of two calls hang.
 func TestHangFailsOnlyItsOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := filled(40)
@@ -142,7 +142,7 @@ func TestHangFailsOnlyItsOwn(t *testing.T) {
 		mixed := ask(l, New, "k0", "k20")
 		synctest.Wait()
 		if n := well.done.Load(); n != 1 {
-			t.Fatalf("a request beside one that hangs: done was called %d times, want once", n)
+			t.Fatalf("a request next to one that hangs: done was called %d times, want once", n)
 		}
 		time.Sleep(30 * time.Second)
 		synctest.Wait()
@@ -158,7 +158,7 @@ func TestHangFailsOnlyItsOwn(t *testing.T) {
 	})
 }
 
-// TestContextIgnored bounds a provider whose code ignores its context.
+// TestContextIgnored uses a provider whose code ignores its context. Its calls must end at their timeout.
 func TestContextIgnored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &stuck{release: make(chan struct{})}
@@ -170,7 +170,7 @@ func TestContextIgnored(t *testing.T) {
 			t.Errorf("-want, +got:\n%s", diff)
 		}
 		if n := c.begun.Load(); n != 2 {
-			t.Errorf("%d calls began, want 2: the one that was given up makes room", n)
+			t.Errorf("%d calls started, want 2: a call that has timed out must not count", n)
 		}
 		close(c.release)
 		synctest.Wait()
@@ -183,7 +183,7 @@ func TestContextIgnored(t *testing.T) {
 	})
 }
 
-// TestConnectIgnoresContext bounds a provider whose Connect ignores its context.
+// TestConnectIgnoresContext uses a provider whose Connect ignores its context.
 func TestConnectIgnoresContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release, b := make(chan struct{}), filled(1)
@@ -205,7 +205,7 @@ func TestConnectIgnoresContext(t *testing.T) {
 	})
 }
 
-// TestConcurrentClients connects from many places at once.
+// TestConcurrentClients connects from many goroutines at the same time.
 func TestConcurrentClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := filled(1)
@@ -227,10 +227,10 @@ func TestConcurrentClients(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		if len(seen) != 1 {
-			t.Errorf("%d different clients were handed out, want one", len(seen))
+			t.Errorf("%d different clients were returned, want one", len(seen))
 		}
 		if open := b.Connects() - b.Closes(); open != 1 {
-			t.Errorf("%d clients are open, want one: the surplus is closed", open)
+			t.Errorf("%d clients are open, want one: the others must be closed", open)
 		}
 	})
 }
@@ -248,14 +248,14 @@ func TestRetire(t *testing.T) {
 		args   args
 		want   int
 	}{
-		"Idle":        {"A client that nobody uses is closed at once.", args{look: 1}, 1},
-		"During":      {"A client is not closed while it reads.", args{request: true, retire: 100 * ms, look: 900 * ms}, 0},
-		"After":       {"It is closed after its last read.", args{request: true, retire: 100 * ms, look: 2 * time.Second}, 1},
-		"BeforeSent":  {"A read that waits for its batch still goes through this client.", args{request: true, retire: ms, look: 900 * ms}, 0},
-		"Borrowed":    {"Who got the client keeps it until its context ends.", args{borrow: time.Second, retire: ms, look: 900 * ms}, 0},
-		"BorrowEnds":  {"Then it is closed.", args{borrow: time.Second, retire: ms, look: 1100 * ms}, 1},
-		"HeldBack":    {"Requests that fail without a call leave nothing to wait for.", args{request: true, throttled: true, retire: 5 * time.Second, look: 40 * time.Second}, 1},
-		"HeldBackYet": {"A request that is held back may still be read.", args{request: true, throttled: true, retire: 5 * time.Second, look: 20 * time.Second}, 0},
+		"Idle":        {"An unused client is closed at once.", args{look: 1}, 1},
+		"During":      {"A client is not closed during a read.", args{request: true, retire: 100 * ms, look: 900 * ms}, 0},
+		"After":       {"A client is closed after its last read.", args{request: true, retire: 100 * ms, look: 2 * time.Second}, 1},
+		"BeforeSent":  {"A read that waits for its batch still uses the client.", args{request: true, retire: ms, look: 900 * ms}, 0},
+		"Borrowed":    {"A caller of Client keeps the client until its context ends.", args{borrow: time.Second, retire: ms, look: 900 * ms}, 0},
+		"BorrowEnds":  {"After the context has ended, the client is closed.", args{borrow: time.Second, retire: ms, look: 1100 * ms}, 1},
+		"HeldBack":    {"A client without waiting requests is closed, even if they failed without a call.", args{request: true, throttled: true, retire: 5 * time.Second, look: 40 * time.Second}, 1},
+		"HeldBackYet": {"A throttled request can still be read, so the client stays open.", args{request: true, throttled: true, retire: 5 * time.Second, look: 20 * time.Second}, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -305,7 +305,7 @@ func TestRetire(t *testing.T) {
 	}
 }
 
-// TestRetiredStillReads asks a Loader that was retired, and whose client is closed.
+// TestRetiredStillReads uses a retired Loader whose client is closed.
 func TestRetiredStillReads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := filled(1)
@@ -330,10 +330,10 @@ func TestMaxHeld(t *testing.T) {
 		release func(*asked)
 		want    int
 	}{
-		"Nobody": {"Answers that nobody takes stop further calls.", func(*asked) {}, 2},
-		"Take":   {"Each answer that is taken lets one more call go.", func(a *asked) { a.take() }, 3},
-		"Drop":   {"An answer that is dropped makes room as well.", func(a *asked) { a.ticket.Drop() }, 3},
-		"Twice":  {"Room is made once for each request.", func(a *asked) { a.take(); a.take(); a.ticket.Drop() }, 3},
+		"NotTaken": {"Answers that are not taken stop further calls.", func(*asked) {}, 2},
+		"Take":     {"Each taken answer allows one more call.", func(a *asked) { a.take() }, 3},
+		"Drop":     {"A dropped answer allows one more call.", func(a *asked) { a.ticket.Drop() }, 3},
+		"Twice":    {"Each request allows only one more call.", func(a *asked) { a.take(); a.take(); a.ticket.Drop() }, 3},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -356,23 +356,23 @@ func TestMaxHeld(t *testing.T) {
 				for _, a := range all {
 					a.ticket.Drop()
 				}
-				time.Sleep(time.Minute) // What was held back goes now.
+				time.Sleep(time.Minute) // The waiting calls are made now.
 				synctest.Wait()
 			})
 		})
 	}
 }
 
-// TestDropUnsent gives reads up while they wait for their batch.
+// TestDropUnsent drops tickets while their reads wait for a batch.
 func TestDropUnsent(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		others []string
 		want   []call
 	}{
-		"Alone":  {"What nobody waits for is not read.", nil, nil},
-		"Shared": {"What somebody else waits for is.", []string{"k1"}, []call{{At: 150 * ms, Keys: []string{"k1"}}}},
-		"Beside": {"A read of another secret goes without it.", []string{"k2"}, []call{{At: 150 * ms, Keys: []string{"k2"}}}},
+		"Alone":   {"A read without a ticket is not sent.", nil, nil},
+		"Shared":  {"A read with another ticket is sent.", []string{"k1"}, []call{{At: 150 * ms, Keys: []string{"k1"}}}},
+		"Another": {"A read of another secret is sent alone.", []string{"k2"}, []call{{At: 150 * ms, Keys: []string{"k2"}}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -394,7 +394,7 @@ func TestDropUnsent(t *testing.T) {
 					t.Errorf("\n%s\n-want, +got:\n%s", tc.reason, diff)
 				}
 				if n := a.done.Load(); n != 0 {
-					t.Errorf("who gave up was told %d times", n)
+					t.Errorf("done of a dropped ticket was called %d times", n)
 				}
 				if other != nil {
 					other.take()
@@ -417,13 +417,13 @@ func TestDone(t *testing.T) {
 		drop   time.Duration
 		want   int32
 	}{
-		"One":           {"Told once.", keys(0, 1), time.Hour, 1},
-		"Duplicates":    {"A ref that is named twice is waited for once.", []string{"k0", "k0", "k1"}, time.Hour, 1},
-		"NoRefs":        {"What asks for nothing is done.", nil, time.Hour, 1},
-		"TwoBatches":    {"Told after the last batch, once.", keys(0, 30), time.Hour, 1},
-		"DroppedBefore": {"Who gave up is not told.", keys(0, 1), time.Millisecond, 0},
-		"DroppedDuring": {"Who gave up while the call was under way is not told.", keys(0, 1), 500 * ms, 0},
-		"DroppedAfter":  {"Who was told is not told again.", keys(0, 1), 2 * time.Second, 1},
+		"One":           {"done is called once.", keys(0, 1), time.Hour, 1},
+		"Duplicates":    {"A secret that is named twice counts once.", []string{"k0", "k0", "k1"}, time.Hour, 1},
+		"NoRefs":        {"A request for no secrets is complete.", nil, time.Hour, 1},
+		"TwoBatches":    {"done is called once, after the last batch.", keys(0, 30), time.Hour, 1},
+		"DroppedBefore": {"done is not called for a ticket dropped before the call.", keys(0, 1), time.Millisecond, 0},
+		"DroppedDuring": {"done is not called for a ticket dropped during the call.", keys(0, 1), 500 * ms, 0},
+		"DroppedAfter":  {"done is not called again for a ticket dropped afterwards.", keys(0, 1), 2 * time.Second, 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -453,8 +453,8 @@ func TestDone(t *testing.T) {
 	}
 }
 
-// TestStress asks from many places at once a provider that fails now and then, while clients are
-// retired and tickets dropped. Every ticket completes, and each is told once.
+// TestStress sends requests from many goroutines to a provider that fails at times, while clients are retired and
+// tickets dropped. Every ticket must complete, with one call of its done.
 func TestStress(t *testing.T) {
 	synctest.Test(t, stress)
 }
@@ -517,10 +517,10 @@ func stress(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	time.Sleep(time.Hour) // What was dropped after it was sent is still read.
+	time.Sleep(time.Hour) // A read whose ticket was dropped after it was sent still ends.
 	synctest.Wait()
 	if wrong.Load() != 0 || twice.Load() != 0 {
-		t.Errorf("%d wrong results and %d requests that were told twice, want none", wrong.Load(), twice.Load())
+		t.Errorf("%d wrong results and %d requests with more than one call of done, want none", wrong.Load(), twice.Load())
 	}
 	idle(t, l)
 }

@@ -1,24 +1,24 @@
 package dispatch
 
-// maxSearches of one store are under way at once: each may be many calls, and shall leave room
-// for what reads single secrets.
+// maxSearches is the maximum number of concurrent searches of one store: each can be many calls, and must leave room
+// for the reads of single secrets.
 const maxSearches = 2
 
-// pace bounds what is asked of a store by what is under way, by what waits to be taken, and by what the provider
-// bears.
+// pace limits the calls to a store: by the calls under way, by the answers that were not taken yet, and by the
+// provider's rate limit.
 type pace struct {
 	limiter
-	// expected is how many bytes the next answer takes, most likely: as many as a large one of late.
+	// expected is the likely size of the next answer, in bytes: that of the largest of the recent ones.
 	expected int64
-	// maxCalls and maxHeld are as those of Options.
+	// maxCalls and maxHeld are those of Options.
 	maxCalls, maxHeld int
-	// calls and searching count what is under way.
+	// calls and searching count the calls and searches under way.
 	calls, searching int
-	// held counts the tickets that are complete and were not taken yet.
+	// held counts the tickets that are complete but not taken yet.
 	held int
 }
 
-// callMayGo reports whether there is room for one more call, of up to size reads.
+// callMayGo reports whether one more call can be made, for a client with batches of up to size reads.
 func (p *pace) callMayGo(size int) bool {
 	most := p.maxCalls
 	switch {
@@ -31,10 +31,10 @@ func (p *pace) callMayGo(size int) bool {
 	return p.calls < most && p.held < p.maxHeld
 }
 
-// searchMayGo reports whether there is room for one more search.
+// searchMayGo reports whether one more search can be made.
 func (p *pace) searchMayGo() bool { return p.searching < maxSearches && p.held < p.maxHeld }
 
-// expect learns how large an answer was.
+// expect updates the expected size by that of an answer.
 func (p *pace) expect(bytes int64) {
 	p.expected = min(max(bytes, p.expected*7/8), maxTicket)
 }

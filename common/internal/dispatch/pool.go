@@ -15,7 +15,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// A Pool hands out the Loader of a store, and the Connection of a generator.
+// A Pool provides the Loader of each store, and the Connection of each generator.
 type Pool struct {
 	client  client.Client
 	watches *watch.Watches
@@ -27,48 +27,49 @@ type Pool struct {
 	open map[types.UID]map[string]*connection
 }
 
-// unused is how long the connection of one namespace to a store with authenticationScope
-// ManifestNamespace is kept without being asked for.
+// unused is how long the connection of one namespace to a store with authenticationScope ManifestNamespace is kept
+// after its last request.
 const unused = 30 * time.Minute
 
 // connection is also the owner of the watches of its credentials.
 type connection struct {
 	generation int64
 	asked      time.Time
-	// shared is a *fetch.Loader, or a *fetch.Connection[provider.Generator] for a generator Kind.
+	// shared is a *Loader, or a *Connection[provider.Generator] for a generator Kind.
 	shared retirer
-	// read holds the Secrets and ConfigMaps that it has looked up.
+	// read holds the Secrets and ConfigMaps that were looked up for it.
 	read map[watch.ObjectRef]bool
 }
 
 type retirer interface{ Retire() }
 
-// NewPool returns an empty pool. changed is called when a credential of a store has changed, after
-// its connection was dropped.
+// NewPool returns an empty pool. It calls changed when a credential of a store has changed, after it has dropped the
+// connection.
 func NewPool(c client.Client, w *watch.Watches, r credentials.Rules, o Options, changed func(k provider.Kind, s types.NamespacedName, beside string)) *Pool {
 	o.Busy, o.Budget = &Busy{}, &budget.Budget{}
 	return &Pool{client: c, watches: w, rules: r, opts: o, changed: changed, open: map[types.UID]map[string]*connection{}}
 }
 
-// Loader returns the Loader of a store at its present generation. beside is the namespace in which its
-// credentials are looked up, if that is the one of the object that refers to it; empty otherwise.
+// Loader returns the Loader of a store at its current generation. The last argument is the namespace in which its
+// credentials are looked up, if that is the one of the referring object; otherwise it is empty.
 func (p *Pool) Loader(k provider.Kind, s provider.Object, beside string) *Loader {
 	return sharedOf(p, k, s, beside, func(s provider.Object, creds provider.Credentials) *Loader {
 		opts := p.opts
-		// Tenants are namespaces; a cluster store that logs in for all is one of its own.
+		// A tenant is a namespace. A cluster store that uses the same credentials for all namespaces is a tenant of
+		// its own.
 		opts.Tenant = cmp.Or(beside, s.GetNamespace(), string(s.GetUID()))
 		return NewLoader(k.GoName(), func(ctx context.Context) (provider.Client, error) { return k.Connect(ctx, s, creds) }, opts)
 	})
 }
 
-// Generator returns the Connection of a generator, as Loader does the Loader of a store.
+// Generator returns the Connection of a generator. Its parameters are those of Loader.
 func (p *Pool) Generator(k provider.Kind, s provider.Object, beside string) *Connection[provider.Generator] {
 	return sharedOf(p, k, s, beside, func(s provider.Object, creds provider.Credentials) *Connection[provider.Generator] {
 		return NewConnection(func(ctx context.Context) (provider.Generator, error) { return k.ConnectGenerator(ctx, s, creds) })
 	})
 }
 
-// sharedOf returns what the pool has for an object, made from a copy of the object if there is none yet.
+// sharedOf returns the pool's entry for an object. If there is none yet, it creates one from a copy of the object.
 func sharedOf[R retirer](p *Pool, k provider.Kind, s provider.Object, beside string, newShared func(provider.Object, provider.Credentials) R) R {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -76,7 +77,7 @@ func sharedOf[R retirer](p *Pool, k provider.Kind, s provider.Object, beside str
 	c := p.open[s.GetUID()][beside]
 	if c != nil && c.generation == s.GetGeneration() {
 		c.asked = now
-		return c.shared.(R) // The Kind of a UID does not change.
+		return c.shared.(R) // All objects with a UID have the same Kind.
 	}
 	for ns, o := range p.open[s.GetUID()] {
 		if o.generation != s.GetGeneration() || now.Sub(o.asked) > unused {
@@ -97,10 +98,10 @@ func sharedOf[R retirer](p *Pool, k provider.Kind, s provider.Object, beside str
 	return shared
 }
 
-// WatchQueue tells the pool how many objects are due or being worked on, and by how many workers.
+// WatchQueue adds the queue of a controller: how many objects are due or in work, and the number of workers.
 func (p *Pool) WatchQueue(queued func() int, workers int) { p.opts.Busy.Watch(queued, workers) }
 
-// Drop retires the connection of a store that changed its credentials or is gone.
+// Drop retires the connections of a store that was deleted, or whose credentials have changed.
 func (p *Pool) Drop(uid types.UID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -128,9 +129,9 @@ func (p *Pool) credentials(k provider.Kind, s provider.Object, beside string, c 
 	})
 }
 
-// watch observes a credential for as long as the connection is in use. One that was dropped while it
-// was made has nobody who would end the watch. What counts is the first reading of an object: if a
-// second one, for another key, found it changed, the two do not belong together.
+// watch observes a credential for as long as the connection is in use. It adds no watch for a connection that was
+// dropped meanwhile, because nothing would end that watch. The first read of an object counts: if a second read, for
+// another key, returned another version, the two values might not match.
 func (p *Pool) watch(k provider.Kind, s provider.Object, beside string, c *connection, o watch.ObjectRef, resourceVersion string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

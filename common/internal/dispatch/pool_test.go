@@ -30,9 +30,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 )
 
-// patience is how long a test waits for what must come; a test never waits for it in full unless it
-// fails.
-const patience = 60 * time.Second
+// timeout limits each wait of a test. It is far longer than any wait takes, unless the test fails.
+const timeout = 60 * time.Second
 
 var (
 	api     client.Client
@@ -62,7 +61,7 @@ type env struct {
 	changed chan types.NamespacedName
 	// onChanged runs in the callback of the pool.
 	onChanged func()
-	// gate holds back watches that begin while it is locked.
+	// gate delays watches that start while it is locked.
 	gate gate
 }
 
@@ -83,7 +82,7 @@ func (g *gate) RoundTrip(r *http.Request) (*http.Response, error) {
 func newEnv(t *testing.T) *env {
 	t.Helper()
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	t.Cleanup(cancel)
 	e := &env{
 		T: t, ctx: ctx, ns: "t-" + strings.ToLower(rand.Text()[:12]), server: fake.NewServer(),
@@ -112,7 +111,7 @@ func (e *env) create(o client.Object) {
 	}
 }
 
-// password creates or changes the Secret that holds the password.
+// password creates or changes the Secret with the password.
 func (e *env) password(p string) {
 	e.Helper()
 	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: e.ns, Name: "creds"}}
@@ -143,7 +142,7 @@ func (e *env) storeWithPassword(generation int64) *fakev1.FakeStore {
 	return s
 }
 
-// asks requests a secret and returns a function that waits for it.
+// asks requests a secret and returns a function that waits for its answer.
 func (e *env) asks(l *dispatch.Loader, key string) func() (string, error) {
 	done := make(chan struct{})
 	read := provider.Read{Ref: provider.Ref{Key: key}}
@@ -174,11 +173,11 @@ func (e *env) wantChanged() {
 			e.Errorf("changed(...): -want, +got:\n%s", diff)
 		}
 	case <-e.ctx.Done():
-		e.Fatal("the change was not told")
+		e.Fatal("changed was not called")
 	}
 }
 
-// wantCalls waits until the backend has seen a number of calls, and fails if there are more.
+// wantCalls waits for a number of calls to the backend, and fails if there are more.
 func (e *env) wantCalls(n int, c fake.Call) {
 	e.Helper()
 	if err := e.backend.Wait(e.ctx, n, c); err != nil {
@@ -220,8 +219,8 @@ func TestClientsAreKept(t *testing.T) {
 		same   bool
 	}{
 		{"The same store has the same client.", e.store(1), true},
-		{"A later read of it, too, whatever else of it changed.", func() *fakev1.FakeStore { s := e.store(1); s.ResourceVersion = "2"; return s }(), true},
-		{"Another store has another.", other, false},
+		{"A later version of the store has the same client if its spec is the same.", func() *fakev1.FakeStore { s := e.store(1); s.ResourceVersion = "2"; return s }(), true},
+		{"Another store has another client.", other, false},
 	}
 	l := e.pool.Loader(e.kind, first, "")
 	e.wantRead(l, "a", "1")
@@ -238,7 +237,7 @@ func TestClientsAreKept(t *testing.T) {
 	}
 }
 
-// The store that a client was made for is a copy: who changes the object later changes no client.
+// TestStoreIsCopied checks that the client uses a copy of the store: later changes of the object do not affect it.
 func TestStoreIsCopied(t *testing.T) {
 	e := newEnv(t)
 	e.backend.Put("a", []byte("1"))
@@ -252,24 +251,24 @@ func TestReplaced(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		store  func(e *env, generation int64) *fakev1.FakeStore
-		// move makes the present client the wrong one.
+		// move makes the current client outdated.
 		move func(e *env)
 		next int64
 	}{
 		"Spec": {
-			reason: "A change of the spec makes a new client.",
+			reason: "A change of the spec replaces the client.",
 			store:  (*env).store,
 			move:   func(e *env) { e.pool.Loader(e.kind, e.store(2), "") },
 			next:   2,
 		},
 		"Credential": {
-			reason: "So does a change of a credential, which is told.",
+			reason: "A change of a credential replaces the client and calls changed.",
 			store:  (*env).storeWithPassword,
 			move:   func(e *env) { e.password("second"); e.wantChanged() },
 			next:   1,
 		},
 		"CredentialGone": {
-			reason: "So does its end.",
+			reason: "A deletion of a credential replaces the client and calls changed.",
 			store:  (*env).storeWithPassword,
 			move: func(e *env) {
 				s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: e.ns, Name: "creds"}}
@@ -282,7 +281,7 @@ func TestReplaced(t *testing.T) {
 			next: 1,
 		},
 		"Dropped": {
-			reason: "A store that is gone needs no client.",
+			reason: "Drop retires the client of a deleted store.",
 			store:  (*env).storeWithPassword,
 			move:   func(e *env) { e.pool.Drop(types.UID(e.ns)) },
 			next:   1,
@@ -304,7 +303,7 @@ func TestReplaced(t *testing.T) {
 			}
 			e.onChanged = func() {
 				if e.pool.Loader(e.kind, tc.store(e, tc.next), "") == old {
-					t.Errorf("\n%s\nthe change was told before the old client went", tc.reason)
+					t.Errorf("\n%s\nchanged was called before the old client was dropped", tc.reason)
 				}
 			}
 
@@ -316,7 +315,7 @@ func TestReplaced(t *testing.T) {
 			e.wantRead(fresh, "a", "1")
 			e.wantCalls(2, fake.CallConnect)
 			if n := e.backend.Closes(); n != 0 {
-				t.Errorf("\n%s\nthe old client was closed under a read", tc.reason)
+				t.Errorf("\n%s\nthe old client was closed during a read", tc.reason)
 			}
 			remove()
 			if got, err := slow(); err != nil || got != "2" {
@@ -329,7 +328,7 @@ func TestReplaced(t *testing.T) {
 	}
 }
 
-// What a ConfigMap holds is watched as a Secret is, also beside a Secret of the same name.
+// TestConfigMap checks that a ConfigMap is watched like a Secret, also next to a Secret of the same name.
 func TestConfigMap(t *testing.T) {
 	e := newEnv(t)
 	e.password("first")
@@ -374,7 +373,7 @@ func TestConfigMap(t *testing.T) {
 	}
 }
 
-// The new client presents the new password.
+// TestNewCredentialIsUsed checks that a new client uses the new password.
 func TestNewCredentialIsUsed(t *testing.T) {
 	e := newEnv(t)
 	e.backend.Put("a", []byte("1"))
@@ -388,7 +387,7 @@ func TestNewCredentialIsUsed(t *testing.T) {
 	e.wantRead(e.pool.Loader(e.kind, e.storeWithPassword(1), ""), "a", "1")
 }
 
-// A credential that comes late is awaited.
+// TestMissingCredential checks that a credential that is created later is used.
 func TestMissingCredential(t *testing.T) {
 	e := newEnv(t)
 	e.backend.Put("a", []byte("1"))
@@ -417,7 +416,7 @@ func TestDropEndsTheWatches(t *testing.T) {
 	e.wantCalls(1, fake.CallClose)
 }
 
-// A spec that names no credential any more watches none.
+// TestNewSpecEndsTheWatches checks that a spec without credentials ends the watches of the old ones.
 func TestNewSpecEndsTheWatches(t *testing.T) {
 	e := newEnv(t)
 	e.password("any")
@@ -429,15 +428,15 @@ func TestNewSpecEndsTheWatches(t *testing.T) {
 	}
 }
 
-// A client that is still being made when its store goes, or gets another spec, leaves no watch
-// behind that nobody would end.
+// TestLateConnect checks that a connection which is still being created when its store is deleted, or its spec
+// changes, leaves no watch behind.
 func TestLateConnect(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		move   func(e *env)
 	}{
-		"Dropped": {"The store is gone.", func(e *env) { e.pool.Drop(types.UID(e.ns)) }},
-		"Replaced": {"The store has another spec, without a credential.", func(e *env) {
+		"Dropped": {"The store was deleted during the connect.", func(e *env) { e.pool.Drop(types.UID(e.ns)) }},
+		"Replaced": {"The store got another spec, without a credential, during the connect.", func(e *env) {
 			e.wantRead(e.pool.Loader(e.kind, e.store(2), ""), "a", "1")
 		}},
 	}
@@ -467,8 +466,8 @@ func TestLateConnect(t *testing.T) {
 	}
 }
 
-// Two keys of a Secret that changes between their reads do not belong together, so the client that
-// got them is replaced.
+// TestCredentialChangesWhileConnecting changes a Secret between the reads of two keys. The two values might not
+// match, so the client must be replaced.
 func TestCredentialChangesWhileConnecting(t *testing.T) {
 	e := newEnv(t)
 	e.password("first")
@@ -490,7 +489,7 @@ func TestCredentialChangesWhileConnecting(t *testing.T) {
 	}
 }
 
-// TestGenerator shares the client of a generator as that of a store is shared, and closes it after its last use.
+// TestGenerator checks that the client of a generator is shared like that of a store, and closed after its last use.
 func TestGenerator(t *testing.T) {
 	e := newEnv(t)
 	kind := e.server.GeneratorKinds()[0]
@@ -522,7 +521,7 @@ func TestGenerator(t *testing.T) {
 		t.Error("a generator with another spec has the old Connection")
 	}
 	use()
-	e.wantCalls(1, fake.CallConnect) // A client that is in use is not closed.
+	e.wantCalls(1, fake.CallConnect) // A client in use is not closed.
 	e.wantCalls(3, fake.CallGenerate)
 	done()
 	e.wantCalls(1, fake.CallClose)

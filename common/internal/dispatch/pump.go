@@ -8,14 +8,15 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
 	"github.com/direct-secrets/direct-secrets/common/internal/budget"
+	"github.com/direct-secrets/direct-secrets/common/internal/trace"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// heldBackFor is how long a request waits for a provider that throttles, or for room, before it fails, so that
-// its object says why it waits.
+// heldBackFor is how long a request waits for a provider that throttles, or for the limits of its tenant, before it
+// fails, so that its object reports why it waits.
 const heldBackFor = 30 * time.Second
 
-// pumpLocked sends what may be sent now, and arms the timer for the rest.
+// pumpLocked sends the reads and searches that can be sent now, and sets the timer for the others.
 func (l *Loader) pumpLocked() {
 	wait := l.pumpReadsLocked()
 	if w := l.pumpSearchesLocked(); w > 0 && (wait == 0 || w < wait) {
@@ -26,7 +27,7 @@ func (l *Loader) pumpLocked() {
 	}
 }
 
-// pumpReadsLocked sends reads of secrets and returns when to look again, as readyLocked does.
+// pumpReadsLocked sends reads of secrets. It returns when to try again, like readyLocked.
 func (l *Loader) pumpReadsLocked() time.Duration {
 	for {
 		wait, ready := l.readyLocked(time.Now())
@@ -38,8 +39,8 @@ func (l *Loader) pumpReadsLocked() time.Duration {
 	}
 }
 
-// readyLocked says whether a batch may go now, and otherwise when to look again; zero means that
-// something else will pump: a call that ends, a ticket that is taken, or a request.
+// readyLocked reports whether a batch can be sent now, and otherwise when to try again. Zero means that another event
+// will pump: the end of a call, a taken ticket, or a request.
 func (l *Loader) readyLocked(now time.Time) (time.Duration, bool) {
 	first, count := l.flights.reads()
 	if count == 0 {
@@ -57,7 +58,7 @@ func (l *Loader) readyLocked(now time.Time) (time.Duration, bool) {
 		return wait, false
 	}
 	if wait := first.Add(l.opts.Busy.window(now, count, size)).Sub(now); wait > 0 {
-		return min(wait, busyWindow), false // The load may go before.
+		return min(wait, busyWindow), false // The load might end earlier.
 	}
 	if !l.flights.share.Start() {
 		return busyWindow, false
@@ -66,28 +67,28 @@ func (l *Loader) readyLocked(now time.Time) (time.Duration, bool) {
 	return 0, true
 }
 
-// heldBackLocked reports whether no call may be made, since the provider throttles or the tenant has used up what it may, and
-// returns when to look again.
+// heldBackLocked reports whether no call can be made, because the provider throttles or the tenant has reached a
+// limit. It returns when to try again.
 func (l *Loader) heldBackLocked(now time.Time, urgent bool) (time.Duration, bool) {
 	if wait := l.pace.wait(now); wait > 0 {
-		err := provider.NewError(provider.Throttled, "held back because the provider asked to slow down")
+		err := provider.NewError(provider.Throttled, "the provider throttles the calls of this store; retrying with back-off")
 		err.RetryAfter = wait
 		return l.failOldLocked(now, wait, err), true
 	}
-	// There must be room for one answer more beside those under way. Other stores may make room, too.
+	// There must be room for one more answer in addition to those under way. Other stores can free memory, too.
 	if !l.flights.share.Room(l.pace.expected*int64(l.pace.calls+l.pace.searching+1), maxTicket) {
 		return l.failOldLocked(now, busyWindow, provider.ErrNoRoom), true
 	}
 	if wait := l.flights.share.Wait(now, urgent); wait > 0 {
-		err := provider.NewError(provider.Throttled, "held back because the stores of this namespace, or this cluster store, are asked too often or answer too much")
+		err := provider.NewError(provider.Throttled, "the stores of this namespace, or this cluster store, have too many requests or too much data in progress; retrying with back-off")
 		err.RetryAfter = wait
 		return l.failOldLocked(now, wait, err), true
 	}
 	return 0, false
 }
 
-// pumpSearchesLocked sends the searches that may be sent now, and returns when to look again; zero
-// means that something else will pump.
+// pumpSearchesLocked sends the searches that can be sent now. It returns when to try again; zero means that another
+// event will pump.
 func (l *Loader) pumpSearchesLocked() time.Duration {
 	for len(l.flights.searches) > 0 && l.pace.searchMayGo() {
 		if l.client == nil {
@@ -116,8 +117,8 @@ func (l *Loader) armLocked(wait time.Duration) {
 	l.timer.Reset(wait)
 }
 
-// conclude takes over, under the lock, what has come of a call, sends what may be sent then, and tells those whose
-// tickets are complete.
+// conclude applies the results of a call under the lock, sends the next reads, and calls done of the completed
+// tickets.
 func (l *Loader) conclude(f func() []*Ticket) {
 	l.mu.Lock()
 	finished := f()
@@ -128,9 +129,9 @@ func (l *Loader) conclude(f func() []*Ticket) {
 	}
 }
 
-// call makes one call to the provider and hands the results out.
+// call makes one call to the provider and delivers its results.
 func (l *Loader) call(c provider.Client, batch []*entry) {
-	ctx, cancel := context.WithTimeout(l.counted(), l.opts.CallTimeout)
+	ctx, cancel := context.WithTimeout(l.counted(batch...), l.opts.CallTimeout)
 	defer cancel()
 	refs := make([]provider.Ref, len(batch))
 	for i, e := range batch {
@@ -152,24 +153,39 @@ func (l *Loader) call(c provider.Client, batch []*entry) {
 	})
 }
 
-// endedLocked counts a call that has ended.
+// endedLocked counts the end and the bytes of a call.
 func (l *Loader) endedLocked(answers []provider.Answer) {
 	var bytes int64
 	for _, a := range answers {
 		bytes += size(a)
 		if errors.Is(a.Err, provider.ErrNoRoom) {
-			bytes += provider.MaxAnswer // It was large, so fewer go at once from now on.
+			bytes += provider.MaxAnswer // The answer was large, so fewer calls are made at the same time from now on.
 		}
 	}
 	l.pace.expect(bytes)
 	l.flights.share.End(time.Now())
 }
 
-// counted returns the context of calls whose answers count for the tenant.
-func (l *Loader) counted() context.Context { return budget.With(context.Background(), l.flights.share) }
+// counted returns the context of a call. Its answers count for the tenant, and its span has the waiting fetches as
+// parents.
+func (l *Loader) counted(batch ...*entry) context.Context {
+	ctx := budget.With(context.Background(), l.flights.share)
+	if !trace.On() {
+		return ctx
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	var fetches []trace.Parent
+	for _, e := range batch {
+		for _, t := range e.tickets {
+			fetches = append(fetches, t.trace)
+		}
+	}
+	return trace.Under(ctx, fetches...)
+}
 
-// answered reports whether the provider did its work. One that hangs or throttles says nothing about
-// the others, which must not wait longer for it.
+// answered reports whether the provider has answered normally. A provider that hangs or throttles does not make the
+// stores busy, so that the requests of other stores do not wait longer.
 func answered(results []provider.Result) bool {
 	return !slices.ContainsFunc(results, func(r provider.Result) bool {
 		c := provider.ClassOf(r.Err)
@@ -177,7 +193,7 @@ func answered(results []provider.Result) bool {
 	})
 }
 
-// dialLocked connects in the background; what waits is sent, or fails, when that has ended.
+// dialLocked connects in the background. After that, the waiting requests are sent, or fail with its error.
 func (l *Loader) dialLocked() {
 	if l.dialing {
 		return
@@ -197,7 +213,7 @@ func (l *Loader) dialLocked() {
 	}()
 }
 
-// failOldLocked fails requests that have waited too long, and returns when to look again.
+// failOldLocked fails requests that have waited for heldBackFor, and returns when to try again.
 func (l *Loader) failOldLocked(now time.Time, wait time.Duration, err error) time.Duration {
 	finished := l.failWaitingLocked(err, func(e *entry) bool { return now.Sub(e.since) >= heldBackFor })
 	if len(finished) > 0 {
@@ -214,13 +230,13 @@ func (l *Loader) failOldLocked(now time.Time, wait time.Duration, err error) tim
 	return min(wait, first.Add(heldBackFor).Sub(now))
 }
 
-// failWaitingLocked fails the requests in the queues for which which is true.
+// failWaitingLocked fails the requests in the queues that match the predicate.
 func (l *Loader) failWaitingLocked(err error, which func(*entry) bool) []*Ticket {
 	failed := l.flights.giveUp(which)
 	return l.landLocked(failed, slices.Repeat([]provider.Answer{{Err: err}}, len(failed)))
 }
 
-// landLocked hands answers out, and holds those that are complete until they are taken.
+// landLocked delivers answers. It counts the completed tickets as held until they are taken.
 func (l *Loader) landLocked(batch []*entry, answers []provider.Answer) []*Ticket {
 	finished := l.flights.land(batch, answers, time.Now())
 	l.pace.held += len(finished)
@@ -228,8 +244,7 @@ func (l *Loader) landLocked(batch []*entry, answers []provider.Answer) []*Ticket
 	return finished
 }
 
-// bounded returns when ctx ends even if the provider's code does not. What that code still yields
-// is dropped.
+// bounded returns when ctx ends, even if the provider's code does not. A later result of that code is dropped.
 func bounded(ctx context.Context, kind string, c provider.Client, refs []provider.Ref) []provider.Result {
 	results, err := Within(ctx, func() ([]provider.Result, error) { return provider.GetBatch(ctx, kind, c, refs), nil })
 	if err != nil {
@@ -238,7 +253,7 @@ func bounded(ctx context.Context, kind string, c provider.Client, refs []provide
 	return results
 }
 
-// Within runs f and returns what it does, or the error of ctx if it ends before.
+// Within runs f and returns its result, or the error of ctx if that ends before.
 func Within[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	type result struct {
 		value T

@@ -7,7 +7,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// entry is one read that somebody waits for.
+// entry is one read that requests wait for.
 type entry struct {
 	read    provider.Read
 	since   time.Time
@@ -16,7 +16,7 @@ type entry struct {
 	tickets []*Ticket
 }
 
-// before reports whether an entry goes before another of its queue.
+// before reports whether an entry comes before another one in its queue.
 func (e *entry) before(o *entry) bool {
 	if e.urgent != o.urgent {
 		return e.urgent
@@ -24,7 +24,7 @@ func (e *entry) before(o *entry) bool {
 	return e.since.Before(o.since)
 }
 
-// queues hold what was not sent yet, oldest first: urgent and normal the reads of secrets.
+// queues hold the entries that were not sent yet, oldest first. urgent and normal hold reads of secrets.
 type queues struct{ urgent, normal, searches []*entry }
 
 func (q *queues) of(e *entry) *[]*entry {
@@ -37,8 +37,8 @@ func (q *queues) of(e *entry) *[]*entry {
 	return &q.normal
 }
 
-// add puts an entry in its queue. One that has become urgent meanwhile keeps its place in
-// time; among searches those that are urgent go first.
+// add inserts an entry into its queue. An entry that became urgent keeps its place by time. Urgent searches come
+// before other searches.
 func (q *queues) add(e *entry) {
 	to := q.of(e)
 	i := len(*to)
@@ -53,7 +53,7 @@ func (q *queues) remove(e *entry) {
 	*from = slices.DeleteFunc(*from, func(x *entry) bool { return x == e })
 }
 
-// batch takes up to size reads of secrets that are to be sent, urgent ones first.
+// batch removes up to size reads of secrets to send, urgent ones first.
 func (q *queues) batch(size int) []*entry {
 	batch := make([]*entry, 0, size)
 	for _, from := range []*[]*entry{&q.urgent, &q.normal} {
@@ -64,7 +64,7 @@ func (q *queues) batch(size int) []*entry {
 	return batch
 }
 
-// search takes the next search that is to be sent.
+// search removes the next search to send.
 func (q *queues) search() *entry { return first(&q.searches) }
 
 func first(from *[]*entry) *entry {
@@ -75,7 +75,7 @@ func first(from *[]*entry) *entry {
 	return e
 }
 
-// giveUp takes out all for which which is true, as if they had been sent.
+// giveUp removes all entries that match the predicate, as if they had been sent.
 func (q *queues) giveUp(which func(*entry) bool) (out []*entry) {
 	for _, from := range []*[]*entry{&q.urgent, &q.normal, &q.searches} {
 		*from = slices.DeleteFunc(*from, func(e *entry) bool {
@@ -90,10 +90,10 @@ func (q *queues) giveUp(which func(*entry) bool) (out []*entry) {
 	return out
 }
 
-// reads returns since when the oldest read of a secret waits, and how many do.
+// reads returns since when the oldest read of a secret waits, and the number of waiting reads.
 func (q *queues) reads() (first time.Time, count int) { return oldest(q.urgent, q.normal) }
 
-// all returns since when the oldest read or search waits, and how many do.
+// all returns since when the oldest read or search waits, and the number of both.
 func (q *queues) all() (first time.Time, count int) { return oldest(q.urgent, q.normal, q.searches) }
 
 func oldest(queues ...[]*entry) (first time.Time, count int) {

@@ -12,8 +12,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
-// TestRate has objects read as often as they can. The store is asked no more often than its tenant may ask, and a new
-// object is not held back by that.
+// TestRate reads objects as often as possible. The store is called no more often than its tenant is allowed to, and a
+// new object does not wait for that limit.
 func TestRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := filled(1, fake.BatchSize(1))
@@ -44,8 +44,8 @@ func TestRate(t *testing.T) {
 	})
 }
 
-// TestRateIsTold has a tenant take far more than it may. What waits for it in vain says why, and is read once it is asked for again
-// later.
+// TestRateIsTold uses a tenant far above its limit. Requests that fail because of that report it, and later requests
+// are read.
 func TestRateIsTold(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := connected(t, connectTo(filled(1, fake.BatchSize(1))), Options{})
@@ -72,7 +72,8 @@ func TestRateIsTold(t *testing.T) {
 	})
 }
 
-// TestTooMuchIsNotRead asks for more than an object may read. Once that is known, the rest is not read.
+// TestTooMuchIsNotRead requests more than one object is allowed to read. Once the limit is reached, the rest is not
+// read.
 func TestTooMuchIsNotRead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const secrets = 40

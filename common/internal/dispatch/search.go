@@ -7,17 +7,17 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// Bounds of what a search may yield.
+// Limits of the results of one search.
 const (
-	// maxFound is the number of secrets.
+	// maxFound limits the number of secrets.
 	maxFound = 10_000
-	// maxFoundBytes bounds what is held in memory. A Secret holds a quarter of it.
+	// maxFoundBytes limits the bytes in memory. A Secret holds a quarter of it.
 	maxFoundBytes = maxTicket
 )
 
-// search runs one search and hands its answer out.
+// search makes one search and delivers its answer.
 func (l *Loader) search(c provider.Client, e *entry) {
-	ctx, cancel := context.WithTimeout(l.counted(), l.opts.SearchTimeout)
+	ctx, cancel := context.WithTimeout(l.counted(e), l.opts.SearchTimeout)
 	defer cancel()
 	found, err := Within(ctx, func() ([]provider.Value, error) { return l.find(ctx, c, e.read.Search) })
 	l.conclude(func() []*Ticket {
@@ -29,7 +29,8 @@ func (l *Loader) search(c provider.Client, e *entry) {
 	})
 }
 
-// find returns all that matches, or nothing but an error. What it has found counts for the store meanwhile.
+// find returns all matching secrets, or only an error. While it runs, the secrets that it has found count for the
+// tenant.
 func (l *Loader) find(ctx context.Context, c provider.Client, s provider.Search) ([]provider.Value, error) {
 	q, err := s.Query()
 	if err != nil {
@@ -47,7 +48,7 @@ func (l *Loader) find(ctx context.Context, c provider.Client, s provider.Search)
 		case len(found) >= maxFound:
 			return nil, provider.NewError(provider.Invalid, "find: more than %d secrets match; narrow path, name or tags", maxFound)
 		case size > maxFoundBytes:
-			return nil, provider.NewError(provider.Invalid, "find: what matches is more than %d MiB in all; narrow path, name or tags", maxFoundBytes>>20)
+			return nil, provider.NewError(provider.Invalid, "find: the matching secrets have more than %d MiB in total; narrow path, name or tags", maxFoundBytes>>20)
 		case !l.flights.share.Take(int64(len(v.Data)), maxFoundBytes):
 			return nil, provider.ErrNoRoom
 		}

@@ -18,12 +18,12 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
-// searching is the read of everything below a path.
+// searching returns a search for all secrets below a path.
 func searching(path string) provider.Read {
 	return provider.Read{Search: provider.NewSearch(path, "", nil)}
 }
 
-// look asks for searches, by their paths.
+// look requests searches by their paths.
 func look(l *Loader, u Urgency, paths ...string) *asked {
 	var reads []provider.Read
 	for _, p := range paths {
@@ -42,7 +42,7 @@ func request(l *Loader, u Urgency, reads ...provider.Read) *asked {
 	return a
 }
 
-// found returns what each search of a request yielded, by path: its keys, or the class of its error.
+// found returns the result of each search by its path: the found keys and values, or the class of the error.
 func (a *asked) found(t *testing.T) map[string]string {
 	t.Helper()
 	results, ok := a.ticket.Take()
@@ -53,7 +53,7 @@ func (a *asked) found(t *testing.T) map[string]string {
 	for read, a := range results {
 		if a.Err != nil {
 			if a.Found != nil {
-				t.Errorf("%q: %d secrets beside an error", read.Search.Path, len(a.Found))
+				t.Errorf("%q: %d secrets with an error", read.Search.Path, len(a.Found))
 			}
 			out[read.Search.Path] = string(provider.ClassOf(a.Err))
 			continue
@@ -73,7 +73,7 @@ type lookup struct {
 	Path string
 }
 
-// lookups returns the searches that reached a backend, those of one instant in the order of their paths.
+// lookups returns the searches that reached a backend. Searches at the same time are ordered by their paths.
 func lookups(b *fake.Backend, start time.Time) (out []lookup) {
 	for _, r := range b.Calls(fake.CallFind) {
 		out = append(out, lookup{r.Time.Sub(start), r.Query.Path})
@@ -115,49 +115,49 @@ func TestSearches(t *testing.T) {
 		want   []lookup
 	}{
 		"Single": {
-			"A search waits for no others: it fills a call by itself.",
+			"A search does not wait for others: it is a call of its own.",
 			args{requests: []req{{paths: paths("a")}}},
 			[]lookup{{0, "a"}},
 		},
 		"Twice": {
-			"Who names a search twice waits for it once.",
+			"A search that is named twice is made once.",
 			args{requests: []req{{paths: paths("aa")}}},
 			[]lookup{{0, "a"}},
 		},
 		"Coalesced": {
-			"A request for a search that is under way joins it, however urgent.",
+			"A request for a search under way joins it, whatever its urgency.",
 			args{latency: s, requests: []req{{paths: paths("a")}, {at: 500 * ms, paths: paths("a")}, {at: 900 * ms, urgency: New, paths: paths("a")}}},
 			[]lookup{{0, "a"}},
 		},
 		"Shared": {
-			"An answer that is held is shared for a second.",
+			"A held answer is shared for a second.",
 			args{latency: 100 * ms, requests: []req{{paths: paths("a")}, {at: 600 * ms, paths: paths("a")}}},
 			[]lookup{{0, "a"}},
 		},
 		"Aged": {
-			"An older one is not.",
+			"An older answer is not shared.",
 			args{latency: 100 * ms, requests: []req{{paths: paths("a")}, {at: 1200 * ms, paths: paths("a")}}},
 			[]lookup{{0, "a"}, {1200 * ms, "a"}},
 		},
-		"FreshStartsAnew": {
-			"Who asks for the values as they are now is not served by a search that began before.",
+		"FreshStartsAgain": {
+			"A Fresh request does not join a search that has started before.",
 			args{latency: s, requests: []req{{paths: paths("a")}, {at: 500 * ms, urgency: Fresh, paths: paths("a")}}},
 			[]lookup{{0, "a"}, {500 * ms, "a"}},
 		},
 		"FreshNotShared": {
-			"Nor by an answer that is held.",
+			"A Fresh request does not share a held answer.",
 			args{latency: 100 * ms, requests: []req{{paths: paths("a")}, {at: 200 * ms, urgency: Fresh, paths: paths("a")}}},
 			[]lookup{{0, "a"}, {200 * ms, "a"}},
 		},
 		"TwoFresh": {
-			"Two Fresh requests share the search that was not sent yet.",
+			"Two Fresh requests share a search that was not sent yet.",
 			args{latency: s, requests: []req{
 				{paths: paths("ab")}, {at: 100 * ms, urgency: Fresh, paths: paths("a")}, {at: 200 * ms, urgency: Fresh, paths: paths("a")},
 			}},
 			[]lookup{{0, "a"}, {0, "b"}, {s, "a"}},
 		},
 		"AtMostTwo": {
-			"No more than two searches are under way; each that ends makes room.",
+			"At most two searches are under way; the end of each allows the next.",
 			args{latency: s, requests: []req{{paths: paths("abcde")}}},
 			[]lookup{{0, "a"}, {0, "b"}, {s, "c"}, {s, "d"}, {2 * s, "e"}},
 		},
@@ -167,22 +167,22 @@ func TestSearches(t *testing.T) {
 			[]lookup{{0, "a"}, {0, "b"}, {s, "g"}, {s, "h"}, {2 * s, "c"}, {2 * s, "d"}, {3 * s, "e"}, {3 * s, "f"}},
 		},
 		"Promoted": {
-			"A periodic search that somebody urgent joins is urgent, and is made once.",
+			"A periodic search becomes urgent when an urgent request joins it, and is made once.",
 			args{latency: s, requests: []req{{paths: paths("abcdef")}, {at: 10 * ms, urgency: New, paths: paths("f")}}},
 			[]lookup{{0, "a"}, {0, "b"}, {s, "c"}, {s, "f"}, {2 * s, "d"}, {2 * s, "e"}},
 		},
 		"PromotedKeepsItsAge": {
-			"A promoted search goes before urgent ones that came later.",
+			"A search that became urgent comes before later urgent ones.",
 			args{latency: s, requests: []req{{paths: paths("abc")}, {at: 10 * ms, urgency: New, paths: paths("de")}, {at: 20 * ms, urgency: New, paths: paths("c")}}},
 			[]lookup{{0, "a"}, {0, "b"}, {s, "c"}, {s, "d"}, {2 * s, "e"}},
 		},
 		"MaxCalls": {
-			"The room of reads is not that of searches.",
+			"The limit of reads does not apply to searches.",
 			args{latency: s, opts: Options{MaxCalls: 1}, requests: []req{{paths: paths("abc")}}},
 			[]lookup{{0, "a"}, {0, "b"}, {s, "c"}},
 		},
 		"MaxHeld": {
-			"Answers that nobody takes stop further searches.",
+			"Answers that are not taken stop further searches.",
 			args{latency: s, opts: Options{MaxHeld: 1}, requests: []req{{paths: paths("a")}, {paths: paths("b")}, {paths: paths("c")}}},
 			[]lookup{{0, "a"}, {0, "b"}, {62 * s, "c"}},
 		},
@@ -210,7 +210,7 @@ func TestSearches(t *testing.T) {
 						want[p] = fmt.Sprintf("%s1=1 %s2=2", p, p)
 					}
 					got := a.found(t)
-					time.Sleep(2 * s) // What was held back goes now.
+					time.Sleep(2 * s) // The waiting searches are made now.
 					synctest.Wait()
 					if diff := gocmp.Diff(want, got); diff != "" {
 						t.Errorf("\n%s\nrequest %d: -want, +got:\n%s", tc.reason, i, diff)
@@ -228,13 +228,13 @@ func TestSearches(t *testing.T) {
 	}
 }
 
-// idle checks that a Loader holds nothing any more.
+// idle checks that a Loader holds nothing in the end.
 func idle(t *testing.T, l *Loader) {
 	t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if n := l.pace.calls + l.pace.searching + l.pace.held + l.lent + len(l.flights.entries) + len(l.flights.answers) + len(l.flights.searches); n != 0 {
-		t.Errorf("calls %d, searches %d, held %d, lent %d, entries %d, answers %d, waiting %d: all must be none in the end",
+		t.Errorf("calls %d, searches %d, held %d, lent %d, entries %d, answers %d, waiting %d: all must be 0 in the end",
 			l.pace.calls, l.pace.searching, l.pace.held, l.lent, len(l.flights.entries), len(l.flights.answers), len(l.flights.searches))
 	}
 	if n := l.flights.share.Used(); n != 0 {
@@ -257,22 +257,22 @@ func TestSearchFailures(t *testing.T) {
 		want    want
 	}{
 		"Denied":   {"An error of the search is its answer.", fake.Fault{Call: fake.CallFind, Times: 1, Err: provider.NewError(provider.Denied, "no")}, nil, want{"Denied", 0, "b1=1 b2=2"}},
-		"Unknown":  {"An error that nobody knows is Unavailable.", fake.Fault{Call: fake.CallFind, Times: 1, Err: errBoom}, nil, want{"Unavailable", 0, "b1=1 b2=2"}},
-		"Midway":   {"Of a list that breaks off nothing counts.", fake.Fault{Call: fake.CallFind, Key: "a2", Times: 1, Err: provider.NewError(provider.Unavailable, "no")}, nil, want{"Unavailable", 0, "b1=1 b2=2"}},
-		"Lacking":  {"A list that lacks an entry is not complete.", fake.Fault{Call: fake.CallFind, Key: "a2", Times: 1, Drop: true}, nil, want{"Unavailable", 0, "b1=1 b2=2"}},
-		"NotFound": {"A provider that has no such path says so; what that means is not decided here.", fake.Fault{Call: fake.CallFind, Times: 1, Err: provider.NewError(provider.NotFound, "no")}, nil, want{"NotFound", 0, "b1=1 b2=2"}},
+		"Unknown":  {"An error without a class is Unavailable.", fake.Fault{Call: fake.CallFind, Times: 1, Err: errBoom}, nil, want{"Unavailable", 0, "b1=1 b2=2"}},
+		"Midway":   {"A list that ends early has no results.", fake.Fault{Call: fake.CallFind, Key: "a2", Times: 1, Err: provider.NewError(provider.Unavailable, "no")}, nil, want{"Unavailable", 0, "b1=1 b2=2"}},
+		"Lacking":  {"A list with a missing entry is incomplete.", fake.Fault{Call: fake.CallFind, Key: "a2", Times: 1, Drop: true}, nil, want{"Unavailable", 0, "b1=1 b2=2"}},
+		"NotFound": {"A missing path is NotFound; the caller decides what that means.", fake.Fault{Call: fake.CallFind, Times: 1, Err: provider.NewError(provider.NotFound, "no")}, nil, want{"NotFound", 0, "b1=1 b2=2"}},
 		"Hang":     {"A search that hangs ends after two minutes, and later ones work.", fake.Fault{Call: fake.CallFind, Times: 1, Hang: true}, nil, want{"Unavailable", 120 * s, "b1=1 b2=2"}},
 		"HangsMidway": {
-			"Also if it has yielded something.",
+			"A search that hangs after its first results ends after two minutes.",
 			fake.Fault{Call: fake.CallFind, Key: "a2", Times: 1, Hang: true}, nil, want{"Unavailable", 120 * s, "b1=1 b2=2"},
 		},
-		"Slow":         {"It may take longer than a read.", fake.Fault{Call: fake.CallFind, Times: 1, Latency: 119 * s}, nil, want{"a1=1 a2=2", 119 * s, "b1=1 b2=2"}},
+		"Slow":         {"A search can take longer than a read.", fake.Fault{Call: fake.CallFind, Times: 1, Latency: 119 * s}, nil, want{"a1=1 a2=2", 119 * s, "b1=1 b2=2"}},
 		"Panic":        {"A panic of the provider is an error of its search.", fake.Fault{Call: fake.CallFind, Times: 1, Panic: "boom"}, nil, want{"Unavailable", 0, "b1=1 b2=2"}},
-		"PanicMidway":  {"Also within the list.", fake.Fault{Call: fake.CallFind, Key: "a2", Times: 1, Panic: "boom"}, nil, want{"Unavailable", 0, "b1=1 b2=2"}},
-		"Unsupported":  {"A client that cannot search says so, never with an empty list.", fake.Fault{Call: fake.CallClose}, []fake.Option{fake.Without(provider.CapabilityFind)}, want{"Invalid", 0, "Invalid"}},
-		"ConnectFails": {"What waits for a connection fails with it, and the next search connects anew.", fake.Fault{Call: fake.CallConnect, Times: 1, Err: provider.NewError(provider.Denied, "no")}, nil, want{"Denied", 0, "b1=1 b2=2"}},
-		"ConnectHangs": {"A connection that hangs ends with the deadline of a call.", fake.Fault{Call: fake.CallConnect, Times: 1, Hang: true}, nil, want{"Unavailable", 30 * s, "b1=1 b2=2"}},
-		"Deleted":      {"What is deleted while it is listed is not there.", fake.Fault{Call: fake.CallFind, Key: "a1", Times: 1, Err: provider.NewError(provider.NotFound, "deleted meanwhile")}, nil, want{"a2=2", 0, "b1=1 b2=2"}},
+		"PanicMidway":  {"A panic in the middle of the list is an error of its search.", fake.Fault{Call: fake.CallFind, Key: "a2", Times: 1, Panic: "boom"}, nil, want{"Unavailable", 0, "b1=1 b2=2"}},
+		"Unsupported":  {"A client without search returns an error, never an empty list.", fake.Fault{Call: fake.CallClose}, []fake.Option{fake.Without(provider.CapabilityFind)}, want{"Invalid", 0, "Invalid"}},
+		"ConnectFails": {"All searches that wait for a connection fail with it, and the next search connects again.", fake.Fault{Call: fake.CallConnect, Times: 1, Err: provider.NewError(provider.Denied, "no")}, nil, want{"Denied", 0, "b1=1 b2=2"}},
+		"ConnectHangs": {"A connection that hangs ends at the timeout of a call.", fake.Fault{Call: fake.CallConnect, Times: 1, Hang: true}, nil, want{"Unavailable", 30 * s, "b1=1 b2=2"}},
+		"Deleted":      {"A secret that is deleted during the search is not in the result.", fake.Fault{Call: fake.CallFind, Key: "a1", Times: 1, Err: provider.NewError(provider.NotFound, "deleted meanwhile")}, nil, want{"a2=2", 0, "b1=1 b2=2"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -303,7 +303,7 @@ func TestSearchFailures(t *testing.T) {
 	}
 }
 
-// TestSearchBadRegexp never reaches the provider.
+// TestSearchBadRegexp checks that an invalid expression fails without a call to the provider.
 func TestSearchBadRegexp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := shelved()
@@ -318,7 +318,7 @@ func TestSearchBadRegexp(t *testing.T) {
 	})
 }
 
-// TestSearchAsks passes on all that a search asks for.
+// TestSearchAsks checks that path, name and tags reach the provider.
 func TestSearchAsks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := fake.New()
@@ -340,12 +340,12 @@ func TestSearchAsks(t *testing.T) {
 			t.Errorf("-want, +got:\n%s", diff)
 		}
 		if n := a.done.Load(); n != 1 {
-			t.Errorf("done was called %d times, want once: after the last answer of either sort", n)
+			t.Errorf("done was called %d times, want once, after the last read and search", n)
 		}
 	})
 }
 
-// A shelf is a client whose searches yield secrets of one size, until the caller has enough.
+// A shelf is a client whose searches return secrets of one size until the caller stops.
 type shelf struct {
 	n, size int
 	yielded atomic.Int32
@@ -375,19 +375,19 @@ func TestSearchBounds(t *testing.T) {
 		Yielded int32
 		Says    string
 	}
-	const secrets, bytes = "more than 10000 secrets match; narrow path, name or tags", "more than 4 MiB in all; narrow path, name or tags"
+	const secrets, bytes = "more than 10000 secrets match; narrow path, name or tags", "more than 4 MiB in total; narrow path, name or tags"
 	cases := map[string]struct {
 		reason  string
 		n, size int
 		want    want
 	}{
-		"Many":      {"A search yields 10,000 secrets.", 10_000, 1, want{Found: 10_000, Yielded: 10_000}},
-		"TooMany":   {"One more is too many: a part of them would look like all.", 10_001, 1, want{Class: provider.Invalid, Yielded: 10_001, Says: secrets}},
-		"Endless":   {"A list without end is not read to it.", 1_000_000, 0, want{Class: provider.Invalid, Yielded: 10_001, Says: secrets}},
-		"Large":     {"They hold 4 MiB in all.", 4, 1 << 20, want{Found: 4, Yielded: 4}},
-		"TooLarge":  {"More is not held.", 100, 1<<20 + 1, want{Class: provider.Invalid, Yielded: 4, Says: bytes}},
-		"OneLarge":  {"Also where it is one.", 1, 4<<20 + 1, want{Class: provider.Invalid, Yielded: 1, Says: bytes}},
-		"EmptyList": {"Nothing is an answer.", 0, 0, want{}},
+		"Many":      {"A search returns up to 10,000 secrets.", 10_000, 1, want{Found: 10_000, Yielded: 10_000}},
+		"TooMany":   {"More secrets are an error: a part of them would look complete.", 10_001, 1, want{Class: provider.Invalid, Yielded: 10_001, Says: secrets}},
+		"Endless":   {"An endless list is read only up to the limit.", 1_000_000, 0, want{Class: provider.Invalid, Yielded: 10_001, Says: secrets}},
+		"Large":     {"A search returns up to 4 MiB.", 4, 1 << 20, want{Found: 4, Yielded: 4}},
+		"TooLarge":  {"More bytes are an error, and are not held.", 100, 1<<20 + 1, want{Class: provider.Invalid, Yielded: 4, Says: bytes}},
+		"OneLarge":  {"A single secret above the limit is an error.", 1, 4<<20 + 1, want{Class: provider.Invalid, Yielded: 1, Says: bytes}},
+		"EmptyList": {"An empty list is an answer.", 0, 0, want{}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -416,7 +416,7 @@ func TestSearchBounds(t *testing.T) {
 	}
 }
 
-// TestSearchIgnoresContext bounds a provider whose code ignores its context.
+// TestSearchIgnoresContext uses a provider whose code ignores its context.
 func TestSearchIgnoresContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &shelf{n: 1, stuck: stuck{release: make(chan struct{})}}
@@ -428,7 +428,7 @@ func TestSearchIgnoresContext(t *testing.T) {
 			t.Errorf("-want, +got:\n%s", diff)
 		}
 		if n := c.begun.Load(); n != 3 {
-			t.Errorf("%d searches began, want 3: those that were given up make room", n)
+			t.Errorf("%d searches started, want 3: those that have timed out must not count", n)
 		}
 		close(c.release)
 		synctest.Wait()
@@ -442,7 +442,7 @@ func TestSearchIgnoresContext(t *testing.T) {
 	})
 }
 
-// TestSearchesLeaveRoom hangs as many searches as there may be.
+// TestSearchesLeaveRoom lets the maximum number of searches hang.
 func TestSearchesLeaveRoom(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := shelved()
@@ -453,7 +453,7 @@ func TestSearchesLeaveRoom(t *testing.T) {
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if diff := gocmp.Diff(same("1", "a1"), read.take()); diff != "" {
-			t.Errorf("a read beside searches that hang: -want, +got:\n%s", diff)
+			t.Errorf("a read next to searches that hang: -want, +got:\n%s", diff)
 		}
 		time.Sleep(5 * time.Minute)
 		synctest.Wait()
@@ -463,20 +463,20 @@ func TestSearchesLeaveRoom(t *testing.T) {
 	})
 }
 
-// TestSearchThrottled has a provider throttle its first call, which is a search or a read, and then asks
-// for the next things one after another: a search for each letter, a read for each key.
+// TestSearchThrottled uses a provider that throttles its first call, a search or a read. After that it makes further
+// requests one by one: a search for each letter, a read for each key.
 func TestSearchThrottled(t *testing.T) {
 	type args struct {
 		first string
 		err   error
-		// next is asked for when the first was answered, a second apart.
+		// next are the later requests, a second apart.
 		next []string
 	}
 	type want struct {
 		Outcomes []string
-		// Told is when each was answered.
+		// Told is when each request was answered.
 		Told []time.Duration
-		// Calls are those that reached the provider, of any sort.
+		// Calls is the number of all calls that reached the provider.
 		Calls int
 	}
 	const s = time.Second
@@ -492,27 +492,27 @@ func TestSearchThrottled(t *testing.T) {
 		want   want
 	}{
 		"SearchThenSearch": {
-			"A search that is throttled holds the next ones back; they go when the provider wants them.",
+			"A throttled search delays the next ones until the provider accepts calls again.",
 			args{"a", throttled(10 * s), []string{"b", "c"}},
 			want{[]string{"Throttled", "b1=1 b2=2", "c1=1 c2=2"}, []time.Duration{0, 10 * s, 10*s + 114*ms}, 3},
 		},
 		"SearchThenRead": {
-			"It holds reads back, too.",
+			"A throttled search delays reads, too.",
 			args{"a", throttled(10 * s), []string{"b1"}},
 			want{[]string{"Throttled", "1"}, []time.Duration{0, 10 * s}, 2},
 		},
 		"ReadThenSearch": {
-			"A read that is throttled holds searches back.",
+			"A throttled read delays searches.",
 			args{"a1", throttled(10 * s), []string{"b"}},
 			want{[]string{"Throttled", "b1=1 b2=2"}, []time.Duration{2 * ms, 10 * s}, 2},
 		},
 		"Rate": {
-			"Without a time to wait the rate alone holds back.",
+			"Without a time to wait, only the rate delays calls.",
 			args{"a", throttled(0), []string{"b"}},
 			want{[]string{"Throttled", "b1=1 b2=2"}, []time.Duration{0, s}, 2},
 		},
 		"HeldBack": {
-			"Who was held back for 30 s is told why; no call is made for it.",
+			"After 30 s a delayed request fails with the reason, without a call.",
 			args{"a", throttled(time.Hour), []string{"b", "c1", "d"}},
 			want{[]string{"Throttled", "Throttled", "Throttled", "Throttled"}, []time.Duration{0, 31 * s, 32 * s, 33 * s}, 1},
 		},
@@ -569,10 +569,10 @@ func TestRetireDuringSearch(t *testing.T) {
 		look   time.Duration
 		want   int
 	}{
-		"During":  {"A client is not closed while it searches.", []string{"a"}, 900 * ms, 0},
-		"After":   {"It is closed after its last search.", []string{"a"}, 1100 * ms, 1},
-		"Waiting": {"A search that waits for room still goes through this client.", []string{"a", "b", "c"}, 1900 * ms, 0},
-		"Last":    {"It is closed after the last of them.", []string{"a", "b", "c"}, 2100 * ms, 1},
+		"During":  {"A client is not closed during a search.", []string{"a"}, 900 * ms, 0},
+		"After":   {"A client is closed after its last search.", []string{"a"}, 1100 * ms, 1},
+		"Waiting": {"A search that waits still uses the client.", []string{"a", "b", "c"}, 1900 * ms, 0},
+		"Last":    {"A client is closed after the last of several searches.", []string{"a", "b", "c"}, 2100 * ms, 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -611,9 +611,9 @@ func TestDropSearch(t *testing.T) {
 		drop   time.Duration
 		want   int32
 	}{
-		"Before": {"Who gave up before the search was sent is not told.", 100 * ms, 0},
-		"During": {"Who gave up while it was under way is not told.", 1500 * ms, 0},
-		"After":  {"Who was told is not told again.", 3 * time.Second, 1},
+		"Before": {"done is not called for a ticket dropped before the search was sent.", 100 * ms, 0},
+		"During": {"done is not called for a ticket dropped during the search.", 1500 * ms, 0},
+		"After":  {"done is not called again for a ticket dropped afterwards.", 3 * time.Second, 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -642,7 +642,7 @@ func TestDropSearch(t *testing.T) {
 	}
 }
 
-// TestDroppedSearchIsForgotten drops the only request for a search: what it yields is held by nobody.
+// TestDroppedSearchIsForgotten drops the only request for a search: no ticket must hold its results.
 func TestDroppedSearchIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := shelved()

@@ -8,22 +8,22 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// Rates of the bucket that holds a store back, in calls a second.
+// Rates of the bucket that limits a store, in calls per second.
 const (
 	throttledRate = 8
 	lowestRate    = 0.5
-	// Above this rate the store counts as healthy, and the bucket is taken away.
+	// Above this rate the store counts as healthy, and the bucket is removed.
 	healthyRate = 64
 )
 
-// limiter is a token bucket that exists only while the provider throttles: each Throttled answer
-// halves its rate, each other answer raises it by a tenth.
+// limiter is a token bucket that is only used while the provider throttles. Each Throttled answer halves its rate,
+// each other answer raises it by a tenth.
 type limiter struct {
 	bucket *rate.Limiter
 	until  time.Time
 }
 
-// wait returns how long no call may be made.
+// wait returns how long no call can be made.
 func (m *limiter) wait(now time.Time) time.Duration {
 	if d := m.until.Sub(now); d > 0 {
 		return d
@@ -36,7 +36,7 @@ func (m *limiter) wait(now time.Time) time.Duration {
 
 func (m *limiter) take(now time.Time) bool { return m.bucket.AllowN(now, 1) }
 
-// learn changes the rate by what the provider answered.
+// learn adjusts the rate to the provider's answers.
 func (m *limiter) learn(now time.Time, results []provider.Result) {
 	var throttled bool
 	for _, r := range results {

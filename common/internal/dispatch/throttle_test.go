@@ -12,7 +12,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
-// throttled is what a provider says that wants to be left alone for a while.
+// throttled returns the error of a provider that throttles, with a time to wait.
 func throttled(after time.Duration) error {
 	return &provider.Error{Class: provider.Throttled, Message: "slow down", RetryAfter: after}
 }
@@ -30,13 +30,13 @@ func TestLearn(t *testing.T) {
 		answers []string
 		want    rate.Limit
 	}{
-		"Healthy":   {"Without a Throttled answer nothing is held back.", times(3, ok), rate.Inf},
+		"Healthy":   {"Without a Throttled answer there is no limit.", times(3, ok), rate.Inf},
 		"First":     {"The first Throttled answer limits the rate.", []string{no}, 8},
-		"Second":    {"Each further one halves it.", []string{no, no}, 4},
-		"Third":     {"Each further one halves it.", []string{no, no, no}, 2},
-		"Lowest":    {"It never gets lower than one call in two seconds.", times(20, no), 0.5},
-		"Recovers":  {"Another answer raises it by a tenth.", []string{no, ok}, 8.8},
-		"Recovered": {"Above 64 calls a second the limit goes.", append([]string{no}, times(22, ok)...), rate.Inf},
+		"Second":    {"Each further Throttled answer halves the rate.", []string{no, no}, 4},
+		"Third":     {"Each further Throttled answer halves the rate.", []string{no, no, no}, 2},
+		"Lowest":    {"The rate never falls below one call in two seconds.", times(20, no), 0.5},
+		"Recovers":  {"Another answer raises the rate by a tenth.", []string{no, ok}, 8.8},
+		"Recovered": {"Above 64 calls a second the limit is removed.", append([]string{no}, times(22, ok)...), rate.Inf},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -57,13 +57,13 @@ func TestLearn(t *testing.T) {
 	}
 }
 
-// TestThrottled asks a provider that throttles its first calls for k0, and when that has failed, for
-// the next keys one after another.
+// TestThrottled requests k0 from a provider that throttles its first calls. After k0 has failed, it requests the next
+// keys one by one.
 func TestThrottled(t *testing.T) {
 	type args struct {
 		err   error
 		times int
-		// next is when each further key is asked for, after the start.
+		// next is when each further key is requested, after the start.
 		next []time.Duration
 	}
 	type want struct {
@@ -79,27 +79,27 @@ func TestThrottled(t *testing.T) {
 		want   want
 	}{
 		"RetryAfter": {
-			"No call is made before the provider wants one.",
+			"No call is made before the provider's time to wait is over.",
 			args{throttled(10 * s), 1, []time.Duration{s, 2 * s}},
 			want{[]time.Duration{0, 10 * s, 10*s + 114*ms}, []string{"Throttled", "k1", "k2"}, []time.Duration{10 * s, 10*s + 114*ms}},
 		},
 		"NoRetryAfter": {
-			"Without a time to wait the rate alone holds back.",
+			"Without a time to wait, only the rate delays calls.",
 			args{throttled(0), 1, []time.Duration{s, s, s}},
 			want{[]time.Duration{0, s, s + 114*ms, s + 217*ms}, []string{"Throttled", "k1", "k2", "k3"}, []time.Duration{s, s + 114*ms, s + 217*ms}},
 		},
 		"HeldBack": {
-			"Who was held back for 30 s is told why; no call is made for it.",
+			"After 30 s a delayed request fails with the reason, without a call.",
 			args{throttled(time.Hour), 1, []time.Duration{s, 2 * s}},
 			want{[]time.Duration{0}, []string{"Throttled", "Throttled", "Throttled"}, []time.Duration{31 * s, 32 * s}},
 		},
 		"Hours": {
-			"A provider that asks for hours is asked again after five minutes.",
+			"A time to wait of hours is cut to five minutes.",
 			args{throttled(719 * time.Hour), 1, []time.Duration{4*time.Minute + 50*s, 5*time.Minute + s}},
 			want{[]time.Duration{0, 5 * time.Minute, 5*time.Minute + s}, []string{"Throttled", "k1", "k2"}, []time.Duration{5 * time.Minute, 5*time.Minute + s}},
 		},
 		"HeldBackDespiteNews": {
-			"Requests that come later do not put off those that wait.",
+			"Later requests do not extend the wait of earlier ones.",
 			args{throttled(time.Hour), 1, []time.Duration{s, 20 * s, 30 * s, 30*s + 999*ms}},
 			want{[]time.Duration{0}, []string{"Throttled", "Throttled", "Throttled", "Throttled", "Throttled"}, []time.Duration{31 * s, 50 * s, 60 * s, 60*s + 999*ms}},
 		},
@@ -144,7 +144,7 @@ func TestThrottled(t *testing.T) {
 	}
 }
 
-// TestHeldBackSaysWhen carries the provider's wish on to those that were held back.
+// TestHeldBackSaysWhen checks that the error of a delayed request has the provider's RetryAfter.
 func TestHeldBackSaysWhen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := filled(2)
@@ -158,7 +158,7 @@ func TestHeldBackSaysWhen(t *testing.T) {
 		results, _ := a.ticket.Take()
 		got := provider.RetryAfter(results[provider.Read{Ref: provider.Ref{Key: "k1"}}].Err)
 		if want := 5*time.Minute - 90*time.Second; got < want || got > want+time.Second {
-			t.Errorf("RetryAfter of a request that was held back: %s, want %s", got, want)
+			t.Errorf("RetryAfter of a delayed request: %s, want %s", got, want)
 		}
 	})
 }

@@ -1,21 +1,26 @@
 package dispatch
 
-import "github.com/direct-secrets/direct-secrets/common/provider"
+import (
+	"github.com/direct-secrets/direct-secrets/common/internal/trace"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
 
-// A Ticket stands for secrets that were asked for.
+// A Ticket is a request for secrets.
 type Ticket struct {
 	loader  *Loader
 	results map[provider.Read]provider.Answer
 	answers []*answer
-	// bytes are those of all answers.
+	// bytes is the size of all answers.
 	bytes   int64
 	missing int
 	taken   bool
 	done    func()
+	// trace is the span of the fetch.
+	trace trace.Parent
 }
 
-// Take returns the results and lets the loader forget them; false while some are still missing.
-// Every Ticket must be taken or dropped, since the loader bounds what it holds.
+// Take returns the results and releases them; false while an answer is missing. Every Ticket must be taken or
+// dropped, because the number of held Tickets is limited.
 func (t *Ticket) Take() (map[provider.Read]provider.Answer, bool) {
 	t.loader.mu.Lock()
 	defer t.loader.mu.Unlock()
@@ -26,7 +31,7 @@ func (t *Ticket) Take() (map[provider.Read]provider.Answer, bool) {
 	return t.results, true
 }
 
-// Failed reports whether a result that is there is an error.
+// Failed reports whether one of the results so far is an error.
 func (t *Ticket) Failed() bool {
 	t.loader.mu.Lock()
 	defer t.loader.mu.Unlock()
@@ -38,8 +43,8 @@ func (t *Ticket) Failed() bool {
 	return false
 }
 
-// Drop gives the ticket up: results that are there, and those that still come, are forgotten. What
-// nobody else waits for, and was not sent yet, is not read.
+// Drop releases the results, now and as they arrive. A read that was not sent yet and has no other ticket is not
+// made.
 func (t *Ticket) Drop() {
 	t.loader.mu.Lock()
 	defer t.loader.mu.Unlock()
@@ -69,13 +74,13 @@ func (t *Ticket) letGoLocked() {
 	t.answers = nil
 }
 
-// maxTicket bounds the bytes that are read for one object. A Secret holds a quarter of it.
+// maxTicket limits the bytes that are read for one object. A Secret holds a quarter of it.
 const maxTicket = 4 << 20
 
 var errTooMuch = provider.NewError(provider.Invalid,
-	"what the object reads is more than %d MiB in all, and a Secret holds 1 MiB; read less, or split the object", maxTicket>>20)
+	"the object reads more than %d MiB in total, and a Secret holds 1 MiB; read less, or split the object", maxTicket>>20)
 
-// giveUp fails what was not sent yet of a ticket that has more than it may already.
+// giveUp fails the unsent reads of a ticket that has exceeded maxTicket.
 func (t *Ticket) giveUp() {
 	if t.taken || t.bytes <= maxTicket {
 		return
@@ -88,7 +93,7 @@ func (t *Ticket) giveUp() {
 	}
 }
 
-// accept takes an answer, and holds it for as long as the ticket is not taken.
+// accept stores an answer, and holds it until the ticket is taken.
 func (t *Ticket) accept(a *answer) {
 	if t.bytes += size(a.answer); t.bytes > maxTicket {
 		t.results[a.read] = provider.Answer{Err: errTooMuch}
@@ -99,7 +104,7 @@ func (t *Ticket) accept(a *answer) {
 	t.answers = append(t.answers, a)
 }
 
-// deliver hands one result over and reports whether the ticket is complete with it, and somebody wants it.
+// deliver stores one result. It reports whether the ticket is then complete, and was not dropped.
 func (t *Ticket) deliver(a *answer) bool {
 	t.missing--
 	switch {

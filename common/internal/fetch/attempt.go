@@ -1,13 +1,15 @@
 package fetch
 
 import (
+	"context"
 	"sync"
 	"time"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/trace"
 )
 
-// An Attempt identifies what a person asked for.
+// An Attempt identifies what the user asked for: a spec, labels and annotations, and a refresh request.
 type Attempt struct {
 	Generation int64
 	// Metadata is the hash of the labels and annotations; see referrers.Metadata.
@@ -15,37 +17,37 @@ type Attempt struct {
 	Request  string
 }
 
-// AttemptOf returns what is asked for by an object whose metadata has a hash.
+// AttemptOf returns the current Attempt of an object. metadata is the hash of its labels and annotations.
 func AttemptOf(es *v1alpha1.ExternalSecret, metadata string) Attempt {
 	return Attempt{es.Generation, metadata, es.Annotations[v1alpha1.RefreshRequestAnnotation]}
 }
 
-// Attempts are those of one object: the last one, and the read that is under way for it. The zero Attempts are of an
-// object for which nothing was read yet.
+// Attempts are those of one object: the last Attempt, and the read that is under way for it. The zero Attempts are
+// those of an object that was not read yet.
 type Attempts struct {
 	mu   sync.Mutex
 	last Attempt
-	// notBefore holds a retry back; it counts for one attempt. It is real time, as that of the queue, and not that of
-	// Options.Now.
+	// notBefore delays the next try of the last attempt. It is wall-clock time, like that of the queue, and not that
+	// of Options.Now.
 	notBefore time.Time
 	reading   *reading
 }
 
-// Begun reports whether this process has tried anything.
+// Begun reports whether this process has made an attempt for the object.
 func (a *Attempts) Begun() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.last != (Attempt{})
 }
 
-// Hold keeps back the next try of the last attempt.
+// Hold delays the next try of the last attempt.
 func (a *Attempts) Hold(until time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.notBefore = until
 }
 
-// Drop ends the read that is under way.
+// Drop cancels the read that is under way, if any.
 func (a *Attempts) Drop() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -55,8 +57,19 @@ func (a *Attempts) Drop() {
 	}
 }
 
-// begin returns how long an attempt is still held back, and whether it is the same as the last;
-// another one is not held back.
+// Trace returns a context whose spans are children of the pass that started the read under way, so that a sync is one
+// trace.
+func (a *Attempts) Trace(ctx context.Context) context.Context {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.reading == nil {
+		return ctx
+	}
+	return trace.Under(ctx, a.reading.asked)
+}
+
+// begin starts an attempt. It returns how long that is still delayed, and whether it equals the last one; a different
+// attempt is not delayed.
 func (a *Attempts) begin(next Attempt) (wait time.Duration, again bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -14,9 +14,9 @@ func TestBegin(t *testing.T) {
 		after  time.Duration
 		want   time.Duration
 	}{
-		"Same":       {"The same attempt waits for its time.", a, 0, time.Minute},
-		"Meanwhile":  {"The same attempt waits for its time.", a, 20 * time.Second, 40 * time.Second},
-		"Over":       {"Then it goes.", a, time.Minute, 0},
+		"Same":       {"The same attempt waits for the full delay.", a, 0, time.Minute},
+		"Meanwhile":  {"The same attempt waits for the rest of the delay.", a, 20 * time.Second, 40 * time.Second},
+		"Over":       {"After the delay the same attempt starts.", a, time.Minute, 0},
 		"Generation": {"A new spec does not wait.", Attempt{Generation: 2, Request: "r"}, 0, 0},
 		"Request":    {"A new request does not wait.", Attempt{Generation: 1, Request: "s"}, 0, 0},
 	}

@@ -12,46 +12,49 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
 	"github.com/direct-secrets/direct-secrets/common/internal/status"
+	"github.com/direct-secrets/direct-secrets/common/internal/trace"
 )
 
-// A Fetcher asks stores. A worker never waits for them: the answer brings the object back, and the pass after it finds
-// the values here.
+// A Fetcher reads from stores. A worker never waits for an answer: when it arrives, the Fetcher enqueues the object
+// again, and that pass takes the values with Take.
 type Fetcher struct {
 	Pool *dispatch.Pool
-	// Backoff tells which objects have failed.
+	// Backoff knows which objects have failed.
 	Backoff workqueue.TypedRateLimiter[reconcile.Request]
-	// Enqueue brings an object back.
+	// Enqueue adds an object to the queue.
 	Enqueue func(key types.NamespacedName, priority int)
 	Now     func() time.Time
 }
 
-// A Want is what one pass wants to have read.
+// A Want is a read that one pass asks for.
 type Want struct {
 	Key      types.NamespacedName
 	Attempts *Attempts
 	Attempt  Attempt
 	Why      policy.Why
 	Stores   Stores
-	// Basis identifies what is stored of an earlier answer, as it was before the stores are asked; empty for none. The
-	// answer may replace that and nothing else: what another operator has stored meanwhile may be of a later answer.
+	// Basis identifies the stored result of an earlier answer, as it was before this read; empty if there is none.
+	// The answer can only replace that result: another operator might have stored a later one in the meantime.
 	Basis string
+	// Trace is the span of the pass.
+	Trace trace.Parent
 }
 
-// An Answer is what stores have said.
+// An Answer is the result of a read.
 type Answer struct {
-	// Values are nil until all of them have answered.
+	// Values are nil until all stores have answered.
 	Values render.Values
-	// At is when they were asked, and Basis that of the Want by which they were.
+	// At is when the stores were asked. Basis is the Basis of the Want.
 	At    time.Time
 	Basis string
-	// Wait is how long the attempt is held back, since it has failed.
+	// Wait is how long the attempt is delayed because it failed.
 	Wait time.Duration
-	// Pending is true while they have yet to answer.
+	// Pending is true while the read waits for a store's answer.
 	Pending bool
 }
 
-// Take begins an attempt, and returns the answer to it if there is one. It corrects why it is made: somebody may have
-// mended what the last attempt failed for.
+// Take starts an attempt, and returns its answer if there is one. If the attempt differs from a failed one, it
+// changes w.Why from Retry to Changed, because the user might have fixed the cause.
 func (f *Fetcher) Take(w *Want) Answer {
 	known := w.Attempts.Begun()
 	wait, again := w.Attempts.begin(w.Attempt)
@@ -73,8 +76,8 @@ func (f *Fetcher) Take(w *Want) Answer {
 	return Answer{Values: w.Stores.within(values), At: r.at, Basis: r.basis}
 }
 
-// Ask asks the stores, unless ready is false: then something else than they is missing. It returns the verdict that one
-// of them may not be asked now; nil if all may.
+// Ask asks the stores, unless ready is false because something else is missing. It returns a verdict if one of the
+// stores cannot be asked now; otherwise nil.
 func (f *Fetcher) Ask(w Want, ready bool) *status.Verdict {
 	w.Attempts.Drop()
 	loaders, refused := w.Stores.loaders(f.Pool)
@@ -82,8 +85,8 @@ func (f *Fetcher) Ask(w Want, ready bool) *status.Verdict {
 		return refused
 	}
 	urgency, priority := f.urgency(w)
-	// What has its answer goes behind what has yet to ask, so that batches fill. What failed goes
-	// behind everything, so that a store that fails a thousand objects at once delays no other.
+	// Objects with an answer come after those that still have to ask, so that batches fill up. Failed objects come
+	// after all others, so that a store that fails a thousand objects at once does not delay them.
 	done := func(failed bool) {
 		if failed {
 			f.Enqueue(w.Key, queue.Low)
@@ -97,8 +100,8 @@ func (f *Fetcher) Ask(w Want, ready bool) *status.Verdict {
 	return nil
 }
 
-// urgency ranks the read: what a person waits for goes before what merely is due, and after a first
-// failure everything is low.
+// urgency ranks the read: requested and changed objects come before periodic refreshes. After a first failure every
+// read has low priority.
 func (f *Fetcher) urgency(w Want) (dispatch.Urgency, int) {
 	if f.Backoff.NumRequeues(reconcile.Request{NamespacedName: w.Key}) > 0 {
 		return dispatch.Periodic, queue.Low

@@ -1,5 +1,5 @@
-// Package fetch reads what an ExternalSecret wants of stores: which stores may be asked, what has already been asked, and
-// when to ask again.
+// Package fetch reads the remote secrets of an ExternalSecret: it decides which stores can be asked, keeps the reads
+// under way, and decides when to ask again.
 package fetch
 
 import (
@@ -19,23 +19,23 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// Stores are those of a plan, as they were resolved for one object.
+// Stores are the stores of a plan, resolved for one object.
 type Stores struct {
 	Plan render.Plan
 	all  map[v1alpha1.StoreRef]store
 }
 
-// store is one of them.
+// store is one of the Stores.
 type store struct {
 	resolve.Handle
-	// refusal says why it may not be used now; nil if it may.
+	// refusal is why the store cannot be used now; nil if it can.
 	refusal *resolve.Refusal
-	// foreign is true if another operator reads it.
+	// foreign is true if another operator reads the store.
 	foreign bool
 }
 
-// Resolve looks up the stores of an object's plan, which this operator claims if mine is true. The error is NotFound
-// where the namespace is too new for the cache.
+// Resolve looks up the stores of an object's plan. mine is true if this operator claims the object. The error is
+// NotFound if the cache does not have the namespace yet.
 func Resolve(ctx context.Context, r *referrers.Referrers, es *v1alpha1.ExternalSecret, plan render.Plan, mine bool) (Stores, error) {
 	s := Stores{Plan: plan, all: map[v1alpha1.StoreRef]store{}}
 	generators := plan.Generators()
@@ -53,7 +53,8 @@ func Resolve(ctx context.Context, r *referrers.Referrers, es *v1alpha1.ExternalS
 	return s, nil
 }
 
-// Elsewhere reports whether the values of a source lie in a part: they are generated, or another operator reads them.
+// Elsewhere reports whether the values of a source are stored in a part, because a generator makes them or another
+// operator reads them.
 func (s Stores) Elsewhere(src render.Source) bool { return src.Generator || s.all[src.Store].foreign }
 
 // OtherClass returns the class of a store of this module that an operator of another class reads; false for any other
@@ -66,7 +67,8 @@ func (s Stores) OtherClass(ref v1alpha1.StoreRef) (string, bool) {
 	return refusal.Class, true
 }
 
-// Own leaves of the plan only what this operator reads. What is generated has a part of its own.
+// Own removes from the plan all sources that this operator does not read, and those of its generators: a generated
+// value has its own part.
 func (s Stores) Own() Stores {
 	s.Plan.Sources = slices.DeleteFunc(slices.Clone(s.Plan.Sources), func(src render.Source) bool {
 		st := s.all[src.Store]
@@ -78,7 +80,7 @@ func (s Stores) Own() Stores {
 // served reports whether this module serves the Kind.
 func (s store) served() bool { return s.GVK.Kind != "" }
 
-// Labels returns those by which a Secret shows the stores of this module that it is read from.
+// Labels returns the labels of the target Secret that name the stores of this module from which it is read.
 func (s Stores) Labels() []string {
 	var labels []string
 	for _, ref := range s.Plan.Stores() {
@@ -89,7 +91,7 @@ func (s Stores) Labels() []string {
 	return labels
 }
 
-// Suspect calls f with each store that was read.
+// Suspect calls f with each store that this operator has read.
 func (s Stores) Suspect(f func(k provider.Kind, s types.NamespacedName)) {
 	for _, ref := range s.Plan.Stores() {
 		if st := s.all[ref]; st.served() && !st.foreign {
@@ -98,8 +100,8 @@ func (s Stores) Suspect(f func(k provider.Kind, s types.NamespacedName)) {
 	}
 }
 
-// Admit returns the verdict that a cluster store of the plan does not serve this namespace, or not for these keys; nil
-// if all of them do.
+// Admit returns a verdict if a cluster store of the plan does not admit this namespace, or these keys in it;
+// otherwise nil.
 func (s Stores) Admit() *status.Verdict {
 	for _, ref := range s.Plan.Stores() {
 		st := s.all[ref]
@@ -122,8 +124,7 @@ func (s Stores) Admit() *status.Verdict {
 	return nil
 }
 
-// loaders returns the Loader of every store that this operator reads, or the verdict that one of them may not be used
-// now.
+// loaders returns the Loader of every store that this operator reads, or a verdict if one of them cannot be used now.
 func (s Stores) loaders(pool *dispatch.Pool) (map[v1alpha1.StoreRef]*dispatch.Loader, *status.Verdict) {
 	loaders := map[v1alpha1.StoreRef]*dispatch.Loader{}
 	for _, ref := range s.Plan.Stores() {
@@ -132,14 +133,14 @@ func (s Stores) loaders(pool *dispatch.Pool) (map[v1alpha1.StoreRef]*dispatch.Lo
 		case st.foreign:
 		case st.refusal != nil:
 			return nil, st.refused(ref)
-		case ok: // What a generator makes lies in a part.
+		case ok: // A generator is no StoreObject: its values are stored in a part.
 			loaders[ref] = pool.Loader(st.Kind, o, st.Beside)
 		}
 	}
 	return loaders, nil
 }
 
-// refused is the verdict on an object that may not use a store now.
+// refused returns the verdict on an object that cannot use a store now.
 func (s store) refused(ref v1alpha1.StoreRef) *status.Verdict {
 	name := ref.Name
 	if s.refusal.Why == resolve.Absent {
@@ -147,7 +148,7 @@ func (s store) refused(ref v1alpha1.StoreRef) *status.Verdict {
 	}
 	message := fmt.Sprintf("%s %q %s", ref.Kind, name, s.refusal.Message)
 	v := status.Failed(v1alpha1.ReasonStoreNotReady, message)
-	switch s.refusal.Why { //nolint:exhaustive // The others pass by themselves.
+	switch s.refusal.Why { //nolint:exhaustive // Failed with StoreNotReady is right for the others.
 	case resolve.WrongKind:
 		v = status.Stalled(v1alpha1.ReasonInvalidSpec, message)
 	case resolve.ClusterKind, resolve.NotAdmitted:
@@ -158,8 +159,8 @@ func (s store) refused(ref v1alpha1.StoreRef) *status.Verdict {
 	return &v
 }
 
-// within returns values of which a search yields only keys that the namespace may read. That the path of
-// the search is allowed was asked before; this does not rely on what the provider takes a path for.
+// within returns an error instead of the values of a find with a key that the namespace is not allowed to read. The
+// plan's path was checked before, but a provider might interpret it differently.
 func (s Stores) within(values render.Values) render.Values {
 	return func(src render.Source) provider.Answer {
 		a := values(src)
@@ -169,7 +170,7 @@ func (s Stores) within(values render.Values) render.Values {
 		}
 		for _, v := range a.Found {
 			if g.Reads(provider.Read{Ref: provider.Ref{Key: v.Key}}) != nil {
-				return provider.Answer{Err: provider.NewError(provider.Invalid, "find: the provider has keys under this path that the store does not allow this namespace; set find.path to a whole folder")}
+				return provider.Answer{Err: provider.NewError(provider.Invalid, "find: the provider returned keys that the store does not allow in this namespace; set find.path to a whole folder")}
 			}
 		}
 		return a

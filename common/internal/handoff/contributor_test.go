@@ -19,9 +19,9 @@ func TestContributor(t *testing.T) {
 		want   names
 	}{
 		"Generated": {"generated values have the plain names", Contributor{"fake", "", v1alpha1.PartGenerated}, names{"fake", "db-part-52befbd044732ec6"}},
-		"Read":      {"what was read is stored apart", Contributor{"fake", "", v1alpha1.PartRead}, names{"fake#reads", "db-part-372d583eedf35a4c"}},
-		"Class":     {"operators of two classes store apart", Contributor{"fake", "blue", v1alpha1.PartGenerated}, names{"fake/blue", "db-part-7452d84ae90de551"}},
-		"ClassRead": {"also what they read", Contributor{"fake", "a/b", v1alpha1.PartRead}, names{"fake/a/b#reads", "db-part-6b7a8220ab402882"}},
+		"Read":      {"values that were read are stored separately", Contributor{"fake", "", v1alpha1.PartRead}, names{"fake#reads", "db-part-372d583eedf35a4c"}},
+		"Class":     {"operators of two classes store separately", Contributor{"fake", "blue", v1alpha1.PartGenerated}, names{"fake/blue", "db-part-7452d84ae90de551"}},
+		"ClassRead": {"operators of two classes store read values separately", Contributor{"fake", "a/b", v1alpha1.PartRead}, names{"fake/a/b#reads", "db-part-6b7a8220ab402882"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -42,7 +42,7 @@ func TestContributor(t *testing.T) {
 	}
 }
 
-// TestWrote matches entries of modules that were built before entries had a group: only their key says whose they are.
+// TestWrote checks entries of modules built before entries had a group: only the key identifies their writer.
 func TestWrote(t *testing.T) {
 	cases := map[string]struct {
 		reason       string
@@ -50,10 +50,10 @@ func TestWrote(t *testing.T) {
 		entry        string
 		want         bool
 	}{
-		"Read":      {"what it read", "aws.direct-secrets.io", "", "aws.direct-secrets.io#reads", true},
-		"Generated": {"what it generated", "aws.direct-secrets.io", "blue", "aws.direct-secrets.io/blue", true},
-		"Class":     {"not what an operator of another class read", "aws.direct-secrets.io", "", "aws.direct-secrets.io/blue#reads", false},
-		"Module":    {"nor another module", "aws.direct-secrets.io", "", "gcp.direct-secrets.io", false},
+		"Read":      {"values that the operator read", "aws.direct-secrets.io", "", "aws.direct-secrets.io#reads", true},
+		"Generated": {"values that the operator generated", "aws.direct-secrets.io", "blue", "aws.direct-secrets.io/blue", true},
+		"Class":     {"values that an operator of another class read", "aws.direct-secrets.io", "", "aws.direct-secrets.io/blue#reads", false},
+		"Module":    {"values of another module", "aws.direct-secrets.io", "", "gcp.direct-secrets.io", false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -10,8 +10,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 )
 
-// Labels returns those that a part of a module bears: by them it is known as one, and followed by its module and
-// by those that reconcile the object.
+// Labels returns the labels of a part of a module. They mark it as a part, and let its module and the modules that
+// reconcile the object watch it.
 func Labels(module string, reconcile []presence.Member) []string {
 	labels := []string{v1alpha1.PartLabel, target.ManagedLabel(module)}
 	for _, m := range reconcile {
@@ -22,7 +22,7 @@ func Labels(module string, reconcile []presence.Member) []string {
 	return labels
 }
 
-// Labelled reports whether an object bears all of some labels.
+// Labelled reports whether an object has all the given labels.
 func Labelled(o metav1.Object, labels []string) bool {
 	return !slices.ContainsFunc(labels, func(l string) bool { return o.GetLabels()[l] != "true" })
 }

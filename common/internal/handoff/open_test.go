@@ -37,7 +37,7 @@ func TestOpen(t *testing.T) {
 		return s
 	}
 	type want struct {
-		// Opened is the name of the object of the record; empty if there is none.
+		// Opened is the name of the object in the record; empty if there is none.
 		Opened          string
 		Changed, Usable bool
 		Err             error
@@ -51,22 +51,22 @@ func TestOpen(t *testing.T) {
 		want   want
 	}{
 		"Generated":       {reason: "Generated values are used.", entry: entry, want: want{Opened: "db", Usable: true}},
-		"Reads":           {reason: "So is what was read.", entry: entry, reads: true, want: want{Opened: "db", Usable: true}},
-		"Changed":         {reason: "But not if somebody has changed it.", entry: entry, reads: true, change: func(s *corev1.Secret) { s.Data["a"] = []byte("2") }, want: want{Opened: "db", Changed: true}},
-		"GeneratedOthers": {reason: "Of generated values nobody can tell.", entry: entry, change: func(s *corev1.Secret) { s.Data["a"] = []byte("2") }, want: want{Opened: "db", Usable: true}},
-		"Deleted":         {reason: "Nothing counts of a part that is being deleted.", entry: entry, change: func(s *corev1.Secret) { s.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }, want: want{Opened: "db"}},
-		"OtherUID":        {reason: "Another Secret of the name is not the part.", entry: entry, change: func(s *corev1.Secret) { s.UID = "other" }},
-		"NoRecord":        {reason: "Nor is one without a record.", entry: entry, change: func(s *corev1.Secret) { s.Annotations = nil }},
-		"NoPart":          {reason: "An entry without a part is not looked for.", err: errBoom},
-		"Gone":            {reason: "A part can be gone.", entry: entry, err: kerrors.NewNotFound(corev1.Resource("secrets"), "db-part")},
-		"Unread":          {reason: "One that cannot be read is an error.", entry: entry, err: errBoom, want: want{Err: errBoom}},
+		"Reads":           {reason: "Values that were read are used.", entry: entry, reads: true, want: want{Opened: "db", Usable: true}},
+		"Changed":         {reason: "Values that another writer has changed are not used.", entry: entry, reads: true, change: func(s *corev1.Secret) { s.Data["a"] = []byte("2") }, want: want{Opened: "db", Changed: true}},
+		"GeneratedOthers": {reason: "Changes of generated values are not detected.", entry: entry, change: func(s *corev1.Secret) { s.Data["a"] = []byte("2") }, want: want{Opened: "db", Usable: true}},
+		"Deleted":         {reason: "A part that is being deleted is not used.", entry: entry, change: func(s *corev1.Secret) { s.DeletionTimestamp = &metav1.Time{Time: time.Unix(1, 0)} }, want: want{Opened: "db"}},
+		"OtherUID":        {reason: "Another Secret with the same name is not the part.", entry: entry, change: func(s *corev1.Secret) { s.UID = "other" }},
+		"NoRecord":        {reason: "A Secret without a record is not the part.", entry: entry, change: func(s *corev1.Secret) { s.Annotations = nil }},
+		"NoPart":          {reason: "An entry without a part causes no read.", err: errBoom},
+		"Gone":            {reason: "A part may have been deleted.", entry: entry, err: kerrors.NewNotFound(corev1.Resource("secrets"), "db-part")},
+		"Unread":          {reason: "A part that cannot be read is an error.", entry: entry, err: errBoom, want: want{Err: errBoom}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			c := &test.MockClient{MockGet: func(_ context.Context, key client.ObjectKey, into client.Object) error {
 				s := part(tc.reads)
 				if diff := cmp.Diff(client.ObjectKeyFromObject(s), key); diff != "" {
-					t.Errorf("what is read: -want, +got:\n%s", diff)
+					t.Errorf("read requests: -want, +got:\n%s", diff)
 				}
 				if tc.change != nil {
 					tc.change(s)

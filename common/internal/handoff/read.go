@@ -11,15 +11,14 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// Serves reports whether a part has what an object wants of a generator now: values that were made for it,
-// and after the refresh that it asks for.
+// Serves reports whether a part has the values that an object now wants of a generator: made for this object, and for
+// the requested refresh.
 func (r Record) Serves(uid types.UID, ref v1alpha1.StoreRef, request string) bool {
 	e, ok := r.Entries[ID(ref)]
 	return ok && r.UID == uid && (request == "" || e.Request == request)
 }
 
-// Answer returns the values of a generator that a part holds, as the answer to a read; false if there are
-// none.
+// Answer returns the values of a generator in a part, in the form of an answer to a read; false if there are none.
 func Answer(s *corev1.Secret, ref v1alpha1.StoreRef) (provider.Answer, bool) {
 	rec, ok := Of(s.Annotations)
 	if !ok || s.Type != Type {

@@ -16,44 +16,46 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// Reads describes what an operator has read for an object that another one claims.
+// Reads describes what an operator has read for an object that another operator claims.
 type Reads struct {
-	// Version is another for other content.
+	// Version changes with the content.
 	Version string `json:"version"`
-	// Hash of the content, keyed with the uid of the object.
+	// Hash is the hash of the content, keyed with the uid of the object.
 	Hash string `json:"hash"`
-	// Entries hold, by SourceID, the version that was read, Found or NotFound.
+	// Entries hold, by SourceID, the version that was read, or Found or NotFound.
 	Entries map[string]string `json:"entries"`
-	// Request is the refresh request that was served last, Metadata the hash of the spec, labels and annotations then.
+	// Request is the refresh request that was served last. Metadata is the hash of the spec, labels and annotations at
+	// that time.
 	Request  string `json:"request,omitempty"`
 	Metadata string `json:"metadata,omitempty"`
-	// Labels are those that the Secret bears for the stores that were read.
+	// Labels are the labels of the Secret for the stores that were read.
 	Labels []string `json:"labels,omitempty"`
-	// At is when the provider was read last, at most policy.Heartbeat behind; Next when it is read again.
+	// At is the time of the last read of the provider, written at most once per policy.Heartbeat. Next is the time of
+	// the next read.
 	At   time.Time `json:"at"`
 	Next time.Time `json:"next,omitzero"`
 }
 
-// Same reports whether both describe the same content, read for the same wish.
+// Same reports whether both describe the same content, read for the same request.
 func (r Reads) Same(o Reads) bool {
 	return r.Hash == o.Hash && maps.Equal(r.Entries, o.Entries) && r.Request == o.Request && r.Metadata == o.Metadata &&
 		slices.Equal(r.Labels, o.Labels)
 }
 
-// What an entry says of a source without a version.
+// The entries for sources without a version.
 const (
 	Found    = "found"
 	NotFound = "NotFound"
 )
 
-// SourceID names one read of one store. It is the same in every version: two modules must agree on it.
+// SourceID identifies one read of one store. Every version must build the same ID, because two modules use it.
 func SourceID(ref v1alpha1.StoreRef, r provider.Read) string {
 	return Hash(ref.APIVersion, ref.Kind, ref.Name, r.Ref.Key, r.Ref.Version, strconv.FormatBool(r.Ref.Metadata),
 		r.Search.Path, r.Search.Name, r.Search.Tags)
 }
 
-// ServesRead reports whether a part has what an object wants of a source now: it was read for it, and after the
-// refresh that it asks for.
+// ServesRead reports whether a part has what an object now wants of a source: read for this object, and for the
+// requested refresh.
 func (r Record) ServesRead(uid types.UID, id, request string) bool {
 	if r.Reads == nil || r.UID != uid || request != "" && r.Reads.Request != request {
 		return false
@@ -62,7 +64,7 @@ func (r Record) ServesRead(uid types.UID, id, request string) bool {
 	return ok
 }
 
-// value is a provider.Value as a part keeps it.
+// value is the encoding of a provider.Value in a part.
 type value struct {
 	Key      string            `json:"key,omitempty"`
 	Data     []byte            `json:"data,omitempty"`
@@ -70,26 +72,25 @@ type value struct {
 	Metadata map[string]string `json:"metadata,omitempty"`
 }
 
-// answer is a provider.Answer as a part keeps it. Only a definite "does not exist" is kept of errors.
+// answer is the encoding of a provider.Answer in a part. The only error that it stores is a definite "does not exist".
 type answer struct {
 	Value    value   `json:"value,omitzero"`
 	Found    []value `json:"found,omitempty"`
 	NotFound string  `json:"notFound,omitempty"`
 }
 
-// A Read is what is kept of one source.
+// A Read is the stored result of one source.
 type Read struct {
 	ID string
-	// Entry is what Reads.Entries says of it.
+	// Entry is its value for Reads.Entries.
 	Entry string
 	data  []byte
 }
 
-// maxEntry bounds what an annotation says of the version of one source.
+// maxEntry is the maximum length of a source's version in the annotation.
 const maxEntry = 64
 
-// NewRead returns what is kept of the answer to a read: a value, or that there is none. Any other error is no
-// answer.
+// NewRead returns the result to store for an answer: a value, or "does not exist". Any other error is returned.
 func NewRead(ref v1alpha1.StoreRef, r provider.Read, a provider.Answer) (Read, error) {
 	kept, entry := answer{Value: value(a.Value)}, a.Value.Version
 	for _, v := range a.Found {
@@ -104,18 +105,18 @@ func NewRead(ref v1alpha1.StoreRef, r provider.Read, a provider.Answer) (Read, e
 	case a.Err != nil:
 		return Read{}, a.Err
 	case r.Search != provider.Search{} && len(a.Found) == 0:
-		entry = NotFound // Nothing is to be found, but the answer is complete.
+		entry = NotFound // Nothing matches, but the answer is complete.
 	case entry == "" || len(entry) > maxEntry:
 		entry = Found
 	}
-	// The order of a provider means nothing, and may change.
+	// The order in which a provider answers has no meaning, and may change.
 	slices.SortStableFunc(kept.Found, func(a, b value) int { return cmp.Compare(a.Key, b.Key) })
 	raw, err := json.Marshal(kept)
-	return Read{ID: SourceID(ref, r), Entry: entry, data: raw}, errors.Wrap(err, "cannot encode what was read")
+	return Read{ID: SourceID(ref, r), Entry: entry, data: raw}, errors.Wrap(err, "cannot encode the values that were read")
 }
 
-// Pack returns the data of a part that keeps reads, and what its Reads say of them. There may be too much for
-// one Secret.
+// Pack returns the data of a part with reads, and the entries for its Reads. It returns an error if that is too much
+// for one Secret.
 func Pack(reads []Read) (data map[string][]byte, entries map[string]string, err error) {
 	data, entries = map[string][]byte{}, map[string]string{}
 	size := 0
@@ -125,15 +126,15 @@ func Pack(reads []Read) (data map[string][]byte, entries map[string]string, err 
 	}
 	if most := corev1.MaxSecretSize - recordRoom; size > most {
 		return nil, nil, provider.NewError(provider.Invalid,
-			"what is read for another module is %d bytes in all as it is handed over, and a Secret holds %d; read fewer or smaller secrets there, or make two ExternalSecrets of it", size, most)
+			"the values to hand over to another module have %d bytes in total, and a Secret holds %d; read fewer or smaller secrets, or split the ExternalSecret", size, most)
 	}
 	return data, entries, nil
 }
 
-// recordRoom is left for the Record in a part.
+// recordRoom is the size in bytes reserved for the Record in a part.
 const recordRoom = 64 << 10
 
-// Content returns what a hash of the content of a part is made of.
+// Content returns the hash input for the content of a part.
 func Content(data map[string][]byte) [][]byte {
 	var all [][]byte
 	for _, k := range slices.Sorted(maps.Keys(data)) {
@@ -144,7 +145,7 @@ func Content(data map[string][]byte) [][]byte {
 	return all
 }
 
-// AnswerOf returns what a part keeps of a source; false if there is nothing that can be read.
+// AnswerOf returns the stored answer of a source in a part; false if it is missing or cannot be decoded.
 func AnswerOf(s *corev1.Secret, id string) (provider.Answer, bool) {
 	raw, ok := s.Data[id]
 	var kept answer

@@ -14,7 +14,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// TestSourceID pins the ID: modules of two versions must call a source the same.
+// TestSourceID pins the ID: modules of two versions must use the same.
 func TestSourceID(t *testing.T) {
 	ref := v1alpha1.StoreRef{Kind: "VaultKV", Name: "kv"}
 	whole := v1alpha1.StoreRef{APIVersion: "vault.direct-secrets.io/v1alpha1", Kind: "VaultKV", Name: "kv"}
@@ -43,27 +43,27 @@ func TestSourceID(t *testing.T) {
 	}
 }
 
-// TestKeptRead has what was read come out of a part as it went in.
-func TestKeptRead(t *testing.T) {
+// TestReadSurvivesPart checks that a read is the same after it was stored in a part.
+func TestReadSurvivesPart(t *testing.T) {
 	ref, read := v1alpha1.StoreRef{Kind: "VaultKV", Name: "kv"}, provider.Read{Ref: provider.Ref{Key: "a"}}
 	cases := map[string]struct {
 		reason string
 		answer provider.Answer
-		// entry is what the record says, want what is read; the same as answer if it is nil.
+		// entry is the expected entry in the record. want is the expected answer; if nil, the same as answer.
 		entry string
 		want  *provider.Answer
 		err   error
 	}{
-		"Value":       {"Bytes, version and metadata.", provider.Answer{Value: provider.Value{Key: "a", Data: []byte("\xff\x00x"), Version: "3", Metadata: map[string]string{"k": "v"}}}, "3", nil, nil},
+		"Value":       {"Bytes, version and metadata are stored.", provider.Answer{Value: provider.Value{Key: "a", Data: []byte("\xff\x00x"), Version: "3", Metadata: map[string]string{"k": "v"}}}, "3", nil, nil},
 		"NoVersion":   {"Not every provider has versions.", provider.Answer{Value: provider.Value{Key: "a", Data: []byte("x")}}, Found, nil, nil},
-		"LongVersion": {"A version that is too long for an annotation stays with the value.", provider.Answer{Value: provider.Value{Key: "a", Version: strings.Repeat("v", 65)}}, Found, nil, nil},
+		"LongVersion": {"A version that is too long for an annotation is stored with the value only.", provider.Answer{Value: provider.Value{Key: "a", Version: strings.Repeat("v", 65)}}, Found, nil, nil},
 		"Search": {
-			"The order of a provider means nothing.", provider.Answer{Found: []provider.Value{{Key: "b", Data: []byte("2")}, {Key: "a", Data: []byte("1"), Version: "v"}}}, Found,
+			"The order in which a provider answers has no meaning.", provider.Answer{Found: []provider.Value{{Key: "b", Data: []byte("2")}, {Key: "a", Data: []byte("1"), Version: "v"}}}, Found,
 			&provider.Answer{Found: []provider.Value{{Key: "a", Data: []byte("1"), Version: "v"}, {Key: "b", Data: []byte("2")}}}, nil,
 		},
 		"Empty":    {"A secret may be empty.", provider.Answer{}, Found, nil, nil},
-		"NotFound": {"What does not exist is one.", provider.Answer{Err: provider.NewError(provider.NotFound, "no such secret")}, NotFound, nil, nil},
-		"Denied":   {"Any other error is none.", provider.Answer{Err: provider.NewError(provider.Denied, "no")}, "", nil, provider.NewError(provider.Denied, "no")},
+		"NotFound": {"A definite NotFound is an answer.", provider.Answer{Err: provider.NewError(provider.NotFound, "no such secret")}, NotFound, nil, nil},
+		"Denied":   {"Any other error is no answer.", provider.Answer{Err: provider.NewError(provider.Denied, "no")}, "", nil, provider.NewError(provider.Denied, "no")},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -99,8 +99,8 @@ func TestAnswerOfRefuses(t *testing.T) {
 		secret corev1.Secret
 	}{
 		"Type":    {"A Secret of another type is no part.", corev1.Secret{Data: map[string][]byte{"id": []byte("{}")}}},
-		"Absent":  {"It lacks the source.", corev1.Secret{Type: Type}},
-		"Garbled": {"What it has cannot be read.", corev1.Secret{Type: Type, Data: map[string][]byte{"id": []byte("{")}}},
+		"Absent":  {"The source is missing.", corev1.Secret{Type: Type}},
+		"Garbled": {"The data cannot be decoded.", corev1.Secret{Type: Type, Data: map[string][]byte{"id": []byte("{")}}},
 	}
 	for name, tc := range cases {
 		if a, ok := AnswerOf(&tc.secret, "id"); ok {
@@ -121,8 +121,8 @@ func TestPackBounds(t *testing.T) {
 	if _, _, err := Pack(reads[:2]); err != nil {
 		t.Errorf("Pack() of 500 KiB: %v", err)
 	}
-	if _, _, err := Pack(reads); provider.ClassOf(err) != provider.Invalid || !strings.Contains(err.Error(), "make two ExternalSecrets of it") {
-		t.Errorf("Pack() of 750 KiB: %v, want an error of class Invalid that says what to do", err)
+	if _, _, err := Pack(reads); provider.ClassOf(err) != provider.Invalid || !strings.Contains(err.Error(), "split the ExternalSecret") {
+		t.Errorf("Pack() of 750 KiB: %v, want an error of class Invalid with a fix", err)
 	}
 }
 
@@ -135,13 +135,13 @@ func TestServesRead(t *testing.T) {
 		want             bool
 	}{
 		"Serves":       {"It was read for the object.", rec, "u", "id", "", true},
-		"Request":      {"After the refresh that it asks for.", rec, "u", "id", "r", true},
-		"EarlierOnly":  {"Not if the refresh is yet to come.", rec, "u", "id", "s", false},
-		"OtherObject":  {"Not for another object.", rec, "v", "id", "", false},
-		"OtherSource":  {"Not another source.", rec, "u", "other", "", false},
-		"NothingRead":  {"A part of generated values has none.", Record{UID: "u"}, "u", "id", "", false},
-		"NotFoundToo":  {"That there is none was read, too.", Record{UID: "u", Reads: &Reads{Entries: map[string]string{"id": NotFound}}}, "u", "id", "", true},
-		"EmptyEntries": {"A part that has read nothing serves nothing.", Record{UID: "u", Reads: &Reads{}}, "u", "id", "", false},
+		"Request":      {"It was read for the requested refresh.", rec, "u", "id", "r", true},
+		"EarlierOnly":  {"A later refresh request is not served.", rec, "u", "id", "s", false},
+		"OtherObject":  {"It does not serve another object.", rec, "v", "id", "", false},
+		"OtherSource":  {"It does not serve another source.", rec, "u", "other", "", false},
+		"NothingRead":  {"A part of generated values has no reads.", Record{UID: "u"}, "u", "id", "", false},
+		"NotFoundToo":  {"A result of NotFound counts as read.", Record{UID: "u", Reads: &Reads{Entries: map[string]string{"id": NotFound}}}, "u", "id", "", true},
+		"EmptyEntries": {"A part without entries serves nothing.", Record{UID: "u", Reads: &Reads{}}, "u", "id", "", false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -152,7 +152,7 @@ func TestServesRead(t *testing.T) {
 	}
 }
 
-// TestReadsCompatible reads a part as the first version wrote it: a later one must find what it holds.
+// TestReadsCompatible decodes a part in the format of the first version, which must stay readable.
 func TestReadsCompatible(t *testing.T) {
 	s := &corev1.Secret{Type: Type, Data: map[string][]byte{"id": []byte(`{"value":{"key":"a","data":"b25l","version":"3","metadata":{"k":"v"},"later":1},"later":1}`)}}
 	s.Annotations = map[string]string{v1alpha1.PartAnnotation: `{"kind":"ExternalSecret","name":"db","uid":"u","reads":{"version":"v","hash":"h","entries":{"id":"3"},"request":"r","metadata":"m","labels":["l"],"at":"2030-01-01T12:00:00Z","next":"2030-01-01T12:00:00Z","later":1}}`}

@@ -15,7 +15,7 @@ import (
 
 var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 
-// TestCompatible reads a part as it was written by the first version: a later one must find its values.
+// TestCompatible decodes a part in the format of the first version, which must stay readable.
 func TestCompatible(t *testing.T) {
 	ref := v1alpha1.StoreRef{Kind: "Password", Name: "pw"}
 	s := &corev1.Secret{
@@ -41,7 +41,7 @@ func TestCompatible(t *testing.T) {
 	}
 }
 
-// pinnedID is the ID of Password "pw". Another one after an upgrade would find no values.
+// pinnedID is the ID of Password "pw". If an upgrade changed it, values would not be found.
 const pinnedID = "e77b9bfb9a06a74c"
 
 func TestAnswerRefuses(t *testing.T) {
@@ -66,12 +66,12 @@ func TestAnswerRefuses(t *testing.T) {
 		change func(*corev1.Secret)
 	}{
 		"Type":         {"A Secret of another type is no part.", func(s *corev1.Secret) { s.Type = corev1.SecretTypeOpaque }},
-		"NoAnnotation": {"Without its record it tells nothing.", func(s *corev1.Secret) { s.Annotations = nil }},
-		"Garbage":      {"Nor with one that cannot be read.", func(s *corev1.Secret) { s.Annotations[v1alpha1.PartAnnotation] = "{" }},
-		"NoName":       {"Nor with one of nobody.", func(s *corev1.Secret) { s.Annotations[v1alpha1.PartAnnotation] = "{}" }},
-		"NoData":       {"The values are gone.", func(s *corev1.Secret) { s.Data = nil }},
-		"GarbledData":  {"They cannot be read.", func(s *corev1.Secret) { s.Data[ID(ref)] = []byte("x") }},
-		"EmptyData":    {"There are none.", func(s *corev1.Secret) { s.Data[ID(ref)] = []byte("{}") }},
+		"NoAnnotation": {"A part without a record has no values.", func(s *corev1.Secret) { s.Annotations = nil }},
+		"Garbage":      {"A part with an invalid record has no values.", func(s *corev1.Secret) { s.Annotations[v1alpha1.PartAnnotation] = "{" }},
+		"NoName":       {"A record without an object has no values.", func(s *corev1.Secret) { s.Annotations[v1alpha1.PartAnnotation] = "{}" }},
+		"NoData":       {"The values are missing.", func(s *corev1.Secret) { s.Data = nil }},
+		"GarbledData":  {"The values cannot be decoded.", func(s *corev1.Secret) { s.Data[ID(ref)] = []byte("x") }},
+		"EmptyData":    {"There are no values.", func(s *corev1.Secret) { s.Data[ID(ref)] = []byte("{}") }},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -90,16 +90,16 @@ func TestCheckValues(t *testing.T) {
 		values map[string][]byte
 		says   string
 	}{
-		"Good":    {"Keys of a Secret.", map[string][]byte{"password": []byte("x")}, ""},
-		"BadKey":  {"No key of a Secret.", map[string][]byte{"pass word": []byte("x")}, `"pass word"`},
-		"LongKey": {"Too long with what is put behind it.", map[string][]byte{strings.Repeat("k", 250): nil}, "cannot be a key"},
-		"TooMuch": {"A part holds them twice.", map[string][]byte{"k": make([]byte, 300<<10)}, "can be kept"},
+		"Good":    {"The key is valid in a Secret.", map[string][]byte{"password": []byte("x")}, ""},
+		"BadKey":  {"The key is invalid in a Secret.", map[string][]byte{"pass word": []byte("x")}, `"pass word"`},
+		"LongKey": {"The key is too long with its suffix.", map[string][]byte{strings.Repeat("k", 250): nil}, "is not valid in a Secret"},
+		"TooMuch": {"A part holds the values twice.", map[string][]byte{"k": make([]byte, 300<<10)}, "are allowed"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			err := CheckValues(tc.values)
 			if tc.says == "" && err != nil || tc.says != "" && (err == nil || !strings.Contains(err.Error(), tc.says)) {
-				t.Errorf("\n%s\nCheckValues(): %v, want it to say %q", tc.reason, err, tc.says)
+				t.Errorf("\n%s\nCheckValues(): %v, want an error with %q", tc.reason, err, tc.says)
 			}
 		})
 	}

@@ -16,22 +16,22 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// Said is what there is to say of a part.
+// Said is what to record in the status about a part.
 type Said struct {
-	// Part is nil if there is none. What the status says of one stays if there is a Message: it is not known to
-	// be gone.
+	// Part is nil if there is none. If there is a Message, a part recorded before stays in the status, because it may
+	// still exist.
 	Part metav1.Object
-	// Anew is true if it holds other values than before: the status tells of these, not of each write.
+	// Anew is true if the part has other values than before. The status records only such writes.
 	Anew bool
-	// Reason of the Ready condition, Class of the error and Message, where values are missing or could not be
-	// replaced.
+	// Reason is the reason of the Ready condition; Class and Message describe the error if values are missing or could
+	// not be replaced.
 	Reason  string
 	Class   provider.Class
 	Message string
 }
 
-// Told is what this process last made the status of an object say of a part, until the cache shows it. The zero Told is
-// empty.
+// Told is what this process last recorded in the status about a part, until the cache shows it. The zero value is ready
+// to use.
 type Told struct{ last overlay.Object[*told] }
 
 type told struct {
@@ -46,14 +46,14 @@ func toldOf(name, version string, said *v1alpha1.PartStatus) *told {
 	return t
 }
 
-// A Recorder writes the entry of one contributor.
+// A Recorder writes the status entry of one contributor.
 type Recorder struct {
-	// Client is live.
+	// Client reads and writes live.
 	Client client.Client
 	Contributor
 }
 
-// Of returns the entry of the contributor among those that a status holds; nil if there is none.
+// Of returns the contributor's entry in a status; nil if there is none.
 func (r Recorder) Of(recorded []v1alpha1.PartStatus) *v1alpha1.PartStatus {
 	i := slices.IndexFunc(recorded, r.Wrote)
 	if i < 0 {
@@ -62,8 +62,8 @@ func (r Recorder) Of(recorded []v1alpha1.PartStatus) *v1alpha1.PartStatus {
 	return &recorded[i]
 }
 
-// Tell brings the entry of an object of a kind in line, if it is not. recorded are the entries that the cache
-// shows, t is what this process told before, and then what it tells now.
+// Tell updates the entry in the status of an object, if it differs. recorded are the entries in the cache. t is what
+// this process recorded before, and is updated.
 func (r Recorder) Tell(ctx context.Context, kind string, o client.Object, recorded []v1alpha1.PartStatus, s Said, t *Told) error {
 	is := t.last.Latest(toldOf(o.GetName(), o.GetResourceVersion(), r.Of(recorded))).said
 	want := s.entry(r.Contributor, is)
@@ -77,7 +77,7 @@ func (r Recorder) Tell(ctx context.Context, kind string, o client.Object, record
 	return err
 }
 
-// entry returns what the status shall say, where it says is.
+// entry returns the wanted entry; is is the present one.
 func (s Said) entry(c Contributor, is *v1alpha1.PartStatus) *v1alpha1.PartStatus {
 	if s.Part == nil && s.Message == "" {
 		return nil
@@ -89,7 +89,7 @@ func (s Said) entry(c Contributor, is *v1alpha1.PartStatus) *v1alpha1.PartStatus
 	switch {
 	case s.Part != nil:
 		want.Name, want.UID, want.ResourceVersion = s.Part.GetName(), s.Part.GetUID(), s.Part.GetResourceVersion()
-	case is != nil: // What is there is not known to be gone.
+	case is != nil: // The part may still exist.
 		want.Name, want.UID, want.ResourceVersion = is.Name, is.UID, is.ResourceVersion
 	}
 	if !s.Anew && is != nil && want.UID == is.UID {
@@ -107,8 +107,8 @@ func same(a, b *v1alpha1.PartStatus) bool {
 
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets/status;pushsecrets/status,verbs=patch
 
-// apply writes the entry, or takes it out, and returns the resourceVersion of the object; empty if it is another
-// by now.
+// apply writes the entry, or removes it if s is nil. It returns the resourceVersion of the object; empty if the object
+// was replaced by another one.
 func (r Recorder) apply(ctx context.Context, kind string, o client.Object, s *v1alpha1.PartStatus) (string, error) {
 	parts := []v1alpha1.PartStatus{}
 	if s != nil {
@@ -119,7 +119,7 @@ func (r Recorder) apply(ctx context.Context, kind string, o client.Object, s *v1
 	manager := target.FieldManager("direct-secrets-part:", r.Key())
 	written, err := status.Apply(ctx, r.Client, kind, o, manager, map[string]any{"parts": parts}, out)
 	if !written {
-		return "", errors.Wrap(err, "cannot record the part")
+		return "", errors.Wrap(err, "cannot record the contribution in the status")
 	}
 	return out.GetResourceVersion(), nil
 }

@@ -16,14 +16,14 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// TestTell has a Recorder tell of parts one after another. Each write gives the object the next version, from 11 on.
+// TestTell records parts one after another. Each write gives the object the next version, starting with 11.
 func TestTell(t *testing.T) {
 	errBoom := errors.New("boom")
 	part := &metav1.ObjectMeta{Name: "db-part", UID: "part", ResourceVersion: "5"}
 	entry := v1alpha1.PartStatus{Module: "fake", Group: "fake", Purpose: v1alpha1.PartGenerated, Name: "db-part", UID: "part", ResourceVersion: "5"}
 	failed := entry
 	failed.Message = "no"
-	// step is what is told when the cache shows a version of the object.
+	// step is one call of Tell, with the state of the cache.
 	type step struct {
 		cached string
 		shows  []v1alpha1.PartStatus
@@ -41,15 +41,15 @@ func TestTell(t *testing.T) {
 		steps  []step
 		want   want
 	}{
-		"Nothing":    {"What is not there needs no entry.", []step{{cached: "10"}}, want{}},
-		"Same":       {"What the status says already is not written.", []step{{cached: "10", shows: one, said: Said{Part: part}}}, want{}},
-		"New":        {"A part is recorded, once, though the cache is behind.", []step{{cached: "10", said: Said{Part: part}}, {cached: "10", said: Said{Part: part}}}, want{Written: [][]v1alpha1.PartStatus{one}}},
-		"Shown":      {"A cache that shows the entry is believed.", []step{{cached: "10", said: Said{Part: part}}, {cached: "11", shows: one, said: Said{Part: part}}}, want{Written: [][]v1alpha1.PartStatus{one}}},
-		"Taken":      {"Also when it shows that somebody has taken the entry away.", []step{{cached: "10", said: Said{Part: part}}, {cached: "12", said: Said{Part: part}}}, want{Written: [][]v1alpha1.PartStatus{one, one}}},
-		"Gone":       {"The entry of a part that is gone is taken out, once.", []step{{cached: "10", shows: one}, {cached: "10", shows: one}}, want{Written: [][]v1alpha1.PartStatus{{}}}},
-		"Failed":     {"A failure does not say that the part is gone.", []step{{cached: "10", shows: one, said: Said{Message: "no"}}}, want{Written: [][]v1alpha1.PartStatus{{failed}}}},
-		"OtherByNow": {"What was not written is not remembered.", []step{{cached: "10", said: Said{Part: part}, answer: kerrors.NewConflict(v1alpha1.GroupVersion.WithResource("externalsecrets").GroupResource(), "db", errBoom)}, {cached: "10", said: Said{Part: part}}}, want{Written: [][]v1alpha1.PartStatus{one, one}}},
-		"Refused":    {"An error is one.", []step{{cached: "10", said: Said{Part: part}, answer: errBoom}}, want{Written: [][]v1alpha1.PartStatus{one}, Err: errBoom}},
+		"Nothing":    {"Without a part there is no entry.", []step{{cached: "10"}}, want{}},
+		"Same":       {"An entry that the status already has is not written.", []step{{cached: "10", shows: one, said: Said{Part: part}}}, want{}},
+		"New":        {"A part is recorded once, even if the cache is outdated.", []step{{cached: "10", said: Said{Part: part}}, {cached: "10", said: Said{Part: part}}}, want{Written: [][]v1alpha1.PartStatus{one}}},
+		"Shown":      {"An entry in the cache is used.", []step{{cached: "10", said: Said{Part: part}}, {cached: "11", shows: one, said: Said{Part: part}}}, want{Written: [][]v1alpha1.PartStatus{one}}},
+		"Taken":      {"It is used also if another writer has removed the entry.", []step{{cached: "10", said: Said{Part: part}}, {cached: "12", said: Said{Part: part}}}, want{Written: [][]v1alpha1.PartStatus{one, one}}},
+		"Gone":       {"The entry of a deleted part is removed once.", []step{{cached: "10", shows: one}, {cached: "10", shows: one}}, want{Written: [][]v1alpha1.PartStatus{{}}}},
+		"Failed":     {"A failure keeps the recorded part.", []step{{cached: "10", shows: one, said: Said{Message: "no"}}}, want{Written: [][]v1alpha1.PartStatus{{failed}}}},
+		"OtherByNow": {"An entry that could not be written is written again.", []step{{cached: "10", said: Said{Part: part}, answer: kerrors.NewConflict(v1alpha1.GroupVersion.WithResource("externalsecrets").GroupResource(), "db", errBoom)}, {cached: "10", said: Said{Part: part}}}, want{Written: [][]v1alpha1.PartStatus{one, one}}},
+		"Refused":    {"An error is returned.", []step{{cached: "10", said: Said{Part: part}, answer: errBoom}}, want{Written: [][]v1alpha1.PartStatus{one}, Err: errBoom}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -17,22 +17,22 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// Part is a part as it shall be.
+// Part is the wanted state of a part.
 type Part struct {
 	Record Record
 	Data   map[string][]byte
-	// Labels are those that it bears at least; see Labels.
+	// Labels are the labels that it must have; see the function Labels.
 	Labels []string
 	Owners []metav1.OwnerReference
-	// Finalizer is borne as long as the Record has something to revoke. It is empty for a part that never has.
+	// Finalizer is set while the Record has something to revoke. It is empty for a part that never has.
 	Finalizer string
 }
 
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;create;patch;delete
 
-// Write creates a part under a name, or patches live, the part as it was just read, if there is one. It returns the
-// part as it is then. Errors are those of the API server: AlreadyExists and Conflict where the part was written
-// meanwhile, NotFound where it was deleted.
+// Write creates a part, or patches live, the part as just read, if it is not nil. It returns the part after the write.
+// Errors are those of the API server: AlreadyExists and Conflict if the part was written meanwhile, NotFound if it was
+// deleted.
 func (p Part) Write(ctx context.Context, c client.Client, key types.NamespacedName, live *corev1.Secret) (*corev1.Secret, error) {
 	next := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}, Type: Type}
 	if live != nil {
@@ -59,10 +59,9 @@ func (p Part) Write(ctx context.Context, c client.Client, key types.NamespacedNa
 	return next, c.Patch(ctx, next, client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{}))
 }
 
-// WriteError says what came of a write of the contributor's part by the answer of the API server:
-// target.ErrNamespaceTerminating where the work stops silently, and a *provider.Error that may be shown where the write is
-// refused. Other answers are as they are: AlreadyExists, Conflict and NotFound mean that the part was written or deleted
-// meanwhile.
+// WriteError converts the error of a write of the contributor's part. It returns target.ErrNamespaceTerminating if the
+// caller must stop without an error, and a *provider.Error, safe to show, if the write is refused. Other errors are
+// returned unchanged: AlreadyExists, Conflict and NotFound mean that the part was written or deleted meanwhile.
 func (c Contributor) WriteError(err error) error {
 	err = target.Classify(err)
 	var forbidden *target.ForbiddenError
@@ -70,9 +69,9 @@ func (c Contributor) WriteError(err error) error {
 	if !errors.As(err, &forbidden) && !errors.As(err, &invalid) {
 		return err
 	}
-	what := "generated values are kept"
+	what := "generated values are stored"
 	if c.Purpose == v1alpha1.PartRead {
 		what = "values are handed over"
 	}
-	return provider.NewError(provider.Denied, "the Secret in which %s could not be written: %s", what, err.Error())
+	return provider.NewError(provider.Denied, "cannot write the Secret in which %s: %s", what, err.Error())
 }

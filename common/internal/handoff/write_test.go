@@ -26,7 +26,7 @@ func TestWriteError(t *testing.T) {
 	busy := kerrors.NewTooManyRequestsError("slow down")
 	quotes := kerrors.NewForbidden(secrets, "db", errors.New("admission webhook denied the request: s3cret"))
 	refused := func(what string) error {
-		return provider.NewError(provider.Denied, "the Secret in which %s could not be written: a ResourceQuota of the namespace allows no further Secret; raise it", what)
+		return provider.NewError(provider.Denied, "cannot write the Secret in which %s: a ResourceQuota of the namespace allows no more Secrets; raise it", what)
 	}
 	cases := map[string]struct {
 		reason  string
@@ -34,14 +34,14 @@ func TestWriteError(t *testing.T) {
 		err     error
 		want    error
 	}{
-		"None":        {"a write that succeeds is no error", v1alpha1.PartRead, nil, nil},
-		"Generated":   {"a refusal may be shown, and says what the part is for", v1alpha1.PartGenerated, quota, refused("generated values are kept")},
-		"Read":        {"also wrapped, in the words of the purpose", v1alpha1.PartRead, errors.Wrap(quota, "cannot write"), refused("values are handed over")},
-		"TooLarge":    {"the size of a part is no passing trouble", v1alpha1.PartRead, &kerrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusRequestEntityTooLarge, Reason: metav1.StatusReasonRequestEntityTooLarge, Message: "too large"}}, provider.NewError(provider.Denied, "the Secret in which values are handed over could not be written: the API server rejects the Secret: RequestEntityTooLarge")},
-		"Quotes":      {"a webhook may quote values", v1alpha1.PartRead, quotes, provider.NewError(provider.Denied, "the Secret in which values are handed over could not be written: the operator may not write Secrets in this namespace, or an admission policy refuses this one")},
-		"Terminating": {"in a namespace that ends the work stops", v1alpha1.PartRead, terminating, target.ErrNamespaceTerminating},
-		"Conflict":    {"who writes looks again", v1alpha1.PartRead, conflict, conflict},
-		"Busy":        {"others are tried again", v1alpha1.PartRead, busy, cmpopts.AnyError},
+		"None":        {"a successful write is no error", v1alpha1.PartRead, nil, nil},
+		"Generated":   {"a refusal is safe to show, and names the purpose of the part", v1alpha1.PartGenerated, quota, refused("generated values are stored")},
+		"Read":        {"a wrapped refusal names the purpose of the part", v1alpha1.PartRead, errors.Wrap(quota, "cannot write"), refused("values are handed over")},
+		"TooLarge":    {"the size of a part is a permanent error", v1alpha1.PartRead, &kerrors.StatusError{ErrStatus: metav1.Status{Code: http.StatusRequestEntityTooLarge, Reason: metav1.StatusReasonRequestEntityTooLarge, Message: "too large"}}, provider.NewError(provider.Denied, "cannot write the Secret in which values are handed over: the API server rejects the Secret: RequestEntityTooLarge")},
+		"Quotes":      {"a webhook may quote values, so its text is dropped", v1alpha1.PartRead, quotes, provider.NewError(provider.Denied, "cannot write the Secret in which values are handed over: the operator has no permission to write Secrets in this namespace, or an admission policy rejects this one; check its RBAC and the policies")},
+		"Terminating": {"in a terminating namespace the work stops", v1alpha1.PartRead, terminating, target.ErrNamespaceTerminating},
+		"Conflict":    {"a conflict is returned unchanged", v1alpha1.PartRead, conflict, conflict},
+		"Busy":        {"other errors are retried", v1alpha1.PartRead, busy, cmpopts.AnyError},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

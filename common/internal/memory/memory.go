@@ -1,5 +1,5 @@
-// Package memory holds what a controller remembers of objects between two passes. All of it can be lost without harm: a
-// restart starts empty.
+// Package memory holds what a controller remembers about objects between two passes. Losing it does no harm: it is
+// empty after a restart.
 package memory
 
 import (
@@ -8,10 +8,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Objects are those that a controller has looked at, each with a memory. They are safe for concurrent use; what a memory
-// guards is its own affair.
+// Objects hold one memory for each object that a controller has processed. They are safe for concurrent use; each
+// memory guards its own fields.
 type Objects[T any] struct {
-	// Drop is called with a memory that is forgotten. It may be nil.
+	// Drop is called with each memory that is dropped. It may be nil.
 	Drop func(*T)
 
 	mu sync.Mutex
@@ -24,8 +24,8 @@ type incarnation[T any] struct {
 	memory *T
 }
 
-// Get returns the memory of an object: an empty one for an object that was not looked at before, or that was made anew
-// under another uid. replaced is true in the last case.
+// Get returns the memory of an object. It is empty for a new object, and for one that was deleted and created again,
+// with another uid; replaced is true in the last case.
 func (o *Objects[T]) Get(key types.NamespacedName, uid types.UID) (memory *T, replaced bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -50,7 +50,7 @@ func (o *Objects[T]) Peek(key types.NamespacedName) *T {
 	return o.m[key].memory
 }
 
-// Keys returns the objects whose memory is as asked.
+// Keys returns the objects whose memory matches the predicate.
 func (o *Objects[T]) Keys(is func(*T) bool) []types.NamespacedName {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -63,7 +63,7 @@ func (o *Objects[T]) Keys(is func(*T) bool) []types.NamespacedName {
 	return keys
 }
 
-// Forget drops the memory of an object that is gone, or of no concern any more.
+// Forget drops the memory of an object that was deleted, or that this controller no longer handles.
 func (o *Objects[T]) Forget(key types.NamespacedName) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -12,7 +12,7 @@ func TestObjects(t *testing.T) {
 	key := types.NamespacedName{Namespace: "shop", Name: "db"}
 	o.Forget(key)
 	if o.Peek(key) != nil {
-		t.Error("Peek(): an object that nobody asked for")
+		t.Error("Peek(): a memory of an object without a Get")
 	}
 	first, replaced := o.Get(key, "one")
 	if again, _ := o.Get(key, "one"); again != first || o.Peek(key) != first || replaced {
@@ -20,16 +20,16 @@ func TestObjects(t *testing.T) {
 	}
 	second, replaced := o.Get(key, "two")
 	if second == first || !replaced {
-		t.Error("Get(): an object that was made anew begins with the memory of the old one")
+		t.Error("Get(): a recreated object has the memory of its predecessor")
 	}
 	*second = 2
 	if got := o.Keys(func(m *int) bool { return *m == 2 }); len(got) != 1 || got[0] != key || o.Keys(func(m *int) bool { return *m == 1 }) != nil {
-		t.Errorf("Keys(): %v, want those whose memory is as asked", got)
+		t.Errorf("Keys(): %v, want those that match", got)
 	}
 	o.Forget(key)
 	o.Forget(key)
 	if o.Peek(key) != nil {
-		t.Error("Peek(): an object that was forgotten")
+		t.Error("Peek(): a memory of a forgotten object")
 	}
 	if len(dropped) != 2 || dropped[0] != first || dropped[1] != second {
 		t.Errorf("Drop was called with %d memories, want the first and the second", len(dropped))

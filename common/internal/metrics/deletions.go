@@ -12,35 +12,36 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Following has a Ledger tell how long a deletion of an object of its Kind is taking, where o is an empty one. All
-// objects count that the operator watches, also those of other modules: where the module does not run whose finalizer
-// holds an object, nobody else would tell. Events suffice, since a loop that does not work may be what holds it.
+// Following makes a Ledger report how long the oldest deletion of an object of its Kind has been pending. o is an
+// empty object of that Kind. All objects that the operator watches count, including those of other modules: if the
+// module whose finalizer holds an object does not run, no other metric shows it. It uses watch events alone, because
+// the controller that should remove the finalizer might be the one that fails.
 func Following(o client.Object) Option {
 	return func(l *Ledger) { l.deletions = &deletions{of: o} }
 }
 
-// deletions remembers the objects of a Kind that are being deleted, and only those.
+// deletions remembers those objects of a Kind that are being deleted.
 type deletions struct {
 	of client.Object
 
 	mu sync.Mutex
-	// since is when the deletion was asked for.
+	// since is the deletion timestamp.
 	since map[types.NamespacedName]time.Time
 }
 
-// follow notes what happens to the objects of a cache, until that ends.
+// follow starts to note the events of a cache's objects. It returns after it has registered its handler.
 func (d *deletions) follow(ctx context.Context, c cache.Cache) error {
 	i, err := c.GetInformer(ctx, d.of, cache.BlockUntilSynced(false))
 	if err != nil {
-		return errors.Wrap(err, "cannot watch deletions")
+		return errors.Wrap(err, "cannot watch for deletions")
 	}
 	_, err = i.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
 		AddFunc: d.see, UpdateFunc: func(_, o any) { d.see(o) }, DeleteFunc: d.gone,
 	})
-	return errors.Wrap(err, "cannot watch deletions")
+	return errors.Wrap(err, "cannot watch for deletions")
 }
 
-// see notes an object as it is now. Another of its name may have been in deletion before it.
+// see notes the current state of an object. A predecessor of the same name might have been in deletion.
 func (d *deletions) see(obj any) {
 	o, ok := obj.(client.Object)
 	if !ok {
@@ -59,18 +60,18 @@ func (d *deletions) see(obj any) {
 	d.since[key] = at.Time
 }
 
-// gone drops an object. Of one that went while the watch was broken only the key may be known.
+// gone drops a deleted object. If it was deleted during a broken watch, only its key might be known.
 func (d *deletions) gone(obj any) {
 	name, err := toolscache.DeletionHandlingObjectToName(obj)
 	if err != nil {
-		return // It is no object.
+		return // obj is not an object.
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.since, types.NamespacedName{Namespace: name.Namespace, Name: name.Name})
 }
 
-// longest returns how long that deletion is taking that was asked for first; 0 if there is none.
+// longest returns how long the oldest deletion has been pending; 0 if there is none.
 func (d *deletions) longest(now time.Time) time.Duration {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -18,7 +18,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 )
 
-// pushSecret is one whose deletion was asked for some time after the start; 0 is one that lives.
+// pushSecret returns a PushSecret with a deletion timestamp some time after the start; 0 is none.
 func pushSecret(name string, deleted time.Duration) *v1alpha1.PushSecret {
 	ps := &v1alpha1.PushSecret{ObjectMeta: metav1.ObjectMeta{Namespace: "team", Name: name}}
 	if deleted > 0 {
@@ -35,23 +35,23 @@ func TestDeletions(t *testing.T) {
 		events func(d *deletions)
 		want   time.Duration
 	}{
-		"None":     {"Nothing is being deleted.", func(*deletions) {}, 0},
-		"Alive":    {"What lives is in no deletion.", func(d *deletions) { d.see(pushSecret("a", 0)) }, 0},
-		"One":      {"It counts from when the deletion was asked for, not from when that was seen.", func(d *deletions) { d.see(pushSecret("a", m)) }, 59 * m},
-		"Longest":  {"Of several the one tells that waits longest.", func(d *deletions) { d.see(pushSecret("a", 20*m)); d.see(pushSecret("b", 10*m)) }, 50 * m},
-		"Gone":     {"What is gone waits no more.", func(d *deletions) { d.see(pushSecret("a", m)); d.gone(pushSecret("a", m)) }, 0},
-		"OneGone":  {"The others do.", func(d *deletions) { d.see(pushSecret("a", m)); d.see(pushSecret("b", 2*m)); d.gone(pushSecret("a", m)) }, 58 * m},
-		"Replaced": {"Another of its name is another object.", func(d *deletions) { d.see(pushSecret("a", m)); d.see(pushSecret("a", 0)) }, 0},
+		"None":       {"No object is being deleted.", func(*deletions) {}, 0},
+		"Alive":      {"An object that is not being deleted does not count.", func(d *deletions) { d.see(pushSecret("a", 0)) }, 0},
+		"One":        {"A deletion counts from its timestamp, not from when it was seen.", func(d *deletions) { d.see(pushSecret("a", m)) }, 59 * m},
+		"Longest":    {"The oldest deletion counts.", func(d *deletions) { d.see(pushSecret("a", 20*m)); d.see(pushSecret("b", 10*m)) }, 50 * m},
+		"Deleted":    {"A deleted object does not count.", func(d *deletions) { d.see(pushSecret("a", m)); d.gone(pushSecret("a", m)) }, 0},
+		"OneDeleted": {"The other objects still count.", func(d *deletions) { d.see(pushSecret("a", m)); d.see(pushSecret("b", 2*m)); d.gone(pushSecret("a", m)) }, 58 * m},
+		"Replaced":   {"An object created again under the same name does not count.", func(d *deletions) { d.see(pushSecret("a", m)); d.see(pushSecret("a", 0)) }, 0},
 		"Unseen": {
-			"Of what went while the watch was broken the key may be all that is known.",
+			"An object deleted during a broken watch is dropped by its key.",
 			func(d *deletions) {
 				d.see(pushSecret("a", m))
 				d.gone(toolscache.DeletedFinalStateUnknown{Key: "team/a"})
 			},
 			0,
 		},
-		"NoObject": {"What is no object is passed over.", func(d *deletions) { d.see("a"); d.gone(1); d.see(pushSecret("a", m)) }, 59 * m},
-		"Ahead":    {"Clocks differ; nothing waits for less than nothing.", func(d *deletions) { d.see(pushSecret("a", 100*m)) }, 0},
+		"NoObject": {"Anything that is not an object is ignored.", func(d *deletions) { d.see("a"); d.gone(1); d.see(pushSecret("a", m)) }, 59 * m},
+		"Ahead":    {"A timestamp in the future counts as 0.", func(d *deletions) { d.see(pushSecret("a", 100*m)) }, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestDeletions(t *testing.T) {
 	}
 }
 
-// watching is a cache of one informer.
+// watching is a cache with one informer.
 type watching struct {
 	cache.Cache
 
@@ -76,10 +76,10 @@ func (w *watching) GetInformer(context.Context, client.Object, ...cache.Informer
 	return w.informer, w.err
 }
 
-// leading is a manager that runs at once what is added.
+// leading is a manager that runs each added Runnable at once.
 type leading struct {
 	manager.Manager
-	ctx   context.Context //nolint:containedctx // It is that of the test.
+	ctx   context.Context //nolint:containedctx // It is the context of the test.
 	cache cache.Cache
 	ended chan error
 }
@@ -91,7 +91,7 @@ func (l *leading) Add(r manager.Runnable) error {
 	return nil
 }
 
-// TestFollowing has a Ledger of another Kind's name, so that no other test counts in it, follow a real informer.
+// TestFollowing uses a real informer. The Ledger has a Kind of its own, so that no other test counts in it.
 func TestFollowing(t *testing.T) {
 	objects := source.NewFakeControllerSource()
 	objects.Add(pushSecret("before", time.Minute))
@@ -115,12 +115,12 @@ func TestFollowing(t *testing.T) {
 			return reason + ": want " + want + " of:\n" + got
 		})
 	}
-	shows("what was in deletion before counts", "3540")
+	shows("an object in deletion at the start counts", "3540")
 	objects.Add(pushSecret("lives", 0))
 	objects.Delete(pushSecret("before", time.Minute))
-	shows("it is gone", "0")
+	shows("it is deleted", "0")
 	objects.Modify(pushSecret("lives", 10*time.Minute))
-	shows("one that lived is being deleted", "3000")
+	shows("another object is being deleted", "3000")
 
 	boom := errors.New("boom")
 	w.err = boom
@@ -128,6 +128,6 @@ func TestFollowing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := <-mgr.ended; !errors.Is(err, boom) {
-		t.Errorf("who cannot watch ends with %v, want %v", err, boom)
+		t.Errorf("a failed watch returns %v, want %v", err, boom)
 	}
 }

@@ -11,14 +11,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// A Ledger remembers how the objects of a Kind stand. It is counted while its manager leads; nothing is held
-// twice, since each object is looked after by one operator.
+// A Ledger remembers the Standing of the objects of a Kind. It is counted while its manager leads. Each object is in
+// the ledger of one operator, so no object is counted twice.
 type Ledger struct {
 	kind   string
 	stores bool
 	now    func() time.Time
 	counts func() bool
-	// deletions are those of its Kind; nil if they are not followed.
+	// deletions are those of its Kind; nil without Following.
 	deletions *deletions
 
 	mu sync.Mutex
@@ -28,13 +28,13 @@ type Ledger struct {
 // An Option sets up a Ledger.
 type Option func(*Ledger)
 
-// OfStores has a Ledger counted as one of stores.
+// OfStores makes a Ledger count as one of stores.
 func OfStores() Option { return func(l *Ledger) { l.stores = true } }
 
 // WithClock replaces the clock.
 func WithClock(now func() time.Time) Option { return func(l *Ledger) { l.now = now } }
 
-// While has a Ledger counted only while held is true.
+// While makes a Ledger count only while held returns true.
 func While(held func() bool) Option { return func(l *Ledger) { l.counts = held } }
 
 // New returns an empty Ledger, which is counted while a manager leads.
@@ -56,20 +56,26 @@ func New(mgr manager.Manager, kind string, opts ...Option) (*Ledger, error) {
 	}))
 }
 
-// Set notes how an object stands.
+// Set stores the Standing of an object. If the Standing of a failing store has no start, that is when it was first
+// set.
 func (l *Ledger) Set(key types.NamespacedName, s Standing) {
 	if l == nil {
-		return // Tests of loops have none.
+		return // Controllers in tests have no Ledger.
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.m == nil {
 		l.m = map[types.NamespacedName]Standing{}
 	}
+	if l.stores && s.Wrong.IsZero() && s.fails(time.Time{}) {
+		if s.Wrong = l.m[key].Wrong; s.Wrong.IsZero() {
+			s.Wrong = l.now()
+		}
+	}
 	l.m[key] = s
 }
 
-// Forget drops an object that is gone, or that another operator looks after.
+// Forget drops an object that was deleted, or that another operator reconciles.
 func (l *Ledger) Forget(key types.NamespacedName) {
 	if l == nil {
 		return
@@ -89,8 +95,8 @@ func (l *Ledger) Clear() {
 	l.m = nil
 }
 
-// ledgers are those that are counted. They are walked when somebody scrapes: 10,000 objects take a few
-// milliseconds, and no object is copied.
+// ledgers are the counted Ledgers. Each scrape iterates over them: 10,000 objects take a few milliseconds, and no
+// object is copied.
 type ledgers struct {
 	mu  sync.Mutex
 	all map[*Ledger]struct{}
@@ -112,15 +118,15 @@ func (c *ledgers) remove(l *Ledger) {
 
 var (
 	objects = prometheus.NewDesc("directsecrets_objects",
-		"Objects that this process looks after, by kind, and status and reason of the Ready condition.", []string{"kind", "status", "reason"}, nil)
+		"Objects that this process reconciles, by kind, and status and reason of the Ready condition.", []string{"kind", "status", "reason"}, nil)
 	stores = prometheus.NewDesc("directsecrets_stores",
 		"Stores and generators that this process validates, by kind, and status and reason of the Ready condition.", []string{"kind", "status", "reason"}, nil)
 	outOfStep = prometheus.NewDesc("directsecrets_out_of_step_seconds",
-		"How long the object that is out of step longest has been so: it is not Ready, was never synced, or its refresh is overdue.", []string{"kind"}, nil)
+		"Time that the longest out-of-sync object has been out of sync: it is not Ready, was never synced, or its refresh is overdue.", []string{"kind"}, nil)
 	oldestSync = prometheus.NewDesc("directsecrets_oldest_sync_age_seconds",
-		"Age of the last good sync of that object, among those refreshed on an interval, for which it is longest ago.", []string{"kind"}, nil)
+		"Time since the last successful sync of the object that was synced longest ago, among objects with a refresh interval.", []string{"kind"}, nil)
 	deletionPending = prometheus.NewDesc("directsecrets_deletion_pending_seconds",
-		"How long ago that deletion was asked for that has waited longest for the object to be gone, among all objects that this process watches.", []string{"kind"}, nil)
+		"Time since the request of the oldest deletion that is still pending, among all objects that this process watches.", []string{"kind"}, nil)
 )
 
 // Describe implements prometheus.Collector.
@@ -136,14 +142,14 @@ type group struct {
 	status       metav1.ConditionStatus
 }
 
-// totals are what Ledgers say together: numbers of objects, and the longest times of each kind.
+// totals are the sums of several Ledgers: numbers of objects, and the longest times of each kind.
 type totals struct {
 	number                     map[group]int
 	outOfStep, age, inDeletion map[string]time.Duration
 }
 
-// Collect implements prometheus.Collector. Several Ledgers of a Kind count as one: an object of a module that
-// does not run is in that of who speaks for it.
+// Collect implements prometheus.Collector. Several Ledgers of a Kind count as one: while a module does not run, its
+// objects are in the Ledger of the operator that reports the missing module.
 func (c *ledgers) Collect(to chan<- prometheus.Metric) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -180,7 +186,7 @@ func (l *Ledger) sum(all *totals) {
 		}
 		return
 	}
-	worst, age, aged := time.Duration(0), time.Duration(0), false // It is 0 where no object is out of step.
+	worst, age, aged := time.Duration(0), time.Duration(0), false // Without an object out of sync it is 0.
 	for _, s := range l.m {
 		all.number[group{objects, l.kind, s.Reason, s.Status}]++
 		worst = max(worst, s.outOfStep(now))

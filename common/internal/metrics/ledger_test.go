@@ -19,7 +19,7 @@ func ledger(kind string, stores map[string]Standing) *Ledger {
 	return l
 }
 
-// following has a Ledger follow deletions, of which one was asked for some time after the start; 0 is none.
+// following makes a Ledger follow one deletion with a timestamp some time after the start; 0 is none.
 func following(l *Ledger, deleted time.Duration) *Ledger {
 	l.deletions = &deletions{}
 	l.deletions.see(pushSecret("deleted", deleted))
@@ -50,14 +50,14 @@ func TestCollect(t *testing.T) {
 		of     []*Ledger
 		want   []string
 	}{
-		"Nobody": {"A replica that does not lead has no Ledger, and tells of no object.", nil, nil},
+		"NoLedger": {"A standby replica has no Ledger, and counts no object.", nil, nil},
 		"Empty": {
-			"Where there are no objects none is out of step; an age would be a lie.",
+			"Without objects there is no age, and none is out of sync.",
 			[]*Ledger{ledger("PushSecret", nil)},
 			[]string{`directsecrets_out_of_step_seconds{PushSecret} 0`},
 		},
 		"Objects": {
-			"Objects are counted by reason, and the worst of them tells how bad it is.",
+			"Objects are counted by reason, and the longest times are shown.",
 			[]*Ledger{ledger("ExternalSecret", map[string]Standing{"a": synced, "b": synced, "c": broken, "d": periodic(time.Minute), "e": periodic(2 * time.Minute)})},
 			[]string{
 				`directsecrets_objects{ExternalSecret,SecretSynced,True} 4`,
@@ -67,7 +67,7 @@ func TestCollect(t *testing.T) {
 			},
 		},
 		"SameKind": {
-			"An object of a module that does not run is in another Ledger of the same Kind; a series twice would fail the whole scrape.",
+			"An object of a module that does not run is in another Ledger of the same Kind; the same series twice would fail the whole scrape.",
 			[]*Ledger{ledger("ExternalSecret", map[string]Standing{"a": synced}), ledger("ExternalSecret", map[string]Standing{"b": synced, "c": broken})},
 			[]string{
 				`directsecrets_objects{ExternalSecret,SecretSynced,True} 2`,
@@ -76,18 +76,18 @@ func TestCollect(t *testing.T) {
 			},
 		},
 		"Stores": {
-			"Stores are counted apart: no refresh of theirs is due.",
+			"Stores have their own series, and no refresh times.",
 			[]*Ledger{stores},
 			[]string{`directsecrets_stores{FakeStore,AuthFailed,False} 1`, `directsecrets_stores{FakeStore,Valid,True} 1`},
 		},
-		"Others": {"What another process looks after by now is not counted.", []*Ledger{others}, nil},
-		"Changed": {"The last word counts, and what is gone does not.", []*Ledger{changed}, []string{
+		"Others": {"Objects that another process reconciles are not counted.", []*Ledger{others}, nil},
+		"Changed": {"The last Standing counts, and a deleted object does not.", []*Ledger{changed}, []string{
 			`directsecrets_objects{ExternalSecret,SecretSynced,True} 1`,
 			`directsecrets_objects{ExternalSecret,StoreNotReady,False} 1`,
 			`directsecrets_out_of_step_seconds{ExternalSecret} 3600`,
 		}},
 		"Deletion": {
-			"What is being deleted is told beside the rest, of stores as well, and once for each Kind.",
+			"The longest deletion is shown once for each Kind, for stores as well.",
 			[]*Ledger{following(ledger("PushSecret", map[string]Standing{"a": synced}), 20*time.Minute), following(ledger("PushSecret", nil), 0), following(deleted, 0)},
 			[]string{
 				`directsecrets_deletion_pending_seconds{FakeStore} 0`,
@@ -97,7 +97,7 @@ func TestCollect(t *testing.T) {
 				`directsecrets_stores{FakeStore,Valid,True} 1`,
 			},
 		},
-		"Cleared": {"Nor does what was dropped with all others.", []*Ledger{cleared}, []string{`directsecrets_out_of_step_seconds{ExternalSecret} 0`}},
+		"Cleared": {"Objects dropped by Clear are not counted.", []*Ledger{cleared}, []string{`directsecrets_out_of_step_seconds{ExternalSecret} 0`}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -113,7 +113,7 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// gather returns what a scrape shows, with the values of labels only.
+// gather returns the lines of a scrape, with the values of labels only.
 func gather(t *testing.T, c prometheus.Collector) (lines []string) {
 	t.Helper()
 	r := prometheus.NewPedanticRegistry()
@@ -134,7 +134,7 @@ func gather(t *testing.T, c prometheus.Collector) (lines []string) {
 	return lines
 }
 
-// TestNil shows that loops need no Ledger: its methods that they call do nothing, and do not panic.
+// TestNil checks that controllers can run without a Ledger: the methods of a nil Ledger do nothing, and do not panic.
 func TestNil(t *testing.T) {
 	cases := map[string]func(*Ledger){
 		"Set":    func(l *Ledger) { l.Set(types.NamespacedName{}, Standing{}) },
@@ -145,7 +145,7 @@ func TestNil(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			defer func() {
 				if p := recover(); p != nil {
-					t.Errorf("%s(): a loop without a Ledger panics: %v", name, p)
+					t.Errorf("%s(): a nil Ledger panics: %v", name, p)
 				}
 			}()
 			call(nil)

@@ -1,6 +1,7 @@
-// Package metrics holds the metrics of the controllers: the results of reconciles, how long a change took, and the state
-// of the objects that this process reconciles. No label names an object, so that the number of series is bounded by the
-// number of Kinds and reasons.
+// Package metrics holds the metrics of the controllers: the results of reconciles, the duration of changes, and the
+// state of the objects that this process reconciles. No label names an object, so the number of Kinds and reasons
+// limits the number of series. The exception is the series of failing objects, which are off by default and limited
+// in number.
 package metrics
 
 import (
@@ -21,8 +22,8 @@ var (
 	}, []string{"kind", "result"})
 	changeSeconds = prometheus.NewHistogramVec(prometheus.HistogramOpts{
 		Name: "directsecrets_change_to_secret_seconds",
-		Help: "Time from a change that the operator has seen, or from the read that found another value, to the write of the Secret.",
-		// A second is much for a change of an object; an hour is a store that had to be mended first.
+		Help: "Time from the change of an object, or from the read that found a new value, to the write of the Secret.",
+		// A change of an object takes less than a second; an hour is for a store that had to be fixed first.
 		Buckets: []float64{.1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 3600},
 	}, []string{"cause"})
 )
@@ -32,39 +33,38 @@ func init() { metrics.Registry.MustRegister(syncs, changeSeconds, every) }
 // Synced counts the outcome of a reconcile.
 func Synced(kind, reason string) { syncs.WithLabelValues(kind, reason).Inc() }
 
-// A Cause is what a Secret was written for.
+// A Cause is why a Secret was written.
 type Cause string
 
 // The causes.
 const (
-	// Object: an ExternalSecret was created or changed, or somebody asked for a refresh.
+	// Object: an ExternalSecret was created or changed, or the user asked for a refresh.
 	Object Cause = "Object"
 	// Provider: a refresh found another value.
 	Provider Cause = "Provider"
 )
 
-// Wrote notes how long a change took to reach a Secret.
+// Wrote records the time from a change to the write of the Secret.
 func Wrote(c Cause, took time.Duration) {
 	changeSeconds.WithLabelValues(string(c)).Observe(took.Seconds())
 }
 
-// pending stands for the reason of an object without a Ready condition.
+// pending is the reason of an object without a Ready condition.
 const pending = "Pending"
 
-// A Standing is how an object stands.
+// A Standing is the state of an object for the metrics.
 type Standing struct {
-	// Status and Reason of its Ready condition.
+	// Status and Reason are copied from its Ready condition.
 	Status metav1.ConditionStatus
 	Reason string
-	// Wrong is since when it has not been as its spec asks; zero if it is.
+	// Wrong is since when it has been out of sync with its spec; zero if it is in sync.
 	Wrong time.Time
-	// Interval is how often it is to be refreshed; 0 if nothing is due. Good is when it was in step last.
+	// Interval is its refresh interval; 0 if no refresh is due. Good is when it was last in sync.
 	Interval time.Duration
 	Good     time.Time
 }
 
-// Of returns the standing that conditions tell, of an object that was created at a time. What is suspended is
-// as it shall be.
+// Of returns the Standing for the conditions of an object. A suspended object counts as in sync.
 func Of(conditions []metav1.Condition, created time.Time) Standing {
 	c := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
 	switch {
@@ -76,8 +76,8 @@ func Of(conditions []metav1.Condition, created time.Time) Standing {
 	return Standing{Status: c.Status, Reason: c.Reason, Wrong: c.LastTransitionTime.Time}
 }
 
-// outOfStep returns how long an object has not been as its spec asks: it says so, or its refresh is overdue. A
-// refresh may be late by the jitter, a tenth of the interval.
+// outOfStep returns how long an object has been out of sync with its spec: by its condition, or because its refresh
+// is overdue. A refresh can be late by the jitter, a tenth of the interval.
 func (s Standing) outOfStep(now time.Time) time.Duration {
 	since := s.Wrong
 	if since.IsZero() && s.Interval > 0 {

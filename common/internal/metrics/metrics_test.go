@@ -24,11 +24,11 @@ func TestOf(t *testing.T) {
 		conditions []metav1.Condition
 		want       Standing
 	}{
-		"New":       {"What nobody has said anything of is out of step from the beginning.", nil, Standing{Status: "Unknown", Reason: "Pending", Wrong: created}},
-		"Ready":     {"What is Ready is in step.", ready("True", "SecretSynced", since), Standing{Status: "True", Reason: "SecretSynced"}},
-		"Failed":    {"What is not is out of step since it is not.", ready("False", "StoreNotReady", since), Standing{Status: "False", Reason: "StoreNotReady", Wrong: since}},
-		"Unknown":   {"So is what is not known to be.", ready("Unknown", "Reconciling", since), Standing{Status: "Unknown", Reason: "Reconciling", Wrong: since}},
-		"Suspended": {"What is suspended is as somebody wants it, also if it failed before.", ready("False", "Suspended", since), Standing{Status: "False", Reason: "Suspended"}},
+		"New":       {"An object without conditions is out of sync from its creation.", nil, Standing{Status: "Unknown", Reason: "Pending", Wrong: created}},
+		"Ready":     {"A Ready object is in sync.", ready("True", "SecretSynced", since), Standing{Status: "True", Reason: "SecretSynced"}},
+		"Failed":    {"An object that is not Ready is out of sync since its last transition.", ready("False", "StoreNotReady", since), Standing{Status: "False", Reason: "StoreNotReady", Wrong: since}},
+		"Unknown":   {"An object whose condition is Unknown is out of sync.", ready("Unknown", "Reconciling", since), Standing{Status: "Unknown", Reason: "Reconciling", Wrong: since}},
+		"Suspended": {"A suspended object is in sync, even if it failed before.", ready("False", "Suspended", since), Standing{Status: "False", Reason: "Suspended"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -39,7 +39,7 @@ func TestOf(t *testing.T) {
 	}
 }
 
-func TestOutOfStep(t *testing.T) {
+func TestOutOfSync(t *testing.T) {
 	const h = time.Hour
 	cases := map[string]struct {
 		reason string
@@ -47,13 +47,13 @@ func TestOutOfStep(t *testing.T) {
 		after  time.Duration
 		want   time.Duration
 	}{
-		"InStep":     {"Nothing is due.", Standing{}, 100 * h, 0},
-		"Wrong":      {"It says so itself.", Standing{Wrong: start}, h, h},
-		"NotDue":     {"A refresh may be late by its jitter.", Standing{Good: start, Interval: 10 * h}, 11 * h, 0},
-		"Overdue":    {"After that it is overdue.", Standing{Good: start, Interval: 10 * h}, 13 * h, 2 * h},
-		"NeverReads": {"What is not refreshed on an interval is never overdue.", Standing{Good: start}, 100 * h, 0},
-		"Both":       {"What it says counts before what is due.", Standing{Wrong: start.Add(h), Good: start, Interval: 10 * h}, 3 * h, 2 * h},
-		"Future":     {"Clocks differ; nothing is out of step by less than nothing.", Standing{Wrong: start.Add(h)}, 0, 0},
+		"InSync":     {"An object in sync without a refresh is not out of sync.", Standing{}, 100 * h, 0},
+		"Wrong":      {"The condition reports the failure.", Standing{Wrong: start}, h, h},
+		"NotDue":     {"A refresh can be late by its jitter.", Standing{Good: start, Interval: 10 * h}, 11 * h, 0},
+		"Overdue":    {"A later refresh is overdue.", Standing{Good: start, Interval: 10 * h}, 13 * h, 2 * h},
+		"NeverReads": {"An object without an interval is never overdue.", Standing{Good: start}, 100 * h, 0},
+		"Both":       {"A failing condition counts, not the due refresh.", Standing{Wrong: start.Add(h), Good: start, Interval: 10 * h}, 3 * h, 2 * h},
+		"Future":     {"A start in the future counts as 0.", Standing{Wrong: start.Add(h)}, 0, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -1,4 +1,4 @@
-// Package overlay lets a process see what it has written itself while its caches do not show it yet.
+// Package overlay lets a process see its own writes while its caches do not show them yet.
 package overlay
 
 import (
@@ -13,19 +13,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// belief is how long a written object is believed to exist while the cache shows none. A watch that was interrupted may
-// never show an object that was created and deleted meanwhile.
+// belief is how long a written object is assumed to exist while the cache has no such object. After an interrupted
+// watch, the cache might never show an object that was created and deleted during the interruption.
 const belief = time.Minute
 
-// maxSeen bounds the events that are remembered, since an object can be named anew without end. Without the event of a
-// deletion the deleted object is believed to exist for as long as belief.
+// maxSeen limits the remembered events, since the name can change any number of times. Without its deletion event, a
+// deleted object is assumed to exist for the duration of belief.
 const maxSeen = 16
 
-// An Object is what this process wrote last of one object, or of one that is named anew now and then. It is forgotten
-// once the cache shows it, or anything later. The zero Object is empty. It is safe for concurrent use.
+// An Object remembers the last write of this process to one object, whose name can change. It forgets the write once
+// the cache shows it, or a later version. The zero Object is empty. It is safe for concurrent use.
 //
-// Only the name, uid and resourceVersion of what is written have to be set, besides what the caller reads of it. It
-// must not be changed afterwards.
+// A written object needs only its name, uid, resourceVersion and the fields that the caller reads. It must not be
+// changed afterwards.
 type Object[O interface {
 	comparable
 	client.Object
@@ -33,26 +33,27 @@ type Object[O interface {
 	mu      sync.Mutex
 	written O
 	at      time.Time
-	// seen holds, by name, the version of the last event: it can arrive before the answer to the write. The latest event
-	// is the last.
+	// seen holds the version of the last event for each name, in the order of the events. An event can arrive before
+	// the answer to the write.
 	seen []version
 }
 
 type version struct{ name, resourceVersion string }
 
-// Wrote remembers an object as the API server returned it from a write.
+// Wrote remembers an object as the API server returned it.
 func (o *Object[O]) Wrote(written O) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if i := o.lastOf(written); i >= 0 && older(written.GetResourceVersion(), o.seen[i].resourceVersion) {
-		o.forget() // The cache shows what came after the write, and that may have been the deletion.
+		o.forget() // The cache shows a later version than the write, perhaps a deletion.
 		return
 	}
 	o.written, o.at = written, time.Now()
 }
 
-// Get reads an object from a cache into an empty one, and returns that or what was written of it, whichever is later;
-// nil if there is none. No event is noted meanwhile: after it, the cache would be believed that was read before it.
+// Get reads an object from a cache into an empty one, and returns the later of that and the remembered write; nil if
+// there is neither. It blocks events during the read: an event noted then would make a cached object from before it
+// count as current.
 func (o *Object[O]) Get(ctx context.Context, cache client.Reader, key client.ObjectKey, into O) (O, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -66,8 +67,8 @@ func (o *Object[O]) Get(ctx context.Context, cache client.Reader, key client.Obj
 	return o.latest(into, key.Name), nil
 }
 
-// Latest returns an object that was read from a cache, or what was written of it, whichever is later. Use it only if no
-// event can have been noted since the cache was read.
+// Latest returns the later of a cached object and the remembered write. Use it only if no event can have been noted
+// since the cache was read.
 func (o *Object[O]) Latest(cached O) O {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -86,8 +87,8 @@ func (o *Object[O]) latest(cached O, name string) O {
 	return cached
 }
 
-// Saw notes that an object was created or updated. It reports whether the event tells nothing new: it is that of the
-// write, or from before it.
+// Saw notes that an object was created or updated. It reports true if the event is that of the remembered write, or
+// an older one.
 func (o *Object[O]) Saw(event metav1.Object) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -103,8 +104,7 @@ func (o *Object[O]) Saw(event metav1.Object) bool {
 	return is == was
 }
 
-// Deleted notes that an object was deleted. It reports whether the event tells nothing new: it is that of an object which
-// was there before the one that was written.
+// Deleted notes that an object was deleted. It reports true if the event is of a predecessor of the written object.
 func (o *Object[O]) Deleted(event metav1.Object) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -112,7 +112,7 @@ func (o *Object[O]) Deleted(event metav1.Object) bool {
 	if !o.wrote(event) {
 		return false
 	}
-	// An event of the same object can have an older version, and no other follows it.
+	// A deletion of the same object can have an older version, and is its last event.
 	if event.GetUID() != o.written.GetUID() && older(event.GetResourceVersion(), o.written.GetResourceVersion()) {
 		return true
 	}
@@ -120,7 +120,7 @@ func (o *Object[O]) Deleted(event metav1.Object) bool {
 	return false
 }
 
-// wrote reports whether anything is remembered of an object.
+// wrote reports whether a write to an object is remembered.
 func (o *Object[O]) wrote(of metav1.Object) bool {
 	var none O
 	return o.written != none && o.written.GetName() == of.GetName()
@@ -144,19 +144,19 @@ func (o *Object[O]) note(event metav1.Object) {
 	o.seen = slices.Delete(o.seen, 0, max(0, len(o.seen)-maxSeen))
 }
 
-// lastOf returns the place in seen of the last event of an object; -1 if there was none.
+// lastOf returns the index in seen of the last event for an object's name; -1 if there is none.
 func (o *Object[O]) lastOf(of metav1.Object) int {
 	return slices.IndexFunc(o.seen, func(v version) bool { return v.name == of.GetName() })
 }
 
-// A Version is that of an object as this process last wrote or read it. The zero Version is not known.
+// A Version is the resourceVersion that this process last wrote or read of an object. The zero Version is unknown.
 type Version string
 
-// Set notes what this process wrote or read.
+// Set remembers the version of an object that this process wrote or read.
 func (v *Version) Set(o metav1.Object) { *v = Version(o.GetResourceVersion()) }
 
-// Edited reports whether a cache shows a later version of the object, so that another writer has changed it. A Version
-// that is not known becomes the one that is shown.
+// Edited reports whether a cache shows a later version of the object, so that another writer has changed it. An
+// unknown Version becomes that of the cache.
 func (v *Version) Edited(cached metav1.Object) bool {
 	if *v == "" {
 		v.Set(cached)
@@ -164,8 +164,8 @@ func (v *Version) Edited(cached metav1.Object) bool {
 	return older(string(*v), cached.GetResourceVersion())
 }
 
-// older reports whether resourceVersion a is older than b. Versions that cannot be compared count as not older: the
-// cache is then believed.
+// older reports whether resourceVersion a is older than b. If they cannot be compared, it returns false, so that the
+// cache counts.
 func older(a, b string) bool {
 	c, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && c < 0

@@ -25,7 +25,7 @@ func of(name, uid, version string) object {
 	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(uid), ResourceVersion: version}}
 }
 
-// event tells an Object what a watch has shown.
+// event is an event of a watch, for an Object.
 type event struct {
 	of      object
 	deleted bool
@@ -38,7 +38,7 @@ func (e event) tell(o *Object[object]) bool {
 	return o.Saw(e.of)
 }
 
-// cache returns a reader of a cache that shows an object; nil for none.
+// cache returns a reader of a cache with one object; nil for none.
 func cache(shows object, err error) client.Reader {
 	return &test.MockClient{MockGet: func(_ context.Context, key client.ObjectKey, into client.Object) error {
 		if shows == nil && err == nil {
@@ -53,10 +53,10 @@ func cache(shows object, err error) client.Reader {
 
 var errBoom = errors.New("boom")
 
-// TestGet reads an object that this process wrote in version 10.
+// TestGet reads an object that this process wrote as version 10.
 func TestGet(t *testing.T) {
 	type want struct {
-		// Version is that of the object to go by; empty if there is none.
+		// Version is the version of the returned object; empty if there is none.
 		Version string
 		Err     error
 	}
@@ -64,7 +64,7 @@ func TestGet(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		wrote  object
-		// before are events from before the answer to the write, events those that came since.
+		// before are events that arrive before the answer to the write, events those that arrive after it.
 		before, events []event
 		after          time.Duration
 		shows          object
@@ -72,33 +72,33 @@ func TestGet(t *testing.T) {
 		want           want
 	}{
 		"NeverWrote":    {reason: "Without a write the cache counts.", shows: of("db", "u", "5"), want: want{Version: "5"}},
-		"Neither":       {reason: "There is no object."},
-		"NotYet":        {reason: "An object that was created and is not shown yet exists.", wrote: ours, want: want{Version: "10"}},
-		"NotForAMinute": {reason: "It is believed to for a while.", wrote: ours, after: belief, want: want{Version: "10"}},
-		"NeverShown":    {reason: "And then not any more: it may be deleted.", wrote: ours, after: belief + 1},
-		"Behind":        {reason: "A cache from before the write is behind.", wrote: ours, shows: of("db", "u", "5"), want: want{Version: "10"}},
-		"BehindLong":    {reason: "Also if it is so for long: it will show the write.", wrote: ours, after: time.Hour, shows: of("db", "u", "5"), want: want{Version: "10"}},
-		"BehindOther":   {reason: "Also if it shows the object before.", wrote: ours, shows: of("db", "old", "5"), want: want{Version: "10"}},
+		"Neither":       {reason: "Without a write and without a cached object there is none."},
+		"NotYet":        {reason: "A created object exists although the cache does not show it yet.", wrote: ours, want: want{Version: "10"}},
+		"NotForAMinute": {reason: "A created object is assumed to exist for a minute.", wrote: ours, after: belief, want: want{Version: "10"}},
+		"NeverShown":    {reason: "After a minute without it in the cache, the object counts as deleted.", wrote: ours, after: belief + 1},
+		"Behind":        {reason: "The write is later than a cache from before it.", wrote: ours, shows: of("db", "u", "5"), want: want{Version: "10"}},
+		"BehindLong":    {reason: "The write is later, however long the cache stays behind.", wrote: ours, after: time.Hour, shows: of("db", "u", "5"), want: want{Version: "10"}},
+		"BehindOther":   {reason: "The write is later than a cached predecessor with another uid.", wrote: ours, shows: of("db", "old", "5"), want: want{Version: "10"}},
 		"Digits":        {reason: "Versions are numbers: 9 is older than 10.", wrote: ours, shows: of("db", "u", "9"), want: want{Version: "10"}},
 		"CaughtUp":      {reason: "A cache that shows the write counts.", wrote: ours, shows: of("db", "u", "10"), want: want{Version: "10"}},
-		"Ahead":         {reason: "A cache that shows a later write counts.", wrote: ours, shows: of("db", "u", "11"), want: want{Version: "11"}},
-		"Recreated":     {reason: "Also that of another object.", wrote: ours, shows: of("db", "new", "11"), want: want{Version: "11"}},
-		"Incomparable":  {reason: "A version that is no number is believed.", wrote: ours, shows: of("db", "u", "x"), want: want{Version: "x"}},
-		"OtherName":     {reason: "An object of another name is another.", wrote: of("old", "u", "10"), shows: of("db", "u", "5"), want: want{Version: "5"}},
-		"OtherNone":     {reason: "It tells nothing of one that is not there.", wrote: of("old", "u", "10")},
-		"Error":         {reason: "A cache that cannot be read is an error, not an answer.", wrote: ours, err: errBoom, want: want{Err: errBoom}},
+		"Ahead":         {reason: "A cache that shows a later version counts.", wrote: ours, shows: of("db", "u", "11"), want: want{Version: "11"}},
+		"Recreated":     {reason: "A cache that shows a later object with another uid counts.", wrote: ours, shows: of("db", "new", "11"), want: want{Version: "11"}},
+		"Incomparable":  {reason: "A cached version that is not a number counts.", wrote: ours, shows: of("db", "u", "x"), want: want{Version: "x"}},
+		"OtherName":     {reason: "A write under another name does not count.", wrote: of("old", "u", "10"), shows: of("db", "u", "5"), want: want{Version: "5"}},
+		"OtherNone":     {reason: "A write under another name says nothing about this one.", wrote: of("old", "u", "10")},
+		"Error":         {reason: "A failed read of the cache is an error.", wrote: ours, err: errBoom, want: want{Err: errBoom}},
 
 		"EventOlder":   {reason: "An event from before the write changes nothing.", wrote: ours, events: []event{{of: of("db", "u", "7")}}, shows: of("db", "u", "7"), want: want{Version: "10"}},
 		"EventOfOurs":  {reason: "After the event of the write the cache counts.", wrote: ours, events: []event{{of: ours}}},
-		"EventLater":   {reason: "Also after a later one.", wrote: ours, events: []event{{of: of("db", "u", "11")}}},
-		"EventDeleted": {reason: "And after that of the deletion.", wrote: ours, events: []event{{of("db", "u", "11"), true}}},
+		"EventLater":   {reason: "After a later event the cache counts.", wrote: ours, events: []event{{of: of("db", "u", "11")}}},
+		"EventDeleted": {reason: "After the event of the deletion the cache counts.", wrote: ours, events: []event{{of("db", "u", "11"), true}}},
 
-		"BeforeAnswer":      {reason: "A later event that came before the answer to the write means that the cache shows more.", wrote: ours, before: []event{{of("db", "u", "11"), true}}},
-		"BeforeAnswerOurs":  {reason: "That of the write itself tells nothing of what came then.", wrote: ours, before: []event{{of: ours}}, want: want{Version: "10"}},
-		"BeforeAnswerOlder": {reason: "Nor does an older one.", wrote: ours, before: []event{{of("db", "old", "7"), true}}, want: want{Version: "10"}},
-		"BeforeAnswerFirst": {reason: "The latest counts, not the last.", wrote: ours, before: []event{{of("db", "u", "11"), true}, {of: of("db", "u", "7")}}},
-		"BeforeAnswerOther": {reason: "Each name has its own.", wrote: ours, before: []event{{of: of("old", "u", "11")}}, want: want{Version: "10"}},
-		"BeforeAnswerBoth":  {reason: "An event of one name hides none of another.", wrote: ours, before: []event{{of("db", "u", "11"), true}, {of("old", "u", "12"), true}}},
+		"BeforeAnswer":      {reason: "After a later event that arrived before the answer to the write, the cache counts.", wrote: ours, before: []event{{of("db", "u", "11"), true}}},
+		"BeforeAnswerOurs":  {reason: "The event of the write, arriving before its answer, does not make the cache count.", wrote: ours, before: []event{{of: ours}}, want: want{Version: "10"}},
+		"BeforeAnswerOlder": {reason: "An older event before the answer does not make the cache count.", wrote: ours, before: []event{{of("db", "old", "7"), true}}, want: want{Version: "10"}},
+		"BeforeAnswerFirst": {reason: "The highest version of the events counts, not the last event.", wrote: ours, before: []event{{of("db", "u", "11"), true}, {of: of("db", "u", "7")}}},
+		"BeforeAnswerOther": {reason: "Events of another name do not count.", wrote: ours, before: []event{{of: of("old", "u", "11")}}, want: want{Version: "10"}},
+		"BeforeAnswerBoth":  {reason: "An event of another name does not replace that of this name.", wrote: ours, before: []event{{of("db", "u", "11"), true}, {of("old", "u", "12"), true}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -133,7 +133,7 @@ func TestGet(t *testing.T) {
 	}
 }
 
-// TestForgets has a cache show what was written, and then nothing.
+// TestForgets shows the write in the cache, and then no object.
 func TestForgets(t *testing.T) {
 	var o Object[object]
 	o.Wrote(of("db", "u", "10"))
@@ -143,37 +143,37 @@ func TestForgets(t *testing.T) {
 	}
 }
 
-// TestEvents tells of events an Object whose version 10 was written.
+// TestEvents sends events to an Object that remembers the write of version 10.
 func TestEvents(t *testing.T) {
 	updated := func(version string) event { return event{of: of("db", "u", version)} }
 	cases := map[string]struct {
 		reason string
 		events []event
-		// want says for each event whether it tells nothing new; left whether the write is still remembered.
+		// want is whether each event is old news; left is whether the write is still remembered.
 		want []bool
 		left bool
 	}{
-		"Echo":          {"The event of the write is an echo.", []event{updated("10")}, []bool{true}, false},
-		"OnlyOnce":      {"The next one is not.", []event{updated("10"), updated("11")}, []bool{true, false}, false},
-		"Before":        {"An event from before the write tells nothing.", []event{updated("5")}, []bool{true}, true},
-		"BeforeOurs":    {"Nor does that of the write after it.", []event{updated("5"), updated("10")}, []bool{true, true}, false},
-		"After":         {"A later event does.", []event{updated("11")}, []bool{false}, false},
-		"Recreated":     {"Also of another object.", []event{{of: of("db", "new", "11")}}, []bool{false}, false},
-		"Incomparable":  {"A version that is no number is news.", []event{updated("x")}, []bool{false}, false},
-		"Deleted":       {"So is a deletion.", []event{{of("db", "u", "11"), true}}, []bool{false}, false},
-		"DeletedAtOurs": {"Also one that has the version of the write.", []event{{of("db", "u", "10"), true}}, []bool{false}, false},
-		"DeletedLast":   {"Also one that has an older version: no later event of this object will come.", []event{{of("db", "u", "5"), true}}, []bool{false}, false},
-		"DeletedOther":  {"The deletion of the object that was there before is no news.", []event{{of("db", "old", "5"), true}}, []bool{true}, true},
-		"DeletedNext":   {"That of one that came afterwards is.", []event{{of("db", "new", "12"), true}}, []bool{false}, false},
-		"OtherName":     {"An object of another name is another.", []event{{of: of("x", "u", "5")}}, []bool{false}, true},
-		"OtherDeleted":  {"Also when it is deleted.", []event{{of("x", "u", "11"), true}}, []bool{false}, true},
+		"Echo":          {"The event of the write is old news.", []event{updated("10")}, []bool{true}, false},
+		"OnlyOnce":      {"Only one event is that of the write.", []event{updated("10"), updated("11")}, []bool{true, false}, false},
+		"Before":        {"An event from before the write is old news.", []event{updated("5")}, []bool{true}, true},
+		"BeforeOurs":    {"An older event and that of the write are old news.", []event{updated("5"), updated("10")}, []bool{true, true}, false},
+		"After":         {"A later event is news.", []event{updated("11")}, []bool{false}, false},
+		"Recreated":     {"A later event of another uid is news.", []event{{of: of("db", "new", "11")}}, []bool{false}, false},
+		"Incomparable":  {"A version that is not a number is news.", []event{updated("x")}, []bool{false}, false},
+		"Deleted":       {"A deletion is news.", []event{{of("db", "u", "11"), true}}, []bool{false}, false},
+		"DeletedAtOurs": {"A deletion with the version of the write is news.", []event{{of("db", "u", "10"), true}}, []bool{false}, false},
+		"DeletedLast":   {"A deletion with an older version is news: no later event of this object follows.", []event{{of("db", "u", "5"), true}}, []bool{false}, false},
+		"DeletedOther":  {"The deletion of the predecessor is old news.", []event{{of("db", "old", "5"), true}}, []bool{true}, true},
+		"DeletedNext":   {"The deletion of a successor is news.", []event{{of("db", "new", "12"), true}}, []bool{false}, false},
+		"OtherName":     {"An event of another name does not affect the write.", []event{{of: of("x", "u", "5")}}, []bool{false}, true},
+		"OtherDeleted":  {"A deletion under another name does not affect the write.", []event{{of("x", "u", "11"), true}}, []bool{false}, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var o Object[object]
 			for _, e := range tc.events {
 				if e.tell(&o) {
-					t.Errorf("%s tells nothing new, although nothing was written", e.of.ResourceVersion)
+					t.Errorf("%s is old news, although nothing was written", e.of.ResourceVersion)
 				}
 			}
 			o = Object[object]{}
@@ -192,7 +192,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-// TestGetHoldsEvents has the event of a write arrive after the cache was read without it.
+// TestGetHoldsEvents sends the event of a write while the cache is read without it.
 func TestGetHoldsEvents(t *testing.T) {
 	var o Object[object]
 	ours := of("db", "u", "10")
@@ -223,12 +223,12 @@ func TestVersion(t *testing.T) {
 		shows  []string
 		want   []bool
 	}{
-		"First":        {"The first version that is shown is nobody's edit.", "", []string{"5"}, []bool{false}},
-		"Then":         {"The next one is.", "", []string{"5", "6"}, []bool{false, true}},
-		"Behind":       {"A cache that is behind shows no edit.", "10", []string{"9"}, []bool{false}},
-		"Ours":         {"The own write is none.", "10", []string{"10"}, []bool{false}},
-		"Later":        {"A later one is, until it was read.", "10", []string{"11", "11"}, []bool{true, true}},
-		"Incomparable": {"What cannot be compared is none.", "10", []string{"x"}, []bool{false}},
+		"First":        {"The first version in the cache is no edit.", "", []string{"5"}, []bool{false}},
+		"Then":         {"A later version in the cache is an edit.", "", []string{"5", "6"}, []bool{false, true}},
+		"Behind":       {"An older version in the cache is no edit.", "10", []string{"9"}, []bool{false}},
+		"Ours":         {"This process's own write is no edit.", "10", []string{"10"}, []bool{false}},
+		"Later":        {"A later version stays an edit until Set.", "10", []string{"11", "11"}, []bool{true, true}},
+		"Incomparable": {"Versions that cannot be compared are no edit.", "10", []string{"x"}, []bool{false}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -242,13 +242,13 @@ func TestVersion(t *testing.T) {
 			}
 			last := of("db", "u", tc.shows[len(tc.shows)-1])
 			if v.Set(last); v.Edited(last) {
-				t.Errorf("\n%s\nEdited(): true of what this process wrote or read", tc.reason)
+				t.Errorf("\n%s\nEdited(): true for a version that this process wrote or read", tc.reason)
 			}
 		})
 	}
 }
 
-// TestEventsAreBounded tells an Object of events of ever new names. It remembers the latest of them only.
+// TestEventsAreBounded sends events of ever new names to an Object. It remembers only the latest of them.
 func TestEventsAreBounded(t *testing.T) {
 	var o Object[object]
 	var last object

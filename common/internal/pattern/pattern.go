@@ -1,5 +1,5 @@
-// Package pattern compiles the regular expressions that users write. Go's engine is linear in the text,
-// but also in the expression, and one of a few characters can stand for thousands of states.
+// Package pattern compiles users' regular expressions. Go's engine takes time linear in the text, but also in the
+// size of the compiled expression, and a short expression can compile to thousands of states.
 package pattern
 
 import (
@@ -10,33 +10,32 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 )
 
-// Bounds of an expression.
+// Limits of an expression.
 const (
 	maxLength = 512
-	// maxStates is the size of the compiled expression. At this size a text of 100 KB takes about a
-	// second at worst.
+	// maxStates limits the compiled expression. At this size, a text of 100 KB takes at most about a second.
 	maxStates = 1000
-	// maxEstimate is the largest estimate of that size at which an expression is compiled at all, because some
-	// stand for a million states. It is far above maxStates, since the estimate is.
+	// maxEstimate is the largest estimated size at which an expression is compiled at all: some expressions would
+	// compile to a million states. It is far above maxStates because the estimate is too high.
 	maxEstimate = 16 * maxStates
 )
 
-// Compile returns an expression in RE2 syntax. The error says what is wrong with it and does not begin
-// with a field.
+// Compile returns an expression in RE2 syntax. The error describes what is wrong with the expression, and does not
+// start with the name of a field.
 func Compile(expr string) (*regexp.Regexp, error) {
 	if len(expr) > maxLength {
-		return nil, errors.Errorf("the regular expression has %d characters, and at most %d are served; shorten it", len(expr), maxLength)
+		return nil, errors.Errorf("the regular expression has %d characters, at most %d are allowed; shorten it", len(expr), maxLength)
 	}
 	parsed, err := syntax.Parse(expr, syntax.Perl)
 	if err != nil {
-		return nil, errors.Errorf("%.64q is not a regular expression in RE2 syntax: %s", expr, reason(err))
+		return nil, errors.Errorf("%.64q is not a valid regular expression (RE2 syntax): %s", expr, reason(err))
 	}
 	if Size(parsed, 0, maxEstimate+1) > maxEstimate {
 		return nil, tooLarge(expr, "far more")
 	}
 	prog, err := syntax.Compile(parsed.Simplify())
 	if err != nil {
-		return nil, errors.Errorf("%.64q is not a regular expression in RE2 syntax", expr)
+		return nil, errors.Errorf("%.64q is not a valid regular expression (RE2 syntax)", expr)
 	}
 	if len(prog.Inst) > maxStates {
 		return nil, tooLarge(expr, strconv.Itoa(len(prog.Inst)))
@@ -45,12 +44,12 @@ func Compile(expr string) (*regexp.Regexp, error) {
 }
 
 func tooLarge(expr, states string) error {
-	return errors.Errorf("the regular expression %.64q is too large: it stands for %s states, and at most %d are served; lower its repetitions", expr, states, maxStates)
+	return errors.Errorf("the regular expression %.64q is too large: it needs %s states, at most %d are allowed; lower its repetitions", expr, states, maxStates)
 }
 
-// Size returns how many states re compiles to at most, or limit if there may be more. It is known before
-// compiling, because (a{1000}){1000} is short and what it stands for is not. So many characters of a class as
-// classRunes count as one more; zero counts none.
+// Size returns an upper bound of the number of states that re compiles to, at most limit. It needs no compilation,
+// because a short expression such as (a{1000}){1000} can have a huge result. Each classRunes characters of a class
+// count as one more state; zero counts none.
 func Size(re *syntax.Regexp, classRunes, limit int) int {
 	size := 2
 	for _, sub := range re.Sub {
@@ -67,7 +66,7 @@ func Size(re *syntax.Regexp, classRunes, limit int) int {
 	return min(size, limit)
 }
 
-// reason is the kind of a syntax error; the text of it repeats the expression.
+// reason returns the kind of a syntax error; the error's own text repeats the expression.
 func reason(err error) string {
 	var e *syntax.Error
 	if errors.As(err, &e) {

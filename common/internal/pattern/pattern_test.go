@@ -14,19 +14,19 @@ func TestCompile(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		expr   string
-		// want is part of the error; empty if there is none.
+		// want is a part of the error's message; empty for no error.
 		want string
 	}{
-		"Empty":       {"nothing matches everywhere", "", ""},
-		"Plain":       {"a path", "^shop/(.*)$", ""},
-		"Class":       {"a class of Unicode", `\p{Greek}{1,10}`, ""},
-		"Unbalanced":  {"the kind of the mistake is named", "a(", "missing closing )"},
-		"Lookahead":   {"RE2 has none", "a(?=b)", "not a regular expression in RE2 syntax"},
-		"Repetitions": {"few characters can stand for many states", "((a{100}){10})", "too large"},
-		"Million":     {"what stands for a million states is refused before it is compiled", "(?:" + strings.Repeat("a", 500) + "){1000}", "far more states"},
-		"ManyClasses": {"a class is one state, however large it is", `\pL{1,300}`, ""},
-		"Nested":      {"more than the engine itself takes", "((a{1000}){1000}){1000}", "not a regular expression"},
-		"Long":        {"what nobody writes by hand", strings.Repeat("a", 513), "shorten it"},
+		"Empty":       {"an empty expression is valid", "", ""},
+		"Plain":       {"a path is valid", "^shop/(.*)$", ""},
+		"Class":       {"a class of Unicode is valid", `\p{Greek}{1,10}`, ""},
+		"Unbalanced":  {"the message names the kind of the error", "a(", "missing closing )"},
+		"Lookahead":   {"RE2 has no lookahead", "a(?=b)", "not a valid regular expression (RE2 syntax)"},
+		"Repetitions": {"a short expression with too many states is refused", "((a{100}){10})", "too large"},
+		"Million":     {"an expression with a million states is refused before it is compiled", "(?:" + strings.Repeat("a", 500) + "){1000}", "far more states"},
+		"ManyClasses": {"a class counts as one state, however large it is", `\pL{1,300}`, ""},
+		"Nested":      {"more repetitions than the engine accepts are refused", "((a{1000}){1000}){1000}", "not a valid regular expression"},
+		"Long":        {"an expression above the maximum length is refused", strings.Repeat("a", 513), "shorten it"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -41,7 +41,7 @@ func TestCompile(t *testing.T) {
 	}
 }
 
-// TestCompileMemory refuses an expression that would take 100 MiB once it is compiled.
+// TestCompileMemory checks that an expression that would compile to 100 MiB is refused before that.
 func TestCompileMemory(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -59,12 +59,12 @@ func TestSize(t *testing.T) {
 		classRunes, limit int
 		want              int
 	}{
-		"Literal":    {"a character is a state", "abc", 0, 1000, 5},
-		"Repetition": {"what repeats counts as often as it may come, and once more", "(?:ab){2,9}", 0, 1000, 60},
-		"Open":       {"also if that has no end", "(?:ab){9,}", 0, 1000, 60},
-		"Class":      {"a class is as small as a character", "[a-cx-z0-9]", 0, 1000, 2},
-		"ClassRunes": {"unless its size counts", "[a-cx-z0-9]", 2, 1000, 5},
-		"Limit":      {"nobody counts further than asked", "(?:a{100}){10}", 0, 77, 77},
+		"Literal":    {"each character is a state", "abc", 0, 1000, 5},
+		"Repetition": {"a repetition counts its maximum, plus one", "(?:ab){2,9}", 0, 1000, 60},
+		"Open":       {"an open repetition counts its minimum, plus one", "(?:ab){9,}", 0, 1000, 60},
+		"Class":      {"a class counts as a character", "[a-cx-z0-9]", 0, 1000, 2},
+		"ClassRunes": {"classRunes adds the size of a class", "[a-cx-z0-9]", 2, 1000, 5},
+		"Limit":      {"the size is capped at the limit", "(?:a{100}){10}", 0, 77, 77},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -79,7 +79,7 @@ func TestSize(t *testing.T) {
 	}
 }
 
-// FuzzCompile matches what compiles with a text on which bad expressions are slow.
+// FuzzCompile matches each valid expression against a text that makes bad expressions slow.
 func FuzzCompile(f *testing.F) {
 	for _, expr := range []string{"", "^a/(.*)$", "(a|aa)+$", "(x+x+)+y", "((a{30}){30})", "a(?=b)", `\pL{1,300}`} {
 		f.Add(expr)
@@ -95,7 +95,7 @@ func FuzzCompile(f *testing.F) {
 			t.Fatal(err)
 		}
 		prog, err := syntax.Compile(parsed.Simplify())
-		if size := Size(parsed, 0, 1<<30); err != nil || size < len(prog.Inst)-2 { // Two states are in each of them.
+		if size := Size(parsed, 0, 1<<30); err != nil || size < len(prog.Inst)-2 { // Each program has two states that Size does not count.
 			t.Errorf("Size(%q) is %d, and it compiles to %d states: %v", expr, size, len(prog.Inst), err)
 		}
 		start := time.Now()

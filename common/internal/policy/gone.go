@@ -9,19 +9,19 @@ type Consequence string
 
 // The consequences.
 const (
-	// Fill: the Secret gets what was read.
+	// Fill writes the values that were read to the Secret.
 	Fill Consequence = "Fill"
-	// KeepAll: the Secret stays as it is, and the object reports what is missing.
+	// KeepAll leaves the Secret unchanged; the object reports what is missing.
 	KeepAll Consequence = "KeepAll"
-	// DropKeys: the object's own keys are removed, and the Secret stays.
+	// DropKeys removes the object's own keys and keeps the Secret.
 	DropKeys Consequence = "DropKeys"
-	// DropSecret: nothing is left for the Secret. It is deleted, unless it holds keys of others.
+	// DropSecret deletes the Secret, unless it holds keys of others: there is nothing left to write to it.
 	DropSecret Consequence = "DropSecret"
 )
 
-// OnGone is the meaning of deletionPolicy, and its only interpretation: what follows from an answer of the provider.
-// gone is true if something that the spec names, and that is not optional, definitely does not exist; values is the
-// number of keys that were read. An answer that is incomplete, or an error of another class, must not come here.
+// OnGone implements deletionPolicy, in this place only. gone is true if something that the spec names, and that is not
+// optional, definitely does not exist. values is the number of keys that were read. The caller must not pass an
+// incomplete answer, or an error of another class.
 func OnGone(p v1alpha1.DeletionPolicy, gone bool, values int) Consequence {
 	switch {
 	case p == v1alpha1.DeletionDelete && values == 0:

@@ -20,11 +20,11 @@ func TestOnGone(t *testing.T) {
 		policy v1alpha1.DeletionPolicy
 		want   map[answer]Consequence
 	}{
-		{"Retain keeps the Secret as it is once anything is gone", v1alpha1.DeletionRetain, map[answer]Consequence{whole: Fill, part: KeepAll, nothing: KeepAll, optional: Fill}},
+		{"Retain keeps the Secret unchanged if anything is missing", v1alpha1.DeletionRetain, map[answer]Consequence{whole: Fill, part: KeepAll, nothing: KeepAll, optional: Fill}},
 		{"Retain is the default", "", map[answer]Consequence{whole: Fill, part: KeepAll, nothing: KeepAll, optional: Fill}},
-		{"a policy of a later version removes nothing", "Later", map[answer]Consequence{whole: Fill, part: KeepAll, nothing: KeepAll, optional: Fill}},
+		{"an unknown policy, of a later version, removes nothing", "Later", map[answer]Consequence{whole: Fill, part: KeepAll, nothing: KeepAll, optional: Fill}},
 		{"Delete drops keys one by one, and the Secret with the last", v1alpha1.DeletionDelete, map[answer]Consequence{whole: Fill, part: Fill, nothing: DropSecret, optional: DropSecret}},
-		{"Merge drops keys and never the Secret", v1alpha1.DeletionMerge, map[answer]Consequence{whole: Fill, part: Fill, nothing: DropKeys, optional: Fill}},
+		{"Merge drops keys and never deletes the Secret", v1alpha1.DeletionMerge, map[answer]Consequence{whole: Fill, part: Fill, nothing: DropKeys, optional: Fill}},
 	} {
 		for a, want := range tc.want {
 			if diff := cmp.Diff(want, OnGone(tc.policy, a.gone, a.values)); diff != "" {

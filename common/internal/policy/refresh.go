@@ -1,5 +1,5 @@
-// Package policy holds the decisions: is a refresh due, and what must be done to the target. Its
-// functions are pure; the loops gather their inputs and carry out what they say.
+// Package policy holds the decisions: is a refresh due, and which action does the target need. Its functions are pure;
+// the controllers collect the inputs and execute the results.
 package policy
 
 import (
@@ -8,11 +8,10 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// Heartbeat is the least time between two writes of status.refreshTime by refreshes that found
-// nothing new.
+// Heartbeat is the minimum time between two writes of status.refreshTime by refreshes that found nothing new.
 const Heartbeat = 10 * time.Minute
 
-// RefreshInput is what the decision about a refresh rests on.
+// RefreshInput is the input of the decision about a refresh.
 type RefreshInput struct {
 	Policy   v1alpha1.RefreshPolicy
 	Interval time.Duration
@@ -20,9 +19,9 @@ type RefreshInput struct {
 
 	// Refreshed is false until the first success.
 	Refreshed bool
-	// Failing is true while the last attempt did not succeed.
+	// Failing is true if the last attempt failed.
 	Failing bool
-	// Next is the time of the next periodic refresh, with its jitter.
+	// Next is the time of the next periodic refresh, including its jitter.
 	Next time.Time
 
 	Generation, ObservedGeneration     int64
@@ -30,7 +29,7 @@ type RefreshInput struct {
 	Request, ObservedRequest           string
 }
 
-// Why says why a refresh is due.
+// Why is the reason for a refresh.
 type Why string
 
 // The reasons for a refresh, most urgent first.
@@ -44,7 +43,7 @@ const (
 	TargetLost Why = "target changed"
 )
 
-// RefreshDue says why the provider is to be read now, if it is.
+// RefreshDue returns why the provider must be read now, or NotDue.
 func RefreshDue(in RefreshInput) Why {
 	changed := in.Generation != in.ObservedGeneration || in.MetadataHash != in.ObservedMetadataHash
 	once := Once(in.Policy, in.Interval)
@@ -57,7 +56,7 @@ func RefreshDue(in RefreshInput) Why {
 		return Retry
 	case once && !in.Failing:
 		return NotDue
-	case changed: // Also what is read once, if it failed: a corrected spec must be able to help.
+	case changed: // This includes CreatedOnce after a failure, so that a corrected spec takes effect.
 		return Changed
 	case in.Policy == v1alpha1.RefreshOnChange:
 		return NotDue
@@ -67,7 +66,7 @@ func RefreshDue(in RefreshInput) Why {
 	return NotDue
 }
 
-// Once reports whether an object is refreshed until it has succeeded, and not again.
+// Once reports whether an object is refreshed until the first success, and not again.
 func Once(p v1alpha1.RefreshPolicy, interval time.Duration) bool {
 	return p == v1alpha1.RefreshCreatedOnce || (interval == 0 && p != v1alpha1.RefreshOnChange)
 }
@@ -82,9 +81,9 @@ func Jitter(interval time.Duration, random float64) time.Duration {
 	return time.Duration(float64(interval) * (0.9 + 0.2*random))
 }
 
-// Planned returns when an object is read next: as known to this process, or else as noted by one before it. Where neither
-// holds, or lies further ahead than interval leads, as a clock that was ahead plans, that is within a minute of start.
-// random is in [0, 1).
+// Planned returns the time of the next read: known, from this process, or else noted, from a former one. A time further
+// ahead than one interval is ignored, because a wrong clock planned it. Without a valid time, it returns a time within
+// a minute of start. random is in [0, 1).
 func Planned(known, noted, now, start time.Time, interval time.Duration, random float64) time.Time {
 	latest := now.Add(Jitter(interval, 1))
 	switch {
@@ -98,15 +97,15 @@ func Planned(known, noted, now, start time.Time, interval time.Duration, random 
 	return Spread(start, interval, random)
 }
 
-// Beats reports whether a time of success, which may be zero, is to be noted anew although nothing has changed: it is old,
-// or in the future, as a clock notes that is ahead.
+// Beats reports whether the time of a success must be written although nothing else has changed. That is so if noted,
+// which may be zero, is old, or in the future because of a wrong clock.
 func Beats(noted, now time.Time) bool { return now.Sub(noted) >= Heartbeat || Ahead(noted, now) }
 
-// Ahead reports whether a time that something has happened at lies in the future by more than clocks usually differ.
+// Ahead reports whether the time of a past event is in the future, by more than clocks usually differ.
 func Ahead(happened, now time.Time) bool { return happened.After(now.Add(time.Minute)) }
 
-// Spread returns when an object that was overdue at the start of the operator is refreshed, so that
-// a restart does not read everything at once; random is in [0, 1).
+// Spread returns when to refresh an object that was overdue at the start of the operator, so that a restart does not
+// read everything at once. random is in [0, 1).
 func Spread(start time.Time, interval time.Duration, random float64) time.Time {
 	return start.Add(time.Duration(float64(min(interval, time.Minute)) * random))
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// The values that a row of TestRefreshDue can ask for; empty stands for all of them.
+// The values that a row of TestRefreshDue can require; empty stands for all of them.
 const (
 	yes = "yes"
 	no  = "no"
@@ -20,7 +20,7 @@ const (
 	once     = "CreatedOnce"
 )
 
-// state is a combination of what RefreshDue looks at, or, with fields left empty, a set of them.
+// state is a combination of inputs of RefreshDue; with empty fields, a set of them.
 type state struct {
 	// behaves is the refresh policy, with an interval of 0 counted as CreatedOnce.
 	behaves    string
@@ -49,17 +49,17 @@ func (s state) has(x state) bool {
 	return true
 }
 
-// TestRefreshDue goes through every combination; each is in exactly one row.
+// TestRefreshDue checks every combination; exactly one row must match each.
 func TestRefreshDue(t *testing.T) {
 	rows := map[string]struct {
 		reason string
 		state  state
 		want   Why
 	}{
-		"Requested":                {"A request works under every policy, whatever else is so.", state{request: yes}, Requested},
-		"First":                    {"What was never read is read, under every policy.", state{request: no, refreshed: no}, First},
-		"Failing":                  {"A failure is tried again, for ever and under every policy.", state{request: no, refreshed: yes, failing: yes, generation: no}, Retry},
-		"FailingAndChanged":        {"A new spec is a new try, also for what is read once: its failure would stay for ever.", state{request: no, refreshed: yes, failing: yes, generation: yes}, Changed},
+		"Requested":                {"A request works under every policy and in every state.", state{request: yes}, Requested},
+		"First":                    {"An object that was never read is read, under every policy.", state{request: no, refreshed: no}, First},
+		"Failing":                  {"A failure is retried, without limit and under every policy.", state{request: no, refreshed: yes, failing: yes, generation: no}, Retry},
+		"FailingAndChanged":        {"A new spec starts a new attempt, also under CreatedOnce: otherwise its failure would stay for ever.", state{request: no, refreshed: yes, failing: yes, generation: yes}, Changed},
 		"PeriodicSpec":             {"Periodic follows the spec.", state{request: no, refreshed: yes, failing: no, behaves: periodic, generation: yes}, Changed},
 		"PeriodicMetadata":         {"Periodic follows labels and annotations.", state{request: no, refreshed: yes, failing: no, behaves: periodic, generation: no, metadata: yes}, Changed},
 		"PeriodicElapsed":          {"Periodic reads every interval.", state{request: no, refreshed: yes, failing: no, behaves: periodic, generation: no, metadata: no, elapsed: yes}, Elapsed},
@@ -131,7 +131,7 @@ func TestRefreshDue(t *testing.T) {
 					}
 				}
 				if matched != 1 {
-					t.Errorf("%d rows speak of %+v, want one", matched, s)
+					t.Errorf("%d rows match %+v, want one", matched, s)
 				}
 			}
 		}
@@ -164,7 +164,7 @@ func TestPeriodic(t *testing.T) {
 	}
 }
 
-// randoms are from [0, 1), its bounds included.
+// randoms are numbers in [0, 1), with the smallest and the largest.
 var randoms = []float64{0, 1e-9, 0.25, 0.5, 0.75, 0.999999999, 1 - 1.0/(1<<53)}
 
 func TestJitter(t *testing.T) {
@@ -195,8 +195,8 @@ func TestSpread(t *testing.T) {
 		interval time.Duration
 		bound    time.Duration
 	}{
-		"Long":  {"A restart spreads what is overdue over a minute.", time.Hour, time.Minute},
-		"Equal": {"A restart spreads what is overdue over a minute.", time.Minute, time.Minute},
+		"Long":  {"A restart spreads overdue refreshes over a minute.", time.Hour, time.Minute},
+		"Equal": {"A restart spreads overdue refreshes over a minute.", time.Minute, time.Minute},
 		"Short": {"No object waits longer than its interval.", 10 * time.Second, 10 * time.Second},
 	}
 	for name, tc := range cases {
@@ -221,14 +221,14 @@ func TestPlanned(t *testing.T) {
 		known, noted, start time.Time
 		want                time.Time
 	}{
-		"Known":      {"What this process knows counts first.", in(time.Minute), in(time.Hour), now, in(time.Minute)},
-		"KnownPast":  {"Also when its time has come.", in(-time.Minute), in(time.Hour), now, in(-time.Minute)},
-		"Noted":      {"Else what was noted.", time.Time{}, in(65 * time.Minute), now, in(65 * time.Minute)},
-		"NotedPast":  {"What was missed is spread from the start.", time.Time{}, in(-time.Minute), in(-time.Hour), in(-time.Hour + 30*time.Second)},
-		"Nothing":    {"So is what nothing is known of.", time.Time{}, time.Time{}, now, in(30 * time.Second)},
-		"NotedAhead": {"So is what no interval leads to.", time.Time{}, in(67 * time.Minute), now, in(30 * time.Second)},
-		"KnownAhead": {"Also if the clock of this process was ahead, ...", in(67 * time.Minute), in(68 * time.Minute), now, in(30 * time.Second)},
-		"StartAhead": {"... and that at its start.", time.Time{}, time.Time{}, in(time.Hour), in(30 * time.Second)},
+		"Known":      {"The plan of this process counts first.", in(time.Minute), in(time.Hour), now, in(time.Minute)},
+		"KnownPast":  {"It counts also if its time has passed.", in(-time.Minute), in(time.Hour), now, in(-time.Minute)},
+		"Noted":      {"Otherwise the plan of a former process counts.", time.Time{}, in(65 * time.Minute), now, in(65 * time.Minute)},
+		"NotedPast":  {"A missed time is spread from the start.", time.Time{}, in(-time.Minute), in(-time.Hour), in(-time.Hour + 30*time.Second)},
+		"Nothing":    {"An object without a plan is spread.", time.Time{}, time.Time{}, now, in(30 * time.Second)},
+		"NotedAhead": {"A plan longer than an interval is ignored.", time.Time{}, in(67 * time.Minute), now, in(30 * time.Second)},
+		"KnownAhead": {"This holds for the plan of this process, too.", in(67 * time.Minute), in(68 * time.Minute), now, in(30 * time.Second)},
+		"StartAhead": {"A start time in the future counts as now.", time.Time{}, time.Time{}, in(time.Hour), in(30 * time.Second)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

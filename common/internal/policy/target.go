@@ -9,22 +9,22 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// Self is what an ExternalSecret brings to the decision about its target.
+// Self is the ExternalSecret in the decision about its target.
 type Self struct {
 	UID        types.UID
 	Generation int64
 	// Creation and Deletion are the policies of the spec; empty means Owner and Retain.
 	Creation v1alpha1.CreationPolicy
 	Deletion v1alpha1.DeletionPolicy
-	// Owns is true if the target shall carry an ownerReference to the object.
+	// Owns is true if the target must have an ownerReference to the object.
 	Owns bool
 	// Immutable is spec.target.immutable.
 	Immutable bool
-	// Absent is true while the Secret is missing on purpose: the provider had nothing to put into it.
+	// Absent is true while the Secret is intentionally missing: the provider had no value for it.
 	Absent bool
-	// Yields is true while all keys that it wants are still held by other ExternalSecrets.
+	// Yields is true while other ExternalSecrets still hold all keys that it wants.
 	Yields bool
-	// Due says why the provider is to be read, whatever the target looks like.
+	// Due is why the provider must be read, regardless of the target.
 	Due Why
 }
 
@@ -35,52 +35,53 @@ func (s Self) creation() v1alpha1.CreationPolicy {
 	return s.Creation
 }
 
-// Target is what is known of a Secret, from a cache or from a live read.
+// Target is the state of a Secret, from a cache or from a live read.
 type Target struct {
 	Exists      bool
 	Terminating bool
-	// Crowded is true if the Secret carries as many marks of others as there may be, or more; then none is known.
+	// Crowded is true if the Secret has no room for another mark: it has the maximum number of marks of others, or
+	// more. Above the maximum, none of them is known.
 	Crowded bool
-	// Foreign is an ownerReference by which the Secret is somebody else's.
+	// Foreign is an ownerReference of another owner.
 	Foreign *metav1.OwnerReference
 	// Owned is true if an ownerReference names this object as controller.
 	Owned bool
-	// Mark is this object's mark, by name; zero if there is none.
+	// Mark is the mark with this object's name; zero if there is none.
 	Mark Mark
-	// Rival is the name of another ExternalSecret that has left its mark and still writes here.
+	// Rival is the name of another ExternalSecret that has a mark and still writes to this Secret.
 	Rival string
-	// Intact is true if this object's fields are those that its mark records.
+	// Intact is true if this object's fields match its mark.
 	Intact bool
-	// Watched is true if the Secret carries the label by which this module watches it.
+	// Watched is true if the Secret has the label by which this module watches it.
 	Watched bool
 	// Holds is true if this object holds keys of data.
 	Holds bool
-	// Sealed is true if this object, or the one of that name before it, made the Secret immutable.
+	// Sealed is true if this object, or a former one with its name, made the Secret immutable.
 	Sealed bool
-	// Others is true if the Secret has keys that this object does not hold alone. Only a live read
-	// tells; a cache says false.
+	// Others is true if the Secret has keys that this object does not hold alone. Only a live read shows that; from a
+	// cache it is false.
 	Others bool
-	// Fixed is true if keys cannot be dropped freely: the Secret is immutable, or of a type that may
-	// demand them. Only a live read tells.
+	// Fixed is true if keys cannot be dropped freely: the Secret is immutable, or its type may require them. Only a
+	// live read shows that.
 	Fixed bool
 }
 
-// Mark is what an ExternalSecret notes on a Secret that it writes.
+// Mark is the annotation that an ExternalSecret leaves on a Secret that it writes.
 type Mark struct {
 	Name       string    `json:"name"`
 	UID        types.UID `json:"uid"`
 	Generation int64     `json:"generation"`
-	// Module is the API group of the module that wrote.
+	// Module is the API group of the module that wrote the Secret.
 	Module string `json:"module"`
-	// Policy is the creationPolicy under which it wrote; empty means Owner.
+	// Policy is the creationPolicy at that time; empty means Owner.
 	Policy v1alpha1.CreationPolicy `json:"policy,omitempty"`
-	// Created is true if an ExternalSecret of that name created the Secret.
+	// Created is true if an ExternalSecret with that name created the Secret.
 	Created bool `json:"created,omitempty"`
-	// Hash covers keys and values, and is keyed with the uid.
+	// Hash is a hash of keys and values, keyed with the uid.
 	Hash string `json:"hash"`
-	// Inputs covers what the values were rendered from, keyed likewise.
+	// Inputs is a hash of everything that the values were rendered from, keyed with the uid.
 	Inputs string `json:"inputs,omitempty"`
-	// Fields covers the names of the fields that the object owns.
+	// Fields is a hash of the names of the fields that the object owns.
 	Fields string `json:"fields"`
 	// Yields are the fields that it left to other ExternalSecrets.
 	Yields []string `json:"yields,omitempty"`
@@ -88,70 +89,68 @@ type Mark struct {
 
 func (m Mark) policy() v1alpha1.CreationPolicy { return Self{Creation: m.Policy}.creation() }
 
-// Action is what is to be done to the target.
+// Action is the action for the target.
 type Action string
 
 // The actions.
 const (
-	// Nothing: the target is as it shall be.
+	// Nothing is needed: the target is as specified.
 	Nothing Action = "Nothing"
-	// Read: the provider's answer is needed to say more.
+	// Read the provider first: its answer is needed for the decision.
 	Read Action = "Read"
 	// Create the Secret with a POST.
 	Create Action = "Create"
-	// Apply all keys; those that are no longer wanted go.
+	// Apply all keys; those that are no longer wanted are removed.
 	Apply Action = "Apply"
-	// Own brings ownerReference and mark in line and leaves the data.
+	// Own updates ownerReference and mark, and leaves the data unchanged.
 	Own Action = "Own"
-	// Release drops what this object wrote and leaves the rest.
+	// Release removes what this object wrote and leaves the rest.
 	Release Action = "Release"
 	// Delete the Secret.
 	Delete Action = "Delete"
-	// Keep the Secret as it is, and report why.
+	// Keep the Secret unchanged, and report why.
 	Keep Action = "Keep"
-	// Refuse: the spec asks for what no write can do; the message says what can.
+	// Refuse a spec that no write can satisfy; the message names a fix.
 	Refuse Action = "Refuse"
-	// Yield: somebody else's Secret; write nothing.
+	// Yield means that the Secret has another owner: write nothing.
 	Yield Action = "Yield"
-	// Missing: the Secret is awaited, and not for this object to create.
+	// Missing means that the Secret does not exist, and this object waits until another writer creates it.
 	Missing Action = "Missing"
-	// Wait until the Secret that is being deleted is gone.
+	// Wait until the Secret is deleted.
 	Wait Action = "Wait"
 )
 
-// Decision is an action with what must hold before it, and why.
+// Decision is an action with its conditions and its reason.
 type Decision struct {
 	Action Action
-	// Fence asks for a live read of the ExternalSecret after the Secret was read: it writes only if
-	// that shows the same uid and generation.
+	// Fence requires a live read of the ExternalSecret after the Secret was read. The action is allowed only if that
+	// shows the same uid and generation.
 	Fence bool
-	// Absent is true if the Secret shall not be there, since the provider has nothing to put into it.
+	// Absent is true if the Secret must not exist, because the provider has no value for it.
 	Absent bool
-	// Unwatched is true if it is too costly to be told when the Secret changes, since it is large.
+	// Unwatched is true if the Secret must not be watched, because it is too large.
 	Unwatched bool
-	// Message says why, where a person should know.
+	// Message is the reason, if a user should know it.
 	Message string
 }
 
-// Reading is what the provider answered, and what comes of it.
+// Reading is the answer of the provider, and what was rendered from it.
 type Reading struct {
 	// Failed is true if any answer was neither a value nor a definite "does not exist".
 	Failed bool
-	// Gone is true if the provider says of something that the spec names, and that is not optional,
-	// that it does not exist.
+	// Gone is true if the provider reports that something does not exist that the spec names and that is not optional.
 	Gone bool
-	// Values is the number of keys that the answer yields; Keys is the number of those that no other
-	// ExternalSecret holds.
+	// Values is the number of keys in the answer; Keys is the number of those that no other ExternalSecret holds.
 	Values, Keys int
-	// Hash and Fields are those that the mark would get.
+	// Hash and Fields are the hashes for the mark.
 	Hash   string
 	Fields string
-	// Same is true if the values would be made from the same as those in the Secret, and so were not made.
+	// Same is true if the inputs of the values are unchanged, so that rendering was skipped.
 	Same bool
 }
 
-// Decide says what to do to the target of an ExternalSecret. It is asked twice: without a reading to
-// learn whether the provider must be read, and with it to act.
+// Decide returns the action for the target of an ExternalSecret. It is called twice: without a reading to find out
+// whether the provider must be read, and then with the reading.
 func Decide(self Self, t Target, reading *Reading) Decision {
 	if self.creation() == v1alpha1.CreateNone {
 		return none(self, reading)
@@ -162,7 +161,7 @@ func Decide(self Self, t Target, reading *Reading) Decision {
 	return absent(self, reading)
 }
 
-// none reads, so that errors show, and writes nothing.
+// none decides for creationPolicy None: it reads, so that errors are reported, and writes nothing.
 func none(self Self, reading *Reading) Decision {
 	switch {
 	case reading == nil && self.Due != NotDue:
@@ -173,11 +172,11 @@ func none(self Self, reading *Reading) Decision {
 	return Decision{Action: Nothing}
 }
 
-// absent decides while there is no Secret.
+// absent decides while the Secret does not exist.
 func absent(self Self, reading *Reading) Decision {
 	switch {
 	case self.creation() == v1alpha1.CreateMerge:
-		return Decision{Action: Missing, Message: "the Secret does not exist, and creationPolicy Merge waits until somebody creates it"}
+		return Decision{Action: Missing, Message: "the Secret does not exist, and creationPolicy Merge does not create it; create it, or set creationPolicy: CreateOrMerge"}
 	case reading == nil:
 		atOnce := self.creation() != v1alpha1.CreateOrphan && !self.Absent
 		if atOnce || self.Due != NotDue {
@@ -192,7 +191,7 @@ func absent(self Self, reading *Reading) Decision {
 	return Decision{Action: Create, Fence: true}
 }
 
-// existing decides about a Secret that is there.
+// existing decides about an existing Secret.
 func existing(self Self, t Target, reading *Reading) Decision {
 	if message := foreign(self, t); message != "" {
 		return Decision{Action: Yield, Message: message}
@@ -201,7 +200,7 @@ func existing(self Self, t Target, reading *Reading) Decision {
 	case t.Terminating:
 		return Decision{Action: Wait, Message: "the Secret is being deleted"}
 	case t.Crowded:
-		return Decision{Action: Refuse, Unwatched: true, Message: "the Secret carries the marks of 100 other ExternalSecrets, and no more may write it; remove the annotations direct-secrets.io/es.* of those that do not exist, or choose another spec.target.name"}
+		return Decision{Action: Refuse, Unwatched: true, Message: "100 other ExternalSecrets have annotated the Secret, and no more are allowed; remove the annotations direct-secrets.io/es.* of those that do not exist, or choose another spec.target.name"}
 	case reading == nil && self.wrote(t) && self.moved(t):
 		return Decision{Action: Own, Fence: true}
 	case t.Sealed:
@@ -216,12 +215,12 @@ func existing(self Self, t Target, reading *Reading) Decision {
 	return filled(self, t, reading)
 }
 
-// sealed decides about a Secret that was made immutable, and so is never rewritten. What is taken over
-// from an object that is gone gets the mark of this one.
+// sealed decides about a Secret that was made immutable and is never rewritten. A Secret taken over from a deleted
+// object gets the mark of this one.
 func sealed(self Self, t Target) Decision {
 	switch {
 	case !self.Immutable:
-		return Decision{Action: Refuse, Message: "the Secret was made immutable and cannot become mutable again, as spec.target.immutable asks; delete the Secret, it is created again"}
+		return Decision{Action: Refuse, Message: "the Secret is immutable, but spec.target.immutable is not true any more; delete the Secret, it is created again"}
 	case !self.wrote(t) || self.moved(t) || !t.Watched:
 		return Decision{Action: Own, Fence: true}
 	}
@@ -230,65 +229,65 @@ func sealed(self Self, t Target) Decision {
 
 // unanswered decides whether the provider must be read.
 func unanswered(self Self, t Target) Decision {
-	// A Secret that is missing on purpose may have been brought back by an operator that was late.
+	// A Secret that is intentionally missing may have been created again by a delayed operator.
 	drifted := !self.wrote(t) || !t.Intact || self.Absent
-	// Where nothing of ours is, and that is as it shall be, nothing can have been lost.
+	// Without own fields, mark or ownerReference, nothing can be lost if that is as specified.
 	if (self.Yields || self.Absent) && t.Mark.UID == "" && !t.Owned && !t.Holds {
 		drifted = false
 	}
 	if self.creation() == v1alpha1.CreateOrphan {
-		drifted = false // It waits for the next refresh.
+		drifted = false // Drift is reverted at the next refresh.
 	}
 	if drifted || self.Due != NotDue {
-		return Decision{Action: Read, Message: "own fields of the Secret are missing or were changed"}
+		return Decision{Action: Read, Message: "fields that this object writes are missing or were changed"}
 	}
 	return Decision{Action: Nothing}
 }
 
-// filled brings a Secret to the keys that were read, or to none if it shall stay without.
+// filled brings a Secret to the keys that were read, or to none if it must have none.
 func filled(self Self, t Target, reading *Reading) Decision {
 	switch {
 	case t.Mark.UID == "" && !t.Holds && reading.Values > 0 && reading.Keys == 0 && self.creation() != v1alpha1.CreateOwner:
-		return Decision{Action: Nothing} // Others hold all that this object wants.
+		return Decision{Action: Nothing} // Others hold all keys that this object wants.
 	case !self.wrote(t) || !t.Intact || t.Mark.Hash != reading.Hash || t.Mark.Fields != reading.Fields:
 		return Decision{Action: Apply, Fence: self.doubts(t)}
 	case t.Mark.Generation < self.Generation && !reading.Same:
 		return Decision{Action: Apply, Fence: self.doubts(t)}
 	case t.Mark.Generation < self.Generation, self.moved(t):
-		// Without a trace of this generation, who is late with an earlier one would write.
+		// Without a mark of this generation, an operator delayed with an earlier generation would write.
 		return Decision{Action: Own, Fence: true}
 	}
 	return Decision{Action: Nothing}
 }
 
-// empty decides under deletionPolicy Delete about a Secret for which the provider has nothing more:
-// it goes if this object created or owns it and nobody else has put anything into it.
+// empty decides under deletionPolicy Delete about a Secret for which the provider has no more values. The Secret is
+// deleted if this object created or owns it, and it has no keys of others.
 func empty(self Self, t Target, reading *Reading) Decision {
 	switch {
 	case t.Mark.UID == "" && !t.Owned && !t.Holds:
-		return Decision{Action: Nothing, Absent: true} // It was never ours.
+		return Decision{Action: Nothing, Absent: true} // It was never written by this object.
 	case t.Others || (!t.Owned && !self.Owns && !t.Mark.Created):
 		return filled(self, t, reading)
 	}
 	return Decision{Action: Delete, Fence: true, Absent: true}
 }
 
-// wrote reports whether the mark is that of this object, and not of one before it.
+// wrote reports whether the mark is from this object, and not from a former one with its name.
 func (s Self) wrote(t Target) bool { return t.Mark.UID == s.UID }
 
-// moved reports whether the ownerReference, or what the mark says of the creationPolicy, is to change.
+// moved reports whether the ownerReference, or the creationPolicy in the mark, must change.
 func (s Self) moved(t Target) bool {
 	return t.Owned != s.Owns || t.Mark.policy() != s.creation()
 }
 
-// doubts reports whether another incarnation or a later generation of the object may be at work: always
-// but where this generation has written before. What is to go with the object is in doubt, too.
+// doubts reports whether another object with this name, or a later generation of this one, may be active. That is
+// excluded only if this generation has written before. A new ownerReference is also in doubt.
 func (s Self) doubts(t Target) bool {
 	return !s.wrote(t) || t.Mark.Generation != s.Generation || s.Owns && !t.Owned
 }
 
-// Leave says what becomes of a Secret that this object wrote before its spec named another: what
-// would become of it if the object was deleted.
+// Leave returns the action for a former target, after the spec names another one. It gets the same treatment as on
+// deletion of the object.
 func Leave(self Self, t Target) Decision {
 	switch {
 	case !t.Exists, t.Terminating, !t.Owned, self.creation() == v1alpha1.CreateNone:
@@ -301,18 +300,18 @@ func Leave(self Self, t Target) Decision {
 	return Decision{Action: Delete, Fence: true}
 }
 
-// kept reports whether what was read forbids any change.
+// kept reports whether the reading forbids any change.
 func kept(self Self, r Reading) bool {
 	return r.Failed || OnGone(self.Deletion, r.Gone, r.Values) == KeepAll
 }
 
-// emptied reports whether the Secret shall not be there.
+// emptied reports whether the Secret must not exist.
 func emptied(self Self, r Reading) bool {
 	return OnGone(self.Deletion, r.Gone, r.Values) == DropSecret
 }
 
-// foreign says whose Secret it is if it is somebody else's, and what to do about it. Merge adds to
-// the Secrets of others by design.
+// foreign returns a message with the owner and a fix if the Secret has another owner, otherwise "". Merge is allowed to
+// add to Secrets of other owners.
 func foreign(self Self, t Target) string {
 	const fix = "choose another spec.target.name"
 	switch {

@@ -15,12 +15,12 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// scene is a situation in words. In a row of a table it stands for every situation that it covers: a
-// field may name several words with | between them, and an empty one stands for all words.
+// scene describes a situation in words. In a row of a table it stands for all situations that it covers: a field may
+// have several words with | between them, and an empty field stands for all words.
 type scene struct {
 	creation  string // creationPolicy; unset is Owner.
 	deletion  string // deletionPolicy; unset is Retain.
-	owns      string // Shall there be an ownerReference?
+	owns      string // Must there be an ownerReference?
 	immutable string // spec.target.immutable
 	due       string // Is a refresh due?
 	target    string // See targets.
@@ -52,13 +52,13 @@ type row[W any] struct {
 	want   W
 }
 
-// table finds the row that speaks of a scene, and remembers which it was.
+// table finds the row for a scene, and records which rows were used.
 type table[W any] struct {
 	rows  map[string]row[W]
 	found map[scene]string
 }
 
-// only returns the name of the one row that covers a scene. None and several are an error.
+// only returns the name of the only row that covers a scene. No row, or several rows, are an error.
 func (tb *table[W]) only(t *testing.T, s scene) string {
 	if name, ok := tb.found[s]; ok {
 		return name
@@ -71,14 +71,14 @@ func (tb *table[W]) only(t *testing.T, s scene) string {
 		}
 	}
 	if len(names) != 1 {
-		t.Errorf("the rows %q speak of %+v, want one", names, s)
+		t.Errorf("the rows %q match %+v, want one", names, s)
 		names = append(names, "")
 	}
 	tb.found[s] = names[0]
 	return names[0]
 }
 
-// used reports the rows that spoke of nothing.
+// used reports rows that matched nothing.
 func (tb *table[W]) used(t *testing.T) {
 	t.Helper()
 	used := map[string]bool{}
@@ -87,161 +87,161 @@ func (tb *table[W]) used(t *testing.T) {
 	}
 	for name := range tb.rows {
 		if !used[name] {
-			t.Errorf("row %q speaks of no situation", name)
+			t.Errorf("row %q matches no situation", name)
 		}
 	}
 }
 
-// Words that mostly go together.
+// Words that are used together.
 const (
 	makes  = "Owner|Orphan|CreateOrMerge"
 	writes = makes + "|Merge"
-	// eager puts a Secret right at once; Orphan does at the next refresh.
+	// eager policies revert drift at once; Orphan does at the next refresh.
 	eager = "Owner|Merge|CreateOrMerge"
 
 	nowhere = "absent|withheld"
-	// strange was never written by an ExternalSecret of this name.
+	// strange Secrets were never written by an ExternalSecret with this name.
 	strange = "orphaned|empty|of another dead"
-	// inherited was written by one that is gone.
+	// inherited Secrets were written by a deleted ExternalSecret with this name.
 	inherited = "of a dead namesake|adopted by a dead namesake"
-	// right is as this object wrote it.
+	// right Secrets are as this object wrote them.
 	right = "owned|adopted|shared|with a guest"
-	// wrong is what this object wrote, and not as it wrote it.
+	// wrong Secrets were written by this object, and changed since.
 	wrong = "drifted|overwritten|unmarked"
-	// moved was written when the spec asked for another owner.
+	// moved Secrets were written when the spec wanted another owner.
 	moved = "moved|moved and drifted|of another policy"
 	open  = strange + "|" + inherited + "|" + right + "|" + wrong + "|" + moved
 
-	// full is an answer with all that the spec names.
+	// full answers have everything that the spec names.
 	full = "same|changed|grown|same with other labels"
-	// failure is an answer that is no definite "does not exist".
+	// failure answers are no definite "does not exist".
 	failure = "denied|unavailable|one gone and one denied"
 )
 
-// unread are the decisions before the provider is asked.
+// unread returns the decisions before the provider is read.
 func unread() *table[Action] {
 	return &table[Action]{found: map[scene]string{}, rows: map[string]row[Action]{
-		"NoneDue":    {"None reads, so that errors show.", scene{creation: "None", due: yes}, Read},
-		"NoneNotDue": {"None puts nothing right.", scene{creation: "None", due: no}, Nothing},
+		"NoneDue":    {"None reads, so that errors are reported.", scene{creation: "None", due: yes}, Read},
+		"NoneNotDue": {"None reverts no drift.", scene{creation: "None", due: no}, Nothing},
 
-		"Absent":               {"Owner and CreateOrMerge create it again at once, also if they read once.", scene{creation: "Owner|CreateOrMerge", target: "absent"}, Read},
-		"AbsentOrphanDue":      {"Orphan creates it again at a refresh.", scene{creation: "Orphan", target: nowhere, due: yes}, Read},
-		"AbsentOrphanNotDue":   {"Orphan creates it again not before the next refresh.", scene{creation: "Orphan", target: nowhere, due: no}, Nothing},
-		"AbsentMerge":          {"Merge never creates, it waits; what the provider says makes no difference.", scene{creation: "Merge", target: nowhere}, Missing},
-		"AbsentOnPurposeDue":   {"At a refresh the provider may have something again.", scene{creation: "Owner|CreateOrMerge", target: "withheld", due: yes}, Read},
-		"AbsentOnPurposeStays": {"What is absent by deletionPolicy Delete was not deleted by hand; nothing is created again before a refresh.", scene{creation: "Owner|CreateOrMerge", target: "withheld", due: no}, Nothing},
+		"Absent":               {"Owner and CreateOrMerge create the Secret again at once, also under CreatedOnce.", scene{creation: "Owner|CreateOrMerge", target: "absent"}, Read},
+		"AbsentOrphanDue":      {"Orphan creates the Secret again at a refresh.", scene{creation: "Orphan", target: nowhere, due: yes}, Read},
+		"AbsentOrphanNotDue":   {"Orphan does not create the Secret again before the next refresh.", scene{creation: "Orphan", target: nowhere, due: no}, Nothing},
+		"AbsentMerge":          {"Merge never creates, it waits, whatever the provider answers.", scene{creation: "Merge", target: nowhere}, Missing},
+		"AbsentOnPurposeDue":   {"At a refresh the provider may have values again.", scene{creation: "Owner|CreateOrMerge", target: "withheld", due: yes}, Read},
+		"AbsentOnPurposeStays": {"A Secret missing because of deletionPolicy Delete was not deleted by hand. It is not created again before a refresh.", scene{creation: "Owner|CreateOrMerge", target: "withheld", due: no}, Nothing},
 
-		"Foreign":               {"An ownerReference of somebody else is a Conflict, and nothing is written; so nothing is read.", scene{creation: makes, target: "foreign|ours and foreign"}, Yield},
-		"ForeignMerge":          {"Merge is for Secrets of others.", scene{creation: "Merge", target: "foreign"}, Read},
+		"Foreign":               {"An ownerReference of another owner is a Conflict. Nothing is written, so nothing is read.", scene{creation: makes, target: "foreign|ours and foreign"}, Yield},
+		"ForeignMerge":          {"Merge is for Secrets of other owners.", scene{creation: "Merge", target: "foreign"}, Read},
 		"ForeignMergedDue":      {"Merge refreshes its keys in them.", scene{creation: "Merge", target: "ours and foreign", due: yes}, Read},
-		"ForeignMergedNotDue":   {"Merge has nothing to put right in them.", scene{creation: "Merge", target: "ours and foreign", due: no}, Nothing},
-		"Rival":                 {"Under Owner the mark of another living ExternalSecret is a Conflict.", scene{creation: "Owner", target: "rival"}, Yield},
-		"RivalShared":           {"Merge and CreateOrMerge share.", scene{creation: "Merge|CreateOrMerge", target: "rival"}, Read},
-		"RivalOrphanDue":        {"Orphan shares, too.", scene{creation: "Orphan", target: "rival", due: yes}, Read},
-		"RivalOrphanNotDue":     {"Orphan puts nothing right before the next refresh.", scene{creation: "Orphan", target: "rival", due: no}, Nothing},
-		"Terminating":           {"A Secret that is being deleted must go before it can come back.", scene{creation: writes, target: "terminating"}, Wait},
+		"ForeignMergedNotDue":   {"Without drift, Merge reads nothing.", scene{creation: "Merge", target: "ours and foreign", due: no}, Nothing},
+		"Rival":                 {"Under Owner the mark of another existing ExternalSecret is a Conflict.", scene{creation: "Owner", target: "rival"}, Yield},
+		"RivalShared":           {"Merge and CreateOrMerge share the Secret.", scene{creation: "Merge|CreateOrMerge", target: "rival"}, Read},
+		"RivalOrphanDue":        {"Orphan shares the Secret.", scene{creation: "Orphan", target: "rival", due: yes}, Read},
+		"RivalOrphanNotDue":     {"Orphan reverts nothing before the next refresh.", scene{creation: "Orphan", target: "rival", due: no}, Nothing},
+		"Terminating":           {"A Secret being deleted must be removed before it can be created again.", scene{creation: writes, target: "terminating"}, Wait},
 		"Right":                 {"Without drift nothing is read between two refreshes.", scene{creation: writes, target: right, due: no}, Nothing},
 		"RightDue":              {"A refresh reads.", scene{creation: writes, target: right, due: yes}, Read},
-		"Adoptable":             {"A Secret without an owner is adopted at once; the mark of a vanished uid does not block.", scene{creation: eager, target: strange + "|" + inherited}, Read},
-		"AdoptableOrphanDue":    {"Orphan adopts, too.", scene{creation: "Orphan", target: strange + "|" + inherited, due: yes}, Read},
-		"AdoptableOrphanNotDue": {"Orphan takes what stands in for its Secret at the next refresh.", scene{creation: "Orphan", target: strange + "|" + inherited, due: no}, Nothing},
+		"Adoptable":             {"A Secret without an owner is adopted at once; the mark of a deleted object does not block.", scene{creation: eager, target: strange + "|" + inherited}, Read},
+		"AdoptableOrphanDue":    {"Orphan adopts at a refresh.", scene{creation: "Orphan", target: strange + "|" + inherited, due: yes}, Read},
+		"AdoptableOrphanNotDue": {"Orphan adopts a replacement of its Secret at the next refresh.", scene{creation: "Orphan", target: strange + "|" + inherited, due: no}, Nothing},
 		"Wrong":                 {"Drift of own keys is reverted at once.", scene{creation: eager, target: wrong}, Read},
 		"WrongOrphanDue":        {"Orphan reverts drift at a refresh.", scene{creation: "Orphan", target: wrong, due: yes}, Read},
-		"WrongOrphanNotDue":     {"Orphan reverts drift not before the next refresh.", scene{creation: "Orphan", target: wrong, due: no}, Nothing},
-		"Moved":                 {"The ownerReference comes and goes at once and without reading the provider, whether or not it is due.", scene{creation: writes, target: moved}, Own},
+		"WrongOrphanNotDue":     {"Orphan does not revert drift before the next refresh.", scene{creation: "Orphan", target: wrong, due: no}, Nothing},
+		"Moved":                 {"The ownerReference is added or removed at once, without reading the provider, whether or not a refresh is due.", scene{creation: writes, target: moved}, Own},
 
-		"Sealed":          {"What is immutable is never rewritten, and reading stops, also if a refresh is asked for.", scene{creation: writes, target: "sealed", immutable: yes}, Nothing},
+		"Sealed":          {"An immutable Secret is never rewritten, and reading stops, also if a refresh is requested.", scene{creation: writes, target: "sealed", immutable: yes}, Nothing},
 		"SealedTakenBack": {"An immutable Secret cannot become mutable again.", scene{creation: writes, target: "sealed|sealed, no label", immutable: no}, Refuse},
 		"SealedMoved":     {"The ownerReference of an immutable Secret can be changed.", scene{creation: writes, target: "sealed and moved"}, Own},
-		"SealedUnlabeled": {"Without the label nobody would see that it is deleted.", scene{creation: writes, target: "sealed, no label", immutable: yes}, Own},
+		"SealedUnlabeled": {"Without the label, its deletion would not be noticed.", scene{creation: writes, target: "sealed, no label", immutable: yes}, Own},
 	}}
 }
 
-// answered are the decisions once the provider has answered. The Secret is then another than the one
-// seen before, if it was changed meanwhile; so there is a row also for what need not be read.
+// answered returns the decisions after the provider was read. The Secret may have changed since the first decision, so
+// there are rows also for Secrets that need no reading.
 func answered() *table[Decision] {
 	is := func(a Action) Decision { return Decision{Action: a} }
 	nothingThere, deleted := Decision{Action: Nothing, Absent: true}, Decision{Action: Delete, Absent: true}
 	return &table[Decision]{found: map[scene]string{}, rows: map[string]row[Decision]{
 		"None":      {"None writes nothing.", scene{creation: "None", answer: full}, is(Nothing)},
-		"NoneError": {"None shows what is wrong. It has only deletionPolicy Retain, so what is gone is an error.", scene{creation: "None", answer: failure + "|gone|one of two gone"}, is(Keep)},
+		"NoneError": {"None reports errors. It allows only deletionPolicy Retain, so a missing secret is an error.", scene{creation: "None", answer: failure + "|gone|one of two gone"}, is(Keep)},
 
-		"Create":       {"A Secret that is not there is created.", scene{creation: makes, target: nowhere, answer: full}, is(Create)},
+		"Create":       {"A missing Secret is created.", scene{creation: makes, target: nowhere, answer: full}, is(Create)},
 		"CreateFailed": {"Only a definite answer changes anything.", scene{creation: makes, target: nowhere, answer: failure}, is(Keep)},
-		"CreateRetain": {"Under Retain what is gone is an error, for a new object, too.", scene{creation: makes, deletion: "Retain", target: nowhere, answer: "gone|one of two gone"}, is(Keep)},
-		"CreatePart":   {"Under Delete and Merge missing keys are dropped without an error.", scene{creation: makes, deletion: "Delete|Merge", target: nowhere, answer: "one of two gone"}, is(Create)},
-		"CreateNot":    {"Under Delete there is no Secret without a key, and no error, for a new object neither.", scene{creation: makes, deletion: "Delete", target: nowhere, answer: "gone"}, nothingThere},
-		"CreateEmpty":  {"Under Merge only keys go, the Secret stays; one that was deleted is created again.", scene{creation: makes, deletion: "Merge", target: nowhere, answer: "gone"}, is(Create)},
+		"CreateRetain": {"Under Retain a missing remote secret is an error, also for a new object.", scene{creation: makes, deletion: "Retain", target: nowhere, answer: "gone|one of two gone"}, is(Keep)},
+		"CreatePart":   {"Under Delete and Merge, missing keys are dropped without an error.", scene{creation: makes, deletion: "Delete|Merge", target: nowhere, answer: "one of two gone"}, is(Create)},
+		"CreateNot":    {"Under Delete there is no Secret without a key, and no error, also for a new object.", scene{creation: makes, deletion: "Delete", target: nowhere, answer: "gone"}, nothingThere},
+		"CreateEmpty":  {"Under Merge only keys are dropped; a deleted Secret is created again.", scene{creation: makes, deletion: "Merge", target: nowhere, answer: "gone"}, is(Create)},
 		"Missing":      {"Merge never creates.", scene{creation: "Merge", target: nowhere}, is(Missing)},
 
-		"Foreign":         {"An ownerReference of somebody else is a Conflict, and nothing is written.", scene{creation: makes, target: "foreign|ours and foreign"}, is(Yield)},
-		"Rival":           {"Under Owner the mark of another living ExternalSecret is a Conflict.", scene{creation: "Owner", target: "rival"}, is(Yield)},
-		"Terminating":     {"A Secret that is being deleted must go before it can come back.", scene{creation: writes, target: "terminating"}, is(Wait)},
-		"Sealed":          {"What is immutable is never rewritten, whatever the provider says.", scene{creation: writes, target: "sealed", immutable: yes}, is(Nothing)},
+		"Foreign":         {"An ownerReference of another owner is a Conflict, and nothing is written.", scene{creation: makes, target: "foreign|ours and foreign"}, is(Yield)},
+		"Rival":           {"Under Owner the mark of another existing ExternalSecret is a Conflict.", scene{creation: "Owner", target: "rival"}, is(Yield)},
+		"Terminating":     {"A Secret being deleted must be removed before it can be created again.", scene{creation: writes, target: "terminating"}, is(Wait)},
+		"Sealed":          {"An immutable Secret is never rewritten, whatever the provider answers.", scene{creation: writes, target: "sealed", immutable: yes}, is(Nothing)},
 		"SealedMoved":     {"Its ownerReference can be changed.", scene{creation: writes, target: "sealed and moved", immutable: yes}, is(Own)},
 		"SealedUnlabeled": {"Its label can be written.", scene{creation: writes, target: "sealed, no label", immutable: yes}, is(Own)},
 		"SealedTakenBack": {"It cannot become mutable again.", scene{creation: writes, target: "sealed|sealed and moved|sealed, no label", immutable: no}, is(Refuse)},
 
 		"Failed":       {"Denied, throttled, timeout, 5xx and a batch with one failed entry change nothing, under every policy.", scene{creation: writes, target: open, answer: failure}, is(Keep)},
-		"FailedShared": {"Nor in the Secrets of others.", scene{creation: "Orphan|Merge|CreateOrMerge", target: "rival", answer: failure}, is(Keep)},
-		"FailedMerge":  {"Nor in what others own.", scene{creation: "Merge", target: "foreign|ours and foreign", answer: failure}, is(Keep)},
-		"Retain":       {"Under Retain the Secret stays as it is, with all keys, as soon as one is gone.", scene{creation: writes, deletion: "Retain", target: open, answer: "gone|one of two gone"}, is(Keep)},
-		"RetainShared": {"The same in what others write.", scene{creation: "Orphan|Merge|CreateOrMerge", deletion: "Retain", target: "rival", answer: "gone|one of two gone"}, is(Keep)},
-		"RetainMerge":  {"The same in what others own.", scene{creation: "Merge", deletion: "Retain", target: "foreign|ours and foreign", answer: "gone|one of two gone"}, is(Keep)},
+		"FailedShared": {"The same holds for Secrets shared with others.", scene{creation: "Orphan|Merge|CreateOrMerge", target: "rival", answer: failure}, is(Keep)},
+		"FailedMerge":  {"The same holds for Secrets of other owners.", scene{creation: "Merge", target: "foreign|ours and foreign", answer: failure}, is(Keep)},
+		"Retain":       {"Under Retain the Secret is unchanged, with all keys, if any is missing.", scene{creation: writes, deletion: "Retain", target: open, answer: "gone|one of two gone"}, is(Keep)},
+		"RetainShared": {"The same holds for Secrets shared with others.", scene{creation: "Orphan|Merge|CreateOrMerge", deletion: "Retain", target: "rival", answer: "gone|one of two gone"}, is(Keep)},
+		"RetainMerge":  {"The same holds for Secrets of other owners.", scene{creation: "Merge", deletion: "Retain", target: "foreign|ours and foreign", answer: "gone|one of two gone"}, is(Keep)},
 
-		"Same":        {"What finds nothing new writes nothing.", scene{creation: writes, target: right, answer: "same"}, is(Nothing)},
-		"SameForeign": {"What finds nothing new writes nothing.", scene{creation: "Merge", target: "ours and foreign", answer: "same"}, is(Nothing)},
-		"SameMoved":   {"Nothing new but the owner.", scene{creation: writes, target: "moved|of another policy", answer: "same"}, is(Own)},
+		"Same":        {"A refresh that finds nothing new writes nothing.", scene{creation: writes, target: right, answer: "same"}, is(Nothing)},
+		"SameForeign": {"A refresh that finds nothing new writes nothing.", scene{creation: "Merge", target: "ours and foreign", answer: "same"}, is(Nothing)},
+		"SameMoved":   {"Only the owner is updated.", scene{creation: writes, target: "moved|of another policy", answer: "same"}, is(Own)},
 		"News":        {"New values, keys and labels are written.", scene{creation: writes, target: right + "|moved|of another policy", answer: "changed|grown|same with other labels"}, is(Apply)},
 		"NewsForeign": {"New values, keys and labels are written.", scene{creation: "Merge", target: "ours and foreign", answer: "changed|grown|same with other labels"}, is(Apply)},
-		"PutRight":    {"Drift is reverted.", scene{creation: writes, target: wrong + "|moved and drifted", answer: full}, is(Apply)},
-		"Adopt":       {"A Secret without a living owner is adopted, and foreign keys stay.", scene{creation: writes, target: strange + "|" + inherited, answer: full}, is(Apply)},
+		"Revert":      {"Drift is reverted.", scene{creation: writes, target: wrong + "|moved and drifted", answer: full}, is(Apply)},
+		"Adopt":       {"A Secret without an existing owner is adopted, and keys of others stay.", scene{creation: writes, target: strange + "|" + inherited, answer: full}, is(Apply)},
 		"Share":       {"Orphan, Merge and CreateOrMerge share with a rival.", scene{creation: "Orphan|Merge|CreateOrMerge", target: "rival", answer: full}, is(Apply)},
-		"Merge":       {"Merge adds to what others own.", scene{creation: "Merge", target: "foreign", answer: full}, is(Apply)},
+		"Merge":       {"Merge adds to Secrets of other owners.", scene{creation: "Merge", target: "foreign", answer: full}, is(Apply)},
 
-		"Part":       {"Under Delete and Merge the key that is gone is dropped, the other stays.", scene{creation: writes, deletion: "Delete|Merge", target: open, answer: "one of two gone"}, is(Apply)},
-		"PartShared": {"Also where others write.", scene{creation: "Orphan|Merge|CreateOrMerge", deletion: "Delete|Merge", target: "rival", answer: "one of two gone"}, is(Apply)},
-		"PartMerge":  {"Also in what others own.", scene{creation: "Merge", deletion: "Merge", target: "foreign|ours and foreign", answer: "one of two gone"}, is(Apply)},
+		"Part":       {"Under Delete and Merge the missing key is dropped, and the other stays.", scene{creation: writes, deletion: "Delete|Merge", target: open, answer: "one of two gone"}, is(Apply)},
+		"PartShared": {"The same holds for Secrets shared with others.", scene{creation: "Orphan|Merge|CreateOrMerge", deletion: "Delete|Merge", target: "rival", answer: "one of two gone"}, is(Apply)},
+		"PartMerge":  {"The same holds for Secrets of other owners.", scene{creation: "Merge", deletion: "Merge", target: "foreign|ours and foreign", answer: "one of two gone"}, is(Apply)},
 
-		"Drop":        {"Under Merge the own keys are dropped, the Secret stays.", scene{creation: writes, deletion: "Merge", target: inherited + "|" + right + "|" + wrong + "|" + moved, answer: "gone"}, is(Apply)},
-		"DropForeign": {"Under Merge the own keys are dropped, the Secret stays.", scene{creation: "Merge", deletion: "Merge", target: "ours and foreign", answer: "gone"}, is(Apply)},
-		"DropOwner":   {"Owner adopts, if with no key.", scene{creation: "Owner", deletion: "Merge", target: strange, answer: "gone"}, is(Apply)},
-		"DropNothing": {"Where nothing is ours and nothing is to be, only the mark says that this is in step.", scene{creation: "Orphan|Merge|CreateOrMerge", deletion: "Merge", target: strange + "|rival", answer: "gone"}, is(Apply)},
-		"DropNone":    {"Where nothing is ours and nothing is to be, only the mark says that this is in step.", scene{creation: "Merge", deletion: "Merge", target: "foreign", answer: "gone"}, is(Apply)},
+		"Drop":        {"Under Merge the object's own keys are dropped, and the Secret stays.", scene{creation: writes, deletion: "Merge", target: inherited + "|" + right + "|" + wrong + "|" + moved, answer: "gone"}, is(Apply)},
+		"DropForeign": {"Under Merge the object's own keys are dropped, and the Secret stays.", scene{creation: "Merge", deletion: "Merge", target: "ours and foreign", answer: "gone"}, is(Apply)},
+		"DropOwner":   {"Owner adopts, even without a key.", scene{creation: "Owner", deletion: "Merge", target: strange, answer: "gone"}, is(Apply)},
+		"DropNothing": {"Without own keys and values, only the mark shows that the object is in sync.", scene{creation: "Orphan|Merge|CreateOrMerge", deletion: "Merge", target: strange + "|rival", answer: "gone"}, is(Apply)},
+		"DropNone":    {"Without own keys and values, only the mark shows that the object is in sync.", scene{creation: "Merge", deletion: "Merge", target: "foreign", answer: "gone"}, is(Apply)},
 
-		"Delete":            {"Under Delete a Secret goes that this object created, when no key is left in it, drifted or not.", scene{deletion: "Delete", target: "owned|drifted|" + moved, answer: "gone"}, deleted},
-		"DeleteOwned":       {"It goes also if it was adopted, but is owned.", scene{owns: yes, deletion: "Delete", target: "adopted|unmarked", answer: "gone"}, deleted},
-		"DeleteNotOwned":    {"What this object neither created nor owns it does not delete; it drops its keys.", scene{owns: no, deletion: "Delete", target: "adopted|unmarked", answer: "gone"}, is(Apply)},
-		"DeleteNamesake":    {"What one of this name created was created under this name and by this field manager.", scene{deletion: "Delete", target: "of a dead namesake", answer: "gone"}, deleted},
-		"DeleteAdoptedOnce": {"What one of this name only adopted, nobody of this name created.", scene{owns: no, deletion: "Delete", target: "adopted by a dead namesake", answer: "gone"}, is(Apply)},
-		"DeleteAboutToOwn":  {"Who owns what it takes over deletes it at once, and not after a write that makes it the owner.", scene{owns: yes, deletion: "Delete", target: "adopted by a dead namesake", answer: "gone"}, deleted},
-		"DeleteShared":      {"A key of another manager keeps the Secret; the own ones are dropped.", scene{deletion: "Delete", target: "shared|with a guest|overwritten", answer: "gone"}, is(Apply)},
-		"DeleteStrange":     {"What was never ours stays, and is no error.", scene{deletion: "Delete", target: strange, answer: "gone"}, nothingThere},
-		"DeleteRival":       {"What was never ours stays, and is no error.", scene{creation: "Orphan", deletion: "Delete", target: "rival", answer: "gone"}, nothingThere},
+		"Delete":            {"Under Delete, a Secret that this object created is deleted when it has no key left, drifted or not.", scene{deletion: "Delete", target: "owned|drifted|" + moved, answer: "gone"}, deleted},
+		"DeleteOwned":       {"An adopted Secret is deleted if this object owns it.", scene{owns: yes, deletion: "Delete", target: "adopted|unmarked", answer: "gone"}, deleted},
+		"DeleteNotOwned":    {"A Secret that this object neither created nor owns is not deleted; its own keys are dropped.", scene{owns: no, deletion: "Delete", target: "adopted|unmarked", answer: "gone"}, is(Apply)},
+		"DeleteNamesake":    {"A Secret created by a former object with this name counts as created.", scene{deletion: "Delete", target: "of a dead namesake", answer: "gone"}, deleted},
+		"DeleteAdoptedOnce": {"A Secret only adopted by a former object with this name does not count as created.", scene{owns: no, deletion: "Delete", target: "adopted by a dead namesake", answer: "gone"}, is(Apply)},
+		"DeleteAboutToOwn":  {"A Secret that this object is about to own is deleted at once, without first becoming its owner.", scene{owns: yes, deletion: "Delete", target: "adopted by a dead namesake", answer: "gone"}, deleted},
+		"DeleteShared":      {"A key of another manager keeps the Secret; the object's own keys are dropped.", scene{deletion: "Delete", target: "shared|with a guest|overwritten", answer: "gone"}, is(Apply)},
+		"DeleteStrange":     {"A Secret that was never ours stays, without an error.", scene{deletion: "Delete", target: strange, answer: "gone"}, nothingThere},
+		"DeleteRival":       {"A Secret that was never ours stays, without an error.", scene{creation: "Orphan", deletion: "Delete", target: "rival", answer: "gone"}, nothingThere},
 	}}
 }
 
-// fences say when the ExternalSecret is read live before a write.
+// fences returns whether the ExternalSecret is read live before a write.
 func fences() *table[bool] {
 	return &table[bool]{found: map[scene]string{}, rows: map[string]row[bool]{
-		"NoWrite":       {"What writes nothing needs no fence.", scene{action: "Read|Nothing|Keep|Refuse|Yield|Missing|Wait"}, false},
-		"Always":        {"An ownerReference may be applied by it, with a dead uid; a deletion cannot be undone.", scene{action: "Own|Delete"}, true},
-		"Create":        {"The object may be gone, and its Secret collected with it.", scene{action: "Create"}, true},
-		"ApplyOurs":     {"The mark has our uid and generation, and the owner is there.", scene{action: "Apply", target: right + "|drifted|overwritten|ours and foreign"}, false},
-		"ApplyUnmarked": {"No mark says that this generation wrote before.", scene{action: "Apply", target: "unmarked"}, true},
-		"ApplyOwner":    {"An ownerReference with a dead uid has the collector delete a live Secret.", scene{action: "Apply", owns: yes, target: strange + "|moved|moved and drifted"}, true},
-		"ApplyStrange":  {"No mark says that this generation wrote before.", scene{action: "Apply", owns: no, target: strange + "|foreign|rival"}, true},
-		"ApplyNoOwner":  {"An ownerReference that goes does no harm.", scene{action: "Apply", owns: no, target: "moved|moved and drifted"}, false},
-		"ApplyPolicy":   {"The mark is ours, and so is the owner.", scene{action: "Apply", target: "of another policy"}, false},
-		"ApplyNamesake": {"The mark names another uid: one of us two is dead.", scene{action: "Apply", target: inherited}, true},
+		"NoWrite":       {"An action without a write needs no fence.", scene{action: "Read|Nothing|Keep|Refuse|Yield|Missing|Wait"}, false},
+		"Always":        {"It may apply an ownerReference with the uid of a deleted object, and a deletion cannot be undone.", scene{action: "Own|Delete"}, true},
+		"Create":        {"The object may be deleted, and its Secret garbage-collected with it.", scene{action: "Create"}, true},
+		"ApplyOurs":     {"The mark has our uid and generation, and the ownerReference exists.", scene{action: "Apply", target: right + "|drifted|overwritten|ours and foreign"}, false},
+		"ApplyUnmarked": {"No mark shows that this generation has written before.", scene{action: "Apply", target: "unmarked"}, true},
+		"ApplyOwner":    {"With an ownerReference to a deleted object, the garbage collector deletes the Secret.", scene{action: "Apply", owns: yes, target: strange + "|moved|moved and drifted"}, true},
+		"ApplyStrange":  {"No mark shows that this generation has written before.", scene{action: "Apply", owns: no, target: strange + "|foreign|rival"}, true},
+		"ApplyNoOwner":  {"Removing an ownerReference does no harm.", scene{action: "Apply", owns: no, target: "moved|moved and drifted"}, false},
+		"ApplyPolicy":   {"The mark and the ownerReference are ours.", scene{action: "Apply", target: "of another policy"}, false},
+		"ApplyNamesake": {"The mark names another uid: one of the two objects is deleted.", scene{action: "Apply", target: inherited}, true},
 	}}
 }
 
-// targets are the states of a Secret as seen by an object that shall own it or not.
+// targets returns the states of a Secret, for an object that must own it or not.
 func targets(creation v1alpha1.CreationPolicy, owns bool) map[string]Target {
 	controls := true
 	database := &metav1.OwnerReference{Kind: "Database", Name: "other", UID: "uid-db", Controller: &controls}
-	// One policy in the other of its spellings, and another policy.
+	// The same policy spelled differently, and another policy.
 	spelled, before := creation, v1alpha1.CreateOrphan
 	switch creation {
 	case "":
@@ -265,11 +265,11 @@ func targets(creation v1alpha1.CreationPolicy, owns bool) map[string]Target {
 	}
 	return map[string]Target{
 		"absent":   {},
-		"withheld": {}, // Absent because the provider had nothing to put into it.
+		"withheld": {}, // Missing because the provider had no value for it.
 
 		"orphaned":                   {Exists: true, Others: true},
 		"empty":                      {Exists: true},
-		"of another dead":            {Exists: true, Others: true}, // An owner that is gone owns nothing.
+		"of another dead":            {Exists: true, Others: true}, // An owner that does not exist owns nothing.
 		"of a dead namesake":         dead,
 		"adopted by a dead namesake": with(dead, func(t *Target) { t.Mark.Created = false }),
 		"foreign":                    {Exists: true, Others: true, Foreign: database},
@@ -293,7 +293,7 @@ func targets(creation v1alpha1.CreationPolicy, owns bool) map[string]Target {
 	}
 }
 
-// answers are what the provider says about two secrets that the spec names.
+// answers are the answers of the provider for two secrets that the spec names.
 var answers = map[string]Reading{
 	"same":                    {Values: 2, Keys: 2, Hash: "h", Fields: "f"},
 	"changed":                 {Values: 2, Keys: 2, Hash: "changed", Fields: "f"},
@@ -306,7 +306,7 @@ var answers = map[string]Reading{
 	"one gone and one denied": {Failed: true, Gone: true, Hash: "none", Fields: "none"},
 }
 
-// refreshes are the moments at which the loop looks at an object.
+// refreshes returns the situations of an object when it is reconciled.
 func refreshes() map[string]struct {
 	in  RefreshInput
 	due string
@@ -366,7 +366,7 @@ func everyPolicy() iter.Seq[policies] {
 	}
 }
 
-// accepted reports whether the API server takes the policies; see the CEL rules of the target.
+// accepted reports whether the API server accepts the policies, by the CEL rules of the target.
 func (p policies) accepted() bool {
 	switch {
 	case p.deletion == v1alpha1.DeletionDelete && slices.Contains([]v1alpha1.CreationPolicy{v1alpha1.CreateMerge, v1alpha1.CreateCreateOrMerge, v1alpha1.CreateNone}, p.creation):
@@ -379,7 +379,7 @@ func (p policies) accepted() bool {
 	return true
 }
 
-// combination is one of the product: what the tables and what Decide are asked.
+// combination is one element of the product: the input for the tables and for Decide.
 type combination struct {
 	scene   scene
 	refresh RefreshInput
@@ -388,7 +388,7 @@ type combination struct {
 	reading Reading
 }
 
-// lifecycles is the whole product of what the API server accepts.
+// lifecycles returns all combinations that the API server accepts.
 func lifecycles() iter.Seq[combination] {
 	word := map[bool]string{true: yes, false: no}
 	moments := refreshes()
@@ -397,7 +397,7 @@ func lifecycles() iter.Seq[combination] {
 			if !p.accepted() {
 				continue
 			}
-			// Unset, cleanupPolicy is that of the flag: OnDelete.
+			// If cleanupPolicy is unset, the flag applies: OnDelete.
 			owns := (p.creation == "" || p.creation == v1alpha1.CreateOwner) && p.cleanup != v1alpha1.CleanupNever
 			s := scene{creation: string(p.creation), deletion: string(p.deletion), owns: word[owns]}
 			if s.creation == "" {
@@ -426,9 +426,8 @@ func lifecycles() iter.Seq[combination] {
 	}
 }
 
-// TestLifecycle goes through every combination of policies, states of the Secret and answers of the
-// provider, and asks as the loop does: without an answer, and then with one. Each is in exactly one
-// row of each table.
+// TestLifecycle checks every combination of policies, states of the Secret and answers of the provider. It calls Decide
+// like the controller does: first without an answer, then with one. Exactly one row of each table must match.
 func TestLifecycle(t *testing.T) {
 	before, after, fence := unread(), answered(), fences()
 	wrong := map[string]int{}
@@ -471,8 +470,7 @@ func TestLifecycle(t *testing.T) {
 	}
 }
 
-// TestForbidden checks that no combination is left out of TestLifecycle but those that the API server
-// rejects.
+// TestForbidden checks that TestLifecycle leaves out only the combinations that the API server rejects.
 func TestForbidden(t *testing.T) {
 	accepts := map[v1alpha1.CreationPolicy]struct {
 		deletion []v1alpha1.DeletionPolicy
@@ -501,11 +499,11 @@ func TestForbidden(t *testing.T) {
 	}
 }
 
-// written returns what a decision leaves behind.
+// written returns the state after a decision was executed.
 func (c combination) written(d Decision) (Self, Target) {
 	self, t := c.self, c.target
 	self.Absent = d.Absent
-	switch d.Action { //nolint:exhaustive // The others leave all as it is.
+	switch d.Action { //nolint:exhaustive // The other actions change nothing.
 	case Create, Apply:
 		t.Mark = Mark{
 			Name: "db", UID: self.UID, Generation: self.Generation, Policy: self.Creation,
@@ -521,9 +519,8 @@ func (c combination) written(d Decision) (Self, Target) {
 	return self, t
 }
 
-// TestSettles checks that after a success nothing is to be done, and nothing to be read before the
-// next refresh: a refresh that finds nothing new writes nothing, OnChange reads only on a change, and
-// CreatedOnce reads once.
+// TestSettles checks that after a success nothing is done, and nothing is read before the next refresh. A refresh that
+// finds nothing new writes nothing, OnChange reads only on a change, and CreatedOnce reads once.
 func TestSettles(t *testing.T) {
 	type unsettled struct {
 		creation, deletion, target, answer string
@@ -536,7 +533,7 @@ func TestSettles(t *testing.T) {
 	seen := map[asked]bool{}
 	wrong := map[unsettled]int{}
 	for c := range lifecycles() {
-		// Different refresh policies, and different spellings of one policy, ask the same.
+		// Different refresh policies, and different spellings of one policy, have the same input.
 		a := asked{c.scene, RefreshDue(c.refresh)}
 		if seen[a] {
 			continue
@@ -546,7 +543,7 @@ func TestSettles(t *testing.T) {
 		c.self.Due = a.due
 		did := Decide(c.self, c.target, nil)
 		c.self.Due = NotDue
-		switch did.Action { //nolint:exhaustive // The others change nothing.
+		switch did.Action { //nolint:exhaustive // The other actions change nothing.
 		case Own:
 		case Read:
 			did = Decide(c.self, c.target, &c.reading)
@@ -594,7 +591,7 @@ func decide(t *testing.T, cases map[string]decision) {
 	}
 }
 
-// marked is the mark of a generation of the object with a uid.
+// marked returns the mark of a generation of the object with a uid.
 func marked(uid types.UID, generation int64) Mark {
 	return Mark{Name: "db", UID: uid, Generation: generation, Created: true, Hash: "h", Fields: "f"}
 }
@@ -611,31 +608,31 @@ func TestDecideFence(t *testing.T) {
 	lower := marked("uid-dead", 1)
 
 	decide(t, map[string]decision{
-		"OlderGeneration":  {"After a mark of an earlier generation, later ones than ours may be on their way.", owner, ours(marked("uid-me", 2)), changed, Decision{Action: Apply, Fence: true}},
-		"OlderSame":        {"Of each generation there is a trace, so that who is late with an earlier one sees it.", owner, ours(marked("uid-me", 2)), same, Decision{Action: Apply, Fence: true}},
+		"OlderGeneration":  {"After a mark of an earlier generation, a later generation than ours may be about to write.", owner, ours(marked("uid-me", 2)), changed, Decision{Action: Apply, Fence: true}},
+		"OlderSame":        {"Each generation leaves a mark, so that an operator delayed with an earlier one sees it.", owner, ours(marked("uid-me", 2)), same, Decision{Action: Apply, Fence: true}},
 		"SameGeneration":   {"This generation has written before.", owner, ours(marked("uid-me", 3)), changed, Decision{Action: Apply}},
-		"HigherGeneration": {"One of a higher generation knows more than we do.", owner, ours(marked("uid-me", 4)), changed, Decision{Action: Apply, Fence: true}},
-		"HigherDrifted":    {"Also if it is drift that is reverted.", owner, Target{Exists: true, Owned: true, Holds: true, Mark: marked("uid-me", 4)}, same, Decision{Action: Apply, Fence: true}},
-		"HigherSame":       {"Nothing is no write.", owner, ours(marked("uid-me", 4)), same, Decision{Action: Nothing}},
-		"OlderUnmade":      {"What need not be made anew is not: the mark alone follows the generation.", owner, ours(marked("uid-me", 2)), unmade, Decision{Action: Own, Fence: true}},
-		"SameUnmade":       {"Nothing is to be done.", owner, ours(marked("uid-me", 3)), unmade, Decision{Action: Nothing}},
-		"HigherUnmade":     {"Nothing is no write.", owner, ours(marked("uid-me", 4)), unmade, Decision{Action: Nothing}},
+		"HigherGeneration": {"An operator with a higher generation has the newer spec.", owner, ours(marked("uid-me", 4)), changed, Decision{Action: Apply, Fence: true}},
+		"HigherDrifted":    {"The same holds for a write that reverts drift.", owner, Target{Exists: true, Owned: true, Holds: true, Mark: marked("uid-me", 4)}, same, Decision{Action: Apply, Fence: true}},
+		"HigherSame":       {"Without a write there is no fence.", owner, ours(marked("uid-me", 4)), same, Decision{Action: Nothing}},
+		"OlderUnmade":      {"Unchanged inputs are not rendered again: only the mark gets the new generation.", owner, ours(marked("uid-me", 2)), unmade, Decision{Action: Own, Fence: true}},
+		"SameUnmade":       {"Nothing needs to be done.", owner, ours(marked("uid-me", 3)), unmade, Decision{Action: Nothing}},
+		"HigherUnmade":     {"Without a write there is no fence.", owner, ours(marked("uid-me", 4)), unmade, Decision{Action: Nothing}},
 		"OtherUID":         {"Generations of two uids cannot be compared.", owner, ours(lower), changed, Decision{Action: Apply, Fence: true}},
-		"OtherUIDSame":     {"The hash is keyed with the uid, so what is equal is not ours for that.", owner, ours(lower), same, Decision{Action: Apply, Fence: true}},
-		"OwnerToCome":      {"An ownerReference with a dead uid has the collector delete a live Secret.", owner, Target{Exists: true}, same, Decision{Action: Apply, Fence: true}},
-		"OwnerThere":       {"Without a mark it is not known who wrote last.", owner, Target{Exists: true, Owned: true, Holds: true}, same, Decision{Action: Apply, Fence: true}},
-		"OwnerToGo":        {"An ownerReference that goes does no harm.", Self{}, ours(marked("uid-me", 3)), changed, Decision{Action: Apply}},
-		"NoOwner":          {"Who adopts may be gone, with or without ownerReference.", orphan, Target{Exists: true}, same, Decision{Action: Apply, Fence: true}},
-		"Own":              {"What moves the ownerReference is fenced.", Self{}, ours(marked("uid-me", 3)), nil, Decision{Action: Own, Fence: true}},
-		"OwnAnswered":      {"Also after reading.", Self{}, ours(marked("uid-me", 3)), same, Decision{Action: Own, Fence: true}},
-		"OwnPolicy":        {"Also if only the mark changes.", other, Target{Exists: true, Intact: true, Watched: true, Mark: func() Mark { m := marked("uid-me", 3); m.Policy = v1alpha1.CreateMerge; return m }()}, nil, Decision{Action: Own, Fence: true}},
+		"OtherUIDSame":     {"The hash is keyed with the uid, so an equal hash proves nothing.", owner, ours(lower), same, Decision{Action: Apply, Fence: true}},
+		"OwnerToCome":      {"With an ownerReference to a deleted object, the garbage collector deletes the Secret.", owner, Target{Exists: true}, same, Decision{Action: Apply, Fence: true}},
+		"OwnerThere":       {"Without a mark, the last writer is unknown.", owner, Target{Exists: true, Owned: true, Holds: true}, same, Decision{Action: Apply, Fence: true}},
+		"OwnerToGo":        {"Removing an ownerReference does no harm.", Self{}, ours(marked("uid-me", 3)), changed, Decision{Action: Apply}},
+		"NoOwner":          {"The adopting object may be deleted, with or without ownerReference.", orphan, Target{Exists: true}, same, Decision{Action: Apply, Fence: true}},
+		"Own":              {"A change of the ownerReference is fenced.", Self{}, ours(marked("uid-me", 3)), nil, Decision{Action: Own, Fence: true}},
+		"OwnAnswered":      {"It is fenced also after reading.", Self{}, ours(marked("uid-me", 3)), same, Decision{Action: Own, Fence: true}},
+		"OwnPolicy":        {"It is fenced also if only the mark changes.", other, Target{Exists: true, Intact: true, Watched: true, Mark: func() Mark { m := marked("uid-me", 3); m.Policy = v1alpha1.CreateMerge; return m }()}, nil, Decision{Action: Own, Fence: true}},
 		"Delete":           {"A deletion cannot be undone.", deletes, ours(marked("uid-me", 3)), gone, Decision{Action: Delete, Fence: true, Absent: true}},
-		"Create":           {"The object may be gone, and its Secret collected with it.", owner, Target{}, same, Decision{Action: Create, Fence: true}},
-		"CreateNothing":    {"What creates nothing is not fenced.", Self{Deletion: v1alpha1.DeletionDelete}, Target{}, gone, Decision{Action: Nothing, Absent: true}},
-		"KeepOtherUID":     {"What keeps all is not fenced.", owner, ours(lower), gone, Decision{Action: Keep}},
-		"YieldOtherUID":    {"What yields is not fenced.", owner, Target{Exists: true, Mark: lower, Foreign: &metav1.OwnerReference{Kind: "Database"}}, same, Decision{Action: Yield}},
-		"SealedByNamesake": {"Who takes over an immutable Secret marks it, and leaves the data.", Self{Immutable: true}, Target{Exists: true, Intact: true, Watched: true, Holds: true, Sealed: true, Mark: lower}, nil, Decision{Action: Own, Fence: true}},
-		"SealedUnmarked":   {"One whose mark somebody removed is marked again.", Self{Immutable: true}, Target{Exists: true, Holds: true, Sealed: true}, same, Decision{Action: Own, Fence: true}},
+		"Create":           {"The object may be deleted, and its Secret garbage-collected with it.", owner, Target{}, same, Decision{Action: Create, Fence: true}},
+		"CreateNothing":    {"Without a creation there is no fence.", Self{Deletion: v1alpha1.DeletionDelete}, Target{}, gone, Decision{Action: Nothing, Absent: true}},
+		"KeepOtherUID":     {"Keep writes nothing, so there is no fence.", owner, ours(lower), gone, Decision{Action: Keep}},
+		"YieldOtherUID":    {"Yield writes nothing, so there is no fence.", owner, Target{Exists: true, Mark: lower, Foreign: &metav1.OwnerReference{Kind: "Database"}}, same, Decision{Action: Yield}},
+		"SealedByNamesake": {"An object that takes over an immutable Secret marks it, and leaves the data unchanged.", Self{Immutable: true}, Target{Exists: true, Intact: true, Watched: true, Holds: true, Sealed: true, Mark: lower}, nil, Decision{Action: Own, Fence: true}},
+		"SealedUnmarked":   {"An immutable Secret without a mark is marked again.", Self{Immutable: true}, Target{Exists: true, Holds: true, Sealed: true}, same, Decision{Action: Own, Fence: true}},
 	})
 }
 
@@ -669,47 +666,47 @@ func TestDecideFlags(t *testing.T) {
 
 	decide(t, map[string]decision{
 		"Yields":           {"While others hold all keys, reading would not help.", yields, Target{Exists: true, Others: true}, nil, Decision{Action: Nothing}},
-		"YieldsDue":        {"A refresh reads, the spec may ask for other keys.", yieldsDue, Target{Exists: true, Others: true}, nil, Decision{Action: Read}},
-		"YieldsNoLonger":   {"When a key is freed it is tried again.", shares, Target{Exists: true, Others: true}, nil, Decision{Action: Read}},
-		"YieldsUnmarked":   {"What it does hold it defends.", yields, Target{Exists: true, Holds: true}, nil, Decision{Action: Read}},
-		"YieldsDrifted":    {"Its own mark, too.", yields, Target{Exists: true, Mark: with(mark, v1alpha1.CreateCreateOrMerge)}, nil, Decision{Action: Read}},
-		"YieldsAbsent":     {"A Secret that was deleted is created again.", yields, Target{}, nil, Decision{Action: Read}},
-		"YieldsAll":        {"To who gets no key nothing is to be written.", shares, Target{Exists: true, Others: true}, held, Decision{Action: Nothing}},
-		"YieldsAllMarked":  {"Who got one before lets go of it.", shares, ours(v1alpha1.CreateCreateOrMerge), held, Decision{Action: Apply}},
-		"YieldsAllHeld":    {"Also without a mark.", shares, Target{Exists: true, Holds: true}, held, Decision{Action: Apply, Fence: true}},
-		"YieldsSome":       {"Who gets a key writes it.", shares, Target{Exists: true, Others: true}, some, Decision{Action: Apply, Fence: true}},
-		"YieldsOwner":      {"Owner adopts, if with no key.", Self{}, Target{Exists: true, Others: true}, held, Decision{Action: Apply, Fence: true}},
-		"YieldedNotGone":   {"What others hold is not gone: nothing is absent.", orphan, Target{Exists: true, Others: true}, held, Decision{Action: Nothing}},
-		"YieldedNotDelete": {"Nor is the Secret deleted for it.", orphan, ours(v1alpha1.CreateOrphan), held, Decision{Action: Apply}},
+		"YieldsDue":        {"A refresh reads, because the spec may name other keys.", yieldsDue, Target{Exists: true, Others: true}, nil, Decision{Action: Read}},
+		"YieldsNoLonger":   {"When a key becomes free, the object retries.", shares, Target{Exists: true, Others: true}, nil, Decision{Action: Read}},
+		"YieldsUnmarked":   {"Keys that it holds are protected against drift.", yields, Target{Exists: true, Holds: true}, nil, Decision{Action: Read}},
+		"YieldsDrifted":    {"Its own mark is protected against drift.", yields, Target{Exists: true, Mark: with(mark, v1alpha1.CreateCreateOrMerge)}, nil, Decision{Action: Read}},
+		"YieldsAbsent":     {"A deleted Secret is created again.", yields, Target{}, nil, Decision{Action: Read}},
+		"YieldsAll":        {"An object without any key writes nothing.", shares, Target{Exists: true, Others: true}, held, Decision{Action: Nothing}},
+		"YieldsAllMarked":  {"An object that has lost its last key removes it.", shares, ours(v1alpha1.CreateCreateOrMerge), held, Decision{Action: Apply}},
+		"YieldsAllHeld":    {"It removes the key also without a mark.", shares, Target{Exists: true, Holds: true}, held, Decision{Action: Apply, Fence: true}},
+		"YieldsSome":       {"An object that gets a key writes it.", shares, Target{Exists: true, Others: true}, some, Decision{Action: Apply, Fence: true}},
+		"YieldsOwner":      {"Owner adopts, even without a key.", Self{}, Target{Exists: true, Others: true}, held, Decision{Action: Apply, Fence: true}},
+		"YieldedNotGone":   {"Keys held by others are not missing.", orphan, Target{Exists: true, Others: true}, held, Decision{Action: Nothing}},
+		"YieldedNotDelete": {"The Secret is not deleted because others hold the keys.", orphan, ours(v1alpha1.CreateOrphan), held, Decision{Action: Apply}},
 
-		"Withheld":         {"What is absent on purpose is not created again.", withheld, Target{}, nil, Decision{Action: Nothing}},
-		"WithheldDue":      {"A refresh asks again.", withheldDue, Target{}, nil, Decision{Action: Read}},
-		"WithheldComes":    {"The provider has it again.", withheld, Target{}, same, Decision{Action: Create, Fence: true}},
-		"WithheldStays":    {"The provider still has nothing.", withheld, Target{}, gone, Decision{Action: Nothing, Absent: true}},
-		"WithheldRightful": {"Our own Secret, come back, may be of an operator that was late: the provider knows.", withheld, ours(""), nil, Decision{Action: Read}},
-		"WithheldDrifted":  {"Our own Secret, come back, is looked at as any other.", withheld, Target{Exists: true, Mark: mark}, nil, Decision{Action: Read}},
+		"Withheld":         {"A Secret that is intentionally missing is not created again.", withheld, Target{}, nil, Decision{Action: Nothing}},
+		"WithheldDue":      {"A refresh reads the provider again.", withheldDue, Target{}, nil, Decision{Action: Read}},
+		"WithheldComes":    {"The provider has a value again.", withheld, Target{}, same, Decision{Action: Create, Fence: true}},
+		"WithheldStays":    {"The provider still has no value.", withheld, Target{}, gone, Decision{Action: Nothing, Absent: true}},
+		"WithheldRightful": {"Our own Secret may have been created again by a delayed operator: the provider decides.", withheld, ours(""), nil, Decision{Action: Read}},
+		"WithheldDrifted":  {"Our own Secret with drift is handled like any other.", withheld, Target{Exists: true, Mark: mark}, nil, Decision{Action: Read}},
 
-		"OptionalGone":       {"An optional entry that is gone is removed under every policy.", Self{}, ours(""), optional, Decision{Action: Apply}},
-		"OptionalGoneDelete": {"Under Delete the Secret goes when no key is left.", deletes, ours(""), optional, Decision{Action: Delete, Fence: true, Absent: true}},
+		"OptionalGone":       {"A missing optional entry is removed under every policy.", Self{}, ours(""), optional, Decision{Action: Apply}},
+		"OptionalGoneDelete": {"Under Delete the Secret is deleted when it has no key left.", deletes, ours(""), optional, Decision{Action: Delete, Fence: true, Absent: true}},
 		"OptionalGoneAbsent": {"Under Delete there is no Secret without a key.", deletes, Target{}, optional, Decision{Action: Nothing, Absent: true}},
-		"OptionalGoneMerge":  {"Where nothing is ours and nothing is to be, only the mark says that this is in step.", Self{Creation: v1alpha1.CreateMerge}, Target{Exists: true, Others: true}, optional, Decision{Action: Apply, Fence: true}},
+		"OptionalGoneMerge":  {"Without own keys and values, only the mark shows that the object is in sync.", Self{Creation: v1alpha1.CreateMerge}, Target{Exists: true, Others: true}, optional, Decision{Action: Apply, Fence: true}},
 		"Dropped":            {"Keys are dropped once.", merges, emptied, gone, Decision{Action: Nothing}},
-		"DroppedComesBack":   {"What the provider has again is written again.", merges, emptied, same, Decision{Action: Apply}},
-		"DroppedLooks":       {"Between two refreshes nothing is read for what is gone.", merges, emptied, nil, Decision{Action: Nothing}},
+		"DroppedComesBack":   {"A value that exists again is written again.", merges, emptied, same, Decision{Action: Apply}},
+		"DroppedLooks":       {"Between two refreshes, missing values are not read.", merges, emptied, nil, Decision{Action: Nothing}},
 
-		"RivalFirst":     {"Owner after another writer is a Conflict.", Self{}, rival(Mark{}), nil, Decision{Action: Yield}},
-		"RivalFirstRead": {"Also if it shows only after reading.", Self{}, rival(Mark{}), same, Decision{Action: Yield}},
-		"RivalAsGuest":   {"Who came as a guest does not become the Owner beside the other.", Self{}, rival(with(mark, v1alpha1.CreateMerge)), nil, Decision{Action: Yield}},
-		"RivalIsGuest":   {"Who comes later does not drive out the Owner.", Self{}, rival(mark), nil, Decision{Action: Nothing}},
-		"RivalSpelled":   {"Owner by name is Owner.", Self{}, rival(with(mark, v1alpha1.CreateOwner)), nil, Decision{Action: Nothing}},
+		"RivalFirst":     {"Owner is a Conflict if another object wrote first.", Self{}, rival(Mark{}), nil, Decision{Action: Yield}},
+		"RivalFirstRead": {"The same holds if the rival is seen only after reading.", Self{}, rival(Mark{}), same, Decision{Action: Yield}},
+		"RivalAsGuest":   {"An object that wrote under Merge does not become the Owner if there is another writer.", Self{}, rival(with(mark, v1alpha1.CreateMerge)), nil, Decision{Action: Yield}},
+		"RivalIsGuest":   {"A later writer does not displace the Owner.", Self{}, rival(mark), nil, Decision{Action: Nothing}},
+		"RivalSpelled":   {"Owner set explicitly is Owner.", Self{}, rival(with(mark, v1alpha1.CreateOwner)), nil, Decision{Action: Nothing}},
 
-		"ForeignTerminating": {"What is in the way is said also while it goes.", Self{}, Target{Exists: true, Terminating: true, Foreign: &metav1.OwnerReference{}}, nil, Decision{Action: Yield}},
-		"NoneAnywhere":       {"None writes nothing, whatever is there.", Self{Creation: v1alpha1.CreateNone, Owns: true, Immutable: true}, Target{Exists: true, Terminating: true, Sealed: true, Foreign: &metav1.OwnerReference{}, Rival: "other"}, same, Decision{Action: Nothing}},
+		"ForeignTerminating": {"A foreign owner is reported also while the Secret is being deleted.", Self{}, Target{Exists: true, Terminating: true, Foreign: &metav1.OwnerReference{}}, nil, Decision{Action: Yield}},
+		"NoneAnywhere":       {"None writes nothing, whatever exists.", Self{Creation: v1alpha1.CreateNone, Owns: true, Immutable: true}, Target{Exists: true, Terminating: true, Sealed: true, Foreign: &metav1.OwnerReference{}, Rival: "other"}, same, Decision{Action: Nothing}},
 	})
 }
 
-// TestDecideSays checks that who is told that nothing is written is told why, and what to do.
-func TestDecideSays(t *testing.T) {
+// TestDecideMessages checks that the message names the reason and a fix if nothing is written.
+func TestDecideMessages(t *testing.T) {
 	controls, not := true, false
 	cases := map[string]struct {
 		reason string
@@ -720,14 +717,14 @@ func TestDecideSays(t *testing.T) {
 	}{
 		"Controller":    {"The message names the controller and the fix.", Self{}, Target{Exists: true, Foreign: &metav1.OwnerReference{Kind: "Database", Name: "other", Controller: &controls}}, Yield, []string{"controlled by Database", `"other"`, "choose another spec.target.name", "remove that owner"}},
 		"Owner":         {"The message names the owner and the fix.", Self{}, Target{Exists: true, Foreign: &metav1.OwnerReference{Kind: "Database", Name: "other"}}, Yield, []string{"owned by Database", `"other"`, "choose another spec.target.name", "remove that owner"}},
-		"NotController": {"An owner that says it controls nothing is an owner.", Self{}, Target{Exists: true, Foreign: &metav1.OwnerReference{Kind: "Database", Name: "other", Controller: &not}}, Yield, []string{"owned by Database", `"other"`, "choose another spec.target.name"}},
+		"NotController": {"An owner with controller: false is an owner.", Self{}, Target{Exists: true, Foreign: &metav1.OwnerReference{Kind: "Database", Name: "other", Controller: &not}}, Yield, []string{"owned by Database", `"other"`, "choose another spec.target.name"}},
 		"Rival":         {"The message names the rival and the fix.", Self{}, Target{Exists: true, Rival: "other"}, Yield, []string{`ExternalSecret "other"`, "choose another spec.target.name"}},
-		"Missing":       {"The message says who waits for what.", Self{Creation: v1alpha1.CreateMerge}, Target{}, Missing, []string{"does not exist", "creationPolicy Merge", "until somebody creates it"}},
+		"Missing":       {"The message names the policy and the condition that it waits for.", Self{Creation: v1alpha1.CreateMerge}, Target{}, Missing, []string{"does not exist", "creationPolicy Merge", "create it, or set creationPolicy: CreateOrMerge"}},
 		"Refuse":        {"The message names the field and the fix.", Self{}, Target{Exists: true, Intact: true, Watched: true, Sealed: true, Mark: marked("uid-me", 3)}, Refuse, []string{"spec.target.immutable", "delete the Secret", "created again"}},
-		"Crowded":       {"The message says what to remove.", Self{}, Target{Exists: true, Crowded: true}, Refuse, []string{"direct-secrets.io/es.*", "spec.target.name"}},
-		"Wait":          {"The message says what is waited for.", Self{}, Target{Exists: true, Terminating: true}, Wait, []string{"being deleted"}},
-		"Absent":        {"The message says why the provider is read.", Self{}, Target{}, Read, []string{"does not exist"}},
-		"Drifted":       {"The message says why the provider is read.", Self{}, Target{Exists: true, Mark: marked("uid-me", 3)}, Read, []string{"changed"}},
+		"Crowded":       {"The message names the annotations to remove.", Self{}, Target{Exists: true, Crowded: true}, Refuse, []string{"direct-secrets.io/es.*", "spec.target.name"}},
+		"Wait":          {"The message names the state that it waits for.", Self{}, Target{Exists: true, Terminating: true}, Wait, []string{"being deleted"}},
+		"Absent":        {"The message names the reason for reading.", Self{}, Target{}, Read, []string{"does not exist"}},
+		"Drifted":       {"The message names the reason for reading.", Self{}, Target{Exists: true, Mark: marked("uid-me", 3)}, Read, []string{"changed"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -738,16 +735,16 @@ func TestDecideSays(t *testing.T) {
 			}
 			for _, w := range tc.want {
 				if !strings.Contains(got.Message, w) {
-					t.Errorf("\n%s\nMessage: %q does not say %q", tc.reason, got.Message, w)
+					t.Errorf("\n%s\nMessage: %q lacks %q", tc.reason, got.Message, w)
 				}
 			}
 		})
 	}
 }
 
-// TestLeave checks what becomes of a Secret that is no longer the target: what would become of it if
-// the object was deleted.
-func TestLeave(t *testing.T) {
+// TestFormerTarget checks the action for a Secret that is no longer the target. It gets the same treatment as on deletion of
+// the object.
+func TestFormerTarget(t *testing.T) {
 	owns, never := Self{Owns: true}, Self{}
 	mark := marked("uid-me", 3)
 	owned := Target{Exists: true, Owned: true, Intact: true, Watched: true, Holds: true, Mark: mark}
@@ -764,34 +761,34 @@ func TestLeave(t *testing.T) {
 		target Target
 		want   Decision
 	}{
-		"Owned":            {"The collector would take it.", owns, owned, Decision{Action: Delete, Fence: true}},
-		"OwnedByName":      {"Owner by name is Owner.", Self{Creation: v1alpha1.CreateOwner, Owns: true}, owned, Decision{Action: Delete, Fence: true}},
-		"OwnedDrifted":     {"Drift or not.", owns, change(func(t *Target) { t.Intact = false }), Decision{Action: Delete, Fence: true}},
-		"OwnedAdopted":     {"Adopted or not.", owns, change(func(t *Target) { t.Mark.Created = false }), Decision{Action: Delete, Fence: true}},
-		"OwnedSealed":      {"Immutable or not.", owns, change(func(t *Target) { t.Sealed = true }), Decision{Action: Delete, Fence: true}},
-		"OwnedUnmarked":    {"Marked or not.", owns, change(func(t *Target) { t.Mark = Mark{} }), Decision{Action: Delete, Fence: true}},
-		"Shared":           {"Keys of others are never changed; only ours go, and the owner.", owns, shared, Decision{Action: Release, Fence: true}},
-		"SharedSealed":     {"Keys of an immutable Secret cannot be dropped; only the owner goes.", owns, change(func(t *Target) { t.Others, t.Sealed = true, true }), Decision{Action: Own, Fence: true}},
-		"NoLongerOwned":    {"Under Never it is kept: the owner goes, or the collector would take it.", never, owned, Decision{Action: Own, Fence: true}},
-		"NoLongerShared":   {"The same with keys of others.", never, shared, Decision{Action: Own, Fence: true}},
+		"Owned":            {"The garbage collector would delete it.", owns, owned, Decision{Action: Delete, Fence: true}},
+		"OwnedByName":      {"Owner set explicitly is Owner.", Self{Creation: v1alpha1.CreateOwner, Owns: true}, owned, Decision{Action: Delete, Fence: true}},
+		"OwnedDrifted":     {"Drift makes no difference.", owns, change(func(t *Target) { t.Intact = false }), Decision{Action: Delete, Fence: true}},
+		"OwnedAdopted":     {"Adoption makes no difference.", owns, change(func(t *Target) { t.Mark.Created = false }), Decision{Action: Delete, Fence: true}},
+		"OwnedSealed":      {"Immutability makes no difference.", owns, change(func(t *Target) { t.Sealed = true }), Decision{Action: Delete, Fence: true}},
+		"OwnedUnmarked":    {"A missing mark makes no difference.", owns, change(func(t *Target) { t.Mark = Mark{} }), Decision{Action: Delete, Fence: true}},
+		"Shared":           {"Keys of others are kept; only our keys and the ownerReference are removed.", owns, shared, Decision{Action: Release, Fence: true}},
+		"SharedSealed":     {"Keys of an immutable Secret cannot be dropped; only the ownerReference is removed.", owns, change(func(t *Target) { t.Others, t.Sealed = true, true }), Decision{Action: Own, Fence: true}},
+		"NoLongerOwned":    {"Under Never it is kept: the ownerReference is removed, or the garbage collector would delete it.", never, owned, Decision{Action: Own, Fence: true}},
+		"NoLongerShared":   {"The same holds with keys of others.", never, shared, Decision{Action: Own, Fence: true}},
 		"NowOrphan":        {"Orphan keeps it.", Self{Creation: v1alpha1.CreateOrphan}, owned, Decision{Action: Own, Fence: true}},
-		"NowMerge":         {"Merge keeps it, its own keys too.", Self{Creation: v1alpha1.CreateMerge}, owned, Decision{Action: Own, Fence: true}},
+		"NowMerge":         {"Merge keeps it, including its own keys.", Self{Creation: v1alpha1.CreateMerge}, owned, Decision{Action: Own, Fence: true}},
 		"NowCreateOrMerge": {"CreateOrMerge keeps it.", Self{Creation: v1alpha1.CreateCreateOrMerge}, owned, Decision{Action: Own, Fence: true}},
 		"NowNone":          {"None writes nothing.", Self{Creation: v1alpha1.CreateNone}, owned, Decision{Action: Nothing}},
 		"Never":            {"Never keeps it.", never, orphan, Decision{Action: Nothing}},
 		"NotOwned":         {"Without an ownerReference it would stay.", owns, orphan, Decision{Action: Nothing}},
 		"NotOwnedShared":   {"Without an ownerReference it would stay.", owns, change(func(t *Target) { t.Owned, t.Others = false, true }), Decision{Action: Nothing}},
 		"Orphan":           {"Orphan keeps it.", Self{Creation: v1alpha1.CreateOrphan}, orphan, Decision{Action: Nothing}},
-		"Merge":            {"Merge keeps it, its own keys too.", Self{Creation: v1alpha1.CreateMerge}, orphan, Decision{Action: Nothing}},
+		"Merge":            {"Merge keeps it, including its own keys.", Self{Creation: v1alpha1.CreateMerge}, orphan, Decision{Action: Nothing}},
 		"CreateOrMerge":    {"CreateOrMerge keeps it.", Self{Creation: v1alpha1.CreateCreateOrMerge}, orphan, Decision{Action: Nothing}},
-		"Absent":           {"What is gone is gone.", owns, Target{}, Decision{Action: Nothing}},
-		"Terminating":      {"What is going goes.", owns, change(func(t *Target) { t.Terminating = true }), Decision{Action: Nothing}},
+		"Absent":           {"A Secret that does not exist needs no action.", owns, Target{}, Decision{Action: Nothing}},
+		"Terminating":      {"A Secret being deleted needs no action.", owns, change(func(t *Target) { t.Terminating = true }), Decision{Action: Nothing}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			tc.self.UID, tc.self.Generation = "uid-me", 3
 			for _, deletion := range []v1alpha1.DeletionPolicy{"", v1alpha1.DeletionRetain, v1alpha1.DeletionDelete, v1alpha1.DeletionMerge} {
-				tc.self.Deletion = deletion // That is about the provider.
+				tc.self.Deletion = deletion // It concerns only the provider.
 				if diff := cmp.Diff(tc.want, Leave(tc.self, tc.target)); diff != "" {
 					t.Errorf("\n%s\nLeave(), deletionPolicy %q: -want, +got:\n%s", tc.reason, deletion, diff)
 				}

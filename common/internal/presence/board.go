@@ -13,12 +13,12 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// A Board knows who runs. It is safe for concurrent use. The zero Board is that of an operator whose presence
-// is off: it knows nobody, and says of nobody that it is missing.
+// A Board knows which operators run. It is safe for concurrent use. The zero value is for an operator with presence
+// off: it knows no other operators, and never reports one as missing.
 //
-// Whether a Lease has lapsed is judged by when this process has last seen it change, never by the time
-// that it states: clocks of machines differ. A Board that does not see its own operator's Lease change any
-// more is blind, for example while a watch is broken, and then takes nobody for gone.
+// A Lease has lapsed if this process has not seen it change for its duration. The time in the Lease is not used,
+// because clocks of machines differ. While a Board does not see changes of its own operator's Lease, for example
+// because a watch is broken, it reports no operator as missing.
 type Board struct {
 	on   bool
 	self Member
@@ -27,24 +27,24 @@ type Board struct {
 	catalog Catalog
 	timing  Timing
 	now     func() time.Time
-	// started is when the Board was made.
+	// started is when the Board was created.
 	started time.Time
 
 	mu   sync.Mutex
 	told []func()
-	// seen holds by name what is known of each Lease.
+	// seen holds the state of each Lease, by name.
 	seen map[string]*sighting
-	// sighted is since when the board sees; zero while it is blind.
+	// sighted is since when the Board sees its own Lease change; zero while it does not.
 	sighted time.Time
 }
 
-// sighting is what is known of a Lease.
+// sighting is the state of a Lease.
 type sighting struct {
 	member   Member
 	version  string
 	changed  time.Time
 	duration time.Duration
-	// lapsed is when the Lease ran out; zero while it counts.
+	// lapsed is when the Lease lapsed; zero while it is valid.
 	lapsed  time.Time
 	deleted bool
 }
@@ -53,38 +53,38 @@ func newBoard(self Member, t Timing, now func() time.Time) *Board {
 	return &Board{on: true, self: self, own: leaseName(self), timing: t, now: now, started: now(), seen: map[string]*sighting{}}
 }
 
-// On reports whether the operator tells of itself, and knows of others.
+// On reports whether presence is on: the operator publishes itself and knows others.
 func (b *Board) On() bool { return b.on }
 
-// Sees reports whether the Board knows who runs.
+// Sees reports whether the Board knows which operators run.
 func (b *Board) Sees() bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.on && !b.sighted.IsZero()
 }
 
-// Settling reports whether the Board has yet to see who runs, shortly after the start. One that never sees, for want
-// of rights, does not settle for ever.
+// Settling reports whether the Board does not know yet which operators run, shortly after the start. It ends after
+// Timing.Settle also if the Board never sees anything, for lack of permissions.
 func (b *Board) Settling() bool {
 	return b.on && !b.Sees() && b.now().Sub(b.started) < b.timing.Settle
 }
 
-// Hint says that no running module serves a reference, and what to do about it.
+// Hint returns a message that no running module serves a reference, with a fix.
 func (b *Board) Hint(ref *v1alpha1.StoreRef) string { return b.catalog.hint(ref) }
 
-// Self returns what this operator tells of itself.
+// Self returns what this operator publishes about itself.
 func (b *Board) Self() Member { return b.self }
 
-// OnChange has f called when a member comes, goes, or tells something else. f must not block. Calls may
-// overlap.
+// OnChange registers f to be called when a member starts, stops, or publishes something else. f must not block. Calls
+// may overlap.
 func (b *Board) OnChange(f func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.told = append(b.told, f)
 }
 
-// Serving returns the running members that serve a reference of an object in namespace. Members with
-// chosen namespaces serve no cluster Kinds.
+// Serving returns the running members that serve a reference of an object in namespace. Namespaced members serve no
+// cluster Kinds.
 func (b *Board) Serving(ref *v1alpha1.StoreRef, namespace string) []Member {
 	return b.running(func(m *Member) bool {
 		k, knows := m.knows(ref)
@@ -101,19 +101,19 @@ func (b *Board) Running(namespace string, matches func(Member) bool) (Member, bo
 	return all[0], true
 }
 
-// Missing reports whether to say that nobody serves ref, for an object in namespace that waits since a
-// time. If not, wait is when to ask again; 0 if somebody is there. Somebody is there, too, who knows
-// the Kind but may not serve it, as cluster Kinds in a namespaced install: it says so by itself.
+// Missing reports whether to report that no running module serves ref, for an object in namespace that has been waiting
+// since a time. If not, wait is when to ask again; 0 if a member is there. A member also counts if it knows the Kind
+// but cannot serve it, like a cluster Kind in a namespaced install: it reports that itself.
 func (b *Board) Missing(ref *v1alpha1.StoreRef, namespace string, since time.Time) (missing bool, wait time.Duration) {
 	return b.missing(ref, since, func(m *Member) bool { return m.covers(namespace) })
 }
 
-// MissingClass is Missing for a store of a class, which another class serves in vain.
+// MissingClass is Missing for a store with a class. Members of other classes do not count.
 func (b *Board) MissingClass(ref *v1alpha1.StoreRef, class, namespace string, since time.Time) (missing bool, wait time.Duration) {
 	return b.missing(ref, since, func(m *Member) bool { return m.Class == class && m.covers(namespace) })
 }
 
-// missing is Missing among those members for which which is true.
+// missing is Missing for the members that match which.
 func (b *Board) missing(ref *v1alpha1.StoreRef, since time.Time, which func(*Member) bool) (missing bool, wait time.Duration) {
 	if !b.on || ref == nil {
 		return false, 0
@@ -149,7 +149,7 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// running returns the members that run and for which which is true, in a fixed order.
+// running returns the running members that match which, in a fixed order.
 func (b *Board) running(which func(*Member) bool) []Member {
 	if !b.on {
 		return nil
@@ -185,11 +185,11 @@ func (m *Member) covers(namespace string) bool {
 	return len(m.Namespaces) == 0 || slices.Contains(m.Namespaces, namespace)
 }
 
-// see notes a Lease as it is now.
+// see records the present state of a Lease.
 func (b *Board) see(l *coordinationv1.Lease) {
 	m, ok := Decode(l)
 	if !ok {
-		b.gone(l.Name) // What cannot be read tells of nobody.
+		b.gone(l.Name) // Treat an undecodable Lease as deleted.
 		return
 	}
 	m, now := m.normal(), b.now()
@@ -197,7 +197,7 @@ func (b *Board) see(l *coordinationv1.Lease) {
 	s := b.seen[l.Name]
 	if s != nil && s.version == l.ResourceVersion {
 		b.mu.Unlock()
-		return // The cache tells again what it holds.
+		return // A resync of the cache repeats the same version.
 	}
 	changed := s == nil || !s.lapsed.IsZero() || !equality.Semantic.DeepEqual(s.member, m)
 	b.seen[l.Name] = &sighting{member: m, version: l.ResourceVersion, changed: now, duration: durationOf(l, b.timing.Duration)}
@@ -213,7 +213,7 @@ func (b *Board) see(l *coordinationv1.Lease) {
 	}
 }
 
-// gone notes that a Lease is no more.
+// gone records that a Lease was deleted.
 func (b *Board) gone(name string) {
 	b.mu.Lock()
 	s := b.seen[name]
@@ -230,7 +230,7 @@ func (b *Board) gone(name string) {
 	}
 }
 
-// look looks for Leases that have lapsed.
+// look checks for Leases that have lapsed.
 func (b *Board) look() {
 	changed := false
 	b.mu.Lock()
@@ -244,7 +244,7 @@ func (b *Board) look() {
 		case s.lapsed.IsZero() && now.Sub(s.changed) >= s.duration:
 			s.lapsed, changed = now, true
 		case s.deleted && now.Sub(s.lapsed) >= b.timing.Rollout:
-			delete(b.seen, name) // It counts no more.
+			delete(b.seen, name) // It no longer counts.
 		}
 	}
 	b.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// script plays what a Board sees, with a clock of its own.
+// script plays events for a Board, with its own clock.
 type script struct {
 	*Board
 	clock   time.Time
@@ -35,7 +35,7 @@ func member(name string, kinds ...string) Member {
 	return m
 }
 
-// renewed is an event of a Lease. It lasts for 40 seconds.
+// renewed plays an event of a Lease with a duration of 40 seconds.
 func (s *script) renewed(m Member, change ...func(*coordinationv1.Lease)) {
 	raw, err := encode(m)
 	if err != nil {
@@ -56,7 +56,7 @@ func (s *script) renewed(m Member, change ...func(*coordinationv1.Lease)) {
 	s.see(l)
 }
 
-// after lets time pass, in which the own Lease and those of members are renewed every ten seconds.
+// after lets time pass while the own Lease and those of members are renewed every ten seconds.
 func (s *script) after(d time.Duration, members ...Member) {
 	for end := s.clock.Add(d); s.clock.Before(end); s.look() {
 		s.clock = s.clock.Add(min(10*time.Second, end.Sub(s.clock)))
@@ -67,7 +67,7 @@ func (s *script) after(d time.Duration, members ...Member) {
 	}
 }
 
-// unseen lets time pass in which no event comes.
+// unseen lets time pass without events.
 func (s *script) unseen(d time.Duration) {
 	for end := s.clock.Add(d); s.clock.Before(end); s.look() {
 		s.clock = s.clock.Add(time.Second)
@@ -92,36 +92,36 @@ func TestMissing(t *testing.T) {
 			script: func(s *script) time.Time { s.renewed(s.self); s.renewed(aws); return s.clock },
 		},
 		"ServedByMyself": {
-			reason: "the own Kinds are never missing, also before anything was seen",
+			reason: "the operator's own Kinds are never missing, also before the first event",
 			script: func(s *script) time.Time { return s.clock },
 			ref:    v1alpha1.StoreRef{Kind: "Own"},
 		},
 		"NothingSeen": {
-			reason: "who has not seen its own Lease knows of nobody that he is not there",
+			reason: "without its own Lease, an operator reports no Kind as missing",
 			script: func(s *script) time.Time { s.unseen(time.Hour); return s.clock.Add(-time.Hour) },
 			want:   want{Wait: 25 * time.Second},
 		},
 		"JustStarted": {
-			reason: "at the start others may not have told of themselves yet",
+			reason: "at the start, others may still be starting, too",
 			script: func(s *script) time.Time { s.after(10 * time.Second); return s.clock.Add(-time.Hour) },
 			want:   want{Wait: 25 * time.Second},
 		},
 		"NeverSeen": {
-			reason: "25 seconds suffice, so that it is said within 30",
+			reason: "25 seconds are enough, so that it is reported within 30",
 			script: func(s *script) time.Time { s.after(35 * time.Second); return s.clock.Add(-time.Hour) },
 			want:   want{Missing: true},
 		},
 		"NewObject": {
-			reason: "a new object may have come with its module",
+			reason: "a new object may have been created together with its module",
 			script: func(s *script) time.Time { s.after(time.Hour); return s.clock.Add(-5 * time.Second) },
 			want:   want{Wait: 20 * time.Second},
 		},
 		"Renewed": {
-			reason: "a Lease that is renewed counts for ever",
+			reason: "a Lease that is renewed never lapses",
 			script: func(s *script) time.Time { s.renewed(aws); s.after(time.Hour, aws); return s.clock.Add(-time.Hour) },
 		},
 		"NotRenewed": {
-			reason: "a Lease counts for its duration",
+			reason: "a Lease is valid for its duration",
 			script: func(s *script) time.Time {
 				s.after(time.Minute, aws)
 				s.after(39 * time.Second)
@@ -129,7 +129,7 @@ func TestMissing(t *testing.T) {
 			},
 		},
 		"ToldAgain": {
-			reason: "what a cache tells again is no renewal",
+			reason: "a resync of the cache is no renewal",
 			script: func(s *script) time.Time {
 				s.after(time.Minute, aws)
 				s.after(30 * time.Second)
@@ -150,7 +150,7 @@ func TestMissing(t *testing.T) {
 			want: want{Wait: time.Minute},
 		},
 		"LapsedForLong": {
-			reason: "then it is missing",
+			reason: "after two minutes, the Kind is missing",
 			script: func(s *script) time.Time {
 				s.after(time.Minute, aws)
 				s.after(160 * time.Second)
@@ -159,12 +159,12 @@ func TestMissing(t *testing.T) {
 			want: want{Missing: true},
 		},
 		"LapsedForLongNewObject": {
-			reason: "also of a module that was there once, a new object waits for 25 seconds",
+			reason: "a new object waits for 25 seconds also if the module existed before",
 			script: func(s *script) time.Time { s.after(time.Minute, aws); s.after(time.Hour); return s.clock },
 			want:   want{Wait: 25 * time.Second},
 		},
 		"Back": {
-			reason: "a member that comes back serves at once",
+			reason: "a member that starts again serves at once",
 			script: func(s *script) time.Time {
 				s.after(time.Minute, aws)
 				s.after(time.Hour)
@@ -173,7 +173,7 @@ func TestMissing(t *testing.T) {
 			},
 		},
 		"Deleted": {
-			reason: "a Lease that is deleted lapses at once",
+			reason: "a deleted Lease lapses at once",
 			script: func(s *script) time.Time {
 				s.after(time.Minute, aws)
 				s.gone(leaseName(aws))
@@ -182,7 +182,7 @@ func TestMissing(t *testing.T) {
 			want: want{Wait: 2 * time.Minute},
 		},
 		"DeletedForLong": {
-			reason: "what was deleted is forgotten, and does not come back by that",
+			reason: "a deleted Lease is forgotten, which does not bring the member back",
 			script: func(s *script) time.Time {
 				s.after(time.Minute, aws)
 				s.gone(leaseName(aws))
@@ -192,7 +192,7 @@ func TestMissing(t *testing.T) {
 			want: want{Missing: true},
 		},
 		"Damaged": {
-			reason: "what cannot be read counts as a Lease that is deleted",
+			reason: "an undecodable Lease counts as deleted",
 			script: func(s *script) time.Time {
 				s.after(time.Minute, aws)
 				s.renewed(aws, damaged)
@@ -201,7 +201,7 @@ func TestMissing(t *testing.T) {
 			want: want{Wait: 2 * time.Minute},
 		},
 		"DamagedFromTheStart": {
-			reason: "what cannot be read was never there",
+			reason: "an undecodable Lease counts as never seen",
 			script: func(s *script) time.Time {
 				s.after(time.Minute)
 				s.renewed(aws, damaged)
@@ -210,7 +210,7 @@ func TestMissing(t *testing.T) {
 			want: want{Missing: true},
 		},
 		"Blind": {
-			reason: "who does not see its own Lease renewed takes nobody for gone",
+			reason: "an operator that does not see its own Lease renewed reports no Kind as missing",
 			script: func(s *script) time.Time {
 				s.after(time.Minute, aws)
 				s.unseen(time.Hour)
@@ -218,12 +218,12 @@ func TestMissing(t *testing.T) {
 			},
 		},
 		"BlindToAnother": {
-			reason: "nor does it say of one that it has never seen that it is missing",
+			reason: "nor does it report a Kind that it has never seen",
 			script: func(s *script) time.Time { s.after(time.Minute); s.unseen(time.Hour); return s.clock.Add(-time.Hour) },
 			want:   want{Wait: 25 * time.Second},
 		},
 		"BlindNoMore": {
-			reason: "who sees again gives all others their time again",
+			reason: "when it sees its own Lease again, all other Leases start a new duration",
 			script: func(s *script) time.Time {
 				s.after(time.Minute, aws)
 				s.unseen(time.Hour)
@@ -232,7 +232,7 @@ func TestMissing(t *testing.T) {
 			},
 		},
 		"BlindAndGone": {
-			reason: "and sees then that one is gone",
+			reason: "after that duration, a stopped member is missing",
 			script: func(s *script) time.Time {
 				s.after(time.Minute, aws)
 				s.unseen(time.Hour)
@@ -243,7 +243,7 @@ func TestMissing(t *testing.T) {
 			want: want{Missing: true},
 		},
 		"LongLease": {
-			reason: "no Lease counts for more than ten minutes",
+			reason: "no Lease is valid for more than ten minutes",
 			script: func(s *script) time.Time {
 				ever := int32(1 << 30)
 				s.after(time.Minute)
@@ -254,7 +254,7 @@ func TestMissing(t *testing.T) {
 			want: want{Wait: time.Minute},
 		},
 		"OtherNamespace": {
-			reason: "a member with chosen namespaces serves no other",
+			reason: "a namespaced member serves no other namespace",
 			script: func(s *script) time.Time {
 				elsewhere := member("aws", "Store")
 				elsewhere.Namespaces = []string{"elsewhere"}
@@ -264,7 +264,7 @@ func TestMissing(t *testing.T) {
 			want: want{Missing: true},
 		},
 		"ClusterKindOfNamespaced": {
-			reason: "a member with chosen namespaces refuses cluster Kinds by itself",
+			reason: "a namespaced member refuses cluster Kinds itself",
 			script: func(s *script) time.Time {
 				chosen := member("aws", "Store")
 				chosen.Namespaces, chosen.Kinds[0].Cluster = []string{"shop"}, true
@@ -273,7 +273,7 @@ func TestMissing(t *testing.T) {
 			},
 		},
 		"OtherGroup": {
-			reason: "a reference with a group is served by a Kind of that group only",
+			reason: "only a Kind of the group serves a reference with a group",
 			script: func(s *script) time.Time { s.after(time.Minute, aws); return s.clock.Add(-time.Hour) },
 			ref:    v1alpha1.StoreRef{APIVersion: "gcp.direct-secrets.io/v1", Kind: "Store"},
 			want:   want{Missing: true},
@@ -305,13 +305,13 @@ func TestServing(t *testing.T) {
 		namespace string
 		want      []Member
 	}{
-		"All":       {"all that cover the namespace serve it, those of every class", &v1alpha1.StoreRef{Kind: "Store"}, "shop", []Member{all, classy, chosen}},
-		"Elsewhere": {"who has chosen namespaces serves no other", &v1alpha1.StoreRef{Kind: "Store"}, "other", []Member{all, classy}},
-		"Group":     {"the group of apiVersion counts, its version does not", &v1alpha1.StoreRef{APIVersion: "chosen.direct-secrets.io/v9", Kind: "Store"}, "shop", []Member{chosen}},
-		"Cluster":   {"who has chosen namespaces serves no cluster Kind", &v1alpha1.StoreRef{Kind: "ClusterStore"}, "shop", nil},
-		"Myself":    {"the own Kinds count", &v1alpha1.StoreRef{Kind: "Own"}, "shop", []Member{member("own", "Own")}},
-		"Unknown":   {"nobody serves what nobody has", &v1alpha1.StoreRef{Kind: "Other"}, "shop", nil},
-		"None":      {"nobody serves no reference", nil, "shop", nil},
+		"All":       {"all members that cover the namespace serve it, of every class", &v1alpha1.StoreRef{Kind: "Store"}, "shop", []Member{all, classy, chosen}},
+		"Elsewhere": {"a namespaced member serves no other namespace", &v1alpha1.StoreRef{Kind: "Store"}, "other", []Member{all, classy}},
+		"Group":     {"the group in apiVersion counts, its version does not", &v1alpha1.StoreRef{APIVersion: "chosen.direct-secrets.io/v9", Kind: "Store"}, "shop", []Member{chosen}},
+		"Cluster":   {"a namespaced member serves no cluster Kind", &v1alpha1.StoreRef{Kind: "ClusterStore"}, "shop", nil},
+		"Myself":    {"the operator's own Kinds count", &v1alpha1.StoreRef{Kind: "Own"}, "shop", []Member{member("own", "Own")}},
+		"Unknown":   {"an unknown Kind has no server", &v1alpha1.StoreRef{Kind: "Other"}, "shop", nil},
+		"None":      {"an absent reference has no server", nil, "shop", nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -341,11 +341,11 @@ func TestRunning(t *testing.T) {
 		module, class, namespace string
 		want                     bool
 	}{
-		"Plain":     {"the one without a class serves all namespaces", "aws.direct-secrets.io", "", "bank", true},
-		"Class":     {"that of the class serves one", "aws.direct-secrets.io", "blue", "shop", true},
-		"Elsewhere": {"and no other", "aws.direct-secrets.io", "blue", "bank", false},
-		"NoClass":   {"a class that nobody has is not served", "aws.direct-secrets.io", "red", "shop", false},
-		"NoModule":  {"nor is another module", "gcp.direct-secrets.io", "", "shop", false},
+		"Plain":     {"the member without a class serves all namespaces", "aws.direct-secrets.io", "", "bank", true},
+		"Class":     {"the member with the class serves one namespace", "aws.direct-secrets.io", "blue", "shop", true},
+		"Elsewhere": {"the member with the class serves no other namespace", "aws.direct-secrets.io", "blue", "bank", false},
+		"NoClass":   {"an unknown class is not served", "aws.direct-secrets.io", "red", "shop", false},
+		"NoModule":  {"an unknown module is not served", "gcp.direct-secrets.io", "", "shop", false},
 		"Myself":    {"this operator runs", "own.direct-secrets.io", "", "shop", true},
 	}
 	for name, tc := range cases {
@@ -367,19 +367,19 @@ func TestOnChange(t *testing.T) {
 		do     func()
 		want   int
 	}{
-		{"the own Lease is news once", func() { s.after(time.Minute) }, 1},
-		{"a member comes", func() { s.renewed(aws) }, 1},
-		{"a renewal is no news", func() { s.after(time.Minute, aws) }, 0},
-		{"what it tells has changed", func() { s.renewed(newer) }, 1},
-		{"a damaged Lease tells of nobody", func() {
+		{"the first sight of the own Lease is a change", func() { s.after(time.Minute) }, 1},
+		{"a member starts", func() { s.renewed(aws) }, 1},
+		{"a renewal is no change", func() { s.after(time.Minute, aws) }, 0},
+		{"a member publishes something else", func() { s.renewed(newer) }, 1},
+		{"an undecodable Lease counts as deleted", func() {
 			s.renewed(newer, func(l *coordinationv1.Lease) { l.Annotations[memberAnnotation] = "{" })
 		}, 1},
-		{"it is mended", func() { s.renewed(newer) }, 1},
+		{"the Lease is repaired", func() { s.renewed(newer) }, 1},
 		{"it lapses", func() { s.after(time.Minute) }, 1},
-		{"it stays so", func() { s.after(time.Hour) }, 0},
-		{"it comes back", func() { s.renewed(newer) }, 1},
+		{"a lapsed Lease is no further change", func() { s.after(time.Hour) }, 0},
+		{"the member starts again", func() { s.renewed(newer) }, 1},
 		{"its Lease is deleted", func() { s.gone(leaseName(newer)) }, 1},
-		{"what is gone does not go again", func() { s.gone(leaseName(newer)); s.after(time.Hour) }, 0},
+		{"a deleted member is no further change", func() { s.gone(leaseName(newer)); s.after(time.Hour) }, 0},
 	} {
 		before := s.changes
 		if step.do(); s.changes-before != step.want {
@@ -401,6 +401,6 @@ func TestOff(t *testing.T) {
 		t.Error("Running() without presence: true")
 	}
 	if !d.Held() {
-		t.Error("without presence each operator holds the duties")
+		t.Error("an operator without presence does not hold the duties")
 	}
 }

@@ -12,14 +12,14 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// twin begins the names of cluster Kinds.
+// twin is the prefix of cluster Kinds.
 const twin = "Cluster"
 
-// A Catalog holds the modules that can be installed, by the Kinds that they serve. The chart fills it. It serves
-// messages only: a module and a Kind that are missing from it work all the same. It is a flag.Value.
+// A Catalog maps the Kinds of modules that can be installed to the modules. The chart sets it. It is used only for
+// messages: modules and Kinds that are not in it work as well. It is a flag.Value.
 type Catalog map[schema.GroupKind]string
 
-// Set adds a module and its Kinds: MODULE=KIND.GROUP,KIND.GROUP. The cluster twins of Kinds need not be named.
+// Set adds a module and its Kinds: MODULE=KIND.GROUP,KIND.GROUP. Cluster twins need not be listed.
 func (c *Catalog) Set(text string) error {
 	module, kinds, ok := strings.Cut(text, "=")
 	if !ok || module == "" || kinds == "" {
@@ -53,12 +53,12 @@ func (c *Catalog) String() string {
 	return strings.Join(all, " ")
 }
 
-// kinds returns the Kinds in a fixed order, so that what is said of one does not change.
+// kinds returns the Kinds in a fixed order, so that messages do not change.
 func (c Catalog) kinds() []schema.GroupKind {
 	return slices.SortedFunc(maps.Keys(c), func(a, b schema.GroupKind) int { return strings.Compare(a.String(), b.String()) })
 }
 
-// hint says that no running module serves a reference, and what to do about it.
+// hint returns a message that no running module serves a reference, with a fix.
 func (c Catalog) hint(ref *v1alpha1.StoreRef) string {
 	group, _, _ := strings.Cut(ref.APIVersion, "/")
 	kind, ofGroup := strings.TrimPrefix(ref.Kind, twin), ""
@@ -76,7 +76,7 @@ func (c Catalog) hint(ref *v1alpha1.StoreRef) string {
 	case ofGroup != "":
 		return fmt.Sprintf("no running module serves %s of %s; correct the kind, or install a version of %s that has it", ref.Kind, group, ofGroup)
 	case group != "":
-		return fmt.Sprintf("no running module serves %s of %s; correct apiVersion and kind, or install the module that brings it", ref.Kind, group)
+		return fmt.Sprintf("no running module serves %s of %s; correct apiVersion and kind, or install the module that has this Kind", ref.Kind, group)
 	}
-	return fmt.Sprintf("no running module serves %s; correct the kind, or install the module that brings it", ref.Kind)
+	return fmt.Sprintf("no running module serves %s; correct the kind, or install the module that has this Kind", ref.Kind)
 }

@@ -12,17 +12,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// sharedDuties tells duties apart by the Lease, with its namespace: modules of several releases may share one, and
-// those of one release may serve different namespaces.
+// sharedDuties has the Lease with its namespace as label. Modules of several releases may share duties, and modules of
+// one release may serve different namespaces.
 var sharedDuties = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 	Name: "directsecrets_shared_duties",
-	Help: "1 while this process does what belongs to no provider, such as the fan-out of cluster objects, by the Lease that says who does.",
+	Help: "1 while this process holds the Lease of the shared duties, such as the fan-out of cluster objects; otherwise 0.",
 }, []string{"lease"})
 
 func init() { metrics.Registry.MustRegister(sharedDuties) }
 
-// Duties is what belongs to no provider; one module at a time holds it. The zero Duties is that of an
-// operator whose presence is off: it always holds.
+// Duties is the work that is specific to no provider. One module at a time holds it. The zero value is for an operator
+// with presence off: it always holds the duties.
 type Duties struct {
 	lock   resourcelock.Interface
 	timing Timing
@@ -32,7 +32,8 @@ type Duties struct {
 	told []func()
 }
 
-// gauge is that of these duties. It is 0 from when somebody has asked for it, so that nobody holding them shows.
+// gauge returns the metric of these duties. The first call sets it to 0, so that the metric shows if no operator holds
+// the duties.
 func (d *Duties) gauge() prometheus.Gauge {
 	if d.lock == nil {
 		return sharedDuties.WithLabelValues("")
@@ -47,20 +48,19 @@ func (d *Duties) Held() bool {
 	return d.held || d.lock == nil
 }
 
-// OnHeld has f called whenever this process comes to hold the duties. f must not block. Who asks before the
-// manager starts misses nothing. It is never called where the duties are held from the start, as without
-// presence.
+// OnHeld registers f to be called when this process gets the duties. f must not block. Functions registered before the
+// manager starts miss no call. It is never called if the duties are held from the start, as without presence.
 func (d *Duties) OnHeld(f func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.told = append(d.told, f)
 }
 
-// NeedLeaderElection is true: only the replica that leads its module competes.
+// NeedLeaderElection is true: only the leader of a module competes for the duties.
 func (d *Duties) NeedLeaderElection() bool { return true }
 
-// Start competes for the duties until ctx ends, and then gives them up. A process that loses them goes on with
-// all else. Without presence there is nobody to compete with.
+// Start competes for the duties until ctx ends, and then releases them. A process that loses them continues with all
+// other work. Without presence it only waits.
 func (d *Duties) Start(ctx context.Context) error {
 	if d.lock == nil {
 		d.gauge().Inc()
@@ -75,14 +75,14 @@ func (d *Duties) Start(ctx context.Context) error {
 			Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: d.won, OnStoppedLeading: d.lost},
 		})
 		if err != nil {
-			return errors.Wrap(err, "cannot compete for the shared duties")
+			return errors.Wrap(err, "cannot join the election for the shared duties")
 		}
 		elector.Run(ctx)
 	}
 	return nil
 }
 
-// won is called by a goroutine of its own, which may be late.
+// won runs in its own goroutine, so it may be called late.
 func (d *Duties) won(ctx context.Context) {
 	d.mu.Lock()
 	if ctx.Err() != nil {

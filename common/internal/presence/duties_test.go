@@ -19,7 +19,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 )
 
-// record is what a Lease says, in memory.
+// record is a Lease in memory.
 type record struct {
 	mu      sync.Mutex
 	is      *resourcelock.LeaderElectionRecord
@@ -34,7 +34,7 @@ type lockOf struct {
 	seen int
 }
 
-var errMoved = errors.New("somebody else has written it")
+var errMoved = errors.New("another process has written it")
 
 func (l *lockOf) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	l.mu.Lock()
@@ -86,7 +86,7 @@ func (r *record) holder() string {
 	return r.is.HolderIdentity
 }
 
-// shown returns what a scrape shows of duties.
+// shown returns the value of the metric in a scrape.
 func shown(t *testing.T, d *Duties) float64 {
 	t.Helper()
 	r := prometheus.NewPedanticRegistry()
@@ -98,7 +98,7 @@ func shown(t *testing.T, d *Duties) float64 {
 	return families[0].GetMetric()[0].GetGauge().GetValue()
 }
 
-// group is a manager that keeps what is added.
+// group is a manager that collects the added runnables.
 type group struct {
 	manager.Manager
 
@@ -110,7 +110,7 @@ func (g *group) Add(r manager.Runnable) error {
 	return nil
 }
 
-// TestDutiesWithoutPresence has an operator do what belongs to no provider that knows of no other.
+// TestDutiesWithoutPresence checks that an operator without presence holds the duties.
 func TestDutiesWithoutPresence(t *testing.T) {
 	mgr := &group{}
 	_, d, err := Setup(mgr, nil, Options{})
@@ -118,7 +118,7 @@ func TestDutiesWithoutPresence(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(mgr.added) != 1 || !d.NeedLeaderElection() || !d.Held() {
-		t.Fatalf("%d runnables, want the duties, which wait to lead and are held", len(mgr.added))
+		t.Fatalf("%d runnables, want the duties, which need leader election and are held", len(mgr.added))
 	}
 	before := shown(t, d)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -126,7 +126,7 @@ func TestDutiesWithoutPresence(t *testing.T) {
 	go func() { ended <- mgr.added[0].Start(ctx) }()
 	controlplane.Eventually(t, func() string {
 		if got := shown(t, d); got != before+1 {
-			return fmt.Sprintf("the metric says %v while somebody leads", got)
+			return fmt.Sprintf("the metric is %v while the process leads", got)
 		}
 		return ""
 	})
@@ -135,7 +135,7 @@ func TestDutiesWithoutPresence(t *testing.T) {
 		t.Error(err)
 	}
 	if got := shown(t, d); got != before {
-		t.Errorf("the metric says %v after the end", got)
+		t.Errorf("the metric is %v after the end", got)
 	}
 }
 
@@ -169,7 +169,7 @@ func TestDuties(t *testing.T) {
 				return reason
 			}
 			if got := shown(t, p.Duties); (got == 1) != held {
-				return fmt.Sprintf("%s: the metric says %v", reason, got)
+				return fmt.Sprintf("%s: the metric is %v", reason, got)
 			}
 			return ""
 		})
@@ -182,28 +182,28 @@ func TestDuties(t *testing.T) {
 
 	first.stop()
 	if h := lease.holder(); h == "first" {
-		t.Error("who ends keeps the Lease")
+		t.Error("a process that stops keeps the Lease")
 	}
-	want("who has ended holds nothing", first, false)
+	want("a process that has stopped holds nothing", first, false)
 	<-second.told
 	want("the next one holds the duties", second, true)
 
-	// Somebody takes the Lease, and renews it once.
+	// Another process takes the Lease, and renews it once.
 	now := metav1.Now()
 	lease.mu.Lock()
 	lease.version++
 	lease.is = &resourcelock.LeaderElectionRecord{HolderIdentity: "thief", LeaseDurationSeconds: 1, RenewTime: now, AcquireTime: now}
 	lease.mu.Unlock()
-	want("who has lost the Lease holds nothing", second, false)
+	want("a process that has lost the Lease holds nothing", second, false)
 	<-second.told
-	want("it gets them back when the thief has gone", second, true)
+	want("it gets them back when the other process has stopped", second, true)
 }
 
-// TestSharedTimes computes when a holder that cannot renew gives the duties up, at the latest: the answer to its last
-// renewal was late, and it tries once more from one retry on.
+// TestSharedTimes computes when a holder that cannot renew stops at the latest: the response to its last renewal was
+// late, and it retries once after the retry period.
 func TestSharedTimes(t *testing.T) {
 	d := Timing{}.withDefaults()
 	if end := RequestTimeout(d.SharedDeadline) + d.SharedRetry + d.SharedDeadline; end >= d.Shared {
-		t.Errorf("it ends up to %s after the last renewal, and others take over after %s", end, d.Shared)
+		t.Errorf("it stops up to %s after the last renewal, and others take over after %s", end, d.Shared)
 	}
 }

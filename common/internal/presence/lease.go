@@ -15,16 +15,16 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// Label is on every Lease of a Member, and memberAnnotation holds what it tells.
+// Label is on the Lease of every Member, and memberAnnotation holds the encoded Member.
 const (
 	Label            = v1alpha1.Group + "/presence"
 	memberAnnotation = v1alpha1.Group + "/member"
 )
 
-// maxDuration bounds what a Lease may ask for, so that a damaged one does not count for ever.
+// maxDuration is the maximum duration of a Lease, so that a damaged one lapses.
 const maxDuration = 10 * time.Minute
 
-// leaseName is that of the Lease of all replicas of an operator.
+// leaseName returns the name of the Lease of all replicas of an operator.
 func leaseName(m Member) string {
 	const suffix = ".presence." + v1alpha1.Group
 	name := m.Name
@@ -37,7 +37,7 @@ func leaseName(m Member) string {
 	return name + suffix
 }
 
-// dutiesName is that of the Lease of shared duties: operators of the same namespaces share them.
+// dutiesName returns the name of the Lease of the shared duties. Operators of the same namespaces share duties.
 func dutiesName(m Member) string {
 	const name = "shared-duties"
 	if len(m.Namespaces) == 0 {
@@ -46,14 +46,13 @@ func dutiesName(m Member) string {
 	return name + "." + hash(m.Namespaces...) + "." + v1alpha1.Group
 }
 
-// hash tells lists of names apart.
+// hash returns a short hash of a list of names.
 func hash(names ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(names, "\x00")))
 	return hex.EncodeToString(sum[:6])
 }
 
-// normal returns a Member whose namespaces are in order, each once, so that the order of a flag does not
-// matter.
+// normal returns a Member with sorted, unique namespaces, so that the order of a flag does not matter.
 func (m Member) normal() Member {
 	m.Namespaces = slices.Clone(m.Namespaces)
 	slices.Sort(m.Namespaces)
@@ -63,11 +62,10 @@ func (m Member) normal() Member {
 
 func encode(m Member) (string, error) {
 	raw, err := json.Marshal(m)
-	return string(raw), errors.Wrap(err, "cannot encode what this module tells")
+	return string(raw), errors.Wrap(err, "cannot encode the presence Lease")
 }
 
-// Decode returns what a Lease tells; false if it cannot be told. Fields that this version does not know are
-// passed over.
+// Decode returns the Member in a Lease; false if it is missing or invalid. Unknown fields are ignored.
 func Decode(l *coordinationv1.Lease) (Member, bool) {
 	var m Member
 	if err := json.Unmarshal([]byte(l.Annotations[memberAnnotation]), &m); err != nil {
@@ -76,7 +74,7 @@ func Decode(l *coordinationv1.Lease) (Member, bool) {
 	return m, m.Module != "" && m.Name != ""
 }
 
-// durationOf is how long a Lease counts.
+// durationOf returns how long a Lease is valid without a renewal.
 func durationOf(l *coordinationv1.Lease, otherwise time.Duration) time.Duration {
 	s := l.Spec.LeaseDurationSeconds
 	if s == nil || *s <= 0 {

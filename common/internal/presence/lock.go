@@ -11,12 +11,12 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// A lock is given up by an update, too; a Lease is never deleted.
+// Releasing a lock is an update; a Lease is never deleted.
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;create;update,roleName=leases
 
-// NewLock returns a lock on a Lease, for a holder by the name of identity who gives up after the deadline. It has a
-// client for Leases alone: the one that client-go makes for a lock has one for each group of the API, which cost
-// memory. It emits no events.
+// NewLock returns a lock on a Lease. identity is the name of the holder, and deadline the time for a renewal. The lock
+// has a client for Leases only, because the client of client-go's lock has one per API group, which needs memory. It
+// emits no events.
 func NewLock(cfg *rest.Config, key types.NamespacedName, identity string, deadline time.Duration) (resourcelock.Interface, error) {
 	cfg = rest.AddUserAgent(rest.CopyConfig(cfg), "leader-election")
 	cfg.Timeout = RequestTimeout(deadline)
@@ -25,8 +25,9 @@ func NewLock(cfg *rest.Config, key types.NamespacedName, identity string, deadli
 		LeaseMeta:  metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},
 		Client:     c,
 		LockConfig: resourcelock.ResourceLockConfig{Identity: identity},
-	}, errors.Wrap(err, "cannot make a client for Leases")
+	}, errors.Wrap(err, "cannot create a client for Leases")
 }
 
-// RequestTimeout is the deadline of one request of a lock whose holder ends after a deadline without a renewal.
+// RequestTimeout returns the timeout of one request of a lock, for a holder that stops after deadline without a
+// renewal.
 func RequestTimeout(deadline time.Duration) time.Duration { return max(deadline/2, time.Second) }

@@ -1,6 +1,6 @@
-// Package presence is how the modules of a cluster know of each other: each tells of itself in a Lease that
-// any of its replicas renews, and reads those of the others. One more Lease says which module does what
-// belongs to no provider.
+// Package presence lets the modules of a cluster know of each other. Each module publishes itself in a Lease, which any
+// of its replicas renews, and reads the Leases of the others. One more Lease decides which module holds the shared
+// duties: the work that is specific to no provider.
 package presence
 
 import (
@@ -13,23 +13,23 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// A Member is what an operator tells of itself.
+// A Member is what an operator publishes about itself.
 type Member struct {
 	// Module is the API group of the module, for example aws.direct-secrets.io.
 	Module string `json:"module"`
-	// Name is that of the binary, which is also the module's value in the chart; for example provider-aws.
+	// Name is the name of the binary, for example provider-aws. It is also the module's value in the chart.
 	Name string `json:"name"`
-	// Class of the stores that it serves; empty: those without one.
+	// Class is the class of the stores that it serves; empty: stores without a class.
 	Class string `json:"class,omitempty"`
-	// Kinds of stores and generators that it serves.
+	// Kinds are the Kinds of stores and generators that it serves.
 	Kinds []Kind `json:"kinds"`
-	// Namespaces that it serves; empty: all.
+	// Namespaces are the namespaces that it serves; empty: all.
 	Namespaces []string `json:"namespaces,omitempty"`
-	// Version of common that it was built from, for example v0.1.0; empty if it is not known.
+	// Version is the version of common that it was built with, for example v0.1.0; empty if it is not known.
 	Version string `json:"version,omitempty"`
 }
 
-// A Kind is one that a Member serves.
+// A Kind is a Kind that a Member serves.
 type Kind struct {
 	Group string `json:"group"`
 	Kind  string `json:"kind"`
@@ -37,19 +37,18 @@ type Kind struct {
 	Cluster bool `json:"cluster,omitempty"`
 }
 
-// Timing of the Leases. Fields that are 0 have their defaults.
+// Timing holds the times of the Leases. Fields that are 0 have their defaults.
 type Timing struct {
 	// Renew is the time between two renewals. Default 10s.
 	Renew time.Duration
-	// Duration is how long a Lease counts without a renewal. Default 40s. A Lease states it in whole
-	// seconds.
+	// Duration is how long a Lease is valid without a renewal. Default 40s. A Lease states it in whole seconds.
 	Duration time.Duration
-	// Settle is how long a Kind may be unheard of before it counts as missing. Default 25s.
+	// Settle is how long a Kind may be unknown before it counts as missing. Default 25s.
 	Settle time.Duration
-	// Rollout is how long a module may be gone before its Kinds count as missing. Default 2m.
+	// Rollout is how long a module may be stopped before its Kinds count as missing. Default 2m.
 	Rollout time.Duration
-	// Shared, SharedDeadline and SharedRetry are the duration, the deadline of renewal and the time
-	// between two tries of the Lease of shared duties. Default 15s, 8s and 2s.
+	// Shared, SharedDeadline and SharedRetry are the lease duration, the renewal deadline and the retry period of the
+	// Lease of the shared duties. Default 15s, 8s and 2s.
 	Shared, SharedDeadline, SharedRetry time.Duration
 }
 
@@ -73,18 +72,18 @@ func (t Timing) withDefaults() Timing {
 	return t
 }
 
-// Options of Setup.
+// Options are the options of Setup.
 type Options struct {
-	// Namespace of the Leases. Empty: presence is off.
+	// Namespace is the namespace of the Leases. Empty: presence is off.
 	Namespace string
-	// Self is what this operator tells of itself.
+	// Self is what this operator publishes about itself.
 	Self   Member
 	Timing Timing
 	// Catalog holds the modules that can be installed.
 	Catalog Catalog
 }
 
-// Setup has an operator tell of itself and compete for the shared duties. live must not read from a cache.
+// Setup makes an operator publish itself and compete for the shared duties. live must not read from a cache.
 func Setup(mgr manager.Manager, live client.Client, o Options) (*Board, *Duties, error) {
 	o.Self = o.Self.normal()
 	if o.Namespace == "" {
@@ -94,7 +93,7 @@ func Setup(mgr manager.Manager, live client.Client, o Options) (*Board, *Duties,
 	timing := o.Timing.withDefaults()
 	host, err := os.Hostname()
 	if err != nil {
-		return nil, nil, errors.Wrap(err, "cannot name this replica")
+		return nil, nil, errors.Wrap(err, "cannot determine the name of this replica")
 	}
 	identity := host + "_" + uuid.NewString()
 	board := newBoard(o.Self, timing, time.Now)
@@ -114,9 +113,9 @@ func Setup(mgr manager.Manager, live client.Client, o Options) (*Board, *Duties,
 	}
 	lock, err := NewLock(mgr.GetConfig(), client.ObjectKey{Namespace: o.Namespace, Name: dutiesName(o.Self)}, identity, timing.SharedDeadline)
 	if err != nil {
-		return nil, nil, errors.Wrap(err, "cannot make the Lease of shared duties")
+		return nil, nil, errors.Wrap(err, "cannot create the Lease of the shared duties")
 	}
 	duties := &Duties{lock: lock, timing: timing}
-	duties.gauge() // A replica that waits tells of them, too.
+	duties.gauge() // A standby replica shows the metric, too.
 	return board, duties, errors.Wrap(mgr.Add(duties), "cannot add shared duties")
 }

@@ -28,28 +28,28 @@ func TestHint(t *testing.T) {
 		want   string
 	}{
 		"Known": {
-			"a Kind of the catalog has a value in the chart", v1alpha1.StoreRef{Kind: "AWSSecretsManager"},
+			"a Kind in the catalog has a value in the chart", v1alpha1.StoreRef{Kind: "AWSSecretsManager"},
 			"no running module serves AWSSecretsManager; set provider-aws.enabled=true in the chart",
 		},
 		"Twin": {
-			"so has its cluster twin", v1alpha1.StoreRef{Kind: "ClusterVaultKV"},
+			"a cluster twin has the value of its Kind", v1alpha1.StoreRef{Kind: "ClusterVaultKV"},
 			"no running module serves ClusterVaultKV; set provider-vault.enabled=true in the chart",
 		},
 		"Group": {
-			"a group does no harm", v1alpha1.StoreRef{APIVersion: "gcp.direct-secrets.io/v1", Kind: "GCPAccessToken"},
+			"the group in the reference matches", v1alpha1.StoreRef{APIVersion: "gcp.direct-secrets.io/v1", Kind: "GCPAccessToken"},
 			"no running module serves GCPAccessToken; set provider-gcp.enabled=true in the chart",
 		},
 		"WrongGroup": {
-			"the group leads to the module, and the Kind is none of it", v1alpha1.StoreRef{APIVersion: "aws.direct-secrets.io/v1alpha1", Kind: "VaultKV"},
+			"the group names the module, which does not have the Kind", v1alpha1.StoreRef{APIVersion: "aws.direct-secrets.io/v1alpha1", Kind: "VaultKV"},
 			"no running module serves VaultKV of aws.direct-secrets.io; correct the kind, or install a version of provider-aws that has it",
 		},
 		"Unknown": {
-			"a Kind that the catalog lacks", v1alpha1.StoreRef{Kind: "AwsSecretsManager"},
-			"no running module serves AwsSecretsManager; correct the kind, or install the module that brings it",
+			"the catalog does not have the Kind", v1alpha1.StoreRef{Kind: "AwsSecretsManager"},
+			"no running module serves AwsSecretsManager; correct the kind, or install the module that has this Kind",
 		},
 		"UnknownGroup": {
-			"a group that the catalog lacks", v1alpha1.StoreRef{APIVersion: "acme.example.com/v1", Kind: "VaultKV"},
-			"no running module serves VaultKV of acme.example.com; correct apiVersion and kind, or install the module that brings it",
+			"the catalog does not have the group", v1alpha1.StoreRef{APIVersion: "acme.example.com/v1", Kind: "VaultKV"},
+			"no running module serves VaultKV of acme.example.com; correct apiVersion and kind, or install the module that has this Kind",
 		},
 	}
 	for name, tc := range cases {
@@ -63,7 +63,7 @@ func TestHint(t *testing.T) {
 
 func TestCatalogSet(t *testing.T) {
 	for text, reason := range map[string]string{
-		"":                     "nothing names no module",
+		"":                     "an empty text names no module",
 		"provider-aws":         "a module without Kinds",
 		"=VaultKV.vault.x.io":  "Kinds without a module",
 		"provider-aws=":        "an empty list",
@@ -84,17 +84,17 @@ func TestSkewed(t *testing.T) {
 		want   bool
 	}{
 		"Same":        {"the same version", "v0.1.0", "v0.1.0", false},
-		"Patch":       {"patches never matter", "v0.1.0", "v0.1.9", false},
-		"Minor":       {"the version before works with this one", "v0.9.0", "v0.10.0", false},
-		"TwoMinors":   {"the one before that does not", "v0.1.0", "v0.3.0", true},
-		"Major":       {"another major version never does", "v1.1.0", "v2.1.0", true},
-		"PreRelease":  {"what comes before a release counts as it", "v0.3.0-rc.1", "v0.1.0", true},
-		"Pseudo":      {"a commit counts as the release that it comes before", "v0.2.1-0.20260101000000-0123456789ab", "v0.1.0", false},
-		"Unreleased":  {"a commit before any release is not known", "v0.0.0-20260101000000-0123456789ab", "v0.9.0", false},
-		"Unknown":     {"what is not known is never too far", "", "v9.0.0", false},
-		"Development": {"nor is what was built in a tree", "(devel)", "v9.0.0", false},
-		"Odd":         {"nor what is no version", "vone.two.three", "v9.0.0", false},
-		"Short":       {"nor what is half a version", "v1", "v9.0.0", false},
+		"Patch":       {"patch versions are compatible", "v0.1.0", "v0.1.9", false},
+		"Minor":       {"the previous minor version is compatible", "v0.9.0", "v0.10.0", false},
+		"TwoMinors":   {"the minor version before that is not", "v0.1.0", "v0.3.0", true},
+		"Major":       {"another major version is not compatible", "v1.1.0", "v2.1.0", true},
+		"PreRelease":  {"a pre-release counts as its release", "v0.3.0-rc.1", "v0.1.0", true},
+		"Pseudo":      {"a commit counts as the release after it", "v0.2.1-0.20260101000000-0123456789ab", "v0.1.0", false},
+		"Unreleased":  {"a commit before any release is unknown", "v0.0.0-20260101000000-0123456789ab", "v0.9.0", false},
+		"Unknown":     {"an unknown version is never too far apart", "", "v9.0.0", false},
+		"Development": {"a local build is unknown", "(devel)", "v9.0.0", false},
+		"Odd":         {"an invalid version is unknown", "vone.two.three", "v9.0.0", false},
+		"Short":       {"an incomplete version is unknown", "v1", "v9.0.0", false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -148,13 +148,13 @@ func TestDecode(t *testing.T) {
 		reason, annotation string
 		want               bool
 	}{
-		"Whole":   {"what was encoded is read", `{"module":"a.direct-secrets.io","name":"a","kinds":[{"group":"a.direct-secrets.io","kind":"A"}]}`, true},
-		"Newer":   {"what a later version tells is passed over", `{"module":"a","name":"a","kinds":[{"kind":"A","later":1}],"later":{"x":[1]}}`, true},
-		"None":    {"without an annotation nothing is told", ``, false},
-		"Cut":     {"half of it is nothing", `{"module":"a","name":`, false},
-		"Nobody":  {"it must say whose it is", `{"kinds":[]}`, false},
-		"OddType": {"a field of another type is damage", `{"module":"a","name":"a","kinds":"A"}`, false},
-		"List":    {"so is a list", `[]`, false},
+		"Whole":   {"an encoded Member is decoded", `{"module":"a.direct-secrets.io","name":"a","kinds":[{"group":"a.direct-secrets.io","kind":"A"}]}`, true},
+		"Newer":   {"unknown fields of a later version are ignored", `{"module":"a","name":"a","kinds":[{"kind":"A","later":1}],"later":{"x":[1]}}`, true},
+		"None":    {"there is no annotation", ``, false},
+		"Cut":     {"the JSON is truncated", `{"module":"a","name":`, false},
+		"NoName":  {"module and name are missing", `{"kinds":[]}`, false},
+		"OddType": {"a field has another type", `{"module":"a","name":"a","kinds":"A"}`, false},
+		"List":    {"a list is invalid", `[]`, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

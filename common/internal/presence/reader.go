@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// reader keeps a Board by a watch of the Leases.
+// reader feeds a Board from a watch of the Leases.
 type reader struct {
 	board  *Board
 	leases cache.Cache
@@ -20,8 +20,8 @@ type reader struct {
 
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=list;watch,roleName=leases
 
-// newLeases returns a cache of the Leases of all members. It is not that of the manager: every loop waits until
-// that is full, and an operator that cannot read Leases shall do all else that it is there for.
+// newLeases returns a cache of the Leases of all members. It is separate from the manager's cache, for which all
+// controllers wait: an operator that cannot read Leases must do all its other work.
 func newLeases(mgr manager.Manager, namespace string) (cache.Cache, error) {
 	c, err := cache.New(mgr.GetConfig(), cache.Options{
 		HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper(),
@@ -29,13 +29,13 @@ func newLeases(mgr manager.Manager, namespace string) (cache.Cache, error) {
 		DefaultLabelSelector: labels.SelectorFromSet(labels.Set{Label: "true"}),
 		DefaultTransform:     cache.TransformStripManagedFields(),
 	})
-	return c, errors.Wrap(err, "cannot make the cache of Leases")
+	return c, errors.Wrap(err, "cannot create the cache of Leases")
 }
 
-// NeedLeaderElection is false: who comes to lead then knows already who runs.
+// NeedLeaderElection is false: a new leader must already know which operators run.
 func (r *reader) NeedLeaderElection() bool { return false }
 
-// Start reads until ctx ends.
+// Start reads Leases until ctx ends.
 func (r *reader) Start(ctx context.Context) error {
 	informer, err := r.leases.GetInformer(ctx, &coordinationv1.Lease{}, cache.BlockUntilSynced(false))
 	if err != nil {
@@ -64,7 +64,7 @@ func (r *reader) Start(ctx context.Context) error {
 	return errors.Wrap(r.leases.Start(ctx), "cannot watch Leases")
 }
 
-// look has the board look for Leases that have lapsed.
+// look makes the Board check regularly for Leases that have lapsed.
 func (r *reader) look(ctx context.Context) {
 	tick := time.NewTicker(max(r.board.timing.Duration/20, 10*time.Millisecond))
 	defer tick.Stop()

@@ -12,24 +12,24 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// renewer renews the Lease of an operator. Each replica has one, and leaves it to another that has renewed
-// it lately.
+// renewer renews the Lease of an operator. Each replica has one, and skips a renewal if another replica has renewed the
+// Lease recently.
 type renewer struct {
-	// client is live.
+	// client reads and writes live.
 	client   client.Client
 	self     Member
 	timing   Timing
 	identity string
 	key      client.ObjectKey
-	// elected is closed once this replica leads.
+	// elected is closed when this replica becomes the leader.
 	elected <-chan struct{}
 	log     logr.Logger
 
-	// version is the resourceVersion of the Lease when it was looked at last.
+	// version is the resourceVersion of the Lease at the last check.
 	version string
 }
 
-// NeedLeaderElection is false: a module is there while any of its replicas is.
+// NeedLeaderElection is false: a module is present while any of its replicas runs.
 func (r *renewer) NeedLeaderElection() bool { return false }
 
 // Start renews the Lease until ctx ends.
@@ -38,14 +38,14 @@ func (r *renewer) Start(ctx context.Context) error {
 	for {
 		wait := r.timing.Renew
 		if err := r.renew(ctx); err != nil && ctx.Err() == nil {
-			r.log.Error(err, "cannot tell the other modules that this one runs", "lease", r.key.String())
+			r.log.Error(err, "cannot renew the presence Lease of this module", "lease", r.key.String())
 			wait /= 4
 		}
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-elected:
-			elected = nil // What the Lease tells is what the leader tells.
+			elected = nil // The new leader publishes its own Member at once.
 		case <-time.After(wait):
 		}
 	}
@@ -53,8 +53,8 @@ func (r *renewer) Start(ctx context.Context) error {
 
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;create;update,roleName=leases
 
-// renew renews the Lease, unless another replica has done so since the last look. While replicas differ, as in
-// a rollout, it tells what the one that leads tells.
+// renew renews the Lease, unless another replica has done so since the last check. While replicas differ, as in a
+// rollout, the Lease has the Member of the leader.
 func (r *renewer) renew(ctx context.Context) error {
 	lease := &coordinationv1.Lease{}
 	err := r.client.Get(ctx, r.key, lease)

@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// modulePath is that of common.
+// modulePath is the module path of common.
 const modulePath = "github.com/direct-secrets/direct-secrets/common"
 
-// Version returns that of common which this binary requires; empty if it is not known, as in tests of common
-// itself.
+// Version returns the version of common that this binary was built with; empty if it is not known, as in tests of
+// common itself.
 func Version() string {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
@@ -18,14 +18,14 @@ func Version() string {
 	}
 	for _, d := range info.Deps {
 		if d.Path == modulePath {
-			return d.Version // Also where it is replaced, as for work in this repository.
+			return d.Version // This includes a replaced module, as for work in this repository.
 		}
 	}
 	return ""
 }
 
-// Skewed reports whether two versions of common are too far apart to work on the same object: more than one
-// minor version, or another major one. One that is not known is never too far from another.
+// Skewed reports whether two versions of common are too far apart to work on the same object: by more than one minor
+// version, or by a major one. An unknown version is never too far apart.
 func Skewed(a, b string) bool {
 	majorA, minorA, ok := parse(a)
 	majorB, minorB, ok2 := parse(b)
@@ -35,10 +35,10 @@ func Skewed(a, b string) bool {
 	return majorA != majorB || minorA-minorB > 1 || minorB-minorA > 1
 }
 
-// parse reads a semantic version as Go modules have it; see https://go.dev/ref/mod#versions.
+// parse parses a semantic version as used by Go modules; see https://go.dev/ref/mod#versions.
 func parse(v string) (major, minor int, ok bool) {
 	v, ok = strings.CutPrefix(v, "v")
-	if !ok || strings.HasPrefix(v, "0.0.0-") { // Before any release, all versions are called so.
+	if !ok || strings.HasPrefix(v, "0.0.0-") { // Before the first release, all versions start like this.
 		return 0, 0, false
 	}
 	parts := strings.SplitN(v, ".", 3)

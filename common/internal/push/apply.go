@@ -2,6 +2,8 @@ package push
 
 import (
 	"context"
+	"slices"
+	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
@@ -9,52 +11,56 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// maxTries is how often a write is decided anew when somebody else has written in between.
+// maxTries is how many times a write is attempted when another writer changed the secret in between. Each attempt reads
+// the secret and decides again.
 const maxTries = 5
 
-// A Pusher writes to one store for one object.
+// A Pusher writes the values of one PushSecret to one store.
 type Pusher struct {
 	Policies
-	// Kind is the store's, for metrics.
+	// Kind is the Kind of the store, for metrics.
 	Kind   string
 	Writer provider.Writer
-	// Others are nil if there are no other objects.
+	// Others looks up the other objects that push to this store; nil if there are none.
 	Others Others
-	// Current returns ErrOld if what is wanted is no longer what the object wants. It is asked before each write; again is
-	// true if somebody else has written meanwhile, and then no former answer counts. It is nil for values that never
-	// change.
-	Current func(ctx context.Context, again bool) error
+	// Current returns ErrOld if the object or its source has changed since the wanted values were computed. It is
+	// called before each write. An answer younger than age may be reused. It is nil for values that never change.
+	Current func(ctx context.Context, age time.Duration) error
 }
+
+// updateAge is how old the last check of the object may be when a secret is updated.
+const updateAge = 2 * time.Second
 
 // Others are the other objects that push to a store.
 type Others interface {
-	// InUse returns what they push to a remote secret. id is that of the secret as it was seen. It is asked before anything
-	// is removed.
+	// InUse returns what the other objects push to the remote secret named key. id identifies the secret that was
+	// observed. It is called before anything is removed.
 	InUse(ctx context.Context, key, id string) ([]Use, error)
-	// Bequeath has them know what they take over of a remote secret, before its mark becomes that of heir, if that is not
-	// empty. It is Conflict if any of them is not there any more.
+	// Bequeath records at the other objects what they take over of a remote secret. It is called before the mark of the
+	// secret is set to heir (empty: the mark stays). It returns an error of class Conflict if one of those objects no
+	// longer exists.
 	Bequeath(ctx context.Context, key string, bequests []Bequest, heir string) error
 }
 
-// An Outcome is what came of one remote secret.
+// An Outcome is the result of one Apply to one remote secret.
 type Outcome struct {
-	// Entries of the status.
+	// Entries are the entries for the status of the PushSecret.
 	Entries []v1alpha1.PushEntryStatus
-	// Exists are the properties that IfNotExists left alone, "" for the whole secret.
+	// Exists are the properties that IfNotExists left unchanged, "" for the whole secret.
 	Exists []string
-	// Left are entries that this object created and that stay, because somebody else changed them.
+	// Left are entries that this object created and did not remove, because another writer has changed them since.
 	Left []v1alpha1.PushEntryStatus
-	// Released are entries that this object created and that stay, because other objects push there, none of which removes
-	// them later.
+	// Released are entries that this object created and did not remove, because other objects push there. None of those
+	// objects removes them later.
 	Released []v1alpha1.PushEntryStatus
-	// Wrote and Deleted say what was done.
+	// Wrote and Deleted report whether the secret was written or deleted.
 	Wrote, Deleted bool
-	// Err says why the secret is not as the spec wants it.
+	// Err is why the secret does not match the spec; nil if it does.
 	Err error
 }
 
-// Apply brings one remote secret in step. known are the entries of the status for it, and want is nil for
-// one that the spec names no more.
+// Apply brings one remote secret in sync with the spec. known are the status entries for this secret. want is nil if
+// the spec no longer names it.
 func (p *Pusher) Apply(ctx context.Context, t provider.Target, want []Value, known []v1alpha1.PushEntryStatus) Outcome {
 	var o Outcome
 	for try := 1; ; try++ {
@@ -69,15 +75,15 @@ func (p *Pusher) Apply(ctx context.Context, t provider.Target, want []Value, kno
 	return o
 }
 
-// ErrOld is in the chain of an error that says that what was to be written is too old: the object or what it pushes has
-// changed since it was read. It is to be read again.
-var ErrOld = errors.New("what is pushed has changed meanwhile")
+// ErrOld is in the error chain if the object or its source has changed since the value to write was computed. The
+// caller must read both again.
+var ErrOld = errors.New("the values to push changed meanwhile")
 
-// errMoved is in the chain of an error that says that the secret changed between two calls.
-var errMoved = errors.New("the secret has changed meanwhile")
+// errMoved is in the error chain if the secret changed between two calls.
+var errMoved = errors.New("the remote secret changed meanwhile")
 
-// failed is the outcome where nothing is known to have been done: the status stays as it was, for what
-// is still wanted and for what may have to be removed later.
+// failed returns the outcome if it is unknown whether anything was written. The status entries stay as they were, both
+// for wanted values and for those that may have to be removed later.
 func failed(known []v1alpha1.PushEntryStatus, err error) Outcome {
 	return Outcome{Entries: known, Err: err}
 }
@@ -89,7 +95,7 @@ func (p *Pusher) try(ctx context.Context, t provider.Target, want []Value, known
 	}
 	seen, d := s.Seen, Decide(s)
 	if d.Action != Nothing {
-		if err := p.current(ctx, again); err != nil {
+		if err := p.current(ctx, again || !s.asLeft()); err != nil {
 			return failed(known, err)
 		}
 	}
@@ -126,11 +132,12 @@ func (p *Pusher) try(ctx context.Context, t provider.Target, want []Value, known
 		out.Deleted = true
 	}
 	out.Entries = versioned(d.Then, now)
-	return p.bequeath(ctx, t, s, d, now, out)
+	return p.handOver(ctx, t, s, d, now, out)
 }
 
-// bequeath leaves to others what stays of an object, if anything does. The secret is as it was written now, and out is what came of that.
-func (p *Pusher) bequeath(ctx context.Context, t provider.Target, s State, d Decision, now provider.Written, out Outcome) Outcome {
+// handOver hands what this object leaves behind over to other objects. now is the version just written, and out is the
+// outcome so far, which it returns with the result.
+func (p *Pusher) handOver(ctx context.Context, t provider.Target, s State, d Decision, now provider.Written, out Outcome) Outcome {
 	if len(d.Bequests) == 0 && d.Heir == "" {
 		return out
 	}
@@ -142,7 +149,7 @@ func (p *Pusher) bequeath(ctx context.Context, t provider.Target, s State, d Dec
 	}
 	switch c := provider.ClassOf(err); {
 	case err == nil:
-	case c == provider.Denied, c == provider.Invalid: // Who may not change marks is not held for that.
+	case c == provider.Denied, c == provider.Invalid: // Missing permission to change marks must not keep the object from being deleted.
 		out.Released = append(out.Released, d.bequeathed(s.Known)...)
 	default:
 		return failed(s.Known, moved(err))
@@ -150,15 +157,26 @@ func (p *Pusher) bequeath(ctx context.Context, t provider.Target, s State, d Dec
 	return out
 }
 
-// current returns an error if what is wanted is not known to be what the object wants still.
-func (p *Pusher) current(ctx context.Context, again bool) error {
-	if p.Current == nil {
-		return nil
-	}
-	return p.Current(ctx, again)
+// asLeft reports whether the secret is as this object last wrote it. If it is not, a new leader may have written a
+// newer value, or have deleted the secret together with the object. The caller must then check the object live.
+func (s State) asLeft() bool {
+	return s.Seen != nil && len(s.Known) > 0 && !slices.ContainsFunc(s.Known, func(e v1alpha1.PushEntryStatus) bool {
+		return e.Version != s.Seen.Version || e.ID != s.Seen.ID
+	})
 }
 
-// gather reads what a decision about one remote secret rests on.
+// current returns an error unless the object still wants these values. now asks for a live check.
+func (p *Pusher) current(ctx context.Context, now bool) error {
+	switch {
+	case p.Current == nil:
+		return nil
+	case now:
+		return p.Current(ctx, 0)
+	}
+	return p.Current(ctx, updateAge)
+}
+
+// gather reads everything that a decision about one remote secret needs.
 func (p *Pusher) gather(ctx context.Context, t provider.Target, want []Value, known []v1alpha1.PushEntryStatus) (State, error) {
 	s := State{Policies: p.Policies, Want: want, Known: known, Former: p.former(ctx, t.Key)}
 	switch o, err := provider.Observe(ctx, p.Kind, p.Writer, t); {
@@ -177,7 +195,7 @@ func (p *Pusher) gather(ctx context.Context, t provider.Target, want []Value, kn
 	return s, err
 }
 
-// moved marks the error of a write that found the secret changed.
+// moved adds errMoved to the error of a write that found the secret changed.
 func moved(err error) error {
 	if provider.ClassOf(err) != provider.Conflict {
 		return err
@@ -202,7 +220,7 @@ func versioned(entries []v1alpha1.PushEntryStatus, now provider.Written) []v1alp
 	return entries
 }
 
-// former reads earlier versions, each at most once.
+// former returns a function that reads earlier versions of a secret, each at most once.
 func (p *Pusher) former(ctx context.Context, key string) func(string) ([]byte, bool) {
 	read := map[string][]byte{}
 	return func(version string) ([]byte, bool) {

@@ -3,6 +3,7 @@ package push_test
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/google/go-cmp/cmp"
@@ -12,7 +13,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
-// meddler is a Writer in front of which somebody else writes.
+// meddler is a Writer that runs a hook before each write, to simulate another writer.
 type meddler struct {
 	provider.Writer
 	before func()
@@ -32,23 +33,25 @@ func (m *meddler) Update(ctx context.Context, t provider.Target, seen provider.O
 	return m.Writer.Update(ctx, t, seen, data)
 }
 
-// TestOldSource has a push rest on what its Secret held before, while another process writes what it holds now.
-func TestOldSource(t *testing.T) {
+// TestChangedSourceKeepsNewerValue pushes a value computed from an old version of its Secret, while another process writes the value of
+// the current version.
+func TestChangedSourceKeepsNewerValue(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		// exists is what the store holds at first, and meanwhile what another process writes before the first write.
+		// exists is the value in the store at the start. meanwhile is the value that another process writes before our
+		// first write.
 		exists, meanwhile string
-		// now is what the Secret holds when the other process has written.
+		// now is the value of the Secret after the other process has written.
 		now  string
 		late bool
 		want string
 		old  bool
 	}{
-		"Newer":       {"What is newer stays.", "zero", "two", "two", false, "two", true},
-		"NewerMade":   {"Also if the other process has created it.", "", "two", "two", false, "two", true},
-		"Foreign":     {"What somebody else wrote is replaced while the Secret is as it was.", "zero", "theirs", "one", false, "one", false},
-		"ForeignMade": {"Also what somebody else created.", "", "theirs", "one", false, "one", false},
-		"NewerLost":   {"What was covered is brought back.", "zero", "two", "two", true, "two", true},
+		"Newer":       {"A newer value in the store is kept.", "zero", "two", "two", false, "two", true},
+		"NewerMade":   {"A newer value is kept also if the other process created the secret.", "", "two", "two", false, "two", true},
+		"Foreign":     {"A value of another writer is replaced while the Secret is unchanged.", "zero", "theirs", "one", false, "one", false},
+		"ForeignMade": {"A secret that another writer created is replaced, too.", "", "theirs", "one", false, "one", false},
+		"NewerLost":   {"A newer value that our write replaced is restored.", "zero", "two", "two", true, "two", true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -76,7 +79,7 @@ func TestOldSource(t *testing.T) {
 				source = tc.now
 			}
 			p := push.Pusher{Kind: "FakeStore", Writer: m, Policies: push.Policies{Mark: "me", Features: w.Features()}}
-			p.Current = func(context.Context, bool) error {
+			p.Current = func(context.Context, time.Duration) error {
 				if source != "one" {
 					return push.ErrOld
 				}
@@ -94,21 +97,17 @@ func TestOldSource(t *testing.T) {
 	}
 }
 
-// TestOldSourceWritesNothing has the source of a push change before its first write.
-func TestOldSourceWritesNothing(t *testing.T) {
+// TestChangedSourceWritesNothing checks that nothing is written when the source of a push changes before the first write.
+func TestChangedSourceWritesNothing(t *testing.T) {
 	b := fake.New()
 	b.Put("db", []byte("two"))
-	c, err := b.Connect(t.Context(), "")
-	if err != nil {
-		t.Fatal(err)
-	}
-	w, err := provider.AsWriter(c)
+	w, err := b.Writer(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	p := push.Pusher{
 		Kind: "FakeStore", Writer: w, Policies: push.Policies{Mark: "me", Features: w.Features()},
-		Current: func(context.Context, bool) error { return push.ErrOld },
+		Current: func(context.Context, time.Duration) error { return push.ErrOld },
 	}
 	for _, key := range []string{"db", "new"} {
 		if o := p.Apply(t.Context(), provider.Target{Key: key}, []push.Value{{Data: []byte("one")}}, nil); !errors.Is(o.Err, push.ErrOld) {
@@ -123,7 +122,7 @@ func TestOldSourceWritesNothing(t *testing.T) {
 	}
 }
 
-// sharing is another object that uses all of a remote secret.
+// sharing is another object that pushes the whole remote secret.
 type sharing struct{ err error }
 
 func (sharing) InUse(context.Context, string, string) ([]push.Use, error) {
@@ -132,8 +131,8 @@ func (sharing) InUse(context.Context, string, string) ([]push.Use, error) {
 
 func (s sharing) Bequeath(context.Context, string, []push.Bequest, string) error { return s.err }
 
-// TestTakenOver has an object go whose remote secret another one takes over.
-func TestTakenOver(t *testing.T) {
+// TestDeletedObjectHandsOver deletes an object whose remote secret another object also pushes.
+func TestDeletedObjectHandsOver(t *testing.T) {
 	failing := func(c provider.Class) *fake.Fault {
 		return &fake.Fault{Call: fake.CallMark, Err: provider.NewError(c, "boom")}
 	}
@@ -143,22 +142,18 @@ func TestTakenOver(t *testing.T) {
 		gone   error
 		mark   string
 		class  provider.Class
-		// entries and released are how many the object still has, and how many it leaves behind.
+		// entries is the number of status entries that the object keeps, and released the number that it leaves behind.
 		entries, released int
 	}{
-		"Taken":       {"It has the mark of the other one.", nil, nil, "other", "", 0, 0},
-		"Unavailable": {"A mark that cannot be written now is written later.", failing(provider.Unavailable), nil, "me", provider.Unavailable, 1, 0},
-		"Denied":      {"An object is not held since it may not change marks.", failing(provider.Denied), nil, "me", "", 0, 1},
-		"Gone":        {"Nothing is given to an object that is gone.", nil, provider.NewError(provider.Conflict, "gone"), "me", provider.Conflict, 1, 0},
+		"Taken":       {"The secret gets the mark of the other object.", nil, nil, "other", "", 0, 0},
+		"Unavailable": {"A failed change of the mark is retried.", failing(provider.Unavailable), nil, "me", provider.Unavailable, 1, 0},
+		"Denied":      {"Missing permission to change marks does not keep the object from being deleted.", failing(provider.Denied), nil, "me", "", 0, 1},
+		"Gone":        {"A deleted object takes nothing over.", nil, provider.NewError(provider.Conflict, "gone"), "me", provider.Conflict, 1, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			b := fake.New()
-			c, err := b.Connect(t.Context(), "")
-			if err != nil {
-				t.Fatal(err)
-			}
-			w, err := provider.AsWriter(c)
+			w, err := b.Writer(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -170,10 +165,54 @@ func TestTakenOver(t *testing.T) {
 			p.Others = sharing{tc.gone}
 			o := p.Apply(t.Context(), provider.Target{Key: "db"}, nil, made.Entries)
 			if diff := cmp.Diff([]any{tc.mark, tc.entries, tc.released}, []any{b.Mark("db"), len(o.Entries), len(o.Released)}); diff != "" {
-				t.Errorf("%s\nerror %v; mark, entries and what is left behind: -want, +got:\n%s", tc.reason, o.Err, diff)
+				t.Errorf("%s\nerror %v; mark, entries and number of released entries: -want, +got:\n%s", tc.reason, o.Err, diff)
 			}
 			if (o.Err == nil) != (tc.class == "") || o.Err != nil && provider.ClassOf(o.Err) != tc.class {
 				t.Errorf("%s\nerror %v, want one of class %q", tc.reason, o.Err, tc.class)
+			}
+		})
+	}
+}
+
+// TestLiveCheckBeforeUpdate checks that a push checks its object live, unless the secret is as the object last wrote
+// it.
+func TestLiveCheckBeforeUpdate(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		// before changes the store after the object has pushed to it.
+		before func(b *fake.Backend)
+		first  bool
+		want   bool
+	}{
+		"AsLeft":  {reason: "No other writer has written, so a recent check is enough.", before: func(*fake.Backend) {}},
+		"Changed": {reason: "Another writer may know a newer value.", before: func(b *fake.Backend) { b.Put("db", []byte("newer")) }, want: true},
+		"Gone":    {reason: "The secret may have been deleted together with the object.", before: func(b *fake.Backend) { b.Delete("db") }, want: true},
+		"Remade":  {reason: "A secret created again under the same name is a different one.", before: func(b *fake.Backend) { b.Delete("db"); b.Put("db", []byte("else")) }, want: true},
+		"First":   {reason: "The object has no record of the secret.", before: func(*fake.Backend) {}, first: true, want: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := fake.New()
+			w, err := b.Writer(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			p := push.Pusher{Kind: "FakeStore", Writer: w, Policies: push.Policies{Mark: "me", Features: w.Features()}}
+			known := p.Apply(t.Context(), provider.Target{Key: "db"}, []push.Value{{Data: []byte("one")}}, nil).Entries
+			tc.before(b)
+			if tc.first {
+				known = nil
+			}
+			var ages []time.Duration
+			p.Current = func(_ context.Context, age time.Duration) error {
+				ages = append(ages, age)
+				return nil
+			}
+			if o := p.Apply(t.Context(), provider.Target{Key: "db"}, []push.Value{{Data: []byte("two")}}, known); o.Err != nil {
+				t.Fatal(o.Err)
+			}
+			if len(ages) == 0 || (ages[0] == 0) != tc.want {
+				t.Errorf("%s: asked for what is at most %v old", tc.reason, ages)
 			}
 		})
 	}

@@ -7,23 +7,23 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// Policies of a PushSecret, and what the store can promise.
+// Policies are the policies of a PushSecret, and the features of the store.
 type Policies struct {
 	Update   v1alpha1.PushUpdatePolicy
 	Adoption v1alpha1.PushAdoptionPolicy
-	// Deletes is true if entries that are not wanted any more are removed.
+	// Deletes is true if entries that the spec no longer names are removed.
 	Deletes bool
-	// Later is true if what is not wanted any more is removed by another Apply, once all that is wanted is written.
+	// Later is true if a later Apply removes the obsolete entries, after all wanted values are written.
 	Later bool
-	// Mark names the object at the provider.
+	// Mark identifies the object at the provider.
 	Mark string
-	// Settled is true if nothing that the values are made from has changed since the store was in step. Then
-	// a template that yields another value each time is no reason to write one.
+	// Settled is true if no input of the values has changed since the store was in sync. A template whose output
+	// differs on every run then causes no write.
 	Settled bool
 	provider.Features
 }
 
-// Action is what is to be done to a remote secret.
+// Action is the call to make for a remote secret.
 type Action string
 
 // The actions.
@@ -34,42 +34,40 @@ const (
 	Delete  Action = "delete"
 )
 
-// A Decision says what is to be done, and what is then true.
+// A Decision is the call to make for a remote secret, and the status after it.
 type Decision struct {
 	Action Action
-	// Data is the value for Create and Update; nil has Update bring the metadata in line only.
+	// Data is the value for Create and Update. If nil, Update changes only the metadata.
 	Data []byte
-	// Then are the entries of the status once the action is done. Those without a version get the one that
-	// is then current.
+	// Then are the status entries after the action. Entries without a version get the version that is current after it.
 	Then []v1alpha1.PushEntryStatus
-	// Exists are the properties, or "" for the whole secret, that IfNotExists leaves alone.
+	// Exists are the properties that IfNotExists leaves unchanged, "" for the whole secret.
 	Exists []string
-	// Left are the entries that this object created and that are not removed, because somebody else has
-	// changed them since.
+	// Left are the entries that this object created and does not remove, because another writer has changed them since.
 	Left []v1alpha1.PushEntryStatus
-	// Released are the entries that this object created and that are not removed, because other objects push there, none of
-	// which removes them later.
+	// Released are the entries that this object created and does not remove, because other objects push there. None of
+	// those objects removes them later.
 	Released []v1alpha1.PushEntryStatus
-	// Bequests are what this object created and leaves to others, which remove it later.
+	// Bequests are the properties that this object created and hands over to other objects, which remove them later.
 	Bequests []Bequest
-	// Heir is the mark that the secret gets after the action, of who takes it over; empty for none.
+	// Heir is the mark of the object that takes the secret over. It is written after the action; empty for none.
 	Heir string
-	// Errs say which values are not written, and why.
+	// Errs are the errors of the values that are not written.
 	Errs []error
 }
 
-// A State is all that a decision about one remote secret rests on.
+// A State is the complete input of a decision about one remote secret.
 type State struct {
 	Policies
-	// Want is nil for a secret that the spec names no more.
+	// Want is nil for a secret that the spec no longer names.
 	Want []Value
 	// Known are the entries of the status for this secret.
 	Known []v1alpha1.PushEntryStatus
-	// Seen is nil if the secret does not exist.
+	// Seen is the secret as observed; nil if it does not exist.
 	Seen *provider.Observed
-	// InUse is what other objects push there.
+	// InUse lists what other objects push to this secret.
 	InUse []Use
-	// Former returns the value of an earlier version; false if it cannot be had.
+	// Former returns the value of an earlier version; false if it cannot be read.
 	Former func(version string) ([]byte, bool)
 }
 
@@ -77,14 +75,15 @@ type State struct {
 type Use struct {
 	// Property is "" for the whole secret.
 	Property string
-	// Heir is the mark of the object, if it removes what it has created; empty if it never does.
+	// Heir is the mark of the other object if its deletionPolicy removes what it created; empty if it never removes
+	// anything.
 	Heir string
 }
 
 // A Bequest is a property that another object takes over, "" for the whole secret.
 type Bequest Use
 
-// Decide says what is to be done to one remote secret.
+// Decide returns the call to make for one remote secret. It does no I/O.
 func Decide(s State) Decision {
 	d := &decider{State: s}
 	if err := s.unable(); err != nil {
@@ -102,28 +101,28 @@ func Decide(s State) Decision {
 	return d.Decision
 }
 
-// unable says which of the policies the store cannot keep.
+// unable returns an error if the store cannot honor one of the policies.
 func (s State) unable() error {
 	switch {
 	case len(s.Want) == 0:
 		return nil
 	case !s.Exclusive && s.Update == v1alpha1.UpdateIfNotExists:
-		return provider.NewError(provider.Invalid, "not implemented: this store cannot write only what does not exist; use spec.updatePolicy: Replace, or another store")
+		return provider.NewError(provider.Invalid, "not implemented: this store does not support spec.updatePolicy: IfNotExists; use Replace, or another store")
 	case !s.Exclusive && s.Adoption == v1alpha1.AdoptionRefuse:
-		return provider.NewError(provider.Invalid, "not implemented: this store cannot tell who created a secret; use spec.adoptionPolicy: Adopt, or another store")
+		return provider.NewError(provider.Invalid, "not implemented: this store does not record who created a secret; use spec.adoptionPolicy: Adopt, or another store")
 	case !s.Guarded && !s.whole():
-		return provider.NewError(provider.Invalid, "not implemented: this store cannot write a property without risk to the others; push the whole secret, or use another store")
+		return provider.NewError(provider.Invalid, "not implemented: this store cannot write one property safely; push the whole secret, or use another store")
 	}
 	return nil
 }
 
-// whole reports whether the spec wants one value as the whole secret.
+// whole reports whether the spec wants a single value as the whole secret.
 func (s State) whole() bool { return len(s.Want) == 1 && s.Want[0].Property == "" }
 
 // mine reports whether this object created the secret.
 func (s State) mine() bool { return s.Exclusive && s.Seen.Mark == s.Mark }
 
-// entry returns what the status says of a property.
+// entry returns the status entry of a property, or a new one.
 func (s State) entry(property string) v1alpha1.PushEntryStatus {
 	for _, e := range s.Known {
 		if e.Property == property {
@@ -149,7 +148,7 @@ func (d *decider) decide() {
 	}
 }
 
-// fail notes that a value is not written. What the status says of it stays.
+// fail records the error of a value that is not written, and keeps its status entry.
 func (d *decider) fail(v Value, err error) {
 	d.Errs = append(d.Errs, err)
 	d.keep(v)
@@ -161,8 +160,8 @@ func (d *decider) keep(v Value) {
 	}
 }
 
-// leave notes that IfNotExists leaves a value alone that is another than the one wanted. What this object
-// created of it is what it last saw in step.
+// leave records that IfNotExists leaves an existing value unchanged although it differs from the wanted one. An
+// existing status entry stays: it describes what this object last had in sync.
 func (d *decider) leave(v Value) {
 	d.Exists = append(d.Exists, v.Property)
 	if e := d.entry(v.Property); e.Version != "" {
@@ -172,7 +171,7 @@ func (d *decider) leave(v Value) {
 	d.done(v.Property, false)
 }
 
-// done notes that a value is in step, or will be.
+// done records that a value is in sync, or will be after the action.
 func (d *decider) done(property string, created bool) {
 	e := v1alpha1.PushEntryStatus{Property: property, Created: created}
 	for _, v := range d.Want {
@@ -205,7 +204,7 @@ func (d *decider) absent() {
 	}
 }
 
-// nonNil is a value that is not mistaken for none.
+// nonNil returns an empty slice for nil, because nil means "no value".
 func nonNil(data []byte) []byte {
 	if data == nil {
 		return []byte{}
@@ -213,7 +212,7 @@ func nonNil(data []byte) []byte {
 	return data
 }
 
-// value decides about a secret that exists and that the spec wants as one value.
+// value decides about an existing secret that the spec wants as a single value.
 func (d *decider) value(v Value) {
 	e := d.entry("")
 	switch {
@@ -240,29 +239,29 @@ func (d *decider) value(v Value) {
 	d.done("", d.mine())
 }
 
-var errForeign = provider.NewError(provider.Conflict, "somebody else has changed it since this object wrote it, and spec.adoptionPolicy is Refuse; restore it, or set Adopt to overwrite it")
+var errForeign = provider.NewError(provider.Conflict, "another client changed the remote secret after this object wrote it, and spec.adoptionPolicy is Refuse; restore it, or set Adopt to overwrite it")
 
-// settled reports whether a value is the one that was pushed last, and none other is wanted since.
+// settled reports whether the stored value is the one that this object pushed last, and no input has changed since.
 func (d *decider) settled(e v1alpha1.PushEntryStatus) bool {
 	return d.Settled && e.Version != "" && e.Version == d.Seen.Version && e.ID == d.Seen.ID
 }
 
-// refuses says why a secret that exists must not be touched.
+// refuses returns an error if the adoption policy forbids changes to an existing secret.
 func (d *decider) refuses() error {
 	if d.Adoption == v1alpha1.AdoptionRefuse && !d.mine() {
-		return provider.NewError(provider.Conflict, "it exists and this object did not create it, and spec.adoptionPolicy is Refuse; push to another key, or set Adopt")
+		return provider.NewError(provider.Conflict, "the remote secret exists, this object did not create it, and spec.adoptionPolicy is Refuse; push to another key, or set Adopt")
 	}
 	return nil
 }
 
-// metadata has the settings of a secret brought in line whose value is.
+// metadata plans an update of the metadata only, for a secret whose value is in sync.
 func (d *decider) metadata() {
 	if d.Action == Nothing && len(d.Seen.Drift) > 0 && d.Update != v1alpha1.UpdateIfNotExists && d.refuses() == nil {
 		d.Action = Update
 	}
 }
 
-// properties decides about a secret of which the spec wants properties, or nothing any more.
+// properties decides about an existing secret of which the spec wants properties, or nothing any more.
 func (d *decider) properties() {
 	doc, err := d.document()
 	if err != nil {
@@ -292,7 +291,7 @@ func (d *decider) properties() {
 	}
 }
 
-// document returns what the secret holds as a JSON object. One that has no value yet has no properties.
+// document returns the value of the secret as a JSON object. A secret without a value counts as an empty object.
 func (d *decider) document() (document, error) {
 	if d.Seen.Version == "" {
 		return emptyObject, nil
@@ -300,7 +299,7 @@ func (d *decider) document() (document, error) {
 	return parse(d.Seen.Data)
 }
 
-// property decides about one property that is wanted.
+// property decides about one wanted property.
 func (d *decider) property(doc document, v Value) document {
 	if v.Err != nil {
 		d.fail(v, v.Err)
@@ -322,12 +321,12 @@ func (d *decider) property(doc document, v Value) document {
 		d.fail(v, err)
 		return doc
 	}
-	// Somebody may have removed ours and made another of the name: then it is not ours to delete.
+	// Another writer may have removed our property and added one with the same name. That one is not ours to delete.
 	d.done(v.Property, !exists && d.Guarded || exists && ours)
 	return next
 }
 
-// replace returns a document with a value, which is foreign if this object has not written the one before it.
+// replace returns the document with the new value. foreign is true if this object did not write the current value.
 func (d *decider) replace(doc document, v Value, foreign bool) (document, error) {
 	if err := d.refuses(); err != nil {
 		return doc, err
@@ -338,7 +337,7 @@ func (d *decider) replace(doc document, v Value, foreign bool) (document, error)
 	return doc.set(v.Property, v.Data)
 }
 
-// untouched reports whether a property is as it was when it last was in step.
+// untouched reports whether a property is unchanged since it was last in sync.
 func (d *decider) untouched(e v1alpha1.PushEntryStatus, current []byte) bool {
 	switch {
 	case e.Version == "", e.ID != d.Seen.ID:

@@ -30,10 +30,10 @@ func TestDecide(t *testing.T) {
 	type want struct {
 		Action  Action
 		Data    string
-		Created []string // entries that count as created, by property
+		Created []string // properties of the entries with created: true
 		Exists  []string
 		Left    int
-		Err     string // part of the first error
+		Err     string // substring of the first error
 	}
 	cases := map[string]struct {
 		reason   string
@@ -47,61 +47,63 @@ func TestDecide(t *testing.T) {
 		former   map[string]string
 		then     want
 	}{
-		"New":          {"What does not exist is created.", replace, adopt, false, strong, []Value{value("", "v")}, nil, nil, nil, want{Create, "v", []string{""}, nil, 0, ""}},
+		"New":          {"A missing secret is created.", replace, adopt, false, strong, []Value{value("", "v")}, nil, nil, nil, want{Create, "v", []string{""}, nil, 0, ""}},
 		"NewEmpty":     {"An empty value is a value.", replace, adopt, false, strong, []Value{value("", "")}, nil, nil, nil, want{Create, "", []string{""}, nil, 0, ""}},
 		"NewMany":      {"Properties of a new secret are one object.", replace, adopt, false, strong, []Value{value("a", "1"), value("b.c", "2")}, nil, nil, nil, want{Create, `{"a":"1","b":{"c":"2"}}`, []string{"a", "b.c"}, nil, 0, ""}},
-		"NewRefuse":    {"What does not exist is nobody's.", replace, refuse, false, strong, []Value{value("", "v")}, nil, nil, nil, want{Create, "v", []string{""}, nil, 0, ""}},
-		"NewWeak":      {"Where nothing tells who created it, nothing counts as created.", replace, adopt, true, provider.Features{}, []Value{value("", "v")}, nil, nil, nil, want{Create, "v", nil, nil, 0, ""}},
-		"Same":         {"What is in step is left.", replace, adopt, false, strong, []Value{value("", "v")}, nil, seen("v", "1", ""), nil, want{Nothing, "", nil, nil, 0, ""}},
-		"SameOurs":     {"The mark says whose it is, also after a crash before the status was written.", replace, adopt, false, strong, []Value{value("", "v")}, nil, seen("v", "1", mine), nil, want{Nothing, "", []string{""}, nil, 0, ""}},
-		"Settings":     {"Settings that differ are brought in line, and the value is left.", replace, adopt, false, strong, []Value{value("", "v")}, nil, seen("v", "1", "", "tags.a"), nil, want{Update, "", nil, nil, 0, ""}},
-		"SettingsElse": {"But not of what others created, under Refuse.", replace, refuse, false, strong, []Value{value("", "v")}, nil, seen("v", "1", "", "tags.a"), nil, want{Nothing, "", nil, nil, 0, ""}},
-		"SettingsKept": {"Nor under IfNotExists.", ifNot, adopt, false, strong, []Value{value("", "v")}, nil, seen("v", "1", mine, "tags.a"), nil, want{Nothing, "", []string{""}, nil, 0, ""}},
-		"Replace":      {"What differs is overwritten.", replace, adopt, false, strong, []Value{value("", "v")}, nil, seen("x", "1", ""), nil, want{Update, "v", nil, nil, 0, ""}},
-		"Exists":       {"IfNotExists leaves it alone.", ifNot, adopt, false, strong, []Value{value("", "v")}, nil, seen("x", "1", mine), nil, want{Nothing, "", nil, []string{""}, 0, ""}},
-		"Hollow":       {"A secret without a value is filled, also under IfNotExists.", ifNot, adopt, false, strong, []Value{value("", "v")}, nil, &provider.Observed{Mark: mine}, nil, want{Update, "v", []string{""}, nil, 0, ""}},
-		"Refuse":       {"Refuse leaves what others created.", replace, refuse, false, strong, []Value{value("", "v")}, nil, seen("x", "1", "other"), nil, want{Nothing, "", nil, nil, 0, "did not create it"}},
-		"RefuseOurs":   {"It writes what it created itself.", replace, refuse, false, strong, []Value{value("", "v")}, []entry{known("", "1")}, seen("x", "1", mine), nil, want{Update, "v", []string{""}, nil, 0, ""}},
-		"RefuseMoved":  {"But not over what others wrote there since.", replace, refuse, false, strong, []Value{value("", "v")}, []entry{known("", "1")}, seen("x", "2", mine), nil, want{Nothing, "", []string{""}, nil, 0, "somebody else has changed it"}},
-		"RefuseLost":   {"Without its status it cannot tell, and leaves it.", replace, refuse, false, strong, []Value{value("", "v")}, nil, seen("x", "1", mine), nil, want{Nothing, "", nil, nil, 0, "somebody else has changed it"}},
+		"NewRefuse":    {"Refuse allows creating a missing secret.", replace, refuse, false, strong, []Value{value("", "v")}, nil, nil, nil, want{Create, "v", []string{""}, nil, 0, ""}},
+		"NewWeak":      {"Without a mark in the store, no entry counts as created.", replace, adopt, true, provider.Features{}, []Value{value("", "v")}, nil, nil, nil, want{Create, "v", nil, nil, 0, ""}},
+		"Same":         {"A value in sync is not written.", replace, adopt, false, strong, []Value{value("", "v")}, nil, seen("v", "1", ""), nil, want{Nothing, "", nil, nil, 0, ""}},
+		"SameOurs":     {"The mark identifies the owner, also after a crash before the status was written.", replace, adopt, false, strong, []Value{value("", "v")}, nil, seen("v", "1", mine), nil, want{Nothing, "", []string{""}, nil, 0, ""}},
+		"Settings":     {"Metadata that differs is updated, without writing the value.", replace, adopt, false, strong, []Value{value("", "v")}, nil, seen("v", "1", "", "tags.a"), nil, want{Update, "", nil, nil, 0, ""}},
+		"SettingsElse": {"Under Refuse, the metadata of secrets that others created is unchanged.", replace, refuse, false, strong, []Value{value("", "v")}, nil, seen("v", "1", "", "tags.a"), nil, want{Nothing, "", nil, nil, 0, ""}},
+		"SettingsKept": {"Under IfNotExists, metadata is unchanged.", ifNot, adopt, false, strong, []Value{value("", "v")}, nil, seen("v", "1", mine, "tags.a"), nil, want{Nothing, "", []string{""}, nil, 0, ""}},
+		"Replace":      {"A value that differs is overwritten.", replace, adopt, false, strong, []Value{value("", "v")}, nil, seen("x", "1", ""), nil, want{Update, "v", nil, nil, 0, ""}},
+		"Exists":       {"IfNotExists leaves an existing value unchanged.", ifNot, adopt, false, strong, []Value{value("", "v")}, nil, seen("x", "1", mine), nil, want{Nothing, "", nil, []string{""}, 0, ""}},
+		"Hollow":       {"A secret without a value gets one, also under IfNotExists.", ifNot, adopt, false, strong, []Value{value("", "v")}, nil, &provider.Observed{Mark: mine}, nil, want{Update, "v", []string{""}, nil, 0, ""}},
+		"Refuse":       {"Refuse leaves secrets unchanged that others created.", replace, refuse, false, strong, []Value{value("", "v")}, nil, seen("x", "1", "other"), nil, want{Nothing, "", nil, nil, 0, "did not create it"}},
+		"RefuseOurs":   {"Refuse writes to a secret that this object created.", replace, refuse, false, strong, []Value{value("", "v")}, []entry{known("", "1")}, seen("x", "1", mine), nil, want{Update, "v", []string{""}, nil, 0, ""}},
+		"RefuseMoved":  {"Refuse does not overwrite what others wrote since.", replace, refuse, false, strong, []Value{value("", "v")}, []entry{known("", "1")}, seen("x", "2", mine), nil, want{Nothing, "", []string{""}, nil, 0, "another client changed"}},
+		"RefuseLost":   {"Without a status entry, Refuse cannot tell who wrote the value, and leaves it unchanged.", replace, refuse, false, strong, []Value{value("", "v")}, nil, seen("x", "1", mine), nil, want{Nothing, "", nil, nil, 0, "another client changed"}},
 
-		"Property":        {"One property is written, the others stay as they are.", replace, adopt, false, strong, []Value{value("b", "2")}, nil, seen(`{"a": 1.0,"b":"x"}`, "1", ""), nil, want{Update, `{"a": 1.0,"b":"2"}`, nil, nil, 0, ""}},
-		"PropertyNew":     {"One that was not there counts as created.", replace, adopt, false, strong, []Value{value("b", "2")}, nil, seen(`{"a":1}`, "1", ""), nil, want{Update, `{"a":1,"b":"2"}`, []string{"b"}, nil, 0, ""}},
-		"PropertySame":    {"One in step is left.", replace, adopt, false, strong, []Value{value("b", "2")}, []entry{known("b", "1")}, seen(`{"b":"2"}`, "7", ""), nil, want{Nothing, "", []string{"b"}, nil, 0, ""}},
-		"PropertyExists":  {"IfNotExists leaves one and writes the other.", ifNot, adopt, false, strong, []Value{value("a", "1"), value("b", "2")}, nil, seen(`{"a":"x"}`, "1", ""), nil, want{Update, `{"a":"x","b":"2"}`, []string{"b"}, []string{"a"}, 0, ""}},
-		"PropertyText":    {"Only an object has properties.", replace, adopt, false, strong, []Value{value("b", "2")}, nil, seen("text", "1", ""), nil, want{Nothing, "", nil, nil, 0, "no JSON object"}},
-		"PropertyWeak":    {"Without a guard the others could be lost.", replace, adopt, false, provider.Features{Exclusive: true}, []Value{value("b", "2")}, nil, seen(`{}`, "1", ""), nil, want{Nothing, "", nil, nil, 0, "not implemented"}},
-		"PropertyRemade":  {"One that somebody made anew is overwritten, and no longer ours to delete.", replace, adopt, false, strong, []Value{value("b", "2")}, []entry{known("b", "1")}, seen(`{"b":"x"}`, "3", ""), map[string]string{"1": `{"b":"old"}`}, want{Update, `{"b":"2"}`, nil, nil, 0, ""}},
-		"PropertySibling": {"A change elsewhere in the secret makes ours no other.", replace, refuse, false, strong, []Value{value("b", "2")}, []entry{known("b", "1")}, seen(`{"a":1,"b":"x"}`, "3", mine), map[string]string{"1": `{"b":"x"}`}, want{Update, `{"a":1,"b":"2"}`, []string{"b"}, nil, 0, ""}},
-		"PropertyTheirs":  {"Refuse leaves a property that others wrote.", replace, refuse, false, strong, []Value{value("b", "2")}, []entry{known("b", "1")}, seen(`{"b":"y"}`, "3", mine), map[string]string{"1": `{"b":"x"}`}, want{Nothing, "", []string{"b"}, nil, 0, "somebody else"}},
-		"PropertyNobody":  {"Refuse adds nothing to what others created.", replace, refuse, false, strong, []Value{value("b", "2")}, nil, seen(`{}`, "1", ""), nil, want{Nothing, "", nil, nil, 0, "did not create it"}},
-		"PropertyPart":    {"What cannot be written stops no other.", replace, adopt, false, strong, []Value{value("a.x", "1"), value("b", "2")}, nil, seen(`{"a":[]}`, "1", ""), nil, want{Update, `{"a":[],"b":"2"}`, []string{"b"}, nil, 0, "is no JSON object there"}},
+		"Property":        {"One property is written, the others stay unchanged.", replace, adopt, false, strong, []Value{value("b", "2")}, nil, seen(`{"a": 1.0,"b":"x"}`, "1", ""), nil, want{Update, `{"a": 1.0,"b":"2"}`, nil, nil, 0, ""}},
+		"PropertyNew":     {"A property that did not exist counts as created.", replace, adopt, false, strong, []Value{value("b", "2")}, nil, seen(`{"a":1}`, "1", ""), nil, want{Update, `{"a":1,"b":"2"}`, []string{"b"}, nil, 0, ""}},
+		"PropertySame":    {"A property in sync is not written.", replace, adopt, false, strong, []Value{value("b", "2")}, []entry{known("b", "1")}, seen(`{"b":"2"}`, "7", ""), nil, want{Nothing, "", []string{"b"}, nil, 0, ""}},
+		"PropertyExists":  {"IfNotExists leaves the existing property unchanged and writes the other.", ifNot, adopt, false, strong, []Value{value("a", "1"), value("b", "2")}, nil, seen(`{"a":"x"}`, "1", ""), nil, want{Update, `{"a":"x","b":"2"}`, []string{"b"}, []string{"a"}, 0, ""}},
+		"PropertyText":    {"Only a JSON object has properties.", replace, adopt, false, strong, []Value{value("b", "2")}, nil, seen("text", "1", ""), nil, want{Nothing, "", nil, nil, 0, "not a JSON object"}},
+		"PropertyWeak":    {"Without a version check, a write could lose other properties.", replace, adopt, false, provider.Features{Exclusive: true}, []Value{value("b", "2")}, nil, seen(`{}`, "1", ""), nil, want{Nothing, "", nil, nil, 0, "not implemented"}},
+		"PropertyRemade":  {"A property that another writer created again is overwritten, and no longer counts as created.", replace, adopt, false, strong, []Value{value("b", "2")}, []entry{known("b", "1")}, seen(`{"b":"x"}`, "3", ""), map[string]string{"1": `{"b":"old"}`}, want{Update, `{"b":"2"}`, nil, nil, 0, ""}},
+		"PropertySibling": {"A change of another property does not affect who wrote ours.", replace, refuse, false, strong, []Value{value("b", "2")}, []entry{known("b", "1")}, seen(`{"a":1,"b":"x"}`, "3", mine), map[string]string{"1": `{"b":"x"}`}, want{Update, `{"a":1,"b":"2"}`, []string{"b"}, nil, 0, ""}},
+		"PropertyTheirs":  {"Refuse leaves a property unchanged that others wrote.", replace, refuse, false, strong, []Value{value("b", "2")}, []entry{known("b", "1")}, seen(`{"b":"y"}`, "3", mine), map[string]string{"1": `{"b":"x"}`}, want{Nothing, "", []string{"b"}, nil, 0, "another client changed"}},
+		"PropertyRefuse":  {"Refuse adds no property to a secret that others created.", replace, refuse, false, strong, []Value{value("b", "2")}, nil, seen(`{}`, "1", ""), nil, want{Nothing, "", nil, nil, 0, "did not create it"}},
+		"PropertyPart":    {"One value that cannot be written does not block the others.", replace, adopt, false, strong, []Value{value("a.x", "1"), value("b", "2")}, nil, seen(`{"a":[]}`, "1", ""), nil, want{Update, `{"a":[],"b":"2"}`, []string{"b"}, nil, 0, "is not a JSON object in the remote secret"}},
 
-		"Remove":          {"What was created goes.", replace, adopt, true, strong, nil, []entry{known("", "1")}, seen("v", "1", mine), nil, want{Delete, "", nil, nil, 0, ""}},
-		"RemoveKept":      {"Without the policy it stays.", replace, adopt, false, strong, nil, []entry{known("", "1")}, seen("v", "1", mine), nil, want{Nothing, "", nil, nil, 0, ""}},
-		"RemoveAdopted":   {"What was adopted stays.", replace, adopt, true, strong, nil, []entry{{Version: "1", ID: "i"}}, seen("v", "1", ""), nil, want{Nothing, "", nil, nil, 0, ""}},
-		"RemoveUnmarked":  {"Without our mark it stays, whatever the status says.", replace, adopt, true, strong, nil, []entry{known("", "1")}, seen("v", "1", ""), nil, want{Nothing, "", nil, nil, 1, ""}},
-		"RemoveMoved":     {"What others changed stays.", replace, adopt, true, strong, nil, []entry{known("", "1")}, seen("x", "2", mine), nil, want{Nothing, "", nil, nil, 1, ""}},
-		"RemoveHollowed":  {"Also if they made an empty object of it.", replace, adopt, true, strong, nil, []entry{known("", "1")}, seen("{}", "2", mine), nil, want{Nothing, "", nil, nil, 1, ""}},
-		"RemoveRemade":    {"So does another of the same name and version.", replace, adopt, true, strong, nil, []entry{{Version: "1", ID: "j", Created: true}}, seen("v", "1", mine), nil, want{Nothing, "", nil, nil, 1, ""}},
-		"RemoveGone":      {"What is gone needs no removal.", replace, adopt, true, strong, nil, []entry{known("", "1")}, nil, nil, want{Nothing, "", nil, nil, 0, ""}},
-		"RemoveProperty":  {"A property goes, and the others stay.", replace, adopt, true, strong, nil, []entry{known("b", "1")}, seen(`{"a":1,"b":"2"}`, "1", mine), nil, want{Update, `{"a":1}`, nil, nil, 0, ""}},
-		"RemoveLast":      {"With its last property the secret goes, if this object created it.", replace, adopt, true, strong, nil, []entry{known("b", "1")}, seen(`{"b":"2"}`, "1", mine), nil, want{Delete, "", nil, nil, 0, ""}},
-		"RemoveEmptied":   {"So it does where somebody else took the property out: nothing is left in it.", replace, adopt, true, strong, nil, []entry{known("b", "1")}, seen(`{}`, "2", mine), nil, want{Delete, "", nil, nil, 0, ""}},
-		"RemoveEmptyElse": {"What another created and nobody has anything in is theirs.", replace, adopt, true, strong, nil, []entry{known("b", "1")}, seen(`{}`, "2", "other"), nil, want{Nothing, "", nil, nil, 0, ""}},
-		"RemoveLastElse":  {"If another created it, it stays without properties.", replace, adopt, true, strong, nil, []entry{known("b", "1")}, seen(`{"b":"2"}`, "1", "other"), nil, want{Update, `{}`, nil, nil, 0, ""}},
-		"RemoveSome":      {"One is taken out while the other is written, by one update.", replace, adopt, true, strong, []Value{value("a", "1")}, []entry{known("a", "1"), known("b", "1")}, seen(`{"a":"x","b":"2"}`, "1", mine), nil, want{Update, `{"a":"1"}`, []string{"a"}, nil, 0, ""}},
-		"RemoveChanged":   {"A property that others changed stays.", replace, adopt, true, strong, nil, []entry{known("b", "1")}, seen(`{"b":"y"}`, "2", mine), map[string]string{"1": `{"b":"x"}`}, want{Nothing, "", nil, nil, 1, ""}},
-		"RemoveOther":     {"So does one of another secret that has the same name and version.", replace, adopt, true, strong, nil, []entry{{Property: "b", Version: "1", ID: "j", Created: true}}, seen(`{"b":"x"}`, "1", ""), nil, want{Nothing, "", nil, nil, 1, ""}},
-		"RemoveAdoptedP":  {"A property that others made stays.", replace, adopt, true, strong, nil, []entry{{Property: "b", Version: "1", ID: "i"}}, seen(`{"b":"x"}`, "1", mine), nil, want{Nothing, "", nil, nil, 0, ""}},
-		"RemoveUnknown":   {"So does one of which the former value cannot be had.", replace, adopt, true, strong, nil, []entry{known("b", "1")}, seen(`{"b":"x"}`, "2", mine), nil, want{Nothing, "", nil, nil, 1, ""}},
-		"RemoveForObject": {"The whole secret is no longer wanted, but a property of it is: it stays.", replace, adopt, true, strong, []Value{value("a", "1")}, []entry{known("", "1")}, seen(`{"a":"1"}`, "1", mine), nil, want{Nothing, "", nil, nil, 0, ""}},
-		"RemoveInUse":     {"What another object pushes to stays.", replace, adopt, true, strong, nil, []entry{known("", "1")}, seen("v", "1", mine), nil, want{Nothing, "", nil, nil, 1, ""}},
-		"RemoveInUseP":    {"So does a secret of which another object pushes a property.", replace, adopt, true, strong, nil, []entry{known("", "1")}, seen(`{"x":1}`, "1", mine), nil, want{Nothing, "", nil, nil, 1, ""}},
-		"RemovePInUse":    {"So does a property inside of which another object pushes one.", replace, adopt, true, strong, nil, []entry{known("b", "1")}, seen(`{"a":1,"b":{"c":"2"}}`, "1", mine), nil, want{Nothing, "", nil, nil, 1, ""}},
-		"RemovePInside":   {"And one inside of what another object pushes.", replace, adopt, true, strong, nil, []entry{known("b.c", "1")}, seen(`{"a":1,"b":{"c":"2"}}`, "1", mine), nil, want{Nothing, "", nil, nil, 1, ""}},
-		"RemovePOther":    {"A property that only begins alike is another.", replace, adopt, true, strong, nil, []entry{known("b", "1")}, seen(`{"a":1,"b":"2"}`, "1", mine), nil, want{Update, `{"a":1}`, nil, nil, 0, ""}},
-		"RemoveLastUse":   {"A secret to which another object is about to push a property stays without its last one.", replace, adopt, true, strong, nil, []entry{known("b", "1")}, seen(`{"b":"2"}`, "1", mine), nil, want{Update, `{}`, nil, nil, 0, ""}},
+		"Remove":          {"A secret that this object created is deleted.", replace, adopt, true, strong, nil, []entry{known("", "1")}, seen("v", "1", mine), nil, want{Delete, "", nil, nil, 0, ""}},
+		"RemoveKept":      {"Without deletionPolicy Delete, it is kept.", replace, adopt, false, strong, nil, []entry{known("", "1")}, seen("v", "1", mine), nil, want{Nothing, "", nil, nil, 0, ""}},
+		"RemoveAdopted":   {"An adopted secret is kept.", replace, adopt, true, strong, nil, []entry{{Version: "1", ID: "i"}}, seen("v", "1", ""), nil, want{Nothing, "", nil, nil, 0, ""}},
+		"RemoveUnmarked":  {"Without our mark it is kept, even if the status says created.", replace, adopt, true, strong, nil, []entry{known("", "1")}, seen("v", "1", ""), nil, want{Nothing, "", nil, nil, 1, ""}},
+		"RemoveMoved":     {"A secret that others changed is kept.", replace, adopt, true, strong, nil, []entry{known("", "1")}, seen("x", "2", mine), nil, want{Nothing, "", nil, nil, 1, ""}},
+		"RemoveRewritten": {"A secret written again with the same value is deleted.", replace, adopt, true, strong, nil, []entry{known("", "1")}, seen("v", "2", mine), map[string]string{"1": "v"}, want{Delete, "", nil, nil, 0, ""}},
+		"RemoveReplaced":  {"A secret with another value is kept.", replace, adopt, true, strong, nil, []entry{known("", "1")}, seen("x", "2", mine), map[string]string{"1": "v"}, want{Nothing, "", nil, nil, 1, ""}},
+		"RemoveHollowed":  {"A secret that others replaced by an empty object is kept.", replace, adopt, true, strong, nil, []entry{known("", "1")}, seen("{}", "2", mine), nil, want{Nothing, "", nil, nil, 1, ""}},
+		"RemoveRemade":    {"Another secret with the same name and version is kept.", replace, adopt, true, strong, nil, []entry{{Version: "1", ID: "j", Created: true}}, seen("v", "1", mine), nil, want{Nothing, "", nil, nil, 1, ""}},
+		"RemoveGone":      {"A missing secret needs no removal.", replace, adopt, true, strong, nil, []entry{known("", "1")}, nil, nil, want{Nothing, "", nil, nil, 0, ""}},
+		"RemoveProperty":  {"A property is removed, and the others are kept.", replace, adopt, true, strong, nil, []entry{known("b", "1")}, seen(`{"a":1,"b":"2"}`, "1", mine), nil, want{Update, `{"a":1}`, nil, nil, 0, ""}},
+		"RemoveLast":      {"The secret is deleted with its last property, if this object created it.", replace, adopt, true, strong, nil, []entry{known("b", "1")}, seen(`{"b":"2"}`, "1", mine), nil, want{Delete, "", nil, nil, 0, ""}},
+		"RemoveEmptied":   {"It is also deleted if another writer removed the property and left it empty.", replace, adopt, true, strong, nil, []entry{known("b", "1")}, seen(`{}`, "2", mine), nil, want{Delete, "", nil, nil, 0, ""}},
+		"RemoveEmptyElse": {"An empty secret that another object created is kept.", replace, adopt, true, strong, nil, []entry{known("b", "1")}, seen(`{}`, "2", "other"), nil, want{Nothing, "", nil, nil, 0, ""}},
+		"RemoveLastElse":  {"A secret that another object created is kept without properties.", replace, adopt, true, strong, nil, []entry{known("b", "1")}, seen(`{"b":"2"}`, "1", "other"), nil, want{Update, `{}`, nil, nil, 0, ""}},
+		"RemoveSome":      {"One update removes one property and writes the other.", replace, adopt, true, strong, []Value{value("a", "1")}, []entry{known("a", "1"), known("b", "1")}, seen(`{"a":"x","b":"2"}`, "1", mine), nil, want{Update, `{"a":"1"}`, []string{"a"}, nil, 0, ""}},
+		"RemoveChanged":   {"A property that others changed is kept.", replace, adopt, true, strong, nil, []entry{known("b", "1")}, seen(`{"b":"y"}`, "2", mine), map[string]string{"1": `{"b":"x"}`}, want{Nothing, "", nil, nil, 1, ""}},
+		"RemoveOther":     {"A property of another secret with the same name and version is kept.", replace, adopt, true, strong, nil, []entry{{Property: "b", Version: "1", ID: "j", Created: true}}, seen(`{"b":"x"}`, "1", ""), nil, want{Nothing, "", nil, nil, 1, ""}},
+		"RemoveAdoptedP":  {"An adopted property is kept.", replace, adopt, true, strong, nil, []entry{{Property: "b", Version: "1", ID: "i"}}, seen(`{"b":"x"}`, "1", mine), nil, want{Nothing, "", nil, nil, 0, ""}},
+		"RemoveUnknown":   {"A property is kept if its former value cannot be read.", replace, adopt, true, strong, nil, []entry{known("b", "1")}, seen(`{"b":"x"}`, "2", mine), nil, want{Nothing, "", nil, nil, 1, ""}},
+		"RemoveForObject": {"The secret is kept if the spec now wants a property of it instead of the whole.", replace, adopt, true, strong, []Value{value("a", "1")}, []entry{known("", "1")}, seen(`{"a":"1"}`, "1", mine), nil, want{Nothing, "", nil, nil, 0, ""}},
+		"RemoveInUse":     {"A secret to which another object pushes is kept.", replace, adopt, true, strong, nil, []entry{known("", "1")}, seen("v", "1", mine), nil, want{Nothing, "", nil, nil, 1, ""}},
+		"RemoveInUseP":    {"A secret is kept if another object pushes a property of it.", replace, adopt, true, strong, nil, []entry{known("", "1")}, seen(`{"x":1}`, "1", mine), nil, want{Nothing, "", nil, nil, 1, ""}},
+		"RemovePInUse":    {"A property is kept if another object pushes a property inside it.", replace, adopt, true, strong, nil, []entry{known("b", "1")}, seen(`{"a":1,"b":{"c":"2"}}`, "1", mine), nil, want{Nothing, "", nil, nil, 1, ""}},
+		"RemovePInside":   {"A property is kept if another object pushes the property that contains it.", replace, adopt, true, strong, nil, []entry{known("b.c", "1")}, seen(`{"a":1,"b":{"c":"2"}}`, "1", mine), nil, want{Nothing, "", nil, nil, 1, ""}},
+		"RemovePOther":    {"A property whose name only starts with the same letters does not count.", replace, adopt, true, strong, nil, []entry{known("b", "1")}, seen(`{"a":1,"b":"2"}`, "1", mine), nil, want{Update, `{"a":1}`, nil, nil, 0, ""}},
+		"RemoveLastUse":   {"A secret to which another object is about to push stays without properties.", replace, adopt, true, strong, nil, []entry{known("b", "1")}, seen(`{"b":"2"}`, "1", mine), nil, want{Update, `{}`, nil, nil, 0, ""}},
 	}
 	inUse := map[string][]Use{"RemoveInUse": {{}}, "RemoveInUseP": {{Property: "x"}}, "RemovePInUse": {{Property: "b.c"}}, "RemovePInside": {{Property: "b"}}, "RemovePOther": {{Property: "bc"}}, "RemoveLastUse": {{Property: "x"}}}
 	for name, tc := range cases {
@@ -130,8 +132,8 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestBequeath has an object go whose remote secret others use. Who removes what they created gets what they push, and its
-// mark.
+// TestBequeath deletes an object whose remote secret other objects push, too. An object with deletionPolicy Delete
+// takes over the properties that it pushes, and the mark.
 func TestBequeath(t *testing.T) {
 	const me = "me"
 	created := func(property string) v1alpha1.PushEntryStatus {
@@ -152,18 +154,18 @@ func TestBequeath(t *testing.T) {
 		others []Use
 		want   want
 	}{
-		"Nobody":     {"What nobody uses goes.", nil, "", "v", me, nil, want{Action: Delete}},
-		"Whole":      {"The other one gets it.", nil, "", "v", me, []Use{{"", "b"}}, want{Bequests: []Bequest{{"", "b"}}, Heir: "b"}},
-		"Keeps":      {"One that removes nothing gets nothing.", nil, "", "v", me, []Use{{"", ""}}, want{Released: []string{""}}},
-		"Second":     {"Whoever removes it gets it, whoever else uses it.", nil, "", "v", me, []Use{{"", ""}, {"", "c"}}, want{Bequests: []Bequest{{"", "c"}}, Heir: "c"}},
-		"Property":   {"A property is for who pushes it, and so is the secret.", nil, "a", `{"a":"1"}`, me, []Use{{"a", "b"}}, want{Bequests: []Bequest{{"a", "b"}}, Heir: "b"}},
-		"Properties": {"Everyone who pushes it gets it; the secret has one mark.", nil, "a", `{"a":"1"}`, me, []Use{{"a", "b"}, {"a", "c"}}, want{Bequests: []Bequest{{"a", "b"}, {"a", "c"}}, Heir: "b"}},
-		"Part":       {"Who pushes a part has not made the whole, but has the secret.", nil, "", `{"a":"1"}`, me, []Use{{"a", "b"}}, want{Heir: "b", Released: []string{""}}},
-		"Beside":     {"A secret that others have properties in goes with the last of them.", nil, "a", `{"a":"1","b":"2"}`, me, []Use{{"b", "b"}}, want{Action: Update, Heir: "b"}},
-		"WholeFirst": {"First of all it is for one that pushes all of it.", nil, "a", `{"a":"1"}`, me, []Use{{"a", "b"}, {"", "c"}}, want{Bequests: []Bequest{{"a", "b"}}, Heir: "c"}},
-		"Others":     {"What another created is not this one's to give.", nil, "a", `{"a":"1"}`, "z", []Use{{"a", "b"}}, want{Bequests: []Bequest{{"a", "b"}}}},
-		"Own":        {"What this object pushes by another store stays its own.", nil, "", "v", me, []Use{{"", "b"}, {"", me}}, want{Bequests: []Bequest{{"", "b"}, {"", me}}}},
-		"Stays":      {"Who keeps a property keeps the secret.", []Value{{Property: "b", Data: []byte("2")}}, "a", `{"a":"1","b":"2"}`, me, []Use{{"a", "b"}}, want{Bequests: []Bequest{{"a", "b"}}}},
+		"Unused":     {"A secret that no other object pushes is deleted.", nil, "", "v", me, nil, want{Action: Delete}},
+		"Whole":      {"The other object takes it over.", nil, "", "v", me, []Use{{"", "b"}}, want{Bequests: []Bequest{{"", "b"}}, Heir: "b"}},
+		"Keeps":      {"An object that never removes anything takes nothing over.", nil, "", "v", me, []Use{{"", ""}}, want{Released: []string{""}}},
+		"Second":     {"The object that removes secrets takes it over, even if others push it, too.", nil, "", "v", me, []Use{{"", ""}, {"", "c"}}, want{Bequests: []Bequest{{"", "c"}}, Heir: "c"}},
+		"Property":   {"The object that pushes the property takes over the property and the mark.", nil, "a", `{"a":"1"}`, me, []Use{{"a", "b"}}, want{Bequests: []Bequest{{"a", "b"}}, Heir: "b"}},
+		"Properties": {"Every object that pushes the property takes it over; the secret has one mark.", nil, "a", `{"a":"1"}`, me, []Use{{"a", "b"}, {"a", "c"}}, want{Bequests: []Bequest{{"a", "b"}, {"a", "c"}}, Heir: "b"}},
+		"Part":       {"An object that pushes a property takes over the mark, but not the whole.", nil, "", `{"a":"1"}`, me, []Use{{"a", "b"}}, want{Heir: "b", Released: []string{""}}},
+		"Sibling":    {"Our property is removed, and the object with another property takes over the mark.", nil, "a", `{"a":"1","b":"2"}`, me, []Use{{"b", "b"}}, want{Action: Update, Heir: "b"}},
+		"WholeFirst": {"An object that pushes the whole secret takes precedence for the mark.", nil, "a", `{"a":"1"}`, me, []Use{{"a", "b"}, {"", "c"}}, want{Bequests: []Bequest{{"a", "b"}}, Heir: "c"}},
+		"Others":     {"The mark of a secret that another object created does not change.", nil, "a", `{"a":"1"}`, "z", []Use{{"a", "b"}}, want{Bequests: []Bequest{{"a", "b"}}}},
+		"Own":        {"An object that also pushes by another store keeps the mark.", nil, "", "v", me, []Use{{"", "b"}, {"", me}}, want{Bequests: []Bequest{{"", "b"}, {"", me}}}},
+		"Stays":      {"An object that keeps a property keeps the mark.", []Value{{Property: "b", Data: []byte("2")}}, "a", `{"a":"1","b":"2"}`, me, []Use{{"a", "b"}}, want{Bequests: []Bequest{{"a", "b"}}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -1,5 +1,5 @@
-// Package push decides what a PushSecret writes to a store: what its spec wants, and what that means
-// for a remote secret as it was seen. The decisions are pure; Apply carries them out.
+// Package push decides what a PushSecret writes to a store, by its spec and by the remote secret as observed. The
+// decisions do no I/O; Pusher.Apply carries them out.
 package push
 
 import (
@@ -21,18 +21,18 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// DefaultRefreshInterval is the time between two comparisons where the spec does not say.
+// DefaultRefreshInterval is the time between two comparisons if the spec sets none.
 const DefaultRefreshInterval = time.Hour
 
 const reverseUnicode = "ReverseUnicode"
 
-// Bounds of what one object pushes to one store, since its status lists all of it: how many remote secrets and
-// properties, and the bytes of their names.
+// maxEntries and maxNames limit what one object pushes to one store, because its status lists all of it: the number of
+// remote secrets and properties, and the total length of their names in bytes.
 const maxEntries, maxNames = 2000, 128 << 10
 
-// A Plan is a spec that was checked.
+// A Plan is a validated spec.
 type Plan struct {
-	// Interval between two comparisons; 0 for none.
+	// Interval is the time between two comparisons; 0 for none.
 	Interval time.Duration
 	// Texts are the ConfigMaps and Secrets that hold templates.
 	Texts []render.TextRef
@@ -41,7 +41,7 @@ type Plan struct {
 	match []*regexp.Regexp // by dataTo
 }
 
-// NewPlan checks a spec. The error names the field and the fix.
+// NewPlan validates a spec. The error names the field and the fix.
 func NewPlan(spec *v1alpha1.PushSecretSpec) (*Plan, error) {
 	interval, err := spec.RefreshInterval.Interval(DefaultRefreshInterval)
 	if err != nil {
@@ -53,7 +53,7 @@ func NewPlan(spec *v1alpha1.PushSecretSpec) (*Plan, error) {
 	}
 	switch {
 	case len(spec.StoreRefs) == 0:
-		return nil, errors.New("spec.storeRefs: is empty; name a store")
+		return nil, errors.New("spec.storeRefs is empty; name a store")
 	case len(spec.Data)+len(spec.DataTo) == 0:
 		return nil, errors.New("spec: nothing to push; add an entry to data or dataTo")
 	}
@@ -62,7 +62,7 @@ func NewPlan(spec *v1alpha1.PushSecretSpec) (*Plan, error) {
 			return nil, errors.Errorf("spec.storeRefs[%d]: set kind, and either name or labelSelector", i)
 		}
 		if _, err := metav1.LabelSelectorAsSelector(r.LabelSelector); err != nil {
-			return nil, errors.Errorf("spec.storeRefs[%d].labelSelector: it is no label selector; correct its keys, operators and values", i)
+			return nil, errors.Errorf("spec.storeRefs[%d].labelSelector: invalid label selector; correct its keys, operators and values", i)
 		}
 	}
 	for i, d := range spec.Data {
@@ -92,7 +92,7 @@ func checkSelector(s v1alpha1.PushSelector) error {
 		return errors.New("spec.selector.secret: set either name or selector")
 	}
 	if _, err := metav1.LabelSelectorAsSelector(s.Secret.Selector); err != nil {
-		return errors.New("spec.selector.secret.selector: it is no label selector; correct its keys, operators and values")
+		return errors.New("spec.selector.secret.selector: invalid label selector; correct its keys, operators and values")
 	}
 	return nil
 }
@@ -123,33 +123,33 @@ func checkDataTo(d v1alpha1.PushDataTo) (*regexp.Regexp, error) {
 	return re, errors.Wrap(err, "match.regexp")
 }
 
-// A Source is a Secret that is pushed, after its template.
+// A Source is a Secret to push, after its template was applied.
 type Source struct {
 	Namespace, Name string
 	Data            map[string][]byte
 }
 
-// A Remote is a remote secret as the spec wants it: one Value without a property, or properties.
+// A Remote is the wanted state of a remote secret: one Value without a property, or several properties.
 type Remote struct {
 	Target provider.Target
 	Values []Value
 }
 
-// A Value is what a remote secret, or a property of it, shall hold.
+// A Value is the wanted value of a remote secret, or of a property of it.
 type Value struct {
 	// Property is empty for the whole secret.
 	Property string
 	Data     []byte
-	// Source is the Secret that it comes from.
+	// Source is the name of the Secret that holds the value.
 	Source string
-	// Err says why there is no Data: the entry stays as it is.
+	// Err is why there is no Data. The remote value then stays unchanged.
 	Err error
 
 	field string
 }
 
-// Desire returns what the spec wants of one store, in the order of the keys. An error is of class Invalid
-// or Template and names the field; then nothing is to be written.
+// Desire returns the wanted remote secrets of one store, sorted by key. An error is of class Invalid or Template and
+// names the field; nothing must be written then.
 func (p *Plan) Desire(ref v1alpha1.StoreRef, sources []Source) ([]Remote, error) {
 	w := &wants{remotes: map[string]*Remote{}, metadata: map[string]string{}}
 	for _, s := range sources {
@@ -167,7 +167,7 @@ func (p *Plan) Desire(ref v1alpha1.StoreRef, sources []Source) ([]Remote, error)
 		}
 	}
 	if w.entries > maxEntries || w.names > maxNames {
-		w.fail("spec: %d remote secrets and properties with %d bytes of names, and at most %d with %d are served; split the object", w.entries, w.names, maxEntries, maxNames)
+		w.fail("spec has %d remote secrets and properties with %d bytes of names; at most %d with %d bytes are allowed; split the object", w.entries, w.names, maxEntries, maxNames)
 	}
 	if w.err != nil {
 		return nil, w.err
@@ -179,7 +179,7 @@ func (p *Plan) Desire(ref v1alpha1.StoreRef, sources []Source) ([]Remote, error)
 	return out, nil
 }
 
-// same reports whether two references mean one store. The group may be left out of either.
+// same reports whether two references name the same store. An empty group matches any group.
 func same(a, b v1alpha1.StoreRef) bool {
 	group := func(r v1alpha1.StoreRef) string { g, _, _ := strings.Cut(r.APIVersion, "/"); return g }
 	return a.Kind == b.Kind && a.Name == b.Name && (group(a) == "" || group(b) == "" || group(a) == group(b))
@@ -189,7 +189,7 @@ func place(key string, s Source) string {
 	return strings.NewReplacer("${namespace}", s.Namespace, "${name}", s.Name).Replace(key)
 }
 
-// whatData returns the value of an entry.
+// whatData returns the value for an entry of spec.data.
 func whatData(d v1alpha1.PushData, s Source) ([]byte, error) {
 	if k := d.Match.SecretKey; k != "" {
 		v, ok := s.Data[k]
@@ -202,7 +202,7 @@ func whatData(d v1alpha1.PushData, s Source) ([]byte, error) {
 	for _, k := range slices.Sorted(maps.Keys(s.Data)) {
 		v := s.Data[k]
 		if !utf8.Valid(v) {
-			return nil, provider.NewError(provider.Invalid, "key %q of Secret %q is not text, and JSON holds text only; set match.secretKey to push keys one by one", k, s.Name)
+			return nil, provider.NewError(provider.Invalid, "key %q of Secret %q is not UTF-8 text, as JSON requires; set match.secretKey to push keys one by one", k, s.Name)
 		}
 		if d.ConversionStrategy == reverseUnicode {
 			k = render.RevertKey(k)
@@ -215,11 +215,11 @@ func whatData(d v1alpha1.PushData, s Source) ([]byte, error) {
 	return render.Marshal(object)
 }
 
-// wants collects what is wanted, and the first thing that is wrong.
+// wants collects the wanted remote secrets, and the first error.
 type wants struct {
 	remotes  map[string]*Remote
-	metadata map[string]string // the field that gave a key its metadata
-	// entries and names count what the status will list.
+	metadata map[string]string // by key: the field that set the metadata
+	// entries and names count what the status will list, see maxEntries and maxNames.
 	entries, names int
 	err            error
 }
@@ -241,11 +241,11 @@ func (w *wants) add(field, key string, v Value, metadata []byte) {
 	for _, o := range r.Values {
 		switch {
 		case o.Property == v.Property && v.Property == "":
-			w.fail("%s: %s pushes to %q already; remove one of them, or use ${name} in the key where several Secrets are selected", field, o.field, key)
+			w.fail("%s: %s already pushes to %q; remove one of them, or use ${name} in the key if several Secrets are selected", field, o.field, key)
 		case o.Property == v.Property:
-			w.fail("%s: %s pushes to property %q of %q already; remove one of them", field, o.field, v.Property, key)
+			w.fail("%s: %s already pushes to property %q of %q; remove one of them", field, o.field, v.Property, key)
 		case o.Property == "" || v.Property == "":
-			w.fail("%s: %s pushes to %q, too, and only one of them to a property; set a property in both, or use another key", field, o.field, key)
+			w.fail("%s: %s also pushes to %q, and only one of them sets a property; set a property in both, or use another key", field, o.field, key)
 		}
 	}
 	r.Values = append(r.Values, v)
@@ -253,12 +253,12 @@ func (w *wants) add(field, key string, v Value, metadata []byte) {
 		return
 	}
 	if r.Target.Metadata != nil && !bytes.Equal(r.Target.Metadata, metadata) {
-		w.fail("%s.metadata: %s gives %q other metadata; give it the same in both, or in one", field, w.metadata[key], key)
+		w.fail("%s.metadata: %s sets different metadata for %q; set the same in both, or in one only", field, w.metadata[key], key)
 	}
 	r.Target.Metadata, w.metadata[key] = metadata, field
 }
 
-// many adds what an entry of dataTo yields.
+// many adds the values of an entry of spec.dataTo.
 func (w *wants) many(field string, match *regexp.Regexp, d v1alpha1.PushDataTo, s Source) {
 	var kvs []render.KeyValue
 	for _, k := range slices.Sorted(maps.Keys(s.Data)) {
@@ -281,7 +281,7 @@ func (w *wants) many(field string, match *regexp.Regexp, d v1alpha1.PushDataTo, 
 	for _, kv := range kvs {
 		switch {
 		case kv.Key == "":
-			w.fail("%s: a key becomes empty; correct rewrite", field)
+			w.fail("%s: rewrite makes a key empty; correct it", field)
 		case d.RemoteKey != "":
 			v := Value{Property: Literal(kv.Key), Data: kv.Value, Source: s.Name}
 			if err := checkProperty(v.Property); err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
 )
 
-// maxMetadata bounds the metadata of one remote secret, in bytes.
+// maxMetadata is the maximum size of the metadata of one remote secret, in bytes.
 const maxMetadata = 64 << 10
 
 func checkMetadata(m *runtime.RawExtension) error {
@@ -18,16 +18,16 @@ func checkMetadata(m *runtime.RawExtension) error {
 		return nil
 	}
 	if len(m.Raw) > maxMetadata {
-		return errors.Errorf("has %d bytes, and at most %d are served", len(m.Raw), maxMetadata)
+		return errors.Errorf("has %d bytes, at most %d are allowed", len(m.Raw), maxMetadata)
 	}
 	var object map[string]json.RawMessage
 	if err := json.Unmarshal(m.Raw, &object); err != nil {
-		return errors.New("is no object; write it as {field: value}")
+		return errors.New("is not a JSON object; write it as {field: value}")
 	}
 	return nil
 }
 
-// raw returns metadata in one spelling, so that it can be compared; nil for none.
+// raw returns metadata as normalized JSON, for comparison; nil for none.
 func raw(m *runtime.RawExtension) []byte {
 	if m == nil {
 		return nil

@@ -8,8 +8,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// Names returns the properties of a remote secret that an object may push to by its spec, "" for all of it. ref is the
-// store, nil for any. What only the keys of a Secret tell is not among them.
+// Names returns the properties of a remote secret that the spec of an object names, "" for the whole secret. ref is the
+// store, nil for any. It leaves out keys that depend on the keys of a source Secret (dataTo without remoteKey).
 func Names(ps *v1alpha1.PushSecret, ref *v1alpha1.StoreRef, key string) []string {
 	var properties []string
 	for _, d := range ps.Spec.Data {
@@ -25,8 +25,8 @@ func Names(ps *v1alpha1.PushSecret, ref *v1alpha1.StoreRef, key string) []string
 	return properties
 }
 
-// Drops reports whether the spec of an object names a property of a remote secret in a store no more, whatever keys its
-// Secrets have.
+// Drops reports whether the spec of an object certainly no longer names a property of a remote secret in a store,
+// whatever keys its source Secrets have.
 func Drops(ps *v1alpha1.PushSecret, ref v1alpha1.StoreRef, key, property string) bool {
 	for _, d := range ps.Spec.DataTo {
 		if d.RemoteKey == "" && (d.StoreRef == nil || same(*d.StoreRef, ref)) {
@@ -36,7 +36,7 @@ func Drops(ps *v1alpha1.PushSecret, ref v1alpha1.StoreRef, key, property string)
 	return !slices.ContainsFunc(Names(ps, &ref, key), func(named string) bool { return named == "" || named == property })
 }
 
-// isKey reports whether a remoteKey of a spec may be a key.
+// isKey reports whether a remoteKey of a spec can expand to key.
 func isKey(ps *v1alpha1.PushSecret, remoteKey, key string) bool {
 	s := Source{Namespace: ps.Namespace, Name: "${name}"}
 	switch from := ps.Spec.Selector; {
@@ -54,8 +54,8 @@ func isKey(ps *v1alpha1.PushSecret, remoteKey, key string) bool {
 	return found || err != nil
 }
 
-// overlap reports whether one of two properties is, or is inside of, the other; "" is all of a secret. A dot in a name
-// counts as one between names, since a property is also found under the key that is spelled like it.
+// overlap reports whether two properties are equal or one contains the other; "" is the whole secret. An escaped dot
+// counts like a plain one, because a read also finds a property under the top-level key spelled like its path.
 func overlap(a, b string) bool {
 	a, b = strings.Join(split(a), "."), strings.Join(split(b), ".")
 	return a == "" || b == "" || strings.HasPrefix(a+".", b+".") || strings.HasPrefix(b+".", a+".")

@@ -27,18 +27,18 @@ func TestNames(t *testing.T) {
 		key    string
 		want   []string
 	}{
-		"Whole":        {"A key is named as it is.", data("db", ""), named, "db", []string{""}},
-		"Property":     {"So is a property.", data("db", "a.b"), named, "db", []string{"a.b"}},
-		"Other":        {"Another key is not named.", data("db", ""), named, "db2", nil},
-		"Namespace":    {"Placeholders are filled in.", data("${namespace}/${name}", ""), named, "shop/source", []string{""}},
-		"NotNamespace": {"Another namespace is another key.", data("${namespace}/${name}", ""), named, "bank/source", nil},
-		"Generated":    {"With a generator the name is the object's.", data("${name}", ""), generated, "db", []string{""}},
-		"AnyName":      {"With labels any name may be meant.", data("a.${name}/x", ""), labelled, "a.what/ever/x", []string{""}},
-		"NotAnyName":   {"But the rest of the key is taken literally.", data("a.${name}/x", ""), labelled, "ab1/x", nil},
-		"DataTo":       {"Which properties dataTo makes only the Secret tells.", to("db", nil), named, "db", []string{""}},
-		"DataToStore":  {"It may be for one store.", to("db", store), named, "db", []string{""}},
-		"DataToOther":  {"Or for another.", to("db", &v1alpha1.StoreRef{Kind: "FakeStore", Name: "t"}), named, "db", nil},
-		"DataToMany":   {"Which keys dataTo makes only the Secret tells.", to("", nil), named, "db", nil},
+		"Whole":        {"A key matches itself.", data("db", ""), named, "db", []string{""}},
+		"Property":     {"A property is returned.", data("db", "a.b"), named, "db", []string{"a.b"}},
+		"Other":        {"Another key does not match.", data("db", ""), named, "db2", nil},
+		"Namespace":    {"Placeholders are replaced.", data("${namespace}/${name}", ""), named, "shop/source", []string{""}},
+		"NotNamespace": {"The key of another namespace does not match.", data("${namespace}/${name}", ""), named, "bank/source", nil},
+		"Generated":    {"With a generator, ${name} is the name of the object.", data("${name}", ""), generated, "db", []string{""}},
+		"AnyName":      {"With a label selector, ${name} matches any name.", data("a.${name}/x", ""), labelled, "a.what/ever/x", []string{""}},
+		"NotAnyName":   {"The rest of the key is literal.", data("a.${name}/x", ""), labelled, "ab1/x", nil},
+		"DataTo":       {"The properties of dataTo depend on the Secret, so the whole secret is returned.", to("db", nil), named, "db", []string{""}},
+		"DataToStore":  {"dataTo may name this store.", to("db", store), named, "db", []string{""}},
+		"DataToOther":  {"dataTo for another store does not match.", to("db", &v1alpha1.StoreRef{Kind: "FakeStore", Name: "t"}), named, "db", nil},
+		"DataToMany":   {"The keys of dataTo depend on the Secret, so none is returned.", to("", nil), named, "db", nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

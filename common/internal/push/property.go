@@ -11,26 +11,25 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// syntax holds the characters that mean something in a path that is read. What is written has one plain
-// place, so they are taken literally after a backslash only.
+// syntax holds the characters with a special meaning in a path that is read. A path to write names exactly one place,
+// so a property must not contain them.
 const syntax = `*?#@!|{}[]()<>=%"~:`
 
-// emptyObject is what a secret begins as whose properties are pushed.
+// emptyObject is the initial value of a secret whose properties are pushed.
 var emptyObject = []byte("{}")
 
-// A document is a secret that holds a JSON object. It is changed in place: what is not named keeps its
-// bytes.
+// A document is a secret that holds a JSON object. Edits keep the bytes of all other members.
 type document []byte
 
-// parse checks that data is a JSON object.
+// parse returns data as a document. The error is of class Invalid if data is no JSON object.
 func parse(data []byte) (document, error) {
 	if !json.Valid(data) || !gjson.ParseBytes(data).IsObject() {
-		return nil, provider.NewError(provider.Invalid, "its value is no JSON object, so it can hold no property; push the whole secret, or to another key")
+		return nil, provider.NewError(provider.Invalid, "the remote value is not a JSON object, so no property can be set in it; push the whole secret, or push to another key")
 	}
 	return document(data), nil
 }
 
-// has returns the value of a property, as a Secret would hold it.
+// has returns the value of a property, in the form that a Secret would hold.
 func (d document) has(property string) ([]byte, bool) {
 	v := gjson.GetBytes(d, d.path(property))
 	if !v.Exists() {
@@ -45,10 +44,10 @@ func (d document) has(property string) ([]byte, bool) {
 // set returns the document with a property set to a value.
 func (d document) set(property string, value []byte) (document, error) {
 	if !utf8.Valid(value) {
-		return nil, provider.NewError(provider.Invalid, "property %.64q: the value is not text, and JSON holds text only; push it as a whole secret, or encode it with a template", property)
+		return nil, provider.NewError(provider.Invalid, "property %.64q: the value is not UTF-8 text, as JSON requires; push it as a whole secret, or encode it with a template", property)
 	}
 	if at := d.blocked(property); at != "" {
-		return nil, provider.NewError(provider.Invalid, "property %.64q: %.64q is no JSON object there; choose another property", property, at)
+		return nil, provider.NewError(provider.Invalid, "property %.64q: %.64q is not a JSON object in the remote secret; choose another property", property, at)
 	}
 	out, err := sjson.SetBytes(d, forWrite(d.path(property)), string(value))
 	if err != nil {
@@ -57,7 +56,7 @@ func (d document) set(property string, value []byte) (document, error) {
 	return document(out), nil
 }
 
-// without returns the document less a property, and less the objects that it was the last member of.
+// without returns the document without a property, and without the objects that this leaves empty.
 func (d document) without(property string) (document, error) {
 	segments := splitRaw(d.path(property))
 	for n := len(segments); n > 0; n-- {
@@ -79,8 +78,8 @@ func empty(v gjson.Result) bool { return v.IsObject() && len(v.Map()) == 0 }
 // isEmpty reports whether no property is left.
 func (d document) isEmpty() bool { return empty(gjson.ParseBytes(d)) }
 
-// path returns where a property stands: under the top-level key that is spelled exactly like it, as when
-// it is read, else where the path leads.
+// path returns the gjson path of a property: the top-level key spelled exactly like the property if it exists (as a
+// read does it), otherwise the nested path.
 func (d document) path(property string) string {
 	literal := escape(property)
 	if gjson.GetBytes(d, literal).Exists() {
@@ -93,7 +92,7 @@ func (d document) path(property string) string {
 	return strings.Join(segments, ".")
 }
 
-// blocked returns the beginning of a path that is there and no object.
+// blocked returns the first prefix of the path that exists and is not an object, or "".
 func (d document) blocked(property string) string {
 	segments := splitRaw(d.path(property))
 	for n := 1; n < len(segments); n++ {
@@ -105,7 +104,7 @@ func (d document) blocked(property string) string {
 	return ""
 }
 
-// checkProperty says what is wrong with a property that is to be written.
+// checkProperty returns an error if a property cannot be written.
 func checkProperty(property string) error {
 	for _, s := range split(property) {
 		if s == "" {
@@ -117,17 +116,17 @@ func checkProperty(property string) error {
 	}
 	plain := strings.NewReplacer(`\.`, "", `\\`, "").Replace(property)
 	if strings.ContainsAny(plain, syntax+`\`) || strings.ContainsFunc(plain, func(r rune) bool { return r < ' ' }) {
-		return provider.NewError(provider.Invalid, `property %.64q names no one place: it must not hold a control character or one of %s, and \ only before a dot`, property, syntax)
+		return provider.NewError(provider.Invalid, `property %.64q is not a plain path: it must not have a control character or one of %s, and \ only before a dot`, property, syntax)
 	}
 	return nil
 }
 
-// Literal returns the property that stands for a top-level key, whatever characters it has.
+// Literal returns the property that means a top-level key, whatever characters the key has.
 func Literal(key string) string {
 	return strings.NewReplacer(`\`, `\\`, `.`, `\.`).Replace(key)
 }
 
-// split takes a property apart at its dots, but for those after a backslash, and drops the backslashes.
+// split splits a property at its dots, except escaped ones, and removes the backslashes.
 func split(property string) []string {
 	segments := splitRaw(property)
 	for i, s := range segments {
@@ -136,7 +135,7 @@ func split(property string) []string {
 	return segments
 }
 
-// splitRaw is split that keeps the backslashes.
+// splitRaw is like split, but keeps the backslashes.
 func splitRaw(path string) []string {
 	var segments []string
 	start := 0
@@ -152,8 +151,7 @@ func splitRaw(path string) []string {
 	return append(segments, path[start:])
 }
 
-// forWrite spells a path of gjson for sjson, which takes a number for a place in a list unless told
-// otherwise.
+// forWrite converts a gjson path for sjson, which takes a number as a list index unless it is prefixed with a colon.
 func forWrite(path string) string {
 	segments := splitRaw(path)
 	for i, s := range segments {
@@ -164,7 +162,7 @@ func forWrite(path string) string {
 	return strings.Join(segments, ".")
 }
 
-// escape spells a key for gjson.
+// escape escapes a key for gjson.
 func escape(key string) string {
 	var b strings.Builder
 	for i := range len(key) {

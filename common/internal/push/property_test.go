@@ -15,23 +15,23 @@ func TestProperty(t *testing.T) {
 		doc      string
 		property string
 		was      string // "-" for absent
-		set      string // the document once it is "v", or the beginning of the error
-		without  string // and once it is removed again
+		set      string // the document after setting it to "v", or the start of the error
+		without  string // the document after removing it again
 	}{
 		"Member":    {"Other members keep their bytes.", `{"a":1.50, "b":"x"}`, "b", "x", `{"a":1.50, "b":"v"}`, `{"a":1.50}`},
-		"New":       {"A path makes the objects that it leads through.", `{}`, "db.password", "-", `{"db":{"password":"v"}}`, `{}`},
-		"Beside":    {"A path goes into objects that are there.", `{"db":{"user":"u"}}`, "db.password", "-", `{"db":{"user":"u","password":"v"}}`, `{"db":{"user":"u"}}`},
-		"Literal":   {"A member spelled like the path wins, as when it is read.", `{"tls.crt":"q"}`, "tls.crt", "q", `{"tls.crt":"v"}`, `{}`},
-		"Escaped":   {"A backslash makes a dot a part of the name.", `{}`, `tls\.crt`, "-", `{"tls.crt":"v"}`, `{}`},
-		"Number":    {"A number is a name, too.", `{}`, "0", "-", `{"0":"v"}`, `{}`},
-		"Minus":     {"So is -1.", `{"-1":"x"}`, "-1", "x", `{"-1":"v"}`, `{}`},
-		"NumberIn":  {"Also inside of an object.", `{"l":{"0":"k"}}`, "l.0", "k", `{"l":{"0":"v"}}`, `{}`},
-		"List":      {"A list has no properties that could be told apart.", `{"l":[1,2]}`, "l.0", "1", `property "l.0": "l" is no JSON object there`, ""},
-		"Scalar":    {"Nor has a text.", `{"a":"s"}`, "a.b", "-", `property "a.b": "a" is no JSON object there`, ""},
-		"Unicode":   {"A name is any text.", `{"ключ":"x"}`, "ключ", "x", `{"ключ":"v"}`, `{}`},
-		"Space":     {"Also one with a space.", `{}`, "a b", "-", `{"a b":"v"}`, `{}`},
-		"Escapes":   {"A member may be spelled with escapes.", `{"a\u0062c":"1"}`, "abc", "1", `{"a\u0062c":"v"}`, `{}`},
-		"JSONValue": {"A value that is no text is the JSON that it is.", `{"a":{"b":[1]}}`, "a", `{"b":[1]}`, `{"a":"v"}`, `{}`},
+		"New":       {"A path creates the objects that it names.", `{}`, "db.password", "-", `{"db":{"password":"v"}}`, `{}`},
+		"Sibling":   {"A path goes into objects that exist.", `{"db":{"user":"u"}}`, "db.password", "-", `{"db":{"user":"u","password":"v"}}`, `{"db":{"user":"u"}}`},
+		"Literal":   {"A member spelled like the path takes precedence, as in a read.", `{"tls.crt":"q"}`, "tls.crt", "q", `{"tls.crt":"v"}`, `{}`},
+		"Escaped":   {"A backslash makes a dot part of the name.", `{}`, `tls\.crt`, "-", `{"tls.crt":"v"}`, `{}`},
+		"Number":    {"A number is a name.", `{}`, "0", "-", `{"0":"v"}`, `{}`},
+		"Minus":     {"-1 is a name.", `{"-1":"x"}`, "-1", "x", `{"-1":"v"}`, `{}`},
+		"NumberIn":  {"A number is a name also inside an object.", `{"l":{"0":"k"}}`, "l.0", "k", `{"l":{"0":"v"}}`, `{}`},
+		"List":      {"A member of a list is no property.", `{"l":[1,2]}`, "l.0", "1", `property "l.0": "l" is not a JSON object in the remote secret`, ""},
+		"Scalar":    {"A string has no properties.", `{"a":"s"}`, "a.b", "-", `property "a.b": "a" is not a JSON object in the remote secret`, ""},
+		"Unicode":   {"Any text can be a name.", `{"ключ":"x"}`, "ключ", "x", `{"ключ":"v"}`, `{}`},
+		"Space":     {"A name can contain a space.", `{}`, "a b", "-", `{"a b":"v"}`, `{}`},
+		"Escapes":   {"A member can be spelled with escapes.", `{"a\u0062c":"1"}`, "abc", "1", `{"a\u0062c":"v"}`, `{}`},
+		"JSONValue": {"A value that is no string is read as its JSON.", `{"a":{"b":[1]}}`, "a", `{"b":[1]}`, `{"a":"v"}`, `{}`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -73,8 +73,8 @@ func TestCheckProperty(t *testing.T) {
 	}
 }
 
-// FuzzProperty sets and removes properties of any document: what is set can be read by an ExternalSecret,
-// and nothing else changes.
+// FuzzProperty sets and removes properties of arbitrary documents. An ExternalSecret must be able to read a property
+// that was set, and nothing else must change.
 func FuzzProperty(f *testing.F) {
 	f.Add(`{"a":1}`, "b.c", "v")
 	f.Add(`{"tls.crt":"x","0":{"1":[]}}`, "0.2", "<&>")
@@ -117,7 +117,7 @@ func FuzzProperty(f *testing.F) {
 	})
 }
 
-// hollow reports whether an object holds an empty one, which goes with the last property set below it.
+// hollow reports whether an object contains an empty object. Removing the last property below it also removes it.
 func hollow(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:
@@ -136,7 +136,7 @@ func hollow(v any) bool {
 	return false
 }
 
-// twice reports whether a document has a member twice, of which JSON knows no order.
+// twice reports whether a document has a duplicate member; JSON does not define which one counts.
 func twice(raw string) bool {
 	var v any
 	if json.Unmarshal([]byte(raw), &v) != nil {

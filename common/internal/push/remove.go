@@ -1,25 +1,27 @@
 package push
 
 import (
+	"bytes"
 	"slices"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// obsolete returns the entries that are not wanted any more.
+// obsolete returns the status entries that the spec no longer wants.
 func (s State) obsolete() []v1alpha1.PushEntryStatus {
 	return slices.DeleteFunc(slices.Clone(s.Known), func(e v1alpha1.PushEntryStatus) bool {
 		return slices.ContainsFunc(s.Want, func(v Value) bool { return v.Property == e.Property })
 	})
 }
 
-// inUse reports whether other objects push to a property, to one inside of it, or to one that it is inside of.
+// inUse reports whether other objects push to a property, to one inside it, or to one that contains it.
 func (s State) inUse(property string) bool {
 	return slices.ContainsFunc(s.InUse, func(u Use) bool { return overlap(u.Property, property) })
 }
 
-// bequeath leaves what this object created to those who push it, too. Who pushes more or less of the secret has not made it.
-func (d *decider) bequeath(e v1alpha1.PushEntryStatus) {
+// handOver hands an entry over to the objects that push the same property and remove what they own. An object that
+// pushes more or less of the secret does not take the entry over.
+func (d *decider) handOver(e v1alpha1.PushEntryStatus) {
 	left := false
 	for _, u := range d.InUse {
 		if u.Heir != "" && u.Property == e.Property {
@@ -31,15 +33,15 @@ func (d *decider) bequeath(e v1alpha1.PushEntryStatus) {
 	}
 }
 
-// bequeathed returns the entries that are left to others.
+// bequeathed returns the entries that other objects take over.
 func (d Decision) bequeathed(known []v1alpha1.PushEntryStatus) []v1alpha1.PushEntryStatus {
 	return slices.DeleteFunc(slices.Clone(known), func(e v1alpha1.PushEntryStatus) bool {
 		return !slices.ContainsFunc(d.Bequests, func(b Bequest) bool { return b.Property == e.Property })
 	})
 }
 
-// heirOf returns the mark of an object that is to have the secret, since this one has nothing in it any more: first of all
-// one that pushes the whole of it. It is empty where the secret goes, is another's, or has none to go to.
+// heirOf returns the mark of the object that takes the secret over when this object has nothing left in it. An object
+// that pushes the whole secret takes precedence. It returns "" if the secret is deleted, is not ours, or has no heir.
 func heirOf(d *decider) string {
 	if d.Seen == nil || len(d.Want) > 0 || !d.Deletes || !d.mine() || d.Action == Delete {
 		return ""
@@ -47,7 +49,7 @@ func heirOf(d *decider) string {
 	heir := ""
 	for _, u := range d.InUse {
 		switch {
-		case u.Heir == d.Mark: // It pushes there by another store.
+		case u.Heir == d.Mark: // The same object pushes to this secret by another store.
 			return ""
 		case u.Heir != "" && (heir == "" || u.Property == ""):
 			heir = u.Heir
@@ -56,14 +58,14 @@ func heirOf(d *decider) string {
 	return heir
 }
 
-// postpones reports whether nothing is removed for now: not before all that is wanted is written. A whole secret covers
-// the properties that were there before.
+// postpones reports whether removals must wait until all wanted values are written. Pushing a whole secret replaces its
+// former properties anyway.
 func (d *decider) postpones() bool {
 	return d.Deletes && len(d.Want) > 0 && (len(d.Errs) > 0 || d.Later && !d.whole())
 }
 
-// untouchedNow returns the entries that are removed later. Those that are untouched now will be so after the write, and
-// get its version.
+// untouchedNow returns the entries that a later Apply removes. Entries that are untouched now stay so after our write,
+// so they get its version.
 func (d *decider) untouchedNow() []v1alpha1.PushEntryStatus {
 	entries := d.obsolete()
 	doc, err := d.document()
@@ -76,7 +78,7 @@ func (d *decider) untouchedNow() []v1alpha1.PushEntryStatus {
 	return entries
 }
 
-// remove takes out the properties that this object created and the spec names no more.
+// remove removes the properties that this object created and that the spec no longer names.
 func (d *decider) remove(doc document) document {
 	if !d.Deletes || d.postpones() {
 		return doc
@@ -91,7 +93,7 @@ func (d *decider) remove(doc document) document {
 			continue
 		}
 		if d.inUse(e.Property) {
-			d.bequeath(e)
+			d.handOver(e)
 			continue
 		}
 		next, err := doc.without(e.Property)
@@ -104,8 +106,8 @@ func (d *decider) remove(doc document) document {
 	return doc
 }
 
-// emptied reports whether a secret holds nothing any more that this object created, and had properties in. Another may have
-// taken out the last one that both pushed.
+// emptied reports whether a secret that this object created has no properties left. Another object may have removed the
+// last property, if both pushed it.
 func (s State) emptied(doc document) bool {
 	return s.Deletes && doc.isEmpty() && s.mine() && !s.inUse("") &&
 		slices.ContainsFunc(s.Known, func(e v1alpha1.PushEntryStatus) bool {
@@ -113,7 +115,20 @@ func (s State) emptied(doc document) bool {
 		})
 }
 
-// removeWhole has a secret deleted that this object created and that is as it left it.
+// same reports whether the whole secret has the value that it had when it was last in sync. The version may differ: a
+// delayed operator may have written the same value again.
+func (s State) same(e v1alpha1.PushEntryStatus) bool {
+	switch {
+	case e.Version == "", e.ID != s.Seen.ID:
+		return false
+	case e.Version == s.Seen.Version:
+		return true
+	}
+	was, ok := s.Former(e.Version)
+	return ok && bytes.Equal(was, s.Seen.Data)
+}
+
+// removeWhole plans the deletion of a secret that this object created, if it is unchanged since.
 func (d *decider) removeWhole() {
 	i := slices.IndexFunc(d.obsolete(), func(e v1alpha1.PushEntryStatus) bool { return e.Property == "" })
 	if !d.Deletes || i < 0 || !d.obsolete()[i].Created {
@@ -121,10 +136,10 @@ func (d *decider) removeWhole() {
 	}
 	e := d.obsolete()[i]
 	switch {
-	case len(d.Want) > 0: // It holds properties from now on.
+	case len(d.Want) > 0: // The secret now holds wanted properties.
 	case d.inUse(""):
-		d.bequeath(e)
-	case d.mine() && e.ID == d.Seen.ID && e.Version == d.Seen.Version:
+		d.handOver(e)
+	case d.mine() && d.same(e):
 		d.Action = Delete
 	default:
 		d.Left = append(d.Left, e)

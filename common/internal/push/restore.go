@@ -14,15 +14,15 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// maxRestores is how often a write is made again that has covered another.
+// maxRestores is the maximum number of writes that restore a value replaced at the same time.
 const maxRestores = 20
 
-// lostVersion stands for the version of a value that was covered, which no status holds.
+// lostVersion stands for the version of a replaced value; no status entry has it.
 const lostVersion = "?"
 
-// restore brings back what a write has covered that somebody else made at the same time. It decides as if
-// that had been seen, and writes what comes of it where that is not what stands there now. Such a write may
-// cover another one, so what was brought back once is kept.
+// restore handles a write that replaced a value of another writer, made at the same time. It decides again as if the
+// lost value had been observed, and writes the result if it differs from the stored value. That write may again replace
+// another value, so it repeats, and keeps what it restored before.
 func (p *Pusher) restore(ctx context.Context, t provider.Target, s State, made Decision, w provider.Written) Outcome {
 	base, written, mark := s.Seen.Data, made.Data, s.Seen.Mark
 	first := true
@@ -35,7 +35,7 @@ func (p *Pusher) restore(ctx context.Context, t provider.Target, s State, made D
 		}
 		s.Seen = &provider.Observed{Data: lost, Version: lostVersion, ID: w.ID, Mark: mark}
 		d := Decide(s)
-		if err := p.current(ctx, true); err != nil { // Then what was covered may be newer.
+		if err := p.current(ctx, true); err != nil { // The object changed, so the lost value may be newer: restore it.
 			d = Decision{Then: slices.Clone(s.Known), Errs: []error{err}}
 		}
 		want := d.Data
@@ -54,30 +54,30 @@ func (p *Pusher) restore(ctx context.Context, t provider.Target, s State, made D
 		case err == nil:
 			base, written, w, first = written, want, next, false
 		case passes(err) && ctx.Err() == nil:
-			last = err // If it was done after all then the next one covers it, which is no harm.
+			last = err // The write may have succeeded nevertheless; repeating it is harmless.
 		default:
 			return unrestored(s.Known, t, err)
 		}
 	}
 	if last == nil {
-		last = provider.NewError(provider.Conflict, "others write all the time")
+		last = provider.NewError(provider.Conflict, "other clients keep writing to it")
 	}
 	return unrestored(s.Known, t, last)
 }
 
-// unrestored is the outcome where what was covered is still there as an earlier version only. The next
-// comparison finds what is this object's own.
+// unrestored is the outcome if the lost value exists only as an earlier version. The next comparison brings this
+// object's own values in sync.
 func unrestored(known []v1alpha1.PushEntryStatus, t provider.Target, err error) Outcome {
-	return failed(known, errors.Wrapf(moved(err), "what somebody else wrote to %q at the same time was covered and could not be brought back", t.Key))
+	return failed(known, errors.Wrapf(moved(err), "a concurrent write of another client to %q was overwritten and could not be restored", t.Key))
 }
 
-// passes reports whether the same write may succeed a moment later.
+// passes reports whether the same write may succeed when it is repeated shortly after.
 func passes(err error) bool {
 	c := provider.ClassOf(err)
 	return c == provider.Unavailable || c == provider.Throttled
 }
 
-// pause waits a moment, longer each time and by chance, so that those who cover each other get out of step.
+// pause waits with exponential back-off and jitter, so that writers that replace each other's values get apart.
 func pause(ctx context.Context, n int) {
 	if n == 0 {
 		return
@@ -90,9 +90,9 @@ func pause(ctx context.Context, n int) {
 	}
 }
 
-// merged joins two JSON objects that were both made from base: ours, and theirs. What they changed or added
-// is taken over. What they lack they have removed, if they had seen base; else it stays, for they may never
-// have known it. What is no object cannot be joined, and is theirs.
+// merged joins two JSON objects that were both made from base. Changes and additions of theirs win. A member that
+// theirs lacks counts as removed if theirs was made with knowledge of base (hadSeen); otherwise it is kept. If either
+// value is no object, the result is theirs.
 func merged(base, ours, theirs []byte, hadSeen bool) []byte {
 	was, have, got := objectOf(base), objectOf(ours), objectOf(theirs)
 	if have == nil || got == nil {
@@ -127,7 +127,7 @@ func merged(base, ours, theirs []byte, hadSeen bool) []byte {
 	return out
 }
 
-// objectOf returns the members of a JSON object; nil if it is none.
+// objectOf returns the members of a JSON object; nil if data is none.
 func objectOf(data []byte) map[string]json.RawMessage {
 	var m map[string]json.RawMessage
 	if json.Unmarshal(data, &m) != nil {

@@ -7,7 +7,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// Later comes back after a time, at low priority, so that new objects go first. It does not come back after 0.
+// Later requeues the object after wait, with low priority, so that new objects come first. For 0 it does not requeue.
 func Later(wait time.Duration) reconcile.Result {
 	if wait <= 0 {
 		return reconcile.Result{}
@@ -16,16 +16,17 @@ func Later(wait time.Duration) reconcile.Result {
 	return reconcile.Result{RequeueAfter: wait, Priority: &low}
 }
 
-// Soon comes back when the world has moved on under a write.
+// Soon requeues after 20 to 100 ms: another writer has changed an object before this pass could write it, or the cache
+// does not have it yet.
 func Soon() reconcile.Result {
 	return reconcile.Result{RequeueAfter: 20*time.Millisecond + rand.N(80*time.Millisecond)}
 }
 
-// Misses counts the passes in a row under which the world has moved on.
+// Misses counts the passes in a row that ended with Again.
 type Misses int
 
-// Again is Soon, but later each time: who is behind the API server for long would read the provider
-// again and again. The event that is missing brings the object back at once.
+// Again is Soon with a delay that doubles each time, up to 64-fold: with a cache far behind the API server, a short
+// delay would repeat the reads of the provider. The missing watch event enqueues the object at once.
 func (m *Misses) Again() reconcile.Result {
 	res := Soon()
 	res.RequeueAfter <<= min(*m, 6)

@@ -1,6 +1,6 @@
-// Package queue is controller-runtime's priority queue with two things that it lacks: a bound on
-// how long an object of low priority can wait behind others, and the age of the oldest object that
-// waits, by which a queue that is stuck shows.
+// Package queue is controller-runtime's priority queue with two additions. It limits how long an object of low
+// priority can wait behind others. And it has a metric with the age of the oldest waiting object, which shows a queue
+// that is stuck.
 package queue
 
 import (
@@ -15,23 +15,23 @@ import (
 
 // Priorities. A higher number goes first; within one priority the queue is first in, first out.
 const (
-	// Low is for periodic refreshes, for retries, and for what a restart lists.
+	// Low is for periodic refreshes, retries, and objects listed at a restart.
 	Low = -100
 	// High is for new and changed objects.
 	High = 0
 )
 
-// StarvationBound is how long an object of low priority waits before it is raised.
+// StarvationBound is how long an object of low priority waits before its priority is raised.
 const StarvationBound = 10 * time.Second
 
 var oldestWaiting = prometheus.NewGaugeVec(prometheus.GaugeOpts{
 	Name: "directsecrets_queue_oldest_waiting_seconds",
-	Help: "How long the object that waits longest has been due without a worker.",
+	Help: "Time that the longest waiting object has been due without a worker.",
 }, []string{"controller"})
 
 func init() { metrics.Registry.MustRegister(oldestWaiting) }
 
-// A Queue is a priority queue that knows since when its items are due.
+// A Queue is a priority queue that records since when its items are due.
 type Queue[T comparable] struct {
 	priorityqueue.PriorityQueue[T]
 	name    string
@@ -42,8 +42,8 @@ type Queue[T comparable] struct {
 	mu     sync.Mutex
 	due    map[T]item
 	active int
-	// taken is true once a worker has asked: a replica that does not lead has none, and nothing
-	// waits there that another replica does not work on.
+	// taken is true once a worker has asked for an item. The queue of a standby replica has no workers, and the
+	// leader processes the same items.
 	taken bool
 }
 
@@ -93,8 +93,8 @@ func (q *Queue[T]) AddRateLimited(i T) {
 	q.AddWithOpts(priorityqueue.AddOpts{RateLimited: true}, i)
 }
 
-// AddTo adds items, with a priority and after a delay, to the queue that an event handler is given. A queue without
-// priorities knows the delay only.
+// AddTo adds items, with a priority and after a delay, to the queue of an event handler. A queue without priorities
+// uses only the delay.
 func AddTo[T comparable](q workqueue.TypedRateLimitingInterface[T], priority int, after time.Duration, items ...T) {
 	if pq, ok := q.(priorityqueue.PriorityQueue[T]); ok {
 		pq.AddWithOpts(priorityqueue.AddOpts{Priority: &priority, After: after}, items...)
@@ -132,7 +132,7 @@ func (q *Queue[T]) Done(i T) {
 	q.PriorityQueue.Done(i)
 }
 
-// Others returns how many items are due or being worked on, but for the one whose worker asks.
+// Others returns the number of items that are due or in work, without the caller's own item.
 func (q *Queue[T]) Others() int {
 	q.mu.Lock()
 	active := q.active
@@ -175,7 +175,7 @@ func (q *Queue[T]) watch() {
 	}
 }
 
-// inspect returns how long the oldest due item waits, and the items to raise, each once.
+// inspect returns how long the oldest due item has waited, and the items to raise, each once.
 func (q *Queue[T]) inspect(now time.Time) (oldest time.Duration, starving []T) {
 	q.mu.Lock()
 	defer q.mu.Unlock()

@@ -14,22 +14,21 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 )
 
-// newQueue returns a queue with a back-off from one second.
-// newQueue returns the queue of a replica that leads, whose workers are all busy.
+// newQueue returns the queue of a leader whose workers are all busy. Its back-off starts at one second.
 func newQueue(name string) *Queue[string] {
 	q := New(name, workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute))
 	q.lead(true)
 	return q
 }
 
-// lead says whether a worker has asked.
+// lead sets whether a worker has asked for an item.
 func (q *Queue[T]) lead(yes bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.taken = yes
 }
 
-// TestNotLeading has a queue that no worker ever asked: nothing waits there, however long.
+// TestNotLeading checks that no item counts as waiting in a queue without workers, however long it stays there.
 func TestNotLeading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue("not-leading")
@@ -46,14 +45,14 @@ func TestNotLeading(t *testing.T) {
 
 func at(priority int) *int { return &priority }
 
-// add is an addition at a time after the start.
+// add adds an item at a time after the start.
 type add struct {
 	at   time.Duration
 	item string
 	opts priorityqueue.AddOpts
 }
 
-// got is an item with its priority.
+// got is an item with the priority that it had.
 type got struct {
 	Item     string
 	Priority int
@@ -65,7 +64,7 @@ func TestOrder(t *testing.T) {
 	const s = time.Second
 	type args struct {
 		adds []add
-		// look is when the items are taken.
+		// look is the time at which all items are taken.
 		look time.Duration
 	}
 	cases := map[string]struct {
@@ -74,72 +73,72 @@ func TestOrder(t *testing.T) {
 		want   []got
 	}{
 		"HighFirst": {
-			"What is new goes before what is merely due, whatever came first.",
+			"New items come before periodic ones, in whatever order they were added.",
 			args{adds: []add{{0, "a", low}, {0, "b", low}, {0, "c", high}}},
 			[]got{{"c", High}, {"a", Low}, {"b", Low}},
 		},
 		"FirstInFirstOut": {
-			"Within one priority the first comes first.",
+			"Within one priority, items are first in, first out.",
 			args{adds: []add{{0, "c", high}, {0, "a", high}, {0, "b", high}}},
 			[]got{{"c", High}, {"a", High}, {"b", High}},
 		},
 		"Once": {
-			"An item that is added twice is handed out once.",
+			"An item that is added twice is returned once.",
 			args{adds: []add{{0, "a", high}, {0, "b", high}, {0, "a", high}}},
 			[]got{{"a", High}, {"b", High}},
 		},
 		"HighestPriorityWins": {
-			"An item has the highest priority that it was added with.",
+			"An item has the highest priority with which it was added.",
 			args{adds: []add{{0, "a", low}, {0, "b", low}, {0, "b", high}, {0, "b", low}}},
 			[]got{{"b", High}, {"a", Low}},
 		},
 		"PlainAddIsHigh": {
-			"Without a priority an item is new or changed.",
+			"Without a priority, an item counts as new.",
 			args{adds: []add{{0, "a", low}, {0, "b", priorityqueue.AddOpts{}}}},
 			[]got{{"b", High}, {"a", Low}},
 		},
 		"NotYetStarving": {
-			"For ten seconds an object of low priority gives way to every new one.",
+			"For ten seconds, an item of low priority comes after every new one.",
 			args{adds: []add{{0, "old", low}, {5 * s, "b", high}, {9 * s, "c", high}}, look: 9 * s},
 			[]got{{"b", High}, {"c", High}, {"old", Low}},
 		},
 		"Starving": {
-			"After that it is raised, and goes before what comes later.",
+			"After ten seconds it is raised, and comes before later items.",
 			args{adds: []add{{0, "old", low}, {5 * s, "b", high}, {12 * s, "c", high}}, look: 12 * s},
 			[]got{{"b", High}, {"old", High}, {"c", High}},
 		},
 		"StarvingCountsFromDue": {
-			"An object does not starve before it is due.",
+			"The ten seconds start when the item is due.",
 			args{adds: []add{{0, "old", priorityqueue.AddOpts{Priority: at(Low), After: 8 * s}}, {5 * s, "b", high}, {12 * s, "c", high}}, look: 12 * s},
 			[]got{{"b", High}, {"c", High}, {"old", Low}},
 		},
 		"After": {
-			"What is not due is not handed out.",
+			"An item that is not due is not returned.",
 			args{adds: []add{{0, "a", priorityqueue.AddOpts{After: 2 * s}}, {0, "b", priorityqueue.AddOpts{After: 5 * s}}}, look: 3 * s},
 			[]got{{"a", High}},
 		},
 		"SoonerWins": {
-			"Of two times the sooner counts.",
+			"Of two times, the earlier counts.",
 			args{adds: []add{{0, "a", priorityqueue.AddOpts{After: time.Hour}}, {0, "a", priorityqueue.AddOpts{After: s}}}, look: 2 * s},
 			[]got{{"a", High}},
 		},
 		"LaterIsIgnored": {
-			"A later time does not put an item off.",
+			"A later time does not delay an item.",
 			args{adds: []add{{0, "a", priorityqueue.AddOpts{After: s}}, {0, "a", priorityqueue.AddOpts{After: time.Hour}}}, look: 2 * s},
 			[]got{{"a", High}},
 		},
 		"NowWins": {
-			"An event brings forward what was planned for later.",
+			"An event makes an item due that was planned for later.",
 			args{adds: []add{{0, "a", priorityqueue.AddOpts{After: time.Hour, Priority: at(Low)}}, {s, "a", high}}, look: s},
 			[]got{{"a", High}},
 		},
 		"OrderOfBecomingDue": {
-			"Within one priority items go in the order in which they became due.",
+			"Within one priority, items are ordered by the time at which they became due.",
 			args{adds: []add{{0, "a", priorityqueue.AddOpts{After: 2 * s}}, {0, "b", priorityqueue.AddOpts{After: s}}}, look: 3 * s},
 			[]got{{"b", High}, {"a", High}},
 		},
 		"RateLimited": {
-			"A failure waits for the back-off: one second, and after the second failure two.",
+			"After a failure, an item waits for the back-off: one second, and two after the second failure.",
 			args{adds: []add{
 				{0, "once", priorityqueue.AddOpts{RateLimited: true}},
 				{0, "twice", priorityqueue.AddOpts{RateLimited: true, After: time.Hour}},
@@ -147,7 +146,7 @@ func TestOrder(t *testing.T) {
 			[]got{{"once", High}, {"twice", High}},
 		},
 		"RateLimitedButSooner": {
-			"A time that is sooner than the back-off counts.",
+			"A time before the end of the back-off counts.",
 			args{adds: []add{{0, "a", priorityqueue.AddOpts{RateLimited: true, After: 100 * time.Millisecond}}}, look: 200 * time.Millisecond},
 			[]got{{"a", High}},
 		},
@@ -180,7 +179,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestBackoff adds one item after one failure after another.
+// TestBackoff adds one item after several failures.
 func TestBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue("backoff")
@@ -208,7 +207,7 @@ func TestBackoff(t *testing.T) {
 	})
 }
 
-// TestSustainedLoad keeps the only worker busy with new objects, faster than it works.
+// TestSustainedLoad keeps the only worker busy with new objects: they arrive faster than it works.
 func TestSustainedLoad(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New("load", workqueue.NewTypedItemExponentialFailureRateLimiter[int](time.Second, time.Minute))
@@ -229,7 +228,7 @@ func TestSustainedLoad(t *testing.T) {
 				t.Fatal("an object of low priority starves behind new ones")
 			}
 		}
-		// Ten seconds until it is raised, and as long again for those that were new before that.
+		// Ten seconds until it is raised, and another ten for items that were new before that.
 		if d := time.Since(start); d > 23*time.Second {
 			t.Errorf("an object of low priority waited %s, want at most 23s", d)
 		}
@@ -267,14 +266,14 @@ func TestOldestWaiting(t *testing.T) {
 		taken  int
 		want   float64
 	}{
-		"Empty":       {"Nothing waits.", nil, 3 * s, 0, 0},
-		"Waits":       {"The oldest counts.", []add{{0, "a", priorityqueue.AddOpts{}}, {2 * s, "b", priorityqueue.AddOpts{}}}, 5 * s, 0, 5},
-		"Next":        {"When it is taken, the next oldest does.", []add{{0, "a", priorityqueue.AddOpts{}}, {2 * s, "b", priorityqueue.AddOpts{}}}, 5 * s, 1, 4},
-		"AllTaken":    {"What a worker holds does not wait.", []add{{0, "a", priorityqueue.AddOpts{}}}, 5 * s, 1, 0},
-		"NotDue":      {"What is planned for later does not wait.", []add{{0, "a", priorityqueue.AddOpts{After: time.Hour}}}, 5 * s, 0, 0},
-		"DueMeantime": {"It waits from the time at which it is due.", []add{{0, "a", priorityqueue.AddOpts{After: 3 * s}}}, 5 * s, 0, 2},
-		"AddedAgain":  {"To be added again does not make an item younger.", []add{{0, "a", priorityqueue.AddOpts{}}, {3 * s, "a", priorityqueue.AddOpts{}}}, 5 * s, 0, 5},
-		"Raised":      {"To be raised does not make an item younger.", []add{{0, "a", priorityqueue.AddOpts{Priority: at(Low)}}}, 15 * s, 0, 15},
+		"Empty":       {"An empty queue has no waiting item.", nil, 3 * s, 0, 0},
+		"Waits":       {"The oldest item counts.", []add{{0, "a", priorityqueue.AddOpts{}}, {2 * s, "b", priorityqueue.AddOpts{}}}, 5 * s, 0, 5},
+		"Next":        {"After the oldest is taken, the next oldest counts.", []add{{0, "a", priorityqueue.AddOpts{}}, {2 * s, "b", priorityqueue.AddOpts{}}}, 5 * s, 1, 4},
+		"AllTaken":    {"An item that a worker holds does not wait.", []add{{0, "a", priorityqueue.AddOpts{}}}, 5 * s, 1, 0},
+		"NotDue":      {"An item planned for later does not wait.", []add{{0, "a", priorityqueue.AddOpts{After: time.Hour}}}, 5 * s, 0, 0},
+		"DueMeantime": {"An item waits from the time at which it is due.", []add{{0, "a", priorityqueue.AddOpts{After: 3 * s}}}, 5 * s, 0, 2},
+		"AddedAgain":  {"Adding an item again does not reset its age.", []add{{0, "a", priorityqueue.AddOpts{}}, {3 * s, "a", priorityqueue.AddOpts{}}}, 5 * s, 0, 5},
+		"Raised":      {"Raising an item does not reset its age.", []add{{0, "a", priorityqueue.AddOpts{Priority: at(Low)}}}, 15 * s, 0, 15},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -323,15 +322,15 @@ func TestLocked(t *testing.T) {
 	})
 }
 
-// TestShutDown ends the queue with workers waiting. That no goroutine stays, the bubble proves.
+// TestShutDown shuts the queue down while workers wait. The synctest bubble fails if a goroutine stays.
 func TestShutDown(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		end    func(*Queue[string])
 	}{
-		"ShutDown":          {"All workers are told.", func(q *Queue[string]) { q.ShutDown() }},
+		"ShutDown":          {"All workers return.", func(q *Queue[string]) { q.ShutDown() }},
 		"Twice":             {"A second call does nothing.", func(q *Queue[string]) { q.ShutDown(); q.ShutDown() }},
-		"ShutDownWithDrain": {"The other way to end it ends all of it as well.", func(q *Queue[string]) { q.ShutDownWithDrain() }},
+		"ShutDownWithDrain": {"ShutDownWithDrain shuts the queue down as well.", func(q *Queue[string]) { q.ShutDownWithDrain() }},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -351,22 +350,22 @@ func TestShutDown(t *testing.T) {
 				tc.end(q)
 				synctest.Wait()
 				if n := told.Load(); n != 4 {
-					t.Errorf("\n%s\n%d of 4 workers were told", tc.reason, n)
+					t.Errorf("\n%s\n%d of 4 workers returned", tc.reason, n)
 				}
 				if !q.ShuttingDown() {
 					t.Errorf("\n%s\nShuttingDown(): false", tc.reason)
 				}
 				q.Add("after")
 				if _, shutdown := q.Get(); !shutdown {
-					t.Error("a queue that has ended hands out an item")
+					t.Error("a queue that was shut down returns an item")
 				}
 			})
 		})
 	}
 }
 
-// TestStress adds from many places, at once and for later, while workers take, add again and finish.
-// Each item is worked on after its last addition, and never by two workers at a time.
+// TestStress adds items from many goroutines, at once and with delays, while workers take, add again and finish. Each
+// item must be processed after its last addition, and never by two workers at a time.
 func TestStress(t *testing.T) {
 	synctest.Test(t, stress)
 }

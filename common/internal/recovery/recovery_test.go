@@ -11,7 +11,7 @@ import (
 
 const canary = "c4n4ry"
 
-// TestToError makes a panic whose value must not show, with a secret on the stack.
+// TestToError panics with a value that must not show, with a secret on the stack.
 func TestToError(t *testing.T) {
 	var logged strings.Builder
 	ctx := log.IntoContext(t.Context(), funcr.New(func(_, args string) { logged.WriteString(args) }, funcr.Options{}))

@@ -13,14 +13,14 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 )
 
-// Changed reports whether an object asks for something else than before: its status tells nothing.
+// Changed reports whether the user has asked for something else than before. Changes of the status do not count.
 func Changed(was, is *v1alpha1.ExternalSecret) bool {
 	return was.Generation != is.Generation || was.UID != is.UID || Metadata(was) != Metadata(is) ||
 		was.Annotations[v1alpha1.RefreshRequestAnnotation] != is.Annotations[v1alpha1.RefreshRequestAnnotation]
 }
 
-// Priority of an object that a watch shows for the first time: one that is not in step goes before those that a restart
-// lists.
+// Priority returns the queue priority of an object that a watch shows for the first time. An object that is not in
+// sync comes before the objects that a restart lists.
 func Priority(es *v1alpha1.ExternalSecret) int {
 	if es.Status.RefreshTime != nil && es.Status.ObservedGeneration == es.Generation {
 		return queue.Low
@@ -28,9 +28,9 @@ func Priority(es *v1alpha1.ExternalSecret) int {
 	return queue.High
 }
 
-// Metadata returns a hash of labels and annotations, but for those that tell nothing about the object: the
-// refresh request, which is followed by itself, and kubectl's copy of the manifest. It also covers what
-// else lies outside of the spec and has the object refreshed.
+// Metadata returns a hash of labels and annotations. It leaves out the refresh request, which has its own status
+// field, and kubectl's copy of the manifest. others are further values outside of the spec whose change causes a
+// refresh.
 func Metadata(es *v1alpha1.ExternalSecret, others ...string) string {
 	h := sha256.New()
 	for _, m := range []map[string]string{es.Labels, es.Annotations} {
@@ -40,7 +40,7 @@ func Metadata(es *v1alpha1.ExternalSecret, others ...string) string {
 			}
 			kv, err := json.Marshal([2]string{k, m[k]})
 			if err != nil {
-				continue // Two strings always encode.
+				continue // Marshaling two strings never fails.
 			}
 			h.Write(kv)
 		}
@@ -52,13 +52,13 @@ func Metadata(es *v1alpha1.ExternalSecret, others ...string) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// Content returns a hash of all of a spec that bears on the values or on where they go.
+// Content returns a hash of the parts of the spec that affect the values or where they are written.
 func Content(es *v1alpha1.ExternalSecret) string {
 	spec := es.Spec
 	spec.Target.CleanupPolicy = ""
 	raw, err := json.Marshal(spec)
 	if err != nil {
-		return "" // What came from the API server encodes.
+		return "" // An object from the API server can always be encoded.
 	}
 	sum := sha256.Sum256(raw)
 	return hex.EncodeToString(sum[:])

@@ -1,5 +1,5 @@
-// Package referrers knows which ExternalSecrets refer to the stores of a module, and what this operator is to them: it
-// claims them, or reads for another operator that does.
+// Package referrers finds the ExternalSecrets that refer to the stores of a module, and decides this operator's role
+// for each: it claims the object, or reads for the operator that claims it.
 package referrers
 
 import (
@@ -29,14 +29,14 @@ type Referrers struct {
 	module, class string
 }
 
-// New returns the Referrers of an operator: of the Kinds of its module, and of its class. A namespaced operator is not
-// allowed to read cluster Kinds.
+// New returns the Referrers of an operator for the Kinds of its module and for its class. A namespaced operator is
+// not allowed to read cluster Kinds.
 func New(cache client.Reader, scheme *runtime.Scheme, kinds []provider.Kind, module, class string, namespaced bool) (*Referrers, error) {
 	r, err := resolve.NewResolver(cache, scheme, kinds, class, namespaced)
-	return &Referrers{r, cache, module, class}, errors.Wrap(err, "cannot route store Kinds")
+	return &Referrers{r, cache, module, class}, errors.Wrap(err, "cannot look up the store Kinds")
 }
 
-// Index has a cache find the objects that refer to a store.
+// Index adds the index to a cache by which it finds the objects that refer to a store.
 func (r *Referrers) Index(ctx context.Context, indexer client.FieldIndexer) error {
 	err := indexer.IndexField(ctx, &v1alpha1.ExternalSecret{}, storeIndex, func(obj client.Object) []string {
 		es, ok := obj.(*v1alpha1.ExternalSecret)
@@ -63,7 +63,7 @@ func (r *Referrers) storeKeys(es *v1alpha1.ExternalSecret) []string {
 func (r *Referrers) of(ctx context.Context, k resolve.Route, s types.NamespacedName) []*v1alpha1.ExternalSecret {
 	var list v1alpha1.ExternalSecretList
 	if err := r.cache.List(ctx, &list, client.MatchingFields{storeIndex: k.IndexKey(s)}); err != nil {
-		return nil // Only a cache that is shutting down, or has no such index, fails.
+		return nil // List fails only if the cache is shutting down, or has no such index.
 	}
 	var all []*v1alpha1.ExternalSecret
 	for i := range list.Items {
@@ -74,8 +74,7 @@ func (r *Referrers) of(ctx context.Context, k resolve.Route, s types.NamespacedN
 	return all
 }
 
-// eachStore calls f for every reference to a store that this module serves, and says whether it stands where a
-// generator is named.
+// eachStore calls f for every reference to a store that this module serves. generator is true for a generatorRef.
 func (r *Referrers) eachStore(es *v1alpha1.ExternalSecret, f func(k resolve.Route, ref *v1alpha1.StoreRef, generator bool)) {
 	add := func(ref *v1alpha1.StoreRef, generator bool) {
 		if k, ok := r.Serves(ref); ok {
@@ -102,14 +101,14 @@ func (r *Referrers) usesCluster(es *v1alpha1.ExternalSecret) (uses bool) {
 	return uses
 }
 
-// Claims reports whether this module is the one that reconciles an object: it serves the leading store.
+// Claims reports whether this module reconciles an object, because it serves the leading store.
 func (r *Referrers) Claims(es *v1alpha1.ExternalSecret) bool {
 	_, ok := r.Serves(es.LeadingStore())
 	return ok
 }
 
-// Mine reports whether this operator is the one that reconciles an object: its module claims it, and the leading store
-// is of its class. A store that does not exist is of every class, so that somebody says so.
+// Mine reports whether this operator reconciles an object: its module claims it, and the leading store has its class.
+// A missing store counts as one of every class, so that an operator reports it.
 func (r *Referrers) Mine(ctx context.Context, es *v1alpha1.ExternalSecret) (bool, error) {
 	ref := es.LeadingStore()
 	if ref == nil {
@@ -119,20 +118,20 @@ func (r *Referrers) Mine(ctx context.Context, es *v1alpha1.ExternalSecret) (bool
 	return err == nil && (refusal == nil || refusal.Why == resolve.ClusterKind || refusal.Why == resolve.Absent), err
 }
 
-// Contributor is this operator, as it reads for an object that another one claims.
+// Contributor returns this operator as the contributor to objects that another operator claims.
 func (r *Referrers) Contributor() handoff.Contributor {
 	return handoff.Contributor{Group: r.module, Class: r.class, Purpose: v1alpha1.PartRead}
 }
 
-// MayContribute reports whether this operator may have something to read for an object that another one claims, as far
-// as the object itself tells. An object with a single store has no other reader.
+// MayContribute reports whether this operator might read for an object that another operator claims, judged by the
+// object alone. An object with a single store has no other reader.
 func (r *Referrers) MayContribute(es *v1alpha1.ExternalSecret) bool {
 	if slices.ContainsFunc(es.Status.Parts, r.Contributor().Wrote) {
 		return true
 	}
 	leading, reads := es.LeadingStore(), false
 	r.eachStore(es, func(k resolve.Route, ref *v1alpha1.StoreRef, generator bool) {
-		if made := generator && k.Generator; made { // What is generated has a part of its own.
+		if made := generator && k.Generator; made { // A generated value has its own part.
 			return
 		}
 		reads = reads || leading == nil || *ref != *leading
@@ -140,7 +139,7 @@ func (r *Referrers) MayContribute(es *v1alpha1.ExternalSecret) bool {
 	return reads
 }
 
-// Contributes reports whether this operator reads for an object that another one claims, or did.
+// Contributes reports whether this operator reads, or has read, for an object that another operator claims.
 func (r *Referrers) Contributes(ctx context.Context, es *v1alpha1.ExternalSecret) (contributes bool, err error) {
 	if slices.ContainsFunc(es.Status.Parts, r.Contributor().Wrote) {
 		return true, nil
@@ -157,14 +156,14 @@ func (r *Referrers) Contributes(ctx context.Context, es *v1alpha1.ExternalSecret
 	return contributes, err
 }
 
-// Elsewhere reports whether a store that is refused so is read by another operator, for an object that this one claims
-// if mine is true. What does not exist is of every class, so that somebody says so: in the module that claims the
-// object, the operator that does.
+// Elsewhere reports whether another operator reads a store that this operator refuses. mine is true if this operator
+// claims the object. A missing store counts as one of every class; the claiming operator reports it if its module claims
+// the object.
 func (r *Referrers) Elsewhere(es *v1alpha1.ExternalSecret, refusal *resolve.Refusal, mine bool) bool {
 	if refusal == nil {
 		return false
 	}
-	switch refusal.Why { //nolint:exhaustive // The others are of stores that this operator reads.
+	switch refusal.Why { //nolint:exhaustive // With the others, this operator reads the store.
 	case resolve.NotServed, resolve.OtherClass:
 		return true
 	case resolve.Absent:
@@ -173,8 +172,8 @@ func (r *Referrers) Elsewhere(es *v1alpha1.ExternalSecret, refusal *resolve.Refu
 	return false
 }
 
-// concerns reports whether this module has anything to do with an object: it claims it, reads or generates for
-// it, or did.
+// concerns reports whether this module has a role for an object: it claims it, reads or generates for it, or has done
+// so.
 func (r *Referrers) concerns(es *v1alpha1.ExternalSecret) (concerns bool) {
 	r.eachStore(es, func(resolve.Route, *v1alpha1.StoreRef, bool) { concerns = true })
 	return concerns || slices.ContainsFunc(es.Status.Parts, func(s v1alpha1.PartStatus) bool {
@@ -182,8 +181,8 @@ func (r *Referrers) concerns(es *v1alpha1.ExternalSecret) (concerns bool) {
 	})
 }
 
-// Transform returns the transform of the informer: an object of another module keeps only what routing needs, and what
-// keep copies for other controllers from the whole object to the reduced one. An informer may transform twice.
+// Transform returns the transform of the informer. It reduces an object of another module to the fields that routing
+// needs, and to those that keep copies for other controllers. An informer can transform an object twice.
 func Transform(scheme *runtime.Scheme, kinds []provider.Kind, module, class string, keep func(from, to *v1alpha1.ExternalSecret)) (func(any) (any, error), error) {
 	r, err := New(nil, scheme, kinds, module, class, false)
 	if err != nil {
@@ -204,14 +203,14 @@ func Transform(scheme *runtime.Scheme, kinds []provider.Kind, module, class stri
 	}, nil
 }
 
-// reduced returns what routing needs of an object.
+// reduced returns a copy of an object with only the fields that routing needs.
 func reduced(es *v1alpha1.ExternalSecret) *v1alpha1.ExternalSecret {
 	small := &v1alpha1.ExternalSecret{ObjectMeta: metav1.ObjectMeta{
 		Namespace: es.Namespace, Name: es.Name, UID: es.UID,
 		ResourceVersion: es.ResourceVersion, Generation: es.Generation,
 		CreationTimestamp: es.CreationTimestamp, DeletionTimestamp: es.DeletionTimestamp,
 	}}
-	// What it writes, and which of two objects is the older, matters to those that share the Secret.
+	// Objects that share a Secret compare the target, the policy and their age.
 	small.Spec.Target.Name, small.Spec.Target.CreationPolicy = es.Spec.Target.Name, es.Spec.Target.CreationPolicy
 	if ref := es.LeadingStore(); ref != nil {
 		small.Spec.StoreRef = ref.DeepCopy()

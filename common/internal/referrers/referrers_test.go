@@ -94,11 +94,11 @@ func TestTransform(t *testing.T) {
 		in     any
 		want   any
 	}{
-		"Ours":    {"An object of ours loses only its managed fields.", object("FakeStore"), ours},
-		"Foreign": {"Of another module's object stays what routing and other controllers need.", object("AWSSecretsManager"), small},
-		"Dying":   {"That it is being deleted stays as well: its module may not run, and nobody else would tell.", dying, dyingSmall},
-		"Nobody":  {"Also of one that names no store.", none, nobody},
-		"Other":   {"Anything else passes.", "not an object", "not an object"},
+		"Ours":    {"An object of this module loses only its managed fields.", object("FakeStore"), ours},
+		"Foreign": {"An object of another module keeps the fields that routing and other controllers need.", object("AWSSecretsManager"), small},
+		"Dying":   {"The deletion timestamp stays: if the module that serves the object does not run, another operator reports it.", dying, dyingSmall},
+		"NoStore": {"An object without a store is reduced as well.", none, nobody},
+		"Other":   {"Anything that is not an ExternalSecret stays unchanged.", "not an object", "not an object"},
 	}
 	keep := func(from, to *v1alpha1.ExternalSecret) { to.Annotations = from.Annotations }
 	transform, err := Transform(scheme(t), fake.NewServer().Kinds(), fakeGroup, "", keep)

@@ -23,25 +23,25 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// releaseEvery is the pace at which objects are let go when their store becomes ready: the first at
-// once, then fifty a second.
+// releaseEvery is the interval at which objects are enqueued when their store becomes ready: the first at once, then
+// fifty a second.
 const releaseEvery = time.Second / 50
 
-// A Waker has a controller look again at the objects of a store that has changed.
+// A Waker enqueues the objects of a store that has changed.
 type Waker struct {
 	*Referrers
-	// Concerned reports whether the controller has anything to do with an object.
+	// Concerned reports whether the controller has a role for an object.
 	Concerned func(es *v1alpha1.ExternalSecret) bool
-	// Waits reports whether such an object may be waiting for its store.
+	// Waits reports whether such an object might be waiting for its store.
 	Waits func(ctx context.Context, es *v1alpha1.ExternalSecret) bool
-	// Free ends what holds an object back.
+	// Free ends the back-off of an object.
 	Free func(key types.NamespacedName)
 }
 
 type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// Sources returns the sources of events: of stores, of the namespaces that cluster stores admit by their labels, and
-// of all else that has an object look at its store again. A namespaced operator is not allowed to read cluster Kinds.
+// Sources returns the sources of events: changes of stores, of the labels of namespaces that cluster stores can
+// admit, and of credentials in the namespaces of objects. A namespaced operator is not allowed to read cluster Kinds.
 func (w *Waker) Sources(c cache.Cache, bus *refresh.Bus, namespaced bool) []source.Source {
 	sources := []source.Source{bus.Source(func(e refresh.Event) bool { return e.Namespace != "" }, w.refresh)}
 	cluster := false
@@ -58,7 +58,7 @@ func (w *Waker) Sources(c cache.Cache, bus *refresh.Bus, namespaced bool) []sour
 	return sources
 }
 
-// refresh lets those objects of a namespace go that a store could not log in for.
+// refresh enqueues the waiting objects of a namespace whose credentials for a store have changed.
 func (w *Waker) refresh(ctx context.Context, e refresh.Event, q requests) {
 	for _, k := range w.Kinds {
 		if k.GoName() == e.Kind.GoName() {
@@ -67,8 +67,8 @@ func (w *Waker) refresh(ctx context.Context, e refresh.Event, q requests) {
 	}
 }
 
-// storeEvents lets the objects of a store go when it becomes ready or has changed: those that are not in step, new ones
-// first.
+// storeEvents enqueues the objects of a store when it becomes ready or has changed: those that are not in sync, new
+// ones first.
 func (w *Waker) storeEvents(k resolve.Route) handler.EventHandler {
 	everyone := func(*v1alpha1.ExternalSecret) bool { return true }
 	return handler.Funcs{
@@ -95,7 +95,7 @@ func (w *Waker) storeEvents(k resolve.Route) handler.EventHandler {
 	}
 }
 
-// recheck has the objects that are in step look at whether the store still admits them.
+// recheck enqueues the objects that are in sync, so that they check whether the store still admits them.
 func (w *Waker) recheck(ctx context.Context, k resolve.Route, s types.NamespacedName, q requests) {
 	for i, es := range w.of(ctx, k, s) {
 		if w.Concerned(es) && meta.IsStatusConditionTrue(es.Status.Conditions, v1alpha1.ConditionReady) {
@@ -104,7 +104,7 @@ func (w *Waker) recheck(ctx context.Context, k resolve.Route, s types.Namespaced
 	}
 }
 
-// release lets those objects of a store go that wait and for which which is true, new ones first.
+// release enqueues those objects of a store that wait for it and match the predicate, new ones first.
 func (w *Waker) release(ctx context.Context, k resolve.Route, s types.NamespacedName, q requests, which func(*v1alpha1.ExternalSecret) bool) {
 	waiting := slices.DeleteFunc(w.of(ctx, k, s), func(es *v1alpha1.ExternalSecret) bool {
 		return !which(es) || !w.Concerned(es) || !w.Waits(ctx, es)
@@ -116,7 +116,7 @@ func (w *Waker) release(ctx context.Context, k resolve.Route, s types.Namespaced
 	}
 }
 
-// rank orders what is let go: new objects before those that were in step once.
+// rank orders the objects to enqueue: new ones before those that were in sync once.
 func rank(es *v1alpha1.ExternalSecret) int {
 	if es.Status.RefreshTime == nil {
 		return 0
@@ -124,7 +124,8 @@ func rank(es *v1alpha1.ExternalSecret) int {
 	return 1
 }
 
-// namespaceEvents has the objects of a namespace look again at whether their cluster stores admit it.
+// namespaceEvents enqueues the objects of a namespace when its labels change, so that they check whether their
+// cluster stores still admit it.
 func (w *Waker) namespaceEvents() handler.EventHandler {
 	return handler.Funcs{
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q requests) {
@@ -133,7 +134,7 @@ func (w *Waker) namespaceEvents() handler.EventHandler {
 			}
 			var list v1alpha1.ExternalSecretList
 			if err := w.cache.List(ctx, &list, client.InNamespace(e.ObjectNew.GetName())); err != nil {
-				return // Only a cache that is shutting down fails.
+				return // List fails only if the cache is shutting down.
 			}
 			for i := range list.Items {
 				if es := &list.Items[i]; w.Concerned(es) && w.usesCluster(es) {

@@ -1,5 +1,5 @@
-// Package refresh carries news of stores, from whoever has them to the controllers that have their objects looked at
-// again.
+// Package refresh carries events about stores from their sources to the controllers that reconcile the affected
+// objects.
 package refresh
 
 import (
@@ -16,19 +16,19 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// buffer is how many events wait for a controller before those who publish wait, too.
+// buffer is the number of events that can wait for one controller before Publish blocks.
 const buffer = 1024
 
-// An Event says that a store may yield something else than before.
+// An Event reports that reads from a store might have another result than before.
 type Event struct {
 	Kind  provider.Kind
 	Store types.NamespacedName
-	// Namespace is the one whose credentials for the store have changed, if they are looked up there. It is empty for
-	// credentials beside the store.
+	// Namespace is the one whose credentials for the store have changed, if credentials are looked up in the
+	// namespace of the referring object. It is empty for credentials in the store's own namespace.
 	Namespace string
 }
 
-// A Bus takes events to the controllers that want them. The zero Bus is ready to use.
+// A Bus delivers events to the controllers that subscribe to them. The zero Bus is ready for use.
 type Bus struct {
 	mu   sync.Mutex
 	subs []subscriber
@@ -39,7 +39,7 @@ type subscriber struct {
 	events chan event.TypedGenericEvent[*Event]
 }
 
-// Source returns a source of the events that a controller wants and that are published from now on. The controller must
+// Source returns a source of the events, published from now on, for which wants returns true. The controller must
 // read it.
 func (b *Bus) Source(wants func(Event) bool, h func(ctx context.Context, e Event, q workqueue.TypedRateLimitingInterface[reconcile.Request])) source.Source {
 	b.mu.Lock()
@@ -53,7 +53,7 @@ func (b *Bus) Source(wants func(Event) bool, h func(ctx context.Context, e Event
 	})
 }
 
-// Publish tells the controllers that want an event.
+// Publish delivers an event to the controllers that want it.
 func (b *Bus) Publish(e Event) {
 	b.mu.Lock()
 	subs := b.subs

@@ -8,7 +8,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// The decoding strategies; unset means None.
+// The decoding strategies. Unset means None.
 const (
 	decodeNone      = "None"
 	decodeBase64    = "Base64"
@@ -16,9 +16,9 @@ const (
 	decodeAuto      = "Auto"
 )
 
-// Decode decodes a value as a decodingStrategy says: None leaves it, Base64 and Base64URL take the
-// alphabets of RFC 4648, padded or not, on one line or on many. Auto decodes what is padded Base64 or
-// Base64URL and leaves everything else; it takes any word of four letters for Base64, too.
+// Decode decodes a value by a decodingStrategy. None returns it unchanged. Base64 and Base64URL use the alphabets of
+// RFC 4648, with or without padding, on one or several lines. Auto decodes Base64 or Base64URL with correct padding,
+// and returns anything else unchanged. It also decodes every word of four letters, because that is valid Base64.
 func Decode(value []byte, strategy string) ([]byte, error) {
 	std, url := base64.StdEncoding, base64.URLEncoding
 	text := strings.TrimSpace(string(value))
@@ -41,17 +41,17 @@ func Decode(value []byte, strategy string) ([]byte, error) {
 	if strategy == decodeAuto {
 		return value, nil
 	}
-	return nil, provider.NewError(provider.Invalid, "its value is not %s, as decodingStrategy asks; correct the value or the strategy", strategy)
+	return nil, provider.NewError(provider.Invalid, "its value is not %s, as decodingStrategy requires; correct the value or the strategy", strategy)
 }
 
-// The conversion strategies; unset means Default.
+// The conversion strategies. Unset means Default.
 const (
 	convertDefault = "Default"
 	convertUnicode = "Unicode"
 )
 
-// ConvertKey replaces each character that a Secret key may not hold: by "_", or, with the strategy
-// Unicode, by _U and its code in four or more hexadecimal digits, and another _.
+// ConvertKey replaces each character that is not allowed in a key of a Secret by "_". The strategy Unicode replaces
+// it by _U, its code in four or more hexadecimal digits, and _.
 func ConvertKey(key, strategy string) string {
 	var b strings.Builder
 	for _, c := range key {

@@ -25,42 +25,42 @@ func TestDecode(t *testing.T) {
 		value    string
 		want     want
 	}{
-		"Unset":     {"Without a strategy nothing is decoded.", "", "YWJj", want{Value: "YWJj"}},
-		"None":      {"None leaves the value, byte for byte.", "None", " YWJj\n\xff", want{Value: " YWJj\n\xff"}},
-		"Std":       {"Base64 has the characters + and /.", "Base64", "+/+/", want{Value: "\xfb\xff\xbf"}},
-		"StdPadded": {"What is padded is decoded.", "Base64", "YQ==", want{Value: "a"}},
-		"StdRaw":    {"So is what is not padded.", "Base64", "YQ", want{Value: "a"}},
-		"StdRaw3":   {"So is what is not padded.", "Base64", "YWI", want{Value: "ab"}},
-		"StdLines":  {"Tools break Base64 into lines, and end it with one.", "Base64", "YWJj\r\nZGVm\nZw==\n", want{Value: "abcdefg"}},
-		"StdSpaces": {"Space around the text is not part of it.", "Base64", "\t YWJj \n", want{Value: "abc"}},
-		"StdEmpty":  {"Nothing is decoded to nothing.", "Base64", "", want{}},
-		"StdBinary": {"What is decoded may be any bytes.", "Base64", "/wA=", want{Value: "\xff\x00"}},
-		"StdOfURL":  {"The alphabets are not mixed.", "Base64", "-_-_", bad},
-		"StdHalf":   {"Half a padding is none.", "Base64", "YQ=", bad},
-		"StdBroken": {"A text that is cut is not Base64.", "Base64", "YWJjZ", bad},
-		"StdWords":  {"Words are not Base64.", "Base64", canary + " and more", bad},
-		"StdInner":  {"Space inside is not Base64.", "Base64", "YW Jj", bad},
-		"StdOnce":   {"It is decoded once.", "Base64", "WVdKag==", want{Value: "YWJj"}},
+		"Unset":     {"Without a strategy the value is not decoded.", "", "YWJj", want{Value: "YWJj"}},
+		"None":      {"None returns the value byte for byte.", "None", " YWJj\n\xff", want{Value: " YWJj\n\xff"}},
+		"Std":       {"Base64 uses the characters + and /.", "Base64", "+/+/", want{Value: "\xfb\xff\xbf"}},
+		"StdPadded": {"Padded Base64 is decoded.", "Base64", "YQ==", want{Value: "a"}},
+		"StdRaw":    {"Base64 without padding is decoded.", "Base64", "YQ", want{Value: "a"}},
+		"StdRaw3":   {"Base64 without padding is decoded.", "Base64", "YWI", want{Value: "ab"}},
+		"StdLines":  {"Line breaks in Base64 are ignored, also at its end.", "Base64", "YWJj\r\nZGVm\nZw==\n", want{Value: "abcdefg"}},
+		"StdSpaces": {"White space around Base64 is ignored.", "Base64", "\t YWJj \n", want{Value: "abc"}},
+		"StdEmpty":  {"An empty value stays empty.", "Base64", "", want{}},
+		"StdBinary": {"The result can be any bytes.", "Base64", "/wA=", want{Value: "\xff\x00"}},
+		"StdOfURL":  {"The alphabet of Base64URL is not valid Base64.", "Base64", "-_-_", bad},
+		"StdHalf":   {"Incomplete padding is not valid.", "Base64", "YQ=", bad},
+		"StdBroken": {"A truncated text is not valid Base64.", "Base64", "YWJjZ", bad},
+		"StdWords":  {"Words are not valid Base64.", "Base64", canary + " and more", bad},
+		"StdInner":  {"Spaces inside the text are not valid.", "Base64", "YW Jj", bad},
+		"StdOnce":   {"The value is decoded only once.", "Base64", "WVdKag==", want{Value: "YWJj"}},
 
-		"URL":       {"Base64URL has the characters - and _.", "Base64URL", "-_-_", want{Value: "\xfb\xff\xbf"}},
-		"URLPadded": {"What is padded is decoded.", "Base64URL", "_w==", want{Value: "\xff"}},
-		"URLRaw":    {"So is what is not padded.", "Base64URL", "_w", want{Value: "\xff"}},
-		"URLLines":  {"Newlines do not count.", "Base64URL", "YWJj\nZGVm\n", want{Value: "abcdef"}},
-		"URLOfStd":  {"The alphabets are not mixed.", "Base64URL", "+/+/", bad},
-		"URLWords":  {"Words are not Base64.", "Base64URL", canary + "!", bad},
+		"URL":       {"Base64URL uses the characters - and _.", "Base64URL", "-_-_", want{Value: "\xfb\xff\xbf"}},
+		"URLPadded": {"Padded Base64URL is decoded.", "Base64URL", "_w==", want{Value: "\xff"}},
+		"URLRaw":    {"Base64URL without padding is decoded.", "Base64URL", "_w", want{Value: "\xff"}},
+		"URLLines":  {"Line breaks in Base64URL are ignored.", "Base64URL", "YWJj\nZGVm\n", want{Value: "abcdef"}},
+		"URLOfStd":  {"The alphabet of Base64 is not valid Base64URL.", "Base64URL", "+/+/", bad},
+		"URLWords":  {"Words are not valid Base64URL.", "Base64URL", canary + "!", bad},
 
 		"AutoStd":        {"Auto decodes Base64.", "Auto", "+/8=", want{Value: "\xfb\xff"}},
-		"AutoURL":        {"And Base64URL.", "Auto", "-_8=", want{Value: "\xfb\xff"}},
-		"AutoLines":      {"Also on many lines.", "Auto", "YWJj\nZGVm\n", want{Value: "abcdef"}},
-		"AutoRaw":        {"What is not padded is left: many a word would be Base64.", "Auto", "YWI", want{Value: "YWI"}},
-		"AutoRawURL":     {"What is not padded is left: many a word would be Base64.", "Auto", "_w", want{Value: "_w"}},
-		"AutoMixed":      {"A text of both alphabets is of none.", "Auto", "+/-_", want{Value: "+/-_"}},
-		"AutoPlain":      {"Plain text is left as it is, space included.", "Auto", " plain text \n", want{Value: " plain text \n"}},
-		"AutoEmpty":      {"Nothing stays nothing.", "Auto", "", want{}},
-		"AutoBlank":      {"Space alone is plain text.", "Auto", " \n", want{Value: " \n"}},
-		"AutoBinary":     {"So are bytes that are no text.", "Auto", "\xff\xfe\x00", want{Value: "\xff\xfe\x00"}},
-		"AutoJSON":       {"So is JSON.", "Auto", `{"a":"YWJj"}`, want{Value: `{"a":"YWJj"}`}},
-		"AutoFourLetter": {"A word of four letters looks like Base64, which the documentation says.", "Auto", "root", want{Value: "\xae\x8a\x2d"}},
+		"AutoURL":        {"Auto decodes Base64URL.", "Auto", "-_8=", want{Value: "\xfb\xff"}},
+		"AutoLines":      {"Auto decodes Base64 on several lines.", "Auto", "YWJj\nZGVm\n", want{Value: "abcdef"}},
+		"AutoRaw":        {"Auto does not decode text without padding, because many words would be Base64.", "Auto", "YWI", want{Value: "YWI"}},
+		"AutoRawURL":     {"Auto does not decode text without padding, because many words would be Base64URL.", "Auto", "_w", want{Value: "_w"}},
+		"AutoMixed":      {"Auto does not decode text with both alphabets.", "Auto", "+/-_", want{Value: "+/-_"}},
+		"AutoPlain":      {"Auto returns plain text unchanged, including white space.", "Auto", " plain text \n", want{Value: " plain text \n"}},
+		"AutoEmpty":      {"Auto returns an empty value unchanged.", "Auto", "", want{}},
+		"AutoBlank":      {"Auto returns white space unchanged.", "Auto", " \n", want{Value: " \n"}},
+		"AutoBinary":     {"Auto returns other bytes unchanged.", "Auto", "\xff\xfe\x00", want{Value: "\xff\xfe\x00"}},
+		"AutoJSON":       {"Auto returns JSON unchanged.", "Auto", `{"a":"YWJj"}`, want{Value: `{"a":"YWJj"}`}},
+		"AutoFourLetter": {"Auto decodes a word of four letters, as the documentation says.", "Auto", "root", want{Value: "\xae\x8a\x2d"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -82,12 +82,12 @@ func TestConvertKey(t *testing.T) {
 		key    string
 		want   want
 	}{
-		"Valid":   {"What a Secret key may hold stays.", "Az09-_.", want{"Az09-_.", "Az09-_."}},
-		"Slash":   {"Everything else becomes an underscore, or its code.", "a/b c:d", want{"a_b_c_d", "a_U002f_b_U0020_c_U003a_d"}},
-		"Unicode": {"One character becomes one underscore, or one code of four digits and more.", "aä😀", want{"a__", "a_U00e4__U1f600_"}},
-		"Invalid": {"A byte that is no text is one character.", "a\xff", want{"a_", "a_Ufffd_"}},
-		"Control": {"A character that nobody sees is one, too.", "a\x00\n", want{"a__", "a_U0000__U000a_"}},
-		"Empty":   {"Nothing stays nothing.", "", want{}},
+		"Valid":   {"Allowed characters are not replaced.", "Az09-_.", want{"Az09-_.", "Az09-_."}},
+		"Slash":   {"Each other character becomes an underscore, or its code.", "a/b c:d", want{"a_b_c_d", "a_U002f_b_U0020_c_U003a_d"}},
+		"Unicode": {"One character becomes one underscore, or one code of four or more digits.", "aä😀", want{"a__", "a_U00e4__U1f600_"}},
+		"Invalid": {"A byte that is not UTF-8 counts as one character.", "a\xff", want{"a_", "a_Ufffd_"}},
+		"Control": {"A control character is replaced, too.", "a\x00\n", want{"a__", "a_U0000__U000a_"}},
+		"Empty":   {"An empty key stays empty.", "", want{}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -143,7 +143,7 @@ func FuzzConvertKey(f *testing.F) {
 			if ConvertKey(got, "Default") != got || ConvertKey(got, "Unicode") != got {
 				t.Errorf("ConvertKey(%q): %q is converted again", key, got)
 			}
-			// A letter in front and a bounded length leave only the characters to complain about.
+			// With a letter in front and a limited length, only the characters can be invalid.
 			if msgs := validation.IsConfigMapKey("a" + got[:min(len(got), 250)]); len(msgs) > 0 {
 				t.Errorf("ConvertKey(%q): %q is no key of a Secret: %v", key, got, msgs)
 			}

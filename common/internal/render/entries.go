@@ -13,24 +13,24 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// renderer takes the keys and values of the entries of one spec out of what was read.
+// renderer extracts the keys and values of the entries of one spec from the answers to its reads.
 type renderer struct {
 	values Values
 	data   map[string][]byte
-	// size is that of data, in bytes.
+	// size is the size of data, in bytes.
 	size int
-	// keep says that taken is filled.
+	// keep is true if taken is used.
 	keep  bool
 	taken [][]KeyValue
-	// parsed are the sources of which properties are taken.
+	// parsed holds the sources of which entries take properties.
 	parsed map[Source]*jsonValue
-	// budget is for all templates of keys, work for all that is done besides.
+	// budget limits all templates of keys, work limits everything else.
 	budget, work *template.Budget
-	// errs are failures; gone is what does not exist.
+	// errs are the failures, gone the secrets and properties that do not exist.
 	errs, gone []*provider.Error
 }
 
-// ask notes the property that a remoteRef takes.
+// ask registers the property that a remoteRef takes.
 func (r *renderer) ask(ref *v1alpha1.StoreRef, rr v1alpha1.RemoteRef) {
 	if rr.Property != "" {
 		s := sourceAt(ref, rr)
@@ -43,7 +43,7 @@ func (r *renderer) ask(ref *v1alpha1.StoreRef, rr v1alpha1.RemoteRef) {
 	}
 }
 
-// A field names an entry of the spec, or a field of one. Its text is made where somebody reads it.
+// A field is an entry of the spec, or a field of an entry. Its text is built only when it is needed.
 type field struct {
 	list string
 	i    int
@@ -74,7 +74,7 @@ func (r *renderer) single(f field, ref *v1alpha1.StoreRef, e v1alpha1.DataEntry)
 	r.fail(ref, nameOf(e.RemoteRef), err)
 }
 
-// many fills the keys of an entry that yields many.
+// many adds the keys of an entry that can have several.
 func (r *renderer) many(f field, ref *v1alpha1.StoreRef, e v1alpha1.DataFromEntry) {
 	kvs, err := r.readMany(f, ref, e)
 	r.take(kvs)
@@ -88,7 +88,7 @@ func (r *renderer) many(f field, ref *v1alpha1.StoreRef, e v1alpha1.DataFromEntr
 		err = r.fill(f, kvs)
 	}
 	switch g := generatorOf(e); {
-	case err == nil:
+	case err == nil, e.Optional && provider.IsNotFound(err):
 	case g != nil:
 		r.fail(g, f.String(), err)
 	case e.Extract != nil:
@@ -98,28 +98,28 @@ func (r *renderer) many(f field, ref *v1alpha1.StoreRef, e v1alpha1.DataFromEntr
 	}
 }
 
-// take keeps what an entry takes out, by key.
+// take stores the keys and values of an entry, sorted by key.
 func (r *renderer) take(kvs []KeyValue) {
 	if r.keep {
 		r.taken = append(r.taken, slices.SortedStableFunc(slices.Values(kvs), func(a, b KeyValue) int { return cmp.Compare(a.Key, b.Key) }))
 	}
 }
 
-// fill puts in what an entry yields.
+// fill adds the keys and values of an entry to the data.
 func (r *renderer) fill(f field, kvs []KeyValue) error {
 	for _, kv := range kvs {
 		if old, twice := r.data[kv.Key]; twice {
 			r.size -= len(kv.Key) + len(old)
 		}
 		if r.size += len(kv.Key) + len(kv.Value); r.size > maxHeld {
-			return provider.NewError(provider.Invalid, "%s: with it the values are more than %d MiB in all; read fewer or smaller secrets", f, maxHeld>>20)
+			return provider.NewError(provider.Invalid, "%s: with it, the values have more than %d MiB in total; read fewer or smaller secrets", f, maxHeld>>20)
 		}
 		r.data[kv.Key] = kv.Value
 	}
 	return nil
 }
 
-// shape is what is done to the keys and values of an entry.
+// shape is the conversion of the keys and the decoding of the values of an entry.
 type shape struct{ conversion, decoding string }
 
 func shapeOf(e v1alpha1.DataFromEntry) shape {
@@ -148,7 +148,7 @@ func (s shape) apply(kvs []KeyValue, f field) ([]KeyValue, error) {
 	return out, unique(kvs, out, f.String())
 }
 
-// readMany returns the keys and values of an entry as the provider has them.
+// readMany returns the keys and values of an entry as the provider returned them.
 func (r *renderer) readMany(f field, ref *v1alpha1.StoreRef, e v1alpha1.DataFromEntry) ([]KeyValue, error) {
 	if g := generatorOf(e); g != nil {
 		a := r.values(generatedBy(*g))
@@ -171,7 +171,7 @@ func (r *renderer) readMany(f field, ref *v1alpha1.StoreRef, e v1alpha1.DataFrom
 	a := r.values(Source{Store: *ref, Read: provider.Read{Search: searchOf(*e.Find)}})
 	switch {
 	case provider.IsNotFound(a.Err):
-		// A list tells what there is by being complete; this says nothing of single secrets.
+		// Only a complete list shows which secrets exist, so this error says nothing about single secrets.
 		return nil, provider.NewError(provider.Unavailable, "the list of secrets could not be read: %s", provider.Safe(a.Err).Message)
 	case a.Err != nil:
 		return nil, a.Err
@@ -181,7 +181,7 @@ func (r *renderer) readMany(f field, ref *v1alpha1.StoreRef, e v1alpha1.DataFrom
 	return inOrder(a.Found), nil
 }
 
-// inOrder returns what was found, in the order of the keys.
+// inOrder returns the found keys and values, sorted by key.
 func inOrder(found []provider.Value) []KeyValue {
 	kvs := make([]KeyValue, len(found))
 	for i, v := range sorted(found) {
@@ -190,7 +190,7 @@ func inOrder(found []provider.Value) []KeyValue {
 	return kvs
 }
 
-// read returns what the remoteRef of a field asks for.
+// read returns the value for the remoteRef of a field.
 func (r *renderer) read(f field, ref *v1alpha1.StoreRef, rr v1alpha1.RemoteRef) ([]byte, error) {
 	s := sourceAt(ref, rr)
 	a := r.values(s)
@@ -199,8 +199,8 @@ func (r *renderer) read(f field, ref *v1alpha1.StoreRef, rr v1alpha1.RemoteRef) 
 	}
 	data := a.Value.Data
 	if s.Ref.Metadata {
-		if a.Value.Metadata == nil { // No answer is not the answer that there are none.
-			return nil, provider.NewError(provider.Invalid, "%s: metadataPolicy is Fetch, and the provider tells no metadata; remove it", f)
+		if a.Value.Metadata == nil { // Without metadata in the answer, it is unknown whether there are any.
+			return nil, provider.NewError(provider.Invalid, "%s: metadataPolicy is Fetch, and the provider has no metadata; remove it", f)
 		}
 		var err error
 		if data, err = Marshal(a.Value.Metadata); err != nil {
@@ -208,7 +208,7 @@ func (r *renderer) read(f field, ref *v1alpha1.StoreRef, rr v1alpha1.RemoteRef) 
 		}
 	}
 	if n := len(data); n > corev1.MaxSecretSize {
-		return nil, provider.NewError(provider.Invalid, "its value is %d bytes, and a Secret holds at most %d", n, corev1.MaxSecretSize)
+		return nil, provider.NewError(provider.Invalid, "its value has %d bytes, and a Secret holds at most %d; store a smaller value", n, corev1.MaxSecretSize)
 	}
 	if rr.Property == "" {
 		return data, nil
@@ -231,7 +231,7 @@ func (r *renderer) property(s Source, data []byte, property string) ([]byte, err
 	return d.property(property, r.work)
 }
 
-// sorted returns what was found by its keys: the order of a provider means nothing, and may change.
+// sorted returns the found values, sorted by key, because the order of a provider can change.
 func sorted(found []provider.Value) []provider.Value {
 	return slices.SortedStableFunc(slices.Values(found), func(a, b provider.Value) int { return cmp.Compare(a.Key, b.Key) })
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// nameOf names what a remoteRef reads.
+// nameOf names the secret of a remoteRef in errors.
 func nameOf(rr v1alpha1.RemoteRef) string {
 	what := fmt.Sprintf("%q", rr.Key)
 	if rr.Version != "" {
@@ -17,7 +17,7 @@ func nameOf(rr v1alpha1.RemoteRef) string {
 	return what
 }
 
-// nameOfSearch names the field of a search, and what it selects by, as far as that is short.
+// nameOfSearch names the field of a search, and its conditions, shortened if they are long.
 func nameOfSearch(f string, s provider.Search) string {
 	var by []string
 	if s.Path != "" {
@@ -41,7 +41,7 @@ func (r *renderer) fail(ref *v1alpha1.StoreRef, what string, err error) {
 	r.errs = append(r.errs, e)
 }
 
-// unread returns the error of a read; its message names what was read and the store.
+// unread returns the error of a read. Its message names what was read and the store.
 func unread(ref *v1alpha1.StoreRef, what string, err error) *provider.Error {
 	safe := provider.Safe(err)
 	return &provider.Error{
@@ -51,8 +51,8 @@ func unread(ref *v1alpha1.StoreRef, what string, err error) *provider.Error {
 	}
 }
 
-// Failure returns the first error among the answers to sources, as Read would tell it; nil if all can be used.
-// What definitely does not exist is no failure.
+// Failure returns the first error among the answers to sources, with the message that Read would return; nil if there
+// is none. A secret that definitely does not exist is not an error.
 func Failure(sources []Source, values Values) error {
 	var errs []*provider.Error
 	for _, s := range sources {
@@ -71,8 +71,8 @@ func Failure(sources []Source, values Values) error {
 	return nil
 }
 
-// verdict returns the first of several errors, which says how many more there are, others included;
-// nil if there is none.
+// verdict returns the first of several errors, with the number of all the others in its message; nil if there is
+// none.
 func verdict(errs []*provider.Error, others int) *provider.Error {
 	if len(errs) == 0 {
 		return nil

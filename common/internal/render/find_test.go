@@ -12,7 +12,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// found is the answer to a search that is complete.
+// found returns the answer to a complete search.
 func found(pairs ...pair) provider.Answer {
 	var a provider.Answer
 	for _, p := range pairs {
@@ -21,12 +21,12 @@ func found(pairs ...pair) provider.Answer {
 	return a
 }
 
-// tagged is a secret's metadata.
+// tagged returns the answer with a secret's metadata.
 func tagged(tags map[string]string) provider.Answer {
 	return provider.Answer{Value: provider.Value{Version: "v1", Metadata: tags}}
 }
 
-// rendered is an Output that reads well.
+// rendered is an Output as text.
 type rendered struct {
 	Data    map[string]string
 	Sources []string
@@ -84,37 +84,37 @@ func TestRenderMany(t *testing.T) {
 		want   rendered
 	}{
 		"Find": {
-			"What is found becomes keys, converted, with values as they are; the status names what was read.",
+			"Found secrets become keys, converted, with unchanged values; the status lists them as sources.",
 			from(find(shop)),
 			remote{"prod?shop/": found(pair{"shop/b", "\xff\x00"}, pair{"shop/a", ""})},
 			rendered{Data: map[string]string{"shop_a": "", "shop_b": "\xff\x00"}, Sources: []string{"shop/a@v1", "shop/b@v1"}},
 		},
 		"FindNothing": {
-			"A complete list without a hit says that there is nothing: the policies decide.",
+			"A complete list without a match is an answer: the policies decide what happens.",
 			from(find(shop)),
 			remote{"prod?shop/": found()},
 			rendered{Gone: `spec.dataFrom[0].find (path "shop/") in FakeStore "prod": no secret matches`},
 		},
 		"FindNothingBesides": {
-			"It is told with what is left.",
+			"A list without a match is reported together with the other values.",
 			func(s *spec) { s.DataFrom = []v1alpha1.DataFromEntry{find(shop)} },
 			remote{"prod?shop/": found(), "prod/shop/db": value("x", "v2")},
 			rendered{Data: map[string]string{"password": "x"}, Sources: []string{"shop/db@v2"}, Gone: `spec.dataFrom[0].find (path "shop/") in FakeStore "prod": no secret matches`},
 		},
 		"FindRewrite": {
-			"Rewriting comes before conversion: it sees keys as the provider has them.",
+			"Keys are rewritten before they are converted.",
 			from(find(shop, regexpStep("^shop/", ""), regexpStep("/", "."))),
 			remote{"prod?shop/": found(pair{"shop/db/user", "ann"}, pair{"shop/x:y", "1"})},
 			rendered{Data: map[string]string{"db.user": "ann", "x_y": "1"}, Sources: []string{"shop/db/user@v1", "shop/x:y@v1"}},
 		},
 		"FindRewriteSorted": {
-			"What was found goes by its names, whatever the order of the provider: a later one wins.",
+			"Found secrets are processed in the order of their names, whatever the provider's order: a later one wins.",
 			from(find(shop, mergeStep(v1alpha1.RewriteMerge{ConflictPolicy: "Ignore"}))),
 			remote{"prod?shop/": found(pair{"shop/b", `{"k":"b"}`}, pair{"shop/a", `{"k":"a","l":null}`})},
 			rendered{Data: map[string]string{"k": "b", "l": ""}, Sources: []string{"shop/a@v1", "shop/b@v1"}},
 		},
 		"FindUnicode": {
-			"With Unicode no two keys become one.",
+			"With Unicode, different keys stay different.",
 			from(find(shaped("", "Unicode"))),
 			remote{"prod?shop/": found(pair{"shop/a", "1"}, pair{"shop:a", "2"})},
 			rendered{Data: map[string]string{"shop_U002f_a": "1", "shop_U003a_a": "2"}, Sources: []string{"shop/a@v1", "shop:a@v1"}},
@@ -126,25 +126,25 @@ func TestRenderMany(t *testing.T) {
 			rendered{Data: map[string]string{"a": "abc", "b": "\xff"}, Sources: []string{"a@v1", "b@v1"}},
 		},
 		"FindDecodeAuto": {
-			"Auto looks at each value by itself.",
+			"Auto decides for each value separately.",
 			from(find(shaped("Auto", ""))),
 			remote{"prod?shop/": found(pair{"a", "YWI="}, pair{"b", "plain text"}, pair{"c", "-_8="})},
 			rendered{Data: map[string]string{"a": "ab", "b": "plain text", "c": "\xfb\xff"}, Sources: []string{"a@v1", "b@v1", "c@v1"}},
 		},
 		"DecodeAfterRewrite": {
-			"Members that a merge took out are decoded, not the objects that held them.",
+			"After a merge the members are decoded, not the objects that contained them.",
 			from(find(shaped("Base64", ""), mergeStep(v1alpha1.RewriteMerge{}))),
 			remote{"prod?shop/": found(pair{"a", `{"k":"YWJj"}`})},
 			rendered{Data: map[string]string{"k": "abc"}, Sources: []string{"a@v1"}},
 		},
 		"FindOtherStore": {
-			"A search goes to the store of its entry.",
+			"An entry is searched in its own store.",
 			from(v1alpha1.DataFromEntry{Find: &shop, SourceRef: &v1alpha1.SourceRef{StoreRef: fakeStore("second")}}),
 			remote{"prod?shop/": found(pair{"a", "wrong"}), "second?shop/": found(pair{"a", "right"})},
 			rendered{Data: map[string]string{"a": "right"}, Sources: []string{"a@v1"}},
 		},
 		"Precedence": {
-			"dataFrom wins in its order, and data over all of it.",
+			"Later entries of dataFrom win, and data wins over all of them.",
 			func(s *spec) {
 				s.Data = []v1alpha1.DataEntry{entry("d", "three", "")}
 				s.DataFrom = []v1alpha1.DataFromEntry{extract("one"), find(shop), extract("two")}
@@ -156,26 +156,26 @@ func TestRenderMany(t *testing.T) {
 			rendered{Data: map[string]string{"a": "1", "b": "found", "c": "2", "d": "3"}, Sources: []string{"one@v1", "b@v1", "c@v1", "d@v1", "two@v2", "three@v3"}},
 		},
 		"FindAfterExtract": {
-			"A search is no stronger than its place.",
+			"A later extract wins over a search.",
 			from(find(shop), extract("one")),
 			remote{"prod/one": value(`{"a":"extracted"}`, "v1"), "prod?shop/": found(pair{"a", "found"})},
 			rendered{Data: map[string]string{"a": "extracted"}, Sources: []string{"a@v1", "one@v1"}},
 		},
 
 		"ExtractRewrite": {
-			"What is extracted is rewritten, then converted, then decoded.",
+			"An extracted object is rewritten, then converted, then decoded.",
 			from(extracting(v1alpha1.RemoteRef{Key: "one", DecodingStrategy: "Base64URL", ConversionStrategy: "Unicode"}, regexpStep("^db/", "my "))),
 			remote{"prod/one": value(`{"db/user":"YW5u","n":"-_8"}`, "v1")},
 			rendered{Data: map[string]string{"my_U0020_user": "ann", "n": "\xfb\xff"}, Sources: []string{"one@v1"}},
 		},
 		"ExtractUnicode": {
-			"With Unicode keys that differ stay apart.",
+			"With Unicode, different keys of an object stay different.",
 			from(extracting(v1alpha1.RemoteRef{Key: "one", ConversionStrategy: "Unicode"})),
 			remote{"prod/one": value(`{"a/b":"1","a:b":"2"}`, "v1")},
 			rendered{Data: map[string]string{"a_U002f_b": "1", "a_U003a_b": "2"}, Sources: []string{"one@v1"}},
 		},
 		"DataDecode": {
-			"A property is taken out before it is decoded.",
+			"The property is extracted before the value is decoded.",
 			func(s *spec) {
 				s.Data = []v1alpha1.DataEntry{decode(entry("a", "one", "p"), "Base64"), decode(entry("b", "two", ""), "Auto"), decode(entry("c", "one", ""), "None")}
 			},
@@ -184,13 +184,13 @@ func TestRenderMany(t *testing.T) {
 		},
 
 		"Metadata": {
-			"The metadata are a JSON object with ordered keys; characters of HTML are kept.",
+			"Metadata are a JSON object with sorted keys; HTML characters are not escaped.",
 			func(s *spec) { s.Data = []v1alpha1.DataEntry{fetch(entry("tags", "one", ""))} },
 			remote{"prod/one": value("wrong", "v1"), "prod/one#": tagged(map[string]string{"team": "<shop> & co", "env": "prod"})},
 			rendered{Data: map[string]string{"tags": `{"env":"prod","team":"<shop> & co"}`}, Sources: []string{"one@v1"}},
 		},
 		"MetadataProperty": {
-			"A property of them is one value; a name with dots is a name first.",
+			"A property of the metadata is one value; a name with dots is first looked up as a name.",
 			func(s *spec) {
 				s.Data = []v1alpha1.DataEntry{fetch(entry("team", "one", "team")), fetch(entry("app", "one", "app.kubernetes.io/name")), decode(fetch(entry("cert", "one", "cert")), "Base64")}
 			},
@@ -198,13 +198,13 @@ func TestRenderMany(t *testing.T) {
 			rendered{Data: map[string]string{"team": "shop", "app": "db", "cert": "abc"}, Sources: []string{"one@v1"}},
 		},
 		"MetadataNone": {
-			"A secret without metadata has none, which is an answer.",
+			"A secret with empty metadata is an answer.",
 			func(s *spec) { s.Data = []v1alpha1.DataEntry{fetch(entry("tags", "one", ""))} },
 			remote{"prod/one#": tagged(map[string]string{})},
 			rendered{Data: map[string]string{"tags": "{}"}, Sources: []string{"one@v1"}},
 		},
 		"MetadataPropertyGone": {
-			"A tag that is not there is gone, as a property is.",
+			"A missing tag is like a missing property.",
 			func(s *spec) { s.Data = []v1alpha1.DataEntry{fetch(entry("team", "one", "team"))} },
 			remote{"prod/one#": tagged(map[string]string{})},
 			rendered{Sources: []string{"one@v1"}, Gone: `"one" in FakeStore "prod": it has no property "team"`},
@@ -216,13 +216,13 @@ func TestRenderMany(t *testing.T) {
 			rendered{Data: map[string]string{"team": "shop", "aws_env": "prod"}, Sources: []string{"one@v1"}},
 		},
 		"MetadataExtractProperty": {
-			"A value among them may hold an object.",
+			"A value of the metadata can contain an object.",
 			from(extracting(v1alpha1.RemoteRef{Key: "one", MetadataPolicy: "Fetch", Property: "map.@fromstr"})),
 			remote{"prod/one#": tagged(map[string]string{"map": `{"a":"1"}`})},
 			rendered{Data: map[string]string{"a": "1"}, Sources: []string{"one@v1"}},
 		},
 		"MetadataNoPolicy": {
-			"None is the value.",
+			"The metadata policy None reads the value.",
 			func(s *spec) { s.Data[0].RemoteRef.MetadataPolicy = "None" },
 			remote{"prod/shop/db": value("x", "v1"), "prod/shop/db#": tagged(nil)},
 			rendered{Data: map[string]string{"password": "x"}, Sources: []string{"shop/db@v1"}},
@@ -258,60 +258,60 @@ func TestRenderManyErrors(t *testing.T) {
 		class  provider.Class
 		want   []string
 	}{
-		"NotFound":    {"No list is never the same as nothing in it.", plain, nil, provider.Unavailable, []string{`spec.dataFrom[0].find (path "shop/") in FakeStore "prod": the list of secrets could not be read`, "it does not exist"}},
-		"Denied":      {"A class is a class.", plain, remote{"prod?shop/": failure(provider.Denied)}, provider.Denied, []string{`spec.dataFrom[0].find (path "shop/") in FakeStore "prod": the provider says no`}},
-		"Unavailable": {"A class is a class.", plain, remote{"prod?shop/": failure(provider.Unavailable)}, provider.Unavailable, []string{"spec.dataFrom[0].find (path \"shop/\") in FakeStore"}},
+		"NotFound":    {"A missing list is an error, not an empty list.", plain, nil, provider.Unavailable, []string{`spec.dataFrom[0].find (path "shop/") in FakeStore "prod": the list of secrets could not be read`, "it does not exist"}},
+		"Denied":      {"The error keeps its class.", plain, remote{"prod?shop/": failure(provider.Denied)}, provider.Denied, []string{`spec.dataFrom[0].find (path "shop/") in FakeStore "prod": the provider says no`}},
+		"Unavailable": {"The error keeps its class.", plain, remote{"prod?shop/": failure(provider.Unavailable)}, provider.Unavailable, []string{"spec.dataFrom[0].find (path \"shop/\") in FakeStore"}},
 		"Incomplete": {
-			"What came with an error does not count.",
+			"Values in an answer with an error are ignored.",
 			plain, remote{"prod?shop/": {Found: two.Found, Err: provider.NewError(provider.Throttled, "slow down")}}, provider.Throttled, []string{"spec.dataFrom[0].find (path \"shop/\") in FakeStore", "slow down"},
 		},
 		"NotFoundBesides": {
-			"What casts doubt is reported before what is missing.",
+			"An unreadable list is reported before a missing secret.",
 			func(s *spec) { s.DataFrom = []v1alpha1.DataFromEntry{find(v1alpha1.Find{Path: "shop/"})} }, nil, provider.Unavailable, []string{"spec.dataFrom[0].find (path \"shop/\") in", "(and 1 more)"},
 		},
-		"Converted":   {"Two keys that become one are a question for a person.", plain, remote{"prod?shop/": found(pair{"a/k", canary}, pair{"a:k", canary})}, provider.Invalid, []string{`spec.dataFrom[0].find (path "shop/") in FakeStore "prod": spec.dataFrom[0]: `, `"a/k"`, `"a:k"`, `both become "a_k"`}},
-		"FoundTwice":  {"A provider that lists a key twice does not say which value counts.", plain, remote{"prod?shop/": found(pair{"k", canary}, pair{"k", canary})}, provider.Invalid, []string{"spec.dataFrom[0]: ", `both become "k"`}},
-		"Rewritten":   {"The step that did it is named.", searching(v1alpha1.Find{}, regexpStep("^./", "")), remote{"prod?shop/": two}, provider.Invalid, []string{`spec.dataFrom[0].find (path "shop/") in FakeStore "prod": spec.dataFrom[0].rewrite[0]: `, `"a/k"`, `"b/k"`}},
-		"Merged":      {"A value that is no object is not shown.", searching(v1alpha1.Find{}, mergeStep(v1alpha1.RewriteMerge{})), remote{"prod?shop/": two}, provider.Invalid, []string{"spec.dataFrom[0].rewrite[0].merge: ", `"a/k"`, "not a JSON object"}},
-		"ReservedKey": {"The kubelet uses names that begin with two dots.", searching(v1alpha1.Find{}, regexpStep("^a/", "..")), remote{"prod?shop/": two}, provider.Invalid, []string{"spec.dataFrom[0]: ", `"..k"`, "cannot be a key"}},
-		"EmptyKey":    {"A key of a Secret is not empty.", searching(v1alpha1.Find{}, regexpStep("^a/k$", "")), remote{"prod?shop/": two}, provider.Invalid, []string{"spec.dataFrom[0]: ", `""`, "cannot be a key"}},
-		"UnicodeLong": {"A key that grows beyond 253 characters is none.", searching(v1alpha1.Find{ConversionStrategy: "Unicode"}), remote{"prod?shop/": found(pair{strings.Repeat("/", 40), canary})}, provider.Invalid, []string{"spec.dataFrom[0]: ", "cannot be a key"}},
-		"NotBase64":   {"A value that cannot be decoded is named by its key.", searching(v1alpha1.Find{DecodingStrategy: "Base64"}), remote{"prod?shop/": found(pair{"a", "YWJj"}, pair{"b", canary})}, provider.Invalid, []string{"spec.dataFrom[0]: ", `"b"`, "not Base64", "decodingStrategy"}},
+		"Converted":   {"Two keys with the same conversion are an error.", plain, remote{"prod?shop/": found(pair{"a/k", canary}, pair{"a:k", canary})}, provider.Invalid, []string{`spec.dataFrom[0].find (path "shop/") in FakeStore "prod": spec.dataFrom[0]: `, `"a/k"`, `"a:k"`, `both become "a_k"`}},
+		"FoundTwice":  {"A key that the provider lists twice is an error, because either value might be right.", plain, remote{"prod?shop/": found(pair{"k", canary}, pair{"k", canary})}, provider.Invalid, []string{"spec.dataFrom[0]: ", `both become "k"`}},
+		"Rewritten":   {"The error names the step that made two keys equal.", searching(v1alpha1.Find{}, regexpStep("^./", "")), remote{"prod?shop/": two}, provider.Invalid, []string{`spec.dataFrom[0].find (path "shop/") in FakeStore "prod": spec.dataFrom[0].rewrite[0]: `, `"a/k"`, `"b/k"`}},
+		"Merged":      {"The error does not show a value that is not an object.", searching(v1alpha1.Find{}, mergeStep(v1alpha1.RewriteMerge{})), remote{"prod?shop/": two}, provider.Invalid, []string{"spec.dataFrom[0].rewrite[0].merge: ", `"a/k"`, "not a JSON object"}},
+		"ReservedKey": {"A key must not start with two dots, which the kubelet reserves.", searching(v1alpha1.Find{}, regexpStep("^a/", "..")), remote{"prod?shop/": two}, provider.Invalid, []string{"spec.dataFrom[0]: ", `"..k"`, "cannot be a key"}},
+		"EmptyKey":    {"A key must not be empty.", searching(v1alpha1.Find{}, regexpStep("^a/k$", "")), remote{"prod?shop/": two}, provider.Invalid, []string{"spec.dataFrom[0]: ", `""`, "cannot be a key"}},
+		"UnicodeLong": {"A key that becomes longer than 253 characters is an error.", searching(v1alpha1.Find{ConversionStrategy: "Unicode"}), remote{"prod?shop/": found(pair{strings.Repeat("/", 40), canary})}, provider.Invalid, []string{"spec.dataFrom[0]: ", "cannot be a key"}},
+		"NotBase64":   {"The error names the key of a value that cannot be decoded.", searching(v1alpha1.Find{DecodingStrategy: "Base64"}), remote{"prod?shop/": found(pair{"a", "YWJj"}, pair{"b", canary})}, provider.Invalid, []string{"spec.dataFrom[0]: ", `"b"`, "not Base64", "decodingStrategy"}},
 		"DataNotBase64": {
-			"Also one by itself; optional means missing, not unfit.",
+			"A value that cannot be decoded is an error, even if it is optional.",
 			func(s *spec) { s.Data[0].Optional, s.Data[0].RemoteRef.DecodingStrategy = true, "Base64URL" }, remote{"prod/shop/db": value(canary+"!", "")}, provider.Invalid, []string{`"shop/db" in FakeStore "prod": `, "not Base64URL"},
 		},
 		"Selection": {
-			"It is said which of several it is, and what it selects.",
+			"The error names the entry and its conditions.",
 			func(s *spec) {
 				s.Data, s.DataFrom = nil, []v1alpha1.DataFromEntry{find(v1alpha1.Find{Path: "shop/"}), find(v1alpha1.Find{Path: strings.Repeat("p", 100), Name: &v1alpha1.FindName{RegExp: "^a"}, Tags: map[string]string{"team": "shop"}})}
 			},
 			remote{"prod?shop/": two}, provider.Unavailable, []string{`spec.dataFrom[1].find (path "` + strings.Repeat("p", 64) + `", name "^a", tags {"team":"shop"}) in FakeStore "prod": `},
 		},
 		"MetadataNotTold": {
-			"That a provider tells no metadata is not the same as that there are none.",
-			func(s *spec) { s.Data[0].RemoteRef.MetadataPolicy, s.Data[0].Optional = "Fetch", true }, remote{"prod/shop/db#": tagged(nil)}, provider.Invalid, []string{`"shop/db" in FakeStore "prod": spec.data[0].remoteRef: metadataPolicy is Fetch, and the provider tells no metadata; remove it`},
+			"A provider without metadata is an error, even if the entry is optional.",
+			func(s *spec) { s.Data[0].RemoteRef.MetadataPolicy, s.Data[0].Optional = "Fetch", true }, remote{"prod/shop/db#": tagged(nil)}, provider.Invalid, []string{`"shop/db" in FakeStore "prod": spec.data[0].remoteRef: metadataPolicy is Fetch, and the provider has no metadata; remove it`},
 		},
 		"MetadataNotToldMany": {
-			"Also where all of them are extracted.",
+			"A provider without metadata is an error for extract, too.",
 			func(s *spec) {
 				s.DataFrom = []v1alpha1.DataFromEntry{extracting(v1alpha1.RemoteRef{Key: "one", MetadataPolicy: "Fetch"})}
 			}, remote{"prod/shop/db": value("x", ""), "prod/one#": tagged(nil)}, provider.Invalid, []string{`"one" in FakeStore "prod": spec.dataFrom[0].extract: metadataPolicy is Fetch`},
 		},
 		"MetadataDenied": {
-			"Metadata that cannot be read are not empty.",
+			"Metadata that cannot be read are an error.",
 			func(s *spec) { s.Data[0].RemoteRef.MetadataPolicy = "Fetch" }, remote{"prod/shop/db": value("x", ""), "prod/shop/db#": failure(provider.Denied)}, provider.Denied, []string{`"shop/db" in`},
 		},
 		"Big": {
-			"Values above 1 MiB in all fit in no Secret.",
-			plain, remote{"prod?shop/": found(pair{"a", strings.Repeat("x", 1<<19)}, pair{"b", strings.Repeat("x", 1<<19+1)})}, provider.Invalid, []string{`the values of Secret "db" are 1048577 bytes in all`},
+			"Values above 1 MiB in total do not fit into a Secret.",
+			plain, remote{"prod?shop/": found(pair{"a", strings.Repeat("x", 1<<19)}, pair{"b", strings.Repeat("x", 1<<19+1)})}, provider.Invalid, []string{`the values of Secret "db" have 1048577 bytes in total`},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got, err := render(t, external(tc.change), tc.remote)
 			if diff := cmp.Diff(rendered{}, got); diff != "" {
-				t.Errorf("\n%s\nRender(): output beside an error:\n%s", tc.reason, diff)
+				t.Errorf("\n%s\nRender(): output with an error:\n%s", tc.reason, diff)
 			}
 			if diff := cmp.Diff(tc.class, class(err)); diff != "" {
 				t.Fatalf("\n%s\nRender(): %v: -want, +got:\n%s", tc.reason, err, diff)
@@ -319,7 +319,7 @@ func TestRenderManyErrors(t *testing.T) {
 			msg := err.Error()
 			for _, w := range tc.want {
 				if !strings.Contains(msg, w) {
-					t.Errorf("\n%s\nRender(): %q does not say %q", tc.reason, msg, w)
+					t.Errorf("\n%s\nRender(): %q does not contain %q", tc.reason, msg, w)
 				}
 			}
 			if strings.Contains(msg, canary) || len(msg) > 600 {
@@ -329,7 +329,7 @@ func TestRenderManyErrors(t *testing.T) {
 	}
 }
 
-// TestRenderOrder renders what is found in any order: the result is the same.
+// TestRenderOrder renders secrets that are found in any order: the result must be the same.
 func TestRenderOrder(t *testing.T) {
 	es := external(func(s *v1alpha1.ExternalSecretSpec) {
 		step := mergeStep(v1alpha1.RewriteMerge{Strategy: "JSON", Into: "all", ConflictPolicy: "Ignore", Priority: []string{"b"}})
@@ -350,7 +350,7 @@ func TestRenderOrder(t *testing.T) {
 	}
 }
 
-// TestReadIsBounded finds much more than a Secret holds, a hundred times.
+// TestReadIsBounded finds much more than a Secret can hold, a hundred times.
 func TestReadIsBounded(t *testing.T) {
 	var pairs []pair
 	for i := range 16 {
@@ -361,8 +361,8 @@ func TestReadIsBounded(t *testing.T) {
 		target string
 		want   []string
 	}{
-		"Other": {"All that is found is too much.", "eN-", []string{`spec.dataFrom[2].find (path "shop/") in FakeStore "prod": spec.dataFrom[2]: with it the values are more than 32 MiB in all; read fewer`, "(and 98 more)"}},
-		"Same":  {"What the next entry covers is not kept.", "e-", nil},
+		"Other": {"All found values together are too large.", "eN-", []string{`spec.dataFrom[2].find (path "shop/") in FakeStore "prod": spec.dataFrom[2]: with it, the values have more than 32 MiB in total; read fewer`, "(and 98 more)"}},
+		"Same":  {"A value that a later entry replaces does not count.", "e-", nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -400,9 +400,9 @@ func TestSourcesAreBounded(t *testing.T) {
 		found  []pair
 		want   []string
 	}{
-		"Few":  {"What was found is listed, and what is read after it.", many(2), []string{"k0000@v1", "k0001@v1", "shop/db@v2"}},
-		"Full": {"A hundred are listed.", many(100), nil},
-		"Many": {"A search that yields thousands does not make a status of thousands.", many(5000), nil},
+		"Few":  {"The found secrets are listed, and the sources after them.", many(2), []string{"k0000@v1", "k0001@v1", "shop/db@v2"}},
+		"Full": {"Up to a hundred sources are listed.", many(100), nil},
+		"Many": {"A search with thousands of results lists only a hundred sources.", many(5000), nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

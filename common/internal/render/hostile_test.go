@@ -23,12 +23,11 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// maxSpent is how much time of a processor the rendering of one Secret may take, whatever its templates are.
-// The race detector makes much of it slower by more than ten times.
+// maxSpent is how much processor time the rendering of one Secret can take, whatever its templates are. The race
+// detector makes some of it more than ten times slower.
 const maxSpent = 2 * time.Second * slower
 
-// spent returns the time of processors that this process has taken. Unlike the time that passes it does not
-// depend on what else the machine does.
+// spent returns the processor time of this process. It does not depend on the other load of the machine.
 func spent(t testing.TB) time.Duration {
 	t.Helper()
 	var u syscall.Rusage
@@ -38,7 +37,7 @@ func spent(t testing.TB) time.Duration {
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
 
-// cost returns what something takes of processors, and the memory that it takes in all, what it gives back included.
+// cost returns the processor time of do, and the memory that it allocates in total.
 func cost(t testing.TB, do func()) (took time.Duration, memory uint64) {
 	t.Helper()
 	var before, after runtime.MemStats
@@ -59,7 +58,7 @@ func archive(t testing.TB, name string) string {
 	return string(b)
 }
 
-// jwkOf returns an RSA key as JWK.
+// jwkOf returns an RSA key as a JWK.
 func jwkOf(k *rsa.PrivateKey) string {
 	var b strings.Builder
 	b.WriteString(`{"kty":"RSA"`)
@@ -71,7 +70,8 @@ func jwkOf(k *rsa.PrivateKey) string {
 	return b.String() + "}"
 }
 
-// largeKey returns an RSA key, so to speak, of so many bits. Nobody tests whether its primes are prime.
+// largeKey returns an RSA key of so many bits, whose primes are not prime numbers. The code under test does not check
+// that.
 func largeKey(t testing.TB, bits uint) string {
 	t.Helper()
 	n := func(bits uint) *big.Int { return new(big.Int).SetBit(big.NewInt(1), int(bits)-1, 1) }
@@ -86,7 +86,7 @@ func largeKey(t testing.TB, bits uint) string {
 	return block("RSA PRIVATE KEY", der)
 }
 
-// TestHostile renders Secrets whose templates or values want to keep the operator busy.
+// TestHostile renders Secrets whose templates or values are meant to keep the operator busy.
 func TestHostile(t *testing.T) {
 	type m = map[string]string
 	key, err := rsa.GenerateKey(rand.Reader, 4096)
@@ -98,7 +98,7 @@ func TestHostile(t *testing.T) {
 		t.Fatal(err)
 	}
 	cert, _ := pemPair(t, ec)
-	// data is what one key of the Secret is made of; all is the same for a hundred keys.
+	// data makes one key of the Secret from text, all makes a hundred keys.
 	data := func(text string) v1alpha1.Template { return v1alpha1.Template{Data: m{"k": text}} }
 	all := func(text string) v1alpha1.Template {
 		tmpl := v1alpha1.Template{Data: m{}}
@@ -129,36 +129,36 @@ func TestHostile(t *testing.T) {
 		says     string
 	}{
 		"Loop":          {"A loop without end.", data(`{{ range 1000000000000 }}{{ end }}`), provider.Template, "too much work"},
-		"Loops":         {"One in each key.", all(`{{ range 100000 }}{{ end }}`), provider.Template, "too much work"},
+		"Loops":         {"A loop in each key.", all(`{{ range 100000 }}{{ end }}`), provider.Template, "too much work"},
 		"Recursion":     {"A template that calls itself.", data(`{{ define "a" }}{{ template "a" . }}{{ end }}{{ template "a" . }}`), provider.Template, "more than 100 deep"},
 		"Exponential":   {"Structures that double.", all(`{{ $x := list .big }}{{ range 60 }}{{ $x = list $x $x }}{{ end }}{{ toYaml $x }}`), provider.Template, "larger than"},
 		"Output":        {"100 MiB in one value.", data(`{{ range 100 }}{{ $.big }}{{ end }}`), provider.Template, "larger than 1024 KiB"},
 		"Outputs":       {"100 MiB in a hundred values.", all(`{{ .big }}`), provider.Template, "too much memory"},
-		"Large":         {"What templates may yield may still be too large for a Secret.", data(`{{ .big }}{{ "" }}`), "", ""},
-		"LargeMany":     {"So may what some of them yield.", v1alpha1.Template{Data: m{"a": "{{ .big }}", "b": "{{ .big }}"}}, provider.Invalid, "2097152 bytes in all"},
+		"Large":         {"The output of a template can be too large for a Secret.", data(`{{ .big }}{{ "" }}`), "", ""},
+		"LargeMany":     {"The output of several templates can be too large for a Secret.", v1alpha1.Template{Data: m{"a": "{{ .big }}", "b": "{{ .big }}"}}, provider.Invalid, "2097152 bytes in total"},
 		"Regexp":        {"A large expression.", data(`{{ regexMatch (repeat 500 "a{1000}") .big }}`), provider.Template, "too large"},
-		"SlowRegexp":    {"A slow one in each key.", all(`{{ regexFindAll "s.*y|z" .big -1 | len }}`), provider.Template, "too much work"},
-		"Archive":       {"An archive with as many rounds as are served, again and again.", data(often(`pkcs12keyPass "changeit" $.p12`)), provider.Template, "too much work"},
-		"Archives":      {"In each key.", all(`{{ .p12 | pkcs12certPass "changeit" | len }}`), provider.Template, "too much work"},
-		"CostlyArchive": {"An archive with more rounds than are served.", all(`{{ pkcs12keyPass "changeit" .costly }}`), provider.Template, "asks for too much work"},
-		"WrongPassword": {"Many passwords cannot be tried: the first that is wrong ends it.", data(often(`pkcs12keyPass "x" $.p12`)), provider.Template, "cannot be opened"},
-		"JWK":           {"A large key, again and again.", data(often(`jwkPrivateKeyPem $.jwk`)), provider.Template, "too much work"},
-		"PublicJWK":     {"Also the public one.", data(often(`jwkPublicKeyPem $.jwk`)), provider.Template, "too much work"},
-		"FilterPEM":     {"A large block, again and again.", data(often(`filterPEM "B" $.pem`)), provider.Template, ""},
+		"SlowRegexp":    {"A slow expression in each key.", all(`{{ regexFindAll "s.*y|z" .big -1 | len }}`), provider.Template, "too much work"},
+		"Archive":       {"An archive with the maximum number of rounds, many times.", data(often(`pkcs12keyPass "changeit" $.p12`)), provider.Template, "too much work"},
+		"Archives":      {"Such an archive in each key.", all(`{{ .p12 | pkcs12certPass "changeit" | len }}`), provider.Template, "too much work"},
+		"CostlyArchive": {"An archive with more than the maximum number of rounds.", all(`{{ pkcs12keyPass "changeit" .costly }}`), provider.Template, "take too much work"},
+		"WrongPassword": {"The first wrong password ends the rendering, so many passwords cannot be tried.", data(often(`pkcs12keyPass "x" $.p12`)), provider.Template, "cannot be opened"},
+		"JWK":           {"A large key, many times.", data(often(`jwkPrivateKeyPem $.jwk`)), provider.Template, "too much work"},
+		"PublicJWK":     {"A large public key, many times.", data(often(`jwkPublicKeyPem $.jwk`)), provider.Template, "too much work"},
+		"FilterPEM":     {"A large block, many times.", data(often(`filterPEM "B" $.pem`)), provider.Template, ""},
 
-		"YAML":        {"Many keys, a hundred times.", literals(`{{ repeat 190000 "a: b\n" }}`), provider.Template, "too many elements"},
-		"YAMLFew":     {"Not so many keys, a hundred times.", literals(`{{ .lines }}`), provider.Template, "too many elements"},
-		"YAMLNested":  {"Lists in lists.", literals(`a: {{ .list }}`), provider.Template, "a key or value is not a string"},
-		"YAMLDeep":    {"Deep ones.", literals(`a: {{ repeat 100000 "[" }}`), provider.Template, ""},
-		"YAMLAliases": {"Aliases are not followed.", literals("a: &a [x,x,x]\nb: &b [*a,*a]\nc: [*b,*b]"), provider.Template, "a key or value is not a string"},
-		"YAMLLong":    {"Long values, a hundred times.", literals(`a: {{ trunc 1000000 .big }}`), provider.Template, "too many elements"},
-		"YAMLComment": {"Comments, a hundred times.", literals(`{{ repeat 100000 "#\n" }}`), provider.Template, "too many elements"},
-		"YAMLQuotes":  {"Escapes, a hundred times.", literals(`a: "{{ repeat 100000 "\\u0041" }}"`), provider.Template, "too many elements"},
+		"YAML":        {"A YAML document with many keys, a hundred times.", literals(`{{ repeat 190000 "a: b\n" }}`), provider.Template, "too many elements"},
+		"YAMLFew":     {"A YAML document with fewer keys, a hundred times.", literals(`{{ .lines }}`), provider.Template, "too many elements"},
+		"YAMLNested":  {"YAML lists in lists.", literals(`a: {{ .list }}`), provider.Template, "a key or value is not a string"},
+		"YAMLDeep":    {"Deeply nested YAML.", literals(`a: {{ repeat 100000 "[" }}`), provider.Template, ""},
+		"YAMLAliases": {"YAML aliases are not followed.", literals("a: &a [x,x,x]\nb: &b [*a,*a]\nc: [*b,*b]"), provider.Template, "a key or value is not a string"},
+		"YAMLLong":    {"Long YAML values, a hundred times.", literals(`a: {{ trunc 1000000 .big }}`), provider.Template, "too many elements"},
+		"YAMLComment": {"YAML comments, a hundred times.", literals(`{{ repeat 100000 "#\n" }}`), provider.Template, "too many elements"},
+		"YAMLQuotes":  {"YAML escapes, a hundred times.", literals(`a: "{{ repeat 100000 "\\u0041" }}"`), provider.Template, "too many elements"},
 
-		"TLSKey":    {"A key that nobody could use.", v1alpha1.Template{Type: string(corev1.SecretTypeTLS), Data: m{"tls.crt": cert, "tls.key": largeKey(t, 300_000)}}, provider.Invalid, "are looked at"},
-		"TLSKeyFit": {"The largest that is looked at.", v1alpha1.Template{Type: string(corev1.SecretTypeTLS), Data: m{"tls.crt": cert, "tls.key": largeKey(t, 40_000)}}, provider.Invalid, "the private key that belongs to it"},
-		"TLSBlocks": {"Blocks of nothing.", v1alpha1.Template{Type: string(corev1.SecretTypeTLS), Data: m{"tls.crt": `{{ repeat 30000 "-----BEGIN A-----\n-----END A-----\n" }}`, "tls.key": ""}}, provider.Invalid, "are not a certificate"},
-		"JSONDeep":  {"JSON without end.", v1alpha1.Template{Type: string(corev1.SecretTypeDockerConfigJson), Data: m{".dockerconfigjson": `{"a":{{ repeat 1000000 "[" }}`}}, provider.Invalid, "is not a JSON object"},
+		"TLSKey":    {"A private key that is too large to be checked.", v1alpha1.Template{Type: string(corev1.SecretTypeTLS), Data: m{"tls.crt": cert, "tls.key": largeKey(t, 300_000)}}, provider.Invalid, "are checked"},
+		"TLSKeyFit": {"The largest private key that is checked.", v1alpha1.Template{Type: string(corev1.SecretTypeTLS), Data: m{"tls.crt": cert, "tls.key": largeKey(t, 40_000)}}, provider.Invalid, "its private key"},
+		"TLSBlocks": {"Empty PEM blocks.", v1alpha1.Template{Type: string(corev1.SecretTypeTLS), Data: m{"tls.crt": `{{ repeat 30000 "-----BEGIN A-----\n-----END A-----\n" }}`, "tls.key": ""}}, provider.Invalid, "are not a PEM certificate"},
+		"JSONDeep":  {"Deeply nested JSON.", v1alpha1.Template{Type: string(corev1.SecretTypeDockerConfigJson), Data: m{".dockerconfigjson": `{"a":{{ repeat 1000000 "[" }}`}}, provider.Invalid, "is not a JSON object"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestHostile(t *testing.T) {
 			es := external(func(s *v1alpha1.ExternalSecretSpec) { s.Target.Template = &tc.template })
 			var err error
 			took := maxSpent + 1
-			for range 3 { // Whoever shares the processor makes it slower, and nobody faster.
+			for range 3 { // Other load makes some tries slower; the fastest counts.
 				if took <= maxSpent {
 					break
 				}

@@ -10,10 +10,12 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 )
 
-// Inputs are all that the output of a template depends on: the spec, what Read took out of the values, and the
-// templates kept elsewhere. Some output differs each time it is rendered, as archives do for their salts, so
-// only these tell whether anything has changed. They are nil where there is no template, neither of the Secret
-// nor of its keys: then the output tells. They hold values, and are only good for hashing.
+// Inputs returns everything that the output of a template depends on: the spec, the output of Read, and the texts of
+// other objects. Some templates have a different output each time, for example archives because of their salts. So
+// only the inputs show whether anything has changed.
+//
+// Inputs is nil if there is no template, neither of the Secret nor of its keys: then the caller compares the output.
+// The inputs contain values; use them for hashing only.
 func Inputs(es *v1alpha1.ExternalSecret, p Plan, read Output, texts Texts) [][]byte {
 	if !templated(es) {
 		return nil
@@ -41,8 +43,8 @@ func Inputs(es *v1alpha1.ExternalSecret, p Plan, read Output, texts Texts) [][]b
 	return inputs
 }
 
-// appendMap appends the size of a map, and its keys, in their order, and values as they are: JSON would make all
-// that is not UTF-8 the same.
+// appendMap appends the size of a map, and its keys and values, sorted by key. The values are not encoded: JSON would
+// make all invalid UTF-8 equal.
 func appendMap[V string | []byte](inputs [][]byte, m map[string]V) [][]byte {
 	inputs = append(inputs, encode(len(m)))
 	for _, k := range slices.Sorted(maps.Keys(m)) {
@@ -51,7 +53,7 @@ func appendMap[V string | []byte](inputs [][]byte, m map[string]V) [][]byte {
 	return inputs
 }
 
-// templated reports whether anything is rendered.
+// templated reports whether the object has any template.
 func templated(es *v1alpha1.ExternalSecret) bool {
 	t := es.Spec.Target.Template
 	return transforms(es) || (t != nil && len(t.Data)+len(t.TemplateFrom)+len(t.Metadata.Labels)+len(t.Metadata.Annotations) > 0)
@@ -67,12 +69,12 @@ func transforms(es *v1alpha1.ExternalSecret) bool {
 func encode(v any) []byte {
 	b, err := json.Marshal(v)
 	if err != nil {
-		return nil // What came from the API server encodes.
+		return nil // An object from the API server can always be encoded.
 	}
 	return b
 }
 
-// TextsUsed returns the keys of a ConfigMap or Secret that the template of an ExternalSecret names.
+// TextsUsed returns those keys of a ConfigMap or Secret that the template of an ExternalSecret names.
 func TextsUsed(es *v1alpha1.ExternalSecret, ref TextRef, all map[string]string) map[string]string {
 	used := map[string]string{}
 	if es.Spec.Target.Template == nil {
@@ -92,5 +94,5 @@ func TextsUsed(es *v1alpha1.ExternalSecret, ref TextRef, all map[string]string) 
 	return used
 }
 
-// String names a text source.
+// String returns the kind and name of a text source.
 func (r TextRef) String() string { return strings.Join([]string{r.Kind(), r.Name}, "/") }

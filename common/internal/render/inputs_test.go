@@ -13,7 +13,7 @@ func transformStep(text string) v1alpha1.Rewrite {
 	return v1alpha1.Rewrite{Transform: &v1alpha1.RewriteTransform{Template: text}}
 }
 
-// A rendering is all that may show in its inputs.
+// rendering holds everything on which the inputs can depend.
 type rendering struct {
 	es     *v1alpha1.ExternalSecret
 	remote remote
@@ -28,12 +28,12 @@ func (r rendering) inputs(t *testing.T) [][]byte {
 	}
 	out, err := Read(r.es, p, r.remote.values)
 	if err != nil {
-		out = Output{} // As the caller has it; then the spec must tell.
+		out = Output{} // The caller compares the spec then.
 	}
 	return Inputs(r.es, p, out, r.texts)
 }
 
-// ordinary returns a rendering in which everything counts.
+// ordinary returns a rendering in which every part affects the inputs.
 func ordinary() rendering {
 	return rendering{
 		es: external(func(s *v1alpha1.ExternalSecretSpec) {
@@ -60,49 +60,49 @@ func TestInputs(t *testing.T) {
 		reason string
 		change func(*rendering)
 	}{
-		"Template":     {"The text of a template.", func(r *rendering) { r.es.Spec.Target.Template.Data["k"] += " " }},
-		"Key":          {"Its key.", func(r *rendering) { r.es.Spec.Target.Template.Data = map[string]string{"l": "{{ uuidv4 }}"} }},
-		"Label":        {"The text of a label.", func(r *rendering) { r.es.Spec.Target.Template.Metadata.Labels["a"] = "c" }},
-		"Annotation":   {"An annotation.", func(r *rendering) { r.es.Spec.Target.Template.Metadata.Annotations = map[string]string{"a": "b"} }},
-		"MergePolicy":  {"What becomes of the values.", func(r *rendering) { r.es.Spec.Target.Template.MergePolicy = "Merge" }},
-		"Type":         {"The type.", func(r *rendering) { r.es.Spec.Target.Template.Type = "example.com/a" }},
-		"Literal":      {"A literal.", func(r *rendering) { r.es.Spec.Target.Template.TemplateFrom[2] = literal("a: c", "") }},
-		"Target":       {"Where it goes.", func(r *rendering) { r.es.Spec.Target.Template.TemplateFrom[2].Target = "Labels" }},
-		"TemplateAs":   {"How a text is taken.", func(r *rendering) { r.es.Spec.Target.Template.TemplateFrom[0] = configMap("one", "KeysAndValues", "") }},
-		"SourceOrder":  {"Which of two wins.", func(r *rendering) { f := r.es.Spec.Target.Template.TemplateFrom; f[0], f[1] = f[1], f[0] }},
-		"Immutable":    {"An immutable Secret is made anew.", func(r *rendering) { r.es.Spec.Target.Immutable = true }},
-		"Text":         {"A text of a ConfigMap.", func(r *rendering) { r.texts[TextRef{Name: "t"}]["one"] = "other" }},
-		"TextOfSecret": {"A text of a Secret.", func(r *rendering) { r.texts[TextRef{Secret: true, Name: "t"}]["one"] = "a: other" }},
-		"TextGone":     {"A text that goes.", func(r *rendering) { delete(r.texts[TextRef{Name: "t"}], "one") }},
-		"SourceGone":   {"A ConfigMap that goes.", func(r *rendering) { delete(r.texts, TextRef{Name: "t"}) }},
-		"Value":        {"A value.", func(r *rendering) { r.remote["prod/shop/db"] = value("y", "v1") }},
-		"ValueEmpty":   {"A value that becomes empty.", func(r *rendering) { r.remote["prod/shop/db"] = value("", "v1") }},
-		"ValueGone":    {"A value that goes is not an empty one.", func(r *rendering) { delete(r.remote, "prod/shop/db") }},
-		"Metadata":     {"A tag.", func(r *rendering) { r.remote["prod/shop/db#"].Value.Metadata["team"] = "c" }},
-		"Found":        {"A value that is found.", func(r *rendering) { r.remote["prod?all/"] = found(data("all/a", "1"), data("all/b", "3")) }},
-		"FoundMore": {"One more of them.", func(r *rendering) {
+		"Template":      {"The text of a template changes the inputs.", func(r *rendering) { r.es.Spec.Target.Template.Data["k"] += " " }},
+		"Key":           {"The key of a template changes the inputs.", func(r *rendering) { r.es.Spec.Target.Template.Data = map[string]string{"l": "{{ uuidv4 }}"} }},
+		"Label":         {"The text of a label changes the inputs.", func(r *rendering) { r.es.Spec.Target.Template.Metadata.Labels["a"] = "c" }},
+		"Annotation":    {"An annotation changes the inputs.", func(r *rendering) { r.es.Spec.Target.Template.Metadata.Annotations = map[string]string{"a": "b"} }},
+		"MergePolicy":   {"The mergePolicy changes the inputs.", func(r *rendering) { r.es.Spec.Target.Template.MergePolicy = "Merge" }},
+		"Type":          {"The type changes the inputs.", func(r *rendering) { r.es.Spec.Target.Template.Type = "example.com/a" }},
+		"Literal":       {"A literal changes the inputs.", func(r *rendering) { r.es.Spec.Target.Template.TemplateFrom[2] = literal("a: c", "") }},
+		"Target":        {"The target of a text changes the inputs.", func(r *rendering) { r.es.Spec.Target.Template.TemplateFrom[2].Target = "Labels" }},
+		"TemplateAs":    {"The templateAs of a text changes the inputs.", func(r *rendering) { r.es.Spec.Target.Template.TemplateFrom[0] = configMap("one", "KeysAndValues", "") }},
+		"SourceOrder":   {"The order of the texts changes the inputs.", func(r *rendering) { f := r.es.Spec.Target.Template.TemplateFrom; f[0], f[1] = f[1], f[0] }},
+		"Immutable":     {"immutable changes the inputs: an immutable Secret is replaced.", func(r *rendering) { r.es.Spec.Target.Immutable = true }},
+		"Text":          {"A text of a ConfigMap changes the inputs.", func(r *rendering) { r.texts[TextRef{Name: "t"}]["one"] = "other" }},
+		"TextOfSecret":  {"A text of a Secret changes the inputs.", func(r *rendering) { r.texts[TextRef{Secret: true, Name: "t"}]["one"] = "a: other" }},
+		"TextDeleted":   {"The deletion of a text changes the inputs.", func(r *rendering) { delete(r.texts[TextRef{Name: "t"}], "one") }},
+		"SourceDeleted": {"The deletion of a ConfigMap changes the inputs.", func(r *rendering) { delete(r.texts, TextRef{Name: "t"}) }},
+		"Value":         {"A value changes the inputs.", func(r *rendering) { r.remote["prod/shop/db"] = value("y", "v1") }},
+		"ValueEmpty":    {"A value that becomes empty changes the inputs.", func(r *rendering) { r.remote["prod/shop/db"] = value("", "v1") }},
+		"ValueDeleted":  {"A deleted value differs from an empty one.", func(r *rendering) { delete(r.remote, "prod/shop/db") }},
+		"Metadata":      {"A tag changes the inputs.", func(r *rendering) { r.remote["prod/shop/db#"].Value.Metadata["team"] = "c" }},
+		"Found":         {"A found value changes the inputs.", func(r *rendering) { r.remote["prod?all/"] = found(data("all/a", "1"), data("all/b", "3")) }},
+		"FoundMore": {"One more found value changes the inputs.", func(r *rendering) {
 			r.remote["prod?all/"] = found(data("all/a", "1"), data("all/b", "2"), data("all/c", ""))
 		}},
-		"FoundLess":    {"One less.", func(r *rendering) { r.remote["prod?all/"] = found(data("all/a", "1")) }},
-		"FoundRenamed": {"The name of one.", func(r *rendering) { r.remote["prod?all/"] = found(data("all/a", "1"), data("all/c", "2")) }},
-		"FoundMoved":   {"Where a name ends and a value begins.", func(r *rendering) { r.remote["prod?all/"] = found(data("all/a1", ""), data("all/b", "2")) }},
-		"SecretKey":    {"The key that a value gets.", func(r *rendering) { r.es.Spec.Data[0].SecretKey = "pw" }},
-		"RemoteKey": {"What is read.", func(r *rendering) {
+		"FoundLess":    {"One found value less changes the inputs.", func(r *rendering) { r.remote["prod?all/"] = found(data("all/a", "1")) }},
+		"FoundRenamed": {"The name of a found value changes the inputs.", func(r *rendering) { r.remote["prod?all/"] = found(data("all/a", "1"), data("all/c", "2")) }},
+		"FoundMoved":   {"The end of a key is not the start of its value.", func(r *rendering) { r.remote["prod?all/"] = found(data("all/a1", ""), data("all/b", "2")) }},
+		"SecretKey":    {"The secretKey of a value changes the inputs.", func(r *rendering) { r.es.Spec.Data[0].SecretKey = "pw" }},
+		"RemoteKey": {"The remote key changes the inputs.", func(r *rendering) {
 			r.es.Spec.Data[0].RemoteRef.Key = "other"
 			r.remote["prod/other"] = value("x", "v1")
 		}},
-		"Property": {"What is taken out of it.", func(r *rendering) { r.es.Spec.Data[0].RemoteRef.Property = "p" }},
-		"Decoding": {"How it is decoded.", func(r *rendering) { r.es.Spec.Data[0].RemoteRef.DecodingStrategy = "Base64" }},
-		"Optional": {"Whether it must be there.", func(r *rendering) { r.es.Spec.Data[0].Optional = true }},
-		"Rewrite":  {"How keys are made.", func(r *rendering) { r.es.Spec.DataFrom[0].Rewrite[0] = regexpStep("^all/", "a-") }},
-		"Store": {"Another store, though it holds the same.", func(r *rendering) {
+		"Property": {"The property changes the inputs.", func(r *rendering) { r.es.Spec.Data[0].RemoteRef.Property = "p" }},
+		"Decoding": {"The decodingStrategy changes the inputs.", func(r *rendering) { r.es.Spec.Data[0].RemoteRef.DecodingStrategy = "Base64" }},
+		"Optional": {"optional changes the inputs.", func(r *rendering) { r.es.Spec.Data[0].Optional = true }},
+		"Rewrite":  {"The rewrite of keys changes the inputs.", func(r *rendering) { r.es.Spec.DataFrom[0].Rewrite[0] = regexpStep("^all/", "a-") }},
+		"Store": {"Another store with the same value changes the inputs.", func(r *rendering) {
 			r.es.Spec.StoreRef = fakeStore("second")
 			r.remote["second/shop/db"] = value("x", "v1")
 		}},
-		"StoreOfEntry": {"So for one entry.", func(r *rendering) {
+		"StoreOfEntry": {"Another store of one entry changes the inputs.", func(r *rendering) {
 			r.es.Spec.Data[0].SourceRef = &v1alpha1.DataSourceRef{StoreRef: *fakeStore("second")}
 		}},
-		"RemoteVersion": {"Another version is asked for.", func(r *rendering) {
+		"RemoteVersion": {"The requested version changes the inputs.", func(r *rendering) {
 			r.es.Spec.Data[0].RemoteRef.Version = "v7"
 			r.remote["prod/shop/db@v7"] = value("x", "v7")
 		}},
@@ -120,29 +120,29 @@ func TestInputs(t *testing.T) {
 		reason string
 		change func(*rendering)
 	}{
-		"Nothing": {"The same again, whatever the order of maps.", func(*rendering) {}},
-		"FoundOrder": {"The order in which a provider lists.", func(r *rendering) {
+		"Nothing": {"The order of maps does not change the inputs.", func(*rendering) {}},
+		"FoundOrder": {"The order of a provider's list does not change the inputs.", func(r *rendering) {
 			r.remote["prod?all/"] = found(data("all/b", "2"), data("all/a", "1"))
 		}},
-		"ValueBesideMetadata": {"The value of a secret of which only the metadata are taken.", func(r *rendering) {
+		"ValueNextToMetadata": {"The value of a secret does not change the inputs if only its metadata is used.", func(r *rendering) {
 			a := r.remote["prod/shop/db#"]
 			a.Value.Data = []byte("y")
 			r.remote["prod/shop/db#"] = a
 		}},
-		"Version":         {"A provider's version that holds the same value.", func(r *rendering) { r.remote["prod/shop/db"] = value("x", "v2") }},
-		"FoundVersion":    {"So for what is found.", func(r *rendering) { r.remote["prod?all/"].Found[0].Version = "v2" }},
-		"RefreshInterval": {"When the next read is.", func(r *rendering) { r.es.Spec.RefreshInterval = "7m" }},
-		"RefreshPolicy":   {"What leads to it.", func(r *rendering) { r.es.Spec.RefreshPolicy = "OnChange" }},
-		"Suspend":         {"Whether there is one.", func(r *rendering) { r.es.Spec.Suspend = true }},
-		"CreationPolicy":  {"Who owns the Secret.", func(r *rendering) { r.es.Spec.Target.CreationPolicy = "Orphan" }},
-		"CleanupPolicy":   {"What becomes of it.", func(r *rendering) { r.es.Spec.Target.CleanupPolicy = "Never" }},
-		"DeletionPolicy":  {"And of its keys.", func(r *rendering) { r.es.Spec.Target.DeletionPolicy = "Delete" }},
-		"Labels": {"The object's own metadata.", func(r *rendering) {
+		"Version":         {"A new version with the same value does not change the inputs.", func(r *rendering) { r.remote["prod/shop/db"] = value("x", "v2") }},
+		"FoundVersion":    {"A new version of a found secret with the same value does not change the inputs.", func(r *rendering) { r.remote["prod?all/"].Found[0].Version = "v2" }},
+		"RefreshInterval": {"The refreshInterval does not change the inputs.", func(r *rendering) { r.es.Spec.RefreshInterval = "7m" }},
+		"RefreshPolicy":   {"The refreshPolicy does not change the inputs.", func(r *rendering) { r.es.Spec.RefreshPolicy = "OnChange" }},
+		"Suspend":         {"suspend does not change the inputs.", func(r *rendering) { r.es.Spec.Suspend = true }},
+		"CreationPolicy":  {"The creationPolicy does not change the inputs.", func(r *rendering) { r.es.Spec.Target.CreationPolicy = "Orphan" }},
+		"CleanupPolicy":   {"The cleanupPolicy does not change the inputs.", func(r *rendering) { r.es.Spec.Target.CleanupPolicy = "Never" }},
+		"DeletionPolicy":  {"The deletionPolicy does not change the inputs while values are left.", func(r *rendering) { r.es.Spec.Target.DeletionPolicy = "Delete" }},
+		"Labels": {"The object's own metadata do not change the inputs.", func(r *rendering) {
 			r.es.Labels, r.es.Annotations, r.es.Generation = map[string]string{"a": "b"}, map[string]string{"a": "b"}, 9
 		}},
-		"Status":    {"Its status.", func(r *rendering) { r.es.Status.ObservedGeneration = 9 }},
-		"OtherText": {"A ConfigMap that the template does not name.", func(r *rendering) { r.texts[TextRef{Name: "other"}] = map[string]string{"one": "x"} }},
-		"NotRead":   {"A secret that nobody reads.", func(r *rendering) { r.remote["prod/other"] = value("x", "v1") }},
+		"Status":    {"The object's status does not change the inputs.", func(r *rendering) { r.es.Status.ObservedGeneration = 9 }},
+		"OtherText": {"A ConfigMap that the template does not name does not change the inputs.", func(r *rendering) { r.texts[TextRef{Name: "other"}] = map[string]string{"one": "x"} }},
+		"NotRead":   {"A secret that is not read does not change the inputs.", func(r *rendering) { r.remote["prod/other"] = value("x", "v1") }},
 	}
 	for name, tc := range same {
 		t.Run("Same"+name, func(t *testing.T) {
@@ -155,7 +155,7 @@ func TestInputs(t *testing.T) {
 	}
 }
 
-// TestInputsOf compares the inputs of two renderings that are not ordinary.
+// TestInputsOf compares the inputs of two special renderings.
 func TestInputsOf(t *testing.T) {
 	type spec = v1alpha1.ExternalSecretSpec
 	rendered := func(s *spec) { s.Target.Template = &v1alpha1.Template{Data: map[string]string{"k": "{{ uuidv4 }}"}} }
@@ -183,17 +183,17 @@ func TestInputsOf(t *testing.T) {
 		one, other rendering
 		same       bool
 	}{
-		"OtherProperty":      {"A property that nobody takes.", with(remote{"prod/shop/db": value(`{"a":"1","b":"1"}`, "")}, property), with(remote{"prod/shop/db": value(`{"b":"2", "a":"1"}`, "")}, property), true},
-		"Property":           {"One that somebody takes.", with(remote{"prod/shop/db": value(`{"a":"1"}`, "")}, property), with(remote{"prod/shop/db": value(`{"a":"2"}`, "")}, property), false},
-		"Shadowed":           {"A value that another one covers.", with(remote{"prod/shop/db": value("x", ""), "prod/all": value(`{"password":"1","b":"2"}`, "")}, shadowed), with(remote{"prod/shop/db": value("x", ""), "prod/all": value(`{"b":"2","password":"3"}`, "")}, shadowed), true},
-		"Extracted":          {"A key that is extracted.", with(remote{"prod/shop/db": value("x", ""), "prod/all": value(`{"b":"2"}`, "")}, shadowed), with(remote{"prod/shop/db": value("x", ""), "prod/all": value(`{"b":"3"}`, "")}, shadowed), false},
-		"NotUTF8":            {"Two texts that JSON could not tell apart.", bytes("a: \xff"), bytes("a: \xfe"), false},
-		"Transformed":        {"Keys that differ each time.", with(remote{"prod/shop/db": value("x", ""), "prod/all": value(`{"a":"1","b":"2"}`, ""), "prod?all/": found(pair{"c", "3"})}, transformed), with(remote{"prod/shop/db": value("x", ""), "prod/all": value(`{"b":"2","a":"1"}`, ""), "prod?all/": found(pair{"c", "3"})}, transformed), true},
-		"TransformedValue":   {"One of their values.", with(remote{"prod/shop/db": value("x", ""), "prod/all": value(`{"a":"1"}`, ""), "prod?all/": found(pair{"c", "3"})}, transformed), with(remote{"prod/shop/db": value("x", ""), "prod/all": value(`{"a":"2"}`, ""), "prod?all/": found(pair{"c", "3"})}, transformed), false},
-		"TransformedEntry":   {"The entry that a key comes from.", with(remote{"prod/shop/db": value("x", ""), "prod/all": value(`{"a":"1","c":"3"}`, ""), "prod?all/": found(pair{"d", "4"})}, transformed), with(remote{"prod/shop/db": value("x", ""), "prod/all": value(`{"a":"1"}`, ""), "prod?all/": found(pair{"c", "3"}, pair{"d", "4"})}, transformed), false},
-		"TransformedBesides": {"A value beside them.", with(remote{"prod/shop/db": value("x", ""), "prod/all": value(`{"a":"1"}`, ""), "prod?all/": found(pair{"c", "3"})}, transformed), with(remote{"prod/shop/db": value("y", ""), "prod/all": value(`{"a":"1"}`, ""), "prod?all/": found(pair{"c", "3"})}, transformed), false},
-		"DeletedAll":         {"With nothing left, what is to be done with the Secret.", with(nil, deletion("Retain")), with(nil, deletion("Delete")), false},
-		"DeletedNone":        {"With something left it is all the same.", with(remote{"prod/shop/db": value("x", "")}, deletion("Retain")), with(remote{"prod/shop/db": value("x", "")}, deletion("Delete")), true},
+		"OtherProperty":      {"A property that no entry uses does not change the inputs.", with(remote{"prod/shop/db": value(`{"a":"1","b":"1"}`, "")}, property), with(remote{"prod/shop/db": value(`{"b":"2", "a":"1"}`, "")}, property), true},
+		"Property":           {"A property that an entry uses changes the inputs.", with(remote{"prod/shop/db": value(`{"a":"1"}`, "")}, property), with(remote{"prod/shop/db": value(`{"a":"2"}`, "")}, property), false},
+		"Shadowed":           {"A value that another entry replaces does not change the inputs.", with(remote{"prod/shop/db": value("x", ""), "prod/all": value(`{"password":"1","b":"2"}`, "")}, shadowed), with(remote{"prod/shop/db": value("x", ""), "prod/all": value(`{"b":"2","password":"3"}`, "")}, shadowed), true},
+		"Extracted":          {"An extracted key changes the inputs.", with(remote{"prod/shop/db": value("x", ""), "prod/all": value(`{"b":"2"}`, "")}, shadowed), with(remote{"prod/shop/db": value("x", ""), "prod/all": value(`{"b":"3"}`, "")}, shadowed), false},
+		"NotUTF8":            {"Two values that differ in invalid UTF-8 have different inputs.", bytes("a: \xff"), bytes("a: \xfe"), false},
+		"Transformed":        {"Keys with random parts do not change the inputs.", with(remote{"prod/shop/db": value("x", ""), "prod/all": value(`{"a":"1","b":"2"}`, ""), "prod?all/": found(pair{"c", "3"})}, transformed), with(remote{"prod/shop/db": value("x", ""), "prod/all": value(`{"b":"2","a":"1"}`, ""), "prod?all/": found(pair{"c", "3"})}, transformed), true},
+		"TransformedValue":   {"A value of transformed keys changes the inputs.", with(remote{"prod/shop/db": value("x", ""), "prod/all": value(`{"a":"1"}`, ""), "prod?all/": found(pair{"c", "3"})}, transformed), with(remote{"prod/shop/db": value("x", ""), "prod/all": value(`{"a":"2"}`, ""), "prod?all/": found(pair{"c", "3"})}, transformed), false},
+		"TransformedEntry":   {"The entry of a transformed key changes the inputs.", with(remote{"prod/shop/db": value("x", ""), "prod/all": value(`{"a":"1","c":"3"}`, ""), "prod?all/": found(pair{"d", "4"})}, transformed), with(remote{"prod/shop/db": value("x", ""), "prod/all": value(`{"a":"1"}`, ""), "prod?all/": found(pair{"c", "3"}, pair{"d", "4"})}, transformed), false},
+		"TransformedBesides": {"A value of another entry changes the inputs.", with(remote{"prod/shop/db": value("x", ""), "prod/all": value(`{"a":"1"}`, ""), "prod?all/": found(pair{"c", "3"})}, transformed), with(remote{"prod/shop/db": value("y", ""), "prod/all": value(`{"a":"1"}`, ""), "prod?all/": found(pair{"c", "3"})}, transformed), false},
+		"DeletedAll":         {"Without values, the deletionPolicy changes the inputs.", with(nil, deletion("Retain")), with(nil, deletion("Delete")), false},
+		"DeletedNone":        {"With values, the deletionPolicy does not change the inputs.", with(remote{"prod/shop/db": value("x", "")}, deletion("Retain")), with(remote{"prod/shop/db": value("x", "")}, deletion("Delete")), true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -218,16 +218,16 @@ func TestInputsWithoutTemplate(t *testing.T) {
 		change func(*spec)
 		want   bool
 	}{
-		"None":        {"Without a template the output tells.", func(*spec) {}, false},
-		"Empty":       {"An empty one yields nothing.", template(v1alpha1.Template{}), false},
-		"Type":        {"A type is no template.", template(v1alpha1.Template{Type: "example.com/a"}), false},
-		"MergePolicy": {"Nor is a policy.", template(v1alpha1.Template{MergePolicy: "Merge"}), false},
-		"Regexp":      {"An expression yields the same each time.", rewriting(regexpStep("a", "b")), false},
-		"Data":        {"A template may yield something else each time.", template(v1alpha1.Template{Data: map[string]string{"a": ""}}), true},
-		"Label":       {"So may that of a label.", template(v1alpha1.Template{Metadata: labels(map[string]string{"a": ""})}), true},
-		"Annotation":  {"And of an annotation.", template(v1alpha1.Template{Metadata: annotations(map[string]string{"a": ""})}), true},
-		"From":        {"And one from elsewhere.", template(v1alpha1.Template{TemplateFrom: []v1alpha1.TemplateFrom{literal("", "")}}), true},
-		"Transform":   {"And one of keys.", rewriting(regexpStep("a", "b"), transformStep("{{ .value }}-{{ uuidv4 }}")), true},
+		"None":        {"Without a template there are no inputs.", func(*spec) {}, false},
+		"Empty":       {"An empty template has no inputs.", template(v1alpha1.Template{}), false},
+		"Type":        {"A type is not a template.", template(v1alpha1.Template{Type: "example.com/a"}), false},
+		"MergePolicy": {"A mergePolicy is not a template.", template(v1alpha1.Template{MergePolicy: "Merge"}), false},
+		"Regexp":      {"A regular expression has the same result each time, so there are no inputs.", rewriting(regexpStep("a", "b")), false},
+		"Data":        {"A template of data has inputs.", template(v1alpha1.Template{Data: map[string]string{"a": ""}}), true},
+		"Label":       {"A template of a label has inputs.", template(v1alpha1.Template{Metadata: labels(map[string]string{"a": ""})}), true},
+		"Annotation":  {"A template of an annotation has inputs.", template(v1alpha1.Template{Metadata: annotations(map[string]string{"a": ""})}), true},
+		"From":        {"A template from elsewhere has inputs.", template(v1alpha1.Template{TemplateFrom: []v1alpha1.TemplateFrom{literal("", "")}}), true},
+		"Transform":   {"A template of keys has inputs.", rewriting(regexpStep("a", "b"), transformStep("{{ .value }}-{{ uuidv4 }}")), true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -248,10 +248,10 @@ func TestTextsUsed(t *testing.T) {
 		ref      TextRef
 		want     map[string]string
 	}{
-		"ConfigMap": {"Of all entries that name it; a key that is not there is none.", template, TextRef{Name: "t"}, map[string]string{"one": "1", "two": "2"}},
-		"Secret":    {"A Secret of the same name is another.", template, TextRef{Secret: true, Name: "t"}, map[string]string{"three": "3"}},
-		"Other":     {"Of others nothing is used.", template, TextRef{Name: "other"}, map[string]string{}},
-		"None":      {"Without a template nothing is.", nil, TextRef{Name: "t"}, map[string]string{}},
+		"ConfigMap": {"The keys of all entries are used; a missing key is left out.", template, TextRef{Name: "t"}, map[string]string{"one": "1", "two": "2"}},
+		"Secret":    {"A Secret is not a ConfigMap of the same name.", template, TextRef{Secret: true, Name: "t"}, map[string]string{"three": "3"}},
+		"Other":     {"No key of another ConfigMap is used.", template, TextRef{Name: "other"}, map[string]string{}},
+		"None":      {"Without a template no key is used.", nil, TextRef{Name: "t"}, map[string]string{}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

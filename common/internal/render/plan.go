@@ -1,5 +1,5 @@
-// Package render turns an ExternalSecret and the remote values that it names into the keys and
-// values of its Secret. It does no I/O.
+// Package render turns an ExternalSecret and the remote values that it names into the keys and values of its Secret.
+// It does no I/O.
 package render
 
 import (
@@ -14,27 +14,26 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// DefaultRefreshInterval is the time between two refreshes where the spec does not say.
+// DefaultRefreshInterval is the time between two refreshes if the spec does not set it.
 const DefaultRefreshInterval = time.Hour
 
-// A Source is one read that a spec asks for. It is comparable: equal sources are one read.
+// A Source is one read that a spec needs. It is comparable: equal sources are one read.
 type Source struct {
 	Store v1alpha1.StoreRef
 	provider.Read
-	// Generator is true for the values that the generator named by Store has made for the object. There is
-	// nothing to Read.
+	// Generator is true for the values that the generator named by Store has made for the object. Then Read is empty.
 	Generator bool `json:",omitempty"`
 }
 
-// A Plan is what a valid spec asks for.
+// A Plan holds what a valid spec needs to read.
 type Plan struct {
-	// Sources without duplicates, in the order of the spec.
+	// Sources has no duplicates, and the order of the spec.
 	Sources []Source
-	// Interval between two refreshes.
+	// Interval is the time between two refreshes.
 	Interval time.Duration
 	// Target is the name of the Secret.
 	Target string
-	// Texts are the ConfigMaps and Secrets that hold templates.
+	// Texts are the ConfigMaps and Secrets with templates.
 	Texts []TextRef
 }
 
@@ -49,7 +48,7 @@ func (p Plan) Stores() []v1alpha1.StoreRef {
 	return refs
 }
 
-// NewPlan checks a spec and returns its plan. The error names the field and the fix.
+// NewPlan validates a spec and returns its plan. The error names the field and the fix.
 func NewPlan(es *v1alpha1.ExternalSecret) (Plan, error) {
 	interval, err := es.Spec.RefreshInterval.Interval(DefaultRefreshInterval)
 	if err != nil {
@@ -99,7 +98,7 @@ func (p *Plan) addMany(ref *v1alpha1.StoreRef, e v1alpha1.DataFromEntry) error {
 	}
 	s := searchOf(*e.Find)
 	if s == (provider.Search{}) {
-		return errors.New("find: nothing says what to find; set path, name or tags")
+		return errors.New("find is empty; set path, name or tags")
 	}
 	if _, err := s.Query(); err != nil {
 		return err
@@ -107,7 +106,7 @@ func (p *Plan) addMany(ref *v1alpha1.StoreRef, e v1alpha1.DataFromEntry) error {
 	return p.read(ref, provider.Read{Search: s})
 }
 
-// add adds what the field of an entry reads.
+// add adds the read of a field of an entry.
 func (p *Plan) add(ref *v1alpha1.StoreRef, field string, r v1alpha1.RemoteRef) error {
 	if strings.TrimSpace(r.Key) == "" {
 		return errors.Errorf("%s.key is empty; name the remote secret", field)
@@ -144,10 +143,10 @@ func generatedBy(generator v1alpha1.StoreRef) Source {
 	return Source{Store: generator, Generator: true}
 }
 
-// GeneratorKey is how the status calls the values of a generator.
+// GeneratorKey returns the key under which the status lists the values of a generator.
 func GeneratorKey(ref v1alpha1.StoreRef) string { return ref.Kind + "/" + ref.Name }
 
-// Generators returns the generators whose values the plan wants, each once.
+// Generators returns the generators whose values the plan needs, each once.
 func (p Plan) Generators() []v1alpha1.StoreRef {
 	var refs []v1alpha1.StoreRef
 	for _, s := range p.Sources {
@@ -158,8 +157,8 @@ func (p Plan) Generators() []v1alpha1.StoreRef {
 	return refs
 }
 
-// RefOf returns the read that a remoteRef asks for. Its property is taken out later, so that ten
-// properties of one secret are one read.
+// RefOf returns the read for a remoteRef. The property is extracted later, so that ten properties of one secret need
+// one read.
 func RefOf(r v1alpha1.RemoteRef) provider.Ref {
 	return provider.Ref{Key: r.Key, Version: r.Version, Metadata: r.MetadataPolicy == metadataFetch}
 }
@@ -190,8 +189,7 @@ func sourceAt(ref *v1alpha1.StoreRef, rr v1alpha1.RemoteRef) Source {
 	return Source{Store: *ref, Read: provider.Read{Ref: RefOf(rr)}}
 }
 
-// Required reports whether the object is not in step without what a source reads: some entry takes it that is
-// not optional.
+// Required reports whether the object is out of sync without a source, because an entry that is not optional uses it.
 func Required(es *v1alpha1.ExternalSecret, s Source) bool {
 	return slices.ContainsFunc(es.Spec.Data, func(e v1alpha1.DataEntry) bool {
 		ref := storeOfData(es, e)
@@ -199,7 +197,7 @@ func Required(es *v1alpha1.ExternalSecret, s Source) bool {
 	}) || slices.ContainsFunc(es.Spec.DataFrom, func(e v1alpha1.DataFromEntry) bool {
 		ref := storeOfDataFrom(es, e)
 		switch {
-		case ref == nil:
+		case ref == nil, e.Optional:
 			return false
 		case e.Find != nil:
 			return Source{Store: *ref, Read: provider.Read{Search: searchOf(*e.Find)}} == s

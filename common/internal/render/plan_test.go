@@ -38,7 +38,7 @@ func regexpStep(source, target string) v1alpha1.Rewrite {
 
 func mergeStep(m v1alpha1.RewriteMerge) v1alpha1.Rewrite { return v1alpha1.Rewrite{Merge: &m} }
 
-// rewriting makes a spec rewrite what it extracts.
+// rewriting returns a change that makes a spec rewrite the keys of an extracted object.
 func rewriting(steps ...v1alpha1.Rewrite) func(*v1alpha1.ExternalSecretSpec) {
 	return func(s *v1alpha1.ExternalSecretSpec) {
 		s.DataFrom = []v1alpha1.DataFromEntry{extract("a")}
@@ -48,7 +48,7 @@ func rewriting(steps ...v1alpha1.Rewrite) func(*v1alpha1.ExternalSecretSpec) {
 
 func readOf(key string) provider.Read { return provider.Read{Ref: provider.Ref{Key: key}} }
 
-// external returns an ExternalSecret that reads one secret, changed.
+// external returns an ExternalSecret that reads one secret, with changes.
 func external(change ...func(*v1alpha1.ExternalSecretSpec)) *v1alpha1.ExternalSecret {
 	es := &v1alpha1.ExternalSecret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db"},
@@ -71,12 +71,12 @@ func TestNewPlan(t *testing.T) {
 		want   Plan
 	}{
 		"Defaults": {
-			"The Secret is named like the object and read every hour.",
+			"By default the Secret has the name of the object and is refreshed every hour.",
 			func(*spec) {},
 			Plan{Sources: []Source{source("prod", "shop/db", "")}, Interval: time.Hour, Target: "db"},
 		},
 		"Named": {
-			"What the spec says counts.",
+			"The values of the spec override the defaults.",
 			func(s *spec) { s.Target.Name, s.RefreshInterval = "other", "90s" },
 			Plan{Sources: []Source{source("prod", "shop/db", "")}, Interval: 90 * time.Second, Target: "other"},
 		},
@@ -97,14 +97,14 @@ func TestNewPlan(t *testing.T) {
 			Plan{Sources: []Source{source("prod", "shop/db", "")}, Interval: time.Hour, Target: "db"},
 		},
 		"Versions": {
-			"Each version of a secret is a read.",
+			"Each version of a secret needs its own read.",
 			func(s *spec) {
 				s.Data = append(s.Data, v1alpha1.DataEntry{SecretKey: "old", RemoteRef: v1alpha1.RemoteRef{Key: "shop/db", Version: "1"}})
 			},
 			Plan{Sources: []Source{source("prod", "shop/db", ""), source("prod", "shop/db", "1")}, Interval: time.Hour, Target: "db"},
 		},
 		"OwnStores": {
-			"An entry that names its own store is read there.",
+			"An entry with a store of its own is read there.",
 			func(s *spec) {
 				s.Data[0].SourceRef = &v1alpha1.DataSourceRef{StoreRef: *fakeStore("second")}
 				s.DataFrom = []v1alpha1.DataFromEntry{extract("shop/db"), extract("shop/db")}
@@ -113,7 +113,7 @@ func TestNewPlan(t *testing.T) {
 			Plan{Sources: []Source{source("prod", "shop/db", ""), source("third", "shop/db", ""), source("second", "shop/db", "")}, Interval: time.Hour, Target: "db"},
 		},
 		"Metadata": {
-			"The metadata of a secret are another read than its value.",
+			"The metadata of a secret need another read than its value.",
 			func(s *spec) {
 				s.Data = append(s.Data, entry("tags", "shop/db", ""), entry("team", "shop/db", "team"))
 				s.Data[1].RemoteRef.MetadataPolicy, s.Data[2].RemoteRef.MetadataPolicy = "Fetch", "Fetch"
@@ -121,7 +121,7 @@ func TestNewPlan(t *testing.T) {
 			Plan{Sources: []Source{source("prod", "shop/db", ""), {Store: *fakeStore("prod"), Read: provider.Read{Ref: provider.Ref{Key: "shop/db", Metadata: true}}}}, Interval: time.Hour, Target: "db"},
 		},
 		"Find": {
-			"A search is one read, whatever is done to what it yields, and the order of tags does not matter.",
+			"Equal searches are one read, whatever their rewrites and the order of their tags.",
 			func(s *spec) {
 				s.Data = nil
 				all := v1alpha1.Find{Path: "shop/", Name: &v1alpha1.FindName{RegExp: "^s"}, Tags: map[string]string{"a": "1", "b": "2"}}
@@ -162,51 +162,51 @@ func TestNewPlanErrors(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		change func(*spec)
-		// want are the field and the fix.
+		// want are parts of the error: the field and the fix.
 		want []string
 	}{
-		"EmptyKey":          {"A remote secret has a name.", func(s *spec) { s.Data[0].RemoteRef.Key = "" }, []string{"spec.data[0]: remoteRef.key", "name the remote secret"}},
-		"BlankKey":          {"Spaces are no name.", func(s *spec) { s.Data[0].RemoteRef.Key = " \t" }, []string{"spec.data[0]: remoteRef.key", "name the remote secret"}},
-		"EmptyExtractKey":   {"A remote secret has a name.", func(s *spec) { s.DataFrom = []v1alpha1.DataFromEntry{extract("a"), extract("")} }, []string{"spec.dataFrom[1]: extract.key", "name the remote secret"}},
-		"NoStore":           {"There must be a store to read.", func(s *spec) { s.StoreRef = nil }, []string{"spec.data[0]", "set spec.storeRef or sourceRef.storeRef"}},
-		"NoStoreExtract":    {"There must be a store to read.", func(s *spec) { s.StoreRef, s.Data, s.DataFrom = nil, nil, []v1alpha1.DataFromEntry{extract("a")} }, []string{"spec.dataFrom[0]", "set spec.storeRef or sourceRef.storeRef"}},
-		"NoStoreKind":       {"A store has a Kind.", func(s *spec) { s.StoreRef.Kind = "" }, []string{"spec.data[0]: storeRef: kind", "set both"}},
-		"NoStoreName":       {"A store has a name.", func(s *spec) { s.StoreRef.Name = "" }, []string{"spec.data[0]: storeRef: kind or name", "set both"}},
-		"IllegalSecretKey":  {"A Secret takes only some characters in its keys.", func(s *spec) { s.Data[0].SecretKey = "a/b" }, []string{"spec.data[0].secretKey", `"a/b"`, "use letters"}},
-		"EmptySecretKey":    {"A key of a Secret is not empty.", func(s *spec) { s.Data[0].SecretKey = "" }, []string{"spec.data[0].secretKey", "use letters"}},
-		"ReservedSecretKey": {"The kubelet uses names that begin with two dots.", func(s *spec) { s.Data[0].SecretKey = "..data" }, []string{"spec.data[0].secretKey", `"..data"`}},
-		"DuplicateKey":      {"One key has one source.", func(s *spec) { s.Data = append(s.Data, entry("b", "x", ""), entry("password", "y", "")) }, []string{"spec.data[2].secretKey", "spec.data[0]", "remove one"}},
-		"NothingToRead":     {"An object that reads nothing is a mistake.", func(s *spec) { s.Data = nil }, []string{"spec", "nothing to read", "data or dataFrom"}},
-		"EmptyDataFrom":     {"An entry that reads nothing is a mistake.", func(s *spec) { s.DataFrom = []v1alpha1.DataFromEntry{{}} }, []string{"spec.dataFrom[0]", "nothing to read", "set extract"}},
-		"BadTarget":         {"A Secret's name is a DNS name.", func(s *spec) { s.Target.Name = "Not_a_name" }, []string{"spec.target.name", `"Not_a_name"`}},
-		"BadInterval":       {"A duration has a unit.", func(s *spec) { s.RefreshInterval = "1 day" }, []string{"spec.refreshInterval", `"1 day"`, "write it as"}},
-		"NegativeInterval":  {"A duration is not negative.", func(s *spec) { s.RefreshInterval = "-1s" }, []string{"spec.refreshInterval", `"-1s"`, "write it as"}},
-		"TokenType":         {"Some types of Secrets give rights.", func(s *spec) { s.Target.Template = &v1alpha1.Template{Type: "kubernetes.io/service-account-token"} }, []string{"spec.target.template.type", "kubernetes.io/service-account-token", "refused"}},
-		"BootstrapType":     {"Some types of Secrets give rights.", func(s *spec) { s.Target.Template = &v1alpha1.Template{Type: "bootstrap.kubernetes.io/token"} }, []string{"spec.target.template.type", "bootstrap.kubernetes.io/token", "refused"}},
-		"DecodingBesideType": {"A template that is served does not hide an entry that is not.", func(s *spec) {
+		"EmptyKey":          {"A remote key must not be empty.", func(s *spec) { s.Data[0].RemoteRef.Key = "" }, []string{"spec.data[0]: remoteRef.key", "name the remote secret"}},
+		"BlankKey":          {"A remote key must not be blank.", func(s *spec) { s.Data[0].RemoteRef.Key = " \t" }, []string{"spec.data[0]: remoteRef.key", "name the remote secret"}},
+		"EmptyExtractKey":   {"A remote key of extract must not be empty.", func(s *spec) { s.DataFrom = []v1alpha1.DataFromEntry{extract("a"), extract("")} }, []string{"spec.dataFrom[1]: extract.key", "name the remote secret"}},
+		"NoStore":           {"An entry needs a store.", func(s *spec) { s.StoreRef = nil }, []string{"spec.data[0]", "set spec.storeRef or sourceRef.storeRef"}},
+		"NoStoreExtract":    {"An entry of dataFrom needs a store.", func(s *spec) { s.StoreRef, s.Data, s.DataFrom = nil, nil, []v1alpha1.DataFromEntry{extract("a")} }, []string{"spec.dataFrom[0]", "set spec.storeRef or sourceRef.storeRef"}},
+		"NoStoreKind":       {"A store reference needs a kind.", func(s *spec) { s.StoreRef.Kind = "" }, []string{"spec.data[0]: storeRef: kind", "set both"}},
+		"NoStoreName":       {"A store reference needs a name.", func(s *spec) { s.StoreRef.Name = "" }, []string{"spec.data[0]: storeRef: kind or name", "set both"}},
+		"IllegalSecretKey":  {"A key of a Secret must have valid characters.", func(s *spec) { s.Data[0].SecretKey = "a/b" }, []string{"spec.data[0].secretKey", `"a/b"`, "use letters"}},
+		"EmptySecretKey":    {"A key of a Secret must not be empty.", func(s *spec) { s.Data[0].SecretKey = "" }, []string{"spec.data[0].secretKey", "use letters"}},
+		"ReservedSecretKey": {"A key must not start with two dots, which the kubelet reserves.", func(s *spec) { s.Data[0].SecretKey = "..data" }, []string{"spec.data[0].secretKey", `"..data"`}},
+		"DuplicateKey":      {"A key must not have two sources.", func(s *spec) { s.Data = append(s.Data, entry("b", "x", ""), entry("password", "y", "")) }, []string{"spec.data[2].secretKey", "spec.data[0]", "remove one"}},
+		"NothingToRead":     {"An object must read something.", func(s *spec) { s.Data = nil }, []string{"spec", "nothing to read", "data or dataFrom"}},
+		"EmptyDataFrom":     {"An entry must read something.", func(s *spec) { s.DataFrom = []v1alpha1.DataFromEntry{{}} }, []string{"spec.dataFrom[0]", "nothing to read", "set extract"}},
+		"BadTarget":         {"The name of a Secret must be a DNS name.", func(s *spec) { s.Target.Name = "Not_a_name" }, []string{"spec.target.name", `"Not_a_name"`}},
+		"BadInterval":       {"A duration needs a unit.", func(s *spec) { s.RefreshInterval = "1 day" }, []string{"spec.refreshInterval", `"1 day"`, "write it as"}},
+		"NegativeInterval":  {"A duration must not be negative.", func(s *spec) { s.RefreshInterval = "-1s" }, []string{"spec.refreshInterval", `"-1s"`, "write it as"}},
+		"TokenType":         {"A type of Secrets that grants permissions is refused.", func(s *spec) { s.Target.Template = &v1alpha1.Template{Type: "kubernetes.io/service-account-token"} }, []string{"spec.target.template.type", "kubernetes.io/service-account-token", "refused"}},
+		"BootstrapType":     {"A type of Secrets that grants permissions is refused.", func(s *spec) { s.Target.Template = &v1alpha1.Template{Type: "bootstrap.kubernetes.io/token"} }, []string{"spec.target.template.type", "bootstrap.kubernetes.io/token", "refused"}},
+		"DecodingWithType": {"A valid template does not hide an invalid entry.", func(s *spec) {
 			s.Target.Template = &v1alpha1.Template{Type: "Opaque"}
 			s.Data[0].RemoteRef.DecodingStrategy = "Base32"
 		}, []string{"spec.data[0].remoteRef", "decodingStrategy: Base32", "not supported yet"}},
-		"FindNothing": {"A search without a condition would take the whole store.", func(s *spec) { s.DataFrom = []v1alpha1.DataFromEntry{find(v1alpha1.Find{})} }, []string{"spec.dataFrom[0]: find", "set path, name or tags"}},
-		"FindEmpty": {"Conditions that are empty are none.", func(s *spec) {
+		"FindNothing": {"A search without conditions would read the whole store, so it is refused.", func(s *spec) { s.DataFrom = []v1alpha1.DataFromEntry{find(v1alpha1.Find{})} }, []string{"spec.dataFrom[0]: find", "set path, name or tags"}},
+		"FindEmpty": {"Empty conditions count as none.", func(s *spec) {
 			s.DataFrom = []v1alpha1.DataFromEntry{find(v1alpha1.Find{Name: &v1alpha1.FindName{}, Tags: map[string]string{}})}
 		}, []string{"spec.dataFrom[0]: find", "set path, name or tags"}},
-		"FindBadRegexp": {"What is wrong shows before anything is read.", func(s *spec) {
+		"FindBadRegexp": {"An invalid expression is refused before any read.", func(s *spec) {
 			s.DataFrom = []v1alpha1.DataFromEntry{find(v1alpha1.Find{Name: &v1alpha1.FindName{RegExp: "a("}})}
 		}, []string{"spec.dataFrom[0]: find: name.regexp", `"a("`, "missing closing )"}},
-		"FindNoStore": {"There must be a store to search.", func(s *spec) {
+		"FindNoStore": {"A search needs a store.", func(s *spec) {
 			s.StoreRef, s.Data, s.DataFrom = nil, nil, []v1alpha1.DataFromEntry{find(v1alpha1.Find{Path: "a"})}
 		}, []string{"spec.dataFrom[0]", "set spec.storeRef or sourceRef.storeRef"}},
-		"FindAndExtract": {"An entry has one source.", func(s *spec) {
+		"FindAndExtract": {"An entry must not have two sources.", func(s *spec) {
 			s.DataFrom = []v1alpha1.DataFromEntry{extract("a")}
 			s.DataFrom[0].Find = &v1alpha1.Find{Path: "a"}
-		}, []string{"spec.dataFrom[0]", "make two entries"}},
-		"RewriteNothing": {"A step that does nothing is a mistake.", rewriting(v1alpha1.Rewrite{}), []string{"spec.dataFrom[0]: rewrite[0]", "0 of regexp, transform and merge", "set exactly one"}},
-		"RewriteTwice": {"The order of two changes in one step is nobody's guess.", rewriting(v1alpha1.Rewrite{Regexp: &v1alpha1.RewriteRegexp{}, Merge: &v1alpha1.RewriteMerge{}}),
+		}, []string{"spec.dataFrom[0]", "split the entry in two"}},
+		"RewriteNothing": {"An empty step is refused.", rewriting(v1alpha1.Rewrite{}), []string{"spec.dataFrom[0]: rewrite[0]", "0 of regexp, transform and merge", "set exactly one"}},
+		"RewriteTwice": {"A step with two changes is refused, because their order is undefined.", rewriting(v1alpha1.Rewrite{Regexp: &v1alpha1.RewriteRegexp{}, Merge: &v1alpha1.RewriteMerge{}}),
 			[]string{"spec.dataFrom[0]: rewrite[0]", "2 of regexp, transform and merge", "set exactly one"}},
-		"RewriteBadRegexp":  {"What is wrong shows before anything is read.", rewriting(regexpStep("a", "b"), regexpStep("a(", "b")), []string{"spec.dataFrom[0]: rewrite[1]: regexp.source", `"a("`, "missing closing )"}},
-		"RewriteLongTarget": {"A long text in place of every character fills the memory.", rewriting(regexpStep("", strings.Repeat("a", 513))), []string{"spec.dataFrom[0]: rewrite[0]: regexp.target", "513", "shorten it"}},
-		"MergeNowhere":      {"One object goes to one key, and somebody must name it.", rewriting(mergeStep(v1alpha1.RewriteMerge{Strategy: "JSON"})), []string{"spec.dataFrom[0]: rewrite[0]: merge: into", "set it"}},
+		"RewriteBadRegexp":  {"An invalid expression is refused before any read.", rewriting(regexpStep("a", "b"), regexpStep("a(", "b")), []string{"spec.dataFrom[0]: rewrite[1]: regexp.source", `"a("`, "missing closing )"}},
+		"RewriteLongTarget": {"A long target is refused: it might replace every character.", rewriting(regexpStep("", strings.Repeat("a", 513))), []string{"spec.dataFrom[0]: rewrite[0]: regexp.target", "513", "shorten it"}},
+		"MergeNowhere":      {"A merge to JSON needs the key of its result.", rewriting(mergeStep(v1alpha1.RewriteMerge{Strategy: "JSON"})), []string{"spec.dataFrom[0]: rewrite[0]: merge: into", "needs the key"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -216,18 +216,18 @@ func TestNewPlanErrors(t *testing.T) {
 			}
 			for _, w := range tc.want {
 				if !strings.Contains(err.Error(), w) {
-					t.Errorf("\n%s\nNewPlan(): %q does not say %q", tc.reason, err, w)
+					t.Errorf("\n%s\nNewPlan(): %q does not contain %q", tc.reason, err, w)
 				}
 			}
 			if diff := cmp.Diff(Plan{}, p); diff != "" {
-				t.Errorf("\n%s\nNewPlan(): a plan beside an error:\n%s", tc.reason, diff)
+				t.Errorf("\n%s\nNewPlan(): a plan with an error:\n%s", tc.reason, diff)
 			}
 		})
 	}
 }
 
-// fields says of every field of the spec whether it is served. A value after "refused" is tried, too;
-// without one, any value but the zero is refused. Everything below a refused field is refused.
+// fields lists for every field of the spec whether it is served. Values after "refused" are tried; without any, each
+// value but the zero value must be refused. All fields below a refused field are refused.
 var fields = map[string]string{
 	"storeRef.apiVersion":                              "served",
 	"storeRef.kind":                                    "served",
@@ -283,6 +283,7 @@ var fields = map[string]string{
 	"dataFrom.rewrite.merge.priorityPolicy":                   "served Strict IgnoreNotFound; refused Later",
 	"dataFrom.rewrite.merge.conflictPolicy":                   "served Error Ignore; refused Later",
 	"dataFrom.rewrite.transform.template":                     "served",
+	"dataFrom.optional":                                       "served",
 	"dataFrom.sourceRef.storeRef.apiVersion":                  "served",
 	"dataFrom.sourceRef.storeRef.kind":                        "served",
 	"dataFrom.sourceRef.storeRef.name":                        "served",
@@ -291,7 +292,7 @@ var fields = map[string]string{
 	"dataFrom.sourceRef.generatorRef.name":                    "served",
 }
 
-// TestEveryField fails when the API gets a field that neither the plan nor unsupported knows.
+// TestEveryField fails for each field of the API that neither the plan nor unsupported handles.
 func TestEveryField(t *testing.T) {
 	var walk func(path []string, typ reflect.Type)
 	seen := map[string]bool{}
@@ -331,7 +332,7 @@ func TestEveryField(t *testing.T) {
 	}
 }
 
-// tryField sets one field of a valid spec, and asks for a plan.
+// tryField sets one field of a valid spec, and calls NewPlan.
 func tryField(t *testing.T, path []string, value string, served bool) {
 	es := external(func(s *v1alpha1.ExternalSecretSpec) {
 		s.Data[0].SourceRef = &v1alpha1.DataSourceRef{StoreRef: *fakeStore("second")}
@@ -367,11 +368,11 @@ func tryField(t *testing.T, path []string, value string, served bool) {
 	case !served && err == nil:
 		t.Error("NewPlan(): no error, want it to be refused: nothing is ignored in silence")
 	case !served && !strings.Contains(err.Error(), "not supported yet; remove it"):
-		t.Errorf("NewPlan(): %q, want it to say that this is not supported yet", err)
+		t.Errorf("NewPlan(): %q, want the text that this is not supported yet", err)
 	}
 }
 
-// set gives a field, named by its path, a value that is not zero.
+// set sets a field, named by its path, to a value that is not zero.
 func set(t *testing.T, v reflect.Value, path []string, value string) {
 	t.Helper()
 	switch v.Kind() {

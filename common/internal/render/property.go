@@ -12,40 +12,40 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// Bounds of a property that is read as a path.
+// Limits of a property that is a path.
 const (
-	// maxPath is its length.
+	// maxPath limits its length.
 	maxPath = 512
-	// maxOperators is how many modifiers and queries it has. Each of them goes over all that the one before has
-	// left, and may make it larger by some bytes for each element.
+	// maxOperators limits its modifiers and queries. Each of them processes the whole result of the one before, and
+	// can make it larger by some bytes for each element.
 	maxOperators = 8
-	// maxPathSteps is what one path may take. At this size its work takes 100 MiB of memory at worst.
+	// maxPathSteps limits the work of one path. At this size the work takes at most 100 MiB of memory.
 	maxPathSteps = 512 << 10
 )
 
-// growing matches the syntax of gjson by which a short path over a small secret yields gigabytes:
-// modifiers that repeat or escape what they are given, documents put together from several paths,
-// and literals. One property is one value; putting values together is a template's work.
+// growing matches the syntax of gjson by which a short path over a small secret can have gigabytes as its result:
+// modifiers that repeat or escape their input, documents built from several paths, and literals. A property is one
+// value; use a template to combine values.
 var growing = regexp.MustCompile(`@(tostr|pretty|group|dig)|(^|[.|(\[])\s*[\[{]|(^|[.|])!`)
 
-// Property takes one value out of a secret that holds JSON. A top-level key that is spelled exactly
-// like the property wins; otherwise the property is a path in gjson syntax. Strings come without
-// quotes, null as nothing, everything else as the JSON text that it is.
+// Property extracts one value from a secret that contains JSON. A top-level key equal to the property wins; otherwise
+// the property is a path in gjson syntax. A string is returned without quotes, null as an empty value, and everything
+// else as its JSON text.
 func Property(data []byte, property string) ([]byte, error) {
 	d := &jsonValue{properties: []string{property}}
 	d.parse(data)
 	return d.property(property, newWork())
 }
 
-// A jsonValue is a secret of which properties are taken. It is checked and gone through once, however many.
+// A jsonValue is a secret of which properties are extracted. It is validated and scanned only once.
 type jsonValue struct {
-	// properties are all that are taken of it; one may come twice.
+	// properties are the extracted properties, possibly with duplicates.
 	properties []string
 
 	parsed, valid bool
 	size          int
 	root          gjson.Result
-	// members are those of properties that are spelled like a top-level key, by their place in found.
+	// members has, for each property that equals a top-level key, the index of its value in found.
 	members map[string]int
 	found   []gjson.Result
 }
@@ -65,7 +65,7 @@ func (d *jsonValue) parse(data []byte) {
 		d.members[p] = none
 	}
 	d.root.ForEach(func(k, v gjson.Result) bool {
-		if i, asked := d.members[k.Str]; asked && i == none { // Of two equal keys the first counts.
+		if i, asked := d.members[k.Str]; asked && i == none { // The first of two equal keys counts.
 			d.members[k.Str] = len(d.found)
 			d.found = append(d.found, v)
 		}
@@ -74,7 +74,7 @@ func (d *jsonValue) parse(data []byte) {
 	maps.DeleteFunc(d.members, func(_ string, i int) bool { return i == none })
 }
 
-// property returns one of the properties, once the value is parsed.
+// property returns one of the properties of a parsed value.
 func (d *jsonValue) property(property string, work *template.Budget) ([]byte, error) {
 	if !d.valid {
 		return nil, provider.NewError(provider.Invalid, "its value is not JSON, so it has no property %.64q; remove the property or store JSON", property)
@@ -83,11 +83,11 @@ func (d *jsonValue) property(property string, work *template.Budget) ([]byte, er
 		return text(d.found[i]), nil
 	}
 	if len(property) > maxPath || growing.MatchString(property) || operators(property) > maxOperators {
-		return nil, provider.NewError(provider.Invalid, "the property %.64q is not served: a path has at most %d characters, at most %d modifiers (@) and queries (#), none of the modifiers @tostr, @pretty, @group and @dig, and puts no documents together; name one value", property, maxPath, maxOperators)
+		return nil, provider.NewError(provider.Invalid, "the property %.64q is not supported: use at most %d characters and at most %d modifiers (@) and queries (#); do not use @tostr, @pretty, @group or @dig, and do not combine documents", property, maxPath, maxOperators)
 	}
 	steps := pathSteps(property, d.size)
 	if steps > maxPathSteps {
-		return nil, provider.NewError(provider.Invalid, "the property %.64q takes too much work over %d bytes; use fewer modifiers (@), queries (#) and wildcards (*), or a smaller secret", property, d.size)
+		return nil, provider.NewError(provider.Invalid, "the property %.64q takes too much work for a secret of %d bytes; use fewer modifiers (@), queries (#) and wildcards (*), or a smaller secret", property, d.size)
 	}
 	if !work.Spend(steps) {
 		return nil, errWork
@@ -101,13 +101,13 @@ func (d *jsonValue) property(property string, work *template.Budget) ([]byte, er
 
 func operators(path string) int { return strings.Count(path, "@") + strings.Count(path, "#") }
 
-// pathSteps is what a path costs, as measured: each part of it goes over all of the document, by 4 ns for a
-// byte; a query takes sixteen times as long, and a modifier up to 64 times.
+// pathSteps returns the measured cost of a path. Each of its parts scans the whole document, at 4 ns for each byte. A
+// query takes sixteen times as long, and a modifier up to 64 times.
 func pathSteps(path string, size int) int {
 	parts := 1 + strings.Count(path, ".") + strings.Count(path, "|")
 	units := parts + 16*strings.Count(path, "#") + 64*strings.Count(path, "@")
-	// A first and a last wildcard are tried once for each character. Each one between them is tried anew for
-	// each place of the one before, up to a bound of gjson.
+	// The first and the last wildcard are tried once for each character. Each one between them is tried for each
+	// match of the one before, up to a limit of gjson.
 	tries := 1
 	for range strings.Count(path, "*") - 2 {
 		tries = min(tries*max(size, 1), 10_000)
@@ -118,11 +118,11 @@ func pathSteps(path string, size int) int {
 	return size * units / 64
 }
 
-// jsonSteps is what it costs to check a document and to go through its members.
+// jsonSteps returns the cost of validating a document and scanning its members.
 func jsonSteps(size int) int { return 1 + size/16 }
 
-// valid reports whether data is JSON. Unlike gjson's own check it bounds the depth, because what is
-// nested without end eats the stack.
+// valid reports whether data is JSON. Unlike gjson's own check it limits the depth, because endless nesting would
+// exhaust the stack.
 func valid(data []byte) bool { return json.Valid(data) }
 
 // A KeyValue is one member of a JSON object.
@@ -131,7 +131,7 @@ type KeyValue struct {
 	Value []byte
 }
 
-// Extract returns the members of a secret that holds a JSON object, in their order.
+// Extract returns the members of a secret that contains a JSON object, in their order.
 func Extract(data []byte) ([]KeyValue, error) {
 	if !valid(data) {
 		return nil, provider.NewError(provider.Invalid, "its value is not JSON; extract needs a JSON object")
@@ -148,7 +148,7 @@ func Extract(data []byte) ([]KeyValue, error) {
 	return kvs, nil
 }
 
-// text is what a value is in a Secret. null is an empty value, as in External Secrets Operator.
+// text returns a JSON value as the value of a Secret. null is an empty value, as in External Secrets Operator.
 func text(v gjson.Result) []byte {
 	switch {
 	case v.Type == gjson.String:
@@ -156,7 +156,7 @@ func text(v gjson.Result) []byte {
 	case v.Type == gjson.Null:
 		return []byte{}
 	case v.Raw == "":
-		return []byte(v.String()) // A count, as in hosts.#, stands nowhere in the text.
+		return []byte(v.String()) // A count, as in hosts.#, has no text of its own.
 	}
 	return []byte(v.Raw)
 }

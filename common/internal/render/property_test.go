@@ -42,66 +42,66 @@ func TestProperty(t *testing.T) {
 		property string
 		want     want
 	}{
-		"String":          {"A string comes without quotes.", document, "user", want{Value: "ann"}},
+		"String":          {"A string is returned without quotes.", document, "user", want{Value: "ann"}},
 		"EmptyString":     {"An empty string exists.", document, "empty", want{}},
-		"Escapes":         {"A string is unescaped.", document, "quote", want{Value: "a\"b\\c\n"}},
+		"Escapes":         {"Escapes in a string are resolved.", document, "quote", want{Value: "a\"b\\c\n"}},
 		"Unicode":         {"A string is UTF-8.", document, "umlaut", want{Value: "äö😀"}},
-		"UnicodeKey":      {"A key may be any text.", document, "schlüssel", want{Value: "ü"}},
-		"Number":          {"A number is as it is written.", document, "port", want{Value: "5432"}},
-		"Float":           {"A number is as it is written.", document, "float", want{Value: "1.50"}},
-		"Exponent":        {"A number is as it is written.", document, "exp", want{Value: "1e5"}},
-		"BigNumber":       {"A number loses no digit.", document, "big", want{Value: "12345678901234567890"}},
+		"UnicodeKey":      {"A key can be any text.", document, "schlüssel", want{Value: "ü"}},
+		"Number":          {"A number is returned as written.", document, "port", want{Value: "5432"}},
+		"Float":           {"A number is returned as written.", document, "float", want{Value: "1.50"}},
+		"Exponent":        {"A number is returned as written.", document, "exp", want{Value: "1e5"}},
+		"BigNumber":       {"A number keeps all its digits.", document, "big", want{Value: "12345678901234567890"}},
 		"True":            {"A boolean is its JSON text.", document, "on", want{Value: "true"}},
 		"False":           {"A boolean is its JSON text.", document, "off", want{Value: "false"}},
-		"Null":            {"null exists, and is an empty value, as External Secrets Operator has it.", document, "nothing", want{}},
-		"NullNested":      {"Also where it is named by a path.", `{"a":[null]}`, "a.0", want{}},
-		"NullInside":      {"Inside a value it is JSON.", `{"a":[null]}`, "a", want{Value: "[null]"}},
-		"Dotted":          {"A key that is spelled like the property wins over the path.", document, "db.password", want{Value: "dotted"}},
-		"Nested":          {"Otherwise the property is a path.", document, "db.deep.er.est", want{Value: "1"}},
+		"Null":            {"null is an empty value, as in External Secrets Operator.", document, "nothing", want{}},
+		"NullNested":      {"null at a path is an empty value.", `{"a":[null]}`, "a.0", want{}},
+		"NullInside":      {"null inside a value stays JSON.", `{"a":[null]}`, "a", want{Value: "[null]"}},
+		"Dotted":          {"A key equal to the property wins over the path.", document, "db.password", want{Value: "dotted"}},
+		"Nested":          {"Without an equal key, the property is a path.", document, "db.deep.er.est", want{Value: "1"}},
 		"Object":          {"An object is its JSON text.", document, "db.deep", want{Value: `{"er": {"est": 1}}`}},
 		"Array":           {"An array is its JSON text.", document, "list", want{Value: `[1, "two", {"three": 3}]`}},
-		"Element":         {"An element is named by its index.", document, "list.1", want{Value: "two"}},
-		"ElementOfObject": {"A path goes through arrays.", document, "list.2.three", want{Value: "3"}},
+		"Element":         {"An element is addressed by its index.", document, "list.1", want{Value: "two"}},
+		"ElementOfObject": {"A path can go through arrays.", document, "list.2.three", want{Value: "3"}},
 		"Count":           {"The length of an array is a number.", document, "db.hosts.#", want{Value: "2"}},
 		"Query":           {"A query finds an element.", document, `users.#(n=="y").p`, want{Value: "2"}},
 		"QueryAll":        {"A query finds all elements.", document, `users.#.n`, want{Value: `["x","y"]`}},
-		"KeyLikeModifier": {"A key is no syntax.", document, "@this", want{Value: "at"}},
-		"KeyWithPipe":     {"A key is no syntax.", document, "a|b", want{Value: "pipe"}},
-		"KeyWithStar":     {"A key is no syntax.", document, "a*", want{Value: "star"}},
-		"KeyHash":         {"A key is no syntax.", document, "#", want{Value: "hash"}},
-		"KeyBackslash":    {"A key is no syntax.", document, `x\y`, want{Value: "backslash"}},
-		"KeyBraces":       {"A key is no syntax, also where that syntax is not served.", document, "{a}", want{Value: "braces"}},
-		"KeyBang":         {"A key is no syntax, also where that syntax is not served.", document, "!lit", want{Value: "bang"}},
-		"KeyEscaped":      {"A key is compared by its text, not by its spelling.", document, "escaped", want{Value: "unescaped"}},
-		"KeyTwice":        {"Of two equal keys the first counts.", document, "twice", want{Value: "1"}},
-		"Modifier":        {"Modifiers that cannot grow are served.", `{"a":[1,2]}`, "a.@reverse", want{Value: "[2,1]"}},
-		"ModifierChain":   {"Modifiers that cannot grow are served.", `{"a": 1}`, "@this|@ugly", want{Value: `{"a":1}`}},
+		"KeyLikeModifier": {"A key that looks like a modifier is a key.", document, "@this", want{Value: "at"}},
+		"KeyWithPipe":     {"A key with a pipe is a key.", document, "a|b", want{Value: "pipe"}},
+		"KeyWithStar":     {"A key with a wildcard is a key.", document, "a*", want{Value: "star"}},
+		"KeyHash":         {"A key that looks like a query is a key.", document, "#", want{Value: "hash"}},
+		"KeyBackslash":    {"A key with a backslash is a key.", document, `x\y`, want{Value: "backslash"}},
+		"KeyBraces":       {"A key with refused syntax is a key.", document, "{a}", want{Value: "braces"}},
+		"KeyBang":         {"A key with refused syntax is a key.", document, "!lit", want{Value: "bang"}},
+		"KeyEscaped":      {"Keys are compared after their escapes are resolved.", document, "escaped", want{Value: "unescaped"}},
+		"KeyTwice":        {"The first of two equal keys counts.", document, "twice", want{Value: "1"}},
+		"Modifier":        {"Modifiers that cannot grow the value are served.", `{"a":[1,2]}`, "a.@reverse", want{Value: "[2,1]"}},
+		"ModifierChain":   {"Modifiers that cannot grow the value are served.", `{"a": 1}`, "@this|@ugly", want{Value: `{"a":1}`}},
 		"FromString":      {"JSON inside a string can be read.", `{"a":"{\"b\":1}"}`, "a.@fromstr.b", want{Value: "1"}},
-		"TopLevelArray":   {"The document may be an array.", `["x"]`, "0", want{Value: "x"}},
+		"TopLevelArray":   {"The document can be an array.", `["x"]`, "0", want{Value: "x"}},
 
-		"Missing":         {"A property that is not there is NotFound.", document, "password", want{Class: provider.NotFound}},
-		"MissingNested":   {"A property that is not there is NotFound.", document, "db.user", want{Class: provider.NotFound}},
+		"Missing":         {"A missing property is NotFound.", document, "password", want{Class: provider.NotFound}},
+		"MissingNested":   {"A missing nested property is NotFound.", document, "db.user", want{Class: provider.NotFound}},
 		"MissingElement":  {"An index beyond the end is NotFound.", document, "list.3", want{Class: provider.NotFound}},
-		"ThroughScalar":   {"A scalar has no properties.", document, "user.name", want{Class: provider.NotFound}},
-		"OfScalar":        {"A document that is a scalar has no properties.", `"text"`, "a", want{Class: provider.NotFound}},
-		"UnknownModifier": {"An unknown modifier finds nothing.", document, "@boom", want{Class: provider.NotFound}},
-		"NotJSON":         {"What is not JSON has no properties; a person must look.", "user=ann", "user", want{Class: provider.Invalid}},
-		"Empty":           {"Nothing is not JSON.", "", "user", want{Class: provider.Invalid}},
-		"TruncatedJSON":   {"Half a document is not JSON, whatever it begins with.", `{"user":"ann","pass`, "user", want{Class: provider.Invalid}},
+		"ThroughScalar":   {"A property of a scalar is NotFound.", document, "user.name", want{Class: provider.NotFound}},
+		"OfScalar":        {"A property of a document that is a scalar is NotFound.", `"text"`, "a", want{Class: provider.NotFound}},
+		"UnknownModifier": {"An unknown modifier is NotFound.", document, "@boom", want{Class: provider.NotFound}},
+		"NotJSON":         {"A property of a value that is not JSON is Invalid, which the user must fix.", "user=ann", "user", want{Class: provider.Invalid}},
+		"Empty":           {"An empty value is not JSON.", "", "user", want{Class: provider.Invalid}},
+		"TruncatedJSON":   {"A truncated document is not JSON.", `{"user":"ann","pass`, "user", want{Class: provider.Invalid}},
 		"TwoDocuments":    {"Two documents are not JSON.", `{"user":"ann"}{"user":"bob"}`, "user", want{Class: provider.Invalid}},
-		"Endless":         {"What is nested without end is refused before it eats the stack.", strings.Repeat("[", 500000) + strings.Repeat("]", 500000), "0", want{Class: provider.Invalid}},
-		"Escalation":      {"A path that doubles the value with every step is refused.", document, strings.Repeat("@tostr|", 40) + "@this", want{Class: provider.Invalid}},
-		"Pretty":          {"Indentation of the user's choice is refused.", document, `@pretty:{"indent":"          "}`, want{Class: provider.Invalid}},
-		"Group":           {"Every value once for every key is refused.", document, "db.@group", want{Class: provider.Invalid}},
+		"Endless":         {"Endless nesting is refused before it exhausts the stack.", strings.Repeat("[", 500000) + strings.Repeat("]", 500000), "0", want{Class: provider.Invalid}},
+		"Escalation":      {"A path whose value doubles with every step is refused.", document, strings.Repeat("@tostr|", 40) + "@this", want{Class: provider.Invalid}},
+		"Pretty":          {"Indentation chosen by the user is refused.", document, `@pretty:{"indent":"          "}`, want{Class: provider.Invalid}},
+		"Group":           {"A modifier that repeats every value for every key is refused.", document, "db.@group", want{Class: provider.Invalid}},
 		"Dig":             {"A search through all levels is refused.", document, "@dig:est", want{Class: provider.Invalid}},
-		"Together":        {"A document put together from several paths is refused.", document, "[db,db]|[0,0,0]", want{Class: provider.Invalid}},
-		"TogetherNested":  {"Also further down.", document, "db.{hosts,deep}", want{Class: provider.Invalid}},
-		"TogetherInQuery": {"Also inside a query.", document, `users.#( [n,n]=="x")`, want{Class: provider.Invalid}},
-		"TogetherInOld":   {"Also inside a query in the older syntax.", document, `users.#[[n,n]=="x"]`, want{Class: provider.Invalid}},
-		"Literal":         {"A literal is not read from the secret.", document, `!"made up"`, want{Class: provider.Invalid}},
-		"LiteralEach":     {"Nor once for each element.", document, `list.#.!"made up"`, want{Class: provider.Invalid}},
-		"Operators":       {"Modifiers and queries are few.", `[[1]]`, strings.Repeat("@this|", 8) + "#", want{Class: provider.Invalid}},
-		"OperatorsFull":   {"Eight are served.", `[[1]]`, strings.Repeat("@this|", 7) + "#", want{Value: "1"}},
+		"Together":        {"A document built from several paths is refused.", document, "[db,db]|[0,0,0]", want{Class: provider.Invalid}},
+		"TogetherNested":  {"A document built from several paths below a key is refused.", document, "db.{hosts,deep}", want{Class: provider.Invalid}},
+		"TogetherInQuery": {"A document built from several paths in a query is refused.", document, `users.#( [n,n]=="x")`, want{Class: provider.Invalid}},
+		"TogetherInOld":   {"A document built from several paths in a query of the old syntax is refused.", document, `users.#[[n,n]=="x"]`, want{Class: provider.Invalid}},
+		"Literal":         {"A literal is refused.", document, `!"made up"`, want{Class: provider.Invalid}},
+		"LiteralEach":     {"A literal for each element is refused.", document, `list.#.!"made up"`, want{Class: provider.Invalid}},
+		"Operators":       {"Nine modifiers and queries are refused.", `[[1]]`, strings.Repeat("@this|", 8) + "#", want{Class: provider.Invalid}},
+		"OperatorsFull":   {"Eight modifiers and queries are served.", `[[1]]`, strings.Repeat("@this|", 7) + "#", want{Value: "1"}},
 		"Contains":        {"Wildcards at both ends are served.", `{"a":[{"n":"xby"},{"n":"z"}]}`, `a.#(n%"*b*").n`, want{Value: "xby"}},
 		"LongPath":        {"A path of more than 512 characters is refused.", document, strings.Repeat("a.", 257), want{Class: provider.Invalid}},
 	}
@@ -118,7 +118,7 @@ func TestProperty(t *testing.T) {
 	}
 }
 
-// TestPropertyWork looks for properties that would take seconds or gigabytes.
+// TestPropertyWork reads properties that would take seconds or gigabytes without limits.
 func TestPropertyWork(t *testing.T) {
 	const size = 1 << 20
 	ones := "[" + strings.Repeat("1,", size/2-1) + "1]"
@@ -128,21 +128,21 @@ func TestPropertyWork(t *testing.T) {
 		reason   string
 		data     string
 		property string
-		// want is what the error says.
+		// want is a part of the error.
 		want string
 	}{
-		"Reverse":  {"Each modifier takes its time, and the memory of all elements.", ones, strings.Repeat("@reverse|", 55) + "#", "at most 8 modifiers"},
-		"Few":      {"A few of them may be too many for a large secret.", ones, strings.Repeat("@reverse|", 7) + "#", "too much work over 1048577 bytes"},
-		"Each":     {"Also for each element.", ones, "#.@this", "too much work"},
-		"Queries":  {"So may queries be.", lists, "#.#.#.#.#", "too much work"},
-		"Wildcard": {"Wildcards are tried for each other.", text, "*a*b*c*d*", "too much work"},
+		"Reverse":  {"Each modifier takes time, and the memory of all elements.", ones, strings.Repeat("@reverse|", 55) + "#", "at most 8 modifiers"},
+		"Few":      {"A few modifiers can be too many for a large secret.", ones, strings.Repeat("@reverse|", 7) + "#", "too much work for a secret of 1048577 bytes"},
+		"Each":     {"A modifier for each element takes too much work.", ones, "#.@this", "too much work"},
+		"Queries":  {"Nested queries take too much work.", lists, "#.#.#.#.#", "too much work"},
+		"Wildcard": {"Wildcards multiply the work.", text, "*a*b*c*d*", "too much work"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var err error
 			took, memory := cost(t, func() { _, err = Property([]byte(tc.data), tc.property) })
 			if class(err) != provider.Invalid || !strings.Contains(err.Error(), tc.want) || len(err.Error()) > 400 {
-				t.Errorf("\n%s\nProperty(): %v, want an error of class Invalid that says %q", tc.reason, err, tc.want)
+				t.Errorf("\n%s\nProperty(): %v, want an error of class Invalid with %q", tc.reason, err, tc.want)
 			}
 			if took > maxSpent/4 || memory > 8<<20 {
 				t.Errorf("\n%s\nProperty() took %v of a processor and %d MiB, want at most %v and 8 MiB", tc.reason, took, memory>>20, maxSpent/4)
@@ -151,7 +151,7 @@ func TestPropertyWork(t *testing.T) {
 	}
 }
 
-// TestReadProperties reads secrets by as many entries as a spec may have.
+// TestReadProperties reads secrets with as many entries as a spec can have.
 func TestReadProperties(t *testing.T) {
 	var b strings.Builder
 	for i := range 1000 {
@@ -170,16 +170,16 @@ func TestReadProperties(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		change func(*v1alpha1.ExternalSecretSpec)
-		// want is what the error says; none means that all are there.
+		// want are parts of the error; none means that all values are read.
 		want []string
 	}{
-		"Plain":     {"A thousand keys of one large secret are gone through once.", entries(1000, "one", "kN"), nil},
-		"Paths":     {"A few paths through it are served.", entries(50, "one", "dN.e"), nil},
-		"ManyPaths": {"A thousand are too many.", entries(1000, "one", "dN.e"), []string{`"one" in FakeStore "prod": spec.data[`, "].remoteRef.property: ", "too much work", "take fewer properties"}},
-		"Queries":   {"So are a thousand small queries.", entries(1000, "small", "#(a==1)#.b"), []string{"].remoteRef.property: ", "too much work"}},
-		"Secrets":   {"And a thousand large secrets.", entries(1000, "key-N", "k1"), []string{`"key-`, "].remoteRef.property: ", "too much work"}},
+		"Plain":     {"The keys of one large secret are found in one scan.", entries(1000, "one", "kN"), nil},
+		"Paths":     {"A few paths in a large secret are served.", entries(50, "one", "dN.e"), nil},
+		"ManyPaths": {"A thousand paths in a large secret are too many.", entries(1000, "one", "dN.e"), []string{`"one" in FakeStore "prod": spec.data[`, "].remoteRef.property: ", "too much work", "use fewer properties"}},
+		"Queries":   {"A thousand small queries are too many.", entries(1000, "small", "#(a==1)#.b"), []string{"].remoteRef.property: ", "too much work"}},
+		"Secrets":   {"A thousand large secrets are too many.", entries(1000, "key-N", "k1"), []string{`"key-`, "].remoteRef.property: ", "too much work"}},
 		"Extracts": {
-			"Those that are extracted count, too.",
+			"Extracted secrets count, too.",
 			func(s *v1alpha1.ExternalSecretSpec) {
 				s.DataFrom = slices.Repeat([]v1alpha1.DataFromEntry{extract("one")}, 100)
 			},
@@ -225,16 +225,16 @@ func TestExtract(t *testing.T) {
 		data   string
 		want   want
 	}{
-		"Object":    {"Members come in their order, each as Property would yield it.", `{"b":"x","a":1,"c":null,"d":{"e":[1, 2]},"f":true}`, want{Members: []kv{{"b", "x"}, {"a", "1"}, {"c", ""}, {"d", `{"e":[1, 2]}`}, {"f", "true"}}}},
-		"Escapes":   {"Keys and strings are unescaped.", `{"\u0061.b":"\"x\""}`, want{Members: []kv{{"a.b", `"x"`}}}},
-		"Empty":     {"An empty object holds nothing.", ` {} `, want{}},
-		"Twice":     {"A key that comes twice is told twice.", `{"a":1,"a":2}`, want{Members: []kv{{"a", "1"}, {"a", "2"}}}},
+		"Object":    {"Members keep their order, with the values that Property returns.", `{"b":"x","a":1,"c":null,"d":{"e":[1, 2]},"f":true}`, want{Members: []kv{{"b", "x"}, {"a", "1"}, {"c", ""}, {"d", `{"e":[1, 2]}`}, {"f", "true"}}}},
+		"Escapes":   {"Escapes in keys and strings are resolved.", `{"\u0061.b":"\"x\""}`, want{Members: []kv{{"a.b", `"x"`}}}},
+		"Empty":     {"An empty object has no members.", ` {} `, want{}},
+		"Twice":     {"A key that occurs twice is returned twice.", `{"a":1,"a":2}`, want{Members: []kv{{"a", "1"}, {"a", "2"}}}},
 		"Array":     {"An array has no keys.", `[1]`, want{Class: provider.Invalid}},
 		"String":    {"A string has no keys.", `"a"`, want{Class: provider.Invalid}},
 		"Null":      {"null has no keys.", `null`, want{Class: provider.Invalid}},
-		"NotJSON":   {"What is not JSON has no keys.", `a=b`, want{Class: provider.Invalid}},
-		"Truncated": {"Half an object is not JSON: none of its keys count.", `{"a":1,"b":`, want{Class: provider.Invalid}},
-		"Endless":   {"What is nested without end is refused before it eats the stack.", `{"a":` + strings.Repeat("[", 500000) + strings.Repeat("]", 500000) + "}", want{Class: provider.Invalid}},
+		"NotJSON":   {"A value that is not JSON has no keys.", `a=b`, want{Class: provider.Invalid}},
+		"Truncated": {"A truncated object is not JSON, and none of its keys count.", `{"a":1,"b":`, want{Class: provider.Invalid}},
+		"Endless":   {"Endless nesting is refused before it exhausts the stack.", `{"a":` + strings.Repeat("[", 500000) + strings.Repeat("]", 500000) + "}", want{Class: provider.Invalid}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -267,7 +267,7 @@ func FuzzProperty(f *testing.F) {
 			}
 		case provider.Invalid, provider.NotFound:
 			if v != nil {
-				t.Errorf("Property(%q, %q): a value beside an error", data, property)
+				t.Errorf("Property(%q, %q): a value with an error", data, property)
 			}
 		default:
 			t.Errorf("Property(%q, %q): class %s", data, property, class(err))
@@ -283,7 +283,7 @@ func FuzzExtract(f *testing.F) {
 		members, err := Extract(data)
 		if err != nil {
 			if members != nil || class(err) != provider.Invalid {
-				t.Errorf("Extract(%q): %d members beside an error of class %s", data, len(members), class(err))
+				t.Errorf("Extract(%q): %d members with an error of class %s", data, len(members), class(err))
 			}
 			return
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// CheckTemplate says what is wrong with the template of an object that writes no Secret.
+// CheckTemplate returns an error if the template of an object that writes no Secret is invalid.
 func CheckTemplate(t *v1alpha1.Template) error {
 	return errors.Wrap(checkTemplate(t, ""), "spec.template")
 }
@@ -17,7 +17,7 @@ func CheckTemplate(t *v1alpha1.Template) error {
 // TextsOf returns the ConfigMaps and Secrets that a template reads, without duplicates.
 func TextsOf(t *v1alpha1.Template) []TextRef { return textsOf(t) }
 
-// CheckRewrite says what is wrong with the steps of a rewrite.
+// CheckRewrite returns an error if a step of a rewrite is invalid.
 func CheckRewrite(steps []v1alpha1.Rewrite) error {
 	for i, s := range steps {
 		if err := checkRewrite(s); err != nil {
@@ -27,8 +27,8 @@ func CheckRewrite(steps []v1alpha1.Rewrite) error {
 	return nil
 }
 
-// ShapeData returns values as a template shapes them. Without one they stay as they are. The error is of
-// class Template and shows no value.
+// ShapeData renders a template over values. Without a template it returns the values unchanged. The error has class
+// Template and shows no value.
 func ShapeData(t *v1alpha1.Template, data map[string][]byte, texts Texts) (map[string][]byte, error) {
 	if t == nil {
 		return data, nil
@@ -42,8 +42,7 @@ func ShapeData(t *v1alpha1.Template, data map[string][]byte, texts Texts) (map[s
 
 var encoded = regexp.MustCompile(`_U([0-9a-fA-F]{4,6})_`)
 
-// RevertKey is the reverse of ConvertKey with the strategy Unicode: _Uxxxx_ becomes the character of that
-// code.
+// RevertKey reverses ConvertKey with the strategy Unicode: it replaces _Uxxxx_ by the character with that code.
 func RevertKey(key string) string {
 	return encoded.ReplaceAllStringFunc(key, func(m string) string {
 		code, err := strconv.ParseUint(m[2:len(m)-1], 16, 32)
@@ -54,5 +53,5 @@ func RevertKey(key string) string {
 	})
 }
 
-// validRune reports whether a code is that of a character that a key may hold.
+// validRune reports whether a code is a character that a key can contain.
 func validRune(r rune) bool { return r >= ' ' && r <= '\U0010FFFF' && (r < 0xD800 || r > 0xDFFF) }

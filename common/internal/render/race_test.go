@@ -2,5 +2,5 @@
 
 package render
 
-// slower is by how much the race detector slows down what is measured here, at most.
+// slower is the maximum factor by which the race detector slows down these tests.
 const slower = 20

@@ -9,33 +9,34 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// Output is what a Secret shall hold.
+// Output is the desired content of a Secret.
 type Output struct {
-	// Data by key.
+	// Data are the values by key.
 	Data map[string][]byte
-	// Labels and Annotations that a template yields.
+	// Labels and Annotations are those that a template makes.
 	Labels, Annotations map[string]string
 	// Values is the number of keys that were read, before any template.
 	Values int
-	// Taken are the keys and values of each entry, first those of dataFrom, before any rewrite. They are nil unless
-	// a template rewrites keys, which may yield others each time: then Data does not tell what was read.
+	// Taken are the keys and values of each entry, those of dataFrom first, before any rewrite. It is only set if a
+	// template rewrites keys: that can have another result each time, so Data does not show whether the values have
+	// changed.
 	Taken [][]KeyValue
-	// Sources that were read, for the status.
+	// Sources are those that were read, for the status.
 	Sources []v1alpha1.SourceStatus
-	// Gone reports what the spec names, without calling it optional, and the provider says does not
-	// exist; nil if there is nothing of that. Data is then what is left.
+	// Gone is the error for secrets and properties that definitely do not exist and are not optional; nil if there
+	// are none. Data then has the remaining values.
 	Gone *provider.Error
 }
 
 // Values returns the answer to a read.
 type Values func(Source) provider.Answer
 
-// maxSources is how many sources the status lists; a find can yield thousands.
+// maxSources limits the sources in the status; a find can have thousands of results.
 const maxSources = 100
 
-// Read returns the keys and values that the entries of the spec yield. If any value could not be read or is unfit, nothing
-// is returned but the error, a *provider.Error whose message names the key and the store: a Secret is never half-filled.
-// What definitely does not exist is no such error; the policies decide about it.
+// Read returns the keys and values of the entries of the spec. If any value cannot be read or used, it returns only
+// an error, so that a Secret is never half-filled. The error is a *provider.Error whose message names the key and the
+// store. A secret that definitely does not exist is not such an error: the policies decide what happens.
 func Read(es *v1alpha1.ExternalSecret, p Plan, values Values) (Output, error) {
 	r := &renderer{
 		values: values, data: map[string][]byte{}, budget: template.NewBudget(), work: newWork(), keep: transforms(es),
@@ -63,19 +64,19 @@ func Read(es *v1alpha1.ExternalSecret, p Plan, values Values) (Output, error) {
 	return out, nil
 }
 
-// Shape turns what was read into what the Secret shall hold: by the template, if there is one. The
-// error is as that of Read.
+// Shape turns the result of Read into the desired content of the Secret, with the template if there is one. Its error
+// is like that of Read.
 func Shape(es *v1alpha1.ExternalSecret, p Plan, out Output, texts Texts) (Output, error) {
-	// What is kept as it is, or has nothing left, needs no template, which could only fail.
+	// If the Secret stays unchanged or loses all values, the template is not needed, and might only fail.
 	t := es.Spec.Target
-	// Under Merge somebody else makes the Secret, and its other keys count, too.
+	// Under Merge another owner creates the Secret, and its other keys count for the type, too.
 	typed := t.Template != nil && t.CreationPolicy != v1alpha1.CreateMerge
 	switch policy.OnGone(t.DeletionPolicy, out.Gone != nil, out.Values) {
 	case policy.KeepAll, policy.DropSecret:
 		return out, nil
 	case policy.DropKeys:
 		if typed && CheckType(corev1.SecretType(t.Template.Type), out.Data) != nil {
-			return Output{}, provider.NewError(provider.Invalid, "all values are gone, and a Secret of type %s cannot be emptied, as spec.target.deletionPolicy: Merge asks; use deletionPolicy: Delete or Retain", t.Template.Type)
+			return Output{}, provider.NewError(provider.Invalid, "no value exists any more, and spec.target.deletionPolicy: Merge cannot empty a Secret of type %s; use deletionPolicy: Delete or Retain", t.Template.Type)
 		}
 		return out, nil
 	case policy.Fill:
@@ -95,16 +96,16 @@ func Shape(es *v1alpha1.ExternalSecret, p Plan, out Output, texts Texts) (Output
 		size += len(v)
 	}
 	if size > corev1.MaxSecretSize {
-		return Output{}, provider.NewError(provider.Invalid, "the values of Secret %q are %d bytes in all, and a Secret holds at most %d; read fewer or smaller values", p.Target, size, corev1.MaxSecretSize)
+		return Output{}, provider.NewError(provider.Invalid, "the values of Secret %q have %d bytes in total, and a Secret holds at most %d; read fewer or smaller values", p.Target, size, corev1.MaxSecretSize)
 	}
 	return out, nil
 }
 
-// sources are what was read, for the status.
+// sources returns the sources that were read, for the status.
 func sources(p Plan, values Values) []v1alpha1.SourceStatus {
 	var all []v1alpha1.SourceStatus
 	for _, s := range p.Sources {
-		if a := values(s); s.Generator && a.Err == nil { // First, so that a long search cuts none of them off.
+		if a := values(s); s.Generator && a.Err == nil { // Generators come first, so that the results of a search do not cut them off.
 			all = append(all, v1alpha1.SourceStatus{Kind: v1alpha1.SourceGenerator, Key: GeneratorKey(s.Store), Version: a.Value.Version})
 		}
 	}

@@ -15,11 +15,11 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// canary is a value that must show in no message.
+// canary is a value that must not appear in any message.
 const canary = "c4n4ry-v4lue"
 
-// remote is what the stores hold: answers by store, key and version, as store/key@version; metadata as
-// store/key#; and what a path finds as store?path.
+// remote is the content of the stores. Its keys are store/key@version for values, store/key# for metadata, and
+// store?path for searches.
 type remote map[string]provider.Answer
 
 func (r remote) values(s Source) provider.Answer {
@@ -47,7 +47,7 @@ func failure(c provider.Class) provider.Answer {
 	return provider.Answer{Err: provider.NewError(c, "the provider says no")}
 }
 
-// Render is Read and Shape.
+// Render calls Read and Shape.
 func Render(es *v1alpha1.ExternalSecret, p Plan, values Values, texts Texts) (Output, error) {
 	out, err := Read(es, p, values)
 	if err != nil {
@@ -74,7 +74,7 @@ func TestRender(t *testing.T) {
 		want   want
 	}{
 		"Whole": {
-			"Without a property the value is what the provider holds, byte for byte.",
+			"Without a property the value is the provider's, byte for byte.",
 			func(*spec) {},
 			remote{"prod/shop/db": value("\xff\x00 {", "v1")},
 			want{map[string]string{"password": "\xff\x00 {"}, []v1alpha1.SourceStatus{{Kind: v1alpha1.SourceRemoteSecret, Key: "shop/db", Version: "v1"}}},
@@ -86,7 +86,7 @@ func TestRender(t *testing.T) {
 			want{map[string]string{"password": ""}, []v1alpha1.SourceStatus{{Kind: v1alpha1.SourceRemoteSecret, Key: "shop/db", Version: "v1"}}},
 		},
 		"Properties": {
-			"Each entry takes its own property.",
+			"Each entry extracts its own property.",
 			func(s *spec) {
 				s.Data = []v1alpha1.DataEntry{entry("u", "shop/db", "user"), entry("p", "shop/db", "pass.word")}
 			},
@@ -94,7 +94,7 @@ func TestRender(t *testing.T) {
 			want{map[string]string{"u": "ann", "p": "x"}, []v1alpha1.SourceStatus{{Kind: v1alpha1.SourceRemoteSecret, Key: "shop/db", Version: "v1"}}},
 		},
 		"Versions": {
-			"A version is another read.",
+			"A version needs its own read.",
 			func(s *spec) { s.Data[0].RemoteRef.Version = "old" },
 			remote{"prod/shop/db": value("new", "v2"), "prod/shop/db@old": value("old", "v1")},
 			want{map[string]string{"password": "old"}, []v1alpha1.SourceStatus{{Kind: v1alpha1.SourceRemoteSecret, Key: "shop/db", Version: "v1"}}},
@@ -106,13 +106,13 @@ func TestRender(t *testing.T) {
 			want{map[string]string{"password": "right"}, []v1alpha1.SourceStatus{{Kind: v1alpha1.SourceRemoteSecret, Key: "shop/db", Version: "v1"}}},
 		},
 		"Extract": {
-			"All members become keys, converted.",
+			"All members become keys, with converted names.",
 			func(s *spec) { s.Data, s.DataFrom = nil, []v1alpha1.DataFromEntry{extract("a")} },
 			remote{"prod/a": value(`{"user":"ann","a/b":{"c":1}}`, "v1")},
 			want{map[string]string{"user": "ann", "a_b": `{"c":1}`}, []v1alpha1.SourceStatus{{Kind: v1alpha1.SourceRemoteSecret, Key: "a", Version: "v1"}}},
 		},
 		"ExtractProperty": {
-			"A property of the secret can hold the object.",
+			"A property of the secret can contain the object.",
 			func(s *spec) {
 				s.Data, s.DataFrom = nil, []v1alpha1.DataFromEntry{extract("a")}
 				s.DataFrom[0].Extract.Property = "db"
@@ -141,14 +141,34 @@ func TestRender(t *testing.T) {
 			remote{"prod/shop/db": value("{}", "v1")},
 			want{map[string]string{"password": "{}"}, []v1alpha1.SourceStatus{{Kind: v1alpha1.SourceRemoteSecret, Key: "shop/db", Version: "v1"}}},
 		},
+		"OptionalExtract": {
+			"An optional entry of dataFrom is left out when its secret or property does not exist.",
+			func(s *spec) {
+				missing, lacking := extract("gone"), extract("shop/db")
+				lacking.Extract.Property, missing.Optional, lacking.Optional = "gone", true, true
+				s.DataFrom = []v1alpha1.DataFromEntry{missing, lacking}
+			},
+			remote{"prod/shop/db": value("{}", "v1")},
+			want{map[string]string{"password": "{}"}, []v1alpha1.SourceStatus{{Kind: v1alpha1.SourceRemoteSecret, Key: "shop/db", Version: "v1"}}},
+		},
+		"OptionalFind": {
+			"An optional search without a match is left out.",
+			func(s *spec) {
+				nothing := find(v1alpha1.Find{Path: "all/"})
+				nothing.Optional = true
+				s.DataFrom = []v1alpha1.DataFromEntry{nothing}
+			},
+			remote{"prod/shop/db": value("x", "v1"), "prod?all/": found()},
+			want{map[string]string{"password": "x"}, []v1alpha1.SourceStatus{{Kind: v1alpha1.SourceRemoteSecret, Key: "shop/db", Version: "v1"}}},
+		},
 		"OptionalOnly": {
-			"What is optional may leave nothing at all.",
+			"Optional entries can leave no value at all.",
 			func(s *spec) { s.Data = []v1alpha1.DataEntry{optional("o", "gone", "")} },
 			nil,
 			want{},
 		},
 		"FullSecret": {
-			"A Secret holds 1 MiB of values; its keys do not count.",
+			"A Secret can have 1 MiB of values; its keys do not count.",
 			func(s *spec) { s.Data = append(s.Data, entry("second", "half", "")) },
 			remote{"prod/shop/db": value(strings.Repeat("x", corev1.MaxSecretSize/2), "v1"), "prod/half": value(strings.Repeat("y", corev1.MaxSecretSize/2), "v1")},
 			want{map[string]string{"password": strings.Repeat("x", corev1.MaxSecretSize/2), "second": strings.Repeat("y", corev1.MaxSecretSize/2)}, []v1alpha1.SourceStatus{{Kind: v1alpha1.SourceRemoteSecret, Key: "shop/db", Version: "v1"}, {Kind: v1alpha1.SourceRemoteSecret, Key: "half", Version: "v1"}}},
@@ -184,7 +204,7 @@ func TestRenderErrors(t *testing.T) {
 	type want struct {
 		Class      provider.Class
 		RetryAfter time.Duration
-		// Begins is how the message begins; Says what it says as well.
+		// Begins is the start of the message, Says are further parts of it.
 		Begins string
 		Says   []string
 	}
@@ -203,86 +223,91 @@ func TestRenderErrors(t *testing.T) {
 			want{Class: provider.NotFound, Begins: here + "it does not exist"},
 		},
 		"NotFoundVersion": {
-			"The message names the version, where one is asked for.",
+			"The message names the requested version.",
 			func(s *spec) { s.Data[0].RemoteRef.Version = "v7" }, nil,
 			want{Class: provider.NotFound, Begins: `"shop/db" version "v7" in FakeStore "prod": `},
 		},
-		"Denied":      {"A class is a class.", func(*spec) {}, remote{"prod/shop/db": failure(provider.Denied)}, want{Class: provider.Denied, Begins: here}},
-		"Unavailable": {"A class is a class.", func(*spec) {}, remote{"prod/shop/db": failure(provider.Unavailable)}, want{Class: provider.Unavailable, Begins: here}},
+		"Denied":      {"The error keeps its class.", func(*spec) {}, remote{"prod/shop/db": failure(provider.Denied)}, want{Class: provider.Denied, Begins: here}},
+		"Unavailable": {"The error keeps its class.", func(*spec) {}, remote{"prod/shop/db": failure(provider.Unavailable)}, want{Class: provider.Unavailable, Begins: here}},
 		"Throttled": {
-			"The time to wait is kept.",
+			"The error keeps its time to wait.",
 			func(*spec) {}, remote{"prod/shop/db": {Err: &provider.Error{Class: provider.Throttled, Message: "slow down", RetryAfter: time.Minute}}},
 			want{Class: provider.Throttled, RetryAfter: time.Minute, Begins: here + "slow down"},
 		},
 		"Unknown": {
-			"The text of an unknown error is withheld.",
+			"The text of an unknown error is not shown.",
 			func(*spec) {}, remote{"prod/shop/db": {Err: errors.New("request with password=" + canary + " failed")}},
 			want{Class: provider.Unavailable, Begins: here},
 		},
 		"Deadline": {
-			"A hang says that it was one.",
+			"The message of a timeout says so.",
 			func(*spec) {}, remote{"prod/shop/db": {Err: context.DeadlineExceeded}},
 			want{Class: provider.Unavailable, Begins: here + "the provider did not answer in time"},
 		},
 		"DoubtFirst": {
-			"What casts doubt on the rest is reported before what is missing: only a definite answer may remove a key.",
+			"An unreadable secret is reported before a missing one: only a definite answer can remove a key.",
 			two, remote{"prod/other": failure(provider.Denied)},
 			want{Class: provider.Denied, Begins: `"other" in FakeStore "prod": `, Says: []string{"(and 1 more)"}},
 		},
 		"FirstOfMany": {
-			"Of several the first is reported, and how many there are.",
+			"The first of several errors is reported, with the number of the others.",
 			func(s *spec) { two(s); s.DataFrom = []v1alpha1.DataFromEntry{extract("from")} }, nil,
 			want{Class: provider.NotFound, Begins: `"from" in FakeStore "prod": `, Says: []string{"(and 2 more)"}},
 		},
 		"OptionalDenied": {
-			"Optional means missing, not unreadable.",
+			"An unreadable secret is an error, even if it is optional.",
 			func(s *spec) { s.Data[0].Optional = true }, remote{"prod/shop/db": failure(provider.Denied)},
 			want{Class: provider.Denied, Begins: here},
 		},
+		"OptionalFromDenied": {
+			"An unreadable secret of dataFrom is an error, even if it is optional.",
+			func(s *spec) { s.DataFrom = []v1alpha1.DataFromEntry{extract("from")}; s.DataFrom[0].Optional = true }, remote{"prod/shop/db": value("x", "v1"), "prod/from": failure(provider.Denied)},
+			want{Class: provider.Denied, Begins: `"from" in FakeStore "prod": `},
+		},
 		"OptionalNotJSON": {
-			"Optional means missing, not unfit.",
+			"An invalid value is an error, even if it is optional.",
 			func(s *spec) { s.Data[0].Optional, s.Data[0].RemoteRef.Property = true, "a" }, remote{"prod/shop/db": value(canary, "")},
 			want{Class: provider.Invalid, Begins: here, Says: []string{"not JSON"}},
 		},
 		"NotJSON": {
-			"Who asks for a property needs JSON.",
+			"A property needs a value that is JSON.",
 			func(s *spec) { s.Data[0].RemoteRef.Property = "a.b" }, remote{"prod/shop/db": value(canary, "")},
 			want{Class: provider.Invalid, Begins: here, Says: []string{"not JSON", `"a.b"`, "remove the property or store JSON"}},
 		},
 		"PropertyMissing": {
-			"A property that is missing is NotFound.",
+			"A missing property is NotFound.",
 			func(s *spec) { s.Data[0].RemoteRef.Property = "a.b" }, remote{"prod/shop/db": value(`{"a":"`+canary+`"}`, "")},
 			want{Class: provider.NotFound, Begins: here, Says: []string{`"a.b"`}},
 		},
-		"ExtractNotJSON":   {"Who asks for all keys needs an object.", one, remote{"prod/shop/db": value(canary, "")}, want{Class: provider.Invalid, Begins: here, Says: []string{"not JSON"}}},
-		"ExtractNotObject": {"Who asks for all keys needs an object.", one, remote{"prod/shop/db": value(`["`+canary+`"]`, "")}, want{Class: provider.Invalid, Begins: here, Says: []string{"not an object"}}},
+		"ExtractNotJSON":   {"extract needs a JSON object.", one, remote{"prod/shop/db": value(canary, "")}, want{Class: provider.Invalid, Begins: here, Says: []string{"not JSON"}}},
+		"ExtractNotObject": {"extract needs a JSON object.", one, remote{"prod/shop/db": value(`["`+canary+`"]`, "")}, want{Class: provider.Invalid, Begins: here, Says: []string{"not an object"}}},
 		"ExtractMissing":   {"A missing object is NotFound.", one, nil, want{Class: provider.NotFound, Begins: here}},
 		"ExtractCollision": {
-			"Two keys that become one are a question for a person.",
+			"Two keys with the same conversion are an error.",
 			one, remote{"prod/shop/db": value(`{"a/b":"`+canary+`","a:b":"`+canary+`"}`, "")},
 			want{Class: provider.Invalid, Begins: here, Says: []string{"spec.dataFrom[0]", `"a/b"`, `"a:b"`, `"a_b"`}},
 		},
-		"ExtractEmptyKey":    {"A key of a Secret is not empty.", one, remote{"prod/shop/db": value(`{"":"`+canary+`"}`, "")}, want{Class: provider.Invalid, Begins: here, Says: []string{"spec.dataFrom[0]", "cannot be a key"}}},
-		"ExtractReservedKey": {"The kubelet uses names that begin with two dots.", one, remote{"prod/shop/db": value(`{"..data":"`+canary+`"}`, "")}, want{Class: provider.Invalid, Begins: here, Says: []string{`"..data"`, "cannot be a key"}}},
+		"ExtractEmptyKey":    {"A key must not be empty.", one, remote{"prod/shop/db": value(`{"":"`+canary+`"}`, "")}, want{Class: provider.Invalid, Begins: here, Says: []string{"spec.dataFrom[0]", "cannot be a key"}}},
+		"ExtractReservedKey": {"A key must not start with two dots, which the kubelet reserves.", one, remote{"prod/shop/db": value(`{"..data":"`+canary+`"}`, "")}, want{Class: provider.Invalid, Begins: here, Says: []string{`"..data"`, "cannot be a key"}}},
 		"ExtractLongKey": {
-			"A key has at most 253 characters, and the message does not repeat more than it must.",
+			"A key has at most 253 characters, and the message cuts a longer one.",
 			one, remote{"prod/shop/db": value(`{"`+strings.Repeat("k", 254)+`":"`+canary+`"}`, "")},
 			want{Class: provider.Invalid, Begins: here, Says: []string{`"` + strings.Repeat("k", 64) + `"`, "cannot be a key"}},
 		},
 		"BigValue": {
-			"A value above 1 MiB fits in no Secret.",
+			"A value above 1 MiB does not fit into a Secret.",
 			func(*spec) {}, remote{"prod/shop/db": value(strings.Repeat("x", corev1.MaxSecretSize+1), "")},
 			want{Class: provider.Invalid, Begins: here, Says: []string{"1048577 bytes", "at most 1048576"}},
 		},
 		"BigValueOfProperty": {
-			"Also if only a part of it is asked for: it is not parsed.",
+			"A value above 1 MiB is not parsed, even if only a property of it is needed.",
 			func(s *spec) { s.Data[0].RemoteRef.Property = "a" }, remote{"prod/shop/db": value(`{"a":"`+strings.Repeat("x", 2<<20)+`"}`, "")},
 			want{Class: provider.Invalid, Begins: here, Says: []string{"at most 1048576"}},
 		},
 		"BigTotal": {
-			"Nor do values above 1 MiB in all.",
+			"Values above 1 MiB in total do not fit into a Secret.",
 			two, remote{"prod/shop/db": value(strings.Repeat("x", corev1.MaxSecretSize), ""), "prod/other": value("x", "")},
-			want{Class: provider.Invalid, Begins: `the values of Secret "db" are 1048577 bytes in all`, Says: []string{"at most 1048576", "read fewer or smaller values"}},
+			want{Class: provider.Invalid, Begins: `the values of Secret "db" have 1048577 bytes in total`, Says: []string{"at most 1048576", "read fewer or smaller values"}},
 		},
 	}
 	for name, tc := range cases {
@@ -294,16 +319,16 @@ func TestRenderErrors(t *testing.T) {
 			}
 			out, err := Render(es, p, tc.remote.values, nil)
 			if tc.want.Class == provider.NotFound && err == nil && out.Gone != nil {
-				err, out.Gone = out.Gone, nil // For the policies to decide; here no value is left.
+				err, out.Gone = out.Gone, nil // The policies decide about that; here no value is left.
 				if len(out.Data) == 0 {
 					out.Data = nil
 				}
 			}
 			if tc.want.Class == provider.NotFound {
-				out.Sources = nil // What was read is told, also where a property of it is missing.
+				out.Sources = nil // The sources are listed even if a property is missing.
 			}
 			if diff := cmp.Diff(Output{}, out); diff != "" {
-				t.Errorf("\n%s\nRender(): output beside an error:\n%s", tc.reason, diff)
+				t.Errorf("\n%s\nRender(): output with an error:\n%s", tc.reason, diff)
 			}
 			if err == nil {
 				t.Fatalf("\n%s\nRender(): no error", tc.reason)
@@ -314,11 +339,11 @@ func TestRenderErrors(t *testing.T) {
 			}
 			msg := err.Error()
 			if !strings.HasPrefix(msg, tc.want.Begins) {
-				t.Errorf("\n%s\nRender(): %q does not begin with %q", tc.reason, msg, tc.want.Begins)
+				t.Errorf("\n%s\nRender(): %q does not start with %q", tc.reason, msg, tc.want.Begins)
 			}
 			for _, w := range tc.want.Says {
 				if !strings.Contains(msg, w) {
-					t.Errorf("\n%s\nRender(): %q does not say %q", tc.reason, msg, w)
+					t.Errorf("\n%s\nRender(): %q does not contain %q", tc.reason, msg, w)
 				}
 			}
 			if strings.Contains(msg, canary) || len(msg) > 600 {
@@ -328,7 +353,7 @@ func TestRenderErrors(t *testing.T) {
 	}
 }
 
-// TestRenderGone has one of two values missing: the other is there, and the policies decide.
+// TestRenderGone has one of two values missing: the other is returned, and the policies decide what happens.
 func TestRenderGone(t *testing.T) {
 	es := external(func(s *v1alpha1.ExternalSecretSpec) { s.Data = append(s.Data, entry("second", "other", "")) })
 	p, err := NewPlan(es)
@@ -350,8 +375,8 @@ func TestRenderGone(t *testing.T) {
 	}
 }
 
-// TestRenderLeavesTheProvidersError renders the same results twice: what the first pass adds to a
-// message must not show in the second.
+// TestRenderLeavesTheProvidersError renders the same answers twice: the text that the first pass adds to a message
+// must not appear in the second.
 func TestRenderLeavesTheProvidersError(t *testing.T) {
 	es := external(func(s *v1alpha1.ExternalSecretSpec) {
 		for i := range 3 {

@@ -18,26 +18,26 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// Bounds of a rewrite. What an expression costs grows with the square of the key.
+// Limits of a rewrite. The cost of an expression grows with the square of the key's length.
 const (
-	// maxRewrite bounds the bytes of all keys of an entry, before and after: 10,000 keys of an ordinary length.
+	// maxRewrite limits the bytes of all keys of an entry, before and after: 10,000 keys of ordinary length.
 	maxRewrite = 1 << 20
-	// maxRewriteKey is the longest key that is rewritten; a Secret takes 253 characters.
+	// maxRewriteKey limits the length of a key that is rewritten; a Secret accepts 253 characters.
 	maxRewriteKey = 2048
-	// maxRewriteTarget is the longest text that is put in place of a match.
+	// maxRewriteTarget limits the text that replaces a match.
 	maxRewriteTarget = 512
-	// maxMembers bounds the members of all objects that a merge puts together: more than fit into a Secret.
+	// maxMembers limits the members of all objects of a merge. It is more than a Secret can hold.
 	maxMembers = 200_000
 )
 
-// The strategies and policies of a merge; unset means the first of each.
+// The strategies and policies of a merge. Unset means the first of each.
 const (
 	mergeExtract, mergeJSON          = "Extract", "JSON"
 	priorityStrict, priorityIgnore   = "Strict", "IgnoreNotFound"
 	conflictError, conflictIgnoreAll = "Error", "Ignore"
 )
 
-// checkRewrite says what is wrong with a rewrite, and how to mend it.
+// checkRewrite returns an error with the problem of a rewrite and its fix.
 func checkRewrite(w v1alpha1.Rewrite) error {
 	set := 0
 	for _, is := range []bool{w.Regexp != nil, w.Transform != nil, w.Merge != nil} {
@@ -47,14 +47,14 @@ func checkRewrite(w v1alpha1.Rewrite) error {
 	}
 	switch {
 	case set != 1:
-		return errors.Errorf("it has %d of regexp, transform and merge; set exactly one", set)
+		return errors.Errorf("%d of regexp, transform and merge are set; set exactly one", set)
 	case w.Regexp != nil:
 		_, err := compile(*w.Regexp)
 		return err
 	case w.Merge != nil:
 		return errors.Wrap(checkMerge(*w.Merge), "merge")
 	}
-	return nil // What is wrong with a template shows when it is rendered.
+	return nil // A template is only checked when it is rendered.
 }
 
 func checkMerge(m v1alpha1.RewriteMerge) error {
@@ -66,7 +66,7 @@ func checkMerge(m v1alpha1.RewriteMerge) error {
 		return err
 	}
 	if m.Strategy == mergeJSON && m.Into == "" {
-		return errors.New("into is empty, and strategy JSON needs the key that the merged object goes to; set it")
+		return errors.New("into is empty; strategy JSON needs the key of the merged object")
 	}
 	return nil
 }
@@ -74,19 +74,19 @@ func checkMerge(m v1alpha1.RewriteMerge) error {
 // compile returns the expression of a step. The error names the field and the fix.
 func compile(w v1alpha1.RewriteRegexp) (*regexp.Regexp, error) {
 	if len(w.Target) > maxRewriteTarget {
-		return nil, errors.Errorf("regexp.target has %d characters, and at most %d are served; shorten it", len(w.Target), maxRewriteTarget)
+		return nil, errors.Errorf("regexp.target has %d characters, at most %d are allowed; shorten it", len(w.Target), maxRewriteTarget)
 	}
 	re, err := pattern.Compile(w.Source)
 	return re, errors.Wrap(err, "regexp.source")
 }
 
-// Rewrite changes keys by one step after another. field names the steps in errors, which are of
-// class Invalid or Template.
+// Rewrite changes keys by one step after another. field names the steps in errors, which have class Invalid or
+// Template.
 func Rewrite(kvs []KeyValue, steps []v1alpha1.Rewrite, field string) ([]KeyValue, error) {
 	return rewrite(kvs, steps, field, template.NewBudget(), newWork())
 }
 
-// rewrite has a budget for templates, and one for all else.
+// rewrite is Rewrite with a budget for templates, and one for everything else.
 func rewrite(kvs []KeyValue, steps []v1alpha1.Rewrite, field string, budget, work *template.Budget) ([]KeyValue, error) {
 	for i, w := range steps {
 		var err error
@@ -119,21 +119,21 @@ func rename(kvs []KeyValue, w v1alpha1.RewriteRegexp, at string, work *template.
 	out := make([]KeyValue, len(kvs))
 	for i, kv := range kvs {
 		if len(kv.Key) > maxRewriteKey {
-			return nil, provider.NewError(provider.Invalid, "%s: the key %.64q has %d bytes, and at most %d can be rewritten", at, kv.Key, len(kv.Key), maxRewriteKey)
+			return nil, provider.NewError(provider.Invalid, "%s: the key %.64q has %d bytes, and only keys of at most %d can be rewritten", at, kv.Key, len(kv.Key), maxRewriteKey)
 		}
 		key, err := replacer.Replace(kv.Key, w.Target)
 		if err != nil {
 			return nil, in(at+".regexp", errWork)
 		}
 		if size += max(len(kv.Key), len(key)); size > maxRewrite {
-			return nil, provider.NewError(provider.Invalid, "%s: the keys have more than %d bytes in all; read fewer secrets or shorten regexp.target", at, maxRewrite)
+			return nil, provider.NewError(provider.Invalid, "%s: the keys have more than %d bytes in total; read fewer secrets or shorten regexp.target", at, maxRewrite)
 		}
 		out[i] = KeyValue{Key: key, Value: kv.Value}
 	}
 	return out, unique(kvs, out, at)
 }
 
-// transform renders each new key from the old one, which the template knows as .value.
+// transform renders each new key from the old one, which is .value in the template.
 func transform(kvs []KeyValue, w v1alpha1.RewriteTransform, at string, budget *template.Budget) ([]KeyValue, error) {
 	out := make([]KeyValue, len(kvs))
 	for i, kv := range kvs {
@@ -146,24 +146,22 @@ func transform(kvs []KeyValue, w v1alpha1.RewriteTransform, at string, budget *t
 	return out, unique(kvs, out, at)
 }
 
-// unique says which two keys have become one. One of the values would be lost, and which one would be
-// chance.
+// unique returns an error that names two keys that have become equal. One of their values would be lost.
 func unique(before, after []KeyValue, at string) error {
 	from := make(map[string]string, len(after))
 	for i, kv := range after {
 		if other, twice := from[kv.Key]; twice {
-			return provider.NewError(provider.Invalid, "%s: the keys %.64q and %.64q both become %.64q", at, other, before[i].Key, kv.Key)
+			return provider.NewError(provider.Invalid, "%s: the keys %.64q and %.64q both become %.64q; make the new keys unique", at, other, before[i].Key, kv.Key)
 		}
 		from[kv.Key] = before[i].Key
 	}
 	return nil
 }
 
-// merge puts the members of all values, which are JSON objects, together: as keys of their own, or as
-// one object under one key. Later ones win: those in priority, in that order, come after all others, which go
-// by their names.
+// merge combines the members of all values, which must be JSON objects: as separate keys, or as one object under one
+// key. The members of later values win. Values are ordered by key, and those in priority come last, in that order.
 func merge(kvs []KeyValue, m v1alpha1.RewriteMerge, at string, work *template.Budget) ([]KeyValue, error) {
-	// As measured: 20 ns for a byte, a microsecond for an object, and three for a member.
+	// As measured: 20 ns for a byte, one microsecond for an object, and three for a member.
 	if !work.Spend(valueBytes(kvs)/8 + 4*(len(kvs)+len(m.Priority))) {
 		return nil, in(at, errWork)
 	}
@@ -182,12 +180,12 @@ func merge(kvs []KeyValue, m v1alpha1.RewriteMerge, at string, work *template.Bu
 		}
 		for _, k := range slices.Sorted(maps.Keys(object)) {
 			if other, twice := from[k]; twice && m.ConflictPolicy != conflictIgnoreAll {
-				return nil, provider.NewError(provider.Invalid, "%s: %.64q is in %.64q and in %.64q; set conflictPolicy: Ignore to have the later one win", at, k, other, kv.Key)
+				return nil, provider.NewError(provider.Invalid, "%s: the member %.64q is in %.64q and in %.64q; set conflictPolicy: Ignore to use the later one", at, k, other, kv.Key)
 			}
 			members[k], from[k] = object[k], kv.Key
 		}
 		if len(members) > maxMembers {
-			return nil, provider.NewError(provider.Invalid, "%s: the objects have more than %d members in all; merge fewer or smaller secrets", at, maxMembers)
+			return nil, provider.NewError(provider.Invalid, "%s: the objects have more than %d members in total; merge fewer or smaller secrets", at, maxMembers)
 		}
 	}
 	if m.Strategy == mergeJSON {
@@ -200,7 +198,7 @@ func merge(kvs []KeyValue, m v1alpha1.RewriteMerge, at string, work *template.Bu
 	return out, nil
 }
 
-// byPriority returns the keys in the order in which they win.
+// byPriority returns the values in their order: later ones win.
 func byPriority(kvs []KeyValue, m v1alpha1.RewriteMerge, at string) ([]KeyValue, error) {
 	known, place := make(map[string]bool, len(kvs)), map[string]int{}
 	for _, kv := range kvs {
@@ -211,7 +209,7 @@ func byPriority(kvs []KeyValue, m v1alpha1.RewriteMerge, at string) ([]KeyValue,
 			if m.PriorityPolicy == priorityIgnore {
 				continue
 			}
-			return nil, provider.NewError(provider.Invalid, "%s.priority[%d]: there is no key %.64q; remove it or set priorityPolicy: IgnoreNotFound", at, i, key)
+			return nil, provider.NewError(provider.Invalid, "%s.priority[%d]: the key %.64q does not exist; remove it or set priorityPolicy: IgnoreNotFound", at, i, key)
 		}
 		place[key] = i + 1
 	}
@@ -220,7 +218,7 @@ func byPriority(kvs []KeyValue, m v1alpha1.RewriteMerge, at string) ([]KeyValue,
 	}), nil
 }
 
-// into returns the keys with the merged object under one of them, in place of what was there.
+// into returns the keys and values with the merged object under key. It replaces an existing value.
 func into(kvs []KeyValue, key string, members map[string]json.RawMessage, at string) ([]KeyValue, error) {
 	out := slices.DeleteFunc(slices.Clone(kvs), func(kv KeyValue) bool { return kv.Key == key })
 	size := valueBytes(out)
@@ -228,7 +226,7 @@ func into(kvs []KeyValue, key string, members map[string]json.RawMessage, at str
 		size += len(k) + len(v)
 	}
 	if size > maxEntry {
-		return nil, provider.NewError(provider.Invalid, "%s.into: with the merged object the values of the entry are %d bytes, and at most %d are served; merge fewer or smaller secrets", at, size, maxEntry)
+		return nil, provider.NewError(provider.Invalid, "%s.into: with the merged object the values of the entry have %d bytes, at most %d are allowed; merge fewer or smaller secrets", at, size, maxEntry)
 	}
 	object, err := Marshal(members)
 	if err != nil {
@@ -245,7 +243,7 @@ func valueBytes(kvs []KeyValue) int {
 	return n
 }
 
-// Marshal returns JSON in which <, > and & stand as they are.
+// Marshal returns JSON in which <, > and & are not escaped.
 func Marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)

@@ -15,7 +15,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// pair is a KeyValue that reads well.
+// pair is a KeyValue as text.
 type pair struct{ Key, Value string }
 
 func keyValues(pairs []pair) (kvs []KeyValue) {
@@ -44,71 +44,71 @@ func TestRewrite(t *testing.T) {
 		steps  steps
 		want   kvs
 	}{
-		"None":    {"Without a step all stays.", kvs{{"b", "1"}, {"a", "2"}}, nil, kvs{{"b", "1"}, {"a", "2"}}},
-		"Nothing": {"What is empty stays empty.", nil, steps{regexpStep("a", "b"), mergeStep(merge{})}, nil},
+		"None":    {"Without a step nothing changes.", kvs{{"b", "1"}, {"a", "2"}}, nil, kvs{{"b", "1"}, {"a", "2"}}},
+		"Nothing": {"An empty list stays empty.", nil, steps{regexpStep("a", "b"), mergeStep(merge{})}, nil},
 
-		"Prefix":    {"A prefix is taken away; values and order stay.", kvs{{"shop/b", "1"}, {"shop/a", "2"}}, steps{regexpStep("^shop/", "")}, kvs{{"b", "1"}, {"a", "2"}}},
-		"Unmatched": {"A key that does not match stays.", kvs{{"shop/a", "1"}, {"b", "2"}}, steps{regexpStep("^shop/", "")}, kvs{{"a", "1"}, {"b", "2"}}},
+		"Prefix":    {"A prefix is removed; values and order do not change.", kvs{{"shop/b", "1"}, {"shop/a", "2"}}, steps{regexpStep("^shop/", "")}, kvs{{"b", "1"}, {"a", "2"}}},
+		"Unmatched": {"A key that does not match does not change.", kvs{{"shop/a", "1"}, {"b", "2"}}, steps{regexpStep("^shop/", "")}, kvs{{"a", "1"}, {"b", "2"}}},
 		"Every":     {"Every match is replaced.", kvs{{"a/b/c", "1"}}, steps{regexpStep("/", "-")}, kvs{{"a-b-c", "1"}}},
-		"Groups":    {"Groups are put in by number or name; $$ is a dollar.", kvs{{"shop/db", "1"}}, steps{regexpStep("^(.*)/(?P<name>.*)$", "${name}_$1$$")}, kvs{{"db_shop$", "1"}}},
-		"Boundary":  {"A name is as long as it can be, as in Go.", kvs{{"db", "1"}}, steps{regexpStep("(.*)b", "x$1y-${1}y")}, kvs{{"x-dy", "1"}}},
+		"Groups":    {"Groups are inserted by number or name; $$ is a dollar.", kvs{{"shop/db", "1"}}, steps{regexpStep("^(.*)/(?P<name>.*)$", "${name}_$1$$")}, kvs{{"db_shop$", "1"}}},
+		"Boundary":  {"A group name is as long as possible, as in Go.", kvs{{"db", "1"}}, steps{regexpStep("(.*)b", "x$1y-${1}y")}, kvs{{"x-dy", "1"}}},
 		"Empty":     {"An empty expression matches between all characters.", kvs{{"aä", "1"}}, steps{regexpStep("", "-")}, kvs{{"-a-ä-", "1"}}},
-		"CanBeAny":  {"What a Secret key may hold is not this step's matter.", kvs{{"a", "1"}}, steps{regexpStep("a", "/ä")}, kvs{{"/ä", "1"}}},
+		"CanBeAny":  {"A step does not check whether the result is a valid key.", kvs{{"a", "1"}}, steps{regexpStep("a", "/ä")}, kvs{{"/ä", "1"}}},
 		"Values":    {"Values are not rewritten.", kvs{{"a", "aaa"}}, steps{regexpStep("a", "b")}, kvs{{"b", "aaa"}}},
-		"Stacked":   {"Each step takes what the one before left.", kvs{{"a/b", "1"}}, steps{regexpStep("/", "_"), regexpStep("^a_", "c_"), regexpStep("c_b", "d")}, kvs{{"d", "1"}}},
-		"Swap":      {"Keys may change places: only the result must be unique.", kvs{{"a", "1"}, {"aa", "2"}}, steps{regexpStep("^a", "")}, kvs{{"", "1"}, {"a", "2"}}},
+		"Stacked":   {"Each step processes the result of the one before.", kvs{{"a/b", "1"}}, steps{regexpStep("/", "_"), regexpStep("^a_", "c_"), regexpStep("c_b", "d")}, kvs{{"d", "1"}}},
+		"Swap":      {"Keys can be swapped: only the result must be unique.", kvs{{"a", "1"}, {"aa", "2"}}, steps{regexpStep("^a", "")}, kvs{{"", "1"}, {"a", "2"}}},
 
 		"Extract": {
-			"The members of all objects become keys of their own, in their order.",
+			"The members of all objects become separate keys, in their order.",
 			kvs{{"one", `{"b":"x","a":1}`}, {"two", `{"c":{"d": [1, 2]},"e":true,"f":1.50,"g":12345678901234567890}`}}, steps{mergeStep(merge{})},
 			kvs{{"a", "1"}, {"b", "x"}, {"c", `{"d": [1, 2]}`}, {"e", "true"}, {"f", "1.50"}, {"g", "12345678901234567890"}},
 		},
-		"ExtractNamed": {"Extract can be written out, and needs no into.", kvs{{"one", `{"a":"1"}`}}, steps{mergeStep(merge{Strategy: "Extract", Into: "x"})}, kvs{{"a", "1"}}},
-		"ExtractNull":  {"null is an empty value, as extract has it.", kvs{{"one", `{"a":null,"b":""}`}}, steps{mergeStep(merge{})}, kvs{{"a", ""}, {"b", ""}}},
-		"ExtractText":  {"Strings are unescaped.", kvs{{"one", `{"\u0061":"\u003c\n\"ä"}`}}, steps{mergeStep(merge{})}, kvs{{"a", "<\n\"ä"}}},
-		"ExtractSpace": {"Space around members does not count.", kvs{{"one", "\n{ \"a\" : 1 , \"b\" : \"x\" }\n"}}, steps{mergeStep(merge{})}, kvs{{"a", "1"}, {"b", "x"}}},
+		"ExtractNamed": {"Extract can be set explicitly, and needs no into.", kvs{{"one", `{"a":"1"}`}}, steps{mergeStep(merge{Strategy: "Extract", Into: "x"})}, kvs{{"a", "1"}}},
+		"ExtractNull":  {"null is an empty value, as in extract.", kvs{{"one", `{"a":null,"b":""}`}}, steps{mergeStep(merge{})}, kvs{{"a", ""}, {"b", ""}}},
+		"ExtractText":  {"Escapes in strings are resolved.", kvs{{"one", `{"\u0061":"\u003c\n\"ä"}`}}, steps{mergeStep(merge{})}, kvs{{"a", "<\n\"ä"}}},
+		"ExtractSpace": {"White space around members is ignored.", kvs{{"one", "\n{ \"a\" : 1 , \"b\" : \"x\" }\n"}}, steps{mergeStep(merge{})}, kvs{{"a", "1"}, {"b", "x"}}},
 		"ExtractNone":  {"Empty objects have no members.", kvs{{"one", "{}"}, {"two", "{}"}}, steps{mergeStep(merge{})}, nil},
-		"ExtractTwice": {"What was merged can be merged again.", kvs{{"one", `{"a":{"b":"x"}}`}}, steps{mergeStep(merge{}), mergeStep(merge{})}, kvs{{"b", "x"}}},
+		"ExtractTwice": {"A merged object can be merged again.", kvs{{"one", `{"a":{"b":"x"}}`}}, steps{mergeStep(merge{}), mergeStep(merge{})}, kvs{{"b", "x"}}},
 
 		"JSON": {
-			"One object goes to a key of its own, the others stay; numbers keep their digits.",
+			"The merged object gets its own key, the others stay; numbers keep their digits.",
 			kvs{{"two", `{"b": {"c": [1, 2]}}`}, {"one", `{"a":12345678901234567890,"d":null,"e":1.50}`}}, steps{mergeStep(merge{Strategy: "JSON", Into: "all"})},
 			kvs{{"two", `{"b": {"c": [1, 2]}}`}, {"one", `{"a":12345678901234567890,"d":null,"e":1.50}`}, {"all", `{"a":12345678901234567890,"b":{"c":[1,2]},"d":null,"e":1.50}`}},
 		},
 		"JSONOverwrites": {
-			"A key that is there already is overwritten.",
+			"An existing key is overwritten.",
 			kvs{{"one", `{"a":"1"}`}, {"two", `{"b":"2"}`}}, steps{mergeStep(merge{Strategy: "JSON", Into: "one"})},
 			kvs{{"two", `{"b":"2"}`}, {"one", `{"a":"1","b":"2"}`}},
 		},
 		"JSONHTML": {
-			"Characters of HTML are kept, in keys and in values.",
+			"HTML characters are not escaped, in keys and in values.",
 			kvs{{"one", `{"<&>":"<a href='x'>&amp;</a>"}`}}, steps{mergeStep(merge{Strategy: "JSON", Into: "one"})},
 			kvs{{"one", `{"<&>":"<a href='x'>&amp;</a>"}`}},
 		},
-		"JSONNone":    {"The sum of empty objects is one.", kvs{{"one", "{}"}}, steps{mergeStep(merge{Strategy: "JSON", Into: "one"})}, kvs{{"one", "{}"}}},
-		"JSONNothing": {"So is the sum of nothing.", nil, steps{mergeStep(merge{Strategy: "JSON", Into: "all"})}, kvs{{"all", "{}"}}},
+		"JSONNone":    {"The merge of empty objects is an empty object.", kvs{{"one", "{}"}}, steps{mergeStep(merge{Strategy: "JSON", Into: "one"})}, kvs{{"one", "{}"}}},
+		"JSONNothing": {"The merge of no objects is an empty object.", nil, steps{mergeStep(merge{Strategy: "JSON", Into: "all"})}, kvs{{"all", "{}"}}},
 
 		"ByName": {
-			"Of several that hold a key the last by its name wins, not the last that came.",
+			"The last value by key wins, not the last in the list.",
 			kvs{{"c", `{"k":"c"}`}, {"a", `{"k":"a"}`}, {"b", `{"k":"b"}`}}, steps{mergeStep(merge{ConflictPolicy: "Ignore"})}, kvs{{"k", "c"}},
 		},
 		"Priority": {
-			"What is named wins over all others, and the last that is named over all.",
+			"A value in priority wins over all others, and the last one in priority wins over all.",
 			kvs{{"a", `{"k":"a","l":"a","m":"a"}`}, {"b", `{"k":"b","l":"b","m":"b"}`}, {"c", `{"k":"c"}`}, {"d", `{"k":"d","l":"d"}`}}, steps{mergeStep(merge{ConflictPolicy: "Ignore", Priority: []string{"b", "a"}})},
 			kvs{{"k", "a"}, {"l", "a"}, {"m", "a"}},
 		},
 		"PriorityOne": {
-			"What is named wins over what comes after it by its name.",
+			"A value in priority wins over a value with a later key.",
 			kvs{{"a", `{"k":"a"}`}, {"b", `{"k":"b","l":"b"}`}}, steps{mergeStep(merge{ConflictPolicy: "Ignore", Priority: []string{"a"}, PriorityPolicy: "Strict"})},
 			kvs{{"k", "a"}, {"l", "b"}},
 		},
 		"PriorityMissing": {
-			"With IgnoreNotFound a name that is not there says nothing.",
+			"With IgnoreNotFound a missing key in priority is ignored.",
 			kvs{{"a", `{"k":"a"}`}, {"b", `{"k":"b"}`}}, steps{mergeStep(merge{ConflictPolicy: "Ignore", PriorityPolicy: "IgnoreNotFound", Priority: []string{"a", "gone"}})},
 			kvs{{"k", "a"}},
 		},
 		"RenameThenMerge": {
-			"Priorities name the keys as the step before left them.",
+			"The keys in priority are those after the step before.",
 			kvs{{"shop/a", `{"k":"a"}`}, {"shop/b", `{"k":"b"}`}}, steps{regexpStep("^shop/", ""), mergeStep(merge{ConflictPolicy: "Ignore", Priority: []string{"a"}}), regexpStep("^", "p-")},
 			kvs{{"p-k", "a"}},
 		},
@@ -116,7 +116,7 @@ func TestRewrite(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			in := keyValues(tc.kvs)
-			for range 2 { // The same again: nothing of the input is changed.
+			for range 2 { // The second pass must have the same result: the input is not changed.
 				got, err := Rewrite(in, tc.steps, "spec.dataFrom[0]")
 				if err != nil {
 					t.Fatalf("\n%s\nRewrite(): %v", tc.reason, err)
@@ -145,34 +145,34 @@ func TestRewriteErrors(t *testing.T) {
 		reason string
 		kvs    kvs
 		steps  steps
-		// want is what the message says, its beginning first.
+		// want are parts of the message, its start first.
 		want []string
 	}{
-		"Collision":      {"Of two keys that become one a value would be lost.", kvs{{"a/k", hidden}, {"b/k", hidden}}, steps{regexpStep("^./", "")}, []string{"f.rewrite[0]: ", `"a/k"`, `"b/k"`, `both become "k"`}},
-		"CollisionStays": {"Also where one of them stays as it is.", kvs{{"k", hidden}, {"b/k", hidden}}, steps{regexpStep("^./", "")}, []string{"f.rewrite[0]: ", `"k"`, `"b/k"`}},
-		"CollisionLater": {"The step is named that did it, and the keys as it found them.", kvs{{"a/k", hidden}, {"b/k", hidden}}, steps{regexpStep("/", "-"), regexpStep("^.-", "")}, []string{"f.rewrite[1]: ", `"a-k"`, `"b-k"`}},
-		"AlreadyTwice":   {"A key that comes twice is told by any step.", kvs{{"k", hidden}, {"k", hidden}}, steps{regexpStep("x", "")}, []string{"f.rewrite[0]: ", `both become "k"`}},
-		"BadRegexp":      {"An expression that is none is refused again.", kvs{{"a", hidden}}, steps{regexpStep("(", "")}, []string{"f.rewrite[0].regexp.source: ", "missing closing )"}},
-		"LongTarget":     {"So is a text that is too long.", kvs{{"a", hidden}}, steps{regexpStep("", strings.Repeat("a", 513))}, []string{"f.rewrite[0].regexp.target ", "shorten it"}},
-		"LongKey":        {"The time goes with the square of a key; the message does not repeat it.", kvs{{long, hidden}}, steps{regexpStep("a", "")}, []string{"f.rewrite[0]: ", "2049 bytes", "at most 2048"}},
-		"Many":           {"Many long keys are refused.", many, steps{regexpStep("a", "")}, []string{"f.rewrite[0]: ", "1048576 bytes in all"}},
-		"Growing":        {"So are keys that become long, whatever their number.", many[:300], steps{regexpStep("k", strings.Repeat("a", 512))}, []string{"f.rewrite[0]: ", "1048576 bytes in all", "shorten regexp.target"}},
-		"GrowingSteps":   {"Each step on its own is harmless, together they are not.", kvs{{"k", hidden}}, slices.Repeat(steps{regexpStep("", "aaa")}, 50), []string{"f.rewrite[", "at most 2048 can be rewritten"}},
+		"Collision":      {"Two keys that become equal are an error, because a value would be lost.", kvs{{"a/k", hidden}, {"b/k", hidden}}, steps{regexpStep("^./", "")}, []string{"f.rewrite[0]: ", `"a/k"`, `"b/k"`, `both become "k"`}},
+		"CollisionStays": {"A key that becomes equal to an unchanged one is an error.", kvs{{"k", hidden}, {"b/k", hidden}}, steps{regexpStep("^./", "")}, []string{"f.rewrite[0]: ", `"k"`, `"b/k"`}},
+		"CollisionLater": {"The error names the step, and the keys before it.", kvs{{"a/k", hidden}, {"b/k", hidden}}, steps{regexpStep("/", "-"), regexpStep("^.-", "")}, []string{"f.rewrite[1]: ", `"a-k"`, `"b-k"`}},
+		"AlreadyTwice":   {"A key that occurs twice is an error in any step.", kvs{{"k", hidden}, {"k", hidden}}, steps{regexpStep("x", "")}, []string{"f.rewrite[0]: ", `both become "k"`}},
+		"BadRegexp":      {"An invalid expression is refused.", kvs{{"a", hidden}}, steps{regexpStep("(", "")}, []string{"f.rewrite[0].regexp.source: ", "missing closing )"}},
+		"LongTarget":     {"A long target is refused.", kvs{{"a", hidden}}, steps{regexpStep("", strings.Repeat("a", 513))}, []string{"f.rewrite[0].regexp.target ", "shorten it"}},
+		"LongKey":        {"A long key is refused, because the time grows with its square; the message cuts the key.", kvs{{long, hidden}}, steps{regexpStep("a", "")}, []string{"f.rewrite[0]: ", "2049 bytes", "at most 2048"}},
+		"Many":           {"Many long keys are refused.", many, steps{regexpStep("a", "")}, []string{"f.rewrite[0]: ", "1048576 bytes in total"}},
+		"Growing":        {"Keys that become long are refused, whatever their number.", many[:300], steps{regexpStep("k", strings.Repeat("a", 512))}, []string{"f.rewrite[0]: ", "1048576 bytes in total", "shorten regexp.target"}},
+		"GrowingSteps":   {"Many steps that each grow a key a little are refused.", kvs{{"k", hidden}}, slices.Repeat(steps{regexpStep("", "aaa")}, 50), []string{"f.rewrite[", "at most 2048 can be rewritten"}},
 
-		"NotJSON":          {"What is no JSON cannot be merged.", kvs{{"a", "{}"}, {"b", canary}}, steps{mergeStep(merge{})}, []string{"f.rewrite[0].merge: ", `"b"`, "not a JSON object"}},
+		"NotJSON":          {"A value that is not JSON cannot be merged.", kvs{{"a", "{}"}, {"b", canary}}, steps{mergeStep(merge{})}, []string{"f.rewrite[0].merge: ", `"b"`, "not a JSON object"}},
 		"Array":            {"An array has no members.", kvs{{"a", `["` + canary + `"]`}}, steps{mergeStep(merge{})}, []string{"f.rewrite[0].merge: ", `"a"`, "not a JSON object"}},
 		"String":           {"A string has no members.", kvs{{"a", `"` + canary + `"`}}, steps{mergeStep(merge{})}, []string{"f.rewrite[0].merge: ", `"a"`, "not a JSON object"}},
 		"Null":             {"null has no members.", kvs{{"a", `null`}}, steps{mergeStep(merge{Strategy: "JSON", Into: "x"})}, []string{"f.rewrite[0].merge: ", `"a"`, "not a JSON object"}},
-		"Empty":            {"Nothing is no JSON.", kvs{{"a", ""}}, steps{mergeStep(merge{})}, []string{"f.rewrite[0].merge: ", `"a"`, "not a JSON object"}},
-		"Truncated":        {"Half an object is no JSON: none of its members count.", kvs{{"a", `{"k":"` + canary + `","l`}}, steps{mergeStep(merge{})}, []string{"f.rewrite[0].merge: ", "not a JSON object"}},
-		"TwoDocuments":     {"Two objects are no object.", kvs{{"a", hidden + hidden}}, steps{mergeStep(merge{})}, []string{"f.rewrite[0].merge: ", "not a JSON object"}},
-		"Endless":          {"What is nested without end is refused before it eats the stack.", kvs{{"a", strings.Repeat(`{"a":`, 500000)}}, steps{mergeStep(merge{})}, []string{"f.rewrite[0].merge: ", "not a JSON object"}},
-		"Conflict":         {"Two that hold the same key are a question for a person.", kvs{{"a", hidden}, {"b", hidden}}, steps{mergeStep(merge{})}, []string{"f.rewrite[0].merge: ", `"k" is in "a" and in "b"`, "conflictPolicy: Ignore"}},
-		"ConflictNamed":    {"Error can be written out; a priority does not settle it.", kvs{{"a", hidden}, {"b", hidden}}, steps{mergeStep(merge{ConflictPolicy: "Error", Priority: []string{"a"}})}, []string{"f.rewrite[0].merge: ", `"k" is in "b" and in "a"`}},
-		"ConflictJSON":     {"Also within one object.", kvs{{"a", hidden}, {"b", hidden}}, steps{mergeStep(merge{Strategy: "JSON", Into: "x"})}, []string{"f.rewrite[0].merge: ", `"k" is in "a" and in "b"`}},
-		"PriorityMissing":  {"A name that is not there may be a mistake.", kvs{{"a", hidden}}, steps{mergeStep(merge{Priority: []string{"a", "gone"}})}, []string{"f.rewrite[0].merge.priority[1]: ", `"gone"`, "priorityPolicy: IgnoreNotFound"}},
-		"PriorityStrict":   {"Strict can be written out.", kvs{{"a", hidden}}, steps{mergeStep(merge{Priority: []string{"gone"}, PriorityPolicy: "Strict"})}, []string{"f.rewrite[0].merge.priority[0]: ", `"gone"`}},
-		"MergeAfterRename": {"The step is named.", kvs{{"a", canary}}, steps{regexpStep("a", "b"), mergeStep(merge{})}, []string{"f.rewrite[1].merge: ", `"b"`}},
+		"Empty":            {"An empty value is not JSON.", kvs{{"a", ""}}, steps{mergeStep(merge{})}, []string{"f.rewrite[0].merge: ", `"a"`, "not a JSON object"}},
+		"Truncated":        {"A truncated object is not JSON, and none of its members count.", kvs{{"a", `{"k":"` + canary + `","l`}}, steps{mergeStep(merge{})}, []string{"f.rewrite[0].merge: ", "not a JSON object"}},
+		"TwoDocuments":     {"Two objects in one value are not an object.", kvs{{"a", hidden + hidden}}, steps{mergeStep(merge{})}, []string{"f.rewrite[0].merge: ", "not a JSON object"}},
+		"Endless":          {"Endless nesting is refused before it exhausts the stack.", kvs{{"a", strings.Repeat(`{"a":`, 500000)}}, steps{mergeStep(merge{})}, []string{"f.rewrite[0].merge: ", "not a JSON object"}},
+		"Conflict":         {"Two objects with the same key are an error.", kvs{{"a", hidden}, {"b", hidden}}, steps{mergeStep(merge{})}, []string{"f.rewrite[0].merge: ", `"k" is in "a" and in "b"`, "conflictPolicy: Ignore"}},
+		"ConflictNamed":    {"conflictPolicy Error can be set explicitly; a priority does not resolve the conflict.", kvs{{"a", hidden}, {"b", hidden}}, steps{mergeStep(merge{ConflictPolicy: "Error", Priority: []string{"a"}})}, []string{"f.rewrite[0].merge: ", `"k" is in "b" and in "a"`}},
+		"ConflictJSON":     {"Two objects with the same key are an error with strategy JSON, too.", kvs{{"a", hidden}, {"b", hidden}}, steps{mergeStep(merge{Strategy: "JSON", Into: "x"})}, []string{"f.rewrite[0].merge: ", `"k" is in "a" and in "b"`}},
+		"PriorityMissing":  {"A missing key in priority is an error.", kvs{{"a", hidden}}, steps{mergeStep(merge{Priority: []string{"a", "gone"}})}, []string{"f.rewrite[0].merge.priority[1]: ", `"gone"`, "priorityPolicy: IgnoreNotFound"}},
+		"PriorityStrict":   {"priorityPolicy Strict can be set explicitly.", kvs{{"a", hidden}}, steps{mergeStep(merge{Priority: []string{"gone"}, PriorityPolicy: "Strict"})}, []string{"f.rewrite[0].merge.priority[0]: ", `"gone"`}},
+		"MergeAfterRename": {"The error names the step.", kvs{{"a", canary}}, steps{regexpStep("a", "b"), mergeStep(merge{})}, []string{"f.rewrite[1].merge: ", `"b"`}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -182,11 +182,11 @@ func TestRewriteErrors(t *testing.T) {
 			}
 			msg := err.Error()
 			if !strings.HasPrefix(msg, tc.want[0]) {
-				t.Errorf("\n%s\nRewrite(): %q does not begin with %q", tc.reason, msg, tc.want[0])
+				t.Errorf("\n%s\nRewrite(): %q does not start with %q", tc.reason, msg, tc.want[0])
 			}
 			for _, w := range tc.want {
 				if !strings.Contains(msg, w) {
-					t.Errorf("\n%s\nRewrite(): %q does not say %q", tc.reason, msg, w)
+					t.Errorf("\n%s\nRewrite(): %q does not contain %q", tc.reason, msg, w)
 				}
 			}
 			if strings.Contains(msg, canary) || len(msg) > 400 {
@@ -196,7 +196,7 @@ func TestRewriteErrors(t *testing.T) {
 	}
 }
 
-// TestRewriteEnds rewrites what would take seconds or hundreds of megabytes.
+// TestRewriteEnds makes rewrites that would take seconds or hundreds of megabytes without limits.
 func TestRewriteEnds(t *testing.T) {
 	type steps = []v1alpha1.Rewrite
 	var long, objects, members []KeyValue
@@ -224,13 +224,13 @@ func TestRewriteEnds(t *testing.T) {
 		steps  steps
 		want   []string
 	}{
-		"Keys":      {"An expression that costs the square of each key.", long, slices.Repeat(steps{regexpStep("(a*b)?", "$0")}, 50), []string{"f.rewrite[", "].regexp: ", "too much work"}},
-		"OneKey":    {"One key is enough for that.", []KeyValue{{Key: "x" + strings.Repeat("a", 2047)}}, steps{regexpStep("a(?:(?:a?){30}a*){10}b|a", "b")}, []string{"f.rewrite[0].regexp: ", "too much work", "make regular expressions simpler"}},
-		"Into":      {"Each merge leaves an object as large as all the others.", objects, into(20, "JSON"), []string{"f.rewrite[0].merge.into: ", "bytes, and at most 16777216 are served"}},
-		"IntoSmall": {"Also a small one becomes large.", objects[:1], into(50, "JSON"), []string{"f.rewrite[", "too much work"}},
-		"Members":   {"What a member takes does not depend on its size.", members[:3], into(1, ""), []string{"f.rewrite[0].merge: ", "more than 200000 members"}},
-		"Same":      {"The same again is work, too.", members[:2], into(20, "JSON"), []string{"f.rewrite[", "too much work"}},
-		"Priority":  {"So is a long list of priorities.", objects[:1], slices.Repeat(steps{mergeStep(v1alpha1.RewriteMerge{Strategy: "JSON", Into: "all", ConflictPolicy: "Ignore", PriorityPolicy: "IgnoreNotFound", Priority: make([]string, 100_000)})}, 50), []string{"f.rewrite[", "too much work"}},
+		"Keys":      {"An expression that takes the square of each key's length is refused.", long, slices.Repeat(steps{regexpStep("(a*b)?", "$0")}, 50), []string{"f.rewrite[", "].regexp: ", "too much work"}},
+		"OneKey":    {"Such an expression is refused for one key, too.", []KeyValue{{Key: "x" + strings.Repeat("a", 2047)}}, steps{regexpStep("a(?:(?:a?){30}a*){10}b|a", "b")}, []string{"f.rewrite[0].regexp: ", "too much work", "simpler regular expressions"}},
+		"Into":      {"Each merge adds an object as large as all others.", objects, into(20, "JSON"), []string{"f.rewrite[0].merge.into: ", "bytes, at most 16777216 are allowed"}},
+		"IntoSmall": {"Many merges make a small object large.", objects[:1], into(50, "JSON"), []string{"f.rewrite[", "too much work"}},
+		"Members":   {"Each member has a cost, whatever its size.", members[:3], into(1, ""), []string{"f.rewrite[0].merge: ", "more than 200000 members"}},
+		"Same":      {"Repeated merges have a cost.", members[:2], into(20, "JSON"), []string{"f.rewrite[", "too much work"}},
+		"Priority":  {"A long list of priorities has a cost.", objects[:1], slices.Repeat(steps{mergeStep(v1alpha1.RewriteMerge{Strategy: "JSON", Into: "all", ConflictPolicy: "Ignore", PriorityPolicy: "IgnoreNotFound", Priority: make([]string, 100_000)})}, 50), []string{"f.rewrite[", "too much work"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -245,7 +245,7 @@ func TestRewriteEnds(t *testing.T) {
 	}
 }
 
-// TestRewriteMany renames as many keys as a find yields, and merges what is as large as one.
+// TestRewriteMany renames as many keys as a find can have, and merges objects of the maximum size.
 func TestRewriteMany(t *testing.T) {
 	var keys, objects []KeyValue
 	for i := range 10_000 {
@@ -265,7 +265,7 @@ func TestRewriteMany(t *testing.T) {
 	}
 }
 
-// FuzzRewrite takes the members of a JSON object through an expression and a merge, in either order.
+// FuzzRewrite applies an expression and a merge, in either order, to the members of a JSON object.
 func FuzzRewrite(f *testing.F) {
 	const nested = `{"shop/a":{"k":"x","l":null},"shop/b":{"k":1},"c":"{\"m\":\"<&>\"}"}`
 	for _, source := range []string{"^shop/", "", "(.*)/(.*)", "[a-z]", "(a|aa)+$", "$"} {
@@ -279,7 +279,7 @@ func FuzzRewrite(f *testing.F) {
 		kvs, err := Extract(data)
 		steps := fuzzSteps(source, target, into, priority, flags)
 		if err != nil || slices.ContainsFunc(steps, func(w v1alpha1.Rewrite) bool { return checkRewrite(w) != nil }) {
-			return // Refused before anything is rewritten.
+			return // It is refused before any rewrite.
 		}
 		if len(kvs) > 0 && !strings.Contains(string(data)+source+target+into+priority, canary) {
 			kvs[0].Value = append([]byte(`{"k":"`+canary+`","more":`), append(kvs[0].Value, '}')...)
@@ -303,7 +303,7 @@ func FuzzRewrite(f *testing.F) {
 	})
 }
 
-// fuzzSteps returns an expression and a merge; the bits of flags set the fields of the merge and the order.
+// fuzzSteps returns an expression and a merge. The bits of flags set the fields of the merge and the order.
 func fuzzSteps(source, target, into, priority string, flags byte) []v1alpha1.Rewrite {
 	m := v1alpha1.RewriteMerge{Into: into, Priority: []string{priority}, PriorityPolicy: "IgnoreNotFound"}
 	if flags&1 > 0 {
@@ -322,17 +322,17 @@ func fuzzSteps(source, target, into, priority string, flags byte) []v1alpha1.Rew
 	return steps
 }
 
-// checkRewritten says what is wrong with keys that the last step left.
+// checkRewritten fails the test for invalid keys after the last step.
 func checkRewritten(t *testing.T, got []KeyValue, last v1alpha1.Rewrite) {
 	t.Helper()
 	seen := map[string]bool{}
 	for _, kv := range got {
 		if seen[kv.Key] {
-			t.Errorf("%q comes twice", kv.Key)
+			t.Errorf("%q occurs twice", kv.Key)
 		}
 		seen[kv.Key] = true
 		if m := last.Merge; m != nil && m.Strategy == "JSON" && kv.Key == m.Into && !json.Valid(kv.Value) {
-			t.Errorf("%q, the merged object, is no JSON: %q", kv.Key, kv.Value)
+			t.Errorf("%q, the merged object, is not JSON: %q", kv.Key, kv.Value)
 		}
 	}
 }

@@ -25,25 +25,25 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// sandboxEnv names, to a child of TestSandbox, what it does.
+// sandboxEnv is the environment variable that names the case to a child of TestSandbox.
 const sandboxEnv = "RENDER_SANDBOX"
 
-// sandboxed is what children do, once no file, socket or program can be opened.
+// sandboxed are the actions of children, after the filter forbids opening files, sockets and programs.
 var sandboxed = map[string]struct {
 	reason string
 	do     func()
-	// killed is what controls are.
+	// killed is true for controls: they must be killed.
 	killed bool
 }{
-	"Templates": {"templates that call all functions need none of them", renderAll, false},
-	"File":      {"who opens a file is killed", func() { _, _ = os.ReadFile(os.DevNull) }, true},
-	"Socket":    {"who opens a socket is killed", func() { _, _ = unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0) }, true},
-	"Program":   {"who starts a program is killed", func() { _ = unix.Exec("/bin/true", nil, nil) }, true},
-	"Look":      {"who looks whether a file is there is killed", func() { _, _ = os.Stat(os.DevNull) }, true},
+	"Templates": {"templates with all functions need no denied call", renderAll, false},
+	"File":      {"opening a file is killed", func() { _, _ = os.ReadFile(os.DevNull) }, true},
+	"Socket":    {"opening a socket is killed", func() { _, _ = unix.Socket(unix.AF_INET, unix.SOCK_DGRAM, 0) }, true},
+	"Program":   {"starting a program is killed", func() { _ = unix.Exec("/bin/true", nil, nil) }, true},
+	"Look":      {"looking up a file is killed", func() { _, _ = os.Stat(os.DevNull) }, true},
 }
 
-// TestSandbox starts itself again, in a network namespace without a network and under a filter of system calls,
-// and renders templates that call every function that there is.
+// TestSandbox starts itself again, in a network namespace without a network and with a filter of system calls. The
+// child renders templates that call every function.
 func TestSandbox(t *testing.T) {
 	if what := os.Getenv(sandboxEnv); what != "" {
 		inSandbox(sandboxed[what].do)
@@ -51,7 +51,7 @@ func TestSandbox(t *testing.T) {
 	for name, tc := range sandboxed {
 		t.Run(name, func(t *testing.T) {
 			child := exec.Command(os.Args[0], "-test.run=^TestSandbox$")
-			// Another zone than that of most machines must be known, too, before templates ask for it.
+			// A time zone that most machines do not use must be loaded before templates need it.
 			child.Env = append(os.Environ(), sandboxEnv+"="+name, "TZ=Europe/Berlin")
 			child.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWNET}
 			if os.Geteuid() != 0 {
@@ -77,13 +77,13 @@ func TestSandbox(t *testing.T) {
 	}
 }
 
-// throughLine is what a child says that came to its end.
+// throughLine is printed by a child that has completed.
 const throughLine = "the child is through"
 
-// inSandbox does something in the sandbox, and ends the process at once: what the testing package does at the
-// end of a test opens files.
+// inSandbox runs do in the sandbox, and then exits at once, because the testing package opens files at the end of a
+// test.
 func inSandbox(do func()) {
-	readCalls() // They are in files.
+	readCalls() // They are read from files.
 	links, err := net.Interfaces()
 	if err != nil {
 		giveUp("cannot list the interfaces: %v", err)
@@ -95,7 +95,7 @@ func inSandbox(do func()) {
 		giveUp("cannot install the filter of system calls: %v", err)
 	}
 	done := make(chan struct{})
-	go func() { // The filter is that of all threads.
+	go func() { // The filter applies to all threads.
 		runtime.LockOSThread()
 		do()
 		close(done)
@@ -110,8 +110,8 @@ func giveUp(format string, args ...any) {
 	unix.Exit(1)
 }
 
-// deniedCalls are the system calls by which a process reaches files, sockets and other programs. The Go runtime
-// needs none of them once it runs, those that look at files by their name (stat) included.
+// deniedCalls are the system calls by which a process reaches files, sockets and other programs, including those that
+// look up files by name (stat). The Go runtime needs none of them after its start.
 var deniedCalls = []uint32{
 	unix.SYS_OPENAT, unix.SYS_OPENAT2, unix.SYS_OPEN_BY_HANDLE_AT, unix.SYS_NAME_TO_HANDLE_AT, unix.SYS_OPEN_TREE, unix.SYS_MEMFD_CREATE,
 	unix.SYS_UNLINKAT, unix.SYS_RENAMEAT, unix.SYS_RENAMEAT2, unix.SYS_LINKAT, unix.SYS_SYMLINKAT, unix.SYS_MKDIRAT, unix.SYS_MKNODAT, unix.SYS_READLINKAT,
@@ -122,7 +122,7 @@ var deniedCalls = []uint32{
 	unix.SYS_UNSHARE, unix.SYS_SETNS, unix.SYS_SHMGET, unix.SYS_MSGGET, unix.SYS_PIDFD_GETFD,
 }
 
-// platforms are the platforms that the filter knows, with the system calls that only they have, by number.
+// platforms are the platforms of the filter, with the numbers of the system calls that only they have.
 var platforms = map[string]struct {
 	audit  uint32
 	denied []uint32
@@ -135,8 +135,8 @@ var platforms = map[string]struct {
 	}},
 }
 
-// filterCalls has all threads of the process killed that make a denied system call, or a process that is no
-// thread.
+// filterCalls installs a filter on all threads of the process. The kernel kills the process when it makes a denied
+// system call, or starts a process that is not a thread.
 func filterCalls() error {
 	platform, known := platforms[runtime.GOARCH]
 	if !known {
@@ -177,10 +177,10 @@ func filterCalls() error {
 	return nil
 }
 
-// calls are templates by the function that they call, and what they are rendered over.
+// calls are templates by the function that they call, and callValues their values.
 var calls, callValues map[string]string
 
-// cryptoCalls call what the engine does not have of its own.
+// cryptoCalls call the functions that are not part of the engine.
 var cryptoCalls = map[string]string{
 	"pkcs12key": `{{ pkcs12key .open }}`, "pkcs12keyPass": `{{ pkcs12keyPass "changeit" .archive }}`, "pkcs12cert": `{{ pkcs12cert .open }}`, "pkcs12certPass": `{{ .archive | pkcs12certPass "changeit" }}`,
 	"pemToPkcs12": `{{ pemToPkcs12 .leaf .key }}`, "pemToPkcs12Pass": `{{ pemToPkcs12Pass .leaf .key "x" | b64dec | pkcs12keyPass "x" }}`, "fullPemToPkcs12": `{{ fullPemToPkcs12 .leaf .key }}`, "fullPemToPkcs12Pass": `{{ fullPemToPkcs12Pass .leaf .key "x" }}`,
@@ -190,11 +190,11 @@ var cryptoCalls = map[string]string{
 	"fail": `{{ if not .user }}{{ fail "x" }}{{ end }}`,
 }
 
-// absent are names of functions that other sets of template functions have, and that reach what is outside.
+// absent are the names of functions in other template libraries that give access to the environment.
 var absent = []string{"env", "expandenv", "getHostByName", "getHostByAddr", "lookup", "lookupHost", "include", "tpl", "file", "readFile", "readDir", "glob", "exec", "cmd", "http", "secret", "plugin", "call"}
 
-// readCalls fills calls and callValues: from the tables of the engine's own tests, in which each function
-// has a line, and from the fixtures of the crypto functions.
+// readCalls fills calls and callValues from the tables of the engine's own tests, which have a line for each
+// function, and from the fixtures of the crypto functions.
 func readCalls() {
 	source, err := parser.ParseFile(token.NewFileSet(), filepath.Join("template", "functions_test.go"), nil, parser.SkipObjectResolution)
 	if err != nil {
@@ -215,7 +215,7 @@ func readCalls() {
 	}
 	callValues = tables["values"]
 	if callValues == nil {
-		giveUp("the engine's tests have no table of values any more")
+		giveUp("the engine's tests no longer have a table of values")
 	}
 	for name, file := range map[string]string{
 		"open": "open.p12", "archive": "modern.p12", "leaf": "leaf.pem", "key": "rsa.pem", "root": "root.pem", "issuers": "issuers.pem", "ciphertext": "oaep-sha256.bin",
@@ -230,7 +230,7 @@ func readCalls() {
 	callValues["jwk"] = `{"kty":"EC","crv":"P-256","x":"MKBCTNIcKUSDii11ySs3526iDZ8AiTo7Tu6KPAqv7D4","y":"4Etl6SRW2YiLUrN5vfvVHuhp7x8PxltmWWlbbM4IFyM","d":"870MB6gfuTJ4HtUnUvYMyJpr5eUZNP4Bk43bVdj3eAE"}`
 }
 
-// tableOf returns the texts of a map literal: each value, or the first field of each value.
+// tableOf returns the strings of a map literal: each value, or the first field of each value.
 func tableOf(e ast.Expr) map[string]string {
 	table, ok := e.(*ast.CompositeLit)
 	if !ok {
@@ -259,11 +259,11 @@ func unquoted(e ast.Expr) string {
 	return ""
 }
 
-// functionsServed returns the names of all functions that the engine knows.
+// functionsServed returns the names of all functions of the engine.
 func functionsServed() (names []string) {
 	known := reflect.ValueOf(engine).Elem().FieldByName("known")
 	if !known.IsValid() || known.Kind() != reflect.Map || known.Len() < 100 {
-		giveUp("the engine keeps its functions elsewhere now")
+		giveUp("the engine's source no longer has the expected table of functions")
 	}
 	for _, k := range known.MapKeys() {
 		names = append(names, k.String())
@@ -272,7 +272,7 @@ func functionsServed() (names []string) {
 	return names
 }
 
-// renderAll renders a template for each function, as a Secret, and what templates are for besides.
+// renderAll renders a template for each function, as a Secret, and all other kinds of templates.
 func renderAll() {
 	read := Output{Data: map[string][]byte{}, Values: len(callValues)}
 	for k, v := range callValues {

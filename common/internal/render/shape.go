@@ -20,7 +20,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// The enums of a template; unset means the first of each.
+// The enums of a template. Unset means the first of each.
 const (
 	mergeReplace, mergeMerge                            = v1alpha1.TemplateMergePolicy("Replace"), v1alpha1.TemplateMergePolicy("Merge")
 	targetData, targetLabels, targetAnnotations         = "Data", "Labels", "Annotations"
@@ -29,22 +29,22 @@ const (
 )
 
 const (
-	// maxAnnotations is what a template may yield of annotations in all, in bytes. The API server takes
-	// 256 KiB; the rest is for the operator's marks.
+	// maxAnnotations limits the annotations of a template in total, in bytes. The API server accepts 256 KiB; the
+	// rest is for the operator's marks.
 	maxAnnotations = 252 << 10
-	// maxYAML is how many elements what all templates of a Secret yield as YAML may have, where sixteen
-	// bytes count as one more. An element costs a microsecond and some hundred bytes.
+	// maxYAML limits the elements of the YAML that all templates of a Secret make. Each sixteen bytes count as one
+	// more element. An element takes about a microsecond and some hundred bytes.
 	maxYAML = 200_000
 )
 
-// A TextRef names a ConfigMap or Secret, in the namespace of the ExternalSecret, that holds templates.
+// A TextRef names a ConfigMap or Secret with templates, in the namespace of the ExternalSecret.
 type TextRef struct {
 	// Secret is true for a Secret, false for a ConfigMap.
 	Secret bool
 	Name   string
 }
 
-// Kind returns the Kind in words.
+// Kind returns the Kind of the object.
 func (r TextRef) Kind() string {
 	if r.Secret {
 		return "Secret"
@@ -52,11 +52,11 @@ func (r TextRef) Kind() string {
 	return "ConfigMap"
 }
 
-// Texts are the contents of the ConfigMaps and Secrets that a plan names, by key. One that is not there
-// does not exist.
+// Texts are the contents of the ConfigMaps and Secrets that a plan names, by key. An object without an entry does not
+// exist.
 type Texts map[TextRef]map[string]string
 
-// textsOf returns what a template reads besides itself, without duplicates.
+// textsOf returns the objects from which a template reads texts, without duplicates.
 func textsOf(t *v1alpha1.Template) []TextRef {
 	var refs []TextRef
 	if t == nil {
@@ -80,14 +80,14 @@ func sourceOf(f v1alpha1.TemplateFrom) (TextRef, *v1alpha1.TemplateSource) {
 	return TextRef{}, nil
 }
 
-// checkTemplate says what is wrong with a template, as far as that shows without values. The target is the name of
-// the Secret that it makes.
+// checkTemplate returns an error if a template is invalid, as far as that is known without values. target is the name
+// of the Secret that it makes.
 func checkTemplate(t *v1alpha1.Template, target string) error {
 	if t == nil {
 		return nil
 	}
 	if t.Type == string(corev1.SecretTypeServiceAccountToken) || t.Type == string(corev1.SecretTypeBootstrapToken) {
-		return errors.Errorf("type: %s gives rights in the cluster and is refused", t.Type)
+		return errors.Errorf("type: %s is refused, because it grants permissions in the cluster; use another type", t.Type)
 	}
 	if err := known(enum{"mergePolicy", string(t.MergePolicy), names(mergeReplace, mergeMerge)}); err != nil {
 		return err
@@ -123,7 +123,7 @@ func checkTemplateFrom(f v1alpha1.TemplateFrom, target string) error {
 		}
 	}
 	if set != 1 {
-		return errors.Errorf("it has %d of configMap, secret and literal; set exactly one", set)
+		return errors.Errorf("%d of configMap, secret and literal are set; set exactly one", set)
 	}
 	if err := known(enum{"target", f.Target, []string{targetData, targetLabels, targetAnnotations}}); err != nil {
 		return err
@@ -136,7 +136,7 @@ func checkTemplateFrom(f v1alpha1.TemplateFrom, target string) error {
 	if msgs := validation.IsDNS1123Subdomain(src.Name); len(msgs) > 0 {
 		return errors.Errorf("%s.name: %q cannot be the name of a %s", field, src.Name, ref.Kind())
 	}
-	if ref.Secret && src.Name == target { // Each write would be a reason to write again.
+	if ref.Secret && src.Name == target { // Each write would cause another one.
 		return errors.Errorf("%s.name: %q is the Secret that this ExternalSecret writes; keep the templates in another", field, src.Name)
 	}
 	if len(src.Items) == 0 {
@@ -154,7 +154,7 @@ func checkKey(k string) error { return named(k, refusedKey(k)) }
 
 func checkMetadataKey(k string) error { return named(k, refusedMetadataKey(k)) }
 
-// named returns an error that shows a key of the spec, unless there is nothing against it.
+// named returns an error with a key of the spec and why it is refused; nil if why is empty.
 func named(k, why string) error {
 	if why == "" {
 		return nil
@@ -162,7 +162,7 @@ func named(k, why string) error {
 	return errors.Errorf("%.64q %s", k, why)
 }
 
-// refusedKey says what is wrong with a key, without showing it.
+// refusedKey returns why a key is refused, without the key; empty if it is not.
 func refusedKey(k string) string {
 	if len(validation.IsConfigMapKey(k)) > 0 {
 		return "cannot be a key of a Secret; use letters, digits, '-', '_' and '.'"
@@ -170,20 +170,20 @@ func refusedKey(k string) string {
 	return ""
 }
 
-// refusedMetadataKey says what is wrong with a key, without showing it. It refuses what is no label or
-// annotation, and what is this project's own: by its marks and labels it knows what it may change.
+// refusedMetadataKey returns why a key of a label or annotation is refused, without the key; empty if it is not. It
+// refuses this project's own labels and annotations, because they decide which objects the operator can change.
 func refusedMetadataKey(k string) string {
 	if msgs := validation.IsQualifiedName(k); len(msgs) > 0 {
 		return "cannot be a label or annotation: " + msgs[0]
 	}
 	prefix, _, _ := strings.Cut(k, "/")
 	if prefix == v1alpha1.Group || strings.HasSuffix(prefix, "."+v1alpha1.Group) {
-		return "is the operator's own; choose another"
+		return "is reserved for the operator; choose another"
 	}
 	return ""
 }
 
-// engine is the one that renders all templates.
+// engine renders all templates.
 var engine = func() *template.Engine {
 	added := map[string]template.Function{}
 	for name, call := range cryptofuncs.Functions() {
@@ -191,13 +191,16 @@ var engine = func() *template.Engine {
 	}
 	e, err := template.New(added)
 	if err != nil {
-		panic(err) // The functions are known when this is compiled, and a test makes one.
+		panic(err) // All functions are known at compile time, and a test creates an engine.
 	}
 	return e
 }()
 
-// renderTemplate shapes an output by a template. The error is of class Template, names the template and
-// the line, and shows no value.
+// CheckText reports why the engine does not accept a text as a template; nil if it does.
+func CheckText(text string) error { return engine.Check(text) }
+
+// renderTemplate applies a template to an output. The error has class Template, names the template and the line, and
+// shows no value.
 func renderTemplate(t *v1alpha1.Template, out *Output, texts Texts) error {
 	s := &shaping{values: make(map[string]string, len(out.Data)), texts: texts, budget: template.NewBudget()}
 	for k, v := range out.Data {
@@ -238,19 +241,19 @@ func renderTemplate(t *v1alpha1.Template, out *Output, texts Texts) error {
 		size += len(k) + len(v)
 	}
 	if size > maxAnnotations {
-		return failed("%s: the annotations are %d bytes in all, and at most %d are served", templateField, size, maxAnnotations)
+		return failed("%s: the annotations have %d bytes in total, at most %d are allowed", templateField, size, maxAnnotations)
 	}
 	return nil
 }
 
-// yieldsData reports whether a template is about more than labels and annotations.
+// yieldsData reports whether a template makes data, and not only labels and annotations.
 func yieldsData(t *v1alpha1.Template) bool {
 	return len(t.Data) > 0 || slices.ContainsFunc(t.TemplateFrom, func(f v1alpha1.TemplateFrom) bool {
 		return f.Target == "" || f.Target == targetData
 	})
 }
 
-// failed is an error of class Template.
+// failed returns an error of class Template.
 func failed(format string, args ...any) *provider.Error {
 	return provider.NewError(provider.Template, format, args...)
 }
@@ -260,7 +263,7 @@ type shaping struct {
 	texts  Texts
 	budget *template.Budget
 	out    *Output
-	// yaml counts up to maxYAML.
+	// yaml counts elements, up to maxYAML.
 	yaml int
 }
 
@@ -272,7 +275,7 @@ func (s *shaping) execute(name, text string) ([]byte, error) {
 	return v, nil
 }
 
-// from renders templates that are kept elsewhere.
+// from renders the templates of another object, or of a literal.
 func (s *shaping) from(f v1alpha1.TemplateFrom, at string) error {
 	if f.Literal != nil {
 		return s.keysAndValues(at+".literal", f.Target, *f.Literal)
@@ -305,47 +308,47 @@ func (s *shaping) from(f v1alpha1.TemplateFrom, at string) error {
 	return nil
 }
 
-// keysAndValues renders a template that yields a YAML mapping from keys to scalars.
+// keysAndValues renders a template whose output is a YAML mapping from keys to scalars.
 func (s *shaping) keysAndValues(name, target, text string) error {
 	out, err := s.execute(name, text)
 	if err != nil {
 		return err
 	}
 	if s.yaml += len(out)/16 + elements(out); s.yaml > maxYAML {
-		return failed("%s: what the templates of this Secret yield as YAML has too many elements; yield fewer keys, or large values by templates of their own", name)
+		return failed("%s: the YAML output of the templates of this Secret has too many elements; output fewer keys, or use a separate template for each large value", name)
 	}
 	var doc yaml.Node
 	documents := yaml.NewDecoder(bytes.NewReader(out))
 	switch err := documents.Decode(&doc); {
 	case errors.Is(err, io.EOF):
-		return nil // Nothing, or a comment.
+		return nil // The document is empty, or has only comments.
 	case err != nil:
-		return failed("%s: what it yields is not YAML", name)
+		return failed("%s: the output is not YAML", name)
 	case !errors.Is(documents.Decode(&yaml.Node{}), io.EOF):
-		return failed("%s: what it yields is not one YAML document", name)
+		return failed("%s: the output is not a single YAML document", name)
 	}
 	m := doc.Content[0]
 	if m.Kind != yaml.MappingNode {
-		return failed("%s: what it yields is not a YAML mapping of keys to values", name)
+		return failed("%s: the output is not a YAML mapping of keys to values", name)
 	}
 	lines := make(map[string]int, len(m.Content)/2)
 	for i := 0; i+1 < len(m.Content); i += 2 {
 		k, v := m.Content[i], m.Content[i+1]
 		if k.Kind != yaml.ScalarNode || v.Kind != yaml.ScalarNode {
-			return failed("%s: line %d of what it yields: a key or value is not a string; put values of several lines or with structure into a block with |", name, k.Line)
+			return failed("%s: line %d of the output: a key or value is not a string; write a structured or multi-line value as a block with |", name, k.Line)
 		}
 		if line, twice := lines[k.Value]; twice {
-			return failed("%s: line %d of what it yields: the key is already in line %d; yield each key once", name, k.Line, line)
+			return failed("%s: line %d of the output: the key is already in line %d; output each key once", name, k.Line, line)
 		}
 		lines[k.Value] = k.Line
-		if err := s.put(fmt.Sprintf("%s: line %d of what it yields", name, k.Line), target, k.Value, []byte(v.Value)); err != nil {
+		if err := s.put(fmt.Sprintf("%s: line %d of the output", name, k.Line), target, k.Value, []byte(v.Value)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// elements returns an upper bound of the elements of a YAML document.
+// elements returns an upper bound of the number of elements of a YAML document.
 func elements(text []byte) int {
 	n := 0
 	for _, c := range "\n:,[{-?&*!#" {
@@ -354,7 +357,7 @@ func elements(text []byte) int {
 	return n
 }
 
-// put puts a value where it belongs. Its errors do not show the key, which may be a value.
+// put stores a value in its target. Its errors do not show the key, which might be a value.
 func (s *shaping) put(name, target, key string, value []byte) error {
 	switch target {
 	case targetLabels:
@@ -362,7 +365,7 @@ func (s *shaping) put(name, target, key string, value []byte) error {
 			return failed("%s: the key %s", name, why)
 		}
 		if len(validation.IsValidLabelValue(string(value))) > 0 {
-			return failed("%s: the value cannot be that of a label; it has at most 63 letters, digits, '-', '_' and '.', the first and last of them a letter or digit", name)
+			return failed("%s: the value is not a valid label value; use at most 63 letters, digits, '-', '_' and '.', and begin and end with a letter or digit", name)
 		}
 		s.out.Labels[key] = string(value)
 	case targetAnnotations:
@@ -370,7 +373,7 @@ func (s *shaping) put(name, target, key string, value []byte) error {
 			return failed("%s: the key %s", name, why)
 		}
 		if !utf8.Valid(value) {
-			return failed("%s: the value cannot be that of an annotation, because it is not UTF-8; encode it, for example with b64enc", name)
+			return failed("%s: the value is not UTF-8, as annotations require; encode it, for example with b64enc", name)
 		}
 		s.out.Annotations[key] = string(value)
 	default:
@@ -382,16 +385,16 @@ func (s *shaping) put(name, target, key string, value []byte) error {
 	return nil
 }
 
-// costOf is what a function costs in steps of the engine's budget, about a microsecond each. Archives and
-// RSA can cost more by a hundred times if somebody means harm; so few calls of those are served.
+// costOf returns the cost of a function in steps of the engine's budget, about a microsecond each. Hostile archives
+// and RSA keys can take a hundred times as long, so only a few such calls are served.
 func costOf(name string) int {
 	switch {
 	case strings.HasPrefix(name, "pkcs12"):
-		return 240_000 // Its keys are derived from a password, in as many rounds as the archive says: up to 0.4 s.
+		return 240_000 // Its keys are derived from a password, in as many rounds as the archive sets: up to 0.4 s.
 	case name == "rsaDecrypt":
 		return 100_000
 	case strings.HasPrefix(name, "jwk"):
-		return 60_000 // An RSA key is looked at before it is taken.
+		return 60_000 // An RSA key is validated before its use.
 	}
 	return 20_000
 }

@@ -13,12 +13,12 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// literal is a template in the spec that yields keys and values.
+// literal returns a template in the spec that makes keys and values.
 func literal(text, target string) v1alpha1.TemplateFrom {
 	return v1alpha1.TemplateFrom{Literal: &text, Target: target}
 }
 
-// configMap takes one template from the ConfigMap t, secretText one from the Secret t.
+// configMap returns one template of the ConfigMap t, secretText one of the Secret t.
 func configMap(key, as, target string) v1alpha1.TemplateFrom {
 	return v1alpha1.TemplateFrom{ConfigMap: &v1alpha1.TemplateSource{Name: "t", Items: []v1alpha1.TemplateSourceItem{{Key: key, TemplateAs: as}}}, Target: target}
 }
@@ -35,8 +35,8 @@ func annotations(m map[string]string) v1alpha1.TemplateMetadata {
 	return v1alpha1.TemplateMetadata{Annotations: m}
 }
 
-// wantError says what is wrong with an error that must be of a class, say all of some texts, the first
-// of them at its beginning, and show no value.
+// wantError fails the test unless err has a class, contains all of says, starts with the first of them, and shows no
+// value.
 func wantError(t *testing.T, reason string, err error, c provider.Class, says ...string) {
 	t.Helper()
 	if diff := cmp.Diff(c, class(err)); diff != "" {
@@ -52,11 +52,11 @@ func wantText(t *testing.T, reason string, err error, says ...string) {
 	}
 	msg := err.Error()
 	if len(says) > 0 && !strings.HasPrefix(msg, says[0]) {
-		t.Errorf("\n%s\n%q does not begin with %q", reason, msg, says[0])
+		t.Errorf("\n%s\n%q does not start with %q", reason, msg, says[0])
 	}
 	for _, s := range says {
 		if !strings.Contains(msg, s) {
-			t.Errorf("\n%s\n%q does not say %q", reason, msg, s)
+			t.Errorf("\n%s\n%q does not contain %q", reason, msg, s)
 		}
 	}
 	if strings.Contains(msg, canary) || len(msg) > 600 {
@@ -78,58 +78,58 @@ func TestCheckTemplate(t *testing.T) {
 	cases := map[string]struct {
 		reason   string
 		template *template
-		// want is what the error says, its beginning first; none means that there is no error.
+		// want are parts of the error, its start first; none means that there is no error.
 		want []string
 	}{
-		"None":  {"There need be no template.", nil, nil},
-		"Empty": {"An empty template asks for nothing.", &template{}, nil},
+		"None":  {"A template is optional.", nil, nil},
+		"Empty": {"An empty template is valid.", &template{}, nil},
 		"Whole": {
-			"All that is served.",
+			"All supported fields are valid.",
 			&template{
 				Type: "kubernetes.io/tls", MergePolicy: "Merge", Data: map[string]string{"tls.crt": "{{ .a }}", "A-b_c.9": ""},
 				Metadata:     v1alpha1.TemplateMetadata{Labels: map[string]string{"a": "{{ .a }}", "example.com/b": "{{"}, Annotations: map[string]string{"example.com/c.D_e": ""}},
 				TemplateFrom: []v1alpha1.TemplateFrom{literal("", ""), literal("", "Labels"), configMap("k", "Values", "Data"), secretText("k", "KeysAndValues", "Annotations")},
 			}, nil,
 		},
-		"Replace":      {"Replace can be written out.", &template{MergePolicy: "Replace"}, nil},
-		"OtherType":    {"Any other type is somebody's own matter.", &template{Type: "example.com/any"}, nil},
-		"HelmType":     {"So is one that begins like a refused one.", &template{Type: "kubernetes.io/service-account-token-2"}, nil},
-		"Similar":      {"A domain that only ends like the operator's is another.", &template{Metadata: labels(map[string]string{"undirect-secrets.io/a": "", "direct-secrets.io.example.com/a": ""})}, nil},
-		"SameName":     {"A ConfigMap may have the name of the Secret.", from(v1alpha1.TemplateFrom{ConfigMap: &v1alpha1.TemplateSource{Name: "db", Items: []v1alpha1.TemplateSourceItem{{Key: "k"}}}}), nil},
-		"EmptyLiteral": {"An empty literal is one.", from(literal("", "")), nil},
+		"Replace":      {"Replace can be set explicitly.", &template{MergePolicy: "Replace"}, nil},
+		"OtherType":    {"Any other type is valid.", &template{Type: "example.com/any"}, nil},
+		"HelmType":     {"A type that starts like a refused one is valid.", &template{Type: "kubernetes.io/service-account-token-2"}, nil},
+		"Similar":      {"A domain that only ends like the operator's is valid.", &template{Metadata: labels(map[string]string{"undirect-secrets.io/a": "", "direct-secrets.io.example.com/a": ""})}, nil},
+		"SameName":     {"A ConfigMap can have the name of the Secret.", from(v1alpha1.TemplateFrom{ConfigMap: &v1alpha1.TemplateSource{Name: "db", Items: []v1alpha1.TemplateSourceItem{{Key: "k"}}}}), nil},
+		"EmptyLiteral": {"An empty literal is valid.", from(literal("", "")), nil},
 
-		"AccountToken":   {"Its token would be made by the cluster.", &template{Type: "kubernetes.io/service-account-token"}, []string{"type: kubernetes.io/service-account-token ", "refused"}},
-		"BootstrapToken": {"With it a node joins the cluster.", &template{Type: "bootstrap.kubernetes.io/token"}, []string{"type: bootstrap.kubernetes.io/token ", "refused"}},
-		"MergePolicy":    {"A later CRD may know more.", &template{MergePolicy: "Deep"}, []string{"mergePolicy: Deep is not supported"}},
+		"AccountToken":   {"A token Secret is refused, because the cluster would fill it with a token.", &template{Type: "kubernetes.io/service-account-token"}, []string{"type: kubernetes.io/service-account-token ", "refused"}},
+		"BootstrapToken": {"A bootstrap token is refused, because a node can join the cluster with it.", &template{Type: "bootstrap.kubernetes.io/token"}, []string{"type: bootstrap.kubernetes.io/token ", "refused"}},
+		"MergePolicy":    {"A value from a later CRD is refused.", &template{MergePolicy: "Deep"}, []string{"mergePolicy: Deep is not supported"}},
 
-		"DataKey":     {"A key of a Secret has no slash.", &template{Data: map[string]string{"ok": "", "a/b": canary}}, []string{`data[a/b]: "a/b" cannot be a key of a Secret; use letters`}},
-		"DataEmpty":   {"A key of a Secret is not empty.", &template{Data: map[string]string{"": canary}}, []string{`data[]: "" cannot be a key`}},
-		"DataDots":    {"The kubelet uses names that begin with two dots.", &template{Data: map[string]string{"..data": canary}}, []string{`data[..data]: `}},
-		"DataLong":    {"The message does not repeat more than it must.", &template{Data: map[string]string{long: canary}}, []string{"data[" + long[:64] + `]: "` + long[:64] + `" cannot`}},
-		"Label":       {"A label has no space.", &template{Metadata: labels(map[string]string{"a b": canary})}, []string{`metadata.labels[a b]: "a b" cannot be a label or annotation: `}},
-		"LabelPrefix": {"The prefix of a label is a domain.", &template{Metadata: labels(map[string]string{"A_B/c": canary})}, []string{`metadata.labels[A_B/c]: `}},
-		"LabelLong":   {"A name has at most 63 characters.", &template{Metadata: labels(map[string]string{long[:64]: canary})}, []string{"metadata.labels[" + long[:64] + "]: ", "63"}},
-		"Annotation":  {"An annotation has a name.", &template{Metadata: annotations(map[string]string{"example.com/": canary})}, []string{"metadata.annotations[example.com/]: "}},
+		"DataKey":     {"A key must not contain a slash.", &template{Data: map[string]string{"ok": "", "a/b": canary}}, []string{`data[a/b]: "a/b" cannot be a key of a Secret; use letters`}},
+		"DataEmpty":   {"A key must not be empty.", &template{Data: map[string]string{"": canary}}, []string{`data[]: "" cannot be a key`}},
+		"DataDots":    {"A key must not start with two dots, which the kubelet reserves.", &template{Data: map[string]string{"..data": canary}}, []string{`data[..data]: `}},
+		"DataLong":    {"The message cuts a long key.", &template{Data: map[string]string{long: canary}}, []string{"data[" + long[:64] + `]: "` + long[:64] + `" cannot`}},
+		"Label":       {"The name of a label must not contain a space.", &template{Metadata: labels(map[string]string{"a b": canary})}, []string{`metadata.labels[a b]: "a b" cannot be a label or annotation: `}},
+		"LabelPrefix": {"The prefix of a label must be a domain.", &template{Metadata: labels(map[string]string{"A_B/c": canary})}, []string{`metadata.labels[A_B/c]: `}},
+		"LabelLong":   {"The name of a label has at most 63 characters.", &template{Metadata: labels(map[string]string{long[:64]: canary})}, []string{"metadata.labels[" + long[:64] + "]: ", "63"}},
+		"Annotation":  {"An annotation needs a name.", &template{Metadata: annotations(map[string]string{"example.com/": canary})}, []string{"metadata.annotations[example.com/]: "}},
 
-		"OwnLabel":      {"By its labels the operator knows what it may change.", &template{Metadata: labels(map[string]string{"direct-secrets.io/managed": canary})}, []string{"metadata.labels[direct-secrets.io/managed]: ", "the operator's own; choose another"}},
-		"ModuleLabel":   {"So it does by those of each module.", &template{Metadata: labels(map[string]string{"aws.direct-secrets.io/managed": canary})}, []string{"metadata.labels[aws.direct-secrets.io/managed]: ", "the operator's own"}},
-		"OwnAnnotation": {"The marks are annotations.", &template{Metadata: annotations(map[string]string{"direct-secrets.io/es.abc": canary})}, []string{"metadata.annotations[direct-secrets.io/es.abc]: ", "the operator's own"}},
-		"DeepDomain":    {"However deep the domain is.", &template{Metadata: annotations(map[string]string{"a.b.direct-secrets.io/x": canary})}, []string{"metadata.annotations[a.b.direct-secrets.io/x]: ", "the operator's own"}},
+		"OwnLabel":      {"The operator's own labels are refused.", &template{Metadata: labels(map[string]string{"direct-secrets.io/managed": canary})}, []string{"metadata.labels[direct-secrets.io/managed]: ", "is reserved for the operator; choose another"}},
+		"ModuleLabel":   {"The labels of a module are refused.", &template{Metadata: labels(map[string]string{"aws.direct-secrets.io/managed": canary})}, []string{"metadata.labels[aws.direct-secrets.io/managed]: ", "is reserved for the operator"}},
+		"OwnAnnotation": {"The operator's marks are refused.", &template{Metadata: annotations(map[string]string{"direct-secrets.io/es.abc": canary})}, []string{"metadata.annotations[direct-secrets.io/es.abc]: ", "is reserved for the operator"}},
+		"DeepDomain":    {"Annotations of a deeper domain are refused.", &template{Metadata: annotations(map[string]string{"a.b.direct-secrets.io/x": canary})}, []string{"metadata.annotations[a.b.direct-secrets.io/x]: ", "is reserved for the operator"}},
 
-		"NoSource":       {"A source is named.", from(v1alpha1.TemplateFrom{}), []string{"templateFrom[1]: it has 0 of configMap, secret and literal; set exactly one"}},
-		"TwoSources":     {"Which of two comes first would be chance.", from(v1alpha1.TemplateFrom{ConfigMap: configMap("k", "", "").ConfigMap, Literal: new(string)}), []string{"templateFrom[1]: it has 2 of"}},
-		"ThreeSources":   {"So it would be for three.", from(v1alpha1.TemplateFrom{ConfigMap: configMap("k", "", "").ConfigMap, Secret: configMap("k", "", "").ConfigMap, Literal: new(string)}), []string{"templateFrom[1]: it has 3 of"}},
+		"NoSource":       {"An entry needs a source.", from(v1alpha1.TemplateFrom{}), []string{"templateFrom[1]: 0 of configMap, secret and literal are set; set exactly one"}},
+		"TwoSources":     {"An entry must not have two sources.", from(v1alpha1.TemplateFrom{ConfigMap: configMap("k", "", "").ConfigMap, Literal: new(string)}), []string{"templateFrom[1]: 2 of"}},
+		"ThreeSources":   {"An entry must not have three sources.", from(v1alpha1.TemplateFrom{ConfigMap: configMap("k", "", "").ConfigMap, Secret: configMap("k", "", "").ConfigMap, Literal: new(string)}), []string{"templateFrom[1]: 3 of"}},
 		"Target":         {"Finalizers cannot be set.", from(literal(canary, "Finalizers")), []string{"templateFrom[1]: target: Finalizers is not supported"}},
 		"OwnerTarget":    {"Owner references cannot be set.", from(literal(canary, "OwnerReferences")), []string{"templateFrom[1]: target: OwnerReferences is not supported"}},
-		"SourceName":     {"A ConfigMap has a name.", source(func(s *v1alpha1.TemplateSource) { s.Name = "" }), []string{`templateFrom[0]: configMap.name: "" cannot be the name of a ConfigMap`}},
-		"SourceBadName":  {"It is not a path.", source(func(s *v1alpha1.TemplateSource) { s.Name = "../other" }), []string{`templateFrom[0]: configMap.name: "../other" cannot`}},
-		"SecretBadName":  {"Nor is that of a Secret.", from(v1alpha1.TemplateFrom{Secret: &v1alpha1.TemplateSource{Name: "A"}}), []string{`templateFrom[1]: secret.name: "A" cannot be the name of a Secret`}},
-		"ItemsEmpty":     {"Not every key is a template.", source(func(s *v1alpha1.TemplateSource) { s.Items = nil }), []string{"templateFrom[0]: configMap.items is empty; name the keys"}},
-		"SecretItems":    {"Nor is it in a Secret.", from(v1alpha1.TemplateFrom{Secret: &v1alpha1.TemplateSource{Name: "t"}}), []string{"templateFrom[1]: secret.items is empty"}},
-		"OwnTarget":      {"A Secret cannot be made of itself.", from(v1alpha1.TemplateFrom{Secret: &v1alpha1.TemplateSource{Name: "db", Items: []v1alpha1.TemplateSourceItem{{Key: "k"}}}}), []string{`templateFrom[1]: secret.name: "db" is the Secret that this ExternalSecret writes; keep the templates in another`}},
-		"TemplateAs":     {"A later CRD may know more.", source(func(s *v1alpha1.TemplateSource) { s.Items[0].TemplateAs = "Lines" }), []string{"templateFrom[0]: configMap.items[0]: templateAs: Lines is not supported"}},
-		"SecretAs":       {"The field of a Secret is named.", from(secretText("k", "Lines", "")), []string{"templateFrom[1]: secret.items[0]: templateAs: Lines"}},
-		"FirstOfSeveral": {"Of several mistakes the same one is reported each time.", &template{Data: map[string]string{"b/": "", "a/": "", "c/": ""}}, []string{"data[a/]"}},
+		"SourceName":     {"The name of a ConfigMap must not be empty.", source(func(s *v1alpha1.TemplateSource) { s.Name = "" }), []string{`templateFrom[0]: configMap.name: "" cannot be the name of a ConfigMap`}},
+		"SourceBadName":  {"The name of a ConfigMap must not be a path.", source(func(s *v1alpha1.TemplateSource) { s.Name = "../other" }), []string{`templateFrom[0]: configMap.name: "../other" cannot`}},
+		"SecretBadName":  {"The name of a Secret must be valid.", from(v1alpha1.TemplateFrom{Secret: &v1alpha1.TemplateSource{Name: "A"}}), []string{`templateFrom[1]: secret.name: "A" cannot be the name of a Secret`}},
+		"ItemsEmpty":     {"The items of a ConfigMap must not be empty.", source(func(s *v1alpha1.TemplateSource) { s.Items = nil }), []string{"templateFrom[0]: configMap.items is empty; name the keys"}},
+		"SecretItems":    {"The items of a Secret must not be empty.", from(v1alpha1.TemplateFrom{Secret: &v1alpha1.TemplateSource{Name: "t"}}), []string{"templateFrom[1]: secret.items is empty"}},
+		"OwnTarget":      {"A template must not read the Secret that it writes.", from(v1alpha1.TemplateFrom{Secret: &v1alpha1.TemplateSource{Name: "db", Items: []v1alpha1.TemplateSourceItem{{Key: "k"}}}}), []string{`templateFrom[1]: secret.name: "db" is the Secret that this ExternalSecret writes; keep the templates in another`}},
+		"TemplateAs":     {"A value from a later CRD is refused.", source(func(s *v1alpha1.TemplateSource) { s.Items[0].TemplateAs = "Lines" }), []string{"templateFrom[0]: configMap.items[0]: templateAs: Lines is not supported"}},
+		"SecretAs":       {"The error names the field of a Secret.", from(secretText("k", "Lines", "")), []string{"templateFrom[1]: secret.items[0]: templateAs: Lines"}},
+		"FirstOfSeveral": {"The same one of several errors is reported each time.", &template{Data: map[string]string{"b/": "", "a/": "", "c/": ""}}, []string{"data[a/]"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -150,14 +150,14 @@ func TestCheckTemplate(t *testing.T) {
 func TestTextsOf(t *testing.T) {
 	got := textsOf(&v1alpha1.Template{TemplateFrom: []v1alpha1.TemplateFrom{literal("", ""), secretText("a", "", ""), configMap("a", "", ""), configMap("b", "", "Labels")}})
 	if diff := cmp.Diff([]TextRef{{Secret: true, Name: "t"}, {Name: "t"}}, got); diff != "" {
-		t.Errorf("A Secret and a ConfigMap of one name are two; each is read once.\ntextsOf(): -want, +got:\n%s", diff)
+		t.Errorf("A Secret and a ConfigMap of the same name are different, and each is read once.\ntextsOf(): -want, +got:\n%s", diff)
 	}
 	if diff := cmp.Diff([]TextRef(nil), textsOf(nil)); diff != "" {
-		t.Errorf("Without a template nothing is read.\ntextsOf(): -want, +got:\n%s", diff)
+		t.Errorf("Without a template no texts are read.\ntextsOf(): -want, +got:\n%s", diff)
 	}
 }
 
-// A shaped is what a template yields, in strings.
+// shaped is the result of a template, as text.
 type shaped struct{ Data, Labels, Annotations map[string]string }
 
 func shapedOf(out Output) shaped {
@@ -178,7 +178,7 @@ func shapedOf(out Output) shaped {
 	return s
 }
 
-// textsForTest are templates of the ConfigMap and the Secret t.
+// textsForTest are the templates of the ConfigMap t and the Secret t.
 var textsForTest = Texts{
 	{Name: "t"}: {
 		"one": "map {{ .user }}", "many": "one: map\ntwo: {{ .user }}\n", "list": "[a, b]", "example.com_a": "{{ .user }}", "hidden": canary + "{{",
@@ -208,41 +208,41 @@ func TestRenderTemplate(t *testing.T) {
 		template template
 		want     shaped
 	}{
-		"Nothing":      {"A template that yields nothing leaves the values.", template{}, shaped{Data: read(nil)}},
-		"Replace":      {"By default only what the template yields is there.", template{Data: m{"a": "{{ .user }}!", "b": "text"}}, shaped{Data: m{"a": "ann!", "b": "text"}}},
-		"ReplaceNamed": {"Replace can be written out.", template{MergePolicy: "Replace", Data: m{"a": "{{ .user }}"}}, shaped{Data: m{"a": "ann"}}},
-		"Merge":        {"Under Merge the values stay, unless the template yields their keys.", template{MergePolicy: "Merge", Data: m{"user": "{{ .user | upper }}", "a": "x"}}, shaped{Data: read(m{"user": "ANN", "a": "x"})}},
-		"EmptyText":    {"An empty template yields an empty value.", template{Data: m{"a": ""}}, shaped{Data: m{"a": ""}}},
-		"Bytes":        {"Values need not be text.", template{Data: m{"a": "{{ .bytes }}"}}, shaped{Data: m{"a": "\xff\x00"}}},
-		"EachItsOwn":   {"A template reads what the provider holds, not what another one yields.", template{MergePolicy: "Merge", Data: m{"password": "x", "user": "{{ .password | len }}"}}, shaped{Data: read(m{"password": "x", "user": fmt.Sprint(len(canary))})}},
+		"Nothing":      {"An empty template keeps the values.", template{}, shaped{Data: read(nil)}},
+		"Replace":      {"By default only the keys of the template are kept.", template{Data: m{"a": "{{ .user }}!", "b": "text"}}, shaped{Data: m{"a": "ann!", "b": "text"}}},
+		"ReplaceNamed": {"Replace can be set explicitly.", template{MergePolicy: "Replace", Data: m{"a": "{{ .user }}"}}, shaped{Data: m{"a": "ann"}}},
+		"Merge":        {"Under Merge the values are kept, unless the template makes their keys.", template{MergePolicy: "Merge", Data: m{"user": "{{ .user | upper }}", "a": "x"}}, shaped{Data: read(m{"user": "ANN", "a": "x"})}},
+		"EmptyText":    {"An empty text is an empty value.", template{Data: m{"a": ""}}, shaped{Data: m{"a": ""}}},
+		"Bytes":        {"A value can be any bytes.", template{Data: m{"a": "{{ .bytes }}"}}, shaped{Data: m{"a": "\xff\x00"}}},
+		"EachItsOwn":   {"A template uses the provider's values, not the results of other templates.", template{MergePolicy: "Merge", Data: m{"password": "x", "user": "{{ .password | len }}"}}, shaped{Data: read(m{"password": "x", "user": fmt.Sprint(len(canary))})}},
 
-		"Metadata":        {"Labels and annotations leave the values.", template{Metadata: v1alpha1.TemplateMetadata{Labels: m{"a": "{{ .user }}", "b": ""}, Annotations: m{"example.com/c": "for {{ .user }}\n"}}}, shaped{Data: read(nil), Labels: m{"a": "ann", "b": ""}, Annotations: m{"example.com/c": "for ann\n"}}},
-		"MetadataFrom":    {"So they do if they come from elsewhere.", template{TemplateFrom: from{literal("a: '{{ .user }}'", "Labels"), configMap("example.com_a", "", "Annotations")}}, shaped{Data: read(nil), Labels: m{"a": "ann"}, Annotations: m{"example.com_a": "ann"}}},
-		"MetadataAndData": {"Beside a template of data they do not.", template{Metadata: labels(m{"a": "x"}), Data: m{"b": "y"}}, shaped{Data: m{"b": "y"}, Labels: m{"a": "x"}}},
-		"LabelLast":       {"Those of the spec win.", template{TemplateFrom: from{literal("a: from", "Labels"), literal("a: from", "Annotations")}, Metadata: v1alpha1.TemplateMetadata{Labels: m{"a": "spec"}, Annotations: m{"a": "spec"}}}, shaped{Data: read(nil), Labels: m{"a": "spec"}, Annotations: m{"a": "spec"}}},
+		"Metadata":        {"Templates of labels and annotations keep the values.", template{Metadata: v1alpha1.TemplateMetadata{Labels: m{"a": "{{ .user }}", "b": ""}, Annotations: m{"example.com/c": "for {{ .user }}\n"}}}, shaped{Data: read(nil), Labels: m{"a": "ann", "b": ""}, Annotations: m{"example.com/c": "for ann\n"}}},
+		"MetadataFrom":    {"Templates of labels and annotations from elsewhere keep the values.", template{TemplateFrom: from{literal("a: '{{ .user }}'", "Labels"), configMap("example.com_a", "", "Annotations")}}, shaped{Data: read(nil), Labels: m{"a": "ann"}, Annotations: m{"example.com_a": "ann"}}},
+		"MetadataAndData": {"A template of data replaces the values, also next to one of labels.", template{Metadata: labels(m{"a": "x"}), Data: m{"b": "y"}}, shaped{Data: m{"b": "y"}, Labels: m{"a": "x"}}},
+		"LabelLast":       {"The labels and annotations of the spec win over those from elsewhere.", template{TemplateFrom: from{literal("a: from", "Labels"), literal("a: from", "Annotations")}, Metadata: v1alpha1.TemplateMetadata{Labels: m{"a": "spec"}, Annotations: m{"a": "spec"}}}, shaped{Data: read(nil), Labels: m{"a": "spec"}, Annotations: m{"a": "spec"}}},
 
-		"ConfigMap":     {"A ConfigMap holds templates.", template{TemplateFrom: from{configMap("one", "", "")}}, shaped{Data: m{"one": "map ann"}}},
-		"Secret":        {"So does a Secret; the values can be named.", template{TemplateFrom: from{secretText("one", "Values", "Data")}}, shaped{Data: m{"one": "secret ann"}}},
-		"KeysAndValues": {"A template can yield keys and values.", template{TemplateFrom: from{configMap("many", "KeysAndValues", "")}}, shaped{Data: m{"one": "map", "two": "ann"}}},
+		"ConfigMap":     {"Templates can come from a ConfigMap.", template{TemplateFrom: from{configMap("one", "", "")}}, shaped{Data: m{"one": "map ann"}}},
+		"Secret":        {"Templates can come from a Secret; Values can be set explicitly.", template{TemplateFrom: from{secretText("one", "Values", "Data")}}, shaped{Data: m{"one": "secret ann"}}},
+		"KeysAndValues": {"A template can make keys and values.", template{TemplateFrom: from{configMap("many", "KeysAndValues", "")}}, shaped{Data: m{"one": "map", "two": "ann"}}},
 		"Order":         {"A later source wins.", template{TemplateFrom: from{configMap("many", "KeysAndValues", ""), secretText("one", "", "")}}, shaped{Data: m{"one": "secret ann", "two": "ann"}}},
-		"OrderBack":     {"Whatever it is.", template{TemplateFrom: from{secretText("one", "", ""), configMap("many", "KeysAndValues", "")}}, shaped{Data: m{"one": "map", "two": "ann"}}},
-		"SpecLast":      {"The templates of the spec win over all.", template{TemplateFrom: from{literal("one: literal", ""), configMap("one", "", "")}, Data: m{"one": "spec"}}, shaped{Data: m{"one": "spec"}}},
-		"MergeFrom":     {"Under Merge the values stay beside those.", template{MergePolicy: "Merge", TemplateFrom: from{literal("user: x", "")}}, shaped{Data: read(m{"user": "x"})}},
-		"Items":         {"Items come in their order.", template{TemplateFrom: from{{ConfigMap: &v1alpha1.TemplateSource{Name: "t", Items: []v1alpha1.TemplateSourceItem{{Key: "one"}, {Key: "many", TemplateAs: "KeysAndValues"}}}}}}, shaped{Data: m{"one": "map", "two": "ann"}}},
+		"OrderBack":     {"A later source wins, whatever its kind.", template{TemplateFrom: from{secretText("one", "", ""), configMap("many", "KeysAndValues", "")}}, shaped{Data: m{"one": "map", "two": "ann"}}},
+		"SpecLast":      {"The templates of the spec win over those from elsewhere.", template{TemplateFrom: from{literal("one: literal", ""), configMap("one", "", "")}, Data: m{"one": "spec"}}, shaped{Data: m{"one": "spec"}}},
+		"MergeFrom":     {"Under Merge a template from elsewhere keeps the other values.", template{MergePolicy: "Merge", TemplateFrom: from{literal("user: x", "")}}, shaped{Data: read(m{"user": "x"})}},
+		"Items":         {"Items are rendered in their order.", template{TemplateFrom: from{{ConfigMap: &v1alpha1.TemplateSource{Name: "t", Items: []v1alpha1.TemplateSourceItem{{Key: "one"}, {Key: "many", TemplateAs: "KeysAndValues"}}}}}}, shaped{Data: m{"one": "map", "two": "ann"}}},
 
-		"YAMLNothing":  {"A template may yield nothing.", template{TemplateFrom: from{literal("{{ if not .user }}a: b{{ end }}\n", "")}}, shaped{}},
-		"YAMLComment":  {"Or a comment.", template{TemplateFrom: from{literal("# {{ .user }}\n", "")}}, shaped{}},
-		"YAMLEmpty":    {"Or no keys.", template{TemplateFrom: from{literal("{}", "")}}, shaped{}},
-		"YAMLScalars":  {"Scalars of every kind are taken as they are written.", template{TemplateFrom: from{literal("a: 1\nb: 1.50\nc: true\nd: yes\ne: null\nf: ~\ng:\nh: 2020-01-02\ni: 0x1F\nj: 012\nk: 1e3\nl: .inf\n", "")}}, shaped{Data: m{"a": "1", "b": "1.50", "c": "true", "d": "yes", "e": "null", "f": "~", "g": "", "h": "2020-01-02", "i": "0x1F", "j": "012", "k": "1e3", "l": ".inf"}}},
-		"YAMLQuotes":   {"Quotes are taken away, escapes followed.", template{TemplateFrom: from{literal(`{a: 'it''s', "b": "\ta\u00e4", c: " x "}`, "")}}, shaped{Data: m{"a": "it's", "b": "\taä", "c": " x "}}},
-		"YAMLKeys":     {"Keys are taken as they are written, too.", template{TemplateFrom: from{literal("1: a\ntrue: b\n1.0: c\n", "")}}, shaped{Data: m{"1": "a", "true": "b", "1.0": "c"}}},
-		"YAMLBlocks":   {"Values of several lines are blocks.", template{TemplateFrom: from{literal("a: |\n  one\n  two: 2\nb: |-\n  one\n\n  two\nc: >\n  one\n  two\nd: |\n{{ .yaml | indent 2 }}", "")}}, shaped{Data: m{"a": "one\ntwo: 2\n", "b": "one\n\ntwo", "c": "one two\n", "d": "a: 1\nb: [2]\n"}}},
-		"YAMLDocument": {"The marks of a document may be there.", template{TemplateFrom: from{literal("%YAML 1.1\n---\na: b\n...\n", "")}}, shaped{Data: m{"a": "b"}}},
+		"YAMLNothing":  {"The output can be empty.", template{TemplateFrom: from{literal("{{ if not .user }}a: b{{ end }}\n", "")}}, shaped{}},
+		"YAMLComment":  {"The output can be a comment.", template{TemplateFrom: from{literal("# {{ .user }}\n", "")}}, shaped{}},
+		"YAMLEmpty":    {"The output can be an empty mapping.", template{TemplateFrom: from{literal("{}", "")}}, shaped{}},
+		"YAMLScalars":  {"Scalars of every type are used as written.", template{TemplateFrom: from{literal("a: 1\nb: 1.50\nc: true\nd: yes\ne: null\nf: ~\ng:\nh: 2020-01-02\ni: 0x1F\nj: 012\nk: 1e3\nl: .inf\n", "")}}, shaped{Data: m{"a": "1", "b": "1.50", "c": "true", "d": "yes", "e": "null", "f": "~", "g": "", "h": "2020-01-02", "i": "0x1F", "j": "012", "k": "1e3", "l": ".inf"}}},
+		"YAMLQuotes":   {"Quotes are removed, and escapes are resolved.", template{TemplateFrom: from{literal(`{a: 'it''s', "b": "\ta\u00e4", c: " x "}`, "")}}, shaped{Data: m{"a": "it's", "b": "\taä", "c": " x "}}},
+		"YAMLKeys":     {"Keys of every type are used as written.", template{TemplateFrom: from{literal("1: a\ntrue: b\n1.0: c\n", "")}}, shaped{Data: m{"1": "a", "true": "b", "1.0": "c"}}},
+		"YAMLBlocks":   {"Blocks are values of several lines.", template{TemplateFrom: from{literal("a: |\n  one\n  two: 2\nb: |-\n  one\n\n  two\nc: >\n  one\n  two\nd: |\n{{ .yaml | indent 2 }}", "")}}, shaped{Data: m{"a": "one\ntwo: 2\n", "b": "one\n\ntwo", "c": "one two\n", "d": "a: 1\nb: [2]\n"}}},
+		"YAMLDocument": {"The output can have document markers.", template{TemplateFrom: from{literal("%YAML 1.1\n---\na: b\n...\n", "")}}, shaped{Data: m{"a": "b"}}},
 		"YAMLJSON":     {"JSON is YAML.", template{TemplateFrom: from{literal(`{{ dict "a" .user "b" 1 | toJson }}`, "")}}, shaped{Data: m{"a": "ann", "b": "1"}}},
-		"YAMLAnchor":   {"An anchor that nobody follows is nothing.", template{TemplateFrom: from{literal("a: &x b", "")}}, shaped{Data: m{"a": "b"}}},
+		"YAMLAnchor":   {"An anchor without an alias is ignored.", template{TemplateFrom: from{literal("a: &x b", "")}}, shaped{Data: m{"a": "b"}}},
 
-		"AnnotationsFull": {"All annotations together may be large.", template{Metadata: annotations(m{"ab": fmt.Sprintf("{{ repeat %d \"x\" }}", 252<<10-2)})}, shaped{Data: read(nil), Annotations: m{"ab": strings.Repeat("x", 252<<10-2)}}},
-		"LabelFull":       {"A label has 63 characters.", template{Metadata: labels(m{"a": `{{ repeat 63 "x" }}`})}, shaped{Data: read(nil), Labels: m{"a": strings.Repeat("x", 63)}}},
+		"AnnotationsFull": {"The maximum size of all annotations is accepted.", template{Metadata: annotations(m{"ab": fmt.Sprintf("{{ repeat %d \"x\" }}", 252<<10-2)})}, shaped{Data: read(nil), Annotations: m{"ab": strings.Repeat("x", 252<<10-2)}}},
+		"LabelFull":       {"A label value of 63 characters is accepted.", template{Metadata: labels(m{"a": `{{ repeat 63 "x" }}`})}, shaped{Data: read(nil), Labels: m{"a": strings.Repeat("x", 63)}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -276,49 +276,49 @@ func TestRenderTemplateErrors(t *testing.T) {
 		template template
 		want     []string
 	}{
-		"Data":           {"The key and the place are named.", template{Data: m{"a": "\n {{ .nope }}"}}, []string{at + "data[a]: line 2, column 5: ", `no key "nope"`}},
-		"Label":          {"So are those of a label.", template{Metadata: labels(m{"a": "{{ .password | atoi | fail }}"})}, []string{at + "metadata.labels[a]: line 1, column "}},
-		"Annotation":     {"And of an annotation.", template{Metadata: annotations(m{"a": "{{ "})}, []string{at + "metadata.annotations[a]: line 1: "}},
-		"Literal":        {"And of a literal.", from(literal("a: b", ""), literal("{{ .password.x }}", "")), []string{at + "templateFrom[1].literal: line 1, column "}},
-		"ConfigMap":      {"The key of a ConfigMap is named, and nothing that it holds.", from(configMap("hidden", "", "")), []string{at + `templateFrom[0] ConfigMap "t" key "hidden": line 1: `}},
-		"Secret":         {"So is that of a Secret.", from(secretText("hidden", "KeysAndValues", "")), []string{at + `templateFrom[0] Secret "t" key "hidden": line 1, column `}},
-		"FirstOfSeveral": {"Of several mistakes the same is reported each time.", template{Data: m{"b": "{{", "a": "{{", "c": "{{"}}, []string{at + "data[a]: "}},
-		"SourceMissing":  {"A source that is missing is named.", from(missing), []string{at + `templateFrom[0]: ConfigMap "gone" does not exist; create it or correct the name`}},
-		"KeyMissing":     {"A key that is missing is named.", from(secretText("two", "", "")), []string{at + `templateFrom[0] Secret "t" key "two": it has no such key`}},
+		"Data":           {"The error names the key and the place.", template{Data: m{"a": "\n {{ .nope }}"}}, []string{at + "data[a]: line 2, column 5: ", `no key "nope"`}},
+		"Label":          {"The error names the label.", template{Metadata: labels(m{"a": "{{ .password | atoi | fail }}"})}, []string{at + "metadata.labels[a]: line 1, column "}},
+		"Annotation":     {"The error names the annotation.", template{Metadata: annotations(m{"a": "{{ "})}, []string{at + "metadata.annotations[a]: line 1: "}},
+		"Literal":        {"The error names the literal.", from(literal("a: b", ""), literal("{{ .password.x }}", "")), []string{at + "templateFrom[1].literal: line 1, column "}},
+		"ConfigMap":      {"The error names the key of the ConfigMap, and shows none of its text.", from(configMap("hidden", "", "")), []string{at + `templateFrom[0] ConfigMap "t" key "hidden": line 1: `}},
+		"Secret":         {"The error names the key of the Secret, and shows none of its text.", from(secretText("hidden", "KeysAndValues", "")), []string{at + `templateFrom[0] Secret "t" key "hidden": line 1, column `}},
+		"FirstOfSeveral": {"The same one of several errors is reported each time.", template{Data: m{"b": "{{", "a": "{{", "c": "{{"}}, []string{at + "data[a]: "}},
+		"SourceMissing":  {"The error names a missing source.", from(missing), []string{at + `templateFrom[0]: ConfigMap "gone" does not exist; create it or correct the name`}},
+		"KeyMissing":     {"The error names a missing key.", from(secretText("two", "", "")), []string{at + `templateFrom[0] Secret "t" key "two": it has no such key`}},
 		"SharedBudget":   {"The templates of a Secret share one budget.", template{Data: m{"a": "{{ range 100000 }}{{ end }}", "b": "{{ range 1000000 }}{{ end }}", "c": ""}}, []string{at + "data[b]: ", "too much work"}},
 
-		"NotYAML":     {"What a literal yields is YAML.", yields("a: b\n  {{ .password }}: d"), []string{lit + "what it yields is not YAML"}},
-		"Tab":         {"YAML has no tabs.", yields("a:\n\t{{ .password }}"), []string{lit + "what it yields is not YAML"}},
-		"Control":     {"Nor has it bytes that are no text.", yields("a: {{ .bytes }}"), []string{lit + "what it yields is not YAML"}},
-		"UnknownName": {"An alias follows an anchor.", yields("a: *{{ .password }}"), []string{lit + "what it yields is not YAML"}},
-		"Scalar":      {"It is a mapping.", yields("{{ .password }}"), []string{lit + "what it yields is not a YAML mapping of keys to values"}},
-		"Null":        {"null is none.", yields("null"), []string{lit + "what it yields is not a YAML mapping"}},
-		"List":        {"Nor is a list.", from(configMap("list", "KeysAndValues", "")), []string{at + `templateFrom[0] ConfigMap "t" key "list": what it yields is not a YAML mapping`}},
-		"Documents":   {"What comes in a second document would be lost.", yields("a: b\n---\nc: {{ .password }}"), []string{lit + "what it yields is not one YAML document"}},
-		"BadDocument": {"Also if it is none.", yields("a: b\n---\nc: {{ .password }}: d"), []string{lit + "what it yields is not one YAML document"}},
-		"Nested":      {"A value has no structure.", yields("a: b\nc:\n  {{ .password }}: e"), []string{lit + "line 2 of what it yields: ", "into a block with |"}},
-		"NestedList":  {"A list is one.", yields("a: [{{ .password }}]"), []string{lit + "line 1 of what it yields: "}},
-		"Alias":       {"Aliases are not followed.", yields("a: &x {{ .password }}\nb: *x"), []string{lit + "line 2 of what it yields: "}},
-		"AliasKey":    {"In keys neither.", yields("a: &x {{ .password }}\n*x : b"), []string{lit + "line 2 of what it yields: "}},
-		"MergeKey":    {"So they cannot be merged.", yields("<<: {a: b}"), []string{lit + "line 1 of what it yields: "}},
-		"ComplexKey":  {"A key has no structure.", yields("? [{{ .password }}]\n: b"), []string{lit + "line 1 of what it yields: "}},
+		"NotYAML":     {"The output of a literal must be YAML.", yields("a: b\n  {{ .password }}: d"), []string{lit + "the output is not YAML"}},
+		"Tab":         {"The output must not be indented with tabs.", yields("a:\n\t{{ .password }}"), []string{lit + "the output is not YAML"}},
+		"Control":     {"The output must not contain other bytes.", yields("a: {{ .bytes }}"), []string{lit + "the output is not YAML"}},
+		"UnknownName": {"An alias without an anchor is not YAML.", yields("a: *{{ .password }}"), []string{lit + "the output is not YAML"}},
+		"Scalar":      {"The output must be a mapping.", yields("{{ .password }}"), []string{lit + "the output is not a YAML mapping of keys to values"}},
+		"Null":        {"null is not a mapping.", yields("null"), []string{lit + "the output is not a YAML mapping"}},
+		"List":        {"A list is not a mapping.", from(configMap("list", "KeysAndValues", "")), []string{at + `templateFrom[0] ConfigMap "t" key "list": the output is not a YAML mapping`}},
+		"Documents":   {"A second document is refused, because it would be lost.", yields("a: b\n---\nc: {{ .password }}"), []string{lit + "the output is not a single YAML document"}},
+		"BadDocument": {"An invalid second document is refused.", yields("a: b\n---\nc: {{ .password }}: d"), []string{lit + "the output is not a single YAML document"}},
+		"Nested":      {"A value must not be a mapping.", yields("a: b\nc:\n  {{ .password }}: e"), []string{lit + "line 2 of the output: ", "as a block with |"}},
+		"NestedList":  {"A value must not be a list.", yields("a: [{{ .password }}]"), []string{lit + "line 1 of the output: "}},
+		"Alias":       {"A value must not be an alias.", yields("a: &x {{ .password }}\nb: *x"), []string{lit + "line 2 of the output: "}},
+		"AliasKey":    {"A key must not be an alias.", yields("a: &x {{ .password }}\n*x : b"), []string{lit + "line 2 of the output: "}},
+		"MergeKey":    {"A merge key is refused.", yields("<<: {a: b}"), []string{lit + "line 1 of the output: "}},
+		"ComplexKey":  {"A key must not be a list.", yields("? [{{ .password }}]\n: b"), []string{lit + "line 1 of the output: "}},
 
-		"Twice":      {"Which of two values of a key counts, would be chance.", yields("{{ .user }}: a\nb: {{ .password }}\nann: c"), []string{lit + "line 3 of what it yields: the key is already in line 1; yield each key once"}},
-		"TwiceSpelt": {"However it is spelt.", from(configMap("twice", "KeysAndValues", "Labels")), []string{at + `templateFrom[0] ConfigMap "t" key "twice": line 1 of what it yields: the key is already in line 1`}},
+		"Twice":      {"A key must not occur twice.", yields("{{ .user }}: a\nb: {{ .password }}\nann: c"), []string{lit + "line 3 of the output: the key is already in line 1; output each key once"}},
+		"TwiceSpelt": {"A key must not occur twice in different spellings.", from(configMap("twice", "KeysAndValues", "Labels")), []string{at + `templateFrom[0] ConfigMap "t" key "twice": line 1 of the output: the key is already in line 1`}},
 
-		"YieldedKey":        {"A key that is yielded may be a value.", yields("a: b\n\"{{ .password }}/\": c"), []string{lit + "line 2 of what it yields: the key cannot be a key of a Secret"}},
-		"YieldedEmpty":      {"It is not empty.", yields("'': {{ .password }}"), []string{lit + "line 1 of what it yields: the key cannot be a key of a Secret"}},
-		"YieldedLabel":      {"A label has a name.", from(literal("'{{ .password }} x': c", "Labels")), []string{lit + "line 1 of what it yields: the key cannot be a label or annotation"}},
-		"YieldedAnnotation": {"So has an annotation.", from(literal("'{{ .password }} x': c", "Annotations")), []string{lit + "line 1 of what it yields: the key cannot be a label or annotation"}},
-		"YieldedOwn":        {"The operator's own labels cannot be set from elsewhere.", from(literal("{{ .password }}.direct-secrets.io/managed: 'no'", "Labels")), []string{lit + "line 1 of what it yields: the key is the operator's own"}},
-		"YieldedMark":       {"Nor can its marks.", from(literal("direct-secrets.io/es.x: '{}'", "Annotations")), []string{lit + "line 1 of what it yields: the key is the operator's own"}},
-		"ItemKey":           {"A key of a Secret is checked wherever it comes from.", from(configMap("a b", "", "")), []string{at + `templateFrom[0] ConfigMap "t" key "a b": the key cannot be a key of a Secret`}},
+		"YieldedKey":        {"A key in the output might be a value, so the error does not show it.", yields("a: b\n\"{{ .password }}/\": c"), []string{lit + "line 2 of the output: the key cannot be a key of a Secret"}},
+		"YieldedEmpty":      {"A key in the output must not be empty.", yields("'': {{ .password }}"), []string{lit + "line 1 of the output: the key cannot be a key of a Secret"}},
+		"YieldedLabel":      {"The name of a label in the output must be valid.", from(literal("'{{ .password }} x': c", "Labels")), []string{lit + "line 1 of the output: the key cannot be a label or annotation"}},
+		"YieldedAnnotation": {"The name of an annotation in the output must be valid.", from(literal("'{{ .password }} x': c", "Annotations")), []string{lit + "line 1 of the output: the key cannot be a label or annotation"}},
+		"YieldedOwn":        {"The operator's labels cannot be set by an output.", from(literal("{{ .password }}.direct-secrets.io/managed: 'no'", "Labels")), []string{lit + "line 1 of the output: the key is reserved for the operator"}},
+		"YieldedMark":       {"The operator's marks cannot be set by an output.", from(literal("direct-secrets.io/es.x: '{}'", "Annotations")), []string{lit + "line 1 of the output: the key is reserved for the operator"}},
+		"ItemKey":           {"A key of a source must be a valid key of a Secret.", from(configMap("a b", "", "")), []string{at + `templateFrom[0] ConfigMap "t" key "a b": the key cannot be a key of a Secret`}},
 
-		"LabelValue":      {"The value of a label has no space.", template{Metadata: labels(m{"a": "{{ .password }} x"})}, []string{at + "metadata.labels[a]: the value cannot be that of a label"}},
-		"LabelLong":       {"It has at most 63 characters.", template{Metadata: labels(m{"a": `{{ repeat 64 "x" }}`})}, []string{at + "metadata.labels[a]: the value cannot", "at most 63"}},
-		"LabelEnd":        {"It ends as it begins, with a letter or digit.", from(literal("a: {{ .password }}-", "Labels")), []string{lit + "line 1 of what it yields: the value cannot", "a letter or digit"}},
-		"AnnotationBytes": {"An annotation is text.", template{Metadata: annotations(m{"a": "{{ .password }}{{ .bytes }}"})}, []string{at + "metadata.annotations[a]: the value cannot be that of an annotation", "b64enc"}},
-		"AnnotationsFull": {"All annotations count, with their names.", template{Metadata: annotations(m{"ab": `{{ repeat 200000 "x" }}`, "cd": fmt.Sprintf("{{ repeat %d \"x\" }}", 252<<10-200000-3)})}, []string{"spec.target.template: the annotations are 258049 bytes in all, and at most 258048 are served"}},
+		"LabelValue":      {"The value of a label must not contain a space.", template{Metadata: labels(m{"a": "{{ .password }} x"})}, []string{at + "metadata.labels[a]: the value is not a valid label value"}},
+		"LabelLong":       {"The value of a label has at most 63 characters.", template{Metadata: labels(m{"a": `{{ repeat 64 "x" }}`})}, []string{at + "metadata.labels[a]: the value is not a valid label value", "at most 63"}},
+		"LabelEnd":        {"The value of a label must end with a letter or digit.", from(literal("a: {{ .password }}-", "Labels")), []string{lit + "line 1 of the output: the value is not a valid label value", "a letter or digit"}},
+		"AnnotationBytes": {"The value of an annotation must be text.", template{Metadata: annotations(m{"a": "{{ .password }}{{ .bytes }}"})}, []string{at + "metadata.annotations[a]: the value is not UTF-8, as annotations require", "b64enc"}},
+		"AnnotationsFull": {"All annotations count, including their names.", template{Metadata: annotations(m{"ab": `{{ repeat 200000 "x" }}`, "cd": fmt.Sprintf("{{ repeat %d \"x\" }}", 252<<10-200000-3)})}, []string{"spec.target.template: the annotations have 258049 bytes in total, at most 258048 are allowed"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -329,7 +329,7 @@ func TestRenderTemplateErrors(t *testing.T) {
 	}
 }
 
-// TestShape decides whether a template runs, and what is checked of its output.
+// TestShape checks when the template is rendered, and how its output is checked.
 func TestShape(t *testing.T) {
 	type target = v1alpha1.Target
 	good, fails, static := map[string]string{"k": "{{ .user }}"}, map[string]string{"k": "{{ .nope }}"}, map[string]string{"k": "x"}
@@ -352,28 +352,28 @@ func TestShape(t *testing.T) {
 		read   Output
 		want   want
 	}{
-		"None":           {"Without a template all stays.", target{}, some, asRead(some)},
-		"Runs":           {"With one it runs.", target{Template: &v1alpha1.Template{Data: good}}, some, want{Data: map[string]string{"k": "ann"}}},
-		"Fails":          {"And may fail.", target{Template: &v1alpha1.Template{Data: fails}}, some, want{Class: provider.Template, Says: "spec.target.template.data[k]: "}},
-		"RetainGone":     {"What is kept as it is needs no template.", target{Template: &v1alpha1.Template{Data: fails}, DeletionPolicy: "Retain"}, left, asRead(left)},
-		"UnsetGone":      {"Retain is the default.", target{Template: &v1alpha1.Template{Data: fails}}, none, asRead(none)},
-		"RetainOptional": {"Nothing is gone if all was optional; then it runs.", target{Template: &v1alpha1.Template{Data: static}, DeletionPolicy: "Retain"}, optional, want{Data: static}},
-		"DeleteGone":     {"What goes needs no template.", target{Template: &v1alpha1.Template{Data: fails}, DeletionPolicy: "Delete"}, none, want{}},
-		"DeleteStatic":   {"A template that reads nothing must not keep the Secret.", target{Template: &v1alpha1.Template{Data: static}, DeletionPolicy: "Delete"}, none, want{}},
-		"DeleteTyped":    {"Nor does its type.", target{Template: &v1alpha1.Template{Type: "kubernetes.io/tls", Data: static}, DeletionPolicy: "Delete"}, none, want{}},
-		"DeleteSome":     {"What is left is rendered.", target{Template: &v1alpha1.Template{Data: good}, DeletionPolicy: "Delete"}, left, want{Data: map[string]string{"k": "ann"}}},
-		"DeleteSomeFail": {"A template that needs what is gone fails.", target{Template: &v1alpha1.Template{Data: fails}, DeletionPolicy: "Delete"}, left, want{Class: provider.Template, Says: "spec.target.template.data[k]: "}},
-		"MergeGone":      {"Under Merge the keys go, whatever the template says.", target{Template: &v1alpha1.Template{Data: fails}, DeletionPolicy: "Merge"}, none, want{}},
-		"MergeTyped":     {"A Secret of a type that needs keys cannot lose all of them.", target{Template: &v1alpha1.Template{Type: "kubernetes.io/tls", Data: static}, DeletionPolicy: "Merge"}, none, want{Class: provider.Invalid, Says: "all values are gone, and a Secret of type kubernetes.io/tls cannot be emptied, as spec.target.deletionPolicy: Merge asks; use deletionPolicy: Delete or Retain"}},
-		"MergeTypedFree": {"One of another type can.", target{Template: &v1alpha1.Template{Type: "example.com/any", Data: static}, DeletionPolicy: "Merge"}, none, want{}},
-		"MergeTypedPart": {"Under creationPolicy Merge others give the rest.", target{Template: &v1alpha1.Template{Type: "kubernetes.io/tls", Data: static}, DeletionPolicy: "Merge", CreationPolicy: "Merge"}, none, want{}},
-		"MergeSome":      {"What is left is rendered.", target{Template: &v1alpha1.Template{Data: good}, DeletionPolicy: "Merge"}, left, want{Data: map[string]string{"k": "ann"}}},
-		"MergeOptional":  {"Nothing is gone if all was optional; then it runs.", target{Template: &v1alpha1.Template{Data: static}, DeletionPolicy: "Merge"}, optional, want{Data: static}},
+		"None":           {"Without a template the values do not change.", target{}, some, asRead(some)},
+		"Runs":           {"With a template its output counts.", target{Template: &v1alpha1.Template{Data: good}}, some, want{Data: map[string]string{"k": "ann"}}},
+		"Fails":          {"A template can fail.", target{Template: &v1alpha1.Template{Data: fails}}, some, want{Class: provider.Template, Says: "spec.target.template.data[k]: "}},
+		"RetainMissing":  {"Under Retain a missing value keeps the Secret, and the template is not rendered.", target{Template: &v1alpha1.Template{Data: fails}, DeletionPolicy: "Retain"}, left, asRead(left)},
+		"UnsetMissing":   {"Retain is the default.", target{Template: &v1alpha1.Template{Data: fails}}, none, asRead(none)},
+		"RetainOptional": {"Missing optional values do not count as missing, so the template is rendered.", target{Template: &v1alpha1.Template{Data: static}, DeletionPolicy: "Retain"}, optional, want{Data: static}},
+		"DeleteMissing":  {"Under Delete the Secret is deleted, and the template is not rendered.", target{Template: &v1alpha1.Template{Data: fails}, DeletionPolicy: "Delete"}, none, want{}},
+		"DeleteStatic":   {"Under Delete a template without values does not keep the Secret.", target{Template: &v1alpha1.Template{Data: static}, DeletionPolicy: "Delete"}, none, want{}},
+		"DeleteTyped":    {"Under Delete a type does not keep the Secret.", target{Template: &v1alpha1.Template{Type: "kubernetes.io/tls", Data: static}, DeletionPolicy: "Delete"}, none, want{}},
+		"DeleteSome":     {"Under Delete the remaining values are rendered.", target{Template: &v1alpha1.Template{Data: good}, DeletionPolicy: "Delete"}, left, want{Data: map[string]string{"k": "ann"}}},
+		"DeleteSomeFail": {"Under Delete a template that needs a missing value fails.", target{Template: &v1alpha1.Template{Data: fails}, DeletionPolicy: "Delete"}, left, want{Class: provider.Template, Says: "spec.target.template.data[k]: "}},
+		"MergeMissing":   {"Under Merge the keys are removed, and the template is not rendered.", target{Template: &v1alpha1.Template{Data: fails}, DeletionPolicy: "Merge"}, none, want{}},
+		"MergeTyped":     {"Under Merge a Secret whose type needs keys cannot lose all of them.", target{Template: &v1alpha1.Template{Type: "kubernetes.io/tls", Data: static}, DeletionPolicy: "Merge"}, none, want{Class: provider.Invalid, Says: "no value exists any more, and spec.target.deletionPolicy: Merge cannot empty a Secret of type kubernetes.io/tls; use deletionPolicy: Delete or Retain"}},
+		"MergeTypedFree": {"Under Merge a Secret of another type can lose all keys.", target{Template: &v1alpha1.Template{Type: "example.com/any", Data: static}, DeletionPolicy: "Merge"}, none, want{}},
+		"MergeTypedPart": {"Under creationPolicy Merge other owners can add the missing keys.", target{Template: &v1alpha1.Template{Type: "kubernetes.io/tls", Data: static}, DeletionPolicy: "Merge", CreationPolicy: "Merge"}, none, want{}},
+		"MergeSome":      {"Under Merge the remaining values are rendered.", target{Template: &v1alpha1.Template{Data: good}, DeletionPolicy: "Merge"}, left, want{Data: map[string]string{"k": "ann"}}},
+		"MergeOptional":  {"Missing optional values do not count as missing, so the template is rendered.", target{Template: &v1alpha1.Template{Data: static}, DeletionPolicy: "Merge"}, optional, want{Data: static}},
 
-		"Type":        {"The type is checked after the template.", target{Template: &v1alpha1.Template{Type: "kubernetes.io/basic-auth", Data: good}}, some, want{Class: provider.Invalid, Says: "a Secret of type kubernetes.io/basic-auth cannot be written: "}},
-		"TypeFits":    {"It may fit by what was read.", target{Template: &v1alpha1.Template{Type: "kubernetes.io/basic-auth", Metadata: labels(good)}}, some, asRead(some)},
-		"TypeOfMerge": {"Under creationPolicy Merge others give the rest.", target{Template: &v1alpha1.Template{Type: "kubernetes.io/basic-auth", Data: good}, CreationPolicy: "Merge"}, some, want{Data: map[string]string{"k": "ann"}}},
-		"Large":       {"Templates together yield no more than fits.", target{Template: &v1alpha1.Template{Data: half()}}, some, want{Class: provider.Invalid, Says: `the values of Secret "db" are 1400000 bytes in all`}},
+		"Type":        {"The type is checked after the template.", target{Template: &v1alpha1.Template{Type: "kubernetes.io/basic-auth", Data: good}}, some, want{Class: provider.Invalid, Says: "the content is not valid for a Secret of type kubernetes.io/basic-auth: "}},
+		"TypeFits":    {"The values can fit the type without a template of data.", target{Template: &v1alpha1.Template{Type: "kubernetes.io/basic-auth", Metadata: labels(good)}}, some, asRead(some)},
+		"TypeOfMerge": {"Under creationPolicy Merge other owners can add the missing keys.", target{Template: &v1alpha1.Template{Type: "kubernetes.io/basic-auth", Data: good}, CreationPolicy: "Merge"}, some, want{Data: map[string]string{"k": "ann"}}},
+		"Large":       {"The output of all templates must fit into a Secret.", target{Template: &v1alpha1.Template{Data: half()}}, some, want{Class: provider.Invalid, Says: `the values of Secret "db" have 1400000 bytes in total`}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -388,7 +388,7 @@ func TestShape(t *testing.T) {
 				t.Errorf("\n%s\nShape(): -want, +got:\n%s", tc.reason, diff)
 			}
 			if err == nil && out.Gone != tc.read.Gone {
-				t.Errorf("\n%s\nShape(): what is gone is lost", tc.reason)
+				t.Errorf("\n%s\nShape(): the error for missing values is lost", tc.reason)
 			}
 		})
 	}
@@ -414,7 +414,7 @@ func FuzzShape(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text, value, lit string, flags byte) {
 		if strings.Contains(text+lit, canary) {
-			return // A template that holds it may be quoted, up to a name.
+			return // The error can quote a template that contains it, up to a name.
 		}
 		targets := []string{"", "Data", "Labels", "Annotations"}
 		types := []corev1.SecretType{"", corev1.SecretTypeTLS, corev1.SecretTypeDockerConfigJson, corev1.SecretTypeSSHAuth}
@@ -440,7 +440,7 @@ func FuzzShape(f *testing.F) {
 				t.Errorf("Shape(): class %s: %s", c, shown)
 			}
 			if diff := cmp.Diff(Output{}, out); diff != "" {
-				t.Errorf("Shape(): output beside an error:\n%s", diff)
+				t.Errorf("Shape(): output with an error:\n%s", diff)
 			}
 			return
 		}
@@ -448,7 +448,7 @@ func FuzzShape(f *testing.F) {
 	})
 }
 
-// checkShaped says what is wrong with an output, that the API server would refuse.
+// checkShaped fails the test for an output that the API server would refuse.
 func checkShaped(t *testing.T, out Output) {
 	t.Helper()
 	size, noted := 0, 0

@@ -22,12 +22,12 @@ func TestTransform(t *testing.T) {
 		steps  steps
 		want   kvs
 	}{
-		"Value":   {"The template knows the key; values and order stay.", kvs{{"b", "{{ 1 }}"}, {"a", "2"}}, steps{transformStep("{{ .value | upper }}")}, kvs{{"B", "{{ 1 }}"}, {"A", "2"}}},
-		"Text":    {"It can add text.", kvs{{"a", "1"}}, steps{transformStep("pre-{{ .value }}-post")}, kvs{{"pre-a-post", "1"}}},
-		"Hostile": {"A key is no template.", kvs{{"{{ fail .value }}", "1"}}, steps{transformStep("{{ .value | len }}")}, kvs{{"17", "1"}}},
-		"Stacked": {"Each step takes what the one before left.", kvs{{"a/b", "1"}}, steps{transformStep("{{ base .value }}"), regexpStep("^", "x"), transformStep(`{{ .value | repeat 2 }}`)}, kvs{{"xbxb", "1"}}},
-		"Nothing": {"Without keys it does not run.", nil, steps{transformStep("{{ fail .value }}")}, nil},
-		"Any":     {"What a Secret key may hold is not this step's matter.", kvs{{"a", "1"}}, steps{transformStep("/ä {{ .value }}")}, kvs{{"/ä a", "1"}}},
+		"Value":   {"The template gets the key; values and order do not change.", kvs{{"b", "{{ 1 }}"}, {"a", "2"}}, steps{transformStep("{{ .value | upper }}")}, kvs{{"B", "{{ 1 }}"}, {"A", "2"}}},
+		"Text":    {"A template can add text.", kvs{{"a", "1"}}, steps{transformStep("pre-{{ .value }}-post")}, kvs{{"pre-a-post", "1"}}},
+		"Hostile": {"A key is not rendered as a template.", kvs{{"{{ fail .value }}", "1"}}, steps{transformStep("{{ .value | len }}")}, kvs{{"17", "1"}}},
+		"Stacked": {"Each step processes the result of the one before.", kvs{{"a/b", "1"}}, steps{transformStep("{{ base .value }}"), regexpStep("^", "x"), transformStep(`{{ .value | repeat 2 }}`)}, kvs{{"xbxb", "1"}}},
+		"Nothing": {"Without keys the template is not rendered.", nil, steps{transformStep("{{ fail .value }}")}, nil},
+		"Any":     {"A step does not check whether the result is a valid key.", kvs{{"a", "1"}}, steps{transformStep("/ä {{ .value }}")}, kvs{{"/ä a", "1"}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -51,26 +51,26 @@ func TestTransformErrors(t *testing.T) {
 		class  provider.Class
 		want   []string
 	}{
-		"Parse":       {"The step and the line are named.", steps{regexpStep("x", ""), transformStep("\n{{ .value ")}, provider.Template, []string{"f.rewrite[1].transform.template: line 2: "}},
-		"Data":        {"Values are not there.", steps{transformStep("{{ .a }}")}, provider.Template, []string{"f.rewrite[0].transform.template: line 1, column 4: ", `no key "a"`}},
-		"Function":    {"What is refused to templates is refused here.", steps{transformStep(`{{ env "HOME" }}`)}, provider.Template, []string{"f.rewrite[0].transform.template: line 1: ", `"env" not defined`}},
-		"Collision":   {"Of two keys that become one a value would be lost.", steps{transformStep("x")}, provider.Invalid, []string{"f.rewrite[0]: ", `"a" and "b" both become "x"`}},
-		"Empty":       {"Also if they become nothing.", steps{transformStep("")}, provider.Invalid, []string{"f.rewrite[0]: ", `both become ""`}},
-		"Endless":     {"A loop ends.", steps{transformStep("{{ range 1000000000000 }}{{ end }}")}, provider.Template, []string{"f.rewrite[0].transform.template: line 1, ", "too much work"}},
+		"Parse":       {"The error names the step and the line.", steps{regexpStep("x", ""), transformStep("\n{{ .value ")}, provider.Template, []string{"f.rewrite[1].transform.template: line 2: "}},
+		"Data":        {"The values are not available to the template.", steps{transformStep("{{ .a }}")}, provider.Template, []string{"f.rewrite[0].transform.template: line 1, column 4: ", `no key "a"`}},
+		"Function":    {"A function that templates cannot use is refused here, too.", steps{transformStep(`{{ env "HOME" }}`)}, provider.Template, []string{"f.rewrite[0].transform.template: line 1: ", `"env" not defined`}},
+		"Collision":   {"Two keys that become equal are an error, because a value would be lost.", steps{transformStep("x")}, provider.Invalid, []string{"f.rewrite[0]: ", `"a" and "b" both become "x"`}},
+		"Empty":       {"Two keys that become empty are an error.", steps{transformStep("")}, provider.Invalid, []string{"f.rewrite[0]: ", `both become ""`}},
+		"Endless":     {"An endless loop is stopped.", steps{transformStep("{{ range 1000000000000 }}{{ end }}")}, provider.Template, []string{"f.rewrite[0].transform.template: line 1, ", "too much work"}},
 		"SharedSteps": {"The steps of an entry share a budget.", steps{transformStep("{{ .value }}{{ range 150000 }}{{ end }}"), transformStep("{{ .value }}{{ range 150000 }}{{ end }}")}, provider.Template, []string{"f.rewrite[1].transform.template: ", "too much work"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			got, err := Rewrite(keyValues(two), tc.steps, "f")
 			if got != nil {
-				t.Errorf("\n%s\nRewrite(): keys beside an error", tc.reason)
+				t.Errorf("\n%s\nRewrite(): keys with an error", tc.reason)
 			}
 			wantError(t, tc.reason, err, tc.class, tc.want...)
 		})
 	}
 }
 
-// TestTransformBudget reads a hundred entries that each do some work. All share one budget.
+// TestTransformBudget reads a hundred entries that each do some work. All of them share one budget.
 func TestTransformBudget(t *testing.T) {
 	es := external(func(s *v1alpha1.ExternalSecretSpec) {
 		s.Data = nil
@@ -88,7 +88,7 @@ func TestTransformBudget(t *testing.T) {
 	wantError(t, "All entries share one budget.", err, provider.Template, `"a" in FakeStore "prod": spec.dataFrom[`, "too much work", "more)")
 }
 
-// TestTransformMany renames as many keys as a find yields.
+// TestTransformMany renames as many keys as a find can have.
 func TestTransformMany(t *testing.T) {
 	var kvs []KeyValue
 	for i := range 10_000 {

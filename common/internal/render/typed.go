@@ -9,14 +9,14 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// maxPrivateKey is the largest private key that is looked at, in bytes of PEM: far more than one of 16,384
-// bits. What it takes grows with the square of the size.
+// maxPrivateKey limits the size of a private key that is checked, in bytes of PEM. It is far more than a key of
+// 16,384 bits needs. The time of the check grows with the square of the size.
 const maxPrivateKey = 32 << 10
 
-// CheckType says what a Secret of a type lacks, so that a person reads it in the words of the spec and
-// not in those of the API server. The rules are those of Kubernetes
-// (kubernetes.io/docs/concepts/configuration/secret/#secret-types), and for TLS also that certificate and
-// key belong together, which the API server does not look at.
+// CheckType returns an error if data is not valid for a Secret of a type, so that the user reads it in the terms of
+// the spec and not in those of the API server. The rules are those of Kubernetes
+// (kubernetes.io/docs/concepts/configuration/secret/#secret-types). In addition, it checks that certificate and key
+// of a TLS Secret match, which the API server does not.
 func CheckType(t corev1.SecretType, data map[string][]byte) *provider.Error {
 	need := func(keys ...string) *provider.Error {
 		for _, k := range keys {
@@ -32,10 +32,10 @@ func CheckType(t corev1.SecretType, data map[string][]byte) *provider.Error {
 			return err
 		}
 		if n := len(data[corev1.TLSPrivateKeyKey]); n > maxPrivateKey {
-			return wrongType(t, "the value of the key %q has %d bytes, and at most %d are looked at", corev1.TLSPrivateKeyKey, n, maxPrivateKey)
+			return wrongType(t, "the value of the key %q has %d bytes, and only values of at most %d are checked", corev1.TLSPrivateKeyKey, n, maxPrivateKey)
 		}
 		if _, err := tls.X509KeyPair(data[corev1.TLSCertKey], data[corev1.TLSPrivateKeyKey]); err != nil {
-			return wrongType(t, "the keys %q and %q are not a certificate in PEM and the private key that belongs to it", corev1.TLSCertKey, corev1.TLSPrivateKeyKey)
+			return wrongType(t, "the keys %q and %q are not a PEM certificate and its private key", corev1.TLSCertKey, corev1.TLSPrivateKeyKey)
 		}
 	case corev1.SecretTypeDockerConfigJson:
 		return needJSON(t, data, corev1.DockerConfigJsonKey)
@@ -49,7 +49,7 @@ func CheckType(t corev1.SecretType, data map[string][]byte) *provider.Error {
 		}
 	case corev1.SecretTypeSSHAuth:
 		if len(data[corev1.SSHAuthPrivateKey]) == 0 {
-			return wrongType(t, "it needs the key %q, and a value for it", corev1.SSHAuthPrivateKey)
+			return wrongType(t, "it needs the key %q with a value", corev1.SSHAuthPrivateKey)
 		}
 	}
 	return nil
@@ -68,5 +68,5 @@ func needJSON(t corev1.SecretType, data map[string][]byte, key string) *provider
 }
 
 func wrongType(t corev1.SecretType, format string, args ...any) *provider.Error {
-	return provider.NewError(provider.Invalid, "a Secret of type %s cannot be written: "+format, append([]any{t}, args...)...)
+	return provider.NewError(provider.Invalid, "the content is not valid for a Secret of type %s: "+format, append([]any{t}, args...)...)
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// unsupported names the first field that the API has but this version does not serve yet, so that
-// nothing is ignored in silence.
+// unsupported returns an error for the first field that the API has but this version does not support, so that no
+// field is silently ignored.
 func unsupported(es *v1alpha1.ExternalSecret) error {
 	t := es.Spec.Target
 	if err := known(
@@ -36,14 +36,14 @@ func unsupported(es *v1alpha1.ExternalSecret) error {
 	return nil
 }
 
-// enum is a field with the values that are served.
+// enum is a field with its supported values.
 type enum struct {
 	field, value string
 	served       []string
 }
 
-// known names the first value that is not served. The API server takes only what the CRD lists, but a
-// later CRD may list more than this version knows.
+// known returns an error for the first value that is not supported. The API server accepts only the values of the
+// CRD, but a later CRD might have more than this version supports.
 func known(enums ...enum) error {
 	for _, e := range enums {
 		if e.value != "" && !slices.Contains(e.served, e.value) {
@@ -65,15 +65,15 @@ func unsupportedDataFrom(e v1alpha1.DataFromEntry) error {
 	generated := generatorOf(e) != nil
 	switch {
 	case generated && (e.Extract != nil || e.Find != nil):
-		return errors.New("sourceRef.generatorRef: a generator has nothing to extract or find; make two entries of it")
+		return errors.New("sourceRef.generatorRef: extract and find have no effect with a generator; split the entry in two")
 	case generated && e.SourceRef.StoreRef != nil:
-		return errors.New("sourceRef: storeRef and generatorRef are both set; make two entries of it")
+		return errors.New("sourceRef: storeRef and generatorRef are both set; split the entry in two")
 	case generated:
 		return checkRewrites(e.Rewrite)
 	case e.Extract == nil && e.Find == nil:
 		return errors.New("nothing to read; set extract, find or sourceRef.generatorRef")
 	case e.Extract != nil && e.Find != nil:
-		return errors.New("extract and find are both set; make two entries of it")
+		return errors.New("extract and find are both set; split the entry in two")
 	}
 	if err := checkRewrites(e.Rewrite); err != nil {
 		return err
@@ -93,7 +93,7 @@ func checkRewrites(all []v1alpha1.Rewrite) error {
 	return nil
 }
 
-// The metadata policies; unset means None.
+// The metadata policies. Unset means None.
 const metadataNone, metadataFetch = "None", "Fetch"
 
 func unsupportedRef(r v1alpha1.RemoteRef) error {

@@ -1,5 +1,5 @@
-// Package resolve finds the stores that objects refer to, and decides whether a store may be used: which module serves
-// its Kind, whether it is ready, and whether it admits a namespace.
+// Package resolve finds the stores that objects refer to. It decides whether an object can use a store: whether the
+// module serves its Kind, and whether the store is ready and admits the namespace.
 package resolve
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// Routes knows which store Kinds this module serves.
+// Routes are the store Kinds that this module serves.
 type Routes struct {
 	Kinds  []Route
 	reader client.Reader
@@ -30,7 +30,7 @@ type Route struct {
 	GVK schema.GroupVersionKind
 }
 
-// New returns the Routes to Kinds, whose stores are read by reader.
+// New returns the Routes for Kinds. Find reads their stores with reader.
 func New(reader client.Reader, scheme *runtime.Scheme, kinds []provider.Kind) (*Routes, error) {
 	r := &Routes{reader: reader}
 	for _, k := range kinds {
@@ -43,12 +43,12 @@ func New(reader client.Reader, scheme *runtime.Scheme, kinds []provider.Kind) (*
 	return r, nil
 }
 
-// By returns the same Routes to stores that another reader reads.
+// By returns the same Routes with another reader.
 func (r *Routes) By(reader client.Reader) *Routes { return &Routes{Kinds: r.Kinds, reader: reader} }
 
-// Serves returns the Kind that a reference names; false if another module serves it. Only the group
-// of apiVersion counts, so that a promotion to v1 breaks no reference. Without one any Kind of the
-// project's groups matches.
+// Serves returns the Kind that a reference names; false if this module does not serve it. Only the group of
+// apiVersion counts, so that a promotion to v1 breaks no reference. Without an apiVersion, any Kind of the project's
+// groups matches.
 func (r *Routes) Serves(ref *v1alpha1.StoreRef) (Route, bool) {
 	for _, k := range r.Kinds {
 		if ref.Matches(k.GVK.GroupKind()) {
@@ -68,7 +68,7 @@ func (r *Routes) Find(ctx context.Context, k Route, ref v1alpha1.StoreRef, names
 	return s, err
 }
 
-// Key returns the key of a store that an object in namespace names.
+// Key returns the key of the store that an object in namespace refers to by name.
 func (k Route) Key(name, namespace string) types.NamespacedName {
 	if k.Cluster {
 		return types.NamespacedName{Name: name}
@@ -79,8 +79,8 @@ func (k Route) Key(name, namespace string) types.NamespacedName {
 // IndexKey returns the index value of a store, under which the cache finds the objects that refer to it.
 func (k Route) IndexKey(n types.NamespacedName) string { return k.GVK.Kind + "/" + n.String() }
 
-// Held returns the condition for which a store holds its objects; nil if it does not. A status that
-// is absent or Unknown does not hold.
+// Held returns the Ready condition of a store that is not ready, so that its gate holds reads and pushes; nil if the
+// gate is open. It is open while the condition is missing or Unknown.
 func Held(s provider.Object) *metav1.Condition {
 	if provider.SourceSpec(s).GatingPolicy == v1alpha1.GatingDisabled {
 		return nil
@@ -92,8 +92,8 @@ func Held(s provider.Object) *metav1.Condition {
 	return c
 }
 
-// Beside returns the namespace in which the credentials of a store are looked up for an object in
-// namespace, if that is the object's; empty otherwise.
+// Beside returns namespace if the credentials of a store are looked up in the namespace of the referring object;
+// otherwise it is empty.
 func Beside(s provider.Object, namespace string) string {
 	if c, ok := s.(provider.ClusterObject); ok && c.ClusterStoreSpec().AuthenticationScope == v1alpha1.ScopeManifestNamespace {
 		return namespace

@@ -42,20 +42,20 @@ func TestServes(t *testing.T) {
 		ref    *v1alpha1.StoreRef
 		want   string
 	}{
-		"NoReference":    {"An object without a store is nobody's.", nil, ""},
-		"NoVersion":      {"Without an apiVersion a Kind of the project's groups matches.", &v1alpha1.StoreRef{Kind: "FakeStore"}, "FakeStore"},
-		"Cluster":        {"The cluster twin is a Kind of its own.", &v1alpha1.StoreRef{Kind: "ClusterFakeStore"}, "ClusterFakeStore"},
-		"Version":        {"The group counts.", &v1alpha1.StoreRef{APIVersion: fakeGroup + "/v1alpha1", Kind: "FakeStore"}, "FakeStore"},
-		"LaterVersion":   {"The version does not: a promotion breaks no reference.", &v1alpha1.StoreRef{APIVersion: fakeGroup + "/v1", Kind: "FakeStore"}, "FakeStore"},
-		"OnlyGroup":      {"The version may be left out.", &v1alpha1.StoreRef{APIVersion: fakeGroup, Kind: "FakeStore"}, "FakeStore"},
-		"OtherGroup":     {"A Kind of this name in another group is another Kind.", &v1alpha1.StoreRef{APIVersion: "example.org/v1", Kind: "FakeStore"}, ""},
-		"SiblingGroup":   {"Also in another group of the project.", &v1alpha1.StoreRef{APIVersion: "aws.direct-secrets.io/v1alpha1", Kind: "FakeStore"}, ""},
-		"CoreVersion":    {"A version alone names no group of ours.", &v1alpha1.StoreRef{APIVersion: "v1", Kind: "FakeStore"}, ""},
-		"ForeignKind":    {"A Kind of another module is not ours.", &v1alpha1.StoreRef{Kind: "AWSSecretsManager"}, ""},
-		"CaseOfKind":     {"A Kind is spelled in one way.", &v1alpha1.StoreRef{Kind: "fakestore"}, ""},
-		"NoKind":         {"Nothing matches nothing.", &v1alpha1.StoreRef{}, ""},
-		"PrefixOfGroup":  {"A group that only begins like ours is another.", &v1alpha1.StoreRef{APIVersion: fakeGroup + ".evil.org/v1", Kind: "FakeStore"}, ""},
-		"SuffixOfDomain": {"A group that only ends like ours is another.", &v1alpha1.StoreRef{APIVersion: "x" + fakeGroup + "/v1", Kind: "FakeStore"}, ""},
+		"NoReference":    {"Without a reference no Kind matches.", nil, ""},
+		"NoVersion":      {"Without an apiVersion, a Kind of the project's groups matches.", &v1alpha1.StoreRef{Kind: "FakeStore"}, "FakeStore"},
+		"Cluster":        {"The cluster twin is a different Kind.", &v1alpha1.StoreRef{Kind: "ClusterFakeStore"}, "ClusterFakeStore"},
+		"Version":        {"The group of the apiVersion matches.", &v1alpha1.StoreRef{APIVersion: fakeGroup + "/v1alpha1", Kind: "FakeStore"}, "FakeStore"},
+		"LaterVersion":   {"The version does not count, so that a promotion breaks no reference.", &v1alpha1.StoreRef{APIVersion: fakeGroup + "/v1", Kind: "FakeStore"}, "FakeStore"},
+		"OnlyGroup":      {"The version is optional.", &v1alpha1.StoreRef{APIVersion: fakeGroup, Kind: "FakeStore"}, "FakeStore"},
+		"OtherGroup":     {"The same Kind name in another group does not match.", &v1alpha1.StoreRef{APIVersion: "example.org/v1", Kind: "FakeStore"}, ""},
+		"SiblingGroup":   {"The same Kind name in another group of the project does not match.", &v1alpha1.StoreRef{APIVersion: "aws.direct-secrets.io/v1alpha1", Kind: "FakeStore"}, ""},
+		"CoreVersion":    {"A version alone is the core group, which does not match.", &v1alpha1.StoreRef{APIVersion: "v1", Kind: "FakeStore"}, ""},
+		"ForeignKind":    {"A Kind of another module does not match.", &v1alpha1.StoreRef{Kind: "AWSSecretsManager"}, ""},
+		"CaseOfKind":     {"Kinds are case-sensitive.", &v1alpha1.StoreRef{Kind: "fakestore"}, ""},
+		"NoKind":         {"An empty reference matches no Kind.", &v1alpha1.StoreRef{}, ""},
+		"PrefixOfGroup":  {"A group with this group as its prefix does not match.", &v1alpha1.StoreRef{APIVersion: fakeGroup + ".evil.org/v1", Kind: "FakeStore"}, ""},
+		"SuffixOfDomain": {"A group with this group as its suffix does not match.", &v1alpha1.StoreRef{APIVersion: "x" + fakeGroup + "/v1", Kind: "FakeStore"}, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -79,10 +79,10 @@ func TestFind(t *testing.T) {
 		err    error
 		want   want
 	}{
-		"Namespaced": {"A namespaced Kind is looked up beside the object.", "FakeStore", nil, want{Key: types.NamespacedName{Namespace: "shop", Name: "s"}, Found: true}},
+		"Namespaced": {"A namespaced Kind is looked up in the namespace of the object.", "FakeStore", nil, want{Key: types.NamespacedName{Namespace: "shop", Name: "s"}, Found: true}},
 		"Cluster":    {"A cluster Kind has no namespace.", "ClusterFakeStore", nil, want{Key: types.NamespacedName{Name: "s"}, Found: true}},
-		"Gone":       {"A store that does not exist is no error.", "FakeStore", kerrors.NewNotFound(schema.GroupResource{}, "s"), want{Key: types.NamespacedName{Namespace: "shop", Name: "s"}}},
-		"Unread":     {"One that cannot be read is.", "FakeStore", errBoom, want{Key: types.NamespacedName{Namespace: "shop", Name: "s"}, Found: true, Err: errBoom}},
+		"Absent":     {"A store that does not exist is no error.", "FakeStore", kerrors.NewNotFound(schema.GroupResource{}, "s"), want{Key: types.NamespacedName{Namespace: "shop", Name: "s"}}},
+		"Unread":     {"A failed read of a store is an error.", "FakeStore", errBoom, want{Key: types.NamespacedName{Namespace: "shop", Name: "s"}, Found: true, Err: errBoom}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

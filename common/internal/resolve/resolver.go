@@ -14,7 +14,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// A Use is what an object wants of a store.
+// A Use is what an object uses a store for.
 type Use string
 
 // The uses.
@@ -22,18 +22,18 @@ const (
 	Read     Use = "Read"
 	Generate Use = "Generate"
 	Push     Use = "Push"
-	// Revoke is to take back what a generator has made: neither its class nor its gate matters.
+	// Revoke revokes the values that a generator has made. Neither the class of the generator nor its gate matters.
 	Revoke Use = "Revoke"
 )
 
-// Why a store is refused.
+// Why is the reason for which a store is refused.
 type Why string
 
-// The reasons, in the order in which they are looked for.
+// The reasons, in the order in which they are checked.
 const (
 	// NotServed: the module has no such Kind.
 	NotServed Why = "NotServed"
-	// ClusterKind: an operator of chosen namespaces is not allowed to read cluster Kinds.
+	// ClusterKind: an operator limited to some namespaces is not allowed to read cluster Kinds.
 	ClusterKind Why = "ClusterKind"
 	// Absent: the store does not exist.
 	Absent Why = "Absent"
@@ -43,22 +43,22 @@ const (
 	WrongKind Why = "WrongKind"
 	// NotAdmitted: the cluster store does not serve the namespace.
 	NotAdmitted Why = "NotAdmitted"
-	// ReadOnly: nothing is pushed to the store.
+	// ReadOnly: pushes to the store are not allowed.
 	ReadOnly Why = "ReadOnly"
-	// NotReady: the gate of the store is shut.
+	// NotReady: the gate of the store is closed.
 	NotReady Why = "NotReady"
 )
 
-// A Refusal says why a store is not used now.
+// A Refusal is why a store cannot be used now.
 type Refusal struct {
 	Why Why
-	// Message is what is wrong and what to do, as a sentence whose subject is the store: "does not exist; create it".
+	// Message is the problem and its fix, as a sentence whose subject is the store: "does not exist; create it".
 	Message string
-	// Reason of the store's Ready condition, under NotReady.
+	// Reason is the reason of the store's Ready condition, under NotReady.
 	Reason string
-	// Rule is what the cluster store says of the namespace, under NotAdmitted.
+	// Rule is the cluster store's reason for the namespace, under NotAdmitted.
 	Rule string
-	// Class of the store, under OtherClass.
+	// Class is the controller class of the store, under OtherClass.
 	Class string
 }
 
@@ -66,11 +66,11 @@ type Refusal struct {
 type Handle struct {
 	Route
 	Key types.NamespacedName
-	// Store is nil where it is not served, not allowed to be read, absent, or of the wrong kind.
+	// Store is nil if it is not served, cannot be read, does not exist, or is of the wrong kind.
 	Store provider.Object
 	// Grant is what a cluster Kind allows the namespace; nil for a namespaced Kind.
 	Grant *scope.Grant
-	// Beside is the namespace in which credentials are looked up, if not the store's.
+	// Beside is the namespace in which credentials are looked up, if that is not the store's own.
 	Beside string
 }
 
@@ -78,7 +78,7 @@ type Handle struct {
 type Resolver struct {
 	*Routes
 	Rulebook
-	// namespaces yields namespaces with their labels.
+	// namespaces reads namespaces with their labels.
 	namespaces client.Reader
 	class      string
 	namespaced bool
@@ -99,7 +99,7 @@ func (r *Resolver) Lookup(ctx context.Context, ref v1alpha1.StoreRef, namespace 
 	}
 	h := Handle{Route: k, Key: k.Key(ref.Name, namespace)}
 	if k.Cluster && r.namespaced {
-		return h, &Refusal{Why: ClusterKind, Message: "is of a cluster Kind, and this operator serves chosen namespaces only; use the namespaced Kind"}, nil
+		return h, &Refusal{Why: ClusterKind, Message: "is a cluster Kind, and this operator serves selected namespaces only; use the namespaced Kind"}, nil
 	}
 	s, err := r.Find(ctx, k, ref, namespace)
 	switch {
@@ -110,13 +110,13 @@ func (r *Resolver) Lookup(ctx context.Context, ref v1alpha1.StoreRef, namespace 
 	}
 	h.Store, h.Beside = s, Beside(s, namespace)
 	if class := provider.SourceSpec(s).Controller; class != r.class {
-		return h, &Refusal{Why: OtherClass, Class: class, Message: fmt.Sprintf("is served by the operator of controller class %q", class)}, nil
+		return h, &Refusal{Why: OtherClass, Class: class, Message: fmt.Sprintf("is served by the operator with controller class %q", class)}, nil
 	}
 	return h, nil, nil
 }
 
-// Resolve returns the store that a reference names, and why an object in namespace may not use it now; nil if it may.
-// The error is NotFound where the namespace is too new for the cache.
+// Resolve returns the store that a reference names, and a refusal if an object in namespace cannot use it now;
+// otherwise nil. The error is NotFound if the cache does not have the namespace yet.
 func (r *Resolver) Resolve(ctx context.Context, ref v1alpha1.StoreRef, namespace string, use Use) (Handle, *Refusal, error) {
 	h, refusal, err := r.Lookup(ctx, ref, namespace)
 	if use == Revoke && refusal != nil && refusal.Why == OtherClass {
@@ -140,7 +140,7 @@ func (r *Resolver) Resolve(ctx context.Context, ref v1alpha1.StoreRef, namespace
 		h.Grant = &grant
 	}
 	if s, ok := h.Store.(provider.StoreObject); ok && use == Push && s.StoreSpec().Access == v1alpha1.AccessReadOnly {
-		return h, &Refusal{Why: ReadOnly, Message: "has access ReadOnly, so nothing is pushed to it; use another store, or have spec.access of the store changed"}, nil
+		return h, &Refusal{Why: ReadOnly, Message: "has access: ReadOnly, so pushes are refused; use another store, or have spec.access of the store changed"}, nil
 	}
 	if c := Held(h.Store); c != nil && use != Revoke {
 		return h, &Refusal{Why: NotReady, Reason: c.Reason, Message: fmt.Sprintf("is not ready: %s: %s", c.Reason, c.Message)}, nil
@@ -148,15 +148,15 @@ func (r *Resolver) Resolve(ctx context.Context, ref v1alpha1.StoreRef, namespace
 	return h, nil, nil
 }
 
-// misuse says that a reference names a Kind of the wrong sort; empty if it does not.
+// misuse returns a message if a reference names a Kind of the wrong sort; empty if it does not.
 func misuse(generator bool, use Use) string {
 	switch {
 	case generator && use == Read:
-		return "is a generator, and storeRef names stores; name it in dataFrom[].sourceRef.generatorRef"
+		return "is a generator, and storeRef is for stores; name it in dataFrom[].sourceRef.generatorRef"
 	case generator && use == Push:
 		return "is a generator, so nothing can be pushed to it; name a store in spec.storeRefs"
 	case !generator && (use == Generate || use == Revoke):
-		return "is a store, and generatorRef names generators; name it in storeRef"
+		return "is a store, and generatorRef is for generators; name it in storeRef"
 	}
 	return ""
 }

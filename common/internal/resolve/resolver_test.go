@@ -19,7 +19,7 @@ import (
 	fakev1alpha1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
-// TestResolve is the table of why a store may not be used, in the order in which reasons count.
+// TestResolve checks each reason for which a store is refused, in the order of the checks.
 func TestResolve(t *testing.T) {
 	notReady := []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonStoreInvalidSpec, Message: "spec.server: wrong"}}
 	store := func(change func(*fakev1alpha1.FakeStore)) client.Object {
@@ -59,45 +59,45 @@ func TestResolve(t *testing.T) {
 		err        error
 		want       want
 	}{
-		"Store":      {"a store of this class may be used", "FakeStore", Read, false, plain, nil, want{Store: true}},
+		"Store":      {"a store of this class can be used", "FakeStore", Read, false, plain, nil, want{Store: true}},
 		"Foreign":    {"a Kind of another module is not served", "VaultKV", Read, false, nil, nil, want{Why: NotServed}},
-		"Namespaced": {"an operator of chosen namespaces reads no cluster Kind", "ClusterFakeStore", Read, true, plain, nil, want{Why: ClusterKind}},
-		"Absent":     {"a store must exist", "FakeStore", Read, false, nil, nil, want{Why: Absent}},
-		"Unread":     {"an error says nothing about the store", "FakeStore", Read, false, nil, errBoom, want{Err: errBoom}},
+		"Namespaced": {"an operator limited to some namespaces reads no cluster Kind", "ClusterFakeStore", Read, true, plain, nil, want{Why: ClusterKind}},
+		"Absent":     {"a missing store is refused", "FakeStore", Read, false, nil, nil, want{Why: Absent}},
+		"Unread":     {"a failed read is an error, not a refusal", "FakeStore", Read, false, nil, errBoom, want{Err: errBoom}},
 		"Class": {
 			"a store of another class is left to its operator, ready or not", "FakeStore", Read, false,
 			store(func(s *fakev1alpha1.FakeStore) { s.Spec.Controller, s.Status.Conditions = "blue", notReady }), nil, want{Why: OtherClass, Class: "blue", Store: true},
 		},
-		"ReadsGenerator":   {"nothing is read from a generator", "FakeGenerator", Read, false, generator, nil, want{Why: WrongKind}},
-		"PushesGenerator":  {"nothing is pushed to a generator", "FakeGenerator", Push, false, generator, nil, want{Why: WrongKind}},
-		"GeneratesByStore": {"a store generates nothing", "FakeStore", Generate, false, plain, nil, want{Why: WrongKind}},
-		"Generates":        {"a generator does", "FakeGenerator", Generate, false, generator, nil, want{Store: true}},
-		"Revokes":          {"what a generator has made is revoked whatever its class, and ready or not", "FakeGenerator", Revoke, false, blue, nil, want{Store: true}},
-		"RevokesByStore":   {"but not by a store", "FakeStore", Revoke, false, plain, nil, want{Why: WrongKind}},
+		"ReadsGenerator":   {"a generator cannot be read", "FakeGenerator", Read, false, generator, nil, want{Why: WrongKind}},
+		"PushesGenerator":  {"a generator cannot be pushed to", "FakeGenerator", Push, false, generator, nil, want{Why: WrongKind}},
+		"GeneratesByStore": {"a store cannot generate", "FakeStore", Generate, false, plain, nil, want{Why: WrongKind}},
+		"Generates":        {"a generator can generate", "FakeGenerator", Generate, false, generator, nil, want{Store: true}},
+		"Revokes":          {"a generated value is revoked whatever the class of its generator, ready or not", "FakeGenerator", Revoke, false, blue, nil, want{Store: true}},
+		"RevokesByStore":   {"a store cannot revoke", "FakeStore", Revoke, false, plain, nil, want{Why: WrongKind}},
 		"RevokesElsewhere": {
-			"nor by a cluster generator that does not admit the namespace", "ClusterFakeGenerator", Revoke, false, elsewhereToo, nil, want{Why: NotAdmitted, Store: true},
+			"a cluster generator that does not admit the namespace cannot revoke", "ClusterFakeGenerator", Revoke, false, elsewhereToo, nil, want{Why: NotAdmitted, Store: true},
 		},
 		"Cluster": {
-			"a cluster store grants keys, and looks for credentials where it says", "ClusterFakeStore", Read, false,
+			"a cluster store grants keys, and its scope decides where credentials are looked up", "ClusterFakeStore", Read, false,
 			cluster(func(s *fakev1alpha1.ClusterFakeStore) {
 				s.Spec.AuthenticationScope = v1alpha1.ScopeManifestNamespace
 			}), nil, want{Store: true, Grant: true, Beside: "shop"},
 		},
-		"NotAdmitted": {"a namespace that is not admitted learns that first, not the state of the store", "ClusterFakeStore", Read, false, elsewhere, nil, want{Why: NotAdmitted, Store: true}},
+		"NotAdmitted": {"a namespace that is not admitted does not learn the state of the store", "ClusterFakeStore", Read, false, elsewhere, nil, want{Why: NotAdmitted, Store: true}},
 		"ReadOnly": {
-			"nothing is pushed to a store that is read only", "FakeStore", Push, false,
+			"a store that is read-only cannot be pushed to", "FakeStore", Push, false,
 			store(func(s *fakev1alpha1.FakeStore) { s.Spec.Access = v1alpha1.AccessReadOnly }), nil, want{Why: ReadOnly, Store: true},
 		},
 		"ReadsReadOnly": {
-			"it can be read", "FakeStore", Read, false,
+			"a store that is read-only can be read", "FakeStore", Read, false,
 			store(func(s *fakev1alpha1.FakeStore) { s.Spec.Access = v1alpha1.AccessReadOnly }), nil, want{Store: true},
 		},
 		"NotReady": {
-			"the gate holds what is not ready", "FakeStore", Read, false,
+			"the gate holds a store that is not ready", "FakeStore", Read, false,
 			store(func(s *fakev1alpha1.FakeStore) { s.Status.Conditions = notReady }), nil, want{Why: NotReady, Reason: v1alpha1.ReasonStoreInvalidSpec, Store: true},
 		},
 		"Ungated": {
-			"unless it is switched off", "FakeStore", Read, false,
+			"a disabled gate does not hold", "FakeStore", Read, false,
 			store(func(s *fakev1alpha1.FakeStore) {
 				s.Spec.GatingPolicy, s.Status.Conditions = v1alpha1.GatingDisabled, notReady
 			}), nil, want{Store: true},
@@ -137,7 +137,7 @@ func TestResolve(t *testing.T) {
 			if refusal != nil {
 				got.Why, got.Reason, got.Class = refusal.Why, refusal.Reason, refusal.Class
 				if refusal.Message == "" {
-					t.Errorf("\n%s\nthe refusal says nothing", tc.reason)
+					t.Errorf("\n%s\nthe refusal has no message", tc.reason)
 				}
 			}
 			if diff := cmp.Diff(tc.want, got, cmpopts.EquateErrors()); diff != "" {

@@ -15,8 +15,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// Rulebook keeps the rules of cluster stores, so that they are not prepared anew for each object. The zero
-// Rulebook is empty.
+// Rulebook caches the rules of cluster stores, so that they are not compiled again for each object. The zero Rulebook
+// is empty and ready for use.
 type Rulebook struct {
 	mu    sync.Mutex
 	rules map[types.UID]prepared
@@ -43,19 +43,19 @@ func (b *Rulebook) of(s provider.ClusterObject) (*scope.Rules, error) {
 	return p.rules, p.err
 }
 
-// Forget drops what is kept of a store.
+// Forget drops the rules of a store.
 func (b *Rulebook) Forget(uid types.UID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	delete(b.rules, uid)
 }
 
-// Grant returns what a store allows a namespace, whose labels are read from cache if they matter. A
-// refusal says why it allows nothing.
+// Grant returns what a store allows a namespace. It reads the namespace's labels from cache if the rules use them. A
+// refusal is the reason why the store allows nothing.
 func (b *Rulebook) Grant(ctx context.Context, cache client.Reader, s provider.ClusterObject, namespace string) (g scope.Grant, refusal string, err error) {
 	rules, err := b.of(s)
 	if err != nil {
-		return scope.Grant{}, fmt.Sprintf("whom it serves cannot be told: %s", provider.Safe(err).Message), nil
+		return scope.Grant{}, fmt.Sprintf("spec.conditions is invalid: %s", provider.Safe(err).Message), nil
 	}
 	var labels map[string]string
 	if rules.ByLabels() {
@@ -67,15 +67,15 @@ func (b *Rulebook) Grant(ctx context.Context, cache client.Reader, s provider.Cl
 	}
 	g, ok := rules.Grant(namespace, labels)
 	if !ok {
-		return scope.Grant{}, fmt.Sprintf("spec.conditions does not admit namespace %q; use another store, or have the namespace added", namespace), nil
+		return scope.Grant{}, fmt.Sprintf("spec.conditions does not allow namespace %q; use another store, or have the namespace added", namespace), nil
 	}
 	return g, "", nil
 }
 
-// NamespaceMetadata returns an empty Namespace of which only the metadata is read.
+// NamespaceMetadata returns an empty Namespace for reads of its metadata only.
 func NamespaceMetadata() *metav1.PartialObjectMetadata { return metadataOf("Namespace") }
 
-// SecretMetadata returns an empty Secret of which only the metadata is read.
+// SecretMetadata returns an empty Secret for reads of its metadata only.
 func SecretMetadata() *metav1.PartialObjectMetadata { return metadataOf("Secret") }
 
 func metadataOf(kind string) *metav1.PartialObjectMetadata {

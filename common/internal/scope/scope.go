@@ -1,5 +1,5 @@
-// Package scope says which namespaces may use a store of a cluster Kind, and for which keys. Its
-// functions are pure; what they refuse is refused before any call to a provider.
+// Package scope decides which namespaces can use a store of a cluster Kind, and for which keys. Its functions are
+// pure. A refusal comes before any call to a provider.
 package scope
 
 import (
@@ -22,17 +22,17 @@ type Rules struct {
 }
 
 type entry struct {
-	// everyone is true if the entry names no namespaces.
+	// everyone is true if the entry has no rule for namespaces.
 	everyone bool
 	selector labels.Selector
 	names    []string
 	regexes  []*regexp.Regexp
-	// keys are the patterns of allowedKeys; none allow all keys.
+	// keys are the patterns of allowedKeys. Without any pattern, all keys are allowed.
 	keys     []string
 	readOnly bool
 }
 
-// New returns the Rules of a store. An error is of class Invalid and names the field.
+// New returns the Rules of a store. An error has class Invalid and names the field.
 func New(spec *v1alpha1.ClusterStoreSpec) (*Rules, error) {
 	r := &Rules{}
 	for i, c := range spec.Conditions {
@@ -43,7 +43,7 @@ func New(spec *v1alpha1.ClusterStoreSpec) (*Rules, error) {
 		if c.NamespaceSelector != nil {
 			s, err := metav1.LabelSelectorAsSelector(c.NamespaceSelector)
 			if err != nil {
-				return nil, provider.NewError(provider.Invalid, "spec.conditions[%d].namespaceSelector: it is no label selector; correct its keys, operators and values", i)
+				return nil, provider.NewError(provider.Invalid, "spec.conditions[%d].namespaceSelector: invalid label selector; correct its keys, operators and values", i)
 			}
 			e.selector = s
 		}
@@ -62,12 +62,12 @@ func New(spec *v1alpha1.ClusterStoreSpec) (*Rules, error) {
 	return r, nil
 }
 
-// ByLabels reports whether the labels of a namespace matter.
+// ByLabels reports whether the rules use the labels of a namespace.
 func (r *Rules) ByLabels() bool {
 	return slices.ContainsFunc(r.entries, func(e entry) bool { return e.selector != nil })
 }
 
-// Grant returns what a namespace may do; false if it may not use the store.
+// Grant returns what a namespace is allowed to do; false if it cannot use the store.
 func (r *Rules) Grant(namespace string, of map[string]string) (Grant, bool) {
 	if len(r.entries) == 0 {
 		return Grant{rights: []right{{}}}, true
@@ -93,18 +93,18 @@ func (e entry) admits(namespace string, of map[string]string) bool {
 		slices.ContainsFunc(e.regexes, func(re *regexp.Regexp) bool { return re.MatchString(namespace) })
 }
 
-// A Grant is what a namespace may do with a store: the sum of the entries that admit it.
+// A Grant is what a namespace can do with a store: all that the entries that admit it allow.
 type Grant struct {
 	rights []right
 }
 
 type right struct {
-	// keys are patterns; none allow all keys.
+	// keys are patterns. Without any pattern, all keys are allowed.
 	keys     []string
 	readOnly bool
 }
 
-// Reads returns why a read is not allowed; nil if it is.
+// Reads returns the reason why a read is not allowed; nil if it is.
 func (g Grant) Reads(r provider.Read) error {
 	if r.Search != (provider.Search{}) {
 		return g.finds(r.Search.Path)
@@ -112,12 +112,12 @@ func (g Grant) Reads(r provider.Read) error {
 	return g.key(r.Ref.Key, func(right) bool { return true })
 }
 
-// Writes returns why a key may not be written; nil if it may.
+// Writes returns the reason why a write of a key is not allowed; nil if it is.
 func (g Grant) Writes(key string) error {
 	return g.key(key, func(r right) bool { return !r.readOnly })
 }
 
-// key checks a key against the rights that count.
+// key checks a key against those entries of the Grant for which counts is true.
 func (g Grant) key(key string, counts func(right) bool) error {
 	odd := evades(key)
 	for _, r := range g.rights {
@@ -129,12 +129,12 @@ func (g Grant) key(key string, counts func(right) bool) error {
 		}
 	}
 	if odd != "" {
-		return fmt.Errorf("key %.256q is not allowed: %s, and the store allows this namespace only some keys", key, odd)
+		return fmt.Errorf("key %.256q is not allowed: %s, and the store limits the keys of this namespace", key, odd)
 	}
-	return fmt.Errorf("key %.256q is not among those that spec.conditions of the store allows this namespace", key)
+	return fmt.Errorf("key %.256q is not allowed in this namespace by spec.conditions of the store", key)
 }
 
-// finds checks a search: all that it may find must be allowed.
+// finds checks a search: every key that it can return must be allowed.
 func (g Grant) finds(path string) error {
 	odd := evades(strings.TrimSuffix(path, "/"))
 	for _, r := range g.rights {
@@ -142,26 +142,26 @@ func (g Grant) finds(path string) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("find with path %.256q is not allowed: it may yield keys that spec.conditions of the store does not allow this namespace; set find.path to what an allowed pattern has before its *", path)
+	return fmt.Errorf("find with path %.256q is not allowed: it can return keys that spec.conditions of the store does not allow in this namespace; set find.path to the part of an allowed pattern before its *", path)
 }
 
-// evades says what makes a key one that a provider may take for another one; empty if nothing does.
+// evades returns why a provider might interpret a key as another one; empty if it does not.
 func evades(key string) string {
 	if strings.ContainsFunc(key, func(r rune) bool {
 		return r < ' ' || r == 0x7f || r == '\\' || r == '%' || r == '?' || r == '#' || r == '\uFFFD'
 	}) {
-		return `it holds a control character, or one of \ % ? #`
+		return `it has a control character, or one of \ % ? #`
 	}
 	for i, segment := range strings.Split(key, "/") {
 		if segment == "." || segment == ".." || segment == "" && i > 0 {
-			return `it holds ".", ".." or nothing between two slashes`
+			return `it has ".", ".." or nothing between two slashes`
 		}
 	}
 	return ""
 }
 
-// absolute are the beginnings of keys that name a secret wherever it is, so that what the store puts
-// before its keys does not count. A pattern allows such a key only if it begins so itself.
+// absolute are prefixes of keys that name a secret anywhere, regardless of the prefix that the store adds to its
+// keys. A pattern allows such a key only if it starts with the same prefix.
 var absolute = []string{"arn:", "projects/"}
 
 // matches reports whether a pattern, in which * stands for any characters, matches all of a key.
@@ -189,8 +189,8 @@ func matches(p, key string) bool {
 	return strings.HasSuffix(rest, parts[len(parts)-1])
 }
 
-// covers reports whether a pattern matches every key that begins with path. Only one whose first * is
-// its end does so for sure.
+// covers reports whether a pattern matches every key that starts with path. That is certain only if its only * is its
+// last character.
 func covers(p, path string) bool {
 	prefix, ok := strings.CutSuffix(p, "*")
 	return ok && !strings.Contains(prefix, "*") && strings.HasPrefix(path, prefix)

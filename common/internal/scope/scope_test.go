@@ -36,18 +36,18 @@ func TestAdmits(t *testing.T) {
 	}{
 		"None":          {"Without conditions every namespace is admitted.", nil, true},
 		"Empty":         {"An entry that names no namespaces admits all.", []v1alpha1.NamespaceCondition{{}}, true},
-		"EmptySelector": {"{} matches all.", []v1alpha1.NamespaceCondition{{NamespaceSelector: selects()}}, true},
-		"Selector":      {"Labels admit.", []v1alpha1.NamespaceCondition{{NamespaceSelector: selects("team", "shop")}}, true},
-		"SelectorOther": {"Other labels do not.", []v1alpha1.NamespaceCondition{{NamespaceSelector: selects("team", "bank")}}, false},
-		"Name":          {"A name admits.", []v1alpha1.NamespaceCondition{{Namespaces: []string{"bank", "shop"}}}, true},
-		"NameOther":     {"Another name does not.", []v1alpha1.NamespaceCondition{{Namespaces: []string{"shop-2"}}}, false},
-		"NameCase":      {"Names are as they are spelled.", []v1alpha1.NamespaceCondition{{Namespaces: []string{"Shop"}}}, false},
-		"Regex":         {"A regular expression admits.", []v1alpha1.NamespaceCondition{{NamespaceRegexes: []string{"sh.p"}}}, true},
-		"RegexPart":     {"It must match the whole name.", []v1alpha1.NamespaceCondition{{NamespaceRegexes: []string{"sho", "hop"}}}, false},
-		"RegexEither":   {"Also where it has alternatives.", []v1alpha1.NamespaceCondition{{NamespaceRegexes: []string{"a|sho"}}}, false},
+		"EmptySelector": {"An empty selector admits all namespaces.", []v1alpha1.NamespaceCondition{{NamespaceSelector: selects()}}, true},
+		"Selector":      {"A selector admits a namespace with its labels.", []v1alpha1.NamespaceCondition{{NamespaceSelector: selects("team", "shop")}}, true},
+		"SelectorOther": {"A selector does not admit a namespace with other labels.", []v1alpha1.NamespaceCondition{{NamespaceSelector: selects("team", "bank")}}, false},
+		"Name":          {"A name admits its namespace.", []v1alpha1.NamespaceCondition{{Namespaces: []string{"bank", "shop"}}}, true},
+		"NameOther":     {"A name does not admit another namespace.", []v1alpha1.NamespaceCondition{{Namespaces: []string{"shop-2"}}}, false},
+		"NameCase":      {"Names are case-sensitive.", []v1alpha1.NamespaceCondition{{Namespaces: []string{"Shop"}}}, false},
+		"Regex":         {"A regular expression admits a namespace that it matches.", []v1alpha1.NamespaceCondition{{NamespaceRegexes: []string{"sh.p"}}}, true},
+		"RegexPart":     {"A regular expression must match the whole name.", []v1alpha1.NamespaceCondition{{NamespaceRegexes: []string{"sho", "hop"}}}, false},
+		"RegexEither":   {"Each alternative of a regular expression must match the whole name.", []v1alpha1.NamespaceCondition{{NamespaceRegexes: []string{"a|sho"}}}, false},
 		"Alternatives":  {"Selector, names and expressions are alternatives.", []v1alpha1.NamespaceCondition{{NamespaceSelector: selects("team", "bank"), Namespaces: []string{"shop"}}}, true},
-		"Entries":       {"So are entries.", []v1alpha1.NamespaceCondition{{Namespaces: []string{"bank"}}, {NamespaceRegexes: []string{"s.*"}}}, true},
-		"AllOther":      {"None matches.", []v1alpha1.NamespaceCondition{{Namespaces: []string{"bank"}}, {NamespaceRegexes: []string{"b.*"}}}, false},
+		"Entries":       {"Entries are alternatives.", []v1alpha1.NamespaceCondition{{Namespaces: []string{"bank"}}, {NamespaceRegexes: []string{"s.*"}}}, true},
+		"AllOther":      {"Without a matching entry, the namespace is not admitted.", []v1alpha1.NamespaceCondition{{Namespaces: []string{"bank"}}, {NamespaceRegexes: []string{"b.*"}}}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -63,7 +63,7 @@ func keys(patterns ...string) v1alpha1.StoreCondition {
 	return v1alpha1.StoreCondition{AllowedKeys: patterns}
 }
 
-// TestReads holds what is allowed, and how one would try to get at more.
+// TestReads holds allowed keys, and attempts to read other keys.
 func TestReads(t *testing.T) {
 	own := []v1alpha1.StoreCondition{keys("${namespace}/*", "common/db")}
 	cases := map[string]struct {
@@ -72,44 +72,44 @@ func TestReads(t *testing.T) {
 		key        string
 		want       bool
 	}{
-		"NoKeys":        {"Without allowedKeys all keys are allowed, however they are spelled.", []v1alpha1.StoreCondition{{}}, "../%2e", true},
-		"Own":           {"The namespace's name is put in.", own, "shop/db", true},
-		"Deep":          {"* crosses slashes.", own, "shop/a/b/c", true},
-		"Exact":         {"A pattern without * is one key.", own, "common/db", true},
-		"Version":       {"A version of an allowed key is spelled below it.", own, "shop/db:3", true},
-		"ExactVersion":  {"One key is one key.", own, "common/db:3", false},
-		"ExactLonger":   {"And not those that begin like it.", own, "common/db2", false},
-		"Other":         {"Keys of others are not.", own, "bank/db", false},
-		"OtherLonger":   {"Nor those of a namespace that begins so.", own, "shop-2/db", false},
-		"Prefix":        {"The pattern begins where the key does.", own, "x/shop/db", false},
-		"LeadingSlash":  {"Also with a slash.", own, "/shop/db", false},
-		"Case":          {"Letters are as they are.", own, "Shop/db", false},
-		"LookAlike":     {"A letter that looks alike is another letter.", own, "ѕhop/db", false},
-		"FullWidth":     {"So is a slash.", own, "shop／db", false},
-		"Empty":         {"No key is no key.", own, "", false},
-		"Up":            {"No way up.", own, "shop/../bank/db", false},
-		"UpAtEnd":       {"Nor at the end.", own, "shop/a/..", false},
-		"Here":          {"Nor a detour.", own, "shop/./db", false},
-		"DoubleSlash":   {"Nor an empty part.", own, "shop//bank/db", false},
-		"TrailingSlash": {"Nor one at the end.", own, "shop/db/", false},
-		"Encoded":       {"Nor an encoded one.", own, "shop/%2e%2e/bank/db", false},
-		"EncodedSlash":  {"Nor an encoded slash.", own, "shop/..%2fbank", false},
-		"Backslash":     {"Nor a backslash.", own, `shop/..\bank`, false},
-		"Query":         {"Nor what a URL gives a meaning.", own, "shop/db?version=1", false},
-		"Fragment":      {"Nor a fragment.", own, "shop/db#x", false},
-		"NUL":           {"Nor what ends a string elsewhere.", own, "shop/db\x00", false},
-		"Newline":       {"Nor a line.", own, "shop/db\nx", false},
-		"ARN":           {"An ARN names a secret anywhere.", []v1alpha1.StoreCondition{keys("*/db")}, "arn:aws:secretsmanager:eu-central-1:123456789012:secret:bank/db", false},
-		"ARNCase":       {"However it is spelled.", []v1alpha1.StoreCondition{keys("*")}, "ARN:aws:secretsmanager:eu-central-1:123456789012:secret:bank/db", false},
-		"ARNAllowed":    {"Where the pattern begins so it is meant.", []v1alpha1.StoreCondition{keys("arn:aws:secretsmanager:*:123456789012:secret:shop/*")}, "arn:aws:secretsmanager:eu-central-1:123456789012:secret:shop/db", true},
-		"ARNOther":      {"But not another one.", []v1alpha1.StoreCondition{keys("arn:aws:secretsmanager:*:123456789012:secret:shop/*")}, "arn:aws:secretsmanager:eu-central-1:210987654321:secret:shop/db", false},
-		"Project":       {"A full resource name is one, too.", []v1alpha1.StoreCondition{keys("*-db")}, "projects/other/secrets/shop-db", false},
-		"Middle":        {"* may be in the middle.", []v1alpha1.StoreCondition{keys("a*b*c")}, "a-b-b-c", true},
-		"MiddleNot":     {"All parts must be there.", []v1alpha1.StoreCondition{keys("a*b*c")}, "a-c-b", false},
-		"MiddleOverlap": {"And not twice the same.", []v1alpha1.StoreCondition{keys("ab*ba")}, "aba", false},
-		"EntriesAdd":    {"What entries allow adds up.", []v1alpha1.StoreCondition{keys("x"), keys("y")}, "y", true},
-		"EntryOfOthers": {"But only what the namespace's entries allow.", []v1alpha1.StoreCondition{keys("x"), {NamespaceCondition: v1alpha1.NamespaceCondition{Namespaces: []string{"bank"}}, AllowedKeys: []string{"y"}}}, "y", false},
-		"ReadOnly":      {"What may only be read may be read.", []v1alpha1.StoreCondition{{Access: v1alpha1.AccessReadOnly}}, "x", true},
+		"NoKeys":        {"Without allowedKeys all keys are allowed, in any spelling.", []v1alpha1.StoreCondition{{}}, "../%2e", true},
+		"Own":           {"The namespace's name is inserted into the pattern.", own, "shop/db", true},
+		"Deep":          {"* matches slashes, too.", own, "shop/a/b/c", true},
+		"Exact":         {"A pattern without * allows its one key.", own, "common/db", true},
+		"Version":       {"A pattern with * allows versions of its keys.", own, "shop/db:3", true},
+		"ExactVersion":  {"A pattern without * does not allow a version of its key.", own, "common/db:3", false},
+		"ExactLonger":   {"A pattern without * does not allow a longer key.", own, "common/db2", false},
+		"Other":         {"Keys of other namespaces are not allowed.", own, "bank/db", false},
+		"OtherLonger":   {"Keys of a namespace whose name is longer are not allowed.", own, "shop-2/db", false},
+		"Prefix":        {"The pattern must match from the start of the key.", own, "x/shop/db", false},
+		"LeadingSlash":  {"A leading slash is not ignored.", own, "/shop/db", false},
+		"Case":          {"Keys are case-sensitive.", own, "Shop/db", false},
+		"LookAlike":     {"A letter that only looks the same does not match.", own, "ѕhop/db", false},
+		"FullWidth":     {"A character that only looks like a slash does not match.", own, "shop／db", false},
+		"Empty":         {"An empty key is not allowed.", own, "", false},
+		"Up":            {".. is not allowed.", own, "shop/../bank/db", false},
+		"UpAtEnd":       {".. is not allowed at the end.", own, "shop/a/..", false},
+		"Here":          {". is not allowed as a segment.", own, "shop/./db", false},
+		"DoubleSlash":   {"An empty segment is not allowed.", own, "shop//bank/db", false},
+		"TrailingSlash": {"A trailing slash is not allowed.", own, "shop/db/", false},
+		"Encoded":       {"Percent-encoded dots are not allowed.", own, "shop/%2e%2e/bank/db", false},
+		"EncodedSlash":  {"A percent-encoded slash is not allowed.", own, "shop/..%2fbank", false},
+		"Backslash":     {"A backslash is not allowed.", own, `shop/..\bank`, false},
+		"Query":         {"A character with a meaning in URLs is not allowed.", own, "shop/db?version=1", false},
+		"Fragment":      {"A URL fragment is not allowed.", own, "shop/db#x", false},
+		"NUL":           {"A NUL, which ends a string in other languages, is not allowed.", own, "shop/db\x00", false},
+		"Newline":       {"A newline is not allowed.", own, "shop/db\nx", false},
+		"ARN":           {"An ARN names a secret anywhere, so a pattern must start with arn: to allow it.", []v1alpha1.StoreCondition{keys("*/db")}, "arn:aws:secretsmanager:eu-central-1:123456789012:secret:bank/db", false},
+		"ARNCase":       {"The prefix of an ARN is compared without case.", []v1alpha1.StoreCondition{keys("*")}, "ARN:aws:secretsmanager:eu-central-1:123456789012:secret:bank/db", false},
+		"ARNAllowed":    {"A pattern that starts with arn: allows matching ARNs.", []v1alpha1.StoreCondition{keys("arn:aws:secretsmanager:*:123456789012:secret:shop/*")}, "arn:aws:secretsmanager:eu-central-1:123456789012:secret:shop/db", true},
+		"ARNOther":      {"A pattern that starts with arn: does not allow other ARNs.", []v1alpha1.StoreCondition{keys("arn:aws:secretsmanager:*:123456789012:secret:shop/*")}, "arn:aws:secretsmanager:eu-central-1:210987654321:secret:shop/db", false},
+		"Project":       {"A full resource name of Google is treated like an ARN.", []v1alpha1.StoreCondition{keys("*-db")}, "projects/other/secrets/shop-db", false},
+		"Middle":        {"* can be in the middle of a pattern.", []v1alpha1.StoreCondition{keys("a*b*c")}, "a-b-b-c", true},
+		"MiddleNot":     {"All parts of a pattern must match, in their order.", []v1alpha1.StoreCondition{keys("a*b*c")}, "a-c-b", false},
+		"MiddleOverlap": {"Parts of a pattern do not overlap.", []v1alpha1.StoreCondition{keys("ab*ba")}, "aba", false},
+		"EntriesAdd":    {"The keys of all matching entries are allowed.", []v1alpha1.StoreCondition{keys("x"), keys("y")}, "y", true},
+		"EntryOfOthers": {"The keys of entries for other namespaces are not allowed.", []v1alpha1.StoreCondition{keys("x"), {NamespaceCondition: v1alpha1.NamespaceCondition{Namespaces: []string{"bank"}}, AllowedKeys: []string{"y"}}}, "y", false},
+		"ReadOnly":      {"An entry with access ReadOnly allows reads.", []v1alpha1.StoreCondition{{Access: v1alpha1.AccessReadOnly}}, "x", true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -131,19 +131,19 @@ func TestFinds(t *testing.T) {
 		search provider.Search
 		want   bool
 	}{
-		"All":         {"Who may read all may look for all.", nil, provider.NewSearch("", "x", nil), true},
-		"Star":        {"* is all.", []string{"*"}, provider.NewSearch("", "x", nil), true},
-		"Below":       {"What begins with the pattern is allowed.", []string{"${namespace}/*"}, provider.NewSearch("shop/", "x", nil), true},
-		"Deeper":      {"Also further down.", []string{"${namespace}/*"}, provider.NewSearch("shop/a", "x", nil), true},
-		"Everything":  {"Without a path all would be looked at.", []string{"${namespace}/*"}, provider.NewSearch("", "shop/.*", nil), false},
-		"Tags":        {"Tags are no bound: others set them.", []string{"${namespace}/*"}, provider.NewSearch("", "", map[string]string{"team": "shop"}), false},
-		"Beginning":   {"shop is also the beginning of shop-2.", []string{"${namespace}/*"}, provider.NewSearch("shop", "x", nil), false},
-		"Up":          {"No way up.", []string{"${namespace}/*"}, provider.NewSearch("shop/../bank/", "x", nil), false},
-		"Encoded":     {"Nor an encoded one.", []string{"${namespace}/*"}, provider.NewSearch("shop/%2e%2e/", "x", nil), false},
-		"Exact":       {"A key that begins like the allowed one is another.", []string{"shop/db"}, provider.NewSearch("shop/db", "x", nil), false},
-		"Middle":      {"Not all below has the end of the pattern.", []string{"shop/*/public"}, provider.NewSearch("shop/", "x", nil), false},
-		"TwoStars":    {"What follows the first * would have to be there.", []string{"shop/*/public/*"}, provider.NewSearch("shop/a/public/", "x", nil), false},
-		"DoubleSlash": {"Nor an empty part.", []string{"shop/*"}, provider.NewSearch("shop//", "x", nil), false},
+		"All":         {"Without allowedKeys every search is allowed.", nil, provider.NewSearch("", "x", nil), true},
+		"Star":        {"The pattern * allows every search.", []string{"*"}, provider.NewSearch("", "x", nil), true},
+		"Below":       {"A search is allowed if its path starts with the pattern before the *.", []string{"${namespace}/*"}, provider.NewSearch("shop/", "x", nil), true},
+		"Deeper":      {"A search of a longer path is allowed.", []string{"${namespace}/*"}, provider.NewSearch("shop/a", "x", nil), true},
+		"Everything":  {"A search without a path would search all keys, so it is refused.", []string{"${namespace}/*"}, provider.NewSearch("", "shop/.*", nil), false},
+		"Tags":        {"A search by tags alone is refused, because other users can set tags.", []string{"${namespace}/*"}, provider.NewSearch("", "", map[string]string{"team": "shop"}), false},
+		"Beginning":   {"A path without the final slash is refused: shop also matches shop-2.", []string{"${namespace}/*"}, provider.NewSearch("shop", "x", nil), false},
+		"Up":          {".. is not allowed in a path.", []string{"${namespace}/*"}, provider.NewSearch("shop/../bank/", "x", nil), false},
+		"Encoded":     {"Percent-encoded dots are not allowed in a path.", []string{"${namespace}/*"}, provider.NewSearch("shop/%2e%2e/", "x", nil), false},
+		"Exact":       {"A pattern without * allows no search: longer keys also start with it.", []string{"shop/db"}, provider.NewSearch("shop/db", "x", nil), false},
+		"Middle":      {"A pattern with text after its * allows no search.", []string{"shop/*/public"}, provider.NewSearch("shop/", "x", nil), false},
+		"TwoStars":    {"A pattern with two * allows no search.", []string{"shop/*/public/*"}, provider.NewSearch("shop/a/public/", "x", nil), false},
+		"DoubleSlash": {"An empty segment is not allowed in a path.", []string{"shop/*"}, provider.NewSearch("shop//", "x", nil), false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -166,11 +166,11 @@ func TestWrites(t *testing.T) {
 		key        string
 		want       bool
 	}{
-		"Free":     {"Without conditions the store alone decides.", nil, "x", true},
-		"ReadOnly": {"What may only be read may not be written.", []v1alpha1.StoreCondition{readOnly}, "shop/mine", false},
-		"Another":  {"Unless another entry allows it.", []v1alpha1.StoreCondition{readOnly, writable}, "shop/mine", true},
-		"OnlyIts":  {"Which counts for its keys.", []v1alpha1.StoreCondition{readOnly, writable}, "shop/other", false},
-		"Evades":   {"Keys are as strict as for a read.", []v1alpha1.StoreCondition{keys("shop/*")}, "shop/../bank", false},
+		"Free":     {"Without conditions writes are allowed.", nil, "x", true},
+		"ReadOnly": {"An entry with access ReadOnly does not allow a write.", []v1alpha1.StoreCondition{readOnly}, "shop/mine", false},
+		"Another":  {"Another entry can allow the write.", []v1alpha1.StoreCondition{readOnly, writable}, "shop/mine", true},
+		"OnlyIts":  {"An entry that allows writes allows only its own keys.", []v1alpha1.StoreCondition{readOnly, writable}, "shop/other", false},
+		"Evades":   {"Keys are checked as strictly as for reads.", []v1alpha1.StoreCondition{keys("shop/*")}, "shop/../bank", false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -188,15 +188,15 @@ func TestNew(t *testing.T) {
 		condition v1alpha1.StoreCondition
 		want      string
 	}{
-		"Regex":    {"An expression that cannot be read names its field.", v1alpha1.StoreCondition{NamespaceCondition: v1alpha1.NamespaceCondition{NamespaceRegexes: []string{"a", "("}}}, "spec.conditions[0].namespaceRegexes[1]: "},
-		"Selector": {"So does a selector.", v1alpha1.StoreCondition{NamespaceCondition: v1alpha1.NamespaceCondition{NamespaceSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}}}, "spec.conditions[0].namespaceSelector: "},
-		"NoKey":    {"A pattern that is empty is a slip.", v1alpha1.StoreCondition{AllowedKeys: []string{""}}, "spec.conditions[0].allowedKeys: "},
+		"Regex":    {"The error of an invalid expression names its field.", v1alpha1.StoreCondition{NamespaceCondition: v1alpha1.NamespaceCondition{NamespaceRegexes: []string{"a", "("}}}, "spec.conditions[0].namespaceRegexes[1]: "},
+		"Selector": {"The error of an invalid selector names its field.", v1alpha1.StoreCondition{NamespaceCondition: v1alpha1.NamespaceCondition{NamespaceSelector: &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Near"}}}}}, "spec.conditions[0].namespaceSelector: "},
+		"NoKey":    {"An empty pattern is an error.", v1alpha1.StoreCondition{AllowedKeys: []string{""}}, "spec.conditions[0].allowedKeys: "},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			_, err := scope.New(&v1alpha1.ClusterStoreSpec{Conditions: []v1alpha1.StoreCondition{tc.condition}})
 			if err == nil || provider.ClassOf(err) != provider.Invalid || !strings.HasPrefix(provider.Safe(err).Message, tc.want) {
-				t.Errorf("\n%s\nNew(): %v, want an Invalid error that begins with %q", tc.reason, err, tc.want)
+				t.Errorf("\n%s\nNew(): %v, want an Invalid error that starts with %q", tc.reason, err, tc.want)
 			}
 		})
 	}

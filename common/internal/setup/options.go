@@ -1,4 +1,4 @@
-// Package setup holds what the controllers of an operator are set up with.
+// Package setup holds the options that all controllers of an operator share.
 package setup
 
 import (
@@ -12,28 +12,29 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// Options are those of an operator. It sets them all.
+// Options are the options of an operator. The operator sets all of them.
 type Options struct {
-	// Module is the API group of the module, in labels, marks and finalizers.
+	// Module is the API group of the module. It is used in labels, marks and finalizers.
 	Module string
-	// Kinds of stores that the module serves, generators among them.
+	// Kinds are the store Kinds that the module serves, including generators.
 	Kinds []provider.Kind
 	// ControllerClass is the class of stores that this operator serves.
 	ControllerClass string
-	// Namespaced is true for an operator that serves chosen namespaces only: it has no right to
-	// read cluster Kinds.
+	// Namespaced is true for an operator that is limited to some namespaces: it has no permission to read cluster
+	// Kinds.
 	Namespaced bool
-	// Concurrency is the number of ExternalSecrets that are worked on at once. Other controllers take a share of it.
+	// Concurrency is the maximum number of ExternalSecrets reconciled concurrently. Other controllers use a fraction
+	// of it.
 	Concurrency int
-	// CallTimeout is the deadline of one call to a provider, its retries included.
+	// CallTimeout is the timeout of one call to a provider, including retries.
 	CallTimeout time.Duration
-	// DefaultCleanupPolicy is for ExternalSecrets that leave cleanupPolicy unset.
+	// DefaultCleanupPolicy applies to ExternalSecrets without a cleanupPolicy.
 	DefaultCleanupPolicy v1alpha1.CleanupPolicy
-	// Board knows the other operators.
+	// Board knows which operators run.
 	Board *presence.Board
-	// Bus brings the news that a store may yield something else.
+	// Bus carries the events about stores whose reads might have another result than before.
 	Bus *refresh.Bus
-	// Suspect is told of a store that has refused what was asked of it.
+	// Suspect is called with a store that has failed or refused a call.
 	Suspect func(k provider.Kind, s types.NamespacedName)
 	// Random returns numbers in [0, 1) for jitter.
 	Random func() float64

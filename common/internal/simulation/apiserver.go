@@ -1,6 +1,5 @@
-// Package simulation explores the interleavings of operators: it runs the real code of controllers against an API server
-// and a provider in memory, lets one request at a time happen, and tries the orders in which they can. Only tests
-// import it.
+// Package simulation explores interleavings of operators. It runs the real code of controllers against an API server
+// and a provider in memory. It executes one request at a time, and tries the possible orders. Only tests import it.
 package simulation
 
 import (
@@ -23,13 +22,13 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Key names an object of an APIServer.
+// Key identifies an object of an APIServer.
 type Key struct {
 	Kind string
 	types.NamespacedName
 }
 
-// String is short: it is part of every line of a trace.
+// String returns a short text, because it is part of every line of a trace.
 func (k Key) String() string {
 	if k.Namespace == "" {
 		return k.Kind + "/" + k.Name
@@ -37,26 +36,26 @@ func (k Key) String() string {
 	return k.Kind + "/" + k.Namespace + "/" + k.Name
 }
 
-// Object is what an APIServer stores. It is never changed, only replaced.
+// Object is a stored object of an APIServer. It is never changed, only replaced.
 type Object = unstructured.Unstructured
 
-// An APIServer keeps objects as kube-apiserver does: with resourceVersions, uids, generations, managedFields, finalizers,
-// preconditions and a status subresource. It does no admission, and validates next to nothing. A resourceVersion counts
-// the writes of one name, so that the order of writes of different objects makes no difference. TestScripts holds it against a
-// real API server. It is not safe for concurrent use.
+// An APIServer stores objects like kube-apiserver, with resourceVersions, uids, generations, managedFields, finalizers,
+// preconditions and a status subresource. It has no admission and almost no validation. A resourceVersion counts the
+// writes of one name, so that the order of writes to different objects makes no difference. TestScripts compares it
+// with a real API server. It is not safe for concurrent use.
 type APIServer struct {
 	kinds   map[schema.GroupVersionKind]*kind
 	scheme  *runtime.Scheme
 	objects map[Key]*Object
 	digests map[Key]uint64
-	// versions and births count, by name, the writes and the objects there have been.
+	// versions counts the writes, and births the objects created so far, by name.
 	versions, births map[Key]int
-	// typed are objects that were converted to Go types.
+	// typed caches objects that were converted to Go types.
 	mu    sync.Mutex
 	typed map[copied]client.Object
 }
 
-// NewAPIServer returns an empty server of the Kinds of a scheme that kinds serve.
+// NewAPIServer returns an empty server for the Kinds in kinds, with the Go types of scheme.
 func NewAPIServer(scheme *runtime.Scheme, kinds *Kinds) *APIServer {
 	return &APIServer{
 		kinds: kinds.byKind, scheme: scheme,
@@ -65,7 +64,7 @@ func NewAPIServer(scheme *runtime.Scheme, kinds *Kinds) *APIServer {
 	}
 }
 
-// Objects returns what is stored. The objects must not be changed.
+// Objects returns the stored objects. They must not be changed.
 func (s *APIServer) Objects() map[Key]*Object { return maps.Clone(s.objects) }
 
 func (s *APIServer) kindOf(gvk schema.GroupVersionKind) (*kind, error) {
@@ -89,13 +88,13 @@ func (s *APIServer) Get(gvk schema.GroupVersionKind, key client.ObjectKey) (*Obj
 	return o, nil
 }
 
-// List returns the objects of a Kind, by namespace and name.
+// List returns the objects of a Kind, sorted by namespace and name.
 func (s *APIServer) List(gvk schema.GroupVersionKind) ([]*Object, error) {
 	_, err := s.kindOf(gvk)
 	return listOf(s.objects, gvk.Kind), err
 }
 
-// listOf returns the objects of a Kind, by namespace and name.
+// listOf returns the objects of a Kind, sorted by namespace and name.
 func listOf(objects map[Key]*Object, kind string) []*Object {
 	var all []*Object
 	for key, o := range objects {
@@ -128,7 +127,7 @@ func (s *APIServer) Create(o *Object, manager string) (*Object, error) {
 	return s.insert(key, k, o), nil
 }
 
-// insert stores an object that has managedFields.
+// insert stores a new object that already has managedFields.
 func (s *APIServer) insert(key Key, k *kind, o *Object) *Object {
 	s.births[key]++
 	o.SetUID(types.UID(fmt.Sprintf("%s-%s-%s-%d", strings.ToLower(key.Kind), key.Namespace, key.Name, s.births[key])))
@@ -136,6 +135,7 @@ func (s *APIServer) insert(key Key, k *kind, o *Object) *Object {
 	if k.status != nil {
 		o.SetGeneration(1)
 	}
+	k.complement(o)
 	return s.store(key, o)
 }
 
@@ -146,7 +146,7 @@ func (s *APIServer) store(key Key, o *Object) *Object {
 	return o
 }
 
-// digestOf is a hash of an object.
+// digestOf returns a hash of an object.
 func (s *APIServer) digestOf(o *Object) uint64 {
 	if key := (Key{o.GetKind(), client.ObjectKeyFromObject(o)}); s.objects[key] == o {
 		return s.digests[key]
@@ -167,7 +167,7 @@ func (s *APIServer) Update(o *Object, subresource, manager string) (*Object, err
 	}, manager)
 }
 
-// change has f make a new object of a stored one, and stores it unless it is the same.
+// change replaces a stored object by the result of f, unless they are equal.
 func (s *APIServer) change(gvk schema.GroupVersionKind, name client.ObjectKey, subresource string, f func(k *kind, was *Object) (*Object, error), manager string) (*Object, error) {
 	k, err := s.kindOf(gvk)
 	if err != nil {
@@ -189,7 +189,8 @@ func (s *APIServer) change(gvk schema.GroupVersionKind, name client.ObjectKey, s
 	return s.replace(k, was, is)
 }
 
-// guarded refuses an object that is not based on the stored one. The status subresource knows no uid.
+// guarded returns an error for an object with an outdated resourceVersion or another uid. The status subresource
+// ignores the uid.
 func guarded(k *kind, was, is *Object, subresource string) error {
 	if v := is.GetResourceVersion(); v != "" && v != was.GetResourceVersion() {
 		return kerrors.NewConflict(k.resource, was.GetName(), errors.New("the object has been modified; please apply your changes to the latest version and try again"))
@@ -204,10 +205,11 @@ func guarded(k *kind, was, is *Object, subresource string) error {
 func (s *APIServer) replace(k *kind, was, is *Object) (*Object, error) {
 	key := Key{was.GetKind(), client.ObjectKeyFromObject(was)}
 	k.complete(was, is)
+	k.complement(is)
 	if err := k.validate(was, is); err != nil {
 		return nil, err
 	}
-	if digest(is.Object) == s.digests[key] {
+	if s.unchanged(key, was, is) {
 		return was, nil
 	}
 	if is.GetDeletionTimestamp() != nil && len(is.GetFinalizers()) == 0 {
@@ -217,7 +219,26 @@ func (s *APIServer) replace(k *kind, was, is *Object) (*Object, error) {
 	return s.store(key, is), nil
 }
 
-// Preconditions are those of a deletion; empty for none.
+// unchanged reports whether an object is equal to the stored one. As at a real API server, later times in managedFields
+// are not a change by themselves.
+func (s *APIServer) unchanged(key Key, was, is *Object) bool {
+	if digest(is.Object) == s.digests[key] {
+		return true
+	}
+	entries, before := is.GetManagedFields(), was.GetManagedFields()
+	if len(entries) != len(before) || slices.EqualFunc(entries, before, func(a, b metav1.ManagedFieldsEntry) bool { return a.Time.Equal(b.Time) }) {
+		return false
+	}
+	for i := range entries {
+		entries[i].Time = before[i].Time
+	}
+	same := &Object{Object: maps.Clone(is.Object)}
+	same.Object["metadata"] = maps.Clone(is.Object["metadata"].(map[string]any))
+	same.SetManagedFields(entries)
+	return digest(same.Object) == s.digests[key]
+}
+
+// Preconditions are the preconditions of a deletion; empty for none.
 type Preconditions struct {
 	UID             types.UID
 	ResourceVersion string
@@ -252,7 +273,7 @@ func (s *APIServer) Delete(gvk schema.GroupVersionKind, name client.ObjectKey, p
 	return nil
 }
 
-// Orphans are the objects that the collector would delete now: all of their owners are gone.
+// Orphans returns the objects that the garbage collector would delete now, because none of their owners exists.
 func (s *APIServer) Orphans() []Key {
 	var keys []Key
 	for key, o := range s.objects {
@@ -272,7 +293,7 @@ func (s *APIServer) Orphans() []Key {
 	return keys
 }
 
-// Collect deletes an object as the collector does.
+// Collect deletes an object as the garbage collector does.
 func (s *APIServer) Collect(key Key) {
 	o := s.objects[key]
 	_ = s.Delete(o.GroupVersionKind(), key.NamespacedName, Preconditions{UID: o.GetUID()})

@@ -14,8 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 )
 
-// A Cache is what an operator has seen of an APIServer. What it shows of a Kind is as old as the operator's last step that
-// had it catch up.
+// A Cache is an operator's view of an APIServer. For each Kind it is as old as the last catchUp.
 type Cache struct {
 	server *APIServer
 	saw    func(parts ...string)
@@ -24,7 +23,7 @@ type Cache struct {
 	index  map[string]map[string]client.IndexerFunc
 }
 
-// view is what a cache holds of a Kind, and who is told of changes.
+// view is the configuration of a cache for a Kind: its selection and its event handler.
 type view struct {
 	gvk     schema.GroupVersionKind
 	example client.Object
@@ -38,8 +37,8 @@ var (
 	_ client.FieldIndexer = &Cache{}
 )
 
-// Watch has the cache hold the objects of the example's Kind that selects selects (nil: all), as reduce leaves them (nil:
-// whole), and tell h of their changes (nil: nobody).
+// Watch makes the cache hold the objects of the example's Kind. selects filters them (nil: all), reduce strips them
+// (nil: not), and h gets their events (nil: none).
 func (c *Cache) Watch(example client.Object, selects func(*Object) bool, reduce func(client.Object), h handler.EventHandler) {
 	gvk, err := apiutil.GVKForObject(example, c.server.scheme)
 	if err != nil {
@@ -98,7 +97,7 @@ func (c *Cache) List(_ context.Context, list client.ObjectList, opts ...client.L
 	}, opts...)
 }
 
-// current is what a cache of a Kind that is up to date holds.
+// current returns the objects of a Kind that an up-to-date cache would hold.
 func (c *Cache) current(kind string) map[Key]*Object {
 	v, is := c.views[kind], map[Key]*Object{}
 	for key, o := range c.server.objects {
@@ -109,7 +108,7 @@ func (c *Cache) current(kind string) map[Key]*Object {
 	return is
 }
 
-// held is what the cache holds of a Kind.
+// held returns the objects of a Kind that the cache holds.
 func (c *Cache) held(kind string) map[Key]*Object {
 	is := map[Key]*Object{}
 	for key, o := range c.shown {
@@ -120,7 +119,7 @@ func (c *Cache) held(kind string) map[Key]*Object {
 	return is
 }
 
-// behind returns the Kinds of which the cache is not up to date.
+// behind returns the Kinds of which the cache is outdated.
 func (c *Cache) behind() []string {
 	var kinds []string
 	for _, kind := range slices.Sorted(maps.Keys(c.views)) {
@@ -131,7 +130,7 @@ func (c *Cache) behind() []string {
 	return kinds
 }
 
-// catchUp brings the cache of a Kind up to date, and tells the handler.
+// catchUp brings the cache of a Kind up to date, and calls the handler.
 func (c *Cache) catchUp(kind string, q Requests) {
 	was, is := c.held(kind), c.current(kind)
 	v := c.views[kind]
@@ -183,7 +182,7 @@ func digestOf(o *Object) string {
 	return string(o.GetUID()) + "@" + o.GetResourceVersion()
 }
 
-// digest is a hash of what the cache shows.
+// digest returns a hash of the content of the cache.
 func (c *Cache) digest() (sum uint64) {
 	for key, o := range c.shown {
 		sum += join(key.String(), digestOf(o))

@@ -15,8 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// Do has a request happen: it calls f, which returns a digest of the answer, when its turn has come. label says what the
-// request is.
+// Do executes a request in its turn. f executes it and returns a digest of the answer. label describes the request.
 type Do func(ctx context.Context, label string, f func() (uint64, error)) error
 
 // AtOnce is a Do that does not wait.
@@ -29,7 +28,7 @@ func AtOnce(_ context.Context, _ string, f func() (uint64, error)) error {
 func NewClient(s *APIServer, do Do) client.Client { return &apiClient{server: s, do: do} }
 
 type apiClient struct {
-	client.Client // nil: what is not served panics
+	client.Client // nil, so that other methods panic
 	server        *APIServer
 	do            Do
 }
@@ -44,7 +43,7 @@ func (c *apiClient) Get(ctx context.Context, key client.ObjectKey, into client.O
 	return c.request(ctx, "get", key, into, func(gvk schema.GroupVersionKind) (*Object, error) { return c.server.Get(gvk, key) })
 }
 
-// request has a request happen whose answer is an object.
+// request executes a request whose answer is an object.
 func (c *apiClient) request(ctx context.Context, verb string, key client.ObjectKey, into client.Object, f func(schema.GroupVersionKind) (*Object, error)) error {
 	gvk, err := c.GroupVersionKindFor(into)
 	if err != nil {
@@ -83,7 +82,7 @@ func (s *APIServer) fill(into client.Object, o *Object) error {
 	return nil
 }
 
-// copied is an object in a Go type. An object is never changed, so that it has to be converted once only.
+// copied identifies an object converted to a Go type. Objects are never changed, so each is converted only once.
 type copied struct {
 	of *Object
 	as reflect.Type
@@ -113,7 +112,7 @@ func elementOf(scheme *runtime.Scheme, list client.ObjectList) (schema.GroupVers
 	return gvk, err
 }
 
-// fillList copies those of the objects into a list that the options select. matches answers for indexes.
+// fillList copies the objects that match the options into a list. matches evaluates field selectors by indexes.
 func (s *APIServer) fillList(list client.ObjectList, gvk schema.GroupVersionKind, all []*Object, matches func(client.Object, *client.ListOptions) bool, opts ...client.ListOption) error {
 	o := (&client.ListOptions{}).ApplyOptions(opts)
 	var items []runtime.Object

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// steps is how many a run may have where nothing else is said.
+// steps is the default for Bounds.Steps.
 const steps = 250
 
-// Holds fails if a run of a world breaks what must hold. build makes the world anew for each run.
+// Holds fails the test if a run of a world has a fault. build builds the world for each run.
 func Holds(t *testing.T, build func(*Run), b Bounds) {
 	t.Helper()
 	r := Explore(t, build, b)
@@ -21,7 +21,7 @@ func Holds(t *testing.T, build func(*Run), b Bounds) {
 	}
 }
 
-// Breaks fails if no run of a world breaks what must hold.
+// Breaks fails the test if no run of a world has a fault.
 func Breaks(t *testing.T, build func(*Run)) {
 	t.Helper()
 	r := Explore(t, build, Bounds{Deviations: 3, Time: time.Minute})
@@ -31,23 +31,23 @@ func Breaks(t *testing.T, build func(*Run)) {
 	}
 }
 
-// Bounds end an exploration.
+// Bounds limit an exploration.
 type Bounds struct {
-	// Deviations is how often something may happen out of the ordinary order.
+	// Deviations is the maximum number of steps per run that are not the default choice.
 	Deviations int
-	// Steps is how many a run may have; more is a fault. Default 250.
+	// Steps is the maximum number of steps per run; more are a fault. Default 250.
 	Steps int
-	// Time is how long to go on; 0 for no bound.
+	// Time is the maximum time of the exploration; 0 for no limit.
 	Time time.Duration
 }
 
-// A Report says what was explored.
+// A Report is the result of an exploration.
 type Report struct {
-	// Complete is the highest number of deviations of which all orders were tried; -1 for none.
+	// Complete is the highest number of deviations for which all orders were tried; -1 for none.
 	Complete            int
 	States, Runs, Depth int
 	Took                time.Duration
-	// Fault is what a run has broken, Trace that run; nil if none has.
+	// Fault is the first fault, and Trace the run that led to it; nil if there was none.
 	Fault error
 	Trace []string
 }
@@ -61,7 +61,7 @@ func (r Report) String() string {
 	return s
 }
 
-// explorer holds the runs that are still to be made, by the number of their deviations.
+// explorer holds the runs that are still to do, by their number of deviations.
 type explorer struct {
 	Report
 	bounds  Bounds
@@ -69,14 +69,15 @@ type explorer struct {
 	todo    [][][]int
 }
 
-// Explore tries the orders in which the steps of a world can happen, those that deviate less from the ordinary one first, until one
-// breaks what shall hold, or the bounds are reached. It does not go on from a state that it has seen.
+// Explore tries the orders in which the steps of a world can happen, those with the fewest deviations from the default
+// order first. It stops at the first fault, or when the bounds are reached. It does not continue from a state that it
+// has seen before.
 func Explore(t *testing.T, build func(*Run), b Bounds) Report {
 	t.Helper()
 	if b.Steps == 0 {
 		b.Steps = steps
 	}
-	project() // outside of the bubbles
+	project() // must be called outside of a synctest bubble
 	start := time.Now()
 	e := &explorer{Report: Report{Complete: -1}, bounds: b, visited: map[uint64]bool{}, todo: make([][][]int, b.Deviations+1)}
 	e.todo[0] = [][]int{nil}
@@ -98,7 +99,7 @@ func Explore(t *testing.T, build func(*Run), b Bounds) Report {
 	return e.Report
 }
 
-// one makes a run that begins as prefix says.
+// one executes a run that starts with the choices in prefix.
 func (e *explorer) one(build func(*Run), prefix []int, cost int) {
 	e.Runs++
 	r := &Run{Server: NewProjectServer(), Store: NewStore(), started: time.Now()}
@@ -149,7 +150,7 @@ func (e *explorer) fail(r *Run, err error) {
 	}
 }
 
-// branch notes the other orders that begin with what was taken.
+// branch adds the other orders that start with the choices in taken.
 func (e *explorer) branch(taken []int, choices, cost int) {
 	if cost++; cost >= len(e.todo) {
 		return

@@ -23,12 +23,12 @@ import (
 
 var errAbsent = errors.New("the object to which the uid or resourceVersion belongs does not exist")
 
-// Kinds are those that an APIServer serves.
+// Kinds are the Kinds that an APIServer serves.
 type Kinds struct {
 	byKind map[schema.GroupVersionKind]*kind
 }
 
-// kind is how an API server handles the objects of a Kind.
+// kind defines how an API server handles the objects of a Kind.
 type kind struct {
 	gvk      schema.GroupVersionKind
 	resource schema.GroupResource
@@ -37,7 +37,7 @@ type kind struct {
 	status *managedfields.FieldManager
 }
 
-// NewKinds returns Secrets, Namespaces, and the Kinds of CRDs.
+// NewKinds returns the Kinds Secret and Namespace, and those of CRDs.
 func NewKinds(crds ...[]byte) (*Kinds, error) {
 	ks := &Kinds{map[schema.GroupVersionKind]*kind{}}
 	for kindName, plural := range map[string]string{"Secret": "secrets", "Namespace": "namespaces"} {
@@ -104,7 +104,7 @@ func kindOfCRD(crd *apiextensionsv1.CustomResourceDefinition) (*kind, error) {
 	return k, nil
 }
 
-// objectMeta is the schema of metadata, as far as its fields are merged.
+// objectMeta is the schema of metadata, with the fields that matter for merging.
 const objectMeta = `{"type":"object","properties":{
  "name":{"type":"string"},"namespace":{"type":"string"},"generateName":{"type":"string"},"uid":{"type":"string"},"resourceVersion":{"type":"string"},
  "selfLink":{"type":"string"},"generation":{"type":"integer"},"creationTimestamp":{"type":"string"},"deletionTimestamp":{"type":"string"},"deletionGracePeriodSeconds":{"type":"integer"},
@@ -114,7 +114,7 @@ const objectMeta = `{"type":"object","properties":{
  "ownerReferences":{"type":"array","x-kubernetes-list-type":"map","x-kubernetes-list-map-keys":["uid"],"items":{"type":"object","x-kubernetes-map-type":"atomic","required":["uid"],"properties":{
   "apiVersion":{"type":"string"},"kind":{"type":"string"},"name":{"type":"string"},"uid":{"type":"string"},"controller":{"type":"boolean"},"blockOwnerDeletion":{"type":"boolean"}}}}}}`
 
-// sameVersion serves Kinds that have one version.
+// sameVersion converts for Kinds with a single version.
 type sameVersion struct{}
 
 func (sameVersion) Convert(_, _, _ any) error { return errors.New("there is one version only") }
@@ -150,7 +150,14 @@ func (k *kind) empty(key Key) *Object {
 	return o
 }
 
-// prepare makes an object ready to be created.
+// complement sets the defaults of a CRD that an object lacks: those of the status.
+func (k *kind) complement(o *Object) {
+	if k.status != nil && o.Object["status"] == nil {
+		o.Object["status"] = map[string]any{"observedGeneration": int64(-1)}
+	}
+}
+
+// prepare removes fields that a create request cannot set, and sets defaults.
 func (k *kind) prepare(o *Object) {
 	o.SetUID("")
 	o.SetDeletionTimestamp(nil)
@@ -163,7 +170,7 @@ func (k *kind) prepare(o *Object) {
 	}
 }
 
-// restrict takes back what a request cannot change.
+// restrict restores the fields that a request cannot change.
 func (k *kind) restrict(was, is *Object, subresource string) {
 	if k.status == nil {
 		return
@@ -185,7 +192,7 @@ func (k *kind) restrict(was, is *Object, subresource string) {
 	is.SetManagedFields(managed)
 }
 
-// complete sets what only the server sets.
+// complete sets the fields that only the server sets.
 func (k *kind) complete(was, is *Object) {
 	is.SetUID(was.GetUID())
 	is.SetCreationTimestamp(was.GetCreationTimestamp())
@@ -206,7 +213,7 @@ func (k *kind) complete(was, is *Object) {
 	}
 }
 
-// validate refuses what a Secret cannot become.
+// validate returns an error for a forbidden change of a Secret.
 func (k *kind) validate(was, is *Object) error {
 	if k.status != nil {
 		return nil
@@ -224,7 +231,7 @@ func (k *kind) validate(was, is *Object) error {
 	return nil
 }
 
-// digest is a hash of the JSON of a value.
+// digest returns a hash of the JSON of a value.
 func digest(v any) uint64 {
 	raw, err := json.Marshal(v)
 	if err != nil {
@@ -235,7 +242,7 @@ func digest(v any) uint64 {
 	return h.Sum64()
 }
 
-// join is a hash of texts.
+// join returns a hash of texts.
 func join(parts ...string) uint64 {
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(strings.Join(parts, "\x00")))

@@ -14,15 +14,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
-// An Operator is a process that a Run drives. It works on one object at a time. A crash makes it anew.
+// An Operator is a process that a Run controls. It reconciles one object at a time. After a crash, a new Operator
+// replaces it.
 type Operator struct {
 	Name string
-	// Cache is what the operator has seen, Live its client.
+	// Cache is the operator's cache, and Live its client.
 	Cache *Cache
 	Live  client.Client
-	// Reconcile is a pass over one object.
+	// Reconcile reconciles one object.
 	Reconcile func(context.Context, reconcile.Request) (reconcile.Result, error)
-	// End is called when the operator ends; nil for nothing.
+	// End is called when the operator stops; nil for no action.
 	End func()
 	// Context ends with the operator.
 	Context context.Context //nolint:containedctx // It is that of a process.
@@ -33,23 +34,23 @@ type Operator struct {
 	busy   bool
 	queue  map[types.NamespacedName]bool
 	later  map[types.NamespacedName]time.Duration
-	// history is a hash of all that the operator has been told: it does the same after the same.
+	// history is a hash of everything that the operator has received. After the same history it does the same.
 	history uint64
-	// requests wait for their turn.
+	// requests are the requests that wait for their turn.
 	requests []*request
 }
 
-// request waits for its turn.
+// request is a request that waits for its turn.
 type request struct {
 	label string
 	f     func() (uint64, error)
 	done  chan error
 }
 
-// soon bounds what comes back so early that it may come before anything else happens.
+// soon is the longest requeue delay that may pass before anything else happens.
 const soon = 3 * time.Second
 
-// Do is the operator's: the request waits until the run picks it.
+// Do is the Do of the operator: the request waits until the run picks it.
 func (o *Operator) Do(ctx context.Context, label string, f func() (uint64, error)) error {
 	r := &request{label, f, make(chan error, 1)}
 	o.run.mu.Lock()
@@ -69,7 +70,7 @@ func (o *Operator) Do(ctx context.Context, label string, f func() (uint64, error
 	}
 }
 
-// Enqueue brings an object back.
+// Enqueue requeues an object.
 func (o *Operator) Enqueue(key types.NamespacedName) {
 	o.run.mu.Lock()
 	defer o.run.mu.Unlock()
@@ -87,7 +88,7 @@ func (o *Operator) note(parts ...string) {
 	o.history = join(append(parts, fmt.Sprint(o.history))...)
 }
 
-// Requests is the queue of an operator, as event handlers see it.
+// Requests is the queue of an operator, as event handlers use it.
 type Requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
 type requests struct {
@@ -99,7 +100,7 @@ func (q requests) Add(r reconcile.Request)                       { q.o.Enqueue(r
 func (q requests) AddAfter(r reconcile.Request, _ time.Duration) { q.o.Enqueue(r.NamespacedName) }
 func (q requests) AddRateLimited(r reconcile.Request)            { q.o.Enqueue(r.NamespacedName) }
 
-// pass begins a pass over one object.
+// pass starts a reconcile of one object.
 func (o *Operator) pass(key types.NamespacedName) {
 	o.busy = true
 	delete(o.queue, key)
@@ -119,7 +120,7 @@ func (o *Operator) pass(key types.NamespacedName) {
 	}()
 }
 
-// stop ends the operator as a crash does: what it has asked for and not been given never happens.
+// stop stops the operator like a crash: requests that were not executed never will be.
 func (o *Operator) stop() {
 	o.run.mu.Lock()
 	o.ended = true
@@ -160,7 +161,7 @@ func sorted[V any](m map[types.NamespacedName]V) []types.NamespacedName {
 	return slices.SortedFunc(maps.Keys(m), func(a, b types.NamespacedName) int { return strings.Compare(a.String(), b.String()) })
 }
 
-// grant lets a request happen.
+// grant executes a request.
 func (o *Operator) grant(r *request) {
 	o.requests = slices.DeleteFunc(o.requests, func(x *request) bool { return x == r })
 	sum, err := r.f()
@@ -168,7 +169,7 @@ func (o *Operator) grant(r *request) {
 	r.done <- err
 }
 
-// digest is a hash of all that bears on what the operator does next.
+// digest returns a hash of everything that influences the next actions of the operator.
 func (o *Operator) digest() uint64 {
 	parts := []string{o.Name, fmt.Sprint(o.history, o.busy, o.Cache.digest())}
 	for _, r := range o.requests {

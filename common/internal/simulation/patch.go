@@ -17,7 +17,7 @@ type Patch struct {
 	Force       bool
 }
 
-// Patch changes an object. An apply creates one that does not exist.
+// Patch changes an object. An apply creates a missing object.
 func (s *APIServer) Patch(gvk schema.GroupVersionKind, name client.ObjectKey, p Patch) (*Object, error) {
 	if p.Type == types.ApplyPatchType {
 		return s.apply(gvk, name, p)
@@ -27,7 +27,7 @@ func (s *APIServer) Patch(gvk schema.GroupVersionKind, name client.ObjectKey, p 
 		if err != nil {
 			return nil, err
 		}
-		switch p.Type { //nolint:exhaustive // An apply was seen to; there are no others here.
+		switch p.Type { //nolint:exhaustive // An apply is handled above; other types are an error.
 		case types.MergePatchType:
 			raw, err = jsonpatch.MergePatch(raw, p.Data)
 		case types.JSONPatchType:

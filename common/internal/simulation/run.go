@@ -13,15 +13,16 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// A Run is one order of what happens in a small world. Build fills it.
+// A Run is one order of events in a small world, which the build function creates.
 type Run struct {
 	Server *APIServer
 	// Store is the provider.
 	Store *Store
-	// Check is asked after each step, and Final when nothing happens any more. Digest is a hash of what they remember.
+	// Check is called after each step, and Final when nothing more can happen. Digest returns a hash of the state of
+	// both.
 	Check, Final func() error
 	Digest       func() string
-	// Crashes is how many operators may crash.
+	// Crashes is the maximum number of crashes of operators.
 	Crashes int
 
 	mu        sync.Mutex
@@ -34,38 +35,37 @@ type Run struct {
 	started   time.Time
 }
 
-// rest is what came of the times when nothing but time could pass.
+// rest is the state of the times when no step but the passing of time was possible.
 type rest struct {
-	// quiet is a hash of what was stored the last time.
+	// quiet is a hash of the stored objects and secrets at the last such time.
 	quiet uint64
 	// passed is how often time had to pass.
 	passed int
 }
 
-// script is what somebody does, one step after the other.
+// script is a sequence of actions of a user or a tool.
 type script struct {
 	name  string
 	steps []Step
 }
 
-// A Step is something that somebody does.
+// A Step is an action in a script.
 type Step struct {
 	Label string
-	// When says whether it can be done yet; nil for always.
+	// When reports whether the action is possible yet; nil for always.
 	When func() bool
 	Do   func() error
 }
 
 type choice struct {
 	label string
-	// thread is whose request it is.
+	// thread is the operator whose request it is; empty for other steps.
 	thread string
 	rank   rank
 	do     func()
 }
 
-// A rank says what happens first where nothing is out of the ordinary: who has begun goes on, caches follow at once, and
-// users are slow.
+// A rank is the default order of choices: running work continues, caches catch up at once, and users are slow.
 type rank int
 
 const (
@@ -80,7 +80,7 @@ const (
 	crashes
 )
 
-// Operator adds an operator. build gives it its Reconcile, and what its cache holds; again after a crash.
+// Operator adds an operator. build sets its Reconcile and the watches of its cache; it is called again after a crash.
 func (r *Run) Operator(name string, build func(*Operator)) {
 	r.operators = append(r.operators, nil)
 	r.builders = append(r.builders, func(o *Operator) {
@@ -102,12 +102,12 @@ func (r *Run) start(i int) {
 	}
 }
 
-// Script adds what somebody does beside the operators.
+// Script adds actions of users or tools, which run concurrently with the operators.
 func (r *Run) Script(name string, steps ...Step) {
 	r.scripts = append(r.scripts, &script{name, steps})
 }
 
-// choices are what can happen next; none if nothing will.
+// choices returns the steps that are possible next; none if the run has ended.
 func (r *Run) choices() []choice {
 	var all []choice
 	for _, o := range r.operators {
@@ -119,7 +119,7 @@ func (r *Run) choices() []choice {
 				do := s.steps[0].Do
 				s.steps = s.steps[1:]
 				if err := do(); err != nil {
-					panic(fmt.Sprintf("the script cannot do what it shall: %v", err))
+					panic(fmt.Sprintf("the script cannot do its step: %v", err))
 				}
 			}})
 		}
@@ -136,7 +136,7 @@ func (r *Run) choices() []choice {
 	return all
 }
 
-// crashes are the operators that may crash now.
+// crashes returns the crashes that are possible now.
 func (r *Run) crashes() (all []choice) {
 	if r.Crashes == 0 {
 		return nil
@@ -152,7 +152,7 @@ func (r *Run) crashes() (all []choice) {
 	return all
 }
 
-// prefer has who did something last go on.
+// prefer moves the requests of the operator that acted last to the front.
 func (r *Run) prefer(all []choice) {
 	for i := range all {
 		switch c := &all[i]; {
@@ -165,10 +165,10 @@ func (r *Run) prefer(all []choice) {
 	}
 }
 
-// retries is how often time passes in a run: what fails for good is tried again and again.
+// retries is how often time passes in a run, because permanent failures are retried without end.
 const retries = 6
 
-// passTime lets all that waits for a time go on, unless that has led to nothing before.
+// passTime lets the longest requeue delay pass, unless that changed nothing the last time.
 func (r *Run) passTime() []choice {
 	stored := r.stored()
 	var longest time.Duration
@@ -192,7 +192,7 @@ func (r *Run) passTime() []choice {
 	}}}
 }
 
-// stored is a hash of what the API server and the provider hold.
+// stored returns a hash of the content of the API server and the provider.
 func (r *Run) stored() (sum uint64) {
 	for key, d := range r.Server.digests {
 		sum += join(key.String(), fmt.Sprint(d))
@@ -200,7 +200,7 @@ func (r *Run) stored() (sum uint64) {
 	return sum + r.Store.digest()
 }
 
-// state is a hash of all that bears on what happens next.
+// state returns a hash of everything that influences the next steps.
 func (r *Run) state() uint64 {
 	parts := []string{fmt.Sprint(r.stored(), r.rest.quiet, r.rest.passed, r.Crashes, time.Since(r.started)), r.last}
 	for _, o := range r.operators {
@@ -215,7 +215,7 @@ func (r *Run) state() uint64 {
 	return join(parts...)
 }
 
-// take does a step.
+// take executes a step.
 func (r *Run) take(c choice) error {
 	r.trace = append(r.trace, c.label)
 	if c.rank != sees {
@@ -229,7 +229,7 @@ func (r *Run) take(c choice) error {
 	return nil
 }
 
-// end stops what still runs.
+// end stops all operators.
 func (r *Run) end() {
 	for _, o := range r.operators {
 		o.stop()

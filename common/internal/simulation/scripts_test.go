@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -24,18 +26,21 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// script makes requests of a server, and notes what came of them.
+// script sends requests to a server, and records the results.
 type script struct {
 	t      *testing.T
 	ns     string
 	client client.Client
-	// collected waits until the collector has nothing to do for an object.
+	// collected waits until the garbage collector has handled an object.
 	collected func(s *script, kind, name string)
-	log       []string
-	names     map[string]string
+	// later advances the clock before the next request, so that managedFields get other times; nil for a real clock.
+	later func()
+	log   []string
+	names map[string]string
 }
 
-// same replaces what differs between two servers: uids and resourceVersions, by the order in which they are seen.
+// same replaces values that differ between two servers, uids and resourceVersions, by names in the order of their first
+// use.
 func (s *script) same(prefix, value string) string {
 	if value == "" {
 		return ""
@@ -53,8 +58,11 @@ func (s *script) same(prefix, value string) string {
 	return s.names[id]
 }
 
-// note adds an outcome: the object, or the reason of the error.
+// note records a result: the object, or the reason of the error.
 func (s *script) note(what string, o *unstructured.Unstructured, err error) {
+	if s.later != nil {
+		s.later()
+	}
 	if err != nil {
 		s.log = append(s.log, fmt.Sprintf("%s: %s", what, kerrors.ReasonForError(err)))
 		return
@@ -76,7 +84,7 @@ func (s *script) note(what string, o *unstructured.Unstructured, err error) {
 		o.SetOwnerReferences(owners)
 	}
 	managed := o.GetManagedFields()
-	// They come by their times, which have seconds only.
+	// Entries are ordered by time, which has a resolution of seconds.
 	slices.SortFunc(managed, func(a, b metav1.ManagedFieldsEntry) int {
 		return stdcmp.Or(strings.Compare(a.Manager, b.Manager), strings.Compare(string(a.Operation), string(b.Operation)), strings.Compare(a.Subresource, b.Subresource))
 	})
@@ -128,7 +136,7 @@ func (s *script) secret(name, key, value string, change ...func(*unstructured.Un
 	return o
 }
 
-// patch sends a patch; metadata of an apply is added.
+// patch sends a patch; for an apply it adds metadata.
 func (s *script) patch(kind, name string, t types.PatchType, body map[string]any, manager string, force bool) *unstructured.Unstructured {
 	if t == types.ApplyPatchType {
 		meta, _ := body["metadata"].(map[string]any)
@@ -214,7 +222,7 @@ var scripts = map[string]func(s *script){
 	"ApplyCreates": func(s *script) {
 		s.patch("Secret", "a", types.ApplyPatchType, data("k", one), "x", true)
 		s.patch("Secret", "a", types.ApplyPatchType, data("k", one), "x", true)
-		s.patch("Secret", "b", types.ApplyPatchType, map[string]any{"metadata": map[string]any{"uid": "nobody"}, "data": map[string]any{"k": one}}, "x", true)
+		s.patch("Secret", "b", types.ApplyPatchType, map[string]any{"metadata": map[string]any{"uid": "unknown"}, "data": map[string]any{"k": one}}, "x", true)
 	},
 	"TwoManagers": func(s *script) {
 		s.create(s.secret("a", "k", one), "x")
@@ -333,7 +341,7 @@ var scripts = map[string]func(s *script){
 	},
 }
 
-// TestScripts makes the same requests of the simulated API server and of a real one.
+// TestScripts sends the same requests to the simulated API server and to a real one.
 func TestScripts(t *testing.T) {
 	for name, requests := range scripts {
 		t.Run(name, func(t *testing.T) {
@@ -353,12 +361,15 @@ func TestScripts(t *testing.T) {
 				c.Eventually(func() string {
 					o := s.object(kind, name)
 					if err := plane.API.Get(t.Context(), client.ObjectKeyFromObject(o), o); !kerrors.IsNotFound(err) {
-						return name + " is there"
+						return name + "  still exists"
 					}
 					return ""
 				})
 			}}
-			requests(simulated)
+			synctest.Test(t, func(t *testing.T) {
+				simulated.t, simulated.later = t, func() { time.Sleep(2 * time.Second) }
+				requests(simulated)
+			})
 			requests(actual)
 			if diff := cmp.Diff(actual.log, simulated.log); diff != "" {
 				t.Errorf("the simulated API server does not answer as a real one. -real, +simulated:\n%s", diff)

@@ -10,12 +10,12 @@ import (
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
-// A Store is a provider: secrets of which each write makes a version.
+// A Store is a provider. Each write of a secret creates a version.
 type Store struct {
 	secrets map[string]*remote
 	births  int
 	closed  chan struct{}
-	// Refuse returns the error of a write; nil for none.
+	// Refuse returns the error for a write; nil if it is allowed.
 	Refuse func(verb, key string) error
 }
 
@@ -30,7 +30,7 @@ func NewStore() *Store { return &Store{secrets: map[string]*remote{}, closed: ma
 
 func (s *Store) close() { close(s.closed) }
 
-// Put writes a secret as a person does.
+// Put writes a secret as a user does.
 func (s *Store) Put(key, value string) {
 	r := s.secrets[key]
 	if r == nil {
@@ -40,10 +40,10 @@ func (s *Store) Put(key, value string) {
 	s.secrets[key] = &remote{data: []byte(value), version: r.version + 1, id: r.id, mark: r.mark}
 }
 
-// Remove deletes a secret as a person does.
+// Remove deletes a secret as a user does.
 func (s *Store) Remove(key string) { delete(s.secrets, key) }
 
-// Value returns that of a secret, and whether it exists.
+// Value returns the value of a secret, and whether it exists.
 func (s *Store) Value(key string) (string, bool) {
 	r := s.secrets[key]
 	if r == nil {
@@ -60,7 +60,14 @@ func (s *Store) digest() (sum uint64) {
 	return sum
 }
 
-// Kinds are FakeStore alone, read by an operator.
+// OtherKinds returns the single Kind OtherFakeStore, the store of another module, for that module's operator.
+func (s *Store) OtherKinds(o *Operator) []provider.Kind {
+	return []provider.Kind{provider.KindOf(func(context.Context, *fakev1.OtherFakeStore, provider.Credentials) (provider.Client, error) {
+		return &storeClient{s, o}, nil
+	})}
+}
+
+// Kinds returns the single Kind FakeStore, for an operator.
 func (s *Store) Kinds(o *Operator) []provider.Kind {
 	return []provider.Kind{provider.KindOf(func(context.Context, *fakev1.FakeStore, provider.Credentials) (provider.Client, error) {
 		return &storeClient{s, o}, nil
@@ -85,7 +92,7 @@ func (c *storeClient) Get(ctx context.Context, ref provider.Ref) (v provider.Val
 	return v, err
 }
 
-// do has a call happen when its turn has come.
+// do executes a call in its turn.
 func (c *storeClient) do(ctx context.Context, verb, key string, f func() error) error {
 	return c.o.Do(ctx, "provider: "+verb+" "+key, func() (uint64, error) {
 		err := f()
@@ -169,7 +176,7 @@ func (c *storeClient) written(key string) provider.Written {
 	return provider.Written{Version: fmt.Sprint(r.version), ID: r.id}
 }
 
-// write is do for a write, which the store may refuse.
+// write is do for a write, which Refuse may refuse.
 func (c *storeClient) write(ctx context.Context, verb, key string, f func(*remote) error) error {
 	return c.do(ctx, verb, key, func() error {
 		if c.s.Refuse != nil {

@@ -27,12 +27,12 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 )
 
-// Namespace is that of all objects of a scenario.
+// Namespace is the namespace of all objects of a scenario.
 const Namespace = "shop"
 
-// project are the Kinds of the project, and their scheme. They are costly to make.
+// project returns the Kinds of the project and their scheme, once, because creating them takes long.
 var project = sync.OnceValues(func() (*runtime.Scheme, *Kinds) {
-	klog.SetLogger(logr.Discard()) // Watches that show nothing for minutes are reported.
+	klog.SetLogger(logr.Discard()) // Silent watches cause log lines after minutes.
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, v1alpha1.AddToScheme, fakev1.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -49,20 +49,20 @@ var project = sync.OnceValues(func() (*runtime.Scheme, *Kinds) {
 // NewProjectServer returns an empty server of the project's Kinds.
 func NewProjectServer() *APIServer { return NewAPIServer(project()) }
 
-// Scheme returns that of the project's Kinds.
+// Scheme returns the scheme of the project's Kinds.
 func Scheme() *runtime.Scheme {
 	s, _ := project()
 	return s
 }
 
-// Add stores an object as a person does, before anything else happens.
+// Add stores an object as a user does, before anything else happens.
 func (r *Run) Add(o client.Object) {
 	if err := r.User().Create(context.Background(), o, client.FieldOwner("user")); err != nil {
 		panic(err)
 	}
 }
 
-// User returns the client of a person, whose requests happen at once.
+// User returns the client of a user, whose requests are executed at once.
 func (r *Run) User() client.Client { return NewClient(r.Server, AtOnce) }
 
 // Name returns the key of an object of a scenario.
@@ -75,10 +75,10 @@ func Meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: Namespace, Name: name}
 }
 
-// FakeStore returns a store whose secrets are those of the run's Store.
+// FakeStore returns a store over the run's Store.
 func FakeStore(name string) *fakev1.FakeStore { return &fakev1.FakeStore{ObjectMeta: Meta(name)} }
 
-// Update changes an object as a person does.
+// Update changes an object as a user does.
 func Update[O client.Object](r *Run, o O, change func(O)) error {
 	c := r.User()
 	if err := c.Get(context.Background(), client.ObjectKeyFromObject(o), o); err != nil {
@@ -88,7 +88,7 @@ func Update[O client.Object](r *Run, o O, change func(O)) error {
 	return c.Update(context.Background(), o, client.FieldOwner("user"))
 }
 
-// Secret returns what a Secret holds under a key, and whether the Secret exists.
+// Secret returns the value of a key in a Secret, and whether the Secret exists.
 func (r *Run) Secret(name, key string) (string, bool) {
 	o := r.Server.objects[Key{"Secret", Name(name)}]
 	if o == nil {
@@ -99,11 +99,11 @@ func (r *Run) Secret(name, key string) (string, bool) {
 	return string(raw), err == nil
 }
 
-// NewWatches returns watches that show nothing: what they would show has to be part of a script. What is added has to be
-// removed at the end of the operator.
+// NewWatches returns watches without events: scripts must contain the changes instead. Watches that an operator adds
+// must be removed when it stops.
 func NewWatches() *watch.Watches { return watch.New(blind{}) }
 
-// blind is a client whose watches show nothing.
+// blind is a client whose watches have no events.
 type blind struct {
 	metadata.Interface
 	metadata.Getter

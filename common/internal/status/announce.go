@@ -10,14 +10,29 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// Announce emits an event when an object starts to fail, fails otherwise than before, or recovers; none on a first success.
+// MaxNote limits the message of an event, in bytes. The API server accepts 1,024 characters.
+const MaxNote = 1000
+
+// Announce emits an event when an object starts to fail, fails in another way than before, or recovers. It emits none
+// on a first success, and none for a suspended object.
 func Announce(recorder events.EventRecorder, o client.Object, action string, before, after []metav1.Condition) {
 	was, is := meta.FindStatusCondition(before, v1alpha1.ConditionReady), meta.FindStatusCondition(after, v1alpha1.ConditionReady)
 	switch {
-	case is == nil, is.Status == metav1.ConditionUnknown:
-	case is.Status == metav1.ConditionFalse && (was == nil || was.Reason != is.Reason || was.Message != is.Message):
-		recorder.Eventf(o, nil, corev1.EventTypeWarning, is.Reason, action, "%s", is.Message)
-	case is.Status == metav1.ConditionTrue && was != nil && was.Status == metav1.ConditionFalse:
-		recorder.Eventf(o, nil, corev1.EventTypeNormal, is.Reason, action, "%s", is.Message)
+	case fails(is) && (was == nil || was.Reason != is.Reason || was.Message != is.Message):
+		recorder.Eventf(o, nil, corev1.EventTypeWarning, is.Reason, action, "%s", Cut(is.Message, MaxNote))
+	case is != nil && is.Status == metav1.ConditionTrue && was != nil && was.Status != metav1.ConditionTrue && was.Reason != v1alpha1.ConditionReconciling:
+		recorder.Eventf(o, nil, corev1.EventTypeNormal, is.Reason, action, "%s", Cut(is.Message, MaxNote))
 	}
+}
+
+// fails reports whether a condition reports a failure. The condition of a store that has never answered is Unknown,
+// and is a failure.
+func fails(c *metav1.Condition) bool {
+	switch {
+	case c == nil, c.Reason == v1alpha1.ReasonSuspended:
+		return false
+	case c.Status == metav1.ConditionUnknown:
+		return c.Reason == v1alpha1.ReasonStoreUnreachable
+	}
+	return c.Status == metav1.ConditionFalse
 }

@@ -13,28 +13,29 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// A Kind says how the status of a Kind is written.
+// A Kind describes how to write the status of an API Kind.
 type Kind[O client.Object, S any] struct {
 	// New returns an empty object.
 	New func() O
 	// Status returns the status of an object.
 	Status func(O) *S
-	// Except are the fields of the status that Patch leaves to others.
+	// Except are the status fields that Patch does not write, because others own them.
 	Except []string
-	// Overtaken reports whether another operator has written a status since one was seen, by what it has done itself. What is to be
-	// said then is out of date. Nil says that none is.
+	// Overtaken reports whether another operator has written a status after seen, for work that it has done itself.
+	// Then the status to write is out of date. Nil means never.
 	Overtaken func(seen, live *S) bool
 }
 
-// ErrOvertaken is the error of a status that was not written, since another operator has written a later one.
-var ErrOvertaken = errors.New("another operator has written the status")
+// ErrOvertaken is returned for a status that was not written because another operator has written a later one.
+var ErrOvertaken = errors.New("another operator wrote the status meanwhile")
 
-// Patch writes a status if it differs from before, which the object o had at version. It is a merge patch guarded by that
-// resourceVersion. After a conflict the object is read live, and the status alone is tried again, unless uid or
-// generation have changed: what was found for another spec must not cover what is known of the present one. It is
-// ErrOvertaken if another operator has done what the object o does not show.
-// Fields that this version does not know survive. It returns the object with its new status, and false if nothing
-// was written. c must not read from a cache.
+// Patch writes a status if it differs from before, the status of the object o at version. It uses a merge patch
+// guarded by that resourceVersion. After a conflict it reads the object live and retries with the status alone. It
+// gives up if uid or generation have changed, so that a result for an old spec does not overwrite one for the current
+// spec. It returns ErrOvertaken if another operator has done work that the object o does not show.
+//
+// Status fields that this version does not know are kept. Patch returns the object with its new status, and false if
+// it wrote nothing. c must not read from a cache.
 func (k Kind[O, S]) Patch(ctx context.Context, c client.Client, o O, version string, before, next *S) (O, bool, error) {
 	var none O
 	if equality.Semantic.DeepEqual(before, next) {
@@ -54,7 +55,7 @@ func (k Kind[O, S]) Patch(ctx context.Context, c client.Client, o O, version str
 			return none, false, errors.Wrap(client.IgnoreNotFound(err), "cannot read the object")
 		}
 		if live.GetUID() != o.GetUID() || live.GetGeneration() != o.GetGeneration() {
-			return none, false, nil // The event of that change brings the object back.
+			return none, false, nil // The event of that change enqueues the object again.
 		}
 		if k.Overtaken != nil && k.Overtaken(before, k.Status(live)) {
 			return none, false, ErrOvertaken
@@ -63,9 +64,9 @@ func (k Kind[O, S]) Patch(ctx context.Context, c client.Client, o O, version str
 	}
 }
 
-// Once writes what differs between two statuses of the object o, and returns the API server's error as it is. out
-// becomes the written object. The patch is guarded by version; an empty one guards by uid only. Use it where a
-// conflict must not be retried, or the object cannot be read live.
+// Once writes the difference between two statuses of the object o, and returns the API server's error unchanged. out
+// becomes the written object. The patch is guarded by version; with an empty version only by uid. Use it where a
+// conflict must not be retried, or where the object cannot be read live.
 func Once(ctx context.Context, c client.Client, o client.Object, version string, before, next any, out client.Object, except ...string) error {
 	guard := map[string]any{"resourceVersion": version}
 	if version == "" {
@@ -84,8 +85,8 @@ func Once(ctx context.Context, c client.Client, o client.Object, version string,
 	return c.Status().Patch(ctx, out, client.RawPatch(types.MergePatchType, body))
 }
 
-// difference returns a merge patch between two statuses. Fields that this version does not know are in neither, so
-// they survive.
+// difference returns a merge patch between two statuses. Neither contains fields that this version does not know, so
+// the patch keeps them.
 func difference(before, next any, except []string) (map[string]any, error) {
 	from, err := fields(before)
 	if err != nil {
@@ -122,9 +123,12 @@ func fields(status any) (map[string]any, error) {
 	return m, errors.Wrap(json.Unmarshal(raw, &m), "cannot decode the status")
 }
 
-// Apply writes the fields of the status of an object that belong to a field manager, by server-side apply. Fields of
-// other managers stay. out becomes the object as written; it returns false if o is another object by now, or none. The API
-// server does not compare uids here, so the request is guarded by the resourceVersion of o, or of a live read. c must not read from a cache.
+// Apply writes those status fields of an object that a field manager owns, by server-side apply. Fields of other
+// managers are kept. out becomes the written object. It returns false if o was deleted, or replaced by another object
+// of the same name.
+//
+// The API server does not compare uids here, so the request is guarded by the resourceVersion of o, or of a live
+// read. c must not read from a cache.
 func Apply(ctx context.Context, c client.Client, kind string, o client.Object, manager string, fields any, out client.Object) (bool, error) {
 	for version := o.GetResourceVersion(); ; version = out.GetResourceVersion() {
 		body, err := json.Marshal(map[string]any{

@@ -21,7 +21,7 @@ import (
 
 var errBoom = errors.New("boom")
 
-// resource is how the API server names ExternalSecrets in its errors.
+// resource is the name of ExternalSecrets in errors of the API server.
 var resource = schema.GroupResource{Group: v1alpha1.Group, Resource: "externalsecrets"}
 
 func TestDifference(t *testing.T) {
@@ -32,11 +32,11 @@ func TestDifference(t *testing.T) {
 		change func(*status)
 		want   string
 	}{
-		"Nothing":  {"What is equal is not sent.", func(*status) {}, `{}`},
-		"Changed":  {"Only what differs is sent: fields that this version does not know survive, and so does what others own.", func(s *status) { s.ObservedGeneration = 2 }, `{"observedGeneration":2}`},
+		"Nothing":  {"Equal fields are not sent.", func(*status) {}, `{}`},
+		"Changed":  {"Only changed fields are sent, so that unknown fields and those of other owners are kept.", func(s *status) { s.ObservedGeneration = 2 }, `{"observedGeneration":2}`},
 		"Added":    {"A new field is sent.", func(s *status) { s.Sources = []v1alpha1.SourceStatus{{Key: "a"}} }, `{"sources":[{"key":"a"}]}`},
-		"Removed":  {"A field that goes is sent as null.", func(s *status) { s.ObservedRefreshRequest, s.Binding = "", nil }, `{"binding":null,"observedRefreshRequest":null}`},
-		"NotParts": {"Entries of other modules are not sent along.", func(s *status) { s.Binding.Name = "x" }, `{"binding":{"name":"x"}}`},
+		"Removed":  {"A removed field is sent as null.", func(s *status) { s.ObservedRefreshRequest, s.Binding = "", nil }, `{"binding":null,"observedRefreshRequest":null}`},
+		"NotParts": {"Entries of other modules are not sent.", func(s *status) { s.Binding.Name = "x" }, `{"binding":{"name":"x"}}`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -62,16 +62,16 @@ func TestPatch(t *testing.T) {
 	conflict := kerrors.NewConflict(resource, "db", errBoom)
 	gone := kerrors.NewNotFound(resource, "db")
 	type args struct {
-		// next is the status to write; nil leaves it as it is.
+		// next is the status to write; nil for the unchanged status.
 		next    *v1alpha1.ExternalSecretStatus
 		answers []error
 		live    *v1alpha1.ExternalSecret
 		getErr  error
 	}
 	type want struct {
-		// Patches are the bodies that were sent.
+		// Patches are the bodies of the requests.
 		Patches []string
-		// Written is the resourceVersion of the object that was written; empty if none was.
+		// Written is the resourceVersion of the written object; empty if none was written.
 		Written string
 		Err     error
 	}
@@ -98,17 +98,17 @@ func TestPatch(t *testing.T) {
 		args   args
 		want   want
 	}{
-		"Same":           {"A status that did not change is not written.", args{}, want{}},
-		"Written":        {"One patch, guarded by the version that was seen.", args{next: next, answers: []error{nil}}, want{Patches: []string{body("5", full)}, Written: "10"}},
-		"Conflict":       {"If somebody else wrote, the object is read live, and only the status is tried again: what differs from there.", args{next: next, answers: []error{conflict, nil}, live: live("")}, want{Patches: []string{body("5", full), body("9", `{"conditions":[{"lastTransitionTime":null,"message":"m","reason":"InvalidSpec","status":"False","type":"Ready"}]}`)}, Written: "10"}},
-		"ConflictTwice":  {"And again.", args{next: next, answers: []error{conflict, conflict, nil}, live: live("")}, want{Patches: []string{body("5", full), body("9", `{"conditions":[{"lastTransitionTime":null,"message":"m","reason":"InvalidSpec","status":"False","type":"Ready"}]}`), body("9", `{"conditions":[{"lastTransitionTime":null,"message":"m","reason":"InvalidSpec","status":"False","type":"Ready"}]}`)}, Written: "10"}},
-		"ConflictOther":  {"The status of another incarnation is not ours to write.", args{next: next, answers: []error{conflict}, live: live("other")}, want{Patches: []string{body("5", full)}}},
-		"ConflictSpec":   {"What was found for a spec that has changed does not cover what was found for the new one.", args{next: next, answers: []error{conflict}, live: changed}, want{Patches: []string{body("5", full)}}},
-		"ConflictGone":   {"An object that is gone needs no status.", args{next: next, answers: []error{conflict}, getErr: gone}, want{Patches: []string{body("5", full)}}},
-		"ConflictUnread": {"If it cannot be read, that is an error.", args{next: next, answers: []error{conflict}, getErr: errBoom}, want{Patches: []string{body("5", full)}, Err: errBoom}},
-		"Overtaken":      {"Another operator has refreshed the object.", args{next: next, answers: []error{conflict}, live: refreshed}, want{Patches: []string{body("5", full)}, Err: ErrOvertaken}},
-		"Gone":           {"An object that is gone needs no status.", args{next: next, answers: []error{gone}}, want{Patches: []string{body("5", full)}}},
-		"Refused":        {"Any other answer is an error.", args{next: next, answers: []error{errBoom}}, want{Patches: []string{body("5", full)}, Err: errBoom}},
+		"Same":            {"An unchanged status is not written.", args{}, want{}},
+		"Written":         {"A changed status is one patch, guarded by the version of the object.", args{next: next, answers: []error{nil}}, want{Patches: []string{body("5", full)}, Written: "10"}},
+		"Conflict":        {"After a conflict, the object is read live and the difference from its status is written.", args{next: next, answers: []error{conflict, nil}, live: live("")}, want{Patches: []string{body("5", full), body("9", `{"conditions":[{"lastTransitionTime":null,"message":"m","reason":"InvalidSpec","status":"False","type":"Ready"}]}`)}, Written: "10"}},
+		"ConflictTwice":   {"After a second conflict, it is read and written again.", args{next: next, answers: []error{conflict, conflict, nil}, live: live("")}, want{Patches: []string{body("5", full), body("9", `{"conditions":[{"lastTransitionTime":null,"message":"m","reason":"InvalidSpec","status":"False","type":"Ready"}]}`), body("9", `{"conditions":[{"lastTransitionTime":null,"message":"m","reason":"InvalidSpec","status":"False","type":"Ready"}]}`)}, Written: "10"}},
+		"ConflictOther":   {"The status of another incarnation is not written.", args{next: next, answers: []error{conflict}, live: live("other")}, want{Patches: []string{body("5", full)}}},
+		"ConflictSpec":    {"The result for an old spec is not written after a change of the spec.", args{next: next, answers: []error{conflict}, live: changed}, want{Patches: []string{body("5", full)}}},
+		"ConflictDeleted": {"A deleted object needs no status.", args{next: next, answers: []error{conflict}, getErr: gone}, want{Patches: []string{body("5", full)}}},
+		"ConflictUnread":  {"If the object cannot be read after a conflict, that is an error.", args{next: next, answers: []error{conflict}, getErr: errBoom}, want{Patches: []string{body("5", full)}, Err: errBoom}},
+		"Overtaken":       {"The status is not written if another operator has refreshed the object.", args{next: next, answers: []error{conflict}, live: refreshed}, want{Patches: []string{body("5", full)}, Err: ErrOvertaken}},
+		"Deleted":         {"A deleted object needs no status.", args{next: next, answers: []error{gone}}, want{Patches: []string{body("5", full)}}},
+		"Refused":         {"Any other answer is an error.", args{next: next, answers: []error{errBoom}}, want{Patches: []string{body("5", full)}, Err: errBoom}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -153,8 +153,8 @@ func TestPatch(t *testing.T) {
 	}
 }
 
-// TestUnknownFieldsSurvive has an object whose status a later version has written, with fields that this version does
-// not know. It is read, changed and written here; the API server merges what it is sent.
+// TestUnknownFieldsSurvive writes an object whose status has fields of a later version, which this version does not
+// know. The object is read, changed and patched; the API server merges the patch.
 func TestUnknownFieldsSurvive(t *testing.T) {
 	const later = `{"binding":{"name":"db","ofTheFuture":1},"observedGeneration":1,"observedRefreshRequest":"r","ofTheFuture":{"a":1}}`
 	stored := map[string]any{}
@@ -196,7 +196,7 @@ func TestUnknownFieldsSurvive(t *testing.T) {
 	}
 }
 
-// mergePatch does to an object what RFC 7386 says.
+// mergePatch applies a merge patch to an object, as in RFC 7386.
 func mergePatch(into, patch map[string]any) {
 	for name, v := range patch {
 		change, isObject := v.(map[string]any)
@@ -216,7 +216,7 @@ func mergePatch(into, patch map[string]any) {
 	}
 }
 
-// TestApply applies one field to an API server that gives some answers.
+// TestApply applies one field to an API server that answers as specified.
 func TestApply(t *testing.T) {
 	type want struct {
 		Versions []string
@@ -227,17 +227,17 @@ func TestApply(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
 		answers []error
-		// live is the uid of the object that is read after a conflict, getErr why none is.
+		// live is the uid of the object that is read after a conflict, getErr the error of that read.
 		live   types.UID
 		getErr error
 		want   want
 	}{
-		"Applied":  {"The fields are applied to the object that was seen.", []error{nil}, "", nil, want{[]string{"5"}, true, nil}},
-		"Conflict": {"Somebody else has written to it since.", []error{conflict, nil}, "uid", nil, want{[]string{"5", "9"}, true, nil}},
-		"Other":    {"Another incarnation needs no status of this one.", []error{conflict}, "other", nil, want{Versions: []string{"5"}}},
-		"Deleted":  {"Nor does an object that is gone.", []error{conflict}, "", kerrors.NewNotFound(resource, "db"), want{Versions: []string{"5"}}},
-		"Unread":   {"If it cannot be read, that is an error.", []error{conflict}, "", errBoom, want{[]string{"5"}, false, errBoom}},
-		"Gone":     {"An object that is gone needs no status.", []error{kerrors.NewNotFound(resource, "db")}, "", nil, want{Versions: []string{"5"}}},
+		"Applied":  {"The fields are applied to the seen object.", []error{nil}, "", nil, want{[]string{"5"}, true, nil}},
+		"Conflict": {"After a conflict, the fields are applied to the live object.", []error{conflict, nil}, "uid", nil, want{[]string{"5", "9"}, true, nil}},
+		"Other":    {"The status of another incarnation is not written.", []error{conflict}, "other", nil, want{Versions: []string{"5"}}},
+		"Deleted":  {"An object that was deleted after a conflict needs no status.", []error{conflict}, "", kerrors.NewNotFound(resource, "db"), want{Versions: []string{"5"}}},
+		"Unread":   {"If the object cannot be read after a conflict, that is an error.", []error{conflict}, "", errBoom, want{[]string{"5"}, false, errBoom}},
+		"NotFound": {"A deleted object needs no status.", []error{kerrors.NewNotFound(resource, "db")}, "", nil, want{Versions: []string{"5"}}},
 		"Refused":  {"Any other answer is an error.", []error{errBoom}, "", nil, want{[]string{"5"}, false, errBoom}},
 	}
 	for name, tc := range cases {

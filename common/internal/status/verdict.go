@@ -1,4 +1,4 @@
-// Package status writes the status of every Kind: conditions as data, and the two protocols of writes.
+// Package status writes the status of every Kind: conditions as data, and two protocols for writes.
 package status
 
 import (
@@ -11,37 +11,38 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// MaxMessage bounds the message of a condition or an entry, in bytes. The API server accepts 32 KiB.
+// MaxMessage limits the message of a condition or a status entry, in bytes. The API server accepts 32 KiB.
 const MaxMessage = 1024
 
 // A Verdict is the outcome of a reconcile.
 type Verdict struct {
-	// Status of the Ready condition. Empty keeps the present one; Unknown if there is none.
+	// Status is the status of the Ready condition. Empty keeps the current status, or sets Unknown if there is none.
 	Status metav1.ConditionStatus
 	Reason string
-	// Class of the error that Message describes; empty if there is none. The text of a condition starts with it.
+	// Class is that of the error that Message describes; empty if there is none. The text of a condition starts with
+	// it.
 	Class   provider.Class
 	Message string
-	// Stalled is true if only a person can help.
+	// Stalled is true if only the user can fix the problem.
 	Stalled bool
 }
 
-// Good is the Verdict on an object that is as its spec asks.
+// Good returns the Verdict on an object that is in sync with its spec.
 func Good(reason, message string) Verdict {
 	return Verdict{Status: metav1.ConditionTrue, Reason: reason, Message: message}
 }
 
-// Failed is the Verdict on a failure that is retried.
+// Failed returns the Verdict on a failure that is retried.
 func Failed(reason, message string) Verdict {
 	return Verdict{Status: metav1.ConditionFalse, Reason: reason, Message: message}
 }
 
-// Stalled is the Verdict on a failure that only a person can fix.
+// Stalled returns the Verdict on a failure that only the user can fix.
 func Stalled(reason, message string) Verdict {
 	return Verdict{Status: metav1.ConditionFalse, Reason: reason, Message: message, Stalled: true}
 }
 
-// Text returns the message as conditions show it: the class first, and at most MaxMessage bytes.
+// Text returns the message as conditions show it: starting with the class, and at most MaxMessage bytes.
 func (v Verdict) Text() string {
 	if v.Class == "" {
 		return Cut(v.Message, MaxMessage)
@@ -49,12 +50,13 @@ func (v Verdict) Text() string {
 	return Cut(string(v.Class)+": "+v.Message, MaxMessage)
 }
 
-// Conclude writes Ready, Reconciling and Stalled. They follow kstatus: Reconciling while the operator retries or
-// has yet to finish, Stalled if only a person can help, neither if all is well or the object is suspended.
+// Conclude sets the conditions Ready, Reconciling and Stalled. They follow kstatus: Reconciling while the operator
+// retries or is not finished, Stalled if only the user can fix the problem. Neither is set if the object is in sync
+// or suspended.
 // https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md
 func Conclude(conditions *[]metav1.Condition, generation int64, v Verdict) {
 	Set(conditions, v1alpha1.ConditionReady, generation, v)
-	reconciling := Verdict{Status: metav1.ConditionTrue, Reason: "Retrying", Message: "it is tried again with back-off"}
+	reconciling := Verdict{Status: metav1.ConditionTrue, Reason: "Retrying", Message: "retrying with back-off"}
 	if v.Status == metav1.ConditionUnknown {
 		reconciling.Reason, reconciling.Message = "Progressing", v.Text()
 	}
@@ -77,7 +79,7 @@ func Conclude(conditions *[]metav1.Condition, generation int64, v Verdict) {
 	}
 }
 
-// Set writes one condition. Its times are whole seconds, as the API server stores them.
+// Set sets one condition. Its times are whole seconds, as the API server stores them.
 func Set(conditions *[]metav1.Condition, kind string, generation int64, v Verdict) {
 	if v.Status == "" {
 		v.Status = metav1.ConditionUnknown
@@ -91,7 +93,7 @@ func Set(conditions *[]metav1.Condition, kind string, generation int64, v Verdic
 	})
 }
 
-// Cut shortens a text to a number of bytes, at least three, and shows that it did.
+// Cut shortens a text to at most a number of bytes, which must be three or more. A shortened text ends with "...".
 func Cut(text string, most int) string {
 	if len(text) <= most {
 		return text
@@ -99,7 +101,7 @@ func Cut(text string, most int) string {
 	return strings.ToValidUTF8(text[:most-3], "") + "..."
 }
 
-// NotSynced is the Verdict on values that could not be read, rendered or written.
+// NotSynced returns the Verdict on values that could not be read, rendered or written.
 func NotSynced(err error) Verdict {
 	safe := provider.Safe(err)
 	v := Failed(v1alpha1.ReasonSecretSyncedError, safe.Message)

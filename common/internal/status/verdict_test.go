@@ -12,7 +12,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// condition is what matters of a metav1.Condition.
+// condition holds the compared fields of a metav1.Condition.
 type condition struct {
 	Type, Status, Reason, Message string
 	Generation                    int64
@@ -36,62 +36,62 @@ func TestConclude(t *testing.T) {
 		want    []condition
 	}{
 		"Synced": {
-			"While all is well there is nothing beside Ready.",
-			nil, Good("SecretSynced", "the Secret is in step"),
-			[]condition{{"Ready", "True", "SecretSynced", "the Secret is in step", 7}},
+			"An object in sync has no condition but Ready.",
+			nil, Good("SecretSynced", "the Secret is in sync"),
+			[]condition{{"Ready", "True", "SecretSynced", "the Secret is in sync", 7}},
 		},
 		"Failed": {
-			"What is tried again is Reconciling.",
+			"A failure that is retried is Reconciling.",
 			nil, Failed("SecretSyncedError", "NotFound: no"),
-			[]condition{{"Ready", "False", "SecretSyncedError", "NotFound: no", 7}, {"Reconciling", "True", "Retrying", "it is tried again with back-off", 7}},
+			[]condition{{"Ready", "False", "SecretSyncedError", "NotFound: no", 7}, {"Reconciling", "True", "Retrying", "retrying with back-off", 7}},
 		},
 		"Stalled": {
-			"Where only a person can help it is Stalled.",
+			"A failure that only the user can fix is Stalled.",
 			nil, Stalled("InvalidSpec", "fix it"),
 			[]condition{{"Ready", "False", "InvalidSpec", "fix it", 7}, {"Stalled", "True", "InvalidSpec", "fix it", 7}},
 		},
 		"Recovered": {
-			"What was wrong goes with its conditions.",
-			[]metav1.Condition{ready("False", "x"), {Type: "Reconciling", Status: "True"}, {Type: "Stalled", Status: "True"}}, Good("SecretSynced", "the Secret is in step"),
-			[]condition{{"Ready", "True", "SecretSynced", "the Secret is in step", 7}},
+			"The conditions of a failure are removed after a success.",
+			[]metav1.Condition{ready("False", "x"), {Type: "Reconciling", Status: "True"}, {Type: "Stalled", Status: "True"}}, Good("SecretSynced", "the Secret is in sync"),
+			[]condition{{"Ready", "True", "SecretSynced", "the Secret is in sync", 7}},
 		},
 		"FromStalled": {
-			"Stalled and Reconciling are never there together.",
+			"Stalled and Reconciling are never set at the same time.",
 			[]metav1.Condition{ready("False", "x"), {Type: "Stalled", Status: "True"}}, Failed("StoreNotFound", "no"),
-			[]condition{{"Ready", "False", "StoreNotFound", "no", 7}, {"Reconciling", "True", "Retrying", "it is tried again with back-off", 7}},
+			[]condition{{"Ready", "False", "StoreNotFound", "no", 7}, {"Reconciling", "True", "Retrying", "retrying with back-off", 7}},
 		},
 		"Suspended": {
-			"A suspended object that never was in step is neither tried again nor stalled.",
+			"A suspended object that was never in sync is neither Reconciling nor Stalled.",
 			nil, Verdict{Status: "Unknown", Reason: "Suspended", Message: "s"},
 			[]condition{{"Ready", "Unknown", "Suspended", "s", 7}},
 		},
 		"Kept": {
-			"Without a status Ready keeps its own, and a suspended object is not retried.",
+			"Without a status Ready keeps its status, and a suspended object is not Reconciling.",
 			[]metav1.Condition{ready("False", "x"), {Type: "Reconciling", Status: "True"}}, Verdict{Reason: "Suspended", Message: "s"},
 			[]condition{{"Ready", "False", "Suspended", "s", 7}},
 		},
 		"NeverKept": {
-			"Without a status and a condition Ready is Unknown.",
+			"Without a status and without a condition, Ready is Unknown.",
 			nil, Verdict{Reason: "Suspended", Message: "s"},
 			[]condition{{"Ready", "Unknown", "Suspended", "s", 7}},
 		},
 		"Unknown": {
-			"An object whose outcome is not known yet is Reconciling, and says why.",
+			"An object without a result yet is Reconciling, with the reason.",
 			nil, Verdict{Status: "Unknown", Reason: "Unreachable", Message: "no answer"},
 			[]condition{{"Ready", "Unknown", "Unreachable", "no answer", 7}, {"Reconciling", "True", "Progressing", "no answer", 7}},
 		},
 		"Class": {
-			"The class comes before the message, in every condition that has it.",
+			"The class precedes the message in every condition with that message.",
 			nil, Verdict{Status: "False", Reason: "r", Class: provider.Invalid, Message: "m", Stalled: true},
 			[]condition{{"Ready", "False", "r", "Invalid: m", 7}, {"Stalled", "True", "r", "Invalid: m", 7}},
 		},
 		"Foreign": {
-			"Conditions of others stay.",
-			[]metav1.Condition{{Type: "Other", Status: "True", Reason: "r"}}, Good("SecretSynced", "the Secret is in step"),
-			[]condition{{"Other", "True", "r", "", 0}, {"Ready", "True", "SecretSynced", "the Secret is in step", 7}},
+			"Conditions of other types are kept.",
+			[]metav1.Condition{{Type: "Other", Status: "True", Reason: "r"}}, Good("SecretSynced", "the Secret is in sync"),
+			[]condition{{"Other", "True", "r", "", 0}, {"Ready", "True", "SecretSynced", "the Secret is in sync", 7}},
 		},
 		"Long": {
-			"A message is cut at 1024 bytes.",
+			"A message is cut at 1,024 bytes.",
 			nil, Verdict{Status: "True", Reason: "r", Message: strings.Repeat("x", 2000)},
 			[]condition{{"Ready", "True", "r", strings.Repeat("x", 1021) + "...", 7}},
 		},
@@ -106,17 +106,18 @@ func TestConclude(t *testing.T) {
 	}
 }
 
-// TestConcludeAgain comes to the same verdict a minute later: the conditions must not change, or each retry is a write.
+// TestConcludeAgain concludes the same verdict a minute later: the conditions must stay the same, or each retry would
+// write.
 func TestConcludeAgain(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
 		verdict Verdict
 	}{
-		"Good":     {"A success that changes nothing is not written.", Good("SecretSynced", "ok")},
-		"Failed":   {"The same failure again is not written.", Failed("SecretSyncedError", "NotFound: no")},
-		"Stalled":  {"The same mistake again is not written.", Stalled("InvalidSpec", "fix it")},
-		"Progress": {"The same progress again is not written.", Verdict{Status: "Unknown", Reason: "Unreachable", Message: "no answer"}},
-		"Kept":     {"A status that is kept is not written again.", Verdict{Reason: "Suspended", Message: "s"}},
+		"Good":     {"An unchanged success is not written.", Good("SecretSynced", "ok")},
+		"Failed":   {"An unchanged failure is not written.", Failed("SecretSyncedError", "NotFound: no")},
+		"Stalled":  {"An unchanged stall is not written.", Stalled("InvalidSpec", "fix it")},
+		"Progress": {"Unchanged progress is not written.", Verdict{Status: "Unknown", Reason: "Unreachable", Message: "no answer"}},
+		"Kept":     {"A kept status is not written again.", Verdict{Reason: "Suspended", Message: "s"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

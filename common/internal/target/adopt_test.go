@@ -13,43 +13,43 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 )
 
-// newUID returns the uid of an object that is gone.
+// newUID returns the uid of an object that does not exist.
 func newUID() types.UID { return uuid.NewUUID() }
 
-// externalSecret returns the reference that an ExternalSecret sets, as controller. The control plane
-// does not serve the Kind, so the collector waits for it and deletes nothing.
+// externalSecret returns the controller reference that an ExternalSecret sets. The control plane does not serve the
+// Kind, so the garbage collector waits for it and deletes nothing.
 func (o object) externalSecret() metav1.OwnerReference {
 	r := o.reference(true)
 	r.APIVersion, r.Kind = "direct-secrets.io/v1alpha1", "ExternalSecret"
 	return r
 }
 
-// without returns the contest in which one object is gone, and with it what it held.
-func without(gone object) target.Contest {
-	return target.Contest{
+// without returns answers by which one object is deleted. Its keys and references can be taken over.
+func without(gone object) target.Others {
+	return target.Others{
 		Dead:  only(gone.manager()),
 		Older: func(string) bool { return true },
 		Gone:  func(r metav1.OwnerReference) bool { return r.UID == gone.uid },
 	}
 }
 
-// The Secret of an ExternalSecret that is gone becomes that of another: the reference of the one goes
-// in the very write that sets that of the other, or the API server would see two controllers.
+// TestAdopt lets an object adopt the Secret of a deleted ExternalSecret. The write that sets the new controller
+// reference must remove the old one, because the API server rejects two controllers.
 func TestAdopt(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		// before makes the Secret; other exists and owns nothing yet.
+		// before creates the Secret; other exists and owns nothing yet.
 		before func(e *env, dead, other object)
-		// dead is the name of the object that is gone.
+		// dead is the name of the deleted object.
 		dead string
-		// want are the values of what is not ours in the end, and holders who holds them.
+		// want are the values of keys that are not ours afterwards, and holders their field managers.
 		want    map[string]string
 		holders map[string][]string
-		// others are the owners beside us.
+		// others are the other owners.
 		others []string
 	}{
 		"Created": {
-			reason: "As the dead one posted it.",
+			reason: "The Secret is as the deleted object posted it.",
 			before: func(e *env, dead, _ object) {
 				e.writes(owned(dead.wants("db", "a", "1", "dead", "x"), dead.externalSecret()))
 			},
@@ -58,7 +58,7 @@ func TestAdopt(t *testing.T) {
 			holders: map[string][]string{"dead": {"direct-secrets:dead"}},
 		},
 		"Applied": {
-			reason: "As it applied it.",
+			reason: "The Secret is as the deleted object applied it.",
 			before: func(e *env, dead, _ object) {
 				e.writes(dead.wants("db", "a", "0"))
 				e.writes(owned(dead.wants("db", "a", "1", "dead", "x"), dead.externalSecret()))
@@ -68,7 +68,7 @@ func TestAdopt(t *testing.T) {
 			holders: map[string][]string{"dead": {"direct-secrets:dead"}},
 		},
 		"OtherValue": {
-			reason: "Whatever its values were.",
+			reason: "The values differ from ours.",
 			before: func(e *env, dead, _ object) {
 				e.writes(owned(dead.wants("db", "a", "0", "b", "0", "dead", "x"), dead.externalSecret()))
 			},
@@ -77,14 +77,14 @@ func TestAdopt(t *testing.T) {
 			holders: map[string][]string{"dead": {"direct-secrets:dead"}},
 		},
 		"SameName": {
-			reason: "What the object of our name before us held is ours, and goes if we do not want it.",
+			reason: "Keys of the former object with our name are ours, and are removed if they are not wanted.",
 			before: func(e *env, dead, _ object) {
 				e.writes(owned(dead.wants("db", "a", "1", "dead", "x"), dead.externalSecret()))
 			},
 			dead: "db",
 		},
 		"SameNameApplied": {
-			reason: "However it wrote it.",
+			reason: "They are ours however it wrote them.",
 			before: func(e *env, dead, _ object) {
 				e.writes(dead.wants("db", "a", "0"))
 				e.writes(owned(dead.wants("db", "a", "1", "dead", "x"), dead.externalSecret()))
@@ -92,7 +92,7 @@ func TestAdopt(t *testing.T) {
 			dead: "db",
 		},
 		"Restored": {
-			reason: "A reference that a backup tool wrote back counts no more.",
+			reason: "A reference restored by a backup tool does not count.",
 			before: func(e *env, dead, _ object) {
 				e.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{
 					Namespace: e.ns, Name: "db", OwnerReferences: []metav1.OwnerReference{dead.externalSecret()},
@@ -102,7 +102,7 @@ func TestAdopt(t *testing.T) {
 			want: map[string]string{"theirs": "x"},
 		},
 		"ManagedFieldsReset": {
-			reason: "Nor does one that nobody is known to have written.",
+			reason: "A reference without a field manager does not count.",
 			before: func(e *env, dead, _ object) {
 				e.writes(owned(dead.wants("db", "a", "1", "dead", "x"), dead.externalSecret()))
 				e.resetsManagedFields("db")
@@ -111,7 +111,7 @@ func TestAdopt(t *testing.T) {
 			want: map[string]string{"dead": "x"},
 		},
 		"ManagedFieldsResetThenUpdated": {
-			reason: "Also where somebody wrote after that.",
+			reason: "It does not count if another tool wrote later.",
 			before: func(e *env, dead, _ object) {
 				e.writes(owned(dead.wants("db", "a", "1", "dead", "x"), dead.externalSecret()))
 				e.resetsManagedFields("db")
@@ -122,7 +122,7 @@ func TestAdopt(t *testing.T) {
 			holders: map[string][]string{"theirs": {"before-first-apply"}},
 		},
 		"OtherOwner": {
-			reason: "The owners that live stay.",
+			reason: "Existing owners stay.",
 			before: func(e *env, dead, other object) {
 				e.writes(owned(dead.wants("db", "a", "1", "dead", "x"), dead.externalSecret()))
 				e.updates("db", "kubectl", func(s *corev1.Secret) { s.OwnerReferences = append(s.OwnerReferences, other.reference(false)) })
@@ -133,7 +133,7 @@ func TestAdopt(t *testing.T) {
 			others:  []string{"other"},
 		},
 		"LivingExternalSecret": {
-			reason: "So does an ExternalSecret that lives, with its keys.",
+			reason: "An existing ExternalSecret stays, with its keys.",
 			before: func(e *env, dead, other object) {
 				e.writes(owned(dead.wants("db", "a", "1", "dead", "x"), dead.externalSecret()))
 				r := other.externalSecret()
@@ -180,7 +180,7 @@ func TestAdopt(t *testing.T) {
 				t.Errorf("\n%s\nnot intact", tc.reason)
 			}
 
-			// What became ours goes when we drop it, and nothing else does.
+			// Keys that became ours are removed when we drop them, and no others.
 			e.writes(o.wants("db"), c)
 			s = e.wantData("db", orEmpty(tc.want))
 			if diff := cmp.Diff(tc.others, ownersOf(s)); diff != "" {
@@ -199,7 +199,7 @@ func ownersOf(s *corev1.Secret) []string {
 	return names
 }
 
-// Which references an Apply and an Own drop, whether they set one or not.
+// TestGoneOwners checks which references Apply and Own remove, whether or not they set one.
 func TestGoneOwners(t *testing.T) {
 	gone := newUID()
 	ref := func(change func(*metav1.OwnerReference)) metav1.OwnerReference {
@@ -214,16 +214,16 @@ func TestGoneOwners(t *testing.T) {
 		gone   func(metav1.OwnerReference) bool
 		goes   bool
 	}{
-		"Gone":          {"An ExternalSecret that is gone owns nothing.", ref(func(*metav1.OwnerReference) {}), all, true},
-		"NotController": {"Whether it controlled or not.", ref(func(r *metav1.OwnerReference) { r.Controller = nil }), all, true},
+		"Gone":          {"A deleted ExternalSecret owns nothing.", ref(func(*metav1.OwnerReference) {}), all, true},
+		"NotController": {"It makes no difference whether it was the controller.", ref(func(r *metav1.OwnerReference) { r.Controller = nil }), all, true},
 		"AnotherVersion": {
-			"In whatever version it was named.",
+			"It makes no difference which API version the reference has.",
 			ref(func(r *metav1.OwnerReference) { r.APIVersion = "direct-secrets.io/v2" }), all, true,
 		},
-		"Living":       {"One that lives keeps its reference.", ref(func(*metav1.OwnerReference) {}), func(metav1.OwnerReference) bool { return false }, false},
-		"NotKnown":     {"One of which nothing is known lives.", ref(func(*metav1.OwnerReference) {}), nil, false},
-		"AnotherKind":  {"Of other Kinds nobody is asked.", ref(func(r *metav1.OwnerReference) { r.Kind = "PushSecret" }), all, false},
-		"AnotherGroup": {"Nor of other groups.", ref(func(r *metav1.OwnerReference) { r.APIVersion = "external-secrets.io/v1" }), all, false},
+		"Living":       {"An existing ExternalSecret keeps its reference.", ref(func(*metav1.OwnerReference) {}), func(metav1.OwnerReference) bool { return false }, false},
+		"NotKnown":     {"An unknown ExternalSecret counts as existing.", ref(func(*metav1.OwnerReference) {}), nil, false},
+		"AnotherKind":  {"References of other Kinds stay.", ref(func(r *metav1.OwnerReference) { r.Kind = "PushSecret" }), all, false},
+		"AnotherGroup": {"References of other groups stay.", ref(func(r *metav1.OwnerReference) { r.APIVersion = "external-secrets.io/v1" }), all, false},
 	}
 	for name, tc := range cases {
 		for _, verb := range []string{"Apply", "Own"} {
@@ -248,7 +248,7 @@ func TestGoneOwners(t *testing.T) {
 						d = owned(d, o.reference(true))
 						want = append(want, "db")
 					}
-					if c := (target.Contest{Gone: tc.gone}); verb == "Apply" {
+					if c := (target.Others{Gone: tc.gone}); verb == "Apply" {
 						e.writes(d, c)
 					} else {
 						e.owns(d, c)
@@ -270,7 +270,7 @@ func TestGoneOwnerWhoseNameLives(t *testing.T) {
 			o, gone := e.object("db"), object{e: e, name: "other", uid: newUID()}
 			e.writes(owned(gone.wants("db", "other", "x"), gone.externalSecret()))
 			c := without(gone)
-			c.Dead = nil // Another object of that name writes the Secret now.
+			c.Dead = nil // Another object with that name writes the Secret now.
 
 			d, want := o.wants("db", "a", "1"), []string(nil)
 			if owner {

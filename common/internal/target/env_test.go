@@ -24,7 +24,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 )
 
-// module is the API group of the module that writes in these tests.
+// module is the API group of the module under test.
 const module = "test.direct-secrets.io"
 
 var (
@@ -42,7 +42,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// env is a namespace of its own on the control plane, so that tests run in parallel.
+// env is a namespace on the control plane for one test, so that tests can run in parallel.
 type env struct {
 	*testing.T
 	ctx context.Context
@@ -65,14 +65,14 @@ func (e *env) create(o client.Object, opts ...client.CreateOption) {
 	}
 }
 
-// eventually waits until f returns an empty string, which else says what is still missing.
+// eventually waits until f returns an empty string; otherwise f returns what is missing.
 func (e *env) eventually(f func() string) {
 	e.Helper()
 	controlplane.Eventually(e, f)
 }
 
-// object stands for an ExternalSecret. It exists, so that the garbage collector leaves what it owns;
-// of which Kind it is does not matter here.
+// object stands for an ExternalSecret. Another Kind is used, so that the object exists and the garbage collector keeps
+// what it owns.
 type object struct {
 	e    *env
 	name string
@@ -113,14 +113,14 @@ func owned(d target.Desired, r metav1.OwnerReference) target.Desired {
 	return d
 }
 
-// immutable returns d as an object wants it that asks for an immutable Secret.
+// immutable returns d for an object that wants an immutable Secret.
 func immutable(d target.Desired) target.Desired {
 	d.Immutable = true
 	d.Seal()
 	return d
 }
 
-// created returns d with the mark that a Secret bears which the object made itself.
+// created returns d with the mark of a Secret that the object created.
 func created(d target.Desired) target.Desired {
 	d.Mark.Created = true
 	return d
@@ -146,7 +146,7 @@ func (e *env) key(name string) types.NamespacedName {
 	return types.NamespacedName{Namespace: e.ns, Name: name}
 }
 
-// secret reads a Secret live; nil if there is none.
+// secret reads a Secret live; nil if it does not exist.
 func (e *env) secret(name string) *corev1.Secret {
 	e.Helper()
 	s, err := e.w.Get(e.ctx, e.key(name))
@@ -157,7 +157,7 @@ func (e *env) secret(name string) *corev1.Secret {
 }
 
 // writes creates the Secret or applies to it.
-func (e *env) writes(d target.Desired, c ...target.Contest) *corev1.Secret {
+func (e *env) writes(d target.Desired, c ...target.Others) *corev1.Secret {
 	e.Helper()
 	live := e.secret(d.Name)
 	if live == nil {
@@ -167,17 +167,17 @@ func (e *env) writes(d target.Desired, c ...target.Contest) *corev1.Secret {
 		}
 		return s
 	}
-	s, yielded, err := e.w.Apply(e.ctx, live, d, append(c, target.Contest{})[0])
+	s, yielded, err := e.w.Apply(e.ctx, live, d, append(c, target.Others{})[0])
 	if err != nil || len(yielded) > 0 {
 		e.Fatalf("Apply: yielded %q, error %v", yielded, err)
 	}
 	return s
 }
 
-// owns brings the ownerReference in line.
-func (e *env) owns(d target.Desired, c ...target.Contest) *corev1.Secret {
+// owns updates the ownerReference.
+func (e *env) owns(d target.Desired, c ...target.Others) *corev1.Secret {
 	e.Helper()
-	s, err := e.w.Own(e.ctx, e.secret(d.Name), d, append(c, target.Contest{})[0])
+	s, err := e.w.Own(e.ctx, e.secret(d.Name), d, append(c, target.Others{})[0])
 	if err != nil {
 		e.Fatalf("Own: %v", err)
 	}
@@ -248,7 +248,7 @@ func (e *env) mustApply(name, manager string, fields map[string]any) {
 	}
 }
 
-// data is the part of an apply that sets keys.
+// data returns the fields of an apply that set keys.
 func data(pairs ...string) map[string]any { return map[string]any{"data": bytesOf(pairs...)} }
 
 func (e *env) deletes(s *corev1.Secret) {
@@ -258,7 +258,7 @@ func (e *env) deletes(s *corev1.Secret) {
 	}
 }
 
-// wantData compares the keys and values of a Secret, and who holds each key.
+// wantData compares the keys and values of a Secret with want, and returns the Secret.
 func (e *env) wantData(name string, want map[string]string) *corev1.Secret {
 	e.Helper()
 	s := e.secret(name)
@@ -271,7 +271,7 @@ func (e *env) wantData(name string, want map[string]string) *corev1.Secret {
 	return s
 }
 
-// wantUntouched fails if a Secret is no longer exactly what it was; nil stands for none.
+// wantUntouched fails the test if a Secret has changed; nil stands for none.
 func (e *env) wantUntouched(name string, was *corev1.Secret) {
 	e.Helper()
 	if diff := cmp.Diff(was, e.secret(name)); diff != "" {
@@ -279,14 +279,14 @@ func (e *env) wantUntouched(name string, was *corev1.Secret) {
 	}
 }
 
-// holders returns who holds a key, sorted.
+// holders returns the sorted field managers of a key.
 func holders(s *corev1.Secret, key string) []string {
 	h := target.HoldersOf(s.ManagedFields, key, "")
 	slices.Sort(h)
 	return slices.Compact(h)
 }
 
-// census answers as its functions do; without them all ExternalSecrets live, and write every Secret.
+// census answers by its functions. Without them, all ExternalSecrets exist and write every Secret.
 type census struct {
 	lives  func(name string, uid types.UID) bool
 	writes func(name string, uid types.UID, secret string) bool
@@ -302,14 +302,14 @@ func (c census) Writes(_ context.Context, name string, uid types.UID, secret str
 	return c.writes == nil || c.writes(name, uid, secret)
 }
 
-// observe is what an ExternalSecret sees that shares with nobody, while all others live.
+// observe returns what an exclusive ExternalSecret sees, while all others exist.
 func observe(s metav1.Object, name string) policy.Target {
 	return target.Observe(context.Background(), s, target.Identity{Name: name, Module: module, Exclusive: true}, census{})
 }
 
-// everybodyLives is the contest in which no ExternalSecret is dead and all others are older.
-func everybodyLives() target.Contest {
-	return target.Contest{
+// everybodyLives returns answers by which all other ExternalSecrets exist and are older.
+func everybodyLives() target.Others {
+	return target.Others{
 		Dead:  func(string) bool { return false },
 		Older: func(string) bool { return true },
 	}

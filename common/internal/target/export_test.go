@@ -5,7 +5,7 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// HoldersOf returns the field managers that hold a key of data, manager itself not included.
+// HoldersOf returns the field managers that hold a key of data, except manager.
 func HoldersOf(entries []metav1.ManagedFieldsEntry, key, manager string) []string {
 	path := fieldpath.MakePathOrDie("data", key)
 	var holders []string

@@ -17,7 +17,7 @@ import (
 // Fields are the names of keys, labels and annotations that a field manager holds.
 type Fields struct {
 	Data, Labels, Annotations []string
-	// Immutable and Type are true if it holds the fields of those names.
+	// Immutable and Type are true if it holds the fields with these names.
 	Immutable, Type bool
 }
 
@@ -37,8 +37,8 @@ func (f Fields) Hash() string {
 	return sum(h)[:16]
 }
 
-// FieldsOf returns what a field manager holds, whether it created, updated or applied. Who holds a
-// key is read from managedFields alone: the text of a conflict is no interface.
+// FieldsOf returns the fields of a manager, whether it created, updated or applied them. Ownership is read from
+// managedFields only, because the text of a conflict is not an API.
 func FieldsOf(entries []metav1.ManagedFieldsEntry, manager string) Fields {
 	set := fieldpath.NewSet()
 	for _, e := range entries {
@@ -78,8 +78,7 @@ func fieldsIn(set *fieldpath.Set) Fields {
 	return f
 }
 
-// decode returns the fields of an entry; none if they cannot be read, which a later write then
-// finds out.
+// decode returns the fields of an entry; none if they cannot be decoded. In that case a later write fails.
 func decode(e metav1.ManagedFieldsEntry) *fieldpath.Set {
 	set := fieldpath.NewSet()
 	if e.FieldsV1 == nil {
@@ -91,7 +90,7 @@ func decode(e metav1.ManagedFieldsEntry) *fieldpath.Set {
 	return set
 }
 
-// union is that of two sets of which the first may be nil.
+// union returns the union of two sets; a may be nil.
 func union(a, b *fieldpath.Set) *fieldpath.Set {
 	if a == nil {
 		return b

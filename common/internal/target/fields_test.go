@@ -12,19 +12,18 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 )
 
-// What somebody else does to a Secret shows in managedFields, and drift of our fields so shows
-// without reading data.
+// TestDrift checks that changes by other writers show in managedFields, so that drift is found without reading data.
 func TestDrift(t *testing.T) {
 	managed := target.ManagedLabel(module)
 	cases := map[string]struct {
 		reason  string
 		do      func(e *env)
 		intact  bool
-		holders []string // Of key a.
+		holders []string // The managers of key a.
 		ours    []string // Our keys.
 	}{
 		"Nothing": {
-			reason: "What we wrote is intact.",
+			reason: "A Secret as we wrote it is intact.",
 			do:     func(*env) {}, intact: true,
 			holders: []string{"direct-secrets:db"}, ours: []string{"a", "b"},
 		},
@@ -34,7 +33,7 @@ func TestDrift(t *testing.T) {
 			holders: []string{"kubectl-edit"}, ours: []string{"b"},
 		},
 		"ValueUpdatedAndBack": {
-			reason: "Also if the value is ours again in the end; only a write of ours puts that right.",
+			reason: "It takes the key also if the value is ours again; only our own write reverts that.",
 			do: func(e *env) {
 				e.updates("db", "kubectl-edit", setData("a", "x"))
 				e.updates("db", "kubectl-edit", setData("a", "1"))
@@ -52,7 +51,7 @@ func TestDrift(t *testing.T) {
 			holders: []string{"patcher"}, ours: []string{"b"},
 		},
 		"StringDataPatched": {
-			reason: "So does one by stringData.",
+			reason: "A patch of stringData counts as an update.",
 			do: func(e *env) {
 				p := client.RawPatch(types.MergePatchType, []byte(`{"stringData":{"a":"x"}}`))
 				if err := api.Patch(e.ctx, e.secret("db"), p, client.FieldOwner("patcher")); err != nil {
@@ -62,7 +61,7 @@ func TestDrift(t *testing.T) {
 			holders: []string{"patcher"}, ours: []string{"b"},
 		},
 		"NoOpUpdate": {
-			reason: "An update that changes nothing takes nothing.",
+			reason: "An update without a change takes nothing.",
 			do:     func(e *env) { e.updates("db", "kubectl-edit", setData("a", "1")) }, intact: true,
 			holders: []string{"direct-secrets:db"}, ours: []string{"a", "b"},
 		},
@@ -76,7 +75,7 @@ func TestDrift(t *testing.T) {
 			intact: true, holders: []string{"direct-secrets:db"}, ours: []string{"a", "b"},
 		},
 		"AppliedEqual": {
-			reason: "An apply of the equal value makes two holders, without a conflict.",
+			reason: "An apply of the equal value results in two managers, without a conflict.",
 			do: func(e *env) {
 				if err := e.applies("db", "flux", false, data("a", "1")); err != nil {
 					e.Error(err)
@@ -90,12 +89,12 @@ func TestDrift(t *testing.T) {
 			holders: []string{"flux"}, ours: []string{"b"},
 		},
 		"KeyRemoved": {
-			reason: "A key that is gone is held by nobody.",
+			reason: "A removed key has no manager.",
 			do:     func(e *env) { e.updates("db", "kubectl-edit", func(s *corev1.Secret) { delete(s.Data, "a") }) },
 			ours:   []string{"b"},
 		},
 		"DataRemoved": {
-			reason: "Nor is any key of emptied data.",
+			reason: "The keys of emptied data have no manager.",
 			do:     func(e *env) { e.updates("db", "kubectl-edit", func(s *corev1.Secret) { s.Data = nil }) },
 		},
 		"LabelRemoved": {
@@ -104,12 +103,12 @@ func TestDrift(t *testing.T) {
 			holders: []string{"direct-secrets:db"}, ours: []string{"a", "b"},
 		},
 		"LabelChanged": {
-			reason:  "Our label has one value.",
+			reason:  "Our label must have its value.",
 			do:      func(e *env) { e.updates("db", "kubectl-edit", func(s *corev1.Secret) { s.Labels[managed] = "false" }) },
 			holders: []string{"direct-secrets:db"}, ours: []string{"a", "b"},
 		},
 		"StoreLabelRemoved": {
-			reason: "The label of a store is ours as well.",
+			reason: "A store label is ours as well.",
 			do: func(e *env) {
 				e.updates("db", "kubectl-edit", func(s *corev1.Secret) { delete(s.Labels, "stores.direct-secrets.io/x") })
 			},
@@ -123,7 +122,7 @@ func TestDrift(t *testing.T) {
 			holders: []string{"direct-secrets:db"}, ours: []string{"a", "b"},
 		},
 		"MarkChanged": {
-			reason: "A forged mark is not believed.",
+			reason: "A forged mark is ignored.",
 			do: func(e *env) {
 				e.updates("db", "kubectl-annotate", func(s *corev1.Secret) {
 					s.Annotations[target.MarkKey("db")] += " "
@@ -132,21 +131,21 @@ func TestDrift(t *testing.T) {
 			holders: []string{"direct-secrets:db"}, ours: []string{"a", "b"},
 		},
 		"ManagedFieldsReset": {
-			reason: "Without managedFields nobody knows whose keys those are.",
+			reason: "Without managedFields the owner of the keys is unknown.",
 			do:     func(e *env) { e.resetsManagedFields("db") },
 		},
 		"ForeignKeyUpdated": {
-			reason: "A key of somebody else is none of our business.",
+			reason: "A key of another writer is no drift.",
 			do:     func(e *env) { e.updates("db", "kubectl-edit", setData("theirs", "x")) }, intact: true,
 			holders: []string{"direct-secrets:db"}, ours: []string{"a", "b"},
 		},
 		"ForeignKeyApplied": {
-			reason: "However it came.",
+			reason: "It is no drift however it was added.",
 			do:     func(e *env) { e.mustApply("db", "flux", data("theirs", "x")) }, intact: true,
 			holders: []string{"direct-secrets:db"}, ours: []string{"a", "b"},
 		},
 		"ForeignMetadata": {
-			reason: "Nor are their labels, annotations, finalizers and owners.",
+			reason: "Labels, annotations, finalizers and owners of others are no drift.",
 			do: func(e *env) {
 				o := e.object("other")
 				e.updates("db", "kubectl-label", func(s *corev1.Secret) {
@@ -158,7 +157,7 @@ func TestDrift(t *testing.T) {
 			holders: []string{"direct-secrets:db"}, ours: []string{"a", "b"},
 		},
 		"AnotherExternalSecret": {
-			reason: "Nor are the key and the mark of another ExternalSecret.",
+			reason: "The key and the mark of another ExternalSecret are no drift.",
 			do:     func(e *env) { e.writes(e.object("other").wants("db", "c", "1")) }, intact: true,
 			holders: []string{"direct-secrets:db"}, ours: []string{"a", "b"},
 		},
@@ -190,7 +189,7 @@ func TestDrift(t *testing.T) {
 					t.Errorf("\n%s\nFieldsOf(...).Data: -want, +got:\n%s", tc.reason, diff)
 				}
 
-				// Whatever happened, one write puts our keys right.
+				// In every case, one write restores our keys.
 				e.writes(d)
 				s = e.secret("db")
 				if got := observe(s, "db"); !got.Intact {
@@ -204,7 +203,7 @@ func TestDrift(t *testing.T) {
 	}
 }
 
-// wantOperation proves that a row tests what it says: our entry is that of a POST, or of an apply.
+// wantOperation checks the precondition of a row: our entry is from a POST, or from an apply.
 func wantOperation(e *env, o object, applied bool) {
 	e.Helper()
 	want := metav1.ManagedFieldsOperationUpdate
@@ -230,7 +229,7 @@ func (e *env) resetsManagedFields(name string) {
 	}
 }
 
-// The same keys of data, labels and annotations are told apart.
+// TestFieldsOf checks that equal names in data, labels and annotations are kept apart.
 func TestFieldsOf(t *testing.T) {
 	raw := metav1.NewFieldsV1
 	cases := map[string]struct {
@@ -238,9 +237,9 @@ func TestFieldsOf(t *testing.T) {
 		entries []metav1.ManagedFieldsEntry
 		want    target.Fields
 	}{
-		"None": {reason: "No entry, no field."},
+		"None": {reason: "Without an entry there are no fields."},
 		"Union": {
-			reason: "What was created, updated and applied counts together.",
+			reason: "Created, updated and applied fields count together.",
 			entries: []metav1.ManagedFieldsEntry{
 				{Manager: "m", Operation: "Apply", FieldsV1: raw(`{"f:data":{"f:b":{}},"f:metadata":{"f:labels":{"f:l":{}}}}`)},
 				{Manager: "m", Operation: "Update", FieldsV1: raw(`{"f:data":{".":{},"f:a":{},"f:b":{}},"f:metadata":{"f:annotations":{".":{},"f:x":{}}},"f:type":{}}`)},
@@ -260,7 +259,7 @@ func TestFieldsOf(t *testing.T) {
 			want:    target.Fields{Data: []string{"a.b"}, Labels: []string{"x.io/y"}},
 		},
 		"Unreadable": {
-			reason:  "What cannot be read is held by nobody.",
+			reason:  "An entry that cannot be decoded has no fields.",
 			entries: []metav1.ManagedFieldsEntry{{Manager: "m", FieldsV1: raw(`x`)}, {Manager: "m"}},
 		},
 	}

@@ -16,17 +16,17 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 )
 
-// unclaimed is the field manager under which the API server itself keeps what was there before it
-// kept managedFields (k8s.io/apimachinery/pkg/util/managedfields/internal).
+// unclaimed is the field manager that the API server uses for fields that existed before managedFields
+// (k8s.io/apimachinery/pkg/util/managedfields/internal).
 const unclaimed = "before-first-apply"
 
-// fold moves into our Apply entry what would stay behind otherwise: apply cannot remove a key that
-// another entry holds, too, not even with force. Those are the entry of our own create, and, where
-// the value is already the one we want, the keys that a person, a tool or a dead ExternalSecret
-// wrote. (Where the value differs, the forced apply takes the key alone.) It also finds a holder for
-// the fields of others that no entry names, since an apply that drops the last field that is held
-// removes those with it, and for a type that is not ours to choose any more.
-func (w *Writer) fold(ctx context.Context, live *corev1.Secret, d Desired, c Contest) (*corev1.Secret, error) {
+// fold moves fields from other managedFields entries into our Apply entry. An apply, even a forced one, cannot remove a
+// key that another entry holds, too. So it moves the fields of our own create. It also moves keys with the wanted value
+// that a user, a tool or a deleted ExternalSecret wrote. (For another value, the forced apply moves the key by itself.)
+//
+// Fields of others that no entry names get a manager, because an apply that drops the last managed field also removes
+// those. The same holds for a type that this object no longer sets.
+func (w *Writer) fold(ctx context.Context, live *corev1.Secret, d Desired, c Others) (*corev1.Secret, error) {
 	manager := Manager(d.Mark.Name)
 	s := live.DeepCopy()
 	if err := csaupgrade.UpgradeManagedFields(s, sets.New(manager), manager); err != nil {
@@ -34,7 +34,7 @@ func (w *Writer) fold(ctx context.Context, live *corev1.Secret, d Desired, c Con
 	}
 	entries, err := takeOver(s.ManagedFields, manager, d.held(live), d.owners(live, c), present(live), c.dead)
 	if err == nil && d.Type == "" && FieldsOf(entries, manager).Type {
-		// Without a holder the type would go back to Opaque, which the API server refuses.
+		// Without a manager the type would fall back to Opaque, which the API server refuses.
 		entries, err = claim(entries, unclaimed, metav1.ManagedFieldsOperationUpdate, fieldpath.NewSet(fieldpath.MakePathOrDie("type")))
 	}
 	if err != nil {
@@ -58,8 +58,7 @@ func (w *Writer) fold(ctx context.Context, live *corev1.Secret, d Desired, c Con
 	return out, nil
 }
 
-// held returns the paths that are ours to take: what we want and what already has our value, and our
-// mark, whatever it says.
+// held returns the paths that become ours: wanted fields that already have our value, and our mark with any value.
 func (d *Desired) held(live *corev1.Secret) *fieldpath.Set {
 	set := fieldpath.NewSet()
 	for k, v := range d.Data {
@@ -83,9 +82,9 @@ func (d *Desired) held(live *corev1.Secret) *fieldpath.Set {
 	return set
 }
 
-// owners returns the paths of the ownerReferences that are ours to take, wanted or not: those that
-// name us or an ExternalSecret that is gone.
-func (d *Desired) owners(live *corev1.Secret, c Contest) *fieldpath.Set {
+// owners returns the paths of the ownerReferences that become ours, wanted or not: those that name us or a deleted
+// ExternalSecret.
+func (d *Desired) owners(live *corev1.Secret, c Others) *fieldpath.Set {
 	set := fieldpath.NewSet()
 	for _, r := range live.OwnerReferences {
 		if r.UID != d.Mark.UID && (!ofExternalSecret(r) || !c.gone(r)) {
@@ -121,9 +120,8 @@ func ownerPath(r metav1.OwnerReference) fieldpath.Path {
 	return fieldpath.MakePathOrDie("metadata", "ownerReferences", fieldpath.KeyByFields("uid", string(r.UID)))
 }
 
-// takeOver moves the paths that are ours from the entries of others to our Apply entry. From those of
-// living ExternalSecrets only owners are taken. Of all paths that are present, those that no entry holds are
-// given to us or to nobody in particular.
+// takeOver moves the given paths from the entries of others to our Apply entry. From existing ExternalSecrets it takes
+// only owners. Present paths without an entry are given to us if they are ours, otherwise to unclaimed.
 func takeOver(entries []metav1.ManagedFieldsEntry, manager string, fields, owners, all *fieldpath.Set, dead func(string) bool) ([]metav1.ManagedFieldsEntry, error) {
 	ours := fields.Union(owners)
 	known, taken := fieldpath.NewSet(), fieldpath.NewSet()
@@ -157,7 +155,7 @@ func takeOver(entries []metav1.ManagedFieldsEntry, manager string, fields, owner
 	return claim(out, unclaimed, metav1.ManagedFieldsOperationUpdate, stray.Difference(ours))
 }
 
-// claim adds paths to the entry of a manager, which is made if there is none.
+// claim adds paths to the entry of a manager, and creates the entry if needed.
 func claim(entries []metav1.ManagedFieldsEntry, manager string, op metav1.ManagedFieldsOperationType, paths *fieldpath.Set) ([]metav1.ManagedFieldsEntry, error) {
 	if paths.Empty() {
 		return entries, nil

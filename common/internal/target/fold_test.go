@@ -10,8 +10,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 )
 
-// Why the Writer folds: an apply removes only what no other entry holds, and the entry of our own
-// POST is another one.
+// TestApplyAloneCannotRemoveWhatWasPosted shows why the Writer folds: an apply removes only keys that no other entry
+// holds, and the entry of our own POST is another one.
 func TestApplyAloneCannotRemoveWhatWasPosted(t *testing.T) {
 	e := newEnv(t)
 	o := e.object("db")
@@ -22,36 +22,37 @@ func TestApplyAloneCannotRemoveWhatWasPosted(t *testing.T) {
 	e.wantData("db", map[string]string{"a": "1", "b": "1"})
 }
 
-// Why the Writer looks after keys that no entry holds: a tool that applies stringData holds none of
-// the keys that come of it, and who drops the last key that is held removes them all.
-func TestApplyAloneRemovesWhatNobodyHolds(t *testing.T) {
+// TestApplyAloneRemovesUnmanagedKeys shows why keys without an entry get a manager. A tool that applies stringData
+// holds none of the resulting keys, and an apply that drops the last managed key removes them all.
+func TestApplyAloneRemovesUnmanagedKeys(t *testing.T) {
 	e := newEnv(t)
 	e.mustApply("db", "flux", map[string]any{"stringData": map[string]string{"theirs": "x"}})
 	if diff := cmp.Diff([]string(nil), holders(e.wantData("db", map[string]string{"theirs": "x"}), "theirs")); diff != "" {
 		t.Errorf("holders: -want, +got:\n%s", diff)
 	}
-	e.mustApply("db", "somebody", data("a", "1"))
-	e.mustApply("db", "somebody", map[string]any{})
+	e.mustApply("db", "manager", data("a", "1"))
+	e.mustApply("db", "manager", map[string]any{})
 	e.wantData("db", map[string]string{})
 }
 
-// Nor does force help against the entry of a tool that has the equal value.
+// TestApplyAloneCannotRemoveWhatAToolHolds shows that force does not help against the entry of a tool with the equal
+// value.
 func TestApplyAloneCannotRemoveWhatAToolHolds(t *testing.T) {
 	e := newEnv(t)
 	e.posted("db", "kubectl-create", "a", "1", "theirs", "x")
 
-	e.mustApply("db", "somebody", data("a", "1"))
-	e.mustApply("db", "somebody", map[string]any{})
+	e.mustApply("db", "manager", data("a", "1"))
+	e.mustApply("db", "manager", map[string]any{})
 	e.wantData("db", map[string]string{"a": "1", "theirs": "x"})
 }
 
 func TestFold(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		// before makes the Secret.
+		// before creates the Secret.
 		before func(e *env, o object)
 		dead   func(string) bool
-		// want is what is left after we wrote a and b, and then only a.
+		// want are the keys left after we wrote a and b, and then only a.
 		want    map[string]string
 		holders map[string][]string
 	}{
@@ -62,25 +63,25 @@ func TestFold(t *testing.T) {
 			holders: map[string][]string{"a": {"direct-secrets:db"}},
 		},
 		"OwnCreateOtherValue": {
-			reason:  "Whatever the values were.",
+			reason:  "It becomes an apply whatever the values are.",
 			before:  func(e *env, o object) { e.writes(o.wants("db", "a", "0", "b", "0", "c", "0")) },
 			want:    map[string]string{"a": "1"},
 			holders: map[string][]string{"a": {"direct-secrets:db"}},
 		},
 		"ToolEqual": {
-			reason:  "A key that a tool wrote with the equal value is taken over and goes; its other keys stay, and stay its own.",
+			reason:  "A key that a tool wrote with the equal value is taken over and removed; its other keys stay with the tool.",
 			before:  func(e *env, _ object) { e.posted("db", "kubectl-create", "a", "1", "b", "1", "theirs", "x") },
 			want:    map[string]string{"a": "1", "theirs": "x"},
 			holders: map[string][]string{"a": {"direct-secrets:db"}, "theirs": {"kubectl-create"}},
 		},
 		"ToolOther": {
-			reason:  "So does one with another value.",
+			reason:  "A key with another value is taken over, too.",
 			before:  func(e *env, _ object) { e.posted("db", "kubectl-create", "a", "0", "b", "0", "theirs", "x") },
 			want:    map[string]string{"a": "1", "theirs": "x"},
 			holders: map[string][]string{"a": {"direct-secrets:db"}, "theirs": {"kubectl-create"}},
 		},
 		"ToolAppliedEqual": {
-			reason: "A tool that applies is no other case.",
+			reason: "Keys that a tool applied are taken over, too.",
 			before: func(e *env, _ object) {
 				e.mustApply("db", "flux", data("a", "1", "b", "1", "theirs", "x"))
 			},
@@ -88,7 +89,7 @@ func TestFold(t *testing.T) {
 			holders: map[string][]string{"a": {"direct-secrets:db"}, "theirs": {"flux"}},
 		},
 		"ToolAppliedStringData": {
-			reason: "Nor is one that applies stringData.",
+			reason: "Keys that a tool applied as stringData are taken over, too.",
 			before: func(e *env, _ object) {
 				e.mustApply("db", "flux", map[string]any{"stringData": map[string]string{"a": "1", "b": "1", "theirs": "x"}})
 			},
@@ -96,7 +97,7 @@ func TestFold(t *testing.T) {
 			holders: map[string][]string{"a": {"direct-secrets:db"}, "theirs": {"before-first-apply"}},
 		},
 		"TwoTools": {
-			reason: "Several tools may hold a key.",
+			reason: "A key with several managers is taken over from all.",
 			before: func(e *env, _ object) {
 				e.posted("db", "kubectl-create", "a", "1", "b", "1")
 				e.mustApply("db", "flux", data("b", "1"))
@@ -106,14 +107,14 @@ func TestFold(t *testing.T) {
 			holders: map[string][]string{"a": {"direct-secrets:db"}, "theirs": {"argo"}},
 		},
 		"DeadExternalSecret": {
-			reason:  "The keys of an ExternalSecret that is gone are taken over likewise; those that we do not want stay.",
+			reason:  "Keys of a deleted ExternalSecret are taken over; those that we do not want stay.",
 			before:  func(e *env, _ object) { e.writes(e.object("dead").wants("db", "a", "1", "b", "1", "c", "1")) },
 			dead:    only("direct-secrets:dead"),
 			want:    map[string]string{"a": "1", "c": "1"},
 			holders: map[string][]string{"a": {"direct-secrets:db"}, "c": {"direct-secrets:dead"}},
 		},
 		"DeadExternalSecretApplied": {
-			reason: "Also after it applied.",
+			reason: "Keys that it applied are taken over, too.",
 			before: func(e *env, _ object) {
 				dead := e.object("dead")
 				e.writes(dead.wants("db", "a", "0", "b", "0"))
@@ -124,7 +125,7 @@ func TestFold(t *testing.T) {
 			holders: map[string][]string{"a": {"direct-secrets:db"}},
 		},
 		"NoManagedFields": {
-			reason: "Somebody has reset managedFields: what has our value counts as ours, the rest as theirs.",
+			reason: "A user has reset managedFields: keys with our value count as ours, the others as theirs.",
 			before: func(e *env, _ object) {
 				e.posted("db", "kubectl-create", "a", "1", "b", "1", "theirs", "x")
 				e.resetsManagedFields("db")
@@ -133,7 +134,7 @@ func TestFold(t *testing.T) {
 			holders: map[string][]string{"a": {"direct-secrets:db"}},
 		},
 		"NoManagedFieldsOtherValue": {
-			reason: "Other values are taken over as well.",
+			reason: "Keys with other values are taken over as well.",
 			before: func(e *env, _ object) {
 				e.posted("db", "kubectl-create", "a", "0", "b", "0", "theirs", "x")
 				e.resetsManagedFields("db")
@@ -142,7 +143,7 @@ func TestFold(t *testing.T) {
 			holders: map[string][]string{"a": {"direct-secrets:db"}, "theirs": {"before-first-apply"}},
 		},
 		"NoManagedFieldsThenUpdated": {
-			reason: "What no entry names is theirs all the same, though the API server itself would remove it with our last key.",
+			reason: "Keys without an entry stay, although the API server would remove them with our last key.",
 			before: func(e *env, _ object) {
 				e.posted("db", "kubectl-create", "a", "1", "theirs", "x")
 				e.resetsManagedFields("db")
@@ -152,7 +153,7 @@ func TestFold(t *testing.T) {
 			holders: map[string][]string{"a": {"direct-secrets:db"}, "theirs": {"before-first-apply"}},
 		},
 		"Empty": {
-			reason:  "A Secret without data is as good as any.",
+			reason:  "A Secret without data is handled like any other.",
 			before:  func(e *env, _ object) { e.posted("db", "kubectl-create") },
 			want:    map[string]string{"a": "1"},
 			holders: map[string][]string{"a": {"direct-secrets:db"}},
@@ -163,7 +164,7 @@ func TestFold(t *testing.T) {
 			e := newEnv(t)
 			o := e.object("db")
 			tc.before(e, o)
-			c := target.Contest{Dead: tc.dead}
+			c := target.Others{Dead: tc.dead}
 			e.writes(o.wants("db", "a", "1", "b", "1"), c)
 			if got := observe(e.secret("db"), "db"); !got.Intact {
 				t.Errorf("\n%s\nnot intact after the first apply", tc.reason)
@@ -183,7 +184,7 @@ func TestFold(t *testing.T) {
 				t.Errorf("\n%s\nnot intact after the second apply", tc.reason)
 			}
 
-			// What is left to the tool is left for ever, also when we want nothing any more.
+			// A key left to the tool stays, also when we no longer want any key.
 			e.writes(o.wants("db"), c)
 			delete(tc.want, "a")
 			e.wantData("db", tc.want)
@@ -191,7 +192,7 @@ func TestFold(t *testing.T) {
 	}
 }
 
-// An ownerReference that a backup tool wrote back is ours all the same, since it names us.
+// TestOwnRemovesAReferenceThatAToolHolds checks that a reference to us is ours even if a backup tool restored it.
 func TestOwnRemovesAReferenceThatAToolHolds(t *testing.T) {
 	for _, how := range []string{"Update", "Apply"} {
 		t.Run(how, func(t *testing.T) {
@@ -211,7 +212,7 @@ func TestOwnRemovesAReferenceThatAToolHolds(t *testing.T) {
 	}
 }
 
-// A Secret that a backup tool wrote back, mark and label included, is taken over whole.
+// TestRestored takes over a whole Secret that a backup tool restored, including mark and label.
 func TestRestored(t *testing.T) {
 	e := newEnv(t)
 	o := e.object("db")
@@ -234,17 +235,17 @@ func TestRestored(t *testing.T) {
 
 func TestLivingKeysAreNotTaken(t *testing.T) {
 	older := everybodyLives()
-	younger := target.Contest{Dead: func(string) bool { return false }, Older: func(string) bool { return false }}
+	younger := target.Others{Dead: func(string) bool { return false }, Older: func(string) bool { return false }}
 	cases := map[string]struct {
 		reason  string
 		before  func(e *env, o object)
-		contest target.Contest
+		contest target.Others
 		yielded []string
 		want    map[string]string
 		holders map[string][]string
 	}{
 		"EqualOlder": {
-			reason:  "Apply reports no conflict on equal values; the later object lets go.",
+			reason:  "An apply reports no conflict on equal values; the younger object gives the key up.",
 			before:  func(e *env, _ object) { e.writes(e.object("other").wants("db", "a", "1", "theirs", "x")) },
 			contest: older,
 			yielded: []string{"a"},
@@ -252,7 +253,7 @@ func TestLivingKeysAreNotTaken(t *testing.T) {
 			holders: map[string][]string{"a": {"direct-secrets:other"}, "b": {"direct-secrets:db"}},
 		},
 		"OtherValueOlder": {
-			reason:  "A key with another value stays with its present holder.",
+			reason:  "A key with another value stays with its present owner.",
 			before:  func(e *env, _ object) { e.writes(e.object("other").wants("db", "a", "theirs", "b", "theirs")) },
 			contest: older,
 			yielded: []string{"a", "b"},
@@ -260,7 +261,7 @@ func TestLivingKeysAreNotTaken(t *testing.T) {
 			holders: map[string][]string{"a": {"direct-secrets:other"}, "b": {"direct-secrets:other"}},
 		},
 		"EqualYounger": {
-			reason:  "A present holder keeps a key also against an older object.",
+			reason:  "The present owner keeps a key also against an older object.",
 			before:  func(e *env, _ object) { e.writes(e.object("other").wants("db", "a", "1")) },
 			contest: younger,
 			yielded: []string{"a"},
@@ -268,7 +269,7 @@ func TestLivingKeysAreNotTaken(t *testing.T) {
 			holders: map[string][]string{"a": {"direct-secrets:other"}, "b": {"direct-secrets:db"}},
 		},
 		"BothHoldWeAreLater": {
-			reason: "Both applied the equal value at once: the later of the two lets go.",
+			reason: "Both applied the equal value at the same time: the younger one gives the key up.",
 			before: func(e *env, o object) {
 				e.writes(o.wants("db", "a", "1", "b", "1"))
 				e.mustApply("db", "direct-secrets:other", data("a", "1"))
@@ -279,7 +280,7 @@ func TestLivingKeysAreNotTaken(t *testing.T) {
 			holders: map[string][]string{"a": {"direct-secrets:other"}, "b": {"direct-secrets:db"}},
 		},
 		"BothHoldWeAreFirst": {
-			reason: "And the earlier one keeps it.",
+			reason: "The older one keeps the key.",
 			before: func(e *env, o object) {
 				e.writes(o.wants("db", "a", "1", "b", "1"))
 				e.mustApply("db", "direct-secrets:other", data("a", "1"))
@@ -289,19 +290,19 @@ func TestLivingKeysAreNotTaken(t *testing.T) {
 			holders: map[string][]string{"a": {"direct-secrets:db", "direct-secrets:other"}, "b": {"direct-secrets:db"}},
 		},
 		"NotKnownToBeDead": {
-			reason:  "Without proof that it is dead an ExternalSecret counts as living.",
+			reason:  "Without proof of its deletion, an ExternalSecret counts as existing.",
 			before:  func(e *env, _ object) { e.writes(e.object("other").wants("db", "a", "1")) },
 			yielded: []string{"a"},
 			want:    map[string]string{"a": "1", "b": "1"},
 			holders: map[string][]string{"a": {"direct-secrets:other"}, "b": {"direct-secrets:db"}},
 		},
 		"OneDeadOneLiving": {
-			reason: "One living holder is enough.",
+			reason: "One existing owner is enough.",
 			before: func(e *env, _ object) {
 				e.writes(e.object("other").wants("db", "a", "1"))
 				e.mustApply("db", "direct-secrets:dead", data("a", "1"))
 			},
-			contest: target.Contest{Dead: only("direct-secrets:dead")},
+			contest: target.Others{Dead: only("direct-secrets:dead")},
 			yielded: []string{"a"},
 			want:    map[string]string{"a": "1", "b": "1"},
 			holders: map[string][]string{"a": {"direct-secrets:dead", "direct-secrets:other"}, "b": {"direct-secrets:db"}},
@@ -327,13 +328,13 @@ func TestLivingKeysAreNotTaken(t *testing.T) {
 				}
 			}
 			if !observe(s, "db").Intact {
-				t.Errorf("\n%s\nthe mark does not describe what is left to us", tc.reason)
+				t.Errorf("\n%s\nthe mark does not describe the fields that we still hold", tc.reason)
 			}
 		})
 	}
 }
 
-// A key that was freed is had for the asking, and the two never oscillate.
+// TestFreedKey checks that an object gets a key that was given up, and that the two objects do not take turns.
 func TestFreedKey(t *testing.T) {
 	e := newEnv(t)
 	first, later := e.object("first"), e.object("later")
@@ -344,7 +345,7 @@ func TestFreedKey(t *testing.T) {
 		if diff := cmp.Diff(want, yielded); diff != "" || err != nil {
 			t.Fatalf("yielded: -want, +got:\n%s\nerror: %v", diff, err)
 		}
-		e.writes(first.wants("db", "a", "1", "b", "1"), target.Contest{})
+		e.writes(first.wants("db", "a", "1", "b", "1"), target.Others{})
 	}
 	e.writes(first.wants("db", "b", "1"))
 	e.writes(later.wants("db", "a", "2"), everybodyLives())

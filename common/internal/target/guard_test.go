@@ -15,14 +15,14 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 )
 
-// These tests ask the API server itself for what the Writer relies on.
+// These tests check properties of the API server that the Writer relies on.
 
 func TestApplyWithAStaleVersionCreates(t *testing.T) {
 	e := newEnv(t)
 	gone := e.posted("db", "kubectl", "a", "1")
 	e.deletes(gone)
 
-	err := e.applies("db", "somebody", true, map[string]any{
+	err := e.applies("db", "manager", true, map[string]any{
 		"metadata": map[string]any{"resourceVersion": gone.ResourceVersion}, "data": bytesOf("a", "2"),
 	})
 	if err != nil {
@@ -38,7 +38,7 @@ func TestApplyWithAUIDNeverCreates(t *testing.T) {
 	gone := e.posted("db", "kubectl", "a", "1")
 	e.deletes(gone)
 
-	err := e.applies("db", "somebody", true, map[string]any{
+	err := e.applies("db", "manager", true, map[string]any{
 		"metadata": map[string]any{"uid": gone.UID, "resourceVersion": gone.ResourceVersion}, "data": bytesOf("a", "2"),
 	})
 	if !kerrors.IsConflict(err) {
@@ -88,10 +88,10 @@ func TestCreateLeavesWhatExists(t *testing.T) {
 		exists func(e *env)
 	}{
 		"OfATool":                   {"A Secret of a tool is not overwritten.", func(e *env) { e.posted("db", "kubectl", "a", "theirs") }},
-		"OfAnotherExternalSecret":   {"Nor is that of another ExternalSecret.", func(e *env) { e.writes(e.object("other").wants("db", "a", "theirs")) }},
-		"OfTheSameExternalSecret":   {"Nor one that we made ourselves and have not seen yet.", func(e *env) { e.writes(object{e: e, name: "db", uid: "1"}.wants("db", "a", "old")) }},
+		"OfAnotherExternalSecret":   {"A Secret of another ExternalSecret is not overwritten.", func(e *env) { e.writes(e.object("other").wants("db", "a", "theirs")) }},
+		"OfTheSameExternalSecret":   {"Our own Secret, not yet in the cache, is not overwritten.", func(e *env) { e.writes(object{e: e, name: "db", uid: "1"}.wants("db", "a", "old")) }},
 		"ThatIsBeingDeleted":        {"A Secret that waits for a finalizer still exists.", func(e *env) { e.terminating("db") }},
-		"WithExactlyWhatWeWouldSet": {"Equal contents are no permission either.", func(e *env) { e.posted("db", "kubectl", "a", "1") }},
+		"WithExactlyWhatWeWouldSet": {"A Secret with equal contents is not overwritten.", func(e *env) { e.posted("db", "kubectl", "a", "1") }},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -106,7 +106,7 @@ func TestCreateLeavesWhatExists(t *testing.T) {
 	}
 }
 
-// terminating makes a Secret that is being deleted, and lets it go when the test ends.
+// terminating creates a Secret that is being deleted, and removes its finalizer when the test ends.
 func (e *env) terminating(name string) {
 	e.Helper()
 	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: e.ns, Name: name, Finalizers: []string{"example.com/hold"}}}
@@ -123,11 +123,11 @@ func (e *env) terminating(name string) {
 func TestGuard(t *testing.T) {
 	type write func(w *target.Writer, e *env, live *corev1.Secret, d target.Desired) error
 	apply := func(w *target.Writer, e *env, live *corev1.Secret, d target.Desired) error {
-		_, _, err := w.Apply(e.ctx, live, d, target.Contest{})
+		_, _, err := w.Apply(e.ctx, live, d, target.Others{})
 		return err
 	}
 	own := func(w *target.Writer, e *env, live *corev1.Secret, d target.Desired) error {
-		_, err := w.Own(e.ctx, live, d, target.Contest{})
+		_, err := w.Own(e.ctx, live, d, target.Others{})
 		return err
 	}
 	release := func(w *target.Writer, e *env, live *corev1.Secret, d target.Desired) error {
@@ -135,7 +135,7 @@ func TestGuard(t *testing.T) {
 	}
 	writes := map[string]struct {
 		reason string
-		// folded is true if the Secret was applied to before, so that nothing is to be folded.
+		// folded is true if the Secret was applied to before, so that there is nothing to fold.
 		folded bool
 		write  write
 		pairs  []string
@@ -145,8 +145,8 @@ func TestGuard(t *testing.T) {
 		"ApplyOfTheSame":     {"An apply that changes nothing is guarded, too.", true, apply, []string{"a", "1"}},
 		"OwnAfterCreate":     {"A change of the owner alone is guarded.", false, own, nil},
 		"OwnAfterApply":      {"A change of the owner alone is guarded.", true, own, nil},
-		"ReleaseAfterCreate": {"So is what takes everything away.", false, release, nil},
-		"ReleaseAfterApply":  {"So is what takes everything away.", true, release, nil},
+		"ReleaseAfterCreate": {"A release is guarded.", false, release, nil},
+		"ReleaseAfterApply":  {"A release is guarded.", true, release, nil},
 	}
 	moves := map[string]func(e *env){
 		"Changed": func(e *env) { e.updates("db", "kubectl", setData("theirs", "x")) },
@@ -154,7 +154,7 @@ func TestGuard(t *testing.T) {
 			e.updates("db", "kubectl", func(s *corev1.Secret) { s.Labels["theirs"] = "x" })
 		},
 		"Deleted":     func(e *env) { e.deletes(e.secret("db")) },
-		"MadeAnew":    func(e *env) { e.deletes(e.secret("db")); e.posted("db", "kubectl", "a", "theirs") },
+		"Recreated":   func(e *env) { e.deletes(e.secret("db")); e.posted("db", "kubectl", "a", "theirs") },
 		"Terminating": func(e *env) { e.deletes(e.secret("db")); e.terminating("db") },
 	}
 	for wn, tc := range writes {
@@ -180,15 +180,15 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// A write of two requests is guarded in between, too.
+// TestGuardBetweenFoldAndApply checks that a write of two requests is guarded between them, too.
 func TestGuardBetweenFoldAndApply(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		move   func(e *env)
 	}{
-		"Changed":  {"A change after the fold is kept.", func(e *env) { e.updates("db", "kubectl", setData("a", "theirs")) }},
-		"Deleted":  {"A Secret that went after the fold stays away.", func(e *env) { e.deletes(e.secret("db")) }},
-		"MadeAnew": {"Another Secret of that name is left alone.", func(e *env) { e.deletes(e.secret("db")); e.posted("db", "x", "a", "theirs") }},
+		"Changed":   {"A change after the fold is kept.", func(e *env) { e.updates("db", "kubectl", setData("a", "theirs")) }},
+		"Deleted":   {"A Secret deleted after the fold is not created again.", func(e *env) { e.deletes(e.secret("db")) }},
+		"Recreated": {"Another Secret with that name is unchanged.", func(e *env) { e.deletes(e.secret("db")); e.posted("db", "x", "a", "theirs") }},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -209,7 +209,7 @@ func TestGuardBetweenFoldAndApply(t *testing.T) {
 					return err
 				},
 			}))
-			_, _, err := w.Apply(e.ctx, e.secret("db"), o.wants("db", "a", "2"), target.Contest{})
+			_, _, err := w.Apply(e.ctx, e.secret("db"), o.wants("db", "a", "2"), target.Others{})
 			if folds != 1 || !kerrors.IsConflict(err) {
 				t.Errorf("\n%s\nfolds: %d, error: %v, want one fold and a Conflict", tc.reason, folds, err)
 			}

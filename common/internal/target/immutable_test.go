@@ -11,7 +11,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 )
 
-// wantSealed fails unless a Secret is immutable, and by us.
+// wantSealed fails the test unless a Secret is immutable, and by our write.
 func (e *env) wantSealed(reason string, s *corev1.Secret) {
 	e.Helper()
 	if s.Immutable == nil || !*s.Immutable {
@@ -27,22 +27,22 @@ func TestCreateImmutable(t *testing.T) {
 	o := e.object("db")
 	e.writes(immutable(owned(o.wants("db", "a", "1", "empty", ""), o.reference(true))))
 	s := e.wantData("db", map[string]string{"a": "1", "empty": ""})
-	e.wantSealed("As the POST asked.", s)
+	e.wantSealed("The POST sets immutable.", s)
 
 	e.writes(o.wants("mutable", "a", "1"))
 	if s := e.secret("mutable"); s.Immutable != nil {
-		t.Errorf("immutable: got %v of a Secret that shall not be", *s.Immutable)
+		t.Errorf("immutable: got %v for a Secret that must not be", *s.Immutable)
 	}
 }
 
-// A Secret that was written before spec.target.immutable was set is sealed by an apply, also together
-// with its last change.
+// TestApplySeals sets spec.target.immutable for an existing Secret. An apply must make it immutable, also together with
+// its last change.
 func TestApplySeals(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		before func(e *env, o object)
 		want   map[string]string
-		// theirs is true if the seal is somebody else's, too.
+		// theirs is true if another writer made the Secret immutable, too.
 		theirs bool
 	}{
 		"AfterCreate": {
@@ -51,7 +51,7 @@ func TestApplySeals(t *testing.T) {
 			map[string]string{"a": "1", "b": "1"}, false,
 		},
 		"AfterApply": {
-			"What was applied is sealed.",
+			"An applied Secret becomes immutable.",
 			func(e *env, o object) {
 				e.writes(o.wants("db", "a", "1", "b", "1"))
 				e.writes(o.wants("db", "a", "1", "b", "1"))
@@ -59,12 +59,12 @@ func TestApplySeals(t *testing.T) {
 			map[string]string{"a": "1", "b": "1"}, false,
 		},
 		"WithOtherValues": {
-			"The last values come with the seal, and what is not wanted goes.",
+			"The last values are written with immutable, and obsolete keys are removed.",
 			func(e *env, o object) { e.writes(o.wants("db", "a", "0", "c", "0")) },
 			map[string]string{"a": "1", "b": "1"}, false,
 		},
 		"WithForeignKeys": {
-			"What others wrote is sealed with the rest.",
+			"Keys of others become immutable with the rest.",
 			func(e *env, o object) {
 				e.writes(o.wants("db", "a", "1"))
 				e.updates("db", "kubectl", setData("theirs", "x"))
@@ -72,12 +72,12 @@ func TestApplySeals(t *testing.T) {
 			map[string]string{"a": "1", "b": "1", "theirs": "x"}, false,
 		},
 		"Adopted": {
-			"So is what somebody else made.",
+			"A Secret that another writer created becomes immutable.",
 			func(e *env, _ object) { e.posted("db", "kubectl", "a", "1", "theirs", "x") },
 			map[string]string{"a": "1", "b": "1", "theirs": "x"}, false,
 		},
 		"SealedByAPerson": {
-			"What somebody else sealed with our values is sealed by us, too.",
+			"A Secret that another writer made immutable with our values becomes immutable by us, too.",
 			func(e *env, _ object) {
 				e.posted("db", "kubectl", "a", "1", "b", "1")
 				e.updates("db", "kubectl", seal)
@@ -94,7 +94,7 @@ func TestApplySeals(t *testing.T) {
 			s := e.wantData("db", tc.want)
 			e.wantSealed(tc.reason, s)
 
-			// The same again is no change, and anything else is refused.
+			// A repeated apply is no change, and any other one is refused.
 			e.writes(immutable(o.wants("db", "a", "1", "b", "1")))
 			e.wantUntouched("db", s)
 			for what, d := range map[string]target.Desired{
@@ -102,9 +102,9 @@ func TestApplySeals(t *testing.T) {
 				"a mutable Secret": o.wants("db", "a", "1", "b", "1"),
 			} {
 				if tc.theirs && !d.Immutable {
-					continue // We let go, and it stays as they made it.
+					continue // We give up the field, and the Secret stays immutable by the other writer.
 				}
-				_, _, err := e.w.Apply(e.ctx, e.secret("db"), d, target.Contest{})
+				_, _, err := e.w.Apply(e.ctx, e.secret("db"), d, target.Others{})
 				if kind, message := kindOf(err); kind != "Invalid" || !strings.Contains(message, "mmutable") {
 					t.Errorf("\n%s\nApply(%s): got %s: %s, want Invalid: …mmutable…", tc.reason, what, kind, message)
 				}
@@ -116,7 +116,8 @@ func TestApplySeals(t *testing.T) {
 	}
 }
 
-// The ownerReference and the mark of a sealed Secret move; its data cannot, and the seal stays.
+// TestOwnSealed changes the ownerReference and the mark of an immutable Secret. Its data must stay, and it must stay
+// immutable.
 func TestOwnSealed(t *testing.T) {
 	binary := string([]byte{0, 255, '\n', 0xc3, 0x28})
 	for _, before := range []string{"AfterCreate", "AfterApply"} {
@@ -131,7 +132,7 @@ func TestOwnSealed(t *testing.T) {
 			other := e.object("other")
 			e.updates("db", "kubectl", func(s *corev1.Secret) { s.OwnerReferences = []metav1.OwnerReference{other.reference(false)} })
 
-			// Without values, and whether the spec still asks for the seal or not.
+			// Without values, both with and without immutable in the spec.
 			for i, bare := range []target.Desired{
 				owned(immutable(o.wants("db")), o.reference(true)), immutable(o.wants("db")),
 				owned(o.wants("db"), o.reference(true)), o.wants("db"),
@@ -154,8 +155,8 @@ func TestOwnSealed(t *testing.T) {
 	}
 }
 
-// A sealed Secret of the object of our name before us becomes ours without a change of its data: the
-// mark then says of it what ours would.
+// TestOwnTakesOverSealed takes over an immutable Secret of a former object with our name. Its data stays unchanged, and
+// the mark must describe it as ours.
 func TestOwnTakesOverSealed(t *testing.T) {
 	for _, before := range []string{"AfterCreate", "AfterApply"} {
 		t.Run(before, func(t *testing.T) {
@@ -165,7 +166,7 @@ func TestOwnTakesOverSealed(t *testing.T) {
 				e.writes(owned(dead.wants("db", "a", "0"), dead.externalSecret()))
 			}
 			d := immutable(dead.wants("db", "a", "1", "empty", ""))
-			d.Mark.Inputs = "inputs of the dead"
+			d.Mark.Inputs = "inputs of the former object"
 			e.writes(owned(d, dead.externalSecret()))
 
 			s := e.owns(owned(immutable(o.wants("db")), o.reference(true)))

@@ -12,7 +12,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 )
 
-// releases takes away what an object wrote. Whatever d asks for is of no account.
+// releases removes what an object wrote. The wanted fields in d have no effect.
 func (e *env) releases(d target.Desired) {
 	e.Helper()
 	if err := e.w.Release(e.ctx, e.secret(d.Name), d); err != nil {
@@ -23,7 +23,7 @@ func (e *env) releases(d target.Desired) {
 func TestRelease(t *testing.T) {
 	const storeLabel = "stores.direct-secrets.io/x"
 	managed := target.ManagedLabel(module)
-	// theirs is what is left, by what others did.
+	// theirs is what others wrote and is left.
 	type theirs struct {
 		data                map[string]string
 		labels, annotations map[string]string
@@ -35,11 +35,11 @@ func TestRelease(t *testing.T) {
 		want   theirs
 	}{
 		"Alone": {
-			reason: "All goes that was ours.",
+			reason: "Everything of ours is removed.",
 			others: func(*env, object) {},
 		},
 		"Updated": {
-			reason: "What a person added stays.",
+			reason: "Additions of a user stay.",
 			others: func(e *env, _ object) {
 				other := e.object("other")
 				e.updates("db", "kubectl", func(s *corev1.Secret) {
@@ -54,7 +54,7 @@ func TestRelease(t *testing.T) {
 			},
 		},
 		"Applied": {
-			reason: "So does what a tool applied.",
+			reason: "Additions applied by a tool stay.",
 			others: func(e *env, _ object) {
 				other := e.object("other")
 				e.mustApply("db", "flux", map[string]any{
@@ -71,26 +71,26 @@ func TestRelease(t *testing.T) {
 			},
 		},
 		"StringData": {
-			reason: "So does what no entry names.",
+			reason: "Fields without an entry stay.",
 			others: func(e *env, _ object) {
 				e.mustApply("db", "flux", map[string]any{"stringData": map[string]string{"theirs": "x"}})
 			},
 			want: theirs{data: map[string]string{"theirs": "x"}},
 		},
 		"Changed": {
-			reason: "A key of ours that a person changed is theirs now.",
+			reason: "A key of ours that a user changed is theirs now.",
 			others: func(e *env, _ object) {
 				e.updates("db", "kubectl", func(s *corev1.Secret) { setData("a", "x")(s); s.Labels[managed] = "no" })
 			},
 			want: theirs{data: map[string]string{"a": "x"}, labels: map[string]string{managed: "no"}},
 		},
 		"CoHeldByATool": {
-			reason: "What a tool holds with us it keeps.",
+			reason: "A tool keeps a key that it held together with us.",
 			others: func(e *env, _ object) { e.mustApply("db", "flux", data("a", "1")) },
 			want:   theirs{data: map[string]string{"a": "1"}},
 		},
 		"CoHeldByAnother": {
-			reason: "A key that another living ExternalSecret holds, too, stays with it, and so do its label and mark.",
+			reason: "A key that another existing ExternalSecret also holds stays, with its label and mark.",
 			others: func(e *env, _ object) {
 				e.mustApply("db", "direct-secrets:x", map[string]any{
 					"data": bytesOf("a", "1", "x", "1"),
@@ -106,13 +106,13 @@ func TestRelease(t *testing.T) {
 			},
 		},
 		"ReferenceHeldByATool": {
-			reason: "A reference to us is ours whoever wrote it.",
+			reason: "A reference to us is removed, whoever wrote it.",
 			others: func(e *env, o object) {
 				e.mustApply("db", "restore", map[string]any{"metadata": map[string]any{"ownerReferences": []metav1.OwnerReference{o.reference(true)}}})
 			},
 		},
 		"ManagedFieldsReset": {
-			reason: "Where nobody knows what was ours, all stays but the reference that names us.",
+			reason: "If the owner of the fields is unknown, everything stays except the reference to us.",
 			others: func(e *env, _ object) {
 				e.updates("db", "kubectl", func(s *corev1.Secret) { delete(s.Annotations, target.MarkKey("db")) })
 				e.resetsManagedFields("db")
@@ -157,10 +157,10 @@ func TestRelease(t *testing.T) {
 					t.Errorf("\n%s\nowner: got %q, want %q", tc.reason, got.owner, tc.want.owner)
 				}
 				if diff := cmp.Diff(target.Fields{}, target.FieldsOf(s.ManagedFields, o.manager())); diff != "" {
-					t.Errorf("\n%s\nwhat we hold still: -want, +got:\n%s", tc.reason, diff)
+					t.Errorf("\n%s\nfields that we still hold: -want, +got:\n%s", tc.reason, diff)
 				}
 
-				// Nothing is left to be released.
+				// Another Release changes nothing.
 				e.releases(d)
 				if diff := cmp.Diff(plainOf(s), plainOf(e.secret("db"))); diff != "" {
 					t.Errorf("\n%s\nanother Release: -before, +after:\n%s", tc.reason, diff)
@@ -177,7 +177,7 @@ func orEmpty(m map[string]string) map[string]string {
 	return maps.Clone(m)
 }
 
-// A Secret is deleted only as it was read.
+// TestDelete checks that a Secret is deleted only if it is unchanged since it was read.
 func TestDelete(t *testing.T) {
 	none := func(err error) bool { return err == nil }
 	cases := map[string]struct {
@@ -185,20 +185,20 @@ func TestDelete(t *testing.T) {
 		move   func(e *env)
 		is     func(error) bool
 	}{
-		"AsItWas": {"What nobody has changed goes.", func(*env) {}, none},
-		"Changed": {"A key that came after the read is kept.", func(e *env) { e.updates("db", "kubectl", setData("theirs", "x")) }, kerrors.IsConflict},
+		"AsItWas": {"An unchanged Secret is deleted.", func(*env) {}, none},
+		"Changed": {"A key added after the read is kept.", func(e *env) { e.updates("db", "kubectl", setData("theirs", "x")) }, kerrors.IsConflict},
 		"ChangedOnlyALabel": {
-			"So is anything else.",
+			"Any other change is kept.",
 			func(e *env) { e.updates("db", "kubectl", func(s *corev1.Secret) { s.Labels["theirs"] = "x" }) }, kerrors.IsConflict,
 		},
 		"ChangedOnlyTheHolder": {
-			"Also a hand that was laid upon a key.",
+			"A changed field manager counts as a change.",
 			func(e *env) { e.mustApply("db", "flux", data("a", "1")) }, kerrors.IsConflict,
 		},
-		"Deleted":  {"What is gone is not found.", func(e *env) { e.deletes(e.secret("db")) }, kerrors.IsNotFound},
-		"MadeAnew": {"Another Secret of that name is left alone.", func(e *env) { e.deletes(e.secret("db")); e.posted("db", "kubectl", "a", "1") }, kerrors.IsConflict},
+		"Deleted":   {"A deleted Secret is not found.", func(e *env) { e.deletes(e.secret("db")) }, kerrors.IsNotFound},
+		"Recreated": {"Another Secret with that name is unchanged.", func(e *env) { e.deletes(e.secret("db")); e.posted("db", "kubectl", "a", "1") }, kerrors.IsConflict},
 		"Terminating": {
-			"So is one that goes already.",
+			"A Secret that is already being deleted is unchanged.",
 			func(e *env) { e.deletes(e.secret("db")); e.terminating("db") }, kerrors.IsConflict,
 		},
 	}
@@ -221,8 +221,7 @@ func TestDelete(t *testing.T) {
 	}
 }
 
-// Each guard holds alone: the uid where the version is that of the Secret that is there, and the
-// other way round.
+// TestDeleteGuards checks that uid and resourceVersion each guard alone.
 func TestDeleteGuards(t *testing.T) {
 	for name, forge := range map[string]func(live *corev1.Secret){
 		"UID":             func(live *corev1.Secret) { live.UID = newUID() },
@@ -241,12 +240,12 @@ func TestDeleteGuards(t *testing.T) {
 	}
 }
 
-func TestReleaseKeepsWhatNobodyHolds(t *testing.T) {
+func TestReleaseKeepsUnmanagedFields(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		before func(e *env, o object)
 	}{
-		"Adopted": {"What a tool made before managedFields were reset.", func(e *env, _ object) {
+		"Adopted": {"A tool wrote the fields before managedFields were reset.", func(e *env, _ object) {
 			e.create(&corev1.Secret{
 				ObjectMeta: metav1.ObjectMeta{
 					Namespace: e.ns, Name: "db", Labels: map[string]string{"theirs": "x"}, Annotations: map[string]string{"theirs": "x"},
@@ -254,7 +253,7 @@ func TestReleaseKeepsWhatNobodyHolds(t *testing.T) {
 				Data: bytesOf("theirs", "x"),
 			})
 		}},
-		"Ours": {"What a person added to our Secret before that.", func(e *env, o object) {
+		"Ours": {"A user added the fields to our Secret before managedFields were reset.", func(e *env, o object) {
 			e.writes(o.wants("db", "a", "1"))
 			e.updates("db", "kubectl", func(s *corev1.Secret) {
 				setData("theirs", "x")(s)

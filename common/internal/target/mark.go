@@ -1,6 +1,5 @@
-// Package target writes Secrets so that nothing is lost: every write is a create, or a guarded
-// server-side apply by one field manager per ExternalSecret, and what somebody else wrote is never
-// changed.
+// Package target writes Secrets without losing data. Every write is a create, or a guarded server-side apply with one
+// field manager per ExternalSecret. Fields of other writers are never changed.
 package target
 
 import (
@@ -22,7 +21,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 )
 
-// maxFieldManager is the longest name of a field manager that the API server takes
+// maxFieldManager is the maximum length of a field manager that the API server accepts
 // (k8s.io/apimachinery/pkg/apis/meta/v1/validation).
 const maxFieldManager = 128
 
@@ -31,7 +30,7 @@ func Manager(externalSecret string) string {
 	return FieldManager(v1alpha1.FieldManagerPrefix, externalSecret)
 }
 
-// FieldManager returns the field manager with a prefix and a name, which is hashed where it is too long.
+// FieldManager returns the field manager with a prefix and a name. A name that is too long is hashed.
 func FieldManager(prefix, name string) string {
 	if m := prefix + name; len(m) <= maxFieldManager {
 		return m
@@ -44,7 +43,7 @@ func MarkKey(externalSecret string) string {
 	return v1alpha1.MarkAnnotationPrefix + shortHash(externalSecret)
 }
 
-// StoreLabel returns the label that a target carries for a store it was read from.
+// StoreLabel returns the label of a target that was read from a store.
 func StoreLabel(group, kind, namespace, name string) string {
 	return v1alpha1.StoreLabelPrefix + shortHash(strings.Join([]string{group, kind, namespace, name}, "/"))
 }
@@ -52,12 +51,12 @@ func StoreLabel(group, kind, namespace, name string) string {
 // ManagedLabel returns the label of the Secrets that a module writes.
 func ManagedLabel(module string) string { return module + v1alpha1.ManagedLabelSuffix }
 
-// MaxMarks is how many ExternalSecrets may write one Secret. Who may write Secrets could otherwise put thousands of marks on
-// one, and reading them takes time from all others.
+// MaxMarks is the maximum number of ExternalSecrets that write one Secret. Without a limit, anyone who can write
+// Secrets could put thousands of marks on one, and reading them would slow down the operator for all.
 const MaxMarks = 100
 
-// Marks returns the marks that a Secret carries, by the name of the ExternalSecret. What is not a
-// mark is passed over; of more than MaxMarks none counts.
+// Marks returns the marks of a Secret by the name of the ExternalSecret. Annotations that are no valid marks are
+// ignored. If there are more than MaxMarks, it returns none.
 func Marks(annotations map[string]string) map[string]policy.Mark {
 	keys := markKeys(annotations)
 	if len(keys) > MaxMarks {
@@ -77,7 +76,7 @@ func Marks(annotations map[string]string) map[string]policy.Mark {
 	return marks
 }
 
-// markKeys returns the annotations that are marks by their names.
+// markKeys returns the annotations whose names are those of marks.
 func markKeys(annotations map[string]string) (keys []string) {
 	for k := range annotations {
 		if strings.HasPrefix(k, v1alpha1.MarkAnnotationPrefix) {
@@ -90,21 +89,21 @@ func markKeys(annotations map[string]string) (keys []string) {
 // Desired is the Secret that an ExternalSecret wants.
 type Desired struct {
 	types.NamespacedName
-	// Type is empty if any will do: a Secret that is created is then Opaque.
+	// Type is empty if any type is accepted: a created Secret is then Opaque.
 	Type corev1.SecretType
 	// Immutable asks for a Secret that cannot be changed.
 	Immutable bool
 	Data      map[string][]byte
 	Labels    map[string]string
-	// Annotations without the mark.
+	// Annotations are the wanted annotations, without the mark.
 	Annotations map[string]string
-	// Owner is nil if the Secret shall not be owned.
+	// Owner is nil if the Secret must not have an owner.
 	Owner *metav1.OwnerReference
-	// Mark without its hashes; Seal fills them.
+	// Mark is the mark without its hashes; Seal sets them.
 	Mark policy.Mark
 }
 
-// Seal fills the hashes of the mark.
+// Seal sets the hashes of the mark.
 func (d *Desired) Seal() {
 	d.Mark.Fields = d.fields().Hash()
 	h := keyed(d.Mark.UID)
@@ -114,7 +113,7 @@ func (d *Desired) Seal() {
 		field(h, d.Data[k])
 	}
 	for _, m := range []map[string]string{d.Labels, d.Annotations} {
-		field(h, nil) // Between two maps.
+		field(h, nil) // Separates the two maps.
 		for _, k := range slices.Sorted(mapKeys(m)) {
 			field(h, []byte(k))
 			field(h, []byte(m[k]))
@@ -123,7 +122,7 @@ func (d *Desired) Seal() {
 	d.Mark.Hash = sum(h)
 }
 
-// HashInputs returns a hash of what values are rendered from, keyed like that of the values.
+// HashInputs returns a hash of everything that values are rendered from, keyed with the uid.
 func HashInputs(uid types.UID, inputs [][]byte) string {
 	h := keyed(uid)
 	for _, b := range inputs {
@@ -135,7 +134,7 @@ func HashInputs(uid types.UID, inputs [][]byte) string {
 func (d *Desired) annotations() map[string]string {
 	mark, err := json.Marshal(d.Mark)
 	if err != nil {
-		panic(err) // A struct of strings and a number always encodes.
+		panic(err) // A struct of strings and a number can always be encoded.
 	}
 	all := maps.Clone(d.Annotations)
 	if all == nil {
@@ -152,11 +151,10 @@ func (d *Desired) fields() Fields {
 	return f
 }
 
-// keyed returns a hash that means nothing to whoever does not know the uid, so that equal values in
-// two Secrets do not show.
+// keyed returns a hash that is keyed with the uid, so that equal values in two Secrets have different hashes.
 func keyed(uid types.UID) hash.Hash { return hmac.New(sha256.New, []byte(uid)) }
 
-// field adds one value, its length first, so that no two lists of values hash alike.
+// field adds one value with its length, so that no two lists of values have the same hash input.
 func field(h hash.Hash, b []byte) {
 	var n [8]byte
 	binary.BigEndian.PutUint64(n[:], uint64(len(b)))

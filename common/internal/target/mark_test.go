@@ -27,9 +27,9 @@ func TestNamesAreValid(t *testing.T) {
 		manager string // Empty if it is hashed.
 	}{
 		"Short":   {"The name shows in kubectl.", "db", "direct-secrets:db"},
-		"Fits":    {"128 characters are just allowed.", fits, "direct-secrets:" + fits},
-		"TooLong": {"One more is hashed.", fits + "e", ""},
-		"Longest": {"The longest name that an object can have is hashed.", longest, ""},
+		"Fits":    {"128 characters are allowed.", fits, "direct-secrets:" + fits},
+		"TooLong": {"A longer name is hashed.", fits + "e", ""},
+		"Longest": {"The longest possible object name is hashed.", longest, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestNamesAreValid(t *testing.T) {
 	}
 }
 
-// The longest name works from end to end.
+// TestLongestName checks writes with the longest possible name.
 func TestLongestName(t *testing.T) {
 	e := newEnv(t)
 	name := strings.Repeat("n", 253)
@@ -77,7 +77,7 @@ func TestLongestName(t *testing.T) {
 	}
 }
 
-// Names that would be alike after a careless concatenation are not.
+// TestStoreLabelsDiffer checks that names which would be equal after a simple concatenation have different labels.
 func TestStoreLabelsDiffer(t *testing.T) {
 	seen := map[string][4]string{}
 	for _, s := range [][4]string{
@@ -128,9 +128,9 @@ func TestMarksPassesOver(t *testing.T) {
 	}{
 		"None":         {"A Secret without annotations has no marks.", nil},
 		"Foreign":      {"Other annotations are no marks.", map[string]string{"example.com/es.x": `{"name":"x"}`}},
-		"NotJSON":      {"What cannot be read is no mark.", map[string]string{target.MarkKey("x"): "x"}},
-		"NotAnObject":  {"Nor is other JSON.", map[string]string{target.MarkKey("x"): `["x"]`}},
-		"OfAnotherKey": {"A mark that was copied to another key is none.", map[string]string{target.MarkKey("x"): `{"name":"y","uid":"1"}`}},
+		"NotJSON":      {"An annotation that cannot be decoded is no mark.", map[string]string{target.MarkKey("x"): "x"}},
+		"NotAnObject":  {"Other JSON is no mark.", map[string]string{target.MarkKey("x"): `["x"]`}},
+		"OfAnotherKey": {"A mark copied to another key is no mark.", map[string]string{target.MarkKey("x"): `{"name":"y","uid":"1"}`}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -157,15 +157,15 @@ func TestHash(t *testing.T) {
 		hash, fields bool // Equal to those of base.
 	}{
 		"Same":         {"Equal input has an equal hash.", seal("1", "Opaque", "b", "2", "a", "1"), true, true},
-		"OtherUID":     {"Keyed with the uid: equal values in two Secrets do not show.", seal("2", "Opaque", "a", "1", "b", "2"), false, true},
-		"OtherType":    {"The type is covered.", seal("1", "kubernetes.io/tls", "a", "1", "b", "2"), false, true},
-		"OtherValue":   {"Every value is covered.", seal("1", "Opaque", "a", "1", "b", "3"), false, true},
-		"EmptyValue":   {"Also against none.", seal("1", "Opaque", "a", "1", "b", ""), false, true},
-		"OtherKey":     {"Every key is covered.", seal("1", "Opaque", "a", "1", "c", "2"), false, false},
-		"FewerKeys":    {"And their number.", seal("1", "Opaque", "a", "1"), false, false},
-		"MoreKeys":     {"And their number.", seal("1", "Opaque", "a", "1", "b", "2", "c", ""), false, false},
-		"Swapped":      {"A value belongs to its key.", seal("1", "Opaque", "a", "2", "b", "1"), false, true},
-		"Concatenated": {"Lengths are covered.", seal("1", "Opaque", "a", "1b2"), false, false},
+		"OtherUID":     {"The hash is keyed with the uid, so equal values in two Secrets do not show.", seal("2", "Opaque", "a", "1", "b", "2"), false, true},
+		"OtherType":    {"The hash covers the type.", seal("1", "kubernetes.io/tls", "a", "1", "b", "2"), false, true},
+		"OtherValue":   {"The hash covers every value.", seal("1", "Opaque", "a", "1", "b", "3"), false, true},
+		"EmptyValue":   {"An empty value differs from another value.", seal("1", "Opaque", "a", "1", "b", ""), false, true},
+		"OtherKey":     {"The hash covers every key.", seal("1", "Opaque", "a", "1", "c", "2"), false, false},
+		"FewerKeys":    {"The hash covers the number of keys.", seal("1", "Opaque", "a", "1"), false, false},
+		"MoreKeys":     {"The hash covers the number of keys.", seal("1", "Opaque", "a", "1", "b", "2", "c", ""), false, false},
+		"Swapped":      {"A value is hashed with its key.", seal("1", "Opaque", "a", "2", "b", "1"), false, true},
+		"Concatenated": {"The hash covers lengths.", seal("1", "Opaque", "a", "1b2"), false, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -179,7 +179,7 @@ func TestHash(t *testing.T) {
 	}
 }
 
-// Who made a Secret is known as long as it bears the mark of that name.
+// TestCreated checks that the mark records who created the Secret, as long as the mark of that name exists.
 func TestCreated(t *testing.T) {
 	type step struct {
 		what string
@@ -199,7 +199,7 @@ func TestCreated(t *testing.T) {
 		{"Apply of a new uid", func(e *env, _, next object) { e.writes(next.wants("db", "a", "3")) }},
 		{"Own of the former uid", func(e *env, o, _ object) { e.owns(o.wants("db")) }},
 		{"Own of a new uid", func(e *env, _, next object) {
-			// The collector looks for an object of the very name and uid.
+			// The garbage collector looks for an object with exactly this name and uid.
 			e.owns(owned(next.wants("db"), object{name: "next", uid: next.uid}.reference(true)))
 		}},
 		{"Apply without keys", func(e *env, _, next object) { e.writes(next.wants("db")) }},
@@ -209,23 +209,23 @@ func TestCreated(t *testing.T) {
 		before func(e *env, o object)
 		want   bool
 	}{
-		"Created": {"What we posted is ours.", func(e *env, o object) { e.writes(o.wants("db", "a", "1")) }, true},
+		"Created": {"A Secret that we posted counts as created.", func(e *env, o object) { e.writes(o.wants("db", "a", "1")) }, true},
 		"Adopted": {
-			"What we adopted is not.",
+			"An adopted Secret does not.",
 			func(e *env, o object) {
 				e.posted("db", "kubectl", "a", "1")
 				e.writes(o.wants("db", "a", "1"))
 			}, false,
 		},
 		"CreatedByAnother": {
-			"Nor is what another ExternalSecret posted.",
+			"A Secret that another ExternalSecret posted does not.",
 			func(e *env, o object) {
 				e.writes(e.object("other").wants("db", "x", "1"))
 				e.writes(o.wants("db", "a", "1"))
 			}, false,
 		},
 		"MarkRemoved": {
-			"Nor what does not bear our mark any more.",
+			"A Secret without our mark does not.",
 			func(e *env, o object) {
 				e.writes(o.wants("db", "a", "1"))
 				e.updates("db", "kubectl", func(s *corev1.Secret) { s.Annotations = nil })
@@ -233,7 +233,7 @@ func TestCreated(t *testing.T) {
 			}, false,
 		},
 		"MarkRemovedThenOwned": {
-			"Whichever write comes first.",
+			"The first write makes no difference.",
 			func(e *env, o object) {
 				e.writes(o.wants("db", "a", "1"))
 				e.updates("db", "kubectl", func(s *corev1.Secret) { s.Annotations = nil })
@@ -241,7 +241,7 @@ func TestCreated(t *testing.T) {
 			}, false,
 		},
 		"MarkRemovedButKnown": {
-			"Unless the caller knows that it made this very Secret.",
+			"It does if the caller knows that it created this Secret.",
 			func(e *env, o object) {
 				e.writes(o.wants("db", "a", "1"))
 				e.updates("db", "kubectl", func(s *corev1.Secret) { s.Annotations = nil })
@@ -261,7 +261,7 @@ func TestCreated(t *testing.T) {
 					t.Errorf("\n%s\nCreated after %s: got %v, want %v", tc.reason, s.what, got, tc.want)
 				}
 			}
-			// The other's mark says nothing of us, and ours nothing of it.
+			// The mark of the other object is independent of ours.
 			if other, ok := target.Marks(e.secret("db").Annotations)["other"]; ok && !other.Created {
 				t.Errorf("\n%s\nthe mark of the other: %+v", tc.reason, other)
 			}
@@ -269,7 +269,8 @@ func TestCreated(t *testing.T) {
 	}
 }
 
-// TestMarksAreBounded puts more marks on a Secret than there may be: none is read, and the cache keeps next to nothing of them.
+// TestMarksAreBounded puts more marks on a Secret than MaxMarks. None must be read, and the cache must keep almost
+// nothing of them.
 func TestMarksAreBounded(t *testing.T) {
 	marked := func(n int) map[string]string {
 		m := map[string]string{}
@@ -290,10 +291,10 @@ func TestMarksAreBounded(t *testing.T) {
 		crowded     bool
 		marks       int
 	}{
-		"Last":  {"The last one who fits is among them.", marked(target.MaxMarks), "m0", false, target.MaxMarks},
-		"Next":  {"The next one would be one too many.", marked(target.MaxMarks), "other", true, target.MaxMarks},
-		"Many":  {"Of too many none counts.", marked(4000), "m0", true, 0},
-		"Other": {"There is room for one more.", marked(target.MaxMarks - 1), "other", false, target.MaxMarks - 1},
+		"Last":  {"The last mark within the limit counts.", marked(target.MaxMarks), "m0", false, target.MaxMarks},
+		"Next":  {"One more mark would exceed the limit.", marked(target.MaxMarks), "other", true, target.MaxMarks},
+		"Many":  {"Over the limit no mark counts.", marked(4000), "m0", true, 0},
+		"Other": {"One mark below the limit, another one is allowed.", marked(target.MaxMarks - 1), "other", false, target.MaxMarks - 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -17,28 +17,28 @@ import (
 
 const modelSteps = 200
 
-// model is what a Secret must hold: foreign things are only ever changed by foreign hands.
+// model is the expected content of a Secret: fields of others are changed only by others.
 type model struct {
 	*env
 	rnd  *rand.Rand
 	me   object
 	uids []types.UID // Of owners that others may set.
 
-	// What is theirs.
+	// Fields of others.
 	data, labels, annotations map[string]string
 	owners                    map[types.UID]bool
 	finalizer                 bool
-	// What is ours.
+	// Fields of ours.
 	ours      map[string]string
 	ourLabels map[string]string
 	owned     bool
-	// applied is what each tool that applies has in its manifest.
+	// applied is what each tool has in its manifest.
 	applied map[string]map[string]string
 }
 
-// Whatever others and we do, in whatever order: what we do not produce is never changed by us, and
-// what we produce is there after each of our writes and goes when we drop it.
-func TestForeignThingsStay(t *testing.T) {
+// TestForeignFieldsStay does random writes of ours and of others. Fields of others must never change by our writes. Our
+// fields must exist after each of our writes, and must be removed when we drop them.
+func TestForeignFieldsStay(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprintf("Seed%d", seed), func(t *testing.T) {
 			e := newEnv(t)
@@ -73,7 +73,7 @@ func TestForeignThingsStay(t *testing.T) {
 	}
 }
 
-// step does one thing, ours or theirs, and returns its name.
+// step does one action, ours or theirs, and returns its name.
 func (m *model) step() string {
 	n := m.rnd.IntN(11)
 	k, v := fmt.Sprintf("theirs%d", m.rnd.IntN(6)), fmt.Sprint(m.rnd.IntN(3))
@@ -87,14 +87,14 @@ func (m *model) step() string {
 		return fmt.Sprintf("Own(%v)", m.owned)
 	case 5:
 		m.edit(k, v)
-		return "update by a person"
+		return "update by a user"
 	case 6:
 		m.apply([]string{"flux", "argo"}[m.rnd.IntN(2)])
 		return "apply by a tool"
 	case 7:
 		m.spoil()
 		m.write()
-		return "drift of our keys, put right"
+		return "drift of our keys, reverted"
 	case 8:
 		m.stringData(k, v)
 		return "apply of stringData"
@@ -103,7 +103,7 @@ func (m *model) step() string {
 		return "Release, and Apply again"
 	}
 	m.resetsManagedFields("db")
-	// Nobody knows any more what was ours. The next write takes what has our value.
+	// The owners of the fields are unknown now. The next write takes the fields that have our value.
 	m.writes(m.wants())
 	return "reset of managedFields"
 }
@@ -146,7 +146,7 @@ func (m *model) rewrite(next map[string]string) {
 func (m *model) own() {
 	m.Helper()
 	if len(target.FieldsOf(m.secret("db").ManagedFields, m.me.manager()).Data) != len(m.ours) {
-		m.write() // The loop owns only what is intact.
+		m.write() // The controller calls Own only if the Secret is intact.
 		return
 	}
 	d := m.me.wants("db")
@@ -156,19 +156,19 @@ func (m *model) own() {
 	m.owns(d)
 }
 
-// release lets go of all that is ours, and then comes back.
+// release removes everything of ours, and then writes again.
 func (m *model) release() {
 	m.Helper()
 	m.ours, m.ourLabels, m.owned = map[string]string{}, map[string]string{}, false
 	m.releases(m.me.wants("db"))
 	m.check(-1, "Release")
 	if _, marked := m.secret("db").Annotations[target.MarkKey("db")]; marked {
-		m.Error("the mark is there still after Release")
+		m.Error("the mark still exists after Release")
 	}
 	m.write()
 }
 
-// edit changes foreign things with an update.
+// edit changes fields of others with an update.
 func (m *model) edit(k, v string) {
 	m.Helper()
 	held := map[string]bool{}
@@ -178,7 +178,7 @@ func (m *model) edit(k, v string) {
 		}
 	}
 	if held[k] {
-		k = "edited" // What a tool applies it would bring back, which is not the subject here.
+		k = "edited" // A tool would apply its own fields again, which is not tested here.
 	}
 	remove := m.rnd.IntN(3) == 0
 	what := m.rnd.IntN(5)
@@ -217,7 +217,7 @@ func set[V any](m map[string]V, k string, v V, remove bool) map[string]V {
 	return m
 }
 
-// apply applies keys as a tool: foreign ones of its own, and one of ours with the value that it has.
+// apply applies keys as a tool: own ones, and one of ours with its present value.
 func (m *model) apply(tool string) {
 	m.Helper()
 	keys := map[string]string{tool: fmt.Sprint(m.rnd.IntN(3))}
@@ -229,7 +229,7 @@ func (m *model) apply(tool string) {
 	m.applied[tool] = keys
 	maps.Copy(m.data, keys)
 	m.mustApply("db", tool, data(pairs...))
-	// It lets go of ours, so that nothing of it holds what we drop.
+	// It gives up our key, so that the tool does not hold a key that we drop.
 	m.mustApply("db", tool, data(tool, keys[tool]))
 }
 
@@ -251,7 +251,7 @@ func (m *model) spoil() {
 			}
 		}
 	})
-	// What they wrote and we do not want any more would be theirs, so all of it is wanted.
+	// A key that they wrote and that we no longer want would become theirs, so all keys are wanted.
 	next := maps.Clone(m.ours)
 	m.rewrite(next)
 }

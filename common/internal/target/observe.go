@@ -15,27 +15,26 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 )
 
-// Identity is the ExternalSecret that looks at a Secret.
+// Identity is the ExternalSecret that observes a Secret.
 type Identity struct {
 	Name string
 	UID  types.UID
-	// Module is the API group of the module that looks.
+	// Module is the API group of the observing module.
 	Module string
-	// Exclusive is true if it shares the Secret with no other ExternalSecret, unless it had it first.
+	// Exclusive is true if it shares the Secret with no other ExternalSecret, unless it wrote first.
 	Exclusive bool
 }
 
-// A Census knows which ExternalSecrets there are. What it cannot find out, it reports as living:
-// nothing is taken from what may be alive.
+// A Census knows which ExternalSecrets exist. It reports unknown ones as existing, so that nothing is taken from them.
 type Census interface {
-	// Lives reports whether an ExternalSecret of that name and uid exists.
+	// Lives reports whether an ExternalSecret with that name and uid exists.
 	Lives(ctx context.Context, name string, uid types.UID) bool
-	// Writes reports whether an ExternalSecret of that name and uid exists and writes the Secret.
+	// Writes reports whether an ExternalSecret with that name and uid exists and writes the Secret.
 	Writes(ctx context.Context, name string, uid types.UID, secret string) bool
 }
 
-// Observe returns what the metadata of a Secret tells an ExternalSecret about it; nil means that
-// there is no Secret. Of a *corev1.Secret, read live, it also tells what the data says.
+// Observe returns the state of a Secret, from the view of an ExternalSecret; s is nil if there is no Secret. For a
+// *corev1.Secret, read live, it also fills the fields that need the data.
 func Observe(ctx context.Context, s metav1.Object, self Identity, census Census) policy.Target {
 	if s == nil {
 		return policy.Target{}
@@ -65,7 +64,7 @@ func Observe(ctx context.Context, s metav1.Object, self Identity, census Census)
 	return t
 }
 
-// sharesKeys reports whether a Secret has keys that are not held by an object alone.
+// sharesKeys reports whether a Secret has keys that the object does not hold alone.
 func sharesKeys(live *corev1.Secret, self Identity, held []string) bool {
 	others := fieldpath.NewSet()
 	for _, e := range live.ManagedFields {
@@ -81,10 +80,9 @@ func sharesKeys(live *corev1.Secret, self Identity, held []string) bool {
 	return false
 }
 
-// owners reports whether an ownerReference names the object, and returns the one that makes the
-// Secret somebody else's: any before it bears our mark, and later only one that controls it. An
-// ExternalSecret that is gone owns nothing. One of our name is gone, or is the present one while we
-// are behind, which the fence finds out.
+// owners reports whether an ownerReference names the object, and returns the reference of another owner. Without our
+// mark that is any other owner; with it, only a controller. A deleted ExternalSecret owns nothing. One with our name is
+// deleted, or it is the current one and we are outdated; in that case the fence stops the write.
 func owners(ctx context.Context, refs []metav1.OwnerReference, self Identity, mark policy.Mark, census Census) (owned bool, foreign *metav1.OwnerReference) {
 	for i, r := range refs {
 		controls := r.Controller != nil && *r.Controller
@@ -106,9 +104,9 @@ func ofExternalSecret(r metav1.OwnerReference) bool {
 	return group == v1alpha1.Group && r.Kind == "ExternalSecret"
 }
 
-// Reduce strips the metadata of a Secret down to what Observe reads: marks, own labels, owners, and
-// the fields held by managers of ExternalSecrets. Memory then follows the number of own keys. Of more than MaxMarks only
-// that there are more is kept.
+// Reduce strips the metadata of a Secret to what Observe reads: marks, own labels, owners, and the fields of
+// ExternalSecrets' managers. Memory use then depends only on the number of own keys. If there are more than MaxMarks
+// marks, it keeps only their names, up to one more than the limit.
 func Reduce(m *metav1.PartialObjectMetadata) {
 	keep := map[string]string{}
 	if part, ok := m.Annotations[v1alpha1.PartAnnotation]; ok {
@@ -117,7 +115,7 @@ func Reduce(m *metav1.PartialObjectMetadata) {
 	keys := markKeys(m.Annotations)
 	crowded := len(keys) > MaxMarks
 	if crowded {
-		slices.Sort(keys) // The same ones each time.
+		slices.Sort(keys) // Keeps the same ones each time.
 		keys = keys[:MaxMarks+1]
 	}
 	for _, k := range keys {

@@ -18,7 +18,7 @@ func TestObserveNothing(t *testing.T) {
 	}
 }
 
-// Whose a Secret is, by its owners: before it bears our mark, and after.
+// TestObserveOwners checks the owner of a Secret by its references, without and with our mark.
 func TestObserveOwners(t *testing.T) {
 	ref := func(apiVersion, kind, name string, controls bool) metav1.OwnerReference {
 		return metav1.OwnerReference{APIVersion: apiVersion, Kind: kind, Name: name, UID: types.UID("uid-" + name), Controller: &controls}
@@ -29,7 +29,7 @@ func TestObserveOwners(t *testing.T) {
 	database := func(name string, controls bool) metav1.OwnerReference {
 		return ref("example.com/v1", "Database", name, controls)
 	}
-	// Of the ExternalSecrets only these are gone.
+	// Only these ExternalSecrets are deleted.
 	c := census{lives: func(name string, uid types.UID) bool {
 		return uid != "uid-gone" && (name != "db" || uid == "uid-db" || uid == "uid-newer")
 	}}
@@ -49,103 +49,103 @@ func TestObserveOwners(t *testing.T) {
 		refs             []metav1.OwnerReference
 		unmarked, marked seen
 	}{
-		"None": {reason: "A Secret of nobody."},
+		"None": {reason: "A Secret without owner."},
 		"Ours": {
-			reason:   "Our reference as controller makes it owned.",
+			reason:   "Our controller reference makes it owned.",
 			refs:     []metav1.OwnerReference{es("db", true)},
 			unmarked: seen{Owned: true}, marked: seen{Owned: true},
 		},
 		"OursNotController": {
-			reason: "Our reference that does not control is to be put right, and blocks nobody.",
+			reason: "Our reference without controller does not count, and blocks no other owner.",
 			refs:   []metav1.OwnerReference{es("db", false)},
 		},
 		"ForeignController": {
-			reason:   "What somebody else controls is theirs, also after we wrote it.",
+			reason:   "A Secret with another controller is theirs, also after we wrote it.",
 			refs:     []metav1.OwnerReference{database("pg", true)},
 			unmarked: seen{Foreign: "pg"}, marked: seen{Foreign: "pg"},
 		},
 		"ForeignNotController": {
-			reason:   "Any owner keeps us from adopting; one that comes later is no harm.",
+			reason:   "Any owner prevents adoption; an owner added later has no effect.",
 			refs:     []metav1.OwnerReference{database("pg", false)},
 			unmarked: seen{Foreign: "pg"},
 		},
 		"ForeignUndecided": {
-			reason:   "Without the field an owner does not control.",
+			reason:   "Without the field an owner is no controller.",
 			refs:     []metav1.OwnerReference{undecided},
 			unmarked: seen{Foreign: "pg"},
 		},
-		"ForeignNotControllerBesideOurs": {
-			reason:   "Also beside ours.",
+		"ForeignNotControllerAndOurs": {
+			reason:   "It counts also if there is a reference to us.",
 			refs:     []metav1.OwnerReference{database("pg", false), es("db", true)},
 			unmarked: seen{Owned: true, Foreign: "pg"}, marked: seen{Owned: true},
 		},
 		"SeveralForeign": {
-			reason:   "The first is named.",
+			reason:   "The first owner is named.",
 			refs:     []metav1.OwnerReference{database("pg", false), database("mysql", false)},
 			unmarked: seen{Foreign: "pg"},
 		},
 		"ControllerLast": {
-			reason:   "But rather the one that controls.",
+			reason:   "A controller takes precedence.",
 			refs:     []metav1.OwnerReference{database("pg", false), database("mysql", true)},
 			unmarked: seen{Foreign: "mysql"}, marked: seen{Foreign: "mysql"},
 		},
 		"ControllerFirst": {
-			reason:   "Wherever it stands.",
+			reason:   "The position makes no difference.",
 			refs:     []metav1.OwnerReference{database("mysql", true), database("pg", false)},
 			unmarked: seen{Foreign: "mysql"}, marked: seen{Foreign: "mysql"},
 		},
 		"GoneOfOurName": {
-			reason: "The object of our name before us owns nothing.",
+			reason: "A former object with our name owns nothing.",
 			refs:   []metav1.OwnerReference{before},
 		},
 		"NewerOfOurName": {
-			reason: "Nor does one that came after us: then we are gone ourselves, which the fence finds out.",
+			reason: "A later object with our name owns nothing: then we are deleted ourselves, which the fence finds out.",
 			refs:   []metav1.OwnerReference{newer},
 		},
 		"GoneOfAnotherName": {
-			reason: "Nor does any ExternalSecret that is gone.",
+			reason: "A deleted ExternalSecret owns nothing.",
 			refs:   []metav1.OwnerReference{es("gone", true)},
 		},
 		"GoneNotController": {
-			reason: "Whether it controlled or not.",
+			reason: "It makes no difference whether it was the controller.",
 			refs:   []metav1.OwnerReference{es("gone", false)},
 		},
 		"GoneOfAnotherVersion": {
 			reason: "Only the group counts.",
 			refs:   []metav1.OwnerReference{ref("direct-secrets.io/v2", "ExternalSecret", "gone", true)},
 		},
-		"GoneBesideOurs": {
-			reason:   "It hides nothing.",
+		"GoneAndOurs": {
+			reason:   "It hides no reference to us.",
 			refs:     []metav1.OwnerReference{before, es("db", true)},
 			unmarked: seen{Owned: true}, marked: seen{Owned: true},
 		},
-		"GoneBesideForeign": {
-			reason:   "And nobody.",
+		"GoneAndForeign": {
+			reason:   "It hides no other owner.",
 			refs:     []metav1.OwnerReference{es("gone", true), database("pg", false)},
 			unmarked: seen{Foreign: "pg"},
 		},
 		"Living": {
-			reason:   "A living ExternalSecret is an owner like any other.",
+			reason:   "An existing ExternalSecret is an owner like any other.",
 			refs:     []metav1.OwnerReference{es("other", true)},
 			unmarked: seen{Foreign: "other"}, marked: seen{Foreign: "other"},
 		},
 		"LivingNotController": {
-			reason:   "Also where it does not control.",
+			reason:   "It counts also without controller.",
 			refs:     []metav1.OwnerReference{es("other", false)},
 			unmarked: seen{Foreign: "other"},
 		},
 		"GoneOfAnotherKind": {
-			reason:   "Of other Kinds we know nothing: they live.",
+			reason:   "Owners of other Kinds count as existing.",
 			refs:     []metav1.OwnerReference{ref("direct-secrets.io/v1alpha1", "PushSecret", "gone", true)},
 			unmarked: seen{Foreign: "gone"}, marked: seen{Foreign: "gone"},
 		},
 		"GoneOfAnotherGroup": {
-			reason:   "So does the ExternalSecret of another operator.",
+			reason:   "The ExternalSecret of another operator counts as existing.",
 			refs:     []metav1.OwnerReference{ref("external-secrets.io/v1", "ExternalSecret", "gone", true)},
 			unmarked: seen{Foreign: "gone"}, marked: seen{Foreign: "gone"},
 		},
 		"GoneOfAProvidersGroup": {
-			reason:   "And what a provider calls so.",
+			reason:   "A provider's Kind with that name counts as existing.",
 			refs:     []metav1.OwnerReference{ref("aws.direct-secrets.io/v1alpha1", "ExternalSecret", "gone", true)},
 			unmarked: seen{Foreign: "gone"}, marked: seen{Foreign: "gone"},
 		},
@@ -174,7 +174,7 @@ func TestObserveOwners(t *testing.T) {
 	}
 }
 
-// Who else writes a Secret matters only to who wants it alone.
+// TestObserveRival checks that other writers matter only to an exclusive object.
 func TestObserveRival(t *testing.T) {
 	marks := map[string]string{}
 	for _, name := range []string{"b", "a", "db"} {
@@ -187,20 +187,20 @@ func TestObserveRival(t *testing.T) {
 		census    census
 		want      string
 	}{
-		"Exclusive": {"The first by name is the rival, and never ourselves.", true, census{}, "a"},
-		"Shared":    {"Who shares has none.", false, census{}, ""},
+		"Exclusive": {"The first other object by name is the rival.", true, census{}, "a"},
+		"Shared":    {"An object that shares has no rival.", false, census{}, ""},
 		"Gone": {
-			"One that is gone is none.", true,
+			"A deleted object is no rival.", true,
 			census{writes: func(name string, _ types.UID, _ string) bool { return name != "a" }}, "b",
 		},
 		"OfThatUID": {
-			"The census is asked for the very object that marked, and for the very Secret.", true,
+			"The census is asked for exactly the uid in the mark and this Secret.", true,
 			census{writes: func(name string, uid types.UID, secret string) bool {
 				return string(uid) == "uid-"+name && secret == "the-secret"
 			}}, "a",
 		},
 		"WritesAnotherSecret": {
-			"One that lives, and has left its mark, but writes elsewhere now, is none.", true,
+			"An existing object with a mark that now writes elsewhere is no rival.", true,
 			census{writes: func(string, types.UID, string) bool { return false }}, "",
 		},
 	}
@@ -214,7 +214,7 @@ func TestObserveRival(t *testing.T) {
 	}
 }
 
-// Whether a Secret may go without loss for others shows only where its data does.
+// TestObserveOthers checks that only a live read shows whether others have keys in a Secret.
 func TestObserveOthers(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -222,34 +222,34 @@ func TestObserveOthers(t *testing.T) {
 		want   bool
 	}{
 		"OwnKeys":        {"Our keys are ours alone.", func(*env, object) {}, false},
-		"OwnKeysApplied": {"However we wrote them.", func(e *env, o object) { e.writes(o.wants("db", "a", "1", "b", "2")) }, false},
-		"NoKeys":         {"No key is nobody's.", func(e *env, o object) { e.writes(o.wants("db")) }, false},
-		"ForeignKey":     {"A key of a person.", func(e *env, _ object) { e.updates("db", "kubectl", setData("theirs", "x")) }, true},
+		"OwnKeysApplied": {"Our applied keys are ours alone.", func(e *env, o object) { e.writes(o.wants("db", "a", "1", "b", "2")) }, false},
+		"NoKeys":         {"Without keys there are none of others.", func(e *env, o object) { e.writes(o.wants("db")) }, false},
+		"ForeignKey":     {"A user has added a key.", func(e *env, _ object) { e.updates("db", "kubectl", setData("theirs", "x")) }, true},
 		"EmptyForeignKey": {
-			"Also one without a value.",
+			"A key without a value counts, too.",
 			func(e *env, _ object) { e.updates("db", "kubectl", setData("theirs", "")) }, true,
 		},
-		"KeyOfNobody": {
-			"Also one that no entry names.",
+		"KeyWithoutOwner": {
+			"A key without an entry counts, too.",
 			func(e *env, _ object) {
 				e.mustApply("db", "flux", map[string]any{"stringData": map[string]string{"theirs": "x"}})
 			}, true,
 		},
-		"KeyOfAnother": {"Also one of another ExternalSecret.", func(e *env, _ object) { e.writes(e.object("x").wants("db", "x", "1")) }, true},
+		"KeyOfAnother": {"A key of another ExternalSecret counts, too.", func(e *env, _ object) { e.writes(e.object("x").wants("db", "x", "1")) }, true},
 		"CoHeldByATool": {
-			"A key that somebody else holds with us is not ours alone.",
+			"A key that another manager also holds is not ours alone.",
 			func(e *env, _ object) { e.mustApply("db", "flux", data("a", "1")) }, true,
 		},
 		"CoHeldByAnother": {
-			"Whoever that is.",
+			"Any other manager counts.",
 			func(e *env, _ object) { e.mustApply("db", "direct-secrets:x", data("a", "1")) }, true,
 		},
 		"TakenByAPerson": {
-			"A key that somebody changed is theirs.",
+			"A key that another writer changed is theirs.",
 			func(e *env, _ object) { e.updates("db", "kubectl", setData("a", "x")) }, true,
 		},
 		"ManagedFieldsReset": {
-			"Where nobody knows whose the keys are, they are not known to be ours.",
+			"If the owner of the keys is unknown, they do not count as ours.",
 			func(e *env, _ object) { e.resetsManagedFields("db") }, true,
 		},
 		"ForeignMetadata": {
@@ -259,7 +259,7 @@ func TestObserveOthers(t *testing.T) {
 			}, false,
 		},
 		"MarkOfAnother": {
-			"Nor is the mark of another that has no key.",
+			"The mark of an object without keys is no reason to keep a Secret.",
 			func(e *env, _ object) { e.writes(e.object("x").wants("db")) }, false,
 		},
 	}
@@ -274,7 +274,7 @@ func TestObserveOthers(t *testing.T) {
 				t.Errorf("\n%s\nOthers of a live Secret: got %v, want %v; %v", tc.reason, got, tc.want, s.ManagedFields)
 			}
 			if observe(&metav1.PartialObjectMetadata{ObjectMeta: s.ObjectMeta}, "db").Others {
-				t.Errorf("\n%s\nOthers of mere metadata: got true", tc.reason)
+				t.Errorf("\n%s\nOthers from metadata only: got true", tc.reason)
 			}
 		})
 	}

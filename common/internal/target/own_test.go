@@ -21,7 +21,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 )
 
-// Why a change of the owner alone applies all that we hold.
+// TestApplyOfTheOwnerAloneEmptiesData shows why a change of the owner applies all fields that we hold.
 func TestApplyOfTheOwnerAloneEmptiesData(t *testing.T) {
 	e := newEnv(t)
 	o := e.object("db")
@@ -40,9 +40,9 @@ func TestOwn(t *testing.T) {
 		foreign func(e *env)
 	}{
 		"AfterCreate": {reason: "The entry of the POST is folded first.", foreign: func(*env) {}},
-		"AfterApply":  {reason: "What was applied is applied again.", applied: true, foreign: func(*env) {}},
+		"AfterApply":  {reason: "An applied Secret is applied again.", applied: true, foreign: func(*env) {}},
 		"Foreign": {
-			reason: "What others wrote is kept.",
+			reason: "Fields of others are kept.",
 			foreign: func(e *env) {
 				other := e.object("other")
 				e.updates("db", "kubectl-edit", func(s *corev1.Secret) {
@@ -54,7 +54,7 @@ func TestOwn(t *testing.T) {
 			},
 		},
 		"ForeignApplied": {
-			reason: "However they wrote it, and what we hold with them.",
+			reason: "Fields of others are kept however they were written, also shared ones.",
 			foreign: func(e *env) {
 				e.mustApply("db", "flux", map[string]any{
 					"data":     bytesOf("theirs", "x", "a", "1"),
@@ -62,8 +62,8 @@ func TestOwn(t *testing.T) {
 				})
 			},
 		},
-		"ForeignOwnerThatNobodyHolds": {
-			reason: "Also where managedFields do not say that they did.",
+		"ForeignOwnerWithoutEntry": {
+			reason: "Fields of others are kept if managedFields do not name them.",
 			foreign: func(e *env) {
 				o, other := object{e: e, name: "db", uid: e.mark("db").UID}, e.object("other")
 				e.updates("db", "kubectl-edit", func(s *corev1.Secret) {
@@ -75,7 +75,7 @@ func TestOwn(t *testing.T) {
 			},
 		},
 		"Immutable": {
-			reason: "Also of a Secret whose data cannot change any more.",
+			reason: "Own works for an immutable Secret.",
 			foreign: func(e *env) {
 				yes := true
 				e.updates("db", "kubectl-edit", func(s *corev1.Secret) { s.Immutable = &yes })
@@ -96,7 +96,7 @@ func TestOwn(t *testing.T) {
 			tc.foreign(e)
 			was, hash := e.secret("db"), e.mark("db").Hash
 
-			// Without values, as the loop calls it.
+			// Without values, as the controller calls it.
 			bare := o.wants("db")
 			bare.Mark.Generation = 2
 			for _, owner := range []bool{true, true, false, false, true} {
@@ -125,7 +125,7 @@ func TestOwn(t *testing.T) {
 				}
 			}
 
-			// What was ours is ours still: it goes when we say so.
+			// Our keys are still ours: they are removed when we drop them.
 			if was.Immutable != nil {
 				return
 			}
@@ -139,7 +139,7 @@ func TestOwn(t *testing.T) {
 	}
 }
 
-// plain returns a Secret without what each write changes.
+// plain returns a Secret without the fields that each write changes.
 func plain(s *corev1.Secret) *corev1.Secret {
 	s = s.DeepCopy()
 	s.ResourceVersion, s.ManagedFields = "", nil
@@ -149,13 +149,13 @@ func plain(s *corev1.Secret) *corev1.Secret {
 	return s
 }
 
-// mark returns the mark of the object of the same name.
+// mark returns the mark of the object with the same name.
 func (e *env) mark(name string) policy.Mark {
 	e.Helper()
 	return target.Marks(e.secret(name).Annotations)[name]
 }
 
-// The hash in the mark stays that of the values, so that the next refresh finds nothing new.
+// TestOwnKeepsTheHash checks that the mark keeps the hash of the values, so that the next refresh finds nothing new.
 func TestOwnKeepsTheHash(t *testing.T) {
 	e := newEnv(t)
 	o := e.object("db")
@@ -167,7 +167,7 @@ func TestOwnKeepsTheHash(t *testing.T) {
 	}
 }
 
-// What drifted is left as it is, and is seen as drift still: the mark says what we wrote.
+// TestOwnKeepsDrift checks that drift stays as it is and is still seen as drift: the mark describes what we wrote.
 func TestOwnKeepsDrift(t *testing.T) {
 	const storeLabel = "stores.direct-secrets.io/x"
 	cases := map[string]struct {
@@ -176,12 +176,12 @@ func TestOwnKeepsDrift(t *testing.T) {
 		want   map[string]string
 	}{
 		"ValueUpdated": {
-			"A value that somebody changed.",
+			"A writer changed a value.",
 			func(e *env) { e.updates("db", "kubectl", setData("a", "x")) },
 			map[string]string{"a": "x", "b": "1"},
 		},
 		"ValueUpdatedAndBack": {
-			"Also if it is ours again.",
+			"A writer changed a value and changed it back.",
 			func(e *env) {
 				e.updates("db", "kubectl", setData("a", "x"))
 				e.updates("db", "kubectl", setData("a", "1"))
@@ -189,22 +189,22 @@ func TestOwnKeepsDrift(t *testing.T) {
 			map[string]string{"a": "1", "b": "1"},
 		},
 		"ValueApplied": {
-			"A value that a tool took by force.",
+			"A tool took a value by force.",
 			func(e *env) { e.mustApply("db", "flux", data("a", "x")) },
 			map[string]string{"a": "x", "b": "1"},
 		},
 		"KeyRemoved": {
-			"A key that somebody removed.",
+			"A writer removed a key.",
 			func(e *env) { e.updates("db", "kubectl", func(s *corev1.Secret) { delete(s.Data, "a") }) },
 			map[string]string{"b": "1"},
 		},
 		"DataRemoved": {
-			"All of them.",
+			"A writer removed all keys.",
 			func(e *env) { e.updates("db", "kubectl", func(s *corev1.Secret) { s.Data = nil }) },
 			map[string]string{},
 		},
 		"KeyRemovedAndLabelToo": {
-			"Our label comes back, for the watch; the key does not.",
+			"Our label is restored for the watch; the key is not.",
 			func(e *env) {
 				e.updates("db", "kubectl", func(s *corev1.Secret) {
 					delete(s.Data, "a")
@@ -214,12 +214,12 @@ func TestOwnKeepsDrift(t *testing.T) {
 			map[string]string{"b": "1"},
 		},
 		"StoreLabelRemoved": {
-			"The label of a store is known to whoever reads it.",
+			"A writer changed a store label.",
 			func(e *env) { e.updates("db", "kubectl", func(s *corev1.Secret) { delete(s.Labels, storeLabel) }) },
 			map[string]string{"a": "1", "b": "1"},
 		},
 		"ManagedFieldsReset": {
-			"Whose the keys are is not known any more.",
+			"The owner of the keys is unknown.",
 			func(e *env) { e.resetsManagedFields("db") },
 			map[string]string{"a": "1", "b": "1"},
 		},
@@ -256,14 +256,14 @@ func TestOwnKeepsDrift(t *testing.T) {
 
 				e.writes(d)
 				if s := e.wantData("db", map[string]string{"a": "1", "b": "1"}); !observe(s, "db").Intact {
-					t.Errorf("\n%s\nnot put right by an Apply", tc.reason)
+					t.Errorf("\n%s\nnot reverted by an Apply", tc.reason)
 				}
 			})
 		}
 	}
 }
 
-// Under which creationPolicy we wrote is a matter of the mark alone.
+// TestOwnMovesThePolicy checks that a changed creationPolicy changes only the mark.
 func TestOwnMovesThePolicy(t *testing.T) {
 	e := newEnv(t)
 	o := e.object("db")
@@ -306,11 +306,11 @@ func TestLabels(t *testing.T) {
 		own    bool
 		want   map[string]string
 	}{
-		{"Another store: the label of the former one goes.", map[string]string{managed: "true", second: "true"}, false,
+		{"With another store, the label of the former one is removed.", map[string]string{managed: "true", second: "true"}, false,
 			map[string]string{managed: "true", second: "true", "theirs": "x"}},
-		{"A change of the owner keeps them.", map[string]string{managed: "true"}, true,
+		{"A change of the owner keeps the labels.", map[string]string{managed: "true"}, true,
 			map[string]string{managed: "true", second: "true", "theirs": "x"}},
-		{"One store again.", map[string]string{managed: "true", first: "true"}, false,
+		{"The first store is used again.", map[string]string{managed: "true", first: "true"}, false,
 			map[string]string{managed: "true", first: "true", "theirs": "x"}},
 	} {
 		d.Labels = step.labels
@@ -326,7 +326,7 @@ func TestLabels(t *testing.T) {
 	}
 }
 
-// A value of no bytes is a value, whether it is nil or not.
+// TestEmptyValues checks that an empty value is a value, whether it is nil or not.
 func TestEmptyValues(t *testing.T) {
 	e := newEnv(t)
 	o := e.object("db")
@@ -343,7 +343,7 @@ func TestEmptyValues(t *testing.T) {
 	}
 }
 
-// recorder keeps what was sent.
+// recorder records the requests.
 type recorder struct {
 	http.RoundTripper
 
@@ -366,7 +366,7 @@ func (r *recorder) RoundTrip(req *http.Request) (*http.Response, error) {
 	return r.RoundTripper.RoundTrip(req)
 }
 
-// stringData is write-only, and belongs to a field of its own in managedFields.
+// TestStringDataIsNeverSent checks requests for stringData, which is write-only and has its own field in managedFields.
 func TestStringDataIsNeverSent(t *testing.T) {
 	e := newEnv(t)
 	r := &recorder{}

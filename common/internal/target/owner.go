@@ -6,7 +6,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// OwnerOf is the reference from what an ExternalSecret owns to it, shaped as cert-manager's to a Certificate.
+// OwnerOf returns the ownerReference to an ExternalSecret. It has the same form as the reference of cert-manager to a
+// Certificate.
 func OwnerOf(es *v1alpha1.ExternalSecret) metav1.OwnerReference {
 	yes, no := true, false
 	return metav1.OwnerReference{

@@ -11,9 +11,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Quiet returns a client whose errors of writes of Secrets have no text of the API server but for the fields that it
-// rejects: an admission webhook or policy may quote values in it, and errors reach logs and statuses. What kind of error
-// it is can still be asked of k8s.io/apimachinery/pkg/api/errors.
+// Quiet returns a client that removes the API server's text from errors of writes to Secrets, except for the names of
+// rejected fields. An admission webhook or policy may quote values in that text, and errors reach logs and statuses.
+// The functions of k8s.io/apimachinery/pkg/api/errors still work on the errors.
 func Quiet(c client.Client) client.Client { return quiet{c} }
 
 type quiet struct{ client.Client }
@@ -34,15 +34,15 @@ func (q quiet) Delete(ctx context.Context, o client.Object, opts ...client.Delet
 	return q.hush(o, q.Client.Delete(ctx, o, opts...))
 }
 
-// quota is a phrase of the API server's own for a ResourceQuota.
+// quota is the phrase that the API server itself uses for a ResourceQuota.
 const quota = "exceeded quota"
 
-// ofQuota reports whether the text of an answer is that of a ResourceQuota.
+// ofQuota reports whether an error text is about a ResourceQuota.
 func ofQuota(text string) bool {
 	return strings.Contains(text, quota) || strings.Contains(text, "status unknown for quota")
 }
 
-// hush takes the text out of an answer about a Secret.
+// hush removes the text from an error about a Secret.
 func (q quiet) hush(o client.Object, err error) error {
 	var answer *kerrors.StatusError
 	if !errors.As(err, &answer) {

@@ -18,7 +18,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
 )
 
-// TestQuiet has an admission webhook quote the Secret that is written.
+// TestQuiet simulates an admission webhook that quotes the Secret.
 func TestQuiet(t *testing.T) {
 	const canary = "czNjcmV0"
 	denied := kerrors.NewForbidden(schema.GroupResource{Resource: "secrets"}, "db", errors.New("admission webhook denied the request: "+canary))
@@ -40,15 +40,15 @@ func TestQuiet(t *testing.T) {
 		quotes bool
 		is     func(error) bool
 	}{
-		"Denied":   {"what kind of answer it is stays", &corev1.Secret{}, denied, false, kerrors.IsForbidden},
-		"Metadata": {"a webhook is given the whole Secret also where its metadata is written", resolve.SecretMetadata(), denied, false, kerrors.IsForbidden},
-		"Rejected": {"the fields stay", &corev1.Secret{}, rejected, false, func(err error) bool {
+		"Denied":   {"the type of the error is kept", &corev1.Secret{}, denied, false, kerrors.IsForbidden},
+		"Metadata": {"a webhook gets the whole Secret also for a write of its metadata", resolve.SecretMetadata(), denied, false, kerrors.IsForbidden},
+		"Rejected": {"the names of the fields are kept", &corev1.Secret{}, rejected, false, func(err error) bool {
 			return kerrors.IsInvalid(err) && strings.HasSuffix(rejectedFields(err), "data (FieldValueInvalid)")
 		}},
-		"Quota":    {"that it is a quota stays", &corev1.Secret{}, errors.Wrap(full, "wrapped"), false, func(err error) bool { return ofQuota(err.Error()) }},
+		"Quota":    {"a quota error is still recognized", &corev1.Secret{}, errors.Wrap(full, "wrapped"), false, func(err error) bool { return ofQuota(err.Error()) }},
 		"Other":    {"an object of another Kind holds no value", &corev1.ConfigMap{}, denied, true, kerrors.IsForbidden},
-		"NoAnswer": {"nobody has quoted anything", &corev1.Secret{}, context.Canceled, false, func(err error) bool { return errors.Is(err, context.Canceled) }},
-		"None":     {"what succeeds is no error", &corev1.Secret{}, nil, false, func(err error) bool { return err == nil }},
+		"NoAnswer": {"the error is not from the API server", &corev1.Secret{}, context.Canceled, false, func(err error) bool { return errors.Is(err, context.Canceled) }},
+		"None":     {"a success is no error", &corev1.Secret{}, nil, false, func(err error) bool { return err == nil }},
 	}
 	for name, tc := range cases {
 		for verb, write := range writes {

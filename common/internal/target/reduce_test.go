@@ -13,32 +13,32 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 )
 
-// What Observe says of the metadata that a cache keeps is what it says of the whole Secret.
+// TestReduce checks that Observe returns the same for the reduced metadata in a cache as for the whole Secret.
 func TestReduce(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		do     func(e *env, o object)
 		census census
-		// alone is true if nobody else put any key into the Secret.
+		// alone is true if no other writer added a key to the Secret.
 		alone bool
 		want  func(o object) policy.Target
 	}{
 		"Created": {
-			reason: "After our POST.",
+			reason: "The Secret is as we posted it.",
 			do:     func(e *env, o object) { e.writes(o.wants("db", "a", "1")) },
 			want: func(o object) policy.Target {
 				return policy.Target{Exists: true, Watched: true, Mark: created(o.wants("db", "a", "1")).Mark, Intact: true, Holds: true}
 			},
 		},
 		"Owned": {
-			reason: "The controller is kept.",
+			reason: "A controller reference is kept.",
 			do:     func(e *env, o object) { e.writes(owned(o.wants("db", "a", "1"), o.reference(true))) },
 			want: func(o object) policy.Target {
 				return policy.Target{Exists: true, Watched: true, Mark: created(o.wants("db", "a", "1")).Mark, Intact: true, Holds: true, Owned: true}
 			},
 		},
 		"ForeignOwner": {
-			reason: "So is somebody else's reference.",
+			reason: "A reference of another owner is kept.",
 			do: func(e *env, _ object) {
 				other := e.object("other")
 				e.posted("db", "kubectl", "a", "1")
@@ -54,7 +54,7 @@ func TestReduce(t *testing.T) {
 			},
 		},
 		"Drifted": {
-			reason: "A key that somebody changed is missed.",
+			reason: "A key that another writer changed is missed.",
 			do: func(e *env, o object) {
 				e.writes(o.wants("db", "a", "1"))
 				e.updates("db", "kubectl", setData("a", "x"))
@@ -64,7 +64,7 @@ func TestReduce(t *testing.T) {
 			},
 		},
 		"DriftedInPart": {
-			reason: "And those that are left are held.",
+			reason: "The remaining keys are held.",
 			do: func(e *env, o object) {
 				e.writes(o.wants("db", "a", "1", "b", "1"))
 				e.updates("db", "kubectl", setData("a", "x"))
@@ -74,7 +74,7 @@ func TestReduce(t *testing.T) {
 			},
 		},
 		"LabelChanged": {
-			reason: "So is our label.",
+			reason: "A changed label of ours is missed.",
 			do: func(e *env, o object) {
 				e.writes(o.wants("db", "a", "1"))
 				e.updates("db", "kubectl", func(s *corev1.Secret) { s.Labels[target.ManagedLabel(module)] = "no" })
@@ -84,7 +84,7 @@ func TestReduce(t *testing.T) {
 			},
 		},
 		"MarkRemoved": {
-			reason: "Without the mark the keys are held all the same.",
+			reason: "Without the mark the keys are still held.",
 			do: func(e *env, o object) {
 				e.writes(o.wants("db", "a", "1"))
 				e.updates("db", "kubectl", func(s *corev1.Secret) { s.Annotations = nil })
@@ -92,7 +92,7 @@ func TestReduce(t *testing.T) {
 			want: func(object) policy.Target { return policy.Target{Exists: true, Watched: true, Holds: true} },
 		},
 		"Sealed": {
-			reason: "That we made it immutable is kept.",
+			reason: "Immutable set by us is kept.",
 			do:     func(e *env, o object) { e.writes(immutable(o.wants("db", "a", "1"))) },
 			alone:  true,
 			want: func(o object) policy.Target {
@@ -100,7 +100,7 @@ func TestReduce(t *testing.T) {
 			},
 		},
 		"SealedByTheOneBefore": {
-			reason: "Also if the object of our name before us did.",
+			reason: "Immutable set by a former object with our name is kept.",
 			do: func(e *env, o object) {
 				e.writes(immutable(object{e: e, name: o.name, uid: "dead"}.wants("db", "a", "1")))
 			},
@@ -111,7 +111,7 @@ func TestReduce(t *testing.T) {
 			},
 		},
 		"SealedByAPerson": {
-			reason: "What somebody else made immutable is not for us to tell.",
+			reason: "Immutable set by another writer does not count.",
 			do: func(e *env, o object) {
 				e.writes(o.wants("db", "a", "1"))
 				e.updates("db", "kubectl", seal)
@@ -122,7 +122,7 @@ func TestReduce(t *testing.T) {
 			},
 		},
 		"SealedByAnother": {
-			reason: "Nor is what another ExternalSecret made so.",
+			reason: "Immutable set by another ExternalSecret does not count.",
 			do: func(e *env, o object) {
 				e.writes(o.wants("db", "a", "1"))
 				e.writes(immutable(e.object("x").wants("db", "b", "1")))
@@ -133,7 +133,7 @@ func TestReduce(t *testing.T) {
 			},
 		},
 		"SealedByBoth": {
-			reason: "Who wants the same has done it, too.",
+			reason: "Another writer already stored the same value.",
 			do: func(e *env, o object) {
 				e.posted("db", "kubectl", "a", "1")
 				e.updates("db", "kubectl", seal)
@@ -145,7 +145,7 @@ func TestReduce(t *testing.T) {
 			},
 		},
 		"Rivals": {
-			reason: "Of several others that live, the first by name is named.",
+			reason: "The first of several existing rivals by name is named.",
 			do: func(e *env, _ object) {
 				for _, name := range []string{"z", "y", "x"} {
 					e.writes(e.object(name).wants("db", name, "1"))
@@ -155,13 +155,13 @@ func TestReduce(t *testing.T) {
 			want:   func(object) policy.Target { return policy.Target{Exists: true, Watched: true, Rival: "y"} },
 		},
 		"Dead": {
-			reason: "The mark of one that is gone never blocks.",
+			reason: "The mark of a deleted object does not block.",
 			do:     func(e *env, _ object) { e.writes(e.object("x").wants("db", "a", "1")) },
 			census: census{writes: func(string, types.UID, string) bool { return false }},
 			want:   func(object) policy.Target { return policy.Target{Exists: true, Watched: true} },
 		},
 		"Terminating": {
-			reason: "A Secret that is being deleted says so.",
+			reason: "A Secret being deleted is reported as such.",
 			do: func(e *env, o object) {
 				e.terminating("db")
 				e.writes(o.wants("db"))
@@ -171,7 +171,7 @@ func TestReduce(t *testing.T) {
 			},
 		},
 		"Foreign": {
-			reason: "Of a Secret that we never touched there is nothing to say.",
+			reason: "A Secret that we never wrote has no state of ours.",
 			do:     func(e *env, _ object) { e.posted("db", "kubectl", "a", "1") },
 			want:   func(object) policy.Target { return policy.Target{Exists: true} },
 		},
@@ -236,7 +236,7 @@ func TestReduce(t *testing.T) {
 	}
 }
 
-// An entry of a subresource is not one of the Secret itself, reduced or not.
+// TestReduceSubresource checks that entries of subresources do not count, reduced or not.
 func TestReduceSubresource(t *testing.T) {
 	m := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{
 		{Manager: "direct-secrets:db", Operation: "Update", Subresource: "status", FieldsV1: metav1.NewFieldsV1(`{"f:data":{"f:a":{}}}`)},

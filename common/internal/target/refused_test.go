@@ -25,7 +25,7 @@ import (
 // canary is a value that no error may show.
 const canary = "c4nary-v4lue"
 
-// kindOf names the kind of an error, and its message where a person will read it.
+// kindOf returns the kind of an error, and the message that a user sees.
 func kindOf(err error) (kind, message string) {
 	var invalid *target.InvalidError
 	var forbidden *target.ForbiddenError
@@ -58,9 +58,9 @@ func wantNoCanary(t *testing.T, err error) {
 // refusal is one way for a write to fail.
 type refusal struct {
 	reason string
-	// before makes what is refused; the Writer of e may be replaced.
+	// before prepares the refused write; it may replace the Writer of e.
 	before func(e *env, o object)
-	// write returns what is wanted.
+	// want returns what is wanted.
 	want func(o object) target.Desired
 	own  bool
 	kind string
@@ -85,7 +85,7 @@ func TestRefused(t *testing.T) {
 				d.Type = corev1.SecretTypeBasicAuth
 				return d
 			},
-			kind: "Invalid", fix: `has type "Opaque" and cannot get type "kubernetes.io/basic-auth"; delete the Secret`,
+			kind: "Invalid", fix: `has type "Opaque", which cannot change to "kubernetes.io/basic-auth"; delete the Secret`,
 		},
 		"ImmutableOtherValue": {
 			reason: "An immutable Secret keeps its values.", before: immutable,
@@ -93,48 +93,48 @@ func TestRefused(t *testing.T) {
 			kind: "Invalid", fix: "immutable; delete it",
 		},
 		"ImmutableMoreKeys": {
-			reason: "And gets no further key.", before: immutable,
+			reason: "An immutable Secret gets no further key.", before: immutable,
 			want: func(o object) target.Desired { return o.wants("db", "a", "1", "b", canary, "c", canary) },
 			kind: "Invalid", fix: "immutable; delete it",
 		},
 		"ImmutableFewerKeys": {
-			reason: "And loses none.", before: immutable,
+			reason: "An immutable Secret loses no key.", before: immutable,
 			want: func(o object) target.Desired { return o.wants("db", "b", canary) },
 			kind: "Invalid", fix: "immutable; delete it",
 		},
 		"TooBigToCreate": {
-			reason: "A Secret holds 1 MiB.", before: func(*env, object) {},
+			reason: "A Secret holds at most 1 MiB.", before: func(*env, object) {},
 			want: func(o object) target.Desired { return o.wants("db", "a", big) },
-			kind: "Invalid", fix: "1048576; ask for fewer or smaller keys",
+			kind: "Invalid", fix: "1048576; use fewer or smaller keys",
 		},
 		"TooBigToApply": {
-			reason: "However it is written.", before: ours,
+			reason: "The limit holds for an apply, too.", before: ours,
 			want: func(o object) target.Desired { return o.wants("db", "a", big) },
-			kind: "Invalid", fix: "1048576; ask for fewer or smaller keys",
+			kind: "Invalid", fix: "1048576; use fewer or smaller keys",
 		},
 		"TooBigTogether": {
-			reason: "With the keys of others.",
+			reason: "The limit includes the keys of others.",
 			before: func(e *env, _ object) { e.posted("db", "kubectl", "theirs", big[:1<<19]) },
 			want:   func(o object) target.Desired { return o.wants("db", "a", big[:1<<19+1]) },
-			kind:   "Invalid", fix: "would hold 1048577 bytes",
+			kind:   "Invalid", fix: "would have 1048577 bytes",
 		},
 		"FarTooBig": {
-			reason: "The API server would not even read it.", before: func(*env, object) {},
+			reason: "The API server would not even read such a request.", before: func(*env, object) {},
 			want: func(o object) target.Desired { return o.wants("db", "a", strings.Repeat(big, 5)) },
-			kind: "Invalid", fix: "ask for fewer or smaller keys",
+			kind: "Invalid", fix: "use fewer or smaller keys",
 		},
 		"BadKeyCreate": {
-			reason: "A key has a narrow alphabet.", before: func(*env, object) {},
+			reason: "A key has a restricted alphabet.", before: func(*env, object) {},
 			want: func(o object) target.Desired { return o.wants("db", "a b", canary) },
 			kind: "Invalid", fix: "data[a b]",
 		},
 		"BadKeyApply": {
-			reason: "However it is written.", before: ours,
+			reason: "The alphabet holds for an apply, too.", before: ours,
 			want: func(o object) target.Desired { return o.wants("db", "a/b", canary) },
 			kind: "Invalid", fix: "data[a/b]",
 		},
 		"BadContent": {
-			reason: "Some types ask for certain keys; the message names them and nothing else.", before: func(*env, object) {},
+			reason: "Some types require certain keys; the message names only these.", before: func(*env, object) {},
 			want: func(o object) target.Desired {
 				d := o.wants("db", ".dockerconfigjson", canary)
 				d.Type = corev1.SecretTypeDockerConfigJson
@@ -143,31 +143,31 @@ func TestRefused(t *testing.T) {
 			kind: "Invalid", fix: "data[.dockerconfigjson]",
 		},
 		"Quota": {
-			reason: "A quota is no defect of the object.", before: func(e *env, _ object) { e.quota() }, want: plain,
-			kind: "Forbidden", fix: "ResourceQuota of the namespace allows no further Secret; raise it",
+			reason: "A quota error is no error of the object.", before: func(e *env, _ object) { e.quota() }, want: plain,
+			kind: "Forbidden", fix: "ResourceQuota of the namespace allows no more Secrets; raise it",
 		},
 		"NamespaceTerminating": {
-			reason: "In a namespace that goes nothing can be created, and nobody needs to know.",
+			reason: "In a terminating namespace nothing can be created, and no error is reported.",
 			before: func(e *env, _ object) { e.terminatingNamespace() }, want: plain,
 			kind: "NamespaceTerminating",
 		},
-		"MayNotCreate": {
-			reason: "Without the right it is forbidden.",
+		"DeniedCreate": {
+			reason: "Without the permission the write is forbidden.",
 			before: func(e *env, _ object) { e.w = target.NewWriter(e.stranger()) }, want: plain,
-			kind: "Forbidden", fix: "may not write Secrets",
+			kind: "Forbidden", fix: "no permission to write Secrets",
 		},
-		"MayNotApply": {
-			reason: "However it is written.",
+		"DeniedApply": {
+			reason: "An apply without the permission is forbidden.",
 			before: func(e *env, o object) { ours(e, o); e.w = target.NewWriter(e.stranger()) }, want: plain,
-			kind: "Forbidden", fix: "may not write Secrets",
+			kind: "Forbidden", fix: "no permission to write Secrets",
 		},
-		"MayNotOwn": {
-			reason: "Also of the owner alone.",
+		"DeniedOwn": {
+			reason: "A change of the owner without the permission is forbidden.",
 			before: func(e *env, o object) { ours(e, o); e.w = target.NewWriter(e.stranger()) }, want: plain, own: true,
-			kind: "Forbidden", fix: "may not write Secrets",
+			kind: "Forbidden", fix: "no permission to write Secrets",
 		},
 		"SecondController": {
-			reason: "Two controllers cannot own one Secret.",
+			reason: "A Secret cannot have two controllers.",
 			before: func(e *env, o object) {
 				ours(e, o)
 				other := e.object("other")
@@ -183,7 +183,7 @@ func TestRefused(t *testing.T) {
 			kind, fix = "Forbidden", "admission policy"
 		}
 		cases["PolicyThatQuotes"+string(reason)] = refusal{
-			reason: "An admission policy may quote the Secret in its message; we do not.",
+			reason: "An admission policy may quote the Secret in its message; our error must not.",
 			before: func(e *env, _ object) { e.tellTalePolicy(reason) }, want: plain,
 			kind: kind, fix: fix,
 		}
@@ -199,16 +199,16 @@ func TestRefused(t *testing.T) {
 			case was == nil:
 				_, err = e.w.Create(e.ctx, tc.want(o))
 			case tc.own:
-				_, err = e.w.Own(e.ctx, was, owned(tc.want(o), o.reference(true)), target.Contest{})
+				_, err = e.w.Own(e.ctx, was, owned(tc.want(o), o.reference(true)), target.Others{})
 			default:
-				_, _, err = e.w.Apply(e.ctx, was, tc.want(o), target.Contest{})
+				_, _, err = e.w.Apply(e.ctx, was, tc.want(o), target.Others{})
 			}
 			kind, message := kindOf(err)
 			if kind != tc.kind || !strings.Contains(message, tc.fix) {
 				t.Errorf("\n%s\ngot %s: %.300s\nwant %s: …%s…", tc.reason, kind, message, tc.kind, tc.fix)
 			}
 			wantNoCanary(t, err)
-			// The fold before an apply that is refused may have moved ownership, nothing else.
+			// The fold before a refused apply may have changed managedFields, but nothing else.
 			if diff := cmp.Diff(plainOf(was), plainOf(e.secretAsAdmin("db"))); diff != "" {
 				t.Errorf("\n%s\nthe Secret: -before, +after:\n%s", tc.reason, diff)
 			}
@@ -226,7 +226,7 @@ func plainOf(s *corev1.Secret) *corev1.Secret {
 	return s
 }
 
-// secretAsAdmin is secret where the Writer has no rights.
+// secretAsAdmin is secret for a test whose Writer has no permissions.
 func (e *env) secretAsAdmin(name string) *corev1.Secret {
 	e.Helper()
 	s := &corev1.Secret{}
@@ -240,7 +240,7 @@ func (e *env) secretAsAdmin(name string) *corev1.Secret {
 	return s
 }
 
-// Answers that no test can get from an API server at will, such as those of an admission webhook.
+// TestAnswers checks answers that a test cannot get from a real API server, such as those of an admission webhook.
 func TestAnswers(t *testing.T) {
 	secrets := schema.GroupResource{Resource: "secrets"}
 	cases := map[string]struct {
@@ -250,14 +250,14 @@ func TestAnswers(t *testing.T) {
 		show   string
 	}{
 		"Internal":     {"A webhook may fail with any message.", kerrors.NewInternalError(errors.New(canary)), "other", "InternalError"},
-		"Unauthorized": {"Or refuse with any code.", kerrors.NewUnauthorized(canary), "other", "Unauthorized"},
+		"Unauthorized": {"A webhook may refuse with any code.", kerrors.NewUnauthorized(canary), "other", "Unauthorized"},
 		"Throttled":    {"A busy API server is asked again.", kerrors.NewTooManyRequests(canary, 1), "other", "TooManyRequests"},
-		"Timeout":      {"So is a slow one.", kerrors.NewServerTimeout(secrets, canary, 1), "other", "ServerTimeout"},
+		"Timeout":      {"A slow API server is asked again.", kerrors.NewServerTimeout(secrets, canary, 1), "other", "ServerTimeout"},
 		"Teapot":       {"An unknown code has no reason.", kerrors.NewGenericServerResponse(418, "POST", secrets, "db", canary, 0, true), "other", "code 418"},
-		"BadRequest":   {"What it cannot read is invalid.", kerrors.NewBadRequest(canary), "Invalid", "BadRequest"},
-		"Forbidden":    {"A refusal need not be about rights.", kerrors.NewForbidden(secrets, "db", errors.New(canary)), "Forbidden", "admission policy"},
-		"QuotaUnknown": {"A quota that was not counted yet holds everything back.", kerrors.NewForbidden(secrets, "db", errors.New("status unknown for quota: "+canary)), "Forbidden", "ResourceQuota"},
-		"Network":      {"What the API server did not say holds no value.", errors.New("connection refused"), "other", "connection refused"},
+		"BadRequest":   {"A request that it cannot read is invalid.", kerrors.NewBadRequest(canary), "Invalid", "BadRequest"},
+		"Forbidden":    {"A refusal may have other reasons than permissions.", kerrors.NewForbidden(secrets, "db", errors.New(canary)), "Forbidden", "admission policy"},
+		"QuotaUnknown": {"A quota without a count yet refuses all writes.", kerrors.NewForbidden(secrets, "db", errors.New("status unknown for quota: "+canary)), "Forbidden", "ResourceQuota"},
+		"Network":      {"A network error holds no value.", errors.New("connection refused"), "other", "connection refused"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -274,8 +274,8 @@ func TestAnswers(t *testing.T) {
 			}))
 			d := owned(o.wants("db", "a", canary), o.reference(true))
 			_, created := w.Create(e.ctx, d)
-			_, _, applied := w.Apply(e.ctx, live, d, target.Contest{})
-			_, owns := w.Own(e.ctx, live, d, target.Contest{})
+			_, _, applied := w.Apply(e.ctx, live, d, target.Others{})
+			_, owns := w.Own(e.ctx, live, d, target.Others{})
 			for verb, err := range map[string]error{
 				"Create": created, "Apply": applied, "Own": owns, "Release": w.Release(e.ctx, live, d), "Delete": w.Delete(e.ctx, live),
 			} {
@@ -292,7 +292,7 @@ func TestAnswers(t *testing.T) {
 	}
 }
 
-// quota lets no further Secret into the namespace, and waits until that is in force.
+// quota forbids further Secrets in the namespace, and waits until that has an effect.
 func (e *env) quota() {
 	e.Helper()
 	q := &corev1.ResourceQuota{
@@ -312,13 +312,13 @@ func (e *env) quota() {
 	e.eventually(func() string {
 		err := api.Create(e.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: e.ns, Name: "probe"}}, client.DryRunAll)
 		if err == nil || !strings.Contains(err.Error(), "exceeded quota") {
-			return fmt.Sprintf("the quota is not in force: %v", err)
+			return fmt.Sprintf("the quota has no effect yet: %v", err)
 		}
 		return ""
 	})
 }
 
-// terminatingNamespace deletes the namespace, which a finalizer in it holds up.
+// terminatingNamespace deletes the namespace, in which a finalizer delays the deletion.
 func (e *env) terminatingNamespace() {
 	e.Helper()
 	e.terminating("held")
@@ -329,13 +329,13 @@ func (e *env) terminatingNamespace() {
 	e.eventually(func() string {
 		err := api.Create(e.ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: e.ns, Name: "probe"}}, client.DryRunAll)
 		if !kerrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
-			return fmt.Sprintf("the namespace still takes objects: %v", err)
+			return fmt.Sprintf("the namespace still accepts objects: %v", err)
 		}
 		return ""
 	})
 }
 
-// stranger returns a client with the rights of a fresh ServiceAccount: none.
+// stranger returns a client of a new ServiceAccount without permissions.
 func (e *env) stranger() client.Client {
 	e.Helper()
 	raw, err := cluster.ServiceAccountKubeconfig(e.ctx, e.ns, "stranger")
@@ -350,8 +350,7 @@ func (e *env) stranger() client.Client {
 	return e.clientOf(cfg)
 }
 
-// tellTalePolicy refuses Secrets with a message that quotes their data, and waits until it is in
-// force.
+// tellTalePolicy refuses Secrets with a message that quotes their data, and waits until the policy has an effect.
 func (e *env) tellTalePolicy(reason metav1.StatusReason) {
 	e.Helper()
 	fail := admissionv1.Fail

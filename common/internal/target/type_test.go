@@ -10,7 +10,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 )
 
-// A Secret that others made has the type that they chose, if ours is not asked for.
+// TestAnyType checks that a Secret of another writer keeps its type if the spec names none.
 func TestAnyType(t *testing.T) {
 	const basic = corev1.SecretTypeBasicAuth
 	cases := map[string]struct {
@@ -22,19 +22,19 @@ func TestAnyType(t *testing.T) {
 				ObjectMeta: metav1.ObjectMeta{Namespace: e.ns, Name: "db"}, Type: basic, Data: bytesOf("username", "x"),
 			})
 		}},
-		"Applied": {"Or applied it.", func(e *env) {
+		"Applied": {"A tool applied it.", func(e *env) {
 			e.mustApply("db", "flux", map[string]any{"type": basic, "data": bytesOf("username", "x")})
 		}},
-		"ManagedFieldsReset": {"Nobody knows who did.", func(e *env) {
+		"ManagedFieldsReset": {"Its creator is unknown.", func(e *env) {
 			e.mustApply("db", "flux", map[string]any{"type": basic, "data": bytesOf("username", "x")})
 			e.resetsManagedFields("db")
 		}},
-		"ManagedFieldsResetThenApplied": {"And the entries that there are tell of other things.", func(e *env) {
+		"ManagedFieldsResetThenApplied": {"managedFields have only entries for other fields.", func(e *env) {
 			e.mustApply("db", "flux", map[string]any{"type": basic, "data": bytesOf("username", "x")})
 			e.resetsManagedFields("db")
 			e.mustApply("db", "flux", data("username", "x"))
 		}},
-		"AnotherExternalSecret": {"Another ExternalSecret made it.", func(e *env) {
+		"AnotherExternalSecret": {"Another ExternalSecret created it.", func(e *env) {
 			d := e.object("x").wants("db", "username", "x")
 			d.Type = basic
 			d.Seal()
@@ -81,7 +81,7 @@ func TestAnyType(t *testing.T) {
 	}
 }
 
-// Without a type a Secret that we make is Opaque, and stays it.
+// TestAnyTypeCreated checks that a Secret without a type in the spec is created as Opaque, and stays so.
 func TestAnyTypeCreated(t *testing.T) {
 	e := newEnv(t)
 	o := e.object("db")
@@ -103,11 +103,11 @@ func TestTypeWithdrawn(t *testing.T) {
 	const custom = "example.com/custom"
 	writes := map[string]func(e *env, d target.Desired) error{
 		"Apply": func(e *env, d target.Desired) error {
-			_, _, err := e.w.Apply(e.ctx, e.secret("db"), d, target.Contest{})
+			_, _, err := e.w.Apply(e.ctx, e.secret("db"), d, target.Others{})
 			return err
 		},
 		"Own": func(e *env, d target.Desired) error {
-			_, err := e.w.Own(e.ctx, e.secret("db"), d, target.Contest{})
+			_, err := e.w.Own(e.ctx, e.secret("db"), d, target.Others{})
 			return err
 		},
 		"Release": func(e *env, d target.Desired) error { return e.w.Release(e.ctx, e.secret("db"), d) },

@@ -19,9 +19,10 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
+	"github.com/direct-secrets/direct-secrets/common/internal/trace"
 )
 
-// What is there is changed by server-side apply and by patches of managedFields, never by an update.
+// Existing Secrets are changed by server-side apply and by patches of managedFields, never by an update.
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;create;patch;delete
 
 // A Writer writes Secrets. Its client must read live, never from a cache.
@@ -32,7 +33,7 @@ type Writer struct {
 // NewWriter returns a Writer.
 func NewWriter(c client.Client) *Writer { return &Writer{client: c} }
 
-// Get reads a Secret live; nil if there is none.
+// Get reads a Secret live; nil if it does not exist.
 func (w *Writer) Get(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error) {
 	s := &corev1.Secret{}
 	if err := w.client.Get(ctx, key, s); err != nil {
@@ -41,8 +42,8 @@ func (w *Writer) Get(ctx context.Context, key types.NamespacedName) (*corev1.Sec
 	return s, nil
 }
 
-// Create creates the Secret with a POST, the only verb that cannot overwrite. An AlreadyExists
-// error means that a cache was behind: read live and decide again.
+// Create creates the Secret with a POST, the only verb that cannot overwrite. An AlreadyExists error means that the
+// cache was outdated: the caller must read live and decide again.
 func (w *Writer) Create(ctx context.Context, d Desired) (*corev1.Secret, error) {
 	if err := small(d.Data); err != nil {
 		return nil, err
@@ -64,26 +65,28 @@ func (w *Writer) Create(ctx context.Context, d Desired) (*corev1.Secret, error) 
 	if d.Owner != nil {
 		s.OwnerReferences = []metav1.OwnerReference{*d.Owner}
 	}
-	if err := w.client.Create(ctx, s, client.FieldOwner(Manager(d.Mark.Name))); err != nil {
+	ctx, span := trace.Start(ctx, trace.Write, "directsecrets.verb", "create")
+	err := w.client.Create(ctx, s, client.FieldOwner(Manager(d.Mark.Name)))
+	span.End(trace.Result(err))
+	if err != nil {
 		return nil, Classify(err)
 	}
 	return s, nil
 }
 
-// Contest says which field managers of other ExternalSecrets are dead, whose keys are taken over;
-// which are older than the writer, to whom it yields the keys that both hold; and which owners are
-// gone, whose references are dropped. All may be nil: then all others live, and are younger.
-type Contest struct {
+// Others answers questions about other ExternalSecrets. Dead reports that a field manager is of a deleted one, whose
+// keys are taken over. Older reports that it is of an older one, which keeps the keys that both hold. Gone reports that
+// an owner is deleted, whose reference is removed. A nil function returns false.
+type Others struct {
 	Dead  func(manager string) bool
 	Older func(manager string) bool
 	Gone  func(owner metav1.OwnerReference) bool
 }
 
-// Yield returns what is left when the keys, labels and annotations are taken out that belong to other
-// living ExternalSecrets, and the names of those: of a key its own, of the others with labelPrefix or
-// annotationPrefix. Where two hold one already, because they applied the equal value and the API server
-// saw no conflict, the later object lets go.
-func (d Desired) Yield(entries []metav1.ManagedFieldsEntry, c Contest) (Desired, []string) {
+// Yield removes the keys, labels and annotations that other existing ExternalSecrets hold. It returns the rest and the
+// names of the removed ones; those of labels and annotations have labelPrefix or annotationPrefix. If two objects
+// applied the equal value and so both hold a field, the younger one gives it up.
+func (d Desired) Yield(entries []metav1.ManagedFieldsEntry, c Others) (Desired, []string) {
 	manager := Manager(d.Mark.Name)
 	rivals := map[string]*fieldpath.Set{}
 	for _, e := range entries {
@@ -111,13 +114,13 @@ func (d Desired) Yield(entries []metav1.ManagedFieldsEntry, c Contest) (Desired,
 	)
 }
 
-// What begins the names of labels and annotations among those of keys, which have no slash.
+// The prefixes of labels and annotations in a list of names. Keys of data have no slash.
 const (
 	labelPrefix      = "labels/"
 	annotationPrefix = "annotations/"
 )
 
-// Named returns a Desired of the fields that have the names that Yield gave them.
+// Named returns a Desired with the fields that have these names, as returned by Yield.
 func Named(m policy.Mark, names []string) Desired {
 	d := Desired{Data: map[string][]byte{}, Labels: map[string]string{}, Annotations: map[string]string{}, Mark: m}
 	for _, n := range names {
@@ -135,8 +138,8 @@ func Named(m policy.Mark, names []string) Desired {
 	return d
 }
 
-// Held returns a Desired of the fields of a Secret that the ExternalSecret of the mark holds or has
-// left to others, without their values.
+// Held returns a Desired with the fields of a Secret that the ExternalSecret of the mark holds, or has left to others,
+// without their values.
 func Held(entries []metav1.ManagedFieldsEntry, m policy.Mark) Desired {
 	d := Named(m, m.Yields)
 	held := FieldsOf(entries, Manager(m.Name))
@@ -154,17 +157,16 @@ func Held(entries []metav1.ManagedFieldsEntry, m policy.Mark) Desired {
 	return d
 }
 
-// ours reports whether a label is one that this project sets, which several objects may share.
+// ours reports whether this project sets a label. Several objects may share such a label.
 func ours(label string) bool {
 	return strings.HasSuffix(label, v1alpha1.ManagedLabelSuffix) || strings.HasPrefix(label, v1alpha1.StoreLabelPrefix)
 }
 
-// Apply writes all keys to a Secret that was read live in the same reconcile; if it has changed
-// since, the error is a Conflict. Keys that persons and tools wrote are taken over, keys of other
-// living ExternalSecrets are not: the names of those are returned. Since the write is refused if
-// anything has changed after the read, what the read shows of the holders is also what the answer
-// will show.
-func (w *Writer) Apply(ctx context.Context, live *corev1.Secret, d Desired, c Contest) (*corev1.Secret, []string, error) {
+// Apply writes all keys to a Secret that was read live in the same reconcile. If the Secret has changed since, it
+// returns a Conflict. Keys of users and tools are taken over. Keys of other existing ExternalSecrets are not, and their
+// names are returned. A write is accepted only if nothing has changed since the read, so the managers in live are also
+// those at the time of the write.
+func (w *Writer) Apply(ctx context.Context, live *corev1.Secret, d Desired, c Others) (*corev1.Secret, []string, error) {
 	d, yielded := d.Yield(live.ManagedFields, c)
 	d.Mark.Created = d.Mark.Created || Marks(live.Annotations)[d.Mark.Name].Created
 	if err := fits(live, d); err != nil {
@@ -178,12 +180,12 @@ func (w *Writer) Apply(ctx context.Context, live *corev1.Secret, d Desired, c Co
 	return live, yielded, err
 }
 
-func (c Contest) dead(m string) bool  { return c.Dead != nil && c.Dead(m) }
-func (c Contest) older(m string) bool { return c.Older != nil && c.Older(m) }
+func (c Others) dead(m string) bool  { return c.Dead != nil && c.Dead(m) }
+func (c Others) older(m string) bool { return c.Older != nil && c.Older(m) }
 
-func (c Contest) gone(r metav1.OwnerReference) bool { return c.Gone != nil && c.Gone(r) }
+func (c Others) gone(r metav1.OwnerReference) bool { return c.Gone != nil && c.Gone(r) }
 
-// without returns a copy without the keys, labels and annotations that are lost, and their names.
+// without returns a copy without the lost keys, labels and annotations, and the names of those.
 func (d Desired) without(key, label, annotation func(string) bool) (Desired, []string) {
 	var names []string
 	d.Data = drop(d.Data, key, "", &names)
@@ -197,7 +199,7 @@ func (d Desired) without(key, label, annotation func(string) bool) (Desired, []s
 	return d, names
 }
 
-// drop returns m without what is lost, and adds the names of that, each behind prefix. It changes a copy.
+// drop returns m without the lost entries, and adds their names with prefix. It changes a copy.
 func drop[V any](m map[string]V, lost func(string) bool, prefix string, names *[]string) map[string]V {
 	left := m
 	for k := range m {
@@ -213,9 +215,9 @@ func drop[V any](m map[string]V, lost func(string) bool, prefix string, names *[
 	return left
 }
 
-// Own brings ownerReference and mark in line, and leaves the data as it is. The fields that we hold
-// are taken from the live Secret and applied again, since an apply without them would remove them.
-func (w *Writer) Own(ctx context.Context, live *corev1.Secret, d Desired, c Contest) (*corev1.Secret, error) {
+// Own updates ownerReference and mark, and leaves the data unchanged. It applies the fields that we hold again with
+// their live values, because an apply without them would remove them.
+func (w *Writer) Own(ctx context.Context, live *corev1.Secret, d Desired, c Others) (*corev1.Secret, error) {
 	held := FieldsOf(live.ManagedFields, Manager(d.Mark.Name))
 	if d.Type != "" {
 		d.Type = live.Type
@@ -241,8 +243,7 @@ func (w *Writer) Own(ctx context.Context, live *corev1.Secret, d Desired, c Cont
 			d.Annotations[k] = live.Annotations[k]
 		}
 	}
-	// What the mark says of the data stays, also where it is not so any more: that is drift, and shall
-	// still be seen.
+	// The mark keeps its hashes, even if the data has changed since: the drift must still be visible.
 	if mark := Marks(live.Annotations)[d.Mark.Name]; mark.UID == d.Mark.UID {
 		d.Mark.Hash, d.Mark.Inputs, d.Mark.Fields, d.Mark.Yields = mark.Hash, mark.Inputs, mark.Fields, mark.Yields
 	} else {
@@ -256,10 +257,10 @@ func (w *Writer) Own(ctx context.Context, live *corev1.Secret, d Desired, c Cont
 	return w.apply(ctx, live, d)
 }
 
-// Release takes away all that we wrote to a Secret that was read live, and leaves the rest.
+// Release removes everything that we wrote to a Secret that was read live, and leaves the rest.
 func (w *Writer) Release(ctx context.Context, live *corev1.Secret, d Desired) error {
 	d = Desired{NamespacedName: d.NamespacedName, Mark: d.Mark}
-	live, err := w.fold(ctx, live, d, Contest{})
+	live, err := w.fold(ctx, live, d, Others{})
 	if err != nil {
 		return err
 	}
@@ -267,10 +268,13 @@ func (w *Writer) Release(ctx context.Context, live *corev1.Secret, d Desired) er
 	return err
 }
 
-// Delete deletes a Secret that was read live in the same reconcile; if it has changed since, the
-// error is a Conflict.
+// Delete deletes a Secret that was read live in the same reconcile. If the Secret has changed since, it returns a
+// Conflict.
 func (w *Writer) Delete(ctx context.Context, live *corev1.Secret) error {
-	return Classify(w.client.Delete(ctx, live, client.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion}))
+	ctx, span := trace.Start(ctx, trace.Write, "directsecrets.verb", "delete")
+	err := w.client.Delete(ctx, live, client.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion})
+	span.End(trace.Result(err))
+	return Classify(err)
 }
 
 func (w *Writer) apply(ctx context.Context, live *corev1.Secret, d Desired) (*corev1.Secret, error) {
@@ -292,7 +296,8 @@ func (w *Writer) apply(ctx context.Context, live *corev1.Secret, d Desired) (*co
 	return w.applyConfiguration(ctx, d, ac)
 }
 
-// guarded returns what every apply holds: the guard against what happened after the read.
+// guarded returns the start of every apply: uid and resourceVersion, which make it fail if the Secret has changed since
+// the read.
 func guarded(live *corev1.Secret) *corev1ac.SecretApplyConfiguration {
 	return corev1ac.Secret(live.Name, live.Namespace).WithUID(live.UID).WithResourceVersion(live.ResourceVersion)
 }
@@ -303,17 +308,19 @@ func (w *Writer) applyConfiguration(ctx context.Context, d Desired, ac *corev1ac
 		return nil, errors.New("cannot encode the Secret")
 	}
 	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Name: d.Name}}
+	ctx, span := trace.Start(ctx, trace.Write, "directsecrets.verb", "apply")
 	err = w.client.Patch(ctx, s, client.RawPatch(types.ApplyPatchType, body), client.ForceOwnership, client.FieldOwner(Manager(d.Mark.Name)))
+	span.End(trace.Result(err))
 	if err != nil {
 		return nil, Classify(err)
 	}
 	return s, nil
 }
 
-// fits returns an error for what no write can change.
+// fits returns an error if no write can produce the wanted Secret.
 func fits(live *corev1.Secret, d Desired) error {
 	if d.Type != "" && live.Type != d.Type {
-		return invalid("the Secret has type %q and cannot get type %q; delete the Secret, it is created again with the new type", live.Type, d.Type)
+		return invalid("the Secret has type %q, which cannot change to %q; delete the Secret, it is created again with the new type", live.Type, d.Type)
 	}
 	result := maps.Clone(live.Data)
 	if result == nil {
@@ -338,5 +345,5 @@ func small(data map[string][]byte) error {
 	if size <= corev1.MaxSecretSize {
 		return nil
 	}
-	return invalid("the Secret would hold %d bytes, and the API server takes at most %d; ask for fewer or smaller keys, or spread them over several ExternalSecrets", size, corev1.MaxSecretSize)
+	return invalid("the Secret would have %d bytes, and the API server accepts at most %d; use fewer or smaller keys, or split the ExternalSecret", size, corev1.MaxSecretSize)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 )
 
-// What Yield says before is what Apply does, and it changes nothing that it was given.
+// TestYield checks that Yield returns what Apply does, and does not change its input.
 func TestYield(t *testing.T) {
 	held := func(manager, fields string) metav1.ManagedFieldsEntry {
 		return metav1.ManagedFieldsEntry{Manager: manager, Operation: "Apply", FieldsV1: metav1.NewFieldsV1(fields)}
@@ -21,43 +21,43 @@ func TestYield(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
 		entries []metav1.ManagedFieldsEntry
-		contest target.Contest
+		contest target.Others
 		want    []string
 	}{
-		"Nobody":       {reason: "Keys of nobody are to be had."},
-		"Ours":         {reason: "What we hold is ours.", entries: []metav1.ManagedFieldsEntry{held("direct-secrets:db", ab)}},
+		"Free":         {reason: "Keys without an owner are free."},
+		"Ours":         {reason: "Keys that we hold are ours.", entries: []metav1.ManagedFieldsEntry{held("direct-secrets:db", ab)}},
 		"Tool":         {reason: "Keys of a tool are taken over.", entries: []metav1.ManagedFieldsEntry{held("flux", ab)}},
-		"Living":       {reason: "Those of another ExternalSecret are not.", entries: []metav1.ManagedFieldsEntry{held("direct-secrets:x", ab)}, want: []string{"a", "b"}},
-		"SomeOfLiving": {reason: "Each key for itself.", entries: []metav1.ManagedFieldsEntry{held("direct-secrets:x", a)}, want: []string{"a"}},
+		"Living":       {reason: "Keys of another existing ExternalSecret are not taken over.", entries: []metav1.ManagedFieldsEntry{held("direct-secrets:x", ab)}, want: []string{"a", "b"}},
+		"SomeOfLiving": {reason: "Each key is decided separately.", entries: []metav1.ManagedFieldsEntry{held("direct-secrets:x", a)}, want: []string{"a"}},
 		"Dead": {
-			reason:  "Unless it is gone.",
-			entries: []metav1.ManagedFieldsEntry{held("direct-secrets:x", ab)}, contest: target.Contest{Dead: yes},
+			reason:  "Keys of a deleted ExternalSecret are taken over.",
+			entries: []metav1.ManagedFieldsEntry{held("direct-secrets:x", ab)}, contest: target.Others{Dead: yes},
 		},
 		"SharedWithYounger": {
-			reason:  "What both hold stays with the older.",
+			reason:  "A key that both hold stays with the older one.",
 			entries: []metav1.ManagedFieldsEntry{held("direct-secrets:db", ab), held("direct-secrets:x", a)},
 		},
 		"SharedWithOlder": {
-			reason:  "And the later lets go.",
-			entries: []metav1.ManagedFieldsEntry{held("direct-secrets:db", ab), held("direct-secrets:x", a)}, contest: target.Contest{Older: yes},
+			reason:  "The younger one gives the key up.",
+			entries: []metav1.ManagedFieldsEntry{held("direct-secrets:db", ab), held("direct-secrets:x", a)}, contest: target.Others{Older: yes},
 			want: []string{"a"},
 		},
 		"SharedWithDeadOlder": {
-			reason:  "Not to one that is gone.",
-			entries: []metav1.ManagedFieldsEntry{held("direct-secrets:db", ab), held("direct-secrets:x", a)}, contest: target.Contest{Older: yes, Dead: yes},
+			reason:  "A deleted one does not keep the key.",
+			entries: []metav1.ManagedFieldsEntry{held("direct-secrets:db", ab), held("direct-secrets:x", a)}, contest: target.Others{Older: yes, Dead: yes},
 		},
 		"OneOfTwo": {
-			reason:  "One living holder is enough.",
-			entries: []metav1.ManagedFieldsEntry{held("direct-secrets:x", a), held("direct-secrets:y", a)}, contest: target.Contest{Dead: only("direct-secrets:x")},
+			reason:  "One existing owner is enough.",
+			entries: []metav1.ManagedFieldsEntry{held("direct-secrets:x", a), held("direct-secrets:y", a)}, contest: target.Others{Dead: only("direct-secrets:x")},
 			want: []string{"a"},
 		},
 		"Metadata": {
-			reason:  "Labels and annotations are as keys are; those of this project are shared.",
+			reason:  "Labels and annotations are handled like keys; those of this project are shared.",
 			entries: []metav1.ManagedFieldsEntry{held("direct-secrets:x", metadata)},
 			want:    []string{"annotations/n", "labels/example.com/team", "labels/l"},
 		},
 		"MetadataSharedWithYounger": {
-			reason:  "The older keeps them.",
+			reason:  "The older one keeps labels and annotations.",
 			entries: []metav1.ManagedFieldsEntry{held("direct-secrets:db", metadata), held("direct-secrets:x", metadata)},
 		},
 	}
@@ -82,10 +82,10 @@ func TestYield(t *testing.T) {
 				t.Errorf("\n%s\nyielded: -want, +got:\n%s", tc.reason, diff)
 			}
 			if diff := cmp.Diff(wants(), d); diff != "" {
-				t.Errorf("\n%s\nwhat was asked: -before, +after:\n%s", tc.reason, diff)
+				t.Errorf("\n%s\nthe input: -before, +after:\n%s", tc.reason, diff)
 			}
 			if diff := cmp.Diff(wants(tc.want...), got); diff != "" {
-				t.Errorf("\n%s\nwhat is left, sealed anew: -want, +got:\n%s", tc.reason, diff)
+				t.Errorf("\n%s\nthe rest, sealed again: -want, +got:\n%s", tc.reason, diff)
 			}
 		})
 	}

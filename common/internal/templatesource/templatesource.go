@@ -16,7 +16,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/watch"
 )
 
-// WatchRef is how package watch calls a source of templates.
+// WatchRef returns the reference of a template source for package watch.
 func WatchRef(namespace string, ref render.TextRef) watch.ObjectRef {
 	if ref.Secret {
 		return watch.SecretRef(namespace, ref.Name)
@@ -24,7 +24,7 @@ func WatchRef(namespace string, ref render.TextRef) watch.ObjectRef {
 	return watch.ConfigMapRef(namespace, ref.Name)
 }
 
-// Version reads the resourceVersion of a source; empty if it does not exist.
+// Version reads the resourceVersion of a template source; empty if it does not exist.
 func Version(ctx context.Context, c client.Reader, namespace string, ref render.TextRef) (string, error) {
 	m := &metav1.PartialObjectMetadata{}
 	m.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(ref.Kind()))
@@ -34,7 +34,8 @@ func Version(ctx context.Context, c client.Reader, namespace string, ref render.
 
 // +kubebuilder:rbac:groups="",resources=secrets;configmaps,verbs=get
 
-// Read reads a source: its texts by key, and its resourceVersion. Both are empty if it does not exist.
+// Read reads a template source. It returns its texts by key, and its resourceVersion. Both are empty if it does not
+// exist.
 func Read(ctx context.Context, c client.Reader, namespace string, ref render.TextRef) (map[string]string, string, error) {
 	key := types.NamespacedName{Namespace: namespace, Name: ref.Name}
 	all := map[string]string{}
@@ -60,5 +61,5 @@ func Read(ctx context.Context, c client.Reader, namespace string, ref render.Tex
 }
 
 func explain(ref render.TextRef, err error) error {
-	return errors.Wrapf(err, "cannot read %s %q, which holds templates", ref.Kind(), ref.Name)
+	return errors.Wrapf(err, "cannot read %s %q with the templates", ref.Kind(), ref.Name)
 }

@@ -21,16 +21,16 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 )
 
-// A Client writes and reads the objects of a namespace for a test, and waits until they are as the test expects.
+// A Client writes and reads the objects of a namespace for a test, and waits for their expected state.
 type Client struct {
 	*testing.T
 	*Plane
 	Ctx context.Context
-	// NS is the namespace; empty for that which is of the whole cluster.
+	// NS is the namespace; empty for cluster objects.
 	NS string
 }
 
-// Meta is the metadata of an object of this namespace.
+// Meta returns the metadata of an object in this namespace.
 func (c *Client) Meta(name string) metav1.ObjectMeta {
 	return metav1.ObjectMeta{Namespace: c.NS, Name: name}
 }
@@ -51,7 +51,7 @@ func (c *Client) Delete(o client.Object) {
 	}
 }
 
-// Update changes an object live, again if somebody else did meanwhile.
+// Update changes a live object, and retries after a conflict.
 func Update[T client.Object](c *Client, o T, change func(T)) T {
 	c.Helper()
 	for {
@@ -69,7 +69,7 @@ func Update[T client.Object](c *Client, o T, change func(T)) T {
 	}
 }
 
-// Eventually waits until f returns an empty string, which else says what is still missing.
+// Eventually waits until f returns an empty string. Until then f returns what is missing.
 func (c *Client) Eventually(f func() string) {
 	c.Helper()
 	controlplane.Eventually(c, f)
@@ -113,7 +113,7 @@ func (c *Client) Secret(name string) *corev1.Secret {
 	return s
 }
 
-// Value returns what a Secret holds under a key; nothing if there is none.
+// Value returns the value of a Secret's key; empty if there is none.
 func (c *Client) Value(name, key string) string {
 	c.Helper()
 	s := c.Secret(name)
@@ -123,7 +123,7 @@ func (c *Client) Value(name, key string) string {
 	return string(s.Data[key])
 }
 
-// WantSecret waits until a Secret holds a value under a key.
+// WantSecret waits until a key of a Secret has a value.
 func (c *Client) WantSecret(name, key, value string) *corev1.Secret {
 	c.Helper()
 	var s *corev1.Secret
@@ -139,7 +139,7 @@ func (c *Client) WantSecret(name, key, value string) *corev1.Secret {
 	return s
 }
 
-// WantReady waits until the Ready condition of an ExternalSecret has a reason and describes its present generation.
+// WantReady waits until the Ready condition of an ExternalSecret has a reason, for the current generation.
 func (c *Client) WantReady(name, reason string) metav1.Condition {
 	c.Helper()
 	return c.wantReady(name, func() (client.Object, *[]metav1.Condition) {
@@ -148,8 +148,8 @@ func (c *Client) WantReady(name, reason string) metav1.Condition {
 	}, reason)
 }
 
-// WantPushed waits until the Ready condition of a PushSecret has a reason and describes its present generation. It
-// returns the message.
+// WantPushed waits until the Ready condition of a PushSecret has a reason, for the current generation. It returns the
+// message.
 func (c *Client) WantPushed(name, reason string) string {
 	c.Helper()
 	return c.wantReady(name, func() (client.Object, *[]metav1.Condition) {
@@ -170,8 +170,7 @@ func (c *Client) WantStore(name, reason string) metav1.Condition {
 	}, reason)
 }
 
-// wantReady reads into an object that fresh makes each time. What a condition says of a store may be of a generation
-// before.
+// wantReady reads into a new object from fresh each time. For a store it ignores the generation of the condition.
 func (c *Client) wantReady(name string, fresh func() (client.Object, *[]metav1.Condition), reason string) metav1.Condition {
 	c.Helper()
 	var got metav1.Condition
@@ -211,6 +210,27 @@ func (c *Client) EventsOf(name string) []string {
 	return reasons
 }
 
+// WantEvent waits for one event of a cluster object, and fails for a second one with the same reason and message.
+func (c *Client) WantEvent(name, reason, message string) {
+	c.Helper()
+	c.Eventually(func() string {
+		var list corev1.EventList
+		if err := c.API.List(c.Ctx, &list, client.InNamespace(metav1.NamespaceDefault)); err != nil {
+			return err.Error()
+		}
+		count := int32(0)
+		for _, ev := range list.Items {
+			if ev.InvolvedObject.Name == name && ev.Reason == reason && ev.Message == message {
+				count += max(ev.Count, 1)
+			}
+		}
+		if count != 1 {
+			return fmt.Sprintf("%d events %s %q of %s, want one", count, reason, message, name)
+		}
+		return ""
+	})
+}
+
 // Credentials creates the Secret "credentials" with one key.
 func (c *Client) Credentials(key, value string, change ...func(*corev1.Secret)) *corev1.Secret {
 	c.Helper()
@@ -222,7 +242,7 @@ func (c *Client) Credentials(key, value string, change ...func(*corev1.Secret)) 
 	return s
 }
 
-// Source creates a Secret to push, or gives it another value.
+// Source creates a Secret to push, or changes its values.
 func (c *Client) Source(name string, data map[string]string, labels ...string) {
 	c.Helper()
 	s := &corev1.Secret{ObjectMeta: c.Meta(name), StringData: data}
@@ -244,7 +264,7 @@ func (c *Client) Source(name string, data map[string]string, labels ...string) {
 	}
 }
 
-// WantRemote waits until a backend holds a value under a key; nothing if that is empty.
+// WantRemote waits until a key of a backend has a value; an empty want means no value.
 func (c *Client) WantRemote(b *fake.Backend, key, want string) {
 	c.Helper()
 	c.Eventually(func() string { return cmp.Diff(want, Remote(b, key)) })

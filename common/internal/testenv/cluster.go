@@ -14,24 +14,24 @@ import (
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
-// ClusterEnv is a cluster store with a backend of its own, and namespaces that begin with its name. One operator serves
-// all tests of a package: it needs the whole cluster, so they have a control plane beside that of other tests.
+// ClusterEnv is a cluster store with its own backend, and namespaces whose names start with its name. One operator
+// serves all tests of a package. It needs the whole cluster, so these tests have a control plane of their own.
 type ClusterEnv struct {
-	// Client is that of what has no namespace.
+	// Client is the client for cluster objects.
 	*Client
 	Name    string
 	Server  *fake.Server
 	Backend *fake.Backend
 }
 
-// everywhere is the operator over the whole cluster, and its provider.
+// everywhere is the operator for the whole cluster, and its provider.
 var everywhere struct {
 	once   sync.Once
 	server *fake.Server
 	end    func() error
 }
 
-// NewCluster makes a cluster store.
+// NewCluster creates a cluster store.
 func NewCluster(t *testing.T, spec v1alpha1.ClusterStoreSpec, change ...func(*fakev1.ClusterFakeStore)) *ClusterEnv {
 	t.Helper()
 	t.Parallel()
@@ -55,7 +55,7 @@ func NewCluster(t *testing.T, spec v1alpha1.ClusterStoreSpec, change ...func(*fa
 // Namespaced returns the full name of a namespace of this test.
 func (e *ClusterEnv) Namespaced(name string) string { return e.Name + "-" + name }
 
-// CreateNamespace creates a namespace of this test.
+// CreateNamespace creates a namespace for this test.
 func (e *ClusterEnv) CreateNamespace(name string, labels map[string]string) {
 	e.Helper()
 	e.Create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.Namespaced(name), Labels: labels}})
@@ -68,14 +68,14 @@ func (e *ClusterEnv) In(namespace string) *Client {
 	return &c
 }
 
-// CreateExternalSecret creates an object "db" that reads a key of the store.
+// CreateExternalSecret creates an ExternalSecret "db" that reads a key of the store.
 func (e *ClusterEnv) CreateExternalSecret(namespace, key string, change ...Spec) {
 	e.Helper()
 	es := externalSecret(e.In(namespace).Meta("db"), v1alpha1.StoreRef{Kind: "ClusterFakeStore", Name: e.Name}, key, change...)
 	e.Create(es)
 }
 
-// Pushes is the spec of a PushSecret that pushes a Secret beside it to <namespace>/db.
+// Pushes returns the spec of a PushSecret that pushes a Secret of its namespace to <namespace>/db.
 func (e *ClusterEnv) Pushes() v1alpha1.PushSecretSpec {
 	return v1alpha1.PushSecretSpec{
 		StoreRefs: []v1alpha1.PushStoreRef{{Kind: "ClusterFakeStore", Name: e.Name}},
@@ -84,7 +84,7 @@ func (e *ClusterEnv) Pushes() v1alpha1.PushSecretSpec {
 	}
 }
 
-// CreatePushSecret creates an object "db" that pushes.
+// CreatePushSecret creates a PushSecret "db".
 func (e *ClusterEnv) CreatePushSecret(namespace string, change ...func(*v1alpha1.PushSecretSpec)) {
 	e.Helper()
 	ps := &v1alpha1.PushSecret{ObjectMeta: e.In(namespace).Meta("db"), Spec: e.Pushes()}
@@ -94,7 +94,7 @@ func (e *ClusterEnv) CreatePushSecret(namespace string, change ...func(*v1alpha1
 	e.Create(ps)
 }
 
-// WantUntouched fails if a secret was asked for after a time.
+// WantUntouched fails if a secret was read after a time.
 func (e *ClusterEnv) WantUntouched(since time.Time) {
 	e.Helper()
 	for _, r := range e.Backend.Calls(fake.CallGet, fake.CallGetBatch, fake.CallFind) {

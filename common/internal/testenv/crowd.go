@@ -17,22 +17,22 @@ import (
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
-// What marks a Lease by which modules know of each other.
+// The annotation and the label of the Lease by which modules find each other.
 const (
 	MemberAnnotation = "direct-secrets.io/member"
 	PresenceLabel    = "direct-secrets.io/presence"
 )
 
-// Quickly is a timing in which a module that stops is missing after five seconds.
+// Quickly is a timing with which a stopped module counts as missing after five seconds.
 var Quickly = presence.Timing{
 	Renew: 200 * time.Millisecond, Duration: 4 * time.Second, Settle: 500 * time.Millisecond, Rollout: time.Second,
 	Shared: 2 * time.Second, SharedDeadline: 1500 * time.Millisecond, SharedRetry: 200 * time.Millisecond,
 }
 
-// Crowd is an Env of several modules that know of each other.
+// Crowd is an Env with several modules that find each other.
 type Crowd struct{ *Env }
 
-// NewCrowd makes an Env in which no module runs yet, with a generator, something to push and something to read.
+// NewCrowd creates an Env without running modules, with a generator, a Secret to push and a remote secret to read.
 func NewCrowd(t *testing.T) *Crowd {
 	t.Helper()
 	e := NewIdle(t)
@@ -42,7 +42,7 @@ func NewCrowd(t *testing.T) *Crowd {
 	return &Crowd{e}
 }
 
-// Join runs a module until the function that it returns is called, or the test ends.
+// Join runs a module until the returned function is called, or the test ends.
 func (c *Crowd) Join(name string, kinds []provider.Kind, more ...operator.Option) (stop func()) {
 	c.Helper()
 	return c.Module(name, name+"."+v1alpha1.Group, kinds, slices.Concat([]operator.Option{
@@ -54,28 +54,28 @@ func (c *Crowd) Join(name string, kinds []provider.Kind, more ...operator.Option
 	}, more)...)
 }
 
-// Stores is Join of the module that serves stores.
+// Stores runs the module that serves stores, like Join.
 func (c *Crowd) Stores(more ...operator.Option) (stop func()) {
 	return c.Join("provider-fake", c.Server.Kinds(), more...)
 }
 
-// Generators is Join of the module that serves generators.
+// Generators runs the module that serves generators, like Join.
 func (c *Crowd) Generators(more ...operator.Option) (stop func()) {
 	return c.Join("generator-fake", c.Server.GeneratorKinds(), more...)
 }
 
-// Tells waits until the Lease of a module tells something.
+// Tells waits until the Lease of a module contains a text.
 func (c *Crowd) Tells(name, want string) {
 	c.Helper()
 	c.Eventually(func() string {
 		if got := c.Member(name).Annotations[MemberAnnotation]; !strings.Contains(got, want) {
-			return fmt.Sprintf("%s tells %q, want %q", name, got, want)
+			return fmt.Sprintf("the Lease of %s has %q, want %q", name, got, want)
 		}
 		return ""
 	})
 }
 
-// Member returns the Lease of the module of a name that serves this namespace only.
+// Member returns the Lease of the module with a name that serves only this namespace.
 func (c *Crowd) Member(name string) *coordinationv1.Lease {
 	c.Helper()
 	var list coordinationv1.LeaseList

@@ -18,19 +18,19 @@ import (
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
-// Env is a namespace with operators and a provider of its own, so that tests run in parallel.
+// Env is a namespace with its own operators and provider, so that tests can run in parallel.
 type Env struct {
 	*Client
 	Server *fake.Server
-	// Backend is what the store "store" reads.
+	// Backend is the backend of the store "store".
 	Backend *fake.Backend
-	// Config is how operators that start from now on connect, Flags what they are told.
+	// Config is the configuration of operators that are started later, Flags their flags.
 	Config *rest.Config
 	Flags  []func(*operator.Flags)
 	stop   func()
 }
 
-// New makes a namespace with a store "store" over an empty backend, and starts an operator.
+// New creates a namespace with a store "store" over an empty backend, and starts an operator.
 func New(t *testing.T, flags ...func(*operator.Flags)) *Env {
 	t.Helper()
 	e := NewIdle(t, flags...)
@@ -45,7 +45,7 @@ func NewIdle(t *testing.T, flags ...func(*operator.Flags)) *Env {
 	return NewSerial(t, flags...)
 }
 
-// NewSerial is NewIdle for tests that see to it by themselves that they run side by side.
+// NewSerial is NewIdle for tests that arrange their parallel runs themselves.
 func NewSerial(t *testing.T, flags ...func(*operator.Flags)) *Env {
 	t.Helper()
 	e := On(t, Shared(t), "t-"+RandomName())
@@ -55,7 +55,8 @@ func NewSerial(t *testing.T, flags ...func(*operator.Flags)) *Env {
 	return e
 }
 
-// On returns an Env for a namespace that is the caller's to create; for none, its operators serve the whole cluster.
+// On returns an Env for a namespace that the caller creates. For an empty namespace its operators serve the whole
+// cluster.
 func On(t *testing.T, p *Plane, ns string) *Env {
 	t.Helper()
 	e := &Env{
@@ -67,7 +68,7 @@ func On(t *testing.T, p *Plane, ns string) *Env {
 	return e
 }
 
-// Beside returns an Env for the same namespace and provider, with an operator of its own that does not run yet.
+// Beside returns an Env for the same namespace and provider, with a second operator that does not run yet.
 func (e *Env) Beside(flags ...func(*operator.Flags)) *Env {
 	e.Helper()
 	beside := On(e.T, e.Plane, e.NS)
@@ -75,22 +76,22 @@ func (e *Env) Beside(flags ...func(*operator.Flags)) *Env {
 	return beside
 }
 
-// Start runs an operator that serves this namespace, and all Kinds of the provider, until Stop.
+// Start runs an operator for this namespace and all Kinds of the provider, until Stop.
 func (e *Env) Start(more ...operator.Option) {
 	e.Helper()
 	e.Serve(kindsOf(e.Server), more...)
 }
 
-// Serve is Start for some Kinds.
+// Serve is Start for the given Kinds.
 func (e *Env) Serve(kinds []provider.Kind, more ...operator.Option) {
 	e.Helper()
 	e.stop = e.run("provider-fake", fakev1.Group, kinds, more...)
 }
 
-// Stop ends the operator that was started last.
+// Stop stops the operator that was started last.
 func (e *Env) Stop() { e.stop() }
 
-// Module runs the operator of a module until the function that it returns is called, or the test ends.
+// Module runs the operator of a module until the returned function is called, or the test ends.
 func (e *Env) Module(name, group string, kinds []provider.Kind, more ...operator.Option) (stop func()) {
 	e.Helper()
 	stop = e.run(name, group, kinds, more...)
@@ -118,7 +119,7 @@ func (e *Env) Operator(name, group string, kinds []provider.Kind, more ...operat
 	return operatorOf(name, group, e.Config, kinds, append([]operator.Option{set}, more...)...)
 }
 
-// operatorOf returns an operator that listens nowhere, over the whole cluster.
+// operatorOf returns an operator for the whole cluster, without open ports.
 func operatorOf(name, group string, config *rest.Config, kinds []provider.Kind, more ...operator.Option) *operator.Operator {
 	opts := []operator.Option{
 		operator.WithScheme(fakev1.AddToScheme),
@@ -133,10 +134,10 @@ func operatorOf(name, group string, config *rest.Config, kinds []provider.Kind, 
 	return operator.New(name, group, append(opts, more...)...)
 }
 
-// kindsOf returns all that a module can serve, stores and generators.
+// kindsOf returns all Kinds that a module can serve: stores and generators.
 func kindsOf(s *fake.Server) []provider.Kind { return slices.Concat(s.Kinds(), s.GeneratorKinds()) }
 
-// run runs an operator until the function that it returns is called.
+// run runs an operator until the returned function is called.
 func run(o *operator.Operator) (end func() error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
@@ -147,8 +148,8 @@ func run(o *operator.Operator) (end func() error) {
 	})
 }
 
-// Settle returns when the operator has worked off all that it has seen of Secrets until now: what is put right of a later
-// change comes behind it.
+// Settle returns when the operator has processed all events of Secrets so far, because it repairs a later change only
+// after them.
 func (e *Env) Settle() {
 	e.Helper()
 	name := "settle-" + RandomName()
@@ -162,7 +163,7 @@ func (e *Env) Settle() {
 	e.Delete(es)
 }
 
-// Store returns a store over a backend.
+// Store returns a store with a backend.
 func (e *Env) Store(name, backend string, change ...func(*fakev1.FakeStore)) *fakev1.FakeStore {
 	s := &fakev1.FakeStore{ObjectMeta: e.Meta(name), Spec: fakev1.FakeStoreSpec{Backend: backend}}
 	for _, f := range change {
@@ -171,7 +172,7 @@ func (e *Env) Store(name, backend string, change ...func(*fakev1.FakeStore)) *fa
 	return s
 }
 
-// ExternalSecret returns an object that fills one key from the property-less secret of the same name.
+// ExternalSecret returns an object that fills one key from the remote secret of the same name.
 func (e *Env) ExternalSecret(name string, change ...Spec) *v1alpha1.ExternalSecret {
 	return externalSecret(e.Meta(name), v1alpha1.StoreRef{Kind: "FakeStore", Name: "store"}, name, change...)
 }
@@ -187,8 +188,8 @@ func externalSecret(meta metav1.ObjectMeta, store v1alpha1.StoreRef, key string,
 	return es
 }
 
-// PushSecret returns an object that pushes the key "password" of the Secret "source" to a remote secret of the object's
-// name.
+// PushSecret returns an object that pushes the key "password" of the Secret "source" to a remote secret with the
+// object's name.
 func (e *Env) PushSecret(name string, change ...func(*v1alpha1.PushSecret)) *v1alpha1.PushSecret {
 	ps := &v1alpha1.PushSecret{
 		ObjectMeta: e.Meta(name),

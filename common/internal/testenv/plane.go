@@ -1,5 +1,5 @@
-// Package testenv is what the suites of the controllers and of the operator share: a control plane, operators with a
-// fake provider, and what a test expects of objects. Only tests import it.
+// Package testenv is shared by the test suites of the controllers and of the operator: a control plane, operators
+// with a fake provider, and functions that wait for expected states. Only tests import it.
 package testenv
 
 import (
@@ -26,10 +26,10 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 )
 
-// A Plane is a control plane that serves the project's Kinds.
+// A Plane is a control plane with the project's Kinds.
 type Plane struct {
 	Cluster *controlplane.ControlPlane
-	// API has all rights.
+	// API has all permissions.
 	API client.WithWatch
 }
 
@@ -66,7 +66,7 @@ func startPlane(ctx context.Context) (*Plane, error) {
 	return &Plane{Cluster: c, API: api}, nil
 }
 
-// A lazy plane starts when the first test asks for it: a package pays for what those of its tests use that run.
+// A lazy plane starts when the first test needs it, so a package starts only the planes that its selected tests use.
 type lazy struct {
 	once  sync.Once
 	plane *Plane
@@ -82,19 +82,19 @@ func (l *lazy) get(t *testing.T) *Plane {
 	return l.plane
 }
 
-// shared is the control plane on which each test has a namespace and operators of its own; wide that on which one
+// shared is the control plane on which each test has its own namespace and operators. wide is the one on which one
 // operator serves all namespaces.
 var shared, wide lazy
 
-// Shared returns the control plane that tests of a package share.
+// Shared returns the control plane that the tests of a package share.
 func Shared(t *testing.T) *Plane {
 	t.Helper()
 	return shared.get(t)
 }
 
-// Main is the body of a TestMain: it runs the tests of a package, and stops what they have shared.
+// Main is the body of a TestMain. It runs the tests of a package, and stops the shared control planes.
 func Main(m controlplane.Runner) {
-	ctrl.SetLogger(logr.Discard()) // before tests that start planes at the same time
+	ctrl.SetLogger(logr.Discard()) // This must precede tests that start planes at the same time.
 	code := m.Run()
 	var errs []error
 	if everywhere.end != nil {
@@ -112,7 +112,7 @@ func Main(m controlplane.Runner) {
 	os.Exit(code)
 }
 
-// RandomName returns a name that nothing else has.
+// RandomName returns a unique name.
 func RandomName() string {
 	b := make([]byte, 5)
 	_, _ = rand.Read(b)

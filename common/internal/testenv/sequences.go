@@ -13,20 +13,20 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Sequences are runs of a model: random steps, and a comparison of what they lead to with the rules.
+// Sequences are runs of a model: random steps, after which the result is compared with the rules.
 type Sequences struct {
-	// Workers go through sequences at the same time. Each mostly waits.
+	// Workers is the number of workers that run sequences at the same time. Each waits most of the time.
 	Workers int
-	// Each is the number of sequences for each seed, over all workers, unless -rapid.checks sets it.
+	// Each is the number of sequences for each seed, in total for all workers, unless -rapid.checks sets it.
 	Each int
-	// Seeds are those recorded: what one change passes is what the next is held against.
+	// Seeds are the recorded seeds, so that all changes are tested with the same sequences.
 	Seeds []uint64
-	// Random adds a seed that is new each time.
+	// Random adds a random seed.
 	Random bool
 }
 
-// Run goes through all sequences. For each seed and worker it calls start, whose result goes through one sequence.
-// -rapid.seed replaces the seeds; 0 asks for a random one. A failure names the seed that repeats it.
+// Run runs all sequences. It calls start for each seed and worker; the result runs one sequence. -rapid.seed replaces
+// the seeds; 0 selects a random one. A failure names the seed with which it can be repeated.
 func (s Sequences) Run(t *testing.T, start func(t *testing.T, worker int) func(*rapid.T)) {
 	t.Helper()
 	seeds, each := s.settings(t)
@@ -38,7 +38,7 @@ func (s Sequences) Run(t *testing.T, start func(t *testing.T, worker int) func(*
 		var wg sync.WaitGroup
 		for i := range s.Workers {
 			wg.Go(func() {
-				// Not by t.Parallel, which would run but one worker for each core.
+				// t.Parallel would run only one worker for each core.
 				t.Run(fmt.Sprintf("Worker%d", i), func(t *testing.T) {
 					sequence := start(t, i)
 					rapid.Check(t, func(rt *rapid.T) {
@@ -56,15 +56,14 @@ func (s Sequences) Run(t *testing.T, start func(t *testing.T, worker int) func(*
 	}
 	t.Logf("%d sequences of seeds %v in %s", all.Load(), seeds, time.Since(began).Round(time.Second))
 	if want := int64(each * s.Workers * len(seeds)); all.Load() < want {
-		t.Errorf("%d sequences were gone through, want %d", all.Load(), want)
+		t.Errorf("%d sequences were run, want %d", all.Load(), want)
 	}
 }
 
-// settings returns the seeds, and the number of sequences for each of them and each worker.
+// settings returns the seeds, and the number of sequences for each seed and worker.
 func (s Sequences) settings(t *testing.T) (seeds []uint64, each int) {
 	t.Helper()
-	given := map[string]string{}
-	flag.Visit(func(f *flag.Flag) { given[f.Name] = f.Value.String() })
+	given := commandLine()
 	all := s.Each
 	if v, ok := given["rapid.checks"]; ok {
 		n, err := strconv.Atoi(v)
@@ -75,8 +74,8 @@ func (s Sequences) settings(t *testing.T) (seeds []uint64, each int) {
 	}
 	each = (all + s.Workers - 1) / s.Workers
 	setFlag(t, "rapid.checks", strconv.Itoa(each))
-	// Each try on the way to a shorter sequence that fails is as long as a sequence; and the sequence is in the output,
-	// so no file is needed.
+	// Each attempt to find a shorter failing sequence takes as long as a sequence, so their time is limited. The
+	// output has the sequence, so no file is needed.
 	for name, value := range map[string]string{"rapid.shrinktime": "5s", "rapid.nofailfile": "true"} {
 		if _, ok := given[name]; !ok {
 			setFlag(t, name, value)
@@ -99,6 +98,13 @@ func (s Sequences) settings(t *testing.T) (seeds []uint64, each int) {
 	return seeds, each
 }
 
+// commandLine returns the flags of the command line, without those that an earlier model has set.
+var commandLine = sync.OnceValue(func() map[string]string {
+	given := map[string]string{}
+	flag.Visit(func(f *flag.Flag) { given[f.Name] = f.Value.String() })
+	return given
+})
+
 func setFlag(t *testing.T, name, value string) {
 	t.Helper()
 	if err := flag.Set(name, value); err != nil {
@@ -106,17 +112,17 @@ func setFlag(t *testing.T, name, value string) {
 	}
 }
 
-// drawWorker has workers with the same seed draw differently.
+// drawWorker makes workers with the same seed draw different values.
 func drawWorker(rt *rapid.T, worker int) {
 	rapid.Custom(func(rt *rapid.T) int {
-		for range worker + 1 { // A draw is none without a bit.
+		for range worker + 1 { // Each draw must use at least one bit.
 			rapid.Bool().Draw(rt, "bit")
 		}
 		return worker
 	}).Draw(rt, "worker")
 }
 
-// Pick draws one of several, each as likely as the others; of rapid's own numbers small ones are more likely.
+// Pick draws one of several options with equal probability. rapid itself prefers small numbers.
 func Pick[T any](rt *rapid.T, label string, options ...T) T {
 	return rapid.Custom(func(t *rapid.T) T {
 		n := 0

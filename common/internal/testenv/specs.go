@@ -16,7 +16,7 @@ import (
 // A Spec changes an ExternalSecret.
 type Spec = func(*v1alpha1.ExternalSecret)
 
-// Fills replaces the entries: pairs of a key in the Secret and the remote secret that fills it.
+// Fills replaces the entries. pairs are keys of the Secret, each with its remote secret.
 func Fills(pairs ...string) Spec {
 	return func(es *v1alpha1.ExternalSecret) {
 		es.Spec.Data = nil
@@ -26,36 +26,36 @@ func Fills(pairs ...string) Spec {
 	}
 }
 
-// Request is the annotation that asks for a refresh.
+// Request adds the annotation that requests a refresh.
 func Request(value string) Spec {
 	return func(es *v1alpha1.ExternalSecret) {
 		metav1.SetMetaDataAnnotation(&es.ObjectMeta, v1alpha1.RefreshRequestAnnotation, value)
 	}
 }
 
-// PushData pushes a key of a Secret to a property of a remote secret.
+// PushData returns an entry that pushes a key of a Secret to a property of a remote secret.
 func PushData(key, remote, property string) v1alpha1.PushData {
 	return v1alpha1.PushData{Match: v1alpha1.PushMatch{SecretKey: key, RemoteRef: v1alpha1.PushRemoteRef{RemoteKey: remote, Property: property}}}
 }
 
-// PushDeletes has a PushSecret remove what it has pushed.
+// PushDeletes makes a PushSecret delete its remote secrets.
 func PushDeletes(ps *v1alpha1.PushSecret) { ps.Spec.DeletionPolicy = v1alpha1.PushDeletionDelete }
 
-// Remote returns what a backend holds under a key; empty if that is nothing.
+// Remote returns the value of a backend's key; empty if there is none.
 func Remote(b *fake.Backend, key string) string {
 	v, _ := b.Value(key)
 	return string(v)
 }
 
-// Ahead has an operator go by a clock that is ahead by what a test says.
+// Ahead makes the clock of an operator run ahead by a duration that the test can change.
 func Ahead(by *atomic.Int64) operator.Option {
 	return operator.WithClock(func() time.Time { return time.Now().Add(time.Duration(by.Load())) })
 }
 
-// WithAuth has a store log in with the password in the Secret "credentials" beside it.
+// WithAuth makes a store log in with the password in the Secret "credentials" of its namespace.
 func WithAuth(s *fakev1.FakeStore) { s.Spec.Auth = auth("") }
 
-// WithClusterAuth has a cluster store log in with the password in the Secret "credentials" of a namespace.
+// WithClusterAuth makes a cluster store log in with the password in the Secret "credentials" of a namespace.
 func WithClusterAuth(namespace string) func(*fakev1.ClusterFakeStore) {
 	return func(s *fakev1.ClusterFakeStore) { s.Spec.Auth = auth(namespace) }
 }

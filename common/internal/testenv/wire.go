@@ -15,7 +15,7 @@ type RoundTripper func(*http.Request) (*http.Response, error)
 // RoundTrip implements http.RoundTripper.
 func (f RoundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// A Lag holds back what a client's watches of a resource bring, so that its cache falls behind.
+// A Lag delays the events of a client's watches of a resource, so that its cache falls behind.
 type Lag struct {
 	resource string
 	mu       sync.Mutex
@@ -23,14 +23,14 @@ type Lag struct {
 	held     bool
 }
 
-// NewLag returns a Lag that does not hold yet.
+// NewLag returns a Lag that does not delay events yet.
 func NewLag(resource string) *Lag {
 	l := &Lag{resource: resource}
 	l.cond = sync.NewCond(&l.mu)
 	return l
 }
 
-// Hold begins or ends it.
+// Hold starts or ends the delay.
 func (l *Lag) Hold(held bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -38,7 +38,7 @@ func (l *Lag) Hold(held bool) {
 	l.cond.Broadcast()
 }
 
-// Wrap is a rest.Config's WrapTransport.
+// Wrap is a WrapTransport of a rest.Config.
 func (l *Lag) Wrap(next http.RoundTripper) http.RoundTripper {
 	return RoundTripper(func(r *http.Request) (*http.Response, error) {
 		resp, err := next.RoundTrip(r)
@@ -54,7 +54,7 @@ type lagging struct {
 	lag *Lag
 }
 
-// Read keeps what it has read until the lag is over.
+// Read returns its data when the delay is over.
 func (b *lagging) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.lag.mu.Lock()
@@ -69,13 +69,13 @@ func (b *lagging) Read(p []byte) (int, error) {
 type Gate struct {
 	mu     sync.Mutex
 	refuse func(*http.Request) bool
-	// swallow has what is refused carried out, and only its answer lost.
+	// swallow sends refused requests to the server, and loses only their answers.
 	swallow bool
-	// Hits counts what was refused.
+	// Hits counts the refused requests.
 	Hits atomic.Int32
 }
 
-// Wrap is a rest.Config's WrapTransport.
+// Wrap is a WrapTransport of a rest.Config.
 func (g *Gate) Wrap(next http.RoundTripper) http.RoundTripper {
 	return RoundTripper(func(r *http.Request) (*http.Response, error) {
 		g.mu.Lock()
@@ -99,7 +99,7 @@ func (g *Gate) Wrap(next http.RoundTripper) http.RoundTripper {
 	})
 }
 
-// Lose has what f says carried out, and its answer lost, until the function returned is called.
+// Lose sends matching requests to the server and loses their answers, until the returned function is called.
 func (g *Gate) Lose(f func(*http.Request) bool) (open func()) {
 	open = g.Close(f)
 	g.mu.Lock()
@@ -108,7 +108,7 @@ func (g *Gate) Lose(f func(*http.Request) bool) (open func()) {
 	return open
 }
 
-// Close refuses what f says, until the function returned is called.
+// Close refuses matching requests until the returned function is called.
 func (g *Gate) Close(f func(*http.Request) bool) (open func()) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -127,13 +127,13 @@ func (g *Gate) Close(f func(*http.Request) bool) (open func()) {
 	}
 }
 
-// A Pause holds one request of an operator back before it is sent.
+// A Pause delays one request of an operator before it is sent.
 type Pause struct {
 	mu    sync.Mutex
 	match func(*http.Request) bool
 	held  chan struct{}
 	over  chan struct{}
-	// End lets it go.
+	// End sends the delayed request.
 	End func()
 }
 
@@ -145,17 +145,17 @@ func NewPause(t *testing.T) *Pause {
 	return p
 }
 
-// Before holds the next request back that f matches.
+// Before delays the next request that f matches.
 func (p *Pause) Before(f func(*http.Request) bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.match = f
 }
 
-// Wait returns when a request is held back.
+// Wait returns when a request is delayed.
 func (p *Pause) Wait() { <-p.held }
 
-// Wrap is a rest.Config's WrapTransport.
+// Wrap is a WrapTransport of a rest.Config.
 func (p *Pause) Wrap(next http.RoundTripper) http.RoundTripper {
 	return RoundTripper(func(r *http.Request) (*http.Response, error) {
 		p.mu.Lock()

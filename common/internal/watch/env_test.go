@@ -22,8 +22,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 )
 
-// patience is how long a test waits for what must come.
-const patience = 60 * time.Second
+// timeout is the timeout of a test that waits for a call or an event.
+const timeout = 60 * time.Second
 
 var cluster *controlplane.ControlPlane
 
@@ -35,7 +35,7 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// env is a namespace with a set of watches of its own.
+// env is a namespace with its own set of watches.
 type env struct {
 	*testing.T
 	ctx     context.Context
@@ -74,13 +74,13 @@ func newLoneEnv(t *testing.T) *env {
 	return e
 }
 
-// eventually waits until f returns an empty string, which else says what is still missing.
+// eventually waits until f returns an empty string. Until then f returns what is missing.
 func (e *env) eventually(f func() string) {
 	e.Helper()
 	controlplane.Eventually(e, f)
 }
 
-// create makes a Secret and returns its resourceVersion.
+// create creates a Secret and returns its resourceVersion.
 func (e *env) create(name string) string {
 	e.Helper()
 	s, err := e.secrets.Create(e.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name}}, metav1.CreateOptions{})
@@ -90,7 +90,7 @@ func (e *env) create(name string) string {
 	return s.ResourceVersion
 }
 
-// change gives a Secret another value and returns its resourceVersion.
+// change changes the value of a Secret and returns its resourceVersion.
 func (e *env) change(name string) string {
 	e.Helper()
 	s, err := e.secrets.Get(e.ctx, name, metav1.GetOptions{})
@@ -111,14 +111,14 @@ func (e *env) delete(name string) {
 	}
 }
 
-// owner counts how often it was told of a change.
+// owner counts how often its watch has called it.
 type owner struct {
 	e    *env
 	name string
 	told chan struct{}
 }
 
-// adds observes a Secret for a new owner that knows a resourceVersion.
+// adds observes a Secret for a new owner that has read a resourceVersion.
 func (e *env) adds(secret, name, known string) *owner {
 	o := &owner{e: e, name: name, told: make(chan struct{}, 1000)}
 	e.Cleanup(func() { e.watches.Remove(name) })
@@ -130,33 +130,33 @@ func (o *owner) adds(secret, known string) {
 	o.e.watches.Add(watch.SecretRef(o.e.ns, secret), o.name, known, func() { o.told <- struct{}{} })
 }
 
-// wantTold waits until the owner was told once.
+// wantTold waits until the owner was called once.
 func (o *owner) wantTold() {
 	o.e.Helper()
 	select {
 	case <-o.told:
-	case <-time.After(patience):
-		o.e.Fatalf("%s was not told", o.name)
+	case <-time.After(timeout):
+		o.e.Fatalf("%s was not called", o.name)
 	}
 }
 
-// wantSilence fails if the owner was told more often than was waited for.
+// wantSilence fails if the owner was called more often than the test has waited for.
 func (o *owner) wantSilence() {
 	o.e.Helper()
 	if n := len(o.told); n > 0 {
-		o.e.Errorf("%s was told %d times too often", o.name, n)
+		o.e.Errorf("%s was called %d times too often", o.name, n)
 	}
 }
 
-// synced returns when the watch of a Secret has seen it as it is: another owner, that knows
-// something else, has been told.
+// synced returns when the watch has seen the current Secret: another owner, which has read another version, was
+// called.
 func (e *env) synced(secret string) {
 	e.Helper()
 	m := e.adds(secret, "marker", "0")
 	m.wantTold()
 }
 
-// wire counts the watches that are open, and can hold back what they bring.
+// wire counts the open watches, and can delay their events.
 type wire struct {
 	http.RoundTripper
 
@@ -174,7 +174,7 @@ func newWire() *wire {
 	return w
 }
 
-// hold keeps back all events until the function that it returns is called.
+// hold delays all events until the returned function is called.
 func (w *wire) hold() func() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -193,7 +193,7 @@ func (w *wire) counts() (open, begun int) {
 	return w.open, w.begun
 }
 
-// cut ends all streams, as a proxy or a restart of the API server does.
+// cut ends all streams, like a proxy or a restart of the API server.
 func (w *wire) cut() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -10,25 +10,25 @@ import (
 
 type subscription struct {
 	known string
-	// at is the resourceVersion of what known was read from.
+	// at is the resourceVersion of the object or list that known was read from.
 	at      string
 	changed func()
 }
 
-// observer is the store that a reflector fills. It keeps one resourceVersion, or those of many objects,
-// and tells those who know another.
+// observer is the store that a reflector fills. It keeps one resourceVersion, or those of many objects, and calls the
+// subscribers that know another one.
 type observer struct {
 	cancel context.CancelFunc
-	// many is true where a selector matches any number of objects.
+	// many is true for a selector, which can match any number of objects.
 	many bool
 
 	mu     sync.Mutex
 	synced bool
-	// versions are the resourceVersions by name.
+	// versions are the resourceVersions by object name.
 	versions map[string]string
-	// seen is the resourceVersion of the object, empty if it is absent.
+	// seen is the resourceVersion of the object, or VersionOf many; empty if there is none.
 	seen string
-	// at is the resourceVersion of the event or list that showed it.
+	// at is the resourceVersion of the event or list that seen is from.
 	at   string
 	subs map[any]*subscription
 }
@@ -57,8 +57,8 @@ func (o *observer) tellLocked(s *subscription) {
 	go s.changed()
 }
 
-// behindLocked reports whether the watch has not come as far yet as somebody has read, who would be
-// told what is not so any more. Versions that cannot be compared are believed to be new.
+// behindLocked reports whether the watch is older than a subscriber's read, so that its state is out of date. If the
+// versions cannot be compared, it returns false.
 func (o *observer) behindLocked(at string) bool {
 	c, err := resourceversion.CompareResourceVersion(o.at, at)
 	return err == nil && c < 0
@@ -77,7 +77,7 @@ func (o *observer) Update(obj any) error {
 	return nil
 }
 
-// Delete implements cache.Store. What is deleted carries the resourceVersion of its deletion.
+// Delete implements cache.Store. obj has the resourceVersion of its deletion.
 func (o *observer) Delete(obj any) error {
 	m, err := meta.Accessor(obj)
 	if err != nil {
@@ -101,7 +101,7 @@ func (o *observer) Replace(list []any, resourceVersion string) error {
 	return nil
 }
 
-// note takes in what an event or a list of resourceVersion at has shown.
+// note applies the change of an event or list that has resourceVersion at.
 func (o *observer) note(at string, change func()) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

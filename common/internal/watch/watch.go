@@ -1,6 +1,6 @@
-// Package watch observes objects that carry no label of ours, by name or by a selector and as metadata
-// only. Watches are shared and counted: however many stores use one Secret, it is watched once. Each
-// costs one reflector, so memory follows what is referred to and not the size of the cluster.
+// Package watch observes objects that do not have this project's labels, by name or by selector, and reads their
+// metadata only. Watches are shared and counted: a Secret is watched once, however many stores use it. Each watch
+// costs one reflector, so memory depends on the referenced objects and not on the size of the cluster.
 package watch
 
 import (
@@ -21,23 +21,22 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// An ObjectRef names the object to observe, or all in a namespace that a selector matches.
+// An ObjectRef names the object to observe, or all objects in a namespace that a selector matches.
 type ObjectRef struct {
 	Resource schema.GroupVersionResource
 	types.NamespacedName
-	// Selector of labels, where there is no name.
+	// Selector is a label selector. It is used if there is no name.
 	Selector string
 }
 
-// SecretsRef names the Secrets of a namespace that a selector of labels matches. What is known of them is
-// their VersionOf.
+// SecretsRef names the Secrets of a namespace that a label selector matches. Owners know them by their VersionOf.
 func SecretsRef(namespace, selector string) ObjectRef {
 	r := SecretRef(namespace, "")
 	r.Selector = selector
 	return r
 }
 
-// VersionOf stands for the resourceVersions of several objects, by their names; empty for none.
+// VersionOf returns one string for the resourceVersions of several objects, by their names; empty for none.
 func VersionOf(versions map[string]string) string {
 	if len(versions) == 0 {
 		return ""
@@ -78,15 +77,15 @@ func New(c metadata.Interface) *Watches {
 	return &Watches{client: c, watches: map[ObjectRef]*observer{}}
 }
 
-// Add observes ref for owner, whose former watch of ref it replaces. known is the resourceVersion
-// that the owner has read, empty if the object was absent. changed is called, from another
-// goroutine, each time the object is seen with another resourceVersion, or gone; so a change
-// between the read and the first event is not missed.
+// Add observes ref for owner, and replaces the owner's earlier watch of ref. known is the resourceVersion that the
+// owner has read, empty if the object did not exist. The watch calls changed, from another goroutine, each time it
+// sees the object with another resourceVersion, or deleted. So it does not miss a change between the read and the
+// first event.
 func (w *Watches) Add(ref ObjectRef, owner any, known string, changed func()) {
 	w.AddAt(ref, owner, known, known, changed)
 }
 
-// AddAt is Add for who knows the VersionOf several objects, from a list of resourceVersion at.
+// AddAt is Add for an owner that knows the VersionOf several objects, from a list at resourceVersion at.
 func (w *Watches) AddAt(ref ObjectRef, owner any, known, at string, changed func()) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -121,7 +120,7 @@ func (w *Watches) Len() int {
 	return len(w.watches)
 }
 
-// Who asks for a watch names a Secret or a ConfigMap, or labels: what is not named is not listed.
+// Each watch is for one named Secret or ConfigMap, or for a label selector; other objects are not listed.
 // +kubebuilder:rbac:groups="",resources=secrets;configmaps,verbs=list;watch
 
 func (w *Watches) listWatch(ref ObjectRef) *cache.ListWatch {

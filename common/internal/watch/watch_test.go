@@ -10,20 +10,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func TestTold(t *testing.T) {
+func TestChanged(t *testing.T) {
 	cases := map[string]struct {
 		reason string
-		// do adds one owner and returns it; it must be told once for each time that it waits, and
-		// no more.
+		// do adds one owner and returns it. The owner must be called once for each time that do waits, and no more.
 		do func(e *env) *owner
 	}{
-		"Unchanged": {"Who knows the present state is told nothing.", func(e *env) *owner {
+		"Unchanged": {"An owner that knows the current state is not called.", func(e *env) *owner {
 			return e.adds("db", "a", e.create("db"))
 		}},
-		"Absent": {"That there is no Secret is a state, too.", func(e *env) *owner {
+		"Absent": {"The absence of a Secret is a state, too.", func(e *env) *owner {
 			return e.adds("db", "a", "")
 		}},
-		"Changed": {"A change is told.", func(e *env) *owner {
+		"Changed": {"A change calls the owner.", func(e *env) *owner {
 			o := e.adds("db", "a", e.create("db"))
 			e.synced("db")
 			e.change("db")
@@ -32,27 +31,27 @@ func TestTold(t *testing.T) {
 			o.wantTold()
 			return o
 		}},
-		"ChangedBeforeTheWatch": {"So is one between the read and the first event.", func(e *env) *owner {
+		"ChangedBeforeTheWatch": {"A change between the read and the first event calls the owner.", func(e *env) *owner {
 			read := e.create("db")
 			e.change("db")
 			o := e.adds("db", "a", read)
 			o.wantTold()
 			return o
 		}},
-		"DeletedBeforeTheWatch": {"So is a deletion.", func(e *env) *owner {
+		"DeletedBeforeTheWatch": {"A deletion before the first event calls the owner.", func(e *env) *owner {
 			read := e.create("db")
 			e.delete("db")
 			o := e.adds("db", "a", read)
 			o.wantTold()
 			return o
 		}},
-		"CreatedBeforeTheWatch": {"So is a creation.", func(e *env) *owner {
+		"CreatedBeforeTheWatch": {"A creation before the first event calls the owner.", func(e *env) *owner {
 			e.create("db")
 			o := e.adds("db", "a", "")
 			o.wantTold()
 			return o
 		}},
-		"MadeAnewBeforeTheWatch": {"Another Secret of that name is another.", func(e *env) *owner {
+		"RecreatedBeforeTheWatch": {"A Secret that was deleted and created again calls the owner.", func(e *env) *owner {
 			read := e.create("db")
 			e.delete("db")
 			e.create("db")
@@ -60,14 +59,14 @@ func TestTold(t *testing.T) {
 			o.wantTold()
 			return o
 		}},
-		"Created": {"A Secret that comes is told.", func(e *env) *owner {
+		"Created": {"A creation calls the owner.", func(e *env) *owner {
 			o := e.adds("db", "a", "")
 			e.synced("db")
 			e.create("db")
 			o.wantTold()
 			return o
 		}},
-		"DeletedAndMadeAnew": {"Deletion and re-creation are two changes.", func(e *env) *owner {
+		"DeletedAndRecreated": {"Deletion and re-creation are two changes.", func(e *env) *owner {
 			o := e.adds("db", "a", e.create("db"))
 			e.synced("db")
 			e.delete("db")
@@ -76,7 +75,7 @@ func TestTold(t *testing.T) {
 			o.wantTold()
 			return o
 		}},
-		"LateToARunningWatch": {"Who joins a running watch with old knowledge is told at once.", func(e *env) *owner {
+		"LateToARunningWatch": {"An owner that joins a running watch with an old version is called at once.", func(e *env) *owner {
 			read := e.create("db")
 			e.change("db")
 			e.synced("db")
@@ -84,13 +83,13 @@ func TestTold(t *testing.T) {
 			o.wantTold()
 			return o
 		}},
-		"OthersOfThatNamespace": {"Other Secrets are not watched.", func(e *env) *owner {
+		"OthersOfThatNamespace": {"Changes of other Secrets do not call the owner.", func(e *env) *owner {
 			o := e.adds("db", "a", e.create("db"))
 			e.synced("db")
 			e.change2("db2")
 			return o
 		}},
-		"AddedAgain": {"A new reading replaces the former one.", func(e *env) *owner {
+		"AddedAgain": {"A second Add replaces the version that the owner knows.", func(e *env) *owner {
 			read := e.create("db")
 			o := e.adds("db", "a", read)
 			e.synced("db")
@@ -106,8 +105,8 @@ func TestTold(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t)
 			o := tc.do(e)
-			// All that happened so far has arrived when an owner that knows nothing is told, and
-			// a later change that the owner is waiting for is the only one that it gets.
+			// When a second owner, which knows no version, is called, all earlier events have arrived. After that,
+			// only the later change must call the owner.
 			e.synced("db")
 			o.wantSilence()
 			if _, err := e.secrets.Get(e.ctx, "db", metav1.GetOptions{}); kerrors.IsNotFound(err) {
@@ -124,7 +123,7 @@ func TestTold(t *testing.T) {
 	}
 }
 
-// change2 makes, changes and deletes another Secret.
+// change2 creates, changes and deletes another Secret.
 func (e *env) change2(name string) {
 	e.Helper()
 	e.create(name)
@@ -132,8 +131,8 @@ func (e *env) change2(name string) {
 	e.delete(name)
 }
 
-// A watch that is behind the reading of a new owner tells it nothing: it would only be told what it
-// knows already.
+// TestWatchBehindTheReading checks that a watch older than the read of a new owner does not call it: the owner knows
+// a later state.
 func TestWatchBehindTheReading(t *testing.T) {
 	cases := map[string]struct {
 		reason string
@@ -143,7 +142,7 @@ func TestWatchBehindTheReading(t *testing.T) {
 		"Changed": {"The owner has read a change that the watch has not seen yet.",
 			func(e *env) { e.create("db") },
 			func(e *env) string { return e.change("db") }},
-		"MadeAnew": {"The owner has read another Secret.",
+		"Recreated": {"The owner has read a recreated Secret.",
 			func(e *env) { e.create("db") },
 			func(e *env) string { e.delete("db"); return e.create("db") }},
 		"Created": {"The watch has seen the deletion only.",
@@ -187,7 +186,7 @@ func TestOneWatchForManyOwners(t *testing.T) {
 		o.wantSilence()
 	}
 	if open, begun := e.wire.counts(); open != 1 || begun != 1 || e.watches.Len() != 1 {
-		t.Errorf("watches: %d are open, %d were begun, Len() is %d; want 1 each", open, begun, e.watches.Len())
+		t.Errorf("watches: %d are open, %d were started, Len() is %d; want 1 each", open, begun, e.watches.Len())
 	}
 	for i, o := range owners {
 		if n := e.watches.Len(); n != 1 {
@@ -229,19 +228,19 @@ func TestRemove(t *testing.T) {
 	b.wantTold()
 	a.wantSilence()
 
-	e.watches.Remove("nobody")
+	e.watches.Remove("no owner")
 	e.wantOpen(1)
 	e.watches.Remove("b")
 	e.wantOpen(0)
 
-	// It can be had again, and then knows all that happened meanwhile.
+	// The watch can be added again, and then knows the changes in between.
 	b.adds("two", two)
 	b.wantTold()
 	e.watches.Remove("b")
 	e.wantOpen(0)
 }
 
-// A watch that breaks comes back, and what happened in between is told.
+// TestWatchSurvivesTheEndOfItsStream checks that a broken watch reconnects and reports the changes in between.
 func TestWatchSurvivesTheEndOfItsStream(t *testing.T) {
 	e := newEnv(t)
 	o := e.adds("db", "a", e.create("db"))
@@ -252,7 +251,7 @@ func TestWatchSurvivesTheEndOfItsStream(t *testing.T) {
 	o.wantTold()
 	o.wantSilence()
 	if _, begun := e.wire.counts(); begun < 2 {
-		t.Errorf("%d watches were begun, want more than one", begun)
+		t.Errorf("%d watches were started, want more than one", begun)
 	}
 }
 
@@ -278,7 +277,7 @@ func TestNoGoroutineIsLeft(t *testing.T) {
 	})
 }
 
-// reflectors returns how many goroutines work for reflectors.
+// reflectors returns the number of goroutines that run reflectors.
 func reflectors() int {
 	buf := make([]byte, 16<<20)
 	buf = buf[:runtime.Stack(buf, true)]

@@ -10,28 +10,28 @@ import (
 )
 
 var batchChecks = []check{
-	{"batch/single", provider.CapabilityBatch, "A batch of one is a read like any other.", func(ctx context.Context, e *env) error {
+	{"batch/single", provider.CapabilityBatch, "A batch of one is a normal read.", func(ctx context.Context, e *env) error {
 		return batchOf(ctx, e, "a")
 	}},
-	{"batch/order", provider.CapabilityBatch, "Results stand where their refs stand, whatever the order in which the provider answers.", func(ctx context.Context, e *env) error {
+	{"batch/order", provider.CapabilityBatch, "Results have the order of the refs, whatever the order of the provider's answer.", func(ctx context.Context, e *env) error {
 		return batchOf(ctx, e, shuffled(leaves("a", min(e.batchSize(), 5)))...)
 	}},
-	{"batch/full", provider.CapabilityBatch, "BatchSize refs are answered by one call.", func(ctx context.Context, e *env) error {
+	{"batch/full", provider.CapabilityBatch, "One call answers BatchSize refs.", func(ctx context.Context, e *env) error {
 		return batchOf(ctx, e, shuffled(leaves("a", e.batchSize()))...)
 	}},
-	{"batch/version", provider.CapabilityBatch, "Versions of one secret are different refs, with an answer each.", batchVersion},
-	{"batch/metadata", provider.CapabilityBatch, "Metadata comes along in a batch, too.", batchMetadata},
-	{"batch/mixed", provider.CapabilityBatch, "A missing and a denied secret do not spoil the others, nor each other.", batchMixed},
-	{"batch/failure-of-one", provider.CapabilityBatch, "An entry that fails fails alone, with its own class.", batchFailureOfOne},
-	{"batch/dropped", provider.CapabilityBatch, "An entry that the answer lacks is not known to be missing.", batchDropped},
-	{"batch/failure", provider.CapabilityBatch, "When the call fails every entry fails with its class, present or not, and it passes.", batchFailure},
-	{"batch/hang", provider.CapabilityBatch, "A batch ends with its context, and then proves nothing of any entry.", batchHang},
+	{"batch/version", provider.CapabilityBatch, "Versions of one secret are different refs with different answers.", batchVersion},
+	{"batch/metadata", provider.CapabilityBatch, "A batch returns metadata, too.", batchMetadata},
+	{"batch/mixed", provider.CapabilityBatch, "A missing and a denied secret do not affect the others, or each other.", batchMixed},
+	{"batch/failure-of-one", provider.CapabilityBatch, "The error of one entry has its own class, and does not affect the others.", batchFailureOfOne},
+	{"batch/dropped", provider.CapabilityBatch, "An entry that is not in the answer is not NotFound.", batchDropped},
+	{"batch/failure", provider.CapabilityBatch, "When the call fails, every entry has the class of the error, whether it exists or not. Later calls work.", batchFailure},
+	{"batch/hang", provider.CapabilityBatch, "A batch ends with its context, and then no entry is NotFound.", batchHang},
 }
 
 func (e *env) batchSize() int { return provider.BatchSize(e.client) }
 
-// getBatch reads in as few calls as BatchSize allows. Each is made twice, and the first answer is
-// spoilt in between. Both must say the same.
+// getBatch reads in as few calls as BatchSize allows. It makes each call twice, and overwrites the first answer in
+// between. Both answers must be equal.
 func (e *env) getBatch(ctx context.Context, refs []provider.Ref) ([]provider.Result, error) {
 	var all []provider.Result
 	for part := range slices.Chunk(refs, e.batchSize()) {
@@ -68,14 +68,14 @@ func (e *env) getBatchOnce(ctx context.Context, refs []provider.Ref) ([]provider
 	return second, nil
 }
 
-// An entry of a batch is expected to be the value of a leaf, or to fail with a class.
+// entry is an expected result: the value of a leaf, or an error of a class.
 type entry struct {
 	ref   provider.Ref
 	leaf  string
 	class provider.Class
 }
 
-// batch reads the refs of all entries and compares.
+// batch reads the refs of all entries and compares the results.
 func (e *env) batch(ctx context.Context, entries ...entry) error {
 	var refs []provider.Ref
 	for _, en := range entries {
@@ -102,7 +102,7 @@ func (e *env) sameEntry(want entry, got provider.Result) error {
 	return e.same(want.ref, value(want.leaf), got.Value)
 }
 
-// shuffled returns names in an order that is neither sorted nor its reverse.
+// shuffled returns names in an order that is neither ascending nor descending.
 func shuffled(names []string) []string {
 	out := slices.Clone(names)
 	slices.Reverse(out)

@@ -10,19 +10,19 @@ import (
 )
 
 var checkChecks = []check{
-	{"check/ok", provider.CapabilityCheck, "A store that works is said to.", checkOK},
-	{"check/denied", provider.CapabilityCheck, "Wrong credentials show before any secret is read.", checkDenied},
-	{"check/denied-secret", provider.CapabilityCheck, "A permission that is missing for one secret does not make the store unready.", checkDeniedSecret},
-	{"check/unavailable", provider.CapabilityCheck, "A provider that cannot be used is not mistaken for wrong credentials, and it passes.", checkUnavailable},
+	{"check/ok", provider.CapabilityCheck, "The check of a working store has no error.", checkOK},
+	{"check/denied", provider.CapabilityCheck, "Wrong credentials are an error before any secret is read.", checkDenied},
+	{"check/denied-secret", provider.CapabilityCheck, "A missing permission for one secret does not make the store unready.", checkDeniedSecret},
+	{"check/unavailable", provider.CapabilityCheck, "An unavailable provider is not reported as wrong credentials, and later checks work.", checkUnavailable},
 	{"check/hang", provider.CapabilityCheck, "A check ends with its context.", checkHang},
 }
 
 var sharedChecks = []check{
-	{"read/wrong-credentials", provider.CapabilityRead, "With wrong credentials nothing is known to be missing.", wrongCredentials("Get")},
-	{"batch/wrong-credentials", provider.CapabilityBatch, "Nor is it for any entry of a batch.", wrongCredentials("GetBatch")},
-	{"find/wrong-credentials", provider.CapabilityFind, "A list that may not be seen is not empty.", wrongCredentials("Find")},
-	{"identity", identifies, "Stores of one place are known to be, and those of others never taken for it.", identity},
-	{"concurrent", provider.CapabilityRead, "One client serves all workers at the same time. Run with -race.", concurrent},
+	{"read/wrong-credentials", provider.CapabilityRead, "With wrong credentials no secret is NotFound.", wrongCredentials("Get")},
+	{"batch/wrong-credentials", provider.CapabilityBatch, "With wrong credentials no entry of a batch is NotFound.", wrongCredentials("GetBatch")},
+	{"find/wrong-credentials", provider.CapabilityFind, "With wrong credentials a list is an error, not an empty list.", wrongCredentials("Find")},
+	{"identity", identifies, "Stores of one place have equal identities, and stores of different places different ones.", identity},
+	{"concurrent", provider.CapabilityRead, "One client can be used by all workers at the same time. Run with -race.", concurrent},
 }
 
 func (e *env) check(ctx context.Context) error {
@@ -40,7 +40,7 @@ func checkDenied(ctx context.Context, e *env) error {
 	return e.denied(ctx, func(e *env) error { return hasClass(e.check(ctx), provider.Denied) })
 }
 
-// wrongCredentials makes the calls of one name.
+// wrongCredentials returns a check of the calls with a name.
 func wrongCredentials(name string) func(context.Context, *env) error {
 	return func(ctx context.Context, e *env) error {
 		key, err := e.put(ctx, "a")
@@ -54,7 +54,7 @@ func wrongCredentials(name string) func(context.Context, *env) error {
 				if c.name != name {
 					continue
 				}
-				for range 2 { // A client may learn something wrong from the first answer.
+				for range 2 { // A client might store something wrong after the first answer.
 					errs = append(errs, errors.Wrap(denied(worst(c.run(ctx), denied)), c.name))
 				}
 			}
@@ -63,7 +63,7 @@ func wrongCredentials(name string) func(context.Context, *env) error {
 	}
 }
 
-// denied runs f with a client that has wrong credentials. Connecting may be refused instead.
+// denied runs f with a client that has wrong credentials. Alternatively, connecting can fail.
 func (e *env) denied(ctx context.Context, f func(e *env) error) error {
 	if e.h.ConnectDenied == nil {
 		return errors.New("harness: ConnectDenied is missing")
@@ -95,7 +95,7 @@ func checkHang(ctx context.Context, e *env) error {
 	return e.givesUp(ctx, e.client.(provider.Checker).Check)
 }
 
-// concurrent reads the same and different secrets by every call of the client.
+// concurrent reads the same and different secrets with every call of the client.
 func concurrent(ctx context.Context, e *env) error {
 	const workers, rounds = 16, 5
 	names := leaves("concurrent", 4)
@@ -117,7 +117,7 @@ func concurrent(ctx context.Context, e *env) error {
 	return g.Wait()
 }
 
-// everyCall reads the secret at place i among those whose names begin with stem, by every call.
+// everyCall reads the secret with index i, among those whose names start with stem, with every call.
 func (e *env) everyCall(ctx context.Context, stem string, names []string, refs []provider.Ref, i int) error {
 	errs := []error{
 		e.wants(ctx, refs[i], value(names[i])),
@@ -145,10 +145,10 @@ func entriesOf(names []string, refs []provider.Ref) []entry {
 	return entries
 }
 
-// identifies stands for the interface provider.Identifier, which is no capability that users are shown.
+// identifies is the name of provider.Identifier, which is not a capability that users see.
 const identifies = "Identity"
 
-// identity compares a client with another of the same place, and with one of another place.
+// identity compares a client with another one of the same place, and with one of another place.
 func identity(ctx context.Context, e *env) error {
 	if e.h.ConnectElsewhere == nil {
 		return errors.New("harness: ConnectElsewhere is missing")
@@ -166,14 +166,14 @@ func identity(ctx context.Context, e *env) error {
 	case err != nil:
 		return errors.Wrap(err, "elsewhere")
 	case here != again:
-		return errors.Errorf("two clients of one place say %+v and %+v", here, again)
+		return errors.Errorf("two clients of one place have the identities %+v and %+v", here, again)
 	case here.Overlaps(there):
-		return errors.Errorf("clients of two places say %+v and %+v", here, there)
+		return errors.Errorf("clients of two places have the identities %+v and %+v", here, there)
 	}
 	return nil
 }
 
-// identityOf asks a new client twice where its secrets live.
+// identityOf asks a new client twice for its identity.
 func (e *env) identityOf(ctx context.Context, connect func(context.Context) (provider.Client, error)) (provider.Identity, error) {
 	c, err := connect(ctx)
 	if err != nil {
@@ -183,7 +183,7 @@ func (e *env) identityOf(ctx context.Context, connect func(context.Context) (pro
 	if err == nil {
 		var second provider.Identity
 		if second, err = provider.Identify(ctx, c); err == nil && first != second {
-			err = errors.Errorf("one client says first %+v, then %+v", first, second)
+			err = errors.Errorf("one client has first the identity %+v, then %+v", first, second)
 		}
 	}
 	return first, errors.Join(err, provider.Close(c))

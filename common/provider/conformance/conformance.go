@@ -1,17 +1,16 @@
-// Package conformance is the conformance suite of the provider contract. A provider fills a Harness and
-// calls Run; what its clients can do is read from the interfaces that they implement:
+// Package conformance is the conformance suite of the provider contract. A provider fills a Harness and calls Run.
+// The capabilities of its clients follow from the interfaces that they implement:
 //
 //	func TestConformance(t *testing.T) {
 //		conformance.Run(t, conformance.Harness{Connect: …, ConnectTo: …, Put: …, Delete: …, Inject: …})
 //	}
 //
-// The harness brings the provider's server, real or emulated. Others the suite starts itself, on
-// loopback: those with bad certificates, which hang, cut answers, send elsewhere or talk nonsense, and a
-// proxy that makes answers of a newer version. A provider without a network says so in Without; one that
-// merely leaves ConnectTo out fails.
+// The harness provides the provider's server, real or emulated. The suite starts further servers on loopback: servers
+// with invalid certificates, servers that hang, cut off answers, redirect or send garbage, and a proxy that adds
+// fields of a newer version to answers. A provider without a network must name that in Without; a harness that only
+// omits ConnectTo fails.
 //
-// The checks are functions that return an error, so that the suite itself is tested against broken
-// clients, in package fake.
+// The checks are functions that return an error, so that package fake can test the suite itself with broken clients.
 package conformance
 
 import (
@@ -26,108 +25,108 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// A Harness joins the suite to a provider. Its functions must be safe for concurrent use.
+// A Harness connects the suite to a provider. Its functions must be safe for concurrent use.
 type Harness struct {
-	// Connect returns a client with good credentials, and with few and short retries: the suite
-	// injects errors that a client would retry.
+	// Connect returns a client with valid credentials, and with few and short retries: the suite injects errors that
+	// a client would retry.
 	Connect func(ctx context.Context) (provider.Client, error)
 
-	// ConnectDenied does the same with credentials that the provider rejects. It may fail where
-	// connecting already logs in.
+	// ConnectDenied is Connect with credentials that the provider rejects. It can return an error if connecting
+	// includes a login.
 	ConnectDenied func(ctx context.Context) (provider.Client, error)
 
-	// ConnectElsewhere returns a client that works, of another place: another account, project or mount. It is needed for an
-	// Identifier.
+	// ConnectElsewhere returns a working client of another place: another account, project or mount. An Identifier
+	// needs it.
 	ConnectElsewhere func(ctx context.Context) (provider.Client, error)
 
-	// Put stores data as the current version of key; older versions stay. No tags leaves those
-	// that the secret has. It goes to the provider directly, not through a client.
+	// Put stores data as the current version of key, and keeps older versions. Nil tags keep the secret's tags. It
+	// writes to the provider directly, not through a client.
 	Put func(ctx context.Context, key string, data []byte, tags map[string]string) error
 
-	// Delete removes a secret and all its versions in a way that reads see at once.
+	// Delete deletes a secret with all its versions. Later reads must not find it.
 	Delete func(ctx context.Context, key string) error
 
-	// Inject makes the provider fail from now on, until the function that it returns is called.
+	// Inject makes the provider fail until the returned function is called.
 	Inject func(f Fault) (remove func(), err error)
 
-	// Key spells a name such as "read-text/a" as the provider does. Names consist of a to z, 0 to 9,
-	// "-" and "/"; what follows the last "/" must stay as it is. Default: the name.
+	// Key converts a name such as "read-text/a" to a key of the provider. Names consist of a to z, 0 to 9, "-" and
+	// "/". The part after the last "/" must not change. Default: the name.
 	Key func(name string) string
 
-	// Path spells a directory such as "find-path/in" so that, as a provider.Query's Path, it selects
-	// the keys below it. Default: Key(dir + "/").
+	// Path converts a directory such as "find-path/in" to a provider.Query's Path for the keys below it. Default:
+	// Key(dir + "/").
 	Path func(dir string) string
 
-	// NoVersion is spelled like a version, but no secret has it. Default: "999999".
+	// NoVersion has the format of a version, but no secret has it. Default: "999999".
 	NoVersion string
 
-	// JSONOnly says that the provider holds JSON objects only. Other values are then not tried, and
-	// what is read need only be the same JSON.
+	// JSONOnly is true for a provider that stores only JSON objects. The suite then writes no other values, and
+	// accepts the same JSON in another format.
 	JSONOnly bool
 
-	// MaxSize is the largest value in bytes that the provider takes, if that is less than 60 KB.
+	// MaxSize limits the values that the provider accepts, in bytes, if that is less than 60 KB.
 	MaxSize int
 
-	// MaxWrite is the largest value in bytes that a Writer takes.
+	// MaxWrite is the maximum size of a value for a Writer, in bytes.
 	MaxWrite int
 
-	// Metadata are two JSON objects of settings for a secret that differ in every field, in the terms of
-	// the Writer.
+	// Metadata are two JSON objects with settings of a secret, in the terms of the Writer. They differ in every
+	// field.
 	Metadata []string
 
-	// Patience is how long a call may go on after its context ended. Default: 5s.
+	// Patience is how long a call can continue after its context has ended. Default: 5s.
 	Patience time.Duration
 
-	// ConnectTo is Connect for a server at another URL, as the spec of a store would name it: plain
-	// http on loopback, or https. Where logins go to another server than reads, they go to the good
-	// one. A provider without a network names "transport" in Without.
+	// ConnectTo is Connect for a server at another URL, as in the spec of a store: plain http on loopback, or https.
+	// If logins use another server than reads, they must use the provider's own. A provider without a network names
+	// "transport" in Without.
 	ConnectTo func(ctx context.Context, url string) (provider.Client, error)
 
-	// Server is the URL of the provider's server, without TLS. With ConnectTo the suite puts servers
-	// of its own before it.
+	// Server is the URL of the provider's server, without TLS. With ConnectTo, the suite starts its own servers in
+	// front of it.
 	Server string
 
-	// Without holds names of checks that cannot be made, or of groups of them, such as "transport";
-	// and why: because the provider has no such thing, or the harness cannot inject it. Run logs them.
+	// Without holds the names of checks, or of groups such as "transport", that cannot be made, with the reason: the
+	// provider does not have the feature, or the harness cannot inject the fault. Run logs them.
 	Without map[string]string
 }
 
 // A Failure is a way in which a provider fails.
 type Failure string
 
-// The ways to fail, each in the form in which the provider would do it.
+// The ways to fail. The harness makes the provider fail as it really would.
 const (
-	// Denied: the identity is known but may not read.
+	// Denied: the identity is known, but does not have the permission.
 	Denied Failure = "denied"
 	// Throttled: too many calls.
 	Throttled Failure = "throttled"
 	// Unavailable: an internal error of the provider, such as a 500.
 	Unavailable Failure = "unavailable"
-	// Hang: no answer, for as long as the fault is there.
+	// Hang: no answer while the fault is active.
 	Hang Failure = "hang"
-	// Dropped: the answer lacks a secret that was asked for. Always with a Key, and not for Get.
+	// Dropped: the answer does not contain a requested secret. It always has a Key, and is not used for Get.
 	Dropped Failure = "dropped"
 )
 
-// A Fault is a Failure of every call, or where Key is set, of what concerns that one secret: Get of
-// it, its entry of a batch, its value in a list. The other entries must be answered then.
+// A Fault is a Failure of every call or, if Key is set, only of that secret: of Get, of its entry in a batch, and of
+// its value in a list. Other entries must then be answered.
 type Fault struct {
 	Failure Failure
-	// Key as the provider spells it.
+	// Key is the provider's key.
 	Key string
 }
 
-// A Check is one fact that clients must satisfy.
+// A Check is one requirement for clients.
 type Check struct {
 	Name string
-	// Reason says why it matters.
+	// Reason is why it matters.
 	Reason string
-	// Run returns what is wrong, or nil.
+	// Run returns the error of the check, or nil.
 	Run func(ctx context.Context) error
 }
 
-// Run checks a provider; each Check is a subtest. There are none for interfaces that its clients do
-// not implement.
+// Run makes all checks of a provider, each as a subtest. It makes none for interfaces that the clients do not
+// implement.
 func Run(t *testing.T, h Harness) {
 	t.Helper()
 	checks, err := Checks(t.Context(), h)
@@ -146,7 +145,7 @@ func Run(t *testing.T, h Harness) {
 	}
 }
 
-// Checks returns the checks that apply to the clients of a harness.
+// Checks returns the checks for the clients of a harness.
 func Checks(ctx context.Context, h Harness) ([]Check, error) {
 	h = h.complete()
 	c, err := h.Connect(ctx)
@@ -205,7 +204,7 @@ func (h Harness) complete() Harness {
 	return h
 }
 
-// check is a Check before it is tied to a harness.
+// check is a Check without a harness.
 type check struct {
 	name   string
 	needs  string // a capability, or identifies
@@ -213,13 +212,13 @@ type check struct {
 	run    func(ctx context.Context, e *env) error
 }
 
-// is reports whether name is that of the check, or of its group: what stands before the slash.
+// is reports whether name is the name of the check, or of its group, which is the part before the slash.
 func (c check) is(name string) bool {
 	group, _, _ := strings.Cut(c.name, "/")
 	return name == c.name || name == group
 }
 
-// in runs the check with a client of its own, and removes the secrets that it put.
+// in runs the check with its own client, and deletes the secrets that it has created.
 func (c check) in(ctx context.Context, h Harness) (err error) {
 	client, err := h.Connect(ctx)
 	if err != nil {

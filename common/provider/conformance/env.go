@@ -17,13 +17,13 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// canary is a part of every value that the suite stores, and of no error.
+// canary is a part of every value that the suite stores. No error can contain it.
 const canary = "c4n4ry"
 
-// readable is the length in bytes up to which two values are shown side by side.
+// readable is the maximum length, in bytes, up to which two values are shown in an error.
 const readable = 1 << 10
 
-// An env is what one check works with.
+// env is the environment of one check.
 type env struct {
 	h      Harness
 	name   string
@@ -31,12 +31,12 @@ type env struct {
 	puts   map[string]bool
 }
 
-// key spells a name that belongs to this check alone.
+// key returns the key of a name for this check.
 func (e *env) key(leaf string) string { return e.h.Key(e.dir() + "/" + leaf) }
 
 func (e *env) dir() string { return strings.ReplaceAll(e.name, "/", "-") }
 
-// put stores the value of a leaf, and returns the key.
+// put stores the value of a leaf, and returns its key.
 func (e *env) put(ctx context.Context, leaf string) (string, error) {
 	return e.key(leaf), e.write(ctx, e.key(leaf), value(leaf), nil)
 }
@@ -75,7 +75,7 @@ func (e *env) cleanUp(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// under runs f while the provider fails.
+// under runs a function while the provider fails.
 func (e *env) under(f Fault, run func() error) error {
 	remove, err := e.h.Inject(f)
 	if err != nil {
@@ -85,10 +85,10 @@ func (e *env) under(f Fault, run func() error) error {
 	return errors.Wrapf(run(), "while %s %s", f.Failure, f.Key)
 }
 
-// value returns what the suite stores for a leaf: a JSON object, which every provider takes.
+// value returns the value of a leaf: a JSON object, which every provider accepts.
 func value(leaf string) []byte { return fmt.Appendf(nil, `{"%s":%q}`, canary, leaf) }
 
-// leaves returns n names, in the order of the alphabet.
+// leaves returns n names in alphabetical order.
 func leaves(stem string, n int) []string {
 	names := make([]string, n)
 	for i := range names {
@@ -97,7 +97,7 @@ func leaves(stem string, n int) []string {
 	return names
 }
 
-// get reads twice, and spoils the first answer in between. Both must say the same.
+// get reads twice, and overwrites the first answer in between. Both answers must be equal.
 func (e *env) get(ctx context.Context, ref provider.Ref) (provider.Value, error) {
 	first, err := e.client.Get(ctx, ref)
 	kept := clone(first)
@@ -109,7 +109,7 @@ func (e *env) get(ctx context.Context, ref provider.Ref) (provider.Value, error)
 	return second, again
 }
 
-// wants reads ref and compares.
+// wants reads ref and compares the value.
 func (e *env) wants(ctx context.Context, ref provider.Ref, data []byte) error {
 	v, err := e.get(ctx, ref)
 	if err != nil {
@@ -118,7 +118,7 @@ func (e *env) wants(ctx context.Context, ref provider.Ref, data []byte) error {
 	return e.same(ref, data, v)
 }
 
-// same compares a value with what was stored under ref.
+// same compares a value with the data that was stored under ref.
 func (e *env) same(ref provider.Ref, data []byte, got provider.Value) error {
 	if e.h.JSONOnly {
 		data, got.Data = normal(data), normal(got.Data)
@@ -138,13 +138,13 @@ func (e *env) same(ref provider.Ref, data []byte, got provider.Value) error {
 	return errors.Errorf("%+v: another value: -want, +got:\n%s", ref, cmp.Diff(data, got.Data))
 }
 
-// fails reads ref, which must fail with the class.
+// fails reads ref, which must fail with an error of a class.
 func (e *env) fails(ctx context.Context, ref provider.Ref, c provider.Class) error {
 	_, err := e.get(ctx, ref)
 	return errors.Wrapf(hasClass(err, c), "Get %+v", ref)
 }
 
-// hasClass tells how err differs from a decent error of a class.
+// hasClass returns an error if err is not a valid error of a class.
 func hasClass(err error, c provider.Class) error {
 	if err == nil {
 		return errors.Errorf("no error, want one of class %s", c)
@@ -155,7 +155,8 @@ func hasClass(err error, c provider.Class) error {
 	return holdsNoValue(err)
 }
 
-// notAnswered tells whether err is one that proves nothing, as after a context ended.
+// notAnswered returns an error if err is not a valid error of a call without an answer, such as after the end of a
+// context.
 func notAnswered(err error) error {
 	if err == nil {
 		return errors.New("no error although there was no answer")
@@ -173,7 +174,7 @@ func holdsNoValue(err error) error {
 	return nil
 }
 
-// endings are the ways in which a context ends while a call hangs.
+// endings are the ways in which a context can end during a call that hangs.
 var endings = map[string]func(context.Context) (context.Context, context.CancelFunc){
 	"deadline": func(ctx context.Context) (context.Context, context.CancelFunc) {
 		return context.WithTimeout(ctx, 50*time.Millisecond)
@@ -190,7 +191,7 @@ var endings = map[string]func(context.Context) (context.Context, context.CancelF
 	},
 }
 
-// givesUp runs a call that hangs, once for each way in which its context can end.
+// givesUp makes a call that hangs, once for each way in which its context can end.
 func (e *env) givesUp(ctx context.Context, call func(ctx context.Context) error) error {
 	return e.under(Fault{Failure: Hang}, func() error {
 		var errs []error
@@ -213,11 +214,11 @@ func (e *env) ends(ctx context.Context, ending string, call func(ctx context.Con
 	case err := <-answer:
 		return notAnswered(err)
 	case <-t.C:
-		return errors.Errorf("the call goes on %s after its context ended", e.h.Patience)
+		return errors.Errorf("the call continues %s after its context has ended", e.h.Patience)
 	}
 }
 
-// sameTwice compares the answers to one call made twice.
+// sameTwice compares the answers to a call that was made twice.
 func sameTwice(first, second provider.Result) error {
 	if (first.Err == nil) != (second.Err == nil) || first.Err != nil && provider.ClassOf(first.Err) != provider.ClassOf(second.Err) {
 		return errors.Errorf("first %v, then %v", first.Err, second.Err)
@@ -241,7 +242,7 @@ func clone(v provider.Value) provider.Value {
 	return v
 }
 
-// scribble does what a careless caller may do with a value that it was given.
+// scribble overwrites a value, like a careless caller.
 func scribble(v provider.Value) {
 	for i := range v.Data {
 		v.Data[i] = '#'
@@ -249,7 +250,7 @@ func scribble(v provider.Value) {
 	clear(v.Metadata)
 }
 
-// normal returns JSON in one spelling, or the bytes where they are none.
+// normal returns JSON in one format, or the bytes if they are not JSON.
 func normal(data []byte) []byte {
 	var v any
 	d := json.NewDecoder(bytes.NewReader(data))

@@ -12,30 +12,30 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// many is more than two pages of most providers, whose pages end at 100.
+// many is more than two pages of most providers, which have at most 100 results each.
 const many = 230
 
 var findChecks = []check{
-	{"find/all", provider.CapabilityFind, "A query that sets nothing selects everything.", findAll},
+	{"find/all", provider.CapabilityFind, "An empty query selects all secrets.", findAll},
 	{"find/name", provider.CapabilityFind, "The regular expression matches any part of the key.", findName},
-	{"find/path", provider.CapabilityFind, "The path selects what is below it and nothing else.", findPath},
-	{"find/tags", provider.CapabilityFind, "A secret must carry every tag of the query, with its value.", findTags},
-	{"find/combined", provider.CapabilityFind, "All that a query sets must match.", findCombined},
-	{"find/nothing", provider.CapabilityFind, "No match is an empty answer, not an error: the list is complete.", findNothing},
-	{"find/deleted", provider.CapabilityFind, "A deleted secret is not found any more.", findDeleted},
-	{"find/many", provider.CapabilityFind, "The list goes on beyond the provider's pages, each secret once.", findMany},
-	{"find/stop", provider.CapabilityFind, "A caller may stop at any result, and read on later.", findStop},
-	{"find/failure", provider.CapabilityFind, "A list that cannot be had is an error of its class, never an empty list.", findFailure},
-	{"find/failure-midway", provider.CapabilityFind, "A list that breaks off ends with an error: a short one would delete keys.", findFailureMidway},
-	{"find/dropped", provider.CapabilityFind, "A secret that is listed but lacks its value is an error, not a gap.", findDropped},
+	{"find/path", provider.CapabilityFind, "The path selects only the keys below it.", findPath},
+	{"find/tags", provider.CapabilityFind, "A secret must have every tag of the query, with its value.", findTags},
+	{"find/combined", provider.CapabilityFind, "A secret must match all fields of the query.", findCombined},
+	{"find/nothing", provider.CapabilityFind, "No match is an empty list, not an error.", findNothing},
+	{"find/deleted", provider.CapabilityFind, "A deleted secret is not found.", findDeleted},
+	{"find/many", provider.CapabilityFind, "The list includes all pages of the provider, and each secret once.", findMany},
+	{"find/stop", provider.CapabilityFind, "A caller can stop at any result, and list again later.", findStop},
+	{"find/failure", provider.CapabilityFind, "A failed list is an error of its class, never an empty list.", findFailure},
+	{"find/failure-midway", provider.CapabilityFind, "A list that fails midway ends with an error: a shorter list would delete keys.", findFailureMidway},
+	{"find/dropped", provider.CapabilityFind, "A listed secret without its value is an error, and is not omitted.", findDropped},
 	{"find/hang", provider.CapabilityFind, "A list ends with its context, and then with an error.", findHang},
 }
 
-// list collects what a query yields, sorted by key.
+// list returns the results of a query, sorted by key.
 func list(ctx context.Context, c provider.Client, q provider.Query) (values []provider.Value, err error) {
 	for v, e := range c.(provider.Finder).Find(ctx, q) {
 		if err != nil {
-			return nil, errors.Errorf("Find goes on after its error %v", err)
+			return nil, errors.Errorf("Find continues after its error %v", err)
 		}
 		if e != nil {
 			err = e
@@ -47,7 +47,7 @@ func list(ctx context.Context, c provider.Client, q provider.Query) (values []pr
 	return values, err
 }
 
-// find lists twice. Both must say the same.
+// find lists twice. Both lists must be equal.
 func (e *env) find(ctx context.Context, q provider.Query) ([]provider.Value, error) {
 	first, err := list(ctx, e.client, q)
 	second, again := list(ctx, e.client, q)
@@ -60,7 +60,7 @@ func (e *env) find(ctx context.Context, q provider.Query) ([]provider.Value, err
 	return second, nil
 }
 
-// finds lists, and compares with the values of leaves.
+// finds lists, and compares the result with the values of leaves.
 func (e *env) finds(ctx context.Context, q provider.Query, names ...string) error {
 	got, err := e.find(ctx, q)
 	if err != nil {
@@ -91,7 +91,7 @@ func (e *env) sameList(got []provider.Value, names []string) error {
 	return errors.Join(errs...)
 }
 
-// named selects secrets by a part of their names, which no other check uses.
+// named returns a query for a part of a name that no other check uses.
 func named(part string) provider.Query {
 	return provider.Query{Name: regexp.MustCompile(regexp.QuoteMeta(part))}
 }
@@ -105,7 +105,7 @@ func findAll(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	// The provider may hold more than the suite put there.
+	// The provider might have secrets that the suite has not stored.
 	got = slices.DeleteFunc(got, func(v provider.Value) bool { return !e.puts[v.Key] })
 	return e.sameList(got, names)
 }
@@ -128,7 +128,7 @@ func findPath(ctx context.Context, e *env) error {
 	return e.finds(ctx, provider.Query{Path: e.h.Path(e.dir() + "/in")}, "in/path-a", "in/deep/path-b")
 }
 
-// putTagged stores three secrets: two of team shop, of which one is of stage test.
+// putTagged stores three secrets: two with team shop, one of which has stage test.
 func putTagged(ctx context.Context, e *env, stem string) error {
 	tags := map[string]map[string]string{
 		stem + "-a": {"team": "shop-" + stem, "stage": "test"},

@@ -10,45 +10,45 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// nameChecks ask for keys that a careless client, or what lies between it and the provider, takes for
-// another secret's.
+// nameChecks read keys that a careless client, or a component between it and the provider, might confuse with the key
+// of another secret.
 var nameChecks = []check{
-	odd("space", "A space is a character like any other.", "victim", last("vic tim")),
-	odd("space-before", "White space belongs to a key.", "victim", last(" victim")),
-	odd("space-after", "White space belongs to a key.", "victim", last("victim ")),
-	odd("newline", "So does the end of a line.", "victim", last("victim\n")),
-	odd("control", "Control characters do not vanish.", "victim", last("vic\x01tim")),
+	odd("space", "A space is part of a key.", "victim", last("vic tim")),
+	odd("space-before", "Leading white space is part of a key.", "victim", last(" victim")),
+	odd("space-after", "Trailing white space is part of a key.", "victim", last("victim ")),
+	odd("newline", "A line break is part of a key.", "victim", last("victim\n")),
+	odd("control", "Control characters are not removed.", "victim", last("vic\x01tim")),
 	odd("nul", "A key does not end at a NUL.", "victim", last("victim\x00x")),
-	odd("not-utf8", "Nor at what is no character.", "victim", last("victim\xff")),
-	odd("upper-case", "Upper and lower case differ.", "victim", last("VICTIM")),
-	odd("unicode", "Letters beyond ASCII are letters.", "victim", last("víctim–秘密🔑")),
-	odd("full-width", "What looks alike is not the same.", "victim", last("ｖictim")),
-	odd("invisible", "Characters without a width count.", "victim", last("vic\u200btim")),
-	odd("decomposed", "Two spellings of one letter are two keys: nobody can tell which was meant.", "v\u00edctim", last("vi\u0301ctim")),
-	odd("composed", "Two spellings of one letter are two keys: nobody can tell which was meant.", "vi\u0301ctim", last("v\u00edctim")),
-	odd("dot", "A dot is no place.", "victim", last("./victim")),
-	odd("dot-dot", "Nor do two lead out of a folder, or out of the part of the provider that the store names.", "victim", last("x/../victim")),
+	odd("not-utf8", "A key does not end at a byte that is not UTF-8.", "victim", last("victim\xff")),
+	odd("upper-case", "Keys are case-sensitive.", "victim", last("VICTIM")),
+	odd("unicode", "Letters that are not ASCII are kept.", "victim", last("víctim–秘密🔑")),
+	odd("full-width", "Characters that look similar are different.", "victim", last("ｖictim")),
+	odd("invisible", "Characters without a width are kept.", "victim", last("vic\u200btim")),
+	odd("decomposed", "Two encodings of one letter are two keys.", "v\u00edctim", last("vi\u0301ctim")),
+	odd("composed", "Two encodings of one letter are two keys.", "vi\u0301ctim", last("v\u00edctim")),
+	odd("dot", "A dot is not the current folder.", "victim", last("./victim")),
+	odd("dot-dot", "Two dots do not lead out of a folder, or out of the store's part of the provider.", "victim", last("x/../victim")),
 	odd("double-slash", "Two slashes are not one.", "victim", last("/victim")),
-	odd("leading-slash", "A slash in front counts.", "victim", func(folder, leaf string) string { return "/" + folder + leaf }),
-	odd("trailing-slash", "A slash at the end counts.", "victim", last("victim/")),
-	odd("backslash", "A backslash is no slash.", "victim", last(`x\..\victim`)),
-	odd("encoded", "A key is not decoded.", "victim", last("%76ictim")),
-	odd("encoded-slash", "A key is not decoded.", "victim", last("x%2F..%2Fvictim")),
-	odd("encoded-nul", "A key is not decoded.", "victim", last("victim%00")),
-	odd("query", "A question mark does not end a key.", "victim", last("victim?x=1")),
-	odd("fragment", "Nor does a hash.", "victim", last("victim#x")),
-	odd("parameter", "Nor does a semicolon.", "victim", last("victim;x=1")),
-	odd("wildcard", "A key is no pattern.", "victim", last("v*")),
+	odd("leading-slash", "A leading slash is part of a key.", "victim", func(folder, leaf string) string { return "/" + folder + leaf }),
+	odd("trailing-slash", "A trailing slash is part of a key.", "victim", last("victim/")),
+	odd("backslash", "A backslash is not a slash.", "victim", last(`x\..\victim`)),
+	odd("encoded", "A key is not percent-decoded.", "victim", last("%76ictim")),
+	odd("encoded-slash", "A slash in a key is not percent-decoded.", "victim", last("x%2F..%2Fvictim")),
+	odd("encoded-nul", "A NUL in a key is not percent-decoded.", "victim", last("victim%00")),
+	odd("query", "A key does not end at a question mark.", "victim", last("victim?x=1")),
+	odd("fragment", "A key does not end at a hash.", "victim", last("victim#x")),
+	odd("parameter", "A key does not end at a semicolon.", "victim", last("victim;x=1")),
+	odd("wildcard", "A key is not a pattern.", "victim", last("v*")),
 	odd("long", "A key of 10,000 characters is not cut.", strings.Repeat("v", 200), last(strings.Repeat("v", 10_000))),
 }
 
-// A speller makes a key of a victim's: of what comes before its last part, and that part.
+// A speller returns a modified key. It gets the key of the victim in two parts: its folder and its last part.
 type speller func(folder, leaf string) string
 
-// last spells the last part otherwise.
+// last replaces the last part.
 func last(name string) speller { return func(folder, _ string) string { return folder + name } }
 
-// odd checks a key beside that of a victim.
+// odd returns a check that compares a modified key with the key of a victim.
 func odd(name, reason, victim string, spell speller) check {
 	return check{"names/" + name, provider.CapabilityRead, reason, func(ctx context.Context, e *env) error {
 		key := e.key(victim)
@@ -56,8 +56,8 @@ func odd(name, reason, victim string, spell speller) check {
 	}}
 }
 
-// tellsApart reads a key while the provider may hold that of a victim, and then, if it takes such
-// a key at all, both.
+// tellsApart reads a key while the provider has only the secret of a victim, and then, if it accepts the key, while
+// it has both.
 func (e *env) tellsApart(ctx context.Context, victim, key string) error {
 	held := map[string][]byte{}
 	if e.takes(ctx, victim, value("victim")) {
@@ -71,7 +71,7 @@ func (e *env) tellsApart(ctx context.Context, victim, key string) error {
 	return errors.Join(errs...)
 }
 
-// takes puts a secret that the provider need not take, and reports whether it did.
+// takes stores a secret that the provider can refuse, and reports whether it was accepted.
 func (e *env) takes(ctx context.Context, key string, data []byte) bool {
 	if e.h.Put(ctx, key, data, nil) != nil {
 		return false
@@ -83,8 +83,8 @@ func (e *env) takes(ctx context.Context, key string, data []byte) bool {
 	return true
 }
 
-// reads asks for keys, one by one and at once. Each must yield what is held under it, and otherwise
-// fail for good: who asked for it must learn that.
+// reads reads keys, one by one and in a batch. Each must have the stored value, or fail with an error that is not
+// retried, so that the user learns about it.
 func (e *env) reads(ctx context.Context, held map[string][]byte, keys ...string) error {
 	var errs []error
 	var refs []provider.Ref
@@ -106,8 +106,8 @@ func (e *env) reads(ctx context.Context, held map[string][]byte, keys ...string)
 	return errors.Join(errs...)
 }
 
-// isHeld compares an answer with what is held under a key. A client may refuse any odd key as Invalid,
-// but one that the provider holds is not missing.
+// isHeld compares an answer with the stored value. A client can refuse any unusual key as Invalid, but a stored
+// secret must not be NotFound.
 func (e *env) isHeld(held map[string][]byte, key string, v provider.Value, err error) error {
 	data, there := held[key]
 	refusals := []provider.Class{provider.Invalid}

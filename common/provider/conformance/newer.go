@@ -12,12 +12,12 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 )
 
-// newer makes an answer of what a later version of the server could say: it has fields that no client
-// of today knows. It reports whether the answer is of a kind that can have more fields.
+// newer changes an answer into that of a later version of the server: it adds fields that today's clients do not
+// know. It reports whether it has changed the answer.
 func newer(r *http.Response) (changed bool, err error) {
 	kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil {
-		return false, nil // An answer without a body, for example.
+		return false, nil // For example an answer without a body.
 	}
 	var change func([]byte) ([]byte, error)
 	switch kind {
@@ -39,7 +39,7 @@ func newer(r *http.Response) (changed bool, err error) {
 	return true, replace(r, body)
 }
 
-// replace sets another body. Where the length was told it is told again.
+// replace sets another body. It updates the length if there is one.
 func replace(r *http.Response, body []byte) error {
 	err := r.Body.Close()
 	r.Body = io.NopCloser(bytes.NewReader(body))
@@ -55,13 +55,13 @@ const (
 	unknownValue  = `{"some":[1,{"thing":null}]}`
 )
 
-// newerJSON adds a member to an object, and to objects that are elements of a list in it, at any depth:
-// those are messages, while other objects may be maps, such as tags, to which a member would be an
-// entry. A secret's value stays as it is.
+// newerJSON adds a member to an object, and to objects that are elements of a list in it, at any depth. Those objects
+// are messages. Other objects might be maps, such as tags, where a member would be an entry. The value of a secret
+// does not change.
 func newerJSON(raw []byte) ([]byte, error) {
 	var o map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &o); err != nil || o == nil {
-		return nil, errors.New("harness: an answer is no JSON object")
+		return nil, errors.New("harness: an answer is not a JSON object")
 	}
 	for name, v := range o {
 		var err error
@@ -103,7 +103,7 @@ func newerLists(raw json.RawMessage) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// marshal leaves the characters of strings as they are.
+// marshal does not escape characters of strings for HTML.
 func marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -112,11 +112,11 @@ func marshal(v any) ([]byte, error) {
 	return bytes.TrimSpace(b.Bytes()), err
 }
 
-// frameHead is the length of what comes before each message of gRPC: a flag for compression, and the
-// message's length; see https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md.
+// frameHead is the length of the header of each gRPC message: a flag for compression, and the message's length. See
+// https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md.
 const frameHead = 5
 
-// unknownField is a string with a number that no message uses, in the encoding of
+// unknownField is a string field with a number that no message uses. Its encoding is that of
 // https://protobuf.dev/programming-guides/encoding/.
 var unknownField = func() []byte {
 	const number, lengthPrefixed, text = 30000, 2, "added by a newer server"
@@ -124,7 +124,7 @@ var unknownField = func() []byte {
 	return append(binary.AppendUvarint(b, uint64(len(text))), text...)
 }()
 
-// newerFrames adds a field to each message of gRPC.
+// newerFrames adds a field to each gRPC message.
 func newerFrames(raw []byte) ([]byte, error) {
 	var out []byte
 	for len(raw) > 0 {

@@ -11,13 +11,13 @@ func TestNewerJSON(t *testing.T) {
 	cases := map[string]struct {
 		reason, answer, want string
 	}{
-		"Empty":   {"Every answer can say more.", `{}`, `{` + more + `}`},
-		"Scalars": {"What is there stays, to the digit.", `{"Size":1.50,"Text":"<&>"}`, `{"Size":1.50,"Text":"<&>",` + more + `}`},
+		"Empty":   {"Any object can get a member.", `{}`, `{` + more + `}`},
+		"Scalars": {"Existing members do not change, including the format of numbers.", `{"Size":1.50,"Text":"<&>"}`, `{"Size":1.50,"Text":"<&>",` + more + `}`},
 		"List":    {"Elements of a list are messages.", `{"Secrets":[{"Name":"a"},"b",null]}`, `{"Secrets":[{"Name":"a",` + more + `},"b",null],` + more + `}`},
-		"Map":     {"An object that is no element may be a map.", `{"Tags":{"a":"b"}}`, `{"Tags":{"a":"b"},` + more + `}`},
-		"Deep":    {"Lists may be anywhere.", `{"Parameter":{"Tags":[{}]}}`, `{"Parameter":{"Tags":[{` + more + `}]},` + more + `}`},
-		"Value":   {"A secret's value is the user's.", `{"data":{"data":{"c4n4ry":"a","list":[{}]}}}`, `{"data":{"data":{"c4n4ry":"a","list":[{}]}},` + more + `}`},
-		"NoJSON":  {"What is no object is not to be changed.", `[]`, ""},
+		"Map":     {"An object that is not an element might be a map.", `{"Tags":{"a":"b"}}`, `{"Tags":{"a":"b"},` + more + `}`},
+		"Deep":    {"Lists can be at any depth.", `{"Parameter":{"Tags":[{}]}}`, `{"Parameter":{"Tags":[{` + more + `}]},` + more + `}`},
+		"Value":   {"The value of a secret does not change.", `{"data":{"data":{"c4n4ry":"a","list":[{}]}}}`, `{"data":{"data":{"c4n4ry":"a","list":[{}]}},` + more + `}`},
+		"NoJSON":  {"An answer that is not an object is an error.", `[]`, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -36,16 +36,16 @@ func TestNewerJSON(t *testing.T) {
 }
 
 func TestNewerFrames(t *testing.T) {
-	const field = "\x82\xd3\x0e\x17added by a newer server" // 30000, a text of 23 bytes
+	const field = "\x82\xd3\x0e\x17added by a newer server" // It has the number 30000, and a text of 23 bytes.
 	cases := map[string]struct {
 		reason, answer, want string
 	}{
-		"None":       {"A refusal has no messages.", "", ""},
-		"Empty":      {"An empty message can say more.", "\x00\x00\x00\x00\x00", "\x00\x00\x00\x00\x1b" + field},
-		"Two":        {"So can each of several.", "\x00\x00\x00\x00\x01a\x00\x00\x00\x00\x01b", "\x00\x00\x00\x00\x1ca" + field + "\x00\x00\x00\x00\x1cb" + field},
-		"Compressed": {"Where there is no telling nothing is changed.", "\x01\x00\x00\x00\x01a", "error"},
-		"Cut":        {"Nor where an answer is no answer.", "\x00\x00\x00\x00\x02a", "error"},
-		"CutHead":    {"Nor where an answer is no answer.", "\x00\x00", "error"},
+		"None":       {"An error answer has no messages.", "", ""},
+		"Empty":      {"An empty message gets a field.", "\x00\x00\x00\x00\x00", "\x00\x00\x00\x00\x1b" + field},
+		"Two":        {"Each of several messages gets a field.", "\x00\x00\x00\x00\x01a\x00\x00\x00\x00\x01b", "\x00\x00\x00\x00\x1ca" + field + "\x00\x00\x00\x00\x1cb" + field},
+		"Compressed": {"A compressed message is an error.", "\x01\x00\x00\x00\x01a", "error"},
+		"Cut":        {"A truncated message is an error.", "\x00\x00\x00\x00\x02a", "error"},
+		"CutHead":    {"A truncated header is an error.", "\x00\x00", "error"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -2,11 +2,11 @@ package conformance
 
 import "github.com/direct-secrets/direct-secrets/common/internal/push"
 
-// A Pusher pushes values through a Writer as the operator does, for tests of what happens to a provider meanwhile.
+// A Pusher pushes values through a Writer like the operator, for tests of a provider during pushes.
 type Pusher = push.Pusher
 
-// PushPolicies are the policies of the PushSecret that a Pusher works for.
+// PushPolicies are the policies of a Pusher's PushSecret.
 type PushPolicies = push.Policies
 
-// A PushValue is a value to push, whole or as a property.
+// A PushValue is a value to push, as a whole or as a property.
 type PushValue = push.Value

@@ -8,7 +8,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
-// TestModel runs many more sequences than a provider does, since the fake is fast.
+// TestModel runs many more sequences than the test of a provider, because the fake is fast.
 func TestModel(t *testing.T) {
 	if f := flag.Lookup("rapid.checks"); f.Value.String() == f.DefValue {
 		if err := flag.Set(f.Name, "3000"); err != nil {

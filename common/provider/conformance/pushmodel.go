@@ -18,15 +18,16 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// The sequences are the same each time, so that what one change passes is what the next is held against;
-// -rapid.seed asks for others (0 for ones that nobody has seen).
+// The sequences are the same in each run, so that all changes are tested with the same ones. -rapid.seed selects
+// other sequences (0 for random ones).
 const (
 	sequences = 60
 	seed      = 20261121
 )
 
-// PushModel holds a provider's Writer against a model of what a PushSecret may do: random sequences of pushes, edits,
-// removals, writes by others at the worst moment, lost answers and crashes. The harness puts and deletes as others do.
+// PushModel compares a provider's Writer with a model of a PushSecret, in random sequences of pushes, edits,
+// removals, concurrent writes by others, lost answers and crashes. Put and Delete of the harness are the writes by
+// others.
 func PushModel(t *testing.T, h Harness) {
 	t.Helper()
 	given := map[string]bool{}
@@ -45,7 +46,7 @@ func PushModel(t *testing.T, h Harness) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = provider.Close(c) }() // Nothing depends on its end.
+	defer func() { _ = provider.Close(c) }() // An error of Close does not matter here.
 	w, err := provider.AsWriter(c)
 	if err != nil {
 		t.Fatal(err)
@@ -68,12 +69,12 @@ var (
 	properties = []string{"x", "y", "z.z"}
 )
 
-// A spoiler is a Writer to which things happen at the worst moment.
+// A spoiler is a Writer that injects events at the worst moment.
 type spoiler struct {
 	provider.Writer
-	// before is run once, between the look at a secret and the write of it.
+	// before is called once, between the read of a secret and its write.
 	before func()
-	// fails and loses are run down by writes: one is not made at all, the other is but its answer is lost.
+	// fails makes the next write fail without an effect; loses makes it, but loses the answer.
 	fails, loses bool
 }
 
@@ -110,18 +111,18 @@ func (s *spoiler) Delete(ctx context.Context, t provider.Target, seen provider.O
 	return err
 }
 
-// A fact is what the model knows of one remote secret: what it holds, who made it, and who wrote each
-// property last.
+// A fact is what the model knows about one remote secret: its content, its creator, and the last writer of each
+// property.
 type fact struct {
-	// ours is true if the present object created the secret.
+	// ours is true if the current object created the secret.
 	ours bool
-	// values are the properties, by name.
+	// values are the properties by name.
 	values map[string]pushed
 }
 
 type pushed struct {
 	text string
-	// made is true if the present object made the property, and wrote if it wrote it last.
+	// made is true if the current object created the property, and wrote if it was the last writer.
 	made, wrote bool
 }
 
@@ -135,7 +136,7 @@ type model struct {
 	writes  int
 	facts   map[string]*fact
 
-	// The object: what it wants by key and property ("" for the whole secret), and its status.
+	// The object: the values that it wants, by key and property ("" for the whole secret), and its status.
 	want     map[string]map[string]string
 	status   []v1alpha1.PushEntryStatus
 	policies push.Policies
@@ -154,7 +155,7 @@ func (m *model) sequence() {
 		case 4:
 			m.takeOut()
 		case 6:
-			m.want, m.status = map[string]map[string]string{}, nil // It refers to another store from now on.
+			m.want, m.status = map[string]map[string]string{}, nil // From now on it refers to another store.
 			m.disown()
 		case 5:
 			if rapid.IntRange(0, 3).Draw(m.T, "end") == 0 {
@@ -168,7 +169,7 @@ func (m *model) sequence() {
 	}
 }
 
-// renew begins another object: whatever the former one made is somebody else's.
+// renew starts another object. The secrets of the previous object then count as those of another object.
 func (m *model) renew() {
 	m.object++
 	m.want, m.status = map[string]map[string]string{}, nil
@@ -188,8 +189,8 @@ func (m *model) renew() {
 	m.disown()
 }
 
-// disown has all properties be somebody else's: the object has no record of them any more. Of a whole
-// secret the mark still tells.
+// disown makes the model forget that the object owns any property, because the object has no record of them. The mark
+// still shows the owner of a whole secret.
 func (m *model) disown() {
 	for _, f := range m.facts {
 		for p, v := range f.values {
@@ -203,7 +204,7 @@ func (m *model) fresh() string {
 	return fmt.Sprintf("v%d", m.writes)
 }
 
-// edit changes what the object wants.
+// edit changes a value that the object wants.
 func (m *model) edit() {
 	leaf := rapid.SampledFrom(keys).Draw(m.T, "key")
 	if m.policies.Guarded && rapid.IntRange(0, 3).Draw(m.T, "whole") > 0 {
@@ -232,10 +233,11 @@ func (m *model) takeOut() {
 	}
 }
 
-// whole is a secret that is one value: a JSON object all the same, since some providers hold no others.
+// whole returns the value of a secret that is pushed as a whole: a JSON object, because some providers accept nothing
+// else.
 func whole(text string) string { return fmt.Sprintf(`{"whole":%q}`, text) }
 
-// foreign does to a secret what another writer may do.
+// foreign changes a secret like another writer.
 func (m *model) foreign(leaf string) {
 	f := m.facts[leaf]
 	switch what := rapid.IntRange(0, 4).Draw(m.T, "foreign"); {
@@ -274,12 +276,12 @@ func document(f *fact) []byte {
 	}
 	raw, err := json.Marshal(out)
 	if err != nil {
-		panic(err) // Texts always encode.
+		panic(err) // Strings can always be encoded.
 	}
 	return raw
 }
 
-// apply pushes all keys, perhaps with something going wrong, and checks what has become of each.
+// apply pushes all keys, in some cases with a fault, and checks the result of each.
 func (m *model) apply() {
 	status := m.status
 	m.status = nil
@@ -326,12 +328,12 @@ func (m *model) applyOne(leaf string, known []v1alpha1.PushEntryStatus) []v1alph
 	quiet := trouble > 2
 	m.check(leaf, before, o, quiet)
 	if rapid.IntRange(0, 11).Draw(m.T, "crash") == 0 {
-		return known // The process ended before it wrote the status.
+		return known // The process crashed before it could write the status.
 	}
 	if quiet && o.Err == nil {
 		again := p.Apply(m.ctx, provider.Target{Key: m.key(leaf)}, want, o.Entries)
 		if again.Wrote || again.Deleted || again.Err != nil {
-			m.Fatalf("%s: what was in step is written again: %+v", leaf, again)
+			m.Fatalf("%s: an unchanged value is written again: %+v", leaf, again)
 		}
 	}
 	return o.Entries
@@ -344,7 +346,7 @@ func (f *fact) clone() *fact {
 	return &fact{ours: f.ours, values: maps.Clone(f.values)}
 }
 
-// read returns what stands in the store; nil for nothing.
+// read returns the properties of a stored secret; nil if it does not exist.
 func (m *model) read(leaf string) map[string]string {
 	o, err := m.spoiler.Observe(m.ctx, provider.Target{Key: m.key(leaf)})
 	if provider.IsNotFound(err) {
@@ -359,7 +361,7 @@ func (m *model) read(leaf string) map[string]string {
 	}
 	var doc map[string]any
 	if err := json.Unmarshal(o.Data, &doc); err != nil {
-		m.Fatalf("%s holds %q", leaf, o.Data)
+		m.Fatalf("%s has the value %q", leaf, o.Data)
 	}
 	for k, v := range doc {
 		switch v := v.(type) {
@@ -374,7 +376,7 @@ func (m *model) read(leaf string) map[string]string {
 	return out
 }
 
-// check compares what stands in the store with what stood there before, and brings the facts up to date.
+// check compares the stored secret with its state before, and updates the facts.
 func (m *model) check(leaf string, before *fact, o push.Outcome, quiet bool) {
 	after := m.read(leaf)
 	if before == nil {
@@ -400,15 +402,15 @@ func (m *model) check(leaf string, before *fact, o push.Outcome, quiet bool) {
 			name = "whole"
 		}
 		if diff := cmp.Diff(want, after[name]); diff != "" {
-			m.Fatalf("%s: property %q is not in step: -want, +got:\n%s", leaf, p, diff)
+			m.Fatalf("%s: property %q is out of sync: -want, +got:\n%s", leaf, p, diff)
 		}
 	}
 }
 
-// replaces reports whether whatever differs is overwritten.
+// replaces reports whether the policies overwrite all differences.
 func (m *model) replaces() bool { return m.policies.Update == "" && m.policies.Adoption == "" }
 
-// unlawful says why what has become of a value must not have.
+// unlawful returns why a change of a value is not allowed; empty if it is.
 func (m *model) unlawful(leaf, p string, v pushed, after map[string]string) string {
 	text, there := after[p]
 	_, wanted := m.wanted(leaf, p)
@@ -419,20 +421,20 @@ func (m *model) unlawful(leaf, p string, v pushed, after map[string]string) stri
 	case !there && !v.made:
 		return "it was removed, and this object did not make it"
 	case !there && !v.wrote:
-		return "it was removed, and somebody else wrote it last"
+		return "it was removed, and another writer wrote it last"
 	case !there || text == v.text:
 		return ""
 	case m.policies.Update == v1alpha1.UpdateIfNotExists:
 		return "IfNotExists changes nothing"
 	case !v.wrote && m.policies.Adoption == v1alpha1.AdoptionRefuse:
-		return "somebody else wrote it, and the policy is Refuse"
+		return "another writer wrote it, and the policy is Refuse"
 	case !wanted:
-		return "nobody wants that"
+		return "no object wants that value"
 	}
 	return ""
 }
 
-// learn brings the facts up to date.
+// learn updates the facts.
 func (m *model) learn(leaf string, before *fact, after map[string]string) {
 	if after == nil {
 		delete(m.facts, leaf)
@@ -452,7 +454,7 @@ func (m *model) learn(leaf string, before *fact, after map[string]string) {
 	m.facts[leaf] = next
 }
 
-// wanted returns what the object wants of a property as it stands in the store.
+// wanted returns the value that the object wants for a stored property.
 func (m *model) wanted(leaf, p string) (string, bool) {
 	if p == "whole" {
 		p = ""

@@ -12,16 +12,16 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// PushProperties changes one property of ten, which must make one version, and then has many objects push theirs
-// to a secret that none of them has made yet, each property once, so that nobody makes good later what was
-// lost. versions says how many versions were made of a secret.
+// PushProperties changes one of ten properties, which must create one version. Then many objects push their
+// properties to a secret that does not exist yet, each property once, so that no later push can restore a lost one.
+// versions returns the number of versions of a secret.
 func PushProperties(t *testing.T, h Harness, versions func(key string) int) { //nolint:funlen,gocyclo // A scenario is read from top to bottom.
 	t.Helper()
 	c, err := h.Connect(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer func() { _ = provider.Close(c) }() // Nothing depends on its end.
+	defer func() { _ = provider.Close(c) }() // An error of Close does not matter here.
 	w, err := provider.AsWriter(c)
 	if err != nil {
 		t.Fatal(err)
@@ -54,7 +54,7 @@ func PushProperties(t *testing.T, h Harness, versions func(key string) int) { //
 		}
 	}
 	if n := versions(key.Key) - before; n != 1 {
-		t.Errorf("one changed property of ten made %d versions, and the same again none", n)
+		t.Errorf("one changed property of ten made %d versions in two pushes, want 1", n)
 	}
 	wantObject(t, w, key, all)
 
@@ -71,7 +71,7 @@ func PushProperties(t *testing.T, h Harness, versions func(key string) int) { //
 				own := map[string]string{property(i, r): "theirs"}
 				err := apply(raced, mark, own)
 				for err != nil && provider.ClassOf(err) == provider.Conflict && t.Context().Err() == nil {
-					err = apply(raced, mark, own) // Whoever loses the race says so, and is called again, as the loop does.
+					err = apply(raced, mark, own) // The loser of a race gets a Conflict and pushes again, like the controller.
 				}
 				if err != nil {
 					t.Errorf("%s: %v", property(i, r), err)

@@ -11,7 +11,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// classes are the failures of an answer, with the class that each must have.
+// classes are the injected failures, with the class that each error must have.
 var classes = []struct {
 	failure Failure
 	class   provider.Class
@@ -23,7 +23,7 @@ var classes = []struct {
 
 const large = 60 << 10
 
-// samples are values that come back as they are.
+// samples are checks of values that must be returned unchanged.
 func samples(h Harness) []check {
 	size := large
 	if h.MaxSize > 0 {
@@ -39,13 +39,13 @@ func samples(h Harness) []check {
 		data         []byte
 		json         bool
 	}{
-		{"json", "A secret is handed over as it is: spacing, order of keys and numbers count.", []byte(`{"c4n4ry": {"z":1, "a":[1.50,12345678901234567890]}, "b":null}`), true},
-		{"empty-json", "An empty object is a value, not a missing one.", []byte(`{}`), true},
-		{"unicode", "Characters beyond ASCII survive.", []byte(`{"c4n4ry":"pässwörd – 秘密 🔑 \u0001"}`), true},
-		{"large", "A value near the limit of most providers arrives whole.", slices.Concat([]byte(`{"c4n4ry":"`), bytes.Repeat([]byte("x"), size-frame), []byte(`"}`)), true},
-		{"text", "White space belongs to the value.", []byte(" c4n4ry\r\n\n"), false},
+		{"json", "A secret is returned unchanged, including spacing, order of keys and format of numbers.", []byte(`{"c4n4ry": {"z":1, "a":[1.50,12345678901234567890]}, "b":null}`), true},
+		{"empty-json", "An empty object is a value, not a missing secret.", []byte(`{}`), true},
+		{"unicode", "Characters that are not ASCII are kept.", []byte(`{"c4n4ry":"pässwörd – 秘密 🔑 \u0001"}`), true},
+		{"large", "A value near the limit of most providers is complete.", slices.Concat([]byte(`{"c4n4ry":"`), bytes.Repeat([]byte("x"), size-frame), []byte(`"}`)), true},
+		{"text", "White space is part of the value.", []byte(" c4n4ry\r\n\n"), false},
 		{"quoted", "Text that looks like JSON is not decoded.", []byte(`"c4n4ry"`), false},
-		{"binary", "Binary secrets are bytes, not text in disguise.", all[:], false},
+		{"binary", "Binary secrets are returned byte for byte.", all[:], false},
 	}
 	var checks []check
 	for _, s := range table {
@@ -65,15 +65,15 @@ func samples(h Harness) []check {
 
 func readChecks(h Harness) []check {
 	return slices.Concat(samples(h), []check{
-		{"read/version", provider.CapabilityRead, "The version that comes with a value reads that value again, also when it is no longer current.", readVersion},
-		{"read/metadata", provider.CapabilityRead, "Metadata, where it is asked for, comes along with the value.", readMetadata},
-		{"read/missing", provider.CapabilityRead, "A secret that never was is definitely missing.", readMissing},
-		{"read/missing-version", provider.CapabilityRead, "A version that never was is definitely missing, though the secret exists.", readMissingVersion},
-		{"read/deleted", provider.CapabilityRead, "A deleted secret is definitely missing, with every version.", readDeleted},
-		{"read/failure", provider.CapabilityRead, "A failure proves nothing about a secret; only its own class may be reported, and it passes.", readFailure},
-		{"read/failure-of-missing", provider.CapabilityRead, "While the provider fails, not even a missing secret is known to be missing.", readFailureOfMissing},
-		{"read/failure-of-one", provider.CapabilityRead, "What fails for one secret is not held against another.", readFailureOfOne},
-		{"read/hang", provider.CapabilityRead, "A call ends with its context, so that no worker is lost.", readHang},
+		{"read/version", provider.CapabilityRead, "The version of a value reads that value again, also when it is no longer current.", readVersion},
+		{"read/metadata", provider.CapabilityRead, "Metadata, if requested, is returned with the value.", readMetadata},
+		{"read/missing", provider.CapabilityRead, "A secret that has never existed is NotFound.", readMissing},
+		{"read/missing-version", provider.CapabilityRead, "A version that has never existed is NotFound, although the secret exists.", readMissingVersion},
+		{"read/deleted", provider.CapabilityRead, "A deleted secret is NotFound, with every version.", readDeleted},
+		{"read/failure", provider.CapabilityRead, "A failure has its own class, and later reads work.", readFailure},
+		{"read/failure-of-missing", provider.CapabilityRead, "While the provider fails, not even a missing secret is NotFound.", readFailureOfMissing},
+		{"read/failure-of-one", provider.CapabilityRead, "The failure of one secret does not affect another one.", readFailureOfOne},
+		{"read/hang", provider.CapabilityRead, "A call ends with its context, so that no worker is blocked.", readHang},
 	})
 }
 
@@ -124,10 +124,10 @@ func readMetadata(ctx context.Context, e *env) error {
 	return errors.Join(e.same(ref, value("a"), v), hasTags(v, tags), errors.Wrap(hasTags(without, map[string]string{}), "without tags"))
 }
 
-// hasTags tells which tags a value lacks; providers may add metadata of their own.
+// hasTags returns an error for missing or different tags. Providers can add other metadata.
 func hasTags(v provider.Value, tags map[string]string) error {
 	if v.Metadata == nil {
-		return errors.Errorf("metadata of %q is nil; where there is none it must be empty, since nil is that nobody has asked", v.Key)
+		return errors.Errorf("metadata of %q is nil; a secret without metadata must have an empty map, because nil means that it was not requested", v.Key)
 	}
 	got := map[string]string{}
 	for k := range tags {

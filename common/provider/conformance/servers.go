@@ -22,17 +22,17 @@ import (
 
 const loopback = "127.0.0.1"
 
-// A server stands where a client looks for the provider. It speaks HTTP/1 and HTTP/2, the latter
-// without TLS, too, so that it serves whatever a provider is made of.
+// A server takes the place of the provider's server. It supports HTTP/1 and HTTP/2, also without TLS, so that it
+// works for every provider.
 type server struct {
 	URL string
-	// requests that have come in.
+	// requests counts the received requests.
 	requests atomic.Int64
 
 	http *http.Server
 }
 
-// serve starts a server on loopback, with TLS where there is a certificate.
+// serve starts a server on loopback, with TLS if there is a certificate.
 func serve(h http.Handler, certificate *tls.Certificate) (*server, error) {
 	l, err := net.Listen("tcp", loopback+":0")
 	if err != nil {
@@ -46,24 +46,24 @@ func serve(h http.Handler, certificate *tls.Certificate) (*server, error) {
 		}),
 		Protocols:         &http.Protocols{},
 		ReadHeaderTimeout: time.Minute,
-		ErrorLog:          log.New(io.Discard, "", 0), // Clients are meant to break off.
+		ErrorLog:          log.New(io.Discard, "", 0), // Clients close connections on purpose.
 	}
 	s.http.Protocols.SetHTTP1(true)
 	s.http.Protocols.SetHTTP2(true)
 	s.http.Protocols.SetUnencryptedHTTP2(true)
 	if certificate == nil {
-		go func() { _ = s.http.Serve(l) }() // It ends with an error, always.
+		go func() { _ = s.http.Serve(l) }() // Serve always returns an error.
 		return s, nil
 	}
 	s.URL = "https://" + l.Addr().String()
 	s.http.TLSConfig = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{*certificate}}
-	go func() { _ = s.http.ServeTLS(l, "", "") }() // So does this.
+	go func() { _ = s.http.ServeTLS(l, "", "") }() // ServeTLS always returns an error.
 	return s, nil
 }
 
 func (s *server) close() error { return s.http.Close() }
 
-// certificate makes one for the server that nobody has signed but itself.
+// certificate returns a self-signed certificate for the server.
 func certificate(change func(*x509.Certificate)) (*tls.Certificate, error) {
 	c := &x509.Certificate{
 		SerialNumber:          big.NewInt(1),
@@ -84,12 +84,12 @@ func certificate(change func(*x509.Certificate)) (*tls.Certificate, error) {
 	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
 }
 
-// forward returns a handler that passes requests on to the provider's server, and its answers back,
-// changed. The host stays the one that was called, for some clients sign it.
+// forward returns a handler that forwards requests to the provider's server, and returns its answers after change. It
+// keeps the called host, because some clients sign it.
 func forward(to string, change func(*http.Response) error) (http.Handler, error) {
 	u, err := url.Parse(to)
 	if err != nil || to == "" {
-		return nil, errors.New("harness: Server is missing, or no URL")
+		return nil, errors.New("harness: Server is missing or not a URL")
 	}
 	return &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
@@ -98,19 +98,19 @@ func forward(to string, change func(*http.Response) error) (http.Handler, error)
 		},
 		Transport:      newProtocols(),
 		ModifyResponse: change,
-		ErrorLog:       log.New(io.Discard, "", 0), // What cannot be passed on is a 502.
+		ErrorLog:       log.New(io.Discard, "", 0), // A request that cannot be forwarded gets a 502.
 	}, nil
 }
 
-// protocols passes a request on by the version of HTTP by which it came: gRPC needs the second.
+// protocols forwards a request with the HTTP version of the request: gRPC needs HTTP/2.
 type protocols struct{ first, second http.RoundTripper }
 
 func newProtocols() protocols {
 	return protocols{newTransport((*http.Protocols).SetHTTP1), newTransport((*http.Protocols).SetUnencryptedHTTP2)}
 }
 
-// idle is how long a connection is kept that nobody uses. To close each after its request loses answers now and then:
-// net/http ends a connection of HTTP/2 as soon as it carries no request, and the next one may be on it already.
+// idle is how long an unused connection is kept. Closing each connection after its request would lose some answers:
+// net/http closes a connection of HTTP/2 as soon as it has no request, and the next request might already use it.
 const idle = time.Second
 
 func newTransport(speak func(*http.Protocols, bool)) *http.Transport {
@@ -127,7 +127,7 @@ func (p protocols) RoundTrip(r *http.Request) (*http.Response, error) {
 	return p.first.RoundTrip(r)
 }
 
-// silent accepts connections, and says nothing on them until it is closed.
+// silent accepts connections, and never sends anything on them.
 func silent() (address string, end func(), err error) {
 	l, err := net.Listen("tcp", loopback+":0")
 	if err != nil {
@@ -145,14 +145,14 @@ func silent() (address string, end func(), err error) {
 			open = append(open, c)
 		}
 		for _, c := range open {
-			_ = c.Close() // The caller may have done so before.
+			_ = c.Close() // The caller might have closed it.
 		}
 	}()
 	return "http://" + l.Addr().String(), func() { _ = l.Close(); <-done }, nil
 }
 
-// nobody returns the address of a port on which nobody listens.
-func nobody() (string, error) {
+// closedPort returns the address of a port without a listener.
+func closedPort() (string, error) {
 	l, err := net.Listen("tcp", loopback+":0")
 	if err != nil {
 		return "", errors.Wrap(err, "cannot listen")

@@ -20,35 +20,35 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// transportChecks lead clients to servers other than the provider's. They need Harness.ConnectTo.
+// transportChecks connect clients to other servers than the provider's. They need Harness.ConnectTo.
 var transportChecks = []check{
-	{"transport/unknown-authority", provider.CapabilityRead, "A server whose certificate nobody vouches for gets no request, and the user is told.", badCertificate(
+	{"transport/unknown-authority", provider.CapabilityRead, "A server with a certificate of an unknown authority gets no request, and the message says why.", badCertificate(
 		`trust|authority`, func(*x509.Certificate) {})},
-	{"transport/expired-certificate", provider.CapabilityRead, "Nor does one whose certificate has expired.", badCertificate(
+	{"transport/expired-certificate", provider.CapabilityRead, "A server with an expired certificate gets no request.", badCertificate(
 		`expired`, func(c *x509.Certificate) { c.NotAfter = time.Now().Add(-time.Hour) })},
-	{"transport/other-name", provider.CapabilityRead, "Nor does one whose certificate is for another host.", badCertificate(
+	{"transport/other-name", provider.CapabilityRead, "A server with a certificate for another host gets no request.", badCertificate(
 		`name`, func(c *x509.Certificate) { c.IPAddresses, c.DNSNames = nil, []string{"other.example"} })},
-	{"transport/no-such-host", provider.CapabilityRead, "A name that does not resolve proves nothing, and the user is told.", noSuchHost},
-	{"transport/refused", provider.CapabilityRead, "Where nobody listens no secret is known to be missing.", refused},
-	{"transport/no-tls", provider.CapabilityRead, "Nor where a server does not speak TLS.", noTLS},
-	{"transport/silent", provider.CapabilityRead, "A server that takes a connection and never answers holds no worker longer than its context.", silence},
-	{"transport/garbage", provider.CapabilityRead, "What is not the provider's language is no answer, whatever its status, and is not shown.", garbage},
-	{"transport/cut", provider.CapabilityRead, "An answer that breaks off is none.", cutOff},
-	{"transport/redirect", provider.CapabilityRead, "Credentials are for the server that the spec names: nothing follows a redirect.", redirect},
-	{"transport/newer", provider.CapabilityRead, "A server that is newer than the client may say more, in every answer.", newerServer},
+	{"transport/no-such-host", provider.CapabilityRead, "With a name that cannot be resolved no secret is NotFound, and the message says why.", noSuchHost},
+	{"transport/refused", provider.CapabilityRead, "If the server does not listen, no secret is NotFound.", refused},
+	{"transport/no-tls", provider.CapabilityRead, "If the server does not use TLS, no secret is NotFound.", noTLS},
+	{"transport/silent", provider.CapabilityRead, "A server that accepts a connection and never answers does not block a worker beyond its context.", silence},
+	{"transport/garbage", provider.CapabilityRead, "An answer in another format is an error, whatever its status, and its text is not shown.", garbage},
+	{"transport/cut", provider.CapabilityRead, "A truncated answer is an error.", cutOff},
+	{"transport/redirect", provider.CapabilityRead, "A client does not follow redirects: its credentials are only for the server in the spec.", redirect},
+	{"transport/newer", provider.CapabilityRead, "A newer server can add fields to every answer.", newerServer},
 }
 
-// enough is how long a call may go on that should fail by itself.
+// enough is the maximum time of a call that should fail by itself.
 const enough = 30 * time.Second
 
-// A call is one way to use a client.
+// call is one way to use a client.
 type call struct {
 	name string
-	// run returns one error for each secret of a batch; else one.
+	// run returns one error for each secret of a batch; otherwise one error.
 	run func(ctx context.Context) []error
 }
 
-// calls are those that the client offers, for a secret that is there and one that is not.
+// calls returns all calls of the client, for an existing secret and a missing one.
 func (e *env) calls(there, missing string) []call {
 	get := func(key string) func(context.Context) []error {
 		return func(ctx context.Context) []error {
@@ -64,7 +64,7 @@ func (e *env) calls(there, missing string) []call {
 		}})
 	}
 	if _, ok := e.client.(provider.Finder); ok {
-		// A provider may find by a path in another way than by a name.
+		// A provider might search by path in another way than by name.
 		for _, q := range []provider.Query{named("none"), {Path: e.h.Path(e.dir())}} {
 			all = append(all, call{"Find", func(ctx context.Context) []error {
 				_, err := list(ctx, e.client, q)
@@ -89,7 +89,7 @@ func batchErrors(ctx context.Context, c provider.Client, refs []provider.Ref) (e
 	return errs
 }
 
-// worst returns the first error that judge finds fault with, else the first.
+// worst returns the first error that judge rejects, or the first error.
 func worst(errs []error, judge func(error) error) error {
 	for _, err := range errs {
 		if judge(err) != nil {
@@ -99,10 +99,10 @@ func worst(errs []error, judge func(error) error) error {
 	return errs[0]
 }
 
-// elsewhere runs f with a client of a server at another URL. Connecting may fail as calls may.
+// elsewhere runs f with a client of a server at another URL. Connecting can fail like a call.
 func (e *env) elsewhere(ctx context.Context, url string, judge func(error) error, f func(e *env) error) error {
 	if e.h.ConnectTo == nil {
-		return errors.New("harness: ConnectTo is missing; set it, or name \"transport\" in Without if there is no network")
+		return errors.New("harness: ConnectTo is missing; set it, or name \"transport\" in Without if the provider has no network")
 	}
 	c, err := e.h.ConnectTo(ctx, url)
 	if err != nil {
@@ -111,8 +111,7 @@ func (e *env) elsewhere(ctx context.Context, url string, judge func(error) error
 	return errors.Join(f(&env{h: e.h, name: e.name, client: c}), provider.Close(c))
 }
 
-// failsAt makes every call to a server at another URL. Each must end by itself with an error that
-// judge finds no fault with.
+// failsAt makes every call to a server at another URL. Each must end by itself with an error that judge accepts.
 func (e *env) failsAt(ctx context.Context, url string, judge func(error) error) error {
 	key, err := e.put(ctx, "a")
 	if err != nil {
@@ -138,15 +137,15 @@ func (e *env) endsItself(ctx context.Context, c call, judge func(error) error) e
 	case errs := <-answer:
 		return judge(worst(errs, judge))
 	case <-late.C:
-		return errors.Errorf("the call goes on %s after its context ended", e.h.Patience)
+		return errors.Errorf("the call continues %s after its context has ended", e.h.Patience)
 	}
 }
 
-// field is how a message names what to mend.
+// field matches the field to fix in a message.
 var field = regexp.MustCompile(`\bspec\.[a-z]`)
 
-// tells returns a judge of errors that proved nothing, and whose message must match patterns and name
-// a field of the spec. The name of the check, which is in every key, does not count.
+// tells returns a judge of errors of calls without an answer, whose message must match patterns and name a field of
+// the spec. It ignores the name of the check, which is part of every key.
 func (e *env) tells(patterns ...string) func(error) error {
 	return func(err error) error {
 		if err := notAnswered(err); err != nil {
@@ -162,7 +161,7 @@ func (e *env) tells(patterns ...string) func(error) error {
 	}
 }
 
-// at serves for as long as f runs.
+// at runs f with a server.
 func at(h http.Handler, c *tls.Certificate, f func(s *server) error) error {
 	s, err := serve(h, c)
 	if err != nil {
@@ -171,7 +170,7 @@ func at(h http.Handler, c *tls.Certificate, f func(s *server) error) error {
 	return errors.Join(f(s), s.close())
 }
 
-// badCertificate leads a client to the provider's own server, behind a certificate that is no good.
+// badCertificate connects a client to the provider's own server, through a proxy with an invalid certificate.
 func badCertificate(pattern string, change func(*x509.Certificate)) func(context.Context, *env) error {
 	return func(ctx context.Context, e *env) error {
 		c, err := certificate(change)
@@ -189,10 +188,10 @@ func badCertificate(pattern string, change func(*x509.Certificate)) func(context
 	}
 }
 
-// untouched returns an error if a request has come in.
+// untouched returns an error if the server has received a request.
 func (s *server) untouched() error {
 	if n := s.requests.Load(); n > 0 {
-		return errors.Errorf("%d requests were sent where none must go", n)
+		return errors.Errorf("%d requests were sent, want none", n)
 	}
 	return nil
 }
@@ -202,7 +201,7 @@ func noSuchHost(ctx context.Context, e *env) error {
 }
 
 func refused(ctx context.Context, e *env) error {
-	url, err := nobody()
+	url, err := closedPort()
 	if err != nil {
 		return err
 	}
@@ -254,14 +253,14 @@ func garbage(ctx context.Context, e *env) error {
 		h := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", a.kind)
 			w.WriteHeader(a.status)
-			_, _ = io.WriteString(w, a.body) // The client may have left.
+			_, _ = io.WriteString(w, a.body) // The client might have closed the connection.
 		})
 		errs = append(errs, errors.Wrap(at(h, nil, func(s *server) error { return e.failsAt(ctx, s.URL, notAnswered) }), name))
 	}
 	return errors.Join(errs...)
 }
 
-// cutOff has only half of each answer arrive: once the connection breaks, once it all looks complete.
+// cutOff sends only half of each answer: once with a broken connection, and once with a matching length.
 func cutOff(ctx context.Context, e *env) error {
 	ways := map[string]func(*http.Response, []byte) error{
 		"broken connection": func(r *http.Response, half []byte) error {
@@ -278,7 +277,7 @@ func cutOff(ctx context.Context, e *env) error {
 		h, err := forward(e.h.Server, func(r *http.Response) error {
 			raw, err := io.ReadAll(r.Body)
 			if err == nil && len(raw) == 0 {
-				err = errors.New("half of nothing is a whole answer; a 502 takes its place")
+				err = errors.New("an empty answer cannot be cut in half; the proxy sends a 502 instead")
 			}
 			if err != nil {
 				return err
@@ -316,7 +315,7 @@ func redirect(ctx context.Context, e *env) error {
 	})
 }
 
-// newerServer makes every call to the provider's own server, whose answers get fields that nobody knows.
+// newerServer makes every call to the provider's own server, with unknown fields added to its answers.
 func newerServer(ctx context.Context, e *env) error {
 	names := leaves("newer", 3)
 	refs, err := e.putAll(ctx, names...)
@@ -345,7 +344,7 @@ func newerServer(ctx context.Context, e *env) error {
 			return errors.Join(errs...)
 		})
 		if err == nil && changed.Load() == 0 {
-			err = errors.New("harness: no answer came by the way of the URL that ConnectTo was given, or none of a known content type")
+			err = errors.New("harness: no answer came through the URL of ConnectTo, or none with a known content type")
 		}
 		return err
 	})

@@ -13,41 +13,41 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// mark is that of the object for which the suite writes; other is somebody else's.
+// mark is the mark of the suite's object; other is that of another object.
 const (
 	mark  = "0b9c9f0e-6a0c-4b7e-9d43-8f5f6f6a7b10"
 	other = "7d4d5f5c-2f57-4ad4-8a4e-15b3a9a1c2d3"
 )
 
 var writeChecks = []check{
-	{"write/create", provider.CapabilityWrite, "What is created is there, with its mark and its version.", writeCreate},
+	{"write/create", provider.CapabilityWrite, "A created secret exists, with its mark and its version.", writeCreate},
 	{"write/create-exists", provider.CapabilityWrite, "Create never overwrites.", writeCreateExists},
-	{"write/create-again", provider.CapabilityWrite, "A name is free again once its secret is deleted.", writeCreateAgain},
-	{"write/id", provider.CapabilityWrite, "Another secret of the same name, with as many versions, has another ID: what was created is not mistaken for it.", writeID},
-	{"write/update", provider.CapabilityWrite, "What is updated is the new value under a new version, and the mark stays.", writeUpdate},
-	{"write/update-same", provider.CapabilityWrite, "The same value again makes no version.", writeUpdateSame},
-	{"write/update-moved", provider.CapabilityWrite, "What somebody else wrote meanwhile is refused, or handed back.", writeUpdateMoved},
-	{"write/update-gone", provider.CapabilityWrite, "A secret that is gone is not made again by an update.", writeUpdateGone},
-	{"write/mark", provider.CapabilityWrite, "What is taken over bears the mark of who takes it, is else as it was, and goes with that mark.", writeMark},
-	{"write/mark-moved", provider.CapabilityWrite, "What somebody else wrote or marked meanwhile is not taken over.", writeMarkMoved},
-	{"write/delete", provider.CapabilityWrite, "What is deleted is gone, and deleting it again is no error.", writeDelete},
-	{"write/delete-moved", provider.CapabilityWrite, "What somebody else wrote meanwhile is not deleted.", writeDeleteMoved},
-	{"write/unmarked", provider.CapabilityWrite, "A secret that others created bears no mark, and an update gives it none.", writeUnmarked},
-	{"write/metadata", provider.CapabilityWrite, "Settings are compared and brought in line, without a new version.", writeMetadata},
-	{"write/metadata-unknown", provider.CapabilityWrite, "A setting that the provider does not know is an error that names it.", writeMetadataUnknown},
+	{"write/create-again", provider.CapabilityWrite, "After a deletion the name can be used again.", writeCreateAgain},
+	{"write/id", provider.CapabilityWrite, "A later secret with the same name and number of versions has another ID.", writeID},
+	{"write/update", provider.CapabilityWrite, "An update writes the new value as a new version, and keeps the mark.", writeUpdate},
+	{"write/update-same", provider.CapabilityWrite, "An update with the same value creates no version.", writeUpdateSame},
+	{"write/update-moved", provider.CapabilityWrite, "A concurrent write by another writer causes a Conflict, or its value is returned as lost.", writeUpdateMoved},
+	{"write/update-gone", provider.CapabilityWrite, "An update does not create a deleted secret again.", writeUpdateGone},
+	{"write/mark", provider.CapabilityWrite, "A secret that is taken over has the mark of its new owner, is otherwise unchanged, and can be deleted with that mark.", writeMark},
+	{"write/mark-moved", provider.CapabilityWrite, "A secret that another writer has changed or marked in the meantime is not taken over.", writeMarkMoved},
+	{"write/delete", provider.CapabilityWrite, "A deleted secret does not exist, and a second deletion is not an error.", writeDelete},
+	{"write/delete-moved", provider.CapabilityWrite, "A secret that another writer has changed in the meantime is not deleted.", writeDeleteMoved},
+	{"write/unmarked", provider.CapabilityWrite, "A secret of another writer has no mark, and an update does not add one.", writeUnmarked},
+	{"write/metadata", provider.CapabilityWrite, "Settings are compared and corrected without a new version.", writeMetadata},
+	{"write/metadata-unknown", provider.CapabilityWrite, "An unknown setting is an error that names it.", writeMetadataUnknown},
 	{"write/values", provider.CapabilityWrite, "A value is stored byte for byte, or refused.", writeValues},
-	{"write/too-large", provider.CapabilityWrite, "A value over the provider's limit is refused, and changes nothing.", writeTooLarge},
-	{"write/failure", provider.CapabilityWrite, "A call that fails has the class of its error, and has changed nothing.", writeFailure},
+	{"write/too-large", provider.CapabilityWrite, "A value above the provider's limit is refused, and nothing changes.", writeTooLarge},
+	{"write/failure", provider.CapabilityWrite, "A failed call has the class of its error, and has changed nothing.", writeFailure},
 	{"write/hang", provider.CapabilityWrite, "A write ends with its context.", writeHang},
-	{"write/create-race", provider.CapabilityWrite, "Of many that create a secret at the same time one does.", writeCreateRace},
-	{"write/update-race", provider.CapabilityWrite, "Of many that update a secret at the same time none loses its value unnoticed.", writeUpdateRace},
+	{"write/create-race", provider.CapabilityWrite, "Only one of several concurrent calls of Create succeeds.", writeCreateRace},
+	{"write/update-race", provider.CapabilityWrite, "Of several concurrent updates none loses its value unnoticed.", writeUpdateRace},
 }
 
 func (e *env) writer() provider.Writer { return e.client.(provider.Writer) }
 
 func (e *env) target(leaf string) provider.Target { return provider.Target{Key: e.key(leaf)} }
 
-// creates makes a secret through the client. The suite removes it afterwards.
+// creates creates a secret with the client. The suite deletes it afterwards.
 func (e *env) creates(ctx context.Context, leaf, as string) (provider.Observed, error) {
 	t := e.target(leaf)
 	e.owes(t.Key)
@@ -57,12 +57,12 @@ func (e *env) creates(ctx context.Context, leaf, as string) (provider.Observed, 
 	}
 	o, err := e.observes(ctx, t)
 	if err == nil && (o.Version != w.Version || o.ID != w.ID) {
-		err = errors.Errorf("Create says version %q and ID %q, and Observe %q and %q", w.Version, w.ID, o.Version, o.ID)
+		err = errors.Errorf("Create returned version %q and ID %q, Observe %q and %q", w.Version, w.ID, o.Version, o.ID)
 	}
 	return o, err
 }
 
-// owes notes that a key is to be removed in the end.
+// owes registers a key that must be deleted at the end.
 func (e *env) owes(key string) {
 	if e.puts == nil {
 		e.puts = map[string]bool{}
@@ -78,7 +78,7 @@ func (e *env) observes(ctx context.Context, t provider.Target) (provider.Observe
 	return o, errors.Wrapf(err, "Observe %q", t.Key)
 }
 
-// holds checks what stands in the store.
+// holds checks a stored secret.
 func (e *env) holds(ctx context.Context, t provider.Target, data []byte, as string) error {
 	o, err := e.observes(ctx, t)
 	if err != nil {
@@ -150,7 +150,7 @@ func writeCreateAgain(ctx context.Context, e *env) error {
 func writeID(ctx context.Context, e *env) error {
 	t := e.target("a")
 	if !e.writer().Features().Exclusive {
-		return nil // Nothing counts as created, so nothing can be mistaken.
+		return nil // No secret counts as created, so the ID is not used.
 	}
 	ids := map[string]bool{}
 	for range 2 {
@@ -168,7 +168,7 @@ func writeID(ctx context.Context, e *env) error {
 			return errors.Wrap(err, "Update")
 		}
 		if again, err = e.observes(ctx, t); err != nil || w.ID != again.ID {
-			return errors.Errorf("Update says ID %q, and Observe %q; error %v", w.ID, again.ID, err)
+			return errors.Errorf("Update returned ID %q, Observe %q; error %v", w.ID, again.ID, err)
 		}
 		ids[w.ID] = true
 		if err := e.delete(ctx, t.Key); err != nil {
@@ -194,7 +194,7 @@ func writeUpdate(ctx context.Context, e *env) error {
 			return err
 		}
 		if w.Version == was || w.Version != o.Version || w.Lost != nil {
-			return errors.Errorf("from version %q Update yields %q, with %d bytes lost; Observe sees %q", was, w.Version, len(w.Lost), o.Version)
+			return errors.Errorf("from version %q Update returned %q, with %d bytes lost; Observe returned %q", was, w.Version, len(w.Lost), o.Version)
 		}
 		if err := e.holds(ctx, t, value(next), mark); err != nil {
 			return err
@@ -234,12 +234,12 @@ func writeUpdateMoved(ctx context.Context, e *env) error {
 		return errors.Join(hasClass(err, provider.Conflict), e.holds(ctx, t, value("theirs"), mark))
 	}
 	if !bytes.Equal(e.spelled(w.Lost), e.spelled(value("theirs"))) {
-		return errors.New("Update covered what somebody else wrote, and did not hand it back")
+		return errors.New("Update has overwritten the value of another writer, and did not return it as lost")
 	}
 	return e.holds(ctx, t, value("ours"), mark)
 }
 
-// spelled returns data in one spelling, where the provider does not keep the bytes.
+// spelled returns data in one format, if the provider does not keep the bytes.
 func (e *env) spelled(data []byte) []byte {
 	if e.h.JSONOnly {
 		return normal(data)
@@ -283,7 +283,7 @@ func writeMark(ctx context.Context, e *env) error {
 	if err != nil {
 		return errors.Wrap(err, "Update")
 	}
-	o.Version, o.ID = w.Version, w.ID // Token is as it was before.
+	o.Version, o.ID = w.Version, w.ID // Token is the one from before the update.
 	if err := e.writer().Mark(ctx, t, o, other); err != nil {
 		return errors.Wrap(err, "Mark")
 	}
@@ -306,15 +306,15 @@ func writeMarkMoved(ctx context.Context, e *env) error {
 	theirs := o
 	theirs.Mark = other
 	err = hasClass(e.writer().Mark(ctx, t, theirs, other), provider.Conflict)
-	if err := errors.Join(errors.Wrap(err, "of another mark"), e.holds(ctx, t, value("a"), mark), e.write(ctx, t.Key, value("theirs"), nil)); err != nil {
+	if err := errors.Join(errors.Wrap(err, "with another mark"), e.holds(ctx, t, value("a"), mark), e.write(ctx, t.Key, value("theirs"), nil)); err != nil {
 		return err
 	}
 	err = hasClass(e.writer().Mark(ctx, t, o, other), provider.Conflict)
-	if err := errors.Join(errors.Wrap(err, "of another value"), e.holds(ctx, t, value("theirs"), mark), e.delete(ctx, t.Key)); err != nil {
+	if err := errors.Join(errors.Wrap(err, "with another value"), e.holds(ctx, t, value("theirs"), mark), e.delete(ctx, t.Key)); err != nil {
 		return err
 	}
 	err = hasClass(e.writer().Mark(ctx, t, o, other), provider.Conflict)
-	return errors.Join(errors.Wrap(err, "of what is gone"), e.absent(ctx, t))
+	return errors.Join(errors.Wrap(err, "of a deleted secret"), e.absent(ctx, t))
 }
 
 func writeDelete(ctx context.Context, e *env) error {
@@ -462,7 +462,7 @@ func writeTooLarge(ctx context.Context, e *env) error {
 	)
 }
 
-// writeCalls are those of a Writer, each on a secret of its own that fits it.
+// writeCalls returns all calls of a Writer, each for its own secret.
 func (e *env) writeCalls(ctx context.Context) (map[string]func(context.Context) error, func() error, error) {
 	var seen [4]provider.Observed
 	leaves := []string{"observed", "updated", "deleted", "marked"}
@@ -543,7 +543,7 @@ func writeCreateRace(ctx context.Context, e *env) error {
 	for i, err := range errs {
 		switch {
 		case err == nil && winner >= 0:
-			wrong = append(wrong, errors.Errorf("both %d and %d created it", winner, i))
+			wrong = append(wrong, errors.Errorf("both %d and %d have created it", winner, i))
 		case err == nil:
 			winner = i
 		default:
@@ -551,13 +551,13 @@ func writeCreateRace(ctx context.Context, e *env) error {
 		}
 	}
 	if winner < 0 {
-		return errors.Errorf("nobody created it: %v", errs[0])
+		return errors.Errorf("no call has created it: %v", errs[0])
 	}
 	return errors.Join(append(wrong, e.holds(ctx, t, value(fmt.Sprint(winner)), fmt.Sprint(mark, winner)))...)
 }
 
-// writeUpdateRace has all that write rest on the same version. What one of them wrote is current in the
-// end, or was handed back to another, or was refused.
+// writeUpdateRace makes updates based on the same version. Each written value must be the current one in the end, or be
+// returned as lost to another update. All other updates must be refused.
 func writeUpdateRace(ctx context.Context, e *env) error {
 	if !e.writer().Features().Guarded {
 		return nil
@@ -595,12 +595,12 @@ func writeUpdateRace(ctx context.Context, e *env) error {
 	slices.Sort(stood)
 	slices.Sort(written)
 	if len(written) == 0 || !slices.Equal(stood, written) {
-		wrong = append(wrong, errors.Errorf("%d were written, and %d of them are current or were handed back", len(written), len(stood)))
+		wrong = append(wrong, errors.Errorf("%d were written, and %d of them are current or were returned as lost", len(written), len(stood)))
 	}
 	return errors.Join(wrong...)
 }
 
-// race runs f eight times at once.
+// race calls f eight times concurrently.
 func (e *env) race(f func(i int) error) []error {
 	errs := make([]error, 8)
 	var all sync.WaitGroup

@@ -13,8 +13,7 @@ import (
 
 const defaultBatchSize = 20
 
-// A Backend is a secret service in memory. It is safe for concurrent use, and may be changed while
-// clients read it.
+// A Backend is a secret service in memory. It is safe for concurrent use, and can be changed while clients read it.
 type Backend struct {
 	batchSize int
 	lacks     map[string]bool
@@ -23,23 +22,23 @@ type Backend struct {
 
 	mu       sync.Mutex
 	secrets  map[string]*secret
-	made     int            // secrets ever made
-	last     map[string]int // versions ever made up, by key; outlives a deletion
+	made     int            // It counts all created secrets.
+	last     map[string]int // It is the last generated version of each key, and is kept after a deletion.
 	password string
 	faults   []*injected
 
 	now      func() time.Time
 	renewals *int
-	serial   int // credentials ever issued
+	serial   int // It counts all issued credentials.
 	issued   map[string]*credential
 	onRevoke func(name string)
 
 	records []Record
-	changed chan struct{} // closed when a record comes in
+	changed chan struct{} // It is closed when a record is added.
 }
 
 type secret struct {
-	versions []version // the last one is current
+	versions []version // The last one is current.
 	tags     map[string]string
 	mark     string
 	id       string
@@ -50,15 +49,14 @@ type version struct {
 	data []byte
 }
 
-// An Option changes how a Backend is set up.
+// An Option configures a Backend.
 type Option func(*Backend)
 
 // BatchSize sets how many secrets one call to GetBatch reads. Default: 20.
 func BatchSize(n int) Option { return func(b *Backend) { b.batchSize = n } }
 
-// Without leaves out optional interfaces of the clients, by the capability that they stand for; for
-// example provider.CapabilityBatch makes clients that do not implement provider.Batcher. Clients without any of
-// the others do not write either.
+// Without omits optional interfaces of the clients, by their capability. For example, with provider.CapabilityBatch
+// the clients do not implement provider.Batcher. Clients without one of the other interfaces are no Writers either.
 func Without(capabilities ...string) Option {
 	return func(b *Backend) {
 		for _, c := range capabilities {
@@ -67,12 +65,12 @@ func Without(capabilities ...string) Option {
 	}
 }
 
-// ReadOnly leaves out every optional interface: clients have Get, and Close, alone.
+// ReadOnly omits every optional interface: clients have only Get and Close.
 func ReadOnly() Option {
 	return Without(provider.CapabilityBatch, provider.CapabilityFind, provider.CapabilityCheck)
 }
 
-// New returns an empty Backend that takes any password.
+// New returns an empty Backend that accepts any password.
 func New(opts ...Option) *Backend {
 	b := &Backend{
 		batchSize: defaultBatchSize,
@@ -89,15 +87,15 @@ func New(opts ...Option) *Backend {
 	return b
 }
 
-// SetPassword sets the password that clients must have; empty takes any. A client that connected
-// with another one is denied from then on.
+// SetPassword sets the password that clients must have; an empty one accepts any. Clients with another password are
+// denied from then on.
 func (b *Backend) SetPassword(p string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.password = p
 }
 
-// A PutOption changes what Put stores.
+// A PutOption changes a Put.
 type PutOption func(*put)
 
 type put struct {
@@ -105,17 +103,16 @@ type put struct {
 	tags    map[string]string
 }
 
-// Version names the version that is stored. An existing one of that name is replaced. Default: v1,
-// v2 and so on, never the same again for a key.
+// Version sets the name of the stored version. It replaces an existing version of that name. Default: v1, v2 and so
+// on, never the same name again for a key.
 func Version(name string) PutOption { return func(p *put) { p.version = name } }
 
-// Tags sets the tags of the secret. Without this option it keeps those it has.
+// Tags sets the tags of the secret. Without this option it keeps its tags.
 func Tags(t map[string]string) PutOption {
 	return func(p *put) { p.tags = maps.Clone(t) }
 }
 
-// Put stores data as the current version of key, and returns the version's name. Older versions
-// stay readable.
+// Put stores data as the current version of key, and returns the version's name. Older versions are kept.
 func (b *Backend) Put(key string, data []byte, opts ...PutOption) string {
 	var p put
 	for _, o := range opts {
@@ -127,7 +124,7 @@ func (b *Backend) Put(key string, data []byte, opts ...PutOption) string {
 	return b.putLocked(key, data, p)
 }
 
-// Delete removes a secret with all its versions, if it exists.
+// Delete deletes a secret with all its versions, if it exists.
 func (b *Backend) Delete(key string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -147,10 +144,18 @@ func (b *Backend) Versions(key string) []string {
 	return names
 }
 
-// Connect returns a client that presents the password. The backend looks at it with the first
-// call, as real services do.
+// Connect returns a client with a password. The backend checks it at the first call, like real services.
 func (b *Backend) Connect(ctx context.Context, password string) (provider.Client, error) {
 	return b.connect(ctx, "", password)
+}
+
+// Writer returns a client without a password, as a Writer.
+func (b *Backend) Writer(ctx context.Context) (provider.Writer, error) {
+	c, err := b.Connect(ctx, "")
+	if err != nil {
+		return nil, err
+	}
+	return provider.AsWriter(c)
 }
 
 func (b *Backend) connect(ctx context.Context, object, password string) (provider.Client, error) {
@@ -168,7 +173,7 @@ func (b *Backend) dial(ctx context.Context, object, password string) (*conn, err
 	return &conn{b: b, password: password}, nil
 }
 
-// admit tells whether a client with this password may call.
+// admit returns an error if the password is wrong.
 func (b *Backend) admit(password string) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -178,7 +183,7 @@ func (b *Backend) admit(password string) error {
 	return provider.NewError(provider.Denied, "the backend rejects the password")
 }
 
-// read returns what is stored under ref.
+// read returns the stored value of ref.
 func (b *Backend) read(ref provider.Ref) (provider.Value, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -201,7 +206,7 @@ func (b *Backend) read(ref provider.Ref) (provider.Value, error) {
 	return v, nil
 }
 
-// list returns the keys that match, in order.
+// list returns the keys that match, sorted.
 func (b *Backend) list(q provider.Query) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -35,7 +35,7 @@ func TestVersions(t *testing.T) {
 	}
 	b.Delete("a")
 	if got := b.Put("a", []byte("5")); got != "v3" {
-		t.Errorf("a version after a deletion is %s; v1 and v2 have been other values", got)
+		t.Errorf("the version after a deletion is %s, want v3, because v1 and v2 were other values", got)
 	}
 }
 
@@ -48,14 +48,14 @@ func TestFaults(t *testing.T) {
 		reason string
 		fault  fake.Fault
 		call   func(ctx context.Context, c good) error
-		want   []error // of calls one after another
+		want   []error // They are the errors of consecutive calls.
 	}{
-		"ForEver":   {"A fault stays until it is removed.", fake.Fault{Err: errBoom}, get, []error{errBoom, errBoom, errBoom}},
+		"ForEver":   {"A fault is active until it is removed.", fake.Fault{Err: errBoom}, get, []error{errBoom, errBoom, errBoom}},
 		"Times":     {"A fault can be limited to some calls.", fake.Fault{Times: 2, Err: errBoom}, get, []error{errBoom, errBoom, nil}},
 		"OtherCall": {"A fault can be limited to one function.", fake.Fault{Call: fake.CallFind, Err: errBoom}, get, []error{nil}},
 		"OtherKey":  {"A fault can be limited to one secret.", fake.Fault{Key: "b", Err: errBoom}, get, []error{nil}},
-		"Key":       {"Get of that secret fails.", fake.Fault{Key: "a", Times: 1, Err: errBoom}, get, []error{errBoom, nil}},
-		"Latency":   {"A delay alone fails nothing.", fake.Fault{Latency: time.Millisecond}, get, []error{nil}},
+		"Key":       {"Get of the secret fails.", fake.Fault{Key: "a", Times: 1, Err: errBoom}, get, []error{errBoom, nil}},
+		"Latency":   {"A delay alone is not an error.", fake.Fault{Latency: time.Millisecond}, get, []error{nil}},
 		"Check": {"Check fails like any call.", fake.Fault{Call: fake.CallCheck, Err: errBoom}, func(ctx context.Context, c good) error {
 			return c.Check(ctx)
 		}, []error{errBoom}},
@@ -90,7 +90,7 @@ func TestConnectFault(t *testing.T) {
 		t.Errorf("Connect(...): %v", err)
 	}
 	if got := b.Connects(); got != 2 {
-		t.Errorf("%d calls of Connect, want 2: one that fails counts", got)
+		t.Errorf("%d calls of Connect, want 2: a failed one counts", got)
 	}
 }
 
@@ -114,7 +114,7 @@ func TestHangIsReleased(t *testing.T) {
 	}
 	remove()
 	if err := <-answer; err != nil {
-		t.Errorf("a call that was let go: %v", err)
+		t.Errorf("a call after the end of the fault: %v", err)
 	}
 }
 

@@ -9,18 +9,17 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// ambient is the password of the operator's own identity. No Secret can hold it by accident, since
-// it is no text.
+// ambient is the password of the operator's own identity. No Secret has it by accident, because it is not text.
 const ambient = "\xff\x00ambient"
 
-// A conn is what all parts of one client share.
+// A conn is shared by all parts of one client.
 type conn struct {
 	b        *Backend
 	password string
 }
 
-// newClient joins the parts that the backend offers. Capabilities are seen by type assertion, so
-// each combination needs its own type.
+// newClient combines the parts that the backend supports. Capabilities are found by type assertion, so each
+// combination needs its own type.
 func newClient(c *conn) provider.Client {
 	r, b, f, ch := reader{c}, batcher{c}, finder{c}, checker{c}
 	lacks := c.b.lacks
@@ -89,12 +88,12 @@ func (r reader) Get(ctx context.Context, ref provider.Ref) (provider.Value, erro
 	return res.Value, res.Err
 }
 
-// Identity is that of the backend. It is no call: a service is known by its address.
+// Identity implements provider.Identifier. It is not recorded as a call.
 func (r reader) Identity(context.Context) (provider.Identity, error) {
 	return provider.Identity{Place: fmt.Sprintf("fake %p", r.c.b)}, nil
 }
 
-// Close counts.
+// Close records the call.
 func (r reader) Close() error {
 	r.c.b.record(Record{Call: CallClose})
 	return nil
@@ -119,12 +118,12 @@ func (b batcher) GetBatch(ctx context.Context, refs []provider.Ref) []provider.R
 	return results
 }
 
-// BatchSize returns what the backend was set up with.
+// BatchSize returns the batch size of the backend.
 func (b batcher) BatchSize() int { return b.c.b.batchSize }
 
 type finder struct{ c *conn }
 
-// Find yields the secrets that match, in the order of their keys.
+// Find yields the matching secrets, sorted by key.
 func (f finder) Find(ctx context.Context, q provider.Query) iter.Seq2[provider.Value, error] {
 	return func(yield func(provider.Value, error) bool) {
 		if err := f.c.begin(ctx, Record{Call: CallFind, Query: q}); err != nil {
@@ -134,7 +133,7 @@ func (f finder) Find(ctx context.Context, q provider.Query) iter.Seq2[provider.V
 		for _, key := range f.c.b.list(q) {
 			res := f.c.b.entry(ctx, CallFind, provider.Ref{Key: key})
 			if provider.IsNotFound(res.Err) {
-				continue // deleted since it was listed
+				continue // It was deleted after it was listed.
 			}
 			if !yield(res.Value, res.Err) || res.Err != nil {
 				return
@@ -145,12 +144,12 @@ func (f finder) Find(ctx context.Context, q provider.Query) iter.Seq2[provider.V
 
 type checker struct{ c *conn }
 
-// Check proves the password.
+// Check checks the password.
 func (c checker) Check(ctx context.Context) error {
 	return c.c.begin(ctx, Record{Call: CallCheck})
 }
 
-// begin records a call, goes through the faults of the whole call, and checks the password.
+// begin records a call, applies the faults of the whole call, and checks the password.
 func (c *conn) begin(ctx context.Context, r Record) error {
 	if err := c.b.begin(ctx, r); err != nil {
 		return err

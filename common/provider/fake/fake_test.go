@@ -14,12 +14,12 @@ func TestConformance(t *testing.T) {
 		opts   []fake.Option
 	}{
 		"Everything": {"A client with every optional interface conforms.", nil},
-		"SmallBatch": {"The suite copes with a batch that is smaller than what it asks for.", []fake.Option{fake.BatchSize(2)}},
-		"ReadOnly":   {"A client with Get alone conforms.", []fake.Option{fake.ReadOnly()}},
+		"SmallBatch": {"The suite supports a small batch.", []fake.Option{fake.BatchSize(2)}},
+		"ReadOnly":   {"A client with only Get conforms.", []fake.Option{fake.ReadOnly()}},
 		"NoBatch":    {"Find and Check do not need Batch.", []fake.Option{fake.Without(provider.CapabilityBatch)}},
-		"Weak":       {"A Writer may promise nothing.", []fake.Option{fake.Weak()}},
-		"Late":       {"A Writer may find out afterwards what it has covered.", []fake.Option{fake.Late()}},
-		"OnlyBatch":  {"Batch needs neither Find nor Check.", []fake.Option{fake.Without(provider.CapabilityFind, provider.CapabilityCheck)}},
+		"Weak":       {"A Writer can have no guarantees.", []fake.Option{fake.Weak()}},
+		"Late":       {"A Writer can return overwritten values as lost.", []fake.Option{fake.Late()}},
+		"OnlyBatch":  {"Batch does not need Find or Check.", []fake.Option{fake.Without(provider.CapabilityFind, provider.CapabilityCheck)}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

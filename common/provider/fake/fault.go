@@ -9,34 +9,32 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// A Fault is what goes wrong with the calls that it matches. It waits for Latency, hangs, panics
-// and fails in this order, as far as each is set; the zero Fault matches every call and does
-// nothing to it.
+// A Fault affects the calls that it matches. It waits for Latency, hangs, panics and fails in this order, if each is
+// set. The zero Fault matches every call and does nothing.
 type Fault struct {
-	// Call that is affected. Empty: all but Close.
+	// Call is the affected call. Empty: all but Close.
 	Call Call
 
-	// Key limits the fault to one secret, whatever its version: its entry of a batch or of a list,
-	// and Get of it. The other entries are not affected, except that they wait. Connect and Check
-	// name no key. Empty: the call as a whole.
+	// Key limits the fault to one secret, whatever its version: to its entry of a batch or of a list, and to Get.
+	// Other entries only wait. Connect and Check have no key. Empty: the whole call.
 	Key string
 
-	// Times is how many calls, or entries, are affected; 0 means until the fault is removed.
+	// Times limits the affected calls, or entries; 0 means until the fault is removed.
 	Times int
 
-	// Latency delays the call, or until its context ends.
+	// Latency delays the call, at most until its context ends.
 	Latency time.Duration
 
-	// Hang holds the call until its context ends or the fault is removed.
+	// Hang blocks the call until its context ends or the fault is removed.
 	Hang bool
 
-	// Panic is the value of a panic.
+	// Panic is the value of a panic; nil for none.
 	Panic any
 
-	// Err is returned as it is; provider.NewError makes one of any class.
+	// Err is returned unchanged; provider.NewError makes an error of any class.
 	Err error
 
-	// Drop leaves the secret out of the answer, which is Unavailable. Use it with Key.
+	// Drop omits the secret from the answer, which makes it Unavailable. Use it with Key.
 	Drop bool
 }
 
@@ -46,8 +44,8 @@ type injected struct {
 	removed chan struct{}
 }
 
-// Inject adds a fault. Of several that match, the oldest acts. The function returned removes it,
-// and lets go of what hangs in it.
+// Inject adds a fault. The oldest of several matching faults applies. The returned function removes the fault, and
+// ends the calls that hang in it.
 func (b *Backend) Inject(f Fault) (remove func()) {
 	in := &injected{Fault: f, left: f.Times, removed: make(chan struct{})}
 	b.mu.Lock()
@@ -61,13 +59,13 @@ func (b *Backend) Inject(f Fault) (remove func()) {
 	})
 }
 
-// begin records a call and goes through the fault of the call as a whole, if there is one.
+// begin records a call and applies the fault of the whole call, if there is one.
 func (b *Backend) begin(ctx context.Context, r Record) error {
 	b.record(r)
 	return b.take(r.Call, "").act(ctx)
 }
 
-// entry reads one secret and goes through its fault, if there is one.
+// entry reads one secret and applies its fault, if there is one.
 func (b *Backend) entry(ctx context.Context, c Call, ref provider.Ref) provider.Result {
 	if err := b.take(c, ref.Key).act(ctx); err != nil {
 		return provider.Result{Err: err}
@@ -76,7 +74,7 @@ func (b *Backend) entry(ctx context.Context, c Call, ref provider.Ref) provider.
 	return provider.Result{Value: v, Err: err}
 }
 
-// take finds the fault for a call, or for a key in it, and counts it down.
+// take returns the fault for a call, or for a key in it, and counts it.
 func (b *Backend) take(c Call, key string) *injected {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -106,7 +104,7 @@ func (f *injected) act(ctx context.Context) error {
 	return f.Err
 }
 
-// wait holds the call for as long as the fault says; an error means that ctx ended before.
+// wait blocks the call as the fault specifies. An error means that ctx ended first.
 func (f *injected) wait(ctx context.Context) error {
 	if f.Latency > 0 {
 		t := time.NewTimer(f.Latency)

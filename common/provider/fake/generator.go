@@ -12,26 +12,26 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
-// defaultLinger is that of generators which say nothing.
+// defaultLinger is used by generators without a revocationDelay.
 const defaultLinger = 5 * time.Minute
 
-// Clock replaces the clock by which credentials expire.
+// Clock replaces the clock for the expiry of credentials.
 func Clock(now func() time.Time) Option { return func(b *Backend) { b.now = now } }
 
-// Finite makes credentials that can be renewed only so often.
+// Finite limits how often each credential can be renewed.
 func Finite(renewals int) Option { return func(b *Backend) { b.renewals = &renewals } }
 
-// OnRevoke has f called with each credential that is about to be revoked.
+// OnRevoke calls f with each credential before it is revoked.
 func OnRevoke(f func(name string)) Option { return func(b *Backend) { b.onRevoke = f } }
 
-// credential is one that the backend has issued.
+// credential is an issued credential.
 type credential struct {
 	ttl     time.Duration
 	expires time.Time
 	renewed int
 }
 
-// Live returns the credentials that were issued and neither revoked nor have expired, in order.
+// Live returns the issued credentials that are neither revoked nor expired, sorted.
 func (b *Backend) Live() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -45,7 +45,7 @@ func (b *Backend) Live() []string {
 	return live
 }
 
-// issue makes a credential that no other was.
+// issue makes a unique credential.
 func (b *Backend) issue(prefix string, ttl time.Duration) (name string, expires time.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -79,7 +79,7 @@ func (b *Backend) revoke(name string) {
 	delete(b.issued, name)
 }
 
-// GeneratorKinds returns both generator Kinds, served by this Server.
+// GeneratorKinds returns both generator Kinds of this Server.
 func (s *Server) GeneratorKinds() []provider.Kind {
 	return []provider.Kind{
 		provider.GeneratorKindOf(func(ctx context.Context, o *v1alpha1.FakeGenerator, creds provider.Credentials) (provider.Generator, error) {
@@ -109,14 +109,14 @@ func (s *Server) connectGenerator(ctx context.Context, o client.Object, spec *v1
 	return leasing{g}, nil
 }
 
-// generator makes values that live for ever.
+// generator makes values that never expire.
 type generator struct {
 	c           *conn
 	spec        v1alpha1.FakeGeneratorSpec
 	ttl, linger time.Duration
 }
 
-// Generate makes a name that no other call has made.
+// Generate makes a unique name.
 func (g generator) Generate(ctx context.Context) (provider.Generated, error) {
 	if err := g.c.begin(ctx, Record{Call: CallGenerate}); err != nil {
 		return provider.Generated{}, err
@@ -129,16 +129,16 @@ func (g generator) Generate(ctx context.Context) (provider.Generated, error) {
 	return made, nil
 }
 
-// Check proves the password.
+// Check checks the password.
 func (g generator) Check(ctx context.Context) error { return checker{g.c}.Check(ctx) }
 
-// Close counts.
+// Close records the call.
 func (g generator) Close() error { return reader{g.c}.Close() }
 
-// leasing makes values that can be renewed and have to be revoked.
+// leasing makes values that can be renewed and must be revoked.
 type leasing struct{ generator }
 
-// Renew prolongs the life of a credential.
+// Renew extends the validity of a credential.
 func (l leasing) Renew(ctx context.Context, state string) (provider.Generated, error) {
 	if err := l.c.begin(ctx, Record{Call: CallRenew, Refs: []provider.Ref{{Key: state}}}); err != nil {
 		return provider.Generated{}, err
@@ -159,5 +159,5 @@ func (l leasing) Cleanup(ctx context.Context, state string) error {
 	return nil
 }
 
-// Linger is what the generator says.
+// Linger returns the generator's revocationDelay.
 func (l leasing) Linger() time.Duration { return l.linger }

@@ -7,8 +7,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider/conformance"
 )
 
-// Harness joins the conformance suite to a backend. A provider that is being written may wrap what it
-// connects to, until it has a service of its own.
+// Harness connects the conformance suite to a backend. A new provider can wrap the returned clients until it has a
+// service of its own.
 func Harness(b *Backend) conformance.Harness {
 	const password = "right"
 	b.SetPassword(password)
@@ -33,7 +33,7 @@ func Harness(b *Backend) conformance.Harness {
 				conformance.Dropped:     {Key: f.Key, Drop: true},
 			}[f.Failure]), nil
 		},
-		// Another spelling than the default, so that the suite proves to use it.
+		// A format that differs from the default tests that the suite uses Key.
 		Key:       func(name string) string { return "/fake/" + name },
 		NoVersion: "v0",
 		MaxWrite:  maxSize,

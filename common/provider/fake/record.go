@@ -11,7 +11,7 @@ import (
 // A Call is one of the functions of a provider.
 type Call string
 
-// The calls, named as the metrics name them.
+// The calls have the names that they have in the metrics.
 const (
 	CallConnect  Call = "Connect"
 	CallGet      Call = "Get"
@@ -29,19 +29,19 @@ const (
 	CallCleanup  Call = "Cleanup"
 )
 
-// A Record is a call that was made. It is written when the call begins, whatever becomes of it.
+// A Record is a call. It is added when the call starts, whatever its result.
 type Record struct {
 	Call Call
 	Time time.Time
-	// Refs that Get and GetBatch were asked for, the secret of a write, and the credential of Renew and Cleanup.
+	// Refs are the arguments of Get and GetBatch, the secret of a write, or the credential of Renew and Cleanup.
 	Refs []provider.Ref
-	// Query that Find was asked for.
+	// Query is the argument of Find.
 	Query provider.Query
-	// Store is the object that Connect was called for, as namespace/name.
+	// Store is the object of Connect, as namespace/name.
 	Store string
 }
 
-// Calls returns the log, oldest first: all of it, or only the calls named.
+// Calls returns the log, oldest first: all calls, or only those named.
 func (b *Backend) Calls(only ...Call) []Record {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -54,13 +54,13 @@ func (b *Backend) Calls(only ...Call) []Record {
 	return out
 }
 
-// Count returns how many calls the log holds: all, or only of those named.
+// Count returns the number of calls in the log: all, or only of those named.
 func (b *Backend) Count(only ...Call) int { return len(b.Calls(only...)) }
 
-// Reads returns how many calls read secrets: Get, GetBatch and Find.
+// Reads returns the number of calls that read secrets: Get, GetBatch and Find.
 func (b *Backend) Reads() int { return b.Count(CallGet, CallGetBatch, CallFind) }
 
-// ReadsOf returns how often Get and GetBatch were asked for a key.
+// ReadsOf returns how often Get and GetBatch have read a key.
 func (b *Backend) ReadsOf(key string) int {
 	n := 0
 	for _, r := range b.Calls(CallGet, CallGetBatch) {
@@ -73,24 +73,23 @@ func (b *Backend) ReadsOf(key string) int {
 	return n
 }
 
-// Writes returns how many calls changed something, or tried to.
+// Writes returns the number of calls that write, including failed ones.
 func (b *Backend) Writes() int { return b.Count(CallCreate, CallUpdate, CallMark, CallDelete) }
 
-// Connects returns how many clients were asked for.
+// Connects returns the number of calls of Connect.
 func (b *Backend) Connects() int { return b.Count(CallConnect) }
 
-// Closes returns how many clients were closed.
+// Closes returns the number of closed clients.
 func (b *Backend) Closes() int { return b.Count(CallClose) }
 
-// Reset empties the log, and so the counters. Secrets and faults stay.
+// Reset empties the log, and so the counters. It keeps secrets and faults.
 func (b *Backend) Reset() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.records = nil
 }
 
-// Wait returns once the log holds n calls of those named, or with an error when ctx ends. A call
-// that hangs counts.
+// Wait waits until the log has n calls of those named, or returns an error when ctx ends. A call that hangs counts.
 func (b *Backend) Wait(ctx context.Context, n int, only ...Call) error {
 	for {
 		b.mu.Lock()

@@ -1,9 +1,9 @@
-// Package fake is a provider in memory: a secret service whose contents, faults and call log a test
-// holds in its hands, the store Kinds FakeStore and ClusterFakeStore that read it, and the generator Kinds
-// FakeGenerator and ClusterFakeGenerator for which it issues credentials.
+// Package fake is a provider in memory for tests. It has a secret service whose contents, faults and call log a test
+// controls, the store Kinds FakeStore and ClusterFakeStore that read it, and the generator Kinds FakeGenerator and
+// ClusterFakeGenerator for which it issues credentials.
 //
-// A Server belongs to one test environment. It holds backends by the name that stores give in
-// spec.backend, and yields the Kinds to run the operator with:
+// Each test environment has its own Server. It has backends, by the name in a store's spec.backend, and returns the
+// Kinds for the operator:
 //
 //	srv := fake.NewServer()
 //	b := srv.Backend("prod")
@@ -22,7 +22,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
-// A Server holds backends by name.
+// A Server has backends by name.
 type Server struct {
 	mu       sync.Mutex
 	backends map[string]*Backend
@@ -33,8 +33,8 @@ func NewServer() *Server {
 	return &Server{backends: map[string]*Backend{}}
 }
 
-// Backend returns the backend of that name. If there is none, it is made with the options, which
-// otherwise have no effect.
+// Backend returns the backend of a name. If there is none, it creates one with the options; otherwise it ignores
+// them.
 func (s *Server) Backend(name string, opts ...Option) *Backend {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -46,7 +46,7 @@ func (s *Server) Backend(name string, opts ...Option) *Backend {
 	return b
 }
 
-// Kinds returns both store Kinds, served by this Server.
+// Kinds returns both store Kinds of this Server.
 func (s *Server) Kinds() []provider.Kind {
 	return []provider.Kind{
 		provider.KindOf(s.ConnectFakeStore),
@@ -54,7 +54,7 @@ func (s *Server) Kinds() []provider.Kind {
 	}
 }
 
-// OtherKinds returns the store Kind of another module, served by this Server.
+// OtherKinds returns the store Kind of another module, with the backends of this Server.
 func (s *Server) OtherKinds() []provider.Kind {
 	return []provider.Kind{provider.KindOf(
 		func(ctx context.Context, o *v1alpha1.OtherFakeStore, creds provider.Credentials) (provider.Client, error) {

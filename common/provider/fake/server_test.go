@@ -19,7 +19,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 )
 
-// credentials hold the passwords of Secrets by name.
+// credentials have the passwords of Secrets by name.
 type credentials struct {
 	passwords map[string]string
 	ambient   error
@@ -55,14 +55,14 @@ func TestConnect(t *testing.T) {
 		connect provider.Class // of the error
 		check   provider.Class
 	}{
-		"Right":        {reason: "The password of the backend lets in.", spec: v1alpha1.FakeStoreSpec{Backend: "prod", Auth: auth("right")}},
-		"Wrong":        {reason: "Another one shows when the store is checked.", spec: v1alpha1.FakeStoreSpec{Backend: "prod", Auth: auth("wrong")}, check: provider.Denied},
-		"None":         {reason: "So does none.", spec: v1alpha1.FakeStoreSpec{Backend: "prod"}, check: provider.Denied},
-		"NoSecret":     {reason: "A Secret that is missing shows at once.", spec: v1alpha1.FakeStoreSpec{Backend: "prod", Auth: auth("missing")}, connect: provider.Invalid},
-		"Ambient":      {reason: "The operator's identity is let in.", spec: v1alpha1.FakeStoreSpec{Backend: "prod", Ambient: true}},
-		"AmbientNot":   {reason: "A store that may not use it is refused.", spec: v1alpha1.FakeStoreSpec{Backend: "prod", Ambient: true}, ambient: provider.NewError(provider.Invalid, "not allowed"), connect: provider.Invalid},
-		"NoBackend":    {reason: "A backend that nobody set up is a mistake in the spec.", spec: v1alpha1.FakeStoreSpec{Backend: "other"}, connect: provider.Invalid},
-		"OpenPassword": {reason: "A backend without password takes any.", spec: v1alpha1.FakeStoreSpec{Backend: "open", Auth: auth("wrong")}},
+		"Right":        {reason: "The right password is accepted.", spec: v1alpha1.FakeStoreSpec{Backend: "prod", Auth: auth("right")}},
+		"Wrong":        {reason: "A wrong password is an error of the check.", spec: v1alpha1.FakeStoreSpec{Backend: "prod", Auth: auth("wrong")}, check: provider.Denied},
+		"None":         {reason: "A missing password is an error of the check.", spec: v1alpha1.FakeStoreSpec{Backend: "prod"}, check: provider.Denied},
+		"NoSecret":     {reason: "A missing Secret is an error of the connect.", spec: v1alpha1.FakeStoreSpec{Backend: "prod", Auth: auth("missing")}, connect: provider.Invalid},
+		"Ambient":      {reason: "The operator's identity is accepted.", spec: v1alpha1.FakeStoreSpec{Backend: "prod", Ambient: true}},
+		"AmbientNot":   {reason: "A store without permission for the operator's identity is refused.", spec: v1alpha1.FakeStoreSpec{Backend: "prod", Ambient: true}, ambient: provider.NewError(provider.Invalid, "not allowed"), connect: provider.Invalid},
+		"NoBackend":    {reason: "A missing backend is an error in the spec.", spec: v1alpha1.FakeStoreSpec{Backend: "other"}, connect: provider.Invalid},
+		"OpenPassword": {reason: "A backend without a password accepts any.", spec: v1alpha1.FakeStoreSpec{Backend: "open", Auth: auth("wrong")}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -102,10 +102,10 @@ func TestServersAreApart(t *testing.T) {
 	one, other := fake.NewServer(), fake.NewServer()
 	one.Backend("prod").Put("a", []byte("x"))
 	if got := other.Backend("prod").Versions("a"); got != nil {
-		t.Errorf("a secret of one server shows in another: %q", got)
+		t.Errorf("a secret of one server is in another one: %q", got)
 	}
 	if first, second := one.Backend("prod"), one.Backend("prod"); first != second {
-		t.Error("Backend makes a new backend for a name that it knows")
+		t.Error("Backend creates a new backend for an existing name")
 	}
 }
 

@@ -23,14 +23,14 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
-// good is what a client of the fake with every interface can do.
+// good is a client of the fake with every interface.
 type good interface {
 	provider.Batcher
 	provider.Finder
 	provider.Checker
 }
 
-// A broken client does what a good one does, except for what the test has it do.
+// A broken client works like a good one, except for the functions that a test replaces.
 type broken struct {
 	good
 	get   func(ctx context.Context, ref provider.Ref) (provider.Value, error)
@@ -67,7 +67,7 @@ func (b broken) Check(ctx context.Context) error {
 	return b.good.Check(ctx)
 }
 
-// getting breaks what is read, be it by Get or by GetBatch.
+// getting changes the result of Get and GetBatch.
 func getting(f func(ref provider.Ref, v provider.Value, err error) (provider.Value, error)) func(good) broken {
 	return func(g good) broken {
 		b := broken{good: g}
@@ -86,7 +86,7 @@ func getting(f func(ref provider.Ref, v provider.Value, err error) (provider.Val
 	}
 }
 
-// asking reads another key than was asked for, be it by Get or by GetBatch.
+// asking makes Get and GetBatch read another key.
 func asking(other func(key string) string) func(good) broken {
 	return func(g good) broken {
 		return broken{
@@ -135,7 +135,7 @@ func keep(good func(rune) bool) func(key string) string {
 
 func replaced(pairs ...string) func(key string) string { return strings.NewReplacer(pairs...).Replace }
 
-// batching breaks the answer to GetBatch.
+// batching changes the answer to GetBatch.
 func batching(f func(refs []provider.Ref, results []provider.Result) []provider.Result) func(good) broken {
 	return func(g good) broken {
 		return broken{good: g, batch: func(ctx context.Context, refs []provider.Ref) []provider.Result {
@@ -144,7 +144,7 @@ func batching(f func(refs []provider.Ref, results []provider.Result) []provider.
 	}
 }
 
-// finding breaks what Find yields, and what it is asked for.
+// finding changes the query and the results of Find.
 func finding(ask func(provider.Query) provider.Query, f func(seq iter.Seq2[provider.Value, error]) iter.Seq2[provider.Value, error]) func(good) broken {
 	return func(g good) broken {
 		return broken{good: g, find: func(ctx context.Context, q provider.Query) iter.Seq2[provider.Value, error] {
@@ -167,7 +167,7 @@ func lost(c provider.Class) func(provider.Ref, provider.Value, error) (provider.
 	}
 }
 
-// quiet ends a list where it should yield an error.
+// quiet ends a list without its error.
 func quiet(seq iter.Seq2[provider.Value, error]) iter.Seq2[provider.Value, error] {
 	return func(yield func(provider.Value, error) bool) {
 		for v, err := range seq {
@@ -178,11 +178,11 @@ func quiet(seq iter.Seq2[provider.Value, error]) iter.Seq2[provider.Value, error
 	}
 }
 
-// A defect is something that a client may do wrong.
+// A defect is a possible error of a client.
 type defect struct {
 	reason string
 	spoil  func(good) broken
-	want   []string // checks that must fail
+	want   []string // They are the checks that must fail.
 }
 
 var defects = map[string]defect{
@@ -192,17 +192,17 @@ var defects = map[string]defect{
 		want:   []string{"read/failure", "read/failure-of-missing", "read/failure-of-one", "read/wrong-credentials", "batch/mixed", "batch/failure", "batch/wrong-credentials"},
 	},
 	"ThrottledIsNotFound": {
-		reason: "So would a throttled one.",
+		reason: "A throttled read that is reported as missing would delete keys.",
 		spoil:  getting(lost(provider.Throttled)),
 		want:   []string{"read/failure", "batch/failure", "batch/failure-of-one"},
 	},
 	"UnavailableIsNotFound": {
-		reason: "So would a provider that is down, an entry that is lacking, or a context that ended.",
+		reason: "An unavailable provider, a dropped entry or an ended context that is reported as missing would delete keys.",
 		spoil:  getting(lost(provider.Unavailable)),
 		want:   []string{"read/failure", "read/hang", "batch/failure", "batch/dropped", "batch/hang"},
 	},
 	"ClassLost": {
-		reason: "Errors without a class are all the same to the operator.",
+		reason: "Errors without a class cannot be distinguished by the operator.",
 		spoil: getting(func(_ provider.Ref, v provider.Value, err error) (provider.Value, error) {
 			if err != nil {
 				err = errors.New("boom")
@@ -212,7 +212,7 @@ var defects = map[string]defect{
 		want: []string{"read/missing", "read/missing-version", "read/deleted", "read/failure", "batch/mixed"},
 	},
 	"ErrorShowsValue": {
-		reason: "The message of an Error is shown to users.",
+		reason: "The message of an Error is shown to users, so it must not contain a value.",
 		spoil: getting(func(_ provider.Ref, v provider.Value, err error) (provider.Value, error) {
 			if err != nil {
 				err = provider.NewError(provider.ClassOf(err), "cannot use %s", `{"c4n4ry":"a"}`)
@@ -222,7 +222,7 @@ var defects = map[string]defect{
 		want: []string{"read/missing", "batch/mixed"},
 	},
 	"Trimmed": {
-		reason: "A value that is tidied up is not the value.",
+		reason: "A value must not be trimmed.",
 		spoil: getting(func(_ provider.Ref, v provider.Value, err error) (provider.Value, error) {
 			v.Data = []byte(strings.TrimSpace(string(v.Data)))
 			return v, err
@@ -238,7 +238,7 @@ var defects = map[string]defect{
 		want: []string{"read/binary"},
 	},
 	"Truncated": {
-		reason: "Large values arrive whole.",
+		reason: "Large values must be complete.",
 		spoil: getting(func(_ provider.Ref, v provider.Value, err error) (provider.Value, error) {
 			v.Data = v.Data[:min(len(v.Data), 4096)]
 			return v, err
@@ -254,7 +254,7 @@ var defects = map[string]defect{
 		want: []string{"read/version", "batch/version"},
 	},
 	"OtherKey": {
-		reason: "A value tells its key as the provider spells it.",
+		reason: "A value must have the provider's key.",
 		spoil: getting(func(_ provider.Ref, v provider.Value, err error) (provider.Value, error) {
 			v.Key = strings.TrimPrefix(v.Key, "/fake/")
 			return v, err
@@ -262,7 +262,7 @@ var defects = map[string]defect{
 		want: []string{"read/json", "batch/single"},
 	},
 	"NoMetadata": {
-		reason: "Metadata that is asked for is delivered.",
+		reason: "Requested metadata must be returned.",
 		spoil: getting(func(_ provider.Ref, v provider.Value, err error) (provider.Value, error) {
 			v.Metadata = nil
 			return v, err
@@ -270,7 +270,7 @@ var defects = map[string]defect{
 		want: []string{"read/metadata", "batch/metadata"},
 	},
 	"NilMetadata": {
-		reason: "That there are no tags is an answer, and not as if nobody had asked.",
+		reason: "Empty metadata is an answer, and must differ from metadata that was not requested.",
 		spoil: getting(func(_ provider.Ref, v provider.Value, err error) (provider.Value, error) {
 			if len(v.Metadata) == 0 {
 				v.Metadata = nil
@@ -280,7 +280,7 @@ var defects = map[string]defect{
 		want: []string{"read/metadata"},
 	},
 	"VersionIgnored": {
-		reason: "A client that always reads the current version hides that an old one was asked for.",
+		reason: "A client that always reads the current version ignores the requested version.",
 		spoil: func(g good) broken {
 			return broken{good: g, get: func(ctx context.Context, ref provider.Ref) (provider.Value, error) {
 				ref.Version = ""
@@ -290,7 +290,7 @@ var defects = map[string]defect{
 		want: []string{"read/version", "read/missing-version"},
 	},
 	"CachedForEver": {
-		reason: "A client that keeps values never sees a change, a deletion or a failure.",
+		reason: "A client that caches values never sees a change, a deletion or a failure.",
 		spoil: func(g good) broken {
 			kept := map[provider.Ref]provider.Value{}
 			return broken{good: g, get: func(ctx context.Context, ref provider.Ref) (provider.Value, error) {
@@ -304,11 +304,11 @@ var defects = map[string]defect{
 				return v, err
 			}}
 		},
-		// The kept bytes are the caller's, too, so it shows at once.
+		// The cached bytes are those of the caller, so overwriting them shows at once.
 		want: []string{"read/json", "read/version", "read/deleted"},
 	},
 	"ContextIgnored": {
-		reason: "A call that goes on after its context ended costs a worker.",
+		reason: "A call that continues after its context has ended blocks a worker.",
 		spoil: func(g good) broken {
 			return broken{
 				good: g,
@@ -327,12 +327,12 @@ var defects = map[string]defect{
 		want: []string{"read/hang", "batch/hang", "find/hang", "check/hang"},
 	},
 	"KeyCleaned": {
-		reason: "A path that is cleaned may lead anywhere.",
+		reason: "A path that is cleaned can lead to another secret.",
 		spoil:  asking(path.Clean),
 		want:   []string{"names/dot", "names/dot-dot", "names/double-slash", "names/leading-slash", "names/trailing-slash"},
 	},
 	"KeyDecoded": {
-		reason: "A key that is put into a URL as it is will be decoded.",
+		reason: "A key that is put into a URL without escaping is decoded.",
 		spoil: asking(func(key string) string {
 			if k, err := url.PathUnescape(key); err == nil {
 				return k
@@ -342,52 +342,52 @@ var defects = map[string]defect{
 		want: []string{"names/encoded", "names/encoded-slash", "names/encoded-nul"},
 	},
 	"KeyCut": {
-		reason: "Such a key also ends at what ends a path.",
+		reason: "A key that is put into a URL without escaping ends where the path ends.",
 		spoil:  asking(cutAt("?#;\x00")),
 		want:   []string{"names/query", "names/fragment", "names/parameter", "names/nul"},
 	},
 	"KeyWithoutSpace": {
-		reason: "White space that is dropped makes one secret of two.",
+		reason: "Removed white space makes two keys equal.",
 		spoil:  asking(keep(func(r rune) bool { return !unicode.IsSpace(r) })),
 		want:   []string{"names/space", "names/space-before", "names/space-after", "names/newline"},
 	},
 	"KeyPrintable": {
-		reason: "So do other characters that are dropped.",
+		reason: "Other removed characters make two keys equal.",
 		spoil:  asking(keep(unicode.IsPrint)),
 		want:   []string{"names/control", "names/not-utf8", "names/invisible", "names/newline"},
 	},
 	"KeyASCII": {
-		reason: "Letters of the world are no noise.",
+		reason: "Letters that are not ASCII must be kept.",
 		spoil:  asking(keep(func(r rune) bool { return r < utf8.RuneSelf })),
 		want:   []string{"names/unicode", "names/full-width", "names/composed", "names/decomposed"},
 	},
 	"KeyNormalised": {
-		reason: "Unicode's normal forms make one key of several.",
+		reason: "Unicode normalisation makes several keys equal.",
 		spoil:  asking(replaced("ｖ", "v", "i\u0301", "\u00ed")),
 		want:   []string{"names/full-width", "names/decomposed", "names/composed"},
 	},
 	"KeyLowerCase": {
-		reason: "So does a case that is ignored.",
+		reason: "Ignored case makes two keys equal.",
 		spoil:  asking(strings.ToLower),
 		want:   []string{"names/upper-case"},
 	},
 	"KeyForWindows": {
-		reason: "Backslashes are characters like any other.",
+		reason: "Backslashes must be kept.",
 		spoil:  asking(func(key string) string { return path.Clean(strings.ReplaceAll(key, `\`, "/")) }),
 		want:   []string{"names/backslash"},
 	},
 	"KeyIsPattern": {
-		reason: "A key names one secret.",
+		reason: "A key is not a pattern.",
 		spoil:  asking(replaced("v*", "victim")),
 		want:   []string{"names/wildcard"},
 	},
 	"KeyShortened": {
-		reason: "A long key is not the beginning of it.",
+		reason: "A long key must not be cut.",
 		spoil:  asking(func(key string) string { return key[:min(len(key), len("/fake/names-long/")+200)] }),
 		want:   []string{"names/long"},
 	},
 	"OddIsUnavailable": {
-		reason: "Who asks for a key that cannot be must learn that trying again is of no use.",
+		reason: "A key that cannot exist must not be Unavailable, because a retry does not help.",
 		spoil: getting(func(ref provider.Ref, v provider.Value, err error) (provider.Value, error) {
 			if strings.Contains(ref.Key, "%") {
 				return provider.Value{}, provider.NewError(provider.Unavailable, "cannot ask for that")
@@ -397,12 +397,12 @@ var defects = map[string]defect{
 		want: []string{"names/encoded", "names/encoded-slash"},
 	},
 	"EntryDropped": {
-		reason: "Results stand for refs by their place.",
+		reason: "Results must have the order of the refs.",
 		spoil:  batching(func(_ []provider.Ref, results []provider.Result) []provider.Result { return results[1:] }),
 		want:   []string{"batch/single", "batch/full", "batch/mixed"},
 	},
 	"Reordered": {
-		reason: "A result in the wrong place is somebody else's secret.",
+		reason: "A result in the wrong place is the secret of another ref.",
 		spoil: batching(func(_ []provider.Ref, results []provider.Result) []provider.Result {
 			slices.SortStableFunc(results, func(a, b provider.Result) int { return strings.Compare(a.Value.Key, b.Value.Key) })
 			return results
@@ -410,7 +410,7 @@ var defects = map[string]defect{
 		want: []string{"batch/order", "batch/full", "batch/mixed"},
 	},
 	"RefsReordered": {
-		reason: "The refs belong to the caller.",
+		reason: "The caller owns the refs, so a client must not change them.",
 		spoil: func(g good) broken {
 			return broken{good: g, batch: func(ctx context.Context, refs []provider.Ref) []provider.Result {
 				slices.SortFunc(refs, func(a, b provider.Ref) int { return strings.Compare(a.Key, b.Key) })
@@ -420,7 +420,7 @@ var defects = map[string]defect{
 		want: []string{"batch/order", "batch/full"},
 	},
 	"LackingIsNotFound": {
-		reason: "An answer without an entry does not say that the secret is missing.",
+		reason: "A missing entry of an answer does not mean that the secret is missing.",
 		spoil: batching(func(refs []provider.Ref, results []provider.Result) []provider.Result {
 			for i, r := range results {
 				if r.Err != nil && strings.Contains(r.Err.Error(), "lacks") {
@@ -432,7 +432,7 @@ var defects = map[string]defect{
 		want: []string{"batch/dropped"},
 	},
 	"OneFailsAll": {
-		reason: "One denied entry must not hold up the other nineteen.",
+		reason: "One denied entry must not affect the others.",
 		spoil: batching(func(_ []provider.Ref, results []provider.Result) []provider.Result {
 			for _, r := range results {
 				if r.Err != nil {
@@ -444,12 +444,12 @@ var defects = map[string]defect{
 		want: []string{"batch/mixed", "batch/failure-of-one", "batch/version"},
 	},
 	"ShortListOnError": {
-		reason: "A list that ends without its error is taken for complete.",
+		reason: "A list that ends without its error would be taken as complete.",
 		spoil:  finding(asAsked, quiet),
 		want:   []string{"find/failure", "find/failure-midway", "find/dropped", "find/hang", "find/wrong-credentials"},
 	},
 	"GoesOnAfterError": {
-		reason: "What comes after an error may be taken for the rest of the list.",
+		reason: "Results after an error would be taken as part of the list.",
 		spoil: finding(asAsked, func(seq iter.Seq2[provider.Value, error]) iter.Seq2[provider.Value, error] {
 			return func(yield func(provider.Value, error) bool) {
 				for v, err := range seq {
@@ -465,7 +465,7 @@ var defects = map[string]defect{
 		want: []string{"find/failure", "find/failure-midway"},
 	},
 	"FirstPageOnly": {
-		reason: "A provider's first page is not the list.",
+		reason: "The first page of a provider is not the whole list.",
 		spoil: finding(asAsked, func(seq iter.Seq2[provider.Value, error]) iter.Seq2[provider.Value, error] {
 			return func(yield func(provider.Value, error) bool) {
 				n := 0
@@ -479,7 +479,7 @@ var defects = map[string]defect{
 		want: []string{"find/many", "find/failure-midway"},
 	},
 	"Twice": {
-		reason: "Pages that overlap yield secrets twice.",
+		reason: "Overlapping pages yield secrets twice.",
 		spoil: finding(asAsked, func(seq iter.Seq2[provider.Value, error]) iter.Seq2[provider.Value, error] {
 			return func(yield func(provider.Value, error) bool) {
 				for v, err := range seq {
@@ -510,17 +510,17 @@ var defects = map[string]defect{
 		want: []string{"find/stop"},
 	},
 	"NameIgnored": {
-		reason: "A query's name must be looked at.",
+		reason: "The name of a query must not be ignored.",
 		spoil:  finding(func(q provider.Query) provider.Query { q.Name = nil; return q }, whole),
 		want:   []string{"find/name", "find/nothing", "find/combined"},
 	},
 	"TagsIgnored": {
-		reason: "A query's tags must be looked at.",
+		reason: "The tags of a query must not be ignored.",
 		spoil:  finding(func(q provider.Query) provider.Query { q.Tags = nil; return q }, whole),
 		want:   []string{"find/tags", "find/combined"},
 	},
 	"AnyTag": {
-		reason: "Tags must all match.",
+		reason: "All tags must match.",
 		spoil: finding(func(q provider.Query) provider.Query {
 			for _, k := range slices.Sorted(maps.Keys(q.Tags))[:min(len(q.Tags), 1)] {
 				q.Tags = map[string]string{k: q.Tags[k]}
@@ -530,24 +530,24 @@ var defects = map[string]defect{
 		want: []string{"find/tags"},
 	},
 	"PathIgnored": {
-		reason: "A query's path must be looked at.",
+		reason: "The path of a query must not be ignored.",
 		spoil:  finding(func(q provider.Query) provider.Query { q.Path = ""; return q }, whole),
 		want:   []string{"find/path"},
 	},
 	"PathIsText": {
-		reason: "A path ends at a separator.",
+		reason: "A path must end at a separator.",
 		spoil:  finding(func(q provider.Query) provider.Query { q.Path = strings.TrimSuffix(q.Path, "/"); return q }, whole),
 		want:   []string{"find/path"},
 	},
 	"ChecksNothing": {
-		reason: "A check that calls nothing proves nothing.",
+		reason: "A check without a call proves nothing.",
 		spoil: func(g good) broken {
 			return broken{good: g, check: func(ctx context.Context) error { return ctx.Err() }}
 		},
 		want: []string{"check/denied", "check/unavailable"},
 	},
 	"AllDenied": {
-		reason: "A provider that is down is not a failed login.",
+		reason: "An unavailable provider is not a failed login.",
 		spoil: func(g good) broken {
 			return broken{good: g, check: func(ctx context.Context) error {
 				if err := g.Check(ctx); err != nil {
@@ -585,7 +585,7 @@ func breaks(connect func(context.Context) (provider.Client, error), f func(good)
 	}
 }
 
-// failing runs the checks of these names, and returns the names of those that fail.
+// failing runs the checks with these names, and returns the names of those that fail.
 func failing(t *testing.T, h conformance.Harness, names []string) (failed []string) {
 	t.Helper()
 	checks, err := conformance.Checks(t.Context(), h)
@@ -604,7 +604,7 @@ func failing(t *testing.T, h conformance.Harness, names []string) (failed []stri
 	return failed
 }
 
-// notPanicking makes an error of a panic, for the check fails all the same.
+// notPanicking turns a panic into an error, because a check that panics has failed.
 func notPanicking(f func() error) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
@@ -615,7 +615,7 @@ func notPanicking(f func() error) (err error) {
 }
 
 func TestEveryCheckCanFail(t *testing.T) {
-	// A client that answers every call wrongly must fail every check.
+	// A client whose calls all return wrong results must fail every check.
 	wrong := func(g good) broken {
 		bad := provider.NewError(provider.Conflict, "c4n4ry")
 		return broken{
@@ -636,12 +636,12 @@ func TestEveryCheckCanFail(t *testing.T) {
 	}
 	for _, c := range checks {
 		if c.Run(t.Context()) == nil {
-			t.Errorf("%s passes with a client that does nothing right", c.Name)
+			t.Errorf("%s passes with a client whose results are all wrong", c.Name)
 		}
 	}
 }
 
-// An identified client says where its secrets live.
+// An identified client has an Identity.
 type identified struct {
 	provider.Client
 
@@ -656,10 +656,10 @@ func TestBrokenIdentities(t *testing.T) {
 		reason string
 		says   func() (provider.Identity, error)
 	}{
-		"Same":  {"What says the same of all places takes one for another.", func() (provider.Identity, error) { return provider.Identity{Place: "p"}, nil }},
-		"Each":  {"What differs with each call is of no use.", func() (provider.Identity, error) { n++; return provider.Identity{Place: fmt.Sprint(n)}, nil }},
-		"Empty": {"What says nothing must not seem to.", func() (provider.Identity, error) { return provider.Identity{}, nil }},
-		"Fails": {"A client that works knows.", func() (provider.Identity, error) { return provider.Identity{}, errors.New("boom") }},
+		"Same":  {"An identity that is the same for all places would treat different places as one.", func() (provider.Identity, error) { return provider.Identity{Place: "p"}, nil }},
+		"Each":  {"An identity that changes with each call is useless.", func() (provider.Identity, error) { n++; return provider.Identity{Place: fmt.Sprint(n)}, nil }},
+		"Empty": {"An empty identity is an error.", func() (provider.Identity, error) { return provider.Identity{}, nil }},
+		"Fails": {"A working client must have an identity.", func() (provider.Identity, error) { return provider.Identity{}, errors.New("boom") }},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -677,14 +677,14 @@ func TestBrokenIdentities(t *testing.T) {
 			}
 			i := slices.IndexFunc(checks, func(c conformance.Check) bool { return c.Name == "identity" })
 			if i < 0 || checks[i].Run(t.Context()) == nil {
-				t.Errorf("%s\nthe suite does not notice", tc.reason)
+				t.Errorf("%s\nthe suite does not detect it", tc.reason)
 			}
 		})
 	}
 }
 
 func TestJSONOnly(t *testing.T) {
-	// A provider of JSON objects may spell them its own way, and need not take anything else.
+	// A provider of JSON objects can change their format, and can refuse other values.
 	respelt := getting(func(_ provider.Ref, v provider.Value, err error) (provider.Value, error) {
 		var fields map[string]json.RawMessage
 		if err == nil {
@@ -717,7 +717,7 @@ func TestWithout(t *testing.T) {
 	}
 	for _, c := range rest {
 		if _, ok := h.Without[c.Name]; ok {
-			t.Errorf("%s is made although the harness goes without", c.Name)
+			t.Errorf("%s is made although it is in Without", c.Name)
 		}
 	}
 }
@@ -729,17 +729,17 @@ func TestSuiteReadsHarness(t *testing.T) {
 		want   string
 	}{
 		"UnknownWithout": {
-			reason: "A misspelt exception must not go unnoticed.",
+			reason: "A misspelt name in Without is an error.",
 			change: func(h *conformance.Harness) { h.Without = map[string]string{"find/tag": "no tags"} },
 			want:   `Harness.Without names "find/tag", which is no check`,
 		},
 		"UnknownGroup": {
-			reason: "So must one of a group.",
+			reason: "A misspelt group in Without is an error.",
 			change: func(h *conformance.Harness) { h.Without = map[string]string{"network": "there is none"} },
 			want:   `Harness.Without names "network", which is no check`,
 		},
 		"NoConnection": {
-			reason: "Without a client there is nothing to check.",
+			reason: "A failed connect is an error.",
 			change: func(h *conformance.Harness) {
 				h.Connect = func(context.Context) (provider.Client, error) { return nil, errors.New("boom") }
 			},

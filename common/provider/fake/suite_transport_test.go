@@ -25,7 +25,7 @@ import (
 
 const password = "right"
 
-// secretJSON is a secret on the wire, and problemJSON what is said where there is none.
+// secretJSON is the answer with a secret, and problemJSON the answer without one.
 type (
 	secretJSON struct {
 		Key     *string `json:"key"`
@@ -51,7 +51,7 @@ func webServer(t *testing.T, b *fake.Backend) *httptest.Server {
 		w.Header().Set("Content-Type", "application/json")
 		answer := func(status int, v any) {
 			w.WriteHeader(status)
-			_ = json.NewEncoder(w).Encode(v) // The client may have left.
+			_ = json.NewEncoder(w).Encode(v) // The client might have closed the connection.
 		}
 		key := r.URL.Query().Get("key")
 		if r.Header.Get("Authorization") != "Bearer "+password {
@@ -79,16 +79,16 @@ func webServer(t *testing.T, b *fake.Backend) *httptest.Server {
 	return srv
 }
 
-// A webClient reads a webServer. Tests break it in the places that its functions are.
+// A webClient reads a webServer. Tests replace its functions to break it.
 type webClient struct {
 	url  string
 	http *http.Client
 
-	explain func(error) error                                  // of a call without an answer
-	refuse  func(status int, raw []byte) error                 // an answer that is no success
-	decode  func(raw []byte, into any) error                   // one that is
-	during  func(context.Context) context.Context              // what a call lasts for
-	finish  func(raw []byte, err error) (read []byte, _ error) // of reading an answer
+	explain func(error) error                                  // It is the error of a call without an answer.
+	refuse  func(status int, raw []byte) error                 // It is the error of an unsuccessful answer.
+	decode  func(raw []byte, into any) error                   // It decodes a successful answer.
+	during  func(context.Context) context.Context              // It is the context of a call.
+	finish  func(raw []byte, err error) (read []byte, _ error) // It completes the read of an answer.
 	list    func(listJSON) error
 }
 
@@ -147,7 +147,7 @@ func (c *webClient) call(ctx context.Context, key string, into any) error {
 	if err != nil {
 		return c.explain(err)
 	}
-	defer func() { _ = resp.Body.Close() }() // It has been read.
+	defer func() { _ = resp.Body.Close() }() // The body has been read.
 	raw, err := c.finish(io.ReadAll(resp.Body))
 	if err != nil {
 		return c.explain(err)
@@ -170,7 +170,7 @@ func (c *webClient) Get(ctx context.Context, ref provider.Ref) (provider.Value, 
 	return provider.Value{Key: *s.Key, Data: s.Value, Version: s.Version}, nil
 }
 
-// Find lists, and reads what matches.
+// Find lists, and reads the matching secrets.
 func (c *webClient) Find(ctx context.Context, q provider.Query) iter.Seq2[provider.Value, error] {
 	return func(yield func(provider.Value, error) bool) {
 		var l listJSON
@@ -206,7 +206,7 @@ func (c *webClient) Check(ctx context.Context) error {
 var _ provider.Finder = &webClient{}
 var _ provider.Checker = &webClient{}
 
-// webChecks are those of the transport, for clients that are spoilt first.
+// webChecks returns the transport checks for clients that were changed by spoil.
 func webChecks(t *testing.T, spoil func(*webClient), change func(*conformance.Harness)) []conformance.Check {
 	t.Helper()
 	b := fake.New()
@@ -254,22 +254,22 @@ func TestTransportCatches(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		spoil  func(*webClient)
-		want   []string // checks that fail, and no others
+		want   []string // They are the only checks that must fail.
 	}{
 		"TrustsAnybody": {
-			reason: "Who verifies no certificate shows its credentials to anybody.",
+			reason: "A client that does not verify certificates shows its credentials to any server.",
 			spoil:  func(c *webClient) { c.http.Transport.(*http.Transport).TLSClientConfig.InsecureSkipVerify = true }, //nolint:gosec // G402: this is the defect.
 			want:   certificates,
 		},
 		"TellsNothing": {
-			reason: "A user must learn what is wrong with a certificate or a name.",
+			reason: "The message must name the problem of a certificate or a host name.",
 			spoil: func(c *webClient) {
 				c.explain = func(error) error { return unavailable("spec.server: cannot connect") }
 			},
 			want: append(slices.Clone(certificates), "transport/no-such-host"),
 		},
 		"NamesNoField": {
-			reason: "And what to mend.",
+			reason: "The message must name the field to fix.",
 			spoil: func(c *webClient) {
 				c.explain = func(err error) error {
 					return unavailable(strings.TrimPrefix(explainWeb(err).Error(), "spec.server: "))
@@ -278,7 +278,7 @@ func TestTransportCatches(t *testing.T) {
 			want: append(slices.Clone(certificates), "transport/no-such-host"),
 		},
 		"RefusedIsMissing": {
-			reason: "A server that is down would delete keys.",
+			reason: "An unreachable server that is reported as missing would delete keys.",
 			spoil: func(c *webClient) {
 				c.explain = func(err error) error {
 					if strings.Contains(err.Error(), "refused") {
@@ -290,7 +290,7 @@ func TestTransportCatches(t *testing.T) {
 			want: []string{"transport/refused"},
 		},
 		"NoTLSIsInvalid": {
-			reason: "A connection that fails may work the next time.",
+			reason: "A failed connection can be retried.",
 			spoil: func(c *webClient) {
 				c.explain = func(err error) error {
 					if errors.Is(err, http.ErrSchemeMismatch) {
@@ -302,12 +302,12 @@ func TestTransportCatches(t *testing.T) {
 			want: []string{"transport/no-tls"},
 		},
 		"ContextIgnored": {
-			reason: "A server that hangs would hold a worker for ever.",
+			reason: "A server that hangs would block a worker forever.",
 			spoil:  func(c *webClient) { c.during = func(context.Context) context.Context { return context.Background() } },
 			want:   []string{"transport/silent"},
 		},
 		"AnyPageIsMissing": {
-			reason: "A proxy without that page would delete keys.",
+			reason: "A 404 of a proxy that is reported as missing would delete keys.",
 			spoil: func(c *webClient) {
 				c.refuse = func(status int, raw []byte) error {
 					if status == http.StatusNotFound {
@@ -319,7 +319,7 @@ func TestTransportCatches(t *testing.T) {
 			want: []string{"transport/cut", "transport/garbage"},
 		},
 		"AnswerShown": {
-			reason: "What an answer holds may be a secret.",
+			reason: "An invalid answer might contain a secret, so it must not be shown.",
 			spoil: func(c *webClient) {
 				c.decode = func(raw []byte, into any) error {
 					if json.Unmarshal(raw, into) != nil {
@@ -331,7 +331,7 @@ func TestTransportCatches(t *testing.T) {
 			want: []string{"transport/garbage"},
 		},
 		"NothingIsEmpty": {
-			reason: "An empty answer is no empty list.",
+			reason: "An empty answer is not an empty list.",
 			spoil: func(c *webClient) {
 				c.decode = func(raw []byte, into any) error {
 					if len(raw) > 0 && json.Unmarshal(raw, into) != nil {
@@ -344,7 +344,7 @@ func TestTransportCatches(t *testing.T) {
 			want: []string{"transport/garbage"},
 		},
 		"CutIsWhole": {
-			reason: "What has arrived of an answer may be less than all.",
+			reason: "A truncated answer must not be used.",
 			spoil: func(c *webClient) {
 				c.finish = func(raw []byte, _ error) ([]byte, error) { return raw, nil }
 				c.decode = func(raw []byte, into any) error {
@@ -358,12 +358,12 @@ func TestTransportCatches(t *testing.T) {
 			want: []string{"transport/cut"},
 		},
 		"Redirected": {
-			reason: "Who follows a redirect takes its credentials there.",
+			reason: "A client that follows redirects sends its credentials to another server.",
 			spoil:  func(c *webClient) { c.http.CheckRedirect = nil },
 			want:   []string{"transport/redirect"},
 		},
 		"Strict": {
-			reason: "A server that is updated first must not stop everything.",
+			reason: "A newer server must not break all reads.",
 			spoil: func(c *webClient) {
 				c.decode = func(raw []byte, into any) error {
 					d := json.NewDecoder(strings.NewReader(string(raw)))
@@ -395,15 +395,15 @@ func TestTransportReadsHarness(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		change func(*conformance.Harness)
-		want   []string // checks that fail, and no others
+		want   []string // They are the only checks that must fail.
 	}{
 		"NoConnectTo": {
-			reason: "A provider that forgets its network does not conform.",
+			reason: "A harness without ConnectTo does not conform.",
 			change: func(h *conformance.Harness) { h.ConnectTo = nil },
 			want:   all,
 		},
 		"NoServer": {
-			reason: "What stands before the provider's server needs it.",
+			reason: "The proxy checks need the provider's server.",
 			change: func(h *conformance.Harness) { h.Server = "" },
 			want: []string{
 				"transport/unknown-authority", "transport/expired-certificate", "transport/other-name",
@@ -411,14 +411,14 @@ func TestTransportReadsHarness(t *testing.T) {
 			},
 		},
 		"ElsewhereIgnored": {
-			reason: "A client that stays where it is proves nothing.",
+			reason: "A client that ignores the URL of ConnectTo proves nothing.",
 			change: func(h *conformance.Harness) {
 				h.ConnectTo = func(ctx context.Context, _ string) (provider.Client, error) { return h.Connect(ctx) }
 			},
 			want: all,
 		},
 		"NoNetwork": {
-			reason: "A provider without a network says so.",
+			reason: "A provider without a network names that in Without.",
 			change: func(h *conformance.Harness) {
 				h.ConnectTo, h.Without = nil, map[string]string{"transport": "there is no network"}
 			},
@@ -437,7 +437,7 @@ func TestTransportReadsHarness(t *testing.T) {
 
 func sorted(names []string) []string { return slices.Sorted(slices.Values(names)) }
 
-// failures are the sorted names of the checks that fail.
+// failures returns the sorted names of the failed checks.
 func failures(t *testing.T, checks []conformance.Check) (names []string) {
 	t.Helper()
 	for _, c := range checks {

@@ -17,7 +17,7 @@ type goodWriter interface {
 	provider.Writer
 }
 
-// A brokenWriter does what a good one does, except for what the test has it do.
+// A brokenWriter works like a good one, except for the functions that a test replaces.
 type brokenWriter struct {
 	goodWriter
 	features *provider.Features
@@ -70,7 +70,7 @@ func (b brokenWriter) Delete(ctx context.Context, t provider.Target, seen provid
 	return b.goodWriter.Delete(ctx, t, seen)
 }
 
-// afresh looks at the secret once more, so that nothing has moved for the call that follows.
+// afresh observes the secret again, so that the following call sees no change.
 func afresh(ctx context.Context, g goodWriter, t provider.Target, seen provider.Observed) provider.Observed {
 	if o, err := g.Observe(ctx, t); err == nil {
 		o.Drift = seen.Drift
@@ -85,7 +85,7 @@ var writeDefects = map[string]struct {
 	want   []string
 }{
 	"Overwrites": {
-		reason: "A create that overwrites is one that takes what is not its own.",
+		reason: "A Create that overwrites would take over the secrets of others.",
 		spoil: func(g goodWriter) brokenWriter {
 			return brokenWriter{goodWriter: g, create: func(ctx context.Context, t provider.Target, data []byte, mark string) (provider.Written, error) {
 				if o, err := g.Observe(ctx, t); err == nil {
@@ -97,7 +97,7 @@ var writeDefects = map[string]struct {
 		want: []string{"write/create-exists", "write/create-race"},
 	},
 	"NoMark": {
-		reason: "Without its mark a secret is never deleted again.",
+		reason: "A secret without its mark would never be deleted.",
 		spoil: func(g goodWriter) brokenWriter {
 			return brokenWriter{goodWriter: g, create: func(ctx context.Context, t provider.Target, data []byte, _ string) (provider.Written, error) {
 				return g.Create(ctx, t, data, "")
@@ -106,14 +106,14 @@ var writeDefects = map[string]struct {
 		want: []string{"write/create", "write/create-again", "write/update"},
 	},
 	"MarkStays": {
-		reason: "What nobody takes over stays for ever.",
+		reason: "A secret that cannot be taken over is never deleted.",
 		spoil: func(g goodWriter) brokenWriter {
 			return brokenWriter{goodWriter: g, mark: func(context.Context, provider.Target, provider.Observed, string) error { return nil }}
 		},
 		want: []string{"write/mark", "write/mark-moved"},
 	},
 	"MarksBlindly": {
-		reason: "What others made or took over meanwhile is not to be taken.",
+		reason: "A secret that others have changed or taken over in the meantime must not be taken over.",
 		spoil: func(g goodWriter) brokenWriter {
 			return brokenWriter{goodWriter: g, mark: func(ctx context.Context, t provider.Target, seen provider.Observed, mark string) error {
 				return g.Mark(ctx, t, afresh(ctx, g, t, seen), mark)
@@ -122,7 +122,7 @@ var writeDefects = map[string]struct {
 		want: []string{"write/mark-moved"},
 	},
 	"MarksEverything": {
-		reason: "A mark on what others made is a licence to delete it.",
+		reason: "A mark on the secret of another writer would allow its deletion.",
 		spoil: func(g goodWriter) brokenWriter {
 			return brokenWriter{goodWriter: g, observe: func(ctx context.Context, t provider.Target) (provider.Observed, error) {
 				o, err := g.Observe(ctx, t)
@@ -135,7 +135,7 @@ var writeDefects = map[string]struct {
 		want: []string{"write/create-exists", "write/unmarked"},
 	},
 	"LastWins": {
-		reason: "What another writer wrote is lost.",
+		reason: "The value of another writer is lost.",
 		spoil: func(g goodWriter) brokenWriter {
 			return brokenWriter{goodWriter: g, update: func(ctx context.Context, t provider.Target, seen provider.Observed, data []byte) (provider.Written, error) {
 				return g.Update(ctx, t, afresh(ctx, g, t, seen), data)
@@ -144,7 +144,7 @@ var writeDefects = map[string]struct {
 		want: []string{"write/update-moved", "write/update-race"},
 	},
 	"Revives": {
-		reason: "An update makes anew what somebody deleted.",
+		reason: "An update creates a deleted secret again.",
 		spoil: func(g goodWriter) brokenWriter {
 			return brokenWriter{goodWriter: g, update: func(ctx context.Context, t provider.Target, seen provider.Observed, data []byte) (provider.Written, error) {
 				if _, err := g.Observe(ctx, t); provider.IsNotFound(err) {
@@ -156,7 +156,7 @@ var writeDefects = map[string]struct {
 		want: []string{"write/update-gone"},
 	},
 	"AlwaysWrites": {
-		reason: "A version a minute fills the provider's history.",
+		reason: "An update without a change must not create a version.",
 		spoil: func(g goodWriter) brokenWriter {
 			return brokenWriter{goodWriter: g, update: func(ctx context.Context, t provider.Target, seen provider.Observed, data []byte) (provider.Written, error) {
 				if data == nil {
@@ -171,7 +171,7 @@ var writeDefects = map[string]struct {
 		want: []string{"write/update-same", "write/metadata"},
 	},
 	"DeletesAnything": {
-		reason: "What somebody else wrote meanwhile is deleted.",
+		reason: "A secret that another writer has changed is deleted.",
 		spoil: func(g goodWriter) brokenWriter {
 			return brokenWriter{goodWriter: g, remove: func(ctx context.Context, t provider.Target, seen provider.Observed) error {
 				return g.Delete(ctx, t, afresh(ctx, g, t, seen))
@@ -180,14 +180,14 @@ var writeDefects = map[string]struct {
 		want: []string{"write/delete-moved"},
 	},
 	"DeletesNothing": {
-		reason: "Nothing is deleted, without a word.",
+		reason: "A deletion does nothing, and returns no error.",
 		spoil: func(g goodWriter) brokenWriter {
 			return brokenWriter{goodWriter: g, remove: func(context.Context, provider.Target, provider.Observed) error { return nil }}
 		},
 		want: []string{"write/create-again", "write/delete", "write/delete-moved", "write/failure", "write/hang"},
 	},
 	"NoSettings": {
-		reason: "Metadata is taken and forgotten.",
+		reason: "Metadata is accepted and ignored.",
 		spoil: func(g goodWriter) brokenWriter {
 			return brokenWriter{goodWriter: g, observe: func(ctx context.Context, t provider.Target) (provider.Observed, error) {
 				t.Metadata = nil
@@ -197,7 +197,7 @@ var writeDefects = map[string]struct {
 		want: []string{"write/metadata", "write/metadata-unknown"},
 	},
 	"Cuts": {
-		reason: "A value that does not fit is cut.",
+		reason: "A value that is too large is cut.",
 		spoil: func(g goodWriter) brokenWriter {
 			cut := func(data []byte) []byte { return data[:min(len(data), 50<<10)] }
 			return brokenWriter{
@@ -239,7 +239,7 @@ func TestSuiteCatchesWriters(t *testing.T) {
 	}
 }
 
-// TestEveryWriteCheckCanFail has a writer that answers every call wrongly fail every check of writes.
+// TestEveryWriteCheckCanFail uses a writer whose calls all return wrong results. It must fail every write check.
 func TestEveryWriteCheckCanFail(t *testing.T) {
 	wrong := func(g goodWriter) brokenWriter {
 		bad := provider.NewError(provider.Denied, "c4n4ry")
@@ -268,7 +268,7 @@ func TestEveryWriteCheckCanFail(t *testing.T) {
 		}
 		n++
 		if c.Run(t.Context()) == nil {
-			t.Errorf("%s passes with a writer that does nothing right", c.Name)
+			t.Errorf("%s passes with a writer whose results are all wrong", c.Name)
 		}
 	}
 	if n == 0 {

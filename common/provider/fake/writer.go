@@ -11,31 +11,30 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// maxSize is the largest value that is written, in bytes.
+// maxSize limits a written value, in bytes.
 const maxSize = 64 << 10
 
 func tooLarge(data []byte) error {
 	if len(data) > maxSize {
-		return provider.NewError(provider.Invalid, "the value has %d bytes, and at most %d are stored", len(data), maxSize)
+		return provider.NewError(provider.Invalid, "the value has %d bytes, at most %d are allowed", len(data), maxSize)
 	}
 	return nil
 }
 
-// Weak makes writers that promise less, as some services do: Create is then not Exclusive, and Update
-// not Guarded.
+// Weak creates writers without guarantees, as some services have them: Create is not Exclusive, and Update not
+// Guarded.
 func Weak() Option { return func(b *Backend) { b.features = provider.Features{} } }
 
-// Late makes writers that find out only after an Update that somebody else wrote in between, and then
-// return what was lost.
+// Late creates writers that detect a concurrent write only after an Update, and then return the lost value.
 func Late() Option { return func(b *Backend) { b.late = true } }
 
-// writer changes secrets.
+// writer writes secrets.
 type writer struct{ c *conn }
 
-// Features returns what the backend was set up with.
+// Features returns the features of the backend.
 func (w writer) Features() provider.Features { return w.c.b.features }
 
-// Observe reads what a write rests on.
+// Observe reads the current state for a write.
 func (w writer) Observe(ctx context.Context, t provider.Target) (provider.Observed, error) {
 	tags, err := tagsOf(t)
 	if err != nil {
@@ -47,7 +46,7 @@ func (w writer) Observe(ctx context.Context, t provider.Target) (provider.Observ
 	return w.c.b.observe(t.Key, tags)
 }
 
-// Create makes a secret that does not exist.
+// Create creates a secret that does not exist.
 func (w writer) Create(ctx context.Context, t provider.Target, data []byte, mark string) (provider.Written, error) {
 	tags, err := tagsOf(t)
 	if err != nil {
@@ -73,7 +72,7 @@ func (w writer) Create(ctx context.Context, t provider.Target, data []byte, mark
 	return provider.Written{Version: version, ID: b.secrets[t.Key].id}, nil
 }
 
-// Update changes a secret that is as it was seen.
+// Update changes a secret that has not changed since it was seen.
 func (w writer) Update(ctx context.Context, t provider.Target, seen provider.Observed, data []byte) (provider.Written, error) {
 	tags, err := tagsOf(t)
 	if err != nil {
@@ -90,7 +89,7 @@ func (w writer) Update(ctx context.Context, t provider.Target, seen provider.Obs
 	defer b.mu.Unlock()
 	s := b.secrets[t.Key]
 	if s == nil {
-		return provider.Written{}, provider.NewError(provider.Conflict, "secret %q is gone", t.Key)
+		return provider.Written{}, provider.NewError(provider.Conflict, "secret %q does not exist", t.Key)
 	}
 	var written provider.Written
 	if data != nil && !bytes.Equal(s.current().data, data) {
@@ -109,7 +108,7 @@ func (w writer) Update(ctx context.Context, t provider.Target, seen provider.Obs
 	return written, nil
 }
 
-// Mark gives a secret that is as it was seen another mark.
+// Mark replaces the mark of a secret that has not changed since it was seen.
 func (w writer) Mark(ctx context.Context, t provider.Target, seen provider.Observed, mark string) error {
 	if err := w.begin(ctx, CallMark, t); err != nil {
 		return err
@@ -125,7 +124,7 @@ func (w writer) Mark(ctx context.Context, t provider.Target, seen provider.Obser
 	return nil
 }
 
-// Delete removes a secret that is as it was seen.
+// Delete deletes a secret that has not changed since it was seen.
 func (w writer) Delete(ctx context.Context, t provider.Target, seen provider.Observed) error {
 	if err := w.begin(ctx, CallDelete, t); err != nil {
 		return err
@@ -141,7 +140,7 @@ func (w writer) Delete(ctx context.Context, t provider.Target, seen provider.Obs
 	return nil
 }
 
-// begin goes through the faults of the call and of the secret.
+// begin applies the faults of the call and of the secret.
 func (w writer) begin(ctx context.Context, c Call, t provider.Target) error {
 	if err := w.c.begin(ctx, Record{Call: c, Refs: []provider.Ref{{Key: t.Key}}}); err != nil {
 		return err
@@ -176,7 +175,7 @@ func merged(a, b map[string]string) map[string]string {
 	return out
 }
 
-// tagsOf returns the tags that the metadata of a Target names.
+// tagsOf returns the tags in the metadata of a Target.
 func tagsOf(t provider.Target) (map[string]string, error) {
 	if t.Metadata == nil {
 		return nil, nil
@@ -187,12 +186,12 @@ func tagsOf(t provider.Target) (map[string]string, error) {
 	d := json.NewDecoder(bytes.NewReader(t.Metadata))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&m); err != nil {
-		return nil, provider.NewError(provider.Invalid, "metadata: %s; the fake takes tags only, as a map of strings", err)
+		return nil, provider.NewError(provider.Invalid, "metadata: %s; the fake accepts only tags, as a map of strings", err)
 	}
 	return m.Tags, nil
 }
 
-// Mark returns the mark of a secret, for tests of who created it.
+// Mark returns the mark of a secret, which shows its creator.
 func (b *Backend) Mark(key string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -202,7 +201,7 @@ func (b *Backend) Mark(key string) string {
 	return ""
 }
 
-// ID returns what tells a secret from others of its key; empty if there is none.
+// ID returns the ID of a secret; empty if it does not exist.
 func (b *Backend) ID(key string) string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -236,7 +235,7 @@ func (b *Backend) putLocked(key string, data []byte, p put) string {
 	s := b.secrets[key]
 	if s == nil {
 		b.made++
-		s = &secret{id: fmt.Sprintf("%p/%d", b, b.made)} // No other backend has it.
+		s = &secret{id: fmt.Sprintf("%p/%d", b, b.made)} // No other backend has this ID.
 		b.secrets[key] = s
 	}
 	s.versions = slices.DeleteFunc(s.versions, func(v version) bool { return v.name == p.version })

@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// Version names the folder that `make controlplane` builds into. `make verify` fails
-// when it differs from what the go.mod files of the servers pin.
+// Version is the name of the folder that `make controlplane` builds into. `make verify` fails if it differs from the
+// versions in the go.mod files of the servers.
 const Version = "v1.37.0-etcd3.6.8"
 
 // The binaries of a control plane.
@@ -20,9 +20,9 @@ const (
 	controllerManagerBinary = "kube-controller-manager"
 )
 
-// findAssets returns the paths of binaries by their names. Each is looked for in $KUBEBUILDER_ASSETS, where that is set, and
-// then in the cache folder of `make controlplane`: envtest's folder, for example, lacks kube-controller-manager. Those that
-// are missing are an error, but for the optional ones.
+// findAssets returns the paths of the binaries by their names. It looks for each in $KUBEBUILDER_ASSETS, if that is
+// set, and then in the cache folder of `make controlplane`: envtest's folder, for example, has no
+// kube-controller-manager. A missing binary is an error, unless it is optional.
 func findAssets(optional ...string) (map[string]string, error) {
 	folders := []string{}
 	if dir := os.Getenv("KUBEBUILDER_ASSETS"); dir != "" {
@@ -53,8 +53,8 @@ func findAssets(optional ...string) (map[string]string, error) {
 	return found, nil
 }
 
-// cacheFolder is where hack/controlplane.sh puts what it builds. It is not
-// os.UserCacheDir, which the script could not follow on every system.
+// cacheFolder returns the folder in which hack/controlplane.sh stores its binaries. It does not use os.UserCacheDir,
+// which the script cannot follow on every system.
 func cacheFolder() (string, error) {
 	cache := os.Getenv("XDG_CACHE_HOME")
 	if cache == "" {

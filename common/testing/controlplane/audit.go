@@ -11,12 +11,13 @@ import (
 	"time"
 )
 
-// An AuditEvent is a request that the API server has answered. See
-// https://kubernetes.io/docs/reference/config-api/apiserver-audit.v1/ for its fields.
+// An AuditEvent is a request that the API server has answered. For its fields see
+// https://kubernetes.io/docs/reference/config-api/apiserver-audit.v1/.
 type AuditEvent struct {
-	Verb      string `json:"verb"`
-	UserAgent string `json:"userAgent"`
-	User      struct {
+	Verb       string `json:"verb"`
+	RequestURI string `json:"requestURI"`
+	UserAgent  string `json:"userAgent"`
+	User       struct {
 		Username string `json:"username"`
 	} `json:"user"`
 	ObjectRef struct {
@@ -32,8 +33,8 @@ type AuditEvent struct {
 	RequestReceivedTimestamp time.Time `json:"requestReceivedTimestamp"`
 }
 
-// IsWrite tells whether the request asked for a change of the cluster's state. Requests
-// to review something or for a token are none, though their verb is create.
+// IsWrite reports whether the request was to change the state of the cluster. Review requests and token requests do
+// not count, although their verb is create.
 func (e AuditEvent) IsWrite() bool {
 	switch e.ObjectRef.APIGroup {
 	case "authentication.k8s.io", "authorization.k8s.io":
@@ -48,8 +49,8 @@ func (e AuditEvent) IsWrite() bool {
 	return false
 }
 
-// AuditLog returns the path of the audit log: one JSON object of the kind audit.k8s.io/v1
-// Event in each line. It is empty without WithAuditLog.
+// AuditLog returns the path of the audit log, which has one JSON object of the kind audit.k8s.io/v1 Event in each
+// line. It is empty without WithAuditLog.
 func (c *ControlPlane) AuditLog() string {
 	if !c.settings.audit {
 		return ""
@@ -57,9 +58,8 @@ func (c *ControlPlane) AuditLog() string {
 	return filepath.Join(c.dir, auditLogFile)
 }
 
-// ReadAuditLog returns the recorded requests that were received at or after since, in the
-// order of their answers. A request is in the log before its client has the answer; of a
-// watch, the log has the start.
+// ReadAuditLog returns the recorded requests that were received at or after since, in the order of their answers. A
+// request is recorded before its client gets the answer; a watch when it starts.
 func (c *ControlPlane) ReadAuditLog(since time.Time) ([]AuditEvent, error) {
 	if !c.settings.audit {
 		return nil, errors.New("the control plane keeps no audit log: start it with WithAuditLog")
@@ -75,7 +75,7 @@ func (c *ControlPlane) ReadAuditLog(since time.Time) ([]AuditEvent, error) {
 	for {
 		line, err := lines.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
-			return events, nil // an unfinished line belongs to a request that is not answered yet
+			return events, nil // An unfinished line is a request without an answer yet.
 		}
 		if err != nil {
 			return nil, fmt.Errorf("cannot read the audit log: %w", err)
@@ -88,7 +88,7 @@ func (c *ControlPlane) ReadAuditLog(since time.Time) ([]AuditEvent, error) {
 			return nil, fmt.Errorf("cannot read the audit log: %w", err)
 		}
 		if e.Stage == "ResponseStarted" && e.Verb != "watch" || e.Stage == "ResponseComplete" && e.Verb == "watch" {
-			continue // one entry for each request
+			continue // There is one entry for each request.
 		}
 		if !e.RequestReceivedTimestamp.Before(since) {
 			events = append(events, e.AuditEvent)

@@ -14,12 +14,10 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// startAttempts is how often a start is tried: a port that was free a moment ago may be
-// taken when a server comes to bind it.
+// startAttempts limits the attempts to start: a port that was free can be taken before a server binds it.
 const startAttempts = 3
 
-// A ControlPlane is a running control plane. Its methods may be called from several
-// goroutines at a time, but for Stop and InstallCRDs.
+// A ControlPlane is a running control plane. Its methods are safe for concurrent use, except Stop and InstallCRDs.
 type ControlPlane struct {
 	settings settings
 	assets   map[string]string // Paths of binaries by name.
@@ -31,9 +29,9 @@ type ControlPlane struct {
 	controllerManager *process
 }
 
-// Start starts a control plane and returns when it serves: RBAC is set up, the namespace
-// default exists and controllers run, if there is a controller manager. The context bounds the start, not the life of the
-// servers; these live until Stop, or until this process ends.
+// Start starts a control plane and returns when it serves: RBAC is set up, the namespace default exists, and
+// controllers run if there is a controller manager. ctx limits only the start. The servers run until Stop, or until
+// this process ends.
 func Start(ctx context.Context, opts ...Option) (*ControlPlane, error) {
 	var s settings
 	for _, o := range opts {
@@ -59,14 +57,14 @@ func Start(ctx context.Context, opts ...Option) (*ControlPlane, error) {
 	return nil, fmt.Errorf("cannot start a control plane: %w", failed)
 }
 
-// Attach returns a ControlPlane for a cluster that runs already. Stop leaves it as it is.
+// Attach returns a ControlPlane for a running cluster. Stop does not stop it.
 func Attach(cluster *rest.Config) (*ControlPlane, error) {
 	c := &ControlPlane{config: rest.CopyConfig(cluster), assets: map[string]string{}}
 	c.config.QPS = -1
 	return c, rest.LoadTLSFiles(c.config) // Kubeconfigs for ServiceAccounts contain the CA.
 }
 
-// attached tells whether the servers are not those of this package.
+// attached reports whether the servers were not started by this package.
 func (c *ControlPlane) attached() bool { return c.apiServer == nil }
 
 func (c *ControlPlane) start(ctx context.Context) error {
@@ -92,7 +90,7 @@ func (c *ControlPlane) start(ctx context.Context) error {
 		Host:            "https://" + net.JoinHostPort(loopback, ports[2]),
 		BearerToken:     creds.token,
 		TLSClientConfig: rest.TLSClientConfig{CAData: creds.ca},
-		QPS:             -1, // the API server's own priority and fairness holds back
+		QPS:             -1, // The API server's own priority and fairness limits requests.
 	}
 	if err := c.startAPIServer(ctx, etcdURL, ports[2]); err != nil {
 		return err
@@ -104,13 +102,13 @@ func (c *ControlPlane) start(ctx context.Context) error {
 }
 
 func (c *ControlPlane) startEtcd(clientURL, peerURL string) (err error) {
-	// The API server waits for etcd by itself, so nobody else has to.
+	// The API server waits for etcd, so this function does not need to.
 	c.etcd, err = startProcess(c.assets[etcdBinary], c.dir, c.settings.output,
 		"--data-dir="+filepath.Join(c.dir, "etcd"),
 		"--listen-client-urls="+clientURL,
 		"--advertise-client-urls="+clientURL,
 		"--listen-peer-urls="+peerURL,
-		"--unsafe-no-fsync", // nothing has to survive this machine's power
+		"--unsafe-no-fsync", // The data need not survive a power failure.
 		"--log-level=warn",
 	)
 	return err
@@ -134,7 +132,7 @@ func (c *ControlPlane) startAPIServer(ctx context.Context, etcdURL, port string)
 	}
 	if c.settings.audit {
 		args = append(args, "--audit-policy-file="+file(auditPolicyFile), "--audit-log-path="+file(auditLogFile),
-			"--audit-log-mode=blocking") // a request is in the log before its answer is out
+			"--audit-log-mode=blocking") // A request is recorded before its answer is sent.
 	}
 	args = append(args, c.settings.apiServer...)
 	c.apiServer, err = startProcess(c.assets[apiServerBinary], c.dir, c.settings.output, args...)
@@ -151,12 +149,11 @@ func (c *ControlPlane) startAPIServer(ctx context.Context, etcdURL, port string)
 	})
 }
 
-// controllers are those that the objects of this project can meet. There are no nodes
-// and no pods.
+// controllers are those that affect the objects of this project. There are no nodes and no pods.
 const controllers = "garbage-collector-controller,namespace-controller,serviceaccount-controller,serviceaccount-token-controller," +
 	"resourcequota-controller,clusterrole-aggregation-controller"
 
-// HasControllerManager tells whether there is a garbage collector; see WithOptionalControllerManager.
+// HasControllerManager reports whether there is a garbage collector; see WithOptionalControllerManager.
 func (c *ControlPlane) HasControllerManager() bool {
 	return c.attached() || c.assets[controllerManagerBinary] != ""
 }
@@ -179,7 +176,7 @@ func (c *ControlPlane) startControllerManager(ctx context.Context) error {
 		"--service-account-private-key-file="+filepath.Join(c.dir, accountKeyFile),
 		"--leader-elect=false",
 		"--secure-port=0",
-		// Thousands of objects are collected at the end of a benchmark.
+		// A benchmark deletes thousands of objects at its end.
 		"--kube-api-qps=1000", "--kube-api-burst=2000",
 	)
 	if err != nil {
@@ -196,7 +193,7 @@ func (c *ControlPlane) startControllerManager(ctx context.Context) error {
 	})
 }
 
-// Config returns a configuration for the cluster's admin, without client-side rate limit.
+// Config returns a configuration for the cluster's admin, without a client-side rate limit.
 func (c *ControlPlane) Config() *rest.Config { return rest.CopyConfig(c.config) }
 
 // AdminKubeconfig returns the content of a kubeconfig file for the cluster's admin.
@@ -204,7 +201,7 @@ func (c *ControlPlane) AdminKubeconfig() ([]byte, error) {
 	return kubeconfig(c.config, corev1.NamespaceDefault)
 }
 
-// Stop ends the servers that Start started, and removes their data and the audit log.
+// Stop stops the servers that Start started, and removes their data and the audit log.
 func (c *ControlPlane) Stop() error {
 	c.controllerManager.kill()
 	c.apiServer.kill()

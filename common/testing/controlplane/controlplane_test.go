@@ -22,7 +22,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// eventually fails the test when ok does not hold within a minute.
+// eventually fails the test if ok does not return true within a minute.
 func eventually(t *testing.T, what string, ok func(context.Context) bool) {
 	t.Helper()
 	err := wait.PollUntilContextTimeout(t.Context(), pollInterval, time.Minute, true,
@@ -49,7 +49,7 @@ func newNamespace(t *testing.T, name string) {
 	}
 }
 
-func TestServiceAccountHasOnlyTheRightsItIsGiven(t *testing.T) {
+func TestServiceAccountHasOnlyItsPermissions(t *testing.T) {
 	const namespace, account = "rbac", "reader"
 	raw, err := cluster.ServiceAccountKubeconfig(t.Context(), namespace, account)
 	if err != nil {
@@ -146,7 +146,7 @@ func TestNamespaceDeletionCompletes(t *testing.T) {
 	if err := core.Namespaces().Delete(t.Context(), namespace, metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the namespace is gone", func(ctx context.Context) bool {
+	eventually(t, "the namespace is deleted", func(ctx context.Context) bool {
 		_, err := core.Namespaces().Get(ctx, namespace, metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
 	})
@@ -168,7 +168,7 @@ func TestResourceQuotaBinds(t *testing.T) {
 	})
 }
 
-// crd returns a CustomResourceDefinition for a kind whose plural is given.
+// crd returns a CustomResourceDefinition for a kind with a plural.
 func crd(plural string) []byte {
 	return fmt.Appendf(nil, `---
 # A leading separator and a comment are no document.
@@ -205,7 +205,7 @@ func TestInstallCRDs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The collector must know the new kind at once, or tests wait for half a minute.
+		// The collector must know the new kind at once; otherwise tests wait for half a minute.
 		configMaps := clientFor(t, cluster.Config()).CoreV1().ConfigMaps("default")
 		dependent := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 			Name:            "of-" + plural,
@@ -251,7 +251,7 @@ func TestInstallCRDsRefuses(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			err := cluster.InstallCRDs(t.Context(), []byte(tc.manifest))
 			if err == nil || !strings.Contains(err.Error(), tc.want) {
-				t.Errorf("InstallCRDs: got %v, want an error that says %q", err, tc.want)
+				t.Errorf("InstallCRDs: got %v, want an error with %q", err, tc.want)
 			}
 		})
 	}

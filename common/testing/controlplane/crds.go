@@ -23,10 +23,9 @@ const fieldManager = "controlplane"
 
 var crdResource = apiextensionsv1.SchemeGroupVersion.WithResource("customresourcedefinitions")
 
-// InstallCRDs applies CustomResourceDefinitions, YAML documents each, and returns when
-// all of them are served. Where one is new, the controller manager is restarted, because
-// its garbage collector looks for new kinds only every thirty seconds; WithCRDs avoids
-// that.
+// InstallCRDs applies CustomResourceDefinitions, each a manifest of YAML documents, and returns when all of them are
+// served. If one is new, it restarts the controller manager, because its garbage collector looks for new kinds only
+// every thirty seconds; WithCRDs avoids that.
 func (c *ControlPlane) InstallCRDs(ctx context.Context, manifests ...[]byte) error {
 	fresh, err := c.applyCRDs(ctx, manifests)
 	if err != nil || !fresh {
@@ -36,8 +35,8 @@ func (c *ControlPlane) InstallCRDs(ctx context.Context, manifests ...[]byte) err
 	return c.startControllerManager(ctx)
 }
 
-// ServeCRDs returns when all CustomResourceDefinitions that somebody else has installed are served. Like InstallCRDs
-// it restarts the controller manager.
+// ServeCRDs returns when all CustomResourceDefinitions that others have installed are served. Like InstallCRDs it
+// restarts the controller manager.
 func (c *ControlPlane) ServeCRDs(ctx context.Context) error {
 	client, err := dynamic.NewForConfig(c.config)
 	if err != nil {
@@ -56,7 +55,7 @@ func (c *ControlPlane) ServeCRDs(ctx context.Context) error {
 	return c.startControllerManager(ctx)
 }
 
-// Manifests returns the files of folders that packages embed, in the order of their paths.
+// Manifests returns the files of embedded folders, in the order of their paths.
 func Manifests(folders ...fs.FS) [][]byte {
 	var all [][]byte
 	for _, folder := range folders {
@@ -69,13 +68,13 @@ func Manifests(folders ...fs.FS) [][]byte {
 			return err
 		})
 		if err != nil {
-			panic(err) // What is embedded can be read.
+			panic(err) // Embedded files can always be read.
 		}
 	}
 	return all
 }
 
-// applyCRDs applies CRDs, waits until they are served, and tells whether one was new.
+// applyCRDs applies CRDs, waits until they are served, and reports whether one was new.
 func (c *ControlPlane) applyCRDs(ctx context.Context, manifests [][]byte) (fresh bool, err error) {
 	crds, err := decode(manifests)
 	if err != nil {
@@ -115,7 +114,7 @@ func decode(manifests [][]byte) ([]*unstructured.Unstructured, error) {
 				return nil, fmt.Errorf("cannot read a CustomResourceDefinition: %w", err)
 			}
 			if len(u.Object) == 0 {
-				continue // an empty document
+				continue // It is an empty document.
 			}
 			if u.GetKind() != "CustomResourceDefinition" {
 				return nil, fmt.Errorf("%s %q is not a CustomResourceDefinition", u.GetKind(), u.GetName())
@@ -126,8 +125,8 @@ func decode(manifests [][]byte) ([]*unstructured.Unstructured, error) {
 	return crds, nil
 }
 
-// waitServed returns when the CRD is established and a list of each of its versions works.
-// The condition alone comes a little early.
+// waitServed returns when the CRD is established and a list of each of its versions works. The condition alone
+// becomes true slightly too early.
 func waitServed(ctx context.Context, client dynamic.Interface, name string) error {
 	return wait.PollUntilContextTimeout(ctx, pollInterval, startTimeout, true, func(ctx context.Context) (bool, error) {
 		u, err := client.Resource(crdResource).Get(ctx, name, metav1.GetOptions{})

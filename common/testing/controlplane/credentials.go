@@ -27,7 +27,7 @@ const (
 	auditLogFile    = "audit.log"
 )
 
-// auditPolicy records who did what, never a body. Health checks are left out.
+// auditPolicy records the metadata of requests, never a body. Health checks are not recorded.
 const auditPolicy = `apiVersion: audit.k8s.io/v1
 kind: Policy
 omitStages: [RequestReceived]
@@ -37,14 +37,13 @@ rules:
 - level: Metadata
 `
 
-// credentials are what the servers and the first user of a control plane need.
+// credentials are those of the servers and the admin of a control plane.
 type credentials struct {
-	ca    []byte // PEM, signs the API server's serving certificate
-	token string // of the cluster's admin
+	ca    []byte // It is PEM, and signs the API server's serving certificate.
+	token string // It is the token of the cluster's admin.
 }
 
-// writeCredentials makes new credentials and writes the files that the API server
-// reads into dir.
+// writeCredentials creates new credentials, and writes the files for the API server into dir.
 func writeCredentials(dir string) (credentials, error) {
 	crt, key, err := cert.GenerateSelfSignedCertKey(loopback, []net.IP{net.ParseIP(loopback)}, []string{"localhost"})
 	if err != nil {
@@ -69,7 +68,7 @@ func writeCredentials(dir string) (credentials, error) {
 	return c, nil
 }
 
-// kubeconfig writes cfg, which must use a bearer token, as a kubeconfig file's content.
+// kubeconfig returns the content of a kubeconfig file for cfg, which must use a bearer token.
 func kubeconfig(cfg *rest.Config, namespace string) ([]byte, error) {
 	const name = "direct-secrets"
 	out := clientcmdapi.NewConfig()

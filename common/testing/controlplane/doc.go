@@ -10,8 +10,8 @@
 //		controlplane.Main(m, func(c *controlplane.ControlPlane) error { cluster = c; return nil })
 //	}
 //
-// envtest of controller-runtime (v0.25.2) does not serve instead. It leaves etcd and kube-apiserver running where a test
-// process ends without Stop, as it does at the timeout of `go test`, and gives no access to how it starts them. It has no
-// kube-controller-manager, so that starting a process and waiting for it would stay here. It takes ports that the system
-// also gives to clients, and 1.3 seconds instead of 0.1 to stop.
+// It does not use envtest of controller-runtime (v0.25.2). envtest leaves etcd and kube-apiserver running if a test
+// process ends without Stop, as at the timeout of `go test`, and does not allow other ways to start them. It has no
+// kube-controller-manager, so this package would still have to start a process and wait for it. It uses ports that
+// the system also gives to clients, and takes 1.3 seconds instead of 0.1 to stop.
 package controlplane

@@ -2,20 +2,19 @@ package controlplane
 
 import "time"
 
-// patience is how long Eventually waits. A test waits for it in full only when it fails, so it is
-// generous.
-const patience = 90 * time.Second
+// timeout limits how long Eventually waits. It is long, because only a failing test waits for all of it.
+const timeout = 90 * time.Second
 
-// TB is what Eventually needs of a testing.TB.
+// TB is the part of testing.TB that Eventually needs.
 type TB interface {
 	Helper()
 	Fatalf(format string, args ...any)
 }
 
-// Eventually waits until f returns an empty string; until then it says what is still missing.
+// Eventually waits until f returns an empty string. Until then f returns what is missing.
 func Eventually(t TB, f func() string) {
 	t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(timeout)
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {
@@ -25,7 +24,7 @@ func Eventually(t TB, f func() string) {
 		}
 		select {
 		case <-deadline:
-			t.Fatalf("still not so: %s", missing)
+			t.Fatalf("timeout: %s", missing)
 			return
 		case <-tick.C:
 		}

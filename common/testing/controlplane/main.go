@@ -11,8 +11,8 @@ type Runner interface {
 	Run() int
 }
 
-// Main is the body of a TestMain: it starts one control plane for the package, hands it to
-// setup, runs the tests, stops it and exits.
+// Main is the body of a TestMain. It starts one control plane for the package, passes it to setup, runs the tests,
+// stops it and exits.
 func Main(m Runner, setup func(*ControlPlane) error, opts ...Option) {
 	os.Exit(run(m, setup, opts...))
 }

@@ -20,11 +20,11 @@ func TestMain(m *testing.M) {
 	Main(m, func(c *ControlPlane) error { cluster = c; return nil }, WithAuditLog())
 }
 
-// parentFolder makes this test binary start etcd in the folder that it names, print its
+// parentFolder is the environment variable that makes this test binary start etcd in the named folder, print its
 // address, and wait.
 const parentFolder = "CONTROLPLANE_TEST_PARENT_FOLDER"
 
-// beParent is what the test binary does when it is run with parentFolder.
+// beParent is the test binary's main function with parentFolder.
 func beParent(dir string) error {
 	assets, err := findAssets()
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// An Option changes how a control plane is started.
+// An Option configures the start of a control plane.
 type Option func(*settings)
 
 type settings struct {
@@ -16,20 +16,20 @@ type settings struct {
 	audit     bool
 }
 
-// WithOptionalControllerManager starts the control plane also where kube-controller-manager is not found. Then there is no
-// garbage collection, and a namespace that is deleted stays in the phase Terminating.
+// WithOptionalControllerManager also starts the control plane if kube-controller-manager is not found. Then there is
+// no garbage collection, and a deleted namespace stays Terminating.
 func WithOptionalControllerManager() Option {
 	return func(s *settings) { s.optional = append(s.optional, controllerManagerBinary) }
 }
 
-// WithCRDs installs CustomResourceDefinitions, YAML documents each, before the
-// controller manager starts. It saves the restart that InstallCRDs needs.
+// WithCRDs installs CustomResourceDefinitions, each a manifest of YAML documents, before the controller manager
+// starts. It avoids the restart of InstallCRDs.
 func WithCRDs(manifests ...[]byte) Option {
 	return func(s *settings) { s.crds = append(s.crds, manifests...) }
 }
 
-// WithAPIServerArg passes --key=value to kube-apiserver, once for each value. It comes
-// after the flags that this package sets, so it wins over them.
+// WithAPIServerArg passes --key=value to kube-apiserver, once for each value. It follows the flags of this package,
+// so it overrides them.
 func WithAPIServerArg(key string, values ...string) Option {
 	return func(s *settings) {
 		for _, v := range values {
@@ -38,28 +38,27 @@ func WithAPIServerArg(key string, values ...string) Option {
 	}
 }
 
-// WithOutput copies what the servers print to w. Without it, it is kept in files until
-// Stop, and an error at the start shows its end.
+// WithOutput copies the output of the servers to w. Without it, the output is stored in files until Stop, and an
+// error at the start shows its end.
 func WithOutput(w io.Writer) Option {
 	return func(s *settings) { s.output = &serialWriter{to: w} }
 }
 
-// A serialWriter lets several servers write to one writer.
+// A serialWriter lets several servers share one writer.
 type serialWriter struct {
 	mu sync.Mutex
 	to io.Writer
 }
 
-// Write writes p in one piece.
+// Write writes p without interleaving.
 func (w *serialWriter) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.to.Write(p)
 }
 
-// WithAuditLog has the API server record each completed request, without its body:
-// who, with which user agent, did what to which object, and the answer. AuditLog
-// returns the file and ReadAuditLog reads it.
+// WithAuditLog makes the API server record each completed request without its body: user, user agent, verb, object
+// and answer. AuditLog returns the file, and ReadAuditLog reads it.
 func WithAuditLog() Option {
 	return func(s *settings) { s.audit = true }
 }

@@ -8,8 +8,8 @@ import (
 	"sync"
 )
 
-// Ports are chosen below those that the system gives to outgoing connections (from 32768 on Linux,
-// from 49152 elsewhere), lest a client takes one before its server listens.
+// Ports are below those that the system gives to outgoing connections (from 32768 on Linux, from 49152 elsewhere), so
+// that no client takes one before its server listens.
 const firstPort, lastPort = 20000, 32767
 
 var (
@@ -17,8 +17,7 @@ var (
 	given   = map[int]bool{}
 )
 
-// FreePorts returns n ports of the loopback address on which nobody listens. No port is returned
-// twice.
+// FreePorts returns n ports of the loopback address without a listener. It never returns a port twice.
 func FreePorts(n int) ([]string, error) {
 	givenMu.Lock()
 	defer givenMu.Unlock()
@@ -33,7 +32,7 @@ func FreePorts(n int) ([]string, error) {
 		}
 		l, err := net.Listen("tcp", net.JoinHostPort(loopback, strconv.Itoa(p)))
 		if err != nil {
-			continue // Somebody listens there.
+			continue // The port has a listener.
 		}
 		if err := l.Close(); err != nil {
 			return nil, err

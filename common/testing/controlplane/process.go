@@ -13,26 +13,26 @@ import (
 )
 
 const (
-	// startTimeout bounds the start of one server. It is generous for machines
-	// that run several control planes on few cores.
+	// startTimeout limits the start of one server. It is long, for machines that run several control planes on few
+	// cores.
 	startTimeout = 2 * time.Minute
 
 	pollInterval = 50 * time.Millisecond
 
-	// tailSize is how much of a server's output an error shows.
+	// tailSize is how much of a server's output an error shows, in bytes.
 	tailSize = 4096
 )
 
-// A process is a server that was started by this package.
+// A process is a server that this package has started.
 type process struct {
 	name string
 	cmd  *exec.Cmd
 	log  string
-	done chan struct{} // closed when the process has ended
+	done chan struct{} // It is closed when the process has ended.
 }
 
-// startProcess runs the binary and writes its output to a file in dir, and to extra
-// where it is not nil. The process is killed when this one ends, however it ends.
+// startProcess runs the binary and writes its output to a file in dir, and to extra if that is not nil. The process
+// is killed when this one ends in any way.
 func startProcess(binary, dir string, extra io.Writer, args ...string) (*process, error) {
 	name := filepath.Base(binary)
 	p := &process{name: name, log: filepath.Join(dir, name+".log"), done: make(chan struct{})}
@@ -51,8 +51,8 @@ func startProcess(binary, dir string, extra io.Writer, args ...string) (*process
 
 	started := make(chan error, 1)
 	go func() {
-		// Linux sends the parent-death signal when the thread that started the
-		// process ends, so that thread is kept for as long as the process runs.
+		// Linux sends the parent-death signal when the thread that started the process ends, so that thread is kept
+		// while the process runs.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		defer func() { _ = out.Close() }()
@@ -60,7 +60,7 @@ func startProcess(binary, dir string, extra io.Writer, args ...string) (*process
 		err := p.cmd.Start()
 		started <- err
 		if err == nil {
-			_ = p.cmd.Wait() // how it ended is in its output
+			_ = p.cmd.Wait() // The output shows how it ended.
 		}
 	}()
 	if err := <-started; err != nil {
@@ -69,7 +69,7 @@ func startProcess(binary, dir string, extra io.Writer, args ...string) (*process
 	return p, nil
 }
 
-// waitFor calls ready until it returns nil, the process ends, or the time is up.
+// waitFor calls ready until it returns nil, the process ends, or the timeout expires.
 func (p *process) waitFor(ctx context.Context, ready func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
@@ -90,13 +90,12 @@ func (p *process) waitFor(ctx context.Context, ready func(context.Context) error
 	}
 }
 
-// kill ends the process and waits until it is gone. There is nothing to shut down in
-// good order: the data goes as well.
+// kill kills the process and waits for its end. An orderly shutdown is not needed, because its data is deleted, too.
 func (p *process) kill() {
 	if p == nil {
 		return
 	}
-	_ = p.cmd.Process.Kill() // an error means that it has ended already
+	_ = p.cmd.Process.Kill() // An error means that it has ended already.
 	<-p.done
 }
 

@@ -39,8 +39,8 @@ func TestServersDieWithTheirParent(t *testing.T) {
 	if err := parent.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
-	_ = parent.Wait() // the error is the signal
-	eventually(t, "etcd is gone", func(ctx context.Context) bool { return !answers(ctx) })
+	_ = parent.Wait() // The error is the signal.
+	eventually(t, "etcd has ended", func(ctx context.Context) bool { return !answers(ctx) })
 	if _, err := os.Stat(filepath.Join(dir, "etcd.log")); err != nil {
 		t.Error(err)
 	}

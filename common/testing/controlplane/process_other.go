@@ -4,6 +4,6 @@ package controlplane
 
 import "syscall"
 
-// childAttributes returns nil: only Linux can tie a process to its parent, so here a
-// server outlives a parent that ends without calling Stop.
+// childAttributes returns nil: only Linux can tie a process to its parent. On other systems a server survives a
+// parent that ends without Stop.
 func childAttributes() *syscall.SysProcAttr { return nil }

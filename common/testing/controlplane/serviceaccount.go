@@ -12,12 +12,11 @@ import (
 	"k8s.io/client-go/kubernetes"
 )
 
-// tokenLifetime is longer than any test or demo runs.
+// tokenLifetime is longer than any test or demo.
 const tokenLifetime = 24 * time.Hour
 
-// ServiceAccountKubeconfig returns the content of a kubeconfig file for a ServiceAccount.
-// It creates the namespace and the ServiceAccount where they are absent; the rights are
-// the caller's to grant.
+// ServiceAccountKubeconfig returns the content of a kubeconfig file for a ServiceAccount. It creates the namespace
+// and the ServiceAccount if they do not exist. The caller grants the permissions.
 func (c *ControlPlane) ServiceAccountKubeconfig(ctx context.Context, namespace, name string) ([]byte, error) {
 	clients, err := kubernetes.NewForConfig(c.config)
 	if err != nil {

@@ -34,15 +34,15 @@ func TestFindAssets(t *testing.T) {
 		env      string
 		cached   []string
 		optional string
-		want     []string // Names of those in the environment's folder.
+		want     []string // They are the names of those in the environment's folder.
 		wantErr  string
 	}{
-		"Environment": {reason: "what a user names comes first", env: complete, cached: all, want: all},
-		"Both":        {reason: "what the user's folder lacks, as envtest's does, is cached", env: partial, cached: all, want: all[:2]},
-		"Cache":       {reason: "a build is found by itself", cached: all},
-		"Incomplete":  {reason: "the error names what is missing", env: partial, wantErr: "no kube-controller-manager in " + partial + " or "},
-		"Optional":    {reason: "the demo does without a garbage collector", env: partial, optional: "kube-controller-manager", want: all[:2]},
-		"NotBuilt":    {reason: "the error says what to do", wantErr: filepath.Join("direct-secrets", "controlplane", Version) + ": run `make controlplane`"},
+		"Environment": {reason: "the folder in the environment variable comes first", env: complete, cached: all, want: all},
+		"Both":        {reason: "binaries that the user's folder does not have come from the cache", env: partial, cached: all, want: all[:2]},
+		"Cache":       {reason: "a build in the cache is found", cached: all},
+		"Incomplete":  {reason: "the error names the missing binary", env: partial, wantErr: "no kube-controller-manager in " + partial + " or "},
+		"Optional":    {reason: "the demo works without a garbage collector", env: partial, optional: "kube-controller-manager", want: all[:2]},
+		"NotBuilt":    {reason: "the error names the fix", wantErr: filepath.Join("direct-secrets", "controlplane", Version) + ": run `make controlplane`"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -71,18 +71,18 @@ func TestFindAssets(t *testing.T) {
 				t.Errorf("%s: findAssets: -want, +got:\n%s", tc.reason, diff)
 			}
 			if (err == nil) != (tc.wantErr == "") || err != nil && !strings.Contains(err.Error(), tc.wantErr) {
-				t.Errorf("%s: findAssets: got error %v, want one that says %q", tc.reason, err, tc.wantErr)
+				t.Errorf("%s: findAssets: got error %v, want one with %q", tc.reason, err, tc.wantErr)
 			}
 		})
 	}
 }
 
-// A wrong flag must not cost a test's timeout, and the error must show why.
+// TestStartFails checks that a wrong flag fails long before the timeout, and that the error shows the cause.
 func TestStartFails(t *testing.T) {
 	var output bytes.Buffer
 	_, err := Start(t.Context(), WithAPIServerArg("no-such-flag", "1"), WithOutput(&output))
 	if want := "unknown flag: --no-such-flag"; err == nil || !strings.Contains(err.Error(), want) {
-		t.Errorf("Start: got %v, want an error that says %q", err, want)
+		t.Errorf("Start: got %v, want an error with %q", err, want)
 	}
 	if want := "unknown flag: --no-such-flag"; !strings.Contains(output.String(), want) {
 		t.Errorf("WithOutput: got %q, want %q in it", output.String(), want)

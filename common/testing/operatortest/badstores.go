@@ -14,19 +14,19 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 )
 
-// A BadStore is a store that cannot work.
+// A BadStore is a store that cannot become ready.
 type BadStore struct {
 	Why   string
 	Store provider.Object
 	// Want is the reason of its Ready condition.
 	Want string
-	// Says is a part of the message: the field to mend.
+	// Says is a part of the message: the field to fix.
 	Says string
 }
 
-// BadStores creates stores that cannot work and checks what their conditions say. Stores get the names
-// of the cases. An ExternalSecret over one of them must wait for it, say why, and cost no read; reads
-// are those that the server has seen so far.
+// BadStores creates stores that cannot become ready, and checks their conditions. Stores get the names of the cases.
+// An ExternalSecret with such a store must wait for it, report why, and cause no read. reads returns the reads that
+// the server has seen so far.
 func (s *Suite) BadStores(t *testing.T, namespace string, cases map[string]BadStore, reads func() []string) {
 	t.Helper()
 	for name, tc := range cases {
@@ -42,8 +42,8 @@ func (s *Suite) BadStores(t *testing.T, namespace string, cases map[string]BadSt
 			})
 		})
 	}
-	// The first round shows that the operator has seen what it wrote into the status of the stores. What
-	// comes then meets a closed gate.
+	// After the first round, the operator has seen the status that it wrote to the stores. The objects of the second
+	// round then meet a closed gate.
 	for _, round := range []string{"first", "second"} {
 		before := len(reads())
 		waiting := map[string]*v1alpha1.ExternalSecret{}
@@ -54,24 +54,24 @@ func (s *Suite) BadStores(t *testing.T, namespace string, cases map[string]BadSt
 		for name, es := range waiting {
 			controlplane.Eventually(t, func() string {
 				c := s.condition(t, es)
-				return wrong(name+": the object tells why it waits", c, metav1.ConditionFalse, v1alpha1.ReasonStoreNotReady, cases[name].Says)
+				return wrong(name+": the object reports why it waits", c, metav1.ConditionFalse, v1alpha1.ReasonStoreNotReady, cases[name].Says)
 			})
 		}
 		if diff := cmp.Diff([]string{}, reads()[before:]); round == "second" && diff != "" {
-			t.Errorf("objects over stores that are not ready cost reads: -want, +got:\n%s", diff)
+			t.Errorf("objects over stores that are not ready cause reads: -want, +got:\n%s", diff)
 		}
 	}
 }
 
-// wrong says what is not as it should be in a condition; empty if nothing is.
+// wrong returns the difference between a condition and the expected one; empty if there is none.
 func wrong(why string, c metav1.Condition, status metav1.ConditionStatus, reason, says string) string {
 	if c.Status == status && c.Reason == reason && strings.Contains(c.Message, says) {
 		return ""
 	}
-	return fmt.Sprintf("%s\nReady is %s %s %q, want %s %s that says %q", why, c.Status, c.Reason, c.Message, status, reason, says)
+	return fmt.Sprintf("%s\nReady is %s %s %q, want %s %s with %q", why, c.Status, c.Reason, c.Message, status, reason, says)
 }
 
-// dropRetries has a store or generator give up at the first failure, if its Kind repeats calls at all.
+// dropRetries sets zero retries for a store or generator, if its Kind has retries.
 func dropRetries(o provider.Object) {
 	if f := reflect.ValueOf(o).Elem().FieldByName("Spec").FieldByName("RetrySettings"); f.IsValid() {
 		f.Set(reflect.ValueOf(&v1alpha1.RetrySettings{MaxRetries: new(int32)}))

@@ -14,9 +14,9 @@ import (
 // TenProperties is the value of the secrets that Calls reads.
 const TenProperties = `{"p0":"0","p1":"1","p2":"2","p3":"3","p4":"4","p5":"5","p6":"6","p7":"7","p8":"8","p9":"9"}`
 
-// Calls creates a store and has one object ask for ten properties of each of keys, in three rounds. In
-// each round a secret is read once, and the store logs in once in all. reads and logins are those that
-// the server has seen so far, the former of one key.
+// Calls creates a store, and one object for each of keys that needs ten properties of it, and refreshes them in three
+// rounds. In each round a secret must be read once, and there must be only one login in total. reads returns the
+// reads of a key that the server has seen so far, logins the logins.
 func (s *Suite) Calls(t *testing.T, namespace string, o provider.Object, keys []string, reads func(key string) int, logins func() int) {
 	t.Helper()
 	s.Create(t, o)
@@ -42,16 +42,16 @@ func (s *Suite) Calls(t *testing.T, namespace string, o provider.Object, keys []
 				return cmp.Diff("True SecretSynced "+request(round), ready+" "+es.Status.ObservedRefreshRequest)
 			})
 			if n := reads(keys[i]); n != round {
-				t.Errorf("round %d: ten properties of one secret, in each round: %d reads, want %d", round, n, round)
+				t.Errorf("round %d: ten properties of one secret took %d reads in total, want %d", round, n, round)
 			}
 		}
 		if n := logins(); n != 1 {
-			t.Errorf("round %d: %d logins, want one in all", round, n)
+			t.Errorf("round %d: %d logins, want one in total", round, n)
 		}
 	}
 }
 
-// request is the refresh that is asked for in a round; none in the first.
+// request returns the refresh request of a round; empty in the first.
 func request(round int) string {
 	if round == 1 {
 		return ""

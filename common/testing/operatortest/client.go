@@ -7,6 +7,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
@@ -25,14 +26,25 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 )
 
-// A Client writes and reads the objects of a control plane, and says what is wrong with them.
+// A Client writes and reads the objects of a control plane, and returns their conditions.
 type Client struct {
-	// API has all rights.
+	// API has all permissions.
 	API client.Client
+
+	mu sync.Mutex
+	// refusals are the answers of the API server to objects that break a rule.
+	refusals []string
 }
 
-// Create creates an object. It goes when the test ends, unless it is a namespace: those never go on a
-// control plane without their controller.
+// refused returns the answers of the API server to the objects that Accepts found refused.
+func (c *Client) refused() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.refusals)
+}
+
+// Create creates an object, and deletes it when the test ends. It does not delete namespaces: without their
+// controller they are never removed.
 func (c *Client) Create(t testing.TB, o client.Object, opts ...client.CreateOption) {
 	t.Helper()
 	if err := c.API.Create(t.Context(), o, opts...); err != nil {
@@ -54,7 +66,7 @@ func (c *Client) Namespace(t testing.TB, name string, labels map[string]string) 
 	c.Create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}})
 }
 
-// Secret creates a Secret, for example one that holds a credential.
+// Secret creates a Secret, for example with a credential.
 func (c *Client) Secret(t testing.TB, namespace, name string, data map[string]string) *corev1.Secret {
 	t.Helper()
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string][]byte{}}
@@ -65,7 +77,7 @@ func (c *Client) Secret(t testing.TB, namespace, name string, data map[string]st
 	return secret
 }
 
-// Apply creates the documents of a manifest, each as change leaves it.
+// Apply creates the documents of a manifest, after change has changed them.
 func (c *Client) Apply(t testing.TB, manifest []byte, change func(*unstructured.Unstructured)) {
 	t.Helper()
 	for doc := range bytes.SplitSeq(manifest, []byte("\n---\n")) {
@@ -78,7 +90,7 @@ func (c *Client) Apply(t testing.TB, manifest []byte, change func(*unstructured.
 	}
 }
 
-// Refresh asks for a refresh of an object.
+// Refresh requests a refresh of an object.
 func (c *Client) Refresh(t testing.TB, o client.Object, request string) {
 	t.Helper()
 	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.RefreshRequestAnnotation, request)
@@ -87,7 +99,7 @@ func (c *Client) Refresh(t testing.TB, o client.Object, request string) {
 	}
 }
 
-// End deletes an object and waits until nothing is left of it: neither its Secret nor a part.
+// End deletes an object, and waits until its Secret and its parts are deleted.
 func (c *Client) End(t testing.TB, es *v1alpha1.ExternalSecret) {
 	t.Helper()
 	if err := c.API.Delete(t.Context(), es); err != nil {
@@ -116,7 +128,7 @@ func (c *Client) Kind(t testing.TB, o client.Object) string {
 	return gvk.Kind
 }
 
-// Data returns what a Secret holds; nothing if there is none.
+// Data returns the data of a Secret; empty if it does not exist.
 func (c *Client) Data(t testing.TB, namespace, name string) map[string]string {
 	t.Helper()
 	secret := &corev1.Secret{}
@@ -130,7 +142,7 @@ func (c *Client) Data(t testing.TB, namespace, name string) map[string]string {
 	return texts
 }
 
-// Synced waits until an object has what it asked for, and returns what its Secret holds.
+// Synced waits until an object is in sync, and returns the data of its Secret.
 func (c *Client) Synced(t testing.TB, es *v1alpha1.ExternalSecret) map[string]string {
 	t.Helper()
 	controlplane.Eventually(t, func() string {
@@ -140,7 +152,7 @@ func (c *Client) Synced(t testing.TB, es *v1alpha1.ExternalSecret) map[string]st
 	return c.Data(t, es.Namespace, es.Name)
 }
 
-// Parts returns the parts in which values of generators are kept for an object.
+// Parts returns the parts that store the values of generators for an object.
 func (c *Client) Parts(t testing.TB, es *v1alpha1.ExternalSecret) []corev1.Secret {
 	t.Helper()
 	return slices.DeleteFunc(secrets(t, c, es.Namespace), func(o corev1.Secret) bool {
@@ -158,22 +170,22 @@ func secrets(t testing.TB, c *Client, namespace string) []corev1.Secret {
 	return list.Items
 }
 
-// Ready reads a store or an ExternalSecret and returns status and reason of its Ready condition, for
-// example "True Valid".
+// Ready reads a store or an ExternalSecret, and returns status and reason of its Ready condition, for example "True
+// Valid".
 func (c *Client) Ready(t testing.TB, o client.Object) string {
 	t.Helper()
 	ready := c.condition(t, o)
 	return string(ready.Status) + " " + ready.Reason
 }
 
-// Says is Ready with the message of the condition behind it.
+// Says is Ready, followed by the message of the condition.
 func (c *Client) Says(t testing.TB, o client.Object) string {
 	t.Helper()
 	ready := c.condition(t, o)
 	return string(ready.Status) + " " + ready.Reason + " " + ready.Message
 }
 
-// condition reads a store or an ExternalSecret and returns its Ready condition.
+// condition reads a store or an ExternalSecret, and returns its Ready condition.
 func (c *Client) condition(t testing.TB, o client.Object) metav1.Condition {
 	t.Helper()
 	if err := c.API.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
@@ -194,8 +206,8 @@ func (c *Client) condition(t testing.TB, o client.Object) metav1.Condition {
 	return metav1.Condition{Reason: "no condition"}
 }
 
-// Accepts checks that the API server takes an object, or where want is not empty, that it refuses it
-// with a message that contains want. The object is not kept.
+// Accepts checks that the API server accepts an object or, if want is not empty, refuses it with a message that
+// contains want. The object is not stored.
 func (c *Client) Accepts(t testing.TB, reason string, o client.Object, want string) {
 	t.Helper()
 	switch err := c.API.Create(t.Context(), o, client.DryRunAll); {
@@ -203,11 +215,15 @@ func (c *Client) Accepts(t testing.TB, reason string, o client.Object, want stri
 		t.Errorf("%s\n%T: error %v, want none", reason, o, err)
 	case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
 		t.Errorf("%s\n%T: error %v, want %q", reason, o, err, want)
+	case want != "":
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.refusals = append(c.refusals, err.Error())
 	}
 }
 
-// Examples checks that the API server takes each document of a manifest, in the namespace default; a
-// field that it does not know is an error. The objects are not kept.
+// Examples checks that the API server accepts each document of a manifest, in the namespace default. An unknown field
+// is an error. The objects are not stored.
 func (c *Client) Examples(t testing.TB, manifest []byte) {
 	t.Helper()
 	d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), 4096)

@@ -13,10 +13,14 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 )
 
-// maxCRD is the size in bytes that a CustomResourceDefinition may have.
+// maxCRD limits the size of a CustomResourceDefinition, in bytes.
 const maxCRD = 60_000
 
-// CheckCRDs checks what every CustomResourceDefinition of the project has to keep to.
+// unseen is the default status of an object that no module has processed, so that tools do not take it as finished.
+// Manifests have no status.
+const unseen = `{"observedGeneration":-1}`
+
+// CheckCRDs checks the project's rules for CustomResourceDefinitions.
 func CheckCRDs(t testing.TB, kinds fs.FS) {
 	t.Helper()
 	for _, fault := range crdFaults(kinds) {
@@ -48,16 +52,36 @@ func crdFaults(kinds fs.FS) (faults []string) {
 				faults = append(faults, kind+": the CRD has no schema of spec")
 				continue
 			}
+			if status := v.Schema.OpenAPIV3Schema.Properties["status"]; status.Default != nil && string(status.Default.Raw) == unseen {
+				status.Default = nil
+				v.Schema.OpenAPIV3Schema.Properties["status"] = status
+			}
 			for _, at := range defaults(*v.Schema.OpenAPIV3Schema, "") {
 				faults = append(faults, fmt.Sprintf("%s: %s has a default: it would show as drift in what persons and tools applied", kind, at))
 			}
+			faults = append(faults, columnFaults(kind, v.AdditionalPrinterColumns)...)
 			faults = append(faults, generatorFaults(kind, v.Schema.OpenAPIV3Schema.Properties["spec"])...)
 		}
 	}
 	return faults
 }
 
-// generatorFaults returns the fields of a generator that could have no effect: nothing is pushed to it.
+// columnFaults returns the missing columns of a Kind: all lists must have the same ones.
+func columnFaults(kind string, columns []apiextensionsv1.CustomResourceColumnDefinition) (faults []string) {
+	for _, want := range []struct {
+		name     string
+		priority int32
+	}{{"Ready", 0}, {"Reason", 0}, {"Age", 0}, {"Message", 1}} {
+		if !slices.ContainsFunc(columns, func(c apiextensionsv1.CustomResourceColumnDefinition) bool {
+			return c.Name == want.name && c.Priority == want.priority
+		}) {
+			faults = append(faults, fmt.Sprintf("%s: there is no column %s of priority %d", kind, want.name, want.priority))
+		}
+	}
+	return faults
+}
+
+// generatorFaults returns the fields of a generator that have no effect, because pushes to it are impossible.
 func generatorFaults(kind string, spec apiextensionsv1.JSONSchemaProps) (faults []string) {
 	if _, ok := spec.Properties["rotationInterval"]; !ok {
 		return nil
@@ -77,7 +101,7 @@ func generatorFaults(kind string, spec apiextensionsv1.JSONSchemaProps) (faults 
 	return faults
 }
 
-// defaults returns the paths below a schema that have a default of any type.
+// defaults returns the paths in a schema that have a default.
 func defaults(s apiextensionsv1.JSONSchemaProps, at string) (found []string) {
 	if s.Default != nil {
 		found = append(found, at)

@@ -12,27 +12,27 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 )
 
-// An Escape is an attempt to read what a cluster store does not allow.
+// An Escape is an attempt to read a key that a cluster store does not allow.
 type Escape struct {
 	Why string
 	Ref v1alpha1.RemoteRef
-	// Find is tried instead, where it is set.
+	// Find is used instead of Ref if it is set.
 	Find *v1alpha1.Find
-	// Invalid is true where the fence lets the spelling pass, and the provider's code refuses it.
+	// Invalid is true if the key passes the store's rules, and the provider's code refuses it.
 	Invalid bool
 }
 
-// Key is the Escape by a key alone.
+// Key returns the Escape with a key alone.
 func Key(why, key string) Escape { return Escape{Why: why, Ref: v1alpha1.RemoteRef{Key: key}} }
 
-// Find is the Escape by a find in a folder; everywhere if that is empty.
+// Find returns the Escape with a find in a folder; an empty path means everywhere.
 func Find(why, path string) Escape {
 	return Escape{Why: why, Find: &v1alpha1.Find{Path: path, Name: &v1alpha1.FindName{RegExp: ".*"}}}
 }
 
-// Escapes creates a cluster store and tries to read with it, from a namespace, what it does not allow.
-// All must be refused before any call; calls are all that the server has seen so far. own is a key that
-// is allowed: it shows that the store works.
+// Escapes creates a cluster store, and tries to read keys that it does not allow to a namespace. All must be refused
+// before any call. calls returns the calls that the server has seen so far. own is an allowed key, which proves that
+// the store works.
 func (s *Suite) Escapes(t *testing.T, namespace string, o provider.ClusterObject, own string, cases map[string]Escape, calls func() []string) {
 	t.Helper()
 	s.Create(t, o)
@@ -49,7 +49,7 @@ func (s *Suite) Escapes(t *testing.T, namespace string, o provider.ClusterObject
 		if tc.Find != nil {
 			es.Spec.Data, es.Spec.DataFrom = nil, []v1alpha1.DataFromEntry{{Find: tc.Find}}
 		}
-		if tc.Invalid { // What is allowed beside it would be read.
+		if tc.Invalid { // The allowed entry would be read.
 			es.Spec.Data = es.Spec.Data[1:]
 		}
 		s.Create(t, es)
@@ -70,6 +70,6 @@ func (s *Suite) Escapes(t *testing.T, namespace string, o provider.ClusterObject
 		})
 	}
 	if diff := cmp.Diff([]string{}, calls()[before:]); diff != "" {
-		t.Errorf("what is not allowed cost calls: -want, +got:\n%s", diff)
+		t.Errorf("refused keys cause calls: -want, +got:\n%s", diff)
 	}
 }

@@ -11,28 +11,28 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// A CallsHarness is one store, of which nothing has been asked yet.
+// A CallsHarness is one store without earlier requests.
 type CallsHarness struct {
-	// Keys of a hundred secrets that exist.
+	// Keys are the keys of a hundred existing secrets.
 	Keys []string
-	// Connect makes a client of the store.
+	// Connect creates a client of the store.
 	Connect dispatch.Connect[provider.Client]
-	// Calls returns how often the server was called since Connect, by the names of its calls.
+	// Calls returns the number of calls to the server since Connect, by their names.
 	Calls func() map[string]int
 }
 
-// Calls are how many calls are right, by the names of the server's calls.
+// Calls are the expected numbers of calls, by the names of the server's calls.
 type Calls struct {
-	// Login is what it takes to log in, once; nil where requests are signed one by one.
+	// Login are the calls of one login; nil if each request is signed.
 	Login map[string]int
-	// One is what it takes to read one secret.
+	// One are the calls for reading one secret.
 	One map[string]int
-	// Hundred is what it takes to read a hundred secrets.
+	// Hundred are the calls for reading a hundred secrets.
 	Hundred map[string]int
 }
 
-// CallsPerSync counts the calls of objects that are due together, through the layer by which the
-// operator reads. start is called for each case.
+// CallsPerSync counts the calls for objects that are due at the same time, through the operator's dispatcher. It
+// calls start for each case.
 func CallsPerSync(t *testing.T, kind string, start func(t testing.TB) CallsHarness, want Calls) {
 	t.Helper()
 	const many = 100
@@ -50,14 +50,14 @@ func CallsPerSync(t *testing.T, kind string, start func(t testing.TB) CallsHarne
 	}
 	cases := map[string]struct {
 		reason  string
-		objects func(keys []string) [][]string // the keys that each object asks for
+		objects func(keys []string) [][]string // They are the keys of each object.
 		rounds  int
-		want    map[string]int // in each round
+		want    map[string]int // It applies to each round.
 	}{
-		"Properties": {"Ten properties of one secret are one read.", func(keys []string) [][]string { return [][]string{repeat(keys)[:10]} }, 1, want.One},
-		"Shared":     {"A hundred objects over one secret are one read.", func(keys []string) [][]string { return each(repeat(keys)) }, 1, want.One},
-		"Hundred":    {"A hundred secrets fill as few calls as there can be.", each, 1, want.Hundred},
-		"Again":      {"Who has logged in does not do so again.", each, 3, want.Hundred},
+		"Properties": {"Ten properties of one secret need one read.", func(keys []string) [][]string { return [][]string{repeat(keys)[:10]} }, 1, want.One},
+		"Shared":     {"A hundred objects with one secret need one read.", func(keys []string) [][]string { return each(repeat(keys)) }, 1, want.One},
+		"Hundred":    {"A hundred secrets need the minimum number of calls.", each, 1, want.Hundred},
+		"Again":      {"A login is reused.", each, 3, want.Hundred},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -66,8 +66,8 @@ func CallsPerSync(t *testing.T, kind string, start func(t testing.TB) CallsHarne
 				t.Fatalf("the harness has %d keys, want %d", len(h.Keys), many)
 			}
 			busy := &dispatch.Busy{}
-			// As many objects as this are due make the loader wait for full batches, so that the time which
-			// the requests below take does not count.
+			// With so many due objects the loader waits for full batches, so that the duration of the following
+			// requests does not matter.
 			busy.Watch(func() int { return many }, 1)
 			l := dispatch.NewLoader(kind, h.Connect, dispatch.Options{Busy: busy})
 			defer l.Retire()
@@ -88,7 +88,7 @@ func CallsPerSync(t *testing.T, kind string, start func(t testing.TB) CallsHarne
 	}
 }
 
-// read asks for the keys of all objects at once, and waits until each has its secrets.
+// read requests the keys of all objects at the same time, and waits until each has its secrets.
 func read(t *testing.T, l *dispatch.Loader, objects [][]string) {
 	t.Helper()
 	var answered sync.WaitGroup

@@ -20,26 +20,26 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 )
 
-// A Generation is a generator that works, and what an object gets of it.
+// A Generation is a working generator, with the expected values for an object.
 type Generation struct {
 	Generator provider.GeneratorObject
-	// Namespace of the object. Its name is that of the generator.
+	// Namespace is the namespace of the object. The object has the name of the generator.
 	Namespace string
-	// Secrets are the keys whose values are to be seen nowhere else, and are others each time. Plain are
-	// the rest.
+	// Secrets are the keys whose values must not be shown anywhere else, and differ each time. Plain are the other
+	// keys.
 	Secrets, Plain []string
-	// Same is true where the service hands out the same values until they end.
+	// Same is true if the service returns the same values until they expire.
 	Same bool
 }
 
-// Generates has a generator make values for an object, has them replaced once, and lets the object go,
-// after which nothing is left of it.
+// Generates makes a generator create values for an object, has them replaced once, and deletes the object. After
+// that, all its values must be deleted.
 func (s *Suite) Generates(t *testing.T, g Generation) {
 	t.Helper()
 	s.Create(t, g.Generator)
 	controlplane.Eventually(t, func() string { return cmp.Diff("True Valid", s.Ready(t, g.Generator)) })
 	if caps := g.Generator.StoreStatus().Capabilities; len(caps) == 0 || caps[0] != provider.CapabilityGenerate {
-		t.Errorf("the generator says that it can %q, want %s first", caps, provider.CapabilityGenerate)
+		t.Errorf("the generator has the capabilities %q, want %s first", caps, provider.CapabilityGenerate)
 	}
 
 	es := over(t, &s.Client, g.Generator, g.Namespace, g.Generator.GetName(), "")
@@ -50,7 +50,7 @@ func (s *Suite) Generates(t *testing.T, g Generation) {
 	s.Refresh(t, es, "again")
 	second := s.generated(t, g, es)
 	if again := versionOf(es); again == version {
-		t.Errorf("the status says that both times it read %q", version)
+		t.Errorf("the status has the version %q both times", version)
 	}
 	for _, key := range g.Secrets {
 		if same := first[key] == second[key]; same != g.Same {
@@ -63,7 +63,7 @@ func (s *Suite) Generates(t *testing.T, g Generation) {
 	s.End(t, es)
 }
 
-// Generated returns an ExternalSecret that takes all from a generator.
+// Generated returns an ExternalSecret with all values of a generator.
 func Generated(namespace, name, kind, generator string) *v1alpha1.ExternalSecret {
 	return &v1alpha1.ExternalSecret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
@@ -73,7 +73,7 @@ func Generated(namespace, name, kind, generator string) *v1alpha1.ExternalSecret
 	}
 }
 
-// generated is Synced that checks what is there then: the keys, one part, and no value where none belongs.
+// generated is Synced, and then checks the keys, the one part, and that values are shown nowhere else.
 func (s *Suite) generated(t testing.TB, g Generation, es *v1alpha1.ExternalSecret) map[string]string {
 	t.Helper()
 	data := s.Synced(t, es)
@@ -103,14 +103,14 @@ func (s *Suite) generated(t testing.TB, g Generation, es *v1alpha1.ExternalSecre
 	return data
 }
 
-// hides checks that values are in no status, in no metadata, and in no event.
+// hides checks that values are in no status, metadata or event.
 func (s *Suite) hides(t testing.TB, g Generation, es *v1alpha1.ExternalSecret, target *corev1.Secret) {
 	t.Helper()
 	events := &corev1.EventList{}
 	if err := s.API.List(t.Context(), events); err != nil {
 		t.Fatal(err)
 	}
-	s.Ready(t, g.Generator) // It reads the generator again.
+	s.Ready(t, g.Generator) // This reads the generator again.
 	shown := map[string]any{"the object": es, "the generator": g.Generator, "the metadata of the Secret": target.ObjectMeta, "an event": events.Items}
 	for _, p := range s.Parts(t, es) {
 		shown["the metadata of the part"] = p.ObjectMeta
@@ -119,7 +119,7 @@ func (s *Suite) hides(t testing.TB, g Generation, es *v1alpha1.ExternalSecret, t
 		text := encoded(t, o)
 		for _, key := range g.Secrets {
 			value := target.Data[key]
-			// As JSON has it, without the quotes.
+			// The text has the value as JSON, without the quotes.
 			plain := strings.Trim(encoded(t, string(value)), `"`)
 			if strings.Contains(text, plain) || strings.Contains(text, base64.StdEncoding.EncodeToString(value)) {
 				t.Errorf("%s shows the value of %q", what, key)
@@ -144,8 +144,7 @@ func versionOf(es *v1alpha1.ExternalSecret) string {
 	return es.Status.Sources[0].Version
 }
 
-// Made returns an entry for each time that a generator of the Kinds of these was asked for values, whether
-// it had any or not.
+// Made returns an entry for each call of Generate of the Kinds of generators, successful or not.
 func (s *Suite) Made(t testing.TB, generators ...provider.GeneratorObject) []string {
 	t.Helper()
 	var kinds []string
@@ -174,7 +173,7 @@ func (s *Suite) Made(t testing.TB, generators ...provider.GeneratorObject) []str
 	return made
 }
 
-// Excludes checks that a cluster generator that works makes nothing for a namespace that it does not admit.
+// Excludes checks that a working cluster generator makes nothing for a namespace that it does not admit.
 func (s *Suite) Excludes(t *testing.T, namespace string, g provider.ClusterGeneratorObject) {
 	t.Helper()
 	s.Create(t, g)
@@ -182,12 +181,12 @@ func (s *Suite) Excludes(t *testing.T, namespace string, g provider.ClusterGener
 	before := s.Made(t, g)
 	es := over(t, &s.Client, g, namespace, g.GetName(), "")
 	s.Create(t, es)
-	says := fmt.Sprintf("spec.conditions does not admit namespace %q", namespace)
+	says := fmt.Sprintf("spec.conditions does not allow namespace %q", namespace)
 	controlplane.Eventually(t, func() string {
 		c := s.condition(t, es)
-		// Both loops have to refuse: that which makes values, and that which writes them.
+		// Two controllers must refuse: the one that makes values, and the one that writes them.
 		if i := slices.IndexFunc(es.Status.Parts, func(p v1alpha1.PartStatus) bool { return strings.Contains(p.Message, says) }); i < 0 {
-			return fmt.Sprintf("the parts are %+v, want one whose message says %q", es.Status.Parts, says)
+			return fmt.Sprintf("the parts are %+v, want one whose message has %q", es.Status.Parts, says)
 		}
 		return wrong("the namespace is not admitted", c, metav1.ConditionFalse, v1alpha1.ReasonForbidden, says)
 	})
@@ -199,8 +198,8 @@ func (s *Suite) Excludes(t *testing.T, namespace string, g provider.ClusterGener
 	}
 }
 
-// Ungated checks that without a gate an object does not wait for a generator that cannot work: it is told
-// what is wrong by the generator itself.
+// Ungated checks that with a disabled gate an object does not wait for a generator that cannot become ready, and
+// reports the generator's error.
 func (s *Suite) Ungated(t *testing.T, namespace string, g provider.GeneratorObject, says string) {
 	t.Helper()
 	provider.SourceSpec(g).GatingPolicy = v1alpha1.GatingDisabled

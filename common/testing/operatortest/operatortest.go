@@ -1,5 +1,5 @@
-// Package operatortest runs the operator of a module on a real control plane: what the tests of all
-// providers have in common.
+// Package operatortest runs the operator of a module on a real control plane. It has the tests that all providers
+// share.
 //
 //	var suite operatortest.Suite
 //
@@ -27,18 +27,21 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/manifests"
 	"github.com/direct-secrets/direct-secrets/common/operator"
 	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 )
 
-// A Suite is the control plane of a test package, on which it starts operators. Main fills it.
+// A Suite is the control plane of a test package, on which it starts operators. Main sets it up.
 type Suite struct {
 	Client
 	Cluster *controlplane.ControlPlane
 }
 
-// Main is the body of a TestMain. The control plane serves the ExternalSecret and the Kinds of kinds,
-// whose Go types add registers.
+// Main is the body of a TestMain. The control plane serves the CRDs of common and of kinds, whose Go types add
+// registers. Each rule of these Kinds must be broken by a call of Accepts in a test; the rules that all Kinds share
+// are tested elsewhere.
 func (s *Suite) Main(m controlplane.Runner, add func(*runtime.Scheme) error, kinds fs.FS) {
+	m = ruled{m, s, kinds, []fs.FS{manifests.CRDs, fake.CRDs}}
 	controlplane.Main(m, func(c *controlplane.ControlPlane) error {
 		ctrl.SetLogger(logr.Discard())
 		scheme := runtime.NewScheme()
@@ -54,8 +57,8 @@ func (s *Suite) Main(m controlplane.Runner, add func(*runtime.Scheme) error, kin
 	}, controlplane.WithCRDs(controlplane.Manifests(manifests.CRDs, kinds)...))
 }
 
-// Grant makes the ClusterRoles of a manifest and binds them to a ServiceAccount, as which the
-// configuration that it returns acts.
+// Grant creates the ClusterRoles of a manifest, and binds them to a ServiceAccount. It returns a configuration for
+// that ServiceAccount.
 func (s *Suite) Grant(t testing.TB, namespace, name string, roles []byte) *rest.Config {
 	t.Helper()
 	kubeconfig, err := s.Cluster.ServiceAccountKubeconfig(t.Context(), namespace, name)
@@ -81,8 +84,8 @@ func (s *Suite) Grant(t testing.TB, namespace, name string, roles []byte) *rest.
 	return account
 }
 
-// Start runs the operator of a module until the test ends, over the whole cluster. It has the rights of
-// a manifest and no others.
+// Start runs the operator of a module for the whole cluster until the test ends. It has only the permissions of a
+// manifest.
 func (s *Suite) Start(t testing.TB, name string, rights []byte, module func(...operator.Option) *operator.Operator) {
 	t.Helper()
 	account := s.Grant(t, name, name, rights)
@@ -105,7 +108,7 @@ func run(t testing.TB, o *operator.Operator) {
 	})
 }
 
-// ExternalSecret returns one that keeps some properties of a remote secret, each under its own name.
+// ExternalSecret returns an object that reads properties of a remote secret, each into the key of the same name.
 func ExternalSecret(namespace, name, kind, store, key string, properties ...string) *v1alpha1.ExternalSecret {
 	es := &v1alpha1.ExternalSecret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
@@ -117,7 +120,7 @@ func ExternalSecret(namespace, name, kind, store, key string, properties ...stri
 	return es
 }
 
-// over returns an ExternalSecret over a store; one that takes all if that is a generator.
+// over returns an ExternalSecret for a store; for a generator, one with all its values.
 func over(t testing.TB, c *Client, o provider.Object, namespace, name, key string, properties ...string) *v1alpha1.ExternalSecret {
 	t.Helper()
 	if _, ok := o.(provider.GeneratorObject); ok {

@@ -1,5 +1,5 @@
-// Command bench measures the figures that the project promises, and writes them as a table and as
-// JSON. It ends with an error if one of them misses its bound.
+// Command bench measures the figures that the project promises, and writes them as a table and as JSON. It
+// exits with an error if a figure exceeds its bound.
 package main
 
 import (

@@ -11,9 +11,9 @@ import (
 	"github.com/hashicorp/vault/sdk/logical"
 )
 
-// accounts is a secrets engine whose credentials have leases, as those of databases and clouds have, but
-// that needs neither: an account is an entry in its own storage. It has roles/NAME (how long accounts live),
-// creds/NAME (makes one), and accounts/ (those that live). All leases are kept by Vault itself.
+// accounts is a secrets engine whose credentials have leases, like those for databases and clouds, but which
+// needs no other server: an account is an entry in its own storage. It has roles/NAME (how long accounts are
+// valid), creds/NAME (creates one), and accounts/ (the existing ones). Vault itself manages all leases.
 func accounts(ctx context.Context, conf *logical.BackendConfig) (logical.Backend, error) {
 	b := &framework.Backend{BackendType: logical.TypeLogical}
 	name := &framework.FieldSchema{Type: framework.TypeString}
@@ -41,10 +41,10 @@ func operations(pattern string, fields map[string]*framework.FieldSchema, do fra
 	return p
 }
 
-// A role says how its accounts live.
+// A role holds the settings of its accounts.
 type role struct {
 	TTL, MaxTTL time.Duration
-	// Fixed accounts cannot be renewed, stuck ones not be revoked, and leaseless ones have no lease.
+	// Fixed accounts cannot be renewed, stuck ones cannot be revoked, and leaseless ones have no lease.
 	Fixed, Stuck, Leaseless bool
 }
 
@@ -91,11 +91,11 @@ func create(ctx context.Context, b *framework.Backend, req *logical.Request, d *
 	return resp, nil
 }
 
-// extend gives an account the time of its role again. Vault itself holds it to its maximum.
+// extend renews an account for the time of its role. Vault itself limits it to its maximum.
 func extend(ctx context.Context, req *logical.Request, _ *framework.FieldData) (*logical.Response, error) {
 	r, err := roleOf(ctx, req.Storage, req.Secret.InternalData["role"].(string))
 	if err != nil || r == nil {
-		return nil, errors.Join(errors.New("the role is gone"), err)
+		return nil, errors.Join(errors.New("the role does not exist"), err)
 	}
 	resp := &logical.Response{Secret: req.Secret}
 	resp.Secret.TTL, resp.Secret.MaxTTL = r.TTL, r.MaxTTL

@@ -14,13 +14,13 @@ import (
 	"github.com/hashicorp/vault/vault"
 )
 
-// credentials are what initialising a server yields.
+// credentials are the result of initialising a server.
 type credentials struct {
 	RootToken string `json:"rootToken"`
 	UnsealKey []byte `json:"unsealKey"`
 }
 
-// start returns an unsealed core. It is new, or goes on with what lies in the folder.
+// start returns an unsealed core, either a new one or one with the data in the folder.
 func start(ctx context.Context, folder string, logger hclog.Logger) (*vault.Core, credentials, error) {
 	storage, err := storageIn(folder, logger)
 	if err != nil {
@@ -55,7 +55,7 @@ func storageIn(folder string, logger hclog.Logger) (physical.Backend, error) {
 	return file.NewFileBackend(map[string]string{"path": filepath.Join(folder, "data")}, logger)
 }
 
-// credentialsOf reads what an earlier start has left, or initialises the core.
+// credentialsOf reads the credentials of an earlier start, or initialises the core.
 func credentialsOf(ctx context.Context, core *vault.Core, folder string) (credentials, error) {
 	var creds credentials
 	path := filepath.Join(folder, "credentials.json")

@@ -1,7 +1,6 @@
-// Command vault is a real Vault server for tests: the core of HashiCorp Vault with only the plugins
-// that the tests need. It initialises and unseals itself, prints one line of JSON that says how to
-// reach it, and serves on loopback until SIGTERM. Nothing that it holds is safe: its unseal key lies
-// beside its data.
+// Command vault is a real Vault server for tests: the core of HashiCorp Vault with only the plugins that the
+// tests need. It initialises and unseals itself, prints one line of JSON with its address, and serves on
+// loopback until SIGTERM. Its data is not protected: the unseal key is stored next to it.
 package main
 
 import (
@@ -52,7 +51,7 @@ func main() {
 	defer stop()
 	if o.stdin {
 		go func() {
-			_, _ = io.Copy(io.Discard, os.Stdin) // An error is an end, too.
+			_, _ = io.Copy(io.Discard, os.Stdin) // An error means the end, too.
 			stop()
 		}()
 	}

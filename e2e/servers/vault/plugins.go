@@ -13,7 +13,7 @@ import (
 	"github.com/hashicorp/vault/sdk/logical"
 )
 
-// The plugins of the server. Vault's own registry names all there are, which would make the build
+// These are the plugins of the server. Vault's own registry contains all plugins, which would make the build
 // several times as large.
 var (
 	secretsEngines = map[string]logical.Factory{

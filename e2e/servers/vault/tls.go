@@ -5,7 +5,7 @@ import (
 	"net"
 )
 
-// withTLS asks for client certificates but leaves it to Vault's cert auth method to judge them.
+// withTLS requests client certificates, but leaves their verification to Vault's cert auth method.
 func withTLS(l net.Listener, certFile, keyFile string) (net.Listener, error) {
 	cert, err := tls.LoadX509KeyPair(certFile, keyFile)
 	if err != nil {

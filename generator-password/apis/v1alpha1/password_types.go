@@ -15,6 +15,7 @@ import (
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Length",type=integer,priority=1,JSONPath=`.spec.length`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 type Password struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -44,6 +45,7 @@ type PasswordList struct {
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Length",type=integer,priority=1,JSONPath=`.spec.length`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 type ClusterPassword struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -64,64 +66,62 @@ type ClusterPasswordList struct {
 	Items []ClusterPassword `json:"items"`
 }
 
-// PasswordSpec says what the passwords are like, and when they are replaced.
+// PasswordSpec describes the passwords, and when they are replaced.
 type PasswordSpec struct {
 	common.GeneratorSpec `json:",inline"`
 	PasswordSettings     `json:",inline"`
 }
 
-// ClusterPasswordSpec is a PasswordSpec that says whom it serves.
+// ClusterPasswordSpec is a PasswordSpec with conditions for namespaces.
 type ClusterPasswordSpec struct {
 	PasswordSpec                `json:",inline"`
 	common.ClusterGeneratorSpec `json:",inline"`
 }
 
-// PasswordSettings say what the passwords are like. The rules are those that can be seen without
-// counting passwords; the operator checks the others.
+// PasswordSettings describe the passwords. The validation rules check each setting; the operator checks the number of
+// possible passwords.
 //
-// +kubebuilder:validation:XValidation:rule="(has(self.digits) ? self.digits : 0) + (has(self.symbols) ? self.symbols : 0) <= (has(self.length) ? self.length : 24)",message="digits and symbols do not fit into length"
-// +kubebuilder:validation:XValidation:rule="!has(self.digits) || self.digits <= 10 || (has(self.allowRepeat) && self.allowRepeat)",message="digits: without repeats there are only 10; set allowRepeat: true"
-// +kubebuilder:validation:XValidation:rule="!has(self.symbols) || self.symbols <= (has(self.symbolCharacters) ? size(self.symbolCharacters) : 30) || (has(self.allowRepeat) && self.allowRepeat)",message="symbols: there are not so many different symbolCharacters (30 unless set); set allowRepeat: true or add some"
-// +kubebuilder:validation:XValidation:rule="!has(self.symbolCharacters) || size(self.symbolCharacters) > 0 || (has(self.symbols) && self.symbols == 0)",message="symbolCharacters is empty: leave it out for the usual ones, or set symbols: 0 for none"
-// +kubebuilder:validation:XValidation:rule="(has(self.length) ? self.length : 24) <= (has(self.noUpper) && self.noUpper ? 26 : 52) + (has(self.digits) ? self.digits : 10) + (has(self.symbols) ? self.symbols : has(self.symbolCharacters) ? size(self.symbolCharacters) : 30) || (has(self.allowRepeat) && self.allowRepeat)",message="length: there are not so many different characters; set allowRepeat: true or a smaller length"
+// +kubebuilder:validation:XValidation:rule="(has(self.digits) ? self.digits : 0) + (has(self.symbols) ? self.symbols : 0) <= (has(self.length) ? self.length : 24)",message="digits and symbols together must not be more than length"
+// +kubebuilder:validation:XValidation:rule="!has(self.digits) || self.digits <= 10 || (has(self.allowRepeat) && self.allowRepeat)",message="digits: only 10 different digits exist; set allowRepeat: true or a smaller number"
+// +kubebuilder:validation:XValidation:rule="!has(self.symbols) || self.symbols <= (has(self.symbolCharacters) ? size(self.symbolCharacters) : 30) || (has(self.allowRepeat) && self.allowRepeat)",message="symbols: there are fewer symbolCharacters (default: 30); set allowRepeat: true, or add symbolCharacters"
+// +kubebuilder:validation:XValidation:rule="!has(self.symbolCharacters) || size(self.symbolCharacters) > 0 || (has(self.symbols) && self.symbols == 0)",message="symbolCharacters is empty: remove it to use the default, or set symbols: 0 for none"
+// +kubebuilder:validation:XValidation:rule="(has(self.length) ? self.length : 24) <= (has(self.noUpper) && self.noUpper ? 26 : 52) + (has(self.digits) ? self.digits : 10) + (has(self.symbols) ? self.symbols : has(self.symbolCharacters) ? size(self.symbolCharacters) : 30) || (has(self.allowRepeat) && self.allowRepeat)",message="length: there are fewer different characters; set allowRepeat: true or a smaller length"
 type PasswordSettings struct {
 	// Number of characters. Default 24.
 	// +optional
 	// +kubebuilder:validation:Maximum=4096
-	// +kubebuilder:validation:XValidation:rule="self >= 11",message="a password of fewer than 11 characters has fewer than 64 bits of entropy, whatever the other settings"
+	// +kubebuilder:validation:XValidation:rule="self >= 11",message="length must be at least 11: shorter passwords have less than 64 bits of entropy with any settings"
 	Length int32 `json:"length,omitempty"`
 
-	// How many of the characters are digits. Unset: a quarter, or as near to that as the other settings
-	// allow.
+	// Number of digits. Unset: a quarter of length, or the nearest number that the other settings allow.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=4096
 	Digits *int32 `json:"digits,omitempty"`
 
-	// How many of the characters are symbols. Unset: a quarter, or as near to that as the other settings
-	// allow.
+	// Number of symbols. Unset: a quarter of length, or the nearest number that the other settings allow.
 	// +optional
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=4096
 	Symbols *int32 `json:"symbols,omitempty"`
 
-	// The symbols to choose from, each once: printable ASCII without letters, digits and space. Unset:
-	// all but the apostrophe and the semicolon.
+	// Symbols to choose from, each listed once: printable ASCII without letters, digits and space. Unset: all except
+	// the apostrophe and the semicolon.
 	// +optional
 	// +kubebuilder:validation:MaxLength=32
-	// +kubebuilder:validation:XValidation:rule="self.matches('^[[:punct:]]*$')",message="only printable ASCII characters that are no letters, digits or spaces can be symbols"
-	// +kubebuilder:validation:XValidation:rule="self.split('').all(c, self.indexOf(c) == self.lastIndexOf(c))",message="list each symbol once: one that is there twice would be chosen more often"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^[[:punct:]]*$')",message="symbolCharacters must be printable ASCII characters without letters, digits and spaces"
+	// +kubebuilder:validation:XValidation:rule="self.split('').all(c, self.indexOf(c) == self.lastIndexOf(c))",message="symbolCharacters must list each symbol once: a repeated symbol would be chosen more often"
 	SymbolCharacters *string `json:"symbolCharacters,omitempty"`
 
-	// Leave out upper-case letters.
+	// Do not use upper-case letters.
 	// +optional
 	NoUpper bool `json:"noUpper,omitempty"`
 
-	// Allow a character to come more than once.
+	// Allow characters to repeat.
 	// +optional
 	AllowRepeat bool `json:"allowRepeat,omitempty"`
 
-	// Keys to fill, each with a password of its own. Default: password.
+	// Keys of the Secret, each with its own password. Default: password.
 	// +optional
 	// +kubebuilder:validation:MaxItems=32
 	// +kubebuilder:validation:items:MaxLength=253
@@ -129,13 +129,13 @@ type PasswordSettings struct {
 	// +listType=set
 	SecretKeys []string `json:"secretKeys,omitempty"`
 
-	// How the password is written into the Secret: raw (the default), or encoded once more.
+	// Encoding of the password in the Secret. Default: raw.
 	// +optional
 	// +kubebuilder:validation:Enum="";raw;base64;base64url;base32;hex
 	Encoding Encoding `json:"encoding,omitempty"`
 }
 
-// Encoding says how a password is written.
+// Encoding is the encoding of a password.
 type Encoding string
 
 // The encodings, padded as RFC 4648 has them; unset means EncodingRaw.

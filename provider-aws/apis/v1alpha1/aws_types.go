@@ -4,66 +4,70 @@ import (
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// AWSSpec is embedded by every store and generator Kind of AWS: where the service is, and as whom it is called.
+// AWSSpec is embedded by every store and generator Kind of AWS: the region and endpoint of the service, and how to log
+// in.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.role) && size(self.role) > 0) || !((has(self.additionalRoles) && size(self.additionalRoles) > 0) || (has(self.externalID) && size(self.externalID) > 0) || (has(self.sessionTags) && size(self.sessionTags) > 0) || (has(self.transitiveTagKeys) && size(self.transitiveTagKeys) > 0))",message="additionalRoles, externalID, sessionTags and transitiveTagKeys need a role"
 // +kubebuilder:validation:XValidation:rule="!has(self.auth) || !has(self.auth.serviceAccountRef) || (has(self.role) && size(self.role) > 0)",message="auth.serviceAccountRef needs a role that its token can assume"
 type AWSSpec struct {
 	common.RetrySpec `json:",inline"`
 
-	// AWS region, for example eu-central-1. Required with auth; without it the default is the
-	// region of the operator's own configuration.
+	// AWS region, for example eu-central-1. Required with auth. Default without auth: the region of the operator's own
+	// configuration.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	// +kubebuilder:validation:Pattern=`^[a-z0-9-]*$`
 	Region string `json:"region,omitempty"`
 
-	// ARN of the IAM role to work as. With auth.serviceAccountRef it is assumed with the token of
-	// the ServiceAccount, unless additionalRoles come first.
+	// ARN of the IAM role to assume. With auth.serviceAccountRef it is assumed with the token of the ServiceAccount,
+	// unless additionalRoles are set.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="size(self) == 0 || self.matches('^arn:[a-z0-9-]+:iam::[0-9]{12}:role/.+$')",message="role must be the ARN of an IAM role, such as arn:aws:iam::111122223333:role/name"
 	Role string `json:"role,omitempty"`
 
-	// ARNs of IAM roles that are assumed one after another, in this order, before role.
+	// ARNs of IAM roles to assume before role, in this order.
 	// +optional
 	// +kubebuilder:validation:MaxItems=10
 	// +kubebuilder:validation:items:MaxLength=2048
+	// +kubebuilder:validation:items:XValidation:rule="self.matches('^arn:[a-z0-9-]+:iam::[0-9]{12}:role/.+$')",message="each of additionalRoles must be the ARN of an IAM role, such as arn:aws:iam::111122223333:role/name"
 	// +listType=atomic
 	AdditionalRoles []string `json:"additionalRoles,omitempty"`
 
-	// External id that the trust policy of role asks for.
+	// External ID that the trust policy of the role requires.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1224
 	ExternalID string `json:"externalID,omitempty"`
 
-	// Session tags that are passed when role is assumed.
+	// Session tags to pass when the role is assumed.
 	// +optional
 	// +kubebuilder:validation:MaxItems=50
 	// +listType=map
 	// +listMapKey=key
 	SessionTags []SessionTag `json:"sessionTags,omitempty"`
 
-	// Keys of sessionTags that sessions opened from this one inherit.
+	// Keys of session tags that are inherited by later sessions in a chain of roles.
 	// +optional
 	// +kubebuilder:validation:MaxItems=50
 	// +kubebuilder:validation:items:MaxLength=128
 	// +listType=set
 	TransitiveTagKeys []string `json:"transitiveTagKeys,omitempty"`
 
-	// URL of the service, instead of the one of the region; for example that of a VPC endpoint.
-	// It must begin with https, except on the operator's own host (127.0.0.1, localhost).
+	// URL of the service, if it is not the public endpoint of the region, for example that of a VPC endpoint. It must
+	// use https, except on the operator's own host (127.0.0.1, localhost).
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="size(self) == 0 || self.matches('^https?://[^/]')",message="endpoint must be a URL, such as https://vpce-1.secretsmanager.eu-central-1.vpce.amazonaws.com"
 	Endpoint string `json:"endpoint,omitempty"`
 
-	// Who calls AWS. Unset: the operator's own identity, if it may be used.
+	// Credentials for AWS. Unset: the operator's own identity, if --ambient-credentials allows it.
 	// +optional
 	Auth *AWSAuth `json:"auth,omitempty"`
 }
 
 // KeySpec is embedded by every store Kind of AWS: how keys become the names that AWS knows.
 type KeySpec struct {
-	// Put before every key that is no ARN. Keys that a find yields are without it.
+	// Prefix of every key that is not an ARN. It is removed from the keys that find returns.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Prefix string `json:"prefix,omitempty"`
@@ -78,7 +82,7 @@ type SessionTag struct {
 	Value string `json:"value"`
 }
 
-// AWSAuth says who calls AWS.
+// AWSAuth sets the credentials for AWS.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.secretRef) != has(self.serviceAccountRef)",message="set either secretRef or serviceAccountRef"
 type AWSAuth struct {
@@ -86,7 +90,7 @@ type AWSAuth struct {
 	// +optional
 	SecretRef *AWSSecretRef `json:"secretRef,omitempty"`
 
-	// A ServiceAccount whose token role trusts (IAM roles for service accounts). Default audience:
+	// A ServiceAccount that the role trusts (IAM roles for service accounts). Default audience of its token:
 	// sts.amazonaws.com.
 	// +optional
 	ServiceAccountRef *common.ServiceAccountSelector `json:"serviceAccountRef,omitempty"`
@@ -100,7 +104,7 @@ type AWSSecretRef struct {
 	// Key of a Secret that holds the secret access key.
 	SecretAccessKeySecretRef common.SecretKeySelector `json:"secretAccessKeySecretRef"`
 
-	// Key of a Secret that holds the session token, if the access key is a temporary one.
+	// Key of a Secret that holds the session token. Required for a temporary access key.
 	// +optional
 	SessionTokenSecretRef *common.SecretKeySelector `json:"sessionTokenSecretRef,omitempty"`
 }

@@ -16,6 +16,7 @@ import (
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Region",type=string,JSONPath=`.spec.region`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 type AWSParameterStore struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -25,7 +26,7 @@ type AWSParameterStore struct {
 	common.StatusSubresource `json:",inline"`
 }
 
-// AWSParameterStoreSpec says where the parameters are, and how to log in.
+// AWSParameterStoreSpec describes where the parameters are, and how to log in.
 type AWSParameterStoreSpec struct {
 	common.StoreSpec `json:",inline"`
 	AWSSpec          `json:",inline"`
@@ -51,6 +52,7 @@ type AWSParameterStoreList struct {
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Region",type=string,JSONPath=`.spec.region`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 type ClusterAWSParameterStore struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -60,7 +62,7 @@ type ClusterAWSParameterStore struct {
 	common.StatusSubresource `json:",inline"`
 }
 
-// ClusterAWSParameterStoreSpec is an AWSParameterStoreSpec that says whom it serves.
+// ClusterAWSParameterStoreSpec is an AWSParameterStoreSpec with conditions for namespaces.
 type ClusterAWSParameterStoreSpec struct {
 	AWSParameterStoreSpec   `json:",inline"`
 	common.ClusterStoreSpec `json:",inline"`

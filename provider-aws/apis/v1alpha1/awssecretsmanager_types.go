@@ -15,6 +15,7 @@ import (
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Region",type=string,JSONPath=`.spec.region`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 type AWSSecretsManager struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -24,26 +25,32 @@ type AWSSecretsManager struct {
 	common.StatusSubresource `json:",inline"`
 }
 
-// AWSSecretsManagerSpec says where the secrets are, and how to log in.
+// AWSSecretsManagerSpec describes where the secrets are, and how to log in.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.secretsManager)",message="secretsManager is not supported: use deletion"
 type AWSSecretsManagerSpec struct {
 	common.StoreSpec `json:",inline"`
 	AWSSpec          `json:",inline"`
 	KeySpec          `json:",inline"`
 
-	// How secrets are deleted that a PushSecret created. Unset: with a recovery window of 30 days.
+	// How secrets that a PushSecret created are deleted. Unset: with a recovery window of 30 days.
 	// +optional
-	SecretsManager *AWSSecretsManagerDeletion `json:"secretsManager,omitempty"`
+	Deletion *AWSSecretsManagerDeletion `json:"deletion,omitempty"`
+
+	// Not supported: use deletion.
+	// +optional
+	SecretsManager *common.Renamed `json:"secretsManager,omitempty"`
 }
 
-// AWSSecretsManagerDeletion says how secrets are deleted.
+// AWSSecretsManagerDeletion defines how secrets are deleted.
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.forceDeleteWithoutRecovery) && self.forceDeleteWithoutRecovery && has(self.recoveryWindowInDays))",message="set either forceDeleteWithoutRecovery or recoveryWindowInDays"
 type AWSSecretsManagerDeletion struct {
-	// Deletes at once and for good.
+	// Delete secrets at once and permanently.
 	// +optional
 	ForceDeleteWithoutRecovery bool `json:"forceDeleteWithoutRecovery,omitempty"`
 
-	// How many days a deleted secret can be restored; AWS takes 7 to 30.
+	// Number of days during which a deleted secret can be restored: 7 to 30.
 	// +optional
 	// +kubebuilder:validation:Minimum=7
 	// +kubebuilder:validation:Maximum=30
@@ -69,6 +76,7 @@ type AWSSecretsManagerList struct {
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Region",type=string,JSONPath=`.spec.region`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 type ClusterAWSSecretsManager struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -78,7 +86,7 @@ type ClusterAWSSecretsManager struct {
 	common.StatusSubresource `json:",inline"`
 }
 
-// ClusterAWSSecretsManagerSpec is an AWSSecretsManagerSpec that says whom it serves.
+// ClusterAWSSecretsManagerSpec is an AWSSecretsManagerSpec with conditions for namespaces.
 type ClusterAWSSecretsManagerSpec struct {
 	AWSSecretsManagerSpec   `json:",inline"`
 	common.ClusterStoreSpec `json:",inline"`
@@ -104,7 +112,7 @@ func (s *AWSSecretsManager) AWS() *AWSSpec { return &s.Spec.AWSSpec }
 func (s *AWSSecretsManager) KeySpec() *KeySpec { return &s.Spec.KeySpec }
 
 // Deletion says how secrets are deleted.
-func (s *AWSSecretsManager) Deletion() *AWSSecretsManagerDeletion { return s.Spec.SecretsManager }
+func (s *AWSSecretsManager) Deletion() *AWSSecretsManagerDeletion { return s.Spec.Deletion }
 
 // StoreSpec returns the embedded spec.
 func (s *ClusterAWSSecretsManager) StoreSpec() *common.StoreSpec { return &s.Spec.StoreSpec }
@@ -122,5 +130,5 @@ func (s *ClusterAWSSecretsManager) KeySpec() *KeySpec { return &s.Spec.KeySpec }
 
 // Deletion says how secrets are deleted.
 func (s *ClusterAWSSecretsManager) Deletion() *AWSSecretsManagerDeletion {
-	return s.Spec.SecretsManager
+	return s.Spec.Deletion
 }

@@ -6,7 +6,7 @@ import (
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// ECRAuthorizationToken is a generator: logins for the container registries of AWS.
+// ECRAuthorizationToken is a generator of logins for the container registries of AWS.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -15,6 +15,7 @@ import (
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Region",type=string,JSONPath=`.spec.region`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 type ECRAuthorizationToken struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -24,18 +25,17 @@ type ECRAuthorizationToken struct {
 	common.StatusSubresource `json:",inline"`
 }
 
-// ECRAuthorizationTokenSpec says for which registries logins are made, and as whom.
+// ECRAuthorizationTokenSpec describes the registries, and how to log in to AWS.
 type ECRAuthorizationTokenSpec struct {
 	common.GeneratorSpec `json:",inline"`
 	AWSSpec              `json:",inline"`
 
-	// The registries that a login is for: private, the default, are those of the region; public is
-	// public.ecr.aws.
+	// Registries of the login. private (the default): those of the region. public: public.ecr.aws.
 	// +optional
 	Scope ECRScope `json:"scope,omitempty"`
 }
 
-// ECRScope is a kind of registries.
+// ECRScope is the type of the registries: private or public.
 //
 // +kubebuilder:validation:Enum="";private;public
 type ECRScope string
@@ -65,6 +65,7 @@ type ECRAuthorizationTokenList struct {
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Region",type=string,JSONPath=`.spec.region`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 type ClusterECRAuthorizationToken struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -74,7 +75,7 @@ type ClusterECRAuthorizationToken struct {
 	common.StatusSubresource `json:",inline"`
 }
 
-// ClusterECRAuthorizationTokenSpec is an ECRAuthorizationTokenSpec that says whom it serves.
+// ClusterECRAuthorizationTokenSpec is an ECRAuthorizationTokenSpec with conditions for namespaces.
 type ClusterECRAuthorizationTokenSpec struct {
 	ECRAuthorizationTokenSpec   `json:",inline"`
 	common.ClusterGeneratorSpec `json:",inline"`

@@ -6,7 +6,7 @@ import (
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// STSSessionToken is a generator: temporary access keys of AWS, of a user or of a role.
+// STSSessionToken is a generator of temporary AWS access keys for a user or a role.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -15,6 +15,7 @@ import (
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Region",type=string,JSONPath=`.spec.region`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 type STSSessionToken struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -24,26 +25,26 @@ type STSSessionToken struct {
 	common.StatusSubresource `json:",inline"`
 }
 
-// STSSessionTokenSpec says whose access keys are made.
+// STSSessionTokenSpec describes the user or role of the access keys.
 //
-// +kubebuilder:validation:XValidation:rule="(has(self.role) && size(self.role) > 0) || !has(self.auth) || !has(self.auth.secretRef) || !has(self.auth.secretRef.sessionTokenSecretRef)",message="auth.secretRef.sessionTokenSecretRef needs a role: AWS gives session tokens to no temporary access key"
+// +kubebuilder:validation:XValidation:rule="(has(self.role) && size(self.role) > 0) || !has(self.auth) || !has(self.auth.secretRef) || !has(self.auth.secretRef.sessionTokenSecretRef)",message="auth.secretRef.sessionTokenSecretRef needs a role: AWS creates no session tokens for a temporary access key"
 // +kubebuilder:validation:XValidation:rule="!has(self.requestParameters) || !has(self.requestParameters.sessionDuration) || self.requestParameters.sessionDuration <= ((has(self.additionalRoles) && size(self.additionalRoles) > 0) ? 3600 : (has(self.role) && size(self.role) > 0) ? 43200 : 129600)",message="requestParameters.sessionDuration is at most 129600, 43200 with role, and 3600 with additionalRoles"
-// +kubebuilder:validation:XValidation:rule="!has(self.requestParameters) || !has(self.requestParameters.serialNumber) || size(self.requestParameters.serialNumber) == 0 || !((has(self.additionalRoles) && size(self.additionalRoles) > 0) || (has(self.auth) && has(self.auth.serviceAccountRef)))",message="requestParameters.serialNumber is that of a user, and goes neither with additionalRoles nor with auth.serviceAccountRef"
-// +kubebuilder:validation:XValidation:rule="!has(self.requestParameters) || !has(self.requestParameters.tokenCode) || size(self.requestParameters.tokenCode) == 0 || !has(self.rotationInterval) || size(self.rotationInterval) == 0",message="requestParameters.tokenCode works once, so that a rotation would fail; remove rotationInterval"
+// +kubebuilder:validation:XValidation:rule="!has(self.requestParameters) || !has(self.requestParameters.serialNumber) || size(self.requestParameters.serialNumber) == 0 || !((has(self.additionalRoles) && size(self.additionalRoles) > 0) || (has(self.auth) && has(self.auth.serviceAccountRef)))",message="requestParameters.serialNumber is the MFA device of a user, and cannot be used with additionalRoles or auth.serviceAccountRef"
+// +kubebuilder:validation:XValidation:rule="!has(self.requestParameters) || !has(self.requestParameters.tokenCode) || size(self.requestParameters.tokenCode) == 0 || !has(self.rotationInterval) || size(self.rotationInterval) == 0",message="requestParameters.tokenCode works only once, so a rotation would fail; remove rotationInterval"
 type STSSessionTokenSpec struct {
 	common.GeneratorSpec `json:",inline"`
 	AWSSpec              `json:",inline"`
 
-	// What STS is asked for.
+	// Parameters of the request to STS.
 	// +optional
 	RequestParameters *STSRequestParameters `json:"requestParameters,omitempty"`
 }
 
-// STSRequestParameters are what STS is asked for.
+// STSRequestParameters are parameters of the request to STS.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.serialNumber) && size(self.serialNumber) > 0) == (has(self.tokenCode) && size(self.tokenCode) > 0)",message="set both serialNumber and tokenCode, or none"
 type STSRequestParameters struct {
-	// How long the access keys live, in seconds. Default 43200, with role 3600.
+	// Lifetime of the access keys, in seconds. Default 43200; with role 3600.
 	// +optional
 	// +kubebuilder:validation:Minimum=900
 	// +kubebuilder:validation:Maximum=129600
@@ -55,8 +56,8 @@ type STSRequestParameters struct {
 	// +kubebuilder:validation:Pattern=`^[\w+=/:,.@-]*$`
 	SerialNumber string `json:"serialNumber,omitempty"`
 
-	// The six digits that the MFA device shows. They work once and for about a minute, so that access keys
-	// are made for one object only, and for the next time a new code has to be written.
+	// The six digits that the MFA device shows. They work once, for about a minute. So they create access keys for one
+	// object only, and each further access key needs a new code.
 	// +optional
 	// +kubebuilder:validation:MaxLength=6
 	// +kubebuilder:validation:Pattern=`^([0-9]{6})?$`
@@ -82,6 +83,7 @@ type STSSessionTokenList struct {
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Region",type=string,JSONPath=`.spec.region`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 type ClusterSTSSessionToken struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -91,7 +93,7 @@ type ClusterSTSSessionToken struct {
 	common.StatusSubresource `json:",inline"`
 }
 
-// ClusterSTSSessionTokenSpec is an STSSessionTokenSpec that says whom it serves.
+// ClusterSTSSessionTokenSpec is an STSSessionTokenSpec with conditions for namespaces.
 type ClusterSTSSessionTokenSpec struct {
 	STSSessionTokenSpec         `json:",inline"`
 	common.ClusterGeneratorSpec `json:",inline"`

@@ -213,9 +213,14 @@ func (in *AWSSecretsManagerSpec) DeepCopyInto(out *AWSSecretsManagerSpec) {
 	out.StoreSpec = in.StoreSpec
 	in.AWSSpec.DeepCopyInto(&out.AWSSpec)
 	out.KeySpec = in.KeySpec
+	if in.Deletion != nil {
+		in, out := &in.Deletion, &out.Deletion
+		*out = new(AWSSecretsManagerDeletion)
+		**out = **in
+	}
 	if in.SecretsManager != nil {
 		in, out := &in.SecretsManager, &out.SecretsManager
-		*out = new(AWSSecretsManagerDeletion)
+		*out = new(apisv1alpha1.Renamed)
 		**out = **in
 	}
 }

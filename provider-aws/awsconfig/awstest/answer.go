@@ -11,13 +11,14 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// Secret stands for a value in what a fuzzed server answers: no message may show it.
+// Secret stands for a secret value in the answer of a fuzzed server. No message may show it.
 const Secret = "hunter2 "
 
-// An Answer is what a fuzzed server says to the first requests; to later ones it says nothing. It is an HTTP client of the SDK.
+// An Answer is an HTTP client of the SDK that returns the same answer to the first requests, and empty ones
+// later.
 type Answer struct {
 	Status int
-	// Code is the header that names an error.
+	// Code is the value of the header that names an error.
 	Code, RetryAfter, Body string
 
 	asked int
@@ -26,7 +27,7 @@ type Answer struct {
 // Do implements the SDK's HTTPClient.
 func (a *Answer) Do(r *http.Request) (*http.Response, error) {
 	resp := &http.Response{StatusCode: http.StatusBadRequest, Header: http.Header{}, Body: http.NoBody, Request: r}
-	if a.asked++; a.asked > 4 { // Pages without end.
+	if a.asked++; a.asked > 4 { // Without this limit the client would fetch pages forever.
 		return resp, nil
 	}
 	resp.StatusCode, resp.Body = a.Status, io.NopCloser(strings.NewReader(a.Body))
@@ -36,8 +37,8 @@ func (a *Answer) Do(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// Judge fails if an error is more definite than the answer was, or says too much. definite are the codes of AWS that say that
-// something does not exist.
+// Judge fails the test if an error is more definite than the answer was, or shows Secret. definite lists the
+// error codes of AWS that mean "does not exist".
 func (a *Answer) Judge(t *testing.T, err error, definite ...string) {
 	t.Helper()
 	if err == nil {

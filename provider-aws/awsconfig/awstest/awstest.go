@@ -1,5 +1,5 @@
-// Package awstest sets up what the tests of every Kind of AWS need: an emulator, and a client of
-// a store or generator that calls it.
+// Package awstest sets up the tests of every AWS Kind: an emulator, and a client of a store or generator that
+// calls it.
 package awstest
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
 )
 
-// Start starts an emulator that ends with the test.
+// Start starts an emulator and stops it when the test ends.
 func Start(t testing.TB, opts ...emulator.Option) *emulator.Server {
 	t.Helper()
 	srv, err := emulator.Start(opts...)
@@ -32,12 +32,12 @@ func Start(t testing.TB, opts ...emulator.Option) *emulator.Server {
 	return srv
 }
 
-// Denying is a user test who lacks some permissions.
+// Denying creates the user "test" without some permissions.
 func Denying(deny ...emulator.Deny) emulator.Option {
 	return emulator.WithCredentials(emulator.Credential{AccessKeyID: "test", SecretAccessKey: "test", Deny: deny})
 }
 
-// Secrets are what the Secrets of a test hold, by key; the names do not matter.
+// Secrets are the values of the Secrets of a test, by key. The Secrets' names are ignored.
 type Secrets map[string]string
 
 // SecretValue implements provider.Credentials.
@@ -45,20 +45,20 @@ func (s Secrets) SecretValue(_ context.Context, sel common.SecretKeySelector) ([
 	return []byte(s[sel.Key]), nil
 }
 
-// ConfigMapValue implements provider.Credentials: there is none.
+// ConfigMapValue implements provider.Credentials. There is no ConfigMap.
 func (Secrets) ConfigMapValue(context.Context, common.ConfigMapKeySelector) ([]byte, error) {
 	return nil, errors.New("no ConfigMap")
 }
 
-// ServiceAccountToken implements provider.Credentials: there is none.
+// ServiceAccountToken implements provider.Credentials. There is no ServiceAccount.
 func (Secrets) ServiceAccountToken(context.Context, common.ServiceAccountSelector, ...string) (string, error) {
 	return "", errors.New("no token")
 }
 
-// Ambient implements provider.Credentials: it is not allowed.
+// Ambient implements provider.Credentials. The operator's own identity is not allowed.
 func (Secrets) Ambient() error { return provider.NewError(provider.Invalid, "auth is not set") }
 
-// A Store is what a test may change of a store or generator before it connects.
+// A Store holds the settings of a store or generator that a test can change before it connects.
 type Store struct {
 	*v1alpha1.AWSSpec
 
@@ -69,7 +69,7 @@ type Store struct {
 // An Option changes a Store.
 type Option func(*Store)
 
-// WithKey logs in with an access key other than that of the user test.
+// WithKey logs in with another access key than that of the user "test".
 func WithKey(id, key string) Option {
 	return func(s *Store) { s.Secrets = Secrets{"id": id, "key": key} }
 }
@@ -80,13 +80,13 @@ func WithPrefix(p string) Option { return func(s *Store) { s.Keys.Prefix = p } }
 // WithRegion sets spec.region.
 func WithRegion(r string) Option { return func(s *Store) { s.Region = r } }
 
-// WithRole works as a role.
+// WithRole assumes a role.
 func WithRole(arn string) Option { return func(s *Store) { s.Role = arn } }
 
-// WithRetries sets how often a call is tried again; otherwise it is once.
+// WithRetries sets how many times a call is retried. Without it, a call is retried once.
 func WithRetries(n int32) Option { return func(s *Store) { s.RetrySettings.MaxRetries = &n } }
 
-// Connect fills an empty store or generator so that it calls the emulator at an endpoint, and connects to it.
+// Connect fills an empty store or generator with the endpoint of an emulator, and connects to it.
 func Connect[S awsconfig.Object, C any](t testing.TB, o S, connect func(context.Context, S, provider.Credentials) (C, error), endpoint string, opts ...Option) (C, error) {
 	one := int32(1)
 	s := Store{AWSSpec: o.AWS(), Secrets: Secrets{"id": "test", "key": "test"}}
@@ -107,7 +107,7 @@ func Connect[S awsconfig.Object, C any](t testing.TB, o S, connect func(context.
 	return connect(t.Context(), o, s.Secrets)
 }
 
-// Refs asks for the current versions of keys.
+// Refs returns references to the current versions of keys.
 func Refs(keys ...string) (refs []provider.Ref) {
 	for _, k := range keys {
 		refs = append(refs, provider.Ref{Key: k})
@@ -115,7 +115,7 @@ func Refs(keys ...string) (refs []provider.Ref) {
 	return refs
 }
 
-// Outcome is a result in short: the value, or the class of the error.
+// Outcome summarizes a result: the value, or the class of the error.
 func Outcome(r provider.Result) string {
 	if r.Err != nil {
 		return string(provider.ClassOf(r.Err))
@@ -123,7 +123,7 @@ func Outcome(r provider.Result) string {
 	return r.Value.Key + "=" + string(r.Value.Data)
 }
 
-// Outcomes are results in short.
+// Outcomes summarizes each result; see Outcome.
 func Outcomes(results []provider.Result) (all []string) {
 	for _, r := range results {
 		all = append(all, Outcome(r))
@@ -131,7 +131,7 @@ func Outcomes(results []provider.Result) (all []string) {
 	return all
 }
 
-// Found lists what a query yields, in short, sorted.
+// Found returns a sorted summary of everything that a query finds.
 func Found(ctx context.Context, c provider.Finder, q provider.Query) (all []string, err error) {
 	for v, err := range c.Find(ctx, q) {
 		if err != nil {
@@ -143,8 +143,7 @@ func Found(ctx context.Context, c provider.Finder, q provider.Query) (all []stri
 	return all, nil
 }
 
-// Unfinished follows a query to its end. It returns how much comes behind the error that ends it, and
-// that error.
+// Unfinished runs a query to its end. It returns the number of results that follow an error, and the last error.
 func Unfinished(ctx context.Context, c provider.Finder, q provider.Query) (after int, last error) {
 	for _, err := range c.Find(ctx, q) {
 		if last != nil {
@@ -155,18 +154,18 @@ func Unfinished(ctx context.Context, c provider.Finder, q provider.Query) (after
 	return after, last
 }
 
-// failures are the faults of the conformance suite.
+// failures maps the failures of the conformance suite to faults of the emulator.
 var failures = map[conformance.Failure]emulator.Fault{
 	conformance.Denied:      {Code: "AccessDeniedException", Message: "User is not authorized"},
 	conformance.Throttled:   emulator.Throttled(),
 	conformance.Unavailable: {Code: "InternalFailure"},
-	// A call that hung must not be carried out in the end, when its caller is gone.
+	// A hanging call must not take effect after its caller has given up.
 	conformance.Hang:    {Hang: true, Code: "InternalFailure"},
 	conformance.Dropped: {Drop: true},
 }
 
-// Inject makes every call fail, or the reads of one secret: by itself, which is an operation, and
-// within a batch.
+// Inject makes every call fail, or every read of one secret. operation is the one that reads a single secret;
+// reads in a batch fail, too.
 func Inject(e *emulator.Emulator, operation string, f conformance.Fault) func() {
 	call := failures[f.Failure]
 	if f.Key == "" {

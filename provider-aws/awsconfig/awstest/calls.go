@@ -11,7 +11,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
 )
 
-// Calls returns the harness of a store with a hundred secrets, which put makes.
+// Calls returns the harness of a store with a hundred secrets, each created by put.
 func Calls[S awsconfig.Object](t testing.TB, o S, connect func(context.Context, S, provider.Credentials) (provider.Client, error), put func(srv *emulator.Server, key, value string)) operatortest.CallsHarness {
 	t.Helper()
 	srv := Start(t)

@@ -11,7 +11,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
 )
 
-// RunCheck tests what Check says of logins that work and of others.
+// RunCheck tests the result of Check for valid and for failing logins.
 func RunCheck(t *testing.T, connect func(testing.TB, *emulator.Server, ...Option) provider.Checker) {
 	t.Helper()
 	denied := func(message string) error { return provider.NewError(provider.Denied, "%s", message) }
@@ -22,12 +22,12 @@ func RunCheck(t *testing.T, connect func(testing.TB, *emulator.Server, ...Option
 		fault  *emulator.Fault
 		want   error
 	}{
-		"OK":        {reason: "A login that works is said to."},
-		"NoList":    {reason: "A missing permission proves the login.", srv: []emulator.Option{Denying(emulator.Deny{Action: "*"})}},
-		"Unknown":   {reason: "An unknown key is the field's fault.", opts: []Option{WithKey("other", "test")}, want: denied("spec.auth.secretRef.accessKeyIDSecretRef: AWS does not know the access key id, or a session token is missing or wrong")},
-		"Signature": {reason: "So is a wrong secret key.", opts: []Option{WithKey("test", "c4n4ry")}, want: denied("spec.auth.secretRef.secretAccessKeySecretRef: the secret access key does not belong to the access key id, or the operator's clock is wrong")},
-		"Down":      {reason: "A service that is down is no failed login.", fault: &emulator.Fault{Status: 503}, want: provider.NewError(provider.Unavailable, "AWS answers with status 503")},
-		"Throttled": {reason: "Nor is one that has enough.", fault: &emulator.Fault{Status: 429}, want: provider.NewError(provider.Throttled, "AWS asks for fewer calls")},
+		"OK":        {reason: "A valid login passes."},
+		"NoList":    {reason: "A denied call proves that the login works.", srv: []emulator.Option{Denying(emulator.Deny{Action: "*"})}},
+		"Unknown":   {reason: "The error of an unknown key names the field.", opts: []Option{WithKey("other", "test")}, want: denied("spec.auth.secretRef.accessKeyIDSecretRef: AWS does not know the access key id, or a session token is missing or wrong")},
+		"Signature": {reason: "The error of a wrong secret key names the field.", opts: []Option{WithKey("test", "c4n4ry")}, want: denied("spec.auth.secretRef.secretAccessKeySecretRef: the secret access key does not match the access key id, or the clock of the operator is wrong")},
+		"Down":      {reason: "A server error is Unavailable, not a failed login.", fault: &emulator.Fault{Status: 503}, want: provider.NewError(provider.Unavailable, "AWS returned status 503")},
+		"Throttled": {reason: "Throttling is Throttled, not a failed login.", fault: &emulator.Fault{Status: 429}, want: provider.NewError(provider.Throttled, "AWS throttles the calls; retrying with back-off")},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -46,8 +46,8 @@ func RunCheck(t *testing.T, connect func(testing.TB, *emulator.Server, ...Option
 	}
 }
 
-// CheckAccounts has a write of a secret hang in one account, and updates and deletes one of the same name in another.
-// operation is that of the write.
+// CheckAccounts makes a write of a secret hang in one account. Meanwhile it updates and deletes a secret of the
+// same name in another. operation is the one that writes.
 func CheckAccounts(t *testing.T, operation string, client func(*emulator.Server) provider.Writer) {
 	t.Helper()
 	target := provider.Target{Key: "prod-db"}

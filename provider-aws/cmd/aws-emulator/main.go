@@ -53,7 +53,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return srv.Close()
 }
 
-// values are those of a flag that may be repeated.
+// values collects the values of a flag that can be repeated.
 type values []string
 
 func (v *values) String() string { return "" }
@@ -63,8 +63,7 @@ func (v *values) Set(s string) error {
 	return nil
 }
 
-// each calls put for each name=value. Of one that is not, the text itself may be a secret, so it is not
-// shown.
+// each calls put for each name=value. The error does not show an invalid text, because it can be a secret.
 func (v *values) each(flag string, put func(name, value string)) error {
 	for i, s := range *v {
 		name, value, ok := strings.Cut(s, "=")

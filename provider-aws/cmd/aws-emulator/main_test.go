@@ -23,7 +23,7 @@ func TestRun(t *testing.T) {
 	}()
 	url, err := bufio.NewReader(r).ReadString('\n')
 	if err != nil {
-		t.Fatalf("the URL is printed: %v", err)
+		t.Fatalf("the URL must be printed: %v", err)
 	}
 	c := secretsmanager.New(secretsmanager.Options{
 		Region: "us-east-1", BaseEndpoint: aws.String(strings.TrimSpace(url)),
@@ -59,9 +59,9 @@ func TestRunRefuses(t *testing.T) {
 		args   []string
 		want   string
 	}{
-		"NoName":      {"a secret needs a name, and its text is not shown", []string{"--address", "127.0.0.1:0", "--secret", "canary"}, "--secret number 1 is not name=value"},
-		"NoParameter": {"so does a parameter", []string{"--address", "127.0.0.1:0", "--parameter", "=canary"}, "--parameter number 1 is not name=value"},
-		"Address":     {"an address that cannot be had is an error", []string{"--address", "127.0.0.1:port"}, "cannot start"},
+		"NoName":      {"a secret without a name is an error that does not show its text", []string{"--address", "127.0.0.1:0", "--secret", "canary"}, "--secret number 1 is not name=value"},
+		"NoParameter": {"a parameter without a name is an error", []string{"--address", "127.0.0.1:0", "--parameter", "=canary"}, "--parameter number 1 is not name=value"},
+		"Address":     {"an address that is not available is an error", []string{"--address", "127.0.0.1:port"}, "cannot start"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -4,11 +4,11 @@ import (
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// GCPSpec says where the secrets of a project are, and as whom they are read.
+// GCPSpec describes the project of the secrets, and how to log in.
 type GCPSpec struct {
 	common.RetrySpec `json:",inline"`
 
-	// Id (or number) of the Google Cloud project that holds the secrets.
+	// ID or number of the Google Cloud project that holds the secrets.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
 	// +kubebuilder:validation:Pattern=`^[a-z0-9]([a-z0-9.:-]*[a-z0-9])?$`
@@ -20,19 +20,20 @@ type GCPSpec struct {
 	// +kubebuilder:validation:Pattern=`^([a-z0-9]([a-z0-9-]*[a-z0-9])?)?$`
 	Location string `json:"location,omitempty"`
 
-	// URL of the service, instead of Google's; for example that of a Private Service Connect endpoint.
-	// It must begin with https, except on the operator's own host (127.0.0.1, localhost), where an
-	// emulator may be; logins then go to that host, too.
+	// URL of the service, if it is not the public endpoint of Google, for example a Private Service Connect endpoint.
+	// It must use https, except on the operator's own host (127.0.0.1, localhost), for an emulator; logins then use
+	// that host, too.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="size(self) == 0 || self.matches('^https?://[^/]')",message="endpoint must be a URL, such as https://secretmanager.googleapis.com"
 	Endpoint string `json:"endpoint,omitempty"`
 
-	// Who calls Google. Unset: the operator's own identity, if it may be used.
+	// Credentials for Google. Unset: the operator's own identity, if --ambient-credentials allows it.
 	// +optional
 	Auth *GCPAuth `json:"auth,omitempty"`
 }
 
-// GCPAuth says who calls Google.
+// GCPAuth sets the credentials for Google.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.secretRef) != has(self.workloadIdentity)",message="set either secretRef or workloadIdentity"
 type GCPAuth struct {
@@ -40,21 +41,20 @@ type GCPAuth struct {
 	// +optional
 	SecretRef *GCPSecretRef `json:"secretRef,omitempty"`
 
-	// A ServiceAccount whose token Google exchanges for one of its own.
+	// A ServiceAccount whose token is exchanged for a token of Google.
 	// +optional
 	WorkloadIdentity *WorkloadIdentity `json:"workloadIdentity,omitempty"`
 }
 
 // GCPSecretRef names the key of a service account.
 type GCPSecretRef struct {
-	// Key of a Secret that holds the service account's key, as the JSON that Google hands out.
+	// Key of a Secret that holds the JSON key file of the service account.
 	SecretAccessKeySecretRef common.SecretKeySelector `json:"secretAccessKeySecretRef"`
 }
 
 // WorkloadIdentity is a ServiceAccount that a workload identity pool of Google trusts.
 type WorkloadIdentity struct {
-	// The ServiceAccount. Default audience of its token: the audience below; that of a GKE cluster is
-	// the name of its pool.
+	// The ServiceAccount. Default audience of its token: the audience below; for a GKE cluster, the name of its pool.
 	ServiceAccountRef common.ServiceAccountSelector `json:"serviceAccountRef"`
 
 	// The provider of the pool:
@@ -65,8 +65,8 @@ type WorkloadIdentity struct {
 	// +kubebuilder:validation:Pattern=`^(//iam\.googleapis\.com/|identitynamespace:)[A-Za-z0-9._:/-]+$`
 	Audience string `json:"audience"`
 
-	// Email of a Google service account to work as, which the ServiceAccount must be allowed to
-	// impersonate. Unset: the ServiceAccount itself is granted what it needs.
+	// Email of a Google service account to impersonate; the ServiceAccount needs permission for it. Unset: the
+	// permissions are granted to the ServiceAccount itself.
 	// +optional
 	// +kubebuilder:validation:MaxLength=320
 	// +kubebuilder:validation:Pattern=`^([A-Za-z0-9._-]+@[A-Za-z0-9.-]+)?$`

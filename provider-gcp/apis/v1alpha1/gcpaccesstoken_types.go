@@ -6,7 +6,7 @@ import (
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// GCPAccessToken is a generator: access tokens of Google Cloud, of one identity.
+// GCPAccessToken is a generator of Google Cloud access tokens for one identity.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -14,6 +14,7 @@ import (
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 type GCPAccessToken struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -41,6 +42,7 @@ type GCPAccessTokenList struct {
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
 // +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 type ClusterGCPAccessToken struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -60,13 +62,13 @@ type ClusterGCPAccessTokenList struct {
 	Items []ClusterGCPAccessToken `json:"items"`
 }
 
-// GCPAccessTokenSpec says whose tokens are made, and what for.
+// GCPAccessTokenSpec describes the identity and the scopes of the tokens.
 type GCPAccessTokenSpec struct {
 	common.GeneratorSpec `json:",inline"`
 	common.RetrySpec     `json:",inline"`
 
-	// What the tokens may be used for. Unset: https://www.googleapis.com/auth/cloud-platform, which is all
-	// that the identity may do.
+	// Scopes of the tokens. Unset: https://www.googleapis.com/auth/cloud-platform, which includes all permissions of
+	// the identity.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=20
@@ -74,18 +76,18 @@ type GCPAccessTokenSpec struct {
 	// +kubebuilder:validation:items:Pattern=`^[A-Za-z0-9._~:/+-]+$`
 	Scopes []string `json:"scopes,omitempty"`
 
-	// URL of an emulator that is asked for the tokens instead of Google. It must be on the operator's own
-	// host (127.0.0.1, localhost).
+	// URL of an emulator to use instead of Google. It must be on the operator's own host (127.0.0.1, localhost).
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="size(self) == 0 || self.matches('^https?://[^/]')",message="endpoint must be a URL, such as http://127.0.0.1:8080"
 	Endpoint string `json:"endpoint,omitempty"`
 
-	// Whose tokens they are. Unset: the operator's own, if its identity may be used.
+	// Identity of the tokens. Unset: the operator's own identity, if --ambient-credentials allows it.
 	// +optional
 	Auth *GCPAuth `json:"auth,omitempty"`
 }
 
-// ClusterGCPAccessTokenSpec is a GCPAccessTokenSpec that says whom it serves.
+// ClusterGCPAccessTokenSpec is a GCPAccessTokenSpec with conditions for namespaces.
 type ClusterGCPAccessTokenSpec struct {
 	GCPAccessTokenSpec          `json:",inline"`
 	common.ClusterGeneratorSpec `json:",inline"`

@@ -16,6 +16,7 @@ import (
 // +kubebuilder:printcolumn:name="Project",type=string,JSONPath=`.spec.projectID`
 // +kubebuilder:printcolumn:name="Location",type=string,priority=1,JSONPath=`.spec.location`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 type GCPSecretManager struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -45,6 +46,7 @@ type GCPSecretManagerList struct {
 // +kubebuilder:printcolumn:name="Project",type=string,JSONPath=`.spec.projectID`
 // +kubebuilder:printcolumn:name="Location",type=string,priority=1,JSONPath=`.spec.location`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 type ClusterGCPSecretManager struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -64,13 +66,13 @@ type ClusterGCPSecretManagerList struct {
 	Items []ClusterGCPSecretManager `json:"items"`
 }
 
-// GCPSecretManagerSpec says where the secrets are, and how to log in.
+// GCPSecretManagerSpec describes where the secrets are, and how to log in.
 type GCPSecretManagerSpec struct {
 	common.StoreSpec `json:",inline"`
 	GCPSpec          `json:",inline"`
 }
 
-// ClusterGCPSecretManagerSpec is a GCPSecretManagerSpec that says whom it serves.
+// ClusterGCPSecretManagerSpec is a GCPSecretManagerSpec with conditions for namespaces.
 type ClusterGCPSecretManagerSpec struct {
 	GCPSecretManagerSpec    `json:",inline"`
 	common.ClusterStoreSpec `json:",inline"`

@@ -4,44 +4,44 @@ import (
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// VaultAuth says how to log in.
+// VaultAuth selects a method to log in.
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.tokenSecretRef), has(self.appRole), has(self.kubernetes), has(self.jwt), has(self.userPass), has(self.ldap), has(self.cert), has(self.iam)].exists_one(x, x)",message="set exactly one of tokenSecretRef, appRole, kubernetes, jwt, userPass, ldap, cert and iam"
 type VaultAuth struct {
-	// Namespace in which the auth method is, if it is another one than that of the secrets.
+	// Namespace of the auth method, if it is not the namespace of the secrets.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Namespace string `json:"namespace,omitempty"`
 
-	// Key of a Secret that holds a token. It is renewed while it can be.
+	// Key of a Secret that holds a token. The operator renews it while that is possible.
 	// +optional
 	TokenSecretRef *common.SecretKeySelector `json:"tokenSecretRef,omitempty"`
 
-	// A role id and a secret id.
+	// Log in with a role ID and a secret ID.
 	// +optional
 	AppRole *AppRoleAuth `json:"appRole,omitempty"`
 
-	// The token of a ServiceAccount, which the server has the Kubernetes API review.
+	// Log in with the token of a ServiceAccount, which Vault verifies at the Kubernetes API.
 	// +optional
 	Kubernetes *KubernetesAuth `json:"kubernetes,omitempty"`
 
-	// A JSON web token.
+	// Log in with a JSON web token.
 	// +optional
 	JWT *JWTAuth `json:"jwt,omitempty"`
 
-	// A name and password that the server knows.
+	// Log in with a user name and password of Vault.
 	// +optional
 	UserPass *PasswordAuth `json:"userPass,omitempty"`
 
-	// A name and password that a directory knows.
+	// Log in with a user name and password of a directory.
 	// +optional
 	LDAP *PasswordAuth `json:"ldap,omitempty"`
 
-	// A client certificate.
+	// Log in with a client certificate.
 	// +optional
 	Cert *CertAuth `json:"cert,omitempty"`
 
-	// An identity of AWS.
+	// Log in with an AWS identity.
 	// +optional
 	IAM *IAMAuth `json:"iam,omitempty"`
 }
@@ -50,12 +50,12 @@ type VaultAuth struct {
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.roleId) && size(self.roleId) > 0) != has(self.roleRef)",message="set either roleId or roleRef"
 type AppRoleAuth struct {
-	// Where the auth method is mounted. Default: approle.
+	// Mount path of the auth method. Default: approle.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Path string `json:"path,omitempty"`
 
-	// The role id.
+	// The role ID.
 	// +optional
 	// +kubebuilder:validation:MaxLength=4096
 	RoleID string `json:"roleId,omitempty"`
@@ -72,7 +72,7 @@ type AppRoleAuth struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.serviceAccountRef) != has(self.secretRef)",message="set either serviceAccountRef or secretRef"
 type KubernetesAuth struct {
-	// Where the auth method is mounted. Default: kubernetes.
+	// Mount path of the auth method. Default: kubernetes.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Path string `json:"mountPath,omitempty"`
@@ -82,8 +82,8 @@ type KubernetesAuth struct {
 	// +kubebuilder:validation:MaxLength=512
 	Role string `json:"role"`
 
-	// A ServiceAccount whose token is sent. Default audience: that of the Kubernetes API, which then
-	// accepts the token from the server, too; better give the role an audience and name it here.
+	// A ServiceAccount whose token is sent. Default audience: that of the Kubernetes API, which then also accepts the
+	// token from Vault. Better set an audience on the role, and name it here.
 	// +optional
 	ServiceAccountRef *common.ServiceAccountSelector `json:"serviceAccountRef,omitempty"`
 
@@ -94,14 +94,15 @@ type KubernetesAuth struct {
 
 // JWTAuth logs in with a JSON web token.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.secretRef) != has(self.kubernetesServiceAccountToken)",message="set either secretRef or kubernetesServiceAccountToken"
+// +kubebuilder:validation:XValidation:rule="!has(self.kubernetesServiceAccountToken)",message="kubernetesServiceAccountToken.serviceAccountRef is not supported: use serviceAccountRef"
+// +kubebuilder:validation:XValidation:rule="has(self.secretRef) != has(self.serviceAccountRef) || has(self.kubernetesServiceAccountToken)",message="set either secretRef or serviceAccountRef"
 type JWTAuth struct {
-	// Where the auth method is mounted. Default: jwt.
+	// Mount path of the auth method. Default: jwt.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Path string `json:"path,omitempty"`
 
-	// Role of the auth method. Default: the one that the auth method has as its default.
+	// Role of the auth method. Default: the default role of the auth method.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Role string `json:"role,omitempty"`
@@ -110,25 +111,23 @@ type JWTAuth struct {
 	// +optional
 	SecretRef *common.SecretKeySelector `json:"secretRef,omitempty"`
 
-	// The token of a ServiceAccount as the JWT.
+	// A ServiceAccount whose token is the JWT. Default audience: vault.
 	// +optional
-	KubernetesServiceAccountToken *ServiceAccountToken `json:"kubernetesServiceAccountToken,omitempty"`
-}
+	ServiceAccountRef *common.ServiceAccountSelector `json:"serviceAccountRef,omitempty"`
 
-// ServiceAccountToken is a token that is made for one login.
-type ServiceAccountToken struct {
-	// The ServiceAccount. Default audience: vault.
-	ServiceAccountRef common.ServiceAccountSelector `json:"serviceAccountRef"`
+	// Not supported: use serviceAccountRef.
+	// +optional
+	KubernetesServiceAccountToken *common.Renamed `json:"kubernetesServiceAccountToken,omitempty"`
 }
 
 // PasswordAuth logs in with a name and a password.
 type PasswordAuth struct {
-	// Where the auth method is mounted. Default: userpass, or ldap.
+	// Mount path of the auth method. Default: userpass, or ldap.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Path string `json:"path,omitempty"`
 
-	// The name.
+	// The user name.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	Username string `json:"username"`
@@ -139,12 +138,12 @@ type PasswordAuth struct {
 
 // CertAuth logs in with a client certificate.
 type CertAuth struct {
-	// Where the auth method is mounted. Default: cert.
+	// Mount path of the auth method. Default: cert.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Path string `json:"path,omitempty"`
 
-	// Role of the auth method. Default: whichever matches the certificate.
+	// Role of the auth method. Default: any role that matches the certificate.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Role string `json:"vaultRole,omitempty"`
@@ -152,17 +151,18 @@ type CertAuth struct {
 	// Key of a Secret that holds the certificate in PEM form.
 	ClientCert common.SecretKeySelector `json:"clientCert"`
 
-	// Key of a Secret that holds its private key in PEM form.
+	// Key of a Secret that holds the private key in PEM form.
 	SecretRef common.SecretKeySelector `json:"secretRef"`
 }
 
-// IAMAuth logs in with an identity of AWS: a signed request that the server puts to STS.
+// IAMAuth logs in with an AWS identity: Vault sends a signed request to STS.
 //
-// +kubebuilder:validation:XValidation:rule="has(self.secretRef) != has(self.jwt)",message="set either secretRef or jwt"
-// +kubebuilder:validation:XValidation:rule="!has(self.jwt) || (has(self.role) && size(self.role) > 0)",message="jwt needs a role that its token can assume"
-// +kubebuilder:validation:XValidation:rule="!has(self.externalID) || size(self.externalID) == 0 || (has(self.role) && size(self.role) > 0 && !has(self.jwt))",message="externalID needs a role that is assumed with an access key"
+// +kubebuilder:validation:XValidation:rule="!has(self.jwt)",message="jwt.serviceAccountRef is not supported: use serviceAccountRef"
+// +kubebuilder:validation:XValidation:rule="has(self.secretRef) != has(self.serviceAccountRef) || has(self.jwt)",message="set either secretRef or serviceAccountRef"
+// +kubebuilder:validation:XValidation:rule="!has(self.serviceAccountRef) || (has(self.role) && size(self.role) > 0)",message="serviceAccountRef needs a role that its token can assume"
+// +kubebuilder:validation:XValidation:rule="!has(self.externalID) || size(self.externalID) == 0 || (has(self.role) && size(self.role) > 0 && !has(self.serviceAccountRef))",message="externalID needs secretRef and a role that is assumed with it"
 type IAMAuth struct {
-	// Where the auth method is mounted. Default: aws.
+	// Mount path of the auth method. Default: aws.
 	// +optional
 	// +kubebuilder:validation:MaxLength=512
 	Path string `json:"path,omitempty"`
@@ -173,9 +173,10 @@ type IAMAuth struct {
 	// +kubebuilder:validation:Pattern=`^[a-z0-9-]*$`
 	Region string `json:"region,omitempty"`
 
-	// ARN of the IAM role to log in as.
+	// ARN of the IAM role to assume.
 	// +optional
 	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="size(self) == 0 || self.matches('^arn:[a-z0-9-]+:iam::[0-9]{12}:role/.+$')",message="role must be the ARN of an IAM role, such as arn:aws:iam::111122223333:role/name"
 	AWSIAMRole string `json:"role,omitempty"`
 
 	// Role of the auth method.
@@ -183,12 +184,12 @@ type IAMAuth struct {
 	// +kubebuilder:validation:MaxLength=512
 	Role string `json:"vaultRole"`
 
-	// External id that the trust policy of role asks for.
+	// External ID that the trust policy of the role requires.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1224
 	ExternalID string `json:"externalID,omitempty"`
 
-	// Value of the header X-Vault-AWS-IAM-Server-ID, if the auth method asks for it.
+	// Value of the header X-Vault-AWS-IAM-Server-ID, if the auth method requires it.
 	// +optional
 	// +kubebuilder:validation:MaxLength=1024
 	ServerID string `json:"vaultAwsIamServerID,omitempty"`
@@ -197,9 +198,14 @@ type IAMAuth struct {
 	// +optional
 	SecretRef *IAMSecretRef `json:"secretRef,omitempty"`
 
-	// A ServiceAccount whose token role trusts (IAM roles for service accounts).
+	// A ServiceAccount that the role trusts (IAM roles for service accounts). Default audience of its token:
+	// sts.amazonaws.com.
 	// +optional
-	JWT *IAMJWT `json:"jwt,omitempty"`
+	ServiceAccountRef *common.ServiceAccountSelector `json:"serviceAccountRef,omitempty"`
+
+	// Not supported: use serviceAccountRef.
+	// +optional
+	JWT *common.Renamed `json:"jwt,omitempty"`
 }
 
 // IAMSecretRef names the parts of a static access key.
@@ -210,13 +216,7 @@ type IAMSecretRef struct {
 	// Key of a Secret that holds the secret access key.
 	SecretAccessKeySecretRef common.SecretKeySelector `json:"secretAccessKeySecretRef"`
 
-	// Key of a Secret that holds the session token, if the access key is a temporary one.
+	// Key of a Secret that holds the session token. Required for a temporary access key.
 	// +optional
 	SessionTokenSecretRef *common.SecretKeySelector `json:"sessionTokenSecretRef,omitempty"`
-}
-
-// IAMJWT names a ServiceAccount.
-type IAMJWT struct {
-	// The ServiceAccount. Default audience: sts.amazonaws.com.
-	ServiceAccountRef common.ServiceAccountSelector `json:"serviceAccountRef"`
 }

@@ -4,14 +4,15 @@ import (
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// VaultServer is embedded by every Kind of this package: which server to talk to, and how to log in.
+// VaultServer is embedded by every Kind of this package: the server, and how to log in.
 type VaultServer struct {
 	common.RetrySpec `json:",inline"`
 
-	// Address of the server, for example https://vault.example.com:8200. It must begin with https,
-	// except on the operator's own host (127.0.0.1, localhost).
+	// Address of the server, for example https://vault.example.com:8200. It must use https, except on the operator's
+	// own host (127.0.0.1, localhost).
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
+	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/]')",message="server must be a URL, such as https://vault.example.com:8200"
 	Server string `json:"server"`
 
 	// Namespace of Vault Enterprise, Vault Dedicated or OpenBao, for example team/shop.
@@ -19,32 +20,30 @@ type VaultServer struct {
 	// +kubebuilder:validation:MaxLength=512
 	Namespace string `json:"namespace,omitempty"`
 
-	// Certificates in PEM form, encoded as base64, of the authorities that may sign the server's
-	// certificate. Unset, as caProvider: those that the operator's system trusts.
+	// Base64 of the PEM certificates of the authorities that can sign the server's certificate. Default, if caProvider
+	// is also unset: the authorities that the operator's system trusts.
 	// +optional
 	// +kubebuilder:validation:MaxLength=65536
 	CABundle []byte `json:"caBundle,omitempty"`
 
-	// A Secret or ConfigMap that holds those certificates instead. A change is picked up at once.
+	// A Secret or ConfigMap with these certificates, instead of caBundle. A change takes effect at once.
 	// +optional
 	CAProvider *CAProvider `json:"caProvider,omitempty"`
 
-	// A client certificate that is shown to the server; for servers that ask for one whatever the
-	// auth.
+	// A client certificate for the connection, for servers that require one with every auth method.
 	// +optional
 	ClientTLS *ClientTLS `json:"clientTLS,omitempty"`
 
-	// Vault Enterprise: do not read from a node that lags behind what this store has seen.
+	// Vault Enterprise: do not read from a node that is behind the latest state that this store has seen.
 	// +optional
 	ReadYourWrites bool `json:"readYourWrites,omitempty"`
 
-	// Vault Enterprise: let the active node answer where a node lags behind. Only with
-	// readYourWrites, and if the server allows it.
+	// Vault Enterprise: forward a request to the active node if the node is behind. Only with readYourWrites, and if
+	// the configuration of the server allows it.
 	// +optional
 	ForwardInconsistent bool `json:"forwardInconsistent,omitempty"`
 
-	// HTTP headers that are sent with every request, for example to a proxy in front of the server.
-	// They are no place for secrets.
+	// HTTP headers of every request, for example for a proxy in front of the server. Do not put secrets here.
 	// +optional
 	// +kubebuilder:validation:MaxProperties=50
 	Headers map[string]string `json:"headers,omitempty"`
@@ -54,7 +53,7 @@ type VaultServer struct {
 	Auth *VaultAuth `json:"auth,omitempty"`
 }
 
-// CAProviderType says what kind of object holds certificates.
+// CAProviderType is the Kind of the object with certificates: Secret or ConfigMap.
 type CAProviderType string
 
 // The kinds of objects that hold certificates.
@@ -77,6 +76,6 @@ type ClientTLS struct {
 	// Key of a Secret that holds the certificate in PEM form.
 	CertSecretRef common.SecretKeySelector `json:"certSecretRef"`
 
-	// Key of a Secret that holds its private key in PEM form.
+	// Key of a Secret that holds the private key in PEM form.
 	KeySecretRef common.SecretKeySelector `json:"keySecretRef"`
 }

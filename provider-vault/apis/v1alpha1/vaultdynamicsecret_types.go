@@ -7,9 +7,8 @@ import (
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// VaultDynamicSecret is a generator: credentials that a secrets engine of HashiCorp Vault or OpenBao makes
-// for each object that asks, or tokens of Vault itself. Their leases are renewed, and revoked when they are
-// replaced or no longer used.
+// VaultDynamicSecret is a generator of credentials from a secrets engine of HashiCorp Vault or OpenBao, or of Vault
+// tokens. Each object gets its own. Their leases are renewed, and revoked when they are replaced or no longer used.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -19,6 +18,7 @@ import (
 // +kubebuilder:printcolumn:name="Server",type=string,JSONPath=`.spec.server`
 // +kubebuilder:printcolumn:name="Path",type=string,JSONPath=`.spec.path`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 type VaultDynamicSecret struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -48,6 +48,7 @@ type VaultDynamicSecretList struct {
 // +kubebuilder:printcolumn:name="Server",type=string,JSONPath=`.spec.server`
 // +kubebuilder:printcolumn:name="Path",type=string,JSONPath=`.spec.path`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 type ClusterVaultDynamicSecret struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -67,7 +68,7 @@ type ClusterVaultDynamicSecretList struct {
 	Items []ClusterVaultDynamicSecret `json:"items"`
 }
 
-// ClusterVaultDynamicSecretSpec is a VaultDynamicSecretSpec that says whom it serves.
+// ClusterVaultDynamicSecretSpec is a VaultDynamicSecretSpec with conditions for namespaces.
 type ClusterVaultDynamicSecretSpec struct {
 	VaultDynamicSecretSpec      `json:",inline"`
 	common.ClusterGeneratorSpec `json:",inline"`
@@ -94,14 +95,13 @@ const (
 	ResultRaw  ResultType = "Raw"
 )
 
-// VaultDynamicSecretSpec says what to ask Vault for, and how to log in.
+// VaultDynamicSecretSpec describes the request to Vault, and how to log in.
 type VaultDynamicSecretSpec struct {
 	VaultServer           `json:",inline"`
 	common.GeneratorSpec  `json:",inline"`
 	common.RevocationSpec `json:",inline"`
 
-	// Path of Vault's API without v1/, for example database/creds/shop, pki/issue/shop or
-	// auth/token/create/shop.
+	// Path in the API of Vault without v1/, for example database/creds/shop, pki/issue/shop or auth/token/create/shop.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	Path string `json:"path"`
@@ -111,14 +111,14 @@ type VaultDynamicSecretSpec struct {
 	// +kubebuilder:validation:Enum="";GET;POST;PUT
 	Method Method `json:"method,omitempty"`
 
-	// A JSON object: the query of a GET, else the body. It is no place for secrets.
+	// A JSON object: the query of a GET, otherwise the body. Do not put secrets here.
 	// +optional
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=object
 	// +kubebuilder:pruning:PreserveUnknownFields
 	Parameters *runtime.RawExtension `json:"parameters,omitempty"`
 
-	// Part of the answer whose fields become the keys: Data, Auth for a token, or Raw for all of it.
+	// Part of the response whose fields become the keys: Data, Auth (for a token), or Raw (the whole response).
 	// Default: Data.
 	// +optional
 	// +kubebuilder:validation:Enum="";Data;Auth;Raw

@@ -16,6 +16,7 @@ import (
 // +kubebuilder:printcolumn:name="Server",type=string,JSONPath=`.spec.server`
 // +kubebuilder:printcolumn:name="Path",type=string,JSONPath=`.spec.path`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 type VaultKV struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -45,6 +46,7 @@ type VaultKVList struct {
 // +kubebuilder:printcolumn:name="Server",type=string,JSONPath=`.spec.server`
 // +kubebuilder:printcolumn:name="Path",type=string,JSONPath=`.spec.path`
 // +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 type ClusterVaultKV struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -64,7 +66,7 @@ type ClusterVaultKVList struct {
 	Items []ClusterVaultKV `json:"items"`
 }
 
-// ClusterVaultKVSpec is a VaultKVSpec that says whom it serves.
+// ClusterVaultKVSpec is a VaultKVSpec with conditions for namespaces.
 type ClusterVaultKVSpec struct {
 	VaultKVSpec             `json:",inline"`
 	common.ClusterStoreSpec `json:",inline"`
@@ -79,12 +81,12 @@ const (
 	KVv2 KVVersion = "v2"
 )
 
-// VaultKVSpec says where the secrets are, and how to log in.
+// VaultKVSpec describes where the secrets are, and how to log in.
 type VaultKVSpec struct {
 	common.StoreSpec `json:",inline"`
 	VaultServer      `json:",inline"`
 
-	// Where the KV secrets engine is mounted, for example secret or team/kv.
+	// Mount path of the KV secrets engine, for example secret or team/kv.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=512
 	Path string `json:"path"`

@@ -1,4 +1,5 @@
-// Package change decides which objects `dsctl refresh`, `suspend` and `resume` change, and how. It makes no request.
+// Package change decides which objects `dsctl refresh`, `suspend` and `resume` change, and how. It makes no
+// requests.
 package change
 
 import (
@@ -12,13 +13,13 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// A Target names an object on the command line.
+// A Target is an object named on the command line.
 type Target struct {
 	Kind snapshot.Kind
 	Name string
 }
 
-// ParseTarget reads KIND/NAME, or the NAME of an ExternalSecret. Only Kinds for which ok is true are accepted.
+// ParseTarget parses KIND/NAME, or the NAME of an ExternalSecret. It accepts only Kinds for which ok is true.
 func ParseTarget(kinds []snapshot.Kind, arg string, ok func(snapshot.Kind) bool) (Target, error) {
 	kind, name, both := strings.Cut(arg, "/")
 	if !both {
@@ -31,7 +32,7 @@ func ParseTarget(kinds []snapshot.Kind, arg string, ok func(snapshot.Kind) bool)
 		switch {
 		case !k.Named(kind):
 		case !ok(k):
-			return Target{}, fmt.Errorf("%s: this command is not for a %s", arg, k.Kind)
+			return Target{}, fmt.Errorf("%s: this command does not support the Kind %s", arg, k.Kind)
 		default:
 			return Target{Kind: k, Name: name}, nil
 		}
@@ -39,7 +40,8 @@ func ParseTarget(kinds []snapshot.Kind, arg string, ok func(snapshot.Kind) bool)
 	return Target{}, fmt.Errorf("%s: the cluster has no Kind %q of direct-secrets", arg, kind)
 }
 
-// CanRefresh reports whether a Kind has refresh requests: the cluster Kinds pass them on to the objects that they make.
+// CanRefresh reports whether a Kind has refresh requests. The cluster Kinds pass them on to the objects that
+// they create.
 func CanRefresh(k snapshot.Kind) bool { return requestField(k) != nil }
 
 func requestField(k snapshot.Kind) []string {
@@ -54,7 +56,8 @@ func requestField(k snapshot.Kind) []string {
 	}[k.Kind]
 }
 
-// CanSuspend reports whether a Kind can be suspended: for the cluster Kinds, the objects that they make.
+// CanSuspend reports whether a Kind can be suspended. For a cluster Kind, this suspends the objects that it
+// creates.
 func CanSuspend(k snapshot.Kind) bool { return suspendField(k) != nil }
 
 func suspendField(k snapshot.Kind) []string {
@@ -69,14 +72,15 @@ func suspendField(k snapshot.Kind) []string {
 	}[k.Kind]
 }
 
-// errMade ends the command for an object that a cluster Kind has made: what is changed in it would be reverted.
-var errMade = errors.New("a cluster Kind has made it and reverts changes of its spec")
+// errMade is the error for an object that a cluster Kind has created, which would revert any change of its
+// spec.
+var errMade = errors.New("a cluster Kind created it and reverts changes of its spec")
 
-// SuspendPatch returns the merge patch that suspends an object or resumes it; nil if it is so already. What resumes
-// removes the field, which has no default.
+// SuspendPatch returns the merge patch that suspends or resumes an object, or nil if nothing changes. Resuming
+// removes the field, because it has no default.
 func SuspendPatch(o *snapshot.Object, suspend bool) ([]byte, error) {
 	if _, made := o.Meta.Annotations[v1alpha1.FanOutAnnotation]; made {
-		return nil, fmt.Errorf("%s: %w: change the object that made it", o.Ref(), errMade)
+		return nil, fmt.Errorf("%s: %w: change the object that created it", o.Ref(), errMade)
 	}
 	if o.Suspended == suspend {
 		return nil, nil
@@ -90,7 +94,7 @@ func SuspendPatch(o *snapshot.Object, suspend bool) ([]byte, error) {
 
 var errSuspended = errors.New("it is suspended, so nothing is read or written; resume it first")
 
-// RefreshPatch returns the merge patch that asks for a refresh of an object. request must be new.
+// RefreshPatch returns the merge patch that requests a refresh of an object. request must be a new value.
 func RefreshPatch(o *snapshot.Object, request string) ([]byte, error) {
 	if o.Suspended {
 		return nil, fmt.Errorf("%s: %w", o.Ref(), errSuspended)
@@ -98,7 +102,7 @@ func RefreshPatch(o *snapshot.Object, request string) ([]byte, error) {
 	return patch(requestField(o.Kind), v1alpha1.RefreshRequestAnnotation, request)
 }
 
-// patch returns the merge patch that sets a key below a field.
+// patch returns the merge patch that sets a key in a field.
 func patch(field []string, key string, value any) ([]byte, error) {
 	p := map[string]any{key: value}
 	for _, f := range slices.Backward(field) {
@@ -107,7 +111,7 @@ func patch(field []string, key string, value any) ([]byte, error) {
 	return json.Marshal(p)
 }
 
-// Served reports whether the operators have served a refresh request, with or without success.
+// Served reports whether the operators have handled a refresh request, successfully or not.
 func Served(o *snapshot.Object, request string) bool {
 	switch {
 	case o.ExternalSecret != nil:

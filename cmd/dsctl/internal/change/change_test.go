@@ -44,13 +44,13 @@ func TestParseTarget(t *testing.T) {
 		want        string
 		err         string
 	}{
-		"Name":       {reason: "a name alone is that of an ExternalSecret", arg: "db", want: "ExternalSecret db"},
-		"Kind":       {reason: "the Kind may go before", arg: "pushsecret/db", want: "PushSecret db"},
-		"ShortName":  {reason: "short names count", arg: "dps/db", want: "PushSecret db"},
-		"Plural":     {reason: "so do plurals, with their group", arg: "externalsecrets.direct-secrets.io/db", want: "ExternalSecret db"},
-		"OtherGroup": {reason: "a Kind of ESO is not ours", arg: "externalsecrets.external-secrets.io/db", err: `externalsecrets.external-secrets.io/db: the cluster has no Kind "externalsecrets.external-secrets.io" of direct-secrets`},
-		"NoName":     {reason: "a Kind alone names nothing", arg: "pushsecret/", err: `"pushsecret/" has no name: write KIND/NAME`},
-		"WrongKind":  {reason: "a store is not refreshed", arg: "awssecretsmanager/prod", err: "awssecretsmanager/prod: this command is not for a AWSSecretsManager"},
+		"Name":       {reason: "a name without a Kind is that of an ExternalSecret", arg: "db", want: "ExternalSecret db"},
+		"Kind":       {reason: "the Kind can be in front", arg: "pushsecret/db", want: "PushSecret db"},
+		"ShortName":  {reason: "a short name is accepted", arg: "dps/db", want: "PushSecret db"},
+		"Plural":     {reason: "a plural with its group is accepted", arg: "externalsecrets.direct-secrets.io/db", want: "ExternalSecret db"},
+		"OtherGroup": {reason: "a Kind of External Secrets Operator is rejected", arg: "externalsecrets.external-secrets.io/db", err: `externalsecrets.external-secrets.io/db: the cluster has no Kind "externalsecrets.external-secrets.io" of direct-secrets`},
+		"NoName":     {reason: "a Kind without a name is rejected", arg: "pushsecret/", err: `"pushsecret/" has no name: write KIND/NAME`},
+		"WrongKind":  {reason: "a store cannot be refreshed", arg: "awssecretsmanager/prod", err: "awssecretsmanager/prod: this command does not support the Kind AWSSecretsManager"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -83,17 +83,17 @@ func TestPatches(t *testing.T) {
 		want   string
 		err    error
 	}{
-		"Suspend":          {reason: "the field is set", kind: external, object: `spec: {}`, patch: suspend, want: `{"spec":{"suspend":true}}`},
-		"SuspendAgain":     {reason: "nothing is to be done", kind: external, object: `spec: {suspend: true}`, patch: suspend},
-		"Resume":           {reason: "the field is removed: unset means false", kind: push, object: `spec: {suspend: true}`, patch: resume, want: `{"spec":{"suspend":null}}`},
-		"ResumeAgain":      {reason: "nothing is to be done", kind: push, object: `spec: {}`, patch: resume},
-		"SuspendCluster":   {reason: "a cluster Kind suspends what it makes", kind: cluster, object: `spec: {}`, patch: suspend, want: `{"spec":{"externalSecretSpec":{"suspend":true}}}`},
-		"ResumeCluster":    {reason: "and resumes it", kind: cluster, object: `spec: {externalSecretSpec: {suspend: true}}`, patch: resume, want: `{"spec":{"externalSecretSpec":{"suspend":null}}}`},
-		"SuspendMade":      {reason: "the change would be reverted", kind: external, object: made, patch: suspend, err: errMade},
-		"Refresh":          {reason: "an annotation asks", kind: external, object: `spec: {}`, patch: refresh, want: `{"metadata":{"annotations":{"direct-secrets.io/refresh-requested-at":"now"}}}`},
-		"RefreshMade":      {reason: "an annotation is not reverted", kind: external, object: made, patch: refresh, want: `{"metadata":{"annotations":{"direct-secrets.io/refresh-requested-at":"now"}}}`},
+		"Suspend":          {reason: "suspending sets the field", kind: external, object: `spec: {}`, patch: suspend, want: `{"spec":{"suspend":true}}`},
+		"SuspendAgain":     {reason: "nothing changes for a suspended object", kind: external, object: `spec: {suspend: true}`, patch: suspend},
+		"Resume":           {reason: "resuming removes the field, because unset means false", kind: push, object: `spec: {suspend: true}`, patch: resume, want: `{"spec":{"suspend":null}}`},
+		"ResumeAgain":      {reason: "nothing changes for an object that is not suspended", kind: push, object: `spec: {}`, patch: resume},
+		"SuspendCluster":   {reason: "a cluster Kind suspends the objects that it creates", kind: cluster, object: `spec: {}`, patch: suspend, want: `{"spec":{"externalSecretSpec":{"suspend":true}}}`},
+		"ResumeCluster":    {reason: "a cluster Kind resumes the objects that it creates", kind: cluster, object: `spec: {externalSecretSpec: {suspend: true}}`, patch: resume, want: `{"spec":{"externalSecretSpec":{"suspend":null}}}`},
+		"SuspendMade":      {reason: "an object of a cluster Kind is rejected, because the change would be reverted", kind: external, object: made, patch: suspend, err: errMade},
+		"Refresh":          {reason: "a refresh is requested with an annotation", kind: external, object: `spec: {}`, patch: refresh, want: `{"metadata":{"annotations":{"direct-secrets.io/refresh-requested-at":"now"}}}`},
+		"RefreshMade":      {reason: "an object of a cluster Kind can be refreshed, because its annotations are not reverted", kind: external, object: made, patch: refresh, want: `{"metadata":{"annotations":{"direct-secrets.io/refresh-requested-at":"now"}}}`},
 		"RefreshCluster":   {reason: "a cluster Kind passes the request on", kind: cluster, object: `spec: {}`, patch: refresh, want: `{"spec":{"externalSecretMetadata":{"annotations":{"direct-secrets.io/refresh-requested-at":"now"}}}}`},
-		"RefreshSuspended": {reason: "it would be ignored", kind: external, object: `spec: {suspend: true}`, patch: refresh, err: errSuspended},
+		"RefreshSuspended": {reason: "a suspended object is rejected, because it would ignore the request", kind: external, object: `spec: {suspend: true}`, patch: refresh, err: errSuspended},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -117,12 +117,12 @@ func TestServed(t *testing.T) {
 		object string
 		want   bool
 	}{
-		"Served":      {reason: "the status has the request", kind: external, object: `status: {observedRefreshRequest: now}`, want: true},
-		"Earlier":     {reason: "an earlier request is another", kind: external, object: `status: {observedRefreshRequest: before}`},
-		"AllStores":   {reason: "a push is served by all of its stores", kind: push, object: `status: {stores: [{observedRefreshRequest: now}, {observedRefreshRequest: now}]}`, want: true},
-		"SomeStores":  {reason: "not by one of them", kind: push, object: `status: {stores: [{observedRefreshRequest: now}, {}]}`},
-		"NoStoresYet": {reason: "nor by none", kind: push, object: `status: {}`},
-		"Cluster":     {reason: "a cluster Kind has no answer of its own", kind: cluster, object: `status: {}`},
+		"Served":      {reason: "a request in the status is handled", kind: external, object: `status: {observedRefreshRequest: now}`, want: true},
+		"Earlier":     {reason: "an earlier request in the status does not count", kind: external, object: `status: {observedRefreshRequest: before}`},
+		"AllStores":   {reason: "a push is handled once all of its stores have the request", kind: push, object: `status: {stores: [{observedRefreshRequest: now}, {observedRefreshRequest: now}]}`, want: true},
+		"SomeStores":  {reason: "a push is not handled if a store lacks the request", kind: push, object: `status: {stores: [{observedRefreshRequest: now}, {}]}`},
+		"NoStoresYet": {reason: "a push without stores in its status is not handled", kind: push, object: `status: {}`},
+		"Cluster":     {reason: "a cluster Kind does not report requests itself", kind: cluster, object: `status: {}`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -14,23 +14,23 @@ import (
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/snapshot"
 )
 
-// A selection is which objects a command changes.
+// A selection determines which objects a command changes.
 type selection struct {
 	all   bool
 	store string
 }
 
-// A changed object, as it is printed.
+// changed is the printed result for one object.
 type changed struct {
 	snapshot.Ref
 
-	// Changed is false for an object that was so already.
+	// Changed is false if the object was already in the requested state.
 	Changed bool `json:"changed"`
-	// Ready, Reason and Message are what the object reports after a refresh that was waited for.
+	// Ready, Reason and Message are the object's report after the refresh, if the command has waited for it.
 	Ready   string `json:"ready,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 	Message string `json:"message,omitempty"`
-	// Error is why it could not be changed.
+	// Error is why the object could not be changed.
 	Error string `json:"error,omitempty"`
 }
 
@@ -48,7 +48,7 @@ func newRefresh(o *options) *cobra.Command {
 	waits, timeout := false, time.Minute
 	c := &cobra.Command{
 		Use:   "refresh [KIND/]NAME ... | --all | --store KIND/NAME",
-		Short: "Have values read or pushed now",
+		Short: "Refresh objects, so that their values are read or pushed now",
 		Long: `refresh asks for a refresh by the annotation direct-secrets.io/refresh-requested-at. It works under every refresh policy.
 ` + arguments + `
 
@@ -78,14 +78,14 @@ Exit codes: 0 all objects were asked, with --wait all are Ready; 1 the command f
 
 func newSuspend(o *options, suspend bool) *cobra.Command {
 	var sel selection
-	use, short, done := "suspend", "Have the operators leave objects and their Secrets alone", "suspended"
+	use, short, done := "suspend", "Suspend objects, so that the operators neither read nor write for them", "suspended"
 	if !suspend {
-		use, short, done = "resume", "End the suspension of objects", "resumed"
+		use, short, done = "resume", "Resume suspended objects", "resumed"
 	}
 	c := &cobra.Command{
 		Use:   use + " [KIND/]NAME ... | --all | --store KIND/NAME",
 		Short: short,
-		Long: use + ` changes spec.suspend, of the cluster Kinds for all objects that they make. A tool that has the object in its
+		Long: use + ` changes spec.suspend; on a cluster Kind, for all objects that it creates. A tool that has the object in its
 manifests, such as Argo CD or Flux, may revert that: change the manifest there.
 ` + arguments,
 		Example: fmt.Sprintf("  dsctl %s db -n shop\n  dsctl %[1]s --store awssecretsmanager/prod -n shop", use),
@@ -100,7 +100,7 @@ manifests, such as Argo CD or Flux, may revert that: change the manifest there.
 	return c
 }
 
-// change changes the objects that are chosen. An object that cannot be changed does not stop the others.
+// change changes the selected objects. An object that cannot be changed does not stop the others.
 func (o *options) change(ctx context.Context, args []string, sel selection, ok func(snapshot.Kind) bool,
 	patch func(*snapshot.Object) ([]byte, error), after func(context.Context, *session, *snapshot.Object, *changed), done string) error {
 	s, err := o.connect()
@@ -142,7 +142,7 @@ func (o *options) change(ctx context.Context, args []string, sel selection, ok f
 	return nil
 }
 
-// choose returns the objects that the arguments or flags name.
+// choose returns the objects that the arguments or flags select.
 func choose(ctx context.Context, s *session, args []string, sel selection, ok func(snapshot.Kind) bool) ([]snapshot.Object, error) {
 	if ways := btoi(len(args) > 0) + btoi(sel.all) + btoi(sel.store != ""); ways != 1 {
 		return nil, errors.New("name objects, or use either --all or --store")
@@ -154,7 +154,7 @@ func choose(ctx context.Context, s *session, args []string, sel selection, ok fu
 	var objects []snapshot.Object
 	if len(args) > 0 {
 		if s.namespace == "" {
-			return nil, errors.New("-A needs --all or --store: a name is of one namespace")
+			return nil, errors.New("-A needs --all or --store, because a name is in one namespace")
 		}
 		for _, a := range args {
 			t, err := change.ParseTarget(kinds, a, ok)
@@ -199,10 +199,10 @@ func btoi(b bool) int {
 	return 0
 }
 
-// awaitRefresh waits until the operators have served a refresh request, and notes what the object then reports.
+// awaitRefresh waits until the operators have handled a refresh request, and stores the object's report in out.
 func awaitRefresh(ctx context.Context, s *session, obj *snapshot.Object, request string, timeout time.Duration, out *changed) {
 	if !obj.Kind.Namespaced {
-		return // Its objects are many.
+		return // A cluster Kind has many objects.
 	}
 	s.Progress("status of " + obj.Ref().String())
 	last := *obj

@@ -18,7 +18,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/snapshot"
 )
 
-// run runs dsctl without a cluster, and returns what it prints, its errors, and its exit code.
+// run runs dsctl without a cluster. It returns its output, its errors, and its exit code.
 func run(t *testing.T, stdin string, args ...string) (out, errs string, code int) {
 	t.Helper()
 	var o, e bytes.Buffer
@@ -53,11 +53,11 @@ func TestRender(t *testing.T) {
 		code                     int
 	}{
 		"Names": {
-			reason: "without --show-values there are names and sizes", manifest: externalSecret, values: values,
+			reason: "without --show-values only names and sizes are printed", manifest: externalSecret, values: values,
 			out: "Secret shop/db of type Opaque\n  dsn: 12 bytes\n  password: 7 bytes\n  user: 4 bytes\n  labels: team\n",
 		},
 		"JSON": {
-			reason: "also as JSON", manifest: externalSecret, values: `{remote: {shop/db: {user: shop, password: ""}}}`, args: []string{"--output", "json"},
+			reason: "JSON has only names and sizes, too", manifest: externalSecret, values: `{remote: {shop/db: {user: shop, password: ""}}}`, args: []string{"--output", "json"},
 			out: `[
   {
     "externalSecret": "db",
@@ -86,7 +86,7 @@ func TestRender(t *testing.T) {
 `,
 		},
 		"Values": {
-			reason: "with it there is the Secret", manifest: externalSecret, values: values, args: []string{"--show-values"},
+			reason: "with --show-values the Secret is printed", manifest: externalSecret, values: values, args: []string{"--show-values"},
 			out: `apiVersion: v1
 data:
   dsn: c2hvcDpodW50ZXIy
@@ -106,7 +106,7 @@ type: Opaque
 			errs: "error: ExternalSecret db: spec.target.template.data[dsn]: line 1, column 16: there is no key \"pasword\"\n", code: ExitFailed,
 		},
 		"Misspelt": {
-			reason: "a field that no ExternalSecret has is an error", manifest: strings.Replace(externalSecret, "storeRef", "storRef", 1), values: values,
+			reason: "an unknown field is an error", manifest: strings.Replace(externalSecret, "storeRef", "storRef", 1), values: values,
 			errs: `unknown field "storRef"`, code: ExitFailed,
 		},
 		"Nothing": {
@@ -115,7 +115,7 @@ type: Opaque
 		},
 		"Format": {
 			reason: "an unknown format is an error", manifest: externalSecret, values: values, args: []string{"-o", "xml"},
-			errs: "error: --output: \"xml\" is none of json, yaml\n", code: ExitFailed,
+			errs: "error: --output: \"xml\" is not supported; use one of json, yaml\n", code: ExitFailed,
 		},
 	}
 	for name, tc := range cases {
@@ -147,10 +147,10 @@ func TestUsage(t *testing.T) {
 		errs   string
 	}{
 		"Unknown":      {reason: "an unknown command is an error", args: []string{"docter"}, errs: `unknown command "docter"`},
-		"NoSelection":  {reason: "what is to be changed must be named", args: []string{"suspend"}, errs: "name objects, or use either --all or --store"},
-		"TwoWays":      {reason: "in one way", args: []string{"refresh", "db", "--all"}, errs: "name objects, or use either --all or --store"},
-		"DiffNothing":  {reason: "a difference needs an object", args: []string{"diff"}, errs: "name ExternalSecrets, or use -f"},
-		"NoKubeconfig": {reason: "the demo uses no cluster of the environment", args: []string{"demo", "--context", "kind"}, errs: "--context needs --kubeconfig"},
+		"NoSelection":  {reason: "a command without a selection is an error", args: []string{"suspend"}, errs: "name objects, or use either --all or --store"},
+		"TwoWays":      {reason: "two kinds of selection are an error", args: []string{"refresh", "db", "--all"}, errs: "name objects, or use either --all or --store"},
+		"DiffNothing":  {reason: "diff without an object is an error", args: []string{"diff"}, errs: "name ExternalSecrets, or use -f"},
+		"NoKubeconfig": {reason: "the demo does not use a cluster of the environment", args: []string{"demo", "--context", "kind"}, errs: "--context needs --kubeconfig"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -182,7 +182,7 @@ func TestReport(t *testing.T) {
 		want   string
 	}{
 		"Affects": {
-			reason: "the fix is not printed twice, a line break forges no finding, and few affected objects are named",
+			reason: "the fix is printed once, a line break cannot forge a finding, and only some affected objects are named",
 			report: report{Namespace: "shop", Objects: 8, Operators: &one, Warnings: 1, Findings: []diagnosis.Finding{store}},
 			want: `Warning: AWSSecretsManager shop/prod: AuthFailed
   why: refused Error: forged
@@ -193,7 +193,7 @@ func TestReport(t *testing.T) {
 `,
 		},
 		"Alike": {
-			reason: "of many that are alike ten are printed, and the others counted",
+			reason: "ten of many similar findings are printed, and the others are counted",
 			report: report{Objects: 12, Errors: 12, Findings: findings},
 			want: strings.Repeat("x", 10) + `Error: 2 more of Kind ExternalSecret: Conflict
   fix: yes

@@ -10,13 +10,13 @@ import (
 func newDemo(o *options, demo Demo) *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
-		Short: "Show a secret become a Kubernetes Secret",
-		Long: `demo starts a control plane, an emulator of AWS and provider-aws on this machine, and shows a secret become a Kubernetes Secret.
+		Short: "Show how a remote secret becomes a Kubernetes Secret",
+		Long: `demo starts a control plane, an emulator of AWS and provider-aws on this machine, and shows how a remote secret becomes a Kubernetes Secret.
 --kubeconfig uses a cluster that runs already, such as one of kind or k3d, and deletes from it what the demo has created.
 It needs the binaries that make demo builds.`,
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			// Only the flag counts, so that no cluster of the environment is used by accident.
+			// Only the flag counts, so that the demo never uses a cluster of the environment by accident.
 			if *o.config.KubeConfig == "" {
 				if *o.config.Context != "" {
 					return errors.New("--context needs --kubeconfig, the file that has the context")

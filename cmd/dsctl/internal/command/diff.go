@@ -28,7 +28,8 @@ func newDiff(o *options) *cobra.Command {
 		Long: `diff compares the Secret that an ExternalSecret yields with the one in the cluster. It prints names of keys, labels and
 annotations, and never a value. It changes nothing, and reads no store.
 
-Without --values it knows the keys that the spec names, and reads of the Secret only its metadata.
+For an object with creationPolicy None it prints what the operator has compared, values included.
+For others, without --values, it knows the keys that the spec names, and reads of the Secret only its metadata.
 With --values, a file as for render, it compares values, too, and needs the permission to get the Secret.
 
 Exit codes: 0 nothing would change, 1 the command failed, 2 something would change, or the Secret would be refused.`,
@@ -98,10 +99,14 @@ func (o *options) externalSecrets(ctx context.Context, s *session, args []string
 	return all, nil
 }
 
-// compare compares what an ExternalSecret yields with its Secret. Without values only metadata of the Secret is read.
+// compare compares the result of an ExternalSecret with its Secret. Without values it reads only the metadata
+// of the Secret.
 func compare(ctx context.Context, s *session, es *v1alpha1.ExternalSecret, remote *inspect.Remote) (offline.Difference, error) {
 	key := types.NamespacedName{Namespace: es.Namespace, Name: es.TargetName()}
 	if remote == nil {
+		if d, found := offline.Reported(es); found {
+			return d, nil
+		}
 		m := &metav1.PartialObjectMetadata{}
 		m.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Secret"})
 		live := offline.Live{}

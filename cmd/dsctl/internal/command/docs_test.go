@@ -10,19 +10,20 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-// called matches what pages call dsctl with, on a line of its own or between backticks.
+// called matches calls of dsctl in pages, on a line of their own or between backticks.
 var called = regexp.MustCompile("(?m)(?:^    (?:\\$ )?|`)dsctl ([^`\n]+)")
 
-// TestDocs holds the pages to commands and flags that dsctl has, and docs/dsctl.md to name all of them.
+// TestDocs checks that pages use only existing commands and flags, and that docs/reference/dsctl.md names all
+// of them.
 func TestDocs(t *testing.T) {
 	t.Parallel()
 	page := ""
-	for _, path := range []string{"dsctl.md", "runbook.md"} {
+	for _, path := range []string{"reference/dsctl.md", "operate/runbook.md"} {
 		raw, err := os.ReadFile("../../../../docs/" + path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if path == "dsctl.md" {
+		if path == "reference/dsctl.md" {
 			page = string(raw)
 		}
 		lines := called.FindAllStringSubmatch(string(raw), -1)
@@ -45,11 +46,11 @@ func TestDocs(t *testing.T) {
 	root := New(genericiooptions.NewTestIOStreamsDiscard(), "v0.1.1", nil)
 	for _, c := range root.Commands() {
 		if !strings.Contains(page, "`"+c.Name()+"`") {
-			t.Errorf("docs/dsctl.md does not name the command %s", c.Name())
+			t.Errorf("docs/reference/dsctl.md does not name the command %s", c.Name())
 		}
 		c.LocalNonPersistentFlags().VisitAll(func(f *pflag.Flag) {
 			if f.Name != "help" && !strings.Contains(page, "--"+f.Name) && (f.Shorthand == "" || !strings.Contains(page, "-"+f.Shorthand)) {
-				t.Errorf("docs/dsctl.md does not name the flag --%s of %s", f.Name, c.Name())
+				t.Errorf("docs/reference/dsctl.md does not name the flag --%s of %s", f.Name, c.Name())
 			}
 		})
 	}

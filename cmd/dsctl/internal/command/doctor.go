@@ -13,12 +13,12 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// A report is what doctor prints with --output json.
+// A report is the output of doctor with --output json.
 type report struct {
-	// Namespace is empty for all.
+	// Namespace is empty for all namespaces.
 	Namespace string `json:"namespace,omitempty"`
 	Objects   int    `json:"objects"`
-	// Operators that run; absent if they could not be read.
+	// Operators is the number of running operators; absent if they could not be read.
 	Operators *int                `json:"operators,omitempty"`
 	Errors    int                 `json:"errors"`
 	Warnings  int                 `json:"warnings"`
@@ -32,7 +32,7 @@ func newDoctor(o *options) *cobra.Command {
 		Long: `doctor reads all Kinds of direct-secrets in a namespace or in the cluster, the operators that run, and your permissions.
 It reports each cause once, with the objects that it affects. It changes nothing.
 
-Exit codes: 0 no error, 1 it could not be checked, 2 at least one error. Warnings do not count.`,
+Exit codes: 0 no error, 1 the check failed, 2 at least one error. Warnings do not count.`,
 		Example: `  dsctl doctor -n shop
   dsctl doctor -A --output json`,
 		Args: cobra.NoArgs,
@@ -41,11 +41,12 @@ Exit codes: 0 no error, 1 it could not be checked, 2 at least one error. Warning
 	o.addNamespaces(c)
 	o.addOutput(c, "json")
 	c.Flags().StringVar(&o.operatorNamespace, "operator-namespace", "direct-secrets",
-		"Namespace of the operators, where their Leases are looked for if you are not allowed to list Leases in all namespaces.")
+		"Namespace of the operators' Leases, used if you are not allowed to list Leases in all namespaces.")
 	return c
 }
 
-// needed are the requests that other commands of dsctl make, so that doctor reports those that are not allowed.
+// needed returns the requests that other commands of dsctl make, so that doctor reports those that are not
+// allowed.
 func needed(namespace string) []snapshot.Refusal {
 	return []snapshot.Refusal{
 		{Verb: "patch", Resource: "externalsecrets." + v1alpha1.Group, Namespace: namespace, Purpose: "to refresh, suspend and resume"},
@@ -99,7 +100,7 @@ func newReport(s *snapshot.Snapshot, findings []diagnosis.Finding) report {
 	return r
 }
 
-// count returns a number of things.
+// count formats a number of things.
 func count(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -108,9 +109,9 @@ func count(n int, thing string) string {
 }
 
 const (
-	// mostAffected is how many affected objects the text names.
+	// mostAffected is the maximum number of affected objects in the text of a finding.
 	mostAffected = 5
-	// mostAlike is how many findings of a Kind, a reason and a fix the text has.
+	// mostAlike is the maximum number of findings with the same Kind, reason and fix in the text.
 	mostAlike = 10
 )
 

@@ -17,7 +17,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/inspect"
 )
 
-// readFile reads a file; - is standard input.
+// readFile reads a file; - means standard input.
 func (o *options) readFile(name string) ([]byte, error) {
 	if name == "-" {
 		return io.ReadAll(o.In)
@@ -25,8 +25,8 @@ func (o *options) readFile(name string) ([]byte, error) {
 	return os.ReadFile(name)
 }
 
-// readManifest reads the ExternalSecrets of a manifest, and passes over other objects. namespace is that of objects without
-// one.
+// readManifest reads the ExternalSecrets of a manifest, and skips other objects. namespace is the default for
+// objects without one.
 func (o *options) readManifest(name, namespace string) ([]*v1alpha1.ExternalSecret, error) {
 	raw, err := o.readFile(name)
 	if err != nil {
@@ -63,7 +63,7 @@ func (o *options) readManifest(name, namespace string) ([]*v1alpha1.ExternalSecr
 	return all, nil
 }
 
-// readValues reads a file of values.
+// readValues reads a file with values.
 func (o *options) readValues(name string) (inspect.Remote, error) {
 	raw, err := o.readFile(name)
 	if err != nil {

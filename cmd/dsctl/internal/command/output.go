@@ -16,7 +16,7 @@ func printJSON(w io.Writer, v any) error {
 	return e.Encode(v)
 }
 
-// printTable prints rows in aligned columns, the first of them being the names of the columns.
+// printTable prints rows in aligned columns. The first row has the names of the columns.
 func printTable(w io.Writer, rows [][]string) error {
 	t := printers.GetNewTabWriter(w)
 	for _, r := range rows {
@@ -27,7 +27,7 @@ func printTable(w io.Writer, rows [][]string) error {
 	return t.Flush()
 }
 
-// line returns a text without line breaks and control characters, which could forge other lines of the output.
+// line replaces line breaks and control characters in a text, which could forge other lines of the output.
 func line(text string) string {
 	return strings.Map(func(r rune) rune {
 		if r < ' ' || r == 0x7f || (r >= 0x80 && r < 0xa0) {

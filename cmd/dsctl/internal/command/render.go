@@ -15,13 +15,13 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/inspect"
 )
 
-// A rendered Secret without its values.
+// rendered is a rendered Secret without its values.
 type rendered struct {
 	ExternalSecret string            `json:"externalSecret"`
 	Namespace      string            `json:"namespace,omitempty"`
 	Secret         string            `json:"secret"`
 	Type           corev1.SecretType `json:"type,omitempty"`
-	// Absent is true where by deletionPolicy there is no Secret.
+	// Absent is set if deletionPolicy means that there is no Secret.
 	Absent      bool     `json:"absent,omitempty"`
 	Data        []datum  `json:"data,omitempty"`
 	Labels      []string `json:"labels,omitempty"`
@@ -115,7 +115,7 @@ func (o *options) render(manifest, values string, show bool) error {
 	return nil
 }
 
-// printYAML prints values as documents of YAML.
+// printYAML prints values as YAML documents.
 func printYAML[T any](w io.Writer, all []T) error {
 	for i, v := range all {
 		raw, err := yaml.Marshal(v)
@@ -148,7 +148,7 @@ func (r rendered) print(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Secret %s", strings.Trim(r.Namespace+"/"+r.Secret, "/"))
 	if r.Absent {
-		b.WriteString(": none, by spec.target.deletionPolicy\n")
+		b.WriteString(": none, because of spec.target.deletionPolicy\n")
 	} else {
 		fmt.Fprintf(&b, " of type %s\n", r.Type)
 	}

@@ -1,4 +1,4 @@
-// Package command has the commands of dsctl: their flags, and what they print.
+// Package command implements the commands of dsctl, their flags and their output.
 package command
 
 import (
@@ -15,18 +15,19 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// The exit codes.
+// These are the exit codes.
 const (
-	// ExitFailed: the command failed.
+	// ExitFailed means that the command failed.
 	ExitFailed = 1
-	// ExitFound: the command worked and found an error, or a difference.
+	// ExitFound means that the command succeeded and found an error or a difference.
 	ExitFound = 2
 )
 
-// errFound ends a command that worked and found something. It has been printed.
+// errFound ends a command that succeeded and has printed what it found.
 var errFound = errors.New("found")
 
-// Demo shows an ExternalSecret become a Secret, in a cluster or, if that is nil, on a control plane of its own.
+// Demo shows how an ExternalSecret becomes a Secret, in the given cluster or, if that is nil, on its own
+// control plane.
 type Demo func(ctx context.Context, cluster *rest.Config, streams genericiooptions.IOStreams) error
 
 // Run runs dsctl and returns its exit code.
@@ -40,15 +41,18 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams,
 	case errors.Is(err, errFound):
 		return ExitFound
 	}
+	if code := exitCode(0); errors.As(err, &code) {
+		return int(code)
+	}
 	_, _ = fmt.Fprintln(streams.ErrOut, "error:", err)
 	return ExitFailed
 }
 
-// options are what commands share.
+// options are the settings that commands share.
 type options struct {
 	genericiooptions.IOStreams
 
-	// program is how the user calls dsctl.
+	// program is the name with which the user calls dsctl.
 	program           string
 	config            *genericclioptions.ConfigFlags
 	operatorNamespace string
@@ -78,14 +82,14 @@ Exit codes: 0 nothing is wrong or different, 1 the command failed, 2 doctor foun
 	root.SetOut(streams.Out)
 	root.SetErr(streams.ErrOut)
 	o.config.AddFlags(root.PersistentFlags())
-	root.AddCommand(newDoctor(o), newGet(o), newTree(o), newRefresh(o), newSuspend(o, true), newSuspend(o, false), newRender(o), newDiff(o), newDemo(o, demo))
+	root.AddCommand(newDoctor(o), newGet(o), newTree(o), newRefresh(o), newSuspend(o, true), newSuspend(o, false), newRender(o), newDiff(o), newMigrate(o), newDemo(o, demo))
 	for _, c := range root.Commands() {
 		c.Example = strings.ReplaceAll(c.Example, "  dsctl ", "  "+o.program+" ")
 	}
 	return root
 }
 
-// addOutput adds the flag --output with the formats of a command beside its text.
+// addOutput adds the flag --output with the formats that a command has in addition to text.
 func (o *options) addOutput(c *cobra.Command, formats ...string) {
 	c.Flags().StringVarP(&o.output, "output", "o", "", "Output format: "+strings.Join(formats, ", ")+". Default: text.")
 	c.PreRunE = func(*cobra.Command, []string) error {
@@ -94,7 +98,7 @@ func (o *options) addOutput(c *cobra.Command, formats ...string) {
 				return nil
 			}
 		}
-		return fmt.Errorf("--output: %q is none of %s", o.output, strings.Join(formats, ", "))
+		return fmt.Errorf("--output: %q is not supported; use one of %s", o.output, strings.Join(formats, ", "))
 	}
 	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)) // The flag exists.
 }

@@ -15,21 +15,21 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// A session is a connection to the cluster that the flags name.
+// A session is a connection to the cluster that the flags select.
 type session struct {
 	*reader.Reader
 
-	// namespace is empty for all.
+	// namespace is empty for all namespaces.
 	namespace string
 }
 
-// connect opens a session. It makes no request.
+// connect opens a session. It makes no requests.
 func (o *options) connect() (*session, error) {
 	cfg, err := o.config.ToRESTConfig()
 	if err != nil {
 		return nil, err
 	}
-	cfg.QPS, cfg.Burst = 50, 300 // As kubectl.
+	cfg.QPS, cfg.Burst = 50, 300 // The same values as kubectl.
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
@@ -49,12 +49,12 @@ func (o *options) connect() (*session, error) {
 		return s, nil
 	}
 	if s.namespace, _, err = o.config.ToRawKubeConfigLoader().Namespace(); err != nil {
-		return nil, fmt.Errorf("cannot tell the namespace: %w", err)
+		return nil, fmt.Errorf("cannot determine the namespace: %w", err)
 	}
 	return s, nil
 }
 
-// progress returns a function that shows what is being read, on a terminal only. An empty text removes it.
+// progress returns a function that shows on a terminal what is being read. An empty text clears the line.
 func progress(w io.Writer) func(string) {
 	f, ok := w.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {

@@ -64,7 +64,7 @@ func (o *options) tree(ctx context.Context, args []string) error {
 	return err
 }
 
-// warnRefused says what is missing from the output since the user is not allowed to read it.
+// warnRefused prints what is missing in the output because the user is not allowed to read it.
 func (o *options) warnRefused(s *snapshot.Snapshot) {
 	for _, r := range s.Refused {
 		if r.Resource != "leases.coordination.k8s.io" {

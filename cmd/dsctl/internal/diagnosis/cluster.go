@@ -10,7 +10,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/inspect"
 )
 
-// clusterRules are about the installation and the user.
+// clusterRules check the installation and the user's permissions.
 var clusterRules = []func(*snapshot.Snapshot) []Finding{notInstalled, noOperator, expiredOperators, skewedOperators, notAllowed}
 
 func notInstalled(s *snapshot.Snapshot) []Finding {
@@ -21,7 +21,7 @@ func notInstalled(s *snapshot.Snapshot) []Finding {
 	}
 	return []Finding{{
 		Severity: Error, Object: snapshot.Ref{Kind: "CustomResourceDefinition", Name: "externalsecrets." + v1alpha1.Group}, Reason: ReasonNotInstalled,
-		Message: "the cluster has no Kind ExternalSecret of " + v1alpha1.Group, Fix: "install the chart, see docs/install.md; or choose another cluster: --context",
+		Message: "the cluster has no Kind ExternalSecret of " + v1alpha1.Group, Fix: "install the chart, see docs/start/install.md; or choose another cluster: --context",
 	}}
 }
 
@@ -43,7 +43,7 @@ func expiredOperators(s *snapshot.Snapshot) []Finding {
 		}
 		all = append(all, Finding{
 			Severity: Warning, Object: snapshot.Ref{Group: "coordination.k8s.io", Kind: "Lease", Namespace: o.Lease.Namespace, Name: o.Lease.Name}, Reason: ReasonOperatorAbsent,
-			Message: fmt.Sprintf("%s last reported at %s", o.Name, o.Renewed.UTC().Format("2006-01-02T15:04:05Z")),
+			Message: fmt.Sprintf("%s last renewed its Lease at %s", o.Name, o.Renewed.UTC().Format("2006-01-02T15:04:05Z")),
 			Fix:     fmt.Sprintf("see why it does not run: kubectl get pods -n %s; if it was removed on purpose: kubectl delete lease -n %[1]s %s", o.Lease.Namespace, o.Lease.Name),
 		})
 	}
@@ -67,8 +67,9 @@ func skewedOperators(s *snapshot.Snapshot) []Finding {
 	return all
 }
 
-// notAllowed finds what the user is not allowed to do, and so could not be checked: one finding for all resources of a verb and a
-// place. It is an error only where objects that hold secrets could not be checked at all.
+// notAllowed reports requests that the user is not allowed to make, so that objects could not be checked. It
+// returns one finding for all resources with the same verb and namespace. It is an error only if ExternalSecrets or
+// PushSecrets could not be listed.
 func notAllowed(s *snapshot.Snapshot) []Finding {
 	type request struct{ verb, namespace, purpose string }
 	var order []request
@@ -89,7 +90,7 @@ func notAllowed(s *snapshot.Snapshot) []Finding {
 		f := Finding{
 			Severity: Warning, Object: snapshot.Ref{Kind: "Permission", Namespace: q.namespace, Name: q.verb}, Reason: ReasonNotAllowed,
 			Message: fmt.Sprintf("you are not allowed to %s %s %s, which is needed %s", q.verb, strings.Join(resources[q], ", "), where, q.purpose),
-			Fix:     "have a Role with this permission bound to you; to check one: " + can,
+			Fix:     "ask for a Role with this permission; to check a permission: " + can,
 		}
 		if q.verb == "list" && slices.ContainsFunc(resources[q], isChecked) {
 			f.Severity = Error
@@ -99,7 +100,7 @@ func notAllowed(s *snapshot.Snapshot) []Finding {
 	return all
 }
 
-// isChecked reports whether a resource is one that every user of doctor means to check.
+// isChecked reports whether a resource is one that every user of doctor expects to be checked.
 func isChecked(resource string) bool {
 	return resource == "externalsecrets."+v1alpha1.Group || resource == "pushsecrets."+v1alpha1.Group
 }

@@ -1,5 +1,5 @@
-// Package diagnosis decides what is wrong in a cluster, why, and what fixes it. It is pure: it sees a snapshot and nothing
-// else. It never sees a value of a Secret.
+// Package diagnosis finds what is wrong in a cluster, the cause, and the fix. It makes no requests: its only
+// input is a snapshot, which contains no values of Secrets.
 package diagnosis
 
 import (
@@ -9,26 +9,26 @@ import (
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/snapshot"
 )
 
-// Severity of a Finding.
+// Severity is that of a Finding.
 type Severity string
 
-// The severities. An Error means that something is not as its spec asks, a Warning that it may not stay so, or that it
-// could not be checked.
+// An Error means that something does not match its spec. A Warning means that this can change, or could not be
+// checked.
 const (
 	Error   Severity = "Error"
 	Warning Severity = "Warning"
 )
 
-// A Finding is one thing that is wrong.
+// A Finding is one problem.
 type Finding struct {
 	Severity Severity `json:"severity"`
-	// Object is the cause: for a store that fails, the store and not the objects that use it. It may not exist.
+	// Object is the cause. If a store fails, it is the store, not the objects that use it. It might not exist.
 	Object snapshot.Ref `json:"object"`
-	// Reason is that of a condition (see docs/runbook.md), or one of this package.
+	// Reason is the reason of a condition (see docs/operate/runbook.md), or one of this package.
 	Reason string `json:"reason"`
-	// Message is why.
+	// Message describes the cause.
 	Message string `json:"message"`
-	// Fix is what to do.
+	// Fix tells the user what to do.
 	Fix string `json:"fix"`
 	// Affects are the objects that wait for the fix.
 	Affects []snapshot.Ref `json:"affects,omitempty"`
@@ -37,7 +37,7 @@ type Finding struct {
 	cause *snapshot.Ref
 }
 
-// Reasons beside those of conditions.
+// These are reasons in addition to those of conditions.
 const (
 	ReasonNotInstalled     = "NotInstalled"
 	ReasonNotAllowed       = "NotAllowed"
@@ -48,7 +48,7 @@ const (
 	ReasonOperatorsUnknown = "OperatorsUnknown"
 )
 
-// Diagnose returns what is wrong, errors first. One cause is one finding, however many objects it affects.
+// Diagnose returns all problems, errors first. One cause is one finding, however many objects it affects.
 func Diagnose(s *snapshot.Snapshot) []Finding {
 	var all []Finding
 	for _, rule := range clusterRules {
@@ -57,7 +57,7 @@ func Diagnose(s *snapshot.Snapshot) []Finding {
 	used := sources(s)
 	for i := range s.Objects {
 		if o := &s.Objects[i]; s.Namespace != "" && o.Meta.Namespace == "" && o.IsSource() && !used[o] {
-			continue // It concerns other namespaces.
+			continue // It is used only in other namespaces.
 		}
 		for _, rule := range objectRules {
 			found := rule(s, &s.Objects[i])
@@ -87,20 +87,21 @@ func sources(s *snapshot.Snapshot) map[*snapshot.Object]bool {
 	return used
 }
 
-// objectRules are asked in this order, and the first that finds something has explained the object.
+// objectRules are checked in this order. The first rule with a finding ends the check of an object.
 var objectRules = []func(*snapshot.Snapshot, *snapshot.Object) []Finding{
-	deletionStuck, // Nothing else matters for what is to go.
-	unserved,      // Without an operator the conditions are old, or there are none.
-	suspended,     // The conditions are those of before.
-	failingPush,   // The stores of a PushSecret fail one by one.
-	failingFanOut, // So do the namespaces of a fan-out.
-	failing,       // What the operator reports.
+	deletionStuck, // Other problems do not matter for a deleted object.
+	unserved,      // Without an operator the conditions are outdated, or missing.
+	suspended,     // The conditions are from before it was suspended.
+	failingPush,   // The stores of a PushSecret can fail separately.
+	failingFanOut, // The namespaces of a cluster Kind can fail separately.
+	failing,       // The operator reports a failure.
 	unexpectedlyGone,
-	notReconciled,  // What it does not report.
-	refreshOverdue, // What it should have done.
+	notReconciled,  // The operator has not handled the spec.
+	refreshOverdue, // The operator is late.
 }
 
-// fold makes findings with one cause one. What is explained by the finding of another object becomes its effect.
+// fold merges findings with the same cause. An object whose finding is explained by that of another object is
+// added to Affects of the latter.
 func fold(all []Finding) []Finding {
 	type key struct {
 		object snapshot.Ref

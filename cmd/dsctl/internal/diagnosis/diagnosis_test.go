@@ -32,7 +32,7 @@ var kinds = []snapshot.Kind{
 	kind("vault.direct-secrets.io", "VaultKV", "vaultkvs", true),
 }
 
-// kindsOf returns Kinds as the operator of AWS reports them.
+// kindsOf returns Kinds as the operator of provider-aws reports them.
 func kindsOf(names ...string) []inspect.ServedKind {
 	var all []inspect.ServedKind
 	for _, n := range names {
@@ -41,13 +41,13 @@ func kindsOf(names ...string) []inspect.ServedKind {
 	return all
 }
 
-// awsOperator serves the Kinds of AWS in all namespaces.
+// awsOperator serves the AWS Kinds in all namespaces.
 var awsOperator = snapshot.Operator{
 	Operator: inspect.Operator{Module: "aws.direct-secrets.io", Name: "provider-aws", Kinds: kindsOf("AWSSecretsManager", "ClusterAWSSecretsManager")},
 	Lease:    types.NamespacedName{Namespace: "direct-secrets", Name: "provider-aws"}, Renewed: now,
 }
 
-// read returns a snapshot with the objects of a manifest, as read from a cluster where the operator of AWS runs.
+// read returns a snapshot with the objects of a manifest, from a cluster in which provider-aws runs.
 func read(t *testing.T, manifest string, change ...func(*snapshot.Snapshot)) *snapshot.Snapshot {
 	t.Helper()
 	s := &snapshot.Snapshot{Now: now, Program: "dsctl", Namespace: "shop", Kinds: kinds, OperatorsKnown: true, Operators: []snapshot.Operator{awsOperator}}
@@ -88,7 +88,7 @@ func must(t *testing.T, err error) {
 }
 
 const (
-	// using is an ExternalSecret that reads from the store prod; a status may follow.
+	// using is an ExternalSecret that reads from the store prod. A status can be appended.
 	using = `
 kind: ExternalSecret
 metadata: {name: db}
@@ -115,12 +115,12 @@ func TestDiagnose(t *testing.T) {
 		want     []Finding
 	}{
 		"InSync": {
-			reason: "nothing is found where all is well",
+			reason: "without a problem there is no finding",
 			manifest: using + `status: {observedGeneration: 0, conditions: [{type: Ready, status: "True", reason: SecretSynced}]}
 ---` + prod,
 		},
 		"StoreDenied": {
-			reason: "the store is the cause, and the object that it holds is affected",
+			reason: "the failing store is the cause, and the object that uses it is affected",
 			manifest: using + failed("StoreNotReady", `AWSSecretsManager "prod" is not ready: AuthFailed: Denied: no`) + "\n---" + `
 kind: AWSSecretsManager
 metadata: {name: prod}
@@ -131,7 +131,7 @@ metadata: {name: prod}
 			}},
 		},
 		"StoreAbsent": {
-			reason:   "the absent store is named, with those that are there",
+			reason:   "the missing store is named, together with existing ones",
 			manifest: using + failed("StoreNotFound", `AWSSecretsManager "prod" does not exist`) + "\n---" + strings.Replace(prod, "name: prod", "name: test", 1),
 			want: []Finding{{
 				Severity: Error, Object: store, Reason: "StoreNotFound", Message: "AWSSecretsManager shop/prod does not exist",
@@ -139,7 +139,7 @@ metadata: {name: prod}
 			}},
 		},
 		"NoOperator": {
-			reason:   "where no operator runs, no condition says so",
+			reason:   "a missing operator is found without a condition",
 			manifest: strings.ReplaceAll(using, "AWSSecretsManager", "VaultKV"),
 			want: []Finding{{
 				Severity: Error, Object: snapshot.Ref{Kind: "VaultKV"}, Reason: "ProviderNotRunning", Message: "no running module serves VaultKV",
@@ -148,7 +148,7 @@ metadata: {name: prod}
 			}},
 		},
 		"OperatorsSilent": {
-			reason:   "where no operator reports that it runs, an object with a status is not taken for one that none serves",
+			reason:   "if no operator reports, an object with a status counts as served",
 			manifest: using + `status: {conditions: [{type: Ready, status: "True", reason: SecretSynced}]}` + "\n---" + prod,
 			change:   func(s *snapshot.Snapshot) { s.Operators = nil },
 			want: []Finding{{
@@ -157,7 +157,7 @@ metadata: {name: prod}
 			}},
 		},
 		"UnknownKind": {
-			reason:   "a misspelt Kind is told apart from a module that does not run",
+			reason:   "a misspelt Kind has another finding than a module that does not run",
 			manifest: strings.ReplaceAll(using, "AWSSecretsManager", "AWSSecretManager"),
 			want: []Finding{{
 				Severity: Error, Object: snapshot.Ref{Kind: "AWSSecretManager"}, Reason: "ProviderNotRunning", Message: "the cluster has no Kind AWSSecretManager",
@@ -174,17 +174,17 @@ metadata: {name: prod}
 			},
 			want: []Finding{{
 				Severity: Error, Object: snapshot.Ref{Kind: "AWSSecretsManager"}, Reason: "ProviderNotRunning",
-				Message: "no running module serves AWSSecretsManager: provider-aws last reported at 2026-11-23T12:00:00Z",
+				Message: "no running module serves AWSSecretsManager: provider-aws last renewed its Lease at 2026-11-23T12:00:00Z",
 				Fix:     "enable the module of aws.direct-secrets.io in the chart (NAME.enabled=true); if it is enabled, see: kubectl get pods,leases -A | grep direct-secrets.io",
 				Affects: []snapshot.Ref{store, db},
 			}, {
 				Severity: Warning, Object: snapshot.Ref{Group: "coordination.k8s.io", Kind: "Lease", Namespace: "direct-secrets", Name: "provider-aws"}, Reason: ReasonOperatorAbsent,
-				Message: "provider-aws last reported at 2026-11-23T12:00:00Z",
+				Message: "provider-aws last renewed its Lease at 2026-11-23T12:00:00Z",
 				Fix:     "see why it does not run: kubectl get pods -n direct-secrets; if it was removed on purpose: kubectl delete lease -n direct-secrets provider-aws",
 			}},
 		},
 		"KeyAbsent": {
-			reason:   "the class of the error decides the fix, unless the message has one",
+			reason:   "the error class determines the fix, unless the message contains one",
 			manifest: using + failed("SecretSyncedError", "NotFound: \"shop/db\" does not exist") + "\n---" + prod,
 			want: []Finding{{
 				Severity: Error, Object: db, Reason: "SecretSyncedError", Message: `NotFound: "shop/db" does not exist`,
@@ -192,7 +192,7 @@ metadata: {name: prod}
 			}},
 		},
 		"Suspended": {
-			reason:   "a suspended object is a warning, with the command that ends it",
+			reason:   "a suspended object is a warning, with the command to resume it",
 			manifest: strings.Replace(using, "spec: {", "spec: {suspend: true, ", 1) + failed("Suspended", "spec.suspend is true") + "\n---" + prod,
 			want: []Finding{{
 				Severity: Warning, Object: db, Reason: "Suspended", Message: "spec.suspend is true: nothing is read or written", Fix: "dsctl resume externalsecret/db -n shop",
@@ -208,15 +208,15 @@ metadata: {name: prod}
 			}},
 		},
 		"Gone": {
-			reason:   "an object that is Ready without a Secret may have a misspelt key",
+			reason:   "an object that is Ready without a Secret is a warning, because its key can be misspelt",
 			manifest: using + `status: {conditions: [{type: Ready, status: "True", reason: SecretDeleted, message: nothing there}]}` + "\n---" + prod,
 			want: []Finding{{
 				Severity: Warning, Object: db, Reason: "SecretDeleted", Message: "nothing there",
-				Fix: "if you did not expect it, correct remoteRef.key, or set spec.target.deletionPolicy: Retain while you look",
+				Fix: "if you did not expect it, correct remoteRef.key, or set spec.target.deletionPolicy: Retain while you investigate",
 			}},
 		},
-		"ClassUnserved": {
-			reason: "a store of a class that no operator has is never validated",
+		"ClassWithoutOperator": {
+			reason: "a store with a class that no operator serves is never validated",
 			manifest: `
 kind: AWSSecretsManager
 metadata: {name: prod}
@@ -227,7 +227,7 @@ spec: {controller: nightly}`,
 			}},
 		},
 		"OtherNamespace": {
-			reason:   "an operator of chosen namespaces serves no other",
+			reason:   "an operator with selected namespaces serves no other",
 			manifest: prod,
 			change:   func(s *snapshot.Snapshot) { s.Operators[0].Namespaces = []string{"other"} },
 			want: []Finding{{
@@ -237,7 +237,7 @@ spec: {controller: nightly}`,
 			}},
 		},
 		"Skewed": {
-			reason: "modules that are too far apart are named",
+			reason: "modules whose versions differ too much are named",
 			change: func(s *snapshot.Snapshot) {
 				older := awsOperator
 				older.Name, older.Version = "provider-vault", "v0.1.0"
@@ -251,42 +251,42 @@ spec: {controller: nightly}`,
 			}},
 		},
 		"NotReconciled": {
-			reason:   "an object that an operator serves and has not looked at",
+			reason:   "an object that its operator has not reconciled is reported",
 			manifest: using + "---" + prod,
 			want: []Finding{{
 				Severity: Error, Object: db, Reason: ReasonNotReconciled, Message: "the operator has not reconciled generation 0 of the spec",
-				Fix: "see the operator's log and the runbook under DirectSecretsQueueStuck; does an operator lead? kubectl get leases -A | grep direct-secrets.io",
+				Fix: "see the operator's log and the runbook under DirectSecretsQueueStuck; check that an operator is the leader: kubectl get leases -A | grep direct-secrets.io",
 			}},
 		},
 		"JustCreated": {
-			reason:   "a new object has two minutes",
+			reason:   "a new object is not reported for two minutes",
 			manifest: strings.Replace(using, "name: db}", `name: db, creationTimestamp: "2026-11-23T11:59:00Z"}`, 1) + "---" + prod,
 		},
 		"ForeignClusterStore": {
-			reason: "a failing cluster store that no object of the namespace uses concerns other namespaces",
+			reason: "a failing cluster store is not reported if no object of the namespace uses it",
 			manifest: `
 kind: ClusterAWSSecretsManager
 metadata: {name: other}
 ` + failed("AuthFailed", "Denied: no"),
 		},
 		"FanOut": {
-			reason: "of a fan-out only the chosen namespace counts",
+			reason: "for a cluster Kind only the selected namespace is reported",
 			manifest: `
 kind: ClusterExternalSecret
 metadata: {name: all}
 status:
   failedNamespaces:
-  - {namespace: shop, reason: 'ExternalSecret "db" exists, and this object did not make it; delete it or choose another name'}
+  - {namespace: shop, reason: 'ExternalSecret "db" exists and was not created by this object; delete it or choose another name'}
   - {namespace: other, reason: boom}
-  conditions: [{type: Ready, status: "False", reason: PartlyProvisioned, message: made in 0 namespaces}]`,
+  conditions: [{type: Ready, status: "False", reason: PartlyProvisioned, message: created in 0 namespaces}]`,
 			want: []Finding{{
 				Severity: Error, Object: snapshot.Ref{Group: "direct-secrets.io", Kind: "ClusterExternalSecret", Name: "all"}, Reason: "PartlyProvisioned",
-				Message: `in shop: ExternalSecret "db" exists, and this object did not make it; delete it or choose another name`,
+				Message: `in shop: ExternalSecret "db" exists and was not created by this object; delete it or choose another name`,
 				Fix:     "delete it or choose another name",
 			}},
 		},
 		"PushToOneStore": {
-			reason: "the store of a push that fails is named, not the one that is in sync",
+			reason: "the failing store of a push is named, not the one in sync",
 			manifest: `
 kind: PushSecret
 metadata: {name: up}
@@ -302,7 +302,7 @@ status:
 			}},
 		},
 		"DeletionStuck": {
-			reason: "an object that is to go is held by a finalizer",
+			reason: "an object whose deletion is blocked by a finalizer is reported",
 			manifest: `
 kind: PushSecret
 metadata: {name: up, deletionTimestamp: "2026-11-23T11:00:00Z", finalizers: [aws.direct-secrets.io/pushsecret]}
@@ -311,19 +311,19 @@ spec: {storeRefs: [{kind: AWSSecretsManager, name: prod}], selector: {secret: {n
 			want: []Finding{{
 				Severity: Error, Object: snapshot.Ref{Group: "direct-secrets.io", Kind: "PushSecret", Namespace: "shop", Name: "up"}, Reason: ReasonDeletionStuck,
 				Message: "deleted 1h0m0s ago and held by the finalizers aws.direct-secrets.io/pushsecret",
-				Fix:     "fix the store that the condition Ready names, or set spec.deletionPolicy: None, which leaves behind what was pushed",
+				Fix:     "fix the store that the condition Ready names, or set spec.deletionPolicy: None, which keeps the remote secrets",
 			}},
 		},
 		"NotInstalled": {
-			reason: "without the CRDs nothing else can be found",
+			reason: "without the CRDs there is only one finding",
 			change: func(s *snapshot.Snapshot) { s.Kinds, s.Operators = nil, nil },
 			want: []Finding{{
 				Severity: Error, Object: snapshot.Ref{Kind: "CustomResourceDefinition", Name: "externalsecrets.direct-secrets.io"}, Reason: ReasonNotInstalled,
-				Message: "the cluster has no Kind ExternalSecret of direct-secrets.io", Fix: "install the chart, see docs/install.md; or choose another cluster: --context",
+				Message: "the cluster has no Kind ExternalSecret of direct-secrets.io", Fix: "install the chart, see docs/start/install.md; or choose another cluster: --context",
 			}},
 		},
 		"NotAllowed": {
-			reason: "what could not be checked is reported, all resources of a place at once",
+			reason: "resources that could not be checked are reported together for each namespace",
 			change: func(s *snapshot.Snapshot) {
 				s.Refused = []snapshot.Refusal{
 					{Verb: "list", Resource: "externalsecrets.direct-secrets.io", Namespace: "shop", Purpose: "to report on them"},
@@ -334,11 +334,11 @@ spec: {storeRefs: [{kind: AWSSecretsManager, name: prod}], selector: {secret: {n
 			want: []Finding{{
 				Severity: Error, Object: snapshot.Ref{Kind: "Permission", Namespace: "shop", Name: "list"}, Reason: ReasonNotAllowed,
 				Message: "you are not allowed to list externalsecrets.direct-secrets.io, vaultkvs.vault.direct-secrets.io in namespace shop, which is needed to report on them",
-				Fix:     "have a Role with this permission bound to you; to check one: kubectl auth can-i list externalsecrets.direct-secrets.io -n shop",
+				Fix:     "ask for a Role with this permission; to check a permission: kubectl auth can-i list externalsecrets.direct-secrets.io -n shop",
 			}, {
 				Severity: Warning, Object: snapshot.Ref{Kind: "Permission", Name: "list"}, Reason: ReasonNotAllowed,
 				Message: "you are not allowed to list clustervaultkvs.vault.direct-secrets.io in the cluster, which is needed to report on them",
-				Fix:     "have a Role with this permission bound to you; to check one: kubectl auth can-i list clustervaultkvs.vault.direct-secrets.io",
+				Fix:     "ask for a Role with this permission; to check a permission: kubectl auth can-i list clustervaultkvs.vault.direct-secrets.io",
 			}},
 		},
 	}
@@ -357,7 +357,7 @@ spec: {storeRefs: [{kind: AWSSecretsManager, name: prod}], selector: {secret: {n
 	}
 }
 
-// TestEveryReasonHasAFix holds each reason that a condition can have to a fix of its own.
+// TestEveryReasonHasAFix checks that each reason of a condition has its own fix.
 func TestEveryReasonHasAFix(t *testing.T) {
 	t.Parallel()
 	s := read(t, using)

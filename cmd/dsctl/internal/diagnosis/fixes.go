@@ -8,27 +8,27 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// A fix returns what to do about an object.
+// A fix returns the advice for an object.
 type fix func(s *snapshot.Snapshot, o *snapshot.Object) string
 
-// fixes are what to do for a reason of a condition, or for the class of an error. The message of the condition often has a
-// more exact advice, which goes first.
+// fixes maps reasons of conditions, and error classes, to their fixes. The message of a condition often
+// contains more precise advice, which takes precedence.
 var fixes = map[string]fix{
 	v1alpha1.ReasonStoreAuthFailed: func(_ *snapshot.Snapshot, o *snapshot.Object) string {
-		return fmt.Sprintf("compare the login and its permissions with the page of %s in docs/; a changed credential counts at once", o.Kind.Kind)
+		return fmt.Sprintf("compare the login and its permissions with the page of %s in docs/; a changed credential is used at once", o.Kind.Kind)
 	},
 	v1alpha1.ReasonStoreUnreachable: fixed("check DNS, NetworkPolicy, proxy and certificates between the operator's namespace and the address of the store"),
 	v1alpha1.ReasonInvalidSpec: func(_ *snapshot.Snapshot, o *snapshot.Object) string {
 		return "correct the field that the message names: kubectl edit " + kubectlName(o)
 	},
 	v1alpha1.ReasonForbidden: func(_ *snapshot.Snapshot, o *snapshot.Object) string {
-		return "have the quota, the admission policy, the operator's permission or the conditions of the cluster store changed; describe shows more: kubectl describe " + kubectlName(o)
+		return "change the quota, the admission policy, the operator's permissions or the conditions of the cluster store; for details: kubectl describe " + kubectlName(o)
 	},
 	v1alpha1.ReasonConflict: func(_ *snapshot.Snapshot, o *snapshot.Object) string {
 		if o.ExternalSecret == nil {
 			return "choose another name, or remove the other object"
 		}
-		return fmt.Sprintf("choose another spec.target.name, or end the other ownership; this shows the owner: kubectl get secret -n %s %s -o yaml --show-managed-fields", o.Meta.Namespace, o.ExternalSecret.TargetName())
+		return fmt.Sprintf("choose another spec.target.name, or remove the other owner; to see it: kubectl get secret -n %s %s -o yaml --show-managed-fields", o.Meta.Namespace, o.ExternalSecret.TargetName())
 	},
 	v1alpha1.ReasonSecretMissing: func(_ *snapshot.Snapshot, o *snapshot.Object) string {
 		if o.ExternalSecret == nil || o.ExternalSecret.Spec.Target.CreationPolicy != v1alpha1.CreateMerge {
@@ -55,8 +55,8 @@ func fixed(text string) fix {
 	return func(*snapshot.Snapshot, *snapshot.Object) string { return text }
 }
 
-// advise returns why something fails and what to do. Messages of the operator say what is wrong and, after a semicolon,
-// what to do.
+// advise returns the cause of a failure and the fix. Messages of the operator have the cause and, after a
+// semicolon, the fix.
 func advise(s *snapshot.Snapshot, o *snapshot.Object, reason, message string) (why, todo string) {
 	class, rest, classed := strings.Cut(message, ": ")
 	known := fixes[reason]
@@ -71,15 +71,17 @@ func advise(s *snapshot.Snapshot, o *snapshot.Object, reason, message string) (w
 	switch {
 	case reason == v1alpha1.ReasonForbidden && strings.Contains(message, "ResourceQuota"):
 		todo = "raise the quota: kubectl describe resourcequotas -n " + o.Meta.Namespace
+	case reason == v1alpha1.ReasonSecretMissing: // The message does not name the namespace.
+		todo = known(s, o)
 	case known == nil && todo == "":
-		todo = "see the reason in docs/runbook.md, and: kubectl describe " + kubectlName(o)
+		todo = "see the reason in docs/operate/runbook.md, and: kubectl describe " + kubectlName(o)
 	case known != nil && todo == "":
 		todo = known(s, o)
 	}
 	return message, todo
 }
 
-// kubectlName returns the arguments by which kubectl knows the object.
+// kubectlName returns kubectl's arguments for the object.
 func kubectlName(o *snapshot.Object) string {
 	name := o.Kind.GroupResource() + " " + o.Meta.Name
 	if o.Meta.Namespace != "" {

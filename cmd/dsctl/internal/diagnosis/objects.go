@@ -14,11 +14,11 @@ import (
 )
 
 const (
-	// deletionTime is how long a deletion may take.
+	// deletionTime is how long a deletion can take before it is reported.
 	deletionTime = 2 * time.Minute
-	// reconcileTime is how long an operator may take for a new spec.
+	// reconcileTime is how long an operator can take for a new spec before it is reported.
 	reconcileTime = 2 * time.Minute
-	// refreshSlack is how late a refresh may be.
+	// refreshSlack is how late a refresh can be before it is reported.
 	refreshSlack = 10 * time.Minute
 )
 
@@ -37,7 +37,7 @@ func deletionStuck(s *snapshot.Snapshot, o *snapshot.Object) []Finding {
 	why := fmt.Sprintf("deleted %s ago and held by the finalizers %s", since.Round(time.Second), strings.Join(o.Meta.Finalizers, ", "))
 	fix := "have the owners of the finalizers remove them"
 	if o.PushSecret != nil {
-		fix = "fix the store that the condition Ready names, or set spec.deletionPolicy: None, which leaves behind what was pushed"
+		fix = "fix the store that the condition Ready names, or set spec.deletionPolicy: None, which keeps the remote secrets"
 		if c := o.Ready(); c != nil {
 			why += ": " + c.Message
 		}
@@ -45,10 +45,10 @@ func deletionStuck(s *snapshot.Snapshot, o *snapshot.Object) []Finding {
 	return one(Error, o, ReasonDeletionStuck, why, fix)
 }
 
-// unserved finds that no running operator serves a Kind that the object is of or refers to.
+// unserved reports that no running operator serves the object's Kind, or a Kind that it refers to.
 func unserved(s *snapshot.Snapshot, o *snapshot.Object) []Finding {
 	if len(s.Operators) == 0 && o.Ready() != nil {
-		return nil // Operators that do not report are at work, or were.
+		return nil // Operators that do not report may be running.
 	}
 	if !s.OperatorsKnown || s.Now.Sub(o.Meta.CreationTimestamp.Time) < reconcileTime/4 {
 		return nil
@@ -68,7 +68,8 @@ func unserved(s *snapshot.Snapshot, o *snapshot.Object) []Finding {
 	return nil
 }
 
-// unservedSource finds that no running operator serves a store or generator, and nothing refers to it that would show that.
+// unservedSource reports that no running operator serves a store or generator, if no object refers to it that
+// would show this.
 func unservedSource(s *snapshot.Snapshot, o *snapshot.Object) []Finding {
 	running := s.Running(o.Kind.GroupKind(), o.Meta.Namespace)
 	if len(running) == 0 {
@@ -92,7 +93,7 @@ func absentKind(o *snapshot.Object, kind, why, fix string) []Finding {
 func whyUnserved(s *snapshot.Snapshot, k *snapshot.Kind, namespace string) string {
 	for _, p := range s.Operators {
 		if p.Expired && p.Serves(k.GroupKind(), namespace) {
-			return fmt.Sprintf("no running module serves %s: %s last reported at %s", k.Kind, p.Name, p.Renewed.UTC().Format(time.RFC3339))
+			return fmt.Sprintf("no running module serves %s: %s last renewed its Lease at %s", k.Kind, p.Name, p.Renewed.UTC().Format(time.RFC3339))
 		}
 	}
 	return fmt.Sprintf("no running module serves %s", k.Kind)
@@ -109,7 +110,7 @@ func suspended(s *snapshot.Snapshot, o *snapshot.Object) []Finding {
 	return one(Warning, o, v1alpha1.ReasonSuspended, "spec.suspend is true: nothing is read or written", s.Program+" resume "+o.Argument())
 }
 
-// failing finds what the condition Ready reports.
+// failing reports a failure in the condition Ready.
 func failing(s *snapshot.Snapshot, o *snapshot.Object) []Finding {
 	c := o.Ready()
 	if c == nil || c.Status != metav1.ConditionFalse || (o.FanOut != nil && s.Namespace != "") {
@@ -132,7 +133,7 @@ func failing(s *snapshot.Snapshot, o *snapshot.Object) []Finding {
 	return []Finding{f}
 }
 
-// failingSource returns the store or generator of the object that is not ready; nil if there is none.
+// failingSource returns the object's store or generator that is not ready, or nil.
 func failingSource(s *snapshot.Snapshot, o *snapshot.Object) *snapshot.Ref {
 	for _, u := range o.Uses() {
 		for _, source := range s.Selected(u, o.Meta.Namespace) {
@@ -145,7 +146,8 @@ func failingSource(s *snapshot.Snapshot, o *snapshot.Object) *snapshot.Ref {
 	return nil
 }
 
-// absentSource returns the finding that a store or generator of the object does not exist; nil if all do, or if they could not be read.
+// absentSource returns the finding for a store or generator that does not exist. It returns nil if all exist,
+// or could not be read.
 func absentSource(s *snapshot.Snapshot, o *snapshot.Object) *Finding {
 	for _, u := range o.Uses() {
 		k := s.KindOf(&u.StoreRef)
@@ -172,10 +174,10 @@ func unread(s *snapshot.Snapshot, k *snapshot.Kind) bool {
 	return slices.ContainsFunc(s.Refused, func(r snapshot.Refusal) bool { return r.Verb == "list" && r.Resource == k.GroupResource() })
 }
 
-// mostNamed is how many stores a fix names.
+// mostNamed is the maximum number of stores in the text of a fix.
 const mostNamed = 5
 
-// existing names the stores of the group that an object in namespace could refer to.
+// existing lists the stores of the group to which an object in namespace could refer.
 func existing(s *snapshot.Snapshot, namespace string, k *snapshot.Kind) string {
 	var names []string
 	for i := range s.Objects {
@@ -188,7 +190,7 @@ func existing(s *snapshot.Snapshot, namespace string, k *snapshot.Kind) string {
 	return strings.Join(names, ", ")
 }
 
-// failingPush finds the stores of a PushSecret that are out of sync.
+// failingPush reports the stores of a PushSecret that are out of sync.
 func failingPush(s *snapshot.Snapshot, o *snapshot.Object) []Finding {
 	if o.PushSecret == nil {
 		return nil
@@ -216,7 +218,7 @@ func failingPush(s *snapshot.Snapshot, o *snapshot.Object) []Finding {
 	return all
 }
 
-// failingFanOut finds the namespaces in which an object could not be made, those with the same reason together.
+// failingFanOut reports the namespaces in which an object could not be created, grouped by reason.
 func failingFanOut(s *snapshot.Snapshot, o *snapshot.Object) []Finding {
 	if o.FanOut == nil {
 		return nil
@@ -261,10 +263,10 @@ func notReconciled(s *snapshot.Snapshot, o *snapshot.Object) []Finding {
 		return nil
 	}
 	why := fmt.Sprintf("the operator has not reconciled generation %d of the spec", o.Meta.Generation)
-	return one(Error, o, ReasonNotReconciled, why, "see the operator's log and the runbook under DirectSecretsQueueStuck; does an operator lead? kubectl get leases -A | grep "+v1alpha1.Group)
+	return one(Error, o, ReasonNotReconciled, why, "see the operator's log and the runbook under DirectSecretsQueueStuck; check that an operator is the leader: kubectl get leases -A | grep "+v1alpha1.Group)
 }
 
-// changed is when the spec was changed last, as far as managedFields tell; else when the object was created.
+// changed returns the time of the last change of the spec by managedFields, or otherwise the creation time.
 func changed(o *snapshot.Object) time.Time {
 	at := o.Meta.CreationTimestamp.Time
 	for _, m := range o.Meta.ManagedFields {
@@ -275,13 +277,14 @@ func changed(o *snapshot.Object) time.Time {
 	return at
 }
 
-// unexpectedlyGone finds that an object is in sync because the provider has nothing of what it names, as a misspelt key does.
+// unexpectedlyGone reports an object that is in sync because the provider has none of its secrets, for example
+// after a typo in a key.
 func unexpectedlyGone(_ *snapshot.Snapshot, o *snapshot.Object) []Finding {
 	c := o.Ready()
 	if o.ExternalSecret == nil || c == nil || c.Status != metav1.ConditionTrue || c.Reason != v1alpha1.ReasonSecretDeleted {
 		return nil
 	}
-	return one(Warning, o, c.Reason, c.Message, "if you did not expect it, correct remoteRef.key, or set spec.target.deletionPolicy: Retain while you look")
+	return one(Warning, o, c.Reason, c.Message, "if you did not expect it, correct remoteRef.key, or set spec.target.deletionPolicy: Retain while you investigate")
 }
 
 func refreshOverdue(s *snapshot.Snapshot, o *snapshot.Object) []Finding {

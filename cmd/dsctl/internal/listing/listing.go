@@ -1,4 +1,4 @@
-// Package listing makes the table of `dsctl get` from a snapshot.
+// Package listing creates the table of `dsctl get` from a snapshot.
 package listing
 
 import (
@@ -15,14 +15,14 @@ import (
 type Row struct {
 	snapshot.Ref
 
-	// Store is the store or generator that the object refers to first, as Kind/name.
+	// Store is the first store or generator that the object refers to, as Kind/name.
 	Store string `json:"store,omitempty"`
-	// Ready is the status of that condition: True, False or Unknown.
+	// Ready is the status of the condition Ready: True, False or Unknown.
 	Ready     string `json:"ready"`
 	Reason    string `json:"reason,omitempty"`
 	Message   string `json:"message,omitempty"`
 	Suspended bool   `json:"suspended,omitempty"`
-	// Refreshed is the last success, for an ExternalSecret and a PushSecret.
+	// Refreshed is the time of the last success, for ExternalSecrets and PushSecrets.
 	Refreshed *metav1.Time `json:"refreshed,omitempty"`
 	Created   metav1.Time  `json:"created"`
 }
@@ -58,7 +58,7 @@ func row(o *snapshot.Object) Row {
 	return r
 }
 
-// oldest returns the last success of the store that is behind most; nil if one has had none.
+// oldest returns the oldest of the stores' last successes, or nil if a store has had none.
 func oldest(stores []v1alpha1.PushStoreStatus) *metav1.Time {
 	var at *metav1.Time
 	for _, s := range stores {

@@ -55,7 +55,7 @@ status: {stores: [{refreshTime: "2026-11-23T11:50:00Z"}, {refreshTime: "2026-11-
 		want             [][]string
 	}{
 		"All": {
-			reason: "all Kinds are in one table; a push is as old as its oldest store",
+			reason: "all Kinds are in one table, and a push has the age of its oldest store",
 			keep:   func(*Row) bool { return true },
 			want: [][]string{
 				{"KIND", "NAME", "STORE", "READY", "REASON", "REFRESHED", "AGE"},

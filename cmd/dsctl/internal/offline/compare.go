@@ -13,37 +13,37 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/inspect"
 )
 
-// Action is what the operator would do to a Secret.
+// Action is what the operator would do with a Secret.
 type Action string
 
-// The actions.
+// These are the actions.
 const (
 	Create    Action = "Create"
 	Update    Action = "Update"
 	Unchanged Action = "Unchanged"
-	// Delete: the provider has nothing, and deletionPolicy is Delete.
+	// Delete means that the provider has nothing, and that deletionPolicy is Delete.
 	Delete Action = "Delete"
-	// Refuse: the Secret is left as it is, for what Problems say.
+	// Refuse means that the Secret stays unchanged, for the reasons in Problems.
 	Refuse Action = "Refuse"
 )
 
-// A Difference is what an ExternalSecret would change. It holds names only.
+// A Difference lists what an ExternalSecret would change. It contains names only.
 type Difference struct {
 	Namespace string `json:"namespace,omitempty"`
-	// ExternalSecret and Secret are names.
+	// ExternalSecret and Secret are the objects' names.
 	ExternalSecret string `json:"externalSecret"`
 	Secret         string `json:"secret"`
 	Action         Action `json:"action"`
 	Data           Names  `json:"data,omitzero"`
 	Labels         Names  `json:"labels,omitzero"`
 	Annotations    Names  `json:"annotations,omitzero"`
-	// Problems are why the Secret would be left as it is.
+	// Problems are the reasons why the Secret would stay unchanged.
 	Problems []string `json:"problems,omitempty"`
-	// Notes say what is not known.
+	// Notes list what is unknown.
 	Notes []string `json:"notes,omitempty"`
 }
 
-// Names are what would be added, changed and removed.
+// Names are the keys to add, change and remove.
 type Names struct {
 	Added   []string `json:"added,omitempty"`
 	Changed []string `json:"changed,omitempty"`
@@ -52,15 +52,16 @@ type Names struct {
 
 func (n Names) empty() bool { return len(n.Added)+len(n.Changed)+len(n.Removed) == 0 }
 
-// Live is the Secret as it is. Secret is nil if it does not exist; its data is nil if it was not read.
+// Live is the present Secret. Secret is nil if it does not exist. Its data is nil if it was not read.
 type Live struct {
 	Secret *corev1.Secret
-	// Values is true if its data was read.
+	// Values is set if the data was read.
 	Values bool
 }
 
-// Compare returns what an ExternalSecret would change to bring about want; nil is no Secret. complete is false if want may
-// lack keys. What others hold of the Secret is left out, since the operator leaves it alone.
+// Compare returns what an ExternalSecret would change to get the Secret want; nil means no Secret. complete is
+// false if want may lack keys. It ignores keys of other field managers, because the operator does not change
+// them.
 func Compare(es *v1alpha1.ExternalSecret, want *corev1.Secret, complete bool, live Live) Difference {
 	d := Difference{Namespace: es.Namespace, ExternalSecret: es.Name, Secret: es.TargetName()}
 	if es.Spec.Suspend {
@@ -96,11 +97,42 @@ func Compare(es *v1alpha1.ExternalSecret, want *corev1.Secret, complete bool, li
 	d.Annotations = names(want.Annotations, live.Secret.Annotations, held.Annotations, func(k string) bool { return live.Values && want.Annotations[k] != live.Secret.Annotations[k] })
 	if !complete {
 		d.Data.Removed = nil
-		d.Notes = append(d.Notes, "dataFrom and templateFrom yield further keys, which values decide: use --values")
+		d.Notes = append(d.Notes, "dataFrom and templateFrom can add keys that depend on values: use --values")
 	}
 	d.check(es, want, live.Secret)
 	d.conclude()
 	return d
+}
+
+// Reported returns the difference that the operator reports for creationPolicy None, with the values compared; false if
+// it reports none for the present spec.
+func Reported(es *v1alpha1.ExternalSecret) (Difference, bool) {
+	is := es.Status.Difference
+	if is == nil || es.Status.ObservedGeneration != es.Generation {
+		return Difference{}, false
+	}
+	d := Difference{
+		Namespace: es.Namespace, ExternalSecret: es.Name, Secret: es.TargetName(), Action: Update,
+		Data: reported(is.Data), Labels: reported(is.Labels), Annotations: reported(is.Annotations),
+		Notes: []string{"creationPolicy is None: nothing is written; this is what the operator would change under Owner"},
+	}
+	switch {
+	case !is.Exists:
+		d.Action = Create
+	case is.Type != "":
+		d.Action = Refuse
+		d.Problems = append(d.Problems, "the type of the Secret cannot change to "+is.Type+": delete the Secret, it is created again")
+	case d.same():
+		d.Action = Unchanged
+	}
+	if is.Data.Truncated || is.Labels.Truncated || is.Annotations.Truncated {
+		d.Notes = append(d.Notes, "a list is cut off: the operator reports 100 names of each")
+	}
+	return d, true
+}
+
+func reported(n v1alpha1.NameDifference) Names {
+	return Names{Added: n.Added, Changed: n.Changed, Removed: n.Removed}
 }
 
 func (d *Difference) compareAbsent(want *corev1.Secret, policy v1alpha1.CreationPolicy) {
@@ -110,7 +142,7 @@ func (d *Difference) compareAbsent(want *corev1.Secret, policy v1alpha1.Creation
 		return
 	case policy == v1alpha1.CreateMerge:
 		d.Action = Refuse
-		d.Problems = append(d.Problems, "the Secret does not exist, and creationPolicy Merge waits until it does")
+		d.Problems = append(d.Problems, "the Secret does not exist, and creationPolicy Merge does not create it")
 		return
 	}
 	d.Action = Create
@@ -118,7 +150,7 @@ func (d *Difference) compareAbsent(want *corev1.Secret, policy v1alpha1.Creation
 	d.Labels.Added, d.Annotations.Added = slices.Sorted(maps.Keys(want.Labels)), slices.Sorted(maps.Keys(want.Annotations))
 }
 
-// check finds why the operator would leave the Secret as it is.
+// check adds the reasons why the operator would leave the Secret unchanged.
 func (d *Difference) check(es *v1alpha1.ExternalSecret, want, live *corev1.Secret) {
 	merges := es.Spec.Target.CreationPolicy == v1alpha1.CreateMerge
 	if owner := metav1.GetControllerOf(live); owner != nil && !merges && (owner.Kind != "ExternalSecret" || owner.Name != es.Name) {
@@ -133,7 +165,7 @@ func (d *Difference) check(es *v1alpha1.ExternalSecret, want, live *corev1.Secre
 	d.Problems = append(d.Problems, taken(es, want, live)...)
 }
 
-// taken finds keys that another ExternalSecret holds.
+// taken returns a problem for each key that another ExternalSecret owns.
 func taken(es *v1alpha1.ExternalSecret, want, live *corev1.Secret) []string {
 	var all []string
 	for name := range inspect.Marks(live.Annotations) {
@@ -142,7 +174,7 @@ func taken(es *v1alpha1.ExternalSecret, want, live *corev1.Secret) []string {
 		}
 		for _, k := range inspect.FieldsOf(live.ManagedFields, inspect.FieldManager(name)).Data {
 			if _, wanted := want.Data[k]; wanted {
-				all = append(all, fmt.Sprintf("key %q is held by ExternalSecret %q", k, name))
+				all = append(all, fmt.Sprintf("key %q is written by ExternalSecret %q", k, name))
 			}
 		}
 	}
@@ -164,8 +196,8 @@ func (d *Difference) conclude() {
 	}
 }
 
-// names compares what is wanted with what there is. Only what is held is removed, and the
-// operator's own labels and annotations stay.
+// names compares the wanted entries with the present ones. It removes only entries that are held, and keeps the
+// operator's own labels and annotations.
 func names[W, L any](want map[string]W, live map[string]L, held []string, changed func(string) bool) Names {
 	var n Names
 	for _, k := range slices.Sorted(maps.Keys(want)) {

@@ -7,8 +7,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// Named returns the Secret of an ExternalSecret without values, as far as its spec names the keys. complete is false if
-// values decide about further keys.
+// Named returns the Secret of an ExternalSecret without values, as far as the spec names the keys. complete is
+// false if further keys depend on values.
 func Named(es *v1alpha1.ExternalSecret) (s *corev1.Secret, complete bool) {
 	t := es.Spec.Target.Template
 	s = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: es.Namespace, Name: es.TargetName()}, Data: map[string][]byte{}, Type: corev1.SecretTypeOpaque}

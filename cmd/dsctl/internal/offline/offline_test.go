@@ -19,16 +19,16 @@ func TestParseValues(t *testing.T) {
 	const secret = "hunter2"
 	cases := map[string]struct {
 		reason, file string
-		// want are the values of store VaultKV/kv.
+		// want holds the values of the store VaultKV/kv.
 		want map[string]string
 		err  string
 	}{
-		"Strings": {reason: "a string is the value as it is", file: `remote: {a: hunter2, b: "1"}`, want: map[string]string{"a": secret, "b": "1"}},
-		"JSON":    {reason: "anything else becomes JSON", file: `remote: {a: {password: hunter2}, b: 1, c: [x]}`, want: map[string]string{"a": `{"password":"hunter2"}`, "b": "1", "c": `["x"]`}},
-		"Store":   {reason: "the values of one store go before those of any", file: `{remote: {a: x, b: other}, stores: {VaultKV/kv: {a: z}, VaultKV/other: {c: w}}}`, want: map[string]string{"a": "z", "b": "other"}},
-		"Unknown": {reason: "a misspelt field is an error, without values", file: `{remotes: {a: hunter2}}`, err: "the values must have the fields remote, stores, metadata, generators and templates, each a map; generators and templates hold strings"},
-		"NoYAML":  {reason: "the error of the parser, which has a part of the file, is not shown", file: "a: hunter2: hunter2", err: "the values are no YAML in which each key is unique"},
-		"Twice":   {reason: "a key that is given twice is an error", file: "remote: {a: x, a: hunter2}", err: "the values are no YAML in which each key is unique"},
+		"Strings": {reason: "a string is the value itself", file: `remote: {a: hunter2, b: "1"}`, want: map[string]string{"a": secret, "b": "1"}},
+		"JSON":    {reason: "any other value becomes JSON", file: `remote: {a: {password: hunter2}, b: 1, c: [x]}`, want: map[string]string{"a": `{"password":"hunter2"}`, "b": "1", "c": `["x"]`}},
+		"Store":   {reason: "the values of one store take precedence over those of any store", file: `{remote: {a: x, b: other}, stores: {VaultKV/kv: {a: z}, VaultKV/other: {c: w}}}`, want: map[string]string{"a": "z", "b": "other"}},
+		"Unknown": {reason: "the error of a misspelt field shows no values", file: `{remotes: {a: hunter2}}`, err: "the values must have the fields remote, stores, metadata, generators and templates, each a map; the values in generators and templates must be strings"},
+		"NoYAML":  {reason: "the error of the parser is not shown, because it contains a part of the file", file: "a: hunter2: hunter2", err: "the file of values is not valid YAML with unique keys"},
+		"Twice":   {reason: "a key that is given twice is an error", file: "remote: {a: x, a: hunter2}", err: "the file of values is not valid YAML with unique keys"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -59,11 +59,11 @@ func TestNamed(t *testing.T) {
 		complete     bool
 	}{
 		"Data":     {reason: "the spec names the keys", spec: `data: [{secretKey: a, remoteRef: {key: x}}]`, want: []string{"a"}, complete: true},
-		"DataFrom": {reason: "values decide about further keys", spec: `{data: [{secretKey: a, remoteRef: {key: x}}], dataFrom: [{extract: {key: x}}]}`, want: []string{"a"}},
-		"Template": {reason: "a template replaces what was read", spec: `{target: {template: {data: {b: x}}}, dataFrom: [{extract: {key: x}}]}`, want: []string{"b"}, complete: true},
-		"Merge":    {reason: "or adds to it", spec: `{target: {template: {mergePolicy: Merge, data: {b: x}}}, data: [{secretKey: a, remoteRef: {key: x}}]}`, want: []string{"a", "b"}, complete: true},
-		"From":     {reason: "a template of elsewhere can yield any key", spec: `{target: {template: {templateFrom: [{literal: x}]}}}`},
-		"Labels":   {reason: "labels shape no data", spec: `{target: {template: {metadata: {labels: {x: y}}}}, data: [{secretKey: a, remoteRef: {key: x}}]}`, want: []string{"a"}, complete: true},
+		"DataFrom": {reason: "further keys depend on values", spec: `{data: [{secretKey: a, remoteRef: {key: x}}], dataFrom: [{extract: {key: x}}]}`, want: []string{"a"}},
+		"Template": {reason: "a template replaces the keys that were read", spec: `{target: {template: {data: {b: x}}}, dataFrom: [{extract: {key: x}}]}`, want: []string{"b"}, complete: true},
+		"Merge":    {reason: "a template can add to the keys that were read", spec: `{target: {template: {mergePolicy: Merge, data: {b: x}}}, data: [{secretKey: a, remoteRef: {key: x}}]}`, want: []string{"a", "b"}, complete: true},
+		"From":     {reason: "a template from another object can produce any key", spec: `{target: {template: {templateFrom: [{literal: x}]}}}`},
+		"Labels":   {reason: "labels do not change the data", spec: `{target: {template: {metadata: {labels: {x: y}}}}, data: [{secretKey: a, remoteRef: {key: x}}]}`, want: []string{"a"}, complete: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestNamed(t *testing.T) {
 	}
 }
 
-// liveSecret is a Secret of which the ExternalSecret db holds old and same, and others hold theirs.
+// liveSecret returns a Secret in which the ExternalSecret db owns old and same, and another owner has theirs.
 func liveSecret(t *testing.T, change func(*corev1.Secret)) *corev1.Secret {
 	t.Helper()
 	s := &corev1.Secret{}
@@ -118,18 +118,18 @@ func TestCompare(t *testing.T) {
 		diff   Difference
 	}{
 		"Create": {
-			reason: "a Secret that is absent is created with all keys",
+			reason: "a missing Secret is created with all keys",
 			want:   &corev1.Secret{Data: map[string][]byte{"a": nil}},
 			diff:   Difference{Action: Create, Data: Names{Added: []string{"a"}}},
 		},
 		"Merge": {
-			reason: "Merge creates none",
+			reason: "Merge creates no Secret",
 			spec:   `target: {creationPolicy: Merge}`,
 			want:   &corev1.Secret{Data: map[string][]byte{"a": nil}},
-			diff:   Difference{Action: Refuse, Problems: []string{"the Secret does not exist, and creationPolicy Merge waits until it does"}},
+			diff:   Difference{Action: Refuse, Problems: []string{"the Secret does not exist, and creationPolicy Merge does not create it"}},
 		},
 		"Update": {
-			reason: "own keys are added, changed and removed, those of others stay",
+			reason: "own keys are added, changed and removed, and those of others stay",
 			want:   &corev1.Secret{Data: map[string][]byte{"new": []byte("x"), "same": []byte("y")}},
 			live:   liveSecret(t, nil), values: true,
 			diff: Difference{Action: Update, Data: Names{Added: []string{"new"}, Changed: []string{"same"}, Removed: []string{"old"}}},
@@ -147,7 +147,7 @@ func TestCompare(t *testing.T) {
 			diff:   Difference{Action: Update, Data: Names{Added: []string{"new"}, Removed: []string{"old"}}, Notes: []string{"values are not compared: use --values"}},
 		},
 		"Owned": {
-			reason: "a Secret of another owner is left alone",
+			reason: "a Secret with another owner stays unchanged",
 			want:   &corev1.Secret{Data: map[string][]byte{"new": nil}},
 			live: liveSecret(t, func(s *corev1.Secret) {
 				s.OwnerReferences = []metav1.OwnerReference{{Kind: "ConfigMap", Name: "x", Controller: &isController}}
@@ -169,15 +169,15 @@ func TestCompare(t *testing.T) {
 				s.ManagedFields[1].Manager = inspect.FieldManager("other")
 			}),
 			values: true,
-			diff:   Difference{Action: Refuse, Problems: []string{`key "theirs" is held by ExternalSecret "other"`}},
+			diff:   Difference{Action: Refuse, Problems: []string{`key "theirs" is written by ExternalSecret "other"`}},
 		},
 		"Gone": {
-			reason: "without values the Secret is deleted",
+			reason: "without remote values the Secret is deleted",
 			live:   liveSecret(t, nil), values: true,
 			diff: Difference{Action: Delete, Data: Names{Removed: []string{"old", "same"}}},
 		},
 		"Suspended": {
-			reason: "a suspended object says so",
+			reason: "a suspended object has a note",
 			spec:   `suspend: true`,
 			want:   &corev1.Secret{Data: map[string][]byte{"a": nil}},
 			diff:   Difference{Action: Create, Data: Names{Added: []string{"a"}}, Notes: []string{"spec.suspend is true: nothing happens until it is false"}},
@@ -195,6 +195,42 @@ func TestCompare(t *testing.T) {
 			got := Compare(es, tc.want, true, Live{Secret: tc.live, Values: tc.values})
 			if diff := cmp.Diff(tc.diff, got); diff != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+func TestReported(t *testing.T) {
+	t.Parallel()
+	const note = "creationPolicy is None: nothing is written; this is what the operator would change under Owner"
+	cases := map[string]struct {
+		reason string
+		status v1alpha1.ExternalSecretStatus
+		want   Difference
+		found  bool
+	}{
+		"None":   {reason: "without a report dsctl compares by itself", status: v1alpha1.ExternalSecretStatus{ObservedGeneration: 2}},
+		"Stale":  {reason: "a report of another spec is none", status: v1alpha1.ExternalSecretStatus{ObservedGeneration: 1, Difference: &v1alpha1.Difference{Exists: true}}},
+		"Same":   {"nothing differs", v1alpha1.ExternalSecretStatus{ObservedGeneration: 2, Difference: &v1alpha1.Difference{Exists: true}}, Difference{Action: Unchanged, Notes: []string{note}}, true},
+		"Create": {"there is no Secret", v1alpha1.ExternalSecretStatus{ObservedGeneration: 2, Difference: &v1alpha1.Difference{Data: v1alpha1.NameDifference{Added: []string{"a"}}}}, Difference{Action: Create, Data: Names{Added: []string{"a"}}, Notes: []string{note}}, true},
+		"Update": {"a label differs", v1alpha1.ExternalSecretStatus{ObservedGeneration: 2, Difference: &v1alpha1.Difference{Exists: true, Labels: v1alpha1.NameDifference{Changed: []string{"a"}}}}, Difference{Action: Update, Labels: Names{Changed: []string{"a"}}, Notes: []string{note}}, true},
+		"Type": {"the type cannot change", v1alpha1.ExternalSecretStatus{ObservedGeneration: 2, Difference: &v1alpha1.Difference{Exists: true, Type: "Opaque"}}, Difference{
+			Action: Refuse, Problems: []string{"the type of the Secret cannot change to Opaque: delete the Secret, it is created again"}, Notes: []string{note},
+		}, true},
+		"Long": {"a list that is cut off is noted", v1alpha1.ExternalSecretStatus{ObservedGeneration: 2, Difference: &v1alpha1.Difference{Exists: true, Data: v1alpha1.NameDifference{Removed: []string{"a"}, Truncated: true}}}, Difference{
+			Action: Update, Data: Names{Removed: []string{"a"}}, Notes: []string{note, "a list is cut off: the operator reports 100 names of each"},
+		}, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			es := &v1alpha1.ExternalSecret{ObjectMeta: metav1.ObjectMeta{Name: "db", Namespace: "shop", Generation: 2}, Status: tc.status}
+			got, found := Reported(es)
+			if tc.found {
+				tc.want.Namespace, tc.want.ExternalSecret, tc.want.Secret = "shop", "db", "db"
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" || found != tc.found {
+				t.Errorf("%s: found %v, -want, +got:\n%s", tc.reason, found, diff)
 			}
 		})
 	}

@@ -1,5 +1,5 @@
-// Package offline renders ExternalSecrets with values from a file, and compares the result with a Secret. It makes no
-// request.
+// Package offline renders ExternalSecrets with values from a file, and compares the result with a Secret. It
+// makes no requests.
 package offline
 
 import (
@@ -14,13 +14,13 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// file is what a file of values holds.
+// file is the content of a values file.
 type file struct {
-	// Remote are remote secrets of any store, by key. A string is the value as it is, anything else is JSON.
+	// Remote are remote secrets of any store, by key. A string is the value itself; any other value is JSON.
 	Remote map[string]json.RawMessage `json:"remote"`
-	// Stores are remote secrets of one store, by KIND/NAME and key. They go before Remote.
+	// Stores are remote secrets of one store, by KIND/NAME and key. They take precedence over Remote.
 	Stores map[string]map[string]json.RawMessage `json:"stores"`
-	// Metadata, such as tags, of remote secrets, by key.
+	// Metadata is the metadata of remote secrets, such as tags, by key.
 	Metadata map[string]map[string]string `json:"metadata"`
 	// Generators are generated values, by KIND/NAME and key.
 	Generators map[string]map[string]string `json:"generators"`
@@ -28,19 +28,19 @@ type file struct {
 	Templates map[string]map[string]string `json:"templates"`
 }
 
-// ParseValues reads a file of values, in YAML or JSON. The error shows no value.
+// ParseValues decodes a values file, in YAML or JSON. Its error shows no value.
 func ParseValues(raw []byte) (inspect.Remote, error) {
 	f := file{}
-	// The error of the parser can hold a part of the file.
+	// The parser's error can contain a part of the file.
 	asJSON, err := yaml.YAMLToJSONStrict(raw)
 	if err != nil {
-		return inspect.Remote{}, fmt.Errorf("the values are no YAML in which each key is unique")
+		return inspect.Remote{}, fmt.Errorf("the file of values is not valid YAML with unique keys")
 	}
 	d := json.NewDecoder(bytes.NewReader(asJSON))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&f); err != nil {
 		return inspect.Remote{}, fmt.Errorf("the values must have the fields remote, stores, metadata, generators and templates, " +
-			"each a map; generators and templates hold strings")
+			"each a map; the values in generators and templates must be strings")
 	}
 	return inspect.Remote{
 		Secrets: f.secrets,

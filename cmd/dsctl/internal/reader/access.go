@@ -10,7 +10,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/snapshot"
 )
 
-// CheckAccess asks the API server which of some requests the user is allowed to make, and adds the others to Refused.
+// CheckAccess asks the API server which of the requests the user is allowed to make, and adds the others to
+// Refused.
 func (r *Reader) CheckAccess(ctx context.Context, s *snapshot.Snapshot, requests []snapshot.Refusal) error {
 	r.Progress("permissions")
 	defer r.Progress("")

@@ -1,4 +1,4 @@
-// Package reader reads from a cluster what dsctl reports on.
+// Package reader reads the objects that dsctl reports on from a cluster.
 package reader
 
 import (
@@ -23,22 +23,23 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/inspect"
 )
 
-// pageSize is how many objects one request lists.
+// pageSize is the number of objects per page of a list.
 const pageSize = 500
 
-// clockSkew is how far the clock of this machine may be from that of the operators.
+// clockSkew is the maximum difference between the clock of this machine and those of the operators.
 const clockSkew = 30 * time.Second
 
-// fieldManager is that of changes.
+// fieldManager is the field manager of changes.
 const fieldManager = "dsctl"
 
 // A Reader reads a cluster, and changes single objects of it.
 type Reader struct {
 	Client    client.Client
 	Discovery discovery.DiscoveryInterface
-	// OperatorNamespace has the Leases of the operators. They are looked for in all namespaces first.
+	// OperatorNamespace is the namespace of the operators' Leases. It is used if the user is not allowed to
+	// list them in all namespaces.
 	OperatorNamespace string
-	// Progress is told what is being read.
+	// Progress is called with a description of what is being read.
 	Progress func(text string)
 }
 
@@ -48,7 +49,7 @@ func (r *Reader) Kinds() ([]snapshot.Kind, error) {
 	lists, err := discovery.ServerPreferredResources(r.Discovery)
 	var partly *discovery.ErrGroupDiscoveryFailed
 	if errors.As(err, &partly) && !slices.ContainsFunc(slices.Collect(maps.Keys(partly.Groups)), isOurs) {
-		err = nil // An aggregated API server of others does not answer.
+		err = nil // An aggregated API server of another project is unavailable.
 	}
 	if err != nil {
 		return nil, fmt.Errorf("cannot read the Kinds of the cluster: %w", err)
@@ -77,8 +78,9 @@ func isOurs(gv schema.GroupVersion) bool {
 	return gv.Group == v1alpha1.Group || strings.HasSuffix(gv.Group, "."+v1alpha1.Group)
 }
 
-// Read reads a namespace, with the Kinds of the cluster that its objects may refer to; or all namespaces, if namespace is
-// empty. What the user is not allowed to read is reported in Refused and is no error.
+// Read reads a namespace, together with the cluster-scoped objects that its objects can refer to, or all
+// namespaces if namespace is empty. Requests that the user is not allowed to make are reported in Refused, and
+// are not an error.
 func (r *Reader) Read(ctx context.Context, namespace string) (*snapshot.Snapshot, error) {
 	kinds, err := r.Kinds()
 	if err != nil {
@@ -128,7 +130,7 @@ func (r *Reader) List(ctx context.Context, k snapshot.Kind, namespace string) ([
 	return all, errors.Join(err, broken)
 }
 
-// Get returns an object; namespace does not matter for a Kind of the cluster.
+// Get returns an object. namespace is ignored for cluster-scoped Kinds.
 func (r *Reader) Get(ctx context.Context, k snapshot.Kind, namespace, name string) (snapshot.Object, error) {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(k.GroupVersionKind)
@@ -138,7 +140,7 @@ func (r *Reader) Get(ctx context.Context, k snapshot.Kind, namespace, name strin
 	return snapshot.NewObject(k, u)
 }
 
-// Patch changes an object by a merge patch.
+// Patch changes an object with a merge patch.
 func (r *Reader) Patch(ctx context.Context, o *snapshot.Object, patch []byte) error {
 	u := &unstructured.Unstructured{}
 	u.SetGroupVersionKind(o.Kind.GroupVersionKind)
@@ -147,12 +149,12 @@ func (r *Reader) Patch(ctx context.Context, o *snapshot.Object, patch []byte) er
 	return r.Client.Patch(ctx, u, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(fieldManager))
 }
 
-// readOperators reads the Leases of the operators: in all namespaces, or, where the user is not allowed to, in that of the
-// operators.
+// readOperators reads the Leases of the operators in all namespaces or, if the user is not allowed to, in
+// OperatorNamespace.
 func (r *Reader) readOperators(ctx context.Context, s *snapshot.Snapshot) error {
 	r.Progress("operators")
 	leases := &coordinationv1.LeaseList{}
-	elsewhere := false // They may be in a namespace that the user is not allowed to read.
+	elsewhere := false // Operators may be in a namespace that the user is not allowed to read.
 	labelled := client.MatchingLabels{inspect.OperatorLabel: "true"}
 	err := r.Client.List(ctx, leases, labelled)
 	if kerrors.IsForbidden(err) {

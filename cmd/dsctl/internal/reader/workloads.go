@@ -16,8 +16,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/tree"
 )
 
-// Tree reads what a tree shows beside the snapshot: workloads, and which Secrets exist, without their values. What the user
-// is not allowed to read is added to Refused.
+// Tree reads what a tree shows in addition to the snapshot: workloads, and which Secrets exist, without their
+// values. Requests that the user is not allowed to make are added to Refused.
 func (r *Reader) Tree(ctx context.Context, s *snapshot.Snapshot) (tree.Input, error) {
 	in := tree.Input{Snapshot: s}
 	for _, l := range tree.WorkloadLists() {
@@ -48,7 +48,7 @@ func (r *Reader) Tree(ctx context.Context, s *snapshot.Snapshot) (tree.Input, er
 	return in, refused(s, err, "secrets")
 }
 
-// refused adds what the user is not allowed to list to Refused. It returns any other error.
+// refused adds a request that the user is not allowed to make to Refused. It returns any other error.
 func refused(s *snapshot.Snapshot, err error, resource string) error {
 	if !kerrors.IsForbidden(err) {
 		return err
@@ -61,7 +61,7 @@ func refused(s *snapshot.Snapshot, err error, resource string) error {
 func (r *Reader) pages(ctx context.Context, kind string, empty client.ObjectList, namespace string, page func(client.ObjectList)) error {
 	for more, n := "", 1; ; n++ {
 		r.Progress(fmt.Sprintf("%ss, page %d", kind, n))
-		l := empty.DeepCopyObject().(client.ObjectList) // What is decoded into a list that is not empty can keep fields of before.
+		l := empty.DeepCopyObject().(client.ObjectList) // Decoding into a list that is not empty could keep fields of the previous page.
 		opts := []client.ListOption{client.Limit(pageSize), client.Continue(more)}
 		if namespace != "" {
 			opts = append(opts, client.InNamespace(namespace))

@@ -10,13 +10,13 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// shared is what dsctl reads of every Kind.
+// shared holds the fields that dsctl reads from every Kind.
 type shared struct {
 	Meta metav1.ObjectMeta `json:"metadata"`
 	Spec struct {
 		Suspend    bool   `json:"suspend"`
 		Controller string `json:"controller"`
-		// Of the cluster Kinds, the spec of what they make.
+		// These are the specs of the objects that cluster Kinds create.
 		ExternalSecretSpec struct {
 			Suspend bool `json:"suspend"`
 		} `json:"externalSecretSpec"`
@@ -27,7 +27,7 @@ type shared struct {
 	Status v1alpha1.StoreStatus `json:"status"`
 }
 
-// NewObject returns an object that was read, of any Kind of direct-secrets.
+// NewObject decodes an object of any Kind of direct-secrets.
 func NewObject(k Kind, u *unstructured.Unstructured) (Object, error) {
 	o := Object{Kind: k}
 	var s shared

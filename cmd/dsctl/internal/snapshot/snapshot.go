@@ -1,6 +1,8 @@
-// Package snapshot holds what dsctl has read of a cluster. Decisions and tables are made from it without I/O.
+// Package snapshot holds the objects that dsctl has read from a cluster. Findings and tables are derived from
+// it without I/O.
 //
-// Kinds of all modules are read alike, since they share the status conditions. dsctl imports no module.
+// All modules use the same status conditions, so Kinds of all modules are read in the same way. dsctl imports
+// no module.
 package snapshot
 
 import (
@@ -19,7 +21,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/inspect"
 )
 
-// The Kinds of common.
+// These are the Kinds of common.
 const (
 	ExternalSecret        = "ExternalSecret"
 	PushSecret            = "PushSecret"
@@ -27,30 +29,30 @@ const (
 	ClusterPushSecret     = "ClusterPushSecret"
 )
 
-// A Snapshot is what dsctl has read of a namespace, or of the cluster. It is not for concurrent use, and Objects do not change
-// once it is used.
+// A Snapshot holds what dsctl has read from a namespace, or from the cluster. It is not for concurrent use.
+// Objects must not change after its first use.
 type Snapshot struct {
-	// Now is when it was read.
+	// Now is the time of the read.
 	Now time.Time
-	// Program is how the user calls dsctl, for example "kubectl direct-secrets".
+	// Program is the name with which the user calls dsctl, for example "kubectl direct-secrets".
 	Program string
-	// Namespace is empty for all.
+	// Namespace is empty for all namespaces.
 	Namespace string
-	// Kinds that the cluster has.
+	// Kinds are those that the cluster has.
 	Kinds []Kind
-	// Objects of these Kinds, in the order of Kind, namespace and name.
+	// Objects are those of these Kinds, sorted by Kind, namespace and name.
 	Objects []Object
-	// Operators that have reported, and whether they could be read.
+	// Operators are those that have reported. OperatorsKnown is false if they could not be read.
 	Operators      []Operator
 	OperatorsKnown bool
-	// Refused are requests that the API server does not allow the user.
+	// Refused are the requests that the user is not allowed to make.
 	Refused []Refusal
 
-	// byName are the stores and generators among the objects, made when they are first looked for.
+	// byName maps names to stores and generators. It is built at its first use.
 	byName map[string][]*Object
 }
 
-// sources returns the stores and generators of a name.
+// sources returns the stores and generators with a name.
 func (s *Snapshot) sources(name string) []*Object {
 	if s.byName == nil {
 		s.byName = map[string][]*Object{}
@@ -63,10 +65,10 @@ func (s *Snapshot) sources(name string) []*Object {
 	return s.byName[name]
 }
 
-// A Kind is one of the groups of direct-secrets.
+// A Kind is a Kind of one of the groups of direct-secrets.
 type Kind struct {
 	schema.GroupVersionKind
-	// Resource is the plural.
+	// Resource is the plural name.
 	Resource   string
 	Singular   string
 	ShortNames []string
@@ -76,7 +78,8 @@ type Kind struct {
 // IsSource reports whether it is a Kind of stores or generators.
 func (k Kind) IsSource() bool { return k.Group != v1alpha1.Group }
 
-// Named reports whether a user means the Kind by a name, as kubectl would take it; a group may follow after a dot.
+// Named reports whether a name that the user gives means the Kind, by kubectl's rules. A group can follow after
+// a dot.
 func (k Kind) Named(name string) bool {
 	name, group, ofGroup := strings.Cut(strings.ToLower(name), ".")
 	if ofGroup && group != k.Group {
@@ -85,30 +88,30 @@ func (k Kind) Named(name string) bool {
 	return name == strings.ToLower(k.Kind) || name == k.Resource || name == k.Singular || slices.Contains(k.ShortNames, name)
 }
 
-// GroupResource returns the name that kubectl takes, for example externalsecrets.direct-secrets.io.
+// GroupResource returns the name for kubectl, for example externalsecrets.direct-secrets.io.
 func (k Kind) GroupResource() string { return k.Resource + "." + k.Group }
 
-// A Refusal is a request that the API server does not allow the user.
+// A Refusal is a request that the user is not allowed to make.
 type Refusal struct {
 	Verb      string `json:"verb"`
 	Resource  string `json:"resource"`
 	Namespace string `json:"namespace,omitempty"`
-	// Purpose is what the request is for, as the rest of a sentence: "to list the stores".
+	// Purpose is what the request is for, as the end of a sentence, for example "to list the stores".
 	Purpose string `json:"purpose"`
 }
 
-// An Operator is one that has reported by a Lease.
+// An Operator is an operator that has reported with a Lease.
 type Operator struct {
 	inspect.Operator
-	// Lease is its name, with its namespace.
+	// Lease is the Lease's namespace and name.
 	Lease types.NamespacedName
-	// Renewed is when the Lease was last renewed, and Expired whether it counts no longer.
+	// Renewed is the time of the Lease's last renewal. Expired is set if the Lease is too old to count.
 	Renewed time.Time
 	Expired bool
 }
 
-// Serves reports whether the operator knows a Kind and serves a namespace; empty for an object of the cluster. An operator
-// of chosen namespaces reports by itself that it refuses cluster Kinds.
+// Serves reports whether the operator has a Kind and serves a namespace, which is empty for cluster-scoped
+// objects. An operator with selected namespaces reports itself that it does not serve cluster Kinds.
 func (o *Operator) Serves(gk schema.GroupKind, namespace string) bool {
 	for _, k := range o.Kinds {
 		if k.Group == gk.Group && k.Kind == gk.Kind {
@@ -126,7 +129,7 @@ type Ref struct {
 	Name      string `json:"name,omitempty"`
 }
 
-// String returns Kind, namespace and name, as messages have it.
+// String returns Kind, namespace and name in the form for messages.
 func (r Ref) String() string {
 	name := strings.Trim(r.Namespace+"/"+r.Name, "/")
 	return strings.TrimSpace(r.Kind + " " + name)
@@ -137,7 +140,7 @@ func (r Ref) Compare(other Ref) int {
 	return cmp.Or(cmp.Compare(r.Kind, other.Kind), cmp.Compare(r.Namespace, other.Namespace), cmp.Compare(r.Name, other.Name), cmp.Compare(r.Group, other.Group))
 }
 
-// An Object is of any Kind of direct-secrets.
+// An Object is an object of any Kind of direct-secrets.
 type Object struct {
 	Kind   Kind
 	Meta   metav1.ObjectMeta
@@ -153,25 +156,25 @@ type Object struct {
 	uses           []Use
 }
 
-// Status is what the statuses of all Kinds share.
+// Status holds the status fields that all Kinds share.
 type Status struct {
 	ObservedGeneration int64
 	Conditions         []metav1.Condition
 }
 
-// A Use is a store or generator that an object refers to. Group is empty where the reference names none.
+// A Use is a reference to a store or generator. Group is empty if the reference has none.
 type Use struct {
 	v1alpha1.StoreRef
-	// Selector is set instead of a name where stores are chosen by labels.
+	// Selector is set instead of a name if stores are selected by labels.
 	Selector *metav1.LabelSelector
 }
 
-// Ref names the object.
+// Ref returns the reference to the object.
 func (o *Object) Ref() Ref {
 	return Ref{Group: o.Kind.Group, Kind: o.Kind.Kind, Namespace: o.Meta.Namespace, Name: o.Meta.Name}
 }
 
-// Argument returns the arguments by which dsctl knows the object.
+// Argument returns dsctl's arguments for the object.
 func (o *Object) Argument() string {
 	arg := strings.ToLower(o.Kind.Kind) + "/" + o.Meta.Name
 	if o.Meta.Namespace != "" {
@@ -180,7 +183,7 @@ func (o *Object) Argument() string {
 	return arg
 }
 
-// Ready returns the condition Ready; nil if there is none.
+// Ready returns the condition Ready, or nil.
 func (o *Object) Ready() *metav1.Condition {
 	return meta.FindStatusCondition(o.Status.Conditions, v1alpha1.ConditionReady)
 }
@@ -191,7 +194,7 @@ func (o *Object) IsSource() bool { return o.Kind.IsSource() }
 // Uses returns the stores and generators that the object refers to, without duplicates.
 func (o *Object) Uses() []Use { return o.uses }
 
-// Find returns the store or generator that a reference of an object in namespace names; nil if there is none.
+// Find returns the store or generator that an object in namespace refers to, or nil.
 func (s *Snapshot) Find(ref *v1alpha1.StoreRef, namespace string) *Object {
 	for _, o := range s.sources(ref.Name) {
 		if ref.Matches(o.Kind.GroupKind()) && (!o.Kind.Namespaced || o.Meta.Namespace == namespace) {
@@ -201,7 +204,7 @@ func (s *Snapshot) Find(ref *v1alpha1.StoreRef, namespace string) *Object {
 	return nil
 }
 
-// KindOf returns the Kind that a reference names; nil if the cluster has none.
+// KindOf returns the Kind of a reference, or nil if the cluster does not have it.
 func (s *Snapshot) KindOf(ref *v1alpha1.StoreRef) *Kind {
 	for i := range s.Kinds {
 		if s.Kinds[i].Group != v1alpha1.Group && ref.Matches(s.Kinds[i].GroupKind()) {
@@ -211,7 +214,7 @@ func (s *Snapshot) KindOf(ref *v1alpha1.StoreRef) *Kind {
 	return nil
 }
 
-// Running returns the operators that run and serve a Kind in a namespace.
+// Running returns the running operators that serve a Kind in a namespace.
 func (s *Snapshot) Running(gk schema.GroupKind, namespace string) []Operator {
 	var all []Operator
 	for _, o := range s.Operators {
@@ -232,7 +235,7 @@ func (s *Snapshot) Selected(u Use, namespace string) []*Object {
 	}
 	selector, err := metav1.LabelSelectorAsSelector(u.Selector)
 	if err != nil {
-		return nil // The operator reports it.
+		return nil // The operator reports the error.
 	}
 	var all []*Object
 	for i := range s.Objects {

@@ -1,4 +1,5 @@
-// Package tree follows secrets from their stores to the workloads that read them. It makes no request and sees no value.
+// Package tree follows secrets from their stores to the workloads that read them. It makes no requests, and has
+// no values of Secrets.
 package tree
 
 import (
@@ -9,37 +10,37 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// A Node is an object with what depends on it.
+// A Node is an object, together with the objects that depend on it.
 type Node struct {
 	snapshot.Ref
 
-	// Ready is the status of that condition; empty for Kinds of others.
+	// Ready is the status of the condition Ready; empty for Kinds of other projects.
 	Ready  string `json:"ready,omitempty"`
 	Reason string `json:"reason,omitempty"`
-	// Note says what else there is to know, such as that the object does not exist.
+	// Note is additional information, for example that the object does not exist.
 	Note     string `json:"note,omitempty"`
 	Children []Node `json:"children,omitempty"`
 }
 
-// A Workload reads Secrets of its namespace.
+// A Workload is an object that reads Secrets in its namespace.
 type Workload struct {
 	snapshot.Ref
 
-	// Secrets are the names of those that it reads.
+	// Secrets are the names of the Secrets that it reads.
 	Secrets []string
 }
 
-// Input is what a tree is made from.
+// Input is the data for a tree.
 type Input struct {
 	*snapshot.Snapshot
 
 	Workloads []Workload
-	// Exists reports whether a Secret exists; nil if Secrets could not be read.
+	// Exists reports whether a Secret exists. It is nil if Secrets could not be read.
 	Exists func(namespace, name string) bool
 }
 
-// Build returns a tree for each store and generator, those that do not exist included. An object that uses several is in
-// the tree of each.
+// Build returns a tree for each store and generator, including those that do not exist. An object that uses
+// several is in the tree of each.
 func Build(in Input) []Node {
 	var roots []Node
 	at := map[snapshot.Ref]int{}
@@ -75,7 +76,7 @@ func Build(in Input) []Node {
 	return roots
 }
 
-// Of returns the trees of an object: its own, or those that it is in, without its siblings.
+// Of returns the trees of an object: its own, or those that contain it, without its siblings.
 func Of(roots []Node, match func(snapshot.Ref) bool) []Node {
 	var out []Node
 	for _, r := range roots {
@@ -98,7 +99,8 @@ func node(o *snapshot.Object) Node {
 	return n
 }
 
-// absent is a store or generator that an object in namespace refers to, and that was not read.
+// absent returns the node for a store or generator that an object in namespace refers to, and that was not
+// read.
 func (in *Input) absent(u snapshot.Use, namespace string) Node {
 	n := Node{Ref: snapshot.Ref{Kind: u.Kind, Namespace: namespace, Name: u.Name}, Note: "does not exist"}
 	k := in.KindOf(&u.StoreRef)
@@ -116,7 +118,7 @@ func (in *Input) absent(u snapshot.Use, namespace string) Node {
 	return n
 }
 
-// dependent is an object that uses stores, with its Secret and the workloads that read that.
+// dependent returns the node for an object that uses stores, with its Secret and the workloads that read it.
 func (in *Input) dependent(o *snapshot.Object) Node {
 	n := node(o)
 	switch {

@@ -100,7 +100,7 @@ func TestText(t *testing.T) {
 		want   string
 	}{
 		"All": {
-			reason: "each store has a tree, also one that does not exist; workloads of other namespaces read other Secrets",
+			reason: "each store has a tree, even one that does not exist, and workloads of other namespaces are not in it",
 			match:  func(snapshot.Ref) bool { return true },
 			want: `
 AWSSecretsManager shop/absent  (does not exist)
@@ -167,12 +167,12 @@ func TestWorkloads(t *testing.T) {
 		want   []Workload
 	}{
 		"Deployment": {
-			reason: "all ways to read a Secret count, each Secret once",
+			reason: "all ways to read a Secret are found, and each Secret is listed once",
 			list:   &appsv1.DeploymentList{Items: []appsv1.Deployment{{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: spec}}}}},
 			want:   []Workload{{Ref: snapshot.Ref{Kind: "Deployment", Name: "web"}, Secrets: []string{"from", "key", "projected", "pull", "volume"}}},
 		},
 		"Pod": {
-			reason: "a Pod of a Deployment is not listed, one of its own is",
+			reason: "a Pod of a Deployment is omitted, and a Pod without a controller is listed",
 			list:   &corev1.PodList{Items: []corev1.Pod{{ObjectMeta: controlled, Spec: spec}, {ObjectMeta: metav1.ObjectMeta{Name: "own"}, Spec: corev1.PodSpec{ImagePullSecrets: spec.ImagePullSecrets}}}},
 			want:   []Workload{{Ref: snapshot.Ref{Kind: "Pod", Name: "own"}, Secrets: []string{"pull"}}},
 		},
@@ -182,7 +182,7 @@ func TestWorkloads(t *testing.T) {
 			want:   []Workload{{Ref: snapshot.Ref{Kind: "Ingress", Name: "web"}, Secrets: []string{"tls"}}},
 		},
 		"NoSecret": {
-			reason: "a workload without Secrets is left out",
+			reason: "a workload without Secrets is omitted",
 			list:   &corev1.PodList{Items: []corev1.Pod{{}}},
 		},
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/snapshot"
 )
 
-// WorkloadLists returns the lists of the Kinds that can read Secrets: those that have pods, and Ingresses.
+// WorkloadLists returns the lists of the Kinds that can read Secrets: those with pods, and Ingresses.
 func WorkloadLists() []client.ObjectList {
 	return []client.ObjectList{
 		&appsv1.DeploymentList{}, &appsv1.StatefulSetList{}, &appsv1.DaemonSetList{}, &appsv1.ReplicaSetList{},
@@ -21,8 +21,8 @@ func WorkloadLists() []client.ObjectList {
 	}
 }
 
-// Workloads returns the workloads of a list that read Secrets. Those that another workload controls are left out, since
-// that one is listed.
+// Workloads returns the workloads of a list that read Secrets. It omits those that another workload controls,
+// because that one is listed.
 func Workloads(l client.ObjectList) []Workload {
 	var all []Workload
 	add := func(kind string, o metav1.Object, secrets []string) {

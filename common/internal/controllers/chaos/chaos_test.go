@@ -20,12 +20,13 @@ import (
 )
 
 const (
-	// workers go through sequences at the same time, each in a namespace of its own.
+	// workers is the number of sequences that run at the same time, each in its own namespace.
 	workers = 16
-	// steps is how many things happen in a sequence.
+	// steps is the number of steps of a sequence.
 	steps = 12
-	// patience is how long it may take until all is as it shall be, once all is calm. Operators come and go meanwhile.
-	patience = 2 * time.Minute
+	// settleTimeout is how long it may take until everything is as specified, after all disturbances have ended.
+	// Operators still start and stop meanwhile.
+	settleTimeout = 2 * time.Minute
 )
 
 func TestPull(t *testing.T) { run(t, pulls, (*worker).pull) }
@@ -42,7 +43,7 @@ func run(t *testing.T, each int, sequence func(*worker, *rapid.T)) {
 	t.Cleanup(func() {
 		cancel()
 		<-done
-		t.Logf("%d operators were killed, %d ran beside another", ops.kills, ops.doubled)
+		t.Logf("%d operators were killed, %d ran at the same time as another", ops.kills, ops.doubled)
 	})
 	var halt sync.Once
 	halted := make(chan struct{})
@@ -50,7 +51,7 @@ func run(t *testing.T, each int, sequence func(*worker, *rapid.T)) {
 		w := newWorker(t, ops.server)
 		return func(rt *rapid.T) {
 			select {
-			case <-halted: // Somebody has found something; that is enough.
+			case <-halted: // Another worker has found a failure.
 				return
 			default:
 			}
@@ -64,16 +65,16 @@ func run(t *testing.T, each int, sequence func(*worker, *rapid.T)) {
 	})
 }
 
-// A worker has a namespace and backends of its own.
+// A worker has its own namespace and backends.
 type worker struct {
 	*testenv.Client
-	// backends are those that a store can lead to.
+	// backends are the backends that a store can use.
 	backends [2]*fake.Backend
 	names    [2]string
 	count    int
 
 	mu sync.Mutex
-	// see is told of each version of a Secret.
+	// see is called with each version of a Secret.
 	see func(watch.EventType, *corev1.Secret)
 }
 
@@ -112,7 +113,7 @@ func (w *worker) locked(f func()) {
 	f()
 }
 
-// A sequence is what all sequences have.
+// A sequence is the state common to all sequences.
 type sequence struct {
 	*worker
 	rt     *rapid.T
@@ -120,7 +121,7 @@ type sequence struct {
 	values int
 	trace  []string
 	heals  []func()
-	// wrong is the first thing that must never be; guarded by the worker's lock.
+	// wrong is the first forbidden state that was seen; guarded by the worker's lock.
 	wrong string
 }
 
@@ -132,20 +133,20 @@ func (w *worker) begin(rt *rapid.T) *sequence {
 	return &sequence{worker: w, rt: rt, name: fmt.Sprintf("s%d", w.count)}
 }
 
-// value returns one that is later than all before.
+// value returns a value that is later than all values before.
 func (s *sequence) value(of string) string {
 	s.values++
 	return fmt.Sprintf("%s-%d", of, s.values)
 }
 
-// note tells a step; it returns true so that it fits where a step is drawn.
+// note logs a step. It returns true for use where a step is drawn.
 func (s *sequence) note(format string, args ...any) {
 	s.locked(func() {
 		s.trace = append(s.trace, time.Now().Format("05.000 ")+fmt.Sprintf(format, args...))
 	})
 }
 
-// never notes what must never be; the worker is locked.
+// never records a forbidden state. The caller must hold the worker's lock.
 func (s *sequence) never(format string, args ...any) {
 	what := fmt.Sprintf(format, args...)
 	s.trace = append(s.trace, time.Now().Format("05.000 ")+"WRONG: "+what)
@@ -154,19 +155,19 @@ func (s *sequence) never(format string, args ...any) {
 	}
 }
 
-// check ends the sequence if something was that must never be.
+// check ends the sequence if a forbidden state was seen.
 func (s *sequence) check() {
 	var wrong, trace string
 	s.locked(func() { wrong, trace = s.wrong, strings.Join(s.trace, "\n") })
 	if wrong != "" {
 		s.Logf("%s/%s:\n%s", s.NS, s.name, trace)
-		s.rt.Fatal("it was as it must never be")
+		s.rt.Fatal("a forbidden state was seen")
 	}
 }
 
-// finally waits until nothing is missing.
+// finally waits until missing returns "".
 func (s *sequence) finally(missing func() string) {
-	deadline := time.Now().Add(patience)
+	deadline := time.Now().Add(settleTimeout)
 	for {
 		s.check()
 		what := missing()
@@ -183,23 +184,23 @@ func (s *sequence) finally(missing func() string) {
 
 // gone waits until a namespace has no objects of a Kind.
 func (s *sequence) gone(list client.ObjectList) {
-	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(settleTimeout); ; time.Sleep(20 * time.Millisecond) {
 		if err := s.API.List(s.Ctx, list, client.InNamespace(s.NS)); err == nil && meta.LenList(list) == 0 {
 			return
 		}
 		if time.Now().After(end) {
-			s.Errorf("%s/%s: objects do not go: %+v", s.NS, s.name, list)
+			s.Errorf("%s/%s: objects are not deleted: %+v", s.NS, s.name, list)
 			return
 		}
 	}
 }
 
-// breathe lets some time pass, mostly none.
+// breathe waits for a short time, mostly not at all.
 func (s *sequence) breathe() {
 	time.Sleep(time.Duration(testenv.Pick(s.rt, "pause", 0, 0, 5, 50, 300)) * time.Millisecond)
 }
 
-// fault has a backend fail or hang for a secret until heal.
+// fault makes a backend fail or hang for a secret until heal.
 func (s *sequence) fault(b *fake.Backend, key string) string {
 	f := testenv.Pick(s.rt, "fault", faults...)
 	f.Key = key
@@ -214,11 +215,11 @@ func (s *sequence) heal() {
 	s.heals = nil
 }
 
-// must ends the sequence if the API server refuses what a person does.
+// must ends the sequence if the API server refuses an action of a user.
 func (s *sequence) must(err error) {
 	if err != nil {
-		s.note("the API server says: %v", err)
-		s.locked(func() { s.never("the API server says: %v", err) })
+		s.note("the API server answers: %v", err)
+		s.locked(func() { s.never("the API server answers: %v", err) })
 		s.check()
 	}
 }

@@ -1,6 +1,7 @@
-// Package chaos_test does at random what persons, tools and providers do to ExternalSecrets and PushSecrets, while operators over the
-// whole cluster are killed, held up and doubled. It holds what comes of it to what must always be so (nothing is lost, nothing
-// goes back in time) and, once all is calm, to what the specs ask for.
+// Package chaos_test does random actions of users, tools and providers on ExternalSecrets and PushSecrets, while
+// cluster-wide operators are killed, paused and doubled. It checks that forbidden states never occur (nothing is lost,
+// no value is replaced by an older one). After all disturbances have ended, it checks that everything is as the specs
+// say.
 package chaos_test
 
 import (

@@ -16,21 +16,22 @@ import (
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
-// An instance is a running operator, and its way to the API server.
+// An instance is a running operator with its connection to the API server.
 type instance struct {
 	mu   sync.Mutex
 	cond *sync.Cond
-	// held requests wait; those of a dead one fail, and what was carried out of them it never learns.
+	// held makes requests wait. dead makes them fail; the process then never gets the response to a request that was
+	// executed.
 	held, dead bool
 
 	end context.CancelFunc
-	// ended is closed when it has ended.
+	// ended is closed when the operator has stopped.
 	ended chan struct{}
 }
 
 var errDead = errors.New("the process was killed")
 
-// wait returns when a request may go on.
+// wait blocks while the instance is held. It returns an error if the instance is dead.
 func (i *instance) wait() error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -70,11 +71,11 @@ func (i *instance) kill() {
 	<-i.ended
 }
 
-// operators are those that run over the whole cluster: mostly one, at times two that both take themselves for the leader.
+// operators are the cluster-wide operators: mostly one, at times two that both act as the leader.
 type operators struct {
 	t      *testing.T
 	server *fake.Server
-	// kills counts the operators that were killed, doubled those that ran beside another.
+	// kills counts the operators that were killed, and doubled those that ran at the same time as another.
 	kills, doubled int
 }
 
@@ -90,13 +91,13 @@ func (o *operators) start() *instance {
 	go func() {
 		defer close(i.ended)
 		if err := op.Run(ctx); err != nil && ctx.Err() == nil {
-			o.t.Errorf("an operator ends: %v", err)
+			o.t.Errorf("an operator stops: %v", err)
 		}
 	}()
 	return i
 }
 
-// run has operators come and go until ctx ends. What it does is drawn from a seed; when it does so is left to chance.
+// run starts and stops operators until ctx ends. The actions are drawn from a seed; their timing is random.
 func (o *operators) run(ctx context.Context, seed uint64) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	current := o.start()
@@ -111,16 +112,16 @@ func (o *operators) run(ctx context.Context, seed uint64) {
 	}
 	for pause(time.Second, 4*time.Second) {
 		switch random.IntN(3) {
-		case 0: // It dies, and the next one starts at once.
+		case 0: // The operator dies, and the next one starts at once.
 			current.kill()
 			current = o.start()
-		case 1: // The next one starts before it has ended.
+		case 1: // The next one starts before it has stopped.
 			next := o.start()
 			o.doubled++
 			pause(time.Second, 3*time.Second)
 			current.kill()
 			current = next
-		case 2: // It is held up, the next one takes over, and then it goes on for a while.
+		case 2: // The operator is paused, the next one takes over, and then the first one continues for a while.
 			current.set(true, false)
 			next := o.start()
 			o.doubled++

@@ -34,46 +34,46 @@ var faults = []fake.Fault{
 	{Drop: true},
 }
 
-// foreignKey is a key of a Secret that is a person's.
+// foreignKey is a key of a Secret that a user owns.
 const foreignKey = "foreign"
 
-// keysOf are the keys of the Secret that come of a remote secret.
+// keysOf are the keys of the Secret that are made from a remote secret.
 var keysOf = map[string][]string{"a": {"k1", "t"}, "b": {"k2"}, "j": {"p", "q"}}
 
-// A pull is a sequence with one ExternalSecret, which a ClusterExternalSecret may have made.
+// A pull is a sequence with one ExternalSecret, which may be a child of a ClusterExternalSecret.
 type pull struct {
 	*sequence
 	there bool
-	// child is the name of the ExternalSecret; fans is true where a ClusterExternalSecret makes it.
+	// child is the name of the ExternalSecret; fans is true if a ClusterExternalSecret creates it.
 	child string
 	fans  bool
-	// The spec.
+	// The fields of the spec.
 	creation                  v1alpha1.CreationPolicy
 	deletion                  v1alpha1.DeletionPolicy
 	refresh                   v1alpha1.RefreshPolicy
 	target                    string
 	second, extract, template bool
-	// stored is true while there is the store, which leads to a backend.
+	// stored is true while the store exists. backend is the index of the backend that it uses.
 	stored  bool
 	backend int
-	// remotes are the values that the backends have.
+	// remotes are the values in the backends.
 	remotes [2]map[string]string
 	request int
-	// drifted are the keys that a person wrote: where the object does not want them any more they stay.
+	// drifted are the keys that a user wrote. They stay when the object no longer wants them.
 	drifted map[string]bool
-	// turned is true once the store has led to the other backend, whose values may be older; guarded by the worker's lock, and
-	// tracks as well, those of the Secrets by name.
+	// turned is true after the store has switched to the other backend, whose values may be older. It is guarded by the
+	// worker's lock. So is tracks, which holds the tracks of the Secrets by name.
 	turned bool
 	tracks map[string]*track
 }
 
-// A track is what was seen of a Secret, and what may be lost of it.
+// A track is what was seen of a Secret, and what it is allowed to lose.
 type track struct {
-	// seen are the keys that it has, with the number of the value.
+	// seen are the keys that it has, with the number of each value.
 	seen map[string]int
-	// loose are keys that may go, unordered those whose value may be older than before.
+	// loose are keys that may be removed, and unordered those whose value may be replaced by an older one.
 	loose, unordered map[string]bool
-	// all is how often all of it may go.
+	// all is how often the whole Secret may be deleted.
 	all int
 }
 
@@ -86,7 +86,7 @@ func (p *pull) track(name string) *track {
 	return t
 }
 
-// see holds a version of a Secret to what was seen before; the worker is locked.
+// see compares a version of a Secret with the versions seen before. The caller must hold the worker's lock.
 func (p *pull) see(what watch.EventType, s *corev1.Secret) {
 	if !strings.HasPrefix(s.Name, p.name+"-") {
 		return
@@ -115,7 +115,7 @@ func (p *pull) see(what watch.EventType, s *corev1.Secret) {
 	}
 }
 
-// writers names who holds fields of a Secret.
+// writers returns the field managers of a Secret.
 func writers(s *corev1.Secret) string {
 	var all []string
 	for _, m := range s.ManagedFields {
@@ -124,7 +124,7 @@ func writers(s *corev1.Secret) string {
 	return strings.Join(all, ", ")
 }
 
-// number is that of a value; -1 if it has none.
+// number returns the number of a value; -1 if it has none.
 func number(value string) int {
 	_, n, _ := strings.Cut(value, "-")
 	if i, err := strconv.Atoi(n); err == nil {
@@ -133,7 +133,7 @@ func number(value string) int {
 	return -1
 }
 
-// loosen lets keys of the target be lost.
+// loosen allows keys of the target to be removed.
 func (p *pull) loosen(keys ...string) {
 	p.locked(func() {
 		for _, k := range keys {
@@ -142,7 +142,7 @@ func (p *pull) loosen(keys ...string) {
 	})
 }
 
-// pull is one sequence.
+// pull runs one sequence.
 func (w *worker) pull(rt *rapid.T) {
 	p := &pull{
 		sequence: w.begin(rt), tracks: map[string]*track{}, drifted: map[string]bool{}, stored: true,
@@ -243,7 +243,7 @@ func (p *pull) remove() {
 	p.backends[p.backend].Delete(p.name + "/" + remote)
 }
 
-// loosenMissing lets what comes of missing secrets be lost.
+// loosenMissing allows the keys made from missing secrets to be removed.
 func (p *pull) loosenMissing() {
 	for remote, keys := range keysOf {
 		if _, there := p.remotes[p.backend][remote]; !there && p.deletion != v1alpha1.DeletionRetain {
@@ -266,7 +266,7 @@ func (p *pull) switchStore() {
 	}))
 }
 
-// turn has the store lead to the other backend, whose values may be older.
+// turn switches the store to the other backend, whose values may be older.
 func (p *pull) turn() {
 	p.backend = 1 - p.backend
 	p.note("the store leads to backend %d", p.backend)
@@ -341,12 +341,12 @@ func (p *pull) create() {
 func (p *pull) delete() {
 	p.note("delete %s", p.child)
 	p.there = false
-	// What the object made goes with it, unless it is nobody's.
+	// The Secret is deleted with the object, unless it is an Orphan.
 	if p.creation != v1alpha1.CreateOrphan {
 		p.loosen("k1", "k2", "p", "q", "t")
 	}
 	if p.creation == v1alpha1.CreateOwner {
-		p.locked(func() { // A former target, too, that it has not let go of yet.
+		p.locked(func() { // This includes a former target that it has not released yet.
 			for _, t := range p.tracks {
 				t.all++
 			}
@@ -382,7 +382,7 @@ func (p *pull) edit() {
 	p.write()
 }
 
-// rename gives the target another name. The former one goes as it would with the object.
+// rename changes the target name. The former target is treated as if the object were deleted.
 func (p *pull) rename() {
 	p.loosen("k1", "k2", "p", "q", "t")
 	p.locked(func() {
@@ -401,8 +401,8 @@ func (p *pull) rename() {
 	p.write()
 }
 
-// renameChild has the ClusterExternalSecret make an object of another name, for another Secret. The former ones go, once the new ones
-// are there.
+// renameChild makes the ClusterExternalSecret create an object with another name, for another Secret. The former ones
+// are deleted when the new ones exist.
 func (p *pull) renameChild() {
 	if p.creation == v1alpha1.CreateOwner {
 		p.locked(func() { p.track(p.target).all++ })
@@ -412,7 +412,7 @@ func (p *pull) renameChild() {
 	p.rename()
 }
 
-// write updates the object that persons write.
+// write updates the object that users write.
 func (p *pull) write() {
 	p.must(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		if p.fans {
@@ -432,7 +432,7 @@ func (p *pull) write() {
 	}))
 }
 
-// ask asks for a refresh, if the object is there already.
+// ask requests a refresh, if the object exists.
 func (p *pull) ask() {
 	err := p.API.Patch(p.Ctx, p.es(), client.RawPatch("application/merge-patch+json",
 		fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"%d"}}}`, v1alpha1.RefreshRequestAnnotation, p.request)))
@@ -441,7 +441,7 @@ func (p *pull) ask() {
 
 // The Secret.
 
-// secret changes the target as a person does. It does nothing if there is none and it is not to be made.
+// secret changes the target as a user does. If it does not exist, it is created only if create is true.
 func (p *pull) secret(create bool, change func(*corev1.Secret)) {
 	p.must(retry.OnError(retry.DefaultBackoff, func(err error) bool {
 		return kerrors.IsConflict(err) || kerrors.IsAlreadyExists(err) || kerrors.IsNotFound(err)
@@ -468,13 +468,13 @@ func (p *pull) secret(create bool, change func(*corev1.Secret)) {
 
 func (p *pull) foreign() {
 	v := p.value("f")
-	p.note("a person writes %s to %s", v, p.target)
+	p.note("a user writes %s to %s", v, p.target)
 	p.secret(p.creation == v1alpha1.CreateMerge, func(s *corev1.Secret) { s.Data[foreignKey] = []byte(v) })
 }
 
 func (p *pull) drift() {
 	k := testenv.Pick(p.rt, "key", "k1", "k2", "p", "t")
-	p.note("a person writes %s of %s", k, p.target)
+	p.note("a user writes %s of %s", k, p.target)
 	p.loosen(k)
 	p.drifted[k] = true
 	p.secret(false, func(s *corev1.Secret) {
@@ -485,7 +485,7 @@ func (p *pull) drift() {
 }
 
 func (p *pull) deleteSecret() {
-	p.note("a person deletes %s", p.target)
+	p.note("a user deletes %s", p.target)
 	p.locked(func() { p.track(p.target).all++ })
 	p.must(client.IgnoreNotFound(p.API.Delete(p.Ctx, &corev1.Secret{ObjectMeta: p.Meta(p.target)})))
 	if p.creation == v1alpha1.CreateMerge {
@@ -493,9 +493,9 @@ func (p *pull) deleteSecret() {
 	}
 }
 
-// settle ends all that hinders, and waits until the Secret is as the spec says.
+// settle ends all disturbances, and waits until the Secret is as the spec says.
 func (p *pull) settle() {
-	p.note("all is well from now on")
+	p.note("no more disturbances from now on")
 	p.heal()
 	if !p.stored {
 		p.restore()
@@ -525,8 +525,8 @@ func (p *pull) settle() {
 			return err.Error()
 		}
 		if es.Annotations[v1alpha1.RefreshRequestAnnotation] != strconv.Itoa(p.request) {
-			p.ask() // At first, and where it was the former object of that name that was asked.
-			return "no refresh was asked for"
+			p.ask() // The object may be new, or an older object with that name may have got the request.
+			return "no refresh was requested"
 		}
 		ready := meta.FindStatusCondition(es.Status.Conditions, v1alpha1.ConditionReady)
 		if ready == nil || ready.Reason != v1alpha1.ReasonSecretSynced || es.Status.ObservedRefreshRequest != strconv.Itoa(p.request) {
@@ -543,7 +543,7 @@ func (p *pull) settle() {
 	})
 }
 
-// clear leaves nothing for the next sequence.
+// clear removes everything for the next sequence.
 func (p *pull) clear() {
 	p.heal()
 	p.locked(func() { p.worker.see = nil })

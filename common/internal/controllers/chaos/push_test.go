@@ -20,35 +20,43 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
 )
 
-// TestPush goes through sequences with PushSecrets.
+// TestPush runs sequences with PushSecrets.
 func TestPush(t *testing.T) { run(t, pushes, (*worker).push) }
 
-// A pusher is a PushSecret, as a person wrote it last.
+// A pusher is a PushSecret, as a user last wrote it.
 type pusher struct {
 	name, source, remote string
 	deletes              bool
-	// firm is true once it was in step as it is now: what it pushes must be there from then on; guarded by the worker's lock.
+	// firm is true once the object was in sync with its present spec: its remote secret must exist from then on. It is
+	// guarded by the worker's lock.
 	firm bool
-	// from is what it alone pushed to, in step, before it was given another remoteKey; guarded, too.
+	// from is a remote secret to which it alone pushed, in sync, before its remoteKey was changed. It is guarded, too.
 	from string
+}
+
+// An incarnation is a remote secret from its creation to its removal, with the number of the value seen last.
+type incarnation struct {
+	id     string
+	number int
 }
 
 // A push is a sequence with PushSecrets that share sources and remote secrets.
 type push struct {
 	*sequence
-	// pushers are those that are there, by name.
+	// pushers are the existing objects, by name.
 	pushers map[string]*pusher
-	// sources are the values of the Secrets that are there.
+	// sources are the values of the existing Secrets.
 	sources map[string]string
 	stored  bool
 
-	// What follows is guarded by the worker's lock. seen is the number of each remote value, sourcesOf are the sources that each
-	// may have had, and users the objects.
-	seen      map[string]int
+	// The following fields are guarded by the worker's lock. seen is the number of each remote value, sourcesOf the
+	// possible sources of each, and users its objects.
+	seen      map[string]incarnation
 	sourcesOf map[string]map[string]bool
 	users     map[string]map[string]bool
-	// owed are remote secrets that must go, since their only object, which made them, has gone.
-	owed map[string]bool
+	// owed are remote secrets that must be removed, because their only object, which created them, was deleted; with
+	// the source of each.
+	owed map[string]string
 }
 
 func (p *push) remote(name string) string { return p.name + "/" + name }
@@ -56,7 +64,7 @@ func (p *push) remote(name string) string { return p.name + "/" + name }
 func (w *worker) push(rt *rapid.T) {
 	p := &push{
 		sequence: w.begin(rt), pushers: map[string]*pusher{}, sources: map[string]string{}, stored: true,
-		seen: map[string]int{}, sourcesOf: map[string]map[string]bool{}, users: map[string]map[string]bool{}, owed: map[string]bool{},
+		seen: map[string]incarnation{}, sourcesOf: map[string]map[string]bool{}, users: map[string]map[string]bool{}, owed: map[string]string{},
 	}
 	p.must(p.API.Create(p.Ctx, p.Store(p.name, p.names[0])))
 	p.write("s1")
@@ -81,22 +89,24 @@ func (w *worker) push(rt *rapid.T) {
 	p.settle()
 }
 
-// look holds the remote secrets to what must always be so; the worker is locked.
+// look checks the remote secrets for forbidden states. The caller must hold the worker's lock.
 func (p *push) look() {
 	for _, u := range p.pushers {
 		if _, there := p.backends[0].Value(p.remote(u.remote)); u.firm && !there {
-			p.never("%s is gone, and %s pushes to it", u.remote, u.name)
+			p.never("%s is missing, and %s pushes to it", u.remote, u.name)
 		} else if _, before := p.backends[0].Value(p.remote(u.from)); u.from != "" && !there && !before {
-			p.never("%s is gone, and %s, to which %s pushes now, is not there yet", u.from, u.remote, u.name)
+			p.never("%s is missing, and %s, to which %s pushes now, does not exist yet", u.from, u.remote, u.name)
 		}
 	}
 	for remote, sources := range p.sourcesOf {
 		v, there := p.backends[0].Value(p.remote(remote))
-		n := number(string(v))
-		if there && len(sources) == 1 && n < p.seen[remote] {
-			p.never("%s goes back from %d to %d", remote, p.seen[remote], n)
+		n, was := number(string(v)), p.seen[remote]
+		// A secret created again after its removal may be from a delayed operator, until the next push.
+		id := p.backends[0].ID(p.remote(remote))
+		if there && len(sources) == 1 && id == was.id && n < was.number {
+			p.never("%s goes back from %d to %d", remote, was.number, n)
 		}
-		p.seen[remote] = n
+		p.seen[remote] = incarnation{id, n}
 	}
 }
 
@@ -109,10 +119,11 @@ func (p *push) step() {
 	}{
 		{6, len(p.pushers) < 3, func() { p.create("", "", "") }},
 		{3, some, func() { p.delete(p.any()) }},
+		{2, true, p.alone},
 		{4, some, p.handOver},
 		{2, some, p.retarget},
 		{1, some, p.policy},
-		{5, some, func() { p.await(p.any()) }},
+		{5, some, func() { p.waitForSync(p.any()) }},
 		{6, true, func() { p.write(testenv.Pick(p.rt, "source", "s1", "s2")) }},
 		{1, len(p.sources) > 0, p.deleteSource},
 		{3, true, func() {
@@ -150,7 +161,7 @@ func (p *push) object(u *pusher) *v1alpha1.PushSecret {
 	return ps
 }
 
-// uses notes that an object may push from now on; the worker is locked.
+// uses records that an object may push from now on. The caller must hold the worker's lock.
 func (p *push) uses(u *pusher) {
 	for _, m := range []map[string]map[string]bool{p.sourcesOf, p.users} {
 		if m[u.remote] == nil {
@@ -161,7 +172,7 @@ func (p *push) uses(u *pusher) {
 	delete(p.owed, u.remote)
 }
 
-// create makes an object; what is not given is drawn.
+// create creates an object; empty arguments are drawn.
 func (p *push) create(source, remote, deletes string) *pusher {
 	p.values++
 	u := &pusher{name: fmt.Sprintf("%s-p%d", p.name, p.values), source: source, remote: remote, deletes: deletes == "true"}
@@ -180,25 +191,57 @@ func (p *push) create(source, remote, deletes string) *pusher {
 }
 
 func (p *push) delete(u *pusher) {
-	p.note("delete %s", u.name)
+	recorded := p.recorded(u)
+	p.note("delete %s, recorded %t", u.name, recorded)
 	p.locked(func() {
 		delete(p.pushers, u.name)
-		p.owed[u.remote] = u.firm && u.deletes && len(p.users[u.remote]) == 1
+		if delete(p.owed, u.remote); u.firm && u.deletes && len(p.users[u.remote]) == 1 && recorded {
+			p.owed[u.remote] = u.source
+		}
 	})
 	p.must(p.API.Delete(p.Ctx, p.object(u)))
 }
 
-// handOver replaces an object by another of the same spec, as a renamed manifest does.
+// recorded reports whether the status of an object lists the present version of its remote secret, with the wanted
+// value. If an operator was killed before it could record a write, no operator can know later which object made it.
+func (p *push) recorded(u *pusher) bool {
+	remote := p.remote(u.remote)
+	if v, there := p.backends[0].Value(remote); !there || string(v) != p.sources[u.source] {
+		return false
+	}
+	ps := p.object(u)
+	if err := p.API.Get(p.Ctx, client.ObjectKeyFromObject(ps), ps); err != nil {
+		return false
+	}
+	versions := p.backends[0].Versions(remote)
+	for _, s := range ps.Status.Stores {
+		for _, e := range s.Entries {
+			if e.RemoteKey == remote && len(versions) > 0 && e.Version == versions[len(versions)-1] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// alone lets an object push where no other object does, and deletes it.
+func (p *push) alone() {
+	u := p.create(testenv.Pick(p.rt, "source", "s1", "s2"), fmt.Sprintf("own-%d", p.values), "true")
+	p.waitForSync(u)
+	p.delete(u)
+}
+
+// handOver replaces an object by another with the same spec, as a renamed manifest does.
 func (p *push) handOver() {
 	former := p.any()
 	next := p.create(former.source, former.remote, strconv.FormatBool(former.deletes))
-	if testenv.Pick(p.rt, "await", true, true, false) {
-		p.await(next)
+	if testenv.Pick(p.rt, "wait", true, true, false) {
+		p.waitForSync(next)
 	}
 	p.delete(former)
 }
 
-// change writes the spec of an object anew.
+// change replaces the spec of an object.
 func (p *push) change(u *pusher, change func()) {
 	p.locked(func() {
 		u.from = ""
@@ -224,7 +267,7 @@ func (p *push) retarget() {
 		if alone := len(p.users[u.remote]) == 1; alone && u.firm {
 			u.from = u.remote
 		}
-		p.users[u.remote]["changed"] = true // What it made stays or goes, as its policy says then.
+		p.users[u.remote]["changed"] = true // Its secret is kept or removed by the policy at that time.
 		u.remote = other
 	})
 }
@@ -235,7 +278,7 @@ func (p *push) policy() {
 	p.change(u, func() { u.deletes = !u.deletes })
 }
 
-// state is what an object says of itself; empty if it is in step.
+// state returns why an object is not in sync; empty if it is.
 func (p *push) state(u *pusher) string {
 	ps := p.object(u)
 	if err := p.API.Get(p.Ctx, client.ObjectKeyFromObject(ps), ps); err != nil {
@@ -252,29 +295,35 @@ func (p *push) state(u *pusher) string {
 			}
 		}
 	}
-	return fmt.Sprintf("%s does not say that it pushes to %s", u.name, u.remote)
+	return fmt.Sprintf("the status of %s does not list %s", u.name, u.remote)
 }
 
-// await waits for a while until an object is in step.
-func (p *push) await(u *pusher) {
+// waitForSync waits for at most a second or so until an object is in sync.
+func (p *push) waitForSync(u *pusher) {
 	for range 100 {
 		if p.state(u) == "" {
-			p.note("%s is in step", u.name)
+			p.note("%s is in sync", u.name)
 			p.locked(func() { u.firm = true })
 			return
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
-	p.note("%s is not in step", u.name)
+	p.note("%s is not in sync", u.name)
 }
 
 // The sources.
 
-// write writes a Secret, whether it is there or not.
+// write writes a Secret, whether it exists or not.
 func (p *push) write(source string) {
 	v := p.value(source)
 	p.note("%s has %s", source, v)
 	p.sources[source] = v
+	p.locked(func() { // A delayed operator may push it before it sees that the object is deleted.
+		maps.DeleteFunc(p.owed, func(remote, of string) bool {
+			_, there := p.backends[0].Value(p.remote(remote))
+			return of == source && there
+		})
+	})
 	p.must(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		s := &corev1.Secret{ObjectMeta: p.Meta(p.name + "-" + source)}
 		err := p.API.Get(p.Ctx, client.ObjectKeyFromObject(s), s)
@@ -310,9 +359,9 @@ func (p *push) restore() {
 	p.must(p.API.Create(p.Ctx, p.Store(p.name, p.names[0])))
 }
 
-// settle ends all that hinders, and waits until the remote secrets are as the specs say.
+// settle ends all disturbances, and waits until the remote secrets are as the specs say.
 func (p *push) settle() {
-	p.note("all is well from now on")
+	p.note("no more disturbances from now on")
 	p.heal()
 	if !p.stored {
 		p.restore()
@@ -328,24 +377,24 @@ func (p *push) settle() {
 			v, _ := p.backends[0].Value(p.remote(u.remote))
 			switch wrong := p.state(u); {
 			case rivals && string(v) != p.sources["s1"] && string(v) != p.sources["s2"]:
-				return fmt.Sprintf("%s holds %q, which is of no source", u.remote, v)
+				return fmt.Sprintf("%s holds %q, which is from no source", u.remote, v)
 			case rivals:
 			case wrong != "":
 				return wrong
 			case string(v) != p.sources[u.source]:
-				return fmt.Sprintf("%s holds %q, want that of %s", u.remote, v, u.source)
+				return fmt.Sprintf("%s holds %q, want the value of %s", u.remote, v, u.source)
 			}
 		}
-		for remote, owed := range p.owed {
-			if v, there := p.backends[0].Value(p.remote(remote)); owed && there {
-				return fmt.Sprintf("%s holds %q, and nobody pushes to it", remote, v)
+		for remote := range p.owed {
+			if v, there := p.backends[0].Value(p.remote(remote)); there {
+				return fmt.Sprintf("%s holds %q, and no object pushes to it", remote, v)
 			}
 		}
 		return ""
 	})
 }
 
-// clear leaves nothing for the next sequence.
+// clear removes everything for the next sequence.
 func (p *push) clear() {
 	p.heal()
 	if !p.stored {

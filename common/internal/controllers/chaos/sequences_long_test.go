@@ -2,12 +2,12 @@
 
 package chaos_test
 
-// How many sequences a test goes through for each seed, unless -rapid.checks says.
+// The number of sequences per test and seed, unless -rapid.checks sets it.
 const (
 	pulls  = 2112
 	pushes = 400
 	random = true
 )
 
-// seeds are recorded: what one change passes is what the next is held against.
+// seeds are fixed, so that the results of two commits are comparable.
 var seeds = []uint64{20261123, 20261124, 20261125}

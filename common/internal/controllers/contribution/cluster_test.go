@@ -15,8 +15,9 @@ import (
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
-// TestContributionOfCluster has a cluster store contribute to an object that another module claims. Whom it admits, and
-// to which keys, holds as if it were its own: also what it has handed over before is not taken any more.
+// TestContributionOfCluster has a cluster store contribute to an object that another module claims. Its conditions on
+// namespaces and keys apply as if its own module claimed the object. Values that it has contributed before are not
+// used any longer, either.
 func TestContributionOfCluster(t *testing.T) {
 	e := testenv.NewCluster(t, v1alpha1.ClusterStoreSpec{Conditions: []v1alpha1.StoreCondition{{AllowedKeys: []string{"${namespace}/*"}}}})
 	e.CreateNamespace("a", nil)
@@ -32,10 +33,10 @@ func TestContributionOfCluster(t *testing.T) {
 		})
 		es.Spec.StoreRef = &v1alpha1.StoreRef{Kind: "OtherFakeStore", Name: "other"}
 	})
-	ready := func(reason, says string) {
+	ready := func(reason, part string) {
 		t.Helper()
-		if m := e.In("a").WantReady("db", reason).Message; !strings.Contains(m, says) {
-			t.Errorf("the message is %q, want it to say %q", m, says)
+		if m := e.In("a").WantReady("db", reason).Message; !strings.Contains(m, part) {
+			t.Errorf("the message is %q, want it to contain %q", m, part)
 		}
 	}
 	ready(v1alpha1.ReasonSecretSynced, "")
@@ -47,8 +48,8 @@ func TestContributionOfCluster(t *testing.T) {
 		reason string
 		rules  v1alpha1.StoreCondition
 	}{
-		{"The namespace is not admitted any more.", v1alpha1.StoreCondition{NamespaceCondition: v1alpha1.NamespaceCondition{Namespaces: []string{"elsewhere"}}}},
-		{"Nor is the key.", v1alpha1.StoreCondition{AllowedKeys: []string{"elsewhere/*"}}},
+		{"The namespace is no longer admitted.", v1alpha1.StoreCondition{NamespaceCondition: v1alpha1.NamespaceCondition{Namespaces: []string{"elsewhere"}}}},
+		{"The key is no longer allowed.", v1alpha1.StoreCondition{AllowedKeys: []string{"elsewhere/*"}}},
 	} {
 		conditions(tc.rules)
 		ready(v1alpha1.ReasonForbidden, "ClusterFakeStore")
@@ -61,12 +62,12 @@ func TestContributionOfCluster(t *testing.T) {
 		})
 		ready(v1alpha1.ReasonForbidden, "ClusterFakeStore")
 		if err := e.API.Get(e.Ctx, client.ObjectKey{Namespace: ns, Name: "db"}, &corev1.Secret{}); err == nil {
-			t.Fatalf("%s\nThe Secret was made from what was handed over before", tc.reason)
+			t.Fatalf("%s\nThe Secret was created from the values contributed before", tc.reason)
 		}
 		conditions()
 		ready(v1alpha1.ReasonSecretSynced, "")
 	}
-	// Another's key is refused before any call.
+	// The key of another namespace is refused before any call.
 	conditions(v1alpha1.StoreCondition{AllowedKeys: []string{"${namespace}/*"}})
 	testenv.Update(e.Client, &v1alpha1.ExternalSecret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "db"}}, func(es *v1alpha1.ExternalSecret) { es.Spec.Data[1].RemoteRef.Key = "foreign/db" })
 	ready(v1alpha1.ReasonForbidden, "foreign/db")

@@ -45,9 +45,9 @@ func TestMixed(t *testing.T) {
 		change func()
 		want   string
 	}{
-		{"A change at the module that leads arrives.", func() { e.Backend.Put("db", []byte("uno")) }, "uno-two-"},
-		{"One at the other does.", func() { e.other.Put("db", []byte("due")) }, "uno-due-"},
-		{"Both do together.", func() { e.Backend.Put("db", []byte("1")); e.other.Put("db", []byte("2")) }, "1-2-"},
+		{"A change at the claiming module's store is synced.", func() { e.Backend.Put("db", []byte("uno")) }, "uno-two-"},
+		{"A change at the other module's store is synced.", func() { e.other.Put("db", []byte("due")) }, "uno-due-"},
+		{"Changes at both stores are synced.", func() { e.Backend.Put("db", []byte("1")); e.other.Put("db", []byte("2")) }, "1-2-"},
 	} {
 		tc.change()
 		e.ask("db", tc.reason)
@@ -57,10 +57,10 @@ func TestMixed(t *testing.T) {
 		}
 	}
 	if n := len(e.parts()); n != 2 {
-		t.Errorf("there are %d parts, want that of what was read and that of what was generated", n)
+		t.Errorf("there are %d parts, want one with read values and one with generated values", n)
 	}
 	if l := target.StoreLabel(fakev1.Group, "OtherFakeStore", e.NS, "other"); s.Labels[l] != "true" {
-		t.Errorf("the Secret has the labels %v, want that of the store that the other module has read: pushed back, it would be a loop", s.Labels)
+		t.Errorf("the Secret has the labels %v, want the label of the store that the other module has read, which prevents pushing back to it", s.Labels)
 	}
 	for _, p := range e.parts() {
 		if !partOf(p, e.Get("db").UID) || p.Labels[leads+"/managed"] != "true" {
@@ -70,7 +70,7 @@ func TestMixed(t *testing.T) {
 	e.remove("db")
 	e.Eventually(func() string {
 		if n := len(e.parts()); n > 0 || e.Secret("db") != nil {
-			return fmt.Sprintf("the object is gone, and %d parts and its Secret are not", n)
+			return fmt.Sprintf("the object is deleted, and %d parts or its Secret still exist", n)
 		}
 		return ""
 	})
@@ -81,7 +81,7 @@ func (e *modulesEnv) both(name string, change ...func(*v1alpha1.ExternalSecret))
 	return e.mixed(name, append([]func(*v1alpha1.ExternalSecret){func(es *v1alpha1.ExternalSecret) { es.Spec.DataFrom = nil }}, change...)...)
 }
 
-// put gives both backends a value for an object.
+// put sets a value for an object in both backends.
 func (e *modulesEnv) put(name, value string) {
 	e.Backend.Put(name, []byte(value))
 	e.other.Put(name, []byte(value))
@@ -101,25 +101,25 @@ func (e *modulesEnv) wantBoth(name, value, other string) {
 	})
 }
 
-// TestContributionFails has the module that contributes fail: the condition is as if the module that claims the
-// object had failed, the Secret stays, and all heals by itself.
+// TestContributionFails breaks the source of the contributing module. The condition is as if the claiming module had
+// failed. The Secret stays, and the object recovers without help.
 func TestContributionFails(t *testing.T) {
 	e := newModulesEnv(t, leads, helps)
 	cases := map[string]struct {
 		reason, ready, says string
-		// fails breaks the source of the object, and returns what mends it.
-		fails func(name string) (mend func())
+		// fails breaks the source of the object, and returns a function that repairs it.
+		fails func(name string) (repair func())
 	}{
-		"denied": {"The class, the key and the store are named.", v1alpha1.ReasonSecretSyncedError, `Denied: "denied" in OtherFakeStore "other": no`, func(name string) func() {
+		"denied": {"The message has the class, the key and the store.", v1alpha1.ReasonSecretSyncedError, `Denied: "denied" in OtherFakeStore "other": no`, func(name string) func() {
 			return e.other.Inject(fake.Fault{Key: name, Err: provider.NewError(provider.Denied, "no")})
 		}},
-		"throttled": {"So for any other class.", v1alpha1.ReasonSecretSyncedError, `Throttled: "throttled" in OtherFakeStore "other": slow down`, func(name string) func() {
+		"throttled": {"The message has the class, the key and the store, for another class.", v1alpha1.ReasonSecretSyncedError, `Throttled: "throttled" in OtherFakeStore "other": slow down`, func(name string) func() {
 			return e.other.Inject(fake.Fault{Key: name, Err: provider.NewError(provider.Throttled, "slow down")})
 		}},
-		"dropped": {"What an answer lacks is not gone.", v1alpha1.ReasonSecretSyncedError, `Unavailable: "dropped" in OtherFakeStore "other"`, func(name string) func() {
+		"dropped": {"An entry that the answer lacks does not count as deleted.", v1alpha1.ReasonSecretSyncedError, `Unavailable: "dropped" in OtherFakeStore "other"`, func(name string) func() {
 			return e.other.Inject(fake.Fault{Key: name, Drop: true})
 		}},
-		"gone": {"What is gone is an error under Retain.", v1alpha1.ReasonSecretSyncedError, `NotFound: "gone" in OtherFakeStore "other"`, func(name string) func() {
+		"missing": {"A missing secret is an error under Retain.", v1alpha1.ReasonSecretSyncedError, `NotFound: "missing" in OtherFakeStore "other"`, func(name string) func() {
 			e.other.Delete(name)
 			return func() { e.other.Put(name, []byte("one")) }
 		}},
@@ -130,7 +130,7 @@ func TestContributionFails(t *testing.T) {
 		e.Create(e.both(name))
 		e.wantSynced(name)
 		before := e.Secret(name)
-		mend := tc.fails(name)
+		repair := tc.fails(name)
 		e.ask(name, "1")
 		c := e.WantReady(name, tc.ready)
 		if !strings.HasPrefix(c.Message, tc.says) {
@@ -139,12 +139,12 @@ func TestContributionFails(t *testing.T) {
 		if is := e.Secret(name); is.ResourceVersion != before.ResourceVersion {
 			t.Errorf("%s: %s\nthe Secret was written", name, tc.reason)
 		}
-		mend()
+		repair()
 		e.wantSynced(name)
 	}
 }
 
-// TestContributionNew is TestContributionFails for objects that were never in step.
+// TestContributionNew is TestContributionFails for objects that were never in sync.
 func TestContributionNew(t *testing.T) {
 	e := newModulesEnv(t, leads, helps)
 	missing := &fakev1.OtherFakeStore{ObjectMeta: e.Meta("late"), Spec: fakev1.FakeStoreSpec{Backend: "other"}}
@@ -156,11 +156,11 @@ func TestContributionNew(t *testing.T) {
 	cases := map[string]struct {
 		reason, ready, says string
 		change              func(*v1alpha1.ExternalSecret)
-		mend                func()
+		repair              func()
 	}{
 		"nostore": {"A store that does not exist is named.", v1alpha1.ReasonStoreNotFound, `OtherFakeStore "`, of("OtherFakeStore", "late"), func() { e.Create(missing) }},
-		"noentry": {"A secret that does not exist is.", v1alpha1.ReasonSecretSyncedError, `NotFound: "absent" in OtherFakeStore "other"`, func(es *v1alpha1.ExternalSecret) { es.Spec.Data[1].RemoteRef.Key = "absent" }, func() { e.other.Put("absent", []byte("one")) }},
-		"misused": {"So is a generator that is named as a store, though no module that runs serves it.", v1alpha1.ReasonProviderNotRunning, "no running module serves FakeGenerator", of("FakeGenerator", "gen"), func() {
+		"noentry": {"A secret that does not exist is named.", v1alpha1.ReasonSecretSyncedError, `NotFound: "absent" in OtherFakeStore "other"`, func(es *v1alpha1.ExternalSecret) { es.Spec.Data[1].RemoteRef.Key = "absent" }, func() { e.other.Put("absent", []byte("one")) }},
+		"misused": {"A generator that is named as a store is reported, because no running module serves it.", v1alpha1.ReasonProviderNotRunning, "no running module serves FakeGenerator", of("FakeGenerator", "gen"), func() {
 			testenv.Update(e.Client, &v1alpha1.ExternalSecret{ObjectMeta: e.Meta("misused")}, of("OtherFakeStore", "other"))
 		}},
 	}
@@ -173,15 +173,15 @@ func TestContributionNew(t *testing.T) {
 			t.Errorf("%s: %s\nthe message is %q, want %q", name, tc.reason, c.Message, tc.says)
 		}
 		if e.Secret(name) != nil {
-			t.Errorf("%s: %s\nthere is a Secret, and half of it is not known", name, tc.reason)
+			t.Errorf("%s: %s\nthere is a Secret, although half of its values are missing", name, tc.reason)
 		}
-		tc.mend()
+		tc.repair()
 		e.wantSynced(name)
 		e.wantBoth(name, "one", "one")
 	}
 }
 
-// TestContributionPolicies has objects of every policy take from two modules.
+// TestContributionPolicies has objects of every policy with values of two modules.
 func TestContributionPolicies(t *testing.T) {
 	e := newModulesEnv(t, leads, helps)
 	cases := map[string]struct {
@@ -189,7 +189,7 @@ func TestContributionPolicies(t *testing.T) {
 		change func(*v1alpha1.ExternalSecret)
 		steps  func(name string)
 	}{
-		"optional": {"What is optional may be missing.", func(es *v1alpha1.ExternalSecret) { es.Spec.Data[1].Optional = true }, func(name string) {
+		"optional": {"An optional secret may be missing.", func(es *v1alpha1.ExternalSecret) { es.Spec.Data[1].Optional = true }, func(name string) {
 			e.other.Delete(name)
 			e.ask(name, "1")
 			e.wantSynced(name)
@@ -199,7 +199,7 @@ func TestContributionPolicies(t *testing.T) {
 			e.wantSynced(name)
 			e.wantBoth(name, "one", "back")
 		}},
-		"delete": {"Under Delete what is gone goes, and the Secret with the last of it.", func(es *v1alpha1.ExternalSecret) { es.Spec.Target.DeletionPolicy = v1alpha1.DeletionDelete }, func(name string) {
+		"delete": {"Under Delete the key of a missing secret is removed, and the Secret is deleted with its last key.", func(es *v1alpha1.ExternalSecret) { es.Spec.Target.DeletionPolicy = v1alpha1.DeletionDelete }, func(name string) {
 			e.other.Delete(name)
 			e.ask(name, "1")
 			e.wantSynced(name)
@@ -218,35 +218,35 @@ func TestContributionPolicies(t *testing.T) {
 			e.wantSynced(name)
 			e.wantBoth(name, "again", "again")
 		}},
-		"interval": {"Each module looks for news at the interval.", func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshInterval = "1s" }, func(name string) {
+		"interval": {"Each module reads at the interval.", func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshInterval = "1s" }, func(name string) {
 			e.other.Put(name, []byte("two"))
 			e.wantBoth(name, "one", "two")
 			e.Backend.Put(name, []byte("three"))
 			e.wantBoth(name, "three", "two")
 		}},
-		"faster": {"Another interval counts from now on.", func(*v1alpha1.ExternalSecret) {}, func(name string) {
+		"faster": {"A changed interval takes effect at once.", func(*v1alpha1.ExternalSecret) {}, func(name string) {
 			testenv.Update(e.Client, &v1alpha1.ExternalSecret{ObjectMeta: e.Meta(name)}, func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshInterval = "1s" })
 			e.wantSynced(name)
 			e.other.Put(name, []byte("two"))
 			e.wantBoth(name, "one", "two")
 		}},
-		"template": {"A change of the spec that concerns no source has both read, as in one module.", func(*v1alpha1.ExternalSecret) {}, func(name string) {
+		"template": {"A change of the spec causes reads of both modules, also if it changes no source, as with one module.", func(*v1alpha1.ExternalSecret) {}, func(name string) {
 			e.put(name, "two")
 			testenv.Update(e.Client, &v1alpha1.ExternalSecret{ObjectMeta: e.Meta(name)}, func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshInterval = "2h" })
 			e.wantBoth(name, "two", "two")
 		}},
-		"onchange": {"A change of a label has both read.", func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshPolicy = v1alpha1.RefreshOnChange }, func(name string) {
+		"onchange": {"A change of a label causes reads of both modules.", func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshPolicy = v1alpha1.RefreshOnChange }, func(name string) {
 			e.put(name, "two")
 			testenv.Update(e.Client, &v1alpha1.ExternalSecret{ObjectMeta: e.Meta(name)}, func(es *v1alpha1.ExternalSecret) { metav1.SetMetaDataLabel(&es.ObjectMeta, "a", "b") })
 			e.wantBoth(name, "two", "two")
 		}},
-		"once": {"What is made once is read again on request.", func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshPolicy = v1alpha1.RefreshCreatedOnce }, func(name string) {
+		"once": {"An object with CreatedOnce is read again on request.", func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshPolicy = v1alpha1.RefreshCreatedOnce }, func(name string) {
 			e.put(name, "two")
 			e.ask(name, "1")
 			e.wantSynced(name)
 			e.wantBoth(name, "two", "two")
 		}},
-		"finished": {"What was made once stays as it is when the spec changes, as in one module.", func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshPolicy = v1alpha1.RefreshCreatedOnce }, func(name string) {
+		"finished": {"An object with CreatedOnce stays as it is when its spec changes, as with one module.", func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshPolicy = v1alpha1.RefreshCreatedOnce }, func(name string) {
 			before := e.Secret(name).ResourceVersion
 			e.other.Put("unread", []byte("two"))
 			testenv.Update(e.Client, &v1alpha1.ExternalSecret{ObjectMeta: e.Meta(name)}, func(es *v1alpha1.ExternalSecret) { es.Spec.Data[1].RemoteRef.Key = "unread" })
@@ -259,7 +259,7 @@ func TestContributionPolicies(t *testing.T) {
 				t.Errorf("the Secret was written, or the other module has read %d times", e.other.ReadsOf("unread"))
 			}
 		}},
-		"corrected": {"A key that was wrong can be corrected, also in what is made once.", func(es *v1alpha1.ExternalSecret) {
+		"corrected": {"A wrong key can be corrected, also in an object with CreatedOnce.", func(es *v1alpha1.ExternalSecret) {
 			es.Spec.RefreshPolicy = v1alpha1.RefreshCreatedOnce
 			es.Spec.Data[1].RemoteRef.Key = "wrong"
 		}, func(name string) {
@@ -268,13 +268,13 @@ func TestContributionPolicies(t *testing.T) {
 			e.wantSynced(name)
 			e.wantBoth(name, "one", "one")
 		}},
-		"immutable": {"What is immutable keeps its values.", func(es *v1alpha1.ExternalSecret) { es.Spec.Target.Immutable = true }, func(name string) {
+		"immutable": {"An immutable Secret keeps its values.", func(es *v1alpha1.ExternalSecret) { es.Spec.Target.Immutable = true }, func(name string) {
 			e.put(name, "two")
 			e.ask(name, "1")
 			e.wantSynced(name)
 			e.wantBoth(name, "one", "one")
 		}},
-		"suspended": {"What is suspended is left, and goes on afterwards.", func(*v1alpha1.ExternalSecret) {}, func(name string) {
+		"suspended": {"A suspended object is left unchanged, and synced once it resumes.", func(*v1alpha1.ExternalSecret) {}, func(name string) {
 			suspend := func(is bool) {
 				testenv.Update(e.Client, &v1alpha1.ExternalSecret{ObjectMeta: e.Meta(name)}, func(es *v1alpha1.ExternalSecret) { es.Spec.Suspend = is })
 			}
@@ -288,14 +288,14 @@ func TestContributionPolicies(t *testing.T) {
 			e.wantSynced(name)
 			e.wantBoth(name, "two", "two")
 		}},
-		"again": {"An object of the same name gets what is there now.", func(*v1alpha1.ExternalSecret) {}, func(name string) {
+		"again": {"A new object of the same name gets the present values.", func(*v1alpha1.ExternalSecret) {}, func(name string) {
 			e.put(name, "two")
 			e.remove(name)
 			e.Create(e.both(name))
 			e.wantSynced(name)
 			e.wantBoth(name, "two", "two")
 		}},
-		"spec": {"Another key is read anew.", func(*v1alpha1.ExternalSecret) {}, func(name string) {
+		"spec": {"A changed key is read.", func(*v1alpha1.ExternalSecret) {}, func(name string) {
 			e.other.Put("another", []byte("three"))
 			testenv.Update(e.Client, &v1alpha1.ExternalSecret{ObjectMeta: e.Meta(name)}, func(es *v1alpha1.ExternalSecret) { es.Spec.Data[1].RemoteRef.Key = "another" })
 			e.wantBoth(name, "one", "three")
@@ -315,8 +315,8 @@ func TestContributionPolicies(t *testing.T) {
 	}
 }
 
-// TestContributorNotRunning has each of three modules be missing: the condition names it and what to do, nothing is
-// written, and all is well when it comes.
+// TestContributorNotRunning has three modules, each of which is missing once. The condition names the missing module
+// and the fix, and nothing is written. The object recovers once the module runs.
 func TestContributorNotRunning(t *testing.T) {
 	t.Parallel()
 	hints := map[string]string{leads: "FakeStore", helps: "OtherFakeStore", generates: "FakeGenerator"}
@@ -330,18 +330,18 @@ func TestContributorNotRunning(t *testing.T) {
 				t.Errorf("the message is %q, want %q", c.Message, want)
 			}
 			if e.Secret("db") != nil {
-				t.Error("there is a Secret, and half of it is not known")
+				t.Error("there is a Secret, although half of its values are missing")
 			}
 			e.begin(missing)
 			e.wantSynced("db")
 			e.wantBoth("db", "one", "one")
-			// What was in step keeps its Secret and, for its interval, its condition.
+			// An object in sync keeps its Secret when the module stops.
 			before := e.Secret("db").ResourceVersion
 			e.end(missing)
 			e.ask("db", "1")
 			e.WantReady("db", v1alpha1.ReasonProviderNotRunning)
 			if is := e.Secret("db").ResourceVersion; is != before {
-				t.Error("the Secret was written though a module is missing")
+				t.Error("the Secret was written, although a module is missing")
 			}
 			e.begin(missing)
 			e.wantSynced("db")
@@ -349,7 +349,7 @@ func TestContributorNotRunning(t *testing.T) {
 	}
 }
 
-// TestPartEdited has people change and delete what was read.
+// TestPartEdited has users edit and delete the part of read values.
 func TestPartEdited(t *testing.T) {
 	e := newModulesEnv(t, leads, helps)
 	e.put("db", "one")
@@ -360,17 +360,17 @@ func TestPartEdited(t *testing.T) {
 		reason string
 		edit   func(*corev1.Secret)
 	}{
-		{"Other values are put right.", func(s *corev1.Secret) {
+		{"Changed values are restored.", func(s *corev1.Secret) {
 			for k := range s.Data {
 				if k != "record" {
 					s.Data[k] = []byte(`{"value":{"data":"Zm9yZ2Vk"}}`)
 				}
 			}
 		}},
-		{"So are labels.", func(s *corev1.Secret) { s.Labels = nil }},
-		{"And what is known of it.", func(s *corev1.Secret) { s.Annotations = nil }},
-		{"And its owner.", func(s *corev1.Secret) { s.OwnerReferences = nil }},
-		{"And all it holds.", func(s *corev1.Secret) { s.Data = nil }},
+		{"Removed labels are restored.", func(s *corev1.Secret) { s.Labels = nil }},
+		{"Removed annotations are restored.", func(s *corev1.Secret) { s.Annotations = nil }},
+		{"A removed owner is restored.", func(s *corev1.Secret) { s.OwnerReferences = nil }},
+		{"Removed data is restored.", func(s *corev1.Secret) { s.Data = nil }},
 	}
 	for i, tc := range cases {
 		before := &corev1.Secret{}
@@ -392,7 +392,7 @@ func TestPartEdited(t *testing.T) {
 		e.wantSynced("db")
 		e.wantBoth("db", "one", "one")
 	}
-	e.other.Put("db", []byte("two")) // It is read again for the sake of the part.
+	e.other.Put("db", []byte("two")) // It is read again to restore the part.
 	if err := e.API.Delete(e.Ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: e.NS, Name: key.Name}}); err != nil {
 		t.Fatal(err)
 	}
@@ -400,17 +400,15 @@ func TestPartEdited(t *testing.T) {
 	e.wantSynced("db")
 }
 
-// TestPartReplaced has somebody put another part in place of the one that is recorded, with all that is known of it,
-// while its module does not run.
-// TestPausedContributor has the operator of a module stop for a while between what its provider answered and the write of
-// the part. Meanwhile another one of the module serves the object, with a later answer.
+// TestPausedContributor pauses the operator of a module between an answer of the provider and the write of the part.
+// Meanwhile another operator of the same module serves the object, with a later answer.
 func TestPausedContributor(t *testing.T) {
 	t.Parallel()
 	for _, method := range []string{http.MethodGet, http.MethodPatch} {
 		t.Run(method, func(t *testing.T) {
 			e := newModulesEnv(t, leads)
 			paused := testenv.NewPause(t)
-			e.Config = rest.CopyConfig(e.Config) // The other module has its own.
+			e.Config = rest.CopyConfig(e.Config) // The other module has its own configuration.
 			e.Config.Wrap(paused.Wrap)
 			e.begin(helps)
 			for _, b := range []*fake.Backend{e.Backend, e.other} {
@@ -429,7 +427,7 @@ func TestPausedContributor(t *testing.T) {
 			e.ask("db", "again")
 			paused.Wait()
 			e.other.Put("db", []byte("new"))
-			stop := e.Module("beside", helps, e.Server.OtherKinds(), operator.WithPresence(swift),
+			stop := e.Module("second", helps, e.Server.OtherKinds(), operator.WithPresence(swift),
 				operator.WithFlags(func(f *operator.Flags) { f.PresenceNamespace = e.NS }))
 			e.wantSynced("db")
 			e.WantSecret("db", "other", "new")
@@ -437,16 +435,18 @@ func TestPausedContributor(t *testing.T) {
 			want := handoff.RecordOf(&e.parts()[0]).Reads.Version
 			paused.End()
 
-			// It serves a later request when it is done with what it paused at.
+			// The operator serves a later request after it has finished the paused pass.
 			e.ask("db", "later")
 			e.wantSynced("db")
 			if diff := cmp.Diff(want, handoff.RecordOf(&e.parts()[0]).Reads.Version); diff != "" {
-				t.Errorf("Somebody has written an answer that is older than that in the part. -want, +got:\n%s", diff)
+				t.Errorf("The operator has written an answer that is older than that in the part. -want, +got:\n%s", diff)
 			}
 		})
 	}
 }
 
+// TestPartReplaced replaces the recorded part by a forged one with the same metadata and record, while its module is
+// stopped.
 func TestPartReplaced(t *testing.T) {
 	e := newModulesEnv(t, leads, helps)
 	e.put("db", "one")
@@ -489,7 +489,7 @@ func TestPartReplaced(t *testing.T) {
 	e.wantBoth("db", "one", "one")
 }
 
-// TestPartForged has Secrets that look like a part lie about: none is read.
+// TestPartForged creates Secrets that look like parts: none is read.
 func TestPartForged(t *testing.T) {
 	e := newModulesEnv(t, leads)
 	e.Backend.Put("db", []byte("one"))
@@ -523,9 +523,9 @@ func TestPartForged(t *testing.T) {
 	far := forge(elsewhere.Name, "far")
 	e.WantReady("db", v1alpha1.ReasonProviderNotRunning)
 	if e.Secret("db") != nil {
-		t.Error("there is a Secret, made from a part that the status does not record")
+		t.Error("there is a Secret, created from a part that the status does not record")
 	}
-	// A status that records a Secret of another namespace, or one that is there no more.
+	// The status records a Secret of another namespace, or one with another uid.
 	record := func(name string, uid types.UID) {
 		body := fmt.Sprintf(`{"status":{"parts":[{"module":%q,"name":%q,"uid":%q}]}}`, reader(helps).Key(), name, uid)
 		if err := e.API.Status().Patch(e.Ctx, es, client.RawPatch(types.MergePatchType, []byte(body))); err != nil {
@@ -537,7 +537,7 @@ func TestPartForged(t *testing.T) {
 		record(inPlace.Name, uid)
 		e.Settle()
 		if e.Secret("db") != nil {
-			t.Fatal("there is a Secret, made from a part of another namespace, or of another uid")
+			t.Fatal("there is a Secret, created from a part of another namespace, or with another uid")
 		}
 	}
 	e.other.Put("db", []byte("two"))
@@ -546,8 +546,9 @@ func TestPartForged(t *testing.T) {
 	e.wantBoth("db", "one", "two")
 }
 
-// TestPartGoes has the spec name nothing of the other module any more: its part goes, whether that module runs or not.
-func TestPartGoes(t *testing.T) {
+// TestUnusedPart removes the other module's sources from the spec: its part is deleted, whether that module runs or
+// not.
+func TestUnusedPart(t *testing.T) {
 	t.Parallel()
 	for _, runs := range []bool{true, false} {
 		t.Run(fmt.Sprint(runs), func(t *testing.T) {
@@ -574,8 +575,8 @@ func TestPartGoes(t *testing.T) {
 	}
 }
 
-// TestMoves has objects move from one module to the other and back, with what they take of each.
-func TestMoves(t *testing.T) {
+// TestClaimMoves moves objects from one claiming module to the other and back, with values of both.
+func TestClaimMoves(t *testing.T) {
 	e := newModulesEnv(t, leads, helps)
 	for i := range 5 {
 		name := fmt.Sprint("es-", i)
@@ -608,11 +609,11 @@ func TestMoves(t *testing.T) {
 		}
 	}
 	if n := len(e.parts()); n != 5 {
-		t.Errorf("there are %d parts of 5 objects", n)
+		t.Errorf("there are %d parts, want one for each of 5 objects", n)
 	}
 }
 
-// TestMixedRestart restarts the modules of objects that are in step: nothing is read.
+// TestMixedRestart restarts the modules of objects that are in sync: nothing is read.
 func TestMixedRestart(t *testing.T) {
 	e := newModulesEnv(t, leads, helps, generates)
 	for _, name := range []string{"a", "b", "c"} {
@@ -657,7 +658,7 @@ func TestMixedRestart(t *testing.T) {
 	}
 }
 
-// TestVersionSkew has two modules be too far apart.
+// TestVersionSkew runs two modules whose versions are too far apart.
 func TestVersionSkew(t *testing.T) {
 	e := newModulesEnv(t)
 	e.put("db", "one")
@@ -671,14 +672,14 @@ func TestVersionSkew(t *testing.T) {
 	c := e.WantReady("db", v1alpha1.ReasonVersionSkew)
 	for _, want := range []string{"lead is built with common v0.1.0", "other with common v0.3.0"} {
 		if !strings.Contains(c.Message, want) {
-			t.Errorf("the message is %q, want it to say %q", c.Message, want)
+			t.Errorf("the message is %q, want it to contain %q", c.Message, want)
 		}
 	}
 	e.put("db", "two")
 	e.ask("db", "1")
 	e.Settle()
 	if e.Secret("db").ResourceVersion != before {
-		t.Error("the Secret was written though the modules are too far apart")
+		t.Error("the Secret was written, although the versions are too far apart")
 	}
 	e.end(leads)
 	e.begin(leads, operator.WithVersion("v0.2.0"))

@@ -1,5 +1,5 @@
-// Package contribution is the controller that reads for ExternalSecrets that another operator claims: what they name of
-// the stores of this one is stored in a part.
+// Package contribution is the controller that reads for ExternalSecrets that another operator claims. It stores the
+// values that they read from stores of this operator in a part.
 package contribution
 
 import (
@@ -31,7 +31,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/setup"
 )
 
-// Options are those that all controllers share.
+// Options are the options that all controllers share.
 type Options = setup.Options
 
 // Setup adds the controller to a manager. live must not read from a cache.
@@ -40,14 +40,8 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, refs *r
 	enqueue := func(key types.NamespacedName, priority int) {
 		queue.AddTo[reconcile.Request](q, priority, 0, reconcile.Request{NamespacedName: key})
 	}
-	workers, backoff := max(1, o.Concurrency/2), ratelimiter.NewController()
-	objects := &memory.Objects[object]{Drop: func(o *object) { o.attempts.Drop() }}
-	r := &Reconciler{
-		cache: mgr.GetCache(), referrers: refs, objects: objects, opts: o, started: o.Now(),
-		parts:   partKeeper{mgr.GetCache(), live, refs.Contributor(), o.Board},
-		fetcher: fetch.Fetcher{Pool: pool, Backoff: backoff, Enqueue: enqueue, Now: o.Now},
-		teller:  handoff.Recorder{Client: live, Contributor: refs.Contributor()},
-	}
+	workers := max(1, o.Concurrency/2)
+	r := New(Cluster{mgr.GetCache(), live, pool, enqueue}, refs, o)
 	c, err := controller.New("contribution", mgr, controller.Options{
 		Reconciler:              r,
 		MaxConcurrentReconciles: workers,
@@ -59,17 +53,44 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, refs *r
 		},
 	})
 	if err != nil {
-		return errors.Wrap(err, "cannot make the controller")
+		return errors.Wrap(err, "cannot create the controller")
 	}
 	o.Board.OnChange(func() {
-		for _, key := range objects.Keys(func(*object) bool { return true }) {
+		for _, key := range r.objects.Keys(func(*object) bool { return true }) {
 			enqueue(key, queue.Low)
 		}
 	})
-	return handlers{refs, objects}.watch(c, mgr.GetCache(), o)
+	return handlers{refs, r.objects}.watch(c, mgr.GetCache(), o)
 }
 
-// handlers say which objects an event brings back.
+// Cluster holds the clients and the process-wide services that a Reconciler uses.
+type Cluster struct {
+	Cache client.Reader
+	// Live does not read from a cache.
+	Live client.Client
+	Pool *dispatch.Pool
+	// Enqueue adds an object to the work queue.
+	Enqueue func(key types.NamespacedName, priority int)
+}
+
+// New returns a Reconciler.
+func New(c Cluster, refs *referrers.Referrers, o Options) *Reconciler {
+	return &Reconciler{
+		cache: c.Cache, referrers: refs, opts: o, started: o.Now(),
+		objects: &memory.Objects[object]{Drop: func(o *object) { o.attempts.Drop() }},
+		parts:   partKeeper{c.Cache, c.Live, refs.Contributor(), o.Board},
+		fetcher: fetch.Fetcher{Pool: c.Pool, Backoff: ratelimiter.NewController(), Enqueue: c.Enqueue, Now: o.Now},
+		teller:  handoff.Recorder{Client: c.Live, Contributor: refs.Contributor()},
+	}
+}
+
+// Events returns handlers that enqueue changed objects, and the objects of changed parts.
+func (r *Reconciler) Events() (objects, parts handler.EventHandler) {
+	h := handlers{r.referrers, r.objects}
+	return h.objectEvents(), h.partEvents()
+}
+
+// handlers map events to the objects that they enqueue.
 type handlers struct {
 	referrers *referrers.Referrers
 	objects   *memory.Objects[object]
@@ -84,7 +105,7 @@ func (h handlers) watch(c controller.Controller, from cache.Cache, o Options) er
 		Concerned: h.referrers.MayContribute,
 		Waits: func(ctx context.Context, es *v1alpha1.ExternalSecret) bool {
 			if h.objects.Peek(client.ObjectKeyFromObject(es)) != nil {
-				return true // Also one that is to be forgotten now.
+				return true // Also an object that must be forgotten now.
 			}
 			mine, err := h.referrers.Mine(ctx, es)
 			return err != nil || !mine
@@ -137,10 +158,10 @@ func (h handlers) objectEvents() handler.EventHandler {
 	}
 }
 
-// partEvents brings an object back whose part has changed.
+// partEvents enqueue the object of a changed part.
 func (h handlers) partEvents() handler.EventHandler {
 	on := func(was, is client.Object, deleted bool, q requests) {
-		// Somebody may have taken its record.
+		// A user may have removed its record, so was counts, too.
 		key, ok := handoff.Owner("ExternalSecret", is, was)
 		obj := h.objects.Peek(key)
 		if !ok || obj == nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
 )
 
-// due says why the stores are to be read for the part.
+// due returns why the stores must be read for the part; policy.NotDue if no read is due.
 func (r *Reconciler) due(s *subject) policy.Why {
 	reads, plan := r.reads(s), s.stores.Plan
 	now := r.opts.Now()
@@ -27,7 +27,7 @@ func (r *Reconciler) due(s *subject) policy.Why {
 		return !ok
 	})
 	if s.es.Spec.Target.Immutable && covered {
-		return policy.NotDue // It is written once, and so reading stops.
+		return policy.NotDue // The Secret is written once, so the stores are no longer read.
 	}
 	inStep := meta.IsStatusConditionTrue(s.es.Status.Conditions, v1alpha1.ConditionReady)
 	in := policy.RefreshInput{
@@ -43,7 +43,8 @@ func (r *Reconciler) due(s *subject) policy.Why {
 	return policy.RefreshDue(in)
 }
 
-// reads is what the part holds that nobody else has written.
+// reads returns the description of the part's content. It is empty if this object has no usable part: none at all,
+// one that is being deleted, or one that another client has written.
 func (r *Reconciler) reads(s *subject) handoff.Reads {
 	if s.part == nil || s.record.Reads == nil || s.record.UID != s.es.UID || s.part.DeletionTimestamp != nil ||
 		!r.parts.isOurs(s) || s.obj.part.version.Edited(s.part) {
@@ -52,13 +53,13 @@ func (r *Reconciler) reads(s *subject) handoff.Reads {
 	return *s.record.Reads
 }
 
-// failedBefore reports whether the last attempt failed, where an earlier process made it.
+// failedBefore reports whether an earlier process made the last attempt and it failed.
 func (r *Reconciler) failedBefore(s *subject) bool {
 	told := r.teller.Of(s.es.Status.Parts)
 	return !s.obj.attempts.Begun() && told != nil && told.Message != ""
 }
 
-// lacks reports whether something did not exist that the object is not in step without.
+// lacks reports whether a remote secret did not exist that the object needs to be in sync.
 func (s *subject) lacks(reads handoff.Reads) bool {
 	if policy.OnGone(s.es.Spec.Target.DeletionPolicy, true, 0) != policy.KeepAll {
 		return false

@@ -14,7 +14,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// TestDue looks at an ExternalSecret whose only foreign source was read an hour ago, to be read again in ten minutes.
+// TestDue has an ExternalSecret whose only foreign source was read an hour ago, and is planned to be read in ten
+// minutes.
 func TestDue(t *testing.T) {
 	now := time.Date(2030, time.January, 2, 3, 4, 5, 0, time.UTC)
 	src := render.Source{Store: v1alpha1.StoreRef{Kind: "FakeStore", Name: "s"}, Read: provider.Read{Ref: provider.Ref{Key: "db"}}}
@@ -25,33 +26,33 @@ func TestDue(t *testing.T) {
 		change func(s *subject)
 		want   policy.Why
 	}{
-		"Fresh":       {"Values that were read in time stay.", func(*subject) {}, policy.NotDue},
+		"Fresh":       {"Values are not read before the planned time.", func(*subject) {}, policy.NotDue},
 		"NoPart":      {"Without a part everything is read.", func(s *subject) { s.part, s.record = nil, handoff.Record{} }, policy.First},
-		"Elapsed":     {"The planned time has come.", func(s *subject) { s.record.Reads.Next = now.Add(-time.Second); s.obj.next = s.record.Reads.Next }, policy.Elapsed},
-		"Ahead":       {"A time that a clock has planned which was ahead does not count.", func(s *subject) { s.record.Reads.Next = now.Add(48 * time.Hour) }, policy.Elapsed},
+		"Elapsed":     {"Values are read at the planned time.", func(s *subject) { s.record.Reads.Next = now.Add(-time.Second); s.obj.next = s.record.Reads.Next }, policy.Elapsed},
+		"Ahead":       {"A time that was planned by a clock that was ahead does not count.", func(s *subject) { s.record.Reads.Next = now.Add(48 * time.Hour) }, policy.Elapsed},
 		"Source":      {"A source that the part does not hold is read.", func(s *subject) { s.record.Reads.Entries = map[string]string{"x": handoff.Found} }, policy.First},
 		"Another":     {"A part of another incarnation of the object does not count.", func(s *subject) { s.record.UID = "other" }, policy.First},
 		"Forged":      {"A part that the status does not record does not count.", func(s *subject) { s.es.Status.Parts = nil }, policy.First},
-		"Edited":      {"A part that was changed since does not count.", func(s *subject) { s.obj.part.version = "4" }, policy.First},
+		"Edited":      {"A part that another client has changed does not count.", func(s *subject) { s.obj.part.version = "4" }, policy.First},
 		"Terminating": {"A part that is being deleted does not count.", func(s *subject) { s.part.DeletionTimestamp = &metav1.Time{Time: now} }, policy.First},
 		"Request":     {"A refresh request is served.", func(s *subject) { s.es.Annotations = map[string]string{v1alpha1.RefreshRequestAnnotation: "1"} }, policy.Requested},
-		"Spec":        {"A change of the spec has all of it read again.", func(s *subject) { s.es.Spec.Target.Name = "new" }, policy.Changed},
-		"Failing":     {"A failed read is repeated.", func(s *subject) { s.obj.failing = true }, policy.Retry},
-		"Lacking":     {"A remote secret that the object needs is looked for again.", func(s *subject) { s.record.Reads.Entries[id] = handoff.NotFound }, policy.Retry},
+		"Spec":        {"A change of the spec causes a read of all sources.", func(s *subject) { s.es.Spec.Target.Name = "new" }, policy.Changed},
+		"Failing":     {"A failed read is retried.", func(s *subject) { s.obj.failing = true }, policy.Retry},
+		"Lacking":     {"A missing secret that the object needs is read again.", func(s *subject) { s.record.Reads.Entries[id] = handoff.NotFound }, policy.Retry},
 		"LackingDropped": {
-			"Under deletionPolicy Delete the object does not need it.",
+			"Under deletionPolicy Delete the object does not need a missing secret.",
 			func(s *subject) {
 				s.es.Spec.Target.DeletionPolicy = v1alpha1.DeletionDelete
 				s.record.Reads.Entries[id], s.record.Reads.Metadata = handoff.NotFound, s.metadata()
 			}, policy.NotDue,
 		},
-		"FailedBefore": {"A failure that the status records, of a process before this one, is repeated.", func(s *subject) { s.es.Status.Parts[0].Message = "denied" }, policy.Retry},
+		"FailedBefore": {"A failure of an earlier process, according to the status, is retried.", func(s *subject) { s.es.Status.Parts[0].Message = "denied" }, policy.Retry},
 		"Immutable": {
-			"What is immutable is read once.",
+			"The values of an immutable Secret are read once.",
 			func(s *subject) { s.es.Spec.Target.Immutable, s.obj.failing = true, true }, policy.NotDue,
 		},
 		"OnChange": {
-			"Without a period the planned time does not count.",
+			"Without an interval the planned time does not count.",
 			func(s *subject) {
 				s.es.Spec.RefreshPolicy = v1alpha1.RefreshOnChange
 				s.record.Reads.Next, s.record.Reads.Metadata = now.Add(-time.Second), s.metadata()

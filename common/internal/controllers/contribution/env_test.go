@@ -23,20 +23,20 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// The modules of a modulesEnv, by the API group that each marks its Secrets with.
+// The modules of a modulesEnv, by their API group.
 const (
 	leads     = "lead.direct-secrets.io"  // Serves FakeStores.
 	helps     = "other.direct-secrets.io" // Serves OtherFakeStores.
 	generates = "made.direct-secrets.io"  // Serves FakeGenerators.
 )
 
-// swift has what is missing said after a moment.
+// swift has short times, so that a missing module is reported soon.
 var swift = presence.Timing{
 	Renew: time.Second, Duration: 8 * time.Second, Settle: 2 * time.Second, Rollout: 2 * time.Second,
 	Shared: 6 * time.Second, SharedDeadline: 4 * time.Second, SharedRetry: time.Second,
 }
 
-// modulesEnv is an env with three modules, each an operator of its own.
+// modulesEnv is an env with up to three modules, each with its own operator.
 type modulesEnv struct {
 	*testenv.Env
 	other *fake.Backend
@@ -56,7 +56,7 @@ func newModulesEnv(t *testing.T, modules ...string) *modulesEnv {
 	return e
 }
 
-// begin starts the operator of a module; of a class that may follow it, behind a slash.
+// begin starts the operator of a module. which is the API group, with a class behind a slash if there is one.
 func (e *modulesEnv) begin(which string, opts ...operator.Option) {
 	e.Helper()
 	module, class, _ := strings.Cut(which, "/")
@@ -84,7 +84,7 @@ func (e *modulesEnv) mixed(name string, change ...func(*v1alpha1.ExternalSecret)
 	}}, change...)...)
 }
 
-// parts returns the parts in the namespace, by what they say of whom they are for.
+// parts returns the parts in the namespace.
 func (e *modulesEnv) parts() []corev1.Secret {
 	e.Helper()
 	var list corev1.SecretList
@@ -101,7 +101,7 @@ func (e *modulesEnv) ask(name, request string) {
 	})
 }
 
-// wantSynced waits until an object is in step at its present generation and request.
+// wantSynced waits until an object is in sync for its present generation and request.
 func (e *modulesEnv) wantSynced(name string) {
 	e.Helper()
 	e.Eventually(func() string {
@@ -126,7 +126,7 @@ func (e *modulesEnv) remove(name string) {
 	}
 }
 
-// reader is the operator of a module, as it reads for objects of another.
+// reader returns the contributor of a module that reads for objects of another module.
 func reader(module string) handoff.Contributor {
 	return handoff.Contributor{Group: module, Purpose: v1alpha1.PartRead}
 }

@@ -15,42 +15,42 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
 )
 
-// object is what the controller remembers of one ExternalSecret. One worker at a time uses it; what event handlers use,
-// too, guards itself.
+// object is the controller's memory of one ExternalSecret. Only one worker at a time uses it; the fields that event
+// handlers also use have their own locks.
 type object struct {
 	// next is the time of the next periodic refresh.
 	next     time.Time
 	attempts fetch.Attempts
 	misses   queue.Misses
-	// failing is true while what is to be contributed could not be read or stored.
+	// failing is true while the contribution could not be read or stored.
 	failing bool
-	// untold is true while the status has yet to say that the part holds other values.
+	// untold is true while the status does not yet show that the part holds other values.
 	untold bool
-	// told is what the status was last made to say about the part.
+	// told is the last report about the part in the status.
 	told handoff.Told
 	part ownPart
 }
 
-// ownPart is what this process knows of the part that it writes.
+// ownPart is this process's memory of the part that it writes.
 type ownPart struct {
 	last overlay.Object[*metav1.PartialObjectMetadata]
-	// version is that of the part as this process last wrote or saw it.
+	// version is the resourceVersion of the part that this process last wrote or saw.
 	version overlay.Version
 	// wrote is the uid of the part that this process wrote last.
 	wrote types.UID
 }
 
-// get returns the metadata of the part, from the cache or as it was just written; nil if there is none.
+// get returns the metadata of the part, from the cache or from the last write if that is newer; nil if there is none.
 func (p *ownPart) get(ctx context.Context, cache client.Reader, key types.NamespacedName) (*metav1.PartialObjectMetadata, error) {
 	return p.last.Get(ctx, cache, key, resolve.SecretMetadata())
 }
 
-// set notes the part as it was just written.
+// set records the part after a write.
 func (p *ownPart) set(m *metav1.PartialObjectMetadata) {
 	p.last.Wrote(m)
 	p.version.Set(m)
 	p.wrote = m.UID
 }
 
-// lost notes that a part is gone.
+// lost records that a part was deleted.
 func (p *ownPart) lost(m metav1.Object) { p.last.Deleted(m) }

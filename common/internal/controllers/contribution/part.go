@@ -21,7 +21,7 @@ import (
 // A partKeeper reads and writes the parts of this operator.
 type partKeeper struct {
 	cache client.Reader
-	// live is not cached.
+	// live does not read from a cache.
 	live  client.Client
 	self  handoff.Contributor
 	board *presence.Board
@@ -31,17 +31,17 @@ func (k partKeeper) key(s *subject) types.NamespacedName {
 	return types.NamespacedName{Namespace: s.es.Namespace, Name: k.self.PartName("ExternalSecret", s.es.Name)}
 }
 
-// load looks at the part, in the cache or as it was just written.
+// load loads the part into the subject, from the cache or from the last write if that is newer.
 func (k partKeeper) load(ctx context.Context, s *subject) error {
 	m, err := s.obj.part.get(ctx, k.cache, k.key(s))
 	if err != nil {
-		return errors.Wrap(err, "cannot read the part")
+		return errors.Wrap(err, "cannot read the Secret of the contribution")
 	}
 	s.see(m)
 	return nil
 }
 
-// see goes by a part from now on; nil if there is none.
+// see sets the part of the subject; nil if there is none.
 func (s *subject) see(m *metav1.PartialObjectMetadata) {
 	s.part, s.record = m, handoff.Record{}
 	if m != nil {
@@ -49,27 +49,27 @@ func (s *subject) see(m *metav1.PartialObjectMetadata) {
 	}
 }
 
-// isOurs reports whether this module has written the part: the status says so, or this process knows. Anybody who may
-// write Secrets can make one of its name.
+// isOurs reports whether this module has written the part, according to the status or to this process's memory.
+// Anyone who can write Secrets can create one of that name.
 func (k partKeeper) isOurs(s *subject) bool {
 	told := handoff.Recorder{Contributor: k.self}.Of(s.es.Status.Parts)
 	return told != nil && told.UID == s.part.UID || s.obj.part.wrote == s.part.UID
 }
 
-// labels are those by which this module and the one that claims the object follow the part.
+// labels returns the labels by which this module and the claiming module watch the part.
 func (k partKeeper) labels(s *subject) []string {
 	return handoff.Labels(k.self.Group, k.board.Serving(s.es.LeadingStore(), s.es.Namespace))
 }
 
-// fits reports whether the part has the labels and the owner that it shall have.
+// fits reports whether the part has the wanted labels and owner.
 func (k partKeeper) fits(s *subject) bool {
 	return s.part != nil && handoff.Labelled(s.part, k.labels(s)) &&
 		slices.ContainsFunc(s.part.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == s.es.UID })
 }
 
-// store writes what was read, unless it is there, and reports whether it is not what the part held. Where nothing is new,
-// the time is written now and then. A part that holds something else than basis is not written, since another operator
-// has done so meanwhile.
+// store writes the values that were read, unless the part holds them already. It returns true if the part held other
+// values. Without a change, only the time of the read is written, at most every policy.Heartbeat. It returns errMoved
+// if the part is not at basis, because another operator has written it meanwhile.
 func (k partKeeper) store(ctx context.Context, s *subject, reads handoff.Reads, data map[string][]byte, basis string) (anew bool, err error) {
 	if err := k.load(ctx, s); err != nil {
 		return false, err
@@ -84,7 +84,7 @@ func (k partKeeper) store(ctx context.Context, s *subject, reads handoff.Reads, 
 	was, seen := handoff.Record{}, handoff.Record{}
 	if live != nil {
 		was = handoff.RecordOf(live)
-		seen, _ = handoff.Of(live.Annotations) // as the cache shows it
+		seen, _ = handoff.Of(live.Annotations) // As the cache shows it.
 	}
 	if basisOf(seen) != basis {
 		if live != nil {
@@ -99,15 +99,15 @@ func (k partKeeper) store(ctx context.Context, s *subject, reads handoff.Reads, 
 	return anew, k.write(ctx, s, live, handoff.Record{Kind: "ExternalSecret", Name: s.es.Name, UID: s.es.UID, Class: k.self.Class, Reads: &reads}, data)
 }
 
-// holds reports whether the part holds what was read, and has said so not long ago.
+// holds reports whether the part holds the values that were read, with a recent time of the read.
 func (k partKeeper) holds(s *subject, reads handoff.Reads) bool {
 	is := s.record.Reads
 	return k.fits(s) && k.isOurs(s) && !s.obj.part.version.Edited(s.part) &&
 		is != nil && is.Same(reads) && !policy.Beats(is.At, reads.At)
 }
 
-// mend gives the part the labels and the owner that it shall have; it returns false if there is no such part any more.
-func (k partKeeper) mend(ctx context.Context, s *subject) (bool, error) {
+// restore sets the wanted labels and owner of the part. It returns false if the part no longer exists.
+func (k partKeeper) restore(ctx context.Context, s *subject) (bool, error) {
 	live, err := k.read(ctx, s)
 	if err != nil || live == nil {
 		return false, err
@@ -119,7 +119,7 @@ func (k partKeeper) mend(ctx context.Context, s *subject) (bool, error) {
 	return true, k.write(ctx, s, live, rec, live.Data)
 }
 
-// read reads the part live; nil if there is none.
+// read reads the part live; nil if there is none. It returns errMoved while the part is being deleted.
 func (k partKeeper) read(ctx context.Context, s *subject) (*corev1.Secret, error) {
 	live := &corev1.Secret{}
 	err := k.live.Get(ctx, k.key(s), live)
@@ -127,16 +127,16 @@ func (k partKeeper) read(ctx context.Context, s *subject) (*corev1.Secret, error
 	case kerrors.IsNotFound(err):
 		return nil, nil
 	case err != nil:
-		return nil, errors.Wrap(err, "cannot read the part")
+		return nil, errors.Wrap(err, "cannot read the Secret of the contribution")
 	case live.Type != handoff.Type:
-		return nil, provider.NewError(provider.Invalid, "Secret %q has the name of the one in which values are handed over; delete it", live.Name)
+		return nil, provider.NewError(provider.Invalid, "Secret %q uses the name of the Secret that hands over values to another module; delete it", live.Name)
 	case live.DeletionTimestamp != nil:
 		return nil, errMoved
 	}
 	return live, nil
 }
 
-// write brings the part, of which live is nil if there is none, to a record and its data.
+// write writes a record and its data into the part; live is the present part, nil if there is none.
 func (k partKeeper) write(ctx context.Context, s *subject, live *corev1.Secret, rec handoff.Record, data map[string][]byte) error {
 	part := handoff.Part{Record: rec, Data: data, Labels: k.labels(s), Owners: []metav1.OwnerReference{target.OwnerOf(s.es)}}
 	next, err := part.Write(ctx, k.live, k.key(s), live)
@@ -149,14 +149,14 @@ func (k partKeeper) write(ctx context.Context, s *subject, live *corev1.Secret, 
 	return nil
 }
 
-// metadataOf is that of a part, as caches hold it.
+// metadataOf returns the metadata of a part, as caches hold it.
 func metadataOf(part *corev1.Secret) *metav1.PartialObjectMetadata {
 	m := &metav1.PartialObjectMetadata{ObjectMeta: *part.ObjectMeta.DeepCopy()}
 	m.ManagedFields = nil
 	return m
 }
 
-// basis identifies what the part holds; empty if there is none.
+// basis identifies the content of the part; empty if there is none.
 func (s *subject) basis() string { return basisOf(s.record) }
 
 func basisOf(r handoff.Record) string {
@@ -166,7 +166,7 @@ func basisOf(r handoff.Record) string {
 	return r.Reads.Version
 }
 
-// remove deletes the part, if it is one.
+// remove deletes the part, unless the Secret of that name is not a part.
 func (k partKeeper) remove(ctx context.Context, s *subject) error {
 	live, err := k.read(ctx, s)
 	var invalid *provider.Error
@@ -177,5 +177,5 @@ func (k partKeeper) remove(ctx context.Context, s *subject) error {
 		return err
 	}
 	err = k.live.Delete(ctx, live, client.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion})
-	return errors.Wrap(client.IgnoreNotFound(err), "cannot delete the part")
+	return errors.Wrap(client.IgnoreNotFound(err), "cannot delete the Secret of the contribution")
 }

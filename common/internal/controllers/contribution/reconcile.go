@@ -23,16 +23,17 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
 	"github.com/direct-secrets/direct-secrets/common/internal/status"
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
+	"github.com/direct-secrets/direct-secrets/common/internal/trace"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// holdInterval is how often an object that its store holds looks again.
+// holdInterval is how often an object that waits for its store is checked again, before jitter.
 const holdInterval = 45 * time.Second
 
-// errMoved means that the world is not as it was when the pass began; look again.
-var errMoved = errors.New("the objects have changed meanwhile")
+// errMoved means that an object has changed during the pass; reconcile it again.
+var errMoved = errors.New("the objects changed during the reconcile")
 
-// Reconciler stores in parts what this operator reads for the ExternalSecrets of others.
+// Reconciler stores the values that this operator reads for ExternalSecrets of other operators in parts.
 type Reconciler struct {
 	cache     client.Reader
 	referrers *referrers.Referrers
@@ -49,26 +50,27 @@ type subject struct {
 	es     *v1alpha1.ExternalSecret
 	obj    *object
 	stores fetch.Stores
-	// part is the metadata of the part, nil if there is none; record is what it holds.
+	// part is the metadata of the part, nil if there is none; record describes its content.
 	part   *metav1.PartialObjectMetadata
 	record handoff.Record
 }
 
 func (s *subject) key() types.NamespacedName { return client.ObjectKeyFromObject(s.es) }
 
-// metadata is the hash of all that has the object refreshed. A part knows no generation.
+// metadata returns a hash of everything that triggers a refresh. It includes the spec, since a part records no
+// generation.
 func (s *subject) metadata() string { return referrers.Metadata(s.es, referrers.Content(s.es)) }
 
-// Reconcile brings the part of one ExternalSecret a step on.
+// Reconcile makes one pass over the part of an ExternalSecret. Reading a store takes several passes.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res reconcile.Result, err error) {
 	defer func() {
 		if ctx.Err() != nil {
-			res, err = reconcile.Result{}, nil // The operator ends; what failed for that is no error.
+			res, err = reconcile.Result{}, nil // The operator stops. An error that this causes is not reported.
 		}
 	}()
 	defer recovery.ToError(ctx, &err)
 	if ctx.Err() != nil {
-		return reconcile.Result{}, nil // The answer to a write may be missing, so the state is not known.
+		return reconcile.Result{}, nil // The answer to a write may be missing, so the state is unknown.
 	}
 	es := &v1alpha1.ExternalSecret{}
 	if err := r.cache.Get(ctx, req.NamespacedName, es); err != nil {
@@ -85,10 +87,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 	}
 	s := &subject{es: es}
 	s.obj, _ = r.objects.Get(req.NamespacedName, es.UID)
+	ctx, span := trace.Start(s.obj.attempts.Trace(ctx), trace.Reconcile, trace.Of("Part", es)...)
+	defer func() { span.End(trace.Result(err)) }()
 	return r.pass(ctx, s)
 }
 
-// contributes reports whether this operator reads for an object that another one claims, or did.
+// contributes reports whether this operator reads, or has read, for an object that another one claims.
 func (r *Reconciler) contributes(ctx context.Context, es *v1alpha1.ExternalSecret) (bool, error) {
 	if es.DeletionTimestamp != nil {
 		return false, nil
@@ -105,7 +109,7 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.fetcher.Backoff.Forget(reconcile.Request{NamespacedName: key})
 }
 
-// pass decides what is to be done for the object, and does it.
+// pass decides what to do for the object, and does it.
 func (r *Reconciler) pass(ctx context.Context, s *subject) (reconcile.Result, error) {
 	if s.es.Spec.Suspend {
 		s.obj.attempts.Drop()
@@ -123,7 +127,7 @@ func (r *Reconciler) pass(ctx context.Context, s *subject) (reconcile.Result, er
 	stores, err := fetch.Resolve(ctx, r.referrers, s.es, plan, false)
 	switch {
 	case kerrors.IsNotFound(errors.Cause(err)):
-		return queue.Soon(), nil // The namespace is new.
+		return queue.Soon(), nil // The cache does not have the namespace yet.
 	case err != nil:
 		return reconcile.Result{}, err
 	}
@@ -140,7 +144,7 @@ func (r *Reconciler) pass(ctx context.Context, s *subject) (reconcile.Result, er
 	}
 	s.obj.attempts.Drop()
 	if !r.parts.fits(s) {
-		mended, err := r.parts.mend(ctx, s)
+		mended, err := r.parts.restore(ctx, s)
 		if err != nil {
 			return r.failure(ctx, s, err)
 		}
@@ -151,14 +155,14 @@ func (r *Reconciler) pass(ctx context.Context, s *subject) (reconcile.Result, er
 	return r.handedOver(ctx, s, false)
 }
 
-// hold is a little less or more than the time after which what is held looks again.
+// hold returns holdInterval with jitter.
 func (r *Reconciler) hold() time.Duration { return policy.Jitter(holdInterval, r.opts.Random()) }
 
-// fetch reads the stores, and goes on when they have answered.
+// fetch asks the stores, and continues the pass once all of them have answered.
 func (r *Reconciler) fetch(ctx context.Context, s *subject, why policy.Why) (reconcile.Result, error) {
 	w := fetch.Want{
 		Key: s.key(), Attempts: &s.obj.attempts, Attempt: fetch.AttemptOf(s.es, s.metadata()),
-		Why: why, Stores: s.stores, Basis: s.basis(),
+		Why: why, Stores: s.stores, Basis: s.basis(), Trace: trace.From(ctx),
 	}
 	a := r.fetcher.Take(&w)
 	switch {
@@ -175,7 +179,7 @@ func (r *Reconciler) fetch(ctx context.Context, s *subject, why policy.Why) (rec
 	return reconcile.Result{}, nil
 }
 
-// hand stores what was read in the part.
+// hand stores the answer in the part.
 func (r *Reconciler) hand(ctx context.Context, s *subject, a fetch.Answer) (reconcile.Result, error) {
 	reads, err := r.collect(s, a.Values)
 	anew := false
@@ -193,7 +197,7 @@ func (r *Reconciler) hand(ctx context.Context, s *subject, a fetch.Answer) (reco
 	return r.retry(ctx, s, status.NotSynced(err), provider.RetryAfter(err))
 }
 
-// collect returns what is to be stored of what was read; an error if any of it could not be read.
+// collect returns the values to store; an error if any of them could not be read.
 func (r *Reconciler) collect(s *subject, values render.Values) ([]handoff.Read, error) {
 	if err := render.Failure(s.stores.Plan.Sources, values); err != nil {
 		if provider.ClassOf(err) == provider.Denied {
@@ -212,7 +216,7 @@ func (r *Reconciler) collect(s *subject, values render.Values) ([]handoff.Read, 
 	return reads, nil
 }
 
-// store plans the next refresh, and writes what was read by an answer. anew is true if it is not what the part held.
+// store plans the next refresh, and writes the values of an answer. It returns true if the part held other values.
 func (r *Reconciler) store(ctx context.Context, s *subject, read []handoff.Read, a fetch.Answer) (anew bool, err error) {
 	data, entries, err := handoff.Pack(read)
 	if err != nil {
@@ -230,7 +234,7 @@ func (r *Reconciler) store(ctx context.Context, s *subject, read []handoff.Read,
 	return r.parts.store(ctx, s, reads, data, a.Basis)
 }
 
-// handedOver says that the part has what the object wants of this operator.
+// handedOver reports that the part has the wanted values.
 func (r *Reconciler) handedOver(ctx context.Context, s *subject, anew bool) (reconcile.Result, error) {
 	s.obj.failing, s.obj.misses = false, 0
 	s.obj.untold = s.obj.untold || anew
@@ -239,7 +243,7 @@ func (r *Reconciler) handedOver(ctx context.Context, s *subject, anew bool) (rec
 		wait = max(s.obj.next.Sub(r.opts.Now()), time.Millisecond)
 	}
 	if reads := s.record.Reads; reads != nil && s.lacks(*reads) {
-		// It may come any time, so it is looked for more often than what is there.
+		// The missing secret may be created any time, so it is read more often than the others.
 		wait = r.backOff(s)
 	} else {
 		r.fetcher.Backoff.Forget(reconcile.Request{NamespacedName: s.key()})
@@ -252,7 +256,7 @@ func (r *Reconciler) handedOver(ctx context.Context, s *subject, anew bool) (rec
 	return queue.Later(wait), nil
 }
 
-// failure turns an error of a write into what is said of it, or has the controller look again.
+// failure turns an error of a write into a report or a requeue. An unknown error is returned.
 func (r *Reconciler) failure(ctx context.Context, s *subject, err error) (reconcile.Result, error) {
 	var invalid *provider.Error
 	switch {
@@ -263,28 +267,28 @@ func (r *Reconciler) failure(ctx context.Context, s *subject, err error) (reconc
 	case errors.As(err, &invalid):
 		return r.retry(ctx, s, status.NotSynced(invalid), 0)
 	}
-	return reconcile.Result{}, errors.Wrap(err, "cannot write the part")
+	return reconcile.Result{}, errors.Wrap(err, "cannot write the Secret of the contribution")
 }
 
-// retry says what is wrong, and tries again with back-off.
+// retry reports a verdict, and retries with back-off.
 func (r *Reconciler) retry(ctx context.Context, s *subject, v status.Verdict, atLeast time.Duration) (reconcile.Result, error) {
 	wait := max(r.backOff(s), atLeast)
 	s.obj.attempts.Hold(time.Now().Add(wait))
 	return r.say(ctx, s, v, wait)
 }
 
-// backOff holds the next try back, longer each time.
+// backOff delays the next attempt, longer each time, and returns the delay.
 func (r *Reconciler) backOff(s *subject) time.Duration {
 	wait := r.fetcher.Backoff.When(reconcile.Request{NamespacedName: s.key()})
 	s.obj.attempts.Hold(time.Now().Add(wait))
 	return wait
 }
 
-// say tells the operator that claims the object why the part is not what it shall be, and comes back after wait.
+// say reports to the claiming operator why the part is not as wanted, and requeues the object after wait.
 func (r *Reconciler) say(ctx context.Context, s *subject, v status.Verdict, wait time.Duration) (reconcile.Result, error) {
 	said := handoff.Said{Message: v.Message, Reason: v.Reason, Class: v.Class}
 	if said.Reason == v1alpha1.ReasonSecretSyncedError {
-		said.Reason = "" // The usual one.
+		said.Reason = "" // The default reason.
 	}
 	if s.part != nil {
 		said.Part = s.part // Not a nil pointer in an interface.
@@ -300,7 +304,7 @@ func (r *Reconciler) tell(ctx context.Context, s *subject, said handoff.Said) er
 	return r.teller.Tell(ctx, "ExternalSecret", s.es, s.es.Status.Parts, said, &s.obj.told)
 }
 
-// retract takes the part away of which the spec names nothing any more.
+// retract deletes the part once the spec no longer names a source of this operator.
 func (r *Reconciler) retract(ctx context.Context, s *subject) error {
 	if err := r.parts.remove(ctx, s); err != nil {
 		return err

@@ -21,25 +21,26 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 )
 
-// maxTries is how often a write is decided anew, with the same answer of the provider, when somebody
-// else has written in between.
+// maxTries is the maximum number of attempts to write a target with one answer of the provider. An attempt is
+// repeated when another client has changed the Secret between the read and the write.
 const maxTries = 5
 
-// answer is what the provider said.
+// answer is the provider's answer to one refresh.
 type answer struct {
-	// read is what the entries of the spec yield, err why they do not.
+	// read holds the values of the spec's entries; err is the reason why there are none.
 	read render.Output
 	err  error
-	// inputs is a hash of what the template would make the values from; empty if there is none.
+	// inputs is a hash of the template's inputs; empty without a template.
 	inputs string
-	// shape makes the values, once.
+	// shape renders the values for the Secret, at most once.
 	shape func() (render.Output, error)
-	// at is when it was asked, basis what is to be as it was then: see subject.basis.
+	// at is the time of the request. basis is subject.basis at that time.
 	at    time.Time
 	basis string
 }
 
-// newAnswer returns the answer of stores, of which values may lie in parts, with the texts of templates.
+// newAnswer returns the answer for values that come from stores and from parts; texts are the sources of the
+// template.
 func newAnswer(s *subject, values render.Values, texts render.Texts, got fetch.Answer) *answer {
 	a := &answer{at: got.At, basis: got.Basis}
 	a.read, a.err = render.Read(s.es, s.plan, values)
@@ -50,7 +51,7 @@ func newAnswer(s *subject, values render.Values, texts render.Texts, got fetch.A
 	return a
 }
 
-// shaped returns the values for the Secret.
+// shaped returns the values for the Secret, and sets a.err if they cannot be rendered.
 func (a *answer) shaped() (render.Output, error) {
 	if a.err != nil {
 		return render.Output{}, a.err
@@ -60,20 +61,20 @@ func (a *answer) shaped() (render.Output, error) {
 	return out, a.err
 }
 
-// effect is what an answer has led to.
+// effect is the result of applying an answer.
 type effect struct {
-	// kept is true if the answer forbids any change.
+	// kept is true if the answer forbids any change of the Secret, for example after an error.
 	kept bool
-	// absent is true if the Secret shall not be there.
+	// absent is true if the Secret should not exist.
 	absent bool
-	// yields are the keys that other ExternalSecrets hold.
+	// yields are the wanted keys that other ExternalSecrets hold.
 	yields yields
-	// version is the Secret's resourceVersion.
+	// version is the resourceVersion of the Secret.
 	version string
 }
 
-// judgement is what an answer means for a Secret: what is to be done, what is to be written, and the keys left out
-// because other ExternalSecrets hold them. basis is that of the Secret as it is.
+// judgement is what to do with a Secret because of an answer: the decision, the Secret to write, and the keys left
+// out because other ExternalSecrets hold them. basis is subject.basis for the present Secret.
 type judgement struct {
 	policy.Decision
 	desired target.Desired
@@ -87,14 +88,15 @@ type applier struct {
 	writer   *target.Writer
 	events   events.EventRecorder
 	now      func() time.Time
-	// overtaken reports whether a judgement rests on another basis than its answer.
+	// overtaken reports whether the Secret has changed since the provider was asked. Tests replace it.
 	overtaken func(judgement, *answer) bool
 }
 
-// overtaken reports whether another operator has written since the provider was asked, maybe what it said later.
+// overtaken reports whether another operator has written the Secret since the provider was asked. That operator may
+// have a later answer.
 func overtaken(j judgement, a *answer) bool { return j.basis != a.basis }
 
-// judge decides what an answer means for a Secret; nil if there is none.
+// judge decides what to do with a Secret because of an answer. secret is nil if there is none.
 func (p *applier) judge(ctx context.Context, s *subject, secret metav1.Object, a *answer) judgement {
 	t := s.observe(ctx, secret)
 	if held, ok := p.made(ctx, s, secret, t, a); ok {
@@ -111,7 +113,7 @@ func (p *applier) judge(ctx context.Context, s *subject, secret metav1.Object, a
 	d.Seal()
 	var yielded []string
 	if secret != nil && s.es.Spec.Target.CreationPolicy != v1alpha1.CreateNone {
-		d, yielded = d.Yield(secret.GetManagedFields(), s.census.contest(ctx, secret))
+		d, yielded = d.Yield(secret.GetManagedFields(), s.census.others(ctx, secret))
 	}
 	return judgement{policy.Decide(s.self(policy.NotDue), t, &policy.Reading{
 		Failed: err != nil, Gone: a.read.Gone != nil,
@@ -120,28 +122,27 @@ func (p *applier) judge(ctx context.Context, s *subject, secret metav1.Object, a
 	}), d, yielded, s.basis(t)}
 }
 
-// made reports whether what a Secret holds was made from the same inputs, and returns what of it is ours.
-// Then nothing is made again: what has a salt or is random would differ each time. What other
-// ExternalSecrets hold must be the same, too.
+// made reports whether the values in the Secret were rendered from the same inputs, and returns this object's fields
+// of the Secret. Then nothing is rendered: output that has a salt or is random would differ each time. It is false if
+// other ExternalSecrets hold other keys than before.
 func (p *applier) made(ctx context.Context, s *subject, secret metav1.Object, t policy.Target, a *answer) (target.Desired, bool) {
 	if a.err != nil || a.inputs == "" || t.Mark.UID != s.es.UID || t.Mark.Inputs != a.inputs || !t.Intact {
 		return target.Desired{}, false
 	}
-	held, yielded := target.Held(secret.GetManagedFields(), t.Mark).Yield(secret.GetManagedFields(), s.census.contest(ctx, secret))
+	held, yielded := target.Held(secret.GetManagedFields(), t.Mark).Yield(secret.GetManagedFields(), s.census.others(ctx, secret))
 	return held, slices.Equal(yielded, t.Mark.Yields)
 }
 
-// apply carries out what an answer means for the target. What the cache says decides whether anything
-// is to be done; what is done rests on a live read, but for a create, which cannot overwrite. A target that holds
-// something else of the object than when the provider was asked is not written: of two operators that overlap, the one
-// whose answer is later has the last word.
+// apply brings the target in line with an answer. The cache decides whether anything needs to be done. Writes are
+// based on a live read, except for a create, which cannot overwrite. The target is not written if this object's data
+// in it has changed since the provider was asked: when two operators overlap, the one with the later answer wins.
 func (p *applier) apply(ctx context.Context, s *subject, a *answer) (effect, error) {
 	secret, err := p.gatherer.cached(ctx, s)
 	if err != nil {
 		return effect{}, err
 	}
 	j := p.judge(ctx, s, secret, a)
-	// That the cache has none is no proof that there is none.
+	// An empty cache does not prove that there is no Secret.
 	proven := secret != nil || !j.Absent
 	switch {
 	case j.Action == policy.Nothing && proven, j.Action == policy.Keep:
@@ -159,7 +160,23 @@ func (p *applier) apply(ctx context.Context, s *subject, a *answer) (effect, err
 	}
 }
 
-// applyLive is apply by a live read.
+// difference returns what another creationPolicy would change in the target; nil if this one writes it.
+func (p *applier) difference(ctx context.Context, s *subject, a *answer) (*v1alpha1.Difference, error) {
+	if s.es.Spec.Target.CreationPolicy != v1alpha1.CreateNone {
+		return nil, nil
+	}
+	out, err := a.shaped()
+	if err != nil {
+		return nil, err
+	}
+	live, err := p.writer.Get(ctx, s.targetKey())
+	if err != nil {
+		return nil, err
+	}
+	return s.desired(out).Difference(live), nil
+}
+
+// applyLive is apply based on a live read.
 func (p *applier) applyLive(ctx context.Context, s *subject, a *answer) (effect, error) {
 	live, err := p.writer.Get(ctx, s.targetKey())
 	if err != nil {
@@ -170,7 +187,7 @@ func (p *applier) applyLive(ctx context.Context, s *subject, a *answer) (effect,
 		secret = live
 	}
 	j := p.judge(ctx, s, secret, a)
-	if p.overtaken(j, a) { // The provider is asked again.
+	if p.overtaken(j, a) { // Ask the provider again.
 		if live != nil {
 			s.remember(live)
 		}
@@ -193,7 +210,7 @@ func (p *applier) applyLive(ctx context.Context, s *subject, a *answer) (effect,
 	return j.effect(versionOf(secret)), err
 }
 
-// effect is that of a judgement about a Secret of a version.
+// effect returns the effect of a judgement; version is the resourceVersion of the Secret.
 func (j judgement) effect(version string) effect {
 	return effect{
 		kept: j.Action == policy.Keep, absent: j.Absent, version: version,
@@ -201,8 +218,8 @@ func (j judgement) effect(version string) effect {
 	}
 }
 
-// own brings the ownerReference and the mark of the target in line. It needs no value, and so does
-// not wait for the provider.
+// own updates the ownerReference and the mark of the target. It needs no values, so it does not wait for the
+// provider.
 func (p *applier) own(ctx context.Context, s *subject) error {
 	live, err := p.writer.Get(ctx, s.targetKey())
 	if err != nil {
@@ -219,7 +236,8 @@ func (p *applier) own(ctx context.Context, s *subject) error {
 	return p.change(ctx, s, decision, live, s.desired(render.Output{}))
 }
 
-// create makes the target. That there is none says nothing of what was there since the provider was asked, but the status does.
+// create creates the target. A missing Secret has no mark to compare with, so the basis is checked against the live
+// status.
 func (p *applier) create(ctx context.Context, s *subject, a *answer, j judgement) error {
 	live, err := p.fence(ctx, s, j.Decision)
 	if err != nil {
@@ -244,12 +262,12 @@ func (p *applier) change(ctx context.Context, s *subject, decision policy.Decisi
 	}
 	var is *corev1.Secret
 	var err error
-	d.Mark.Created = s.obj.created == live.UID // Also where somebody has removed the mark.
-	switch decision.Action {                   //nolint:exhaustive // The others do not change a Secret.
+	d.Mark.Created = s.obj.created == live.UID // Also if another client has removed the mark.
+	switch decision.Action {                   //nolint:exhaustive // The other actions do not change a Secret.
 	case policy.Apply:
-		is, _, err = p.writer.Apply(ctx, live, d, s.census.contest(ctx, live))
+		is, _, err = p.writer.Apply(ctx, live, d, s.census.others(ctx, live))
 	case policy.Own:
-		is, err = p.writer.Own(ctx, live, d, s.census.contest(ctx, live))
+		is, err = p.writer.Own(ctx, live, d, s.census.others(ctx, live))
 	case policy.Release:
 		return p.writer.Release(ctx, live, d)
 	case policy.Delete:
@@ -269,9 +287,9 @@ func (p *applier) change(ctx context.Context, s *subject, decision policy.Decisi
 
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets,verbs=get
 
-// fence reads the ExternalSecret live, after the Secret was read, where another incarnation or a
-// later generation of it may be at work. Generations only grow under one uid, so what passes here
-// is not behind. It returns what it has read.
+// fence reads the ExternalSecret live, after the Secret was read, if another incarnation or a later generation of it
+// may be active. It returns errMoved if the live object differs. Generations only increase under one uid, so an
+// object that passes is not outdated. fence returns the live object; nil if the decision needs no fence.
 func (p *applier) fence(ctx context.Context, s *subject, decision policy.Decision) (*v1alpha1.ExternalSecret, error) {
 	if !decision.Fence {
 		return nil, nil
@@ -289,7 +307,7 @@ func (p *applier) fence(ctx context.Context, s *subject, decision policy.Decisio
 	return live, nil
 }
 
-// wrote notes a write of the target.
+// wrote records a write of the target. what is the reason of the Event.
 func (p *applier) wrote(s *subject, is *corev1.Secret, what string) {
 	s.remember(is)
 	s.stance.written = true
@@ -305,8 +323,8 @@ func (p *applier) tell(s *subject, what, secret string) {
 	p.events.Eventf(s.es, nil, corev1.EventTypeNormal, what, "Sync", "%s Secret %q", strings.ToLower(what), secret)
 }
 
-// remember keeps the metadata of a Secret that we wrote until the cache shows it. Of one without our
-// label or mark no event would tell that it is gone again.
+// remember keeps the metadata of a Secret that was just written until the cache shows it. A Secret without this
+// module's label or this object's mark is left out: no event would report its deletion.
 func (s *subject) remember(is *corev1.Secret) {
 	if is.Labels[target.ManagedLabel(s.module)] != "true" || target.Marks(is.Annotations)[s.es.Name].UID == "" {
 		return

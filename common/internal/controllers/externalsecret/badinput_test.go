@@ -13,7 +13,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
-// spec is a change of the object that was in step before.
+// TestBadInput changes an object that is in sync to a spec that cannot be served.
 func TestBadInput(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -29,7 +29,7 @@ func TestBadInput(t *testing.T) {
 			message: []string{"FakeStore", "nowhere", "create it or correct the reference"},
 		},
 		"NoStoreAtAll": {
-			why: "an object whose second entry has no store",
+			why: "the second entry has no store",
 			spec: func(es *v1alpha1.ExternalSecret) {
 				es.Spec.StoreRef = nil
 				es.Spec.Data[0].SourceRef = &v1alpha1.DataSourceRef{StoreRef: v1alpha1.StoreRef{Kind: "FakeStore", Name: "store"}}
@@ -39,13 +39,13 @@ func TestBadInput(t *testing.T) {
 			message: []string{"spec.data[1]", "set spec.storeRef"},
 		},
 		"StoreNotReady": {
-			why:     "the store's own reason is passed on",
+			why:     "the store's own reason is reported",
 			spec:    func(es *v1alpha1.ExternalSecret) { es.Spec.StoreRef.Name = "broken" },
 			reason:  v1alpha1.ReasonStoreNotReady,
 			message: []string{"FakeStore", "broken", "InvalidSpec"},
 		},
 		"PropertyOfText": {
-			why:     "a property is asked for, but the value is not JSON",
+			why:     "the spec names a property, but the value is not JSON",
 			spec:    func(es *v1alpha1.ExternalSecret) { es.Spec.Data[0].RemoteRef.Property = "password" },
 			reason:  v1alpha1.ReasonSecretSyncedError,
 			message: []string{"Invalid: ", `"db"`, `FakeStore "store"`, "not JSON", `"password"`},
@@ -64,12 +64,6 @@ func TestBadInput(t *testing.T) {
 			reason:  v1alpha1.ReasonSecretSyncedError,
 			message: []string{"NotFound: ", `"absent"`, `FakeStore "store"`},
 		},
-		"EmptyKey": {
-			why:     "an empty key names nothing",
-			spec:    func(es *v1alpha1.ExternalSecret) { es.Spec.Data[0].RemoteRef.Key = "" },
-			reason:  v1alpha1.ReasonInvalidSpec,
-			message: []string{"spec.data[0]", "remoteRef.key is empty"},
-		},
 		"HugeValue": {
 			why:     "a value of 2 MiB fits in no Secret",
 			spec:    func(es *v1alpha1.ExternalSecret) { es.Spec.Data[0].RemoteRef.Key = "huge" },
@@ -77,20 +71,14 @@ func TestBadInput(t *testing.T) {
 			message: []string{"Invalid: ", `"huge"`, `FakeStore "store"`, "2097152 bytes"},
 		},
 		"HugeInAll": {
-			why: "values that fit each, but not together",
+			why: "each value fits, but all together do not",
 			spec: func(es *v1alpha1.ExternalSecret) {
 				es.Spec.Data = append(es.Spec.Data,
 					v1alpha1.DataEntry{SecretKey: "a", RemoteRef: v1alpha1.RemoteRef{Key: "half"}},
 					v1alpha1.DataEntry{SecretKey: "b", RemoteRef: v1alpha1.RemoteRef{Key: "half"}})
 			},
 			reason:  v1alpha1.ReasonSecretSyncedError,
-			message: []string{"Invalid: ", "in all"},
-		},
-		"IllegalSecretKey": {
-			why:     "a Secret takes no such key",
-			spec:    func(es *v1alpha1.ExternalSecret) { es.Spec.Data[0].SecretKey = "my key/ä" },
-			reason:  v1alpha1.ReasonInvalidSpec,
-			message: []string{"spec.data[0].secretKey", "my key/ä"},
+			message: []string{"Invalid: ", "in total"},
 		},
 		"TwiceTheSameKey": {
 			why: "two entries for one key have no order",
@@ -101,21 +89,10 @@ func TestBadInput(t *testing.T) {
 			message: []string{"spec.data[1].secretKey", "spec.data[0]", "remove one"},
 		},
 		"NothingToRead": {
-			why:     "an object without entries",
+			why:     "the object has no entries",
 			spec:    func(es *v1alpha1.ExternalSecret) { es.Spec.Data = nil },
 			reason:  v1alpha1.ReasonInvalidSpec,
 			message: []string{"nothing to read"},
-		},
-		"GeneratorToExtract": {
-			why: "a generator has nothing to extract",
-			spec: func(es *v1alpha1.ExternalSecret) {
-				es.Spec.DataFrom = []v1alpha1.DataFromEntry{{
-					Extract:   &v1alpha1.RemoteRef{Key: "db"},
-					SourceRef: &v1alpha1.SourceRef{GeneratorRef: &v1alpha1.StoreRef{Kind: "FakeGenerator", Name: "gen"}},
-				}}
-			},
-			reason:  v1alpha1.ReasonInvalidSpec,
-			message: []string{"spec.dataFrom[0]: sourceRef.generatorRef", "make two entries of it"},
 		},
 		"StoreAsGenerator": {
 			why: "a store generates nothing",
@@ -162,7 +139,7 @@ func TestBadInput(t *testing.T) {
 	}
 }
 
-// wantUnchanged compares a Secret with an earlier look at it, to the resourceVersion.
+// wantUnchanged fails if a Secret differs from an earlier read of it, even in its resourceVersion.
 func (e *env) wantUnchanged(before *corev1.Secret) {
 	e.Helper()
 	if diff := cmp.Diff(before, e.Secret(before.Name)); diff != "" {
@@ -170,7 +147,7 @@ func (e *env) wantUnchanged(before *corev1.Secret) {
 	}
 }
 
-// TestFaults has an object of two keys, one of which fails in each way that a provider can.
+// TestFaults injects each fault of a provider into the read of one of two keys.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -184,7 +161,7 @@ func TestFaults(t *testing.T) {
 			message: []string{"Denied: ", `"b"`, "not allowed"},
 		},
 		"OneDropped": {
-			why:     "an entry that is not in the answer is not gone",
+			why:     "an entry that the answer lacks does not count as deleted",
 			fault:   fake.Fault{Key: "b", Drop: true},
 			message: []string{"Unavailable: ", `"b"`},
 		},
@@ -199,7 +176,7 @@ func TestFaults(t *testing.T) {
 			message: []string{"Unavailable: ", "status 500"},
 		},
 		"Unknown": {
-			why:     "an error that nobody classified is not shown, and is not NotFound",
+			why:     "an unclassified error is not shown, and does not count as NotFound",
 			fault:   fake.Fault{Call: fake.CallGetBatch, Err: errBoom},
 			message: []string{"Unavailable: "},
 		},
@@ -209,12 +186,12 @@ func TestFaults(t *testing.T) {
 			message: []string{"Unavailable: ", "did not answer in time"},
 		},
 		"Panic": {
-			why:     "the provider's code panics with a secret in its hands",
+			why:     "the provider's code panics with a value in its message",
 			fault:   fake.Fault{Call: fake.CallGetBatch, Panic: "s3cret"},
 			message: []string{"Unavailable: "},
 		},
 		"OneGone": {
-			why:     "one of two is gone: under Retain both keys stay",
+			why:     "one of two secrets does not exist: under Retain both keys stay",
 			fault:   fake.Fault{Key: "b", Err: provider.NewError(provider.NotFound, "no such secret")},
 			message: []string{"NotFound: ", `"b"`},
 		},
@@ -235,7 +212,7 @@ func TestFaults(t *testing.T) {
 			e.WantReady("pair", v1alpha1.ReasonSecretSynced)
 			before := e.Secret("pair")
 
-			// The other key changes, so that a write in spite of the fault would show.
+			// The other key changes, so that a write despite the fault would show.
 			e.Backend.Put("a", []byte("s3cret-a2"))
 			remove := e.Backend.Inject(tc.fault)
 			testenv.Update(e.Client, es, func(es *v1alpha1.ExternalSecret) {
@@ -248,7 +225,7 @@ func TestFaults(t *testing.T) {
 				}
 			}
 			if strings.Contains(c.Message, "s3cret") || strings.Contains(c.Message, "boom") {
-				t.Errorf("message %q shows what it must not", c.Message)
+				t.Errorf("message %q shows a value or the text of an unclassified error", c.Message)
 			}
 			e.wantUnchanged(before)
 

@@ -20,15 +20,15 @@ import (
 
 var errBoom = errors.New("boom")
 
-// TestCalls counts the calls for objects that are due together. The provider lets nobody log in until all of them have
-// asked, so that it does not matter how fast they come.
+// TestCalls counts the calls for objects that are due together. The provider blocks logins until all objects have
+// asked, so that their speed does not matter.
 func TestCalls(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		why     string
 		objects int
 		change  func(i int, es *v1alpha1.ExternalSecret)
-		// calls is how many there are; a batch of twenty secrets is one.
+		// calls is the number of calls; a batch of up to twenty secrets is one call.
 		calls int
 	}{
 		"Distinct": {
@@ -38,13 +38,13 @@ func TestCalls(t *testing.T) {
 			calls:   5,
 		},
 		"Shared": {
-			why:     "a hundred objects on one secret are one read",
+			why:     "a hundred objects with the same secret cause one read",
 			objects: 100,
 			change:  func(_ int, es *v1alpha1.ExternalSecret) { es.Spec.Data[0].RemoteRef.Key = "s-0" },
 			calls:   1,
 		},
 		"TenProperties": {
-			why:     "ten properties of one secret are one read",
+			why:     "ten properties of one secret cause one read",
 			objects: 1,
 			change: func(_ int, es *v1alpha1.ExternalSecret) {
 				es.Spec.Data = nil
@@ -68,7 +68,7 @@ func TestCalls(t *testing.T) {
 				e.Create(e.ExternalSecret(name, func(es *v1alpha1.ExternalSecret) { tc.change(i, es) }))
 			}
 			e.Start()
-			// An object that comes later, on another store, is behind them in the queue.
+			// An object on another store is created later, so it is behind the others in the queue.
 			e.Server.Backend("other").Put("last", []byte("x"))
 			e.Create(e.Store("other", "other"))
 			e.Create(e.ExternalSecret("last", func(es *v1alpha1.ExternalSecret) { es.Spec.StoreRef.Name = "other" }))
@@ -84,7 +84,7 @@ func TestCalls(t *testing.T) {
 	}
 }
 
-// TestRestartIsQuiet restarts an operator over fresh objects: it reads nothing and writes nothing.
+// TestRestartIsQuiet restarts an operator whose objects are in sync: it reads nothing and writes nothing.
 func TestRestartIsQuiet(t *testing.T) {
 	e := newEnv(t)
 	const n = 20
@@ -101,8 +101,8 @@ func TestRestartIsQuiet(t *testing.T) {
 	e.Backend.Reset()
 	since := time.Now()
 	e.Start()
-	// Once a new object is in sync, the old ones, which the operator listed before, were looked at or are behind it in
-	// the queue. Its periodic refresh has their priority and comes after them, so the second one ends the wait.
+	// The operator listed the old objects first, so once the new object is in sync they were checked, or are behind
+	// it in the queue. Its periodic refresh has their priority and comes after them, so wait for its second refresh.
 	e.Backend.Put("last", []byte("x"))
 	last := e.ExternalSecret("last", func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshInterval = "1s" })
 	e.Create(last)
@@ -129,7 +129,7 @@ func TestRestartIsQuiet(t *testing.T) {
 	}
 }
 
-// TestRefreshWritesNothing lets objects be refreshed many times while nothing changes.
+// TestRefreshWritesNothing checks that refreshes without changes write nothing.
 func TestRefreshWritesNothing(t *testing.T) {
 	e := newEnv(t)
 	e.Backend.Put("db", []byte("x"))
@@ -151,8 +151,8 @@ func TestRefreshWritesNothing(t *testing.T) {
 	}
 }
 
-// TestHangingStores has one store that hangs and one that throttles, each with more objects than
-// there are workers, and objects on a healthy store that must not wait for them.
+// TestHangingStores has one store that hangs and one that throttles, each with more objects than there are workers.
+// Objects of a healthy store must not wait for them.
 func TestHangingStores(t *testing.T) {
 	e := newEnv(t, func(f *operator.Flags) { f.Concurrency = 4 })
 	hanging, throttled := e.Server.Backend("hanging"), e.Server.Backend("throttled")
@@ -178,7 +178,7 @@ func TestHangingStores(t *testing.T) {
 	e.WantReady("hanging-0", v1alpha1.ReasonSecretSyncedError)
 }
 
-// TestRouting changes how the store is referred to.
+// TestRouting varies the reference to the store.
 func TestRouting(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -189,7 +189,7 @@ func TestRouting(t *testing.T) {
 		"NoVersion":    {"the Kind alone is enough", v1alpha1.StoreRef{Kind: "FakeStore", Name: "store"}, true},
 		"Version":      {"group and version", v1alpha1.StoreRef{APIVersion: fakev1.GroupVersion.String(), Kind: "FakeStore", Name: "store"}, true},
 		"OtherVersion": {"a promotion to v1 breaks no reference", v1alpha1.StoreRef{APIVersion: fakev1.Group + "/v1", Kind: "FakeStore", Name: "store"}, true},
-		"ForeignGroup": {"the same Kind of another group is somebody else's", v1alpha1.StoreRef{APIVersion: "example.com/v1", Kind: "FakeStore", Name: "store"}, false},
+		"ForeignGroup": {"the same Kind of another group is not served", v1alpha1.StoreRef{APIVersion: "example.com/v1", Kind: "FakeStore", Name: "store"}, false},
 		"ForeignKind":  {"another module serves it", v1alpha1.StoreRef{Kind: "VaultKV", Name: "store"}, false},
 	}
 	for name, tc := range cases {
@@ -198,7 +198,7 @@ func TestRouting(t *testing.T) {
 			e.Backend.Put("db", []byte("x"))
 			e.Backend.Put("marker", []byte("x"))
 			e.Create(e.ExternalSecret("db", func(es *v1alpha1.ExternalSecret) { es.Spec.StoreRef = &tc.ref }))
-			// What comes later in the queue shows that this one was passed.
+			// This object comes later in the queue, so once it is in sync the other was processed.
 			e.Create(e.ExternalSecret("marker"))
 			e.WantReady("marker", v1alpha1.ReasonSecretSynced)
 			if tc.ours {
@@ -206,13 +206,13 @@ func TestRouting(t *testing.T) {
 				return
 			}
 			if es := e.Get("db"); len(es.Status.Conditions) != 0 || e.Secret("db") != nil {
-				t.Errorf("%s: a foreign object was touched: %+v", tc.why, es.Status)
+				t.Errorf("%s: a foreign object was changed: %+v", tc.why, es.Status)
 			}
 		})
 	}
 }
 
-// TestClass serves the stores of one class only.
+// TestClass checks that an operator serves only the stores of its own class.
 func TestClass(t *testing.T) {
 	e := newEnv(t, func(f *operator.Flags) { f.ControllerClass = "blue" })
 	e.Backend.Put("db", []byte("x"))
@@ -224,12 +224,12 @@ func TestClass(t *testing.T) {
 	e.WantReady("db", v1alpha1.ReasonSecretSynced)
 	for _, name := range []string{"other", "suspended"} {
 		if es := e.Get(name); len(es.Status.Conditions) != 0 {
-			t.Errorf("an object of another class was touched: %s: %+v", name, es.Status)
+			t.Errorf("an object of another class was changed: %s: %+v", name, es.Status)
 		}
 	}
 }
 
-// TestSuspend touches nothing while suspended, and goes on after.
+// TestSuspend checks that a suspended object is left unchanged, and synced once it resumes.
 func TestSuspend(t *testing.T) {
 	e := newEnv(t)
 	e.Backend.Put("db", []byte("one"))
@@ -256,7 +256,7 @@ func TestSuspend(t *testing.T) {
 	e.WantSecret("db", "value", "two")
 }
 
-// TestForeignOwner leaves a Secret alone that somebody else controls.
+// TestForeignOwner checks that a Secret with another controller is left unchanged.
 func TestForeignOwner(t *testing.T) {
 	e := newEnv(t)
 	e.Backend.Put("db", []byte("x"))
@@ -273,7 +273,7 @@ func TestForeignOwner(t *testing.T) {
 	e.wantUnchanged(foreign)
 }
 
-// TestAdoption takes over a Secret that has no owner, and leaves its foreign keys.
+// TestAdoption takes over a Secret without owner, and keeps its other keys.
 func TestAdoption(t *testing.T) {
 	e := newEnv(t)
 	e.Backend.Put("db", []byte("new"))
@@ -288,7 +288,7 @@ func TestAdoption(t *testing.T) {
 	}
 }
 
-// TestRivals has two objects with one target: the first keeps it.
+// TestRivals has two objects with one target: the first one keeps it.
 func TestRivals(t *testing.T) {
 	e := newEnv(t)
 	e.Backend.Put("first", []byte("1"))
@@ -303,7 +303,7 @@ func TestRivals(t *testing.T) {
 	e.wantUnchanged(before)
 }
 
-// TestCleanupPolicy moves the ownerReference and nothing else.
+// TestCleanupPolicy checks that a change of cleanupPolicy changes the ownerReference and nothing else.
 func TestCleanupPolicy(t *testing.T) {
 	e := newEnv(t)
 	e.Backend.Put("db", []byte("x"))

@@ -15,17 +15,17 @@ import (
 
 var _ target.Census = &census{}
 
-// maxLookups is how many ExternalSecrets are read live in one pass. Anybody who may write Secrets can put thousands of
-// marks on one.
+// maxLookups is the maximum number of ExternalSecrets read live in one pass. Anyone who can write Secrets can put
+// thousands of marks on one.
 const maxLookups = 100
 
-// A census knows the ExternalSecrets of the namespace of one of them, for one pass.
+// A census answers questions about the other ExternalSecrets in the namespace of es, during one pass.
 type census struct {
 	cache client.Reader
 	// live does not read from a cache.
 	live client.Reader
 	es   *v1alpha1.ExternalSecret
-	// asked are those that were read live, by name; nil for one that does not exist.
+	// asked holds the ExternalSecrets that were read live, by name; nil for one that does not exist.
 	asked   map[string]*v1alpha1.ExternalSecret
 	lookups int
 }
@@ -40,13 +40,13 @@ func (c *census) Writes(ctx context.Context, name string, uid types.UID, secret 
 	return c.find(ctx, name, func(es *v1alpha1.ExternalSecret) bool { return es.UID == uid && writes(es, secret) })
 }
 
-// writes reports whether an ExternalSecret writes a Secret.
+// writes reports whether an ExternalSecret writes a Secret of this name.
 func writes(es *v1alpha1.ExternalSecret, secret string) bool {
 	return es.TargetName() == secret && es.Spec.Target.CreationPolicy != v1alpha1.CreateNone
 }
 
-// find reports whether the ExternalSecret of a name is as asked. The cache may be behind, so only a
-// live read says no; an error, or one too many, says yes.
+// find reports whether the ExternalSecret of a name exists and matches is. The cache may be behind, so only a live
+// read can return false. It also returns true after an error, and after maxLookups live reads.
 func (c *census) find(ctx context.Context, name string, is func(*v1alpha1.ExternalSecret) bool) bool {
 	key := types.NamespacedName{Namespace: c.es.Namespace, Name: name}
 	cached := &v1alpha1.ExternalSecret{}
@@ -74,13 +74,13 @@ func (c *census) find(ctx context.Context, name string, is func(*v1alpha1.Extern
 	return live != nil && is(live)
 }
 
-// contest judges the other field managers of a Secret.
-func (c *census) contest(ctx context.Context, secret metav1.Object) target.Contest {
+// others returns how to treat the other field managers and owners of a Secret.
+func (c *census) others(ctx context.Context, secret metav1.Object) target.Others {
 	names := map[string]string{}
 	for name := range target.Marks(secret.GetAnnotations()) {
 		names[target.Manager(name)] = name
 	}
-	return target.Contest{
+	return target.Others{
 		Dead: once(func(manager string) bool {
 			name, ok := c.nameOf(ctx, manager, names)
 			return ok && !c.find(ctx, name, func(es *v1alpha1.ExternalSecret) bool { return writes(es, secret.GetName()) })
@@ -93,7 +93,7 @@ func (c *census) contest(ctx context.Context, secret metav1.Object) target.Conte
 	}
 }
 
-// once remembers the answers of f: it is asked for each key, and may read live.
+// once caches the results of f: it is called for each key, and may read live.
 func once(f func(string) bool) func(string) bool {
 	known := map[string]bool{}
 	return func(s string) bool {
@@ -104,9 +104,9 @@ func once(f func(string) bool) func(string) bool {
 	}
 }
 
-// nameOf returns the name of the ExternalSecret that a field manager belongs to. A manager whose name
-// is hashed tells none: it is found by its mark, or, where that was removed, among all ExternalSecrets
-// of the namespace. It is false if that is not possible; the manager then counts as living and younger.
+// nameOf returns the name of the ExternalSecret of a field manager. A hashed manager does not contain the name: it is
+// looked up by its mark, and without a mark among all ExternalSecrets of the namespace. It returns false if no name
+// is found; the manager then counts as existing and younger.
 func (c *census) nameOf(ctx context.Context, manager string, byMark map[string]string) (string, bool) {
 	if name, ok := byMark[manager]; ok {
 		return name, true
@@ -127,8 +127,7 @@ func (c *census) nameOf(ctx context.Context, manager string, byMark map[string]s
 	return name, target.Manager(name) == manager
 }
 
-// olderThan reports whether a was made before b; of two made in the same second that with the
-// smaller uid counts as the older.
+// olderThan reports whether a was created before b. Within the same second, the smaller uid counts as older.
 func olderThan(a, b *v1alpha1.ExternalSecret) bool {
 	if a.UID == b.UID {
 		return false

@@ -15,8 +15,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 )
 
-// TestCensusIsBounded looks at a Secret on which somebody has put as many marks as there may be, of objects that do not exist, and as
-// many field managers.
+// TestCensusIsBounded reads a Secret that carries the maximum number of marks, all of ExternalSecrets that do not
+// exist, and thousands of field managers.
 func TestCensusIsBounded(t *testing.T) {
 	asked := 0
 	none := &test.MockClient{MockGet: func(context.Context, client.ObjectKey, client.Object) error { return kerrors.NewNotFound(secrets, "x") }}
@@ -38,14 +38,14 @@ func TestCensusIsBounded(t *testing.T) {
 	if got := target.Observe(t.Context(), secret, self, c); got.Rival != "" {
 		t.Errorf("Observe(): the rival %q does not exist", got.Rival)
 	}
-	contest, dead := c.contest(t.Context(), secret), 0
+	contest, dead := c.others(t.Context(), secret), 0
 	for i := range 4000 {
 		if contest.Dead(target.Manager(fmt.Sprint("x", i))) {
 			dead++
 		}
 	}
 	if want := max(0, maxLookups-target.MaxMarks); dead != want {
-		t.Errorf("%d count as dead, want %d: nothing is taken from who may be alive", dead, want)
+		t.Errorf("%d count as dead, want %d: an ExternalSecret that may exist must keep its keys", dead, want)
 	}
 	if asked > maxLookups {
 		t.Errorf("%d requests to the API server in one pass, want at most %d", asked, maxLookups)

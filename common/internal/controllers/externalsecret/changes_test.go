@@ -29,14 +29,14 @@ func TestChanges(t *testing.T) {
 		want   time.Time
 	}{
 		"None":      {"Nothing has changed.", func(*objects) {}, 1, time.Time{}},
-		"Changed":   {"A change waits for its generation.", func(o *objects) { o.changed(key, 1, first) }, 1, first},
-		"Later":     {"A later generation brings it, too.", func(o *objects) { o.changed(key, 1, first) }, 2, first},
-		"Earlier":   {"What was decided for an earlier spec does not.", func(o *objects) { o.changed(key, 2, first) }, 1, time.Time{}},
-		"Again":     {"Who changes it once more has waited since the first time.", func(o *objects) { o.changed(key, 1, first); o.changed(key, 2, second) }, 2, first},
-		"Taken":     {"It counts once.", func(o *objects) { o.changed(key, 1, first); o.taken(key, 1) }, 1, time.Time{}},
-		"Other":     {"It is of one object.", func(o *objects) { o.changed(other, 1, first) }, 1, time.Time{}},
-		"Unchanged": {"Also where nobody looks at it any more.", func(o *objects) { o.changed(key, 1, first); o.unchanged(key) }, 1, time.Time{}},
-		"Forgotten": {"It goes with its object.", func(o *objects) { o.changed(key, 1, first); o.forget(key) }, 1, time.Time{}},
+		"Changed":   {"A change is taken with its generation.", func(o *objects) { o.changed(key, 1, first) }, 1, first},
+		"Later":     {"A change is taken with a later generation, too.", func(o *objects) { o.changed(key, 1, first) }, 2, first},
+		"Earlier":   {"A change is not taken with an earlier generation.", func(o *objects) { o.changed(key, 2, first) }, 1, time.Time{}},
+		"Again":     {"After two changes, the time of the first one counts.", func(o *objects) { o.changed(key, 1, first); o.changed(key, 2, second) }, 2, first},
+		"Taken":     {"A change is taken only once.", func(o *objects) { o.changed(key, 1, first); o.taken(key, 1) }, 1, time.Time{}},
+		"Other":     {"A change of another object does not count.", func(o *objects) { o.changed(other, 1, first) }, 1, time.Time{}},
+		"Unchanged": {"A dropped change does not count.", func(o *objects) { o.changed(key, 1, first); o.unchanged(key) }, 1, time.Time{}},
+		"Forgotten": {"A change is dropped with its object.", func(o *objects) { o.changed(key, 1, first); o.forget(key) }, 1, time.Time{}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -49,8 +49,8 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// TestChangesOfReplicas tells a loop of objects that no worker of this replica looks at, as on one that waits, or on
-// one whose workers are busy. What is kept is what nobody has looked at.
+// TestChangesOfReplicas sends events of objects that no worker of this replica reconciles, for example because it is
+// a standby replica or all workers are busy. Only changes that no replica has reconciled are kept.
 func TestChangesOfReplicas(t *testing.T) {
 	object := func(generation, observed int64, label string) *v1alpha1.ExternalSecret {
 		return &v1alpha1.ExternalSecret{
@@ -67,14 +67,14 @@ func TestChangesOfReplicas(t *testing.T) {
 		gone     bool
 		want     []int64
 	}{
-		"New":           {"A new object waits, whoever comes to lead.", false, []*v1alpha1.ExternalSecret{object(1, 0, "")}, false, []int64{1}},
-		"Synced":        {"Another replica has seen to it: who waits for years keeps none of them.", false, []*v1alpha1.ExternalSecret{object(1, 0, ""), object(1, 1, "")}, false, nil},
-		"SyncedBefore":  {"What it has seen to is not the change that came after.", false, []*v1alpha1.ExternalSecret{object(1, 0, ""), object(2, 0, ""), object(2, 1, "")}, false, []int64{1}},
-		"Changed":       {"A change of an object that was in step waits.", false, []*v1alpha1.ExternalSecret{object(1, 0, ""), object(1, 1, ""), object(2, 1, "")}, false, []int64{2}},
-		"Labelled":      {"So does one that is not of the spec.", false, []*v1alpha1.ExternalSecret{object(1, 0, ""), object(1, 1, ""), object(1, 1, "new")}, false, []int64{1}},
-		"Gone":          {"What is gone waits for nobody.", false, []*v1alpha1.ExternalSecret{object(1, 0, "")}, true, nil},
-		"Leading":       {"Who leads takes a change when it has reached the Secret, which a status from before does not tell.", true, []*v1alpha1.ExternalSecret{object(1, 0, ""), object(1, 1, "")}, false, []int64{1}},
-		"LeadingIsGone": {"What is gone waits for nobody there, either.", true, []*v1alpha1.ExternalSecret{object(1, 0, "")}, true, nil},
+		"New":            {"A new object is kept: this replica may become the leader.", false, []*v1alpha1.ExternalSecret{object(1, 0, "")}, false, []int64{1}},
+		"Synced":         {"The leader has synced the object, so a standby replica does not collect changes for years.", false, []*v1alpha1.ExternalSecret{object(1, 0, ""), object(1, 1, "")}, false, nil},
+		"SyncedBefore":   {"The leader has synced the first generation, and not the change after it.", false, []*v1alpha1.ExternalSecret{object(1, 0, ""), object(2, 0, ""), object(2, 1, "")}, false, []int64{1}},
+		"Changed":        {"A change of an object that was in sync is kept.", false, []*v1alpha1.ExternalSecret{object(1, 0, ""), object(1, 1, ""), object(2, 1, "")}, false, []int64{2}},
+		"Labelled":       {"A change outside of the spec is kept, too.", false, []*v1alpha1.ExternalSecret{object(1, 0, ""), object(1, 1, ""), object(1, 1, "new")}, false, []int64{1}},
+		"Gone":           {"A deleted object is dropped.", false, []*v1alpha1.ExternalSecret{object(1, 0, "")}, true, nil},
+		"Leading":        {"The leader takes a change once the Secret is written; the status does not show that.", true, []*v1alpha1.ExternalSecret{object(1, 0, ""), object(1, 1, "")}, false, []int64{1}},
+		"LeadingDeleted": {"The leader drops a deleted object, too.", true, []*v1alpha1.ExternalSecret{object(1, 0, "")}, true, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestChangesOfReplicas(t *testing.T) {
 			all := handlers{referrers: fakeReferrers(t, nil, Options{}), objects: newObjects(), elected: elected, now: time.Now}
 			h, ok := all.objectEvents().(handler.Funcs)
 			if !ok {
-				t.Fatal("the handler is not one of functions")
+				t.Fatal("the handler is not a handler.Funcs")
 			}
 			h.CreateFunc(context.Background(), event.CreateEvent{Object: tc.versions[0]}, q)
 			for i, is := range tc.versions[1:] {

@@ -16,15 +16,16 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
 )
 
-// cleaner takes away what an object needs no more.
+// cleaner removes Secrets and parts that an object no longer needs.
 type cleaner struct {
 	gatherer *gatherer
 	applier  *applier
 }
 
-// leave lets go of the Secrets that the object wrote before its spec named the present one. Those
-// that it owns would go with it, and so they go now that the new one is in step; the others stay.
-func (c *cleaner) leave(ctx context.Context, s *subject) error {
+// releaseOldTarget releases the Secrets that the object owned before its spec named the present target. It runs once the new
+// target is in sync. Such a Secret is deleted, as it would be with the object. If it holds keys of others, only this
+// object's keys are removed. If the object should not own it any longer, only the ownerReference is removed.
+func (c *cleaner) releaseOldTarget(ctx context.Context, s *subject) error {
 	names, err := c.former(ctx, s)
 	if err != nil {
 		return err
@@ -65,21 +66,21 @@ func (c *cleaner) former(ctx context.Context, s *subject) ([]string, error) {
 			names = append(names, m.Name)
 		}
 	}
-	// Another module may have written it, or somebody may have taken its label.
+	// Another module may have written it, or another client may have removed its label.
 	if b := s.seen.Binding; b != nil && b.Name != s.plan.Target && !slices.Contains(names, b.Name) {
 		names = append(names, b.Name)
 	}
 	return names, nil
 }
 
-// prune takes away the parts that the spec names no more and whose module runs no more; one that runs does so
-// itself. What this operator has read while another claimed the object goes, too.
+// prune deletes the parts that the spec no longer names and whose module is not running; a running module deletes its
+// own. It also deletes the part that this operator wrote while another one claimed the object.
 func (c *cleaner) prune(ctx context.Context, s *subject) error {
 	if !s.handed.ready {
 		return nil
 	}
 	for _, part := range s.es.Status.Parts {
-		if s.handed.used[part.Module] || !c.gatherer.referrers.Contributor().Wrote(part) && c.gatherer.parts.heard(s.es, part) {
+		if s.handed.used[part.Module] || !c.gatherer.referrers.Contributor().Wrote(part) && c.gatherer.parts.isWriterRunning(s.es, part) {
 			continue
 		}
 		if err := c.removePart(ctx, s, part); err != nil {
@@ -89,7 +90,7 @@ func (c *cleaner) prune(ctx context.Context, s *subject) error {
 	return nil
 }
 
-// removePart deletes a part of the object, and takes it out of the status.
+// removePart deletes a part of the object, and removes its entry from the status.
 func (c *cleaner) removePart(ctx context.Context, s *subject, part v1alpha1.PartStatus) error {
 	is, err := handoff.Open(ctx, c.gatherer.live, s.es, part)
 	if err != nil {
@@ -101,18 +102,19 @@ func (c *cleaner) removePart(ctx context.Context, s *subject, part v1alpha1.Part
 	}
 	if live := is.Secret; live != nil && live.Type == handoff.Type && names(s.es, part, is.Record) {
 		if holds(es, is.Record) {
-			s.handed.again(settling << 2) // The status has yet to say that it holds others.
+			s.handed.again(settling << 2) // The status does not yet show that the Secret holds other values.
 			return nil
 		}
 		err := c.gatherer.live.Delete(ctx, live, client.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion})
 		if client.IgnoreNotFound(err) != nil {
-			return errors.Wrap(err, "cannot delete a part")
+			return errors.Wrap(err, "cannot delete the Secret of a contribution")
 		}
 	}
 	return handoff.Recorder{Client: c.gatherer.live, Contributor: handoff.ContributorOf(part)}.Tell(ctx, "ExternalSecret", s.es, s.es.Status.Parts, handoff.Said{}, &handoff.Told{})
 }
 
-// names reports whether a part of this object has the name that the module's has that the status records it for.
+// names reports whether a part was written for this object and has the name that its contributor gives to such a
+// part.
 func names(es *v1alpha1.ExternalSecret, s v1alpha1.PartStatus, rec handoff.Record) bool {
 	return rec.Kind == "ExternalSecret" && rec.Name == es.Name && s.Name == handoff.ContributorOf(s).PartName(rec.Kind, rec.Name)
 }
@@ -120,7 +122,7 @@ func names(es *v1alpha1.ExternalSecret, s v1alpha1.PartStatus, rec handoff.Recor
 // holds reports whether the Secret of an object may hold generated values of a part.
 func holds(es *v1alpha1.ExternalSecret, rec handoff.Record) bool {
 	if len(rec.Entries) > 0 && es.Spec.Target.CreationPolicy == v1alpha1.CreateNone {
-		return true // Nothing is written, so a Secret that was written before keeps what it holds.
+		return true // Nothing is written, so a Secret that was written before keeps its values.
 	}
 	return slices.ContainsFunc(es.Status.Sources, func(s v1alpha1.SourceStatus) bool { return s.Version != "" && rec.Has(s.Version) })
 }

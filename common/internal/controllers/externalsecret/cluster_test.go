@@ -13,8 +13,8 @@ import (
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
-// TestAdmission has namespaces come into the scope of a store and go out of it, by their labels and by
-// the store's conditions. Who is out keeps the Secret as it is, and costs no call.
+// TestAdmission admits namespaces to a store and excludes them, by their labels and by the store's conditions. In an
+// excluded namespace the Secret stays as it is, and no call is made.
 func TestAdmission(t *testing.T) {
 	selects := []v1alpha1.StoreCondition{{NamespaceCondition: v1alpha1.NamespaceCondition{NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"team": "shop"}}}}}
 	e := testenv.NewCluster(t, v1alpha1.ClusterStoreSpec{Conditions: selects})
@@ -25,7 +25,7 @@ func TestAdmission(t *testing.T) {
 	e.CreateExternalSecret("out", "db")
 	e.In("in").WantReady("db", v1alpha1.ReasonSecretSynced)
 	if m := e.In("out").WantReady("db", v1alpha1.ReasonForbidden).Message; !strings.Contains(m, e.Namespaced("out")) || !strings.Contains(m, "spec.conditions") {
-		t.Errorf("Ready says %q, want it to name the namespace and the field", m)
+		t.Errorf("the message of Ready is %q, want it to name the namespace and the field", m)
 	}
 	if v := e.In("out").Value("db", "value"); v != "" {
 		t.Errorf("a namespace that is not admitted got %q", v)
@@ -50,7 +50,7 @@ func TestAdmission(t *testing.T) {
 	e.In("in").WantReady("db", v1alpha1.ReasonForbidden)
 	e.WantUntouched(since)
 	if v := e.In("in").Value("db", "value"); v != "one" {
-		t.Errorf("the Secret of a namespace that is not admitted any more holds %q, want it as it was", v)
+		t.Errorf("the Secret of a namespace that is no longer admitted holds %q, want it as it was", v)
 	}
 
 	conditions := func(c ...v1alpha1.StoreCondition) {
@@ -61,7 +61,7 @@ func TestAdmission(t *testing.T) {
 	e.In("out").WantReady("db", v1alpha1.ReasonForbidden)
 	conditions(v1alpha1.StoreCondition{NamespaceCondition: v1alpha1.NamespaceCondition{NamespaceRegexes: []string{"("}}})
 	if m := e.WantStore(e.Name, v1alpha1.ReasonStoreInvalidSpec).Message; !strings.HasPrefix(m, "spec.conditions[0].namespaceRegexes[0]: ") {
-		t.Errorf("the store says %q, want it to name the field", m)
+		t.Errorf("the message of the store is %q, want it to name the field", m)
 	}
 	e.In("in").WantReady("db", v1alpha1.ReasonForbidden)
 	conditions()
@@ -69,7 +69,7 @@ func TestAdmission(t *testing.T) {
 	e.In("out").WantReady("db", v1alpha1.ReasonSecretSynced)
 }
 
-// TestAllowedKeys asks for keys that are not allowed, in all the ways a spec can ask.
+// TestAllowedKeys reads keys that are not allowed, by every field of a spec that can name one.
 func TestAllowedKeys(t *testing.T) {
 	e := testenv.NewCluster(t, v1alpha1.ClusterStoreSpec{Conditions: []v1alpha1.StoreCondition{{AllowedKeys: []string{"${namespace}/*"}}}})
 	namespaces := map[string]func(es *v1alpha1.ExternalSecret){
@@ -107,12 +107,12 @@ func TestAllowedKeys(t *testing.T) {
 	})
 	e.In("own").WantReady("db", v1alpha1.ReasonSecretSynced)
 	if v := e.In("own").Value("db", "value"); v != "ours" {
-		t.Errorf("the Secret holds %q, want what is the namespace's own", v)
+		t.Errorf("the Secret holds %q, want the value of the namespace's own key", v)
 	}
 }
 
-// TestManifestNamespace has each namespace log in with credentials of its own. What one has is nothing
-// to another, and what changes counts at once.
+// TestManifestNamespace lets each namespace log in with its own credentials. They do not affect other namespaces, and
+// changes take effect at once.
 func TestManifestNamespace(t *testing.T) {
 	e := testenv.NewCluster(t, v1alpha1.ClusterStoreSpec{ScopeSpec: v1alpha1.ScopeSpec{AuthenticationScope: v1alpha1.ScopeManifestNamespace}}, testenv.WithClusterAuth(""))
 	e.Backend.SetPassword("right")
@@ -128,10 +128,10 @@ func TestManifestNamespace(t *testing.T) {
 	e.WantStore(e.Name, v1alpha1.ReasonStoreValid)
 	e.In("right").WantReady("db", v1alpha1.ReasonSecretSynced)
 	if m := e.In("wrong").WantReady("db", v1alpha1.ReasonSecretSyncedError).Message; !strings.HasPrefix(m, "Denied: ") {
-		t.Errorf("with a wrong password Ready says %q", m)
+		t.Errorf("with a wrong password the message of Ready is %q", m)
 	}
 	if m := e.In("none").WantReady("db", v1alpha1.ReasonSecretSyncedError).Message; !strings.Contains(m, e.Namespaced("none")+"/credentials does not exist") {
-		t.Errorf("without a Secret Ready says %q", m)
+		t.Errorf("without a Secret the message of Ready is %q", m)
 	}
 	testenv.Update(e.Client, wrong, func(s *corev1.Secret) { s.Data["password"] = []byte("right") })
 	e.In("wrong").WantReady("db", v1alpha1.ReasonSecretSynced)
@@ -145,7 +145,7 @@ func TestManifestNamespace(t *testing.T) {
 				es.Annotations = map[string]string{v1alpha1.RefreshRequestAnnotation: time.Now().String()}
 			})
 			if m := e.In(n).WantReady("db", v1alpha1.ReasonSecretSyncedError).Message; !strings.Contains(m, "must not name a namespace") {
-				return n + " says " + m
+				return n + ": the message is " + m
 			}
 		}
 		return ""

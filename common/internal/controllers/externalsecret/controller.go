@@ -28,17 +28,17 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/watch"
 )
 
-// markIndex is the cache index from an ExternalSecret to the Secrets that bear its mark.
+// markIndex is the cache index that returns the Secrets with the mark of an ExternalSecret.
 const markIndex = "direct-secrets.io/mark"
 
-// Options are those that all controllers share.
+// Options are the options that all controllers share.
 type Options = setup.Options
 
-// Setup adds the loop to a manager. live must not read from a cache.
+// Setup adds the controller to a manager. live must not read from a cache.
 func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, watches *watch.Watches, refs *referrers.Referrers, o Options) error {
 	ledger, err := metrics.New(mgr, "ExternalSecret", metrics.WithClock(o.Now), metrics.Following(&v1alpha1.ExternalSecret{}))
 	if err != nil {
-		return errors.Wrap(err, "cannot add the ledger")
+		return errors.Wrap(err, "cannot add the collector of object metrics")
 	}
 	if err := indexMarks(mgr.GetFieldIndexer()); err != nil {
 		return err
@@ -62,7 +62,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, watches
 		},
 	})
 	if err != nil {
-		return errors.Wrap(err, "cannot make the controller")
+		return errors.Wrap(err, "cannot create the controller")
 	}
 	objects := r.gatherer.objects
 	o.Board.OnChange(func() {
@@ -81,20 +81,20 @@ func indexMarks(indexer client.FieldIndexer) error {
 	return errors.Wrap(err, "cannot index Secrets by mark")
 }
 
-// cluster is what a Reconciler uses of a cluster and of this process.
+// cluster holds the clients and the process-wide services that a Reconciler uses.
 type cluster struct {
 	cache client.Reader
-	// live is not cached.
+	// live does not read from a cache.
 	live    client.Client
 	events  events.EventRecorder
 	watches *watch.Watches
 	pool    *dispatch.Pool
 	ledger  *metrics.Ledger
-	// enqueue brings an object back.
+	// enqueue adds an object to the work queue.
 	enqueue func(key types.NamespacedName, priority int)
 }
 
-// newReconciler puts the steps of a pass together.
+// newReconciler returns a Reconciler with the steps of a pass.
 func newReconciler(c cluster, refs *referrers.Referrers, o Options) *Reconciler {
 	objects, backoff := newObjects(), ratelimiter.NewController()
 	r := &Reconciler{

@@ -11,21 +11,21 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/status"
 )
 
-// decider decides what a pass does, by what gather has loaded. It reads and writes nothing.
+// decider decides what a pass does, based on what gatherer has loaded. It has no I/O.
 type decider struct {
 	now     func() time.Time
 	random  func() float64
 	started time.Time
 }
 
-// decide says what is to be done about a target that looks like this, and notes why the provider is due.
+// decide returns what to do with a target as seen in v, and records the reason to read the provider in s.stance.
 func (d *decider) decide(s *subject, v view) policy.Decision {
 	s.stance.yields, s.stance.basis = v.yields, s.basis(v.target)
 	s.stance.why = d.due(s)
 	return policy.Decide(s.self(s.stance.why), v.target, nil)
 }
 
-// due says why the provider is to be read.
+// due returns the reason to read the provider; policy.NotDue if no read is due.
 func (d *decider) due(s *subject) policy.Why {
 	now := d.now()
 	switch {
@@ -60,7 +60,7 @@ func (d *decider) due(s *subject) policy.Why {
 	})
 }
 
-// timeOf returns a time of the status; zero if there is none.
+// timeOf returns a time of the status; zero if it is not set.
 func timeOf(t *metav1.Time) time.Time {
 	if t == nil {
 		return time.Time{}
@@ -68,11 +68,11 @@ func timeOf(t *metav1.Time) time.Time {
 	return t.Time
 }
 
-// hold is a little less or more than the time after which what is held looks again.
+// hold returns holdInterval with jitter.
 func (d *decider) hold() time.Duration { return policy.Jitter(holdInterval, d.random()) }
 
-// lost says whether a target that is not as it shall be was left so by somebody else, before the provider is read for
-// it. It returns the outcome where that has happened again and again; nil if the provider may be read.
+// lost is called before the provider is read. It records whether the read only restores a target that another client
+// has changed or deleted. It returns an outcome while such changes are in back-off; nil if the provider can be read.
 func (d *decider) lost(s *subject) *outcome {
 	reason := s.ready().Reason
 	conflict := s.stance.why == policy.Retry && reason == v1alpha1.ReasonConflict
@@ -81,7 +81,7 @@ func (d *decider) lost(s *subject) *outcome {
 		s.stance.why = policy.TargetLost
 	}
 	if drift {
-		if o := d.fighting(s); o != nil {
+		if o := d.revertBackoff(s); o != nil {
 			return o
 		}
 	}
@@ -89,23 +89,24 @@ func (d *decider) lost(s *subject) *outcome {
 	return nil
 }
 
-// fighting holds the next revert back if somebody keeps changing what is ours; nil if nobody does.
-func (d *decider) fighting(s *subject) *outcome {
+// revertBackoff returns an outcome that delays the next revert if another client repeatedly changes this object's keys;
+// nil otherwise.
+func (d *decider) revertBackoff(s *subject) *outcome {
 	wait := s.obj.fight.Wait(d.now())
 	if wait <= 0 {
 		return nil
 	}
-	return say(status.Failed(v1alpha1.ReasonConflict, fmt.Sprintf("somebody keeps changing the keys of Secret %q that this object writes, or deletes it; it is put right with back-off", s.plan.Target)), wait)
+	return say(status.Failed(v1alpha1.ReasonConflict, fmt.Sprintf("another client keeps deleting Secret %q or changing the keys that this object writes; restoring it with back-off until that client stops", s.plan.Target)), wait)
 }
 
-// idle is the outcome for an object for which nothing is to be read or written but its status. settled is true if
-// parts that it does not need can go.
+// idle returns the outcome for an object that needs no read and no write except of its status. settled is true if
+// unneeded parts can be deleted.
 func (d *decider) idle(s *subject) (o *outcome, settled bool) {
 	if s.stance.why != policy.NotDue {
-		// It is immutable, so reading has stopped.
+		// The Secret is immutable, so the provider is no longer read.
 		s.next.ObservedMetadataHash, s.next.ObservedRefreshRequest = s.metadata(), s.es.Annotations[v1alpha1.RefreshRequestAnnotation]
 		s.next.NextRefreshTime, s.next.Binding = nil, &v1alpha1.Binding{Name: s.plan.Target}
-		return say(synced("the Secret is in step; it is immutable, and so the provider is not read"), 0), false
+		return say(synced("the Secret is in sync; it is immutable, so the provider is not read"), 0), false
 	}
 	wait := d.pause(s)
 	if v := s.handed.problem; v != nil && !s.stance.yields && !s.complete() {
@@ -118,21 +119,21 @@ func (d *decider) idle(s *subject) (o *outcome, settled bool) {
 		if s.obj.next.IsZero() {
 			s.next.NextRefreshTime = nil
 		}
-		return say(s.standing(), wait), false // What changed asks for nothing more.
+		return say(s.standing(), wait), false // The change needs no read and no write.
 	}
 	return rest(wait), true
 }
 
-// pause is the time until an object is looked at again for which there is nothing to do.
+// pause returns how long to wait until the next check of an object that needs no read and no write; 0 for no check.
 func (d *decider) pause(s *subject) time.Duration {
 	if s.stance.yields {
-		return d.hold() // Who awaits somebody else looks at the target now and then.
+		return d.hold() // Not every change that unblocks the object is an event of the target.
 	}
 	return d.remaining(s)
 }
 
-// remaining is the time until the next periodic refresh, or until there is something to say of what other operators
-// contribute; 0 if there is none.
+// remaining returns the time until the next periodic refresh, or until contributions of other operators must be
+// checked again, whichever comes first; 0 if there is neither.
 func (d *decider) remaining(s *subject) time.Duration {
 	if s.obj.next.IsZero() {
 		return s.handed.wait
@@ -144,7 +145,8 @@ func (d *decider) remaining(s *subject) time.Duration {
 	return wait
 }
 
-// awaitParts waits for what other operators contribute. A part brings the object back, and what the status says of it.
+// awaitParts waits for contributions of other operators. A change of a part or of its entry in the status enqueues
+// the object.
 func (d *decider) awaitParts(s *subject) *outcome {
 	wait := d.hold()
 	if s.handed.wait > 0 {

@@ -11,7 +11,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
 )
 
-// TestDueByStatus looks at an object that an earlier process has refreshed, an hour after this one has started.
+// TestDueByStatus takes an object that an earlier process has refreshed, an hour after the start of this process.
 func TestDueByStatus(t *testing.T) {
 	now := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 	cases := map[string]struct {
@@ -19,9 +19,9 @@ func TestDueByStatus(t *testing.T) {
 		next   time.Time
 		want   policy.Why
 	}{
-		"Planned": {"The next refresh was planned.", now.Add(time.Minute), policy.NotDue},
-		"Past":    {"It was missed.", now.Add(-2 * time.Hour), policy.Elapsed},
-		"Ahead":   {"It was planned by a clock that was ahead: no interval leads there.", now.Add(48 * time.Hour), policy.Elapsed},
+		"Planned": {"The next refresh is not due yet.", now.Add(time.Minute), policy.NotDue},
+		"Past":    {"The planned refresh was missed.", now.Add(-2 * time.Hour), policy.Elapsed},
+		"Ahead":   {"A clock that was ahead planned it: it is further away than the interval.", now.Add(48 * time.Hour), policy.Elapsed},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -17,7 +17,7 @@ type spec = testenv.Spec
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// env is a testenv.Env with what is of ExternalSecrets only.
+// env is a testenv.Env with helpers for ExternalSecrets.
 type env struct{ *testenv.Env }
 
 func newEnv(t *testing.T, flags ...func(*operator.Flags)) *env {
@@ -30,8 +30,8 @@ func newIdleEnv(t *testing.T, flags ...func(*operator.Flags)) *env {
 	return &env{testenv.NewIdle(t, flags...)}
 }
 
-// prompt bounds what shall happen within a second. A machine under load may need longer, but what
-// nobody is told of comes only with the next look, which is 40 seconds or more away.
+// prompt bounds the time for steps that should take less than a second. A machine under load may need longer. A
+// missed event delays a step until the next check, 40 seconds or more later.
 const prompt = 20 * time.Second
 
 // promptly waits until f returns an empty string, and logs how long that took.
@@ -46,7 +46,7 @@ func (e *env) promptly(what string, f func() string) {
 	}
 }
 
-// withDefault is the flag --default-secret-cleanup-policy.
+// withDefault sets the flag --default-secret-cleanup-policy.
 func withDefault(p v1alpha1.CleanupPolicy) func(*operator.Flags) {
 	return func(f *operator.Flags) { f.DefaultCleanupPolicy = string(p) }
 }
@@ -56,7 +56,7 @@ func into(t v1alpha1.Target) spec {
 	return func(es *v1alpha1.ExternalSecret) { es.Spec.Target = t }
 }
 
-// refresh asks for a refresh and waits until it was served.
+// refresh requests a refresh and waits until it was served.
 func (e *env) refresh(name string) {
 	e.Helper()
 	value := testenv.RandomName()
@@ -69,7 +69,7 @@ func (e *env) refresh(name string) {
 	})
 }
 
-// synced creates an ExternalSecret of that name and waits until it is in step.
+// synced creates an ExternalSecret of that name and waits until it is in sync.
 func (e *env) synced(name string, change ...spec) *v1alpha1.ExternalSecret {
 	e.Helper()
 	es := e.ExternalSecret(name, change...)
@@ -78,7 +78,7 @@ func (e *env) synced(name string, change ...spec) *v1alpha1.ExternalSecret {
 	return es
 }
 
-// plain creates a Secret as a person does: pairs of a key and a value.
+// plain creates a Secret as a user does, from pairs of a key and a value.
 func (e *env) plain(name string, pairs ...string) *corev1.Secret {
 	e.Helper()
 	s := &corev1.Secret{ObjectMeta: e.Meta(name), Data: map[string][]byte{}}
@@ -89,7 +89,7 @@ func (e *env) plain(name string, pairs ...string) *corev1.Secret {
 	return s
 }
 
-// holds is the data of a Secret: pairs of a key and a value.
+// holds returns the data of a Secret, from pairs of a key and a value.
 func holds(pairs ...string) map[string]string {
 	m := map[string]string{}
 	for p := range slices.Chunk(pairs, 2) {

@@ -26,18 +26,18 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 )
 
-// handlers say which objects an event brings back.
+// handlers map events to the objects that they enqueue.
 type handlers struct {
 	referrers *referrers.Referrers
 	objects   *objects
-	// elected is closed once this replica leads.
+	// elected is closed once this replica is the leader.
 	elected <-chan struct{}
 	now     func() time.Time
 }
 
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=list;watch
-// Labels of namespaces say which of them a cluster store admits.
+// A cluster store admits namespaces by their labels.
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=list;watch,roleName=cluster
 
 func (h *handlers) watch(c controller.Controller, from cache.Cache, o Options) error {
@@ -56,15 +56,16 @@ func (h *handlers) watch(c controller.Controller, from cache.Cache, o Options) e
 			return errors.Wrap(err, "cannot watch")
 		}
 	}
-	// The index has the cache of ExternalSecrets fill before this replica leads. That of Secrets, the
-	// other large one, shall fill meanwhile and not after.
+	// The manager fills the cache of ExternalSecrets, which has an index, before this replica becomes the leader. The
+	// cache of Secrets is large, too: fill it at the same time and not afterwards.
 	_, err := from.GetInformer(context.Background(), secrets, cache.BlockUntilSynced(false))
 	return errors.Wrap(err, "cannot watch Secrets")
 }
 
-// waits reports whether a change of a store may help an object: it is not in step, or by its deletionPolicy it is in step
-// without what was gone, which an earlier process may know. What this operator has not looked at came from one of another
-// class.
+// waits reports whether a change of a store may help an object. That is so if the object is not in sync, or if its
+// deletionPolicy lets it be in sync while secrets are missing. An earlier process may have seen them missing, so an
+// object without an attempt in this process counts by its policy. An object that this process has never reconciled
+// comes from an operator of another class, so it counts, too.
 func (h *handlers) waits(_ context.Context, es *v1alpha1.ExternalSecret) bool {
 	obj := h.objects.Peek(client.ObjectKeyFromObject(es))
 	if obj == nil || obj.gone.lacks.Load() || !meta.IsStatusConditionTrue(es.Status.Conditions, v1alpha1.ConditionReady) {
@@ -73,14 +74,14 @@ func (h *handlers) waits(_ context.Context, es *v1alpha1.ExternalSecret) bool {
 	return !obj.attempts.Begun() && policy.OnGone(es.Spec.Target.DeletionPolicy, true, 0) != policy.KeepAll
 }
 
-// free lets the next try of an object go at once.
+// free removes the back-off of an object.
 func (h *handlers) free(key types.NamespacedName) {
 	if obj := h.objects.Peek(key); obj != nil {
 		obj.attempts.Hold(time.Time{})
 	}
 }
 
-// mended has an object read again for which a store has changed.
+// mended requests a read for an object whose store has changed.
 func (h *handlers) mended(key types.NamespacedName) {
 	h.free(key)
 	if obj := h.objects.Peek(key); obj != nil {
@@ -88,7 +89,7 @@ func (h *handlers) mended(key types.NamespacedName) {
 	}
 }
 
-// leads reports whether this replica is the one that works.
+// leads reports whether this replica is the leader.
 func (h *handlers) leads() bool {
 	select {
 	case <-h.elected:
@@ -106,8 +107,8 @@ func enqueue(q requests, priority int, keys ...types.NamespacedName) {
 	}
 }
 
-// objectEvents ranks: what was never synced or has changed goes first, and so does not wait behind
-// what a restart lists.
+// objectEvents gives objects that were never synced or have changed a high priority, so that they do not wait for the
+// objects that a restart lists.
 func (h *handlers) objectEvents() handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q requests) {
@@ -131,24 +132,24 @@ func (h *handlers) objectEvents() handler.EventHandler {
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q requests) {
 			h.objects.unchanged(client.ObjectKeyFromObject(e.Object))
 			enqueue(q, queue.High, client.ObjectKeyFromObject(e.Object))
-			enqueue(q, queue.High, h.objects.awaiting(e.Object.GetNamespace())...)
+			enqueue(q, queue.High, h.objects.waiting(e.Object.GetNamespace())...)
 		},
 	}
 }
 
-// updated brings an object back that has changed, unless only its status moved.
+// updated enqueues an object that has changed, unless only its status has.
 func (h *handlers) updated(was, es *v1alpha1.ExternalSecret, q requests) {
 	key := client.ObjectKeyFromObject(es)
 	if obj := h.objects.Peek(key); obj != nil {
 		obj.status.Saw(es)
 	}
 	if !h.leads() && es.Status.ObservedGeneration == es.Generation {
-		h.objects.unchanged(key) // The replica that does has seen to it.
+		h.objects.unchanged(key) // The leader has handled the change.
 	}
 	if was.Generation != es.Generation || was.UID != es.UID {
-		// Those look again that wait for a Secret or a key of it: what this one leaves alone from now on is free, and no
-		// event of the Secret tells.
-		enqueue(q, queue.High, h.objects.awaiting(es.Namespace)...)
+		// The old target or its keys may now be free for objects that wait for them. No event of the Secret shows
+		// that.
+		enqueue(q, queue.High, h.objects.waiting(es.Namespace)...)
 	}
 	claims := h.referrers.Claims(es)
 	switch {
@@ -164,10 +165,9 @@ func (h *handlers) updated(was, es *v1alpha1.ExternalSecret, q requests) {
 	}
 }
 
-// secretEvents brings an object back when its target or a part of it has changed, but not for the echo of its own
-// write.
+// secretEvents enqueues an object when its target or one of its parts has changed, except by its own last write.
 func (h *handlers) secretEvents() handler.EventHandler {
-	// was is the version before, which may have had a mark that is no more.
+	// was is the version before the event; it may have had a mark that is now missing.
 	on := func(was, is client.Object, deleted bool, q requests) {
 		if key, ok := handoff.Owner("ExternalSecret", is, was); ok && h.objects.Peek(key) != nil {
 			enqueue(q, queue.High, key)

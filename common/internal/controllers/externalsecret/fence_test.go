@@ -11,17 +11,17 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
-// TestFence has an operator whose cache of ExternalSecrets is behind, beside one that is up to date.
-// The one behind sees that the Secret is not as it wants it, and writes nothing.
+// TestFence runs an operator whose cache of ExternalSecrets is behind, together with one that is up to date. The
+// outdated operator sees that the Secret differs from what it wants, and writes nothing.
 func TestFence(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		why string
-		// moveOn changes the object while the first operator does not see it.
+		// moveOn changes the object while the outdated operator does not see it.
 		moveOn func(e *env, es *v1alpha1.ExternalSecret)
 	}{
 		"Recreated": {
-			why: "the object was deleted and made again under its name",
+			why: "the object was deleted and created again with the same name",
 			moveOn: func(e *env, es *v1alpha1.ExternalSecret) {
 				e.Delete(es)
 				e.Create(e.ExternalSecret("db", func(es *v1alpha1.ExternalSecret) { es.Spec.Data[0].SecretKey = "other" }))
@@ -34,7 +34,7 @@ func TestFence(t *testing.T) {
 			},
 		},
 		"Deleted": {
-			why: "a Secret of an object that is gone does not come back",
+			why: "the Secret of a deleted object is not created again",
 			moveOn: func(e *env, es *v1alpha1.ExternalSecret) {
 				e.Delete(es)
 			},
@@ -48,7 +48,7 @@ func TestFence(t *testing.T) {
 			behind.Start()
 			behind.Backend.Put("db", []byte("stale"))
 			es := behind.ExternalSecret("db", func(es *v1alpha1.ExternalSecret) {
-				es.Spec.Target.CleanupPolicy = v1alpha1.CleanupNever // The collector shall not interfere.
+				es.Spec.Target.CleanupPolicy = v1alpha1.CleanupNever // The garbage collector must not delete the Secret.
 			})
 			behind.Create(es)
 			behind.WantSecret("db", "value", "stale")
@@ -56,7 +56,7 @@ func TestFence(t *testing.T) {
 			defer l.Hold(false)
 			l.Hold(true)
 
-			// The same namespace, with an operator and a provider that know better.
+			// An operator in the same namespace with a newer value of the provider.
 			ahead := &env{behind.Beside()}
 			ahead.Server = fake.NewServer()
 			ahead.Backend = ahead.Server.Backend("main")
@@ -70,7 +70,7 @@ func TestFence(t *testing.T) {
 				ahead.Stop()
 			}
 
-			// Somebody edits the Secret, or deletes it, so that the one behind has something to mend.
+			// A user edits or deletes the Secret, so that the outdated operator has something to restore.
 			behind.Backend.Reset()
 			if name == "Deleted" {
 				behind.Delete(behind.Secret("db"))
@@ -80,19 +80,19 @@ func TestFence(t *testing.T) {
 			wrong := func() string {
 				switch s := behind.Secret("db"); {
 				case name == "Deleted" && s != nil:
-					return fmt.Sprintf("it came back with %v", s.Data)
+					return fmt.Sprintf("it was created again with %v", s.Data)
 				case name != "Deleted" && (string(s.Data["other"]) != "edited" || s.Data["value"] != nil):
-					return fmt.Sprintf("the operator behind wrote %v", s.Data)
+					return fmt.Sprintf("the outdated operator wrote %v", s.Data)
 				}
 				return ""
 			}
-			// Two reads show that it wanted to write, was held, and tried again.
+			// Two reads show that the operator wanted to write, was stopped by the fence, and retried.
 			behind.Eventually(func() string {
 				if w := wrong(); w != "" {
 					t.Fatalf("%s: %s", tc.why, w)
 				}
 				if behind.Backend.Count(fake.CallGetBatch) < 2 {
-					return "the operator behind has not tried twice"
+					return "the outdated operator has not tried twice"
 				}
 				return ""
 			})

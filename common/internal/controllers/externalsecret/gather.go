@@ -17,11 +17,11 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 )
 
-// gatherer loads what a pass goes by. It decides nothing.
+// gatherer loads the inputs of a pass. It decides nothing.
 type gatherer struct {
 	*identity
 	cache client.Reader
-	// live is not cached.
+	// live does not read from a cache.
 	live      client.Client
 	referrers *referrers.Referrers
 	objects   *objects
@@ -29,8 +29,8 @@ type gatherer struct {
 	parts     partReader
 }
 
-// subject loads an object that this operator claims, and the status to go by; nil if there is no such object. anew is
-// true if it replaces another of its name.
+// subject loads an object that this operator claims, with its latest status; nil if there is no such object. It also
+// returns true if the object replaces another one of the same name.
 func (g *gatherer) subject(ctx context.Context, key types.NamespacedName) (s *subject, anew bool, err error) {
 	es := &v1alpha1.ExternalSecret{}
 	if err := g.cache.Get(ctx, key, es); err != nil {
@@ -54,7 +54,7 @@ func (g *gatherer) subject(ctx context.Context, key types.NamespacedName) (s *su
 	return s, anew, nil
 }
 
-// stores resolves those of the plan. The error is errMoved where the namespace is too new for the cache.
+// stores resolves the stores of the plan. It returns errMoved if the cache does not have the namespace yet.
 func (g *gatherer) stores(ctx context.Context, s *subject) (err error) {
 	s.stores, err = fetch.Resolve(ctx, g.referrers, s.es, s.plan, true)
 	if kerrors.IsNotFound(errors.Cause(err)) {
@@ -63,7 +63,7 @@ func (g *gatherer) stores(ctx context.Context, s *subject) (err error) {
 	return err
 }
 
-// view is how the target looks to a reader.
+// view is the target as a read shows it.
 type view struct {
 	// secret is nil if there is none.
 	secret metav1.Object
@@ -72,7 +72,8 @@ type view struct {
 	yields bool
 }
 
-// cached is the metadata of the target from the cache, or as it was just written; nil if there is none.
+// cached returns the metadata of the target from the cache, or from this process's last write if that is newer; nil
+// if there is none.
 func (g *gatherer) cached(ctx context.Context, s *subject) (metav1.Object, error) {
 	m, err := s.obj.secret.Get(ctx, g.cache, s.targetKey(), resolve.SecretMetadata())
 	if err != nil || m == nil {
@@ -81,7 +82,7 @@ func (g *gatherer) cached(ctx context.Context, s *subject) (metav1.Object, error
 	return m, nil
 }
 
-// peek is the metadata of the target, read live; nil if there is none.
+// peek returns the metadata of the target, read live; nil if there is none.
 func (g *gatherer) peek(ctx context.Context, s *subject) (metav1.Object, error) {
 	m := resolve.SecretMetadata()
 	err := g.live.Get(ctx, s.targetKey(), m)
@@ -91,7 +92,7 @@ func (g *gatherer) peek(ctx context.Context, s *subject) (metav1.Object, error) 
 	return m, errors.Wrap(err, "cannot read the Secret")
 }
 
-// view is that of a Secret; nil if there is none.
+// view returns the view of a Secret, which is nil if there is none.
 func (s *subject) view(ctx context.Context, secret metav1.Object) view {
 	return view{secret, s.observe(ctx, secret), secret != nil && s.stillYields(ctx, secret)}
 }
@@ -107,17 +108,17 @@ func (s *subject) observe(ctx context.Context, secret metav1.Object) policy.Targ
 	return t
 }
 
-// stillYields reports whether the keys that others held are held by them still.
+// stillYields reports whether other ExternalSecrets still hold all the keys that they held at the last refresh.
 func (s *subject) stillYields(ctx context.Context, secret metav1.Object) bool {
 	if len(s.obj.yields.keys) == 0 || s.ready().Reason != v1alpha1.ReasonConflict {
 		return false
 	}
 	d := target.Named(policy.Mark{Name: s.es.Name, UID: s.es.UID}, s.obj.yields.keys)
-	_, still := d.Yield(secret.GetManagedFields(), s.census.contest(ctx, secret))
+	_, still := d.Yield(secret.GetManagedFields(), s.census.others(ctx, secret))
 	return len(still) == len(s.obj.yields.keys)
 }
 
-// versionOf is the resourceVersion of a target; empty if there is none.
+// versionOf returns the resourceVersion of a target; empty if there is none.
 func versionOf(secret metav1.Object) string {
 	if secret == nil {
 		return ""
@@ -125,11 +126,11 @@ func versionOf(secret metav1.Object) string {
 	return secret.GetResourceVersion()
 }
 
-// doubtful reports whether the API server must be asked before a decision that rests on a cache: where the Secret may
-// be somebody else's, so that a watch by name may have shown more than the cache has, and where the cache lacks a
-// Secret that there was: it may have lost its label only.
+// doubtful reports whether a decision that is based on a cache must be confirmed by a live read. That is so where
+// another owner may hold the Secret, because a watch by name may have shown more than the cache has. It is also so
+// where a Secret is missing from the cache that was there before: it may only have lost its label.
 func doubtful(s *subject, v view, d policy.Decision) bool {
-	switch d.Action { //nolint:exhaustive // The others rest on a Secret of this object.
+	switch d.Action { //nolint:exhaustive // The other actions are based on a Secret of this object.
 	case policy.Missing, policy.Yield, policy.Refuse, policy.Wait:
 		return true
 	}

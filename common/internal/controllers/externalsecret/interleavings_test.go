@@ -3,6 +3,7 @@ package externalsecret
 import (
 	"context"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/controllers/contribution"
 	"github.com/direct-secrets/direct-secrets/common/internal/credentials"
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
 	"github.com/direct-secrets/direct-secrets/common/internal/presence"
@@ -26,7 +28,7 @@ import (
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
-// simulated makes an operator of a simulation one that keeps ExternalSecrets. change may take something out of it.
+// simulated runs the ExternalSecret controller in an operator of a simulation. change can disable parts of it.
 func simulated(run *simulation.Run, change ...func(*Reconciler)) func(*simulation.Operator) {
 	return func(op *simulation.Operator) {
 		kinds := run.Store.Kinds(op)
@@ -66,14 +68,15 @@ func simulated(run *simulation.Run, change ...func(*Reconciler)) func(*simulatio
 	}
 }
 
-// twoLeaders has two operators serve an object while a person does something, and asks for a refresh afterwards.
+// twoLeaders has two operators serve an object while the provider's values change, with a refresh request after each
+// change.
 type twoLeaders struct {
 	policy   v1alpha1.RefreshPolicy
 	deletion v1alpha1.DeletionPolicy
-	// values are those that the provider has one after the other; empty for none. Each is later than the one before.
+	// values are the values of the provider, in order; empty means that the secret does not exist.
 	values  []string
 	crashes int
-	// dropped is true if a person deletes the Secret in the end.
+	// dropped is true if a user deletes the Secret at the end.
 	dropped bool
 }
 
@@ -119,9 +122,9 @@ func (w twoLeaders) drop(run *simulation.Run) error {
 	return client.IgnoreNotFound(run.User().Delete(context.Background(), &corev1.Secret{ObjectMeta: simulation.Meta("db")}))
 }
 
-// watch says what must hold: the Secret never gets an older value in place of a later one, and it holds the last one when
-// all is quiet. What is empty stands for no Secret. One that is gone may come back with an older value, and not for long: an operator that
-// is late makes it by a request that rests on nothing that was there before.
+// watch sets the checks of a run: no older value replaces a later one, and at the end the Secret holds the last
+// value. An empty value stands for no Secret. After a deletion the Secret may come back with an older value for a
+// short time. A late operator creates it by a request that has no precondition.
 func (w twoLeaders) watch(run *simulation.Run) {
 	seen, made, gone := 0, false, false
 	run.Digest = func() string { return fmt.Sprint(seen, made, gone) }
@@ -139,7 +142,7 @@ func (w twoLeaders) watch(run *simulation.Run) {
 		if gone = gone || is == "" && w.dropped; gone {
 			return nil
 		}
-		return errors.Errorf("the Secret held %q, and holds %q now", w.values[seen], is)
+		return errors.Errorf("the Secret held %q and now holds %q", w.values[seen], is)
 	}
 	run.Final = func() error {
 		es := &v1alpha1.ExternalSecret{}
@@ -148,13 +151,110 @@ func (w twoLeaders) watch(run *simulation.Run) {
 		}
 		is, _ := run.Secret("db", "value")
 		if want := w.values[len(w.values)-1]; is != want || !meta.IsStatusConditionTrue(es.Status.Conditions, v1alpha1.ConditionReady) {
-			return errors.Errorf("all is quiet, and the Secret holds %q, want %q; conditions %v", is, want, es.Status.Conditions)
+			return errors.Errorf("at the end the Secret holds %q, want %q; conditions %v", is, want, es.Status.Conditions)
 		}
 		return nil
 	}
 }
 
-// TestInterleavings explores what two leaders that overlap do.
+const otherGroup = "other.direct-secrets.io"
+
+// contributes runs the controller that reads for the ExternalSecrets of another module in an operator of a
+// simulation.
+func contributes(run *simulation.Run) func(*simulation.Operator) {
+	return func(op *simulation.Operator) {
+		kinds := run.Store.OtherKinds(op)
+		refs, err := referrers.New(op.Cache, simulation.Scheme(), kinds, otherGroup, "", false)
+		if err != nil {
+			panic(err)
+		}
+		if err := refs.Index(op.Context, op.Cache); err != nil {
+			panic(err)
+		}
+		r := contribution.New(contribution.Cluster{
+			Cache: op.Cache, Live: op.Live,
+			Pool:    dispatch.NewPool(op.Live, simulation.NewWatches(), credentials.Rules{Ambient: credentials.AmbientNone}, dispatch.Options{}, nil),
+			Enqueue: func(key types.NamespacedName, _ int) { op.Enqueue(key) },
+		}, refs, Options{
+			Module: otherGroup, Kinds: kinds, Board: &presence.Board{}, Now: time.Now, Random: func() float64 { return 0.5 },
+			Suspect: func(provider.Kind, types.NamespacedName) {},
+		})
+		op.Reconcile = r.Reconcile
+		objects, parts := r.Events()
+		op.Cache.Watch(&fakev1.OtherFakeStore{}, nil, nil, nil)
+		op.Cache.Watch(&v1alpha1.ExternalSecret{}, nil, nil, objects)
+		op.Cache.Watch(resolve.SecretMetadata(), func(o *simulation.Object) bool {
+			return o.GetLabels()[target.ManagedLabel(otherGroup)] == "true"
+		}, nil, parts)
+	}
+}
+
+// twoModules has the operators of two modules write one Secret. Both values change, and the user requests a refresh
+// after each change.
+func twoModules(crashes int, change ...func(*Reconciler)) func(*simulation.Run) {
+	return func(run *simulation.Run) {
+		run.Crashes = crashes
+		values := map[string][]string{"own": {"own-1", "own-2"}, "other": {"other-1", "other-2"}}
+		for key, all := range values {
+			run.Store.Put(key, all[0])
+		}
+		run.Add(simulation.FakeStore("main"))
+		run.Add(&fakev1.OtherFakeStore{ObjectMeta: simulation.Meta("side")})
+		run.Add(&v1alpha1.ExternalSecret{ObjectMeta: simulation.Meta("db"), Spec: v1alpha1.ExternalSecretSpec{
+			RefreshPolicy: v1alpha1.RefreshOnChange,
+			StoreRef:      &v1alpha1.StoreRef{Kind: "FakeStore", Name: "main"},
+			Data: []v1alpha1.DataEntry{
+				{SecretKey: "own", RemoteRef: v1alpha1.RemoteRef{Key: "own"}},
+				{SecretKey: "other", RemoteRef: v1alpha1.RemoteRef{Key: "other"}, SourceRef: &v1alpha1.DataSourceRef{StoreRef: v1alpha1.StoreRef{Kind: "OtherFakeStore", Name: "side"}}},
+			},
+		}})
+		run.Operator("A", simulated(run, change...))
+		run.Operator("B", contributes(run))
+		var steps []simulation.Step
+		for _, key := range []string{"other", "own"} {
+			steps = append(steps, simulation.Step{Label: "change " + key, Do: func() error {
+				run.Store.Put(key, values[key][1])
+				return nil
+			}}, simulation.Step{Label: "ask for a refresh", Do: func() error {
+				return simulation.Update(run, &v1alpha1.ExternalSecret{ObjectMeta: simulation.Meta("db")}, func(es *v1alpha1.ExternalSecret) {
+					es.Annotations = map[string]string{v1alpha1.RefreshRequestAnnotation: key}
+				})
+			}})
+		}
+		run.Script("user", steps...)
+		seen := map[string]int{"own": -1, "other": -1}
+		run.Digest = func() string { return fmt.Sprint(seen) }
+		run.Check = func() error {
+			for key, all := range values {
+				is, _ := run.Secret("db", key)
+				i := slices.Index(all, is)
+				if i < seen[key] {
+					return errors.Errorf("%s was %q and is now %q", key, all[seen[key]], is)
+				}
+				seen[key] = i
+			}
+			return nil
+		}
+		run.Final = func() error {
+			if seen["own"] != 1 || seen["other"] != 1 {
+				return errors.Errorf("at the end the Secret holds the values %v", seen)
+			}
+			return nil
+		}
+	}
+}
+
+// TestModules explores the interleavings of two modules that contribute to one Secret.
+func TestModules(t *testing.T) {
+	for name, build := range map[string]func(*simulation.Run){"Calm": twoModules(0), "Crash": twoModules(1)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			simulation.Holds(t, build, bounds)
+		})
+	}
+}
+
+// TestInterleavings explores the interleavings of two leaders that overlap.
 func TestInterleavings(t *testing.T) {
 	cases := map[string]twoLeaders{
 		"OneChange":  {policy: v1alpha1.RefreshOnChange, values: []string{"v1", "v2"}},
@@ -174,7 +274,7 @@ func TestInterleavings(t *testing.T) {
 	}
 }
 
-// TestFindsFaults takes a guard out, and looks for a run in which that shows.
+// TestFindsFaults disables a guard, and expects the simulation to find a failing run.
 func TestFindsFaults(t *testing.T) {
 	world := twoLeaders{policy: v1alpha1.RefreshOnChange, values: []string{"v1", "v2"}}
 	simulation.Breaks(t, world.scenario(func(r *Reconciler) {

@@ -13,8 +13,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
 )
 
-// TestLateAnswer has somebody delete the Secret after the operator has put it right, but before the
-// operator knows that its write succeeded. TestModel comes upon this only where a machine is busy.
+// TestLateAnswer deletes the Secret after the operator has restored it, but before the operator knows that its write
+// succeeded. TestModel covers this only on a busy machine.
 func TestLateAnswer(t *testing.T) {
 	e := newIdleEnv(t)
 	var next atomic.Bool
@@ -46,7 +46,7 @@ func TestLateAnswer(t *testing.T) {
 	if err := e.API.Delete(e.Ctx, e.WantSecret("db", "value", "right")); err != nil {
 		t.Fatal(err)
 	}
-	// What is put right of a later change shows that the operator has seen the deletion.
+	// Once the operator has restored a Secret that changed later, it has seen the deletion.
 	testenv.Update(e.Client, e.Secret("other"), spoil)
 	e.WantSecret("other", "value", "right")
 	letGo()

@@ -17,8 +17,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
 )
 
-// TestAdoptionIsWhole adopts Secrets that others made in every way in which one can, and then drops
-// an entry: with it goes the key, of which nobody holds a share any more.
+// TestAdoptionIsWhole adopts Secrets that other tools created in various ways, and then removes an entry of the spec.
+// The key must be removed, too: no other field manager may still hold it.
 func TestAdoptionIsWhole(t *testing.T) {
 	t.Parallel()
 	const body = `{"apiVersion":"v1","kind":"Secret","metadata":{"name":"db"},%q:{"a":%q,"b":%q,"foreign":%q}}`
@@ -37,19 +37,19 @@ func TestAdoptionIsWhole(t *testing.T) {
 		"CreatedEqual":  {"with the values that the provider has", func(e *env) { e.plain("db", "a", "a", "b", "b", "foreign", "keep") }},
 		"Applied":       {"kubectl apply --server-side, with other values", func(e *env) { apply(e, "kubectl", "data", "b2xk", "b2xk", "a2VlcA==") }},
 		"AppliedEqual":  {"with equal values, where an apply sees no conflict", func(e *env) { apply(e, "kubectl", "data", "YQ==", "Yg==", "a2VlcA==") }},
-		"AppliedString": {"stringData, of which managedFields tell nothing", func(e *env) { apply(e, "argocd", "stringData", "a", "b", "keep") }},
-		"Edited": {"made by one and edited by another tool", func(e *env) {
+		"AppliedString": {"stringData, which managedFields do not list", func(e *env) { apply(e, "argocd", "stringData", "a", "b", "keep") }},
+		"Edited": {"created by one tool and edited by another", func(e *env) {
 			s := e.plain("db", "a", "a", "foreign", "keep")
 			s.Data["b"] = []byte("b")
 			if err := e.API.Update(e.Ctx, s, client.FieldOwner("kubectl-edit")); err != nil {
 				e.Fatal(err)
 			}
 		}},
-		"LeftBehind": {"by an ExternalSecret of the same name that is gone", func(e *env) {
+		"LeftBehind": {"by a deleted ExternalSecret of the same name", func(e *env) {
 			e.Delete(e.synced("db", testenv.Fills("a", "a", "b", "b"), into(v1alpha1.Target{CleanupPolicy: never})))
 			testenv.Update(e.Client, e.Secret("db"), func(s *corev1.Secret) { s.Data["foreign"] = []byte("keep") })
 		}},
-		"LeftByAnother": {"by an ExternalSecret of another name that is gone", func(e *env) {
+		"LeftByAnother": {"by a deleted ExternalSecret of another name", func(e *env) {
 			e.Delete(e.synced("elder", testenv.Fills("a", "a", "b", "b"), into(v1alpha1.Target{Name: "db", CleanupPolicy: never})))
 			testenv.Update(e.Client, e.Secret("db"), func(s *corev1.Secret) { s.Data["foreign"] = []byte("keep") })
 		}},
@@ -93,8 +93,7 @@ func holdersOf(s *corev1.Secret, key string) []string {
 	return holders
 }
 
-// TestForeignSecret finds a Secret that is somebody else's. It writes nothing, and goes on when it is
-// free.
+// TestForeignSecret has a target with another owner. The object writes nothing, and resumes once the Secret is free.
 func TestForeignSecret(t *testing.T) {
 	t.Parallel()
 	yes := true
@@ -120,19 +119,19 @@ func TestForeignSecret(t *testing.T) {
 			},
 		},
 		"OrphanControlled": {
-			"under Orphan the same", creates(v1alpha1.CreateOrphan),
+			"a controller of another Kind, under Orphan", creates(v1alpha1.CreateOrphan),
 			func(e *env) { e.ownedByConfigMap("db", &yes) }, `controlled by ConfigMap "owner"`,
 			func(e *env) {
 				testenv.Update(e.Client, e.Secret("db"), func(s *corev1.Secret) { s.OwnerReferences = nil })
 			},
 		},
 		"CreateOrMergeControlled": {
-			"under CreateOrMerge the same", creates(v1alpha1.CreateCreateOrMerge),
+			"a controller of another Kind, under CreateOrMerge", creates(v1alpha1.CreateCreateOrMerge),
 			func(e *env) { e.ownedByConfigMap("db", &yes) }, `controlled by ConfigMap "owner"`,
 			func(e *env) { e.Delete(e.Secret("db")) },
 		},
 		"OwnerGone": {
-			"the owner is deleted, and the collector takes the Secret", nil,
+			"the owner is deleted, and the garbage collector deletes the Secret", nil,
 			func(e *env) { e.ownedByConfigMap("db", &yes) }, `controlled by ConfigMap "owner"`,
 			func(e *env) { e.Delete(&corev1.ConfigMap{ObjectMeta: e.Meta("owner")}) },
 		},
@@ -157,14 +156,14 @@ func TestForeignSecret(t *testing.T) {
 			},
 		},
 		"RivalTurnsToNone": {
-			"another ExternalSecret writes it, until it stops to", nil,
+			"another ExternalSecret writes it, until its creationPolicy is None", nil,
 			func(e *env) { e.synced("rival", into(v1alpha1.Target{Name: "db", CleanupPolicy: never})) }, `ExternalSecret "rival"`,
 			func(e *env) {
 				testenv.Update(e.Client, e.Get("rival"), into(v1alpha1.Target{Name: "db", CreationPolicy: v1alpha1.CreateNone}))
 			},
 		},
 		"RivalMovesOn": {
-			"another ExternalSecret owns it, until it names another", nil,
+			"another ExternalSecret owns it, until its spec names another target", nil,
 			func(e *env) { e.synced("rival", into(v1alpha1.Target{Name: "db"})) }, `ExternalSecret "rival"`,
 			func(e *env) { testenv.Update(e.Client, e.Get("rival"), into(v1alpha1.Target{Name: "elsewhere"})) },
 		},
@@ -189,10 +188,10 @@ func TestForeignSecret(t *testing.T) {
 			e.Settle()
 			e.wantUnchanged(before)
 			if es := e.Get("db"); es.Status.Binding != nil {
-				t.Errorf("status.binding names %s, which belongs to somebody else", es.Status.Binding.Name)
+				t.Errorf("status.binding names %s, which has another owner", es.Status.Binding.Name)
 			}
 			tc.free(e)
-			e.promptly(tc.reason+": free, and taken", func() string {
+			e.promptly(tc.reason+": the free Secret is written", func() string {
 				if got := e.dataOf("db")["key"]; got != "mine" {
 					return "the Secret holds " + got
 				}
@@ -203,7 +202,7 @@ func TestForeignSecret(t *testing.T) {
 	}
 }
 
-// ownedByConfigMap makes a Secret with an owner.
+// ownedByConfigMap creates a Secret that a ConfigMap owns.
 func (e *env) ownedByConfigMap(name string, controller *bool) {
 	e.Helper()
 	e.Create(&corev1.Secret{
@@ -214,8 +213,8 @@ func (e *env) ownedByConfigMap(name string, controller *bool) {
 	})
 }
 
-// TestOwnerWithGuest has another object merge into the Secret of an owner. The owner stays the owner,
-// also after a restart and a refresh.
+// TestOwnerWithGuest merges another object's keys into the Secret of an owner. The owner remains the owner, also
+// after a restart and a refresh.
 func TestOwnerWithGuest(t *testing.T) {
 	t.Parallel()
 	for _, p := range []v1alpha1.CreationPolicy{v1alpha1.CreateMerge, v1alpha1.CreateCreateOrMerge} {
@@ -227,7 +226,7 @@ func TestOwnerWithGuest(t *testing.T) {
 			create := e.ExternalSecret("guest", into(v1alpha1.Target{Name: "db", CreationPolicy: p}), testenv.Fills("guest", "guest"))
 			e.Create(create)
 			if p == v1alpha1.CreateCreateOrMerge {
-				// The owner controls the Secret, and that is what CreateOrMerge yields to.
+				// The owner controls the Secret, and CreateOrMerge defers to a controller.
 				e.WantReady("guest", v1alpha1.ReasonConflict)
 				e.WantReady("db", v1alpha1.ReasonSecretSynced)
 				return

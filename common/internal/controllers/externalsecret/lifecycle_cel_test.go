@@ -12,16 +12,16 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// unset leaves a field out, which is not the same manifest as an empty string, but means the same.
+// unset omits a field. The manifest differs from one with an empty string, but the meaning is the same.
 const unset = "-"
 
-// combination is one of all spec.targets.
+// combination is one combination of the fields of spec.target.
 type combination struct {
 	creation, deletion, cleanup string
 	immutable                   any
 }
 
-// refused returns what the API server must say to a combination; empty if it is allowed.
+// refused returns the messages expected from the API server; empty if the combination is allowed.
 func (c combination) refused() []string {
 	var why []string
 	is := func(value string, of ...string) bool {
@@ -65,8 +65,8 @@ func (c combination) object(namespace string) *unstructured.Unstructured {
 	return u
 }
 
-// TestCombinations offers every combination of policies to the API server, which takes what the
-// design allows and says of the rest why not; and of several reasons each.
+// TestCombinations offers every combination of policies to the API server. It must accept the allowed ones, and
+// refuse the others with every reason.
 func TestCombinations(t *testing.T) {
 	e := newIdleEnv(t)
 	accepted, refused := 0, 0
@@ -91,7 +91,7 @@ func TestCombinations(t *testing.T) {
 					}
 					for _, w := range why {
 						if !strings.Contains(err.Error(), w) {
-							t.Errorf("%+v is refused with %q, want it to say %q", c, err, w)
+							t.Errorf("%+v is refused with %q, want it to contain %q", c, err, w)
 						}
 					}
 				}
@@ -101,7 +101,7 @@ func TestCombinations(t *testing.T) {
 	t.Logf("%d combinations accepted, %d refused", accepted, refused)
 }
 
-// TestCombinationsOfUpdates changes an object that was allowed to what is not.
+// TestCombinationsOfUpdates updates an allowed object to combinations that are not allowed.
 func TestCombinationsOfUpdates(t *testing.T) {
 	e := newIdleEnv(t)
 	u := combination{"Owner", "Delete", "Never", true}.object(e.NS)

@@ -21,8 +21,8 @@ const (
 	onDelete = v1alpha1.CleanupOnDelete
 )
 
-// TestCleanupMoves changes cleanupPolicy there and back. The ownerReference follows, and nothing else
-// changes, whatever becomes of the provider meanwhile.
+// TestCleanupMoves changes cleanupPolicy and changes it back. The ownerReference follows and nothing else changes,
+// whatever the state of the provider.
 func TestCleanupMoves(t *testing.T) {
 	t.Parallel()
 	denied := &fake.Fault{Err: provider.NewError(provider.Denied, "not allowed")}
@@ -34,18 +34,18 @@ func TestCleanupMoves(t *testing.T) {
 		fault    *fake.Fault
 		change   spec
 	}{
-		"ThereAndBack":     {"OnDelete has an owner, Never has none", onDelete, onDelete, never, nil, nil},
-		"BackAndThere":     {"the same from the other end", onDelete, never, onDelete, nil, nil},
-		"Denied":           {"the provider is not needed", onDelete, onDelete, never, denied, nil},
-		"DeniedBack":       {"the provider is not needed", onDelete, never, onDelete, denied, nil},
-		"Hanging":          {"the provider is not waited for", onDelete, onDelete, never, hanging, nil},
-		"HangingBack":      {"the provider is not waited for", onDelete, never, onDelete, hanging, nil},
-		"UnsetIsOnDelete":  {"unset is what the flag says", onDelete, "", never, nil, nil},
-		"UnsetIsNever":     {"unset is what the flag says", never, "", onDelete, nil, nil},
-		"UnsetEqualsFlag":  {"where nothing is to move, nothing moves", never, "", never, nil, nil},
-		"FlagDoesNotSpeak": {"the field wins over the flag", never, onDelete, never, nil, nil},
-		"OnChange":         {"it is no change that the provider is read for", onDelete, onDelete, never, nil, func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshPolicy = v1alpha1.RefreshOnChange }},
-		"CreatedOnce":      {"what is read once moves, too", onDelete, onDelete, never, nil, func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshPolicy = v1alpha1.RefreshCreatedOnce }},
+		"ThereAndBack":    {"OnDelete has an owner, Never has none", onDelete, onDelete, never, nil, nil},
+		"BackAndThere":    {"Never has no owner, OnDelete has one", onDelete, never, onDelete, nil, nil},
+		"Denied":          {"the provider is not needed", onDelete, onDelete, never, denied, nil},
+		"DeniedBack":      {"the provider is not needed", onDelete, never, onDelete, denied, nil},
+		"Hanging":         {"the provider is not waited for", onDelete, onDelete, never, hanging, nil},
+		"HangingBack":     {"the provider is not waited for", onDelete, never, onDelete, hanging, nil},
+		"UnsetIsOnDelete": {"unset means the value of the flag", onDelete, "", never, nil, nil},
+		"UnsetIsNever":    {"unset means the value of the flag", never, "", onDelete, nil, nil},
+		"UnsetEqualsFlag": {"a change to the value of the flag changes nothing", never, "", never, nil, nil},
+		"FieldBeforeFlag": {"the field wins over the flag", never, onDelete, never, nil, nil},
+		"OnChange":        {"the provider is not read for this change", onDelete, onDelete, never, nil, func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshPolicy = v1alpha1.RefreshOnChange }},
+		"CreatedOnce":     {"the owner of an object that is read once changes, too", onDelete, onDelete, never, nil, func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshPolicy = v1alpha1.RefreshCreatedOnce }},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -72,7 +72,7 @@ func TestCleanupMoves(t *testing.T) {
 				t.Errorf("%s: more than the owner changed: -before, +now:\n%s", tc.reason, diff)
 			}
 			calls := slices.DeleteFunc(e.Backend.Calls(), func(r fake.Record) bool {
-				return len(r.Refs) == 1 && r.Refs[0].Key != "db" // What settled may be read once more.
+				return len(r.Refs) == 1 && r.Refs[0].Key != "db" // The object that Settle created may be read again.
 			})
 			if len(calls) != 0 {
 				t.Errorf("%s: the provider was called: %+v", tc.reason, calls)
@@ -81,8 +81,8 @@ func TestCleanupMoves(t *testing.T) {
 	}
 }
 
-// TestCleanupMovesOften changes cleanupPolicy of an object that was left alone since its first sync,
-// and again and again. No change of it is one that the provider is read for.
+// TestCleanupMovesOften changes cleanupPolicy repeatedly, of an object that has not changed since its first sync. No
+// change causes a read of the provider.
 func TestCleanupMovesOften(t *testing.T) {
 	t.Parallel()
 	for _, p := range []v1alpha1.RefreshPolicy{v1alpha1.RefreshPeriodic, v1alpha1.RefreshOnChange} {
@@ -103,11 +103,11 @@ func TestCleanupMovesOften(t *testing.T) {
 	}
 }
 
-// move changes cleanupPolicy and waits until it is in force.
+// move changes cleanupPolicy and waits until it has taken effect.
 func (e *env) move(es *v1alpha1.ExternalSecret, p v1alpha1.CleanupPolicy, owned bool) {
 	e.Helper()
 	testenv.Update(e.Client, es, func(es *v1alpha1.ExternalSecret) { es.Spec.Target.CleanupPolicy = p })
-	e.promptly(fmt.Sprintf("cleanupPolicy %q in force", p), func() string {
+	e.promptly(fmt.Sprintf("cleanupPolicy %q took effect", p), func() string {
 		if s := e.Secret(es.Name); testenv.OwnedBy(s, es) != owned || len(s.OwnerReferences) > 1 {
 			return fmt.Sprintf("owners under %q are %v", p, s.OwnerReferences)
 		}
@@ -119,7 +119,7 @@ func (e *env) move(es *v1alpha1.ExternalSecret, p v1alpha1.CleanupPolicy, owned 
 	e.WantReady(es.Name, v1alpha1.ReasonSecretSynced)
 }
 
-// unowned returns what a move of the ownerReference leaves as it is. The mark tells the generation.
+// unowned returns a Secret without the fields that a change of owner changes. The mark holds the generation.
 func unowned(s *corev1.Secret) *corev1.Secret {
 	s = s.DeepCopy()
 	s.OwnerReferences, s.ManagedFields, s.ResourceVersion = nil, nil, ""
@@ -131,24 +131,24 @@ func unowned(s *corev1.Secret) *corev1.Secret {
 	return s
 }
 
-// TestCleanupMovesWhileFailing changes cleanupPolicy of an object that is not in step.
+// TestCleanupMovesWhileFailing changes cleanupPolicy of an object that is out of sync.
 func TestCleanupMovesWhileFailing(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		why  string
 		fail func(e *env)
 	}{
-		"Denied": {"it is held back after a failure", func(e *env) {
+		"Denied": {"the object is in back-off after a failure", func(e *env) {
 			e.Backend.Inject(fake.Fault{Err: provider.NewError(provider.Denied, "not allowed")})
 			testenv.Update(e.Client, e.Get("db"), testenv.Request("1"))
 			e.WantReady("db", v1alpha1.ReasonSecretSyncedError)
 		}},
-		"Gone": {"it waits for a person", func(e *env) {
+		"Gone": {"the remote secret does not exist", func(e *env) {
 			e.Backend.Delete("db")
 			testenv.Update(e.Client, e.Get("db"), testenv.Request("1"))
 			e.WantReady("db", v1alpha1.ReasonSecretSyncedError)
 		}},
-		"Hanging": {"a read is under way", func(e *env) {
+		"Hanging": {"a read is in progress", func(e *env) {
 			e.Backend.Inject(fake.Fault{Hang: true})
 			n := e.Backend.Reads()
 			testenv.Update(e.Client, e.Get("db"), testenv.Request("1"))
@@ -156,7 +156,7 @@ func TestCleanupMovesWhileFailing(t *testing.T) {
 				e.Fatal(err)
 			}
 		}},
-		"StoreGone": {"its store does not exist", func(e *env) {
+		"StoreGone": {"the store does not exist", func(e *env) {
 			e.Delete(e.Store("store", "main"))
 			testenv.Update(e.Client, e.Get("db"), testenv.Request("1"))
 			e.WantReady("db", v1alpha1.ReasonStoreNotFound)
@@ -182,7 +182,7 @@ func TestCleanupMovesWhileFailing(t *testing.T) {
 	}
 }
 
-// TestCleanupMovesAtStart changes cleanupPolicy while the operator is away and the provider, too.
+// TestCleanupMovesAtStart changes cleanupPolicy while the operator is stopped and the provider hangs.
 func TestCleanupMovesAtStart(t *testing.T) {
 	t.Parallel()
 	for from, to := range map[v1alpha1.CleanupPolicy]v1alpha1.CleanupPolicy{never: onDelete, onDelete: never} {
@@ -195,7 +195,7 @@ func TestCleanupMovesAtStart(t *testing.T) {
 			e.Backend.Inject(fake.Fault{Hang: true})
 			testenv.Update(e.Client, es, into(v1alpha1.Target{CleanupPolicy: to}))
 			e.Start()
-			e.promptly("after the start the owner moved", func() string {
+			e.promptly("the owner changed after the start", func() string {
 				if s := e.Secret("db"); testenv.OwnedBy(s, es) != (to == onDelete) {
 					return fmt.Sprintf("owners are %v", s.OwnerReferences)
 				}
@@ -208,8 +208,8 @@ func TestCleanupMovesAtStart(t *testing.T) {
 	}
 }
 
-// TestCleanupFlag restarts the operator with the other value of its flag: objects that leave
-// cleanupPolicy unset follow, others stay as they are.
+// TestCleanupFlag restarts the operator with the other value of its flag. Objects that leave cleanupPolicy unset
+// follow, others stay as they are.
 func TestCleanupFlag(t *testing.T) {
 	e := newEnv(t, withDefault(onDelete))
 	const n = 5
@@ -234,7 +234,7 @@ func TestCleanupFlag(t *testing.T) {
 		e.Backend.Reset()
 		e.Flags = []func(*operator.Flags){withDefault(flag)}
 		e.Start()
-		e.promptly("after the restart with "+string(flag)+" all that is unset moved", func() string {
+		e.promptly("after the restart with "+string(flag)+" the owners of objects without cleanupPolicy changed", func() string {
 			for name, es := range objects {
 				if s := e.Secret(name); strings.HasPrefix(name, "unset") && testenv.OwnedBy(s, es) != (flag == onDelete) {
 					return fmt.Sprintf("owners of %s are %v", name, s.OwnerReferences)
@@ -245,7 +245,7 @@ func TestCleanupFlag(t *testing.T) {
 		e.Settle()
 		for name := range objects {
 			if got := e.Backend.ReadsOf(name); got != 0 {
-				t.Errorf("%s was read %d times for a flag", name, got)
+				t.Errorf("%s was read %d times after a change of the flag", name, got)
 			}
 			if strings.HasPrefix(name, "unset") {
 				if diff := cmp.Diff(unowned(before[name]), unowned(e.Secret(name))); diff != "" {
@@ -253,15 +253,14 @@ func TestCleanupFlag(t *testing.T) {
 				}
 				continue
 			}
-			// A refresh shows that the operator has looked at it since.
+			// A refresh shows that the operator has reconciled the object since.
 			e.refresh(name)
 			e.wantUnchanged(before[name])
 		}
 	}
 }
 
-// TestSuspendedStays changes policies, and the Secret, of a suspended object. It is left alone until it
-// goes on.
+// TestSuspendedStays changes policies and the Secret of a suspended object. It is left unchanged until it resumes.
 func TestSuspendedStays(t *testing.T) {
 	e := newEnv(t)
 	e.Backend.Put("db", []byte("x"))

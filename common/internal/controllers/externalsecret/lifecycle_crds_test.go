@@ -23,7 +23,7 @@ import (
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
-// removal is a cluster of its own, since CRDs are for a whole cluster.
+// removal has its own cluster, since CRDs are cluster-wide.
 type removal struct {
 	*env
 	namespaces []string
@@ -37,8 +37,8 @@ func newRemoval(t *testing.T) *removal {
 	return &removal{env: &env{e}, namespaces: []string{"one", "two"}, objects: 20}
 }
 
-// fill creates in each namespace objects with unset cleanupPolicy; and, if asked, one that is owned,
-// by which the collector shows that it was at work.
+// fill creates objects with unset cleanupPolicy in each namespace. If owned is true, it also creates one that owns
+// its Secret, to show when the garbage collector has run.
 func (r *removal) fill(owned bool) {
 	r.Helper()
 	for _, ns := range r.namespaces {
@@ -59,7 +59,7 @@ func (r *removal) fill(owned bool) {
 		}
 		for _, es := range list.Items {
 			if !meta.IsStatusConditionTrue(es.Status.Conditions, v1alpha1.ConditionReady) {
-				return es.Namespace + "/" + es.Name + " is not in step"
+				return es.Namespace + "/" + es.Name + " is not in sync"
 			}
 		}
 		return ""
@@ -93,11 +93,11 @@ func (r *removal) secrets() map[string]corev1.Secret {
 func (r *removal) wantSame(when string, before map[string]corev1.Secret) {
 	r.Helper()
 	if diff := cmp.Diff(before, r.secrets()); diff != "" {
-		r.Errorf("%s the Secrets are not those of before: -before, +now:\n%s", when, diff)
+		r.Errorf("%s the Secrets have changed: -before, +now:\n%s", when, diff)
 	}
 }
 
-// removeCRD deletes the CRD of ExternalSecrets and waits until it is gone, and with it its objects.
+// removeCRD deletes the CRD of ExternalSecrets and waits until it and its objects are deleted.
 func (r *removal) removeCRD() {
 	r.Helper()
 	crd := &unstructured.Unstructured{}
@@ -114,11 +114,11 @@ func (r *removal) removeCRD() {
 		}
 		return ""
 	})
-	r.Logf("the CRD and its objects were gone after %s", time.Since(start).Round(time.Millisecond))
+	r.Logf("the CRD and its objects were deleted after %s", time.Since(start).Round(time.Millisecond))
 }
 
-// TestCRDRemoval deletes the CRD while the operator runs with the default Never. Not in parallel: it
-// has a control plane of its own.
+// TestCRDRemoval deletes the CRD while the operator runs with the default Never. It does not run in parallel, because
+// it has its own control plane.
 func TestCRDRemoval(t *testing.T) {
 	r := newRemoval(t)
 	for _, ns := range r.namespaces {
@@ -136,7 +136,7 @@ func TestCRDRemoval(t *testing.T) {
 	r.Eventually(func() string {
 		for name := range r.secrets() {
 			if name == "one/owned" || name == "two/owned" {
-				return name + " is still there, so the collector has not been at work"
+				return name + " still exists, so the garbage collector has not run"
 			}
 		}
 		return ""
@@ -147,10 +147,10 @@ func TestCRDRemoval(t *testing.T) {
 	r.Stop()
 	r.wantSame("after it stopped", before)
 
-	// Without its CRD the operator either waits or ends with an error; both are as good.
+	// Without its CRD the operator either waits or exits with an error; both are fine.
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	t.Logf("without the CRD the operator ends with: %v", r.Operator("provider-fake", fakev1.Group, r.Server.Kinds()).Run(ctx))
+	t.Logf("without the CRD the operator exits with: %v", r.Operator("provider-fake", fakev1.Group, r.Server.Kinds()).Run(ctx))
 	r.wantSame("after a restart without the CRD", before)
 
 	if err := r.Cluster.InstallCRDs(t.Context(), controlplane.Manifests(manifests.CRDs)...); err != nil {
@@ -168,10 +168,10 @@ func TestCRDRemoval(t *testing.T) {
 	after := r.secrets()
 	delete(after, "one/new")
 	if diff := cmp.Diff(before, after); diff != "" {
-		t.Errorf("with the CRD back: -before, +now:\n%s", diff)
+		t.Errorf("after the CRD was installed again: -before, +now:\n%s", diff)
 	}
 
-	// The objects come back, too, and take their Secrets over.
+	// The objects are created again, too, and take over their Secrets.
 	r.fill(false)
 	for name, s := range r.secrets() {
 		if was := before[name]; name != "one/new" && (was.UID != s.UID || !cmp.Equal(was.Data, s.Data)) {

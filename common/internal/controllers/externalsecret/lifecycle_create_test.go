@@ -12,21 +12,20 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
 )
 
-// TestCreationPolicy goes through the table of policies: what is created, owned, put right and made
-// again, and when.
+// TestCreationPolicy checks the table of policies: what is created, owned, restored and created again, and when.
 func TestCreationPolicy(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
 		target v1alpha1.Target
 		owned  bool
-		// atOnce is false if drift and deletion wait for the next refresh.
+		// atOnce is false if the operator restores the Secret only at the next refresh.
 		atOnce bool
 	}{
-		"Owner":         {"at once, and owned", v1alpha1.Target{CleanupPolicy: onDelete}, true, true},
-		"OwnerNever":    {"at once, without an owner", v1alpha1.Target{CleanupPolicy: never}, false, true},
-		"CreateOrMerge": {"at once, without an owner", v1alpha1.Target{CreationPolicy: v1alpha1.CreateCreateOrMerge}, false, true},
-		"Orphan":        {"with the next refresh", v1alpha1.Target{CreationPolicy: v1alpha1.CreateOrphan}, false, false},
+		"Owner":         {"restored at once, with an owner", v1alpha1.Target{CleanupPolicy: onDelete}, true, true},
+		"OwnerNever":    {"restored at once, without an owner", v1alpha1.Target{CleanupPolicy: never}, false, true},
+		"CreateOrMerge": {"restored at once, without an owner", v1alpha1.Target{CreationPolicy: v1alpha1.CreateCreateOrMerge}, false, true},
+		"Orphan":        {"restored at the next refresh", v1alpha1.Target{CreationPolicy: v1alpha1.CreateOrphan}, false, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -50,12 +49,12 @@ func TestCreationPolicy(t *testing.T) {
 					harmed = e.dataOf("db")
 				}
 				if tc.atOnce {
-					e.promptly(what+" put right", func() string { return cmp.Diff(want, e.dataOf("db")) })
+					e.promptly(what+" restored", func() string { return cmp.Diff(want, e.dataOf("db")) })
 					continue
 				}
 				e.Settle()
 				if diff := cmp.Diff(harmed, e.dataOf("db"), equalEmpty); diff != "" {
-					t.Errorf("%s: %s was put right before the next refresh: -want, +got:\n%s", tc.reason, what, diff)
+					t.Errorf("%s: %s was restored before the next refresh: -want, +got:\n%s", tc.reason, what, diff)
 				}
 				if got := e.Backend.ReadsOf("db") - reads; got != 0 {
 					t.Errorf("%s: %s: %d reads before the next refresh", tc.reason, what, got)
@@ -68,10 +67,10 @@ func TestCreationPolicy(t *testing.T) {
 	}
 }
 
-// equalEmpty has an empty map equal a nil one.
+// equalEmpty treats an empty map and nil as equal.
 var equalEmpty = cmp.Comparer(func(a, b map[string]string) bool { return len(a) == 0 && len(b) == 0 || cmp.Equal(a, b) })
 
-// TestOrphanReverts has the periodic refresh revert what a person changed, as the guide warns.
+// TestOrphanReverts checks that a periodic refresh reverts a user's changes, as the guide warns.
 func TestOrphanReverts(t *testing.T) {
 	e := newEnv(t)
 	e.Backend.Put("db", []byte("right"))
@@ -83,17 +82,17 @@ func TestOrphanReverts(t *testing.T) {
 	e.wantData("db", holds("value", "right"))
 }
 
-// TestNone reads, and writes nothing to whatever Secret there is.
+// TestNone reads the provider and writes no Secret, whether one exists or not.
 func TestNone(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
-		// there makes a Secret before; nil for none.
+		// there creates a Secret beforehand; nil for none.
 		there func(e *env)
 	}{
-		"Absent": {"none is created", nil},
-		"Plain":  {"that of a person stays as it is", func(e *env) { e.plain("db", "value", "theirs") }},
-		"OfAnother": {"that of another ExternalSecret stays as it is; who writes nothing is in nobody's way", func(e *env) {
+		"Absent": {"no Secret is created", nil},
+		"Plain":  {"the Secret of a user stays as it is", func(e *env) { e.plain("db", "value", "theirs") }},
+		"OfAnother": {"the Secret of another ExternalSecret stays as it is, without a conflict", func(e *env) {
 			e.synced("other", into(v1alpha1.Target{Name: "db"}), testenv.Fills("value", "db"))
 		}},
 	}
@@ -106,6 +105,7 @@ func TestNone(t *testing.T) {
 			}
 			before := e.Secret("db")
 			e.synced("db", creates(v1alpha1.CreateNone))
+			e.wantDifference("db", before, "x")
 			if b := e.Get("db").Status.Binding; b != nil {
 				t.Errorf("%s: status.binding names %s", tc.reason, b.Name)
 			}
@@ -116,11 +116,12 @@ func TestNone(t *testing.T) {
 			testenv.Update(e.Client, e.Get("db"), testenv.Request("1"))
 			c := e.WantReady("db", v1alpha1.ReasonSecretSyncedError)
 			if !strings.HasPrefix(c.Message, `NotFound: "db"`) {
-				t.Errorf("message is %q, want it to say that the secret is gone", c.Message)
+				t.Errorf("message is %q, want it to report that the secret does not exist", c.Message)
 			}
 			e.Backend.Put("db", []byte("y"))
 			testenv.Update(e.Client, e.Get("db"), testenv.Request("2"))
 			e.WantReady("db", v1alpha1.ReasonSecretSynced)
+			e.wantDifference("db", before, "y")
 			if diff := cmp.Diff(before, e.Secret("db")); diff != "" {
 				t.Errorf("%s: -before, +now:\n%s", tc.reason, diff)
 			}
@@ -128,8 +129,20 @@ func TestNone(t *testing.T) {
 	}
 }
 
-// TestTurnsToNone changes creationPolicy to None and back. The Secret stays as it is.
-func TestTurnsToNone(t *testing.T) {
+// wantDifference checks what the status reports of the key "value" and a Secret, nil for none.
+func (e *env) wantDifference(name string, live *corev1.Secret, value string) {
+	e.Helper()
+	want := &v1alpha1.Difference{Exists: live != nil}
+	if live == nil {
+		want.Data.Added = []string{"value"}
+	} else if string(live.Data["value"]) != value {
+		want.Data.Changed = []string{"value"}
+	}
+	e.Eventually(func() string { return cmp.Diff(want, e.Get(name).Status.Difference) })
+}
+
+// TestCreationPolicyToNone changes creationPolicy to None and back. The Secret stays as it is.
+func TestCreationPolicyToNone(t *testing.T) {
 	e := newEnv(t)
 	e.Backend.Put("db", []byte("one"))
 	es := e.synced("db")
@@ -141,14 +154,16 @@ func TestTurnsToNone(t *testing.T) {
 	e.Settle()
 	e.wantUnchanged(before)
 	if !testenv.OwnedBy(before, es) {
-		t.Error("the ownerReference is gone")
+		t.Error("the ownerReference was removed")
 	}
+	e.wantDifference("db", before, "two")
 	testenv.Update(e.Client, es, creates(""))
 	e.WantSecret("db", "value", "two")
+	e.Eventually(func() string { return cmp.Diff((*v1alpha1.Difference)(nil), e.Get("db").Status.Difference) })
 }
 
-// TestTurns changes creationPolicy of an object in step; owner and values follow.
-func TestTurns(t *testing.T) {
+// TestCreationPolicyChanges changes creationPolicy of an object in sync; the ownerReference follows, and the values stay.
+func TestCreationPolicyChanges(t *testing.T) {
 	t.Parallel()
 	owner, orphan, merge, either := v1alpha1.CreateOwner, v1alpha1.CreateOrphan, v1alpha1.CreateMerge, v1alpha1.CreateCreateOrMerge
 	for _, from := range []v1alpha1.CreationPolicy{owner, orphan, merge, either} {
@@ -160,7 +175,7 @@ func TestTurns(t *testing.T) {
 			e.WantStore("store", v1alpha1.ReasonStoreValid)
 			for _, to := range []v1alpha1.CreationPolicy{orphan, owner, either, owner, merge, owner, from} {
 				testenv.Update(e.Client, es, creates(to))
-				e.promptly(fmt.Sprintf("creationPolicy %s in force", to), func() string {
+				e.promptly(fmt.Sprintf("creationPolicy %s took effect", to), func() string {
 					if s := e.Secret("db"); testenv.OwnedBy(s, es) != (to == owner) {
 						return fmt.Sprintf("owners are %v", s.OwnerReferences)
 					}
@@ -168,7 +183,7 @@ func TestTurns(t *testing.T) {
 				})
 				e.WantReady("db", v1alpha1.ReasonSecretSynced)
 				if diff := cmp.Diff(holds("foreign", "keep", "value", "x"), e.dataOf("db")); diff != "" {
-					t.Errorf("after the turn to %s: -want, +got:\n%s", to, diff)
+					t.Errorf("after the change to %s: -want, +got:\n%s", to, diff)
 				}
 			}
 		})

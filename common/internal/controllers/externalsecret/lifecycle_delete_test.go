@@ -15,30 +15,30 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
 )
 
-// TestDeletion deletes ExternalSecrets of every policy, over Secrets that they made and such that
-// were there before. The collector takes what is owned; the rest stays byte for byte.
+// TestDeletion deletes ExternalSecrets of every policy, with Secrets that they created and with Secrets that existed
+// before. The garbage collector deletes owned Secrets; the others stay byte for byte.
 func TestDeletion(t *testing.T) {
 	t.Parallel()
 	objects := map[string]struct {
 		reason string
 		target v1alpha1.Target
-		// there is true if the Secret existed before, with a key of somebody else.
+		// there is true if the Secret existed before, with a key of a user.
 		there bool
 		kept  func(flag v1alpha1.CleanupPolicy) bool
 	}{
-		"ondelete":       {"the collector takes it", v1alpha1.Target{CleanupPolicy: onDelete}, false, no},
-		"adopted":        {"adoption is for good and ill: foreign keys go with it", v1alpha1.Target{CleanupPolicy: onDelete}, true, no},
+		"ondelete":       {"the garbage collector deletes it", v1alpha1.Target{CleanupPolicy: onDelete}, false, no},
+		"adopted":        {"an adopted Secret is owned: it is deleted with its foreign keys", v1alpha1.Target{CleanupPolicy: onDelete}, true, no},
 		"never":          {"it stays", v1alpha1.Target{CleanupPolicy: never}, false, yes},
 		"never-adopted":  {"it stays", v1alpha1.Target{CleanupPolicy: never}, true, yes},
 		"unset":          {"the flag decides", v1alpha1.Target{}, false, isNever},
 		"unset-adopted":  {"the flag decides", v1alpha1.Target{}, true, isNever},
-		"frozen":         {"immutable protects from no collector", v1alpha1.Target{CleanupPolicy: onDelete, Immutable: true}, false, no},
+		"frozen":         {"the garbage collector deletes immutable Secrets, too", v1alpha1.Target{CleanupPolicy: onDelete, Immutable: true}, false, no},
 		"frozen-never":   {"it stays", v1alpha1.Target{CleanupPolicy: never, Immutable: true}, false, yes},
 		"orphan":         {"it has no owner", v1alpha1.Target{CreationPolicy: v1alpha1.CreateOrphan}, false, yes},
-		"merge":          {"own keys stay, too", v1alpha1.Target{CreationPolicy: v1alpha1.CreateMerge}, true, yes},
+		"merge":          {"the object's own keys stay, too", v1alpha1.Target{CreationPolicy: v1alpha1.CreateMerge}, true, yes},
 		"createormerge":  {"it has no owner", v1alpha1.Target{CreationPolicy: v1alpha1.CreateCreateOrMerge}, false, yes},
-		"delete-policy":  {"deletionPolicy is about the provider only", v1alpha1.Target{CleanupPolicy: never, DeletionPolicy: v1alpha1.DeletionDelete}, false, yes},
-		"none":           {"it wrote nothing", v1alpha1.Target{CreationPolicy: v1alpha1.CreateNone}, true, yes},
+		"delete-policy":  {"deletionPolicy concerns only deletions at the provider", v1alpha1.Target{CleanupPolicy: never, DeletionPolicy: v1alpha1.DeletionDelete}, false, yes},
+		"none":           {"the object wrote nothing", v1alpha1.Target{CreationPolicy: v1alpha1.CreateNone}, true, yes},
 		"orphan-adopted": {"it has no owner", v1alpha1.Target{CreationPolicy: v1alpha1.CreateOrphan}, true, yes},
 	}
 	for _, flag := range []v1alpha1.CleanupPolicy{onDelete, never} {
@@ -65,7 +65,7 @@ func TestDeletion(t *testing.T) {
 				}
 				e.Eventually(func() string {
 					if e.Secret(name) != nil {
-						return o.reason + ": the Secret " + name + " is still there"
+						return o.reason + ": the Secret " + name + " still exists"
 					}
 					return ""
 				})
@@ -74,7 +74,7 @@ func TestDeletion(t *testing.T) {
 			for name, o := range objects {
 				if o.kept(flag) {
 					e.wantUnchanged(before[name])
-					// Nobody minds it any more.
+					// No operator restores the Secret any longer.
 					before[name] = testenv.Update(e.Client, e.Secret(name), func(s *corev1.Secret) {
 						if s.Immutable == nil {
 							s.Data["value"] = []byte("mine now")
@@ -95,7 +95,7 @@ func TestDeletion(t *testing.T) {
 	}
 }
 
-// TestCascade deletes an owner in the ways that kubectl offers.
+// TestCascade deletes an owner with each propagation policy of kubectl.
 func TestCascade(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -103,9 +103,9 @@ func TestCascade(t *testing.T) {
 		how    metav1.DeletionPropagation
 		kept   bool
 	}{
-		"Background": {"the default", metav1.DeletePropagationBackground, false},
-		"Foreground": {"the Secret holds nothing up", metav1.DeletePropagationForeground, false},
-		"Orphan":     {"a person keeps the Secret of an owner", metav1.DeletePropagationOrphan, true},
+		"Background": {"the default of kubectl", metav1.DeletePropagationBackground, false},
+		"Foreground": {"the Secret does not block the deletion", metav1.DeletePropagationForeground, false},
+		"Orphan":     {"the user keeps the Secret of an owner", metav1.DeletePropagationOrphan, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -118,7 +118,7 @@ func TestCascade(t *testing.T) {
 			}
 			e.Eventually(func() string {
 				if err := e.API.Get(e.Ctx, client.ObjectKeyFromObject(es), es); !kerrors.IsNotFound(err) {
-					return fmt.Sprintf("the ExternalSecret is still there: %v", err)
+					return fmt.Sprintf("the ExternalSecret still exists: %v", err)
 				}
 				return ""
 			})
@@ -138,8 +138,9 @@ func TestCascade(t *testing.T) {
 	}
 }
 
-// TestReplaced deletes an object and makes it again at once, as tools do that replace. Under OnDelete the
-// collector takes the Secret and it comes back; under Never it stays. In the end it is the new object's.
+// TestReplaced deletes an object and creates it again at once, as replacing tools do. Under OnDelete the garbage
+// collector deletes the Secret and the operator creates it again; under Never it stays. In the end the mark is that
+// of the new object.
 func TestReplaced(t *testing.T) {
 	t.Parallel()
 	for _, p := range []v1alpha1.CleanupPolicy{onDelete, never} {

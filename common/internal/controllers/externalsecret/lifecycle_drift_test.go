@@ -18,18 +18,19 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/operator"
 )
 
-// TestForeignChanges changes what is not ours. Nobody reads, nobody writes.
+// TestForeignChanges changes fields that the object does not own. The operator neither reads the provider nor writes
+// the Secret.
 func TestForeignChanges(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
 		change func(e *env, s *corev1.Secret)
 	}{
-		"Label":      {"a label of others", func(_ *env, s *corev1.Secret) { s.Labels["team"] = "shop" }},
-		"Annotation": {"an annotation of others", func(_ *env, s *corev1.Secret) { s.Annotations["note"] = "n" }},
-		"Key":        {"a key of others", func(_ *env, s *corev1.Secret) { s.Data["foreign"] = []byte("keep") }},
-		"Finalizer":  {"a finalizer of others", func(_ *env, s *corev1.Secret) { s.Finalizers = []string{"example.com/hold"} }},
-		"LikeOurs":   {"what looks like a mark and is none", func(_ *env, s *corev1.Secret) { s.Annotations[v1alpha1.MarkAnnotationPrefix+"x"] = "{}" }},
+		"Label":      {"a label of another client", func(_ *env, s *corev1.Secret) { s.Labels["team"] = "shop" }},
+		"Annotation": {"an annotation of another client", func(_ *env, s *corev1.Secret) { s.Annotations["note"] = "n" }},
+		"Key":        {"a key of another client", func(_ *env, s *corev1.Secret) { s.Data["foreign"] = []byte("keep") }},
+		"Finalizer":  {"a finalizer of another client", func(_ *env, s *corev1.Secret) { s.Finalizers = []string{"example.com/hold"} }},
+		"LikeOurs":   {"an annotation with the prefix of marks that is not a mark", func(_ *env, s *corev1.Secret) { s.Annotations[v1alpha1.MarkAnnotationPrefix+"x"] = "{}" }},
 		"Owner": {"an owner that controls nothing", func(e *env, s *corev1.Secret) {
 			s.OwnerReferences = append(s.OwnerReferences, metav1.OwnerReference{APIVersion: "v1", Kind: "ConfigMap", Name: "owner", UID: e.configMap("owner")})
 		}},
@@ -59,9 +60,9 @@ func TestForeignChanges(t *testing.T) {
 	}
 }
 
-// fight has somebody change a Secret back whenever it is right. It returns how often it was right,
-// and a function that ends the fight.
-func (e *env) fight(name string, wrong func(*corev1.Secret)) (rights func() int, end func()) {
+// keepSpoiling changes or deletes a Secret whenever its value is right. It returns how often that was so, and a
+// function that stops it.
+func (e *env) keepSpoiling(name string, wrong func(*corev1.Secret)) (rights func() int, end func()) {
 	ctx, cancel := context.WithCancel(e.Ctx)
 	var n atomic.Int64
 	var wg sync.WaitGroup
@@ -93,19 +94,19 @@ func (e *env) fight(name string, wrong func(*corev1.Secret)) (rights func() int,
 	return func() int { return int(n.Load()) }, func() { cancel(); wg.Wait() }
 }
 
-// TestFight has somebody who does not give up. The operator holds back more and more, says so, and has
-// the last word in the end.
-func TestFight(t *testing.T) {
+// TestRevertBackoff keeps changing a Secret. The operator waits longer before each revert, reports a conflict, and
+// restores the Secret once the changes stop.
+func TestRevertBackoff(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
 		wrong  func(*corev1.Secret)
 		change spec
 	}{
-		"Value":   {"another value", func(s *corev1.Secret) { s.Data["value"] = []byte("wrong") }, nil},
-		"Key":     {"no key", func(s *corev1.Secret) { delete(s.Data, "value") }, nil},
-		"Deletes": {"no Secret", nil, nil},
-		"Merge":   {"another value in a Secret that others made", func(s *corev1.Secret) { s.Data["value"] = []byte("wrong") }, creates(v1alpha1.CreateMerge)},
+		"Value":   {"changes the value", func(s *corev1.Secret) { s.Data["value"] = []byte("wrong") }, nil},
+		"Key":     {"removes the key", func(s *corev1.Secret) { delete(s.Data, "value") }, nil},
+		"Deletes": {"deletes the Secret", nil, nil},
+		"Merge":   {"changes the value in a Secret of a user", func(s *corev1.Secret) { s.Data["value"] = []byte("wrong") }, creates(v1alpha1.CreateMerge)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -117,15 +118,15 @@ func TestFight(t *testing.T) {
 				change = append(change, tc.change)
 			}
 			e.synced("db", change...)
-			rights, end := e.fight("db", tc.wrong)
+			rights, end := e.keepSpoiling("db", tc.wrong)
 			defer end()
 			c := e.WantReady("db", v1alpha1.ReasonConflict)
-			if c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, "somebody keeps changing") || !strings.Contains(c.Message, `"db"`) {
-				t.Errorf("Ready is %s: %q, want it to say that somebody fights", c.Status, c.Message)
+			if c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, "another client keeps deleting") || !strings.Contains(c.Message, `"db"`) {
+				t.Errorf("Ready is %s: %q, want False and a message that another client keeps changing the Secret", c.Status, c.Message)
 			}
 			since, before, reads := time.Now(), rights(), e.Backend.ReadsOf("db")
 			if before < 5 {
-				t.Errorf("it held back after %d reverts, want five to be free", before)
+				t.Errorf("the back-off began after %d reverts, want at least five without delay", before)
 			}
 			tick := time.NewTicker(100 * time.Millisecond)
 			defer tick.Stop()
@@ -134,9 +135,9 @@ func TestFight(t *testing.T) {
 					break
 				}
 			}
-			// Waits of 1, 2 and 4 seconds leave room for three in these five.
+			// Waits of 1, 2 and 4 seconds allow three reverts in these five seconds.
 			got := rights() - before
-			t.Logf("%s: held back after %d reverts; %d more in %s, with %d reads", tc.reason, before, got, time.Since(since).Round(100*time.Millisecond), e.Backend.ReadsOf("db")-reads)
+			t.Logf("%s: the back-off began after %d reverts; %d more in %s, with %d reads", tc.reason, before, got, time.Since(since).Round(100*time.Millisecond), e.Backend.ReadsOf("db")-reads)
 			if got > 4 {
 				t.Errorf("%s: %d reverts in five seconds, want at most 4", tc.reason, got)
 			}
@@ -153,7 +154,7 @@ func TestFight(t *testing.T) {
 	}
 }
 
-// stepping is a clock that stands still until it is moved.
+// stepping is a clock that moves only when step is called.
 type stepping struct{ now atomic.Pointer[time.Time] }
 
 func newStepping() *stepping {
@@ -170,14 +171,14 @@ func (c *stepping) step(d time.Duration) {
 	c.now.Store(&now)
 }
 
-// TestFightByTheClock fights while time stands still, so that no wait ever ends by itself.
-func TestFightByTheClock(t *testing.T) {
+// TestRevertBackoffTimes uses a stepping clock, so that no back-off ends by itself.
+func TestRevertBackoffTimes(t *testing.T) {
 	e := newIdleEnv(t)
 	clock := newStepping()
 	e.Serve(e.Server.Kinds(), operator.WithClock(clock.time))
 	e.Backend.Put("db", []byte("right"))
 	e.synced("db")
-	rights, end := e.fight("db", func(s *corev1.Secret) { s.Data["value"] = []byte("wrong") })
+	rights, end := e.keepSpoiling("db", func(s *corev1.Secret) { s.Data["value"] = []byte("wrong") })
 	defer end()
 	wait := func(n int) {
 		t.Helper()
@@ -190,10 +191,10 @@ func TestFightByTheClock(t *testing.T) {
 		e.WantReady("db", v1alpha1.ReasonConflict)
 		e.Settle()
 		if got := rights(); got != n {
-			t.Fatalf("%d times right, want %d", got, n)
+			t.Fatalf("the Secret was right %d times, want %d", got, n)
 		}
 	}
-	// Once from the sync, and five free reverts.
+	// Once after the sync, and five reverts without delay.
 	wait(6)
 	for i, d := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
 		clock.step(d - time.Millisecond)
@@ -203,8 +204,7 @@ func TestFightByTheClock(t *testing.T) {
 		e.poke("db")
 		wait(7 + i)
 	}
-	// A restart knows nothing of the fight, so it has five free reverts again.
-	// After ten minutes of peace it has, too.
+	// Ten minutes without a revert reset the back-off, so five reverts come without delay again.
 	clock.step(10 * time.Minute)
 	e.poke("db")
 	wait(6 + 3 + 5)
@@ -216,7 +216,7 @@ func TestFightByTheClock(t *testing.T) {
 	e.WantReady("db", v1alpha1.ReasonSecretSynced)
 }
 
-// poke has the operator look at a Secret.
+// poke triggers a reconcile by changing an annotation of a Secret.
 func (e *env) poke(name string) {
 	e.Helper()
 	testenv.Update(e.Client, e.Secret(name), func(s *corev1.Secret) { s.Annotations["poke"] = testenv.RandomName() })

@@ -28,13 +28,13 @@ func creates(p v1alpha1.CreationPolicy) spec {
 	return func(es *v1alpha1.ExternalSecret) { es.Spec.Target.CreationPolicy = p }
 }
 
-// distorted is a client whose batches come back changed.
+// distorted is a client whose batch results are changed by a function.
 type distorted struct {
 	provider.Batcher
 	by *atomic.Pointer[func([]provider.Result) []provider.Result]
 }
 
-// GetBatch changes the answer while by is set.
+// GetBatch passes the results through the function while one is set.
 func (d distorted) GetBatch(ctx context.Context, refs []provider.Ref) []provider.Result {
 	results := d.Batcher.GetBatch(ctx, refs)
 	if f := d.by.Load(); f != nil {
@@ -43,8 +43,8 @@ func (d distorted) GetBatch(ctx context.Context, refs []provider.Ref) []provider
 	return results
 }
 
-// TestFailureNeverDeletes has both secrets of an object vanish, but the provider fails in one of the
-// ways in which one can, so that nobody can be sure. Once it answers properly, they go.
+// TestFailureNeverDeletes deletes both remote secrets of an object while the provider fails, so that the operator
+// cannot be sure. Once the provider answers properly, the keys are removed.
 func TestFailureNeverDeletes(t *testing.T) {
 	t.Parallel()
 	failing := func(c provider.Class) error { return provider.NewError(c, "it fails") }
@@ -55,28 +55,28 @@ func TestFailureNeverDeletes(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		fault  *fake.Fault
-		// distort changes the answer of the provider's code.
+		// distort changes the results of the client.
 		distort func([]provider.Result) []provider.Result
 		message string
 	}{
-		"Denied":           {"who may not look knows nothing", whole(fake.Fault{Err: failing(provider.Denied)}), nil, "Denied: "},
-		"Throttled":        {"who is sent away knows nothing", whole(fake.Fault{Err: failing(provider.Throttled)}), nil, "Throttled: "},
-		"Unavailable":      {"no answer is no answer", whole(fake.Fault{Err: failing(provider.Unavailable)}), nil, "Unavailable: "},
-		"Invalid":          {"a question that is refused is not answered", whole(fake.Fault{Err: failing(provider.Invalid)}), nil, "Invalid: "},
-		"Conflict":         {"somebody writes at the moment", whole(fake.Fault{Err: failing(provider.Conflict)}), nil, "Conflict: "},
-		"Unknown":          {"what nobody has classified is Unavailable", whole(fake.Fault{Err: errBoom}), nil, "Unavailable: "},
-		"Joined":           {"of two errors NotFound is the weaker", whole(fake.Fault{Err: errors.Join(failing(provider.NotFound), errBoom)}), nil, "Unavailable: "},
-		"Panic":            {"the provider's code has a fault", whole(fake.Fault{Panic: "s3cret"}), nil, "Unavailable: "},
-		"Hang":             {"it does not answer in time", whole(fake.Fault{Hang: true}), nil, "Unavailable: "},
-		"OneDenied":        {"one entry of the batch is denied, the other is gone", &fake.Fault{Key: "b", Err: failing(provider.Denied)}, nil, "Denied: "},
-		"OneUnavailable":   {"one entry of the batch fails, the other is gone", &fake.Fault{Key: "a", Err: failing(provider.Unavailable)}, nil, "Unavailable: "},
+		"Denied":           {"a denied read says nothing about the secret", whole(fake.Fault{Err: failing(provider.Denied)}), nil, "Denied: "},
+		"Throttled":        {"a throttled read says nothing about the secret", whole(fake.Fault{Err: failing(provider.Throttled)}), nil, "Throttled: "},
+		"Unavailable":      {"a failed read says nothing about the secret", whole(fake.Fault{Err: failing(provider.Unavailable)}), nil, "Unavailable: "},
+		"Invalid":          {"a refused read says nothing about the secret", whole(fake.Fault{Err: failing(provider.Invalid)}), nil, "Invalid: "},
+		"Conflict":         {"another client is writing the secret", whole(fake.Fault{Err: failing(provider.Conflict)}), nil, "Conflict: "},
+		"Unknown":          {"an unclassified error counts as Unavailable", whole(fake.Fault{Err: errBoom}), nil, "Unavailable: "},
+		"Joined":           {"NotFound does not win over another error", whole(fake.Fault{Err: errors.Join(failing(provider.NotFound), errBoom)}), nil, "Unavailable: "},
+		"Panic":            {"the provider's code panics", whole(fake.Fault{Panic: "s3cret"}), nil, "Unavailable: "},
+		"Hang":             {"the provider does not answer in time", whole(fake.Fault{Hang: true}), nil, "Unavailable: "},
+		"OneDenied":        {"one entry of the batch is denied, the other does not exist", &fake.Fault{Key: "b", Err: failing(provider.Denied)}, nil, "Denied: "},
+		"OneUnavailable":   {"one entry of the batch fails, the other does not exist", &fake.Fault{Key: "a", Err: failing(provider.Unavailable)}, nil, "Unavailable: "},
 		"OneDropped":       {"one entry is not in the answer", &fake.Fault{Key: "b", Drop: true}, nil, "Unavailable: "},
-		"OnePanics":        {"one entry brings the code down", &fake.Fault{Key: "a", Panic: "s3cret"}, nil, "Unavailable: "},
-		"OneHangs":         {"one entry holds up the batch", &fake.Fault{Key: "b", Hang: true}, nil, "Unavailable: "},
-		"Truncated":        {"the answer is too short", nil, func(r []provider.Result) []provider.Result { return r[:len(r)-1] }, "Unavailable: "},
-		"Empty":            {"an empty list after an error", nil, func([]provider.Result) []provider.Result { return nil }, "Unavailable: "},
-		"TooLong":          {"an answer to another question", nil, func(r []provider.Result) []provider.Result { return append(r, provider.Result{}) }, "Unavailable: "},
-		"PanicAfterAnswer": {"the provider's code fails with the answer in its hands", nil, func([]provider.Result) []provider.Result { panic("s3cret") }, "Unavailable: "},
+		"OnePanics":        {"one entry of the batch panics", &fake.Fault{Key: "a", Panic: "s3cret"}, nil, "Unavailable: "},
+		"OneHangs":         {"one entry hangs", &fake.Fault{Key: "b", Hang: true}, nil, "Unavailable: "},
+		"Truncated":        {"the answer has too few entries", nil, func(r []provider.Result) []provider.Result { return r[:len(r)-1] }, "Unavailable: "},
+		"Empty":            {"the answer is an empty list", nil, func([]provider.Result) []provider.Result { return nil }, "Unavailable: "},
+		"TooLong":          {"the answer has too many entries", nil, func(r []provider.Result) []provider.Result { return append(r, provider.Result{}) }, "Unavailable: "},
+		"PanicAfterAnswer": {"the provider's code panics after it has read the answer", nil, func([]provider.Result) []provider.Result { panic("s3cret") }, "Unavailable: "},
 	}
 	for name, tc := range cases {
 		for _, p := range []v1alpha1.DeletionPolicy{v1alpha1.DeletionDelete, v1alpha1.DeletionMerge} {
@@ -120,8 +120,7 @@ func TestFailureNeverDeletes(t *testing.T) {
 	}
 }
 
-// startDistorted starts an operator whose provider's answers pass through the function that is
-// stored, if any.
+// startDistorted starts an operator whose provider's results pass through the stored function, if there is one.
 func (e *env) startDistorted() *atomic.Pointer[func([]provider.Result) []provider.Result] {
 	e.Helper()
 	by := &atomic.Pointer[func([]provider.Result) []provider.Result]{}
@@ -136,7 +135,7 @@ func (e *env) startDistorted() *atomic.Pointer[func([]provider.Result) []provide
 	return by
 }
 
-// TestStoreGoneNeverDeletes takes away what the read goes through.
+// TestStoreGoneNeverDeletes makes the store or the spec unusable while the remote secret does not exist.
 func TestStoreGoneNeverDeletes(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -144,17 +143,17 @@ func TestStoreGoneNeverDeletes(t *testing.T) {
 		spoil  func(e *env)
 		want   string
 	}{
-		"StoreDeleted": {"a store that is gone says nothing about its secrets", func(e *env) { e.Delete(e.Store("store", "main")) }, v1alpha1.ReasonStoreNotFound},
-		"OtherBackend": {"a store that cannot connect says nothing", func(e *env) {
+		"StoreDeleted": {"a deleted store says nothing about its secrets", func(e *env) { e.Delete(e.Store("store", "main")) }, v1alpha1.ReasonStoreNotFound},
+		"OtherBackend": {"a store that cannot connect says nothing about its secrets", func(e *env) {
 			s := e.Store("store", "main")
 			testenv.Update(e.Client, s, func(s *fakev1.FakeStore) { s.Spec.Backend = "nowhere" })
 			e.WantStore("store", v1alpha1.ReasonStoreInvalidSpec)
 		}, v1alpha1.ReasonStoreNotReady},
-		"OtherStore": {"a store that does not exist says nothing", func(e *env) {
+		"OtherStore": {"a store that does not exist says nothing about its secrets", func(e *env) {
 			testenv.Update(e.Client, e.Get("db"), func(es *v1alpha1.ExternalSecret) { es.Spec.StoreRef.Name = "nowhere" })
 		}, v1alpha1.ReasonStoreNotFound},
-		"InvalidSpec": {"a spec that cannot be read asks for nothing", func(e *env) { testenv.Update(e.Client, e.Get("db"), testenv.Fills()) }, v1alpha1.ReasonInvalidSpec},
-		"Suspended": {"a suspended object is left alone", func(e *env) {
+		"InvalidSpec": {"an invalid spec changes nothing", func(e *env) { testenv.Update(e.Client, e.Get("db"), testenv.Fills()) }, v1alpha1.ReasonInvalidSpec},
+		"Suspended": {"a suspended object is left unchanged", func(e *env) {
 			testenv.Update(e.Client, e.Get("db"), func(es *v1alpha1.ExternalSecret) { es.Spec.Suspend = true })
 		}, v1alpha1.ReasonSuspended},
 	}
@@ -177,7 +176,7 @@ func TestStoreGoneNeverDeletes(t *testing.T) {
 	}
 }
 
-// TestGone has the provider say definitely that secrets do not exist.
+// TestGone has remote secrets that definitely do not exist.
 func TestGone(t *testing.T) {
 	t.Parallel()
 	const synced, deleted, failed = v1alpha1.ReasonSecretSynced, v1alpha1.ReasonSecretDeleted, v1alpha1.ReasonSecretSyncedError
@@ -187,34 +186,34 @@ func TestGone(t *testing.T) {
 		reason string
 		policy v1alpha1.DeletionPolicy
 		change spec
-		// there is what a person had put into the Secret before; nil if there was none.
+		// there is the data that a user had put into the Secret before; nil if there was none.
 		there []string
-		// added is true if a person adds a key later.
+		// added is true if a user adds a key later.
 		added bool
 		gone  []string
 		want  string
 		data  map[string]string
 	}{
-		"DeleteOne":           {"the key goes, the Secret stays", v1alpha1.DeletionDelete, nil, nil, false, []string{"a"}, synced, holds("b", "b")},
-		"DeleteAll":           {"the Secret goes with its last key", v1alpha1.DeletionDelete, nil, nil, false, both, deleted, nil},
+		"DeleteOne":           {"the key is removed, the Secret stays", v1alpha1.DeletionDelete, nil, nil, false, []string{"a"}, synced, holds("b", "b")},
+		"DeleteAll":           {"the Secret is deleted with its last key", v1alpha1.DeletionDelete, nil, nil, false, both, deleted, nil},
 		"DeleteForeign":       {"a foreign key keeps the Secret", v1alpha1.DeletionDelete, nil, nil, true, both, synced, foreign},
 		"DeleteAdopted":       {"an adopted Secret with a foreign key stays", v1alpha1.DeletionDelete, nil, theirs, false, both, synced, foreign},
-		"DeleteTakenOver":     {"a Secret that is owned and empty goes, whoever made it", v1alpha1.DeletionDelete, nil, []string{"a", "old"}, false, both, deleted, nil},
-		"DeleteNotOurs":       {"a Secret that is neither made nor owned stays", v1alpha1.DeletionDelete, into(v1alpha1.Target{CleanupPolicy: never}), []string{"a", "old"}, false, both, synced, holds()},
-		"DeleteNever":         {"who made the Secret deletes it, owned or not", v1alpha1.DeletionDelete, into(v1alpha1.Target{CleanupPolicy: never}), nil, false, both, deleted, nil},
-		"DeleteOrphan":        {"who made the Secret deletes it, owned or not", v1alpha1.DeletionDelete, creates(v1alpha1.CreateOrphan), nil, false, both, deleted, nil},
+		"DeleteTakenOver":     {"an owned Secret without keys is deleted, even if a user created it", v1alpha1.DeletionDelete, nil, []string{"a", "old"}, false, both, deleted, nil},
+		"DeleteNotOurs":       {"a Secret that the object neither created nor owns stays", v1alpha1.DeletionDelete, into(v1alpha1.Target{CleanupPolicy: never}), []string{"a", "old"}, false, both, synced, holds()},
+		"DeleteNever":         {"the object created the Secret and deletes it, without owning it", v1alpha1.DeletionDelete, into(v1alpha1.Target{CleanupPolicy: never}), nil, false, both, deleted, nil},
+		"DeleteOrphan":        {"the object created the Secret and deletes it, without owning it", v1alpha1.DeletionDelete, creates(v1alpha1.CreateOrphan), nil, false, both, deleted, nil},
 		"DeleteOrphanForeign": {"a foreign key keeps the Secret", v1alpha1.DeletionDelete, creates(v1alpha1.CreateOrphan), nil, true, both, synced, foreign},
-		"DeleteImmutable":     {"what is immutable is never read again", v1alpha1.DeletionDelete, func(es *v1alpha1.ExternalSecret) { es.Spec.Target.Immutable = true }, nil, false, both, synced, holds("a", "a", "b", "b")},
-		"MergeOne":            {"the key goes, the Secret stays", v1alpha1.DeletionMerge, nil, nil, false, []string{"b"}, synced, holds("a", "a")},
+		"DeleteImmutable":     {"the provider is not read again for an immutable Secret", v1alpha1.DeletionDelete, func(es *v1alpha1.ExternalSecret) { es.Spec.Target.Immutable = true }, nil, false, both, synced, holds("a", "a", "b", "b")},
+		"MergeOne":            {"the key is removed, the Secret stays", v1alpha1.DeletionMerge, nil, nil, false, []string{"b"}, synced, holds("a", "a")},
 		"MergeAll":            {"the Secret stays without keys", v1alpha1.DeletionMerge, nil, nil, false, both, synced, holds()},
 		"MergeForeign":        {"foreign keys stay", v1alpha1.DeletionMerge, nil, nil, true, both, synced, foreign},
-		"MergeMerge":          {"a Secret of somebody else gets its old shape back", v1alpha1.DeletionMerge, creates(v1alpha1.CreateMerge), theirs, false, both, synced, foreign},
+		"MergeMerge":          {"the Secret of a user is as it was before", v1alpha1.DeletionMerge, creates(v1alpha1.CreateMerge), theirs, false, both, synced, foreign},
 		"MergeCreateOrMerge":  {"the Secret stays without keys", v1alpha1.DeletionMerge, creates(v1alpha1.CreateCreateOrMerge), nil, false, both, synced, holds()},
 		"MergeOrphan":         {"the Secret stays without keys", v1alpha1.DeletionMerge, creates(v1alpha1.CreateOrphan), nil, false, both, synced, holds()},
-		"RetainOne":           {"nothing changes, and the condition says why", "", nil, nil, false, []string{"a"}, failed, holds("a", "a", "b", "b")},
-		"RetainAll":           {"nothing changes, and the condition says why", v1alpha1.DeletionRetain, nil, nil, false, both, failed, holds("a", "a", "b", "b")},
-		"RetainMerge":         {"nothing changes, and the condition says why", "", creates(v1alpha1.CreateMerge), theirs, false, both, failed, holds("a", "a", "b", "b", "foreign", "keep")},
-		"NoneRetain":          {"without a Secret the error shows, too", "", creates(v1alpha1.CreateNone), theirs, false, []string{"a"}, failed, foreign},
+		"RetainOne":           {"nothing changes, and the condition reports why", "", nil, nil, false, []string{"a"}, failed, holds("a", "a", "b", "b")},
+		"RetainAll":           {"nothing changes, and the condition reports why", v1alpha1.DeletionRetain, nil, nil, false, both, failed, holds("a", "a", "b", "b")},
+		"RetainMerge":         {"nothing changes, and the condition reports why", "", creates(v1alpha1.CreateMerge), theirs, false, both, failed, holds("a", "a", "b", "b", "foreign", "keep")},
+		"NoneRetain":          {"the error is reported under creationPolicy None, too", "", creates(v1alpha1.CreateNone), theirs, false, []string{"a"}, failed, foreign},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -247,7 +246,7 @@ func TestGone(t *testing.T) {
 				t.Errorf("%s: message is %q, want it to name the key", tc.reason, c.Message)
 			}
 			if tc.want == synced && !strings.Contains(name, "Immutable") && !strings.Contains(c.Message, `"`+tc.gone[0]+`"`) {
-				t.Errorf("%s: message is %q, want it to name what is gone", tc.reason, c.Message)
+				t.Errorf("%s: message is %q, want it to name the missing secret", tc.reason, c.Message)
 			}
 			if diff := cmp.Diff(tc.data, e.dataOf("pair")); diff != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
@@ -259,8 +258,8 @@ func TestGone(t *testing.T) {
 	}
 }
 
-// TestGoneWithGuest has the provider lose what the owner of a Secret reads, into which another object
-// merges. The Secret stays for the guest, and goes when nobody has a key in it any more.
+// TestGoneWithGuest deletes the remote secret of a Secret's owner, while another object merges into that Secret. The
+// Secret stays for the guest, and is deleted when no key of any object is left.
 func TestGoneWithGuest(t *testing.T) {
 	e := newEnv(t)
 	e.Backend.Put("db", []byte("x"))
@@ -288,7 +287,8 @@ func TestGoneWithGuest(t *testing.T) {
 	e.wantData("db", nil)
 }
 
-// TestAlwaysRemoved has keys vanish that the spec does not insist on: they go under every policy.
+// TestAlwaysRemoved removes optional entries and keys of an extracted object: their keys are removed under every
+// policy.
 func TestAlwaysRemoved(t *testing.T) {
 	t.Parallel()
 	for _, p := range []v1alpha1.DeletionPolicy{"", v1alpha1.DeletionRetain, v1alpha1.DeletionDelete, v1alpha1.DeletionMerge} {
@@ -314,8 +314,8 @@ func TestAlwaysRemoved(t *testing.T) {
 	}
 }
 
-// TestAbsentOnPurpose has deletionPolicy Delete and nothing at the provider: for a new object, or one
-// whose Secret went. That is no error, and no reason to ask again before the next refresh.
+// TestAbsentOnPurpose has deletionPolicy Delete and no remote secret, for a new object and for one whose Secret was
+// deleted. That is no error, and the provider is not read before the next refresh.
 func TestAbsentOnPurpose(t *testing.T) {
 	t.Parallel()
 	for name, existed := range map[string]bool{"New": false, "Existed": true} {
@@ -339,7 +339,7 @@ func TestAbsentOnPurpose(t *testing.T) {
 			e.Stop()
 			e.Start()
 			e.Settle()
-			// What looks like a reason to mend is none either: a Secret of that name comes and goes.
+			// An unrelated Secret of that name is created and deleted, which is no reason to read either.
 			e.Delete(e.plain("db", "foreign", "keep"))
 			e.Settle()
 			if got := e.Backend.ReadsOf("db") - reads; got != 0 {
@@ -355,19 +355,19 @@ func TestAbsentOnPurpose(t *testing.T) {
 	}
 }
 
-// TestStoreMended points a store at a place that lacks what the spec names, as a mistyped region does, and back.
-func TestStoreMended(t *testing.T) {
+// TestStoreRepaired points a store at a backend that lacks the secrets, for example by a mistyped region, and back.
+func TestStoreRepaired(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason  string
 		policy  v1alpha1.DeletionPolicy
-		there   []string // in the wrong place
+		there   []string // In the wrong backend.
 		without map[string]string
 		restart bool
 	}{
-		"Secret":  {"The Secret that was deleted comes back.", v1alpha1.DeletionDelete, nil, nil, false},
-		"Keys":    {"The keys that were taken come back.", v1alpha1.DeletionMerge, []string{"a"}, holds("a", "x"), false},
-		"Restart": {"So they do with an operator that has not read them.", v1alpha1.DeletionMerge, []string{"a"}, holds("a", "x"), true},
+		"Secret":  {"The deleted Secret is created again.", v1alpha1.DeletionDelete, nil, nil, false},
+		"Keys":    {"The removed keys are added again.", v1alpha1.DeletionMerge, []string{"a"}, holds("a", "x"), false},
+		"Restart": {"The removed keys are added again by an operator that was restarted since.", v1alpha1.DeletionMerge, []string{"a"}, holds("a", "x"), true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -401,8 +401,8 @@ func TestStoreMended(t *testing.T) {
 	}
 }
 
-// TestComesBack has the value come back by itself, at the next periodic refresh.
-func TestComesBack(t *testing.T) {
+// TestRemoteSecretReturns checks that a periodic refresh finds a remote secret that exists again.
+func TestRemoteSecretReturns(t *testing.T) {
 	e := newEnv(t)
 	e.Create(e.ExternalSecret("db", deletes(v1alpha1.DeletionDelete), every("1s")))
 	e.WantReady("db", v1alpha1.ReasonSecretDeleted)

@@ -11,11 +11,11 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
 )
 
-// frozen asks for an immutable Secret.
+// frozen sets target.immutable.
 func frozen(es *v1alpha1.ExternalSecret) { es.Spec.Target.Immutable = true }
 
-// TestImmutable creates an immutable Secret, which is never rewritten, and for which the provider is
-// not read again, also not on request. (Its interval is short, so that Orphan, too, comes back soon.)
+// TestImmutable creates an immutable Secret. It is never rewritten, and the provider is not read again, not even on
+// request. The interval is short so that Orphan, too, creates a deleted Secret again soon.
 func TestImmutable(t *testing.T) {
 	t.Parallel()
 	for name, p := range map[string]v1alpha1.CreationPolicy{"Owner": v1alpha1.CreateOwner, "Orphan": v1alpha1.CreateOrphan} {
@@ -35,7 +35,7 @@ func TestImmutable(t *testing.T) {
 			testenv.Update(e.Client, e.Get("db"), testenv.Fills("value", "db", "more", "db"))
 			c := e.WantReady("db", v1alpha1.ReasonSecretSynced)
 			if !strings.Contains(c.Message, "immutable") {
-				t.Errorf("message is %q, want it to say that the Secret is immutable", c.Message)
+				t.Errorf("message is %q, want it to mention that the Secret is immutable", c.Message)
 			}
 			e.Stop()
 			e.Start()
@@ -50,7 +50,7 @@ func TestImmutable(t *testing.T) {
 			e.wantData("db", holds("value", "two", "more", "two"))
 			e.WantReady("db", v1alpha1.ReasonSecretSynced)
 			if now := e.Secret("db"); now.Immutable == nil || !*now.Immutable {
-				t.Error("the Secret that was made again is not immutable")
+				t.Error("the Secret that was created again is not immutable")
 			}
 		})
 	}
@@ -72,13 +72,13 @@ func TestImmutableMoves(t *testing.T) {
 	if calls := e.Backend.Calls(); len(calls) != 0 {
 		t.Errorf("the provider was called: %+v", calls)
 	}
-	// Foreign labels of an immutable Secret may change, too, and concern nobody.
+	// Users can change labels of an immutable Secret. The operator ignores that.
 	before = testenv.Update(e.Client, e.Secret("db"), func(s *corev1.Secret) { s.Labels["foreign"] = "keep" })
 	e.Settle()
 	e.wantUnchanged(before)
 }
 
-// TestImmutableTakenBack sets immutable back to false, which no write can do.
+// TestImmutableTakenBack sets immutable back to false, which the API server does not allow.
 func TestImmutableTakenBack(t *testing.T) {
 	e := newEnv(t)
 	e.Backend.Put("db", []byte("one"))
@@ -99,23 +99,23 @@ func TestImmutableTakenBack(t *testing.T) {
 	e.Settle()
 	want()
 	e.wantUnchanged(before)
-	// It may be meant after all.
+	// Setting it again fixes the error.
 	testenv.Update(e.Client, es, frozen)
 	e.WantReady("db", v1alpha1.ReasonSecretSynced)
 	testenv.Update(e.Client, es, func(es *v1alpha1.ExternalSecret) { es.Spec.Target.Immutable = false })
 	want()
 
 	e.Delete(e.Secret("db"))
-	e.promptly("made again, mutable, after the deletion", func() string {
+	e.promptly("created again after the deletion, not immutable", func() string {
 		if s := e.Secret("db"); s == nil || s.Immutable != nil && *s.Immutable || string(s.Data["value"]) != "two" {
-			return "the Secret has not come back mutable"
+			return "the Secret was not created again as mutable"
 		}
 		return ""
 	})
 	e.WantReady("db", v1alpha1.ReasonSecretSynced)
 }
 
-// TestImmutableLater asks for immutability of a Secret that is there already.
+// TestImmutableLater sets immutable for a Secret that exists already.
 func TestImmutableLater(t *testing.T) {
 	t.Parallel()
 	for name, theirs := range map[string]bool{"Own": false, "Adopted": true} {
@@ -146,7 +146,7 @@ func TestImmutableLater(t *testing.T) {
 	}
 }
 
-// TestImmutableByOthers finds a Secret that somebody else made immutable.
+// TestImmutableByOthers has a target that a user has made immutable.
 func TestImmutableByOthers(t *testing.T) {
 	e := newEnv(t)
 	e.Backend.Put("db", []byte("one"))

@@ -13,7 +13,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
 )
 
-// mergesInto has an ExternalSecret merge into a Secret.
+// mergesInto sets a target with creationPolicy Merge.
 func mergesInto(secret string) spec {
 	return into(v1alpha1.Target{Name: secret, CreationPolicy: v1alpha1.CreateMerge})
 }
@@ -23,14 +23,14 @@ func every(d v1alpha1.Duration) spec {
 	return func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshInterval = d }
 }
 
-// wantData waits until a Secret holds exactly this.
+// wantData waits until the data of a Secret are exactly as wanted.
 func (e *env) wantData(name string, want map[string]string) {
 	e.Helper()
 	e.Eventually(func() string { return cmp.Diff(want, e.dataOf(name)) })
 }
 
-// TestMergeStandstill has two objects that merge different keys into the Secret of a person, and a
-// third that wants a key of the first. Over ten refreshes of each no operator writes to the Secret.
+// TestMergeStandstill has two objects that merge different keys into the Secret of a user, and a third that wants a
+// key of the first. Over ten refreshes of each, no operator writes to the Secret.
 func TestMergeStandstill(t *testing.T) {
 	e := newEnv(t)
 	for _, key := range []string{"one", "two", "late", "free"} {
@@ -41,7 +41,7 @@ func TestMergeStandstill(t *testing.T) {
 	e.synced("two", mergesInto("shared"), testenv.Fills("b", "two"), every("1s"))
 	want := holds("foreign", "keep", "a", "one", "b", "two")
 	if diff := cmp.Diff(want, e.dataOf("shared")); diff != "" {
-		t.Fatalf("two that merge different keys: -want, +got:\n%s", diff)
+		t.Fatalf("after two objects merged different keys: -want, +got:\n%s", diff)
 	}
 	e.Create(e.ExternalSecret("late", mergesInto("shared"), testenv.Fills("a", "late", "c", "free")))
 	c := e.WantReady("late", v1alpha1.ReasonConflict)
@@ -57,19 +57,19 @@ func TestMergeStandstill(t *testing.T) {
 	one, two := e.Backend.ReadsOf("one"), e.Backend.ReadsOf("two")
 	e.Eventually(func() string {
 		if got := e.Secret("shared").ResourceVersion; got != before.ResourceVersion {
-			t.Fatalf("resourceVersion is %s after %s, want it to stand still at %s", got, time.Since(since), before.ResourceVersion)
+			t.Fatalf("resourceVersion is %s after %s, want it to stay %s", got, time.Since(since), before.ResourceVersion)
 		}
 		if n, m := e.Backend.ReadsOf("one")-one, e.Backend.ReadsOf("two")-two; n < 10 || m < 10 {
-			return fmt.Sprintf("the two were refreshed %d and %d times", n, m)
+			return fmt.Sprintf("the two objects were refreshed %d and %d times", n, m)
 		}
 		return ""
 	})
 	if got := e.Backend.ReadsOf("late") - reads; got != 0 {
-		t.Errorf("the one in conflict read %d times, want none: its key is not free", got)
+		t.Errorf("the object in conflict was read %d times, want none: its key is not free", got)
 	}
 	e.wantNoWrites(since)
 
-	// In peace each still follows its own values.
+	// Without a conflict, each key still follows its remote secret.
 	e.Backend.Put("one", []byte("one2"))
 	e.Backend.Put("free", []byte("free2"))
 	e.refresh("late")
@@ -87,25 +87,26 @@ func (e *env) wantNoWrites(since time.Time) {
 	}
 	for _, ev := range events {
 		if ev.IsWrite() && ev.ObjectRef.Namespace == e.NS && strings.HasPrefix(ev.UserAgent, "direct-secrets/") {
-			e.Errorf("it wrote: %s %s/%s %s, answered %d", ev.Verb, ev.ObjectRef.Resource, ev.ObjectRef.Subresource, ev.ObjectRef.Name, ev.ResponseStatus.Code)
+			e.Errorf("the operator wrote: %s %s/%s %s, answered %d", ev.Verb, ev.ObjectRef.Resource, ev.ObjectRef.Subresource, ev.ObjectRef.Name, ev.ResponseStatus.Code)
 		}
 	}
 }
 
-// TestMergeConflict has two objects want one key, in every combination that lets them share.
+// TestMergeConflict has two objects that want the same key, for every combination of policies that can share a
+// Secret.
 func TestMergeConflict(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason        string
 		first, second v1alpha1.CreationPolicy
-		// theirs is the value that the second has for the key; the first has "first".
+		// theirs is the value of the second object for the key; the first one has "first".
 		theirs string
 	}{
-		"Merge":         {"the present holder keeps it", v1alpha1.CreateMerge, v1alpha1.CreateMerge, "second"},
-		"EqualValues":   {"an equal value is a conflict, too, though an apply sees none", v1alpha1.CreateMerge, v1alpha1.CreateMerge, "first"},
-		"CreateOrMerge": {"the present holder keeps it", v1alpha1.CreateCreateOrMerge, v1alpha1.CreateCreateOrMerge, "second"},
-		"OwnerHolds":    {"who merges yields to the owner", v1alpha1.CreateOwner, v1alpha1.CreateMerge, "second"},
-		"OrphanHolds":   {"who merges yields to who made it", v1alpha1.CreateOrphan, v1alpha1.CreateMerge, "second"},
+		"Merge":         {"the present holder keeps the key", v1alpha1.CreateMerge, v1alpha1.CreateMerge, "second"},
+		"EqualValues":   {"an equal value is a conflict, too, although an apply reports none", v1alpha1.CreateMerge, v1alpha1.CreateMerge, "first"},
+		"CreateOrMerge": {"the present holder keeps the key", v1alpha1.CreateCreateOrMerge, v1alpha1.CreateCreateOrMerge, "second"},
+		"OwnerHolds":    {"the merging object defers to the owner", v1alpha1.CreateOwner, v1alpha1.CreateMerge, "second"},
+		"OrphanHolds":   {"the merging object defers to the creator", v1alpha1.CreateOrphan, v1alpha1.CreateMerge, "second"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -129,7 +130,7 @@ func TestMergeConflict(t *testing.T) {
 			}
 			e.WantReady("first", v1alpha1.ReasonSecretSynced)
 
-			// Another restart changes nothing, whichever is looked at first.
+			// A restart changes nothing, in whatever order the objects are reconciled.
 			e.Stop()
 			still := e.Secret("shared")
 			e.Start()
@@ -142,7 +143,7 @@ func TestMergeConflict(t *testing.T) {
 	}
 }
 
-// TestMergeAtOnce starts an operator over two objects that want one key, and no holder yet.
+// TestMergeAtOnce starts an operator with two objects that want the same key, which has no holder yet.
 func TestMergeAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, values := range map[string][2]string{"Different": {"one", "two"}, "Equal": {"same", "same"}} {
@@ -158,7 +159,7 @@ func TestMergeAtOnce(t *testing.T) {
 			e.Eventually(func() string {
 				one, two := e.ready("one"), e.ready("two")
 				if one+" "+two != "SecretSynced Conflict" && one+" "+two != "Conflict SecretSynced" {
-					return "they are " + one + " and " + two
+					return "the reasons are " + one + " and " + two
 				}
 				before = e.Secret("shared")
 				return ""
@@ -169,7 +170,7 @@ func TestMergeAtOnce(t *testing.T) {
 	}
 }
 
-// ready returns the reason of the Ready condition; empty if it is not of the present generation.
+// ready returns the reason of the Ready condition; empty if it is for another generation.
 func (e *env) ready(name string) string {
 	e.Helper()
 	es := e.Get(name)
@@ -181,14 +182,14 @@ func (e *env) ready(name string) string {
 	return ""
 }
 
-// TestMergeHandOver frees a key in each way that there is; who wanted it takes it.
+// TestMergeHandOver frees a key in each possible way; the waiting object takes it.
 func TestMergeHandOver(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
 		free   func(e *env, holder *v1alpha1.ExternalSecret)
 	}{
-		"Dropped": {"the holder drops the entry", func(e *env, holder *v1alpha1.ExternalSecret) {
+		"Dropped": {"the spec of the holder drops the entry", func(e *env, holder *v1alpha1.ExternalSecret) {
 			testenv.Update(e.Client, holder, testenv.Fills("other", "first"))
 		}},
 		"Deleted": {"the holder is deleted; Merge leaves its keys", func(e *env, holder *v1alpha1.ExternalSecret) {
@@ -198,15 +199,15 @@ func TestMergeHandOver(t *testing.T) {
 			e.plain("elsewhere", "foreign", "keep")
 			testenv.Update(e.Client, holder, mergesInto("elsewhere"))
 		}},
-		"WritesNothing": {"the holder turns to creationPolicy None", func(e *env, holder *v1alpha1.ExternalSecret) {
+		"WritesNothing": {"the holder changes to creationPolicy None", func(e *env, holder *v1alpha1.ExternalSecret) {
 			testenv.Update(e.Client, holder, func(es *v1alpha1.ExternalSecret) { es.Spec.Target.CreationPolicy = v1alpha1.CreateNone })
 		}},
-		"Gone": {"the provider has no more for the holder, which lets go", func(e *env, holder *v1alpha1.ExternalSecret) {
+		"Gone": {"the remote secret of the holder is deleted, and its key is removed", func(e *env, holder *v1alpha1.ExternalSecret) {
 			testenv.Update(e.Client, holder, func(es *v1alpha1.ExternalSecret) { es.Spec.Target.DeletionPolicy = v1alpha1.DeletionMerge })
 			e.Backend.Delete("first")
 			testenv.Update(e.Client, holder, testenv.Request("1"))
 		}},
-		"RemovedByHand": {"a person removes the Secret and makes it again", func(e *env, holder *v1alpha1.ExternalSecret) {
+		"RemovedByHand": {"a user deletes the Secret and creates it again", func(e *env, holder *v1alpha1.ExternalSecret) {
 			testenv.Update(e.Client, holder, func(es *v1alpha1.ExternalSecret) { es.Spec.Suspend = true })
 			e.WantReady("first", v1alpha1.ReasonSuspended)
 			e.Delete(e.Secret("shared"))
@@ -224,14 +225,14 @@ func TestMergeHandOver(t *testing.T) {
 			e.WantReady("second", v1alpha1.ReasonConflict)
 
 			tc.free(e, first)
-			e.promptly(tc.reason+", and the other took the key", func() string {
+			e.promptly(tc.reason+", and the waiting object took the key", func() string {
 				if got := e.dataOf("shared"); got["a"] != "second" || got["foreign"] != "keep" {
 					return fmt.Sprintf("%s: the Secret holds %v", tc.reason, got)
 				}
 				return ""
 			})
 			e.WantReady("second", v1alpha1.ReasonSecretSynced)
-			// It is its own now: with the entry goes the key, of which no other manager holds a share.
+			// The second object is now the only holder: without the entry, the key is removed.
 			testenv.Update(e.Client, e.Get("second"), testenv.Fills("b", "second"))
 			e.Eventually(func() string {
 				got := e.dataOf("shared")
@@ -242,8 +243,8 @@ func TestMergeHandOver(t *testing.T) {
 	}
 }
 
-// TestMergeQueue has several wait for one key. When it is freed one of them takes it, and the others wait
-// on; nobody oscillates.
+// TestMergeQueue has several objects that wait for one key. When it is free, one of them takes it, and the others
+// keep waiting; they do not oscillate.
 func TestMergeQueue(t *testing.T) {
 	e := newEnv(t)
 	e.plain("shared", "foreign", "keep")
@@ -271,7 +272,7 @@ func TestMergeQueue(t *testing.T) {
 				}
 			}
 			if len(synced) != 1 || len(synced)+len(conflict) != len(waiting) {
-				return fmt.Sprintf("in step are %v, in conflict %v, of %d", synced, conflict, len(waiting))
+				return fmt.Sprintf("in sync are %v, in conflict %v, of %d", synced, conflict, len(waiting))
 			}
 			taken = synced[0]
 			return cmp.Diff(holds("foreign", "keep", "a", taken), e.dataOf("shared"))
@@ -284,7 +285,7 @@ func TestMergeQueue(t *testing.T) {
 	}
 }
 
-// TestMergeOutlivesOwner has the collector take the Secret of an owner, into which another merged.
+// TestMergeOutlivesOwner has the garbage collector delete the Secret of an owner, into which another object merged.
 func TestMergeOutlivesOwner(t *testing.T) {
 	e := newEnv(t)
 	e.Backend.Put("owner", []byte("first"))
@@ -298,14 +299,14 @@ func TestMergeOutlivesOwner(t *testing.T) {
 	e.WantReady("rival", v1alpha1.ReasonSecretMissing)
 	e.wantData("shared", nil)
 	e.plain("shared", "foreign", "keep")
-	e.promptly("both took the new Secret", func() string {
+	e.promptly("both wrote the new Secret", func() string {
 		return cmp.Diff(holds("foreign", "keep", "a", "second", "b", "second"), e.dataOf("shared"))
 	})
 	e.WantReady("guest", v1alpha1.ReasonSecretSynced)
 	e.WantReady("rival", v1alpha1.ReasonSecretSynced)
 }
 
-// TestMergeWaits has objects wait for their target, without a call to the provider.
+// TestMergeWaits has objects that wait for their target, without a call to the provider.
 func TestMergeWaits(t *testing.T) {
 	e := newEnv(t)
 	e.Backend.Put("db", []byte("x"))
@@ -348,7 +349,7 @@ func TestMergeWaits(t *testing.T) {
 		appear("the target was created again, and merged into")
 	}
 
-	// Made by a tool that knows our label, and while the operator is away.
+	// The new target has the operator's label, or is created after a restart.
 	e.Delete(e.Secret("shared"))
 	missing()
 	appear("the target was created with the label", func(s *corev1.Secret) {
@@ -371,8 +372,8 @@ func TestMergeWaits(t *testing.T) {
 	})
 }
 
-// TestMergeWaitsOnRequest asks for a refresh while the target is missing, and the provider has nothing:
-// what is missing is said, and nobody is asked.
+// TestMergeWaitsOnRequest requests a refresh while the target and the remote secret are missing. The status reports
+// the missing target, and the provider is not read.
 func TestMergeWaitsOnRequest(t *testing.T) {
 	e := newEnv(t)
 	e.WantStore("store", v1alpha1.ReasonStoreValid)

@@ -13,8 +13,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// TestNamespaceDeletion deletes a namespace full of objects, with the operator stopped and with it
-// running. Nothing holds it up: there is no finalizer.
+// TestNamespaceDeletion deletes a namespace full of objects, while the operator is stopped and while it runs. No
+// finalizer blocks the deletion.
 func TestNamespaceDeletion(t *testing.T) {
 	t.Parallel()
 	targets := map[string]v1alpha1.Target{
@@ -48,11 +48,11 @@ func TestNamespaceDeletion(t *testing.T) {
 			start := time.Now()
 			e.Eventually(func() string {
 				if err := e.API.Get(e.Ctx, client.ObjectKeyFromObject(ns), ns); !kerrors.IsNotFound(err) {
-					return fmt.Sprintf("the namespace is still there: %v, %+v", err, ns.Status.Conditions)
+					return fmt.Sprintf("the namespace still exists: %v, %+v", err, ns.Status.Conditions)
 				}
 				return ""
 			})
-			t.Logf("the namespace was gone after %s", time.Since(start).Round(time.Millisecond))
+			t.Logf("the namespace was deleted after %s", time.Since(start).Round(time.Millisecond))
 		})
 	}
 }

@@ -22,22 +22,22 @@ func refreshes(p v1alpha1.RefreshPolicy) spec {
 	return func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshPolicy = p }
 }
 
-// TestRefreshPolicy goes through what may have the provider read, under each policy.
+// TestRefreshPolicy checks which events cause a read of the provider, under each policy.
 func TestRefreshPolicy(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
 		change spec
-		// onTime and onChange say what has the provider read.
+		// onTime and onChange are true if the interval, or a change, causes a read.
 		onTime, onChange bool
 	}{
-		"Default":     {"Periodic is the default, and so is an hour", refreshes(""), true, true},
-		"Periodic":    {"with time and with changes", refreshes(v1alpha1.RefreshPeriodic), true, true},
-		"OnChange":    {"with changes only", refreshes(v1alpha1.RefreshOnChange), false, true},
-		"CreatedOnce": {"once", refreshes(v1alpha1.RefreshCreatedOnce), false, false},
-		"Zero":        {"an interval of 0 is as CreatedOnce", every("0"), false, false},
-		"ZeroSeconds": {"however it is written", every("0s"), false, false},
-		"OnChangeZero": {"the interval is not for OnChange", func(es *v1alpha1.ExternalSecret) {
+		"Default":     {"the default is Periodic with an interval of an hour", refreshes(""), true, true},
+		"Periodic":    {"reads on the interval and on changes", refreshes(v1alpha1.RefreshPeriodic), true, true},
+		"OnChange":    {"reads on changes only", refreshes(v1alpha1.RefreshOnChange), false, true},
+		"CreatedOnce": {"reads once", refreshes(v1alpha1.RefreshCreatedOnce), false, false},
+		"Zero":        {"an interval of 0 means CreatedOnce", every("0"), false, false},
+		"ZeroSeconds": {"0s means the same as 0", every("0s"), false, false},
+		"OnChangeZero": {"OnChange ignores the interval", func(es *v1alpha1.ExternalSecret) {
 			es.Spec.RefreshPolicy, es.Spec.RefreshInterval = v1alpha1.RefreshOnChange, "0"
 		}, false, true},
 	}
@@ -68,7 +68,7 @@ func TestRefreshPolicy(t *testing.T) {
 					e.Eventually(func() string {
 						for _, v := range e.dataOf("db") {
 							if v != value {
-								return fmt.Sprintf("%s: %s is not followed", tc.reason, what)
+								return fmt.Sprintf("%s: the value does not follow %s", tc.reason, what)
 							}
 						}
 						return ""
@@ -77,17 +77,17 @@ func TestRefreshPolicy(t *testing.T) {
 					reads := e.Backend.ReadsOf("db")
 					e.Settle()
 					if got := e.Backend.ReadsOf("db"); got != reads || !cmp.Equal(before, e.dataOf("db")) {
-						t.Errorf("%s: %s had the provider read", tc.reason, what)
+						t.Errorf("%s: %s caused a read of the provider", tc.reason, what)
 					}
 				}
 				e.WantReady("db", v1alpha1.ReasonSecretSynced)
-				// The Secret comes before the status, which is what a restart goes by.
+				// The Secret is written before the status, which the next process reads.
 				e.Eventually(func() string {
 					es := e.Get("db")
 					return cmp.Diff(es.Annotations[v1alpha1.RefreshRequestAnnotation], es.Status.ObservedRefreshRequest)
 				})
 			}
-			follows("nothing", false, func() {})
+			follows("no event", false, func() {})
 			follows("a label", tc.onChange, func() {
 				testenv.Update(e.Client, e.Get("db"), func(es *v1alpha1.ExternalSecret) { es.Labels = map[string]string{"a": "b"} })
 			})
@@ -97,7 +97,7 @@ func TestRefreshPolicy(t *testing.T) {
 			follows("the spec", tc.onChange, func() { testenv.Update(e.Client, e.Get("db"), testenv.Fills("other", "db")) })
 			follows("time", tc.onTime, func() {
 				clock.step(2 * time.Hour)
-				e.poke("db") // The queue goes by the real time.
+				e.poke("db") // The queue uses the real time.
 			})
 			follows("a request", true, func() { testenv.Update(e.Client, e.Get("db"), testenv.Request("1")) })
 			follows("the same request", false, func() { e.poke("db") })
@@ -118,21 +118,21 @@ func TestRefreshPolicy(t *testing.T) {
 	}
 }
 
-// TestFirstReadFails has the first read fail under policies that read once: it is tried until it
-// succeeds, also by a changed spec.
+// TestFirstReadFails fails the first read under policies that read once. The read is retried until it succeeds, also
+// after a change of the spec.
 func TestFirstReadFails(t *testing.T) {
 	t.Parallel()
 	for _, p := range []v1alpha1.RefreshPolicy{v1alpha1.RefreshOnChange, v1alpha1.RefreshCreatedOnce} {
 		t.Run(string(p), func(t *testing.T) {
 			e := newEnv(t)
 			e.Create(e.ExternalSecret("retried", refreshes(p)))
-			e.Create(e.ExternalSecret("mended", refreshes(p)))
+			e.Create(e.ExternalSecret("corrected", refreshes(p)))
 			e.WantReady("retried", v1alpha1.ReasonSecretSyncedError)
-			e.WantReady("mended", v1alpha1.ReasonSecretSyncedError)
+			e.WantReady("corrected", v1alpha1.ReasonSecretSyncedError)
 			e.Backend.Put("retried", []byte("x"))
 			e.Backend.Put("other", []byte("x"))
-			testenv.Update(e.Client, e.Get("mended"), testenv.Fills("value", "other"))
-			for _, name := range []string{"retried", "mended"} {
+			testenv.Update(e.Client, e.Get("corrected"), testenv.Fills("value", "other"))
+			for _, name := range []string{"retried", "corrected"} {
 				e.WantReady(name, v1alpha1.ReasonSecretSynced)
 				e.wantData(name, holds("value", "x"))
 			}
@@ -140,7 +140,7 @@ func TestFirstReadFails(t *testing.T) {
 	}
 }
 
-// TestRequests asks for a refresh in states in which little else happens.
+// TestRequests requests a refresh in states that rarely cause a read.
 func TestRequests(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -148,11 +148,11 @@ func TestRequests(t *testing.T) {
 		target v1alpha1.Target
 		want   map[string]string
 	}{
-		"Owner":         {"the usual", v1alpha1.Target{}, holds("value", "two")},
-		"Orphan":        {"it is what Orphan waits for", v1alpha1.Target{CreationPolicy: v1alpha1.CreateOrphan}, holds("value", "two")},
-		"Merge":         {"with a Secret of others", v1alpha1.Target{Name: "shared", CreationPolicy: v1alpha1.CreateMerge}, holds("foreign", "keep", "value", "two")},
-		"CreateOrMerge": {"with a Secret of others", v1alpha1.Target{Name: "shared", CreationPolicy: v1alpha1.CreateCreateOrMerge}, holds("foreign", "keep", "value", "two")},
-		"None":          {"served, though nothing is written", v1alpha1.Target{CreationPolicy: v1alpha1.CreateNone}, nil},
+		"Owner":         {"the value is read and written", v1alpha1.Target{}, holds("value", "two")},
+		"Orphan":        {"Orphan restores its keys on request", v1alpha1.Target{CreationPolicy: v1alpha1.CreateOrphan}, holds("value", "two")},
+		"Merge":         {"the Secret of a user is written", v1alpha1.Target{Name: "shared", CreationPolicy: v1alpha1.CreateMerge}, holds("foreign", "keep", "value", "two")},
+		"CreateOrMerge": {"the Secret of a user is written", v1alpha1.Target{Name: "shared", CreationPolicy: v1alpha1.CreateCreateOrMerge}, holds("foreign", "keep", "value", "two")},
+		"None":          {"served, although nothing is written", v1alpha1.Target{CreationPolicy: v1alpha1.CreateNone}, nil},
 		"Immutable":     {"served without a read", v1alpha1.Target{Immutable: true}, holds("value", "one")},
 	}
 	for name, tc := range cases {
@@ -176,7 +176,7 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestStatus goes through the states of an object, and looks at all of its status.
+// TestStatus checks the whole status in the states of an object.
 func TestStatus(t *testing.T) {
 	e := newEnv(t)
 	e.WantStore("store", v1alpha1.ReasonStoreValid)
@@ -196,7 +196,7 @@ func TestStatus(t *testing.T) {
 				t.Errorf("%s: condition is %+v", what, c)
 			}
 			if c.Type != v1alpha1.ConditionReady && c.Status != metav1.ConditionTrue {
-				t.Errorf("%s: %s is %s; kstatus looks only at what is True", what, c.Type, c.Status)
+				t.Errorf("%s: %s is %s; kstatus reads only conditions that are True", what, c.Type, c.Status)
 			}
 			got = append(got, c.Type)
 		}
@@ -214,20 +214,20 @@ func TestStatus(t *testing.T) {
 	ready, trying, stuck := []string{"Ready"}, []string{"Ready", "Reconciling"}, []string{"Ready", "Stalled"}
 	both := []v1alpha1.SourceStatus{{Kind: v1alpha1.SourceRemoteSecret, Key: "a", Version: "v1"}, {Kind: v1alpha1.SourceRemoteSecret, Key: "b", Version: "v1"}}
 	is := &v1alpha1.Binding{Name: "db"}
-	want("in step", 1, v1alpha1.ReasonSecretSynced, ready, both, is)
+	want("in sync", 1, v1alpha1.ReasonSecretSynced, ready, both, is)
 
-	// What failed leaves sources and binding as they are: the Secret is still that of then.
+	// A failure leaves sources and binding as they are: the Secret still has the values from before.
 	repair := e.Backend.Inject(fake.Fault{Err: provider.NewError(provider.Denied, "not allowed")})
 	testenv.Update(e.Client, e.Get("db"), testenv.Request("1"))
 	want("the provider denies", 1, v1alpha1.ReasonSecretSyncedError, trying, both, is)
 	repair()
 	testenv.Update(e.Client, e.Get("db"), testenv.Request("2"))
-	want("it does no more", 1, v1alpha1.ReasonSecretSynced, ready, both, is)
+	want("the provider allows again", 1, v1alpha1.ReasonSecretSynced, ready, both, is)
 
-	testenv.Update(e.Client, e.Get("db"), func(es *v1alpha1.ExternalSecret) { es.Spec.Data[0].SecretKey = "not a key" })
+	testenv.Update(e.Client, e.Get("db"), func(es *v1alpha1.ExternalSecret) { es.Spec.Data[0].SecretKey = es.Spec.Data[1].SecretKey })
 	want("an invalid spec", 2, v1alpha1.ReasonInvalidSpec, stuck, both, is)
 	testenv.Update(e.Client, e.Get("db"), testenv.Fills("a", "a"))
-	want("a valid one", 3, v1alpha1.ReasonSecretSynced, ready, both[:1], is)
+	want("a valid spec", 3, v1alpha1.ReasonSecretSynced, ready, both[:1], is)
 
 	testenv.Update(e.Client, e.Get("db"), creates(v1alpha1.CreateNone))
 	want("None", 4, v1alpha1.ReasonSecretSynced, ready, both[:1], nil)
@@ -238,10 +238,10 @@ func TestStatus(t *testing.T) {
 	want("a policy that changes nothing yet", 6, v1alpha1.ReasonSecretSynced, ready, both[:1], is)
 	e.Backend.Delete("a")
 	e.refresh("db")
-	want("gone", 6, v1alpha1.ReasonSecretDeleted, ready, nil, nil)
+	want("the remote secret is deleted", 6, v1alpha1.ReasonSecretDeleted, ready, nil, nil)
 
 	testenv.Update(e.Client, e.Get("db"), into(v1alpha1.Target{Name: "shared", CreationPolicy: v1alpha1.CreateMerge}))
-	want("the target is awaited", 7, v1alpha1.ReasonSecretMissing, trying, nil, nil)
+	want("the target is missing", 7, v1alpha1.ReasonSecretMissing, trying, nil, nil)
 	testenv.Update(e.Client, e.Get("db"), func(es *v1alpha1.ExternalSecret) { es.Spec.Suspend = true })
 	e.WantReady("db", v1alpha1.ReasonSuspended)
 	if got := e.Get("db").Status; len(got.Conditions) != 1 || got.ObservedGeneration != 8 {
@@ -249,8 +249,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestEvents counts what is told of an object: nothing of the first sync, then what was written, and
-// what went wrong and right.
+// TestEvents checks the Events of an object: none for the first sync, then one for each write, failure and recovery.
 func TestEvents(t *testing.T) {
 	e := newEnv(t)
 	e.Backend.Put("db", []byte("one"))
@@ -264,7 +263,7 @@ func TestEvents(t *testing.T) {
 	e.Backend.Put("db", []byte("two"))
 	e.refresh("db")
 	want("Updated")
-	e.refresh("db") // Nothing new, nothing told.
+	e.refresh("db") // Without a change there is no Event.
 	repair := e.Backend.Inject(fake.Fault{Key: "db", Err: provider.NewError(provider.Denied, "not allowed")})
 	testenv.Update(e.Client, e.Get("db"), testenv.Request("1"))
 	want("SecretSyncedError", "Updated")
@@ -278,7 +277,7 @@ func TestEvents(t *testing.T) {
 	e.refresh("db")
 	want("Created", "Deleted", "SecretSynced", "SecretSyncedError", "Updated")
 	if got := e.EventsOf("quiet"); len(got) > 0 {
-		t.Errorf("of the first sync there are events %v", got)
+		t.Errorf("the first sync has the events %v", got)
 	}
 	e.Stop()
 	e.Start()
@@ -286,8 +285,7 @@ func TestEvents(t *testing.T) {
 	want("Created", "Deleted", "SecretSynced", "SecretSyncedError", "Updated")
 }
 
-// TestReadyKeepsItsTime checks that a condition does not flap: its transition time is that of the
-// last change of its status.
+// TestReadyKeepsItsTime checks that lastTransitionTime changes only with the status of the condition.
 func TestReadyKeepsItsTime(t *testing.T) {
 	e := newEnv(t)
 	e.Backend.Put("db", []byte("one"))

@@ -18,25 +18,25 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
-// TestRename has an object name another Secret. What becomes of the old one is what would become of
-// it if the object was deleted, but that foreign keys survive.
+// TestRename changes target.name. The old Secret is treated as if the object was deleted, except that foreign keys
+// survive.
 func TestRename(t *testing.T) {
 	t.Parallel()
 	whole := holds("value", "x")
 	cases := map[string]struct {
 		reason   string
 		from, to v1alpha1.Target
-		// foreign is true if somebody has added a key to the old Secret.
+		// foreign is true if a user has added a key to the old Secret.
 		foreign bool
-		// old is what the old Secret holds in the end; nil if it goes.
+		// old is the data of the old Secret at the end; nil if it is deleted.
 		old map[string]string
 	}{
-		"OnDelete":        {"the old one goes", v1alpha1.Target{CleanupPolicy: onDelete}, v1alpha1.Target{CleanupPolicy: onDelete}, false, nil},
-		"OnDeleteForeign": {"own keys go, foreign ones stay", v1alpha1.Target{}, v1alpha1.Target{}, true, holds("foreign", "keep")},
-		"Never":           {"the old one stays", v1alpha1.Target{CleanupPolicy: never}, v1alpha1.Target{CleanupPolicy: never}, false, whole},
-		"NeverForeign":    {"the old one stays, all of it", v1alpha1.Target{CleanupPolicy: never}, v1alpha1.Target{CleanupPolicy: never}, true, holds("value", "x", "foreign", "keep")},
-		"ToNever":         {"the policy of now counts", v1alpha1.Target{CleanupPolicy: onDelete}, v1alpha1.Target{CleanupPolicy: never}, false, whole},
-		"Frozen":          {"an immutable one goes, too", v1alpha1.Target{Immutable: true}, v1alpha1.Target{Immutable: true}, false, nil},
+		"OnDelete":        {"the old Secret is deleted", v1alpha1.Target{CleanupPolicy: onDelete}, v1alpha1.Target{CleanupPolicy: onDelete}, false, nil},
+		"OnDeleteForeign": {"own keys are removed, foreign keys stay", v1alpha1.Target{}, v1alpha1.Target{}, true, holds("foreign", "keep")},
+		"Never":           {"the old Secret stays", v1alpha1.Target{CleanupPolicy: never}, v1alpha1.Target{CleanupPolicy: never}, false, whole},
+		"NeverForeign":    {"the old Secret stays with all keys", v1alpha1.Target{CleanupPolicy: never}, v1alpha1.Target{CleanupPolicy: never}, true, holds("value", "x", "foreign", "keep")},
+		"ToNever":         {"the present policy counts", v1alpha1.Target{CleanupPolicy: onDelete}, v1alpha1.Target{CleanupPolicy: never}, false, whole},
+		"Frozen":          {"an immutable Secret is deleted, too", v1alpha1.Target{Immutable: true}, v1alpha1.Target{Immutable: true}, false, nil},
 		"Orphan":          {"it has no owner", v1alpha1.Target{CreationPolicy: v1alpha1.CreateOrphan}, v1alpha1.Target{CreationPolicy: v1alpha1.CreateOrphan}, false, whole},
 		"CreateOrMerge":   {"it has no owner", v1alpha1.Target{CreationPolicy: v1alpha1.CreateCreateOrMerge}, v1alpha1.Target{CreationPolicy: v1alpha1.CreateCreateOrMerge}, true, holds("value", "x", "foreign", "keep")},
 	}
@@ -76,7 +76,7 @@ func TestRename(t *testing.T) {
 				if tc.foreign && !cmp.Equal(tc.old, whole) && tc.to.CleanupPolicy == "" && tc.to.CreationPolicy == "" {
 					e.wantReleased("old")
 				}
-				// The old one is nobody's business any more.
+				// No operator writes the old Secret any longer.
 				if old := e.Secret("old"); old != nil {
 					e.Settle()
 					e.wantUnchanged(old)
@@ -86,8 +86,8 @@ func TestRename(t *testing.T) {
 	}
 }
 
-// writes follows the Secrets of the namespace, and returns a function that tells which have changed
-// since, in order.
+// writes watches the Secrets of the namespace. It returns a function that returns the names of those that have
+// changed since, in order.
 func (e *env) writes() (names func() []string) {
 	e.Helper()
 	var list corev1.SecretList
@@ -118,7 +118,7 @@ func (e *env) writes() (names func() []string) {
 	}
 }
 
-// wantReleased fails if a Secret still shows that "db" wrote it.
+// wantReleased fails if a Secret still has a mark or a label.
 func (e *env) wantReleased(name string) {
 	e.Helper()
 	s := e.Secret(name)
@@ -127,8 +127,8 @@ func (e *env) wantReleased(name string) {
 	}
 }
 
-// TestRenameMerge moves from one Secret of a person to another. Own keys stay, as under Merge they do
-// when the object goes.
+// TestRenameMerge changes the target from one Secret of a user to another. Own keys stay in the old Secret, as they
+// do under Merge when the object is deleted.
 func TestRenameMerge(t *testing.T) {
 	e := newEnv(t)
 	e.Backend.Put("db", []byte("x"))
@@ -142,7 +142,7 @@ func TestRenameMerge(t *testing.T) {
 	e.wantData("old", holds("value", "x", "foreign", "keep"))
 }
 
-// TestRenameHeldUp renames while the new Secret cannot be written yet. The old one stays until it is.
+// TestRenameHeldUp changes target.name while the new Secret cannot be written. The old Secret stays until it can.
 func TestRenameHeldUp(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -150,14 +150,14 @@ func TestRenameHeldUp(t *testing.T) {
 		hold   func(e *env) (letGo func())
 		want   string
 	}{
-		"Denied": {"the provider does not answer with a value", func(e *env) func() {
+		"Denied": {"the provider denies the read", func(e *env) func() {
 			return e.Backend.Inject(fake.Fault{Err: provider.NewError(provider.Denied, "not allowed")})
 		}, v1alpha1.ReasonSecretSyncedError},
-		"Gone": {"the provider has it no more", func(e *env) func() {
+		"Gone": {"the remote secret does not exist", func(e *env) func() {
 			e.Backend.Delete("db")
 			return func() { e.Backend.Put("db", []byte("x")) }
 		}, v1alpha1.ReasonSecretSyncedError},
-		"Foreign": {"the new one is somebody else's", func(e *env) func() {
+		"Foreign": {"the new Secret has another owner", func(e *env) func() {
 			yes := true
 			e.ownedByConfigMap("new", &yes)
 			return func() { e.Delete(e.Secret("new")) }
@@ -188,21 +188,21 @@ func TestRenameHeldUp(t *testing.T) {
 	}
 }
 
-// TestRenameBack goes to another name and back, in several paces.
+// TestRenameBack changes target.name and changes it back, with different steps in between.
 func TestRenameBack(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
-		// pace is done between the two renames and after them.
+		// between runs between the two changes, and after runs after them; nil for none.
 		between, after func(e *env)
 	}{
-		"Settled":       {"each is carried out", func(e *env) { e.wantData("new", holds("value", "x")); e.wantData("old", nil) }, nil},
-		"AtOnce":        {"the second comes on the heels of the first", nil, nil},
-		"Stopped":       {"both come while the operator is away", func(e *env) { e.Stop() }, func(e *env) { e.Start() }},
-		"StoppedOnce":   {"the first is carried out, the second comes while the operator is away", func(e *env) { e.wantData("new", holds("value", "x")); e.Stop() }, func(e *env) { e.Start() }},
-		"RestartAmid":   {"the operator restarts between the two", func(e *env) { e.Stop(); e.Start() }, nil},
-		"ManyRestarts":  {"and once more", func(e *env) { e.Stop(); e.Start(); e.Stop(); e.Start() }, func(e *env) { e.Stop(); e.Start() }},
-		"WithTheWriter": {"as soon as the new one is there", func(e *env) { e.wantData("new", holds("value", "x")) }, nil},
+		"Settled":        {"both changes are carried out", func(e *env) { e.wantData("new", holds("value", "x")); e.wantData("old", nil) }, nil},
+		"AtOnce":         {"the second change comes at once", nil, nil},
+		"Stopped":        {"both changes come while the operator is stopped", func(e *env) { e.Stop() }, func(e *env) { e.Start() }},
+		"StoppedOnce":    {"the first is carried out, the second comes while the operator is stopped", func(e *env) { e.wantData("new", holds("value", "x")); e.Stop() }, func(e *env) { e.Start() }},
+		"RestartBetween": {"the operator restarts between the two", func(e *env) { e.Stop(); e.Start() }, nil},
+		"ManyRestarts":   {"the operator restarts several times", func(e *env) { e.Stop(); e.Start(); e.Stop(); e.Start() }, func(e *env) { e.Stop(); e.Start() }},
+		"AfterTheWrite":  {"the second change comes once the new Secret exists", func(e *env) { e.wantData("new", holds("value", "x")) }, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -230,8 +230,8 @@ func TestRenameBack(t *testing.T) {
 	}
 }
 
-// TestRenameInterrupted ends the operator after the new Secret was written and before the old one
-// went. The next one finishes.
+// TestRenameInterrupted stops the operator after it has written the new Secret and before it has deleted the old one.
+// The next process deletes it.
 func TestRenameInterrupted(t *testing.T) {
 	e := newIdleEnv(t)
 	var refused atomic.Bool
@@ -251,7 +251,7 @@ func TestRenameInterrupted(t *testing.T) {
 	e.wantData("new", holds("value", "x"))
 	e.Eventually(func() string {
 		if !refused.Load() {
-			return "it has not tried to delete the old Secret"
+			return "the operator has not tried to delete the old Secret"
 		}
 		return ""
 	})
@@ -263,8 +263,8 @@ func TestRenameInterrupted(t *testing.T) {
 	e.wantData("new", holds("value", "x"))
 }
 
-// TestRenameMergeBack has an object that merges, and is refreshed once, name a Secret that nobody has
-// created and then its own again: that is as it shall be, so there is nothing to wait for.
+// TestRenameMergeBack has an object with Merge and CreatedOnce. Its target.name changes to a Secret that does not
+// exist and back. The first Secret is still in sync, so the object does not wait.
 func TestRenameMergeBack(t *testing.T) {
 	e := newEnv(t)
 	e.Backend.Put("db", []byte("x"))

@@ -17,8 +17,8 @@ import (
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
-// TestNoLongerPeriodic lets the time come at which an object would have been refreshed, if it still was on an
-// interval. Nothing is to be done then, and so it must not be looked at again and again.
+// TestNoLongerPeriodic advances the clock past the planned refresh of an object that is no longer periodic. The
+// object needs no refresh, so it must not be reconciled in a loop.
 func TestNoLongerPeriodic(t *testing.T) {
 	e := newIdleEnv(t)
 	e.Backend.Put("db", []byte("x"))
@@ -40,30 +40,30 @@ func TestNoLongerPeriodic(t *testing.T) {
 	before := looks.Load()
 	e.Settle()
 	if n := looks.Load() - before; n > 50 {
-		t.Errorf("the operator looked %d times while only one other object came and went", n)
+		t.Errorf("the operator read the clock %d times while only one other object was created and deleted", n)
 	}
 }
 
-// unlabel takes away the label by which the operator watches a Secret.
+// unlabel removes the label by which the operator watches a Secret.
 func unlabel(s *corev1.Secret) { delete(s.Labels, target.ManagedLabel(fakev1.Group)) }
 
-// TestUnlabelled takes the label of a Secret away. It is not lost from sight.
+// TestUnlabelled removes the label by which the operator watches a Secret. The operator still manages the Secret.
 func TestUnlabelled(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
 		spec   spec
-		// then is done once the label is gone.
+		// then runs once the label is removed.
 		then func(e *env)
 		want map[string]string
 	}{
-		"Immutable": {"an immutable Secret without its label is deleted, and comes back with new values", frozen, func(e *env) {
+		"Immutable": {"an immutable Secret without its label is deleted and created again with new values", frozen, func(e *env) {
 			e.Backend.Put("db", []byte("two"))
 			testenv.Update(e.Client, e.Get("db"), testenv.Request("1"))
 			e.Eventually(func() string { return cmp.Diff("1", e.Get("db").Status.ObservedRefreshRequest) })
 			e.Delete(e.Secret("db"))
 		}, holds("value", "two")},
-		"Gone": {"by deletionPolicy Delete it goes, though the cache has none", deletes(v1alpha1.DeletionDelete), func(e *env) {
+		"Gone": {"deletionPolicy Delete deletes the Secret, although the cache does not have it", deletes(v1alpha1.DeletionDelete), func(e *env) {
 			e.Backend.Delete("db")
 			testenv.Update(e.Client, e.Get("db"), testenv.Request("1"))
 			e.WantReady("db", v1alpha1.ReasonSecretDeleted)
@@ -74,7 +74,7 @@ func TestUnlabelled(t *testing.T) {
 			e := newEnv(t)
 			e.Backend.Put("db", []byte("one"))
 			e.synced("db", tc.spec)
-			e.Stop() // While it runs it would put the label back.
+			e.Stop() // A running operator would restore the label.
 			testenv.Update(e.Client, e.Secret("db"), unlabel)
 			e.Start()
 			e.Settle()
@@ -84,8 +84,8 @@ func TestUnlabelled(t *testing.T) {
 	}
 }
 
-// TestYieldsInPart has an object write one key of a Secret and yield another. Somebody takes away all that
-// it wrote; its own key comes back at once.
+// TestYieldsInPart has an object that writes one key of a Secret while another object holds its second key. A user
+// removes the key and the mark that it wrote; the key is restored at once.
 func TestYieldsInPart(t *testing.T) {
 	e := newEnv(t)
 	for _, name := range []string{"a", "b", "c"} {
@@ -101,12 +101,12 @@ func TestYieldsInPart(t *testing.T) {
 		delete(s.Data, "k2")
 		delete(s.Annotations, target.MarkKey("second"))
 	})
-	e.promptly("the key came back", func() string { return cmp.Diff(want, e.dataOf("shared")) })
+	e.promptly("the key was restored", func() string { return cmp.Diff(want, e.dataOf("shared")) })
 	e.WantReady("second", v1alpha1.ReasonConflict)
 }
 
-// TestFightOverOwner has somebody take the ownerReference away who does not give up.
-func TestFightOverOwner(t *testing.T) {
+// TestRevertBackoffOfOwner removes the ownerReference repeatedly.
+func TestRevertBackoffOfOwner(t *testing.T) {
 	e := newEnv(t)
 	e.Backend.Put("db", []byte("right"))
 	es := e.synced("db")
@@ -116,7 +116,7 @@ func TestFightOverOwner(t *testing.T) {
 				if n > 4 && e.ready("db") == v1alpha1.ReasonConflict {
 					return ""
 				}
-				return "the ownerReference is not back"
+				return "the ownerReference was not restored"
 			}
 			return ""
 		})
@@ -125,10 +125,11 @@ func TestFightOverOwner(t *testing.T) {
 		}
 		testenv.Update(e.Client, e.Secret("db"), func(s *corev1.Secret) { s.OwnerReferences = nil })
 	}
-	t.Error("the ownerReference was put back twenty times in a row, want back-off")
+	t.Error("the ownerReference was restored twenty times in a row, want back-off")
 }
 
-// TestTerminatingTarget deletes a Secret that a finalizer keeps. The condition says so until it is gone.
+// TestTerminatingTarget deletes a Secret that a finalizer keeps. The condition reports that until the Secret is
+// deleted.
 func TestTerminatingTarget(t *testing.T) {
 	e := newEnv(t)
 	e.Backend.Put("db", []byte("x"))
@@ -140,12 +141,12 @@ func TestTerminatingTarget(t *testing.T) {
 	e.WantSecret("db", "value", "x")
 	e.WantReady("db", v1alpha1.ReasonSecretSynced)
 	if is := e.Secret("db"); is.UID == s.UID {
-		t.Error("it is the Secret that was being deleted, want a new one")
+		t.Error("the Secret is the one that was being deleted, want a new one")
 	}
 }
 
-// TestClassHandedOver gives a store to the operator of another class. It goes on with the objects that are in
-// step, too.
+// TestClassHandedOver moves a store to the operator of another class. That operator takes over the objects that are
+// in sync, too.
 func TestClassHandedOver(t *testing.T) {
 	e := newEnv(t)
 	e.Backend.Put("db", []byte("one"))
@@ -161,7 +162,7 @@ func TestClassHandedOver(t *testing.T) {
 	testenv.Update(e.Client, s, func(s *fakev1.FakeStore) { s.Spec.Controller = "second" })
 	e.Eventually(func() string {
 		if !slices.ContainsFunc(second.Backend.Calls(), func(fake.Record) bool { return true }) {
-			return "the second operator has not looked at the store"
+			return "the second operator has not called the provider"
 		}
 		return ""
 	})

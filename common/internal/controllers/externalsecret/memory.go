@@ -16,40 +16,41 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 )
 
-// object is what the controller remembers of one ExternalSecret. One worker at a time uses it; what event handlers use,
-// too, guards itself.
+// object is the controller's memory of one ExternalSecret. Only one worker at a time uses it; the fields that event
+// handlers also use have their own locks.
 type object struct {
-	// next is the time of the next periodic refresh, good that of the last good one.
+	// next is the time of the next periodic refresh, good the time of the last successful one.
 	next, good time.Time
 	attempts   fetch.Attempts
-	// served is what was last asked for and is served.
+	// served is the content that was synced last.
 	served content
-	// created is the uid of the Secret that an object of this name created.
+	// created is the uid of the Secret that an ExternalSecret of this name created.
 	created types.UID
 	yields  yields
-	// templates are the template sources that were seen last.
+	// templates are the template sources as last seen.
 	templates templateStates
 	misses    queue.Misses
-	fight     policy.Fight
-	// since is when the object began to wait for what other operators contribute, in real time as that of Leases; zero if
-	// it does not.
+	fight     policy.RevertBackoff
+	// since is when the object began to wait for contributions of other operators; zero if it does not wait. It is
+	// real time, like the time of Leases, and not Options.Now.
 	since time.Time
 	// shared is true if several operators contribute to the object.
 	shared atomic.Bool
 	gone   gone
-	// status and secret are those that this process wrote last, until the caches show them.
+	// status and secret are the last writes of this process, kept until the caches show them.
 	status overlay.Object[*v1alpha1.ExternalSecret]
 	secret overlay.Object[*metav1.PartialObjectMetadata]
 }
 
-// gone is what is known of values that do not exist.
+// gone records values that do not exist at the provider.
 type gone struct {
-	// lacks is true if the last answer was without some; mended once a store has changed since, which may have them, or another
-	// operator has had an answer.
+	// lacks is true if the last answer lacked some values. `mended` is true once the provider must be read again: a
+	// store has changed and may have them, or another operator has refreshed the object.
 	lacks, mended atomic.Bool
 }
 
-// content is the hash of a spec that a generation had, but for what bears neither on values nor on where they go.
+// content is a hash of the spec of a generation, without the fields that affect neither the values nor where they are
+// written.
 type content struct {
 	generation int64
 	hash       string
@@ -58,22 +59,22 @@ type content struct {
 // yields are the keys that other ExternalSecrets hold.
 type yields struct {
 	keys []string
-	// all is true if the object wants no others.
+	// all is true if the object wants no other keys.
 	all bool
 }
 
-// objects are those that this process has looked at.
+// objects is the memory of all objects that this process has reconciled.
 type objects struct {
 	memory.Objects[object]
 
 	mu sync.Mutex
-	// awaits holds, by object, the name of the target that somebody else must change.
+	// Targets, by object, that another client must change first.
 	awaits map[types.NamespacedName]string
-	// changes holds, by object, the change that has yet to reach its Secret.
+	// changes holds, by object, the change that is not yet written to its Secret.
 	changes map[types.NamespacedName]change
 }
 
-// change is when this process has seen a change first, and the generation that it led to.
+// change is the time when this process first saw a change, and the generation after it.
 type change struct {
 	at         time.Time
 	generation int64
@@ -86,8 +87,8 @@ func newObjects() *objects {
 	}
 }
 
-// awaiting returns the objects of a namespace that await a change of their target.
-func (o *objects) awaiting(namespace string) []types.NamespacedName {
+// waiting returns the objects of a namespace that wait for a change of their target.
+func (o *objects) waiting(namespace string) []types.NamespacedName {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var keys []types.NamespacedName
@@ -99,14 +100,14 @@ func (o *objects) awaiting(namespace string) []types.NamespacedName {
 	return keys
 }
 
-// contributedTo returns the objects to which several operators contribute, as far as they are known.
+// contributedTo returns the objects known to have contributions of several operators.
 func (o *objects) contributedTo() []types.NamespacedName {
 	return o.Keys(func(obj *object) bool { return obj.shared.Load() })
 }
 
-// await notes the target whose change is awaited, or with an empty name that none is, and returns what
-// was noted before.
-func (o *objects) await(key types.NamespacedName, target string) string {
+// waitFor records the target whose change an object waits for, and returns the target recorded before. An empty name
+// means that the object does not wait.
+func (o *objects) waitFor(key types.NamespacedName, target string) string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	was := o.awaits[key]
@@ -116,7 +117,7 @@ func (o *objects) await(key types.NamespacedName, target string) string {
 	return was
 }
 
-// changed notes that an object was created or changed, unless an earlier change has yet to reach its Secret.
+// changed records that an object was created or changed, unless an earlier change is not yet written to its Secret.
 func (o *objects) changed(key types.NamespacedName, generation int64, now time.Time) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -128,8 +129,7 @@ func (o *objects) changed(key types.NamespacedName, generation int64, now time.T
 	}
 }
 
-// taken returns since when the change of an object was waiting that a generation brought, and drops it; zero
-// if none was.
+// taken returns when the change that led to a generation was first seen, and drops it; zero if none was recorded.
 func (o *objects) taken(key types.NamespacedName, generation int64) time.Time {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -141,22 +141,22 @@ func (o *objects) taken(key types.NamespacedName, generation int64) time.Time {
 	return c.at
 }
 
-// unchanged drops the change of an object that is gone, or that another replica has seen to: no worker of this one may
-// ever look at it.
+// unchanged drops the change of an object that is deleted or that another replica has handled. This
+// process might never reconcile such an object.
 func (o *objects) unchanged(key types.NamespacedName) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.drop(key)
 }
 
-// drop forgets a change. A map keeps the room that it once needed, so an empty one goes. The mutex must be held.
+// drop removes a change. A map does not shrink, so an empty one is dropped. The caller must hold mu.
 func (o *objects) drop(key types.NamespacedName) {
 	if delete(o.changes, key); len(o.changes) == 0 {
 		o.changes = nil
 	}
 }
 
-// forget drops an object that is gone or not ours.
+// forget drops an object that is deleted or that this operator does not claim.
 func (o *objects) forget(key types.NamespacedName) {
 	o.unchanged(key)
 	o.Forget(key)

@@ -9,19 +9,19 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// A model says what becomes of one ExternalSecret and the Secrets that it may write. Its rules are
-// those of the design, section 4, written down once more: nothing here calls the code under test.
+// A model predicts the state of one ExternalSecret and of the Secrets that it may write. It implements the rules of
+// the design, section 4, independently: it does not call the code under test.
 type model struct {
 	spec modelSpec
-	// edits counts its changes.
+	// edits counts the changes of the spec.
 	edits int
 	// life counts the ExternalSecrets that had the name; alive is false while there is none.
 	life  int
 	alive bool
-	// request is the number of the refresh that was asked for last, served of the one that was served.
+	// request is the number of the last refresh request, served the number of the last one that was served.
 	request, served int
 
-	// remotes are the values that the provider has, and faults what it answers instead.
+	// remotes are the values at the provider, and faults the errors that it returns instead.
 	remotes map[string]string
 	faults  map[string]provider.Class
 
@@ -31,36 +31,36 @@ type model struct {
 
 	// synced is true once a refresh has succeeded.
 	synced bool
-	// changed and labelled are true while a change of the spec, or of the metadata, awaits its refresh.
+	// changed and labelled are true while a change of the spec, or of the metadata, has not caused its refresh.
 	changed, labelled bool
-	// next is the time of the next periodic refresh; zero if it is overdue. A restart finds it in the
-	// status only if stored is true.
+	// next is the time of the next periodic refresh; zero if it is overdue. After a restart the operator knows it
+	// from the status only if stored is true.
 	next   time.Time
 	stored bool
-	// reason and ready are the Ready condition; class begins its message, where it has one.
+	// reason and ready are the Ready condition; class is the prefix of its message, if there is one.
 	reason string
 	ready  bool
 	class  provider.Class
-	// retrying is true while the operator tries again by itself.
+	// retrying is true while the operator retries with back-off.
 	retrying bool
 
-	// reverts counts how often of late the Secret was put right without a refresh being due.
+	// reverts counts the recent writes that restored the Secret while no refresh was due.
 	reverts int
-	// secrets by what follows the name of the ExternalSecret in theirs.
+	// secrets holds the Secrets, by the suffix of their name after the name of the ExternalSecret.
 	secrets map[string]*modelSecret
 	born    int
 
-	// What a step brings: woken is true if the operator looks at the object, asked and refreshed if it
-	// asks the provider and if that succeeds, and wrote holds the Secrets that it writes.
+	// Results of a step: woken is true if the operator reconciles the object. asked is true if it reads the provider,
+	// and refreshed if that succeeds. wrote holds the Secrets that it writes.
 	woken, asked, refreshed bool
-	// rehashed is true if it serves a change of the metadata.
+	// rehashed is true if the operator serves a change of the metadata.
 	rehashed bool
 	wrote    map[string]bool
-	// between is called where the operator writes in the midst of a look.
+	// between is called between two writes of one reconcile.
 	between func()
 }
 
-// modelSpec is what a person asks for.
+// modelSpec is the spec of the ExternalSecret.
 type modelSpec struct {
 	creation  v1alpha1.CreationPolicy
 	deletion  v1alpha1.DeletionPolicy
@@ -69,7 +69,7 @@ type modelSpec struct {
 	interval  time.Duration
 	immutable bool
 	suspend   bool
-	// target is what follows the name of the ExternalSecret in that of the Secret.
+	// target is the suffix of the Secret's name after the name of the ExternalSecret.
 	target  string
 	entries []modelEntry
 }
@@ -79,25 +79,25 @@ type modelEntry struct {
 	optional    bool
 }
 
-// modelSecret is what a Secret holds.
+// modelSecret is the state of a Secret.
 type modelSecret struct {
-	// born tells one Secret from a later one of its name.
+	// born distinguishes a Secret from a later one of the same name.
 	born int
 	data map[string]modelValue
-	// labels and annotations of others.
+	// labels and annotations of users.
 	labels, annotations map[string]string
-	// owner is the life of the ExternalSecret that the ownerReference names; 0 if there is none.
+	// owner is the life of the ExternalSecret in the ownerReference; 0 without an ownerReference.
 	owner     int
 	immutable bool
-	// released is true once the object has let go of it.
+	// released is true once the object has released the Secret.
 	released bool
-	// mark is what the operator knows of its last write; life is 0 if the Secret does not bear it.
+	// mark is the operator's mark of its last write; life is 0 if the Secret has none.
 	mark modelMark
 }
 
 type modelValue struct {
 	value string
-	// own is true if nobody has touched it since the operator wrote it.
+	// own is true if the value has not changed since the operator wrote it.
 	own bool
 }
 
@@ -106,7 +106,7 @@ type modelMark struct {
 	policy  v1alpha1.CreationPolicy
 	created bool
 	values  map[string]string
-	// edits tells the spec under which it was written; shared is true if that asked for no type.
+	// edits identifies the spec of the write; shared is true if that spec set no type.
 	edits  int
 	shared bool
 }
@@ -123,7 +123,7 @@ func (s modelSpec) policy() v1alpha1.CreationPolicy {
 	return s.creation
 }
 
-// shares reports whether the Secret may be that of others.
+// shares reports whether the target may be a Secret of another client.
 func (s modelSpec) shares() bool {
 	return s.creation == v1alpha1.CreateMerge || s.creation == v1alpha1.CreateCreateOrMerge
 }
@@ -136,7 +136,7 @@ func (s modelSpec) periodic() bool {
 	return (s.refresh == "" || s.refresh == v1alpha1.RefreshPeriodic) && s.interval > 0
 }
 
-// once reports whether the provider is read once.
+// once reports whether the provider is read only once.
 func (s modelSpec) once() bool { return s.refresh != v1alpha1.RefreshOnChange && !s.periodic() }
 
 func (s *modelSecret) clone() *modelSecret {
@@ -158,7 +158,7 @@ func (s *modelSecret) shared() bool {
 	return false
 }
 
-// intact reports whether the object holds the keys that it wrote.
+// intact reports whether the object still holds the keys that it wrote.
 func (s *modelSecret) intact() bool {
 	for k := range s.mark.values {
 		if !s.data[k].own {
@@ -168,7 +168,7 @@ func (s *modelSecret) intact() bool {
 	return true
 }
 
-// owns reports whether the Secret shall have an ownerReference.
+// owns reports whether the Secret should have an ownerReference.
 func (m *model) owns() bool {
 	if m.spec.policy() != v1alpha1.CreateOwner {
 		return false
@@ -186,9 +186,9 @@ func (m *model) owner() int {
 	return 0
 }
 
-// due reports whether the provider is to be read, whatever the Secret looks like.
+// due reports whether the provider must be read, whatever the state of the Secret.
 func (m *model) due() bool {
-	// Who waits for somebody to create the Secret does not fail.
+	// Waiting for a user to create the Secret is not a failure.
 	waits := m.reason == v1alpha1.ReasonSecretMissing && m.spec.creation == v1alpha1.CreateMerge
 	switch {
 	case m.request != m.served, !m.synced, !m.ready && !waits:
@@ -201,14 +201,14 @@ func (m *model) due() bool {
 	return m.spec.periodic() && !m.now.Before(m.next)
 }
 
-// look is what the operator does when it looks at the object.
+// look predicts a reconcile of the object.
 func (m *model) look() { //nolint:gocyclo // One case for each state of the object.
 	if !m.alive || !m.running || !m.woken {
 		return
 	}
 	switch {
 	case m.spec.suspend:
-		// Nothing is touched, and Ready keeps its value.
+		// Nothing is written, and Ready keeps its value.
 		m.reason, m.changed, m.retrying = v1alpha1.ReasonSuspended, false, false
 		return
 	case len(m.spec.entries) == 0:
@@ -225,9 +225,9 @@ func (m *model) look() { //nolint:gocyclo // One case for each state of the obje
 
 	s := m.secrets[m.spec.target]
 	if s != nil && s.mark.life == m.life && (s.owner != m.owner() || s.mark.policy != m.spec.policy()) {
-		// The owner follows the spec at once, whatever the provider says.
+		// The owner follows the spec at once, whatever the provider returns.
 		if s.mark.edits == m.edits {
-			m.reverts++ // Somebody else has moved it.
+			m.reverts++ // Another client has changed it.
 		}
 		s.owner, s.mark.policy, s.mark.edits = m.owner(), m.spec.policy(), m.edits
 		m.wrote[m.spec.target] = true
@@ -237,7 +237,7 @@ func (m *model) look() { //nolint:gocyclo // One case for each state of the obje
 	case m.spec.creation == v1alpha1.CreateMerge && s == nil:
 		m.fail(v1alpha1.ReasonSecretMissing, "")
 	case s == nil || s.mark.life == 0 && m.spec.creation != v1alpha1.CreateMerge:
-		// Nobody has told the operator of a Secret that was made in the place of its own.
+		// The operator gets no event of a Secret that a user created in place of its own.
 		onPurpose := m.reason == v1alpha1.ReasonSecretDeleted && m.spec.deletion == v1alpha1.DeletionDelete
 		atOnce := m.spec.creation != v1alpha1.CreateOrphan && !onPurpose
 		if atOnce || m.due() {
@@ -256,7 +256,7 @@ func (m *model) look() { //nolint:gocyclo // One case for each state of the obje
 	}
 }
 
-// revert puts right what was changed or deleted by others.
+// revert restores a Secret that another client has changed or deleted.
 func (m *model) revert() {
 	due := m.due()
 	m.read()
@@ -265,7 +265,7 @@ func (m *model) revert() {
 	}
 }
 
-// frozen is an immutable Secret that shall be one: it is never rewritten, and reading stops.
+// frozen handles a Secret that is immutable as specified: it is never rewritten, and the provider is no longer read.
 func (m *model) frozen(s *modelSecret) {
 	if s.mark.life != m.life {
 		s.mark.life, s.mark.policy, s.mark.edits, s.owner = m.life, m.spec.policy(), m.edits, m.owner()
@@ -286,14 +286,14 @@ func (m *model) frozen(s *modelSecret) {
 	}
 }
 
-// stand is the end of a look that finds nothing to do.
+// stand ends a reconcile that needs no read and no write.
 func (m *model) stand() {
 	m.leave()
 	m.changed = false
 	switch m.reason {
 	case v1alpha1.ReasonSuspended:
 		m.reason = v1alpha1.ReasonSecretSynced
-	case v1alpha1.ReasonSecretMissing: // What it waited for is there, and is as it shall be.
+	case v1alpha1.ReasonSecretMissing: // The target exists and is as specified.
 		m.reason, m.ready = v1alpha1.ReasonSecretSynced, true
 	}
 }
@@ -303,8 +303,8 @@ func (m *model) fail(reason string, class provider.Class) {
 	m.retrying = reason == v1alpha1.ReasonSecretSyncedError && class != provider.Invalid
 }
 
-// provided is the provider's answer: the values, whether something is gone that is not optional, and
-// the class of the first failure.
+// provided returns the provider's answer: the values, whether a non-optional secret does not exist, and the class of
+// the first failure.
 func (m *model) provided() (values map[string]string, gone bool, failed provider.Class) {
 	values = map[string]string{}
 	for _, e := range m.spec.entries {
@@ -322,7 +322,7 @@ func (m *model) provided() (values map[string]string, gone bool, failed provider
 	return values, gone, failed
 }
 
-// read reads the provider and does what its answer asks for.
+// read reads the provider and applies its answer.
 func (m *model) read() {
 	m.asked = true
 	values, gone, failed := m.provided()
@@ -356,7 +356,7 @@ func (m *model) read() {
 	m.succeed(reason)
 }
 
-// write brings the Secret to the values, and nothing else of it to anything.
+// write changes the keys of the object to the values, and leaves the rest of the Secret as it is.
 func (m *model) write(values map[string]string) {
 	s := m.secrets[m.spec.target]
 	switch {
@@ -381,8 +381,8 @@ func (m *model) write(values map[string]string) {
 	m.wrote[m.spec.target] = true
 }
 
-// leave lets go of the Secrets that the object owned under its former target.name: they go as they
-// would with the object, now that the new one is in step.
+// leave releases the Secrets that the object owned under its former target.name. They are treated as if the object
+// was deleted, once the new Secret is in sync.
 func (m *model) leave() {
 	if m.spec.creation == v1alpha1.CreateNone {
 		return
@@ -410,12 +410,12 @@ func (m *model) succeed(reason string) {
 	m.served, m.changed, m.labelled = m.request, false, false
 	m.next, m.stored = time.Time{}, true
 	if m.spec.periodic() {
-		m.next = m.now.Add(m.spec.interval * 9 / 10) // The least of the jitter.
+		m.next = m.now.Add(m.spec.interval * 9 / 10) // The minimum with jitter.
 	}
 }
 
-// edit changes the spec. A change of cleanupPolicy alone is none that the provider is read for; an
-// operator that did not run meanwhile cannot tell.
+// edit changes the spec. A change of cleanupPolicy alone does not cause a read; an operator that did not run
+// meanwhile reads, since it does not know what has changed.
 func (m *model) edit(next modelSpec) {
 	if next.equal(m.spec) {
 		return
@@ -436,7 +436,7 @@ func (s modelSpec) equal(o modelSpec) bool {
 		s.suspend == o.suspend && s.target == o.target
 }
 
-// live begins the life of a new ExternalSecret.
+// live creates a new ExternalSecret.
 func (m *model) live() {
 	m.life++
 	m.alive, m.woken = true, true
@@ -444,13 +444,13 @@ func (m *model) live() {
 	m.next, m.stored, m.reason, m.class, m.ready, m.retrying = time.Time{}, false, "", "", false, false
 }
 
-// die ends it. The collector takes what it owns, the rest stays as it is.
+// die deletes it. The garbage collector deletes the Secrets that it owns, the others stay as they are.
 func (m *model) die() {
 	m.alive, m.retrying = false, false
 	maps.DeleteFunc(m.secrets, func(_ string, s *modelSecret) bool { return s.owner == m.life })
 }
 
-// start is a restart of the operator: what it has in memory is gone.
+// start restarts the operator, whose memory is lost.
 func (m *model) start() {
 	m.running, m.woken = true, true
 	if !m.stored || !m.now.Before(m.next) {
@@ -458,8 +458,8 @@ func (m *model) start() {
 	}
 }
 
-// touched is told of a change of a Secret by others. The operator sees those that bear its mark, and
-// the one that it waits for.
+// touched records that a user has changed a Secret. The operator gets an event of Secrets with its mark, and of the
+// Secret that it waits for.
 func (m *model) touched(name string, was *modelSecret) {
 	awaited := name == m.spec.target && m.reason == v1alpha1.ReasonSecretMissing
 	if awaited || was != nil && was.mark.life > 0 {

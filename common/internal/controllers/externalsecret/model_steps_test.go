@@ -17,8 +17,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
-// A modelStep is something that happens. It is done to the world and to the model, and returns in
-// words what it was; what the operator does about it is for the model's look.
+// A modelStep is an event. It changes the cluster or the provider and also the model, and returns a description. The
+// reaction of the operator is predicted by model.look.
 type modelStep struct {
 	name   string
 	weight int
@@ -34,8 +34,8 @@ var (
 		{Err: provider.NewError(provider.Denied, "not allowed")},
 		{Err: provider.NewError(provider.Unavailable, "status 500")},
 		{Err: provider.NewError(provider.Throttled, "slow down")},
-		{Err: io.ErrUnexpectedEOF}, // What nobody has classified is Unavailable,
-		{Drop: true},               // and so is what is not in the answer.
+		{Err: io.ErrUnexpectedEOF}, // An unclassified error counts as Unavailable,
+		{Drop: true},               // and so does an entry that the answer lacks.
 	}
 )
 
@@ -81,18 +81,17 @@ func init() {
 func (r *modelRun) there() bool { return r.m.alive }
 func (r *modelRun) gone() bool  { return !r.m.alive }
 
-// The provider.
+// Steps at the provider.
 
 func (r *modelRun) remote(e string) string { return r.name + "/" + e }
 
-// value returns one that never was before.
+// value returns a value that was never used before.
 func (r *modelRun) value(of string) string {
 	r.values++
 	return fmt.Sprintf("%s-%d", of, r.values)
 }
 
-// hurry asks for a refresh if the operator is about to try again by itself, so that the moment at
-// which it finds what has changed is known.
+// hurry requests a refresh if the operator is about to retry, so that it is certain when it reads the changed value.
 func (r *modelRun) hurry() string {
 	if !r.m.retrying || !r.m.running || r.m.woken {
 		return ""
@@ -146,16 +145,16 @@ func (r *modelRun) heal() string {
 	delete(r.m.faults, e)
 	if r.m.retrying && r.m.running && r.oneIn(4, "hurry") {
 		r.m.woken = true
-		return e + ", and it comes back by itself"
+		return e + ", and the operator retries by itself"
 	}
 	return e
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
 
-// The ExternalSecret.
+// Steps of the ExternalSecret.
 
-// build returns the spec that the model has.
+// build returns the spec of the model.
 func (r *modelRun) build() v1alpha1.ExternalSecretSpec {
 	s := r.m.spec
 	spec := v1alpha1.ExternalSecretSpec{
@@ -176,7 +175,7 @@ func (r *modelRun) build() v1alpha1.ExternalSecretSpec {
 	return spec
 }
 
-// edit changes the spec, and makes it one that the API server takes.
+// edit changes the spec, and corrects it to one that the API server accepts.
 func (r *modelRun) edit(change func(*modelSpec)) {
 	next := r.m.spec.clone()
 	change(&next)
@@ -184,7 +183,7 @@ func (r *modelRun) edit(change func(*modelSpec)) {
 	r.change(func(es *v1alpha1.ExternalSecret) { es.Spec = r.build() })
 }
 
-// allowed makes a spec one that the API server takes.
+// allowed corrects a spec to one that the API server accepts.
 func (s modelSpec) allowed() modelSpec {
 	none := s.creation == v1alpha1.CreateNone
 	if s.policy() != v1alpha1.CreateOwner {
@@ -283,8 +282,8 @@ func (r *modelRun) rename() string {
 	return strconv.Quote(name)
 }
 
-// released reports whether a Secret was let go of. Only the operator's memory tells who made it, when
-// the object comes back.
+// released reports whether the object has released a Secret. If the object uses that name again, only the operator's
+// memory can show who created the Secret.
 func (r *modelRun) released(name string) bool {
 	s := r.m.secrets[name]
 	return s != nil && s.released
@@ -311,7 +310,7 @@ func (r *modelRun) entries() string {
 		switch {
 		case all == 0, what == "add" && free != "":
 			s.entries = append(s.entries, modelEntry{free, remote, optional})
-		case what != "change" && (all > 1 || r.oneIn(4, "last")): // Without any the spec is not valid.
+		case what != "change" && (all > 1 || r.oneIn(4, "last")): // A spec without entries is not valid.
 			s.entries = slices.Delete(s.entries, i, i+1)
 		default:
 			s.entries[i].remote, s.entries[i].optional = remote, optional
@@ -328,7 +327,7 @@ func (r *modelRun) suspend() string {
 	return strconv.FormatBool(r.m.spec.suspend)
 }
 
-// begin makes the object. At times the provider lacks something, or somebody was there before.
+// begin creates the object. Sometimes a remote secret is missing, or the target exists already.
 func (r *modelRun) begin() string {
 	what := ""
 	for _, e := range modelRemotes {
@@ -345,7 +344,7 @@ func (r *modelRun) begin() string {
 	return what + r.create()
 }
 
-// create makes an ExternalSecret, at first and when it was deleted; then mostly as it was.
+// create creates an ExternalSecret: the first one, or one in place of a deleted one, mostly with the same spec.
 func (r *modelRun) create() string {
 	if r.m.life == 0 || r.oneIn(3, "another") {
 		s := modelSpec{target: r.m.spec.target, entries: []modelEntry{{"k1", "x", false}, {"k2", "y", r.oneIn(4, "optional")}}}
@@ -367,13 +366,14 @@ func (r *modelRun) create() string {
 func (r *modelRun) delete() string {
 	r.m.die()
 	r.must(r.API.Delete(r.Ctx, r.es))
-	r.expect("delete", r.mirror) // The collector takes its time.
+	r.expect("delete", r.mirror) // The garbage collector takes some time.
 	return ""
 }
 
-// The Secrets.
+// Steps of the Secrets.
 
-// secretsThat draws the name of a Secret; mostly that of the target.
+// secretsThat returns the names of the matching Secrets. The target is listed three times, so that it is drawn more
+// often.
 func (r *modelRun) secretsThat(is func(*modelSecret) bool) []string {
 	var names []string
 	for _, name := range modelTargets {
@@ -392,7 +392,7 @@ func (r *modelRun) secretsThat(is func(*modelSecret) bool) []string {
 func (s *modelSecret) writable() bool { return !s.immutable }
 func (s *modelSecret) any() bool      { return true }
 
-// drifted are Secrets with an own key to spoil.
+// drifts reports whether a Secret has an own key that can be changed.
 func (s *modelSecret) drifts() bool { return !s.immutable && len(s.ownKeys()) > 0 }
 
 func (s *modelSecret) ownKeys() []string {
@@ -409,7 +409,7 @@ func (r *modelRun) canDrift() bool {
 	return len(r.secretsThat((*modelSecret).drifts)) > 0
 }
 
-// editSecret changes a Secret as a person or a tool does.
+// editSecret changes a Secret as a user or a tool does.
 func (r *modelRun) editSecret(name string, change func(*corev1.Secret)) {
 	manager := client.FieldOwner(modelPick(r, "manager", "kubectl-edit", "helm"))
 	s := &corev1.Secret{}
@@ -429,7 +429,7 @@ func (r *modelRun) editOwn() string {
 	s := r.m.secrets[name]
 	k := modelPick(r, "key", s.ownKeys()...)
 	v := r.value("edited")
-	// At times it is what the provider has by now.
+	// Sometimes the new value is the one that the provider has by now.
 	for _, e := range r.m.spec.entries {
 		if now := r.m.remotes[e.remote]; e.key == k && now != "" && now != s.data[k].value && r.oneIn(2, "same") {
 			v = now
@@ -454,7 +454,7 @@ func (r *modelRun) deleteOwn() string {
 func (r *modelRun) canWrite() bool { return len(r.secretsThat((*modelSecret).writable)) > 0 }
 func (r *modelRun) canTouch() bool { return len(r.secretsThat((*modelSecret).any)) > 0 }
 
-// foreignKey adds, changes or removes a key that is not the object's, also one that it may want later.
+// foreignKey adds, changes or removes a key that the object does not hold. The object may want such a key later.
 func (r *modelRun) foreignKey() string {
 	name := modelPick(r, "Secret", r.secretsThat((*modelSecret).writable)...)
 	s := r.m.secrets[name]
@@ -525,7 +525,7 @@ func (s *modelSecret) owned() bool { return s.owner > 0 }
 
 func (r *modelRun) canDisown() bool { return len(r.secretsThat((*modelSecret).owned)) > 0 }
 
-// disown takes the ownerReference away.
+// disown removes the ownerReference.
 func (r *modelRun) disown() string {
 	name := modelPick(r, "Secret", r.secretsThat((*modelSecret).owned)...)
 	s := r.m.secrets[name]
@@ -546,7 +546,7 @@ func (r *modelRun) deleteSecret() string {
 	return fmt.Sprintf("%q", name)
 }
 
-// canCreate is true while the target is not there.
+// canCreate is true while the target does not exist.
 func (r *modelRun) canCreate() bool { return r.m.secrets[r.m.spec.target] == nil }
 
 func (r *modelRun) createSecret() string {
@@ -555,7 +555,7 @@ func (r *modelRun) createSecret() string {
 	return r.make(name)
 }
 
-// make creates a Secret as a person does, at times with a key that the object wants.
+// make creates a Secret as a user does, sometimes with a key that the object wants.
 func (r *modelRun) make(name string) string {
 	r.m.born++
 	s := &modelSecret{born: r.m.born, data: map[string]modelValue{}}
@@ -572,10 +572,10 @@ func (r *modelRun) make(name string) string {
 	return fmt.Sprintf("%q %v", name, sortedKeys(s.data))
 }
 
-// The operator and its clock.
+// Steps of the operator and its clock.
 
-// wait lets hours go by. The operator notices when it looks the next time, which may be at once: it
-// may have looked at something else still. So where it makes a difference it is made to look.
+// wait advances the clock by hours. The operator notices that at its next reconcile, which may be at once if one is
+// still in progress. If a refresh is due by then, wait triggers a reconcile.
 func (r *modelRun) wait() string {
 	d := modelPick(r, "time", 13*time.Minute, 61*time.Minute, 301*time.Minute)
 	r.advance(d)
@@ -593,8 +593,8 @@ func (r *modelRun) wait() string {
 
 func (r *modelRun) advance(d time.Duration) {
 	r.m.now, r.m.reverts = r.m.now.Add(d), 0
-	// A restart knows of the next refresh only what the status says, which may be ten minutes behind.
-	// So the time is never within those.
+	// After a restart, the operator knows the next refresh only from the status, which may be ten minutes behind. So
+	// the clock never stops within those.
 	if early := r.m.next.Sub(r.m.now); early > 0 && early <= 11*time.Minute {
 		r.m.now = r.m.next.Add(time.Minute)
 	}
@@ -602,8 +602,7 @@ func (r *modelRun) advance(d time.Duration) {
 	r.advanced = true
 }
 
-// restart stops the operator and starts it again, at times with another flag; meanwhile the world
-// goes on.
+// restart stops the operator and starts it again, sometimes with another flag. Other steps may happen meanwhile.
 func (r *modelRun) restart() string {
 	r.Stop()
 	r.m.running = false
@@ -617,7 +616,7 @@ func (r *modelRun) restart() string {
 		r.flag = modelPick(r, "to", v1alpha1.CleanupOnDelete, v1alpha1.CleanupNever)
 		r.m.flag = r.flag
 	}
-	r.base = r.passes.Load() + 1 // It looks at the clock once when it starts.
+	r.base = r.passes.Load() + 1 // The operator reads the clock once when it starts.
 	r.start()
 	r.m.start()
 	return what + "with " + string(r.flag)

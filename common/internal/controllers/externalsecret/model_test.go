@@ -28,16 +28,16 @@ import (
 )
 
 const (
-	// modelWorkers go through their sequences at the same time. Each mostly waits.
+	// modelWorkers run their sequences at the same time. Each mostly waits.
 	modelWorkers = 12
-	// modelSteps is how many steps each has.
+	// modelSteps is the number of steps of a sequence.
 	modelSteps = 30
 )
 
-// TestModel does at random what persons, tools, providers and clocks do to an ExternalSecret and its
-// Secret, and compares each version of the Secret with what a model of the design says. A failure
-// prints the sequence; the seed brings it back, as far as the operator's timing allows. Recorded seeds
-// have the same sequences each time; -rapid.seed asks for others (0 for ones that nobody has seen).
+// TestModel applies random changes of users, tools, the provider and the clock to an ExternalSecret and its Secret.
+// It compares each version of the Secret with the prediction of a model of the design. A failure prints the sequence;
+// its seed repeats the sequence, as far as the operator's timing allows. Recorded seeds have the same sequences each
+// time; -rapid.seed selects others (0 for random ones).
 func TestModel(t *testing.T) {
 	t.Parallel()
 	var failed atomic.Bool
@@ -46,26 +46,25 @@ func TestModel(t *testing.T) {
 			w := newModelWorker(t, i, &failed)
 			return func(rt *rapid.T) {
 				if failed.Load() && !w.failed {
-					return // Somebody else has found something; that is enough.
+					return // Another worker has failed; one failure is enough.
 				}
 				w.sequence(rt)
 			}
 		})
 }
 
-// A modelWorker has a namespace, a provider, an operator and a clock of its own.
+// A modelWorker has its own namespace, provider, operator and clock.
 type modelWorker struct {
 	*env
 	rec *recorder
-	// clock is the operator's, in seconds. It stands still between two steps, so that the model knows
-	// what is due. passes counts how often the operator looks at it, which it does whenever it looks at
-	// an object.
+	// clock is the operator's clock, in seconds. It moves only in steps of the model, so that the model knows what is
+	// due. passes counts how often the operator reads the clock, which it does in each reconcile.
 	clock, passes atomic.Int64
 	flag          v1alpha1.CleanupPolicy
-	// failed is true once a sequence of this worker has failed, halt once one of any has.
+	// failed is true once a sequence of this worker has failed; halt is true once a sequence of any worker has.
 	failed bool
 	halt   *atomic.Bool
-	// count is how many sequences this worker has begun.
+	// count is the number of sequences that this worker has begun.
 	count int
 }
 
@@ -75,10 +74,10 @@ func newModelWorker(t *testing.T, i int, halt *atomic.Bool) *modelWorker {
 		env:  &env{testenv.On(t, testenv.Shared(t), "model-"+testenv.RandomName())},
 		flag: v1alpha1.CleanupOnDelete, halt: halt,
 	}
-	w.Ctx = context.Background() // Cleanups need it.
+	w.Ctx = context.Background() // Cleanups need it after the test has ended.
 	w.clock.Store(time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC).Unix())
-	w.Server = fake.NewServer() // That of the environment has its backend already.
-	// A batch that is full goes at once, one that is not waits for more, and some providers have none.
+	w.Server = fake.NewServer() // The backend of the environment already exists.
+	// Backends differ: with a batch of two, which is often full, with the default batch, and without batches.
 	w.Backend = w.Server.Backend("main", [][]fake.Option{{fake.BatchSize(2)}, {}, {fake.ReadOnly()}}[i%3]...)
 	w.Create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: w.NS}})
 	w.rec = record(w.Client)
@@ -100,17 +99,17 @@ func (w *modelWorker) start() {
 		}))
 }
 
-// modelPick draws one of several, each as likely as the others.
+// modelPick draws one of the options, each with the same probability.
 func modelPick[T any](r *modelRun, label string, options ...T) T {
 	return testenv.Pick(r.rt, label, options...)
 }
 
-// modelOther is modelPick without the one that is.
+// modelOther is modelPick without the present option.
 func modelOther[T comparable](r *modelRun, label string, is T, options ...T) T {
 	return modelPick(r, label, slices.DeleteFunc(slices.Clone(options), func(o T) bool { return o == is })...)
 }
 
-// oneIn draws true once in n times.
+// oneIn draws true with a probability of 1/n.
 func (r *modelRun) oneIn(n int, label string) bool {
 	options := make([]bool, n)
 	options[n-1] = true
@@ -124,35 +123,36 @@ type modelRun struct {
 	m  *model
 
 	name, storeLabel string
-	// es is the ExternalSecret as it was written last, before what the status said before the step.
+	// es is the ExternalSecret as last written; before is its status before the step.
 	es     *v1alpha1.ExternalSecret
 	before v1alpha1.ExternalSecretStatus
 	lives  map[types.UID]int
 	uids   map[string]types.UID
-	// marks are those of the Secrets before the step.
+	// marks holds the marks of the Secrets before the step.
 	marks map[string]string
-	// mine are the resourceVersions that the test wrote.
+	// mine holds the resourceVersions of the test's own writes.
 	mine  map[string]bool
 	wrote map[string]bool
 	heals map[string]func()
-	// base is the number of passes before those that a step brings.
+	// base is the number of passes before the step.
 	base   int64
 	values int
 	scenes []modelScene
-	// calls counts the steps since the operator tried again by itself, throttled is true once the
-	// provider has asked it to slow down.
+	// calls counts the steps since the operator last retried. throttled is true once the provider has throttled a
+	// call.
 	calls     int
 	throttled bool
-	// former are the calls of the step before.
+	// former holds the calls of the step before.
 	former []fake.Record
-	// advanced is true if the clock went on in this step.
+	// advanced is true if the clock moved in this step.
 	advanced bool
-	// awaited are the writes of the test, by resourceVersion, or by uid where it deleted.
+	// The writes of the test itself that the watch must report: the resourceVersion, or the uid of a deleted
+	// Secret.
 	awaited []string
 	trace   []string
 }
 
-// sequence goes through one sequence.
+// sequence runs one sequence.
 func (w *modelWorker) sequence(rt *rapid.T) {
 	w.count++
 	r := &modelRun{
@@ -170,14 +170,14 @@ func (w *modelWorker) sequence(rt *rapid.T) {
 	r.must(w.API.Create(w.Ctx, w.Store(r.name, "main")))
 	r.step(modelStep{"begin", 1, nil, (*modelRun).begin})
 	for range modelSteps {
-		// The sixth revert within ten minutes would be deferred, which is not the subject here.
+		// The sixth revert within ten minutes would be delayed, which this test does not cover.
 		if r.m.reverts >= 4 {
 			r.step(modelClock)
 		}
 		r.step(r.choose(false))
 	}
 	if r.m.alive {
-		r.step(modelRefresh) // What comes late of the last step comes before.
+		r.step(modelRefresh) // Late effects of the last step come before the refresh.
 	}
 }
 
@@ -194,7 +194,7 @@ func (r *modelRun) choose(offline bool) modelStep {
 	return steps[modelPick(r, "step", possible...)]
 }
 
-// step does one thing, and waits until all is as the model says.
+// step performs a step, and waits until the cluster matches the model.
 func (r *modelRun) step(s modelStep) {
 	r.m.woken, r.m.asked, r.m.refreshed, r.m.wrote = false, false, false, map[string]bool{}
 	r.m.rehashed, r.awaited = false, nil
@@ -230,9 +230,9 @@ func (r *modelRun) step(s modelStep) {
 		}
 		return ""
 	})
-	// A read that was held back may come when nobody waits for it any more.
+	// A delayed read may come when the model no longer expects one.
 	if !r.m.asked && !r.m.retrying && r.m.alive && r.calls > 2 && !r.throttled && r.reads() > 0 {
-		r.fail(s.name, fmt.Sprintf("the provider was read for nothing: %+v", r.Backend.Calls()))
+		r.fail(s.name, fmt.Sprintf("the provider was read without a reason: %+v", r.Backend.Calls()))
 	}
 	if wrong := r.judge(r.scenes); wrong != "" {
 		r.fail(s.name, wrong)
@@ -245,23 +245,23 @@ func (r *modelRun) expect(step string, missing func() string) {
 	}
 }
 
-// status returns what the status of the ExternalSecret does not say yet.
+// status returns how the status of the ExternalSecret differs from the model; empty if it does not.
 func (r *modelRun) status() string { //nolint:gocyclo // One case for each thing that can be missing.
 	es := r.rec.objects[r.name]
 	switch {
 	case !r.m.alive && es != nil:
-		return "the ExternalSecret is still there"
+		return "the ExternalSecret still exists"
 	case !r.m.alive:
 		return ""
 	case es == nil || es.UID != r.es.UID:
-		return "the ExternalSecret is not there"
+		return "the ExternalSecret does not exist"
 	case !r.m.running || r.m.reason == "":
 		return ""
 	}
 	c := meta.FindStatusCondition(es.Status.Conditions, v1alpha1.ConditionReady)
 	switch {
 	case c == nil:
-		return "it has no Ready condition"
+		return "the ExternalSecret has no Ready condition"
 	case es.Status.ObservedGeneration != r.es.Generation || c.ObservedGeneration != r.es.Generation:
 		return fmt.Sprintf("generation %d is not observed: %+v", r.es.Generation, es.Status)
 	case c.Reason != r.m.reason:
@@ -269,7 +269,7 @@ func (r *modelRun) status() string { //nolint:gocyclo // One case for each thing
 	case (c.Status == "True") != r.m.ready:
 		return fmt.Sprintf("Ready is %s, want %t", c.Status, r.m.ready)
 	case c.Reason == v1alpha1.ReasonSecretSyncedError && !strings.HasPrefix(c.Message, string(r.m.class)+":"):
-		return fmt.Sprintf("Ready says %q, want %s", c.Message, r.m.class)
+		return fmt.Sprintf("the message of Ready is %q, want %s", c.Message, r.m.class)
 	case r.m.request == r.m.served && r.m.request > 0 && es.Status.ObservedRefreshRequest != strconv.Itoa(r.m.request):
 		return fmt.Sprintf("the refresh %q was served, want %d", es.Status.ObservedRefreshRequest, r.m.request)
 	case r.m.rehashed && es.Status.ObservedMetadataHash == r.before.ObservedMetadataHash:
@@ -280,7 +280,7 @@ func (r *modelRun) status() string { //nolint:gocyclo // One case for each thing
 	return ""
 }
 
-// reads returns how many of the secrets of the sequence were asked for in this step.
+// reads returns how often the sequence's remote secrets were read in this step.
 func (r *modelRun) reads() int {
 	n := 0
 	for _, e := range modelRemotes {
@@ -289,14 +289,14 @@ func (r *modelRun) reads() int {
 	return n
 }
 
-// looked returns what the operator has not done yet.
+// looked returns which reconcile or read of the step is missing; empty for none.
 func (r *modelRun) looked() string {
 	m := r.m
 	switch {
 	case !m.alive, !m.running, !m.woken, m.reason == v1alpha1.ReasonSuspended, m.reason == v1alpha1.ReasonInvalidSpec:
 		return ""
 	case r.passes.Load() <= r.base:
-		return "the operator has not looked"
+		return "the operator has not reconciled the object"
 	case m.refreshed && r.reads() == 0 && !r.advanced:
 		return "the provider was not read"
 	}
@@ -316,14 +316,14 @@ func (r *modelRun) fail(step, what string) {
 	if !r.failed {
 		r.failed = true
 		r.halt.Store(true)
-		r.Logf("%s fails, this is how it came to it:\n%s", step, all)
+		r.Logf("%s fails after this sequence:\n%s", step, all)
 	}
 	r.rt.Log(all)
-	// Without names and values, so that rapid sees that it is the same failure again.
-	r.rt.Fatalf("%s: it is not as the model says", step)
+	// The message has no names and values, so that rapid recognizes the same failure.
+	r.rt.Fatalf("%s: the cluster differs from the model", step)
 }
 
-// clear ends a sequence: nothing of it is left for the next one.
+// clear ends a sequence, and deletes its objects.
 func (r *modelRun) clear() {
 	for _, heal := range r.heals {
 		heal()
@@ -336,7 +336,7 @@ func (r *modelRun) clear() {
 	_ = client.IgnoreNotFound(r.API.Delete(ctx, &fakev1.FakeStore{ObjectMeta: r.Meta(r.name)}))
 	if wrong := r.rec.wait(func() string {
 		if r.rec.objects[r.name] != nil {
-			return "the ExternalSecret does not go"
+			return "the ExternalSecret still exists"
 		}
 		return ""
 	}); wrong != "" {
@@ -347,7 +347,7 @@ func (r *modelRun) clear() {
 	}
 	if wrong := r.rec.wait(func() string {
 		if len(r.rec.secrets) > 0 {
-			return "the Secrets do not go"
+			return "the Secrets still exist"
 		}
 		return ""
 	}); wrong != "" {
@@ -371,6 +371,6 @@ func (r *modelRun) change(change func(*v1alpha1.ExternalSecret)) {
 
 func (r *modelRun) must(err error) {
 	if err != nil {
-		r.rt.Fatalf("the API server says: %v", err)
+		r.rt.Fatalf("the API server returned: %v", err)
 	}
 }

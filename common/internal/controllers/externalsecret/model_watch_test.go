@@ -22,23 +22,22 @@ import (
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
-// modelPatience is how long a step waits for what shall come of it. It is waited for in full only by
-// a test that fails.
-const modelPatience = 2 * time.Minute
+// modelTimeout is the timeout for the effects of a step. Only a failing test waits that long.
+const modelTimeout = 2 * time.Minute
 
-// A recorder watches a namespace: it holds what is there, and notes every version of every Secret.
+// A recorder watches a namespace. It holds the present objects, and records every version of every Secret.
 type recorder struct {
 	mu      sync.Mutex
 	changed chan struct{}
 	secrets map[string]*corev1.Secret
 	objects map[string]*v1alpha1.ExternalSecret
 	seen    []modelEvent
-	// known are the resourceVersions that were seen, and the uids of Secrets that were seen to go.
+	// known holds the resourceVersions that were seen, and the uids of Secrets that were seen to be deleted.
 	known map[string]bool
 	ended string
 }
 
-// modelEvent is a version of a Secret, or its end.
+// modelEvent is a version of a Secret, or its deletion.
 type modelEvent struct {
 	what   watch.EventType
 	secret *corev1.Secret
@@ -86,7 +85,7 @@ func (r *recorder) note(ev watch.Event) {
 				delete(r.objects, o.Name)
 			}
 		default:
-			r.ended = fmt.Sprintf("a watch brings %s: %v", ev.Type, ev.Object)
+			r.ended = fmt.Sprintf("a watch returned %s: %v", ev.Type, ev.Object)
 		}
 	})
 }
@@ -99,10 +98,10 @@ func (r *recorder) update(change func()) {
 	r.changed = make(chan struct{})
 }
 
-// wait waits until missing, which may read the recorder, returns an empty string. It returns what is
-// missing still.
+// wait waits until missing returns an empty string; missing may read the recorder. At the timeout wait returns the
+// result of missing.
 func (r *recorder) wait(missing func() string) string {
-	deadline := time.After(modelPatience)
+	deadline := time.After(modelTimeout)
 	for {
 		r.mu.Lock()
 		what, changed := missing(), r.changed
@@ -121,7 +120,7 @@ func (r *recorder) wait(missing func() string) string {
 	}
 }
 
-// take returns the events since it was called last.
+// take returns the events since its last call.
 func (r *recorder) take() []modelEvent {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -130,10 +129,10 @@ func (r *recorder) take() []modelEvent {
 	return seen
 }
 
-// modelView is what is compared of a Secret.
+// modelView holds the fields of a Secret that are compared.
 type modelView struct {
 	Data map[string]string
-	// Own are the keys that the operator holds, and nobody else.
+	// Own are the keys that only the operator holds.
 	Own                 []string
 	Labels, Annotations map[string]string
 	Owner               string
@@ -142,7 +141,7 @@ type modelView struct {
 	Immutable           bool
 }
 
-// viewOf is the view of a Secret of the model; nil if there is none.
+// viewOf returns the view of a Secret of the model; nil if there is none.
 func viewOf(s *modelSecret) *modelView {
 	if s == nil {
 		return nil
@@ -164,7 +163,7 @@ func viewOf(s *modelSecret) *modelView {
 	return v.orNil()
 }
 
-// orNil leaves one way to say that there is nothing.
+// orNil replaces empty maps by nil.
 func (v *modelView) orNil() *modelView {
 	for _, m := range []*map[string]string{&v.Data, &v.Labels, &v.Annotations} {
 		if len(*m) == 0 {
@@ -174,7 +173,7 @@ func (v *modelView) orNil() *modelView {
 	return v
 }
 
-// look is the view of a real Secret; nil if there is none.
+// look returns the view of a real Secret; nil if there is none.
 func (r *modelRun) look(s *corev1.Secret) *modelView {
 	if s == nil {
 		return nil
@@ -210,7 +209,7 @@ func (r *modelRun) look(s *corev1.Secret) *modelView {
 	return v.orNil()
 }
 
-// holders are the field managers of a key of data.
+// holders returns the field managers of a key of data.
 func holders(s *corev1.Secret, key string) []string {
 	var managers []string
 	for _, e := range s.ManagedFields {
@@ -230,12 +229,12 @@ func holders(s *corev1.Secret, key string) []string {
 func (r *modelRun) lifeOf(uid types.UID) string {
 	life, ok := r.lives[uid]
 	if !ok {
-		return "somebody else"
+		return "another owner"
 	}
 	return fmt.Sprintf("life %d", life)
 }
 
-// foreign are the labels or annotations that are not the operator's.
+// foreign returns the labels or annotations that are not the operator's.
 func foreign(m map[string]string) map[string]string {
 	m = maps.Clone(m)
 	maps.DeleteFunc(m, func(k, _ string) bool {
@@ -245,7 +244,7 @@ func foreign(m map[string]string) map[string]string {
 	return m
 }
 
-// modelScene is the model at one moment of a step: the Secrets by their names.
+// modelScene is the model at one moment of a step: the Secrets by name.
 type modelScene map[string]*modelSecret
 
 func (r *modelRun) scene() modelScene {
@@ -256,11 +255,12 @@ func (r *modelRun) scene() modelScene {
 	return s
 }
 
-// mirror returns what is wrong with the Secrets as they are; the recorder is locked.
+// mirror returns how the Secrets differ from the model; empty if they do not. The caller must hold the recorder's
+// lock.
 func (r *modelRun) mirror() string {
 	for _, v := range r.awaited {
 		if !r.rec.known[v] {
-			return "what the test itself wrote is not seen yet"
+			return "a write of the test itself is not seen yet"
 		}
 	}
 	for _, name := range modelTargets {
@@ -274,8 +274,8 @@ func (r *modelRun) mirror() string {
 	return ""
 }
 
-// written reports whether the operator wrote a Secret in this step; the recorder is locked. Not all
-// that it writes shows, but the mark tells the hash of what it wrote last.
+// written reports whether the operator wrote a Secret in this step. Not every write changes the view, but the mark
+// has a hash of the last one. The caller must hold the recorder's lock.
 func (r *modelRun) written(name string) bool {
 	was, is := r.scenes[0][name], r.m.secrets[name]
 	if was != nil && was.born == is.born && !was.mark.equal(is.mark) && r.markOf(name) == r.marks[name] {
@@ -290,7 +290,7 @@ func (m modelMark) equal(o modelMark) bool {
 	return m.life == o.life && m.edits == o.edits && m.shared == o.shared && m.policy == o.policy && maps.Equal(m.values, o.values)
 }
 
-// markOf returns the mark of a Secret as it is written; the recorder is locked.
+// markOf returns the mark of a Secret as stored. The caller must hold the recorder's lock.
 func (r *modelRun) markOf(name string) string {
 	if s := r.rec.secrets[r.name+name]; s != nil {
 		return s.Annotations[target.MarkKey(r.name)]
@@ -298,8 +298,8 @@ func (r *modelRun) markOf(name string) string {
 	return ""
 }
 
-// judge goes through the versions of the Secrets that a step brought. Each must be one of the scenes
-// of the step, and be written by whom the model says.
+// judge checks each version of the Secrets in a step. It must match one of the scenes of the step, and the operator
+// may write only where the model expects a write.
 func (r *modelRun) judge(scenes []modelScene) string {
 	for _, ev := range r.rec.take() {
 		name, ok := strings.CutPrefix(ev.secret.Name, r.name)
@@ -310,7 +310,7 @@ func (r *modelRun) judge(scenes []modelScene) string {
 		kept := first != nil && !slices.ContainsFunc(scenes, func(s modelScene) bool { return s[name] == nil || s[name].born != first.born })
 		switch {
 		case ev.what == watch.Deleted && kept:
-			return fmt.Sprintf("Secret %q was deleted, but shall be kept", name)
+			return fmt.Sprintf("Secret %q was deleted, but must be kept", name)
 		case ev.what == watch.Deleted:
 			continue
 		}
@@ -318,20 +318,20 @@ func (r *modelRun) judge(scenes []modelScene) string {
 			r.uids[name] = ev.secret.UID
 		}
 		if kept && r.uids[name] != ev.secret.UID {
-			return fmt.Sprintf("Secret %q has uid %s instead of %s, but shall be kept", name, ev.secret.UID, r.uids[name])
+			return fmt.Sprintf("Secret %q has uid %s instead of %s, but must be kept", name, ev.secret.UID, r.uids[name])
 		}
 		if wrong := among(r.look(ev.secret), scenes, name); wrong != "" {
 			return wrong
 		}
 		if !r.mine[ev.secret.ResourceVersion] && !r.m.wrote[name] && !r.wrote[name] {
-			return fmt.Sprintf("Secret %q was written for nothing: %+v", name, r.look(ev.secret))
+			return fmt.Sprintf("Secret %q was written without a reason: %+v", name, r.look(ev.secret))
 		}
 	}
 	r.wrote = r.m.wrote
 	return ""
 }
 
-// among returns what of a version of a Secret was so at no moment of the step.
+// among returns which field of a version of a Secret matches no scene of the step; empty if each matches one.
 func among(got *modelView, scenes []modelScene, name string) string {
 	var views []*modelView
 	for _, s := range scenes {

@@ -24,76 +24,77 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// holdInterval is how often an object that its store holds looks again.
+// holdInterval is how often an object that waits for something else is checked again, before jitter.
 const holdInterval = 45 * time.Second
 
-// errMoved means that the world is not as it was when the pass began; look again.
-var errMoved = errors.New("the objects have changed meanwhile")
+// errMoved means that an object has changed during the pass; reconcile it again.
+var errMoved = errors.New("the objects changed during the reconcile")
 
-// outcome is how a pass ends.
+// outcome is the end of a pass.
 type outcome struct {
-	// verdict is what the status says; nil if it stays.
+	// verdict is the new status; nil if the status stays as it is.
 	verdict *verdict
-	// wait is when the object comes back; 0 if only an event brings it back.
+	// wait is the delay until the next pass; 0 if only an event starts one.
 	wait time.Duration
-	// retry has it come back with back-off, and not before wait.
+	// retry requests the next pass with back-off, and not before wait.
 	retry bool
-	// moved has it look again soon, since the world has changed meanwhile.
+	// moved requests the next pass soon, because an object has changed during this one.
 	moved bool
-	// soon has it look again at once, which is no miss.
+	// soon requests the next pass at once, without counting it as a miss.
 	soon bool
-	// awaits is true if somebody else must change the target first, whose resourceVersion was version, empty if there
-	// was none. Not every change that helps is one of the Secret, so the object looks at it now and then in any case.
+	// True if another client must change the target first. version is the target's resourceVersion; empty
+	// if there is no target. Not every change that unblocks the object is one of the Secret, so the object is checked
+	// at intervals in any case.
 	awaits  bool
 	version string
 }
 
-// say ends a pass with a verdict, for a time.
+// say ends a pass with a verdict; wait is the delay until the next pass.
 func say(v verdict, wait time.Duration) *outcome { return &outcome{verdict: &v, wait: wait} }
 
-// retry ends a pass with a verdict that the next try may change.
+// retry ends a pass with a verdict that the next attempt may change.
 func retry(v verdict, atLeast time.Duration) *outcome {
 	return &outcome{verdict: &v, wait: atLeast, retry: true}
 }
 
-// await ends a pass with a verdict that only a change of the target changes.
-func await(v verdict, version string) *outcome {
+// waitForEvent ends a pass with a verdict that only a change of the target can change.
+func waitForEvent(v verdict, version string) *outcome {
 	return &outcome{verdict: &v, awaits: true, version: version}
 }
 
-// rest ends a pass that changes nothing.
+// rest ends a pass that leaves the status as it is.
 func rest(wait time.Duration) *outcome { return &outcome{wait: wait} }
 
-// moved ends a pass under which the world has moved on.
+// moved ends a pass during which an object has changed.
 func moved() *outcome { return &outcome{moved: true} }
 
-// stopped returns the outcome of a decision that writes nothing; nil for any other.
+// stopped returns the outcome of a decision that writes nothing; nil for any other decision.
 func stopped(d policy.Decision, name, version string) *outcome {
-	switch d.Action { //nolint:exhaustive // The others go on.
+	switch d.Action { //nolint:exhaustive // All other actions continue the pass.
 	case policy.Yield:
-		return await(status.Stalled(v1alpha1.ReasonConflict, d.Message), version)
+		return waitForEvent(status.Stalled(v1alpha1.ReasonConflict, d.Message), version)
 	case policy.Missing:
-		return await(status.Failed(v1alpha1.ReasonSecretMissing, fmt.Sprintf("Secret %q: %s", name, d.Message)), version)
+		return waitForEvent(status.Failed(v1alpha1.ReasonSecretMissing, fmt.Sprintf("Secret %q: %s", name, d.Message)), version)
 	case policy.Refuse:
 		v := status.Stalled(v1alpha1.ReasonSecretSyncedError, d.Message)
 		v.Class = provider.Invalid
 		if d.Unwatched {
 			return say(v, holdInterval)
 		}
-		return await(v, version)
+		return waitForEvent(v, version)
 	case policy.Wait:
-		return await(status.Failed(v1alpha1.ReasonSecretMissing, fmt.Sprintf("Secret %q: %s; it comes back when its finalizers are gone", name, d.Message)), version)
+		return waitForEvent(status.Failed(v1alpha1.ReasonSecretMissing, fmt.Sprintf("Secret %q: %s; waiting for its finalizers to be removed", name, d.Message)), version)
 	}
 	return nil
 }
 
-// stopError is the outcome of a decision that writes nothing, for those who were about to write.
+// stopError is the outcome of a decision that writes nothing, as the error of a write.
 type stopError struct{ *outcome }
 
 // Error implements error.
 func (e stopError) Error() string { return e.verdict.Message }
 
-// failed turns an error of a write into an outcome; an error for one that nothing is known about.
+// failed turns an error of a write into an outcome. An unknown error is returned as an error.
 func failed(err error) (*outcome, error) {
 	var stop stopError
 	var forbidden *target.ForbiddenError
@@ -116,9 +117,9 @@ func failed(err error) (*outcome, error) {
 	return nil, errors.Wrap(err, "cannot write the Secret")
 }
 
-// reporter carries outcomes out: statuses, metrics, and when an object comes back.
+// reporter carries out outcomes: statuses, metrics and the next pass of an object.
 type reporter struct {
-	// client is live.
+	// client does not read from a cache.
 	client  client.Client
 	events  events.EventRecorder
 	objects *objects
@@ -127,14 +128,14 @@ type reporter struct {
 	backoff workqueue.TypedRateLimiter[reconcile.Request]
 	random  func() float64
 	now     func() time.Time
-	// enqueue brings an object back.
+	// enqueue adds an object to the work queue.
 	enqueue func(key types.NamespacedName, priority int)
 }
 
-// watchOwner owns the watches of one ExternalSecret.
+// watchOwner is the owner of the watches of one ExternalSecret.
 type watchOwner types.NamespacedName
 
-// end carries an outcome out.
+// end carries out an outcome.
 func (r *reporter) end(ctx context.Context, s *subject, o *outcome) (reconcile.Result, error) {
 	switch {
 	case o.moved:
@@ -171,23 +172,23 @@ func (r *reporter) end(ctx context.Context, s *subject, o *outcome) (reconcile.R
 	return queue.Later(wait), nil
 }
 
-// watch brings an object back when somebody changes its target, which was seen at a version.
+// watch enqueues an object when its target changes after a resourceVersion; empty means that there was no target.
 func (r *reporter) watch(s *subject, version string) {
 	key := s.key()
-	if was := r.objects.await(key, s.plan.Target); was != "" && was != s.plan.Target {
+	if was := r.objects.waitFor(key, s.plan.Target); was != "" && was != s.plan.Target {
 		r.watches.Remove(watchOwner(key))
 	}
 	r.watches.Add(watch.SecretRef(s.es.Namespace, s.plan.Target), watchOwner(key), version, func() { r.enqueue(key, queue.High) })
 }
 
-// unwatch ends the watch of a target whose change was awaited.
+// unwatch ends the watch for a target.
 func (r *reporter) unwatch(key types.NamespacedName) {
-	if r.objects.await(key, "") != "" {
+	if r.objects.waitFor(key, "") != "" {
 		r.watches.Remove(watchOwner(key))
 	}
 }
 
-// forget drops what is remembered of an object that is gone or not ours.
+// forget drops all memory of an object that is deleted or that this operator does not claim.
 func (r *reporter) forget(key types.NamespacedName) {
 	r.unwatch(key)
 	r.watches.Remove(templateOwner(key))
@@ -199,7 +200,7 @@ func (r *reporter) forget(key types.NamespacedName) {
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets/status,verbs=patch
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets,verbs=get
 
-// statuses writes those of ExternalSecrets. Parts are written by their contributors.
+// statuses writes the statuses of ExternalSecrets. Contributors write their own entries of status.parts.
 var statuses = status.Kind[*v1alpha1.ExternalSecret, v1alpha1.ExternalSecretStatus]{
 	New:       func() *v1alpha1.ExternalSecret { return &v1alpha1.ExternalSecret{} },
 	Status:    func(es *v1alpha1.ExternalSecret) *v1alpha1.ExternalSecretStatus { return &es.Status },
@@ -219,24 +220,24 @@ func (r *reporter) patch(ctx context.Context, s *subject) error {
 	return err
 }
 
-// account notes how the object stands after a pass.
+// account updates the metrics of an object after a pass.
 func (r *reporter) account(s *subject) {
 	if s.es.Spec.Suspend {
-		r.objects.taken(s.key(), s.es.Generation) // Nobody waits for it.
+		r.objects.taken(s.key(), s.es.Generation) // Do not count the time of a suspended object.
 	}
 	stand := metrics.Of(s.next.Conditions, s.es.CreationTimestamp.Time)
-	// A status without a next time is of an object that is read no more, or never was.
+	// The status of an object that is no longer read, or never was, has no next refresh time.
 	if !s.es.Spec.Suspend && s.next.NextRefreshTime != nil && policy.Periodic(s.es.Spec.RefreshPolicy, s.plan.Interval) {
 		stand.Interval, stand.Good = s.plan.Interval, s.obj.good
 		if t := s.next.RefreshTime; t != nil && t.After(stand.Good) {
-			stand.Good = t.Time // A process before this one wrote it.
+			stand.Good = t.Time // An earlier process wrote it.
 		}
 	}
 	r.ledger.Set(s.key(), stand)
 }
 
-// took notes how long it took from what asked for a write to the write, if there was one. What mends the
-// target after somebody changed it is neither.
+// took records the delay between a request for a write and the write, if there was one. A write that restores the
+// target after a change by another client is not counted.
 func (r *reporter) took(s *subject, asked time.Time) {
 	now := r.now()
 	since := r.objects.taken(s.key(), s.es.Generation)

@@ -21,46 +21,46 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// settling is when to look again while it is not known yet who runs.
+// settling is the delay until the next pass while the running modules are not known yet.
 const settling = 500 * time.Millisecond
 
-// newborn is how long a module that runs has to contribute before something is said.
-const newborn = 30 * time.Second
+// A running module has this long to contribute before the status reports that its contribution is missing.
+const gracePeriod = 30 * time.Second
 
-// handed is what a pass knows of what lies in parts: values of generators, and what other operators have read.
+// handed describes the values that are stored in parts: generated values, and values that other operators have read.
 type handed struct {
-	// versions are those of the values, in the order of the plan's sources; empty for what is not there.
+	// versions are the versions of these values, in the order of the plan's sources; empty for a missing value.
 	versions []string
-	// ready is true if all values are there.
+	// ready is true if all values are available.
 	ready bool
-	// problem says why values are missing or could not be replaced; nil if nothing is wrong.
+	// problem is why values are missing or could not be replaced; nil if there is no problem.
 	problem *verdict
-	// used are the names under which the status records the parts that hold them.
+	// used holds the keys of the status.parts entries whose parts hold these values.
 	used map[string]bool
-	// labels are those of the stores that other operators have read.
+	// labels are the labels of the stores that other operators have read.
 	labels []string
-	// wait is the time until there may be something to say of what is missing; 0 for none.
+	// wait is the time until missing values may have to be reported; 0 for none.
 	wait time.Duration
 }
 
-// recorded is a part that the status records, as the cache shows it.
+// recorded is a part that the status records, with its record from the cache.
 type recorded struct {
 	status v1alpha1.PartStatus
 	rec    handoff.Record
 }
 
-// A partReader reads what other operators hand over, and says what is wrong with it.
+// A partReader reads the contributions of other operators, and finds out what is wrong with them.
 type partReader struct {
 	cache client.Reader
-	// live is not cached.
+	// live does not read from a cache.
 	live  client.Client
 	board *presence.Board
 	now   func() time.Time
 }
 
-// regard looks at the parts that the status records, as the cache shows them. A Secret that the status does
-// not record is no part of the object.
-func (p partReader) regard(ctx context.Context, s *subject) error {
+// loadParts evaluates the parts that the status records, as the cache shows them. A Secret that the status does not
+// record is not a part of the object.
+func (p partReader) loadParts(ctx context.Context, s *subject) error {
 	s.handed = handed{ready: true, used: map[string]bool{}}
 	shared := slices.ContainsFunc(s.plan.Sources, s.stores.Elsewhere)
 	s.obj.shared.Store(shared || len(s.es.Status.Parts) > 0)
@@ -97,7 +97,7 @@ func (p partReader) regard(ctx context.Context, s *subject) error {
 	return nil
 }
 
-// labelsOf returns those of the stores that parts were read from, of the modules that are used.
+// labelsOf returns the labels of the stores that the used parts were read from.
 func labelsOf(parts []recorded, used map[string]bool) []string {
 	var labels []string
 	for _, r := range parts {
@@ -123,14 +123,14 @@ func (p partReader) recorded(ctx context.Context, es *v1alpha1.ExternalSecret) (
 		key, m := types.NamespacedName{Namespace: es.Namespace, Name: s.Name}, resolve.SecretMetadata()
 		err := p.cache.Get(ctx, key, m)
 		if kerrors.IsNotFound(err) {
-			// It may lack the label by which the cache knows it.
+			// It may lack the label by which the cache selects it.
 			m = resolve.SecretMetadata()
 			err = p.live.Get(ctx, key, m)
 		}
 		switch rec, ok := handoff.Of(m.Annotations); {
 		case kerrors.IsNotFound(err):
 		case err != nil:
-			return nil, errors.Wrap(err, "cannot read a part")
+			return nil, errors.Wrap(err, "cannot read the Secret of a contribution")
 		case ok && m.UID == s.UID && m.DeletionTimestamp == nil:
 			parts = append(parts, recorded{s, rec})
 		}
@@ -138,11 +138,11 @@ func (p partReader) recorded(ctx context.Context, es *v1alpha1.ExternalSecret) (
 	return parts, nil
 }
 
-// holder returns the part that has what the object wants of a source now; nil if none has.
+// holder returns the part that has the wanted values of a source; nil if there is none.
 func holder(es *v1alpha1.ExternalSecret, parts []recorded, src render.Source) *recorded {
 	var found *recorded
 	for i := range parts {
-		// A store may have gone from one class to another: the operator that reads it now is right.
+		// A store may have changed its class: prefer the operator that read it last.
 		if rec := parts[i].rec; serves(es, rec, src) && (found == nil || readLater(rec, found.rec)) {
 			found = &parts[i]
 		}
@@ -150,13 +150,13 @@ func holder(es *v1alpha1.ExternalSecret, parts []recorded, src render.Source) *r
 	return found
 }
 
-// readLater reports whether a part was read after another.
+// readLater reports whether a was read after b.
 func readLater(a, b handoff.Record) bool {
 	return a.Reads != nil && (b.Reads == nil || a.Reads.At.After(b.Reads.At))
 }
 
-// serves reports whether a part has what the object wants of a source now. What is immutable keeps its values,
-// whatever is asked for.
+// serves reports whether a part has the wanted values of a source. An immutable Secret keeps its values, so refresh
+// requests are ignored for it.
 func serves(es *v1alpha1.ExternalSecret, rec handoff.Record, src render.Source) bool {
 	request := es.Annotations[v1alpha1.RefreshRequestAnnotation]
 	if es.Spec.Target.Immutable {
@@ -168,7 +168,7 @@ func serves(es *v1alpha1.ExternalSecret, rec handoff.Record, src render.Source) 
 	return rec.ServesRead(es.UID, handoff.SourceID(src.Store, src.Read), request)
 }
 
-// versionIn returns the version of what a part holds of a source.
+// versionIn returns the version of the values that a part holds for a source.
 func versionIn(rec handoff.Record, s render.Source) string {
 	if s.Generator {
 		return rec.Entries[handoff.ID(s.Store)].Version
@@ -176,10 +176,10 @@ func versionIn(rec handoff.Record, s render.Source) string {
 	return rec.Reads.Version
 }
 
-// wrong says why values are missing or could not be replaced; nil if nothing is wrong.
+// wrong returns why values are missing or could not be replaced; nil if there is no problem.
 func (p partReader) wrong(s *subject, parts []recorded, missing []render.Source) *verdict {
 	if p.board.Settling() {
-		// Who runs, and which version, is known in a moment.
+		// The running modules and their versions are known in a moment.
 		s.handed.ready = false
 		s.handed.again(settling)
 		return nil
@@ -189,8 +189,8 @@ func (p partReader) wrong(s *subject, parts []recorded, missing []render.Source)
 		return v
 	}
 	for _, part := range s.es.Status.Parts {
-		if v := said(part); v != nil && p.heard(s.es, part) {
-			// What a store does not allow is not taken from what it allowed before.
+		if v := said(part); v != nil && p.isWriterRunning(s.es, part) {
+			// Values that were read before the store refused this namespace must not be used.
 			s.handed.ready = s.handed.ready && v.Reason != v1alpha1.ReasonForbidden
 			return v
 		}
@@ -199,21 +199,21 @@ func (p partReader) wrong(s *subject, parts []recorded, missing []render.Source)
 		if v := p.absent(s, src); v != nil {
 			return v
 		}
-		if waited := time.Since(s.obj.since); waited < newborn {
-			s.handed.again(newborn - waited)
+		if waited := time.Since(s.obj.since); waited < gracePeriod {
+			s.handed.again(gracePeriod - waited)
 			continue
 		}
 		who := "the module that serves it"
 		if all := p.board.Serving(&src.Store, s.es.Namespace); len(all) > 0 {
 			who = all[0].Name
 		}
-		v := status.NotSynced(provider.NewError(provider.Unavailable, "%s %q: %s has yet to contribute what this object wants of it", src.Store.Kind, src.Store.Name, who))
+		v := status.NotSynced(provider.NewError(provider.Unavailable, "%s %q: waiting for %s to hand over the values; if this lasts, check the log of that module", src.Store.Kind, src.Store.Name, who))
 		return &v
 	}
 	return p.outdated(s, parts)
 }
 
-// skewed says that an operator that contributes, or would, is too old or too new; nil if none is.
+// skewed returns the verdict that the version of a contributing operator is too old or too new; nil if none is.
 func (p partReader) skewed(s *subject, parts []recorded) *verdict {
 	self := p.board.Self()
 	for _, src := range s.plan.Sources {
@@ -236,17 +236,17 @@ func (p partReader) skewed(s *subject, parts []recorded) *verdict {
 	return nil
 }
 
-// operatorOf returns the operator that wrote an entry of status.parts; false if it does not run.
+// operatorOf returns the operator that wrote an entry of status.parts; false if it is not running.
 func (p partReader) operatorOf(es *v1alpha1.ExternalSecret, s v1alpha1.PartStatus) (presence.Member, bool) {
 	return p.board.Running(es.Namespace, func(m presence.Member) bool { return handoff.Wrote(m.Module, m.Class, s) })
 }
 
-// absent says that nobody serves a source; nil if that is not known.
+// absent returns the verdict that no running module serves a source; nil if that is not certain.
 func (p partReader) absent(s *subject, src render.Source) *verdict {
 	gone, wait, why := false, time.Duration(0), p.board.Hint(&src.Store)
 	if class, ours := s.stores.OtherClass(src.Store); ours {
 		gone, wait = p.board.MissingClass(&src.Store, class, s.es.Namespace, s.obj.since)
-		why = fmt.Sprintf("%s %q is of controller class %q, and no running operator serves that class; start one with --controller-class=%[3]s, or change spec.controller of the store", src.Store.Kind, src.Store.Name, class)
+		why = fmt.Sprintf("%s %q has controller class %q, which no running operator serves; start one with --controller-class=%[3]s, or change spec.controller of the store", src.Store.Kind, src.Store.Name, class)
 	} else {
 		gone, wait = p.board.Missing(&src.Store, s.es.Namespace, s.obj.since)
 	}
@@ -258,8 +258,8 @@ func (p partReader) absent(s *subject, src render.Source) *verdict {
 	return &v
 }
 
-// outdated says that what an operator has contributed that runs no more was to be read again, or has expired; nil if
-// nothing was.
+// outdated returns the verdict that a contribution is due for a read or has expired, and its operator is not running;
+// nil if there is none.
 func (p partReader) outdated(s *subject, parts []recorded) *verdict {
 	for _, src := range s.plan.Sources {
 		r := holder(s.es, parts, src)
@@ -287,14 +287,14 @@ func (p partReader) outdated(s *subject, parts []recorded) *verdict {
 	return nil
 }
 
-// again has the object looked at after a time, or earlier.
+// again requests the next pass after wait, unless an earlier one is requested already.
 func (h *handed) again(wait time.Duration) {
 	if wait > 0 && (h.wait == 0 || wait < h.wait) {
 		h.wait = wait
 	}
 }
 
-// said is what an operator says of its part; nil if nothing is wrong.
+// said returns the verdict that an operator reports for its part; nil if it reports no problem.
 func said(s v1alpha1.PartStatus) *verdict {
 	if s.Message == "" {
 		return nil
@@ -310,8 +310,9 @@ func said(s v1alpha1.PartStatus) *verdict {
 	return &v
 }
 
-// heard reports whether what an operator says of its part counts: who has gone says nothing any more.
-func (p partReader) heard(es *v1alpha1.ExternalSecret, s v1alpha1.PartStatus) bool {
+// isWriterRunning reports whether to believe the report of an operator about its part. The report of an operator that is known
+// to have stopped is ignored.
+func (p partReader) isWriterRunning(es *v1alpha1.ExternalSecret, s v1alpha1.PartStatus) bool {
 	_, runs := p.operatorOf(es, s)
 	return runs || !p.board.Sees()
 }

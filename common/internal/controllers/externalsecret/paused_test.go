@@ -12,8 +12,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
-// TestPaused has an operator stop for a while between what its provider answered and the request that the answer leads
-// to, as a leader does that loses its Lease unaware. Meanwhile another one serves the object, with a later answer.
+// TestPaused pauses an operator between an answer of the provider and the request that follows, as a leader that
+// loses its Lease without noticing. Meanwhile another operator serves the object, with a later answer.
 func TestPaused(t *testing.T) {
 	t.Parallel()
 	onSecret := func(method string) func(*http.Request) bool {
@@ -25,19 +25,19 @@ func TestPaused(t *testing.T) {
 	older := func(e *env) { e.Backend.Put("db", []byte("old")) }
 	cases := map[string]struct {
 		why string
-		// before is what the provider says to the one that pauses.
+		// before sets the provider's state that the paused operator reads.
 		before func(*env)
-		// pauses is the request before which it does.
+		// pauses matches the request before which the operator pauses.
 		pauses func(*http.Request) bool
 		// fresh is true if there is no Secret yet.
 		fresh bool
 	}{
-		"Read":  {"It has yet to read the Secret.", older, onSecret(http.MethodGet), false},
-		"Write": {"Its write meets a conflict, after which it reads again.", older, onSecret(http.MethodPatch), false},
-		"Create": {"The Secret that it creates is there already.", older, func(r *http.Request) bool {
+		"Read":  {"The operator has not read the Secret yet.", older, onSecret(http.MethodGet), false},
+		"Write": {"The operator's write has a conflict, after which it reads again.", older, onSecret(http.MethodPatch), false},
+		"Create": {"The operator's create finds that the Secret exists already.", older, func(r *http.Request) bool {
 			return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/secrets")
 		}, true},
-		"Delete": {"The value was gone, and is back.", gone, onSecret(http.MethodDelete), false},
+		"Delete": {"The remote secret did not exist, and exists again.", gone, onSecret(http.MethodDelete), false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -50,7 +50,7 @@ func TestPaused(t *testing.T) {
 			}
 			e.Start()
 			es := e.ExternalSecret("db", func(es *v1alpha1.ExternalSecret) {
-				es.Spec.RefreshPolicy = v1alpha1.RefreshOnChange // No later refresh puts it right.
+				es.Spec.RefreshPolicy = v1alpha1.RefreshOnChange // No later refresh corrects the Secret.
 				es.Spec.Target.DeletionPolicy = v1alpha1.DeletionDelete
 			})
 			if tc.fresh {
@@ -76,7 +76,7 @@ func TestPaused(t *testing.T) {
 			want := e.Secret("db")
 			operator.End()
 
-			// It serves a later request when it is done with what it paused at.
+			// The operator serves a later request after it has finished the paused pass.
 			testenv.Update(e.Client, e.Get("db"), testenv.Request("later"))
 			e.Eventually(func() string {
 				if e.Get("db").Status.ObservedRefreshRequest != "later" {
@@ -85,14 +85,15 @@ func TestPaused(t *testing.T) {
 				return ""
 			})
 			if diff := cmp.Diff(want, e.Secret("db")); diff != "" {
-				t.Errorf("%s It has written an answer that is older than that in the Secret. -want, +got:\n%s", tc.why, diff)
+				t.Errorf("%s The operator has written an answer that is older than that in the Secret. -want, +got:\n%s", tc.why, diff)
 			}
 		})
 	}
 }
 
-// TestPausedCreate has an operator pause right before it makes the Secret. Meanwhile another one has made it, a person has
-// deleted it, and the value is gone. The request of the first cannot tell; what it has brought back goes again, without any other change.
+// TestPausedCreate pauses an operator right before it creates the Secret. Meanwhile another operator has created it,
+// a user has deleted it, and the remote secret was deleted. The create succeeds, since it cannot detect that; the
+// Secret must be deleted again without any other change.
 func TestPausedCreate(t *testing.T) {
 	e := newIdleEnv(t)
 	operator := testenv.NewPause(t)
@@ -103,7 +104,7 @@ func TestPausedCreate(t *testing.T) {
 	})
 	e.Start()
 	e.Create(e.ExternalSecret("db", func(es *v1alpha1.ExternalSecret) {
-		es.Spec.RefreshPolicy = v1alpha1.RefreshOnChange // No later refresh puts it right.
+		es.Spec.RefreshPolicy = v1alpha1.RefreshOnChange // No later refresh corrects the Secret.
 		es.Spec.Target.DeletionPolicy = v1alpha1.DeletionDelete
 	}))
 	operator.Wait()
@@ -122,13 +123,13 @@ func TestPausedCreate(t *testing.T) {
 	operator.End()
 	e.Eventually(func() string {
 		if e.Backend.Count(fake.CallGetBatch) == asked {
-			return "the provider is not asked again"
+			return "the provider was not read again"
 		}
 		return ""
 	})
 	e.Eventually(func() string {
 		if e.Secret("db") != nil {
-			return "the Secret is there"
+			return "the Secret exists"
 		}
 		return ""
 	})

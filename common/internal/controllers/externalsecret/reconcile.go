@@ -17,14 +17,16 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/recovery"
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
 	"github.com/direct-secrets/direct-secrets/common/internal/status"
+	"github.com/direct-secrets/direct-secrets/common/internal/trace"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// manyMisses is how often in a row parts may not be what the cache shows before it is said.
+// manyMisses is the number of passes in a row after which the status reports that parts do not hold what the cache
+// shows.
 const manyMisses = 6
 
-// Reconciler keeps the Secrets of the ExternalSecrets that this operator claims. A pass has four steps: gather loads
-// everything from caches, decide says what is to be done, fetch asks the stores, apply writes the target.
+// Reconciler keeps the Secrets of the ExternalSecrets that this operator claims in sync. A pass has four steps:
+// gather loads everything from caches, decide returns what to do, fetch asks the stores, apply writes the target.
 type Reconciler struct {
 	gatherer gatherer
 	decider  decider
@@ -32,24 +34,24 @@ type Reconciler struct {
 	applier  applier
 	cleaner  cleaner
 	reporter reporter
-	// suspect is told of stores that refuse a read.
+	// suspect is called with each store that may have refused a read.
 	suspect func(k provider.Kind, s types.NamespacedName)
 }
 
-// Reconcile brings one ExternalSecret a step on.
+// Reconcile makes one pass over an ExternalSecret. Reading a provider takes several passes.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res reconcile.Result, err error) {
 	defer func() {
 		if ctx.Err() != nil {
-			res, err = reconcile.Result{}, nil // The operator ends; what failed for that is no error.
+			res, err = reconcile.Result{}, nil // The operator stops. An error that this causes is not reported.
 		}
 	}()
 	defer recovery.ToError(ctx, &err)
 	if ctx.Err() != nil {
-		return reconcile.Result{}, nil // The answer to a write may be missing, so the state is not known.
+		return reconcile.Result{}, nil // The answer to a write may be missing, so the state is unknown.
 	}
 	s, anew, err := r.gatherer.subject(ctx, req.NamespacedName)
 	if anew {
-		r.reporter.watches.Remove(templateOwner(req.NamespacedName)) // They are those of the object before it.
+		r.reporter.watches.Remove(templateOwner(req.NamespacedName)) // Its watches are those of the previous object of this name.
 	}
 	switch {
 	case errors.Is(err, errMoved):
@@ -60,19 +62,24 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 		r.reporter.forget(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
+	ctx, span := trace.Start(s.obj.attempts.Trace(ctx), trace.Reconcile, trace.Of("ExternalSecret", s.es)...)
+	defer func() { span.End(trace.Result(err)) }()
 	o, err := r.pass(ctx, s)
 	if err == nil {
+		if o.verdict != nil {
+			span.Note("directsecrets.reason", o.verdict.Reason)
+		}
 		res, err = r.reporter.end(ctx, s, o)
 	}
 	r.reporter.account(s)
 	return res, err
 }
 
-// pass takes one step after the other, until one of them ends it.
+// pass runs the steps in order, until one of them ends the pass.
 func (r *Reconciler) pass(ctx context.Context, s *subject) (*outcome, error) {
-	o, err := r.outset(ctx, s)
+	o, err := r.checkPreconditions(ctx, s)
 	if o != nil && !o.soon {
-		// What was read for a reason that is gone would be stale at the next one.
+		// Drop a read in progress: its answer would be stale at the next attempt.
 		s.obj.attempts.Drop()
 	}
 	if err != nil || o != nil {
@@ -89,10 +96,10 @@ func (r *Reconciler) pass(ctx context.Context, s *subject) (*outcome, error) {
 		}
 		return r.fetch(ctx, s)
 	case decision.Action == policy.Own:
-		return &outcome{soon: true}, nil // Somebody moves it the other way.
+		return &outcome{soon: true}, nil // Another client keeps changing it back.
 	}
 	s.obj.attempts.Drop()
-	if err := r.cleaner.leave(ctx, s); err != nil {
+	if err := r.cleaner.releaseOldTarget(ctx, s); err != nil {
 		return failed(err)
 	}
 	o, settled := r.decider.idle(s)
@@ -103,9 +110,10 @@ func (r *Reconciler) pass(ctx context.Context, s *subject) (*outcome, error) {
 	return o, err
 }
 
-// outset is what comes before the target is looked at: is the spec one that can be served, may the namespace use the
-// stores, what is the template, and what do other operators hand over?
-func (r *Reconciler) outset(ctx context.Context, s *subject) (o *outcome, err error) {
+// checkPreconditions checks what does not depend on the target: whether the object is suspended, the spec is valid, and the
+// namespace is allowed to use the stores. Then it loads the template sources and the contributions of other
+// operators.
+func (r *Reconciler) checkPreconditions(ctx context.Context, s *subject) (o *outcome, err error) {
 	if s.es.Spec.Suspend {
 		return say(verdict{Reason: v1alpha1.ReasonSuspended, Message: "spec.suspend is true: nothing is read or written"}, 0), nil
 	}
@@ -122,13 +130,13 @@ func (r *Reconciler) outset(ctx context.Context, s *subject) (o *outcome, err er
 		return say(*refused, r.decider.hold()), nil
 	}
 	if err := r.gatherer.templates.follow(ctx, s.es, s.plan.Texts, &s.obj.templates); err != nil {
-		s.obj.attempts.Drop() // What is read now would be older than the templates.
+		s.obj.attempts.Drop() // A read in progress would be older than the templates.
 		return unread(err)
 	}
-	return nil, r.gatherer.parts.regard(ctx, s)
+	return nil, r.gatherer.parts.loadParts(ctx, s)
 }
 
-// unread is what comes of a source of templates that cannot be read.
+// unread returns the outcome for a template source that cannot be read.
 func unread(err error) (*outcome, error) {
 	if kerrors.IsForbidden(err) {
 		return retry(status.Failed(v1alpha1.ReasonForbidden, "spec.target.template.templateFrom: "+err.Error()), 0), nil
@@ -136,15 +144,15 @@ func unread(err error) (*outcome, error) {
 	return nil, err
 }
 
-// settle decides what is to be done about the target, and has it own what it shall own first. It returns the outcome of
-// a pass that ends so.
+// settle decides what to do with the target, after updating its ownerReference and mark if necessary. It returns an
+// outcome if the pass ends there.
 func (r *Reconciler) settle(ctx context.Context, s *subject) (policy.Decision, *outcome, error) {
 	decision, v, err := r.look(ctx, s)
 	if err == nil && decision.Action == policy.Own {
-		// If this generation has had it as it shall be, somebody else has changed it.
+		// If this generation has already set ownerReference and mark, another client has changed them.
 		s.stance.lost = v.target.Mark.Generation == s.es.Generation
 		if s.stance.lost {
-			if o := r.decider.fighting(s); o != nil {
+			if o := r.decider.revertBackoff(s); o != nil {
 				s.obj.attempts.Drop()
 				return decision, o, nil
 			}
@@ -168,7 +176,7 @@ func (r *Reconciler) settle(ctx context.Context, s *subject) (policy.Decision, *
 	return decision, o, nil
 }
 
-// look decides by what the caches show, and by the API server where they may be behind.
+// look decides from the caches, and from a live read where the caches may be behind.
 func (r *Reconciler) look(ctx context.Context, s *subject) (policy.Decision, view, error) {
 	secret, err := r.gatherer.cached(ctx, s)
 	if err != nil {
@@ -186,11 +194,11 @@ func (r *Reconciler) look(ctx context.Context, s *subject) (policy.Decision, vie
 	return decision, v, nil
 }
 
-// fetch reads the provider, and goes on when it has answered.
+// fetch asks the stores, and continues the pass once all of them have answered.
 func (r *Reconciler) fetch(ctx context.Context, s *subject) (*outcome, error) {
 	w := fetch.Want{
 		Key: s.key(), Attempts: &s.obj.attempts, Attempt: fetch.AttemptOf(s.es, s.metadata()),
-		Why: s.stance.why, Stores: s.stores, Basis: s.stance.basis,
+		Why: s.stance.why, Stores: s.stores, Basis: s.stance.basis, Trace: trace.From(ctx),
 	}
 	a := r.fetcher.Take(&w)
 	s.stance.why = w.Why
@@ -203,8 +211,8 @@ func (r *Reconciler) fetch(ctx context.Context, s *subject) (*outcome, error) {
 		return rest(a.Wait), nil
 	}
 	if refused := r.fetcher.Ask(w, s.handed.ready); refused != nil {
-		// An event of the store brings the object back. If it came before the status that says so
-		// was written, it passed the object over; so look again after a while. That reads caches only.
+		// An event of the store enqueues the object. It is lost if it came before the status with this verdict was
+		// written, so check again after a while. That reads caches only.
 		return say(*refused, r.decider.hold()), nil
 	}
 	if !s.handed.ready {
@@ -213,7 +221,7 @@ func (r *Reconciler) fetch(ctx context.Context, s *subject) (*outcome, error) {
 	return rest(0), nil
 }
 
-// answered goes on with what the stores have answered, and with what lies in parts.
+// answered continues the pass with the answers of the stores and the values in parts.
 func (r *Reconciler) answered(ctx context.Context, s *subject, got fetch.Answer) (*outcome, error) {
 	values, there, err := r.gatherer.parts.take(ctx, s, got.Values)
 	switch {
@@ -221,7 +229,7 @@ func (r *Reconciler) answered(ctx context.Context, s *subject, got fetch.Answer)
 		return nil, err
 	case !there && s.obj.misses >= manyMisses:
 		s.obj.misses = 0
-		return retry(status.NotSynced(provider.NewError(provider.Unavailable, "a part that status.parts records does not hold what it says; its module has yet to mend it")), 0), nil
+		return retry(status.NotSynced(provider.NewError(provider.Unavailable, "a Secret in status.parts does not have the recorded content; waiting for its module to write it again")), 0), nil
 	case !there:
 		return moved(), nil
 	}
@@ -232,11 +240,11 @@ func (r *Reconciler) answered(ctx context.Context, s *subject, got fetch.Answer)
 	return r.apply(ctx, s, newAnswer(s, values, texts, got))
 }
 
-// apply brings the target to what was read.
+// apply brings the target in line with an answer.
 func (r *Reconciler) apply(ctx context.Context, s *subject, a *answer) (*outcome, error) {
 	e, err := r.applier.apply(ctx, s, a)
 	if err == nil && !e.kept {
-		err = r.cleaner.leave(ctx, s)
+		err = r.cleaner.releaseOldTarget(ctx, s)
 	}
 	switch {
 	case err != nil:
@@ -252,8 +260,7 @@ func (r *Reconciler) apply(ctx context.Context, s *subject, a *answer) (*outcome
 	return r.succeed(ctx, s, a, e)
 }
 
-// succeed notes that the target is as the answer of the provider wants it, and plans the next
-// refresh.
+// succeed records that the target matches the provider's answer, and plans the next refresh.
 func (r *Reconciler) succeed(ctx context.Context, s *subject, a *answer, e effect) (*outcome, error) {
 	r.fetcher.Backoff.Forget(reconcile.Request{NamespacedName: s.key()})
 	s.obj.next, s.obj.yields, s.obj.misses = time.Time{}, e.yields, 0
@@ -266,12 +273,16 @@ func (r *Reconciler) succeed(ctx context.Context, s *subject, a *answer, e effec
 	}
 	v := judged(s, a.read, e)
 	if failure := s.handed.problem; failure != nil && v.Status == metav1.ConditionTrue {
-		v = *failure // The values in place stay, but others were due.
+		v = *failure // The present values stay, but other values were due.
 	}
 	s.next.Sources = a.read.Sources
 	s.next.Binding = nil
 	if s.es.Spec.Target.CreationPolicy != v1alpha1.CreateNone && !e.absent {
 		s.next.Binding = &v1alpha1.Binding{Name: s.plan.Target}
+	}
+	var err error
+	if s.next.Difference, err = r.applier.difference(ctx, s, a); err != nil {
+		return nil, err
 	}
 	s.next.ObservedMetadataHash = s.metadata()
 	s.next.ObservedRefreshRequest = s.es.Annotations[v1alpha1.RefreshRequestAnnotation]

@@ -36,7 +36,7 @@ var (
 	secrets = schema.GroupResource{Resource: "secrets"}
 )
 
-// world is what the cache and the API server hold, and how they fail.
+// world holds the objects in the cache and the API server, and their errors.
 type world struct {
 	es     *v1alpha1.ExternalSecret
 	store  *fakev1alpha1.FakeStore
@@ -45,7 +45,7 @@ type world struct {
 	esErr, storeErr, secretErr error
 	createErr, patchErr        error
 
-	// status is what was written, by its JSON text.
+	// status holds the JSON texts of the status patches.
 	status []string
 	writes int
 }
@@ -89,7 +89,7 @@ func (w *world) patchStatus(_ context.Context, obj client.Object, patch client.P
 	return w.patchErr
 }
 
-// reconciler returns a Reconciler in a world. It connects to no store: what is tested ends before.
+// reconciler returns a Reconciler in a world. It connects to no store: the tested passes end before.
 func (w *world) reconciler(t *testing.T, o Options) *Reconciler {
 	t.Helper()
 	c := &test.MockClient{
@@ -116,7 +116,7 @@ func (w *world) reconciler(t *testing.T, o Options) *Reconciler {
 	}, fakeReferrers(t, c, o), o)
 }
 
-// ready returns the Ready condition that was written last, as status, reason and message.
+// ready returns the Ready condition of the last patch, as status, reason and message.
 func (w *world) ready(t *testing.T) []string {
 	t.Helper()
 	if len(w.status) == 0 {
@@ -155,7 +155,7 @@ func TestReconcileWithoutReading(t *testing.T) {
 	type want struct {
 		// Ready is status, reason and message; nil if no status is written.
 		Ready []string
-		// Again says whether the object comes back by itself.
+		// Again is true if the object is requeued after a time.
 		Again bool
 		Err   error
 	}
@@ -165,14 +165,14 @@ func TestReconcileWithoutReading(t *testing.T) {
 		opts   Options
 		want   want
 	}{
-		"Gone":      {"An object that is gone is forgotten.", world{}, Options{}, want{}},
-		"Unread":    {"One that cannot be read is an error.", world{esErr: errBoom}, Options{}, want{Err: errBoom}},
-		"Foreign":   {"An object of another module is left alone.", world{es: externalSecret(func(es *v1alpha1.ExternalSecret) { es.Spec.StoreRef.Kind = "AWSSecretsManager" })}, Options{}, want{}},
-		"Deleted":   {"An object that goes is left to the collector.", world{es: externalSecret(func(es *v1alpha1.ExternalSecret) { es.DeletionTimestamp = &metav1.Time{Time: time.Now()} })}, Options{}, want{}},
-		"Invalid":   {"A spec that cannot be served waits for a person.", world{es: externalSecret(func(es *v1alpha1.ExternalSecret) { es.Spec.Data = nil })}, Options{}, want{Ready: []string{"False", "InvalidSpec", "spec: nothing to read; add an entry to data or dataFrom"}}},
-		"Suspended": {"A suspended object says so.", world{es: externalSecret(func(es *v1alpha1.ExternalSecret) { es.Spec.Suspend = true })}, Options{}, want{Ready: []string{"Unknown", "Suspended", "spec.suspend is true: nothing is read or written"}}},
+		"Gone":      {"A deleted object is forgotten.", world{}, Options{}, want{}},
+		"Unread":    {"An object that cannot be read is an error.", world{esErr: errBoom}, Options{}, want{Err: errBoom}},
+		"Foreign":   {"An object of another module is ignored.", world{es: externalSecret(func(es *v1alpha1.ExternalSecret) { es.Spec.StoreRef.Kind = "AWSSecretsManager" })}, Options{}, want{}},
+		"Deleted":   {"An object that is being deleted is left to the garbage collector.", world{es: externalSecret(func(es *v1alpha1.ExternalSecret) { es.DeletionTimestamp = &metav1.Time{Time: time.Now()} })}, Options{}, want{}},
+		"Invalid":   {"An invalid spec waits for a change by the user.", world{es: externalSecret(func(es *v1alpha1.ExternalSecret) { es.Spec.Data = nil })}, Options{}, want{Ready: []string{"False", "InvalidSpec", "spec: nothing to read; add an entry to data or dataFrom"}}},
+		"Suspended": {"A suspended object has the reason Suspended.", world{es: externalSecret(func(es *v1alpha1.ExternalSecret) { es.Spec.Suspend = true })}, Options{}, want{Ready: []string{"Unknown", "Suspended", "spec.suspend is true: nothing is read or written"}}},
 		"SuspendedTrue": {
-			"A suspended object keeps what Ready was.",
+			"A suspended object keeps the status of Ready.",
 			world{es: externalSecret(func(es *v1alpha1.ExternalSecret) {
 				es.Spec.Suspend = true
 				es.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "True", Reason: "SecretSynced"}}
@@ -181,30 +181,30 @@ func TestReconcileWithoutReading(t *testing.T) {
 		},
 		"NoStore":       {"A store that does not exist is named.", world{es: externalSecret()}, Options{}, want{Ready: []string{"False", "StoreNotFound", `FakeStore "shop/prod" does not exist; create it or correct the reference`}, Again: true}},
 		"StoreUnread":   {"A store that cannot be read is an error.", world{es: externalSecret(), storeErr: forbidden}, Options{}, want{Err: forbidden}},
-		"StoreNotReady": {"A store that is not ready holds its objects, and they say why.", world{es: externalSecret(), store: closed}, Options{}, want{Ready: []string{"False", "StoreNotReady", `FakeStore "prod" is not ready: AuthFailed: wrong password`}, Again: true}},
+		"StoreNotReady": {"A store that is not ready holds its objects, and their message has the reason.", world{es: externalSecret(), store: closed}, Options{}, want{Ready: []string{"False", "StoreNotReady", `FakeStore "prod" is not ready: AuthFailed: wrong password`}, Again: true}},
 		"OtherClass":    {"A store of another class is served by another operator.", world{es: externalSecret(), store: &fakev1alpha1.FakeStore{Spec: fakev1alpha1.FakeStoreSpec{StoreSpec: v1alpha1.StoreSpec{SourceSpec: v1alpha1.SourceSpec{Controller: "blue"}}}}}, Options{}, want{}},
 		"SecretUnread":  {"A Secret that cannot be read is an error, not an absent Secret.", world{es: externalSecret(), secretErr: forbidden}, Options{}, want{Err: forbidden}},
 		"ClusterKind": {
-			"An operator of chosen namespaces may not read cluster Kinds.",
+			"An operator of chosen namespaces is not allowed to read cluster Kinds.",
 			world{es: externalSecret(func(es *v1alpha1.ExternalSecret) { es.Spec.StoreRef.Kind = "ClusterFakeStore" })}, Options{Namespaced: true},
-			want{Ready: []string{"False", "Forbidden", `ClusterFakeStore "prod" is of a cluster Kind, and this operator serves chosen namespaces only; use the namespaced Kind`}, Again: true},
+			want{Ready: []string{"False", "Forbidden", `ClusterFakeStore "prod" is a cluster Kind, and this operator serves selected namespaces only; use the namespaced Kind`}, Again: true},
 		},
 		"SecondModule": {
-			"What another module reads is waited for, and nothing is written.",
+			"The object waits for another module's contribution, and nothing is written.",
 			world{es: externalSecret(func(es *v1alpha1.ExternalSecret) {
 				es.Spec.Data = append(es.Spec.Data, v1alpha1.DataEntry{SecretKey: "l", RemoteRef: v1alpha1.RemoteRef{Key: "b"}, SourceRef: &v1alpha1.DataSourceRef{StoreRef: v1alpha1.StoreRef{Kind: "VaultKV", Name: "v"}}})
 			}), store: &fakev1alpha1.FakeStore{}}, Options{},
 			want{Again: true},
 		},
 		"Controlled": {
-			"A Secret that somebody else controls is in the way.",
+			"A Secret with another controller is a conflict.",
 			world{es: externalSecret(), secret: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Kind: "Database", Name: "pg", UID: "x", Controller: new(true)}}}}}, Options{},
 			want{Ready: []string{"False", "Conflict", `the Secret is controlled by Database "pg"; choose another spec.target.name or remove that owner`}, Again: true},
 		},
 		"Terminating": {
-			"A Secret that goes is waited for, and the object says so; no event of it need come, if it bears no mark.",
+			"The object waits for a Secret that is being deleted, and reports that. It is requeued, since a Secret without its mark may cause no event.",
 			world{es: externalSecret(), secret: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{Time: time.Now()}}}}, Options{},
-			want{Ready: []string{"False", "SecretMissing", `Secret "db": the Secret is being deleted; it comes back when its finalizers are gone`}, Again: true},
+			want{Ready: []string{"False", "SecretMissing", `Secret "db": the Secret is being deleted; waiting for its finalizers to be removed`}, Again: true},
 		},
 		"StatusRefused": {"A status that cannot be written is an error.", world{es: externalSecret(), patchErr: forbidden}, Options{}, want{Ready: []string{"False", "StoreNotFound", `FakeStore "shop/prod" does not exist; create it or correct the reference`}, Err: forbidden}},
 	}
@@ -223,7 +223,7 @@ func TestReconcileWithoutReading(t *testing.T) {
 	}
 }
 
-// TestReconcilePanics makes a panic whose value must not show.
+// TestReconcilePanics checks that the error of a panic does not contain its value.
 func TestReconcilePanics(t *testing.T) {
 	r := (&world{}).reconciler(t, Options{})
 	r.gatherer.cache = &test.MockClient{MockGet: func(context.Context, client.ObjectKey, client.Object) error { panic("c4n4ry") }}
@@ -247,12 +247,12 @@ func TestWriteRefused(t *testing.T) {
 		err    error
 		want   want
 	}{
-		"Created":    {"What was written is in step.", nil, want{Ready: []string{"True", "SecretSynced", "the Secret is in step"}, Again: true}},
-		"Forbidden":  {"A missing right is named.", kerrors.NewForbidden(secrets, "db", errBoom), want{Ready: []string{"False", "Forbidden", "the operator may not write Secrets in this namespace, or an admission policy refuses this one"}, Again: true}},
-		"Quota":      {"So is a quota.", kerrors.NewForbidden(secrets, "db", errors.New("exceeded quota: q")), want{Ready: []string{"False", "Forbidden", "a ResourceQuota of the namespace allows no further Secret; raise it"}, Again: true}},
-		"Ending":     {"In a namespace that goes the work stops silently.", ending, want{}},
-		"NoAnswer":   {"An API server that fails is asked again.", kerrors.NewInternalError(errBoom), want{Err: true}},
-		"Overloaded": {"An API server that fails is asked again.", kerrors.NewTooManyRequests("later", 1), want{Err: true}},
+		"Created":    {"A written Secret is in sync.", nil, want{Ready: []string{"True", "SecretSynced", "the Secret is in sync"}, Again: true}},
+		"Forbidden":  {"A missing permission is named.", kerrors.NewForbidden(secrets, "db", errBoom), want{Ready: []string{"False", "Forbidden", "the operator has no permission to write Secrets in this namespace, or an admission policy rejects this one; check its RBAC and the policies"}, Again: true}},
+		"Quota":      {"An exceeded quota is named.", kerrors.NewForbidden(secrets, "db", errors.New("exceeded quota: q")), want{Ready: []string{"False", "Forbidden", "a ResourceQuota of the namespace allows no more Secrets; raise it"}, Again: true}},
+		"Ending":     {"In a namespace that is being deleted the work stops silently.", ending, want{}},
+		"NoAnswer":   {"A failure of the API server is an error, so the object is retried.", kerrors.NewInternalError(errBoom), want{Err: true}},
+		"Overloaded": {"A failure of the API server is an error, so the object is retried.", kerrors.NewTooManyRequests("later", 1), want{Err: true}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

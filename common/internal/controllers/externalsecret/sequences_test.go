@@ -2,11 +2,11 @@
 
 package externalsecret_test
 
-// modelSequences is how many TestModel goes through for each seed, unless -rapid.checks says.
+// modelSequences is the number of sequences of TestModel for each seed, unless -rapid.checks sets it.
 const (
 	modelSequences = 48
 	modelRandom    = false
 )
 
-// modelSeeds are recorded: what one change passes is what the next is held against.
+// modelSeeds are recorded, so that each change is tested with the same sequences.
 var modelSeeds = []uint64{20261121}

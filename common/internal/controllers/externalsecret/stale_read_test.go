@@ -10,13 +10,13 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/fetch"
 )
 
-// TestNoStaleRead looks at an object that has values for a read that is not wanted any more.
+// TestNoStaleRead reconciles an object that holds values of a read that is no longer wanted.
 func TestNoStaleRead(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		secret metav1.ObjectMeta
 	}{
-		"Conflict":    {"A Secret of somebody else came in the way.", metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Kind: "Database", Name: "pg", UID: "x", Controller: new(true)}}}},
+		"Conflict":    {"The Secret has another controller by now.", metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Kind: "Database", Name: "pg", UID: "x", Controller: new(true)}}}},
 		"Terminating": {"The Secret is being deleted.", metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{Time: time.Now()}}},
 	}
 	for name, tc := range cases {
@@ -33,7 +33,7 @@ func TestNoStaleRead(t *testing.T) {
 				t.Fatal(err)
 			}
 			if a := r.fetcher.Take(&want); a.Pending || a.Values != nil {
-				t.Errorf("\n%s\nReconcile(): values are held that a later refresh would take for new ones", tc.reason)
+				t.Errorf("\n%s\nReconcile(): it keeps values that a later refresh would take for new ones", tc.reason)
 			}
 		})
 	}

@@ -13,25 +13,25 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/status"
 )
 
-// verdict is the outcome of a reconcile, as the Ready condition shows it.
+// verdict is the result of a reconcile, as the Ready condition shows it.
 type verdict = status.Verdict
 
-// synced is the verdict that all is well; without a message it has the usual one.
+// synced returns the verdict that the object is in sync; an empty message stands for the default one.
 func synced(message string) verdict {
 	if message == "" {
-		message = "the Secret is in step"
+		message = "the Secret is in sync"
 	}
 	return status.Good(v1alpha1.ReasonSecretSynced, message)
 }
 
-// conclude writes the conditions of a verdict, and the generation that it is about, into a status.
+// conclude writes the conditions of a verdict and its generation into a status.
 func conclude(st *v1alpha1.ExternalSecretStatus, generation int64, v verdict) {
 	st.ObservedGeneration = generation
 	status.Conclude(&st.Conditions, generation, v)
 }
 
-// refreshed notes a success. The times are written only with another change or as a heartbeat, so
-// that a refresh that finds nothing new writes nothing.
+// refreshed records a successful refresh. The times are written only with another change or as a heartbeat, so that a
+// refresh without changes writes nothing.
 func refreshed(st *v1alpha1.ExternalSecretStatus, before *v1alpha1.ExternalSecretStatus, now, next time.Time) {
 	if !policy.Beats(timeOf(before.RefreshTime), now) && equality.Semantic.DeepEqual(st, before) {
 		return
@@ -43,17 +43,17 @@ func refreshed(st *v1alpha1.ExternalSecretStatus, before *v1alpha1.ExternalSecre
 	}
 }
 
-// judged says what has come of an answer.
+// judged returns the verdict after an answer was applied.
 func judged(s *subject, out render.Output, e effect) verdict {
 	switch {
 	case len(e.yields.keys) > 0:
-		return status.Stalled(v1alpha1.ReasonConflict, fmt.Sprintf("%q of Secret %q: another ExternalSecret writes them; choose other keys or another spec.target.name", e.yields.keys, s.plan.Target))
+		return status.Stalled(v1alpha1.ReasonConflict, fmt.Sprintf("keys %q of Secret %q are written by another ExternalSecret; choose other keys or another spec.target.name", e.yields.keys, s.plan.Target))
 	case e.absent:
-		return status.Good(v1alpha1.ReasonSecretDeleted, "the provider has nothing of what the spec names, so by deletionPolicy Delete there is no Secret")
+		return status.Good(v1alpha1.ReasonSecretDeleted, "the provider has none of the values that the spec names; deletionPolicy is Delete, so there is no Secret")
 	case s.es.Spec.Target.CreationPolicy == v1alpha1.CreateNone:
-		return synced("all values can be read; by creationPolicy None no Secret is written")
+		return synced("all values can be read; creationPolicy is None, so no Secret is written")
 	case out.Gone != nil:
-		return synced("the Secret is in step; without what is gone: " + out.Gone.Message)
+		return synced("the Secret is in sync; some remote values do not exist: " + out.Gone.Message)
 	}
 	return synced("")
 }

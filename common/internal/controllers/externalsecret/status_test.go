@@ -29,12 +29,12 @@ func TestRefreshed(t *testing.T) {
 		next    time.Time
 		want    times
 	}{
-		"First":       {"The first success is noted.", nil, false, next, times{&whole, &nextWhole}},
+		"First":       {"The first success is recorded.", nil, false, next, times{&whole, &nextWhole}},
 		"NothingNew":  {"A refresh that finds nothing new writes nothing.", ago(9*time.Minute + 59*time.Second), false, next, times{ago(9*time.Minute + 59*time.Second), was}},
-		"Heartbeat":   {"After ten minutes it leaves a heartbeat.", ago(10 * time.Minute), false, next, times{&whole, &nextWhole}},
-		"Ahead":       {"A time in the future is put right.", ago(-time.Hour), false, next, times{&whole, &nextWhole}},
-		"WithChange":  {"What is written anyway carries the times along.", ago(time.Minute), true, next, times{&whole, &nextWhole}},
-		"NotPeriodic": {"Without an interval there is no next time.", ago(time.Hour), false, time.Time{}, times{&whole, nil}},
+		"Heartbeat":   {"After ten minutes a refresh writes a heartbeat.", ago(10 * time.Minute), false, next, times{&whole, &nextWhole}},
+		"Ahead":       {"A time in the future is corrected.", ago(-time.Hour), false, next, times{&whole, &nextWhole}},
+		"WithChange":  {"A status that changes anyway gets the new times.", ago(time.Minute), true, next, times{&whole, &nextWhole}},
+		"NotPeriodic": {"Without an interval there is no next refresh time.", ago(time.Hour), false, time.Time{}, times{&whole, nil}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -19,35 +19,35 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 )
 
-// subject is one ExternalSecret in one pass: what gather has loaded, and what decide makes of it.
+// subject is one ExternalSecret in one pass: what gatherer has loaded, and what decider has made of it.
 type subject struct {
 	*identity
 	es  *v1alpha1.ExternalSecret
 	obj *object
-	// seen is the status to go by, of a resourceVersion; next is the one to be written.
+	// seen is the latest status, of the resourceVersion in version; next is the status to write.
 	seen, next *v1alpha1.ExternalSecretStatus
 	version    string
 	plan       render.Plan
 	stores     fetch.Stores
-	// handed is what is known of the values that lie in parts.
+	// handed describes the values that are stored in parts.
 	handed handed
 	census *census
 	stance stance
 }
 
-// identity is what of this operator shows in what it writes.
+// identity holds the settings of this operator that appear in the objects that it writes.
 type identity struct {
 	// module is the API group of the module.
 	module string
-	// cleanup is the policy of objects that leave theirs unset.
+	// cleanup is the cleanupPolicy of objects that leave theirs unset.
 	cleanup v1alpha1.CleanupPolicy
 }
 
-// stance is how an object stands to its provider and its target.
+// stance is the state of an object relative to its provider and its target.
 type stance struct {
-	// why says why the provider is to be read.
+	// why is the reason to read the provider.
 	why policy.Why
-	// basis is that of the target as it is.
+	// basis is subject.basis for the present target.
 	basis string
 	// yields is true while other ExternalSecrets still hold keys that this one wants.
 	yields bool
@@ -63,8 +63,8 @@ func (s *subject) targetKey() types.NamespacedName {
 	return types.NamespacedName{Namespace: s.es.Namespace, Name: s.plan.Target}
 }
 
-// basis says what the target holds of this object: by the hash in its mark, and where there is none, by what the status says of the
-// last refresh. Who finds another basis than before has been overtaken.
+// basis identifies the data of this object that the target holds: by the hash in the mark, or without a mark by the
+// last refresh in the status. If it has changed since a read began, another operator has written the target.
 func (s *subject) basis(t policy.Target) string {
 	if t.Mark.Hash != "" {
 		return t.Mark.Hash
@@ -72,7 +72,7 @@ func (s *subject) basis(t policy.Target) string {
 	return last(s.seen)
 }
 
-// last names the last refresh that a status tells of; empty for none.
+// last identifies the last refresh in a status; empty if there was none.
 func last(st *v1alpha1.ExternalSecretStatus) string {
 	if st.RefreshTime == nil {
 		return ""
@@ -80,7 +80,7 @@ func last(st *v1alpha1.ExternalSecretStatus) string {
 	return fmt.Sprint(st.RefreshTime.Unix(), st.Sources)
 }
 
-// ready is the Ready condition to go by; an empty one if there is none.
+// ready returns the latest Ready condition; an empty one if there is none.
 func (s *subject) ready() metav1.Condition {
 	if c := meta.FindStatusCondition(s.seen.Conditions, v1alpha1.ConditionReady); c != nil {
 		return *c
@@ -88,19 +88,19 @@ func (s *subject) ready() metav1.Condition {
 	return metav1.Condition{}
 }
 
-// shown reports whether the status says a verdict already.
+// shown reports whether the status already has this verdict.
 func (s *subject) shown(v verdict) bool {
 	c := s.ready()
 	return c.Status == v.Status && c.Reason == v.Reason && c.Message == v.Text() && c.ObservedGeneration == s.es.Generation
 }
 
-// complete reports whether an object is in step for good: it was made once, and asks for nothing more.
+// complete reports whether an object is refreshed only once and has been. It asks for nothing more.
 func (s *subject) complete() bool {
 	return s.ready().Status == metav1.ConditionTrue && s.seen.RefreshTime != nil &&
 		policy.Once(s.es.Spec.RefreshPolicy, s.plan.Interval)
 }
 
-// standing is the verdict on an object for which there is nothing to do.
+// standing returns the verdict on an object for which there is nothing to do.
 func (s *subject) standing() verdict {
 	c := s.ready()
 	if c.Type != "" && (s.stance.yields || (c.Status == metav1.ConditionTrue && c.Reason != v1alpha1.ReasonSuspended)) {
@@ -109,9 +109,9 @@ func (s *subject) standing() verdict {
 	return synced("")
 }
 
-// observedGeneration returns the latest generation that asks for no other values than the one that
-// was served: a change of cleanupPolicy is none that the provider must be read for. It looks one step
-// back only; of what was in between, another operator may have served what this one has not seen.
+// observedGeneration returns the latest generation that asks for the same values as the generation that was synced.
+// The provider need not be read for a change such as one of cleanupPolicy. It compares only with the generation
+// before: between older ones, another operator may have synced a generation that this process has not seen.
 func (s *subject) observedGeneration() int64 {
 	observed := s.seen.ObservedGeneration
 	if observed == s.es.Generation {
@@ -123,19 +123,19 @@ func (s *subject) observedGeneration() int64 {
 	return observed
 }
 
-// noteContent remembers what the generation asks for that the status describes.
+// noteContent records the content of the generation that the status describes.
 func (s *subject) noteContent() {
 	if s.obj.served.generation != s.es.Generation {
 		s.obj.served = content{s.es.Generation, referrers.Content(s.es)}
 	}
 }
 
-// metadata is the hash of all that lies outside of the spec and has the object refreshed.
+// metadata returns a hash of everything outside of the spec that triggers a refresh.
 func (s *subject) metadata() string {
 	return referrers.Metadata(s.es, append(s.obj.templates.versions(s.plan.Texts), s.handed.versions...)...)
 }
 
-// owns reports whether the target shall carry an ownerReference.
+// owns reports whether the target should have an ownerReference.
 func (s *subject) owns() bool {
 	if c := s.es.Spec.Target.CreationPolicy; c != "" && c != v1alpha1.CreateOwner {
 		return false
@@ -147,7 +147,7 @@ func (s *subject) owns() bool {
 	return c != v1alpha1.CleanupNever
 }
 
-// self is the object as decisions about its target see it.
+// self returns the object as input of decisions about its target.
 func (s *subject) self(due policy.Why) policy.Self {
 	t := s.es.Spec.Target
 	return policy.Self{
@@ -160,7 +160,7 @@ func (s *subject) self(due policy.Why) policy.Self {
 	}
 }
 
-// desired is the target with values.
+// desired returns the target to write, with values.
 func (s *subject) desired(out render.Output) target.Desired {
 	t := s.es.Spec.Target
 	d := target.Desired{
@@ -178,7 +178,7 @@ func (s *subject) desired(out render.Output) target.Desired {
 	switch shared := t.CreationPolicy == v1alpha1.CreateMerge || t.CreationPolicy == v1alpha1.CreateCreateOrMerge; {
 	case t.Template != nil && t.Template.Type != "":
 		d.Type = corev1.SecretType(t.Template.Type)
-	case !shared: // What others may have made has the type that they chose.
+	case !shared: // Another client may have created a shared Secret, with its own type.
 		d.Type = corev1.SecretTypeOpaque
 	}
 	for _, l := range slices.Concat(s.stores.Labels(), s.handed.labels) {

@@ -84,11 +84,11 @@ func TestDrift(t *testing.T) {
 		reason string
 		change func(*corev1.Secret)
 	}{
-		"Value":      {"a changed value comes back", func(s *corev1.Secret) { s.Data["value"] = []byte("evil") }},
-		"KeyRemoved": {"a removed key comes back", func(s *corev1.Secret) { delete(s.Data, "value") }},
-		"LabelGone":  {"without its label the Secret leaves the watch, and yet comes back", func(s *corev1.Secret) { s.Labels = nil }},
-		"MarkGone":   {"the mark comes back", func(s *corev1.Secret) { s.Annotations = nil }},
-		"OwnerGone":  {"the owner comes back", func(s *corev1.Secret) { s.OwnerReferences = nil }},
+		"Value":      {"a changed value is restored", func(s *corev1.Secret) { s.Data["value"] = []byte("evil") }},
+		"KeyRemoved": {"a removed key is restored", func(s *corev1.Secret) { delete(s.Data, "value") }},
+		"LabelGone":  {"a removed label is restored, although the watch no longer selects the Secret", func(s *corev1.Secret) { s.Labels = nil }},
+		"MarkGone":   {"a removed mark is restored", func(s *corev1.Secret) { s.Annotations = nil }},
+		"OwnerGone":  {"a removed owner is restored", func(s *corev1.Secret) { s.OwnerReferences = nil }},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -122,7 +122,7 @@ func TestDeletedSecretReturns(t *testing.T) {
 	}
 	e.Eventually(func() string {
 		if got := e.Secret("db"); got == nil || got.UID == s.UID {
-			return "the Secret has not returned"
+			return "the Secret was not created again"
 		}
 		return ""
 	})

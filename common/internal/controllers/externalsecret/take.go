@@ -13,13 +13,13 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// held is what a part holds of a source.
+// held is what a part holds for a source.
 type held struct {
 	answer provider.Answer
 	from   handoff.Record
 }
 
-// take adds the values that lie in parts to those of stores, by live reads. It is false if they are not what
+// take adds the values in parts to the values of stores, by live reads. It returns false if a part does not hold what
 // the cache shows.
 func (p partReader) take(ctx context.Context, s *subject, values render.Values) (render.Values, bool, error) {
 	if len(s.handed.versions) == 0 {
@@ -47,7 +47,7 @@ func (p partReader) take(ctx context.Context, s *subject, values render.Values) 
 		if !ok {
 			return nil, false, nil
 		}
-		s.handed.versions[i] = versionIn(h.from, src) // What the status says was read is what was read.
+		s.handed.versions[i] = versionIn(h.from, src) // Record the version that was read.
 		i++
 	}
 	return func(src render.Source) provider.Answer {
@@ -58,7 +58,7 @@ func (p partReader) take(ctx context.Context, s *subject, values render.Values) 
 	}, true, nil
 }
 
-// collect adds to found what a part holds of the sources of the plan, unless a part that was read later holds it.
+// collect adds to found what a part holds for the sources of the plan, unless found has a value that was read later.
 func (s *subject) collect(found map[render.Source]held, part handoff.Opened) {
 	for _, src := range s.plan.Sources {
 		if !s.stores.Elsewhere(src) || !serves(s.es, part.Record, src) {
@@ -75,17 +75,18 @@ func (s *subject) collect(found map[render.Source]held, part handoff.Opened) {
 
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;delete
 
-// open reads a part that the status records. One that somebody has changed is deleted, so that its module makes it anew.
+// open reads a part that the status records. A part that another client has changed is deleted, so that its module
+// writes it again.
 func (p partReader) open(ctx context.Context, es *v1alpha1.ExternalSecret, recorded v1alpha1.PartStatus) (handoff.Opened, error) {
 	part, err := handoff.Open(ctx, p.live, es, recorded)
 	if err != nil || !part.Changed || part.Secret.DeletionTimestamp != nil {
 		return part, err
 	}
 	err = p.live.Delete(ctx, part.Secret, client.Preconditions{UID: &part.Secret.UID, ResourceVersion: &part.Secret.ResourceVersion})
-	return part, errors.Wrap(client.IgnoreNotFound(err), "cannot delete a part that somebody has changed")
+	return part, errors.Wrap(client.IgnoreNotFound(err), "cannot delete the Secret of a contribution: another client changed it")
 }
 
-// answerIn returns what a part holds of a source.
+// answerIn returns what a part holds for a source.
 func answerIn(live *corev1.Secret, s render.Source) (provider.Answer, bool) {
 	if s.Generator {
 		return handoff.Answer(live, s.Store)

@@ -20,7 +20,7 @@ func templated(t v1alpha1.Template) spec {
 	return func(es *v1alpha1.ExternalSecret) { es.Spec.Target.Template = &t }
 }
 
-// from takes a template from a ConfigMap or Secret.
+// from returns a template of a ConfigMap or Secret.
 func from(kind, name, key, as, target string) v1alpha1.TemplateFrom {
 	src := &v1alpha1.TemplateSource{Name: name, Items: []v1alpha1.TemplateSourceItem{{Key: key, TemplateAs: as}}}
 	if kind == "Secret" {
@@ -33,14 +33,14 @@ func literal(text, target string) v1alpha1.TemplateFrom {
 	return v1alpha1.TemplateFrom{Literal: &text, Target: target}
 }
 
-// foreignTo returns the labels or annotations that are not the operator's own marks.
+// foreignTo returns the labels or annotations that are not the operator's own.
 func foreignTo(m map[string]string) map[string]string {
 	m = maps.Clone(m)
 	maps.DeleteFunc(m, func(k, _ string) bool { return strings.Contains(k, v1alpha1.Group) })
 	return m
 }
 
-// TestTemplate renders what the spec, a ConfigMap and a Secret hold, and changes and removes it again.
+// TestTemplate renders templates of the spec, a ConfigMap and a Secret, and then removes the template.
 func TestTemplate(t *testing.T) {
 	t.Parallel()
 	type shape struct {
@@ -53,17 +53,17 @@ func TestTemplate(t *testing.T) {
 		want     shape
 	}{
 		"Data": {
-			"by default only what the template yields is in the Secret",
+			"by default the Secret has only the keys of the template",
 			v1alpha1.Template{Data: map[string]string{"url": "postgres://{{ .user }}:{{ .password | urlquery }}@db"}},
 			shape{Data: holds("url", "postgres://admin:p%26w@db")},
 		},
 		"Merge": {
-			"beside the values, of which it replaces some",
+			"under Merge the template adds to the values and replaces some",
 			v1alpha1.Template{MergePolicy: "Merge", Data: map[string]string{"user": "{{ .user | upper }}"}},
 			shape{Data: holds("user", "ADMIN", "password", "p&w")},
 		},
 		"MetadataOnly": {
-			"a template without data leaves the values",
+			"a template without data keeps the values",
 			v1alpha1.Template{Metadata: v1alpha1.TemplateMetadata{
 				Labels:      map[string]string{"example.com/user": "{{ .user }}"},
 				Annotations: map[string]string{"example.com/note": "for {{ .user }}"},
@@ -74,7 +74,7 @@ func TestTemplate(t *testing.T) {
 			},
 		},
 		"Elsewhere": {
-			"templates from all places; those of the spec come last",
+			"templates of all sources; spec.target.template.data comes last",
 			v1alpha1.Template{
 				TemplateFrom: []v1alpha1.TemplateFrom{
 					from("ConfigMap", "templates", "one", "", ""), from("ConfigMap", "templates", "many", "KeysAndValues", "Data"),
@@ -125,7 +125,7 @@ func TestTemplate(t *testing.T) {
 			}
 			want(tc.want)
 			if tc.template.Type != "" {
-				return // It cannot change.
+				return // The type of a Secret cannot change.
 			}
 			testenv.Update(e.Client, e.Get("db"), func(es *v1alpha1.ExternalSecret) { es.Spec.Target.Template = nil })
 			want(shape{Data: holds("user", "admin", "password", "p&w")})
@@ -133,8 +133,7 @@ func TestTemplate(t *testing.T) {
 	}
 }
 
-// TestTemplateStays renders what differs each time that it is rendered. It changes when an input does, and
-// never else.
+// TestTemplateStays renders templates with random output. The output changes only when an input changes.
 func TestTemplateStays(t *testing.T) {
 	e := newIdleEnv(t)
 	e.Backend.Put("db", []byte("one"))
@@ -177,7 +176,7 @@ func TestTemplateStays(t *testing.T) {
 		last = e.dataOf("db")
 	}
 	stays("a refresh", refreshed)
-	stays("time", func() { clock.step(2 * time.Hour); e.poke("db") })
+	stays("a periodic refresh", func() { clock.step(2 * time.Hour); e.poke("db") })
 	stays("a label", func() {
 		testenv.Update(e.Client, e.Get("db"), func(es *v1alpha1.ExternalSecret) { es.Labels = map[string]string{"a": "b"} })
 	})
@@ -213,12 +212,12 @@ func TestTemplateStays(t *testing.T) {
 	})
 }
 
-// TestTemplateSource changes a ConfigMap that many objects take their template from. All render again at once,
-// with one read.
+// TestTemplateSource changes a ConfigMap that many objects use as template. All objects render again at once, with
+// one read.
 func TestTemplateSource(t *testing.T) {
 	e := newEnv(t)
 	e.Backend.Put("shared", []byte("x"))
-	e.Backend.Inject(fake.Fault{Latency: 300 * time.Millisecond}) // So that they meet.
+	e.Backend.Inject(fake.Fault{Latency: 300 * time.Millisecond}) // So that the reads overlap.
 	names := []string{"a", "b", "c", "d", "e"}
 	for _, name := range names {
 		e.Create(e.ExternalSecret(name, testenv.Fills("value", "shared"), templated(v1alpha1.Template{
@@ -226,7 +225,7 @@ func TestTemplateSource(t *testing.T) {
 		})))
 		c := e.WantReady(name, v1alpha1.ReasonSecretSyncedError)
 		if !strings.HasPrefix(c.Message, "Template: ") || !strings.Contains(c.Message, `ConfigMap "templates" does not exist`) {
-			t.Errorf("Ready says %q", c.Message)
+			t.Errorf("the message of Ready is %q", c.Message)
 		}
 	}
 	all := func(want string) {
@@ -252,8 +251,8 @@ func TestTemplateSource(t *testing.T) {
 	}
 }
 
-// TestTemplateErrors has a Secret in step, and then a template or value that does not fit. The Secret stays,
-// and the condition names the template and the place, and no value.
+// TestTemplateErrors has a Secret in sync, and then a template or value that fails. The Secret stays, and the
+// condition names the template and the line, without a value.
 func TestTemplateErrors(t *testing.T) {
 	t.Parallel()
 	const canary = "c4n4ry-v4lue"
@@ -264,15 +263,15 @@ func TestTemplateErrors(t *testing.T) {
 	}{
 		"Parse":       {"a brace is missing", v1alpha1.Template{Data: map[string]string{"k": "a\n{{ .value }"}}, []string{"Template: ", "spec.target.template.data[k]", "line 2"}},
 		"Function":    {"there is no such function", v1alpha1.Template{Data: map[string]string{"k": `{{ env "HOME" }}`}}, []string{"spec.target.template.data[k]", "line 1", `"env"`}},
-		"MissingKey":  {"a key that was not read", v1alpha1.Template{Data: map[string]string{"k": "\n\n{{ .missing }}"}}, []string{"spec.target.template.data[k]", "line 3", `"missing"`}},
-		"Convert":     {"a value of another form", v1alpha1.Template{Data: map[string]string{"k": "{{ .value | fromYaml | toYaml }}{{ mustFromJson .value }}"}}, []string{"spec.target.template.data[k]", "line 1", `mustFromJson`}},
-		"Endless":     {"a loop without an end", v1alpha1.Template{Data: map[string]string{"k": "{{ range 1000000000000 }}{{ end }}"}}, []string{"spec.target.template.data[k]", "too much work"}},
-		"Label":       {"a value that is no label", v1alpha1.Template{Metadata: v1alpha1.TemplateMetadata{Labels: map[string]string{"a": "{{ .value }} {{ .value }}"}}}, []string{"spec.target.template.metadata.labels[a]", "cannot be that of a label"}},
-		"OwnLabel":    {"the operator's own labels", v1alpha1.Template{TemplateFrom: []v1alpha1.TemplateFrom{literal("fake.direct-secrets.io/managed: no", "Labels")}}, []string{"spec.target.template.templateFrom[0]", "the operator's own"}},
-		"NotYAML":     {"a literal is a mapping", v1alpha1.Template{TemplateFrom: []v1alpha1.TemplateFrom{literal("{{ .value }}", "")}}, []string{"spec.target.template.templateFrom[0].literal", "not a YAML mapping"}},
-		"Type":        {"a value that does not fit the type", v1alpha1.Template{Type: string(corev1.SecretTypeDockerConfigJson), Data: map[string]string{".dockerconfigjson": "{{ .value }}"}}, []string{"Invalid: ", "kubernetes.io/dockerconfigjson", "not a JSON object"}},
-		"MissingTLS":  {"a key that the type needs", v1alpha1.Template{Type: string(corev1.SecretTypeTLS), Data: map[string]string{"tls.crt": "{{ .value }}"}}, []string{"Invalid: ", "kubernetes.io/tls", `"tls.key"`}},
-		"MissingItem": {"a ConfigMap without the key", v1alpha1.Template{TemplateFrom: []v1alpha1.TemplateFrom{from("ConfigMap", "templates", "no", "", "")}}, []string{"spec.target.template.templateFrom[0]", `"templates"`, `"no"`, "no such key"}},
+		"MissingKey":  {"the template uses a key that was not read", v1alpha1.Template{Data: map[string]string{"k": "\n\n{{ .missing }}"}}, []string{"spec.target.template.data[k]", "line 3", `"missing"`}},
+		"Convert":     {"the value has another format", v1alpha1.Template{Data: map[string]string{"k": "{{ .value | fromYaml | toYaml }}{{ mustFromJson .value }}"}}, []string{"spec.target.template.data[k]", "line 1", `mustFromJson`}},
+		"Endless":     {"a loop is too long", v1alpha1.Template{Data: map[string]string{"k": "{{ range 1000000000000 }}{{ end }}"}}, []string{"spec.target.template.data[k]", "too much work"}},
+		"Label":       {"the value is not valid for a label", v1alpha1.Template{Metadata: v1alpha1.TemplateMetadata{Labels: map[string]string{"a": "{{ .value }} {{ .value }}"}}}, []string{"spec.target.template.metadata.labels[a]", "is not a valid label value"}},
+		"OwnLabel":    {"the template sets a label of the operator", v1alpha1.Template{TemplateFrom: []v1alpha1.TemplateFrom{literal("fake.direct-secrets.io/managed: no", "Labels")}}, []string{"spec.target.template.templateFrom[0]", "is reserved for the operator"}},
+		"NotYAML":     {"the literal is not a mapping", v1alpha1.Template{TemplateFrom: []v1alpha1.TemplateFrom{literal("{{ .value }}", "")}}, []string{"spec.target.template.templateFrom[0].literal", "not a YAML mapping"}},
+		"Type":        {"the value does not fit the type", v1alpha1.Template{Type: string(corev1.SecretTypeDockerConfigJson), Data: map[string]string{".dockerconfigjson": "{{ .value }}"}}, []string{"Invalid: ", "kubernetes.io/dockerconfigjson", "not a JSON object"}},
+		"MissingTLS":  {"a key that the type needs is missing", v1alpha1.Template{Type: string(corev1.SecretTypeTLS), Data: map[string]string{"tls.crt": "{{ .value }}"}}, []string{"Invalid: ", "kubernetes.io/tls", `"tls.key"`}},
+		"MissingItem": {"the ConfigMap lacks the key", v1alpha1.Template{TemplateFrom: []v1alpha1.TemplateFrom{from("ConfigMap", "templates", "no", "", "")}}, []string{"spec.target.template.templateFrom[0]", `"templates"`, `"no"`, "no such key"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -285,7 +284,7 @@ func TestTemplateErrors(t *testing.T) {
 			c := e.WantReady("db", v1alpha1.ReasonSecretSyncedError)
 			for _, w := range tc.want {
 				if !strings.Contains(c.Message, w) {
-					t.Errorf("%s: Ready says %q, want it to say %q", tc.reason, c.Message, w)
+					t.Errorf("%s: the message of Ready is %q, want it to contain %q", tc.reason, c.Message, w)
 				}
 			}
 			if strings.Contains(c.Message, canary) {
@@ -296,7 +295,7 @@ func TestTemplateErrors(t *testing.T) {
 	}
 }
 
-// TestFind reads what matches by name and tags, renames it, and follows what comes and goes.
+// TestFind reads secrets that match by name and tags, renames their keys, and follows new and deleted secrets.
 func TestFind(t *testing.T) {
 	e := newEnv(t)
 	e.Backend.Put("shop/db/user", []byte("admin"), fake.Tags(map[string]string{"team": "shop"}))
@@ -319,7 +318,7 @@ func TestFind(t *testing.T) {
 	testenv.Update(e.Client, e.Get("db"), testenv.Request("1"))
 	e.wantData("db", holds("DB_HOST", "h", "DB_PASSWORD", "x"))
 
-	// An error in the middle of the list is no end of it, and a list that is empty keeps what there is.
+	// An error in the middle of a list does not end it, and an empty list keeps the present keys.
 	before := e.Secret("db")
 	heal := e.Backend.Inject(fake.Fault{Key: "shop/db/password", Call: fake.CallFind, Err: errBoom})
 	testenv.Update(e.Client, e.Get("db"), testenv.Request("2"))
@@ -341,8 +340,8 @@ func TestFind(t *testing.T) {
 	e.wantData("db", nil)
 }
 
-// TestTemplateMerge has two templates that want the same key, label and annotation of one Secret. The first
-// keeps them, the second says so, and makes nothing anew before they are free.
+// TestTemplateMerge has two templates that want the same key, label and annotation of one Secret. The first object
+// keeps them. The second reports a conflict, and renders nothing again before they are free.
 func TestTemplateMerge(t *testing.T) {
 	e := newEnv(t)
 	e.plain("shared", "foreign", "keep")
@@ -364,7 +363,7 @@ func TestTemplateMerge(t *testing.T) {
 		t.Helper()
 		c := e.WantReady("second", v1alpha1.ReasonConflict)
 		if want := `["annotations/team" "labels/team" "x"]`; !strings.Contains(c.Message, want) {
-			t.Errorf("Ready says %q, want it to name %s", c.Message, want)
+			t.Errorf("the message of Ready is %q, want it to name %s", c.Message, want)
 		}
 	}
 	conflict()
@@ -387,7 +386,7 @@ func TestTemplateMerge(t *testing.T) {
 	e.promptly("the free fields are taken", func() string {
 		s := e.Secret("shared")
 		if s.Labels["team"] != "second" || s.Annotations["team"] != "second" || string(s.Data["x"]) != "second" {
-			return "the Secret is not that of the second"
+			return "the Secret does not have the values of the second object"
 		}
 		return ""
 	})
@@ -395,9 +394,9 @@ func TestTemplateMerge(t *testing.T) {
 	e.WantReady("first", v1alpha1.ReasonSecretSynced)
 }
 
-// TestTemplateSourceMended has a template of a ConfigMap that fails. That the ConfigMap is mended counts at
-// once, however long the next try is held back, and so does one that is named again.
-func TestTemplateSourceMended(t *testing.T) {
+// TestTemplateSourceFixed has a ConfigMap with a template that fails. A fix of the ConfigMap takes effect at once,
+// whatever the back-off. The same holds for a source that the spec names again.
+func TestTemplateSourceFixed(t *testing.T) {
 	e := newEnv(t)
 	e.Backend.Put("db", []byte("x"))
 	cm := func(name, text string) *corev1.ConfigMap {
@@ -429,7 +428,7 @@ func TestTemplateSourceMended(t *testing.T) {
 	testenv.Update(e.Client, two, func(c *corev1.ConfigMap) { c.Data["t"] = "2b {{ .value }}" })
 	e.wantData("db", holds("t", "2b x"))
 
-	// What is watched belongs to the object of now.
+	// The watches are those of the present object of this name.
 	es := e.Get("db")
 	e.Delete(es)
 	e.Create(e.ExternalSecret("db", sources("one")))

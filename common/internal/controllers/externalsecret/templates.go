@@ -16,35 +16,35 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/watch"
 )
 
-// templateOwner owns the watches of the ConfigMaps and Secrets that hold templates of an ExternalSecret.
+// templateOwner is the owner of the watches of the ConfigMaps and Secrets that hold the templates of an
+// ExternalSecret.
 type templateOwner types.NamespacedName
 
-// templateState is what is known of one of them.
+// templateState is the known state of one template source.
 type templateState struct {
-	// version is its resourceVersion, empty if it does not exist.
+	// version is the resourceVersion of the source; empty if it does not exist.
 	version string
-	// told counts how often a watch has shown another version, seen how often it had when this one was
-	// asked for.
+	// told counts the changes that a watch has reported; seen is the value of told when version was read.
 	told, seen int
 }
 
-// stale reports whether there is a later version.
+// stale reports whether the source has changed since version was read.
 func (s templateState) stale() bool { return s.told != s.seen }
 
-// templateStates are the template sources of one object, as they were seen last.
+// templateStates are the template sources of one object, as last seen.
 type templateStates struct {
 	mu sync.Mutex
 	m  map[render.TextRef]templateState
 }
 
-// get returns the states; they are not changed any more.
+// get returns the states. The map is never changed afterwards.
 func (t *templateStates) get() map[render.TextRef]templateState {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.m
 }
 
-// set notes what is known of the sources now. What a watch has told since the states were read is not forgotten.
+// set replaces the states. Changes that a watch has reported since get are kept.
 func (t *templateStates) set(states map[render.TextRef]templateState) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -55,8 +55,8 @@ func (t *templateStates) set(states map[render.TextRef]templateState) {
 	t.m = states
 }
 
-// saw notes the versions that were read: what the status says was read is what was read. What a watch has shown
-// meanwhile may be later still.
+// saw records the versions that were read with the templates. A watch may already have reported later ones, so told
+// and seen stay.
 func (t *templateStates) saw(versions map[render.TextRef]string) {
 	t.change(func(ref render.TextRef, s *templateState) {
 		if v, ok := versions[ref]; ok {
@@ -65,7 +65,7 @@ func (t *templateStates) saw(versions map[render.TextRef]string) {
 	})
 }
 
-// outdate notes that a watch has shown another version of a source.
+// outdate records that a watch has reported a change of a source.
 func (t *templateStates) outdate(changed render.TextRef) {
 	t.change(func(ref render.TextRef, s *templateState) {
 		if ref == changed {
@@ -95,7 +95,7 @@ func (t *templateStates) versions(refs []render.TextRef) []string {
 	return all
 }
 
-// A templateReader reads and follows template sources.
+// A templateReader reads and watches template sources.
 type templateReader struct {
 	// client does not read from a cache.
 	client  client.Client
@@ -103,15 +103,14 @@ type templateReader struct {
 	enqueue func(key types.NamespacedName, priority int)
 }
 
-// follow brings the versions of the sources of an object up to date, and watches them from then on. They count like
-// labels: the status remembers what they were at the last refresh, so that a change while the operator did not run is
-// seen, too.
+// follow updates the versions of an object's template sources, and watches the sources from then on. The versions
+// count like labels: the status stores a hash of them, so a change while the operator was down is noticed, too.
 func (r templateReader) follow(ctx context.Context, es *v1alpha1.ExternalSecret, refs []render.TextRef, seen *templateStates) error {
 	owner := templateOwner(client.ObjectKeyFromObject(es))
 	states := seen.get()
 	for ref := range states {
 		if !slices.Contains(refs, ref) {
-			r.watches.Remove(owner) // It is named no more.
+			r.watches.Remove(owner) // The spec no longer names it.
 			seen.set(nil)
 			states = nil
 			break
@@ -141,7 +140,7 @@ func (r templateReader) follow(ctx context.Context, es *v1alpha1.ExternalSecret,
 	return nil
 }
 
-// read returns the templates of the sources; one that does not exist is left out.
+// read returns the templates of the sources. A source that does not exist is left out.
 func (r templateReader) read(ctx context.Context, es *v1alpha1.ExternalSecret, refs []render.TextRef, seen *templateStates) (render.Texts, error) {
 	texts, versions := render.Texts{}, map[render.TextRef]string{}
 	for _, ref := range refs {

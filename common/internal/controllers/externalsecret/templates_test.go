@@ -6,7 +6,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
 )
 
-// TestTemplateStates has a watch tell of a later version of a template's source while the sources are read.
+// TestTemplateStates has a watch report changes of a template's source before and during a read of its version.
 func TestTemplateStates(t *testing.T) {
 	ref := render.TextRef{Name: "templates"}
 	read := func(version string, s templateState) templateState {
@@ -14,14 +14,14 @@ func TestTemplateStates(t *testing.T) {
 	}
 	cases := map[string]struct {
 		reason string
-		// before and during say how often the watch tells, before the read begins and until it ends.
+		// before and during are how often the watch reports a change, before the read begins and before it ends.
 		before, during int
 		want           bool
 	}{
-		"Quiet":  {"What was read is the latest.", 0, 0, false},
-		"Before": {"So it is if the read was asked for afterwards.", 2, 0, false},
-		"During": {"What came meanwhile is to be read yet.", 0, 1, true},
-		"Both":   {"Also if that is why it was read.", 1, 1, true},
+		"Quiet":  {"Without a change the read has the latest version.", 0, 0, false},
+		"Before": {"A read after the changes has the latest version.", 2, 0, false},
+		"During": {"A change during the read requires another one.", 0, 1, true},
+		"Both":   {"A change during the read requires another one, also after an earlier change.", 1, 1, true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

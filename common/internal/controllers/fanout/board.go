@@ -11,31 +11,32 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 )
 
-// A board remembers what came of each namespace of each parent. The zero board is empty.
+// A board remembers the result of each namespace of each parent. The zero board is empty.
 type board struct {
 	mu      sync.Mutex
 	parents map[string]*progress
 }
 
-// progress is what came of the namespaces for one generation of a parent.
+// progress holds the results of the namespaces for one generation of a parent.
 type progress struct {
 	uid        types.UID
 	generation int64
 	namespaces map[string]result
-	// behind is since when the status is not that of the namespaces.
+	// behind is since when the status does not show the results of the namespaces; zero if it does.
 	behind time.Time
 }
 
-// result is what came of one namespace.
+// result is the result of one namespace.
 type result struct {
-	// refused says why there is no child; empty if it is as wanted.
+	// refused is why there is no child; empty if the child is as wanted.
 	refused string
-	// made: it was in step once, or written. To write it again is to put it right.
+	// made is true if the child was in sync or written before. A further write then restores it.
 	made  bool
-	fight policy.Fight
+	fight policy.RevertBackoff
 }
 
-// after returns what came of a namespace where this was known before. good is false if that failed.
+// after returns the result after another attempt, where r was the result before. good is false if the attempt failed
+// with an error.
 func (r result) after(o outcome, good bool, now time.Time) result {
 	is := result{refused: o.refused, fight: r.fight, made: r.made || o.written || o.refused == "" && good}
 	if o.written && r.made {
@@ -44,7 +45,7 @@ func (r result) after(o outcome, good bool, now time.Time) result {
 	return is
 }
 
-// of returns the progress of a parent; nil if a later generation has been looked at. The mutex must be held.
+// of returns the progress of a parent; nil if a later generation of it is known. The caller must hold mu.
 func (b *board) of(parent client.Object) *progress {
 	p := b.parents[parent.GetName()]
 	switch {
@@ -60,7 +61,7 @@ func (b *board) of(parent client.Object) *progress {
 	return p
 }
 
-// get returns what came of a namespace; false if it has not been looked at.
+// get returns the result of a namespace; false if there is none yet.
 func (b *board) get(parent client.Object, namespace string) (result, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -72,7 +73,8 @@ func (b *board) get(parent client.Object, namespace string) (result, bool) {
 	return r, ok
 }
 
-// set notes what came of a namespace, and reports whether that is news. nil: nothing is to be said of it.
+// set records the result of a namespace, and reports whether the status changes by it. A nil result removes the
+// namespace.
 func (b *board) set(parent client.Object, namespace string, r *result, now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -93,8 +95,8 @@ func (b *board) set(parent client.Object, namespace string, r *result, now time.
 	return news
 }
 
-// behind returns since when the status of a parent is not that of its namespaces; now if it is, or was not
-// written yet.
+// behind returns since when the status of a parent does not show the results of its namespaces. It is now if the
+// status does, or if this operator has not written it yet.
 func (b *board) behind(parent client.Object, now time.Time) time.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -108,7 +110,7 @@ func (b *board) behind(parent client.Object, now time.Time) time.Time {
 	return p.behind
 }
 
-// shown notes that the status of a parent is being written.
+// shown records that the status of a parent is about to be written.
 func (b *board) shown(parent client.Object) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -117,7 +119,7 @@ func (b *board) shown(parent client.Object) {
 	}
 }
 
-// refused returns the parents that have no child in a namespace where they want one.
+// refused returns the parents that want a child in a namespace and have none.
 func (b *board) refused(namespace string) []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -137,7 +139,7 @@ func (b *board) forget(parent string) {
 	delete(b.parents, parent)
 }
 
-// clear forgets everything.
+// clear removes all results.
 func (b *board) clear() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -17,7 +17,7 @@ func parent(uid types.UID, generation int64) *v1alpha1.ClusterExternalSecret {
 	return &v1alpha1.ClusterExternalSecret{ObjectMeta: metav1.ObjectMeta{Name: "db", UID: uid, Generation: generation}}
 }
 
-// TestBoard tells a board what came of namespaces, step by step.
+// TestBoard sets results on a board, step by step.
 func TestBoard(t *testing.T) {
 	var b board
 	start := time.Unix(1000, 0)
@@ -30,15 +30,15 @@ func TestBoard(t *testing.T) {
 		news   bool
 		known  bool
 	}{
-		{"A first success is news.", parent("u", 1), "a", ok, true, true},
-		{"The same again is none.", parent("u", 1), "a", ok, false, true},
-		{"A refusal is.", parent("u", 1), "a", bad, true, true},
-		{"Also only once.", parent("u", 1), "a", bad, false, true},
-		{"That there is nothing to say of it is news.", parent("u", 1), "a", nil, true, false},
-		{"But not of what nothing was said of.", parent("u", 1), "b", nil, false, false},
-		{"Another generation begins with nothing.", parent("u", 2), "a", ok, true, true},
-		{"What comes late of an earlier one is passed over.", parent("u", 1), "a", bad, false, false},
-		{"Another object of the name begins anew, whatever its generation.", parent("v", 1), "a", bad, true, true},
+		{"A first success changes the status.", parent("u", 1), "a", ok, true, true},
+		{"The same result again does not change the status.", parent("u", 1), "a", ok, false, true},
+		{"A refusal changes the status.", parent("u", 1), "a", bad, true, true},
+		{"The same refusal again does not change the status.", parent("u", 1), "a", bad, false, true},
+		{"A removed result changes the status.", parent("u", 1), "a", nil, true, false},
+		{"The removal of a result that does not exist does not change the status.", parent("u", 1), "b", nil, false, false},
+		{"Another generation starts without results.", parent("u", 2), "a", ok, true, true},
+		{"A late result of an earlier generation is ignored.", parent("u", 1), "a", bad, false, false},
+		{"Another object of the same name starts without results, whatever its generation.", parent("v", 1), "a", bad, true, true},
 	}
 	for _, s := range steps {
 		if got := b.set(s.of, s.ns, s.set, start); got != s.news {
@@ -53,7 +53,7 @@ func TestBoard(t *testing.T) {
 	}
 	p := parent("v", 1)
 	if got := b.behind(p, start.Add(time.Hour)); !got.Equal(start) {
-		t.Errorf("the status is behind since %s, want since the first news", got)
+		t.Errorf("the status is behind since %s, want since the first change", got)
 	}
 	b.shown(p)
 	if got := b.behind(p, start.Add(time.Hour)); !got.Equal(start.Add(time.Hour)) {
@@ -61,12 +61,12 @@ func TestBoard(t *testing.T) {
 	}
 	b.forget("db")
 	if got := b.refused("a"); slices.Contains(got, "db") {
-		t.Error("a parent that is gone still waits")
+		t.Error("a deleted parent still waits")
 	}
 	b.set(p, "a", bad, start)
 	b.clear()
 	if _, known := b.get(p, "a"); known {
-		t.Error("a board that was cleared knows something")
+		t.Error("a cleared board has a result")
 	}
 }
 
@@ -75,10 +75,10 @@ func TestAfter(t *testing.T) {
 	type want struct {
 		Refused string
 		Made    bool
-		// Held is true if the next write is held back.
+		// Held is true if the next write is in back-off.
 		Held bool
 	}
-	var often policy.Fight // One more revert, and the next is held back.
+	var often policy.RevertBackoff // With one more revert, the next write is in back-off.
 	for range 4 {
 		often = often.Revert(now)
 	}
@@ -89,14 +89,14 @@ func TestAfter(t *testing.T) {
 		good   bool
 		want   want
 	}{
-		"InStep":       {"What is in step was made.", result{}, outcome{}, true, want{Made: true}},
-		"Failed":       {"What failed was not.", result{}, outcome{}, false, want{}},
-		"FailedLater":  {"But once made it counts as such.", result{made: true}, outcome{}, false, want{Made: true}},
-		"Refused":      {"What is refused was not made.", result{}, outcome{refused: "taken"}, true, want{Refused: "taken"}},
-		"WrittenFirst": {"The first write reverts nothing.", result{fight: often}, outcome{written: true}, true, want{Made: true}},
-		"WrittenAgain": {"The next one does.", result{fight: often, made: true}, outcome{written: true}, true, want{Made: true, Held: true}},
-		"Untouched":    {"What is not written is no revert.", result{fight: often, made: true}, outcome{}, true, want{Made: true}},
-		"Changed":      {"What is changed as it is written was made, too.", result{}, outcome{written: true, refused: "webhook"}, true, want{Refused: "webhook", Made: true}},
+		"InSync":       {"A child in sync counts as made.", result{}, outcome{}, true, want{Made: true}},
+		"Failed":       {"A failed attempt does not count as made.", result{}, outcome{}, false, want{}},
+		"FailedLater":  {"A child that was made still counts after a failed attempt.", result{made: true}, outcome{}, false, want{Made: true}},
+		"Refused":      {"A refused child does not count as made.", result{}, outcome{refused: "taken"}, true, want{Refused: "taken"}},
+		"WrittenFirst": {"The first write is no revert.", result{fight: often}, outcome{written: true}, true, want{Made: true}},
+		"WrittenAgain": {"The next write is a revert.", result{fight: often, made: true}, outcome{written: true}, true, want{Made: true, Held: true}},
+		"Untouched":    {"An attempt without a write is no revert.", result{fight: often, made: true}, outcome{}, true, want{Made: true}},
+		"Changed":      {"A child that a webhook changes at the write counts as made, too.", result{}, outcome{written: true, refused: "webhook"}, true, want{Refused: "webhook", Made: true}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -18,31 +18,31 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
 )
 
-// children makes, repairs and removes the objects that parents want.
+// children creates, restores and deletes the objects that parents want.
 type children struct {
 	kinds
 
-	// client is live, cache is not.
+	// client does not read from a cache; cache does.
 	client client.Client
 	cache  client.Reader
-	// owner is the reference of a child to its parent, but for name and uid.
+	// owner is the ownerReference of a child, without name and uid of the parent.
 	owner   metav1.OwnerReference
 	parents *parents
 	now     func() time.Time
 }
 
-// outcome is what came of bringing one child in step; the zero outcome is that it is.
+// outcome is the result of bringing one child in sync; the zero outcome means that it is.
 type outcome struct {
-	// refused says why it is not, and wait when to look again, if not as usual.
+	// refused is why the child is not in sync. wait is the delay until the next attempt; 0 for the usual one.
 	refused string
 	wait    time.Duration
-	// gone: the namespace is on its way out.
+	// gone is true if the namespace does not exist or is being deleted.
 	gone bool
-	// written: it was made, or put right.
+	// written is true if the child was created or restored.
 	written bool
 }
 
-// list returns what the cache has of the children of a parent. They must not be changed.
+// list returns the children of a parent from the cache. The caller must not change them.
 func (c *children) list(ctx context.Context, parent client.Object, o ...client.ListOption) ([]client.Object, error) {
 	list := c.newChildren()
 	o = append(o, client.MatchingFields{ownerIndex: string(parent.GetUID())}, client.UnsafeDisableDeepCopy)
@@ -52,12 +52,12 @@ func (c *children) list(ctx context.Context, parent client.Object, o ...client.L
 	return objectsOf(list), nil
 }
 
-// A child is written whole, since fields that this version does not know must not be dropped.
+// Children are written with all fields, since fields that this version does not know must be kept.
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets;pushsecrets,verbs=get
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets;pushsecrets,verbs=create;update,roleName=cluster
 
-// provision brings one child in step. Another's object of that name is left alone.
-func (c *children) provision(ctx context.Context, parent client.Object, want desired, namespace string, fight policy.Fight) (outcome, error) {
+// provision brings one child in sync. An object of that name that is not a child of the parent is left unchanged.
+func (c *children) provision(ctx context.Context, parent client.Object, want desired, namespace string, fight policy.RevertBackoff) (outcome, error) {
 	key := types.NamespacedName{Namespace: namespace, Name: want.name}
 	wanted, err := digestOf(want)
 	if err != nil {
@@ -70,7 +70,7 @@ func (c *children) provision(ctx context.Context, parent client.Object, want des
 		return outcome{}, nil
 	}
 	if wait := fight.Wait(c.now()); wait > 0 {
-		return outcome{refused: "somebody keeps changing or deleting the object; it is put right with back-off", wait: wait}, nil
+		return outcome{refused: "another client keeps changing or deleting the object; restoring it with back-off until that client stops", wait: wait}, nil
 	}
 	if absent {
 		child, err := c.create(ctx, parent, want, key)
@@ -97,11 +97,11 @@ func (c *children) create(ctx context.Context, parent client.Object, want desire
 	return child, c.client.Create(ctx, child)
 }
 
-// repair puts a child right that exists, by a live read. wanted is the digest of what is wanted.
+// repair restores an existing child, based on a live read. wanted is the digest of the wanted child.
 func (c *children) repair(ctx context.Context, parent client.Object, want desired, key types.NamespacedName, wanted string) (outcome, error) {
 	full := unstructuredOf(c.child)
 	if err := c.client.Get(ctx, key, full); err != nil {
-		if kerrors.IsNotFound(err) { // It went just now.
+		if kerrors.IsNotFound(err) { // It was deleted just now.
 			err = kerrors.NewConflict(v1alpha1.GroupVersion.WithResource(c.child).GroupResource(), want.name, err)
 		}
 		return outcome{}, err
@@ -114,14 +114,14 @@ func (c *children) repair(ctx context.Context, parent client.Object, want desire
 	case c.inStep(parent, child, wanted):
 		return outcome{}, nil
 	case !c.owns(parent, child):
-		return outcome{refused: fmt.Sprintf("%s %q exists, and this object did not make it; delete it or choose another name", c.child, want.name)}, nil
+		return outcome{refused: fmt.Sprintf("%s %q exists and was not created by this object; delete it or choose another name", c.child, want.name)}, nil
 	case child.GetDeletionTimestamp() != nil:
 		return outcome{refused: fmt.Sprintf("%s %q is being deleted", c.child, want.name)}, nil
 	}
 	if want.raw, err = c.parents.live(ctx, parent); err != nil {
 		return outcome{}, err
 	}
-	if wanted, err = digestOf(want); err != nil { // Another CRD may show more of the same parent.
+	if wanted, err = digestOf(want); err != nil { // A new version of the CRD may show more fields of the same generation.
 		return outcome{}, err
 	}
 	if err := shape(full, want); err != nil {
@@ -130,7 +130,7 @@ func (c *children) repair(ctx context.Context, parent client.Object, want desire
 	return c.written(parent, full, wanted, c.client.Update(ctx, full))
 }
 
-// written is what came of a write, after which full is as the API server has it.
+// written returns the outcome of a write. full is the child as the API server returned it.
 func (c *children) written(parent client.Object, full *unstructured.Unstructured, wanted string, err error) (outcome, error) {
 	if err != nil {
 		return outcome{}, err
@@ -138,17 +138,17 @@ func (c *children) written(parent client.Object, full *unstructured.Unstructured
 	o := outcome{written: true}
 	child, err := c.typed(full)
 	if err == nil && !c.inStep(parent, child, wanted) {
-		o.refused = "the object is changed as it is written, by a webhook or an admission policy; exempt it"
+		o.refused = "a webhook or an admission policy changes the object on each write; exempt the object from it"
 	}
 	return o, err
 }
 
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets;pushsecrets,verbs=delete,roleName=cluster
 
-// withdraw removes the children in a namespace that are not wanted any more; those by another name than now only once
-// the new one has taken their place. Until then it says what they wait for. What this object did not make is left. With a
-// child its Secret may go for good, so none goes for what only the cache says: it may not have the labels of the namespace
-// yet that the parent is about.
+// withdraw deletes the children in a namespace that are no longer wanted. A child with a former name is deleted only
+// once its replacement is Ready; until then waits describes what it waits for. Objects that are not children of the
+// parent stay. The Secret of a child may be deleted with it, so a deletion must not rely on the cache, which may lack
+// the present labels of the namespace: each is confirmed by live reads.
 func (c *children) withdraw(ctx context.Context, parent client.Object, want desired, chosen choice, namespace string, admitted bool) (waits string, err error) {
 	all, err := c.list(ctx, parent, client.InNamespace(namespace))
 	if err != nil {
@@ -179,8 +179,8 @@ func (c *children) withdraw(ctx context.Context, parent client.Object, want desi
 	return "", nil
 }
 
-// successor says what a child that was renamed waits for: the one that replaces it must be Ready, since what the old one
-// made goes with it.
+// successor describes what a renamed child waits for; empty if it can be deleted. Its replacement must be Ready
+// first, since the Secret of the old child is deleted with it.
 func (c *children) successor(ctx context.Context, key types.NamespacedName, old client.Object) (waits string, err error) {
 	next := c.newChild()
 	if err := c.client.Get(ctx, key, next); err != nil {
@@ -189,13 +189,13 @@ func (c *children) successor(ctx context.Context, key types.NamespacedName, old 
 	if c.ready(next) {
 		return "", nil
 	}
-	return fmt.Sprintf("%s %q stays until %q, which replaces it, is Ready", c.child, old.GetName(), key.Name), nil
+	return fmt.Sprintf("%s %q is deleted once its replacement %q is Ready", c.child, old.GetName(), key.Name), nil
 }
 
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get,roleName=cluster
 
-// unwanted returns an error if the API server knows better than the cache what a parent wants, or which labels a
-// namespace has.
+// unwanted returns an error if a live read of the parent or the namespace contradicts the cache, so that the child
+// may still be wanted.
 func (c *children) unwanted(ctx context.Context, parent client.Object, chosen choice, namespace string, admitted bool) error {
 	if _, err := c.parents.live(ctx, parent); err != nil || admitted {
 		return err

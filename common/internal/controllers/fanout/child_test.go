@@ -11,7 +11,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// wish is what a ClusterExternalSecret wants.
+// wish returns the wanted child of a ClusterExternalSecret.
 func wish(change ...func(*v1alpha1.ClusterExternalSecretSpec)) desired {
 	p := &v1alpha1.ClusterExternalSecret{ObjectMeta: metav1.ObjectMeta{Name: "db", UID: "parent"}, Spec: v1alpha1.ClusterExternalSecretSpec{
 		ExternalSecretSpec: v1alpha1.ExternalSecretSpec{
@@ -28,12 +28,12 @@ func wish(change ...func(*v1alpha1.ClusterExternalSecretSpec)) desired {
 	want := externalSecrets().wants(p)
 	var err error
 	if want.raw, err = runtime.DefaultUnstructuredConverter.ToUnstructured(want.spec); err != nil {
-		panic(err) // It is made here.
+		panic(err) // The object is built above, so this cannot fail.
 	}
 	return want
 }
 
-// shaped is a child after it was given what a parent wants.
+// shaped returns a child after shape has set what a parent wants.
 func shaped(t *testing.T, es *v1alpha1.ExternalSecret, want desired) *v1alpha1.ExternalSecret {
 	t.Helper()
 	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(es)
@@ -52,13 +52,13 @@ func shaped(t *testing.T, es *v1alpha1.ExternalSecret, want desired) *v1alpha1.E
 	return child.(*v1alpha1.ExternalSecret)
 }
 
-// later gives a wish a field that only a later version knows.
+// later adds a field that only a later version knows.
 func later(want desired, value string) desired {
 	want.raw["later"] = value
 	return want
 }
 
-// made is a child as the API server gives it back, with what others put on it.
+// made returns a child as the API server returns it, with labels and annotations of other clients.
 func made(t *testing.T, want desired, change ...func(*v1alpha1.ExternalSecret)) *v1alpha1.ExternalSecret {
 	t.Helper()
 	yes := true
@@ -84,10 +84,10 @@ func TestDigest(t *testing.T) {
 		has    *v1alpha1.ExternalSecret
 		inStep bool
 	}{
-		"Same": {"What was made is as wanted.", wish(), made(t, wish()), true},
-		"Bare": {"Also without labels and annotations.", wish(bare), made(t, wish(bare)), true},
+		"Same": {"A new child is as wanted.", wish(), made(t, wish()), true},
+		"Bare": {"A new child without labels and annotations is as wanted.", wish(bare), made(t, wish(bare)), true},
 		"Empty": {
-			"An empty list of the parent is none in the child.",
+			"An empty list in the parent equals a missing one in the child.",
 			wish(func(s *v1alpha1.ClusterExternalSecretSpec) {
 				s.ExternalSecretSpec.DataFrom = []v1alpha1.DataFromEntry{}
 			}), made(t, wish()), true,
@@ -96,45 +96,45 @@ func TestDigest(t *testing.T) {
 			"A field that this version does not know counts.", later(wish(), "1"), made(t, wish()), false,
 		},
 		"LaterSame": {
-			"It may be the same.", later(wish(), "1"), made(t, later(wish(), "1")), true,
+			"An unknown field with the same value is as wanted.", later(wish(), "1"), made(t, later(wish(), "1")), true,
 		},
 		"LaterOther": {
-			"Or have changed.", later(wish(), "2"), made(t, later(wish(), "1")), false,
+			"An unknown field with another value is not as wanted.", later(wish(), "2"), made(t, later(wish(), "1")), false,
 		},
 		"Foreign": {
-			"What others put on it does not count.", wish(),
+			"Labels and annotations of other clients do not count.", wish(),
 			made(t, wish(), func(es *v1alpha1.ExternalSecret) { es.Labels["more"], es.Annotations["more"] = "1", "1" }), true,
 		},
 		"Status": {
-			"Nor does its status.", wish(),
+			"The status does not count.", wish(),
 			made(t, wish(), func(es *v1alpha1.ExternalSecret) { es.Status.ObservedGeneration = 5 }), true,
 		},
 		"Spec": {
-			"An edit of the spec does.", wish(),
+			"An edit of the spec counts.", wish(),
 			made(t, wish(), func(es *v1alpha1.ExternalSecret) { es.Spec.Suspend = true }), false,
 		},
 		"LabelChanged": {
-			"A label that was given must keep its value.", wish(),
+			"A changed label counts.", wish(),
 			made(t, wish(), func(es *v1alpha1.ExternalSecret) { es.Labels["team"] = "bank" }), false,
 		},
 		"LabelGone": {
-			"And be there.", wish(),
+			"A removed label counts.", wish(),
 			made(t, wish(), func(es *v1alpha1.ExternalSecret) { delete(es.Labels, "team") }), false,
 		},
 		"AnnotationGone": {
-			"So must an annotation.", wish(),
+			"A removed annotation counts.", wish(),
 			made(t, wish(), func(es *v1alpha1.ExternalSecret) { delete(es.Annotations, "owner") }), false,
 		},
 		"NoteGone": {
-			"Without the note nobody knows what was given.", wish(),
+			"A removed note counts.", wish(),
 			made(t, wish(), func(es *v1alpha1.ExternalSecret) { delete(es.Annotations, v1alpha1.FanOutAnnotation) }), false,
 		},
 		"NoteDamaged": {
-			"Nor with a damaged one.", wish(bare),
+			"A damaged note counts.", wish(bare),
 			made(t, wish(bare), func(es *v1alpha1.ExternalSecret) { es.Annotations[v1alpha1.FanOutAnnotation] = "{" }), false,
 		},
-		"Wished": {"A new wish of the parent does.", wish(bare), made(t, wish()), false},
-		"More":   {"In either direction.", wish(), made(t, wish(bare)), false},
+		"Wished": {"Labels that the parent no longer wants count.", wish(bare), made(t, wish()), false},
+		"More":   {"New labels of the parent count.", wish(), made(t, wish(bare)), false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -143,14 +143,14 @@ func TestDigest(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got := digest(tc.has, &tc.has.Spec) == d; got != tc.inStep {
-				t.Errorf("\n%s\nin step: %t, want %t", tc.reason, got, tc.inStep)
+				t.Errorf("\n%s\nin sync: %t, want %t", tc.reason, got, tc.inStep)
 			}
 			once, twice := &v1alpha1.ExternalSecret{}, &v1alpha1.ExternalSecret{}
 			Reduce(tc.has, once)
 			Reduce(once, twice) // An informer may transform twice.
 			k := externalSecrets()
 			if got := k.inStep(parent("parent", 1), twice, d); got != tc.inStep {
-				t.Errorf("\n%s\nin step, as seen of the reduced object: %t, want %t", tc.reason, got, tc.inStep)
+				t.Errorf("\n%s\nin sync, according to the reduced object: %t, want %t", tc.reason, got, tc.inStep)
 			}
 		})
 	}
@@ -165,17 +165,17 @@ func TestReduce(t *testing.T) {
 		want   *v1alpha1.ExternalSecret
 	}{
 		"NoOwner": {
-			"An object that somebody else made costs nothing more.",
+			"Nothing is kept of an object without a parent.",
 			&v1alpha1.ExternalSecret{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"a": "1"}}}, &v1alpha1.ExternalSecret{},
 		},
 		"OtherOwner": {
-			"Nor does that of another Kind.",
+			"Nothing is kept of an object with an owner of another group.",
 			&v1alpha1.ExternalSecret{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: "example.org/v1", Kind: "ClusterExternalSecret", Name: "db", UID: "u", Controller: &yes,
 			}}}}, &v1alpha1.ExternalSecret{},
 		},
 		"Deleted": {
-			"Of a child its owner stays, a digest, and that it is on its way out.",
+			"The owner, a digest and the deletionTimestamp of a child are kept.",
 			made(t, wish(), func(es *v1alpha1.ExternalSecret) { es.DeletionTimestamp = &now }),
 			&v1alpha1.ExternalSecret{ObjectMeta: metav1.ObjectMeta{
 				DeletionTimestamp: &now, Annotations: map[string]string{digestKey: mustDigest(t, wish())},
@@ -205,7 +205,7 @@ func mustDigest(t *testing.T, want desired) string {
 	return d
 }
 
-// TestShape puts children right, from whatever they had become.
+// TestShape restores children from different states.
 func TestShape(t *testing.T) {
 	type metadata struct{ Labels, Annotations map[string]string }
 	fewer := func(s *v1alpha1.ClusterExternalSecretSpec) {
@@ -227,24 +227,24 @@ func TestShape(t *testing.T) {
 		want   metadata
 	}{
 		"New": {
-			"A new child gets what is given, and a note of that.", &v1alpha1.ExternalSecret{}, wish(),
+			"A new child gets the labels and annotations, and a note of their names.", &v1alpha1.ExternalSecret{}, wish(),
 			metadata{map[string]string{"team": "shop", "tier": "1"}, map[string]string{"owner": "me", v1alpha1.FanOutAnnotation: all}},
 		},
 		"Foreign": {
-			"What others put on it stays.", made(t, wish(), func(es *v1alpha1.ExternalSecret) { es.Labels["team"] = "bank" }), wish(),
+			"Labels and annotations of other clients stay.", made(t, wish(), func(es *v1alpha1.ExternalSecret) { es.Labels["team"] = "bank" }), wish(),
 			metadata{map[string]string{"theirs": "1", "team": "shop", "tier": "1"}, map[string]string{"theirs": "1", "owner": "me", v1alpha1.FanOutAnnotation: all}},
 		},
 		"Less": {
-			"What is not wanted any more goes.", made(t, wish()),
+			"Labels and annotations that are no longer wanted are removed.", made(t, wish()),
 			wish(fewer),
 			metadata{map[string]string{"theirs": "1", "tier": "2"}, map[string]string{"theirs": "1", v1alpha1.FanOutAnnotation: note(`,"labels":["tier"]`)}},
 		},
 		"Nothing": {
-			"And with the last of it the names in the note.", made(t, wish()), wish(bare),
+			"Without labels and annotations the note has no names.", made(t, wish()), wish(bare),
 			metadata{map[string]string{"theirs": "1"}, map[string]string{"theirs": "1", v1alpha1.FanOutAnnotation: note("")}},
 		},
 		"Forged": {
-			"A note that somebody damaged takes nothing away.",
+			"A damaged note removes nothing.",
 			made(t, wish(), func(es *v1alpha1.ExternalSecret) { es.Annotations[v1alpha1.FanOutAnnotation] = `["theirs"]` }), wish(),
 			metadata{map[string]string{"theirs": "1", "team": "shop", "tier": "1"}, map[string]string{"theirs": "1", "owner": "me", v1alpha1.FanOutAnnotation: all}},
 		},
@@ -260,7 +260,7 @@ func TestShape(t *testing.T) {
 				t.Errorf("\n%s\nspec: -want, +got:\n%s", tc.reason, diff)
 			}
 			if digest(is, &is.Spec) != mustDigest(t, tc.wish) {
-				t.Error("what was put right is not in step")
+				t.Error("the restored child is not in sync")
 			}
 		})
 	}

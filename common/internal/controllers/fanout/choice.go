@@ -14,20 +14,20 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// choice is which namespaces a parent chooses.
+// choice holds the namespaces that a parent selects, by name and by label.
 type choice struct {
 	names     []string
 	selectors []labels.Selector
 }
 
-// admits reports whether a namespace is chosen. One that is on its way out is not.
+// admits reports whether a namespace is selected. A namespace that is being deleted is not.
 func (c choice) admits(ns *metav1.PartialObjectMetadata) bool {
 	return ns.DeletionTimestamp == nil && (slices.Contains(c.names, ns.Name) ||
 		slices.ContainsFunc(c.selectors, func(s labels.Selector) bool { return s.Matches(labels.Set(ns.Labels)) }))
 }
 
-// check returns which namespaces a parent chooses, or what is wrong with what it wants. What the API server would
-// refuse in every namespace is found here.
+// check returns the namespaces that a parent selects, or what is invalid in its spec. It finds errors that the API
+// server would otherwise report in every namespace.
 func (k *kinds) check(want desired) (c choice, invalid string) {
 	if msgs := utilvalidation.IsDNS1123Subdomain(want.name); len(msgs) > 0 {
 		return c, fmt.Sprintf("%q cannot be the name of objects of kind %s: %s", want.name, k.child, msgs[0])
@@ -39,12 +39,12 @@ func (k *kinds) check(want desired) (c choice, invalid string) {
 		return c, errs[0].Error()
 	}
 	if _, ok := want.metadata.Annotations[v1alpha1.FanOutAnnotation]; ok {
-		return c, fmt.Sprintf("%s: %s is this project's own; leave it out", path.Child("annotations"), v1alpha1.FanOutAnnotation)
+		return c, fmt.Sprintf("%s: %s is reserved for the operator; remove it", path.Child("annotations"), v1alpha1.FanOutAnnotation)
 	}
 	for i := range want.where.NamespaceSelectors {
 		s, err := metav1.LabelSelectorAsSelector(&want.where.NamespaceSelectors[i])
 		if err != nil {
-			return c, fmt.Sprintf("spec.namespaceSelectors[%d]: it is no label selector; correct its keys, operators and values", i)
+			return c, fmt.Sprintf("spec.namespaceSelectors[%d]: invalid label selector; correct its keys, operators and values", i)
 		}
 		c.selectors = append(c.selectors, s)
 	}

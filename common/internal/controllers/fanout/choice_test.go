@@ -16,17 +16,17 @@ func TestCheck(t *testing.T) {
 		change func(*desired)
 		want   string
 	}{
-		"Fine":            {"What can be made is not objected to.", func(*desired) {}, ""},
-		"Name":            {"A name must be one.", func(w *desired) { w.name = "No_Name" }, `"No_Name" cannot be the name of objects of kind ExternalSecret`},
-		"LabelValue":      {"So must the value of a label.", func(w *desired) { w.metadata.Labels["team"] = "a b" }, `spec.externalSecretMetadata.labels: Invalid value: "a b"`},
-		"LabelKey":        {"And its key.", func(w *desired) { w.metadata.Labels["a b"] = "" }, `spec.externalSecretMetadata.labels: Invalid value: "a b"`},
-		"AnnotationKey":   {"And that of an annotation.", func(w *desired) { w.metadata.Annotations["a b"] = "" }, `spec.externalSecretMetadata.annotations: Invalid value: "a b"`},
-		"AnnotationsSize": {"All annotations have a limit.", func(w *desired) { w.metadata.Annotations["a"] = strings.Repeat("x", 300<<10) }, `spec.externalSecretMetadata.annotations: Too long`},
-		"Own":             {"The note is nobody else's.", func(w *desired) { w.metadata.Annotations[v1alpha1.FanOutAnnotation] = "" }, v1alpha1.FanOutAnnotation + " is this project's own"},
-		"Digest":          {"Nor can the key be set by which the cache tells a digest.", func(w *desired) { w.metadata.Annotations[digestKey] = "" }, `annotations: Invalid value: "` + digestKey},
-		"Selector": {"A selector must be one.", func(w *desired) {
+		"Fine":            {"A valid spec is accepted.", func(*desired) {}, ""},
+		"Name":            {"A name must be valid.", func(w *desired) { w.name = "No_Name" }, `"No_Name" cannot be the name of objects of kind ExternalSecret`},
+		"LabelValue":      {"The value of a label must be valid.", func(w *desired) { w.metadata.Labels["team"] = "a b" }, `spec.externalSecretMetadata.labels: Invalid value: "a b"`},
+		"LabelKey":        {"The key of a label must be valid.", func(w *desired) { w.metadata.Labels["a b"] = "" }, `spec.externalSecretMetadata.labels: Invalid value: "a b"`},
+		"AnnotationKey":   {"The key of an annotation must be valid.", func(w *desired) { w.metadata.Annotations["a b"] = "" }, `spec.externalSecretMetadata.annotations: Invalid value: "a b"`},
+		"AnnotationsSize": {"The total size of annotations has a limit.", func(w *desired) { w.metadata.Annotations["a"] = strings.Repeat("x", 300<<10) }, `spec.externalSecretMetadata.annotations: Too long`},
+		"Own":             {"The annotation of the operator cannot be set.", func(w *desired) { w.metadata.Annotations[v1alpha1.FanOutAnnotation] = "" }, v1alpha1.FanOutAnnotation + " is reserved for the operator"},
+		"Digest":          {"The annotation with the digest in the cache cannot be set.", func(w *desired) { w.metadata.Annotations[digestKey] = "" }, `annotations: Invalid value: "` + digestKey},
+		"Selector": {"A selector must be valid.", func(w *desired) {
 			w.where.NamespaceSelectors = []metav1.LabelSelector{{}, {MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Like"}}}}
-		}, "spec.namespaceSelectors[1]: it is no label selector"},
+		}, "spec.namespaceSelectors[1]: invalid label selector"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -57,13 +57,13 @@ func TestAdmits(t *testing.T) {
 		ns     *metav1.PartialObjectMetadata
 		want   bool
 	}{
-		"Unset":    {"Who names nothing chooses nothing.", v1alpha1.NamespaceChoice{}, namespace("a", "shop"), false},
-		"All":      {"An empty selector chooses all.", v1alpha1.NamespaceChoice{NamespaceSelectors: []metav1.LabelSelector{{}}}, namespace("a", ""), true},
-		"Named":    {"A name chooses.", v1alpha1.NamespaceChoice{Namespaces: []string{"b", "a"}}, namespace("a", ""), true},
-		"Selected": {"So does a selector.", v1alpha1.NamespaceChoice{Namespaces: []string{"b"}, NamespaceSelectors: []metav1.LabelSelector{team}}, namespace("a", "shop"), true},
-		"Neither":  {"What neither names is not chosen.", v1alpha1.NamespaceChoice{Namespaces: []string{"b"}, NamespaceSelectors: []metav1.LabelSelector{team}}, namespace("a", "bank"), false},
+		"Unset":    {"Without names and selectors no namespace is selected.", v1alpha1.NamespaceChoice{}, namespace("a", "shop"), false},
+		"All":      {"An empty selector selects all.", v1alpha1.NamespaceChoice{NamespaceSelectors: []metav1.LabelSelector{{}}}, namespace("a", ""), true},
+		"Named":    {"A name selects a namespace.", v1alpha1.NamespaceChoice{Namespaces: []string{"b", "a"}}, namespace("a", ""), true},
+		"Selected": {"A selector selects a namespace.", v1alpha1.NamespaceChoice{Namespaces: []string{"b"}, NamespaceSelectors: []metav1.LabelSelector{team}}, namespace("a", "shop"), true},
+		"Neither":  {"A namespace that neither matches is not selected.", v1alpha1.NamespaceChoice{Namespaces: []string{"b"}, NamespaceSelectors: []metav1.LabelSelector{team}}, namespace("a", "bank"), false},
 		"Going": {
-			"What is on its way out is passed over.", v1alpha1.NamespaceChoice{Namespaces: []string{"a"}},
+			"A namespace that is being deleted is not selected.", v1alpha1.NamespaceChoice{Namespaces: []string{"a"}},
 			namespace("a", "", func(ns *metav1.PartialObjectMetadata) { ns.DeletionTimestamp = &now }), false,
 		},
 	}
@@ -89,8 +89,8 @@ func TestConclude(t *testing.T) {
 		Status  metav1.ConditionStatus
 		Reason  string
 		Message string
-		// Beside is the type of the condition that is True beside Ready.
-		Beside string
+		// Others holds the types of the other conditions that are True.
+		Others string
 	}
 	cases := map[string]struct {
 		reason  string
@@ -99,19 +99,19 @@ func TestConclude(t *testing.T) {
 		invalid string
 		want    want
 	}{
-		"All":     {"All is well.", v1alpha1.FanOutStatus{ProvisionedNamespaces: []string{"a"}}, 0, "", want{metav1.ConditionTrue, v1alpha1.ReasonProvisioned, "made in 1 namespaces", ""}},
-		"None":    {"To choose nothing is no error.", v1alpha1.FanOutStatus{}, 0, "", want{metav1.ConditionTrue, v1alpha1.ReasonNoNamespacesMatched, "no namespace matches namespaceSelectors or namespaces", ""}},
-		"Some":    {"What failed is named, and retried.", v1alpha1.FanOutStatus{ProvisionedNamespaces: []string{"a"}, FailedNamespaces: failures}, 0, "", want{metav1.ConditionFalse, v1alpha1.ReasonPartlyProvisioned, "made in 1 namespaces, not in 2: b, c; see status.failedNamespaces", v1alpha1.ConditionReconciling}},
-		"Pending": {"It is not ready before all are made.", v1alpha1.FanOutStatus{ProvisionedNamespaces: []string{"a"}}, 3, "", want{metav1.ConditionFalse, v1alpha1.ReasonPartlyProvisioned, "made in 1 namespaces so far, 3 to go", v1alpha1.ConditionReconciling}},
-		"Invalid": {"What is wrong with the spec goes first.", v1alpha1.FanOutStatus{FailedNamespaces: failures}, 0, "no", want{metav1.ConditionFalse, v1alpha1.ReasonInvalidSpec, "no", v1alpha1.ConditionStalled}},
+		"All":     {"All namespaces have their child.", v1alpha1.FanOutStatus{ProvisionedNamespaces: []string{"a"}}, 0, "", want{metav1.ConditionTrue, v1alpha1.ReasonProvisioned, "created in 1 namespaces", ""}},
+		"None":    {"To select no namespace is no error.", v1alpha1.FanOutStatus{}, 0, "", want{metav1.ConditionTrue, v1alpha1.ReasonNoNamespacesMatched, "no namespace matches spec.namespaceSelectors or spec.namespaces", ""}},
+		"Some":    {"Failed namespaces are named and retried.", v1alpha1.FanOutStatus{ProvisionedNamespaces: []string{"a"}, FailedNamespaces: failures}, 0, "", want{metav1.ConditionFalse, v1alpha1.ReasonPartlyProvisioned, "created in 1 namespaces, failed in 2: b, c; see status.failedNamespaces", v1alpha1.ConditionReconciling}},
+		"Pending": {"The parent is not Ready before all namespaces have a result.", v1alpha1.FanOutStatus{ProvisionedNamespaces: []string{"a"}}, 3, "", want{metav1.ConditionFalse, v1alpha1.ReasonPartlyProvisioned, "created in 1 namespaces, 3 more to come", v1alpha1.ConditionReconciling}},
+		"Invalid": {"An invalid spec comes before failed namespaces.", v1alpha1.FanOutStatus{FailedNamespaces: failures}, 0, "no", want{metav1.ConditionFalse, v1alpha1.ReasonInvalidSpec, "no", v1alpha1.ConditionStalled}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			conclude(&tc.status, 7, tc.pending, tc.invalid)
 			c := tc.status.Conditions[0]
 			got := want{c.Status, c.Reason, c.Message, ""}
-			for _, beside := range tc.status.Conditions[1:] {
-				got.Beside += beside.Type
+			for _, other := range tc.status.Conditions[1:] {
+				got.Others += other.Type
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" || c.ObservedGeneration != 7 {
 				t.Errorf("\n%s\nconclude(): generation %d, -want, +got:\n%s", tc.reason, c.ObservedGeneration, diff)

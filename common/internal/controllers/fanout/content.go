@@ -16,8 +16,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// shape gives a child the spec, labels and annotations that are wanted, and takes away those that once were. Other
-// labels and annotations stay.
+// shape sets the wanted spec, labels and annotations of a child, and removes labels and annotations that were set
+// before. Those of other clients stay.
 func shape(child *unstructured.Unstructured, want desired) error {
 	note, err := noteOf(want)
 	if err != nil {
@@ -34,7 +34,7 @@ func shape(child *unstructured.Unstructured, want desired) error {
 	return nil
 }
 
-// replace returns a map without some keys, and with others.
+// replace returns a copy of a map without some keys, and with others.
 func replace(in map[string]string, without []string, with map[string]string) map[string]string {
 	out := maps.Clone(in)
 	for _, k := range without {
@@ -47,15 +47,16 @@ func replace(in map[string]string, without []string, with map[string]string) map
 	return out
 }
 
-// given names the labels and annotations that a child was given, and the digest of the spec.
+// given records the labels and annotations that a child was given, and the digest of the spec.
 type given struct {
-	// Spec is the digest of all fields: who does not know one of them still sees when it changes in the parent.
+	// Spec is the digest of all fields. It shows changes of the parent also in fields that this version does not
+	// know.
 	Spec        string   `json:"spec,omitempty"`
 	Labels      []string `json:"labels,omitempty"`
 	Annotations []string `json:"annotations,omitempty"`
 }
 
-// noteOf returns what the annotation of a child says.
+// noteOf returns the value of the fan-out annotation of a child.
 func noteOf(want desired) (string, error) {
 	spec, err := content{Spec: want.raw}.digest()
 	if err != nil {
@@ -68,7 +69,7 @@ func noteOf(want desired) (string, error) {
 	return string(raw), errors.Wrap(err, "cannot encode the names of labels and annotations")
 }
 
-// noted returns what the annotation of a child says. One that was damaged says nothing.
+// noted returns the content of the fan-out annotation of a child; empty if it cannot be decoded.
 func noted(child client.Object) given {
 	var g given
 	if json.Unmarshal([]byte(child.GetAnnotations()[v1alpha1.FanOutAnnotation]), &g) != nil {
@@ -77,11 +78,11 @@ func noted(child client.Object) given {
 	return g
 }
 
-// digestKey is the annotation by which an object that is reduced in the cache tells its digest. It cannot be set on
-// an object in the API server, which does not take such keys.
+// digestKey is the annotation with the digest of a child that is reduced in the cache. The key is invalid, so no
+// object in the API server can have it.
 const digestKey = "digest of what a cluster object gave"
 
-// content is what a parent gives a child.
+// content is what a parent sets in a child.
 type content struct {
 	Spec        any               `json:"spec"`
 	Labels      map[string]string `json:"labels,omitempty"`
@@ -98,7 +99,7 @@ func (c content) digest() (string, error) {
 	return hex.EncodeToString(sum[:16]), nil
 }
 
-// digestOf returns the digest of a child as a parent wants it.
+// digestOf returns the digest of the wanted child.
 func digestOf(want desired) (string, error) {
 	note, err := noteOf(want)
 	if err != nil {
@@ -107,7 +108,7 @@ func digestOf(want desired) (string, error) {
 	return content{Spec: want.spec, Labels: want.metadata.Labels, Annotations: want.metadata.Annotations, Note: note}.digest()
 }
 
-// digest returns that of a child as it is. What others have put on it does not count.
+// digest returns the digest of a child as it is. Labels and annotations of other clients are not included.
 func digest(child client.Object, spec any) string {
 	annotations := child.GetAnnotations()
 	if d, ok := annotations[digestKey]; ok {
@@ -119,12 +120,12 @@ func digest(child client.Object, spec any) string {
 		Note: annotations[v1alpha1.FanOutAnnotation],
 	}.digest()
 	if err != nil {
-		return "" // It is as nobody wants it.
+		return "" // The digest matches no wanted one.
 	}
 	return d
 }
 
-// only returns some keys of a map.
+// only returns a copy of a map with some of its keys.
 func only(in map[string]string, keys []string) map[string]string {
 	out := map[string]string{}
 	for _, k := range keys {
@@ -135,8 +136,8 @@ func only(in map[string]string, keys []string) map[string]string {
 	return out
 }
 
-// Reduce gives a reduced copy of an ExternalSecret that a ClusterExternalSecret made what the fan-out needs to see
-// whether it is as wanted. That is little, and reducing twice changes nothing.
+// Reduce copies from an ExternalSecret to its reduced copy what the fan-out needs to compare a child with the wanted
+// one. It copies nothing if the object is not a child. Reducing twice changes nothing.
 func Reduce(from, to *v1alpha1.ExternalSecret) {
 	reduce(from, to, clusterExternalSecret, &from.Spec)
 }

@@ -26,7 +26,7 @@ type (
 	deleteEvent = event.TypedDeleteEvent[client.Object]
 )
 
-// watches make requests of what is watched.
+// watches turn events into requests.
 type watches struct {
 	kinds
 
@@ -36,7 +36,7 @@ type watches struct {
 	parents *parents
 }
 
-// start has a controller watch.
+// start starts the watches of a controller.
 func (w *watches) start(c controller.TypedController[request]) error {
 	kind := func(o client.Object, h eventFuncs) source.TypedSource[request] {
 		return source.TypedKind(w.cache, o, h)
@@ -47,8 +47,8 @@ func (w *watches) start(c controller.TypedController[request]) error {
 		kind(resolve.NamespaceMetadata(), w.namespaceEvents()),
 		source.TypedFunc[request](func(_ context.Context, q requests) error {
 			all := func() { queue.AddTo(q, queue.High, 0, aboutAll()) }
-			w.duties.OnHeld(all) // Whoever held them meanwhile may have done anything.
-			all()                // They may be held by now.
+			w.duties.OnHeld(all) // Another holder of the duties may have changed anything.
+			all()                // The duties may already be held.
 			return nil
 		}),
 	} {
@@ -70,13 +70,13 @@ func (w *watches) parentEvents() eventFuncs {
 				look(q, e.ObjectNew, 0)
 				return
 			}
-			look(q, e.ObjectNew, pace) // The status is to be the latest also where two wrote it.
+			look(q, e.ObjectNew, pace) // Check the status again, also if another operator wrote it at the same time.
 		},
 		DeleteFunc: func(_ context.Context, e deleteEvent, q requests) { look(q, e.Object, 0) },
 	}
 }
 
-// childEvents bring back the parent of a child that is not as it was, and those in whose way it is or was.
+// childEvents enqueue the parent of a changed child, and the parents that wait for a change in its namespace.
 func (w *watches) childEvents() eventFuncs {
 	look := func(q requests, o client.Object) {
 		if ref := w.parentOf(o); ref != nil {
@@ -90,14 +90,14 @@ func (w *watches) childEvents() eventFuncs {
 	}
 	return eventFuncs{
 		CreateFunc: func(_ context.Context, e createEvent, q requests) {
-			if !e.IsInInitialList { // Parents look at all of these.
+			if !e.IsInInitialList { // The pass over each parent covers them.
 				look(q, e.Object)
 			}
 		},
 		UpdateFunc: func(_ context.Context, e updateEvent, q requests) {
 			was, is := w.parentOf(e.ObjectOld), w.parentOf(e.ObjectNew)
 			if w.ready(e.ObjectNew) && !w.ready(e.ObjectOld) {
-				waiting(q, e.ObjectNew) // It may replace another.
+				waiting(q, e.ObjectNew) // It may replace another child.
 			}
 			if is != nil && was != nil && is.UID == was.UID && !moved(e.ObjectOld, e.ObjectNew) {
 				return
@@ -115,7 +115,7 @@ func (w *watches) childEvents() eventFuncs {
 	}
 }
 
-// namespaceEvents have every parent look at a namespace, before those that are merely looked at again.
+// namespaceEvents enqueue a namespace for every parent, before periodic retries.
 func (w *watches) namespaceEvents() eventFuncs {
 	look := func(ctx context.Context, q requests, o client.Object) {
 		for _, parent := range w.parents.names(ctx) {

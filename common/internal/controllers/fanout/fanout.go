@@ -1,4 +1,4 @@
-// Package fanout is the loop of cluster objects that make the same object in many namespaces.
+// Package fanout is the controller of cluster objects that create the same object in many namespaces.
 package fanout
 
 import (
@@ -19,35 +19,35 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 )
 
-// workers is how many namespaces are worked on at once.
+// workers is the maximum number of namespaces reconciled concurrently.
 const workers = 16
 
-// The delay after a reconcile that failed doubles from the first to the last.
+// firstRetry and lastRetry are the first and the maximum delay after a failed reconcile; the delay doubles.
 const firstRetry, lastRetry = time.Second, time.Minute
 
 // ownerIndex is the cache index from a parent, by its uid, to its children.
 const ownerIndex = "direct-secrets.io/fan-out"
 
-// Duties say whether this operator is the one that does what belongs to no provider.
+// Duties report whether this operator holds the shared duties.
 type Duties interface {
 	Held() bool
-	// OnHeld has f called whenever the operator becomes the one.
+	// OnHeld registers a function that is called whenever this operator starts to hold the duties.
 	OnHeld(f func())
 }
 
-// scope is what a request is about.
+// scope is the subject of a request.
 type scope int
 
 const (
-	// everything: all parents are looked at anew.
+	// everything: all parents.
 	everything scope = iota
-	// wholeParent: one parent, its namespaces and its status.
+	// wholeParent: one parent with its namespaces and its status.
 	wholeParent
-	// oneNamespace: what one parent wants of one namespace.
+	// oneNamespace: one parent in one namespace.
 	oneNamespace
 )
 
-// request is what a worker has to do.
+// request is a task of a worker.
 type request struct {
 	scope             scope
 	parent, namespace string
@@ -59,17 +59,17 @@ func aboutNamespace(parent, namespace string) request {
 	return request{oneNamespace, parent, namespace}
 }
 
-// What only the fan-out asks for, also of children, is among the rights of who serves all namespaces: no other
-// operator runs it.
+// Permissions that only the fan-out needs are in the role of operators that serve all namespaces: no other operator
+// runs it.
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=clusterexternalsecrets;clusterpushsecrets,verbs=list;watch,roleName=cluster
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets;pushsecrets,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=list;watch,roleName=cluster
 
-// Setup adds the loops to a manager, one for each cluster Kind. live must not read from a cache.
+// Setup adds one controller for each cluster Kind to a manager. live must not read from a cache.
 func Setup(mgr manager.Manager, live client.Client, duties Duties) error {
 	for _, k := range []kinds{externalSecrets(), pushSecrets()} {
 		if err := setup(mgr, live, duties, k); err != nil {
-			return errors.Wrapf(err, "cannot set up the %s loop", k.parent)
+			return errors.Wrapf(err, "cannot set up the controller of %s objects", k.parent)
 		}
 	}
 	return nil
@@ -82,7 +82,7 @@ func setup(mgr manager.Manager, live client.Client, duties Duties, k kinds) erro
 	}
 	ledger, err := metrics.New(mgr, k.parent, metrics.While(duties.Held), metrics.Following(k.newParent()))
 	if err != nil {
-		return errors.Wrap(err, "cannot add the ledger")
+		return errors.Wrap(err, "cannot add the collector of object metrics")
 	}
 	err = mgr.GetFieldIndexer().IndexField(context.Background(), k.newChild(), ownerIndex, func(o client.Object) []string {
 		if ref := k.parentOf(o); ref != nil {
@@ -97,7 +97,7 @@ func setup(mgr manager.Manager, live client.Client, duties Duties, k kinds) erro
 	owner := metav1.OwnerReference{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Controller: &yes, BlockOwnerDeletion: &no}
 	var q requests
 	w := &watches{kinds: k, cache: mgr.GetCache(), duties: duties, board: &board{}}
-	w.parents = &parents{kinds: k, client: live, cache: mgr.GetCache()}
+	w.parents = &parents{kinds: k, client: live, cache: mgr.GetCache(), events: mgr.GetEventRecorder("direct-secrets")}
 	c, err := controller.NewTyped(k.controller, mgr, controller.TypedOptions[request]{
 		Reconciler: &reconciler{
 			parents: w.parents, duties: duties, ledger: ledger, board: w.board, now: time.Now,
@@ -113,12 +113,12 @@ func setup(mgr manager.Manager, live client.Client, duties Duties, k kinds) erro
 		LogConstructor: logger(mgr.GetLogger().WithValues("controller", k.controller)),
 	})
 	if err != nil {
-		return errors.Wrap(err, "cannot make the controller")
+		return errors.Wrap(err, "cannot create the controller")
 	}
 	return w.start(c)
 }
 
-// logger returns loggers that name what a request is about.
+// logger returns loggers with the subject of a request.
 func logger(base logr.Logger) func(*request) logr.Logger {
 	return func(req *request) logr.Logger {
 		if req == nil {

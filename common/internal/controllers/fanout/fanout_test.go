@@ -25,7 +25,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
-// env is a ClusterEnv whose objects are made by others.
+// env is a ClusterEnv whose ExternalSecrets are created by the fan-out.
 type env struct{ *testenv.ClusterEnv }
 
 func newEnv(t *testing.T) *env {
@@ -35,7 +35,7 @@ func newEnv(t *testing.T) *env {
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// fanOut is a ClusterExternalSecret that makes "db" in the namespaces with the label team: <the test>.
+// fanOut returns a ClusterExternalSecret that creates "db" in the namespaces with the label team: <name of the test>.
 func (e *env) fanOut(change ...func(*v1alpha1.ClusterExternalSecret)) *v1alpha1.ClusterExternalSecret {
 	p := &v1alpha1.ClusterExternalSecret{ObjectMeta: metav1.ObjectMeta{Name: e.Name}, Spec: v1alpha1.ClusterExternalSecretSpec{
 		ExternalSecretSpec: v1alpha1.ExternalSecretSpec{
@@ -54,7 +54,7 @@ func (e *env) fanOut(change ...func(*v1alpha1.ClusterExternalSecret)) *v1alpha1.
 
 func (e *env) team() map[string]string { return map[string]string{"team": e.Name} }
 
-// join gives a namespace another team.
+// join sets the team label of a namespace.
 func (e *env) join(namespace, team string) {
 	e.Helper()
 	testenv.Update(e.Client, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.Namespaced(namespace)}}, func(n *corev1.Namespace) {
@@ -62,8 +62,8 @@ func (e *env) join(namespace, team string) {
 	})
 }
 
-// wantMade waits until a status names these namespaces, and what failed, each with a part of the reason. It returns
-// the condition.
+// wantMade waits until the status lists the provisioned namespaces and the failed ones, each with a part of its
+// reason. It returns the Ready condition.
 func (e *env) wantMade(p *v1alpha1.ClusterExternalSecret, provisioned []string, failed map[string]string) *metav1.Condition {
 	e.Helper()
 	var ready *metav1.Condition
@@ -110,12 +110,12 @@ func (e *env) wantValue(namespace, value string) {
 	})
 }
 
-// wantGone waits until the API server has an object no more.
+// wantGone waits until the API server no longer has an object.
 func (e *env) wantGone(namespace string, o client.Object) {
 	e.Helper()
 	e.Eventually(func() string {
 		if err := e.API.Get(e.Ctx, client.ObjectKey{Namespace: e.Namespaced(namespace), Name: o.GetName()}, o); !kerrors.IsNotFound(err) {
-			return fmt.Sprintf("%T %s/%s is still there: %v", o, namespace, o.GetName(), err)
+			return fmt.Sprintf("%T %s/%s still exists: %v", o, namespace, o.GetName(), err)
 		}
 		return ""
 	})
@@ -125,7 +125,7 @@ func externalSecret(name string) *v1alpha1.ExternalSecret {
 	return &v1alpha1.ExternalSecret{ObjectMeta: metav1.ObjectMeta{Name: name}}
 }
 
-// child waits until the object of a namespace is as a function says, and returns it.
+// child waits until wrong returns an empty string for an object of a namespace, and returns the object.
 func (e *env) child(namespace, name string, wrong func(*v1alpha1.ExternalSecret) string) *v1alpha1.ExternalSecret {
 	e.Helper()
 	var es *v1alpha1.ExternalSecret
@@ -139,8 +139,8 @@ func (e *env) child(namespace, name string, wrong func(*v1alpha1.ExternalSecret)
 	return es
 }
 
-// TestClusterExternalSecret makes an object in the namespaces that match, also in those that come to match later,
-// puts it right, and removes it; what it did not make it leaves.
+// TestClusterExternalSecret creates an object in the namespaces that match, also in those that match later. It
+// restores the object and deletes it again. Objects that it did not create stay unchanged.
 func TestClusterExternalSecret(t *testing.T) {
 	e := newEnv(t)
 	e.Backend.Put("db", []byte("one"))
@@ -152,16 +152,16 @@ func TestClusterExternalSecret(t *testing.T) {
 	parent := e.fanOut()
 	e.Create(parent)
 	e.wantValue("one", "one")
-	if c := e.wantMade(parent, []string{"one"}, map[string]string{"taken": `"db" exists, and this object did not make it`}); c.Reason != v1alpha1.ReasonPartlyProvisioned || c.Status != metav1.ConditionFalse {
+	if c := e.wantMade(parent, []string{"one"}, map[string]string{"taken": `"db" exists and was not created by this object`}); c.Reason != v1alpha1.ReasonPartlyProvisioned || c.Status != metav1.ConditionFalse {
 		t.Errorf("Ready is %+v", c)
 	}
 	e.join("two", e.Name)
 	e.CreateNamespace("new", e.team())
 	e.wantValue("two", "one")
 	e.wantValue("new", "one")
-	e.wantMade(parent, []string{"new", "one", "two"}, map[string]string{"taken": "did not make it"})
+	e.wantMade(parent, []string{"new", "one", "two"}, map[string]string{"taken": "was not created by this object"})
 
-	// Somebody meddles.
+	// A user edits the child.
 	es := externalSecret("db")
 	es.Namespace = e.Namespaced("two")
 	testenv.Update(e.Client, es, func(es *v1alpha1.ExternalSecret) {
@@ -172,7 +172,7 @@ func TestClusterExternalSecret(t *testing.T) {
 	})
 	es = e.child("two", "db", func(es *v1alpha1.ExternalSecret) string {
 		if es.Spec.Data[0].RemoteRef.Key != "db" {
-			return "the spec is not put right"
+			return "the spec was not restored"
 		}
 		return ""
 	})
@@ -188,12 +188,12 @@ func TestClusterExternalSecret(t *testing.T) {
 	}
 	e.child("two", "db", func(is *v1alpha1.ExternalSecret) string {
 		if is.UID == es.UID {
-			return "it is the one that was deleted"
+			return "the object is the deleted one"
 		}
 		return ""
 	})
 
-	// The parent changes its mind.
+	// The spec of the parent changes.
 	testenv.Update(e.Client, parent, func(p *v1alpha1.ClusterExternalSecret) {
 		p.Spec.ExternalSecretMetadata = v1alpha1.TemplateMetadata{Labels: map[string]string{"since": "2"}}
 		p.Spec.ExternalSecretSpec.Data[0].RemoteRef.Key = "other"
@@ -201,12 +201,12 @@ func TestClusterExternalSecret(t *testing.T) {
 	for _, ns := range []string{"one", "two", "new"} {
 		es := e.child(ns, "db", func(es *v1alpha1.ExternalSecret) string { return cmp.Diff(map[string]string{"since": "2"}, es.Labels) })
 		if _, ok := es.Annotations["by"]; ok {
-			t.Errorf("%s: an annotation that is not wanted any more is still there", ns)
+			t.Errorf("%s: an annotation that is no longer wanted still exists", ns)
 		}
 		e.wantValue(ns, "other")
 	}
 
-	// What is in the way goes, which is seen at once and not only by the next try.
+	// The conflicting object is deleted, which is noticed at once and not only by the next retry.
 	freed := time.Now()
 	taken := externalSecret("db")
 	taken.Namespace = e.Namespaced("taken")
@@ -218,10 +218,10 @@ func TestClusterExternalSecret(t *testing.T) {
 	}
 
 	if took := time.Since(freed); took > 30*time.Second {
-		t.Errorf("that was seen after %s", took)
+		t.Errorf("the deletion was noticed after %s", took)
 	}
 
-	// Namespaces leave, by their labels and for good.
+	// Namespaces stop to match by a changed label, or are deleted.
 	e.join("one", "bank")
 	e.wantGone("one", externalSecret("db"))
 	e.wantGone("one", &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "db"}})
@@ -230,7 +230,7 @@ func TestClusterExternalSecret(t *testing.T) {
 	}
 	e.wantMade(parent, []string{"taken", "two"}, nil)
 
-	// The parent goes.
+	// The parent is deleted.
 	if err := e.API.Delete(e.Ctx, parent); err != nil {
 		t.Fatal(err)
 	}
@@ -240,8 +240,8 @@ func TestClusterExternalSecret(t *testing.T) {
 	}
 }
 
-// TestFanOutName has the children renamed: the old ones go, but no sooner than the new ones are there; and where a
-// new one cannot be, the old one stays.
+// TestFanOutName renames the children. The old ones are deleted once the new ones exist. Where a new one cannot be
+// created, the old one stays.
 func TestFanOutName(t *testing.T) {
 	e := newEnv(t)
 	e.Backend.Put("db", []byte("one"))
@@ -268,47 +268,48 @@ func TestFanOutName(t *testing.T) {
 		}
 		es, ok := ev.Object.(*v1alpha1.ExternalSecret)
 		if !ok {
-			t.Fatalf("the watch brought %T", ev.Object)
+			t.Fatalf("the watch returned %T", ev.Object)
 		}
 		there[es.Name] = ev.Type != watch.Deleted
 		if !there["old"] && !there["db"] {
-			t.Fatal("for a moment there was none")
+			t.Fatal("for a moment neither child existed")
 		}
 	}
-	e.wantMade(parent, []string{"free"}, map[string]string{"taken": "did not make it"})
+	e.wantMade(parent, []string{"free"}, map[string]string{"taken": "was not created by this object"})
 	e.child("taken", "old", func(*v1alpha1.ExternalSecret) string { return "" })
 
-	// A name that cannot be one leaves all as it is.
+	// An invalid name changes nothing.
 	testenv.Update(e.Client, parent, func(p *v1alpha1.ClusterExternalSecret) { p.Spec.ExternalSecretName = "No_Name" })
-	c := e.wantMade(parent, []string{"free"}, map[string]string{"taken": "did not make it"})
+	c := e.wantMade(parent, []string{"free"}, map[string]string{"taken": "was not created by this object"})
 	if c.Reason != v1alpha1.ReasonInvalidSpec || !strings.Contains(c.Message, "No_Name") {
 		t.Errorf("Ready is %+v", c)
 	}
-	e.join("taken", "bank") // This, too.
+	e.join("taken", "bank") // An invalid parent changes nothing here, either.
 	testenv.Update(e.Client, parent, func(p *v1alpha1.ClusterExternalSecret) { p.Spec.ExternalSecretName = "db" })
 	e.wantMade(parent, []string{"free"}, nil)
 	e.wantGone("taken", externalSecret("old"))
 }
 
-// TestFanOutRename has the children renamed while the new ones cannot be Ready: the old ones stay, and what they made.
+// TestFanOutRename renames the children while the new ones cannot be Ready: the old ones stay, and so do their
+// Secrets.
 func TestFanOutRename(t *testing.T) {
 	const secret = "shared"
 	cases := map[string]struct {
 		reason string
 		target string
-		// hinder keeps new children from being Ready, until they may.
+		// hinder keeps new children from being Ready; let ends that.
 		hinder func(e *env) (let func())
 	}{
-		"Store": {"What the store does not answer now may be lost.", "", func(e *env) func() {
+		"Store": {"The values cannot be read while the store is down.", "", func(e *env) func() {
 			return e.Backend.Inject(fake.Fault{Key: "db", Err: provider.NewError(provider.Unavailable, "down")})
 		}},
-		"Target": {"Both write the same Secret. It stays when a person lets the old one go.", secret, func(e *env) func() {
+		"Target": {"Both write the same Secret. It stays when a user deletes the old child without its Secret.", secret, func(e *env) func() {
 			return func() {
 				old := e.child("a", "old", func(*v1alpha1.ExternalSecret) string { return "" })
 				testenv.Update(e.In("a"), old, func(es *v1alpha1.ExternalSecret) { es.Spec.Target.CleanupPolicy = v1alpha1.CleanupNever })
 				e.Eventually(func() string {
 					if s := e.In("a").Secret(secret); testenv.OwnedBy(s, old) {
-						return "the old one owns the Secret"
+						return "the old child still owns the Secret"
 					}
 					return ""
 				})
@@ -330,10 +331,10 @@ func TestFanOutRename(t *testing.T) {
 
 			let := tc.hinder(e)
 			testenv.Update(e.Client, parent, func(p *v1alpha1.ClusterExternalSecret) { p.Spec.ExternalSecretName = "new" })
-			e.wantMade(parent, nil, map[string]string{"a": `"old" stays until "new"`})
+			e.wantMade(parent, nil, map[string]string{"a": `"old" is deleted once its replacement "new" is Ready`})
 			is := e.In("a").WantSecret(was.Name, "value", "one")
 			if is.UID != was.UID {
-				t.Errorf("%s The Secret is another one.", tc.reason)
+				t.Errorf("%s The Secret was created again.", tc.reason)
 			}
 			let()
 			e.wantMade(parent, []string{"a"}, nil)
@@ -341,13 +342,14 @@ func TestFanOutRename(t *testing.T) {
 			e.In("a").WantReady("new", v1alpha1.ReasonSecretSynced)
 			is = e.In("a").WantSecret(stdcmp.Or(tc.target, "new"), "value", "one")
 			if tc.target != "" && is.UID != was.UID {
-				t.Errorf("%s It is another one.", tc.reason)
+				t.Errorf("%s The Secret was created again.", tc.reason)
 			}
 		})
 	}
 }
 
-// TestFanOutRivals has two parents want the same name: the second says so, and takes over when the first lets go.
+// TestFanOutRivals has two parents that want the same name. The second reports a conflict, and takes over when the
+// first releases the name.
 func TestFanOutRivals(t *testing.T) {
 	e := newEnv(t)
 	e.Backend.Put("first", []byte("first"))
@@ -364,13 +366,13 @@ func TestFanOutRivals(t *testing.T) {
 	first := rival("first")
 	e.wantMade(first, []string{"one"}, nil)
 	second := rival("second")
-	e.wantMade(second, nil, map[string]string{"one": "did not make it"})
+	e.wantMade(second, nil, map[string]string{"one": "was not created by this object"})
 	e.wantValue("one", "first")
 	testenv.Update(e.Client, first, func(p *v1alpha1.ClusterExternalSecret) { p.Spec.ExternalSecretName = "elsewhere" })
 	e.wantMade(second, []string{"one"}, nil)
 	e.wantValue("one", "second")
 	testenv.Update(e.Client, first, func(p *v1alpha1.ClusterExternalSecret) { p.Spec.ExternalSecretName = "db" })
-	e.wantMade(first, nil, map[string]string{"one": "did not make it"})
+	e.wantMade(first, nil, map[string]string{"one": "was not created by this object"})
 	if err := e.API.Delete(e.Ctx, second); err != nil {
 		t.Fatal(err)
 	}
@@ -378,7 +380,7 @@ func TestFanOutRivals(t *testing.T) {
 	e.wantValue("one", "first")
 }
 
-// TestFanOutTerminating leaves a namespace alone that is on its way out, however long that takes.
+// TestFanOutTerminating ignores a namespace that is being deleted, however long that takes.
 func TestFanOutTerminating(t *testing.T) {
 	e := newEnv(t)
 	e.Backend.Put("db", []byte("one"))
@@ -393,7 +395,7 @@ func TestFanOutTerminating(t *testing.T) {
 		t.Fatal(err)
 	}
 	e.wantGone("goes", externalSecret("db"))
-	// Another change of the parent is one more reason to look at it.
+	// A change of the parent starts another pass.
 	testenv.Update(e.Client, parent, func(p *v1alpha1.ClusterExternalSecret) { p.Spec.ExternalSecretMetadata.Labels["more"] = "1" })
 	if c := e.wantMade(parent, []string{"stays"}, nil); c.Reason != v1alpha1.ReasonProvisioned {
 		t.Errorf("Ready is %+v", c)
@@ -402,8 +404,7 @@ func TestFanOutTerminating(t *testing.T) {
 	e.wantMade(parent, []string{"stays"}, nil)
 }
 
-// TestFanOutInvalid offers specs that cannot be used: those that the API server refuses, and those that only the
-// operator can tell.
+// TestFanOutInvalid has invalid specs: some are refused by the API server, and some only by the operator.
 func TestFanOutInvalid(t *testing.T) {
 	e := newEnv(t)
 	e.CreateNamespace("one", e.team())
@@ -414,64 +415,64 @@ func TestFanOutInvalid(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		change change
-		// refused is what the API server says, invalid what the operator does.
+		// refused is the expected error of the API server, invalid the expected message of the operator.
 		refused, invalid string
 	}{
 		"DeleteShared": {
-			"The rules of ExternalSecret hold here, too.", target(v1alpha1.Target{CreationPolicy: v1alpha1.CreateMerge, DeletionPolicy: v1alpha1.DeletionDelete}),
+			"The rules of an ExternalSecret apply, too: Delete needs a Secret of its own.", target(v1alpha1.Target{CreationPolicy: v1alpha1.CreateMerge, DeletionPolicy: v1alpha1.DeletionDelete}),
 			"deletionPolicy Delete needs creationPolicy Owner or Orphan", "",
 		},
 		"MergeNone": {
-			"All of them.", target(v1alpha1.Target{CreationPolicy: v1alpha1.CreateNone, DeletionPolicy: v1alpha1.DeletionMerge}),
+			"The rules of an ExternalSecret apply, too: Merge needs a Secret.", target(v1alpha1.Target{CreationPolicy: v1alpha1.CreateNone, DeletionPolicy: v1alpha1.DeletionMerge}),
 			"deletionPolicy Merge needs a creationPolicy that writes a Secret", "",
 		},
 		"CleanupOrphan": {
-			"All of them.", target(v1alpha1.Target{CreationPolicy: v1alpha1.CreateOrphan, CleanupPolicy: v1alpha1.CleanupNever}),
+			"The rules of an ExternalSecret apply, too: cleanupPolicy needs Owner.", target(v1alpha1.Target{CreationPolicy: v1alpha1.CreateOrphan, CleanupPolicy: v1alpha1.CleanupNever}),
 			"cleanupPolicy needs creationPolicy Owner", "",
 		},
 		"FrozenShared": {
-			"All of them.", target(v1alpha1.Target{CreationPolicy: v1alpha1.CreateMerge, Immutable: true}),
+			"The rules of an ExternalSecret apply, too: immutable needs a Secret of its own.", target(v1alpha1.Target{CreationPolicy: v1alpha1.CreateMerge, Immutable: true}),
 			"immutable needs creationPolicy Owner or Orphan", "",
 		},
 		"Policy": {
-			"And its enums.", target(v1alpha1.Target{CreationPolicy: "Owned"}), `Unsupported value: "Owned"`, "",
+			"The enums of an ExternalSecret apply, too.", target(v1alpha1.Target{CreationPolicy: "Owned"}), `Unsupported value: "Owned"`, "",
 		},
 		"NameTooLong": {
 			"A name has a limit.", func(p *v1alpha1.ClusterExternalSecret) { p.Spec.ExternalSecretName = strings.Repeat("a", 254) },
 			"spec.externalSecretName: Too long", "",
 		},
 		"NamespaceTooLong": {
-			"So has that of a namespace.", func(p *v1alpha1.ClusterExternalSecret) { p.Spec.Namespaces = []string{strings.Repeat("a", 64)} },
+			"The name of a namespace has a limit.", func(p *v1alpha1.ClusterExternalSecret) { p.Spec.Namespaces = []string{strings.Repeat("a", 64)} },
 			"spec.namespaces[0]: Too long", "",
 		},
 		"NamespaceTwice": {
-			"Names are a set.", func(p *v1alpha1.ClusterExternalSecret) { p.Spec.Namespaces = []string{"a", "a"} },
+			"The names of namespaces must be unique.", func(p *v1alpha1.ClusterExternalSecret) { p.Spec.Namespaces = []string{"a", "a"} },
 			"Duplicate value", "",
 		},
 		"Name": {
-			"A name must be one.", func(p *v1alpha1.ClusterExternalSecret) { p.Spec.ExternalSecretName = "a/b" },
+			"A name must be valid.", func(p *v1alpha1.ClusterExternalSecret) { p.Spec.ExternalSecretName = "a/b" },
 			"", `"a/b" cannot be the name of objects of kind ExternalSecret`,
 		},
 		"Label": {
-			"A label that no API server takes is not tried in every namespace.",
+			"An invalid label is found before it is tried in every namespace.",
 			func(p *v1alpha1.ClusterExternalSecret) { p.Spec.ExternalSecretMetadata.Labels["made"] = "a b" },
 			"", `spec.externalSecretMetadata.labels: Invalid value: "a b"`,
 		},
 		"Note": {
-			"What the operator notes is nobody else's.",
+			"The annotation of the operator cannot be set.",
 			func(p *v1alpha1.ClusterExternalSecret) {
 				p.Spec.ExternalSecretMetadata.Annotations[v1alpha1.FanOutAnnotation] = "{}"
 			},
-			"", v1alpha1.FanOutAnnotation + " is this project's own",
+			"", v1alpha1.FanOutAnnotation + " is reserved for the operator",
 		},
 		"Selector": {
-			"A selector must be one.",
+			"A selector must be valid.",
 			func(p *v1alpha1.ClusterExternalSecret) {
 				p.Spec.NamespaceSelectors = append(p.Spec.NamespaceSelectors, metav1.LabelSelector{
 					MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "a", Operator: "Like", Values: []string{"b"}}},
 				})
 			},
-			"", "spec.namespaceSelectors[1]: it is no label selector",
+			"", "spec.namespaceSelectors[1]: invalid label selector",
 		},
 	}
 	for _, name := range slices.Sorted(maps.Keys(cases)) {
@@ -482,25 +483,26 @@ func TestFanOutInvalid(t *testing.T) {
 		switch {
 		case tc.refused != "":
 			if !kerrors.IsInvalid(err) || !strings.Contains(err.Error(), tc.refused) {
-				t.Errorf("\n%s\n%s: the API server says %v, want %q", tc.reason, name, err, tc.refused)
+				t.Errorf("\n%s\n%s: the API server returned %v, want %q", tc.reason, name, err, tc.refused)
 			}
 			continue
 		case err != nil:
-			t.Errorf("\n%s\n%s: the API server says %v", tc.reason, name, err)
+			t.Errorf("\n%s\n%s: the API server returned %v", tc.reason, name, err)
 			continue
 		}
 		c := e.wantMade(p, nil, nil)
 		if c.Reason != v1alpha1.ReasonInvalidSpec || !strings.Contains(c.Message, tc.invalid) {
-			t.Errorf("\n%s\n%s: Ready is %+v, want it to say %q", tc.reason, name, c, tc.invalid)
+			t.Errorf("\n%s\n%s: Ready is %+v, want it to contain %q", tc.reason, name, c, tc.invalid)
 		}
+		e.WantEvent(p.Name, v1alpha1.ReasonInvalidSpec, c.Message)
 	}
 	var list v1alpha1.ExternalSecretList
 	if err := e.API.List(e.Ctx, &list, client.InNamespace(e.Namespaced("one"))); err != nil || len(list.Items) > 0 {
-		t.Errorf("%d objects were made: %v", len(list.Items), err)
+		t.Errorf("%d objects were created: %v", len(list.Items), err)
 	}
 }
 
-// policy creates an admission policy, and what binds it, for the ExternalSecrets of one namespace.
+// policy creates an admission policy and its binding for the ExternalSecrets of one namespace.
 func (e *env) policy(kind, namespace string, spec map[string]any) {
 	e.Helper()
 	name := e.Namespaced(namespace)
@@ -519,15 +521,15 @@ func (e *env) policy(kind, namespace string, spec map[string]any) {
 		u.SetName(name)
 		e.Create(u)
 		e.Cleanup(func() {
-			if err := e.API.Delete(context.Background(), u); err != nil { //nolint:usetesting // That of the test has ended.
+			if err := e.API.Delete(context.Background(), u); err != nil { //nolint:usetesting // The context of the test has ended.
 				e.Error(err)
 			}
 		})
 	}
 }
 
-// TestFanOutRefused has admission policies refuse the object in one namespace, and change it in another: both are
-// reported, and neither is tried over and over.
+// TestFanOutRefused has admission policies that refuse the object in one namespace, and change it in another. Both
+// are reported, and neither write is repeated in a loop.
 func TestFanOutRefused(t *testing.T) {
 	e := newEnv(t)
 	e.Backend.Put("db", []byte("one"))
@@ -543,7 +545,7 @@ func TestFanOutRefused(t *testing.T) {
 			"expression": "Object{spec: Object.spec{refreshInterval: '7h'}}",
 		}}},
 	})
-	// Policies take a moment to count.
+	// Policies take effect after a moment.
 	e.Eventually(func() string {
 		probe := e.fanOut()
 		for _, ns := range []string{"refuses", "changes"} {
@@ -551,7 +553,7 @@ func TestFanOutRefused(t *testing.T) {
 			es.Namespace, es.Labels, es.Spec = e.Namespaced(ns), map[string]string{"made": "true"}, probe.Spec.ExternalSecretSpec
 			err := e.API.Create(e.Ctx, es, client.DryRunAll)
 			if ns == "refuses" && err == nil || ns == "changes" && (err != nil || es.Spec.RefreshInterval == "") {
-				return fmt.Sprintf("the policy of %s does not count yet: %v", ns, err)
+				return fmt.Sprintf("the policy of %s is not in effect yet: %v", ns, err)
 			}
 		}
 		return ""
@@ -561,17 +563,17 @@ func TestFanOutRefused(t *testing.T) {
 	for _, ns := range []string{"fine", "refuses", "changes"} {
 		e.join(ns, e.Name)
 	}
-	e.wantMade(parent, []string{"fine"}, map[string]string{"refuses": "not here", "changes": "changed as it is written"})
+	e.wantMade(parent, []string{"fine"}, map[string]string{"refuses": "not here", "changes": "changes the object on each write"})
 	e.wantValue("fine", "one")
 	es := e.child("changes", "db", func(*v1alpha1.ExternalSecret) string { return "" })
 	if es.Generation > 1 {
-		t.Errorf("the object is at generation %d: what a policy changes is written over and over", es.Generation)
+		t.Errorf("the object is at generation %d, want 1: it must not be written in a loop", es.Generation)
 	}
 }
 
-// TestFanOutFight has somebody change a child over and over: it is put right, soon with back-off, and the parent
-// says so.
-func TestFanOutFight(t *testing.T) {
+// TestFanOutBackoff changes a child repeatedly. It is restored, after a while with back-off, and the parent reports
+// that.
+func TestFanOutBackoff(t *testing.T) {
 	e := newEnv(t)
 	e.Backend.Put("db", []byte("one"))
 	e.CreateNamespace("one", e.team())
@@ -580,7 +582,7 @@ func TestFanOutFight(t *testing.T) {
 	e.wantMade(parent, []string{"one"}, nil)
 	right := func(es *v1alpha1.ExternalSecret) string {
 		if es.Spec.Suspend {
-			return "it is not put right"
+			return "the child is not restored"
 		}
 		return ""
 	}
@@ -592,7 +594,7 @@ func TestFanOutFight(t *testing.T) {
 	}
 	for n := 0; !reported(); n++ {
 		if n > 20 {
-			t.Fatal("it was put right twenty times, and nothing is said of it")
+			t.Fatal("the child was restored twenty times, and that is not reported")
 		}
 		es := e.child("one", "db", right)
 		testenv.Update(e.Client, es, func(es *v1alpha1.ExternalSecret) { es.Spec.Suspend = true })
@@ -603,7 +605,7 @@ func TestFanOutFight(t *testing.T) {
 			return right(es)
 		})
 	}
-	if r := parent.Status.FailedNamespaces[0].Reason; !strings.Contains(r, "somebody keeps changing") {
+	if r := parent.Status.FailedNamespaces[0].Reason; !strings.Contains(r, "another client keeps changing") {
 		t.Errorf("the reason is %q", r)
 	}
 	e.child("one", "db", right)

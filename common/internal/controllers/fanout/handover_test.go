@@ -33,7 +33,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 )
 
-// shift is a cluster of its own, in which modules share duties.
+// shift is a separate cluster, in which modules share duties.
 type shift struct{ *testenv.Env }
 
 func newShift(t *testing.T) *shift {
@@ -55,7 +55,7 @@ func (s *shift) namespace(name string) {
 	s.Create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"team": "shop"}}})
 }
 
-// meddle changes the child in a namespace.
+// meddle changes the child in a namespace, as a user does.
 func (s *shift) meddle(namespace string) {
 	s.Helper()
 	es := &v1alpha1.ExternalSecret{}
@@ -71,7 +71,7 @@ func (s *shift) meddle(namespace string) {
 	})
 }
 
-// unheld has nobody hold the shared duties while f runs.
+// unheld runs f while no module holds the shared duties.
 func (s *shift) unheld(f func()) {
 	s.Helper()
 	lease := &unstructured.Unstructured{}
@@ -104,7 +104,7 @@ func (s *shift) unheld(f func()) {
 	hold("")
 }
 
-// wantChild waits until the child in a namespace is as it is to be.
+// wantChild waits until the child in a namespace is restored.
 func (s *shift) wantChild(namespace string) {
 	s.Helper()
 	s.Eventually(func() string {
@@ -119,7 +119,7 @@ func (s *shift) wantChild(namespace string) {
 	})
 }
 
-// wantMade waits until the status names these namespaces.
+// wantMade waits until the parent is Ready and its status lists these namespaces.
 func (s *shift) wantMade(namespaces ...string) {
 	s.Helper()
 	s.Eventually(func() string {
@@ -134,7 +134,7 @@ func (s *shift) wantMade(namespaces ...string) {
 	})
 }
 
-// wantWrites says who wrote children since a time, and how often.
+// wantWrites checks which modules wrote children since a time, and how often.
 func (s *shift) wantWrites(since time.Time, want map[string]int) {
 	s.Helper()
 	events, err := s.Cluster.ReadAuditLog(since)
@@ -155,7 +155,7 @@ func (s *shift) wantWrites(since time.Time, want map[string]int) {
 	}
 }
 
-// wantUnread fails if a module read the child in one of these namespaces live since a time.
+// wantUnread fails if the module "generators" read the child in one of these namespaces live since a time.
 func (s *shift) wantUnread(since time.Time, namespaces ...string) {
 	s.Helper()
 	events, err := s.Cluster.ReadAuditLog(since)
@@ -169,7 +169,7 @@ func (s *shift) wantUnread(since time.Time, namespaces ...string) {
 	}
 }
 
-// reads returns how often a module read an object live since a time.
+// reads returns how often modules read an object live since a time.
 func (s *shift) reads(since time.Time, resource, name string) (n int) {
 	s.Helper()
 	events, err := s.Cluster.ReadAuditLog(since)
@@ -184,9 +184,9 @@ func (s *shift) reads(since time.Time, resource, name string) (n int) {
 	return n
 }
 
-// TestFanOutHandover has two modules share the duties of fan-out. One of them serves no store, and so keeps little of
-// the children in memory. Only who holds the duties writes; when it stops, the other goes on where it was, and
-// writes nothing that is in step.
+// TestFanOutHandover has two modules that share the duties of fan-out. One of them serves no store, so its cache has
+// reduced children. Only the holder of the duties writes. When it stops, the other module continues, and does not
+// write children that are in sync.
 func TestFanOutHandover(t *testing.T) {
 	s := newShift(t)
 	fakes := fake.NewServer()
@@ -220,7 +220,7 @@ func TestFanOutHandover(t *testing.T) {
 	s.wantChild("one")
 	s.wantWrites(start, map[string]int{"generators create": 2, "generators update": 1})
 
-	// To look at a namespace again costs no read.
+	// Reconciling a namespace again causes no read.
 	start = time.Now()
 	for _, ns := range []string{"one", "two"} {
 		label := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"looked-at":"again"}}}`))
@@ -251,7 +251,7 @@ func TestFanOutHandover(t *testing.T) {
 	s.wantMade("extra", "four", "one", "three", "two")
 	s.wantWrites(start, map[string]int{"generators create": 1, "generators update": 1})
 
-	// What happens while nobody holds the duties is seen by who takes them up.
+	// The next holder of the duties notices changes that happened while no module held them.
 	start = time.Now()
 	s.unheld(func() { s.meddle("four") })
 	s.wantChild("four")
@@ -259,9 +259,9 @@ func TestFanOutHandover(t *testing.T) {
 	stopGenerators()
 }
 
-// TestFanOutBehind has a module whose cache is behind: it deletes nothing, and writes nothing over, for what only the
-// cache says.
-func TestFanOutBehind(t *testing.T) {
+// TestFanOutStaleCache has a module whose cache is behind. It must not delete or overwrite a child based on the cache
+// alone.
+func TestFanOutStaleCache(t *testing.T) {
 	s := newShift(t)
 	fakes := fake.NewServer()
 	lags := map[string]*testenv.Lag{}
@@ -307,16 +307,17 @@ func TestFanOutBehind(t *testing.T) {
 	}
 	cases := map[string]struct {
 		reason string
-		// behind is of what the module sees no changes; moveOn are some, after which it looks at the child.
+		// behind is the resource whose changes the module does not see. moveOn makes such changes, and one that
+		// starts a pass over the child.
 		behind string
 		moveOn func(ns string)
-		// live is the resource by which the module finds that it is behind.
+		// live is the resource, and object the name, of the live read that shows the module that its cache is behind.
 		live, object string
-		// key is what the child reads in the end.
+		// key is the remote key of the child at the end.
 		key string
 	}{
 		"Namespace": {
-			reason: "A namespace got the label that the parent asks for since.",
+			reason: "The namespace has got the label that the parent selects.",
 			behind: "namespaces", live: "namespaces", object: "case-namespace", key: "first",
 			moveOn: func(ns string) {
 				label := client.RawPatch(types.MergePatchType, []byte(`{"metadata":{"labels":{"env":"prod"}}}`))
@@ -329,7 +330,7 @@ func TestFanOutBehind(t *testing.T) {
 			},
 		},
 		"Left": {
-			reason: "The parent wants a namespace again that it did not want.",
+			reason: "The parent selects the namespace by name, and no longer by its label.",
 			behind: "clusterexternalsecrets", live: "clusterexternalsecrets", object: "case-left", key: "first",
 			moveOn: func(ns string) {
 				parent(ns, func(spec *v1alpha1.ClusterExternalSecretSpec) {
@@ -342,7 +343,7 @@ func TestFanOutBehind(t *testing.T) {
 			},
 		},
 		"Spec": {
-			reason: "The child is as another holder of the duties made it for a later parent.",
+			reason: "Another holder of the duties has written the child for a later generation of the parent.",
 			behind: "clusterexternalsecrets", live: "clusterexternalsecrets", object: "case-spec", key: "second",
 			moveOn: func(ns string) {
 				parent(ns, key("second"))
@@ -385,7 +386,7 @@ func TestFanOutBehind(t *testing.T) {
 			l.Hold(true)
 			defer l.Hold(false)
 			tc.moveOn(ns)
-			// Two reads show that it wanted to write, did not, and tried again.
+			// Two reads show that the module wanted to write, did not, and retried.
 			s.Eventually(func() string {
 				wantSame()
 				if n := s.reads(start, tc.live, tc.object); n < 2 {
@@ -408,7 +409,7 @@ func TestFanOutBehind(t *testing.T) {
 	}
 }
 
-// laterCRDs are those of a version in which children have one more field in their spec.
+// laterCRDs returns the CRDs of a later version, in which the specs of children have one more field.
 func laterCRDs(t *testing.T) [][]byte {
 	t.Helper()
 	paths := map[string][]string{
@@ -439,9 +440,9 @@ func laterCRDs(t *testing.T) [][]byte {
 	return all
 }
 
-// TestFanOutLater has the CRDs of a later version: a field that the module does not know reaches the children, stays
-// when they are put right, and follows the parent.
-func TestFanOutLater(t *testing.T) {
+// TestFanOutLaterCRDs installs the CRDs of a later version. A field that the module does not know is copied to the
+// children, kept when they are restored, and follows the parent.
+func TestFanOutLaterCRDs(t *testing.T) {
 	s := newShift(t)
 	if err := s.Cluster.InstallCRDs(t.Context(), laterCRDs(t)...); err != nil {
 		t.Fatal(err)
@@ -486,7 +487,7 @@ func TestFanOutLater(t *testing.T) {
 			})
 		}
 		spec[kind]["later"] = "1"
-		// A CRD takes a moment to count.
+		// A CRD takes effect after a moment.
 		s.Eventually(func() string {
 			probe := object(kind)
 			probe.SetNamespace("one")

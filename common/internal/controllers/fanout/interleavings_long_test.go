@@ -8,5 +8,5 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/simulation"
 )
 
-// Four worlds, two at a time, take ten minutes.
+// Four cases, two at a time, take ten minutes.
 var bounds = simulation.Bounds{Deviations: 10, Time: 5 * time.Minute}

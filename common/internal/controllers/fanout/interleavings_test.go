@@ -22,13 +22,13 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/status"
 )
 
-// always holds the duties: two that overlap both believe that.
+// always holds the duties, as two overlapping holders both believe.
 type always struct{}
 
 func (always) Held() bool    { return true }
 func (always) OnHeld(func()) {}
 
-// keyOf stands for a request in the queue of a simulation.
+// keyOf encodes a request as a key in the queue of a simulation.
 func keyOf(r request) types.NamespacedName {
 	return types.NamespacedName{Namespace: fmt.Sprintf("%d|%s", r.scope, r.namespace), Name: r.parent}
 }
@@ -57,8 +57,8 @@ func into(q simulatedQueue, f eventFuncs) handler.EventHandler {
 	}
 }
 
-// simulated makes an operator of a simulation one that fans out ClusterExternalSecrets. change may take something out
-// of it.
+// simulated runs the fan-out of ClusterExternalSecrets in an operator of a simulation. change can disable parts of
+// it.
 func simulated(change ...func(*reconciler)) func(*simulation.Operator) {
 	return func(op *simulation.Operator) {
 		k := externalSecrets()
@@ -72,7 +72,7 @@ func simulated(change ...func(*reconciler)) func(*simulation.Operator) {
 		}
 		yes, no := true, false
 		q := simulatedQueue{op: op}
-		of := &parents{kinds: k, client: op.Live, cache: op.Cache}
+		of := &parents{kinds: k, client: op.Live, cache: op.Cache, events: simulation.Silent{}}
 		r := &reconciler{
 			parents: of, duties: always{}, board: &board{}, now: time.Now,
 			children: &children{kinds: k, client: op.Live, cache: op.Cache, parents: of, now: time.Now, owner: metav1.OwnerReference{
@@ -93,7 +93,7 @@ func simulated(change ...func(*reconciler)) func(*simulation.Operator) {
 	}
 }
 
-// rename has the children of a parent get another name.
+// rename changes the name of a parent's children.
 func rename(leaders, crashes int, change ...func(*reconciler)) func(*simulation.Run) {
 	return func(run *simulation.Run) {
 		run.Crashes = crashes
@@ -125,7 +125,7 @@ func rename(leaders, crashes int, change ...func(*reconciler)) func(*simulation.
 				return run.User().Status().Update(context.Background(), es, client.FieldOwner("operator"))
 			}}
 		}
-		run.Script("user", becomesReady("old"), simulation.Step{Label: "name the children anew", Do: func() error {
+		run.Script("user", becomesReady("old"), simulation.Step{Label: "rename the children", Do: func() error {
 			return simulation.Update(run, parent.DeepCopy(), func(p *v1alpha1.ClusterExternalSecret) { p.Spec.ExternalSecretName = "new" })
 		}}, becomesReady("new"))
 		made := false
@@ -133,21 +133,21 @@ func rename(leaders, crashes int, change ...func(*reconciler)) func(*simulation.
 		run.Check = func() error {
 			is := child("old") != nil
 			if next := child("new"); made && !is && (next == nil || !k.ready(next)) {
-				return errors.New("the old child is gone, and the new one is not Ready")
+				return errors.New("the old child is deleted, and the new one is not Ready")
 			}
 			made = made || is
 			return nil
 		}
 		run.Final = func() error {
 			if child("old") != nil || child("new") == nil {
-				return errors.Errorf("all is quiet; the old child exists: %t, the new one: %t", child("old") != nil, child("new") != nil)
+				return errors.Errorf("at the end the old child exists: %t, the new one: %t", child("old") != nil, child("new") != nil)
 			}
 			return nil
 		}
 	}
 }
 
-// TestInterleavings explores how children are renamed.
+// TestInterleavings explores the interleavings of a rename.
 func TestInterleavings(t *testing.T) {
 	for name, build := range map[string]func(*simulation.Run){"Rename": rename(1, 1), "RenameTwoLeaders": rename(2, 0)} {
 		t.Run(name, func(t *testing.T) {
@@ -157,7 +157,7 @@ func TestInterleavings(t *testing.T) {
 	}
 }
 
-// TestFindsFaults takes a guard out, and looks for a run in which that shows.
+// TestFindsFaults disables a guard, and expects the simulation to find a failing run.
 func TestFindsFaults(t *testing.T) {
 	simulation.Breaks(t, rename(1, 0, func(r *reconciler) {
 		r.children.conditions = func(child client.Object) []metav1.Condition {

@@ -12,7 +12,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// kinds are a cluster Kind and the namespaced one that it makes.
+// kinds describe a cluster Kind and the namespaced Kind that it creates.
 type kinds struct {
 	// controller is the name of the controller.
 	controller string
@@ -27,32 +27,32 @@ type kinds struct {
 	specField string
 	// spec returns a pointer to the spec of a child.
 	spec func(child client.Object) any
-	// conditions returns those of a child.
+	// conditions returns the conditions of a child.
 	conditions func(child client.Object) []metav1.Condition
-	// wants returns what a parent wants, but for raw.
+	// wants returns the wanted children of a parent, without raw.
 	wants func(parent client.Object) desired
 }
 
-// desired is what a parent wants of its children.
+// desired describes the wanted children of a parent.
 type desired struct {
-	// name of each child; empty for that of the parent.
+	// name is the name of each child; empty means the name of the parent.
 	name string
-	// metadata of each child.
+	// metadata is set on each child.
 	metadata v1alpha1.TemplateMetadata
-	// metadataField is the field that it comes from.
+	// metadataField is the field of the parent's spec with the metadata.
 	metadataField string
 	where         v1alpha1.NamespaceChoice
-	// spec points to that of each child.
+	// spec points to the spec of each child.
 	spec any
-	// raw is spec as the API server has it, with the fields that this version does not know. It must not be changed.
+	// raw is spec as stored in the API server, with fields that this version does not know. It must not be changed.
 	raw map[string]any
-	// status of the parent.
+	// status is the status of the parent.
 	status *v1alpha1.FanOutStatus
 }
 
 const clusterExternalSecret = "ClusterExternalSecret"
 
-// externalSecrets are made by ClusterExternalSecrets.
+// externalSecrets returns the kinds of ClusterExternalSecret.
 func externalSecrets() kinds {
 	return kinds{
 		controller:  "clusterexternalsecret",
@@ -77,7 +77,7 @@ func externalSecrets() kinds {
 	}
 }
 
-// pushSecrets are made by ClusterPushSecrets.
+// pushSecrets returns the kinds of ClusterPushSecret.
 func pushSecrets() kinds {
 	return kinds{
 		controller:  "clusterpushsecret",
@@ -100,7 +100,7 @@ func pushSecrets() kinds {
 	}
 }
 
-// parentOf returns the reference of a child to its parent; nil if it has none of this Kind.
+// parentOf returns the ownerReference of a child to its parent; nil if it has none to this Kind.
 func (k *kinds) parentOf(child client.Object) *metav1.OwnerReference {
 	return parentOf(child, k.parent)
 }
@@ -121,18 +121,18 @@ func (k *kinds) owns(parent, child client.Object) bool {
 	return o != nil && o.UID == parent.GetUID()
 }
 
-// inStep reports whether a child is as its parent wants it, which has a digest.
+// inStep reports whether a child is in sync with its parent. wanted is the digest of the wanted child.
 func (k *kinds) inStep(parent, child client.Object, wanted string) bool {
 	return k.owns(parent, child) && child.GetDeletionTimestamp() == nil && digest(child, k.spec(child)) == wanted
 }
 
-// ready reports whether a child has done what its present spec says.
+// ready reports whether a child is Ready for its present generation.
 func (k *kinds) ready(child client.Object) bool {
 	c := meta.FindStatusCondition(k.conditions(child), v1alpha1.ConditionReady)
 	return c != nil && c.Status == metav1.ConditionTrue && c.ObservedGeneration == child.GetGeneration()
 }
 
-// typed returns a child with the fields that this version knows.
+// typed returns a child without the fields that this version does not know.
 func (k *kinds) typed(full *unstructured.Unstructured) (client.Object, error) {
 	child := k.newChild()
 	err := runtime.DefaultUnstructuredConverter.FromUnstructured(full.Object, child)

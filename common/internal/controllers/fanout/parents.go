@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
@@ -19,21 +20,22 @@ import (
 
 // parents reads the cluster objects, and writes their status. It is safe for concurrent use.
 //
-// Modules may be of different versions. So that one that is older does not drop what a later one put into the API,
+// Modules may be of different versions. An older module must not drop fields that only a later version knows, so
 // parents are read, and children written, with all their fields.
 type parents struct {
 	kinds
 
-	// client is live, cache is not.
+	// client does not read from a cache; cache does.
 	client client.Client
 	cache  client.Reader
+	events events.EventRecorder
 
 	mu sync.Mutex
-	// raws are the specs of children, by the names of their parents.
+	// raws are the specs of children, by name of the parent.
 	raws map[string]raw
 }
 
-// raw is the spec of children for one generation of a parent.
+// raw is the spec of the children for one generation of a parent.
 type raw struct {
 	uid        types.UID
 	generation int64
@@ -44,7 +46,7 @@ type raw struct {
 func (p *parents) names(ctx context.Context) []string {
 	list := p.newParents()
 	if err := p.cache.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		return nil // Only a cache that is shutting down fails.
+		return nil // The cache fails only while it shuts down.
 	}
 	var names []string
 	for _, o := range objectsOf(list) {
@@ -55,7 +57,7 @@ func (p *parents) names(ctx context.Context) []string {
 
 func objectsOf(list client.ObjectList) []client.Object {
 	var out []client.Object
-	_ = meta.EachListItem(list, func(o runtime.Object) error { // The function does not fail.
+	_ = meta.EachListItem(list, func(o runtime.Object) error { // The function returns no error.
 		if c, ok := o.(client.Object); ok {
 			out = append(out, c)
 		}
@@ -74,8 +76,8 @@ func (p *parents) cached(ctx context.Context, name string) (client.Object, error
 	return parent, errors.Wrap(err, "cannot read the object")
 }
 
-// wanted returns what a parent wants. Its spec is read live once for each generation; the error is a conflict if the
-// cache is behind.
+// wanted returns the wanted children of a parent. Their spec is read live once for each generation. The error is a
+// conflict if the cache is behind.
 func (p *parents) wanted(ctx context.Context, parent client.Object) (desired, error) {
 	want := p.wants(parent)
 	if want.name == "" {
@@ -95,8 +97,8 @@ func (p *parents) wanted(ctx context.Context, parent client.Object) (desired, er
 
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=clusterexternalsecrets;clusterpushsecrets,verbs=get,roleName=cluster
 
-// live returns the spec that a parent has for its children, as the API server has it now; a conflict if the parent is
-// not as it was given.
+// live reads the spec of the children of a parent live. The error is a conflict if the parent has another uid or
+// generation by now, or is being deleted.
 func (p *parents) live(ctx context.Context, parent client.Object) (map[string]any, error) {
 	is := unstructuredOf(p.parent)
 	err := p.client.Get(ctx, client.ObjectKeyFromObject(parent), is)
@@ -119,25 +121,29 @@ func (p *parents) live(ctx context.Context, parent client.Object) (map[string]an
 	return spec, nil
 }
 
-// forget drops what is remembered of a parent.
+// forget drops the spec that is kept of a parent.
 func (p *parents) forget(name string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.raws, name)
 }
 
-// behind says that an object is not as the cache has it.
+// behind returns a conflict error, which means that the cached object is outdated.
 func behind(resource schema.GroupResource, name string) error {
 	return kerrors.NewConflict(resource, name, errors.New("the cache is behind"))
 }
 
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=clusterexternalsecrets/status;clusterpushsecrets/status,verbs=patch,roleName=cluster
 
-// patch writes a status that has changed.
+// patch writes the status if it has changed.
 func (p *parents) patch(ctx context.Context, parent client.Object, before, next *v1alpha1.FanOutStatus) error {
 	k := status.Kind[client.Object, v1alpha1.FanOutStatus]{
 		New: p.newParent, Status: func(o client.Object) *v1alpha1.FanOutStatus { return p.wants(o).status },
 	}
-	_, _, err := k.Patch(ctx, p.client, parent, parent.GetResourceVersion(), before, next)
+	was := before.Conditions
+	_, written, err := k.Patch(ctx, p.client, parent, parent.GetResourceVersion(), before, next)
+	if written {
+		status.Announce(p.events, parent, "Provision", was, next.Conditions)
+	}
 	return err
 }

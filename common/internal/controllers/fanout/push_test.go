@@ -14,8 +14,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
 )
 
-// TestClusterPushSecret makes an object in the namespaces that match, also in those that come to match later,
-// and leaves what it did not make.
+// TestClusterPushSecret creates an object in the namespaces that match, also in those that match later. Objects that
+// it did not create stay unchanged.
 func TestClusterPushSecret(t *testing.T) {
 	e := newEnv(t)
 	team := map[string]string{"team": e.Name}
@@ -54,7 +54,7 @@ func TestClusterPushSecret(t *testing.T) {
 	label("two", e.Name)
 	e.In("two").WantPushed("db", v1alpha1.ReasonSecretSynced)
 	child := &v1alpha1.PushSecret{ObjectMeta: metav1.ObjectMeta{Namespace: e.Namespaced("two"), Name: "db"}}
-	testenv.Update(e.Client, child, func(ps *v1alpha1.PushSecret) { ps.Spec.Suspend = true }) // Somebody meddles.
+	testenv.Update(e.Client, child, func(ps *v1alpha1.PushSecret) { ps.Spec.Suspend = true }) // A user edits the child.
 	e.Eventually(func() string {
 		if err := e.API.Get(e.Ctx, client.ObjectKeyFromObject(child), child); err != nil || child.Spec.Suspend || child.Labels["made"] != "true" {
 			return fmt.Sprintf("the object is suspended: %t, labels %v, error %v", child.Spec.Suspend, child.Labels, err)
@@ -67,7 +67,7 @@ func TestClusterPushSecret(t *testing.T) {
 		e.Eventually(func() string {
 			err := e.API.Get(e.Ctx, client.ObjectKey{Namespace: e.Namespaced(ns), Name: "db"}, &v1alpha1.PushSecret{})
 			if !kerrors.IsNotFound(err) {
-				return fmt.Sprintf("the object of %s is still there: %v", ns, err)
+				return fmt.Sprintf("the object of %s still exists: %v", ns, err)
 			}
 			return ""
 		})
@@ -79,6 +79,6 @@ func TestClusterPushSecret(t *testing.T) {
 	}
 	wantGone("two")
 	if m := e.In("taken").WantPushed("db", v1alpha1.ReasonSuspended); m == "" {
-		t.Error("what somebody else made was touched")
+		t.Error("an object of a user was changed")
 	}
 }

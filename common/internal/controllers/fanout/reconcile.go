@@ -21,16 +21,16 @@ import (
 )
 
 const (
-	// pace is how long what came of namespaces is collected before it is written.
+	// pace is how long the results of namespaces are collected before the status is written.
 	pace = 250 * time.Millisecond
-	// patience is how long namespaces that nothing came of yet hold up the status.
-	patience = 2 * time.Second
-	// retry is how often what is refused is tried again: not all that is in the way goes with an event.
+	// Maximum time for which pending namespaces delay the status.
+	maxStatusDelay = 2 * time.Second
+	// retry is the interval of retries after a refusal: not every change that helps causes an event.
 	retry = time.Minute
 )
 
-// reconciler keeps the children of parents as these want them. Only who holds the shared duties does anything; what is
-// passed over otherwise is looked at when they are taken up.
+// reconciler keeps the children of parents in sync. Only the holder of the shared duties does anything. An operator
+// that takes them up reconciles all parents.
 type reconciler struct {
 	parents  *parents
 	children *children
@@ -38,11 +38,11 @@ type reconciler struct {
 	ledger   *metrics.Ledger
 	board    *board
 	now      func() time.Time
-	// add asks for a request that does not come of an event.
+	// add enqueues a request that no event has caused.
 	add func(req request, priority int, after time.Duration)
 }
 
-// Reconcile works on a request.
+// Reconcile handles one request.
 func (r *reconciler) Reconcile(ctx context.Context, req request) (reconcile.Result, error) {
 	if !r.duties.Held() {
 		return reconcile.Result{}, nil
@@ -60,7 +60,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 		return reconcile.Result{}, err
 	}
 	if parent == nil {
-		r.board.forget(req.parent) // The collector removes what it owns.
+		r.board.forget(req.parent) // The garbage collector deletes its children.
 		r.parents.forget(req.parent)
 		r.ledger.Forget(types.NamespacedName{Name: req.parent})
 		return reconcile.Result{}, nil
@@ -77,12 +77,12 @@ func (r *reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 	case req.scope == wholeParent:
 		return r.oversee(ctx, parent, want, choice, invalid)
 	case invalid != "":
-		return reconcile.Result{}, nil // Nobody knows what it wants; so nothing goes, either.
+		return reconcile.Result{}, nil // The wanted children are not known, so none is deleted.
 	}
 	return r.serve(ctx, parent, want, choice, req.namespace)
 }
 
-// oversee hands out the namespaces of a parent that nothing is known of, and writes its status.
+// oversee enqueues the namespaces of a parent that have no result yet, and writes its status.
 func (r *reconciler) oversee(ctx context.Context, parent client.Object, want desired, chosen choice, invalid string) (reconcile.Result, error) {
 	now := r.now()
 	behind := r.board.behind(parent, now)
@@ -95,7 +95,7 @@ func (r *reconciler) oversee(ctx context.Context, parent client.Object, want des
 			return reconcile.Result{}, err
 		}
 	}
-	if pending > 0 && now.Sub(behind) < patience {
+	if pending > 0 && now.Sub(behind) < maxStatusDelay {
 		return reconcile.Result{RequeueAfter: pace}, nil
 	}
 	conclude(next, parent.GetGeneration(), pending, invalid)
@@ -107,13 +107,13 @@ func (r *reconciler) oversee(ctx context.Context, parent client.Object, want des
 		return reconcile.Result{}, err
 	}
 	if pending > 0 {
-		return reconcile.Result{RequeueAfter: patience}, nil
+		return reconcile.Result{RequeueAfter: maxStatusDelay}, nil
 	}
 	return reconcile.Result{}, nil
 }
 
-// survey enters what came of the namespaces of a parent into a status, and asks for those that nothing came of yet.
-// It returns how many of these are chosen.
+// survey adds the results of the namespaces of a parent to a status, and enqueues the namespaces that have none yet.
+// It returns how many of these are selected.
 func (r *reconciler) survey(ctx context.Context, parent client.Object, chosen choice, st *v1alpha1.FanOutStatus) (pending int, err error) {
 	namespaces, err := r.chosen(ctx, chosen)
 	if err != nil {
@@ -137,7 +137,7 @@ func (r *reconciler) survey(ctx context.Context, parent client.Object, chosen ch
 	return pending, nil
 }
 
-// chosen returns the namespaces that are chosen, in order, but for those that are on their way out.
+// chosen returns the selected namespaces, sorted, without those that are being deleted.
 func (r *reconciler) chosen(ctx context.Context, chosen choice) ([]string, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(resolve.NamespaceMetadata().GroupVersionKind())
@@ -154,7 +154,7 @@ func (r *reconciler) chosen(ctx context.Context, chosen choice) ([]string, error
 	return names, nil
 }
 
-// leftover returns the namespaces that hold a child of a parent although they are not chosen.
+// leftover returns the namespaces that have a child of a parent and are not selected.
 func (r *reconciler) leftover(ctx context.Context, parent client.Object, chosen []string) ([]string, error) {
 	children, err := r.children.list(ctx, parent)
 	if err != nil {
@@ -171,7 +171,7 @@ func (r *reconciler) leftover(ctx context.Context, parent client.Object, chosen 
 	return names, nil
 }
 
-// serve brings one namespace of a parent in step.
+// serve brings one namespace of a parent in sync.
 func (r *reconciler) serve(ctx context.Context, parent client.Object, want desired, chosen choice, name string) (reconcile.Result, error) {
 	namespace := resolve.NamespaceMetadata()
 	err := r.parents.cache.Get(ctx, types.NamespacedName{Name: name}, namespace)
@@ -179,7 +179,7 @@ func (r *reconciler) serve(ctx context.Context, parent client.Object, want desir
 		return reconcile.Result{}, errors.Wrap(err, "cannot read the namespace")
 	}
 	if err != nil || namespace.DeletionTimestamp != nil {
-		return r.note(parent, name, nil), nil // All in it goes with it.
+		return r.note(parent, name, nil), nil // Its children are deleted with it.
 	}
 	was, _ := r.board.get(parent, name)
 	is, admitted := result{fight: was.fight}, chosen.admits(namespace)
@@ -199,7 +199,7 @@ func (r *reconciler) serve(ctx context.Context, parent client.Object, want desir
 	}
 	switch {
 	case kerrors.IsConflict(err):
-		return reconcile.Result{RequeueAfter: pace}, nil // Somebody was faster, or the cache is behind.
+		return reconcile.Result{RequeueAfter: pace}, nil // Another writer was first, or the cache is behind.
 	case err != nil:
 		return r.failed(parent, name, is, err)
 	case is.refused != "":
@@ -211,7 +211,7 @@ func (r *reconciler) serve(ctx context.Context, parent client.Object, want desir
 	return r.note(parent, name, &is), nil
 }
 
-// failed notes an error in a namespace. One that back-off would not help is tried again now and then.
+// failed records an error in a namespace. An error that back-off would not help is retried at a fixed interval.
 func (r *reconciler) failed(parent client.Object, namespace string, is result, err error) (reconcile.Result, error) {
 	is.refused = explain(err)
 	r.note(parent, namespace, &is)
@@ -221,7 +221,7 @@ func (r *reconciler) failed(parent client.Object, namespace string, is result, e
 	return reconcile.Result{}, err
 }
 
-// note remembers what came of a namespace, and has the status follow.
+// note records the result of a namespace, and updates the status if that changes it.
 func (r *reconciler) note(parent client.Object, namespace string, is *result) reconcile.Result {
 	if r.board.set(parent, namespace, is, r.now()) {
 		r.add(aboutParent(parent.GetName()), queue.High, pace)
@@ -229,15 +229,15 @@ func (r *reconciler) note(parent client.Object, namespace string, is *result) re
 	return reconcile.Result{}
 }
 
-// final reports whether an error is the API server's last word, so that back-off would not help.
+// final reports whether the API server would refuse the same request again, so that back-off would not help.
 func final(err error) bool {
 	return kerrors.IsForbidden(err) || kerrors.IsInvalid(err) || kerrors.IsBadRequest(err)
 }
 
-// maxReason is how long the reason of one namespace may be: there may be thousands.
+// maxReason is the maximum length of the reason of one namespace, in bytes: there may be thousands of namespaces.
 const maxReason = 300
 
-// explain returns what to say of an error.
+// explain returns the text of an error for the status.
 func explain(err error) string {
 	var refusal kerrors.APIStatus
 	text := err.Error()

@@ -8,12 +8,13 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/status"
 )
 
-// conclude writes the conditions; pending is how many namespaces nothing came of yet.
+// conclude writes the conditions; pending is the number of namespaces without a result yet.
 func conclude(st *v1alpha1.FanOutStatus, generation int64, pending int, invalid string) {
 	status.Conclude(&st.Conditions, generation, verdict(st, pending, invalid))
 }
 
-// verdict says what has come of all namespaces. What failed in some is tried again; only a person can fix the spec.
+// verdict returns the summary of all namespaces. Failed namespaces are retried; an invalid spec needs a change by the
+// user.
 func verdict(st *v1alpha1.FanOutStatus, pending int, invalid string) status.Verdict {
 	made := len(st.ProvisionedNamespaces)
 	switch {
@@ -25,16 +26,16 @@ func verdict(st *v1alpha1.FanOutStatus, pending int, invalid string) status.Verd
 			names = append(names, f.Namespace)
 		}
 		return status.Failed(v1alpha1.ReasonPartlyProvisioned,
-			fmt.Sprintf("made in %d namespaces, not in %d: %s; see status.failedNamespaces", made, len(st.FailedNamespaces), strings.Join(names, ", ")))
+			fmt.Sprintf("created in %d namespaces, failed in %d: %s; see status.failedNamespaces", made, len(st.FailedNamespaces), strings.Join(names, ", ")))
 	case pending > 0:
-		return status.Failed(v1alpha1.ReasonPartlyProvisioned, fmt.Sprintf("made in %d namespaces so far, %d to go", made, pending))
+		return status.Failed(v1alpha1.ReasonPartlyProvisioned, fmt.Sprintf("created in %d namespaces, %d more to come", made, pending))
 	case made == 0:
-		return status.Good(v1alpha1.ReasonNoNamespacesMatched, "no namespace matches namespaceSelectors or namespaces")
+		return status.Good(v1alpha1.ReasonNoNamespacesMatched, "no namespace matches spec.namespaceSelectors or spec.namespaces")
 	}
-	return status.Good(v1alpha1.ReasonProvisioned, fmt.Sprintf("made in %d namespaces", made))
+	return status.Good(v1alpha1.ReasonProvisioned, fmt.Sprintf("created in %d namespaces", made))
 }
 
-// report enters what came of a namespace into a status.
+// report adds the result of a namespace to a status.
 func report(st *v1alpha1.FanOutStatus, namespace string, is result) {
 	if is.refused != "" {
 		st.FailedNamespaces = append(st.FailedNamespaces, v1alpha1.NamespaceFailure{Namespace: namespace, Reason: is.refused})

@@ -15,10 +15,10 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// keeping is what failed when a part could not be written.
+// keeping is the key for failed writes of a part.
 const keeping = "part"
 
-// act does what there is to do, by a live read of the part. v is what the cache shows.
+// act does the necessary work, based on a live read of the part. v is the state of the cache.
 func (p *pass) act(ctx context.Context, v view) error {
 	live, err := p.parts.live(ctx, p.req)
 	if err != nil {
@@ -51,22 +51,23 @@ func (p *pass) act(ctx context.Context, v view) error {
 	}
 	p.revoker().revoke(ctx, t, d)
 	maker.discard(ctx, t.values)
-	// What was made is kept also while the operator ends.
+	// New values must be stored also while the operator shuts down.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.generators.opts.CallTimeout)
 	defer cancel()
 	return p.keep(ctx, live, d)
 }
 
-// unusable handles a Secret with the name of the part in which nothing can be stored.
+// unusable handles a Secret with the name of the part that cannot store values: one of another type, or one being
+// deleted.
 func (p *pass) unusable(ctx context.Context, live *corev1.Secret, rec handoff.Record) error {
 	if live.Type != handoff.Type {
-		p.out.failure = *provider.NewError(provider.Invalid, "Secret %q has the name that generated values are to be kept under; delete it", live.Name)
+		p.out.failure = *provider.NewError(provider.Invalid, "Secret %q uses the name of the Secret that stores generated values; delete it", live.Name)
 		p.out.again(lastBackoff)
 		return p.tell(ctx, nil, false)
 	}
 	if rec.UID != p.user.GetUID() {
-		// It is that of an object before this one. If a Secret holds its values still, that may be the one that
-		// this object is about to write, and so it cannot wait for its end.
+		// The part is of a former object with the same name. If a Secret still holds its values, that may be the Secret
+		// that this object is about to write, so waiting for its deletion could block forever.
 		used, err := p.parts.inUse(ctx, p.req.Namespace, rec.Name, append(holders(rec.UID, rec.Retired, p.now), rec.UID)...)
 		if err != nil {
 			return err
@@ -81,9 +82,9 @@ func (p *pass) unusable(ctx context.Context, live *corev1.Secret, rec handoff.Re
 
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets;pushsecrets,verbs=get
 
-// fence reads the object and its generators live where caches that are behind could do harm: before values
-// are replaced, before a part is given to an object, and before anything is revoked. It is true if they are not
-// as this pass takes them to be.
+// fence reads the object and its generators live if outdated caches could do harm: before values are replaced, before a
+// part is given to another object, and before anything is revoked. moved is true if they differ from what this pass
+// assumes.
 func (p *pass) fence(ctx context.Context, t todo, rec handoff.Record) (moved bool, err error) {
 	makes, moved, err := p.specsMoved(ctx, t)
 	if moved || err != nil {
@@ -95,8 +96,8 @@ func (p *pass) fence(ctx context.Context, t todo, rec handoff.Record) (moved boo
 	return p.userMoved(ctx, t, rec)
 }
 
-// userMoved reports whether the object, read live, is not the one that this was decided for, or does not hold what
-// values are revoked for.
+// userMoved reports whether the live object differs from the one decided about, or does not hold the values that allow
+// the revocation.
 func (p *pass) userMoved(ctx context.Context, t todo, rec handoff.Record) (bool, error) {
 	o := p.req.empty()
 	if err := p.parts.client.Get(ctx, p.req.NamespacedName, o); err != nil {
@@ -110,8 +111,8 @@ func (p *pass) userMoved(ctx context.Context, t todo, rec handoff.Record) (bool,
 	return len(t.freed) > 0 && !is.holds(rec) || len(t.dropped) > 0 && !is.settled, nil
 }
 
-// specsMoved reports whether values are to be made, and whether the spec of one of their generators is not the one that
-// this was decided for.
+// specsMoved reports whether values must be made, and whether the live spec of a generator differs from the one decided
+// about.
 func (p *pass) specsMoved(ctx context.Context, t todo) (makes, moved bool, err error) {
 	for _, s := range t.values {
 		if s.action != doMake {
@@ -125,8 +126,8 @@ func (p *pass) specsMoved(ctx context.Context, t todo) (makes, moved bool, err e
 	return makes, false, nil
 }
 
-// keep writes the part as it shall be, if it is not so, and records it. What was made for it stays in memory until
-// then.
+// keep writes the wanted state of the part if it differs, and records it in the status. Made values stay in memory
+// until then.
 func (p *pass) keep(ctx context.Context, live *corev1.Secret, d *draft) error {
 	if len(d.rec.Entries)+len(d.rec.Retired) == 0 {
 		if live != nil {
@@ -156,7 +157,7 @@ func (p *pass) keep(ctx context.Context, live *corev1.Secret, d *draft) error {
 	return p.tell(ctx, next, len(d.used) > 0)
 }
 
-// unkept is what comes of a part that could not be written.
+// unkept handles the error of a part that could not be written.
 func (p *pass) unkept(ctx context.Context, err error) error {
 	err = p.parts.contributor.WriteError(err)
 	var denied *provider.Error
@@ -171,5 +172,5 @@ func (p *pass) unkept(ctx context.Context, err error) error {
 		p.out.failure = *denied
 		return p.tell(ctx, nil, false)
 	}
-	return errors.Wrap(err, "cannot write the part")
+	return errors.Wrap(err, "cannot write the Secret of the contribution")
 }

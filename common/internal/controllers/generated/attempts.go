@@ -8,11 +8,11 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// The wait after a failure doubles from the first to the last.
+// The back-off after a failure doubles from firstBackoff to lastBackoff.
 const firstBackoff, lastBackoff = time.Second, 2 * time.Minute
 
-// attempts hold back what has failed: the values of a generator by their ID, a credential, or the write of a part.
-// It is safe for concurrent use.
+// attempts holds the back-off of failed work: by the ID of a generator's values, by credential, or for the write of a
+// part. It is safe for concurrent use.
 type attempts struct {
 	// random returns numbers in [0, 1) for jitter.
 	random func() float64
@@ -21,7 +21,7 @@ type attempts struct {
 	tries map[string]try
 }
 
-// try is what has come of the attempts to do a thing.
+// try is the state of failed attempts at one thing.
 type try struct {
 	failures int
 	until    time.Time
@@ -29,10 +29,10 @@ type try struct {
 	cause    cause
 }
 
-// A cause is what values are made for. What failed for one is tried at once for another.
+// A cause is what values are made for. A new cause is not subject to the back-off of the former one.
 type cause struct{ spec, request string }
 
-// wait returns how long the next try of a thing is held back.
+// wait returns how long the next attempt must wait.
 func (a *attempts) wait(what string, c cause, now time.Time) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -43,7 +43,7 @@ func (a *attempts) wait(what string, c cause, now time.Time) time.Duration {
 	return t.until.Sub(now)
 }
 
-// fail notes a failure, and returns how long to wait.
+// fail records a failure, and returns how long to wait.
 func (a *attempts) fail(what string, c cause, now time.Time, err error) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -61,28 +61,28 @@ func (a *attempts) fail(what string, c cause, now time.Time, err error) time.Dur
 	return wait
 }
 
-// failed returns the last failure of a thing; nil if it succeeded since.
+// failed returns the error of the last attempt; nil if it succeeded.
 func (a *attempts) failed(what string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.tries[what].err
 }
 
-// succeed forgets the failures of a thing.
+// succeed removes the failures of one thing.
 func (a *attempts) succeed(what string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	delete(a.tries, what)
 }
 
-// reset forgets all failures.
+// reset removes all failures.
 func (a *attempts) reset() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.tries = nil
 }
 
-// noWait has what failed tried again at once.
+// noWait ends all back-offs.
 func (a *attempts) noWait() {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -22,7 +22,7 @@ func newClusterEnv(t *testing.T) *clusterEnv {
 	return &clusterEnv{testenv.NewCluster(t, v1alpha1.ClusterStoreSpec{})}
 }
 
-// clusterGenerator creates a ClusterFakeGenerator beside the store of the environment.
+// clusterGenerator creates a ClusterFakeGenerator over the same backend as the store of the environment.
 func (e *clusterEnv) clusterGenerator(change ...func(*fakev1.ClusterFakeGenerator)) *fakev1.ClusterFakeGenerator {
 	e.Helper()
 	o := &fakev1.ClusterFakeGenerator{ObjectMeta: metav1.ObjectMeta{Name: e.Name}, Spec: fakev1.ClusterFakeGeneratorSpec{
@@ -35,7 +35,7 @@ func (e *clusterEnv) clusterGenerator(change ...func(*fakev1.ClusterFakeGenerato
 	return o
 }
 
-// generated makes an object take all from the generator.
+// generated makes an object take all values from the generator.
 func (e *clusterEnv) generated(kind string) func(*v1alpha1.ExternalSecret) {
 	return func(es *v1alpha1.ExternalSecret) {
 		es.Spec.StoreRef, es.Spec.Data = nil, nil
@@ -43,7 +43,7 @@ func (e *clusterEnv) generated(kind string) func(*v1alpha1.ExternalSecret) {
 	}
 }
 
-// TestGeneratorConditions has a cluster generator serve the namespaces that it lists, and no others.
+// TestGeneratorConditions checks that a cluster generator serves the namespaces in its conditions, and no others.
 func TestGeneratorConditions(t *testing.T) {
 	e := newClusterEnv(t)
 	e.clusterGenerator(func(g *fakev1.ClusterFakeGenerator) {
@@ -81,23 +81,24 @@ func TestGeneratorConditions(t *testing.T) {
 	}
 }
 
-// TestGeneratorAsStore says what to write where a generator is named as a store, and the other way round.
+// TestGeneratorAsStore checks the messages for a generator that is named as a store, and for a store named as a
+// generator.
 func TestGeneratorAsStore(t *testing.T) {
 	e := newClusterEnv(t)
 	e.clusterGenerator()
 	e.CreateNamespace("store", nil)
 	e.CreateNamespace("generator", nil)
 	e.CreateExternalSecret("store", "k", func(es *v1alpha1.ExternalSecret) { es.Spec.StoreRef.Kind = "ClusterFakeGenerator" })
-	if m := e.In("store").WantReady("db", v1alpha1.ReasonInvalidSpec).Message; !strings.Contains(m, "is a generator, and storeRef names stores; name it in dataFrom[].sourceRef.generatorRef") {
+	if m := e.In("store").WantReady("db", v1alpha1.ReasonInvalidSpec).Message; !strings.Contains(m, "is a generator, and storeRef is for stores; name it in dataFrom[].sourceRef.generatorRef") {
 		t.Errorf("Ready says %q", m)
 	}
 	e.CreateExternalSecret("generator", "k", e.generated("ClusterFakeStore"))
-	if m := e.In("generator").WantReady("db", v1alpha1.ReasonInvalidSpec).Message; !strings.Contains(m, "is a store, and generatorRef names generators; name it in storeRef") {
+	if m := e.In("generator").WantReady("db", v1alpha1.ReasonInvalidSpec).Message; !strings.Contains(m, "is a store, and generatorRef is for generators; name it in storeRef") {
 		t.Errorf("Ready says %q", m)
 	}
 }
 
-// TestGeneratorClass leaves generators of another class to their own operator.
+// TestGeneratorClass checks that an operator leaves generators of another class alone.
 func TestGeneratorClass(t *testing.T) {
 	e := newClusterEnv(t)
 	g := e.clusterGenerator(func(g *fakev1.ClusterFakeGenerator) { g.Spec.Controller = "other" })
@@ -105,14 +106,14 @@ func TestGeneratorClass(t *testing.T) {
 	e.CreateExternalSecret("ns", "", e.generated("ClusterFakeGenerator"))
 	e.CreateNamespace("control", nil)
 	e.Backend.Put("k", []byte("v"))
-	e.CreateExternalSecret("control", "k") // Once it is in step, the operator has seen what was made before it.
+	e.CreateExternalSecret("control", "k") // When it is in sync, the operator has also seen the objects created before.
 	e.In("control").WantReady("db", v1alpha1.ReasonSecretSynced)
 	es := &v1alpha1.ExternalSecret{}
 	if err := e.API.Get(e.Ctx, client.ObjectKey{Namespace: e.Namespaced("ns"), Name: "db"}, es); err != nil {
 		t.Fatal(err)
 	}
 	if n := e.Backend.Count(fake.CallGenerate); n != 0 || len(es.Status.Conditions)+len(es.Status.Parts) != 0 {
-		t.Errorf("%d values were made, and the status says %+v; want neither", n, es.Status)
+		t.Errorf("%d values were made, and the status is %+v; want neither", n, es.Status)
 	}
 	testenv.Update(e.Client, g, func(g *fakev1.ClusterFakeGenerator) { g.Spec.Controller = "" })
 	e.In("ns").WantReady("db", v1alpha1.ReasonSecretSynced)

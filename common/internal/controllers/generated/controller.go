@@ -1,5 +1,5 @@
-// Package generated is the controller of generated values: it has generators make values for the objects that use them,
-// stores the values in a part in the same namespace, and has them rotated, renewed and revoked.
+// Package generated is the controller of generated values. It asks generators to make values for the objects that use
+// them, stores the values in a part in the same namespace, and rotates, renews and revokes them.
 package generated
 
 import (
@@ -25,23 +25,23 @@ import (
 
 const controllerName = "generated"
 
-// releaseEvery is the pace at which objects are let go when their generator becomes ready.
+// releaseEvery is the delay between two objects that are requeued when their generator becomes ready.
 const releaseEvery = time.Second / 50
 
-// The delay after a reconcile that failed doubles from the first to the last.
+// The delay after a failed reconcile doubles from firstRetry to lastRetry.
 const firstRetry, lastRetry = time.Second, time.Minute
 
-// Reconciler keeps the parts of the objects that use a generator of this module.
+// Reconciler manages the parts of the objects that use a generator of this module.
 type Reconciler struct {
 	generators *generators
 	parts      *parts
 	memory     *memory
 	events     events.EventRecorder
-	log        logr.Logger
 	now        func() time.Time
 }
 
-// request names an object that uses generators; or, with the kind Secret, a part that tells no such object.
+// request identifies an object that uses generators. With the kind Secret it identifies a part whose annotation names
+// no object.
 type request struct {
 	kind string
 	types.NamespacedName
@@ -55,7 +55,7 @@ func (r request) empty() client.Object {
 	return &v1alpha1.ExternalSecret{}
 }
 
-// Setup adds the loop to a manager, if the module has generators. live must not read from a cache.
+// Setup adds the controller to a manager, if the module has generators. live must not read from a cache.
 func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, o setup.Options) error {
 	var kinds []provider.Kind
 	for _, k := range o.Kinds {
@@ -68,7 +68,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, o setup
 	}
 	resolver, err := resolve.NewResolver(mgr.GetCache(), mgr.GetScheme(), kinds, o.ControllerClass, o.Namespaced)
 	if err != nil {
-		return errors.Wrap(err, "cannot route generator Kinds")
+		return errors.Wrap(err, "cannot look up the generator Kinds")
 	}
 	w := &watches{
 		generators: &generators{resolver: resolver, live: resolver.By(live), pool: pool, opts: o},
@@ -81,7 +81,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, o setup
 	c, err := controller.NewTyped(controllerName, mgr, controller.TypedOptions[request]{
 		Reconciler: &Reconciler{
 			generators: w.generators, parts: w.parts, memory: w.memory,
-			events: mgr.GetEventRecorder("direct-secrets"), log: mgr.GetLogger(), now: o.Now,
+			events: mgr.GetEventRecorder("direct-secrets"), now: o.Now,
 		},
 		MaxConcurrentReconciles: max(1, o.Concurrency/2),
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[request](firstRetry, lastRetry),
@@ -97,7 +97,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, o setup
 		},
 	})
 	if err != nil {
-		return errors.Wrap(err, "cannot make the controller")
+		return errors.Wrap(err, "cannot create the controller")
 	}
 	return w.start(c, mgr.GetCache())
 }

@@ -15,54 +15,54 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// maxRetired is how many credentials of an object may wait for their revocation: each is kept in an annotation.
+// maxRetired is how many credentials of an object may wait for revocation, because each is stored in an annotation.
 const maxRetired = 20
 
-// view is what decide rests on.
+// view is the input of decide.
 type view struct {
 	now  time.Time
 	user user
-	// generators are those of user.generators, in their order.
+	// generators are the generators of user.generators, in the same order.
 	generators []found
-	// finalizer and labels are those that the part shall bear, the finalizer only while there is something to revoke.
+	// finalizer and labels are those that the part must have; the finalizer only if there is something to revoke.
 	finalizer string
 	labels    []string
-	// target is the uid of the Secret that the object has made; empty if the cache shows none.
+	// target is the uid of the Secret that the object wrote; empty if the cache shows none.
 	target types.UID
-	// attempts are those that failed.
+	// attempts holds the back-offs.
 	attempts *attempts
 	// part is nil if there is none; rec is its record.
 	part metav1.Object
 	rec  handoff.Record
 }
 
-// todo is what there is to do with a part.
+// todo is the work to do for a part.
 type todo struct {
-	// values are what is to be done with those of generators, by ID.
+	// values are the steps for the values of generators, by ID.
 	values map[string]step
-	// current are the IDs of generators whose values are as they shall be.
+	// current are the IDs of generators whose values are up to date.
 	current []string
-	// dropped are the IDs of values that nobody wants any more.
+	// dropped are the IDs of values that neither the spec nor the status names any more.
 	dropped []string
-	// unkept are the IDs of values of which the previous ones are not to be kept any more.
+	// unkept are the IDs of values whose previous version must be removed.
 	unkept []string
-	// freed are retired credentials that nobody holds any more, revoked those whose time has come.
+	// freed are retired credentials that no consumer holds any longer. revoked are those that are due for revocation.
 	freed, revoked []handoff.Retired
-	// owners is true if the owners are not as they shall be, adopt if the part is that of an object before.
+	// owners is true if the owner references must change, and adopt if the part is of a former object.
 	owners, adopt bool
-	// labels is true if some are missing.
+	// labels is true if labels are missing.
 	labels bool
-	// leftover is true if the part is deleted already.
+	// leftover is true if the part is being deleted.
 	leftover bool
 }
 
-// step is what is to be done with the values of one generator.
+// step is the work to do for the values of one generator.
 type step struct {
 	ref    v1alpha1.StoreRef
 	action action
 	why    string
 	spec   string
-	// keepPrevious is true if the values that are replaced are kept beside the new ones.
+	// keepPrevious is true if the replaced values are kept together with the new ones.
 	keepPrevious bool
 }
 
@@ -70,24 +70,24 @@ func (t todo) empty() bool {
 	return len(t.values)+len(t.dropped)+len(t.unkept)+len(t.freed)+len(t.revoked) == 0 && !t.owners && !t.labels && !t.adopt && !t.leftover
 }
 
-// outcome is what a reconcile comes to.
+// outcome is the result of a reconcile.
 type outcome struct {
-	// wait is the time until the object is to be reconciled again; 0 for never.
+	// wait is the time until the next reconcile; 0 for never.
 	wait time.Duration
-	// moved is true if caches turned out to be behind: the object is reconciled again soon.
+	// moved is true if caches were outdated. The object is then reconciled again soon.
 	moved bool
-	// failure says why values are missing or could not be replaced; without a message if they are not.
+	// failure is why values are missing or could not be replaced; without a message if there is no failure.
 	failure provider.Error
 }
 
-// again has the object reconciled after a time, or earlier.
+// again plans the next reconcile after a time, or earlier.
 func (o *outcome) again(wait time.Duration) {
 	if o.wait == 0 || wait < o.wait {
 		o.wait = wait
 	}
 }
 
-// due reports whether a time has come, and has the object reconciled when it does.
+// due reports whether a time has passed, and otherwise plans a reconcile at that time.
 func (o *outcome) due(at, now time.Time) bool {
 	if wait := at.Sub(now); wait > 0 {
 		o.again(wait)
@@ -96,7 +96,7 @@ func (o *outcome) due(at, now time.Time) bool {
 	return true
 }
 
-// fault notes why the values of a generator are not as they should be. The first fault stays.
+// fault records why the values of a generator are not up to date. Only the first fault counts.
 func (o *outcome) fault(ref v1alpha1.StoreRef, err error) {
 	if err != nil && o.failure.Message == "" {
 		safe := provider.Safe(err)
@@ -104,7 +104,7 @@ func (o *outcome) fault(ref v1alpha1.StoreRef, err error) {
 	}
 }
 
-// decision is a decision in the making.
+// decision is the working state of decide.
 type decision struct {
 	view
 	todo todo
@@ -112,7 +112,7 @@ type decision struct {
 	held bool
 }
 
-// decide says what is to be done with a part as it was seen. It is pure, but for the time that view holds.
+// decide returns the work to do for a part. It is pure: also the time comes from view.
 func decide(v view) (todo, outcome) {
 	d := decision{view: v, todo: todo{values: map[string]step{}}, held: v.user.holds(v.rec)}
 	if v.part != nil {
@@ -124,7 +124,7 @@ func decide(v view) (todo, outcome) {
 	for _, f := range v.generators {
 		switch {
 		case f.err != nil:
-			d.out.fault(f.ref, f.err) // It is looked at again when the generator comes.
+			d.out.fault(f.ref, f.err) // The creation of the generator requeues the object.
 		case f.object != nil:
 			d.generator(f)
 		}
@@ -166,7 +166,7 @@ func (d *decision) generator(f found) {
 		return
 	}
 	if n := len(d.rec.Retired); do == doMake && n >= maxRetired {
-		d.out.fault(f.ref, provider.NewError(provider.Conflict, "%d credentials that were replaced have yet to be revoked, so no other is made; see that the object is in step", n))
+		d.out.fault(f.ref, provider.NewError(provider.Conflict, "%d replaced credentials are waiting to be revoked, so no new one is generated; find out why the object is not in sync", n))
 		return
 	}
 	if wait := d.attempts.wait(id, cause{in.Spec, in.Request}, d.now); wait > 0 {
@@ -177,7 +177,7 @@ func (d *decision) generator(f found) {
 	d.todo.values[id] = step{ref: f.ref, action: do, why: why, spec: in.Spec, keepPrevious: f.object.GeneratorSpec().KeepPrevious}
 }
 
-// leftovers decides about values that are not wanted any more, and about those that were replaced.
+// leftovers decides about values that are no longer wanted, and about previous values.
 func (d *decision) leftovers() {
 	wanted, drops := map[string]bool{}, map[string]bool{}
 	for _, f := range d.generators {
@@ -195,7 +195,7 @@ func (d *decision) leftovers() {
 	}
 }
 
-// retired decides about credentials that were replaced.
+// retired decides about replaced credentials.
 func (d *decision) retired() {
 	for _, c := range d.rec.Retired {
 		switch {
@@ -207,8 +207,9 @@ func (d *decision) retired() {
 	}
 }
 
-// owned reports whether the part is owned by the object, and by the Secret that was made from it. Secrets that were
-// made from it before may own it, too: they may hold its values still. The collector takes out what is gone.
+// owned reports whether the part is owned by the object and by the Secret written from it. Secrets that were written
+// from it before may also be owners, because they may still hold its values. The garbage collector removes owners that
+// no longer exist.
 func (d *decision) owned() bool {
 	owners := d.part.GetOwnerReferences()
 	has := func(uid types.UID) bool {
@@ -222,15 +223,15 @@ func (d *decision) owned() bool {
 	case d.target != "":
 		return has(d.target)
 	}
-	// Another module writes it, and so this cache has none of it. The collector takes out one that is gone; that it
-	// is there again comes as no event.
+	// Another module writes the Secret, so it is not in this cache. The garbage collector removes an owner that does
+	// not exist. A new Secret with the same name causes no event here, hence the periodic check.
 	d.out.again(holdInterval)
 	return slices.ContainsFunc(owners, func(o metav1.OwnerReference) bool { return o.Kind == secretKind && o.Name == d.user.target })
 }
 
 func expired(at, now time.Time) bool { return !at.IsZero() && now.After(at) }
 
-// spread returns a number in [0, 1) that is always the same for the values of one generator.
+// spread returns a number in [0, 1) that is constant for the values of one generator.
 func spread(uid types.UID, id string) float64 {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(string(uid) + id))

@@ -63,45 +63,45 @@ func TestDecide(t *testing.T) {
 		change func(*view)
 		want   want
 	}{
-		"InSync":      {"A part that is as it shall be needs nothing.", func(*view) {}, want{Current: current}},
-		"NoPart":      {"Without a part values are made.", func(v *view) { v.part, v.rec = nil, handoff.Record{} }, want{Values: map[string]action{id: doMake}}},
-		"Changed":     {"Values of another spec are replaced.", change(func(e *handoff.Entry) { e.Spec = "other" }), want{Values: map[string]action{id: doMake}}},
-		"NotFound":    {"A generator that cannot be read is reported, and its values stay.", func(v *view) { v.generators[0] = found{ref: ref, err: provider.NewError(provider.NotFound, "gone")} }, want{Class: provider.NotFound}},
+		"InSync":      {"A part that is up to date needs nothing.", func(*view) {}, want{Current: current}},
+		"NoPart":      {"Without a part, values are made.", func(v *view) { v.part, v.rec = nil, handoff.Record{} }, want{Values: map[string]action{id: doMake}}},
+		"Changed":     {"Values made from another spec are replaced.", change(func(e *handoff.Entry) { e.Spec = "other" }), want{Values: map[string]action{id: doMake}}},
+		"NotFound":    {"A generator that cannot be read is reported, and its values stay.", func(v *view) { v.generators[0] = found{ref: ref, err: provider.NewError(provider.NotFound, "missing")} }, want{Class: provider.NotFound}},
 		"OtherClass":  {"Values of a generator of another class are kept while the status names them.", func(v *view) { v.generators[0] = found{ref: ref} }, want{}},
 		"RefusedIdle": {"A refusal does not matter while there is nothing to make.", func(v *view) { v.generators[0].refused = errLabels }, want{Current: current}},
-		"Refused": {"A generator that is not ready makes nothing.", func(v *view) {
+		"Refused": {"A generator that is not ready makes no values.", func(v *view) {
 			v.part, v.rec, v.generators[0].refused = nil, handoff.Record{}, provider.NewError(provider.Denied, "no")
 		}, want{Class: provider.Denied}},
-		"LabelsUnknown": {"Where the labels of the namespace are not known yet, the object is reconciled again soon.", func(v *view) { v.part, v.rec, v.generators[0].refused = nil, handoff.Record{}, errLabels },
+		"LabelsUnknown": {"If the labels of the namespace are not known yet, the object is reconciled again soon.", func(v *view) { v.part, v.rec, v.generators[0].refused = nil, handoff.Record{}, errLabels },
 			want{Class: provider.Unavailable, Moved: true}},
-		"HeldBack": {"What failed waits for its back-off.", func(v *view) {
+		"HeldBack": {"A failure waits for its back-off.", func(v *view) {
 			v.part, v.rec = nil, handoff.Record{}
 			v.attempts.fail(id, cause{spec: spec}, noon, provider.NewError(provider.Throttled, "slow down"))
 		}, want{Class: provider.Throttled, Wait: firstBackoff}},
-		"FailedForAnotherSpec": {"What failed for another spec is tried at once.", func(v *view) {
+		"FailedForAnotherSpec": {"A failure for another spec does not delay this attempt.", func(v *view) {
 			v.part, v.rec = nil, handoff.Record{}
 			v.attempts.fail(id, cause{spec: "other"}, noon, provider.NewError(provider.Throttled, "slow down"))
 		}, want{Values: map[string]action{id: doMake}}},
-		"TooManyRetired": {"No other credential is made while too many wait for their revocation.", func(v *view) {
+		"TooManyRetired": {"No further credential is made while too many wait for revocation.", func(v *view) {
 			change(func(e *handoff.Entry) { e.Spec = "other" })(v)
 			v.user.settled = false
 			for range maxRetired {
 				retire(v, old)
 			}
 		}, want{Class: provider.Conflict}},
-		"Dropped":      {"Values are dropped once neither spec nor status name them.", func(v *view) { v.user.generators, v.generators, v.user.named = nil, nil, nil }, want{Dropped: current}},
+		"Dropped":      {"Values are dropped when neither spec nor status names them.", func(v *view) { v.user.generators, v.generators, v.user.named = nil, nil, nil }, want{Dropped: current}},
 		"StillNamed":   {"Values that the status names may be in use.", func(v *view) { v.user.generators, v.generators = nil, nil }, want{}},
-		"PreviousKept": {"Without keepPrevious the previous values are taken out.", change(func(e *handoff.Entry) { e.Previous = "v1" }), want{Current: current, Unkept: current}},
+		"PreviousKept": {"Without keepPrevious, the previous values are removed.", change(func(e *handoff.Entry) { e.Previous = "v1" }), want{Current: current, Unkept: current}},
 		"Freed":        {"A credential is freed when all consumers hold the next one.", func(v *view) { retire(v, old) }, want{Current: current, Freed: 1}},
-		"NotDelivered": {"It is not while consumers hold an older version.", func(v *view) { retire(v, old); v.user.delivered[gen] = "v1" }, want{Current: current}},
-		"Lingers": {"A freed credential is revoked at its time.", func(v *view) { c := old; c.Release = noon.Add(time.Hour); retire(v, c) },
+		"NotDelivered": {"It is kept while consumers hold an older version.", func(v *view) { retire(v, old); v.user.delivered[gen] = "v1" }, want{Current: current}},
+		"Lingers": {"A freed credential is revoked at its release time.", func(v *view) { c := old; c.Release = noon.Add(time.Hour); retire(v, c) },
 			want{Current: current, Wait: time.Hour}},
-		"Released":   {"Its time has come.", func(v *view) { c := old; c.Release = noon; retire(v, c) }, want{Current: current, Revoked: 1}},
-		"OtherOwner": {"The part of an object before this one is adopted.", func(v *view) { v.rec.UID = "before" }, want{Current: current, Adopt: true}},
+		"Released":   {"At the release time it is revoked.", func(v *view) { c := old; c.Release = noon; retire(v, c) }, want{Current: current, Revoked: 1}},
+		"OtherOwner": {"The part of a former object is adopted.", func(v *view) { v.rec.UID = "before" }, want{Current: current, Adopt: true}},
 		"NoOwner":    {"The object must own its part.", func(v *view) { v.part.SetOwnerReferences(nil) }, want{Current: current, Owners: true}},
-		"NoTargetOwner": {"The Secret that was made from it must own it, too.", func(v *view) { v.user.target, v.target = "db", "target" },
+		"NoTargetOwner": {"The Secret that was written from it must also own it.", func(v *view) { v.user.target, v.target = "db", "target" },
 			want{Current: current, Owners: true}},
-		"Deleted": {"A part that is deleted is a leftover.", func(v *view) { v.part.SetDeletionTimestamp(&metav1.Time{Time: noon}) }, want{Current: current, Leftover: true}},
+		"Deleted": {"A part that is being deleted is a leftover.", func(v *view) { v.part.SetDeletionTimestamp(&metav1.Time{Time: noon}) }, want{Current: current, Leftover: true}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -7,53 +7,53 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 )
 
-// An action is what is to be done with the values of one generator.
+// An action is the work to do for the values of one generator.
 type action string
 
 // The actions.
 const (
 	doNothing action = ""
-	// doMake makes new values. Those in place stay until the new ones are kept.
+	// doMake makes new values. The present values stay until the new ones are stored.
 	doMake action = "make"
-	// doRenew has those in place live longer.
+	// doRenew extends the lifetime of the present values.
 	doRenew action = "renew"
 )
 
-// input is what the decision about the values of one generator rests on.
+// input is the input of the decision about the values of one generator.
 type input struct {
 	// Entry describes the values; nil if there are none.
 	Entry *handoff.Entry
 	Now   time.Time
-	// Suspended objects get no other values; those that they have are kept alive.
+	// Suspended objects get no new values, but their present values are renewed.
 	Suspended bool
-	// Fixed objects keep their values for good, since nothing can be put in their place.
+	// Fixed objects keep their values for good, because nothing can replace them.
 	Fixed bool
-	// Rotates is true for objects that get new values without having asked for them.
+	// Rotates is true for objects that get new values without a request.
 	Rotates bool
-	// Held is true if all consumers hold the values in place. Values that were never delivered are not
-	// replaced only because time has passed.
+	// Held is true if all consumers hold the present values. Values that were never delivered are not replaced just
+	// because time has passed.
 	Held bool
-	// Request is the refresh that is asked for.
+	// Request is the value of the refresh request annotation.
 	Request string
 	// Spec is the specHash of the generator.
 	Spec string
-	// Interval after which values are replaced; 0 for never.
+	// Interval is the time after which values are replaced; 0 for never.
 	Interval time.Duration
-	// Spread is in [0, 1) and always the same for the same values, so that not all come due together.
+	// Spread is in [0, 1) and constant for the same values, so that not all are due at the same time.
 	Spread float64
 }
 
-// Reasons to make new values.
+// The reasons to make new values.
 const (
 	whyFirst     = "first"
 	whyRequested = "a refresh was requested"
-	whyChanged   = "the generator has changed"
+	whyChanged   = "the spec of the generator changed"
 	whyElapsed   = "rotationInterval has passed"
-	whyExpiring  = "they expire"
+	whyExpiring  = "they are about to expire"
 )
 
-// actionDue says what is to be done with the values of one generator and why, and when to ask again; a zero
-// time stands for never.
+// actionDue returns the work to do for the values of one generator and the reason, and when to check again; a zero time
+// stands for never.
 func actionDue(in input) (a action, why string, next time.Time) {
 	e := in.Entry
 	if e == nil {
@@ -81,7 +81,7 @@ func actionDue(in input) (a action, why string, next time.Time) {
 	return in.expiring(rotates, next)
 }
 
-// expiring is actionDue for values that expire. next is when they are to be looked at for another reason.
+// expiring is actionDue for values that expire. next is the time of the next check for another reason.
 func (in input) expiring(rotates bool, next time.Time) (action, string, time.Time) {
 	e := in.Entry
 	if due := renewal(*e, in.Spread); !in.reached(due, latest(e.Made, e.Renewed)) {
@@ -99,22 +99,23 @@ func (in input) expiring(rotates bool, next time.Time) (action, string, time.Tim
 	return doNothing, "", next
 }
 
-// reached reports whether a time has come that was planned at another. One that a clock has planned which was ahead has.
+// reached reports whether the time next has passed. If planned is in the future, a wrong clock computed next, and it
+// counts as reached.
 func (in input) reached(next, planned time.Time) bool {
 	return !in.Now.Before(next) || policy.Ahead(planned, in.Now)
 }
 
-// shortest is the least time between two renewals. What makes credentials from one that is about to end makes
-// them ever shorter.
+// shortest is the minimum time between two renewals. A generator whose own credentials are about to expire makes values
+// with ever shorter lifetimes.
 const shortest = 10 * time.Second
 
-// renewal is when values that expire are renewed or replaced: when two thirds of their time have passed.
+// renewal returns when expiring values are renewed or replaced: after two thirds of their lifetime.
 func renewal(e handoff.Entry, spread float64) time.Time {
 	since := latest(e.Made, e.Renewed)
 	return since.Add(max(early(e.Expires.Sub(since)*2/3, spread), shortest))
 }
 
-// latest is when values were made or renewed last.
+// latest returns when values were last made or renewed.
 func latest(made, renewed time.Time) time.Time {
 	if renewed.IsZero() {
 		return made
@@ -122,7 +123,7 @@ func latest(made, renewed time.Time) time.Time {
 	return renewed
 }
 
-// early returns d less up to a tenth.
+// early returns d shortened by up to a tenth.
 func early(d time.Duration, spread float64) time.Duration {
 	return time.Duration(float64(d) * (1 - spread/10))
 }

@@ -26,22 +26,21 @@ type spec = testenv.Spec
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// genEnv is an environment whose operator and provider go by a clock that the test can set forward, and whose
-// requests it can refuse.
+// genEnv is an environment with an operator and a provider. The test can advance their clock and refuse their requests.
 type genEnv struct {
 	*testenv.Env
 	ahead atomic.Int64
 	gate  testenv.Gate
 }
 
-// newGenEnv makes an environment with a FakeGenerator "gen" and a running operator. What is revoked must be
-// in no Secret any more.
+// newGenEnv starts an environment with a FakeGenerator "gen" and an operator. It fails the test if a credential is
+// revoked while a Secret holds it.
 func newGenEnv(t *testing.T, change ...func(*fakev1.FakeGenerator)) *genEnv {
 	t.Helper()
 	return genEnvOf(testenv.NewIdle(t), change...)
 }
 
-// genEnvOf is newGenEnv in an environment of the test's own making.
+// genEnvOf is newGenEnv for an existing environment.
 func genEnvOf(e *testenv.Env, change ...func(*fakev1.FakeGenerator)) *genEnv {
 	e.Helper()
 	g := &genEnv{Env: e}
@@ -82,10 +81,10 @@ func (g *genEnv) generator(name string, change ...func(*fakev1.FakeGenerator)) *
 	return o
 }
 
-// leased makes credentials that live for an hour and are revoked as soon as they are replaced.
+// leased configures credentials with a lifetime of one hour that are revoked as soon as they are replaced.
 func leased(g *fakev1.FakeGenerator) { g.Spec.TTL, g.Spec.RevocationDelay = "1h", "0s" }
 
-// generated returns an object that takes all from the generator.
+// generated returns an object that takes all values from the generator.
 func (g *genEnv) generated(name string, change ...spec) *v1alpha1.ExternalSecret {
 	es := g.ExternalSecret(name, func(es *v1alpha1.ExternalSecret) {
 		es.Spec.StoreRef, es.Spec.Data = nil, nil
@@ -105,19 +104,20 @@ func (g *genEnv) made(name string, change ...spec) string {
 	return g.user(name)
 }
 
-// user returns the username that a Secret holds.
+// user returns the username in a Secret.
 func (g *genEnv) user(name string) string {
 	g.Helper()
 	return g.Value(name, "username")
 }
 
-// pass sets the clock forward and has all parts looked at.
+// pass advances the clock and requeues all parts. The operator may delete a part as soon as the clock is advanced.
 func (g *genEnv) pass(d time.Duration) {
 	g.Helper()
 	g.ahead.Add(int64(d))
 	for _, p := range g.parts() {
 		patch := fmt.Sprintf(`{"metadata":{"labels":{"looked-at":%q}}}`, testenv.RandomName())
-		if err := g.API.Patch(g.Ctx, &p, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		err := g.API.Patch(g.Ctx, &p, client.RawPatch(types.MergePatchType, []byte(patch)))
+		if client.IgnoreNotFound(err) != nil {
 			g.Fatal(err)
 		}
 	}
@@ -139,7 +139,7 @@ func (g *genEnv) parts() []corev1.Secret {
 	return parts
 }
 
-// wantUser waits until a Secret holds a username for which ok is true.
+// wantUser waits until a Secret holds a username that matches ok.
 func (g *genEnv) wantUser(name, why string, ok func(string) bool) string {
 	g.Helper()
 	var got string
@@ -156,7 +156,7 @@ func not(was string) func(string) bool {
 	return func(is string) bool { return is != "" && is != was }
 }
 
-// wantLive waits until exactly these credentials are neither revoked nor have expired.
+// wantLive waits until exactly these credentials are neither revoked nor expired.
 func (g *genEnv) wantLive(want ...string) {
 	g.Helper()
 	g.Eventually(func() string {
@@ -167,14 +167,14 @@ func (g *genEnv) wantLive(want ...string) {
 	})
 }
 
-// wantDelivered waits until the status of an object says that its Secret holds what the part does, and nothing is
+// wantDelivered waits until the status of an object shows that its Secret holds the values of the part, and nothing is
 // left to revoke.
 func (g *genEnv) wantDelivered(name string) {
 	g.Helper()
 	g.Eventually(func() string {
 		es := g.Get(name)
 		if !meta.IsStatusConditionTrue(es.Status.Conditions, v1alpha1.ConditionReady) || len(es.Status.Parts) != 1 {
-			return fmt.Sprintf("the object is not in step: %+v, %+v", es.Status.Conditions, es.Status.Parts)
+			return fmt.Sprintf("the object is out of sync: %+v, %+v", es.Status.Conditions, es.Status.Parts)
 		}
 		for _, p := range g.parts() {
 			rec, ok := handoff.Of(p.Annotations)
@@ -184,7 +184,7 @@ func (g *genEnv) wantDelivered(name string) {
 				}
 			}
 		}
-		return "the status does not say what the part says"
+		return "the status does not match the part"
 	})
 }
 
@@ -204,7 +204,7 @@ func writesOf(parts bool) func(*http.Request) bool {
 			if err != nil {
 				return false
 			}
-			name = string(raw) // In whatever encoding, it shows the name.
+			name = string(raw) // The name is readable in every encoding.
 		}
 		return strings.Contains(name, "-part-") == parts
 	}

@@ -32,7 +32,7 @@ type (
 	deleteEvent = event.TypedDeleteEvent[client.Object]
 )
 
-// watches make requests of what is watched.
+// watches turns events into requests.
 type watches struct {
 	generators *generators
 	parts      *parts
@@ -41,10 +41,10 @@ type watches struct {
 
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets;pushsecrets,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=list;watch
-// Labels of namespaces say which of them a cluster generator admits.
+// Namespace labels decide which namespaces a cluster generator admits.
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=list;watch,roleName=cluster
 
-// start has a controller watch.
+// start starts the watches of a controller.
 func (w *watches) start(c controller.TypedController[request], from cache.Cache) error {
 	kind := func(o client.Object, h handler.TypedEventHandler[client.Object, request]) source.TypedSource[request] {
 		return source.TypedKind(from, o, h)
@@ -58,7 +58,7 @@ func (w *watches) start(c controller.TypedController[request], from cache.Cache)
 	byLabels := false
 	for _, k := range w.generators.resolver.Kinds {
 		if k.Cluster && w.generators.opts.Namespaced {
-			continue // Its informer would never sync.
+			continue // Without permission to list cluster Kinds, the informer would never sync.
 		}
 		byLabels = byLabels || k.Cluster
 		sources = append(sources, kind(k.New(), w.generatorEvents(k)))
@@ -74,7 +74,7 @@ func (w *watches) start(c controller.TypedController[request], from cache.Cache)
 	return nil
 }
 
-// follow takes requests that come of no watch: of objects whose turn at a generator has come, and of all known
+// follow adds requests that no watch causes: for objects whose turn at a busy generator has come, and for all known
 // objects when another operator starts or stops.
 func (w *watches) follow(_ context.Context, q requests) error {
 	w.generators.wake = func(req request) { queue.AddTo(q, queue.High, 0, req) }
@@ -84,7 +84,7 @@ func (w *watches) follow(_ context.Context, q requests) error {
 
 func (w *watches) user(o client.Object) user { return userOf(o, w.generators.resolver.Routes) }
 
-// objectEvents follows the objects that use a generator of this module, or did.
+// objectEvents enqueues the objects that use a generator of this module, or did.
 func (w *watches) objectEvents() eventFuncs {
 	enqueue := func(q requests, o client.Object) {
 		if u := w.user(o); u.concerns(w.parts.contributor) {
@@ -107,7 +107,8 @@ func (w *watches) objectEvents() eventFuncs {
 	}
 }
 
-// secretEvents follows parts, and the Secrets that were made from them: these own their part, and hold it.
+// secretEvents enqueues the objects of parts, and of the Secrets written from parts. Such a Secret owns its part, which
+// must not be deleted before it.
 func (w *watches) secretEvents() eventFuncs {
 	onPart := func(q requests, o client.Object) {
 		rec, ok := handoff.Of(o.GetAnnotations())
@@ -134,7 +135,7 @@ func (w *watches) secretEvents() eventFuncs {
 	}
 }
 
-// generatorEvents brings objects back when a generator of theirs comes, goes, changes, or becomes ready.
+// generatorEvents requeues objects when a generator of theirs is created, deleted, changed or becomes ready.
 func (w *watches) generatorEvents(k resolve.Route) eventFuncs {
 	return eventFuncs{
 		CreateFunc: func(ctx context.Context, e createEvent, q requests) {
@@ -159,7 +160,8 @@ func (w *watches) generatorEvents(k resolve.Route) eventFuncs {
 	}
 }
 
-// namespaceEvents has the objects of a namespace look again at whether their generators admit it.
+// namespaceEvents requeues the objects of a namespace whose labels changed, because cluster generators may now admit it
+// or no longer admit it.
 func (w *watches) namespaceEvents() eventFuncs {
 	return eventFuncs{UpdateFunc: func(ctx context.Context, e updateEvent, q requests) {
 		if equality.Semantic.DeepEqual(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) {
@@ -173,13 +175,13 @@ func (w *watches) namespaceEvents() eventFuncs {
 	}}
 }
 
-// release brings the objects of a namespace, or of all, back that use a generator; one of any name if that
-// is empty.
+// release requeues the objects that use a generator, in one namespace, or in all if namespace is empty. An empty name
+// stands for all generators of the Kind.
 func (w *watches) release(ctx context.Context, q requests, namespace string, k resolve.Route, name string) {
 	n := 0
 	for _, list := range []client.ObjectList{&v1alpha1.ExternalSecretList{}, &v1alpha1.PushSecretList{}} {
 		if err := w.parts.cache.List(ctx, list, client.InNamespace(namespace)); err != nil {
-			return // Only a cache that is shutting down fails.
+			return // A cache fails only when it shuts down.
 		}
 		for _, o := range items(list) {
 			u := w.user(o)

@@ -24,8 +24,8 @@ import (
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
-// caughtUp waits until the operator has looked at all parts, and has revoked what it would revoke: a credential of
-// another object, made and let go after all that the test did, is gone.
+// caughtUp waits until the operator has reconciled all parts and revoked what it would revoke. For this it creates and
+// deletes another object, and waits until the credential of that object is revoked.
 func (g *genEnv) caughtUp() {
 	g.Helper()
 	g.pass(0)
@@ -35,14 +35,14 @@ func (g *genEnv) caughtUp() {
 	g.Delete(g.Get(name))
 	g.Eventually(func() string {
 		if slices.Contains(g.Backend.Live(), user) {
-			return "the credential of an object that is gone lives"
+			return "the credential of a deleted object is still live"
 		}
 		return ""
 	})
 }
 
-// TestInUse does what makes a credential look as if nobody held it. What a Secret holds must live (newGenEnv sees
-// to that); when all is gone nothing may be left.
+// TestInUse does things after which a credential looks unused. Credentials in Secrets must stay live (newGenEnv checks
+// that). After everything is deleted, no credential may be left.
 func TestInUse(t *testing.T) {
 	t.Parallel()
 	orphan := func(es *v1alpha1.ExternalSecret) { es.Spec.Target.CreationPolicy = v1alpha1.CreateOrphan }
@@ -58,19 +58,19 @@ func TestInUse(t *testing.T) {
 		reason string
 		specs  []spec
 		do     func(g *genEnv, user string)
-		// moved is true if the Secret gets another credential by it.
+		// moved is true if the Secret gets another credential.
 		moved bool
 	}{
-		"SuspendedAndDropped": {"A spec that names the generator no more is not in force while it is suspended.", nil, func(g *genEnv, _ string) {
+		"SuspendedAndDropped": {"A spec without the generator has no effect while the object is suspended.", nil, func(g *genEnv, _ string) {
 			change := reads(g)
 			testenv.Update(g.Client, g.Get("db"), func(es *v1alpha1.ExternalSecret) { change(es); es.Spec.Suspend = true })
 			g.WantReady("db", v1alpha1.ReasonSuspended)
 		}, false},
-		"DroppedAfterOnce": {"By CreatedOnce the Secret stays as it is, whatever the spec says now.", []spec{once}, func(g *genEnv, _ string) {
+		"DroppedAfterOnce": {"Under CreatedOnce the Secret keeps its values, even if the spec no longer names the generator.", []spec{once}, func(g *genEnv, _ string) {
 			testenv.Update(g.Client, g.Get("db"), reads(g))
 			g.WantReady("db", v1alpha1.ReasonSecretSynced)
 		}, false},
-		"None": {"A Secret that is written no more keeps what it holds.", nil, func(g *genEnv, _ string) {
+		"None": {"A Secret that is no longer written keeps its values.", nil, func(g *genEnv, _ string) {
 			testenv.Update(g.Client, g.Get("db"), func(es *v1alpha1.ExternalSecret) { es.Spec.Target.CreationPolicy = v1alpha1.CreateNone })
 			g.WantReady("db", v1alpha1.ReasonSecretSynced)
 			testenv.Update(g.Client, g.Get("db"), testenv.Request("1"))
@@ -81,59 +81,59 @@ func TestInUse(t *testing.T) {
 				return ""
 			})
 		}, false},
-		"Renamed": {"A Secret that spec.target.name has left behind holds it still.", []spec{orphan}, func(g *genEnv, user string) {
+		"Renamed": {"The former Secret of a changed spec.target.name still holds the credential.", []spec{orphan}, func(g *genEnv, user string) {
 			testenv.Update(g.Client, g.Get("db"), func(es *v1alpha1.ExternalSecret) { es.Spec.Target.Name = "other" })
-			g.wantUser("other", "it is what it was", func(u string) bool { return u == user })
+			g.wantUser("other", "it is unchanged", func(u string) bool { return u == user })
 			g.wantDelivered("db")
 			g.Delete(g.Get("db"))
 			g.Delete(g.Secret("other"))
 		}, false},
-		"RenamedByAnother": {"So does one that another object of the name does not write any more.", []spec{orphan}, func(g *genEnv, _ string) {
+		"RenamedByAnother": {"The former Secret of another object with the same name still holds the credential.", []spec{orphan}, func(g *genEnv, _ string) {
 			g.Delete(g.Get("db"))
 			g.Create(g.generated("db", orphan, func(es *v1alpha1.ExternalSecret) { es.Spec.Target.Name = "other" }))
 			g.WantReady("db", v1alpha1.ReasonSecretSynced)
 			g.Delete(g.Get("db"))
 			g.Delete(g.Secret("other"))
 		}, false},
-		"PartDeletedThenRenamed": {"Nor is it revoked with what that object made for itself.", []spec{orphan}, func(g *genEnv, user string) {
+		"PartDeletedThenRenamed": {"The new object makes its own credential, and the former one is not revoked.", []spec{orphan}, func(g *genEnv, user string) {
 			g.Delete(g.Get("db"))
-			for _, p := range g.parts() { // As the garbage collector does where it is first.
+			for _, p := range g.parts() { // As the garbage collector does if it is first.
 				g.Delete(&p)
 			}
 			g.Create(g.generated("db", orphan, func(es *v1alpha1.ExternalSecret) { es.Spec.Target.Name = "other" }))
-			g.wantUser("other", "the object makes its own", func(u string) bool { return u != "" && u != user })
+			g.wantUser("other", "the object gets its own values", func(u string) bool { return u != "" && u != user })
 			g.Delete(g.Get("db"))
 			g.Delete(g.Secret("other"))
 			for _, p := range g.parts() {
 				g.Delete(&p)
 			}
 		}, false},
-		"PartDeletedThenObject": {"A part that was deleted by hand leaves its credential to the next one, or to nobody.", []spec{orphan}, func(g *genEnv, user string) {
+		"PartDeletedThenObject": {"If the part and then the object are deleted by hand, a credential that no Secret got is revoked.", []spec{orphan}, func(g *genEnv, user string) {
 			open := g.gate.Close(func(r *http.Request) bool { return r.Method == http.MethodPost && writesOf(true)(r) })
 			p := g.parts()[0]
 			g.Delete(&p)
 			g.Eventually(func() string {
 				if n := g.Backend.Count(fake.CallGenerate); n < 2 {
-					return "no other was made"
+					return "no second credential was made"
 				}
 				return ""
 			})
 			g.Delete(g.Get("db"))
 			g.Eventually(func() string {
 				if live := g.Backend.Live(); len(live) > 1 {
-					return fmt.Sprintf("live are %q, want %q alone: the other reached nobody", live, user)
+					return fmt.Sprintf("live are %q, want %q alone: no Secret got the other one", live, user)
 				}
 				return ""
 			})
 			open()
 		}, false},
-		"AnswerLost": {"The write that keeps a new credential succeeds, and its answer is lost.", nil, func(g *genEnv, user string) {
+		"AnswerLost": {"The write that stores a new credential succeeds, and its response is lost.", nil, func(g *genEnv, user string) {
 			open := g.gate.Lose(writesOf(true))
 			testenv.Update(g.Client, g.Get("db"), testenv.Request("1"))
 			g.wantUser("db", "rotated", not(user))
 			open()
 		}, true},
-		"AnswerLostTwice": {"Another rotation is asked for after that.", nil, func(g *genEnv, user string) {
+		"AnswerLostTwice": {"Another rotation is requested after that.", nil, func(g *genEnv, user string) {
 			open := g.gate.Lose(writesOf(true))
 			testenv.Update(g.Client, g.Get("db"), testenv.Request("1"))
 			second := g.wantUser("db", "rotated", not(user))
@@ -141,23 +141,23 @@ func TestInUse(t *testing.T) {
 			testenv.Update(g.Client, g.Get("db"), testenv.Request("2"))
 			g.wantUser("db", "rotated again", not(second))
 		}, true},
-		"AnnotationGone": {"Somebody takes the part's record away.", nil, func(g *genEnv, _ string) {
+		"AnnotationGone": {"A user removes the record from the part.", nil, func(g *genEnv, _ string) {
 			g.patchPart(`{"metadata":{"annotations":null}}`)
 			testenv.Update(g.Client, g.Get("db"), func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshInterval = "2h" })
 			g.wantDelivered("db")
 		}, false},
-		"FinalizerGone": {"Somebody takes the finalizer off.", nil, func(g *genEnv, _ string) {
+		"FinalizerGone": {"A user removes the finalizer.", nil, func(g *genEnv, _ string) {
 			g.patchPart(`{"metadata":{"finalizers":null}}`)
 			g.Eventually(func() string {
 				if len(g.parts()[0].Finalizers) == 0 {
-					return "the finalizer does not come back"
+					return "the finalizer is not restored"
 				}
 				return ""
 			})
 		}, false},
-		"DataGone": {"Somebody takes the values away: others are made.", nil, func(g *genEnv, user string) {
+		"DataGone": {"A user removes the values: new ones are made.", nil, func(g *genEnv, user string) {
 			g.patchPart(`{"data":null}`)
-			g.wantUser("db", "others are made", not(user))
+			g.wantUser("db", "new values are made", not(user))
 		}, true},
 	}
 	for name, tc := range cases {
@@ -180,7 +180,7 @@ func TestInUse(t *testing.T) {
 	}
 }
 
-// clear deletes the object and all Secrets but the parts.
+// clear deletes the object and all Secrets except the parts.
 func (g *genEnv) clear() {
 	g.Helper()
 	if err := g.API.Delete(g.Ctx, g.generated("db")); client.IgnoreNotFound(err) != nil {
@@ -201,9 +201,9 @@ func (g *genEnv) patchPart(patch string) {
 	}
 }
 
-// TestYielded shares a Secret with an object that holds one of the keys. The credential that it did write lives as
-// long as the Secret.
-func TestYielded(t *testing.T) {
+// TestCredentialInSharedSecretStaysLive shares a Secret with an object that owns one of the keys. The credential in the other key must stay live
+// as long as the Secret exists.
+func TestCredentialInSharedSecretStaysLive(t *testing.T) {
 	g := newGenEnv(t, leased)
 	g.Server.Backend("main").Put("db", []byte("x"))
 	shared := func(es *v1alpha1.ExternalSecret) {
@@ -215,7 +215,7 @@ func TestYielded(t *testing.T) {
 	g.WantReady("first", v1alpha1.ReasonSecretSynced)
 	g.Create(g.generated("db", shared))
 	g.WantReady("db", v1alpha1.ReasonConflict)
-	user := g.wantUser("other", "it writes what is free", func(u string) bool { return u != "" })
+	user := g.wantUser("other", "it writes the free key", func(u string) bool { return u != "" })
 	g.Delete(g.Get("db"))
 	g.caughtUp()
 	g.wantLive(user)
@@ -224,9 +224,9 @@ func TestYielded(t *testing.T) {
 	g.wantLive()
 }
 
-// TestManyRotate rotates so many at once that they wait for each other. Each former credential lives for as long as
-// the generator says.
-func TestManyRotate(t *testing.T) {
+// TestManyRotationsKeepRevocationDelay rotates so many objects at the same time that they wait for each other. Each former credential must
+// stay live for the revocation delay.
+func TestManyRotationsKeepRevocationDelay(t *testing.T) {
 	const objects = 60
 	g := newGenEnv(t, func(o *fakev1.FakeGenerator) { o.Spec.TTL, o.Spec.RevocationDelay = "10h", "1h" })
 	for i := range objects {
@@ -243,7 +243,7 @@ func TestManyRotate(t *testing.T) {
 	g.Eventually(func() string {
 		for _, p := range g.parts() {
 			if rec, _ := handoff.Of(p.Annotations); len(rec.Retired) != 1 || rec.Retired[0].Release.IsZero() {
-				return "the time of a revocation is not noted"
+				return "the time of a revocation is not recorded"
 			}
 		}
 		return ""
@@ -253,19 +253,20 @@ func TestManyRotate(t *testing.T) {
 	}
 }
 
-// TestImmutableComesBack deletes an immutable Secret, as somebody does who wants it made anew, after a refresh was
-// asked for.
-func TestImmutableComesBack(t *testing.T) {
+// TestDeletedImmutableSecretKeepsValues requests a refresh and then deletes an immutable Secret, as a user does who wants it created
+// again. It must come back with the same values.
+func TestDeletedImmutableSecretKeepsValues(t *testing.T) {
 	g := newGenEnv(t)
 	user := g.made("db", func(es *v1alpha1.ExternalSecret) { es.Spec.Target.Immutable = true })
 	g.wantDelivered("db")
 	testenv.Update(g.Client, g.Get("db"), testenv.Request("1"))
 	g.Delete(g.Secret("db"))
-	g.wantUser("db", "it comes back as it was", func(u string) bool { return u == user })
+	g.wantUser("db", "it is created again with the same values", func(u string) bool { return u == user })
 }
 
-// TestSourceOfTheSameName reads a remote secret whose key is what the status calls the values of the generator.
-func TestSourceOfTheSameName(t *testing.T) {
+// TestRotationWithSourceOfSameName reads a remote secret whose key equals the name that the status uses for the generator's
+// values.
+func TestRotationWithSourceOfSameName(t *testing.T) {
 	g := newGenEnv(t, func(o *fakev1.FakeGenerator) { o.Spec.RotationInterval = "10m" })
 	g.Server.Backend("main").Put("FakeGenerator/gen", []byte("x"))
 	user := g.made("db", func(es *v1alpha1.ExternalSecret) {
@@ -276,14 +277,15 @@ func TestSourceOfTheSameName(t *testing.T) {
 	g.Eventually(func() string {
 		g.pass(11 * time.Minute)
 		if g.user("db") == user {
-			return "rotationInterval has passed, and nothing is rotated"
+			return "rotationInterval has passed, and the values are not rotated"
 		}
 		return ""
 	})
 }
 
-// TestForeignFinalizer has somebody else hold a part that is deleted. The operator waits, and asks ever less often.
-func TestForeignFinalizer(t *testing.T) {
+// TestPartWithForeignFinalizerWaits deletes a part that has a finalizer of another controller. The operator must wait, with growing
+// intervals.
+func TestPartWithForeignFinalizerWaits(t *testing.T) {
 	g := newGenEnv(t, leased)
 	first := g.made("db")
 	g.wantDelivered("db")
@@ -304,16 +306,16 @@ func TestForeignFinalizer(t *testing.T) {
 		}
 		return ""
 	})
-	// The waits double from 50 ms; besides there is an event or two.
+	// The waits double from 50 ms; events may add one or two reads.
 	if took := time.Since(start); took < time.Second {
-		t.Errorf("ten reads of a part that waits for somebody else took %s", took)
+		t.Errorf("ten reads of a part with the finalizer of another controller took %s", took)
 	}
 	g.patchPart(`{"metadata":{"finalizers":null}}`)
-	second := g.wantUser("db", "others are made", not(first))
+	second := g.wantUser("db", "new values are made", not(first))
 	g.wantLive(second)
 }
 
-// TestPushIfNotExistsKeeps asks for another value where the store keeps the one that it has.
+// TestPushIfNotExistsKeeps requests new values while the store keeps its present ones under IfNotExists.
 func TestPushIfNotExistsKeeps(t *testing.T) {
 	g := newGenEnv(t, leased)
 	remote := g.Server.Backend("main")
@@ -335,7 +337,7 @@ func TestPushIfNotExistsKeeps(t *testing.T) {
 	g.wantLive(first)
 }
 
-// TestPushRotationIsNoFailure asks for another value of a generator that takes its time.
+// TestPushRotationIsNoFailure requests new values of a slow generator.
 func TestPushRotationIsNoFailure(t *testing.T) {
 	g := newGenEnv(t)
 	g.Create(g.generatedPush("db"))
@@ -347,23 +349,23 @@ func TestPushRotationIsNoFailure(t *testing.T) {
 	})
 	g.Eventually(func() string {
 		if n := g.Backend.Count(fake.CallGenerate); n < 2 {
-			return "no other value is made"
+			return "no new value is made"
 		}
 		return ""
 	})
-	// Another object of the same loop is in step after it.
+	// When another object is in sync, the controller has also handled this one.
 	g.Source("source", map[string]string{"password": "x"})
 	g.Create(g.PushSecret("control"))
 	g.WantPushed("control", v1alpha1.ReasonSecretSynced)
 	if c := meta.FindStatusCondition(g.GetPush("db").Status.Conditions, v1alpha1.ConditionReady); c.Status == metav1.ConditionFalse {
-		t.Errorf("Ready is False while another value is made: %s", c.Message)
+		t.Errorf("Ready is False while a new value is made: %s", c.Message)
 	}
 	release()
 	g.WantRemote(g.Server.Backend("main"), "db-db", "u000002")
 }
 
-// TestEndsWhileKeeping has the operator end between making a credential and keeping it.
-func TestEndsWhileKeeping(t *testing.T) {
+// TestStopBeforePartIsWritten stops the operator between making a credential and storing it.
+func TestStopBeforePartIsWritten(t *testing.T) {
 	g := newGenEnv(t, leased)
 	entered, leave := make(chan struct{}, 100), make(chan struct{})
 	open := g.gate.Close(func(r *http.Request) bool {
@@ -381,7 +383,7 @@ func TestEndsWhileKeeping(t *testing.T) {
 	<-ended
 	open()
 	g.Start(testenv.Ahead(&g.ahead))
-	user := g.wantUser("db", "it arrives", func(u string) bool { return u != "" })
+	user := g.wantUser("db", "the value is delivered", func(u string) bool { return u != "" })
 	g.wantLive(user)
 	if diff := cmp.Diff(1, g.Backend.Count(fake.CallGenerate)); diff != "" {
 		t.Errorf("credentials that were made: -want, +got:\n%s", diff)

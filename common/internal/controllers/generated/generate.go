@@ -13,17 +13,17 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// draft is a part as it shall be.
+// draft is the wanted state of a part.
 type draft struct {
 	rec  handoff.Record
 	data map[string][]byte
-	// used are the IDs of values that were made for it, rotated why those before them are replaced.
+	// used are the IDs of values made for this part. rotated holds the reasons why former values are replaced, by ID.
 	used    []string
 	rotated map[string]string
 }
 
-// newDraft returns the part as it is; live is nil if there is none. The object of its record changes only when it is
-// written: until then the fence has to see that it may be another object's.
+// newDraft returns the present state of the part; live is nil if there is none. The owner in its record changes only
+// when the part is written: until then, fence must see if the part may be of another object.
 func newDraft(rec handoff.Record, live *corev1.Secret, carried []handoff.Retired) *draft {
 	d := &draft{rec: rec, data: map[string][]byte{}, rotated: map[string]string{}}
 	d.rec.Entries = maps.Clone(rec.Entries)
@@ -36,20 +36,20 @@ func newDraft(rec handoff.Record, live *corev1.Secret, carried []handoff.Retired
 	}
 	for id := range rec.Entries {
 		if _, ok := handoff.Decode(d.data, id); !ok {
-			d.retire(id) // Somebody has taken the values away.
+			d.retire(id) // A user has removed the values.
 		}
 	}
 	d.rec.Retired = append(d.rec.Retired, carried...)
 	return d
 }
 
-// retire takes the values of a generator out.
+// retire removes the values of a generator.
 func (d *draft) retire(id string) {
 	d.rec.Retire(id)
 	delete(d.data, id)
 }
 
-// drop takes out what nobody wants any more.
+// drop removes values that are no longer wanted.
 func (d *draft) drop(t todo) {
 	for _, id := range t.dropped {
 		d.retire(id)
@@ -68,7 +68,7 @@ func (d *draft) drop(t todo) {
 	}
 }
 
-// put puts new values of a generator in, made for a step and a refresh request.
+// put adds new values of a generator. refresh is the refresh request that they serve.
 func (d *draft) put(id string, s step, m made, refresh string) error {
 	e := handoff.Entry{
 		Generator: m.generator, Version: m.version, Spec: m.spec, Request: refresh,
@@ -91,18 +91,18 @@ func (d *draft) put(id string, s step, m made, refresh string) error {
 	return nil
 }
 
-// maker has generators make and renew the values of one object.
+// maker asks generators to make and renew the values of one object.
 type maker struct {
 	generators *generators
 	req        request
-	// refresh is the request for a refresh that the values are made for.
+	// refresh is the refresh request that the values serve.
 	refresh string
 	obj     *object
 	now     time.Time
 	out     *outcome
 }
 
-// value makes or renews the values of one generator. A failure leaves those in place as they are.
+// value makes or renews the values of one generator. After a failure, the present values stay.
 func (m *maker) value(ctx context.Context, id string, s step, d *draft) {
 	var err error
 	if s.action == doRenew {
@@ -115,7 +115,7 @@ func (m *maker) value(ctx context.Context, id string, s step, d *draft) {
 	}
 	switch {
 	case errors.Is(err, errBusy):
-		m.out.again(lastBackoff) // The object that waits longest may be deleted by then, and no other be woken.
+		m.out.again(lastBackoff) // The object whose turn it is may be deleted by then, and no other be woken.
 	case err != nil:
 		m.out.again(m.obj.fail(id, m.cause(s.spec), m.now, err))
 		m.out.fault(s.ref, err)
@@ -126,7 +126,7 @@ func (m *maker) value(ctx context.Context, id string, s step, d *draft) {
 
 func (m *maker) cause(spec string) cause { return cause{spec, m.refresh} }
 
-// renew has values live longer. Where that is not possible they are replaced in the next reconcile.
+// renew extends the lifetime of values. If that is not possible, the next reconcile replaces them.
 func (m *maker) renew(ctx context.Context, id string, s step, d *draft) error {
 	e := d.rec.Entries[id]
 	got, err := m.generators.renew(ctx, m.req, s.ref, e.State)
@@ -142,7 +142,7 @@ func (m *maker) renew(ctx context.Context, id string, s step, d *draft) error {
 	return nil
 }
 
-// make has new values made, unless there are some that no part holds yet.
+// make makes new values, unless there are values that are not stored in a part yet.
 func (m *maker) make(ctx context.Context, id string, s step) (made, error) {
 	v, ok := m.obj.made[id]
 	if ok && v.spec == s.spec && handoff.CheckValues(v.Values) == nil && !expired(v.Expires, m.now.Add(m.now.Sub(v.at))) {
@@ -176,8 +176,8 @@ func (m *maker) abandon(ctx context.Context, id string, v made) error {
 	return nil
 }
 
-// discard revokes values that were made for nothing, since another process was first. Those of steps, by ID, are
-// still wanted.
+// discard revokes values that are not needed because another process was first. Values with an ID in steps are still
+// wanted.
 func (m *maker) discard(ctx context.Context, steps map[string]step) {
 	for id, v := range m.obj.made {
 		if _, wanted := steps[id]; wanted || m.obj.wait(id, m.cause(v.spec), m.now) > 0 {
@@ -187,7 +187,7 @@ func (m *maker) discard(ctx context.Context, steps map[string]step) {
 	}
 }
 
-// tryAbandon is abandon that is tried again.
+// tryAbandon is abandon with back-off.
 func (m *maker) tryAbandon(ctx context.Context, id string, v made) {
 	what := "made " + id
 	if wait := m.obj.wait(what, cause{}, m.now); wait > 0 {

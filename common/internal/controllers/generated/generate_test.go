@@ -24,7 +24,7 @@ import (
 
 var (
 	notRenewable   = provider.ErrNotRenewable
-	errUnavailable = provider.NewError(provider.Unavailable, "nobody answers")
+	errUnavailable = provider.NewError(provider.Unavailable, "no answer")
 	errDenied      = provider.NewError(provider.Denied, "not allowed")
 )
 
@@ -36,7 +36,8 @@ func (g *genEnv) readiness(name string) metav1.Condition {
 	return metav1.Condition{}
 }
 
-// TestGenerated has values made for an object, and looks at what is left of that in the e.Cluster.
+// TestGenerated makes values for an object. It checks the Secret and the owners of the part, and that neither the status
+// nor the metadata of the part shows a value.
 func TestGenerated(t *testing.T) {
 	g := newGenEnv(t)
 	user := g.made("db")
@@ -55,7 +56,7 @@ func TestGenerated(t *testing.T) {
 		}
 		return cmp.Diff([]types.UID{es.UID, g.Secret("db").UID}, owners)
 	})
-	for what, o := range map[string]any{"the status": g.Get("db").Status, "what a part tells": g.parts()[0].ObjectMeta} {
+	for what, o := range map[string]any{"the status": g.Get("db").Status, "the metadata of a part": g.parts()[0].ObjectMeta} {
 		if strings.Contains(fmt.Sprintf("%+v", o), user) {
 			t.Errorf("%s shows a value: %+v", what, o)
 		}
@@ -65,7 +66,7 @@ func TestGenerated(t *testing.T) {
 	}
 }
 
-// TestGeneratedStays does to an object and to the operator what must not change what was generated.
+// TestGeneratedStays changes an object and its operator in ways that must not change the generated values.
 func TestGeneratedStays(t *testing.T) {
 	t.Parallel()
 	orphan := func(es *v1alpha1.ExternalSecret) { es.Spec.Target.CreationPolicy = v1alpha1.CreateOrphan }
@@ -77,7 +78,7 @@ func TestGeneratedStays(t *testing.T) {
 		g.Delete(g.Get("db"))
 		g.Eventually(func() string {
 			if len(g.parts()[0].OwnerReferences) > 1 {
-				return "the collector has not seen yet that the object is gone"
+				return "the garbage collector has not seen yet that the object was deleted"
 			}
 			return ""
 		})
@@ -88,7 +89,7 @@ func TestGeneratedStays(t *testing.T) {
 		specs  []spec
 		do     func(g *genEnv)
 	}{
-		"Refreshes": {"A hundred refreshes by the interval read the part a hundred times.", []spec{func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshInterval = "10m" }}, func(g *genEnv) {
+		"Refreshes": {"A hundred refreshes at the interval read the part a hundred times.", []spec{func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshInterval = "10m" }}, func(g *genEnv) {
 			for range 100 {
 				g.ahead.Add(int64(11 * time.Minute))
 				was := g.Get("db").Status.RefreshTime
@@ -101,41 +102,41 @@ func TestGeneratedStays(t *testing.T) {
 				})
 			}
 		}},
-		"Restart": {"A restart finds the part.", nil, func(g *genEnv) { g.restart() }},
-		"WipedStatus": {"The status is no state.", nil, func(g *genEnv) {
+		"Restart": {"A restarted operator finds the part.", nil, func(g *genEnv) { g.restart() }},
+		"WipedStatus": {"An empty status loses no values.", nil, func(g *genEnv) {
 			g.patchStatus("db", `{"status":null}`)
 		}},
-		"WipedStatusAndRestart": {"Also when nothing is in memory.", nil, func(g *genEnv) {
+		"WipedStatusAndRestart": {"An empty status and an empty memory lose no values.", nil, func(g *genEnv) {
 			g.Stop()
 			g.patchStatus("db", `{"status":null}`)
 			g.Start(testenv.Ahead(&g.ahead))
 		}},
-		"OtherMetadata": {"A label has the object refreshed, not rotated.", nil, func(g *genEnv) {
+		"OtherMetadata": {"A changed label causes a refresh, not a rotation.", nil, func(g *genEnv) {
 			testenv.Update(g.Client, g.Get("db"), func(es *v1alpha1.ExternalSecret) { es.Labels = map[string]string{"a": "b"} })
 		}},
-		"OtherSpec": {"So has a change of the object's spec.", nil, func(g *genEnv) {
+		"OtherSpec": {"A changed spec of the object causes no rotation.", nil, func(g *genEnv) {
 			testenv.Update(g.Client, g.Get("db"), func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshInterval = "2h" })
 		}},
-		"TargetDeleted": {"A Secret that was deleted comes back as it was.", nil, func(g *genEnv) {
+		"TargetDeleted": {"A deleted Secret comes back with the same values.", nil, func(g *genEnv) {
 			g.Delete(g.Secret("db"))
 		}},
-		"OtherTarget": {"Another Secret gets the same.", nil, func(g *genEnv) {
+		"OtherTarget": {"A Secret with another name gets the same values.", nil, func(g *genEnv) {
 			testenv.Update(g.Client, g.Get("db"), func(es *v1alpha1.ExternalSecret) { es.Spec.Target.Name = "other" })
-			g.wantUser("other", "it is what it was", func(u string) bool { return u != "" })
+			g.wantUser("other", "it is unchanged", func(u string) bool { return u != "" })
 			testenv.Update(g.Client, g.Get("db"), func(es *v1alpha1.ExternalSecret) { es.Spec.Target.Name = "" })
 		}},
-		"SharedFields": {"What of the generator's spec says when and for whom bears on no value.", nil, func(g *genEnv) {
+		"SharedFields": {"The generator's fields for time and scope do not affect the values.", nil, func(g *genEnv) {
 			testenv.Update(g.Client, g.generator("gen"), func(o *fakev1.FakeGenerator) {
 				o.Spec.RefreshInterval, o.Spec.RotationInterval, o.Spec.GatingPolicy, o.Spec.KeepPrevious = "1h", "9999h", v1alpha1.GatingDisabled, true
 			})
 		}},
-		"GeneratorAgain":  {"A generator of the same name and spec is the same.", nil, func(g *genEnv) { g.Delete(g.generator("gen")); g.Create(g.generator("gen")) }},
-		"AgainOrphan":     {"The Secret of an Orphan keeps the part, and another object of the name takes it over.", []spec{orphan}, func(g *genEnv) { again(g, orphan) }},
-		"AgainNever":      {"So does one that cleanupPolicy Never leaves.", []spec{never}, func(g *genEnv) { again(g, never) }},
-		"AgainAndRestart": {"Also when nothing is in memory.", []spec{never}, func(g *genEnv) { g.Stop(); again(g, never); g.Start(testenv.Ahead(&g.ahead)) }},
-		"Template":        {"With a template over it the same holds, random functions included.", []spec{templated}, func(g *genEnv) { g.restart(); g.patchStatus("db", `{"status":null}`) }},
-		"TemplateAgain":   {"Also for another object of the name.", []spec{orphan, templatedPlain}, func(g *genEnv) { again(g, orphan, templatedPlain) }},
-		"Suspended": {"Nothing is rotated for an object that is suspended.", []spec{func(es *v1alpha1.ExternalSecret) { es.Spec.Suspend = false }}, func(g *genEnv) {
+		"GeneratorAgain":  {"A generator created again with the same spec keeps the values.", nil, func(g *genEnv) { g.Delete(g.generator("gen")); g.Create(g.generator("gen")) }},
+		"AgainOrphan":     {"The Secret of an Orphan keeps the part, and another object with the same name takes it over.", []spec{orphan}, func(g *genEnv) { again(g, orphan) }},
+		"AgainNever":      {"A Secret with cleanupPolicy Never keeps the part.", []spec{never}, func(g *genEnv) { again(g, never) }},
+		"AgainAndRestart": {"A part is found again with an empty memory.", []spec{never}, func(g *genEnv) { g.Stop(); again(g, never); g.Start(testenv.Ahead(&g.ahead)) }},
+		"Template":        {"The same holds for templates, including random functions.", []spec{templated}, func(g *genEnv) { g.restart(); g.patchStatus("db", `{"status":null}`) }},
+		"TemplateAgain":   {"It holds for another object with the same name, too.", []spec{orphan, templatedPlain}, func(g *genEnv) { again(g, orphan, templatedPlain) }},
+		"Suspended": {"Nothing is rotated for a suspended object.", []spec{func(es *v1alpha1.ExternalSecret) { es.Spec.Suspend = false }}, func(g *genEnv) {
 			testenv.Update(g.Client, g.Get("db"), func(es *v1alpha1.ExternalSecret) {
 				es.Spec.Suspend = true
 				es.Annotations = map[string]string{v1alpha1.RefreshRequestAnnotation: "1"}
@@ -143,11 +144,11 @@ func TestGeneratedStays(t *testing.T) {
 			g.WantReady("db", v1alpha1.ReasonSuspended)
 			testenv.Update(g.Client, g.Get("db"), func(es *v1alpha1.ExternalSecret) { es.Spec.Suspend, es.Annotations = false, nil })
 		}},
-		"Immutable": {"What cannot be written any more is not rotated.", []spec{func(es *v1alpha1.ExternalSecret) { es.Spec.Target.Immutable = true }}, func(g *genEnv) {
+		"Immutable": {"Nothing is rotated for an immutable Secret.", []spec{func(es *v1alpha1.ExternalSecret) { es.Spec.Target.Immutable = true }}, func(g *genEnv) {
 			testenv.Update(g.Client, g.Get("db"), testenv.Request("1"))
 			testenv.Update(g.Client, g.generator("gen"), func(o *fakev1.FakeGenerator) { o.Spec.Prefix = "v" })
 		}},
-		"CreatedOnce": {"By refreshPolicy CreatedOnce only a request rotates.", []spec{func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshPolicy = v1alpha1.RefreshCreatedOnce }}, func(g *genEnv) {
+		"CreatedOnce": {"Under refreshPolicy CreatedOnce, only a request rotates.", []spec{func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshPolicy = v1alpha1.RefreshCreatedOnce }}, func(g *genEnv) {
 			testenv.Update(g.Client, g.generator("gen"), func(o *fakev1.FakeGenerator) { o.Spec.Prefix, o.Spec.RotationInterval = "v", "1h" })
 			g.pass(3 * time.Hour)
 		}},
@@ -159,7 +160,7 @@ func TestGeneratedStays(t *testing.T) {
 			g.wantDelivered("db")
 			before := g.Secret("db").Data
 			tc.do(g)
-			// What was done has been looked at when a later change of the object is in step.
+			// The operator has handled the change when a later change of the object is in sync.
 			mark := testenv.RandomName()
 			testenv.Update(g.Client, g.Get("db"), func(es *v1alpha1.ExternalSecret) {
 				if es.Labels == nil {
@@ -170,7 +171,7 @@ func TestGeneratedStays(t *testing.T) {
 			g.wantDelivered("db")
 			g.Eventually(func() string {
 				if s := g.Secret("db"); s == nil || !bytes.Equal(s.Data["username"], before["username"]) {
-					return fmt.Sprintf("%s\nthe Secret has changed or is gone: -want, +got:\n%s", tc.reason, cmp.Diff(before, g.dataOf("db")))
+					return fmt.Sprintf("%s\nthe Secret has changed or was deleted: -want, +got:\n%s", tc.reason, cmp.Diff(before, g.dataOf("db")))
 				}
 				return ""
 			})
@@ -202,7 +203,7 @@ func (g *genEnv) patchStatus(name, patch string) {
 	}
 }
 
-// TestRotation has values replaced, each time once.
+// TestRotation replaces values, each time once.
 func TestRotation(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -210,20 +211,20 @@ func TestRotation(t *testing.T) {
 		change func(*fakev1.FakeGenerator)
 		rotate func(g *genEnv, round int)
 	}{
-		"Requested": {"A refresh that is asked for rotates.", nil, func(g *genEnv, round int) {
+		"Requested": {"A refresh request rotates the values.", nil, func(g *genEnv, round int) {
 			testenv.Update(g.Client, g.Get("db"), testenv.Request(fmt.Sprint(round)))
 		}},
-		"Changed": {"So does another spec of the generator.", nil, func(g *genEnv, round int) {
+		"Changed": {"A changed spec of the generator rotates them.", nil, func(g *genEnv, round int) {
 			testenv.Update(g.Client, g.generator("gen"), func(o *fakev1.FakeGenerator) { o.Spec.Prefix = fmt.Sprintf("r%d-", round) })
 		}},
-		"Interval": {"And rotationInterval; if many have passed, once.", func(o *fakev1.FakeGenerator) { o.Spec.RotationInterval = "24h" }, func(g *genEnv, round int) {
+		"Interval": {"rotationInterval rotates them, only once if several intervals have passed.", func(o *fakev1.FakeGenerator) { o.Spec.RotationInterval = "24h" }, func(g *genEnv, round int) {
 			g.pass(time.Duration(round) * 25 * time.Hour)
 		}},
 		"Expiring": {"Values that cannot be renewed are replaced before they expire.", func(o *fakev1.FakeGenerator) { o.Spec.TTL, o.Spec.RevocationDelay = "3h", "0s" }, func(g *genEnv, _ int) {
 			g.finite()
 			g.pass(2*time.Hour + time.Minute)
 		}},
-		"WhileDown": {"What came due while no operator ran is made up for once.", func(o *fakev1.FakeGenerator) { o.Spec.RotationInterval = "24h" }, func(g *genEnv, round int) {
+		"WhileDown": {"A rotation that was due while no operator ran happens once.", func(o *fakev1.FakeGenerator) { o.Spec.RotationInterval = "24h" }, func(g *genEnv, round int) {
 			g.Stop()
 			g.ahead.Add(int64(100 * time.Hour))
 			testenv.Update(g.Client, g.Get("db"), testenv.Request(fmt.Sprint(round)))
@@ -252,12 +253,13 @@ func TestRotation(t *testing.T) {
 	}
 }
 
-// finite makes credentials unfit to be renewed, also if the operator asks twice since a write of its was in conflict.
+// finite makes credentials not renewable, also for a second request of an operator after a conflict.
 func (g *genEnv) finite() {
 	g.Backend.Inject(fake.Fault{Call: fake.CallRenew, Err: notRenewable})
 }
 
-// TestKeepPrevious keeps the values before the present ones beside them, and lets them go when asked to.
+// TestKeepPrevious keeps the previous values together with the present ones, and removes them when keepPrevious is
+// unset.
 func TestKeepPrevious(t *testing.T) {
 	g := newGenEnv(t, func(o *fakev1.FakeGenerator) { leased(o); o.Spec.KeepPrevious = true })
 	first := g.made("db")
@@ -280,24 +282,24 @@ func TestKeepPrevious(t *testing.T) {
 			return ""
 		})
 	}
-	want("there is nothing before the first", first)
+	want("there is no previous value", first)
 	testenv.Update(g.Client, g.Get("db"), testenv.Request("1"))
 	second := g.wantUser("db", "rotated", not(first))
-	want("the first is kept", second, first)
+	want("the first value is kept", second, first)
 	g.wantLive(first, second)
 	testenv.Update(g.Client, g.Get("db"), testenv.Request("2"))
 	third := g.wantUser("db", "rotated again", not(second))
-	want("only the last one before is kept", third, second)
+	want("only the last previous value is kept", third, second)
 	g.wantLive(second, third)
 	testenv.Update(g.Client, g.generator("gen"), func(o *fakev1.FakeGenerator) { o.Spec.KeepPrevious = false })
-	want("it is not kept any more", third)
+	want("it is no longer kept", third)
 	g.wantLive(third)
 	if n := g.Backend.Count(fake.CallGenerate); n != 3 {
 		t.Errorf("%d values were made, want 3", n)
 	}
 }
 
-// TestRenewal has a credential live for as long as its object does, renewed and not replaced.
+// TestRenewal checks that a credential is renewed, and not replaced, as long as its object exists.
 func TestRenewal(t *testing.T) {
 	g := newGenEnv(t, leased)
 	user := g.made("db")
@@ -309,7 +311,7 @@ func TestRenewal(t *testing.T) {
 				rec, _ := handoff.Of(p.Annotations)
 				for _, e := range rec.Entries {
 					if left := e.Expires.Sub(time.Now().Add(time.Duration(g.ahead.Load()))); left < 50*time.Minute {
-						return fmt.Sprintf("the credential lives for another %s, want an hour", left)
+						return fmt.Sprintf("the credential is valid for another %s, want an hour", left)
 					}
 				}
 			}
@@ -339,9 +341,9 @@ func (g *genEnv) wantNoParts() {
 	})
 }
 
-// TestNothingBurnt refuses writes: what was generated then is kept until it can be written, and what it
-// replaces is not revoked before.
-func TestNothingBurnt(t *testing.T) {
+// TestRefusedWritesLoseNoValues refuses writes. Values generated meanwhile must be kept until they can be written, and the values
+// that they replace must not be revoked before.
+func TestRefusedWritesLoseNoValues(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason  string
@@ -349,7 +351,7 @@ func TestNothingBurnt(t *testing.T) {
 		refuses func(*http.Request) bool
 	}{
 		"Target":           {"The target cannot be written.", false, writesOf(false)},
-		"TargetAndRestart": {"The operator ends before it could be.", true, writesOf(false)},
+		"TargetAndRestart": {"The operator stops before the target could be written.", true, writesOf(false)},
 		"Part":             {"The part cannot be written.", false, writesOf(true)},
 	}
 	for name, tc := range cases {
@@ -371,7 +373,7 @@ func TestNothingBurnt(t *testing.T) {
 				t.Fatalf("%s\n%d credentials were made, want 1", tc.reason, n)
 			}
 			open()
-			first := g.wantUser("db", "it arrives", func(u string) bool { return u != "" })
+			first := g.wantUser("db", "the value is delivered", func(u string) bool { return u != "" })
 			g.wantLive(first)
 			g.wantDelivered("db")
 
@@ -391,10 +393,10 @@ func TestNothingBurnt(t *testing.T) {
 				t.Errorf("%s\n%d credentials were made for two, want 2", tc.reason, n)
 			}
 			if live := g.Backend.Live(); len(live) != 2 || g.user("db") != first {
-				t.Errorf("%s\nlive are %q and the Secret holds %q; both must live until the new one has arrived", tc.reason, live, g.user("db"))
+				t.Errorf("%s\nlive are %q and the Secret holds %q; both must stay live until the new one is delivered", tc.reason, live, g.user("db"))
 			}
 			open()
-			second := g.wantUser("db", "the new one arrives", not(first))
+			second := g.wantUser("db", "the new value is delivered", not(first))
 			g.wantLive(second)
 			g.Delete(g.Get("db"))
 			g.wantLive()
@@ -403,7 +405,7 @@ func TestNothingBurnt(t *testing.T) {
 	}
 }
 
-// settle waits until the loops have tried again: a refused write is repeated within seconds.
+// settle waits until refused writes were repeated, which happens within seconds.
 func (g *genEnv) settle() {
 	g.Helper()
 	before := g.gate.Hits.Load()
@@ -415,7 +417,7 @@ func (g *genEnv) settle() {
 	})
 }
 
-// TestRevocationDelay leaves the former credential alive for as long as the generator says.
+// TestRevocationDelay checks that the former credential stays live for the revocation delay.
 func TestRevocationDelay(t *testing.T) {
 	g := newGenEnv(t, func(o *fakev1.FakeGenerator) { o.Spec.TTL, o.Spec.RevocationDelay = "10h", "1h" })
 	first := g.made("db")
@@ -428,7 +430,7 @@ func TestRevocationDelay(t *testing.T) {
 				return ""
 			}
 		}
-		return "the time of the revocation is not noted"
+		return "the time of the revocation is not recorded"
 	})
 	g.pass(50 * time.Minute)
 	g.restart()
@@ -439,7 +441,7 @@ func TestRevocationDelay(t *testing.T) {
 	g.wantLive(second)
 }
 
-// TestNothingLeft ends objects in all the ways in which they end.
+// TestNothingLeft removes objects in all possible ways.
 func TestNothingLeft(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -449,19 +451,19 @@ func TestNothingLeft(t *testing.T) {
 		// kept is true if the credential stays with the Secret.
 		kept bool
 	}{
-		"Deleted":  {"The object goes, and with it its Secret.", nil, func(g *genEnv) { g.Delete(g.Get("db")) }, false},
-		"Orphaned": {"The Secret stays, so the credential does.", []spec{func(es *v1alpha1.ExternalSecret) { es.Spec.Target.CreationPolicy = v1alpha1.CreateOrphan }}, func(g *genEnv) { g.Delete(g.Get("db")) }, true},
-		"Dropped": {"The spec names the generator no more.", nil, func(g *genEnv) {
+		"Deleted":  {"The object is deleted, and its Secret with it.", nil, func(g *genEnv) { g.Delete(g.Get("db")) }, false},
+		"Orphaned": {"The Secret is kept, so the credential is kept.", []spec{func(es *v1alpha1.ExternalSecret) { es.Spec.Target.CreationPolicy = v1alpha1.CreateOrphan }}, func(g *genEnv) { g.Delete(g.Get("db")) }, true},
+		"Dropped": {"The spec no longer names the generator.", nil, func(g *genEnv) {
 			g.Server.Backend("main").Put("db", []byte("x"))
 			testenv.Update(g.Client, g.Get("db"), func(es *v1alpha1.ExternalSecret) { es.Spec = g.ExternalSecret("db").Spec })
 		}, false},
-		"DroppedWhileDown": {"Also while no operator ran.", nil, func(g *genEnv) {
+		"DroppedWhileDown": {"The spec changed while no operator ran.", nil, func(g *genEnv) {
 			g.Stop()
 			g.Server.Backend("main").Put("db", []byte("x"))
 			testenv.Update(g.Client, g.Get("db"), func(es *v1alpha1.ExternalSecret) { es.Spec = g.ExternalSecret("db").Spec })
 			g.Start(testenv.Ahead(&g.ahead))
 		}, false},
-		"DeletedWhileDown": {"Nobody was there when it went.", nil, func(g *genEnv) {
+		"DeletedWhileDown": {"The object was deleted while no operator ran.", nil, func(g *genEnv) {
 			g.Stop()
 			g.Delete(g.Get("db"))
 			g.Start(testenv.Ahead(&g.ahead))
@@ -499,22 +501,22 @@ func TestNothingLeft(t *testing.T) {
 	}
 }
 
-// TestPartDeleted deletes the part of an object that lives: its values are replaced, and nobody is left
-// without any.
+// TestPartDeleted deletes the part of an existing object. Its values must be replaced, and the Secret must always hold
+// valid values.
 func TestPartDeleted(t *testing.T) {
 	g := newGenEnv(t, leased)
 	first := g.made("db")
 	g.wantDelivered("db")
 	p := g.parts()[0]
 	g.Delete(&p)
-	second := g.wantUser("db", "others are made", not(first))
+	second := g.wantUser("db", "new values are made", not(first))
 	g.wantLive(second)
 	g.wantDelivered("db")
 }
 
-// TestPartHeld deletes objects whose generator is gone before the part: it is held until the generator comes
-// back, or the credential has expired.
-func TestPartHeld(t *testing.T) {
+// TestPartWaitsForGenerator deletes objects whose generator is deleted before the part. The part must be kept until the generator
+// exists again, or the credential has expired.
+func TestPartWaitsForGenerator(t *testing.T) {
 	g := newGenEnv(t, leased)
 	user := g.made("db")
 	g.wantDelivered("db")
@@ -544,12 +546,12 @@ func TestPartHeld(t *testing.T) {
 	orphan("other")
 	g.Eventually(held)
 	g.wantLive(user)
-	g.pass(2 * time.Hour) // It has expired.
+	g.pass(2 * time.Hour) // The credential has expired.
 	g.wantLive()
 	g.wantNoParts()
 }
 
-// TestGeneratorGate holds objects while their generator is not ready.
+// TestGeneratorGate checks that objects wait while their generator is not ready.
 func TestGeneratorGate(t *testing.T) {
 	g := newGenEnv(t, func(o *fakev1.FakeGenerator) {
 		o.Spec.Auth = &fakev1.FakeAuth{SecretRef: v1alpha1.SecretKeySelector{Name: "credentials", Key: "password"}}
@@ -566,7 +568,7 @@ func TestGeneratorGate(t *testing.T) {
 	}
 }
 
-// TestGenerateFails shows what a generator complains of, and tries again.
+// TestGenerateFails checks that errors of a generator are reported and retried.
 func TestGenerateFails(t *testing.T) {
 	g := newGenEnv(t, leased)
 	remove := g.Backend.Inject(fake.Fault{Call: fake.CallGenerate, Err: errDenied})
@@ -579,7 +581,7 @@ func TestGenerateFails(t *testing.T) {
 		return ""
 	})
 	remove()
-	first := g.wantUser("db", "it is tried again", func(u string) bool { return u != "" })
+	first := g.wantUser("db", "it is retried", func(u string) bool { return u != "" })
 	g.WantReady("db", v1alpha1.ReasonSecretSynced)
 
 	remove = g.Backend.Inject(fake.Fault{Call: fake.CallGenerate, Err: errUnavailable})
@@ -591,9 +593,9 @@ func TestGenerateFails(t *testing.T) {
 		return ""
 	})
 	if got := g.user("db"); got != first {
-		t.Errorf("the Secret holds %q while no other value can be made, want %q", got, first)
+		t.Errorf("the Secret holds %q while no new value can be made, want %q", got, first)
 	}
 	remove()
-	g.wantUser("db", "it is tried again", not(first))
+	g.wantUser("db", "it is retried", not(first))
 	g.WantReady("db", v1alpha1.ReasonSecretSynced)
 }

@@ -16,31 +16,31 @@ import (
 )
 
 var (
-	// errBusy means that too many other objects use the generator now.
-	errBusy = errors.New("the generator is busy")
-	// errLabels means that the cache does not show the labels of the namespace yet.
-	errLabels = provider.NewError(provider.Unavailable, "whom it serves cannot be told yet")
+	// errBusy means that too many other objects use the generator at the moment.
+	errBusy = errors.New("the generator has too many calls in progress")
+	// errLabels means that the cache does not have the labels of the namespace yet.
+	errLabels = provider.NewError(provider.Unavailable, "cannot check whether the generator serves this namespace; retrying")
 )
 
-// generators are those of this module. Their errors are fit to be shown.
+// generators gives access to the generators of this module. Its errors are safe to show to users.
 type generators struct {
-	// resolver finds them in the cache, live by a live read.
+	// resolver looks generators up in the cache, and live by live reads.
 	resolver *resolve.Resolver
 	live     *resolve.Routes
 	pool     *dispatch.Pool
 	lanes    concurrency.Lanes[request]
 	opts     setup.Options
-	// wake has an object reconciled again, apart from any event.
+	// wake requeues an object without an event.
 	wake func(req request)
 }
 
-// found is a generator as the cache shows it.
+// found is a generator as the cache has it.
 type found struct {
 	ref v1alpha1.StoreRef
-	// object is nil if err says why the generator cannot be had, or an operator of another class serves it.
+	// object is nil if err is set, or if an operator of another class serves the generator.
 	object provider.GeneratorObject
 	err    error
-	// refused says why it may not be used now; nil if it may.
+	// refused is why the generator must not be used now; nil if it can be used.
 	refused error
 }
 
@@ -59,21 +59,21 @@ func (g *generators) look(ctx context.Context, ref v1alpha1.StoreRef, namespace 
 	return f
 }
 
-// shown tells of a generator why it cannot be used; nil if it can.
+// shown returns the error to show for a generator that cannot be used; nil if it can.
 func shown(h resolve.Handle, refusal *resolve.Refusal, err error) error {
 	switch {
 	case err != nil && h.Store != nil:
 		return errLabels
 	case err != nil:
-		return provider.NewError(provider.Unavailable, "it cannot be read")
+		return provider.NewError(provider.Unavailable, "the generator cannot be read")
 	case refusal == nil:
 		return nil
 	}
-	switch refusal.Why { //nolint:exhaustive // The others pass.
+	switch refusal.Why { //nolint:exhaustive // The other refusals end by themselves.
 	case resolve.NotServed:
-		return provider.NewError(provider.Invalid, "this module does not serve it")
+		return provider.NewError(provider.Invalid, "this module does not serve the Kind of the generator")
 	case resolve.ClusterKind:
-		return provider.NewError(provider.Denied, "this operator serves chosen namespaces only and may not read cluster Kinds; use the namespaced Kind")
+		return provider.NewError(provider.Denied, "this operator serves selected namespaces only and cannot read cluster Kinds; use the namespaced Kind")
 	case resolve.NotAdmitted:
 		return provider.NewError(provider.Denied, "%s", refusal.Rule)
 	case resolve.Absent:
@@ -82,12 +82,12 @@ func shown(h resolve.Handle, refusal *resolve.Refusal, err error) error {
 	return provider.NewError(provider.Unavailable, "it %s", refusal.Message)
 }
 
-// call uses a generator for an object, within the bounds of what may be under way at it. It returns errBusy where
-// they are reached, and wakes the object later.
+// call runs f with a generator, within its concurrency limit. If the limit is reached it returns errBusy, and wakes the
+// object later.
 func (g *generators) call(ctx context.Context, req request, ref v1alpha1.StoreRef, f func(ctx context.Context, kind string, g provider.Generator) error) error {
 	h, refusal, err := g.resolver.Lookup(ctx, ref, req.Namespace)
 	if refusal != nil && refusal.Why == resolve.OtherClass {
-		refusal = nil // What it has made is revoked whatever its class.
+		refusal = nil // Credentials must be revoked whatever the class.
 	}
 	if err := shown(h, refusal, err); err != nil {
 		return err
@@ -101,7 +101,7 @@ func (g *generators) call(ctx context.Context, req request, ref v1alpha1.StoreRe
 			g.wake(next)
 		}
 	}()
-	// A call is not cut off when the operator ends: nobody would know what was made.
+	// A call is not interrupted when the operator shuts down: the values that it made would be lost.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.opts.CallTimeout)
 	defer cancel()
 	gen, err := g.pool.Generator(h.Kind, h.Store, h.Beside).Client(ctx)
@@ -114,7 +114,7 @@ func (g *generators) call(ctx context.Context, req request, ref v1alpha1.StoreRe
 	return err
 }
 
-// generate has values made. cleans is true if the generator can revoke them.
+// generate makes values. cleans is true if the generator can revoke them.
 func (g *generators) generate(ctx context.Context, req request, ref v1alpha1.StoreRef) (v provider.Generated, cleans bool, err error) {
 	err = g.call(ctx, req, ref, func(ctx context.Context, kind string, gen provider.Generator) (err error) {
 		_, cleans = gen.(provider.Cleaner)
@@ -124,7 +124,7 @@ func (g *generators) generate(ctx context.Context, req request, ref v1alpha1.Sto
 	return v, cleans, err
 }
 
-// renew has values live longer.
+// renew extends the lifetime of values.
 func (g *generators) renew(ctx context.Context, req request, ref v1alpha1.StoreRef, state string) (v provider.Generated, err error) {
 	err = g.call(ctx, req, ref, func(ctx context.Context, kind string, gen provider.Generator) (err error) {
 		v, err = provider.Renew(ctx, kind, gen, state)
@@ -133,8 +133,8 @@ func (g *generators) renew(ctx context.Context, req request, ref v1alpha1.StoreR
 	return v, err
 }
 
-// cleanup revokes a credential. A cluster generator that does not admit the namespace is not asked: anyone there may
-// have written what a part says, and the generator may have permissions for the credentials of others.
+// cleanup revokes a credential. A cluster generator that does not admit the namespace is not called: any user of the
+// namespace may have written the part, and the generator may have permissions for credentials of others.
 func (g *generators) cleanup(ctx context.Context, req request, of handoff.Generator, state string) error {
 	if err := shown(g.resolver.Resolve(ctx, refTo(of), req.Namespace, resolve.Revoke)); err != nil {
 		return err
@@ -144,7 +144,7 @@ func (g *generators) cleanup(ctx context.Context, req request, of handoff.Genera
 	})
 }
 
-// linger returns how long a credential stays valid after no consumer is known to hold it any more.
+// linger returns how long a credential stays valid after no consumer is known to hold it any longer.
 func (g *generators) linger(ctx context.Context, req request, of handoff.Generator) (d time.Duration, err error) {
 	err = g.call(ctx, req, refTo(of), func(_ context.Context, _ string, gen provider.Generator) error {
 		d = provider.Linger(gen)
@@ -153,7 +153,7 @@ func (g *generators) linger(ctx context.Context, req request, of handoff.Generat
 	return d, err
 }
 
-// specNow returns the specHash of a generator by a live read; empty if there is none.
+// specNow returns the specHash of a generator by a live read; empty if it does not exist.
 func (g *generators) specNow(ctx context.Context, ref v1alpha1.StoreRef, namespace string) (string, error) {
 	k, ok := g.live.Serves(&ref)
 	if !ok {

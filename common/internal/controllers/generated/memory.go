@@ -13,7 +13,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// memory is what this process remembers of objects between two reconciles. It is safe for concurrent use.
+// memory holds the state of objects between two reconciles. It is safe for concurrent use.
 type memory struct {
 	// random returns numbers in [0, 1) for jitter.
 	random func() float64
@@ -22,7 +22,7 @@ type memory struct {
 	objects map[request]*object
 }
 
-// object returns what is remembered of an object.
+// object returns the state of an object.
 func (m *memory) object(req request, uid types.UID) *object {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -38,22 +38,21 @@ func (m *memory) object(req request, uid types.UID) *object {
 	return o
 }
 
-// peek returns what is remembered of an object; nil for nothing.
+// peek returns the state of an object; nil for none.
 func (m *memory) peek(req request) *object {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.objects[req]
 }
 
-// known returns the objects of which anything is remembered.
+// known returns the objects that have a state.
 func (m *memory) known() []request {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return slices.Collect(maps.Keys(m.objects))
 }
 
-// forget drops what is remembered of an object, unless it holds values that no part does: they have to be
-// revoked first.
+// forget drops the state of an object, unless it has values that no part holds: these must be revoked first.
 func (m *memory) forget(req request) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -62,29 +61,29 @@ func (m *memory) forget(req request) {
 	}
 }
 
-// object is what is remembered of one object. One worker at a time uses it; event handlers reach attempts only.
+// object is the state of one object. Only one worker uses it at a time; event handlers use only attempts.
 type object struct {
 	attempts
 
 	uid types.UID
 	// part is the version of the part as this process last wrote or read it.
 	part overlay.Version
-	// misses counts the reconciles in a row that found their caches behind.
+	// misses counts reconciles in a row with outdated caches.
 	misses int
-	// told is what the status was last made to say, until the cache shows it.
+	// told is what was last written to the status, until the cache shows it.
 	told handoff.Told
 
-	// made are values that no part holds yet, by the ID of their generator. What cannot be kept now is not
-	// made a second time.
+	// made are values that no part holds yet, by the ID of their generator. Values that cannot be stored now are kept,
+	// so that they are not made a second time.
 	made map[string]made
-	// carried are credentials of a part that somebody has deleted; the next part takes them on.
+	// carried are credentials of a part that a user deleted; the next part takes them over.
 	carried []handoff.Retired
 }
 
 // made are values that no part holds yet.
 type made struct {
 	provider.Generated
-	// version is what a part calls them, so that one that has them already is known.
+	// version is the version for the record of the part. It identifies values that a part already has.
 	version   string
 	generator handoff.Generator
 	spec      string
@@ -93,15 +92,15 @@ type made struct {
 	cleans bool
 }
 
-// burdened reports whether anything is to be revoked that no part tells of.
+// burdened reports whether there are credentials to revoke that no part records.
 func (o *object) burdened() bool { return len(o.made)+len(o.carried) > 0 }
 
-// settle forgets values that a part has: the answer to the write that kept them was lost.
+// settle drops values that the part already has, because the response to its write was lost.
 func (o *object) settle(rec handoff.Record) {
 	maps.DeleteFunc(o.made, func(_ string, m made) bool { return rec.Has(m.version) })
 }
 
-// stored forgets what a part holds now: values by the IDs of their generators, and what it was to take on.
+// stored drops what the part now holds: values by the IDs of their generators, and carried credentials.
 func (o *object) stored(ids []string) {
 	for _, id := range ids {
 		delete(o.made, id)

@@ -16,15 +16,15 @@ import (
 )
 
 const (
-	// generatorWorkers go through their sequences at the same time; each mostly waits.
+	// generatorWorkers is the number of sequences that run at the same time; each waits most of the time.
 	generatorWorkers = 6
-	// generatorSteps is how many steps a sequence has.
+	// generatorSteps is the number of steps of a sequence.
 	generatorSteps = 12
 )
 
-// TestGeneratorModel does at random what rotates and what must not, with faults and restarts at any time. The
-// value must change with each rotation, once, and with nothing else; no credential is made in vain, none is
-// revoked while a Secret holds it, and none is left.
+// TestGeneratorModel does random actions, some that rotate values and some that must not, with random faults and
+// restarts. Each rotation must change the value once, and nothing else may change it. No credential may be made in
+// vain, be revoked while a Secret holds it, or be left over.
 func TestGeneratorModel(t *testing.T) {
 	t.Parallel()
 	testenv.Sequences{Workers: generatorWorkers, Each: generatorSequences, Seeds: generatorSeeds, Random: generatorRandom}.Run(t,
@@ -39,15 +39,15 @@ func TestGeneratorModel(t *testing.T) {
 		})
 }
 
-// generatorModel is the life of one object.
+// generatorModel drives one object.
 type generatorModel struct {
 	*genEnv
 	rt   *rapid.T
 	name string
 	user string
-	// rounds counts what was done, so that each is another.
+	// rounds counts the actions, to make each one different.
 	rounds int
-	// lost is how many credentials may have been lost with an operator that ended before it could keep them.
+	// lost is how many credentials may have been lost because an operator stopped before it could store them.
 	lost int
 }
 
@@ -63,17 +63,17 @@ func (m *generatorModel) sequence() {
 	m.user = m.made(m.name, policy)
 	made := m.Backend.Count(fake.CallGenerate)
 	for range generatorSteps {
-		fault := testenv.Pick(m.rt, "fault", "", "", "target", "part", "target answers", "part answers", "status", "revocation")
+		fault := testenv.Pick(m.rt, "fault", "", "", "target", "part", "target responses", "part responses", "status", "revocation")
 		action := testenv.Pick(m.rt, "action", "request", "generator", "interval", "wipe", "label", "target", "again", "nothing")
 		restart := testenv.Pick(m.rt, "restart", "", "", "after", "while")
 		if action == "again" && !stays {
-			continue // The Secret would go with the object.
+			continue // The Secret would be deleted with the object.
 		}
 		if action == "target" && target.CreationPolicy == v1alpha1.CreateOrphan {
-			continue // It comes back at the next refresh only.
+			continue // It is created again only at the next refresh.
 		}
 		m.Logf("%s: fault %q, %s, restart %q", m.name, fault, action, restart)
-		m.wantDelivered(m.name)
+		m.settle(action)
 		open := m.fault(fault)
 		if restart == "while" {
 			m.Stop()
@@ -84,10 +84,10 @@ func (m *generatorModel) sequence() {
 			m.Start(testenv.Ahead(&m.ahead))
 		case "after":
 			m.restart()
-			m.lost++ // It may have ended between making and keeping.
+			m.lost++ // It may have stopped between making and storing.
 		}
 		if fault != "" && fault != "revocation" {
-			m.lost++ // What could not be kept may be gone with the operator.
+			m.lost++ // A credential that could not be stored may be lost with the operator.
 		}
 		if rotates && fault != "" && fault != "revocation" {
 			m.Eventually(func() string {
@@ -115,14 +115,32 @@ func (m *generatorModel) sequence() {
 	m.end()
 }
 
-// end deletes the object and its Secret, after which nothing may be left.
+// settle waits until the object is in sync, and until an action has what it needs of a running operator.
+func (m *generatorModel) settle(action string) {
+	m.wantDelivered(m.name)
+	if action == "again" {
+		m.wantOwned()
+	}
+}
+
+// wantOwned waits until the Secret owns the part, so that the part is kept when the object is deleted.
+func (m *generatorModel) wantOwned() {
+	m.Eventually(func() string {
+		if !testenv.OwnedBy(&m.parts()[0], m.Secret(m.name)) {
+			return "the Secret does not own the part"
+		}
+		return ""
+	})
+}
+
+// end deletes the object and its Secret. No credential may be left afterwards.
 func (m *generatorModel) end() {
 	m.Delete(m.Get(m.name))
 	if s := m.Secret(m.name); s != nil && len(s.OwnerReferences) == 0 {
 		m.Delete(s)
 	}
 	m.wantNoParts()
-	m.Eventually(func() string { // A part that was replaced is gone before what it held.
+	m.Eventually(func() string { // A replaced part is deleted before its credentials are revoked.
 		if slices.Contains(m.Backend.Live(), m.user) {
 			return fmt.Sprintf("credential %q is left", m.user)
 		}
@@ -130,16 +148,16 @@ func (m *generatorModel) end() {
 	})
 }
 
-// fault refuses something until the function returned is called.
+// fault refuses requests of one sort until the returned function is called.
 func (m *generatorModel) fault(kind string) (open func()) {
 	switch kind {
 	case "target":
 		return m.gate.Close(writesOf(false))
-	case "target answers":
+	case "target responses":
 		return m.gate.Lose(writesOf(false))
 	case "part":
 		return m.gate.Close(writesOf(true))
-	case "part answers":
+	case "part responses":
 		return m.gate.Lose(writesOf(true))
 	case "status":
 		return m.gate.Close(func(r *http.Request) bool {
@@ -151,7 +169,7 @@ func (m *generatorModel) fault(kind string) (open func()) {
 	return func() {}
 }
 
-// act does one thing, and reports whether it rotates.
+// act does one action, and reports whether it rotates.
 func (m *generatorModel) act(action string, policy spec) bool {
 	m.rounds++
 	round := fmt.Sprintf("%s-%d", m.name, m.rounds)
@@ -172,16 +190,10 @@ func (m *generatorModel) act(action string, policy spec) bool {
 	case "target":
 		m.Delete(m.Secret(m.name))
 	case "again":
-		m.Eventually(func() string { // Of a Secret that does not own it yet the part knows nothing.
-			if !testenv.OwnedBy(&m.parts()[0], m.Secret(m.name)) {
-				return "the part does not belong to the Secret"
-			}
-			return ""
-		})
 		m.Delete(m.Get(m.name))
 		m.Eventually(func() string {
 			if n := len(m.parts()[0].OwnerReferences); n > 1 {
-				return "the collector has not seen yet that the object is gone"
+				return "the garbage collector has not seen yet that the object was deleted"
 			}
 			return ""
 		})

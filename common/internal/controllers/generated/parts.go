@@ -19,50 +19,50 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 )
 
-// parts are the Secrets in which this operator stores generated values.
+// parts gives access to the Secrets that store generated values.
 type parts struct {
-	// client is live, cache is not.
+	// client reads live; cache reads from the informers.
 	client client.Client
 	cache  client.Reader
-	// contributor is this operator, as it generates values for objects.
+	// contributor is this operator in the role of a generator.
 	contributor handoff.Contributor
 	board       *presence.Board
 }
 
-// key names the part of an object.
+// key returns the name of the part of an object.
 func (ps *parts) key(req request) types.NamespacedName {
 	return types.NamespacedName{Namespace: req.Namespace, Name: ps.contributor.PartName(req.kind, req.Name)}
 }
 
-// finalizer is the one that a part bears while there is something to revoke.
+// finalizer returns the finalizer of a part with something to revoke.
 func (ps *parts) finalizer() string { return handoff.Finalizer(ps.contributor.Group) }
 
-// bears reports whether a Secret carries the finalizer of this module.
+// bears reports whether a Secret has the finalizer of this module.
 func (ps *parts) bears(o metav1.Object) bool {
 	return slices.Contains(o.GetFinalizers(), ps.finalizer())
 }
 
-// cached returns the metadata of the part from the cache; nil if it shows none.
+// cached returns the metadata of the part from the cache; nil if there is none.
 func (ps *parts) cached(ctx context.Context, req request) (*metav1.PartialObjectMetadata, error) {
 	m := resolve.SecretMetadata()
 	err := ps.cache.Get(ctx, ps.key(req), m)
 	if kerrors.IsNotFound(err) {
 		return nil, nil
 	}
-	return m, errors.Wrap(err, "cannot read the part")
+	return m, errors.Wrap(err, "cannot read the Secret of the contribution")
 }
 
-// live reads the part; nil if there is none.
+// live reads the part from the API server; nil if there is none.
 func (ps *parts) live(ctx context.Context, req request) (*corev1.Secret, error) {
 	s := &corev1.Secret{}
 	err := ps.client.Get(ctx, ps.key(req), s)
 	if kerrors.IsNotFound(err) {
 		return nil, nil
 	}
-	return s, errors.Wrap(err, "cannot read the part")
+	return s, errors.Wrap(err, "cannot read the Secret of the contribution")
 }
 
-// labels are those by which this module and the one that claims the object follow the part.
+// labels returns the labels by which this module, and the module that claims the object, watch the part.
 func (ps *parts) labels(u user) []string {
 	var reconcile []presence.Member
 	if es, ok := u.Object.(*v1alpha1.ExternalSecret); ok {
@@ -71,7 +71,7 @@ func (ps *parts) labels(u user) []string {
 	return handoff.Labels(ps.contributor.Group, reconcile)
 }
 
-// target returns the uid of the Secret that an object has made, as a reader shows it; empty if there is none.
+// target returns the uid of the Secret that an object wrote, read through r; empty if there is none.
 func (ps *parts) target(ctx context.Context, r client.Reader, u user) (types.UID, error) {
 	if u.target == "" {
 		return "", nil
@@ -81,11 +81,11 @@ func (ps *parts) target(ctx context.Context, r client.Reader, u user) (types.UID
 	if kerrors.IsNotFound(err) || err == nil && m.DeletionTimestamp != nil {
 		return "", nil
 	}
-	return m.UID, errors.Wrap(err, "cannot read the Secret that was made from the part")
+	return m.UID, errors.Wrap(err, "cannot read the target Secret")
 }
 
-// owners returns the owners that a part shall have: its object, the Secret that was made from it, and Secrets that were
-// made from it before, which live names.
+// owners returns the wanted owners of a part: its object, the Secret written from it, and Secrets written from it
+// before, which are taken from live.
 func (ps *parts) owners(ctx context.Context, u user, live *corev1.Secret) ([]metav1.OwnerReference, error) {
 	to, err := ps.target(ctx, ps.client, u)
 	if err != nil {
@@ -111,12 +111,12 @@ func (ps *parts) owners(ctx context.Context, u user, live *corev1.Secret) ([]met
 	return owners, nil
 }
 
-// remove deletes a part as it was read.
+// remove deletes a part, if it is unchanged since it was read.
 func (ps *parts) remove(ctx context.Context, live *corev1.Secret) error {
 	return ps.client.Delete(ctx, live, client.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion})
 }
 
-// letGo takes the finalizer off a part. moved is true if the part was written meanwhile.
+// letGo removes the finalizer of a part. moved is true if the part was changed meanwhile.
 func (ps *parts) letGo(ctx context.Context, live *corev1.Secret) (moved bool, err error) {
 	next := live.DeepCopy()
 	controllerutil.RemoveFinalizer(next, ps.finalizer())
@@ -124,14 +124,14 @@ func (ps *parts) letGo(ctx context.Context, live *corev1.Secret) (moved bool, er
 	if kerrors.IsConflict(err) || kerrors.IsNotFound(err) {
 		return true, nil
 	}
-	return false, errors.Wrap(err, "cannot take the finalizer off the part")
+	return false, errors.Wrap(err, "cannot remove the finalizer from the Secret of the contribution")
 }
 
-// A Secret that holds the values may carry no label any more, so all of the namespace are listed, as metadata.
+// A Secret that holds the values may have lost its labels, so all Secrets of the namespace are listed, as metadata.
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=list
 
-// inUse reports whether a Secret lives that was made for one of the objects of a name: it may hold what would be
-// revoked.
+// inUse reports whether a Secret exists that was written for one of the given objects with that name. It may hold a
+// credential that would be revoked.
 func (ps *parts) inUse(ctx context.Context, namespace, name string, of ...types.UID) (bool, error) {
 	if len(of) == 0 {
 		return false, nil
@@ -147,11 +147,11 @@ func (ps *parts) inUse(ctx context.Context, namespace, name string, of ...types.
 	}), nil
 }
 
-// Where namespaces cannot be read, the answer to a dry run says whether this one ends.
+// If namespaces cannot be read, a dry-run create shows whether the namespace is terminating.
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get,roleName=cluster
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=create
 
-// A phase of a namespace, as far as parts are concerned.
+// A phase is the phase of a namespace.
 type phase int
 
 const (
@@ -167,7 +167,7 @@ func (ps *parts) phase(ctx context.Context, namespace string) (phase, error) {
 	switch {
 	case kerrors.IsNotFound(err):
 		return gone, nil
-	case kerrors.IsForbidden(err): // An operator of chosen namespaces reads none of them.
+	case kerrors.IsForbidden(err): // A namespaced operator cannot read namespaces.
 		probe := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "probe-"}}
 		if err := ps.client.Create(ctx, probe, client.DryRunAll); kerrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
 			return terminating, nil
@@ -180,7 +180,7 @@ func (ps *parts) phase(ctx context.Context, namespace string) (phase, error) {
 	return active, nil
 }
 
-// record brings the entry of an object in its status in line with what is said of the part. last is what was told before.
+// record updates the entry for the part in the status of an object. last is what was last written there.
 func (ps *parts) record(ctx context.Context, u user, s handoff.Said, last *handoff.Told) error {
 	return handoff.Recorder{Client: ps.client, Contributor: ps.contributor}.Tell(ctx, u.kind, u.Object, u.parts, s, last)
 }

@@ -16,7 +16,7 @@ import (
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
-// generatedPush returns a PushSecret that pushes what the generator makes for it.
+// generatedPush returns a PushSecret that pushes values of the generator.
 func (g *genEnv) generatedPush(name string, change ...func(*v1alpha1.PushSecret)) *v1alpha1.PushSecret {
 	ps := g.PushSecret(name, func(ps *v1alpha1.PushSecret) {
 		ps.Spec.Selector = v1alpha1.PushSelector{GeneratorRef: &v1alpha1.StoreRef{Kind: "FakeGenerator", Name: "gen"}}
@@ -28,8 +28,8 @@ func (g *genEnv) generatedPush(name string, change ...func(*v1alpha1.PushSecret)
 	return ps
 }
 
-// TestPushGenerated follows a credential that is generated for a store: it stays, it is rotated, the one
-// before it is revoked when the store holds the new one, and it goes with the object.
+// TestPushGenerated follows a credential generated for a store. It must stay the same, be rotated on request, and be
+// deleted with the object. The previous one must be revoked when the store has the new one.
 func TestPushGenerated(t *testing.T) {
 	g := newGenEnv(t, leased)
 	remote := g.Server.Backend("main")
@@ -46,7 +46,7 @@ func TestPushGenerated(t *testing.T) {
 		})
 		return users[len(users)-1]
 	}
-	first := live("one is made", 1)
+	first := live("one value is made", 1)
 	g.WantRemote(remote, "db-db", first)
 	g.restart()
 	g.pass(0)
@@ -79,7 +79,7 @@ func TestPushGenerated(t *testing.T) {
 	g.wantNoParts()
 }
 
-// TestPushGeneratedIfNotExists makes the store the source of truth: what is there wins over what is made.
+// TestPushGeneratedIfNotExists uses the store as the source of truth: existing values win over generated ones.
 func TestPushGeneratedIfNotExists(t *testing.T) {
 	g := newGenEnv(t)
 	remote := g.Server.Backend("main")
@@ -93,7 +93,7 @@ func TestPushGeneratedIfNotExists(t *testing.T) {
 	g.WantPushed("db", v1alpha1.ReasonSecretAlreadyExists)
 	g.WantRemote(remote, "db-db", first)
 	if n := g.Backend.Count(fake.CallGenerate); n != 2 {
-		t.Errorf("%d values were made, want 2: the part went with its object", n)
+		t.Errorf("%d values were made, want 2: the part was deleted with its object", n)
 	}
 }
 
@@ -104,7 +104,7 @@ func must(b []byte, ok bool) []byte {
 	return b
 }
 
-// TestPushGeneratedTemplate pushes what a template makes of generated values.
+// TestPushGeneratedTemplate pushes the output of a template with generated values.
 func TestPushGeneratedTemplate(t *testing.T) {
 	g := newGenEnv(t)
 	g.Create(g.generatedPush("db", func(ps *v1alpha1.PushSecret) {
@@ -115,7 +115,7 @@ func TestPushGeneratedTemplate(t *testing.T) {
 	g.WantRemote(g.Server.Backend("main"), "db", "db://u000001@db")
 }
 
-// TestPushGenerateFails says why nothing is pushed.
+// TestPushGenerateFails checks that the status reports why nothing is pushed.
 func TestPushGenerateFails(t *testing.T) {
 	g := newGenEnv(t)
 	remove := g.Backend.Inject(fake.Fault{Call: fake.CallGenerate, Err: errDenied})
@@ -131,7 +131,7 @@ func TestPushGenerateFails(t *testing.T) {
 	}
 }
 
-// TestPushToGenerator refuses a generator that is named as a store.
+// TestPushToGenerator checks that a generator named as a store is refused.
 func TestPushToGenerator(t *testing.T) {
 	g := newGenEnv(t)
 	g.Create(g.generatedPush("db", func(ps *v1alpha1.PushSecret) {
@@ -144,8 +144,8 @@ func TestPushToGenerator(t *testing.T) {
 
 func sorted(names ...string) []string { return slices.Sorted(slices.Values(names)) }
 
-// TestStaleCaches has an operator one of whose caches is behind, beside one that is up to date and has
-// rotated already. The one behind must not rotate again.
+// TestStaleCaches runs an operator with an outdated cache together with one that is up to date and has already rotated.
+// The outdated one must not rotate again.
 func TestStaleCaches(t *testing.T) {
 	t.Parallel()
 	never := func(es *v1alpha1.ExternalSecret) { es.Spec.Target.CleanupPolicy = v1alpha1.CleanupNever }
@@ -158,10 +158,10 @@ func TestStaleCaches(t *testing.T) {
 	}{
 		"Objects": {"It sees an older request than the one that was served.", "externalsecrets", rotate, false},
 		"Parts":   {"It does not see that the request was served.", "secrets", rotate, false},
-		"Generators": {"It sees the generator as it was.", "fakegenerators", func(g *genEnv) {
+		"Generators": {"It sees the former spec of the generator.", "fakegenerators", func(g *genEnv) {
 			testenv.Update(g.Client, g.generator("gen"), func(o *fakev1.FakeGenerator) { o.Spec.Prefix = "v" })
 		}, false},
-		"Owners": {"It sees an object that is no more, and must not give the part back to it.", "externalsecrets", func(g *genEnv) {
+		"Owners": {"It sees a deleted object, and must not give the part back to it.", "externalsecrets", func(g *genEnv) {
 			g.Delete(g.Get("db"))
 			g.Create(g.generated("db", testenv.Request("1"), never))
 			g.WantReady("db", v1alpha1.ReasonSecretSynced)
@@ -179,9 +179,9 @@ func TestStaleCaches(t *testing.T) {
 
 			behind := &genEnv{Env: g.Beside()}
 			l := testenv.NewLag(tc.resource)
-			var looks, writes atomic.Int32 // of the operator that is behind, at the part
+			var looks, writes atomic.Int32 // by the outdated operator, of the part
 			behind.Config.Wrap(l.Wrap)
-			// Two operators that learn of a request at the same time may both serve it, and one of them takes its value back.
+			// Two operators that see a request at the same time may both serve it, and one of them revokes its value.
 			request := testenv.NewLag("externalsecrets")
 			behind.Config.Wrap(request.Wrap)
 			behind.Config.Wrap(func(next http.RoundTripper) http.RoundTripper {
@@ -198,7 +198,7 @@ func TestStaleCaches(t *testing.T) {
 			behind.Start(testenv.Ahead(&g.ahead))
 			defer func() { behind.Stop() }()
 			g.Create(g.generator("warm", leased))
-			warm := g.made("warm", func(es *v1alpha1.ExternalSecret) { es.Spec.DataFrom[0].SourceRef.GeneratorRef.Name = "warm" }) // Its caches are full.
+			warm := g.made("warm", func(es *v1alpha1.ExternalSecret) { es.Spec.DataFrom[0].SourceRef.GeneratorRef.Name = "warm" }) // Fills its caches.
 			g.wantDelivered("warm")
 			defer l.Hold(false)
 			defer request.Hold(false)
@@ -218,12 +218,12 @@ func TestStaleCaches(t *testing.T) {
 			g.pass(0)
 			g.Eventually(func() string {
 				if looks.Load() == 0 {
-					return "the operator that is behind has not looked at the part"
+					return "the outdated operator has not read the part"
 				}
 				return ""
 			})
 			if n := writes.Load(); tc.keeps && n > 0 {
-				t.Errorf("%s\nthe operator that is behind has written the part %d times", tc.reason, n)
+				t.Errorf("%s\nthe outdated operator has written the part %d times", tc.reason, n)
 			}
 			l.Hold(false)
 			g.WantReady("db", v1alpha1.ReasonSecretSynced)

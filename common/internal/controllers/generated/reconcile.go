@@ -17,7 +17,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/recovery"
 )
 
-// firstMiss is when a reconcile is repeated that has found its caches behind. The wait doubles with each in a row.
+// firstMiss is the delay before a reconcile with outdated caches is repeated. It doubles with each one in a row.
 const firstMiss = 50 * time.Millisecond
 
 // pass is one reconcile of the part of one object.
@@ -31,11 +31,11 @@ type pass struct {
 	out outcome
 }
 
-// Reconcile brings the part of one object in line with it.
+// Reconcile reconciles the part of one object.
 func (r *Reconciler) Reconcile(ctx context.Context, req request) (res reconcile.Result, err error) {
 	defer func() {
 		if ctx.Err() != nil {
-			res, err = reconcile.Result{}, nil // The operator ends; what failed for that is no error.
+			res, err = reconcile.Result{}, nil // An error caused by the shutdown of the operator is not reported.
 		}
 	}()
 	defer recovery.ToError(ctx, &err)
@@ -52,7 +52,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req request) (res reconcile.
 		metrics.Synced("Part", v1alpha1.ReasonSecretSyncedError)
 	}
 	if p.out.moved {
-		// The event that is missing brings the object back at once.
+		// The missing event also requeues the object.
 		p.out.again(firstMiss << min(p.obj.misses, 8))
 		p.obj.misses++
 	} else {
@@ -65,7 +65,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req request) (res reconcile.
 	return reconcile.Result{RequeueAfter: max(p.out.wait, time.Millisecond), Priority: &low}, nil
 }
 
-// run decides by what the cache shows whether there is anything to do. What is done rests on a live read.
+// run decides by the cache whether there is work to do. The work itself is based on a live read.
 func (p *pass) run(ctx context.Context) error {
 	if p.req.kind == secretKind {
 		return p.release(ctx)
@@ -101,18 +101,18 @@ func (p *pass) run(ctx context.Context) error {
 	return p.act(ctx, v)
 }
 
-// gather returns what a decision rests on apart from the part.
+// gather returns the input of a decision, except for the part.
 func (p *pass) gather(ctx context.Context) view {
 	v := view{now: p.now, user: p.user, finalizer: p.parts.finalizer(), labels: p.parts.labels(p.user), attempts: &p.obj.attempts}
 	for _, ref := range p.user.generators {
 		v.generators = append(v.generators, p.generators.look(ctx, ref, p.req.Namespace))
 	}
-	// A Secret that the cache cannot show is as one that it does not: the owners of the part are looked at live.
+	// An error counts as an absent Secret: then act reads the owners of the part live.
 	v.target, _ = p.parts.target(ctx, p.parts.cache, p.user)
 	return v
 }
 
-// settle takes a decision over.
+// settle stores the result of a decision.
 func (p *pass) settle(t todo, out outcome) {
 	p.out = out
 	for _, id := range t.current {
@@ -120,7 +120,7 @@ func (p *pass) settle(t todo, out outcome) {
 	}
 }
 
-// maker and revoker act on the object of the pass.
+// maker and revoker return helpers for the object of the pass.
 func (p *pass) maker() *maker {
 	return &maker{generators: p.generators, req: p.req, refresh: p.user.facts.request, obj: p.obj, now: p.now, out: &p.out}
 }
@@ -129,23 +129,28 @@ func (p *pass) revoker() *revoker {
 	return &revoker{generators: p.generators, parts: p.parts, req: p.req, obj: p.obj, now: p.now, out: &p.out, warn: p.warn}
 }
 
-// warn reports what went wrong with a credential, in the log and as an event of the object.
+// warn emits an event about a credential, for the object, which may be deleted already.
 func (p *pass) warn(of handoff.Generator, message string) {
-	p.log.Info(message, "kind", of.Kind, "name", of.Name, p.req.kind, p.req.String())
-	if p.user.Object != nil {
-		p.events.Eventf(p.user.Object, nil, corev1.EventTypeWarning, "LeftBehind", "Generate", "%s %q: %s", of.Kind, of.Name, message)
+	regarding := p.user.Object
+	if regarding == nil {
+		if regarding = p.req.empty(); p.req.kind == secretKind {
+			regarding = &corev1.Secret{}
+		}
+		regarding.SetNamespace(p.req.Namespace)
+		regarding.SetName(p.req.Name)
 	}
+	p.events.Eventf(regarding, nil, corev1.EventTypeWarning, "LeftBehind", "Generate", "%s %q: %s", of.Kind, of.Name, message)
 }
 
-// tell records the part in the status of the object, if the status does not say so already. part is nil if there is
-// none; anew is true if it holds other values than before.
+// tell records the part in the status of the object, if the status differs. part is nil if there is none. The last
+// argument reports whether the part has new values.
 func (p *pass) tell(ctx context.Context, part metav1.Object, anew bool) error {
 	return p.parts.record(ctx, p.user, handoff.Said{
 		Part: part, Anew: anew, Class: p.out.failure.Class, Message: p.out.failure.Message,
 	}, &p.obj.told)
 }
 
-// orphaned handles what an object that is deleted has left. m is nil if that is no part.
+// orphaned handles the part of a deleted object. m is nil if there is none.
 func (p *pass) orphaned(ctx context.Context, m *metav1.PartialObjectMetadata) error {
 	p.obj = p.memory.peek(p.req)
 	if held := m != nil && m.DeletionTimestamp != nil && p.parts.bears(m); !held && (p.obj == nil || !p.obj.burdened()) {
@@ -181,7 +186,7 @@ func (p *pass) release(ctx context.Context) error {
 	s := &corev1.Secret{}
 	err := p.parts.client.Get(ctx, p.req.NamespacedName, s)
 	if client.IgnoreNotFound(err) != nil {
-		return errors.Wrap(err, "cannot read the part")
+		return errors.Wrap(err, "cannot read the Secret of the contribution")
 	}
 	if _, ok := handoff.Of(s.Annotations); err != nil || ok || s.DeletionTimestamp == nil || s.Type != handoff.Type {
 		p.memory.forget(p.req)
@@ -190,10 +195,10 @@ func (p *pass) release(ctx context.Context) error {
 	p.obj = p.memory.object(p.req, s.UID)
 	rec := handoff.RecordOf(s)
 	if rec.Name == "" {
-		p.warn(handoff.Generator{}, "Secret "+s.Name+" has lost its record, so what was to be revoked with it stays until it expires")
+		p.warn(handoff.Generator{}, "Secret "+s.Name+" has lost its annotation with the record; credentials that it would revoke stay valid until they expire")
 	}
 	if err := p.revoker().finish(ctx, s, rec); err != nil || p.out.moved || p.out.wait > 0 {
-		return err // It is looked at again.
+		return err // It is reconciled again.
 	}
 	p.memory.forget(p.req)
 	return nil

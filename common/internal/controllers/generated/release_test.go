@@ -4,9 +4,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
@@ -15,8 +15,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 )
 
-// TestReleaseForgets lets a part go that has lost its record.
-func TestReleaseForgets(t *testing.T) {
+// TestReleaseLeavesNoState removes the finalizer of a part that has lost its record.
+func TestReleaseLeavesNoState(t *testing.T) {
 	contributor := handoff.Contributor{Group: "fake.direct-secrets.io", Purpose: v1alpha1.PartGenerated}
 	part := func(change func(*corev1.Secret)) *corev1.Secret {
 		s := &corev1.Secret{Type: handoff.Type, ObjectMeta: metav1.ObjectMeta{
@@ -31,10 +31,10 @@ func TestReleaseForgets(t *testing.T) {
 		lives  []client.Object
 		want   int
 	}{
-		"LetGo": {"A part that is let go leaves nothing to remember.", []client.Object{part(func(*corev1.Secret) {})}, 0},
-		"Gone":  {"Nor does one that is gone.", nil, 0},
-		"Other": {"Nor one that is no part any more.", []client.Object{part(func(s *corev1.Secret) { s.Type = corev1.SecretTypeOpaque })}, 0},
-		"Held": {"What is held for the sake of a Secret is looked at again.", []client.Object{
+		"LetGo": {"A released part leaves no state in memory.", []client.Object{part(func(*corev1.Secret) {})}, 0},
+		"Gone":  {"A deleted part leaves no state.", nil, 0},
+		"Other": {"A Secret that is no longer a part leaves no state.", []client.Object{part(func(s *corev1.Secret) { s.Type = corev1.SecretTypeOpaque })}, 0},
+		"Held": {"A part that is kept because of a Secret is checked again.", []client.Object{
 			part(func(s *corev1.Secret) {
 				if err := (handoff.Record{
 					Kind: externalSecretKind, Name: "db", UID: "object",
@@ -54,13 +54,13 @@ func TestReleaseForgets(t *testing.T) {
 			m.object(req, "uid")
 			r := &Reconciler{
 				parts:  &parts{client: fake.NewClientBuilder().WithObjects(tc.lives...).Build(), contributor: contributor},
-				memory: m, log: logr.Discard(), now: func() time.Time { return noon },
+				memory: m, events: &events.FakeRecorder{}, now: func() time.Time { return noon },
 			}
 			if _, err := r.Reconcile(t.Context(), req); err != nil {
 				t.Fatal(err)
 			}
 			if got := len(m.known()); got != tc.want {
-				t.Errorf("\n%s\n%d objects are remembered, want %d", tc.reason, got, tc.want)
+				t.Errorf("\n%s\n%d objects have a state, want %d", tc.reason, got, tc.want)
 			}
 		})
 	}

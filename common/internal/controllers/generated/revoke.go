@@ -15,10 +15,10 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// patience is how long a part is kept in a namespace that terminates for the sake of what is to be revoked.
-const patience = 5 * time.Minute
+// terminatingTimeout is how long a part with credentials to revoke is kept in a terminating namespace.
+const terminatingTimeout = 5 * time.Minute
 
-// holdInterval is how often a part is looked at that is held for the sake of a Secret.
+// holdInterval is the time between two checks of a part that is kept because of a Secret.
 const holdInterval = time.Minute
 
 // revoker revokes credentials of one object.
@@ -29,11 +29,11 @@ type revoker struct {
 	obj        *object
 	now        time.Time
 	out        *outcome
-	// warn reports what went wrong with a credential.
+	// warn reports a problem with a credential.
 	warn func(of handoff.Generator, message string)
 }
 
-// revoke revokes what no consumer holds any more, when its time has come.
+// revoke revokes the credentials that no consumer holds any longer and that are due.
 func (r *revoker) revoke(ctx context.Context, t todo, d *draft) {
 	for _, c := range slices.Concat(t.freed, t.revoked) {
 		i := slices.IndexFunc(d.rec.Retired, func(r handoff.Retired) bool { return r.Version == c.Version && r.State == c.State })
@@ -47,7 +47,7 @@ func (r *revoker) revoke(ctx context.Context, t todo, d *draft) {
 	}
 }
 
-// step brings a credential a step closer to its end, and returns when it is to be revoked if it is not yet.
+// step starts the revocation delay of a credential or revokes it. release is when it is due, if it is not done.
 func (r *revoker) step(ctx context.Context, c handoff.Retired) (release time.Time, done bool) {
 	if expired(c.Expires, r.now) {
 		return c.Release, true
@@ -89,14 +89,14 @@ func (r *revoker) end(ctx context.Context, c handoff.Retired) error {
 	case err != nil:
 		r.out.again(r.obj.fail(what, cause{}, r.now, err))
 		safe := provider.Safe(err)
-		r.warn(c.Generator, "a credential that was replaced could not be revoked yet: "+string(safe.Class)+": "+safe.Message)
+		r.warn(c.Generator, "cannot revoke a replaced credential, retrying: "+string(safe.Class)+": "+safe.Message)
 	default:
 		r.obj.succeed(what)
 	}
 	return err
 }
 
-// carried revokes credentials of a part that somebody has deleted, after their object is gone, too.
+// carried revokes the credentials of a part that a user deleted, after their object is deleted, too.
 func (r *revoker) carried(ctx context.Context) error {
 	if len(r.obj.carried) == 0 {
 		return nil
@@ -109,7 +109,7 @@ func (r *revoker) carried(ctx context.Context) error {
 	return err
 }
 
-// finish revokes all that a part holds that is being deleted, and lets it go.
+// finish revokes all credentials of a part that is being deleted, and removes its finalizer.
 func (r *revoker) finish(ctx context.Context, live *corev1.Secret, rec handoff.Record) error {
 	if !r.parts.bears(live) {
 		return nil
@@ -117,7 +117,7 @@ func (r *revoker) finish(ctx context.Context, live *corev1.Secret, rec handoff.R
 	retireAll(&rec)
 	used, err := r.parts.inUse(ctx, r.req.Namespace, rec.Name, holders(rec.UID, rec.Retired, r.now)...)
 	if err != nil || used {
-		r.out.again(holdInterval) // The end of that Secret brings it back.
+		r.out.again(holdInterval) // The deletion of that Secret requeues it.
 		return err
 	}
 	left := 0
@@ -131,22 +131,22 @@ func (r *revoker) finish(ctx context.Context, live *corev1.Secret, rec handoff.R
 	}
 	if left > 0 {
 		phase, err := r.parts.phase(ctx, live.Namespace)
-		late := phase == gone || phase == terminating && r.out.due(live.DeletionTimestamp.Add(patience), r.now)
+		late := phase == gone || phase == terminating && r.out.due(live.DeletionTimestamp.Add(terminatingTimeout), r.now)
 		if err != nil || !late {
 			return err
 		}
-		r.warn(rec.Retired[0].Generator, "the namespace terminates, so credentials that could not be revoked stay until they expire")
+		r.warn(rec.Retired[0].Generator, "the namespace is being deleted; credentials that could not be revoked stay valid until they expire")
 	}
 	return r.letGo(ctx, live)
 }
 
-// replace has a part made anew that somebody has deleted while its values are in use. Those are revoked as
-// if they had been replaced: when the new ones have arrived, and no Secret of an object before this one holds them.
-// uid is that of the object.
+// replace handles a part that a user deleted while its values are in use: the next pass makes a new one. The former
+// credentials are revoked like replaced ones: when the new values are delivered, and no Secret of a former object holds
+// them. uid is that of the object.
 func (r *revoker) replace(ctx context.Context, live *corev1.Secret, rec handoff.Record, uid types.UID) error {
 	r.out.moved = true
 	if !r.parts.bears(live) {
-		return nil // Somebody else's finalizer.
+		return nil // Only the finalizer of another controller is left.
 	}
 	retireAll(&rec)
 	if rec.UID != uid {
@@ -170,8 +170,8 @@ func retireAll(rec *handoff.Record) {
 	}
 }
 
-// holders returns the objects for which credentials were made that have not expired: uid, but for those that an object
-// of the name before it has left.
+// holders returns the uids of the objects that may hold credentials that have not expired. uid stands for those without
+// a recorded former object.
 func holders(uid types.UID, of []handoff.Retired, now time.Time) []types.UID {
 	var all []types.UID
 	for _, c := range of {

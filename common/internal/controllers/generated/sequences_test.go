@@ -2,11 +2,11 @@
 
 package generated_test
 
-// generatorSequences is how many TestGeneratorModel goes through for each seed, unless -rapid.checks says.
+// generatorSequences is the number of sequences of TestGeneratorModel per seed, unless -rapid.checks sets it.
 const (
 	generatorSequences = 6
 	generatorRandom    = false
 )
 
-// generatorSeeds are recorded: what one change passes is what the next is held against.
+// generatorSeeds are fixed, so that the results of two commits are comparable.
 var generatorSeeds = []uint64{20261121}

@@ -12,8 +12,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// shared are the fields of a generator's spec that bear on when and for whom values are made, but not on
-// the values.
+// shared are the fields of a generator's spec that control when and for which namespaces values are made, but do not
+// affect the values.
 var shared = fieldsOf(v1alpha1.GeneratorSpec{}, v1alpha1.RetrySpec{}, v1alpha1.RevocationSpec{}, v1alpha1.ClusterGeneratorSpec{}, v1alpha1.ScopeSpec{})
 
 func fieldsOf(structs ...any) map[string]bool {
@@ -28,9 +28,9 @@ func fieldsOf(structs ...any) map[string]bool {
 	return names
 }
 
-// specHash returns a hash of the fields of a generator's spec that bear on its values. It covers what a
-// person has written and no default, so that neither a new field nor another default changes it in an
-// upgrade: then every value would be replaced.
+// specHash returns a hash of the fields of a generator's spec that affect its values. It covers only what a user wrote,
+// and no defaults. Otherwise an upgrade with a new field or a new default would change it, and every value would be
+// replaced.
 func specHash(o provider.GeneratorObject) (string, error) {
 	raw, err := json.Marshal(o)
 	if err != nil {

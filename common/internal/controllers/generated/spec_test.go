@@ -12,7 +12,7 @@ import (
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
-// TestSpecHash pins the hash: if it were another after an upgrade, every value would be replaced.
+// TestSpecHash pins the hash: if an upgrade changed it, every value would be replaced.
 func TestSpecHash(t *testing.T) {
 	base := func() *fakev1.FakeGenerator {
 		return &fakev1.FakeGenerator{
@@ -27,19 +27,19 @@ func TestSpecHash(t *testing.T) {
 		same   bool
 	}{
 		"Same": {"Nothing has changed.", func(*fakev1.FakeGenerator) {}, true},
-		"Metadata": {"Metadata bear on no value.", func(g *fakev1.FakeGenerator) {
+		"Metadata": {"Metadata does not affect the values.", func(g *fakev1.FakeGenerator) {
 			g.Name, g.UID, g.Generation, g.Labels = "other", "2", 7, map[string]string{"a": "b"}
 		}, true},
-		"Status": {"Nor does the status.", func(g *fakev1.FakeGenerator) { g.Status.Capabilities = []string{"Generate"} }, true},
-		"SourceSpec": {"Nor do the fields of every store and generator.", func(g *fakev1.FakeGenerator) {
+		"Status": {"The status does not affect the values.", func(g *fakev1.FakeGenerator) { g.Status.Capabilities = []string{"Generate"} }, true},
+		"SourceSpec": {"The fields of every store and generator do not affect the values.", func(g *fakev1.FakeGenerator) {
 			g.Spec.Controller, g.Spec.RefreshInterval, g.Spec.GatingPolicy = "x", "1h", "Disabled"
 		}, true},
-		"Rotation": {"Nor those of every generator.", func(g *fakev1.FakeGenerator) {
+		"Rotation": {"The fields of every generator do not affect the values.", func(g *fakev1.FakeGenerator) {
 			g.Spec.RotationInterval, g.Spec.KeepPrevious, g.Spec.RevocationDelay = "1h", true, "1h"
 		}, true},
-		"Own":    {"Its own fields do.", func(g *fakev1.FakeGenerator) { g.Spec.Prefix = "v" }, false},
-		"Unset":  {"Also one that is unset.", func(g *fakev1.FakeGenerator) { g.Spec.Prefix = "" }, false},
-		"Nested": {"And one inside another.", func(g *fakev1.FakeGenerator) { g.Spec.Auth.SecretRef.Key = "other" }, false},
+		"Own":    {"The fields of its own Kind affect the values.", func(g *fakev1.FakeGenerator) { g.Spec.Prefix = "v" }, false},
+		"Unset":  {"A field that is unset affects the values.", func(g *fakev1.FakeGenerator) { g.Spec.Prefix = "" }, false},
+		"Nested": {"A nested field affects the values.", func(g *fakev1.FakeGenerator) { g.Spec.Auth.SecretRef.Key = "other" }, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -60,11 +60,11 @@ func TestSpecHash(t *testing.T) {
 		ScopeSpec:            v1alpha1.ScopeSpec{AuthenticationScope: v1alpha1.ScopeManifestNamespace},
 	}}
 	if got, err := specHash(cluster); err != nil || got != pinned {
-		t.Errorf("specHash() of the cluster twin: %s, %v, want %s: whom it serves bears on no value", got, err, pinned)
+		t.Errorf("specHash() of the cluster twin: %s, %v, want %s: the namespaces that it serves do not affect the values", got, err, pinned)
 	}
 }
 
-// TestShared pins the fields that specHash leaves out: with one fewer after an upgrade, values would be replaced.
+// TestShared pins the fields that specHash leaves out: if an upgrade removed one, values would be replaced.
 func TestShared(t *testing.T) {
 	want := []string{
 		"authenticationScope", "conditions", "controller", "gatingPolicy", "keepPrevious", "refreshInterval",

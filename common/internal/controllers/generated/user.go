@@ -15,40 +15,40 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
 )
 
-// The kinds of objects that use generators, and that of a part.
+// The kinds of objects that use generators, and the kind of a part.
 const externalSecretKind, pushSecretKind, secretKind = "ExternalSecret", "PushSecret", "Secret"
 
-// user is an object that may use generators, as far as its part is concerned.
+// user is an object that may use generators, with the facts that concern its part.
 type user struct {
 	client.Object
 	kind string
 	facts
 }
 
-// facts are what of an object decides about its part.
+// facts are the properties of an object that decide about its part.
 type facts struct {
 	generation int64
 	request    string
-	// generators of this module that it uses, each once.
+	// generators are the generators of this module that it uses, each once.
 	generators []v1alpha1.StoreRef
-	// suspended, fixed and rotates are as those of input.
+	// suspended, fixed and rotates are as in input.
 	suspended, fixed, rotates bool
-	// settled is true if the object is in step at its present generation.
+	// settled is true if the object is in sync at its present generation.
 	settled bool
 	// delivered holds, by generator, the version of the values that the consumers hold.
 	delivered map[handoff.Generator]string
-	// named are all versions that the status still names: somebody may hold them.
+	// named are all versions that the status still names, so that a consumer may hold them.
 	named map[string]bool
-	// target is the name of the Secret that the object has made; empty if there is none.
+	// target is the name of the Secret that the object wrote; empty if there is none.
 	target string
-	// parts are those that the status records.
+	// parts are the parts that the status records.
 	parts []v1alpha1.PartStatus
 }
 
-// request names the object.
+// request returns the request for the object.
 func (u user) request() request { return request{u.kind, client.ObjectKeyFromObject(u.Object)} }
 
-// userOf returns what is to be known of an object.
+// userOf returns the facts about an object.
 func userOf(o client.Object, routes *resolve.Routes) user {
 	u := user{Object: o, facts: facts{generation: o.GetGeneration(), request: o.GetAnnotations()[v1alpha1.RefreshRequestAnnotation]}}
 	switch o := o.(type) {
@@ -71,7 +71,7 @@ func (u *user) ofExternalSecret(es *v1alpha1.ExternalSecret, routes *resolve.Rou
 	u.parts = es.Status.Parts
 	u.settled = settled(es.Status.Conditions, es.Generation)
 	if es.Spec.Target.CreationPolicy == v1alpha1.CreateNone {
-		u.settled = false // Nothing is written, so a Secret that was written before keeps what it holds.
+		u.settled = false // Nothing is written, so a Secret written before keeps its values.
 	}
 	u.named = map[string]bool{}
 	for _, s := range es.Status.Sources {
@@ -84,12 +84,12 @@ func (u *user) ofExternalSecret(es *v1alpha1.ExternalSecret, routes *resolve.Rou
 		return
 	}
 	plan, err := render.NewPlan(es)
-	u.suspended = es.Spec.Suspend || err != nil // For an invalid spec nothing is made either.
+	u.suspended = es.Spec.Suspend || err != nil // An invalid spec makes no values either.
 	u.fixed = es.Spec.Target.Immutable
 	u.rotates = policy.Periodic(es.Spec.RefreshPolicy, plan.Interval)
 	u.delivered = map[handoff.Generator]string{}
 	for _, ref := range u.generators {
-		// A module built before sources had a kind lists generators first.
+		// A module built before status.sources had kinds lists generators first.
 		i := slices.IndexFunc(es.Status.Sources, func(s v1alpha1.SourceStatus) bool {
 			return s.Key == render.GeneratorKey(ref) && s.Kind != v1alpha1.SourceRemoteSecret
 		})
@@ -99,7 +99,8 @@ func (u *user) ofExternalSecret(es *v1alpha1.ExternalSecret, routes *resolve.Rou
 	}
 }
 
-// settled reports whether an object is in step at its present generation. One that is suspended is not looked at.
+// settled reports whether an object is in sync at its present generation. A suspended object is not, because it is not
+// reconciled.
 func settled(conditions []metav1.Condition, generation int64) bool {
 	c := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
 	return c != nil && c.Status == metav1.ConditionTrue && c.Reason != v1alpha1.ReasonSuspended && c.ObservedGeneration == generation
@@ -117,11 +118,11 @@ func (u *user) ofPushSecret(ps *v1alpha1.PushSecret, routes *resolve.Routes) {
 	}
 	_, err := push.NewPlan(&ps.Spec)
 	u.suspended, u.rotates = ps.Spec.Suspend || err != nil, true
-	u.fixed = ps.Spec.UpdatePolicy == v1alpha1.UpdateIfNotExists // What is there is never replaced.
+	u.fixed = ps.Spec.UpdatePolicy == v1alpha1.UpdateIfNotExists // Existing values are never replaced.
 	u.delivered = map[handoff.Generator]string{}
 	for i, s := range ps.Status.Stores {
 		if i > 0 && u.delivered[generatorOf(*ref)] != s.ObservedPart {
-			s.ObservedPart = "" // Not all stores hold the same.
+			s.ObservedPart = "" // The stores hold different versions.
 		}
 		u.delivered[generatorOf(*ref)] = s.ObservedPart
 	}

@@ -40,11 +40,11 @@ func TestHolds(t *testing.T) {
 			delivered(map[handoff.Generator]string{gen: "v1"}), record(handoff.Entry{Generator: gen, Version: "v1"}), true,
 		},
 		"OlderVersion": {
-			"Consumers that got an older version do not hold the values of the entry: what came before must not be revoked.",
+			"Consumers with an older version do not hold the values of the entry: older values must not be revoked.",
 			delivered(map[handoff.Generator]string{gen: "v1"}), record(handoff.Entry{Generator: gen, Version: "v2"}), false,
 		},
 		"NeverDelivered": {
-			"Values of which the status names no version were not delivered.",
+			"Values without a version in the status were not delivered.",
 			delivered(map[handoff.Generator]string{gen: ""}), record(handoff.Entry{Generator: gen, Version: "v1"}), false,
 		},
 		"OneOfTwo": {
@@ -53,12 +53,12 @@ func TestHolds(t *testing.T) {
 			record(handoff.Entry{Generator: gen, Version: "v1"}, handoff.Entry{Generator: other, Version: "v2"}), false,
 		},
 		"NotUsed": {
-			"An entry of a generator that the object does not use any more is not waited for.",
+			"An entry of a generator that the object no longer uses does not count.",
 			delivered(map[handoff.Generator]string{gen: "v1"}),
 			record(handoff.Entry{Generator: gen, Version: "v1"}, handoff.Entry{Generator: other, Version: "v2"}), true,
 		},
 		"OutOfSync": {
-			"The status of an object that is out of sync does not say what its consumers hold.",
+			"The status of an object that is out of sync does not show what its consumers hold.",
 			unsettled, record(handoff.Entry{Generator: gen, Version: "v1"}), false,
 		},
 		"AnotherObject": {

@@ -1,4 +1,4 @@
-// Package missingprovider is the controller that reports on objects whose module does not run.
+// Package missingprovider is the controller that reports on objects whose module is not running.
 package missingprovider
 
 import (
@@ -22,12 +22,12 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/presence"
 )
 
-// The cache has little of objects of other modules, so each is read live before anything is said of it: at most
-// so many a second, and so many at once.
+// The cache has only a few fields of the objects of other modules, so each object is read live before its status is
+// written. liveReads is the maximum rate of these reads per second, liveBurst their maximum burst.
 const liveReads, liveBurst = 100, 200
 
-// Setup adds the loop to a manager, once for each Kind of objects. live must not read from a cache. Without
-// presence there is none.
+// Setup adds the controller to a manager, once for each Kind of objects. live must not read from a cache. If presence
+// is off, Setup adds nothing.
 func Setup(mgr manager.Manager, live client.Client, board *presence.Board, duties *presence.Duties) error {
 	if !board.On() {
 		return nil
@@ -35,7 +35,7 @@ func Setup(mgr manager.Manager, live client.Client, board *presence.Board, dutie
 	for _, k := range []kind{externalSecrets(), pushSecrets()} {
 		ledger, err := metrics.New(mgr, k.kind, metrics.While(duties.Held))
 		if err != nil {
-			return errors.Wrap(err, "cannot add the ledger")
+			return errors.Wrap(err, "cannot add the collector of object metrics")
 		}
 		r := &reconciler{
 			client: live, cache: mgr.GetCache(), events: mgr.GetEventRecorder("direct-secrets"), kind: k,
@@ -46,7 +46,7 @@ func Setup(mgr manager.Manager, live client.Client, board *presence.Board, dutie
 			Reconciler: r, MaxConcurrentReconciles: 2, RateLimiter: ratelimiter.NewController(),
 		})
 		if err != nil {
-			return errors.Wrap(err, "cannot make the controller")
+			return errors.Wrap(err, "cannot create the controller")
 		}
 		if err := r.watch(c); err != nil {
 			return errors.Wrap(err, "cannot watch")
@@ -58,7 +58,7 @@ func Setup(mgr manager.Manager, live client.Client, board *presence.Board, dutie
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets;pushsecrets,verbs=list;watch
 
 func (r *reconciler) watch(c controller.Controller) error {
-	// One entry suffices: whatever is told, all objects are looked at.
+	// One pending event is enough: each one leads to a check of all objects.
 	again := make(chan event.GenericEvent, 1)
 	tell := func() {
 		select {
@@ -86,18 +86,19 @@ func (r *reconciler) objectEvents() handler.EventHandler {
 	}
 }
 
-// changed enqueues an object that nobody serves. Most have somebody, and cost no more than this.
+// changed enqueues an object that no running module serves. Most objects are served, and need only this check.
 func (r *reconciler) changed(o client.Object, q requests) {
 	if _, wait, missing := r.judge(o); missing || wait > 0 {
 		q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)})
 	}
 }
 
-// everyObject looks at all objects, since modules have come or gone, or this one has come to speak for them.
+// everyObject checks all objects, because modules have started or stopped, or this operator has taken up the shared
+// duties.
 func (r *reconciler) everyObject(ctx context.Context, _ event.GenericEvent, q requests) {
 	list := r.kind.list()
 	if err := r.cache.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		return // Only a cache that is shutting down fails.
+		return // The cache fails only while it shuts down.
 	}
 	_ = meta.EachListItem(list, func(item runtime.Object) error {
 		if o, ok := item.(client.Object); ok {

@@ -17,21 +17,23 @@ type kind struct {
 	kind  string
 	empty func() client.Object
 	list  func() client.ObjectList
-	// leading returns the reference whose module writes Ready. It works on what the cache has.
+	// leading returns the reference whose module writes Ready. It needs only fields that the cache has.
 	leading func(client.Object) *v1alpha1.StoreRef
-	// look says how an object stands that was read live.
+	// look returns the state of an object that was read live.
 	look func(client.Object) standing
 }
 
-// standing is how an object stands.
+// standing is the state of an object.
 type standing struct {
 	suspended  bool
 	conditions []metav1.Condition
-	// inStep is true if there is nothing to do before due, or nothing at all if that is zero.
+	// observed is the generation that a module has observed; negative for none, which is the default in the CRDs.
+	observed int64
+	// inStep is true if the object needs nothing before due; a zero due means never.
 	inStep bool
 	due    time.Time
-	// stalls is true if the loop of the Kind can take Stalled away. That of PushSecrets applies its conditions, and
-	// cannot take away what this loop owns.
+	// stalls is true if the controller of the Kind can remove a Stalled condition of this controller. The controller
+	// of PushSecrets cannot: it applies its conditions, and an apply does not remove fields of another manager.
 	stalls bool
 }
 
@@ -47,7 +49,7 @@ func externalSecrets() kind {
 		look: func(o client.Object) standing {
 			es := o.(*v1alpha1.ExternalSecret)
 			s := standing{
-				suspended: es.Spec.Suspend, conditions: es.Status.Conditions, stalls: true,
+				suspended: es.Spec.Suspend, conditions: es.Status.Conditions, observed: es.Status.ObservedGeneration, stalls: true,
 				inStep: es.Status.ObservedGeneration == es.Generation && isReady(es.Status.Conditions, es.Generation) &&
 					es.Status.ObservedRefreshRequest == es.Annotations[v1alpha1.RefreshRequestAnnotation],
 			}
@@ -76,13 +78,13 @@ func pushSecrets() kind {
 		look: func(o client.Object) standing {
 			ps := o.(*v1alpha1.PushSecret)
 			s := standing{
-				suspended: ps.Spec.Suspend, conditions: ps.Status.Conditions,
+				suspended: ps.Spec.Suspend, conditions: ps.Status.Conditions, observed: ps.Status.ObservedGeneration,
 				inStep: ps.Status.ObservedGeneration == ps.Generation && isReady(ps.Status.Conditions, ps.Generation),
 			}
 			for _, of := range ps.Status.Stores {
 				gv, err := schema.ParseGroupVersion(of.APIVersion)
 				if err != nil || !leading(ps).Matches(gv.WithKind(of.Kind).GroupKind()) {
-					continue // Other modules see to theirs.
+					continue // Other modules handle their own stores.
 				}
 				s.inStep = s.inStep && of.ObservedRefreshRequest == ps.Annotations[v1alpha1.RefreshRequestAnnotation]
 				if next := of.NextRefreshTime; next != nil && (s.due.IsZero() || next.Time.Before(s.due)) {

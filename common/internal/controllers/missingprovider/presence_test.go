@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// conditionsOf returns conditions in order, without their times.
+// conditionsOf returns conditions sorted by type, without their times.
 func conditionsOf(conditions []metav1.Condition) []metav1.Condition {
 	out := slices.Clone(conditions)
 	for i := range out {
@@ -28,7 +28,7 @@ func conditionsOf(conditions []metav1.Condition) []metav1.Condition {
 	return out
 }
 
-const noFakeStore = "no running module serves FakeStore; correct the kind, or install the module that brings it"
+const noFakeStore = "no running module serves FakeStore; correct the kind, or install the module that has this Kind"
 
 func TestProviderNotRunning(t *testing.T) {
 	c := testenv.NewCrowd(t)
@@ -42,7 +42,7 @@ func TestProviderNotRunning(t *testing.T) {
 
 	c.WantReady("db", v1alpha1.ReasonProviderNotRunning)
 	if took := time.Since(begun); took < testenv.Quickly.Settle {
-		t.Errorf("it was said after %s, which is before a module may have come", took)
+		t.Errorf("it was reported after %s, too early for a module that is still starting", took)
 	}
 	want := []metav1.Condition{
 		{Type: "Ready", Status: "False", Reason: v1alpha1.ReasonProviderNotRunning, Message: noFakeStore, ObservedGeneration: 1},
@@ -53,13 +53,13 @@ func TestProviderNotRunning(t *testing.T) {
 		t.Errorf("conditions: -want, +got:\n%s", diff)
 	}
 	if es.Status.ObservedGeneration != 0 {
-		t.Errorf("observedGeneration is %d, though nobody has looked at the spec", es.Status.ObservedGeneration)
+		t.Errorf("observedGeneration is %d, although no module has observed the spec", es.Status.ObservedGeneration)
 	}
 	if got := c.WantPushed("push", v1alpha1.ReasonProviderNotRunning); got != noFakeStore {
-		t.Errorf("of the PushSecret it says %q", got)
+		t.Errorf("the message of the PushSecret is %q", got)
 	}
 	for name, want := range map[string]string{
-		"typo":  "no running module serves AwsSecretsManager; correct the kind, or install the module that brings it",
+		"typo":  "no running module serves AwsSecretsManager; correct the kind, or install the module that has this Kind",
 		"vault": "no running module serves ClusterVaultKV; set provider-vault.enabled=true in the chart",
 	} {
 		if got := c.WantReady(name, v1alpha1.ReasonProviderNotRunning).Message; got != want {
@@ -79,22 +79,22 @@ func TestProviderNotRunning(t *testing.T) {
 		return out
 	}
 	said := versions()
-	another := c.Join("another", nil) // Whoever comes, all objects are looked at again.
+	another := c.Join("another", nil) // After any change of the modules, all objects are checked again.
 	c.Tells("another", `"another"`)
 	c.Create(c.ExternalSecret("after"))
 	c.WantReady("after", v1alpha1.ReasonProviderNotRunning)
 	if diff := cmp.Diff(said, versions()); diff != "" {
-		t.Errorf("what says it already was written again: -before, +after:\n%s", diff)
+		t.Errorf("an unchanged condition was written again: -before, +after:\n%s", diff)
 	}
 	another()
 
 	c.Stores()
 	c.WantReady("db", v1alpha1.ReasonSecretSynced)
 	c.WantSecret("db", "value", "s3cret")
-	if got := c.WantPushed("push", v1alpha1.ReasonSecretSynced); got != "all stores are in step" {
-		t.Errorf("of the PushSecret it says %q", got)
+	if got := c.WantPushed("push", v1alpha1.ReasonSecretSynced); got != "all stores are in sync" {
+		t.Errorf("the message of the PushSecret is %q", got)
 	}
-	want = []metav1.Condition{{Type: "Ready", Status: "True", Reason: v1alpha1.ReasonSecretSynced, Message: "the Secret is in step", ObservedGeneration: 1}}
+	want = []metav1.Condition{{Type: "Ready", Status: "True", Reason: v1alpha1.ReasonSecretSynced, Message: "the Secret is in sync", ObservedGeneration: 1}}
 	if diff := cmp.Diff(want, conditionsOf(c.Get("db").Status.Conditions)); diff != "" {
 		t.Errorf("conditions once the module runs: -want, +got:\n%s", diff)
 	}
@@ -104,8 +104,8 @@ func TestProviderNotRunning(t *testing.T) {
 	c.WantReady("typo", v1alpha1.ReasonProviderNotRunning)
 }
 
-// TestModuleGone stops a module, and looks at what is said of objects that it has served.
-func TestModuleGone(t *testing.T) {
+// TestModuleStopped stops a module, and checks the conditions of objects that it has served.
+func TestModuleStopped(t *testing.T) {
 	c := testenv.NewCrowd(t)
 	c.Generators()
 	stop := c.Stores()
@@ -115,17 +115,17 @@ func TestModuleGone(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		spec   testenv.Spec
-		// change is made after the module has stopped.
+		// change is applied after the module has stopped.
 		change testenv.Spec
 		want   string
 	}{
-		"hourly":    {reason: "what is not due is in step", spec: interval("1h"), want: v1alpha1.ReasonSecretSynced},
-		"once":      {reason: "so is what is never due", spec: func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshPolicy = v1alpha1.RefreshCreatedOnce }, want: v1alpha1.ReasonSecretSynced},
-		"due":       {reason: "what is due is not", spec: interval("5s"), want: v1alpha1.ReasonProviderNotRunning},
-		"changed":   {reason: "a change is not served", spec: interval("1h"), change: testenv.Fills("other", "db"), want: v1alpha1.ReasonProviderNotRunning},
-		"requested": {reason: "nor is a request", spec: interval("1h"), change: testenv.Request("now"), want: v1alpha1.ReasonProviderNotRunning},
-		"suspended": {reason: "who asked for nothing misses nothing", spec: interval("1h"), change: func(es *v1alpha1.ExternalSecret) { es.Spec.Suspend = true }, want: v1alpha1.ReasonSecretSynced},
-		"labelled":  {reason: "a change of other things matters to nobody", spec: interval("1h"), change: func(es *v1alpha1.ExternalSecret) { es.Labels = map[string]string{"a": "b"} }, want: v1alpha1.ReasonSecretSynced},
+		"hourly":    {reason: "an object whose refresh is not due stays in sync", spec: interval("1h"), want: v1alpha1.ReasonSecretSynced},
+		"once":      {reason: "an object that is never refreshed again stays in sync", spec: func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshPolicy = v1alpha1.RefreshCreatedOnce }, want: v1alpha1.ReasonSecretSynced},
+		"due":       {reason: "an object whose refresh is due is reported", spec: interval("5s"), want: v1alpha1.ReasonProviderNotRunning},
+		"changed":   {reason: "an object with a changed spec is reported", spec: interval("1h"), change: testenv.Fills("other", "db"), want: v1alpha1.ReasonProviderNotRunning},
+		"requested": {reason: "an object with a refresh request is reported", spec: interval("1h"), change: testenv.Request("now"), want: v1alpha1.ReasonProviderNotRunning},
+		"suspended": {reason: "a suspended object is not reported", spec: interval("1h"), change: func(es *v1alpha1.ExternalSecret) { es.Spec.Suspend = true }, want: v1alpha1.ReasonSecretSynced},
+		"labelled":  {reason: "an object with a changed label is not reported", spec: interval("1h"), change: func(es *v1alpha1.ExternalSecret) { es.Labels = map[string]string{"a": "b"} }, want: v1alpha1.ReasonSecretSynced},
 	}
 	for name, tc := range cases {
 		c.Create(c.ExternalSecret(name, testenv.Fills("value", "db"), tc.spec))
@@ -149,7 +149,7 @@ func TestModuleGone(t *testing.T) {
 	c.Create(c.ExternalSecret("new", testenv.Fills("value", "db")))
 	c.WantReady("new", v1alpha1.ReasonProviderNotRunning)
 	if took := time.Since(stopped); took < testenv.Quickly.Duration-2*testenv.Quickly.Renew {
-		t.Errorf("it was said %s after the module had stopped; a Lease counts for %s", took, testenv.Quickly.Duration)
+		t.Errorf("it was reported %s after the module had stopped; a Lease is valid for %s", took, testenv.Quickly.Duration)
 	}
 	c.WantPushed("changed", v1alpha1.ReasonProviderNotRunning)
 	for name, tc := range cases {
@@ -162,7 +162,7 @@ func TestModuleGone(t *testing.T) {
 		})
 	}
 	if got := c.GetPush("hourly").Status.Conditions[0].Reason; got != v1alpha1.ReasonSecretSynced {
-		t.Errorf("the PushSecret that is in step has %s", got)
+		t.Errorf("the PushSecret in sync has the reason %s", got)
 	}
 
 	c.Stores()
@@ -175,14 +175,14 @@ func TestModuleGone(t *testing.T) {
 	c.WantReady("new", v1alpha1.ReasonSecretSynced)
 	c.WantPushed("changed", v1alpha1.ReasonSecretSynced)
 	for name, tc := range cases {
-		spoken := slices.Contains(c.EventsOf(name), v1alpha1.ReasonProviderNotRunning)
-		if spoken != (tc.want == v1alpha1.ReasonProviderNotRunning) {
-			t.Errorf("%s: %s: there is an event: %t", name, tc.reason, spoken)
+		reported := slices.Contains(c.EventsOf(name), v1alpha1.ReasonProviderNotRunning)
+		if reported != (tc.want == v1alpha1.ReasonProviderNotRunning) {
+			t.Errorf("%s: %s: there is an event: %t", name, tc.reason, reported)
 		}
 	}
 }
 
-// TestModuleRestarts checks that a module which is back soon was never called missing.
+// TestModuleRestarts checks that a module that restarts soon is never reported as missing.
 func TestModuleRestarts(t *testing.T) {
 	c := testenv.NewCrowd(t)
 	c.Generators()
@@ -204,7 +204,7 @@ func TestModuleRestarts(t *testing.T) {
 	}
 }
 
-// TestNamespacesOfMembers runs a module of stores beside one of generators, which serve different namespaces.
+// TestNamespacesOfMembers runs a module of stores and a module of generators, which serve different namespaces.
 func TestNamespacesOfMembers(t *testing.T) {
 	c := testenv.NewCrowd(t)
 	elsewhere := testenv.NewSerial(t)
@@ -221,7 +221,8 @@ func TestNamespacesOfMembers(t *testing.T) {
 	if got := c.WantReady("db", v1alpha1.ReasonProviderNotRunning).Message; got != noFakeStore {
 		t.Errorf("message is %q", got)
 	}
-	// A module with chosen namespaces says by itself that it serves no cluster Kind, and nobody contradicts.
+	// A module with chosen namespaces reports by itself that it serves no cluster Kind. No other module reports on
+	// that object.
 	elsewhere.Create(elsewhere.ExternalSecret("cluster", func(es *v1alpha1.ExternalSecret) { es.Spec.StoreRef.Kind = "ClusterFakeStore" }))
 	elsewhere.Create(elsewhere.ExternalSecret("typo", func(es *v1alpha1.ExternalSecret) { es.Spec.StoreRef.Kind = "AwsSecretsManager" }))
 	elsewhere.WantReady("typo", v1alpha1.ReasonProviderNotRunning)

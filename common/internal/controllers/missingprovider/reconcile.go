@@ -23,7 +23,7 @@ import (
 )
 
 type reconciler struct {
-	// client is live, cache is not.
+	// client does not read from a cache; cache does.
 	client  client.Client
 	cache   cache.Cache
 	events  events.EventRecorder
@@ -34,7 +34,8 @@ type reconciler struct {
 	pace    flowcontrol.RateLimiter
 }
 
-// judge says whether nobody serves an object, or when to ask again; 0 if somebody does, or nobody need.
+// judge reports whether no running module serves an object. If that is not certain yet, wait is the delay until the
+// next check; otherwise wait is 0.
 func (r *reconciler) judge(o client.Object) (ref v1alpha1.StoreRef, wait time.Duration, missing bool) {
 	key := client.ObjectKeyFromObject(o)
 	leading := r.kind.leading(o)
@@ -51,7 +52,7 @@ func (r *reconciler) judge(o client.Object) (ref v1alpha1.StoreRef, wait time.Du
 
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets;pushsecrets,verbs=get
 
-// Reconcile looks at one object.
+// Reconcile reports on one object, if no running module serves it.
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	o := r.kind.empty()
 	if err := r.cache.Get(ctx, req.NamespacedName, o); err != nil {
@@ -60,28 +61,28 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	ref, wait, missing := r.judge(o)
 	if !missing || !r.duties.Held() {
-		return reconcile.Result{RequeueAfter: wait}, nil // Who comes to hold the duties looks at all objects.
+		return reconcile.Result{RequeueAfter: wait}, nil // The next holder of the duties checks all objects.
 	}
 	if rest, said := r.waiting.said(o); said {
 		return reconcile.Result{RequeueAfter: rest}, nil
 	}
 	if err := r.pace.Wait(ctx); err != nil {
-		return reconcile.Result{}, nil //nolint:nilerr // The process ends.
+		return reconcile.Result{}, nil //nolint:nilerr // The process is shutting down.
 	}
 	live := r.kind.empty()
 	if err := r.client.Get(ctx, req.NamespacedName, live); err != nil {
 		return reconcile.Result{}, errors.Wrap(client.IgnoreNotFound(err), "cannot read the object")
 	}
 	if now := r.kind.leading(live); live.GetUID() != o.GetUID() || live.GetDeletionTimestamp() != nil || now == nil || *now != ref {
-		return reconcile.Result{}, nil // The event of that change brings it back.
+		return reconcile.Result{}, nil // The event of that change enqueues the object again.
 	}
 	return r.say(ctx, live, r.board.Hint(&ref))
 }
 
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets/status;pushsecrets/status,verbs=patch
 
-// say writes the condition of an object that nobody serves, unless the object is in step and nothing is due:
-// then nobody misses the module yet.
+// say writes the conditions of an object that no running module serves. It writes nothing while the object is
+// suspended, or in sync and not due: then it does not need the module yet.
 func (r *reconciler) say(ctx context.Context, live client.Object, message string) (reconcile.Result, error) {
 	key, s := client.ObjectKeyFromObject(live), r.kind.look(live)
 	rest := time.Duration(0)
@@ -108,9 +109,9 @@ func (r *reconciler) say(ctx context.Context, live client.Object, message string
 		r.waiting.say(key, live.GetResourceVersion(), time.Time{})
 		return reconcile.Result{}, nil
 	}
-	// A conflict is not retried: the module may have come meanwhile, and have written its own.
+	// A conflict is not retried: the module may have started meanwhile, and have written its own conditions.
 	out := r.kind.empty()
-	err := status.Once(ctx, r.client, live, live.GetResourceVersion(), reported{s.conditions}, reported{next}, out)
+	err := status.Once(ctx, r.client, live, live.GetResourceVersion(), reported{s.conditions, s.observed}, reported{next, max(s.observed, 0)}, out)
 	if kerrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: time.Second}, nil
 	}
@@ -122,8 +123,10 @@ func (r *reconciler) say(ctx context.Context, live client.Object, message string
 	return reconcile.Result{}, nil
 }
 
-// reported is the part of a status that tells of an object that no running module serves. Its conditions are of this
-// generation, but the status as a whole is not: no module has looked at the spec.
+// reported is the part of a status that this controller writes. The conditions have the present generation, but
+// status.observedGeneration does not, because no module has observed the spec. A negative observedGeneration is
+// removed, since tools that wait for an object would ignore its conditions.
 type reported struct {
-	Conditions []metav1.Condition `json:"conditions,omitempty"`
+	Conditions         []metav1.Condition `json:"conditions,omitempty"`
+	ObservedGeneration int64              `json:"observedGeneration,omitempty"`
 }

@@ -16,13 +16,13 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
 )
 
-// book is a ledger that shows which reasons it holds.
+// book is a ledger whose reasons a test can read.
 type book map[types.NamespacedName]string
 
 func (b book) Set(key types.NamespacedName, s metrics.Standing) { b[key] = s.Reason }
 func (b book) Forget(key types.NamespacedName)                  { delete(b, key) }
 
-// object is one of the module that does not run, as the API server has it at a version.
+// object returns an object of a module that is not running, with a resourceVersion.
 func object(version string, change ...func(*v1alpha1.ExternalSecret)) *v1alpha1.ExternalSecret {
 	es := &v1alpha1.ExternalSecret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", UID: "u", Generation: 1, ResourceVersion: version},
@@ -36,7 +36,7 @@ func object(version string, change ...func(*v1alpha1.ExternalSecret)) *v1alpha1.
 
 func suspended(es *v1alpha1.ExternalSecret) { es.Spec.Suspend, es.Generation = true, 2 }
 
-// inStep has an object in step, with a refresh that is due after a time; 0 for none.
+// inStep sets the status of an object in sync, whose next refresh is due after a time; 0 for none.
 func inStep(due time.Duration) func(*v1alpha1.ExternalSecret) {
 	return func(es *v1alpha1.ExternalSecret) {
 		es.Status.ObservedGeneration = es.Generation
@@ -47,15 +47,16 @@ func inStep(due time.Duration) func(*v1alpha1.ExternalSecret) {
 	}
 }
 
-// TestSay looks at one object after another that is what has become of the first. Who is counted is waited for.
+// TestSay reports on several versions of one object in order. The metrics must count it only while its user waits for
+// the module.
 func TestSay(t *testing.T) {
 	const missing, written = v1alpha1.ReasonProviderNotRunning, "written"
 	type want struct {
-		// Counted is the reason under which the object is counted after each look; empty if it is not.
+		// Counted is the reason under which the object is counted after each report; empty if it is not counted.
 		Counted []string
-		// Patches of its status.
+		// Patches is the number of status patches.
 		Patches int
-		// Said is true if nothing is left to say of it as it is.
+		// Said is true if the last version needs no further report.
 		Said bool
 	}
 	cases := map[string]struct {
@@ -64,37 +65,37 @@ func TestSay(t *testing.T) {
 		want   want
 	}{
 		"Missing": {
-			"What nobody serves is told so, and counts.",
+			"An object that no running module serves is reported and counted.",
 			[]*v1alpha1.ExternalSecret{object("1")},
 			want{[]string{missing}, 1, true},
 		},
 		"Suspended": {
-			"What is suspended is left alone, and nobody waits for it.",
+			"A suspended object is neither reported nor counted.",
 			[]*v1alpha1.ExternalSecret{object("1", suspended)},
 			want{[]string{""}, 0, true},
 		},
 		"SuspendedLater": {
-			"Nor does anybody once it is, whatever was said before: otherwise an alert fires for as long as it is suspended.",
+			"An object that is suspended later is no longer counted: otherwise an alert fires as long as it is suspended.",
 			[]*v1alpha1.ExternalSecret{object("1"), object("2", suspended)},
 			want{[]string{missing, ""}, 1, true},
 		},
 		"Resumed": {
-			"It counts again when it is not.",
+			"An object that resumes is counted again.",
 			[]*v1alpha1.ExternalSecret{object("1", suspended), object("2")},
 			want{[]string{"", missing}, 1, true},
 		},
 		"NotDue": {
-			"What is in step is not missed before its refresh is due.",
+			"An object in sync is not reported before its refresh is due.",
 			[]*v1alpha1.ExternalSecret{object("1", inStep(time.Hour))},
 			want{[]string{""}, 0, true},
 		},
-		"InStepLater": {
-			"Also where it was served meanwhile, by a module that has come and gone.",
+		"InSyncLater": {
+			"An object is no longer counted after a module has served it and stopped again.",
 			[]*v1alpha1.ExternalSecret{object("1"), object("2", inStep(time.Hour))},
 			want{[]string{missing, ""}, 1, true},
 		},
 		"NeverDue": {
-			"What is never read again is not missed at all.",
+			"An object in sync that is never refreshed again is not counted.",
 			[]*v1alpha1.ExternalSecret{object("1"), object("2", inStep(0))},
 			want{[]string{missing, ""}, 1, true},
 		},

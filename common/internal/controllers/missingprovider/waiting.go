@@ -11,9 +11,9 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
 )
 
-// waiting remembers the objects that nobody serves, and only those.
+// waiting is the memory of the objects that no running module serves, and only of those.
 type waiting struct {
-	// ledger has those of them that somebody waits for: they are neither in step nor suspended.
+	// ledger has the objects that are counted: they are neither in sync nor suspended.
 	ledger ledger
 
 	mu sync.Mutex
@@ -28,15 +28,14 @@ type ledger interface {
 type wait struct {
 	uid types.UID
 	ref v1alpha1.StoreRef
-	// since is when this process has first seen it.
+	// since is when this process first saw that no running module serves the object.
 	since time.Time
-	// said is the resourceVersion of the object at which nothing was left to say, until a time; zero for
-	// ever.
+	// said is the resourceVersion of the object that needs no further report before until; a zero until means never.
 	said  string
 	until time.Time
 }
 
-// since returns since when an object waits for what it refers to.
+// since returns when an object began to wait for the store that it refers to.
 func (w *waiting) since(o client.Object, ref v1alpha1.StoreRef) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -58,7 +57,7 @@ func (w *waiting) forget(key types.NamespacedName) {
 	w.ledger.Forget(key)
 }
 
-// count has an object counted that still waits.
+// count adds an object to the ledger if it still waits.
 func (w *waiting) count(key types.NamespacedName, s metrics.Standing) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -67,7 +66,7 @@ func (w *waiting) count(key types.NamespacedName, s metrics.Standing) {
 	}
 }
 
-// say notes that nothing is left to say of an object as it is at a version, until a time.
+// say records that a version of an object needs no further report before until.
 func (w *waiting) say(key types.NamespacedName, version string, until time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -76,13 +75,13 @@ func (w *waiting) say(key types.NamespacedName, version string, until time.Time)
 	}
 }
 
-// idle is say for an object that nobody waits for, whatever was so before.
+// idle removes an object from the ledger, and records the same as say.
 func (w *waiting) idle(key types.NamespacedName, version string, until time.Time) {
 	w.ledger.Forget(key)
 	w.say(key, version, until)
 }
 
-// said reports whether nothing is left to say of an object, and for how long; 0 for ever.
+// said reports whether an object needs no report now, and for how long; 0 means for ever.
 func (w *waiting) said(o client.Object) (rest time.Duration, said bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -12,15 +12,15 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// backend is where a store leads, as far as its spec tells.
+// backend is where a store keeps its secrets, as far as its spec shows.
 type backend struct {
-	// address is the same for all stores of one Kind, or of its cluster twin, that lead to one place.
+	// address is equal for all stores of a Kind, or of its cluster twin, that use the same backend.
 	address string
-	// login tells the credentials apart with which the store is used. Where the address leads can depend on them.
+	// login identifies the credentials of the store. The backend can depend on them.
 	login string
 }
 
-// backend returns where the store leads for objects in a namespace.
+// backend returns the backend of the store for objects in a namespace.
 func (d *destination) backend(namespace string) backend {
 	return backendOf(d.route, d.store, namespace)
 }
@@ -58,7 +58,7 @@ func encoded(v any) string {
 	return string(raw)
 }
 
-// ourFields are the fields of a store's spec that say how the operator uses it, and not where it leads.
+// ourFields are the fields of a store's spec that configure the operator, and do not select the backend.
 var ourFields = jsonNames(v1alpha1.StoreSpec{}, v1alpha1.ClusterStoreSpec{}, v1alpha1.RetrySpec{})
 
 func jsonNames(structs ...any) (names []string) {
@@ -72,10 +72,11 @@ func jsonNames(structs ...any) (names []string) {
 	return names
 }
 
-// site is a remote secret, as far as specs tell.
+// site is a remote secret, identified by what specs contain.
 type site struct{ address, key string }
 
-// turns have removals from a remote secret wait for the pushes to it, and the reverse. The zero turns are free.
+// turns makes removals from a remote secret wait for pushes to it, and pushes wait for removals. The zero value is
+// ready to use.
 type turns struct {
 	mu   sync.Mutex
 	busy map[site]*turn
@@ -84,11 +85,11 @@ type turns struct {
 type turn struct {
 	pushes   int
 	removing bool
-	// left is closed when a push or a removal has ended.
+	// left is closed when a push or a removal ends.
 	left chan struct{}
 }
 
-// enter waits until a remote secret can be pushed to, or removed from. The caller calls leave afterwards.
+// enter waits until the caller may push to a remote secret, or remove from it. The caller must call leave afterwards.
 func (t *turns) enter(ctx context.Context, s site, removes bool) (leave func(), err error) {
 	for {
 		t.mu.Lock()
@@ -111,7 +112,7 @@ func (t *turns) enter(ctx context.Context, s site, removes bool) (leave func(), 
 		select {
 		case <-left:
 		case <-ctx.Done():
-			return nil, provider.NewError(provider.Unavailable, "another PushSecret pushes to it or removes it all the time")
+			return nil, provider.NewError(provider.Unavailable, "another PushSecret keeps pushing to it or removing it")
 		}
 	}
 }

@@ -14,8 +14,8 @@ import (
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
-// TestTurns has a removal wait for pushes, and pushes for a removal. Pushes do not wait for each other.
-func TestTurns(t *testing.T) {
+// TestPushesAndRemovalsWaitForEachOther checks that removals and pushes wait for each other, and that pushes do not wait for pushes.
+func TestPushesAndRemovalsWaitForEachOther(t *testing.T) {
 	var turns turns
 	db := site{"a", "db"}
 	over, cancel := context.WithCancel(t.Context())
@@ -53,7 +53,7 @@ func TestTurns(t *testing.T) {
 	}
 	leave()
 	if len(turns.busy) > 0 {
-		t.Errorf("%d places are still known", len(turns.busy))
+		t.Errorf("%d entries are left", len(turns.busy))
 	}
 }
 
@@ -73,10 +73,10 @@ func TestBackend(t *testing.T) {
 		store              provider.Object
 		sameAddr, sameAuth bool
 	}{
-		"Same":      {"What says how a store is used does not count.", namespaced("m", "b", nil), true, true},
-		"Cluster":   {"The cluster twin leads to the same place.", twin, true, true},
-		"Elsewhere": {"What says where it leads counts.", namespaced("n", "c", nil), false, true},
-		"Login":     {"Credentials count by themselves.", namespaced("n", "b", ref("c")), true, false},
+		"Same":      {"Fields that configure the operator do not count.", namespaced("m", "b", nil), true, true},
+		"Cluster":   {"The cluster twin has the same backend.", twin, true, true},
+		"Elsewhere": {"Fields that select the backend count.", namespaced("n", "c", nil), false, true},
+		"Login":     {"Credentials count separately.", namespaced("n", "b", ref("c")), true, false},
 	}
 	kind := func(s provider.Object) resolve.Route {
 		k := resolve.Route{GVK: schema.GroupVersionKind{Group: "g", Kind: "FakeStore"}}

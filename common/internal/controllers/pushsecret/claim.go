@@ -10,19 +10,19 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
 )
 
-// claim says what of an object is this operator's.
+// claim determines which parts of an object this operator handles.
 type claim struct {
 	routes *resolve.Resolver
-	// finalizer keeps an object until this operator has removed what it created.
+	// finalizer keeps an object until this operator has removed what it created for it.
 	finalizer string
-	// manager is the field manager of what this operator writes in the status. Each has its own, so that none takes
-	// away what another has written.
+	// manager is the field manager for this operator's fields in the status. Each operator has its own, so that none
+	// removes the fields of another.
 	manager string
 }
 
 const finalizerName = "/pushsecret"
 
-// claimOf returns the claim of the operator of a module for a class of stores.
+// claimOf returns the claim of the operator of a module and a class of stores.
 func claimOf(module, class string, routes *resolve.Resolver) claim {
 	if class != "" {
 		sum := sha256.Sum256([]byte(class))
@@ -31,12 +31,12 @@ func claimOf(module, class string, routes *resolve.Resolver) claim {
 	return claim{routes: routes, finalizer: module + finalizerName + class, manager: "direct-secrets-push:" + module + class}
 }
 
-// route returns the Kind of a reference, whatever the store; false if another module serves it.
+// route returns the Kind of a reference, whatever store it names; false if another module serves the Kind.
 func (c claim) route(ref v1alpha1.PushStoreRef) (resolve.Route, bool) {
 	return c.routes.Serves(&v1alpha1.StoreRef{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name})
 }
 
-// serves reports whether this module writes to any store of an object.
+// serves reports whether this module writes to at least one store of an object.
 func (c claim) serves(ps *v1alpha1.PushSecret) bool {
 	return slices.ContainsFunc(ps.Spec.StoreRefs, func(ref v1alpha1.PushStoreRef) bool {
 		_, ok := c.route(ref)
@@ -44,7 +44,7 @@ func (c claim) serves(ps *v1alpha1.PushSecret) bool {
 	})
 }
 
-// leads reports whether this module writes the Ready condition: it serves the first store.
+// leads reports whether this module writes the Ready condition, because it serves the first store.
 func (c claim) leads(ps *v1alpha1.PushSecret) bool {
 	if len(ps.Spec.StoreRefs) == 0 {
 		return false
@@ -53,19 +53,19 @@ func (c claim) leads(ps *v1alpha1.PushSecret) bool {
 	return ok
 }
 
-// concerns reports whether this module has anything to do with an object, or had.
+// concerns reports whether this module handles an object, or handled it before.
 func (c claim) concerns(ps *v1alpha1.PushSecret) bool {
 	return c.serves(ps) || slices.Contains(ps.Finalizers, c.finalizer) || ps.DeletionTimestamp != nil && len(c.others(ps)) > 0 ||
 		slices.ContainsFunc(ps.Status.Stores, c.ours)
 }
 
-// ours reports whether an entry of the status is of a store that this module serves.
+// ours reports whether a status entry is of a store Kind that this module serves.
 func (c claim) ours(s v1alpha1.PushStoreStatus) bool {
 	_, ok := c.routes.Serves(&v1alpha1.StoreRef{APIVersion: s.APIVersion, Kind: s.Kind})
 	return ok
 }
 
-// entries returns the entries of the status that this module writes.
+// entries returns a copy of the status entries that this module writes.
 func (c claim) entries(ps *v1alpha1.PushSecret) []v1alpha1.PushStoreStatus {
 	var out []v1alpha1.PushStoreStatus
 	for i := range ps.Status.Stores {
@@ -76,7 +76,7 @@ func (c claim) entries(ps *v1alpha1.PushSecret) []v1alpha1.PushStoreStatus {
 	return out
 }
 
-// foreign returns the entries of the status that other modules write.
+// foreign returns the status entries that other modules write.
 func (c claim) foreign(ps *v1alpha1.PushSecret) []v1alpha1.PushStoreStatus {
 	return slices.DeleteFunc(slices.Clone(ps.Status.Stores), c.ours)
 }

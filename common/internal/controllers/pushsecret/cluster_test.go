@@ -15,7 +15,7 @@ import (
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
-// TestPushConditions has a cluster store say who may push, and what.
+// TestPushConditions checks that the conditions of a cluster store limit the namespaces and keys of pushes.
 func TestPushConditions(t *testing.T) {
 	e := testenv.NewCluster(t, v1alpha1.ClusterStoreSpec{})
 	conditions := func(c ...v1alpha1.StoreCondition) {
@@ -37,7 +37,7 @@ func TestPushConditions(t *testing.T) {
 	e.CreatePushSecret("reads")
 	e.CreatePushSecret("out")
 	e.In("in").WantPushed("db", v1alpha1.ReasonSecretSynced)
-	for ns, want := range map[string]string{"escape": "is not allowed", "reads": "is not among those", "out": "does not admit namespace"} {
+	for ns, want := range map[string]string{"escape": "is not allowed", "reads": "is not allowed in this namespace", "out": "does not allow namespace"} {
 		if m := e.In(ns).WantPushed("db", v1alpha1.ReasonSecretSyncedError); !strings.HasPrefix(m, "Denied: ") || !strings.Contains(m, want) {
 			t.Errorf("%s: Ready says %q, want %q", ns, m, want)
 		}
@@ -49,7 +49,8 @@ func TestPushConditions(t *testing.T) {
 	e.In("out").WantPushed("db", v1alpha1.ReasonSecretSynced)
 }
 
-// TestPushSelectsAdmitted selects all cluster stores by labels. A namespace learns only of those that admit it.
+// TestPushSelectsAdmitted selects all cluster stores by labels. The status must list only those that admit the
+// namespace.
 func TestPushSelectsAdmitted(t *testing.T) {
 	e := testenv.NewCluster(t, v1alpha1.ClusterStoreSpec{})
 	store := &fakev1.ClusterFakeStore{ObjectMeta: metav1.ObjectMeta{Name: e.Name}}
@@ -69,25 +70,25 @@ func TestPushSelectsAdmitted(t *testing.T) {
 		})
 	}
 	e.In("in").WantPushed("db", v1alpha1.ReasonSecretSynced)
-	if m := e.In("out").WantPushed("db", v1alpha1.ReasonSecretSyncedError); !strings.Contains(m, "no store that serves this namespace carries the labels") {
+	if m := e.In("out").WantPushed("db", v1alpha1.ReasonSecretSyncedError); !strings.Contains(m, "no store that serves this namespace has the labels") {
 		t.Errorf("Ready says %q", m)
 	}
 	if stores := e.In("out").GetPush("db").Status.Stores; len(stores) > 0 {
 		t.Errorf("the status lists stores that do not admit the namespace: %+v", stores)
 	}
 
-	// What was created in a store that admits the namespace no more is not forgotten.
+	// Secrets created while the store admitted the namespace stay in the status.
 	admit(e.Namespaced("out"))
 	e.In("out").WantPushed("db", v1alpha1.ReasonSecretSynced)
 	e.In("in").WantPushed("db", v1alpha1.ReasonSecretSyncedError)
 	if stores := e.In("in").GetPush("db").Status.Stores; len(stores) != 1 || len(stores[0].Entries) != 1 {
-		t.Errorf("the status has forgotten what was created: %+v", stores)
+		t.Errorf("the status no longer lists what was created: %+v", stores)
 	}
 }
 
-// TestPushForeignWishes removes what others only wish to push, and may not: a namespace must not keep secrets of another one
-// from their removal.
-func TestPushForeignWishes(t *testing.T) {
+// TestPushUnpermittedSpecKeepsNoSecret removes secrets that objects of other namespaces name without permission to push them. A
+// namespace must not be able to keep the secrets of another one from being removed.
+func TestPushUnpermittedSpecKeepsNoSecret(t *testing.T) {
 	e := testenv.NewCluster(t, v1alpha1.ClusterStoreSpec{})
 	admitted := func(namespace string) v1alpha1.NamespaceCondition {
 		return v1alpha1.NamespaceCondition{Namespaces: []string{e.Namespaced(namespace)}}
@@ -138,7 +139,7 @@ func TestPushForeignWishes(t *testing.T) {
 	}
 	in.Eventually(func() string {
 		if err := in.API.Get(in.Ctx, client.ObjectKey{Namespace: in.NS, Name: "db"}, &v1alpha1.PushSecret{}); !kerrors.IsNotFound(err) {
-			return "the object is still there"
+			return "the object still exists"
 		}
 		return ""
 	})
@@ -153,9 +154,9 @@ func TestPushForeignWishes(t *testing.T) {
 	}
 }
 
-// TestPushConcealedMeanwhile has a cluster store admit a namespace no more while the first push from there runs. What that
-// creates is not forgotten.
-func TestPushConcealedMeanwhile(t *testing.T) {
+// TestPushStoreExcludesNamespaceDuringPush makes a cluster store stop admitting a namespace while its first push runs. The status
+// must list the secret that the push creates.
+func TestPushStoreExcludesNamespaceDuringPush(t *testing.T) {
 	e := testenv.NewCluster(t, v1alpha1.ClusterStoreSpec{})
 	store := &fakev1.ClusterFakeStore{ObjectMeta: metav1.ObjectMeta{Name: e.Name}}
 	testenv.Update(e.Client, store, func(s *fakev1.ClusterFakeStore) { s.Labels = map[string]string{"selected": e.Name} })
@@ -178,10 +179,10 @@ func TestPushConcealedMeanwhile(t *testing.T) {
 	in.Eventually(func() string {
 		ps := in.GetPush("db")
 		if stores := ps.Status.Stores; len(stores) != 1 || len(stores[0].Entries) != 1 {
-			return fmt.Sprintf("the status has forgotten what was created: %+v", stores)
+			return fmt.Sprintf("the status no longer lists what was created: %+v", stores)
 		}
 		if len(ps.Finalizers) != 1 {
-			return "nothing holds the object, so that what was created would stay"
+			return "the object has no finalizer, so the created secret would be left behind"
 		}
 		return ""
 	})

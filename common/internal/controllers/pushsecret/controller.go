@@ -19,18 +19,19 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/watch"
 )
 
-// Setup adds the loop to a manager. live must not read from a cache.
+// Setup adds the PushSecret controller to a manager. live must not read from a cache.
 func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, follow *watch.Watches, o setup.Options) error {
 	routes, err := resolve.NewResolver(mgr.GetCache(), mgr.GetScheme(), o.Kinds, o.ControllerClass, o.Namespaced)
 	if err != nil {
-		return errors.Wrap(err, "cannot route store Kinds")
+		return errors.Wrap(err, "cannot look up the store Kinds")
 	}
 	ledger, err := metrics.New(mgr, "PushSecret", metrics.WithClock(o.Now), metrics.Following(&v1alpha1.PushSecret{}))
 	if err != nil {
-		return errors.Wrap(err, "cannot add the ledger")
+		return errors.Wrap(err, "cannot add the collector of object metrics")
 	}
 	var q requests
-	// Pushes that end and Secrets that change ask for an object by no event.
+	// The end of a push and a change of a Secret are no events of a PushSecret, so they add the object to the queue
+	// directly.
 	wake := func(key types.NamespacedName) { queue.AddTo(q, queue.High, 0, requestFor(key)) }
 	mem, leads := &memory{objects: map[types.NamespacedName]*object{}}, &places{}
 	stores := storeReader{client: live, routes: routes, namespaced: o.Namespaced}
@@ -41,11 +42,11 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, follow 
 		stores: stores,
 		follow: follower{watches: follow, wake: wake},
 		runner: &runner{pool: pool, places: leads, incomplete: incomplete, timeout: o.CallTimeout, wake: wake},
-		ledger: ledger, events: mgr.GetEventRecorder("direct-secrets"), log: mgr.GetLogger(), opts: o,
+		ledger: ledger, events: mgr.GetEventRecorder("direct-secrets"), opts: o,
 	}
 	c, err := controller.New("pushsecret", mgr, controller.Options{
 		Reconciler:              r,
-		MaxConcurrentReconciles: max(1, o.Concurrency/4), // It never waits for a provider.
+		MaxConcurrentReconciles: max(1, o.Concurrency/4), // Workers never wait for a provider.
 		RateLimiter:             ratelimiter.NewController(),
 		NewQueue: func(name string, l workqueue.TypedRateLimiter[reconcile.Request]) requests {
 			q = queue.New(name, l)
@@ -53,7 +54,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, follow 
 		},
 	})
 	if err != nil {
-		return errors.Wrap(err, "cannot make the controller")
+		return errors.Wrap(err, "cannot create the controller")
 	}
 	w := &watches{claim: r.claim, memory: r.memory, cache: mgr.GetCache()}
 	return w.start(c, o.Namespaced)

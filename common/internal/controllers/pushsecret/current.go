@@ -12,36 +12,43 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/push"
 )
 
-// currentFor is how long what was read is taken to be current, unless somebody else has written what it is pushed to.
-const currentFor = 2 * time.Second
+// late is how long an answer of the API server may take. A slower answer may be outdated, so it is asked for again, up
+// to tries times. After that the last answer is used, so that a slow API server does not stop all pushes.
+const (
+	late  = 250 * time.Millisecond
+	tries = 4
+)
 
 // currentFunc is a push.Pusher's Current.
-type currentFunc func(ctx context.Context, again bool) error
+type currentFunc func(ctx context.Context, age time.Duration) error
 
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=pushsecrets,verbs=get
 
-// unchanged returns a Current for what was read of an object at a time. A process that was paused may have been replaced
-// by another one, which has pushed newer values. from must read live.
+// unchanged returns a Current for an object and its sources as read at a time. A process that was paused may have been
+// replaced by another one, which has pushed newer values. from must read live.
 func (p *pass) unchanged(from *sources, is refs, read time.Time) currentFunc {
 	uid, generation, hash := p.ps.UID, p.ps.Generation, is.hash()
-	return func(ctx context.Context, again bool) error {
-		if !again && time.Since(read) < currentFor {
+	return func(ctx context.Context, age time.Duration) error {
+		if time.Since(read) < age {
 			return nil
 		}
-		asked := time.Now()
-		same, err := from.are(ctx, uid, generation, hash)
-		switch {
-		case err != nil:
-			return err
-		case !same:
-			return push.ErrOld
+		for try := 1; ; try++ {
+			asked := time.Now()
+			same, err := from.are(ctx, uid, generation, hash)
+			switch {
+			case err != nil:
+				return err
+			case !same:
+				return push.ErrOld
+			case time.Since(asked) < late, try == tries:
+				read = asked
+				return nil
+			}
 		}
-		read = asked
-		return nil
 	}
 }
 
-// are reports whether an object and what it pushes are as they were.
+// are reports whether an object and its sources are unchanged.
 func (s *sources) are(ctx context.Context, uid types.UID, generation int64, hash string) (bool, error) {
 	ps := &v1alpha1.PushSecret{}
 	if err := s.client.Get(ctx, client.ObjectKeyFromObject(s.object), ps); err != nil {

@@ -17,12 +17,14 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/push"
 )
 
-// held are a PushSecret and the version of its Secret, as the API server has them; nil for none.
+// held is a PushSecret and the version of its Secret at a fake API server; nil for none.
 type held struct {
 	object  *v1alpha1.PushSecret
 	version string
 	err     error
 	reads   int
+	// after runs once, before the first answer is returned.
+	after func()
 }
 
 func (h *held) Get(_ context.Context, key client.ObjectKey, into client.Object, _ ...client.GetOption) error {
@@ -39,6 +41,10 @@ func (h *held) Get(_ context.Context, key client.ObjectKey, into client.Object, 
 		}
 		o.ResourceVersion = h.version
 	}
+	if after := h.after; after != nil {
+		h.after = nil
+		after()
+	}
 	return h.err
 }
 
@@ -46,29 +52,35 @@ func (*held) List(context.Context, client.ObjectList, ...client.ListOption) erro
 	return errors.New("nothing is listed")
 }
 
-// TestUnchanged asks whether what was read of an object is still what it pushes.
+// TestUnchanged checks that changes of an object or its source are found before a write.
 func TestUnchanged(t *testing.T) {
 	boom := errors.New("boom")
 	cases := map[string]struct {
 		reason string
-		// after is when it is asked, again whether somebody else has written meanwhile.
+		// after is the time since the read, and age the allowed age.
 		after  time.Duration
-		again  bool
+		age    time.Duration
 		change func(h *held)
 		reads  bool
 		want   error
 	}{
-		"Fresh":      {"What was just read is current.", currentFor - time.Millisecond, false, func(h *held) { h.version = "2" }, false, nil},
-		"Again":      {"Unless somebody else has written.", 0, true, func(h *held) { h.version = "2" }, true, push.ErrOld},
-		"Old":        {"Or it was read a while ago.", currentFor, false, func(h *held) { h.version = "2" }, true, push.ErrOld},
-		"Same":       {"What is as it was is current.", time.Hour, true, nil, true, nil},
-		"Status":     {"A status is no change.", time.Hour, false, func(h *held) { h.object.ResourceVersion = "9" }, true, nil},
-		"Spec":       {"Another spec may want something else.", time.Hour, false, func(h *held) { h.object.Generation++ }, true, push.ErrOld},
-		"Deleted":    {"What is being deleted wants nothing.", time.Hour, false, func(h *held) { h.object.DeletionTimestamp = &metav1.Time{} }, true, push.ErrOld},
-		"Gone":       {"Nor does what is gone.", time.Hour, false, func(h *held) { h.object = nil }, true, push.ErrOld},
-		"Another":    {"Another object of the name is another.", time.Hour, false, func(h *held) { h.object.UID = "other" }, true, push.ErrOld},
-		"SecretGone": {"A Secret that is gone has another version.", time.Hour, false, func(h *held) { h.version = "" }, true, push.ErrOld},
-		"Fails":      {"What cannot be read is not known to be current.", time.Hour, false, func(h *held) { h.err = boom }, true, boom},
+		"Fresh":      {"A recent read is reused.", time.Second - time.Millisecond, time.Second, func(h *held) { h.version = "2" }, false, nil},
+		"Again":      {"With age 0, it is read again.", 0, 0, func(h *held) { h.version = "2" }, true, push.ErrOld},
+		"Old":        {"An old read is read again.", time.Second, time.Second, func(h *held) { h.version = "2" }, true, push.ErrOld},
+		"Same":       {"An unchanged object is current.", time.Hour, 0, nil, true, nil},
+		"Status":     {"A change of the status is no change.", time.Hour, time.Second, func(h *held) { h.object.ResourceVersion = "9" }, true, nil},
+		"Spec":       {"A changed spec may want other values.", time.Hour, time.Second, func(h *held) { h.object.Generation++ }, true, push.ErrOld},
+		"Deleted":    {"An object being deleted wants no values.", time.Hour, time.Second, func(h *held) { h.object.DeletionTimestamp = &metav1.Time{} }, true, push.ErrOld},
+		"Gone":       {"A deleted object wants no values.", time.Hour, time.Second, func(h *held) { h.object = nil }, true, push.ErrOld},
+		"Another":    {"Another object with the same name is a different object.", time.Hour, time.Second, func(h *held) { h.object.UID = "other" }, true, push.ErrOld},
+		"SecretGone": {"A deleted Secret counts as a change.", time.Hour, time.Second, func(h *held) { h.version = "" }, true, push.ErrOld},
+		"Late": {"A late answer may be outdated.", time.Hour, time.Second, func(h *held) {
+			h.after = func() {
+				time.Sleep(late)
+				h.object.DeletionTimestamp = &metav1.Time{}
+			}
+		}, true, push.ErrOld},
+		"Fails": {"An object that cannot be read is not known to be current.", time.Hour, time.Second, func(h *held) { h.err = boom }, true, boom},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -91,7 +103,7 @@ func TestUnchanged(t *testing.T) {
 					tc.change(api)
 				}
 				api.reads = 0
-				if err := current(t.Context(), tc.again); !errors.Is(err, tc.want) {
+				if err := current(t.Context(), tc.age); !errors.Is(err, tc.want) {
 					t.Errorf("%s\nerror %v, want %v", tc.reason, err, tc.want)
 				}
 				if diff := cmp.Diff(tc.reads, api.reads > 0); diff != "" {
@@ -100,10 +112,10 @@ func TestUnchanged(t *testing.T) {
 				if tc.want != nil || !tc.reads {
 					return
 				}
-				// What was found to be current is, for a while.
+				// The result is reused for a while.
 				api.reads = 0
-				if err := current(t.Context(), false); err != nil || api.reads > 0 {
-					t.Errorf("%s\nasked once more: error %v, %d reads", tc.reason, err, api.reads)
+				if err := current(t.Context(), time.Second); err != nil || api.reads > 0 {
+					t.Errorf("%s\nasked again: error %v, %d reads", tc.reason, err, api.reads)
 				}
 			})
 		})

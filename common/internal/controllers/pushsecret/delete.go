@@ -17,24 +17,24 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/status"
 )
 
-// patience is how long an object that is being deleted is held by a store that fails, where nobody could
-// mend it any more.
-const patience = 10 * time.Minute
+// releaseTimeout is how long failures keep an object that is being deleted, see mayRelease. After the same time, an event
+// reports an object with finalizers of other modules.
+const releaseTimeout = 10 * time.Minute
 
-// holdInterval is how often an object that is being deleted is looked at.
+// holdInterval is the time between two checks of an object that is being deleted.
 const holdInterval = 15 * time.Second
 
 // removal is the request of an attempt that removes what was created.
 const removal = "delete"
 
-// finalize removes what was created for an object that is being deleted, and then lets it go.
+// finalize removes what was created for an object that is being deleted, and then removes the finalizer.
 func (p *pass) finalize(ctx context.Context) error {
 	p.abandoned()
 	if !controllerutil.ContainsFinalizer(p.ps, p.finalizer) {
 		return nil
 	}
 	if p.ps.Spec.DeletionPolicy != v1alpha1.PushDeletionDelete {
-		return p.hold(ctx, false) // None lets go, also now.
+		return p.hold(ctx, false) // deletionPolicy None releases the object, also while it is being deleted.
 	}
 	dests, elsewhere, err := p.stores.remaining(ctx, p.ps.Namespace, p.obj.remaining(p.known()))
 	if err != nil {
@@ -51,12 +51,12 @@ func (p *pass) finalize(ctx context.Context) error {
 	case err != nil:
 		return err
 	case len(p.obj.stores.open()) > 0:
-		// What it creates has to be removed as well. Its end brings the object back.
-		left.stays = append(left.stays, "what is being pushed")
+		// A secret that is being created must be removed as well. The end of the push requeues the object.
+		left.stays = append(left.stays, "a push in progress")
 	case len(left.stays) == 0:
 		return p.finish(ctx, dests)
-	case release || p.ps.Spec.Suspend: // Nothing of a suspended object is touched, also now.
-		p.warn(p.ps, "Released", "let go although it could not be removed: %s", strings.Join(left.stays, ", "))
+	case release || p.ps.Spec.Suspend: // A suspended object leaves its remote secrets unchanged.
+		p.warn(p.ps, "Released", "the object is deleted, but these remote secrets could not be removed: %s", strings.Join(left.stays, ", "))
 		return p.hold(ctx, false)
 	}
 	for i := range dests {
@@ -69,29 +69,30 @@ func (p *pass) finalize(ctx context.Context) error {
 	if len(dests) == 0 {
 		statuses = p.known()
 	}
-	v := status.Failed(v1alpha1.ReasonSecretSyncedError, "being deleted; what it created has to be removed first: "+
-		strings.Join(left.stays, ", ")+"; set spec.deletionPolicy: None to let it go and leave that behind")
+	v := status.Failed(v1alpha1.ReasonSecretSyncedError, "being deleted; waiting for these remote secrets to be removed: "+
+		strings.Join(left.stays, ", ")+"; to delete the object and keep them, set spec.deletionPolicy: None")
 	return p.conclude(ctx, statuses, &v)
 }
 
-// finish writes that all is removed, and lets the object go. Others may hold it still, and show its status.
+// finish writes to the status that everything is removed, and removes the finalizer. The finalizers of other modules
+// may keep the object longer, and then show its status.
 func (p *pass) finish(ctx context.Context, dests []destination) error {
 	v := deleted
 	if others := p.others(p.ps); len(others) > 0 {
-		v = status.Failed(v1alpha1.ReasonSecretSyncedError, "being deleted; held by "+strings.Join(others, ", "))
+		v = status.Failed(v1alpha1.ReasonSecretSyncedError, "being deleted; waiting for the finalizers of other modules: "+strings.Join(others, ", "))
 	}
 	if err := p.conclude(ctx, statusesOf(dests), &v); err != nil {
 		return err
 	}
-	p.ps = p.obj.written.Latest(p.ps).DeepCopy() // The finalizer is taken off what was just written.
+	p.ps = p.obj.written.Latest(p.ps).DeepCopy() // The patch of the finalizer needs the object as just written.
 	return p.hold(ctx, false)
 }
 
-// abandoned tells of an object that another module holds for long. That module may not run any more, and
-// then nobody else would say so.
+// abandoned emits an event if the finalizer of another module keeps an object for long. That module might be stopped,
+// and then cannot report it.
 func (p *pass) abandoned() {
 	others := p.others(p.ps)
-	wait := patience - p.now.Sub(p.ps.DeletionTimestamp.Time)
+	wait := releaseTimeout - p.now.Sub(p.ps.DeletionTimestamp.Time)
 	if len(others) == 0 || p.obj.abandoned {
 		return
 	}
@@ -102,14 +103,14 @@ func (p *pass) abandoned() {
 	p.obj.abandoned = true
 	for _, f := range others {
 		module, _, _ := strings.Cut(f, "/")
-		p.warn(p.ps, "Held", "held for ten minutes by the module of %s, which may not run; run it, or let go and leave behind what it created: "+
+		p.warn(p.ps, "Held", "the finalizer of the module of %s has blocked deletion for ten minutes; run the module, or keep the remote secrets and remove the finalizer: "+
 			"kubectl patch pushsecrets.direct-secrets.io -n %s %s --type=json -p '[{\"op\":\"test\",\"path\":\"/metadata/finalizers/%d\",\"value\":%q},{\"op\":\"remove\",\"path\":\"/metadata/finalizers/%d\"}]'",
 			module, p.ps.Namespace, p.ps.Name, slices.Index(p.ps.Finalizers, f), f, slices.Index(p.ps.Finalizers, f))
 	}
 }
 
-// remaining returns the entries of the stores in which something was created for an object, or is being created. known
-// are those of the status.
+// remaining returns the status entries of the stores where something was created for an object, or is being created.
+// known are the entries of the status.
 func (o *object) remaining(known []v1alpha1.PushStoreStatus) []v1alpha1.PushStoreStatus {
 	for _, id := range o.stores.open() {
 		if !slices.ContainsFunc(known, func(s v1alpha1.PushStoreStatus) bool { return idOf(s) == id }) {
@@ -120,17 +121,18 @@ func (o *object) remaining(known []v1alpha1.PushStoreStatus) []v1alpha1.PushStor
 	return known
 }
 
-var deleted = status.Good(v1alpha1.ReasonSecretDeleted, "what was created is removed")
+var deleted = status.Good(v1alpha1.ReasonSecretDeleted, "all remote secrets that this object created are removed")
 
-// leftover is what was created for an object and is still there.
+// leftover is what was created for an object and still exists.
 type leftover struct {
-	// stays names it.
+	// stays lists the stores and remote secrets, for messages.
 	stays []string
-	// gone is true if nobody but a person could remove some of it, failing if that failed.
+	// gone is true if a store or its credentials are missing or invalid, so that only a user could remove something.
+	// failing is true if a removal failed or a store refuses.
 	gone, failing bool
 }
 
-// leftoverOf returns what is left in stores, and says so in their statuses.
+// leftoverOf returns what is left in stores, and updates their conditions.
 func leftoverOf(dests []destination, at *progress, generation int64) leftover {
 	var left leftover
 	for i := range dests {
@@ -154,7 +156,7 @@ func leftoverOf(dests []destination, at *progress, generation int64) leftover {
 	return left
 }
 
-// remove has all that was created in a store removed from it.
+// remove starts the removal of everything that was created in a store.
 func (p *pass) remove(ctx context.Context, d *destination) {
 	a := attempt{generation: p.ps.Generation, request: removal}
 	var free bool
@@ -174,18 +176,18 @@ func (p *pass) remove(ctx context.Context, d *destination) {
 	p.start(ctx, p.task(d, jobs, a))
 }
 
-// Without the right nothing breaks: what could not be removed is then held for longer.
+// Optional: without this permission, objects in a terminating namespace are kept for up to ten minutes.
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get,roleName=cluster
 
-// mayRelease reports whether an object may go although something of it stays behind: where its namespace
-// terminates nobody can mend a store or credentials that are gone, and a failure is held against it for a
-// while only. What was not tried has not failed. c is live.
+// mayRelease reports whether an object may be released although something of it stays behind. In a terminating namespace,
+// where no user can restore a store or credentials, it is enough that these are missing, or that removals have failed
+// for ten minutes. In other namespaces both are needed. A removal that was not attempted has not failed. c must read live.
 func mayRelease(ctx context.Context, c client.Reader, ps *v1alpha1.PushSecret, left leftover, now time.Time) (bool, error) {
-	late := left.failing && now.Sub(ps.DeletionTimestamp.Time) >= patience
+	late := left.failing && now.Sub(ps.DeletionTimestamp.Time) >= releaseTimeout
 	ns := resolve.NamespaceMetadata()
 	err := c.Get(ctx, types.NamespacedName{Name: ps.Namespace}, ns)
 	switch {
-	case kerrors.IsForbidden(err): // It may be the namespace that goes.
+	case kerrors.IsForbidden(err): // The namespace may be terminating.
 		return late, nil
 	case err != nil && !kerrors.IsNotFound(err):
 		return false, errors.Wrap(err, "cannot read the namespace")

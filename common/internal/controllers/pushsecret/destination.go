@@ -20,23 +20,23 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// destination is a store that an object is pushed to.
+// destination is a store to which an object is pushed.
 type destination struct {
 	route resolve.Route
-	// store is nil if refusal says so.
+	// store is nil if there is a refusal.
 	store  provider.Object
 	grant  *scope.Grant
 	status v1alpha1.PushStoreStatus
-	// refusal says why nothing is pushed to it now.
+	// refusal is why nothing is pushed to the store now; nil if pushes are allowed.
 	refusal *status.Verdict
-	// broken is true where only a person can help, for example to bring credentials back.
+	// broken is true if only a user can fix the store, for example by restoring credentials.
 	broken bool
 	// excluded is true for a cluster store that does not admit the namespace.
 	excluded bool
 }
 
-// concealed reports whether the object is not shown the store: a selector must not reveal the names of cluster stores that
-// do not admit the namespace. What was created in one while it did is not forgotten.
+// concealed reports whether the status must not list the store: a selector must not reveal the names of cluster stores
+// that do not admit the namespace. A store with secrets that were created earlier stays listed.
 func (d *destination) concealed() bool { return d.excluded && len(d.status.Entries) == 0 }
 
 // ref names the store.
@@ -44,41 +44,42 @@ func (d *destination) ref() v1alpha1.StoreRef {
 	return v1alpha1.StoreRef{APIVersion: d.status.APIVersion, Kind: d.status.Kind, Name: d.status.Name}
 }
 
-// name is how messages call the store.
+// name returns the store's kind and name for messages.
 func (d *destination) name() string { return fmt.Sprintf("%s %q", d.status.Kind, d.status.Name) }
 
 func (d *destination) key(namespace string) types.NamespacedName {
 	return d.route.Key(d.status.Name, namespace)
 }
 
-// label is that of Secrets that came from the store.
+// label returns the label of Secrets that were read from the store.
 func (d *destination) label(namespace string) string {
 	n := d.key(namespace)
 	return target.StoreLabel(d.route.GVK.Group, d.route.GVK.Kind, n.Namespace, n.Name)
 }
 
-// lane is where what is pushed to the store has its turn.
+// lane returns the key of the store's concurrency limit.
 func (d *destination) lane(namespace string) concurrency.Key {
 	return laneOf(d.store, namespace)
 }
 
-// source is the version of all that a push to the store rests on: what is pushed, and where it goes.
+// source returns a version of everything that a push to the store depends on: the sources, given by hash, and the store
+// itself.
 func (d *destination) source(hash string) string {
 	return watch.VersionOf(map[string]string{"source": hash, "store": fmt.Sprintf("%s/%d", d.store.GetUID(), d.store.GetGeneration())})
 }
 
-// inStep reports whether the status says that an attempt has succeeded.
+// inStep reports whether the status shows that an attempt succeeded.
 func (d *destination) inStep(a attempt) bool {
 	return d.status.ObservedGeneration == a.generation && d.status.ObservedRefreshRequest == a.request &&
 		d.status.ObservedSource == a.source && meta.IsStatusConditionTrue(d.status.Conditions, v1alpha1.ConditionSynced)
 }
 
-// conclude writes a verdict into the status.
+// conclude sets the Synced condition of the store.
 func (d *destination) conclude(v status.Verdict, generation int64) {
 	status.Set(&d.status.Conditions, v1alpha1.ConditionSynced, generation, v)
 }
 
-// take writes what came of a push into the status. next is when the store is compared again.
+// take writes the result of a push into the status. next is the time of the next comparison.
 func (d *destination) take(res *result, next time.Time) {
 	d.status.Entries = res.entries
 	if res.old {
@@ -90,14 +91,14 @@ func (d *destination) take(res *result, next time.Time) {
 	}
 	before := d.status.DeepCopy()
 	d.status.ObservedGeneration, d.status.ObservedRefreshRequest, d.status.ObservedSource = res.generation, res.request, res.source
-	if len(res.exists) == 0 { // What was left alone holds what it held before.
+	if len(res.exists) == 0 { // A value left unchanged is not of this generated part.
 		d.status.ObservedPart = res.generated
 	}
 	d.conclude(success(res), res.generation)
 	refreshed(&d.status, before, res.at, next)
 }
 
-// refreshed notes a success. The times are written only with another change or as a heartbeat.
+// refreshed writes the times of a success. It writes them only with another change or as a heartbeat.
 func refreshed(st, before *v1alpha1.PushStoreStatus, at, next time.Time) {
 	if !heartbeat(st, before, at) {
 		return
@@ -108,7 +109,7 @@ func refreshed(st, before *v1alpha1.PushStoreStatus, at, next time.Time) {
 	}
 }
 
-// heartbeat reports whether the times of a success are to be written.
+// heartbeat reports whether the times of a success are due to be written.
 func heartbeat(st, before *v1alpha1.PushStoreStatus, now time.Time) bool {
 	if before.RefreshTime == nil || policy.Beats(before.RefreshTime.Time, now) {
 		return true

@@ -1,3 +1,3 @@
-// Package pushsecret is the loop that keeps secret stores in step with Secrets: claim, gate, due?, read
-// the Secret, compare and write, status.
+// Package pushsecret is the controller that keeps secret stores in sync with Secrets. Its steps are: claim, gate, due
+// check, read the Secret, compare and write, status.
 package pushsecret

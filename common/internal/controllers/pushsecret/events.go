@@ -23,7 +23,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// releaseEvery is the pace at which objects are let go when their store becomes ready.
+// releaseEvery is the delay between two objects that are requeued when their store becomes ready.
 const releaseEvery = time.Second / 50
 
 type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
@@ -32,7 +32,7 @@ func requestFor(key types.NamespacedName) reconcile.Request {
 	return reconcile.Request{NamespacedName: key}
 }
 
-// watches make requests of what is watched.
+// watches turns events into requests.
 type watches struct {
 	claim
 
@@ -41,17 +41,17 @@ type watches struct {
 }
 
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=pushsecrets,verbs=list;watch
-// Labels of namespaces say which of them a cluster store admits.
+// Namespace labels decide which namespaces a cluster store admits.
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=list;watch,roleName=cluster
 
-// start has a controller watch. A namespaced operator does not watch cluster Kinds.
+// start starts the watches of a controller. A namespaced operator does not watch cluster Kinds.
 func (w *watches) start(c controller.Controller, namespaced bool) error {
 	kind := func(o client.Object, h handler.EventHandler) source.Source { return source.Kind(w.cache, o, h) }
 	sources := []source.Source{kind(&v1alpha1.PushSecret{}, w.objectEvents())}
 	byLabels := false
 	for _, k := range w.routes.Kinds {
 		if k.Cluster && namespaced {
-			continue // Its informer would never sync.
+			continue // Without permission to list cluster Kinds, the informer would never sync.
 		}
 		byLabels = byLabels || k.Cluster
 		sources = append(sources, kind(k.New(), w.storeEvents(k)))
@@ -101,14 +101,14 @@ func (w *watches) objectEvents() handler.Funcs {
 	}
 }
 
-// moved reports whether more of an object has changed than what this module writes.
+// moved reports whether an object has changed, apart from the fields that this module writes.
 func (w *watches) moved(was, is *v1alpha1.PushSecret) bool {
 	return was.Generation != is.Generation || was.UID != is.UID || !was.DeletionTimestamp.Equal(is.DeletionTimestamp) ||
 		was.Annotations[v1alpha1.RefreshRequestAnnotation] != is.Annotations[v1alpha1.RefreshRequestAnnotation] ||
 		!equality.Semantic.DeepEqual(w.foreign(was), w.foreign(is))
 }
 
-// storeEvents brings objects back when a store of theirs becomes ready, changes, comes or goes.
+// storeEvents requeues objects when a store of theirs becomes ready, changes, is created or is deleted.
 func (w *watches) storeEvents(k resolve.Route) handler.Funcs {
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, q requests) {
@@ -135,7 +135,7 @@ func (w *watches) storeEvents(k resolve.Route) handler.Funcs {
 	}
 }
 
-// release brings the objects back that may use a store, at a pace that the store bears.
+// release requeues the objects that may use a store, with a delay between them to protect the store.
 func (w *watches) release(ctx context.Context, q requests, k resolve.Route, s client.Object) {
 	w.retry(ctx, q, s.GetNamespace(), releaseEvery, func(ps *v1alpha1.PushSecret) bool {
 		return slices.ContainsFunc(ps.Spec.StoreRefs, func(ref v1alpha1.PushStoreRef) bool {
@@ -145,7 +145,8 @@ func (w *watches) release(ctx context.Context, q requests, k resolve.Route, s cl
 	})
 }
 
-// namespaceEvents has the objects of a namespace look again at whether their cluster stores admit it.
+// namespaceEvents requeues the objects of a namespace whose labels changed, because cluster stores may now admit it or
+// no longer admit it.
 func (w *watches) namespaceEvents() handler.Funcs {
 	return handler.Funcs{UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q requests) {
 		if !equality.Semantic.DeepEqual(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) {
@@ -154,11 +155,12 @@ func (w *watches) namespaceEvents() handler.Funcs {
 	}}
 }
 
-// retry brings some objects of a namespace, or of all, back at a pace, and has their stores tried at once.
+// retry requeues the matching objects of a namespace, or of all namespaces if it is empty, with a delay of pace between
+// them. It also resets the back-off of their stores.
 func (w *watches) retry(ctx context.Context, q requests, namespace string, pace time.Duration, some func(*v1alpha1.PushSecret) bool) {
 	var list v1alpha1.PushSecretList
 	if err := w.cache.List(ctx, &list, client.InNamespace(namespace)); err != nil {
-		return // Only a cache that is shutting down fails.
+		return // A cache fails only when it shuts down.
 	}
 	n := 0
 	for i := range list.Items {

@@ -16,8 +16,8 @@ import (
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
-// TestPushHandOver deletes objects whose remote secrets another PushSecret pushes to by now, as after a manifest was
-// renamed. Remote secrets that are in use stay.
+// TestPushHandOver deletes objects whose remote secrets another PushSecret pushes by now, as after a renamed manifest.
+// Remote secrets that are in use must stay.
 func TestPushHandOver(t *testing.T) {
 	e := testenv.NewIdle(t)
 	other := e.Server.Backend("other")
@@ -72,12 +72,12 @@ func TestPushHandOver(t *testing.T) {
 				return ""
 			}
 		}
-		return fmt.Sprintf("none of %d events says that another PushSecret uses what stays", len(list.Items))
+		return fmt.Sprintf("none of %d events reports that another PushSecret uses the secret that stays", len(list.Items))
 	})
 }
 
-// TestPushTakeOver has several objects push the same to a few remote secrets, and deletes them one after another. What the
-// first has created goes with the last of those that use it; what somebody else has made stays.
+// TestPushTakeOver lets several objects push to the same remote secrets, and deletes the objects one after another. A
+// secret that the first one created is deleted with the last object that uses it. Secrets of other writers stay.
 func TestPushTakeOver(t *testing.T) {
 	e := testenv.NewIdle(t)
 	e.Create(e.Store("twin", "main", func(s *fakev1.FakeStore) { s.Spec.RefreshInterval = "2h" }))
@@ -88,7 +88,7 @@ func TestPushTakeOver(t *testing.T) {
 		return func(ps *v1alpha1.PushSecret) { ps.Spec.Data, ps.Spec.RefreshInterval = data, "0" }
 	}
 	to := func(key, property string) v1alpha1.PushData { return testenv.PushData("password", key, property) }
-	// The second object pushes through another store, and the third is deleted as soon as the second is gone.
+	// The second object pushes through another store, and the third is deleted as soon as the second is deleted.
 	objects := []*v1alpha1.PushSecret{
 		e.PushSecret("first", testenv.PushDeletes, pushes(to("whole", ""), to("object", "a"), to("joint", "a"), to("theirs", "a"))),
 		e.PushSecret("second", testenv.PushDeletes, pushes(to("whole", ""), to("object", "a"), to("joint", "b"), to("theirs", "a")), func(ps *v1alpha1.PushSecret) {
@@ -124,7 +124,7 @@ func TestPushTakeOver(t *testing.T) {
 	}
 }
 
-// TestPushTakeOverAtOnce deletes objects that share remote secrets all at once.
+// TestPushTakeOverAtOnce deletes objects that share remote secrets, all at the same time.
 func TestPushTakeOverAtOnce(t *testing.T) {
 	e := testenv.New(t)
 	e.Source("source", map[string]string{"password": "one"})
@@ -150,8 +150,8 @@ func TestPushTakeOverAtOnce(t *testing.T) {
 	}
 }
 
-// spelledOtherwise has an object record that it pushes to a remote secret of the object "old", whose key its store spells in
-// another way, as AWS does where one store has a prefix and the other names the ARN.
+// spelledOtherwise creates an object whose status records a push to a remote secret of the object "old", with the key
+// spelled differently. This happens at AWS if one store has a prefix and the other names the ARN.
 func spelledOtherwise(e *testenv.Env, key string) {
 	e.Helper()
 	var entry v1alpha1.PushEntryStatus
@@ -175,8 +175,8 @@ func spelledOtherwise(e *testenv.Env, key string) {
 	}
 }
 
-// TestPushOldValue has a push hang in a write while the Secret changes and another process, the leader by now, pushes what
-// it holds then. The old value is never written.
+// TestPushOldValue blocks a push in a write while the Secret changes and another process, the new leader, pushes the
+// new value. The old value must never be written.
 func TestPushOldValue(t *testing.T) {
 	e := testenv.New(t)
 	e.Backend.Put("db", []byte("zero"))
@@ -196,9 +196,9 @@ func TestPushOldValue(t *testing.T) {
 	}
 }
 
-// TestPushDeletedIsShown deletes an object that another controller holds as well: its status says that what was created is
-// removed.
-func TestPushDeletedIsShown(t *testing.T) {
+// TestPushDeletedStatus deletes an object that has a finalizer of another controller. The status must report that
+// everything is removed.
+func TestPushDeletedStatus(t *testing.T) {
 	e := testenv.New(t)
 	e.Source("source", map[string]string{"password": "one"})
 	e.Create(e.PushSecret("db", testenv.PushDeletes, func(ps *v1alpha1.PushSecret) { ps.Finalizers = []string{"example.com/held"} }))
@@ -219,7 +219,7 @@ func TestPushDeletedIsShown(t *testing.T) {
 		t.Errorf("Ready and Synced: -want, +got:\n%s", diff)
 	}
 	if n := len(is.Status.Stores[0].Entries); n > 0 {
-		t.Errorf("the status still names %d remote secrets", n)
+		t.Errorf("the status still lists %d remote secrets", n)
 	}
 	testenv.Update(e.Client, ps, func(ps *v1alpha1.PushSecret) { ps.Finalizers = nil })
 }

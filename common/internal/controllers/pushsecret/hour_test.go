@@ -21,9 +21,9 @@ import (
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
-// TestPushHour lets an hour pass for 500 objects that are compared every twenty minutes: nothing is written to
-// the store, not a single version.
-func TestPushHour(t *testing.T) {
+// TestPushUnchangedHourWritesNothing simulates an hour for 500 objects that are compared every twenty minutes. Nothing may be written to the
+// store, not a single version.
+func TestPushUnchangedHourWritesNothing(t *testing.T) {
 	const objects = 500
 	var clock atomic.Int64
 	e := testenv.NewIdle(t)
@@ -55,8 +55,8 @@ func TestPushHour(t *testing.T) {
 	}
 	for round := range 3 {
 		observed := e.Backend.Count(fake.CallObserve)
-		clock.Add(int64(22*time.Minute + time.Second)) // The interval, and a tenth of jitter.
-		// What waits by the real clock looks at the other one when its store has news.
+		clock.Add(int64(22*time.Minute + time.Second)) // The interval plus a tenth of jitter.
+		// Objects requeued by the real clock read the simulated clock when their store changes.
 		testenv.Update(e.Client, e.Store("store", "main"), func(s *fakev1.FakeStore) { s.Labels = map[string]string{"round": fmt.Sprint(round)} })
 		e.Eventually(func() string {
 			if n := e.Backend.Count(fake.CallObserve) - observed; n < 2*objects {
@@ -77,13 +77,13 @@ func TestPushHour(t *testing.T) {
 	}
 }
 
-// TestPushHeldForAWhile deletes a namespace whose object has to remove something from a store that fails. It
-// is held for ten minutes and no longer.
-func TestPushHeldForAWhile(t *testing.T) {
+// TestPushReleasedAfterTenMinutes deletes a namespace whose object must remove a secret from a failing store. The object must be
+// kept for ten minutes and no longer.
+func TestPushReleasedAfterTenMinutes(t *testing.T) {
 	var clock atomic.Int64
 	e := testenv.NewIdle(t)
 	held := e.Store("held", "main", func(s *fakev1.FakeStore) { s.Finalizers = []string{"example.com/held"} })
-	e.Create(held) // It outlives the object.
+	e.Create(held) // The finalizer keeps the store longer than the object.
 	e.Start(testenv.Ahead(&clock))
 	e.Source("source", map[string]string{"password": "one"})
 	e.Create(e.PushSecret("db", testenv.PushDeletes, func(ps *v1alpha1.PushSecret) { ps.Spec.StoreRefs[0].Name = "held" }))
@@ -94,7 +94,7 @@ func TestPushHeldForAWhile(t *testing.T) {
 	}
 	e.Eventually(func() string {
 		if n := e.Backend.Count(fake.CallDelete); n < 2 {
-			return fmt.Sprintf("the removal was tried %d times", n)
+			return fmt.Sprintf("the removal was attempted %d times", n)
 		}
 		return ""
 	})
@@ -107,7 +107,7 @@ func TestPushHeldForAWhile(t *testing.T) {
 	testenv.Update(e.Client, held, func(s *fakev1.FakeStore) { s.Finalizers = nil })
 }
 
-// TestPushCredentialsGone deletes a namespace whose credentials go first: the object is let go at once.
+// TestPushCredentialsGone deletes a namespace whose credentials are deleted first. The object must be released at once.
 func TestPushCredentialsGone(t *testing.T) {
 	e := testenv.NewIdle(t)
 	e.Credentials("password", "right")
@@ -131,20 +131,20 @@ func TestPushCredentialsGone(t *testing.T) {
 	}
 }
 
-// wantPushGone waits until the API server has an object no more.
+// wantPushGone waits until the API server no longer has an object.
 func wantPushGone(e *testenv.Env, name string) {
 	e.Helper()
 	e.Eventually(func() string {
 		if err := e.API.Get(e.Ctx, types.NamespacedName{Namespace: e.NS, Name: name}, &v1alpha1.PushSecret{}); !kerrors.IsNotFound(err) {
-			return fmt.Sprintf("the object is still there: %v", err)
+			return fmt.Sprintf("the object still exists: %v", err)
 		}
 		return ""
 	})
 }
 
-// TestPushHeldByAbsentModule deletes an object that a module holds which does not run: after ten minutes an
-// event says so, with the command that lets it go.
-func TestPushHeldByAbsentModule(t *testing.T) {
+// TestPushFinalizerOfStoppedModuleReported deletes an object with the finalizer of a module that does not run. After ten minutes an
+// event must report it, with the command that removes the finalizer.
+func TestPushFinalizerOfStoppedModuleReported(t *testing.T) {
 	var clock atomic.Int64
 	e := testenv.NewIdle(t)
 	e.Start(testenv.Ahead(&clock))
@@ -158,7 +158,7 @@ func TestPushHeldByAbsentModule(t *testing.T) {
 		t.Fatal(err)
 	}
 	clock.Add(int64(11 * time.Minute))
-	testenv.Update(e.Client, ps, func(ps *v1alpha1.PushSecret) { ps.Spec.Suspend = true }) // Any news has it looked at by that clock.
+	testenv.Update(e.Client, ps, func(ps *v1alpha1.PushSecret) { ps.Spec.Suspend = true }) // Any change triggers a reconcile with the new clock.
 	e.Eventually(func() string {
 		var list corev1.EventList
 		if err := e.API.List(e.Ctx, &list, client.InNamespace(e.NS)); err != nil {
@@ -169,7 +169,7 @@ func TestPushHeldByAbsentModule(t *testing.T) {
 				return ""
 			}
 		}
-		return fmt.Sprintf("none of %d events says that the object is held", len(list.Items))
+		return fmt.Sprintf("none of %d events reports that the object is held", len(list.Items))
 	})
 	testenv.Update(e.Client, ps, func(ps *v1alpha1.PushSecret) { ps.Finalizers = nil })
 }

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -22,7 +21,7 @@ import (
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
-// simulated makes an operator of a simulation one that pushes. change may take something out of it.
+// simulated returns a setup that turns a simulated operator into one that pushes. change may disable a guard.
 func simulated(run *simulation.Run, change ...func(*reconciler)) func(*simulation.Operator) {
 	return func(op *simulation.Operator) {
 		o := setup.Options{
@@ -44,7 +43,7 @@ func simulated(run *simulation.Run, change ...func(*reconciler)) func(*simulatio
 				pool:   dispatch.NewPool(op.Live, watched, credentials.Rules{Ambient: credentials.AmbientNone}, dispatch.Options{}, nil),
 				places: leads, incomplete: incomplete, timeout: o.CallTimeout, wake: op.Enqueue,
 			},
-			events: simulation.Silent{}, log: logr.Discard(), opts: o,
+			events: simulation.Silent{}, opts: o,
 		}
 		for _, f := range change {
 			f(r)
@@ -61,7 +60,7 @@ func simulated(run *simulation.Run, change ...func(*reconciler)) func(*simulatio
 	}
 }
 
-// pushes is an object that pushes to a remote secret, and removes it when it is deleted.
+// pushes returns an object that pushes to a remote secret, and removes the secret when it is deleted.
 func pushes(name, key string) *v1alpha1.PushSecret {
 	return &v1alpha1.PushSecret{ObjectMeta: simulation.Meta(name), Spec: v1alpha1.PushSecretSpec{
 		StoreRefs: []v1alpha1.PushStoreRef{{Kind: "FakeStore", Name: "main"}}, RefreshInterval: "0",
@@ -71,18 +70,18 @@ func pushes(name, key string) *v1alpha1.PushSecret {
 	}}
 }
 
-// world has a store, a Secret to push and an object that pushes it, and one or two operators.
+// world adds a store, a Secret, an object that pushes it, and one or two operators.
 func world(run *simulation.Run, leaders int, change ...func(*reconciler)) {
 	run.Add(simulation.FakeStore("main"))
 	run.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: simulation.Namespace}})
-	run.Add(&corev1.Secret{ObjectMeta: simulation.Meta("source"), Data: map[string][]byte{"password": []byte("one")}})
+	run.Add(&corev1.Secret{ObjectMeta: simulation.Meta("source"), Data: map[string][]byte{"password": []byte("one"), "other": []byte("two")}})
 	run.Add(pushes("old", "db"))
 	for _, name := range []string{"A", "B"}[:leaders] {
 		run.Operator(name, simulated(run, change...))
 	}
 }
 
-// handOver has another object push to a remote secret before the one that created it is deleted.
+// handOver lets another object push to a remote secret before the object that created it is deleted.
 func handOver(leaders, crashes int, change ...func(*reconciler)) func(*simulation.Run) {
 	return func(run *simulation.Run) {
 		run.Crashes = crashes
@@ -97,22 +96,38 @@ func handOver(leaders, crashes int, change ...func(*reconciler)) func(*simulatio
 		)
 		run.Final = func() error {
 			if is, there := run.Store.Value("db"); !there || is != "one" {
-				return errors.Errorf("all is quiet, and the remote secret that an object pushes to holds %q (exists: %t)", is, there)
+				return errors.Errorf("the run has ended, and the remote secret that an object pushes holds %q (exists: %t)", is, there)
 			}
 			return nil
 		}
 	}
 }
 
-// goes has objects push to a remote secret, and deletes them one after another, perhaps before they are known. It goes with
-// the last of them.
+// goes lets objects push to a remote secret, and deletes them one after another, possibly before the operator sees them.
+// The secret must be deleted with the last object.
 func goes(names []string, change ...func(*reconciler)) func(*simulation.Run) {
+	return ends(names, 1, 0, nil, change...)
+}
+
+// changes lets a user change the pushed value.
+func changes(run *simulation.Run) []simulation.Step {
+	return []simulation.Step{{Label: "push another value", Do: func() error {
+		return simulation.Update(run, pushes("old", "db"), func(ps *v1alpha1.PushSecret) { ps.Spec.Data[0].Match.SecretKey = "other" })
+	}}}
+}
+
+// ends lets objects push to a remote secret, and deletes them one after another, after the steps of first.
+func ends(names []string, leaders, crashes int, first func(*simulation.Run) []simulation.Step, change ...func(*reconciler)) func(*simulation.Run) {
 	return func(run *simulation.Run) {
-		world(run, 1, change...)
+		run.Crashes = crashes
+		world(run, leaders, change...)
 		for _, name := range names[1:] {
 			run.Add(pushes(name, "db"))
 		}
 		var steps []simulation.Step
+		if first != nil {
+			steps = first(run)
+		}
 		for _, name := range names {
 			steps = append(steps, simulation.Step{Label: "delete " + name, Do: func() error {
 				return run.User().Delete(context.Background(), &v1alpha1.PushSecret{ObjectMeta: simulation.Meta(name)})
@@ -121,14 +136,14 @@ func goes(names []string, change ...func(*reconciler)) func(*simulation.Run) {
 		run.Script("user", steps...)
 		run.Final = func() error {
 			if is, there := run.Store.Value("db"); there {
-				return errors.Errorf("all is quiet and no object is left, and the remote secret still holds %q", is)
+				return errors.Errorf("the run has ended without objects, and the remote secret still holds %q", is)
 			}
 			return nil
 		}
 	}
 }
 
-// rename has an object push to another key, which the store refuses.
+// rename makes an object push to another key, which the store denies.
 func rename(leaders, crashes int, change ...func(*reconciler)) func(*simulation.Run) {
 	return func(run *simulation.Run) {
 		run.Crashes = crashes
@@ -139,7 +154,7 @@ func rename(leaders, crashes int, change ...func(*reconciler)) func(*simulation.
 			return nil
 		}
 		world(run, leaders, change...)
-		run.Script("user", simulation.Step{Label: "name another key, which is denied", Do: func() error {
+		run.Script("user", simulation.Step{Label: "set another key, which the store denies", Do: func() error {
 			return simulation.Update(run, pushes("old", "db"), func(ps *v1alpha1.PushSecret) {
 				ps.Spec.Data[0].Match.RemoteRef.RemoteKey = "renamed"
 			})
@@ -154,7 +169,7 @@ func rename(leaders, crashes int, change ...func(*reconciler)) func(*simulation.
 		run.Check = func() error {
 			_, there := run.Store.Value("db")
 			if made && !there {
-				return errors.New("the old remote secret is gone, and there is no new one")
+				return errors.New("the old remote secret was deleted, and there is no new one")
 			}
 			made = made || there
 			return nil
@@ -162,12 +177,14 @@ func rename(leaders, crashes int, change ...func(*reconciler)) func(*simulation.
 	}
 }
 
-// TestInterleavings explores how remote secrets are handed over and renamed.
+// TestInterleavings explores hand-overs and renames of remote secrets.
 func TestInterleavings(t *testing.T) {
 	for name, build := range map[string]func(*simulation.Run){
 		"HandOver": handOver(1, 1), "HandOverTwoLeaders": handOver(2, 0),
 		"TakeOver": goes([]string{"old", "new"}), "Deleted": goes([]string{"old"}),
-		"Rename": rename(1, 1), "RenameTwoLeaders": rename(2, 0),
+		"ChangedAndDeleted":        ends([]string{"old"}, 1, 1, changes),
+		"ChangedAndDeletedLeaders": ends([]string{"old"}, 2, 0, changes),
+		"Rename":                   rename(1, 1), "RenameTwoLeaders": rename(2, 0),
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -176,16 +193,16 @@ func TestInterleavings(t *testing.T) {
 	}
 }
 
-// nobody knows no other PushSecrets.
-type nobody struct{ client.Reader }
+// noObjects is a cache without PushSecrets.
+type noObjects struct{ client.Reader }
 
 // List implements client.Reader.
-func (nobody) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
+func (noObjects) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
 
-// TestFindsFaults takes a guard out, and looks for a run in which that shows.
+// TestFindsFaults disables one guard at a time, and expects the simulation to find a run that fails.
 func TestFindsFaults(t *testing.T) {
 	for name, build := range map[string]func(*simulation.Run){
-		"OtherUsers":       handOver(1, 0, func(r *reconciler) { r.users.cache = nobody{r.users.cache} }),
+		"OtherUsers":       handOver(1, 0, func(r *reconciler) { r.users.cache = noObjects{r.users.cache} }),
 		"TakeOver":         goes([]string{"old", "new"}, func(r *reconciler) { r.users.memory = &memory{} }),
 		"RemovalsComeLast": rename(1, 0, func(r *reconciler) { r.runner.incomplete = func(*carrying) bool { return false } }),
 	} {

@@ -8,27 +8,27 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// job is what is to be done to one remote secret.
+// job is the wanted change of one remote secret.
 type job struct {
 	target provider.Target
 	want   []push.Value
-	// known are the entries of the status that the decision goes by; kept stay as they are.
+	// known are the status entries that the decision uses. kept are entries that stay unchanged.
 	known, kept []v1alpha1.PushEntryStatus
 }
 
-// removes reports whether anything may be removed from the remote secret.
+// removes reports whether the job may remove something from the remote secret.
 func (j job) removes() bool {
 	return slices.ContainsFunc(j.known, func(e v1alpha1.PushEntryStatus) bool {
 		return !slices.ContainsFunc(j.want, func(v push.Value) bool { return v.Property == e.Property })
 	})
 }
 
-// jobOf returns the place of the job for a remote secret; -1 for none.
+// jobOf returns the index of the job for a remote secret; -1 for none.
 func jobOf(jobs []job, key string) int {
 	return slices.IndexFunc(jobs, func(j job) bool { return j.target.Key == key })
 }
 
-// jobFor is jobOf that adds one that wants nothing where there is none.
+// jobFor is like jobOf, but appends an empty job if there is none.
 func jobFor(jobs []job, key string) ([]job, int) {
 	if i := jobOf(jobs, key); i >= 0 {
 		return jobs, i
@@ -36,8 +36,8 @@ func jobFor(jobs []job, key string) ([]job, int) {
 	return append(jobs, job{target: provider.Target{Key: key}}), len(jobs)
 }
 
-// jobs returns what an object wants of the store, and what is to be removed from it. source is the version of what is
-// pushed there. An error means that nothing may be pushed.
+// jobs returns the writes that an object wants at the store, and the removals from it. source is the version of what is
+// pushed there. If it returns an error, nothing must be pushed.
 func (d *destination) jobs(ps *v1alpha1.PushSecret, plan *push.Plan, secrets []pushed, source string) ([]job, error) {
 	jobs, err := d.writes(ps.Namespace, plan, secrets)
 	if err != nil {
@@ -51,20 +51,20 @@ func (d *destination) jobs(ps *v1alpha1.PushSecret, plan *push.Plan, secrets []p
 			jobs[i].known = append(jobs[i].known, e)
 			continue
 		case !e.Created || ps.Spec.DeletionPolicy != v1alpha1.PushDeletionDelete:
-			continue // It is let go.
+			continue // The object gives up its ownership.
 		}
 		jobs, i = jobFor(jobs, e.RemoteKey)
 		if d.takenOut(e, ps, secrets, source) && d.mayWrite(e.RemoteKey) == nil {
 			jobs[i].known = append(jobs[i].known, e)
 		} else {
-			e.Source = "" // It stays until the object goes, also when the spec changes later.
+			e.Source = "" // It stays until the object is deleted, also if the spec changes later.
 			jobs[i].kept = append(jobs[i].kept, e)
 		}
 	}
 	return jobs, nil
 }
 
-// writes returns what a plan wants of the store.
+// writes returns the writes that a plan wants at the store.
 func (d *destination) writes(namespace string, plan *push.Plan, secrets []pushed) ([]job, error) {
 	var from []push.Source
 	for _, s := range secrets {
@@ -87,7 +87,7 @@ func (d *destination) writes(namespace string, plan *push.Plan, secrets []pushed
 	return jobs, nil
 }
 
-// mayWrite returns an error if the store does not let the namespace write a key.
+// mayWrite returns an error if the store does not allow the namespace to write a key.
 func (d *destination) mayWrite(key string) error {
 	if d.grant == nil {
 		return nil
@@ -98,16 +98,16 @@ func (d *destination) mayWrite(key string) error {
 	return nil
 }
 
-// takenOut reports whether an entry that is not wanted any more was taken out of the spec since the store last was in step.
-// That its Secret is gone, or lacks keys, deletes nothing. Where only the keys of Secrets could tell, all else must be as it was
-// then.
+// takenOut reports whether an obsolete entry was removed from the spec since the store was last in sync. A Secret that
+// is deleted or lacks keys must not delete anything. If the entry depends on the keys of Secrets, everything else must
+// be unchanged since then.
 func (d *destination) takenOut(e v1alpha1.PushEntryStatus, ps *v1alpha1.PushSecret, secrets []pushed, source string) bool {
 	return d.status.ObservedGeneration != ps.Generation &&
 		(d.status.ObservedSource == source || push.Drops(ps, d.ref(), e.RemoteKey, e.Property)) &&
 		slices.ContainsFunc(secrets, func(s pushed) bool { return s.Name == e.Source && len(s.Data) > 0 })
 }
 
-// removals returns the jobs that remove all that the status names.
+// removals returns the jobs that remove everything that the status lists.
 func (d *destination) removals() ([]job, error) {
 	var jobs []job
 	for _, e := range d.status.Entries {

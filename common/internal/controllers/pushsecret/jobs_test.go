@@ -30,16 +30,16 @@ func TestTakenOut(t *testing.T) {
 		want     bool
 	}{
 		"Renamed":         {"the spec names another key", data("a", "new", ""), entry, source, 1, "as then", true},
-		"RenamedMeantime": {"that the source or the store has changed since does not undo it", data("a", "new", ""), entry, source, 1, "another", true},
-		"Property":        {"another property", data("a", "old", "q"), property, source, 1, "another", true},
+		"RenamedMeantime": {"the spec names another key, and the source or the store has changed since", data("a", "new", ""), entry, source, 1, "another", true},
+		"Property":        {"the spec names another property", data("a", "old", "q"), property, source, 1, "another", true},
 		"Lacks":           {"the Secret lacks the key that the spec names", data("b", "old", ""), entry, source, 1, "another", false},
-		"InStep":          {"the store has been in step with this spec", data("a", "new", ""), entry, source, 2, "another", false},
-		"SecretGone":      {"its Secret is gone", data("a", "new", ""), entry, nil, 1, "another", false},
+		"InSync":          {"the store has been in sync with this spec", data("a", "new", ""), entry, source, 2, "another", false},
+		"SecretGone":      {"its Secret is deleted", data("a", "new", ""), entry, nil, 1, "another", false},
 		"SecretEmpty":     {"its Secret is empty", data("a", "new", ""), entry, []pushed{{Source: push.Source{Name: "source"}}}, 1, "another", false},
-		"Keys":            {"the key may be gone from the Secret", dataTo(v1alpha1.PushDataTo{}), entry, source, 1, "another", false},
-		"KeysAsThen":      {"the Secret is as it was, so it is the spec that has changed", dataTo(v1alpha1.PushDataTo{}), entry, source, 1, "as then", true},
-		"KeysElsewhere":   {"keys go to another store", dataTo(v1alpha1.PushDataTo{StoreRef: elsewhere}), entry, source, 1, "another", true},
-		"Properties":      {"a property may be gone from the Secret", dataTo(v1alpha1.PushDataTo{RemoteKey: "old"}), property, source, 1, "another", false},
+		"Keys":            {"the key may be missing in the Secret", dataTo(v1alpha1.PushDataTo{}), entry, source, 1, "another", false},
+		"KeysAsThen":      {"the Secret is unchanged, so the spec has changed", dataTo(v1alpha1.PushDataTo{}), entry, source, 1, "as then", true},
+		"KeysElsewhere":   {"the spec sends keys to another store", dataTo(v1alpha1.PushDataTo{StoreRef: elsewhere}), entry, source, 1, "another", true},
+		"Properties":      {"the property may be missing in the Secret", dataTo(v1alpha1.PushDataTo{RemoteKey: "old"}), property, source, 1, "another", false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -10,20 +10,20 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/overlay"
 )
 
-// memory is what this process remembers of objects between two passes. It is safe for concurrent use.
+// memory holds the state of objects between two reconciles. It is safe for concurrent use.
 type memory struct {
 	mu      sync.Mutex
 	objects map[types.NamespacedName]*object
 }
 
-// peek returns what is remembered of an object; nil for nothing.
+// peek returns the state of an object; nil for none.
 func (m *memory) peek(key types.NamespacedName) *object {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.objects[key]
 }
 
-// object returns what is remembered of an object, anew for another of the same name.
+// object returns the state of an object, and starts with an empty one for a new uid.
 func (m *memory) object(key types.NamespacedName, uid types.UID) *object {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -43,36 +43,36 @@ func (m *memory) forget(key types.NamespacedName) {
 	delete(m.objects, key)
 }
 
-// object is what is remembered of one object. One worker at a time uses it; others reach what is safe for concurrent
-// use.
+// object is the state of one object. Only one worker uses it at a time; other goroutines use only the fields that are
+// safe for concurrent use.
 type object struct {
 	uid types.UID
-	// stores are safe for concurrent use.
+	// stores is safe for concurrent use.
 	stores progress
-	// Of sources, stale is.
+	// Only the stale method of sources is safe for concurrent use.
 	sources sourceMemory
 	entries entries
-	// written is the object with the status that this process wrote last.
+	// written is the object with the status that this process last wrote.
 	written overlay.Object[*v1alpha1.PushSecret]
-	// abandoned is true once it was told that another module holds the object.
+	// abandoned is true after the event that another module holds the object.
 	abandoned bool
 }
 
-// end stops what is being pushed for an object that is no more: another of its name may push something else.
+// end stops the pushes of a deleted object. Another object with its name may push other values.
 func (o *object) end() {
 	if o != nil {
 		o.stores.cancel()
 	}
 }
 
-// entries are those of the status that this module writes, as this process knows them: also those that could not be
-// written, since what was created must not be forgotten. The zero entries are what the cache shows.
+// entries are this module's status entries as this process knows them. They include entries that could not be written
+// yet, because a created secret must never be forgotten. The zero value stands for the entries in the cache.
 type entries struct {
 	byStore   map[storeID]v1alpha1.PushStoreStatus
 	unwritten bool
 }
 
-// or returns the entries, or those that the cache shows if that is all there is.
+// or returns the entries, or the cached ones if there are no others.
 func (e *entries) or(cached []v1alpha1.PushStoreStatus) []v1alpha1.PushStoreStatus {
 	if e.byStore == nil {
 		slices.SortFunc(cached, byID)
@@ -86,7 +86,7 @@ func (e *entries) or(cached []v1alpha1.PushStoreStatus) []v1alpha1.PushStoreStat
 	return out
 }
 
-// keep remembers an entry that is yet to be written. known are all that were known before.
+// keep stores an entry that is not written to the API server yet. known are all entries known before.
 func (e *entries) keep(known []v1alpha1.PushStoreStatus, entry v1alpha1.PushStoreStatus) {
 	if e.byStore == nil {
 		e.wrote(known)
@@ -95,7 +95,7 @@ func (e *entries) keep(known []v1alpha1.PushStoreStatus, entry v1alpha1.PushStor
 	e.unwritten = true
 }
 
-// wrote remembers what the status has now.
+// wrote replaces all entries by those just written to the status.
 func (e *entries) wrote(all []v1alpha1.PushStoreStatus) {
 	*e = entries{byStore: map[storeID]v1alpha1.PushStoreStatus{}}
 	for _, s := range all {

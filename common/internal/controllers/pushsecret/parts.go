@@ -16,7 +16,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// generatedValues are what a generator has made for an object. They are stored in a part that the status records.
+// generatedValues are the values that a generator made for an object. They are stored in a part, a Secret that the
+// status records.
 type generatedValues struct {
 	client    client.Reader
 	object    *v1alpha1.PushSecret
@@ -32,7 +33,7 @@ func (g *generatedValues) look(ctx context.Context, to *versions) error {
 		}
 		ref, m := watch.SecretRef(g.object.Namespace, s.Name), resolve.SecretMetadata()
 		if err := g.client.Get(ctx, ref.NamespacedName, m); client.IgnoreNotFound(err) != nil {
-			return errors.Wrap(err, "cannot read a part")
+			return errors.Wrap(err, "cannot read the Secret of a contribution")
 		}
 		v := version{known: m.ResourceVersion}
 		if rec, ok := handoff.Of(m.Annotations); ok && m.UID == s.UID && g.current(rec) {
@@ -43,8 +44,8 @@ func (g *generatedValues) look(ctx context.Context, to *versions) error {
 	return nil
 }
 
-// current reports whether a part has what the object wants of its generator now.
-// Under IfNotExists it keeps its values, whatever is asked for.
+// current reports whether a part has the values that the object now wants of its generator. Under IfNotExists a part
+// keeps its values, whatever refresh is requested.
 func (g *generatedValues) current(rec handoff.Record) bool {
 	request := g.wish().request
 	if g.object.Spec.UpdatePolicy == v1alpha1.UpdateIfNotExists {
@@ -57,17 +58,17 @@ func (g *generatedValues) wish() wish {
 	return wish{g.object.Generation, g.object.Annotations[v1alpha1.RefreshRequestAnnotation]}
 }
 
-// newborn is how long a wish may be new before it counts as a failure that nothing was made for it.
-const newborn = 30 * time.Second
+// gracePeriod is how long a request for values may be unanswered before that counts as a failure.
+const gracePeriod = 30 * time.Second
 
-// errNotMade says that a generator has yet to make values that were wished for lately.
-var errNotMade = provider.NewError(provider.Unavailable, "nothing was generated yet")
+// errNotMade means that a generator has not yet made values that were requested recently.
+var errNotMade = provider.NewError(provider.Unavailable, "no values were generated yet")
 
 // read returns the values in the form of a Secret with the name of the object.
 func (g *generatedValues) read(ctx context.Context, is refs) ([]corev1.Secret, string, error) {
 	missing := errNotMade
-	if g.now.Sub(g.memory.since(g.wish(), g.now)) > newborn {
-		missing = provider.NewError(provider.Unavailable, "%s %q has made no values yet; does its module run?", g.generator.Kind, g.generator.Name)
+	if g.now.Sub(g.memory.since(g.wish(), g.now)) > gracePeriod {
+		missing = provider.NewError(provider.Unavailable, "%s %q: no values were generated yet; check that its module runs", g.generator.Kind, g.generator.Name)
 	}
 	for _, s := range g.object.Status.Parts {
 		if s.Message != "" {

@@ -18,36 +18,37 @@ import (
 )
 
 const (
-	// identifyTimeout bounds how long a push waits for a client to tell where it leads.
+	// identifyTimeout is how long a push waits for a client to report its identity.
 	identifyTimeout = 5 * time.Second
-	// identifyAgain is how long one that could not tell is not asked again.
+	// identifyAgain is how long a client that could not report its identity is not asked again.
 	identifyAgain = 10 * time.Minute
-	// placesFor is how long a store is remembered to which nothing is pushed.
+	// placesFor is how long the identity of a store is kept to which nothing is pushed.
 	placesFor = 25 * time.Hour
 )
 
-// places remembers where stores lead, as far as their clients could tell. The zero places are empty.
+// places caches the identities of stores: where they keep their secrets, as reported by their clients. The zero value
+// is ready to use.
 type places struct {
 	mu    sync.Mutex
 	known map[concurrency.Key]lead
 }
 
-// lead is where a store leads.
+// lead is the cached identity of a store.
 type lead struct {
-	// Identity is zero if it is not known.
+	// Identity is zero if the client could not report it.
 	provider.Identity
 
 	generation int64
 	at         time.Time
 }
 
-// laneOf names a store, as it is used by objects in a namespace.
+// laneOf returns the key of a store, as used by objects in a namespace.
 func laneOf(s provider.Object, namespace string) concurrency.Key {
 	return concurrency.Key{UID: s.GetUID(), Beside: resolve.Beside(s, namespace)}
 }
 
-// of returns where a store leads; the zero Identity if that is not known. It calls nobody: who is about to remove a secret
-// must not wait for the servers of others.
+// of returns the identity of a store; zero if it is not known. It makes no call: the removal of a secret must not wait
+// for servers of other tenants.
 func (p *places) of(s provider.Object, namespace string) provider.Identity {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -58,12 +59,12 @@ func (p *places) of(s provider.Object, namespace string) provider.Identity {
 	return is.Identity
 }
 
-// leads reports whether a store is known to lead to a place.
+// leads reports whether a store is known to have the identity to.
 func (p *places) leads(s provider.Object, namespace string, to provider.Identity) bool {
 	return to.Place != "" && p.of(s, namespace) == to
 }
 
-// learn asks the client of a store where it leads. A client remembers it, so that this costs one call.
+// learn asks the client of a store for its identity. Clients cache it, so this costs one call.
 func (p *places) learn(ctx context.Context, s provider.Object, namespace string, c provider.Client) provider.Identity {
 	lane, now := laneOf(s, namespace), time.Now()
 	p.mu.Lock()
@@ -76,7 +77,7 @@ func (p *places) learn(ctx context.Context, s provider.Object, namespace string,
 	defer cancel()
 	is, err := provider.Identify(ctx, c)
 	if err != nil && ctx.Err() == context.Canceled {
-		return provider.Identity{} // That says nothing of the client.
+		return provider.Identity{} // A cancelled call is no answer of the client.
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -88,14 +89,15 @@ func (p *places) learn(ctx context.Context, s provider.Object, namespace string,
 	return is
 }
 
-// origin is a store that a Secret came from.
+// origin is a store that a Secret was read from.
 type origin struct {
 	resolve.Handle
 
 	secret string
 }
 
-// origins returns the other stores of the module that Secrets of a namespace came from, as far as it may read them.
+// origins returns the other stores of the module that Secrets of a namespace were read from, if the namespace may read
+// them.
 func (r storeReader) origins(ctx context.Context, d *destination, namespace string, secrets []pushed) (out []origin, err error) {
 	from := map[string]string{}
 	for _, s := range secrets {
@@ -122,7 +124,7 @@ func (r storeReader) origins(ctx context.Context, d *destination, namespace stri
 			ref := v1alpha1.StoreRef{APIVersion: k.GVK.GroupVersion().String(), Kind: k.GVK.Kind, Name: name}
 			h, refusal, err := r.routes.Resolve(ctx, ref, namespace, resolve.Read)
 			if err != nil {
-				return nil, errors.Wrap(err, "cannot read the store that a Secret came from")
+				return nil, errors.Wrap(err, "cannot read the store that a Secret was read from")
 			}
 			if refusal == nil {
 				out = append(out, origin{h, secret})
@@ -132,8 +134,8 @@ func (r storeReader) origins(ctx context.Context, d *destination, namespace stri
 	return out, nil
 }
 
-// circle returns an error if a Secret that a task pushes came from the place that it is pushed to, as far as that can be
-// told.
+// circle returns an error if a Secret that a task pushes was read from the place that it is pushed to, as far as
+// identities are known.
 func (r *runner) circle(ctx context.Context, t *task) error {
 	if t.lead.Place == "" {
 		return nil
@@ -142,16 +144,16 @@ func (r *runner) circle(ctx context.Context, t *task) error {
 		loader := r.pool.Loader(from.Kind, from.Store, from.Beside)
 		c, err := connect(ctx, loader, r.timeout)
 		if err != nil {
-			continue // Nothing is read from it now.
+			continue // Nothing can be read from it now.
 		}
 		if r.places.learn(ctx, from.Store, t.object.Namespace, c).Overlaps(t.lead) {
-			return circular(from.secret, from.GVK.Kind+" \""+from.Key.Name+"\", which leads to the same place as this store")
+			return circular(from.secret, from.GVK.Kind+" \""+from.Key.Name+"\", which reads the same place as this store")
 		}
 	}
 	return nil
 }
 
-// circular is the error where what is pushed came from where it is pushed to.
+// circular returns the error for a Secret that was read from the place that it is pushed to.
 func circular(secret, from string) error {
-	return provider.NewError(provider.Invalid, "Secret %q came from %s, and pushing it back would go round in circles; push another Secret, or to another place", secret, from)
+	return provider.NewError(provider.Invalid, "Secret %q was read from %s, and cannot be pushed back to it; push another Secret, or push to another store", secret, from)
 }

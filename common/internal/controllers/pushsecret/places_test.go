@@ -20,7 +20,7 @@ import (
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
-// somewhere is a client that may say where its secrets live.
+// somewhere is a client with a configurable identity.
 type somewhere struct {
 	provider.Client
 
@@ -40,39 +40,39 @@ func storeOf(ns, name, backend string) *fakev1.FakeStore {
 	return s
 }
 
-// TestPlaces has clients tell where stores lead.
+// TestPlaces checks what is cached of the identities of stores.
 func TestPlaces(t *testing.T) {
 	here := provider.Identity{Place: "here"}
 	learned := func(p *places, s *fakev1.FakeStore, c *somewhere) provider.Identity {
 		t.Helper()
 		is := p.learn(t.Context(), s, "n", c)
 		if diff := cmp.Diff(is, p.of(s, "n")); diff != "" {
-			t.Errorf("what was learned is not what is known: -want, +got:\n%s", diff)
+			t.Errorf("the cached identity differs from the learned one: -want, +got:\n%s", diff)
 		}
 		return is
 	}
 	p, s := &places{}, storeOf("n", "a", "b")
 	if diff := cmp.Diff(provider.Identity{}, p.of(s, "n")); diff != "" {
-		t.Errorf("Nobody has told yet: -want, +got:\n%s", diff)
+		t.Errorf("Unknown before the first answer: -want, +got:\n%s", diff)
 	}
 	if diff := cmp.Diff(here, learned(p, s, &somewhere{is: here})); diff != "" {
-		t.Errorf("A client tells: -want, +got:\n%s", diff)
+		t.Errorf("A client reports its identity: -want, +got:\n%s", diff)
 	}
 	next := s.DeepCopy()
 	next.Generation++
 	if diff := cmp.Diff(provider.Identity{}, p.of(next, "n")); diff != "" {
-		t.Errorf("A store that has changed may lead elsewhere: -want, +got:\n%s", diff)
+		t.Errorf("A changed store may have another identity: -want, +got:\n%s", diff)
 	}
 	mute := &somewhere{err: errors.New("boom")}
 	if diff := cmp.Diff(provider.Identity{}, learned(p, s, mute)); diff != "" {
-		t.Errorf("A new client that cannot tell may lead elsewhere, too: -want, +got:\n%s", diff)
+		t.Errorf("A new client that reports no identity clears the old one: -want, +got:\n%s", diff)
 	}
 	learned(p, s, mute)
 	if mute.calls != 1 {
-		t.Errorf("One that cannot tell is asked %d times in a row", mute.calls)
+		t.Errorf("A client without identity is asked %d times in a row", mute.calls)
 	}
 	if diff := cmp.Diff(here, learned(p, next, &somewhere{is: here})); diff != "" {
-		t.Errorf("It is asked at once where the store has changed: -want, +got:\n%s", diff)
+		t.Errorf("A client is asked at once if the store has changed: -want, +got:\n%s", diff)
 	}
 	other := fake.New()
 	c, err := other.Connect(t.Context(), "")
@@ -101,7 +101,7 @@ func (stored) List(context.Context, client.ObjectList, ...client.ListOption) err
 	return errors.New("nothing is listed")
 }
 
-// TestUsesAcrossNamespaces says whether what an object in another namespace uses is the secret that is about to be removed.
+// TestUsesAcrossNamespaces checks which uses by an object in another namespace keep a secret from being removed.
 func TestUsesAcrossNamespaces(t *testing.T) {
 	own, auth := storeOf("own", "store", "b"), &fakev1.FakeAuth{SecretRef: v1alpha1.SecretKeySelector{Name: "c", Key: "k"}}
 	here, elsewhere := provider.Identity{Place: "here"}, provider.Identity{Place: "elsewhere"}
@@ -110,27 +110,27 @@ func TestUsesAcrossNamespaces(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		store  func(s *fakev1.FakeStore)
-		// place is where the client of the other store says that it leads.
+		// place is the identity that the client of the other store reports.
 		place  provider.Identity
 		use    use
 		object func(ps *v1alpha1.PushSecret)
 		want   []bool
 	}{
-		"Alike":      {"Stores with one spec lead to one place.", nil, provider.Identity{}, use{wish: true}, nil, []bool{true, true}},
-		"Elsewhere":  {"Others lead elsewhere, as far as specs tell.", func(s *fakev1.FakeStore) { s.Spec.Backend = "c" }, provider.Identity{}, use{wish: true}, nil, []bool{false, false}},
-		"Identity":   {"Unless their clients say that they lead to one place.", func(s *fakev1.FakeStore) { s.Spec.Backend = "c" }, here, use{wish: true}, nil, []bool{true, true}},
-		"Other":      {"That they lead to two is no news.", func(s *fakev1.FakeStore) { s.Spec.Backend = "c" }, elsewhere, use{wish: true}, nil, []bool{false, false}},
-		"SpecWins":   {"Specs that are alike count, whatever is said: a secret that is in use must not go.", nil, elsewhere, use{wish: true}, nil, []bool{true, true}},
-		"Suspended":  {"Nobody holds a secret by a wish alone, with other credentials.", func(s *fakev1.FakeStore) { s.Spec.Backend, s.Spec.Auth = "c", auth }, here, use{wish: true}, func(ps *v1alpha1.PushSecret) { ps.Spec.Suspend = true }, []bool{false, true}},
-		"ReadOnly":   {"Nor by one that is not granted.", func(s *fakev1.FakeStore) { s.Spec.Backend, s.Spec.Access = "c", v1alpha1.AccessReadOnly }, here, use{wish: true}, nil, []bool{false, true}},
-		"Seen":       {"The very secret is known by its ID.", func(s *fakev1.FakeStore) { s.Spec.Backend = "c" }, provider.Identity{}, use{entry: entry("id")}, nil, []bool{true, false}},
-		"SeenAlias":  {"A store with the same spec leads where it was seen.", func(s *fakev1.FakeStore) { s.Spec.Auth = auth }, provider.Identity{}, use{entry: entry("id")}, nil, []bool{true, true}},
-		"SeenGone":   {"What was seen counts also if its store is gone.", func(s *fakev1.FakeStore) { s.Name = "gone" }, provider.Identity{}, use{entry: entry("id")}, nil, []bool{true, false}},
-		"Login":      {"The same spec with other credentials may lead elsewhere.", func(s *fakev1.FakeStore) { s.Spec.Auth = auth }, provider.Identity{}, use{wish: true}, nil, []bool{true, false}},
-		"SeenOther":  {"One with another ID and other credentials is another.", func(s *fakev1.FakeStore) { s.Spec.Auth = auth }, provider.Identity{}, use{entry: entry("other")}, nil, []bool{false, false}},
-		"SeenBefore": {"In one place it was the one before.", func(s *fakev1.FakeStore) { s.Spec.Auth = auth }, here, use{entry: entry("other")}, nil, []bool{true, true}},
+		"Alike":      {"Stores with equal specs have the same backend.", nil, provider.Identity{}, use{wish: true}, nil, []bool{true, true}},
+		"Elsewhere":  {"Stores with other specs have other backends.", func(s *fakev1.FakeStore) { s.Spec.Backend = "c" }, provider.Identity{}, use{wish: true}, nil, []bool{false, false}},
+		"Identity":   {"Stores with other specs count if their clients report the same identity.", func(s *fakev1.FakeStore) { s.Spec.Backend = "c" }, here, use{wish: true}, nil, []bool{true, true}},
+		"Other":      {"Stores with other specs and identities do not count.", func(s *fakev1.FakeStore) { s.Spec.Backend = "c" }, elsewhere, use{wish: true}, nil, []bool{false, false}},
+		"SpecWins":   {"Equal specs count, whatever identity is reported: a secret in use must not be deleted.", nil, elsewhere, use{wish: true}, nil, []bool{true, true}},
+		"Suspended":  {"With other credentials, the spec of a suspended object does not count.", func(s *fakev1.FakeStore) { s.Spec.Backend, s.Spec.Auth = "c", auth }, here, use{wish: true}, func(ps *v1alpha1.PushSecret) { ps.Spec.Suspend = true }, []bool{false, true}},
+		"ReadOnly":   {"The spec does not count if the store denies the push.", func(s *fakev1.FakeStore) { s.Spec.Backend, s.Spec.Access = "c", v1alpha1.AccessReadOnly }, here, use{wish: true}, nil, []bool{false, true}},
+		"Seen":       {"The ID in the status identifies the secret.", func(s *fakev1.FakeStore) { s.Spec.Backend = "c" }, provider.Identity{}, use{entry: entry("id")}, nil, []bool{true, false}},
+		"SeenAlias":  {"A store with equal spec and a recorded ID has the same place.", func(s *fakev1.FakeStore) { s.Spec.Auth = auth }, provider.Identity{}, use{entry: entry("id")}, nil, []bool{true, true}},
+		"SeenGone":   {"A recorded ID counts also if its store is deleted.", func(s *fakev1.FakeStore) { s.Name = "gone" }, provider.Identity{}, use{entry: entry("id")}, nil, []bool{true, false}},
+		"Login":      {"Equal specs with other credentials may have another place, but count.", func(s *fakev1.FakeStore) { s.Spec.Auth = auth }, provider.Identity{}, use{wish: true}, nil, []bool{true, false}},
+		"SeenOther":  {"A secret with another ID and other credentials is a different one.", func(s *fakev1.FakeStore) { s.Spec.Auth = auth }, provider.Identity{}, use{entry: entry("other")}, nil, []bool{false, false}},
+		"SeenBefore": {"At the same place, another ID is a former secret of the same key.", func(s *fakev1.FakeStore) { s.Spec.Auth = auth }, here, use{entry: entry("other")}, nil, []bool{true, true}},
 		"Class":      {"A store of another class counts by its spec.", func(s *fakev1.FakeStore) { s.Spec.Controller = "other" }, provider.Identity{}, use{wish: true}, nil, []bool{true, true}},
-		"GoneStore":  {"Nothing is pushed to a store that is gone.", func(s *fakev1.FakeStore) { s.Name = "gone" }, here, use{wish: true}, nil, []bool{false, false}},
+		"GoneStore":  {"A deleted store does not count.", func(s *fakev1.FakeStore) { s.Name = "gone" }, here, use{wish: true}, nil, []bool{false, false}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -164,7 +164,7 @@ func TestUsesAcrossNamespaces(t *testing.T) {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(tc.want, []bool{is, there}); diff != "" {
-				t.Errorf("%s\nsame(...), and whether its store surely leads there: -want, +got:\n%s", tc.reason, diff)
+				t.Errorf("%s\nsame(...), and whether its store certainly has the same place: -want, +got:\n%s", tc.reason, diff)
 			}
 		})
 	}

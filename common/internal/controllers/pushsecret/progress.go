@@ -14,10 +14,10 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// The wait after a failure doubles from the first to the last.
+// The back-off after a failure doubles from firstBackoff to lastBackoff.
 const firstBackoff, lastBackoff = time.Second, 2 * time.Minute
 
-// storeID names a store in the status.
+// storeID identifies a store in the status.
 type storeID struct{ apiVersion, kind, name string }
 
 func idOf(s v1alpha1.PushStoreStatus) storeID { return storeID{s.APIVersion, s.Kind, s.Name} }
@@ -26,46 +26,47 @@ func byID(a, b v1alpha1.PushStoreStatus) int {
 	return cmp.Or(cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 }
 
-// attempt is what a push rests on: a failure is no reason to wait once any of it has changed.
+// attempt is the input of a push. After any change of it, the back-off of the former attempt no longer applies.
 type attempt struct {
 	generation      int64
 	request, source string
 }
 
-// storeState is what is remembered of the pushes of one object to one store.
+// storeState is the state of the pushes of one object to one store.
 type storeState struct {
 	running bool
-	// result is what came of the last push, until a pass has looked at it.
+	// result is the result of the last push, until a reconcile takes it.
 	result *result
-	// names are the places to which the last push went.
+	// names are the remote secrets and properties that the last push wrote.
 	names []remoteName
-	// left are the places that others have left to the object.
+	// left are the remote secrets and properties that other objects handed over to this one.
 	left []remoteName
-	// cancel ends what is running.
+	// cancel stops the running push.
 	cancel func()
-	// attempt is what was tried last.
+	// attempt is the last attempt.
 	attempt attempt
-	// broken is true if the last failure was one that only a person can mend.
+	// broken is true if only a user can fix the cause of the last failure.
 	broken bool
-	// failures in a row, and no try before until.
+	// failures counts failures in a row. No attempt is made before until.
 	failures int
 	until    time.Time
-	// next is when the store is compared again; zero if that is not planned yet.
+	// next is the time of the next comparison; zero if none is planned yet.
 	next time.Time
-	// good is when the store was in step last.
+	// good is when the store was last in sync.
 	good time.Time
 }
 
-// schedule is what the times of a pass are computed from.
+// schedule is the input for the times of a reconcile.
 type schedule struct {
 	now time.Time
-	// interval between two comparisons; 0 for none.
+	// interval is the time between two comparisons; 0 for none.
 	interval time.Duration
 	// random returns numbers in [0, 1) for jitter.
 	random func() float64
 }
 
-// begin reports whether an attempt can be made now, or how long it is held back: 0 until what is running has ended.
+// begin reports whether an attempt can start now, and otherwise how long it must wait. The wait is 0 while another
+// attempt runs, because its end requeues the object.
 func (s *storeState) begin(a attempt, now time.Time) (free bool, wait time.Duration) {
 	if a != s.attempt {
 		s.attempt, s.failures, s.until = a, 0, time.Time{}
@@ -77,8 +78,8 @@ func (s *storeState) begin(a attempt, now time.Time) (free bool, wait time.Durat
 	return wait <= 0, max(0, wait)
 }
 
-// due reports whether the store is to be compared now, or else in how long; 0 for never. planned is when, by what the
-// status says of a store that was in step.
+// due reports whether the store must be compared now, and otherwise how long to wait; 0 for never. planned is the time
+// in the status of a store that was in sync.
 func (s *storeState) due(a attempt, inStep bool, planned *metav1.Time, sch schedule) (bool, time.Duration) {
 	if free, wait := s.begin(a, sch.now); !free {
 		return false, wait
@@ -94,7 +95,7 @@ func (s *storeState) due(a attempt, inStep bool, planned *metav1.Time, sch sched
 	return wait <= 0, max(0, wait)
 }
 
-// take returns what came of a push that has ended, and plans what follows from it; nil if there is nothing new.
+// take returns the result of a push that has ended and plans the next attempt; nil if there is no new result.
 func (s *storeState) take(sch schedule) *result {
 	res := s.result
 	if res == nil {
@@ -117,13 +118,13 @@ func backoff(failures int, random float64) time.Duration {
 	return policy.Jitter(min(firstBackoff<<min(failures-1, 10), lastBackoff), random)
 }
 
-// progress is what is remembered of the stores of one object. It is safe for concurrent use. The zero progress is empty.
+// progress is the state of the stores of one object. It is safe for concurrent use. The zero value is ready to use.
 type progress struct {
 	mu     sync.Mutex
 	states map[storeID]*storeState
 }
 
-// with uses what is remembered of a store.
+// with calls use with the state of a store, under the lock.
 func (p *progress) with(id storeID, use func(*storeState)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -138,7 +139,7 @@ func (p *progress) with(id storeID, use func(*storeState)) {
 	use(s)
 }
 
-// open returns the stores to which something is being pushed, or has been and was not looked at yet.
+// open returns the stores with a running push, or with a result that no reconcile has taken.
 func (p *progress) open() []storeID {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -147,13 +148,13 @@ func (p *progress) open() []storeID {
 	})
 }
 
-// inherit notes that others leave a place to the object.
+// inherit records that another object hands a remote secret or property over to this one.
 func (p *progress) inherit(id storeID, n remoteName) {
 	p.with(id, func(s *storeState) { s.left = append(s.left, n) })
 }
 
-// inherited returns, once, the places that others have left to the object. It returns none while something is being
-// pushed: what comes of that does not know of them.
+// inherited returns what other objects handed over to this one, once. It returns nothing while a push runs, because the
+// result of that push does not include the hand-over.
 func (p *progress) inherited(id storeID) (names []remoteName) {
 	p.with(id, func(s *storeState) {
 		if !s.running && s.result == nil {
@@ -169,7 +170,7 @@ func (p *progress) forget(id storeID) {
 	delete(p.states, id)
 }
 
-// retain forgets the stores that are not named, but for those of which a push was not looked at yet.
+// retain removes the states of stores that are not named, except those with a running push or a result not taken.
 func (p *progress) retain(named []storeID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -178,7 +179,7 @@ func (p *progress) retain(named []storeID) {
 	})
 }
 
-// noWait has stores that failed tried again at once.
+// noWait resets the back-off of all stores.
 func (p *progress) noWait() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -187,7 +188,7 @@ func (p *progress) noWait() {
 	}
 }
 
-// names returns the places to which something was pushed last, by store.
+// names returns the remote secrets and properties pushed last, by store.
 func (p *progress) names() map[storeID][]remoteName {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -198,7 +199,7 @@ func (p *progress) names() map[storeID][]remoteName {
 	return out
 }
 
-// cancel ends what is running.
+// cancel stops all running pushes.
 func (p *progress) cancel() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -209,11 +210,11 @@ func (p *progress) cancel() {
 	}
 }
 
-// good returns when a store was in step last, as far as its status or this process knows.
+// good returns when a store was last in sync, by its status or by this process.
 func (p *progress) good(of v1alpha1.PushStoreStatus) (at time.Time) {
 	p.with(idOf(of), func(s *storeState) { at = s.good })
 	if t := of.RefreshTime; t != nil && t.After(at) {
-		return t.Time // A process before this one wrote it.
+		return t.Time // A former process wrote it.
 	}
 	return at
 }

@@ -12,10 +12,10 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// noon is now in these tests.
+// noon is the current time in these tests.
 var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 
-// half is the number that leaves times without jitter.
+// half is the random number that results in no jitter.
 func half() float64 { return 0.5 }
 
 func TestDue(t *testing.T) {
@@ -36,18 +36,18 @@ func TestDue(t *testing.T) {
 		interval time.Duration
 		want     want
 	}{
-		"Unknown":      {"What is not known to be in step is compared.", storeState{}, now, false, nil, time.Hour, want{true, 0}},
-		"Running":      {"Not while it is being pushed: its end brings the object back.", storeState{running: true, attempt: now}, now, false, nil, time.Hour, want{}},
-		"RunningOther": {"Also if the spec has changed meanwhile.", storeState{running: true, attempt: now}, next, false, nil, time.Hour, want{}},
-		"Failed":       {"A failure is held back.", storeState{attempt: now, until: noon.Add(time.Second)}, now, false, nil, time.Hour, want{false, time.Second}},
-		"FailedOver":   {"For its time.", storeState{attempt: now, until: noon}, now, false, nil, time.Hour, want{true, 0}},
-		"FailedOther":  {"And not if anything has changed.", storeState{attempt: now, until: noon.Add(time.Second)}, next, false, nil, time.Hour, want{true, 0}},
-		"Never":        {"What is in step is not compared again without an interval.", storeState{}, now, true, planned, 0, want{}},
-		"NotYet":       {"Or before its time.", storeState{attempt: now, next: noon.Add(time.Hour)}, now, true, nil, time.Hour, want{false, time.Hour}},
-		"Now":          {"But then.", storeState{attempt: now, next: noon}, now, true, nil, time.Hour, want{true, 0}},
-		"Planned":      {"A process before this one has planned it.", storeState{}, now, true, planned, time.Hour, want{false, time.Minute}},
-		"PlannedAhead": {"A time that a clock has planned which was ahead does not count.", storeState{}, now, true, ahead, time.Hour, want{false, 30 * time.Second}},
-		"PlannedPast":  {"If that was missed, it is spread over the first minute.", storeState{}, now, true, past, time.Hour, want{false, 30 * time.Second}},
+		"Unknown":      {"A store that is not known to be in sync is compared.", storeState{}, now, false, nil, time.Hour, want{true, 0}},
+		"Running":      {"A running push is not repeated: its end requeues the object.", storeState{running: true, attempt: now}, now, false, nil, time.Hour, want{}},
+		"RunningOther": {"A running push is not repeated either if the spec has changed.", storeState{running: true, attempt: now}, next, false, nil, time.Hour, want{}},
+		"Failed":       {"A failure waits for its back-off.", storeState{attempt: now, until: noon.Add(time.Second)}, now, false, nil, time.Hour, want{false, time.Second}},
+		"FailedOver":   {"After the back-off it is retried.", storeState{attempt: now, until: noon}, now, false, nil, time.Hour, want{true, 0}},
+		"FailedOther":  {"A changed input is pushed at once.", storeState{attempt: now, until: noon.Add(time.Second)}, next, false, nil, time.Hour, want{true, 0}},
+		"Never":        {"Without an interval, a store in sync is not compared again.", storeState{}, now, true, planned, 0, want{}},
+		"NotYet":       {"It is not compared before its time.", storeState{attempt: now, next: noon.Add(time.Hour)}, now, true, nil, time.Hour, want{false, time.Hour}},
+		"Now":          {"It is compared at its time.", storeState{attempt: now, next: noon}, now, true, nil, time.Hour, want{true, 0}},
+		"Planned":      {"The time that a former process planned is used.", storeState{}, now, true, planned, time.Hour, want{false, time.Minute}},
+		"PlannedAhead": {"A time too far ahead, from a wrong clock, is ignored.", storeState{}, now, true, ahead, time.Hour, want{false, 30 * time.Second}},
+		"PlannedPast":  {"Missed comparisons are spread over the first minute.", storeState{}, now, true, past, time.Hour, want{false, 30 * time.Second}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -77,14 +77,14 @@ func TestTake(t *testing.T) {
 		interval time.Duration
 		want     want
 	}{
-		"Nothing":   {"Nothing has ended.", storeState{good: earlier}, time.Hour, want{Good: earlier}},
-		"Good":      {"What succeeded is compared again after the interval.", storeState{failures: 3, until: noon.Add(time.Minute), broken: true, result: &result{at: noon}}, time.Hour, want{Next: noon.Add(time.Hour), Good: noon}},
-		"GoodOnce":  {"Or never.", storeState{next: noon, result: &result{at: noon}}, 0, want{Good: noon}},
-		"Failed":    {"A failure is held back.", storeState{good: earlier, result: failed(provider.Unavailable)}, time.Hour, want{Failures: 1, Until: noon.Add(firstBackoff), Good: earlier}},
-		"FailedYet": {"The next one for longer.", storeState{failures: 1, result: failed(provider.Unavailable)}, time.Hour, want{Failures: 2, Until: noon.Add(2 * firstBackoff)}},
-		"FailedOft": {"Up to a bound.", storeState{failures: 99, result: failed(provider.Unavailable)}, time.Hour, want{Failures: 100, Until: noon.Add(lastBackoff)}},
-		"Asked":     {"For as long as the provider asks at least.", storeState{result: asked}, time.Hour, want{Failures: 1, Until: noon.Add(time.Minute)}},
-		"Broken":    {"What is invalid only a person can mend.", storeState{result: failed(provider.Invalid)}, time.Hour, want{Failures: 1, Broken: true, Until: noon.Add(firstBackoff)}},
+		"Nothing":   {"No push has ended.", storeState{good: earlier}, time.Hour, want{Good: earlier}},
+		"Good":      {"After a success, the store is compared again after the interval.", storeState{failures: 3, until: noon.Add(time.Minute), broken: true, result: &result{at: noon}}, time.Hour, want{Next: noon.Add(time.Hour), Good: noon}},
+		"GoodOnce":  {"Without an interval, it is not compared again.", storeState{next: noon, result: &result{at: noon}}, 0, want{Good: noon}},
+		"Failed":    {"A failure starts the back-off.", storeState{good: earlier, result: failed(provider.Unavailable)}, time.Hour, want{Failures: 1, Until: noon.Add(firstBackoff), Good: earlier}},
+		"FailedYet": {"A second failure doubles the back-off.", storeState{failures: 1, result: failed(provider.Unavailable)}, time.Hour, want{Failures: 2, Until: noon.Add(2 * firstBackoff)}},
+		"FailedOft": {"The back-off has a maximum.", storeState{failures: 99, result: failed(provider.Unavailable)}, time.Hour, want{Failures: 100, Until: noon.Add(lastBackoff)}},
+		"Asked":     {"The wait is at least what the provider asked for.", storeState{result: asked}, time.Hour, want{Failures: 1, Until: noon.Add(time.Minute)}},
+		"Broken":    {"An invalid request needs a fix by a user.", storeState{result: failed(provider.Invalid)}, time.Hour, want{Failures: 1, Broken: true, Until: noon.Add(firstBackoff)}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -102,9 +102,9 @@ func TestTake(t *testing.T) {
 	}
 }
 
-// TestProgressForgets has an object name ever new stores. Only those are remembered that it names, and those of which a
-// push was not looked at yet.
-func TestProgressForgets(t *testing.T) {
+// TestProgressRetainsNamedStores changes the stores of an object many times. Only the states of named stores, of running pushes
+// and of results not taken must remain.
+func TestProgressRetainsNamedStores(t *testing.T) {
 	var p progress
 	named := storeID{name: "named"}
 	p.with(named, func(s *storeState) { s.failures = 1 })

@@ -23,7 +23,7 @@ import (
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
-// TestPush follows one object from its creation over changes of its Secret and its spec to its end.
+// TestPush follows one object from its creation over changes of its Secret and its spec to its deletion.
 func TestPush(t *testing.T) {
 	e := testenv.New(t)
 	e.Source("source", map[string]string{"password": "one", "user": "bob"})
@@ -56,15 +56,15 @@ func TestPush(t *testing.T) {
 	e.WantRemote(e.Backend, "other", "")
 	e.Eventually(func() string {
 		if err := e.API.Get(e.Ctx, client.ObjectKeyFromObject(ps), ps); !kerrors.IsNotFound(err) {
-			return fmt.Sprintf("the object is still there: %v", err)
+			return fmt.Sprintf("the object still exists: %v", err)
 		}
 		return ""
 	})
 }
 
-// TestPushSteady has objects compared again and again without a write: to no store, and where the comparison was not
-// asked for, which the status says, to no object.
-func TestPushSteady(t *testing.T) {
+// TestPushComparisonWritesNothing checks that repeated comparisons write nothing: neither to a store nor, unless the comparison was
+// requested and the status records that, to the object.
+func TestPushComparisonWritesNothing(t *testing.T) {
 	e := testenv.New(t)
 	e.Source("source", map[string]string{"password": "one"})
 	for i := range 5 {
@@ -102,11 +102,11 @@ func TestPushSteady(t *testing.T) {
 		}
 	}
 	if got := e.Backend.Writes(); got != writes {
-		t.Errorf("%d writes for nothing new", got-writes)
+		t.Errorf("%d writes without a change", got-writes)
 	}
 }
 
-// TestPushPolicies has remote secrets that exist already.
+// TestPushPolicies pushes to remote secrets that already exist.
 func TestPushPolicies(t *testing.T) {
 	e := testenv.New(t)
 	e.Source("source", map[string]string{"password": "ours"})
@@ -120,15 +120,15 @@ func TestPushPolicies(t *testing.T) {
 		verdict string
 		message string
 	}{
-		"replace":  {"What differs is overwritten.", "", "", "theirs", testenv.PushData("password", "replace", ""), "ours", v1alpha1.ReasonSecretSynced, ""},
-		"exists":   {"IfNotExists leaves it alone, and says so.", v1alpha1.UpdateIfNotExists, "", "theirs", testenv.PushData("password", "exists", ""), "theirs", v1alpha1.ReasonSecretAlreadyExists, `"exists"`},
-		"new":      {"IfNotExists writes what does not exist.", v1alpha1.UpdateIfNotExists, "", "", testenv.PushData("password", "new", ""), "ours", v1alpha1.ReasonSecretSynced, ""},
-		"property": {"A property that does not exist is written beside the others.", v1alpha1.UpdateIfNotExists, "", `{"a":1}`, testenv.PushData("password", "property", "b"), `{"a":1,"b":"ours"}`, v1alpha1.ReasonSecretSynced, ""},
-		"taken":    {"One that exists is left alone.", v1alpha1.UpdateIfNotExists, "", `{"b":"theirs"}`, testenv.PushData("password", "taken", "b"), `{"b":"theirs"}`, v1alpha1.ReasonSecretAlreadyExists, `property "b" of "taken"`},
-		"refuse":   {"Refuse touches nothing that it did not create.", "", v1alpha1.AdoptionRefuse, "theirs", testenv.PushData("password", "refuse", ""), "theirs", v1alpha1.ReasonSecretSyncedError, "spec.adoptionPolicy is Refuse"},
-		"equal":    {"What is in step already is no matter of adoption.", "", v1alpha1.AdoptionRefuse, "ours", testenv.PushData("password", "equal", ""), "ours", v1alpha1.ReasonSecretSynced, ""},
-		"text":     {"Only JSON has properties.", "", "", "theirs", testenv.PushData("password", "text", "b"), "theirs", v1alpha1.ReasonSecretSyncedError, "no JSON object"},
-		"missing":  {"A key that the Secret lacks is named.", "", "", "theirs", testenv.PushData("nothing", "missing", ""), "theirs", v1alpha1.ReasonSecretSyncedError, `has no key "nothing"`},
+		"replace":  {"A value that differs is overwritten.", "", "", "theirs", testenv.PushData("password", "replace", ""), "ours", v1alpha1.ReasonSecretSynced, ""},
+		"exists":   {"IfNotExists leaves an existing secret unchanged, and reports it.", v1alpha1.UpdateIfNotExists, "", "theirs", testenv.PushData("password", "exists", ""), "theirs", v1alpha1.ReasonSecretAlreadyExists, `"exists"`},
+		"new":      {"IfNotExists writes a missing secret.", v1alpha1.UpdateIfNotExists, "", "", testenv.PushData("password", "new", ""), "ours", v1alpha1.ReasonSecretSynced, ""},
+		"property": {"A missing property is written next to the others.", v1alpha1.UpdateIfNotExists, "", `{"a":1}`, testenv.PushData("password", "property", "b"), `{"a":1,"b":"ours"}`, v1alpha1.ReasonSecretSynced, ""},
+		"taken":    {"IfNotExists leaves an existing property unchanged.", v1alpha1.UpdateIfNotExists, "", `{"b":"theirs"}`, testenv.PushData("password", "taken", "b"), `{"b":"theirs"}`, v1alpha1.ReasonSecretAlreadyExists, `property "b" of "taken"`},
+		"refuse":   {"Refuse leaves secrets unchanged that this object did not create.", "", v1alpha1.AdoptionRefuse, "theirs", testenv.PushData("password", "refuse", ""), "theirs", v1alpha1.ReasonSecretSyncedError, "spec.adoptionPolicy is Refuse"},
+		"equal":    {"Refuse is no error if the value is already in sync.", "", v1alpha1.AdoptionRefuse, "ours", testenv.PushData("password", "equal", ""), "ours", v1alpha1.ReasonSecretSynced, ""},
+		"text":     {"Only JSON has properties.", "", "", "theirs", testenv.PushData("password", "text", "b"), "theirs", v1alpha1.ReasonSecretSyncedError, "not a JSON object"},
+		"missing":  {"The message names the key that the Secret lacks.", "", "", "theirs", testenv.PushData("nothing", "missing", ""), "theirs", v1alpha1.ReasonSecretSyncedError, `has no key "nothing"`},
 	}
 	for name, tc := range cases {
 		if tc.exists != "" {
@@ -149,7 +149,7 @@ func TestPushPolicies(t *testing.T) {
 	}
 }
 
-// TestPushDeletesItsOwn has objects go that share remote secrets with others.
+// TestPushDeletesItsOwn deletes objects that share remote secrets with other objects.
 func TestPushDeletesItsOwn(t *testing.T) {
 	e := testenv.New(t)
 	e.Source("source", map[string]string{"password": "ours"})
@@ -163,7 +163,7 @@ func TestPushDeletesItsOwn(t *testing.T) {
 	}))
 	e.WantPushed("it", v1alpha1.ReasonSecretSynced)
 	e.WantRemote(e.Backend, "shared", `{"theirs":"1","ours":"ours"}`)
-	e.Backend.Put("changed", []byte("by somebody"))
+	e.Backend.Put("changed", []byte("by others"))
 	e.Backend.Delete("remade")
 	e.Backend.Put("remade", []byte("ours"))
 	if err := e.API.Delete(e.Ctx, e.GetPush("it")); err != nil {
@@ -171,7 +171,7 @@ func TestPushDeletesItsOwn(t *testing.T) {
 	}
 	e.Eventually(func() string {
 		if err := e.API.Get(e.Ctx, types.NamespacedName{Namespace: e.NS, Name: "it"}, &v1alpha1.PushSecret{}); !kerrors.IsNotFound(err) {
-			return fmt.Sprintf("the object is still there: %v", err)
+			return fmt.Sprintf("the object still exists: %v", err)
 		}
 		return ""
 	})
@@ -179,13 +179,13 @@ func TestPushDeletesItsOwn(t *testing.T) {
 	for _, k := range []string{"own", "adopted", "shared", "changed", "remade"} {
 		got[k] = testenv.Remote(e.Backend, k)
 	}
-	want := map[string]string{"own": "", "adopted": "ours", "shared": `{"theirs":"1"}`, "changed": "by somebody", "remade": "ours"}
+	want := map[string]string{"own": "", "adopted": "ours", "shared": `{"theirs":"1"}`, "changed": "by others", "remade": "ours"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("what is left: -want, +got:\n%s", diff)
 	}
 }
 
-// TestPushRefusals has stores that must not or cannot be written.
+// TestPushRefusals pushes to stores that must not or cannot be written.
 func TestPushRefusals(t *testing.T) {
 	e := testenv.NewIdle(t)
 	e.Server.Backend("readonly", fake.ReadOnly())
@@ -206,12 +206,12 @@ func TestPushRefusals(t *testing.T) {
 		change  func(*v1alpha1.PushSecret)
 		message string
 	}{
-		"closed":      {"A ReadOnly store is refused by name.", "closed", nil, `Denied: FakeStore "closed" has access ReadOnly`},
-		"unwritable":  {"A store without a Writer says so.", "unwritable", nil, `Invalid: FakeStore "unwritable": not implemented: `},
-		"property":    {"So does one that cannot write a property alone.", "weak", property, "not implemented: this store cannot write a property"},
-		"ifnotexists": {"So does one that cannot create only.", "weak", ifNotExists, "not implemented: this store cannot write only what does not exist"},
-		"refuse":      {"So does one that cannot tell whose a secret is.", "weak", refuse, "not implemented: this store cannot tell who created a secret"},
-		"nowhere":     {"A store that does not exist is named.", "nowhere", nil, `NotFound: FakeStore "nowhere" does not exist`},
+		"closed":      {"A ReadOnly store is refused, and the message names it.", "closed", nil, `Denied: FakeStore "closed" has access: ReadOnly`},
+		"unwritable":  {"A store without a Writer is refused.", "unwritable", nil, `Invalid: FakeStore "unwritable": not implemented: `},
+		"property":    {"A store that cannot write a single property is refused.", "weak", property, "not implemented: this store cannot write one property"},
+		"ifnotexists": {"A store without a create-only call is refused.", "weak", ifNotExists, "not implemented: this store does not support spec.updatePolicy: IfNotExists"},
+		"refuse":      {"A store that cannot mark its secrets is refused.", "weak", refuse, "not implemented: this store does not record who created a secret"},
+		"nowhere":     {"The message names a store that does not exist.", "nowhere", nil, `NotFound: FakeStore "nowhere" does not exist`},
 	}
 	for name, tc := range cases {
 		e.Create(e.PushSecret(name, func(ps *v1alpha1.PushSecret) {
@@ -233,8 +233,8 @@ func TestPushRefusals(t *testing.T) {
 	}
 }
 
-// TestPushLoop pushes what an ExternalSecret has read: back to its store, or to another one over the same backend, which is
-// refused, and to another backend.
+// TestPushLoop pushes a Secret that an ExternalSecret wrote. A push to the same store, or to another store over the
+// same backend, is refused. A push to another backend is allowed.
 func TestPushLoop(t *testing.T) {
 	e := testenv.NewIdle(t)
 	other := e.Server.Backend("other")
@@ -251,19 +251,19 @@ func TestPushLoop(t *testing.T) {
 		}))
 	}
 	for _, name := range []string{"back", "round"} {
-		if m := e.WantPushed(name, v1alpha1.ReasonSecretSyncedError); !strings.Contains(m, "round in circles") {
+		if m := e.WantPushed(name, v1alpha1.ReasonSecretSyncedError); !strings.Contains(m, "cannot be pushed back to it") {
 			t.Errorf("%s says %q", name, m)
 		}
 	}
 	e.WantPushed("on", v1alpha1.ReasonSecretSynced)
 	e.WantRemote(other, "copy-on", "one")
 	if n := e.Backend.Writes(); n > 0 {
-		t.Errorf("%d writes to the place that the Secret came from", n)
+		t.Errorf("%d writes to the backend that the Secret was read from", n)
 	}
 }
 
-// TestPushFailover has one of two stores hang: the other is in step, the status says which is not, and that
-// one catches up.
+// TestPushFailover blocks one of two stores. The other store must be in sync, the status must name the blocked one, and
+// the blocked one must catch up later.
 func TestPushFailover(t *testing.T) {
 	e := testenv.NewIdle(t)
 	second := e.Server.Backend("second")
@@ -283,14 +283,14 @@ func TestPushFailover(t *testing.T) {
 	e.Source("source", map[string]string{"password": "three"})
 	e.WantRemote(e.Backend, "db", "three")
 	if v := testenv.Remote(second, "db"); v != "one" {
-		t.Errorf("the store that hangs holds %q", v)
+		t.Errorf("the blocked store holds %q", v)
 	}
 	mend()
 	e.WantRemote(second, "db", "three")
 	e.WantPushed("db", v1alpha1.ReasonSecretSynced)
 }
 
-// TestPushSelected pushes all Secrets that carry a label, to all stores that carry another.
+// TestPushSelected pushes all Secrets with a label to all stores with another label.
 func TestPushSelected(t *testing.T) {
 	e := testenv.NewIdle(t)
 	second := e.Server.Backend("second")
@@ -312,21 +312,21 @@ func TestPushSelected(t *testing.T) {
 	e.WantRemote(e.Backend, e.NS+"/one", `{"password":"1"}`)
 	e.WantPushed("all", v1alpha1.ReasonSecretSynced)
 
-	// A Secret that is gone deletes nothing, whatever the policy.
+	// A deleted Secret deletes nothing, whatever the policy.
 	if err := e.API.Delete(e.Ctx, &corev1.Secret{ObjectMeta: e.Meta("one")}); err != nil {
 		t.Fatal(err)
 	}
 	e.Source("two", map[string]string{"password": "3"}, "push")
 	e.WantRemote(second, e.NS+"/two", `{"password":"3","tls.crt":"c"}`)
 	if v := testenv.Remote(second, e.NS+"/one"); v != `{"password":"1"}` {
-		t.Errorf("what was pushed of a Secret that is gone is now %q", v)
+		t.Errorf("the value pushed from a deleted Secret is now %q", v)
 	}
 	if v := testenv.Remote(second, e.NS+"/none"); v != "" {
 		t.Errorf("a Secret without the label was pushed")
 	}
 }
 
-// TestPushTemplate shapes what is pushed.
+// TestPushTemplate pushes the output of a template.
 func TestPushTemplate(t *testing.T) {
 	e := testenv.New(t)
 	e.Source("source", map[string]string{"user": "bob", "password": "one"})
@@ -342,7 +342,7 @@ func TestPushTemplate(t *testing.T) {
 	}
 }
 
-// TestPushHeldNamespace deletes a namespace whose object has to remove something from a store that is gone.
+// TestPushHeldNamespace deletes a namespace whose object must remove a secret from a deleted store.
 func TestPushHeldNamespace(t *testing.T) {
 	e := testenv.New(t)
 	e.Source("source", map[string]string{"password": "one"})
@@ -356,7 +356,7 @@ func TestPushHeldNamespace(t *testing.T) {
 	}
 	e.Eventually(func() string {
 		if err := e.API.Get(e.Ctx, types.NamespacedName{Namespace: e.NS, Name: "db"}, &v1alpha1.PushSecret{}); !kerrors.IsNotFound(err) {
-			return fmt.Sprintf("the object is still there: %v", err)
+			return fmt.Sprintf("the object still exists: %v", err)
 		}
 		return ""
 	})
@@ -365,7 +365,8 @@ func TestPushHeldNamespace(t *testing.T) {
 	}
 }
 
-// TestPushHeldByStore deletes an object whose store refuses: it is held, says so, and None lets it go.
+// TestPushHeldByStore deletes an object whose store denies the removal. The object must be kept and report it, and
+// deletionPolicy None must release it.
 func TestPushHeldByStore(t *testing.T) {
 	e := testenv.New(t)
 	e.Source("source", map[string]string{"password": "one"})
@@ -386,14 +387,14 @@ func TestPushHeldByStore(t *testing.T) {
 	testenv.Update(e.Client, ps, func(ps *v1alpha1.PushSecret) { ps.Spec.DeletionPolicy = "" })
 	e.Eventually(func() string {
 		if err := e.API.Get(e.Ctx, client.ObjectKeyFromObject(ps), ps); !kerrors.IsNotFound(err) {
-			return fmt.Sprintf("the object is still there: %v", err)
+			return fmt.Sprintf("the object still exists: %v", err)
 		}
 		return ""
 	})
 }
 
-// TestPushRandomTemplate shapes what is pushed by a template that yields another value each time: one is
-// pushed, until the Secret or the spec changes.
+// TestPushRandomTemplate pushes the output of a template that differs on every run. Only one output must be pushed,
+// until the Secret or the spec changes.
 func TestPushRandomTemplate(t *testing.T) {
 	e := testenv.New(t)
 	e.Source("source", map[string]string{"user": "bob"})
@@ -424,8 +425,8 @@ func TestPushRandomTemplate(t *testing.T) {
 	})
 }
 
-// TestPushOneKeyFails has one of several remote secrets fail for good: the others are written, and the
-// condition names the one.
+// TestPushOneKeyFails makes one of several remote secrets fail permanently. The others must be written, and the
+// condition must name the failing one.
 func TestPushOneKeyFails(t *testing.T) {
 	e := testenv.New(t)
 	e.Source("source", map[string]string{"password": "one"})
@@ -444,8 +445,8 @@ func TestPushOneKeyFails(t *testing.T) {
 	}
 }
 
-// TestPushNewGeneration has a changed spec wait for its store: what is known of the spec before it is no
-// longer Ready.
+// TestPushNewGeneration changes the spec while the store is blocked. Ready must not be True any longer, because it
+// refers to the former spec.
 func TestPushNewGeneration(t *testing.T) {
 	e := testenv.New(t)
 	e.Source("source", map[string]string{"password": "one"})
@@ -456,7 +457,7 @@ func TestPushNewGeneration(t *testing.T) {
 	e.Eventually(func() string {
 		c := meta.FindStatusCondition(e.GetPush("db").Status.Conditions, v1alpha1.ConditionReady)
 		if c.ObservedGeneration != ps.Generation {
-			return "the new spec was not looked at"
+			return "the new spec was not reconciled"
 		}
 		if c.Status == metav1.ConditionTrue {
 			t.Fatalf("Ready is True for a spec that was not pushed: %s", c.Message)
@@ -467,7 +468,7 @@ func TestPushNewGeneration(t *testing.T) {
 	e.WantPushed("db", v1alpha1.ReasonSecretSynced)
 }
 
-// TestPushStoreMoves changes where a store is: what is in step is pushed there.
+// TestPushStoreMoves changes the backend of a store. The values must be pushed to the new backend.
 func TestPushStoreMoves(t *testing.T) {
 	e := testenv.New(t)
 	elsewhere := e.Server.Backend("elsewhere")
@@ -478,8 +479,9 @@ func TestPushStoreMoves(t *testing.T) {
 	e.WantRemote(elsewhere, "db", "one")
 }
 
-// TestPushSuspendedGoes deletes an object that is suspended: nothing is touched, and it goes.
-func TestPushSuspendedGoes(t *testing.T) {
+// TestPushSuspendedIsDeleted deletes a suspended object. The remote secret must stay unchanged, and the object must be
+// deleted.
+func TestPushSuspendedIsDeleted(t *testing.T) {
 	e := testenv.New(t)
 	e.Source("source", map[string]string{"password": "one"})
 	e.Create(e.PushSecret("db", testenv.PushDeletes))
@@ -491,12 +493,12 @@ func TestPushSuspendedGoes(t *testing.T) {
 	}
 	wantPushGone(e, "db")
 	if v := testenv.Remote(e.Backend, "db"); v != "one" {
-		t.Errorf("the remote secret is %q, want it left alone", v)
+		t.Errorf("the remote secret is %q, want it unchanged", v)
 	}
 }
 
-// TestPushSourceLosesKeys takes a key out of a Secret of which all keys are pushed. What was pushed of it stays,
-// also when the spec changes later, and goes with the object.
+// TestPushSourceLosesKeys removes a key from a Secret of which all keys are pushed. Its remote secret must stay, also
+// if the spec changes later, and must be deleted with the object.
 func TestPushSourceLosesKeys(t *testing.T) {
 	e := testenv.New(t)
 	e.Source("source", map[string]string{"a": "1", "b": "2"})
@@ -510,12 +512,12 @@ func TestPushSourceLosesKeys(t *testing.T) {
 	ps := testenv.Update(e.Client, e.GetPush("db"), func(ps *v1alpha1.PushSecret) { ps.Spec.RefreshInterval = "2h" })
 	e.Eventually(func() string {
 		if s := e.GetPush("db").Status.Stores[0]; s.ObservedGeneration != ps.Generation {
-			return "the spec was not looked at"
+			return "the spec was not reconciled"
 		}
 		return ""
 	})
 	if v := testenv.Remote(e.Backend, "b"); v != "2" {
-		t.Errorf("what was pushed of a key that the Secret lost is now %q", v)
+		t.Errorf("the value pushed from a removed key is now %q", v)
 	}
 	if err := e.API.Delete(e.Ctx, ps); err != nil {
 		t.Fatal(err)
@@ -524,7 +526,8 @@ func TestPushSourceLosesKeys(t *testing.T) {
 	e.WantRemote(e.Backend, "b", "")
 }
 
-// TestPushDeletedMeanwhile deletes an object while the secret is being created for it: that goes, too.
+// TestPushDeletedMeanwhile deletes an object while its remote secret is being created. The remote secret must be
+// deleted, too.
 func TestPushDeletedMeanwhile(t *testing.T) {
 	e := testenv.New(t)
 	e.Source("source", map[string]string{"password": "one"})
@@ -539,19 +542,19 @@ func TestPushDeletedMeanwhile(t *testing.T) {
 	}
 	e.Eventually(func() string {
 		if c := meta.FindStatusCondition(e.GetPush("db").Status.Conditions, v1alpha1.ConditionReady); c == nil || !strings.Contains(c.Message, "being deleted") {
-			return fmt.Sprintf("its end was not looked at: %+v", c)
+			return fmt.Sprintf("the end of the push was not reconciled: %+v", c)
 		}
 		return ""
 	})
 	release()
 	wantPushGone(e, "db")
 	if v := testenv.Remote(e.Backend, "db"); v != "" {
-		t.Errorf("the remote secret is %q, and nobody knows of it any more", v)
+		t.Errorf("the remote secret is %q, and no status lists it any more", v)
 	}
 }
 
-// TestPushRestart has an operator start over objects that are in step: it reads no Secret's values and
-// calls no store but to validate it.
+// TestPushRestart restarts an operator with objects in sync. It must read no values of Secrets, and call no store
+// except for the store validation.
 func TestPushRestart(t *testing.T) {
 	e := testenv.New(t)
 	e.Source("source", map[string]string{"password": "one"})
@@ -570,7 +573,7 @@ func TestPushRestart(t *testing.T) {
 	e.WantPushed("later", v1alpha1.ReasonSecretSynced)
 	for _, r := range e.Backend.Calls(fake.CallObserve)[observed:] {
 		if r.Refs[0].Key == "db" {
-			t.Errorf("the secret that is in step was read %s after the restart", r.Time.Sub(since))
+			t.Errorf("the secret in sync was read %s after the restart", r.Time.Sub(since))
 		}
 	}
 }

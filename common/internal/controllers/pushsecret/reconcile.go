@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
-	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
@@ -22,15 +21,16 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/recovery"
 	"github.com/direct-secrets/direct-secrets/common/internal/setup"
 	"github.com/direct-secrets/direct-secrets/common/internal/status"
+	"github.com/direct-secrets/direct-secrets/common/internal/trace"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// reconciler keeps the stores of this module in step with the Secrets that PushSecrets name. Workers
-// never wait for a provider: what is pushed to a store runs by itself and brings the object back.
+// reconciler keeps the stores of this module in sync with the Secrets that PushSecrets name. Workers never wait for a
+// provider: a push runs in its own goroutine and requeues the object when it ends.
 type reconciler struct {
 	claim
 
-	// client is live, cache is not.
+	// client reads live; cache reads from the informers.
 	client client.Client
 	cache  client.Reader
 	memory *memory
@@ -40,11 +40,10 @@ type reconciler struct {
 	runner *runner
 	ledger *metrics.Ledger
 	events events.EventRecorder
-	log    logr.Logger
 	opts   setup.Options
 }
 
-// pass is one look at one object.
+// pass is one reconcile of one object.
 type pass struct {
 	*reconciler
 
@@ -53,16 +52,16 @@ type pass struct {
 	obj  *object
 	plan *push.Plan
 	now  time.Time
-	// lead is true if this operator writes the conditions of the object. It does not if the first store is one of
-	// another class.
+	// lead is true if this operator writes the conditions of the object. It does not if the first store has another
+	// class.
 	lead bool
-	// statuses are the entries of the status that this module writes, as they shall be.
+	// statuses are the wanted status entries of this module.
 	statuses []v1alpha1.PushStoreStatus
-	// wait is the time until something is to be looked at again; 0 for never.
+	// wait is the time until the next reconcile; 0 for never.
 	wait time.Duration
 }
 
-// Reconcile looks at one object.
+// Reconcile reconciles one object.
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res reconcile.Result, err error) {
 	defer recovery.ToError(ctx, &err)
 	ps := &v1alpha1.PushSecret{}
@@ -78,6 +77,8 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 		reconciler: r, ps: ps, key: req.NamespacedName, obj: r.memory.object(req.NamespacedName, ps.UID), now: r.opts.Now(),
 		lead: r.leads(ps),
 	}
+	ctx, span := trace.Start(ctx, trace.Reconcile, trace.Of("PushSecret", ps)...)
+	defer func() { span.End(trace.Result(err)) }()
 	if err := p.run(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -89,11 +90,10 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 	return reconcile.Result{RequeueAfter: max(p.wait, time.Millisecond), Priority: &low}, nil
 }
 
-// warn makes an Event. In a namespace that terminates there are none, so it is logged, too.
+// warn emits a warning event.
 func (r *reconciler) warn(ps *v1alpha1.PushSecret, reason, format string, args ...any) {
 	message := fmt.Sprintf(format, args...)
-	r.log.Info(message, "reason", reason, "PushSecret", client.ObjectKeyFromObject(ps).String())
-	r.events.Eventf(ps, nil, corev1.EventTypeWarning, reason, "Push", "%s", status.Cut(message, maxNote))
+	r.events.Eventf(ps, nil, corev1.EventTypeWarning, reason, "Push", "%s", status.Cut(message, status.MaxNote))
 }
 
 func (r *reconciler) forget(key types.NamespacedName) {
@@ -102,7 +102,7 @@ func (r *reconciler) forget(key types.NamespacedName) {
 	r.follow.forget(key)
 }
 
-// run brings an object in step as far as it can be done at once.
+// run brings an object in sync as far as that is possible without waiting.
 func (p *pass) run(ctx context.Context) error {
 	if p.ps.DeletionTimestamp != nil {
 		return p.finalize(ctx)
@@ -133,11 +133,11 @@ func (p *pass) run(ctx context.Context) error {
 	return p.conclude(ctx, statusesOf(dests), nil)
 }
 
-// A finalizer is no status, so the object itself is patched.
+// The finalizer is not in the status, so this patches the object itself.
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=pushsecrets,verbs=patch
 
-// hold puts this module's finalizer on the object before anything is created for it that is removed with it, or takes it
-// off.
+// hold adds this module's finalizer, or removes it. It must be added before anything is created that is removed with
+// the object.
 func (p *pass) hold(ctx context.Context, on bool) error {
 	if on == controllerutil.ContainsFinalizer(p.ps, p.finalizer) {
 		return nil
@@ -158,8 +158,8 @@ func (p *pass) hold(ctx context.Context, on bool) error {
 	return errors.Wrap(err, "cannot write the finalizer")
 }
 
-// fold takes in what has come of the pushes that have ended. It is kept from then on, also if it cannot be
-// written: what was created must not be forgotten.
+// fold takes the results of the pushes that have ended. They are kept in memory even if the status cannot be written,
+// because a created secret must not be forgotten.
 func (p *pass) fold(dests []destination) {
 	known, sch := p.known(), p.schedule()
 	for i := range dests {
@@ -176,10 +176,10 @@ func (p *pass) fold(dests []destination) {
 		}
 		p.obj.entries.keep(known, d.status)
 		for _, e := range res.left {
-			p.warn(p.ps, "LeftBehind", "%s: %s stays, because somebody else has changed it since this object created it", d.name(), place(e.RemoteKey, e.Property))
+			p.warn(p.ps, "LeftBehind", "%s: %s was not deleted, because another client changed it after this object created it", d.name(), place(e.RemoteKey, e.Property))
 		}
 		for _, e := range res.released {
-			p.warn(p.ps, "LeftBehind", "%s: %s stays, because another PushSecret pushes to it and does not take it over; delete it by hand once it is not needed", d.name(), place(e.RemoteKey, e.Property))
+			p.warn(p.ps, "LeftBehind", "%s: %s was not deleted, because another PushSecret pushes to it and does not take it over; delete it by hand once it is not needed", d.name(), place(e.RemoteKey, e.Property))
 		}
 		if res.err != nil && provider.ClassOf(res.err) == provider.Denied {
 			p.opts.Suspect(d.route.Kind, d.key(p.ps.Namespace))
@@ -187,7 +187,7 @@ func (p *pass) fold(dests []destination) {
 	}
 }
 
-// inherit takes in what other objects have left to this one: it is as if this one had created it.
+// inherit marks the entries that other objects handed over as created by this object.
 func (p *pass) inherit(dests []destination) {
 	for i := range dests {
 		d := &dests[i]
@@ -198,7 +198,7 @@ func (p *pass) inherit(dests []destination) {
 	}
 }
 
-// own has entries count as created whose places are named, and reports whether any did not before.
+// own marks the named entries as created, and reports whether any was not before.
 func own(entries []v1alpha1.PushEntryStatus, names []remoteName) (changed bool) {
 	for i := range entries {
 		if e := &entries[i]; !e.Created && slices.Contains(names, remoteName{e.RemoteKey, e.Property}) {
@@ -208,7 +208,7 @@ func own(entries []v1alpha1.PushEntryStatus, names []remoteName) (changed bool) 
 	return changed
 }
 
-// push starts what is due.
+// push starts the pushes that are due.
 func (p *pass) push(ctx context.Context, dests []destination) error {
 	selected, err := selectionOf(p.client, p.ps, &p.obj.sources, p.now)
 	if err != nil {
@@ -233,7 +233,7 @@ func (p *pass) push(ctx context.Context, dests []destination) error {
 	read := time.Now()
 	is, err := from.read(ctx, seen.refs)
 	if errors.Is(err, errNotMade) {
-		p.again(newborn) // The part brings the object back, once the status records it.
+		p.again(gracePeriod) // The object is requeued when the status records the part.
 		return nil
 	}
 	var known *provider.Error
@@ -242,7 +242,7 @@ func (p *pass) push(ctx context.Context, dests []destination) error {
 	}
 	for _, d := range due {
 		if known != nil {
-			d.conclude(failure("", known), p.ps.Generation) // Its Secret brings the object back.
+			d.conclude(failure("", known), p.ps.Generation) // A change of its Secret requeues the object.
 			p.again(lastBackoff)
 			continue
 		}
@@ -253,12 +253,12 @@ func (p *pass) push(ctx context.Context, dests []destination) error {
 	return nil
 }
 
-// attempt is what a push to a store rests on now.
+// attempt returns the input of a push to a store.
 func (p *pass) attempt(d *destination, is refs) attempt {
 	return attempt{p.ps.Generation, p.ps.Annotations[v1alpha1.RefreshRequestAnnotation], d.source(is.hash())}
 }
 
-// due reports whether a store is to be compared now with what is pushed. It notes when to look again.
+// due reports whether a store must be compared now, and plans the next reconcile.
 func (p *pass) due(d *destination, is refs) (due bool) {
 	a, sch := p.attempt(d, is), p.schedule()
 	p.obj.stores.with(idOf(d.status), func(s *storeState) {
@@ -269,7 +269,7 @@ func (p *pass) due(d *destination, is refs) (due bool) {
 	return due
 }
 
-// pushTo pushes what was read to one store.
+// pushTo pushes the content that was read to one store.
 func (p *pass) pushTo(ctx context.Context, d *destination, is content, current currentFunc) error {
 	a := p.attempt(d, is.refs)
 	jobs, err := d.jobs(p.ps, p.plan, is.secrets, a.source)
@@ -288,7 +288,7 @@ func (p *pass) pushTo(ctx context.Context, d *destination, is content, current c
 	return nil
 }
 
-// task returns what has jobs done at one store.
+// task returns the task that runs jobs at one store.
 func (p *pass) task(d *destination, jobs []job, a attempt) task {
 	t := task{object: p.key, to: d, jobs: jobs, attempt: a, at: p.now, backend: d.backend(p.ps.Namespace)}
 	t.pusher = push.Pusher{Kind: d.route.GoName(), Others: p.users.others(p.ps, d, t.backend), Policies: push.Policies{
@@ -299,24 +299,24 @@ func (p *pass) task(d *destination, jobs []job, a attempt) task {
 	return t
 }
 
-// start has a task carried out, outside of this pass. The object comes back when it has ended.
+// start runs a task outside of this reconcile. The object is requeued when the task ends.
 func (p *pass) start(ctx context.Context, t task) {
 	if !p.runner.start(ctx, t, &p.obj.stores) {
-		p.again(holdInterval) // Whose turn it is may be gone by then, and nobody else be named.
+		p.again(holdInterval) // The object whose turn it is may be deleted by then, and no other be woken.
 	}
 }
 
-// again has the object looked at after a time, or earlier; 0 for never.
+// again plans the next reconcile after a time, or earlier; 0 for never.
 func (p *pass) again(wait time.Duration) {
 	if wait > 0 && (p.wait == 0 || wait < p.wait) {
 		p.wait = wait
 	}
 }
 
-// known returns the entries of the status that this module writes.
+// known returns the status entries that this module writes.
 func (p *pass) known() []v1alpha1.PushStoreStatus { return p.obj.entries.or(p.entries(p.ps)) }
 
-// schedule is what the times of this pass are computed from.
+// schedule returns the input for the times of this reconcile.
 func (p *pass) schedule() schedule {
 	s := schedule{now: p.now, random: p.opts.Random}
 	if p.plan != nil {
@@ -325,7 +325,7 @@ func (p *pass) schedule() schedule {
 	return s
 }
 
-// account notes how the object stands after the pass. The module that writes its Ready condition has it in its books.
+// account records the state of the object for the metrics. Only the module that writes its Ready condition does so.
 func (p *pass) account() {
 	if !p.lead || p.ps.DeletionTimestamp != nil {
 		p.ledger.Forget(p.key)

@@ -17,7 +17,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// selectionOf returns what an object selects. c is live.
+// selectionOf returns the selection of an object. c must read live.
 func selectionOf(c client.Reader, ps *v1alpha1.PushSecret, m *sourceMemory, now time.Time) (selection, error) {
 	switch s := ps.Spec.Selector; {
 	case s.GeneratorRef != nil:
@@ -30,13 +30,13 @@ func selectionOf(c client.Reader, ps *v1alpha1.PushSecret, m *sourceMemory, now 
 	}
 }
 
-// namedSecret is one Secret.
+// namedSecret is the selection of a single Secret by name.
 type namedSecret struct {
 	client client.Reader
 	ref    watch.ObjectRef
 }
 
-// They are listed where labels choose what is pushed.
+// list is needed where a label selector selects the Secrets.
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list
 
 func (n *namedSecret) look(ctx context.Context, to *versions) error {
@@ -56,7 +56,7 @@ func (n *namedSecret) read(ctx context.Context, is refs) ([]corev1.Secret, strin
 	return []corev1.Secret{s}, "", errors.Wrapf(err, "cannot read Secret %q", n.ref.Name)
 }
 
-// labelledSecrets are the Secrets of a namespace that carry labels.
+// labelledSecrets is the selection of the Secrets of a namespace by labels.
 type labelledSecrets struct {
 	client    client.Reader
 	namespace string
@@ -94,7 +94,7 @@ func (l *labelledSecrets) read(ctx context.Context, is refs) ([]corev1.Secret, s
 	}
 	is[l.ref()] = plain(watch.VersionOf(found))
 	if len(list.Items) == 0 {
-		return nil, "", provider.NewError(provider.NotFound, "no Secret carries the labels of spec.selector.secret.selector; label one or correct the selector")
+		return nil, "", provider.NewError(provider.NotFound, "no Secret has the labels of spec.selector.secret.selector; label one or correct the selector")
 	}
 	return list.Items, "", nil
 }

@@ -22,8 +22,8 @@ import (
 // refs are the versions of sources.
 type refs map[watch.ObjectRef]version
 
-// version is what is known of a source: its resourceVersion, and what stands for what is pushed of it. Only
-// of a part, which changes without its values, are the two not the same.
+// version is the version of a source: its resourceVersion, and the version of the pushed values. They differ only for a
+// part, which can change without its values.
 type version struct{ known, pushed string }
 
 func plain(v string) version { return version{v, v} }
@@ -36,37 +36,37 @@ func (r refs) hash() string {
 	return watch.VersionOf(flat)
 }
 
-// versions are those of all that is pushed: the Secrets, and what holds templates.
+// versions are the versions of all sources of an object: the Secrets, and the objects that hold templates.
 type versions struct {
 	generation int64
-	// told is how many changes had been shown when they were read.
+	// told is the number of changes that had been seen when the versions were read.
 	told int64
 	refs refs
 	// at is the resourceVersion of a list of Secrets.
 	at string
 }
 
-// wish is what generated values are asked for by.
+// wish is the request for generated values.
 type wish struct {
 	generation int64
 	request    string
 }
 
-// sourceMemory is what is remembered of what one object pushes.
+// sourceMemory is the state of the sources of one object.
 type sourceMemory struct {
-	// told counts the changes that watches have shown.
+	// told counts the changes that watches have reported.
 	told atomic.Int64
-	// seen are the versions of what is pushed; nil if they have to be read.
+	// seen are the versions of the sources; nil if they must be read.
 	seen *versions
-	// wish is what values were asked for last, wished when that was first seen.
+	// wish is the last request for values, and wished when this process first saw it.
 	wish   wish
 	wished time.Time
 }
 
-// stale notes that what is pushed has changed. It is safe for concurrent use.
+// stale records that a source has changed. It is safe for concurrent use.
 func (m *sourceMemory) stale() { m.told.Add(1) }
 
-// since returns when this process has first seen a wish.
+// since returns when this process first saw a request.
 func (m *sourceMemory) since(w wish, now time.Time) time.Time {
 	if m.wish != w {
 		m.wish, m.wished = w, now
@@ -76,14 +76,14 @@ func (m *sourceMemory) since(w wish, now time.Time) time.Time {
 
 // A selection is what spec.selector of an object selects.
 type selection interface {
-	// look adds what is known of the versions of what is selected. It reads metadata only.
+	// look adds the versions of the selected sources. It reads metadata only.
 	look(ctx context.Context, to *versions) error
-	// read returns the Secrets, notes the versions that were read, and returns that of the values if a generator made
-	// them. An error of package provider is for a person to mend.
+	// read returns the Secrets and adds the versions read. generated is the version of the values if a generator made
+	// them. An error of package provider must be fixed by a user.
 	read(ctx context.Context, is refs) (secrets []corev1.Secret, generated string, err error)
 }
 
-// sources read what one object pushes.
+// sources reads what one object pushes.
 type sources struct {
 	client    client.Reader
 	object    *v1alpha1.PushSecret
@@ -91,7 +91,7 @@ type sources struct {
 	selection selection
 }
 
-// look returns the versions of what is pushed. It reads metadata only.
+// look returns the versions of the sources. It reads metadata only.
 func (s *sources) look(ctx context.Context, told int64) (*versions, error) {
 	v := &versions{generation: s.object.Generation, told: told, refs: refs{}}
 	err := s.selection.look(ctx, v)
@@ -100,17 +100,17 @@ func (s *sources) look(ctx context.Context, told int64) (*versions, error) {
 		v.refs[templatesource.WatchRef(s.object.Namespace, t)] = plain(version)
 		err = errors.Join(err, failed)
 	}
-	return v, errors.Wrap(err, "cannot read the versions of what is pushed")
+	return v, errors.Wrap(err, "cannot read the versions of the Secrets to push")
 }
 
-// pushed is a Secret that is pushed, after the template.
+// pushed is a Secret to push, after its template was applied.
 type pushed struct {
 	push.Source
 
 	labels map[string]string
 }
 
-// content is what is pushed, as it was read.
+// content is everything to push, as read.
 type content struct {
 	secrets []pushed
 	refs    refs
@@ -118,7 +118,7 @@ type content struct {
 	generated string
 }
 
-// read reads what is pushed, of which some versions are known. An error of package provider is for a person to mend.
+// read reads what is pushed. known are versions read before. An error of package provider must be fixed by a user.
 func (s *sources) read(ctx context.Context, known refs) (content, error) {
 	c := content{refs: maps.Clone(known)}
 	secrets, generated, err := s.selection.read(ctx, c.refs)
@@ -146,17 +146,18 @@ func (s *sources) read(ctx context.Context, known refs) (content, error) {
 	return c, nil
 }
 
-// owner owns the watches of one PushSecret.
+// owner identifies the watches of one PushSecret.
 type owner types.NamespacedName
 
-// follower watches what objects push.
+// follower watches the sources of objects.
 type follower struct {
 	watches *watch.Watches
-	// wake brings an object back.
+	// wake requeues an object.
 	wake func(types.NamespacedName)
 }
 
-// versions returns the versions of what an object pushes, and watches it. They are read only if anything has changed.
+// versions returns the versions of the sources of an object, and watches the sources. It reads them only after a
+// change.
 func (f follower) versions(ctx context.Context, s *sources, m *sourceMemory) (*versions, error) {
 	told := m.told.Load()
 	was := m.seen
@@ -169,7 +170,7 @@ func (f follower) versions(ctx context.Context, s *sources, m *sourceMemory) (*v
 	}
 	key := client.ObjectKeyFromObject(s.object)
 	if was != nil && slices.ContainsFunc(slices.Collect(maps.Keys(was.refs)), func(r watch.ObjectRef) bool { _, ok := is.refs[r]; return !ok }) {
-		f.forget(key) // Something is named no more.
+		f.forget(key) // A source is no longer named.
 	}
 	m.seen = is
 	for ref, version := range is.refs {
@@ -185,5 +186,5 @@ func (f follower) versions(ctx context.Context, s *sources, m *sourceMemory) (*v
 	return is, nil
 }
 
-// forget ends the watches of an object.
+// forget stops the watches of an object.
 func (f follower) forget(key types.NamespacedName) { f.watches.Remove(owner(key)) }

@@ -17,10 +17,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// maxNote bounds the message of an event, of which the API server takes 1,024 characters.
-const maxNote = 1000
-
-// failure is the verdict on a store that is not in step. name is that of the store; empty where all stores share the failure.
+// failure returns the verdict for a store that is out of sync. name is that of the store; empty if all stores share the
+// failure.
 func failure(name string, err error) status.Verdict {
 	var joined interface{ Unwrap() []error }
 	more := ""
@@ -40,31 +38,31 @@ func failure(name string, err error) status.Verdict {
 	return v
 }
 
-// success is the verdict on a store that is in step.
+// success returns the verdict for a store that is in sync.
 func success(res *result) status.Verdict {
 	if len(res.exists) > 0 {
-		return status.Good(v1alpha1.ReasonSecretAlreadyExists, "left alone by updatePolicy IfNotExists: "+strings.Join(res.exists, ", "))
+		return status.Good(v1alpha1.ReasonSecretAlreadyExists, "not overwritten, because updatePolicy is IfNotExists: "+strings.Join(res.exists, ", "))
 	}
-	return status.Good(v1alpha1.ReasonSecretSynced, "the store is in step")
+	return status.Good(v1alpha1.ReasonSecretSynced, "the store is in sync")
 }
 
-// ready is the verdict over all stores.
+// ready returns the verdict over all stores.
 func ready(ps *v1alpha1.PushSecret, stores []v1alpha1.PushStoreStatus) status.Verdict {
-	reason, message := v1alpha1.ReasonSecretSynced, "all stores are in step"
+	reason, message := v1alpha1.ReasonSecretSynced, "all stores are in sync"
 	for _, ref := range ps.Spec.StoreRefs {
 		if ref.Name != "" && !slices.ContainsFunc(stores, func(s v1alpha1.PushStoreStatus) bool { return s.Kind == ref.Kind && s.Name == ref.Name }) {
-			return failure(fmt.Sprintf("%s %q", ref.Kind, ref.Name), provider.NewError(provider.Unavailable, "the module that serves it has not looked at it yet"))
+			return failure(fmt.Sprintf("%s %q", ref.Kind, ref.Name), provider.NewError(provider.Unavailable, "waiting for the module that serves this store; check that it runs"))
 		}
 	}
 	if len(stores) == 0 {
-		return failure("", provider.NewError(provider.NotFound, "no store that serves this namespace carries the labels of spec.storeRefs; label one or correct the selector"))
+		return failure("", provider.NewError(provider.NotFound, "no store that serves this namespace has the labels of spec.storeRefs; label one or correct the selector"))
 	}
 	var bad []string
 	for _, s := range stores {
 		c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionSynced)
 		switch {
 		case c == nil, c.ObservedGeneration != ps.Generation:
-			return status.Verdict{Status: metav1.ConditionUnknown, Reason: v1alpha1.ConditionReconciling, Message: fmt.Sprintf("%s %q is being compared", s.Kind, s.Name)}
+			return status.Verdict{Status: metav1.ConditionUnknown, Reason: v1alpha1.ConditionReconciling, Message: fmt.Sprintf("%s %q: comparing the remote secrets with the Secret", s.Kind, s.Name)}
 		case c.Status != metav1.ConditionTrue:
 			bad = append(bad, c.Message)
 		case c.Reason == v1alpha1.ReasonSecretAlreadyExists:
@@ -95,9 +93,10 @@ func idsOf(dests []destination) (ids []storeID) {
 
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=pushsecrets/status,verbs=patch
 
-// conclude writes the status, if it has changed: the entries of this module, and the conditions if it leads. of is
-// the verdict on the object; nil for the one over all stores. Both are one server-side apply: a field manager that
-// stops to apply a condition of which another writer owns a part would leave it incomplete, which is invalid.
+// conclude writes the status if it has changed: the entries of this module, and the conditions if it leads. of is the
+// verdict on the object; nil for the one over all stores. Entries and conditions are one server-side apply. If a field
+// manager stops applying a condition that it shares with another writer, the rest of that condition is incomplete and
+// invalid.
 func (p *pass) conclude(ctx context.Context, stores []v1alpha1.PushStoreStatus, of *status.Verdict) error {
 	p.statuses = stores
 	fields := map[string]any{}
@@ -131,7 +130,7 @@ func (p *pass) conclude(ctx context.Context, stores []v1alpha1.PushStoreStatus, 
 	return nil
 }
 
-// standing is how an object stands with some conditions and entries of its status.
+// standing returns the state of an object for the metrics, from its conditions and status entries.
 func standing(ps *v1alpha1.PushSecret, conditions []metav1.Condition, stores []v1alpha1.PushStoreStatus, at *progress, sch schedule) metrics.Standing {
 	s := metrics.Of(conditions, ps.CreationTimestamp.Time)
 	if sch.interval == 0 {

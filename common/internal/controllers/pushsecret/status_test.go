@@ -21,8 +21,8 @@ func TestReady(t *testing.T) {
 	}
 	type want struct {
 		Ready, Reason, Message string
-		// Beside is the type of the condition that is True beside Ready.
-		Beside string
+		// Other is the type of the condition that is True together with Ready.
+		Other string
 	}
 	cases := map[string]struct {
 		reason string
@@ -30,12 +30,12 @@ func TestReady(t *testing.T) {
 		stores []v1alpha1.PushStoreStatus
 		want   want
 	}{
-		"Synced":    {"All is well.", "s", entry(3, success(&result{})), want{"True", "SecretSynced", "all stores are in step", ""}},
-		"Exists":    {"What was left alone counts as ready.", "s", entry(3, success(&result{exists: []string{`"k"`}})), want{"True", "SecretAlreadyExists", `left alone by updatePolicy IfNotExists: "k"`, ""}},
-		"Failed":    {"A push that failed is retried, and the class of its error comes first, once.", "s", entry(3, denied), want{"False", "SecretSyncedError", `Denied: FakeStore "s": no (and 1 more)`, "Reconciling"}},
-		"Compared":  {"A store that is compared with a new spec is Reconciling.", "s", entry(2, success(&result{})), want{"Unknown", "Reconciling", `FakeStore "s" is being compared`, "Reconciling"}},
-		"NotSeen":   {"A store without an entry is waited for.", "s", nil, want{"False", "SecretSyncedError", `Unavailable: FakeStore "s": the module that serves it has not looked at it yet`, "Reconciling"}},
-		"NoneFound": {"A selector without stores is waited for.", "", nil, want{"False", "SecretSyncedError", "NotFound: no store that serves this namespace carries the labels of spec.storeRefs; label one or correct the selector", "Reconciling"}},
+		"Synced":    {"All stores are in sync.", "s", entry(3, success(&result{})), want{"True", "SecretSynced", "all stores are in sync", ""}},
+		"Exists":    {"A secret left unchanged counts as ready.", "s", entry(3, success(&result{exists: []string{`"k"`}})), want{"True", "SecretAlreadyExists", `not overwritten, because updatePolicy is IfNotExists: "k"`, ""}},
+		"Failed":    {"A failed push is retried, and the message starts with the class of its error.", "s", entry(3, denied), want{"False", "SecretSyncedError", `Denied: FakeStore "s": no (and 1 more)`, "Reconciling"}},
+		"Compared":  {"A store that is compared with a new spec is Reconciling.", "s", entry(2, success(&result{})), want{"Unknown", "Reconciling", `FakeStore "s": comparing the remote secrets with the Secret`, "Reconciling"}},
+		"NotSeen":   {"The verdict waits for a store without an entry.", "s", nil, want{"False", "SecretSyncedError", `Unavailable: FakeStore "s": waiting for the module that serves this store; check that it runs`, "Reconciling"}},
+		"NoneFound": {"The verdict waits for a store that the selector matches.", "", nil, want{"False", "SecretSyncedError", "NotFound: no store that serves this namespace has the labels of spec.storeRefs; label one or correct the selector", "Reconciling"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -47,7 +47,7 @@ func TestReady(t *testing.T) {
 			status.Conclude(&conditions, 3, ready(ps, tc.stores))
 			got := want{string(conditions[0].Status), conditions[0].Reason, conditions[0].Message, ""}
 			for _, c := range conditions[1:] {
-				got.Beside += c.Type
+				got.Other += c.Type
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("\n%s\nready(): -want, +got:\n%s", tc.reason, diff)

@@ -17,28 +17,28 @@ import (
 
 // storeReader finds the stores of this module that objects name.
 type storeReader struct {
-	// client is live.
+	// client reads live.
 	client     client.Reader
 	routes     *resolve.Resolver
 	namespaced bool
-	// listed are the stores that were just listed; nil to list them each time.
+	// listed caches recent lists of stores; nil for no caching.
 	listed map[selected]listing
 }
 
-// selected are the stores of a Kind that carry labels.
+// selected identifies the stores of a Kind that match a label selector.
 type selected struct {
 	kind              schema.GroupVersionKind
 	namespace, labels string
 }
 
-// listing is what came of a list, and when it was asked for.
+// listing is the result of a list, and when the list was requested.
 type listing struct {
 	names []string
 	at    time.Time
 }
 
-// destinations returns the stores that the spec of an object names, each once. known are the entries of the status, open the
-// stores to which something is being pushed. elsewhere is true if the first of them is one of another class.
+// destinations returns the stores that the spec of an object names, each once. known are the status entries, and open
+// the stores with a running push. elsewhere is true if the first store has another class.
 func (r storeReader) destinations(ctx context.Context, ps *v1alpha1.PushSecret, known []v1alpha1.PushStoreStatus, open []storeID) (out []destination, elsewhere bool, err error) {
 	for i, ref := range ps.Spec.StoreRefs {
 		k, ok := r.routes.Serves(&v1alpha1.StoreRef{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name})
@@ -66,8 +66,8 @@ func (r storeReader) destinations(ctx context.Context, ps *v1alpha1.PushSecret, 
 	return out, elsewhere, nil
 }
 
-// remaining returns the destinations of entries of a status, and the stores that an operator of another class serves
-// by now.
+// remaining returns the destinations of status entries. elsewhere are the stores that an operator of another class
+// serves now.
 func (r storeReader) remaining(ctx context.Context, namespace string, entries []v1alpha1.PushStoreStatus) (out []destination, elsewhere []storeID, err error) {
 	for _, s := range entries {
 		k, ok := r.routes.Serves(&v1alpha1.StoreRef{APIVersion: s.APIVersion, Kind: s.Kind, Name: s.Name})
@@ -87,7 +87,7 @@ func (r storeReader) remaining(ctx context.Context, namespace string, entries []
 	return out, elsewhere, nil
 }
 
-// names returns the names of the stores that a reference means, in order.
+// names returns the sorted names of the stores that a reference names or selects.
 func (r storeReader) names(ctx context.Context, k resolve.Route, namespace string, ref v1alpha1.PushStoreRef) ([]string, error) {
 	if ref.LabelSelector == nil {
 		return []string{ref.Name}, nil
@@ -95,17 +95,20 @@ func (r storeReader) names(ctx context.Context, k resolve.Route, namespace strin
 	return r.selected(ctx, k, namespace, ref.LabelSelector)
 }
 
-// selected returns the names of the stores that carry labels, in order.
+// listedFor is how long a list of stores is reused.
+const listedFor = 2 * time.Second
+
+// selected returns the sorted names of the stores that match a label selector.
 func (r storeReader) selected(ctx context.Context, k resolve.Route, namespace string, s *metav1.LabelSelector) ([]string, error) {
 	if k.Cluster && r.namespaced {
 		return nil, nil
 	}
 	sel, err := metav1.LabelSelectorAsSelector(s)
 	if err != nil {
-		return nil, nil //nolint:nilerr // NewPlan refuses it.
+		return nil, nil //nolint:nilerr // NewPlan already reports it.
 	}
 	is, asked := selected{k.GVK, namespace, sel.String()}, time.Now()
-	if was, ok := r.listed[is]; ok && asked.Sub(was.at) < currentFor {
+	if was, ok := r.listed[is]; ok && asked.Sub(was.at) < listedFor {
 		return was.names, nil
 	}
 	list := &metav1.PartialObjectMetadataList{}
@@ -128,7 +131,7 @@ func (r storeReader) selected(ctx context.Context, k resolve.Route, namespace st
 	return names, nil
 }
 
-// destination looks at a store. It is nil where an operator of another class serves it.
+// destination resolves a store. It returns nil if an operator of another class serves it.
 func (r storeReader) destination(ctx context.Context, k resolve.Route, namespace, name string, known []v1alpha1.PushStoreStatus) (*destination, error) {
 	d := &destination{route: k, status: v1alpha1.PushStoreStatus{APIVersion: k.GVK.GroupVersion().String(), Kind: k.GVK.Kind, Name: name}}
 	for _, s := range known {
@@ -152,7 +155,7 @@ func (r storeReader) destination(ctx context.Context, k resolve.Route, namespace
 	return d, nil
 }
 
-// refusedClass holds the class of the error that a refusal is.
+// refusedClass maps a refusal to the class of its error.
 var refusedClass = map[resolve.Why]provider.Class{
 	resolve.ClusterKind: provider.Denied, resolve.Absent: provider.NotFound, resolve.WrongKind: provider.Invalid,
 	resolve.NotAdmitted: provider.Denied, resolve.ReadOnly: provider.Denied, resolve.NotReady: provider.Unavailable,

@@ -25,18 +25,18 @@ type task struct {
 	to     *destination
 	pusher push.Pusher
 	jobs   []job
-	// origins are other stores that what is pushed came from.
+	// origins are other stores that the pushed Secrets were read from.
 	origins []origin
-	// backend is that of the store.
+	// backend is the backend of the store.
 	backend backend
-	// lead is where the store leads, if its client could tell.
+	// lead is the identity of the store; zero if its client could not report it.
 	lead provider.Identity
 	// generated is the version of the values, if a generator made them.
 	generated string
 	at        time.Time
 }
 
-// result is what has come of a task.
+// result is the result of a task.
 type result struct {
 	attempt
 
@@ -44,32 +44,32 @@ type result struct {
 	at        time.Time
 	entries   []v1alpha1.PushEntryStatus
 	exists    []string
-	// left and released are entries that this object created and that stay.
+	// left and released are entries that this object created and did not remove, see push.Outcome.
 	left, released []v1alpha1.PushEntryStatus
 	err            error
-	// old is true if what was pushed has changed meanwhile: it is to be read again.
+	// old is true if the object or its sources have changed during the push. They must be read again.
 	old bool
 	// retryAfter is how long a provider asked to wait.
 	retryAfter time.Duration
 }
 
-// runner carries out tasks, each in the lane of its store. Workers do not wait for it.
+// runner runs tasks, within the concurrency limit of their stores. Workers do not wait for it.
 type runner struct {
 	pool  *dispatch.Pool
 	lanes concurrency.Lanes[types.NamespacedName]
 	turns turns
-	// places are shared with users.
+	// places is shared with users.
 	places *places
-	// incomplete reports whether anything that is wanted could not be written.
+	// incomplete reports whether a wanted value could not be written.
 	incomplete func(*carrying) bool
-	// timeout is the deadline of what is done to one remote secret.
+	// timeout is the time limit for the calls to one remote secret.
 	timeout time.Duration
-	// wake brings an object back.
+	// wake requeues an object.
 	wake func(types.NamespacedName)
 }
 
-// start carries a task out and leaves its result in progress, which brings the object back. It returns false if the
-// lane is full: the object is brought back when it is its turn.
+// start runs a task, stores its result in progress and requeues the object. It returns false if the concurrency limit
+// of the store is reached; then the object is requeued when it is its turn.
 func (r *runner) start(ctx context.Context, t task, p *progress) bool {
 	lane, id := t.to.lane(t.object.Namespace), idOf(t.to.status)
 	if !r.lanes.Enter(lane, t.object) {
@@ -93,13 +93,13 @@ func (r *runner) start(ctx context.Context, t task, p *progress) bool {
 	return true
 }
 
-// carryOut does jobs one after another. What fails for the whole store ends it; the other jobs then leave
-// the status as it is. Removals come last, and none is made if anything that is wanted could not be written.
+// carryOut runs jobs one after another. An error of the whole store ends the task; the status entries of the remaining
+// jobs stay as they are. Removals come last, and none is made if a wanted value could not be written.
 func (r *runner) carryOut(ctx context.Context, loader *dispatch.Loader, t task) (res *result) {
 	defer func() {
-		// Nobody else could: this is a goroutine of its own. What panicked may hold a secret.
+		// This goroutine must recover by itself. The panic value is dropped because it may hold a secret.
 		if recover() != nil {
-			res = &result{err: provider.NewError(provider.Unavailable, "the operator's code failed during the push")}
+			res = &result{err: provider.NewError(provider.Unavailable, "the operator failed during the push; see its log")}
 			for _, j := range t.jobs {
 				res.entries = append(res.entries, slices.Concat(j.known, j.kept)...)
 			}
@@ -132,22 +132,22 @@ func (r *runner) carryOut(ctx context.Context, loader *dispatch.Loader, t task) 
 	return &c.result
 }
 
-// carrying is the result of a task while it is carried out.
+// carrying is the state of a running task.
 type carrying struct {
 	result
 
-	// errs are those of single secrets, failed is that of the whole store.
+	// errs are errors of single secrets, and failed is the error of the whole store.
 	errs   []error
 	failed error
-	// missed counts the answers that did not come, in a row.
+	// missed counts the unavailable answers in a row.
 	missed int
 }
 
-// incomplete reports whether anything that is wanted could not be written.
+// incomplete reports whether a wanted value could not be written.
 func incomplete(c *carrying) bool { return len(c.errs) > 0 }
 
-// write does the jobs that want anything, and returns what is to be removed afterwards. Where only one remote secret is
-// written, its properties are removed by the same write.
+// write runs the jobs with wanted values, and returns the removals to make afterwards. If only one remote secret is
+// written, the same write also removes its obsolete properties.
 func (c *carrying) write(ctx context.Context, jobs []job, apply func(j job, later bool) push.Outcome) (removals []job) {
 	wanted := 0
 	for _, j := range jobs {
@@ -159,7 +159,7 @@ func (c *carrying) write(ctx context.Context, jobs []job, apply func(j job, late
 		later := wanted > 1 && j.removes()
 		switch {
 		case len(j.want)+len(j.known) == 0:
-			c.leave(j) // It only keeps something.
+			c.leave(j) // The job only keeps entries.
 		case len(j.want) == 0:
 			removals = append(removals, j)
 		case c.failed != nil || ctx.Err() != nil:
@@ -176,10 +176,10 @@ func (c *carrying) write(ctx context.Context, jobs []job, apply func(j job, late
 	return removals
 }
 
-// leave leaves the entries of a job as they are.
+// leave keeps the entries of a job as they are.
 func (c *carrying) leave(j job) { c.entries = append(c.entries, slices.Concat(j.known, j.kept)...) }
 
-// note adds what came of a job.
+// note adds the outcome of a job.
 func (c *carrying) note(j job, o push.Outcome) {
 	c.entries = append(c.entries, slices.Concat(o.Entries, j.kept)...)
 	c.left, c.released = append(c.left, o.Left...), append(c.released, o.Released...)
@@ -189,7 +189,7 @@ func (c *carrying) note(j job, o push.Outcome) {
 	c.failures(j, o.Err)
 }
 
-// failures adds why a job failed, if it did.
+// failures adds the error of a job, if any.
 func (c *carrying) failures(j job, err error) {
 	if err == nil {
 		c.missed = 0
@@ -201,7 +201,7 @@ func (c *carrying) failures(j job, err error) {
 	}
 	c.errs = append(c.errs, about(j.target.Key, err))
 	c.retryAfter = max(c.retryAfter, provider.RetryAfter(err))
-	switch provider.ClassOf(err) { //nolint:exhaustive // The others concern the one secret.
+	switch provider.ClassOf(err) { //nolint:exhaustive // Other classes concern only this secret.
 	case provider.Throttled:
 		c.failed = err
 	case provider.Unavailable:
@@ -211,7 +211,7 @@ func (c *carrying) failures(j job, err error) {
 	}
 }
 
-// open gives a task the client of its store, unless what it pushes came from there.
+// open connects a task to its store. It returns an error if the pushed Secrets were read from there.
 func (r *runner) open(ctx context.Context, loader *dispatch.Loader, t *task) error {
 	c, err := connect(ctx, loader, r.timeout)
 	if err != nil {
@@ -219,7 +219,7 @@ func (r *runner) open(ctx context.Context, loader *dispatch.Loader, t *task) err
 	}
 	w, err := provider.AsWriter(c)
 	if err != nil {
-		return provider.NewError(provider.Invalid, "not implemented: this store cannot be written; use another")
+		return provider.NewError(provider.Invalid, "not implemented: this store cannot be written; use another store")
 	}
 	t.pusher.Writer, t.pusher.Features = w, w.Features()
 	t.lead = r.places.learn(ctx, t.to.store, t.object.Namespace, c)
@@ -231,7 +231,7 @@ func connect(ctx context.Context, loader *dispatch.Loader, timeout time.Duration
 		client provider.Client
 		err    error
 	}
-	// The client is lent for as long as ctx, which is that of all jobs.
+	// The client is valid as long as ctx, which is the context of all jobs.
 	answer := make(chan made, 1)
 	go func() {
 		c, err := loader.Client(ctx)
@@ -247,8 +247,8 @@ func connect(ctx context.Context, loader *dispatch.Loader, timeout time.Duration
 	}
 }
 
-// apply does a job. Nothing is pushed to a remote secret while anything is removed from it: what was seen in step would be
-// gone a moment later.
+// apply runs a job. Pushes to a remote secret and removals from it exclude each other: otherwise a value that was found
+// in sync could be removed a moment later.
 func (r *runner) apply(ctx context.Context, t *task, j job) push.Outcome {
 	leave, err := r.turn(ctx, t, j)
 	if err != nil {
@@ -260,9 +260,9 @@ func (r *runner) apply(ctx context.Context, t *task, j job) push.Outcome {
 	return t.pusher.Apply(ctx, j.target, j.want, j.known)
 }
 
-// turn waits for the others at a remote secret, but not for ever. The time is not that of the calls that follow. Others are
-// there by the same spec, or by another one that leads to the same place. All wait in that order, so that none waits for
-// another that waits for it.
+// turn waits for other tasks at the same remote secret, up to the timeout. That time does not count for the calls that
+// follow. Other tasks use the same secret by an equal spec, or by another spec with the same identity. All tasks wait
+// in this order, so there is no deadlock.
 func (r *runner) turn(ctx context.Context, t *task, j job) (leave func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
@@ -279,7 +279,7 @@ func (r *runner) turn(ctx context.Context, t *task, j job) (leave func(), err er
 	return func() { byPlace(); bySpec() }, nil
 }
 
-// about names the key in an error of a provider.
+// about adds the key to an error of a provider.
 func about(key string, err error) error {
 	var joined interface{ Unwrap() []error }
 	if errors.As(err, &joined) && len(joined.Unwrap()) > 0 {
@@ -291,7 +291,7 @@ func about(key string, err error) error {
 	return e
 }
 
-// place names a remote secret or a property of it.
+// place formats a remote secret or a property of it for messages.
 func place(key, property string) string {
 	if property == "" {
 		return fmt.Sprintf("%q", key)

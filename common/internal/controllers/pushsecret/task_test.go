@@ -16,8 +16,8 @@ import (
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
-// TestRemovalsComeLast takes entries out of a spec while others are added. What is taken out goes only once all that is
-// wanted is written.
+// TestRemovalsComeLast removes entries from a spec while others are added. Obsolete secrets must be removed only after
+// all wanted values are written.
 func TestRemovalsComeLast(t *testing.T) {
 	const mine = "me"
 	type remotes map[string]string
@@ -29,12 +29,12 @@ func TestRemovalsComeLast(t *testing.T) {
 		// has is what the object has created: whole secrets, or properties of JSON objects.
 		has  remotes
 		jobs map[string][]push.Value
-		// out are the properties that are taken out, by key.
+		// out are the properties removed from the spec, by key.
 		out   map[string]string
 		fault *fake.Fault
 		then  remotes
 		left  []string
-		// writes are the calls that write, in order.
+		// writes are the expected write calls, in order.
 		writes []fake.Call
 	}{
 		"Renamed": {
@@ -43,40 +43,40 @@ func TestRemovalsComeLast(t *testing.T) {
 			remotes{"b": "1"}, nil, []fake.Call{fake.CallCreate, fake.CallDelete},
 		},
 		"RenamedDenied": {
-			"If the new one cannot be written then the old one stays.", remotes{"a": "1"},
+			"If the new one cannot be written, the old one stays.", remotes{"a": "1"},
 			map[string][]push.Value{"b": {want("", "1")}}, map[string]string{"a": ""},
 			&fake.Fault{Call: fake.CallCreate, Err: provider.NewError(provider.Denied, "no")},
 			remotes{"a": "1"}, []string{"a"}, []fake.Call{fake.CallCreate},
 		},
 		"Unrelated": {
-			"Whichever of those that are wanted fails.", remotes{"a": "1"},
+			"The old one stays if any wanted value fails.", remotes{"a": "1"},
 			map[string][]push.Value{"b": {want("", "1")}, "c": {want("", "1")}}, map[string]string{"a": ""},
 			&fake.Fault{Call: fake.CallCreate, Key: "b", Err: provider.NewError(provider.Invalid, "no")},
 			remotes{"a": "1", "c": "1"}, []string{"a"}, []fake.Call{fake.CallCreate, fake.CallCreate},
 		},
 		"Property": {
-			"A property is replaced by another with one write.", remotes{"a": `{"x":"1"}`},
+			"One write replaces a property by another.", remotes{"a": `{"x":"1"}`},
 			map[string][]push.Value{"a": {want("y", "1")}}, map[string]string{"a": "x"}, nil,
 			remotes{"a": `{"y":"1"}`}, nil, []fake.Call{fake.CallUpdate},
 		},
 		"PropertyInvalid": {
-			"It stays if the other one cannot be written.", remotes{"a": `{"x":"1"}`},
+			"The old property stays if the new one cannot be written.", remotes{"a": `{"x":"1"}`},
 			map[string][]push.Value{"a": {want("y", "\xff"), want("z", "1")}}, map[string]string{"a": "x"}, nil,
 			remotes{"a": `{"x":"1","z":"1"}`}, []string{"x"}, []fake.Call{fake.CallUpdate},
 		},
 		"PropertyElsewhere": {
-			"Also if the other one is in another secret.", remotes{"a": `{"x":"1","y":"2"}`},
+			"It stays also if the new one is in another secret.", remotes{"a": `{"x":"1","y":"2"}`},
 			map[string][]push.Value{"a": {want("y", "3")}, "b": {want("x", "1")}}, map[string]string{"a": "x"},
 			&fake.Fault{Call: fake.CallCreate, Err: provider.NewError(provider.Denied, "no")},
 			remotes{"a": `{"x":"1","y":"3"}`}, []string{"x"}, []fake.Call{fake.CallUpdate, fake.CallCreate},
 		},
 		"PropertyMoved": {
-			"Once that is written it goes, though the secret was written meanwhile.", remotes{"a": `{"x":"1","y":"2"}`},
+			"After the other secret is written, the old property is removed, although the first write changed its secret.", remotes{"a": `{"x":"1","y":"2"}`},
 			map[string][]push.Value{"a": {want("y", "3")}, "b": {want("x", "1")}}, map[string]string{"a": "x"}, nil,
 			remotes{"a": `{"y":"3"}`, "b": `{"x":"1"}`}, nil, []fake.Call{fake.CallUpdate, fake.CallCreate, fake.CallUpdate},
 		},
 		"WholeFails": {
-			"Properties are remembered where the whole secret is wanted and cannot be written.", remotes{"a": `{"x":"1"}`},
+			"Properties stay recorded if the whole secret is wanted and cannot be written.", remotes{"a": `{"x":"1"}`},
 			map[string][]push.Value{"a": {{Err: provider.NewError(provider.NotFound, "no such key")}}}, map[string]string{"a": "x"}, nil,
 			remotes{"a": `{"x":"1"}`}, []string{"x"}, nil,
 		},
@@ -142,8 +142,9 @@ func TestRemovalsComeLast(t *testing.T) {
 	}
 }
 
-// TestKeptCallsNobody carries out a job that only keeps what is removed with the object. The store need not even answer.
-func TestKeptCallsNobody(t *testing.T) {
+// TestKeptEntriesMakeNoCall runs a job that only keeps entries that are removed with the object. It must make no call
+// to the store.
+func TestKeptEntriesMakeNoCall(t *testing.T) {
 	b := fake.New()
 	c, err := b.Connect(t.Context(), "")
 	if err != nil {
@@ -162,12 +163,12 @@ func TestKeptCallsNobody(t *testing.T) {
 		t.Errorf("error %v; entries: -want, +got:\n%s", res.err, diff)
 	}
 	if n := b.Count(fake.CallObserve); n > 0 {
-		t.Errorf("%d calls for what is kept", n)
+		t.Errorf("%d calls for entries that are only kept", n)
 	}
 }
 
-// TestTurnsOfOnePlace has a removal wait for pushes through stores with other specs that lead to the same place.
-func TestTurnsOfOnePlace(t *testing.T) {
+// TestRemovalWaitsForPushToSamePlace checks that a removal waits for pushes through stores with other specs but the same identity.
+func TestRemovalWaitsForPushToSamePlace(t *testing.T) {
 	here := func(prefix string) provider.Identity { return provider.Identity{Place: "here", Prefix: prefix} }
 	cases := map[string]struct {
 		reason       string
@@ -175,11 +176,11 @@ func TestTurnsOfOnePlace(t *testing.T) {
 		lead         provider.Identity
 		waits        bool
 	}{
-		"Spec":      {"One spec leads to one place.", "a", "x/db", provider.Identity{}, true},
-		"Place":     {"So does another one whose client says so.", "b", "x/db", here(""), true},
-		"Prefix":    {"Whatever it puts before the key.", "b", "db", here("x/"), true},
+		"Spec":      {"Equal specs have the same place.", "a", "x/db", provider.Identity{}, true},
+		"Place":     {"Another spec has the same place if its client reports it.", "b", "x/db", here(""), true},
+		"Prefix":    {"The prefix of a store counts as part of the key.", "b", "db", here("x/"), true},
 		"Key":       {"Another key is another secret.", "b", "db", here(""), false},
-		"Elsewhere": {"So is one of another place.", "b", "x/db", provider.Identity{Place: "there"}, false},
+		"Elsewhere": {"The same key at another place is another secret.", "b", "x/db", provider.Identity{Place: "there"}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -203,14 +204,14 @@ func TestTurnsOfOnePlace(t *testing.T) {
 				}
 				leave()
 				if err := removal(); err != nil || len(r.turns.busy) > 0 {
-					t.Errorf("%s\nafterwards: error %v, %d places are still known", tc.reason, err, len(r.turns.busy))
+					t.Errorf("%s\nafterwards: error %v, %d entries are left", tc.reason, err, len(r.turns.busy))
 				}
 			})
 		})
 	}
 }
 
-// slow is a Writer that takes its time to say that there is nothing.
+// slow is a Writer that waits before it answers that a secret does not exist.
 type slow struct {
 	provider.Writer
 
@@ -226,15 +227,16 @@ func (s slow) Observe(ctx context.Context, _ provider.Target) (provider.Observed
 	}
 }
 
-// TestWaitForTurn has a removal wait for a push. It has all its time afterwards, and does not wait for ever.
+// TestWaitForTurn checks that a removal waits for a push up to the timeout, and then has the full timeout for its own
+// calls.
 func TestWaitForTurn(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		busy   time.Duration
 		class  provider.Class
 	}{
-		"Ends":  {"The time that a push of somebody else takes is not that of the call.", 40 * time.Second, ""},
-		"Stays": {"A push that does not end is no reason to wait for ever.", 2 * time.Minute, provider.Unavailable},
+		"Ends":  {"The wait for another push does not count for the timeout of the call.", 40 * time.Second, ""},
+		"Stays": {"The wait for a push that does not end has a limit.", 2 * time.Minute, provider.Unavailable},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

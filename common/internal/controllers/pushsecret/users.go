@@ -16,10 +16,10 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// remoteName names a remote secret, or a property of it, in a store.
+// remoteName identifies a remote secret, or a property of it, in a store.
 type remoteName struct{ key, property string }
 
-// namesOf returns the places to which jobs push.
+// namesOf returns the remote secrets and properties that jobs push.
 func namesOf(jobs []job) (names []remoteName) {
 	for _, j := range jobs {
 		for _, v := range j.want {
@@ -34,9 +34,9 @@ type users struct {
 	stores storeReader
 	cache  client.Reader
 	memory *memory
-	// places are shared with the runner.
+	// places is shared with the runner.
 	places *places
-	// wake brings an object back.
+	// wake requeues an object.
 	wake func(types.NamespacedName)
 }
 
@@ -44,47 +44,46 @@ type users struct {
 type removalSite struct {
 	backend
 
-	// place is where the store leads, if its client could tell.
+	// place is the identity of the store; zero if its client could not report it.
 	place provider.Identity
 	route resolve.Route
 	key   string
-	// id is that of the secret as it was seen.
+	// id is the ID of the secret as it was observed.
 	id string
 }
 
-// others are what one object that pushes to one store knows of others. Other stores of the object count as those of others
-// do. It is for one task.
+// others finds the other objects that push to the same store as one object. Pushes of the same object by another store
+// count, too. It is used for one task only.
 type others struct {
 	users
 
 	self  types.UID
 	store storeID
 	at    removalSite
-	// lead returns where the store leads, as far as it is known now.
+	// lead returns the identity of the store, as known now.
 	lead func() provider.Identity
-	// heirs are those who were said to use a remote secret last, by mark.
-	heirs map[string]heir
+	// heirs are the candidates that the last InUse found, by mark.
+	heirs map[string]successor
 }
 
-// heir is an object that may take a remote secret over.
-type heir struct {
+// successor is an object that may take a remote secret over.
+type successor struct {
 	object types.NamespacedName
 	uses   []use
 }
 
-// others returns what an object that pushes to a store knows of others.
+// others returns a lookup for the other objects that push to the same store.
 func (u users) others(ps *v1alpha1.PushSecret, d *destination, b backend) *others {
 	s, namespace := d.store, ps.Namespace
-	u.stores.listed = map[selected]listing{} // Many remote secrets may be removed, and many objects choose stores by labels.
+	u.stores.listed = map[selected]listing{} // A cache of lists: many secrets may be removed, and many objects select stores by labels.
 	return &others{
 		users: u, self: ps.UID, store: idOf(d.status), at: removalSite{backend: b, route: d.route},
 		lead: func() provider.Identity { return u.places.of(s, namespace) },
 	}
 }
 
-// InUse implements push.Others.
-// Those come first who have been seen to push there. Nobody is an heir
-// whose store may lead elsewhere: a server of one's own tells any ID.
+// InUse implements push.Others. Objects whose status lists the secret come first. An object is no heir if its store may
+// have another place, because a tenant's own server can report any ID.
 func (o *others) InUse(ctx context.Context, key, id string) (used []push.Use, err error) {
 	var list v1alpha1.PushSecretList
 	if err := o.cache.List(ctx, &list, client.UnsafeDisableDeepCopy); err != nil {
@@ -92,7 +91,7 @@ func (o *others) InUse(ctx context.Context, key, id string) (used []push.Use, er
 	}
 	at := o.at
 	at.key, at.id, at.place = key, id, o.lead()
-	o.heirs = map[string]heir{}
+	o.heirs = map[string]successor{}
 	var wished []push.Use
 	for i := range list.Items {
 		ps := &list.Items[i]
@@ -103,7 +102,7 @@ func (o *others) InUse(ctx context.Context, key, id string) (used []push.Use, er
 		if err != nil {
 			return nil, err
 		}
-		h := heir{object: client.ObjectKeyFromObject(ps)}
+		h := successor{object: client.ObjectKeyFromObject(ps)}
 		for _, n := range named {
 			if ps.UID == o.self && n.store == o.store {
 				continue
@@ -125,7 +124,8 @@ func (o *others) InUse(ctx context.Context, key, id string) (used []push.Use, er
 	return append(used, wished...), nil
 }
 
-// Bequeath implements push.Others. They know before it is true: one that is deleted from now on looks whether it is.
+// Bequeath implements push.Others. It records the hand-over before the mark changes, so that an heir that is deleted
+// from then on checks the secret.
 func (o *others) Bequeath(ctx context.Context, _ string, bequests []push.Bequest, next string) error {
 	marks := map[string]bool{}
 	if next != "" {
@@ -146,29 +146,29 @@ func (o *others) Bequeath(ctx context.Context, _ string, bequests []push.Bequest
 		ps := &v1alpha1.PushSecret{}
 		err := o.stores.client.Get(ctx, h.object, ps)
 		if client.IgnoreNotFound(err) != nil {
-			return errors.Wrap(err, "cannot read the PushSecret that takes it over")
+			return errors.Wrap(err, "cannot read the PushSecret that takes the remote secret over")
 		}
 		if err != nil || string(ps.UID) != mark || ps.DeletionTimestamp != nil {
-			return provider.NewError(provider.Conflict, "the PushSecret that was to take it over is being deleted, too")
+			return provider.NewError(provider.Conflict, "the PushSecret that would take it over is being deleted, too")
 		}
 		o.wake(h.object)
 	}
 	return nil
 }
 
-// use is a place to which an object pushes, or may push.
+// use is a remote secret or property that an object pushes, or may push.
 type use struct {
 	store         storeID
 	key, property string
-	// entry is what the status says of it; nil if it says nothing.
+	// entry is the status entry of the use; nil for none.
 	entry *v1alpha1.PushEntryStatus
-	// wish is true if only the spec speaks of it.
+	// wish is true if only the spec names it.
 	wish bool
-	// there is true if the place is known to be the one in question.
+	// there is true if the store of the use certainly keeps its secrets at the place of the removal.
 	there bool
 }
 
-// named returns the properties of a remote secret to which an object pushes, or is about to.
+// named returns the properties of a remote secret that an object pushes, or is about to push.
 func (u users) named(ctx context.Context, ps *v1alpha1.PushSecret, at removalSite) (out []use, err error) {
 	recorded := map[storeID]*v1alpha1.PushEntryStatus{}
 	var uses []use
@@ -205,7 +205,8 @@ func (u users) named(ctx context.Context, ps *v1alpha1.PushSecret, at removalSit
 	return out, nil
 }
 
-// wished returns what an object wants of a remote secret by its spec, and what this process is pushing there.
+// wished returns the properties of a remote secret that the spec of an object names, and those that this process is
+// pushing for it.
 func (u users) wished(ctx context.Context, ps *v1alpha1.PushSecret, key string) (out []use, err error) {
 	for _, ref := range ps.Spec.StoreRefs {
 		k, ok := u.stores.routes.Serves(&v1alpha1.StoreRef{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name})
@@ -235,7 +236,8 @@ func (u users) wished(ctx context.Context, ps *v1alpha1.PushSecret, key string) 
 	return out, nil
 }
 
-// same reports whether what an object uses is the secret at a place, or may be; and whether its store surely leads there.
+// same reports whether a use is, or may be, the secret about to be removed (is), and whether its store certainly has
+// the same place (there).
 func (u users) same(ctx context.Context, ps *v1alpha1.PushSecret, at removalSite, w use) (is, there bool, err error) {
 	ref := v1alpha1.StoreRef{APIVersion: w.store.apiVersion, Kind: w.store.kind, Name: w.store.name}
 	seen := w.entry != nil && w.entry.ID != ""
@@ -259,7 +261,8 @@ func (u users) same(ctx context.Context, ps *v1alpha1.PushSecret, at removalSite
 	return is, there, err
 }
 
-// storeAt returns a store that may lead to a place; nil if it is gone. The Route is zero where no such store could.
+// storeAt returns a store that may have the place of a removal; nil if it is deleted. The Route is zero if no store of
+// that reference can have it.
 func (u users) storeAt(ctx context.Context, at removalSite, ref v1alpha1.StoreRef, namespace string) (resolve.Route, provider.Object, error) {
 	k, ok := u.stores.routes.Serves(&ref)
 	if !ok || k.GVK.Group != at.route.GVK.Group || k.Cluster && u.stores.namespaced {
@@ -269,9 +272,9 @@ func (u users) storeAt(ctx context.Context, at removalSite, ref v1alpha1.StoreRe
 	return k, s, errors.Wrap(err, "cannot read the store")
 }
 
-// mayPush reports whether an object that has not pushed to a key of a store yet may do so: nobody keeps a secret from its
-// removal by a wish that is not granted. sameLogin is true where the store is used with the credentials that remove the
-// secret. Other credentials count only if they seem to work.
+// mayPush reports whether an object that has not pushed to a key of a store yet is allowed to. A spec without
+// permission must not keep a secret from being removed. sameLogin is true if the store uses the credentials that remove
+// the secret. Other credentials count only if they seem to work.
 func (u users) mayPush(ctx context.Context, ps *v1alpha1.PushSecret, ref v1alpha1.StoreRef, key string, sameLogin bool) (bool, error) {
 	h, refusal, err := u.stores.routes.Resolve(ctx, ref, ps.Namespace, resolve.Push)
 	switch {
@@ -285,7 +288,7 @@ func (u users) mayPush(ctx context.Context, ps *v1alpha1.PushSecret, ref v1alpha
 	return sameLogin || !ps.Spec.Suspend && !failed(ps, ref), nil
 }
 
-// failed reports whether an object could not push to a store what its spec wants now.
+// failed reports whether an object could not push its current spec to a store.
 func failed(ps *v1alpha1.PushSecret, ref v1alpha1.StoreRef) bool {
 	id := storeID{ref.APIVersion, ref.Kind, ref.Name}
 	return slices.ContainsFunc(ps.Status.Stores, func(s v1alpha1.PushStoreStatus) bool {

@@ -19,7 +19,7 @@ import (
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
-// counting lists the stores of a namespace, and PushSecrets, and counts how often.
+// counting serves the stores of a namespace, and PushSecrets, and counts the lists.
 type counting struct {
 	stored
 
@@ -44,8 +44,9 @@ func (c *counting) List(_ context.Context, into client.ObjectList, opts ...clien
 	return nil
 }
 
-// TestUsersListOnce removes many remote secrets while others push to stores that labels choose. Those stores are listed once.
-func TestUsersListOnce(t *testing.T) {
+// TestStoresAreListedOnce removes many remote secrets while other objects push to stores selected by labels. The stores must
+// be listed once.
+func TestStoresAreListedOnce(t *testing.T) {
 	own := storeOf("n", "store", "b")
 	reader := &counting{stored: stored{own}}
 	const secrets = 20
@@ -85,7 +86,7 @@ func TestUsersListOnce(t *testing.T) {
 	}
 }
 
-// TestHeirs says who may take a remote secret over.
+// TestHeirs checks which objects may take a remote secret over.
 func TestHeirs(t *testing.T) {
 	own, elsewhere := storeOf("n", "store", "b"), storeOf("n", "elsewhere", "c")
 	reader := &counting{stored: stored{own, elsewhere}}
@@ -130,11 +131,11 @@ func TestHeirs(t *testing.T) {
 			t.Errorf("%s\nInUse(...): -want, +got:\n%s", reason, diff)
 		}
 	}
-	check("Those who have been there come first. A server of one's own may tell any ID: what it uses stays, but is not given to it.",
+	check("Objects that have pushed there come first. A tenant's own server can report any ID: its use keeps the secret, but does not take it over.",
 		push.Use{Property: "s", Heir: "seen"}, push.Use{Property: "k"}, push.Use{Property: "o"}, push.Use{Property: "w", Heir: "wishes"})
 	for _, s := range []*fakev1.FakeStore{own, elsewhere} {
 		leads.learn(t.Context(), s, "n", &somewhere{is: provider.Identity{Place: "here"}})
 	}
-	check("It is once its client has said that it leads there.",
+	check("It takes the secret over after its client has reported the same identity.",
 		push.Use{Property: "s", Heir: "seen"}, push.Use{Property: "k"}, push.Use{Property: "o", Heir: "own-server"}, push.Use{Property: "w", Heir: "wishes"})
 }

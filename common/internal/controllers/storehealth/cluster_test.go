@@ -1,14 +1,11 @@
 package storehealth_test
 
 import (
-	"fmt"
 	"strings"
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
@@ -17,7 +14,7 @@ import (
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
-// TestProviderNamespace has a store that names the namespace of its credentials.
+// TestProviderNamespace has a cluster store whose spec names the namespace of its credentials.
 func TestProviderNamespace(t *testing.T) {
 	e := testenv.NewCluster(t, v1alpha1.ClusterStoreSpec{}, testenv.WithClusterAuth(""))
 	e.Backend.SetPassword("right")
@@ -27,7 +24,7 @@ func TestProviderNamespace(t *testing.T) {
 	e.In("ops").Credentials("password", "right")
 	e.In("shop").Credentials("password", "wrong")
 	if m := e.WantStore(e.Name, v1alpha1.ReasonStoreInvalidSpec).Message; !strings.Contains(m, "needs a namespace") {
-		t.Errorf("without a namespace the store says %q", m)
+		t.Errorf("without a namespace the message of the store is %q", m)
 	}
 	testenv.Update(e.Client, &fakev1.ClusterFakeStore{ObjectMeta: metav1.ObjectMeta{Name: e.Name}}, testenv.WithClusterAuth(e.Namespaced("ops")))
 	e.WantStore(e.Name, v1alpha1.ReasonStoreValid)
@@ -35,8 +32,8 @@ func TestProviderNamespace(t *testing.T) {
 	e.In("shop").WantReady("db", v1alpha1.ReasonSecretSynced)
 }
 
-// TestDeniedRead has a provider change its password. The first object whose read it refuses tells the
-// store, which then holds the others, long before it would have been validated again.
+// TestDeniedRead changes the password at the provider. The first refused read triggers a validation of the store,
+// long before its interval ends, and the store then holds its other objects.
 func TestDeniedRead(t *testing.T) {
 	e := testenv.NewCluster(t, v1alpha1.ClusterStoreSpec{}, func(s *fakev1.ClusterFakeStore) { s.Spec.RefreshInterval = "10h" })
 	e.Backend.Put("db", []byte("one"))
@@ -61,8 +58,19 @@ func TestDeniedRead(t *testing.T) {
 	}
 }
 
-// TestWarnings has a check that succeeds and warns: the store is valid, and an event says what to look at,
-// once for each warning.
+// TestFailureIsAnEvent has a store refuse its login and accept it again. Each change causes an Event.
+func TestFailureIsAnEvent(t *testing.T) {
+	e := testenv.NewCluster(t, v1alpha1.ClusterStoreSpec{}, func(s *fakev1.ClusterFakeStore) { s.Spec.RefreshInterval = "1s" })
+	e.WantStore(e.Name, v1alpha1.ReasonStoreValid)
+	e.Backend.SetPassword("changed")
+	e.WantStore(e.Name, v1alpha1.ReasonStoreAuthFailed)
+	e.WantEvent(e.Name, v1alpha1.ReasonStoreAuthFailed, "the backend rejects the password")
+	e.Backend.SetPassword("")
+	e.WantStore(e.Name, v1alpha1.ReasonStoreValid)
+	e.WantEvent(e.Name, v1alpha1.ReasonStoreValid, "the store answers")
+}
+
+// TestWarnings has a check that succeeds with a warning. The store is valid, and each warning causes one Event.
 func TestWarnings(t *testing.T) {
 	e := testenv.NewCluster(t, v1alpha1.ClusterStoreSpec{}, func(s *fakev1.ClusterFakeStore) { s.Spec.RefreshInterval = "1s" })
 	e.Backend.Inject(fake.Fault{Call: fake.CallCheck, Err: provider.Warnings{"the token ends soon"}})
@@ -70,24 +78,9 @@ func TestWarnings(t *testing.T) {
 	checks := len(e.Backend.Calls(fake.CallCheck))
 	e.Eventually(func() string {
 		if n := len(e.Backend.Calls(fake.CallCheck)) - checks; n < 3 {
-			return "it was not checked again"
+			return "the store was not checked again"
 		}
 		return ""
 	})
-	e.Eventually(func() string {
-		list := &corev1.EventList{}
-		if err := e.API.List(t.Context(), list, client.InNamespace("default")); err != nil {
-			return err.Error()
-		}
-		count := int32(0)
-		for _, ev := range list.Items {
-			if ev.InvolvedObject.Name == e.Name && ev.Reason == "StoreWarning" && ev.Message == "the token ends soon" {
-				count += max(ev.Count, 1)
-			}
-		}
-		if count != 1 {
-			return fmt.Sprintf("%d events, want one", count)
-		}
-		return ""
-	})
+	e.WantEvent(e.Name, "StoreWarning", "the token ends soon")
 }

@@ -1,5 +1,5 @@
-// Package storehealth is the controller that validates stores: it connects, checks, and writes the Ready condition that
-// opens and closes the gate of the other controllers.
+// Package storehealth is the controller that validates stores. It connects, checks, and writes the Ready condition.
+// The other controllers hold their reads and pushes by that condition (gatingPolicy).
 package storehealth
 
 import (
@@ -32,36 +32,36 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// workers is the number of stores of a Kind that are validated at once, but for slow ones; each costs memory, and there
-// are as many for every Kind.
+// workers is the maximum number of stores of a Kind that are validated concurrently, apart from slow ones. Each
+// worker costs memory, and each Kind has as many.
 const workers = 8
 
-// A Board says which operators run, as presence.Board does.
+// A Board knows the running operators, as presence.Board does.
 type Board interface {
 	Self() presence.Member
 	Serving(ref *v1alpha1.StoreRef, namespace string) []presence.Member
 	MissingClass(ref *v1alpha1.StoreRef, class, namespace string, since time.Time) (missing bool, wait time.Duration)
 }
 
-// Suspects has stores validated again that refuse reads.
+// Suspects triggers the validation of stores that refuse reads.
 type Suspects struct {
 	bus *refresh.Bus
 
 	mu sync.Mutex
-	// last is when a store was suspected last.
+	// last is the time of the last validation that Suspects has triggered, by store.
 	last map[string]time.Time
 }
 
-// NewSuspects returns Suspects that are published on a bus.
+// NewSuspects returns Suspects that publish to a bus.
 func NewSuspects(bus *refresh.Bus) *Suspects {
 	return &Suspects{bus: bus, last: map[string]time.Time{}}
 }
 
-// suspectEvery is the least time between two validations for which refused reads are the reason.
+// suspectEvery is the minimum time between two validations of a store because of refused reads.
 const suspectEvery = time.Minute
 
-// Suspect asks for the validation of a store that has refused a read: its login may be at fault, and
-// then no other read need be tried.
+// Suspect triggers the validation of a store that has refused a read. If its login fails, no other read needs to be
+// tried.
 func (s *Suspects) Suspect(k provider.Kind, key types.NamespacedName) {
 	if s.lately(k.GoName()+"/"+key.String(), time.Now()) {
 		return
@@ -69,7 +69,8 @@ func (s *Suspects) Suspect(k provider.Kind, key types.NamespacedName) {
 	s.bus.Publish(refresh.Event{Kind: k, Store: key})
 }
 
-// lately reports whether a store was suspected a moment ago, and notes that it is now.
+// lately reports whether Suspects has triggered a validation of a store within suspectEvery. If not, it records one
+// now.
 func (s *Suspects) lately(id string, now time.Time) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -81,7 +82,7 @@ func (s *Suspects) lately(id string, now time.Time) bool {
 	return false
 }
 
-// Setup adds a loop for each Kind to a manager. live must not read from a cache.
+// Setup adds a controller for each Kind to a manager. live must not read from a cache.
 func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, o setup.Options) error {
 	for _, k := range o.Kinds {
 		if k.Cluster && o.Namespaced {
@@ -89,7 +90,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, o setup
 		}
 		ledger, err := metrics.New(mgr, k.GoName(), metrics.OfStores(), metrics.Following(k.New()))
 		if err != nil {
-			return errors.Wrap(err, "cannot add the ledger")
+			return errors.Wrap(err, "cannot add the collector of object metrics")
 		}
 		gvk, err := apiutil.GVKForObject(k.New(), mgr.GetScheme())
 		if err != nil {
@@ -114,7 +115,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, o setup
 			},
 		})
 		if err != nil {
-			return errors.Wrap(err, "cannot make the controller")
+			return errors.Wrap(err, "cannot create the controller")
 		}
 		enqueue := &handler.EnqueueRequestForObject{}
 		err = c.Watch(source.Kind[client.Object](mgr.GetCache(), k.New(), enqueue, predicate.GenerationChangedPredicate{}))

@@ -22,13 +22,13 @@ import (
 	fakev1alpha1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
-// book is a ledger that shows what it holds.
+// book is a ledger whose content a test can read.
 type book map[types.NamespacedName]metrics.Standing
 
 func (b book) Set(key types.NamespacedName, s metrics.Standing) { b[key] = s }
 func (b book) Forget(key types.NamespacedName)                  { delete(b, key) }
 
-// running is a board of operators that serve the Kind; the first of them looks.
+// running is a board of operators that serve the Kind; self is the index of the operator under test.
 type running struct {
 	self int
 	all  []presence.Member
@@ -51,7 +51,7 @@ func (r running) MissingClass(_ *v1alpha1.StoreRef, class, _ string, _ time.Time
 func TestElsewhere(t *testing.T) {
 	none, a := presence.Member{Module: "fake"}, presence.Member{Module: "fake", Class: "a"}
 	shop, team := presence.Member{Module: "fake", Namespaces: []string{"shop"}}, presence.Member{Module: "fake", Namespaces: []string{"shop", "team"}}
-	nobody := book{{Namespace: "shop", Name: "s"}: {Status: "False", Reason: "ProviderNotRunning"}}
+	missing := book{{Namespace: "shop", Name: "s"}: {Status: "False", Reason: "ProviderNotRunning"}}
 	before := book{{Namespace: "shop", Name: "s"}: {Status: "True", Reason: "Valid"}}
 	type want struct {
 		Ledger book
@@ -65,13 +65,13 @@ func TestElsewhere(t *testing.T) {
 		ledger book
 		want   want
 	}{
-		"Served":    {"A store of another class is in the books of that one's operator.", running{all: []presence.Member{none, a}}, "a", false, before, want{book{}, time.Minute}},
-		"Unserved":  {"One that no operator serves is nobody's, and nobody else would tell.", running{all: []presence.Member{none, a}}, "b", false, before, want{nobody, time.Minute}},
-		"NotKnown":  {"Whether somebody does is not known at once; it is looked at again then.", running{all: []presence.Member{none}, wait: time.Hour}, "b", false, before, want{book{}, time.Hour}},
-		"Second":    {"Of two operators one counts it.", running{all: []presence.Member{none, a}, self: 1}, "b", false, book{}, want{book{}, time.Minute}},
-		"Scoped":    {"Also of two of one class, which serve different namespaces.", running{all: []presence.Member{shop, team}, self: 1}, "b", false, book{}, want{book{}, time.Minute}},
-		"Deleted":   {"It counts no more when it is gone.", running{all: []presence.Member{none}}, "b", true, nobody, want{book{}, 0}},
-		"ServedNow": {"Nor when its operator runs.", running{all: []presence.Member{none, a}}, "a", false, nobody, want{book{}, time.Minute}},
+		"Served":     {"A store of another class is counted by the operator of that class.", running{all: []presence.Member{none, a}}, "a", false, before, want{book{}, time.Minute}},
+		"NotRunning": {"A store of a class without running operator is counted here.", running{all: []presence.Member{none, a}}, "b", false, before, want{missing, time.Minute}},
+		"NotKnown":   {"While the running operators are not known yet, the store is not counted, but checked again.", running{all: []presence.Member{none}, wait: time.Hour}, "b", false, before, want{book{}, time.Hour}},
+		"Second":     {"Only the first of two operators counts the store.", running{all: []presence.Member{none, a}, self: 1}, "b", false, book{}, want{book{}, time.Minute}},
+		"Scoped":     {"Only the first of two operators of one class counts the store, also if they serve different namespaces.", running{all: []presence.Member{shop, team}, self: 1}, "b", false, book{}, want{book{}, time.Minute}},
+		"Deleted":    {"A deleted store is no longer counted.", running{all: []presence.Member{none}}, "b", true, missing, want{book{}, 0}},
+		"ServedNow":  {"A store whose operator runs again is no longer counted.", running{all: []presence.Member{none, a}}, "a", false, missing, want{book{}, time.Minute}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -7,16 +7,16 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// TestGateStaysClosed has no answer from a store that is known to be wrong: that must not let its
-// objects go.
+// TestGateStaysClosed has a store with an error that is followed by failures without an answer. Its objects must stay
+// held.
 func TestGateStaysClosed(t *testing.T) {
 	cases := map[string]struct {
 		reason     string
 		bad, later provider.Class
 	}{
-		"Missed":    {"A lost packet does not make a wrong login right.", provider.Denied, provider.Unavailable},
-		"Throttled": {"Nor does a provider that throttles.", provider.Denied, provider.Throttled},
-		"Invalid":   {"Nor a wrong spec.", provider.Invalid, provider.Unavailable},
+		"Missed":    {"A timeout after a failed login keeps Ready False.", provider.Denied, provider.Unavailable},
+		"Throttled": {"Throttling after a failed login keeps Ready False.", provider.Denied, provider.Throttled},
+		"Invalid":   {"A timeout after an invalid spec keeps Ready False.", provider.Invalid, provider.Unavailable},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

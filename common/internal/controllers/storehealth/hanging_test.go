@@ -29,7 +29,7 @@ import (
 	fakev1alpha1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
-// stores are those of an API server, by their names, which are also those of their backends.
+// stores are the stores in an API server. The name of a store is also the name of its backend.
 type stores struct {
 	t      *testing.T
 	server *fake.Server
@@ -39,7 +39,7 @@ type stores struct {
 	all map[types.NamespacedName]*fakev1alpha1.FakeStore
 }
 
-// run starts the controller; it ends with the test.
+// run starts the controller, which stops at the end of the test.
 func run(t *testing.T) *stores {
 	s := &stores{t: t, server: fake.NewServer(), all: map[types.NamespacedName]*fakev1alpha1.FakeStore{}}
 	s.queue = queue.New(t.Name(), ratelimiter.NewController())
@@ -97,7 +97,7 @@ func (s *stores) patch(_ context.Context, o client.Object, p client.Patch, _ ...
 	return json.Unmarshal(data, s.all[client.ObjectKeyFromObject(o)])
 }
 
-// apply makes a store, or changes its spec, and tells the controller.
+// apply creates a store, or increases its generation, and enqueues it.
 func (s *stores) apply(namespace, name string, priority int) {
 	key := types.NamespacedName{Namespace: namespace, Name: name}
 	s.mu.Lock()
@@ -110,7 +110,7 @@ func (s *stores) apply(namespace, name string, priority int) {
 	queue.AddTo(s.queue, priority, 0, reconcile.Request{NamespacedName: key})
 }
 
-// ready returns the Ready condition of a store; empty before it has one of its present generation.
+// ready returns the Ready condition of a store; empty if it has none for its present generation.
 func (s *stores) ready(namespace, name string) metav1.Condition {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,7 +123,7 @@ func (s *stores) ready(namespace, name string) metav1.Condition {
 	return metav1.Condition{}
 }
 
-// hang makes n stores of a namespace whose provider never answers.
+// hang creates n stores in a namespace whose provider never answers.
 func (s *stores) hang(namespace string, n int) {
 	for i := range n {
 		name := fmt.Sprintf("%s-%d", namespace, i)
@@ -132,14 +132,14 @@ func (s *stores) hang(namespace string, n int) {
 	}
 }
 
-// TestHangingStores has many stores on a provider that never answers. Stores that answer are validated meanwhile.
+// TestHangingStores has many stores whose provider never answers. Stores that answer must be validated meanwhile.
 func TestHangingStores(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
-		hanging time.Duration // for how long already
+		hanging time.Duration // How long the stores have been hanging.
 	}{
-		"New":   {"Stores that hang from the start hold no store that answers.", 100 * time.Millisecond},
-		"Known": {"Nor do those that are known to hang, however often they are tried again.", 10 * time.Minute},
+		"New":   {"New stores that hang do not block stores that answer.", 100 * time.Millisecond},
+		"Known": {"Stores that are known to hang do not block stores that answer, however often they are retried.", 10 * time.Minute},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -164,7 +164,7 @@ func TestHangingStores(t *testing.T) {
 				time.Sleep(10 * time.Minute)
 				synctest.Wait()
 				if c := s.ready("hostile", "hostile-99"); c.Reason != v1alpha1.ReasonStoreUnreachable {
-					t.Errorf("%s\nThe last store that hangs: %q %q", tc.reason, c.Status, c.Reason)
+					t.Errorf("%s\nThe last hanging store: %q %q", tc.reason, c.Status, c.Reason)
 				}
 			})
 		})

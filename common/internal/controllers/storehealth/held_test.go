@@ -13,8 +13,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
-// TestGate holds objects while their store is not ready, without a call to the provider, and lets
-// them go at no more than fifty a second.
+// TestGate holds objects while their store is not ready, without a call to the provider. Once it is ready, the
+// objects resume at a rate of at most fifty a second.
 func TestGate(t *testing.T) {
 	const n = 40
 	e := testenv.New(t)
@@ -24,7 +24,7 @@ func TestGate(t *testing.T) {
 	e.Create(e.Store("gated", "gated", testenv.WithAuth))
 	e.WantStore("gated", v1alpha1.ReasonStoreAuthFailed)
 	onGated := func(es *v1alpha1.ExternalSecret) { es.Spec.StoreRef.Name = "gated" }
-	// The first to be held shows that the operator has seen the status of the store.
+	// Once the first object is held, the operator has seen the status of the store.
 	gated.Put("s-0", []byte("x"))
 	e.Create(e.ExternalSecret("s-0", onGated))
 	e.WantReady("s-0", v1alpha1.ReasonStoreNotReady)
@@ -52,8 +52,8 @@ func TestGate(t *testing.T) {
 			t.Log(r.Time.Format(time.StampMilli), r.Refs[0].Key)
 		}
 	}
-	// A slow machine only makes it longer. Half of the time is left for reads that were late at first.
+	// A slow machine only takes longer. The limit is half of the expected time, because the first reads may be late.
 	if took, least := reads[len(reads)-1].Time.Sub(reads[0].Time), n*time.Second/50/2; took < least {
-		t.Errorf("all were let go within %s, want at least %s", took, least)
+		t.Errorf("all objects resumed within %s, want at least %s", took, least)
 	}
 }

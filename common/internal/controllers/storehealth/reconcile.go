@@ -29,30 +29,30 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// defaultInterval is the time between two validations where the spec does not say.
+// defaultInterval is the time between two validations if the spec sets none.
 const defaultInterval = 5 * time.Minute
 
-// tolerated is how many checks in a row may fail for want of an answer before a store that was
-// valid counts as unreachable, so that one lost packet does not close the gate.
+// tolerated is the number of checks in a row that may fail without an answer before a valid store becomes
+// Unreachable, so that one lost packet does not hold its objects.
 const tolerated = 2
 
 // Reconciler validates the stores of one Kind.
 type Reconciler struct {
-	// client is live, cache is not.
+	// client does not read from a cache; cache does.
 	client client.Client
 	cache  client.Reader
 	pool   *dispatch.Pool
 	kind   provider.Kind
-	// anyStore names the Kind, but no store of it.
+	// anyStore is a reference to the Kind without a name.
 	anyStore v1alpha1.StoreRef
 	opts     setup.Options
 	board    Board
 	events   events.EventRecorder
 	ledger   ledger
 	backoff  workqueue.TypedRateLimiter[reconcile.Request]
-	// enqueue brings a store back, behind those that are new or have changed.
+	// enqueue adds a store to the work queue, behind new and changed stores.
 	enqueue func(req reconcile.Request, after time.Duration)
-	// slow are the checks of stores that answer slowly, a lane for each namespace.
+	// slow limits the concurrent checks of stores that answer slowly, for each namespace.
 	slow concurrency.Lanes[types.NamespacedName]
 
 	mu    sync.Mutex
@@ -80,7 +80,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return r.validate(ctx, req, s, known)
 }
 
-// settle writes what a check has shown, and returns when to check again.
+// settle writes the result of a check to the status, and returns the delay until the next check.
 func (r *Reconciler) settle(ctx context.Context, req reconcile.Request, s provider.Object, known *validated, c checked) (reconcile.Result, error) {
 	next, failure := s.StoreStatus().DeepCopy(), c.failure
 	next.Capabilities = c.capabilities
@@ -103,11 +103,12 @@ func (r *Reconciler) settle(ctx context.Context, req reconcile.Request, s provid
 	return queue.Later(c.interval), nil
 }
 
-// lookAgain is how often a store of another class is looked at, which asks nobody.
+// lookAgain is the interval at which stores of another class are checked. That makes no call to a provider.
 const lookAgain = time.Minute
 
-// elsewhere counts a store of another class that no running operator serves. Nothing is written to it, since an
-// operator that keeps its Leases elsewhere may serve it. Of several operators that could count it the first does.
+// elsewhere counts a store of another class that no running operator serves. Nothing is written to the store, since
+// an operator whose Leases are in another namespace may serve it. If several operators could count it, only the first
+// does.
 func (r *Reconciler) elsewhere(s provider.Object) reconcile.Result {
 	key := client.ObjectKeyFromObject(s)
 	missing, wait := r.board.MissingClass(&r.anyStore, provider.SourceSpec(s).Controller, key.Namespace, time.Time{})
@@ -120,7 +121,7 @@ func (r *Reconciler) elsewhere(s provider.Object) reconcile.Result {
 	return queue.Later(max(wait, lookAgain))
 }
 
-// checkSpec checks what all Kinds have in common, and returns the time to the next validation.
+// checkSpec validates the fields that all Kinds have in common, and returns the time until the next validation.
 func checkSpec(spec *v1alpha1.SourceSpec) (time.Duration, error) {
 	interval, err := spec.RefreshInterval.Or(defaultInterval)
 	if err != nil {
@@ -129,15 +130,15 @@ func checkSpec(spec *v1alpha1.SourceSpec) (time.Duration, error) {
 	return max(interval, time.Second), nil
 }
 
-// checked is what a check has shown of a store.
+// checked is the result of a check of a store.
 type checked struct {
 	capabilities []string
 	failure      error
-	// interval is the time to the next check.
+	// interval is the time until the next check.
 	interval time.Duration
 }
 
-// check asks a store whether it works. It returns when ctx ends even if the provider's code does not.
+// check checks a store. It returns when ctx ends, even if the provider's code does not.
 func (r *Reconciler) check(ctx context.Context, s provider.Object) checked {
 	c := checked{capabilities: s.StoreStatus().Capabilities}
 	if c.interval, c.failure = checkSpec(provider.SourceSpec(s)); c.failure != nil {
@@ -154,14 +155,14 @@ func (r *Reconciler) check(ctx context.Context, s provider.Object) checked {
 	return c
 }
 
-// ask connects to the store and asks it whether it works. It returns what the store can do; nil if that is not known.
+// ask connects to the store and checks it. It returns the capabilities of the store; nil if they are not known.
 func (r *Reconciler) ask(ctx context.Context, s provider.Object) ([]string, error) {
 	if c, ok := s.(provider.ClusterObject); ok {
 		if _, err := scope.New(c.ClusterStoreSpec()); err != nil {
 			return nil, err
 		}
 		if c.ClusterStoreSpec().AuthenticationScope == v1alpha1.ScopeManifestNamespace {
-			return nil, nil // There is no one identity to try.
+			return nil, nil // Each namespace has its own credentials, so there is no login to check.
 		}
 	}
 	c, err := r.connect(ctx, s)
@@ -179,7 +180,7 @@ func (r *Reconciler) connect(ctx context.Context, s provider.Object) (any, error
 	return r.pool.Loader(r.kind, s, "").Client(ctx)
 }
 
-// warn tells of warnings that are new.
+// warn emits an Event for each new warning.
 func (r *Reconciler) warn(s provider.Object, known *validated, warnings provider.Warnings) {
 	for _, w := range warnings {
 		if !slices.Contains(known.warnings, w) {
@@ -189,17 +190,17 @@ func (r *Reconciler) warn(s provider.Object, known *validated, warnings provider
 	known.warnings = warnings
 }
 
-// stalls are the reasons, by the class of the error, that only a person can remove. Under any other class the store is
-// Unreachable: it is validated again with back-off.
+// stalls are the reasons of errors that only a user can fix, by class. For any other class the reason is Unreachable,
+// and the store is validated again with back-off.
 var stalls = map[provider.Class]string{
 	provider.Denied:   v1alpha1.ReasonStoreAuthFailed,
 	provider.Invalid:  v1alpha1.ReasonStoreInvalidSpec,
 	provider.NotFound: v1alpha1.ReasonStoreInvalidSpec,
 }
 
-// conclude writes the outcome into the status. Without an answer from the provider nothing is known
-// to be wrong: a store that was valid stays so for a few tries, and one that was never validated is
-// Unknown, which does not hold its objects.
+// conclude writes the result into the status. A failure without an answer of the provider does not prove an error. So a
+// valid store stays valid for a few attempts, and a store that was never validated is Unknown, which does not hold its
+// objects.
 func conclude(st *v1alpha1.StoreStatus, generation int64, known *validated, err error) {
 	v := status.Good(v1alpha1.ReasonStoreValid, "the store answers")
 	if err == nil {
@@ -213,7 +214,7 @@ func conclude(st *v1alpha1.StoreStatus, generation int64, known *validated, err 
 			known.missed++
 			if safe.Class == provider.Throttled || known.missed <= tolerated {
 				if c := meta.FindStatusCondition(st.Conditions, v1alpha1.ConditionReady); c != nil && st.ObservedGeneration == generation {
-					return // What was known, good or bad, stays known.
+					return // The last known condition stays.
 				}
 				v.Status = metav1.ConditionUnknown
 			}
@@ -223,14 +224,18 @@ func conclude(st *v1alpha1.StoreStatus, generation int64, known *validated, err 
 	status.Conclude(&st.Conditions, generation, v)
 }
 
-// patch writes the status if it changed. No other process writes it, so nothing but the uid guards it; modules have
-// no permission to read a store live.
+// patch writes the status if it has changed. No other process writes it, so only the uid is a precondition. Modules
+// have no permission to read a store live.
 func (r *Reconciler) patch(ctx context.Context, s provider.Object, next *v1alpha1.StoreStatus) error {
 	if equality.Semantic.DeepEqual(s.StoreStatus(), next) {
 		return nil
 	}
-	err := status.Once(ctx, r.client, s, "", s.StoreStatus(), next, r.kind.New())
-	return errors.Wrap(client.IgnoreNotFound(err), "cannot write the status of the store")
+	before := s.StoreStatus().Conditions
+	if err := status.Once(ctx, r.client, s, "", s.StoreStatus(), next, r.kind.New()); err != nil {
+		return errors.Wrap(client.IgnoreNotFound(err), "cannot write the status of the store")
+	}
+	status.Announce(r.events, s, "Validate", before, next.Conditions)
+	return nil
 }
 
 func (r *Reconciler) remember(key types.NamespacedName, uid types.UID) *validated {
@@ -256,7 +261,7 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 	r.ledger.Forget(key)
 }
 
-// drop ends what is under way for a store that is gone; nil is none.
+// drop ends a check in progress of a deleted store, and closes its clients. v may be nil.
 func (r *Reconciler) drop(v *validated) {
 	if v != nil {
 		v.end()
@@ -264,7 +269,7 @@ func (r *Reconciler) drop(v *validated) {
 	}
 }
 
-// news has a store checked again as if nothing were known of its speed: what made it hang may be repaired.
+// news triggers a check of a store as if its speed was unknown: the cause of a slow check may be fixed.
 func (r *Reconciler) news(_ context.Context, e refresh.Event, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
 	r.mu.Lock()
 	v := r.known[e.Store]

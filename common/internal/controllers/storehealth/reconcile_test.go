@@ -12,6 +12,7 @@ import (
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
@@ -22,7 +23,7 @@ import (
 
 var errBoom = errors.New("boom")
 
-// answer is the outcome of one validation; nil is a good one.
+// answer returns the error of a validation with a class.
 func answer(c provider.Class) error { return provider.NewError(c, "the answer") }
 
 func TestConclude(t *testing.T) {
@@ -38,8 +39,8 @@ func TestConclude(t *testing.T) {
 
 	type want struct {
 		Status, Reason, Message string
-		// Beside is the type of the condition that is True beside Ready.
-		Beside string
+		// Others holds the types of the other conditions that are True.
+		Others string
 	}
 	valid := want{"True", "Valid", "the store answers", ""}
 	cases := map[string]struct {
@@ -48,21 +49,21 @@ func TestConclude(t *testing.T) {
 		want    want
 	}{
 		"Valid":              {"A store that answers is valid.", []error{nil}, valid},
-		"Denied":             {"A login that fails closes the gate at once.", after(nil, denied), want{"False", "AuthFailed", "the answer", "Stalled"}},
-		"Invalid":            {"A spec that is wrong closes the gate at once.", after(nil, invalid), want{"False", "InvalidSpec", "the answer", "Stalled"}},
-		"NotFound":           {"So does a store that names what does not exist.", after(nil, answer(provider.NotFound)), want{"False", "InvalidSpec", "the answer", "Stalled"}},
-		"OneMissed":          {"One lost packet does not close the gate.", after(nil, unavailable), valid},
-		"TwoMissed":          {"Nor do two.", after(nil, times(2, unavailable)...), valid},
-		"ThreeMissed":        {"Three in a row do.", after(nil, times(3, unavailable)...), want{"False", "Unreachable", "the answer", "Reconciling"}},
-		"NotInARow":          {"An answer in between starts the count anew.", after(nil, unavailable, unavailable, nil, unavailable, unavailable), valid},
-		"Conflict":           {"An answer that proves nothing is none.", after(nil, answer(provider.Conflict)), valid},
-		"Repaired":           {"What only a person could fix was fixed, but now the store does not answer.", after(denied, nil, unavailable, unavailable, unavailable), want{"False", "Unreachable", "the answer", "Reconciling"}},
-		"Unknown":            {"Nor is an error that nobody knows, whose text is withheld.", after(nil, times(3, errBoom)...), want{"False", "Unreachable", "the provider's answer could not be used (*errors.errorString)", "Reconciling"}},
-		"Throttled":          {"A provider that throttles answers: it never closes the gate.", after(nil, times(20, slow)...), valid},
-		"Recovered":          {"One good answer opens the gate.", after(denied, nil), valid},
-		"NeverValidated":     {"Of a store that never answered nothing is known, which does not hold its objects.", []error{unavailable}, want{"Unknown", "Unreachable", "the answer", "Reconciling"}},
-		"NeverValidatedLong": {"After three tries it is unreachable.", times(3, unavailable), want{"False", "Unreachable", "the answer", "Reconciling"}},
-		"NeverThrottled":     {"A provider that throttles from the beginning holds nobody.", times(20, slow), want{"Unknown", "Unreachable", "the answer", "Reconciling"}},
+		"Denied":             {"A failed login sets Ready to False at once.", after(nil, denied), want{"False", "AuthFailed", "the answer", "Stalled"}},
+		"Invalid":            {"An invalid spec sets Ready to False at once.", after(nil, invalid), want{"False", "InvalidSpec", "the answer", "Stalled"}},
+		"NotFound":           {"A spec that names something that does not exist sets Ready to False at once.", after(nil, answer(provider.NotFound)), want{"False", "InvalidSpec", "the answer", "Stalled"}},
+		"OneMissed":          {"One failure without an answer keeps Ready True.", after(nil, unavailable), valid},
+		"TwoMissed":          {"Two failures without an answer keep Ready True.", after(nil, times(2, unavailable)...), valid},
+		"ThreeMissed":        {"Three failures in a row without an answer set Ready to False.", after(nil, times(3, unavailable)...), want{"False", "Unreachable", "the answer", "Reconciling"}},
+		"NotInARow":          {"An answer in between restarts the count.", after(nil, unavailable, unavailable, nil, unavailable, unavailable), valid},
+		"Conflict":           {"A conflict counts as a failure without an answer.", after(nil, answer(provider.Conflict)), valid},
+		"Repaired":           {"After a fixed login the store is Unreachable, and no longer Stalled.", after(denied, nil, unavailable, unavailable, unavailable), want{"False", "Unreachable", "the answer", "Reconciling"}},
+		"Unknown":            {"An unknown error counts as a failure without an answer, and its text is not shown.", after(nil, times(3, errBoom)...), want{"False", "Unreachable", "the provider's response could not be used (*errors.errorString)", "Reconciling"}},
+		"Throttled":          {"Throttling is an answer, so it never sets Ready to False.", after(nil, times(20, slow)...), valid},
+		"Recovered":          {"One good answer sets Ready to True.", after(denied, nil), valid},
+		"NeverValidated":     {"Ready is Unknown for a store that has never answered, which does not hold its objects.", []error{unavailable}, want{"Unknown", "Unreachable", "the answer", "Reconciling"}},
+		"NeverValidatedLong": {"After three failures a new store is Unreachable.", times(3, unavailable), want{"False", "Unreachable", "the answer", "Reconciling"}},
+		"NeverThrottled":     {"Throttling from the start leaves Ready Unknown, which does not hold objects.", times(20, slow), want{"Unknown", "Unreachable", "the answer", "Reconciling"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -72,8 +73,8 @@ func TestConclude(t *testing.T) {
 			}
 			c := st.Conditions[0]
 			got := want{string(c.Status), c.Reason, c.Message, ""}
-			for _, beside := range st.Conditions[1:] {
-				got.Beside += beside.Type
+			for _, other := range st.Conditions[1:] {
+				got.Others += other.Type
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("\n%s\nconclude(): -want, +got:\n%s", tc.reason, diff)
@@ -91,7 +92,7 @@ func TestConcludeNewSpec(t *testing.T) {
 	conclude(st, 1, known, nil)
 	conclude(st, 2, known, answer(provider.Unavailable))
 	if c := st.Conditions[0]; c.Status != metav1.ConditionUnknown || st.ObservedGeneration != 2 {
-		t.Errorf("conclude(): %s of generation %d, want Unknown of 2: the old spec says nothing about the new one", c.Status, st.ObservedGeneration)
+		t.Errorf("conclude(): %s of generation %d, want Unknown of 2: the result for the old spec does not apply to the new one", c.Status, st.ObservedGeneration)
 	}
 }
 
@@ -106,9 +107,9 @@ func TestCheckSpec(t *testing.T) {
 		want   want
 	}{
 		"Default":     {"A store is validated every five minutes.", v1alpha1.SourceSpec{}, want{Interval: 5 * time.Minute}},
-		"Given":       {"What the spec says counts.", v1alpha1.SourceSpec{RefreshInterval: "1h"}, want{Interval: time.Hour}},
-		"TooShort":    {"But not more than once a second.", v1alpha1.SourceSpec{RefreshInterval: "0"}, want{Interval: time.Second}},
-		"BadInterval": {"What is no duration is Invalid.", v1alpha1.SourceSpec{RefreshInterval: "soon"}, want{5 * time.Minute, provider.Invalid}},
+		"Given":       {"The interval of the spec is used.", v1alpha1.SourceSpec{RefreshInterval: "1h"}, want{Interval: time.Hour}},
+		"TooShort":    {"The shortest interval is one second.", v1alpha1.SourceSpec{RefreshInterval: "0"}, want{Interval: time.Second}},
+		"BadInterval": {"An interval that is no duration is Invalid.", v1alpha1.SourceSpec{RefreshInterval: "soon"}, want{5 * time.Minute, provider.Invalid}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -127,25 +128,27 @@ func TestCheckSpec(t *testing.T) {
 func TestPatch(t *testing.T) {
 	type want struct {
 		Patches []string
+		Events  int
 		Err     error
 	}
-	changed := &v1alpha1.StoreStatus{ObservedGeneration: 2, Capabilities: []string{"Read"}}
-	const body = `{"metadata":{"uid":"uid"},"status":{"capabilities":["Read"],"observedGeneration":2}}`
+	changed := &v1alpha1.StoreStatus{Conditions: []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonStoreAuthFailed}}}
+	const body = `{"metadata":{"uid":"uid"},"status":{"conditions":[{"lastTransitionTime":null,"message":"","reason":"AuthFailed","status":"False","type":"Ready"}],"observedGeneration":null}}`
 	cases := map[string]struct {
 		reason string
 		next   *v1alpha1.StoreStatus
 		err    error
 		want   want
 	}{
-		"Same":    {"A status that did not change is not written.", &v1alpha1.StoreStatus{ObservedGeneration: 1}, nil, want{}},
-		"Changed": {"One that did is, to this incarnation of the store only.", changed, nil, want{Patches: []string{body}}},
-		"Gone":    {"A store that is gone needs no status.", changed, kerrors.NewNotFound(schema.GroupResource{}, "s"), want{Patches: []string{body}}},
+		"Same":    {"An unchanged status is not written.", &v1alpha1.StoreStatus{ObservedGeneration: 1}, nil, want{}},
+		"Changed": {"A changed status is written with the uid as precondition, and causes an Event.", changed, nil, want{Patches: []string{body}, Events: 1}},
+		"Gone":    {"A deleted store needs no status.", changed, kerrors.NewNotFound(schema.GroupResource{}, "s"), want{Patches: []string{body}}},
 		"Refused": {"Any other answer is an error.", changed, errBoom, want{Patches: []string{body}, Err: errBoom}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var got want
-			r := &Reconciler{kind: fake.NewServer().Kinds()[0], client: &test.MockClient{
+			recorder := events.NewFakeRecorder(2)
+			r := &Reconciler{kind: fake.NewServer().Kinds()[0], events: recorder, client: &test.MockClient{
 				MockStatusPatch: func(_ context.Context, obj client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
 					data, err := patch.Data(obj)
 					if err != nil {
@@ -157,6 +160,7 @@ func TestPatch(t *testing.T) {
 			}}
 			s := &fakev1alpha1.FakeStore{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "s", UID: "uid"}, StatusSubresource: v1alpha1.StatusSubresource{Status: v1alpha1.StoreStatus{ObservedGeneration: 1}}}
 			got.Err = r.patch(t.Context(), s, tc.next)
+			got.Events = len(recorder.Events)
 			if diff := cmp.Diff(tc.want, got, cmpopts.EquateErrors()); diff != "" {
 				t.Errorf("\n%s\npatch(): -want, +got:\n%s", tc.reason, diff)
 			}

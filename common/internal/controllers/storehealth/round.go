@@ -15,41 +15,42 @@ import (
 )
 
 const (
-	// patience is how long a worker waits for a check. A slower one goes on without it.
+	// Time that a worker waits for a check. A slower check continues without the worker.
 	patience = time.Second
-	// slowChecks is how many stores of one namespace that were slow the last time are checked at once.
+	// slowChecks is the maximum number of concurrent checks of stores of one namespace that were slow last time.
 	slowChecks = 32
-	// slowRetry is the longest wait for a place among them: the event that names the next can be lost with its store.
+	// slowRetry is the maximum delay of a store that waits for one of these checks to end: the notification of the
+	// next store is lost if that store is deleted.
 	slowRetry = 2 * time.Minute
 )
 
-// validated is what the loop remembers of a store.
+// validated is the controller's memory of a store.
 type validated struct {
 	uid types.UID
 
-	// mu is held while the outcome of a check is written.
+	// mu is held while the result of a check is written.
 	mu sync.Mutex
-	// round counts checks. The outcome of the last one counts, and cancel ends it.
+	// round counts checks. Only the result of the last one is used; cancel ends it.
 	round  int
 	cancel context.CancelFunc
-	// slow is true if the last check outlasted a worker's patience. Nothing is known of another generation, or after
-	// news of the store.
+	// slow is true if the last check of this generation took longer than a worker waits. It is reset when credentials
+	// of the store change or a read was refused.
 	slow       bool
 	generation int64
 
 	missed int
-	// warnings that were told last.
+	// warnings are the warnings of the last check.
 	warnings provider.Warnings
 }
 
-// isSlow reports whether the store answers slowly, as far as is known.
+// isSlow reports whether the store is known to answer slowly for this generation.
 func (v *validated) isSlow(generation int64) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.slow && v.generation == generation
 }
 
-// begin starts a round in place of the one before.
+// begin starts a check, which replaces the one in progress. It returns the new round.
 func (v *validated) begin(generation int64, cancel context.CancelFunc) int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -58,7 +59,7 @@ func (v *validated) begin(generation int64, cancel context.CancelFunc) int {
 	return v.round
 }
 
-// end has the outcome of a check that is under way dropped.
+// end drops the result of a check in progress.
 func (v *validated) end() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -72,21 +73,21 @@ func (v *validated) endLocked() {
 	}
 }
 
-// changed has the next check be the first of a store, as far as its speed goes.
+// changed resets the known speed of the store.
 func (v *validated) changed() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.slow = false
 }
 
-// outcome is what Reconcile returns.
+// outcome is the result of Reconcile.
 type outcome struct {
 	result reconcile.Result
 	err    error
 }
 
-// validate checks a store. A worker waits for that, but not for long, and not at all for a store that is known to be
-// slow: otherwise stores that hang would hold all workers.
+// validate checks a store. A worker waits for the check, but only for a short time, and not at all if the store is
+// known to be slow: otherwise stores that hang would block all workers.
 func (r *Reconciler) validate(ctx context.Context, req reconcile.Request, s provider.Object, known *validated) (reconcile.Result, error) {
 	slow, lane := known.isSlow(s.GetGeneration()), concurrency.Key{Beside: req.Namespace}
 	if slow && !r.slow.Enter(lane, req.NamespacedName) {
@@ -105,7 +106,7 @@ func (r *Reconciler) validate(ctx context.Context, req reconcile.Request, s prov
 		known.mu.Lock()
 		defer known.mu.Unlock()
 		if known.round != round {
-			done <- outcome{} // The store has changed, and is checked again already.
+			done <- outcome{} // A later check of the store has begun.
 			return
 		}
 		known.slow = time.Since(began) > patience
@@ -125,7 +126,7 @@ func (r *Reconciler) validate(ctx context.Context, req reconcile.Request, s prov
 	return reconcile.Result{}, nil
 }
 
-// bringBack does what the queue does with the outcome of a worker.
+// bringBack requeues a store by the outcome of a check that no worker waits for any longer.
 func (r *Reconciler) bringBack(ctx context.Context, req reconcile.Request, done <-chan outcome) {
 	switch o := <-done; {
 	case o.err != nil:
@@ -136,7 +137,7 @@ func (r *Reconciler) bringBack(ctx context.Context, req reconcile.Request, done 
 	}
 }
 
-// leave gives a place among the slow checks of a namespace to the next store.
+// leave ends a slow check of a namespace, and enqueues the next store that waits for one.
 func (r *Reconciler) leave(lane concurrency.Key) {
 	if next, waits := r.slow.Leave(lane); waits {
 		r.enqueue(reconcile.Request{NamespacedName: next}, 0)

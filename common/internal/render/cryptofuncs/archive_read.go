@@ -11,8 +11,8 @@ import (
 // pkcs12key is pkcs12keyPass with an empty password.
 func pkcs12key(archive string) (string, error) { return pkcs12keyPass("", archive) }
 
-// pkcs12keyPass returns all private keys of a PKCS#12 archive as PRIVATE KEY blocks in PKCS#8, of
-// whatever algorithm, in the order of the archive. An archive without a key is an error.
+// pkcs12keyPass returns all private keys of a PKCS#12 archive, of any algorithm, as PRIVATE KEY blocks in PKCS#8, in
+// the order of the archive. An archive without a key is an error.
 func pkcs12keyPass(pass, archive string) (string, error) {
 	p, bags, err := openArchive(pass, archive)
 	if err != nil {
@@ -29,7 +29,7 @@ func pkcs12keyPass(pass, archive string) (string, error) {
 		}
 	}
 	if out.Len() == 0 {
-		return "", newError("the archive holds no private key, like a trust store; use pkcs12cert for its certificates")
+		return "", newError("the archive has no private key, like a trust store; use pkcs12cert for its certificates")
 	}
 	return out.String(), nil
 }
@@ -56,7 +56,7 @@ func pkcs12certPass(pass, archive string) (string, error) {
 		}
 	}
 	if len(ders) == 0 {
-		return "", newError("the archive holds no certificate; use pkcs12key for its private keys")
+		return "", newError("the archive has no certificate; use pkcs12key for its private keys")
 	}
 	certs, err := parseCertificates(ders)
 	if err != nil {
@@ -68,10 +68,10 @@ func pkcs12certPass(pass, archive string) (string, error) {
 	return encodeCertificates(certs), nil
 }
 
-// Archives are read here and not by go-pkcs12, which reads one key and at most two parts, and above
-// all starts every derivation that an archive asks for. Some of those stand in what is itself
-// encrypted, so they cannot be checked beforehand. The types follow RFC 7292, sections 4 and 5; what
-// is tagged explicitly stays raw and is opened by explicit.
+// This package reads archives itself and does not use go-pkcs12, which reads only one key and two parts, and runs
+// every derivation that an archive asks for. Some parameters of derivations are themselves encrypted, so they cannot
+// be checked in advance. The types follow RFC 7292, sections 4 and 5. Explicitly tagged values stay raw; explicit
+// reads them.
 type pfx struct {
 	Version  int
 	AuthSafe contentInfo
@@ -117,7 +117,7 @@ type encryptedPrivateKeyInfo struct {
 	Encrypted []byte
 }
 
-// privateKeyInfo is PKCS#8 with the public key that RFC 5958 allows beside the private one.
+// privateKeyInfo is PKCS#8 with the optional public key of RFC 5958.
 type privateKeyInfo struct {
 	Version    int
 	Algorithm  pkix.AlgorithmIdentifier
@@ -138,8 +138,8 @@ const (
 	oidX509Certificate = "1.2.840.113549.1.9.22.1"
 )
 
-// openArchive checks the MAC of an archive and returns its bags, and the password that fits. An
-// archive without a MAC is read, too; Java writes trust stores without a password so.
+// openArchive verifies the MAC of an archive, and returns its bags and the matching form of the password. It also
+// reads an archive without a MAC, because Java writes trust stores without a password that way.
 func openArchive(pass, archive string) (password, []safeBag, error) {
 	work := budget(maxKDF)
 	p := password{utf8: pass, bmp: bmpString(pass), work: &work}
@@ -151,7 +151,7 @@ func openArchive(pass, archive string) (password, []safeBag, error) {
 	case strings.HasPrefix(archive, "MI"):
 		return p, nil, newError("the archive is base64; decode it first, with b64dec or decodingStrategy: Base64")
 	case strings.HasPrefix(archive, "0\x80"):
-		return p, nil, newError("the archive is BER with open lengths, which is not read; write it anew with openssl pkcs12")
+		return p, nil, newError("the archive is BER with indefinite lengths, which is not supported; write it again with openssl pkcs12")
 	}
 	var file pfx
 	if err := unmarshal([]byte(archive), &file); err != nil {
@@ -174,8 +174,8 @@ func openArchive(pass, archive string) (password, []safeBag, error) {
 	return p, bags, err
 }
 
-// verify returns the password in the form that gives the right MAC: an empty password is two zero
-// bytes for some tools and nothing at all for others.
+// verify returns the form of the password that produces the right MAC: an empty password is two zero bytes for some
+// tools and zero bytes for others.
 func (p password) verify(m macData, content []byte) (password, error) {
 	forms := [][]byte{p.bmp}
 	if p.utf8 == "" {
@@ -228,14 +228,14 @@ func (p password) open(content []byte) ([]safeBag, error) {
 	}
 	for _, b := range all {
 		if b.ID.String() == oidSafeContentsBag {
-			return nil, newError("the archive holds bags within bags, which are not read; write it anew with openssl pkcs12")
+			return nil, newError("the archive has nested bags, which are not supported; write it again with openssl pkcs12")
 		}
 	}
 	return all, nil
 }
 
-// key returns the private key in a bag as PKCS#8; nil for a bag of another kind. The key itself is
-// not parsed, so that it may be of any algorithm and costs nothing to check.
+// key returns the private key in a bag as PKCS#8; nil for a bag of another kind. It does not parse the key itself, so
+// that any algorithm works and no time is spent on it.
 func (p password) key(b safeBag) ([]byte, error) {
 	der := b.Value.Bytes
 	switch b.ID.String() {
@@ -281,5 +281,5 @@ func explicit(v asn1.RawValue, into any) error {
 }
 
 func errDamaged() error {
-	return newError("the archive is not PKCS#12 in DER, or is damaged; see what openssl pkcs12 -info says of it, and store it as bytes")
+	return newError("the archive is not PKCS#12 in DER, or is damaged; check it with openssl pkcs12 -info, and store it as bytes")
 }

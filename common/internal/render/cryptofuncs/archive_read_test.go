@@ -11,7 +11,8 @@ import (
 	"software.sslmate.com/src/go-pkcs12"
 )
 
-// Every archive that openssl and keytool make gives the keys and certificates that openssl reads in it.
+// TestReadArchives checks that each archive of openssl and keytool has the same keys and certificates as openssl
+// reads from it.
 func TestReadArchives(t *testing.T) {
 	cases := map[string]struct {
 		reason   string
@@ -20,8 +21,8 @@ func TestReadArchives(t *testing.T) {
 		certs    int
 	}{
 		"modern.p12":            {"The default of OpenSSL 3.", "changeit", 1, 4},
-		"modern-empty.p12":      {"A password may be empty.", "", 1, 4},
-		"modern-umlaut.p12":     {"A password may hold any letter.", "schlüssel", 1, 4},
+		"modern-empty.p12":      {"An empty password.", "", 1, 4},
+		"modern-umlaut.p12":     {"A password with a letter that is not ASCII.", "schlüssel", 1, 4},
 		"legacy.p12":            {"The default of OpenSSL 1: RC2 with 40 bits and 3DES.", "changeit", 1, 4},
 		"des3.p12":              {"3DES by the method of PKCS#12.", "changeit", 1, 4},
 		"des2.p12":              {"3DES with two keys.", "changeit", 1, 4},
@@ -30,14 +31,14 @@ func TestReadArchives(t *testing.T) {
 		"aes128-sha512.p12":     {"AES-128, and a MAC with SHA-512.", "changeit", 1, 4},
 		"aes192-sha384.p12":     {"AES-192, and a MAC with SHA-384.", "changeit", 1, 4},
 		"open.p12":              {"Without encryption and MAC.", "", 1, 4},
-		"nomac.p12":             {"Without MAC the encryption alone shows that the password is right.", "changeit", 1, 4},
-		"iterations-600000.p12": {"The work that OWASP recommends is done.", "changeit", 1, 4},
+		"nomac.p12":             {"Without MAC, the padding shows whether the password is right.", "changeit", 1, 4},
+		"iterations-600000.p12": {"The number of rounds that OWASP recommends.", "changeit", 1, 4},
 		"ec.p12":                {"A key of an elliptic curve.", "changeit", 1, 1},
-		"ed25519.p12":           {"A key of Ed25519.", "changeit", 1, 1},
-		"key-only.p12":          {"A key alone, of an algorithm that Go does not know.", "changeit", 1, 0},
+		"ed25519.p12":           {"An Ed25519 key.", "changeit", 1, 1},
+		"key-only.p12":          {"A key alone, of an algorithm that Go does not support.", "changeit", 1, 0},
 		"certs-only.p12":        {"Certificates alone.", "changeit", 0, 3},
-		"java.p12":              {"Java: two keys and their certificates, which are no chain.", "changeit", 2, 2},
-		"java-trust.p12":        {"Java: a trust store.", "changeit", 0, 3},
+		"java.p12":              {"Two keys of Java and their certificates, which are not a chain.", "changeit", 2, 2},
+		"java-trust.p12":        {"A trust store of Java.", "changeit", 0, 3},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -53,15 +54,14 @@ func TestReadArchives(t *testing.T) {
 	}
 }
 
-// check compares the blocks of a function's result with wanted ones, of which there are n. The order
-// of certificates is a matter of its own.
+// check compares the n blocks in a function's result with the wanted ones. It ignores the order of certificates.
 func check(t *testing.T, reason string, n int, name string, want []string, args ...string) {
 	t.Helper()
 	if len(want) != n {
 		t.Fatalf("%s: openssl reads %d blocks, want %d", name, len(want), n)
 	}
 	if n == 0 {
-		if diff := cmp.Diff(result{Value: "", Err: "the archive holds no"}, resultOf("the archive holds no", name, args...)); diff != "" {
+		if diff := cmp.Diff(result{Value: "", Err: "the archive has no"}, resultOf("the archive has no", name, args...)); diff != "" {
 			t.Errorf("%s\n%s(...): -want, +got:\n%s", reason, name, diff)
 		}
 		return
@@ -78,7 +78,7 @@ func check(t *testing.T, reason string, n int, name string, want []string, args 
 	}
 }
 
-// ofType returns the blocks of a type, or all of them, without their headers.
+// ofType returns the blocks of a type, or all blocks, without their headers.
 func ofType(t testing.TB, blockType, text string) []string {
 	t.Helper()
 	var out []string
@@ -97,7 +97,7 @@ func ofType(t testing.TB, blockType, text string) []string {
 	}
 }
 
-// The newest profile, which OpenSSL writes only from 3.4 on and go-pkcs12 on demand.
+// TestReadPBMAC1 reads the newest profile, which OpenSSL writes since 3.4, and go-pkcs12 optionally.
 func TestReadPBMAC1(t *testing.T) {
 	key, leaf, _, err := pair(fixture(t, "leaf.pem"), fixture(t, "rsa.pem"))
 	if err != nil {
@@ -133,84 +133,84 @@ func TestRefuseArchives(t *testing.T) {
 		want     string
 	}{
 		"WrongPassword": {
-			reason:   "The MAC shows a wrong password.",
+			reason:   "The MAC reveals a wrong password.",
 			password: "hunter2",
 			archive:  modern,
 			want:     "cannot be opened with this password",
 		},
 		"NoPassword": {
-			reason:  "A missing password is said as such.",
+			reason:  "The message names a missing password.",
 			archive: modern,
 			want:    "cannot be opened without a password",
 		},
 		"WrongPasswordWithoutMAC": {
-			reason:   "Without MAC the padding or what is decrypted shows it.",
+			reason:   "Without MAC, the padding or the plain text reveals a wrong password.",
 			password: "hunter2",
 			archive:  fixture(t, "nomac.p12"),
 			want:     "the archive ",
 		},
 		"Swapped": {
-			reason:   "The archive is not a password.",
+			reason:   "An archive is not a valid password.",
 			password: modern,
 			archive:  "changeit",
 			want:     "the password of the archive is not UTF-8 text",
 		},
 		"Emoji": {
-			reason:   "A password that no other tool would read alike is refused.",
+			reason:   "A password that tools encode in different ways is refused.",
 			password: "😀",
 			archive:  modern,
-			want:     "holds a character that PKCS#12 cannot",
+			want:     "has a character that PKCS#12 cannot",
 		},
 		"Base64": {
-			reason:   "External Secrets Operator reads bytes, too; here the error says so.",
+			reason:   "Base64 is not decoded, unlike in External Secrets Operator, and the error says so.",
 			password: "changeit",
 			archive:  encodeBase64(modern),
 			want:     "the archive is base64; decode it first",
 		},
 		"PEM": {
-			reason:   "PEM is no archive.",
+			reason:   "PEM is not an archive.",
 			password: "changeit",
 			archive:  fixture(t, "leaf.pem"),
 			want:     "not PKCS#12 in DER",
 		},
 		"Empty": {
-			reason: "Nothing is no archive.",
+			reason: "An empty value is not an archive.",
 			want:   "not PKCS#12 in DER",
 		},
 		"Truncated": {
-			reason:   "A part of an archive is no archive.",
+			reason:   "A truncated archive is refused.",
 			password: "changeit",
 			archive:  modern[:len(modern)/2],
 			want:     "not PKCS#12 in DER",
 		},
 		"Trailing": {
-			reason:   "What follows an archive is not its own.",
+			reason:   "Data after the archive is refused.",
 			password: "changeit",
 			archive:  modern + "\n",
 			want:     "not PKCS#12 in DER",
 		},
 		"BER": {
-			reason:   "BER is named, because a person would not know.",
+			reason:   "The message names BER.",
 			password: "changeit",
 			archive:  "0\x80" + modern[4:],
 			want:     "the archive is BER",
 		},
 		"RC4": {
-			reason:   "RC4 is not served.",
+			reason:   "RC4 is not supported.",
 			password: "changeit",
 			archive:  fixture(t, "rc4.p12"),
-			want:     "encrypted in a way that is not served",
+			want:     "the encryption of the archive is not supported",
 		},
 		"TooMuchWork": {
-			reason:   "The archive may not decide for how long it is worked on.",
+			reason:   "The work that an archive can ask for is limited.",
 			password: "changeit",
 			archive:  fixture(t, "iterations-2000000.p12"),
-			want:     "asks for too much work",
+			want:     "take too much work",
 		},
 		"TooLarge": {
-			reason:  "A Secret holds no more than 1 MiB.",
+			reason:  "An argument above 1 MiB is refused.",
 			archive: modern + strings.Repeat("\x00", maxInput),
-			want:    "at most 1048576 are read",
+			want:    "at most 1048576 are allowed",
 		},
 	}
 	for name, tc := range cases {

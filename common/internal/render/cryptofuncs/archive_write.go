@@ -43,9 +43,9 @@ func fullPemToPkcs12Pass(certs, key, password string) (string, error) {
 	return encodeArchive(k, leaf, others, password)
 }
 
-// pair returns a private key, the certificate that belongs to it, and the other certificates in
-// their order. External Secrets Operator takes the first certificate whether it belongs to the key
-// or not; a server cannot use such an archive, so here that is an error.
+// pair returns a private key, its certificate, and the other certificates in their order. External Secrets Operator
+// uses the first certificate even if the key does not match. A server cannot use such an archive, so here that is an
+// error.
 func pair(certs, key string) (private any, leaf *x509.Certificate, others []*x509.Certificate, err error) {
 	all, err := certificates(certs)
 	if err != nil {
@@ -57,12 +57,12 @@ func pair(certs, key string) (private any, leaf *x509.Certificate, others []*x50
 	}
 	signer, ok := private.(interface{ Public() crypto.PublicKey })
 	if !ok {
-		return nil, nil, nil, newError("the private key is of a kind that no certificate has")
+		return nil, nil, nil, newError("the private key has a type that certificates do not support; use RSA, ECDSA or Ed25519")
 	}
 	public, ok := signer.Public().(interface{ Equal(crypto.PublicKey) bool })
 	i := slices.IndexFunc(all, func(c *x509.Certificate) bool { return ok && public.Equal(c.PublicKey) })
 	if i < 0 {
-		return nil, nil, nil, newError("the private key belongs to none of the certificates; store the pair that was issued together")
+		return nil, nil, nil, newError("the private key matches none of the certificates; store the pair that was issued together")
 	}
 	return private, all[i], slices.Delete(slices.Clone(all), i, i+1), nil
 }
@@ -94,10 +94,9 @@ func pemTruststoreToPKCS12(certs string) (string, error) {
 	return pemTruststoreToPKCS12Pass(certs, "")
 }
 
-// pemTruststoreToPKCS12Pass returns a PKCS#12 archive of certificates that Java takes as trusted, in
-// base64, with the encryption of encodeArchive. Java keeps one certificate of those with the same
-// alias; therefore each gets its own, made from its subject. A certificate that is there twice
-// comes once.
+// pemTruststoreToPKCS12Pass returns a PKCS#12 archive of certificates that Java trusts, in base64, with the
+// encryption of encodeArchive. Java keeps only one certificate for each alias, so each certificate gets a unique
+// alias, made from its subject. Duplicate certificates are removed.
 func pemTruststoreToPKCS12Pass(certs, password string) (string, error) {
 	all, err := certificates(certs)
 	if err != nil {
@@ -118,11 +117,10 @@ func pemTruststoreToPKCS12Pass(certs, password string) (string, error) {
 	return base64.StdEncoding.EncodeToString(archive), nil
 }
 
-// maxAlias is the longest alias in characters, before the number that may follow it.
+// maxAlias limits an alias in characters, before the number that can follow it.
 const maxAlias = 128
 
-// entries gives each certificate an alias that differs from the others in more than case, which Java
-// does not look at.
+// entries gives each certificate a unique alias. Java ignores the case of aliases.
 func entries(certs []*x509.Certificate) []pkcs12.TrustStoreEntry {
 	used, count := map[string]bool{}, map[string]int{}
 	out := make([]pkcs12.TrustStoreEntry, 0, len(certs))
@@ -139,8 +137,8 @@ func entries(certs []*x509.Certificate) []pkcs12.TrustStoreEntry {
 	return out
 }
 
-// alias returns the subject of a certificate in the characters that a friendly name may have: a
-// BMPString has none beyond U+FFFF (RFC 2985, section 5.5.1).
+// alias returns the subject of a certificate, in characters that a friendly name can have: a BMPString has none above
+// U+FFFF (RFC 2985, section 5.5.1).
 func alias(c *x509.Certificate) string {
 	var out []rune
 	for _, r := range c.Subject.String() {
@@ -158,8 +156,8 @@ func alias(c *x509.Certificate) string {
 	return string(out)
 }
 
-// checkPassword refuses passwords for which tools make different keys: a PKCS#12 password is a
-// BMPString, which cannot hold arbitrary bytes, nor characters beyond U+FFFF (RFC 7292, appendix B.1).
+// checkPassword refuses passwords from which tools derive different keys: a PKCS#12 password is a BMPString, which
+// cannot contain arbitrary bytes or characters above U+FFFF (RFC 7292, appendix B.1).
 func checkPassword(password string) error {
 	if err := checkSize(password); err != nil {
 		return err
@@ -169,17 +167,16 @@ func checkPassword(password string) error {
 	}
 	for _, r := range password {
 		if r > 0xffff {
-			return newError("the password of the archive holds a character that PKCS#12 cannot, for example an emoji; use letters and digits")
+			return newError("the password of the archive has a character that PKCS#12 cannot store, for example an emoji; use letters and digits")
 		}
 	}
 	return nil
 }
 
-// salts returns what the encoder takes for random: its salts and initialisation vectors. They are
-// derived from all that goes into the archive, so that a template gives the same archive as long as
-// nothing changed, and a refresh that finds nothing new writes nothing. Different contents still
-// have different salts. The derivation is as slow as that of the archive's own keys; else the salts,
-// which can be seen, would be a quicker way to try passwords.
+// salts returns the random bytes for the encoder: salts and initialisation vectors. They are derived from the whole
+// content of the archive. So a template makes the same archive as long as nothing has changed, and a refresh without
+// a change writes nothing. Different contents still have different salts. The derivation is as slow as that of the
+// archive's own keys. Otherwise the salts, which are visible, would be a faster way to try passwords.
 func salts(password string, contents [][]byte) (*bytes.Reader, error) {
 	h := sha256.New()
 	for _, c := range contents {
@@ -188,11 +185,11 @@ func salts(password string, contents [][]byte) (*bytes.Reader, error) {
 	}
 	seed, err := pbkdf2.Key(sha256.New, password, h.Sum(nil), 2048, sha256.Size)
 	if err != nil {
-		return nil, newError("the archive cannot be written: PBKDF2 is not to be had")
+		return nil, newError("the archive cannot be written: PBKDF2 is not available")
 	}
 	stream, err := hkdf.Expand(sha256.New, seed, "salts of a PKCS#12 archive", 256)
 	if err != nil {
-		return nil, newError("the archive cannot be written: HKDF is not to be had")
+		return nil, newError("the archive cannot be written: HKDF is not available")
 	}
 	return bytes.NewReader(stream), nil
 }

@@ -30,7 +30,7 @@ func write(t testing.TB, name string, args ...string) string {
 	}
 	again, err := call(name, args...)
 	if err != nil || again != v {
-		t.Errorf("%s(...): the same arguments gave another archive, which a refresh would write", name)
+		t.Errorf("%s(...): the same arguments made another archive, so that each refresh would write", name)
 	}
 	archive, err := decodeBase64(v.(string))
 	if err != nil {
@@ -39,8 +39,8 @@ func write(t testing.TB, name string, args ...string) string {
 	return archive
 }
 
-// Every archive that is made is read by openssl, by the library that made it, and by the functions
-// here, and holds what went in.
+// TestWriteArchives reads each new archive with openssl, with go-pkcs12, and with this package. All must find its
+// contents.
 func TestWriteArchives(t *testing.T) {
 	issuers := []string{"issuers.pem"}
 	cases := map[string]struct {
@@ -50,14 +50,14 @@ func TestWriteArchives(t *testing.T) {
 		pkcs8  string
 		want   []string
 	}{
-		"RSA":        {"The usual pair.", []string{"leaf.pem"}, "rsa.pem", "rsa.pem", []string{"leaf.pem"}},
-		"PKCS1":      {"The key may be PKCS#1.", []string{"leaf.pem"}, "rsa-pkcs1.pem", "rsa.pem", []string{"leaf.pem"}},
-		"EC":         {"The key may be EC.", []string{"leaf-ec.pem"}, "ec.pem", "ec.pem", []string{"leaf-ec.pem"}},
-		"SEC1":       {"The key may be SEC 1 behind its parameters.", []string{"leaf-ec.pem"}, "ec-sec1.pem", "ec.pem", []string{"leaf-ec.pem"}},
-		"P521":       {"The key may be of a larger curve.", []string{"leaf-521.pem"}, "ec-521.pem", "ec-521.pem", []string{"leaf-521.pem"}},
-		"Ed25519":    {"The key may be Ed25519.", []string{"leaf-ed25519.pem"}, "ed25519.pem", "ed25519.pem", []string{"leaf-ed25519.pem"}},
-		"Chain":      {"A chain is kept whole.", append([]string{"leaf.pem"}, issuers...), "rsa.pem", "rsa.pem", append([]string{"leaf.pem"}, issuers...)},
-		"OtherOrder": {"The certificate of the key comes first, wherever it stood.", append(issuers, "leaf.pem"), "rsa.pem", "rsa.pem", append([]string{"leaf.pem"}, issuers...)},
+		"RSA":        {"An RSA pair.", []string{"leaf.pem"}, "rsa.pem", "rsa.pem", []string{"leaf.pem"}},
+		"PKCS1":      {"The key can be PKCS#1.", []string{"leaf.pem"}, "rsa-pkcs1.pem", "rsa.pem", []string{"leaf.pem"}},
+		"EC":         {"The key can be EC.", []string{"leaf-ec.pem"}, "ec.pem", "ec.pem", []string{"leaf-ec.pem"}},
+		"SEC1":       {"The key can be SEC 1 after its parameters.", []string{"leaf-ec.pem"}, "ec-sec1.pem", "ec.pem", []string{"leaf-ec.pem"}},
+		"P521":       {"The key can be on a larger curve.", []string{"leaf-521.pem"}, "ec-521.pem", "ec-521.pem", []string{"leaf-521.pem"}},
+		"Ed25519":    {"The key can be Ed25519.", []string{"leaf-ed25519.pem"}, "ed25519.pem", "ed25519.pem", []string{"leaf-ed25519.pem"}},
+		"Chain":      {"The whole chain is kept.", append([]string{"leaf.pem"}, issuers...), "rsa.pem", "rsa.pem", append([]string{"leaf.pem"}, issuers...)},
+		"OtherOrder": {"The certificate of the key comes first, whatever its place.", append(issuers, "leaf.pem"), "rsa.pem", "rsa.pem", append([]string{"leaf.pem"}, issuers...)},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -109,8 +109,8 @@ func TestWriteTrustStores(t *testing.T) {
 	check(t, "No password is an empty one.", len(certs), "pkcs12cert", ofType(t, "", fixture(t, certs...)), empty)
 }
 
-// Java reads the archives that are made, and tells apart two certificates of the same name. testdata holds archives of
-// Java for the other direction.
+// TestJavaReads checks that Java reads the archives, and keeps two certificates with the same name. testdata has
+// archives of Java for the other direction.
 func TestJavaReads(t *testing.T) {
 	if _, err := exec.LookPath("keytool"); err != nil {
 		t.Fatal("this test compares with Java; install a Java runtime, which has keytool")
@@ -128,7 +128,7 @@ func TestJavaReads(t *testing.T) {
 			entry:   "PrivateKeyEntry",
 		},
 		"TrustStore": {
-			reason:  "Each certificate is an entry, also with the same subject as another.",
+			reason:  "Each certificate is an entry, also with the same subject as another one.",
 			archive: write(t, "pemTruststoreToPKCS12Pass", fixture(t, "root.pem", "root-renewed.pem", "root-other.pem"), "changeit"),
 			want:    3,
 			entry:   "trustedCertEntry",
@@ -159,17 +159,17 @@ func TestRefusePairs(t *testing.T) {
 		key    string
 		want   string
 	}{
-		"NoCertificate":      {"A key is no certificate.", key, key, "the PEM holds no CERTIFICATE block"},
-		"Empty":              {"Nothing is no certificate.", "", key, "the PEM holds no CERTIFICATE block"},
-		"NoKey":              {"A certificate is no key.", leaf, leaf, "the PEM holds no PRIVATE KEY block"},
-		"OtherKey":           {"A server cannot use a key that is not that of the certificate.", leaf, fixture(t, "ec.pem"), "belongs to none of the certificates"},
-		"Encrypted":          {"There is no argument for a passphrase.", leaf, fixture(t, "rsa-encrypted.pem"), "the private key is encrypted"},
-		"EncryptedPKCS1":     {"There is no argument for a passphrase.", leaf, fixture(t, "rsa-pkcs1-encrypted.pem"), "the private key is encrypted"},
-		"UnknownCurve":       {"Go does not know every curve.", leaf, fixture(t, "ec-koblitz.pem"), "the private key cannot be read"},
-		"KeyAgreement":       {"A key of X25519 signs nothing.", leaf, fixture(t, "x25519.pem"), "belongs to none of the certificates"},
-		"DamagedCertificate": {"What is base64 need not be a certificate.", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", key, "certificate 1 cannot be read"},
-		"TruncatedChain":     {"A chain loses no certificate in silence.", leaf + leaf[:200], key, "block 2 of the PEM is damaged"},
-		"LineBreaks":         {"Escaped line breaks are a usual mistake.", strings.ReplaceAll(leaf, "\n", `\n`), key, "real line breaks"},
+		"NoCertificate":      {"A key is not a certificate.", key, key, "the PEM holds no CERTIFICATE block"},
+		"Empty":              {"An empty value has no certificate.", "", key, "the PEM holds no CERTIFICATE block"},
+		"NoKey":              {"A certificate is not a key.", leaf, leaf, "the PEM holds no PRIVATE KEY block"},
+		"OtherKey":           {"A key that does not match the certificate is refused.", leaf, fixture(t, "ec.pem"), "matches none of the certificates"},
+		"Encrypted":          {"An encrypted key is refused: there is no argument for a passphrase.", leaf, fixture(t, "rsa-encrypted.pem"), "the private key is encrypted"},
+		"EncryptedPKCS1":     {"An encrypted key is refused: there is no argument for a passphrase.", leaf, fixture(t, "rsa-pkcs1-encrypted.pem"), "the private key is encrypted"},
+		"UnknownCurve":       {"A curve that Go does not support is refused.", leaf, fixture(t, "ec-koblitz.pem"), "the private key cannot be read"},
+		"KeyAgreement":       {"An X25519 key, which cannot sign, is refused.", leaf, fixture(t, "x25519.pem"), "matches none of the certificates"},
+		"DamagedCertificate": {"A block that is not a certificate is refused.", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", key, "certificate 1 cannot be read"},
+		"TruncatedChain":     {"A truncated certificate is an error, and is not skipped.", leaf + leaf[:200], key, "block 2 of the PEM is damaged"},
+		"LineBreaks":         {"The message names escaped line breaks.", strings.ReplaceAll(leaf, "\n", `\n`), key, "real line breaks"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -192,8 +192,8 @@ func TestRefusePasswords(t *testing.T) {
 		password string
 		want     string
 	}{
-		"Bytes": {"Bytes that are no text would all be the same password.", "\xff\xfe", "is not UTF-8 text"},
-		"Emoji": {"PKCS#12 has no such character.", "😀", "holds a character that PKCS#12 cannot"},
+		"Bytes": {"A password that is not text is refused: tools would treat such passwords as equal.", "\xff\xfe", "is not UTF-8 text"},
+		"Emoji": {"A character that PKCS#12 does not support is refused.", "😀", "has a character that PKCS#12 cannot"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

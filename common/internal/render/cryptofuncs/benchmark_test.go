@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// BenchmarkFunctions measures what the functions cost, so that a template engine can charge for
-// them: with usual arguments, and with the worst ones that are served.
+// BenchmarkFunctions measures the cost of the functions, which the template engine charges: with usual arguments, and
+// with the slowest ones that are accepted.
 func BenchmarkFunctions(b *testing.B) {
 	leaf, chained, rsaKey := fixture(b, "leaf.pem"), fixture(b, "leaf.pem", "issuers.pem"), fixture(b, "rsa.pem")
 	all := hostile(b)

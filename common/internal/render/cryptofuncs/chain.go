@@ -6,11 +6,11 @@ import (
 	"slices"
 )
 
-// filterCertChain returns one part of the chain that PEM holds in any order: its leaf, its
-// intermediates, or its root; nothing if the chain has no such part. A single certificate that
-// signed itself is a root. Certificates that are not one chain are an error.
+// filterCertChain returns one part of a chain in PEM, which can have any order: the leaf, the intermediates, or the
+// root; empty if the chain has no such part. A single self-signed certificate is a root. Certificates that are not
+// one chain are an error.
 //
-// The order says nothing about trust: no signature, date or constraint is looked at.
+// The result says nothing about trust: signatures, dates and constraints are not checked.
 func filterCertChain(part, text string) (string, error) {
 	certs, err := certificates(text)
 	if err != nil {
@@ -18,7 +18,7 @@ func filterCertChain(part, text string) (string, error) {
 	}
 	ordered, ok := chain(certs)
 	if !ok {
-		return "", newError("the certificates are not one chain; give one leaf and only those that it was issued by")
+		return "", newError("the certificates are not one chain; pass one leaf and only the certificates of its issuers")
 	}
 	root := slices.IndexFunc(ordered, isRoot)
 	if root < 0 {
@@ -32,12 +32,12 @@ func filterCertChain(part, text string) (string, error) {
 	case "root":
 		return encodeCertificates(ordered[root:]), nil
 	}
-	return "", newError("the part of the chain must be leaf, intermediate or root")
+	return "", newError("the first argument must be leaf, intermediate or root")
 }
 
-// chain orders certificates from the leaf over the intermediates to the root; ok is false if they
-// have several leaves or none, or one that the leaf does not lead to. A certificate that is there
-// twice comes once. All issuers that fit are kept, as cross-signing gives an intermediate two.
+// chain orders certificates from the leaf over the intermediates to the root. ok is false if there is not exactly one
+// leaf, or if the leaf does not lead to all certificates. Duplicates are removed. All matching issuers are kept,
+// because cross-signing gives an intermediate two.
 func chain(certs []*x509.Certificate) (ordered []*x509.Certificate, ok bool) {
 	certs = distinct(certs)
 	bySubject := map[string][]*x509.Certificate{}
@@ -74,7 +74,7 @@ func chain(certs []*x509.Certificate) (ordered []*x509.Certificate, ok bool) {
 	return ordered, len(ordered) == len(certs)
 }
 
-// rank puts roots last: by cross-signing a root may be nearer to the leaf than an intermediate.
+// rank sorts roots to the end: after cross-signing a root can be closer to the leaf than an intermediate.
 func rank(c *x509.Certificate) int {
 	if isRoot(c) {
 		return 1
@@ -87,13 +87,13 @@ func isRoot(c *x509.Certificate) bool {
 	return bytes.Equal(c.RawSubject, c.RawIssuer) && keyFits(c, c)
 }
 
-// keyFits reports whether nothing speaks against c having been signed by the key of p. Both key
-// identifiers are optional (RFC 5280, sections 4.2.1.1 and 4.2.1.2).
+// keyFits reports whether the key of p can have signed c, by their key identifiers. Both identifiers are optional
+// (RFC 5280, sections 4.2.1.1 and 4.2.1.2).
 func keyFits(c, p *x509.Certificate) bool {
 	return len(c.AuthorityKeyId) == 0 || len(p.SubjectKeyId) == 0 || bytes.Equal(c.AuthorityKeyId, p.SubjectKeyId)
 }
 
-// distinct returns the certificates without those that were there before.
+// distinct returns the certificates without duplicates.
 func distinct(certs []*x509.Certificate) []*x509.Certificate {
 	seen := map[string]bool{}
 	var out []*x509.Certificate

@@ -16,7 +16,7 @@ func TestFilterCertChain(t *testing.T) {
 		err          string
 	}{
 		"Ordered": {
-			reason:       "A chain in order is taken apart.",
+			reason:       "A chain in order is split into its parts.",
 			certs:        []string{"leaf.pem", "intermediate2.pem", "intermediate1.pem", "root.pem"},
 			leaf:         []string{"leaf.pem"},
 			intermediate: []string{"intermediate2.pem", "intermediate1.pem"},
@@ -30,49 +30,49 @@ func TestFilterCertChain(t *testing.T) {
 			root:         []string{"root.pem"},
 		},
 		"Mixed": {
-			reason:       "The order does not matter, nor does a key among them.",
+			reason:       "The order does not matter, and a key is skipped.",
 			certs:        []string{"intermediate2.pem", "root.pem", "rsa.pem", "leaf.pem", "intermediate1.pem"},
 			leaf:         []string{"leaf.pem"},
 			intermediate: []string{"intermediate2.pem", "intermediate1.pem"},
 			root:         []string{"root.pem"},
 		},
 		"Twice": {
-			reason: "A certificate that is there twice comes once.",
+			reason: "Duplicate certificates are removed.",
 			certs:  []string{"leaf-plain.pem", "root.pem", "root.pem", "leaf-plain.pem"},
 			leaf:   []string{"leaf-plain.pem"},
 			root:   []string{"root.pem"},
 		},
 		"NoRoot": {
-			reason:       "A server often has no root.",
+			reason:       "The root can be missing.",
 			certs:        []string{"intermediate1.pem", "leaf.pem", "intermediate2.pem"},
 			leaf:         []string{"leaf.pem"},
 			intermediate: []string{"intermediate2.pem", "intermediate1.pem"},
 		},
 		"LeafAlone": {
-			reason: "A leaf is a chain.",
+			reason: "A leaf alone is a chain.",
 			certs:  []string{"leaf.pem"},
 			leaf:   []string{"leaf.pem"},
 		},
 		"NoKeyIdentifiers": {
-			reason: "Key identifiers are optional; the names suffice.",
+			reason: "Key identifiers are optional; the names are enough.",
 			certs:  []string{"root.pem", "leaf-plain.pem"},
 			leaf:   []string{"leaf-plain.pem"},
 			root:   []string{"root.pem"},
 		},
 		"RootAlone": {
-			reason: "What signed itself is a root.",
+			reason: "A self-signed certificate is a root.",
 			certs:  []string{"root.pem"},
 			root:   []string{"root.pem"},
 		},
 		"CrossSigned": {
-			reason:       "An intermediate with two issuers is there twice, and both roots are kept.",
+			reason:       "An intermediate with two issuers has two certificates, and both roots are kept.",
 			certs:        []string{"root-other.pem", "intermediate1-cross.pem", "leaf.pem", "root.pem", "intermediate2.pem", "intermediate1.pem"},
 			leaf:         []string{"leaf.pem"},
 			intermediate: []string{"intermediate2.pem", "intermediate1-cross.pem", "intermediate1.pem"},
 			root:         []string{"root-other.pem", "root.pem"},
 		},
 		"SameName": {
-			reason: "A root of the same name with another key issued nothing here.",
+			reason: "A root with the same name and another key is not part of the chain.",
 			certs:  []string{"intermediate1.pem", "root-renewed.pem", "leaf.pem", "intermediate2.pem"},
 			err:    "are not one chain",
 		},
@@ -82,12 +82,12 @@ func TestFilterCertChain(t *testing.T) {
 			err:    "are not one chain",
 		},
 		"Gap": {
-			reason: "Without the intermediate between them they are not one chain.",
+			reason: "Without the intermediate between them, two certificates are not a chain.",
 			certs:  []string{"leaf.pem", "root.pem"},
 			err:    "are not one chain",
 		},
 		"NoCertificate": {
-			reason: "A key is no chain.",
+			reason: "A key is not a chain.",
 			certs:  []string{"rsa.pem"},
 			err:    "the PEM holds no CERTIFICATE block",
 		},

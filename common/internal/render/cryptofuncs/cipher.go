@@ -8,14 +8,14 @@ import (
 	"crypto/x509/pkix"
 )
 
-// A blockCipher is how to make a cipher of a key of some bytes.
+// A blockCipher creates a cipher from a key of a size in bytes.
 type blockCipher struct {
 	key int
 	new func(key []byte) (cipher.Block, error)
 }
 
-// pbes1 are the ciphers of RFC 7292, appendix C, without RC4. The one with two keys of DES uses the
-// first of them again as the third.
+// pbes1 are the ciphers of RFC 7292, appendix C, without RC4. The cipher with two DES keys uses the first one again
+// as the third.
 var pbes1 = map[string]blockCipher{
 	"1.2.840.113549.1.12.1.3": {24, des.NewTripleDESCipher},
 	"1.2.840.113549.1.12.1.4": {16, func(k []byte) (cipher.Block, error) { return des.NewTripleDESCipher(append(k[:16:16], k[:8]...)) }},
@@ -31,7 +31,7 @@ var pbes2 = map[string]blockCipher{
 	"2.16.840.1.101.3.4.1.42": {32, aes.NewCipher},
 }
 
-// decrypt undoes the encryption of a part of an archive.
+// decrypt decrypts a part of an archive.
 func (p password) decrypt(alg pkix.AlgorithmIdentifier, data []byte) ([]byte, error) {
 	block, iv, err := p.cipher(alg)
 	if err != nil {
@@ -55,7 +55,7 @@ func (p password) decrypt(alg pkix.AlgorithmIdentifier, data []byte) ([]byte, er
 	return plain[:len(plain)-int(pad)], nil
 }
 
-// cipher returns the cipher and the initialisation vector that alg and the password make.
+// cipher returns the cipher and the initialisation vector for alg and the password.
 func (p password) cipher(alg pkix.AlgorithmIdentifier) (cipher.Block, []byte, error) {
 	if alg.Algorithm.String() == oidPBES2 {
 		return p.cipherOfPBES2(alg)

@@ -1,30 +1,26 @@
-// Package cryptofuncs holds the functions by which a template turns certificates, keys and PKCS#12
-// archives into one another.
+// Package cryptofuncs has the template functions that convert certificates, keys and PKCS#12 archives.
 //
-// Names, order of arguments and results are those of the template engine v2 of External Secrets
-// Operator, so that its templates can be taken over. Where a function here refuses what is done
-// silently there, the comment of the function says so.
+// Names, order of arguments and results are those of the template engine v2 of External Secrets Operator, so that its
+// templates work here. If a function refuses something that the other engine accepts silently, its comment says so.
 //
-// The functions are pure: they read no file, clock or network, and the same arguments give the same
-// result, down to the salts of an archive. What comes from a provider is hostile input, so each
-// function refuses arguments of more than 1 MiB and bounds the work that a small argument can ask
-// for; each ends within a second.
+// The functions are pure: they read no file, clock or network. The same arguments give the same result, including the
+// salts of an archive. Values from a provider are hostile input. So each function refuses arguments of more than 1
+// MiB, and limits the work that a small argument can ask for. Each call ends within a second.
 package cryptofuncs
 
 const (
-	// maxInput is the largest argument in bytes: a Secret of Kubernetes holds no more.
+	// maxInput limits an argument, in bytes. It is the size of a Kubernetes Secret.
 	maxInput = 1 << 20
-	// maxCertificates is the largest number of certificates in one argument. The bundles of the
-	// browsers hold about 150.
+	// maxCertificates limits the certificates in one argument. The bundles of browsers have about 150.
 	maxCertificates = 1000
-	// maxKey is the largest private key in bytes of DER; an RSA key of maxModulus has 4.7 KB.
+	// maxKey limits a private key, in bytes of DER. An RSA key of maxModulus has 4.7 KB.
 	maxKey = 8 << 10
-	// maxModulus is the size in bits of the largest RSA key. A private operation with it takes a
-	// tenth of a second and grows with the third power.
+	// maxModulus limits an RSA key, in bits. A private operation with such a key takes a tenth of a second; the time
+	// grows with the third power of the size.
 	maxModulus = 8192
-	// maxKDF bounds the work of the password-based key derivations of one archive; what a unit is,
-	// says the type budget. It suffices for an archive whose MAC, certificates and key take 600,000
-	// rounds of SHA-256 each, sixty times the default of Java and three hundred times that of OpenSSL.
+	// maxKDF limits the work of the password-based key derivations of one archive, in the units of type budget. It is
+	// enough for an archive whose MAC, certificates and key need 600,000 rounds of SHA-256 each: sixty times the
+	// default of Java and three hundred times that of OpenSSL.
 	maxKDF = 3_200_000
 )
 
@@ -73,7 +69,7 @@ func Functions() map[string]any {
 func checkSize(args ...string) error {
 	for _, a := range args {
 		if len(a) > maxInput {
-			return newError("an argument has %d bytes; at most %d are read, so split it at its source", len(a), maxInput)
+			return newError("an argument has %d bytes, at most %d are allowed; split it at its source", len(a), maxInput)
 		}
 	}
 	return nil

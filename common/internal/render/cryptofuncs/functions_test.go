@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// fixture returns a file of testdata, which make.sh there has made.
+// fixture returns files of testdata, which make.sh there creates.
 func fixture(t testing.TB, names ...string) string {
 	t.Helper()
 	var all strings.Builder
@@ -28,8 +28,7 @@ func fixture(t testing.TB, names ...string) string {
 	return all.String()
 }
 
-// openssl runs OpenSSL on some input. These tests are about what other tools make and read, so they
-// need it.
+// openssl runs OpenSSL with an input. These tests compare with other tools, so they need it.
 func openssl(t testing.TB, input string, args ...string) string {
 	t.Helper()
 	out, err := run(input, "openssl", args...)
@@ -53,7 +52,7 @@ func run(input, name string, args ...string) (string, error) {
 	return out.String(), nil
 }
 
-// call calls the function of a name as a template does.
+// call calls a function by its name, like a template.
 func call(name string, args ...string) (any, error) {
 	values := make([]reflect.Value, 0, len(args))
 	for _, a := range args {
@@ -64,13 +63,13 @@ func call(name string, args ...string) (any, error) {
 	return out[0].Interface(), err
 }
 
-// A result is what a function returns; of an error only the part that a test names.
+// A result is the result of a function. Of an error it has only the part that a test expects.
 type result struct {
 	Value any
 	Err   string
 }
 
-// resultOf calls a function. If its error contains the wanted part, that part stands for the error.
+// resultOf calls a function. If its error contains part, the result has part in place of the error.
 func resultOf(part, name string, args ...string) result {
 	v, err := call(name, args...)
 	switch {
@@ -107,7 +106,7 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
-// Templates pass the last argument through a pipe, so the order of arguments is a promise.
+// TestPipelines checks the order of arguments, which must not change: templates pass the last one through a pipe.
 func TestPipelines(t *testing.T) {
 	cases := map[string]struct {
 		reason   string
@@ -115,37 +114,37 @@ func TestPipelines(t *testing.T) {
 		want     string
 	}{
 		"FilterPEM": {
-			reason:   "The type comes before the PEM.",
+			reason:   "The type precedes the PEM.",
 			template: `{{ .pair | filterPEM "CERTIFICATE" }}`,
 			want:     fixture(t, "leaf.pem"),
 		},
 		"FilterCertChain": {
-			reason:   "The part comes before the PEM.",
+			reason:   "The part precedes the PEM.",
 			template: `{{ .issuers | filterCertChain "root" }}`,
 			want:     fixture(t, "root.pem"),
 		},
 		"KeyOfArchive": {
-			reason:   "The password comes before the archive.",
+			reason:   "The password precedes the archive.",
 			template: `{{ .archive | pkcs12keyPass "changeit" }}`,
 			want:     fixture(t, "rsa.pem"),
 		},
 		"CertificatesOfArchive": {
-			reason:   "The password comes before the archive.",
+			reason:   "The password precedes the archive.",
 			template: `{{ .archive | pkcs12certPass "changeit" | filterCertChain "leaf" }}`,
 			want:     fixture(t, "leaf.pem"),
 		},
 		"RoundTrip": {
-			reason:   "Certificate, key, password; and the archive is base64 when written and bytes when read.",
+			reason:   "The order is certificate, key, password. A new archive is base64; an archive to read is bytes.",
 			template: `{{ pemToPkcs12Pass .pair .key "abc" | b64dec | pkcs12keyPass "abc" }}`,
 			want:     fixture(t, "rsa.pem"),
 		},
 		"TrustStore": {
-			reason:   "Certificates, password.",
+			reason:   "The order is certificates, password.",
 			template: `{{ pemTruststoreToPKCS12Pass .root "abc" | b64dec | pkcs12certPass "abc" }}`,
 			want:     fixture(t, "root.pem"),
 		},
 		"Decrypt": {
-			reason:   "Scheme, hash, cipher text, key.",
+			reason:   "The order is scheme, hash, cipher text, key.",
 			template: `{{ .key | rsaDecrypt "RSA-OAEP" "SHA256" .ciphertext }}`,
 			want:     "hunter2",
 		},

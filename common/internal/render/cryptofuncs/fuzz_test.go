@@ -11,10 +11,10 @@ import (
 	"testing"
 )
 
-// canary stands for what is secret in an argument.
+// canary is the secret part of an argument.
 const canary = "hunter2canary"
 
-// checkError reports what no error may be: with a result, of another type, or with a secret.
+// checkError fails the test for an error with a result, of another type, or with a secret.
 func checkError(t *testing.T, name string, v any, err error) {
 	t.Helper()
 	if err == nil {
@@ -31,11 +31,11 @@ func checkError(t *testing.T, name string, v any, err error) {
 		t.Errorf("%s(...): the error holds the canary: %v", name, err)
 	}
 	if !reflect.ValueOf(v).IsZero() {
-		t.Errorf("%s(...): a result beside the error %v", name, err)
+		t.Errorf("%s(...): a result with the error %v", name, err)
 	}
 }
 
-// fixtures returns the names of all files in testdata but the scripts.
+// fixtures returns the names of all files in testdata except the scripts.
 func fixtures(t testing.TB) []string {
 	t.Helper()
 	entries, err := os.ReadDir("testdata")
@@ -51,7 +51,7 @@ func fixtures(t testing.TB) []string {
 	return names
 }
 
-// No error holds any part of an argument, wherever in whatever argument it stands.
+// TestCanary checks that no error contains any part of any argument.
 func TestCanary(t *testing.T) {
 	block := func(blockType, content string) string {
 		return string(pem.EncodeToMemory(&pem.Block{Type: blockType, Bytes: []byte(content)}))
@@ -75,8 +75,8 @@ func TestCanary(t *testing.T) {
 	}
 }
 
-// FuzzFunctions calls a function with arbitrary arguments: it must not panic, take long, return
-// something beside an error, or put the canary into one.
+// FuzzFunctions calls a function with arbitrary arguments. It must not panic, take long, return a result with an
+// error, or put the canary into an error.
 func FuzzFunctions(f *testing.F) {
 	names := make([]string, 0, len(Functions()))
 	for name := range Functions() {
@@ -116,7 +116,7 @@ func FuzzFunctions(f *testing.F) {
 		args := []string{a, b, c, d}[:reflect.TypeOf(Functions()[name]).NumIn()]
 		start := spent()
 		v, err := call(name, args...)
-		if took := spent() - start; took > patience {
+		if took := spent() - start; took > maxTime {
 			t.Errorf("%s(...): took %v", name, took)
 		}
 		for _, arg := range args {

@@ -15,8 +15,8 @@ import (
 	"strings"
 )
 
-// jwkPublicKeyPem returns the public part of a JSON Web Key (RFC 7517) as a PUBLIC KEY block. Unlike
-// in External Secrets Operator the key may also be a private one.
+// jwkPublicKeyPem returns the public part of a JSON Web Key (RFC 7517) as a PUBLIC KEY block. Unlike in External
+// Secrets Operator, the JWK can be a private key.
 func jwkPublicKeyPem(jwk string) (string, error) {
 	key, err := parseJWK(jwk)
 	if err != nil {
@@ -52,12 +52,12 @@ func errJWK() error {
 	return newError("the JWK is not a valid key: it must be RSA with two primes, EC on P-256, P-384 or P-521, or OKP on Ed25519, with all members of its kind in base64url")
 }
 
-// jwkMembers are the members of a key. Those that make it up are in RFC 7518, sections 6.2 and 6.3,
-// and RFC 8037, section 2; certificates, names and uses that stand beside them are not read.
+// jwkMembers are the members of a key. RFC 7518, sections 6.2 and 6.3, and RFC 8037, section 2, define those that are
+// read. Certificates, names and uses are ignored.
 type jwkMembers map[string]json.RawMessage
 
-// parseJWK returns the public or private key of a JSON Web Key. JOSE libraries are not asked: they
-// allow RSA keys only up to a size that is a global variable, and read more than the key.
+// parseJWK returns the public or private key of a JSON Web Key. It does not use a JOSE library: those limit RSA keys
+// by a global variable, and parse more than the key.
 func parseJWK(jwk string) (any, error) {
 	if err := checkSize(jwk); err != nil {
 		return nil, err
@@ -91,8 +91,8 @@ func (m jwkMembers) text(name string) string {
 	return s
 }
 
-// bytes returns a member in base64url, which RFC 7515, section 2, has without padding; some tools
-// pad. A member that is no base64url, or larger than any key of its kind, is none.
+// bytes returns a member that is base64url. RFC 7515, section 2, has no padding, but some tools add it. The result is
+// nil for a member that is not base64url, or larger than any key of its kind.
 func (m jwkMembers) bytes(name string) []byte {
 	s := strings.TrimRight(m.text(name), "=")
 	if len(s) > base64.RawURLEncoding.EncodedLen(maxModulus/8+1) {
@@ -110,10 +110,10 @@ func (m jwkMembers) int(name string) *big.Int { return new(big.Int).SetBytes(m.b
 // private reports whether the key has a private part.
 func (m jwkMembers) private() bool { _, ok := m["d"]; return ok }
 
-// rsa returns an RSA key. The members dp, dq and qi follow from the others and are not read.
+// rsa returns an RSA key. It ignores the members dp, dq and qi, which follow from the others.
 func (m jwkMembers) rsa() (any, error) {
 	if len(m.text("n")) > base64.URLEncoding.EncodedLen(maxModulus/8+1) {
-		return nil, newError("the RSA key of the JWK has more than %d bits, which are not served", maxModulus)
+		return nil, newError("the RSA key of the JWK has more than %d bits, which is not supported", maxModulus)
 	}
 	n, e := m.int("n"), m.int("e")
 	if n.Bit(0) == 0 || !e.IsInt64() || e.Int64() < 2 || e.Int64() > math.MaxInt32 {
@@ -124,7 +124,7 @@ func (m jwkMembers) rsa() (any, error) {
 		return &public, nil
 	}
 	p, q := m.int("p"), m.int("q")
-	// Checked here, because crypto/rsa calculates with the primes before it checks them.
+	// This must be checked here, because crypto/rsa computes with the primes before it checks them.
 	if p.BitLen() < 2 || q.BitLen() < 2 || new(big.Int).Mul(p, q).Cmp(n) != 0 {
 		return nil, errJWK()
 	}
@@ -161,8 +161,7 @@ func (m jwkMembers) ec() (any, error) {
 	return private, nil
 }
 
-// padded returns a number with leading zeros, which RFC 7518, section 6.2.1.2, demands and some
-// tools leave out.
+// padded returns a number with leading zeros, which RFC 7518, section 6.2.1.2, requires and some tools omit.
 func padded(b []byte, size int) []byte {
 	return append(make([]byte, max(0, size-len(b))), b...)
 }
@@ -188,5 +187,5 @@ func (m jwkMembers) ed25519() (any, error) {
 }
 
 func errMismatch() error {
-	return newError("the public members of the JWK do not belong to its member d; export the key anew")
+	return newError("the public members of the JWK do not match its member d; export the key again")
 }

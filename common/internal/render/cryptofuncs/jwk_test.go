@@ -54,12 +54,12 @@ func jwkOf(key map[string]string, changes ...string) string {
 	return string(b)
 }
 
-// public is the changes that leave only the public part.
+// public removes all private members.
 var public = []string{"d", "", "p", "", "q", "", "dp", "", "dq", "", "qi", ""}
 
 var spaces = regexp.MustCompile(`[\s:]`)
 
-// What openssl reads in the PEM are the numbers that stand in the JWK.
+// TestJWK checks that openssl reads from the PEM the same numbers that the JWK has.
 func TestJWK(t *testing.T) {
 	cases := map[string]struct {
 		reason  string
@@ -89,7 +89,7 @@ func TestJWK(t *testing.T) {
 	}
 }
 
-// holds reports members of a key that are not in a text of openssl.
+// holds reports an error for members of a key that the output of openssl does not have.
 func holds(t *testing.T, key map[string]string, members []string, text string) {
 	t.Helper()
 	text = spaces.ReplaceAllString(text, "")
@@ -105,7 +105,7 @@ func holds(t *testing.T, key map[string]string, members []string, text string) {
 }
 
 func TestRefuseJWK(t *testing.T) {
-	invalid, mismatch := "the JWK is not a valid key", "do not belong to its member d"
+	invalid, mismatch := "the JWK is not a valid key", "do not match its member d"
 	other := "f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU" // A coordinate of RFC 7515, appendix A.3.
 	huge := strings.Repeat("_", 100_000/6)
 	cases := map[string]struct {
@@ -114,40 +114,40 @@ func TestRefuseJWK(t *testing.T) {
 		public  string
 		private string
 	}{
-		"NotJSON":     {"A JWK is JSON.", "hunter2", "is not a JWK", "is not a JWK"},
-		"List":        {"A JWK is an object.", "[]", "is not a JWK", "is not a JWK"},
-		"Empty":       {"A JWK has a kind.", "{}", invalid, invalid},
-		"Null":        {"null is no key.", "null", invalid, invalid},
-		"Set":         {"A set holds several.", `{"keys":[` + jwkOf(ecJWK) + `]}`, "is a set of JWKs", "is a set of JWKs"},
-		"Symmetric":   {"A symmetric key has no PEM.", jwkOf(octJWK), "is a symmetric key", "is a symmetric key"},
-		"OtherKind":   {"Other kinds are not served.", jwkOf(octJWK, "kty", "AKP"), invalid, invalid},
-		"OtherCurve":  {"Other curves are not served.", jwkOf(ecJWK, "crv", "secp256k1"), invalid, invalid},
-		"X25519":      {"Keys that sign nothing are not served.", jwkOf(edJWK, "crv", "X25519"), invalid, invalid},
-		"NotOnCurve":  {"A point is on its curve.", jwkOf(ecJWK, "x", other), invalid, invalid},
-		"OtherPoint":  {"The private part belongs to the public one.", jwkOf(ecJWK, "d", other), mismatch, mismatch},
-		"OtherSeed":   {"The private part belongs to the public one.", jwkOf(edJWK, "d", other), mismatch, mismatch},
-		"OtherPrime":  {"The primes are those of the modulus.", jwkOf(rsaJWK, "p", rsaJWK["q"]), invalid, invalid},
-		"NoPrimes":    {"Without primes there is no PKCS#8.", jwkOf(rsaJWK, "p", "", "q", ""), invalid, invalid},
-		"EvenKey":     {"A zero is no key.", jwkOf(ecJWK, "d", strings.Repeat("A", 43)), invalid, invalid},
-		"NotBase64":   {"Members are base64url.", jwkOf(ecJWK, "x", "!"), invalid, invalid},
-		"HugeModulus": {"A huge number is not calculated with.", jwkOf(rsaJWK, append([]string{"n", huge}, public...)...), "has more than 8192 bits", "has more than 8192 bits"},
-		"BigModulus":  {"Nor is one that is merely large.", jwkOf(rsaJWK, append([]string{"n", huge[:8400/6]}, public...)...), "has more than 8192 bits", "has more than 8192 bits"},
-		"HugeExtra":   {"What is beside the key is not read.", jwkOf(ecJWK, "x5c", strings.Repeat("[", 100_000)), "", ""},
-		"HugePrivate": {"Nor is a huge private part.", jwkOf(rsaJWK, "d", huge), invalid, invalid},
-		"ZeroPrime":   {"A zero is no prime.", jwkOf(rsaJWK, "p", "AA"), invalid, invalid},
-		"EvenModulus": {"A product of two odd primes is odd.", jwkOf(rsaJWK, append([]string{"n", "AAAA"}, public...)...), invalid, invalid},
-		"Exponent":    {"Libraries take 31 bits.", jwkOf(rsaJWK, append([]string{"e", "_____w"}, public...)...), invalid, invalid},
-		"Number":      {"Members are strings.", `{"kty":"OKP","crv":"Ed25519","x":1}`, invalid, invalid},
-		"HugeDepth":   {"Depth costs nothing.", `{"x5c":` + strings.Repeat("[", maxInput-7), "is not a JWK", "is not a JWK"},
+		"NotJSON":     {"A value that is not JSON is refused.", "hunter2", "is not a JWK", "is not a JWK"},
+		"List":        {"A JSON list is refused.", "[]", "is not a JWK", "is not a JWK"},
+		"Empty":       {"A JWK without a kind is refused.", "{}", invalid, invalid},
+		"Null":        {"null is refused.", "null", invalid, invalid},
+		"Set":         {"A set of keys is refused.", `{"keys":[` + jwkOf(ecJWK) + `]}`, "is a set of JWKs", "is a set of JWKs"},
+		"Symmetric":   {"A symmetric key is refused, because it has no PEM form.", jwkOf(octJWK), "is a symmetric key", "is a symmetric key"},
+		"OtherKind":   {"Other kinds are not supported.", jwkOf(octJWK, "kty", "AKP"), invalid, invalid},
+		"OtherCurve":  {"Other curves are not supported.", jwkOf(ecJWK, "crv", "secp256k1"), invalid, invalid},
+		"X25519":      {"Keys that cannot sign are not supported.", jwkOf(edJWK, "crv", "X25519"), invalid, invalid},
+		"NotOnCurve":  {"A point that is not on its curve is refused.", jwkOf(ecJWK, "x", other), invalid, invalid},
+		"OtherPoint":  {"A private part that does not match the public part is refused.", jwkOf(ecJWK, "d", other), mismatch, mismatch},
+		"OtherSeed":   {"A private part that does not match the public part is refused.", jwkOf(edJWK, "d", other), mismatch, mismatch},
+		"OtherPrime":  {"Primes that do not match the modulus are refused.", jwkOf(rsaJWK, "p", rsaJWK["q"]), invalid, invalid},
+		"NoPrimes":    {"A key without primes is refused, because PKCS#8 needs them.", jwkOf(rsaJWK, "p", "", "q", ""), invalid, invalid},
+		"EvenKey":     {"A private part of zero is refused.", jwkOf(ecJWK, "d", strings.Repeat("A", 43)), invalid, invalid},
+		"NotBase64":   {"A member that is not base64url is refused.", jwkOf(ecJWK, "x", "!"), invalid, invalid},
+		"HugeModulus": {"A huge modulus is refused before any calculation.", jwkOf(rsaJWK, append([]string{"n", huge}, public...)...), "has more than 8192 bits", "has more than 8192 bits"},
+		"BigModulus":  {"A modulus just above the limit is refused.", jwkOf(rsaJWK, append([]string{"n", huge[:8400/6]}, public...)...), "has more than 8192 bits", "has more than 8192 bits"},
+		"HugeExtra":   {"Members that are not part of the key are ignored.", jwkOf(ecJWK, "x5c", strings.Repeat("[", 100_000)), "", ""},
+		"HugePrivate": {"A huge private part is refused.", jwkOf(rsaJWK, "d", huge), invalid, invalid},
+		"ZeroPrime":   {"A prime of zero is refused.", jwkOf(rsaJWK, "p", "AA"), invalid, invalid},
+		"EvenModulus": {"An even modulus is refused.", jwkOf(rsaJWK, append([]string{"n", "AAAA"}, public...)...), invalid, invalid},
+		"Exponent":    {"An exponent of more than 31 bits is refused.", jwkOf(rsaJWK, append([]string{"e", "_____w"}, public...)...), invalid, invalid},
+		"Number":      {"A member that is not a string is refused.", `{"kty":"OKP","crv":"Ed25519","x":1}`, invalid, invalid},
+		"HugeDepth":   {"Deep nesting is refused quickly.", `{"x5c":` + strings.Repeat("[", maxInput-7), "is not a JWK", "is not a JWK"},
 		"OnlyPublic":  {"A public key has no private part.", jwkOf(ecJWK, "d", ""), "", "holds only a public key"},
-		"TooLarge":    {"A Secret holds no more than 1 MiB.", jwkOf(ecJWK) + strings.Repeat(" ", maxInput), "at most 1048576 are read", "at most 1048576 are read"},
+		"TooLarge":    {"An argument above 1 MiB is refused.", jwkOf(ecJWK) + strings.Repeat(" ", maxInput), "at most 1048576 are allowed", "at most 1048576 are allowed"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			for function, want := range map[string]string{"jwkPublicKeyPem": tc.public, "jwkPrivateKeyPem": tc.private} {
 				got := resultOf(want, function, tc.jwk)
 				if want == "" {
-					got.Value = "" // The other test compares it.
+					got.Value = "" // TestJWK compares the value.
 				}
 				if diff := cmp.Diff(result{Value: "", Err: want}, got); diff != "" {
 					t.Errorf("%s\n%s(...): -want, +got:\n%s", tc.reason, function, diff)
@@ -157,7 +157,7 @@ func TestRefuseJWK(t *testing.T) {
 	}
 }
 
-// Tools write numbers with padding, or without leading zeros; the key is the same.
+// TestJWKForms checks that padding and missing leading zeros do not change the key.
 func TestJWKForms(t *testing.T) {
 	want, err := call("jwkPublicKeyPem", jwkOf(edJWK))
 	if err != nil {

@@ -12,25 +12,25 @@ import (
 	"hash"
 )
 
-// A budget is the work that may still be done to derive keys for one archive. A unit is about one
-// compression of SHA-256, a tenth of a microsecond. How much work a derivation is, stands in the
-// archive, so whoever wrote it could keep a reader busy for days.
+// A budget is the remaining work for deriving the keys of one archive. A unit is about one compression of SHA-256, a
+// tenth of a microsecond. The archive itself sets the amount of work, so its author could keep a reader busy for
+// days.
 type budget int
 
-// spend takes the work of some rounds, of some units each, and of reading input once.
+// spend takes the work of some rounds, each of some units, and of reading the input once.
 func (b *budget) spend(rounds, units, input int) error {
 	if rounds < 1 {
 		return errDamaged()
 	}
 	*b -= budget(input / 64)
 	if *b < 0 || rounds > int(*b)/units {
-		return newError("the archive asks for too much work to derive its keys; write it anew with fewer iterations: 600,000 with SHA-256 are served, and OpenSSL takes 2048")
+		return newError("the keys of the archive take too much work to derive; write it again with fewer iterations: 600,000 with SHA-256 are supported, and OpenSSL uses 2048")
 	}
 	*b -= budget(rounds * units)
 	return nil
 }
 
-// A digest is a hash function with the units that one round of it takes.
+// A digest is a hash function with the units of one round.
 type digest struct {
 	new   func() hash.Hash
 	units int
@@ -64,14 +64,14 @@ const (
 	forMAC byte = 3
 )
 
-// A password is one in the two forms that algorithms take it in, and the work it may still cause.
+// A password is in the two forms that algorithms need, with the remaining work.
 type password struct {
 	utf8 string
 	bmp  []byte
 	work *budget
 }
 
-// wrong is the error for a password that does not fit.
+// wrong returns the error for a wrong password.
 func (p password) wrong() error {
 	if p.utf8 == "" {
 		return newError("the archive cannot be opened without a password; give it with pkcs12keyPass or pkcs12certPass")
@@ -87,7 +87,7 @@ type pbkdf2Params struct {
 	PRF        pkix.AlgorithmIdentifier `asn1:"optional"`
 }
 
-// pbkdf2 derives a key as alg says, which must be PBKDF2. A size of zero leaves the size to alg.
+// pbkdf2 derives a key by alg, which must be PBKDF2. If size is zero, alg sets the size.
 func (p password) pbkdf2(alg pkix.AlgorithmIdentifier, size int) ([]byte, error) {
 	if alg.Algorithm.String() != oidPBKDF2 {
 		return nil, errAlgorithm()
@@ -130,7 +130,7 @@ func blocksOf(size int, d digest) int {
 	return (size + n - 1) / n
 }
 
-// derive derives a key by the method of RFC 7292, appendix B.2, whose names the variables have.
+// derive derives a key by the method of RFC 7292, appendix B.2. The variables have the names of the RFC.
 func (p password) derive(hashed digest, salt []byte, rounds int, purpose byte, size int) ([]byte, error) {
 	c := blocksOf(size, hashed)
 	if err := p.work.spend(rounds, c*hashed.units, c*(len(salt)+len(p.bmp))); err != nil {
@@ -163,7 +163,7 @@ func (p password) derive(hashed digest, salt []byte, rounds int, purpose byte, s
 	return a[:size], nil
 }
 
-// repeat returns pattern as often as fills whole blocks of v bytes; nothing for nothing.
+// repeat repeats pattern until it fills whole blocks of v bytes; empty for an empty pattern.
 func repeat(pattern []byte, v int) []byte {
 	out := make([]byte, (len(pattern)+v-1)/v*v)
 	for n := 0; n < len(out); n += copy(out[n:], pattern) {
@@ -182,8 +182,7 @@ func increment(x, b []byte) {
 	}
 }
 
-// bmpString returns a password as a BMPString with the two zero bytes that RFC 7292, appendix B.1,
-// wants at its end.
+// bmpString returns a password as a BMPString with two zero bytes at its end, as RFC 7292, appendix B.1, requires.
 func bmpString(s string) []byte {
 	out := make([]byte, 0, 2*len(s)+2)
 	for _, r := range s {
@@ -224,7 +223,7 @@ func (p password) mac(m macData, content []byte) ([]byte, error) {
 }
 
 func errAlgorithm() error {
-	return newError("the archive is encrypted in a way that is not served; write it anew with openssl pkcs12 -export, which uses AES-256 and PBKDF2")
+	return newError("the encryption of the archive is not supported; write it again with openssl pkcs12 -export, which uses AES-256 and PBKDF2")
 }
 
 // unmarshal reads DER that must be exactly one value.

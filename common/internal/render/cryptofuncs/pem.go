@@ -15,12 +15,12 @@ const (
 	publicKeyType  = "PUBLIC KEY"
 )
 
-// filterPEM returns the blocks of a type, in upper or lower case, in their order. What stands
-// between the blocks is left out. PEM without such a block gives nothing, because a template may ask
-// by that whether there is one; text without any block, and a damaged one, is an error.
+// filterPEM returns the blocks of a type, in upper or lower case, in their order. It omits text between the blocks.
+// If PEM has no such block, the result is empty, so that a template can test that. Text without any block, and a
+// damaged block, are errors.
 func filterPEM(blockType, text string) (string, error) {
 	if strings.Contains(blockType, pemBegin) {
-		return "", newError("filterPEM was given the PEM where the type belongs; write filterPEM \"CERTIFICATE\" .value")
+		return "", newError("the first argument of filterPEM is the PEM instead of the type; write filterPEM \"CERTIFICATE\" .value")
 	}
 	all, err := pemBlocks(text)
 	if err != nil {
@@ -57,9 +57,9 @@ func certSANs(text string) ([]string, error) {
 	return names, nil
 }
 
-// pemBlocks returns the blocks of PEM as RFC 7468 describes it, with text before, between and after
-// them as openssl writes it. encoding/pem passes over a block that it cannot read, and a chain would
-// silently lose a certificate; here that is an error.
+// pemBlocks returns the blocks of PEM as in RFC 7468, with text before, between and after them as openssl writes it.
+// encoding/pem skips a block that it cannot read, so that a chain would silently lose a certificate; here that is an
+// error.
 func pemBlocks(text string) ([]*pem.Block, error) {
 	if err := checkSize(text); err != nil {
 		return nil, err
@@ -89,10 +89,10 @@ func pemBlocks(text string) ([]*pem.Block, error) {
 }
 
 func damaged(before int) error {
-	return newError("block %d of the PEM is damaged: it needs a BEGIN and an END line of the same type, base64 between them, and real line breaks; store it anew", before+1)
+	return newError("block %d of the PEM is damaged: it needs a BEGIN and an END line of the same type, base64 between them, and real line breaks; store it again", before+1)
 }
 
-// lineWith returns where the first line begins that starts with prefix; -1 without one.
+// lineWith returns the start of the first line with a prefix; -1 if there is none.
 func lineWith(text, prefix string) int {
 	if strings.HasPrefix(text, prefix) {
 		return 0
@@ -103,8 +103,7 @@ func lineWith(text, prefix string) int {
 	return -1
 }
 
-// certificates returns the certificates of PEM, of which there is at least one. Blocks of other
-// types are passed over.
+// certificates returns the certificates of PEM, at least one. It skips blocks of other types.
 func certificates(text string) ([]*x509.Certificate, error) {
 	all, err := pemBlocks(text)
 	if err != nil {
@@ -124,13 +123,13 @@ func certificates(text string) ([]*x509.Certificate, error) {
 
 func parseCertificates(ders [][]byte) ([]*x509.Certificate, error) {
 	if len(ders) > maxCertificates {
-		return nil, newError("there are %d certificates; at most %d are read, so leave out those that are not needed", len(ders), maxCertificates)
+		return nil, newError("there are %d certificates, at most %d are allowed; remove those that are not needed", len(ders), maxCertificates)
 	}
 	certs := make([]*x509.Certificate, 0, len(ders))
 	for i, der := range ders {
 		c, err := x509.ParseCertificate(der)
 		if err != nil {
-			return nil, newError("certificate %d cannot be read; see what openssl x509 -text says of it", i+1)
+			return nil, newError("certificate %d cannot be read; check it with openssl x509 -text", i+1)
 		}
 		certs = append(certs, c)
 	}
@@ -145,9 +144,8 @@ func encodeCertificates(certs []*x509.Certificate) string {
 	return out.String()
 }
 
-// privateKey returns the first private key of PEM: PKCS#8, PKCS#1 or SEC 1, whatever its label says
-// of the form, as tools are careless there. Other blocks are passed over, for example the EC
-// PARAMETERS that openssl ecparam writes before a key.
+// privateKey returns the first private key of PEM: PKCS#8, PKCS#1 or SEC 1, whatever its label, because some tools
+// write a wrong one. It skips other blocks, for example the EC PARAMETERS that openssl ecparam writes before a key.
 func privateKey(text string) (any, error) {
 	all, err := pemBlocks(text)
 	if err != nil {
@@ -167,7 +165,7 @@ func privateKey(text string) (any, error) {
 
 func parsePrivateKey(der []byte) (any, error) {
 	if len(der) > maxKey {
-		return nil, newError("the private key has %d bytes; at most %d are read", len(der), maxKey)
+		return nil, newError("the private key has %d bytes, at most %d are allowed", len(der), maxKey)
 	}
 	if k, err := x509.ParsePKCS8PrivateKey(der); err == nil {
 		return k, checkModulus(k)
@@ -181,19 +179,19 @@ func parsePrivateKey(der []byte) (any, error) {
 	return nil, newError("the private key cannot be read; it must be RSA, ECDSA on a NIST curve or Ed25519, as PKCS#8, PKCS#1 or SEC 1")
 }
 
-// checkModulus refuses RSA keys whose private operation takes long: large ones, and those that are
-// not the product of two primes of at most half the largest size each, as every tool makes them.
+// checkModulus refuses RSA keys whose private operation is slow: large keys, and those that are not the product of
+// two primes of at most half the maximum size each. All tools make such products.
 func checkModulus(key any) error {
 	k, ok := key.(*rsa.PrivateKey)
 	if !ok {
 		return nil
 	}
 	if k.N.BitLen() > maxModulus {
-		return newError("the RSA key has %d bits; at most %d are served", k.N.BitLen(), maxModulus)
+		return newError("the RSA key has %d bits, at most %d are supported", k.N.BitLen(), maxModulus)
 	}
 	for _, p := range k.Primes {
 		if len(k.Primes) > 2 || p.BitLen() > maxModulus/2 {
-			return newError("the RSA key has more than two primes, or one of more than %d bits; make a usual key", maxModulus/2)
+			return newError("the RSA key has more than two primes, or one of more than %d bits; use a key with two primes", maxModulus/2)
 		}
 	}
 	return nil

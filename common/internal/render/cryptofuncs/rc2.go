@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// rc2 is the block cipher of RFC 2268. Nobody should encrypt with it, but the archives of Windows
-// and of OpenSSL before 3.0 hold their certificates under 40 bits of it.
+// rc2 is the block cipher of RFC 2268. It is insecure, but the archives of Windows and of OpenSSL before 3.0 encrypt
+// their certificates with 40 bits of it.
 type rc2 [64]uint16
 
 // rc2Pi is PITABLE of RFC 2268, section 2: a permutation made from the digits of pi.
@@ -32,7 +32,7 @@ var rc2Pi = [256]byte{
 // rc2Shifts are the rotations of one mixing round.
 var rc2Shifts = [4]int{1, 2, 3, 5}
 
-// newRC2 expands a key of 1 to 128 bytes, all of whose bits count (RFC 2268, section 2).
+// newRC2 expands a key of 1 to 128 bytes, all of whose bits are effective (RFC 2268, section 2).
 func newRC2(key []byte) *rc2 {
 	var l [128]byte
 	t := copy(l[:], key)

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The vectors of RFC 2268, section 5, whose keys have as many bits as count.
+// TestRC2 checks those vectors of RFC 2268, section 5, whose key bits are all effective.
 func TestRC2(t *testing.T) {
 	cases := map[string]struct {
 		reason               string

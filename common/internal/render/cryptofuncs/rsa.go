@@ -8,12 +8,12 @@ import (
 	"hash"
 )
 
-// rsaDecrypt decrypts what was encrypted to an RSA key, which is given as PEM. The scheme is
-// RSA-OAEP (RFC 8017, section 7.1, with an empty label), or None, which returns the cipher text as
-// it is. The hash is SHA1, SHA256 or SHA512; None is SHA256. The cipher text is bytes, not base64.
+// rsaDecrypt decrypts a value with an RSA key in PEM. The scheme is RSA-OAEP (RFC 8017, section 7.1, with an empty
+// label), or None, which returns the cipher text unchanged. The hash is SHA1, SHA256 or SHA512; None is SHA256. The
+// cipher text is bytes, not base64.
 //
-// RSAES-PKCS1-v1_5 is refused: whoever may store a secret could read in a condition whether a
-// padding was right, and by that decrypt what he likes.
+// RSAES-PKCS1-v1_5 is refused: a user who can store a secret could read in a condition whether a padding was right,
+// and use that to decrypt any value.
 func rsaDecrypt(scheme, hashName, ciphertext, key string) (string, error) {
 	if err := checkSize(ciphertext); err != nil {
 		return "", err
@@ -23,7 +23,7 @@ func rsaDecrypt(scheme, hashName, ciphertext, key string) (string, error) {
 		return ciphertext, nil
 	case "RSA-OAEP":
 	default:
-		return "", newError("rsaDecrypt serves the schemes RSA-OAEP and None, not this one; the arguments are scheme, hash, cipher text, key")
+		return "", newError("this scheme is not supported; rsaDecrypt supports RSA-OAEP and None; the arguments are scheme, hash, cipher text, key")
 	}
 	h, err := oaepHash(hashName)
 	if err != nil {
@@ -35,7 +35,7 @@ func rsaDecrypt(scheme, hashName, ciphertext, key string) (string, error) {
 	}
 	rsaKey, ok := k.(*rsa.PrivateKey)
 	if !ok {
-		return "", newError("the private key is not an RSA key; rsaDecrypt needs the RSA key that the value was encrypted to")
+		return "", newError("the private key is not an RSA key; rsaDecrypt needs the RSA key that the value was encrypted for")
 	}
 	if len(ciphertext) != rsaKey.Size() {
 		return "", newError("the cipher text has %d bytes, but one for this key has %d; if it is base64, decode it first with b64dec", len(ciphertext), rsaKey.Size())
@@ -56,5 +56,5 @@ func oaepHash(name string) (hash.Hash, error) {
 	case "SHA512":
 		return sha512.New(), nil
 	}
-	return nil, newError("rsaDecrypt serves the hashes SHA1, SHA256, SHA512 and None, which is SHA256, not this one")
+	return nil, newError("this hash is not supported; rsaDecrypt supports SHA1, SHA256, SHA512 and None (SHA256)")
 }

@@ -9,12 +9,11 @@ import (
 	"github.com/Masterminds/sprig/v3"
 )
 
-// refused are the functions of sprig that templates do not have: they read the environment and the
-// network.
+// refused are the functions of sprig that templates cannot use, because they read the environment or the network.
 var refused = []string{"env", "expandenv", "getHostByName"}
 
-// rules returns the rule of each function that templates have, save the native ones. It is the
-// allow-list: a function that sprig adds is not served until it stands here.
+// rules returns the rule of each function that templates can use, except the native ones. It is the allow-list: a new
+// function of sprig is not available until it is added here.
 func rules() map[string]rule {
 	all := map[string]rule{}
 	allow := func(r rule, names string) {
@@ -30,8 +29,8 @@ func rules() map[string]rule {
 	return all
 }
 
-// textRules are for functions from text to text of about the same size, and those whose size a
-// check knows.
+// textRules are for functions from text to text, whose result has about the same size or a size that a check can
+// compute.
 func textRules(allow func(rule, string)) {
 	plain := rule{}
 	allow(plain, "hello abbrev abbrevboth trunc trim upper lower substr trimSuffix trimPrefix "+
@@ -95,8 +94,8 @@ func documentRules(allow func(rule, string)) {
 	allow(rule{per: 4}, "fromYaml")
 }
 
-// expensiveRules are for functions whose work is large whatever they are given. One Secret can have
-// ten password hashes or certificates, or three RSA keys of 4096 bits.
+// expensiveRules are for functions whose work is large for all arguments. One Secret can have ten password hashes or
+// certificates, or three RSA keys of 4096 bits.
 func expensiveRules(allow func(rule, string)) {
 	allow(rule{steps: 100_000, check: checkPassword}, "bcrypt htpasswd")
 	allow(rule{steps: 200_000, check: checkDerivation}, "derivePassword")
@@ -108,7 +107,7 @@ func expensiveRules(allow func(rule, string)) {
 	allow(rule{steps: 2_000, per: 16, check: checkKeys(4)}, "genSelfSignedCertWithKey genSignedCertWithKey")
 }
 
-// own are the functions that sprig lacks, and those that stand in for sprig's.
+// own returns the functions that sprig does not have, and those that replace functions of sprig.
 func own() map[string]any {
 	return map[string]any{
 		"print":    fmt.Sprint,
@@ -125,7 +124,7 @@ func own() map[string]any {
 		"b32dec":   base32Decode,
 
 		"fail": func(string) (string, error) {
-			return "", &failure{"the template gave up; its message is not shown, because it may hold a value"}
+			return "", &failure{"the template stopped with an error; its message is not shown, because it can contain a value"}
 		},
 		"regexMatch": regexMatch, "mustRegexMatch": mustRegexMatch,
 		"regexFind": regexFind, "mustRegexFind": regexFind,
@@ -136,8 +135,8 @@ func own() map[string]any {
 	}
 }
 
-// builtin returns the functions that every template has. It panics if the allow-list names one
-// that does not exist, which the tests rule out.
+// builtin returns the functions of every template. It panics if the allow-list has a function that does not exist; a
+// test checks that it does not.
 func builtin() map[string]*function {
 	theirs, ours := sprig.TxtFuncMap(), own()
 	all := map[string]*function{}

@@ -8,24 +8,24 @@ import (
 	"strings"
 )
 
-// The checks in this file are for functions whose result, work or memory is out of proportion to
-// their arguments. Each knows the types of its arguments from the function that it guards.
+// The checks in this file are for functions whose result, work or memory can be out of proportion to their arguments.
+// Each check knows the types of its arguments from its function.
 
 const (
-	// maxNumber bounds the arguments of functions that count, far from where counting overflows.
+	// maxNumber limits the arguments of functions that count, so that their arithmetic cannot overflow.
 	maxNumber = 1 << 40
-	// maxCutSet is the longest set of characters to trim: all of them are tried for each character.
+	// maxCutSet limits the set of characters to trim: each character of the text is compared with all of them.
 	maxCutSet = 1 << 10
-	// maxVersion is the longest semantic version or constraint.
+	// maxVersion limits a semantic version or constraint.
 	maxVersion = 256
-	// maxKey is the longest private key that certificates are made with, in bytes of PEM or base64.
-	// It holds RSA keys of 8192 bits; the work grows with the third power of their length.
+	// maxKey limits a private key for certificates, in bytes of PEM or base64. RSA keys of 8192 bits fit; the work
+	// grows with the third power of their length.
 	maxKey = 9 << 10
-	// maxOperands is how many numbers a decimal function takes: each may add 300 digits.
+	// maxOperands limits the numbers of a decimal function: each of them can add 300 digits.
 	maxOperands = 64
 )
 
-// within reports whether a result of a times b bytes is allowed.
+// within returns an error if a result of a times b bytes is too large.
 func within(a, b int) error {
 	if a > maxValue || b > maxValue || a*b > maxValue {
 		return tooLarge()
@@ -50,7 +50,7 @@ func checkIndent(_ *run, args []reflect.Value) error {
 }
 
 func checkReplace(_ *run, args []reflect.Value) error {
-	// An old text that is empty stands before each character and at the end.
+	// An empty old text matches before each character and at the end.
 	return within(strings.Count(args[2].String(), args[0].String()), args[1].Len())
 }
 
@@ -87,8 +87,8 @@ func checkCutSet(_ *run, args []reflect.Value) error {
 // A verb of a format, with its width and precision.
 var verb = regexp.MustCompile(`%[-+# 0]*(\[\d*\])?(\d+|\*)?(\.(\[\d*\])?(\d+|\*)?)?(\[\d*\])?(.)?`)
 
-// checkPrintf bounds what a format yields: widths and precisions count for every element of an
-// argument, and an argument may be named often.
+// checkPrintf limits the result of a format. Width and precision apply to every element of an argument, and a format
+// can name an argument many times.
 func checkPrintf(r *run, args []reflect.Value) error {
 	format := args[0].String()
 	if strings.Count(format, "%") > 1_000 {
@@ -127,7 +127,7 @@ func checkPrintf(r *run, args []reflect.Value) error {
 	return r.budget.spend(total/64, 0)
 }
 
-// padding returns how many characters a width asks for. A star takes it from an argument.
+// padding returns the number of characters of a width. For a star it is the value of an argument.
 func padding(width string, number int) int {
 	if width == "*" {
 		return min(number, maxValue)
@@ -161,7 +161,7 @@ func checkDecimal(r *run, args []reflect.Value) error {
 		n += last.Len()
 	}
 	if n > maxOperands {
-		return &failure{fmt.Sprintf("it has more than %d numbers", maxOperands)}
+		return &failure{fmt.Sprintf("there are more than %d numbers", maxOperands)}
 	}
 	return r.budget.spend(n*n/2, 0)
 }
@@ -190,7 +190,7 @@ func checkSeq(r *run, args []reflect.Value) error {
 	return nil
 }
 
-// counted charges for the numbers from one to another, in either direction.
+// counted charges for a list of numbers, ascending or descending.
 func counted(r *run, from, to, step int64) error {
 	for _, n := range []int64{from, to, step} {
 		if n > maxNumber || n < -maxNumber {
@@ -204,7 +204,7 @@ func counted(r *run, from, to, step int64) error {
 	return r.budget.spend(count/8, 0)
 }
 
-// checkRandom charges for a text of random characters, each of which costs price 16ths of a step.
+// checkRandom charges for random characters; each costs price 16ths of a step.
 func checkRandom(price int) func(*run, []reflect.Value) error {
 	return func(r *run, args []reflect.Value) error {
 		count := args[0].Int()
@@ -226,7 +226,7 @@ func checkRandomBytes(r *run, args []reflect.Value) error {
 	return r.budget.spend(int(n)/32, 0)
 }
 
-// checkZone lets through the zones that need no file. The zone is the argument with that index.
+// checkZone allows the zones that need no file. index is that of the zone's argument.
 func checkZone(index int) func(*run, []reflect.Value) error {
 	return func(_ *run, args []reflect.Value) error {
 		switch args[index].String() {
@@ -237,7 +237,7 @@ func checkZone(index int) func(*run, []reflect.Value) error {
 	}
 }
 
-// checkTogether is for functions whose result has the elements of all lists or dicts given.
+// checkTogether is for functions whose result has the elements of all their lists or dicts.
 func checkTogether(_ *run, args []reflect.Value) error {
 	n := 0
 	for i := range args[0].Len() {
@@ -248,7 +248,7 @@ func checkTogether(_ *run, args []reflect.Value) error {
 	return nil
 }
 
-// checkDict measures the keys, which become texts.
+// checkDict charges for the keys, which are converted to text.
 func checkDict(r *run, args []reflect.Value) error {
 	for i := 0; i < args[0].Len(); i += 2 {
 		n, err := sizeOf(args[0].Index(i))
@@ -262,7 +262,7 @@ func checkDict(r *run, args []reflect.Value) error {
 	return nil
 }
 
-// checkSlice charges for all of the indices, because one that is no number is written into an error.
+// checkSlice charges for all indices, because an error repeats an index that is not a number.
 func checkSlice(r *run, args []reflect.Value) error {
 	n, err := sizeOf(args[1])
 	if err != nil {
@@ -278,7 +278,7 @@ func checkChunk(r *run, args []reflect.Value) error {
 	return r.budget.spend(0, 4*lengthOf(args[1]))
 }
 
-// checkUnique charges for comparing each element with each.
+// checkUnique charges for comparing each element with all others.
 func checkUnique(r *run, args []reflect.Value) error {
 	size, err := sizeOf(args[0])
 	if err != nil {
@@ -287,7 +287,7 @@ func checkUnique(r *run, args []reflect.Value) error {
 	return r.budget.spend(times(lengthOf(args[0])/16, size)/64, 0)
 }
 
-// checkWithout charges for comparing each element with each that is left out.
+// checkWithout charges for comparing each element with all elements to leave out.
 func checkWithout(r *run, args []reflect.Value) error {
 	size, err := sizeOf(args[0])
 	if err != nil {
@@ -299,7 +299,7 @@ func checkWithout(r *run, args []reflect.Value) error {
 // times multiplies two sizes, each at most maxValue.
 func times(a, b int) int { return min(a, maxValue) * min(b, maxValue) }
 
-// checkCopies charges for values of which everything is copied.
+// checkCopies charges for values that are copied completely.
 func checkCopies(r *run, args []reflect.Value) error {
 	size := 0
 	for _, a := range args {
@@ -312,13 +312,13 @@ func checkCopies(r *run, args []reflect.Value) error {
 	return r.budget.spend(0, 8*size)
 }
 
-// checkJSON charges for what a document becomes.
+// checkJSON charges for the parsed document.
 func checkJSON(r *run, args []reflect.Value) error {
 	return document(r, args[0].String(), "{[:,")
 }
 
-// document charges for the elements of a document, counted by the characters that part them. It
-// counts those within texts, too, which is why the limit is well above that of a list.
+// document charges for the elements of a document, counted by their separators. It also counts separators in strings;
+// therefore its limit is well above that of a list.
 func document(r *run, text, separators string) error {
 	n := 0
 	for i := range len(text) {
@@ -336,9 +336,10 @@ func spendBytes(n int) func(*run, []reflect.Value) error {
 	return func(r *run, _ []reflect.Value) error { return r.budget.spend(0, n) }
 }
 
-// The functions below answer what they cannot do by a text, which would become the secret value.
+// On an error, the functions below return a text, which would become the secret value. So their arguments are checked
+// here.
 
-// checkPassword refuses what bcrypt and htpasswd cannot hash.
+// checkPassword refuses passwords and users that bcrypt and htpasswd cannot process.
 func checkPassword(_ *run, args []reflect.Value) error {
 	if args[len(args)-1].Len() > 72 {
 		return &failure{"the password is longer than 72 bytes"}
@@ -349,8 +350,7 @@ func checkPassword(_ *run, args []reflect.Value) error {
 	return nil
 }
 
-// checkDerivation refuses kinds of passwords that do not exist. The derivation takes 32 MiB for a
-// moment.
+// checkDerivation refuses unknown kinds of passwords. The derivation needs 32 MiB for a moment.
 func checkDerivation(r *run, args []reflect.Value) error {
 	switch args[1].String() {
 	case "maximum", "long", "medium", "short", "basic", "pin":
@@ -359,21 +359,21 @@ func checkDerivation(r *run, args []reflect.Value) error {
 	return &failure{"the kind of password must be maximum, long, medium, short, basic or pin"}
 }
 
-// checkPrivateKey charges for the kind of key.
+// checkPrivateKey charges by the kind of key.
 func checkPrivateKey(r *run, args []reflect.Value) error {
 	switch args[0].String() {
 	case "", "rsa":
 		return r.budget.spend(450_000, 0)
 	case "dsa":
-		return &failure{"DSA keys are not made; use rsa, ecdsa or ed25519"}
+		return &failure{"DSA keys are not supported; use rsa, ecdsa or ed25519"}
 	case "ecdsa", "ed25519":
 		return nil
 	}
 	return &failure{"the kind of key must be rsa, ecdsa or ed25519"}
 }
 
-// checkKeys charges for the private keys in the arguments from that index on. They are PEM, or a
-// certificate that genCA returned.
+// checkKeys charges for the private keys in the arguments, starting at index from. They are PEM, or a certificate
+// that genCA returned.
 func checkKeys(from int) func(*run, []reflect.Value) error {
 	return func(r *run, args []reflect.Value) error {
 		for _, a := range args[from:] {

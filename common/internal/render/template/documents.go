@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// hexDecode returns the bytes that a text of hexadecimal digits stands for.
+// hexDecode decodes hexadecimal digits.
 func hexDecode(text string) (string, error) {
 	b, err := hex.DecodeString(text)
 	if err != nil {
@@ -54,8 +54,8 @@ func toYAML(r *run, v any) (string, error) {
 	return strings.TrimSuffix(string(b), "\n"), nil
 }
 
-// fromYAML returns what a YAML document holds. Its anchors are followed only to measure it first:
-// a few lines of aliases can stand for gigabytes.
+// fromYAML parses a YAML document. It first measures the document with all aliases resolved, because a few lines of
+// aliases can stand for gigabytes.
 func fromYAML(r *run, text string) (any, error) {
 	if err := document(r, text, "{[:,-\n&*"); err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func fromYAML(r *run, text string) (any, error) {
 	return v, nil
 }
 
-// node measures a YAML node with its aliases followed.
+// node measures a YAML node with its aliases resolved.
 func (m *meter) node(n *yamlv3.Node, depth int) {
 	if depth > maxDepth {
 		m.deep = true

@@ -17,25 +17,25 @@ func TestExecute(t *testing.T) {
 		want   string
 	}{
 		"Empty":     {"an empty template writes nothing", "", ""},
-		"Text":      {"text stays as it is", "a {b} c\n", "a {b} c\n"},
+		"Text":      {"text does not change", "a {b} c\n", "a {b} c\n"},
 		"Value":     {"a value is written", "user: {{ .user }}\n", "user: admin\n"},
-		"Dot":       {"the data is a map", `{{ range $k, $v := . }}{{ if eq $k "user" }}{{ $k }}={{ $v }}{{ end }}{{ end }}`, "user=admin"},
-		"Trim":      {"spaces are trimmed", "a  {{- .user -}}  b", "aadminb"},
-		"Comment":   {"a comment is nothing", "a{{/* {{ .nope }} */}}b", "ab"},
-		"If":        {"conditions choose", `{{ if .empty }}a{{ else if eq .user "admin" }}b{{ else }}c{{ end }}`, "b"},
+		"Dot":       {"the dot is the data", `{{ range $k, $v := . }}{{ if eq $k "user" }}{{ $k }}={{ $v }}{{ end }}{{ end }}`, "user=admin"},
+		"Trim":      {"white space is trimmed", "a  {{- .user -}}  b", "aadminb"},
+		"Comment":   {"a comment writes nothing", "a{{/* {{ .nope }} */}}b", "ab"},
+		"If":        {"conditions select a branch", `{{ if .empty }}a{{ else if eq .user "admin" }}b{{ else }}c{{ end }}`, "b"},
 		"With":      {"with sets the dot", `{{ with .user }}{{ . }}{{ else }}no{{ end }}{{ with .empty }}a{{ else with .user }}-{{ . }}{{ end }}`, "admin-admin"},
-		"Range":     {"range visits all", `{{ range $i, $x := splitList "," "a,b,c" }}{{ if eq $x "c" }}{{ break }}{{ end }}{{ if eq $x "a" }}{{ continue }}{{ end }}{{ $i }}{{ $x }}{{ else }}none{{ end }}`, "1b"},
-		"RangeElse": {"range over nothing", `{{ range list }}a{{ else }}none{{ end }}`, "none"},
+		"Range":     {"range iterates over all elements", `{{ range $i, $x := splitList "," "a,b,c" }}{{ if eq $x "c" }}{{ break }}{{ end }}{{ if eq $x "a" }}{{ continue }}{{ end }}{{ $i }}{{ $x }}{{ else }}none{{ end }}`, "1b"},
+		"RangeElse": {"range over an empty list uses else", `{{ range list }}a{{ else }}none{{ end }}`, "none"},
 		"RangeInt":  {"range over a number", `{{ range 3 }}{{ . }}{{ end }}{{ range $i := 2 }}{{ $i }}{{ end }}`, "01201"},
 		"Assign":    {"variables outlive a range", `{{ $n := 0 }}{{ range 3 }}{{ $n = add $n . }}{{ end }}{{ $n }}`, "3"},
 		"Define":    {"templates call each other", `{{ define "a" }}<{{ . }}{{ template "b" . }}>{{ end }}{{ define "b" }}!{{ end }}{{ template "a" .user }}{{ template "a" "x" }}`, "<admin!><x!>"},
 		"Block":     {"a block is defined and called", `{{ block "a" .user }}[{{ . }}]{{ end }}`, "[admin]"},
 		"Recursion": {"recursion ends", `{{ define "a" }}{{ . }}{{ if gt . 0 }}{{ template "a" (sub . 1) }}{{ end }}{{ end }}{{ template "a" 50 | int }}`, ""},
-		"Nil":       {"nothing is written as text/template writes it", `{{ (dict "a" nil).a }}{{ fromJson "" }}`, "<no value><no value>"},
-		"Pipe":      {"methods and natives are piped to", `{{ 1 | eq 1 }}{{ "user" | index . }}{{ "2006" | (toDate "2006" "2020").Format }}{{ (now.AddDate 0 0 1).After now }}`, "trueadmin2020true"},
+		"Nil":       {"nil is written as text/template writes it", `{{ (dict "a" nil).a }}{{ fromJson "" }}`, "<no value><no value>"},
+		"Pipe":      {"values can be piped to methods and native functions", `{{ 1 | eq 1 }}{{ "user" | index . }}{{ "2006" | (toDate "2006" "2020").Format }}{{ (now.AddDate 0 0 1).After now }}`, "trueadmin2020true"},
 		"And":       {"and stops early", `{{ and .empty (fail "no") }}{{ or .user (fail "no") }}`, "admin"},
 		"Variables": {"fields of variables", `{{ $d := fromJson .json }}{{ $d.a.b }}{{ $d.c | upper }}{{ ($d).c }}`, "[1 x]Dd"},
-		"Bytes":     {"values need not be text", `{{ hexdec "ff00" }}`, "\xff\x00"},
+		"Bytes":     {"values can be any bytes", `{{ hexdec "ff00" }}`, "\xff\x00"},
 	}
 	cases["Recursion"] = struct{ reason, text, want string }{"recursion ends", `{{ define "a" }}{{ . }}{{ if gt . 0 }}{{ template "a" (int (sub . 1)) }}{{ end }}{{ end }}{{ template "a" 5 }}`, "543210"}
 	e := engine(t)
@@ -52,7 +52,7 @@ func TestExecute(t *testing.T) {
 	}
 }
 
-// TestConcurrent renders with one engine from many goroutines.
+// TestConcurrent renders with one engine in many goroutines.
 func TestConcurrent(t *testing.T) {
 	e := engine(t)
 	var wg sync.WaitGroup
@@ -69,7 +69,7 @@ func TestConcurrent(t *testing.T) {
 	wg.Wait()
 }
 
-// TestNoTrace renders templates one after the other and finds nothing of the first in the second.
+// TestNoTrace renders two templates in sequence; the second must not see anything of the first.
 func TestNoTrace(t *testing.T) {
 	e := engine(t)
 	if _, err := e.Execute("a", `{{ define "x" }}1{{ end }}`, values, NewBudget()); err != nil {
@@ -80,8 +80,8 @@ func TestNoTrace(t *testing.T) {
 	}
 }
 
-// TestNothingOfTheHost gives every function the names of a file and of a variable, and finds what
-// they hold in no output.
+// TestNothingOfTheHost calls every function with the names of a file and of an environment variable. No output must
+// have their contents.
 func TestNothingOfTheHost(t *testing.T) {
 	const host = "oFtHeHoSt"
 	file := filepath.Join(t.TempDir(), "file")
@@ -103,7 +103,7 @@ func TestNothingOfTheHost(t *testing.T) {
 	}
 }
 
-// BenchmarkSecret renders ten small templates, as a Secret has them.
+// BenchmarkSecret renders the ten small templates of a typical Secret.
 func BenchmarkSecret(b *testing.B) {
 	e := engine(b)
 	texts := []string{
@@ -122,7 +122,7 @@ func BenchmarkSecret(b *testing.B) {
 	}
 }
 
-// BenchmarkNew builds an engine, as a process does once.
+// BenchmarkNew creates an engine, as each process does once.
 func BenchmarkNew(b *testing.B) {
 	for b.Loop() {
 		if _, err := New(nil); err != nil {

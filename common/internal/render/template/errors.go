@@ -11,18 +11,17 @@ import (
 	"unicode/utf8"
 )
 
-// An Error says why a template could not be rendered. It is shown to users and holds no value.
+// An Error is why a template could not be rendered. It is shown to users and contains no value.
 type Error struct {
-	// Template is the name that was given to Execute.
+	// Template is the name that was passed to Execute.
 	Template string
-	// Line and Column say where in the template, from 1; they are 0 if that is not known. Columns
-	// count characters.
+	// Line and Column are the place in the template, from 1; they are 0 if it is unknown. Columns count characters.
 	Line, Column int
-	// Reason says what is wrong.
+	// Reason is what is wrong.
 	Reason string
 }
 
-// Error returns where the error is and the reason.
+// Error returns the place of the error and the reason.
 func (e *Error) Error() string {
 	switch {
 	case e.Line == 0:
@@ -33,7 +32,7 @@ func (e *Error) Error() string {
 	return fmt.Sprintf("%s: line %d, column %d: %s", e.Template, e.Line, e.Column, e.Reason)
 }
 
-// A failure is an error of this package's own making, whose text holds no value.
+// A failure is an error of this package, whose text contains no value.
 type failure struct{ reason string }
 
 func (f *failure) Error() string { return f.reason }
@@ -41,13 +40,13 @@ func (f *failure) Error() string { return f.reason }
 var (
 	position = regexp.MustCompile(`^template: :(\d+):(?:(\d+):)? `)
 
-	// harmless matches what the parser says of a template without showing a part of it.
+	// harmless matches messages of the parser that contain no part of the template.
 	harmless = regexp.MustCompile(`^(unclosed (action|comment|left paren)|unexpected (right paren|EOF)|unterminated (character constant|quoted string|raw quoted string)|` +
 		`unexpected \{\{(end|else)\}\}|\{\{(break|continue)\}\} outside \{\{range\}\}|comment ends before closing delimiter|empty command|` +
 		`max expression depth exceeded|range can only initialize variables|expected :=|` +
 		`too many declarations in \w+|missing value for \w+|` +
 		`function "[\pL\pN_]+" not defined|undefined variable "\$[\pL\pN_]*")`)
-	// unexpectedIn takes the place out of "unexpected TOKEN in PLACE"; the token may be a literal.
+	// unexpectedIn extracts the place from "unexpected TOKEN in PLACE"; the token might be a literal.
 	unexpectedIn = regexp.MustCompile(`^unexpected .* in (\w+(?: \w+)?|\{\{\w+\}\})$`)
 
 	missingKey   = regexp.MustCompile(`no entry for key "([\pL\pN_]+)"$`)
@@ -55,8 +54,8 @@ var (
 	wrongType    = regexp.MustCompile(`wrong type for value; expected (.+); got (.+)$`)
 )
 
-// typeNames are the Go types that an error may name, and what users call them. Texts of errors may
-// hold values, so that only what equals one of these is taken from them.
+// typeNames are the Go types that errors can name, with their names for users. The text of an error might contain
+// values, so only these types are taken from it.
 var typeNames = map[string]string{
 	"string": "string", "int": "int", "int64": "int64", "float64": "float64", "bool": "bool", "uint32": "uint32",
 	"[]interface {}": "list", "[]string": "list of strings", "[]int": "list of ints",
@@ -64,7 +63,7 @@ var typeNames = map[string]string{
 	"time.Time": "time", "sprig.certificate": "certificate",
 }
 
-// constants are phrases in the errors of text/template, and what is said in their place.
+// constants are phrases in errors of text/template, with the reasons that replace them.
 var constants = []struct{ phrase, reason string }{
 	{"range can't iterate over", "range needs a list, a dict or a number"},
 	{"to iterate over more than one variable", "range over a number has only one variable"},
@@ -74,8 +73,8 @@ var constants = []struct{ phrase, reason string }{
 	{"can't evaluate field", "a value has no such field"},
 	{"wrong number of args", "a function has the wrong number of arguments"},
 	{"wrong type for value", "a value has the wrong type"},
-	{"can't give argument to non-function", "a value that is no function has arguments"},
-	{"is not a method but has arguments", "a value that is no function has arguments"},
+	{"can't give argument to non-function", "a value that is not a function has arguments"},
+	{"is not a method but has arguments", "a value that is not a function has arguments"},
 	{"error calling index", `function "index" failed: no such element, or a value that has none`},
 	{"error calling len", `function "len" failed: the value has no length`},
 	{"incompatible types for comparison", "values of different types cannot be compared"},
@@ -90,11 +89,11 @@ var constants = []struct{ phrase, reason string }{
 	{"invalid value; expected", "an argument must not be nil"},
 }
 
-// parseError turns an error of the parser into one that shows no literal of the template, which
-// may come from a Secret.
+// parseError converts an error of the parser into one without literals of the template, which might come from a
+// Secret.
 func parseError(err error) *Error {
 	text := err.Error()
-	e := &Error{Reason: "the template is not well-formed"}
+	e := &Error{Reason: "the template has a syntax error"}
 	m := position.FindStringSubmatch(text)
 	if m == nil {
 		return e
@@ -105,7 +104,7 @@ func parseError(err error) *Error {
 	case harmless.MatchString(text):
 		e.Reason = harmless.FindString(text)
 	case in != nil:
-		e.Reason = "something unexpected in " + in[1]
+		e.Reason = "unexpected text in " + in[1]
 	case strings.Contains(text, "multiple definition of template"):
 		e.Reason = "a template is defined twice"
 	case strings.HasPrefix(text, "bad number syntax"):
@@ -114,7 +113,7 @@ func parseError(err error) *Error {
 	return e
 }
 
-// explain turns an error of an execution into one without values.
+// explain converts an error of an execution into one without values.
 func (rw *rewriter) explain(err error) *Error {
 	e := &Error{Reason: "the template failed"}
 	text := err.Error()
@@ -141,8 +140,8 @@ func (rw *rewriter) explain(err error) *Error {
 	return e
 }
 
-// named returns a reason that names a key, a field or types, or nothing. A name is shown only if
-// it is that of a field in the template, because the text of the error may hold a value.
+// named returns a reason that names a key, a field or types; empty if there is none. It shows a name only if it is
+// that of a field in the template, because the text of the error might contain a value.
 func (rw *rewriter) named(text string) string {
 	if m := missingKey.FindStringSubmatch(text); m != nil && slices.Contains(rw.fields, m[1]) {
 		return fmt.Sprintf("there is no key %q", m[1])
@@ -156,7 +155,7 @@ func (rw *rewriter) named(text string) string {
 	return ""
 }
 
-// offset returns the position of a column, in bytes from 0, of a line, from 1.
+// offset returns the position, in bytes from 0, of a column in a line, which counts from 1.
 func offset(text string, line, column int) parse.Pos {
 	start := 0
 	for range line - 1 {

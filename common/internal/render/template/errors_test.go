@@ -15,7 +15,7 @@ type safeError struct{ secret string }
 func (e safeError) Error() string { return "cannot use " + e.secret }
 func (safeError) Safe() string    { return "the certificate has expired" }
 
-// failing returns an engine with functions that fail in every way.
+// failing returns an engine with functions that fail in all possible ways.
 func failing(t testing.TB) *Engine {
 	t.Helper()
 	e, err := New(map[string]Function{
@@ -69,7 +69,7 @@ func TestErrors(t *testing.T) {
 		"a kind of key":             {`{{ genPrivateKey "x" }}`, Error{Line: 1, Column: 4, Reason: `function "genPrivateKey": the kind of key must be rsa, ecdsa or ed25519`}},
 		"YAML":                      {`{{ fromYaml "{" }}`, Error{Line: 1, Column: 4, Reason: `function "fromYaml": the value is not YAML`}},
 		"a zone":                    {`{{ dateInZone "" now "Europe/Berlin" }}`, Error{Line: 1, Column: 4, Reason: `function "dateInZone": the zone must be UTC or Local`}},
-		"fail":                      {`{{ fail .user }}`, Error{Line: 1, Column: 4, Reason: `function "fail": the template gave up; its message is not shown, because it may hold a value`}},
+		"fail":                      {`{{ fail .user }}`, Error{Line: 1, Column: 4, Reason: `function "fail": the template stopped with an error; its message is not shown, because it can contain a value`}},
 		"index":                     {`{{ index .user 99 }}`, Error{Line: 1, Column: 4, Reason: `function "index" failed: no such element, or a value that has none`}},
 		"index of the data":         {`{{ index . "my-key" }}`, Error{Line: 1, Column: 10, Reason: `function "index": there is no such key`}},
 		"index of a variable":       {`{{ $x := . }}{{ index $x "my-key" | upper }}`, Error{Line: 1, Column: 23, Reason: `function "index": there is no such key`}},
@@ -78,8 +78,8 @@ func TestErrors(t *testing.T) {
 		"index of what is split":    {`{{ with split "," "a" }}{{ index . "_1" }}{{ end }}`, Error{Line: 1, Column: 34, Reason: `function "index": there is no such key`}},
 		"compare":                   {`{{ eq .user 1 }}`, Error{Line: 1, Column: 4, Reason: "values of different types cannot be compared"}},
 		"wrong number, native":      {`{{ not }}`, Error{Line: 1, Column: 4, Reason: "a function has the wrong number of arguments"}},
-		"no function":               {`{{ .user 1 }}`, Error{Line: 1, Column: 4, Reason: "a value that is no function has arguments"}},
-		"a template not defined":    {`x{{ template "x" }}`, Error{Line: 1, Column: 14, Reason: "it calls a template that it does not define"}},
+		"is not a function":         {`{{ .user 1 }}`, Error{Line: 1, Column: 4, Reason: "a value that is not a function has arguments"}},
+		"a template not defined":    {`x{{ template "x" }}`, Error{Line: 1, Column: 14, Reason: "the template calls a template that is not defined"}},
 
 		"unclosed action":       {"\n{{ .user ", Error{Line: 2, Reason: "unclosed action"}},
 		"unclosed action, line": {"{{ .user\n", Error{Line: 2, Reason: "unclosed action"}},
@@ -88,12 +88,12 @@ func TestErrors(t *testing.T) {
 		"unknown variable":      {"{{ $x }}", Error{Line: 1, Reason: `undefined variable "$x"`}},
 		"no end":                {"{{ if .user }}", Error{Line: 1, Reason: "unexpected EOF"}},
 		"an end too many":       {"{{ end }}", Error{Line: 1, Reason: "unexpected {{end}}"}},
-		"a literal":             {`{{ .user "x" := }}`, Error{Line: 1, Reason: "something unexpected in operand"}},
+		"a literal":             {`{{ .user "x" := }}`, Error{Line: 1, Reason: "unexpected text in operand"}},
 		"a number":              {`{{ 1secret }}`, Error{Line: 1, Reason: "bad number syntax"}},
 		"defined twice":         {`{{ define "a" }}x{{ end }}{{ define "a" }}x{{ end }}`, Error{Line: 1, Reason: "a template is defined twice"}},
 		"nothing":               {`{{ }}`, Error{Line: 1, Reason: "missing value for command"}},
 		"break":                 {`{{ break }}`, Error{Line: 1, Reason: "{{break}} outside {{range}}"}},
-		"a character":           {`{{ § }}`, Error{Line: 1, Reason: "the template is not well-formed"}},
+		"a character":           {`{{ § }}`, Error{Line: 1, Reason: "the template has a syntax error"}},
 	}
 	e := failing(t)
 	for name, c := range cases {
@@ -123,11 +123,11 @@ func TestErrorText(t *testing.T) {
 	}
 }
 
-// canary is part of each value of TestCanary, and must be in no error. Its digits are there
-// because errors quote numbers as well.
+// canary is part of each value of TestCanary, and must not be part of any error. It has digits because errors also
+// quote numbers.
 const canary = "cAnAry7351"
 
-// canaryValues tempt functions to quote them.
+// canaryValues are values that functions are likely to quote.
 func canaryValues() []string {
 	return []string{
 		canary, "7351", "https://" + canary + ":%zz", canary + "://[", "{" + canary, `{"` + canary + `": ` + canary + `}`,
@@ -138,10 +138,10 @@ func canaryValues() []string {
 	}
 }
 
-// slow matches the functions that take long whatever they are given.
+// slow matches the functions that are slow for all arguments.
 var slow = regexp.MustCompile(`genPrivateKey|bcrypt|htpasswd|derivePassword|(genSelfSignedCert|genCA|genSignedCert) `)
 
-// TestCanary makes every function fail with a value, and looks for the value in the errors.
+// TestCanary makes every function fail with a value, and searches the errors for the value.
 func TestCanary(t *testing.T) {
 	e := failing(t)
 	templates := []string{
@@ -176,6 +176,6 @@ func TestCanary(t *testing.T) {
 		}
 	}
 	if failures < 5_000 {
-		t.Errorf("only %d templates failed; the test does not test what it should", failures)
+		t.Errorf("only %d templates failed; the test covers too little", failures)
 	}
 }

@@ -7,41 +7,40 @@ import (
 	"regexp"
 )
 
-// A mode says how much of its arguments a function reads.
+// A mode is how much of its arguments a function reads.
 type mode int
 
 const (
 	// walks is for functions that read all of their arguments.
 	walks mode = iota
-	// builds is for functions that copy the elements of lists and dicts, not what these hold.
+	// builds is for functions that copy the elements of lists and dicts, but not the contents of these.
 	builds
-	// reads is for functions that return one of their arguments, a part of one, or a small fact.
+	// reads is for functions that return one of their arguments, a part of one, or a small value.
 	reads
 )
 
-// A rule bounds a function.
+// A rule limits a function.
 type rule struct {
 	mode mode
-	// steps is what each call costs.
+	// steps is the cost of each call.
 	steps int
-	// per is how many bytes of the arguments cost one step more; zero means 256.
+	// per is the number of argument bytes that cost one more step; zero means 256.
 	per int
-	// check refuses arguments with which the function would do more than its rule says. It may
-	// spend the budget.
+	// check refuses arguments with which the function would do more than its rule assumes. It can spend the budget.
 	check func(r *run, args []reflect.Value) error
 }
 
-// A function is one that templates call, with its rule.
+// A function is one that templates can call, with its rule.
 type function struct {
 	name string
 	call reflect.Value
-	// typ is the type of call as templates see it, which is without a first parameter *run.
+	// typ is the type of call for templates: without a first parameter *run.
 	typ     reflect.Type
 	takeRun bool
 	rule    rule
 }
 
-// identifier matches what a template can call.
+// identifier matches the name of a function.
 var identifier = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_]*$`)
 
 func newFunction(name string, call any, r rule) (*function, error) {
@@ -67,7 +66,7 @@ func newFunction(name string, call any, r rule) (*function, error) {
 	return f, nil
 }
 
-// withoutFirst returns the type of a function like t that lacks the first parameter.
+// withoutFirst returns the type of a function without its first parameter.
 func withoutFirst(t reflect.Type) reflect.Type {
 	var in, out []reflect.Type
 	for i := 1; i < t.NumIn(); i++ {
@@ -79,7 +78,7 @@ func withoutFirst(t reflect.Type) reflect.Type {
 	return reflect.FuncOf(in, out, t.IsVariadic())
 }
 
-// bind returns the function as the templates of one run call it.
+// bind returns the function for the templates of one run.
 func (f *function) bind(r *run) any {
 	if text, ok := f.call.Interface().(func(string) string); ok && f.rule.check == nil {
 		return func(s string) string { return f.text(r, text, s) }
@@ -89,8 +88,8 @@ func (f *function) bind(r *run) any {
 	}).Interface()
 }
 
-// invoke calls the function within its rule. Like the functions of sprig it fails by a panic,
-// which text/template turns into an error; some functions have no result for an error.
+// invoke calls the function within its rule. Like the functions of sprig it panics on an error, because some
+// functions have no error result; text/template turns the panic into an error.
 func (f *function) invoke(r *run, args []reflect.Value) []reflect.Value {
 	defer f.shield()
 	if err := f.admit(r, args); err != nil {
@@ -115,7 +114,7 @@ func (f *function) invoke(r *run, args []reflect.Value) []reflect.Value {
 	return out
 }
 
-// text does what invoke does for the most common type of function, without reflection.
+// text is invoke for the most common type of function, without reflection.
 func (f *function) text(r *run, call func(string) string, s string) string {
 	defer f.shield()
 	if len(s) > maxValue {
@@ -134,7 +133,7 @@ func (f *function) text(r *run, call func(string) string, s string) string {
 	return out
 }
 
-// shield replaces a panic by one that shows no value.
+// shield replaces a panic by one that contains no value.
 func (f *function) shield() {
 	switch p := recover().(type) {
 	case nil:
@@ -145,7 +144,7 @@ func (f *function) shield() {
 	}
 }
 
-// failed returns what is said of an error of the function.
+// failed returns the failure for an error of the function.
 func (f *function) failed(err error) *failure {
 	var own *failure
 	var safe interface {
@@ -161,7 +160,7 @@ func (f *function) failed(err error) *failure {
 	return &failure{fmt.Sprintf("function %q failed", f.name)}
 }
 
-// admit charges for the arguments and refuses what the function must not get.
+// admit charges for the arguments, and refuses those that the function must not get.
 func (f *function) admit(r *run, args []reflect.Value) error {
 	size := 0
 	for _, a := range args {
@@ -180,7 +179,7 @@ func (f *function) admit(r *run, args []reflect.Value) error {
 	return nil
 }
 
-// sizeOf returns how much of an argument the function looks at, in bytes.
+// sizeOf returns how much of an argument the function reads, in bytes.
 func (r rule) sizeOf(v reflect.Value) (int, error) {
 	switch {
 	case r.mode == walks:
@@ -188,12 +187,12 @@ func (r rule) sizeOf(v reflect.Value) (int, error) {
 	case v.Kind() == reflect.Interface:
 		return r.sizeOf(v.Elem())
 	case v.Kind() == reflect.String:
-		return v.Len() / 16, nil // At most it becomes the key of a dict.
+		return v.Len() / 16, nil // It can only become the key of a dict.
 	}
 	return lengthOf(v), nil
 }
 
-// accept charges for the result.
+// accept charges for the result, and refuses one that is too large.
 func (f *function) accept(r *run, v reflect.Value) error {
 	for v.Kind() == reflect.Interface {
 		v = v.Elem()

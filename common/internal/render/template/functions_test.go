@@ -19,13 +19,13 @@ func engine(t testing.TB) *Engine {
 	return e
 }
 
-// values are what the templates of the tests render.
+// values are the data of the templates in the tests.
 var values = map[string]string{
 	"user": "admin", "password": "p&ss<w>", "json": `{"a":{"b":[1,"x"]},"c":"d"}`, "yaml": "a:\n  b: [1, x]\nc: d\n",
 	"lines": "one\ntwo", "hex": "68690a", "empty": "", "number": "42", "url": "https://u:p@host:8443/path?q=1#f",
 }
 
-// functionCases give each function that can be known by its result one template.
+// functionCases have a template for each function with a predictable result.
 var functionCases = map[string]struct {
 	text string
 	want string
@@ -92,7 +92,7 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
-// randomCases are functions whose result differs each time, with what it looks like.
+// randomCases are functions with a different result each time, with a pattern of the result.
 var randomCases = map[string]struct {
 	text string
 	want string
@@ -135,7 +135,7 @@ func TestRandomFunctions(t *testing.T) {
 	}
 }
 
-// TestEachFunctionIsTested finds functions that the tables above leave out.
+// TestEachFunctionIsTested fails for functions that are not in the tables above.
 func TestEachFunctionIsTested(t *testing.T) {
 	for name := range engine(t).known {
 		if functionCases[name].text == "" && randomCases[name].text == "" && name != "fail" {
@@ -144,7 +144,7 @@ func TestEachFunctionIsTested(t *testing.T) {
 	}
 }
 
-// TestSprigIsKnown fails when sprig gains or loses a function, so that somebody decides about it.
+// TestSprigIsKnown fails when sprig adds or removes a function, so that a developer decides whether it is allowed.
 func TestSprigIsKnown(t *testing.T) {
 	allowed := rules()
 	theirs := sprig.TxtFuncMap()
@@ -181,7 +181,7 @@ func TestRefusedFunctions(t *testing.T) {
 	}
 }
 
-// TestRegexpAgrees compares the searches with those of regexp, of which they are a bounded version.
+// TestRegexpAgrees compares the searches with those of package regexp, which have no limits.
 func TestRegexpAgrees(t *testing.T) {
 	patterns := []string{"", "a", "a*", "a*?", "^a", "(?m)^a", "a$", `\b`, `\B`, `\Ba.*b|a`, `(a)(b)?`, "é|a", `\Qab`, "(?i)A+", `(?P<n>a)b`, "$", "^", "[^,]*"}
 	texts := []string{"", "a", "aab ab\naé,a", "bbb", "éé", "a\xffa", ",a,,b", "ab ab aab"}
@@ -219,25 +219,25 @@ func TestRegexpAgrees(t *testing.T) {
 	}
 }
 
-// TestIndex asks for keys that may not be there. Where the value is only looked at, that is no mistake.
+// TestIndex looks up keys that might be missing. If the value is only tested, a missing key is not an error.
 func TestIndex(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		text   string
 		want   string
 	}{
-		"There":       {"A key that is there is served in every place.", `{{ index . "my-key" }}{{ "my-key" | index $ }}{{ $k := "my-key" }}{{ index $ $k | upper }}`, "xxX"},
-		"If":          {"A condition asks.", `{{ if index . "nope" }}a{{ else if index . "my-key" }}b{{ end }}`, "b"},
-		"With":        {"So does a with.", `{{ with index . "nope" }}a{{ else }}b{{ end }}`, "b"},
-		"Compared":    {"Also inside a comparison.", `{{ if eq (index . "nope") "a" }}a{{ else }}b{{ end }}`, "b"},
-		"Default":     {"Who has a default knows that the key may be missing.", `{{ index . "nope" | default "b" }}{{ default "c" (index . "nope") }}`, "bc"},
-		"Coalesce":    {"So do those with several.", `{{ coalesce (index . "nope") (index . "my-key") }}{{ or (index . "nope") "b" }}{{ and (index . "nope") "c" }}`, "xb"},
-		"Empty":       {"And those who only ask.", `{{ empty (index . "nope") }}{{ not (index . "nope") }}`, "truetrue"},
-		"Dict":        {"A dict is as it always was.", `{{ index (dict "a" 1) "b" }}{{ $d := dict "a" 1 }}{{ index $d "a" }}`, "<no value>1"},
-		"List":        {"A list, too.", `{{ $l := list 1 2 }}{{ index $l 1 }}{{ index (list (dict "a" 3)) 0 "a" }}`, "23"},
-		"Several":     {"Only the first key is that of the data.", `{{ $d := dict "a" (dict "b" 1) }}{{ index $d "a" "b" }}`, "1"},
-		"Once":        {"A key that differs each time is made once.", `{{ $d := dict }}{{ index $ (ternary "my-key" "nope" (set $d (print (len $d)) 1 | len | eq 1)) }}{{ len $d }}`, "x1"},
-		"InCondition": {"What a body does is no condition.", `{{ if true }}{{ index . "my-key" }}{{ end }}`, "x"},
+		"There":       {"An existing key is found at every place.", `{{ index . "my-key" }}{{ "my-key" | index $ }}{{ $k := "my-key" }}{{ index $ $k | upper }}`, "xxX"},
+		"If":          {"A condition can test a missing key.", `{{ if index . "nope" }}a{{ else if index . "my-key" }}b{{ end }}`, "b"},
+		"With":        {"A with can test a missing key.", `{{ with index . "nope" }}a{{ else }}b{{ end }}`, "b"},
+		"Compared":    {"A comparison in a condition can test a missing key.", `{{ if eq (index . "nope") "a" }}a{{ else }}b{{ end }}`, "b"},
+		"Default":     {"default can test a missing key.", `{{ index . "nope" | default "b" }}{{ default "c" (index . "nope") }}`, "bc"},
+		"Coalesce":    {"coalesce, and, or can test a missing key.", `{{ coalesce (index . "nope") (index . "my-key") }}{{ or (index . "nope") "b" }}{{ and (index . "nope") "c" }}`, "xb"},
+		"Empty":       {"empty and not can test a missing key.", `{{ empty (index . "nope") }}{{ not (index . "nope") }}`, "truetrue"},
+		"Dict":        {"A missing key of a dict is not an error.", `{{ index (dict "a" 1) "b" }}{{ $d := dict "a" 1 }}{{ index $d "a" }}`, "<no value>1"},
+		"List":        {"index works on lists.", `{{ $l := list 1 2 }}{{ index $l 1 }}{{ index (list (dict "a" 3)) 0 "a" }}`, "23"},
+		"Several":     {"Only the first key is looked up in the data.", `{{ $d := dict "a" (dict "b" 1) }}{{ index $d "a" "b" }}`, "1"},
+		"Once":        {"The expression for the key is evaluated only once.", `{{ $d := dict }}{{ index $ (ternary "my-key" "nope" (set $d (print (len $d)) 1 | len | eq 1)) }}{{ len $d }}`, "x1"},
+		"InCondition": {"The body of a condition is not a test.", `{{ if true }}{{ index . "my-key" }}{{ end }}`, "x"},
 	}
 	e := engine(t)
 	for name, tc := range cases {
@@ -283,8 +283,8 @@ func TestAddedFunctions(t *testing.T) {
 	}
 }
 
-// TestResultTypes fails when a function returns a type that nobody has looked at: templates can read the fields of every
-// value.
+// TestResultTypes fails when a function returns a new type: templates can read the fields of every value, so a
+// developer must check the type.
 func TestResultTypes(t *testing.T) {
 	known := map[string]bool{
 		"string": true, "bool": true, "int": true, "int64": true, "float64": true, "interface {}": true, "[]int": true, "[]string": true,

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// FuzzExecute renders any template over any values. A rendering must neither panic nor take long,
-// and its error must not hold the value. The budget is small, so that many templates are tried; it
-// does not suffice for hashing a password or making a certificate.
+// FuzzExecute renders any template over any values. A rendering must not panic or take long, and its error must not
+// contain the value. The budget is small, so that many templates are tried; it is too small for a password hash or a
+// certificate.
 func FuzzExecute(f *testing.F) {
 	for _, c := range functionCases {
 		f.Add(c.text, `{"a":1}`)

@@ -11,7 +11,7 @@ import (
 // big is the largest value that a Secret can hold.
 var big = strings.Repeat("secret, ", 1<<17)
 
-// limitCases are templates that would run for ever or eat the memory.
+// limitCases are templates that would never end or would exhaust the memory without limits.
 var limitCases = map[string]struct {
 	text string
 	// reason is a part of the error.
@@ -28,7 +28,7 @@ var limitCases = map[string]struct {
 	"dates, kept":                         {`{{ $d := dict }}{{ range $i := 1000 }}{{ $_ := set $d (print $i) (now.Format (repeat 1000000 "2")) }}{{ end }}`, "too much"},
 	"deep recursion of deep actions":      {`{{define "a"}}` + strings.Repeat("{{if 1}}", 190) + `{{template "a"}}` + strings.Repeat("{{end}}", 190) + `{{end}}{{template "a"}}`, "more than 100 deep"},
 	"recursion without end":               {`{{define "a"}}{{template "a"}}{{end}}{{template "a"}}`, "more than 100 deep"},
-	"recursion of the template itself":    {`x{{template ""}}`, "does not define"},
+	"recursion of the template itself":    {`x{{template ""}}`, "that is not defined"},
 	"exponential recursion":               {`{{define "a"}}{{if gt . 0}}{{template "a" sub . 1}}{{template "a" sub . 1}}{{end}}{{end}}{{template "a" 90}}`, "too much work"},
 	"output":                              {`{{range 100}}{{$.big}}{{end}}`, "larger than 1024 KiB"},
 	"output in small parts":               {`{{range 10000000}}xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx{{end}}`, "larger than 1024 KiB"},
@@ -101,17 +101,17 @@ var limitCases = map[string]struct {
 	"dicts that double, merged":        {`{{ $x := dict "a" 1 }}{{ range 60 }}{{ $x = dict "a" $x "b" $x }}{{ end }}{{ merge (dict) $x }}`, "larger than 2048 KiB"},
 	"a text held often":                {`{{ $x := list }}{{ range 100 }}{{ $x = append $x $.big }}{{ end }}{{ toJson $x }}`, "larger than 2048 KiB"},
 	"a dict that grew in a list":       {`{{ $d := dict }}{{ $l := list $d $d $d $d }}{{ $_ := set $d "a" $.big }}{{ $l }}`, "larger than 2048 KiB"},
-	"a dict that holds itself":         {`{{ $d := dict }}{{ $_ := set $d "self" $d }}{{ $d }}`, "holds itself"},
-	"a dict that holds itself, %v":     {`{{ $d := dict }}{{ $_ := set $d "self" $d }}{{ printf "%v" $d }}`, "holds itself"},
-	"a dict that holds itself, +":      {`{{ $d := dict }}{{ $_ := set $d "self" $d }}{{ toPrettyJson $d }}`, "holds itself"},
-	"a dict as a key of itself":        {`{{ $d := dict }}{{ $_ := set $d "self" $d }}{{ dict $d 1 }}`, "holds itself"},
-	"dicts that hold themselves":       {`{{ $d := dict }}{{ $_ := set $d "self" $d }}{{ $e := dict }}{{ $_ := set $e "self" $e }}{{ deepEqual $d $e }}`, "holds itself"},
-	"dicts that hold themselves, eq":   {`{{ $d := dict }}{{ $_ := set $d "self" $d }}{{ eq $d $d }}`, "holds itself"},
-	"dicts that hold themselves, | ne": {`{{ $d := dict }}{{ $_ := set $d "self" $d }}{{ $d | ne 1 }}`, "holds itself"},
-	"a dict that holds itself, lt":     {`{{ $d := dict }}{{ $_ := set $d "self" $d }}{{ lt $d $d }}`, "holds itself"},
-	"a dict that holds itself, slice":  {`{{ $d := dict }}{{ $_ := set $d "self" $d }}{{ slice (list 1) $d }}`, "holds itself"},
-	"a dict that holds itself, int":    {`{{ $d := dict }}{{ $_ := set $d "self" $d }}{{ int $d }}`, "holds itself"},
-	"a dict that holds itself, method": {`{{ $d := dict }}{{ $_ := set $d "self" $d }}{{ (semver "1.2.3").Compare $d }}`, "holds itself"},
+	"a dict that holds itself":         {`{{ $d := dict }}{{ $_ := set $d "self" $d }}{{ $d }}`, "contains itself"},
+	"a dict that holds itself, %v":     {`{{ $d := dict }}{{ $_ := set $d "self" $d }}{{ printf "%v" $d }}`, "contains itself"},
+	"a dict that holds itself, +":      {`{{ $d := dict }}{{ $_ := set $d "self" $d }}{{ toPrettyJson $d }}`, "contains itself"},
+	"a dict as a key of itself":        {`{{ $d := dict }}{{ $_ := set $d "self" $d }}{{ dict $d 1 }}`, "contains itself"},
+	"dicts that hold themselves":       {`{{ $d := dict }}{{ $_ := set $d "self" $d }}{{ $e := dict }}{{ $_ := set $e "self" $e }}{{ deepEqual $d $e }}`, "contains itself"},
+	"dicts that hold themselves, eq":   {`{{ $d := dict }}{{ $_ := set $d "self" $d }}{{ eq $d $d }}`, "contains itself"},
+	"dicts that hold themselves, | ne": {`{{ $d := dict }}{{ $_ := set $d "self" $d }}{{ $d | ne 1 }}`, "contains itself"},
+	"a dict that holds itself, lt":     {`{{ $d := dict }}{{ $_ := set $d "self" $d }}{{ lt $d $d }}`, "contains itself"},
+	"a dict that holds itself, slice":  {`{{ $d := dict }}{{ $_ := set $d "self" $d }}{{ slice (list 1) $d }}`, "contains itself"},
+	"a dict that holds itself, int":    {`{{ $d := dict }}{{ $_ := set $d "self" $d }}{{ int $d }}`, "contains itself"},
+	"a dict that holds itself, method": {`{{ $d := dict }}{{ $_ := set $d "self" $d }}{{ (semver "1.2.3").Compare $d }}`, "contains itself"},
 	"a list in each other":             {`{{ $x := list }}{{ range 200 }}{{ $x = list $x }}{{ end }}{{ $x }}`, "more than 100 deep"},
 
 	"a large expression":              {`{{ mustRegexMatch "(a{1000}b{1000}){1000}" "x" }}`, "malformed"},
@@ -153,13 +153,13 @@ var limitCases = map[string]struct {
 	"password files":         {`{{ range 1000 }}{{ $x := htpasswd "a" "b" }}{{ end }}`, "too much work"},
 	"derived passwords":      {`{{ range 1000 }}{{ $x := derivePassword 1 "long" "a" "b" "c" }}{{ end }}`, "too much work"},
 	"certificates":           {`{{ range 1000 }}{{ $x := genCA "a" 1 }}{{ end }}`, "too much work"},
-	"DSA":                    {`{{ genPrivateKey "dsa" }}`, "DSA keys are not made"},
+	"DSA":                    {`{{ genPrivateKey "dsa" }}`, "DSA keys are not supported"},
 	"a long key":             {`{{ genCAWithKey "a" 1 .big }}`, "longer than 9 KiB"},
 	"signing in a loop":      {`{{ $k := genPrivateKey "ecdsa" }}{{ range 100000 }}{{ $x := genCAWithKey "a" 1 $k }}{{ end }}`, "too much work"},
 	"sorting in a loop":      {`{{ $l := splitList "," (trunc 500000 .big) | sortAlpha }}{{ range 1000 }}{{ $x := sortAlpha $l }}{{ end }}`, "too much"},
 }
 
-// hostile holds the values of limitCases.
+// hostile returns the values of limitCases.
 func hostile() map[string]string {
 	bomb := strings.Builder{}
 	bomb.WriteString("a0: &a0 [x,x,x,x,x,x,x,x,x]\n")
@@ -187,7 +187,7 @@ func TestLimits(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), c.reason) {
 				t.Errorf("Execute(%.80q): %v, want an error with %q", c.text, err, c.reason)
 			}
-			// The limits count work; the clock only shows that a count is not far off.
+			// The limits count work; the clock only checks that the counts are realistic.
 			if took > 20*time.Second {
 				t.Errorf("Execute(%.80q) took %v", c.text, took)
 			}
@@ -199,8 +199,7 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// watchHeap begins to watch the heap. The function that it returns ends that and returns by how
-// much the heap grew at most.
+// watchHeap starts to watch the heap. The returned function stops that, and returns the maximum growth of the heap.
 func watchHeap() func() uint64 {
 	runtime.GC()
 	var m runtime.MemStats
@@ -226,7 +225,7 @@ func watchHeap() func() uint64 {
 	}
 }
 
-// saneCases are large but reasonable templates, which the limits must not stop.
+// saneCases are large but reasonable templates, which must stay within the limits.
 var saneCases = map[string]struct {
 	text   string
 	length int
@@ -267,7 +266,7 @@ func TestSaneTemplates(t *testing.T) {
 	}
 }
 
-// TestBudgetIsShared spends one budget with several templates.
+// TestBudgetIsShared renders several templates with one budget.
 func TestBudgetIsShared(t *testing.T) {
 	e, b := engine(t), NewBudget()
 	n := 0

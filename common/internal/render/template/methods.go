@@ -10,9 +10,9 @@ import (
 	"github.com/Masterminds/semver/v3"
 )
 
-// methods are those that templates can call on a value, by name: those of times, durations and versions that
-// compute and no more. Each takes its value first. The executor calls none itself, since a program in which the name
-// of a method may come from a text keeps all methods of all its types: a quarter of a provider would be such code.
+// methods are the methods that templates can call, by name: those of times, durations and versions that only compute.
+// Each takes its value first. The rewriter replaces method calls by these functions. If text/template called methods
+// by name, the linker would have to keep all methods of all types, about a quarter of a provider's binary.
 var methods = map[string][]any{
 	"Format": {time.Time.Format}, "UTC": {time.Time.UTC}, "Local": {time.Time.Local},
 	"Year": {time.Time.Year}, "Month": {time.Time.Month}, "Day": {time.Time.Day}, "YearDay": {time.Time.YearDay},
@@ -36,7 +36,7 @@ var methods = map[string][]any{
 	"String": {time.Time.String, time.Duration.String, time.Month.String, time.Weekday.String, (*semver.Version).String},
 }
 
-// incremented returns a method whose result has methods, too.
+// incremented returns a method whose result has methods as well.
 func incremented(inc func(semver.Version) semver.Version) func(*semver.Version) *semver.Version {
 	return func(v *semver.Version) *semver.Version {
 		next := inc(*v)
@@ -44,7 +44,8 @@ func incremented(inc func(semver.Version) semver.Version) func(*semver.Version) 
 	}
 }
 
-// method calls a method of a value. One that has none is asked for a field of that name, as it may be a key, too.
+// method calls a method of a value. If the value has no such method, it returns the field of that name, because it
+// can be a key of a dict.
 func (r *run) method(v any, name string, args ...any) (any, error) {
 	for _, m := range methods[name] {
 		if f := reflect.ValueOf(m); f.Type().In(0) == reflect.TypeOf(v) {
@@ -63,12 +64,13 @@ func (r *run) method(v any, name string, args ...any) (any, error) {
 	case !field.IsValid():
 		return nil, &failure{fmt.Sprintf("there is no key %q", name)}
 	case len(args) > 0:
-		return nil, &failure{"a value that is no function has arguments"}
+		return nil, &failure{"a value that is not a function has arguments"}
 	}
 	return field.Interface(), nil
 }
 
-// callMethod charges for the arguments of a method. Results are at most four times as large: the texts of dates.
+// callMethod charges for the arguments and calls the method. A result, such as the text of a date, is at most four
+// times as large as the arguments.
 func (r *run) callMethod(f reflect.Value, v any, name string, args []any) (any, error) {
 	if want := f.Type().NumIn() - 1; len(args) != want {
 		return nil, &failure{fmt.Sprintf("method %q needs %d arguments, not %d", name, want, len(args))}
@@ -84,7 +86,7 @@ func (r *run) callMethod(f reflect.Value, v any, name string, args []any) (any, 
 			return nil, err
 		}
 		if given.IsValid() && given.CanInt() && want.Kind() == reflect.Int64 {
-			given = given.Convert(want) // a number that stands for a duration
+			given = given.Convert(want) // A number is converted to a duration.
 		}
 		if !given.IsValid() || !given.Type().AssignableTo(want) {
 			return nil, &failure{fmt.Sprintf("an argument of method %q has the wrong type", name)}
@@ -94,8 +96,8 @@ func (r *run) callMethod(f reflect.Value, v any, name string, args []any) (any, 
 	return f.Call(in)[0].Interface(), nil
 }
 
-// bind turns what names methods into calls of the hidden function: now.UTC.Format becomes
-// (_method (_method now "UTC") "Format").
+// bind replaces method calls by calls of the hidden function: now.UTC.Format becomes (_method (_method now "UTC")
+// "Format").
 func (rw *rewriter) bind(n parse.Node) parse.Node {
 	of, names := fieldsOf(n)
 	if !slices.ContainsFunc(names, func(name string) bool { return methods[name] != nil }) {
@@ -113,7 +115,7 @@ func (rw *rewriter) bind(n parse.Node) parse.Node {
 	return of
 }
 
-// fieldsOf returns the names of the fields that a node goes through, and where it begins.
+// fieldsOf returns the value at which a chain of fields starts, and the names of the fields.
 func fieldsOf(n parse.Node) (parse.Node, []string) {
 	switch n := n.(type) {
 	case *parse.FieldNode:

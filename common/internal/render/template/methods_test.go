@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestMethods compares each method with what text/template makes of it, which calls the method itself.
+// TestMethods compares each method with the result of text/template, which calls the method itself.
 func TestMethods(t *testing.T) {
 	const day, next = `(toDate "2006-01-02" "2020-03-01")`, `(toDate "2006-01-02 15:04" "2020-03-02 01:30")`
 	const span = `(` + next + `.Sub ` + day + `)`
@@ -60,20 +60,20 @@ func TestMethodNames(t *testing.T) {
 	cases := map[string]struct {
 		reason, text, want, err string
 	}{
-		"Key":         {"a key of the data may have the name of a method", `{{ .Year }}`, "a key", ""},
-		"KeyOfDict":   {"so may one of a dict", `{{ $d := dict "Format" (dict "x" 1) }}{{ $d.Format.x }}{{ (dict "Year" 2).Year }}`, "12", ""},
-		"Variable":    {"a variable may be the data", `{{ $.Year }}`, "a key", ""},
-		"Nil":         {"a key may have no value", `{{ (dict "Year" nil).Year }}`, "<no value>", ""},
-		"Missing":     {"a key that is missing is an error", `{{ .Major }}`, "", `t: line 1, column 4: there is no key "Major"`},
-		"NoField":     {"text has neither", `{{ .now.Year }}`, "", `t: line 1, column 4: a value has no field or method "Year"`},
-		"Unknown":     {"a method that is none of those", `{{ now.GobEncode }}`, "", `t: line 1, column 4: a value of the type time has no field "GobEncode"`},
-		"Other":       {"a method of another type", `{{ now.Major }}`, "", `t: line 1, column 4: a value has no field or method "Major"`},
-		"OfNothing":   {"nothing has no method", `{{ (fromJson "").Year }}`, "", `t: line 1, column 4: a value is missing`},
-		"TooFew":      {"an argument is missing", `{{ now.Format }}`, "", `t: line 1, column 4: method "Format" needs 1 arguments, not 0`},
-		"TooMany":     {"an argument too many", `{{ now.Year 1 }}`, "", `t: line 1, column 4: method "Year" needs 0 arguments, not 1`},
-		"Type":        {"an argument of another type", `{{ now.Format 1 }}`, "", `t: line 1, column 4: an argument of method "Format" has the wrong type`},
-		"ArgumentNil": {"nil is no argument", `{{ now.Format nil }}`, "", `t: line 1, column 4: an argument of method "Format" has the wrong type`},
-		"NoFunction":  {"a value takes no argument", `{{ .Year 1 }}`, "", `t: line 1, column 4: a value that is no function has arguments`},
+		"Key":         {"a key of the data can have the name of a method", `{{ .Year }}`, "a key", ""},
+		"KeyOfDict":   {"a key of a dict can have the name of a method", `{{ $d := dict "Format" (dict "x" 1) }}{{ $d.Format.x }}{{ (dict "Year" 2).Year }}`, "12", ""},
+		"Variable":    {"a variable can be the data", `{{ $.Year }}`, "a key", ""},
+		"Nil":         {"a key can have no value", `{{ (dict "Year" nil).Year }}`, "<no value>", ""},
+		"Missing":     {"a missing key is an error", `{{ .Major }}`, "", `t: line 1, column 4: there is no key "Major"`},
+		"NoField":     {"a string has neither", `{{ .now.Year }}`, "", `t: line 1, column 4: a value has no field or method "Year"`},
+		"Unknown":     {"an unknown method is an error", `{{ now.GobEncode }}`, "", `t: line 1, column 4: a value of the type time has no field "GobEncode"`},
+		"Other":       {"a method of another type is an error", `{{ now.Major }}`, "", `t: line 1, column 4: a value has no field or method "Major"`},
+		"OfNothing":   {"nil has no method", `{{ (fromJson "").Year }}`, "", `t: line 1, column 4: a value is missing`},
+		"TooFew":      {"a missing argument is an error", `{{ now.Format }}`, "", `t: line 1, column 4: method "Format" needs 1 arguments, not 0`},
+		"TooMany":     {"an extra argument is an error", `{{ now.Year 1 }}`, "", `t: line 1, column 4: method "Year" needs 0 arguments, not 1`},
+		"Type":        {"an argument of another type is an error", `{{ now.Format 1 }}`, "", `t: line 1, column 4: an argument of method "Format" has the wrong type`},
+		"ArgumentNil": {"nil is not a valid argument", `{{ now.Format nil }}`, "", `t: line 1, column 4: an argument of method "Format" has the wrong type`},
+		"NoFunction":  {"a value that is not a method takes no arguments", `{{ .Year 1 }}`, "", `t: line 1, column 4: a value that is not a function has arguments`},
 	}
 	e := engine(t)
 	for name, c := range cases {

@@ -6,29 +6,29 @@ import (
 	texttemplate "github.com/DataDog/datadog-agent/pkg/template/text"
 )
 
-// maxShelf bounds the texts of the templates that are kept prepared, in bytes. Prepared they take some
-// hundred times as much.
+// maxShelf limits the texts of the prepared templates that are kept, in bytes. A prepared template takes about a
+// hundred times as much memory as its text.
 const maxShelf = 128 << 10
 
-// prepared is a template that was parsed and rewritten. Its functions are bound to its run, so that it
-// serves one caller at a time.
+// prepared is a parsed and rewritten template. Its functions are bound to its run, so only one caller at a time can
+// use it.
 type prepared struct {
 	rw       *rewriter
 	run      *run
 	template *texttemplate.Template
-	// steps is what the first execution of the whole takes, as far as it is not counted on the way.
+	// steps is the cost of the first execution, without the parts that are counted during the execution.
 	steps int
 }
 
-// A shelf keeps prepared templates by their texts: to parse one costs as much as to execute it, and often many
-// Secrets have the same. What a rendering costs of its budget does not depend on it.
+// A shelf keeps prepared templates by their texts: parsing takes as long as executing, and often many Secrets have
+// the same template. A rendering takes the same from its budget whether its template was prepared or not.
 type shelf struct {
 	mu   sync.Mutex
 	all  map[string][]*prepared
 	size int
 }
 
-// take returns a prepared template that nobody else has; nil if there is none.
+// take removes a prepared template from the shelf and returns it; nil if there is none.
 func (s *shelf) take(text string) *prepared {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -44,7 +44,7 @@ func (s *shelf) take(text string) *prepared {
 	return p
 }
 
-// put gives a prepared template back. A full shelf is emptied first: what is in use comes back.
+// put returns a prepared template to the shelf. A full shelf is emptied first; templates in use are put back again.
 func (s *shelf) put(text string, p *prepared) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

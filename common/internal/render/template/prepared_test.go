@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestPreparedTogether renders few texts over many values at the same time, good ones and such that fail.
+// TestPreparedTogether renders a few texts over many values at the same time; some renderings succeed, some fail.
 func TestPreparedTogether(t *testing.T) {
 	e, err := New(nil)
 	if err != nil {
@@ -32,7 +32,7 @@ func TestPreparedTogether(t *testing.T) {
 	wg.Wait()
 }
 
-// TestPreparedCosts checks that a rendering takes the same from its budget each time.
+// TestPreparedCosts checks that each rendering takes the same from its budget.
 func TestPreparedCosts(t *testing.T) {
 	e, err := New(nil)
 	if err != nil {
@@ -54,7 +54,7 @@ func TestPreparedCosts(t *testing.T) {
 	}
 }
 
-// TestShelf checks that what is kept is bounded, and holds nothing of a rendering.
+// TestShelf checks that the shelf is limited, and keeps no values.
 func TestShelf(t *testing.T) {
 	e, err := New(nil)
 	if err != nil {

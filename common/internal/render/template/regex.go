@@ -12,31 +12,31 @@ import (
 )
 
 const (
-	// maxPattern is the longest regular expression, in bytes.
+	// maxPattern limits a regular expression, in bytes.
 	maxPattern = 4 << 10
-	// maxProgram is how many instructions a regular expression may compile to.
+	// maxProgram limits the instructions of a compiled regular expression.
 	maxProgram = 5_000
-	// classRunes is how many characters of a class cost as much as one more instruction: a large one takes longer
-	// to search.
+	// classRunes is the number of characters of a class that cost as much as one more instruction, because a large
+	// class takes longer to search.
 	classRunes = 16
 )
 
-// A searcher finds the matches of a regular expression and charges for every character that the
-// search looks at. The methods of regexp that find all matches take quadratic time for some
-// expressions, and nothing stops them; here each match is one search over a reader that counts.
+// A searcher finds the matches of a regular expression and charges for every character that the search reads. For
+// some expressions, the methods of regexp that find all matches take quadratic time and cannot be stopped. Here each
+// match is one search in a reader that counts.
 type searcher struct {
 	run *run
 	re  *regexp.Regexp
-	// pattern is the expression in a form that is complete by itself, unlike \Qtext.
+	// pattern is the expression in a form that can be part of another one, unlike \Qtext.
 	pattern string
-	// after finds a match behind the first character that it is given. That character is there
-	// so that \b and ^ see what precedes the text.
+	// after finds a match after the first character of its text. That character is there so that \b and ^ know what
+	// precedes the match.
 	after *regexp.Regexp
-	// price is what one character costs, in 64ths of a step.
+	// price is the cost of one character, in 64ths of a step.
 	price int
 }
 
-// errPattern says that a regular expression is malformed.
+// errPattern is the error for a malformed regular expression.
 var errPattern = &failure{"the regular expression is malformed"}
 
 // newSearcher compiles expr. The error for a malformed one is errPattern.
@@ -62,8 +62,8 @@ func newSearcher(r *run, expr string) (*searcher, error) {
 	return &searcher{run: r, re: re, pattern: parsed.String(), price: 8 + size}, nil
 }
 
-// A Replacer replaces the matches of a regular expression within a budget, outside of any template. The
-// methods of regexp take quadratic time for some expressions, and nothing stops them.
+// A Replacer replaces the matches of a regular expression within a budget, without a template. For some expressions,
+// the methods of regexp take quadratic time and cannot be stopped.
 type Replacer struct{ searcher *searcher }
 
 // NewReplacer returns a Replacer for an expression in the syntax of regexp.
@@ -76,12 +76,12 @@ func NewReplacer(re *regexp.Regexp, b *Budget) (*Replacer, error) {
 	return &Replacer{&searcher{run: &run{budget: b}, re: re, pattern: parsed.String(), price: 8 + size}}, nil
 }
 
-// Replace does what ReplaceAllString of regexp does. It fails if the budget is spent.
+// Replace does the same as ReplaceAllString of regexp. It returns an error if the budget is spent.
 func (r *Replacer) Replace(text, replacement string) (string, error) {
 	return r.searcher.expand(text, replacement)
 }
 
-// find returns the first match at or after pos like FindStringSubmatchIndex, or nil.
+// find returns the first match at or after pos, like FindStringSubmatchIndex; nil if there is none.
 func (s *searcher) find(text string, pos int) ([]int, error) {
 	re, from := s.re, pos
 	if pos > 0 {
@@ -117,8 +117,8 @@ func (s *searcher) find(text string, pos int) ([]int, error) {
 	return loc, nil
 }
 
-// each calls f with every match, at most limit of them if that is not negative. Like regexp it
-// passes over an empty match right behind another match.
+// each calls f with every match, or with at most limit matches if limit is not negative. Like regexp it skips an
+// empty match directly after another match.
 func (s *searcher) each(text string, limit int, f func(loc []int) error) error {
 	previous := -1
 	for pos := 0; pos <= len(text) && limit != 0; {
@@ -147,7 +147,7 @@ func (s *searcher) each(text string, limit int, f func(loc []int) error) error {
 	return nil
 }
 
-// A counter reads text for a search and ends early when the budget is spent.
+// A counter reads text for a search, and ends early when the budget is spent.
 type counter struct {
 	text   string
 	price  int
@@ -170,8 +170,8 @@ func (c *counter) ReadRune() (rune, int, error) {
 	return r, width, nil
 }
 
-// The functions on regular expressions do what sprig's do. A malformed expression is an error for
-// all but regexMatch, which says that nothing matches it.
+// The regular expression functions do the same as those of sprig. A malformed expression is an error, except for
+// regexMatch, which returns false.
 
 func regexMatch(r *run, pattern, text string) (bool, error) {
 	found, err := mustRegexMatch(r, pattern, text)
@@ -234,15 +234,15 @@ func regexReplaceAllLiteral(r *run, pattern, text, replacement string) (string, 
 	return s.replace(text, replacement, func(out []byte, _ []int) []byte { return append(out, replacement...) })
 }
 
-// expand puts for each match the replacement, in which $1 stands for a group.
+// expand replaces each match by the replacement, in which $1 is a group.
 func (s *searcher) expand(text, replacement string) (string, error) {
 	return s.replace(text, replacement, func(out []byte, loc []int) []byte {
 		return s.re.ExpandString(out, replacement, text, loc)
 	})
 }
 
-// replace puts for each match what add appends. A single replacement may be long, because it
-// may name a long match many times, so it is measured before.
+// replace replaces each match by what add appends. It first checks the size of each replacement, which can repeat a
+// long match many times.
 func (s *searcher) replace(text, replacement string, add func(out []byte, loc []int) []byte) (string, error) {
 	references := 0
 	for _, c := range []byte(replacement) {

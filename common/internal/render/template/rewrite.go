@@ -10,26 +10,26 @@ import (
 )
 
 const (
-	// maxNesting is how deep actions and parentheses may be nested in each other.
+	// maxNesting limits the nesting of actions and parentheses.
 	maxNesting = 200
-	// maxVariables is how many variables a template may declare.
+	// maxVariables limits the variables of a template.
 	maxVariables = 1_000
 )
 
-// native are the builtin functions of text/template that are called as they are, because they do
-// not depend on the size of their arguments or because these pass through a hidden function.
+// native are the builtin functions of text/template that need no rule: their cost does not depend on the size of
+// their arguments, or a hidden function measures these.
 var native = []string{"and", "or", "not", "len", "index", "eq", "ne", "lt", "le", "gt", "ge"}
 
-// guards are the hidden functions around the arguments of native functions.
+// guards are the hidden functions for the arguments of native functions.
 var guards = map[string]string{
 	"index": hiddenPass,
 	"eq":    hiddenMeasure, "ne": hiddenMeasure,
 	"lt": hiddenMeasure, "le": hiddenMeasure, "gt": hiddenMeasure, "ge": hiddenMeasure,
 }
 
-// A rewriter puts the limits into parsed templates: an action that counts at the start of each
-// body of a range, a pair around each template, and a measure at the end of each printed pipeline.
-// It also finds the mistakes that can be seen without data.
+// A rewriter adds the limits to parsed templates. It adds an action that counts at the start of each body of a range,
+// a pair of actions around each template, and a measure at the end of each printed pipeline. It also finds errors
+// that are visible without data.
 type rewriter struct {
 	engine *Engine
 	text   string
@@ -39,13 +39,14 @@ type rewriter struct {
 	// fields are the names of all fields that the templates mention.
 	fields    []string
 	variables int
-	// data says that the dot is the data, as it is outside of all range, with and define.
+	// data is true where the dot is the data: outside of range, with and define.
 	data bool
-	// called says that a template is called by another or by itself.
+	// called is true if a template calls another template or itself.
 	called bool
-	// asking says that a value is only looked at, as in the condition of an if: that it is empty is no mistake.
+	// asking is true where a value is only tested, as in the condition of an if. There an empty value is not an
+	// error.
 	asking bool
-	// hide are the hidden functions that were put in.
+	// hide are the hidden functions in use.
 	hide   map[string]bool
 	failed *Error
 }
@@ -54,15 +55,14 @@ func newRewriter(e *Engine, text string, trees map[string]*parse.Tree) *rewriter
 	return &rewriter{engine: e, text: text, trees: trees, used: map[string]*function{}, hide: map[string]bool{}}
 }
 
-// rewrite changes all trees. It returns how many steps the first execution of the whole takes, as
-// far as no hidden action counts them.
+// rewrite changes all trees. It returns the steps of the first execution, without those that hidden actions count.
 func (rw *rewriter) rewrite() (int, *Error) {
 	if root := rw.trees[""]; len(rw.trees) == 1 && root != nil {
 		rw.data = true
 		return rw.list(root.Root, 0), rw.failed
 	}
 	steps := map[string]int{}
-	// The order decides what a variable costs, so it must always be the same.
+	// The order affects the cost of variables, so it must always be the same.
 	for _, name := range slices.Sorted(maps.Keys(rw.trees)) {
 		rw.data = name == ""
 		steps[name] = rw.list(rw.trees[name].Root, 0)
@@ -80,7 +80,7 @@ func (rw *rewriter) rewrite() (int, *Error) {
 	return 0, rw.failed
 }
 
-// fail keeps the first mistake, by its position.
+// fail stores the first error by position.
 func (rw *rewriter) fail(pos parse.Pos, format string, args ...any) {
 	e := &Error{Reason: fmt.Sprintf(format, args...)}
 	e.Line, e.Column = place(rw.text, pos)
@@ -89,8 +89,8 @@ func (rw *rewriter) fail(pos parse.Pos, format string, args ...any) {
 	}
 }
 
-// list rewrites the nodes of a body and returns how many steps one execution takes, without the
-// bodies of ranges, which count for themselves.
+// list rewrites the nodes of a body. It returns the steps of one execution, without the bodies of ranges, which are
+// counted separately.
 func (rw *rewriter) list(l *parse.ListNode, depth int) int {
 	if l == nil {
 		return 0
@@ -129,22 +129,22 @@ func (rw *rewriter) node(n parse.Node, depth int) int {
 	case *parse.TemplateNode:
 		rw.called = true
 		if n.Name == "" || rw.trees[n.Name] == nil {
-			rw.fail(n.Pos, "it calls a template that it does not define")
+			rw.fail(n.Pos, "the template calls a template that is not defined")
 		}
 		return rw.pipe(n.Pipe, depth)
 	}
 	return 0
 }
 
-// leaveData says that the dot is not the data until the function that it returns is called.
+// leaveData sets data to false until the returned function is called.
 func (rw *rewriter) leaveData() func() {
 	before := rw.data
 	rw.data = false
 	return func() { rw.data = before }
 }
 
-// small reports whether the value of a pipeline needs no measure: it is one of the data, or comes
-// from a function whose result is bounded by its type and rule.
+// small reports whether the value of a pipeline needs no measure: it is a value of the data, or the result of a
+// function whose type and rule limit it.
 func (rw *rewriter) small(p *parse.PipeNode) bool {
 	last := p.Cmds[len(p.Cmds)-1].Args[0]
 	if field, ok := last.(*parse.FieldNode); ok {
@@ -178,7 +178,7 @@ func (rw *rewriter) pipe(p *parse.PipeNode, depth int) int {
 		return 0
 	}
 	if rw.variables += len(p.Decl); rw.variables > maxVariables {
-		rw.fail(p.Pos, "it declares more than %d variables", maxVariables)
+		rw.fail(p.Pos, "the template declares more than %d variables", maxVariables)
 	}
 	steps := rw.variable() * len(p.Decl)
 	asking := rw.asking
@@ -201,7 +201,7 @@ func (rw *rewriter) pipe(p *parse.PipeNode, depth int) int {
 	return steps
 }
 
-// command rewrites one command of a pipeline; piped says that it gets the value of the one before.
+// command rewrites one command of a pipeline. piped is true if it gets the value of the previous command.
 func (rw *rewriter) command(c *parse.CommandNode, piped bool, depth int) int {
 	steps, first := 0, c.Args[0]
 	for i, a := range c.Args {
@@ -212,7 +212,7 @@ func (rw *rewriter) command(c *parse.CommandNode, piped bool, depth int) int {
 		c.Args[i] = rw.bind(a)
 	}
 	if call, ok := c.Args[0].(*parse.PipeNode); ok && call != first {
-		c.Args = append(call.Cmds[0].Args, c.Args[1:]...) // It takes the arguments.
+		c.Args = append(call.Cmds[0].Args, c.Args[1:]...) // The method call takes the arguments of the command.
 	}
 	if id, ok := c.Args[0].(*parse.IdentifierNode); ok {
 		given := len(c.Args) - 1
@@ -236,14 +236,15 @@ func (rw *rewriter) command(c *parse.CommandNode, piped bool, depth int) int {
 	return steps
 }
 
-// asks reports whether a command calls a function for which an empty value is as good as another.
+// asks reports whether a command calls a function that only tests its argument, so that an empty value is not an
+// error.
 func asks(c *parse.CommandNode) bool {
 	id, ok := c.Args[0].(*parse.IdentifierNode)
 	return ok && slices.Contains([]string{"default", "empty", "coalesce", "and", "or", "not"}, id.Ident)
 }
 
-// indexed returns what a call of index looks into, if that is the dot or a variable, which may be the data, and
-// its result is not only looked at.
+// indexed returns the value in which a call of index looks up a key, if that might be the data (the dot or a
+// variable) and the result is not only tested; otherwise nil.
 func (rw *rewriter) indexed(c *parse.CommandNode) parse.Node {
 	if id, ok := c.Args[0].(*parse.IdentifierNode); !ok || id.Ident != "index" || rw.asking || len(c.Args) < 2 {
 		return nil
@@ -259,19 +260,19 @@ func (rw *rewriter) indexed(c *parse.CommandNode) parse.Node {
 	return nil
 }
 
-// lookup returns a command that lets through the keys that the data holds.
+// lookup returns a command that fails for keys that are not in the data.
 func (rw *rewriter) lookup(data parse.Node) *parse.CommandNode {
 	c := rw.call(hiddenKey, data.Position())
 	c.Args = append(c.Args, data.Copy())
 	return c
 }
 
-// argument returns a command as an argument of another.
+// argument returns a command as an argument of another command.
 func argument(c *parse.CommandNode) *parse.PipeNode {
 	return &parse.PipeNode{NodeType: parse.NodePipe, Pos: c.Pos, Cmds: []*parse.CommandNode{c}}
 }
 
-// operand rewrites what is in an argument and returns the steps that it takes.
+// operand rewrites the parts of an argument and returns its steps.
 func (rw *rewriter) operand(n parse.Node, depth int) int {
 	switch n := n.(type) {
 	case *parse.PipeNode:
@@ -298,10 +299,10 @@ func (rw *rewriter) operand(n parse.Node, depth int) int {
 	return 1
 }
 
-// variable returns the steps of finding a variable: text/template searches all that exist.
+// variable returns the cost of a variable: text/template searches the list of all variables.
 func (rw *rewriter) variable() int { return 1 + rw.variables/32 }
 
-// arguments checks how many arguments a function is given.
+// arguments checks the number of arguments of a function.
 func (rw *rewriter) arguments(id *parse.IdentifierNode, given int) {
 	f := rw.engine.functions[id.Ident]
 	if f == nil {
@@ -315,8 +316,8 @@ func (rw *rewriter) arguments(id *parse.IdentifierNode, given int) {
 	}
 }
 
-// guardOf returns the hidden function for the arguments of a command that begins with n, if that is a native
-// function that no rule bounds.
+// guardOf returns the hidden function for the arguments of a command that starts with n, if n is a native function
+// without a rule; otherwise empty.
 func guardOf(n parse.Node) string {
 	if id, ok := n.(*parse.IdentifierNode); ok {
 		return guards[id.Ident]
@@ -324,8 +325,8 @@ func guardOf(n parse.Node) string {
 	return ""
 }
 
-// guarded returns an argument that passes through a hidden function. Literals stay as they are,
-// because they adapt to the type that the callee wants; their cost is part of the body's.
+// guarded returns an argument wrapped in a hidden function. Literals are not wrapped, because they adapt to the type
+// of the parameter; their cost is part of the body.
 func (rw *rewriter) guarded(guard string, n parse.Node) parse.Node {
 	switch n.(type) {
 	case *parse.NumberNode, *parse.BoolNode, *parse.StringNode, *parse.NilNode:

@@ -15,8 +15,8 @@ type run struct {
 	out    bytes.Buffer
 }
 
-// template builds what text/template executes, with only the functions that it uses: copying the
-// full list would cost more than most renderings.
+// template builds the template for text/template, with only the functions that it uses: copying the full list would
+// take longer than most renderings.
 func (r *run) template(rw *rewriter) (*texttemplate.Template, error) {
 	functions := make(texttemplate.FuncMap, len(rw.used)+len(rw.hide))
 	for name := range rw.hide {
@@ -37,7 +37,7 @@ func (r *run) template(rw *rewriter) (*texttemplate.Template, error) {
 	return t, nil
 }
 
-// Write takes the output of the template.
+// Write implements io.Writer for the output of the template.
 func (r *run) Write(p []byte) (int, error) {
 	if r.out.Len()+len(p) > maxOutput {
 		return 0, &failure{fmt.Sprintf("the output is larger than %d KiB", maxOutput>>10)}
@@ -48,8 +48,8 @@ func (r *run) Write(p []byte) (int, error) {
 	return r.out.Write(p)
 }
 
-// The names of the functions that the rewriter puts into a template. Users cannot call them,
-// because the parser does not know them.
+// The names of the hidden functions that the rewriter adds to a template. Users cannot call them, because the parser
+// does not know them.
 const (
 	hiddenTick    = "_tick"
 	hiddenEnter   = "_enter"
@@ -61,7 +61,7 @@ const (
 	hiddenKey     = "_key"
 )
 
-// hidden returns the hidden function of that name.
+// hidden returns a hidden function by its name.
 func (r *run) hidden(name string) any {
 	switch name {
 	case hiddenTick:
@@ -82,10 +82,10 @@ func (r *run) hidden(name string) any {
 	return r.measure
 }
 
-// tick begins one round of a range, whose body takes so many steps.
+// tick counts one round of a range. steps is the cost of its body.
 func (r *run) tick(steps int) (string, error) { return "", r.budget.spend(steps, 0) }
 
-// enter begins one execution of a template, whose body takes so many steps.
+// enter counts one execution of a template. steps is the cost of its body.
 func (r *run) enter(steps int) (string, error) {
 	r.calls++
 	if r.calls > maxCalls {
@@ -99,8 +99,7 @@ func (r *run) leave() string {
 	return ""
 }
 
-// rangeOver is the end of the pipeline of each range. A range sorts the keys of a dict before it
-// begins.
+// rangeOver is the last command of each range's pipeline. A range first sorts the keys of a dict.
 func (r *run) rangeOver(v any) (any, error) {
 	if d := reflect.ValueOf(v); d.Kind() == reflect.Map {
 		return v, r.budget.spend(d.Len(), 0)
@@ -108,9 +107,9 @@ func (r *run) rangeOver(v any) (any, error) {
 	return v, nil
 }
 
-// measure is the end of every pipeline whose value is printed, and around the arguments of
-// comparisons, whose errors print them. By changing a dict that other values hold, a
-// template makes values that are larger than any function would return, or hold themselves.
+// measure is the last command of every printed pipeline, and wraps the arguments of comparisons, whose errors print
+// them. By changing a dict that is part of other values, a template can build a value that is larger than any
+// function returns, or that contains itself.
 func (r *run) measure(v any) (any, error) {
 	n, err := sizeOf(reflect.ValueOf(v))
 	if err != nil {
@@ -124,8 +123,8 @@ func (r *run) pass(v any) (any, error) {
 	return v, r.budget.spend(1+lengthOf(reflect.ValueOf(v))/64, 0)
 }
 
-// key is around the first key that index is given, and charges for it. index itself yields nothing for a key that
-// the data does not hold, which would become the secret value.
+// key wraps the first key of index, and charges for it. It fails for a key that is not in the data: index would
+// return an empty value, which would become the secret value.
 func (r *run) key(data, v any) (any, error) {
 	if values, ok := data.(map[string]string); ok {
 		if key, ok := v.(string); ok {

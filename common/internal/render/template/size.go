@@ -7,33 +7,33 @@ import (
 )
 
 const (
-	// maxValue is the largest value, in bytes, that is printed or given to a function that reads
-	// all of it. It is more than maxOutput because an encoded value may be longer than the output.
+	// maxValue limits a value that is printed or passed to a function that reads all of it, in bytes. It is more than
+	// maxOutput because an encoded value can be longer than the output.
 	maxValue = 2 << 20
-	// maxElements is how many elements a list or dict has at most that a function makes.
+	// maxElements limits the elements of a list or dict that a function makes.
 	maxElements = 100_000
-	// maxDepth is how deep a value may be nested.
+	// maxDepth limits the nesting of a value.
 	maxDepth = 100
 
 	scalarSize    = 8
 	containerSize = 32
 )
 
-// sizeOf returns how large v is once written as text, roughly, where what is shared counts each
-// time. It fails if v is larger than maxValue, nested deeper than maxDepth, or holds itself.
+// sizeOf returns the approximate size of v as text; shared parts count each time. It returns an error if v is larger
+// than maxValue, nested deeper than maxDepth, or contains itself.
 func sizeOf(v reflect.Value) (int, error) {
 	m := meter{left: maxValue}
 	m.walk(v, 0)
 	switch {
 	case m.deep:
-		return 0, &failure{fmt.Sprintf("a value is nested more than %d deep, or holds itself", maxDepth)}
+		return 0, &failure{fmt.Sprintf("a value is nested more than %d deep, or contains itself", maxDepth)}
 	case m.left < 0:
 		return 0, &failure{fmt.Sprintf("a value is larger than %d KiB", maxValue>>10)}
 	}
 	return maxValue - m.left, nil
 }
 
-// A meter measures a value until it is found too large.
+// A meter measures a value, and stops when it is too large.
 type meter struct {
 	left int
 	deep bool
@@ -83,7 +83,7 @@ func (m *meter) slice(v reflect.Value, depth int) {
 	}
 }
 
-// fields measures a struct. Times are not looked into: their zones are large and shared.
+// fields measures a struct. It does not measure the fields of times: their zones are large and shared.
 func (m *meter) fields(v reflect.Value, depth int) {
 	m.left -= containerSize
 	if v.Type() == reflect.TypeFor[time.Time]() || v.Type() == reflect.TypeFor[time.Location]() {
@@ -94,8 +94,8 @@ func (m *meter) fields(v reflect.Value, depth int) {
 	}
 }
 
-// lengthOf returns the bytes of a string, or sixteen for each element of a list or dict, whatever
-// the elements hold.
+// lengthOf returns the bytes of a string, or sixteen for each element of a list or dict, whatever the elements
+// contain.
 func lengthOf(v reflect.Value) int {
 	switch v.Kind() {
 	case reflect.Interface, reflect.Pointer:

@@ -12,6 +12,9 @@ import (
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:categories=direct-secrets
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 type FakeGenerator struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -37,6 +40,9 @@ type FakeGeneratorList struct {
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster,categories=direct-secrets
 // +kubebuilder:printcolumn:name="Ready",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].status`
+// +kubebuilder:printcolumn:name="Reason",type=string,JSONPath=`.status.conditions[?(@.type=="Ready")].reason`
+// +kubebuilder:printcolumn:name="Age",type=date,JSONPath=`.metadata.creationTimestamp`
+// +kubebuilder:printcolumn:name="Message",type=string,priority=1,JSONPath=`.status.conditions[?(@.type=="Ready")].message`
 type ClusterFakeGenerator struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
@@ -65,7 +71,7 @@ type FakeGeneratorSpec struct {
 	// +kubebuilder:validation:MaxLength=253
 	Backend string `json:"backend"`
 
-	// What the values begin with.
+	// Prefix of the values.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
 	Prefix string `json:"prefix,omitempty"`

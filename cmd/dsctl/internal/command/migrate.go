@@ -1,0 +1,137 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/migrate"
+)
+
+// The exit codes of migrate.
+const (
+	exitChanged      = 1
+	exitUnsupported  = 2
+	exitNotConverted = 3
+)
+
+// migration are the flags of migrate.
+type migration struct {
+	files   []string
+	roles   []string
+	cluster bool
+	out     string
+	values  string
+	report  string
+}
+
+func newMigrate(o *options) *cobra.Command {
+	m := &migration{}
+	c := &cobra.Command{
+		Use:   "migrate {-f FILE|DIR|- ... | --cluster}",
+		Short: "Convert manifests of External Secrets Operator",
+		Long: `migrate converts objects of External Secrets Operator to those of direct-secrets, and reports on each field.
+It changes nothing in the cluster, and reads no value of a secret.
+
+Objects that are not of External Secrets Operator, and objects that cannot be converted, stay as they are.
+Comments and the order of documents stay, too.
+
+Exit codes: 0 all is exact, 1 something changes, 2 something cannot be converted, 3 the command failed.`,
+		Example: `  dsctl migrate -f manifests/ --out converted/ --values chart-values.yaml
+  dsctl migrate -f externalsecret.yaml --cluster
+  helm template shop ./chart | dsctl migrate -f -`,
+		Args: func(c *cobra.Command, args []string) error { return o.notConverted(cobra.NoArgs(c, args)) },
+		RunE: func(c *cobra.Command, _ []string) error { return o.notConverted(o.migrate(c.Context(), m)) },
+	}
+	c.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return o.notConverted(err) })
+	c.Flags().StringArrayVarP(&m.files, "filename", "f", nil, "File or folder of manifests; - is standard input. Repeat it for several.")
+	c.Flags().BoolVar(&m.cluster, "cluster", false, "With -f: look up stores, generators and ServiceAccounts in the cluster. Alone: convert the objects of the cluster.")
+	c.Flags().StringArrayVar(&m.roles, "role", nil, "Role of a ServiceAccount, as NAMESPACE/NAME=ARN, in place of its annotation.")
+	c.Flags().StringVar(&m.out, "out", "", "Folder for the converted files. Default: print them.")
+	c.Flags().StringVar(&m.values, "values", "", "File for the values of the chart.")
+	c.Flags().StringVar(&m.report, "report", "", "File for the report. Default: standard error.")
+	o.addOutput(c, "markdown", "json")
+	format := c.PreRunE
+	c.PreRunE = func(c *cobra.Command, args []string) error { return o.notConverted(format(c, args)) }
+	c.Flags().Lookup("output").Usage = "Format of the report: markdown, json. Default: text."
+	return c
+}
+
+// exitCode ends a command that has printed what it found.
+type exitCode int
+
+func (e exitCode) Error() string { return fmt.Sprintf("exit code %d", int(e)) }
+
+// notConverted prints an error and ends the command with an exit code that is none of a report.
+func (o *options) notConverted(err error) error {
+	if code := exitCode(0); err == nil || errors.As(err, &code) {
+		return err
+	}
+	_, _ = fmt.Fprintln(o.ErrOut, "error:", err)
+	return exitCode(exitNotConverted)
+}
+
+func (o *options) migrate(ctx context.Context, m *migration) error {
+	if len(m.files) == 0 && !m.cluster {
+		return errors.New("use -f or --cluster")
+	}
+	options, err := m.options()
+	if err != nil {
+		return err
+	}
+	if options.Namespace, _, err = o.config.ToRawKubeConfigLoader().Namespace(); err != nil {
+		return fmt.Errorf("cannot tell the namespace: %w", err)
+	}
+	files, err := o.readSources(m.files)
+	if err != nil {
+		return err
+	}
+	var sources []migrate.Source
+	for _, f := range files {
+		sources = append(sources, f.Source)
+	}
+	if m.cluster {
+		s, err := o.connect()
+		if err != nil {
+			return err
+		}
+		found, err := clusterSource(ctx, s)
+		if err != nil {
+			return err
+		}
+		if len(m.files) == 0 {
+			sources, files = append(sources, found), append(files, file{Source: found, out: "cluster.yaml"})
+		} else {
+			options.Context = append(options.Context, found)
+		}
+	}
+	result, err := migrate.Convert(sources, options)
+	if err != nil {
+		return err
+	}
+	if err := o.writeResult(m, files, result); err != nil {
+		return err
+	}
+	switch result.Report.Verdict() {
+	case migrate.Changed:
+		return exitCode(exitChanged)
+	case migrate.Unsupported:
+		return exitCode(exitUnsupported)
+	}
+	return nil
+}
+
+func (m *migration) options() (migrate.Options, error) {
+	options := migrate.Options{Roles: map[string]string{}}
+	for _, r := range m.roles {
+		account, arn, found := strings.Cut(r, "=")
+		if namespace, name, ok := strings.Cut(account, "/"); !found || !ok || namespace == "" || name == "" || !strings.HasPrefix(arn, "arn:") {
+			return options, fmt.Errorf("--role: %q is not NAMESPACE/NAME=ARN", r)
+		}
+		options.Roles[account] = arn
+	}
+	return options, nil
+}

@@ -1,0 +1,99 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/migrate"
+)
+
+// clusterSource reads the objects of External Secrets Operator in a cluster, and the annotations of ServiceAccounts.
+func clusterSource(ctx context.Context, s *session) (migrate.Source, error) {
+	source := migrate.Source{Name: "cluster"}
+	var docs [][]byte
+	add := func(object any) error {
+		raw, err := yaml.Marshal(object)
+		docs = append(docs, raw)
+		return err
+	}
+	kinds, err := esoKinds(s)
+	if err != nil {
+		return source, err
+	}
+	for _, k := range kinds {
+		s.Progress(k.Kind)
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(k)
+		if err := s.Client.List(ctx, list, client.InNamespace("")); err != nil {
+			return source, fmt.Errorf("cannot list %s: %w", k.Kind, err)
+		}
+		for _, item := range list.Items {
+			if err := add(item.Object); err != nil {
+				return source, err
+			}
+		}
+	}
+	accounts := &metav1.PartialObjectMetadataList{}
+	accounts.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ServiceAccountList"))
+	s.Progress("ServiceAccount")
+	if err := s.Client.List(ctx, accounts); err != nil {
+		return source, fmt.Errorf("cannot list ServiceAccounts: %w", err)
+	}
+	s.Progress("")
+	for _, a := range accounts.Items {
+		err := add(map[string]any{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{
+			"name": a.Name, "namespace": a.Namespace, "annotations": a.Annotations,
+		}})
+		if err != nil {
+			return source, err
+		}
+	}
+	source.Content = bytes.Join(docs, []byte("---\n"))
+	return source, nil
+}
+
+// esoKinds returns the Kinds of External Secrets Operator that the cluster serves, each in its preferred version.
+func esoKinds(s *session) ([]schema.GroupVersionKind, error) {
+	groups, err := s.Discovery.ServerGroups()
+	if err != nil {
+		return nil, fmt.Errorf("cannot list the API groups: %w", err)
+	}
+	var all []schema.GroupVersionKind
+	for _, g := range groups.Groups {
+		if !migrate.Knows(g.Name) {
+			continue
+		}
+		seen := map[string]bool{}
+		versions := slices.Clone(g.Versions)
+		at := slices.IndexFunc(versions, func(v metav1.GroupVersionForDiscovery) bool { return v.Version == g.PreferredVersion.Version })
+		if at > 0 {
+			versions[0], versions[at] = versions[at], versions[0]
+		}
+		for _, v := range versions {
+			resources, err := s.Discovery.ServerResourcesForGroupVersion(v.GroupVersion)
+			if err != nil {
+				return nil, fmt.Errorf("cannot list the Kinds of %s: %w", v.GroupVersion, err)
+			}
+			for _, r := range resources.APIResources {
+				if seen[r.Kind] || !slices.Contains(r.Verbs, "list") {
+					continue
+				}
+				seen[r.Kind] = true
+				all = append(all, schema.FromAPIVersionAndKind(v.GroupVersion, r.Kind))
+			}
+		}
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("the cluster has no Kind of External Secrets Operator; choose another cluster: --context")
+	}
+	return all, nil
+}

@@ -1,0 +1,266 @@
+package command
+
+import (
+	"encoding/json"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/migrate"
+)
+
+// Manifests of External Secrets Operator.
+const (
+	esoStore = `apiVersion: external-secrets.io/v1
+kind: SecretStore
+metadata:
+  name: google
+  namespace: shop
+spec:
+  provider:
+    gcpsm:
+      projectID: shop-prod
+      auth:
+        secretRef:
+          secretAccessKeySecretRef: {name: google, key: key.json}
+`
+	esoSecret = `apiVersion: external-secrets.io/v1
+kind: ExternalSecret
+metadata:
+  name: db
+  namespace: shop
+spec:
+  secretStoreRef: {name: google}
+  data:
+  - secretKey: password
+    remoteRef: {key: shop-db}
+`
+	esoPush = `apiVersion: external-secrets.io/v1alpha1
+kind: PushSecret
+metadata: {name: db, namespace: shop}
+spec:
+  secretStoreRefs: [{name: google}]
+  selector: {secret: {name: db}}
+  data: [{match: {secretKey: a, remoteRef: {remoteKey: a}}}]
+`
+	esoLogin = `apiVersion: external-secrets.io/v1
+kind: SecretStore
+metadata: {name: aws, namespace: shop}
+spec: {provider: {aws: {service: SecretsManager, region: eu-central-1, auth: {jwt: {serviceAccountRef: {name: reader}}}}}}
+`
+	ourStore = `apiVersion: gcp.direct-secrets.io/v1alpha1
+kind: GCPSecretManager
+metadata:
+  name: google
+  namespace: shop
+spec:
+  projectID: shop-prod
+  auth:
+    secretRef:
+      secretAccessKeySecretRef: {name: google, key: key.json}
+`
+	ourSecret = `apiVersion: direct-secrets.io/v1alpha1
+kind: ExternalSecret
+metadata:
+  name: db
+  namespace: shop
+spec:
+  storeRef:
+    kind: GCPSecretManager
+    name: google
+  data:
+  - secretKey: password
+    remoteRef:
+      key: shop-db
+`
+)
+
+func TestMigrate(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		stdin  string
+		args   []string
+		out    string
+		errs   string
+		code   int
+	}{
+		"Exact": {
+			reason: "what is exact is printed, and the report goes to standard error", stdin: esoStore + "---\n" + esoSecret,
+			out: ourStore + "---\n" + ourSecret, errs: "2 exact, 0 changed, 0 unsupported",
+		},
+		"Nothing": {reason: "other objects stay as they are", stdin: "kind:   Secret", out: "kind:   Secret\n", errs: "0 exact, 0 changed, 0 unsupported"},
+		"Changed": {
+			reason: "what changes is converted, and the exit code tells", stdin: esoStore + "---\n" + esoPush, out: "kind: PushSecret",
+			errs: "changed      PushSecret shop/db (-:14) -> PushSecret", code: exitChanged,
+		},
+		"Unsupported": {
+			reason: "what cannot be converted stays as it is", stdin: esoSecret, out: esoSecret,
+			errs: "spec.secretStoreRef: SecretStore google is not in the input", code: exitUnsupported,
+		},
+		"Worst": {reason: "the worst of all objects decides", stdin: esoStore + "---\n" + esoPush + "---\n" + esoLogin, out: "kind: GCPSecretManager", errs: "1 exact, 1 changed, 1 unsupported", code: exitUnsupported},
+		"Role": {
+			reason: "the role of a ServiceAccount can be given", stdin: esoLogin, args: []string{"--role", "shop/reader=arn:aws:iam::111122223333:role/a"},
+			out: "role: arn:aws:iam::111122223333:role/a", errs: "1 exact",
+		},
+		"RoleWrong":     {reason: "only in one form", stdin: esoLogin, args: []string{"--role", "reader=a"}, errs: `error: --role: "reader=a" is not NAMESPACE/NAME=ARN`, code: exitNotConverted},
+		"Namespace":     {reason: "objects that name no namespace are of that of the command line", stdin: strings.ReplaceAll(esoLogin, ", namespace: shop", ""), args: []string{"-n", "mail", "--role", "mail/reader=arn:aws:iam::111122223333:role/a"}, out: "role: arn", errs: "1 exact"},
+		"Markdown":      {reason: "the report can be a page", stdin: esoStore, args: []string{"-o", "markdown"}, out: ourStore, errs: "| SecretStore shop/google (-:1) | exact | GCPSecretManager |"},
+		"Format":        {reason: "an unknown format is an error", stdin: esoStore, args: []string{"-o", "xml"}, errs: `error: --output: "xml" is not supported; use one of markdown, json`, code: exitNotConverted},
+		"Flag":          {reason: "so is an unknown flag, and not a change", args: []string{"--unknown"}, errs: "error: unknown flag: --unknown", code: exitNotConverted},
+		"Argument":      {reason: "and an argument", args: []string{"manifests"}, errs: "error: unknown command", code: exitNotConverted},
+		"NoSuchFile":    {reason: "and a file that is not there", args: []string{"-f", "nowhere.yaml"}, errs: "error: open nowhere.yaml", code: exitNotConverted},
+		"NoSuchCluster": {reason: "and a cluster that is not there", args: []string{"--cluster", "--server", "http://127.0.0.1:1", "--kubeconfig", "/dev/null"}, errs: "error: cannot list the API groups", code: exitNotConverted},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			args := append([]string{"migrate"}, tc.args...)
+			if tc.stdin != "" {
+				args = append(args, "-f", "-")
+			}
+			out, errs, code := run(t, tc.stdin, args...)
+			if code != tc.code {
+				t.Errorf("%s: exit code %d, want %d", tc.reason, code, tc.code)
+			}
+			if !strings.Contains(out, tc.out) || (tc.out == "" && out != "") {
+				t.Errorf("%s: output:\n%s\nwant:\n%s", tc.reason, out, tc.out)
+			}
+			if !strings.Contains(errs, tc.errs) {
+				t.Errorf("%s: errors:\n%s\nwant:\n%s", tc.reason, errs, tc.errs)
+			}
+		})
+	}
+	t.Run("NoSource", func(t *testing.T) {
+		t.Parallel()
+		if _, errs, code := run(t, "", "migrate"); code != exitNotConverted || !strings.Contains(errs, "error: use -f or --cluster") {
+			t.Errorf("without a source: exit code %d: %s", code, errs)
+		}
+	})
+}
+
+// write writes files below a new folder.
+func write(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, content := range files {
+		if err := writeNew(filepath.Join(dir, name), []byte(content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// read returns the files below a folder.
+func read(t *testing.T, dir string) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		raw, err := os.ReadFile(path)
+		name, _ := filepath.Rel(dir, path) // It is below dir.
+		all[name] = string(raw)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestMigrateFolder(t *testing.T) {
+	t.Parallel()
+	dir := write(t, map[string]string{"stores/google.yaml": esoStore, "apps/shop/db.yml": esoSecret, "other.yaml": "kind:   Secret\n", "notes.md": "not read"})
+	to := t.TempDir()
+	out, errs, code := run(t, "", "migrate", "-f", dir, "--out", filepath.Join(to, "new"), "--values", filepath.Join(to, "values.yaml"), "--report", filepath.Join(to, "reports", "report.json"), "-o", "json")
+	if code != 0 || out != "" || errs != "" {
+		t.Errorf("exit code %d: %s%s", code, out, errs)
+	}
+	files := read(t, to)
+	var report migrate.Report
+	if err := json.Unmarshal([]byte(files["reports/report.json"]), &report); err != nil {
+		t.Fatal(err)
+	}
+	if len(report.Objects) != 2 || report.Verdict() != migrate.Exact {
+		t.Errorf("report: %+v", report)
+	}
+	delete(files, "reports/report.json")
+	want := map[string]string{
+		"new/stores/google.yaml": ourStore, "new/apps/shop/db.yml": ourSecret, "new/other.yaml": "kind:   Secret\n",
+		"values.yaml": "# Values of the chart direct-secrets for the converted objects.\n\nprovider-gcp:\n  enabled: true\n",
+	}
+	if diff := cmp.Diff(want, files); diff != "" {
+		t.Errorf("files: -want, +got:\n%s", diff)
+	}
+}
+
+func TestMigrateRefused(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		files  map[string]string
+		args   func(dir string) []string
+		errs   string
+	}{
+		"Chart": {
+			reason: "templates of a chart are no manifests", files: map[string]string{"shop/Chart.yaml": "name: shop", "shop/templates/db.yaml": esoSecret},
+			args: func(dir string) []string { return []string{"-f", dir} }, errs: "shop is a chart: render it first, as with helm template",
+		},
+		"Kustomization": {
+			reason: "nor are the parts of a kustomization", files: map[string]string{"base/kustomization.yaml": "resources: [db.yaml]", "base/db.yaml": esoSecret},
+			args: func(dir string) []string { return []string{"-f", dir} }, errs: "base is a kustomization: render it first, as with kubectl kustomize",
+		},
+		"File": {
+			reason: "also if the file is named", files: map[string]string{"Kustomization": "resources: [db.yaml]"},
+			args: func(dir string) []string { return []string{"-f", filepath.Join(dir, "Kustomization")} }, errs: "is a kustomization",
+		},
+		"SameName": {
+			reason: "no converted file takes the place of another", files: map[string]string{"a/db.yaml": esoStore, "b/db.yaml": esoSecret, "out/x": ""},
+			args: func(dir string) []string {
+				return []string{"-f", filepath.Join(dir, "a/db.yaml"), "-f", filepath.Join(dir, "b/db.yaml"), "--out", filepath.Join(dir, "out")}
+			},
+			errs: "would be the same file",
+		},
+		"Original": {
+			reason: "nor that of an original", files: map[string]string{"db.yaml": esoStore},
+			args: func(dir string) []string { return []string{"-f", dir, "--out", dir} }, errs: "is an original: use another folder",
+		},
+		"Values": {
+			reason: "Values do not replace an original.", files: map[string]string{"db.yaml": esoStore},
+			args: func(dir string) []string {
+				return []string{"-f", dir, "--out", filepath.Join(dir, "out"), "--values", filepath.Join(dir, "db.yaml")}
+			},
+			errs: "is an original: use another file",
+		},
+		"Report": {
+			reason: "A report does not replace an original.", files: map[string]string{"db.yaml": esoStore},
+			args: func(dir string) []string { return []string{"-f", dir, "--report", filepath.Join(dir, "db.yaml")} }, errs: "is an original: use another file",
+		},
+		"ReportOverValues": {
+			reason: "A report does not replace the values.", files: map[string]string{"db.yaml": esoStore},
+			args: func(dir string) []string {
+				return []string{"-f", dir, "--values", filepath.Join(dir, "out.yaml"), "--report", filepath.Join(dir, "./out.yaml")}
+			},
+			errs: "the values and the report would be the same file",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := write(t, tc.files)
+			out, errs, code := run(t, "", append([]string{"migrate"}, tc.args(dir)...)...)
+			if code != exitNotConverted || out != "" || !strings.Contains(errs, tc.errs) {
+				t.Errorf("%s: exit code %d: %s%s", tc.reason, code, out, errs)
+			}
+			if diff := cmp.Diff(tc.files, read(t, dir)); diff != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

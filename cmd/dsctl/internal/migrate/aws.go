@@ -1,0 +1,159 @@
+package migrate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// awsAuth are the rules for a login at AWS. If both are set, External Secrets Operator uses the method that is first.
+func awsAuth(from, to, first string) rules {
+	all := rules{
+		from + ".secretRef.accessKeyIDSecretRef":     secretKey(to+".secretRef.accessKeyIDSecretRef", ""),
+		from + ".secretRef.secretAccessKeySecretRef": secretKey(to+".secretRef.secretAccessKeySecretRef", ""),
+		from + ".secretRef.sessionTokenSecretRef":    secretKey(to+".secretRef.sessionTokenSecretRef", ""),
+		from + ".jwt.serviceAccountRef":              irsa(to + ".serviceAccountRef"),
+	}
+	for path, then := range all {
+		if !strings.HasPrefix(path, from+"."+first+".") {
+			all[path] = unless(2, first, then)
+		}
+	}
+	return all
+}
+
+var awsStore = rules{
+	"spec.provider.aws.service":                                   drop("the Kind says so"),
+	"spec.provider.aws.region":                                    scalar("spec.region"),
+	"spec.provider.aws.role":                                      scalar("spec.role"),
+	"spec.provider.aws.additionalRoles":                           whole("spec.additionalRoles", yaml.SequenceNode),
+	"spec.provider.aws.externalID":                                withRole(scalar("spec.externalID")),
+	"spec.provider.aws.sessionTags":                               withRole(whole("spec.sessionTags", yaml.SequenceNode)),
+	"spec.provider.aws.transitiveTagKeys":                         withRole(whole("spec.transitiveTagKeys", yaml.SequenceNode)),
+	"spec.provider.aws.prefix":                                    scalar("spec.prefix"),
+	"spec.provider.aws.secretsManager.forceDeleteWithoutRecovery": deletion("spec.deletion.forceDeleteWithoutRecovery", "false"),
+	"spec.provider.aws.secretsManager.recoveryWindowInDays":       deletion("spec.deletion.recoveryWindowInDays", "0"),
+}.with(awsAuth("spec.provider.aws.auth", "spec.auth", "jwt"))
+
+// withRole drops what External Secrets Operator passes only when it assumes role.
+func withRole(then rule) rule {
+	return func(f *field) {
+		if role := f.sibling(1, "role"); role == nil || role.Value == "" {
+			f.dropped("External Secrets Operator passes it only when it assumes role, and there is none")
+			return
+		}
+		then(f)
+	}
+}
+
+// deletion moves how secrets are deleted; the default is left out.
+func deletion(to, missing string) rule {
+	return func(f *field) {
+		switch {
+		case text(f.object.node, "spec", "provider", "aws", "service") != "SecretsManager":
+			f.dropped("it is of SecretsManager")
+		case f.node.Value == missing:
+			f.dropped("it is the default")
+		default:
+			f.exact(to)
+		}
+	}
+}
+
+// The annotations of a ServiceAccount that has a role of AWS.
+const (
+	roleAnnotation     = "eks.amazonaws.com/role-arn"
+	audienceAnnotation = "eks.amazonaws.com/audience"
+	awsAudience        = "sts.amazonaws.com"
+)
+
+// irsa moves a login with the token of a ServiceAccount.
+func irsa(to string) rule {
+	return func(f *field) {
+		audience := awsAudience
+		if own, found := f.inputs.annotation(f.accountOf(f.node), text(f.node, "name"), audienceAnnotation); found && own != "" {
+			audience = own
+			if child(f.node, "audiences") == nil && f.node.Kind == yaml.MappingNode {
+				f.node.Content = append(f.node.Content, scalarNode("audiences", &yaml.Node{}), &yaml.Node{Kind: yaml.SequenceNode})
+			}
+		}
+		serviceAccount(to, audience)(f)
+	}
+}
+
+// accountOf returns the namespace in which External Secrets Operator looks up a ServiceAccount.
+func (o *object) accountOf(ref *yaml.Node) string {
+	if n := text(ref, "namespace"); n != "" && o.Kind == "ClusterSecretStore" {
+		return n
+	}
+	return o.inputs.namespace(o.Namespace)
+}
+
+// referent reports whether a reference is looked up in the namespace of each object that uses the store.
+func (o *object) referent(ref *yaml.Node) bool {
+	return o.Kind == "ClusterGenerator" || (o.Kind == "ClusterSecretStore" && text(ref, "namespace") == "")
+}
+
+// annotatedRole returns the role in the annotation of a ServiceAccount, or reports why it is not known.
+func (o *object) annotatedRole(field string, ref *yaml.Node) (string, bool) {
+	if o.referent(ref) {
+		o.add(Finding{Field: field, Verdict: Unsupported, Reason: "the role is in the annotation of a ServiceAccount of each namespace", Todo: "make a store or generator per namespace, with the role in it"})
+		return "", false
+	}
+	namespace, name := o.accountOf(ref), text(ref, "name")
+	arn, found := o.inputs.annotation(namespace, name, roleAnnotation)
+	switch {
+	case found && arn != "":
+		return arn, true
+	case o.inputs.knows(namespace, name):
+		o.add(Finding{Field: field, Verdict: Unsupported, Reason: fmt.Sprintf("the ServiceAccount %s/%s has no annotation %s, which External Secrets Operator requires", namespace, name, roleAnnotation), Todo: "annotate it, or give the role with --role " + namespace + "/" + name + "=ARN"})
+	default:
+		o.add(Finding{Field: field, Verdict: Unsupported, Reason: fmt.Sprintf("the role is in the annotation %s of the ServiceAccount %s/%s, which is not in the input", roleAnnotation, namespace, name), Todo: "add its manifest, use --cluster, or give it with --role " + namespace + "/" + name + "=ARN"})
+	}
+	return "", false
+}
+
+// awsRoles makes explicit which roles are assumed: that of the ServiceAccount, which External Secrets Operator reads from
+// its annotation, then additionalRoles, then role.
+func (o *object) awsRoles(at []string) {
+	var chain []string
+	ref := child(o.node, slices.Concat(at, []string{"auth", "jwt", "serviceAccountRef"})...)
+	annotated := ref != nil && child(o.out.root, "spec", "auth", "serviceAccountRef") != nil
+	if annotated {
+		arn, known := o.annotatedRole(strings.Join(at, ".")+".auth.jwt.serviceAccountRef", ref)
+		if !known {
+			return
+		}
+		chain = append(chain, arn)
+	}
+	if additional := child(o.out.root, "spec", "additionalRoles"); additional != nil {
+		for _, n := range additional.Content {
+			chain = append(chain, n.Value)
+		}
+	}
+	role := text(o.out.root, "spec", "role")
+	if role != "" {
+		chain = append(chain, role)
+	}
+	if len(chain) == 0 || (!annotated && role != "") {
+		return
+	}
+	last := len(chain) - 1
+	o.out.set(chain[last], "spec", "role")
+	if last > 0 {
+		list := &yaml.Node{Kind: yaml.SequenceNode}
+		for _, r := range chain[:last] {
+			list.Content = append(list.Content, scalarNode(r, &yaml.Node{}))
+		}
+		o.out.put([]string{"spec", "additionalRoles"}, nil, list)
+	} else {
+		o.out.remove("spec", "additionalRoles")
+	}
+	if annotated {
+		o.add(Finding{To: "spec.role", Verdict: Exact, Reason: "External Secrets Operator reads the first role from the annotation " + roleAnnotation + " of the ServiceAccount"})
+		return
+	}
+	o.add(Finding{To: "spec.role", Verdict: Exact, Reason: "the last of additionalRoles is the one that the store works as"})
+}

@@ -1,0 +1,207 @@
+package migrate
+
+import (
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// The API groups of External Secrets Operator.
+const (
+	groupESO        = "external-secrets.io"
+	groupGenerators = "generators.external-secrets.io"
+)
+
+// A Name identifies an object of the input.
+type Name struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Namespace  string `json:"namespace,omitempty"`
+	Name       string `json:"name"`
+	// File and Line are where it is.
+	File string `json:"file,omitempty"`
+	Line int    `json:"line,omitempty"`
+}
+
+// object is one of External Secrets Operator while it is converted.
+type object struct {
+	Name
+	*document
+
+	inputs *inputs
+	out    *tree
+	// becomesKind is what a store or a generator becomes; nil if it becomes nothing.
+	becomesKind *kind
+	// omitted says that the result holds no such object.
+	omitted bool
+	// scopes are the namespaces that references of the object name; "" where one names none.
+	scopes []string
+	// results are the Kinds that it becomes, as the report has them.
+	results []string
+	// used are the modules and permissions that the result needs.
+	used     values
+	findings []Finding
+}
+
+func (o *object) add(f Finding) { o.findings = append(o.findings, f) }
+
+// verdict is the worst of the findings.
+func (o *object) verdict() Verdict {
+	all := Exact
+	for _, f := range o.findings {
+		all = worse(all, f.Verdict)
+	}
+	return all
+}
+
+// becomes sets API version and Kind of the result.
+func (o *object) becomes(k kind) {
+	for _, n := range []struct{ name, value string }{{"apiVersion", k.apiVersion()}, {"kind", k.name}} {
+		for key, value := range pairs(o.node) {
+			if key.Value == n.name {
+				o.out.put([]string{n.name}, key, scalarNode(n.value, value))
+			}
+		}
+	}
+	o.results = append(o.results, k.name)
+	o.used.module(k.module)
+}
+
+// A kind is one of direct-secrets.
+type kind struct {
+	// group is without the suffix that all groups share; empty for the Kinds of common.
+	group, name string
+	// module is the chart's value that switches it on; empty for the Kinds of common.
+	module string
+}
+
+func (k kind) apiVersion() string {
+	return strings.TrimPrefix(k.group+".direct-secrets.io/v1alpha1", ".")
+}
+
+// cluster returns the cluster twin.
+func (k kind) cluster() kind {
+	k.name = "Cluster" + k.name
+	return k
+}
+
+// The Kinds of stores and generators.
+var (
+	awsSecretsManager = kind{"aws", "AWSSecretsManager", "provider-aws"}
+	awsParameterStore = kind{"aws", "AWSParameterStore", "provider-aws"}
+	vaultKV           = kind{"vault", "VaultKV", "provider-vault"}
+	gcpSecretManager  = kind{"gcp", "GCPSecretManager", "provider-gcp"}
+	password          = kind{"generator", "Password", "generator-password"}
+	ecrToken          = kind{"aws", "ECRAuthorizationToken", "provider-aws"}
+	stsToken          = kind{"aws", "STSSessionToken", "provider-aws"}
+	gcpToken          = kind{"gcp", "GCPAccessToken", "provider-gcp"}
+	vaultDynamic      = kind{"vault", "VaultDynamicSecret", "provider-vault"}
+)
+
+// inputs are the objects that others refer to.
+type inputs struct {
+	Options
+
+	objects []*object
+	// accounts are the annotations of ServiceAccounts by NAMESPACE/NAME.
+	accounts map[string]map[string]string
+	// used are the modules and permissions that the results need.
+	used values
+}
+
+// named returns the object of a Kind and a name; nil if there is none. A namespace that a manifest leaves out is that
+// of the command line.
+func (in *inputs) named(group, kind, namespace, name string) *object {
+	for _, o := range in.objects {
+		if groupOf(o.APIVersion) == group && o.Kind == kind && o.Name.Name == name && (namespace == "" || in.namespace(o.Namespace) == in.namespace(namespace)) {
+			return o
+		}
+	}
+	return nil
+}
+
+func (in *inputs) namespace(n string) string {
+	if n == "" {
+		return in.Namespace
+	}
+	return n
+}
+
+// metadata are the rules for what all objects have.
+func metadata() rules {
+	return rules{
+		"apiVersion": func(*field) {}, "kind": func(*field) {}, // The Kind sets them.
+		"metadata.name":                       scalar("metadata.name"),
+		"metadata.namespace":                  scalar("metadata.namespace"),
+		"metadata.labels":                     texts("metadata.labels"),
+		"metadata.annotations":                annotations,
+		"metadata.generateName":               never("an object without a name cannot be referred to", "name it"),
+		"metadata.finalizers":                 drop("set by the operator"),
+		"metadata.ownerReferences":            drop("set by the operator"),
+		"metadata.creationTimestamp":          drop("set by the API server"),
+		"metadata.deletionTimestamp":          drop("set by the API server"),
+		"metadata.deletionGracePeriodSeconds": drop("set by the API server"),
+		"metadata.generation":                 drop("set by the API server"),
+		"metadata.managedFields":              drop("set by the API server"),
+		"metadata.resourceVersion":            drop("set by the API server"),
+		"metadata.selfLink":                   drop("set by the API server"),
+		"metadata.uid":                        drop("set by the API server"),
+		"status":                              drop("set by the operator"),
+	}
+}
+
+// forceSync is the annotation that users of External Secrets Operator change for a refresh.
+const forceSync = "force-sync"
+
+const lastApplied = "kubectl.kubernetes.io/last-applied-configuration"
+
+// dropped reports whether an annotation is about the original alone.
+func dropped(key string) bool {
+	return key == lastApplied || key == forceSync || strings.HasSuffix(key, "external-secrets.io/"+forceSync)
+}
+
+// annotations keeps those that are not about the application of the original.
+func annotations(f *field) {
+	if f.node.Kind != yaml.MappingNode {
+		f.invalid("a mapping")
+		return
+	}
+	for key, value := range pairs(f.node) {
+		at := f.below(key, value, key.Value)
+		switch {
+		case key.Value == lastApplied:
+			at.dropped("set by kubectl")
+		case dropped(key.Value):
+			at.dropped("a refresh was requested of External Secrets Operator")
+		case !isText(value):
+			at.invalid("text")
+		default:
+			at.out.put(slices.Concat([]string{"metadata", "annotations"}, []string{key.Value}), key, value)
+			at.add(Finding{Field: at.String(), To: at.String(), Verdict: Exact})
+		}
+	}
+}
+
+// texts moves a mapping of text.
+func texts(to string) rule {
+	return func(f *field) {
+		if f.node.Kind != yaml.MappingNode {
+			f.invalid("a mapping")
+			return
+		}
+		for key, value := range pairs(f.node) {
+			if !isText(value) {
+				f.below(nil, value, key.Value).invalid("text")
+				return
+			}
+		}
+		f.exact(to)
+	}
+}
+
+// isText reports whether a node is text for kubectl, which takes some words for booleans unless they are quoted.
+func isText(n *yaml.Node) bool {
+	words := []string{"y", "n", "yes", "no", "on", "off"}
+	return n.Kind == yaml.ScalarNode && n.Tag == "!!str" && (n.Style != 0 || !slices.Contains(words, strings.ToLower(n.Value)))
+}

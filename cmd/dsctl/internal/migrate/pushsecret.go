@@ -1,0 +1,175 @@
+package migrate
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// pushSecrets are the rules for the spec of a PushSecret.
+var pushSecrets = rules{
+	"spec.refreshInterval":                  interval("spec.refreshInterval"),
+	"spec.secretStoreRefs":                  pushStores,
+	"spec.updatePolicy":                     oneOf("spec.updatePolicy", "Replace", "IfNotExists"),
+	"spec.deletionPolicy":                   oneOf("spec.deletionPolicy", "None", "Delete"),
+	"spec.selector.secret.name":             scalar("spec.selector.secret.name"),
+	"spec.selector.secret.selector":         unless(1, "name", whole("spec.selector.secret.selector", yaml.MappingNode)),
+	"spec.selector.generatorRef":            unless(1, "secret.name", generatorRef("spec.selector.generatorRef")),
+	"spec.data[].match.secretKey":           scalar("spec.data[].match.secretKey"),
+	"spec.data[].match.remoteRef.remoteKey": pushKey,
+	"spec.data[].match.remoteRef.property":  pushProperty,
+	"spec.data[].metadata":                  pushMetadata,
+	"spec.data[].conversionStrategy":        oneOf("spec.data[].conversionStrategy", "None", "ReverseUnicode"),
+}.with(templates("spec.template"), rules{
+	"spec.template.mergePolicy":           drop("values of the Secret that the template does not yield are pushed, too"),
+	"spec.template.type":                  drop("it has no effect on what is pushed"),
+	"spec.template.metadata.labels":       drop("it has no effect on what is pushed"),
+	"spec.template.metadata.annotations":  drop("it has no effect on what is pushed"),
+	"spec.template.metadata.finalizers":   drop("it has no effect on what is pushed"),
+	"spec.template.templateFrom[].target": pushTarget,
+})
+
+// pushTarget refuses templates that yield nothing that is pushed.
+func pushTarget(f *field) {
+	if f.node.Value != "Data" {
+		f.unsupported("labels and annotations are not pushed", "remove the entry of templateFrom")
+		return
+	}
+	f.dropped("it is the default")
+}
+
+// pushSecret converts a PushSecret.
+func pushSecret(o *object) {
+	o.becomes(kind{name: "PushSecret"})
+	pushSecrets.with(metadata()).walk(&field{object: o, node: o.node})
+	o.finishPush("spec")
+}
+
+// clusterPushSecrets are the rules for the spec of a ClusterPushSecret.
+var clusterPushSecrets = rules{
+	"spec.pushSecretSpec":                 nest(pushSecrets, false),
+	"spec.pushSecretName":                 scalar("spec.pushSecretName"),
+	"spec.pushSecretMetadata.labels":      texts("spec.pushSecretMetadata.labels"),
+	"spec.pushSecretMetadata.annotations": texts("spec.pushSecretMetadata.annotations"),
+	"spec.namespaceSelectors":             whole("spec.namespaceSelectors", yaml.SequenceNode),
+	"spec.refreshTime":                    drop("namespaces are watched"),
+}
+
+// clusterPushSecret converts a ClusterPushSecret.
+func clusterPushSecret(o *object) {
+	o.becomes(kind{name: "ClusterPushSecret"})
+	clusterPushSecrets.with(metadata()).walk(&field{object: o, node: o.node})
+	o.finishPush("spec.pushSecretSpec")
+}
+
+// finishPush makes explicit what differs when a PushSecret writes.
+func (o *object) finishPush(at string) {
+	path := strings.Split(at, ".")
+	if child(o.node, append(path, "template")...) != nil {
+		o.out.set("Merge", append(path, "template", "mergePolicy")...)
+		o.add(Finding{To: at + ".template.mergePolicy", Verdict: Exact, Reason: "External Secrets Operator pushes values of the Secret that the template does not yield, too"})
+	}
+	f := &field{object: o, node: o.node, nested: at}
+	f.oldVault()
+	f.finishSettings(child(o.node, append(path, "data")...))
+	o.add(Finding{Verdict: Changed, Reason: "a remote secret that exists is written also if another tool created it, which External Secrets Operator refuses; deletionPolicy: Delete removes only what direct-secrets created", Todo: "check that no other tool writes the remote keys, or set adoptionPolicy: Refuse for new ones"})
+}
+
+// pushStores moves the references to stores. A label selector selects stores of one Kind here, so it becomes one
+// reference for each Kind that it selects.
+func pushStores(f *field) {
+	if f.node.Kind != yaml.SequenceNode {
+		f.invalid("a list")
+		return
+	}
+	list := &yaml.Node{Kind: yaml.SequenceNode}
+	for i, n := range f.node.Content {
+		at := f.below(nil, n, index(i))
+		if n.Kind != yaml.MappingNode {
+			at.invalid("a mapping")
+			return
+		}
+		if !at.only("name", "kind", "labelSelector") {
+			return
+		}
+		refs, err := at.pushStore()
+		if err != "" {
+			at.unsupported(err, "convert it together with its stores: add their manifests, or use --cluster")
+			return
+		}
+		list.Content = append(list.Content, refs...)
+	}
+	f.node = list
+	f.exact("spec.storeRefs")
+}
+
+// pushStore returns the references that one of External Secrets Operator becomes, or says why there are none.
+func (f *field) pushStore() ([]*yaml.Node, string) {
+	of, name := text(f.node, "kind"), text(f.node, "name")
+	selector := child(f.node, "labelSelector")
+	if selector == nil {
+		if name == "" {
+			return nil, "it names no store"
+		}
+		found, err := f.storeOf(of, name)
+		if err != nil {
+			return nil, err.Error()
+		}
+		f.used.module(found.kind.module)
+		return []*yaml.Node{mapping("kind", scalarNode(found.kind.name, &yaml.Node{}), "name", child(f.node, "name"))}, ""
+	}
+	if of == "" {
+		of = "SecretStore"
+	}
+	var parsed metav1.LabelSelector
+	if err := decode(selector, &parsed); err != nil {
+		return nil, "the label selector cannot be read"
+	}
+	matching, err := metav1.LabelSelectorAsSelector(&parsed)
+	if err != nil {
+		return nil, "the label selector cannot be read"
+	}
+	kinds := map[string]kind{}
+	for _, o := range f.inputs.objects {
+		inNamespace := of == "ClusterSecretStore" || isFanOut(f.Kind) || f.inputs.namespace(o.Namespace) == f.inputs.namespace(f.Namespace)
+		if o.Kind != of || !inNamespace || !matching.Matches(labelsOf(o.node)) {
+			continue
+		}
+		if o.becomesKind == nil || o.verdict() == Unsupported {
+			return nil, o.Kind + " " + o.Name.Name + ", which the label selector selects, cannot be converted"
+		}
+		kinds[o.becomesKind.name] = *o.becomesKind
+	}
+	if len(kinds) == 0 {
+		return nil, "no store of the input has the labels, so their Kind is not known"
+	}
+	var all []*yaml.Node
+	for _, k := range slices.Sorted(maps.Keys(kinds)) {
+		f.used.module(kinds[k].module)
+		all = append(all, mapping("kind", scalarNode(k, &yaml.Node{}), "labelSelector", selector))
+	}
+	return all, ""
+}
+
+func labelsOf(n *yaml.Node) labels.Set { return textsOf(child(n, "metadata", "labels")) }
+
+// specPath returns the path of a field of the spec in the result.
+func (f *field) specPath(pattern string) string {
+	if f.nested == "" {
+		return pattern
+	}
+	return f.nested + strings.TrimPrefix(pattern, "spec")
+}
+
+// mapping returns a mapping of keys and values.
+func mapping(of ...any) *yaml.Node {
+	n := &yaml.Node{Kind: yaml.MappingNode}
+	for i := 0; i+1 < len(of); i += 2 {
+		n.Content = append(n.Content, scalarNode(of[i].(string), &yaml.Node{}), of[i+1].(*yaml.Node))
+	}
+	return n
+}

@@ -1,0 +1,265 @@
+package migrate
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	"github.com/direct-secrets/direct-secrets/common/inspect"
+)
+
+func quoted(s string) string { return fmt.Sprintf("%q", s) }
+
+// faultOf says why a template cannot be used; "" if it can.
+func faultOf(n *yaml.Node) string {
+	if n.Kind != yaml.ScalarNode {
+		return "the value is not a single value"
+	}
+	if err := inspect.CheckTemplate(n.Value); err != nil {
+		return "the template cannot be used here: " + strings.TrimPrefix(err.Error(), ": ")
+	}
+	return ""
+}
+
+// target is the store or generator that an object refers to.
+type target struct {
+	kind kind
+	// object is the original.
+	object *object
+}
+
+// storeOf returns the store of a reference of External Secrets Operator. The error says why there is none.
+func (o *object) storeOf(kind, name string) (target, error) {
+	if kind == "" {
+		kind = "SecretStore"
+	}
+	namespace := ""
+	if kind == "SecretStore" {
+		namespace = o.inputs.namespace(o.Namespace)
+	}
+	if isFanOut(o.Kind) {
+		namespace = "" // Its objects are in several namespaces.
+	}
+	return o.inputs.converted(groupESO, kind, namespace, name)
+}
+
+func isFanOut(kind string) bool {
+	return kind == "ClusterExternalSecret" || kind == "ClusterPushSecret"
+}
+
+// converted returns what a store or a generator becomes.
+func (in *inputs) converted(group, kind, namespace, name string) (target, error) {
+	found := in.named(group, kind, namespace, name)
+	switch {
+	case found == nil:
+		return target{}, fmt.Errorf("%s %s is not in the input, so it is not known what it becomes", kind, name)
+	case found.becomesKind == nil || found.verdict() == Unsupported:
+		return target{}, fmt.Errorf("%s %s cannot be converted", kind, name)
+	}
+	return target{*found.becomesKind, found}, nil
+}
+
+// storeRef moves a reference to a store. That of an object may name none, if its entries do.
+func storeRef(to string) rule {
+	return func(f *field) {
+		name, of := text(f.node, "name"), text(f.node, "kind")
+		switch {
+		case f.node.Kind != yaml.MappingNode:
+			f.invalid("a mapping")
+		case !f.only("name", "kind"):
+		case !slices.Contains([]string{"", "SecretStore", "ClusterSecretStore"}, of):
+			f.unsupported("the kind is not one of SecretStore, ClusterSecretStore", "correct it, and convert it again")
+		case name == "" && strings.HasSuffix(f.String(), "secretStoreRef"):
+			f.dropped("it names no store")
+		case name == "":
+			f.unsupported("it names no store", "name it, and convert it again")
+		default:
+			found, err := f.storeOf(of, name)
+			if err != nil {
+				f.unsupported(err.Error(), "convert it together with its store: add the store's manifest, or use --cluster")
+				return
+			}
+			f.refer(to, found.kind)
+		}
+	}
+}
+
+// storeFor returns the store that the entry of an ExternalSecret reads which holds the field.
+func (f *field) storeFor() (target, bool) {
+	at := slices.IndexFunc(f.path, func(p string) bool { _, list := indexOf(p); return list })
+	if at < 0 {
+		return target{}, false
+	}
+	ref := child(f.object.node, slices.Concat(f.path[:at+1], []string{"sourceRef", "storeRef"})...)
+	if ref == nil {
+		ref = child(f.object.node, strings.Split(f.specPath("spec.secretStoreRef"), ".")...)
+	}
+	if text(ref, "name") == "" {
+		return target{}, false
+	}
+	found, err := f.storeOf(text(ref, "kind"), text(ref, "name"))
+	return found, err == nil
+}
+
+// is reports whether a store is of a Kind, or of its cluster twin.
+func (t target) is(k kind) bool { return t.kind == k || t.kind == k.cluster() }
+
+// vault returns where the secrets of a store of Vault are.
+func (t target) vault() (path, version string) {
+	return text(t.object.node, "spec", "provider", "vault", "path"), text(t.object.node, "spec", "provider", "vault", "version")
+}
+
+// refer moves a reference and names the Kind in it.
+func (f *field) refer(to string, k kind) {
+	n := &yaml.Node{Kind: yaml.MappingNode, HeadComment: f.node.HeadComment, LineComment: f.node.LineComment, FootComment: f.node.FootComment}
+	kindKey, kindNode, nameKey := scalarNode("kind", &yaml.Node{}), scalarNode(k.name, &yaml.Node{}), scalarNode("name", &yaml.Node{})
+	for key, value := range pairs(f.node) {
+		switch key.Value {
+		case "name":
+			nameKey = key
+		case "kind":
+			kindKey, kindNode = key, scalarNode(k.name, value)
+		default:
+			f.out.pend(len(f.path)+1, key, value)
+		}
+	}
+	n.Content = []*yaml.Node{kindKey, kindNode, nameKey, child(f.node, "name")}
+	f.node = n
+	f.exact(to)
+	f.used.module(k.module)
+}
+
+// only reports whether a mapping has no other keys than these; it records those that it has.
+func (f *field) only(keys ...string) bool {
+	all := true
+	for key := range pairs(f.node) {
+		if !slices.Contains(keys, key.Value) {
+			f.below(nil, nil, key.Value).unsupported("External Secrets Operator has no such field, or dsctl does not know it", "remove it, or convert the object by hand")
+			all = false
+		}
+	}
+	return all
+}
+
+// generatorKinds are the Kinds that generators become.
+var generatorKinds = map[string]kind{
+	"Password": password, "ECRAuthorizationToken": ecrToken, "STSSessionToken": stsToken,
+	"GCRAccessToken": gcpToken, "VaultDynamicSecret": vaultDynamic,
+}
+
+// generatorRef moves a reference to a generator.
+func generatorRef(to string) rule {
+	return func(f *field) {
+		if f.node.Kind != yaml.MappingNode {
+			f.invalid("a mapping")
+			return
+		}
+		if !f.only("apiVersion", "kind", "name") {
+			return
+		}
+		if version := text(f.node, "apiVersion"); version != "" && groupOf(version) != groupGenerators {
+			f.unsupported("External Secrets Operator has no generators in "+version, "correct it, and convert it again")
+			return
+		}
+		of, name := text(f.node, "kind"), text(f.node, "name")
+		if _, known := generatorKinds[of]; !known && of != "ClusterGenerator" {
+			f.unsupported("direct-secrets has no generator "+of, "leave this object with External Secrets Operator")
+			return
+		}
+		namespace := ""
+		if of != "ClusterGenerator" && !isFanOut(f.Kind) {
+			namespace = f.inputs.namespace(f.Namespace)
+		}
+		found, err := f.inputs.converted(groupGenerators, of, namespace, name)
+		if err != nil {
+			f.unsupported(err.Error(), "convert it together with its generator: add the generator's manifest, or use --cluster")
+			return
+		}
+		f.refer(to, found.kind)
+	}
+}
+
+// secretKey moves a reference to a key of a Secret; missing is the key that External Secrets Operator takes if there is none.
+func secretKey(to, missing string) rule {
+	return func(f *field) {
+		f.selector(to, []string{"name", "key", "namespace"}, func() bool {
+			if child(f.node, "key") == nil && missing != "" {
+				f.node.Content = append(f.node.Content, scalarNode("key", &yaml.Node{}), scalarNode(missing, &yaml.Node{}))
+			}
+			return text(f.node, "key") != ""
+		})
+	}
+}
+
+// selector moves a reference to something in a namespace, and remembers which namespaces the object names.
+func (f *field) selector(to string, keys []string, complete func() bool) {
+	if f.node.Kind != yaml.MappingNode {
+		f.invalid("a mapping")
+		return
+	}
+	if !f.only(keys...) {
+		return
+	}
+	if text(f.node, "name") == "" || !complete() {
+		f.unsupported("the reference is not complete", "name what it refers to, and convert it again")
+		return
+	}
+	namespace := child(f.node, "namespace")
+	if f.Kind != "ClusterSecretStore" && namespace != nil {
+		if !f.ownNamespace(namespace) {
+			return
+		}
+		f.without("namespace")
+		namespace = nil
+	}
+	scope := ""
+	if namespace != nil {
+		scope = namespace.Value
+	}
+	f.scopes = append(f.scopes, scope)
+	f.exact(to)
+}
+
+// ownNamespace reports whether the namespace of a reference can be left out: External Secrets Operator ignores it except
+// in a ClusterSecretStore, and refuses one that is not that of a SecretStore.
+func (f *field) ownNamespace(namespace *yaml.Node) bool {
+	at := f.below(nil, namespace, "namespace")
+	own := f.Kind != "ClusterGenerator" && namespace.Value == f.inputs.namespace(f.Namespace)
+	switch {
+	case own:
+		at.dropped("it is the namespace of the object")
+	case f.Kind == "SecretStore":
+		at.unsupported("External Secrets Operator refuses another namespace than that of the SecretStore", "correct it, and convert it again")
+		return false
+	case text(f.node, "type") == "ConfigMap":
+		at.unsupported("the ConfigMap is in another namespace", "copy it, and remove the namespace")
+		return false
+	default:
+		at.dropped("External Secrets Operator ignores it in a generator, and looks in the namespace of the object that uses it")
+	}
+	return true
+}
+
+// without takes a key out of a mapping.
+func (f *field) without(key string) {
+	f.out.pend(len(f.path)+1, cut(f.node, key)...)
+}
+
+// serviceAccount moves a reference to a ServiceAccount; the first of the audiences of its token are given.
+func serviceAccount(to string, audiences ...string) rule {
+	return func(f *field) {
+		f.selector(to, []string{"name", "namespace", "audiences"}, func() bool {
+			if own := child(f.node, "audiences"); own != nil && len(audiences) > 0 {
+				for i := len(audiences) - 1; i >= 0; i-- {
+					if !slices.ContainsFunc(own.Content, func(n *yaml.Node) bool { return n.Value == audiences[i] }) {
+						own.Content = slices.Insert(own.Content, 0, scalarNode(audiences[i], &yaml.Node{}))
+					}
+				}
+			}
+			return true
+		})
+		f.used.tokens(f.becomesKind)
+	}
+}

@@ -1,0 +1,85 @@
+package migrate
+
+import (
+	"slices"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// refusedTypes are types of Secrets that no ExternalSecret writes.
+var refusedTypes = []string{"kubernetes.io/service-account-token", "bootstrap.kubernetes.io/token"}
+
+func secretType(to string) rule {
+	return func(f *field) {
+		if slices.Contains(refusedTypes, f.node.Value) {
+			f.unsupported("a Secret of this type is never written", "leave this object with External Secrets Operator")
+			return
+		}
+		f.exact(to)
+	}
+}
+
+// finalizers refuses those of a Secret.
+func finalizers(f *field) {
+	if f.node.Kind == yaml.SequenceNode && len(f.node.Content) == 0 {
+		f.dropped("there are none")
+		return
+	}
+	f.unsupported("the operator sets no finalizer on a Secret", "remove it, and protect the Secret in another way")
+}
+
+// templates are the rules for what shapes a Secret.
+func templates(at string) rules {
+	from := at + ".templateFrom[]"
+	all := rules{
+		at + ".type": secretType(at + ".type"),
+		at + ".engineVersion": func(f *field) {
+			if f.node.Value != "v2" {
+				f.unsupported("the template engine "+f.node.Value+" does not exist here", "rewrite the templates for the engine v2")
+				return
+			}
+			f.dropped("it is the only engine")
+		},
+		at + ".metadata.labels":      templateMap(at + ".metadata.labels"),
+		at + ".metadata.annotations": templateMap(at + ".metadata.annotations"),
+		at + ".metadata.finalizers":  finalizers,
+		at + ".mergePolicy":          oneOf(at+".mergePolicy", "Replace", "Merge"),
+		at + ".data":                 templateMap(at + ".data"),
+		from + ".target":             oneOf(from+".target", "Data", "Annotations", "Labels"),
+		from + ".literal":            templateText(from + ".literal"),
+	}
+	for _, kind := range []string{".configMap", ".secret"} {
+		all[from+kind+".name"] = scalar(from + kind + ".name")
+		all[from+kind+".items[].key"] = scalar(from + kind + ".items[].key")
+		all[from+kind+".items[].templateAs"] = oneOf(from+kind+".items[].templateAs", "Values", "KeysAndValues")
+	}
+	return all
+}
+
+// templateMap moves templates by their names.
+func templateMap(to string) rule {
+	return func(f *field) {
+		if f.node.Kind != yaml.MappingNode {
+			f.invalid("a mapping")
+			return
+		}
+		for key, value := range pairs(f.node) {
+			if why := faultOf(value); why != "" {
+				f.below(nil, nil, key.Value).unsupported(why, "correct the template, and try it with dsctl render")
+				return
+			}
+		}
+		f.exact(to)
+	}
+}
+
+// templateText moves one template.
+func templateText(to string) rule {
+	return func(f *field) {
+		if why := faultOf(f.node); why != "" {
+			f.unsupported(why, "correct the template, and try it with dsctl render")
+			return
+		}
+		f.exact(to)
+	}
+}

@@ -1,0 +1,144 @@
+package migrate
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+	utilyaml "sigs.k8s.io/yaml"
+
+	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	passwords "github.com/direct-secrets/direct-secrets/generator-password/apis/v1alpha1"
+	aws "github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
+	gcp "github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
+	vault "github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
+)
+
+// types are those of the API, by Kind.
+var types = map[string]func() any{
+	"ExternalSecret":               func() any { return &common.ExternalSecret{} },
+	"ClusterExternalSecret":        func() any { return &common.ClusterExternalSecret{} },
+	"PushSecret":                   func() any { return &common.PushSecret{} },
+	"ClusterPushSecret":            func() any { return &common.ClusterPushSecret{} },
+	"AWSSecretsManager":            func() any { return &aws.AWSSecretsManager{} },
+	"ClusterAWSSecretsManager":     func() any { return &aws.ClusterAWSSecretsManager{} },
+	"AWSParameterStore":            func() any { return &aws.AWSParameterStore{} },
+	"ClusterAWSParameterStore":     func() any { return &aws.ClusterAWSParameterStore{} },
+	"ECRAuthorizationToken":        func() any { return &aws.ECRAuthorizationToken{} },
+	"ClusterECRAuthorizationToken": func() any { return &aws.ClusterECRAuthorizationToken{} },
+	"STSSessionToken":              func() any { return &aws.STSSessionToken{} },
+	"ClusterSTSSessionToken":       func() any { return &aws.ClusterSTSSessionToken{} },
+	"GCPSecretManager":             func() any { return &gcp.GCPSecretManager{} },
+	"ClusterGCPSecretManager":      func() any { return &gcp.ClusterGCPSecretManager{} },
+	"GCPAccessToken":               func() any { return &gcp.GCPAccessToken{} },
+	"ClusterGCPAccessToken":        func() any { return &gcp.ClusterGCPAccessToken{} },
+	"VaultKV":                      func() any { return &vault.VaultKV{} },
+	"ClusterVaultKV":               func() any { return &vault.ClusterVaultKV{} },
+	"VaultDynamicSecret":           func() any { return &vault.VaultDynamicSecret{} },
+	"ClusterVaultDynamicSecret":    func() any { return &vault.ClusterVaultDynamicSecret{} },
+	"Password":                     func() any { return &passwords.Password{} },
+	"ClusterPassword":              func() any { return &passwords.ClusterPassword{} },
+}
+
+// documents returns the root nodes of a stream that can be read.
+func documents(raw []byte) []*yaml.Node {
+	var all []*yaml.Node
+	for _, part := range separator.Split(string(raw), -1) {
+		d := yaml.NewDecoder(strings.NewReader(part))
+		for {
+			var n yaml.Node
+			if err := d.Decode(&n); errors.Is(err, io.EOF) || err != nil {
+				break
+			}
+			all = append(all, &n)
+		}
+	}
+	return all
+}
+
+// TestTypes decodes all that the corpus is converted to into the types of the API, and sees that each Kind occurs.
+func TestTypes(t *testing.T) {
+	t.Parallel()
+	seen := map[string]bool{}
+	for _, path := range corpus(t) {
+		for _, d := range documents(converted(t, path).Files[0].Content) {
+			nodes := d.Content
+			if items := child(nodes[0], "items"); items != nil {
+				nodes = items.Content
+			}
+			for _, n := range nodes {
+				if !strings.HasSuffix(groupOf(text(n, "apiVersion")), "direct-secrets.io") {
+					continue
+				}
+				kind := text(n, "kind")
+				of, known := types[kind]
+				if !known {
+					t.Errorf("%s: there is no type for %s", path, kind)
+					continue
+				}
+				seen[kind] = true
+				raw, err := encode(n, "", "")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := utilyaml.UnmarshalStrict(raw, of()); err != nil {
+					t.Errorf("%s: %s %s: %v", path, kind, text(n, "metadata", "name"), err)
+				}
+			}
+		}
+	}
+	for kind := range types {
+		if !seen[kind] {
+			t.Errorf("nothing in the corpus becomes a %s", kind)
+		}
+	}
+}
+
+// comments returns the lines of comments of a node and of what it holds.
+func comments(n *yaml.Node) []string {
+	var all []string
+	for _, c := range []string{n.HeadComment, n.LineComment, n.FootComment} {
+		for line := range strings.SplitSeq(c, "\n") {
+			if line = strings.TrimSpace(line); line != "" {
+				all = append(all, line)
+			}
+		}
+	}
+	for _, c := range n.Content {
+		all = append(all, comments(c)...)
+	}
+	return all
+}
+
+// TestComments sees that each comment of the corpus survives.
+func TestComments(t *testing.T) {
+	t.Parallel()
+	for _, path := range corpus(t) {
+		r := converted(t, path)
+		if len(r.Report.Objects) == 0 {
+			continue
+		}
+		raw, err := corpusFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, d := range documents(raw) {
+			for _, c := range comments(d) {
+				if n := bytes.Count(r.Files[0].Content, []byte(c)); n == 0 {
+					t.Errorf("%s: the comment %q is lost", path, c)
+				}
+			}
+		}
+		for _, d := range documents(r.Files[0].Content) {
+			count := map[string]int{}
+			for _, c := range comments(d) {
+				if count[c]++; count[c] == 2 {
+					t.Errorf("%s: the comment %q is there twice", path, c)
+				}
+			}
+		}
+	}
+}

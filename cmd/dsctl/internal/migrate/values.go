@@ -1,0 +1,89 @@
+package migrate
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	utilyaml "sigs.k8s.io/yaml"
+)
+
+// values are those of the umbrella chart that the results need.
+type values struct {
+	modules map[string]*moduleValues
+}
+
+// moduleValues are those of one module.
+type moduleValues struct {
+	tokens, ambient bool
+}
+
+// module switches a module on; "" is none.
+func (v *values) module(name string) *moduleValues {
+	if v.modules == nil {
+		v.modules = map[string]*moduleValues{}
+	}
+	if v.modules[name] == nil {
+		v.modules[name] = &moduleValues{}
+	}
+	return v.modules[name]
+}
+
+// tokens allows a module to create tokens of ServiceAccounts.
+func (v *values) tokens(k *kind) {
+	if k != nil {
+		v.module(k.module).tokens = true
+	}
+}
+
+// ambient allows all stores of a module to log in with the operator's own credentials.
+func (v *values) ambient(k *kind) { v.module(k.module).ambient = true }
+
+// add adds what an object needs.
+func (v *values) add(o values) {
+	for name, m := range o.modules {
+		all := v.module(name)
+		all.tokens = all.tokens || m.tokens
+		all.ambient = all.ambient || m.ambient
+	}
+}
+
+// yaml returns the values as a file for Helm.
+func (v *values) yaml() ([]byte, error) {
+	root := &yaml.Node{Kind: yaml.MappingNode}
+	t := &tree{root: root, lists: map[string]*yaml.Node{}}
+	yes := func() *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true"} }
+	for _, name := range slices.Sorted(maps.Keys(v.modules)) {
+		if name == "" {
+			continue
+		}
+		m := v.modules[name]
+		t.put([]string{name, "enabled"}, nil, yes())
+		if m.tokens {
+			t.put([]string{name, "serviceAccountTokens", "enabled"}, nil, yes())
+		}
+		if m.ambient {
+			t.set("all", name, "ambientCredentials")
+		}
+	}
+	if len(root.Content) == 0 {
+		return nil, nil
+	}
+	return encode(root, "Values of the chart direct-secrets for the converted objects.", "")
+}
+
+// decode reads a node into a type of the API.
+func decode(n *yaml.Node, into any) error {
+	raw, err := encode(n, "", "")
+	if err != nil {
+		return err
+	}
+	return utilyaml.UnmarshalStrict(raw, into)
+}
+
+// groupOf returns the group of an API version.
+func groupOf(apiVersion string) string {
+	g, _, _ := strings.Cut(apiVersion, "/")
+	return g
+}

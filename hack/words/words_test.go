@@ -1,0 +1,62 @@
+package main
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestTexts checks that the check reads prose, and nothing else, in each kind of file.
+func TestTexts(t *testing.T) {
+	long := strings.Repeat("word ", longest+1)
+	cases := map[string]struct {
+		reason, path, content string
+		want                  []string
+	}{
+		"Comment":        {"A comment is read over the ends of its lines.", "a.go", "package a\n\n// It is in\n// step with b.\n", []string{`a.go:3: "in step": in sync, out of sync`}},
+		"DocComment":     {"A doc comment begins with the name that it is for.", "a.go", "package a\n\n// mend returns a.\nfunc mend() {}\n", nil},
+		"NotItsName":     {"That is no excuse for the rest of it.", "a.go", "package a\n\n// mend mends a.\nfunc mend() {}\n", []string{`a.go:3: "mends": fix, repair, restore`}},
+		"Code":           {"Code in a comment is no prose.", "a.go", "package a\n\n// It has `nobody`.\n//\n//\tnobody\n", nil},
+		"Directive":      {"A directive is no prose.", "a.go", "package a\n\n//go:generate nobody\n// +kubebuilder:nobody=nobody\n", nil},
+		"Message":        {"A literal of several words is a message.", "a.go", "package a\n\nconst a = \"what nobody reads\"\n", []string{`a.go:3: "nobody": name the user, the operator or the object`}},
+		"Literal":        {"A single word is a name of the API.", "a.go", "package a\n\nconst a = \"nobody\"\n", nil},
+		"TestName":       {"The name of a test is read word by word.", "a_test.go", "package a\n\nfunc TestNobodyReads() {}\n", []string{`a_test.go:3: "nobody": name the user, the operator or the object`}},
+		"CaseName":       {"The name of a case is, too.", "a_test.go", "package a\n\nvar a = []string{\"NobodyReads\"}\n", []string{`a_test.go:3: "nobody": name the user, the operator or the object`}},
+		"Page":           {"A page is read, without its blocks and code.", "a.md", "# Nobody\n\n```sh\nnobody\n```\n\nIt has `nobody`.\n", []string{`a.md:1: "Nobody": name the user, the operator or the object`}},
+		"Indented":       {"An indented block is code.", "a.md", "It has:\n\n    nobody\n\n    nobody\n", nil},
+		"InItem":         {"An indented paragraph of an item is none.", "a.md", "- It has:\n\n    nobody\n", []string{`a.md:3: "nobody": name the user, the operator or the object`}},
+		"Heading":        {"A heading may start with a clause.", "a.md", "# What is installed\n", nil},
+		"Subject":        {"A sentence does not.", "a.md", "What is installed stays.\n", []string{`a.md:1: "What is installed stays.": start with the subject, not with a clause`}},
+		"Question":       {"A question may.", "a.md", "What is installed?\n", nil},
+		"Values":         {"Comments of YAML are read.", "a.yaml", "a: nobody # nobody\n", []string{`a.yaml:1: "nobody": name the user, the operator or the object`}},
+		"Notes":          {"The text of a template is read, its actions are not.", "NOTES.txt", "{{ nobody }}\nnobody\n", []string{`NOTES.txt:2: "nobody": name the user, the operator or the object`}},
+		"Template":       {"In other templates only comments are prose.", "_a.tpl", "{{/* It has nobody. */}}\na: {{ b }}nobody\n", []string{`_a.tpl:1: "nobody": name the user, the operator or the object`}},
+		"Long":           {"A long sentence is one.", "a.md", "\n" + long + "\n", []string{"a.md:2: a sentence of 36 words, at most 35 are allowed: " + long[:60] + "…"}},
+		"Items":          {"Items are no sentence together.", "a.md", strings.Repeat("- word\n", longest+1), nil},
+		"Cells":          {"Cells are no sentence together.", "a.md", "|" + strings.Repeat("word|", longest+1) + "\n", nil},
+		"Generated":      {"The source of a generated file is checked instead.", "a/crds/a.yaml", "# nobody\n", nil},
+		"Allowed":        {"An exception allows it in its file.", "allowed.md", "It is called nobody there.\n", nil},
+		"AllowedOnce":    {"An exception does not hold for other sentences.", "allowed.md", "It is called nobody there.\nIt is for nobody.\n", []string{`allowed.md:2: "nobody": name the user, the operator or the object`}},
+		"AllowedNotHere": {"An exception does not hold in other files.", "a.md", "It is called nobody there.\n", []string{`a.md:1: "nobody": name the user, the operator or the object`}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := check{phrases: phrases(phraseList), exceptions: exceptions("allowed.md\tcalled nobody\tit is a name\n")}
+			c.file(tc.path, []byte(tc.content))
+			if diff := cmp.Diff(tc.want, c.found); diff != "" {
+				t.Errorf("%s\nwhat is found: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestUnused checks that an exception without its text is reported.
+func TestUnused(t *testing.T) {
+	c := check{exceptions: exceptions("a.md\tcalled nobody\tit is a name\n")}
+	c.file("a.md", []byte("It is called root.\n"))
+	c.unused()
+	if diff := cmp.Diff([]string{"hack/words/exceptions.txt: a.md has no such text any more: called nobody"}, c.found); diff != "" {
+		t.Errorf("what is found: -want, +got:\n%s", diff)
+	}
+}
