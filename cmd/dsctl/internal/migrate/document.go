@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 	"regexp"
 	"slices"
@@ -94,8 +95,8 @@ func parse(source string, line int, raw []byte) *document {
 	if directives.Match(raw) {
 		return d // Comments only, or directives.
 	}
-	var root yaml.Node
-	if err := yaml.Unmarshal(bytes.ReplaceAll(raw, []byte("\r\n"), []byte("\n")), &root); err != nil {
+	root, err := readOne(raw)
+	if err != nil {
 		d.fail("cannot read the YAML: " + strings.TrimPrefix(err.Error(), "yaml: "))
 		return d
 	}
@@ -124,6 +125,19 @@ func parse(source string, line int, raw []byte) *document {
 		d.items = append(d.items, one)
 	}
 	return d
+}
+
+// readOne reads one document, and fails if there is another: YAML knows line breaks that separator does not match.
+func readOne(raw []byte) (yaml.Node, error) {
+	var root, next yaml.Node
+	d := yaml.NewDecoder(bytes.NewReader(bytes.ReplaceAll(raw, []byte("\r\n"), []byte("\n"))))
+	if err := d.Decode(&root); err != nil && !errors.Is(err, io.EOF) {
+		return root, err
+	}
+	if err := d.Decode(&next); !errors.Is(err, io.EOF) {
+		return root, errors.New("another document begins in it; begin it with a line --- of its own")
+	}
+	return root, nil
 }
 
 // The limits of a document after its aliases are expanded.

@@ -25,7 +25,7 @@ func FuzzConvert(f *testing.F) {
 		"kind: List\nitems: [1, null, [a], {apiVersion: external-secrets.io/v1, kind: ExternalSecret}]",
 		"{apiVersion: external-secrets.io/v1, kind: ExternalSecret, metadata: {name: a, annotations: {'0': a, '1': b}, labels: {'0': a}}, spec: {data: [{secretKey: a}]}}",
 		"{\"apiVersion\": \"external-secrets.io/v1\", \"kind\": \"List\", \"items\": [{\"a\": 1e400}]}",
-		"a: 1\r\n---\r\nb: 2\r\n", "a: " + strings.Repeat("[", 200), "a: " + strings.Repeat("9", 400),
+		"a: 1\r\n---\r\nb: 2\r\n", "{apiVersion: generators.external-secrets.io/v1alpha1, kind: Password, metadata: {name: a}}\r---\rb: 2\r", "a: " + strings.Repeat("[", 200), "a: " + strings.Repeat("9", 400),
 		"apiVersion: external-secrets.io/v1\nkind: SecretStore\nmetadata: {name: a}\nspec: {refreshInterval: " + strings.Repeat("9", 100) + ", provider: {vault: {server: 'http://[::1', path: /}}}",
 	} {
 		f.Add([]byte(s))
