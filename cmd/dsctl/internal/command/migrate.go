@@ -26,6 +26,7 @@ type migration struct {
 	out     string
 	values  string
 	report  string
+	cutover cutoverFlags
 }
 
 func newMigrate(o *options) *cobra.Command {
@@ -34,15 +35,22 @@ func newMigrate(o *options) *cobra.Command {
 		Use:   "migrate {-f FILE|DIR|- ... | --cluster}",
 		Short: "Convert manifests of External Secrets Operator",
 		Long: `migrate converts objects of External Secrets Operator to those of direct-secrets, and reports on each field.
-It changes nothing in the cluster, and reads no value of a secret.
+Unless --execute or --revert is given, it changes nothing in the cluster, and reads no value of a secret.
 
 Objects that are not of External Secrets Operator, and objects that cannot be converted, stay as they are.
 Comments and the order of documents stay, too.
 
-Exit codes: 0 all is exact, 1 something changes, 2 something cannot be converted, 3 the command failed.`,
+With --cluster --execute, it moves ExternalSecrets of the cluster one by one: direct-secrets takes over the Secret, which keeps
+its UID and data. An object of which anything is in doubt is left to External Secrets Operator. If the command is stopped, run it
+again; it goes on from there. --cluster --revert gives back what was moved.
+
+Exit codes: 0 all is exact, 1 something changes, 2 something cannot be converted, 3 the command failed. With --execute or --revert:
+0 all is moved or given back, 2 something is left as it was, 3 something failed.`,
 		Example: `  dsctl migrate -f manifests/ --out converted/ --values chart-values.yaml
   dsctl migrate -f externalsecret.yaml --cluster
-  helm template shop ./chart | dsctl migrate -f -`,
+  helm template shop ./chart | dsctl migrate -f -
+  dsctl migrate --cluster --execute -n shop
+  dsctl migrate --cluster --revert -n shop --selector app=db`,
 		Args: func(c *cobra.Command, args []string) error { return o.notConverted(cobra.NoArgs(c, args)) },
 		RunE: func(c *cobra.Command, _ []string) error { return o.notConverted(o.migrate(c.Context(), m)) },
 	}
@@ -53,6 +61,8 @@ Exit codes: 0 all is exact, 1 something changes, 2 something cannot be converted
 	c.Flags().StringVar(&m.out, "out", "", "Folder for the converted files. Default: print them.")
 	c.Flags().StringVar(&m.values, "values", "", "File for the values of the chart.")
 	c.Flags().StringVar(&m.report, "report", "", "File for the report. Default: standard error.")
+	m.cutover.add(c)
+	o.addNamespaces(c)
 	o.addOutput(c, "markdown", "json")
 	format := c.PreRunE
 	c.PreRunE = func(c *cobra.Command, args []string) error { return o.notConverted(format(c, args)) }
@@ -75,6 +85,9 @@ func (o *options) notConverted(err error) error {
 }
 
 func (o *options) migrate(ctx context.Context, m *migration) error {
+	if m.cutover.execute || m.cutover.revert {
+		return o.cutOver(ctx, m)
+	}
 	if len(m.files) == 0 && !m.cluster {
 		return errors.New("use -f or --cluster")
 	}
@@ -98,7 +111,7 @@ func (o *options) migrate(ctx context.Context, m *migration) error {
 		if err != nil {
 			return err
 		}
-		found, err := clusterSource(ctx, s)
+		found, _, err := clusterSource(ctx, s)
 		if err != nil {
 			return err
 		}

@@ -16,10 +16,12 @@ import (
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/migrate"
 )
 
-// clusterSource reads the objects of External Secrets Operator in a cluster, and the annotations of ServiceAccounts.
-func clusterSource(ctx context.Context, s *session) (migrate.Source, error) {
+// clusterSource reads the objects of External Secrets Operator in a cluster, and the annotations of ServiceAccounts. It
+// returns the objects, too.
+func clusterSource(ctx context.Context, s *session) (migrate.Source, []unstructured.Unstructured, error) {
 	source := migrate.Source{Name: "cluster"}
 	var docs [][]byte
+	var all []unstructured.Unstructured
 	add := func(object any) error {
 		raw, err := yaml.Marshal(object)
 		docs = append(docs, raw)
@@ -27,18 +29,19 @@ func clusterSource(ctx context.Context, s *session) (migrate.Source, error) {
 	}
 	kinds, err := esoKinds(s)
 	if err != nil {
-		return source, err
+		return source, nil, err
 	}
 	for _, k := range kinds {
 		s.Progress(k.Kind)
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(k)
 		if err := s.Client.List(ctx, list, client.InNamespace("")); err != nil {
-			return source, fmt.Errorf("cannot list %s: %w", k.Kind, err)
+			return source, nil, fmt.Errorf("cannot list %s: %w", k.Kind, err)
 		}
+		all = append(all, list.Items...)
 		for _, item := range list.Items {
 			if err := add(item.Object); err != nil {
-				return source, err
+				return source, nil, err
 			}
 		}
 	}
@@ -46,7 +49,7 @@ func clusterSource(ctx context.Context, s *session) (migrate.Source, error) {
 	accounts.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ServiceAccountList"))
 	s.Progress("ServiceAccount")
 	if err := s.Client.List(ctx, accounts); err != nil {
-		return source, fmt.Errorf("cannot list ServiceAccounts: %w", err)
+		return source, nil, fmt.Errorf("cannot list ServiceAccounts: %w", err)
 	}
 	s.Progress("")
 	for _, a := range accounts.Items {
@@ -54,11 +57,11 @@ func clusterSource(ctx context.Context, s *session) (migrate.Source, error) {
 			"name": a.Name, "namespace": a.Namespace, "annotations": a.Annotations,
 		}})
 		if err != nil {
-			return source, err
+			return source, nil, err
 		}
 	}
 	source.Content = bytes.Join(docs, []byte("---\n"))
-	return source, nil
+	return source, all, nil
 }
 
 // esoKinds returns the Kinds of External Secrets Operator that the cluster serves, each in its preferred version.

@@ -26,6 +26,19 @@ type Result struct {
 	// Values are those of the umbrella chart; nil if no module is needed.
 	Values []byte
 	Report Report
+	// Objects are what the objects of the sources became, in their order.
+	Objects []Converted
+}
+
+// Converted is what one object became.
+type Converted struct {
+	Name
+
+	Verdict Verdict
+	// Changes is how many findings say that something changes.
+	Changes int
+	// JSON is the new object; nil if there is none.
+	JSON []byte
 }
 
 // versions are the API versions that are read, by the Kind.
@@ -82,6 +95,11 @@ func Convert(sources []Source, options Options) (Result, error) {
 			result.Report.unreadable(d)
 		case d.object != nil:
 			result.Report.add(d.object)
+			one, err := d.object.converted()
+			if err != nil {
+				return Result{}, fmt.Errorf("%s: %w", d.object.Name, err)
+			}
+			result.Objects = append(result.Objects, one)
 		}
 	}
 	var err error

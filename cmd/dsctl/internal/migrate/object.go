@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"bytes"
 	"slices"
 	"strings"
 
@@ -53,6 +54,23 @@ func (o *object) verdict() Verdict {
 		all = worse(all, f.Verdict)
 	}
 	return all
+}
+
+// converted returns what the object became.
+func (o *object) converted() (Converted, error) {
+	c := Converted{Name: o.Name, Verdict: o.verdict()}
+	for _, f := range o.findings {
+		if f.Verdict == Changed {
+			c.Changes++
+		}
+	}
+	if c.Verdict == Unsupported || o.omitted {
+		return c, nil
+	}
+	var b bytes.Buffer
+	err := encodeJSON(&b, o.out.root, "")
+	c.JSON = b.Bytes()
+	return c, err
 }
 
 // becomes sets API version and Kind of the result.

@@ -1,0 +1,208 @@
+package command
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/cutover"
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/migrate"
+)
+
+// cutoverFlags are the flags of migrate that change the cluster.
+type cutoverFlags struct {
+	execute, revert bool
+	selector        string
+	cutover.Options
+}
+
+func (f *cutoverFlags) add(c *cobra.Command) {
+	c.Flags().BoolVar(&f.execute, "execute", false, "With --cluster: move the ExternalSecrets of a namespace (-n), or of all (-A), to direct-secrets.")
+	c.Flags().BoolVar(&f.revert, "revert", false, "With --cluster: give back to External Secrets Operator what --execute moved.")
+	c.Flags().StringVar(&f.selector, "selector", "", "With --execute or --revert: labels of the ExternalSecrets. Default: all.")
+	c.Flags().BoolVar(&f.AcceptChanges, "accept-changes", false, "With --execute: also move objects of which the report says that something changes.")
+	c.Flags().BoolVar(&f.ReconciliationSuspended, "reconciliation-suspended", false, "With --execute or --revert: also change objects that Argo CD or Flux manage. Suspend their reconciliation first.")
+	c.Flags().BoolVar(&f.Remove, "remove", false, "With --execute: delete the objects of External Secrets Operator that were moved. Default: they stay, and write nothing.")
+	c.Flags().DurationVar(&f.Timeout, "timeout", 2*time.Minute, "With --execute or --revert: how long each object may take.")
+}
+
+// check returns an error if flags do not fit together.
+func (f *cutoverFlags) check(o *options, m *migration) error {
+	switch {
+	case f.execute && f.revert:
+		return errors.New("use either --execute or --revert")
+	case !m.cluster || len(m.files) > 0:
+		return errors.New("--execute and --revert need --cluster, without -f")
+	case m.out != "" || m.values != "" || m.report != "":
+		return errors.New("--out, --values and --report have no effect with --execute or --revert; run the command without these first")
+	case o.output == "markdown":
+		return errors.New("--output: with --execute or --revert, use json, or none")
+	case !o.allNamespaces && (o.config.Namespace == nil || *o.config.Namespace == ""):
+		return errors.New("choose what to change: -n NAMESPACE, or -A for all namespaces")
+	case f.Timeout <= 0:
+		return errors.New("--timeout must be positive")
+	}
+	return nil
+}
+
+// cutOver moves objects of the cluster, or gives them back.
+func (o *options) cutOver(ctx context.Context, m *migration) error {
+	if err := m.cutover.check(o, m); err != nil {
+		return err
+	}
+	selector, err := labels.Parse(m.cutover.selector)
+	if err != nil {
+		return fmt.Errorf("--selector: %w", err)
+	}
+	matches := func(l map[string]string) bool { return selector.Matches(labels.Set(l)) }
+	s, err := o.connect()
+	if err != nil {
+		return err
+	}
+	c := &cutover.Cutover{Client: s.Client, Options: m.cutover.Options, Report: o.printMoved}
+	if m.cutover.revert {
+		results, err := c.Revert(ctx, s.namespace, matches)
+		if err != nil {
+			return err
+		}
+		return o.moved(results)
+	}
+	units, err := o.units(ctx, s, m, matches)
+	if err != nil {
+		return err
+	}
+	return o.moved(c.Move(ctx, units))
+}
+
+// units returns the objects to move.
+func (o *options) units(ctx context.Context, s *session, m *migration, matches func(map[string]string) bool) ([]cutover.Unit, error) {
+	options, err := m.options()
+	if err != nil {
+		return nil, err
+	}
+	source, found, err := clusterSource(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	result, err := migrate.Convert([]migrate.Source{source}, options)
+	if err != nil {
+		return nil, err
+	}
+	converted, err := parseConverted(result.Objects)
+	if err != nil {
+		return nil, err
+	}
+	var units []cutover.Unit
+	for i := range found {
+		from := &found[i]
+		if from.GetKind() != "ExternalSecret" || (s.namespace != "" && from.GetNamespace() != s.namespace) || !matches(from.GetLabels()) {
+			continue
+		}
+		one := converted[idOf(from)]
+		u := cutover.Unit{From: from, To: one.object, Changes: one.changes}
+		if u.To != nil {
+			for _, c := range converted {
+				if c.object != nil && c.object.GetKind() != "ExternalSecret" && refersTo(u.To.Object["spec"], c.object.GetKind(), c.object.GetName()) &&
+					(c.object.GetNamespace() == "" || c.object.GetNamespace() == from.GetNamespace()) {
+					u.Stores = append(u.Stores, c.object)
+				}
+			}
+		}
+		units = append(units, u)
+	}
+	return units, nil
+}
+
+// convertedObject is what an object became; object is nil if that is nothing.
+type convertedObject struct {
+	object  *unstructured.Unstructured
+	changes int
+}
+
+// id identifies an object of External Secrets Operator. Its version does not matter.
+type id struct{ group, kind, namespace, name string }
+
+func idOf(o *unstructured.Unstructured) id {
+	return id{o.GroupVersionKind().Group, o.GetKind(), o.GetNamespace(), o.GetName()}
+}
+
+func parseConverted(all []migrate.Converted) (map[id]convertedObject, error) {
+	parsed := map[id]convertedObject{}
+	for _, c := range all {
+		one := convertedObject{changes: c.Changes}
+		if c.JSON != nil {
+			one.object = &unstructured.Unstructured{}
+			if err := one.object.UnmarshalJSON(c.JSON); err != nil {
+				return nil, fmt.Errorf("%s: %w", c.Name, err)
+			}
+		}
+		group, _, _ := strings.Cut(c.APIVersion, "/")
+		parsed[id{group, c.Kind, c.Namespace, c.Name.Name}] = one
+	}
+	return parsed, nil
+}
+
+// refersTo reports whether a part of an object refers to a Kind and a name.
+func refersTo(part any, kind, name string) bool {
+	switch p := part.(type) {
+	case map[string]any:
+		if p["kind"] == kind && p["name"] == name {
+			return true
+		}
+		for _, below := range p {
+			if refersTo(below, kind, name) {
+				return true
+			}
+		}
+	case []any:
+		for _, below := range p {
+			if refersTo(below, kind, name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// printMoved prints a line for an object that has ended.
+func (o *options) printMoved(r cutover.Result) {
+	if o.output != "" {
+		return
+	}
+	line := fmt.Sprintf("%-8s  %s/%s", r.Outcome, r.Namespace, r.Name)
+	if r.Reason != "" {
+		line += ": " + r.Reason
+	}
+	_, _ = fmt.Fprintln(o.Out, line)
+}
+
+// moved prints the totals, and returns the exit code.
+func (o *options) moved(results []cutover.Result) error {
+	counts := map[cutover.Outcome]int{}
+	for _, r := range results {
+		counts[r.Outcome]++
+	}
+	if o.output == "json" {
+		e := json.NewEncoder(o.Out)
+		e.SetIndent("", "  ")
+		if err := e.Encode(results); err != nil {
+			return err
+		}
+	} else {
+		_, _ = fmt.Fprintf(o.Out, "%d moved, %d reverted, %d left, %d failed\n", counts[cutover.Moved], counts[cutover.Reverted], counts[cutover.Left], counts[cutover.Failed])
+	}
+	switch {
+	case counts[cutover.Failed] > 0:
+		return exitCode(exitNotConverted)
+	case counts[cutover.Left] > 0:
+		return exitCode(exitUnsupported)
+	}
+	return nil
+}

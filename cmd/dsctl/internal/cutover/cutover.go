@@ -1,0 +1,220 @@
+// Package cutover moves ExternalSecrets of External Secrets Operator to direct-secrets, one by one and without a gap.
+// At each moment at most one of the two operators writes the Secret, which keeps its UID and its data.
+package cutover
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// workers is how many objects are moved at a time. The limit of requests of the client is what bounds the speed.
+const workers = 8
+
+// A Unit is an ExternalSecret of External Secrets Operator, and what it becomes.
+type Unit struct {
+	// From is the object of External Secrets Operator.
+	From *unstructured.Unstructured
+	// To is what it becomes; nil if it cannot be converted.
+	To *unstructured.Unstructured
+	// Stores are the converted stores and generators to which To refers.
+	Stores []*unstructured.Unstructured
+	// Changes is how many changes of the conversion are to be checked.
+	Changes int
+}
+
+// Options are decisions of the user.
+type Options struct {
+	// AcceptChanges also moves objects of which the conversion changes something.
+	AcceptChanges bool
+	// ReconciliationSuspended also moves objects that Argo CD or Flux manage.
+	ReconciliationSuspended bool
+	// Remove deletes the object of External Secrets Operator once its Secret has been taken over.
+	Remove bool
+	// Timeout is how long one object may take.
+	Timeout time.Duration
+}
+
+// An Outcome is how the attempt to move or to give back an object ended.
+type Outcome string
+
+// The outcomes.
+const (
+	// Moved means that direct-secrets writes the Secret.
+	Moved Outcome = "moved"
+	// Left means that External Secrets Operator writes the Secret as before.
+	Left Outcome = "left"
+	// Reverted means that External Secrets Operator may write the Secret again.
+	Reverted Outcome = "reverted"
+	// Failed means that a request failed half-way; the same command goes on from there.
+	Failed Outcome = "failed"
+)
+
+// A Result is that of one object.
+type Result struct {
+	Namespace string  `json:"namespace"`
+	Name      string  `json:"name"`
+	Outcome   Outcome `json:"outcome"`
+	// Reason says why it was left, or what is to be done.
+	Reason string `json:"reason,omitempty"`
+}
+
+// Cutover moves objects in a cluster.
+type Cutover struct {
+	Client client.Client
+	Options
+	// Report is called for each object that has ended, for one at a time.
+	Report func(Result)
+}
+
+// Move moves objects. Those whose move an earlier call has begun are finished.
+func (c *Cutover) Move(ctx context.Context, units []Unit) []Result {
+	return each(c, units, func(u Unit) Result {
+		r := Result{Namespace: u.From.GetNamespace(), Name: u.From.GetName()}
+		r.Outcome, r.Reason = c.move(ctx, u)
+		return r
+	})
+}
+
+// each calls work for all units, some at a time, and returns the results in the order of the units.
+func each[U any](c *Cutover, units []U, work func(U) Result) []Result {
+	results := make([]Result, len(units))
+	turns := make(chan struct{}, workers)
+	var all sync.WaitGroup
+	var reports sync.Mutex
+	for i, u := range units {
+		turns <- struct{}{}
+		all.Go(func() {
+			defer func() { <-turns }()
+			results[i] = work(u)
+			reports.Lock()
+			defer reports.Unlock()
+			c.Report(results[i])
+		})
+	}
+	all.Wait()
+	return results
+}
+
+// move moves one object, or leaves it to External Secrets Operator and says why.
+func (c *Cutover) move(ctx context.Context, u Unit) (Outcome, string) {
+	name := client.ObjectKeyFromObject(u.From)
+	journal, err := c.readEntry(ctx, name)
+	switch {
+	case err != nil:
+		return Failed, err.Error()
+	case journal == nil:
+		if reason := c.refused(u); reason != "" {
+			return Left, reason
+		}
+		if journal, err = c.begin(ctx, u); err != nil {
+			return Failed, err.Error()
+		}
+		if journal == nil {
+			return Left, "its Secret does not exist"
+		}
+	case journal.Moved && !c.Remove:
+		return Moved, ""
+	}
+	m := &move{Cutover: c, unit: u, name: name, journal: *journal}
+	reason, err := m.run(ctx)
+	switch {
+	case err != nil:
+		return Failed, err.Error()
+	case reason == "":
+		return Moved, ""
+	}
+	if err := c.giveBack(ctx, *journal); err != nil {
+		return Failed, fmt.Sprintf("%s; it cannot be given back: %v", reason, err)
+	}
+	return Left, reason
+}
+
+// refused says why an object is not moved before anything is changed; "" if it is.
+func (c *Cutover) refused(u Unit) string {
+	tool := gitOps(u.From)
+	policy := field(u.From, "target", "creationPolicy")
+	switch {
+	case u.To == nil:
+		return "it cannot be converted; the report of migrate says why"
+	case u.Changes > 0 && !c.AcceptChanges:
+		return fmt.Sprintf("the conversion changes something (%d findings); check the report of migrate, and use --accept-changes", u.Changes)
+	case tool != "" && !c.ReconciliationSuspended:
+		return tool + " manages it and would take the change back; suspend that, and use --reconciliation-suspended"
+	case policy == "None":
+		return "it writes no Secret; apply the converted manifest"
+	case letGo(u.From):
+		return "it has creationPolicy Orphan and a refreshInterval of 0 already, so External Secrets Operator does not write it; apply the converted manifest"
+	case !synced(u.From):
+		return "External Secrets Operator has not synced it; correct that first"
+	}
+	return ""
+}
+
+// synced reports whether the status of an object of External Secrets Operator says that its Secret is up to date.
+func synced(from *unstructured.Unstructured) bool {
+	conditions, _, _ := unstructured.NestedSlice(from.Object, "status", "conditions")
+	for _, c := range conditions {
+		if c, ok := c.(map[string]any); ok && c["type"] == "Ready" {
+			return c["status"] == "True"
+		}
+	}
+	return false
+}
+
+// tools are prefixes of labels and annotations, and names of field managers, by which a tool that reconciles an object
+// from Git is known.
+var tools = []struct {
+	name     string
+	prefixes []string
+	managers []string
+}{
+	{"Argo CD", []string{"argocd.argoproj.io/"}, []string{"argocd-controller", "argocd-application-controller"}},
+	{"Flux", []string{"kustomize.toolkit.fluxcd.io/", "helm.toolkit.fluxcd.io/"}, []string{"kustomize-controller", "helm-controller"}},
+	{"Fleet", []string{"objectset.rio.cattle.io/"}, []string{"fleetagent"}},
+}
+
+// gitOps returns the tool that reconciles an object from Git; "" if there is none.
+func gitOps(o metav1.Object) string {
+	for _, t := range tools {
+		for _, p := range t.prefixes {
+			for _, all := range []map[string]string{o.GetLabels(), o.GetAnnotations()} {
+				for key := range all {
+					if strings.HasPrefix(key, p) {
+						return t.name
+					}
+				}
+			}
+		}
+		for _, m := range t.managers {
+			for _, f := range o.GetManagedFields() {
+				if f.Manager == m {
+					return t.name
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// field returns a text below spec; "" if there is none.
+func field(o *unstructured.Unstructured, path ...string) string {
+	text, _, _ := unstructured.NestedString(o.Object, append([]string{"spec"}, path...)...)
+	return text
+}
+
+// target returns the name of the Secret of an ExternalSecret of either operator.
+func target(o *unstructured.Unstructured) types.NamespacedName {
+	name := field(o, "target", "name")
+	if name == "" {
+		name = o.GetName()
+	}
+	return types.NamespacedName{Namespace: o.GetNamespace(), Name: name}
+}

@@ -1,0 +1,186 @@
+package cutover
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+)
+
+// esoGroup is the API group of External Secrets Operator, and the suffix of the names that it gives.
+const esoGroup = "external-secrets.io"
+
+// fromAnnotation is on each ExternalSecret that is created here. It holds the UID of the object that it replaces.
+const fromAnnotation = v1alpha1.Group + "/migrated-from"
+
+// A step is what is to be done next for an object.
+type step int
+
+const (
+	// stepWait means that an operator has to act.
+	stepWait step = iota
+	// stepCreate creates the ExternalSecret of direct-secrets, which only compares.
+	stepCreate
+	// stepStopESO makes External Secrets Operator leave the Secret alone.
+	stepStopESO
+	// stepRelease removes from the Secret what makes External Secrets Operator its owner.
+	stepRelease
+	// stepAdopt makes direct-secrets write the Secret.
+	stepAdopt
+	// stepRemove deletes the object of External Secrets Operator.
+	stepRemove
+	// stepDone means that nothing is left to do.
+	stepDone
+	// stepGiveBack means that the object is left to External Secrets Operator.
+	stepGiveBack
+)
+
+// state is what a cluster holds of an object.
+type state struct {
+	// from is the object of External Secrets Operator, to that of direct-secrets; nil if there is none.
+	from *unstructured.Unstructured
+	to   *v1alpha1.ExternalSecret
+	// secret is nil if there is none.
+	secret  *corev1.Secret
+	journal entry
+}
+
+// next decides on the next step, and says why it is to wait or to stop.
+func (s state) next(o Options) (step, string) {
+	switch {
+	case s.secret == nil:
+		return stepGiveBack, "the Secret was deleted meanwhile"
+	case s.secret.UID != s.journal.SecretUID:
+		return stepGiveBack, "the Secret was created again meanwhile"
+	case s.to == nil && s.from == nil:
+		return stepGiveBack, "it was deleted meanwhile"
+	case s.to == nil:
+		return stepCreate, ""
+	case s.to.Annotations[fromAnnotation] != string(s.journal.UID):
+		return stepGiveBack, "an ExternalSecret of direct-secrets with this name exists already; delete it first"
+	case s.to.Spec.Target.CreationPolicy == v1alpha1.CreateNone:
+		return s.planned(o)
+	}
+	return s.adopted(o)
+}
+
+// planned decides while direct-secrets only compares.
+func (s state) planned(o Options) (step, string) {
+	ready := meta.FindStatusCondition(s.to.Status.Conditions, v1alpha1.ConditionReady)
+	switch {
+	case s.from == nil:
+		return stepGiveBack, "it was deleted meanwhile"
+	case ready == nil || s.to.Status.ObservedGeneration != s.to.Generation:
+		return stepWait, "no operator of direct-secrets has reconciled it; check that its module is installed"
+	case ready.Status != metav1.ConditionTrue:
+		return stepWait, fmt.Sprintf("direct-secrets cannot read it: %s: %s", ready.Reason, ready.Message)
+	case s.to.Status.Difference == nil:
+		return stepWait, "direct-secrets has not compared it"
+	}
+	if d := differs(s.to.Status.Difference, o.AcceptChanges); d != "" {
+		return stepGiveBack, "direct-secrets would change the Secret: " + d
+	}
+	switch {
+	case !letGo(s.from):
+		return stepStopESO, ""
+	case heldByESO(s.secret):
+		return stepRelease, ""
+	}
+	return stepAdopt, ""
+}
+
+// adopted decides once direct-secrets may write the Secret.
+func (s state) adopted(o Options) (step, string) {
+	if s.from != nil && !letGo(s.from) {
+		return stepGiveBack, "the object of External Secrets Operator was changed back; suspend the tool that manages it"
+	}
+	ready := meta.FindStatusCondition(s.to.Status.Conditions, v1alpha1.ConditionReady)
+	observed := ready != nil && s.to.Status.ObservedGeneration == s.to.Generation
+	switch {
+	case heldByESO(s.secret) && s.from != nil:
+		return stepRelease, "" // A write that External Secrets Operator had begun before it was stopped came late.
+	case !observed:
+		return stepWait, "no operator of direct-secrets has reconciled it"
+	case ready.Status != metav1.ConditionTrue:
+		return stepWait, fmt.Sprintf("direct-secrets cannot take it over: %s: %s", ready.Reason, ready.Message)
+	case o.Remove && s.from != nil && s.from.GetDeletionTimestamp() == nil:
+		return stepRemove, ""
+	case o.Remove && s.from != nil:
+		return stepWait, "External Secrets Operator has not removed its finalizer"
+	}
+	return stepDone, ""
+}
+
+// differs names what direct-secrets would change; "" if that is nothing. Further keys stay, so they can be accepted.
+func differs(d *v1alpha1.Difference, acceptFurther bool) string {
+	if !d.Exists {
+		return "it would create it"
+	}
+	var all []string
+	if d.Type != "" {
+		all = append(all, "its type to "+d.Type)
+	}
+	for _, part := range []struct {
+		what string
+		v1alpha1.NameDifference
+	}{{"key", d.Data}, {"label", d.Labels}, {"annotation", d.Annotations}} {
+		for _, list := range []struct {
+			how   string
+			names []string
+		}{{"adds", part.Added}, {"changes", part.Changed}, {"does not have", part.Removed}} {
+			if len(list.names) > 0 && !(acceptFurther && list.how == "does not have") {
+				all = append(all, fmt.Sprintf("%s %s %s", list.how, part.what, strings.Join(list.names, ", ")))
+			}
+		}
+	}
+	return strings.Join(all, "; ")
+}
+
+// letGo reports whether External Secrets Operator leaves the Secret of an object alone: it has no ownerReference to set,
+// and never refreshes. https://external-secrets.io/latest/api/externalsecret describes both fields.
+func letGo(from *unstructured.Unstructured) bool {
+	interval, err := time.ParseDuration(field(from, "refreshInterval"))
+	return err == nil && interval == 0 && field(from, "target", "creationPolicy") == "Orphan"
+}
+
+// heldByESO reports whether a Secret has an ownerReference or a field manager of External Secrets Operator, or its mark.
+func heldByESO(s *corev1.Secret) bool {
+	for _, r := range s.OwnerReferences {
+		if ownedByESO(r) {
+			return true
+		}
+	}
+	for _, f := range s.ManagedFields {
+		if managedByESO(f) {
+			return true
+		}
+	}
+	_, marked := s.Labels[createdByLabel]
+	return marked
+}
+
+// createdByLabel is on Secrets that External Secrets Operator owns. It deletes those with this label under another name.
+const createdByLabel = "reconcile." + esoGroup + "/created-by"
+
+// dataHashAnnotation makes External Secrets Operator believe that it has written the data.
+const dataHashAnnotation = "reconcile." + esoGroup + "/data-hash"
+
+// managedLabel is on Secrets that External Secrets Operator watches. It adds it again as long as its object exists.
+const managedLabel = "reconcile." + esoGroup + "/managed"
+
+func ownedByESO(r metav1.OwnerReference) bool {
+	group, _, _ := strings.Cut(r.APIVersion, "/")
+	return group == esoGroup && r.Kind == "ExternalSecret"
+}
+
+// managedByESO reports whether External Secrets Operator wrote data of a Secret. An entry that holds the label managed
+// alone does not count, because it comes back.
+func managedByESO(f metav1.ManagedFieldsEntry) bool {
+	return strings.HasPrefix(f.Manager, "externalsecrets."+esoGroup+"/") && f.FieldsV1 != nil && strings.Contains(string(f.FieldsV1.Raw), `"f:data"`)
+}

@@ -1,0 +1,221 @@
+package cutover
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/inspect"
+)
+
+// pollInterval is how often the state of an object is read while an operator acts.
+const pollInterval = 300 * time.Millisecond
+
+// move is the move of one object.
+type move struct {
+	*Cutover
+
+	unit    Unit
+	name    types.NamespacedName
+	journal entry
+	// before is the data of the Secret when it was released; nil in a call that only finishes the move.
+	before map[string][]byte
+}
+
+// run takes steps until the object is moved, or returns why it is to be given back. It returns an error if a request failed.
+func (m *move) run(ctx context.Context) (reason string, err error) {
+	if err := m.createStores(ctx); err != nil {
+		return err.Error(), nil
+	}
+	waits := ""
+	err = wait.PollUntilContextTimeout(ctx, pollInterval, m.Timeout, true, func(ctx context.Context) (bool, error) {
+		for {
+			s, err := m.observe(ctx)
+			if err != nil {
+				return false, err
+			}
+			next, why := s.next(m.Options)
+			switch next {
+			case stepDone:
+				reason = m.changed(s)
+				return true, nil
+			case stepGiveBack:
+				reason = why
+				return true, nil
+			}
+			waits = why
+			if why != "" {
+				return false, nil
+			}
+			if err := m.take(ctx, next, s); kerrors.IsConflict(err) {
+				return false, nil // Another client changed the object, so decide again.
+			} else if err != nil {
+				return false, err
+			}
+		}
+	})
+	switch {
+	case wait.Interrupted(err) && ctx.Err() == nil:
+		return fmt.Sprintf("%s; waited %s", waits, m.Timeout), nil
+	case err != nil || reason != "":
+		return reason, err
+	}
+	return "", m.finish(ctx, m.journal)
+}
+
+// changed says that the data of the Secret is another one than before; "" if not.
+func (m *move) changed(s state) string {
+	if m.before != nil && !reflect.DeepEqual(m.before, s.secret.Data) {
+		return "the data of the Secret changed meanwhile"
+	}
+	return ""
+}
+
+// observe reads the state of the object.
+func (m *move) observe(ctx context.Context) (state, error) {
+	s := state{from: &unstructured.Unstructured{}, to: &v1alpha1.ExternalSecret{}, secret: &corev1.Secret{}, journal: m.journal}
+	s.from.SetGroupVersionKind(m.unit.From.GroupVersionKind())
+	absent, err := m.get(ctx, m.name, s.from)
+	if absent {
+		s.from = nil
+	}
+	errs := []error{err}
+	if absent, err = m.get(ctx, m.name, s.to); absent {
+		s.to = nil
+	}
+	errs = append(errs, err)
+	if absent, err = m.get(ctx, types.NamespacedName{Namespace: m.name.Namespace, Name: m.journal.Secret}, s.secret); absent {
+		s.secret = nil
+	}
+	return s, errors.Join(append(errs, err)...)
+}
+
+// get reads an object, and reports whether it is absent.
+func (c *Cutover) get(ctx context.Context, name types.NamespacedName, o client.Object) (absent bool, err error) {
+	err = c.Client.Get(ctx, name, o)
+	if kerrors.IsNotFound(err) {
+		return true, nil
+	}
+	return false, err
+}
+
+// createStores creates the converted stores and generators that do not exist.
+func (m *move) createStores(ctx context.Context) error {
+	for _, s := range m.unit.Stores {
+		if err := m.Client.Create(ctx, s.DeepCopy()); err != nil && !kerrors.IsAlreadyExists(err) {
+			return fmt.Errorf("cannot create %s %s: %w", s.GetKind(), s.GetName(), err)
+		}
+	}
+	return nil
+}
+
+// take takes a step. Each is safe to repeat, and fails if another client has changed the object since it was read.
+func (m *move) take(ctx context.Context, next step, s state) error {
+	switch next {
+	case stepCreate:
+		err := m.Client.Create(ctx, m.plan())
+		if kerrors.IsAlreadyExists(err) {
+			return nil
+		}
+		return err
+	case stepStopESO:
+		return m.stopESO(ctx, s.from)
+	case stepRelease:
+		m.before = s.secret.Data
+		return m.release(ctx, s.secret)
+	case stepAdopt:
+		final := m.final()
+		final.SetResourceVersion(s.to.ResourceVersion)
+		return m.Client.Update(ctx, final)
+	case stepRemove:
+		// The garbage collector removes ownerReferences instead of deleting what the object owned.
+		uid := s.from.GetUID()
+		return client.IgnoreNotFound(m.Client.Delete(ctx, s.from, client.PropagationPolicy(metav1.DeletePropagationOrphan), client.Preconditions{UID: &uid}))
+	}
+	return fmt.Errorf("step %d is not to be taken", next)
+}
+
+// final returns the ExternalSecret that takes over.
+func (m *move) final() *unstructured.Unstructured {
+	o := m.unit.To.DeepCopy()
+	o.SetNamespace(m.name.Namespace)
+	annotations := maps.Clone(o.GetAnnotations())
+	if annotations == nil {
+		annotations = map[string]string{}
+	}
+	annotations[fromAnnotation] = string(m.journal.UID)
+	o.SetAnnotations(annotations)
+	return o
+}
+
+// plan returns the ExternalSecret as long as it only compares.
+func (m *move) plan() *unstructured.Unstructured {
+	o := m.final()
+	for _, f := range []string{"cleanupPolicy", "deletionPolicy", "immutable"} {
+		unstructured.RemoveNestedField(o.Object, "spec", "target", f) // They cannot be combined with None.
+	}
+	// The paths are those of mappings in a valid object.
+	_ = unstructured.SetNestedField(o.Object, string(v1alpha1.CreateNone), "spec", "target", "creationPolicy")
+	return o
+}
+
+// stopESO makes External Secrets Operator leave the Secret alone, without a call to the provider.
+func (m *move) stopESO(ctx context.Context, from *unstructured.Unstructured) error {
+	patch, err := json.Marshal(map[string]any{
+		"metadata": map[string]any{"resourceVersion": from.GetResourceVersion()},
+		"spec": map[string]any{
+			"refreshInterval": "0s", "refreshPolicy": "CreatedOnce",
+			"target": map[string]any{"creationPolicy": "Orphan", "deletionPolicy": "Retain"},
+		},
+	})
+	if err != nil {
+		return err
+	}
+	return m.Client.Patch(ctx, from.DeepCopy(), client.RawPatch(types.MergePatchType, patch))
+}
+
+// release removes from a Secret what External Secrets Operator knows it by, and names direct-secrets as the manager of
+// its keys. If they had no manager, or a second one, the first write of direct-secrets could not remove a key later.
+func (m *move) release(ctx context.Context, s *corev1.Secret) error {
+	return m.patchMetadata(ctx, s, func(meta *metav1.PartialObjectMetadata) {
+		meta.OwnerReferences = slices.DeleteFunc(meta.OwnerReferences, ownedByESO)
+		for i, f := range meta.ManagedFields {
+			if managedByESO(f) {
+				meta.ManagedFields[i].Manager, meta.ManagedFields[i].Operation = inspect.FieldManager(m.name.Name), metav1.ManagedFieldsOperationApply
+			}
+		}
+		delete(meta.Labels, createdByLabel)
+		delete(meta.Labels, managedLabel)
+		delete(meta.Annotations, dataHashAnnotation)
+	})
+}
+
+// patchMetadata changes the metadata of a Secret, and fails if it has changed since it was read.
+func (c *Cutover) patchMetadata(ctx context.Context, s *corev1.Secret, change func(*metav1.PartialObjectMetadata)) error {
+	meta := &metav1.PartialObjectMetadata{ObjectMeta: *s.ObjectMeta.DeepCopy()}
+	meta.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	before := meta.DeepCopy()
+	change(meta)
+	return c.Client.Patch(ctx, meta, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{}))
+}
+
+// isOurs reports whether direct-secrets gives a name of a label or an annotation.
+func isOurs(name string) bool {
+	domain, _, _ := strings.Cut(name, "/")
+	return domain == v1alpha1.Group || strings.HasSuffix(domain, "."+v1alpha1.Group)
+}
