@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
@@ -43,9 +44,9 @@ type cutover struct {
 
 // The scale of the test.
 const (
-	cutoverNamespaces = 20
+	cutoverNamespaces = 4
 	cutoverEach       = 25
-	cutoverKills      = 10
+	cutoverKills      = 3
 )
 
 // startCutover creates a number of objects in each of a number of namespaces, and waits until External Secrets Operator
@@ -218,7 +219,11 @@ func TestCutOver(t *testing.T) {
 	}
 	c.eventually("of direct-secrets", func(s *corev1.Secret) string {
 		if owner := metav1.GetControllerOf(s); owner == nil || owner.APIVersion != v1alpha1.GroupVersion.String() {
-			return fmt.Sprintf("the owner is %v", owner)
+			raw, _ := yaml.Marshal(s.ObjectMeta)
+			es := &v1alpha1.ExternalSecret{}
+			_ = c.stack.Admin.Get(t.Context(), client.ObjectKeyFromObject(s), es)
+			more, _ := yaml.Marshal(es)
+			return fmt.Sprintf("the owner is %v\n%s\n%s", owner, raw, more)
 		}
 		for _, f := range s.ManagedFields {
 			if strings.HasPrefix(f.Manager, "externalsecrets.") && strings.Contains(string(f.FieldsV1.Raw), "f:data") {

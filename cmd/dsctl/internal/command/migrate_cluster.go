@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,13 +14,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/cutover"
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/migrate"
 )
 
 // clusterSource reads the objects of External Secrets Operator in a cluster, and the annotations of ServiceAccounts. It
-// returns the objects, too.
+// returns the objects, too. ExternalSecrets that a cut-over has changed are in the source as they were before.
 func clusterSource(ctx context.Context, s *session) (migrate.Source, []unstructured.Unstructured, error) {
 	source := migrate.Source{Name: "cluster"}
+	originals, err := (&cutover.Cutover{Client: s.Client}).Originals(ctx, "")
+	if err != nil {
+		return source, nil, err
+	}
 	var docs [][]byte
 	var all []unstructured.Unstructured
 	add := func(object any) error {
@@ -40,7 +46,12 @@ func clusterSource(ctx context.Context, s *session) (migrate.Source, []unstructu
 		}
 		all = append(all, list.Items...)
 		for _, item := range list.Items {
-			if err := add(item.Object); err != nil {
+			object := item.Object
+			if original := originals[client.ObjectKeyFromObject(&item)]; original != nil && k.Kind == original.GetKind() {
+				object = maps.Clone(object)
+				object["spec"] = original.Object["spec"]
+			}
+			if err := add(object); err != nil {
 				return source, nil, err
 			}
 		}

@@ -118,22 +118,40 @@ func (c *Cutover) finish(ctx context.Context, e entry) error {
 	return c.Client.Update(ctx, m)
 }
 
-// Revert gives back the objects of the journal in a namespace, or in all if that is "", that the selector matches.
-func (c *Cutover) Revert(ctx context.Context, namespace string, matches func(labels map[string]string) bool) ([]Result, error) {
+// entries returns the journal of a namespace, or of all if that is "".
+func (c *Cutover) entries(ctx context.Context, namespace string) ([]entry, error) {
 	list := &corev1.ConfigMapList{}
 	if err := c.Client.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{JournalLabel: "true"}); err != nil {
 		return nil, fmt.Errorf("cannot read the journal: %w", err)
 	}
-	var entries []entry
+	var all []entry
 	for i := range list.Items {
 		e, err := parseEntry(&list.Items[i])
 		if err != nil {
 			return nil, err
 		}
-		if matches(e.Object.GetLabels()) {
-			entries = append(entries, *e)
-		}
+		all = append(all, *e)
 	}
+	return all, nil
+}
+
+// Originals returns the objects of External Secrets Operator as they were before an earlier call stopped them.
+func (c *Cutover) Originals(ctx context.Context, namespace string) (map[types.NamespacedName]*unstructured.Unstructured, error) {
+	all, err := c.entries(ctx, namespace)
+	originals := map[types.NamespacedName]*unstructured.Unstructured{}
+	for _, e := range all {
+		originals[client.ObjectKeyFromObject(e.Object)] = e.Object
+	}
+	return originals, err
+}
+
+// Revert gives back the objects of the journal in a namespace, or in all if that is "", whose labels match.
+func (c *Cutover) Revert(ctx context.Context, namespace string, matches func(labels map[string]string) bool) ([]Result, error) {
+	entries, err := c.entries(ctx, namespace)
+	if err != nil {
+		return nil, err
+	}
+	entries = slices.DeleteFunc(entries, func(e entry) bool { return !matches(e.Object.GetLabels()) })
 	slices.SortFunc(entries, func(a, b entry) int {
 		return strings.Compare(a.Object.GetNamespace()+"/"+a.Object.GetName(), b.Object.GetNamespace()+"/"+b.Object.GetName())
 	})

@@ -143,6 +143,9 @@ func (m *move) take(ctx context.Context, next step, s state) error {
 		final.SetResourceVersion(s.to.ResourceVersion)
 		return m.Client.Update(ctx, final)
 	case stepRemove:
+		if err := m.finish(ctx, m.journal); err != nil {
+			return err
+		}
 		// The garbage collector removes ownerReferences instead of deleting what the object owned.
 		uid := s.from.GetUID()
 		return client.IgnoreNotFound(m.Client.Delete(ctx, s.from, client.PropagationPolicy(metav1.DeletePropagationOrphan), client.Preconditions{UID: &uid}))

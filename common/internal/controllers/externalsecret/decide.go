@@ -48,7 +48,7 @@ func (d *decider) due(s *subject) policy.Why {
 		Policy:               s.es.Spec.RefreshPolicy,
 		Interval:             s.plan.Interval,
 		Now:                  now,
-		Refreshed:            s.seen.RefreshTime != nil,
+		Refreshed:            s.seen.RefreshTime != nil && !onlyCompared(s),
 		Failing:              failing,
 		Next:                 s.obj.next,
 		Generation:           s.es.Generation,
@@ -58,6 +58,12 @@ func (d *decider) due(s *subject) policy.Why {
 		Request:              s.es.Annotations[v1alpha1.RefreshRequestAnnotation],
 		ObservedRequest:      s.seen.ObservedRefreshRequest,
 	})
+}
+
+// onlyCompared reports whether the values were read under creationPolicy None, which no longer applies: nothing is
+// written yet, even if the object is refreshed once only.
+func onlyCompared(s *subject) bool {
+	return s.seen.Difference != nil && s.es.Spec.Target.CreationPolicy != v1alpha1.CreateNone
 }
 
 // timeOf returns a time of the status; zero if it is not set.

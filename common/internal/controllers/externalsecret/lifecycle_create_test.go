@@ -162,6 +162,23 @@ func TestCreationPolicyToNone(t *testing.T) {
 	e.Eventually(func() string { return cmp.Diff((*v1alpha1.Difference)(nil), e.Get("db").Status.Difference) })
 }
 
+// TestNoneToOnce changes creationPolicy from None to each other policy under CreatedOnce, with a Secret that exists. The
+// read under None does not count, since nothing was written.
+func TestNoneToOnce(t *testing.T) {
+	t.Parallel()
+	for _, to := range []v1alpha1.CreationPolicy{"", v1alpha1.CreateOwner, v1alpha1.CreateOrphan, v1alpha1.CreateMerge, v1alpha1.CreateCreateOrMerge} {
+		t.Run(string(to), func(t *testing.T) {
+			e := newEnv(t)
+			e.Backend.Put("db", []byte("one"))
+			e.plain("db", "value", "theirs")
+			es := e.synced("db", creates(v1alpha1.CreateNone), refreshes(v1alpha1.RefreshCreatedOnce))
+			testenv.Update(e.Client, es, creates(to))
+			e.WantSecret("db", "value", "one")
+			e.Eventually(func() string { return cmp.Diff((*v1alpha1.Difference)(nil), e.Get("db").Status.Difference) })
+		})
+	}
+}
+
 // TestCreationPolicyChanges changes creationPolicy of an object in sync; the ownerReference follows, and the values stay.
 func TestCreationPolicyChanges(t *testing.T) {
 	t.Parallel()
