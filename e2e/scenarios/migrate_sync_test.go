@@ -3,6 +3,7 @@
 package scenarios
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -15,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
@@ -62,7 +62,9 @@ func TestMigrateSync(t *testing.T) {
 		switch o.GetKind() {
 		case "Secret":
 			secret := &corev1.Secret{}
-			must(t, runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, secret))
+			raw, err := json.Marshal(o.Object)
+			must(t, err)
+			must(t, json.Unmarshal(raw, secret))
 			want = append(want, secret)
 			continue
 		case "GCPSecretManager":

@@ -40,7 +40,11 @@ func plain(s *Stack) *Installation {
 
 // environment returns variables that point modules at the servers of a stack, and at no others.
 func environment(s *Stack) []string {
-	return []string{"AWS_EC2_METADATA_DISABLED=true", "AWS_ENDPOINT_URL_STS=" + s.AWS.URL(), "AWS_ENDPOINT_URL_SECRETS_MANAGER=" + s.AWS.URL()}
+	all := []string{"AWS_EC2_METADATA_DISABLED=true"}
+	for _, service := range []string{"STS", "SECRETS_MANAGER", "SSM"} {
+		all = append(all, "AWS_ENDPOINT_URL_"+service+"="+s.AWS.URL())
+	}
+	return all
 }
 
 // Values returns values of the umbrella chart that enable all modules and point them at the servers of the
