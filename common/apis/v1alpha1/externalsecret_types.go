@@ -590,4 +590,5 @@ const (
 	ReasonForbidden          = "Forbidden"
 	ReasonInvalidSpec        = "InvalidSpec"
 	ReasonSuspended          = "Suspended"
+	ReasonDryRun             = "DryRun"
 )

@@ -51,6 +51,11 @@ type PushSecretSpec struct {
 	// +optional
 	Suspend bool `json:"suspend,omitempty"`
 
+	// If true, the operator reads the Secret and the stores, and reports in status.stores what a push would do. It
+	// writes and deletes nothing in a store, and generates no values.
+	// +optional
+	DryRun bool `json:"dryRun,omitempty"`
+
 	// Interval at which the stores are compared with the Secret; a change of the Secret is pushed at once. Default 1h,
 	// at least 1s; 0: never.
 	// +optional
@@ -320,11 +325,54 @@ type PushStoreStatus struct {
 	// +listType=atomic
 	Entries []PushEntryStatus `json:"entries,omitempty"`
 
+	// Remote secrets and properties that a push would change in this store. Only with spec.dryRun.
+	// +optional
+	Difference *PushDifference `json:"difference,omitempty"`
+
 	// +optional
 	// +listType=map
 	// +listMapKey=type
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
+
+// PushDifference lists what a push would do in one store. It holds no value.
+type PushDifference struct {
+	// Remote secrets and properties, at most 100. Those that are in sync are left out.
+	// +optional
+	// +listType=atomic
+	Entries []PushDifferenceEntry `json:"entries,omitempty"`
+
+	// True if there are more than 100 entries and the list is cut off.
+	// +optional
+	Truncated bool `json:"truncated,omitempty"`
+}
+
+// PushDifferenceEntry is what a push would do with one remote secret, or a property of it.
+type PushDifferenceEntry struct {
+	RemoteKey string `json:"remoteKey"`
+	// Unset: the whole remote secret.
+	// +optional
+	Property string `json:"property,omitempty"`
+	// Create, Update, UpdateMetadata, Delete, Keep or Fail.
+	Action PushAction `json:"action"`
+}
+
+// PushAction is what a push would do with a remote secret, or a property of it.
+type PushAction string
+
+// These are the actions.
+const (
+	PushCreate PushAction = "Create"
+	PushUpdate PushAction = "Update"
+	// PushUpdateMetadata changes the metadata of a remote secret, and not its value.
+	PushUpdateMetadata PushAction = "UpdateMetadata"
+	PushDelete         PushAction = "Delete"
+	// PushKeep leaves unchanged what updatePolicy IfNotExists protects, and what this object created but another
+	// writer has changed or another PushSecret pushes.
+	PushKeep PushAction = "Keep"
+	// PushFail is a value that would not be written. The condition Synced has the error.
+	PushFail PushAction = "Fail"
+)
 
 // PushEntryStatus is the state of one remote secret, or a property of it.
 type PushEntryStatus struct {

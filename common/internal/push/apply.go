@@ -26,6 +26,8 @@ type Pusher struct {
 	// Current returns ErrOld if the object or its source has changed since the wanted values were computed. It is
 	// called before each write. An answer younger than age may be reused. It is nil for values that never change.
 	Current func(ctx context.Context, age time.Duration) error
+	// DryRun is true if Apply only reports its decision. It then reads, and writes nothing.
+	DryRun bool
 }
 
 // updateAge is how old the last check of the object may be when a secret is updated.
@@ -55,6 +57,8 @@ type Outcome struct {
 	Released []v1alpha1.PushEntryStatus
 	// Wrote and Deleted report whether the secret was written or deleted.
 	Wrote, Deleted bool
+	// Changes are what a push would do. Only a dry run reports them.
+	Changes []Change
 	// Err is why the secret does not match the spec; nil if it does.
 	Err error
 }
@@ -68,6 +72,9 @@ func (p *Pusher) Apply(ctx context.Context, t provider.Target, want []Value, kno
 		if provider.ClassOf(o.Err) != provider.Conflict || !errors.Is(o.Err, errMoved) || try == maxTries {
 			break
 		}
+	}
+	if p.DryRun && o.Err != nil && o.Changes == nil {
+		o.Changes = Failing(want)
 	}
 	for i := range o.Entries {
 		o.Entries[i].RemoteKey = t.Key
@@ -94,15 +101,15 @@ func (p *Pusher) try(ctx context.Context, t provider.Target, want []Value, known
 		return failed(known, err)
 	}
 	seen, d := s.Seen, Decide(s)
+	if p.DryRun {
+		return Outcome{Entries: known, Changes: d.changes(s), Err: errors.Join(d.Errs...)}
+	}
 	if d.Action != Nothing {
 		if err := p.current(ctx, again || !s.asLeft()); err != nil {
 			return failed(known, err)
 		}
 	}
-	var now provider.Written
-	if seen != nil {
-		now.Version, now.ID = seen.Version, seen.ID
-	}
+	now := s.current()
 	out := Outcome{Exists: d.Exists, Left: d.Left, Released: d.Released, Err: errors.Join(d.Errs...)}
 	switch d.Action {
 	case Nothing:
@@ -133,6 +140,14 @@ func (p *Pusher) try(ctx context.Context, t provider.Target, want []Value, known
 	}
 	out.Entries = versioned(d.Then, now)
 	return p.handOver(ctx, t, s, d, now, out)
+}
+
+// current returns the version of the secret as observed; the zero value if it does not exist.
+func (s State) current() (now provider.Written) {
+	if s.Seen != nil {
+		now.Version, now.ID = s.Seen.Version, s.Seen.ID
+	}
+	return now
 }
 
 // handOver hands what this object leaves behind over to other objects. now is the version just written, and out is the

@@ -54,6 +54,8 @@ type Decision struct {
 	Heir string
 	// Errs are the errors of the values that are not written.
 	Errs []error
+	// Failed are the properties of the values that are not written, "" for the whole secret.
+	Failed []string
 }
 
 // A State is the complete input of a decision about one remote secret.
@@ -88,6 +90,7 @@ func Decide(s State) Decision {
 	d := &decider{State: s}
 	if err := s.unable(); err != nil {
 		for _, v := range s.Want {
+			d.Failed = append(d.Failed, v.Property)
 			d.keep(v)
 		}
 		d.Errs = append(d.Errs, err)
@@ -150,7 +153,7 @@ func (d *decider) decide() {
 
 // fail records the error of a value that is not written, and keeps its status entry.
 func (d *decider) fail(v Value, err error) {
-	d.Errs = append(d.Errs, err)
+	d.Errs, d.Failed = append(d.Errs, err), append(d.Failed, v.Property)
 	d.keep(v)
 }
 
@@ -292,11 +295,11 @@ func (d *decider) properties() {
 }
 
 // document returns the value of the secret as a JSON object. A secret without a value counts as an empty object.
-func (d *decider) document() (document, error) {
-	if d.Seen.Version == "" {
+func (s State) document() (document, error) {
+	if s.Seen.Version == "" {
 		return emptyObject, nil
 	}
-	return parse(d.Seen.Data)
+	return parse(s.Seen.Data)
 }
 
 // property decides about one wanted property.
