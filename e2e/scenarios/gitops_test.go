@@ -96,6 +96,7 @@ func TestArgoHealth(t *testing.T) {
 		{"the error needs a change by the user", `{metadata: {generation: 1}, spec: {}, status: {conditions: [` + ready("1", v1alpha1.ReasonInvalidSpec, "False") + `, {type: Stalled, status: "True", message: fix it}]}}`, "Degraded: fix it"},
 		{"the stores of a PushSecret are being compared", `{metadata: {generation: 1}, spec: {}, status: {conditions: [` + ready("1", v1alpha1.ConditionReconciling, "Unknown") + `]}}`, "Progressing: reconciling"},
 		{"the object is suspended", `{metadata: {generation: 1}, spec: {suspend: true}, status: {conditions: [` + ready("1", v1alpha1.ReasonSuspended, "True") + `]}}`, "Suspended: suspended"},
+		{"the object reports what it would push", `{metadata: {generation: 1}, spec: {dryRun: true}, status: {conditions: [` + ready("1", v1alpha1.ReasonDryRun, "Unknown") + `]}}`, "Suspended: dryrun"},
 	} {
 		obj := map[string]any{}
 		must(t, yaml.Unmarshal([]byte(tc.object), &obj))

@@ -33,6 +33,7 @@ const (
 	stateRetried   = "retried"
 	stateStalled   = "stalled"
 	stateSuspended = "suspended"
+	stateDryRun    = "dry-run"
 	stateChanged   = "changed"
 	stateUnserved  = "no module serves it"
 )
@@ -48,6 +49,7 @@ var views = map[string]toolsView{
 	stateRetried:   {"InProgress", "Degraded"},
 	stateStalled:   {"Failed", "Degraded"},
 	stateSuspended: {"Current", "Suspended"},
+	stateDryRun:    {"InProgress", "Suspended"},
 	stateChanged:   {"InProgress", "Progressing"},
 	stateUnserved:  {"Failed", "Degraded"},
 }
@@ -67,6 +69,7 @@ var specs = map[string]map[string]string{
 		stateRetried:   `{storeRefs: [{kind: AWSSecretsManager, name: sm}], selector: {secret: {name: absent}}, data: [{match: {remoteRef: {remoteKey: health-absent}}}]}`,
 		stateStalled:   `{storeRefs: [{kind: AWSSecretsManager, labelSelector: {matchExpressions: [{key: a, operator: Like}]}}], selector: {secret: {name: source}}, data: [{match: {remoteRef: {remoteKey: health-stalled}}}]}`,
 		stateSuspended: `{storeRefs: [{kind: AWSSecretsManager, name: sm}], selector: {secret: {name: source}}, data: [{match: {remoteRef: {remoteKey: health-suspended}}}]}`,
+		stateDryRun:    `{dryRun: true, storeRefs: [{kind: AWSSecretsManager, name: sm}], selector: {secret: {name: source}}, data: [{match: {remoteRef: {remoteKey: health-dry-run}}}]}`,
 		stateUnserved:  `{storeRefs: [{kind: Absent, name: sm}], selector: {secret: {name: source}}, data: [{match: {remoteRef: {remoteKey: health-no-module}}}]}`,
 	},
 	"ClusterExternalSecret": fannedOut("externalSecret", `{storeRef: {kind: AWSSecretsManager, name: sm}, data: [{secretKey: a, remoteRef: {key: health-sm}}]}`),
@@ -244,6 +247,15 @@ func (h *healthSuite) settle() {
 				return ""
 			})
 		}
+		if specs[kind][stateDryRun] != "" {
+			eventually(h.t, func() string {
+				h.see(kind, stateDryRun, stateDryRun, "")
+				if reason, _ := readyOf(h.t, h.seen[kind][stateDryRun]); reason != v1alpha1.ReasonDryRun {
+					return kind + " reports no dry run: " + reason
+				}
+				return ""
+			})
+		}
 		if specs[kind][stateSuspended] != "" {
 			h.see(kind, stateSuspended, stateSuspended, v1alpha1.ConditionReady)
 			must(h.t, h.stack.Admin.Patch(h.t.Context(), h.seen[kind][stateSuspended].DeepCopy(), client.RawPatch(types.MergePatchType, []byte(`{"spec":{"suspend":true}}`))))
@@ -287,7 +299,7 @@ func (h *healthSuite) judge() {
 	var out bytes.Buffer
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	for _, kind := range slices.Sorted(maps.Keys(h.seen)) {
-		for _, state := range []string{stateNew, stateReady, stateRetried, stateStalled, stateSuspended, stateChanged, stateUnserved} {
+		for _, state := range []string{stateNew, stateReady, stateRetried, stateStalled, stateSuspended, stateDryRun, stateChanged, stateUnserved} {
 			o := h.seen[kind][state]
 			if o == nil {
 				continue

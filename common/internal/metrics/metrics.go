@@ -64,13 +64,13 @@ type Standing struct {
 	Good     time.Time
 }
 
-// Of returns the Standing for the conditions of an object. A suspended object counts as in sync.
+// Of returns the Standing for the conditions of an object. A suspended object, and one in a dry run, counts as in sync.
 func Of(conditions []metav1.Condition, created time.Time) Standing {
 	c := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
 	switch {
 	case c == nil:
 		return Standing{Status: metav1.ConditionUnknown, Reason: pending, Wrong: created}
-	case c.Status == metav1.ConditionTrue, c.Reason == v1alpha1.ReasonSuspended:
+	case c.Status == metav1.ConditionTrue, c.Reason == v1alpha1.ReasonSuspended, c.Reason == v1alpha1.ReasonDryRun:
 		return Standing{Status: c.Status, Reason: c.Reason}
 	}
 	return Standing{Status: c.Status, Reason: c.Reason, Wrong: c.LastTransitionTime.Time}

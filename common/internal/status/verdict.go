@@ -51,8 +51,8 @@ func (v Verdict) Text() string {
 }
 
 // Conclude sets the conditions Ready, Reconciling and Stalled. They follow kstatus: Reconciling while the operator
-// retries or is not finished, Stalled if only the user can fix the problem. Neither is set if the object is in sync
-// or suspended.
+// retries or is not finished, Stalled if only the user can fix the problem. Neither is set if the object is in sync,
+// suspended or in a dry run.
 // https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md
 func Conclude(conditions *[]metav1.Condition, generation int64, v Verdict) {
 	Set(conditions, v1alpha1.ConditionReady, generation, v)
@@ -62,7 +62,7 @@ func Conclude(conditions *[]metav1.Condition, generation int64, v Verdict) {
 	}
 	stalled := v
 	stalled.Status = metav1.ConditionTrue
-	bad := v.Status != "" && v.Status != metav1.ConditionTrue && v.Reason != v1alpha1.ReasonSuspended
+	bad := v.Status != "" && v.Status != metav1.ConditionTrue && v.Reason != v1alpha1.ReasonSuspended && v.Reason != v1alpha1.ReasonDryRun
 	for _, c := range []struct {
 		kind  string
 		holds bool

@@ -237,3 +237,31 @@ func TestStaleCaches(t *testing.T) {
 		})
 	}
 }
+
+// TestPushDryRunGeneratesNothing makes a dry run with a generator. It must make no values, and compare those that exist.
+func TestPushDryRunGeneratesNothing(t *testing.T) {
+	g := newGenEnv(t, leased)
+	dryRun := func(on bool) {
+		testenv.Update(g.Client, g.GetPush("db"), func(ps *v1alpha1.PushSecret) { ps.Spec.DryRun = on })
+	}
+	g.Create(g.generatedPush("db", func(ps *v1alpha1.PushSecret) { ps.Spec.DryRun = true }))
+	if m := g.WantPushed("db", v1alpha1.ReasonSecretSyncedError); !strings.Contains(m, "none are generated while spec.dryRun is true") {
+		t.Errorf("Ready says %q", m)
+	}
+	g.Create(g.generatedPush("later"))
+	g.WantPushed("later", v1alpha1.ReasonSecretSynced)
+	if live := g.Backend.Live(); len(live) != 1 {
+		t.Errorf("live are %q, want only the value of the object that is pushed", live)
+	}
+	dryRun(false)
+	g.WantPushed("db", v1alpha1.ReasonSecretSynced)
+	before := g.Backend.Live()
+	dryRun(true)
+	g.WantPushed("db", v1alpha1.ReasonDryRun)
+	if diff := cmp.Diff(before, g.Backend.Live()); diff != "" {
+		t.Errorf("a dry run changed the generated values: -before, +now:\n%s", diff)
+	}
+	if d := g.GetPush("db").Status.Stores[0].Difference; d == nil || len(d.Entries) > 0 {
+		t.Errorf("the values that were pushed differ: %+v", d)
+	}
+}

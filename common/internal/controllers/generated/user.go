@@ -117,7 +117,7 @@ func (u *user) ofPushSecret(ps *v1alpha1.PushSecret, routes *resolve.Routes) {
 		return
 	}
 	_, err := push.NewPlan(&ps.Spec)
-	u.suspended, u.rotates = ps.Spec.Suspend || err != nil, true
+	u.suspended, u.rotates = ps.Spec.Suspend || ps.Spec.DryRun || err != nil, true
 	u.fixed = ps.Spec.UpdatePolicy == v1alpha1.UpdateIfNotExists // Existing values are never replaced.
 	u.delivered = map[handoff.Generator]string{}
 	for i, s := range ps.Status.Stores {

@@ -45,6 +45,7 @@ func (p *pass) finalize(ctx context.Context) error {
 	}
 	p.fold(dests)
 	p.inherit(dests)
+	idle := leavesUnchanged(p.ps)
 	left := leftoverOf(dests, &p.obj.stores, p.ps.Generation)
 	release, err := mayRelease(ctx, p.client, p.ps, left, p.now)
 	switch {
@@ -55,12 +56,12 @@ func (p *pass) finalize(ctx context.Context) error {
 		left.stays = append(left.stays, "a push in progress")
 	case len(left.stays) == 0:
 		return p.finish(ctx, dests)
-	case release || p.ps.Spec.Suspend: // A suspended object leaves its remote secrets unchanged.
+	case release || idle:
 		p.warn(p.ps, "Released", "the object is deleted, but these remote secrets could not be removed: %s", strings.Join(left.stays, ", "))
 		return p.hold(ctx, false)
 	}
 	for i := range dests {
-		if d := &dests[i]; d.refusal == nil && len(d.status.Entries) > 0 {
+		if d := &dests[i]; d.refusal == nil && len(d.status.Entries) > 0 && !idle {
 			p.remove(ctx, d)
 		}
 	}
@@ -73,6 +74,9 @@ func (p *pass) finalize(ctx context.Context) error {
 		strings.Join(left.stays, ", ")+"; to delete the object and keep them, set spec.deletionPolicy: None")
 	return p.conclude(ctx, statuses, &v)
 }
+
+// leavesUnchanged reports whether an object that is deleted leaves its remote secrets unchanged.
+func leavesUnchanged(ps *v1alpha1.PushSecret) bool { return ps.Spec.Suspend || ps.Spec.DryRun }
 
 // finish writes to the status that everything is removed, and removes the finalizer. The finalizers of other modules
 // may keep the object longer, and then show its status.

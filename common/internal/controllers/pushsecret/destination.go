@@ -74,13 +74,18 @@ func (d *destination) inStep(a attempt) bool {
 		d.status.ObservedSource == a.source && meta.IsStatusConditionTrue(d.status.Conditions, v1alpha1.ConditionSynced)
 }
 
-// conclude sets the Synced condition of the store.
+// conclude sets the Synced condition of the store. The difference of a former dry run no longer applies.
 func (d *destination) conclude(v status.Verdict, generation int64) {
+	d.status.Difference = nil
 	status.Set(&d.status.Conditions, v1alpha1.ConditionSynced, generation, v)
 }
 
 // take writes the result of a push into the status. next is the time of the next comparison.
 func (d *destination) take(res *result, next time.Time) {
+	if res.difference != nil {
+		d.takeDifference(res, metav1.Time{Time: next.Truncate(time.Second)})
+		return
+	}
 	d.status.Entries = res.entries
 	if res.old {
 		return

@@ -70,6 +70,9 @@ func (g *generatedValues) read(ctx context.Context, is refs) ([]corev1.Secret, s
 	if g.now.Sub(g.memory.since(g.wish(), g.now)) > gracePeriod {
 		missing = provider.NewError(provider.Unavailable, "%s %q: no values were generated yet; check that its module runs", g.generator.Kind, g.generator.Name)
 	}
+	if g.object.Spec.DryRun {
+		missing = provider.NewError(provider.NotFound, "%s %q: there are no values to compare, and none are generated while spec.dryRun is true; set it to false to generate and push them", g.generator.Kind, g.generator.Name)
+	}
 	for _, s := range g.object.Status.Parts {
 		if s.Message != "" {
 			missing = &provider.Error{Class: provider.Class(s.ErrorClass), Message: s.Message}

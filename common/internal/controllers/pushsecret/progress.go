@@ -52,8 +52,10 @@ type storeState struct {
 	until    time.Time
 	// next is the time of the next comparison; zero if none is planned yet.
 	next time.Time
-	// good is when the store was last in sync.
+	// good is when the store was last in sync, or compared by a dry run.
 	good time.Time
+	// compared is the input of the last dry run that compared all values.
+	compared attempt
 }
 
 // schedule is the input for the times of a reconcile.
@@ -108,6 +110,9 @@ func (s *storeState) take(sch schedule) *result {
 		return res
 	}
 	s.failures, s.until, s.next, s.good = 0, time.Time{}, time.Time{}, res.at
+	if res.difference != nil {
+		s.compared = res.attempt
+	}
 	if sch.interval > 0 {
 		s.next = res.at.Add(policy.Jitter(sch.interval, sch.random()))
 	}

@@ -63,7 +63,7 @@ func ready(ps *v1alpha1.PushSecret, stores []v1alpha1.PushStoreStatus) status.Ve
 		switch {
 		case c == nil, c.ObservedGeneration != ps.Generation:
 			return status.Verdict{Status: metav1.ConditionUnknown, Reason: v1alpha1.ConditionReconciling, Message: fmt.Sprintf("%s %q: comparing the remote secrets with the Secret", s.Kind, s.Name)}
-		case c.Status != metav1.ConditionTrue:
+		case c.Status != metav1.ConditionTrue && c.Reason != v1alpha1.ReasonDryRun:
 			bad = append(bad, c.Message)
 		case c.Reason == v1alpha1.ReasonSecretAlreadyExists:
 			reason, message = c.Reason, c.Message
@@ -71,6 +71,9 @@ func ready(ps *v1alpha1.PushSecret, stores []v1alpha1.PushStoreStatus) status.Ve
 	}
 	if len(bad) > 0 {
 		return status.Failed(v1alpha1.ReasonSecretSyncedError, strings.Join(bad, "; "))
+	}
+	if ps.Spec.DryRun {
+		return dry("status.stores lists what a push would do")
 	}
 	return status.Good(reason, message)
 }

@@ -51,6 +51,8 @@ type result struct {
 	old bool
 	// retryAfter is how long a provider asked to wait.
 	retryAfter time.Duration
+	// difference is what a push would do; nil if the task was a push.
+	difference *v1alpha1.PushDifference
 }
 
 // runner runs tasks, within the concurrency limit of their stores. Workers do not wait for it.
@@ -77,7 +79,10 @@ func (r *runner) start(ctx context.Context, t task, p *progress) bool {
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	p.with(id, func(s *storeState) {
-		s.running, s.attempt, s.cancel, s.names = true, t.attempt, cancel, namesOf(t.jobs)
+		s.running, s.attempt, s.cancel = true, t.attempt, cancel
+		if !t.pusher.DryRun {
+			s.names = namesOf(t.jobs)
+		}
 	})
 	loader := r.pool.Loader(t.to.route.Kind, t.to.store, resolve.Beside(t.to.store, t.object.Namespace))
 	go func() {
@@ -102,6 +107,9 @@ func (r *runner) carryOut(ctx context.Context, loader *dispatch.Loader, t task) 
 			res = &result{err: provider.NewError(provider.Unavailable, "the operator failed during the push; see its log")}
 			for _, j := range t.jobs {
 				res.entries = append(res.entries, slices.Concat(j.known, j.kept)...)
+			}
+			if t.pusher.DryRun {
+				res.difference = &v1alpha1.PushDifference{}
 			}
 		}
 	}()
@@ -129,6 +137,9 @@ func (r *runner) carryOut(ctx context.Context, loader *dispatch.Loader, t task) 
 		c.errs = []error{ctx.Err()}
 	}
 	c.err = errors.Join(c.errs...)
+	if t.pusher.DryRun {
+		c.difference = differenceOf(c.changes)
+	}
 	return &c.result
 }
 
@@ -141,6 +152,8 @@ type carrying struct {
 	failed error
 	// missed counts the unavailable answers in a row.
 	missed int
+	// changes are what a push would do, by key.
+	changes map[string][]push.Change
 }
 
 // incomplete reports whether a wanted value could not be written.
@@ -166,6 +179,7 @@ func (c *carrying) write(ctx context.Context, jobs []job, apply func(j job, late
 			c.leave(j)
 		case later:
 			o := apply(j, true)
+			c.change(j, o.Changes)
 			c.failures(j, o.Err)
 			j.known = o.Entries
 			removals = append(removals, j)
@@ -177,10 +191,24 @@ func (c *carrying) write(ctx context.Context, jobs []job, apply func(j job, late
 }
 
 // leave keeps the entries of a job as they are.
-func (c *carrying) leave(j job) { c.entries = append(c.entries, slices.Concat(j.known, j.kept)...) }
+func (c *carrying) leave(j job) {
+	c.entries = append(c.entries, slices.Concat(j.known, j.kept)...)
+	if _, decided := c.changes[j.target.Key]; !decided {
+		c.change(j, push.Failing(j.want))
+	}
+}
+
+// change records what a push would do with the remote secret of a job. A later decision replaces the former one.
+func (c *carrying) change(j job, changes []push.Change) {
+	if c.changes == nil {
+		c.changes = map[string][]push.Change{}
+	}
+	c.changes[j.target.Key] = changes
+}
 
 // note adds the outcome of a job.
 func (c *carrying) note(j job, o push.Outcome) {
+	c.change(j, o.Changes)
 	c.entries = append(c.entries, slices.Concat(o.Entries, j.kept)...)
 	c.left, c.released = append(c.left, o.Left...), append(c.released, o.Released...)
 	for _, property := range o.Exists {
@@ -248,13 +276,15 @@ func connect(ctx context.Context, loader *dispatch.Loader, timeout time.Duration
 }
 
 // apply runs a job. Pushes to a remote secret and removals from it exclude each other: otherwise a value that was found
-// in sync could be removed a moment later.
+// in sync could be removed a moment later. A dry run keeps no other task waiting.
 func (r *runner) apply(ctx context.Context, t *task, j job) push.Outcome {
-	leave, err := r.turn(ctx, t, j)
-	if err != nil {
-		return push.Outcome{Entries: j.known, Err: err}
+	if !t.pusher.DryRun {
+		leave, err := r.turn(ctx, t, j)
+		if err != nil {
+			return push.Outcome{Entries: j.known, Err: err}
+		}
+		defer leave()
 	}
-	defer leave()
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	return t.pusher.Apply(ctx, j.target, j.want, j.known)

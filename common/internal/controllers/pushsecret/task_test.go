@@ -2,6 +2,8 @@ package pushsecret
 
 import (
 	"context"
+	"fmt"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -36,49 +38,63 @@ func TestRemovalsComeLast(t *testing.T) {
 		left  []string
 		// writes are the expected write calls, in order.
 		writes []fake.Call
+		// foretold is what a dry run reports before. It cannot know that a write fails.
+		foretold []string
 	}{
 		"Renamed": {
 			"A new key is written before the old one is removed.", remotes{"a": "1"},
 			map[string][]push.Value{"b": {want("", "1")}}, map[string]string{"a": ""}, nil,
-			remotes{"b": "1"}, nil, []fake.Call{fake.CallCreate, fake.CallDelete},
+			remotes{"b": "1"}, nil, []fake.Call{fake.CallCreate, fake.CallDelete}, []string{"Delete a", "Create b"},
 		},
 		"RenamedDenied": {
 			"If the new one cannot be written, the old one stays.", remotes{"a": "1"},
 			map[string][]push.Value{"b": {want("", "1")}}, map[string]string{"a": ""},
 			&fake.Fault{Call: fake.CallCreate, Err: provider.NewError(provider.Denied, "no")},
-			remotes{"a": "1"}, []string{"a"}, []fake.Call{fake.CallCreate},
+			remotes{"a": "1"}, []string{"a"}, []fake.Call{fake.CallCreate}, []string{"Delete a", "Create b"},
 		},
 		"Unrelated": {
 			"The old one stays if any wanted value fails.", remotes{"a": "1"},
 			map[string][]push.Value{"b": {want("", "1")}, "c": {want("", "1")}}, map[string]string{"a": ""},
 			&fake.Fault{Call: fake.CallCreate, Key: "b", Err: provider.NewError(provider.Invalid, "no")},
-			remotes{"a": "1", "c": "1"}, []string{"a"}, []fake.Call{fake.CallCreate, fake.CallCreate},
+			remotes{"a": "1", "c": "1"}, []string{"a"}, []fake.Call{fake.CallCreate, fake.CallCreate}, []string{"Delete a", "Create b", "Create c"},
 		},
 		"Property": {
 			"One write replaces a property by another.", remotes{"a": `{"x":"1"}`},
 			map[string][]push.Value{"a": {want("y", "1")}}, map[string]string{"a": "x"}, nil,
-			remotes{"a": `{"y":"1"}`}, nil, []fake.Call{fake.CallUpdate},
+			remotes{"a": `{"y":"1"}`}, nil, []fake.Call{fake.CallUpdate}, []string{"Delete a x", "Create a y"},
 		},
 		"PropertyInvalid": {
 			"The old property stays if the new one cannot be written.", remotes{"a": `{"x":"1"}`},
 			map[string][]push.Value{"a": {want("y", "\xff"), want("z", "1")}}, map[string]string{"a": "x"}, nil,
-			remotes{"a": `{"x":"1","z":"1"}`}, []string{"x"}, []fake.Call{fake.CallUpdate},
+			remotes{"a": `{"x":"1","z":"1"}`}, []string{"x"}, []fake.Call{fake.CallUpdate}, []string{"Fail a y", "Create a z"},
 		},
 		"PropertyElsewhere": {
 			"It stays also if the new one is in another secret.", remotes{"a": `{"x":"1","y":"2"}`},
 			map[string][]push.Value{"a": {want("y", "3")}, "b": {want("x", "1")}}, map[string]string{"a": "x"},
 			&fake.Fault{Call: fake.CallCreate, Err: provider.NewError(provider.Denied, "no")},
-			remotes{"a": `{"x":"1","y":"3"}`}, []string{"x"}, []fake.Call{fake.CallUpdate, fake.CallCreate},
+			remotes{"a": `{"x":"1","y":"3"}`}, []string{"x"}, []fake.Call{fake.CallUpdate, fake.CallCreate}, []string{"Delete a x", "Update a y", "Create b x"},
 		},
 		"PropertyMoved": {
 			"After the other secret is written, the old property is removed, although the first write changed its secret.", remotes{"a": `{"x":"1","y":"2"}`},
 			map[string][]push.Value{"a": {want("y", "3")}, "b": {want("x", "1")}}, map[string]string{"a": "x"}, nil,
-			remotes{"a": `{"y":"3"}`, "b": `{"x":"1"}`}, nil, []fake.Call{fake.CallUpdate, fake.CallCreate, fake.CallUpdate},
+			remotes{"a": `{"y":"3"}`, "b": `{"x":"1"}`}, nil, []fake.Call{fake.CallUpdate, fake.CallCreate, fake.CallUpdate}, []string{"Delete a x", "Update a y", "Create b x"},
 		},
 		"WholeFails": {
 			"Properties stay recorded if the whole secret is wanted and cannot be written.", remotes{"a": `{"x":"1"}`},
 			map[string][]push.Value{"a": {{Err: provider.NewError(provider.NotFound, "no such key")}}}, map[string]string{"a": "x"}, nil,
-			remotes{"a": `{"x":"1"}`}, []string{"x"}, nil,
+			remotes{"a": `{"x":"1"}`}, []string{"x"}, nil, []string{"Fail a"},
+		},
+		"PropertyUnread": {
+			"No property is removed while another secret cannot be read.", remotes{"a": `{"x":"1","y":"2"}`},
+			map[string][]push.Value{"a": {want("y", "3")}, "b": {want("x", "1")}}, map[string]string{"a": "x"},
+			&fake.Fault{Call: fake.CallObserve, Key: "b", Err: provider.NewError(provider.Denied, "no")},
+			remotes{"a": `{"x":"1","y":"3"}`}, []string{"x"}, []fake.Call{fake.CallUpdate}, []string{"Update a y", "Fail b x"},
+		},
+		"Throttled": {
+			"After a request to wait, nothing more is read or written.", remotes{"c": "1"},
+			map[string][]push.Value{"a": {want("", "1")}, "b": {want("x", "1")}}, map[string]string{"c": ""},
+			&fake.Fault{Call: fake.CallObserve, Key: "a", Err: provider.NewError(provider.Throttled, "wait")},
+			remotes{"c": "1"}, []string{"c"}, nil, []string{"Fail a", "Fail b x"},
 		},
 	}
 	for name, tc := range cases {
@@ -115,7 +131,10 @@ func TestRemovalsComeLast(t *testing.T) {
 			loader := dispatch.NewLoader("FakeStore", func(context.Context) (provider.Client, error) { return c, nil }, dispatch.Options{})
 			defer loader.Retire()
 			r := &runner{places: &places{}, incomplete: incomplete, timeout: time.Minute}
-			res := r.carryOut(t.Context(), loader, task{to: &destination{store: &fakev1.FakeStore{}}, jobs: jobs, pusher: push.Pusher{Kind: "FakeStore", Policies: push.Policies{Deletes: true, Mark: mine}}})
+			run := task{to: &destination{store: &fakev1.FakeStore{}}, jobs: jobs, pusher: push.Pusher{Kind: "FakeStore", DryRun: true, Policies: push.Policies{Deletes: true, Mark: mine}}}
+			foretold := foretoldBy(r.carryOut(t.Context(), loader, run))
+			run.pusher.DryRun = false
+			res := r.carryOut(t.Context(), loader, run)
 			got := remotes{}
 			for _, key := range []string{"a", "b", "c"} {
 				if v, err := c.Get(t.Context(), provider.Ref{Key: key}); err == nil {
@@ -135,10 +154,30 @@ func TestRemovalsComeLast(t *testing.T) {
 			for _, r := range b.Calls(fake.CallCreate, fake.CallUpdate, fake.CallDelete) {
 				writes = append(writes, r.Call)
 			}
-			if diff := cmp.Diff([]any{tc.then, tc.left, tc.writes}, []any{got, left, writes}); diff != "" {
-				t.Errorf("\n%s\nerror %v; remote secrets, entries to remove later, and calls: -want, +got:\n%s", tc.reason, res.err, diff)
+			if diff := cmp.Diff([]any{tc.then, tc.left, tc.writes, tc.foretold}, []any{got, left, writes, foretold}); diff != "" {
+				t.Errorf("\n%s\nerror %v; remote secrets, entries to remove later, calls, and what a dry run reported before: -want, +got:\n%s", tc.reason, res.err, diff)
 			}
 		})
+	}
+}
+
+// foretoldBy formats the difference of a dry run as "Action key" or "Action key property".
+func foretoldBy(res *result) (out []string) {
+	for _, e := range res.difference.Entries {
+		out = append(out, strings.TrimSpace(string(e.Action)+" "+e.RemoteKey+" "+e.Property))
+	}
+	return out
+}
+
+// TestDifferenceTruncated cuts off a long difference, so that a status stays small.
+func TestDifferenceTruncated(t *testing.T) {
+	changes := map[string][]push.Change{}
+	for i := range maxDifference + 1 {
+		changes[fmt.Sprint("key-", i)] = []push.Change{{Action: v1alpha1.PushCreate}}
+	}
+	d := differenceOf(changes)
+	if len(d.Entries) != maxDifference || !d.Truncated || !strings.Contains(planned(d).Message, "create 100,") {
+		t.Errorf("%d entries, truncated %v, and %q", len(d.Entries), d.Truncated, planned(d).Message)
 	}
 }
 

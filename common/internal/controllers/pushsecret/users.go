@@ -273,7 +273,7 @@ func (u users) storeAt(ctx context.Context, at removalSite, ref v1alpha1.StoreRe
 }
 
 // mayPush reports whether an object that has not pushed to a key of a store yet is allowed to. A spec without
-// permission must not keep a secret from being removed. sameLogin is true if the store uses the credentials that remove
+// permission must not keep a secret from being removed, and neither must a dry run. sameLogin is true if the store uses the credentials that remove
 // the secret. Other credentials count only if they seem to work.
 func (u users) mayPush(ctx context.Context, ps *v1alpha1.PushSecret, ref v1alpha1.StoreRef, key string, sameLogin bool) (bool, error) {
 	h, refusal, err := u.stores.routes.Resolve(ctx, ref, ps.Namespace, resolve.Push)
@@ -282,7 +282,7 @@ func (u users) mayPush(ctx context.Context, ps *v1alpha1.PushSecret, ref v1alpha
 		return false, errors.Wrap(err, "cannot read the store")
 	case refusal != nil && refusal.Why != resolve.OtherClass && (refusal.Why != resolve.NotReady || !sameLogin):
 		return false, nil
-	case h.Grant != nil && h.Grant.Writes(key) != nil:
+	case h.Grant != nil && h.Grant.Writes(key) != nil, ps.Spec.DryRun:
 		return false, nil
 	}
 	return sameLogin || !ps.Spec.Suspend && !failed(ps, ref), nil

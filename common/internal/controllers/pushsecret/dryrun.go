@@ -1,0 +1,93 @@
+package pushsecret
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/policy"
+	"github.com/direct-secrets/direct-secrets/common/internal/push"
+	"github.com/direct-secrets/direct-secrets/common/internal/status"
+)
+
+// A dry run goes the way of a push up to the decision about each remote secret. The difference in the status replaces
+// the write. The status keeps its records of earlier pushes, so that the next push sees the same history.
+
+// maxDifference is the maximum number of entries of a difference.
+const maxDifference = 100
+
+// differenceOf returns the difference for changes by key.
+func differenceOf(changes map[string][]push.Change) *v1alpha1.PushDifference {
+	d := &v1alpha1.PushDifference{}
+	for _, key := range slices.Sorted(maps.Keys(changes)) {
+		for _, c := range changes[key] {
+			if len(d.Entries) == maxDifference {
+				d.Truncated = true
+				return d
+			}
+			d.Entries = append(d.Entries, v1alpha1.PushDifferenceEntry{RemoteKey: key, Property: c.Property, Action: c.Action})
+		}
+	}
+	return d
+}
+
+// dry returns the verdict of a dry run. It does not say that anything is in sync: nothing is written, and the values can
+// change at any time.
+func dry(message string) status.Verdict {
+	return status.Verdict{Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonDryRun, Message: "spec.dryRun is true, so nothing is written: " + message}
+}
+
+// planned returns the verdict for a store that a dry run has compared.
+func planned(d *v1alpha1.PushDifference) status.Verdict {
+	n := map[v1alpha1.PushAction]int{}
+	for _, e := range d.Entries {
+		n[e.Action]++
+	}
+	most := ""
+	if d.Truncated {
+		most = fmt.Sprintf(", counting the first %d only", maxDifference)
+	}
+	return dry(fmt.Sprintf("a push would create %d, update %d and delete %d remote secrets and properties%s",
+		n[v1alpha1.PushCreate], n[v1alpha1.PushUpdate]+n[v1alpha1.PushUpdateMetadata], n[v1alpha1.PushDelete], most))
+}
+
+// takeDifference writes the result of a dry run into the status.
+func (d *destination) takeDifference(res *result, next metav1.Time) {
+	if res.err != nil {
+		d.conclude(failure(d.name(), res.err), res.generation)
+	} else {
+		d.conclude(planned(res.difference), res.generation)
+		d.status.ObservedRefreshRequest = res.request
+	}
+	d.status.Difference = res.difference
+	switch was := d.status.NextRefreshTime; {
+	case next.IsZero():
+		d.status.NextRefreshTime = nil
+	case was == nil, policy.Beats(was.Time, next.Time):
+		d.status.NextRefreshTime = &next
+	}
+}
+
+// compared reports whether the status shows the result of the last dry run. done is the input of that dry run.
+func (d *destination) compared(a, done attempt) bool {
+	c := meta.FindStatusCondition(d.status.Conditions, v1alpha1.ConditionSynced)
+	return a == done && c != nil && c.Reason == v1alpha1.ReasonDryRun && c.ObservedGeneration == a.generation
+}
+
+// withUnnamed adds to the stores of a dry run those that the spec does not name any more, if something is recorded for
+// them in known. A push would drop their entries from the status.
+func (r storeReader) withUnnamed(ctx context.Context, ps *v1alpha1.PushSecret, dests []destination, known []v1alpha1.PushStoreStatus) ([]destination, error) {
+	unnamed, _, err := r.remaining(ctx, ps.Namespace, slices.DeleteFunc(known, func(s v1alpha1.PushStoreStatus) bool {
+		return len(s.Entries) == 0 || slices.Contains(idsOf(dests), idOf(s))
+	}))
+	for i := range unnamed {
+		v := dry("a push would leave this store unchanged, because spec.storeRefs does not name it any more")
+		unnamed[i].refusal, unnamed[i].status.ObservedRefreshRequest = &v, ps.Annotations[v1alpha1.RefreshRequestAnnotation]
+	}
+	return append(dests, unnamed...), err
+}
