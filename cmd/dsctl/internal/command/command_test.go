@@ -15,7 +15,9 @@ import (
 	"k8s.io/client-go/rest"
 
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/diagnosis"
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/offline"
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/snapshot"
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
 // run runs dsctl without a cluster. It returns its output, its errors, and its exit code.
@@ -149,7 +151,7 @@ func TestUsage(t *testing.T) {
 		"Unknown":      {reason: "an unknown command is an error", args: []string{"docter"}, errs: `unknown command "docter"`},
 		"NoSelection":  {reason: "a command without a selection is an error", args: []string{"suspend"}, errs: "name objects, or use either --all or --store"},
 		"TwoWays":      {reason: "two kinds of selection are an error", args: []string{"refresh", "db", "--all"}, errs: "name objects, or use either --all or --store"},
-		"DiffNothing":  {reason: "diff without an object is an error", args: []string{"diff"}, errs: "name ExternalSecrets, or use -f"},
+		"DiffNothing":  {reason: "diff without an object is an error", args: []string{"diff"}, errs: "name ExternalSecrets or PushSecrets, or use -f"},
 		"NoKubeconfig": {reason: "the demo does not use a cluster of the environment", args: []string{"demo", "--context", "kind"}, errs: "--context needs --kubeconfig"},
 	}
 	for name, tc := range cases {
@@ -159,6 +161,30 @@ func TestUsage(t *testing.T) {
 				t.Errorf("%s: exit code %d: %s", tc.reason, code, errs)
 			}
 		})
+	}
+}
+
+// TestFormatPush checks the lines of diff for a PushSecret. A name of a remote secret cannot forge a line.
+func TestFormatPush(t *testing.T) {
+	t.Parallel()
+	d := offline.PushDifference{Namespace: "shop", PushSecret: "db", StoreKind: "VaultKV", StoreName: "prod", Action: offline.Refuse, Problems: []string{"no"}, Notes: []string{"long"}}
+	for _, a := range []v1alpha1.PushAction{v1alpha1.PushCreate, v1alpha1.PushUpdate, v1alpha1.PushUpdateMetadata, v1alpha1.PushDelete, v1alpha1.PushKeep, v1alpha1.PushFail, "Paint"} {
+		d.Entries = append(d.Entries, v1alpha1.PushDifferenceEntry{RemoteKey: "k\n", Action: a})
+	}
+	d.Entries[0].Property = "a.b"
+	want := `PushSecret shop/db, VaultKV prod: Refuse
+  + k  property a.b
+  ~ k 
+  ~ metadata of k 
+  - k 
+  = kept: k 
+  ! fails: k 
+  Paint k 
+  problem: no
+  note: long
+`
+	if diff := cmp.Diff(want, formatPush(d)); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
 	}
 }
 

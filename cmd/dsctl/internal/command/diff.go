@@ -24,7 +24,7 @@ func newDiff(o *options) *cobra.Command {
 	manifest, values := "", ""
 	c := &cobra.Command{
 		Use:   "diff {NAME ... | -f FILE} [--values FILE]",
-		Short: "Show what an ExternalSecret would change in its Secret, by names only",
+		Short: "Show what an ExternalSecret or a PushSecret would change, by names only",
 		Long: `diff compares the Secret that an ExternalSecret yields with the one in the cluster. It prints names of keys, labels and
 annotations, and never a value. It changes nothing, and reads no store.
 
@@ -32,10 +32,13 @@ For an object with creationPolicy None it prints what the operator has compared,
 For others, without --values, it knows the keys that the spec names, and reads of the Secret only its metadata.
 With --values, a file as for render, it compares values, too, and needs the permission to get the Secret.
 
+For a PushSecret (pushsecret/NAME) with spec.dryRun it prints what the operator would do in each store, values compared.
+
 Exit codes: 0 nothing would change, 1 the command failed, 2 something would change, or the Secret would be refused.`,
 		Example: `  dsctl diff -f externalsecret.yaml -n shop
-  dsctl diff db -n shop --values values.yaml`,
-		ValidArgsFunction: o.completeObjects(func(k snapshot.Kind) bool { return k.Kind == snapshot.ExternalSecret }),
+  dsctl diff db -n shop --values values.yaml
+  dsctl diff pushsecret/db -n shop`,
+		ValidArgsFunction: o.completeObjects(differs),
 		RunE:              func(c *cobra.Command, args []string) error { return o.diff(c.Context(), args, manifest, values) },
 	}
 	o.addOutput(c, "json")
@@ -44,15 +47,26 @@ Exit codes: 0 nothing would change, 1 the command failed, 2 something would chan
 	return c
 }
 
+// differs reports whether diff can show what an object of a Kind would change.
+func differs(k snapshot.Kind) bool {
+	return k.Kind == snapshot.ExternalSecret || k.Kind == snapshot.PushSecret
+}
+
+// changeable is an object that diff shows: one of its fields is set.
+type changeable struct {
+	external *v1alpha1.ExternalSecret
+	push     *v1alpha1.PushSecret
+}
+
 func (o *options) diff(ctx context.Context, args []string, manifest, values string) error {
 	if (len(args) > 0) == (manifest != "") {
-		return errors.New("name ExternalSecrets, or use -f")
+		return errors.New("name ExternalSecrets or PushSecrets, or use -f")
 	}
 	s, err := o.connect()
 	if err != nil {
 		return err
 	}
-	all, err := o.externalSecrets(ctx, s, args, manifest)
+	all, err := o.changeables(ctx, s, args, manifest)
 	if err != nil {
 		return err
 	}
@@ -64,39 +78,71 @@ func (o *options) diff(ctx context.Context, args []string, manifest, values stri
 		}
 		remote = &r
 	}
-	differences, differs := []offline.Difference{}, false
-	for _, es := range all {
-		d, err := compare(ctx, s, es, remote)
+	differences, found := []any{}, false
+	var text strings.Builder
+	for _, c := range all {
+		shown, err := c.differences(ctx, s, remote)
 		if err != nil {
-			return fmt.Errorf("ExternalSecret %s: %w", es.Name, err)
+			return err
 		}
-		differs = differs || d.Action != offline.Unchanged
-		differences = append(differences, d)
+		for _, d := range shown {
+			found = found || d.action != offline.Unchanged
+			differences = append(differences, d.data)
+			text.WriteString(d.text)
+		}
 	}
 	if o.output == "json" {
 		err = printJSON(o.Out, differences)
 	} else {
-		err = printDifferences(o.Out, differences)
+		_, err = io.WriteString(o.Out, text.String())
 	}
-	if err == nil && differs {
+	if err == nil && found {
 		return errFound
 	}
 	return err
 }
 
-func (o *options) externalSecrets(ctx context.Context, s *session, args []string, manifest string) ([]*v1alpha1.ExternalSecret, error) {
-	if manifest != "" {
-		return o.readManifest(manifest, s.namespace)
-	}
-	var all []*v1alpha1.ExternalSecret
-	for _, name := range args {
-		es := &v1alpha1.ExternalSecret{}
-		if err := s.Client.Get(ctx, types.NamespacedName{Namespace: s.namespace, Name: name}, es); err != nil {
-			return nil, err
+// difference is one difference in the forms in which diff prints it.
+type difference struct {
+	action offline.Action
+	data   any
+	text   string
+}
+
+// differences returns what the object would change.
+func (c changeable) differences(ctx context.Context, s *session, remote *inspect.Remote) (all []difference, err error) {
+	if c.push == nil {
+		d, err := compare(ctx, s, c.external, remote)
+		if err != nil {
+			return nil, fmt.Errorf("ExternalSecret %s: %w", c.external.Name, err)
 		}
-		all = append(all, es)
+		return []difference{{d.Action, d, format(d)}}, nil
+	}
+	reported, err := offline.ReportedPush(c.push)
+	if err != nil {
+		return nil, fmt.Errorf("PushSecret %s: %w", c.push.Name, err)
+	}
+	for _, d := range reported {
+		all = append(all, difference{d.Action, d, formatPush(d)})
 	}
 	return all, nil
+}
+
+// changeables returns the objects of a manifest, or of the cluster.
+func (o *options) changeables(ctx context.Context, s *session, args []string, manifest string) ([]changeable, error) {
+	var all []changeable
+	if manifest != "" {
+		read, err := o.readManifest(manifest, s.namespace)
+		for _, es := range read {
+			all = append(all, changeable{external: es})
+		}
+		return all, err
+	}
+	objects, err := choose(ctx, s, args, selection{}, differs)
+	for i := range objects {
+		all = append(all, changeable{objects[i].ExternalSecret, objects[i].PushSecret})
+	}
+	return all, err
 }
 
 // compare compares the result of an ExternalSecret with its Secret. Without values it reads only the metadata
@@ -131,34 +177,63 @@ func compare(ctx context.Context, s *session, es *v1alpha1.ExternalSecret, remot
 	return offline.Compare(es, want, true, live), nil
 }
 
-func printDifferences(w io.Writer, all []offline.Difference) error {
-	var b strings.Builder
-	for _, d := range all {
-		prefix := ""
-		if d.Namespace != "" {
-			prefix = d.Namespace + "/"
-		}
-		fmt.Fprintf(&b, "ExternalSecret %s%s, Secret %[1]s%[3]s: %[4]s\n", prefix, d.ExternalSecret, d.Secret, d.Action)
-		for _, n := range []struct {
-			what string
-			offline.Names
-		}{{"data", d.Data}, {"labels", d.Labels}, {"annotations", d.Annotations}} {
-			for _, c := range []struct {
-				sign  string
-				names []string
-			}{{"+", n.Added}, {"~", n.Changed}, {"-", n.Removed}} {
-				for _, name := range c.names {
-					fmt.Fprintf(&b, "  %s %s %s\n", c.sign, n.what, name)
-				}
+func format(d offline.Difference) string {
+	b := &strings.Builder{}
+	fmt.Fprintf(b, "ExternalSecret %s%s, Secret %[1]s%[3]s: %[4]s\n", prefixOf(d.Namespace), d.ExternalSecret, d.Secret, d.Action)
+	for _, n := range []struct {
+		what string
+		offline.Names
+	}{{"data", d.Data}, {"labels", d.Labels}, {"annotations", d.Annotations}} {
+		for _, c := range []struct {
+			sign  string
+			names []string
+		}{{"+", n.Added}, {"~", n.Changed}, {"-", n.Removed}} {
+			for _, name := range c.names {
+				fmt.Fprintf(b, "  %s %s %s\n", c.sign, n.what, name)
 			}
 		}
-		for _, p := range d.Problems {
-			fmt.Fprintf(&b, "  problem: %s\n", line(p))
-		}
-		for _, n := range d.Notes {
-			fmt.Fprintf(&b, "  note: %s\n", line(n))
-		}
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	remarks(b, d.Problems, d.Notes)
+	return b.String()
+}
+
+// signs are the first characters of a line about a remote secret, by action.
+var signs = map[v1alpha1.PushAction]string{
+	v1alpha1.PushCreate: "+", v1alpha1.PushUpdate: "~", v1alpha1.PushUpdateMetadata: "~ metadata of", v1alpha1.PushDelete: "-",
+	v1alpha1.PushKeep: "= kept:", v1alpha1.PushFail: "! fails:",
+}
+
+func formatPush(d offline.PushDifference) string {
+	b := &strings.Builder{}
+	fmt.Fprintf(b, "PushSecret %s%s, %s %s: %s\n", prefixOf(d.Namespace), d.PushSecret, d.StoreKind, d.StoreName, d.Action)
+	for _, e := range d.Entries {
+		sign, known := signs[e.Action]
+		if !known {
+			sign = string(e.Action) // A newer operator reports it.
+		}
+		name := e.RemoteKey
+		if e.Property != "" {
+			name += " property " + e.Property
+		}
+		fmt.Fprintf(b, "  %s %s\n", line(sign), line(name))
+	}
+	remarks(b, d.Problems, d.Notes)
+	return b.String()
+}
+
+// prefixOf returns the prefix of a name in a namespace; empty if the namespace is unknown.
+func prefixOf(namespace string) string {
+	if namespace == "" {
+		return ""
+	}
+	return namespace + "/"
+}
+
+func remarks(b *strings.Builder, problems, notes []string) {
+	for _, p := range problems {
+		fmt.Fprintf(b, "  problem: %s\n", line(p))
+	}
+	for _, n := range notes {
+		fmt.Fprintf(b, "  note: %s\n", line(n))
+	}
 }

@@ -95,6 +95,7 @@ var objectRules = []func(*snapshot.Snapshot, *snapshot.Object) []Finding{
 	failingPush,   // The stores of a PushSecret can fail separately.
 	failingFanOut, // The namespaces of a cluster Kind can fail separately.
 	failing,       // The operator reports a failure.
+	dryRun,        // The values are not pushed.
 	unexpectedlyGone,
 	notReconciled,  // The operator has not handled the spec.
 	refreshOverdue, // The operator is late.

@@ -198,6 +198,18 @@ metadata: {name: prod}
 				Severity: Warning, Object: db, Reason: "Suspended", Message: "spec.suspend is true: nothing is read or written", Fix: "dsctl resume externalsecret/db -n shop",
 			}},
 		},
+		"DryRun": {
+			reason: "a dry run is a warning, with the command that shows what a push would do",
+			manifest: `
+kind: PushSecret
+metadata: {name: up}
+spec: {dryRun: true, storeRefs: [{kind: AWSSecretsManager, name: prod}], selector: {secret: {name: db}}}
+status: {conditions: [{type: Ready, status: Unknown, reason: DryRun}]}
+---` + prod,
+			want: []Finding{{
+				Severity: Warning, Object: snapshot.Ref{Group: "direct-secrets.io", Kind: "PushSecret", Namespace: "shop", Name: "up"}, Reason: "DryRun", Message: "spec.dryRun is true: nothing is written", Fix: "see what a push would do with dsctl diff pushsecret/up -n shop, and set spec.dryRun to false",
+			}},
+		},
 		"Overdue": {
 			reason: "a refresh that the operator missed is a warning",
 			manifest: using + `status: {nextRefreshTime: "2026-11-23T11:30:00Z", conditions: [{type: Ready, status: "True", reason: SecretSynced}]}` +

@@ -110,6 +110,15 @@ func suspended(s *snapshot.Snapshot, o *snapshot.Object) []Finding {
 	return one(Warning, o, v1alpha1.ReasonSuspended, "spec.suspend is true: nothing is read or written", s.Program+" resume "+o.Argument())
 }
 
+// dryRun reports that a PushSecret is not pushed.
+func dryRun(s *snapshot.Snapshot, o *snapshot.Object) []Finding {
+	if o.PushSecret == nil || !o.PushSecret.Spec.DryRun {
+		return nil
+	}
+	return one(Warning, o, v1alpha1.ReasonDryRun, "spec.dryRun is true: nothing is written",
+		fmt.Sprintf("see what a push would do with %s diff %s, and set spec.dryRun to false", s.Program, o.Argument()))
+}
+
 // failing reports a failure in the condition Ready.
 func failing(s *snapshot.Snapshot, o *snapshot.Object) []Finding {
 	c := o.Ready()
