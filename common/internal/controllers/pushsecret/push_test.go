@@ -497,6 +497,38 @@ func TestPushSuspendedIsDeleted(t *testing.T) {
 	}
 }
 
+// TestPushSuspendedIsDeletedMeanwhile deletes a suspended object while a push to one of its stores has not ended. The
+// remote secret in the other store must stay unchanged, too.
+func TestPushSuspendedIsDeletedMeanwhile(t *testing.T) {
+	e := testenv.New(t)
+	second := e.Server.Backend("second")
+	e.Create(e.Store("second", "second"))
+	e.Source("source", map[string]string{"password": "one"})
+	e.Create(e.PushSecret("db", testenv.PushDeletes, func(ps *v1alpha1.PushSecret) {
+		ps.Spec.StoreRefs = append(ps.Spec.StoreRefs, v1alpha1.PushStoreRef{Kind: "FakeStore", Name: "second"})
+	}))
+	e.WantPushed("db", v1alpha1.ReasonSecretSynced)
+	release := second.Inject(fake.Fault{Call: fake.CallUpdate, Hang: true})
+	e.Source("source", map[string]string{"password": "two"})
+	if err := second.Wait(e.Ctx, 1, fake.CallUpdate); err != nil {
+		t.Fatal(err)
+	}
+	e.WantRemote(e.Backend, "db", "two")
+	ps := testenv.Update(e.Client, e.GetPush("db"), func(ps *v1alpha1.PushSecret) { ps.Spec.Suspend = true })
+	e.Delete(ps)
+	e.Eventually(func() string {
+		if c := meta.FindStatusCondition(e.GetPush("db").Status.Conditions, v1alpha1.ConditionReady); c == nil || !strings.Contains(c.Message, "a push in progress") {
+			return fmt.Sprintf("the deletion was not reconciled: %+v", c)
+		}
+		return ""
+	})
+	release()
+	wantPushGone(e, "db")
+	if v := testenv.Remote(e.Backend, "db"); v != "two" {
+		t.Errorf("the remote secret in the other store is %q, want it unchanged", v)
+	}
+}
+
 // TestPushSourceLosesKeys removes a key from a Secret of which all keys are pushed. Its remote secret must stay, also
 // if the spec changes later, and must be deleted with the object.
 func TestPushSourceLosesKeys(t *testing.T) {
