@@ -1,6 +1,7 @@
 package cutover
 
 import (
+	"crypto/sha3"
 	"fmt"
 	"strings"
 	"time"
@@ -49,7 +50,14 @@ type state struct {
 	// secret is nil if there is none.
 	secret  *corev1.Secret
 	journal entry
+	// name is that of both ExternalSecrets.
+	name string
+	// merges is true if direct-secrets keeps keys of others, since its creationPolicy is Merge.
+	merges bool
 }
+
+// held reports whether External Secrets Operator still has a hold on the Secret for the object.
+func (s state) held() bool { return heldByESO(s.secret, s.name) }
 
 // next decides on the next step, and says why it is to wait or to stop.
 func (s state) next(o Options) (step, string) {
@@ -83,13 +91,13 @@ func (s state) planned(o Options) (step, string) {
 	case s.to.Status.Difference == nil:
 		return stepWait, "direct-secrets has not compared it"
 	}
-	if d := differs(s.to.Status.Difference, o.AcceptChanges); d != "" {
+	if d := differs(s.to.Status.Difference, o.AcceptChanges || s.merges); d != "" {
 		return stepGiveBack, "direct-secrets would change the Secret: " + d
 	}
 	switch {
 	case !letGo(s.from):
 		return stepStopESO, ""
-	case heldByESO(s.secret):
+	case s.held():
 		return stepRelease, ""
 	}
 	return stepAdopt, ""
@@ -103,7 +111,7 @@ func (s state) adopted(o Options) (step, string) {
 	ready := meta.FindStatusCondition(s.to.Status.Conditions, v1alpha1.ConditionReady)
 	observed := ready != nil && s.to.Status.ObservedGeneration == s.to.Generation
 	switch {
-	case heldByESO(s.secret) && s.from != nil:
+	case s.held() && s.from != nil:
 		return stepRelease, "" // A write that External Secrets Operator had begun before it was stopped came late.
 	case !observed:
 		return stepWait, "no operator of direct-secrets has reconciled it"
@@ -149,20 +157,23 @@ func letGo(from *unstructured.Unstructured) bool {
 	return err == nil && interval == 0 && field(from, "target", "creationPolicy") == "Orphan"
 }
 
-// heldByESO reports whether a Secret has an ownerReference or a field manager of External Secrets Operator, or its mark.
-func heldByESO(s *corev1.Secret) bool {
+// heldByESO reports whether a Secret has an ownerReference of an ExternalSecret of External Secrets Operator, keys that it
+// manages, or the mark of an owner that no longer owns it.
+func heldByESO(s *corev1.Secret, name string) bool {
+	others := false
 	for _, r := range s.OwnerReferences {
-		if ownedByESO(r) {
+		if ownedByESO(r) && r.Name == name {
 			return true
 		}
+		others = others || ownedByESO(r)
 	}
 	for _, f := range s.ManagedFields {
-		if managedByESO(f) {
+		if managedByESO(f, name) {
 			return true
 		}
 	}
 	_, marked := s.Labels[createdByLabel]
-	return marked
+	return marked && !others
 }
 
 // createdByLabel is on Secrets that External Secrets Operator owns. It deletes those with this label under another name.
@@ -179,8 +190,20 @@ func ownedByESO(r metav1.OwnerReference) bool {
 	return group == esoGroup && r.Kind == "ExternalSecret"
 }
 
-// managedByESO reports whether External Secrets Operator wrote data of a Secret. An entry that holds the label managed
-// alone does not count, because it comes back.
-func managedByESO(f metav1.ManagedFieldsEntry) bool {
-	return strings.HasPrefix(f.Manager, "externalsecrets."+esoGroup+"/") && f.FieldsV1 != nil && strings.Contains(string(f.FieldsV1.Raw), `"f:data"`)
+// managedByESO reports whether an ExternalSecret of External Secrets Operator wrote data of a Secret. An entry that holds the
+// label managed alone does not count, because it comes back.
+func managedByESO(f metav1.ManagedFieldsEntry, name string) bool {
+	return f.Manager == esoManager(name) && f.FieldsV1 != nil && strings.Contains(string(f.FieldsV1.Raw), `"f:data"`)
+}
+
+// longManager is the number of bytes above which External Secrets Operator has a hash of the name in its field manager.
+const longManager = 63
+
+// esoManager returns the field manager with which External Secrets Operator writes the Secret of an ExternalSecret.
+func esoManager(name string) string {
+	const prefix = "externalsecrets." + esoGroup + "/"
+	if m := prefix + name; len(m) <= longManager {
+		return m
+	}
+	return fmt.Sprintf("%ssha3/%x", prefix, sha3.Sum224([]byte(name)))
 }

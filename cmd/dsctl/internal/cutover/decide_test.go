@@ -59,6 +59,12 @@ func TestNext(t *testing.T) {
 	labelled := secretOf(func(s *corev1.Secret) {
 		s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "externalsecrets.external-secrets.io/db", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{}}`)}}}
 	})
+	ofAnother := secretOf(func(s *corev1.Secret) {
+		s.Labels = map[string]string{createdByLabel: "a"}
+		s.OwnerReferences = []metav1.OwnerReference{{APIVersion: "external-secrets.io/v1", Kind: "ExternalSecret", Name: "other"}}
+		s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "externalsecrets.external-secrets.io/other", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:data":{}}`)}}}
+	})
+	further := &v1alpha1.Difference{Exists: true, Data: v1alpha1.NameDifference{Removed: []string{"b"}}}
 	active := esoObject(map[string]any{"refreshInterval": "1h"})
 	deleted := esoObject(stopped())
 	now := metav1.Now()
@@ -70,6 +76,7 @@ func TestNext(t *testing.T) {
 	for name, tc := range map[string]struct {
 		state   state
 		options Options
+		merges  bool
 		want    step
 		why     string
 	}{
@@ -89,10 +96,9 @@ func TestNext(t *testing.T) {
 			}), secret: owned},
 			want: stepGiveBack, why: "direct-secrets would change the Secret: its type to Opaque; adds key a; does not have key b, c; changes label l",
 		},
-		"FurtherKeys": {
-			state:   state{from: active, to: ours(v1alpha1.CreateNone, metav1.ConditionTrue, &v1alpha1.Difference{Exists: true, Data: v1alpha1.NameDifference{Removed: []string{"b"}}}), secret: owned},
-			options: Options{AcceptChanges: true}, want: stepStopESO,
-		},
+		"FurtherKeys":      {state: state{from: active, to: ours(v1alpha1.CreateNone, metav1.ConditionTrue, further), secret: owned}, options: Options{AcceptChanges: true}, want: stepStopESO},
+		"FurtherKeysMerge": {state: state{from: active, to: ours(v1alpha1.CreateNone, metav1.ConditionTrue, further), secret: ofAnother}, merges: true, want: stepStopESO},
+		"MergeOfAnother":   {state: state{from: esoObject(stopped()), to: ours(v1alpha1.CreateNone, metav1.ConditionTrue, further), secret: ofAnother}, merges: true, want: stepAdopt},
 		"WouldCreate":      {state: state{from: active, to: ours(v1alpha1.CreateNone, metav1.ConditionTrue, &v1alpha1.Difference{}), secret: owned}, want: stepGiveBack, why: "direct-secrets would change the Secret: it would create it"},
 		"Same":             {state: state{from: active, to: ours(v1alpha1.CreateNone, metav1.ConditionTrue, same), secret: owned}, want: stepStopESO},
 		"Stopped":          {state: state{from: esoObject(stopped()), to: ours(v1alpha1.CreateNone, metav1.ConditionTrue, same), secret: owned}, want: stepRelease},
@@ -109,6 +115,7 @@ func TestNext(t *testing.T) {
 		"Removed":          {state: state{to: ours("", metav1.ConditionTrue, nil), secret: free}, options: Options{Remove: true}, want: stepDone},
 	} {
 		t.Run(name, func(t *testing.T) {
+			tc.state.name, tc.state.merges = "db", tc.merges
 			tc.state.journal = entry{UID: "eso", SecretUID: "secret"}
 			got, why := tc.state.next(tc.options)
 			if got != tc.want || why != tc.why {

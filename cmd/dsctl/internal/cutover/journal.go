@@ -21,6 +21,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/inspect"
 )
 
 // JournalLabel is on each ConfigMap of the journal. There is one for each object that was moved.
@@ -35,9 +36,7 @@ type entry struct {
 	// Secret is the name of the Secret, SecretUID its UID.
 	Secret    string    `json:"secret"`
 	SecretUID types.UID `json:"secretUID"`
-	// Manager is the field manager of External Secrets Operator in the Secret; "" if it has none.
-	Manager string `json:"manager,omitempty"`
-	Moved   bool   `json:"moved"`
+	Moved     bool      `json:"moved"`
 }
 
 // journalKey is the key of a ConfigMap of the journal.
@@ -73,11 +72,6 @@ func (c *Cutover) begin(ctx context.Context, u Unit) (*entry, error) {
 		return nil, err
 	}
 	e := &entry{UID: u.From.GetUID(), Object: manifest(u.From), Secret: secret.Name, SecretUID: secret.UID}
-	for _, f := range secret.ManagedFields {
-		if managedByESO(f) {
-			e.Manager = f.Manager
-		}
-	}
 	m, err := e.configMap()
 	if err != nil {
 		return nil, err
@@ -207,14 +201,22 @@ func (c *Cutover) returnSecret(ctx context.Context, e entry) error {
 			return err
 		}
 		err = c.patchMetadata(ctx, s, func(meta *metav1.PartialObjectMetadata) {
+			name, others := e.Object.GetName(), false
+			for i, f := range meta.ManagedFields {
+				switch {
+				case f.Manager == inspect.FieldManager(name):
+					meta.ManagedFields[i].Manager, meta.ManagedFields[i].Operation = esoManager(name), metav1.ManagedFieldsOperationUpdate
+				case strings.HasPrefix(f.Manager, v1alpha1.FieldManagerPrefix):
+					others = true
+				}
+			}
+			delete(meta.Annotations, inspect.MarkKey(name))
+			if others {
+				return // Another ExternalSecret of direct-secrets writes the Secret, too.
+			}
 			ours := func(name, _ string) bool { return isOurs(name) }
 			maps.DeleteFunc(meta.Labels, ours)
 			maps.DeleteFunc(meta.Annotations, ours)
-			for i, f := range meta.ManagedFields {
-				if strings.HasPrefix(f.Manager, v1alpha1.FieldManagerPrefix) && e.Manager != "" && f.Time != nil {
-					meta.ManagedFields[i].Manager, meta.ManagedFields[i].Operation = e.Manager, metav1.ManagedFieldsOperationUpdate
-				}
-			}
 		})
 		if !kerrors.IsConflict(err) {
 			return err
@@ -238,10 +240,33 @@ func (c *Cutover) restore(ctx context.Context, e entry) error {
 		case !letGo(from):
 			return nil // Nothing has changed it, or its manifest was applied again.
 		}
-		from.Object["spec"] = e.Object.DeepCopy().Object["spec"]
+		if err := e.undo(from); err != nil {
+			return err
+		}
 		if err := c.Client.Update(ctx, from); !kerrors.IsConflict(err) {
 			return err
 		}
 		time.Sleep(pollInterval)
 	}
+}
+
+// undo sets the fields that made External Secrets Operator leave the Secret alone to what they were. Other fields may have
+// changed since.
+func (e entry) undo(from *unstructured.Unstructured) error {
+	for _, path := range [][]string{{"refreshInterval"}, {"refreshPolicy"}, {"target", "creationPolicy"}, {"target", "deletionPolicy"}} {
+		path = append([]string{"spec"}, path...)
+		was, found, err := unstructured.NestedFieldCopy(e.Object.Object, path...)
+		switch {
+		case err != nil:
+			return err
+		case found:
+			err = unstructured.SetNestedField(from.Object, was, path...)
+		default:
+			unstructured.RemoveNestedField(from.Object, path...)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -62,9 +62,13 @@ func (m *move) run(ctx context.Context) (reason string, err error) {
 			if why != "" {
 				return false, nil
 			}
-			if err := m.take(ctx, next, s); kerrors.IsConflict(err) {
+			switch err := m.take(ctx, next, s); {
+			case kerrors.IsConflict(err):
 				return false, nil // Another client changed the object, so decide again.
-			} else if err != nil {
+			case err != nil && next == stepCreate:
+				reason = fmt.Sprintf("cannot create the ExternalSecret of direct-secrets: %v", err)
+				return true, nil
+			case err != nil:
 				return false, err
 			}
 		}
@@ -88,7 +92,8 @@ func (m *move) changed(s state) string {
 
 // observe reads the state of the object.
 func (m *move) observe(ctx context.Context) (state, error) {
-	s := state{from: &unstructured.Unstructured{}, to: &v1alpha1.ExternalSecret{}, secret: &corev1.Secret{}, journal: m.journal}
+	s := state{from: &unstructured.Unstructured{}, to: &v1alpha1.ExternalSecret{}, secret: &corev1.Secret{}, journal: m.journal, name: m.name.Name}
+	s.merges = slices.Contains([]string{string(v1alpha1.CreateMerge), string(v1alpha1.CreateCreateOrMerge)}, field(m.unit.To, "target", "creationPolicy"))
 	s.from.SetGroupVersionKind(m.unit.From.GroupVersionKind())
 	absent, err := m.get(ctx, m.name, s.from)
 	if absent {
@@ -196,11 +201,14 @@ func (m *move) stopESO(ctx context.Context, from *unstructured.Unstructured) err
 // its keys. If they had no manager, or a second one, the first write of direct-secrets could not remove a key later.
 func (m *move) release(ctx context.Context, s *corev1.Secret) error {
 	return m.patchMetadata(ctx, s, func(meta *metav1.PartialObjectMetadata) {
-		meta.OwnerReferences = slices.DeleteFunc(meta.OwnerReferences, ownedByESO)
+		meta.OwnerReferences = slices.DeleteFunc(meta.OwnerReferences, func(r metav1.OwnerReference) bool { return ownedByESO(r) && r.Name == m.name.Name })
 		for i, f := range meta.ManagedFields {
-			if managedByESO(f) {
+			if managedByESO(f, m.name.Name) {
 				meta.ManagedFields[i].Manager, meta.ManagedFields[i].Operation = inspect.FieldManager(m.name.Name), metav1.ManagedFieldsOperationApply
 			}
+		}
+		if slices.ContainsFunc(meta.OwnerReferences, ownedByESO) {
+			return // Another object of External Secrets Operator owns the Secret.
 		}
 		delete(meta.Labels, createdByLabel)
 		delete(meta.Labels, managedLabel)
