@@ -74,7 +74,7 @@ func startESO(t *testing.T, s *stack.Stack) *esoOperator {
 			return nil
 		}
 		return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(o)}} // The tests name both alike.
-	})).WithOptions(controller.Options{MaxConcurrentReconciles: 8}).Complete(e))
+	})).WithOptions(controller.Options{MaxConcurrentReconciles: 8, SkipNameValidation: ptr.To(true)}).Complete(e))
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- m.Start(ctx) }()

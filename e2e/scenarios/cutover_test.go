@@ -214,22 +214,9 @@ func TestCutOver(t *testing.T) {
 		}
 		t.Logf("killed after %s: %d objects moved", after.Round(time.Millisecond), strings.Count(out, "moved  "))
 	}
-	out, code := c.migrate(0, "--execute", "-A")
+	c.wantOutput(fmt.Sprintf("\n%d moved, 0 reverted, 0 left, 0 failed\n", len(c.secrets)), "--execute", "-A")
 	t.Logf("moved in %s, kills included", time.Since(started).Round(time.Second))
-	if code != 0 || !strings.Contains(out, fmt.Sprintf("\n%d moved, 0 reverted, 0 left, 0 failed\n", len(c.secrets))) {
-		t.Fatalf("exit code %d: %s", code, tail(out))
-	}
-	c.eventually("of direct-secrets", func(s *corev1.Secret) string {
-		if owner := metav1.GetControllerOf(s); owner == nil || owner.APIVersion != v1alpha1.GroupVersion.String() {
-			return fmt.Sprintf("the owner is %v", owner)
-		}
-		for _, f := range s.ManagedFields {
-			if strings.HasPrefix(f.Manager, "externalsecrets.") && strings.Contains(string(f.FieldsV1.Raw), "f:data") {
-				return "External Secrets Operator manages keys"
-			}
-		}
-		return ""
-	})
+	c.eventually("of direct-secrets", heldByUs)
 	c.unbroken()
 	if n := c.eso.reads.Load() - read; n != 0 {
 		t.Errorf("External Secrets Operator read the provider %d times", n)
@@ -243,21 +230,8 @@ func TestCutOver(t *testing.T) {
 		t.Errorf("a secret was read %d times", most)
 	}
 
-	out, code = c.migrate(0, "--revert", "-A")
-	if code != 0 || !strings.Contains(out, fmt.Sprintf("\n0 moved, %d reverted, 0 left, 0 failed\n", len(c.secrets))) {
-		t.Fatalf("exit code %d: %s", code, tail(out))
-	}
-	c.eventually("of External Secrets Operator", func(s *corev1.Secret) string {
-		if owner := metav1.GetControllerOf(s); owner == nil || owner.APIVersion != "external-secrets.io/v1" {
-			return fmt.Sprintf("the owner is %v", owner)
-		}
-		for name := range s.Annotations {
-			if strings.Contains(name, "direct-secrets.io") {
-				return "it has the annotation " + name
-			}
-		}
-		return ""
-	})
+	c.wantOutput(fmt.Sprintf("\n0 moved, %d reverted, 0 left, 0 failed\n", len(c.secrets)), "--revert", "-A")
+	c.eventually("of External Secrets Operator", heldByESO)
 	c.unbroken()
 	for _, list := range []client.ObjectList{&v1alpha1.ExternalSecretList{}, &corev1.ConfigMapList{}} {
 		must(t, c.stack.Admin.List(t.Context(), list, client.HasLabels{v1alpha1.Group + "/migration"}))
@@ -265,6 +239,41 @@ func TestCutOver(t *testing.T) {
 			t.Errorf("%d of %T are left", n, list)
 		}
 	}
+}
+
+// wantOutput runs dsctl, which must succeed and print a text.
+func (c *cutover) wantOutput(want string, args ...string) {
+	c.Helper()
+	out, code := c.migrate(0, args...)
+	if code != 0 || !strings.Contains(out, want) {
+		c.Fatalf("exit code %d: %s", code, tail(out))
+	}
+}
+
+// heldByUs says why a Secret is not held by direct-secrets alone; "" if it is.
+func heldByUs(s *corev1.Secret) string {
+	if owner := metav1.GetControllerOf(s); owner == nil || owner.APIVersion != v1alpha1.GroupVersion.String() {
+		return fmt.Sprintf("the owner is %v", owner)
+	}
+	for _, f := range s.ManagedFields {
+		if strings.HasPrefix(f.Manager, "externalsecrets.") && strings.Contains(f.FieldsV1.GetRawString(), "f:data") {
+			return "External Secrets Operator manages keys"
+		}
+	}
+	return ""
+}
+
+// heldByESO says why a Secret is not held by External Secrets Operator alone; "" if it is.
+func heldByESO(s *corev1.Secret) string {
+	if owner := metav1.GetControllerOf(s); owner == nil || owner.APIVersion != "external-secrets.io/v1" {
+		return fmt.Sprintf("the owner is %v", owner)
+	}
+	for name := range s.Annotations {
+		if strings.Contains(name, "direct-secrets.io") {
+			return "it has the annotation " + name
+		}
+	}
+	return ""
 }
 
 // readsOf returns how often each remote secret was read.
@@ -344,12 +353,7 @@ func TestCutOverDoubt(t *testing.T) {
 	if out, code = c.migrate(0, "--revert", "-n", "team-00", "--reconciliation-suspended"); code != 0 {
 		t.Errorf("exit code %d: %s", code, out)
 	}
-	c.eventually("of External Secrets Operator", func(s *corev1.Secret) string {
-		if owner := metav1.GetControllerOf(s); owner == nil || owner.APIVersion != "external-secrets.io/v1" {
-			return fmt.Sprintf("the owner is %v", owner)
-		}
-		return ""
-	})
+	c.eventually("of External Secrets Operator", heldByESO)
 	c.unbroken()
 }
 

@@ -142,7 +142,7 @@ func differs(d *v1alpha1.Difference, acceptFurther bool) string {
 			how   string
 			names []string
 		}{{"adds", part.Added}, {"changes", part.Changed}, {"does not have", part.Removed}} {
-			if len(list.names) > 0 && !(acceptFurther && list.how == "does not have") {
+			if further := list.how == "does not have"; len(list.names) > 0 && (!further || !acceptFurther) {
 				all = append(all, fmt.Sprintf("%s %s %s", list.how, part.what, strings.Join(list.names, ", ")))
 			}
 		}
@@ -193,7 +193,7 @@ func ownedByESO(r metav1.OwnerReference) bool {
 // managedByESO reports whether an ExternalSecret of External Secrets Operator wrote data of a Secret. An entry that holds the
 // label managed alone does not count, because it comes back.
 func managedByESO(f metav1.ManagedFieldsEntry, name string) bool {
-	return f.Manager == esoManager(name) && f.FieldsV1 != nil && strings.Contains(string(f.FieldsV1.Raw), `"f:data"`)
+	return f.Manager == esoManager(name) && f.FieldsV1 != nil && strings.Contains(f.FieldsV1.GetRawString(), `"f:data"`)
 }
 
 // longManager is the number of bytes above which External Secrets Operator has a hash of the name in its field manager.

@@ -54,15 +54,15 @@ func TestNext(t *testing.T) {
 		s.OwnerReferences = []metav1.OwnerReference{{APIVersion: "external-secrets.io/v1", Kind: "ExternalSecret", Name: "db"}}
 	})
 	managed := secretOf(func(s *corev1.Secret) {
-		s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "externalsecrets.external-secrets.io/db", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:data":{}}`)}}}
+		s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "externalsecrets.external-secrets.io/db", FieldsV1: metav1.NewFieldsV1(`{"f:data":{}}`)}}
 	})
 	labelled := secretOf(func(s *corev1.Secret) {
-		s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "externalsecrets.external-secrets.io/db", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:metadata":{}}`)}}}
+		s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "externalsecrets.external-secrets.io/db", FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{}}`)}}
 	})
 	ofAnother := secretOf(func(s *corev1.Secret) {
 		s.Labels = map[string]string{createdByLabel: "a"}
 		s.OwnerReferences = []metav1.OwnerReference{{APIVersion: "external-secrets.io/v1", Kind: "ExternalSecret", Name: "other"}}
-		s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "externalsecrets.external-secrets.io/other", FieldsV1: &metav1.FieldsV1{Raw: []byte(`{"f:data":{}}`)}}}
+		s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "externalsecrets.external-secrets.io/other", FieldsV1: metav1.NewFieldsV1(`{"f:data":{}}`)}}
 	})
 	further := &v1alpha1.Difference{Exists: true, Data: v1alpha1.NameDifference{Removed: []string{"b"}}}
 	active := esoObject(map[string]any{"refreshInterval": "1h"})
