@@ -104,7 +104,9 @@ var ourFiles = map[string]string{
 var notRun = []string{
 	"kubectl krew", "kubectl direct-secrets", "ln -s dsctl", // dsctl is run by its own name.
 	"kubectl top", "kubectl logs", // There are no pods.
-	"helm template shop ./chart",                                                                      // There is no chart.
+	"helm template shop ./chart",                                             // There is no chart.
+	"dsctl migrate --cluster",                                                // It is for objects of External Secrets Operator; TestCutOver runs it.
+	"externalsecrets.external-secrets.io", "pushsecrets.external-secrets.io", // These are the steps to move them by hand.
 	"kubectl describe\n", "kubectl wait --for=condition=Ready\n", "kubectl delete --cascade=orphan\n", // These are parts of commands.
 }
 

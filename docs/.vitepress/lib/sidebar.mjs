@@ -13,7 +13,7 @@ const sections = [
   {
     text: 'Guides',
     dir: 'guides',
-    first: ['shape-a-secret', 'templates', 'certificates-and-registries', 'rotation', 'source-of-truth', 'push-and-failover', 'gitops'],
+    first: ['shape-a-secret', 'templates', 'certificates-and-registries', 'rotation', 'source-of-truth', 'push-and-failover', 'gitops', 'multi-tenancy', 'moving-from-eso'],
   },
   {
     text: 'Operate',
