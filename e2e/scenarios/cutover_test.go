@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -65,6 +66,7 @@ func startCutover(t *testing.T, namespaces, each int) *cutover {
 	raw, err := s.AdminKubeconfig()
 	must(t, err)
 	must(t, os.WriteFile(c.config, raw, 0o600))
+	c.allow()
 	for n := range namespaces {
 		namespace := fmt.Sprintf("team-%02d", n)
 		must(t, s.CreateNamespace(ctx, namespace))
@@ -90,6 +92,23 @@ func startCutover(t *testing.T, namespaces, each int) *cutover {
 		return ""
 	})
 	return c
+}
+
+// movingUser is the user that moves objects.
+const movingUser = "mover"
+
+// allow gives the user that moves objects the role in the guide, and nothing else.
+func (c *cutover) allow() {
+	c.Helper()
+	blocks := readPage(c.T, "docs/guides/moving-from-eso.md").blocks
+	at := slices.IndexFunc(blocks, func(b block) bool { return strings.Contains(b.text, "kind: ClusterRole\n") })
+	if at < 0 {
+		c.Fatal("the guide has no role")
+	}
+	applyIn(c.T, c.stack, "default", blocks[at].text)
+	applyIn(c.T, c.stack, "default", `
+{apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: mover}, subjects: [{kind: User, name: `+movingUser+`, apiGroup: rbac.authorization.k8s.io}],
+ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: move-from-eso}}`)
 }
 
 // eventually waits until all Secrets are as they should be, and remembers them if it is the first time.
@@ -182,7 +201,7 @@ func (c *cutover) migrate(kill time.Duration, args ...string) (string, int) {
 		ctx, cancel = context.WithTimeout(ctx, kill)
 		defer cancel()
 	}
-	cmd := exec.CommandContext(ctx, filepath.Join(c.dsctl.folder, "kubectl-direct_secrets"), append([]string{"migrate", "--cluster"}, args...)...) // Ended by SIGKILL.
+	cmd := exec.CommandContext(ctx, filepath.Join(c.dsctl.folder, "kubectl-direct_secrets"), append([]string{"migrate", "--cluster", "--as", movingUser}, args...)...) // Ended by SIGKILL.
 	cmd.Env = []string{"HOME=" + c.dsctl.folder, "KUBECONFIG=" + c.config}
 	var out bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &out
