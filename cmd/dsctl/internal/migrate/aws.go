@@ -108,7 +108,7 @@ func (o *object) annotatedRole(field string, ref *yaml.Node) (string, bool) {
 	case found && arn != "":
 		return arn, true
 	case o.inputs.knows(namespace, name):
-		o.add(Finding{Field: field, Verdict: Unsupported, Reason: fmt.Sprintf("the ServiceAccount %s/%s has no annotation %s, which External Secrets Operator requires", namespace, name, roleAnnotation), Todo: "annotate it, or give the role with --role " + namespace + "/" + name + "=ARN"})
+		o.add(Finding{Field: field, Verdict: Unsupported, Reason: fmt.Sprintf("the ServiceAccount %s/%s has no annotation %s, which %s requires", namespace, name, roleAnnotation, o.from.name), Todo: "annotate it, or give the role with --role " + namespace + "/" + name + "=ARN"})
 	default:
 		o.add(Finding{Field: field, Verdict: Unsupported, Reason: fmt.Sprintf("the role is in the annotation %s of the ServiceAccount %s/%s, which is not in the input", roleAnnotation, namespace, name), Todo: "add its manifest, use --cluster, or give it with --role " + namespace + "/" + name + "=ARN"})
 	}

@@ -76,21 +76,20 @@ func render(documents []*document, was []byte) ([]byte, error) {
 	converted := false
 	var parts [][]byte
 	for _, d := range documents {
-		part, changed, err := d.render()
+		all, changed, err := d.render()
 		if err != nil {
 			return nil, fmt.Errorf("line %d: %w", d.line, err)
 		}
 		converted = converted || changed
-		if part == nil {
-			continue
+		for _, part := range all {
+			if changed && bytes.Contains(was, []byte("\r\n")) {
+				part = bytes.ReplaceAll(part, []byte("\n"), []byte("\r\n"))
+			}
+			if !bytes.HasSuffix(part, []byte("\n")) {
+				part = append(bytes.Clone(part), '\n')
+			}
+			parts = append(parts, part)
 		}
-		if changed && bytes.Contains(was, []byte("\r\n")) {
-			part = bytes.ReplaceAll(part, []byte("\n"), []byte("\r\n"))
-		}
-		if !bytes.HasSuffix(part, []byte("\n")) {
-			part = append(bytes.Clone(part), '\n')
-		}
-		parts = append(parts, part)
 	}
 	if !converted {
 		return was, nil
@@ -102,54 +101,73 @@ func render(documents []*document, was []byte) ([]byte, error) {
 	return bytes.Join(parts, between), nil
 }
 
-// render returns the text that takes the place of a document; nil if none does.
-func (d *document) render() (part []byte, changed bool, err error) {
-	root, changed := d.result()
+// render returns the texts that take the place of a document.
+func (d *document) render() (parts [][]byte, changed bool, err error) {
+	roots, changed := d.result()
 	switch {
 	case !changed:
-		return d.raw, false, nil
-	case root == nil:
+		return [][]byte{d.raw}, false, nil
+	case len(roots) == 0:
 		return nil, true, nil
 	case d.isJSON():
+		root := roots[0]
+		if len(roots) > 1 {
+			text := func(v string) *yaml.Node { return scalarNode(v, &yaml.Node{}) }
+			root = mapping("apiVersion", text("v1"), "kind", text("List"), "items", &yaml.Node{Kind: yaml.SequenceNode, Content: roots})
+		}
 		var b bytes.Buffer
 		err := encodeJSON(&b, root, "")
-		return append(b.Bytes(), '\n'), true, err
+		return [][]byte{append(b.Bytes(), '\n')}, true, err
 	}
-	foot := nonEmpty(d.foot)
-	if d.object != nil {
-		foot = append(foot, nonEmpty(d.object.out.rest())...)
+	last := len(roots) - 1
+	for i, root := range roots {
+		head, foot := "", []string{}
+		if i == 0 {
+			head = d.head
+		}
+		if i == last {
+			foot = nonEmpty(d.foot)
+			if d.object != nil {
+				foot = append(foot, nonEmpty(d.object.out.rest())...)
+			}
+		}
+		part, err := encode(root, head, strings.Join(foot, "\n"))
+		if err != nil {
+			return nil, true, err
+		}
+		parts = append(parts, part)
 	}
-	part, err = encode(root, d.head, strings.Join(foot, "\n"))
-	return part, true, err
+	return parts, true, nil
 }
 
-// result returns what takes the place of the root of a document: of a List, another List. It is nil if nothing does.
-func (d *document) result() (root *yaml.Node, changed bool) {
+// result returns what takes the place of the root of a document: of a List, another List.
+func (d *document) result() (roots []*yaml.Node, changed bool) {
 	if d.items == nil {
 		o := d.object
-		switch {
-		case o == nil || o.verdict() == Unsupported:
-			return d.node, false
-		case o.omitted:
-			return nil, true
+		if o == nil || o.verdict() == Unsupported {
+			return []*yaml.Node{d.node}, false
 		}
-		o.out.root.HeadComment, o.out.root.LineComment, o.out.root.FootComment = d.node.HeadComment, d.node.LineComment, d.node.FootComment
-		return o.out.root, true
+		roots := o.roots()
+		if len(roots) > 0 {
+			first, last := roots[0], roots[len(roots)-1]
+			first.HeadComment = strings.Join(append(nonEmpty(d.node.HeadComment), nonEmpty(first.HeadComment)...), "\n")
+			first.LineComment, last.FootComment = d.node.LineComment, d.node.FootComment
+		}
+		return roots, true
 	}
 	items := *child(d.node, "items")
 	was := items.Content
 	items.Content = nil
 	for i, item := range d.items {
-		one, converted := item.result()
-		if converted && one != nil {
-			one.FootComment = strings.Join(append(nonEmpty(one.FootComment), nonEmpty(item.object.out.rest())...), "\n")
-		}
+		all, converted := item.result()
 		changed = changed || converted
 		switch {
-		case one != nil:
-			items.Content = append(items.Content, one)
 		case !converted:
 			items.Content = append(items.Content, was[i])
+		case len(all) > 0:
+			last := all[len(all)-1]
+			last.FootComment = strings.Join(append(nonEmpty(last.FootComment), nonEmpty(item.object.out.rest())...), "\n")
+			items.Content = append(items.Content, all...)
 		}
 	}
 	list := *d.node
@@ -164,5 +182,5 @@ func (d *document) result() (root *yaml.Node, changed bool) {
 			list.Content[i+1] = scalarNode("List", list.Content[i+1])
 		}
 	}
-	return &list, changed
+	return []*yaml.Node{&list}, changed
 }

@@ -41,23 +41,9 @@ type Converted struct {
 	JSON []byte
 }
 
-// versions are the API versions that are read, by the Kind.
-var versions = map[string][]string{
-	"ExternalSecret": {"v1", "v1beta1", "v1alpha1"}, "ClusterExternalSecret": {"v1", "v1beta1"},
-	"SecretStore": {"v1", "v1beta1", "v1alpha1"}, "ClusterSecretStore": {"v1", "v1beta1", "v1alpha1"},
-	"PushSecret": {"v1alpha1"}, "ClusterPushSecret": {"v1alpha1"},
-}
-
-// converters convert each Kind. Stores and generators come first, since others refer to them.
-var converters = map[string]func(*object){
-	"SecretStore": store, "ClusterSecretStore": store, "ClusterGenerator": clusterGenerator,
-	"Password": generator, "ECRAuthorizationToken": generator, "STSSessionToken": generator, "GCRAccessToken": generator, "VaultDynamicSecret": generator,
-	"ExternalSecret": externalSecret, "ClusterExternalSecret": clusterExternalSecret, "PushSecret": pushSecret, "ClusterPushSecret": clusterPushSecret,
-}
-
-// Convert converts the objects of External Secrets Operator among the sources.
+// Convert converts the objects of the tools that it knows among the sources.
 func Convert(sources []Source, options Options) (Result, error) {
-	in := &inputs{Options: options, accounts: map[string]map[string]string{}}
+	in := &inputs{Options: options, accounts: map[string]map[string]string{}, written: map[string]bool{}, names: map[string]string{}}
 	var own, others []*document
 	files := make([][]*document, len(sources))
 	for i, s := range sources {
@@ -74,13 +60,12 @@ func Convert(sources []Source, options Options) (Result, error) {
 	for _, d := range slices.Concat(own, others) {
 		in.take(d)
 	}
-	for _, first := range []bool{true, false} {
-		for _, o := range in.objects {
-			if refersToOthers(o.Kind) != first {
-				in.convert(o)
-			}
+	for _, d := range own {
+		if d.object != nil {
+			d.object.own = true
 		}
 	}
+	in.convertAll()
 	result := Result{}
 	for i, s := range sources {
 		content, err := render(files[i], s.Content)
@@ -107,14 +92,7 @@ func Convert(sources []Source, options Options) (Result, error) {
 	return result, err
 }
 
-// Knows reports whether an API group is of External Secrets Operator.
-func Knows(group string) bool { return group == groupESO || group == groupGenerators }
-
-func refersToOthers(kind string) bool {
-	return slices.Contains([]string{"ExternalSecret", "ClusterExternalSecret", "PushSecret", "ClusterPushSecret"}, kind)
-}
-
-// take adds the object of a document, if it is one of External Secrets Operator.
+// take adds the object of a document, if it is one of a tool that is known.
 func (in *inputs) take(d *document) {
 	if d.err != nil || d.node == nil {
 		return
@@ -126,30 +104,27 @@ func (in *inputs) take(d *document) {
 	if name.APIVersion == "v1" && name.Kind == "ServiceAccount" {
 		in.accounts[in.namespace(name.Namespace)+"/"+name.Name] = textsOf(child(d.node, "metadata", "annotations"))
 	}
-	if !Knows(groupOf(name.APIVersion)) {
+	from, known := tools[groupOf(name.APIVersion)]
+	if !known {
 		return
 	}
-	o := &object{Name: name, document: d, inputs: in, out: &tree{root: &yaml.Node{Kind: yaml.MappingNode}, lists: map[string]*yaml.Node{}}}
+	o := &object{Name: name, document: d, inputs: in, from: from, out: newTree()}
 	in.objects = append(in.objects, o)
 	d.object = o
 }
 
 // convert converts one object.
 func (in *inputs) convert(o *object) {
-	apply, found := converters[o.Kind]
-	known := versions[o.Kind]
-	if groupOf(o.APIVersion) == groupGenerators {
-		known = []string{"v1alpha1"}
-	}
+	k, found := o.source()
 	_, version, _ := strings.Cut(o.APIVersion, "/")
 	switch {
-	case o.Kind == "GeneratorState":
+	case o.Kind == o.from.internal:
 		o.omitted = true
-		o.add(Finding{Verdict: Exact, Reason: "External Secrets Operator keeps it for itself"})
+		o.add(Finding{Verdict: Exact, Reason: o.from.name + " keeps it for itself"})
 	case !found:
-		o.add(Finding{Field: "kind", Verdict: Unsupported, Reason: "direct-secrets has nothing like " + o.Kind, Todo: "leave it with External Secrets Operator"})
-	case !slices.Contains(known, version):
-		o.add(Finding{Field: "apiVersion", Verdict: Unsupported, Reason: "dsctl does not know the version " + version + " of " + o.Kind, Todo: "write it in one of the versions " + strings.Join(known, ", ")})
+		o.add(Finding{Field: "kind", Verdict: Unsupported, Reason: "direct-secrets has nothing like " + o.Kind, Todo: "leave it with " + o.from.name})
+	case !slices.Contains(k.versions, version):
+		o.add(Finding{Field: "apiVersion", Verdict: Unsupported, Reason: "dsctl does not know the version " + version + " of " + o.Kind, Todo: "write it in one of the versions " + strings.Join(k.versions, ", ")})
 	case o.madeByFanOut() != "":
 		o.omitted = true
 		o.add(Finding{Verdict: Exact, Reason: o.madeByFanOut() + " makes it, so it is not converted by itself"})
@@ -158,12 +133,13 @@ func (in *inputs) convert(o *object) {
 	case o.Name.Name == "":
 		o.add(Finding{Field: "metadata.name", Verdict: Unsupported, Reason: "the object has no name", Todo: "name it, and convert it again"})
 	default:
-		apply(o)
+		k.convert(o)
 		if spec := []string{"spec"}; child(o.node, spec...) != nil && child(o.out.root, spec...) == nil {
 			o.out.put(spec, nil, &yaml.Node{Kind: yaml.MappingNode})
 		}
 		o.verify()
 		if o.verdict() != Unsupported {
+			o.claim()
 			in.used.add(o.used)
 		}
 	}

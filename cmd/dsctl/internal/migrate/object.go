@@ -25,21 +25,28 @@ type Name struct {
 	Line int    `json:"line,omitempty"`
 }
 
-// object is one of External Secrets Operator while it is converted.
+// object is one of a tool while it is converted.
 type object struct {
 	Name
 	*document
 
 	inputs *inputs
+	// from is the tool.
+	from *tool
+	// own says that the object is converted, and not only looked up.
+	own bool
+	// before are results in front of out.
+	before []*tree
 	out    *tree
 	// becomesKind is what a store or a generator becomes; nil if it becomes nothing.
 	becomesKind *kind
+	// connection and global are those of a VaultAuth; merged is the VaultAuth with what the global adds.
+	connection, global *object
+	merged             *yaml.Node
 	// omitted says that the result holds no such object.
 	omitted bool
 	// scopes are the namespaces that references of the object name; "" where one names none.
 	scopes []string
-	// results are the Kinds that it becomes, as the report has them.
-	results []string
 	// used are the modules and permissions that the result needs.
 	used     values
 	findings []Finding
@@ -82,8 +89,40 @@ func (o *object) becomes(k kind) {
 			}
 		}
 	}
-	o.results = append(o.results, k.name)
 	o.used.module(k.module)
+}
+
+// roots are what takes the place of the object, in order.
+func (o *object) roots() []*yaml.Node {
+	if o.omitted {
+		return nil
+	}
+	var all []*yaml.Node
+	for _, t := range o.before {
+		all = append(all, t.root)
+	}
+	return append(all, o.out.root)
+}
+
+// kinds are those of the roots.
+func (o *object) kinds() []string {
+	var all []string
+	for _, n := range o.roots() {
+		all = append(all, nonEmpty(text(n, "kind"))...)
+	}
+	return all
+}
+
+// claim leaves out the results that another object already has.
+func (o *object) claim() {
+	if !o.own {
+		return
+	}
+	o.before = slices.DeleteFunc(o.before, func(t *tree) bool {
+		there := t.shared != "" && o.inputs.written[t.shared]
+		o.inputs.written[t.shared] = true
+		return there
+	})
 }
 
 // A kind is one of direct-secrets.
@@ -122,6 +161,10 @@ type inputs struct {
 	Options
 
 	objects []*object
+	// names are the keys of the results that have names of their own, by KIND/NAMESPACE/NAME.
+	names map[string]string
+	// written are the results that several objects share, and one has.
+	written map[string]bool
 	// accounts are the annotations of ServiceAccounts by NAMESPACE/NAME.
 	accounts map[string]map[string]string
 	// used are the modules and permissions that the results need.

@@ -136,7 +136,7 @@ func (f *field) only(keys ...string) bool {
 	all := true
 	for key := range pairs(f.node) {
 		if !slices.Contains(keys, key.Value) {
-			f.below(nil, nil, key.Value).unsupported("External Secrets Operator has no such field, or dsctl does not know it", "remove it, or convert the object by hand")
+			f.below(nil, nil, key.Value).unsupported(f.from.name+" has no such field, or dsctl does not know it", "remove it, or convert the object by hand")
 			all = false
 		}
 	}

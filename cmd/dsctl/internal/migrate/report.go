@@ -22,7 +22,7 @@ type ObjectReport struct {
 }
 
 func (r *Report) add(o *object) {
-	one := ObjectReport{Name: o.Name, To: o.results, Verdict: o.verdict(), Findings: o.findings}
+	one := ObjectReport{Name: o.Name, To: o.kinds(), Verdict: o.verdict(), Findings: o.findings}
 	if one.Verdict == Unsupported {
 		one.To = nil
 	}

@@ -121,7 +121,11 @@ func (f *field) at(pattern string) []string {
 
 // move puts the field into the result and records the finding.
 func (f *field) move(to string, found Finding) {
-	path := f.at(to)
+	f.moveTo(f.at(to), found)
+}
+
+// moveTo puts the field at a path of the result and records the finding.
+func (f *field) moveTo(path []string, found Finding) {
 	f.out.put(path, f.key, f.node)
 	found.Field, found.To = f.String(), (&field{path: path}).String()
 	f.add(found)
@@ -178,6 +182,20 @@ func whole(to string, kind yaml.Kind) rule {
 			return
 		}
 		f.exact(to)
+	}
+}
+
+// onlyFalse drops a switch that is off, and refuses one that is on.
+func onlyFalse(reason, todo string) rule {
+	return func(f *field) {
+		switch f.node.Value {
+		case "true":
+			f.unsupported(reason, todo)
+		case "false":
+			f.dropped("it is the default")
+		default:
+			f.invalid("true or false")
+		}
 	}
 }
 
@@ -271,7 +289,7 @@ func (r rules) walk(f *field) {
 	case r.hasBelow(f.pattern() + "[]"):
 		f.invalid("a list")
 	default:
-		f.unsupported("External Secrets Operator has no such field, or dsctl does not know it", "remove it, or convert the object by hand")
+		f.unsupported(f.from.name+" has no such field, or dsctl does not know it", "remove it, or convert the object by hand")
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 
+	"go.yaml.in/yaml/v3"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	structuralschema "k8s.io/apiextensions-apiserver/pkg/apiserver/schema"
@@ -106,13 +107,34 @@ func (s *schema) faults(object map[string]any) fielderrors.ErrorList {
 
 // verify reports what an API server would not take of the result, so that what is written can be applied.
 func (o *object) verify() {
-	if o.verdict() == Unsupported || o.omitted || len(o.results) == 0 {
+	if o.verdict() == Unsupported {
 		return
 	}
-	found, err := o.faults()
-	if err != nil {
-		o.add(Finding{Verdict: Unsupported, Reason: err.Error(), Todo: "convert the object by hand"})
+	for _, root := range o.roots() {
+		if text(root, "kind") == "" {
+			continue // A part of the results of other objects.
+		}
+		found, err := faults(root)
+		if err != nil {
+			o.add(Finding{Verdict: Unsupported, Reason: err.Error(), Todo: "convert the object by hand"})
+		}
+		if root != o.out.root {
+			o.refuseResult(root, found)
+			continue
+		}
+		o.refuseFaults(found)
 	}
+}
+
+// refuseResult reports what an API server would not take of a result in front of that of the object.
+func (o *object) refuseResult(root *yaml.Node, found fielderrors.ErrorList) {
+	for _, f := range found {
+		o.add(Finding{To: f.Field, Verdict: Unsupported, Reason: fmt.Sprintf("direct-secrets does not take the %s that it needs: %s", text(root, "kind"), f.Error()), Todo: "correct it, and convert it again"})
+	}
+}
+
+// refuseFaults reports what an API server would not take.
+func (o *object) refuseFaults(found fielderrors.ErrorList) {
 	for _, f := range found {
 		reason := "direct-secrets does not take the value: " + strings.TrimPrefix(f.Detail, f.Field+" in body ")
 		if f.Type == fielderrors.ErrorTypeRequired {
@@ -122,12 +144,13 @@ func (o *object) verify() {
 	}
 }
 
-func (o *object) faults() (fielderrors.ErrorList, error) {
-	s, err := schemaOf(o.results[0])
+// faults returns what an API server would not take of a result.
+func faults(root *yaml.Node) (fielderrors.ErrorList, error) {
+	s, err := schemaOf(text(root, "kind"))
 	if err != nil {
 		return nil, err
 	}
-	raw, err := encode(o.out.root, "", "")
+	raw, err := encode(root, "", "")
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,7 @@ var refusedTypes = []string{"kubernetes.io/service-account-token", "bootstrap.ku
 func secretType(to string) rule {
 	return func(f *field) {
 		if slices.Contains(refusedTypes, f.node.Value) {
-			f.unsupported("a Secret of this type is never written", "leave this object with External Secrets Operator")
+			f.unsupported("a Secret of this type is never written", "leave this object with "+f.from.name)
 			return
 		}
 		f.exact(to)

@@ -12,11 +12,17 @@ import (
 // tree is the result while it is built.
 type tree struct {
 	root *yaml.Node
+	// shared names a result that several objects need, and that is written once; empty for others.
+	shared string
 	// lists has the element of a list for each index of the original.
 	lists map[string]*yaml.Node
 	// comments wait for the next node, since nothing took the place of theirs, and feet for the end.
 	comments []comment
 	feet     []string
+}
+
+func newTree() *tree {
+	return &tree{root: &yaml.Node{Kind: yaml.MappingNode}, lists: map[string]*yaml.Node{}}
 }
 
 // comment is one of a node that was so deep in the original.

@@ -51,8 +51,7 @@ func (v *values) add(o values) {
 
 // yaml returns the values as a file for Helm.
 func (v *values) yaml() ([]byte, error) {
-	root := &yaml.Node{Kind: yaml.MappingNode}
-	t := &tree{root: root, lists: map[string]*yaml.Node{}}
+	t := newTree()
 	yes := func() *yaml.Node { return &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true"} }
 	for _, name := range slices.Sorted(maps.Keys(v.modules)) {
 		if name == "" {
@@ -67,10 +66,10 @@ func (v *values) yaml() ([]byte, error) {
 			t.set("all", name, "ambientCredentials")
 		}
 	}
-	if len(root.Content) == 0 {
+	if len(t.root.Content) == 0 {
 		return nil, nil
 	}
-	return encode(root, "Values of the chart direct-secrets for the converted objects.", "")
+	return encode(t.root, "Values of the chart direct-secrets for the converted objects.", "")
 }
 
 // decode reads a node into a type of the API.
