@@ -20,24 +20,28 @@ const (
 
 // migration are the flags of migrate.
 type migration struct {
-	files   []string
-	roles   []string
-	cluster bool
-	out     string
-	values  string
-	report  string
-	cutover cutoverFlags
+	files []string
+	roles []string
+	// accounts are ServiceAccounts of the pods that mount a SecretProviderClass.
+	accounts []string
+	gke      string
+	cluster  bool
+	out      string
+	values   string
+	report   string
+	cutover  cutoverFlags
 }
 
 func newMigrate(o *options) *cobra.Command {
 	m := &migration{}
 	c := &cobra.Command{
 		Use:   "migrate {-f FILE|DIR|- ... | --cluster}",
-		Short: "Convert manifests of External Secrets Operator",
-		Long: `migrate converts objects of External Secrets Operator to those of direct-secrets, and reports on each field.
-Unless --execute or --revert is given, it changes nothing in the cluster, and reads no value of a secret.
+		Short: "Convert manifests of other secret operators",
+		Long: `migrate converts objects of External Secrets Operator, Vault Secrets Operator and the Secrets Store CSI driver to those of
+direct-secrets, and reports on each field. Unless --execute or --revert is given, it changes nothing in the cluster, and reads no
+value of a secret.
 
-Objects that are not of External Secrets Operator, and objects that cannot be converted, stay as they are.
+Objects of other tools, and objects that cannot be converted, stay as they are.
 Comments and the order of documents stay, too.
 
 With --cluster --execute, it moves ExternalSecrets of the cluster one by one: direct-secrets takes over the Secret, which keeps
@@ -58,6 +62,8 @@ Exit codes: 0 all is exact, 1 something changes, 2 something cannot be converted
 	c.Flags().StringArrayVarP(&m.files, "filename", "f", nil, "File or folder of manifests; - is standard input. Repeat it for several.")
 	c.Flags().BoolVar(&m.cluster, "cluster", false, "With -f: look up stores, generators and ServiceAccounts in the cluster. Alone: convert the objects of the cluster.")
 	c.Flags().StringArrayVar(&m.roles, "role", nil, "Role of a ServiceAccount, as NAMESPACE/NAME=ARN, in place of its annotation.")
+	c.Flags().StringArrayVar(&m.accounts, "service-account", nil, "ServiceAccount of the pods that mount a SecretProviderClass, as NAMESPACE/CLASS=NAME. Default: that of the workloads in the input.")
+	c.Flags().StringVar(&m.gke, "gke-cluster", "", "GKE cluster of pods that log in at Google, as projects/PROJECT/locations/LOCATION/clusters/CLUSTER.")
 	c.Flags().StringVar(&m.out, "out", "", "Folder for the converted files. Default: print them.")
 	c.Flags().StringVar(&m.values, "values", "", "File for the values of the chart.")
 	c.Flags().StringVar(&m.report, "report", "", "File for the report. Default: standard error.")
@@ -138,7 +144,14 @@ func (o *options) migrate(ctx context.Context, m *migration) error {
 }
 
 func (m *migration) options() (migrate.Options, error) {
-	options := migrate.Options{Roles: map[string]string{}}
+	options := migrate.Options{Roles: map[string]string{}, Accounts: map[string]string{}, GKECluster: m.gke}
+	for _, a := range m.accounts {
+		class, account, found := strings.Cut(a, "=")
+		if namespace, name, ok := strings.Cut(class, "/"); !found || !ok || namespace == "" || name == "" || account == "" {
+			return options, fmt.Errorf("--service-account: %q is not NAMESPACE/CLASS=NAME", a)
+		}
+		options.Accounts[class] = account
+	}
 	for _, r := range m.roles {
 		account, arn, found := strings.Cut(r, "=")
 		if namespace, name, ok := strings.Cut(account, "/"); !found || !ok || namespace == "" || name == "" || !strings.HasPrefix(arn, "arn:") {

@@ -18,8 +18,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/migrate"
 )
 
-// clusterSource reads the objects of External Secrets Operator in a cluster, and the annotations of ServiceAccounts. It
-// returns the objects, too. ExternalSecrets that a cut-over has changed are in the source as they were before.
+// clusterSource reads the objects of a cluster that migrate converts, and the annotations of ServiceAccounts. It returns the
+// objects, too. ExternalSecrets that a cut-over has changed are in the source as they were before.
 func clusterSource(ctx context.Context, s *session) (migrate.Source, []unstructured.Unstructured, error) {
 	source := migrate.Source{Name: "cluster"}
 	originals, err := (&cutover.Cutover{Client: s.Client}).Originals(ctx, "")
@@ -33,7 +33,7 @@ func clusterSource(ctx context.Context, s *session) (migrate.Source, []unstructu
 		docs = append(docs, raw)
 		return err
 	}
-	kinds, err := esoKinds(s)
+	kinds, err := convertedKinds(s)
 	if err != nil {
 		return source, nil, err
 	}
@@ -75,8 +75,8 @@ func clusterSource(ctx context.Context, s *session) (migrate.Source, []unstructu
 	return source, all, nil
 }
 
-// esoKinds returns the Kinds of External Secrets Operator that the cluster serves, each in its preferred version.
-func esoKinds(s *session) ([]schema.GroupVersionKind, error) {
+// convertedKinds returns the Kinds of the tools that migrate knows which the cluster serves, each in its preferred version.
+func convertedKinds(s *session) ([]schema.GroupVersionKind, error) {
 	groups, err := s.Discovery.ServerGroups()
 	if err != nil {
 		return nil, fmt.Errorf("cannot list the API groups: %w", err)
@@ -107,7 +107,7 @@ func esoKinds(s *session) ([]schema.GroupVersionKind, error) {
 		}
 	}
 	if len(all) == 0 {
-		return nil, fmt.Errorf("the cluster has no Kind of External Secrets Operator; choose another cluster: --context")
+		return nil, fmt.Errorf("the cluster has no Kind that migrate converts; choose another cluster: --context")
 	}
 	return all, nil
 }

@@ -52,6 +52,20 @@ kind: SecretStore
 metadata: {name: aws, namespace: shop}
 spec: {provider: {aws: {service: SecretsManager, region: eu-central-1, auth: {jwt: {serviceAccountRef: {name: reader}}}}}}
 `
+	csiClass = `apiVersion: secrets-store.csi.x-k8s.io/v1
+kind: SecretProviderClass
+metadata: {name: web, namespace: shop}
+spec: {provider: aws, parameters: {region: eu-central-1, objects: "- {objectName: a, objectType: secretsmanager}"}}
+`
+	gcpClass = `apiVersion: v1
+kind: ServiceAccount
+metadata: {name: web, namespace: shop}
+---
+apiVersion: secrets-store.csi.x-k8s.io/v1
+kind: SecretProviderClass
+metadata: {name: web, namespace: shop}
+spec: {provider: gcp, parameters: {secrets: "- {resourceName: projects/shop-prod/secrets/a/versions/latest, path: a}"}}
+`
 	ourStore = `apiVersion: gcp.direct-secrets.io/v1alpha1
 kind: GCPSecretManager
 metadata:
@@ -106,6 +120,15 @@ func TestMigrate(t *testing.T) {
 		"Role": {
 			reason: "the role of a ServiceAccount can be given", stdin: esoLogin, args: []string{"--role", "shop/reader=arn:aws:iam::111122223333:role/a"},
 			out: "role: arn:aws:iam::111122223333:role/a", errs: "1 exact",
+		},
+		"ServiceAccount": {
+			reason: "The ServiceAccount of pods can be given.", stdin: csiClass, args: []string{"--service-account", "shop/web=web", "--role", "shop/web=arn:aws:iam::111122223333:role/a"},
+			out: "kind: AWSSecretsManager", errs: "0 exact, 1 changed", code: exitChanged,
+		},
+		"ServiceAccountWrong": {reason: "It has one form.", stdin: csiClass, args: []string{"--service-account", "web=web"}, errs: `error: --service-account: "web=web" is not NAMESPACE/CLASS=NAME`, code: exitNotConverted},
+		"GKECluster": {
+			reason: "The GKE cluster can be given.", stdin: gcpClass, args: []string{"--service-account", "shop/web=web", "--gke-cluster", "projects/a/locations/b/clusters/c"},
+			out: "projects/a/locations/b/clusters/c", errs: "0 exact, 1 changed", code: exitChanged,
 		},
 		"RoleWrong":     {reason: "only in one form", stdin: esoLogin, args: []string{"--role", "reader=a"}, errs: `error: --role: "reader=a" is not NAMESPACE/NAME=ARN`, code: exitNotConverted},
 		"Namespace":     {reason: "objects that name no namespace are of that of the command line", stdin: strings.ReplaceAll(esoLogin, ", namespace: shop", ""), args: []string{"-n", "mail", "--role", "mail/reader=arn:aws:iam::111122223333:role/a"}, out: "role: arn", errs: "1 exact"},

@@ -45,7 +45,9 @@ func converted(t testing.TB, path string) Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Convert([]Source{{Name: filepath.Base(path), Content: raw}}, Options{Namespace: "default", Roles: map[string]string{"shop/flagged": corpusRole}})
+	r, err := Convert([]Source{{Name: filepath.Base(path), Content: raw}}, Options{
+		Namespace: "default", Roles: map[string]string{"shop/flagged": corpusRole}, Accounts: map[string]string{"shop/flagged": "flagged"}, GKECluster: "projects/shop-prod/locations/europe-west3/clusters/main",
+	})
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}

@@ -15,6 +15,10 @@ type Options struct {
 	Namespace string
 	// Roles are ARNs of IAM roles by NAMESPACE/NAME of a ServiceAccount.
 	Roles map[string]string
+	// Accounts are ServiceAccounts of the pods that mount a SecretProviderClass, by its NAMESPACE/NAME.
+	Accounts map[string]string
+	// GKECluster is that of the ServiceAccounts, as projects/PROJECT/locations/LOCATION/clusters/CLUSTER.
+	GKECluster string
 	// Context are objects that are looked up and not converted, such as those of a cluster.
 	Context []Source
 }
@@ -43,7 +47,7 @@ type Converted struct {
 
 // Convert converts the objects of the tools that it knows among the sources.
 func Convert(sources []Source, options Options) (Result, error) {
-	in := &inputs{Options: options, accounts: map[string]map[string]string{}, written: map[string]bool{}, names: map[string]string{}}
+	in := &inputs{Options: options, accounts: map[string]map[string]string{}, written: map[string]bool{}, names: map[string]string{}, mounts: map[string][]mount{}}
 	var own, others []*document
 	files := make([][]*document, len(sources))
 	for i, s := range sources {
@@ -104,6 +108,7 @@ func (in *inputs) take(d *document) {
 	if name.APIVersion == "v1" && name.Kind == "ServiceAccount" {
 		in.accounts[in.namespace(name.Namespace)+"/"+name.Name] = textsOf(child(d.node, "metadata", "annotations"))
 	}
+	in.takeWorkload(name, d.node)
 	from, known := tools[groupOf(name.APIVersion)]
 	if !known {
 		return

@@ -161,6 +161,8 @@ type inputs struct {
 	Options
 
 	objects []*object
+	// mounts are the volumes of workloads that use a SecretProviderClass, by its NAMESPACE/NAME.
+	mounts map[string][]mount
 	// names are the keys of the results that have names of their own, by KIND/NAMESPACE/NAME.
 	names map[string]string
 	// written are the results that several objects share, and one has.

@@ -118,7 +118,7 @@ func (o *object) verify() {
 		if err != nil {
 			o.add(Finding{Verdict: Unsupported, Reason: err.Error(), Todo: "convert the object by hand"})
 		}
-		if root != o.out.root {
+		if root != o.out.root || groupOf(o.APIVersion) == groupCSI {
 			o.refuseResult(root, found)
 			continue
 		}

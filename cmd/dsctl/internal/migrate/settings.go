@@ -81,8 +81,13 @@ func pushProperty(f *field) {
 		f.unsupported("a property with a dot is one key in Vault, and a path in other stores", "make a PushSecret for each store")
 		return
 	}
-	f.node = scalarNode(strings.NewReplacer(`\`, `\\`, ".", `\.`).Replace(f.node.Value), f.node)
+	f.node = scalarNode(literalProperty(f.node.Value), f.node)
 	f.move(to, Finding{Verdict: Exact, Reason: "in Vault, External Secrets Operator takes a property with a dot for one key"})
+}
+
+// literalProperty returns a property that is one key, also if the key has dots.
+func literalProperty(key string) string {
+	return strings.NewReplacer(`\`, `\\`, ".", `\.`).Replace(key)
 }
 
 // pushMetadata converts the settings of a pushed secret, which are those of the store's provider.

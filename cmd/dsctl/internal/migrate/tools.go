@@ -50,7 +50,7 @@ var eso = &tool{name: "External Secrets Operator", internal: "GeneratorState", g
 }}
 
 // tools are those that are known, by API group.
-var tools = byGroup(eso, vso)
+var tools = byGroup(eso, vso, csi)
 
 func byGroup(all ...*tool) map[string]*tool {
 	found := map[string]*tool{}

@@ -107,7 +107,7 @@ func awsKeys(f *field) {
 	name := f.node.Value
 	f.node = mapping("accessKeyIDSecretRef", mapping("name", f.node, "key", plain("access_key_id")),
 		"secretAccessKeySecretRef", mapping("name", plain(name), "key", plain("secret_access_key")))
-	f.changed("spec.auth.iam.secretRef", "the key session_token of the Secret is not read, since it may not exist", "name it in sessionTokenSecretRef, if the access key is a temporary one")
+	f.changed("spec.auth.iam.secretRef", "the key session_token of the Secret is not read, because only temporary access keys have one", "name it in sessionTokenSecretRef, if the access key is a temporary one")
 }
 
 // vaultAuth converts a VaultAuth to the login of a store.
@@ -170,7 +170,7 @@ func (o *object) first(prefers, other string, to ...string) {
 	}
 }
 
-// vaultAuthGlobals are the rules for the spec of a VaultAuthGlobal. What they allow is merged into each VaultAuth.
+// vaultAuthGlobals are the rules for the spec of a VaultAuthGlobal. Each VaultAuth that refers to it inherits these fields.
 func vaultAuthGlobals() rules {
 	merged := drop("each VaultAuth that refers to it has it, unless it sets its own")
 	all := rules{}
