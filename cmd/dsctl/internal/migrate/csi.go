@@ -15,7 +15,7 @@ const groupCSI = "secrets-store.csi.x-k8s.io"
 const csiDriver = "secrets-store.csi.k8s.io"
 
 var csi = &tool{name: "the Secrets Store CSI driver", internal: "SecretProviderClassPodStatus", groups: map[string]map[string]source{groupCSI: {
-	"SecretProviderClass": {[]string{"v1", "v1alpha1"}, 0, secretProviderClass},
+	"SecretProviderClass": {[]string{"v1", "v1alpha1"}, 2, secretProviderClass},
 }}}
 
 // A mount is a volume of pods that the driver fills.

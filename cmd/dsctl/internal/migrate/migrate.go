@@ -143,8 +143,7 @@ func (in *inputs) convert(o *object) {
 			o.out.put(spec, nil, &yaml.Node{Kind: yaml.MappingNode})
 		}
 		o.verify()
-		if o.verdict() != Unsupported {
-			o.claim()
+		if o.verdict() != Unsupported && o.claim() {
 			in.used.add(o.used)
 		}
 	}

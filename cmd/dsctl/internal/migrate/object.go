@@ -113,16 +113,31 @@ func (o *object) kinds() []string {
 	return all
 }
 
-// claim leaves out the results that another object already has.
-func (o *object) claim() {
-	if !o.own {
-		return
+// claim leaves out the results that another object already has, and reports whether no other object has one of the same
+// name. Objects of External Secrets Operator keep their names, so two of a name are not told apart.
+func (o *object) claim() bool {
+	if !o.own || o.isPart() {
+		return true
+	}
+	var own []string
+	for _, root := range o.roots() {
+		place := text(root, "kind") + "/" + o.inputs.namespace(o.Namespace) + "/" + text(root, "metadata", "name")
+		shared := slices.ContainsFunc(o.before, func(t *tree) bool { return t.root == root && t.shared != "" })
+		if o.inputs.written[place] && !shared && groupOf(o.APIVersion) != groupESO && groupOf(o.APIVersion) != groupGenerators {
+			o.add(Finding{Verdict: Unsupported, Reason: "another object of the input becomes the " + text(root, "kind") + " " + text(root, "metadata", "name") + ", too", Todo: "rename one of them, and convert it again"})
+			return false
+		}
+		own = append(own, place)
+	}
+	for _, place := range own {
+		o.inputs.written[place] = true
 	}
 	o.before = slices.DeleteFunc(o.before, func(t *tree) bool {
 		there := t.shared != "" && o.inputs.written[t.shared]
 		o.inputs.written[t.shared] = true
 		return there
 	})
+	return true
 }
 
 // A kind is one of direct-secrets.
@@ -165,7 +180,7 @@ type inputs struct {
 	mounts map[string][]mount
 	// names are the keys of the results that have names of their own, by KIND/NAMESPACE/NAME.
 	names map[string]string
-	// written are the results that several objects share, and one has.
+	// written are the results that an object has, as KIND/NAMESPACE/NAME, and those that several objects share.
 	written map[string]bool
 	// accounts are the annotations of ServiceAccounts by NAMESPACE/NAME.
 	accounts map[string]map[string]string

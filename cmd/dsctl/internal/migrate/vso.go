@@ -16,10 +16,11 @@ var v1beta1 = []string{"v1beta1"}
 // vso is HashiCorp's Vault Secrets Operator. A VaultConnection, a VaultAuth and a VaultAuthGlobal become parts of the
 // stores and generators of the objects that use them.
 var vso = &tool{name: "Vault Secrets Operator", groups: map[string]map[string]source{groupVSO: {
-	"VaultConnection":   {v1beta1, 0, vaultConnection},
-	"VaultAuthGlobal":   {v1beta1, 0, vaultAuthGlobal},
-	"VaultAuth":         {v1beta1, 1, vaultAuth},
-	"VaultStaticSecret": {v1beta1, 2, vaultStaticSecret},
+	"VaultConnection":    {v1beta1, 0, vaultConnection},
+	"VaultAuthGlobal":    {v1beta1, 0, vaultAuthGlobal},
+	"VaultAuth":          {v1beta1, 1, vaultAuth},
+	"VaultStaticSecret":  {v1beta1, 2, vaultStaticSecret},
+	"VaultDynamicSecret": {v1beta1, 2, vaultDynamicSecret},
 }}}
 
 // isPart reports whether the objects of a Kind become parts of others.

@@ -133,7 +133,7 @@ func (in *inputs) freeName(k kind, namespace, key string, parts ...string) strin
 			name = fmt.Sprintf("%s-%d", base, i)
 		}
 		place := k.name + "/" + namespace + "/" + name
-		if in.named(groupESO, "SecretStore", namespace, name) != nil {
+		if in.named(groupESO, "SecretStore", namespace, name) != nil || in.named(groupGenerators, k.name, namespace, name) != nil {
 			continue
 		}
 		if taken, found := in.names[place]; !found || taken == key {
