@@ -109,11 +109,11 @@ func (o *object) comments() []string {
 			add(part.comments()...)
 		}
 	}
-	add(o.document.head, o.document.node.HeadComment)
+	add(o.head, o.node.HeadComment)
 	for key := range pairs(o.out.root) {
 		add(key.HeadComment, key.LineComment, key.FootComment)
 	}
-	add(o.out.rest(), o.document.node.FootComment, o.document.foot)
+	add(o.out.rest(), o.node.FootComment, o.foot)
 	return all
 }
 
