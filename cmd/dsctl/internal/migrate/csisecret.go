@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -69,7 +70,7 @@ func (c *class) secret(at string, n, metadata *yaml.Node) {
 	entries := child(n, "data")
 	for i := range length(entries) {
 		entry := entries.Content[i]
-		field, key := at+".data["+index(i)[len(indexMark):]+"]", strings.TrimSpace(text(entry, "key"))
+		field, key := at+".data["+strconv.Itoa(i)+"]", strings.TrimSpace(text(entry, "key"))
 		if value := child(entry, "plainValue"); value != nil && text(entry, "objectName") == "" {
 			template.set("Merge", "mergePolicy")
 			template.set(literal(value.Value), "data", key)

@@ -15,6 +15,8 @@ var complete = map[string]string{
 	"ClusterExternalSecret": "spec: {externalSecretSpec: {secretStoreRef: {name: prod}}}",
 	"PushSecret":            "spec: {secretStoreRefs: [{name: prod}]}",
 	"ClusterPushSecret":     "spec: {pushSecretSpec: {secretStoreRefs: [{name: prod}]}}",
+	"VaultAuth":             "spec: {method: kubernetes, mount: kubernetes}",
+	"SecretProviderClass":   "spec: {provider: aws}",
 }
 
 // besides are the objects that others refer to.
@@ -24,7 +26,7 @@ const besides = `
 {apiVersion: v1, kind: ServiceAccount, metadata: {name: prod, annotations: {eks.amazonaws.com/role-arn: "arn:aws:iam::111122223333:role/a"}}}
 `
 
-// TestFields gives each field of External Secrets Operator to migrate, and expects that it knows it, and reports on it.
+// TestFields gives each field of the tools to migrate, and expects that it knows it, and reports on it.
 func TestFields(t *testing.T) {
 	t.Parallel()
 	raw, err := os.ReadFile("testdata/fields.txt")
@@ -144,7 +146,7 @@ func paths(n *yaml.Node, path, kind string, all map[string]bool) {
 	}
 }
 
-// TestCorpusFields sees that each field of External Secrets Operator occurs in the corpus.
+// TestCorpusFields sees that each field of the tools occurs in the corpus.
 func TestCorpusFields(t *testing.T) {
 	t.Parallel()
 	found := map[string]bool{}

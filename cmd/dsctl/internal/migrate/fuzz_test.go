@@ -25,6 +25,8 @@ func FuzzConvert(f *testing.F) {
 		"kind: List\nitems: [1, null, [a], {apiVersion: external-secrets.io/v1, kind: ExternalSecret}]",
 		"{apiVersion: external-secrets.io/v1, kind: ExternalSecret, metadata: {name: a, annotations: {'0': a, '1': b}, labels: {'0': a}}, spec: {data: [{secretKey: a}]}}",
 		"{\"apiVersion\": \"external-secrets.io/v1\", \"kind\": \"List\", \"items\": [{\"a\": 1e400}]}",
+		"{apiVersion: secrets.hashicorp.com/v1beta1, metadata: {name: a}}", "{apiVersion: secrets-store.csi.x-k8s.io/v1, kind: SecretProviderClass, metadata: {name: a}, spec: {provider: aws, parameters: {objects: '- &a [*a]'}}}",
+		"{apiVersion: secrets.hashicorp.com/v1beta1, kind: VaultAuth, metadata: {name: a, ownerReferences: [{apiVersion: external-secrets.io/v1, kind: ClusterExternalSecret, name: a}]}}\n---\n{apiVersion: secrets.hashicorp.com/v1beta1, kind: VaultStaticSecret, metadata: {name: a}, spec: {vaultAuthRef: a, mount: a, type: kv-v2, path: a, destination: {name: a}}}",
 		"a: 1\r\n---\r\nb: 2\r\n", "{apiVersion: generators.external-secrets.io/v1alpha1, kind: Password, metadata: {name: a}}\r---\rb: 2\r", "a: " + strings.Repeat("[", 200), "a: " + strings.Repeat("9", 400),
 		"apiVersion: external-secrets.io/v1\nkind: SecretStore\nmetadata: {name: a}\nspec: {refreshInterval: " + strings.Repeat("9", 100) + ", provider: {vault: {server: 'http://[::1', path: /}}}",
 	} {

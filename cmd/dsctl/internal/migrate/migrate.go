@@ -123,7 +123,7 @@ func (in *inputs) convert(o *object) {
 	k, found := o.source()
 	_, version, _ := strings.Cut(o.APIVersion, "/")
 	switch {
-	case o.Kind == o.from.internal:
+	case o.from.internal != "" && o.Kind == o.from.internal:
 		o.omitted = true
 		o.add(Finding{Verdict: Exact, Reason: o.from.name + " keeps it for itself"})
 	case !found:
@@ -157,14 +157,14 @@ func templated(n *yaml.Node) bool {
 	return (n.Kind == yaml.ScalarNode && helm.MatchString(n.Value)) || slices.ContainsFunc(n.Content, templated)
 }
 
-// madeByFanOut returns the Kind of the object that made this one; "" if a user did.
+// madeByFanOut returns the Kind of the object of External Secrets Operator that made this one; "" if a user did.
 func (o *object) madeByFanOut() string {
 	owners := child(o.node, "metadata", "ownerReferences")
-	if owners == nil {
+	if owners == nil || groupOf(o.APIVersion) != groupESO {
 		return ""
 	}
 	for _, n := range owners.Content {
-		if Knows(groupOf(text(n, "apiVersion"))) && isFanOut(text(n, "kind")) {
+		if groupOf(text(n, "apiVersion")) == groupESO && isFanOut(text(n, "kind")) {
 			return text(n, "kind") + " " + text(n, "name")
 		}
 	}

@@ -163,6 +163,10 @@ func (o *object) refer(field, kind, ref string) *object {
 	case found.verdict() == Unsupported:
 		why = kind + " " + found.Name.Name + " cannot be converted"
 	default:
+		if ref == "" {
+			namespace := o.inputs.namespace(found.Namespace)
+			o.add(Finding{Field: field, Verdict: Changed, Reason: "it is the " + kind + " default of the namespace of Vault Secrets Operator, which is taken for " + namespace, Todo: "check that Vault Secrets Operator is installed in " + namespace})
+		}
 		return found
 	}
 	o.add(Finding{Field: field, Verdict: Unsupported, Reason: why, Todo: "add it to the input, or use --cluster; if it is there, see its own findings"})
