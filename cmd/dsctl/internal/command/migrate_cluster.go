@@ -22,10 +22,6 @@ import (
 // objects, too. ExternalSecrets that a cut-over has changed are in the source as they were before.
 func clusterSource(ctx context.Context, s *session) (migrate.Source, []unstructured.Unstructured, error) {
 	source := migrate.Source{Name: "cluster"}
-	originals, err := (&cutover.Cutover{Client: s.Client}).Originals(ctx, "")
-	if err != nil {
-		return source, nil, err
-	}
 	var docs [][]byte
 	var all []unstructured.Unstructured
 	add := func(object any) error {
@@ -34,6 +30,10 @@ func clusterSource(ctx context.Context, s *session) (migrate.Source, []unstructu
 		return err
 	}
 	kinds, err := convertedKinds(s)
+	if err != nil {
+		return source, nil, err
+	}
+	originals, err := (&cutover.Cutover{Client: s.Client}).Originals(ctx, "")
 	if err != nil {
 		return source, nil, err
 	}

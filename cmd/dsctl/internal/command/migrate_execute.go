@@ -106,12 +106,13 @@ func (o *options) units(ctx context.Context, s *session, m *migration, matches f
 			continue
 		}
 		one := converted[idOf(from)]
-		u := cutover.Unit{From: from, To: one.object, Changes: one.changes}
+		u := cutover.Unit{From: from, To: one.object, MadeBy: one.madeBy, Changes: one.changes}
 		if u.To != nil {
 			for _, c := range converted {
 				if c.object != nil && c.object.GetKind() != "ExternalSecret" && refersTo(u.To.Object["spec"], c.object.GetKind(), c.object.GetName()) &&
 					(c.object.GetNamespace() == "" || c.object.GetNamespace() == from.GetNamespace()) {
 					u.Stores = append(u.Stores, c.object)
+					u.Changes += c.changes
 				}
 			}
 		}
@@ -123,6 +124,7 @@ func (o *options) units(ctx context.Context, s *session, m *migration, matches f
 // convertedObject is what an object became; object is nil if that is nothing.
 type convertedObject struct {
 	object  *unstructured.Unstructured
+	madeBy  string
 	changes int
 }
 
@@ -136,7 +138,7 @@ func idOf(o *unstructured.Unstructured) id {
 func parseConverted(all []migrate.Converted) (map[id]convertedObject, error) {
 	parsed := map[id]convertedObject{}
 	for _, c := range all {
-		one := convertedObject{changes: c.Changes}
+		one := convertedObject{madeBy: c.MadeBy, changes: c.Changes}
 		if c.JSON != nil {
 			one.object = &unstructured.Unstructured{}
 			if err := one.object.UnmarshalJSON(c.JSON); err != nil {

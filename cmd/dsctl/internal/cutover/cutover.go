@@ -5,6 +5,7 @@ package cutover
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -26,7 +27,9 @@ type Unit struct {
 	To *unstructured.Unstructured
 	// Stores are the converted stores and generators to which To refers.
 	Stores []*unstructured.Unstructured
-	// Changes is how many changes of the conversion are to be checked.
+	// MadeBy is the object of External Secrets Operator that makes From; "" if a user does.
+	MadeBy string
+	// Changes is how many changes of the conversion are to be checked, those of the stores included.
 	Changes int
 }
 
@@ -139,15 +142,17 @@ func (c *Cutover) move(ctx context.Context, u Unit) (Outcome, string) {
 
 // refused says why an object is not moved before anything is changed; "" if it is.
 func (c *Cutover) refused(u Unit) string {
-	tool := gitOps(u.From)
+	manager := gitOps(u.From)
 	policy := field(u.From, "target", "creationPolicy")
 	switch {
+	case u.MadeBy != "":
+		return u.MadeBy + " makes it and would take the change back; the guide on moving says how to move that"
 	case u.To == nil:
 		return "it cannot be converted; the report of migrate says why"
 	case u.Changes > 0 && !c.AcceptChanges:
 		return fmt.Sprintf("the conversion changes something (%d findings); check the report of migrate, and use --accept-changes", u.Changes)
-	case tool != "" && !c.ReconciliationSuspended:
-		return tool + " manages it and would take the change back; suspend that, and use --reconciliation-suspended"
+	case manager != "" && !c.ReconciliationSuspended:
+		return manager + " manages it and would take the change back; suspend that, and use --reconciliation-suspended"
 	case policy == "None":
 		return "it writes no Secret; apply the converted manifest"
 	case letGo(u.From):
@@ -169,13 +174,14 @@ func synced(from *unstructured.Unstructured) bool {
 	return false
 }
 
-// tools are prefixes of labels and annotations, and names of field managers, by which a tool that reconciles an object
-// from Git is known.
-var tools = []struct {
-	name     string
-	prefixes []string
-	managers []string
-}{
+// A tool reconciles objects from Git.
+type tool struct {
+	name string
+	// prefixes are those of its labels and annotations, managers its field managers.
+	prefixes, managers []string
+}
+
+var tools = []tool{
 	{"Argo CD", []string{"argocd.argoproj.io/"}, []string{"argocd-controller", "argocd-application-controller"}},
 	{"Flux", []string{"kustomize.toolkit.fluxcd.io/", "helm.toolkit.fluxcd.io/"}, []string{"kustomize-controller", "helm-controller"}},
 	{"Fleet", []string{"objectset.rio.cattle.io/"}, []string{"fleetagent"}},
@@ -184,12 +190,10 @@ var tools = []struct {
 // gitOps returns the tool that reconciles an object from Git; "" if there is none.
 func gitOps(o metav1.Object) string {
 	for _, t := range tools {
-		for _, p := range t.prefixes {
-			for _, all := range []map[string]string{o.GetLabels(), o.GetAnnotations()} {
-				for key := range all {
-					if strings.HasPrefix(key, p) {
-						return t.name
-					}
+		for _, all := range []map[string]string{o.GetLabels(), o.GetAnnotations()} {
+			for key := range all {
+				if hasPrefix(key, t.prefixes) {
+					return t.name
 				}
 			}
 		}
@@ -202,6 +206,24 @@ func gitOps(o metav1.Object) string {
 		}
 	}
 	return ""
+}
+
+func hasPrefix(key string, prefixes []string) bool {
+	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(key, p) })
+}
+
+// instanceLabel is a label by which Argo CD may know the objects of an application. It deletes those that Git does not have.
+const instanceLabel = "app.kubernetes.io/instance"
+
+// untracked returns labels or annotations without those by which a tool would take an object for one of its own.
+func untracked(all map[string]string) map[string]string {
+	rest := map[string]string{}
+	for key, value := range all {
+		if key != instanceLabel && !slices.ContainsFunc(tools, func(t tool) bool { return hasPrefix(key, t.prefixes) }) {
+			rest[key] = value
+		}
+	}
+	return rest
 }
 
 // field returns a text below spec; "" if there is none.

@@ -118,9 +118,7 @@ func (s state) adopted(o Options) (step, string) {
 	case ready.Status != metav1.ConditionTrue:
 		return stepWait, fmt.Sprintf("direct-secrets cannot take it over: %s: %s", ready.Reason, ready.Message)
 	case o.Remove && s.from != nil && s.from.GetDeletionTimestamp() == nil:
-		return stepRemove, ""
-	case o.Remove && s.from != nil:
-		return stepWait, "External Secrets Operator has not removed its finalizer"
+		return stepRemove, "" // External Secrets Operator removes its finalizer when it runs.
 	}
 	return stepDone, ""
 }

@@ -111,7 +111,7 @@ func TestNext(t *testing.T) {
 		"ChangedBack":      {state: state{from: active, to: ours(v1alpha1.CreateOwner, metav1.ConditionTrue, nil), secret: free}, want: stepGiveBack, why: "the object of External Secrets Operator was changed back; suspend the tool that manages it"},
 		"Done":             {state: state{from: esoObject(stopped()), to: ours(v1alpha1.CreateOwner, metav1.ConditionTrue, nil), secret: free}, want: stepDone},
 		"Remove":           {state: state{from: esoObject(stopped()), to: ours("", metav1.ConditionTrue, nil), secret: free}, options: Options{Remove: true}, want: stepRemove},
-		"Removing":         {state: state{from: deleted, to: ours("", metav1.ConditionTrue, nil), secret: free}, options: Options{Remove: true}, want: stepWait, why: "External Secrets Operator has not removed its finalizer"},
+		"Removing":         {state: state{from: deleted, to: ours("", metav1.ConditionTrue, nil), secret: free}, options: Options{Remove: true}, want: stepDone},
 		"Removed":          {state: state{to: ours("", metav1.ConditionTrue, nil), secret: free}, options: Options{Remove: true}, want: stepDone},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -142,6 +142,7 @@ func TestRefused(t *testing.T) {
 		want    string
 	}{
 		"Good":         {unit: Unit{From: esoObject(map[string]any{}), To: to}},
+		"MadeByFanOut": {unit: Unit{From: esoObject(map[string]any{}), MadeBy: "ClusterExternalSecret all"}, want: "ClusterExternalSecret all makes it and would take the change back; the guide on moving says how to move that"},
 		"NotConverted": {unit: Unit{From: esoObject(map[string]any{})}, want: "it cannot be converted; the report of migrate says why"},
 		"Changes":      {unit: Unit{From: esoObject(map[string]any{}), To: to, Changes: 2}, want: "the conversion changes something (2 findings); check the report of migrate, and use --accept-changes"},
 		"Accepted":     {unit: Unit{From: esoObject(map[string]any{}), To: to, Changes: 2}, options: Options{AcceptChanges: true}},

@@ -151,8 +151,8 @@ func (c *Cutover) Revert(ctx context.Context, namespace string, matches func(lab
 	})
 	return each(c, entries, func(e entry) Result {
 		r := Result{Namespace: e.Object.GetNamespace(), Name: e.Object.GetName(), Outcome: Reverted}
-		if tool := gitOps(e.Object); tool != "" && !c.ReconciliationSuspended {
-			r.Outcome, r.Reason = Left, tool+" manages it and would take the change back; suspend that, and use --reconciliation-suspended"
+		if manager := gitOps(e.Object); manager != "" && !c.ReconciliationSuspended {
+			r.Outcome, r.Reason = Left, manager+" manages it and would take the change back; suspend that, and use --reconciliation-suspended"
 		} else if err := c.giveBack(ctx, e); err != nil {
 			r.Outcome, r.Reason = Failed, err.Error()
 		}

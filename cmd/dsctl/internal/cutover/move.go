@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -122,11 +121,19 @@ func (c *Cutover) get(ctx context.Context, name types.NamespacedName, o client.O
 // createStores creates the converted stores and generators that do not exist.
 func (m *move) createStores(ctx context.Context) error {
 	for _, s := range m.unit.Stores {
-		if err := m.Client.Create(ctx, s.DeepCopy()); err != nil && !kerrors.IsAlreadyExists(err) {
+		if err := m.Client.Create(ctx, withoutTracking(s)); err != nil && !kerrors.IsAlreadyExists(err) {
 			return fmt.Errorf("cannot create %s %s: %w", s.GetKind(), s.GetName(), err)
 		}
 	}
 	return nil
+}
+
+// withoutTracking returns a copy of an object that no tool takes for one of its own.
+func withoutTracking(o *unstructured.Unstructured) *unstructured.Unstructured {
+	o = o.DeepCopy()
+	o.SetLabels(untracked(o.GetLabels()))
+	o.SetAnnotations(untracked(o.GetAnnotations()))
+	return o
 }
 
 // take takes a step. Each is safe to repeat, and fails if another client has changed the object since it was read.
@@ -160,9 +167,9 @@ func (m *move) take(ctx context.Context, next step, s state) error {
 
 // final returns the ExternalSecret that takes over.
 func (m *move) final() *unstructured.Unstructured {
-	o := m.unit.To.DeepCopy()
+	o := withoutTracking(m.unit.To)
 	o.SetNamespace(m.name.Namespace)
-	annotations := maps.Clone(o.GetAnnotations())
+	annotations := o.GetAnnotations()
 	if annotations == nil {
 		annotations = map[string]string{}
 	}

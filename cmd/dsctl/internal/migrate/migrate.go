@@ -41,6 +41,8 @@ type Converted struct {
 	Verdict Verdict
 	// Changes is how many findings say that something changes.
 	Changes int
+	// MadeBy is the object that makes this one, so that it is not converted by itself; "" if a user does.
+	MadeBy string
 	// JSON is the new object; nil if there is none.
 	JSON []byte
 }

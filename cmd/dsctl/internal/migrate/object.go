@@ -65,7 +65,7 @@ func (o *object) verdict() Verdict {
 
 // converted returns what the object became.
 func (o *object) converted() (Converted, error) {
-	c := Converted{Name: o.Name, Verdict: o.verdict()}
+	c := Converted{Name: o.Name, Verdict: o.verdict(), MadeBy: o.madeByFanOut()}
 	for _, f := range o.findings {
 		if f.Verdict == Changed {
 			c.Changes++
