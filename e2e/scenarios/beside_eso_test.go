@@ -106,6 +106,7 @@ var notRun = []string{
 	"kubectl top", "kubectl logs", // There are no pods.
 	"helm template shop ./chart",                                             // There is no chart.
 	"dsctl migrate --cluster",                                                // It is for objects of External Secrets Operator; TestCutOver runs it.
+	"dsctl diff pushsecret/",                                                 // No PushSecret has a dry run; TestDsctl runs it.
 	"externalsecrets.external-secrets.io", "pushsecrets.external-secrets.io", // These change objects of External Secrets Operator by hand.
 	"reconcile.external-secrets.io/managed-",                                                          // It removes their label.
 	"kubectl describe\n", "kubectl wait --for=condition=Ready\n", "kubectl delete --cascade=orphan\n", // These are parts of commands.
