@@ -365,9 +365,14 @@ func TestCutOverDoubt(t *testing.T) {
 	}
 	es := &unstructured.Unstructured{}
 	es.SetGroupVersionKind(esoExternalSecret)
-	if err := c.stack.Admin.Get(ctx, name(0), es); client.IgnoreNotFound(err) != nil || err == nil {
-		t.Errorf("the object is still there: %v", err)
-	}
+	eventually(t, func() string {
+		err := c.stack.Admin.Get(ctx, name(0), es)
+		must(t, client.IgnoreNotFound(err))
+		if err == nil {
+			return "the object is still there"
+		}
+		return ""
+	})
 	c.unbroken()
 	if out, code = c.migrate(0, "--revert", "-n", "team-00", "--reconciliation-suspended"); code != 0 {
 		t.Errorf("exit code %d: %s", code, out)
