@@ -57,10 +57,14 @@ func (c *Cutover) readEntry(ctx context.Context, name types.NamespacedName) (*en
 	return parseEntry(m)
 }
 
+// parseEntry reads an entry. A user of the namespace can forge one. So it must be for an ExternalSecret
+// of External Secrets Operator in the same namespace.
 func parseEntry(m *corev1.ConfigMap) (*entry, error) {
 	e := &entry{}
-	if err := json.Unmarshal([]byte(m.Data[journalKey]), e); err != nil || e.Object == nil {
-		return nil, fmt.Errorf("the ConfigMap %s/%s is no entry of the journal: %w", m.Namespace, m.Name, err)
+	err := json.Unmarshal([]byte(m.Data[journalKey]), e)
+	if err != nil || e.Object == nil || e.Object.GetKind() != "ExternalSecret" || e.Object.GroupVersionKind().Group != esoGroup ||
+		journalName(client.ObjectKeyFromObject(e.Object)) != client.ObjectKeyFromObject(m) {
+		return nil, fmt.Errorf("the ConfigMap %s/%s is no entry of the journal: delete it", m.Namespace, m.Name)
 	}
 	return e, nil
 }
@@ -120,11 +124,9 @@ func (c *Cutover) entries(ctx context.Context, namespace string) ([]entry, error
 	}
 	var all []entry
 	for i := range list.Items {
-		e, err := parseEntry(&list.Items[i])
-		if err != nil {
-			return nil, err
+		if e, err := parseEntry(&list.Items[i]); err == nil { // Others must not stop the command for all namespaces.
+			all = append(all, *e)
 		}
-		all = append(all, *e)
 	}
 	return all, nil
 }
