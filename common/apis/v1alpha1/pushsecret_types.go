@@ -71,7 +71,8 @@ type PushSecretSpec struct {
 	// +optional
 	DeletionPolicy PushDeletionPolicy `json:"deletionPolicy,omitempty"`
 
-	// Adopt (the default): write remote secrets that exist, too. Refuse: write only those that this object created.
+	// Adopt (the default): write remote secrets that exist, too. Refuse: write only those that this object created. Own:
+	// as Adopt, and treat those without a mark as created by this object, so that deletionPolicy Delete deletes them.
 	// +optional
 	AdoptionPolicy PushAdoptionPolicy `json:"adoptionPolicy,omitempty"`
 
@@ -145,13 +146,14 @@ const (
 )
 
 // PushAdoptionPolicy defines what happens to remote secrets that this object did not create.
-// +kubebuilder:validation:Enum="";Adopt;Refuse
+// +kubebuilder:validation:Enum="";Adopt;Refuse;Own
 type PushAdoptionPolicy string
 
 // The adoption policies; unset means Adopt.
 const (
 	AdoptionAdopt  PushAdoptionPolicy = "Adopt"
 	AdoptionRefuse PushAdoptionPolicy = "Refuse"
+	AdoptionOwn    PushAdoptionPolicy = "Own"
 )
 
 // PushSelector is the source of the values; exactly one field must be set.
@@ -353,7 +355,7 @@ type PushDifferenceEntry struct {
 	// Unset: the whole remote secret.
 	// +optional
 	Property string `json:"property,omitempty"`
-	// Create, Update, UpdateMetadata, Delete, Keep or Fail.
+	// Create, Update, UpdateMetadata, Delete, Own, Keep or Fail.
 	Action PushAction `json:"action"`
 }
 
@@ -367,6 +369,8 @@ const (
 	// PushUpdateMetadata changes the metadata of a remote secret, and not its value.
 	PushUpdateMetadata PushAction = "UpdateMetadata"
 	PushDelete         PushAction = "Delete"
+	// PushOwn marks a remote secret that exists as created by this object.
+	PushOwn PushAction = "Own"
 	// PushKeep leaves unchanged what updatePolicy IfNotExists protects, and what this object created but another
 	// writer has changed or another PushSecret pushes.
 	PushKeep PushAction = "Keep"

@@ -104,7 +104,7 @@ func (p *Pusher) try(ctx context.Context, t provider.Target, want []Value, known
 	if p.DryRun {
 		return Outcome{Entries: known, Changes: d.changes(s), Err: errors.Join(d.Errs...)}
 	}
-	if d.Action != Nothing {
+	if d.Action != Nothing || d.claims(s) {
 		if err := p.current(ctx, again || !s.asLeft()); err != nil {
 			return failed(known, err)
 		}
@@ -139,7 +139,29 @@ func (p *Pusher) try(ctx context.Context, t provider.Target, want []Value, known
 		out.Deleted = true
 	}
 	out.Entries = versioned(d.Then, now)
+	if d.claims(s) {
+		return p.claim(ctx, t, s, now, out)
+	}
 	return p.handOver(ctx, t, s, d, now, out)
+}
+
+// claims reports whether this object takes over a secret that has no mark.
+func (d Decision) claims(s State) bool { return d.Heir != "" && d.Heir == s.Mark }
+
+// claim marks a secret as created by this object. now is the version just written. Nothing counts as created unless the
+// mark is written.
+func (p *Pusher) claim(ctx context.Context, t provider.Target, s State, now provider.Written, out Outcome) Outcome {
+	if err := p.mark(ctx, t, s, now, p.Mark); err != nil {
+		return failed(s.Known, moved(err))
+	}
+	return out
+}
+
+// mark replaces the mark of a secret whose version is now.
+func (p *Pusher) mark(ctx context.Context, t provider.Target, s State, now provider.Written, mark string) error {
+	is := *s.Seen
+	is.Version, is.ID = now.Version, now.ID
+	return provider.Mark(ctx, p.Kind, p.Writer, t, is, mark)
 }
 
 // current returns the version of the secret as observed; the zero value if it does not exist.
@@ -158,9 +180,7 @@ func (p *Pusher) handOver(ctx context.Context, t provider.Target, s State, d Dec
 	}
 	err := p.Others.Bequeath(ctx, t.Key, d.Bequests, d.Heir)
 	if err == nil && d.Heir != "" {
-		is := *s.Seen
-		is.Version, is.ID = now.Version, now.ID
-		err = provider.Mark(ctx, p.Kind, p.Writer, t, is, d.Heir)
+		err = p.mark(ctx, t, s, now, d.Heir)
 	}
 	switch c := provider.ClassOf(err); {
 	case err == nil:

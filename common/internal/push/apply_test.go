@@ -8,6 +8,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/push"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
@@ -213,6 +214,48 @@ func TestLiveCheckBeforeUpdate(t *testing.T) {
 			}
 			if len(ages) == 0 || (ages[0] == 0) != tc.want {
 				t.Errorf("%s: asked for what is at most %v old", tc.reason, ages)
+			}
+		})
+	}
+}
+
+// TestOwn takes over a secret that exists, while calls fail.
+func TestOwn(t *testing.T) {
+	cases := map[string]struct {
+		reason, exists string
+		fault          *fake.Fault
+		want           []bool // for each attempt: whether the value counts as created
+		mark           string
+	}{
+		"Same":      {"A secret in sync gets the mark.", "v", nil, []bool{true}, "me"},
+		"Replaced":  {"A secret gets value and mark.", "x", nil, []bool{true}, "me"},
+		"Unmarked":  {"Without the mark it does not count as created; the next attempt marks it.", "v", &fake.Fault{Call: fake.CallMark, Err: provider.NewError(provider.Unavailable, "no"), Times: 1}, []bool{false, true}, "me"},
+		"Forbidden": {"A missing permission is reported, and nothing counts as created.", "x", &fake.Fault{Call: fake.CallMark, Err: provider.NewError(provider.Denied, "no")}, []bool{false, false}, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := fake.New()
+			b.Put("db", []byte(tc.exists))
+			recovers := func() {}
+			if tc.fault != nil {
+				recovers = b.Inject(*tc.fault)
+			}
+			p, at := dryPusher(t, b, push.Policies{Adoption: v1alpha1.AdoptionOwn, Deletes: true}), provider.Target{Key: "db"}
+			var known []v1alpha1.PushEntryStatus
+			for i, created := range tc.want {
+				o := p.Apply(t.Context(), at, []push.Value{{Data: []byte("v")}}, known)
+				known = o.Entries
+				if got := len(known) == 1 && known[0].Created; got != created || (o.Err == nil) != created {
+					t.Errorf("%s: attempt %d: counts as created: %v, error %v", tc.reason, i, got, o.Err)
+				}
+			}
+			if diff := cmp.Diff(tc.mark, b.Mark("db")); diff != "" {
+				t.Errorf("%s: mark: -want, +got:\n%s", tc.reason, diff)
+			}
+			recovers()
+			p.Apply(t.Context(), at, nil, known)
+			if _, exists := b.Value("db"); exists != (tc.mark == "") {
+				t.Errorf("%s: after its removal from the spec, the secret exists: %v", tc.reason, exists)
 			}
 		})
 	}

@@ -47,6 +47,9 @@ func (d Decision) changes(s State) []Change {
 	case Delete:
 		add(v1alpha1.PushDelete, "")
 	}
+	if d.claims(s) {
+		add(v1alpha1.PushOwn, "")
+	}
 	add(v1alpha1.PushFail, d.Failed...)
 	add(v1alpha1.PushKeep, d.Exists...)
 	for _, e := range slices.Concat(d.Left, d.Released) {

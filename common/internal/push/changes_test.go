@@ -93,6 +93,8 @@ func TestDryRun(t *testing.T) {
 		"ExistsPart":   {reason: "IfNotExists adds the missing property", Policies: push.Policies{Update: ifNot}, exists: object, want: values{dryValue("a", "2"), dryValue("b", "2")}, then: []string{"Keep a", "Create b"}},
 		"Refuse":       {reason: "Refuse does not write secrets of others", Policies: refuse, exists: canary + "2", want: values{dryValue("", "1")}, then: []string{"Fail ."}, class: provider.Conflict},
 		"RefuseOwn":    {reason: "Refuse writes own secrets", Policies: refuse, before: values{dryValue("", "2")}, want: values{dryValue("", "1")}, then: []string{"Update ."}},
+		"Own":          {reason: "a secret without a mark gets one", Policies: push.Policies{Adoption: v1alpha1.AdoptionOwn}, exists: canary + "1", want: values{dryValue("", "1")}, then: []string{"Own ."}},
+		"OwnPart":      {reason: "the mark is listed with what is written", Policies: push.Policies{Adoption: v1alpha1.AdoptionOwn}, exists: object, want: values{dryValue("a", "1"), dryValue("b", "1")}, then: []string{"Own .", "Create b"}},
 		"Removed":      {reason: "what this object created is deleted", Policies: deletes, before: values{dryValue("", "1")}, then: []string{"Delete ."}},
 		"RemovedKept":  {reason: "deletionPolicy None deletes nothing", before: values{dryValue("", "1")}},
 		"RemovedElse":  {reason: "what another writer changed is kept", Policies: deletes, before: values{dryValue("", "1")}, exists: canary + "2", then: []string{"Keep ."}},
@@ -155,7 +157,7 @@ func TestDryRunForetells(t *testing.T) {
 	exists := []string{"", canary + "1", canary + "2", `{}`, `{"a":"` + canary + `1"}`, `{"a":"` + canary + `2","b":"` + canary + `2"}`, `{"a":{"b":1}}`}
 	cases := 0
 	for _, update := range []v1alpha1.PushUpdatePolicy{v1alpha1.UpdateReplace, v1alpha1.UpdateIfNotExists} {
-		for _, adoption := range []v1alpha1.PushAdoptionPolicy{v1alpha1.AdoptionAdopt, v1alpha1.AdoptionRefuse} {
+		for _, adoption := range []v1alpha1.PushAdoptionPolicy{v1alpha1.AdoptionAdopt, v1alpha1.AdoptionRefuse, v1alpha1.AdoptionOwn} {
 			for _, deletes := range []bool{false, true} {
 				for _, weak := range []bool{false, true} {
 					for _, before := range wants {
@@ -197,21 +199,29 @@ func foretell(t *testing.T, policies push.Policies, weak bool, before []push.Val
 	o := p.Apply(t.Context(), at, want, slices.Clone(known))
 	wantNoTrace(t, b, o)
 	p.DryRun = false
+	unmarked := had && b.Mark("db") == ""
 	done := p.Apply(t.Context(), at, want, slices.Clone(known))
 	is, has := b.Value("db")
+	marked := unmarked && has && b.Mark("db") != ""
 
 	var writes, fails []push.Change
+	marks := false
 	for _, c := range o.Changes {
 		switch c.Action { //nolint:exhaustive // The others write nothing, and the secret has no metadata.
 		case v1alpha1.PushCreate, v1alpha1.PushUpdate, v1alpha1.PushDelete:
 			writes = append(writes, c)
 		case v1alpha1.PushFail:
 			fails = append(fails, c)
+		case v1alpha1.PushOwn:
+			marks = true
 		}
 	}
 	about := fmt.Sprintf("%+v, weak %v, pushed before %q, then %q, wanted %q", policies, weak, before, exists, want)
 	if diff := cmp.Diff(happened(was, had, is, has, before, want), writes); diff != "" {
 		t.Errorf("%s: %q became %q; what the push did, and what the dry run said: -did, +said:\n%s", about, was, is, diff)
+	}
+	if marks != marked {
+		t.Errorf("%s: the push marked the secret: %v, and the dry run said %v", about, marked, marks)
 	}
 	if (len(fails) > 0) != (done.Err != nil) || fmt.Sprint(done.Err) != fmt.Sprint(o.Err) {
 		t.Errorf("%s: the push failed with %v, the dry run with %v and %v", about, done.Err, o.Err, fails)

@@ -2,6 +2,7 @@ package push
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/provider"
@@ -50,7 +51,8 @@ type Decision struct {
 	Released []v1alpha1.PushEntryStatus
 	// Bequests are the properties that this object created and hands over to other objects, which remove them later.
 	Bequests []Bequest
-	// Heir is the mark of the object that takes the secret over. It is written after the action; empty for none.
+	// Heir is the mark of the object that takes the secret over: another one, or this one under AdoptionOwn. It is
+	// written after the action; empty for none.
 	Heir string
 	// Errs are the errors of the values that are not written.
 	Errs []error
@@ -101,6 +103,9 @@ func Decide(s State) Decision {
 		d.Then = append(d.Then, d.untouchedNow()...)
 	}
 	d.Heir = heirOf(d)
+	if d.Heir == "" && d.owns() && d.Seen.Mark == "" && slices.ContainsFunc(d.Then, func(e v1alpha1.PushEntryStatus) bool { return e.Created }) {
+		d.Heir = d.Mark
+	}
 	return d.Decision
 }
 
@@ -111,7 +116,7 @@ func (s State) unable() error {
 		return nil
 	case !s.Exclusive && s.Update == v1alpha1.UpdateIfNotExists:
 		return provider.NewError(provider.Invalid, "not implemented: this store does not support spec.updatePolicy: IfNotExists; use Replace, or another store")
-	case !s.Exclusive && s.Adoption == v1alpha1.AdoptionRefuse:
+	case !s.Exclusive && (s.Adoption == v1alpha1.AdoptionRefuse || s.Adoption == v1alpha1.AdoptionOwn):
 		return provider.NewError(provider.Invalid, "not implemented: this store does not record who created a secret; use spec.adoptionPolicy: Adopt, or another store")
 	case !s.Guarded && !s.whole():
 		return provider.NewError(provider.Invalid, "not implemented: this store cannot write one property safely; push the whole secret, or use another store")
@@ -124,6 +129,12 @@ func (s State) whole() bool { return len(s.Want) == 1 && s.Want[0].Property == "
 
 // mine reports whether this object created the secret.
 func (s State) mine() bool { return s.Exclusive && s.Seen.Mark == s.Mark }
+
+// owns reports whether wanted values that exist in the secret count as created by this object. Those in a secret with the
+// mark of another object do not.
+func (s State) owns() bool {
+	return s.Adoption == v1alpha1.AdoptionOwn && s.Seen != nil && len(s.Want) > 0 && (s.Seen.Mark == "" || s.mine())
+}
 
 // entry returns the status entry of a property, or a new one.
 func (s State) entry(property string) v1alpha1.PushEntryStatus {
@@ -223,7 +234,7 @@ func (d *decider) value(v Value) {
 		d.fail(v, v.Err)
 		return
 	case d.Seen.Data != nil && (bytes.Equal(d.Seen.Data, v.Data) || d.settled(e)):
-		d.done("", d.mine())
+		d.done("", d.mine() || d.owns())
 		d.metadata()
 		return
 	case d.Update == v1alpha1.UpdateIfNotExists && d.Seen.Version != "":
@@ -239,7 +250,7 @@ func (d *decider) value(v Value) {
 		return
 	}
 	d.Action, d.Data = Update, nonNil(v.Data)
-	d.done("", d.mine())
+	d.done("", d.mine() || d.owns())
 }
 
 var errForeign = provider.NewError(provider.Conflict, "another client changed the remote secret after this object wrote it, and spec.adoptionPolicy is Refuse; restore it, or set Adopt to overwrite it")
@@ -312,7 +323,7 @@ func (d *decider) property(doc document, v Value) document {
 	current, exists := doc.has(v.Property)
 	switch {
 	case exists && (bytes.Equal(current, v.Data) || d.settled(e)):
-		d.done(v.Property, e.Created)
+		d.done(v.Property, e.Created || d.owns())
 		return doc
 	case exists && d.Update == v1alpha1.UpdateIfNotExists:
 		d.leave(v)
@@ -325,7 +336,7 @@ func (d *decider) property(doc document, v Value) document {
 		return doc
 	}
 	// Another writer may have removed our property and added one with the same name. That one is not ours to delete.
-	d.done(v.Property, !exists && d.Guarded || exists && ours)
+	d.done(v.Property, !exists && d.Guarded || exists && (ours || d.owns()))
 	return next
 }
 

@@ -25,6 +25,9 @@ const lostVersion = "?"
 // another value, so it repeats, and keeps what it restored before.
 func (p *Pusher) restore(ctx context.Context, t provider.Target, s State, made Decision, w provider.Written) Outcome {
 	base, written, mark := s.Seen.Data, made.Data, s.Seen.Mark
+	if s.Adoption == v1alpha1.AdoptionOwn {
+		s.Adoption = v1alpha1.AdoptionAdopt // The next comparison marks the secret.
+	}
 	first := true
 	var last error
 	for n := range maxRestores {

@@ -181,7 +181,7 @@ func (m *model) renew() {
 	}
 	if features.Exclusive {
 		m.policies.Update = rapid.SampledFrom([]v1alpha1.PushUpdatePolicy{"", v1alpha1.UpdateIfNotExists}).Draw(m.T, "update")
-		m.policies.Adoption = rapid.SampledFrom([]v1alpha1.PushAdoptionPolicy{"", v1alpha1.AdoptionRefuse}).Draw(m.T, "adoption")
+		m.policies.Adoption = rapid.SampledFrom([]v1alpha1.PushAdoptionPolicy{"", v1alpha1.AdoptionRefuse, v1alpha1.AdoptionOwn}).Draw(m.T, "adoption")
 	}
 	for _, f := range m.facts {
 		f.ours = false
@@ -346,18 +346,18 @@ func (f *fact) clone() *fact {
 	return &fact{ours: f.ours, values: maps.Clone(f.values)}
 }
 
-// read returns the properties of a stored secret; nil if it does not exist.
-func (m *model) read(leaf string) map[string]string {
+// read returns the properties of a stored secret, nil if it does not exist, and whether it has the mark of the object.
+func (m *model) read(leaf string) (properties map[string]string, marked bool) {
 	o, err := m.spoiler.Observe(m.ctx, provider.Target{Key: m.key(leaf)})
 	if provider.IsNotFound(err) {
-		return nil
+		return nil, false
 	}
 	if err != nil {
 		m.Fatal(err)
 	}
-	out := map[string]string{}
+	out, marked := map[string]string{}, o.Mark == m.policies.Mark
 	if o.Version == "" {
-		return out
+		return out, marked
 	}
 	var doc map[string]any
 	if err := json.Unmarshal(o.Data, &doc); err != nil {
@@ -373,12 +373,12 @@ func (m *model) read(leaf string) map[string]string {
 			}
 		}
 	}
-	return out
+	return out, marked
 }
 
 // check compares the stored secret with its state before, and updates the facts.
 func (m *model) check(leaf string, before *fact, o push.Outcome, quiet bool) {
-	after := m.read(leaf)
+	after, marked := m.read(leaf)
 	if before == nil {
 		before = &fact{values: map[string]pushed{}}
 		if after != nil {
@@ -393,6 +393,9 @@ func (m *model) check(leaf string, before *fact, o push.Outcome, quiet bool) {
 		}
 	}
 	m.learn(leaf, before, after)
+	if marked && m.policies.Adoption == v1alpha1.AdoptionOwn {
+		m.own(leaf)
+	}
 	if !quiet || o.Err != nil || !m.replaces() {
 		return
 	}
@@ -408,7 +411,20 @@ func (m *model) check(leaf string, before *fact, o push.Outcome, quiet bool) {
 }
 
 // replaces reports whether the policies overwrite all differences.
-func (m *model) replaces() bool { return m.policies.Update == "" && m.policies.Adoption == "" }
+func (m *model) replaces() bool {
+	return m.policies.Update == "" && m.policies.Adoption != v1alpha1.AdoptionRefuse
+}
+
+// own counts what is in sync in a secret as created by the object, which has taken it over.
+func (m *model) own(leaf string) {
+	f := m.facts[leaf]
+	f.ours = true
+	for p, v := range f.values {
+		if want, ok := m.wanted(leaf, p); ok && want == v.text {
+			f.values[p] = pushed{text: v.text, made: true, wrote: true}
+		}
+	}
+}
 
 // unlawful returns why a change of a value is not allowed; empty if it is.
 func (m *model) unlawful(leaf, p string, v pushed, after map[string]string) string {

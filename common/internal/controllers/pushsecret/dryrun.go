@@ -53,7 +53,7 @@ func planned(d *v1alpha1.PushDifference) status.Verdict {
 		most = fmt.Sprintf(", counting the first %d only", maxDifference)
 	}
 	return dry(fmt.Sprintf("a push would create %d, update %d and delete %d remote secrets and properties%s",
-		n[v1alpha1.PushCreate], n[v1alpha1.PushUpdate]+n[v1alpha1.PushUpdateMetadata], n[v1alpha1.PushDelete], most))
+		n[v1alpha1.PushCreate], n[v1alpha1.PushUpdate]+n[v1alpha1.PushUpdateMetadata]+n[v1alpha1.PushOwn], n[v1alpha1.PushDelete], most))
 }
 
 // takeDifference writes the result of a dry run into the status.

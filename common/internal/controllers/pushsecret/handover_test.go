@@ -76,6 +76,43 @@ func TestPushHandOver(t *testing.T) {
 	})
 }
 
+// TestPushOwn takes over a remote secret of another tool, one step at a time: Own marks it, so it is deleted with the object.
+func TestPushOwn(t *testing.T) {
+	e := testenv.New(t)
+	e.Source("source", map[string]string{"password": "one"})
+	e.Backend.Put("db", []byte("one"))
+	e.Create(e.PushSecret("db", testenv.PushDeletes, func(ps *v1alpha1.PushSecret) {
+		ps.Spec.Data = []v1alpha1.PushData{testenv.PushData("password", "db", "")}
+	}))
+	e.WantPushed("db", v1alpha1.ReasonSecretSynced)
+	version, ps := e.Backend.Versions("db"), e.GetPush("db")
+	steps := []struct {
+		reason string
+		policy v1alpha1.PushAdoptionPolicy
+		marked bool
+	}{
+		{"Adopt marks nothing", v1alpha1.AdoptionAdopt, false},
+		{"Own marks the secret", v1alpha1.AdoptionOwn, true},
+		{"the secret keeps the mark", v1alpha1.AdoptionAdopt, true},
+	}
+	for _, step := range steps {
+		setDryRun(e, "db", false, func(ps *v1alpha1.PushSecret) { ps.Spec.AdoptionPolicy = step.policy })
+		e.WantPushed("db", v1alpha1.ReasonSecretSynced)
+		ps = e.GetPush("db")
+		if marked, entries := e.Backend.Mark("db") == string(ps.UID), ps.Status.Stores[0].Entries; marked != step.marked || len(entries) != 1 || entries[0].Created != step.marked {
+			t.Errorf("%s: has the mark: %v, entries %+v", step.reason, marked, entries)
+		}
+	}
+	if diff := cmp.Diff(version, e.Backend.Versions("db")); diff != "" {
+		t.Errorf("the value was written again: versions: -before, +after:\n%s", diff)
+	}
+	e.Delete(ps)
+	wantPushGone(e, "db")
+	if got := testenv.Remote(e.Backend, "db"); got != "" {
+		t.Errorf("after the object, the secret still is %q", got)
+	}
+}
+
 // TestPushTakeOver lets several objects push to the same remote secrets, and deletes the objects one after another. A
 // secret that the first one created is deleted with the last object that uses it. Secrets of other writers stay.
 func TestPushTakeOver(t *testing.T) {
