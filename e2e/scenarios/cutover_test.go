@@ -339,7 +339,7 @@ func TestCutOverDoubt(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	for i, want := range []string{"Argo CD manages it", "was changed back", "direct-secrets would change the Secret: changes key password", "exists already"} {
-		if !strings.Contains(out, "left      "+name(i).String()+": ") || !strings.Contains(out, want) {
+		if !strings.Contains(out, "left      ExternalSecret "+name(i).String()+": ") || !strings.Contains(out, want) {
 			t.Errorf("%s: the output has no %q", name(i), want)
 		}
 	}

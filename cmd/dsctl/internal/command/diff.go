@@ -200,7 +200,7 @@ func format(d offline.Difference) string {
 // signs are the first characters of a line about a remote secret, by action.
 var signs = map[v1alpha1.PushAction]string{
 	v1alpha1.PushCreate: "+", v1alpha1.PushUpdate: "~", v1alpha1.PushUpdateMetadata: "~ metadata of", v1alpha1.PushDelete: "-",
-	v1alpha1.PushOwn: "~ mark of",
+	v1alpha1.PushOwn:  "~ mark of",
 	v1alpha1.PushKeep: "= kept:", v1alpha1.PushFail: "! fails:",
 }
 

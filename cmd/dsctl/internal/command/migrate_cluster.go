@@ -19,7 +19,7 @@ import (
 )
 
 // clusterSource reads the objects of a cluster that migrate converts, and the annotations of ServiceAccounts. It returns the
-// objects, too. ExternalSecrets that a cut-over has changed are in the source as they were before.
+// objects, too. Those that a cut-over has changed are in the source as they were before.
 func clusterSource(ctx context.Context, s *session) (migrate.Source, []unstructured.Unstructured, error) {
 	source := migrate.Source{Name: "cluster"}
 	var docs [][]byte
@@ -33,9 +33,13 @@ func clusterSource(ctx context.Context, s *session) (migrate.Source, []unstructu
 	if err != nil {
 		return source, nil, err
 	}
-	originals, err := (&cutover.Cutover{Client: s.Client}).Originals(ctx, "")
+	moved, err := (&cutover.Cutover{Client: s.Client}).Originals(ctx, "")
 	if err != nil {
 		return source, nil, err
+	}
+	originals := map[id]*unstructured.Unstructured{}
+	for _, o := range moved {
+		originals[idOf(o)] = o
 	}
 	for _, k := range kinds {
 		s.Progress(k.Kind)
@@ -47,7 +51,7 @@ func clusterSource(ctx context.Context, s *session) (migrate.Source, []unstructu
 		all = append(all, list.Items...)
 		for _, item := range list.Items {
 			object := item.Object
-			if original := originals[client.ObjectKeyFromObject(&item)]; original != nil && k.Kind == original.GetKind() {
+			if original := originals[idOf(&item)]; original != nil {
 				object = maps.Clone(object)
 				object["spec"] = original.Object["spec"]
 			}

@@ -5,15 +5,19 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/cutover"
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/migrate"
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
 // cutoverFlags are the flags of migrate that change the cluster.
@@ -24,9 +28,9 @@ type cutoverFlags struct {
 }
 
 func (f *cutoverFlags) add(c *cobra.Command) {
-	c.Flags().BoolVar(&f.execute, "execute", false, "With --cluster: move the ExternalSecrets of a namespace (-n), or of all (-A), to direct-secrets.")
+	c.Flags().BoolVar(&f.execute, "execute", false, "With --cluster: move the ExternalSecrets and PushSecrets of a namespace (-n), or of all (-A), to direct-secrets.")
 	c.Flags().BoolVar(&f.revert, "revert", false, "With --cluster: give back to External Secrets Operator what --execute moved.")
-	c.Flags().StringVar(&f.selector, "selector", "", "With --execute or --revert: labels of the ExternalSecrets. Default: all.")
+	c.Flags().StringVar(&f.selector, "selector", "", "With --execute or --revert: labels of the objects. Default: all.")
 	c.Flags().BoolVar(&f.AcceptChanges, "accept-changes", false, "With --execute: also move objects of which the report says that something changes.")
 	c.Flags().BoolVar(&f.ReconciliationSuspended, "reconciliation-suspended", false, "With --execute or --revert: also change objects that Argo CD or Flux manage. Suspend their reconciliation first.")
 	c.Flags().BoolVar(&f.Remove, "remove", false, "With --execute: delete the objects of External Secrets Operator that were moved. Default: they stay, and write nothing.")
@@ -78,7 +82,12 @@ func (o *options) cutOver(ctx context.Context, m *migration) error {
 	if err != nil {
 		return err
 	}
-	return o.moved(c.Move(ctx, units))
+	// A PushSecret can push what an ExternalSecret writes, so these come first.
+	var results []cutover.Result
+	for _, k := range []string{"ExternalSecret", "PushSecret"} {
+		results = append(results, c.Move(ctx, slices.DeleteFunc(slices.Clone(units), func(u cutover.Unit) bool { return u.From.GetKind() != k }))...)
+	}
+	return o.moved(results)
 }
 
 // units returns the objects to move.
@@ -102,14 +111,14 @@ func (o *options) units(ctx context.Context, s *session, m *migration, matches f
 	var units []cutover.Unit
 	for i := range found {
 		from := &found[i]
-		if from.GetKind() != "ExternalSecret" || (s.namespace != "" && from.GetNamespace() != s.namespace) || !matches(from.GetLabels()) {
+		if (from.GetKind() != "ExternalSecret" && from.GetKind() != "PushSecret") || (s.namespace != "" && from.GetNamespace() != s.namespace) || !matches(from.GetLabels()) {
 			continue
 		}
 		one := converted[idOf(from)]
 		u := cutover.Unit{From: from, To: one.object, MadeBy: one.madeBy, Changes: one.changes}
 		if u.To != nil {
 			for _, c := range converted {
-				if c.object != nil && c.object.GetKind() != "ExternalSecret" && refersTo(u.To.Object["spec"], c.object.GetKind(), c.object.GetName()) &&
+				if c.object != nil && c.object.GroupVersionKind().Group != v1alpha1.Group && refersTo(u.To.Object["spec"], c.object) &&
 					(c.object.GetNamespace() == "" || c.object.GetNamespace() == from.GetNamespace()) {
 					u.Stores = append(u.Stores, c.object)
 					u.Changes += c.changes
@@ -151,21 +160,21 @@ func parseConverted(all []migrate.Converted) (map[id]convertedObject, error) {
 	return parsed, nil
 }
 
-// refersTo reports whether a part of an object refers to a Kind and a name.
-func refersTo(part any, kind, name string) bool {
+// refersTo reports whether a part of an object refers to another object by its Kind, and its name or its labels.
+func refersTo(part any, to *unstructured.Unstructured) bool {
 	switch p := part.(type) {
 	case map[string]any:
-		if p["kind"] == kind && p["name"] == name {
+		if p["kind"] == to.GetKind() && (p["name"] == to.GetName() || selects(p["labelSelector"], to.GetLabels())) {
 			return true
 		}
 		for _, below := range p {
-			if refersTo(below, kind, name) {
+			if refersTo(below, to) {
 				return true
 			}
 		}
 	case []any:
 		for _, below := range p {
-			if refersTo(below, kind, name) {
+			if refersTo(below, to) {
 				return true
 			}
 		}
@@ -173,12 +182,23 @@ func refersTo(part any, kind, name string) bool {
 	return false
 }
 
+// selects reports whether a label selector, as in a manifest, selects labels.
+func selects(selector any, of map[string]string) bool {
+	raw, isMap := selector.(map[string]any)
+	parsed := metav1.LabelSelector{}
+	if !isMap || runtime.DefaultUnstructuredConverter.FromUnstructured(raw, &parsed) != nil {
+		return false
+	}
+	s, err := metav1.LabelSelectorAsSelector(&parsed)
+	return err == nil && s.Matches(labels.Set(of))
+}
+
 // printMoved prints a line for an object that has ended.
 func (o *options) printMoved(r cutover.Result) {
 	if o.output != "" {
 		return
 	}
-	line := fmt.Sprintf("%-8s  %s/%s", r.Outcome, r.Namespace, r.Name)
+	line := fmt.Sprintf("%-8s  %s %s/%s", r.Outcome, r.Kind, r.Namespace, r.Name)
 	if r.Reason != "" {
 		line += ": " + r.Reason
 	}

@@ -1,5 +1,6 @@
-// Package cutover moves ExternalSecrets of External Secrets Operator to direct-secrets, one by one and without a gap.
-// At each moment at most one of the two operators writes the Secret, which keeps its UID and its data.
+// Package cutover moves ExternalSecrets and PushSecrets of External Secrets Operator to direct-secrets, one by one and
+// without a gap. At each moment at most one of the two operators writes a Secret, which keeps its UID and its data, or a
+// remote secret, which keeps its value.
 package cutover
 
 import (
@@ -19,7 +20,7 @@ import (
 // workers is how many objects are moved at a time. The limit of requests of the client is what bounds the speed.
 const workers = 8
 
-// A Unit is an ExternalSecret of External Secrets Operator, and what it becomes.
+// A Unit is an ExternalSecret or a PushSecret of External Secrets Operator, and what it becomes.
 type Unit struct {
 	// From is the object of External Secrets Operator.
 	From *unstructured.Unstructured
@@ -50,11 +51,11 @@ type Outcome string
 
 // The outcomes.
 const (
-	// Moved means that direct-secrets writes the Secret.
+	// Moved means that direct-secrets writes what the object describes.
 	Moved Outcome = "moved"
-	// Left means that External Secrets Operator writes the Secret as before.
+	// Left means that External Secrets Operator writes it as before.
 	Left Outcome = "left"
-	// Reverted means that External Secrets Operator may write the Secret again.
+	// Reverted means that External Secrets Operator may write it again.
 	Reverted Outcome = "reverted"
 	// Failed means that a request failed half-way; the same command goes on from there.
 	Failed Outcome = "failed"
@@ -62,6 +63,7 @@ const (
 
 // A Result is that of one object.
 type Result struct {
+	Kind      string  `json:"kind"`
 	Namespace string  `json:"namespace"`
 	Name      string  `json:"name"`
 	Outcome   Outcome `json:"outcome"`
@@ -80,10 +82,14 @@ type Cutover struct {
 // Move moves objects. Those whose move an earlier call has begun are finished.
 func (c *Cutover) Move(ctx context.Context, units []Unit) []Result {
 	return each(c, units, func(u Unit) Result {
-		r := Result{Namespace: u.From.GetNamespace(), Name: u.From.GetName()}
+		r := resultOf(u.From)
 		r.Outcome, r.Reason = c.move(ctx, u)
 		return r
 	})
+}
+
+func resultOf(from *unstructured.Unstructured) Result {
+	return Result{Kind: from.GetKind(), Namespace: from.GetNamespace(), Name: from.GetName()}
 }
 
 // each calls work for all units, some at a time, and returns the results in the order of the units.
@@ -108,8 +114,7 @@ func each[U any](c *Cutover, units []U, work func(U) Result) []Result {
 
 // move moves one object, or leaves it to External Secrets Operator and says why.
 func (c *Cutover) move(ctx context.Context, u Unit) (Outcome, string) {
-	name := client.ObjectKeyFromObject(u.From)
-	journal, err := c.readEntry(ctx, name)
+	journal, err := c.readEntry(ctx, u.From)
 	switch {
 	case err != nil:
 		return Failed, err.Error()
@@ -126,24 +131,22 @@ func (c *Cutover) move(ctx context.Context, u Unit) (Outcome, string) {
 	case journal.Moved && !c.Remove:
 		return Moved, ""
 	}
-	m := &move{Cutover: c, unit: u, name: name, journal: *journal}
-	reason, err := m.run(ctx)
-	switch {
-	case err != nil:
+	m := &move{Cutover: c, unit: u, name: client.ObjectKeyFromObject(u.From), journal: *journal}
+	outcome, reason, err := m.run(ctx)
+	if err != nil {
 		return Failed, err.Error()
-	case reason == "":
-		return Moved, ""
 	}
-	if err := c.giveBack(ctx, *journal); err != nil {
-		return Failed, fmt.Sprintf("%s; it cannot be given back: %v", reason, err)
+	if outcome == Left {
+		if err := c.giveBack(ctx, *journal); err != nil {
+			return Failed, fmt.Sprintf("%s; it cannot be given back: %v", reason, err)
+		}
 	}
-	return Left, reason
+	return outcome, reason
 }
 
 // refused says why an object is not moved before anything is changed; "" if it is.
 func (c *Cutover) refused(u Unit) string {
-	manager := gitOps(u.From)
-	policy := field(u.From, "target", "creationPolicy")
+	unsuspended := c.unsuspended(u.From)
 	switch {
 	case u.MadeBy != "":
 		return u.MadeBy + " makes it and would take the change back; the guide on moving says how to move that"
@@ -151,16 +154,27 @@ func (c *Cutover) refused(u Unit) string {
 		return "it cannot be converted; the report of migrate says why"
 	case u.Changes > 0 && !c.AcceptChanges:
 		return fmt.Sprintf("the conversion changes something (%d findings); check the report of migrate, and use --accept-changes", u.Changes)
-	case manager != "" && !c.ReconciliationSuspended:
-		return manager + " manages it and would take the change back; suspend that, and use --reconciliation-suspended"
-	case policy == "None":
+	case unsuspended != "":
+		return unsuspended
+	case !synced(u.From):
+		return "External Secrets Operator has not synced it; correct that first"
+	case isPush(u.From):
+		return refusedPush(u.To)
+	case field(u.From, "target", "creationPolicy") == "None":
 		return "it writes no Secret; apply the converted manifest"
 	case letGo(u.From):
 		return "it has creationPolicy Orphan and a refreshInterval of 0 already, so External Secrets Operator does not write it; apply the converted manifest"
-	case !synced(u.From):
-		return "External Secrets Operator has not synced it; correct that first"
 	}
 	return ""
+}
+
+// unsuspended says why an object cannot be changed as long as a tool reconciles it from Git; "" if none does.
+func (c *Cutover) unsuspended(from *unstructured.Unstructured) string {
+	manager := gitOps(from)
+	if manager == "" || c.ReconciliationSuspended {
+		return ""
+	}
+	return manager + " manages it and would take the change back; suspend that, and use --reconciliation-suspended"
 }
 
 // synced reports whether the status of an object of External Secrets Operator says that its Secret is up to date.

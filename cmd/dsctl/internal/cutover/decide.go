@@ -17,7 +17,7 @@ import (
 // esoGroup is the API group of External Secrets Operator, and the suffix of the names that it gives.
 const esoGroup = "external-secrets.io"
 
-// fromAnnotation is on each ExternalSecret that is created here. It holds the UID of the object that it replaces.
+// fromAnnotation is on each object that is created here, except stores. It holds the UID of the object that it replaces.
 const fromAnnotation = v1alpha1.Group + "/migrated-from"
 
 // A step is what is to be done next for an object.
@@ -26,14 +26,16 @@ type step int
 const (
 	// stepWait means that an operator has to act.
 	stepWait step = iota
-	// stepCreate creates the ExternalSecret of direct-secrets, which only compares.
+	// stepCreate creates the object of direct-secrets, which only compares.
 	stepCreate
-	// stepStopESO makes External Secrets Operator leave the Secret alone.
+	// stepStopESO makes External Secrets Operator write nothing any more.
 	stepStopESO
 	// stepRelease removes from the Secret what makes External Secrets Operator its owner.
 	stepRelease
-	// stepAdopt makes direct-secrets write the Secret.
+	// stepAdopt makes direct-secrets write the Secret, or the remote secrets.
 	stepAdopt
+	// stepFinish gives a PushSecret that has taken over its remote secrets its own adoptionPolicy.
+	stepFinish
 	// stepRemove deletes the object of External Secrets Operator.
 	stepRemove
 	// stepDone means that nothing is left to do.
@@ -148,11 +150,18 @@ func differs(d *v1alpha1.Difference, acceptFurther bool) string {
 	return strings.Join(all, "; ")
 }
 
-// letGo reports whether External Secrets Operator leaves the Secret of an object alone: it has no ownerReference to set,
-// and never refreshes. https://external-secrets.io/latest/api/externalsecret describes both fields.
+// letGo reports whether External Secrets Operator leaves alone what an object describes. It never refreshes an
+// ExternalSecret, and has no ownerReference to set; it never pushes a PushSecret again, and deletes nothing for it.
+// https://external-secrets.io/latest/api/externalsecret and .../api/pushsecret describe the fields.
 func letGo(from *unstructured.Unstructured) bool {
 	interval, err := time.ParseDuration(field(from, "refreshInterval"))
-	return err == nil && interval == 0 && field(from, "target", "creationPolicy") == "Orphan"
+	if err != nil || interval != 0 {
+		return false
+	}
+	if isPush(from) {
+		return field(from, "deletionPolicy") != "Delete"
+	}
+	return field(from, "target", "creationPolicy") == "Orphan"
 }
 
 // heldByESO reports whether a Secret has an ownerReference of an ExternalSecret of External Secrets Operator, keys that it

@@ -135,24 +135,28 @@ func TestRefused(t *testing.T) {
 	applied.SetManagedFields([]metav1.ManagedFieldsEntry{{Manager: "argocd-controller"}})
 	unsynced := esoObject(map[string]any{})
 	unstructured.RemoveNestedField(unsynced.Object, "status")
-	to := &unstructured.Unstructured{}
+	to, push := &unstructured.Unstructured{}, esoPush(map[string]any{}, "")
 	for name, tc := range map[string]struct {
 		unit    Unit
 		options Options
 		want    string
 	}{
-		"Good":         {unit: Unit{From: esoObject(map[string]any{}), To: to}},
-		"MadeByFanOut": {unit: Unit{From: esoObject(map[string]any{}), MadeBy: "ClusterExternalSecret all"}, want: "ClusterExternalSecret all makes it and would take the change back; the guide on moving says how to move that"},
-		"NotConverted": {unit: Unit{From: esoObject(map[string]any{})}, want: "it cannot be converted; the report of migrate says why"},
-		"Changes":      {unit: Unit{From: esoObject(map[string]any{}), To: to, Changes: 2}, want: "the conversion changes something (2 findings); check the report of migrate, and use --accept-changes"},
-		"Accepted":     {unit: Unit{From: esoObject(map[string]any{}), To: to, Changes: 2}, options: Options{AcceptChanges: true}},
-		"ArgoCD":       {unit: Unit{From: labelled("argocd.argoproj.io/instance"), To: to}, want: "Argo CD manages it and would take the change back; suspend that, and use --reconciliation-suspended"},
-		"ArgoCDByName": {unit: Unit{From: applied, To: to}, want: "Argo CD manages it and would take the change back; suspend that, and use --reconciliation-suspended"},
-		"Flux":         {unit: Unit{From: labelled("kustomize.toolkit.fluxcd.io/name"), To: to}, want: "Flux manages it and would take the change back; suspend that, and use --reconciliation-suspended"},
-		"Suspended":    {unit: Unit{From: labelled("helm.toolkit.fluxcd.io/name"), To: to}, options: Options{ReconciliationSuspended: true}},
-		"None":         {unit: Unit{From: esoObject(map[string]any{"target": map[string]any{"creationPolicy": "None"}}), To: to}, want: "it writes no Secret; apply the converted manifest"},
-		"Stopped":      {unit: Unit{From: esoObject(stopped()), To: to}, want: "it has creationPolicy Orphan and a refreshInterval of 0 already, so External Secrets Operator does not write it; apply the converted manifest"},
-		"NotSynced":    {unit: Unit{From: unsynced, To: to}, want: "External Secrets Operator has not synced it; correct that first"},
+		"Good":            {unit: Unit{From: esoObject(map[string]any{}), To: to}},
+		"MadeByFanOut":    {unit: Unit{From: esoObject(map[string]any{}), MadeBy: "ClusterExternalSecret all"}, want: "ClusterExternalSecret all makes it and would take the change back; the guide on moving says how to move that"},
+		"NotConverted":    {unit: Unit{From: esoObject(map[string]any{})}, want: "it cannot be converted; the report of migrate says why"},
+		"Changes":         {unit: Unit{From: esoObject(map[string]any{}), To: to, Changes: 2}, want: "the conversion changes something (2 findings); check the report of migrate, and use --accept-changes"},
+		"Accepted":        {unit: Unit{From: esoObject(map[string]any{}), To: to, Changes: 2}, options: Options{AcceptChanges: true}},
+		"ArgoCD":          {unit: Unit{From: labelled("argocd.argoproj.io/instance"), To: to}, want: "Argo CD manages it and would take the change back; suspend that, and use --reconciliation-suspended"},
+		"ArgoCDByName":    {unit: Unit{From: applied, To: to}, want: "Argo CD manages it and would take the change back; suspend that, and use --reconciliation-suspended"},
+		"Flux":            {unit: Unit{From: labelled("kustomize.toolkit.fluxcd.io/name"), To: to}, want: "Flux manages it and would take the change back; suspend that, and use --reconciliation-suspended"},
+		"Suspended":       {unit: Unit{From: labelled("helm.toolkit.fluxcd.io/name"), To: to}, options: Options{ReconciliationSuspended: true}},
+		"None":            {unit: Unit{From: esoObject(map[string]any{"target": map[string]any{"creationPolicy": "None"}}), To: to}, want: "it writes no Secret; apply the converted manifest"},
+		"Stopped":         {unit: Unit{From: esoObject(stopped()), To: to}, want: "it has creationPolicy Orphan and a refreshInterval of 0 already, so External Secrets Operator does not write it; apply the converted manifest"},
+		"Push":            {unit: Unit{From: push, To: push}},
+		"PushGenerates":   {unit: Unit{From: push, To: esoPush(map[string]any{"selector": map[string]any{"generatorRef": map[string]any{"kind": "Password"}}}, "")}, want: "a generator supplies its value, and direct-secrets would generate and push a new one; the guide on moving says how to move that"},
+		"PushIfNotExists": {unit: Unit{From: push, To: esoPush(map[string]any{"updatePolicy": "IfNotExists", "deletionPolicy": "Delete"}, "")}, want: "with updatePolicy IfNotExists it may name remote secrets that External Secrets Operator did not create, and deletionPolicy Delete would delete them; set deletionPolicy None"},
+		"PushRefuse":      {unit: Unit{From: push, To: esoPush(map[string]any{"adoptionPolicy": "Refuse"}, "")}, want: "adoptionPolicy Refuse would leave its remote secrets alone"},
+		"NotSynced":       {unit: Unit{From: unsynced, To: to}, want: "External Secrets Operator has not synced it; correct that first"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := &Cutover{Options: tc.options}

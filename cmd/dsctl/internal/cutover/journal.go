@@ -10,7 +10,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
@@ -33,9 +33,9 @@ type entry struct {
 	UID types.UID `json:"uid"`
 	// Object is the object as it was, without status and what the API server adds.
 	Object *unstructured.Unstructured `json:"object"`
-	// Secret is the name of the Secret, SecretUID its UID.
-	Secret    string    `json:"secret"`
-	SecretUID types.UID `json:"secretUID"`
+	// Secret is the name of the Secret of an ExternalSecret, SecretUID its UID.
+	Secret    string    `json:"secret,omitempty"`
+	SecretUID types.UID `json:"secretUID,omitempty"`
 	Moved     bool      `json:"moved"`
 }
 
@@ -43,27 +43,27 @@ type entry struct {
 const journalKey = "entry"
 
 // journalName returns the name of the ConfigMap of an object. A name of an object with a prefix can be too long.
-func journalName(name types.NamespacedName) types.NamespacedName {
-	sum := sha256.Sum256([]byte("ExternalSecret/" + name.Name))
-	return types.NamespacedName{Namespace: name.Namespace, Name: "dsctl-migration-" + hex.EncodeToString(sum[:8])}
+func journalName(from *unstructured.Unstructured) types.NamespacedName {
+	sum := sha256.Sum256([]byte(from.GetKind() + "/" + from.GetName()))
+	return types.NamespacedName{Namespace: from.GetNamespace(), Name: "dsctl-migration-" + hex.EncodeToString(sum[:8])}
 }
 
 // readEntry returns the entry of an object; nil if there is none.
-func (c *Cutover) readEntry(ctx context.Context, name types.NamespacedName) (*entry, error) {
+func (c *Cutover) readEntry(ctx context.Context, from *unstructured.Unstructured) (*entry, error) {
 	m := &corev1.ConfigMap{}
-	if absent, err := c.get(ctx, journalName(name), m); absent || err != nil {
+	if absent, err := c.get(ctx, journalName(from), m); absent || err != nil {
 		return nil, err
 	}
 	return parseEntry(m)
 }
 
-// parseEntry reads an entry. A user of the namespace can forge one. So it must be for an ExternalSecret
+// parseEntry reads an entry. A user of the namespace can forge one. So it must be for an ExternalSecret or a PushSecret
 // of External Secrets Operator in the same namespace.
 func parseEntry(m *corev1.ConfigMap) (*entry, error) {
 	e := &entry{}
 	err := json.Unmarshal([]byte(m.Data[journalKey]), e)
-	if err != nil || e.Object == nil || e.Object.GetKind() != "ExternalSecret" || e.Object.GroupVersionKind().Group != esoGroup ||
-		journalName(client.ObjectKeyFromObject(e.Object)) != client.ObjectKeyFromObject(m) {
+	if err != nil || e.Object == nil || stops[e.Object.GetKind()] == nil || e.Object.GroupVersionKind().Group != esoGroup ||
+		journalName(e.Object) != client.ObjectKeyFromObject(m) {
 		return nil, fmt.Errorf("the ConfigMap %s/%s is no entry of the journal: delete it", m.Namespace, m.Name)
 	}
 	return e, nil
@@ -71,11 +71,14 @@ func parseEntry(m *corev1.ConfigMap) (*entry, error) {
 
 // begin writes the entry of an object before anything is changed. It returns nil if the Secret does not exist.
 func (c *Cutover) begin(ctx context.Context, u Unit) (*entry, error) {
-	secret := &corev1.Secret{}
-	if absent, err := c.get(ctx, target(u.From), secret); absent || err != nil {
-		return nil, err
+	e := &entry{UID: u.From.GetUID(), Object: manifest(u.From)}
+	if !isPush(u.From) {
+		secret := &corev1.Secret{}
+		if absent, err := c.get(ctx, target(u.From), secret); absent || err != nil {
+			return nil, err
+		}
+		e.Secret, e.SecretUID = secret.Name, secret.UID
 	}
-	e := &entry{UID: u.From.GetUID(), Object: manifest(u.From), Secret: secret.Name, SecretUID: secret.UID}
 	m, err := e.configMap()
 	if err != nil {
 		return nil, err
@@ -88,7 +91,7 @@ func (e *entry) configMap() (*corev1.ConfigMap, error) {
 	if err != nil {
 		return nil, err
 	}
-	name := journalName(client.ObjectKeyFromObject(e.Object))
+	name := journalName(e.Object)
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name, Labels: map[string]string{JournalLabel: "true"}},
 		Data:       map[string]string{journalKey: string(raw)},
@@ -116,79 +119,99 @@ func (c *Cutover) finish(ctx context.Context, e entry) error {
 	return c.Client.Update(ctx, m)
 }
 
-// entries returns the journal of a namespace, or of all if that is "".
-func (c *Cutover) entries(ctx context.Context, namespace string) ([]entry, error) {
+// entries returns the journal of a namespace, or of all if that is "", and a Result for each entry that cannot be read.
+func (c *Cutover) entries(ctx context.Context, namespace string) (all []entry, damaged []Result, err error) {
 	list := &corev1.ConfigMapList{}
 	if err := c.Client.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{JournalLabel: "true"}); err != nil {
-		return nil, fmt.Errorf("cannot read the journal: %w", err)
+		return nil, nil, fmt.Errorf("cannot read the journal: %w", err)
 	}
-	var all []entry
 	for i := range list.Items {
-		if e, err := parseEntry(&list.Items[i]); err == nil { // Others must not stop the command for all namespaces.
+		m := &list.Items[i]
+		if e, err := parseEntry(m); err != nil { // One namespace must not stop the command for all.
+			damaged = append(damaged, Result{Kind: "ConfigMap", Namespace: m.Namespace, Name: m.Name, Outcome: Left, Reason: err.Error()})
+		} else {
 			all = append(all, *e)
 		}
 	}
-	return all, nil
+	return all, damaged, nil
 }
 
 // Originals returns the objects of External Secrets Operator as they were before an earlier call stopped them.
-func (c *Cutover) Originals(ctx context.Context, namespace string) (map[types.NamespacedName]*unstructured.Unstructured, error) {
-	all, err := c.entries(ctx, namespace)
-	originals := map[types.NamespacedName]*unstructured.Unstructured{}
+func (c *Cutover) Originals(ctx context.Context, namespace string) ([]*unstructured.Unstructured, error) {
+	all, _, err := c.entries(ctx, namespace)
+	var originals []*unstructured.Unstructured
 	for _, e := range all {
-		originals[client.ObjectKeyFromObject(e.Object)] = e.Object
+		originals = append(originals, e.Object)
 	}
 	return originals, err
 }
 
 // Revert gives back the objects of the journal in a namespace, or in all if that is "", whose labels match.
 func (c *Cutover) Revert(ctx context.Context, namespace string, matches func(labels map[string]string) bool) ([]Result, error) {
-	entries, err := c.entries(ctx, namespace)
+	entries, damaged, err := c.entries(ctx, namespace)
 	if err != nil {
 		return nil, err
+	}
+	for _, r := range damaged {
+		c.Report(r)
 	}
 	entries = slices.DeleteFunc(entries, func(e entry) bool { return !matches(e.Object.GetLabels()) })
 	slices.SortFunc(entries, func(a, b entry) int {
 		return strings.Compare(a.Object.GetNamespace()+"/"+a.Object.GetName(), b.Object.GetNamespace()+"/"+b.Object.GetName())
 	})
-	return each(c, entries, func(e entry) Result {
-		r := Result{Namespace: e.Object.GetNamespace(), Name: e.Object.GetName(), Outcome: Reverted}
-		if manager := gitOps(e.Object); manager != "" && !c.ReconciliationSuspended {
-			r.Outcome, r.Reason = Left, manager+" manages it and would take the change back; suspend that, and use --reconciliation-suspended"
+	return append(damaged, each(c, entries, func(e entry) Result {
+		r := resultOf(e.Object)
+		r.Outcome = Reverted
+		if why := c.unsuspended(e.Object); why != "" {
+			r.Outcome, r.Reason = Left, why
 		} else if err := c.giveBack(ctx, e); err != nil {
 			r.Outcome, r.Reason = Failed, err.Error()
 		}
 		return r
-	}), nil
+	})...), nil
 }
 
-// giveBack undoes the move of an object, however far it came. The Secret stays as it is.
+// giveBack undoes the move of an object, however far it came. The Secret and the remote secrets stay as they are.
 func (c *Cutover) giveBack(ctx context.Context, e entry) error {
-	for _, act := range []func(context.Context, entry) error{c.deleteOurs, c.returnSecret, c.restore} {
+	undo := []func(context.Context, entry) error{c.deleteOurs, c.returnSecret, c.restore}
+	if isPush(e.Object) {
+		undo = []func(context.Context, entry) error{c.deletePush, c.restore}
+	}
+	for _, act := range undo {
 		if err := act(ctx, e); err != nil {
 			return err
 		}
 	}
-	name := journalName(client.ObjectKeyFromObject(e.Object))
+	name := journalName(e.Object)
 	return client.IgnoreNotFound(c.Client.Delete(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}}))
 }
 
 // deleteOurs deletes the ExternalSecret of direct-secrets without its Secret, and waits until it no longer exists.
 func (c *Cutover) deleteOurs(ctx context.Context, e entry) error {
-	name := client.ObjectKeyFromObject(e.Object)
+	to := &v1alpha1.ExternalSecret{}
+	return c.deleteObject(ctx, e, to, func(ctx context.Context) error {
+		return c.Client.Delete(ctx, to, client.PropagationPolicy(metav1.DeletePropagationOrphan), client.Preconditions{UID: &to.UID})
+	})
+}
+
+// deleteObject deletes the object of direct-secrets, and waits until it no longer exists. It reads it into to, and calls
+// remove until it is being deleted.
+func (c *Cutover) deleteObject(ctx context.Context, e entry, to client.Object, remove func(context.Context) error) error {
 	err := wait.PollUntilContextTimeout(ctx, pollInterval, c.Timeout, true, func(ctx context.Context) (bool, error) {
-		to := &v1alpha1.ExternalSecret{}
-		absent, err := c.get(ctx, name, to)
-		if absent || err != nil || (to.Annotations[fromAnnotation] != string(e.UID) && !e.Moved) {
+		absent, err := c.get(ctx, client.ObjectKeyFromObject(e.Object), to)
+		if absent || err != nil || (to.GetAnnotations()[fromAnnotation] != string(e.UID) && !e.Moved) {
 			return true, err // One that was not created here stays.
 		}
-		if to.DeletionTimestamp == nil {
-			err = c.Client.Delete(ctx, to, client.PropagationPolicy(metav1.DeletePropagationOrphan), client.Preconditions{UID: &to.UID})
+		if to.GetDeletionTimestamp() == nil {
+			err = remove(ctx)
+		}
+		if kerrors.IsConflict(err) {
+			return false, nil
 		}
 		return false, client.IgnoreNotFound(err)
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
-		return errors.New("the ExternalSecret of direct-secrets is still being deleted; run the command again")
+		return fmt.Errorf("the %s of direct-secrets is still being deleted; run the command again", e.Object.GetKind())
 	}
 	return err
 }
@@ -228,7 +251,7 @@ func (c *Cutover) returnSecret(ctx context.Context, e entry) error {
 
 // restore makes the object of External Secrets Operator what it was, or creates it again.
 func (c *Cutover) restore(ctx context.Context, e entry) error {
-	for {
+	return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		from := &unstructured.Unstructured{}
 		from.SetGroupVersionKind(e.Object.GroupVersionKind())
 		absent, err := c.get(ctx, client.ObjectKeyFromObject(e.Object), from)
@@ -245,26 +268,23 @@ func (c *Cutover) restore(ctx context.Context, e entry) error {
 		if err := e.undo(from); err != nil {
 			return err
 		}
-		if err := c.Client.Update(ctx, from); !kerrors.IsConflict(err) {
-			return err
-		}
-		time.Sleep(pollInterval)
-	}
+		return c.Client.Update(ctx, from)
+	})
 }
 
-// undo sets the fields that made External Secrets Operator leave the Secret alone to what they were. Other fields may have
-// changed since.
+// undo sets the fields that made External Secrets Operator write nothing to what they were. Other fields may have changed
+// since.
 func (e entry) undo(from *unstructured.Unstructured) error {
-	for _, path := range [][]string{{"refreshInterval"}, {"refreshPolicy"}, {"target", "creationPolicy"}, {"target", "deletionPolicy"}} {
-		path = append([]string{"spec"}, path...)
-		was, found, err := unstructured.NestedFieldCopy(e.Object.Object, path...)
+	for path := range stops[from.GetKind()] {
+		fields := strings.Split(path, ".")
+		was, found, err := unstructured.NestedFieldCopy(e.Object.Object, fields...)
 		switch {
 		case err != nil:
 			return err
 		case found:
-			err = unstructured.SetNestedField(from.Object, was, path...)
+			err = unstructured.SetNestedField(from.Object, was, fields...)
 		default:
-			unstructured.RemoveNestedField(from.Object, path...)
+			unstructured.RemoveNestedField(from.Object, fields...)
 		}
 		if err != nil {
 			return err

@@ -12,6 +12,7 @@ func TestParseEntry(t *testing.T) {
 		ok     bool
 	}{
 		"Good":           {"an entry of the command", func(*entry) {}, true},
+		"OtherObject":    {"the entry of a PushSecret of the same name", func(e *entry) { e.Object.SetKind("PushSecret") }, false},
 		"OtherKind":      {"an object of another Kind", func(e *entry) { e.Object.SetKind("ClusterRoleBinding") }, false},
 		"OtherGroup":     {"an object of another group", func(e *entry) { e.Object.SetAPIVersion("rbac.authorization.k8s.io/v1") }, false},
 		"OtherNamespace": {"an object of another namespace", func(e *entry) { e.Object.SetNamespace("kube-system") }, false},

@@ -36,36 +36,43 @@ type move struct {
 	before map[string][]byte
 }
 
-// run takes steps until the object is moved, or returns why it is to be given back. It returns an error if a request failed.
-func (m *move) run(ctx context.Context) (reason string, err error) {
+// A decision is the next step for an object.
+type decision struct {
+	step
+	// why says why to wait or to give the object back, or what the user should know of one that is moved.
+	why string
+	// take takes the step. It is safe to repeat, and fails if another client has changed the object since it was read.
+	take func(context.Context) error
+}
+
+// run takes steps until the object is moved or has to be left, and says why. It returns an error if a request failed.
+func (m *move) run(ctx context.Context) (outcome Outcome, why string, err error) {
 	if err := m.createStores(ctx); err != nil {
-		return err.Error(), nil
+		return Left, err.Error(), nil
 	}
-	waits := ""
+	decide := m.decide
+	if isPush(m.unit.From) {
+		decide = m.decidePush
+	}
 	err = wait.PollUntilContextTimeout(ctx, pollInterval, m.Timeout, true, func(ctx context.Context) (bool, error) {
 		for {
-			s, err := m.observe(ctx)
+			next, err := decide(ctx)
 			if err != nil {
 				return false, err
 			}
-			next, why := s.next(m.Options)
-			switch next {
-			case stepDone:
-				reason = m.changed(s)
-				return true, nil
-			case stepGiveBack:
-				reason = why
-				return true, nil
-			}
-			waits = why
-			if why != "" {
+			why = next.why
+			switch next.step {
+			case stepWait:
 				return false, nil
+			case stepDone, stepGiveBack:
+				outcome = map[step]Outcome{stepDone: Moved, stepGiveBack: Left}[next.step]
+				return true, nil
 			}
-			switch err := m.take(ctx, next, s); {
+			switch err := next.take(ctx); {
 			case kerrors.IsConflict(err):
 				return false, nil // Another client changed the object, so decide again.
-			case err != nil && next == stepCreate:
-				reason = fmt.Sprintf("cannot create the ExternalSecret of direct-secrets: %v", err)
+			case err != nil && next.step == stepCreate:
+				outcome, why = Left, fmt.Sprintf("cannot create the %s of direct-secrets: %v", m.unit.To.GetKind(), err)
 				return true, nil
 			case err != nil:
 				return false, err
@@ -74,32 +81,35 @@ func (m *move) run(ctx context.Context) (reason string, err error) {
 	})
 	switch {
 	case wait.Interrupted(err) && ctx.Err() == nil:
-		return fmt.Sprintf("%s; waited %s", waits, m.Timeout), nil
-	case err != nil || reason != "":
-		return reason, err
+		return Left, fmt.Sprintf("%s; waited %s", why, m.Timeout), nil
+	case err != nil || outcome == Left:
+		return outcome, why, err
 	}
-	return "", m.finish(ctx, m.journal)
+	return outcome, why, m.finish(ctx, m.journal)
 }
 
-// changed says that the data of the Secret is another one than before; "" if not.
-func (m *move) changed(s state) string {
-	if m.before != nil && !reflect.DeepEqual(m.before, s.secret.Data) {
-		return "the data of the Secret changed meanwhile"
+// decide decides on the next step for an ExternalSecret.
+func (m *move) decide(ctx context.Context) (decision, error) {
+	s, err := m.observe(ctx)
+	if err != nil {
+		return decision{}, err
 	}
-	return ""
+	next, why := s.next(m.Options)
+	if next == stepDone && m.before != nil && !reflect.DeepEqual(m.before, s.secret.Data) {
+		next, why = stepGiveBack, "the data of the Secret changed meanwhile"
+	}
+	return decision{next, why, func(ctx context.Context) error { return m.take(ctx, next, s) }}, nil
 }
 
 // observe reads the state of the object.
 func (m *move) observe(ctx context.Context) (state, error) {
-	s := state{from: &unstructured.Unstructured{}, to: &v1alpha1.ExternalSecret{}, secret: &corev1.Secret{}, journal: m.journal, name: m.name.Name}
+	s := state{to: &v1alpha1.ExternalSecret{}, secret: &corev1.Secret{}, journal: m.journal, name: m.name.Name}
 	s.merges = slices.Contains([]string{string(v1alpha1.CreateMerge), string(v1alpha1.CreateCreateOrMerge)}, field(m.unit.To, "target", "creationPolicy"))
-	s.from.SetGroupVersionKind(m.unit.From.GroupVersionKind())
-	absent, err := m.get(ctx, m.name, s.from)
-	if absent {
-		s.from = nil
-	}
+	from, err := m.readFrom(ctx)
+	s.from = from
 	errs := []error{err}
-	if absent, err = m.get(ctx, m.name, s.to); absent {
+	absent, err := m.get(ctx, m.name, s.to)
+	if absent {
 		s.to = nil
 	}
 	errs = append(errs, err)
@@ -107,6 +117,16 @@ func (m *move) observe(ctx context.Context) (state, error) {
 		s.secret = nil
 	}
 	return s, errors.Join(append(errs, err)...)
+}
+
+// readFrom reads the object of External Secrets Operator; nil if there is none.
+func (m *move) readFrom(ctx context.Context) (*unstructured.Unstructured, error) {
+	from := &unstructured.Unstructured{}
+	from.SetGroupVersionKind(m.unit.From.GroupVersionKind())
+	if absent, err := m.get(ctx, m.name, from); absent || err != nil {
+		return nil, err
+	}
+	return from, nil
 }
 
 // get reads an object, and reports whether it is absent.
@@ -136,36 +156,49 @@ func withoutTracking(o *unstructured.Unstructured) *unstructured.Unstructured {
 	return o
 }
 
-// take takes a step. Each is safe to repeat, and fails if another client has changed the object since it was read.
+// take takes a step for an ExternalSecret.
 func (m *move) take(ctx context.Context, next step, s state) error {
 	switch next {
 	case stepCreate:
-		err := m.Client.Create(ctx, m.plan())
-		if kerrors.IsAlreadyExists(err) {
-			return nil
-		}
-		return err
+		return m.create(ctx, m.plan())
 	case stepStopESO:
 		return m.stopESO(ctx, s.from)
 	case stepRelease:
 		m.before = s.secret.Data
 		return m.release(ctx, s.secret)
 	case stepAdopt:
-		final := m.final()
-		final.SetResourceVersion(s.to.ResourceVersion)
-		return m.Client.Update(ctx, final)
+		return m.update(ctx, s.to, m.final())
 	case stepRemove:
-		if err := m.finish(ctx, m.journal); err != nil {
-			return err
-		}
-		// The garbage collector removes ownerReferences instead of deleting what the object owned.
-		uid := s.from.GetUID()
-		return client.IgnoreNotFound(m.Client.Delete(ctx, s.from, client.PropagationPolicy(metav1.DeletePropagationOrphan), client.Preconditions{UID: &uid}))
+		return m.removeESO(ctx, s.from)
 	}
 	return fmt.Errorf("step %d is not to be taken", next)
 }
 
-// final returns the ExternalSecret that takes over.
+// create creates an object, unless it exists.
+func (m *move) create(ctx context.Context, o *unstructured.Unstructured) error {
+	if err := m.Client.Create(ctx, o); !kerrors.IsAlreadyExists(err) {
+		return err
+	}
+	return nil
+}
+
+// update replaces an object of direct-secrets, if it has not changed since it was read.
+func (m *move) update(ctx context.Context, read client.Object, by *unstructured.Unstructured) error {
+	by.SetResourceVersion(read.GetResourceVersion())
+	return m.Client.Update(ctx, by)
+}
+
+// removeESO deletes the object of External Secrets Operator. The garbage collector removes ownerReferences instead of
+// deleting what the object owned.
+func (m *move) removeESO(ctx context.Context, from *unstructured.Unstructured) error {
+	if err := m.finish(ctx, m.journal); err != nil {
+		return err
+	}
+	uid := from.GetUID()
+	return client.IgnoreNotFound(m.Client.Delete(ctx, from, client.PropagationPolicy(metav1.DeletePropagationOrphan), client.Preconditions{UID: &uid}))
+}
+
+// final returns the object that takes over.
 func (m *move) final() *unstructured.Unstructured {
 	o := withoutTracking(m.unit.To)
 	o.SetNamespace(m.name.Namespace)
@@ -189,15 +222,24 @@ func (m *move) plan() *unstructured.Unstructured {
 	return o
 }
 
-// stopESO makes External Secrets Operator leave the Secret alone, without a call to the provider.
+// stops are the fields, by Kind, with which External Secrets Operator writes nothing any more. All are set at once: with
+// some of them it writes the Secret once more.
+var stops = map[string]map[string]string{
+	"ExternalSecret": {
+		"spec.refreshInterval": "0s", "spec.refreshPolicy": "CreatedOnce",
+		"spec.target.creationPolicy": "Orphan", "spec.target.deletionPolicy": "Retain",
+	},
+	"PushSecret": {"spec.refreshInterval": "0s", "spec.deletionPolicy": "None"},
+}
+
+// stopESO makes External Secrets Operator write nothing any more for an object.
 func (m *move) stopESO(ctx context.Context, from *unstructured.Unstructured) error {
-	patch, err := json.Marshal(map[string]any{
-		"metadata": map[string]any{"resourceVersion": from.GetResourceVersion()},
-		"spec": map[string]any{
-			"refreshInterval": "0s", "refreshPolicy": "CreatedOnce",
-			"target": map[string]any{"creationPolicy": "Orphan", "deletionPolicy": "Retain"},
-		},
-	})
+	merge := &unstructured.Unstructured{Object: map[string]any{}}
+	merge.SetResourceVersion(from.GetResourceVersion())
+	for path, value := range stops[from.GetKind()] {
+		_ = unstructured.SetNestedField(merge.Object, value, strings.Split(path, ".")...) // The paths are those of mappings.
+	}
+	patch, err := json.Marshal(merge.Object)
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func (o *object) finishPush(at string) {
 	f := &field{object: o, node: o.node, nested: at}
 	f.oldVault()
 	f.finishSettings(child(o.node, append(path, "data")...))
-	o.add(Finding{Verdict: Changed, Reason: "a remote secret that exists is written also if another tool created it, which External Secrets Operator refuses; deletionPolicy: Delete removes only what direct-secrets created", Todo: "check that no other tool writes the remote keys, or set adoptionPolicy: Refuse for new ones"})
+	o.add(Finding{Verdict: Changed, Reason: "a remote secret that exists is written also if another tool created it, which External Secrets Operator refuses; deletionPolicy: Delete removes only what direct-secrets created or has taken over", Todo: "check that no other tool writes the remote keys, or set adoptionPolicy: Refuse for new ones; --execute takes over what External Secrets Operator created"})
 }
 
 // pushStores moves the references to stores. A label selector selects stores of one Kind here, so it becomes one
