@@ -75,6 +75,13 @@ func startESO(t *testing.T, s *stack.Stack) *esoOperator {
 		}
 		return []reconcile.Request{{NamespacedName: client.ObjectKeyFromObject(o)}} // The tests name both alike.
 	})).WithOptions(controller.Options{MaxConcurrentReconciles: 8, SkipNameValidation: ptr.To(true)}).Complete(e))
+	runManager(t, m)
+	return e
+}
+
+// runManager runs controllers until the test ends.
+func runManager(t *testing.T, m ctrl.Manager) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- m.Start(ctx) }()
@@ -82,7 +89,6 @@ func startESO(t *testing.T, s *stack.Stack) *esoOperator {
 		cancel()
 		must(t, <-ended)
 	})
-	return e
 }
 
 // Reconcile implements reconcile.Reconciler.

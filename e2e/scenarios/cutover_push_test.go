@@ -59,13 +59,7 @@ func startESOPushes(t *testing.T, s *stack.Stack) *esoPusher {
 	of := &unstructured.Unstructured{}
 	of.SetGroupVersionKind(esoPushSecret)
 	must(t, ctrl.NewControllerManagedBy(m).For(of).WithOptions(controller.Options{SkipNameValidation: ptr.To(true)}).Complete(e))
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- m.Start(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		must(t, <-ended)
-	})
+	runManager(t, m)
 	return e
 }
 
