@@ -1,0 +1,76 @@
+// Command release plans releases. Each module has its own version; so has the umbrella chart, with which dsctl and the chart
+// of the shared CRDs are released. A tag such as provider-aws/v0.2.0, or v0.2.0 for the umbrella, marks a release. The plan
+// names each unit that has changed since its last tag:
+//
+//	release plan      prints the plan
+//	release write     also writes the versions, the lock of the umbrella chart and the changelogs of the plan
+//	release check     fails unless everything that is due can be tagged as the tree is, and prints it as JSON
+//	release rehearse  releases until nothing is due, in a copy of the repository, and prints each step
+//
+// A change of common is released before the modules that are built with it, which then move to it with one change of
+// Renovate. docs/reference/versions.md has the rules.
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+)
+
+func main() {
+	if err := run(os.Args[1:], ".", os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string, root string, out io.Writer) error {
+	if len(args) != 1 {
+		return errors.New("want one of plan, write, check, rehearse")
+	}
+	repository := repo{root}
+	if args[0] == "rehearse" {
+		return rehearse(repository, out)
+	}
+	p, err := read(repository)
+	if err != nil {
+		return err
+	}
+	switch args[0] {
+	case "plan":
+		_, err = io.WriteString(out, p.String())
+		return err
+	case "write":
+		if err := p.refusal(); err != nil {
+			return err
+		}
+		if _, err := io.WriteString(out, p.String()); err != nil {
+			return err
+		}
+		return write(root, p, time.Now())
+	case "check":
+		if err := check(p); err != nil {
+			return err
+		}
+		e := json.NewEncoder(out)
+		e.SetIndent("", "  ")
+		return e.Encode(p.Releases)
+	}
+	return fmt.Errorf("%q is none of plan, write, check, rehearse", args[0])
+}
+
+// check returns an error unless the whole plan can be tagged.
+func check(p plan) error {
+	if err := p.refusal(); err != nil {
+		return err
+	}
+	for _, r := range p.Releases {
+		if !r.Written {
+			return fmt.Errorf("%s %s is due, and the tree does not have that version: run `go run ./hack/release write` and merge the result", r.Unit, r.To)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,178 @@
+package main
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/mod/semver"
+	"sigs.k8s.io/yaml"
+)
+
+// chart is the part of a Chart.yaml that is used here.
+type chart struct {
+	Name         string       `json:"name"`
+	Version      string       `json:"version"`
+	Dependencies []dependency `json:"dependencies"`
+}
+
+// A dependency is that of a chart, in the form in which Helm computes the digest of Chart.lock.
+type dependency struct {
+	Name       string `json:"name"`
+	Version    string `json:"version"`
+	Repository string `json:"repository"`
+	Condition  string `json:"condition,omitempty"`
+}
+
+func readChart(root, folder string) (chart, error) {
+	var c chart
+	raw, err := os.ReadFile(filepath.Join(root, folder, "Chart.yaml"))
+	if err != nil {
+		return c, err
+	}
+	return c, yaml.Unmarshal(raw, &c)
+}
+
+// read makes the plan for a repository, whose tree must have no uncommitted change.
+func read(r repo) (plan, error) {
+	dirty, err := r.git("status", "--porcelain")
+	if err != nil {
+		return plan{}, err
+	}
+	if dirty != "" {
+		return plan{}, errors.New("the tree has uncommitted changes: commit them first")
+	}
+	units, err := r.units()
+	if err != nil {
+		return plan{}, err
+	}
+	var all []state
+	for _, u := range units {
+		s := state{unit: u, Log: func(version string) bool { return logged(r.root, u, version) }}
+		if s.Last, err = r.last(u); err != nil {
+			return plan{}, err
+		}
+		if s.Commits, err = r.commits(u, s.Last); err != nil {
+			return plan{}, err
+		}
+		if u.Chart != "" {
+			c, err := readChart(r.root, u.Chart)
+			if err != nil {
+				return plan{}, err
+			}
+			s.Version = c.Version
+		}
+		if u.Name != "common" && u.Name != umbrella {
+			if s.Common, err = r.requires(u); err != nil {
+				return plan{}, err
+			}
+		}
+		all = append(all, s)
+	}
+	return decide(all), nil
+}
+
+// changelog returns the path of the changelog of a unit.
+func changelog(root string, u unit) string { return filepath.Join(root, u.Folders[0], "CHANGELOG.md") }
+
+func logged(root string, u unit, version string) bool {
+	raw, err := os.ReadFile(changelog(root, u))
+	return err == nil && strings.Contains(string(raw), "\n## "+version+"\n")
+}
+
+// write writes the versions and changelogs of a plan. now is the time in the lock of the umbrella chart.
+func write(root string, p plan, now time.Time) error {
+	for _, r := range p.Releases {
+		if err := writeLog(root, r); err != nil {
+			return err
+		}
+		if r.unit.Chart == "" {
+			continue
+		}
+		charts := []string{r.unit.Chart}
+		if r.Unit == umbrella {
+			charts = append(charts, "charts/crds")
+		}
+		for _, c := range charts {
+			if err := replace(filepath.Join(root, c, "Chart.yaml"), `(?m)^((?:version|appVersion): ).*`, "${1}"+r.To[1:]); err != nil {
+				return err
+			}
+			// The umbrella pins each chart below it to a minor version; Chart.lock has the exact one.
+			pin := regexp.QuoteMeta(filepath.Base(c))
+			if err := replace(filepath.Join(root, "charts", umbrella, "Chart.yaml"), `(?m)(- name: `+pin+`\n    version: ).*`, `${1}"~`+strings.TrimPrefix(semver.MajorMinor(r.To), "v")+`.0"`); err != nil {
+				return err
+			}
+		}
+	}
+	if !slices.ContainsFunc(p.Releases, func(r release) bool { return r.Unit == umbrella }) {
+		return nil
+	}
+	return writeLock(root, now)
+}
+
+func writeLog(root string, r release) error {
+	path := changelog(root, r.unit)
+	raw, err := os.ReadFile(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	title := fmt.Sprintf("# Changes of %s\n", r.Unit)
+	before := strings.TrimPrefix(string(raw), title)
+	if strings.Contains(before, "\n## "+r.To+"\n") {
+		return nil
+	}
+	entry := fmt.Sprintf("\n## %s\n\n", r.To)
+	for _, c := range r.Changes {
+		entry += "- " + c + "\n"
+	}
+	return os.WriteFile(path, []byte(title+entry+before), 0o644)
+}
+
+// replace replaces what matches a pattern in a file.
+func replace(path, pattern, by string) error {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, regexp.MustCompile(pattern).ReplaceAll(raw, []byte(by)), 0o644)
+}
+
+// writeLock writes the exact versions of the charts that the umbrella pins.
+func writeLock(root string, now time.Time) error {
+	u, err := readChart(root, filepath.Join("charts", umbrella))
+	if err != nil {
+		return err
+	}
+	var locked []dependency
+	for _, d := range u.Dependencies {
+		c, err := readChart(root, filepath.Join("charts", d.Name))
+		if err != nil {
+			return err
+		}
+		locked = append(locked, dependency{Name: d.Name, Version: c.Version})
+	}
+	// Helm compares this digest: https://helm.sh/docs/helm/helm_dependency_build.
+	raw, err := json.Marshal([2][]dependency{u.Dependencies, locked})
+	if err != nil {
+		return err
+	}
+	sum := sha256.Sum256(raw)
+	out, err := yaml.Marshal(map[string]any{"dependencies": locked, "digest": "sha256:" + hex.EncodeToString(sum[:]), "generated": now.UTC().Format(time.RFC3339)})
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(root, "charts", umbrella, "Chart.lock")
+	if is, err := os.ReadFile(path); err == nil && strings.Contains(string(is), hex.EncodeToString(sum[:])) {
+		return nil // Only the time would change.
+	}
+	return os.WriteFile(path, out, 0o644)
+}
