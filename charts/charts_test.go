@@ -33,14 +33,17 @@ const (
 	umbrella  = "direct-secrets"
 )
 
-// groups are the API groups of the Kinds of each chart.
-var groups = map[string]string{
-	"crds": "direct-secrets.io", "generator-password": "generator.direct-secrets.io", "provider-aws": "aws.direct-secrets.io",
-	"provider-gcp": "gcp.direct-secrets.io", "provider-vault": "vault.direct-secrets.io",
-}
-
-// modules are all modules of the umbrella chart.
-var modules = []string{"generator-password", "provider-aws", "provider-gcp", "provider-vault"}
+// groups are the API groups of the Kinds of each chart. modules are all modules of the umbrella chart, sorted.
+var groups, modules = func() (map[string]string, []string) {
+	raw, err := os.ReadFile(umbrella + "/files/modules.yaml")
+	groups := map[string]string{}
+	if err = errors.Join(err, yaml.Unmarshal(raw, &groups)); err != nil {
+		panic(err) // `make generate` writes the file.
+	}
+	modules := slices.Sorted(maps.Keys(groups))
+	groups["crds"] = "direct-secrets.io"
+	return groups, modules
+}()
 
 var (
 	plane      *controlplane.ControlPlane

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Creates the module provider-NAME with the store Kinds KIND and ClusterKIND. The module compiles, and passes the
-# conformance suite with an in-memory store. Usage: new-provider.sh NAME [KIND] [FOLDER], where the default of FOLDER is
-# the root of this tree. Needs bin/tools/controller-gen.
+# conformance suite with an in-memory store. In this tree it also gets a page, owners, a chart and its place in every list.
+# Usage: new-provider.sh NAME [KIND] [FOLDER], where the default of FOLDER is the root of this tree. Needs
+# bin/tools/controller-gen.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -12,10 +13,13 @@ kind=${kind:-${name^}Store}
 out=${3:-.}/provider-$name
 [[ ! -e $out ]] || { echo "$out exists" >&2; exit 1; }
 
+# lay_out writes a template to a file.
+lay_out() {
+	mkdir -p "$(dirname "$2")"
+	sed -e "s/NAME/$name/g; s/KIND/$kind/g; s/LOWER/${kind,,}/g" "$1" >"$2"
+}
 (cd hack/newprovider && find . -name '*.tmpl') | while IFS= read -r file; do
-	to=$out/${file%.tmpl}
-	mkdir -p "$(dirname "$to")"
-	sed -e "s/NAME/$name/g; s/KIND/$kind/g; s/LOWER/${kind,,}/g" "hack/newprovider/$file" >"$to"
+	lay_out "hack/newprovider/$file" "$out/${file%.tmpl}"
 done
 tools=$PWD/bin/tools
 go -C "$out" mod edit -replace="github.com/direct-secrets/direct-secrets/common=$(realpath --relative-to="$out" common)"
@@ -23,4 +27,13 @@ go -C "$out" mod tidy
 (cd "$out/apis" && "$tools/controller-gen" paths=./v1alpha1 object crd:allowDangerousTypes=false output:crd:dir=../manifests/crds)
 go run ./hack/rights "$tools/controller-gen" "$out"
 gofmt -w "$out"
+if [[ -z ${3:-} ]]; then
+	[[ -e docs/providers/$name.md ]] || lay_out hack/newprovider.md.tmpl "docs/providers/$name.md"
+	owners=$(awk -v module="provider-$name" '
+		!code && /^\/generator-/ { printf "%-21s @direct-secrets/%s\n", "/" module "/", module; code = 1 }
+		!chart && /^\/charts\/generator-/ { printf "%-28s @direct-secrets/%s\n", "/charts/" module "/", module; chart = 1 }
+		{ print }' .github/CODEOWNERS)
+	echo "$owners" >.github/CODEOWNERS
+	make --no-print-directory generate
+fi
 echo "$out is laid out. Next: put the service's SDK into client/client.go, and read docs/project/writing-a-provider.md."

@@ -5,10 +5,12 @@ package scenarios
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -97,7 +99,11 @@ type release struct {
 func before(t *testing.T) release {
 	t.Helper()
 	tree := checkout(t, previous)
-	for _, of := range [][]string{{"charts"}, append(stack.Modules(), "common")} {
+	modules := slices.DeleteFunc(stack.Modules(), func(module string) bool { // A new module has no previous version.
+		_, err := os.Stat(filepath.Join(tree, module))
+		return errors.Is(err, os.ErrNotExist)
+	})
+	for _, of := range [][]string{{"charts"}, append(slices.Clone(modules), "common")} {
 		diff := exec.CommandContext(t.Context(), "git", append([]string{"-C", filepath.Join("..", ".."), "diff", "--quiet", previous, "--"}, of...)...)
 		if err := diff.Run(); err == nil {
 			t.Fatalf("%v has not changed since commit %s: there is no upgrade to test", of, previous)
@@ -105,7 +111,7 @@ func before(t *testing.T) release {
 	}
 	allowKubernetes(t, filepath.Join(tree, "charts"))
 	r := release{chart: filepath.Join(tree, "charts", "direct-secrets"), binaries: map[string]string{}}
-	for _, module := range stack.Modules() {
+	for _, module := range modules {
 		r.binaries[module] = filepath.Join(tree, module+".bin")
 		must(t, buildIn(filepath.Join(tree, module), r.binaries[module]))
 	}
@@ -154,6 +160,7 @@ func TestChartUpgrade(t *testing.T) {
 	global := values["global"].(stack.Values) //nolint:forcetypeassert // Values makes it so.
 	global["env"] = global["extraEnv"]        // The previous chart uses another name for this value.
 	delete(global, "extraEnv")
+	maps.DeleteFunc(values, func(key string, _ any) bool { return key != "global" && old.binaries[key] == "" })
 	_, err = helmClient.Upgrade(t.Context(), helm.Release{Name: "direct-secrets", Namespace: stack.Namespace, Chart: old.chart, Values: values, CreateNamespace: true})
 	must(t, err)
 	i := s.Release("direct-secrets", stack.Namespace)
@@ -170,8 +177,8 @@ func TestChartUpgrade(t *testing.T) {
 	t.Cleanup(func() { stop() })
 	start := func(r release) {
 		t.Helper()
-		for _, module := range stack.Modules() {
-			p, err := i.StartBinary(t.Context(), r.binaries[module], module)
+		for module, binary := range r.binaries {
+			p, err := i.StartBinary(t.Context(), binary, module)
 			must(t, err)
 			running = append(running, p)
 		}

@@ -1,8 +1,12 @@
 package scenarios
 
 import (
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -30,8 +34,8 @@ type manifest struct {
 }
 
 // manifests has at least one manifest of every Kind, of which the first is the smallest. Stores whose provider
-// is unreachable are fine, because their status is written, too.
-var manifests = map[string][]manifest{
+// is unreachable are fine, because their status is written, too. The files minimal.yaml of modules have more.
+var manifests = withFiles(map[string][]manifest{
 	"ExternalSecret": {
 		{name: "db", reason: v1alpha1.ReasonSecretSynced, spec: `{storeRef: {kind: AWSSecretsManager, name: prod}, data: [{secretKey: password, remoteRef: {key: db}}]}`},
 		{name: "generated", reason: v1alpha1.ReasonSecretSynced, spec: `{dataFrom: [{sourceRef: {generatorRef: {kind: Password, name: least}}}]}`},
@@ -66,6 +70,25 @@ var manifests = map[string][]manifest{
 	"ClusterGCPAccessToken":        {{name: "least", spec: `{}`}},
 	"Password":                     {{name: "least", reason: v1alpha1.ReasonStoreValid}, {name: "empty", spec: `{}`, reason: v1alpha1.ReasonStoreValid}},
 	"ClusterPassword":              {{name: "least", reason: v1alpha1.ReasonStoreValid}, {name: "empty", spec: `{}`, reason: v1alpha1.ReasonStoreValid}},
+})
+
+// withFiles adds the manifests in the files minimal.yaml of modules, which hold the smallest spec of each Kind.
+func withFiles(all map[string][]manifest) map[string][]manifest {
+	files, err := filepath.Glob(filepath.Join(repository, "*", "manifests", "minimal.yaml"))
+	if err != nil {
+		panic(err) // The pattern is not valid.
+	}
+	for _, file := range files {
+		specs := map[string]json.RawMessage{}
+		raw, err := os.ReadFile(file)
+		if err = errors.Join(err, yaml.Unmarshal(raw, &specs)); err != nil {
+			panic(fmt.Sprintf("%s: %v", file, err))
+		}
+		for kind, spec := range specs {
+			all[kind] = []manifest{{name: "least", spec: string(spec)}}
+		}
+	}
+	return all
 }
 
 // customResources returns the CRDs of this project in an API server.

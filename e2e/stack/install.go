@@ -56,8 +56,8 @@ func (s *Stack) Values(further ...Values) Values {
 		env = append(env, map[string]any{"name": name, "value": value})
 	}
 	global, all := Values{"extraEnv": env}, Values{}
-	for _, m := range modules {
-		all[m.name] = Values{"enabled": true}
+	for _, m := range Modules() {
+		all[m] = Values{"enabled": true}
 	}
 	for _, v := range further {
 		for key, value := range v {

@@ -11,7 +11,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
@@ -89,9 +88,9 @@ func Start(ctx context.Context, o Options) (s *Stack, err error) {
 	if s.dir, err = os.MkdirTemp("", "direct-secrets-"); err != nil {
 		return s, err
 	}
-	s.modules = slices.DeleteFunc(slices.Clone(modules), func(m module) bool {
-		return len(o.Modules) > 0 && !slices.Contains(o.Modules, m.name)
-	})
+	if s.modules, err = chosen(o.Modules); err != nil {
+		return s, err
+	}
 	if err := s.join(ctx, o); err != nil {
 		return s, err
 	}
@@ -156,10 +155,7 @@ func crdsOf(modules []module) [][]byte {
 func Scheme() *runtime.Scheme {
 	scheme := runtime.NewScheme()
 	adds := []func(*runtime.Scheme) error{corev1.AddToScheme, appsv1.AddToScheme, coordinationv1.AddToScheme, eventsv1.AddToScheme, rbacv1.AddToScheme, v1alpha1.AddToScheme}
-	for _, m := range modules {
-		adds = append(adds, m.types)
-	}
-	for _, add := range adds {
+	for _, add := range append(adds, kindTypes...) {
 		if err := add(scheme); err != nil {
 			panic(err) // This happens only if two types have the same name.
 		}

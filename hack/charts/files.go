@@ -61,6 +61,28 @@ func (s *settings) writeNames(library string) error {
 	return write(filepath.Join(library, "templates", "_settings.tpl"), append(out, "{{- end -}}\n"...))
 }
 
+// newDependency is the entry of a new module in the Chart.yaml of the umbrella chart, whose list of dependencies comes
+// last. Later changes are made by hand.
+const newDependency = `  - name: MODULE
+    version: VERSION
+    condition: MODULE.enabled
+`
+
+// depend makes a module a dependency of the umbrella chart, if it is none yet.
+func depend(chart, module string) error {
+	path := filepath.Join(chart, "Chart.yaml")
+	meta, err := os.ReadFile(path)
+	if err != nil || strings.Contains(string(meta), "condition: "+module+".enabled\n") {
+		return err
+	}
+	version, err := versionOf(filepath.Join(chart, "..", module))
+	if err != nil {
+		return err
+	}
+	entry := strings.NewReplacer("MODULE", module, "VERSION", version).Replace(newDependency)
+	return write(path, append(meta, entry...))
+}
+
 // versionOf returns the version of a chart.
 func versionOf(chart string) (string, error) {
 	raw, err := os.ReadFile(filepath.Join(chart, "Chart.yaml"))

@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 )
@@ -91,15 +90,11 @@ func writeCRDsChart(tree string, s *settings) error {
 
 func writeUmbrella(tree string, modules []string, s *settings) error {
 	chart := filepath.Join(tree, "charts", "direct-secrets")
-	meta, err := os.ReadFile(filepath.Join(chart, "Chart.yaml"))
-	if err != nil {
-		return err
-	}
 	kinds := map[string][]string{}
 	groups := []byte("# Made by `make generate`: the modules and the API groups of their Kinds.\n")
 	for _, module := range modules {
-		if !strings.Contains(string(meta), "condition: "+module+".enabled") {
-			return errors.Errorf("%s/Chart.yaml has no dependency %s with condition: %s.enabled; add it as those of the other modules", chart, module, module)
+		if err := depend(chart, module); err != nil {
+			return err
 		}
 		if err := link(chart, module); err != nil {
 			return err

@@ -27,7 +27,7 @@ func tree(t *testing.T) string {
 		"provider-acme/go.mod":              "module example.com/provider-acme\n",
 		"provider-acme/manifests/rbac.yaml": rights,
 		"charts/library/Chart.yaml":         "apiVersion: v2\nname: library\nversion: 0.3.1\n",
-		"charts/direct-secrets/Chart.yaml":  "apiVersion: v2\nname: direct-secrets\nversion: 0.3.1\n",
+		"charts/direct-secrets/Chart.yaml":  "apiVersion: v2\nname: direct-secrets\nversion: 0.3.1\ndependencies:\n  - name: library\n    version: 0.3.1\n",
 	} {
 		if err := write(filepath.Join(root, name), []byte(content)); err != nil {
 			t.Fatal(err)
@@ -45,21 +45,18 @@ func read(t *testing.T, root, name string) string {
 	return string(raw)
 }
 
-// TestNewModule adds a module like a developer: everything is generated but the dependency of the umbrella
-// chart.
+// TestNewModule adds a module like a developer: everything is generated once, and Chart.yaml is then kept as it is.
 func TestNewModule(t *testing.T) {
 	const umbrella, chart = "charts/direct-secrets/Chart.yaml", "charts/provider-acme/Chart.yaml"
 	root := tree(t)
-	err := run(root)
-	if want := umbrella + " has no dependency provider-acme with condition: provider-acme.enabled"; err == nil || !strings.Contains(err.Error(), want) {
-		t.Fatalf("without a dependency the error is %v, want one that contains %q", err, want)
-	}
-	meta := read(t, root, umbrella) + "dependencies:\n  - name: provider-acme\n    version: 0.3.1\n    condition: provider-acme.enabled\n"
-	if err := os.WriteFile(filepath.Join(root, umbrella), []byte(meta), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	if err := run(root); err != nil {
-		t.Fatal(err)
+	meta := read(t, root, umbrella) + "  - name: provider-acme\n    version: 0.3.1\n    condition: provider-acme.enabled\n"
+	for _, when := range []string{"once", "again"} {
+		if err := run(root); err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(meta, read(t, root, umbrella)); diff != "" {
+			t.Errorf("%s the umbrella chart depends on the module: -want, +got:\n%s", when, diff)
+		}
 	}
 	var made struct {
 		Name, Version, AppVersion string

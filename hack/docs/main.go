@@ -1,5 +1,5 @@
 // Command docs writes the generated pages of docs/reference: the fields of each Kind from the CRDs, and the
-// flags of the operators. Run it in the root of the tree. Its output depends only on the tree.
+// flags of the operators. It also writes the lists of modules and Kinds in other pages. Run it in the root of the tree. Its output depends only on the tree.
 package main
 
 import (
@@ -43,7 +43,10 @@ func run(tree string) error {
 	if err := write(filepath.Join(api, "index.md"), "index.md.tmpl", grouped(pages)); err != nil {
 		return err
 	}
-	return write(filepath.Join(reference, "flags.md"), "flags.md.tmpl", flags())
+	if err := write(filepath.Join(reference, "flags.md"), "flags.md.tmpl", flags()); err != nil {
+		return err
+	}
+	return errors.Wrap(fill(tree, kinds), "cannot write the lists of modules")
 }
 
 // write executes a template.

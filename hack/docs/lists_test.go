@@ -1,0 +1,42 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestLists writes every list into its page of this tree, for one module with a store that has a page, a generator that
+// has a page, and a Kind without a page.
+func TestLists(t *testing.T) {
+	modules := []moduleKinds{{"provider-acme", []kindPage{{"AcmeVault", "providers/acme.md"}, {"AcmeToken", "generators/acme.md"}, {"AcmeOther", ""}}}}
+	want := []string{
+		"[AcmeVault](docs/providers/acme.md)",
+		"[AcmeToken](docs/generators/acme.md)",
+		"| `provider-acme` | [AcmeVault](../providers/acme.md), [AcmeToken](../generators/acme.md), AcmeOther |\n",
+		"provider-acme",
+	}
+	for i, l := range lists {
+		page, err := os.ReadFile(filepath.Join("..", "..", l.page))
+		if err != nil {
+			t.Fatal(err)
+		}
+		once, err := l.in(string(page), modules)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := l.in(once, modules)
+		if diff := cmp.Diff(once, again); err != nil || diff != "" {
+			t.Errorf("%s changes when it is written again: error %v, -once, +again:\n%s", l.page, err, diff)
+		}
+		at := l.around.FindStringSubmatchIndex(once)
+		if diff := cmp.Diff(want[i], once[at[3]:at[4]]); diff != "" {
+			t.Errorf("%s: -want, +got:\n%s", l.page, diff)
+		}
+	}
+	if _, err := lists[0].in("a page without the list", modules); err == nil {
+		t.Error("a page without the list is no error")
+	}
+}
