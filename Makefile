@@ -107,6 +107,7 @@ generate: $(TOOLS)/controller-gen ## Write the deep copies and the CRDs of every
 	done
 	@go run ./hack/rights $(TOOLS)/controller-gen $(PROGRAMS)
 	@go run ./hack/charts
+	@go run ./hack/release lock
 	@go run ./hack/messages
 	@go run ./hack/docs
 

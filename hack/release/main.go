@@ -6,6 +6,7 @@
 //	release write     also writes the versions, the lock of the umbrella chart and the changelogs of the plan
 //	release check     fails unless everything that is due can be tagged as the tree is, and prints it as JSON
 //	release rehearse  releases until nothing is due, in a copy of the repository, and prints each step
+//	release lock      makes the umbrella chart pin the charts below it, as `make generate` does
 //
 // A change of common is released before the modules that are built with it, which then move to it with one change of
 // Renovate. docs/reference/versions.md has the rules.
@@ -17,7 +18,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"time"
 )
 
 func main() {
@@ -29,11 +29,14 @@ func main() {
 
 func run(args []string, root string, out io.Writer) error {
 	if len(args) != 1 {
-		return errors.New("want one of plan, write, check, rehearse")
+		return errors.New("want one of plan, write, check, rehearse, lock")
 	}
 	repository := repo{root}
-	if args[0] == "rehearse" {
+	switch args[0] {
+	case "rehearse":
 		return rehearse(repository, out)
+	case "lock":
+		return lock(root)
 	}
 	p, err := read(repository)
 	if err != nil {
@@ -50,7 +53,7 @@ func run(args []string, root string, out io.Writer) error {
 		if _, err := io.WriteString(out, p.String()); err != nil {
 			return err
 		}
-		return write(root, p, time.Now())
+		return write(root, p)
 	case "check":
 		if err := check(p); err != nil {
 			return err
@@ -59,7 +62,7 @@ func run(args []string, root string, out io.Writer) error {
 		e.SetIndent("", "  ")
 		return e.Encode(p.Releases)
 	}
-	return fmt.Errorf("%q is none of plan, write, check, rehearse", args[0])
+	return fmt.Errorf("%q is none of plan, write, check, rehearse, lock", args[0])
 }
 
 // check returns an error unless the whole plan can be tagged.

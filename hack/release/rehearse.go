@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"time"
 
 	"golang.org/x/mod/semver"
 )
@@ -40,7 +39,7 @@ func rehearse(of repo, out io.Writer) error {
 		if len(p.Releases) == 0 {
 			return nil
 		}
-		if err := write(r.root, p, time.Now()); err != nil {
+		if err := write(r.root, p); err != nil {
 			return err
 		}
 		if err := r.commit("Release"); err != nil {

@@ -42,6 +42,10 @@ func newHistory(t *testing.T) history {
 		files["charts/"+p+"/Chart.yaml"] = "name: " + p + "\nversion: 0.1.0\nappVersion: 0.1.0\ndependencies:\n  - name: library\n    version: 0.1.0\n"
 	}
 	h.commit("Begin", files)
+	if err := lock(h.root); err != nil {
+		t.Fatal(err)
+	}
+	h.commit("Lock", nil)
 	return h
 }
 
@@ -242,8 +246,8 @@ func TestUnwritten(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{
 		"provider-a/CHANGELOG.md":            "# Changes of provider-a\n\n## v0.1.1\n\n- Fix a\n",
 		"charts/direct-secrets/CHANGELOG.md": "# Changes of direct-secrets\n\n## v0.1.1\n\n- Pin provider-a v0.1.1\n",
-		"charts/direct-secrets/Chart.yaml": "name: direct-secrets\nversion: 0.1.1\nappVersion: 0.1.1\ndependencies:\n  - name: library\n    version: 0.1.0\n" +
-			"  - name: crds\n    version: \"~0.1.0\"\n  - name: provider-a\n    version: \"~0.1.0\"\n    condition: provider-a.enabled\n  - name: provider-b\n    version: 0.1.0\n    condition: provider-b.enabled\n",
+		"charts/direct-secrets/Chart.yaml": "name: direct-secrets\nversion: 0.1.1\nappVersion: 0.1.1\ndependencies:\n  - name: library\n    version: \"~0.1.0\"\n" +
+			"  - name: crds\n    version: \"~0.1.0\"\n  - name: provider-a\n    version: \"~0.1.0\"\n    condition: provider-a.enabled\n  - name: provider-b\n    version: \"~0.1.0\"\n    condition: provider-b.enabled\n",
 		"charts/provider-a/Chart.yaml": "name: provider-a\nversion: 0.1.1\nappVersion: 0.1.1\ndependencies:\n  - name: library\n    version: 0.1.0\n",
 		"charts/provider-b/Chart.yaml": "name: provider-b\nversion: 0.1.0\nappVersion: 0.1.0\ndependencies:\n  - name: library\n    version: 0.1.0\n",
 	}, got); diff != "" {

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"time"
 
@@ -89,34 +88,26 @@ func logged(root string, u unit, version string) bool {
 	return err == nil && strings.Contains(string(raw), "\n## "+version+"\n")
 }
 
-// write writes the versions and changelogs of a plan. now is the time in the lock of the umbrella chart.
-func write(root string, p plan, now time.Time) error {
+// write writes the versions and changelogs of a plan.
+func write(root string, p plan) error {
 	for _, r := range p.Releases {
 		if err := writeLog(root, r); err != nil {
 			return err
 		}
-		if r.unit.Chart == "" {
-			continue
-		}
 		charts := []string{r.unit.Chart}
-		if r.Unit == umbrella {
+		switch r.unit.Chart {
+		case "":
+			continue
+		case filepath.Join("charts", umbrella):
 			charts = append(charts, "charts/crds")
 		}
 		for _, c := range charts {
 			if err := replace(filepath.Join(root, c, "Chart.yaml"), `(?m)^((?:version|appVersion): ).*`, "${1}"+r.To[1:]); err != nil {
 				return err
 			}
-			// The umbrella pins each chart below it to a minor version; Chart.lock has the exact one.
-			pin := regexp.QuoteMeta(filepath.Base(c))
-			if err := replace(filepath.Join(root, "charts", umbrella, "Chart.yaml"), `(?m)(- name: `+pin+`\n    version: ).*`, `${1}"~`+strings.TrimPrefix(semver.MajorMinor(r.To), "v")+`.0"`); err != nil {
-				return err
-			}
 		}
 	}
-	if !slices.ContainsFunc(p.Releases, func(r release) bool { return r.Unit == umbrella }) {
-		return nil
-	}
-	return writeLock(root, now)
+	return lock(root)
 }
 
 func writeLog(root string, r release) error {
@@ -146,19 +137,25 @@ func replace(path, pattern, by string) error {
 	return os.WriteFile(path, regexp.MustCompile(pattern).ReplaceAll(raw, []byte(by)), 0o644)
 }
 
-// writeLock writes the exact versions of the charts that the umbrella pins.
-func writeLock(root string, now time.Time) error {
+// lock makes the umbrella chart pin each chart below it to a minor version, and writes the exact ones into Chart.lock.
+func lock(root string) error {
+	path := filepath.Join(root, "charts", umbrella)
 	u, err := readChart(root, filepath.Join("charts", umbrella))
 	if err != nil {
 		return err
 	}
 	var locked []dependency
-	for _, d := range u.Dependencies {
+	for i, d := range u.Dependencies {
 		c, err := readChart(root, filepath.Join("charts", d.Name))
 		if err != nil {
 			return err
 		}
+		u.Dependencies[i].Version = "~" + strings.TrimPrefix(semver.MajorMinor("v"+c.Version), "v") + ".0"
 		locked = append(locked, dependency{Name: d.Name, Version: c.Version})
+		pin := `(?m)(- name: ` + regexp.QuoteMeta(d.Name) + `\n    version: ).*`
+		if err := replace(filepath.Join(path, "Chart.yaml"), pin, `${1}"`+u.Dependencies[i].Version+`"`); err != nil {
+			return err
+		}
 	}
 	// Helm compares this digest: https://helm.sh/docs/helm/helm_dependency_build.
 	raw, err := json.Marshal([2][]dependency{u.Dependencies, locked})
@@ -166,13 +163,12 @@ func writeLock(root string, now time.Time) error {
 		return err
 	}
 	sum := sha256.Sum256(raw)
-	out, err := yaml.Marshal(map[string]any{"dependencies": locked, "digest": "sha256:" + hex.EncodeToString(sum[:]), "generated": now.UTC().Format(time.RFC3339)})
+	out, err := yaml.Marshal(map[string]any{
+		"dependencies": locked, "digest": "sha256:" + hex.EncodeToString(sum[:]),
+		"generated": time.Unix(0, 0).UTC(), // The same tree gives the same file.
+	})
 	if err != nil {
 		return err
 	}
-	path := filepath.Join(root, "charts", umbrella, "Chart.lock")
-	if is, err := os.ReadFile(path); err == nil && strings.Contains(string(is), hex.EncodeToString(sum[:])) {
-		return nil // Only the time would change.
-	}
-	return os.WriteFile(path, out, 0o644)
+	return os.WriteFile(filepath.Join(path, "Chart.lock"), out, 0o644)
 }
