@@ -75,3 +75,40 @@ func tested(t *testing.T) (oldest, newest int) {
 	}
 	return oldest, newest
 }
+
+// TestCommonVersions renders the umbrella chart with a module that is built with another version of common.
+func TestCommonVersions(t *testing.T) {
+	t.Parallel()
+	required := regexp.MustCompile(`direct-secrets/common (v\S+)`)
+	for _, module := range modules {
+		mod := required.FindStringSubmatch(read(t, filepath.Join("..", module, "go.mod")))
+		if meta := read(t, filepath.Join(module, "Chart.yaml")); mod == nil || !strings.Contains(meta, "  direct-secrets.io/common: "+mod[1]+"\n") {
+			t.Errorf("charts/%s/Chart.yaml does not have the version of common in %s/go.mod", module, module)
+		}
+	}
+	cases := map[string]struct {
+		reason, common string
+		enabled        []string
+		err            string
+	}{
+		"Same":      {reason: "one version", common: "v0.1.0", enabled: []string{"provider-aws", "provider-vault"}},
+		"Patch":     {reason: "another patch", common: "v0.1.7", enabled: []string{"provider-aws", "provider-vault"}},
+		"Minor":     {reason: "the next minor version", common: "v0.2.3", enabled: []string{"provider-aws", "provider-vault"}},
+		"TwoMinors": {reason: "two minor versions apart", common: "v0.3.0", enabled: []string{"provider-aws", "provider-vault"}, err: "provider-aws is built with common v0.3.0 and provider-vault with common v0.1.0"},
+		"Major":     {reason: "another major version", common: "v1.1.0", enabled: []string{"provider-aws", "provider-vault"}, err: "provider-aws is built with common v1.1.0 and provider-vault with common v0.1.0"},
+		"Alone":     {reason: "modules that are off do not count", common: "v1.1.0", enabled: []string{"provider-aws"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			tree := t.TempDir()
+			must(t, os.CopyFS(tree, os.DirFS(".")))
+			meta := filepath.Join(tree, "provider-aws", "Chart.yaml")
+			must(t, os.WriteFile(meta, []byte(strings.Replace(read(t, meta), "direct-secrets.io/common: v0.1.0", "direct-secrets.io/common: "+tc.common, 1)), 0o600))
+			_, err := helmClient.Template(helm.Release{Name: release, Namespace: namespace, Chart: filepath.Join(tree, umbrella), Values: enable(tc.enabled)})
+			if got := fmt.Sprint(err); (err == nil) != (tc.err == "") || !strings.Contains(got, tc.err) {
+				t.Errorf("%s: got %v, want an error with %q", tc.reason, err, tc.err)
+			}
+		})
+	}
+}

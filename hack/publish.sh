@@ -1,13 +1,14 @@
 #!/usr/bin/env bash
-# Publishes the output of `make images` and `make charts` in FOLDER/images and FOLDER/charts. It signs all images and charts,
-# and attaches the provenance and the bill of materials to each image. It also signs the checksums in FOLDER/dsctl-archives,
-# which `make dsctl` has written. The signatures are those of the workflow that runs this script, without a key.
-# Usage: publish.sh VERSION FOLDER
+# Publishes what hack/release-build.sh has built in FOLDER: images and charts, each with the version of its module. It signs
+# them, and attaches the provenance and the bill of materials to each image. It also signs the checksums of the archives of
+# dsctl. The signatures are those of the workflow that runs this script, without a key.
+# Usage: publish.sh FOLDER
 #
 # It needs skopeo, helm, cosign and jq, and a login to the registry in docker's configuration.
 set -euo pipefail
 
-version=$1 folder=$2
+folder=$1
+shopt -s nullglob
 registry=${REGISTRY:-ghcr.io/direct-secrets}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -34,6 +35,7 @@ jq -n '{
 
 for archive in "$folder"/images/*.tar; do
 	name=$(basename "$archive" .tar)
+	version=$(jq -r --arg unit "$name" '.[] | select(.unit == $unit).to' "$folder/plan.json")
 	image=$registry/$name
 	# The digest is computed from the built archive, not taken from the registry.
 	skopeo inspect --raw "oci-archive:$archive:${version#v}" >"$work/index.json"
@@ -48,11 +50,14 @@ for archive in "$folder"/images/*.tar; do
 done
 
 # A signature of the checksums verifies all archives of dsctl.
-cosign sign-blob --yes --bundle "$folder/dsctl-archives/SHA256SUMS.sigstore.json" "$folder/dsctl-archives/SHA256SUMS"
+if [[ -e $folder/dsctl-archives/SHA256SUMS ]]; then
+	cosign sign-blob --yes --bundle "$folder/dsctl-archives/SHA256SUMS.sigstore.json" "$folder/dsctl-archives/SHA256SUMS"
+fi
 
 for chart in "$folder"/charts/*.tgz; do
 	helm push "$chart" "oci://$registry/charts" --registry-config "${DOCKER_CONFIG:-$HOME/.docker}/config.json" 2>&1 | tee "$work/push"
-	name=$(basename "$chart" "-${version#v}.tgz")
+	name=$(basename "$chart" .tgz)
+	name=${name%-[0-9]*.[0-9]*.[0-9]*}
 	digest=$(sed -n 's/^Digest: *//p' "$work/push")
 	cosign sign --yes "$registry/charts/$name@${digest:?helm has not said which digest $chart has}"
 done

@@ -19,5 +19,5 @@ type ServedKind = presence.Kind
 // it has expired.
 func OperatorOf(l *coordinationv1.Lease) (Operator, bool) { return presence.Decode(l) }
 
-// Skewed reports whether two versions of common are too different to process the same object.
-func Skewed(a, b string) bool { return presence.Skewed(a, b) }
+// Skewed reports whether two operators are built with versions of common that are too different to process the same object.
+func Skewed(a, b Operator) bool { return presence.Skewed(a, b) }

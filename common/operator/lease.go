@@ -93,6 +93,7 @@ func (o *Operator) self(scheme *runtime.Scheme) (presence.Member, error) {
 		Module: o.group, Name: o.name, Class: o.flags.ControllerClass,
 		Namespaces: o.flags.namespaces(), Version: cmp.Or(o.version, presence.Version()),
 	}
+	m.Common = presence.WorksWith(m.Version)
 	for _, k := range o.kinds {
 		gvk, err := apiutil.GVKForObject(k.New(), scheme)
 		if err != nil {

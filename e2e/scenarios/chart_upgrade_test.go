@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"slices"
 	"testing"
 
@@ -24,9 +25,20 @@ import (
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
 )
 
-// previous is the commit of the previous release. hack/release-check.sh checks that it is the last tag of the
-// chart.
-const previous = "061f58668a4a446ea23a8f8818500d744b88768d"
+// beforeReleases is a commit from which the upgrade is tested as long as nothing is released.
+const beforeReleases = "061f58668a4a446ea23a8f8818500d744b88768d"
+
+// previousRelease returns the commit of the last release of the umbrella chart that the tree contains.
+func previousRelease(t *testing.T) string {
+	t.Helper()
+	raw, err := exec.CommandContext(t.Context(), "git", "-C", filepath.Join("..", ".."), "describe", "--tags", "--match", "v*", "--abbrev=0").Output()
+	var none *exec.ExitError
+	if errors.As(err, &none) {
+		return beforeReleases
+	}
+	must(t, err)
+	return strings.TrimSpace(string(raw))
+}
 
 // content is the part of a Secret that must not change.
 type content struct {
@@ -98,6 +110,7 @@ type release struct {
 // before builds the previous release, which must differ from this one.
 func before(t *testing.T) release {
 	t.Helper()
+	previous := previousRelease(t)
 	tree := checkout(t, previous)
 	modules := slices.DeleteFunc(stack.Modules(), func(module string) bool { // A new module has no previous version.
 		_, err := os.Stat(filepath.Join(tree, module))

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -14,8 +15,8 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 )
 
-// newChart is the Chart.yaml of a new module. Later changes are made by hand, and its versions change with
-// those of the other charts.
+// newChart is the Chart.yaml of a new module. hack/release changes its version, and Renovate that of common, which is the
+// one in the go.mod of the module.
 const newChart = `apiVersion: v2
 name: MODULE
 description: The module MODULE of Direct Secrets.
@@ -24,10 +25,15 @@ version: VERSION
 appVersion: VERSION
 kubeVersion: ">=1.31.0-0"
 home: https://github.com/direct-secrets/direct-secrets
+annotations:
+  direct-secrets.io/common: COMMON
 dependencies:
   - name: library
     version: VERSION
 `
+
+// required matches the version of common that a module requires.
+var required = regexp.MustCompile(`(?m)^(?:require)?\s+github\.com/direct-secrets/direct-secrets/common (v\S+)`)
 
 // layOut writes the files that the charts of all modules have in common.
 func layOut(chart, module string) error {
@@ -37,7 +43,15 @@ func layOut(chart, module string) error {
 		if err != nil {
 			return err
 		}
-		if err := write(meta, []byte(strings.NewReplacer("MODULE", module, "VERSION", version).Replace(newChart))); err != nil {
+		mod, err := os.ReadFile(filepath.Join(chart, "..", "..", module, "go.mod"))
+		if err != nil {
+			return err
+		}
+		common := required.FindSubmatch(mod)
+		if common == nil {
+			return errors.Errorf("%s/go.mod does not require common", module)
+		}
+		if err := write(meta, []byte(strings.NewReplacer("MODULE", module, "VERSION", version, "COMMON", string(common[1])).Replace(newChart))); err != nil {
 			return err
 		}
 	}

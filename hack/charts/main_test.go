@@ -24,7 +24,7 @@ func tree(t *testing.T) string {
 	}
 	rights := strings.ReplaceAll(read(t, here, "generator-password/manifests/rbac.yaml"), "generator-password", "provider-acme")
 	for name, content := range map[string]string{
-		"provider-acme/go.mod":              "module example.com/provider-acme\n",
+		"provider-acme/go.mod":              "module example.com/provider-acme\n\nrequire github.com/direct-secrets/direct-secrets/common v0.3.1\n",
 		"provider-acme/manifests/rbac.yaml": rights,
 		"charts/library/Chart.yaml":         "apiVersion: v2\nname: library\nversion: 0.3.1\n",
 		"charts/direct-secrets/Chart.yaml":  "apiVersion: v2\nname: direct-secrets\nversion: 0.3.1\ndependencies:\n  - name: library\n    version: 0.3.1\n",
@@ -61,9 +61,11 @@ func TestNewModule(t *testing.T) {
 	var made struct {
 		Name, Version, AppVersion string
 		Dependencies              []struct{ Name, Version string }
+		Annotations               map[string]string
 	}
 	want := made
 	want.Name, want.Version, want.AppVersion = "provider-acme", "0.3.1", "0.3.1"
+	want.Annotations = map[string]string{"direct-secrets.io/common": "v0.3.1"}
 	want.Dependencies = []struct{ Name, Version string }{{"library", "0.3.1"}}
 	if err := yaml.Unmarshal([]byte(read(t, root, chart)), &made); err != nil {
 		t.Fatal(err)

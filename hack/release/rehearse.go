@@ -45,7 +45,7 @@ func rehearse(of repo, out io.Writer) error {
 		if err := r.commit("Release"); err != nil {
 			return err
 		}
-		// What is tagged is what the check of the workflow names.
+		// The workflow tags what its check names.
 		if p, err = read(r); err != nil {
 			return err
 		}

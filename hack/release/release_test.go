@@ -61,7 +61,7 @@ func (h history) commit(message string, files map[string]string) {
 	h.Helper()
 	for name, text := range files {
 		path := filepath.Join(h.root, name)
-		is, _ := os.ReadFile(path) // It may not exist.
+		is, _ := os.ReadFile(path) // A new file has no content yet.
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			h.Fatal(err)
 		}

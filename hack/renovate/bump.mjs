@@ -1,6 +1,7 @@
-// Makes Renovate search for updates in a copy of the tree, for which only the next patch of common is
-// released. Fails unless Renovate updates every module, chart and action as expected. Renovate can reach
-// only the module proxy below, on loopback.
+// Makes Renovate search for updates in a copy of the tree, for which only the next patches of common and of two dependencies
+// of modules are released. Fails unless Renovate updates every module, chart and action as expected: common in all
+// modules by one change, and a dependency in the module that has it. Renovate can reach only the module proxy below, on
+// loopback.
 //
 // Usage: node bump.mjs <renovate> <copy of the tree>
 import { spawn } from 'node:child_process';
@@ -25,7 +26,7 @@ for (const file of files) {
     if (requires.length > 0 || !(onlyPins || file === 'common/go.mod')) expected.set(file, 1);
     requires.forEach((line) => versions.add(line.trim().split(' ').pop()));
   }
-  if (/^charts\/[^/]+\/Chart\.yaml$/.test(file)) expected.set(file, lines(file, '^[- ]*(?:version|appVersion):').length);
+  if (/^charts\/(provider|generator)-[^/]+\/Chart\.yaml$/.test(file)) expected.set(file, 1);
 }
 if (versions.size !== 1) {
   console.error(`The modules require these versions of common, and must require one: ${[...versions].join(' ') || 'none'}`);
@@ -34,10 +35,23 @@ if (versions.size !== 1) {
 const [current] = versions;
 const next = current.replace(/\d+$/, (patch) => Number(patch) + 1);
 
+// Dependencies of one module, and the files that must move with each.
+const own = new Map([
+  ['github.com/aws/aws-sdk-go-v2/service/ecr', 'provider-aws/go.mod'],
+  ['github.com/hashicorp/vault/api', 'provider-vault/go.mod'],
+]);
+const released = new Map([[common, [current, next]]]);
+for (const [name, file] of own) {
+  const [line] = lines(file, `^\\s+${name} v\\S+`);
+  const is = line.trim().split(' ').pop();
+  released.set(name, [is, is.replace(/\d+$/, (patch) => Number(patch) + 1)]);
+}
+
 const proxy = createServer((request, response) => {
-  const answers = { [`/${common}/@v/list`]: `${current}\n${next}\n` };
-  for (const Version of [current, next]) {
-    answers[`/${common}/@v/${Version}.info`] = JSON.stringify({ Version, Time: '2026-01-01T00:00:00Z' });
+  const answers = {};
+  for (const [name, versions] of released) {
+    answers[`/${name}/@v/list`] = `${versions.join('\n')}\n`;
+    for (const Version of versions) answers[`/${name}/@v/${Version}.info`] = JSON.stringify({ Version, Time: '2026-01-01T00:00:00Z' });
   }
   response.statusCode = request.url in answers ? 200 : 404;
   response.end(answers[request.url]);
@@ -54,7 +68,7 @@ const run = spawn(renovate, ['--platform=local', '--dry-run=lookup'], {
     LOG_FORMAT: 'json',
     LOG_LEVEL: 'debug',
     RENOVATE_BASE_DIR: join(dirname(tree), 'renovate'),
-    RENOVATE_FORCE: JSON.stringify({ packageRules: [{ matchPackageNames: ['*', `!${common}`], enabled: false }] }),
+    RENOVATE_CONFIG: JSON.stringify({ packageRules: [{ matchPackageNames: ['*', ...[...released.keys()].map((name) => `!${name}`)], enabled: false }] }),
   },
 });
 let out = '';
@@ -89,6 +103,16 @@ for (const [file, want] of expected) {
 }
 if (branches.size !== 1) failures.push(`common must move by one change, and does by these branches: ${[...branches].join(' ') || 'none'}`);
 
+for (const [name, file] of own) {
+  const want = files.filter((f) => f === file || (/^(e2e\/)?go\.mod$/.test(f) && lines(f, `^\\s+${name} v`).length > 0)).sort();
+  const found = all.filter(({ depName, updates }) => depName === name && updates?.length > 0);
+  const got = found.map(({ packageFile }) => packageFile).sort();
+  const branches = new Set(found.flatMap(({ updates }) => updates.map(({ branchName }) => branchName)));
+  if (got.join() !== want.join() || branches.size !== 1) {
+    failures.push(`${name} must move in ${want.join(' ')} by one change, and does in ${got.join(' ') || 'none'} by ${[...branches].join(' ') || 'none'}`);
+  }
+}
+
 for (const file of files.filter((file) => /^\.github\/.*\.yaml$/.test(file))) {
   const want = lines(file, '^[- ]*uses: [^.]').length;
   const got = all.filter(({ manager, packageFile, depType }) => manager === 'github-actions' && packageFile === file && depType === 'action').length;
@@ -102,4 +126,5 @@ if (failures.length > 0) {
   console.error(failures.join('\n'));
   process.exit(1);
 }
+for (const [name, file] of own) console.log(`Renovate moves ${name} by one change of ${file} and what contains it.`);
 console.log(`Renovate moves common from ${current} to ${next} by one change of ${moved.size} files: ${[...moved.keys()].sort().join(' ')}`);

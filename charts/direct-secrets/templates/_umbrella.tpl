@@ -54,6 +54,25 @@ spec:
 {{- join " && " $terms -}}
 {{- end -}}
 
+{{/*
+Modules share objects, so the version of common that each is built with must be one that the others work with: their minor
+versions may differ by one. The chart of a module states it in an annotation; Chart.yaml and Chart.lock pin the charts, but a
+chart in the folder charts can be another one.
+*/}}
+{{- define "umbrella.checkCommon" -}}
+{{- $common := dict -}}
+{{- range $name, $chart := .Subcharts -}}
+{{- with index (default dict $chart.Chart.Annotations) "direct-secrets.io/common" -}}{{- $_ := set $common $name (semver .) -}}{{- end -}}
+{{- end -}}
+{{- range $a, $is := $common -}}
+{{- range $b, $other := $common -}}
+{{- if or (ne $is.Major $other.Major) (gt (sub $is.Minor $other.Minor) 1) -}}
+{{- fail (printf "%s is built with common v%s and %s with common v%s, and their minor versions may differ by one: use a newer chart of %s" $a $is.String $b $other.String $b) -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+{{- end -}}
+
 {{/* Alerts need metrics of at least one module. Without them, the alert for missing metrics would never end. */}}
 {{- define "umbrella.checkAlerts" -}}
 {{- $silent := list -}}

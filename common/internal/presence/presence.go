@@ -27,6 +27,14 @@ type Member struct {
 	Namespaces []string `json:"namespaces,omitempty"`
 	// Version is the version of common that it was built with, for example v0.1.0; empty if it is not known.
 	Version string `json:"version,omitempty"`
+	// Common is the range of versions of common with which it works; nil: that of WorksWith(Version).
+	Common *Range `json:"common,omitempty"`
+}
+
+// A Range holds the versions from From, and before Before. Both have the form v0.1.0.
+type Range struct {
+	From   string `json:"from"`
+	Before string `json:"before"`
 }
 
 // A Kind is a Kind that a Member serves.

@@ -98,10 +98,36 @@ func TestSkewed(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if got := []bool{Skewed(tc.a, tc.b), Skewed(tc.b, tc.a)}; got[0] != tc.want || got[1] != tc.want {
+			a, b := Member{Version: tc.a}, Member{Version: tc.b}
+			if got := []bool{Skewed(a, b), Skewed(b, a)}; got[0] != tc.want || got[1] != tc.want {
 				t.Errorf("\n%s\nSkewed(%q, %q) and back: %v, want %t", tc.reason, tc.a, tc.b, got, tc.want)
 			}
 		})
+	}
+}
+
+// TestSkewedRange lets one of two operators state the versions that it works with.
+func TestSkewedRange(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		of     Range
+		want   bool
+	}{
+		"Narrow":  {"the other version is before the range", Range{"v0.2.0", "v0.4.0"}, true},
+		"Exact":   {"the range begins with the other version", Range{"v0.1.0", "v0.4.0"}, false},
+		"End":     {"the range ends with the other version", Range{"v0.0.0", "v0.1.0"}, true},
+		"Invalid": {"an invalid range includes all", Range{"a", "b"}, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			a, b := Member{Version: "v0.2.0", Common: &tc.of}, Member{Version: "v0.1.0"}
+			if got := []bool{Skewed(a, b), Skewed(b, a)}; got[0] != tc.want || got[1] != tc.want {
+				t.Errorf("%s: %v, want %t", tc.reason, got, tc.want)
+			}
+		})
+	}
+	if diff := cmp.Diff(&Range{"v1.8.0", "v1.11.0"}, WorksWith("v1.9.3")); diff != "" {
+		t.Errorf("what v1.9.3 works with: -want, +got:\n%s", diff)
 	}
 }
 

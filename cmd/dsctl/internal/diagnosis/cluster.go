@@ -54,7 +54,7 @@ func skewedOperators(s *snapshot.Snapshot) []Finding {
 	var all []Finding
 	for i, a := range s.Operators {
 		for _, b := range s.Operators[i+1:] {
-			if a.Expired || b.Expired || !inspect.Skewed(a.Version, b.Version) {
+			if a.Expired || b.Expired || !inspect.Skewed(a.Operator, b.Operator) {
 				continue
 			}
 			all = append(all, Finding{

@@ -227,7 +227,7 @@ func (p partReader) skewed(s *subject, parts []recorded) *verdict {
 				all = append(all, m)
 			}
 		}
-		if len(all) == 0 || slices.ContainsFunc(all, func(m presence.Member) bool { return !presence.Skewed(self.Version, m.Version) }) {
+		if len(all) == 0 || slices.ContainsFunc(all, func(m presence.Member) bool { return !presence.Skewed(self, m) }) {
 			continue
 		}
 		v := status.Stalled(v1alpha1.ReasonVersionSkew, fmt.Sprintf("%s is built with common %s and %s with common %s, and their minor versions may differ by one: upgrade the older module", self.Name, self.Version, all[0].Name, all[0].Version))
