@@ -51,8 +51,8 @@ func clusterSource(ctx context.Context, s *session) (migrate.Source, []unstructu
 		all = append(all, list.Items...)
 		for _, item := range list.Items {
 			object := item.Object
+			object = manifestOf(object)
 			if original := originals[idOf(&item)]; original != nil {
-				object = maps.Clone(object)
 				object["spec"] = original.Object["spec"]
 			}
 			if err := add(object); err != nil {
@@ -77,6 +77,18 @@ func clusterSource(ctx context.Context, s *session) (migrate.Source, []unstructu
 	}
 	source.Content = bytes.Join(docs, []byte("---\n"))
 	return source, all, nil
+}
+
+// manifestOf returns an object without what the API server sets, which no manifest has. The report would list each field.
+func manifestOf(object map[string]any) map[string]any {
+	object = maps.Clone(object)
+	metadata, _ := object["metadata"].(map[string]any)
+	metadata = maps.Clone(metadata)
+	for _, field := range []string{"creationTimestamp", "generation", "managedFields", "resourceVersion", "uid"} {
+		delete(metadata, field)
+	}
+	object["metadata"] = metadata
+	return object
 }
 
 // convertedKinds returns the Kinds of the tools that migrate knows which the cluster serves, each in its preferred version.
