@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/Masterminds/semver/v3"
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -209,12 +210,12 @@ func TestSettingsReachThePods(t *testing.T) {
 		"ModuleTurnsOff": {"a setting of a module takes precedence even if it is false, empty or zero",
 			[]string{`global={"allowPlainHTTP":true,"controllerClass":"x","image":{"tag":"v9"}}`, `provider-aws={"allowPlainHTTP":false,"controllerClass":"","image":{"tag":""}}`}, func(*facts) {}},
 		"Everything": {"each flag has a value",
-			[]string{`global={"leaderElection":{"enabled":false},"presenceNamespace":"shared","controllerClass":"blue","concurrency":7,"providerTimeout":"5s","defaultSecretCleanupPolicy":"Never",` +
-				`"ambientCredentials":"none","allowPlainHTTP":true,"logFormat":"text","logLevel":"debug","metrics":{"enabled":false,"perObject":true}}`},
+			[]string{`global={"leaderElection":{"enabled":false,"leaseDuration":"60s","renewDeadline":"40s","retryPeriod":"2s"},"presenceNamespace":"shared","controllerClass":"blue","concurrency":7,"providerTimeout":"5s","defaultSecretCleanupPolicy":"Never",` +
+				`"ambientCredentials":"none","allowPlainHTTP":true,"logFormat":"text","logLevel":"debug","auditLog":true,"metrics":{"enabled":false,"perObject":true}}`},
 			func(f *facts) {
-				f.Args = "--leader-elect=false --leader-election-namespace=direct-secrets --leader-election-id=direct-secrets.provider-aws.direct-secrets.io --presence-namespace=shared --namespaces= --controller-class=blue " +
+				f.Args = "--leader-elect=false --leader-election-namespace=direct-secrets --leader-election-id=direct-secrets.provider-aws.direct-secrets.io --leader-election-lease-duration=60s --leader-election-renew-deadline=40s --leader-election-retry-period=2s --presence-namespace=shared --namespaces= --controller-class=blue " +
 					"--concurrency=7 --provider-timeout=5s --default-secret-cleanup-policy=Never --ambient-credentials=none --allow-plain-http=true " +
-					"--log-level=debug --log-format=text --metrics-bind-address=0 --metrics-per-object=true --health-probe-bind-address=:8081 --pprof-bind-address=0 " +
+					"--log-level=debug --log-format=text --audit-log=true --metrics-bind-address=0 --metrics-per-object=true --health-probe-bind-address=:8081 --pprof-bind-address=0 " +
 					strings.Join(moduleFlags(t), " ")
 			}},
 		"Mirror": {"images of a mirror, by digest", []string{`global.image={"registry":"mirror.example.com/proxy"}`, `provider-aws.image.digest="sha256:` + strings.Repeat("a", 64) + `"`, `global.imagePullSecrets=[{"name":"regcred"}]`},
@@ -247,9 +248,9 @@ func TestSettingsReachThePods(t *testing.T) {
 			t.Parallel()
 			want := facts{
 				Image: "ghcr.io/direct-secrets/provider-aws:" + appVersion(t),
-				Args: "--leader-elect=true --leader-election-namespace=direct-secrets --leader-election-id=direct-secrets.provider-aws.direct-secrets.io --presence-namespace=direct-secrets --namespaces= --controller-class= " +
+				Args: "--leader-elect=true --leader-election-namespace=direct-secrets --leader-election-id=direct-secrets.provider-aws.direct-secrets.io --leader-election-lease-duration=15s --leader-election-renew-deadline=5s --leader-election-retry-period=1s --presence-namespace=direct-secrets --namespaces= --controller-class= " +
 					"--concurrency=64 --provider-timeout=30s --default-secret-cleanup-policy=OnDelete --ambient-credentials=cluster --allow-plain-http=false " +
-					"--log-level=info --log-format=json --metrics-bind-address=:8080 --metrics-per-object=false --health-probe-bind-address=:8081 --pprof-bind-address=0 " +
+					"--log-level=info --log-format=json --audit-log=false --metrics-bind-address=:8080 --metrics-per-object=false --health-probe-bind-address=:8081 --pprof-bind-address=0 " +
 					strings.Join(moduleFlags(t), " "),
 				Env: "GOMEMLIMIT=460MiB",
 			}
@@ -377,7 +378,8 @@ func TestTheDefaultSelector(t *testing.T) {
 	}
 }
 
-// TestChartsFitTogether checks that the umbrella chart depends on the present versions of all charts.
+// TestChartsFitTogether checks that each chart depends on the present version of another, and that the umbrella chart pins
+// these versions.
 func TestChartsFitTogether(t *testing.T) {
 	t.Parallel()
 	type meta struct {
@@ -399,9 +401,19 @@ func TestChartsFitTogether(t *testing.T) {
 	}
 	for _, m := range charts {
 		for _, d := range m.Dependencies {
-			if is := charts[d.Name].Version; is != d.Version {
+			of, err := semver.NewConstraint(d.Version)
+			must(t, err)
+			if is := charts[d.Name].Version; !of.Check(semver.MustParse(is)) {
 				t.Errorf("%s depends on %s %s, and there is %q", m.Name, d.Name, d.Version, is)
 			}
+		}
+	}
+	var lock meta
+	must(t, yaml.Unmarshal([]byte(read(t, umbrella+"/Chart.lock")), &lock))
+	for i, d := range charts[umbrella].Dependencies {
+		d.Version = charts[d.Name].Version
+		if diff := cmp.Diff(d, lock.Dependencies[i]); diff != "" {
+			t.Errorf("Chart.lock: -want, +got:\n%s", diff)
 		}
 	}
 	if got, want := len(charts[umbrella].Dependencies), len(charts)-1; got != want {

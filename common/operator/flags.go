@@ -35,6 +35,7 @@ type Flags struct {
 type logs struct {
 	LogFormat string
 	LogLevel  string
+	AuditLog  bool
 }
 
 // addresses are the addresses at which an operator listens.
@@ -52,6 +53,8 @@ type leases struct {
 	LeaderElectNamespace string
 	LeaderElectID        string
 	PresenceNamespace    string
+
+	LeaseDuration, RenewDeadline, RetryPeriod time.Duration
 }
 
 // trust are the flags for what stores can do with credentials.
@@ -80,6 +83,8 @@ func (l *logs) bind(fs *flag.FlagSet) {
 	fs.StringVar(&l.LogFormat, "log-format", "json", "Log format: json or text.")
 	fs.StringVar(&l.LogLevel, "log-level", "info",
 		"Minimum log level: debug, info, warn or error. Messages of libraries have level debug, except warnings and errors.")
+	fs.BoolVar(&l.AuditLog, "audit-log", false,
+		"Log a line for each key of a Secret that is added, changed or removed, with its name and no value, whatever the log level is.")
 }
 
 func (a *addresses) bind(fs *flag.FlagSet) {
@@ -95,6 +100,9 @@ func (l *leases) bind(fs *flag.FlagSet) {
 	fs.StringVar(&l.LeaderElectNamespace, "leader-election-namespace", "", "Namespace of the leader election Lease. Default: the namespace of the operator.")
 	fs.StringVar(&l.LeaderElectID, "leader-election-id", "",
 		"Name of the leader election Lease. Default: MODULE.direct-secrets.io, or MODULE.CLASS.direct-secrets.io with --controller-class. Operators with the same Lease are replicas of each other.")
+	fs.DurationVar(&l.LeaseDuration, "leader-election-lease-duration", leaseDuration, "How long the Lease of a leader that was killed stays valid.")
+	fs.DurationVar(&l.RenewDeadline, "leader-election-renew-deadline", renewDeadline, "How long a leader that cannot renew its Lease tries before it stops.")
+	fs.DurationVar(&l.RetryPeriod, "leader-election-retry-period", retryPeriod, "Time between two attempts to renew or to get the Lease.")
 	fs.StringVar(&l.PresenceNamespace, "presence-namespace", "",
 		"Namespace of the presence Leases, by which modules find each other. Default: --leader-election-namespace. All modules need the same namespace.")
 }
@@ -130,6 +138,9 @@ func (f *Flags) Check() error {
 	}
 	if f.ProviderTimeout <= 0 {
 		return errors.Errorf("--provider-timeout is %s; it must be more than 0", f.ProviderTimeout)
+	}
+	if err := f.checkTiming(); err != nil {
+		return err
 	}
 	if why := validation.IsDNS1123Subdomain(f.LeaderElectID); f.LeaderElectID != "" && len(why) > 0 {
 		return errors.Errorf("--leader-election-id is %q, which cannot be the name of a Lease: %s", f.LeaderElectID, strings.Join(why, "; "))

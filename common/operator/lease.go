@@ -19,28 +19,50 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/presence"
 )
 
-// The timing of the leader's Lease; see k8s.io/client-go/tools/leaderelection. A standby replica checks the Lease
+// The default timing of the leader's Lease; see k8s.io/client-go/tools/leaderelection. A standby replica checks the Lease
 // every 1 to 2.2 retry periods, so it sees the last renewal late, and then the expiry late. lateness compensates for
 // both. So after a crash another replica leads, and has processed the changes since then, within leaseDuration.
 //
 // A leader that cannot renew tries for renewDeadline, starting one retryPeriod after the last renewal. So it stops
-// three seconds before another replica can lead: leaseDuration - lateness - retryPeriod - renewDeadline. If the
+// three seconds (margin) before another replica can lead: leaseDuration - lateness - retryPeriod - renewDeadline. If the
 // answer to the last renewal took half of renewDeadline, half a second is left.
 const (
 	leaseDuration = 15 * time.Second
-	lateness      = 6 * time.Second
 	renewDeadline = 5 * time.Second
 	retryPeriod   = time.Second
+	margin        = 3 * time.Second
 )
 
+// lateness is how much later than a Lease ends a standby replica would lead.
+func lateness(retryPeriod time.Duration) time.Duration { return 6 * retryPeriod }
+
+// checkTiming returns an error if a leader could still be active when another replica leads, or if a Lease could not be
+// written with these times.
+func (l *leases) checkTiming() error {
+	least := l.RenewDeadline + l.RetryPeriod + lateness(l.RetryPeriod) + margin
+	switch {
+	case l.RetryPeriod < 100*time.Millisecond:
+		return errors.Errorf("--leader-election-retry-period is %s; it must be at least 100ms", l.RetryPeriod)
+	case l.RenewDeadline < 2*l.RetryPeriod:
+		return errors.Errorf("--leader-election-renew-deadline is %s; it must be at least twice --leader-election-retry-period, %s", l.RenewDeadline, 2*l.RetryPeriod)
+	case l.LeaseDuration < least:
+		return errors.Errorf("--leader-election-lease-duration is %s; it must be at least %s, which is --leader-election-renew-deadline + 7 * --leader-election-retry-period + %s", l.LeaseDuration, least, margin)
+	}
+	return nil
+}
+
 // early is the lock of a replica that takes over before the Lease of another one has expired by its own duration.
-type early struct{ resourcelock.Interface }
+type early struct {
+	resourcelock.Interface
+
+	by time.Duration
+}
 
 // Get returns the Lease's record, with a shorter duration if another replica holds it.
 func (e early) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	r, raw, err := e.Interface.Get(ctx)
 	if err == nil && r.HolderIdentity != e.Identity() {
-		r.LeaseDurationSeconds -= int(lateness.Seconds())
+		r.LeaseDurationSeconds -= int(e.by.Seconds())
 	}
 	return r, raw, err
 }
@@ -63,8 +85,8 @@ func (o *Operator) lock(cfg *rest.Config) (resourcelock.Interface, error) {
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot determine the name of this replica")
 	}
-	lock, err := presence.NewLock(cfg, types.NamespacedName{Namespace: namespace, Name: o.leaseName()}, host+"_"+uuid.NewString(), renewDeadline)
-	return early{lock}, errors.Wrap(err, "cannot create the leader election Lease")
+	lock, err := presence.NewLock(cfg, types.NamespacedName{Namespace: namespace, Name: o.leaseName()}, host+"_"+uuid.NewString(), o.flags.RenewDeadline)
+	return early{lock, lateness(o.flags.RetryPeriod)}, errors.Wrap(err, "cannot create the leader election Lease")
 }
 
 // ownNamespace returns the namespace of the operator's Leases; empty if it is unknown.

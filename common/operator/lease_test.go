@@ -33,7 +33,7 @@ func TestEarly(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			r, raw, err := early{held{holder: tc.holder}}.Get(t.Context())
+			r, raw, err := early{held{holder: tc.holder}, lateness(retryPeriod)}.Get(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -80,6 +80,39 @@ func TestLeaseName(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, o.leaseName()); diff != "" {
 				t.Errorf("%s\nleaseName(): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestLeaseTiming checks that no flags let two replicas lead at the same time.
+func TestLeaseTiming(t *testing.T) {
+	const duration, deadline, retry = "--leader-election-lease-duration=", "--leader-election-renew-deadline=", "--leader-election-retry-period="
+	cases := map[string]struct {
+		reason string
+		args   []string
+		err    string
+	}{
+		"Default":  {reason: "the defaults are valid"},
+		"Slow":     {reason: "a slow API server", args: []string{duration + "60s", deadline + "40s", retry + "2s"}},
+		"Fast":     {reason: "a fast takeover", args: []string{duration + "6s", deadline + "1s", retry + "250ms"}},
+		"Short":    {reason: "another replica would lead before this one stops", args: []string{duration + "14s"}, err: "--leader-election-lease-duration is 14s; it must be at least 15s"},
+		"Late":     {reason: "the deadline counts", args: []string{deadline + "6s"}, err: "--leader-election-lease-duration is 15s; it must be at least 16s"},
+		"TooOften": {reason: "the API server would get too many requests", args: []string{retry + "10ms"}, err: "--leader-election-retry-period is 10ms"},
+		"NoRetry":  {reason: "one failed request would end the work", args: []string{retry + "4s"}, err: "--leader-election-renew-deadline is 5s; it must be at least twice"},
+		"Negative": {reason: "a negative time", args: []string{deadline + "-1s"}, err: "--leader-election-renew-deadline is -1s"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			o := New("provider-fake", "fake.direct-secrets.io")
+			set := flag.NewFlagSet("module", flag.ContinueOnError)
+			o.flags.Bind(set)
+			if err := set.Parse(tc.args); err != nil {
+				t.Fatal(err)
+			}
+			if err := o.flags.Check(); (err == nil) != (tc.err == "") || err != nil && !strings.Contains(err.Error(), tc.err) {
+				t.Errorf("%s: got %v, want %q", tc.reason, err, tc.err)
 			}
 		})
 	}

@@ -101,7 +101,7 @@ func TestLeaseTimes(t *testing.T) {
 				var ended time.Time
 				elect := func(c *connection, stopped func()) {
 					le, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-						Lock: early{c}, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
+						Lock: early{c, lateness(retryPeriod)}, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
 						Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: func(context.Context) {}, OnStoppedLeading: stopped},
 					})
 					if err != nil {
@@ -112,7 +112,7 @@ func TestLeaseTimes(t *testing.T) {
 				leader := &connection{lease: shared, name: "leader", slow: tc.slow, cut: time.Now().Add(20*time.Second + 500*time.Millisecond)}
 				elect(leader, func() { ended = time.Now() })
 				// A replica that sees each change at once can lead when the last one's Lease has expired.
-				other := shared.changed.Add(leaseDuration - lateness)
+				other := shared.changed.Add(leaseDuration - lateness(retryPeriod))
 				if got := other.Sub(ended); got < tc.least || got > tc.least+time.Second {
 					t.Errorf("%s\nit ends %s before, want %s; last renewal %s before its end", tc.reason, got, tc.least, ended.Sub(shared.changed))
 				}

@@ -25,6 +25,15 @@ func (l *logs) logger(to io.Writer) *slog.Logger {
 	return slog.New(slog.NewJSONHandler(to, opts))
 }
 
+// audit returns the logger for keys of Secrets that are written, whatever the log level is; nil without --audit-log.
+func (l *logs) audit(to io.Writer) *slog.Logger {
+	if !l.AuditLog {
+		return nil
+	}
+	always := logs{LogFormat: l.LogFormat, LogLevel: "info"}
+	return always.logger(to).With("logger", "audit")
+}
+
 // forLibraries returns the logger of controller-runtime and client-go. Their information is logged as debug; errors
 // stay errors. logr converts a verbosity to a level of slog by negation; see logr.FromSlogHandler.
 func (l *logs) forLibraries(to io.Writer) logr.Logger {

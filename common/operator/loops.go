@@ -2,6 +2,7 @@ package operator
 
 import (
 	"context"
+	"os"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"k8s.io/apimachinery/pkg/types"
@@ -109,6 +110,7 @@ func (o *Operator) addLoops(s *shared) error {
 		Concurrency:          o.flags.Concurrency,
 		CallTimeout:          o.flags.ProviderTimeout,
 		DefaultCleanupPolicy: v1alpha1.CleanupPolicy(o.flags.DefaultCleanupPolicy),
+		Audit:                o.flags.audit(os.Stderr),
 		Board:                s.board,
 		Bus:                  s.bus,
 		Suspect:              storehealth.NewSuspects(s.bus).Suspect,

@@ -199,9 +199,9 @@ func (o *Operator) manager() (manager.Manager, error) {
 		LeaderElectionID:                    o.leaseName(), // It is the name of the lock in metrics.
 		LeaderElectionResourceLockInterface: lock,
 		LeaderElectionReleaseOnCancel:       true,
-		LeaseDuration:                       new(leaseDuration),
-		RenewDeadline:                       new(renewDeadline),
-		RetryPeriod:                         new(retryPeriod),
+		LeaseDuration:                       new(o.flags.LeaseDuration),
+		RenewDeadline:                       new(o.flags.RenewDeadline),
+		RetryPeriod:                         new(o.flags.RetryPeriod),
 
 		// Caches are filled while another replica still leads. (Tests run several operators in one process, so names
 		// of controllers are not unique.)

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"maps"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -77,7 +78,7 @@ func TestNothingShown(t *testing.T) {
 	processes := map[string]*stack.Process{}
 	run := func(which string) {
 		for _, module := range stack.Modules() {
-			processes[module+" "+which] = startModule(t, module, ns)
+			processes[module+" "+which] = startModule(t, module, ns, "--audit-log")
 		}
 	}
 	run("first")
@@ -113,6 +114,10 @@ func TestNothingShown(t *testing.T) {
 	settle(t, ns, "plain")
 
 	search(t, ns, processes, h.needles(), "plain", partName("plain"))
+	audited := regexp.MustCompile(`"logger":"audit","action":"added","key":"[^"]+","namespace":"` + ns + `","secret":"plain"`)
+	if !slices.ContainsFunc(slices.Collect(maps.Values(processes)), func(p *stack.Process) bool { return audited.MatchString(p.Log()) }) {
+		t.Error("no operator logs which keys it has added")
+	}
 }
 
 // search searches for values in everything that is visible. Secrets that contain some prove that the search

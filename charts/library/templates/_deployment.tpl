@@ -122,6 +122,9 @@ spec:
       (printf "leader-elect=%t" $s.leaderElection.enabled)
       (printf "leader-election-namespace=%s" .root.Release.Namespace)
       (printf "leader-election-id=%s.%s.direct-secrets.io" .root.Release.Name .root.Chart.Name)
+      (printf "leader-election-lease-duration=%s" $s.leaderElection.leaseDuration)
+      (printf "leader-election-renew-deadline=%s" $s.leaderElection.renewDeadline)
+      (printf "leader-election-retry-period=%s" $s.leaderElection.retryPeriod)
       (printf "presence-namespace=%s" ($s.presenceNamespace | default .root.Release.Namespace))
       (printf "namespaces=%s" (join "," $s.scope.namespaces))
       (printf "controller-class=%s" $s.controllerClass)
@@ -132,6 +135,7 @@ spec:
       (printf "allow-plain-http=%t" $s.allowPlainHTTP)
       (printf "log-level=%s" $s.logLevel)
       (printf "log-format=%s" $s.logFormat)
+      (printf "audit-log=%t" $s.auditLog)
       (printf "metrics-bind-address=%s" (ternary ":8080" "0" $s.metrics.enabled))
       (printf "metrics-per-object=%t" $s.metrics.perObject)
       "health-probe-bind-address=:8081"

@@ -34,6 +34,7 @@ names:
   - providerTimeout
   - logLevel
   - logFormat
+  - auditLog
   - leaderElection
   - moduleKinds
   - presenceNamespace

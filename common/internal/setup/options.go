@@ -2,6 +2,7 @@
 package setup
 
 import (
+	"log/slog"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -30,6 +31,8 @@ type Options struct {
 	CallTimeout time.Duration
 	// DefaultCleanupPolicy applies to ExternalSecrets without a cleanupPolicy.
 	DefaultCleanupPolicy v1alpha1.CleanupPolicy
+	// Audit gets a line for each key of a Secret that is added, changed or removed; nil: none.
+	Audit *slog.Logger
 	// Board knows which operators run.
 	Board *presence.Board
 	// Bus carries the events about stores whose reads might have another result than before.

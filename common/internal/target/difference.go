@@ -24,13 +24,13 @@ func (d Desired) Difference(live *corev1.Secret) *v1alpha1.Difference {
 	} else if d.Type != "" && live.Type != d.Type {
 		diff.Type = string(d.Type)
 	}
-	diff.Data = compare(d.Data, live.Data, bytes.Equal)
+	diff.Data = shortened(compare(d.Data, live.Data, bytes.Equal))
 	equal := func(a, b string) bool { return a == b }
 	for _, m := range []struct {
 		to            *v1alpha1.NameDifference
 		desired, live map[string]string
 	}{{&diff.Labels, d.Labels, live.Labels}, {&diff.Annotations, d.Annotations, live.Annotations}} {
-		*m.to = compare(wanted(m.desired), m.live, equal)
+		*m.to = shortened(compare(wanted(m.desired), m.live, equal))
 		m.to.Removed = nil
 	}
 	return diff
@@ -49,6 +49,7 @@ func IsOwn(key string) bool {
 	return prefix == v1alpha1.Group || strings.HasSuffix(prefix, "."+v1alpha1.Group)
 }
 
+// compare returns the names of all entries that desired adds to live, changes or lacks.
 func compare[V any](desired, live map[string]V, equal func(a, b V) bool) v1alpha1.NameDifference {
 	var n v1alpha1.NameDifference
 	for _, k := range slices.Sorted(maps.Keys(desired)) {
@@ -64,6 +65,11 @@ func compare[V any](desired, live map[string]V, equal func(a, b V) bool) v1alpha
 			n.Removed = append(n.Removed, k)
 		}
 	}
+	return n
+}
+
+// shortened limits the names in each list.
+func shortened(n v1alpha1.NameDifference) v1alpha1.NameDifference {
 	for _, list := range []*[]string{&n.Added, &n.Changed, &n.Removed} {
 		if len(*list) > mostNames {
 			*list, n.Truncated = (*list)[:mostNames], true

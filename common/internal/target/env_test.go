@@ -53,7 +53,7 @@ type env struct {
 func newEnv(t *testing.T) *env {
 	t.Helper()
 	t.Parallel()
-	e := &env{T: t, ctx: t.Context(), ns: "t-" + strings.ToLower(rand.Text()[:12]), w: target.NewWriter(api)}
+	e := &env{T: t, ctx: t.Context(), ns: "t-" + strings.ToLower(rand.Text()[:12]), w: target.NewWriter(api, nil)}
 	e.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.ns}})
 	return e
 }

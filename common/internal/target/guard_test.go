@@ -208,7 +208,7 @@ func TestGuardBetweenFoldAndApply(t *testing.T) {
 					}
 					return err
 				},
-			}))
+			}), nil)
 			_, _, err := w.Apply(e.ctx, e.secret("db"), o.wants("db", "a", "2"), target.Others{})
 			if folds != 1 || !kerrors.IsConflict(err) {
 				t.Errorf("\n%s\nfolds: %d, error: %v, want one fold and a Conflict", tc.reason, folds, err)

@@ -373,7 +373,7 @@ func TestStringDataIsNeverSent(t *testing.T) {
 	cfg := cluster.Config()
 	cfg.ContentType = "application/json"
 	cfg.Wrap(func(rt http.RoundTripper) http.RoundTripper { r.RoundTripper = rt; return r })
-	e.w = target.NewWriter(e.clientOf(cfg))
+	e.w = target.NewWriter(e.clientOf(cfg), nil)
 	o := e.object("db")
 	d := o.wants("db", "a", "1")
 	e.writes(d)

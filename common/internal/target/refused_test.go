@@ -153,17 +153,17 @@ func TestRefused(t *testing.T) {
 		},
 		"DeniedCreate": {
 			reason: "Without the permission the write is forbidden.",
-			before: func(e *env, _ object) { e.w = target.NewWriter(e.stranger()) }, want: plain,
+			before: func(e *env, _ object) { e.w = target.NewWriter(e.stranger(), nil) }, want: plain,
 			kind: "Forbidden", fix: "no permission to write Secrets",
 		},
 		"DeniedApply": {
 			reason: "An apply without the permission is forbidden.",
-			before: func(e *env, o object) { ours(e, o); e.w = target.NewWriter(e.stranger()) }, want: plain,
+			before: func(e *env, o object) { ours(e, o); e.w = target.NewWriter(e.stranger(), nil) }, want: plain,
 			kind: "Forbidden", fix: "no permission to write Secrets",
 		},
 		"DeniedOwn": {
 			reason: "A change of the owner without the permission is forbidden.",
-			before: func(e *env, o object) { ours(e, o); e.w = target.NewWriter(e.stranger()) }, want: plain, own: true,
+			before: func(e *env, o object) { ours(e, o); e.w = target.NewWriter(e.stranger(), nil) }, want: plain, own: true,
 			kind: "Forbidden", fix: "no permission to write Secrets",
 		},
 		"SecondController": {
@@ -271,7 +271,7 @@ func TestAnswers(t *testing.T) {
 					return tc.answer
 				},
 				Delete: func(context.Context, client.WithWatch, client.Object, ...client.DeleteOption) error { return tc.answer },
-			}))
+			}), nil)
 			d := owned(o.wants("db", "a", canary), o.reference(true))
 			_, created := w.Create(e.ctx, d)
 			_, _, applied := w.Apply(e.ctx, live, d, target.Others{})

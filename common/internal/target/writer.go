@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -28,10 +29,11 @@ import (
 // A Writer writes Secrets. Its client must read live, never from a cache.
 type Writer struct {
 	client client.Client
+	audit  *slog.Logger
 }
 
-// NewWriter returns a Writer.
-func NewWriter(c client.Client) *Writer { return &Writer{client: c} }
+// NewWriter returns a Writer. If audit is not nil, it gets a line for each key of a Secret that is added, changed or removed.
+func NewWriter(c client.Client, audit *slog.Logger) *Writer { return &Writer{client: c, audit: audit} }
 
 // Get reads a Secret live; nil if it does not exist.
 func (w *Writer) Get(ctx context.Context, key types.NamespacedName) (*corev1.Secret, error) {
@@ -71,7 +73,25 @@ func (w *Writer) Create(ctx context.Context, d Desired) (*corev1.Secret, error) 
 	if err != nil {
 		return nil, Classify(err)
 	}
+	w.record(ctx, s, d.Mark.Name, nil, s.Data)
 	return s, nil
+}
+
+// record logs the names of the keys of a Secret that a write has changed, and no value.
+func (w *Writer) record(ctx context.Context, s *corev1.Secret, object string, before, after map[string][]byte) {
+	if w.audit == nil {
+		return
+	}
+	n := compare(after, before, bytes.Equal)
+	for _, change := range []struct {
+		action string
+		keys   []string
+	}{{"added", n.Added}, {"changed", n.Changed}, {"removed", n.Removed}} {
+		for _, key := range change.keys {
+			w.audit.InfoContext(ctx, "key of a Secret "+change.action,
+				"action", change.action, "key", key, "namespace", s.Namespace, "secret", s.Name, "uid", s.UID, "externalSecret", object)
+		}
+	}
 }
 
 // Others answers questions about other ExternalSecrets. Dead reports that a field manager is of a deleted one, whose
@@ -264,7 +284,7 @@ func (w *Writer) Release(ctx context.Context, live *corev1.Secret, d Desired) er
 	if err != nil {
 		return err
 	}
-	_, err = w.applyConfiguration(ctx, d, guarded(live))
+	_, err = w.applyConfiguration(ctx, live, d, guarded(live))
 	return err
 }
 
@@ -274,7 +294,11 @@ func (w *Writer) Delete(ctx context.Context, live *corev1.Secret) error {
 	ctx, span := trace.Start(ctx, trace.Write, "directsecrets.verb", "delete")
 	err := w.client.Delete(ctx, live, client.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion})
 	span.End(trace.Result(err))
-	return Classify(err)
+	if err != nil {
+		return Classify(err)
+	}
+	w.record(ctx, live, "", live.Data, nil)
+	return nil
 }
 
 func (w *Writer) apply(ctx context.Context, live *corev1.Secret, d Desired) (*corev1.Secret, error) {
@@ -293,7 +317,7 @@ func (w *Writer) apply(ctx context.Context, live *corev1.Secret, d Desired) (*co
 			WithAPIVersion(o.APIVersion).WithKind(o.Kind).WithName(o.Name).WithUID(o.UID).
 			WithController(*o.Controller).WithBlockOwnerDeletion(*o.BlockOwnerDeletion))
 	}
-	return w.applyConfiguration(ctx, d, ac)
+	return w.applyConfiguration(ctx, live, d, ac)
 }
 
 // guarded returns the start of every apply: uid and resourceVersion, which make it fail if the Secret has changed since
@@ -302,7 +326,7 @@ func guarded(live *corev1.Secret) *corev1ac.SecretApplyConfiguration {
 	return corev1ac.Secret(live.Name, live.Namespace).WithUID(live.UID).WithResourceVersion(live.ResourceVersion)
 }
 
-func (w *Writer) applyConfiguration(ctx context.Context, d Desired, ac *corev1ac.SecretApplyConfiguration) (*corev1.Secret, error) {
+func (w *Writer) applyConfiguration(ctx context.Context, live *corev1.Secret, d Desired, ac *corev1ac.SecretApplyConfiguration) (*corev1.Secret, error) {
 	body, err := json.Marshal(ac)
 	if err != nil {
 		return nil, errors.New("cannot encode the Secret")
@@ -314,6 +338,7 @@ func (w *Writer) applyConfiguration(ctx context.Context, d Desired, ac *corev1ac
 	if err != nil {
 		return nil, Classify(err)
 	}
+	w.record(ctx, s, d.Mark.Name, live.Data, s.Data)
 	return s, nil
 }
 

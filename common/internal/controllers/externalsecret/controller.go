@@ -111,7 +111,7 @@ func newReconciler(c cluster, refs *referrers.Referrers, o Options) *Reconciler 
 		},
 		suspect: o.Suspect,
 	}
-	r.applier = applier{gatherer: &r.gatherer, writer: target.NewWriter(c.live), events: c.events, now: o.Now, overtaken: overtaken}
+	r.applier = applier{gatherer: &r.gatherer, writer: target.NewWriter(c.live, o.Audit), events: c.events, now: o.Now, overtaken: overtaken}
 	r.cleaner = cleaner{&r.gatherer, &r.applier}
 	return r
 }
