@@ -27,6 +27,7 @@ func TestPermissions(t *testing.T) {
 		"tokens-namespaces": {reason: "a setting allows tokens of some ServiceAccounts", sets: []string{`global.serviceAccountTokens={"enabled":true,"namespaces":["a"],"names":["app"]}`}},
 		"tokens-scope":      {reason: "a setting allows tokens in the served namespaces", sets: []string{`global.scope.namespaces=["a","b"]`, `provider-aws.serviceAccountTokens.enabled=true`}},
 		"presence":          {reason: "Leases in another namespace need permissions there", sets: []string{`global.presenceNamespace="shared"`, `global.scope.namespaces=["a"]`}},
+		"metrics-auth":      {reason: "reviews of tokens need permissions in the whole cluster", sets: []string{`global.metrics.auth=true`, `global.scope.namespaces=["a"]`}},
 		"aggregated":        {reason: "a setting grants permissions to the users of the cluster", sets: []string{`global.crds.aggregateRoles=true`}},
 	}
 	for name, tc := range cases {

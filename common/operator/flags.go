@@ -43,8 +43,10 @@ type addresses struct {
 	MetricsAddress string
 	// MetricsPerObject adds a series for each failing object.
 	MetricsPerObject bool
-	ProbeAddress     string
-	PprofAddress     string
+	// MetricsAuth serves metrics over HTTPS, to those who are allowed to read them.
+	MetricsAuth  bool
+	ProbeAddress string
+	PprofAddress string
 }
 
 // leases are the flags for the Leases by which replicas, and the operators of other modules, find each other.
@@ -91,6 +93,8 @@ func (a *addresses) bind(fs *flag.FlagSet) {
 	fs.StringVar(&a.MetricsAddress, "metrics-bind-address", ":8080", "Address of the metrics endpoint; 0 disables it.")
 	fs.BoolVar(&a.MetricsPerObject, "metrics-per-object", false,
 		"Add a series with namespace and name for each failing object, at most 1,000. Anyone who can read metrics can then read these names.")
+	fs.BoolVar(&a.MetricsAuth, "metrics-auth", false,
+		"Serve metrics over HTTPS, with a self-signed certificate, and only to bearer tokens that the API server allows to get /metrics.")
 	fs.StringVar(&a.ProbeAddress, "health-probe-bind-address", ":8081", "Address of /healthz and /readyz; 0 disables them.")
 	fs.StringVar(&a.PprofAddress, "pprof-bind-address", "0", "Address of the Go profiler (pprof); 0 disables it.")
 }

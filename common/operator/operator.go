@@ -191,7 +191,7 @@ func (o *Operator) manager() (manager.Manager, error) {
 		Logger:                 o.flags.forLibraries(os.Stderr),
 		Scheme:                 scheme,
 		Cache:                  o.cache(transform),
-		Metrics:                metricsserver.Options{BindAddress: o.flags.MetricsAddress},
+		Metrics:                o.metrics(),
 		HealthProbeBindAddress: o.flags.ProbeAddress,
 		PprofBindAddress:       o.flags.PprofAddress,
 
@@ -208,6 +208,15 @@ func (o *Operator) manager() (manager.Manager, error) {
 		Controller: config.Controller{EnableWarmup: &yes, SkipNameValidation: &yes},
 	})
 	return mgr, errors.Wrap(err, "cannot create the manager")
+}
+
+// metrics returns the options of the metrics endpoint.
+func (o *Operator) metrics() metricsserver.Options {
+	opts := metricsserver.Options{BindAddress: o.flags.MetricsAddress}
+	if o.flags.MetricsAuth {
+		opts.SecureServing, opts.FilterProvider = true, reviewed
+	}
+	return opts
 }
 
 // cache returns the options of the cache: it holds ExternalSecrets, and the metadata of the Secrets that this module

@@ -73,6 +73,11 @@ spec:
     matchNames: [{{ .root.Release.Namespace }}]
   endpoints:
     - port: metrics
+      {{- if $m.auth }}
+      scheme: https
+      tlsConfig: {insecureSkipVerify: true}
+      bearerTokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token
+      {{- end }}
       {{- with $m.serviceMonitor.interval }}
       interval: {{ . }}
       {{- end }}

@@ -138,6 +138,7 @@ spec:
       (printf "audit-log=%t" $s.auditLog)
       (printf "metrics-bind-address=%s" (ternary ":8080" "0" $s.metrics.enabled))
       (printf "metrics-per-object=%t" $s.metrics.perObject)
+      (printf "metrics-auth=%t" $s.metrics.auth)
       "health-probe-bind-address=:8081"
       "pprof-bind-address=0" }}
 - {{ printf "--%s" $flag | quote }}

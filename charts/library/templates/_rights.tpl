@@ -26,6 +26,11 @@ in every served namespace; cluster, for cluster-scoped resources; leases, in the
 {{- end }}
 {{ include "library.role" (merge (dict "name" (printf "%s-leases" .name) "rules" $rights.leases
      "namespaces" (list $own ($s.presenceNamespace | default $own) | uniq)) .) }}
+{{- if and $s.metrics.enabled $s.metrics.auth }}
+{{ include "library.role" (merge (dict "name" (printf "%s-metrics-auth" .name) "namespaces" list "rules" (list
+     (dict "apiGroups" (list "authentication.k8s.io") "resources" (list "tokenreviews") "verbs" (list "create"))
+     (dict "apiGroups" (list "authorization.k8s.io") "resources" (list "subjectaccessreviews") "verbs" (list "create")))) .) }}
+{{- end }}
 {{- if and $s.serviceAccountTokens.enabled $rights.tokens }}
 {{- $rules := $rights.tokens -}}
 {{- with $s.serviceAccountTokens.names }}

@@ -104,7 +104,7 @@ func (p *Pusher) try(ctx context.Context, t provider.Target, want []Value, known
 	if p.DryRun {
 		return Outcome{Entries: known, Changes: d.changes(s), Err: errors.Join(d.Errs...)}
 	}
-	if d.Action != Nothing || d.claims(s) {
+	if d.writes(s) {
 		if err := p.current(ctx, again || !s.asLeft()); err != nil {
 			return failed(known, err)
 		}
@@ -139,11 +139,11 @@ func (p *Pusher) try(ctx context.Context, t provider.Target, want []Value, known
 		out.Deleted = true
 	}
 	out.Entries = versioned(d.Then, now)
-	if d.claims(s) {
-		return p.claim(ctx, t, s, now, out)
-	}
 	return p.handOver(ctx, t, s, d, now, out)
 }
+
+// writes reports whether the decision changes the secret or its mark.
+func (d Decision) writes(s State) bool { return d.Action != Nothing || d.claims(s) }
 
 // claims reports whether this object takes over a secret that has no mark.
 func (d Decision) claims(s State) bool { return d.Heir != "" && d.Heir == s.Mark }
@@ -172,10 +172,13 @@ func (s State) current() (now provider.Written) {
 	return now
 }
 
-// handOver hands what this object leaves behind over to other objects. now is the version just written, and out is the
+// handOver hands what this object leaves behind over to other objects, or takes over a secret that has no mark. now is the version just written, and out is the
 // outcome so far, which it returns with the result.
 func (p *Pusher) handOver(ctx context.Context, t provider.Target, s State, d Decision, now provider.Written, out Outcome) Outcome {
-	if len(d.Bequests) == 0 && d.Heir == "" {
+	switch {
+	case d.claims(s):
+		return p.claim(ctx, t, s, now, out)
+	case len(d.Bequests) == 0 && d.Heir == "":
 		return out
 	}
 	err := p.Others.Bequeath(ctx, t.Key, d.Bequests, d.Heir)
