@@ -111,6 +111,10 @@ generate: $(TOOLS)/controller-gen ## Write the deep copies and the CRDs of every
 	@go run ./hack/messages
 	@go run ./hack/docs
 
+.PHONY: conformance
+conformance: ## Run the conformance tests of all providers and generators, and write their results to docs/reference/conformance.md.
+	@$(SERVERS) exec go run ./hack/conformance
+
 .PHONY: charts
 charts: ## Package the charts into bin/charts; the same tree yields the same bytes.
 	@go run ./hack/chartpackages $(BIN)/charts

@@ -111,7 +111,7 @@ func TestGenerates(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			tc.makes.Generator, tc.makes.Namespace = tc.generator, ns
+			tc.makes.Generator, tc.makes.Namespace, tc.makes.Service = tc.generator, ns, emulator.Name
 			suite.Generates(t, tc.makes)
 			if tc.owner == "" {
 				return

@@ -73,7 +73,7 @@ func TestGenerates(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			suite.Generates(t, operatortest.Generation{
-				Generator: tc.generator, Namespace: ns, Secrets: []string{"password"}, Plain: []string{"username", "expiry"}, Same: tc.same,
+				Generator: tc.generator, Namespace: ns, Service: emulator.Name, Secrets: []string{"password"}, Plain: []string{"username", "expiry"}, Same: tc.same,
 			})
 			es := operatortest.Generated(ns, "whose", suite.Kind(t, tc.generator), tc.generator.GetName())
 			suite.Create(t, es)

@@ -127,7 +127,7 @@ func TestGenerates(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			tc.makes.Generator, tc.makes.Namespace = tc.generator, ns
+			tc.makes.Generator, tc.makes.Namespace, tc.makes.Service = tc.generator, ns, srv.Version()
 			suite.Generates(t, tc.makes)
 			es := operatortest.Generated(ns, "another", suite.Kind(t, tc.generator), tc.generator.GetName())
 			suite.Create(t, es)

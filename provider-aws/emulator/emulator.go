@@ -16,6 +16,9 @@ const (
 	maxBody = 64 << 20
 )
 
+// Name is what published tables of results call this server.
+const Name = "AWS emulator of this project"
+
 // An Emulator is an http.Handler that emulates Secrets Manager, Parameter Store, the container registries and
 // STS. It is safe for concurrent use. Create one with New or Start.
 type Emulator struct {

@@ -22,6 +22,7 @@ func TestPushProperties(t *testing.T) {
 func harness(t *testing.T, aws *emulator.Server) conformance.Harness {
 	t.Setenv("AWS_ENDPOINT_URL_STS", aws.URL())
 	return conformance.Harness{
+		Kind: "AWSParameterStore", Service: emulator.Name,
 		Connect: func(context.Context) (provider.Client, error) { return connectTo(t, aws.URL()) },
 		ConnectDenied: func(context.Context) (provider.Client, error) {
 			return connectTo(t, aws.URL(), awstest.WithKey("wrong", "wrong"))

@@ -13,6 +13,9 @@ import (
 	"google.golang.org/grpc/status"
 )
 
+// Name is what published tables of results call this server.
+const Name = "Google emulator of this project"
+
 // An Emulator is a SecretManagerService with its login endpoints. Create one with New or Start.
 type Emulator struct {
 	pb.UnimplementedSecretManagerServiceServer

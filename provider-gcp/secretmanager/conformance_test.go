@@ -17,6 +17,7 @@ func TestConformance(t *testing.T) { conformance.Run(t, harness(start(t))) }
 
 func harness(srv *emulator.Server) conformance.Harness {
 	return conformance.Harness{
+		Kind: "GCPSecretManager", Service: emulator.Name,
 		Connect: func(ctx context.Context) (provider.Client, error) { return storeOf(srv).connect(ctx) },
 		ConnectDenied: func(ctx context.Context) (provider.Client, error) {
 			s := storeOf(srv)

@@ -18,6 +18,7 @@ func TestConformance(t *testing.T) { conformance.Run(t, harness(t)) }
 func harness(t *testing.T) conformance.Harness {
 	srv, secrets := writable(t, "secret/*")
 	return conformance.Harness{
+		Kind: "VaultKV", Service: srv.Version() + ", KV version 2",
 		Connect: func(ctx context.Context) (provider.Client, error) { return Connect(ctx, appRole(srv.URL), secrets) },
 		ConnectDenied: func(ctx context.Context) (provider.Client, error) {
 			return Connect(ctx, appRole(srv.URL, withSecretID("wrong")), secrets)

@@ -21,6 +21,7 @@ func harnessV1(t *testing.T) conformance.Harness {
 	old := func(s *v1alpha1.VaultKVSpec) { s.Path, s.Version = "old", v1alpha1.KVv1 }
 	const without = "KV v1 keeps neither versions nor metadata"
 	return conformance.Harness{
+		Kind: "VaultKV", Service: srv.Version() + ", KV version 1",
 		Connect: func(ctx context.Context) (provider.Client, error) {
 			return Connect(ctx, appRole(srv.URL, old), secrets)
 		},

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/conformance"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
@@ -42,8 +44,10 @@ func TestAnswersOfOpenBao(t *testing.T) {
 			want:   `Invalid: secret "shop/db": the path does not exist at Vault; check spec.path, spec.version and spec.namespace`,
 		},
 	}
+	result := conformance.Result{Kind: "VaultKV", Service: "OpenBao, recorded answers that differ from Vault's", Capability: provider.CapabilityRead}
+	defer func() { result.Log(t) }()
 	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
+		passed := t.Run(name, func(t *testing.T) {
 			defer srv.Inject(tc.on, tc.answer)()
 			s := appRole(srv.URL)
 			if tc.auth != (v1alpha1.VaultAuth{}) {
@@ -53,5 +57,10 @@ func TestAnswersOfOpenBao(t *testing.T) {
 				t.Errorf("%s: got %s, want %s…", tc.reason, got, tc.want)
 			}
 		})
+		if passed {
+			result.Passed++
+		} else {
+			result.Failed++
+		}
 	}
 }

@@ -15,6 +15,7 @@ package conformance
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -27,6 +28,10 @@ import (
 
 // A Harness connects the suite to a provider. Its functions must be safe for concurrent use.
 type Harness struct {
+	// Kind is the Kind of the store, and Service the name and version of the provider's server, for the published table. Unset:
+	// nothing is published.
+	Kind, Service string
+
 	// Connect returns a client with valid credentials, and with few and short retries: the suite injects errors that
 	// a client would retry.
 	Connect func(ctx context.Context) (provider.Client, error)
@@ -121,6 +126,8 @@ type Check struct {
 	Name string
 	// Reason is why it matters.
 	Reason string
+	// Capability is the one that the Check is about.
+	Capability string
 	// Run returns the error of the check, or nil.
 	Run func(ctx context.Context) error
 }
@@ -136,12 +143,27 @@ func Run(t *testing.T, h Harness) {
 	for name, why := range h.Without {
 		t.Logf("without %s: %s", name, why)
 	}
+	all := map[string]*Result{}
 	for _, c := range checks {
-		t.Run(c.Name, func(t *testing.T) {
+		passed := t.Run(c.Name, func(t *testing.T) {
 			if err := c.Run(t.Context()); err != nil {
 				t.Errorf("%s:\n%v", c.Reason, err)
 			}
 		})
+		if all[c.Capability] == nil {
+			all[c.Capability] = &Result{Kind: h.Kind, Service: h.Service, Capability: c.Capability}
+		}
+		if passed {
+			all[c.Capability].Passed++
+		} else {
+			all[c.Capability].Failed++
+		}
+	}
+	if read := all[provider.CapabilityRead]; read != nil {
+		read.Without = h.Without
+	}
+	for _, capability := range slices.Sorted(maps.Keys(all)) {
+		all[capability].Log(t)
 	}
 }
 
@@ -171,7 +193,7 @@ func Checks(ctx context.Context, h Harness) ([]Check, error) {
 		if h.without(c) || !slices.Contains(caps, c.needs) {
 			continue
 		}
-		checks = append(checks, Check{Name: c.name, Reason: c.reason, Run: func(ctx context.Context) error {
+		checks = append(checks, Check{Name: c.name, Reason: c.reason, Capability: c.needs, Run: func(ctx context.Context) error {
 			return c.in(ctx, h)
 		}})
 	}

@@ -62,6 +62,7 @@ func PushModel(t *testing.T, h Harness) {
 			}
 		}
 	})
+	Result{Kind: h.Kind, Service: h.Service, Capability: "Push", Passed: n}.Log(t) // A sequence that fails ends the test.
 }
 
 var (

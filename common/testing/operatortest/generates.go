@@ -17,6 +17,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/conformance"
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 )
 
@@ -28,6 +29,8 @@ type Generation struct {
 	// Secrets are the keys whose values must not be shown anywhere else, and differ each time. Plain are the other
 	// keys.
 	Secrets, Plain []string
+	// Service is the name and version of the server, for the published table. Unset: nothing is published.
+	Service string
 	// Same is true if the service returns the same values until they expire.
 	Same bool
 }
@@ -61,6 +64,9 @@ func (s *Suite) Generates(t *testing.T, g Generation) {
 		t.Errorf("values were made %d times for one object and one refresh, want 2", n)
 	}
 	s.End(t, es)
+	if !t.Failed() {
+		conformance.Result{Kind: s.Kind(t, g.Generator), Service: g.Service, Capability: provider.CapabilityGenerate, Passed: 1}.Log(t)
+	}
 }
 
 // Generated returns an ExternalSecret with all values of a generator.

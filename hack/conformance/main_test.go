@@ -1,0 +1,42 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// TestPage reads the output of tests, and compares the rows of the tables.
+func TestPage(t *testing.T) {
+	all, err := parse([]byte(`=== RUN   TestConformance
+    conformance.go:150: conformance result: {"kind":"B","service":"s 1","capability":"Read","passed":40,"without":{"find/tags":"no tags"}}
+    generates.go:70: conformance result: {"kind":"A","service":"s","capability":"Generate","passed":1,"failed":0}
+    generates.go:70: conformance result: {"kind":"A","service":"s","capability":"Generate","passed":1,"failed":0}
+    conformance.go:150: conformance result: {"kind":"B","service":"s 1","capability":"Find","passed":3,"failed":2}
+PASS
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := write(all, time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC))
+	var rows []string
+	for line := range strings.Lines(page) {
+		if strings.HasPrefix(line, "| `") || strings.HasPrefix(line, "Results") {
+			rows = append(rows, strings.TrimSpace(line))
+		}
+	}
+	want := []string{
+		"Results of 2026-11-24:",
+		"| `A` | s | – | – | – | – | – | – | – | 2 |",
+		"| `B` | s 1 | 40 | – | **2 of 5 failed** | – | – | – | – | – |",
+		"| `B` | s 1 | find/tags | no tags |",
+	}
+	if diff := cmp.Diff(want, rows); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+	if _, err := parse([]byte("conformance result: {")); err == nil {
+		t.Error("a damaged result is no error")
+	}
+}
