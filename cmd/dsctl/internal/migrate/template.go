@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"regexp"
 	"slices"
 
 	"go.yaml.in/yaml/v3"
@@ -80,6 +81,13 @@ func templateText(to string) rule {
 			f.unsupported(why, "correct the template, and try it with dsctl render")
 			return
 		}
+		if name := exactValues.FindString(f.node.Value); name != "" {
+			f.add(Finding{Field: f.String(), To: to, Verdict: Changed, Reason: "the function " + name + " never changes a value silently: numbers keep their digits, and null, ambiguous or unfit input is an error", Todo: "compare the result with that of External Secrets Operator, as with dsctl render"})
+			return
+		}
 		f.exact(to)
 	}
 }
+
+// exactValues matches functions that can have another result than in External Secrets Operator.
+var exactValues = regexp.MustCompile(`\b(mustFromJson|fromJson|fromYaml|atoi)\b`)

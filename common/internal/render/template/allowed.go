@@ -22,6 +22,7 @@ func rules() map[string]rule {
 		}
 	}
 	textRules(allow)
+	byteRules(allow)
 	numberRules(allow)
 	structureRules(allow)
 	documentRules(allow)
@@ -29,47 +30,57 @@ func rules() map[string]rule {
 	return all
 }
 
-// textRules are for functions from text to text, whose result has about the same size or a size that a check can
-// compute.
+// textRules are for functions on text, whose result has about the same size or a size that a check can compute.
 func textRules(allow func(rule, string)) {
-	plain := rule{}
-	allow(plain, "hello abbrev abbrevboth trunc trim upper lower substr trimSuffix trimPrefix "+
+	allow(rule{class: texts}, "abbrev abbrevboth trim upper lower trimSuffix trimPrefix "+
 		"contains hasPrefix hasSuffix plural base dir clean ext isAbs osBase osDir osClean osExt osIsAbs "+
-		"sha1sum sha256sum sha512sum adler32sum b64enc b64dec b32enc b32dec hexdec "+
-		"ago date date_modify dateModify must_date_modify mustDateModify duration durationRound htmlDate "+
-		"now unixEpoch uuidv4 fail regexQuoteMeta")
-	allow(rule{per: 64}, "title untitle swapcase toDate mustToDate encryptAES decryptAES")
-	allow(rule{check: checkZone(2)}, "dateInZone date_in_zone")
-	allow(rule{check: checkZone(1)}, "htmlDateInZone")
-	allow(rule{per: 32}, "nospace initials snakecase camelcase kebabcase shuffle")
-	allow(rule{per: 32}, "quote squote cat toString toStrings sortAlpha print println html js urlquery urlParse urlJoin")
-	allow(rule{per: 32, check: checkPrintf}, "printf")
-	allow(rule{check: checkCutSet}, "trimAll trimall")
-	allow(rule{per: 64, check: checkWrap}, "wrap")
-	allow(rule{per: 64, check: checkWrapWith}, "wrapWith")
-	allow(rule{check: checkRepeat}, "repeat")
-	allow(rule{check: checkIndent}, "indent nindent")
-	allow(rule{check: checkReplace}, "replace")
-	allow(rule{per: 64, check: checkJoin}, "join")
-	allow(rule{per: 64, check: checkSplit}, "split splitList splitn")
-	allow(rule{}, "regexMatch mustRegexMatch regexFind mustRegexFind regexFindAll mustRegexFindAll regexReplaceAll "+
+		"b64dec b32dec hexdec fail regexQuoteMeta")
+	allow(rule{class: texts, per: 64}, "title untitle swapcase toDate mustToDate")
+	allow(rule{class: texts, per: 32}, "nospace initials snakecase camelcase kebabcase shuffle")
+	allow(rule{class: texts, per: 32}, "quote squote cat toStrings sortAlpha js urlquery urlParse urlJoin")
+	allow(rule{class: texts, per: 32, check: checkHTML}, "html")
+	allow(rule{class: texts, check: checkCutSet}, "trimAll trimall")
+	allow(rule{class: texts, per: 64, check: checkWrap}, "wrap")
+	allow(rule{class: texts, per: 64, check: checkWrapWith}, "wrapWith")
+	allow(rule{class: texts, check: checkRepeat}, "repeat")
+	allow(rule{class: texts, check: checkIndent}, "indent nindent")
+	allow(rule{class: texts, check: checkReplace}, "replace")
+	allow(rule{class: texts, per: 64, check: checkJoin}, "join")
+	allow(rule{class: texts, per: 64, check: checkSplit}, "split splitList splitn")
+	allow(rule{class: texts}, "regexMatch mustRegexMatch regexFind mustRegexFind regexFindAll mustRegexFindAll regexReplaceAll "+
 		"mustRegexReplaceAll regexReplaceAllLiteral mustRegexReplaceAllLiteral regexSplit mustRegexSplit")
-	allow(rule{steps: 20, check: checkVersion}, "semver semverCompare")
+	allow(rule{class: texts, steps: 20, check: checkVersion}, "semver semverCompare")
 }
 
+// byteRules are for functions that read the bytes of a value, whether they are text or not.
+func byteRules(allow func(rule, string)) {
+	allow(rule{}, "hello trunc substr sha1sum sha256sum sha512sum adler32sum b64enc b32enc uuidv4")
+	allow(rule{per: 64}, "encryptAES decryptAES")
+	allow(rule{class: prints, per: 32}, "toString print println")
+	allow(rule{class: prints, per: 32, check: checkPrintf}, "printf")
+}
+
+// numberRules are for functions that compute.
 func numberRules(allow func(rule, string)) {
-	allow(rule{per: 16}, "atoi int int64 float64 toDecimal add1 add sub div mod mul randInt biggest max min maxf minf ceil floor round")
-	allow(rule{steps: 5, per: 32, check: checkDecimal}, "add1f addf subf divf mulf")
+	allow(rule{class: integers, per: 16}, "int int64 add1 add sub div mod mul biggest max min duration")
+	allow(rule{class: floats, per: 16}, "float64 maxf minf ceil floor round")
+	allow(rule{class: floats, steps: 5, per: 32, check: checkDecimal}, "add1f addf subf divf mulf")
+	allow(rule{class: prints, per: 16}, "atoi toDecimal randInt")
+	allow(rule{per: 128}, "eq ne lt le gt ge")
 	allow(rule{check: checkUntil}, "until")
 	allow(rule{check: checkUntilStep}, "untilStep")
 	allow(rule{check: checkSeq}, "seq")
 	allow(rule{check: checkRandom(8)}, "randAlphaNum randAlpha randAscii")
 	allow(rule{check: checkRandom(16)}, "randNumeric")
 	allow(rule{check: checkRandomBytes}, "randBytes")
+	allow(rule{class: dates}, "ago date date_modify dateModify must_date_modify mustDateModify durationRound htmlDate now unixEpoch")
+	allow(rule{class: dates, check: checkZone(2)}, "dateInZone date_in_zone")
+	allow(rule{class: dates, check: checkZone(1)}, "htmlDateInZone")
 }
 
 // structureRules are for functions on lists and dicts.
 func structureRules(allow func(rule, string)) {
+	allow(rule{mode: reads, per: 64}, "index")
 	allow(rule{mode: reads}, "default empty coalesce all any ternary typeOf typeIs typeIsLike kindOf kindIs "+
 		"get unset hasKey dig first mustFirst last mustLast")
 	allow(rule{mode: reads, check: checkSlice}, "slice mustSlice")
@@ -88,10 +99,10 @@ func structureRules(allow func(rule, string)) {
 
 // documentRules are for JSON and YAML.
 func documentRules(allow func(rule, string)) {
-	allow(rule{per: 16}, "toJson mustToJson toPrettyJson mustToPrettyJson toRawJson mustToRawJson")
-	allow(rule{per: 16, check: checkJSON}, "fromJson mustFromJson")
-	allow(rule{per: 4}, "toYaml")
-	allow(rule{per: 4}, "fromYaml")
+	allow(rule{per: 16, check: checkText}, "toJson mustToJson toPrettyJson mustToPrettyJson toRawJson mustToRawJson")
+	allow(rule{class: texts, per: 16, check: checkJSON}, "fromJson mustFromJson")
+	allow(rule{per: 4, check: checkText}, "toYaml")
+	allow(rule{class: texts, per: 4}, "fromYaml")
 }
 
 // expensiveRules are for functions whose work is large for all arguments. One Secret can have ten password hashes or
@@ -109,19 +120,32 @@ func expensiveRules(allow func(rule, string)) {
 
 // own returns the functions that sprig does not have, and those that replace functions of sprig.
 func own() map[string]any {
-	return map[string]any{
+	all := map[string]any{
 		"print":    fmt.Sprint,
-		"printf":   fmt.Sprintf,
+		"printf":   printf,
 		"println":  fmt.Sprintln,
 		"html":     texttemplate.HTMLEscaper,
 		"js":       texttemplate.JSEscaper,
 		"urlquery": texttemplate.URLQueryEscaper,
 
+		"toJson": toJSON, "mustToJson": toJSON,
+		"toPrettyJson": toPrettyJSON, "mustToPrettyJson": toPrettyJSON,
+		"toRawJson": toRawJSON, "mustToRawJson": toRawJSON,
+		"fromJson": fromJSON, "mustFromJson": fromJSON,
 		"toYaml":   toYAML,
 		"fromYaml": fromYAML,
 		"hexdec":   hexDecode,
 		"b64dec":   base64Decode,
 		"b32dec":   base32Decode,
+
+		"index": index, "get": get,
+		"default": fallback, "empty": empty, "coalesce": coalesce, "all": allSet, "any": anySet,
+		"has": has, "mustHas": has, "uniq": uniq, "mustUniq": uniq, "without": without, "mustWithout": without,
+		"compact": compact, "mustCompact": compact, "deepEqual": deepEqual,
+		"eq": equal, "ne": notEqual,
+		"lt": ordered(func(n int) bool { return n < 0 }), "le": ordered(func(n int) bool { return n <= 0 }),
+		"gt": ordered(func(n int) bool { return n > 0 }), "ge": ordered(func(n int) bool { return n >= 0 }),
+		"atoi": parseInteger, "toDecimal": parseOctal,
 
 		"fail": func(string) (string, error) {
 			return "", &failure{"the template stopped with an error; its message is not shown, because it can contain a value"}
@@ -132,6 +156,23 @@ func own() map[string]any {
 		"regexReplaceAll": regexReplaceAll, "mustRegexReplaceAll": regexReplaceAll,
 		"regexReplaceAllLiteral": regexReplaceAllLiteral, "mustRegexReplaceAllLiteral": regexReplaceAllLiteral,
 		"regexSplit": regexSplit, "mustRegexSplit": regexSplit,
+	}
+	replaceSilent(all, sprig.TxtFuncMap())
+	return all
+}
+
+// replaceSilent adds functions of sprig in a form that does not return another value where it should fail, and those
+// that tell types in a form that knows numbers of documents.
+func replaceSilent(all, theirs map[string]any) {
+	all["toDate"] = theirs["mustToDate"]
+	all["dateModify"], all["date_modify"] = theirs["mustDateModify"], theirs["must_date_modify"]
+	for _, name := range []string{"typeOf", "kindOf"} {
+		tell, _ := theirs[name].(func(any) string)
+		all[name] = func(v any) string { return tell(goNumber(v)) }
+	}
+	for _, name := range []string{"typeIs", "typeIsLike", "kindIs"} {
+		is, _ := theirs[name].(func(string, any) bool)
+		all[name] = func(want string, v any) bool { return is(want, goNumber(v)) }
 	}
 }
 

@@ -91,7 +91,7 @@ var verb = regexp.MustCompile(`%[-+# 0]*(\[\d*\])?(\d+|\*)?(\.(\[\d*\])?(\d+|\*)
 // can name an argument many times.
 func checkPrintf(r *run, args []reflect.Value) error {
 	format := args[0].String()
-	if strings.Count(format, "%") > 1_000 {
+	if strings.Count(format, "%") > maxVerbs {
 		return &failure{"the format has more than 1000 verbs"}
 	}
 	total, largest, elements, number := len(format), 0, 1, 0
@@ -144,6 +144,23 @@ func abs(n int64) int {
 		n = -n
 	}
 	return int(min(max(n, 0), maxNumber))
+}
+
+// checkText refuses bytes that JSON and YAML cannot hold. Null is a value of both.
+func checkText(_ *run, args []reflect.Value) error {
+	m := meter{left: maxValue, text: true}
+	_, err := m.size(args[0])
+	return err
+}
+
+// checkHTML refuses the one character for which html returns another one.
+func checkHTML(_ *run, args []reflect.Value) error {
+	for i := range args[0].Len() {
+		if s, ok := args[0].Index(i).Interface().(string); ok && strings.Contains(s, "\x00") {
+			return &failure{"a value has a character that HTML cannot hold"}
+		}
+	}
+	return nil
 }
 
 func checkVersion(_ *run, args []reflect.Value) error {

@@ -21,8 +21,14 @@
 //     semverCompare 256 bytes, cut sets of trimAll and trimall 1 KiB. The decimal functions addf,
 //     subf, mulf, divf and add1f take at most 64 numbers.
 //   - fail does not show its message.
-//   - index fails for a key that is not in the data, unless its value is only tested: in conditions, and
-//     by default, coalesce, empty, and, or and not.
+//   - A value is never changed silently. Numbers of documents keep their digits; null and missing values
+//     are errors when they are printed or given to a function on text or numbers; bytes that are not text
+//     are errors for functions on text; see class.
+//   - index and get fail for a key that does not exist, unless the value is only tested: in conditions,
+//     and by default, coalesce, empty, and, or and not.
+//   - fromJson and fromYaml fail for documents that can be read in more than one way.
+//   - printf fails for a verb that does not fit. atoi, int and other functions that compute fail for text
+//     that is not a number, where sprig computes with 0.
 //   - b64dec, b32dec, bcrypt, htpasswd, derivePassword and genPrivateKey fail where sprig returns
 //     the text of an error, which would become the secret value.
 //   - Regular expressions have at most 4 KiB and compile to at most 5,000 instructions. A larger one
@@ -32,7 +38,8 @@
 //   - A value that contains itself, or is nested more than 100 deep, can be neither printed nor passed
 //     to a function that reads all of it.
 //   - toYaml, fromYaml and hexdec are added. fromYaml reads any document, not only a mapping. It
-//     fails where External Secrets Operator returns the text of the error under the key "Error".
+//     fails where External Secrets Operator returns the text of the error under the key "Error". Its keys
+//     are as they are written.
 package template
 
 import (

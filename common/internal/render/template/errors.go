@@ -60,7 +60,7 @@ var typeNames = map[string]string{
 	"string": "string", "int": "int", "int64": "int64", "float64": "float64", "bool": "bool", "uint32": "uint32",
 	"[]interface {}": "list", "[]string": "list of strings", "[]int": "list of ints",
 	"map[string]interface {}": "dict", "map[string]string": "map of strings",
-	"time.Time": "time", "sprig.certificate": "certificate",
+	"json.Number": "number", "time.Time": "time", "sprig.certificate": "certificate",
 }
 
 // constants are phrases in errors of text/template, with the reasons that replace them.
@@ -75,10 +75,7 @@ var constants = []struct{ phrase, reason string }{
 	{"wrong type for value", "a value has the wrong type"},
 	{"can't give argument to non-function", "a value that is not a function has arguments"},
 	{"is not a method but has arguments", "a value that is not a function has arguments"},
-	{"error calling index", `function "index" failed: no such element, or a value that has none`},
 	{"error calling len", `function "len" failed: the value has no length`},
-	{"incompatible types for comparison", "values of different types cannot be compared"},
-	{"invalid type for comparison", "values of this type cannot be compared"},
 	{"overflows int", "a number is too large"},
 	{"expected string; found", "an argument must be a string"},
 	{"expected integer; found", "an argument must be an integer"},
@@ -125,6 +122,14 @@ func (rw *rewriter) explain(err error) *Error {
 	var f *failure
 	if errors.As(err, &f) {
 		e.Reason = f.reason
+		return e
+	}
+	var missing *noKeyError
+	if errors.As(err, &missing) {
+		e.Reason = missing.Error()
+		if slices.Contains(rw.fields, missing.name) {
+			e.Reason = fmt.Sprintf("there is no key %q", missing.name)
+		}
 		return e
 	}
 	if reason := rw.named(text); reason != "" {

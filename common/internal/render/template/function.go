@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"regexp"
+	"unicode/utf8"
 )
 
 // A mode is how much of its arguments a function reads.
@@ -19,9 +20,42 @@ const (
 	reads
 )
 
+// A class is what a function does with its arguments, and so which of them it must not get: no function changes a
+// value silently.
+type class int
+
+const (
+	// passes is for functions that return their arguments or parts of them as they are, or read their bytes.
+	passes class = iota
+	// prints is for functions whose result has all bytes of their arguments. Null is an error.
+	prints
+	// texts is for functions on text. Null is an error, and so are bytes that are not UTF-8.
+	texts
+	// integers, floats and dates are for functions that compute. They get numbers as int64, as float64, or as int64
+	// among other values; an argument that is not a number is an error.
+	integers
+	floats
+	dates
+)
+
+// convert returns the conversion of the arguments of a class; nil if there is none.
+func (c class) convert() func(any) (any, error) {
+	switch c {
+	case integers:
+		return toInteger
+	case floats:
+		return toFloat
+	case dates:
+		return toTime
+	case passes, prints, texts:
+	}
+	return nil
+}
+
 // A rule limits a function.
 type rule struct {
-	mode mode
+	mode  mode
+	class class
 	// steps is the cost of each call.
 	steps int
 	// per is the number of argument bytes that cost one more step; zero means 256.
@@ -106,6 +140,10 @@ func (f *function) invoke(r *run, args []reflect.Value) []reflect.Value {
 	}
 	if len(out) == 2 && !out[1].IsNil() {
 		err, _ := out[1].Interface().(error)
+		var missing *noKeyError
+		if errors.As(err, &missing) {
+			panic(missing)
+		}
 		panic(f.failed(err))
 	}
 	if err := f.accept(r, out[0]); err != nil {
@@ -119,6 +157,9 @@ func (f *function) text(r *run, call func(string) string, s string) string {
 	defer f.shield()
 	if len(s) > maxValue {
 		panic(f.failed(tooLarge()))
+	}
+	if f.rule.class == texts && !utf8.ValidString(s) {
+		panic(f.failed(notText))
 	}
 	if err := r.budget.spend(1+f.rule.steps+len(s)/f.rule.per, 0); err != nil {
 		panic(f.failed(err))
@@ -138,6 +179,8 @@ func (f *function) shield() {
 	switch p := recover().(type) {
 	case nil:
 	case *failure:
+		panic(p)
+	case *noKeyError:
 		panic(p)
 	default:
 		panic(f.failed(nil))
@@ -174,7 +217,50 @@ func (f *function) admit(r *run, args []reflect.Value) error {
 		return err
 	}
 	if f.rule.check != nil {
-		return f.rule.check(r, args)
+		if err := f.rule.check(r, args); err != nil {
+			return err
+		}
+	}
+	return f.convert(args)
+}
+
+// convert replaces the arguments of a function that computes by numbers of Go.
+func (f *function) convert(args []reflect.Value) error {
+	convert := f.rule.class.convert()
+	if convert == nil {
+		return nil
+	}
+	for i, a := range args {
+		if f.typ.IsVariadic() && i == len(args)-1 {
+			if err := convertAll(convert, a); err != nil {
+				return err
+			}
+			continue
+		}
+		if a.Kind() != reflect.Interface {
+			continue
+		}
+		v, err := convert(a.Interface())
+		if err != nil {
+			return err
+		}
+		args[i] = reflect.ValueOf(&v).Elem()
+	}
+	return nil
+}
+
+// convertAll converts variadic arguments. Their list exists for this call only.
+func convertAll(convert func(any) (any, error), list reflect.Value) error {
+	all, ok := list.Interface().([]any)
+	if !ok {
+		return nil
+	}
+	for i := range all {
+		v, err := convert(all[i])
+		if err != nil {
+			return err
+		}
+		all[i] = v
 	}
 	return nil
 }
@@ -183,7 +269,8 @@ func (f *function) admit(r *run, args []reflect.Value) error {
 func (r rule) sizeOf(v reflect.Value) (int, error) {
 	switch {
 	case r.mode == walks:
-		return sizeOf(v)
+		m := meter{left: maxValue, present: r.class != passes, text: r.class == texts}
+		return m.size(v)
 	case v.Kind() == reflect.Interface:
 		return r.sizeOf(v.Elem())
 	case v.Kind() == reflect.String:

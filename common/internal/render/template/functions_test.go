@@ -1,6 +1,7 @@
 package template
 
 import (
+	"os"
 	"regexp"
 	"slices"
 	"strings"
@@ -172,7 +173,7 @@ func TestSprigIsKnown(t *testing.T) {
 
 func TestRefusedFunctions(t *testing.T) {
 	e := engine(t)
-	for _, name := range append([]string{"call", hiddenTick, hiddenEnter, hiddenLeave, hiddenMeasure, hiddenRange, hiddenMethod, hiddenPass, hiddenKey, "include", "tpl", "lookup"}, refused...) {
+	for _, name := range append([]string{"call", hiddenTick, hiddenEnter, hiddenLeave, hiddenMeasure, hiddenRange, hiddenMethod, hiddenNeed, hiddenTest, hiddenTested, hiddenLength, hiddenIndex, hiddenGet, "include", "tpl", "lookup"}, refused...) {
 		_, err := e.Execute("t", "\n{{ "+name+` "HOME" }}`, nil, NewBudget())
 		want := `t: line 2: function "` + name + `" not defined`
 		if err == nil || err.Error() != want {
@@ -233,7 +234,7 @@ func TestIndex(t *testing.T) {
 		"Default":     {"default can test a missing key.", `{{ index . "nope" | default "b" }}{{ default "c" (index . "nope") }}`, "bc"},
 		"Coalesce":    {"coalesce, and, or can test a missing key.", `{{ coalesce (index . "nope") (index . "my-key") }}{{ or (index . "nope") "b" }}{{ and (index . "nope") "c" }}`, "xb"},
 		"Empty":       {"empty and not can test a missing key.", `{{ empty (index . "nope") }}{{ not (index . "nope") }}`, "truetrue"},
-		"Dict":        {"A missing key of a dict is not an error.", `{{ index (dict "a" 1) "b" }}{{ $d := dict "a" 1 }}{{ index $d "a" }}`, "<no value>1"},
+		"Dict":        {"index works on dicts.", `{{ $d := dict "a" 1 }}{{ index $d "a" }}{{ index $d "b" | default 2 }}`, "12"},
 		"List":        {"index works on lists.", `{{ $l := list 1 2 }}{{ index $l 1 }}{{ index (list (dict "a" 3)) 0 "a" }}`, "23"},
 		"Several":     {"Only the first key is looked up in the data.", `{{ $d := dict "a" (dict "b" 1) }}{{ index $d "a" "b" }}`, "1"},
 		"Once":        {"The expression for the key is evaluated only once.", `{{ $d := dict }}{{ index $ (ternary "my-key" "nope" (set $d (print (len $d)) 1 | len | eq 1)) }}{{ len $d }}`, "x1"},
@@ -294,6 +295,32 @@ func TestResultTypes(t *testing.T) {
 	for name, f := range shared() {
 		if result := f.typ.Out(0); !known[result.String()] {
 			t.Errorf("function %q returns a %s", name, result)
+		}
+	}
+}
+
+// TestClassesArePublished compares the classes of functions with the reference of templates.
+func TestClassesArePublished(t *testing.T) {
+	page, err := os.ReadFile("../../../../docs/reference/templates.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	classes := map[string]class{"that pass values on": passes, "that read bytes": passes, "that print": prints, "on text": texts, "on integers": integers, "on decimals": floats, "on times": dates, "Comparisons": passes, "Conversions": prints}
+	published := map[string]class{}
+	for _, m := range regexp.MustCompile("(?m)^(?:Functions )?(that [a-z ]+? (?:on|bytes)|that print|on [a-z]+|Comparisons|Conversions)\\b.*:\n\n```text\n([^`]+)`").FindAllStringSubmatch(string(page), -1) {
+		for name := range strings.FieldsSeq(m[2]) {
+			published[name] = classes[m[1]]
+		}
+	}
+	generates := regexp.MustCompile(`^(rand|gen|until|seq$|buildCustomCert$|must_date_modify$|now$|hello$|uuidv4$)`)
+	for name, f := range shared() {
+		base := strings.TrimPrefix(name, "must")
+		known, ok := published[name]
+		if !ok && base != name {
+			known, ok = published[strings.ToLower(base[:1])+base[1:]]
+		}
+		if !ok && !generates.MatchString(name) || ok && known != f.rule.class {
+			t.Errorf("the page has %q: %t, with class %d; its class is %d", name, ok, known, f.rule.class)
 		}
 	}
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// big is the largest value that a Secret can hold.
-var big = strings.Repeat("secret, ", 1<<17)
+// large is the largest value that a Secret can hold.
+var large = strings.Repeat("secret, ", 1<<17)
 
 // limitCases are templates that would never end or would exhaust the memory without limits.
 var limitCases = map[string]struct {
@@ -167,12 +167,12 @@ func hostile() map[string]string {
 		fmt.Fprintf(&bomb, "a%d: &a%d [%s*a%d]\n", i+1, i+1, strings.Repeat(fmt.Sprintf("*a%d,", i), 8), i)
 	}
 	return map[string]string{
-		"big":         big,
+		"big":         large,
 		"jsonParts":   "[" + strings.Repeat("[],", 349_000) + "0]",
 		"jsonDeep":    strings.Repeat("[", 9_000) + strings.Repeat("]", 9_000),
 		"jsonObjects": "[" + strings.Repeat(`{"a":{}},`, 20_000) + "0]",
 		"yamlBomb":    bomb.String(),
-		"yamlTexts":   "a: &a " + big[:500_000] + "\nb: [" + strings.Repeat("*a,", 1000) + "]\n",
+		"yamlTexts":   "a: &a " + large[:500_000] + "\nb: [" + strings.Repeat("*a,", 1000) + "]\n",
 	}
 }
 
@@ -250,7 +250,7 @@ var saneCases = map[string]struct {
 func TestSaneTemplates(t *testing.T) {
 	e := engine(t)
 	users := strings.Repeat(`{"name":"someone","id":1},`, 999) + `{"name":"last","id":1}`
-	data := map[string]string{"big": big, "json": `{"users":[` + users + `]}`, "yaml": "users:\n" + strings.Repeat("- name: someone\n  id: 1\n", 1000)}
+	data := map[string]string{"big": large, "json": `{"users":[` + users + `]}`, "yaml": "users:\n" + strings.Repeat("- name: someone\n  id: 1\n", 1000)}
 	for name, c := range saneCases {
 		t.Run(name, func(t *testing.T) {
 			start, b := time.Now(), NewBudget()

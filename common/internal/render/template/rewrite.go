@@ -17,15 +17,14 @@ const (
 )
 
 // native are the builtin functions of text/template that need no rule: their cost does not depend on the size of
-// their arguments, or a hidden function measures these.
-var native = []string{"and", "or", "not", "len", "index", "eq", "ne", "lt", "le", "gt", "ge"}
+// their arguments.
+var native = []string{"and", "or", "not", "len"}
 
 // guards are the hidden functions for the arguments of native functions.
-var guards = map[string]string{
-	"index": hiddenPass,
-	"eq":    hiddenMeasure, "ne": hiddenMeasure,
-	"lt": hiddenMeasure, "le": hiddenMeasure, "gt": hiddenMeasure, "ge": hiddenMeasure,
-}
+var guards = map[string]string{"and": hiddenTest, "or": hiddenTest, "not": hiddenTest, "len": hiddenLength}
+
+// asked are the hidden functions that replace others where a value is only tested.
+var asked = map[string]string{"index": hiddenIndex, "get": hiddenGet}
 
 // A rewriter adds the limits to parsed templates. It adds an action that counts at the start of each body of a range,
 // a pair of actions around each template, and a measure at the end of each printed pipeline. It also finds errors
@@ -36,7 +35,7 @@ type rewriter struct {
 	trees  map[string]*parse.Tree
 	// used are the functions that the templates call.
 	used map[string]*function
-	// fields are the names of all fields that the templates mention.
+	// fields are the names of all fields that the templates mention, and the literals that can be keys.
 	fields    []string
 	variables int
 	// data is true where the dot is the data: outside of range, with and define.
@@ -111,7 +110,7 @@ func (rw *rewriter) node(n parse.Node, depth int) int {
 	case *parse.ActionNode:
 		steps := rw.pipe(n.Pipe, depth)
 		if len(n.Pipe.Decl) == 0 && !rw.small(n.Pipe) {
-			n.Pipe.Cmds = append(n.Pipe.Cmds, rw.call(hiddenMeasure, n.Pos))
+			n.Pipe.Cmds = append(n.Pipe.Cmds, rw.call(hiddenMeasure, n.Pos, nameNode(n.Pipe)))
 		}
 		return steps
 	case *parse.IfNode:
@@ -147,8 +146,8 @@ func (rw *rewriter) leaveData() func() {
 // function whose type and rule limit it.
 func (rw *rewriter) small(p *parse.PipeNode) bool {
 	last := p.Cmds[len(p.Cmds)-1].Args[0]
-	if field, ok := last.(*parse.FieldNode); ok {
-		return rw.data && len(field.Ident) == 1
+	if _, ok := last.(*parse.FieldNode); ok {
+		return rw.ofData(last)
 	}
 	id, ok := last.(*parse.IdentifierNode)
 	if !ok || rw.used[id.Ident] == nil {
@@ -161,10 +160,25 @@ func (rw *rewriter) small(p *parse.PipeNode) bool {
 	return false
 }
 
+// ofData reports whether a node is a value of the data, which is never null.
+func (rw *rewriter) ofData(n parse.Node) bool {
+	field, ok := n.(*parse.FieldNode)
+	return ok && rw.data && len(field.Ident) == 1
+}
+
 func (rw *rewriter) branch(b *parse.BranchNode, depth int) int {
 	rw.asking = true
 	steps := rw.pipe(b.Pipe, depth)
 	rw.asking = false
+	if !rw.small(b.Pipe) {
+		// A declared variable keeps its value; only the condition is tested.
+		if test := rw.call(hiddenTest, b.Pos); len(b.Pipe.Decl) > 0 {
+			test.Args = append(test.Args, b.Pipe)
+			b.Pipe = argument(test)
+		} else {
+			b.Pipe.Cmds = append(b.Pipe.Cmds, test)
+		}
+	}
 	return steps + rw.list(b.List, depth+1) + rw.list(b.ElseList, depth+1)
 }
 
@@ -185,16 +199,20 @@ func (rw *rewriter) pipe(p *parse.PipeNode, depth int) int {
 	for i := 0; i < len(p.Cmds); i++ {
 		c := p.Cmds[i]
 		rw.asking = asking || asks(c) || (i+1 < len(p.Cmds) && asks(p.Cmds[i+1]))
-		data := rw.indexed(c)
 		steps += rw.command(c, i > 0, depth)
-		if guard := guardOf(c.Args[0]); i > 0 && guard != "" {
+		guard := rw.guardOf(c)
+		if name := nameNode(p.Cmds[max(i-1, 0)]); i > 0 && (guard != "" && guard != hiddenNeed || guard == hiddenNeed && name.Text != "") {
 			passed := rw.call(guard, c.Pos)
-			if data != nil && len(c.Args) == 2 {
-				passed = rw.lookup(data)
+			if guard == hiddenNeed {
+				passed.Args = append(passed.Args, name)
 			}
 			p.Cmds = slices.Insert(p.Cmds, i, passed)
 			i++
 			steps++
+		}
+		if guard == hiddenTest {
+			i++
+			p.Cmds = slices.Insert(p.Cmds, i, rw.call(hiddenTested, c.Pos))
 		}
 	}
 	rw.asking = asking
@@ -214,24 +232,23 @@ func (rw *rewriter) command(c *parse.CommandNode, piped bool, depth int) int {
 	if call, ok := c.Args[0].(*parse.PipeNode); ok && call != first {
 		c.Args = append(call.Cmds[0].Args, c.Args[1:]...) // The method call takes the arguments of the command.
 	}
-	if id, ok := c.Args[0].(*parse.IdentifierNode); ok {
-		given := len(c.Args) - 1
-		if piped {
-			given++
-		}
-		rw.arguments(id, given)
+	id, ok := c.Args[0].(*parse.IdentifierNode)
+	if !ok {
+		return steps
 	}
-	if guard := guardOf(c.Args[0]); guard != "" {
-		data := rw.indexed(c)
+	given := len(c.Args) - 1
+	if piped {
+		given++
+	}
+	rw.arguments(id, given)
+	if guard := rw.guardOf(c); guard != "" {
 		for i, a := range c.Args[1:] {
-			if data != nil && i == 1 {
-				key := rw.lookup(data)
-				key.Args = append(key.Args, a)
-				c.Args[i+1] = argument(key)
-				continue
-			}
 			c.Args[i+1] = rw.guarded(guard, a)
 		}
+	}
+	if name := asked[id.Ident]; rw.asking && name != "" {
+		rw.hide[name] = true
+		c.Args[0] = parse.NewIdentifier(name).SetPos(id.Pos)
 	}
 	return steps
 }
@@ -243,28 +260,30 @@ func asks(c *parse.CommandNode) bool {
 	return ok && slices.Contains([]string{"default", "empty", "coalesce", "and", "or", "not"}, id.Ident)
 }
 
-// indexed returns the value in which a call of index looks up a key, if that might be the data (the dot or a
-// variable) and the result is not only tested; otherwise nil.
-func (rw *rewriter) indexed(c *parse.CommandNode) parse.Node {
-	if id, ok := c.Args[0].(*parse.IdentifierNode); !ok || id.Ident != "index" || rw.asking || len(c.Args) < 2 {
-		return nil
-	}
-	switch n := c.Args[1].(type) {
-	case *parse.DotNode:
-		return n
-	case *parse.VariableNode:
-		if len(n.Ident) == 1 {
-			return n
+// nameNode returns the name of the value of a node in the template: its last field, or the last literal key of a call;
+// empty if it has none.
+func nameNode(n parse.Node) *parse.StringNode {
+	name := &parse.StringNode{NodeType: parse.NodeString, Pos: n.Position()}
+	switch n := n.(type) {
+	case *parse.PipeNode:
+		return nameNode(n.Cmds[len(n.Cmds)-1])
+	case *parse.CommandNode:
+		if len(n.Args) == 1 {
+			return nameNode(n.Args[0])
 		}
+		id, ok := n.Args[0].(*parse.IdentifierNode)
+		key, literal := n.Args[len(n.Args)-1].(*parse.StringNode)
+		if ok && literal && slices.Contains([]string{"index", "get", hiddenIndex, hiddenGet, hiddenMethod}, id.Ident) {
+			name.Text = key.Text
+		}
+	case *parse.FieldNode:
+		name.Text = n.Ident[len(n.Ident)-1]
+	case *parse.ChainNode:
+		name.Text = n.Field[len(n.Field)-1]
+	case *parse.VariableNode:
+		name.Text = n.Ident[len(n.Ident)-1]
 	}
-	return nil
-}
-
-// lookup returns a command that fails for keys that are not in the data.
-func (rw *rewriter) lookup(data parse.Node) *parse.CommandNode {
-	c := rw.call(hiddenKey, data.Position())
-	c.Args = append(c.Args, data.Copy())
-	return c
+	return name
 }
 
 // argument returns a command as an argument of another command.
@@ -294,6 +313,7 @@ func (rw *rewriter) operand(n parse.Node, depth int) int {
 			rw.used[n.Ident] = f
 		}
 	case *parse.StringNode:
+		rw.fields = append(rw.fields, n.Text)
 		return 1 + len(n.Text)/256
 	}
 	return 1
@@ -316,13 +336,16 @@ func (rw *rewriter) arguments(id *parse.IdentifierNode, given int) {
 	}
 }
 
-// guardOf returns the hidden function for the arguments of a command that starts with n, if n is a native function
-// without a rule; otherwise empty.
-func guardOf(n parse.Node) string {
-	if id, ok := n.(*parse.IdentifierNode); ok {
-		return guards[id.Ident]
+// guardOf returns the hidden function for the arguments of a command; empty if it needs none.
+func (rw *rewriter) guardOf(c *parse.CommandNode) string {
+	id, ok := c.Args[0].(*parse.IdentifierNode)
+	if !ok {
+		return ""
 	}
-	return ""
+	if f := rw.engine.functions[id.Ident]; f != nil && f.rule.class != passes {
+		return hiddenNeed
+	}
+	return guards[id.Ident]
 }
 
 // guarded returns an argument wrapped in a hidden function. Literals are not wrapped, because they adapt to the type
@@ -333,6 +356,13 @@ func (rw *rewriter) guarded(guard string, n parse.Node) parse.Node {
 		return n
 	}
 	c := rw.call(guard, n.Position())
+	if guard == hiddenNeed {
+		name := nameNode(n)
+		if name.Text == "" || rw.ofData(n) {
+			return n
+		}
+		c.Args = append(c.Args, name)
+	}
 	c.Args = append(c.Args, n)
 	return argument(c)
 }
@@ -347,7 +377,7 @@ func (rw *rewriter) hidden(name string, pos parse.Pos, args ...int) *parse.Actio
 }
 
 // call returns a command that calls a hidden function.
-func (rw *rewriter) call(name string, pos parse.Pos) *parse.CommandNode {
+func (rw *rewriter) call(name string, pos parse.Pos, args ...parse.Node) *parse.CommandNode {
 	rw.hide[name] = true
-	return &parse.CommandNode{NodeType: parse.NodeCommand, Pos: pos, Args: []parse.Node{parse.NewIdentifier(name).SetPos(pos)}}
+	return &parse.CommandNode{NodeType: parse.NodeCommand, Pos: pos, Args: append([]parse.Node{parse.NewIdentifier(name).SetPos(pos)}, args...)}
 }

@@ -57,8 +57,12 @@ const (
 	hiddenMeasure = "_measure"
 	hiddenRange   = "_range"
 	hiddenMethod  = "_method"
-	hiddenPass    = "_pass"
-	hiddenKey     = "_key"
+	hiddenNeed    = "_need"
+	hiddenTest    = "_test"
+	hiddenTested  = "_tested"
+	hiddenLength  = "_length"
+	hiddenIndex   = "_index"
+	hiddenGet     = "_get"
 )
 
 // hidden returns a hidden function by its name.
@@ -74,10 +78,18 @@ func (r *run) hidden(name string) any {
 		return r.rangeOver
 	case hiddenMethod:
 		return r.method
-	case hiddenPass:
-		return r.pass
-	case hiddenKey:
-		return r.key
+	case hiddenNeed:
+		return r.need
+	case hiddenTest:
+		return test
+	case hiddenTested:
+		return tested
+	case hiddenLength:
+		return length
+	case hiddenIndex:
+		return askIndex
+	case hiddenGet:
+		return askGet
 	}
 	return r.measure
 }
@@ -107,31 +119,17 @@ func (r *run) rangeOver(v any) (any, error) {
 	return v, nil
 }
 
-// measure is the last command of every printed pipeline, and wraps the arguments of comparisons, whose errors print
-// them. By changing a dict that is part of other values, a template can build a value that is larger than any
-// function returns, or that contains itself.
-func (r *run) measure(v any) (any, error) {
-	n, err := sizeOf(reflect.ValueOf(v))
+// measure is the last command of every printed pipeline. By changing a dict that is part of other values, a template
+// can build a value that is larger than any function returns, or that contains itself. name is the name of the value in
+// the template; empty if it has none.
+func (r *run) measure(name string, v any) (any, error) {
+	if v == nil {
+		return nil, absent(name)
+	}
+	m := meter{left: maxValue, present: true}
+	n, err := m.size(reflect.ValueOf(v))
 	if err != nil {
 		return nil, err
 	}
 	return v, r.budget.spend(n/128, 0)
-}
-
-// pass charges for an argument of index.
-func (r *run) pass(v any) (any, error) {
-	return v, r.budget.spend(1+lengthOf(reflect.ValueOf(v))/64, 0)
-}
-
-// key wraps the first key of index, and charges for it. It fails for a key that is not in the data: index would
-// return an empty value, which would become the secret value.
-func (r *run) key(data, v any) (any, error) {
-	if values, ok := data.(map[string]string); ok {
-		if key, ok := v.(string); ok {
-			if _, ok := values[key]; !ok {
-				return nil, &failure{`function "index": there is no such key`}
-			}
-		}
-	}
-	return r.pass(v)
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"time"
+	"unicode/utf8"
 )
 
 const (
@@ -23,8 +24,15 @@ const (
 // than maxValue, nested deeper than maxDepth, or contains itself.
 func sizeOf(v reflect.Value) (int, error) {
 	m := meter{left: maxValue}
+	return m.size(v)
+}
+
+// size is sizeOf, and fails for contents that m refuses.
+func (m *meter) size(v reflect.Value) (int, error) {
 	m.walk(v, 0)
 	switch {
+	case m.refused != nil:
+		return 0, m.refused
 	case m.deep:
 		return 0, &failure{fmt.Sprintf("a value is nested more than %d deep, or contains itself", maxDepth)}
 	case m.left < 0:
@@ -37,7 +45,17 @@ func sizeOf(v reflect.Value) (int, error) {
 type meter struct {
 	left int
 	deep bool
+	// present and text refuse values that are null, and strings that are not text, also inside of lists and dicts.
+	present, text bool
+	// refused is why the value is refused.
+	refused error
 }
+
+// notText is the failure for bytes given to a function on text.
+var notText = &failure{"a value is not text, so it would be changed; use b64enc"}
+
+// refuse stops the measurement.
+func (m *meter) refuse(err error) { m.refused, m.left = err, -1 }
 
 func (m *meter) walk(v reflect.Value, depth int) {
 	if depth > maxDepth {
@@ -49,9 +67,15 @@ func (m *meter) walk(v reflect.Value, depth int) {
 	}
 	switch v.Kind() {
 	case reflect.String:
-		m.left -= scalarSize + v.Len()
+		if m.left -= scalarSize + v.Len(); m.text && !utf8.ValidString(v.String()) {
+			m.refuse(notText)
+		}
 	case reflect.Interface:
 		m.walk(v.Elem(), depth)
+	case reflect.Invalid:
+		if m.left -= scalarSize; m.present {
+			m.refuse(absent(""))
+		}
 	case reflect.Pointer:
 		m.left -= scalarSize
 		m.walk(v.Elem(), depth+1)

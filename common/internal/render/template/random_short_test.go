@@ -1,0 +1,6 @@
+//go:build !long
+
+package template
+
+// randomDocuments is the number of documents of TestRandomDocuments.
+const randomDocuments = 1_000
