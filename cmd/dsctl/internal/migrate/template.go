@@ -69,6 +69,7 @@ func templateMap(to string) rule {
 				f.below(nil, nil, key.Value).unsupported(why, "correct the template, and try it with dsctl render")
 				return
 			}
+			f.below(nil, nil, key.Value).compare(value.Value, to)
 		}
 		f.exact(to)
 	}
@@ -81,11 +82,19 @@ func templateText(to string) rule {
 			f.unsupported(why, "correct the template, and try it with dsctl render")
 			return
 		}
-		if name := exactValues.FindString(f.node.Value); name != "" {
-			f.add(Finding{Field: f.String(), To: to, Verdict: Changed, Reason: "the function " + name + " never changes a value silently: numbers keep their digits, and null, ambiguous or unfit input is an error", Todo: "compare the result with that of External Secrets Operator, as with dsctl render"})
-			return
-		}
+		f.compare(f.node.Value, to)
 		f.exact(to)
+	}
+}
+
+// compare reports a template whose result can differ from that in External Secrets Operator.
+func (f *field) compare(text, to string) {
+	if name := exactValues.FindString(text); name != "" {
+		f.add(Finding{
+			Field: f.String(), To: to, Verdict: Changed,
+			Reason: "the function " + name + " never changes a value silently: numbers keep their digits, and null, ambiguous or unfit input is an error",
+			Todo:   "compare the result with that of External Secrets Operator, as with dsctl render",
+		})
 	}
 }
 
