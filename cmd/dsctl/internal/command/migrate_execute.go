@@ -104,10 +104,7 @@ func (o *options) units(ctx context.Context, s *session, m *migration, matches f
 	if err != nil {
 		return nil, err
 	}
-	converted, err := parseConverted(result.Objects)
-	if err != nil {
-		return nil, err
-	}
+	converted := parseConverted(result.Objects)
 	var units []cutover.Unit
 	for i := range found {
 		from := &found[i]
@@ -130,7 +127,7 @@ func (o *options) units(ctx context.Context, s *session, m *migration, matches f
 	return units, nil
 }
 
-// convertedObject is what an object became; object is nil if that is nothing.
+// convertedObject is what an object became; object is nil if it cannot be converted.
 type convertedObject struct {
 	object  *unstructured.Unstructured
 	madeBy  string
@@ -144,20 +141,18 @@ func idOf(o *unstructured.Unstructured) id {
 	return id{o.GroupVersionKind().Group, o.GetKind(), o.GetNamespace(), o.GetName()}
 }
 
-func parseConverted(all []migrate.Converted) (map[id]convertedObject, error) {
+// parseConverted returns what objects became. One that cannot be read does not stop the others.
+func parseConverted(all []migrate.Converted) map[id]convertedObject {
 	parsed := map[id]convertedObject{}
 	for _, c := range all {
 		one := convertedObject{madeBy: c.MadeBy, changes: c.Changes}
-		if c.JSON != nil {
-			one.object = &unstructured.Unstructured{}
-			if err := one.object.UnmarshalJSON(c.JSON); err != nil {
-				return nil, fmt.Errorf("%s: %w", c.Name, err)
-			}
+		if o := (&unstructured.Unstructured{}); o.UnmarshalJSON(c.JSON) == nil {
+			one.object = o
 		}
 		group, _, _ := strings.Cut(c.APIVersion, "/")
 		parsed[id{group, c.Kind, c.Namespace, c.Name.Name}] = one
 	}
-	return parsed, nil
+	return parsed
 }
 
 // refersTo reports whether a part of an object refers to another object by its Kind, and its name or its labels.

@@ -116,7 +116,11 @@ func (c *Cutover) finish(ctx context.Context, e entry) error {
 	if err != nil {
 		return err
 	}
-	return c.Client.Update(ctx, m)
+	patch, err := json.Marshal(map[string]any{"data": m.Data})
+	if err != nil {
+		return err
+	}
+	return c.Client.Patch(ctx, m, client.RawPatch(types.MergePatchType, patch))
 }
 
 // entries returns the journal of a namespace, or of all if that is "", and a Result for each entry that cannot be read.
@@ -265,30 +269,11 @@ func (c *Cutover) restore(ctx context.Context, e entry) error {
 		case !letGo(from):
 			return nil // Nothing has changed it, or its manifest was applied again.
 		}
-		if err := e.undo(from); err != nil {
-			return err
-		}
-		return c.Client.Update(ctx, from)
+		return c.patchFields(ctx, from, e.before())
 	})
 }
 
-// undo sets the fields that made External Secrets Operator write nothing to what they were. Other fields may have changed
-// since.
-func (e entry) undo(from *unstructured.Unstructured) error {
-	for path := range stops[from.GetKind()] {
-		fields := strings.Split(path, ".")
-		was, found, err := unstructured.NestedFieldCopy(e.Object.Object, fields...)
-		switch {
-		case err != nil:
-			return err
-		case found:
-			err = unstructured.SetNestedField(from.Object, was, fields...)
-		default:
-			unstructured.RemoveNestedField(from.Object, fields...)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+// before returns the fields that made External Secrets Operator write nothing, as they were.
+func (e entry) before() map[string]any {
+	return fieldsOf(e.Object, slices.Collect(maps.Keys(stops[e.Object.GetKind()]))...)
 }
