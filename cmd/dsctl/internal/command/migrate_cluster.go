@@ -20,7 +20,7 @@ import (
 
 // clusterSource reads the objects of a cluster that migrate converts, and the annotations of ServiceAccounts. It returns the
 // objects, too. Those that a cut-over has changed are in the source as they were before.
-func clusterSource(ctx context.Context, s *session) (migrate.Source, []unstructured.Unstructured, error) {
+func clusterSource(ctx context.Context, s *session, options cutover.Options) (migrate.Source, []unstructured.Unstructured, error) {
 	source := migrate.Source{Name: "cluster"}
 	var docs [][]byte
 	var all []unstructured.Unstructured
@@ -33,7 +33,7 @@ func clusterSource(ctx context.Context, s *session) (migrate.Source, []unstructu
 	if err != nil {
 		return source, nil, err
 	}
-	moved, err := (&cutover.Cutover{Client: s.Client}).Originals(ctx, "")
+	moved, err := (&cutover.Cutover{Client: s.Client, Options: options}).Originals(ctx)
 	if err != nil {
 		return source, nil, err
 	}

@@ -34,6 +34,7 @@ func (f *cutoverFlags) add(c *cobra.Command) {
 	c.Flags().BoolVar(&f.AcceptChanges, "accept-changes", false, "With --execute: also move objects of which the report says that something changes.")
 	c.Flags().BoolVar(&f.ReconciliationSuspended, "reconciliation-suspended", false, "With --execute or --revert: also change objects that Argo CD or Flux manage. Suspend their reconciliation first.")
 	c.Flags().BoolVar(&f.Remove, "remove", false, "With --execute: delete the objects of External Secrets Operator that were moved. Default: they stay, and write nothing.")
+	c.Flags().StringVar(&f.JournalNamespace, "journal-namespace", "direct-secrets", "With --cluster: namespace of the journal. Tenants must not be able to write ConfigMaps in it.")
 	c.Flags().DurationVar(&f.Timeout, "timeout", 2*time.Minute, "With --execute or --revert: how long each object may take.")
 }
 
@@ -96,7 +97,7 @@ func (o *options) units(ctx context.Context, s *session, m *migration, matches f
 	if err != nil {
 		return nil, err
 	}
-	source, found, err := clusterSource(ctx, s)
+	source, found, err := clusterSource(ctx, s, m.cutover.Options)
 	if err != nil {
 		return nil, err
 	}

@@ -18,6 +18,9 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
+// journalNamespace is a namespace in which tenants cannot write.
+const journalNamespace = "operators"
+
 // A recorder is a cluster in memory that records the writes.
 type recorder struct {
 	client.Client
@@ -123,7 +126,7 @@ func TestMovedIsFinal(t *testing.T) {
 					cluster = newRecorder(t, from, tc.to.DeepCopyObject().(client.Object), movedEntry(t, from),
 						&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", UID: "secret"}})
 				}
-				c := &Cutover{Client: cluster, Options: Options{Remove: remove, Timeout: 400 * time.Millisecond}, Report: func(Result) {}}
+				c := &Cutover{Client: cluster, Options: Options{Remove: remove, JournalNamespace: journalNamespace, Timeout: 400 * time.Millisecond}, Report: func(Result) {}}
 				u := Unit{From: from, To: converted}
 				if tc.lost {
 					u.To = nil
@@ -145,7 +148,7 @@ func TestMovedIsFinal(t *testing.T) {
 func movedEntry(t *testing.T, from *unstructured.Unstructured) *corev1.ConfigMap {
 	t.Helper()
 	e := entry{UID: "eso", Object: manifest(from), Secret: "db", SecretUID: "secret", Moved: true}
-	m, err := e.configMap()
+	m, err := Options{JournalNamespace: journalNamespace}.configMap(e)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -183,7 +186,7 @@ func TestRemoveOnlyStopped(t *testing.T) {
 			}
 			tc.change(from)
 			cluster := newRecorder(t, from, movedEntry(t, from))
-			c := &Cutover{Client: cluster, Options: Options{Remove: true, Timeout: time.Second}, Report: func(Result) {}}
+			c := &Cutover{Client: cluster, Options: Options{Remove: true, JournalNamespace: journalNamespace, Timeout: time.Second}, Report: func(Result) {}}
 			got := c.Move(t.Context(), []Unit{{From: from}})[0]
 			if len(cluster.writes) > 0 || got.Outcome != Left || got.Reason != tc.want {
 				t.Errorf("%s: %+v; writes %q", tc.reason, got, cluster.writes)
@@ -197,12 +200,12 @@ func TestLostHalfWay(t *testing.T) {
 	t.Parallel()
 	from := esoObject(stoppedSpec())
 	begun := entry{UID: "eso", Object: manifest(esoObject(map[string]any{"refreshInterval": "1h"})), Secret: "db", SecretUID: "secret"}
-	m, err := begun.configMap()
+	m, err := Options{JournalNamespace: journalNamespace}.configMap(begun)
 	if err != nil {
 		t.Fatal(err)
 	}
 	cluster := newRecorder(t, from, m)
-	c := &Cutover{Client: cluster, Options: Options{Timeout: time.Second}, Report: func(Result) {}}
+	c := &Cutover{Client: cluster, Options: Options{JournalNamespace: journalNamespace, Timeout: time.Second}, Report: func(Result) {}}
 	got := c.Move(t.Context(), []Unit{{From: from}})[0]
 	if got.Outcome != Left || got.Reason != notConverted {
 		t.Errorf("%+v", got)
