@@ -86,7 +86,7 @@ func (o *options) notConverted(err error) error {
 	if code := exitCode(0); err == nil || errors.As(err, &code) {
 		return err
 	}
-	_, _ = fmt.Fprintln(o.ErrOut, "error:", err)
+	o.errs.Error(err)
 	return exitCode(exitNotConverted)
 }
 

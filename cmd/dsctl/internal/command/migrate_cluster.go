@@ -16,6 +16,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/cutover"
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/migrate"
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/output"
 )
 
 // clusterSource reads the objects of a cluster that migrate converts, and the annotations of ServiceAccounts. It returns the
@@ -25,7 +26,7 @@ func clusterSource(ctx context.Context, s *session, options cutover.Options) (mi
 	var docs [][]byte
 	var all []unstructured.Unstructured
 	add := func(object any) error {
-		raw, err := yaml.Marshal(object)
+		raw, err := yamlOf(object)
 		docs = append(docs, raw)
 		return err
 	}
@@ -77,6 +78,18 @@ func clusterSource(ctx context.Context, s *session, options cutover.Options) (mi
 	}
 	source.Content = bytes.Join(docs, []byte("---\n"))
 	return source, all, nil
+}
+
+// yamlOf returns an object as YAML. The library refuses some control characters, which would end the command for all objects,
+// and changes line separators. Such an object becomes JSON, which is YAML, with escapes.
+func yamlOf(object any) ([]byte, error) {
+	raw, err := yaml.Marshal(object)
+	if err == nil && !bytes.ContainsAny(raw, "\u2028\u2029\u0085") {
+		return raw, nil
+	}
+	var b bytes.Buffer
+	err = output.New(&b).JSON(object)
+	return b.Bytes(), err
 }
 
 // manifestOf returns an object without what the API server sets, which no manifest has. The report would list each field.

@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -47,7 +46,7 @@ func (f *cutoverFlags) check(o *options, m *migration) error {
 		return errors.New("--execute and --revert need --cluster, without -f")
 	case m.out != "" || m.values != "" || m.report != "":
 		return errors.New("--out, --values and --report have no effect with --execute or --revert; run the command without these first")
-	case o.output == "markdown":
+	case o.format == "markdown":
 		return errors.New("--output: with --execute or --revert, use json, or none")
 	case !o.allNamespaces && (o.config.Namespace == nil || *o.config.Namespace == ""):
 		return errors.New("choose what to change: -n NAMESPACE, or -A for all namespaces")
@@ -191,14 +190,14 @@ func selects(selector any, of map[string]string) bool {
 
 // printMoved prints a line for an object that has ended.
 func (o *options) printMoved(r cutover.Result) {
-	if o.output != "" {
+	if o.format != "" {
 		return
 	}
-	line := fmt.Sprintf("%-8s  %s %s/%s", r.Outcome, r.Kind, r.Namespace, r.Name)
+	text := fmt.Sprintf("%-8s  %s %s/%s", r.Outcome, r.Kind, r.Namespace, r.Name)
 	if r.Reason != "" {
-		line += ": " + r.Reason
+		text += ": " + r.Reason
 	}
-	_, _ = fmt.Fprintln(o.Out, line)
+	_ = o.out.Line("%s", text)
 }
 
 // moved prints the totals, and returns the exit code.
@@ -207,14 +206,12 @@ func (o *options) moved(results []cutover.Result) error {
 	for _, r := range results {
 		counts[r.Outcome]++
 	}
-	if o.output == "json" {
-		e := json.NewEncoder(o.Out)
-		e.SetIndent("", "  ")
-		if err := e.Encode(results); err != nil {
+	if o.format == "json" {
+		if err := o.out.JSON(results); err != nil {
 			return err
 		}
 	} else {
-		_, _ = fmt.Fprintf(o.Out, "%d moved, %d reverted, %d left, %d failed\n", counts[cutover.Moved], counts[cutover.Reverted], counts[cutover.Left], counts[cutover.Failed])
+		_ = o.out.Line("%d moved, %d reverted, %d left, %d failed", counts[cutover.Moved], counts[cutover.Reverted], counts[cutover.Left], counts[cutover.Failed])
 	}
 	switch {
 	case counts[cutover.Failed] > 0:
