@@ -13,6 +13,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/output"
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/reader"
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/strict"
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
@@ -37,7 +38,7 @@ func (o *options) connect() (*session, error) {
 			return nil, err
 		}
 	}
-	c, err := client.New(cfg, client.Options{Scheme: scheme})
+	c, err := strict.New(cfg, client.Options{Scheme: scheme})
 	if err != nil {
 		return nil, err
 	}

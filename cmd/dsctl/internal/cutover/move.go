@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/strict"
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/inspect"
 )
@@ -162,7 +164,7 @@ func (m *move) take(ctx context.Context, next step, s state) error {
 	case stepCreate:
 		return m.create(ctx, m.plan())
 	case stepStopESO:
-		return m.stopESO(ctx, s.from)
+		return m.StopESO(ctx, s.from)
 	case stepRelease:
 		m.before = s.secret.Data
 		return m.release(ctx, s.secret)
@@ -231,19 +233,27 @@ func (m *move) plan() *unstructured.Unstructured {
 	return o
 }
 
+const refreshPolicy = "spec.refreshPolicy"
+
 // stops are the fields, by Kind, with which External Secrets Operator writes nothing any more. All are set at once: with
 // some of them it writes the Secret once more.
 var stops = map[string]map[string]any{
 	"ExternalSecret": {
-		"spec.refreshInterval": "0s", "spec.refreshPolicy": "CreatedOnce",
+		"spec.refreshInterval": "0s", refreshPolicy: "CreatedOnce",
 		"spec.target.creationPolicy": "Orphan", "spec.target.deletionPolicy": "Retain",
 	},
 	"PushSecret": {"spec.refreshInterval": "0s", "spec.deletionPolicy": "None"},
 }
 
-// stopESO makes External Secrets Operator write nothing any more for an object.
-func (m *move) stopESO(ctx context.Context, from *unstructured.Unstructured) error {
-	return m.patchFields(ctx, from, stops[from.GetKind()])
+// StopESO makes External Secrets Operator write nothing any more for an object.
+func (c *Cutover) StopESO(ctx context.Context, from *unstructured.Unstructured) error {
+	fields := maps.Clone(stops[from.GetKind()])
+	err := c.patchFields(ctx, from, fields)
+	if strict.IsUnknown(err, refreshPolicy) { // Older versions do not have it, and need only the interval.
+		delete(fields, refreshPolicy)
+		err = c.patchFields(ctx, from, fields)
+	}
+	return err
 }
 
 // release removes from a Secret what External Secrets Operator knows it by, and names direct-secrets as the manager of

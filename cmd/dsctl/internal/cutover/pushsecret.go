@@ -176,7 +176,7 @@ func (m *move) takePush(ctx context.Context, next step, s pushState) error {
 		_ = unstructured.SetNestedField(plan.Object, true, "spec", "dryRun") // It is the path of a mapping.
 		return m.create(ctx, plan)
 	case stepStopESO:
-		return m.stopESO(ctx, s.from)
+		return m.StopESO(ctx, s.from)
 	case stepAdopt:
 		return m.patchFields(ctx, s.to, map[string]any{"spec.dryRun": nil})
 	case stepFinish:
