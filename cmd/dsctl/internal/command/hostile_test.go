@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"unicode"
+
+	"go.yaml.in/yaml/v3"
 )
 
 // hostile is a text that forges a line, and changes what a terminal shows.
@@ -153,4 +155,22 @@ func forged(text string) string {
 		}
 	}
 	return ""
+}
+
+// TestYAMLOf writes values as YAML, and reads them with the library of migrate. They do not change.
+func TestYAMLOf(t *testing.T) {
+	t.Parallel()
+	for name, value := range map[string]string{
+		"Plain": "a: b", "Hostile": hostile, "Delete": "a\x7fb", "Control": "a\u0085\u009bb", "Separators": "a\u2028b\u2029c", "Planes": "a\x7f\U000e0041\U0001f600",
+	} {
+		raw, err := yamlOf(map[string]any{"key": value})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		got := map[string]string{}
+		if err := yaml.Unmarshal(raw, &got); err != nil || got["key"] != value {
+			t.Errorf("%s: got %q, want %q: %v", name, got["key"], value, err)
+		}
+	}
 }

@@ -3,9 +3,12 @@ package command
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -81,15 +84,25 @@ func clusterSource(ctx context.Context, s *session, options cutover.Options) (mi
 }
 
 // yamlOf returns an object as YAML. The library refuses some control characters, which would end the command for all objects,
-// and changes line separators. Such an object becomes JSON, which is YAML, with escapes.
+// and changes line separators. An object with such or with invisible characters becomes JSON, which is YAML, with escapes.
 func yamlOf(object any) ([]byte, error) {
 	raw, err := yaml.Marshal(object)
-	if err == nil && !bytes.ContainsAny(raw, "\u2028\u2029\u0085") {
+	if text := strings.ReplaceAll(string(raw), "\n", " "); err == nil && output.Clean(text) == text {
 		return raw, nil
 	}
-	var b bytes.Buffer
-	err = output.New(&b).JSON(object)
-	return b.Bytes(), err
+	raw, err = json.MarshalIndent(object, "", "  ")
+	return bytes.Join(escapes(raw), nil), err
+}
+
+// escapes splits JSON into characters, and escapes those that output cleans. YAML has no escapes of two halves of a character.
+func escapes(raw []byte) [][]byte {
+	all := bytes.Split(raw, nil)
+	for i, c := range all {
+		if r, _ := utf8.DecodeRune(c); r != '\n' && r <= 0xffff && output.Clean(string(r)) != string(r) {
+			all[i] = fmt.Appendf(nil, `\u%04x`, r)
+		}
+	}
+	return append(all, []byte("\n"))
 }
 
 // manifestOf returns an object without what the API server sets, which no manifest has. The report would list each field.
