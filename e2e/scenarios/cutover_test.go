@@ -105,8 +105,11 @@ func (c *cutover) allow() {
 	if at < 0 {
 		c.Fatal("the guide has no role")
 	}
-	applyIn(c.T, c.stack, "default", blocks[at].text)
-	applyIn(c.T, c.stack, "default", `
+	applyIn(c.T, c.stack, stack.Namespace, blocks[at].text)
+	applyIn(c.T, c.stack, stack.Namespace, `
+{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: mover}, subjects: [{kind: User, name: `+movingUser+`, apiGroup: rbac.authorization.k8s.io}],
+ roleRef: {apiGroup: rbac.authorization.k8s.io, kind: Role, name: move-from-eso}}
+---
 {apiVersion: rbac.authorization.k8s.io/v1, kind: ClusterRoleBinding, metadata: {name: mover}, subjects: [{kind: User, name: `+movingUser+`, apiGroup: rbac.authorization.k8s.io}],
  roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: move-from-eso}}`)
 }

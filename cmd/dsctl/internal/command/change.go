@@ -224,12 +224,11 @@ func awaitRefresh(ctx context.Context, s *session, obj *snapshot.Object, request
 }
 
 func (o *options) printChanged(results []changed, done string) error {
-	if o.output == "json" {
-		return printJSON(o.Out, results)
+	if o.format == "json" {
+		return o.out.JSON(results)
 	}
 	if len(results) == 0 {
-		_, err := fmt.Fprintln(o.ErrOut, "No objects found.")
-		return err
+		return o.errs.Line("No objects found.")
 	}
 	for _, r := range results {
 		text := done
@@ -241,7 +240,7 @@ func (o *options) printChanged(results []changed, done string) error {
 		case r.Ready != "":
 			text += fmt.Sprintf(": Ready is %s: %s: %s", r.Ready, r.Reason, r.Message)
 		}
-		if _, err := fmt.Fprintf(o.Out, "%s: %s\n", r.Ref, line(text)); err != nil {
+		if err := o.out.Line("%s: %s", r.Ref, text); err != nil {
 			return err
 		}
 	}

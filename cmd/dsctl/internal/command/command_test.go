@@ -183,7 +183,7 @@ func TestFormatPush(t *testing.T) {
   problem: no
   note: long
 `
-	if diff := cmp.Diff(want, formatPush(d)); diff != "" {
+	if diff := cmp.Diff(want, strings.Join(formatPush(d), "\n")+"\n"); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)
 	}
 }
@@ -232,22 +232,12 @@ func TestReport(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			var b strings.Builder
-			if err := tc.report.print(&b); err != nil {
-				t.Fatal(err)
-			}
-			got := regexp.MustCompile(`Error: ExternalSecret shop/\d+: Conflict\n  why: no\n  fix: yes\n\n`).ReplaceAllString(b.String(), "x")
+			text := strings.Join(tc.report.lines(), "\n") + "\n"
+			got := regexp.MustCompile(`Error: ExternalSecret shop/\d+: Conflict\n  why: no\n  fix: yes\n\n`).ReplaceAllString(text, "x")
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
 			}
 		})
-	}
-}
-
-func TestLine(t *testing.T) {
-	t.Parallel()
-	if diff := cmp.Diff("a b  c[31m", line("a\nb\r\x1bc[31m")); diff != "" {
-		t.Errorf("a message of the cluster cannot forge lines or colours: -want, +got:\n%s", diff)
 	}
 }
 

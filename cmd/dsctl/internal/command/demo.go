@@ -5,9 +5,10 @@ import (
 	"fmt"
 
 	"github.com/spf13/cobra"
+	"k8s.io/cli-runtime/pkg/genericiooptions"
 )
 
-func newDemo(o *options, demo Demo) *cobra.Command {
+func newDemo(o *options, demo Demo, streams genericiooptions.IOStreams) *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo",
 		Short: "Show how a remote secret becomes a Kubernetes Secret",
@@ -21,13 +22,13 @@ It needs the binaries that make demo builds.`,
 				if *o.config.Context != "" {
 					return errors.New("--context needs --kubeconfig, the file that has the context")
 				}
-				return demo(c.Context(), nil, o.IOStreams)
+				return demo(c.Context(), nil, streams)
 			}
 			cluster, err := o.config.ToRESTConfig()
 			if err != nil {
 				return fmt.Errorf("--kubeconfig %s: %w", *o.config.KubeConfig, err)
 			}
-			return demo(c.Context(), cluster, o.IOStreams)
+			return demo(c.Context(), cluster, streams)
 		},
 	}
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"strings"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/offline"
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/output"
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/snapshot"
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/inspect"
@@ -79,7 +78,7 @@ func (o *options) diff(ctx context.Context, args []string, manifest, values stri
 		remote = &r
 	}
 	differences, found := []any{}, false
-	var text strings.Builder
+	var text output.Lines
 	for _, c := range all {
 		shown, err := c.differences(ctx, s, remote)
 		if err != nil {
@@ -88,13 +87,13 @@ func (o *options) diff(ctx context.Context, args []string, manifest, values stri
 		for _, d := range shown {
 			found = found || d.action != offline.Unchanged
 			differences = append(differences, d.data)
-			text.WriteString(d.text)
+			text = append(text, d.text...)
 		}
 	}
-	if o.output == "json" {
-		err = printJSON(o.Out, differences)
+	if o.format == "json" {
+		err = o.out.JSON(differences)
 	} else {
-		_, err = io.WriteString(o.Out, text.String())
+		err = o.out.Lines(text)
 	}
 	if err == nil && found {
 		return errFound
@@ -106,7 +105,7 @@ func (o *options) diff(ctx context.Context, args []string, manifest, values stri
 type difference struct {
 	action offline.Action
 	data   any
-	text   string
+	text   output.Lines
 }
 
 // differences returns what the object would change.
@@ -177,9 +176,9 @@ func compare(ctx context.Context, s *session, es *v1alpha1.ExternalSecret, remot
 	return offline.Compare(es, want, true, live), nil
 }
 
-func format(d offline.Difference) string {
-	b := &strings.Builder{}
-	fmt.Fprintf(b, "ExternalSecret %s%s, Secret %[1]s%[3]s: %[4]s\n", prefixOf(d.Namespace), d.ExternalSecret, d.Secret, d.Action)
+func format(d offline.Difference) output.Lines {
+	var b output.Lines
+	b.Add("ExternalSecret %s%s, Secret %[1]s%[3]s: %[4]s", prefixOf(d.Namespace), d.ExternalSecret, d.Secret, d.Action)
 	for _, n := range []struct {
 		what string
 		offline.Names
@@ -189,12 +188,12 @@ func format(d offline.Difference) string {
 			names []string
 		}{{"+", n.Added}, {"~", n.Changed}, {"-", n.Removed}} {
 			for _, name := range c.names {
-				fmt.Fprintf(b, "  %s %s %s\n", c.sign, n.what, name)
+				b.Add("  %s %s %s", c.sign, n.what, name)
 			}
 		}
 	}
-	remarks(b, d.Problems, d.Notes)
-	return b.String()
+	remarks(&b, d.Problems, d.Notes)
+	return b
 }
 
 // signs are the first characters of a line about a remote secret, by action.
@@ -204,9 +203,9 @@ var signs = map[v1alpha1.PushAction]string{
 	v1alpha1.PushKeep: "= kept:", v1alpha1.PushFail: "! fails:",
 }
 
-func formatPush(d offline.PushDifference) string {
-	b := &strings.Builder{}
-	fmt.Fprintf(b, "PushSecret %s%s, %s %s: %s\n", prefixOf(d.Namespace), d.PushSecret, d.StoreKind, d.StoreName, d.Action)
+func formatPush(d offline.PushDifference) output.Lines {
+	var b output.Lines
+	b.Add("PushSecret %s%s, %s %s: %s", prefixOf(d.Namespace), d.PushSecret, d.StoreKind, d.StoreName, d.Action)
 	for _, e := range d.Entries {
 		sign, known := signs[e.Action]
 		if !known {
@@ -216,10 +215,10 @@ func formatPush(d offline.PushDifference) string {
 		if e.Property != "" {
 			name += " property " + e.Property
 		}
-		fmt.Fprintf(b, "  %s %s\n", line(sign), line(name))
+		b.Add("  %s %s", sign, name)
 	}
-	remarks(b, d.Problems, d.Notes)
-	return b.String()
+	remarks(&b, d.Problems, d.Notes)
+	return b
 }
 
 // prefixOf returns the prefix of a name in a namespace; empty if the namespace is unknown.
@@ -230,11 +229,11 @@ func prefixOf(namespace string) string {
 	return namespace + "/"
 }
 
-func remarks(b *strings.Builder, problems, notes []string) {
+func remarks(b *output.Lines, problems, notes []string) {
 	for _, p := range problems {
-		fmt.Fprintf(b, "  problem: %s\n", line(p))
+		b.Add("  problem: %s", p)
 	}
 	for _, n := range notes {
-		fmt.Fprintf(b, "  note: %s\n", line(n))
+		b.Add("  note: %s", n)
 	}
 }

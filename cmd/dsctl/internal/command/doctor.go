@@ -3,12 +3,12 @@ package command
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/diagnosis"
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/output"
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/snapshot"
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
@@ -68,10 +68,10 @@ func (o *options) doctor(ctx context.Context) error {
 	}
 	snap.Program = o.program
 	r := newReport(snap, diagnosis.Diagnose(snap))
-	if o.output == "json" {
-		err = printJSON(o.Out, r)
+	if o.format == "json" {
+		err = o.out.JSON(r)
 	} else {
-		err = r.print(o.Out)
+		err = o.out.Lines(r.lines())
 	}
 	if err == nil && r.Errors > 0 {
 		return errFound
@@ -115,12 +115,12 @@ const (
 	mostAlike = 10
 )
 
-func (r report) print(w io.Writer) error {
+func (r report) lines() output.Lines {
 	type likeness struct {
 		severity          diagnosis.Severity
 		kind, reason, fix string
 	}
-	var b strings.Builder
+	var b output.Lines
 	var order []likeness
 	seen := map[likeness]int{}
 	for _, f := range r.Findings {
@@ -134,7 +134,10 @@ func (r report) print(w io.Writer) error {
 		printFinding(&b, f)
 	}
 	for _, l := range order {
-		fmt.Fprintf(&b, "%s: %d more of Kind %s: %s\n  fix: %s\n  all: doctor --output json\n\n", l.severity, seen[l]-mostAlike, l.kind, line(l.reason), line(l.fix))
+		b.Add("%s: %d more of Kind %s: %s", l.severity, seen[l]-mostAlike, l.kind, l.reason)
+		b.Add("  fix: %s", l.fix)
+		b.Add("  all: doctor --output json")
+		b.Add("")
 	}
 	where := "all namespaces"
 	if r.Namespace != "" {
@@ -144,14 +147,14 @@ func (r report) print(w io.Writer) error {
 	if r.Operators != nil {
 		operators = count(*r.Operators, "operator") + " running"
 	}
-	fmt.Fprintf(&b, "%s, %s in %s (%s checked, %s)\n", count(r.Errors, "error"), count(r.Warnings, "warning"), where, count(r.Objects, "object"), operators)
-	_, err := io.WriteString(w, b.String())
-	return err
+	b.Add("%s, %s in %s (%s checked, %s)", count(r.Errors, "error"), count(r.Warnings, "warning"), where, count(r.Objects, "object"), operators)
+	return b
 }
 
-func printFinding(b *strings.Builder, f diagnosis.Finding) {
-	fmt.Fprintf(b, "%s: %s: %s\n  why: %s\n  fix: %s\n",
-		f.Severity, line(f.Object.String()), line(f.Reason), line(strings.TrimSuffix(f.Message, "; "+f.Fix)), line(f.Fix))
+func printFinding(b *output.Lines, f diagnosis.Finding) {
+	b.Add("%s: %s: %s", f.Severity, f.Object, f.Reason)
+	b.Add("  why: %s", strings.TrimSuffix(f.Message, "; "+f.Fix))
+	b.Add("  fix: %s", f.Fix)
 	if n := len(f.Affects); n > 0 {
 		var names []string
 		for _, a := range f.Affects[:min(n, mostAffected)] {
@@ -161,7 +164,7 @@ func printFinding(b *strings.Builder, f diagnosis.Finding) {
 		if n > mostAffected {
 			more = fmt.Sprintf(" and %d more", n-mostAffected)
 		}
-		fmt.Fprintf(b, "  affects: %s%s\n", line(strings.Join(names, ", ")), more)
+		b.Add("  affects: %s%s", strings.Join(names, ", "), more)
 	}
-	b.WriteString("\n")
+	b.Add("")
 }

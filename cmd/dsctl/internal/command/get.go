@@ -48,17 +48,13 @@ func (o *options) get(ctx context.Context, args []string, notReady bool) error {
 		return (!notReady || r.Ready != "True") && (len(args) == 0 || slices.Contains(kinds, r.Kind+"."+r.Group))
 	})
 	o.warnRefused(snap)
-	if o.output == "json" {
-		return printJSON(o.Out, rows)
+	if o.format == "json" {
+		return o.out.JSON(rows)
 	}
 	if len(rows) == 0 {
-		_, err := fmt.Fprintln(o.ErrOut, "No objects found.")
-		return err
+		return o.errs.Line("No objects found.")
 	}
-	for i := range rows {
-		rows[i].Message = line(rows[i].Message)
-	}
-	return printTable(o.Out, listing.Table(rows, snap.Now, o.allNamespaces, o.output == "wide"))
+	return o.out.Table(listing.Table(rows, snap.Now, o.allNamespaces, o.format == "wide"))
 }
 
 // chosen returns the Kinds that arguments name, as KIND.GROUP.

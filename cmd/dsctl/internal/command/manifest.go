@@ -20,7 +20,7 @@ import (
 // readFile reads a file; - means standard input.
 func (o *options) readFile(name string) ([]byte, error) {
 	if name == "-" {
-		return io.ReadAll(o.In)
+		return io.ReadAll(o.in)
 	}
 	return os.ReadFile(name)
 }

@@ -86,11 +86,14 @@ func (o *options) notConverted(err error) error {
 	if code := exitCode(0); err == nil || errors.As(err, &code) {
 		return err
 	}
-	_, _ = fmt.Fprintln(o.ErrOut, "error:", err)
+	o.errs.Error(err)
 	return exitCode(exitNotConverted)
 }
 
 func (o *options) migrate(ctx context.Context, m *migration) error {
+	if m.cutover.JournalNamespace == "" {
+		return errors.New("--journal-namespace must not be empty: name a namespace in which tenants cannot write ConfigMaps")
+	}
 	if m.cutover.execute || m.cutover.revert {
 		return o.cutOver(ctx, m)
 	}
@@ -117,7 +120,7 @@ func (o *options) migrate(ctx context.Context, m *migration) error {
 		if err != nil {
 			return err
 		}
-		found, _, err := clusterSource(ctx, s)
+		found, _, err := clusterSource(ctx, s, m.cutover.Options)
 		if err != nil {
 			return err
 		}

@@ -3,9 +3,12 @@ package command
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,16 +19,17 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/cutover"
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/migrate"
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/output"
 )
 
 // clusterSource reads the objects of a cluster that migrate converts, and the annotations of ServiceAccounts. It returns the
 // objects, too. Those that a cut-over has changed are in the source as they were before.
-func clusterSource(ctx context.Context, s *session) (migrate.Source, []unstructured.Unstructured, error) {
+func clusterSource(ctx context.Context, s *session, options cutover.Options) (migrate.Source, []unstructured.Unstructured, error) {
 	source := migrate.Source{Name: "cluster"}
 	var docs [][]byte
 	var all []unstructured.Unstructured
 	add := func(object any) error {
-		raw, err := yaml.Marshal(object)
+		raw, err := yamlOf(object)
 		docs = append(docs, raw)
 		return err
 	}
@@ -33,7 +37,7 @@ func clusterSource(ctx context.Context, s *session) (migrate.Source, []unstructu
 	if err != nil {
 		return source, nil, err
 	}
-	moved, err := (&cutover.Cutover{Client: s.Client}).Originals(ctx, "")
+	moved, err := (&cutover.Cutover{Client: s.Client, Options: options}).Originals(ctx)
 	if err != nil {
 		return source, nil, err
 	}
@@ -77,6 +81,28 @@ func clusterSource(ctx context.Context, s *session) (migrate.Source, []unstructu
 	}
 	source.Content = bytes.Join(docs, []byte("---\n"))
 	return source, all, nil
+}
+
+// yamlOf returns an object as YAML. The library refuses some control characters, which would end the command for all objects,
+// and changes line separators. An object with such or with invisible characters becomes JSON, which is YAML, with escapes.
+func yamlOf(object any) ([]byte, error) {
+	raw, err := yaml.Marshal(object)
+	if text := strings.ReplaceAll(string(raw), "\n", " "); err == nil && output.Clean(text) == text {
+		return raw, nil
+	}
+	raw, err = json.MarshalIndent(object, "", "  ")
+	return bytes.Join(escapes(raw), nil), err
+}
+
+// escapes splits JSON into characters, and escapes those that output cleans. YAML has no escapes of two halves of a character.
+func escapes(raw []byte) [][]byte {
+	all := bytes.Split(raw, nil)
+	for i, c := range all {
+		if r, _ := utf8.DecodeRune(c); r != '\n' && r <= 0xffff && output.Clean(string(r)) != string(r) {
+			all[i] = fmt.Appendf(nil, `\u%04x`, r)
+		}
+	}
+	return append(all, []byte("\n"))
 }
 
 // manifestOf returns an object without what the API server sets, which no manifest has. The report would list each field.

@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -34,6 +33,7 @@ func (f *cutoverFlags) add(c *cobra.Command) {
 	c.Flags().BoolVar(&f.AcceptChanges, "accept-changes", false, "With --execute: also move objects of which the report says that something changes.")
 	c.Flags().BoolVar(&f.ReconciliationSuspended, "reconciliation-suspended", false, "With --execute or --revert: also change objects that Argo CD or Flux manage. Suspend their reconciliation first.")
 	c.Flags().BoolVar(&f.Remove, "remove", false, "With --execute: delete the objects of External Secrets Operator that were moved. Default: they stay, and write nothing.")
+	c.Flags().StringVar(&f.JournalNamespace, "journal-namespace", "direct-secrets", "With --cluster: namespace of the journal. Tenants must not be able to write ConfigMaps in it.")
 	c.Flags().DurationVar(&f.Timeout, "timeout", 2*time.Minute, "With --execute or --revert: how long each object may take.")
 }
 
@@ -46,7 +46,7 @@ func (f *cutoverFlags) check(o *options, m *migration) error {
 		return errors.New("--execute and --revert need --cluster, without -f")
 	case m.out != "" || m.values != "" || m.report != "":
 		return errors.New("--out, --values and --report have no effect with --execute or --revert; run the command without these first")
-	case o.output == "markdown":
+	case o.format == "markdown":
 		return errors.New("--output: with --execute or --revert, use json, or none")
 	case !o.allNamespaces && (o.config.Namespace == nil || *o.config.Namespace == ""):
 		return errors.New("choose what to change: -n NAMESPACE, or -A for all namespaces")
@@ -96,7 +96,7 @@ func (o *options) units(ctx context.Context, s *session, m *migration, matches f
 	if err != nil {
 		return nil, err
 	}
-	source, found, err := clusterSource(ctx, s)
+	source, found, err := clusterSource(ctx, s, m.cutover.Options)
 	if err != nil {
 		return nil, err
 	}
@@ -104,10 +104,7 @@ func (o *options) units(ctx context.Context, s *session, m *migration, matches f
 	if err != nil {
 		return nil, err
 	}
-	converted, err := parseConverted(result.Objects)
-	if err != nil {
-		return nil, err
-	}
+	converted := parseConverted(result.Objects)
 	var units []cutover.Unit
 	for i := range found {
 		from := &found[i]
@@ -130,7 +127,7 @@ func (o *options) units(ctx context.Context, s *session, m *migration, matches f
 	return units, nil
 }
 
-// convertedObject is what an object became; object is nil if that is nothing.
+// convertedObject is what an object became; object is nil if it cannot be converted.
 type convertedObject struct {
 	object  *unstructured.Unstructured
 	madeBy  string
@@ -144,20 +141,18 @@ func idOf(o *unstructured.Unstructured) id {
 	return id{o.GroupVersionKind().Group, o.GetKind(), o.GetNamespace(), o.GetName()}
 }
 
-func parseConverted(all []migrate.Converted) (map[id]convertedObject, error) {
+// parseConverted returns what objects became. One that cannot be read does not stop the others.
+func parseConverted(all []migrate.Converted) map[id]convertedObject {
 	parsed := map[id]convertedObject{}
 	for _, c := range all {
 		one := convertedObject{madeBy: c.MadeBy, changes: c.Changes}
-		if c.JSON != nil {
-			one.object = &unstructured.Unstructured{}
-			if err := one.object.UnmarshalJSON(c.JSON); err != nil {
-				return nil, fmt.Errorf("%s: %w", c.Name, err)
-			}
+		if o := (&unstructured.Unstructured{}); o.UnmarshalJSON(c.JSON) == nil {
+			one.object = o
 		}
 		group, _, _ := strings.Cut(c.APIVersion, "/")
 		parsed[id{group, c.Kind, c.Namespace, c.Name.Name}] = one
 	}
-	return parsed, nil
+	return parsed
 }
 
 // refersTo reports whether a part of an object refers to another object by its Kind, and its name or its labels.
@@ -195,14 +190,14 @@ func selects(selector any, of map[string]string) bool {
 
 // printMoved prints a line for an object that has ended.
 func (o *options) printMoved(r cutover.Result) {
-	if o.output != "" {
+	if o.format != "" {
 		return
 	}
-	line := fmt.Sprintf("%-8s  %s %s/%s", r.Outcome, r.Kind, r.Namespace, r.Name)
+	text := fmt.Sprintf("%-8s  %s %s/%s", r.Outcome, r.Kind, r.Namespace, r.Name)
 	if r.Reason != "" {
-		line += ": " + r.Reason
+		text += ": " + r.Reason
 	}
-	_, _ = fmt.Fprintln(o.Out, line)
+	_ = o.out.Line("%s", text)
 }
 
 // moved prints the totals, and returns the exit code.
@@ -211,14 +206,12 @@ func (o *options) moved(results []cutover.Result) error {
 	for _, r := range results {
 		counts[r.Outcome]++
 	}
-	if o.output == "json" {
-		e := json.NewEncoder(o.Out)
-		e.SetIndent("", "  ")
-		if err := e.Encode(results); err != nil {
+	if o.format == "json" {
+		if err := o.out.JSON(results); err != nil {
 			return err
 		}
 	} else {
-		_, _ = fmt.Fprintf(o.Out, "%d moved, %d reverted, %d left, %d failed\n", counts[cutover.Moved], counts[cutover.Reverted], counts[cutover.Left], counts[cutover.Failed])
+		_ = o.out.Line("%d moved, %d reverted, %d left, %d failed", counts[cutover.Moved], counts[cutover.Reverted], counts[cutover.Left], counts[cutover.Failed])
 	}
 	switch {
 	case counts[cutover.Failed] > 0:

@@ -3,13 +3,13 @@ package command
 import (
 	"bytes"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/migrate"
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/output"
 )
 
 // file is a source of migrate.
@@ -100,9 +100,9 @@ func (o *options) writeResult(m *migration, files []file, result migrate.Result)
 			continue
 		}
 		if i > 0 {
-			_, _ = fmt.Fprintln(o.Out, "---")
+			content = append([]byte("---\n"), content...)
 		}
-		if _, err := o.Out.Write(content); err != nil {
+		if err := o.out.Manifest(content); err != nil {
 			return err
 		}
 	}
@@ -112,10 +112,10 @@ func (o *options) writeResult(m *migration, files []file, result migrate.Result)
 		}
 	}
 	if m.report == "" {
-		return o.printReport(o.ErrOut, result.Report)
+		return o.printReport(o.errs, result.Report)
 	}
 	var b bytes.Buffer
-	if err := o.printReport(&b, result.Report); err != nil {
+	if err := o.printReport(output.New(&b), result.Report); err != nil {
 		return err
 	}
 	return writeNew(m.report, b.Bytes())
@@ -155,14 +155,14 @@ func checkOutputs(m *migration, files []file) error {
 	return nil
 }
 
-func (o *options) printReport(w io.Writer, r migrate.Report) error {
-	switch o.output {
+func (o *options) printReport(to *output.Printer, r migrate.Report) error {
+	switch o.format {
 	case "json":
-		return printJSON(w, r)
+		return to.JSON(r)
 	case "markdown":
-		return r.Markdown(w)
+		return to.Lines(r.Markdown())
 	}
-	return r.Text(w)
+	return to.Lines(r.Text())
 }
 
 // writeNew writes a file and the folders above it.

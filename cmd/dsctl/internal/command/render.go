@@ -2,15 +2,14 @@ package command
 
 import (
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/yaml"
 
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/output"
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/inspect"
 )
@@ -98,34 +97,17 @@ func (o *options) render(manifest, values string, show bool) error {
 		}
 	}
 	switch {
-	case show && o.output == "json":
-		return printJSON(o.Out, secrets)
+	case show && o.format == "json":
+		return o.out.JSON(secrets)
 	case show:
-		return printYAML(o.Out, secrets)
-	case o.output == "json":
-		return printJSON(o.Out, results)
-	case o.output == "yaml":
-		return printYAML(o.Out, results)
+		return output.YAML(o.out, secrets)
+	case o.format == "json":
+		return o.out.JSON(results)
+	case o.format == "yaml":
+		return output.YAML(o.out, results)
 	}
 	for _, r := range results {
-		if err := r.print(o.Out); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// printYAML prints values as YAML documents.
-func printYAML[T any](w io.Writer, all []T) error {
-	for i, v := range all {
-		raw, err := yaml.Marshal(v)
-		if err != nil {
-			return err
-		}
-		if i > 0 {
-			raw = append([]byte("---\n"), raw...)
-		}
-		if _, err := w.Write(raw); err != nil {
+		if err := o.out.Lines(r.lines()); err != nil {
 			return err
 		}
 	}
@@ -144,25 +126,24 @@ func newRendered(es *v1alpha1.ExternalSecret, s *corev1.Secret) rendered {
 	return r
 }
 
-func (r rendered) print(w io.Writer) error {
-	var b strings.Builder
-	fmt.Fprintf(&b, "Secret %s", strings.Trim(r.Namespace+"/"+r.Secret, "/"))
+func (r rendered) lines() output.Lines {
+	var b output.Lines
+	name := strings.Trim(r.Namespace+"/"+r.Secret, "/")
 	if r.Absent {
-		b.WriteString(": none, because of spec.target.deletionPolicy\n")
+		b.Add("Secret %s: none, because of spec.target.deletionPolicy", name)
 	} else {
-		fmt.Fprintf(&b, " of type %s\n", r.Type)
+		b.Add("Secret %s of type %s", name, r.Type)
 	}
 	for _, d := range r.Data {
-		fmt.Fprintf(&b, "  %s: %d bytes\n", d.Key, d.Bytes)
+		b.Add("  %s: %d bytes", d.Key, d.Bytes)
 	}
 	for _, l := range []struct {
 		what  string
 		names []string
 	}{{"labels", r.Labels}, {"annotations", r.Annotations}} {
 		if len(l.names) > 0 {
-			fmt.Fprintf(&b, "  %s: %s\n", l.what, strings.Join(l.names, ", "))
+			b.Add("  %s: %s", l.what, strings.Join(l.names, ", "))
 		}
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,6 +14,8 @@ import (
 	"k8s.io/cli-runtime/pkg/genericclioptions"
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	"k8s.io/client-go/rest"
+
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/output"
 )
 
 // These are the exit codes.
@@ -44,25 +47,32 @@ func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams,
 	if code := exitCode(0); errors.As(err, &code) {
 		return int(code)
 	}
-	_, _ = fmt.Fprintln(streams.ErrOut, "error:", err)
+	output.New(streams.ErrOut).Error(err)
 	return ExitFailed
 }
 
 // options are the settings that commands share.
 type options struct {
-	genericiooptions.IOStreams
+	in io.Reader
+	// out and errs clean what they print.
+	out, errs *output.Printer
+	// progress shows on a terminal what is being read.
+	progress func(string)
 
 	// program is the name with which the user calls dsctl.
 	program           string
 	config            *genericclioptions.ConfigFlags
 	operatorNamespace string
 	allNamespaces     bool
-	output            string
+	format            string
 }
 
 // New returns the command dsctl.
 func New(streams genericiooptions.IOStreams, version string, demo Demo) *cobra.Command {
-	o := &options{IOStreams: streams, program: "dsctl", config: genericclioptions.NewConfigFlags(true).WithDiscoveryBurst(300).WithDiscoveryQPS(50)}
+	o := &options{
+		in: streams.In, out: output.New(streams.Out), errs: output.New(streams.ErrOut), progress: progress(streams.ErrOut),
+		program: "dsctl", config: genericclioptions.NewConfigFlags(true).WithDiscoveryBurst(300).WithDiscoveryQPS(50),
+	}
 	root := &cobra.Command{
 		Use:   "dsctl",
 		Short: "Find out what is wrong with synced secrets, and fix it",
@@ -79,10 +89,10 @@ Exit codes: 0 nothing is wrong or different, 1 the command failed, 2 doctor foun
 		root.Annotations[cobra.CommandDisplayNameAnnotation] = o.program
 	}
 	root.SetIn(streams.In)
-	root.SetOut(streams.Out)
-	root.SetErr(streams.ErrOut)
+	root.SetOut(output.Writer(streams.Out))
+	root.SetErr(output.Writer(streams.ErrOut))
 	o.config.AddFlags(root.PersistentFlags())
-	root.AddCommand(newDoctor(o), newGet(o), newTree(o), newRefresh(o), newSuspend(o, true), newSuspend(o, false), newRender(o), newDiff(o), newMigrate(o), newDemo(o, demo))
+	root.AddCommand(newDoctor(o), newGet(o), newTree(o), newRefresh(o), newSuspend(o, true), newSuspend(o, false), newRender(o), newDiff(o), newMigrate(o), newDemo(o, demo, streams))
 	for _, c := range root.Commands() {
 		c.Example = strings.ReplaceAll(c.Example, "  dsctl ", "  "+o.program+" ")
 	}
@@ -91,14 +101,14 @@ Exit codes: 0 nothing is wrong or different, 1 the command failed, 2 doctor foun
 
 // addOutput adds the flag --output with the formats that a command has in addition to text.
 func (o *options) addOutput(c *cobra.Command, formats ...string) {
-	c.Flags().StringVarP(&o.output, "output", "o", "", "Output format: "+strings.Join(formats, ", ")+". Default: text.")
+	c.Flags().StringVarP(&o.format, "output", "o", "", "Output format: "+strings.Join(formats, ", ")+". Default: text.")
 	c.PreRunE = func(*cobra.Command, []string) error {
 		for _, f := range append(formats, "") {
-			if o.output == f {
+			if o.format == f {
 				return nil
 			}
 		}
-		return fmt.Errorf("--output: %q is not supported; use one of %s", o.output, strings.Join(formats, ", "))
+		return fmt.Errorf("--output: %q is not supported; use one of %s", o.format, strings.Join(formats, ", "))
 	}
 	_ = c.RegisterFlagCompletionFunc("output", cobra.FixedCompletions(formats, cobra.ShellCompDirectiveNoFileComp)) // The flag exists.
 }

@@ -11,7 +11,9 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/output"
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/reader"
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/strict"
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
@@ -36,7 +38,7 @@ func (o *options) connect() (*session, error) {
 			return nil, err
 		}
 	}
-	c, err := client.New(cfg, client.Options{Scheme: scheme})
+	c, err := strict.New(cfg, client.Options{Scheme: scheme})
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +46,7 @@ func (o *options) connect() (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &session{Reader: &reader.Reader{Client: c, Discovery: d, OperatorNamespace: o.operatorNamespace, Progress: progress(o.ErrOut)}}
+	s := &session{Reader: &reader.Reader{Client: c, Discovery: d, OperatorNamespace: o.operatorNamespace, Progress: o.progress}}
 	if o.allNamespaces {
 		return s, nil
 	}
@@ -63,7 +65,7 @@ func progress(w io.Writer) func(string) {
 	const erase = "\r\x1b[K"
 	return func(text string) {
 		if text != "" {
-			text = "Reading " + text + " ..."
+			text = "Reading " + output.Clean(text) + " ..."
 		}
 		_, _ = fmt.Fprint(w, erase, text)
 	}

@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -53,22 +52,20 @@ func (o *options) tree(ctx context.Context, args []string) error {
 		})
 	}
 	o.warnRefused(snap)
-	if o.output == "json" {
-		return printJSON(o.Out, append([]tree.Node{}, roots...))
+	if o.format == "json" {
+		return o.out.JSON(append([]tree.Node{}, roots...))
 	}
 	if len(roots) == 0 {
-		_, err := fmt.Fprintln(o.ErrOut, "No objects found.")
-		return err
+		return o.errs.Line("No objects found.")
 	}
-	_, err = fmt.Fprint(o.Out, tree.Text(roots))
-	return err
+	return o.out.Lines(tree.Text(roots))
 }
 
 // warnRefused prints what is missing in the output because the user is not allowed to read it.
 func (o *options) warnRefused(s *snapshot.Snapshot) {
 	for _, r := range s.Refused {
 		if r.Resource != "leases.coordination.k8s.io" {
-			_, _ = fmt.Fprintf(o.ErrOut, "warning: you are not allowed to %s %s\n", r.Verb, r.Resource)
+			_ = o.errs.Line("warning: you are not allowed to %s %s", r.Verb, r.Resource)
 		}
 	}
 }

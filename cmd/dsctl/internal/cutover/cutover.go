@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -42,6 +43,9 @@ type Options struct {
 	ReconciliationSuspended bool
 	// Remove deletes the object of External Secrets Operator once its Secret has been taken over.
 	Remove bool
+	// JournalNamespace is the namespace of the journal. Entries are trusted, so tenants must not be able to write
+	// ConfigMaps in it.
+	JournalNamespace string
 	// Timeout is how long one object may take.
 	Timeout time.Duration
 }
@@ -128,20 +132,60 @@ func (c *Cutover) move(ctx context.Context, u Unit) (Outcome, string) {
 		if journal == nil {
 			return Left, "its Secret does not exist"
 		}
-	case journal.Moved && !c.Remove:
-		return Moved, ""
+	case journal.Moved:
+		return c.clean(ctx, u.From, *journal, "")
 	}
-	m := &move{Cutover: c, unit: u, name: client.ObjectKeyFromObject(u.From), journal: *journal}
-	outcome, reason, err := m.run(ctx)
-	if err != nil {
+	outcome, reason, err := c.steps(ctx, u, *journal)
+	switch {
+	case err != nil:
 		return Failed, err.Error()
+	case outcome == Moved:
+		return c.clean(ctx, u.From, *journal, reason)
 	}
-	if outcome == Left {
-		if err := c.giveBack(ctx, *journal); err != nil {
-			return Failed, fmt.Sprintf("%s; it cannot be given back: %v", reason, err)
-		}
+	if err := c.giveBack(ctx, *journal); err != nil {
+		return Failed, fmt.Sprintf("%s; it cannot be given back: %v", reason, err)
 	}
 	return outcome, reason
+}
+
+// steps takes the steps of a move that is not finished.
+func (c *Cutover) steps(ctx context.Context, u Unit, journal entry) (Outcome, string, error) {
+	if u.To == nil {
+		return Left, notConverted, nil
+	}
+	m := &move{Cutover: c, unit: u, name: client.ObjectKeyFromObject(u.From), journal: journal}
+	return m.run(ctx)
+}
+
+const notConverted = "it cannot be converted; the report of migrate says why"
+
+// clean deletes the object of External Secrets Operator of a finished move, if the user wants that. Nothing else is ever
+// done for such an object without --revert. An object that External Secrets Operator would act on is left.
+func (c *Cutover) clean(ctx context.Context, of *unstructured.Unstructured, journal entry, note string) (Outcome, string) {
+	if !c.Remove {
+		return Moved, note
+	}
+	from, err := c.readFrom(ctx, of)
+	switch {
+	case err != nil:
+		return Failed, err.Error()
+	case from == nil || from.GetDeletionTimestamp() != nil:
+		return Moved, note // External Secrets Operator removes its finalizer when it runs.
+	case from.GetUID() != journal.UID:
+		return Left, "the object of External Secrets Operator was created again after the move; delete it by hand, or use --revert"
+	case !stopped(from):
+		return Left, "the object of External Secrets Operator was changed after the move, so that it writes again; use --revert, or restore the fields that the move had set"
+	}
+	uid, version := from.GetUID(), from.GetResourceVersion()
+	// The garbage collector removes ownerReferences instead of deleting what the object owned.
+	err = c.Client.Delete(ctx, from, client.PropagationPolicy(metav1.DeletePropagationOrphan), client.Preconditions{UID: &uid, ResourceVersion: &version})
+	switch {
+	case kerrors.IsConflict(err):
+		return Failed, "the object of External Secrets Operator changed at the same moment; run the command again"
+	case client.IgnoreNotFound(err) != nil:
+		return Failed, fmt.Sprintf("cannot delete the object of External Secrets Operator: %v", err)
+	}
+	return Moved, note
 }
 
 // refused says why an object is not moved before anything is changed; "" if it is.
@@ -151,7 +195,7 @@ func (c *Cutover) refused(u Unit) string {
 	case u.MadeBy != "":
 		return u.MadeBy + " makes it and would take the change back; the guide on moving says how to move that"
 	case u.To == nil:
-		return "it cannot be converted; the report of migrate says why"
+		return notConverted
 	case u.Changes > 0 && !c.AcceptChanges:
 		return fmt.Sprintf("the conversion changes something (%d findings); check the report of migrate, and use --accept-changes", u.Changes)
 	case unsuspended != "":

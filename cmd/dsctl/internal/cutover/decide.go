@@ -3,6 +3,7 @@ package cutover
 import (
 	"crypto/sha3"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -36,8 +37,6 @@ const (
 	stepAdopt
 	// stepFinish gives a PushSecret that has taken over its remote secrets its own adoptionPolicy.
 	stepFinish
-	// stepRemove deletes the object of External Secrets Operator.
-	stepRemove
 	// stepDone means that nothing is left to do.
 	stepDone
 	// stepGiveBack means that the object is left to External Secrets Operator.
@@ -77,7 +76,7 @@ func (s state) next(o Options) (step, string) {
 	case s.to.Spec.Target.CreationPolicy == v1alpha1.CreateNone:
 		return s.planned(o)
 	}
-	return s.adopted(o)
+	return s.adopted()
 }
 
 // planned decides while direct-secrets only compares.
@@ -106,7 +105,7 @@ func (s state) planned(o Options) (step, string) {
 }
 
 // adopted decides once direct-secrets may write the Secret.
-func (s state) adopted(o Options) (step, string) {
+func (s state) adopted() (step, string) {
 	if s.from != nil && !letGo(s.from) {
 		return stepGiveBack, "the object of External Secrets Operator was changed back; suspend the tool that manages it"
 	}
@@ -119,8 +118,6 @@ func (s state) adopted(o Options) (step, string) {
 		return stepWait, "no operator of direct-secrets has reconciled it"
 	case ready.Status != metav1.ConditionTrue:
 		return stepWait, fmt.Sprintf("direct-secrets cannot take it over: %s: %s", ready.Reason, ready.Message)
-	case o.Remove && s.from != nil && s.from.GetDeletionTimestamp() == nil:
-		return stepRemove, "" // External Secrets Operator removes its finalizer when it runs.
 	}
 	return stepDone, ""
 }
@@ -162,6 +159,11 @@ func letGo(from *unstructured.Unstructured) bool {
 		return field(from, "deletionPolicy") != "Delete"
 	}
 	return field(from, "target", "creationPolicy") == "Orphan"
+}
+
+// stopped reports whether External Secrets Operator deletes nothing with an object that it leaves alone.
+func stopped(from *unstructured.Unstructured) bool {
+	return letGo(from) && field(from, "target", "deletionPolicy") != "Delete" && !slices.Contains(from.GetFinalizers(), pushFinalizer)
 }
 
 // heldByESO reports whether a Secret has an ownerReference of an ExternalSecret of External Secrets Operator, keys that it

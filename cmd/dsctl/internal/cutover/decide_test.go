@@ -24,8 +24,8 @@ func esoObject(spec map[string]any) *unstructured.Unstructured {
 	return o
 }
 
-// stopped is the spec of an object that External Secrets Operator leaves alone.
-func stopped() map[string]any {
+// stoppedSpec is the spec of an object that External Secrets Operator leaves alone.
+func stoppedSpec() map[string]any {
 	return map[string]any{"refreshInterval": "0s", "target": map[string]any{"creationPolicy": "Orphan"}}
 }
 
@@ -66,7 +66,7 @@ func TestNext(t *testing.T) {
 	})
 	further := &v1alpha1.Difference{Exists: true, Data: v1alpha1.NameDifference{Removed: []string{"b"}}}
 	active := esoObject(map[string]any{"refreshInterval": "1h"})
-	deleted := esoObject(stopped())
+	deleted := esoObject(stoppedSpec())
 	now := metav1.Now()
 	deleted.SetDeletionTimestamp(&now)
 	foreign := ours(v1alpha1.CreateOwner, metav1.ConditionTrue, nil)
@@ -98,21 +98,20 @@ func TestNext(t *testing.T) {
 		},
 		"FurtherKeys":      {state: state{from: active, to: ours(v1alpha1.CreateNone, metav1.ConditionTrue, further), secret: owned}, options: Options{AcceptChanges: true}, want: stepStopESO},
 		"FurtherKeysMerge": {state: state{from: active, to: ours(v1alpha1.CreateNone, metav1.ConditionTrue, further), secret: ofAnother}, merges: true, want: stepStopESO},
-		"MergeOfAnother":   {state: state{from: esoObject(stopped()), to: ours(v1alpha1.CreateNone, metav1.ConditionTrue, further), secret: ofAnother}, merges: true, want: stepAdopt},
+		"MergeOfAnother":   {state: state{from: esoObject(stoppedSpec()), to: ours(v1alpha1.CreateNone, metav1.ConditionTrue, further), secret: ofAnother}, merges: true, want: stepAdopt},
 		"WouldCreate":      {state: state{from: active, to: ours(v1alpha1.CreateNone, metav1.ConditionTrue, &v1alpha1.Difference{}), secret: owned}, want: stepGiveBack, why: "direct-secrets would change the Secret: it would create it"},
 		"Same":             {state: state{from: active, to: ours(v1alpha1.CreateNone, metav1.ConditionTrue, same), secret: owned}, want: stepStopESO},
-		"Stopped":          {state: state{from: esoObject(stopped()), to: ours(v1alpha1.CreateNone, metav1.ConditionTrue, same), secret: owned}, want: stepRelease},
-		"StoppedManaged":   {state: state{from: esoObject(stopped()), to: ours(v1alpha1.CreateNone, metav1.ConditionTrue, same), secret: managed}, want: stepRelease},
-		"OnlyLabelManaged": {state: state{from: esoObject(stopped()), to: ours(v1alpha1.CreateNone, metav1.ConditionTrue, same), secret: labelled}, want: stepAdopt},
-		"Free":             {state: state{from: esoObject(stopped()), to: ours(v1alpha1.CreateNone, metav1.ConditionTrue, same), secret: free}, want: stepAdopt},
-		"Adopting":         {state: state{from: esoObject(stopped()), to: ours(v1alpha1.CreateOwner, "", nil), secret: free}, want: stepWait, why: "no operator of direct-secrets has reconciled it"},
-		"LateWrite":        {state: state{from: esoObject(stopped()), to: ours(v1alpha1.CreateOwner, metav1.ConditionFalse, nil), secret: owned}, want: stepRelease},
-		"NotAdopted":       {state: state{from: esoObject(stopped()), to: ours(v1alpha1.CreateOwner, metav1.ConditionFalse, nil), secret: free}, want: stepWait, why: "direct-secrets cannot take it over: Conflict: another owner"},
+		"Stopped":          {state: state{from: esoObject(stoppedSpec()), to: ours(v1alpha1.CreateNone, metav1.ConditionTrue, same), secret: owned}, want: stepRelease},
+		"StoppedManaged":   {state: state{from: esoObject(stoppedSpec()), to: ours(v1alpha1.CreateNone, metav1.ConditionTrue, same), secret: managed}, want: stepRelease},
+		"OnlyLabelManaged": {state: state{from: esoObject(stoppedSpec()), to: ours(v1alpha1.CreateNone, metav1.ConditionTrue, same), secret: labelled}, want: stepAdopt},
+		"Free":             {state: state{from: esoObject(stoppedSpec()), to: ours(v1alpha1.CreateNone, metav1.ConditionTrue, same), secret: free}, want: stepAdopt},
+		"Adopting":         {state: state{from: esoObject(stoppedSpec()), to: ours(v1alpha1.CreateOwner, "", nil), secret: free}, want: stepWait, why: "no operator of direct-secrets has reconciled it"},
+		"LateWrite":        {state: state{from: esoObject(stoppedSpec()), to: ours(v1alpha1.CreateOwner, metav1.ConditionFalse, nil), secret: owned}, want: stepRelease},
+		"NotAdopted":       {state: state{from: esoObject(stoppedSpec()), to: ours(v1alpha1.CreateOwner, metav1.ConditionFalse, nil), secret: free}, want: stepWait, why: "direct-secrets cannot take it over: Conflict: another owner"},
 		"ChangedBack":      {state: state{from: active, to: ours(v1alpha1.CreateOwner, metav1.ConditionTrue, nil), secret: free}, want: stepGiveBack, why: "the object of External Secrets Operator was changed back; suspend the tool that manages it"},
-		"Done":             {state: state{from: esoObject(stopped()), to: ours(v1alpha1.CreateOwner, metav1.ConditionTrue, nil), secret: free}, want: stepDone},
-		"Remove":           {state: state{from: esoObject(stopped()), to: ours("", metav1.ConditionTrue, nil), secret: free}, options: Options{Remove: true}, want: stepRemove},
-		"Removing":         {state: state{from: deleted, to: ours("", metav1.ConditionTrue, nil), secret: free}, options: Options{Remove: true}, want: stepDone},
-		"Removed":          {state: state{to: ours("", metav1.ConditionTrue, nil), secret: free}, options: Options{Remove: true}, want: stepDone},
+		"Done":             {state: state{from: esoObject(stoppedSpec()), to: ours(v1alpha1.CreateOwner, metav1.ConditionTrue, nil), secret: free}, want: stepDone},
+		"Removing":         {state: state{from: deleted, to: ours("", metav1.ConditionTrue, nil), secret: free}, want: stepDone},
+		"Removed":          {state: state{to: ours("", metav1.ConditionTrue, nil), secret: free}, want: stepDone},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.state.name, tc.state.merges = "db", tc.merges
@@ -151,7 +150,7 @@ func TestRefused(t *testing.T) {
 		"Flux":            {unit: Unit{From: labelled("kustomize.toolkit.fluxcd.io/name"), To: to}, want: "Flux manages it and would take the change back; suspend that, and use --reconciliation-suspended"},
 		"Suspended":       {unit: Unit{From: labelled("helm.toolkit.fluxcd.io/name"), To: to}, options: Options{ReconciliationSuspended: true}},
 		"None":            {unit: Unit{From: esoObject(map[string]any{"target": map[string]any{"creationPolicy": "None"}}), To: to}, want: "it writes no Secret; apply the converted manifest"},
-		"Stopped":         {unit: Unit{From: esoObject(stopped()), To: to}, want: "it has creationPolicy Orphan and a refreshInterval of 0 already, so External Secrets Operator does not write it; apply the converted manifest"},
+		"Stopped":         {unit: Unit{From: esoObject(stoppedSpec()), To: to}, want: "it has creationPolicy Orphan and a refreshInterval of 0 already, so External Secrets Operator does not write it; apply the converted manifest"},
 		"Push":            {unit: Unit{From: push, To: push}},
 		"PushGenerates":   {unit: Unit{From: push, To: esoPush(map[string]any{"selector": map[string]any{"generatorRef": map[string]any{"kind": "Password"}}}, "")}, want: "a generator supplies its value, and direct-secrets would generate and push a new one; the guide on moving says how to move that"},
 		"PushIfNotExists": {unit: Unit{From: push, To: esoPush(map[string]any{"updatePolicy": "IfNotExists", "deletionPolicy": "Delete"}, "")}, want: "with updatePolicy IfNotExists it may name remote secrets that External Secrets Operator did not create, and deletionPolicy Delete would delete them; set deletionPolicy None"},

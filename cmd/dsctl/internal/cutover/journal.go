@@ -24,7 +24,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/inspect"
 )
 
-// JournalLabel is on each ConfigMap of the journal. There is one for each object that was moved.
+// JournalLabel is on each ConfigMap of the journal. There is one for each object that was moved, in a namespace in which
+// tenants cannot write: the way back creates and changes objects as the journal has them.
 const JournalLabel = v1alpha1.Group + "/migration"
 
 // entry is what the journal keeps of an object. Everything else is read from the cluster.
@@ -43,27 +44,27 @@ type entry struct {
 const journalKey = "entry"
 
 // journalName returns the name of the ConfigMap of an object. A name of an object with a prefix can be too long.
-func journalName(from *unstructured.Unstructured) types.NamespacedName {
-	sum := sha256.Sum256([]byte(from.GetKind() + "/" + from.GetName()))
-	return types.NamespacedName{Namespace: from.GetNamespace(), Name: "dsctl-migration-" + hex.EncodeToString(sum[:8])}
+func (o Options) journalName(from *unstructured.Unstructured) types.NamespacedName {
+	sum := sha256.Sum256([]byte(from.GetKind() + "/" + from.GetNamespace() + "/" + from.GetName()))
+	return types.NamespacedName{Namespace: o.JournalNamespace, Name: "dsctl-migration-" + hex.EncodeToString(sum[:16])}
 }
 
 // readEntry returns the entry of an object; nil if there is none.
 func (c *Cutover) readEntry(ctx context.Context, from *unstructured.Unstructured) (*entry, error) {
 	m := &corev1.ConfigMap{}
-	if absent, err := c.get(ctx, journalName(from), m); absent || err != nil {
+	if absent, err := c.get(ctx, c.journalName(from), m); absent || err != nil {
 		return nil, err
 	}
-	return parseEntry(m)
+	return c.parseEntry(m)
 }
 
-// parseEntry reads an entry. A user of the namespace can forge one. So it must be for an ExternalSecret or a PushSecret
-// of External Secrets Operator in the same namespace.
-func parseEntry(m *corev1.ConfigMap) (*entry, error) {
+// parseEntry reads an entry. It must be for the ExternalSecret or the PushSecret of External Secrets Operator by which the
+// ConfigMap is named.
+func (o Options) parseEntry(m *corev1.ConfigMap) (*entry, error) {
 	e := &entry{}
 	err := json.Unmarshal([]byte(m.Data[journalKey]), e)
 	if err != nil || e.Object == nil || stops[e.Object.GetKind()] == nil || e.Object.GroupVersionKind().Group != esoGroup ||
-		journalName(e.Object) != client.ObjectKeyFromObject(m) {
+		o.journalName(e.Object) != client.ObjectKeyFromObject(m) {
 		return nil, fmt.Errorf("the ConfigMap %s/%s is no entry of the journal: delete it", m.Namespace, m.Name)
 	}
 	return e, nil
@@ -79,19 +80,23 @@ func (c *Cutover) begin(ctx context.Context, u Unit) (*entry, error) {
 		}
 		e.Secret, e.SecretUID = secret.Name, secret.UID
 	}
-	m, err := e.configMap()
+	m, err := c.configMap(*e)
 	if err != nil {
 		return nil, err
 	}
-	return e, c.Client.Create(ctx, m)
+	if err := c.Client.Create(ctx, m); err != nil {
+		return nil, fmt.Errorf("cannot write the journal in the namespace %s; for another one use --journal-namespace: %w", m.Namespace, err)
+	}
+	return e, nil
 }
 
-func (e *entry) configMap() (*corev1.ConfigMap, error) {
+// configMap returns the ConfigMap of an entry.
+func (o Options) configMap(e entry) (*corev1.ConfigMap, error) {
 	raw, err := json.Marshal(e)
 	if err != nil {
 		return nil, err
 	}
-	name := journalName(e.Object)
+	name := o.journalName(e.Object)
 	return &corev1.ConfigMap{
 		ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name, Labels: map[string]string{JournalLabel: "true"}},
 		Data:       map[string]string{journalKey: string(raw)},
@@ -112,24 +117,30 @@ func manifest(o *unstructured.Unstructured) *unstructured.Unstructured {
 // finish records that an object is moved.
 func (c *Cutover) finish(ctx context.Context, e entry) error {
 	e.Moved = true
-	m, err := e.configMap()
+	m, err := c.configMap(e)
 	if err != nil {
 		return err
 	}
-	return c.Client.Update(ctx, m)
+	patch, err := json.Marshal(map[string]any{"data": m.Data})
+	if err != nil {
+		return err
+	}
+	return c.Client.Patch(ctx, m, client.RawPatch(types.MergePatchType, patch))
 }
 
-// entries returns the journal of a namespace, or of all if that is "", and a Result for each entry that cannot be read.
+// entries returns the entries of the objects in a namespace, or in all if that is "", and a Result for each entry that
+// cannot be read.
 func (c *Cutover) entries(ctx context.Context, namespace string) (all []entry, damaged []Result, err error) {
 	list := &corev1.ConfigMapList{}
-	if err := c.Client.List(ctx, list, client.InNamespace(namespace), client.MatchingLabels{JournalLabel: "true"}); err != nil {
-		return nil, nil, fmt.Errorf("cannot read the journal: %w", err)
+	if err := c.Client.List(ctx, list, client.InNamespace(c.JournalNamespace), client.MatchingLabels{JournalLabel: "true"}); err != nil {
+		return nil, nil, fmt.Errorf("cannot read the journal in the namespace %s; for another one use --journal-namespace: %w", c.JournalNamespace, err)
 	}
 	for i := range list.Items {
 		m := &list.Items[i]
-		if e, err := parseEntry(m); err != nil { // One namespace must not stop the command for all.
+		switch e, err := c.parseEntry(m); {
+		case err != nil: // One entry must not stop the command for the others.
 			damaged = append(damaged, Result{Kind: "ConfigMap", Namespace: m.Namespace, Name: m.Name, Outcome: Left, Reason: err.Error()})
-		} else {
+		case namespace == "" || namespace == e.Object.GetNamespace():
 			all = append(all, *e)
 		}
 	}
@@ -137,8 +148,8 @@ func (c *Cutover) entries(ctx context.Context, namespace string) (all []entry, d
 }
 
 // Originals returns the objects of External Secrets Operator as they were before an earlier call stopped them.
-func (c *Cutover) Originals(ctx context.Context, namespace string) ([]*unstructured.Unstructured, error) {
-	all, _, err := c.entries(ctx, namespace)
+func (c *Cutover) Originals(ctx context.Context) ([]*unstructured.Unstructured, error) {
+	all, _, err := c.entries(ctx, "")
 	var originals []*unstructured.Unstructured
 	for _, e := range all {
 		originals = append(originals, e.Object)
@@ -182,7 +193,7 @@ func (c *Cutover) giveBack(ctx context.Context, e entry) error {
 			return err
 		}
 	}
-	name := journalName(e.Object)
+	name := c.journalName(e.Object)
 	return client.IgnoreNotFound(c.Client.Delete(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: name.Namespace, Name: name.Name}}))
 }
 
@@ -265,30 +276,11 @@ func (c *Cutover) restore(ctx context.Context, e entry) error {
 		case !letGo(from):
 			return nil // Nothing has changed it, or its manifest was applied again.
 		}
-		if err := e.undo(from); err != nil {
-			return err
-		}
-		return c.Client.Update(ctx, from)
+		return c.patchFields(ctx, from, e.before())
 	})
 }
 
-// undo sets the fields that made External Secrets Operator write nothing to what they were. Other fields may have changed
-// since.
-func (e entry) undo(from *unstructured.Unstructured) error {
-	for path := range stops[from.GetKind()] {
-		fields := strings.Split(path, ".")
-		was, found, err := unstructured.NestedFieldCopy(e.Object.Object, fields...)
-		switch {
-		case err != nil:
-			return err
-		case found:
-			err = unstructured.SetNestedField(from.Object, was, fields...)
-		default:
-			unstructured.RemoveNestedField(from.Object, fields...)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+// before returns the fields that made External Secrets Operator write nothing, as they were.
+func (e entry) before() map[string]any {
+	return fieldsOf(e.Object, slices.Collect(maps.Keys(stops[e.Object.GetKind()]))...)
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/strict"
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/inspect"
 )
@@ -105,7 +107,7 @@ func (m *move) decide(ctx context.Context) (decision, error) {
 func (m *move) observe(ctx context.Context) (state, error) {
 	s := state{to: &v1alpha1.ExternalSecret{}, secret: &corev1.Secret{}, journal: m.journal, name: m.name.Name}
 	s.merges = slices.Contains([]string{string(v1alpha1.CreateMerge), string(v1alpha1.CreateCreateOrMerge)}, field(m.unit.To, "target", "creationPolicy"))
-	from, err := m.readFrom(ctx)
+	from, err := m.readFrom(ctx, m.unit.From)
 	s.from = from
 	errs := []error{err}
 	absent, err := m.get(ctx, m.name, s.to)
@@ -119,11 +121,11 @@ func (m *move) observe(ctx context.Context) (state, error) {
 	return s, errors.Join(append(errs, err)...)
 }
 
-// readFrom reads the object of External Secrets Operator; nil if there is none.
-func (m *move) readFrom(ctx context.Context) (*unstructured.Unstructured, error) {
+// readFrom reads an object of External Secrets Operator; nil if there is none.
+func (c *Cutover) readFrom(ctx context.Context, of *unstructured.Unstructured) (*unstructured.Unstructured, error) {
 	from := &unstructured.Unstructured{}
-	from.SetGroupVersionKind(m.unit.From.GroupVersionKind())
-	if absent, err := m.get(ctx, m.name, from); absent || err != nil {
+	from.SetGroupVersionKind(of.GroupVersionKind())
+	if absent, err := c.get(ctx, client.ObjectKeyFromObject(of), from); absent || err != nil {
 		return nil, err
 	}
 	return from, nil
@@ -162,14 +164,12 @@ func (m *move) take(ctx context.Context, next step, s state) error {
 	case stepCreate:
 		return m.create(ctx, m.plan())
 	case stepStopESO:
-		return m.stopESO(ctx, s.from)
+		return m.StopESO(ctx, s.from)
 	case stepRelease:
 		m.before = s.secret.Data
 		return m.release(ctx, s.secret)
 	case stepAdopt:
-		return m.update(ctx, s.to, m.final())
-	case stepRemove:
-		return m.removeESO(ctx, s.from)
+		return m.patchFields(ctx, s.to, fieldsOf(m.final(), plannedFields...))
 	}
 	return fmt.Errorf("step %d is not to be taken", next)
 }
@@ -182,20 +182,28 @@ func (m *move) create(ctx context.Context, o *unstructured.Unstructured) error {
 	return nil
 }
 
-// update replaces an object of direct-secrets, if it has not changed since it was read.
-func (m *move) update(ctx context.Context, read client.Object, by *unstructured.Unstructured) error {
-	by.SetResourceVersion(read.GetResourceVersion())
-	return m.Client.Update(ctx, by)
-}
-
-// removeESO deletes the object of External Secrets Operator. The garbage collector removes ownerReferences instead of
-// deleting what the object owned.
-func (m *move) removeESO(ctx context.Context, from *unstructured.Unstructured) error {
-	if err := m.finish(ctx, m.journal); err != nil {
+// patchFields sets single fields of an object, and removes those whose value is nil, if the object has not changed since it
+// was read.
+func (c *Cutover) patchFields(ctx context.Context, read client.Object, fields map[string]any) error {
+	merge := &unstructured.Unstructured{Object: map[string]any{}}
+	merge.SetResourceVersion(read.GetResourceVersion())
+	for path, value := range fields {
+		_ = unstructured.SetNestedField(merge.Object, value, strings.Split(path, ".")...) // The paths are those of mappings.
+	}
+	patch, err := json.Marshal(merge.Object)
+	if err != nil {
 		return err
 	}
-	uid := from.GetUID()
-	return client.IgnoreNotFound(m.Client.Delete(ctx, from, client.PropagationPolicy(metav1.DeletePropagationOrphan), client.Preconditions{UID: &uid}))
+	return c.Client.Patch(ctx, read.DeepCopyObject().(client.Object), client.RawPatch(types.MergePatchType, patch))
+}
+
+// fieldsOf returns fields of an object as patchFields takes them.
+func fieldsOf(o *unstructured.Unstructured, paths ...string) map[string]any {
+	fields := map[string]any{}
+	for _, path := range paths {
+		fields[path], _, _ = unstructured.NestedFieldCopy(o.Object, strings.Split(path, ".")...) // Those of a valid object.
+	}
+	return fields
 }
 
 // final returns the object that takes over.
@@ -211,39 +219,41 @@ func (m *move) final() *unstructured.Unstructured {
 	return o
 }
 
+// plannedFields are the fields that an ExternalSecret has only once it takes over.
+var plannedFields = []string{"spec.target.cleanupPolicy", "spec.target.creationPolicy", "spec.target.deletionPolicy", "spec.target.immutable"}
+
 // plan returns the ExternalSecret as long as it only compares.
 func (m *move) plan() *unstructured.Unstructured {
 	o := m.final()
-	for _, f := range []string{"cleanupPolicy", "deletionPolicy", "immutable"} {
-		unstructured.RemoveNestedField(o.Object, "spec", "target", f) // They cannot be combined with None.
+	for _, path := range plannedFields {
+		unstructured.RemoveNestedField(o.Object, strings.Split(path, ".")...) // They cannot be combined with None.
 	}
 	// The paths are those of mappings in a valid object.
 	_ = unstructured.SetNestedField(o.Object, string(v1alpha1.CreateNone), "spec", "target", "creationPolicy")
 	return o
 }
 
+const refreshPolicy = "spec.refreshPolicy"
+
 // stops are the fields, by Kind, with which External Secrets Operator writes nothing any more. All are set at once: with
 // some of them it writes the Secret once more.
-var stops = map[string]map[string]string{
+var stops = map[string]map[string]any{
 	"ExternalSecret": {
-		"spec.refreshInterval": "0s", "spec.refreshPolicy": "CreatedOnce",
+		"spec.refreshInterval": "0s", refreshPolicy: "CreatedOnce",
 		"spec.target.creationPolicy": "Orphan", "spec.target.deletionPolicy": "Retain",
 	},
 	"PushSecret": {"spec.refreshInterval": "0s", "spec.deletionPolicy": "None"},
 }
 
-// stopESO makes External Secrets Operator write nothing any more for an object.
-func (m *move) stopESO(ctx context.Context, from *unstructured.Unstructured) error {
-	merge := &unstructured.Unstructured{Object: map[string]any{}}
-	merge.SetResourceVersion(from.GetResourceVersion())
-	for path, value := range stops[from.GetKind()] {
-		_ = unstructured.SetNestedField(merge.Object, value, strings.Split(path, ".")...) // The paths are those of mappings.
+// StopESO makes External Secrets Operator write nothing any more for an object.
+func (c *Cutover) StopESO(ctx context.Context, from *unstructured.Unstructured) error {
+	fields := maps.Clone(stops[from.GetKind()])
+	err := c.patchFields(ctx, from, fields)
+	if strict.IsUnknown(err, refreshPolicy) { // Older versions do not have it, and need only the interval.
+		delete(fields, refreshPolicy)
+		err = c.patchFields(ctx, from, fields)
 	}
-	patch, err := json.Marshal(merge.Object)
-	if err != nil {
-		return err
-	}
-	return m.Client.Patch(ctx, from.DeepCopy(), client.RawPatch(types.MergePatchType, patch))
+	return err
 }
 
 // release removes from a Secret what External Secrets Operator knows it by, and names direct-secrets as the manager of

@@ -47,7 +47,7 @@ type pushState struct {
 
 // decidePush decides on the next step for a PushSecret.
 func (m *move) decidePush(ctx context.Context) (decision, error) {
-	from, err := m.readFrom(ctx)
+	from, err := m.readFrom(ctx, m.unit.From)
 	if err != nil {
 		return decision{}, err
 	}
@@ -59,12 +59,12 @@ func (m *move) decidePush(ctx context.Context) (decision, error) {
 	if absent {
 		s.to = nil
 	}
-	next, why := s.next(m.Options)
+	next, why := s.next()
 	return decision{next, why, func(ctx context.Context) error { return m.takePush(ctx, next, s) }}, nil
 }
 
 // next decides on the next step, and says why it is to wait or to stop.
-func (s pushState) next(o Options) (step, string) {
+func (s pushState) next() (step, string) {
 	switch {
 	case s.to == nil && s.from == nil:
 		return stepGiveBack, "it was deleted meanwhile"
@@ -75,7 +75,7 @@ func (s pushState) next(o Options) (step, string) {
 	case s.to.Spec.DryRun:
 		return s.planned()
 	}
-	return s.adopted(o)
+	return s.adopted()
 }
 
 // planned decides during the dry run.
@@ -132,7 +132,7 @@ func finished(from *unstructured.Unstructured) bool {
 }
 
 // adopted decides once direct-secrets may write.
-func (s pushState) adopted(o Options) (step, string) {
+func (s pushState) adopted() (step, string) {
 	if s.from != nil && !letGo(s.from) {
 		return stepGiveBack, "the object of External Secrets Operator was changed back; suspend the tool that manages it"
 	}
@@ -144,8 +144,6 @@ func (s pushState) adopted(o Options) (step, string) {
 		return stepWait, fmt.Sprintf("direct-secrets cannot take it over: %s: %s", ready.Reason, ready.Message)
 	case string(s.to.Spec.AdoptionPolicy) != field(s.final, "adoptionPolicy"):
 		return stepFinish, ""
-	case o.Remove && s.from != nil && s.from.GetDeletionTimestamp() == nil:
-		return stepRemove, ""
 	}
 	return stepDone, s.kept()
 }
@@ -178,13 +176,11 @@ func (m *move) takePush(ctx context.Context, next step, s pushState) error {
 		_ = unstructured.SetNestedField(plan.Object, true, "spec", "dryRun") // It is the path of a mapping.
 		return m.create(ctx, plan)
 	case stepStopESO:
-		return m.stopESO(ctx, s.from)
+		return m.StopESO(ctx, s.from)
 	case stepAdopt:
-		return m.update(ctx, s.to, m.owning())
+		return m.patchFields(ctx, s.to, map[string]any{"spec.dryRun": nil})
 	case stepFinish:
-		return m.update(ctx, s.to, m.final())
-	case stepRemove:
-		return m.removeESO(ctx, s.from)
+		return m.patchFields(ctx, s.to, fieldsOf(s.final, "spec.adoptionPolicy"))
 	}
 	return fmt.Errorf("step %d is not to be taken", next)
 }
@@ -204,8 +200,7 @@ func (c *Cutover) deletePush(ctx context.Context, e entry) error {
 	to := &v1alpha1.PushSecret{}
 	return c.deleteObject(ctx, e, to, func(ctx context.Context) error {
 		if to.Spec.DeletionPolicy == v1alpha1.PushDeletionDelete {
-			to.Spec.DeletionPolicy = v1alpha1.PushDeletionNone
-			return c.Client.Update(ctx, to) // The next call deletes it.
+			return c.patchFields(ctx, to, map[string]any{"spec.deletionPolicy": string(v1alpha1.PushDeletionNone)}) // The next call deletes it.
 		}
 		return c.Client.Delete(ctx, to, client.Preconditions{UID: &to.UID, ResourceVersion: &to.ResourceVersion})
 	})

@@ -55,12 +55,11 @@ func TestNextPush(t *testing.T) {
 	old := plan()
 	old.Generation = 3
 	for name, tc := range map[string]struct {
-		from    *unstructured.Unstructured
-		to      *v1alpha1.PushSecret
-		options Options
-		final   map[string]any
-		want    step
-		why     string
+		from  *unstructured.Unstructured
+		to    *v1alpha1.PushSecret
+		final map[string]any
+		want  step
+		why   string
 	}{
 		"Begin":       {from: esoPush(active, "3-a"), want: stepCreate},
 		"NothingLeft": {want: stepGiveBack, why: "it was deleted meanwhile"},
@@ -88,16 +87,15 @@ func TestNextPush(t *testing.T) {
 		"Done":        {from: quiet, to: synced(done, true), want: stepDone},
 		"Kept":        {from: quiet, to: synced(done, false), want: stepDone, why: "deletionPolicy Delete does not delete these, because they have the mark of another PushSecret: b"},
 		"DeletesNone": {from: quiet, to: synced(done, false), final: map[string]any{}, want: stepDone},
-		"Remove":      {from: quiet, to: synced(done, true), options: Options{Remove: true}, want: stepRemove},
-		"Removing":    {from: deleted, to: synced(done, true), options: Options{Remove: true}, want: stepDone},
-		"Removed":     {to: synced(done, true), options: Options{Remove: true}, want: stepDone},
+		"Removing":    {from: deleted, to: synced(done, true), want: stepDone},
+		"Removed":     {to: synced(done, true), want: stepDone},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if tc.final == nil {
 				tc.final = final
 			}
 			s := pushState{from: tc.from, to: tc.to, final: esoPush(tc.final, ""), journal: entry{UID: "eso"}}
-			if got, why := s.next(tc.options); got != tc.want || why != tc.why {
+			if got, why := s.next(); got != tc.want || why != tc.why {
 				t.Errorf("step %d (%s), want %d (%s)", got, why, tc.want, tc.why)
 			}
 		})

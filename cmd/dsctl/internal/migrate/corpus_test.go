@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/output"
 )
 
 var update = flag.Bool("update", false, "write the golden files")
@@ -67,7 +69,7 @@ func TestCorpus(t *testing.T) {
 			t.Parallel()
 			r := converted(t, path)
 			var report bytes.Buffer
-			if err := r.Report.Text(&report); err != nil {
+			if err := output.New(&report).Lines(r.Report.Text()); err != nil {
 				t.Fatal(err)
 			}
 			report.WriteString("\n")

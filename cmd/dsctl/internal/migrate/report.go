@@ -2,8 +2,9 @@ package migrate
 
 import (
 	"fmt"
-	"io"
 	"strings"
+
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/output"
 )
 
 // A Report lists how each object and field is converted.
@@ -67,55 +68,57 @@ func (n Name) String() string {
 	return fmt.Sprintf("%s %s (%s)", n.Kind, name, place)
 }
 
-// Text writes the report for a terminal: what is exact in a line, the rest with reasons.
-func (r *Report) Text(w io.Writer) error {
-	var b strings.Builder
+// Text returns the report for a terminal: what is exact in a line, the rest with reasons.
+func (r *Report) Text() output.Lines {
+	var b output.Lines
 	for _, o := range r.Objects {
-		fmt.Fprintf(&b, "%-11s  %s", o.Verdict, o.Name)
+		becomes := ""
 		if len(o.To) > 0 {
-			fmt.Fprintf(&b, " -> %s", strings.Join(o.To, ", "))
+			becomes = " -> " + strings.Join(o.To, ", ")
 		}
-		b.WriteByte('\n')
+		b.Add("%-11s  %s%s", o.Verdict, o.Name, becomes)
 		for _, f := range o.Findings {
 			if f.Verdict == Exact {
 				continue
 			}
-			fmt.Fprintf(&b, "             %s%s\n", prefixed(f.Field, ": "), f.Reason)
+			b.Add("             %s%s", prefixed(f.Field, ": "), f.Reason)
 			if f.Todo != "" {
-				fmt.Fprintf(&b, "             %*s-> %s\n", 2, "", f.Todo)
+				b.Add("             %*s-> %s", 2, "", f.Todo)
 			}
 		}
 	}
 	c := r.counts()
-	fmt.Fprintf(&b, "\n%d exact, %d changed, %d unsupported\n", c[Exact], c[Changed], c[Unsupported])
-	_, err := io.WriteString(w, b.String())
-	return err
+	b.Add("")
+	b.Add("%d exact, %d changed, %d unsupported", c[Exact], c[Changed], c[Unsupported])
+	return b
 }
 
-// Markdown writes the report as a page: a table of objects, and one of fields for each.
-func (r *Report) Markdown(w io.Writer) error {
-	var b strings.Builder
+// Markdown returns the report as a page: a table of objects, and one of fields for each.
+func (r *Report) Markdown() output.Lines {
 	c := r.counts()
-	fmt.Fprintf(&b, "# Conversion to direct-secrets\n\n%d exact, %d changed, %d unsupported.\n\n| object | verdict | becomes |\n|---|---|---|\n", c[Exact], c[Changed], c[Unsupported])
+	b := output.Lines{"# Conversion to direct-secrets", ""}
+	b.Add("%d exact, %d changed, %d unsupported.", c[Exact], c[Changed], c[Unsupported])
+	b = append(b, "", "| object | verdict | becomes |", "|---|---|---|")
 	for _, o := range r.Objects {
-		fmt.Fprintf(&b, "| %s | %s | %s |\n", cell(o.String()), o.Verdict, strings.Join(o.To, ", "))
+		b.Add("| %s | %s | %s |", cell(o.String()), o.Verdict, strings.Join(o.To, ", "))
 	}
 	for _, o := range r.Objects {
 		if len(o.Findings) == 0 {
 			continue
 		}
-		fmt.Fprintf(&b, "\n## %s\n\n| field | becomes | verdict | why | what to do |\n|---|---|---|---|---|\n", o.Name)
+		b.Add("")
+		b.Add("## %s", o.Name)
+		b = append(b, "", "| field | becomes | verdict | why | what to do |", "|---|---|---|---|---|")
 		for _, f := range o.Findings {
-			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", cell(f.Field), cell(f.To), f.Verdict, cell(f.Reason), cell(f.Todo))
+			b.Add("| %s | %s | %s | %s | %s |", cell(f.Field), cell(f.To), f.Verdict, cell(f.Reason), cell(f.Todo))
 		}
 	}
-	_, err := io.WriteString(w, b.String())
-	return err
+	return b
 }
 
 // cell returns a text for a cell of a table.
 func cell(s string) string {
-	return strings.NewReplacer("|", `\|`, "\n", " ").Replace(s)
+	return strings.ReplaceAll(s, "|", `\|`)
 }
 
 func prefixed(s, after string) string {

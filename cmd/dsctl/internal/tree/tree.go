@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/output"
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/snapshot"
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
@@ -155,24 +156,24 @@ func (in *Input) secret(namespace, name string) Node {
 	return n
 }
 
-// Text returns the trees as lines of text.
-func Text(roots []Node) string {
-	var b strings.Builder
+// Text returns the trees, with a line for each object.
+func Text(roots []Node) output.Lines {
+	var b output.Lines
 	for i := range roots {
 		roots[i].write(&b, "", "")
 	}
-	return b.String()
+	return b
 }
 
-func (n *Node) write(b *strings.Builder, first, rest string) {
-	b.WriteString(first + n.String())
+func (n *Node) write(b *output.Lines, first, rest string) {
+	text := first + n.String()
 	if n.Ready != "" {
-		b.WriteString(strings.TrimSuffix("  Ready="+n.Ready+" "+n.Reason, " "))
+		text += strings.TrimSuffix("  Ready="+n.Ready+" "+n.Reason, " ")
 	}
 	if n.Note != "" {
-		b.WriteString("  (" + n.Note + ")")
+		text += "  (" + n.Note + ")"
 	}
-	b.WriteString("\n")
+	b.Add("%s", text)
 	for i := range n.Children {
 		if i == len(n.Children)-1 {
 			n.Children[i].write(b, rest+"└── ", rest+"    ")

@@ -135,7 +135,7 @@ ClusterVaultKV kv  Ready=Unknown
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(tc.want, "\n"+Text(Of(Build(input(t)), tc.match))); diff != "" {
+			if diff := cmp.Diff(tc.want, "\n"+strings.Join(Text(Of(Build(input(t)), tc.match)), "\n")+"\n"); diff != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
 			}
 		})
