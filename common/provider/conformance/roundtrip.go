@@ -18,7 +18,7 @@ import (
 // nameLetters are the characters of random keys and properties: ordinary ones, and those with a meaning somewhere.
 const nameLetters = "aaabbb01-_//..  :;%?#&=+*@|\\[](){}!~\"'<>,\n\x00é"
 
-// RoundTrip pushes random properties to random keys. What was pushed must be read back exactly, and nothing else can
+// RoundTrip pushes random properties to random keys. A read must return exactly what was pushed, and nothing else can
 // change. A key or property that is refused must change nothing. It prints its seed.
 func RoundTrip(t *testing.T, h Harness, count int) {
 	t.Helper()
