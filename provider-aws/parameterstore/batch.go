@@ -1,11 +1,8 @@
 package parameterstore
 
 import (
-	"cmp"
 	"context"
 	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ssm"
@@ -107,51 +104,32 @@ func (b *batch) readSpoilt(ctx context.Context, places []int, accessDenied bool)
 	}
 }
 
-// take stores the results of an answer, and returns the places of invalid parameters. AWS calls a parameter
-// invalid if it does not exist, has no valid name, or cannot be read; only a separate call shows which. A
-// parameter that the answer lacks is Unavailable, not NotFound.
-func (b *batch) take(ctx context.Context, places []int, out *ssm.GetParametersOutput) (invalid []int) {
-	found := spellings(out.Parameters)
+// take stores the results of an answer, and returns the places that need a call of their own. AWS calls a parameter
+// invalid if it does not exist, has no valid name, or cannot be read; only a separate call shows which. A parameter
+// that the answer lacks, or that cannot be told from another one, is Unavailable, not NotFound.
+func (b *batch) take(ctx context.Context, places []int, out *ssm.GetParametersOutput) (single []int) {
+	ids := make([]string, len(places))
+	for n, i := range places {
+		ids[n] = b.ids[i]
+	}
+	all := answersOf(ids, out)
+	found := map[int]*types.Parameter{}
 	var tagged []int
 	for _, i := range places {
-		p, ok := found[b.ids[i]]
+		p, how := all.find(b.ids[i])
 		switch {
-		case ok && b.refs[i].Metadata:
-			tagged = append(tagged, i)
-		case ok:
-			b.results[i].Value, b.results[i].Err = value(b.refs[i], p)
-		case slices.Contains(out.InvalidParameters, b.ids[i]):
-			invalid = append(invalid, i)
-		default:
+		case slices.Contains(out.InvalidParameters, b.ids[i]), how == shared:
+			single = append(single, i)
+		case how == missing:
 			b.results[i].Err = provider.NewError(provider.Unavailable, "%s: the response of AWS does not include it", about(b.refs[i]))
+		case how == unclear:
+			b.results[i].Err = provider.NewError(provider.Unavailable, "%s: the response of AWS does not show which version of the parameter it is about; set spec.endpoint to a server that returns Selector, or read only one version", about(b.refs[i]))
+		case b.refs[i].Metadata:
+			found[i], tagged = p, append(tagged, i)
+		default:
+			b.results[i].Value, b.results[i].Err = value(b.refs[i], p)
 		}
 	}
-	awsconfig.Each(tagged, func(i int) {
-		b.results[i].Value, b.results[i].Err = b.complete(ctx, b.refs[i], found[b.ids[i]])
-	})
-	return invalid
-}
-
-// spellings maps each id under which a parameter could have been requested to the parameter of the answer. A
-// parameter that was selected by a label is also found by its version number, but is not the current version.
-func spellings(all []types.Parameter) map[string]*types.Parameter {
-	m := map[string]*types.Parameter{}
-	for i := range all {
-		p := &all[i]
-		s := aws.ToString(p.Selector)
-		s = s[strings.LastIndex(s, ":")+1:]
-		for _, name := range []string{aws.ToString(p.Name), aws.ToString(p.ARN)} {
-			if name == "" {
-				continue
-			}
-			if s == "" {
-				m[name] = p
-			} else {
-				m[name+":"+s] = p
-			}
-			number := name + ":" + strconv.FormatInt(p.Version, 10)
-			m[number] = cmp.Or(m[number], p)
-		}
-	}
-	return m
+	awsconfig.Each(tagged, func(i int) { b.results[i].Value, b.results[i].Err = b.complete(ctx, b.refs[i], found[i]) })
+	return single
 }

@@ -3,6 +3,8 @@ package secretsmanager
 import (
 	"regexp"
 	"slices"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
 )
 
 // An entry is the result for one secret in the answer to a batch.
@@ -16,13 +18,22 @@ type entry struct {
 	version *string
 }
 
-// answers holds the ids that a batch requests, and the results for them.
-type answers struct {
-	ids     []string
-	entries map[string]entry
+// is reports whether two entries are about the same version of the same secret.
+func (e entry) is(other entry) bool {
+	return e.id == other.id && e.arn == other.arn && aws.ToString(e.version) == aws.ToString(other.version)
 }
 
-func newAnswers() *answers { return &answers{entries: map[string]entry{}} }
+// answers holds the ids that a batch requests, and the results for them.
+type answers struct {
+	ids []string
+	// full holds the entries by name and ARN, cut by ARN without its suffix. An id can have several entries: a secret
+	// of another account can have the same name.
+	full, cut map[string][]entry
+}
+
+func newAnswers() *answers {
+	return &answers{full: map[string][]entry{}, cut: map[string][]entry{}}
+}
 
 // ask adds an id if it is not there yet.
 func (a *answers) ask(id string) {
@@ -34,27 +45,36 @@ func (a *answers) ask(id string) {
 // arnSuffix matches the random characters that AWS appends to the name in an ARN. A request can omit them.
 var arnSuffix = regexp.MustCompile(`-[A-Za-z0-9]{6}$`)
 
-// add stores an entry under all ids by which its secret could have been requested. A full ARN or name takes
-// precedence over an ARN without its suffix.
+// add stores an entry under all ids by which its secret could have been requested.
 func (a *answers) add(e entry) {
-	a.entries[e.id] = e
+	add(a.full, e.id, e)
 	if e.arn == "" {
 		return
 	}
-	a.entries[e.arn] = e
+	if e.arn != e.id {
+		add(a.full, e.arn, e)
+	}
 	if cut := arnSuffix.ReplaceAllString(e.arn, ""); cut != e.arn {
-		if other, taken := a.entries[cut]; !taken || other.arn != cut {
-			a.entries[cut] = e
-		}
+		add(a.cut, cut, e)
+	}
+}
+
+// add adds an entry, unless it is there.
+func add(to map[string][]entry, id string, e entry) {
+	if !slices.ContainsFunc(to[id], e.is) {
+		to[id] = append(to[id], e)
 	}
 }
 
 // complete reports whether there is a result for every id.
 func (a *answers) complete() bool {
-	return !slices.ContainsFunc(a.ids, func(id string) bool { _, ok := a.entries[id]; return !ok })
+	return !slices.ContainsFunc(a.ids, func(id string) bool { return len(a.find(id)) == 0 })
 }
 
-func (a *answers) find(id string) (entry, bool) {
-	e, ok := a.entries[id]
-	return e, ok
+// find returns the entries that fit an id. A full ARN or name takes precedence over an ARN without its suffix.
+func (a *answers) find(id string) []entry {
+	if all := a.full[id]; len(all) > 0 {
+		return all
+	}
+	return a.cut[id]
 }

@@ -61,13 +61,13 @@ func (c *Client) readTogether(ctx context.Context, refs []provider.Ref, places [
 	alone := c.config.SaysNothingOfEntries(failure, codes)
 	for _, i := range places {
 		ref := refs[i]
-		entry, known := ids.find(c.config.ID(ref.Key))
+		found := ids.find(c.config.ID(ref.Key))
 		switch {
-		case known && entry.failure != nil:
-			results[i].Err = c.explain(entry.failure, about(ref))
-		case known:
-			results[i].Value, results[i].Err = value(ref, entry.text, entry.binary, entry.version)
-		case alone:
+		case len(found) == 1 && found[0].failure != nil:
+			results[i].Err = c.explain(found[0].failure, about(ref))
+		case len(found) == 1:
+			results[i].Value, results[i].Err = value(ref, found[0].text, found[0].binary, found[0].version)
+		case alone, len(found) > 1: // Only a separate call shows which of several secrets the key names.
 			single = append(single, i)
 		case failure != nil:
 			results[i].Err = c.explain(failure, about(ref))

@@ -12,6 +12,8 @@ import (
 
 func TestConformance(t *testing.T) { conformance.Run(t, harness(t, awstest.Start(t))) }
 
+func TestRoundTrip(t *testing.T) { conformance.RoundTrip(t, harness(t, awstest.Start(t)), 1000) }
+
 func TestPushModel(t *testing.T) { conformance.PushModel(t, harness(t, awstest.Start(t))) }
 
 func TestPushProperties(t *testing.T) {

@@ -14,6 +14,8 @@ import (
 
 func TestPushModel(t *testing.T) { conformance.PushModel(t, harness(start(t))) }
 
+func TestRoundTrip(t *testing.T) { conformance.RoundTrip(t, harness(start(t)), 1000) }
+
 func pusher(c *Client, mark string) conformance.Pusher {
 	return conformance.Pusher{Kind: "GCPSecretManager", Writer: c, Policies: conformance.PushPolicies{
 		Update: common.UpdateReplace, Adoption: common.AdoptionAdopt, Mark: mark, Features: c.Features(),

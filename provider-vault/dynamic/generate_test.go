@@ -245,7 +245,7 @@ func TestBadFields(t *testing.T) {
 		want   string
 	}{
 		"NoPath":     {path(""), "Invalid: spec.path: is empty"},
-		"Up":         {path("accounts/../sys/seal"), `Invalid: spec.path: has ".." in it`},
+		"Up":         {path("accounts/../sys/seal"), `Invalid: spec.path: has ".." between two slashes`},
 		"Version":    {path("v1/accounts/creds/app"), "Invalid: spec.path: must not begin with v1"},
 		"Twice":      {path("accounts//creds"), "Invalid: spec.path: has a slash too many"},
 		"Method":     {func(s *spec) { s.Method = "DELETE" }, `Invalid: spec.method: "DELETE" is not valid; write GET, POST or PUT`},

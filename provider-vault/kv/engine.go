@@ -63,11 +63,7 @@ func (kv1) value(ref provider.Ref, a session.Answer) (provider.Value, error) {
 	if err != nil {
 		return provider.Value{}, lacking(ref)
 	}
-	v := provider.Value{Key: ref.Key, Data: data, Version: onlyVersion}
-	if ref.Metadata {
-		v.Metadata = map[string]string{}
-	}
-	return v, objectIn(ref, data)
+	return provider.Value{Key: ref.Key, Data: data, Version: onlyVersion}, objectIn(ref, data)
 }
 
 // kv2 implements https://developer.hashicorp.com/vault/api-docs/secret/kv/kv-v2.

@@ -96,7 +96,7 @@ func carries(metadata, tags map[string]string) bool {
 // list returns the sorted keys in the folder of the query, and below it, that match its name.
 func (c *Client) list(ctx context.Context, q provider.Query) ([]string, error) {
 	folder := strings.TrimSuffix(q.Path, "/")
-	if why := session.Unfit(folder); folder != "" && why != "" {
+	if why := c.unfit(folder); folder != "" && why != "" {
 		return nil, provider.NewError(provider.Invalid, "find: path %q %s; write it as folder/folder", session.Shortened(q.Path), why)
 	}
 	if folder != "" {
@@ -114,10 +114,15 @@ func (c *Client) list(ctx context.Context, q provider.Query) ([]string, error) {
 			return nil, provider.NewError(provider.Invalid, "find: more than %d secrets and folders to search; narrow path", maxListed)
 		}
 		for _, e := range entries {
+			selected := q.Name == nil || q.Name.MatchString(e)
+			why := c.unfit(strings.TrimSuffix(e, "/"))
 			switch {
+			case why != "" && selected:
+				return nil, provider.NewError(provider.Invalid, "find: the name %q cannot be read, because it %s; rename it at Vault, or narrow path or name", session.Shortened(e), why)
+			case why != "": // The rule does not ask for it.
 			case strings.HasSuffix(e, "/"):
 				folders = append(folders, e)
-			case q.Name == nil || q.Name.MatchString(e):
+			case selected:
 				keys = append(keys, e)
 			}
 		}
@@ -173,12 +178,12 @@ func (c *Client) listOne(ctx context.Context, folder string) ([]string, error) {
 	if err != nil || list.Keys == nil {
 		return nil, provider.NewError(provider.Unavailable, "%s: the response of Vault has no list", what)
 	}
-	keys := *list.Keys
-	for i, name := range keys {
-		keys[i] = folder + name
-		if why := session.Unfit(strings.TrimSuffix(keys[i], "/")); why != "" || strings.TrimSuffix(name, "/") == "" {
-			return nil, provider.NewError(provider.Invalid, "%s: the folder has a name that cannot be read, because it %s; rename it, or narrow path", what, why)
+	keys := make([]string, 0, len(*list.Keys))
+	for _, name := range *list.Keys {
+		if strings.TrimSuffix(name, "/") == "" {
+			return nil, provider.NewError(provider.Unavailable, "%s: the response of Vault has an empty name", what)
 		}
+		keys = append(keys, folder+name)
 	}
 	return keys, nil
 }

@@ -55,3 +55,7 @@ func TestPushProperties(t *testing.T) {
 		return n
 	})
 }
+
+func TestRoundTrip(t *testing.T) { conformance.RoundTrip(t, harness(t), 1000) }
+
+func TestRoundTripV1(t *testing.T) { conformance.RoundTrip(t, harnessV1(t), 1000) }

@@ -16,12 +16,15 @@ import (
 
 // Get reads one version of a secret, which is a JSON object. KV v2 includes its custom metadata in the answer.
 func (c *Client) Get(ctx context.Context, ref provider.Ref) (provider.Value, error) {
-	if err := checkKey(ref.Key); err != nil {
+	if err := c.checkKey(ref.Key); err != nil {
 		return provider.Value{}, err
 	}
 	query, err := c.engine.query(ref.Version)
 	if err != nil {
 		return provider.Value{}, err
+	}
+	if ref.Metadata && c.engine.version() == (kv1{}).version() {
+		return provider.Value{}, provider.NewError(provider.Invalid, "%s: KV v1 has no custom metadata; remove metadataPolicy, or use a secrets engine of KV v2", about(ref))
 	}
 	path := c.engine.read(c.mount, ref.Key)
 	a, err := c.read(ctx, path, query)

@@ -119,6 +119,11 @@ func TestKV1(t *testing.T) {
 	if _, err := c.Get(t.Context(), provider.Ref{Key: "shop/db", Version: "1"}); provider.ClassOf(err) != provider.Invalid {
 		t.Errorf("a version with KV v1: error %v, want Invalid", err)
 	}
+	for _, key := range []string{"shop/db", "absent"} {
+		if v, err := c.Get(t.Context(), provider.Ref{Key: key, Metadata: true}); provider.ClassOf(err) != provider.Invalid || !strings.Contains(err.Error(), "metadataPolicy") {
+			t.Errorf("metadata of %q with KV v1: %v, error %v, want Invalid that names metadataPolicy", key, v.Metadata, err)
+		}
+	}
 	var keys []string
 	for v, err := range c.Find(t.Context(), provider.Query{Path: "shop"}) {
 		if err != nil {
@@ -150,7 +155,9 @@ func TestKeys(t *testing.T) {
 		"Up":           {"A key that leads to another mount is rejected.", "../../other/data/a", ""},
 		"UpEnd":        {"A key that leads to its parent folder is rejected.", "a/..", ""},
 		"UpInside":     {"A key that leads to the mount's configuration is rejected.", "x/../../config", ""},
-		"Dots":         {"A key with two dots is rejected, as Vault does.", "a..b", ""},
+		"Dots":         {"Two dots inside a name are part of the key.", "a..b", "secret/data/a..b"},
+		"DotsFirst":    {"Two dots before a name are part of the key.", "..a", "secret/data/..a"},
+		"DotsLast":     {"Two dots after a name are part of the key.", "x/a../b", "secret/data/x/a../b"},
 		"Dot":          {"A key with ./ is rejected, because the part would vanish.", "./a", ""},
 		"Leading":      {"A key with a leading slash is rejected, because it would vanish.", "/a", ""},
 		"Trailing":     {"A key that ends in a slash is rejected, because it names a folder.", "a/", ""},
@@ -162,7 +169,7 @@ func TestKeys(t *testing.T) {
 		"Long":         {"A key that is too long is rejected.", strings.Repeat("a", 4096), ""},
 		"Query":        {"A question mark is part of the key.", "a?version=1", "secret/data/a?version=1"},
 		"Fragment":     {"A hash is part of the key.", "a#b", "secret/data/a#b"},
-		"EncodedSlash": {"An encoded slash is part of the key, which is rejected for its two dots.", "..%2fother", ""},
+		"EncodedSlash": {"An encoded slash is part of the key.", "..%2fother", "secret/data/..%2fother"},
 		"Encoded":      {"A percent sign is part of the key.", "%2e%2e%2f%2e%2e%2fother%2fdata%2fa", "secret/data/%2e%2e%2f%2e%2e%2fother%2fdata%2fa"},
 		"Semicolon":    {"A semicolon is part of the key.", "a;b=c", "secret/data/a;b=c"},
 		"Backslash":    {"A backslash is part of the key.", `b\a`, `secret/data/b\a`},

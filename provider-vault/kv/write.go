@@ -41,7 +41,7 @@ func (c *Client) Features() provider.Features { return c.engine.features() }
 
 // settings decodes the metadata of a target, and checks its key.
 func (c *Client) settings(t provider.Target) (settings, error) {
-	if err := checkKey(t.Key); err != nil {
+	if err := c.checkKey(t.Key); err != nil {
 		return settings{}, err
 	}
 	return c.engine.settings(t.Metadata)
@@ -107,7 +107,7 @@ func (c *Client) Update(ctx context.Context, t provider.Target, seen provider.Ob
 // Mark replaces the mark of a secret. Vault has no conditional call for this, so the secret is read right
 // before.
 func (c *Client) Mark(ctx context.Context, t provider.Target, seen provider.Observed, mark string) error {
-	if err := checkKey(t.Key); err != nil {
+	if err := c.checkKey(t.Key); err != nil {
 		return err
 	}
 	if err := c.checkMounted(ctx); err != nil {
@@ -119,7 +119,7 @@ func (c *Client) Mark(ctx context.Context, t provider.Target, seen provider.Obse
 // Delete deletes a secret with all its versions and its metadata. Vault has no conditional call for this, so
 // the secret is read right before.
 func (c *Client) Delete(ctx context.Context, t provider.Target, seen provider.Observed) error {
-	if err := checkKey(t.Key); err != nil {
+	if err := c.checkKey(t.Key); err != nil {
 		return err
 	}
 	if err := c.checkMounted(ctx); err != nil {

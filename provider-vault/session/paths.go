@@ -24,15 +24,13 @@ func Unfit(path string) string {
 		return "is not UTF-8"
 	case strings.ContainsFunc(path, func(r rune) bool { return !unicode.IsPrint(r) }):
 		return "has a character that cannot be printed"
-	case strings.Contains(path, ".."):
-		return "has \"..\" in it, which Vault does not allow"
 	}
 	for s := range strings.SplitSeq(path, "/") {
 		switch s {
 		case "":
 			return "has a slash too many"
-		case ".":
-			return "has \".\" between two slashes"
+		case ".", "..":
+			return "has \"" + s + "\" between two slashes"
 		}
 	}
 	return ""

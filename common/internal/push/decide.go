@@ -320,7 +320,11 @@ func (d *decider) property(doc document, v Value) document {
 		return doc
 	}
 	e := d.entry(v.Property)
-	current, exists := doc.has(v.Property)
+	current, exists, err := doc.get(v.Property)
+	if err != nil {
+		d.fail(v, in(v.Property, err))
+		return doc
+	}
 	switch {
 	case exists && (bytes.Equal(current, v.Data) || d.settled(e)):
 		d.done(v.Property, e.Created || d.owns())

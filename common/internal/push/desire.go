@@ -17,6 +17,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/pattern"
+	"github.com/direct-secrets/direct-secrets/common/internal/property"
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
@@ -283,7 +284,7 @@ func (w *wants) many(field string, match *regexp.Regexp, d v1alpha1.PushDataTo, 
 		case kv.Key == "":
 			w.fail("%s: rewrite makes a key empty; correct it", field)
 		case d.RemoteKey != "":
-			v := Value{Property: Literal(kv.Key), Data: kv.Value, Source: s.Name}
+			v := Value{Property: property.Escape(kv.Key), Data: kv.Value, Source: s.Name}
 			if err := checkProperty(v.Property); err != nil {
 				w.fail("%s: %s", field, err)
 			}

@@ -1,6 +1,7 @@
 package push
 
 import (
+	"bytes"
 	"encoding/json"
 	"strings"
 	"unicode/utf8"
@@ -8,12 +9,10 @@ import (
 	"github.com/tidwall/gjson"
 	"github.com/tidwall/sjson"
 
+	"github.com/direct-secrets/direct-secrets/common/internal/property"
+	"github.com/direct-secrets/direct-secrets/common/internal/render"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
-
-// syntax holds the characters with a special meaning in a path that is read. A path to write names exactly one place,
-// so a property must not contain them.
-const syntax = `*?#@!|{}[]()<>=%"~:`
 
 // emptyObject is the initial value of a secret whose properties are pushed.
 var emptyObject = []byte("{}")
@@ -29,44 +28,113 @@ func parse(data []byte) (document, error) {
 	return document(data), nil
 }
 
-// has returns the value of a property, in the form that a Secret would hold.
-func (d document) has(property string) ([]byte, bool) {
-	v := gjson.GetBytes(d, d.path(property))
-	if !v.Exists() {
-		return nil, false
+// A location is where a property is in a document, or would be.
+type location struct {
+	// names are the names of the members from the top.
+	names []property.Name
+	// value exists if the member exists.
+	value gjson.Result
+	// query is true if the property is a query, and no member has exactly its name.
+	query bool
+}
+
+// at returns the location of a property, which is the one that a read finds. The error is of class Invalid if a member on
+// the way occurs twice.
+func (d document) at(of string) (location, error) {
+	root := gjson.ParseBytes(d)
+	v, err := property.Member(root, of)
+	if err != nil || v.Exists() {
+		return location{names: []property.Name{{Text: of}}, value: v}, err
 	}
-	if v.Type == gjson.String {
-		return []byte(v.Str), true
+	names, query := property.Split(of)
+	if query {
+		return location{names: names, query: true}, nil
 	}
-	return []byte(v.Raw), true
+	v, _, err = property.Walk(root, names)
+	return location{names: names, value: v}, err
+}
+
+// get returns the value of a property, in the form that a Secret would hold.
+func (d document) get(of string) (value []byte, exists bool, err error) {
+	p, err := d.at(of)
+	if err != nil || !p.value.Exists() {
+		return nil, false, err
+	}
+	return render.Text(p.value), true, nil
+}
+
+// has is get for a property that can be read, or is not compared.
+func (d document) has(of string) ([]byte, bool) {
+	value, exists, err := d.get(of)
+	return value, exists && err == nil
 }
 
 // set returns the document with a property set to a value.
-func (d document) set(property string, value []byte) (document, error) {
+func (d document) set(of string, value []byte) (document, error) {
 	if !utf8.Valid(value) {
-		return nil, provider.NewError(provider.Invalid, "property %.64q: the value is not UTF-8 text, as JSON requires; push it as a whole secret, or encode it with a template", property)
+		return nil, provider.NewError(provider.Invalid, "property %.64q: the value is not UTF-8 text, as JSON requires; push it as a whole secret, or encode it with a template", of)
 	}
-	if at := d.blocked(property); at != "" {
-		return nil, provider.NewError(provider.Invalid, "property %.64q: %.64q is not a JSON object in the remote secret; choose another property", property, at)
+	p, err := d.at(of)
+	if err == nil {
+		err = p.check(of)
 	}
-	out, err := sjson.SetBytes(d, forWrite(d.path(property)), string(value))
 	if err != nil {
-		return nil, provider.NewError(provider.Invalid, "property %.64q cannot be set; choose another", property)
+		return nil, in(of, err)
 	}
-	return document(out), nil
+	if at := d.blocked(p.names); at != "" {
+		return nil, provider.NewError(provider.Invalid, "property %.64q: %.64q is not a JSON object in the remote secret; choose another property", of, at)
+	}
+	out, err := sjson.SetBytes(d, pathOf(p.names), string(value))
+	if err == nil {
+		// A read must find the value, whatever the name.
+		if got, ok := document(out).has(of); ok && bytes.Equal(got, value) {
+			return document(out), nil
+		}
+	}
+	return nil, provider.NewError(provider.Invalid, "property %.64q cannot be set; choose another", of)
+}
+
+func in(of string, err error) error {
+	return provider.NewError(provider.Invalid, "property %.64q: %s", of, provider.Safe(err).Message)
+}
+
+// check returns an error if a property cannot be written. A property that exists can.
+func (p location) check(of string) error {
+	switch {
+	case p.value.Exists():
+		return nil
+	case p.query:
+		return provider.NewError(provider.Invalid, `it is a query (*, ? or |, or a name that starts with @, [, { or !), and the remote secret has no member of exactly this name; write \ before such a character that is part of a name`)
+	case len(of) > property.MaxLength && !(len(p.names) == 1 && p.names[0].Text == of):
+		return provider.NewError(provider.Invalid, "it is a path with more than %d bytes; choose a shorter one", property.MaxLength)
+	}
+	for _, n := range p.names {
+		switch {
+		case n.Text == "":
+			return provider.NewError(provider.Invalid, `it has an empty part; write it as a or as a.b, or write \ before a dot that is part of a name`)
+		case n.Unusual:
+			return provider.NewError(provider.Invalid, `# at the start of a name asks for the elements of a list; write \# if it is part of the name`)
+		}
+	}
+	return nil
 }
 
 // without returns the document without a property, and without the objects that this leaves empty.
-func (d document) without(property string) (document, error) {
-	segments := splitRaw(d.path(property))
-	for n := len(segments); n > 0; n-- {
-		path := strings.Join(segments[:n], ".")
-		if n < len(segments) && !empty(gjson.GetBytes(d, path)) {
+func (d document) without(of string) (document, error) {
+	p, err := d.at(of)
+	if err != nil {
+		return nil, in(of, err)
+	}
+	if !p.value.Exists() {
+		return d, nil
+	}
+	for n := len(p.names); n > 0; n-- {
+		if v, _, _ := property.Walk(gjson.ParseBytes(d), p.names[:n]); n < len(p.names) && !empty(v) {
 			break
 		}
-		out, err := sjson.DeleteBytes(d, forWrite(path))
+		out, err := sjson.DeleteBytes(d, pathOf(p.names[:n]))
 		if err != nil {
-			return nil, provider.NewError(provider.Invalid, "property %.64q cannot be removed", property)
+			return nil, provider.NewError(provider.Invalid, "property %.64q cannot be removed", of)
 		}
 		d = document(out)
 	}
@@ -78,98 +146,61 @@ func empty(v gjson.Result) bool { return v.IsObject() && len(v.Map()) == 0 }
 // isEmpty reports whether no property is left.
 func (d document) isEmpty() bool { return empty(gjson.ParseBytes(d)) }
 
-// path returns the gjson path of a property: the top-level key spelled exactly like the property if it exists (as a
-// read does it), otherwise the nested path.
-func (d document) path(property string) string {
-	literal := escape(property)
-	if gjson.GetBytes(d, literal).Exists() {
-		return literal
-	}
-	var segments []string
-	for _, s := range split(property) {
-		segments = append(segments, escape(s))
-	}
-	return strings.Join(segments, ".")
-}
-
-// blocked returns the first prefix of the path that exists and is not an object, or "".
-func (d document) blocked(property string) string {
-	segments := splitRaw(d.path(property))
-	for n := 1; n < len(segments); n++ {
-		path := strings.Join(segments[:n], ".")
-		if v := gjson.GetBytes(d, path); v.Exists() && !v.IsObject() {
-			return path
+// blocked returns the first prefix of the names that exists and is not an object, or "".
+func (d document) blocked(names []property.Name) string {
+	for n := 1; n < len(names); n++ {
+		if v, _, err := property.Walk(gjson.ParseBytes(d), names[:n]); err == nil && v.Exists() && !v.IsObject() {
+			return strings.Join(texts(names[:n]), ".")
 		}
 	}
 	return ""
 }
 
-// checkProperty returns an error if a property cannot be written.
-func checkProperty(property string) error {
-	for _, s := range split(property) {
-		if s == "" {
-			return provider.NewError(provider.Invalid, "property %.64q has an empty part; write it as a or as a.b", property)
-		}
-	}
-	if !utf8.ValidString(property) {
-		return provider.NewError(provider.Invalid, "property %.64q is not UTF-8", property)
-	}
-	plain := strings.NewReplacer(`\.`, "", `\\`, "").Replace(property)
-	if strings.ContainsAny(plain, syntax+`\`) || strings.ContainsFunc(plain, func(r rune) bool { return r < ' ' }) {
-		return provider.NewError(provider.Invalid, `property %.64q is not a plain path: it must not have a control character or one of %s, and \ only before a dot`, property, syntax)
+// checkProperty returns an error if no document can have a property.
+func checkProperty(of string) error {
+	if !utf8.ValidString(of) {
+		return provider.NewError(provider.Invalid, "property %.64q is not UTF-8", of)
 	}
 	return nil
 }
 
-// Literal returns the property that means a top-level key, whatever characters the key has.
-func Literal(key string) string {
-	return strings.NewReplacer(`\`, `\\`, `.`, `\.`).Replace(key)
+// split returns the names in a property.
+func split(of string) []string {
+	names, _ := property.Split(of)
+	return texts(names)
 }
 
-// split splits a property at its dots, except escaped ones, and removes the backslashes.
-func split(property string) []string {
-	segments := splitRaw(property)
-	for i, s := range segments {
-		segments[i] = strings.NewReplacer(`\\`, `\`, `\`, ``).Replace(s)
+func texts(names []property.Name) []string {
+	var all []string
+	for _, n := range names {
+		all = append(all, n.Text)
 	}
-	return segments
+	return all
 }
 
-// splitRaw is like split, but keeps the backslashes.
-func splitRaw(path string) []string {
-	var segments []string
-	start := 0
-	for i := 0; i < len(path); i++ {
-		switch path[i] {
-		case '\\':
-			i++
-		case '.':
-			segments = append(segments, path[start:i])
-			start = i + 1
-		}
-	}
-	return append(segments, path[start:])
-}
-
-// forWrite converts a gjson path for sjson, which takes a number as a list index unless it is prefixed with a colon.
-func forWrite(path string) string {
-	segments := splitRaw(path)
-	for i, s := range segments {
+// pathOf returns the path of names for sjson, which takes a number as a list index unless it is prefixed with a colon.
+func pathOf(names []property.Name) string {
+	var all []string
+	for _, n := range names {
+		s := escape(n.Text)
 		if strings.Trim(s, "0123456789") == "" || s == "-1" {
-			segments[i] = ":" + s
+			s = ":" + s
 		}
+		all = append(all, s)
 	}
-	return strings.Join(segments, ".")
+	return strings.Join(all, ".")
 }
 
-// escape escapes a key for gjson.
-func escape(key string) string {
+// syntax holds the characters with a special meaning in a path for sjson.
+const syntax = `\.*?#@!|{}[]()<>=%"~:`
+
+func escape(name string) string {
 	var b strings.Builder
-	for i := range len(key) {
-		if c := key[i]; c == '\\' || c == '.' || strings.IndexByte(syntax, c) >= 0 {
+	for i := range len(name) {
+		if strings.IndexByte(syntax, name[i]) >= 0 {
 			b.WriteByte('\\')
 		}
-		b.WriteByte(key[i])
+		b.WriteByte(name[i])
 	}
 	return b.String()
 }

@@ -88,8 +88,8 @@ func (d *decider) remove(doc document) document {
 			d.removeWhole()
 			continue
 		}
-		current, exists := doc.has(e.Property)
-		if !e.Created || !exists {
+		current, exists, unclear := doc.get(e.Property)
+		if !e.Created || !exists && unclear == nil {
 			continue
 		}
 		if d.inUse(e.Property) {
@@ -97,7 +97,7 @@ func (d *decider) remove(doc document) document {
 			continue
 		}
 		next, err := doc.without(e.Property)
-		if err != nil || !d.untouched(e, current) {
+		if unclear != nil || err != nil || !d.untouched(e, current) {
 			d.Left = append(d.Left, e)
 			continue
 		}

@@ -5,9 +5,11 @@ import (
 	"maps"
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/tidwall/gjson"
 
+	member "github.com/direct-secrets/direct-secrets/common/internal/property"
 	"github.com/direct-secrets/direct-secrets/common/internal/render/template"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
@@ -15,7 +17,7 @@ import (
 // Limits of a property that is a path.
 const (
 	// maxPath limits its length.
-	maxPath = 512
+	maxPath = member.MaxLength
 	// maxOperators limits its modifiers and queries. Each of them processes the whole result of the one before, and
 	// can make it larger by some bytes for each element.
 	maxOperators = 8
@@ -48,6 +50,10 @@ type jsonValue struct {
 	// members has, for each property that equals a top-level key, the index of its value in found.
 	members map[string]int
 	found   []gjson.Result
+	// twice are the properties that equal two top-level keys.
+	twice map[string]bool
+	// unique returns an error if a member anywhere occurs twice. It is computed once.
+	unique func() error
 }
 
 func (d *jsonValue) parse(data []byte) {
@@ -56,6 +62,7 @@ func (d *jsonValue) parse(data []byte) {
 		return
 	}
 	d.root = gjson.ParseBytes(data)
+	d.unique = sync.OnceValue(func() error { return member.Unique(data) })
 	if !d.root.IsObject() {
 		return
 	}
@@ -65,11 +72,17 @@ func (d *jsonValue) parse(data []byte) {
 		d.members[p] = none
 	}
 	d.root.ForEach(func(k, v gjson.Result) bool {
-		if i, asked := d.members[k.Str]; asked && i == none { // The first of two equal keys counts.
+		switch i, asked := d.members[k.Str]; {
+		case !asked:
+		case i == none:
 			d.members[k.Str] = len(d.found)
 			d.found = append(d.found, v)
+		case d.twice == nil:
+			d.twice = map[string]bool{k.Str: true}
+		default:
+			d.twice[k.Str] = true
 		}
-		return len(d.found) < len(d.members)
+		return true
 	})
 	maps.DeleteFunc(d.members, func(_ string, i int) bool { return i == none })
 }
@@ -79,24 +92,55 @@ func (d *jsonValue) property(property string, work *template.Budget) ([]byte, er
 	if !d.valid {
 		return nil, provider.NewError(provider.Invalid, "its value is not JSON, so it has no property %.64q; remove the property or store JSON", property)
 	}
+	if d.twice[property] {
+		return nil, member.Twice(property)
+	}
 	if i, ok := d.members[property]; ok {
-		return text(d.found[i]), nil
+		return Text(d.found[i]), nil
 	}
-	if len(property) > maxPath || growing.MatchString(property) || operators(property) > maxOperators {
-		return nil, provider.NewError(provider.Invalid, "the property %.64q is not supported: use at most %d characters and at most %d modifiers (@) and queries (#); do not use @tostr, @pretty, @group or @dig, and do not combine documents", property, maxPath, maxOperators)
+	v, err := d.path(property, work)
+	if err != nil {
+		return nil, err
 	}
-	steps := pathSteps(property, d.size)
-	if steps > maxPathSteps {
-		return nil, provider.NewError(provider.Invalid, "the property %.64q takes too much work for a secret of %d bytes; use fewer modifiers (@), queries (#) and wildcards (*), or a smaller secret", property, d.size)
-	}
-	if !work.Spend(steps) {
-		return nil, errWork
-	}
-	v := d.root.Get(property)
 	if !v.Exists() {
 		return nil, provider.NewError(provider.NotFound, "it has no property %.64q", property)
 	}
-	return text(v), nil
+	return Text(v), nil
+}
+
+// path returns the value at a path, which does not exist if there is none.
+func (d *jsonValue) path(property string, work *template.Budget) (v gjson.Result, err error) {
+	names, query := member.Split(property)
+	if !query && len(property) <= maxPath {
+		if err := d.spend(property, len(names)*d.size/64, work); err != nil {
+			return v, err
+		}
+		var list bool
+		if v, list, err = member.Walk(d.root, names); err != nil || !list {
+			return v, err
+		}
+	}
+	if len(property) > maxPath || growing.MatchString(property) || operators(property) > maxOperators {
+		return v, provider.NewError(provider.Invalid, "the property %.64q is not supported: use at most %d characters and at most %d modifiers (@) and queries (#); do not use @tostr, @pretty, @group or @dig, and do not combine documents", property, maxPath, maxOperators)
+	}
+	if err := d.spend(property, pathSteps(property, d.size)+jsonSteps(d.size), work); err != nil {
+		return v, err
+	}
+	if err := d.unique(); err != nil {
+		return v, err
+	}
+	return d.root.Get(property), nil
+}
+
+// spend takes the steps of a path from the work that is left.
+func (d *jsonValue) spend(property string, steps int, work *template.Budget) error {
+	if steps > maxPathSteps {
+		return provider.NewError(provider.Invalid, "the property %.64q takes too much work for a secret of %d bytes; use fewer modifiers (@), queries (#) and wildcards (*), or a smaller secret", property, d.size)
+	}
+	if !work.Spend(steps) {
+		return errWork
+	}
+	return nil
 }
 
 func operators(path string) int { return strings.Count(path, "@") + strings.Count(path, "#") }
@@ -142,14 +186,21 @@ func Extract(data []byte) ([]KeyValue, error) {
 	}
 	var kvs []KeyValue
 	doc.ForEach(func(k, v gjson.Result) bool {
-		kvs = append(kvs, KeyValue{Key: k.String(), Value: text(v)})
+		kvs = append(kvs, KeyValue{Key: k.String(), Value: Text(v)})
 		return true
 	})
+	seen := make(map[string]bool, len(kvs))
+	for _, kv := range kvs {
+		if seen[kv.Key] {
+			return nil, member.Twice(kv.Key)
+		}
+		seen[kv.Key] = true
+	}
 	return kvs, nil
 }
 
-// text returns a JSON value as the value of a Secret. null is an empty value, as in External Secrets Operator.
-func text(v gjson.Result) []byte {
+// Text returns a JSON value as the value of a Secret. null is an empty value, as in External Secrets Operator.
+func Text(v gjson.Result) []byte {
 	switch {
 	case v.Type == gjson.String:
 		return []byte(v.Str)

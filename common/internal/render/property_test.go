@@ -28,7 +28,7 @@ const document = `{
 	"db.password": "dotted", "db": {"password": "nested", "hosts": ["a", "b"], "deep": {"er": {"est": 1}}},
 	"list": [1, "two", {"three": 3}], "users": [{"n": "x", "p": 1}, {"n": "y", "p": 2}],
 	"@this": "at", "a|b": "pipe", "a*": "star", "#": "hash", "x\\y": "backslash", "esc\u0061ped": "unescaped", "!lit": "bang",
-	"{a}": "braces", "twice": 1, "twice": 2
+	"{a}": "braces"
 }`
 
 func TestProperty(t *testing.T) {
@@ -73,7 +73,22 @@ func TestProperty(t *testing.T) {
 		"KeyBraces":       {"A key with refused syntax is a key.", document, "{a}", want{Value: "braces"}},
 		"KeyBang":         {"A key with refused syntax is a key.", document, "!lit", want{Value: "bang"}},
 		"KeyEscaped":      {"Keys are compared after their escapes are resolved.", document, "escaped", want{Value: "unescaped"}},
-		"KeyTwice":        {"The first of two equal keys counts.", document, "twice", want{Value: "1"}},
+		"Twice":           {"A member that occurs twice is refused.", `{"twice":1,"twice":2}`, "twice", want{Class: provider.Invalid}},
+		"TwiceLiteral":    {"A member that occurs twice is refused, also if it could be a path.", `{"a.b":1,"a.b":2,"a":{"b":3}}`, "a.b", want{Class: provider.Invalid}},
+		"TwiceSpelled":    {"Names are compared after their escapes are resolved.", `{"a":1,"\u0061":2}`, "a", want{Class: provider.Invalid}},
+		"TwiceOnPath":     {"A member on the path that occurs twice is refused.", `{"a":{"b":1},"a":{"b":1}}`, "a.b", want{Class: provider.Invalid}},
+		"TwiceNested":     {"A member at the end of the path that occurs twice is refused.", `{"a":[{"b":1,"b":2}]}`, "a.0.b", want{Class: provider.Invalid}},
+		"TwiceQuery":      {"A query can find any member, so none can occur twice.", `{"a":[{"b":1,"b":2}]}`, "a.#.b", want{Class: provider.Invalid}},
+		"TwiceWildcard":   {"A query can find any member, so none can occur twice.", `{"ab":1,"ab":2}`, "a*", want{Class: provider.Invalid}},
+		"TwiceMany":       {"A query can find any member, also in a large object.", `{"a":{"1":1,"2":2,"3":3,"4":4,"5":5,"6":6,"7":7,"8":8,"9":9,"10":1,"11":1,"12":1,"13":1,"14":1,"15":1,"16":1,"17":1,"18":1,"17":2}}`, "@this.a.1", want{Class: provider.Invalid}},
+		"TwiceElsewhere":  {"Other members do not matter.", `{"a":1,"b":2,"b":3,"c":{"d":4,"d":5}}`, "a", want{Value: "1"}},
+		"TwiceInside":     {"A value is passed on as it is.", `{"c":{"d":4,"d":5}}`, "c", want{Value: `{"d":4,"d":5}`}},
+		"EqualInOthers":   {"The same name can occur in several objects.", `{"a":[{"b":"x"},{"b":"y"}],"b":{"b":"a"}}`, "a.#.b", want{Value: `["x","y"]`}},
+		"EmptyNames":      {"A name can be empty.", `{"a":{"":{"b":1}}}`, "a..b", want{Value: "1"}},
+		"HashName":        {"A name in an object can start with a #.", `{"a":{"#b":1}}`, "a.#b", want{Value: "1"}},
+		"AtName":          {"A name that is no modifier is a name.", `{"a":{"@id":1}}`, "a.@id", want{Value: "1"}},
+		"BracketName":     {"A bracket inside a name is a part of it.", `{"a":{"b[[0]":1}}`, "a.b[[0]", want{Value: "1"}},
+		"EscapedName":     {"An escaped character is part of a name.", `{"a":{"@this*|.":1}}`, `a.\@this\*\|\.`, want{Value: "1"}},
 		"Modifier":        {"Modifiers that cannot grow the value are served.", `{"a":[1,2]}`, "a.@reverse", want{Value: "[2,1]"}},
 		"ModifierChain":   {"Modifiers that cannot grow the value are served.", `{"a": 1}`, "@this|@ugly", want{Value: `{"a":1}`}},
 		"FromString":      {"JSON inside a string can be read.", `{"a":"{\"b\":1}"}`, "a.@fromstr.b", want{Value: "1"}},
@@ -228,7 +243,7 @@ func TestExtract(t *testing.T) {
 		"Object":    {"Members keep their order, with the values that Property returns.", `{"b":"x","a":1,"c":null,"d":{"e":[1, 2]},"f":true}`, want{Members: []kv{{"b", "x"}, {"a", "1"}, {"c", ""}, {"d", `{"e":[1, 2]}`}, {"f", "true"}}}},
 		"Escapes":   {"Escapes in keys and strings are resolved.", `{"\u0061.b":"\"x\""}`, want{Members: []kv{{"a.b", `"x"`}}}},
 		"Empty":     {"An empty object has no members.", ` {} `, want{}},
-		"Twice":     {"A key that occurs twice is returned twice.", `{"a":1,"a":2}`, want{Members: []kv{{"a", "1"}, {"a", "2"}}}},
+		"Twice":     {"A key that occurs twice is refused.", `{"a":1,"a":2}`, want{Class: provider.Invalid}},
 		"Array":     {"An array has no keys.", `[1]`, want{Class: provider.Invalid}},
 		"String":    {"A string has no keys.", `"a"`, want{Class: provider.Invalid}},
 		"Null":      {"null has no keys.", `null`, want{Class: provider.Invalid}},

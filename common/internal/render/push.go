@@ -54,4 +54,4 @@ func RevertKey(key string) string {
 }
 
 // validRune reports whether a code is a character that a key can contain.
-func validRune(r rune) bool { return r >= ' ' && r <= '\U0010FFFF' && (r < 0xD800 || r > 0xDFFF) }
+func validRune(r rune) bool { return r >= 0 && r <= '\U0010FFFF' && (r < 0xD800 || r > 0xDFFF) }

@@ -175,6 +175,9 @@ func merge(kvs []KeyValue, m v1alpha1.RewriteMerge, at string, work *template.Bu
 		if err := json.Unmarshal(kv.Value, &object); err != nil || object == nil {
 			return nil, provider.NewError(provider.Invalid, "%s: the value of %.64q is not a JSON object", at, kv.Key)
 		}
+		if _, err := Extract(kv.Value); err != nil {
+			return nil, in(fmt.Sprintf("%s: %.64q", at, kv.Key), err)
+		}
 		if !work.Spend(12 * len(object)) {
 			return nil, in(at, errWork)
 		}
@@ -193,7 +196,7 @@ func merge(kvs []KeyValue, m v1alpha1.RewriteMerge, at string, work *template.Bu
 	}
 	out := make([]KeyValue, 0, len(members))
 	for _, k := range slices.Sorted(maps.Keys(members)) {
-		out = append(out, KeyValue{Key: k, Value: text(gjson.ParseBytes(members[k]))})
+		out = append(out, KeyValue{Key: k, Value: Text(gjson.ParseBytes(members[k]))})
 	}
 	return out, nil
 }

@@ -172,6 +172,7 @@ func TestRewriteErrors(t *testing.T) {
 		"ConflictJSON":     {"Two objects with the same key are an error with strategy JSON, too.", kvs{{"a", hidden}, {"b", hidden}}, steps{mergeStep(merge{Strategy: "JSON", Into: "x"})}, []string{"f.rewrite[0].merge: ", `"k" is in "a" and in "b"`}},
 		"PriorityMissing":  {"A missing key in priority is an error.", kvs{{"a", hidden}}, steps{mergeStep(merge{Priority: []string{"a", "gone"}})}, []string{"f.rewrite[0].merge.priority[1]: ", `"gone"`, "priorityPolicy: IgnoreNotFound"}},
 		"PriorityStrict":   {"priorityPolicy Strict can be set explicitly.", kvs{{"a", hidden}}, steps{mergeStep(merge{Priority: []string{"gone"}, PriorityPolicy: "Strict"})}, []string{"f.rewrite[0].merge.priority[0]: ", `"gone"`}},
+		"MergeTwice":       {"A member that occurs twice in one object is refused.", kvs{{"a", `{"m":"` + canary + `","m":2}`}}, steps{mergeStep(merge{})}, []string{"f.rewrite[0].merge: ", `"a"`, `"m" occurs twice`}},
 		"MergeAfterRename": {"The error names the step.", kvs{{"a", canary}}, steps{regexpStep("a", "b"), mergeStep(merge{})}, []string{"f.rewrite[1].merge: ", `"b"`}},
 	}
 	for name, tc := range cases {

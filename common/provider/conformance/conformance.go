@@ -209,6 +209,12 @@ func (h Harness) without(c check) bool {
 	return false
 }
 
+// hasMetadata reports whether the provider has metadata to read. Without it, a request for metadata is Invalid.
+func (h Harness) hasMetadata() bool {
+	_, without := h.Without["read/metadata"]
+	return !without
+}
+
 func (h Harness) complete() Harness {
 	if h.Key == nil {
 		h.Key = func(name string) string { return name }

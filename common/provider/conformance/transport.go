@@ -336,7 +336,7 @@ func newerServer(ctx context.Context, e *env) error {
 	plain := func(err error) error { return err }
 	return at(h, nil, func(s *server) error {
 		err := e.elsewhere(ctx, s.URL, plain, func(other *env) error {
-			_, err := other.get(ctx, provider.Ref{Key: refs[0].Key, Metadata: true})
+			_, err := other.get(ctx, provider.Ref{Key: refs[0].Key, Metadata: other.h.hasMetadata()})
 			errs := []error{err, other.everyCall(ctx, "newer-", names, refs, 1)}
 			if _, ok := other.client.(provider.Finder); ok {
 				errs = append(errs, other.finds(ctx, provider.Query{Path: e.h.Path(e.dir())}, names...))
