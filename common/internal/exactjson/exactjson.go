@@ -36,7 +36,7 @@ func Check(data []byte) error {
 		return ErrSyntax
 	}
 	text := string(data)
-	if !utf8.ValidString(text) || halfSurrogate(text) {
+	if !utf8.ValidString(text) || HalfSurrogate(text) {
 		return ErrText
 	}
 	return duplicate(json.NewDecoder(strings.NewReader(text)))
@@ -83,35 +83,35 @@ func duplicate(d *json.Decoder) error {
 	}
 }
 
-// halfSurrogate reports whether valid JSON has an escape for half of a surrogate pair.
-func halfSurrogate(text string) bool {
+// HalfSurrogate reports whether a part of valid JSON has an escape for half of a surrogate pair.
+func HalfSurrogate(text string) bool {
 	for {
 		i := strings.IndexByte(text, '\\')
-		if i < 0 {
+		if i < 0 || i+1 == len(text) {
 			return false
 		}
-		text = text[i+1:]
-		if text[0] != 'u' {
-			text = text[1:]
+		first, ok := unit(text[i:])
+		if !ok {
+			text = text[i+2:]
 			continue
 		}
-		first := unit(text[1:5])
-		text = text[5:]
-		switch {
-		case first < 0xd800 || first > 0xdfff:
+		text = text[i+6:]
+		if first < 0xd800 || first > 0xdfff {
 			continue
-		case first > 0xdbff || !strings.HasPrefix(text, `\u`):
-			return true
 		}
-		if second := unit(text[2:6]); second < 0xdc00 || second > 0xdfff {
+		second, ok := unit(text)
+		if first > 0xdbff || !ok || second < 0xdc00 || second > 0xdfff {
 			return true
 		}
 		text = text[6:]
 	}
 }
 
-// unit returns the code unit of four hexadecimal digits.
-func unit(digits string) uint64 {
-	n, _ := strconv.ParseUint(digits, 16, 16) // The document is valid.
-	return n
+// unit returns the code unit of the escape at the start of a text, such as \u00e9.
+func unit(text string) (uint64, bool) {
+	if len(text) < 6 || text[:2] != `\u` {
+		return 0, false
+	}
+	n, err := strconv.ParseUint(text[2:6], 16, 16)
+	return n, err == nil
 }

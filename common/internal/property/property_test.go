@@ -1,10 +1,6 @@
 package property
 
-import (
-	"testing"
-
-	"github.com/tidwall/gjson"
-)
+import "testing"
 
 // FuzzEscape checks that an escaped name is one name, and that a read finds it.
 func FuzzEscape(f *testing.F) {
@@ -17,19 +13,4 @@ func FuzzEscape(f *testing.F) {
 			t.Errorf("Split(Escape(%q)): %+v, query: %t", name, names, query)
 		}
 	})
-}
-
-func TestUnique(t *testing.T) {
-	for doc, ok := range map[string]bool{
-		`{}`: true, `[]`: true, `"a"`: true, `1`: true, `{"a":1,"b":{"a":1}}`: true, `[{"a":1},{"a":1}]`: true, `{"a":"a","b":"a"}`: true,
-		`{"a":["b","b",{"b":1}],"b":"\"b\":"}`: true, `{"a":{"b":1},"c":{"b":1}}`: true, `["a","a"]`: true,
-		`{"a":1,"a":1}`: false, `{"a" : 1, "\u0061":2}`: false, `[[{"x":{"a":1,"b":[],"a":{}}}]]`: false, `{"a":{"a":{}},"b":[{}],"a":1}`: false,
-	} {
-		if !gjson.Valid(doc) {
-			t.Fatalf("%q is no JSON", doc)
-		}
-		if err := Unique([]byte(doc)); (err == nil) != ok {
-			t.Errorf("Unique(%q): %v, want ok: %t", doc, err, ok)
-		}
-	}
 }

@@ -2,6 +2,7 @@ package render
 
 import (
 	"encoding/json"
+	"errors"
 	"maps"
 	"regexp"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/tidwall/gjson"
 
+	"github.com/direct-secrets/direct-secrets/common/internal/exactjson"
 	member "github.com/direct-secrets/direct-secrets/common/internal/property"
 	"github.com/direct-secrets/direct-secrets/common/internal/render/template"
 	"github.com/direct-secrets/direct-secrets/common/provider"
@@ -62,7 +64,7 @@ func (d *jsonValue) parse(data []byte) {
 		return
 	}
 	d.root = gjson.ParseBytes(data)
-	d.unique = sync.OnceValue(func() error { return member.Unique(data) })
+	d.unique = sync.OnceValue(func() error { return exact(data) })
 	if !d.root.IsObject() {
 		return
 	}
@@ -96,7 +98,7 @@ func (d *jsonValue) property(property string, work *template.Budget) ([]byte, er
 		return nil, member.Twice(property)
 	}
 	if i, ok := d.members[property]; ok {
-		return Text(d.found[i]), nil
+		return exactText(property, d.found[i])
 	}
 	v, err := d.path(property, work)
 	if err != nil {
@@ -105,7 +107,7 @@ func (d *jsonValue) property(property string, work *template.Budget) ([]byte, er
 	if !v.Exists() {
 		return nil, provider.NewError(provider.NotFound, "it has no property %.64q", property)
 	}
-	return Text(v), nil
+	return exactText(property, v)
 }
 
 // path returns the value at a path, which does not exist if there is none.
@@ -165,6 +167,26 @@ func pathSteps(path string, size int) int {
 // jsonSteps returns the cost of validating a document and scanning its members.
 func jsonSteps(size int) int { return 1 + size/16 }
 
+// exact returns an error of class Invalid if a valid document can be read in more than one way.
+func exact(data []byte) error {
+	var twice *exactjson.DuplicateError
+	switch err := exactjson.Check(data); {
+	case errors.As(err, &twice):
+		return member.Twice(twice.Name)
+	case err != nil:
+		return provider.NewError(provider.Invalid, "%s; correct it at the provider", err)
+	}
+	return nil
+}
+
+// exactText is Text, and refuses a string that gjson would change.
+func exactText(name string, v gjson.Result) ([]byte, error) {
+	if v.Type == gjson.String && exactjson.HalfSurrogate(v.Raw) {
+		return nil, provider.NewError(provider.Invalid, "the property %.64q has half of a surrogate pair, such as \\ud800, which is not text; correct it at the provider", name)
+	}
+	return Text(v), nil
+}
+
 // valid reports whether data is JSON. Unlike gjson's own check it limits the depth, because endless nesting would
 // exhaust the stack.
 func valid(data []byte) bool { return json.Valid(data) }
@@ -185,10 +207,16 @@ func Extract(data []byte) ([]KeyValue, error) {
 		return nil, provider.NewError(provider.Invalid, "its value is JSON but not an object; extract needs a JSON object")
 	}
 	var kvs []KeyValue
+	var err error
 	doc.ForEach(func(k, v gjson.Result) bool {
-		kvs = append(kvs, KeyValue{Key: k.String(), Value: Text(v)})
-		return true
+		kv := KeyValue{Key: k.String()}
+		kv.Value, err = exactText(kv.Key, v)
+		kvs = append(kvs, kv)
+		return err == nil
 	})
+	if err != nil {
+		return nil, err
+	}
 	seen := make(map[string]bool, len(kvs))
 	for _, kv := range kvs {
 		if seen[kv.Key] {
