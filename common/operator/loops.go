@@ -1,6 +1,7 @@
 package operator
 
 import (
+	"cmp"
 	"context"
 	"os"
 
@@ -104,6 +105,7 @@ func (o *Operator) addLoops(s *shared) error {
 	}
 	opts := setup.Options{
 		Module:               o.group,
+		Namespace:            cmp.Or(o.namespace, o.ownNamespace()),
 		Kinds:                o.kinds,
 		ControllerClass:      o.flags.ControllerClass,
 		Namespaced:           o.flags.namespaced(),

@@ -50,8 +50,9 @@ type Operator struct {
 	random func() float64
 	now    func() time.Time
 
-	presence presence.Timing
-	version  string
+	presence  presence.Timing
+	version   string
+	namespace string
 }
 
 // An Option configures an Operator.
@@ -92,6 +93,9 @@ func WithClock(now func() time.Time) Option { return func(o *Operator) { o.now =
 
 // WithPresence replaces the timing of presence, by which modules find each other; for tests.
 func WithPresence(t presence.Timing) Option { return func(o *Operator) { o.presence = t } }
+
+// WithNamespace sets the namespace of the Secret with the operator's keys; for tests without leader election.
+func WithNamespace(name string) Option { return func(o *Operator) { o.namespace = name } }
 
 // WithVersion replaces the version of common in this operator's Lease; for tests.
 func WithVersion(v string) Option { return func(o *Operator) { o.version = v } }

@@ -203,6 +203,7 @@ type rights struct {
 	Rights  []rbacv1.PolicyRule `json:"rights"`
 	Cluster []rbacv1.PolicyRule `json:"cluster"`
 	Leases  []rbacv1.PolicyRule `json:"leases"`
+	Records []rbacv1.PolicyRule `json:"records,omitempty"`
 	Tokens  []rbacv1.PolicyRule `json:"tokens,omitempty"`
 }
 
@@ -212,7 +213,7 @@ func writeRights(from, module, chart string) error {
 		return err
 	}
 	var r rights
-	parts := map[string]*[]rbacv1.PolicyRule{"": &r.Rights, "-cluster": &r.Cluster, "-leases": &r.Leases, "-tokens": &r.Tokens}
+	parts := map[string]*[]rbacv1.PolicyRule{"": &r.Rights, "-cluster": &r.Cluster, "-leases": &r.Leases, "-records": &r.Records, "-tokens": &r.Tokens}
 	for _, doc := range strings.Split(string(raw), "\n---\n") {
 		var role rbacv1.ClusterRole
 		if err := yaml.UnmarshalStrict([]byte(doc), &role); err != nil {

@@ -36,6 +36,8 @@ var roles = []struct {
 	{"leases", "-leases", `# For the leader election of %s, and the presence that modules report to each other. It is needed only in its own
 # namespace, and in that of --presence-namespace if it is another.
 `},
+	{"records", "-records", `# For the Secret with the keys by which %s knows its own records of credentials. It is needed only in its own namespace.
+`},
 	{"tokens", "-tokens", `# Optional: only for stores of %s that log in with the token of a ServiceAccount. A subject that can create
 # tokens of a ServiceAccount can act as it, so bind this only in the namespaces that need it.
 `},

@@ -21,6 +21,9 @@ const defaultDelay = 5 * time.Minute
 // +kubebuilder:rbac:groups=vault.direct-secrets.io,resources=clustervaultdynamicsecrets,verbs=get;list;watch,roleName=cluster
 // +kubebuilder:rbac:groups=vault.direct-secrets.io,resources=clustervaultdynamicsecrets/status,verbs=patch,roleName=cluster
 
+// The keys for records of credentials; see common/internal/proof. An apply of a Secret that does not exist needs create.
+// +kubebuilder:rbac:groups="",resources=secrets,resourceNames=records.vault.direct-secrets.io,verbs=get;create;patch,roleName=records
+
 // Kinds returns the generator Kinds that this package serves.
 func Kinds() []provider.Kind {
 	return []provider.Kind{

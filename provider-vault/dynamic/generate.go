@@ -30,6 +30,9 @@ func (g *Generator) Generate(ctx context.Context) (provider.Generated, error) {
 	if err != nil {
 		return provider.Generated{}, g.request.explain(err)
 	}
+	if a.Auth != nil && a.Auth.Accessor != "" && a.Auth.Accessor == by.Accessor() {
+		return provider.Generated{}, provider.NewError(provider.Invalid, "spec.path: the response is the token of the generator's own login; use a path that creates a token, such as auth/token/create/ROLE")
+	}
 	made, ends := stateOf(a, by, at)
 	values, err := valuesOf(a, g.part)
 	if err != nil {
@@ -142,6 +145,9 @@ func (g *Generator) Cleanup(ctx context.Context, text string) error {
 	return g.revoke(ctx, s)
 }
 
+// errOwnLogin refuses to revoke the token that the generator works with.
+var errOwnLogin = provider.NewError(provider.Invalid, "revoking: the record names the token of the generator's own login, which is not revoked; it expires by itself")
+
 // These texts of Vault identify the cause of an error.
 const (
 	unknownLease    = "lease not found"
@@ -157,6 +163,9 @@ func (g *Generator) revoke(ctx context.Context, s state) error {
 		path, body = "auth/token/revoke-accessor", map[string]any{"accessor": s.Token}
 	}
 	_, err := g.vault.Call(ctx, func(now *session.Session) (session.Answer, error) {
+		if s.Token != "" && s.Token == now.Accessor() { // Vault would revoke with it what was created for all others.
+			return session.Answer{}, errOwnLogin
+		}
 		return session.Write(ctx, now.Secrets, path, body)
 	})
 	var said *session.Refusal

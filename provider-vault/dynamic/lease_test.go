@@ -8,6 +8,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
+	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
 
@@ -39,6 +40,28 @@ func TestLease(t *testing.T) {
 	wants(t, "A revoked lease cannot be renewed.", err, "not renewable")
 	wants(t, "A state without a lease needs no cleanup.", c.Cleanup(t.Context(), ""), "")
 	wants(t, "The error of a damaged state explains the cause.", c.Cleanup(t.Context(), `{"lease":`), "Invalid: the stored record of the credentials is damaged")
+}
+
+// TestOwnLogin checks that the token of the generator's own login is neither given out nor revoked: what was created
+// with it would be revoked with it.
+func TestOwnLogin(t *testing.T) {
+	srv, secrets := vault(t, M{"token_ttl": "1h"})
+	c, _ := connect(t, app(srv.URL), secrets)
+	made := generate(t, c)
+	by, err := parse(made.State)
+	if err != nil || by.Creator == "" {
+		t.Fatalf("the state names no creator: %v", err)
+	}
+	wants(t, "The own token is not revoked.", c.Cleanup(t.Context(), state{Token: by.Creator}.String()), "Invalid: revoking: the record names the token of the generator's own login")
+	if !srv.Lives(by.Creator) || !alive(srv, made) {
+		t.Error("the token of the login was revoked")
+	}
+
+	self, _ := connect(t, app(srv.URL, path("auth/token/renew-self"), func(s *spec) {
+		s.Method, s.ResultType = v1alpha1.MethodPost, v1alpha1.ResultAuth
+	}), secrets)
+	_, err = self.Generate(t.Context())
+	wants(t, "The own token is not given out.", err, "Invalid: spec.path: the response is the token of the generator's own login")
 }
 
 // Vault revokes a lease together with the token that created it. Closing a client, when its generator changes

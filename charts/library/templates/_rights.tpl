@@ -14,7 +14,8 @@ automountServiceAccountToken: false
 
 {{/*
 The permissions in `files/rights.yaml`, which `make generate` writes from the markers in the code. Its parts are: `rights`,
-in every served namespace; cluster, for cluster-scoped resources; leases, in the namespaces of Leases; and tokens.
+in every served namespace; cluster, for cluster-scoped resources; leases, in the namespaces of Leases; records, in
+its own namespace; and tokens.
 */}}
 {{- define "library.rights" -}}
 {{- $s := .settings -}}
@@ -26,6 +27,7 @@ in every served namespace; cluster, for cluster-scoped resources; leases, in the
 {{- end }}
 {{ include "library.role" (merge (dict "name" (printf "%s-leases" .name) "rules" $rights.leases
      "namespaces" (list $own ($s.presenceNamespace | default $own) | uniq)) .) }}
+{{ include "library.role" (merge (dict "name" (printf "%s-records" .name) "rules" $rights.records "namespaces" (list $own)) .) }}
 {{- if and $s.metrics.enabled $s.metrics.auth }}
 {{ include "library.role" (merge (dict "name" (printf "%s-metrics-auth" .name) "namespaces" list "rules" (list
      (dict "apiGroups" (list "authentication.k8s.io") "resources" (list "tokenreviews") "verbs" (list "create"))

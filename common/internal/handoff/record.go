@@ -94,6 +94,9 @@ type Entry struct {
 	State string `json:"state,omitempty"`
 	// Clean is true if the values must be revoked.
 	Clean bool `json:"clean,omitempty"`
+	// Proof shows that an operator of this module made State for this part; see package proof. Without it, State is
+	// neither used for a renewal nor for a revocation.
+	Proof string `json:"proof,omitempty"`
 	// Previous is the Version of the previous values that are kept together with these.
 	Previous string `json:"previous,omitempty"`
 }
@@ -110,6 +113,8 @@ type Retired struct {
 	Version   string    `json:"version"`
 	Expires   time.Time `json:"expires,omitzero"`
 	State     string    `json:"state"`
+	// Proof is that of its Entry.
+	Proof string `json:"proof,omitempty"`
 	// Release is when it is revoked; zero as long as a consumer may hold it.
 	Release time.Time `json:"release,omitzero"`
 	// UID is the uid of the former object with the same name that it was made for, if any.
@@ -229,7 +234,7 @@ func (r Record) Cleans() bool {
 func (r *Record) Retire(id string) {
 	e, ok := r.Entries[id]
 	if ok && e.Clean {
-		r.Retired = append(r.Retired, Retired{Generator: e.Generator, Version: e.Version, State: e.State, Expires: e.Expires})
+		r.Retired = append(r.Retired, Retired{Generator: e.Generator, Version: e.Version, State: e.State, Proof: e.Proof, Expires: e.Expires})
 	}
 	delete(r.Entries, id)
 }

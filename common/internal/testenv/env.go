@@ -124,6 +124,7 @@ func operatorOf(name, group string, config *rest.Config, kinds []provider.Kind, 
 	opts := []operator.Option{
 		operator.WithScheme(fakev1.AddToScheme),
 		operator.WithConfig(config),
+		operator.WithNamespace(metav1.NamespaceDefault),
 		operator.WithFlags(func(f *operator.Flags) {
 			f.MetricsAddress, f.ProbeAddress, f.LeaderElect, f.LogFormat = "0", "0", false, "text"
 		}),

@@ -17,6 +17,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+	"github.com/direct-secrets/direct-secrets/common/internal/proof"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
 	"github.com/direct-secrets/direct-secrets/common/internal/setup"
@@ -71,7 +72,10 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, o setup
 		return errors.Wrap(err, "cannot look up the generator Kinds")
 	}
 	w := &watches{
-		generators: &generators{resolver: resolver, live: resolver.By(live), pool: pool, opts: o},
+		generators: &generators{
+			resolver: resolver, live: resolver.By(live), pool: pool, opts: o,
+			keys: proof.NewKeys(live, types.NamespacedName{Namespace: o.Namespace, Name: proof.Name(o.Module)}, o.Now),
+		},
 		parts: &parts{
 			client: live, cache: mgr.GetCache(), board: o.Board,
 			contributor: handoff.Contributor{Group: o.Module, Class: o.ControllerClass, Purpose: v1alpha1.PartGenerated},

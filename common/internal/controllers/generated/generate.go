@@ -72,7 +72,7 @@ func (d *draft) drop(t todo) {
 func (d *draft) put(id string, s step, m made, refresh string) error {
 	e := handoff.Entry{
 		Generator: m.generator, Version: m.version, Spec: m.spec, Request: refresh,
-		Made: m.at, Expires: m.Expires, State: m.State, Clean: m.State != "" && m.cleans,
+		Made: m.at, Expires: m.Expires, State: m.State, Proof: m.proof, Clean: m.State != "" && m.cleans,
 	}
 	was, replaces := d.rec.Entries[id]
 	v := handoff.Values{Current: m.Values}
@@ -100,6 +100,8 @@ type maker struct {
 	obj     *object
 	now     time.Time
 	out     *outcome
+	// warn reports a problem with a credential.
+	warn func(of handoff.Generator, message string)
 }
 
 // value makes or renews the values of one generator. After a failure, the present values stay.
@@ -129,14 +131,17 @@ func (m *maker) cause(spec string) cause { return cause{spec, m.refresh} }
 // renew extends the lifetime of values. If that is not possible, the next reconcile replaces them.
 func (m *maker) renew(ctx context.Context, id string, s step, d *draft) error {
 	e := d.rec.Entries[id]
-	got, err := m.generators.renew(ctx, m.req, s.ref, e.State)
+	got, proof, err := m.generators.renew(ctx, m.req, s.ref, lease{generatorOf(s.ref), e.State, e.Proof})
 	switch {
+	case errors.Is(err, errUnproven):
+		m.warn(e.Generator, unproven)
+		e.Final, m.out.moved = true, true
 	case errors.Is(err, provider.ErrNotRenewable) || provider.IsNotFound(err):
 		e.Final, m.out.moved = true, true
 	case err != nil:
 		return err
 	default:
-		e.State, e.Expires, e.Renewed = got.State, got.Expires, m.now
+		e.State, e.Proof, e.Expires, e.Renewed = got.State, proof, got.Expires, m.now
 	}
 	d.rec.Entries[id] = e
 	return nil
@@ -145,7 +150,8 @@ func (m *maker) renew(ctx context.Context, id string, s step, d *draft) error {
 // make makes new values, unless there are values that are not stored in a part yet.
 func (m *maker) make(ctx context.Context, id string, s step) (made, error) {
 	v, ok := m.obj.made[id]
-	if ok && v.spec == s.spec && handoff.CheckValues(v.Values) == nil && !expired(v.Expires, m.now.Add(m.now.Sub(v.at))) {
+	signed := v.State == "" || v.proof != ""
+	if ok && signed && v.spec == s.spec && handoff.CheckValues(v.Values) == nil && !expired(v.Expires, m.now.Add(m.now.Sub(v.at))) {
 		return v, nil
 	}
 	if ok {
@@ -154,11 +160,13 @@ func (m *maker) make(ctx context.Context, id string, s step) (made, error) {
 		}
 	}
 	v = made{generator: generatorOf(s.ref), version: handoff.NewVersion(), spec: s.spec, at: m.now}
-	var err error
-	if v.Generated, v.cleans, err = m.generators.generate(ctx, m.req, s.ref); err != nil {
+	err := m.generators.generate(ctx, m.req, s.ref, &v)
+	if len(v.Values) > 0 {
+		m.obj.made[id] = v // Also if they could not be signed: they must be revoked then.
+	}
+	if err != nil {
 		return made{}, err
 	}
-	m.obj.made[id] = v
 	if err := handoff.CheckValues(v.Values); err != nil {
 		return made{}, errors.Join(err, m.abandon(ctx, id, v))
 	}
@@ -168,7 +176,7 @@ func (m *maker) make(ctx context.Context, id string, s step) (made, error) {
 // abandon revokes values that no part will hold.
 func (m *maker) abandon(ctx context.Context, id string, v made) error {
 	if v.cleans && v.State != "" && !expired(v.Expires, m.now) {
-		if err := m.generators.cleanup(ctx, m.req, v.generator, v.State); err != nil {
+		if err := m.generators.revoke(ctx, m.req, v.generator, v.State); err != nil {
 			return err
 		}
 	}

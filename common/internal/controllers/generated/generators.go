@@ -10,6 +10,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/concurrency"
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+	"github.com/direct-secrets/direct-secrets/common/internal/proof"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
 	"github.com/direct-secrets/direct-secrets/common/internal/setup"
 	"github.com/direct-secrets/direct-secrets/common/provider"
@@ -19,8 +20,38 @@ var (
 	// errBusy means that too many other objects use the generator at the moment.
 	errBusy = errors.New("the generator has too many calls in progress")
 	// errLabels means that the cache does not have the labels of the namespace yet.
-	errLabels = provider.NewError(provider.Unavailable, "cannot check whether the generator serves this namespace; retrying")
+	errUnproven = errors.New(unproven)
+	errLabels   = provider.NewError(provider.Unavailable, "cannot check whether the generator serves this namespace; retrying")
 )
+
+// unproven describes a credential whose record was not written by this module, or was changed.
+const unproven = "the record of a credential has no valid proof: it was written before records had proofs, or with another key, or was changed; the credential is not renewed or revoked, and stays valid until it expires"
+
+// A lease is a credential in the record of a part.
+type lease struct {
+	generator handoff.Generator
+	state     string
+	proof     string
+}
+
+// purpose is what a proof of a state is bound to. A part outlives an object that is created again, so the uid of the
+// object is not included.
+func (g *generators) purpose(req request, of handoff.Generator) []string {
+	part := req.Name
+	if req.kind != secretKind {
+		part = handoff.Contributor{Group: g.opts.Module, Class: g.opts.ControllerClass, Purpose: v1alpha1.PartGenerated}.PartName(req.kind, req.Name)
+	}
+	return []string{req.Namespace, part, of.Kind, of.Name}
+}
+
+// check returns errUnproven unless an operator of this module made a credential for this part.
+func (g *generators) check(ctx context.Context, req request, l lease) error {
+	ok, err := g.keys.Verify(ctx, g.purpose(req, l.generator), l.state, l.proof)
+	if err == nil && !ok {
+		return errUnproven
+	}
+	return err
+}
 
 // generators gives access to the generators of this module. Its errors are safe to show to users.
 type generators struct {
@@ -29,6 +60,7 @@ type generators struct {
 	live     *resolve.Routes
 	pool     *dispatch.Pool
 	lanes    concurrency.Lanes[request]
+	keys     *proof.Keys
 	opts     setup.Options
 	// wake requeues an object without an event.
 	wake func(req request)
@@ -114,28 +146,54 @@ func (g *generators) call(ctx context.Context, req request, ref v1alpha1.StoreRe
 	return err
 }
 
-// generate makes values. cleans is true if the generator can revoke them.
-func (g *generators) generate(ctx context.Context, req request, ref v1alpha1.StoreRef) (v provider.Generated, cleans bool, err error) {
-	err = g.call(ctx, req, ref, func(ctx context.Context, kind string, gen provider.Generator) (err error) {
-		_, cleans = gen.(provider.Cleaner)
-		v, err = provider.Generate(ctx, kind, gen)
+// generate makes values in v, with the proof of their state. If that fails after they were made, v has them, too.
+func (g *generators) generate(ctx context.Context, req request, ref v1alpha1.StoreRef, v *made) error {
+	return g.call(ctx, req, ref, func(ctx context.Context, kind string, gen provider.Generator) error {
+		_, v.cleans = gen.(provider.Cleaner)
+		if _, renews := gen.(provider.Renewer); v.cleans || renews {
+			if err := g.keys.Load(ctx); err != nil { // Nothing is made that could not be revoked later.
+				return err
+			}
+		}
+		made, err := provider.Generate(ctx, kind, gen)
+		if err != nil {
+			return err
+		}
+		if v.Generated = made; made.State == "" {
+			return nil
+		}
+		v.proof, err = g.keys.Sign(ctx, g.purpose(req, generatorOf(ref)), made.State)
 		return err
 	})
-	return v, cleans, err
 }
 
-// renew extends the lifetime of values.
-func (g *generators) renew(ctx context.Context, req request, ref v1alpha1.StoreRef, state string) (v provider.Generated, err error) {
+// renew extends the lifetime of values, and returns the proof of their new state.
+func (g *generators) renew(ctx context.Context, req request, ref v1alpha1.StoreRef, l lease) (v provider.Generated, proof string, err error) {
+	if err := g.check(ctx, req, l); err != nil {
+		return v, "", err
+	}
 	err = g.call(ctx, req, ref, func(ctx context.Context, kind string, gen provider.Generator) (err error) {
-		v, err = provider.Renew(ctx, kind, gen, state)
+		v, err = provider.Renew(ctx, kind, gen, l.state)
 		return err
 	})
-	return v, err
+	if err != nil || v.State == l.state {
+		return v, l.proof, err
+	}
+	proof, err = g.keys.Sign(ctx, g.purpose(req, l.generator), v.State)
+	return v, proof, err
 }
 
-// cleanup revokes a credential. A cluster generator that does not admit the namespace is not called: any user of the
-// namespace may have written the part, and the generator may have permissions for credentials of others.
-func (g *generators) cleanup(ctx context.Context, req request, of handoff.Generator, state string) error {
+// cleanup revokes a credential of a record.
+func (g *generators) cleanup(ctx context.Context, req request, l lease) error {
+	if err := g.check(ctx, req, l); err != nil {
+		return err
+	}
+	return g.revoke(ctx, req, l.generator, l.state)
+}
+
+// revoke revokes a credential that this process made, or whose proof is valid. A cluster generator that does not admit
+// the namespace is not called.
+func (g *generators) revoke(ctx context.Context, req request, of handoff.Generator, state string) error {
 	if err := shown(g.resolver.Resolve(ctx, refTo(of), req.Namespace, resolve.Revoke)); err != nil {
 		return err
 	}

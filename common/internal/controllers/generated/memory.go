@@ -90,6 +90,8 @@ type made struct {
 	at        time.Time
 	// cleans is true if the generator can revoke them.
 	cleans bool
+	// proof is that of State.
+	proof string
 }
 
 // burdened reports whether there are credentials to revoke that no part records.

@@ -122,7 +122,7 @@ func (p *pass) settle(t todo, out outcome) {
 
 // maker and revoker return helpers for the object of the pass.
 func (p *pass) maker() *maker {
-	return &maker{generators: p.generators, req: p.req, refresh: p.user.facts.request, obj: p.obj, now: p.now, out: &p.out}
+	return &maker{generators: p.generators, req: p.req, refresh: p.user.facts.request, obj: p.obj, now: p.now, out: &p.out, warn: p.warn}
 }
 
 func (p *pass) revoker() *revoker {

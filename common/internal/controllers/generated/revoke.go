@@ -82,8 +82,12 @@ func (r *revoker) end(ctx context.Context, c handoff.Retired) error {
 		r.out.again(wait)
 		return r.obj.failed(what)
 	}
-	err := r.generators.cleanup(ctx, r.req, c.Generator, c.State)
+	err := r.generators.cleanup(ctx, r.req, lease{c.Generator, c.State, c.Proof})
 	switch {
+	case errors.Is(err, errUnproven):
+		r.warn(c.Generator, unproven)
+		r.obj.succeed(what)
+		return nil
 	case errors.Is(err, errBusy):
 		r.out.again(lastBackoff)
 	case err != nil:
