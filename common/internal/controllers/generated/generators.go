@@ -25,7 +25,7 @@ var (
 )
 
 // unproven describes a credential whose record was not written by this module, or was changed.
-const unproven = "the record of a credential has no valid proof: it was written before records had proofs, or with another key, or was changed; the credential is not renewed or revoked, and stays valid until it expires"
+const unproven = "the record of a credential has no valid proof: it is older than proofs, was changed, or the key was lost; the credential is not renewed or revoked, and stays valid until it expires"
 
 // A lease is a credential in the record of a part.
 type lease struct {

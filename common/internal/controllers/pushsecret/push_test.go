@@ -342,6 +342,27 @@ func TestPushTemplate(t *testing.T) {
 	}
 }
 
+// TestPushTemplateIsExact pushes numbers of a document as they are. A template that would change a value pushes nothing.
+func TestPushTemplateIsExact(t *testing.T) {
+	e := testenv.New(t)
+	e.Source("source", map[string]string{"doc": `{"id":12345678,"p":1.10,"gone":null}`, "raw": "\x00\xff"})
+	push := func(name, template string) {
+		e.Create(e.PushSecret(name, func(ps *v1alpha1.PushSecret) {
+			ps.Spec.Template = &v1alpha1.Template{Data: map[string]string{"v": template}}
+			ps.Spec.Data = []v1alpha1.PushData{testenv.PushData("v", name, "")}
+		}))
+	}
+	push("exact", `{{ $d := fromJson .doc }}{{ $d.id }} {{ $d.p }}`)
+	e.WantRemote(e.Backend, "exact", "12345678 1.10")
+	for name, template := range map[string]string{"null": `{{ (fromJson .doc).gone }}`, "bytes": `{{ toJson .raw }}`} {
+		push(name, template)
+		e.WantPushed(name, v1alpha1.ReasonSecretSyncedError)
+		if v := testenv.Remote(e.Backend, name); v != "" {
+			t.Errorf("%s: %q was pushed", name, v)
+		}
+	}
+}
+
 // TestPushHeldNamespace deletes a namespace whose object must remove a secret from a deleted store.
 func TestPushHeldNamespace(t *testing.T) {
 	e := testenv.New(t)
