@@ -40,6 +40,8 @@ type found struct {
 	// object is nil if err is set, or if an operator of another class serves the generator.
 	object provider.GeneratorObject
 	err    error
+	// holdsBack is true if no values can be generated or renewed, because the operator changes nothing outside the cluster.
+	holdsBack bool
 	// refused is why the generator must not be used now; nil if it can be used.
 	refused error
 }
@@ -47,7 +49,7 @@ type found struct {
 // look returns the generator that a reference names, if this operator serves it.
 func (g *generators) look(ctx context.Context, ref v1alpha1.StoreRef, namespace string) found {
 	h, refusal, err := g.resolver.Resolve(ctx, ref, namespace, resolve.Generate)
-	f := found{ref: ref}
+	f := found{ref: ref, holdsBack: h.Kind.HoldsBack()}
 	o, ok := h.Store.(provider.GeneratorObject)
 	switch {
 	case refusal != nil && refusal.Why == resolve.OtherClass:
@@ -117,7 +119,7 @@ func (g *generators) call(ctx context.Context, req request, ref v1alpha1.StoreRe
 // generate makes values. cleans is true if the generator can revoke them.
 func (g *generators) generate(ctx context.Context, req request, ref v1alpha1.StoreRef) (v provider.Generated, cleans bool, err error) {
 	err = g.call(ctx, req, ref, func(ctx context.Context, kind string, gen provider.Generator) (err error) {
-		_, cleans = gen.(provider.Cleaner)
+		cleans = provider.Cleans(gen)
 		v, err = provider.Generate(ctx, kind, gen)
 		return err
 	})
