@@ -283,6 +283,15 @@ spec: {controller: nightly}`,
 				Fix:     "upgrade the older module, so that their minor versions differ by one at most",
 			}},
 		},
+		"OlderCRDs": {
+			reason: "fields that the CRDs do not have are named, because they hold nothing back",
+			change: func(s *snapshot.Snapshot) { s.Operators[0].MissingFields = "PushSecret spec.dryRun" },
+			want: []Finding{{
+				Severity: Warning, Object: snapshot.Ref{Group: "coordination.k8s.io", Kind: "Lease", Namespace: "direct-secrets", Name: "provider-aws"}, Reason: "VersionSkew",
+				Message: "the CRDs are older than provider-aws and do not have PushSecret spec.dryRun: objects that set these fields are not held back",
+				Fix:     "upgrade the CRDs to the version of the module, and set the fields again",
+			}},
+		},
 		"NotReconciled": {
 			reason:   "an object that its operator has not reconciled is reported",
 			manifest: using + "---" + prod,
