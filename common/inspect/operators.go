@@ -21,7 +21,9 @@ func OperatorOf(l *coordinationv1.Lease) (Operator, bool) { return presence.Deco
 
 // MissingFields returns the fields that hold an object back and that the CRDs of the cluster do not have, as the operator of a
 // Lease reports them; empty for none.
-func MissingFields(l *coordinationv1.Lease) string { return l.Annotations[presence.MissingFieldsAnnotation] }
+func MissingFields(l *coordinationv1.Lease) string {
+	return l.Annotations[presence.MissingFieldsAnnotation]
+}
 
 // Skewed reports whether two operators are built with versions of common that are too different to process the same object.
 func Skewed(a, b Operator) bool { return presence.Skewed(a, b) }
