@@ -22,9 +22,9 @@ func newOperator(opts ...operator.Option) *operator.Operator {
 		operator.WithStore(provider.ClusterKindOf(secretsmanager.Connect[*v1alpha1.ClusterAWSSecretsManager])),
 		operator.WithStore(provider.KindOf(parameterstore.Connect[*v1alpha1.AWSParameterStore])),
 		operator.WithStore(provider.ClusterKindOf(parameterstore.Connect[*v1alpha1.ClusterAWSParameterStore])),
-		operator.WithStore(provider.GeneratorKindOf(ecrtoken.Connect[*v1alpha1.ECRAuthorizationToken])),
-		operator.WithStore(provider.ClusterGeneratorKindOf(ecrtoken.Connect[*v1alpha1.ClusterECRAuthorizationToken])),
-		operator.WithStore(provider.GeneratorKindOf(ststoken.Connect[*v1alpha1.STSSessionToken])),
-		operator.WithStore(provider.ClusterGeneratorKindOf(ststoken.Connect[*v1alpha1.ClusterSTSSessionToken])),
+		operator.WithStore(provider.GeneratorKindOf(ecrtoken.Connect[*v1alpha1.ECRAuthorizationToken]).ReadOnly()),
+		operator.WithStore(provider.ClusterGeneratorKindOf(ecrtoken.Connect[*v1alpha1.ClusterECRAuthorizationToken]).ReadOnly()),
+		operator.WithStore(provider.GeneratorKindOf(ststoken.Connect[*v1alpha1.STSSessionToken]).ReadOnly()),
+		operator.WithStore(provider.ClusterGeneratorKindOf(ststoken.Connect[*v1alpha1.ClusterSTSSessionToken]).ReadOnly()),
 	)...)
 }

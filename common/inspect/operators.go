@@ -19,5 +19,11 @@ type ServedKind = presence.Kind
 // it has expired.
 func OperatorOf(l *coordinationv1.Lease) (Operator, bool) { return presence.Decode(l) }
 
+// MissingFields returns the fields that hold an object back and that the CRDs of the cluster do not have, as the operator of a
+// Lease reports them; empty for none.
+func MissingFields(l *coordinationv1.Lease) string {
+	return l.Annotations[presence.MissingFieldsAnnotation]
+}
+
 // Skewed reports whether two operators are built with versions of common that are too different to process the same object.
 func Skewed(a, b Operator) bool { return presence.Skewed(a, b) }

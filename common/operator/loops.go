@@ -111,6 +111,7 @@ func (o *Operator) addLoops(s *shared) error {
 		Namespaced:           o.flags.namespaced(),
 		Concurrency:          o.flags.Concurrency,
 		CallTimeout:          o.flags.ProviderTimeout,
+		NoRemoteChanges:      o.flags.NoRemoteChanges,
 		DefaultCleanupPolicy: v1alpha1.CleanupPolicy(o.flags.DefaultCleanupPolicy),
 		Audit:                o.flags.audit(os.Stderr),
 		Board:                s.board,

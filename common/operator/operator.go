@@ -142,11 +142,17 @@ func (o *Operator) Run(ctx context.Context) error {
 			return err
 		}
 	}
+	log := o.flags.logger(os.Stderr)
+	if o.flags.NoRemoteChanges {
+		log.Info("--no-remote-changes is set: nothing is changed outside the cluster, and deleted objects leave behind what they created there")
+		for i, k := range o.kinds {
+			o.kinds[i] = k.WithoutRemoteChanges()
+		}
+	}
 	mgr, err := o.manager()
 	if err != nil {
 		return err
 	}
-	log := o.flags.logger(os.Stderr)
 	if err := o.setup(&readiness{Manager: mgr, log: log}); err != nil {
 		return err
 	}

@@ -72,13 +72,13 @@ func Capabilities(c any) (caps []string) {
 }
 
 func is[I any](c any) bool {
-	_, ok := c.(I)
+	_, ok := optional[I](c)
 	return ok
 }
 
 // BatchSize returns how many secrets one call to GetBatch reads; 1 for a client without batches.
 func BatchSize(c Client) int {
-	if b, ok := c.(Batcher); ok {
+	if b, ok := optional[Batcher](c); ok {
 		return max(1, b.BatchSize())
 	}
 	return 1
@@ -87,7 +87,7 @@ func BatchSize(c Client) int {
 // GetBatch reads refs, at most BatchSize(c) of them, and returns a result for each. Without a Batcher it reads them
 // one by one. kind is a label of the metrics.
 func GetBatch(ctx context.Context, kind string, c Client, refs []Ref) (results []Result) {
-	b, ok := c.(Batcher)
+	b, ok := optional[Batcher](c)
 	if !ok {
 		for _, ref := range refs {
 			v, err := Get(ctx, kind, c, ref)
@@ -119,7 +119,7 @@ func Get(ctx context.Context, kind string, c Client, ref Ref) (Value, error) {
 
 // Find yields every matching secret, or errors.ErrUnsupported if the client is not a Finder.
 func Find(ctx context.Context, kind string, c Client, q Query) iter.Seq2[Value, error] {
-	f, ok := c.(Finder)
+	f, ok := optional[Finder](c)
 	if !ok {
 		return func(yield func(Value, error) bool) {
 			yield(Value{}, errors.Wrap(stderrors.ErrUnsupported, "find"))
@@ -152,7 +152,7 @@ func Find(ctx context.Context, kind string, c Client, q Query) iter.Seq2[Value, 
 
 // Check checks whether a Client or Generator works. It returns nil for one that is not a Checker.
 func Check(ctx context.Context, kind string, c any) error {
-	ch, ok := c.(Checker)
+	ch, ok := optional[Checker](c)
 	if !ok {
 		return nil
 	}
@@ -169,7 +169,7 @@ func Check(ctx context.Context, kind string, c any) error {
 
 // Close releases the resources of a Client or Generator, if it is an io.Closer.
 func Close(c any) error {
-	cl, ok := c.(io.Closer)
+	cl, ok := optional[io.Closer](c)
 	if !ok {
 		return nil
 	}

@@ -84,7 +84,7 @@ func Generate(ctx context.Context, kind string, g Generator) (Generated, error) 
 
 // Renew extends the validity of values. It returns ErrNotRenewable if g is not a Renewer.
 func Renew(ctx context.Context, kind string, g Generator, state string) (Generated, error) {
-	r, ok := g.(Renewer)
+	r, ok := optional[Renewer](g)
 	if !ok {
 		return Generated{}, ErrNotRenewable
 	}
@@ -93,7 +93,7 @@ func Renew(ctx context.Context, kind string, g Generator, state string) (Generat
 
 // Cleanup revokes values. It does nothing if g is not a Cleaner.
 func Cleanup(ctx context.Context, kind string, g Generator, state string) error {
-	c, ok := g.(Cleaner)
+	c, ok := optional[Cleaner](g)
 	if !ok {
 		return nil
 	}
@@ -101,9 +101,12 @@ func Cleanup(ctx context.Context, kind string, g Generator, state string) error 
 	return err
 }
 
+// Cleans reports whether g is a Cleaner.
+func Cleans(g Generator) bool { return is[Cleaner](g) }
+
 // Linger returns how long replaced values stay valid after the last known use; 0 if g is not a Cleaner.
 func Linger(g Generator) time.Duration {
-	if c, ok := g.(Cleaner); ok {
+	if c, ok := optional[Cleaner](g); ok {
 		return c.Linger()
 	}
 	return 0

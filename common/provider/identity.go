@@ -37,7 +37,7 @@ func (i Identity) Overlaps(o Identity) bool {
 // Identify returns where the secrets of a client are stored, or errors.ErrUnsupported if it is not an Identifier. It
 // has no metric, because it seldom needs a call.
 func Identify(ctx context.Context, c Client) (Identity, error) {
-	id, ok := c.(Identifier)
+	id, ok := optional[Identifier](c)
 	if !ok {
 		return Identity{}, errors.Wrap(stderrors.ErrUnsupported, "identity")
 	}

@@ -15,6 +15,9 @@ type Kind struct {
 	// Generator is true for a generator Kind.
 	Generator bool
 
+	// readOnly is true for a generator whose Generate changes nothing at the service, and noRemoteChanges if all other
+	// changes are refused.
+	readOnly, noRemoteChanges bool
 	// connect returns a Client, or a Generator for a generator Kind.
 	connect func(ctx context.Context, o Object, creds Credentials) (any, error)
 }
@@ -74,7 +77,7 @@ func connectAs[C any](ctx context.Context, k Kind, o Object, creds Credentials) 
 	if err != nil {
 		return c, err
 	}
-	c, ok := made.(C)
+	c, ok := k.protect(made).(C)
 	if !ok {
 		return c, NewError(Unavailable, "the provider's code returned no %s", reflect.TypeFor[C]().Name())
 	}

@@ -91,7 +91,7 @@ type Written struct {
 
 // AsWriter returns a client as a Writer, or errors.ErrUnsupported if it is none.
 func AsWriter(c Client) (Writer, error) {
-	w, ok := c.(Writer)
+	w, ok := optional[Writer](c)
 	if !ok {
 		return nil, errors.Wrap(stderrors.ErrUnsupported, "write")
 	}

@@ -20,8 +20,8 @@ import (
 // Kinds returns the generator Kinds that this package serves.
 func Kinds() []provider.Kind {
 	return []provider.Kind{
-		provider.GeneratorKindOf(Connect),
-		provider.ClusterGeneratorKindOf(ConnectCluster),
+		provider.GeneratorKindOf(Connect).ReadOnly(),
+		provider.ClusterGeneratorKindOf(ConnectCluster).ReadOnly(),
 	}
 }
 

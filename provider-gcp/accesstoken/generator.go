@@ -39,8 +39,8 @@ type Provider struct {
 // Kinds returns the generator Kinds that the Provider serves.
 func (p Provider) Kinds() []provider.Kind {
 	return []provider.Kind{
-		provider.GeneratorKindOf(p.Connect),
-		provider.ClusterGeneratorKindOf(p.ConnectCluster),
+		provider.GeneratorKindOf(p.Connect).ReadOnly(),
+		provider.ClusterGeneratorKindOf(p.ConnectCluster).ReadOnly(),
 	}
 }
 

@@ -133,6 +133,7 @@ spec:
       (printf "default-secret-cleanup-policy=%s" $s.defaultSecretCleanupPolicy)
       (printf "ambient-credentials=%s" $s.ambientCredentials)
       (printf "allow-plain-http=%t" $s.allowPlainHTTP)
+      (printf "no-remote-changes=%t" (eq (toString $s.remoteChanges) "false"))
       (printf "log-level=%s" $s.logLevel)
       (printf "log-format=%s" $s.logFormat)
       (printf "audit-log=%t" $s.auditLog)

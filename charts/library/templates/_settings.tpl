@@ -29,6 +29,7 @@ names:
   - defaultSecretCleanupPolicy
   - ambientCredentials
   - allowPlainHTTP
+  - remoteChanges
   - controllerClass
   - concurrency
   - providerTimeout

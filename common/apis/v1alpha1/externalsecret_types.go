@@ -591,4 +591,6 @@ const (
 	ReasonInvalidSpec        = "InvalidSpec"
 	ReasonSuspended          = "Suspended"
 	ReasonDryRun             = "DryRun"
+	// ReasonNoRemoteChanges says that the operator runs with --no-remote-changes, which holds this object back.
+	ReasonNoRemoteChanges = "NoRemoteChanges"
 )

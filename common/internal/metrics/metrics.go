@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/status"
 )
 
 var (
@@ -64,13 +65,13 @@ type Standing struct {
 	Good     time.Time
 }
 
-// Of returns the Standing for the conditions of an object. A suspended object, and one in a dry run, counts as in sync.
+// Of returns the Standing for the conditions of an object. An object that is held back counts as in sync.
 func Of(conditions []metav1.Condition, created time.Time) Standing {
 	c := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
 	switch {
 	case c == nil:
 		return Standing{Status: metav1.ConditionUnknown, Reason: pending, Wrong: created}
-	case c.Status == metav1.ConditionTrue, c.Reason == v1alpha1.ReasonSuspended, c.Reason == v1alpha1.ReasonDryRun:
+	case c.Status == metav1.ConditionTrue, status.HeldBack(c.Reason):
 		return Standing{Status: c.Status, Reason: c.Reason}
 	}
 	return Standing{Status: c.Status, Reason: c.Reason, Wrong: c.LastTransitionTime.Time}

@@ -55,6 +55,8 @@ type Timing struct {
 	Settle time.Duration
 	// Rollout is how long a module may be stopped before its Kinds count as missing. Default 2m.
 	Rollout time.Duration
+	// Schema is the time between two checks of the served schema. Default 10m.
+	Schema time.Duration
 	// Shared, SharedDeadline and SharedRetry are the lease duration, the renewal deadline and the retry period of the
 	// Lease of the shared duties. Default 15s, 8s and 2s.
 	Shared, SharedDeadline, SharedRetry time.Duration
@@ -69,6 +71,7 @@ func (t Timing) withDefaults() Timing {
 		{&t.Duration, 40 * time.Second},
 		{&t.Settle, 25 * time.Second},
 		{&t.Rollout, 2 * time.Minute},
+		{&t.Schema, 10 * time.Minute},
 		{&t.Shared, 15 * time.Second},
 		{&t.SharedDeadline, 8 * time.Second},
 		{&t.SharedRetry, 2 * time.Second},
@@ -99,6 +102,10 @@ func Setup(mgr manager.Manager, live client.Client, o Options) (*Board, *Duties,
 		return &Board{self: o.Self}, duties, errors.Wrap(mgr.Add(duties), "cannot add shared duties")
 	}
 	timing := o.Timing.withDefaults()
+	fields, err := addFieldCheck(mgr, timing.Schema)
+	if err != nil {
+		return nil, nil, err
+	}
 	host, err := os.Hostname()
 	if err != nil {
 		return nil, nil, errors.Wrap(err, "cannot determine the name of this replica")
@@ -107,7 +114,7 @@ func Setup(mgr manager.Manager, live client.Client, o Options) (*Board, *Duties,
 	board := newBoard(o.Self, timing, time.Now)
 	board.catalog = o.Catalog
 	if err := mgr.Add(&renewer{
-		client: live, self: o.Self, timing: timing, identity: identity, log: mgr.GetLogger(),
+		client: live, self: o.Self, timing: timing, identity: identity, log: mgr.GetLogger(), fields: fields,
 		key: client.ObjectKey{Namespace: o.Namespace, Name: leaseName(o.Self)}, elected: mgr.Elected(),
 	}); err != nil {
 		return nil, nil, errors.Wrap(err, "cannot add the renewal of the Lease")

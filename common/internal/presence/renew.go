@@ -24,6 +24,8 @@ type renewer struct {
 	// elected is closed when this replica becomes the leader.
 	elected <-chan struct{}
 	log     logr.Logger
+	// fields knows which fields the CRDs miss.
+	fields *fieldCheck
 
 	// version is the resourceVersion of the Lease at the last check.
 	version string
@@ -69,13 +71,15 @@ func (r *renewer) renew(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	missing := lease.Annotations[MissingFieldsAnnotation]
 	if _, ok := Decode(lease); r.leads() || !ok {
-		tells = mine
+		tells, missing = mine, r.fields.result(missing)
 	}
-	if !absent && seen != "" && seen != lease.ResourceVersion && tells == lease.Annotations[memberAnnotation] {
+	if !absent && seen != "" && seen != lease.ResourceVersion &&
+		tells == lease.Annotations[memberAnnotation] && missing == lease.Annotations[MissingFieldsAnnotation] {
 		return nil
 	}
-	r.fill(lease, tells)
+	r.fill(lease, tells, missing)
 	if absent {
 		err = r.client.Create(ctx, lease)
 	} else {
@@ -90,10 +94,14 @@ func (r *renewer) renew(ctx context.Context) error {
 	return errors.Wrap(err, "cannot write the Lease")
 }
 
-func (r *renewer) fill(lease *coordinationv1.Lease, tells string) {
+func (r *renewer) fill(lease *coordinationv1.Lease, tells, missing string) {
 	lease.Namespace, lease.Name = r.key.Namespace, r.key.Name
 	metav1.SetMetaDataLabel(&lease.ObjectMeta, Label, "true")
 	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, memberAnnotation, tells)
+	delete(lease.Annotations, MissingFieldsAnnotation)
+	if missing != "" {
+		lease.Annotations[MissingFieldsAnnotation] = missing
+	}
 	now, seconds := metav1.NowMicro(), int32(max(1, r.timing.Duration/time.Second))
 	lease.Spec.HolderIdentity, lease.Spec.RenewTime, lease.Spec.LeaseDurationSeconds = &r.identity, &now, &seconds
 }

@@ -31,6 +31,9 @@ type Options struct {
 	Concurrency int
 	// CallTimeout is the timeout of one call to a provider, including retries.
 	CallTimeout time.Duration
+	// NoRemoteChanges is true for an operator that changes nothing outside the cluster. Its Kinds refuse such changes,
+	// too.
+	NoRemoteChanges bool
 	// DefaultCleanupPolicy applies to ExternalSecrets without a cleanupPolicy.
 	DefaultCleanupPolicy v1alpha1.CleanupPolicy
 	// Audit gets a line for each key of a Secret that is added, changed or removed; nil: none.

@@ -52,7 +52,7 @@ func (v Verdict) Text() string {
 
 // Conclude sets the conditions Ready, Reconciling and Stalled. They follow kstatus: Reconciling while the operator
 // retries or is not finished, Stalled if only the user can fix the problem. Neither is set if the object is in sync,
-// suspended or in a dry run.
+// held back.
 // https://github.com/kubernetes-sigs/cli-utils/blob/master/pkg/kstatus/README.md
 func Conclude(conditions *[]metav1.Condition, generation int64, v Verdict) {
 	Set(conditions, v1alpha1.ConditionReady, generation, v)
@@ -62,7 +62,7 @@ func Conclude(conditions *[]metav1.Condition, generation int64, v Verdict) {
 	}
 	stalled := v
 	stalled.Status = metav1.ConditionTrue
-	bad := v.Status != "" && v.Status != metav1.ConditionTrue && v.Reason != v1alpha1.ReasonSuspended && v.Reason != v1alpha1.ReasonDryRun
+	bad := v.Status != "" && v.Status != metav1.ConditionTrue && !HeldBack(v.Reason)
 	for _, c := range []struct {
 		kind  string
 		holds bool
@@ -77,6 +77,16 @@ func Conclude(conditions *[]metav1.Condition, generation int64, v Verdict) {
 			meta.RemoveStatusCondition(conditions, c.kind)
 		}
 	}
+}
+
+// HeldBack reports whether a reason says that a user holds an object back: by suspend, dryRun or --no-remote-changes. The
+// operator then neither fails nor retries.
+func HeldBack(reason string) bool {
+	switch reason {
+	case v1alpha1.ReasonSuspended, v1alpha1.ReasonDryRun, v1alpha1.ReasonNoRemoteChanges:
+		return true
+	}
+	return false
 }
 
 // Set sets one condition. Its times are whole seconds, as the API server stores them.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -208,6 +209,27 @@ func (c *Client) EventsOf(name string) []string {
 	}
 	slices.Sort(reasons)
 	return reasons
+}
+
+// WantNote waits for an event of an object in the namespace whose message contains a text.
+func (c *Client) WantNote(name, reason, text string) {
+	c.Helper()
+	c.Eventually(func() string {
+		var list corev1.EventList
+		if err := c.API.List(c.Ctx, &list, client.InNamespace(c.NS)); err != nil {
+			return err.Error()
+		}
+		var notes []string
+		for _, ev := range list.Items {
+			if ev.InvolvedObject.Name == name && ev.Reason == reason {
+				notes = append(notes, ev.Message)
+			}
+		}
+		if !slices.ContainsFunc(notes, func(n string) bool { return strings.Contains(n, text) }) {
+			return fmt.Sprintf("the events %s of %s are %q, want one with %q", reason, name, notes, text)
+		}
+		return ""
+	})
 }
 
 // WantEvent waits for one event of a cluster object, and fails for a second one with the same reason and message.

@@ -25,7 +25,7 @@ const (
 
 // Quickly is a timing with which a stopped module counts as missing after five seconds.
 var Quickly = presence.Timing{
-	Renew: 200 * time.Millisecond, Duration: 4 * time.Second, Settle: 500 * time.Millisecond, Rollout: time.Second,
+	Renew: 200 * time.Millisecond, Duration: 4 * time.Second, Settle: 500 * time.Millisecond, Rollout: time.Second, Schema: 200 * time.Millisecond,
 	Shared: 2 * time.Second, SharedDeadline: 1500 * time.Millisecond, SharedRetry: 200 * time.Millisecond,
 }
 

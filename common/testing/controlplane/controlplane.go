@@ -14,6 +14,9 @@ import (
 	"k8s.io/client-go/rest"
 )
 
+// etcdData is the folder of etcd's data in the folder of a control plane.
+const etcdData = "etcd"
+
 // startAttempts limits the attempts to start: a port that was free can be taken before a server binds it.
 const startAttempts = 3
 
@@ -73,6 +76,11 @@ func (c *ControlPlane) start(ctx context.Context) error {
 		return err
 	}
 	c.dir = dir
+	if of := c.settings.dataOf; of != nil {
+		if err := c.copyData(of); err != nil {
+			return fmt.Errorf("cannot copy the data of the other control plane: %w", err)
+		}
+	}
 	creds, err := writeCredentials(dir)
 	if err != nil {
 		return err
@@ -104,7 +112,7 @@ func (c *ControlPlane) start(ctx context.Context) error {
 func (c *ControlPlane) startEtcd(clientURL, peerURL string) (err error) {
 	// The API server waits for etcd, so this function does not need to.
 	c.etcd, err = startProcess(c.assets[etcdBinary], c.dir, c.settings.output,
-		"--data-dir="+filepath.Join(c.dir, "etcd"),
+		"--data-dir="+filepath.Join(c.dir, etcdData),
 		"--listen-client-urls="+clientURL,
 		"--advertise-client-urls="+clientURL,
 		"--listen-peer-urls="+peerURL,

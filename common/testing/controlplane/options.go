@@ -14,6 +14,7 @@ type settings struct {
 	apiServer []string
 	output    io.Writer
 	audit     bool
+	dataOf    *ControlPlane
 }
 
 // WithOptionalControllerManager also starts the control plane if kube-controller-manager is not found. Then there is

@@ -11,7 +11,7 @@ import (
 )
 
 // clusterRules check the installation and the user's permissions.
-var clusterRules = []func(*snapshot.Snapshot) []Finding{notInstalled, noOperator, expiredOperators, skewedOperators, notAllowed}
+var clusterRules = []func(*snapshot.Snapshot) []Finding{notInstalled, noOperator, expiredOperators, skewedOperators, olderCRDs, notAllowed}
 
 func notInstalled(s *snapshot.Snapshot) []Finding {
 	for _, k := range s.Kinds {
@@ -63,6 +63,22 @@ func skewedOperators(s *snapshot.Snapshot) []Finding {
 				Fix:     "upgrade the older module, so that their minor versions differ by one at most",
 			})
 		}
+	}
+	return all
+}
+
+// olderCRDs reports CRDs that do not have fields that hold objects back.
+func olderCRDs(s *snapshot.Snapshot) []Finding {
+	var all []Finding
+	for _, o := range s.Operators {
+		if o.Expired || o.MissingFields == "" {
+			continue
+		}
+		all = append(all, Finding{
+			Severity: Warning, Object: snapshot.Ref{Group: "coordination.k8s.io", Kind: "Lease", Namespace: o.Lease.Namespace, Name: o.Lease.Name}, Reason: v1alpha1.ReasonVersionSkew,
+			Message: fmt.Sprintf("the CRDs are older than %s and do not have %s: objects that set these fields are not held back", o.Name, o.MissingFields),
+			Fix:     "upgrade the CRDs to the version of the module, and set the fields again",
+		})
 	}
 	return all
 }

@@ -96,6 +96,7 @@ var objectRules = []func(*snapshot.Snapshot, *snapshot.Object) []Finding{
 	failingFanOut, // The namespaces of a cluster Kind can fail separately.
 	failing,       // The operator reports a failure.
 	dryRun,        // The values are not pushed.
+	noRemoteChanges,
 	unexpectedlyGone,
 	notReconciled,  // The operator has not handled the spec.
 	refreshOverdue, // The operator is late.

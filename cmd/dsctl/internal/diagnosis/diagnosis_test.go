@@ -210,6 +210,27 @@ status: {conditions: [{type: Ready, status: Unknown, reason: DryRun}]}
 				Severity: Warning, Object: snapshot.Ref{Group: "direct-secrets.io", Kind: "PushSecret", Namespace: "shop", Name: "up"}, Reason: "DryRun", Message: "spec.dryRun is true: nothing is written", Fix: "see what a push would do with dsctl diff pushsecret/up -n shop, and set spec.dryRun to false",
 			}},
 		},
+		"NoRemoteChangesPush": {
+			reason: "a push that --no-remote-changes holds back is a warning, with the fix",
+			manifest: `
+kind: PushSecret
+metadata: {name: up}
+spec: {storeRefs: [{kind: AWSSecretsManager, name: prod}], selector: {secret: {name: db}}}
+status: {conditions: [{type: Ready, status: Unknown, reason: NoRemoteChanges, message: "nothing is written"}]}
+---` + prod,
+			want: []Finding{{
+				Severity: Warning, Object: snapshot.Ref{Group: "direct-secrets.io", Kind: "PushSecret", Namespace: "shop", Name: "up"}, Reason: "NoRemoteChanges", Message: "nothing is written",
+				Fix: "to allow changes at the provider, set global.remoteChanges: true in the chart, or remove --no-remote-changes",
+			}},
+		},
+		"NoRemoteChanges": {
+			reason:   "a credential that --no-remote-changes holds back is one warning, not a failure",
+			manifest: using + `status: {conditions: [{type: Ready, status: "False", reason: NoRemoteChanges, message: "nothing is made"}]}` + "\n---" + prod,
+			want: []Finding{{
+				Severity: Warning, Object: db, Reason: "NoRemoteChanges", Message: "nothing is made",
+				Fix: "to allow changes at the provider, set global.remoteChanges: true in the chart, or remove --no-remote-changes",
+			}},
+		},
 		"Overdue": {
 			reason: "a refresh that the operator missed is a warning",
 			manifest: using + `status: {nextRefreshTime: "2026-11-23T11:30:00Z", conditions: [{type: Ready, status: "True", reason: SecretSynced}]}` +
@@ -260,6 +281,15 @@ spec: {controller: nightly}`,
 				Severity: Warning, Object: snapshot.Ref{Group: "coordination.k8s.io", Kind: "Lease", Namespace: "direct-secrets", Name: "provider-aws"}, Reason: "VersionSkew",
 				Message: "provider-aws is built with common v0.3.0 and provider-vault with common v0.1.0: objects that use both are not synced",
 				Fix:     "upgrade the older module, so that their minor versions differ by one at most",
+			}},
+		},
+		"OlderCRDs": {
+			reason: "fields that the CRDs do not have are named, because they hold nothing back",
+			change: func(s *snapshot.Snapshot) { s.Operators[0].MissingFields = "PushSecret spec.dryRun" },
+			want: []Finding{{
+				Severity: Warning, Object: snapshot.Ref{Group: "coordination.k8s.io", Kind: "Lease", Namespace: "direct-secrets", Name: "provider-aws"}, Reason: "VersionSkew",
+				Message: "the CRDs are older than provider-aws and do not have PushSecret spec.dryRun: objects that set these fields are not held back",
+				Fix:     "upgrade the CRDs to the version of the module, and set the fields again",
 			}},
 		},
 		"NotReconciled": {
@@ -375,7 +405,7 @@ func TestEveryReasonHasAFix(t *testing.T) {
 	s := read(t, using)
 	for _, reason := range []string{
 		v1alpha1.ReasonStoreAuthFailed, v1alpha1.ReasonStoreInvalidSpec, v1alpha1.ReasonStoreUnreachable, v1alpha1.ReasonSecretMissing, v1alpha1.ReasonStoreNotReady,
-		v1alpha1.ReasonVersionSkew, v1alpha1.ReasonConflict, v1alpha1.ReasonForbidden, v1alpha1.ReasonInvalidSpec, v1alpha1.ReasonPartlyProvisioned,
+		v1alpha1.ReasonVersionSkew, v1alpha1.ReasonConflict, v1alpha1.ReasonForbidden, v1alpha1.ReasonInvalidSpec, v1alpha1.ReasonPartlyProvisioned, v1alpha1.ReasonNoRemoteChanges,
 		"NotFound", "Denied", "Throttled", "Unavailable", "Invalid", "Template", "Conflict",
 	} {
 		if fixes[reason] == nil || fixes[reason](s, &s.Objects[0]) == "" {

@@ -37,6 +37,7 @@ var fixes = map[string]fix{
 		return fmt.Sprintf("create Secret %s/%s, or set spec.target.creationPolicy: CreateOrMerge", o.Meta.Namespace, o.ExternalSecret.TargetName())
 	},
 	v1alpha1.ReasonVersionSkew:       fixed("upgrade the older of the two modules"),
+	v1alpha1.ReasonNoRemoteChanges:   fixed("to allow changes at the provider, set global.remoteChanges: true in the chart, or remove --no-remote-changes"),
 	v1alpha1.ReasonStoreNotReady:     fixed("fix the store that the message names"),
 	v1alpha1.ReasonPartlyProvisioned: fixed("see status.failedNamespaces"),
 	"NotFound":                       fixed("correct key, property or version of remoteRef, or create the remote secret; set optional: true if it can be absent"),

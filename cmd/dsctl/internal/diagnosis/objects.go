@@ -119,10 +119,20 @@ func dryRun(s *snapshot.Snapshot, o *snapshot.Object) []Finding {
 		fmt.Sprintf("see what a push would do with %s diff %s, and set spec.dryRun to false", s.Program, o.Argument()))
 }
 
+// noRemoteChanges reports an object that --no-remote-changes holds back.
+func noRemoteChanges(s *snapshot.Snapshot, o *snapshot.Object) []Finding {
+	c := o.Ready()
+	if c == nil || c.Reason != v1alpha1.ReasonNoRemoteChanges {
+		return nil
+	}
+	_, fix := advise(s, o, c.Reason, c.Message)
+	return one(Warning, o, c.Reason, c.Message, fix)
+}
+
 // failing reports a failure in the condition Ready.
 func failing(s *snapshot.Snapshot, o *snapshot.Object) []Finding {
 	c := o.Ready()
-	if c == nil || c.Status != metav1.ConditionFalse || (o.FanOut != nil && s.Namespace != "") {
+	if c == nil || c.Status != metav1.ConditionFalse || c.Reason == v1alpha1.ReasonNoRemoteChanges || (o.FanOut != nil && s.Namespace != "") {
 		return nil
 	}
 	why, fix := advise(s, o, c.Reason, c.Message)

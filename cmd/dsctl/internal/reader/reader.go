@@ -179,7 +179,7 @@ func (r *Reader) readOperators(ctx context.Context, s *snapshot.Snapshot) error 
 		}
 		until := l.Spec.RenewTime.Add(time.Duration(*l.Spec.LeaseDurationSeconds)*time.Second + clockSkew)
 		s.Operators = append(s.Operators, snapshot.Operator{
-			Operator: o, Lease: types.NamespacedName{Namespace: l.Namespace, Name: l.Name}, Renewed: l.Spec.RenewTime.Time, Expired: s.Now.After(until),
+			Operator: o, Lease: types.NamespacedName{Namespace: l.Namespace, Name: l.Name}, Renewed: l.Spec.RenewTime.Time, Expired: s.Now.After(until), MissingFields: inspect.MissingFields(l),
 		})
 	}
 	return nil

@@ -108,6 +108,8 @@ type Operator struct {
 	// Renewed is the time of the Lease's last renewal. Expired is set if the Lease is too old to count.
 	Renewed time.Time
 	Expired bool
+	// MissingFields are the fields that the CRDs do not have, although the operator knows them; empty for none.
+	MissingFields string
 }
 
 // Serves reports whether the operator has a Kind and serves a namespace, which is empty for cluster-scoped

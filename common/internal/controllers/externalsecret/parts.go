@@ -304,7 +304,7 @@ func said(s v1alpha1.PartStatus) *verdict {
 	switch s.Reason {
 	case v1alpha1.ReasonInvalidSpec, v1alpha1.ReasonForbidden:
 		v.Reason, v.Stalled = s.Reason, true
-	case v1alpha1.ReasonStoreNotFound, v1alpha1.ReasonStoreNotReady:
+	case v1alpha1.ReasonStoreNotFound, v1alpha1.ReasonStoreNotReady, v1alpha1.ReasonNoRemoteChanges:
 		v.Reason = s.Reason
 	}
 	return &v

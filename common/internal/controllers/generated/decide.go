@@ -78,6 +78,8 @@ type outcome struct {
 	moved bool
 	// failure is why values are missing or could not be replaced; without a message if there is no failure.
 	failure provider.Error
+	// reason is the reason of the Ready condition for the failure; empty for the default.
+	reason string
 }
 
 // again plans the next reconcile after a time, or earlier.
@@ -101,6 +103,9 @@ func (o *outcome) fault(ref v1alpha1.StoreRef, err error) {
 	if err != nil && o.failure.Message == "" {
 		safe := provider.Safe(err)
 		o.failure = *provider.NewError(safe.Class, "%s %q: %s", ref.Kind, ref.Name, safe.Message)
+		if errors.Is(err, provider.ErrNoRemoteChanges) {
+			o.reason, o.failure.Class = v1alpha1.ReasonNoRemoteChanges, ""
+		}
 	}
 }
 
@@ -158,6 +163,10 @@ func (d *decision) generator(f found) {
 		if !next.IsZero() {
 			d.out.due(next, d.now)
 		}
+		return
+	}
+	if f.holdsBack {
+		d.out.fault(f.ref, provider.ErrNoRemoteChanges)
 		return
 	}
 	if f.refused != nil {

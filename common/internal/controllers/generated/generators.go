@@ -72,6 +72,8 @@ type found struct {
 	// object is nil if err is set, or if an operator of another class serves the generator.
 	object provider.GeneratorObject
 	err    error
+	// holdsBack is true if no values can be generated or renewed, because the operator changes nothing outside the cluster.
+	holdsBack bool
 	// refused is why the generator must not be used now; nil if it can be used.
 	refused error
 }
@@ -79,7 +81,7 @@ type found struct {
 // look returns the generator that a reference names, if this operator serves it.
 func (g *generators) look(ctx context.Context, ref v1alpha1.StoreRef, namespace string) found {
 	h, refusal, err := g.resolver.Resolve(ctx, ref, namespace, resolve.Generate)
-	f := found{ref: ref}
+	f := found{ref: ref, holdsBack: h.Kind.HoldsBack()}
 	o, ok := h.Store.(provider.GeneratorObject)
 	switch {
 	case refusal != nil && refusal.Why == resolve.OtherClass:
@@ -149,7 +151,7 @@ func (g *generators) call(ctx context.Context, req request, ref v1alpha1.StoreRe
 // generate makes values in v, with the proof of their state. If that fails after they were made, v has them, too.
 func (g *generators) generate(ctx context.Context, req request, ref v1alpha1.StoreRef, v *made) error {
 	return g.call(ctx, req, ref, func(ctx context.Context, kind string, gen provider.Generator) error {
-		_, v.cleans = gen.(provider.Cleaner)
+		v.cleans = provider.Cleans(gen)
 		if _, renews := gen.(provider.Renewer); v.cleans || renews {
 			if err := g.keys.Load(ctx); err != nil { // Nothing is made that could not be revoked later.
 				return err

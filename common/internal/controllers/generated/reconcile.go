@@ -146,7 +146,7 @@ func (p *pass) warn(of handoff.Generator, message string) {
 // argument reports whether the part has new values.
 func (p *pass) tell(ctx context.Context, part metav1.Object, anew bool) error {
 	return p.parts.record(ctx, p.user, handoff.Said{
-		Part: part, Anew: anew, Class: p.out.failure.Class, Message: p.out.failure.Message,
+		Part: part, Anew: anew, Reason: p.out.reason, Class: p.out.failure.Class, Message: p.out.failure.Message,
 	}, &p.obj.told)
 }
 

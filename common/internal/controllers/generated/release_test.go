@@ -53,8 +53,9 @@ func TestReleaseLeavesNoState(t *testing.T) {
 			m := &memory{random: func() float64 { return 0.5 }, objects: map[request]*object{}}
 			m.object(req, "uid")
 			r := &Reconciler{
-				parts:  &parts{client: fake.NewClientBuilder().WithObjects(tc.lives...).Build(), contributor: contributor},
-				memory: m, events: &events.FakeRecorder{}, now: func() time.Time { return noon },
+				generators: &generators{},
+				parts:      &parts{client: fake.NewClientBuilder().WithObjects(tc.lives...).Build(), contributor: contributor},
+				memory:     m, events: &events.FakeRecorder{}, now: func() time.Time { return noon },
 			}
 			if _, err := r.Reconcile(t.Context(), req); err != nil {
 				t.Fatal(err)

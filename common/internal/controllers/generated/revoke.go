@@ -52,6 +52,9 @@ func (r *revoker) step(ctx context.Context, c handoff.Retired) (release time.Tim
 	if expired(c.Expires, r.now) {
 		return c.Release, true
 	}
+	if r.generators.opts.NoRemoteChanges {
+		return c.Release, false // It stays in the record.
+	}
 	if c.UID != "" {
 		if used, err := r.parts.inUse(ctx, r.req.Namespace, r.req.Name, c.UID); err != nil || used {
 			r.out.again(holdInterval)
@@ -119,6 +122,9 @@ func (r *revoker) finish(ctx context.Context, live *corev1.Secret, rec handoff.R
 		return nil
 	}
 	retireAll(&rec)
+	if r.generators.opts.NoRemoteChanges {
+		return r.leaveBehind(ctx, live, rec)
+	}
 	used, err := r.parts.inUse(ctx, r.req.Namespace, rec.Name, holders(rec.UID, rec.Retired, r.now)...)
 	if err != nil || used {
 		r.out.again(holdInterval) // The deletion of that Secret requeues it.
@@ -153,6 +159,9 @@ func (r *revoker) replace(ctx context.Context, live *corev1.Secret, rec handoff.
 		return nil // Only the finalizer of another controller is left.
 	}
 	retireAll(&rec)
+	if r.generators.opts.NoRemoteChanges {
+		return r.leaveBehind(ctx, live, rec)
+	}
 	if rec.UID != uid {
 		for i := range rec.Retired {
 			rec.Retired[i].UID = cmp.Or(rec.Retired[i].UID, rec.UID)

@@ -2,6 +2,7 @@ package pushsecret
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -35,6 +36,9 @@ func (p *pass) finalize(ctx context.Context) error {
 	}
 	if p.ps.Spec.DeletionPolicy != v1alpha1.PushDeletionDelete {
 		return p.hold(ctx, false) // deletionPolicy None releases the object, also while it is being deleted.
+	}
+	if p.opts.NoRemoteChanges {
+		return p.leaveBehind(ctx)
 	}
 	dests, elsewhere, err := p.stores.remaining(ctx, p.ps.Namespace, p.obj.remaining(p.known()))
 	if err != nil {
@@ -73,6 +77,23 @@ func (p *pass) finalize(ctx context.Context) error {
 	v := status.Failed(v1alpha1.ReasonSecretSyncedError, "being deleted; waiting for these remote secrets to be removed: "+
 		strings.Join(left.stays, ", ")+"; to delete the object and keep them, set spec.deletionPolicy: None")
 	return p.conclude(ctx, statuses, &v)
+}
+
+// leaveBehind releases an object that is deleted while the operator changes nothing outside the cluster. Nothing is
+// removed later.
+func (p *pass) leaveBehind(ctx context.Context) error {
+	var stays []string
+	for _, s := range p.known() {
+		for _, e := range s.Entries {
+			if e.Created {
+				stays = append(stays, fmt.Sprintf("%s %q %s", s.Kind, s.Name, place(e.RemoteKey, e.Property)))
+			}
+		}
+	}
+	if len(stays) > 0 {
+		p.warn(p.ps, "Released", "the object is deleted, and --no-remote-changes is set, so these remote secrets stay; delete them by hand if they are not in use: %s", strings.Join(stays, ", "))
+	}
+	return p.hold(ctx, false)
 }
 
 // leavesUnchanged reports whether an object that is deleted leaves its remote secrets unchanged.

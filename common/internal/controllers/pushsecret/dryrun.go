@@ -36,14 +36,42 @@ func differenceOf(changes map[string][]push.Change) *v1alpha1.PushDifference {
 	return d
 }
 
-// dry returns the verdict of a dry run. It does not say that anything is in sync: nothing is written, and the values can
-// change at any time.
-func dry(message string) status.Verdict {
-	return status.Verdict{Status: metav1.ConditionUnknown, Reason: v1alpha1.ReasonDryRun, Message: "spec.dryRun is true, so nothing is written: " + message}
+// dryCause is why an object is only compared with its stores.
+type dryCause string
+
+const (
+	// notDry is the cause of a push.
+	notDry dryCause = ""
+	// bySpec is spec.dryRun.
+	bySpec dryCause = v1alpha1.ReasonDryRun
+	// byFlag is --no-remote-changes.
+	byFlag dryCause = v1alpha1.ReasonNoRemoteChanges
+)
+
+// dry returns why an object is only compared with its stores.
+func (r *reconciler) dry(ps *v1alpha1.PushSecret) dryCause {
+	switch {
+	case ps.Spec.DryRun:
+		return bySpec
+	case r.opts.NoRemoteChanges:
+		return byFlag
+	}
+	return notDry
+}
+
+// verdict returns the verdict of a dry run. It does not say that anything is in sync: nothing is written, and the values
+// can change at any time.
+func (c dryCause) verdict(message string) status.Verdict {
+	if c == byFlag {
+		message = "the operator runs with --no-remote-changes, so nothing is written: " + message + "; to push, set global.remoteChanges: true in the chart"
+	} else {
+		message = "spec.dryRun is true, so nothing is written: " + message
+	}
+	return status.Verdict{Status: metav1.ConditionUnknown, Reason: string(c), Message: message}
 }
 
 // planned returns the verdict for a store that a dry run has compared.
-func planned(d *v1alpha1.PushDifference) status.Verdict {
+func (c dryCause) planned(d *v1alpha1.PushDifference) status.Verdict {
 	n := map[v1alpha1.PushAction]int{}
 	for _, e := range d.Entries {
 		n[e.Action]++
@@ -52,7 +80,7 @@ func planned(d *v1alpha1.PushDifference) status.Verdict {
 	if d.Truncated {
 		most = fmt.Sprintf(", counting the first %d only", maxDifference)
 	}
-	return dry(fmt.Sprintf("a push would create %d, update %d and delete %d remote secrets and properties%s",
+	return c.verdict(fmt.Sprintf("a push would create %d, update %d and delete %d remote secrets and properties%s",
 		n[v1alpha1.PushCreate], n[v1alpha1.PushUpdate]+n[v1alpha1.PushUpdateMetadata]+n[v1alpha1.PushOwn], n[v1alpha1.PushDelete], most))
 }
 
@@ -61,7 +89,7 @@ func (d *destination) takeDifference(res *result, next metav1.Time) {
 	if res.err != nil {
 		d.conclude(failure(d.name(), res.err), res.generation)
 	} else {
-		d.conclude(planned(res.difference), res.generation)
+		d.conclude(res.dry.planned(res.difference), res.generation)
 		d.status.ObservedRefreshRequest = res.request
 	}
 	d.status.Difference = res.difference
@@ -74,19 +102,19 @@ func (d *destination) takeDifference(res *result, next metav1.Time) {
 }
 
 // compared reports whether the status shows the result of the last dry run. done is the input of that dry run.
-func (d *destination) compared(a, done attempt) bool {
+func (d *destination) compared(cause dryCause, a, done attempt) bool {
 	c := meta.FindStatusCondition(d.status.Conditions, v1alpha1.ConditionSynced)
-	return a == done && c != nil && c.Reason == v1alpha1.ReasonDryRun && c.ObservedGeneration == a.generation
+	return a == done && c != nil && c.Reason == string(cause) && c.ObservedGeneration == a.generation
 }
 
 // withUnnamed adds to the stores of a dry run those that the spec does not name any more, if something is recorded for
 // them in known. A push would drop their entries from the status.
-func (r storeReader) withUnnamed(ctx context.Context, ps *v1alpha1.PushSecret, dests []destination, known []v1alpha1.PushStoreStatus) ([]destination, error) {
+func (r storeReader) withUnnamed(ctx context.Context, cause dryCause, ps *v1alpha1.PushSecret, dests []destination, known []v1alpha1.PushStoreStatus) ([]destination, error) {
 	unnamed, _, err := r.remaining(ctx, ps.Namespace, slices.DeleteFunc(known, func(s v1alpha1.PushStoreStatus) bool {
 		return len(s.Entries) == 0 || slices.Contains(idsOf(dests), idOf(s))
 	}))
 	for i := range unnamed {
-		v := dry("a push would leave this store unchanged, because spec.storeRefs does not name it any more")
+		v := cause.verdict("a push would leave this store unchanged, because spec.storeRefs does not name it any more")
 		unnamed[i].refusal, unnamed[i].status.ObservedRefreshRequest = &v, ps.Annotations[v1alpha1.RefreshRequestAnnotation]
 	}
 	return append(dests, unnamed...), err

@@ -64,6 +64,9 @@ const gracePeriod = 30 * time.Second
 // errNotMade means that a generator has not yet made values that were requested recently.
 var errNotMade = provider.NewError(provider.Unavailable, "no values were generated yet")
 
+// noRemoteChanges means that the operator of the generator makes no values now.
+var noRemoteChanges, _ = provider.ErrNoRemoteChanges.(*provider.Error)
+
 // read returns the values in the form of a Secret with the name of the object.
 func (g *generatedValues) read(ctx context.Context, is refs) ([]corev1.Secret, string, error) {
 	missing := errNotMade
@@ -76,6 +79,9 @@ func (g *generatedValues) read(ctx context.Context, is refs) ([]corev1.Secret, s
 	for _, s := range g.object.Status.Parts {
 		if s.Message != "" {
 			missing = &provider.Error{Class: provider.Class(s.ErrorClass), Message: s.Message}
+		}
+		if s.Reason == v1alpha1.ReasonNoRemoteChanges {
+			missing = noRemoteChanges
 		}
 		part, err := handoff.Open(ctx, g.client, g.object, s)
 		if err != nil {

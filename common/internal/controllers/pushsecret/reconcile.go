@@ -121,8 +121,8 @@ func (p *pass) run(ctx context.Context) error {
 		return err
 	}
 	p.lead = p.lead && !elsewhere
-	if p.ps.Spec.DryRun { // It creates nothing, so it needs no finalizer, and keeps that of an earlier push.
-		dests, err = p.stores.withUnnamed(ctx, p.ps, dests, p.known())
+	if cause := p.dry(p.ps); cause != notDry { // It creates nothing, so it needs no finalizer, and keeps that of an earlier push.
+		dests, err = p.stores.withUnnamed(ctx, cause, p.ps, dests, p.known())
 	} else {
 		err = p.hold(ctx, p.ps.Spec.DeletionPolicy == v1alpha1.PushDeletionDelete && len(dests) > 0)
 	}
@@ -269,8 +269,8 @@ func (p *pass) due(d *destination, is refs) (due bool) {
 	p.obj.stores.with(idOf(d.status), func(s *storeState) {
 		var wait time.Duration
 		inStep := d.inStep(a)
-		if p.ps.Spec.DryRun {
-			inStep = d.compared(a, s.compared)
+		if cause := p.dry(p.ps); cause != notDry {
+			inStep = d.compared(cause, a, s.compared)
 		}
 		due, wait = s.due(a, inStep, d.status.NextRefreshTime, sch)
 		p.again(wait)
@@ -299,8 +299,8 @@ func (p *pass) pushTo(ctx context.Context, d *destination, is content, current c
 
 // task returns the task that runs jobs at one store.
 func (p *pass) task(d *destination, jobs []job, a attempt) task {
-	t := task{object: p.key, to: d, jobs: jobs, attempt: a, at: p.now, backend: d.backend(p.ps.Namespace)}
-	t.pusher = push.Pusher{Kind: d.route.GoName(), DryRun: p.ps.Spec.DryRun, Others: p.users.others(p.ps, d, t.backend), Policies: push.Policies{
+	t := task{object: p.key, to: d, jobs: jobs, attempt: a, at: p.now, dry: p.dry(p.ps), backend: d.backend(p.ps.Namespace)}
+	t.pusher = push.Pusher{Kind: d.route.GoName(), DryRun: t.dry != notDry, Others: p.users.others(p.ps, d, t.backend), Policies: push.Policies{
 		Update: p.ps.Spec.UpdatePolicy, Adoption: p.ps.Spec.AdoptionPolicy, Mark: string(p.ps.UID),
 		Deletes: p.ps.Spec.DeletionPolicy == v1alpha1.PushDeletionDelete,
 		Settled: p.ps.Spec.Template != nil && a.generation == d.status.ObservedGeneration && a.source == d.status.ObservedSource,

@@ -32,7 +32,10 @@ func failure(name string, err error) status.Verdict {
 	}
 	safe := provider.Safe(err)
 	v := status.Failed(v1alpha1.ReasonSecretSyncedError, safe.Message+more)
-	if v.Class = safe.Class; name != "" {
+	if v.Class = safe.Class; errors.Is(err, provider.ErrNoRemoteChanges) {
+		v.Reason, v.Class = v1alpha1.ReasonNoRemoteChanges, ""
+	}
+	if name != "" {
 		v.Message = name + ": " + v.Message
 	}
 	return v
@@ -47,7 +50,7 @@ func success(res *result) status.Verdict {
 }
 
 // ready returns the verdict over all stores.
-func ready(ps *v1alpha1.PushSecret, stores []v1alpha1.PushStoreStatus) status.Verdict {
+func ready(ps *v1alpha1.PushSecret, cause dryCause, stores []v1alpha1.PushStoreStatus) status.Verdict {
 	reason, message := v1alpha1.ReasonSecretSynced, "all stores are in sync"
 	for _, ref := range ps.Spec.StoreRefs {
 		if ref.Name != "" && !slices.ContainsFunc(stores, func(s v1alpha1.PushStoreStatus) bool { return s.Kind == ref.Kind && s.Name == ref.Name }) {
@@ -63,7 +66,7 @@ func ready(ps *v1alpha1.PushSecret, stores []v1alpha1.PushStoreStatus) status.Ve
 		switch {
 		case c == nil, c.ObservedGeneration != ps.Generation:
 			return status.Verdict{Status: metav1.ConditionUnknown, Reason: v1alpha1.ConditionReconciling, Message: fmt.Sprintf("%s %q: comparing the remote secrets with the Secret", s.Kind, s.Name)}
-		case c.Status != metav1.ConditionTrue && c.Reason != v1alpha1.ReasonDryRun:
+		case c.Status != metav1.ConditionTrue && !status.HeldBack(c.Reason):
 			bad = append(bad, c.Message)
 		case c.Reason == v1alpha1.ReasonSecretAlreadyExists:
 			reason, message = c.Reason, c.Message
@@ -72,8 +75,8 @@ func ready(ps *v1alpha1.PushSecret, stores []v1alpha1.PushStoreStatus) status.Ve
 	if len(bad) > 0 {
 		return status.Failed(v1alpha1.ReasonSecretSyncedError, strings.Join(bad, "; "))
 	}
-	if ps.Spec.DryRun {
-		return dry("status.stores lists what a push would do")
+	if cause != notDry {
+		return cause.verdict("status.stores lists what a push would do")
 	}
 	return status.Good(reason, message)
 }
@@ -111,7 +114,7 @@ func (p *pass) conclude(ctx context.Context, stores []v1alpha1.PushStoreStatus, 
 	after := slices.Clone(before)
 	if p.lead {
 		if of == nil {
-			v := ready(p.ps, slices.Concat(stores, p.foreign(p.ps)))
+			v := ready(p.ps, p.dry(p.ps), slices.Concat(stores, p.foreign(p.ps)))
 			of = &v
 		}
 		status.Conclude(&after, p.ps.Generation, *of)

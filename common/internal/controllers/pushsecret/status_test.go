@@ -44,7 +44,7 @@ func TestReady(t *testing.T) {
 				Spec:       v1alpha1.PushSecretSpec{StoreRefs: []v1alpha1.PushStoreRef{{Kind: "FakeStore", Name: tc.name}}},
 			}
 			var conditions []metav1.Condition
-			status.Conclude(&conditions, 3, ready(ps, tc.stores))
+			status.Conclude(&conditions, 3, ready(ps, notDry, tc.stores))
 			got := want{string(conditions[0].Status), conditions[0].Reason, conditions[0].Message, ""}
 			for _, c := range conditions[1:] {
 				got.Other += c.Type

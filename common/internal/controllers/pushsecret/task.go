@@ -34,6 +34,8 @@ type task struct {
 	// generated is the version of the values, if a generator made them.
 	generated string
 	at        time.Time
+	// dry is why nothing is written; empty for a push.
+	dry dryCause
 }
 
 // result is the result of a task.
@@ -42,6 +44,7 @@ type result struct {
 
 	generated string
 	at        time.Time
+	dry       dryCause
 	entries   []v1alpha1.PushEntryStatus
 	exists    []string
 	// left and released are entries that this object created and did not remove, see push.Outcome.
@@ -88,7 +91,7 @@ func (r *runner) start(ctx context.Context, t task, p *progress) bool {
 	go func() {
 		res := r.carryOut(ctx, loader, t)
 		cancel()
-		res.attempt, res.generated, res.at = t.attempt, t.generated, t.at
+		res.attempt, res.generated, res.at, res.dry = t.attempt, t.generated, t.at, t.dry
 		if next, waits := r.lanes.Leave(lane); waits {
 			r.wake(next)
 		}

@@ -176,8 +176,8 @@ func TestDifferenceTruncated(t *testing.T) {
 		changes[fmt.Sprint("key-", i)] = []push.Change{{Action: v1alpha1.PushCreate}}
 	}
 	d := differenceOf(changes)
-	if len(d.Entries) != maxDifference || !d.Truncated || !strings.Contains(planned(d).Message, "create 100,") {
-		t.Errorf("%d entries, truncated %v, and %q", len(d.Entries), d.Truncated, planned(d).Message)
+	if len(d.Entries) != maxDifference || !d.Truncated || !strings.Contains(bySpec.planned(d).Message, "create 100,") {
+		t.Errorf("%d entries, truncated %v, and %q", len(d.Entries), d.Truncated, bySpec.planned(d).Message)
 	}
 }
 
