@@ -25,6 +25,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/controllers/storehealth"
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
 	"github.com/direct-secrets/direct-secrets/common/internal/presence"
+	"github.com/direct-secrets/direct-secrets/common/internal/proof"
 	"github.com/direct-secrets/direct-secrets/common/internal/setup"
 	"github.com/direct-secrets/direct-secrets/common/internal/watch"
 	"github.com/direct-secrets/direct-secrets/common/provider"
@@ -105,7 +106,6 @@ func (o *Operator) addLoops(s *shared) error {
 	}
 	opts := setup.Options{
 		Module:               o.group,
-		Namespace:            cmp.Or(o.namespace, o.ownNamespace()),
 		Kinds:                o.kinds,
 		ControllerClass:      o.flags.ControllerClass,
 		Namespaced:           o.flags.namespaced(),
@@ -135,5 +135,6 @@ func (o *Operator) addLoops(s *shared) error {
 	if err := pushsecret.Setup(s, s.live, s.pool, s.watches, opts); err != nil {
 		return errors.Wrap(err, "cannot set up the PushSecret controller")
 	}
-	return errors.Wrap(generated.Setup(s, s.live, s.pool, opts), "cannot set up the controller of generated values")
+	keys := proof.NewKeys(s.live, types.NamespacedName{Namespace: cmp.Or(o.namespace, o.ownNamespace()), Name: proof.Name(o.group)}, o.now)
+	return errors.Wrap(generated.Setup(s, s.live, s.pool, keys, opts), "cannot set up the controller of generated values")
 }

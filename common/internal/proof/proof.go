@@ -24,9 +24,10 @@ import (
 )
 
 const (
-	// Current is the data key of the key that signs. Previous is that of a key that is accepted as well, so that a key
-	// can be changed.
-	Current, Previous = "key", "previous"
+	// Current is the data key of the key that signs.
+	Current = "key"
+	// Previous is the data key of a key that is accepted as well, so that a key can be changed.
+	Previous = "previous"
 
 	// size is the size of a new key in bytes, and the minimum of any key.
 	size = 32

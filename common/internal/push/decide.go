@@ -313,18 +313,25 @@ func (s State) document() (document, error) {
 	return parse(s.Seen.Data)
 }
 
+// present returns the property of a document that a value is for. The error is also that of the value.
+func (v Value) present(doc document) (current []byte, exists bool, err error) {
+	if v.Err != nil {
+		return nil, false, v.Err
+	}
+	if current, exists, err = doc.get(v.Property); err != nil {
+		err = in(v.Property, err)
+	}
+	return current, exists, err
+}
+
 // property decides about one wanted property.
 func (d *decider) property(doc document, v Value) document {
-	if v.Err != nil {
-		d.fail(v, v.Err)
+	current, exists, err := v.present(doc)
+	if err != nil {
+		d.fail(v, err)
 		return doc
 	}
 	e := d.entry(v.Property)
-	current, exists, err := doc.get(v.Property)
-	if err != nil {
-		d.fail(v, in(v.Property, err))
-		return doc
-	}
 	switch {
 	case exists && (bytes.Equal(current, v.Data) || d.settled(e)):
 		d.done(v.Property, e.Created || d.owns())

@@ -105,7 +105,7 @@ func (p location) check(of string) error {
 		return nil
 	case p.query:
 		return provider.NewError(provider.Invalid, `it is a query (*, ? or |, or a name that starts with @, [, { or !), and the remote secret has no member of exactly this name; write \ before such a character that is part of a name`)
-	case len(of) > property.MaxLength && !(len(p.names) == 1 && p.names[0].Text == of):
+	case len(of) > property.MaxLength && (len(p.names) != 1 || p.names[0].Text != of):
 		return provider.NewError(provider.Invalid, "it is a path with more than %d bytes; choose a shorter one", property.MaxLength)
 	}
 	for _, n := range p.names {

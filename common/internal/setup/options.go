@@ -17,8 +17,6 @@ import (
 type Options struct {
 	// Module is the API group of the module. It is used in labels, marks and finalizers.
 	Module string
-	// Namespace is the namespace of the operator; empty if it is unknown.
-	Namespace string
 	// Kinds are the store Kinds that the module serves, including generators.
 	Kinds []provider.Kind
 	// ControllerClass is the class of stores that this operator serves.

@@ -133,9 +133,9 @@ func (r *roundTrip) isRefused(key, property string, err error, got reading) erro
 	case provider.ClassOf(err) != provider.Invalid:
 		return fmt.Errorf("%q, property %q: error of class %s, want Invalid: %w", key, property, provider.ClassOf(err), err)
 	case !there && provider.ClassOf(got.err) != provider.Invalid && !provider.IsNotFound(got.err):
-		return fmt.Errorf("%q cannot be pushed (%w), and a read returns %v", key, err, got.err)
+		return fmt.Errorf("%q cannot be pushed (%w), and a read returns %w", key, err, got.err)
 	case there && (got.err != nil || changed(before, got.members) > 0):
-		return fmt.Errorf("%q, property %q: the refused push changes the secret: %v", key, property, got.err)
+		return fmt.Errorf("%q, property %q: the refused push changes the secret: %w", key, property, got.err)
 	}
 	return nil
 }

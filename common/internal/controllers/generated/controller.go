@@ -56,8 +56,9 @@ func (r request) empty() client.Object {
 	return &v1alpha1.ExternalSecret{}
 }
 
-// Setup adds the controller to a manager, if the module has generators. live must not read from a cache.
-func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, o setup.Options) error {
+// Setup adds the controller to a manager, if the module has generators. live must not read from a cache. keys prove the
+// records of credentials.
+func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, keys *proof.Keys, o setup.Options) error {
 	var kinds []provider.Kind
 	for _, k := range o.Kinds {
 		if k.Generator {
@@ -72,10 +73,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, o setup
 		return errors.Wrap(err, "cannot look up the generator Kinds")
 	}
 	w := &watches{
-		generators: &generators{
-			resolver: resolver, live: resolver.By(live), pool: pool, opts: o,
-			keys: proof.NewKeys(live, types.NamespacedName{Namespace: o.Namespace, Name: proof.Name(o.Module)}, o.Now),
-		},
+		generators: &generators{resolver: resolver, live: resolver.By(live), pool: pool, opts: o, keys: keys},
 		parts: &parts{
 			client: live, cache: mgr.GetCache(), board: o.Board,
 			contributor: handoff.Contributor{Group: o.Module, Class: o.ControllerClass, Purpose: v1alpha1.PartGenerated},

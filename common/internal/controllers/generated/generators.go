@@ -81,7 +81,7 @@ type found struct {
 // look returns the generator that a reference names, if this operator serves it.
 func (g *generators) look(ctx context.Context, ref v1alpha1.StoreRef, namespace string) found {
 	h, refusal, err := g.resolver.Resolve(ctx, ref, namespace, resolve.Generate)
-	f := found{ref: ref, holdsBack: h.Kind.HoldsBack()}
+	f := found{ref: ref, holdsBack: h.HoldsBack()}
 	o, ok := h.Store.(provider.GeneratorObject)
 	switch {
 	case refusal != nil && refusal.Why == resolve.OtherClass:

@@ -53,7 +53,7 @@ func (r *revoker) step(ctx context.Context, c handoff.Retired) (release time.Tim
 		return c.Release, true
 	}
 	if r.generators.opts.NoRemoteChanges {
-		return c.Release, false // It stays in the record.
+		return c.Release, r.end(ctx, c) == nil // It is refused and reported, and stays in the record.
 	}
 	if c.UID != "" {
 		if used, err := r.parts.inUse(ctx, r.req.Namespace, r.req.Name, c.UID); err != nil || used {

@@ -34,12 +34,18 @@ func (p *pass) finalize(ctx context.Context) error {
 	if !controllerutil.ContainsFinalizer(p.ps, p.finalizer) {
 		return nil
 	}
-	if p.ps.Spec.DeletionPolicy != v1alpha1.PushDeletionDelete {
+	removes := p.ps.Spec.DeletionPolicy == v1alpha1.PushDeletionDelete
+	if stays := created(p.known()); removes && p.opts.NoRemoteChanges && len(stays) > 0 {
+		p.warn(p.ps, "Released", "the object is deleted, and --no-remote-changes is set, so these remote secrets stay; delete them by hand if they are not in use: %s", strings.Join(stays, ", "))
+	}
+	if !removes || p.opts.NoRemoteChanges {
 		return p.hold(ctx, false) // deletionPolicy None releases the object, also while it is being deleted.
 	}
-	if p.opts.NoRemoteChanges {
-		return p.leaveBehind(ctx)
-	}
+	return removeAll(ctx, p)
+}
+
+// removeAll removes what was created for an object that is being deleted, and releases the object when that is done.
+func removeAll(ctx context.Context, p *pass) error {
 	dests, elsewhere, err := p.stores.remaining(ctx, p.ps.Namespace, p.obj.remaining(p.known()))
 	if err != nil {
 		return err
@@ -79,21 +85,17 @@ func (p *pass) finalize(ctx context.Context) error {
 	return p.conclude(ctx, statuses, &v)
 }
 
-// leaveBehind releases an object that is deleted while the operator changes nothing outside the cluster. Nothing is
-// removed later.
-func (p *pass) leaveBehind(ctx context.Context) error {
-	var stays []string
-	for _, s := range p.known() {
+// created returns the remote secrets and properties that entries of a status name as created.
+func created(stores []v1alpha1.PushStoreStatus) []string {
+	var all []string
+	for _, s := range stores {
 		for _, e := range s.Entries {
 			if e.Created {
-				stays = append(stays, fmt.Sprintf("%s %q %s", s.Kind, s.Name, place(e.RemoteKey, e.Property)))
+				all = append(all, fmt.Sprintf("%s %q %s", s.Kind, s.Name, place(e.RemoteKey, e.Property)))
 			}
 		}
 	}
-	if len(stays) > 0 {
-		p.warn(p.ps, "Released", "the object is deleted, and --no-remote-changes is set, so these remote secrets stay; delete them by hand if they are not in use: %s", strings.Join(stays, ", "))
-	}
-	return p.hold(ctx, false)
+	return all
 }
 
 // leavesUnchanged reports whether an object that is deleted leaves its remote secrets unchanged.

@@ -65,7 +65,7 @@ const gracePeriod = 30 * time.Second
 var errNotMade = provider.NewError(provider.Unavailable, "no values were generated yet")
 
 // noRemoteChanges means that the operator of the generator makes no values now.
-var noRemoteChanges, _ = provider.ErrNoRemoteChanges.(*provider.Error)
+var noRemoteChanges = provider.Safe(provider.ErrNoRemoteChanges)
 
 // read returns the values in the form of a Secret with the name of the object.
 func (g *generatedValues) read(ctx context.Context, is refs) ([]corev1.Secret, string, error) {

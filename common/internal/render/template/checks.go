@@ -3,8 +3,6 @@ package template
 import (
 	"fmt"
 	"reflect"
-	"regexp"
-	"strconv"
 	"strings"
 )
 
@@ -84,68 +82,6 @@ func checkCutSet(_ *run, args []reflect.Value) error {
 	return nil
 }
 
-// A verb of a format, with its width and precision.
-var verb = regexp.MustCompile(`%[-+# 0]*(\[\d*\])?(\d+|\*)?(\.(\[\d*\])?(\d+|\*)?)?(\[\d*\])?(.)?`)
-
-// checkPrintf limits the result of a format. Width and precision apply to every element of an argument, and a format
-// can name an argument many times.
-func checkPrintf(r *run, args []reflect.Value) error {
-	format := args[0].String()
-	if strings.Count(format, "%") > maxVerbs {
-		return &failure{"the format has more than 1000 verbs"}
-	}
-	total, largest, elements, number := len(format), 0, 1, 0
-	for i := range args[1].Len() {
-		a := args[1].Index(i).Elem()
-		n, err := sizeOf(a)
-		if err != nil {
-			return err
-		}
-		total, largest = total+n, max(largest, n)
-		switch {
-		case a.CanInt():
-			number = max(number, abs(a.Int()))
-		case a.CanUint():
-			number = maxValue
-		case a.Kind() != reflect.String:
-			elements = max(elements, n/scalarSize)
-		}
-	}
-	again := strings.Contains(format, "[")
-	for _, m := range verb.FindAllStringSubmatch(format, -1) {
-		pad := max(padding(m[2], number), padding(m[5], number))
-		if m[7] == "f" || m[7] == "F" {
-			pad += 320 // The largest number has 309 digits.
-		}
-		if total += pad * elements; again {
-			total += largest
-		}
-		if total > 2*maxValue {
-			return tooLarge()
-		}
-	}
-	return r.budget.spend(total/64, 0)
-}
-
-// padding returns the number of characters of a width. For a star it is the value of an argument.
-func padding(width string, number int) int {
-	if width == "*" {
-		return min(number, maxValue)
-	}
-	n, err := strconv.Atoi(width)
-	if err != nil && width != "" {
-		return maxValue
-	}
-	return min(n, maxValue)
-}
-
-func abs(n int64) int {
-	if n < 0 {
-		n = -n
-	}
-	return int(min(max(n, 0), maxNumber))
-}
-
 // checkText refuses bytes that JSON and YAML cannot hold. Null is a value of both.
 func checkText(_ *run, args []reflect.Value) error {
 	m := meter{left: maxValue, text: true}
@@ -161,6 +97,13 @@ func checkHTML(_ *run, args []reflect.Value) error {
 		}
 	}
 	return nil
+}
+
+func abs(n int64) int {
+	if n < 0 {
+		n = -n
+	}
+	return int(min(max(n, 0), maxNumber))
 }
 
 func checkVersion(_ *run, args []reflect.Value) error {

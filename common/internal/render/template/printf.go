@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/big"
 	"reflect"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -22,45 +23,115 @@ var errFormat = &failure{"a verb of the format does not fit its value, or values
 
 // printf is fmt.Sprintf, but fails where that writes an error into its result, such as %!d(string=x).
 func printf(format string, args ...any) (string, error) {
-	args = slices.Clone(args)
-	for i, a := range args {
-		if n, ok := a.(json.Number); ok {
-			args[i] = formatted{n}
+	a := arguments{all: slices.Clone(args)}
+	for i, v := range a.all {
+		if n, ok := v.(json.Number); ok {
+			a.all[i] = formatted{n}
 		}
-	}
-	next, reordered := 0, false
-	take := func(index, star string) (any, bool) {
-		if index != "" {
-			n, err := strconv.Atoi(strings.Trim(index, "[]"))
-			if err != nil {
-				return nil, false
-			}
-			next, reordered = n-1, true
-		}
-		if star != "*" {
-			return 0, true
-		}
-		if next < 0 || next >= len(args) {
-			return nil, false
-		}
-		next++
-		return args[next-1], true
 	}
 	for _, m := range verb.FindAllStringSubmatch(format, -1) {
-		if m[7] == "%" {
-			continue
-		}
-		width, ok := take(m[1], m[2])
-		precision, ok2 := take(m[4], m[5])
-		v, ok3 := take(m[6], "*")
-		if !ok || !ok2 || !ok3 || !isInt(width) || !isInt(precision) || m[7] == "" || !fits(m[7][0], reflect.ValueOf(v)) {
+		if m[7] != "%" && !a.fit(m) {
 			return "", errFormat
 		}
 	}
-	if !reordered && next < len(args) {
+	if !a.reordered && a.next < len(a.all) {
 		return "", errFormat
 	}
-	return fmt.Sprintf(format, args...), nil
+	return fmt.Sprintf(format, a.all...), nil
+}
+
+// arguments are those of a format, and the next one that a verb takes.
+type arguments struct {
+	all       []any
+	next      int
+	reordered bool
+}
+
+// fit reports whether a verb, as matched by verb, has the arguments that it needs.
+func (a *arguments) fit(m []string) bool {
+	for _, star := range []struct{ index, number string }{{m[1], m[2]}, {m[4], m[5]}} {
+		if !a.seek(star.index) {
+			return false
+		}
+		if star.number == "*" && !isInt(a.take()) {
+			return false
+		}
+	}
+	return a.seek(m[6]) && m[7] != "" && fits(m[7][0], reflect.ValueOf(a.take()))
+}
+
+// seek goes to the argument with an index, such as [2]; empty: it stays.
+func (a *arguments) seek(index string) bool {
+	if index == "" {
+		return true
+	}
+	n, err := strconv.Atoi(strings.Trim(index, "[]"))
+	a.next, a.reordered = n-1, true
+	return err == nil && n > 0
+}
+
+// take returns the next argument; nil if there is none.
+func (a *arguments) take() any {
+	a.next++
+	if a.next > len(a.all) {
+		return nil
+	}
+	return a.all[a.next-1]
+}
+
+// A verb of a format, with its width and precision.
+var verb = regexp.MustCompile(`%[-+# 0]*(\[\d*\])?(\d+|\*)?(\.(\[\d*\])?(\d+|\*)?)?(\[\d*\])?(.)?`)
+
+// checkPrintf limits the result of a format. Width and precision apply to every element of an argument, and a format
+// can name an argument many times.
+func checkPrintf(r *run, args []reflect.Value) error {
+	format := args[0].String()
+	if strings.Count(format, "%") > maxVerbs {
+		return &failure{"the format has more than 1000 verbs"}
+	}
+	total, largest, elements, number := len(format), 0, 1, 0
+	for i := range args[1].Len() {
+		a := args[1].Index(i).Elem()
+		n, err := sizeOf(a)
+		if err != nil {
+			return err
+		}
+		total, largest = total+n, max(largest, n)
+		switch {
+		case a.CanInt():
+			number = max(number, abs(a.Int()))
+		case a.CanUint():
+			number = maxValue
+		case a.Kind() != reflect.String:
+			elements = max(elements, n/scalarSize)
+		}
+	}
+	again := strings.Contains(format, "[")
+	for _, m := range verb.FindAllStringSubmatch(format, -1) {
+		pad := max(padding(m[2], number), padding(m[5], number))
+		if m[7] == "f" || m[7] == "F" {
+			pad += 320 // The largest number has 309 digits.
+		}
+		if total += pad * elements; again {
+			total += largest
+		}
+		if total > 2*maxValue {
+			return tooLarge()
+		}
+	}
+	return r.budget.spend(total/64, 0)
+}
+
+// padding returns the number of characters of a width. For a star it is the value of an argument.
+func padding(width string, number int) int {
+	if width == "*" {
+		return min(number, maxValue)
+	}
+	n, err := strconv.Atoi(width)
+	if err != nil && width != "" {
+		return maxValue
+	}
+	return min(n, maxValue)
 }
 
 // isInt reports whether fmt accepts a value as a width or precision.
@@ -71,28 +142,23 @@ func isInt(v any) bool {
 
 // fits reports whether a verb formats a value, and each element of a list or dict (pkg.go.dev/fmt).
 func fits(verb byte, v reflect.Value) bool {
-	if !v.IsValid() {
+	switch {
+	case !v.IsValid():
 		return false
-	}
-	if verb == 'v' || verb == 'T' {
+	case verb == 'v' || verb == 'T':
 		return true
-	}
-	if n, ok := v.Interface().(formatted); ok {
-		return n.fits(verb)
-	}
-	if _, ok := v.Interface().(fmt.Stringer); ok && (verb == 's' || verb == 'q') {
-		return true
-	}
-	switch v.Kind() { //nolint:exhaustive // The others have no verb of their own.
-	case reflect.Interface:
+	case v.Kind() == reflect.Interface:
 		return fits(verb, v.Elem())
-	case reflect.Bool:
-		return verb == 't'
-	case reflect.String:
-		_, number := v.Interface().(json.Number)
-		return verb == 's' || !number && (verb == 'x' || verb == 'X' || verb == 'q' && utf8.ValidString(v.String()))
-	case reflect.Float32, reflect.Float64:
-		return strings.IndexByte("beEfFgGxX", verb) >= 0
+	}
+	switch own := v.Interface().(type) {
+	case formatted:
+		return own.fits(verb)
+	case json.Number:
+		return verb == 's'
+	case fmt.Stringer:
+		return verb == 's' || verb == 'q' || scalarFits(verb, v)
+	}
+	switch v.Kind() { //nolint:exhaustive // The others are scalars.
 	case reflect.Slice, reflect.Array:
 		return allFit(verb, v)
 	case reflect.Map:
@@ -103,7 +169,21 @@ func fits(verb byte, v reflect.Value) bool {
 		}
 		return true
 	}
-	return (v.CanInt() || v.CanUint()) && strings.IndexByte("bcdoOqxXU", verb) >= 0
+	return scalarFits(verb, v)
+}
+
+// scalarFits reports whether a verb formats a value that is no list or dict. %q would change bytes that are not text.
+func scalarFits(verb byte, v reflect.Value) bool {
+	if verb == 'q' && v.Kind() == reflect.String && !utf8.ValidString(v.String()) {
+		return false
+	}
+	return strings.IndexByte(verbs[v.Kind()], verb) >= 0
+}
+
+// verbs are the verbs for scalars, but v and T.
+var verbs = map[reflect.Kind]string{
+	reflect.Bool: "t", reflect.String: "sqxX", reflect.Float64: "beEfFgGxX",
+	reflect.Int: "bcdoOqxXU", reflect.Int64: "bcdoOqxXU", reflect.Uint8: "bcdoOqxXU", reflect.Uint64: "bcdoOqxXU",
 }
 
 func allFit(verb byte, list reflect.Value) bool {
