@@ -62,6 +62,9 @@ func TestWrongValuesAreRefused(t *testing.T) {
 		"TokensOutside": {"tokens in a namespace that is not served are rejected", `global={"scope":{"namespaces":["a"]},"serviceAccountTokens":{"enabled":true,"namespaces":["b"]}}`, []string{"serviceAccountTokens.namespaces", `"b"`, "scope.namespaces"}},
 		"NothingToScrape": {"a ServiceMonitor without metrics is rejected", `provider-aws.metrics={"enabled":false,"serviceMonitor":{"enabled":true}}`,
 			[]string{"provider-aws", "metrics.serviceMonitor.enabled", "metrics.enabled"}},
+		"UnverifiedMetrics": {"Prometheus would send its token without verifying the receiver", `global.metrics={"auth":true,"serviceMonitor":{"enabled":true}}`,
+			[]string{"provider-aws", "metrics.tls.secretName", "direct-secrets-provider-aws-metrics.direct-secrets.svc", "metrics.serviceMonitor.tlsConfig"}},
+		"CertificateWithoutAuth": {"a certificate is for metrics.auth only", `global.metrics.tls.secretName="cert"`, []string{"provider-aws", "metrics.tls.secretName", "metrics.auth"}},
 		"AlertsWithoutMetrics": {"alerts without metrics are rejected, because one would never end", `{"global":{"metrics":{"enabled":false}},"prometheusRule":{"enabled":true}}`,
 			[]string{"prometheusRule.enabled", "metrics.enabled is false for provider-aws", "global.metrics.enabled=true"}},
 		"AlertsWithoutMetricsHere": {"alerts are rejected if the only module has no metrics", `{"provider-aws":{"metrics":{"enabled":false}},"prometheusRule":{"enabled":true}}`,
@@ -211,12 +214,13 @@ func TestSettingsReachThePods(t *testing.T) {
 			[]string{`global={"allowPlainHTTP":true,"controllerClass":"x","image":{"tag":"v9"}}`, `provider-aws={"allowPlainHTTP":false,"controllerClass":"","image":{"tag":""}}`}, func(*facts) {}},
 		"Everything": {"each flag has a value",
 			[]string{`global={"leaderElection":{"enabled":false,"leaseDuration":"60s","renewDeadline":"40s","retryPeriod":"2s"},"presenceNamespace":"shared","controllerClass":"blue","concurrency":7,"providerTimeout":"5s","defaultSecretCleanupPolicy":"Never",` +
-				`"ambientCredentials":"none","allowPlainHTTP":true,"remoteChanges":false,"logFormat":"text","logLevel":"debug","auditLog":true,"metrics":{"enabled":false,"perObject":true,"auth":true}}`},
+				`"ambientCredentials":"none","allowPlainHTTP":true,"remoteChanges":false,"logFormat":"text","logLevel":"debug","auditLog":true,"metrics":{"enabled":false,"perObject":true,"auth":true,"tls":{"secretName":"cert"}}}`},
 			func(f *facts) {
 				f.Args = "--leader-elect=false --leader-election-namespace=direct-secrets --leader-election-id=direct-secrets.provider-aws.direct-secrets.io --leader-election-lease-duration=60s --leader-election-renew-deadline=40s --leader-election-retry-period=2s --presence-namespace=shared --namespaces= --controller-class=blue " +
 					"--concurrency=7 --provider-timeout=5s --default-secret-cleanup-policy=Never --ambient-credentials=none --allow-plain-http=true --no-remote-changes=true " +
-					"--log-level=debug --log-format=text --audit-log=true --metrics-bind-address=0 --metrics-per-object=true --metrics-auth=true --health-probe-bind-address=:8081 --pprof-bind-address=0 " +
+					"--log-level=debug --log-format=text --audit-log=true --metrics-bind-address=0 --metrics-per-object=true --metrics-auth=true --metrics-cert-dir=/etc/direct-secrets/metrics --health-probe-bind-address=:8081 --pprof-bind-address=0 " +
 					strings.Join(moduleFlags(t), " ")
+				f.Rest = "volume direct-secrets-metrics mount /etc/direct-secrets/metrics"
 			}},
 		"Mirror": {"images of a mirror, by digest", []string{`global.image={"registry":"mirror.example.com/proxy"}`, `provider-aws.image.digest="sha256:` + strings.Repeat("a", 64) + `"`, `global.imagePullSecrets=[{"name":"regcred"}]`},
 			func(f *facts) {
@@ -250,7 +254,7 @@ func TestSettingsReachThePods(t *testing.T) {
 				Image: "ghcr.io/direct-secrets/provider-aws:" + appVersion(t),
 				Args: "--leader-elect=true --leader-election-namespace=direct-secrets --leader-election-id=direct-secrets.provider-aws.direct-secrets.io --leader-election-lease-duration=15s --leader-election-renew-deadline=5s --leader-election-retry-period=1s --presence-namespace=direct-secrets --namespaces= --controller-class= " +
 					"--concurrency=64 --provider-timeout=30s --default-secret-cleanup-policy=OnDelete --ambient-credentials=cluster --allow-plain-http=false --no-remote-changes=false " +
-					"--log-level=info --log-format=json --audit-log=false --metrics-bind-address=:8080 --metrics-per-object=false --metrics-auth=false --health-probe-bind-address=:8081 --pprof-bind-address=0 " +
+					"--log-level=info --log-format=json --audit-log=false --metrics-bind-address=:8080 --metrics-per-object=false --metrics-auth=false --metrics-cert-dir= --health-probe-bind-address=:8081 --pprof-bind-address=0 " +
 					strings.Join(moduleFlags(t), " "),
 				Env: "GOMEMLIMIT=460MiB",
 			}

@@ -46,9 +46,11 @@ type addresses struct {
 	// MetricsPerObject adds a series for each failing object.
 	MetricsPerObject bool
 	// MetricsAuth serves metrics over HTTPS, to those who are allowed to read them.
-	MetricsAuth  bool
-	ProbeAddress string
-	PprofAddress string
+	MetricsAuth bool
+	// MetricsCertDir has the certificate for MetricsAuth.
+	MetricsCertDir string
+	ProbeAddress   string
+	PprofAddress   string
 }
 
 // leases are the flags for the Leases by which replicas, and the operators of other modules, find each other.
@@ -98,7 +100,9 @@ func (a *addresses) bind(fs *flag.FlagSet) {
 	fs.BoolVar(&a.MetricsPerObject, "metrics-per-object", false,
 		"Add a series with namespace and name for each failing object, at most 1,000. Anyone who can read metrics can then read these names.")
 	fs.BoolVar(&a.MetricsAuth, "metrics-auth", false,
-		"Serve metrics over HTTPS, with a self-signed certificate, and only to bearer tokens that the API server allows to get /metrics.")
+		"Serve metrics over HTTPS, and only to bearer tokens that the API server allows to get /metrics.")
+	fs.StringVar(&a.MetricsCertDir, "metrics-cert-dir", "",
+		"Folder with tls.crt and tls.key for --metrics-auth. They are read again when they change. Default: a self-signed certificate, which no client can verify.")
 	fs.StringVar(&a.ProbeAddress, "health-probe-bind-address", ":8081", "Address of /healthz and /readyz; 0 disables them.")
 	fs.StringVar(&a.PprofAddress, "pprof-bind-address", "0", "Address of the Go profiler (pprof); 0 disables it.")
 }
@@ -146,6 +150,9 @@ func (f *Flags) Check() error {
 	}
 	if f.ProviderTimeout <= 0 {
 		return errors.Errorf("--provider-timeout is %s; it must be more than 0", f.ProviderTimeout)
+	}
+	if f.MetricsCertDir != "" && !f.MetricsAuth {
+		return errors.Errorf("--metrics-cert-dir is %s, but metrics are served without TLS; set --metrics-auth too", f.MetricsCertDir)
 	}
 	if err := f.checkTiming(); err != nil {
 		return err

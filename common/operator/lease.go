@@ -25,7 +25,10 @@ import (
 //
 // A leader that cannot renew tries for renewDeadline, starting one retryPeriod after the last renewal. So it stops
 // three seconds (margin) before another replica can lead: leaseDuration - lateness - retryPeriod - renewDeadline. If the
-// answer to the last renewal took half of renewDeadline, half a second is left.
+// answer to the last renewal took as long as requestTimeout, half a second is left.
+//
+// A rollout can change the times. So a standby replica calculates with those of the leader: the duration is in the
+// Lease, and the retry period at the end of the holder's identity.
 const (
 	leaseDuration = 15 * time.Second
 	renewDeadline = 5 * time.Second
@@ -51,20 +54,37 @@ func (l *leases) checkTiming() error {
 	return nil
 }
 
-// early is the lock of a replica that takes over before the Lease of another one has expired by its own duration.
-type early struct {
-	resourcelock.Interface
-
-	by time.Duration
+// requestTimeout returns the timeout of one request for the Lease. A leader counts renewDeadline from an answer, and
+// the others count the duration from the write, which has whole seconds.
+func (l *leases) requestTimeout() time.Duration {
+	spare := l.LeaseDuration.Truncate(time.Second) - lateness(l.RetryPeriod) - l.RetryPeriod - l.RenewDeadline
+	return min(presence.RequestTimeout(l.RenewDeadline), spare-500*time.Millisecond)
 }
+
+// identity returns the identity of a replica in the Lease.
+func (l *leases) identity(replica string) string { return replica + "_" + l.RetryPeriod.String() }
+
+// early is the lock of a replica that takes over before the Lease of another one has expired by its own duration.
+type early struct{ resourcelock.Interface }
 
 // Get returns the Lease's record, with a shorter duration if another replica holds it.
 func (e early) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	r, raw, err := e.Interface.Get(ctx)
 	if err == nil && r.HolderIdentity != e.Identity() {
-		r.LeaseDurationSeconds -= int(e.by.Seconds())
+		r.LeaseDurationSeconds -= int(holderLateness(r).Seconds())
 	}
 	return r, raw, err
+}
+
+// holderLateness returns the lateness for which the holder of a Lease has made its duration longer; 0 if that is
+// unknown, as for a holder of an earlier version, or if checkTiming would refuse it.
+func holderLateness(r *resourcelock.LeaderElectionRecord) time.Duration {
+	period, err := time.ParseDuration(r.HolderIdentity[strings.LastIndex(r.HolderIdentity, "_")+1:])
+	times := leases{LeaseDuration: time.Duration(r.LeaseDurationSeconds+1) * time.Second, RenewDeadline: 2 * period, RetryPeriod: period}
+	if err != nil || period > times.LeaseDuration || times.checkTiming() != nil {
+		return 0
+	}
+	return lateness(period)
 }
 
 // namespaceFile has the namespace of a pod; see
@@ -85,8 +105,8 @@ func (o *Operator) lock(cfg *rest.Config) (resourcelock.Interface, error) {
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot determine the name of this replica")
 	}
-	lock, err := presence.NewLock(cfg, types.NamespacedName{Namespace: namespace, Name: o.leaseName()}, host+"_"+uuid.NewString(), o.flags.RenewDeadline)
-	return early{lock, lateness(o.flags.RetryPeriod)}, errors.Wrap(err, "cannot create the leader election Lease")
+	lock, err := presence.NewLock(cfg, types.NamespacedName{Namespace: namespace, Name: o.leaseName()}, o.flags.identity(host+"_"+uuid.NewString()), o.flags.requestTimeout())
+	return early{lock}, errors.Wrap(err, "cannot create the leader election Lease")
 }
 
 // ownNamespace returns the namespace of the operator's Leases; empty if it is unknown.

@@ -17,7 +17,7 @@ type held struct {
 	holder string
 }
 
-func (held) Identity() string { return "me" }
+func (held) Identity() string { return "me_7a0e_1s" }
 
 func (h held) Get(context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	return &resourcelock.LeaderElectionRecord{HolderIdentity: h.holder, LeaseDurationSeconds: 15}, []byte("raw"), nil
@@ -28,12 +28,19 @@ func TestEarly(t *testing.T) {
 		reason, holder string
 		want           int
 	}{
-		"Others": {"A standby replica shortens the duration, because it sees renewals late.", "other", 9},
-		"Own":    {"The leader does not shorten the duration.", "me", 15},
+		"Others":   {"A standby replica shortens the duration, because it sees renewals late.", "other_7a0e_1s", 9},
+		"Times":    {"The retry period of the holder counts, not that of the standby replica.", "other_7a0e_250ms", 14},
+		"Own":      {"The leader does not shorten the duration.", "me_7a0e_1s", 15},
+		"Former":   {"A holder of an earlier version does not report its retry period.", "other_7a0e", 15},
+		"Released": {"A Lease without a holder is free anyway.", "", 15},
+		"Long":     {"An operator would refuse such a retry period.", "other_7a0e_2s", 15},
+		"Short":    {"An operator would refuse such a retry period.", "other_7a0e_1ms", 15},
+		"Negative": {"An operator would refuse such a retry period.", "other_7a0e_-1s", 15},
+		"Overflow": {"An operator would refuse such a retry period.", "other_7a0e_2049638230412172401ns", 15},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			r, raw, err := early{held{holder: tc.holder}, lateness(retryPeriod)}.Get(t.Context())
+			r, raw, err := early{held{holder: tc.holder}}.Get(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -13,15 +13,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
-
-	"github.com/direct-secrets/direct-secrets/common/internal/presence"
 )
 
 // A lease is a Lease on an API server in memory.
 type lease struct {
-	mu      sync.Mutex
-	raw     []byte
-	changed time.Time
+	mu  sync.Mutex
+	raw []byte
 }
 
 // A connection is one replica's access to a lease. At cut it is interrupted. If slow is set, the answer to the last
@@ -30,9 +27,13 @@ type connection struct {
 	resourcelock.Interface
 
 	*lease
+	*leases
 	name string
 	slow bool
 	cut  time.Time
+	// last is the record of the last renewal, at the time renewed.
+	last    []byte
+	renewed time.Time
 }
 
 func (c *connection) Identity() string   { return c.name }
@@ -40,8 +41,8 @@ func (c *connection) Describe() string   { return c.name }
 func (c *connection) RecordEvent(string) {}
 
 // hang is a request without an answer. It ends like a request of NewLock's client.
-func hang(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, presence.RequestTimeout(renewDeadline))
+func (c *connection) hang(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, c.requestTimeout())
 	defer cancel()
 	<-ctx.Done()
 	return ctx.Err()
@@ -51,7 +52,7 @@ func (c *connection) isCut() bool { return !c.cut.IsZero() && !time.Now().Before
 
 func (c *connection) Get(ctx context.Context) (*resourcelock.LeaderElectionRecord, []byte, error) {
 	if c.isCut() {
-		return nil, nil, hang(ctx)
+		return nil, nil, c.hang(ctx)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -68,55 +69,98 @@ func (c *connection) Create(ctx context.Context, r resourcelock.LeaderElectionRe
 
 func (c *connection) Update(ctx context.Context, r resourcelock.LeaderElectionRecord) error {
 	if c.isCut() {
-		return hang(ctx)
+		return c.hang(ctx)
 	}
 	raw, err := json.Marshal(r)
 	if err != nil {
 		return errors.Wrap(err, "cannot encode the record")
 	}
 	c.mu.Lock()
-	c.raw, c.changed = raw, time.Now()
+	c.raw, c.last, c.renewed = raw, raw, time.Now()
 	c.mu.Unlock()
-	if c.slow && !c.cut.IsZero() && time.Now().Add(retryPeriod).After(c.cut) {
-		time.Sleep(presence.RequestTimeout(renewDeadline) - time.Millisecond)
+	if c.slow && !c.cut.IsZero() && time.Now().Add(c.RetryPeriod).After(c.cut) {
+		time.Sleep(c.requestTimeout() - time.Millisecond)
 	}
 	return nil
 }
 
-// TestLeaseTimes interrupts a leader's connection, and compares when it stops with when another replica can lead.
-func TestLeaseTimes(t *testing.T) {
-	cases := map[string]struct {
-		reason string
-		slow   bool
-		// least is the minimum time between the leader's stop and the start of another one.
-		least time.Duration
-	}{
-		"Cut":  {"A leader that cannot renew stops three seconds before another replica can lead.", false, 3 * time.Second},
-		"Slow": {"With a slow answer to its last renewal, a leader still stops before another replica can lead.", true, 400 * time.Millisecond},
+// elector returns what competes for the lease of a connection.
+func (c *connection) elector(t *testing.T, calls leaderelection.LeaderCallbacks) *leaderelection.LeaderElector {
+	t.Helper()
+	le, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: early{c}, LeaseDuration: c.LeaseDuration, RenewDeadline: c.RenewDeadline, RetryPeriod: c.RetryPeriod, Callbacks: calls,
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				shared := &lease{}
-				var ended time.Time
-				elect := func(c *connection, stopped func()) {
-					le, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-						Lock: early{c, lateness(retryPeriod)}, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
-						Callbacks: leaderelection.LeaderCallbacks{OnStartedLeading: func(context.Context) {}, OnStoppedLeading: stopped},
-					})
-					if err != nil {
-						t.Fatal(err)
-					}
-					le.Run(t.Context())
+	return le
+}
+
+// times are settings that the flags accept.
+var times = map[string]leases{
+	"Default":   {LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod},
+	"Slow":      {LeaseDuration: 60 * time.Second, RenewDeadline: 20 * time.Second, RetryPeriod: 3 * time.Second},
+	"Fast":      {LeaseDuration: 6 * time.Second, RenewDeadline: time.Second, RetryPeriod: 250 * time.Millisecond},
+	"Patient":   {LeaseDuration: 60 * time.Second, RenewDeadline: 55 * time.Second, RetryPeriod: 200 * time.Millisecond},
+	"Rare":      {LeaseDuration: 60 * time.Second, RenewDeadline: 12 * time.Second, RetryPeriod: 6 * time.Second},
+	"Least":     {LeaseDuration: 44 * time.Second, RenewDeadline: 20 * time.Second, RetryPeriod: 3 * time.Second},
+	"Fractions": {LeaseDuration: 15900 * time.Millisecond, RenewDeadline: 5900 * time.Millisecond, RetryPeriod: time.Second},
+}
+
+// TestLeaseTimesValid checks that an operator accepts the times of these tests.
+func TestLeaseTimesValid(t *testing.T) {
+	for name, l := range times {
+		if err := l.checkTiming(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestLeaseTimes interrupts the connection of a leader, and compares when it stops with when a standby replica with
+// other times, as in a rollout that changes them, can lead at the earliest, and does lead.
+func TestLeaseTimes(t *testing.T) {
+	for of, holder := range times {
+		for by, other := range times {
+			for _, slow := range []bool{false, true} {
+				name := of + "Then" + by
+				if slow {
+					name += "SlowAnswer"
 				}
-				leader := &connection{lease: shared, name: "leader", slow: tc.slow, cut: time.Now().Add(20*time.Second + 500*time.Millisecond)}
-				elect(leader, func() { ended = time.Now() })
-				// A replica that sees each change at once can lead when the last one's Lease has expired.
-				other := shared.changed.Add(leaseDuration - lateness(retryPeriod))
-				if got := other.Sub(ended); got < tc.least || got > tc.least+time.Second {
-					t.Errorf("%s\nit ends %s before, want %s; last renewal %s before its end", tc.reason, got, tc.least, ended.Sub(shared.changed))
-				}
-			})
-		})
+				t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { takeOver(t, &holder, &other, slow) }) })
+			}
+		}
+	}
+}
+
+// takeOver has a standby replica lead after the connection of a leader is interrupted.
+func takeOver(t *testing.T, holder, other *leases, slow bool) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	shared := &lease{}
+	var ended, led time.Time
+	leader := &connection{lease: shared, leases: holder, name: holder.identity("leader"), slow: slow, cut: time.Now().Add(200*time.Second + 50*time.Millisecond)}
+	go leader.elector(t, leaderelection.LeaderCallbacks{OnStartedLeading: func(context.Context) {}, OnStoppedLeading: func() { ended = time.Now() }}).Run(ctx)
+	synctest.Wait()
+	standby := &connection{lease: shared, leases: other, name: other.identity("standby")}
+	standby.elector(t, leaderelection.LeaderCallbacks{
+		OnStartedLeading: func(context.Context) { led = time.Now(); cancel() }, OnStoppedLeading: func() {},
+	}).Run(ctx)
+	synctest.Wait()
+	last := &connection{lease: &lease{raw: leader.last}, leases: other, name: standby.name}
+	r, _, err := early{last}.Get(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// A replica that sees each change at once can lead at this moment.
+	earliest := leader.renewed.Add(time.Duration(r.LeaseDurationSeconds) * time.Second)
+	if got := earliest.Sub(ended); ended.IsZero() || got < 400*time.Millisecond {
+		t.Errorf("the leader stops %s after its last renewal, and a standby replica can lead after %s; it must stop first",
+			ended.Sub(leader.renewed), earliest.Sub(leader.renewed))
+	}
+	if led.Before(ended) {
+		t.Errorf("the standby replica leads %s before the leader stops", ended.Sub(led))
+	}
+	if got, most := led.Sub(leader.renewed), holder.LeaseDuration+lateness(other.RetryPeriod); got > most {
+		t.Errorf("the standby replica leads %s after the last renewal, want at most %s", got, most)
 	}
 }

@@ -5,10 +5,12 @@ package operator
 import (
 	"cmp"
 	"context"
+	"crypto/tls"
 	"flag"
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"time"
 
@@ -197,11 +199,15 @@ func (o *Operator) manager() (manager.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
+	endpoint, err := o.metrics()
+	if err != nil {
+		return nil, err
+	}
 	mgr, err := ctrl.NewManager(cfg, ctrl.Options{
 		Logger:                 o.flags.forLibraries(os.Stderr),
 		Scheme:                 scheme,
 		Cache:                  o.cache(transform),
-		Metrics:                o.metrics(),
+		Metrics:                endpoint,
 		HealthProbeBindAddress: o.flags.ProbeAddress,
 		PprofBindAddress:       o.flags.PprofAddress,
 
@@ -221,12 +227,19 @@ func (o *Operator) manager() (manager.Manager, error) {
 }
 
 // metrics returns the options of the metrics endpoint.
-func (o *Operator) metrics() metricsserver.Options {
+func (o *Operator) metrics() (metricsserver.Options, error) {
 	opts := metricsserver.Options{BindAddress: o.flags.MetricsAddress}
 	if o.flags.MetricsAuth {
 		opts.SecureServing, opts.FilterProvider = true, reviewed
 	}
-	return opts
+	if dir := o.flags.MetricsCertDir; dir != "" {
+		// controller-runtime would serve a self-signed certificate if there was none.
+		if _, err := tls.LoadX509KeyPair(filepath.Join(dir, corev1.TLSCertKey), filepath.Join(dir, corev1.TLSPrivateKeyKey)); err != nil {
+			return opts, errors.Wrapf(err, "cannot load the certificate for metrics from --metrics-cert-dir %s; it must have a valid tls.crt and tls.key", dir)
+		}
+		opts.CertDir = dir
+	}
+	return opts, nil
 }
 
 // cache returns the options of the cache: it holds ExternalSecrets, and the metadata of the Secrets that this module

@@ -75,7 +75,13 @@ spec:
     - port: metrics
       {{- if $m.auth }}
       scheme: https
-      tlsConfig: {insecureSkipVerify: true}
+      tlsConfig:
+        {{- if $m.serviceMonitor.tlsConfig }}
+        {{- toYaml $m.serviceMonitor.tlsConfig | nindent 8 }}
+        {{- else }}
+        ca: {secret: {name: {{ $m.tls.secretName }}, key: ca.crt}}
+        serverName: {{ .name }}-metrics.{{ .root.Release.Namespace }}.svc
+        {{- end }}
       bearerTokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token
       {{- end }}
       {{- with $m.serviceMonitor.interval }}

@@ -140,6 +140,7 @@ spec:
       (printf "metrics-bind-address=%s" (ternary ":8080" "0" $s.metrics.enabled))
       (printf "metrics-per-object=%t" $s.metrics.perObject)
       (printf "metrics-auth=%t" $s.metrics.auth)
+      (printf "metrics-cert-dir=%s" (ternary "/etc/direct-secrets/metrics" "" (ne $s.metrics.tls.secretName "")))
       "health-probe-bind-address=:8081"
       "pprof-bind-address=0" }}
 - {{ printf "--%s" $flag | quote }}
@@ -204,6 +205,9 @@ spec:
 {{- if or $s.extraCA.configMap $s.extraCA.secret }}
 - {name: direct-secrets-ca, mountPath: /etc/direct-secrets/ca, readOnly: true}
 {{- end }}
+{{- if $s.metrics.tls.secretName }}
+- {name: direct-secrets-metrics, mountPath: /etc/direct-secrets/metrics, readOnly: true}
+{{- end }}
 {{- with $s.volumeMounts }}
 {{ toYaml . }}
 {{- end }}
@@ -218,6 +222,12 @@ spec:
     {{- with $ca.key }}
     items: [{key: {{ quote . }}, path: ca.crt}]
     {{- end }}
+{{- end }}
+{{- with .settings.metrics.tls.secretName }}
+- name: direct-secrets-metrics
+  secret:
+    secretName: {{ . }}
+    items: [{key: tls.crt, path: tls.crt}, {key: tls.key, path: tls.key}]
 {{- end }}
 {{- with .settings.volumes }}
 {{ toYaml . }}

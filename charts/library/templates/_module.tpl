@@ -127,11 +127,23 @@ leaders. Helm finds the first one only if it is connected to a cluster.
 {{- if and $s.extraCA.configMap $s.extraCA.secret -}}
 {{- fail (printf "%s: extraCA.configMap and extraCA.secret are both set; choose one" .root.Chart.Name) -}}
 {{- end -}}
+{{- include "library.checkMetrics" . -}}
 {{- if $s.scope.namespaces -}}
 {{- range $s.serviceAccountTokens.namespaces -}}
 {{- if not (has . $s.scope.namespaces) -}}
 {{- fail (printf "%s: serviceAccountTokens.namespaces has %q, which is not in scope.namespaces; add it there or remove it here" $.root.Chart.Name .) -}}
 {{- end -}}
 {{- end -}}
+{{- end -}}
+{{- end -}}
+
+{{/* Rejects a ServiceMonitor with which Prometheus would send its token to a server that it does not verify. */}}
+{{- define "library.checkMetrics" -}}
+{{- $m := .settings.metrics -}}
+{{- if and $m.tls.secretName (not $m.auth) -}}
+{{- fail (printf "%s: metrics.tls.secretName is set, but metrics are served without TLS; set metrics.auth too" .root.Chart.Name) -}}
+{{- end -}}
+{{- if and $m.enabled $m.auth $m.serviceMonitor.enabled (not $m.tls.secretName) (not $m.serviceMonitor.tlsConfig) -}}
+{{- fail (printf "%s: with metrics.auth, Prometheus would send its token to a server that it cannot verify; set metrics.tls.secretName to a Secret with tls.crt, tls.key and ca.crt for %s-metrics.%s.svc, or set metrics.serviceMonitor.tlsConfig" .root.Chart.Name .name .root.Release.Namespace) -}}
 {{- end -}}
 {{- end -}}

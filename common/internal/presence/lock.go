@@ -14,12 +14,12 @@ import (
 // Releasing a lock is an update; a Lease is never deleted.
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=get;create;update,roleName=leases
 
-// NewLock returns a lock on a Lease. identity is the name of the holder, and deadline the time for a renewal. The lock
-// has a client for Leases only, because the client of client-go's lock has one per API group, which needs memory. It
-// emits no events.
-func NewLock(cfg *rest.Config, key types.NamespacedName, identity string, deadline time.Duration) (resourcelock.Interface, error) {
+// NewLock returns a lock on a Lease. identity is the name of the holder, and timeout that of one request. The lock has a
+// client for Leases only, because the client of client-go's lock has one per API group, which needs memory. It emits no
+// events.
+func NewLock(cfg *rest.Config, key types.NamespacedName, identity string, timeout time.Duration) (resourcelock.Interface, error) {
 	cfg = rest.AddUserAgent(rest.CopyConfig(cfg), "leader-election")
-	cfg.Timeout = RequestTimeout(deadline)
+	cfg.Timeout = timeout
 	c, err := coordinationv1client.NewForConfig(cfg)
 	return &resourcelock.LeaseLock{
 		LeaseMeta:  metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name},

@@ -126,7 +126,7 @@ func Setup(mgr manager.Manager, live client.Client, o Options) (*Board, *Duties,
 	if err := mgr.Add(&reader{board: board, leases: leases}); err != nil {
 		return nil, nil, errors.Wrap(err, "cannot add the reader of Leases")
 	}
-	lock, err := NewLock(mgr.GetConfig(), client.ObjectKey{Namespace: o.Namespace, Name: dutiesName(o.Self)}, identity, timing.SharedDeadline)
+	lock, err := NewLock(mgr.GetConfig(), client.ObjectKey{Namespace: o.Namespace, Name: dutiesName(o.Self)}, identity, RequestTimeout(timing.SharedDeadline))
 	if err != nil {
 		return nil, nil, errors.Wrap(err, "cannot create the Lease of the shared duties")
 	}

@@ -40,8 +40,8 @@ Exit codes: 0 no error, 1 the check failed, 2 at least one error. Warnings do no
 	}
 	o.addNamespaces(c)
 	o.addOutput(c, "json")
-	c.Flags().StringVar(&o.operatorNamespace, "operator-namespace", "direct-secrets",
-		"Namespace of the operators' Leases, used if you are not allowed to list Leases in all namespaces.")
+	c.Flags().StringVar(&o.operatorNamespace, "operator-namespace", "",
+		"Namespace of the operators. Leases in other namespaces, which tenants may be able to write, then do not count. Default: all namespaces, or direct-secrets if you are not allowed to list Leases in all.")
 	return c
 }
 

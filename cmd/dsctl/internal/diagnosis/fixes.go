@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/util/validation"
+
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/snapshot"
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
@@ -28,7 +30,11 @@ var fixes = map[string]fix{
 		if o.ExternalSecret == nil {
 			return "choose another name, or remove the other object"
 		}
-		return fmt.Sprintf("choose another spec.target.name, or remove the other owner; to see it: kubectl get secret -n %s %s -o yaml --show-managed-fields", o.Meta.Namespace, o.ExternalSecret.TargetName())
+		name := o.ExternalSecret.TargetName()
+		if len(validation.IsDNS1123Subdomain(name)) > 0 {
+			name = "NAME" // A shell could execute other text.
+		}
+		return fmt.Sprintf("choose another spec.target.name, or remove the other owner; to see it: kubectl get secret -n %s %s -o yaml --show-managed-fields", o.Meta.Namespace, name)
 	},
 	v1alpha1.ReasonSecretMissing: func(_ *snapshot.Snapshot, o *snapshot.Object) string {
 		if o.ExternalSecret == nil || o.ExternalSecret.Spec.Target.CreationPolicy != v1alpha1.CreateMerge {
@@ -66,9 +72,7 @@ func advise(s *snapshot.Snapshot, o *snapshot.Object, reason, message string) (w
 	} else {
 		rest = message
 	}
-	if _, advice, ok := strings.Cut(rest, "; "); ok && advice != "" {
-		todo = advice
-	}
+	todo = adviceIn(rest)
 	switch {
 	case reason == v1alpha1.ReasonForbidden && strings.Contains(message, "ResourceQuota"):
 		todo = "raise the quota: kubectl describe resourcequotas -n " + o.Meta.Namespace
@@ -80,6 +84,25 @@ func advise(s *snapshot.Snapshot, o *snapshot.Object, reason, message string) (w
 		todo = known(s, o)
 	}
 	return message, todo
+}
+
+// adviceIn returns the text after the first semicolon of a message. The operator quotes the names in a message, and
+// their authors can be tenants: a semicolon within quotation marks does not count.
+func adviceIn(message string) string {
+	quoted, escaped := false, false
+	for i, r := range message {
+		switch {
+		case escaped:
+			escaped = false
+		case quoted && r == '\\':
+			escaped = true
+		case r == '"':
+			quoted = !quoted
+		case !quoted && strings.HasPrefix(message[i:], "; "):
+			return message[i+len("; "):]
+		}
+	}
+	return ""
 }
 
 // kubectlName returns kubectl's arguments for the object.

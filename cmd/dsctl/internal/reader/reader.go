@@ -36,8 +36,8 @@ const fieldManager = "dsctl"
 type Reader struct {
 	Client    client.Client
 	Discovery discovery.DiscoveryInterface
-	// OperatorNamespace is the namespace of the operators' Leases. It is used if the user is not allowed to
-	// list them in all namespaces.
+	// OperatorNamespace is the only namespace whose Leases of operators count. If it is empty, those of all namespaces do,
+	// or of usualNamespace for a user who is not allowed to list them in all.
 	OperatorNamespace string
 	// Progress is called with a description of what is being read.
 	Progress func(text string)
@@ -149,21 +149,24 @@ func (r *Reader) Patch(ctx context.Context, o *snapshot.Object, patch []byte) er
 	return r.Client.Patch(ctx, u, client.RawPatch(types.MergePatchType, patch), client.FieldOwner(fieldManager))
 }
 
-// readOperators reads the Leases of the operators in all namespaces or, if the user is not allowed to, in
-// OperatorNamespace.
+// usualNamespace is the namespace in which the docs install the operators.
+const usualNamespace = "direct-secrets"
+
+// readOperators reads the Leases of the operators.
 func (r *Reader) readOperators(ctx context.Context, s *snapshot.Snapshot) error {
 	r.Progress("operators")
 	leases := &coordinationv1.LeaseList{}
 	elsewhere := false // Operators may be in a namespace that the user is not allowed to read.
-	labelled := client.MatchingLabels{inspect.OperatorLabel: "true"}
-	err := r.Client.List(ctx, leases, labelled)
-	if kerrors.IsForbidden(err) {
-		err = r.Client.List(ctx, leases, labelled, client.InNamespace(r.OperatorNamespace))
+	labelled, namespace := client.MatchingLabels{inspect.OperatorLabel: "true"}, r.OperatorNamespace
+	err := r.Client.List(ctx, leases, labelled, client.InNamespace(namespace))
+	if kerrors.IsForbidden(err) && namespace == "" {
+		namespace = usualNamespace
+		err = r.Client.List(ctx, leases, labelled, client.InNamespace(namespace))
 		elsewhere = err == nil && len(leases.Items) == 0
 	}
 	if kerrors.IsForbidden(err) || elsewhere {
 		s.Refused = append(s.Refused, snapshot.Refusal{
-			Verb: "list", Resource: "leases.coordination.k8s.io", Namespace: r.OperatorNamespace, Purpose: "to see which operators run",
+			Verb: "list", Resource: "leases.coordination.k8s.io", Namespace: namespace, Purpose: "to see which operators run",
 		})
 		return nil
 	}
