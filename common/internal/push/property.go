@@ -3,6 +3,7 @@ package push
 import (
 	"bytes"
 	"encoding/json"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -87,7 +88,7 @@ func (d document) set(of string, value []byte) (document, error) {
 	out, err := sjson.SetBytes(d, pathOf(p.names), string(value))
 	if err == nil {
 		// A read must find the value, whatever the name.
-		if got, ok := document(out).has(of); ok && bytes.Equal(got, value) {
+		if got, ok := document(out).has(of); ok && bytes.Equal(got, value) && json.Valid(out) {
 			return document(out), nil
 		}
 	}
@@ -132,13 +133,49 @@ func (d document) without(of string) (document, error) {
 		if v, _, _ := property.Walk(gjson.ParseBytes(d), p.names[:n]); n < len(p.names) && !empty(v) {
 			break
 		}
-		out, err := sjson.DeleteBytes(d, pathOf(p.names[:n]))
+		object, _, err := property.Walk(gjson.ParseBytes(d), p.names[:n-1])
 		if err != nil {
-			return nil, provider.NewError(provider.Invalid, "property %.64q cannot be removed", of)
+			return nil, in(of, err)
 		}
-		d = document(out)
+		d = d.cut(object, p.names[n-1].Text)
+	}
+	if _, exists := d.has(of); exists || !json.Valid(d) {
+		return nil, provider.NewError(provider.Invalid, "property %.64q cannot be removed; remove it at the provider", of)
 	}
 	return d, nil
+}
+
+// cut returns the document without a member of an object, and without the comma that separates it. (sjson finds no end
+// of a name with quotes.)
+func (d document) cut(object gjson.Result, name string) document {
+	from, to := -1, -1
+	before := -1 // The end of the member before it.
+	object.ForEach(func(k, v gjson.Result) bool {
+		if from >= 0 {
+			to = k.Index // The next member takes its place.
+			return false
+		}
+		if end := v.Index + len(v.Raw); k.Str == name {
+			from, to = k.Index, end
+		} else {
+			before = end
+		}
+		return true
+	})
+	last := from >= 0 && endsAt(d, to)
+	if last && before >= 0 {
+		from = before
+	}
+	if from < 0 {
+		return d
+	}
+	return append(slices.Clone(d[:from]), d[to:]...)
+}
+
+// endsAt reports whether an object ends at a place, after white space.
+func endsAt(d document, at int) bool {
+	rest := bytes.TrimLeft(d[at:], " \t\r\n")
+	return len(rest) > 0 && rest[0] == '}'
 }
 
 func empty(v gjson.Result) bool { return v.IsObject() && len(v.Map()) == 0 }
