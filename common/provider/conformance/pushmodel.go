@@ -42,15 +42,7 @@ func PushModel(t *testing.T, h Harness) {
 	if h.Key == nil {
 		h.Key = func(name string) string { return name }
 	}
-	c, err := h.Connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = provider.Close(c) }() // An error of Close does not matter here.
-	w, err := provider.AsWriter(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, w := h.connectWriter(t)
 	n := 0
 	rapid.Check(t, func(rt *rapid.T) {
 		n++

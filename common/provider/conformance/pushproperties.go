@@ -15,17 +15,9 @@ import (
 // PushProperties changes one of ten properties, which must create one version. Then many objects push their
 // properties to a secret that does not exist yet, each property once, so that no later push can restore a lost one.
 // versions returns the number of versions of a secret.
-func PushProperties(t *testing.T, h Harness, versions func(key string) int) { //nolint:funlen,gocyclo // A scenario is read from top to bottom.
+func PushProperties(t *testing.T, h Harness, versions func(key string) int) {
 	t.Helper()
-	c, err := h.Connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = provider.Close(c) }() // An error of Close does not matter here.
-	w, err := provider.AsWriter(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, w := h.connectWriter(t)
 	spell := h.Key
 	if spell == nil {
 		spell = func(name string) string { return name }

@@ -18,6 +18,21 @@ import (
 // nameLetters are the characters of random keys and properties: ordinary ones, and those with a meaning somewhere.
 const nameLetters = "aaabbb01-_//..  :;%?#&=+*@|\\[](){}!~\"'<>,\n\x00é"
 
+// connectWriter connects to the service until the test ends.
+func (h Harness) connectWriter(t *testing.T) (provider.Client, provider.Writer) {
+	t.Helper()
+	c, err := h.Connect(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = provider.Close(c) }) // An error of Close does not matter here.
+	w, err := provider.AsWriter(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c, w
+}
+
 // RoundTrip pushes random properties to random keys. A read must return exactly what was pushed, and nothing else can
 // change. A key or property that is refused must change nothing. It prints its seed.
 func RoundTrip(t *testing.T, h Harness, count int) {
@@ -25,15 +40,7 @@ func RoundTrip(t *testing.T, h Harness, count int) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	h = h.complete()
-	c, err := h.Connect(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = provider.Close(c) }() // An error of Close does not matter here.
-	w, err := provider.AsWriter(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	c, w := h.connectWriter(t)
 	r := &roundTrip{
 		Rand: rand.New(rand.NewPCG(seed, 0)), //nolint:gosec // A test needs no secure random numbers.
 		w:    w, c: c, key: h.Key, stored: map[string]map[string]any{},
