@@ -24,6 +24,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/controllers/pushsecret"
 	"github.com/direct-secrets/direct-secrets/common/internal/controllers/storehealth"
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/presence"
 	"github.com/direct-secrets/direct-secrets/common/internal/proof"
 	"github.com/direct-secrets/direct-secrets/common/internal/setup"
@@ -37,6 +38,7 @@ type shared struct {
 	live    client.Client
 	watches *watch.Watches
 	pool    *dispatch.Pool
+	walks   *kit.Walks
 	board   *presence.Board
 	duties  *presence.Duties
 	// bus carries the events about stores whose reads might have another result to the controllers.
@@ -87,7 +89,12 @@ func (o *Operator) shared(mgr *readiness) (*shared, error) {
 		readiness: mgr, live: live, watches: watch.New(meta), board: board, duties: duties,
 		bus: &refresh.Bus{},
 	}
+	s.walks = kit.NewWalks(kit.Limits{Slots: o.flags.Concurrency})
+	if err := mgr.Add(s.walks); err != nil {
+		return nil, errors.Wrap(err, "cannot add the walks")
+	}
 	s.pool = dispatch.NewPool(live, s.watches, o.flags.rules(), dispatch.Options{CallTimeout: o.flags.ProviderTimeout}, s.credentialChanged)
+	s.pool.WatchQueue(s.walks.Load, o.flags.Concurrency)
 	return s, nil
 }
 
@@ -109,7 +116,7 @@ func (o *Operator) addLoops(s *shared) error {
 		Kinds:                o.kinds,
 		ControllerClass:      o.flags.ControllerClass,
 		Namespaced:           o.flags.namespaced(),
-		Concurrency:          o.flags.Concurrency,
+		Walks:                s.walks,
 		CallTimeout:          o.flags.ProviderTimeout,
 		NoRemoteChanges:      o.flags.NoRemoteChanges,
 		DefaultCleanupPolicy: v1alpha1.CleanupPolicy(o.flags.DefaultCleanupPolicy),

@@ -1,6 +1,8 @@
 package dispatch
 
 import (
+	"context"
+	"maps"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -92,6 +94,21 @@ const (
 	// value. An answer under way might be older.
 	Fresh
 )
+
+// Read reads secrets, and waits for the answers. They count for the tenant until release is called.
+func (l *Loader) Read(ctx context.Context, reads []provider.Read, u Urgency) (answers map[provider.Read]provider.Answer, release func(), err error) {
+	done := make(chan struct{})
+	t := l.RequestUnder(trace.From(ctx), reads, u, func() { close(done) })
+	select {
+	case <-done:
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		return maps.Clone(t.results), t.Drop, nil
+	case <-ctx.Done():
+		t.Drop()
+		return nil, nil, ctx.Err()
+	}
+}
 
 // Request requests secrets and never blocks. It calls done once, from another goroutine, when every secret has its
 // answer. The caller then takes the answers from the Ticket. done is not called for a Ticket that was dropped before.

@@ -1,5 +1,4 @@
-// Package fetch reads the remote secrets of an ExternalSecret: it decides which stores can be asked, keeps the reads
-// under way, and decides when to ask again.
+// Package fetch reads the remote secrets of an ExternalSecret: it decides which stores can be asked, and asks them.
 package fetch
 
 import (
@@ -10,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
 	"github.com/direct-secrets/direct-secrets/common/internal/referrers"
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
@@ -22,7 +20,9 @@ import (
 // Stores are the stores of a plan, resolved for one object.
 type Stores struct {
 	Plan render.Plan
-	all  map[v1alpha1.StoreRef]store
+	// namespace is that of the object.
+	namespace string
+	all       map[v1alpha1.StoreRef]store
 }
 
 // store is one of the Stores.
@@ -37,7 +37,7 @@ type store struct {
 // Resolve looks up the stores of an object's plan. mine is true if this operator claims the object. The error is
 // NotFound if the cache does not have the namespace yet.
 func Resolve(ctx context.Context, r *referrers.Referrers, es *v1alpha1.ExternalSecret, plan render.Plan, mine bool) (Stores, error) {
-	s := Stores{Plan: plan, all: map[v1alpha1.StoreRef]store{}}
+	s := Stores{Plan: plan, namespace: es.Namespace, all: map[v1alpha1.StoreRef]store{}}
 	generators := plan.Generators()
 	for _, ref := range plan.Stores() {
 		use := resolve.Read
@@ -122,22 +122,6 @@ func (s Stores) Admit() *status.Verdict {
 		}
 	}
 	return nil
-}
-
-// loaders returns the Loader of every store that this operator reads, or a verdict if one of them cannot be used now.
-func (s Stores) loaders(pool *dispatch.Pool) (map[v1alpha1.StoreRef]*dispatch.Loader, *status.Verdict) {
-	loaders := map[v1alpha1.StoreRef]*dispatch.Loader{}
-	for _, ref := range s.Plan.Stores() {
-		st := s.all[ref]
-		switch o, ok := st.Store.(provider.StoreObject); {
-		case st.foreign:
-		case st.refusal != nil:
-			return nil, st.refused(ref)
-		case ok: // A generator is no StoreObject: its values are stored in a part.
-			loaders[ref] = pool.Loader(st.Kind, o, st.Beside)
-		}
-	}
-	return loaders, nil
 }
 
 // refused returns the verdict on an object that cannot use a store now.

@@ -39,9 +39,10 @@ type Queue[T comparable] struct {
 	stop    chan struct{}
 	once    sync.Once
 
-	mu     sync.Mutex
-	due    map[T]item
-	active int
+	mu  sync.Mutex
+	due map[T]item
+	// active are the priorities of the items in work.
+	active map[T]int
 	// taken is true once a worker has asked for an item. The queue of a standby replica has no workers, and the
 	// leader processes the same items.
 	taken bool
@@ -60,6 +61,7 @@ func New[T comparable](name string, limiter workqueue.TypedRateLimiter[T]) *Queu
 		limiter:       limiter,
 		stop:          make(chan struct{}),
 		due:           map[T]item{},
+		active:        map[T]int{},
 	}
 	go q.watch()
 	return q
@@ -113,7 +115,9 @@ func (q *Queue[T]) GetWithPriority() (T, int, bool) {
 	i, priority, shutdown := q.PriorityQueue.GetWithPriority()
 	q.mu.Lock()
 	delete(q.due, i)
-	q.active++
+	if !shutdown {
+		q.active[i] = priority
+	}
 	q.mu.Unlock()
 	return i, priority, shutdown
 }
@@ -127,17 +131,16 @@ func (q *Queue[T]) Get() (T, bool) {
 // Done implements workqueue.TypedInterface.
 func (q *Queue[T]) Done(i T) {
 	q.mu.Lock()
-	q.active--
+	delete(q.active, i)
 	q.mu.Unlock()
 	q.PriorityQueue.Done(i)
 }
 
-// Others returns the number of items that are due or in work, without the caller's own item.
-func (q *Queue[T]) Others() int {
+// Priority returns the priority of an item in work.
+func (q *Queue[T]) Priority(i T) int {
 	q.mu.Lock()
-	active := q.active
-	q.mu.Unlock()
-	return max(0, q.Len()+active-1)
+	defer q.mu.Unlock()
+	return q.active[i]
 }
 
 // ShutDown implements workqueue.TypedInterface. It may be called more than once.

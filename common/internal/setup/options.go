@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/presence"
 	"github.com/direct-secrets/direct-secrets/common/internal/refresh"
 	"github.com/direct-secrets/direct-secrets/common/provider"
@@ -24,9 +25,8 @@ type Options struct {
 	// Namespaced is true for an operator that is limited to some namespaces: it has no permission to read cluster
 	// Kinds.
 	Namespaced bool
-	// Concurrency is the maximum number of ExternalSecrets reconciled concurrently. Other controllers use a fraction
-	// of it.
-	Concurrency int
+	// Walks bound the walks of all controllers.
+	Walks *kit.Walks
 	// CallTimeout is the timeout of one call to a provider, including retries.
 	CallTimeout time.Duration
 	// NoRemoteChanges is true for an operator that changes nothing outside the cluster. Its Kinds refuse such changes,

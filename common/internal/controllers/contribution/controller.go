@@ -5,7 +5,6 @@ package contribution
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
@@ -22,8 +21,8 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
-	"github.com/direct-secrets/direct-secrets/common/internal/fetch"
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/memory"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 	"github.com/direct-secrets/direct-secrets/common/internal/referrers"
@@ -36,31 +35,20 @@ type Options = setup.Options
 
 // Setup adds the controller to a manager. live must not read from a cache.
 func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, refs *referrers.Referrers, o Options) error {
-	var q *queue.Queue[reconcile.Request]
-	enqueue := func(key types.NamespacedName, priority int) {
-		queue.AddTo[reconcile.Request](q, priority, 0, reconcile.Request{NamespacedName: key})
-	}
-	workers := max(1, o.Concurrency/2)
-	r := New(Cluster{mgr.GetCache(), live, pool, enqueue}, refs, o)
+	r := New(Cluster{mgr.GetCache(), live, pool}, refs, o)
+	walks := kit.NewController(o.Walks, r.Reconcile)
 	c, err := controller.New("contribution", mgr, controller.Options{
-		Reconciler:              r,
-		MaxConcurrentReconciles: workers,
-		RateLimiter:             ratelimiter.NewController(),
-		NewQueue: func(name string, l workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
-			q = queue.New(name, l)
-			pool.WatchQueue(q.Others, workers)
-			return q
-		},
+		Reconciler: walks, RateLimiter: ratelimiter.NewController(), NewQueue: walks.NewQueue,
 	})
 	if err != nil {
 		return errors.Wrap(err, "cannot create the controller")
 	}
 	o.Board.OnChange(func() {
 		for _, key := range r.objects.Keys(func(*object) bool { return true }) {
-			enqueue(key, queue.Low)
+			walks.Enqueue(reconcile.Request{NamespacedName: key}, queue.Low)
 		}
 	})
-	return handlers{refs, r.objects}.watch(c, mgr.GetCache(), o)
+	return handlers{refs, r.objects, walks.Interrupt}.watch(c, mgr.GetCache(), o)
 }
 
 // Cluster holds the clients and the process-wide services that a Reconciler uses.
@@ -69,24 +57,23 @@ type Cluster struct {
 	// Live does not read from a cache.
 	Live client.Client
 	Pool *dispatch.Pool
-	// Enqueue adds an object to the work queue.
-	Enqueue func(key types.NamespacedName, priority int)
 }
 
 // New returns a Reconciler.
 func New(c Cluster, refs *referrers.Referrers, o Options) *Reconciler {
 	return &Reconciler{
 		cache: c.Cache, referrers: refs, opts: o, started: o.Now(),
-		objects: &memory.Objects[object]{Drop: func(o *object) { o.attempts.Drop() }},
+		objects: &memory.Objects[object]{},
 		parts:   partKeeper{c.Cache, c.Live, refs.Contributor(), o.Board},
-		fetcher: fetch.Fetcher{Pool: c.Pool, Backoff: ratelimiter.NewController(), Enqueue: c.Enqueue, Now: o.Now},
+		pool:    c.Pool,
 		teller:  handoff.Recorder{Client: c.Live, Contributor: refs.Contributor()},
 	}
 }
 
-// Events returns handlers that enqueue changed objects, and the objects of changed parts.
-func (r *Reconciler) Events() (objects, parts handler.EventHandler) {
-	h := handlers{r.referrers, r.objects}
+// Events returns handlers that enqueue changed objects, and the objects of changed parts. interrupt ends the wait for a
+// store in the walk over an object.
+func (r *Reconciler) Events(interrupt func(reconcile.Request)) (objects, parts handler.EventHandler) {
+	h := handlers{r.referrers, r.objects, interrupt}
 	return h.objectEvents(), h.partEvents()
 }
 
@@ -94,6 +81,7 @@ func (r *Reconciler) Events() (objects, parts handler.EventHandler) {
 type handlers struct {
 	referrers *referrers.Referrers
 	objects   *memory.Objects[object]
+	interrupt func(reconcile.Request)
 }
 
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets,verbs=list;watch
@@ -112,7 +100,7 @@ func (h handlers) watch(c controller.Controller, from cache.Cache, o Options) er
 		},
 		Free: func(key types.NamespacedName) {
 			if obj := h.objects.Peek(key); obj != nil {
-				obj.attempts.Hold(time.Time{})
+				obj.attempts.Free()
 			}
 		},
 	}
@@ -146,12 +134,16 @@ func (h handlers) objectEvents() handler.EventHandler {
 			if !ok || !ok2 || !h.referrers.MayContribute(was) && !h.referrers.MayContribute(is) {
 				return
 			}
+			if referrers.Changed(was, is) {
+				h.interrupt(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(is)})
+			}
 			if referrers.Changed(was, is) || !slices.Equal(was.Status.Parts, is.Status.Parts) {
 				enqueue(q, queue.High, client.ObjectKeyFromObject(is))
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q requests) {
 			if key := client.ObjectKeyFromObject(e.Object); h.objects.Peek(key) != nil {
+				h.interrupt(reconcile.Request{NamespacedName: key})
 				enqueue(q, queue.High, key)
 			}
 		},

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/direct-secrets/direct-secrets/common/internal/fetch"
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/overlay"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
@@ -20,7 +20,7 @@ import (
 type object struct {
 	// next is the time of the next periodic refresh.
 	next     time.Time
-	attempts fetch.Attempts
+	attempts kit.Attempts
 	misses   queue.Misses
 	// failing is true while the contribution could not be read or stored.
 	failing bool

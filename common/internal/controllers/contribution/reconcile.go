@@ -12,13 +12,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
 	"github.com/direct-secrets/direct-secrets/common/internal/fetch"
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/memory"
 	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
-	"github.com/direct-secrets/direct-secrets/common/internal/recovery"
 	"github.com/direct-secrets/direct-secrets/common/internal/referrers"
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
 	"github.com/direct-secrets/direct-secrets/common/internal/status"
@@ -39,7 +40,7 @@ type Reconciler struct {
 	referrers *referrers.Referrers
 	objects   *memory.Objects[object]
 	parts     partKeeper
-	fetcher   fetch.Fetcher
+	pool      *dispatch.Pool
 	teller    handoff.Recorder
 	opts      Options
 	started   time.Time
@@ -61,17 +62,13 @@ func (s *subject) key() types.NamespacedName { return client.ObjectKeyFromObject
 // generation.
 func (s *subject) metadata() string { return referrers.Metadata(s.es, referrers.Content(s.es)) }
 
-// Reconcile makes one pass over the part of an ExternalSecret. Reading a store takes several passes.
+// attempt identifies what the user asks for now.
+func (s *subject) attempt() kit.Attempt {
+	return kit.Attempt{Generation: s.es.Generation, Metadata: s.metadata(), Request: s.es.Annotations[v1alpha1.RefreshRequestAnnotation]}
+}
+
+// Reconcile is one walk over the part of an ExternalSecret.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res reconcile.Result, err error) {
-	defer func() {
-		if ctx.Err() != nil {
-			res, err = reconcile.Result{}, nil // The operator stops. An error that this causes is not reported.
-		}
-	}()
-	defer recovery.ToError(ctx, &err)
-	if ctx.Err() != nil {
-		return reconcile.Result{}, nil // The answer to a write may be missing, so the state is unknown.
-	}
 	es := &v1alpha1.ExternalSecret{}
 	if err := r.cache.Get(ctx, req.NamespacedName, es); err != nil {
 		r.forget(req.NamespacedName)
@@ -87,7 +84,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 	}
 	s := &subject{es: es}
 	s.obj, _ = r.objects.Get(req.NamespacedName, es.UID)
-	ctx, span := trace.Start(s.obj.attempts.Trace(ctx), trace.Reconcile, trace.Of("Part", es)...)
+	ctx, span := trace.Start(ctx, trace.Reconcile, trace.Of("Part", es)...)
 	defer func() { span.End(trace.Result(err)) }()
 	return r.pass(ctx, s)
 }
@@ -106,13 +103,11 @@ func (r *Reconciler) contributes(ctx context.Context, es *v1alpha1.ExternalSecre
 
 func (r *Reconciler) forget(key types.NamespacedName) {
 	r.objects.Forget(key)
-	r.fetcher.Backoff.Forget(reconcile.Request{NamespacedName: key})
 }
 
 // pass decides what to do for the object, and does it.
 func (r *Reconciler) pass(ctx context.Context, s *subject) (reconcile.Result, error) {
 	if s.es.Spec.Suspend {
-		s.obj.attempts.Drop()
 		return reconcile.Result{}, nil
 	}
 	if err := r.parts.load(ctx, s); err != nil {
@@ -120,7 +115,6 @@ func (r *Reconciler) pass(ctx context.Context, s *subject) (reconcile.Result, er
 	}
 	plan, err := render.NewPlan(s.es)
 	if err != nil {
-		s.obj.attempts.Drop()
 		return r.say(ctx, s, status.Stalled(v1alpha1.ReasonInvalidSpec, err.Error()), 0)
 	}
 	plan.Texts = nil
@@ -136,13 +130,11 @@ func (r *Reconciler) pass(ctx context.Context, s *subject) (reconcile.Result, er
 		return reconcile.Result{}, r.retract(ctx, s)
 	}
 	if refused := s.stores.Admit(); refused != nil {
-		s.obj.attempts.Drop()
 		return r.say(ctx, s, *refused, r.hold())
 	}
 	if why := r.due(s); why != policy.NotDue {
 		return r.fetch(ctx, s, why)
 	}
-	s.obj.attempts.Drop()
 	if !r.parts.fits(s) {
 		mended, err := r.parts.restore(ctx, s)
 		if err != nil {
@@ -158,33 +150,47 @@ func (r *Reconciler) pass(ctx context.Context, s *subject) (reconcile.Result, er
 // hold returns holdInterval with jitter.
 func (r *Reconciler) hold() time.Duration { return policy.Jitter(holdInterval, r.opts.Random()) }
 
-// fetch asks the stores, and continues the pass once all of them have answered.
+// fetch reads the stores, and stores their answers in the part.
 func (r *Reconciler) fetch(ctx context.Context, s *subject, why policy.Why) (reconcile.Result, error) {
-	w := fetch.Want{
-		Key: s.key(), Attempts: &s.obj.attempts, Attempt: fetch.AttemptOf(s.es, s.metadata()),
-		Why: why, Stores: s.stores, Basis: s.basis(), Trace: trace.From(ctx),
-	}
-	a := r.fetcher.Take(&w)
-	switch {
-	case a.Pending:
-		return reconcile.Result{}, nil // Its answer enqueues the object.
-	case a.Values != nil:
-		return r.hand(ctx, s, a)
-	case a.Wait > 0:
-		return queue.Later(a.Wait), nil
-	}
-	if refused := r.fetcher.Ask(w, true); refused != nil {
+	wait, _ := s.obj.attempts.Begin(s.attempt())
+	switch refused := s.stores.Refused(); {
+	case wait > 0:
+		return queue.Later(wait), nil
+	case refused != nil:
 		return r.say(ctx, s, *refused, r.hold())
 	}
-	return reconcile.Result{}, nil
+	at, basis := r.opts.Now(), s.basis()
+	values, release, err := s.stores.Read(ctx, r.pool, fetch.Urgency(why, s.obj.attempts.Failed()))
+	if err != nil {
+		return reconcile.Result{}, err
+	}
+	defer release()
+	if err := r.again(ctx, s); err != nil {
+		return reconcile.Result{}, err
+	}
+	return r.hand(ctx, s, values, at, basis)
 }
 
-// hand stores the answer in the part.
-func (r *Reconciler) hand(ctx context.Context, s *subject, a fetch.Answer) (reconcile.Result, error) {
-	reads, err := r.collect(s, a.Values)
+// again checks, after a wait, that the object asks for the same as before, and loads its latest status.
+func (r *Reconciler) again(ctx context.Context, s *subject) error {
+	now, before := &v1alpha1.ExternalSecret{}, s.attempt()
+	if err := r.cache.Get(ctx, s.key(), now); kerrors.IsNotFound(err) || now.UID != s.es.UID || now.DeletionTimestamp != nil {
+		return kit.ErrInterrupted
+	} else if err != nil {
+		return errors.Wrap(err, "cannot read the ExternalSecret")
+	}
+	if s.es = now; s.attempt() != before {
+		return kit.ErrInterrupted
+	}
+	return nil
+}
+
+// hand stores the answer in the part. at is the time of the request, and basis that of the part at that time.
+func (r *Reconciler) hand(ctx context.Context, s *subject, values render.Values, at time.Time, basis string) (reconcile.Result, error) {
+	reads, err := r.collect(s, values)
 	anew := false
 	if err == nil {
-		anew, err = r.store(ctx, s, reads, a)
+		anew, err = r.store(ctx, s, reads, at, basis)
 	}
 	var refused *provider.Error
 	switch {
@@ -217,21 +223,21 @@ func (r *Reconciler) collect(s *subject, values render.Values) ([]handoff.Read, 
 }
 
 // store plans the next refresh, and writes the values of an answer. It returns true if the part held other values.
-func (r *Reconciler) store(ctx context.Context, s *subject, read []handoff.Read, a fetch.Answer) (anew bool, err error) {
+func (r *Reconciler) store(ctx context.Context, s *subject, read []handoff.Read, at time.Time, basis string) (anew bool, err error) {
 	data, entries, err := handoff.Pack(read)
 	if err != nil {
 		return false, err
 	}
 	reads := handoff.Reads{
 		Version: handoff.NewVersion(), Hash: target.HashInputs(s.es.UID, handoff.Content(data)), Entries: entries,
-		Request: s.es.Annotations[v1alpha1.RefreshRequestAnnotation], Metadata: s.metadata(), Labels: s.stores.Labels(), At: a.At,
+		Request: s.es.Annotations[v1alpha1.RefreshRequestAnnotation], Metadata: s.metadata(), Labels: s.stores.Labels(), At: at,
 	}
 	s.obj.next = time.Time{}
 	if policy.Periodic(s.es.Spec.RefreshPolicy, s.stores.Plan.Interval) {
-		s.obj.next = a.At.Add(policy.Jitter(s.stores.Plan.Interval, r.opts.Random()))
+		s.obj.next = at.Add(policy.Jitter(s.stores.Plan.Interval, r.opts.Random()))
 		reads.Next = s.obj.next
 	}
-	return r.parts.store(ctx, s, reads, data, a.Basis)
+	return r.parts.store(ctx, s, reads, data, basis)
 }
 
 // handedOver reports that the part has the wanted values.
@@ -244,9 +250,9 @@ func (r *Reconciler) handedOver(ctx context.Context, s *subject, anew bool) (rec
 	}
 	if reads := s.record.Reads; reads != nil && s.lacks(*reads) {
 		// The missing secret may be created any time, so it is read more often than the others.
-		wait = r.backOff(s)
+		wait = s.obj.attempts.Fail(0)
 	} else {
-		r.fetcher.Backoff.Forget(reconcile.Request{NamespacedName: s.key()})
+		s.obj.attempts.Succeed()
 	}
 	metrics.Synced("Part", v1alpha1.ReasonSecretSynced)
 	if err := r.tell(ctx, s, handoff.Said{Part: s.part, Anew: s.obj.untold}); err != nil {
@@ -272,16 +278,7 @@ func (r *Reconciler) failure(ctx context.Context, s *subject, err error) (reconc
 
 // retry reports a verdict, and retries with back-off.
 func (r *Reconciler) retry(ctx context.Context, s *subject, v status.Verdict, atLeast time.Duration) (reconcile.Result, error) {
-	wait := max(r.backOff(s), atLeast)
-	s.obj.attempts.Hold(time.Now().Add(wait))
-	return r.say(ctx, s, v, wait)
-}
-
-// backOff delays the next attempt, longer each time, and returns the delay.
-func (r *Reconciler) backOff(s *subject) time.Duration {
-	wait := r.fetcher.Backoff.When(reconcile.Request{NamespacedName: s.key()})
-	s.obj.attempts.Hold(time.Now().Add(wait))
-	return wait
+	return r.say(ctx, s, v, s.obj.attempts.Fail(atLeast))
 }
 
 // say reports to the claiming operator why the part is not as wanted, and requeues the object after wait.

@@ -15,7 +15,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/internal/fetch"
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
@@ -41,8 +40,8 @@ type answer struct {
 
 // newAnswer returns the answer for values that come from stores and from parts; texts are the sources of the
 // template.
-func newAnswer(s *subject, values render.Values, texts render.Texts, got fetch.Answer) *answer {
-	a := &answer{at: got.At, basis: got.Basis}
+func newAnswer(s *subject, values render.Values, texts render.Texts, at time.Time) *answer {
+	a := &answer{at: at, basis: s.stance.basis}
 	a.read, a.err = render.Read(s.es, s.plan, values)
 	a.shape = sync.OnceValues(func() (render.Output, error) { return render.Shape(s.es, s.plan, a.read, texts) })
 	if inputs := render.Inputs(s.es, s.plan, a.read, texts); inputs != nil {

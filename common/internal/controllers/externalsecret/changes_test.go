@@ -84,7 +84,7 @@ func TestChangesOfReplicas(t *testing.T) {
 			if tc.leads {
 				close(elected)
 			}
-			all := handlers{referrers: fakeReferrers(t, nil, Options{}), objects: newObjects(), elected: elected, now: time.Now}
+			all := handlers{referrers: fakeReferrers(t, nil, Options{}), objects: newObjects(), elected: elected, now: time.Now, interrupt: func(reconcile.Request) {}}
 			h, ok := all.objectEvents().(handler.Funcs)
 			if !ok {
 				t.Fatal("the handler is not a handler.Funcs")

@@ -10,7 +10,6 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -18,7 +17,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
-	"github.com/direct-secrets/direct-secrets/common/internal/fetch"
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 	"github.com/direct-secrets/direct-secrets/common/internal/referrers"
@@ -43,23 +42,19 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, watches
 	if err := indexMarks(mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	var q *queue.Queue[reconcile.Request]
+	var r *Reconciler
+	walks := kit.NewController(o.Walks, func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+		return r.Reconcile(ctx, req)
+	})
 	enqueue := func(key types.NamespacedName, priority int) {
-		queue.AddTo[reconcile.Request](q, priority, 0, reconcile.Request{NamespacedName: key})
+		walks.Enqueue(reconcile.Request{NamespacedName: key}, priority)
 	}
-	r := newReconciler(cluster{
+	r = newReconciler(cluster{
 		cache: mgr.GetCache(), live: live, events: mgr.GetEventRecorder("direct-secrets"), watches: watches, pool: pool,
 		ledger: ledger, enqueue: enqueue,
 	}, refs, o)
 	c, err := controller.New("externalsecret", mgr, controller.Options{
-		Reconciler:              r,
-		MaxConcurrentReconciles: o.Concurrency,
-		RateLimiter:             ratelimiter.NewController(),
-		NewQueue: func(name string, l workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
-			q = queue.New(name, l)
-			pool.WatchQueue(q.Others, o.Concurrency)
-			return q
-		},
+		Reconciler: walks, RateLimiter: ratelimiter.NewController(), NewQueue: walks.NewQueue,
 	})
 	if err != nil {
 		return errors.Wrap(err, "cannot create the controller")
@@ -70,7 +65,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, watches
 			enqueue(key, queue.Low)
 		}
 	})
-	h := handlers{referrers: refs, objects: objects, elected: mgr.Elected(), now: o.Now}
+	h := handlers{referrers: refs, objects: objects, elected: mgr.Elected(), now: o.Now, interrupt: walks.Interrupt}
 	return h.watch(c, mgr.GetCache(), o)
 }
 
@@ -96,7 +91,7 @@ type cluster struct {
 
 // newReconciler returns a Reconciler with the steps of a pass.
 func newReconciler(c cluster, refs *referrers.Referrers, o Options) *Reconciler {
-	objects, backoff := newObjects(), ratelimiter.NewController()
+	objects := newObjects()
 	r := &Reconciler{
 		gatherer: gatherer{
 			identity: &identity{o.Module, o.DefaultCleanupPolicy}, cache: c.cache, live: c.live, referrers: refs, objects: objects,
@@ -104,9 +99,9 @@ func newReconciler(c cluster, refs *referrers.Referrers, o Options) *Reconciler 
 			parts:     partReader{c.cache, c.live, o.Board, o.Now},
 		},
 		decider: decider{now: o.Now, random: o.Random, started: o.Now()},
-		fetcher: fetch.Fetcher{Pool: c.pool, Backoff: backoff, Enqueue: c.enqueue, Now: o.Now},
+		pool:    c.pool,
 		reporter: reporter{
-			client: c.live, events: c.events, objects: objects, ledger: c.ledger, watches: c.watches, backoff: backoff,
+			client: c.live, events: c.events, objects: objects, ledger: c.ledger, watches: c.watches,
 			random: o.Random, now: o.Now, enqueue: c.enqueue,
 		},
 		suspect: o.Suspect,

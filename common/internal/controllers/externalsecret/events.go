@@ -33,6 +33,8 @@ type handlers struct {
 	// elected is closed once this replica is the leader.
 	elected <-chan struct{}
 	now     func() time.Time
+	// interrupt ends the wait for a store in the walk over an object.
+	interrupt func(reconcile.Request)
 }
 
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets,verbs=list;watch
@@ -77,7 +79,7 @@ func (h *handlers) waits(_ context.Context, es *v1alpha1.ExternalSecret) bool {
 // free removes the back-off of an object.
 func (h *handlers) free(key types.NamespacedName) {
 	if obj := h.objects.Peek(key); obj != nil {
-		obj.attempts.Hold(time.Time{})
+		obj.attempts.Free()
 	}
 }
 
@@ -131,6 +133,7 @@ func (h *handlers) objectEvents() handler.EventHandler {
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q requests) {
 			h.objects.unchanged(client.ObjectKeyFromObject(e.Object))
+			h.interrupt(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)})
 			enqueue(q, queue.High, client.ObjectKeyFromObject(e.Object))
 			enqueue(q, queue.High, h.objects.waiting(e.Object.GetNamespace())...)
 		},
@@ -158,6 +161,7 @@ func (h *handlers) updated(was, es *v1alpha1.ExternalSecret, q requests) {
 		h.free(key)
 		enqueue(q, queue.High, key)
 	case !claims, referrers.Changed(was, es):
+		h.interrupt(reconcile.Request{NamespacedName: key})
 		if claims {
 			h.objects.changed(key, es.Generation, h.now())
 		}

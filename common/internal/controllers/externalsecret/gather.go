@@ -11,6 +11,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/fetch"
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 	"github.com/direct-secrets/direct-secrets/common/internal/referrers"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
@@ -52,6 +53,24 @@ func (g *gatherer) subject(ctx context.Context, key types.NamespacedName) (s *su
 	s = &subject{identity: g.identity, es: now, obj: obj, version: latest.ResourceVersion, seen: &latest.Status, next: latest.Status.DeepCopy()}
 	s.census = &census{cache: g.cache, live: g.live, es: s.es}
 	return s, anew, nil
+}
+
+// again checks, after a wait, that the object asks for the same as before, and loads its latest status.
+func (g *gatherer) again(ctx context.Context, s *subject) error {
+	now, before := &v1alpha1.ExternalSecret{}, s.attempt()
+	latest, err := s.obj.status.Get(ctx, g.cache, s.key(), now)
+	switch {
+	case err != nil:
+		return err
+	case latest == nil, now.UID != s.es.UID, now.DeletionTimestamp != nil:
+		return kit.ErrInterrupted
+	}
+	s.es, s.version, s.seen, s.next = now, latest.ResourceVersion, &latest.Status, latest.Status.DeepCopy()
+	s.census.es = s.es
+	if s.attempt() != before {
+		return kit.ErrInterrupted
+	}
+	return nil
 }
 
 // stores resolves the stores of the plan. It returns errMoved if the cache does not have the namespace yet.

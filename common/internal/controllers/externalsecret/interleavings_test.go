@@ -19,6 +19,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/controllers/contribution"
 	"github.com/direct-secrets/direct-secrets/common/internal/credentials"
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/presence"
 	"github.com/direct-secrets/direct-secrets/common/internal/referrers"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
@@ -52,10 +53,11 @@ func simulated(run *simulation.Run, change ...func(*Reconciler)) func(*simulatio
 		for _, f := range change {
 			f(r)
 		}
-		op.Reconcile = r.Reconcile
+		walks := kit.NewController(kit.NewWalks(kit.Limits{}), r.Reconcile)
+		op.Reconcile = walks.Walk
 		leads := make(chan struct{})
 		close(leads)
-		h := handlers{referrers: refs, objects: r.gatherer.objects, elected: leads, now: time.Now}
+		h := handlers{referrers: refs, objects: r.gatherer.objects, elected: leads, now: time.Now, interrupt: walks.Interrupt}
 		op.Cache.Watch(&fakev1.FakeStore{}, nil, nil, nil)
 		op.Cache.Watch(&v1alpha1.ExternalSecret{}, nil, nil, h.objectEvents())
 		op.Cache.Watch(resolve.SecretMetadata(), func(o *simulation.Object) bool {
@@ -173,14 +175,14 @@ func contributes(run *simulation.Run) func(*simulation.Operator) {
 		}
 		r := contribution.New(contribution.Cluster{
 			Cache: op.Cache, Live: op.Live,
-			Pool:    dispatch.NewPool(op.Live, simulation.NewWatches(), credentials.Rules{Ambient: credentials.AmbientNone}, dispatch.Options{}, nil),
-			Enqueue: func(key types.NamespacedName, _ int) { op.Enqueue(key) },
+			Pool: dispatch.NewPool(op.Live, simulation.NewWatches(), credentials.Rules{Ambient: credentials.AmbientNone}, dispatch.Options{}, nil),
 		}, refs, Options{
 			Module: otherGroup, Kinds: kinds, Board: &presence.Board{}, Now: time.Now, Random: func() float64 { return 0.5 },
 			Suspect: func(provider.Kind, types.NamespacedName) {},
 		})
-		op.Reconcile = r.Reconcile
-		objects, parts := r.Events()
+		walks := kit.NewController(kit.NewWalks(kit.Limits{}), r.Reconcile)
+		op.Reconcile = walks.Walk
+		objects, parts := r.Events(walks.Interrupt)
 		op.Cache.Watch(&fakev1.OtherFakeStore{}, nil, nil, nil)
 		op.Cache.Watch(&v1alpha1.ExternalSecret{}, nil, nil, objects)
 		op.Cache.Watch(resolve.SecretMetadata(), func(o *simulation.Object) bool {

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/internal/fetch"
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/memory"
 	"github.com/direct-secrets/direct-secrets/common/internal/overlay"
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
@@ -21,7 +21,7 @@ import (
 type object struct {
 	// next is the time of the next periodic refresh, good the time of the last successful one.
 	next, good time.Time
-	attempts   fetch.Attempts
+	attempts   kit.Attempts
 	// served is the content that was synced last.
 	served content
 	// created is the uid of the Secret that an ExternalSecret of this name created.
@@ -82,8 +82,7 @@ type change struct {
 
 func newObjects() *objects {
 	return &objects{
-		Objects: memory.Objects[object]{Drop: func(o *object) { o.attempts.Drop() }},
-		awaits:  map[types.NamespacedName]string{},
+		awaits: map[types.NamespacedName]string{},
 	}
 }
 

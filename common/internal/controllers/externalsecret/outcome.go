@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -125,7 +124,6 @@ type reporter struct {
 	objects *objects
 	ledger  *metrics.Ledger
 	watches *watch.Watches
-	backoff workqueue.TypedRateLimiter[reconcile.Request]
 	random  func() float64
 	now     func() time.Time
 	// enqueue adds an object to the work queue.
@@ -147,8 +145,7 @@ func (r *reporter) end(ctx context.Context, s *subject, o *outcome) (reconcile.R
 	}
 	wait := o.wait
 	if o.retry {
-		wait = max(r.backoff.When(reconcile.Request{NamespacedName: s.key()}), wait)
-		s.obj.attempts.Hold(time.Now().Add(wait))
+		wait = s.obj.attempts.Fail(wait)
 	}
 	if o.awaits {
 		again := policy.Jitter(holdInterval, r.random())
@@ -194,7 +191,6 @@ func (r *reporter) forget(key types.NamespacedName) {
 	r.watches.Remove(templateOwner(key))
 	r.objects.forget(key)
 	r.ledger.Forget(key)
-	r.backoff.Forget(reconcile.Request{NamespacedName: key})
 }
 
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets/status,verbs=patch

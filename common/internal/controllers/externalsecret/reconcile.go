@@ -11,10 +11,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
 	"github.com/direct-secrets/direct-secrets/common/internal/fetch"
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
-	"github.com/direct-secrets/direct-secrets/common/internal/recovery"
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
 	"github.com/direct-secrets/direct-secrets/common/internal/status"
 	"github.com/direct-secrets/direct-secrets/common/internal/trace"
@@ -30,7 +30,7 @@ const manyMisses = 6
 type Reconciler struct {
 	gatherer gatherer
 	decider  decider
-	fetcher  fetch.Fetcher
+	pool     *dispatch.Pool
 	applier  applier
 	cleaner  cleaner
 	reporter reporter
@@ -38,17 +38,8 @@ type Reconciler struct {
 	suspect func(k provider.Kind, s types.NamespacedName)
 }
 
-// Reconcile makes one pass over an ExternalSecret. Reading a provider takes several passes.
+// Reconcile is one walk over an ExternalSecret.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res reconcile.Result, err error) {
-	defer func() {
-		if ctx.Err() != nil {
-			res, err = reconcile.Result{}, nil // The operator stops. An error that this causes is not reported.
-		}
-	}()
-	defer recovery.ToError(ctx, &err)
-	if ctx.Err() != nil {
-		return reconcile.Result{}, nil // The answer to a write may be missing, so the state is unknown.
-	}
 	s, anew, err := r.gatherer.subject(ctx, req.NamespacedName)
 	if anew {
 		r.reporter.watches.Remove(templateOwner(req.NamespacedName)) // Its watches are those of the previous object of this name.
@@ -62,7 +53,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 		r.reporter.forget(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
-	ctx, span := trace.Start(s.obj.attempts.Trace(ctx), trace.Reconcile, trace.Of("ExternalSecret", s.es)...)
+	ctx, span := trace.Start(ctx, trace.Reconcile, trace.Of("ExternalSecret", s.es)...)
 	defer func() { span.End(trace.Result(err)) }()
 	o, err := r.pass(ctx, s)
 	if err == nil {
@@ -78,10 +69,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 // pass runs the steps in order, until one of them ends the pass.
 func (r *Reconciler) pass(ctx context.Context, s *subject) (*outcome, error) {
 	o, err := r.checkPreconditions(ctx, s)
-	if o != nil && !o.soon {
-		// Drop a read in progress: its answer would be stale at the next attempt.
-		s.obj.attempts.Drop()
-	}
 	if err != nil || o != nil {
 		return o, err
 	}
@@ -91,14 +78,12 @@ func (r *Reconciler) pass(ctx context.Context, s *subject) (*outcome, error) {
 		return o, err
 	case decision.Action == policy.Read:
 		if o := r.decider.lost(s); o != nil {
-			s.obj.attempts.Drop()
 			return o, nil
 		}
 		return r.fetch(ctx, s)
 	case decision.Action == policy.Own:
 		return &outcome{soon: true}, nil // Another client keeps changing it back.
 	}
-	s.obj.attempts.Drop()
 	if err := r.cleaner.releaseOldTarget(ctx, s); err != nil {
 		return failed(err)
 	}
@@ -130,7 +115,6 @@ func (r *Reconciler) checkPreconditions(ctx context.Context, s *subject) (o *out
 		return say(*refused, r.decider.hold()), nil
 	}
 	if err := r.gatherer.templates.follow(ctx, s.es, s.plan.Texts, &s.obj.templates); err != nil {
-		s.obj.attempts.Drop() // A read in progress would be older than the templates.
 		return unread(err)
 	}
 	return nil, r.gatherer.parts.loadParts(ctx, s)
@@ -153,7 +137,6 @@ func (r *Reconciler) settle(ctx context.Context, s *subject) (policy.Decision, *
 		s.stance.lost = v.target.Mark.Generation == s.es.Generation
 		if s.stance.lost {
 			if o := r.decider.revertBackoff(s); o != nil {
-				s.obj.attempts.Drop()
 				return decision, o, nil
 			}
 		}
@@ -169,11 +152,7 @@ func (r *Reconciler) settle(ctx context.Context, s *subject) (policy.Decision, *
 	if err != nil {
 		return decision, nil, err
 	}
-	o := stopped(decision, s.plan.Target, versionOf(v.secret))
-	if o != nil {
-		s.obj.attempts.Drop()
-	}
-	return decision, o, nil
+	return decision, stopped(decision, s.plan.Target, versionOf(v.secret)), nil
 }
 
 // look decides from the caches, and from a live read where the caches may be behind.
@@ -194,36 +173,31 @@ func (r *Reconciler) look(ctx context.Context, s *subject) (policy.Decision, vie
 	return decision, v, nil
 }
 
-// fetch asks the stores, and continues the pass once all of them have answered.
+// fetch reads the stores, and applies their answers.
 func (r *Reconciler) fetch(ctx context.Context, s *subject) (*outcome, error) {
-	w := fetch.Want{
-		Key: s.key(), Attempts: &s.obj.attempts, Attempt: fetch.AttemptOf(s.es, s.metadata()),
-		Why: s.stance.why, Stores: s.stores, Basis: s.stance.basis, Trace: trace.From(ctx),
-	}
-	a := r.fetcher.Take(&w)
-	s.stance.why = w.Why
-	switch {
-	case a.Pending:
-		return rest(0), nil // Its answer enqueues the object.
-	case a.Values != nil:
-		return r.answered(ctx, s, a)
-	case a.Wait > 0:
-		return rest(a.Wait), nil
-	}
-	if refused := r.fetcher.Ask(w, s.handed.ready); refused != nil {
+	wait, changed := s.obj.attempts.Begin(s.attempt())
+	switch refused := s.stores.Refused(); {
+	case wait > 0:
+		return rest(wait), nil
+	case refused != nil:
 		// An event of the store enqueues the object. It is lost if it came before the status with this verdict was
 		// written, so check again after a while. That reads caches only.
 		return say(*refused, r.decider.hold()), nil
-	}
-	if !s.handed.ready {
+	case !s.handed.ready:
 		return r.decider.awaitParts(s), nil
+	case changed && s.stance.why == policy.Retry:
+		s.stance.why = policy.Changed
 	}
-	return rest(0), nil
-}
-
-// answered continues the pass with the answers of the stores and the values in parts.
-func (r *Reconciler) answered(ctx context.Context, s *subject, got fetch.Answer) (*outcome, error) {
-	values, there, err := r.gatherer.parts.take(ctx, s, got.Values)
+	at := r.applier.now()
+	values, release, err := s.stores.Read(ctx, r.pool, fetch.Urgency(s.stance.why, s.obj.attempts.Failed()))
+	if err != nil {
+		return nil, err
+	}
+	defer release()
+	if err := r.gatherer.again(ctx, s); err != nil {
+		return nil, err
+	}
+	values, there, err := r.gatherer.parts.take(ctx, s, values)
 	switch {
 	case err != nil:
 		return nil, err
@@ -237,7 +211,7 @@ func (r *Reconciler) answered(ctx context.Context, s *subject, got fetch.Answer)
 	if err != nil {
 		return unread(err)
 	}
-	return r.apply(ctx, s, newAnswer(s, values, texts, got))
+	return r.apply(ctx, s, newAnswer(s, values, texts, at))
 }
 
 // apply brings the target in line with an answer.
@@ -262,7 +236,7 @@ func (r *Reconciler) apply(ctx context.Context, s *subject, a *answer) (*outcome
 
 // succeed records that the target matches the provider's answer, and plans the next refresh.
 func (r *Reconciler) succeed(ctx context.Context, s *subject, a *answer, e effect) (*outcome, error) {
-	r.fetcher.Backoff.Forget(reconcile.Request{NamespacedName: s.key()})
+	s.obj.attempts.Succeed()
 	s.obj.next, s.obj.yields, s.obj.misses = time.Time{}, e.yields, 0
 	s.obj.good = a.at
 	s.obj.gone.lacks.Store(a.read.Gone != nil)

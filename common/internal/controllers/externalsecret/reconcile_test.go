@@ -3,7 +3,6 @@ package externalsecret
 import (
 	"context"
 	"encoding/json"
-	"strings"
 	"testing"
 	"time"
 
@@ -220,16 +219,6 @@ func TestReconcileWithoutReading(t *testing.T) {
 				t.Errorf("\n%s\nReconcile(): %d Secrets were created, want none", tc.reason, w.writes)
 			}
 		})
-	}
-}
-
-// TestReconcilePanics checks that the error of a panic does not contain its value.
-func TestReconcilePanics(t *testing.T) {
-	r := (&world{}).reconciler(t, Options{})
-	r.gatherer.cache = &test.MockClient{MockGet: func(context.Context, client.ObjectKey, client.Object) error { panic("c4n4ry") }}
-	_, err := r.Reconcile(t.Context(), reconcile.Request{NamespacedName: key})
-	if err == nil || strings.Contains(err.Error(), "c4n4ry") {
-		t.Errorf("Reconcile(): %v, want an error without the value of the panic", err)
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/fetch"
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 	"github.com/direct-secrets/direct-secrets/common/internal/referrers"
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
@@ -133,6 +134,11 @@ func (s *subject) noteContent() {
 // metadata returns a hash of everything outside of the spec that triggers a refresh.
 func (s *subject) metadata() string {
 	return referrers.Metadata(s.es, append(s.obj.templates.versions(s.plan.Texts), s.handed.versions...)...)
+}
+
+// attempt identifies what the user asks for now.
+func (s *subject) attempt() kit.Attempt {
+	return kit.Attempt{Generation: s.es.Generation, Metadata: s.metadata(), Request: s.es.Annotations[v1alpha1.RefreshRequestAnnotation]}
 }
 
 // owns reports whether the target should have an ownerReference.

@@ -85,7 +85,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, keys *p
 			generators: w.generators, parts: w.parts, memory: w.memory,
 			events: mgr.GetEventRecorder("direct-secrets"), now: o.Now,
 		},
-		MaxConcurrentReconciles: max(1, o.Concurrency/2),
+		MaxConcurrentReconciles: max(1, o.Walks.Slots/2),
 		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[request](firstRetry, lastRetry),
 		NewQueue: func(name string, l workqueue.TypedRateLimiter[request]) requests {
 			return queue.New(name, l)

@@ -46,7 +46,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, follow 
 	}
 	c, err := controller.New("pushsecret", mgr, controller.Options{
 		Reconciler:              r,
-		MaxConcurrentReconciles: max(1, o.Concurrency/4), // Workers never wait for a provider.
+		MaxConcurrentReconciles: max(1, o.Walks.Slots/4), // Workers never wait for a provider.
 		RateLimiter:             ratelimiter.NewController(),
 		NewQueue: func(name string, l workqueue.TypedRateLimiter[reconcile.Request]) requests {
 			q = queue.New(name, l)

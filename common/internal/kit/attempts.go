@@ -1,0 +1,76 @@
+package kit
+
+import (
+	"sync"
+	"time"
+)
+
+// The delay after a failed attempt doubles from firstBackoff to lastBackoff.
+const firstBackoff, lastBackoff = time.Second, time.Minute
+
+// An Attempt identifies what the user asked for: a spec, labels and annotations, and a refresh request.
+type Attempt struct {
+	Generation int64
+	// Metadata is a hash of the labels and annotations.
+	Metadata string
+	Request  string
+}
+
+// Attempts are the memory of the attempts of one object. The zero Attempts are those of an object without any.
+type Attempts struct {
+	mu       sync.Mutex
+	last     Attempt
+	failures int
+	// notBefore delays the next try of the last attempt. It is wall-clock time, like that of the queue.
+	notBefore time.Time
+}
+
+// Begin starts an attempt. It returns how long that is still delayed, and whether it differs from the last attempt of
+// this process. A different attempt is not delayed: the user might have fixed the cause.
+func (a *Attempts) Begin(next Attempt) (wait time.Duration, changed bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.last != next {
+		changed = a.last != (Attempt{})
+		a.last, a.failures, a.notBefore = next, 0, time.Time{}
+	}
+	return max(0, time.Until(a.notBefore)), changed
+}
+
+// Begun reports whether this process has made an attempt for the object.
+func (a *Attempts) Begun() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.last != (Attempt{})
+}
+
+// Failed reports whether the last attempt has failed.
+func (a *Attempts) Failed() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.failures > 0
+}
+
+// Fail delays the next try of the last attempt, longer each time and at least for atLeast, and returns the delay.
+func (a *Attempts) Fail(atLeast time.Duration) time.Duration {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	wait := max(min(firstBackoff<<min(a.failures, 16), lastBackoff), atLeast)
+	a.failures++
+	a.notBefore = time.Now().Add(wait)
+	return wait
+}
+
+// Succeed ends the back-off after an attempt.
+func (a *Attempts) Succeed() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.failures, a.notBefore = 0, time.Time{}
+}
+
+// Free ends the delay of the next try, but not the series of failures.
+func (a *Attempts) Free() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.notBefore = time.Time{}
+}

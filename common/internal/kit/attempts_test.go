@@ -1,0 +1,57 @@
+package kit
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestBegin(t *testing.T) {
+	a := Attempt{Generation: 1, Request: "r"}
+	cases := map[string]struct {
+		reason string
+		next   Attempt
+		after  time.Duration
+		want   time.Duration
+	}{
+		"Same":       {"The same attempt waits for the full delay.", a, 0, time.Minute},
+		"Meanwhile":  {"The same attempt waits for the rest of the delay.", a, 20 * time.Second, 40 * time.Second},
+		"Over":       {"After the delay the same attempt starts.", a, time.Minute, 0},
+		"Generation": {"A new spec does not wait.", Attempt{Generation: 2, Request: "r"}, 0, 0},
+		"Request":    {"A new request does not wait.", Attempt{Generation: 1, Request: "s"}, 0, 0},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				o := &Attempts{}
+				if wait, changed := o.Begin(a); wait > 0 || changed {
+					t.Errorf("Begin(): the first attempt waits %s, changed %t", wait, changed)
+				}
+				o.Fail(time.Minute)
+				time.Sleep(tc.after)
+				wait, changed := o.Begin(tc.next)
+				if wait != tc.want || changed == (tc.next == a) {
+					t.Errorf("\n%s\nBegin(): %s, changed %t, want %s", tc.reason, wait, changed, tc.want)
+				}
+			})
+		})
+	}
+}
+
+func TestFail(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &Attempts{}
+		for _, want := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60} {
+			if got := a.Fail(0); got != want*time.Second {
+				t.Errorf("Fail(): %s, want %s", got, want*time.Second)
+			}
+		}
+		a.Free()
+		if wait, _ := a.Begin(Attempt{}); wait != 0 || !a.Failed() {
+			t.Errorf("after Free(): wait %s, failed %t, want 0 and true", wait, a.Failed())
+		}
+		if a.Succeed(); a.Failed() || a.Fail(0) != time.Second {
+			t.Error("Succeed(): the next delay is not the first one")
+		}
+	})
+}

@@ -1,0 +1,60 @@
+package kit
+
+import (
+	"context"
+
+	"github.com/direct-secrets/direct-secrets/common/internal/queue"
+)
+
+// flight is a walk that has begun and not ended.
+type flight struct {
+	walks    *Walks
+	ctx      context.Context //nolint:containedctx // It is that of the walk.
+	priority int
+	// slot is true while the walk has a slot.
+	slot bool
+	// again is the priority with which the object is queued at the end; nil if it is not.
+	again *int
+	// interrupted ends when the object has changed.
+	interrupted context.Context //nolint:containedctx // It is a signal.
+	interrupt   context.CancelFunc
+	parked      parked
+}
+
+type flightKey struct{}
+
+// Await runs f, which waits for the stores at places. Meanwhile the walk of ctx has no slot. It returns ErrParked if a
+// store has no place for the walk, and f did not run; and ErrInterrupted if f has failed after the object had changed,
+// which ends the context of f. A walk in which f fails goes on after all others.
+func Await(ctx context.Context, places []Place, f func(ctx context.Context) error) error {
+	w, ok := ctx.Value(flightKey{}).(*flight)
+	if !ok {
+		return f(ctx)
+	}
+	if !w.walks.shares.enter(places, w.parked) {
+		return ErrParked
+	}
+	defer w.walks.shares.leave(places)
+	waits, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(w.interrupted, cancel)()
+	w.slot = false
+	w.walks.working.Add(-1)
+	w.walks.slots.give()
+	err := f(waits)
+	// Walks with an answer come after those that still have to ask, so that batches fill up.
+	priority := w.priority - 1
+	if err != nil {
+		priority = queue.Low
+	}
+	w.walks.working.Add(1)
+	if !w.walks.slots.take(ctx, priority) {
+		w.walks.working.Add(-1)
+		return ctx.Err()
+	}
+	w.slot = true
+	if err != nil && w.interrupted.Err() != nil {
+		return ErrInterrupted
+	}
+	return err
+}

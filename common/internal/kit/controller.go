@@ -1,0 +1,162 @@
+package kit
+
+import (
+	"context"
+	"sync"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/log"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/direct-secrets/direct-secrets/common/internal/queue"
+	"github.com/direct-secrets/direct-secrets/common/internal/recovery"
+)
+
+// A Controller runs the walks over one kind of objects, which a T identifies. At most one walk at a time is over the
+// same object.
+type Controller[T comparable] struct {
+	walks *Walks
+	walk  func(ctx context.Context, req T) (reconcile.Result, error)
+	queue *queue.Queue[T]
+
+	mu   sync.Mutex
+	busy map[T]*flight
+}
+
+// NewController returns a Controller whose walks are bounded by walks.
+func NewController[T comparable](walks *Walks, walk func(ctx context.Context, req T) (reconcile.Result, error)) *Controller[T] {
+	return &Controller[T]{walks: walks, walk: walk, busy: map[T]*flight{}}
+}
+
+// NewQueue creates the queue. It has the signature of an option of controller-runtime.
+func (c *Controller[T]) NewQueue(name string, l workqueue.TypedRateLimiter[T]) workqueue.TypedRateLimitingInterface[T] {
+	c.queue = queue.New(name, l)
+	c.walks.mu.Lock()
+	defer c.walks.mu.Unlock()
+	c.walks.queues = append(c.walks.queues, c.queue.Len)
+	return c.queue
+}
+
+// Enqueue adds an object to the queue.
+func (c *Controller[T]) Enqueue(req T, priority int) {
+	c.queue.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, req)
+}
+
+// Interrupt ends the wait for a store in the walk over an object that has changed or was deleted. The caller queues
+// the object.
+func (c *Controller[T]) Interrupt(req T) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f := c.busy[req]; f != nil {
+		f.interrupt()
+	}
+}
+
+// Reconcile begins a walk, and does not wait for its end. An object with a walk in flight is queued again at the end
+// of that walk.
+func (c *Controller[T]) Reconcile(ctx context.Context, req T) (reconcile.Result, error) {
+	priority := c.queue.Priority(req)
+	f := c.begin(ctx, req, priority)
+	if f == nil {
+		return reconcile.Result{}, nil
+	}
+	if !c.walks.enter(ctx, priority) {
+		c.end(req)
+		return reconcile.Result{}, nil
+	}
+	c.walks.running.Go(func() {
+		res, err := c.do(f, req)
+		c.walks.leave(f.slot)
+		again := c.end(req)
+		c.requeue(f.ctx, req, priority, res, err)
+		if again != nil {
+			c.Enqueue(req, *again)
+		}
+	})
+	return reconcile.Result{}, nil
+}
+
+// Walk is Reconcile for a caller that waits for the result, and has no queue.
+func (c *Controller[T]) Walk(ctx context.Context, req T) (reconcile.Result, error) {
+	f := c.begin(ctx, req, queue.High)
+	if f == nil || !c.walks.enter(ctx, queue.High) {
+		return reconcile.Result{}, nil
+	}
+	defer func() {
+		c.walks.leave(f.slot)
+		c.end(req)
+	}()
+	return c.do(f, req)
+}
+
+// begin registers a walk; nil if the object has one already.
+func (c *Controller[T]) begin(ctx context.Context, req T, priority int) *flight {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if f := c.busy[req]; f != nil {
+		if f.again == nil || *f.again < priority {
+			f.again = &priority
+		}
+		return nil
+	}
+	f := &flight{walks: c.walks, priority: priority, slot: true}
+	f.parked = parked{who: who[T]{c, req}, priority: priority, queue: func() { c.Enqueue(req, priority) }}
+	f.interrupted, f.interrupt = context.WithCancel(context.Background())
+	f.ctx = context.WithValue(ctx, flightKey{}, f)
+	c.busy[req] = f
+	return f
+}
+
+// who identifies an object among those of all controllers.
+type who[T comparable] struct {
+	c   *Controller[T]
+	req T
+}
+
+// end removes a walk, and returns the priority with which its object is queued again; nil if it is not.
+func (c *Controller[T]) end(req T) (again *int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f := c.busy[req]
+	delete(c.busy, req)
+	f.interrupt()
+	return f.again
+}
+
+// do walks, and hides errors that are none.
+func (c *Controller[T]) do(f *flight, req T) (res reconcile.Result, err error) {
+	defer func() {
+		switch {
+		case f.ctx.Err() != nil: // The operator stops. An error that this causes is not reported.
+			res, err = reconcile.Result{}, nil
+		case errors.Is(err, ErrParked):
+			res, err = reconcile.Result{}, nil
+		case errors.Is(err, ErrInterrupted):
+			res, err = queue.Soon(), nil
+		}
+	}()
+	defer recovery.ToError(f.ctx, &err)
+	if f.ctx.Err() != nil {
+		return reconcile.Result{}, nil
+	}
+	return c.walk(f.ctx, req)
+}
+
+// requeue does with a result what controller-runtime does.
+func (c *Controller[T]) requeue(ctx context.Context, req T, priority int, res reconcile.Result, err error) {
+	if res.Priority != nil {
+		priority = *res.Priority
+	}
+	switch {
+	case err != nil:
+		log.FromContext(ctx).Error(err, "Reconciler error")
+		c.queue.AddWithOpts(priorityqueue.AddOpts{RateLimited: true, Priority: &priority}, req)
+	case res.RequeueAfter > 0:
+		c.queue.Forget(req)
+		c.queue.AddWithOpts(priorityqueue.AddOpts{After: res.RequeueAfter, Priority: &priority}, req)
+	default:
+		c.queue.Forget(req)
+	}
+}

@@ -1,0 +1,96 @@
+package kit
+
+import (
+	"cmp"
+	"context"
+	"sync"
+	"sync/atomic"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+)
+
+var (
+	// ErrParked ends a walk whose store has no place for it. The object is queued again when a place is free.
+	ErrParked = errors.New("the store serves as many objects as it is allowed to at the same time")
+	// ErrInterrupted ends a walk whose object has changed. The object is queued again.
+	ErrInterrupted = errors.New("the object has changed while the operator waited for a store")
+)
+
+// Limits of the walks of a process.
+type Limits struct {
+	// Slots is the maximum number of walks that work at the same time. A walk that waits for a store does not count.
+	// Default 64.
+	Slots int
+	// InFlight is the maximum number of walks that have begun and not ended. One store can have an eighth of them, the
+	// stores that one namespace uses a quarter. Default 1024.
+	InFlight int
+}
+
+// Walks bound the walks of all controllers of a process.
+type Walks struct {
+	Limits
+	slots  slots
+	shares shares
+	// places has an element for each walk in flight.
+	places  chan struct{}
+	running sync.WaitGroup
+	// working counts the walks that have a slot or wait for one.
+	working atomic.Int64
+
+	mu     sync.Mutex
+	queues []func() int
+}
+
+// NewWalks returns Walks with limits.
+func NewWalks(l Limits) *Walks {
+	l.Slots, l.InFlight = cmp.Or(l.Slots, 64), cmp.Or(l.InFlight, 1024)
+	return &Walks{
+		Limits: l,
+		slots:  slots{free: l.Slots},
+		shares: shares{store: max(1, l.InFlight/8), tenant: max(1, l.InFlight/4), open: map[any]*share{}},
+		places: make(chan struct{}, l.InFlight),
+	}
+}
+
+// Start implements manager.Runnable. It returns when all walks have ended after ctx did, so that none writes after
+// the manager has released the Lease.
+func (w *Walks) Start(ctx context.Context) error {
+	<-ctx.Done()
+	w.running.Wait()
+	return nil
+}
+
+// Load returns the number of objects that are due or in work. An object that waits for a store does not count.
+func (w *Walks) Load() int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := int(w.working.Load())
+	for _, queued := range w.queues {
+		n += queued()
+	}
+	return n
+}
+
+// enter waits until a walk can begin, with a place and a slot. It returns false if ctx has ended.
+func (w *Walks) enter(ctx context.Context, priority int) bool {
+	select {
+	case w.places <- struct{}{}:
+	case <-ctx.Done():
+		return false
+	}
+	w.working.Add(1)
+	if !w.slots.take(ctx, priority) {
+		w.working.Add(-1)
+		<-w.places
+		return false
+	}
+	return true
+}
+
+func (w *Walks) leave(slot bool) {
+	if slot {
+		w.working.Add(-1)
+		w.slots.give()
+	}
+	<-w.places
+}

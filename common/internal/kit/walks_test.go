@@ -1,0 +1,235 @@
+package kit
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/direct-secrets/direct-secrets/common/internal/queue"
+)
+
+var errBoom = errors.New("boom")
+
+// world runs a controller whose walks wait for the stores that their names begin with: "a/1" waits for store a.
+type world struct {
+	*Controller[string]
+	walks *Walks
+	// A call of a store returns when it receives from its channel.
+	hangs map[string]chan struct{}
+	// done are the walks that have ended, in order. Walks of store x do not wait.
+	done    chan string
+	results map[string]error
+}
+
+// run runs f in a bubble with a running controller.
+func run(t *testing.T, l Limits, f func(t *testing.T, w *world)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		w := &world{walks: NewWalks(l), hangs: map[string]chan struct{}{}, done: make(chan string, 100), results: map[string]error{}}
+		for _, s := range []string{"a", "b"} {
+			w.hangs[s] = make(chan struct{})
+		}
+		w.Controller = NewController(w.walks, w.walk)
+		q := w.NewQueue("test", workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute))
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() {
+			for {
+				req, shutdown := q.Get()
+				if shutdown {
+					return
+				}
+				if _, err := w.Reconcile(ctx, req); err != nil {
+					t.Errorf("Reconcile(): %v", err)
+				}
+				q.Done(req)
+			}
+		}()
+		defer synctest.Wait()
+		defer func() { _ = w.walks.Start(ctx) }()
+		defer q.ShutDown()
+		defer cancel()
+		f(t, w)
+	})
+}
+
+func (w *world) walk(ctx context.Context, req string) (reconcile.Result, error) {
+	store, _, _ := strings.Cut(req, "/")
+	hang := w.hangs[store]
+	if hang == nil {
+		w.done <- req
+		return reconcile.Result{}, w.results[req]
+	}
+	err := Await(ctx, []Place{{Store: types.UID(store), Tenant: "team-" + store}}, func(ctx context.Context) error {
+		select {
+		case <-hang:
+			return w.results[req]
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	})
+	if err == nil || errors.Is(err, errBoom) {
+		w.done <- req
+	}
+	return reconcile.Result{}, err
+}
+
+func (w *world) add(priority int, names ...string) {
+	for _, n := range names {
+		w.Enqueue(n, priority)
+		synctest.Wait()
+	}
+}
+
+// ended returns the walks that have ended since the last call.
+func (w *world) ended() (all []string) {
+	synctest.Wait()
+	for len(w.done) > 0 {
+		all = append(all, <-w.done)
+	}
+	return all
+}
+
+func names(store string, n int) (all []string) {
+	for i := range n {
+		all = append(all, fmt.Sprintf("%s/%d", store, i))
+	}
+	return all
+}
+
+func TestWaitingWalksHoldNoSlot(t *testing.T) {
+	run(t, Limits{Slots: 1, InFlight: 16}, func(t *testing.T, w *world) {
+		w.add(queue.High, "a/0", "b/0", "x/0")
+		if diff := cmp.Diff([]string{"x/0"}, w.ended()); diff != "" {
+			t.Errorf("while two walks wait for stores: -want, +got:\n%s", diff)
+		}
+		if got := w.walks.Load(); got != 0 {
+			t.Errorf("Load(): %d while all walks wait, want 0", got)
+		}
+		close(w.hangs["b"])
+		if diff := cmp.Diff([]string{"b/0"}, w.ended()); diff != "" {
+			t.Errorf("after store b has answered: -want, +got:\n%s", diff)
+		}
+	})
+}
+
+func TestShares(t *testing.T) {
+	run(t, Limits{Slots: 4, InFlight: 16}, func(t *testing.T, w *world) { // A store has two places.
+		w.add(queue.Low, names("a", 5)...)
+		w.add(queue.High, "a/new", "b/0", "x/0")
+		if diff := cmp.Diff([]string{"x/0"}, w.ended()); diff != "" {
+			t.Errorf("while store a hangs: -want, +got:\n%s", diff)
+		}
+		if got := len(w.walks.places); got != 3 {
+			t.Errorf("%d walks are in flight, want 3: two at store a and one at store b", got)
+		}
+		for range 6 {
+			w.hangs["a"] <- struct{}{}
+			synctest.Wait()
+		}
+		if diff := cmp.Diff([]string{"a/0", "a/1", "a/new", "a/2", "a/3", "a/4"}, w.ended()); diff != "" {
+			t.Errorf("store a answers one walk after the other, new objects first: -want, +got:\n%s", diff)
+		}
+	})
+}
+
+func TestInterrupt(t *testing.T) {
+	run(t, Limits{}, func(t *testing.T, w *world) {
+		w.add(queue.High, "a/0", "a/1")
+		w.Interrupt("a/0")
+		w.Interrupt("a/unknown")
+		synctest.Wait()
+		if got := len(w.walks.places); got != 1 {
+			t.Errorf("%d walks are in flight after one of two was interrupted, want 1", got)
+		}
+		close(w.hangs["a"])
+		time.Sleep(time.Second) // The interrupted object is queued again within 100 ms.
+		if diff := cmp.Diff([]string{"a/1", "a/0"}, w.ended()); diff != "" {
+			t.Errorf("-want, +got:\n%s", diff)
+		}
+	})
+}
+
+func TestBusyObjectIsQueuedAgain(t *testing.T) {
+	run(t, Limits{}, func(t *testing.T, w *world) {
+		w.add(queue.High, "a/0", "a/0", "a/0")
+		close(w.hangs["a"])
+		if diff := cmp.Diff([]string{"a/0", "a/0"}, w.ended()); diff != "" {
+			t.Errorf("an object that is queued during its walk has one more: -want, +got:\n%s", diff)
+		}
+	})
+}
+
+func TestErrorsAreRetried(t *testing.T) {
+	run(t, Limits{Slots: 1}, func(t *testing.T, w *world) {
+		w.results["x/0"] = errBoom
+		w.add(queue.High, "x/0")
+		time.Sleep(8 * time.Second)
+		if diff := cmp.Diff([]string{"x/0", "x/0", "x/0", "x/0"}, w.ended()); diff != "" {
+			t.Errorf("after 1, 3 and 7 s: -want, +got:\n%s", diff)
+		}
+	})
+}
+
+func TestStopJoinsWalks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var ended atomic.Bool
+		walks := NewWalks(Limits{})
+		c := NewController(walks, func(ctx context.Context, _ string) (reconcile.Result, error) {
+			err := Await(ctx, nil, func(ctx context.Context) error {
+				time.Sleep(time.Second) // A write that has begun ends, whatever ctx.
+				return ctx.Err()
+			})
+			ended.Store(true)
+			return reconcile.Result{}, err
+		})
+		q := c.NewQueue("test", workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute))
+		ctx, cancel := context.WithCancel(t.Context())
+		if _, err := c.Reconcile(ctx, "a"); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		cancel()
+		if err := walks.Start(ctx); err != nil || !ended.Load() {
+			t.Errorf("Start(): %v, the walk has ended: %t, want true", err, ended.Load())
+		}
+		q.ShutDown()
+		synctest.Wait()
+	})
+}
+
+func TestWalkHidesWhatIsNoError(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		walk   func() error
+		want   error
+		again  bool
+	}{
+		"Parked":      {"A parked object is queued when a place is free.", func() error { return errors.Wrap(ErrParked, "cannot read") }, nil, false},
+		"Interrupted": {"An object that has changed is queued again.", func() error { return ErrInterrupted }, nil, true},
+		"Error":       {"Another error is returned.", func() error { return errBoom }, errBoom, false},
+		"Panic":       {"A panic is an error without its value.", func() error { panic("c4n4ry") }, cmpopts.AnyError, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := NewController(NewWalks(Limits{}), func(context.Context, string) (reconcile.Result, error) { return reconcile.Result{}, tc.walk() })
+			res, err := c.Walk(t.Context(), "a")
+			if !cmp.Equal(tc.want, err, cmpopts.EquateErrors()) || res.RequeueAfter > 0 != tc.again {
+				t.Errorf("\n%s\nWalk(): %v, %v, want error %v, again %t", tc.reason, res, err, tc.want, tc.again)
+			}
+			if err != nil && strings.Contains(err.Error(), "c4n4ry") {
+				t.Errorf("Walk(): the error %q has the value of the panic", err)
+			}
+		})
+	}
+}
