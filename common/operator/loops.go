@@ -93,8 +93,9 @@ func (o *Operator) shared(mgr *readiness) (*shared, error) {
 	if err := mgr.Add(s.walks); err != nil {
 		return nil, errors.Wrap(err, "cannot add the walks")
 	}
-	s.pool = dispatch.NewPool(live, s.watches, o.flags.rules(), dispatch.Options{CallTimeout: o.flags.ProviderTimeout}, s.credentialChanged)
-	s.pool.WatchQueue(s.walks.Load, o.flags.Concurrency)
+	s.pool = dispatch.NewPool(live, s.watches, o.flags.rules(), dispatch.Options{
+		CallTimeout: o.flags.ProviderTimeout, Busy: dispatch.NewBusy(s.walks.Load, o.flags.Concurrency),
+	}, s.credentialChanged)
 	return s, nil
 }
 

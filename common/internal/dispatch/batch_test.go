@@ -189,7 +189,7 @@ func TestCalls(t *testing.T) {
 					for _, k := range tc.args.requests[i].keys {
 						want[k] = k
 					}
-					if diff := cmp.Diff(want, a.take()); diff != "" {
+					if diff := cmp.Diff(want, a.values()); diff != "" {
 						t.Errorf("\n%s\nrequest %d: -want, +got:\n%s", tc.reason, i, diff)
 					}
 					if n := a.done.Load(); n != 1 {

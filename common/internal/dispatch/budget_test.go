@@ -45,13 +45,13 @@ func TestBudgetOfAStore(t *testing.T) {
 		a := ask(other, New, "k0")
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if diff := cmp.Diff(map[string]string{"k0": "k0"}, a.take()); diff != "" {
+		if diff := cmp.Diff(map[string]string{"k0": "k0"}, a.values()); diff != "" {
 			t.Errorf("another store: -want, +got:\n%s", diff)
 		}
 		taken := 0
 		for range objects {
 			for i, a := range all {
-				if a != nil && a.take() != nil {
+				if a != nil && a.values() != nil {
 					taken, all[i] = taken+1, nil
 				}
 			}
@@ -75,16 +75,16 @@ func TestBudgetOfAnObject(t *testing.T) {
 		a := ask(l, New, keys(0, secrets)...)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if got := l.flights.share.Used(); got > maxTicket {
-			t.Errorf("%d MiB are held for one object, want at most %d", got>>20, maxTicket>>20)
+		if got := l.flights.share.Used(); got > maxRequest {
+			t.Errorf("%d MiB are held for one object, want at most %d", got>>20, maxRequest>>20)
 		}
 		failed := 0
-		for _, outcome := range a.take() {
+		for _, outcome := range a.values() {
 			if outcome == string(provider.Invalid) {
 				failed++
 			}
 		}
-		if diff := cmp.Diff(secrets-maxTicket>>20, failed); diff != "" {
+		if diff := cmp.Diff(secrets-maxRequest>>20, failed); diff != "" {
 			t.Errorf("failed reads: -want, +got:\n%s", diff)
 		}
 		idle(t, l)
@@ -109,20 +109,20 @@ func TestBudgetComesBack(t *testing.T) {
 					time.Sleep(time.Duration(random.IntN(1500)) * ms)
 					i := random.IntN(len(all))
 					if random.IntN(2) == 0 {
-						all[i].ticket.Take()
+						all[i].take()
 					} else {
-						all[i].ticket.Drop()
+						all[i].drop()
 					}
 				}
 				for range 100 {
 					time.Sleep(time.Minute)
 					synctest.Wait()
 					for _, a := range all {
-						a.ticket.Take()
+						a.values()
 					}
 				}
 				for i, a := range all {
-					if a.ticket.missing > 0 && !a.ticket.taken {
+					if a.done.Load() == 0 && a.ctx.Err() == nil {
 						t.Errorf("request %d never got all of its answers", i)
 					}
 				}

@@ -1,8 +1,6 @@
 package dispatch
 
 import (
-	"slices"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -22,38 +20,26 @@ const (
 // Busy reports whether many requests are likely at the same time, at any store. It covers all stores because hundreds
 // of due objects can be spread over many stores, each of which sees only a few of them.
 type Busy struct {
-	last  atomic.Int64
-	adds  sync.Mutex // It is held while lines are added.
-	lines atomic.Pointer[[]line]
+	last atomic.Int64
+	// load returns how many objects are due or in work, without those that wait for a store. slots is how many can be in
+	// work. While there are such objects, more requests are likely.
+	load  func() int
+	slots int
 }
 
-// line is the queue of one controller.
-type line struct {
-	queued  func() int
-	workers int
-}
+// NewBusy returns a Busy for a process. load returns how many objects are due or in work, and slots is how many can be in
+// work.
+func NewBusy(load func() int, slots int) *Busy { return &Busy{load: load, slots: slots} }
 
-// Watch adds the queue of one controller. queued returns how many objects are due or in work, workers is the number
-// of its workers. While there are such objects, more requests are likely. Call it before the first request.
-func (b *Busy) Watch(queued func() int, workers int) {
-	b.adds.Lock()
-	defer b.adds.Unlock()
-	lines := append(slices.Clone(b.all()), line{queued, workers})
-	b.lines.Store(&lines)
-}
-
-func (b *Busy) all() []line {
-	if lines := b.lines.Load(); lines != nil {
-		return *lines
+func (b *Busy) queued() int {
+	if b.load == nil {
+		return 0
 	}
-	return nil
+	return b.load()
 }
 
-// loaded reports whether a controller has at least two objects, and a quarter of the number of its workers, due or in
-// work. A worker waits for nothing but the API server.
-func (b *Busy) loaded() bool {
-	return slices.ContainsFunc(b.all(), func(l line) bool { return l.queued() >= max(2, l.workers/4) })
-}
+// loaded reports whether at least two objects, and a quarter of the slots, are due or in work.
+func (b *Busy) loaded() bool { return b.queued() >= max(2, b.slots/4) }
 
 func (b *Busy) mark(now time.Time) { b.last.Store(now.UnixNano()) }
 
@@ -61,7 +47,7 @@ func (b *Busy) is(now time.Time) bool {
 	if now.Sub(time.Unix(0, b.last.Load())) < busyFor {
 		return true
 	}
-	return slices.ContainsFunc(b.all(), func(l line) bool { return l.queued() > 0 })
+	return b.queued() > 0
 }
 
 // window returns how long the oldest of count reads waits for more reads to join its batch. A full batch has size

@@ -11,6 +11,7 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
+	"github.com/direct-secrets/direct-secrets/common/internal/trace"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
@@ -46,21 +47,42 @@ func readsOf(keys ...string) (reads []provider.Read) {
 	return reads
 }
 
-// asked is a request that counts the calls of its done, and records the time of the last.
+// asked is a Read under way.
 type asked struct {
-	ticket *Ticket
-	done   atomic.Int32
-	at     atomic.Pointer[time.Time]
+	// done is 1 after the Read has returned results, and at the time.
+	done    atomic.Int32
+	at      atomic.Pointer[time.Time]
+	results map[provider.Read]provider.Answer
+	release func()
+	ctx     context.Context
+	cancel  context.CancelFunc
 }
 
-func ask(l *Loader, u Urgency, keys ...string) *asked {
-	a := &asked{}
-	a.ticket = l.Request(readsOf(keys...), u, func() {
+func ask(l *Loader, u Urgency, keys ...string) *asked { return askReads(l, u, readsOf(keys...)...) }
+
+// askReads starts a Read, and returns after its requests have been made.
+func askReads(l *Loader, u Urgency, reads ...provider.Read) *asked {
+	ctx, cancel := context.WithCancel(context.Background())
+	a := &asked{ctx: ctx, cancel: cancel}
+	r := l.start(trace.Parent{}, reads, u)
+	go func() {
+		results, release, err := r.wait(ctx, func() { l.leave(r) })
+		if a.results, a.release = results, release; err != nil {
+			return
+		}
 		now := time.Now()
 		a.at.Store(&now)
 		a.done.Add(1)
-	})
+	}()
 	return a
+}
+
+// drop ends the Read, or releases its results.
+func (a *asked) drop() {
+	a.cancel()
+	if a.done.Load() > 0 {
+		a.release()
+	}
 }
 
 // outcome returns the value of an answer, or the class of its error.
@@ -71,9 +93,18 @@ func outcome(r provider.Answer) string {
 	return string(r.Value.Data)
 }
 
-// take returns the outcomes of a request by key; nil if an answer is missing.
-func (a *asked) take() map[string]string {
-	results, ok := a.ticket.Take()
+// take returns and releases the results; false if an answer is missing.
+func (a *asked) take() (map[provider.Read]provider.Answer, bool) {
+	if a.done.Load() == 0 {
+		return nil, false
+	}
+	a.release()
+	return a.results, true
+}
+
+// values returns the outcomes of a request by key, and releases the results; nil if an answer is missing.
+func (a *asked) values() map[string]string {
+	results, ok := a.take()
 	if !ok {
 		return nil
 	}

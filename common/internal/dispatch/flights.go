@@ -17,14 +17,14 @@ type flights struct {
 	queues
 	// entries are the reads that further requests join.
 	entries map[provider.Read]*entry
-	// answers are those that a reconcile has not taken yet.
+	// answers are those that a caller has not released yet.
 	answers map[provider.Read]*answer
 	// share counts the bytes of all held answers.
 	share *budget.Share
 }
 
-// answer is a result that some tickets hold. Objects that are due at the same time do not all ask before the provider
-// has answered the first. While a ticket holds the answer, the others share it.
+// answer is a result that some requests hold. Objects that are due at the same time do not all ask before the provider
+// has answered the first. While a request holds the answer, the others share it.
 type answer struct {
 	read    provider.Read
 	answer  provider.Answer
@@ -41,16 +41,17 @@ func size(a provider.Answer) int64 {
 	return int64(n)
 }
 
-// join adds a ticket to a read, or gives it a held answer.
-func (f *flights) join(read provider.Read, u Urgency, t *Ticket, now time.Time) {
+// join adds a request to a read, or gives it a held answer.
+func (f *flights) join(read provider.Read, u Urgency, r *request) {
+	now := time.Now()
 	if a := f.answers[read]; a != nil && u != Fresh && now.Sub(a.at) < sharedFor {
-		t.missing--
-		t.accept(a)
+		r.accept(a)
+		r.arrived()
 		return
 	}
 	e := f.entries[read]
 	if e == nil || (e.sent && u == Fresh) {
-		// The tickets of a replaced entry that was already sent still get its answer.
+		// The requests of a replaced entry that was already sent still get its answer.
 		e = &entry{read: read, since: now, urgent: u > Periodic}
 		f.entries[read] = e
 		f.add(e)
@@ -60,45 +61,57 @@ func (f *flights) join(read provider.Read, u Urgency, t *Ticket, now time.Time) 
 		e.urgent = true
 		f.add(e)
 	}
-	e.tickets = append(e.tickets, t)
+	e.requests = append(e.requests, r)
 }
 
-// leave removes a ticket from a read that was not sent yet, and reports whether the ticket was part of it.
-func (f *flights) leave(read provider.Read, t *Ticket) bool {
+// leave removes a request from a read that was not sent yet, and reports whether the request was part of it.
+func (f *flights) leave(read provider.Read, r *request) bool {
 	e := f.entries[read]
-	if e == nil || e.sent || !slices.Contains(e.tickets, t) {
+	if e == nil || e.sent || !slices.Contains(e.requests, r) {
 		return false
 	}
-	e.tickets = slices.DeleteFunc(e.tickets, func(x *Ticket) bool { return x == t })
-	if len(e.tickets) == 0 {
+	e.requests = slices.DeleteFunc(e.requests, func(x *request) bool { return x == r })
+	if len(e.requests) == 0 {
 		f.remove(e)
 		delete(f.entries, read)
 	}
 	return true
 }
 
-// land delivers answers to the tickets of entries, and returns the tickets that are then complete.
-func (f *flights) land(batch []*entry, answers []provider.Answer, now time.Time) (finished []*Ticket) {
+// land delivers answers to the requests of entries.
+func (f *flights) land(batch []*entry, answers []provider.Answer, now time.Time) {
 	for i, e := range batch {
 		if f.entries[e.read] == e {
 			delete(f.entries, e.read)
 		}
 		a := &answer{read: e.read, answer: answers[i], at: now}
-		for _, t := range e.tickets {
-			if t.deliver(a) {
-				finished = append(finished, t)
-			}
+		for _, r := range e.requests {
+			r.accept(a)
+			f.limit(r)
+			r.arrived()
 		}
 		if a.holders > 0 {
 			f.answers[e.read] = a
 			f.share.Add(size(a.answer))
 		}
-		e.tickets = nil
+		e.requests = nil
 	}
-	return finished
 }
 
-// letGo releases the answers that a ticket held, and drops those without another holder.
+// limit fails the unsent reads of a request that has exceeded maxRequest.
+func (f *flights) limit(r *request) {
+	if r.left || r.bytes <= maxRequest {
+		return
+	}
+	for read := range r.results {
+		if f.leave(read, r) {
+			r.results[read] = provider.Answer{Err: errTooMuch}
+			r.arrived()
+		}
+	}
+}
+
+// letGo releases the answers that a request held, and drops those without another holder.
 func (f *flights) letGo(held []*answer) {
 	for _, a := range held {
 		if a.holders--; a.holders > 0 {

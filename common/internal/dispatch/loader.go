@@ -1,14 +1,11 @@
 package dispatch
 
 import (
-	"context"
-	"maps"
 	"time"
 
 	"golang.org/x/time/rate"
 
 	"github.com/direct-secrets/direct-secrets/common/internal/budget"
-	"github.com/direct-secrets/direct-secrets/common/internal/trace"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -25,9 +22,6 @@ type Options struct {
 	Budget *budget.Budget
 	// Tenant is the name of the budget share for which the calls count: a namespace, or a cluster store.
 	Tenant string
-	// MaxHeld is the maximum number of answered requests that wait for their reconcile. Above it no further call is
-	// made, which limits the values in memory. Default 512.
-	MaxHeld int
 }
 
 func (o Options) withDefaults() Options {
@@ -42,9 +36,6 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Budget == nil {
 		o.Budget = &budget.Budget{}
-	}
-	if o.MaxHeld == 0 {
-		o.MaxHeld = 512
 	}
 	return o
 }
@@ -70,7 +61,7 @@ func NewLoader(kind string, connect Connect[provider.Client], o Options) *Loader
 		Connection: NewConnection(connect),
 		kind:       kind, opts: o,
 		flights: flights{entries: map[provider.Read]*entry{}, answers: map[provider.Read]*answer{}, share: share},
-		pace:    pace{limiter: limiter{bucket: rate.NewLimiter(rate.Inf, 1)}, maxCalls: o.MaxCalls, maxHeld: o.MaxHeld},
+		pace:    pace{limiter: limiter{bucket: rate.NewLimiter(rate.Inf, 1)}, maxCalls: o.MaxCalls},
 	}
 	l.busy = func() bool { return l.pace.calls+l.pace.searching+len(l.flights.entries) > 0 }
 	return l
@@ -94,45 +85,3 @@ const (
 	// value. An answer under way might be older.
 	Fresh
 )
-
-// Read reads secrets, and waits for the answers. They count for the tenant until release is called.
-func (l *Loader) Read(ctx context.Context, reads []provider.Read, u Urgency) (answers map[provider.Read]provider.Answer, release func(), err error) {
-	done := make(chan struct{})
-	t := l.RequestUnder(trace.From(ctx), reads, u, func() { close(done) })
-	select {
-	case <-done:
-		l.mu.Lock()
-		defer l.mu.Unlock()
-		return maps.Clone(t.results), t.Drop, nil
-	case <-ctx.Done():
-		t.Drop()
-		return nil, nil, ctx.Err()
-	}
-}
-
-// Request requests secrets and never blocks. It calls done once, from another goroutine, when every secret has its
-// answer. The caller then takes the answers from the Ticket. done is not called for a Ticket that was dropped before.
-func (l *Loader) Request(reads []provider.Read, u Urgency, done func()) *Ticket {
-	return l.RequestUnder(trace.Parent{}, reads, u, done)
-}
-
-// RequestUnder is Request for a fetch that is traced.
-func (l *Loader) RequestUnder(fetch trace.Parent, reads []provider.Read, u Urgency, done func()) *Ticket {
-	t := &Ticket{trace: fetch, loader: l, results: make(map[provider.Read]provider.Answer, len(reads)), done: done}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, read := range reads {
-		if _, twice := t.results[read]; twice {
-			continue
-		}
-		t.results[read] = provider.Answer{}
-		t.missing++
-		l.flights.join(read, u, t, time.Now())
-	}
-	if t.missing == 0 {
-		l.pace.held++
-		go done()
-	}
-	l.pumpLocked()
-	return t
-}

@@ -110,7 +110,7 @@ func TestFailures(t *testing.T) {
 				l := NewLoader("Test", connectTo(b), Options{CallTimeout: 5 * time.Second})
 				start := time.Now()
 				first := ask(l, New, keys(0, 2)...)
-				if first.take() != nil {
+				if first.values() != nil {
 					t.Error("Take(): results before there are any")
 				}
 				time.Sleep(20 * time.Second)
@@ -121,7 +121,7 @@ func TestFailures(t *testing.T) {
 				if first.done.Load() != 1 || later.done.Load() != 1 {
 					t.Fatalf("\n%s\ndone was called %d and %d times, want once each", tc.reason, first.done.Load(), later.done.Load())
 				}
-				got := want{first.take(), first.at.Load().Sub(start), later.take()}
+				got := want{first.values(), first.at.Load().Sub(start), later.values()}
 				if diff := cmp.Diff(tc.want, got, cmp.AllowUnexported(want{})); diff != "" {
 					t.Errorf("\n%s\n-want, +got:\n%s", tc.reason, diff)
 				}
@@ -146,7 +146,7 @@ func TestHangFailsOnlyItsOwn(t *testing.T) {
 		}
 		time.Sleep(30 * time.Second)
 		synctest.Wait()
-		got := []map[string]string{hung.take(), well.take(), mixed.take()}
+		got := []map[string]string{hung.values(), well.values(), mixed.values()}
 		values := map[string]string{}
 		for _, k := range keys(20, 40) {
 			values[k] = k
@@ -166,7 +166,7 @@ func TestContextIgnored(t *testing.T) {
 		a, b := ask(l, New, "a"), ask(l, New, "b")
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if diff := cmp.Diff(same("Unavailable", "a"), a.take()); diff != "" {
+		if diff := cmp.Diff(same("Unavailable", "a"), a.values()); diff != "" {
 			t.Errorf("-want, +got:\n%s", diff)
 		}
 		if n := c.begun.Load(); n != 2 {
@@ -174,7 +174,7 @@ func TestContextIgnored(t *testing.T) {
 		}
 		close(c.release)
 		synctest.Wait()
-		if diff := cmp.Diff(same("b", "b"), b.take()); diff != "" {
+		if diff := cmp.Diff(same("b", "b"), b.values()); diff != "" {
 			t.Errorf("-want, +got:\n%s", diff)
 		}
 		if n := a.done.Load() + b.done.Load(); n != 2 {
@@ -315,7 +315,7 @@ func TestRetiredStillReads(t *testing.T) {
 		a := ask(l, New, "k0")
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if diff := cmp.Diff(same("k0", "k0"), a.take()); diff != "" {
+		if diff := cmp.Diff(same("k0", "k0"), a.values()); diff != "" {
 			t.Errorf("-want, +got:\n%s", diff)
 		}
 		if b.Connects() != 2 || b.Closes() != 2 {
@@ -324,54 +324,15 @@ func TestRetiredStillReads(t *testing.T) {
 	})
 }
 
-func TestMaxHeld(t *testing.T) {
-	cases := map[string]struct {
-		reason  string
-		release func(*asked)
-		want    int
-	}{
-		"NotTaken": {"Answers that are not taken stop further calls.", func(*asked) {}, 2},
-		"Take":     {"Each taken answer allows one more call.", func(a *asked) { a.take() }, 3},
-		"Drop":     {"A dropped answer allows one more call.", func(a *asked) { a.ticket.Drop() }, 3},
-		"Twice":    {"Each request allows only one more call.", func(a *asked) { a.take(); a.take(); a.ticket.Drop() }, 3},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				b := filled(9, fake.ReadOnly())
-				b.Inject(fake.Fault{Call: fake.CallGet, Latency: ms})
-				l := connected(t, connectTo(b), Options{MaxHeld: 2, MaxCalls: 1})
-				var all []*asked
-				for _, k := range keys(0, 9) {
-					all = append(all, ask(l, New, k))
-				}
-				time.Sleep(time.Second)
-				synctest.Wait()
-				tc.release(all[0])
-				time.Sleep(time.Second)
-				synctest.Wait()
-				if got := b.Reads(); got != tc.want {
-					t.Errorf("\n%s\n%d calls, want %d", tc.reason, got, tc.want)
-				}
-				for _, a := range all {
-					a.ticket.Drop()
-				}
-				time.Sleep(time.Minute) // The waiting calls are made now.
-				synctest.Wait()
-			})
-		})
-	}
-}
-
-// TestDropUnsent drops tickets while their reads wait for a batch.
+// TestDropUnsent drops requests while their reads wait for a batch.
 func TestDropUnsent(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		others []string
 		want   []call
 	}{
-		"Alone":   {"A read without a ticket is not sent.", nil, nil},
-		"Shared":  {"A read with another ticket is sent.", []string{"k1"}, []call{{At: 150 * ms, Keys: []string{"k1"}}}},
+		"Alone":   {"A read without a request is not sent.", nil, nil},
+		"Shared":  {"A read with another request is sent.", []string{"k1"}, []call{{At: 150 * ms, Keys: []string{"k1"}}}},
 		"Another": {"A read of another secret is sent alone.", []string{"k2"}, []call{{At: 150 * ms, Keys: []string{"k2"}}}},
 	}
 	for name, tc := range cases {
@@ -387,17 +348,17 @@ func TestDropUnsent(t *testing.T) {
 					other = ask(l, New, tc.others...)
 				}
 				time.Sleep(ms)
-				a.ticket.Drop()
+				a.drop()
 				time.Sleep(time.Second)
 				synctest.Wait()
 				if diff := cmp.Diff(tc.want, calls(b, start)); diff != "" {
 					t.Errorf("\n%s\n-want, +got:\n%s", tc.reason, diff)
 				}
 				if n := a.done.Load(); n != 0 {
-					t.Errorf("done of a dropped ticket was called %d times", n)
+					t.Errorf("a dropped request has returned %d times", n)
 				}
 				if other != nil {
-					other.take()
+					other.values()
 				}
 				idle(t, l)
 				l.Retire()
@@ -421,9 +382,9 @@ func TestDone(t *testing.T) {
 		"Duplicates":    {"A secret that is named twice counts once.", []string{"k0", "k0", "k1"}, time.Hour, 1},
 		"NoRefs":        {"A request for no secrets is complete.", nil, time.Hour, 1},
 		"TwoBatches":    {"done is called once, after the last batch.", keys(0, 30), time.Hour, 1},
-		"DroppedBefore": {"done is not called for a ticket dropped before the call.", keys(0, 1), time.Millisecond, 0},
-		"DroppedDuring": {"done is not called for a ticket dropped during the call.", keys(0, 1), 500 * ms, 0},
-		"DroppedAfter":  {"done is not called again for a ticket dropped afterwards.", keys(0, 1), 2 * time.Second, 1},
+		"DroppedBefore": {"A request has no results that is dropped before the call.", keys(0, 1), time.Millisecond, 0},
+		"DroppedDuring": {"A request has no results that is dropped during the call.", keys(0, 1), 500 * ms, 0},
+		"DroppedAfter":  {"A request that is dropped afterwards had its results.", keys(0, 1), 2 * time.Second, 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -435,26 +396,23 @@ func TestDone(t *testing.T) {
 				other := ask(l, New, "k0")
 				time.Sleep(tc.drop)
 				synctest.Wait()
-				a.ticket.Drop()
-				a.ticket.Drop()
+				a.drop()
+				a.drop()
 				time.Sleep(time.Minute)
 				synctest.Wait()
 				if got := a.done.Load(); got != tc.want {
 					t.Errorf("\n%s\ndone was called %d times, want %d", tc.reason, got, tc.want)
 				}
-				if diff := cmp.Diff(same("k0", "k0"), other.take()); diff != "" {
+				if diff := cmp.Diff(same("k0", "k0"), other.values()); diff != "" {
 					t.Errorf("another request for the same secret: -want, +got:\n%s", diff)
-				}
-				if l.pace.held != 0 {
-					t.Errorf("%d answers are held, want none", l.pace.held)
 				}
 			})
 		})
 	}
 }
 
-// TestStress sends requests from many goroutines to a provider that fails at times, while clients are retired and
-// tickets dropped. Every ticket must complete, with one call of its done.
+// TestStress reads from many goroutines from a provider that fails at times, while clients are retired and contexts end.
+// Every Read must return.
 func TestStress(t *testing.T) {
 	synctest.Test(t, stress)
 }
@@ -472,9 +430,9 @@ func stress(t *testing.T) {
 	b.Inject(fake.Fault{Call: fake.CallGetBatch, Latency: ms, Times: 1000})
 
 	const workers, rounds = 16, 30
-	l := NewLoader("Test", connectTo(b), Options{MaxHeld: 8, MaxCalls: 3})
+	l := NewLoader("Test", connectTo(b), Options{MaxCalls: 3})
 	var wg sync.WaitGroup
-	var wrong, twice atomic.Int32
+	var wrong atomic.Int32
 	for w := range workers {
 		wg.Go(func() {
 			r := rand.New(rand.NewPCG(1, uint64(w)))
@@ -483,21 +441,22 @@ func stress(t *testing.T) {
 				for range r.IntN(12) {
 					want = append(want, fmt.Sprintf("k%d", r.IntN(50)))
 				}
-				told := make(chan struct{}, 2)
 				reads := readsOf(want...)
 				if r.IntN(4) == 0 {
 					reads = append(reads, searching(fmt.Sprintf("k%d", 1+r.IntN(3))))
 				}
-				ticket := l.Request(reads, Urgency(r.IntN(3)), func() { told <- struct{}{} })
+				ctx, cancel := context.WithCancel(t.Context())
 				if r.IntN(10) == 0 {
-					ticket.Drop()
-					continue
+					cancel()
 				}
 				if r.IntN(50) == 0 {
 					l.Retire()
 				}
-				<-told
-				results, ok := ticket.Take()
+				results, release, err := l.Read(ctx, reads, Urgency(r.IntN(3)))
+				if release(); err != nil && ctx.Err() == nil {
+					wrong.Add(1)
+				}
+				cancel()
 				for read, a := range results {
 					found := 0
 					if read.Search.Path != "" {
@@ -507,20 +466,14 @@ func stress(t *testing.T) {
 						wrong.Add(1)
 					}
 				}
-				if !ok {
-					wrong.Add(1)
-				}
-				if len(told) > 0 {
-					twice.Add(1)
-				}
 			}
 		})
 	}
 	wg.Wait()
-	time.Sleep(time.Hour) // A read whose ticket was dropped after it was sent still ends.
+	time.Sleep(time.Hour) // A read whose caller has left after it was sent still ends.
 	synctest.Wait()
-	if wrong.Load() != 0 || twice.Load() != 0 {
-		t.Errorf("%d wrong results and %d requests with more than one call of done, want none", wrong.Load(), twice.Load())
+	if wrong.Load() != 0 {
+		t.Errorf("%d wrong results, want none", wrong.Load())
 	}
 	idle(t, l)
 }

@@ -4,18 +4,15 @@ package dispatch
 // for the reads of single secrets.
 const maxSearches = 2
 
-// pace limits the calls to a store: by the calls under way, by the answers that were not taken yet, and by the
-// provider's rate limit.
+// pace limits the calls to a store: by the calls under way, and by the provider's rate limit.
 type pace struct {
 	limiter
 	// expected is the likely size of the next answer, in bytes: that of the largest of the recent ones.
 	expected int64
-	// maxCalls and maxHeld are those of Options.
-	maxCalls, maxHeld int
+	// maxCalls is that of Options.
+	maxCalls int
 	// calls and searching count the calls and searches under way.
 	calls, searching int
-	// held counts the tickets that are complete but not taken yet.
-	held int
 }
 
 // callMayGo reports whether one more call can be made, for a client with batches of up to size reads.
@@ -28,13 +25,13 @@ func (p *pace) callMayGo(size int) bool {
 	default:
 		most = 10
 	}
-	return p.calls < most && p.held < p.maxHeld
+	return p.calls < most
 }
 
 // searchMayGo reports whether one more search can be made.
-func (p *pace) searchMayGo() bool { return p.searching < maxSearches && p.held < p.maxHeld }
+func (p *pace) searchMayGo() bool { return p.searching < maxSearches }
 
 // expect updates the expected size by that of an answer.
 func (p *pace) expect(bytes int64) {
-	p.expected = min(max(bytes, p.expected*7/8), maxTicket)
+	p.expected = min(max(bytes, p.expected*7/8), maxRequest)
 }

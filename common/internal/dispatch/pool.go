@@ -46,7 +46,10 @@ type retirer interface{ Retire() }
 // NewPool returns an empty pool. It calls changed when a credential of a store has changed, after it has dropped the
 // connection.
 func NewPool(c client.Client, w *watch.Watches, r credentials.Rules, o Options, changed func(k provider.Kind, s types.NamespacedName, beside string)) *Pool {
-	o.Busy, o.Budget = &Busy{}, &budget.Budget{}
+	o.Budget = &budget.Budget{}
+	if o.Busy == nil {
+		o.Busy = &Busy{}
+	}
 	return &Pool{client: c, watches: w, rules: r, opts: o, changed: changed, open: map[types.UID]map[string]*connection{}}
 }
 
@@ -97,9 +100,6 @@ func sharedOf[R retirer](p *Pool, k provider.Kind, s provider.Object, beside str
 	p.open[s.GetUID()][beside] = c
 	return shared
 }
-
-// WatchQueue adds the queue of a controller: how many objects are due or in work, and the number of workers.
-func (p *Pool) WatchQueue(queued func() int, workers int) { p.opts.Busy.Watch(queued, workers) }
 
 // Drop retires the connections of a store that was deleted, or whose credentials have changed.
 func (p *Pool) Drop(uid types.UID) {

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/go-logr/logr"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -144,17 +145,20 @@ func (e *env) storeWithPassword(generation int64) *fakev1.FakeStore {
 
 // asks requests a secret and returns a function that waits for its answer.
 func (e *env) asks(l *dispatch.Loader, key string) func() (string, error) {
-	done := make(chan struct{})
-	read := provider.Read{Ref: provider.Ref{Key: key}}
-	t := l.Request([]provider.Read{read}, dispatch.New, func() { close(done) })
+	type result struct {
+		answer provider.Answer
+		err    error
+	}
+	got := make(chan result, 1)
+	go func() {
+		read := provider.Read{Ref: provider.Ref{Key: key}}
+		results, release, err := l.Read(e.ctx, []provider.Read{read}, dispatch.New)
+		defer release()
+		got <- result{results[read], err}
+	}()
 	return func() (string, error) {
-		select {
-		case <-done:
-		case <-e.ctx.Done():
-			return "", e.ctx.Err()
-		}
-		results, _ := t.Take()
-		return string(results[read].Value.Data), results[read].Err
+		r := <-got
+		return string(r.answer.Value.Data), errors.Join(r.answer.Err, r.err)
 	}
 }
 

@@ -40,7 +40,7 @@ func (l *Loader) pumpReadsLocked() time.Duration {
 }
 
 // readyLocked reports whether a batch can be sent now, and otherwise when to try again. Zero means that another event
-// will pump: the end of a call, a taken ticket, or a request.
+// will pump: the end of a call, or a request.
 func (l *Loader) readyLocked(now time.Time) (time.Duration, bool) {
 	first, count := l.flights.reads()
 	if count == 0 {
@@ -76,7 +76,7 @@ func (l *Loader) heldBackLocked(now time.Time, urgent bool) (time.Duration, bool
 		return l.failOldLocked(now, wait, err), true
 	}
 	// There must be room for one more answer in addition to those under way. Other stores can free memory, too.
-	if !l.flights.share.Room(l.pace.expected*int64(l.pace.calls+l.pace.searching+1), maxTicket) {
+	if !l.flights.share.Room(l.pace.expected*int64(l.pace.calls+l.pace.searching+1), maxRequest) {
 		return l.failOldLocked(now, busyWindow, provider.ErrNoRoom), true
 	}
 	if wait := l.flights.share.Wait(now, urgent); wait > 0 {
@@ -111,22 +111,18 @@ func (l *Loader) pumpSearchesLocked() time.Duration {
 
 func (l *Loader) armLocked(wait time.Duration) {
 	if l.timer == nil {
-		l.timer = time.AfterFunc(wait, func() { l.conclude(func() []*Ticket { return nil }) })
+		l.timer = time.AfterFunc(wait, func() { l.conclude(func() {}) })
 		return
 	}
 	l.timer.Reset(wait)
 }
 
-// conclude applies the results of a call under the lock, sends the next reads, and calls done of the completed
-// tickets.
-func (l *Loader) conclude(f func() []*Ticket) {
+// conclude applies the results of a call under the lock, and sends the next reads.
+func (l *Loader) conclude(f func()) {
 	l.mu.Lock()
-	finished := f()
+	defer l.mu.Unlock()
+	f()
 	l.pumpLocked()
-	l.mu.Unlock()
-	for _, t := range finished {
-		t.done()
-	}
 }
 
 // call makes one call to the provider and delivers its results.
@@ -138,7 +134,7 @@ func (l *Loader) call(c provider.Client, batch []*entry) {
 		refs[i] = e.read.Ref
 	}
 	results := bounded(ctx, l.kind, c, refs)
-	l.conclude(func() []*Ticket {
+	l.conclude(func() {
 		l.pace.calls--
 		l.pace.learn(time.Now(), results)
 		if len(batch) > 1 && answered(results) {
@@ -149,7 +145,7 @@ func (l *Loader) call(c provider.Client, batch []*entry) {
 			answers[i] = provider.Answer{Value: r.Value, Err: r.Err}
 		}
 		l.endedLocked(answers)
-		return l.landLocked(batch, answers)
+		l.landLocked(batch, answers)
 	})
 }
 
@@ -177,8 +173,8 @@ func (l *Loader) counted(batch ...*entry) context.Context {
 	defer l.mu.Unlock()
 	var fetches []trace.Parent
 	for _, e := range batch {
-		for _, t := range e.tickets {
-			fetches = append(fetches, t.trace)
+		for _, r := range e.requests {
+			fetches = append(fetches, r.fetch)
 		}
 	}
 	return trace.Under(ctx, fetches...)
@@ -203,26 +199,17 @@ func (l *Loader) dialLocked() {
 		ctx, cancel := context.WithTimeout(context.Background(), l.opts.CallTimeout)
 		defer cancel()
 		_, err := l.Client(ctx)
-		l.conclude(func() []*Ticket {
-			l.dialing = false
-			if err == nil {
-				return nil
+		l.conclude(func() {
+			if l.dialing = false; err != nil {
+				l.failWaitingLocked(err, func(*entry) bool { return true })
 			}
-			return l.failWaitingLocked(err, func(*entry) bool { return true })
 		})
 	}()
 }
 
 // failOldLocked fails requests that have waited for heldBackFor, and returns when to try again.
 func (l *Loader) failOldLocked(now time.Time, wait time.Duration, err error) time.Duration {
-	finished := l.failWaitingLocked(err, func(e *entry) bool { return now.Sub(e.since) >= heldBackFor })
-	if len(finished) > 0 {
-		go func() {
-			for _, t := range finished {
-				t.done()
-			}
-		}()
-	}
+	l.failWaitingLocked(err, func(e *entry) bool { return now.Sub(e.since) >= heldBackFor })
 	first, count := l.flights.all()
 	if count == 0 {
 		return 0
@@ -231,17 +218,15 @@ func (l *Loader) failOldLocked(now time.Time, wait time.Duration, err error) tim
 }
 
 // failWaitingLocked fails the requests in the queues that match the predicate.
-func (l *Loader) failWaitingLocked(err error, which func(*entry) bool) []*Ticket {
+func (l *Loader) failWaitingLocked(err error, which func(*entry) bool) {
 	failed := l.flights.giveUp(which)
-	return l.landLocked(failed, slices.Repeat([]provider.Answer{{Err: err}}, len(failed)))
+	l.landLocked(failed, slices.Repeat([]provider.Answer{{Err: err}}, len(failed)))
 }
 
-// landLocked delivers answers. It counts the completed tickets as held until they are taken.
-func (l *Loader) landLocked(batch []*entry, answers []provider.Answer) []*Ticket {
-	finished := l.flights.land(batch, answers, time.Now())
-	l.pace.held += len(finished)
+// landLocked delivers answers.
+func (l *Loader) landLocked(batch []*entry, answers []provider.Answer) {
+	l.flights.land(batch, answers, time.Now())
 	l.closeIfIdleLocked()
-	return finished
 }
 
 // bounded returns when ctx ends, even if the provider's code does not. A later result of that code is dropped.

@@ -9,11 +9,11 @@ import (
 
 // entry is one read that requests wait for.
 type entry struct {
-	read    provider.Read
-	since   time.Time
-	urgent  bool
-	sent    bool
-	tickets []*Ticket
+	read     provider.Read
+	since    time.Time
+	urgent   bool
+	sent     bool
+	requests []*request
 }
 
 // before reports whether an entry comes before another one in its queue.

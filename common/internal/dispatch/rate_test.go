@@ -26,7 +26,7 @@ func TestRate(t *testing.T) {
 				time.Sleep(ms)
 				synctest.Wait()
 			}
-			a.take()
+			a.values()
 		}
 		took := time.Since(begin)
 		if want := (reads*budget.Call - budget.Burst) / budget.Rate * time.Second; took < want {
@@ -39,7 +39,7 @@ func TestRate(t *testing.T) {
 		if a.done.Load() == 0 {
 			t.Errorf("a new object waits for longer than %s", time.Since(begin))
 		}
-		a.take()
+		a.values()
 		idle(t, l)
 	})
 }
@@ -53,19 +53,19 @@ func TestRateIsTold(t *testing.T) {
 		a := ask(l, New, "k0")
 		time.Sleep(heldBackFor + time.Second)
 		synctest.Wait()
-		if diff := cmp.Diff(same(string(provider.Throttled), "k0"), a.take()); diff != "" {
+		if diff := cmp.Diff(same(string(provider.Throttled), "k0"), a.values()); diff != "" {
 			t.Errorf("a request that waits: -want, +got:\n%s", diff)
 		}
 		a = ask(l, New, "k0")
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
-		if outcome := a.take()["k0"]; outcome != string(provider.Throttled) {
+		if outcome := a.values()["k0"]; outcome != string(provider.Throttled) {
 			t.Errorf("a request that waits again: %q", outcome)
 		}
 		a = ask(l, New, "k0")
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if diff := cmp.Diff(same("k0", "k0"), a.take()); diff != "" {
+		if diff := cmp.Diff(same("k0", "k0"), a.values()); diff != "" {
 			t.Errorf("a request when that is over: -want, +got:\n%s", diff)
 		}
 		idle(t, l)
@@ -82,10 +82,10 @@ func TestTooMuchIsNotRead(t *testing.T) {
 		a := ask(l, New, keys(0, secrets)...)
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if len(a.take()) != secrets {
+		if len(a.values()) != secrets {
 			t.Error("not every secret has an answer")
 		}
-		if diff := cmp.Diff(maxTicket>>20+1, b.Reads()); diff != "" {
+		if diff := cmp.Diff(maxRequest>>20+1, b.Reads()); diff != "" {
 			t.Errorf("reads: -want, +got:\n%s", diff)
 		}
 		idle(t, l)

@@ -12,7 +12,7 @@ const (
 	// maxFound limits the number of secrets.
 	maxFound = 10_000
 	// maxFoundBytes limits the bytes in memory. A Secret holds a quarter of it.
-	maxFoundBytes = maxTicket
+	maxFoundBytes = maxRequest
 )
 
 // search makes one search and delivers its answer.
@@ -20,12 +20,12 @@ func (l *Loader) search(c provider.Client, e *entry) {
 	ctx, cancel := context.WithTimeout(l.counted(e), l.opts.SearchTimeout)
 	defer cancel()
 	found, err := Within(ctx, func() ([]provider.Value, error) { return l.find(ctx, c, e.read.Search) })
-	l.conclude(func() []*Ticket {
+	l.conclude(func() {
 		l.pace.searching--
 		l.pace.learn(time.Now(), []provider.Result{{Err: err}})
 		answers := []provider.Answer{{Found: found, Err: err}}
 		l.endedLocked(answers)
-		return l.landLocked([]*entry{e}, answers)
+		l.landLocked([]*entry{e}, answers)
 	})
 }
 

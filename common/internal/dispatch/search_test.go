@@ -29,23 +29,13 @@ func look(l *Loader, u Urgency, paths ...string) *asked {
 	for _, p := range paths {
 		reads = append(reads, searching(p))
 	}
-	return request(l, u, reads...)
-}
-
-func request(l *Loader, u Urgency, reads ...provider.Read) *asked {
-	a := &asked{}
-	a.ticket = l.Request(reads, u, func() {
-		now := time.Now()
-		a.at.Store(&now)
-		a.done.Add(1)
-	})
-	return a
+	return askReads(l, u, reads...)
 }
 
 // found returns the result of each search by its path: the found keys and values, or the class of the error.
 func (a *asked) found(t *testing.T) map[string]string {
 	t.Helper()
-	results, ok := a.ticket.Take()
+	results, ok := a.take()
 	if !ok {
 		return nil
 	}
@@ -181,11 +171,6 @@ func TestSearches(t *testing.T) {
 			args{latency: s, opts: Options{MaxCalls: 1}, requests: []req{{paths: paths("abc")}}},
 			[]lookup{{0, "a"}, {0, "b"}, {s, "c"}},
 		},
-		"MaxHeld": {
-			"Answers that are not taken stop further searches.",
-			args{latency: s, opts: Options{MaxHeld: 1}, requests: []req{{paths: paths("a")}, {paths: paths("b")}, {paths: paths("c")}}},
-			[]lookup{{0, "a"}, {0, "b"}, {62 * s, "c"}},
-		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -233,9 +218,9 @@ func idle(t *testing.T, l *Loader) {
 	t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if n := l.pace.calls + l.pace.searching + l.pace.held + l.lent + len(l.flights.entries) + len(l.flights.answers) + len(l.flights.searches); n != 0 {
-		t.Errorf("calls %d, searches %d, held %d, lent %d, entries %d, answers %d, waiting %d: all must be 0 in the end",
-			l.pace.calls, l.pace.searching, l.pace.held, l.lent, len(l.flights.entries), len(l.flights.answers), len(l.flights.searches))
+	if n := l.pace.calls + l.pace.searching + l.lent + len(l.flights.entries) + len(l.flights.answers) + len(l.flights.searches); n != 0 {
+		t.Errorf("calls %d, searches %d, lent %d, entries %d, answers %d, waiting %d: all must be 0 in the end",
+			l.pace.calls, l.pace.searching, l.lent, len(l.flights.entries), len(l.flights.answers), len(l.flights.searches))
 	}
 	if n := l.flights.share.Used(); n != 0 {
 		t.Errorf("%d bytes count for the store in the end", n)
@@ -290,9 +275,6 @@ func TestSearchFailures(t *testing.T) {
 				if first.done.Load() != 1 || later.done.Load() != 1 {
 					t.Fatalf("\n%s\ndone was called %d and %d times, want once each", tc.reason, first.done.Load(), later.done.Load())
 				}
-				if failed := !strings.Contains(tc.want.First, "="); first.ticket.Failed() != failed {
-					t.Errorf("\n%s\nFailed(): %t, want %t", tc.reason, first.ticket.Failed(), failed)
-				}
 				got := want{first.found(t)["a"], first.at.Load().Sub(start), later.found(t)["b"]}
 				if diff := gocmp.Diff(tc.want, got); diff != "" {
 					t.Errorf("\n%s\n-want, +got:\n%s", tc.reason, diff)
@@ -309,9 +291,9 @@ func TestSearchBadRegexp(t *testing.T) {
 		b := shelved()
 		l := connected(t, connectTo(b), Options{})
 		read := provider.Read{Search: provider.NewSearch("a", "(", nil)}
-		a := request(l, New, read)
+		a := askReads(l, New, read)
 		synctest.Wait()
-		results, ok := a.ticket.Take()
+		results, ok := a.take()
 		if !ok || results[read].Err == nil || provider.ClassOf(results[read].Err) != provider.Invalid || b.Count(fake.CallFind) != 0 {
 			t.Errorf("Take(): %v, %t after %d searches; want an error of class Invalid and no search", results, ok, b.Count(fake.CallFind))
 		}
@@ -328,10 +310,10 @@ func TestSearchAsks(t *testing.T) {
 		b.Put("other/db", []byte("4"), fake.Tags(map[string]string{"team": "shop", "env": "prod"}))
 		l := connected(t, connectTo(b), Options{})
 		read := provider.Read{Search: provider.NewSearch("shop/", "db", map[string]string{"team": "shop", "env": "prod"})}
-		a := request(l, New, read, provider.Read{Ref: provider.Ref{Key: "shop/web"}})
+		a := askReads(l, New, read, provider.Read{Ref: provider.Ref{Key: "shop/web"}})
 		time.Sleep(time.Second)
 		synctest.Wait()
-		got, _ := a.ticket.Take()
+		got, _ := a.take()
 		want := map[provider.Read]provider.Answer{
 			read:                                 {Found: []provider.Value{{Key: "shop/db", Data: []byte("1"), Version: "v1"}}},
 			{Ref: provider.Ref{Key: "shop/web"}}: {Value: provider.Value{Key: "shop/web", Data: []byte("3"), Version: "v1"}},
@@ -396,7 +378,7 @@ func TestSearchBounds(t *testing.T) {
 				l := connected(t, func(context.Context) (provider.Client, error) { return c, nil }, Options{})
 				a := look(l, New, "a")
 				synctest.Wait()
-				results, ok := a.ticket.Take()
+				results, ok := a.take()
 				r := results[searching("a")]
 				if !ok {
 					t.Fatal("Take(): no answer")
@@ -452,7 +434,7 @@ func TestSearchesLeaveRoom(t *testing.T) {
 		read := ask(l, Periodic, "a1")
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if diff := gocmp.Diff(same("1", "a1"), read.take()); diff != "" {
+		if diff := gocmp.Diff(same("1", "a1"), read.values()); diff != "" {
 			t.Errorf("a read next to searches that hang: -want, +got:\n%s", diff)
 		}
 		time.Sleep(5 * time.Minute)
@@ -543,7 +525,7 @@ func TestSearchThrottled(t *testing.T) {
 						t.Fatalf("\n%s\nrequest %d: done was called %d times, want once", tc.reason, i, n)
 					}
 					got.Told = append(got.Told, a.at.Load().Sub(start))
-					outcomes := a.take()
+					outcomes := a.values()
 					if len(append([]string{tc.args.first}, tc.args.next...)[i]) == 1 {
 						outcomes = a.found(t)
 					}
@@ -611,9 +593,9 @@ func TestDropSearch(t *testing.T) {
 		drop   time.Duration
 		want   int32
 	}{
-		"Before": {"done is not called for a ticket dropped before the search was sent.", 100 * ms, 0},
-		"During": {"done is not called for a ticket dropped during the search.", 1500 * ms, 0},
-		"After":  {"done is not called again for a ticket dropped afterwards.", 3 * time.Second, 1},
+		"Before": {"A request has no results that is dropped before the search was sent.", 100 * ms, 0},
+		"During": {"A request has no results that is dropped during the search.", 1500 * ms, 0},
+		"After":  {"A request that is dropped afterwards had its results.", 3 * time.Second, 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -625,8 +607,8 @@ func TestDropSearch(t *testing.T) {
 				dropped, other := look(l, New, "c"), look(l, New, "c", "d")
 				time.Sleep(tc.drop)
 				synctest.Wait()
-				dropped.ticket.Drop()
-				dropped.ticket.Drop()
+				dropped.drop()
+				dropped.drop()
 				time.Sleep(time.Minute)
 				synctest.Wait()
 				if got := dropped.done.Load(); got != tc.want {
@@ -635,14 +617,14 @@ func TestDropSearch(t *testing.T) {
 				if diff := gocmp.Diff(map[string]string{"c": "c1=1 c2=2", "d": "d1=1 d2=2"}, other.found(t)); diff != "" {
 					t.Errorf("another request for the same search: -want, +got:\n%s", diff)
 				}
-				room.ticket.Drop()
+				room.drop()
 				idle(t, l)
 			})
 		})
 	}
 }
 
-// TestDroppedSearchIsForgotten drops the only request for a search: no ticket must hold its results.
+// TestDroppedSearchIsForgotten drops the only request for a search: no request must hold its results.
 func TestDroppedSearchIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := shelved()
@@ -650,11 +632,11 @@ func TestDroppedSearchIsForgotten(t *testing.T) {
 		l := connected(t, connectTo(b), Options{})
 		a := look(l, New, "a")
 		time.Sleep(500 * ms)
-		a.ticket.Drop()
+		a.drop()
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if a.done.Load() != 0 || a.ticket.results != nil {
-			t.Errorf("done was called %d times, and %d answers are held; want none", a.done.Load(), len(a.ticket.results))
+		if a.done.Load() != 0 || a.results != nil {
+			t.Errorf("a Read that was dropped has returned %d results; want none", len(a.results))
 		}
 		idle(t, l)
 	})

@@ -125,7 +125,7 @@ func TestThrottled(t *testing.T) {
 					got.Calls = append(got.Calls, c.At)
 				}
 				for i, a := range all {
-					for _, o := range a.take() {
+					for _, o := range a.values() {
 						got.Outcomes = append(got.Outcomes, o)
 					}
 					if n := a.done.Load(); n != 1 {
@@ -155,7 +155,7 @@ func TestHeldBackSaysWhen(t *testing.T) {
 		a := ask(l, New, "k1")
 		time.Sleep(30 * time.Second)
 		synctest.Wait()
-		results, _ := a.ticket.Take()
+		results, _ := a.take()
 		got := provider.RetryAfter(results[provider.Read{Ref: provider.Ref{Key: "k1"}}].Err)
 		if want := 5*time.Minute - 90*time.Second; got < want || got > want+time.Second {
 			t.Errorf("RetryAfter of a delayed request: %s, want %s", got, want)

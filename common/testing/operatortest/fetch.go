@@ -65,10 +65,9 @@ func CallsPerSync(t *testing.T, kind string, start func(t testing.TB) CallsHarne
 			if len(h.Keys) != many {
 				t.Fatalf("the harness has %d keys, want %d", len(h.Keys), many)
 			}
-			busy := &dispatch.Busy{}
 			// With so many due objects the loader waits for full batches, so that the duration of the following
 			// requests does not matter.
-			busy.Watch(func() int { return many }, 1)
+			busy := dispatch.NewBusy(func() int { return many }, 1)
 			l := dispatch.NewLoader(kind, h.Connect, dispatch.Options{Busy: busy})
 			defer l.Retire()
 			calls := maps.Clone(want.Login)
@@ -88,25 +87,23 @@ func CallsPerSync(t *testing.T, kind string, start func(t testing.TB) CallsHarne
 	}
 }
 
-// read requests the keys of all objects at the same time, and waits until each has its secrets.
+// read reads the keys of all objects at the same time.
 func read(t *testing.T, l *dispatch.Loader, objects [][]string) {
 	t.Helper()
-	var answered sync.WaitGroup
-	var tickets []*dispatch.Ticket
-	answered.Add(len(objects))
-	for _, keys := range objects {
+	var wg sync.WaitGroup
+	for i, keys := range objects {
 		var reads []provider.Read
 		for _, k := range keys {
 			reads = append(reads, provider.Read{Ref: provider.Ref{Key: k}})
 		}
-		tickets = append(tickets, l.Request(reads, dispatch.New, answered.Done))
+		wg.Go(func() {
+			got, release, err := l.Read(t.Context(), reads, dispatch.New)
+			defer release()
+			answer := got[reads[0]]
+			if err != nil || answer.Err != nil || len(answer.Value.Data) == 0 {
+				t.Errorf("object %d of %d got no value: %v, %v", i, len(objects), err, answer.Err)
+			}
+		})
 	}
-	answered.Wait()
-	for i, ticket := range tickets {
-		got, ok := ticket.Take()
-		answer := got[provider.Read{Ref: provider.Ref{Key: objects[i][0]}}]
-		if !ok || answer.Err != nil || len(answer.Value.Data) == 0 {
-			t.Errorf("object %d of %d got no value: %v", i, len(objects), answer.Err)
-		}
-	}
+	wg.Wait()
 }
