@@ -48,11 +48,9 @@ func Await(ctx context.Context, places []Place, f func(ctx context.Context) erro
 		priority = queue.Low
 	}
 	w.walks.working.Add(1)
-	if !w.walks.slots.take(ctx, priority) {
-		w.walks.working.Add(-1)
-		return ctx.Err()
+	if w.slot = w.walks.slots.take(ctx, priority); !w.slot {
+		w.walks.working.Add(-1) // The operator stops. The walk goes on, so that it can store what f has made.
 	}
-	w.slot = true
 	if err != nil && w.interrupted.Err() != nil {
 		return ErrInterrupted
 	}

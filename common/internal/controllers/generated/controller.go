@@ -17,6 +17,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/proof"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
@@ -80,16 +81,20 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, keys *p
 		},
 		memory: &memory{random: o.Random, objects: map[request]*object{}},
 	}
+	r := &Reconciler{
+		generators: w.generators, parts: w.parts, memory: w.memory,
+		events: mgr.GetEventRecorder("direct-secrets"), now: o.Now,
+	}
+	walks := kit.NewController(o.Walks, r.Reconcile)
+	o.Board.OnChange(func() {
+		for _, req := range w.memory.known() {
+			walks.Enqueue(req, queue.Low)
+		}
+	})
 	c, err := controller.NewTyped(controllerName, mgr, controller.TypedOptions[request]{
-		Reconciler: &Reconciler{
-			generators: w.generators, parts: w.parts, memory: w.memory,
-			events: mgr.GetEventRecorder("direct-secrets"), now: o.Now,
-		},
-		MaxConcurrentReconciles: max(1, o.Walks.Slots/2),
-		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[request](firstRetry, lastRetry),
-		NewQueue: func(name string, l workqueue.TypedRateLimiter[request]) requests {
-			return queue.New(name, l)
-		},
+		Reconciler:  walks,
+		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[request](firstRetry, lastRetry),
+		NewQueue:    walks.NewQueue,
 		LogConstructor: func(req *request) logr.Logger {
 			log := mgr.GetLogger().WithValues("controller", controllerName)
 			if req != nil {

@@ -50,7 +50,6 @@ func (w *watches) start(c controller.TypedController[request], from cache.Cache)
 		return source.TypedKind(from, o, h)
 	}
 	sources := []source.TypedSource[request]{
-		source.TypedFunc[request](w.follow),
 		kind(&v1alpha1.ExternalSecret{}, w.objectEvents()),
 		kind(&v1alpha1.PushSecret{}, w.objectEvents()),
 		kind(resolve.SecretMetadata(), w.secretEvents()),
@@ -71,14 +70,6 @@ func (w *watches) start(c controller.TypedController[request], from cache.Cache)
 			return errors.Wrap(err, "cannot watch")
 		}
 	}
-	return nil
-}
-
-// follow adds requests that no watch causes: for objects whose turn at a busy generator has come, and for all known
-// objects when another operator starts or stops.
-func (w *watches) follow(_ context.Context, q requests) error {
-	w.generators.wake = func(req request) { queue.AddTo(q, queue.High, 0, req) }
-	w.parts.board.OnChange(func() { queue.AddTo(q, queue.Low, 0, w.memory.known()...) })
 	return nil
 }
 

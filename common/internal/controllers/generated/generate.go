@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -116,8 +117,7 @@ func (m *maker) value(ctx context.Context, id string, s step, d *draft) {
 		}
 	}
 	switch {
-	case errors.Is(err, errBusy):
-		m.out.again(lastBackoff) // The object whose turn it is may be deleted by then, and no other be woken.
+	case errors.Is(err, kit.ErrParked): // The object is queued when there is a place at the generator.
 	case err != nil:
 		m.out.again(m.obj.fail(id, m.cause(s.spec), m.now, err))
 		m.out.fault(s.ref, err)
@@ -200,7 +200,7 @@ func (m *maker) tryAbandon(ctx context.Context, id string, v made) {
 	what := "made " + id
 	if wait := m.obj.wait(what, cause{}, m.now); wait > 0 {
 		m.out.again(wait)
-	} else if err := m.abandon(ctx, id, v); err != nil {
+	} else if err := m.abandon(ctx, id, v); err != nil && !errors.Is(err, kit.ErrParked) {
 		m.out.again(m.obj.fail(what, cause{}, m.now, err))
 	}
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/internal/concurrency"
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/proof"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
 	"github.com/direct-secrets/direct-secrets/common/internal/setup"
@@ -17,8 +17,6 @@ import (
 )
 
 var (
-	// errBusy means that too many other objects use the generator at the moment.
-	errBusy = errors.New("the generator has too many calls in progress")
 	// errLabels means that the cache does not have the labels of the namespace yet.
 	errUnproven = errors.New(unproven)
 	errLabels   = provider.NewError(provider.Unavailable, "cannot check whether the generator serves this namespace; retrying")
@@ -59,11 +57,8 @@ type generators struct {
 	resolver *resolve.Resolver
 	live     *resolve.Routes
 	pool     *dispatch.Pool
-	lanes    concurrency.Lanes[request]
 	keys     *proof.Keys
 	opts     setup.Options
-	// wake requeues an object without an event.
-	wake func(req request)
 }
 
 // found is a generator as the cache has it.
@@ -116,8 +111,7 @@ func shown(h resolve.Handle, refusal *resolve.Refusal, err error) error {
 	return provider.NewError(provider.Unavailable, "it %s", refusal.Message)
 }
 
-// call runs f with a generator, within its concurrency limit. If the limit is reached it returns errBusy, and wakes the
-// object later.
+// call runs f with a generator, and waits for it.
 func (g *generators) call(ctx context.Context, req request, ref v1alpha1.StoreRef, f func(ctx context.Context, kind string, g provider.Generator) error) error {
 	h, refusal, err := g.resolver.Lookup(ctx, ref, req.Namespace)
 	if refusal != nil && refusal.Why == resolve.OtherClass {
@@ -126,22 +120,17 @@ func (g *generators) call(ctx context.Context, req request, ref v1alpha1.StoreRe
 	if err := shown(h, refusal, err); err != nil {
 		return err
 	}
-	lane := concurrency.Key{UID: h.Store.GetUID(), Beside: h.Beside}
-	if !g.lanes.Enter(lane, req) {
-		return errBusy
-	}
-	defer func() {
-		if next, waits := g.lanes.Leave(lane); waits {
-			g.wake(next)
+	at := kit.Place{Store: h.Store.GetUID(), Credentials: h.Beside, Tenant: req.Namespace}
+	err = kit.Await(ctx, []kit.Place{at}, func(ctx context.Context) error {
+		// A call is not interrupted when the operator shuts down: the values that it made would be lost.
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.opts.CallTimeout)
+		defer cancel()
+		gen, err := g.pool.Generator(h.Kind, h.Store, h.Beside).Client(ctx)
+		if err != nil {
+			return err
 		}
-	}()
-	// A call is not interrupted when the operator shuts down: the values that it made would be lost.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.opts.CallTimeout)
-	defer cancel()
-	gen, err := g.pool.Generator(h.Kind, h.Store, h.Beside).Client(ctx)
-	if err == nil {
-		err = f(ctx, h.GoName(), gen)
-	}
+		return f(ctx, h.GoName(), gen)
+	})
 	if provider.ClassOf(err) == provider.Denied {
 		g.opts.Suspect(h.Kind, h.Key)
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
 	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
-	"github.com/direct-secrets/direct-secrets/common/internal/recovery"
 )
 
 // firstMiss is the delay before a reconcile with outdated caches is repeated. It doubles with each one in a row.
@@ -31,14 +30,8 @@ type pass struct {
 	out outcome
 }
 
-// Reconcile reconciles the part of one object.
-func (r *Reconciler) Reconcile(ctx context.Context, req request) (res reconcile.Result, err error) {
-	defer func() {
-		if ctx.Err() != nil {
-			res, err = reconcile.Result{}, nil // An error caused by the shutdown of the operator is not reported.
-		}
-	}()
-	defer recovery.ToError(ctx, &err)
+// Reconcile is one walk over the part of one object.
+func (r *Reconciler) Reconcile(ctx context.Context, req request) (reconcile.Result, error) {
 	p := &pass{Reconciler: r, req: req, now: r.now()}
 	if err := p.run(ctx); err != nil {
 		return reconcile.Result{}, err

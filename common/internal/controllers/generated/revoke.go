@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -63,6 +64,9 @@ func (r *revoker) step(ctx context.Context, c handoff.Retired) (release time.Tim
 	}
 	if c.Release.IsZero() {
 		linger, err := r.generators.linger(ctx, r.req, c.Generator)
+		if errors.Is(err, kit.ErrParked) {
+			return c.Release, false
+		}
 		if err != nil {
 			r.out.again(r.obj.fail("retired "+c.Version, cause{}, r.now, err))
 			return c.Release, false
@@ -91,8 +95,7 @@ func (r *revoker) end(ctx context.Context, c handoff.Retired) error {
 		r.warn(c.Generator, unproven)
 		r.obj.succeed(what)
 		return nil
-	case errors.Is(err, errBusy):
-		r.out.again(lastBackoff)
+	case errors.Is(err, kit.ErrParked): // The object is queued when there is a place at the generator.
 	case err != nil:
 		r.out.again(r.obj.fail(what, cause{}, r.now, err))
 		safe := provider.Safe(err)
