@@ -6,7 +6,10 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"k8s.io/client-go/util/workqueue"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
+	"sigs.k8s.io/controller-runtime/pkg/event"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -159,4 +162,26 @@ func (c *Controller[T]) requeue(ctx context.Context, req T, priority int, res re
 	default:
 		c.queue.Forget(req)
 	}
+}
+
+// Changes returns a handler that queues changed objects, and ends the walks that wait for a store over such an object.
+func Changes(interrupt func(reconcile.Request)) handler.EventHandler {
+	return &changes{interrupt: interrupt}
+}
+
+type changes struct {
+	handler.EnqueueRequestForObject
+	interrupt func(reconcile.Request)
+}
+
+// Update implements handler.EventHandler.
+func (c *changes) Update(ctx context.Context, e event.UpdateEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	c.interrupt(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.ObjectNew)})
+	c.EnqueueRequestForObject.Update(ctx, e, q)
+}
+
+// Delete implements handler.EventHandler.
+func (c *changes) Delete(ctx context.Context, e event.DeleteEvent, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	c.interrupt(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(e.Object)})
+	c.EnqueueRequestForObject.Delete(ctx, e, q)
 }

@@ -23,7 +23,6 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
 	"github.com/direct-secrets/direct-secrets/common/internal/kit"
-	"github.com/direct-secrets/direct-secrets/common/internal/memory"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 	"github.com/direct-secrets/direct-secrets/common/internal/referrers"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
@@ -44,7 +43,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, refs *r
 		return errors.Wrap(err, "cannot create the controller")
 	}
 	o.Board.OnChange(func() {
-		for _, key := range r.objects.Keys(func(*object) bool { return true }) {
+		for _, key := range r.objects.Keys(nil) {
 			walks.Enqueue(reconcile.Request{NamespacedName: key}, queue.Low)
 		}
 	})
@@ -63,7 +62,7 @@ type Cluster struct {
 func New(c Cluster, refs *referrers.Referrers, o Options) *Reconciler {
 	return &Reconciler{
 		cache: c.Cache, referrers: refs, opts: o, started: o.Now(),
-		objects: &memory.Objects[object]{},
+		objects: &kit.Memory[types.NamespacedName, object]{},
 		parts:   partKeeper{c.Cache, c.Live, refs.Contributor(), o.Board},
 		pool:    c.Pool,
 		teller:  handoff.Recorder{Client: c.Live, Contributor: refs.Contributor()},
@@ -80,7 +79,7 @@ func (r *Reconciler) Events(interrupt func(reconcile.Request)) (objects, parts h
 // handlers map events to the objects that they enqueue.
 type handlers struct {
 	referrers *referrers.Referrers
-	objects   *memory.Objects[object]
+	objects   *kit.Memory[types.NamespacedName, object]
 	interrupt func(reconcile.Request)
 }
 

@@ -16,7 +16,6 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/fetch"
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
 	"github.com/direct-secrets/direct-secrets/common/internal/kit"
-	"github.com/direct-secrets/direct-secrets/common/internal/memory"
 	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
@@ -38,7 +37,7 @@ var errMoved = errors.New("the objects changed during the reconcile")
 type Reconciler struct {
 	cache     client.Reader
 	referrers *referrers.Referrers
-	objects   *memory.Objects[object]
+	objects   *kit.Memory[types.NamespacedName, object]
 	parts     partKeeper
 	pool      *dispatch.Pool
 	teller    handoff.Recorder

@@ -10,7 +10,6 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/kit"
-	"github.com/direct-secrets/direct-secrets/common/internal/memory"
 	"github.com/direct-secrets/direct-secrets/common/internal/overlay"
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
@@ -65,7 +64,7 @@ type yields struct {
 
 // objects is the memory of all objects that this process has reconciled.
 type objects struct {
-	memory.Objects[object]
+	kit.Memory[types.NamespacedName, object]
 
 	mu sync.Mutex
 	// Targets, by object, that another client must change first.

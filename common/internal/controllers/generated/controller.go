@@ -79,7 +79,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, keys *p
 			client: live, cache: mgr.GetCache(), board: o.Board,
 			contributor: handoff.Contributor{Group: o.Module, Class: o.ControllerClass, Purpose: v1alpha1.PartGenerated},
 		},
-		memory: &memory{random: o.Random, objects: map[request]*object{}},
+		memory: newMemory(o.Random),
 	}
 	r := &Reconciler{
 		generators: w.generators, parts: w.parts, memory: w.memory,
@@ -87,7 +87,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, keys *p
 	}
 	walks := kit.NewController(o.Walks, r.Reconcile)
 	o.Board.OnChange(func() {
-		for _, req := range w.memory.known() {
+		for _, req := range w.memory.Keys(nil) {
 			walks.Enqueue(req, queue.Low)
 		}
 	})

@@ -179,7 +179,7 @@ func (w *watches) release(ctx context.Context, q requests, namespace string, k r
 			if !u.uses(w.generators.resolver.Routes, k, name) {
 				continue
 			}
-			if obj := w.memory.peek(u.request()); obj != nil {
+			if obj := w.memory.Peek(u.request()); obj != nil {
 				obj.noWait()
 			}
 			queue.AddTo(q, queue.High, time.Duration(n)*releaseEvery, u.request())

@@ -2,62 +2,42 @@ package generated
 
 import (
 	"maps"
-	"slices"
-	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/overlay"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// memory holds the state of objects between two reconciles. It is safe for concurrent use.
-type memory struct {
-	// random returns numbers in [0, 1) for jitter.
-	random func() float64
+// memory is that of the objects of this controller.
+type memory struct{ kit.Memory[request, object] }
 
-	mu      sync.Mutex
-	objects map[request]*object
-}
-
-// object returns the state of an object.
-func (m *memory) object(req request, uid types.UID) *object {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	o := m.objects[req]
-	if o == nil {
-		o = &object{attempts: attempts{random: m.random}, made: map[string]made{}}
-		m.objects[req] = o
-	}
-	if o.uid != uid {
+// newMemory returns an empty memory. random returns numbers in [0, 1) for jitter. An object that is created again takes
+// over the values that no part holds.
+func newMemory(random func() float64) *memory {
+	return &memory{kit.Memory[request, object]{New: func(uid types.UID, o *object) *object {
+		if o == nil {
+			o = &object{attempts: attempts{random: random}, made: map[string]made{}}
+		}
 		o.uid = uid
 		o.reset()
-	}
+		return o
+	}}}
+}
+
+// object returns the memory of an object.
+func (m *memory) object(req request, uid types.UID) *object {
+	o, _ := m.Get(req, uid)
 	return o
 }
 
-// peek returns the state of an object; nil for none.
-func (m *memory) peek(req request) *object {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.objects[req]
-}
-
-// known returns the objects that have a state.
-func (m *memory) known() []request {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return slices.Collect(maps.Keys(m.objects))
-}
-
-// forget drops the state of an object, unless it has values that no part holds: these must be revoked first.
+// forget drops the memory of an object, unless it has values that no part holds: these must be revoked first.
 func (m *memory) forget(req request) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if o := m.objects[req]; o != nil && !o.burdened() {
-		delete(m.objects, req)
+	if o := m.Peek(req); o != nil && !o.burdened() {
+		m.Forget(req)
 	}
 }
 

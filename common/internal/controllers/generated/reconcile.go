@@ -145,7 +145,7 @@ func (p *pass) tell(ctx context.Context, part metav1.Object, anew bool) error {
 
 // orphaned handles the part of a deleted object. m is nil if there is none.
 func (p *pass) orphaned(ctx context.Context, m *metav1.PartialObjectMetadata) error {
-	p.obj = p.memory.peek(p.req)
+	p.obj = p.memory.Peek(p.req)
 	if held := m != nil && m.DeletionTimestamp != nil && p.parts.bears(m); !held && (p.obj == nil || !p.obj.burdened()) {
 		p.memory.forget(p.req)
 		return nil

@@ -50,7 +50,7 @@ func TestReleaseLeavesNoState(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			req := request{secretKind, client.ObjectKey{Namespace: "shop", Name: "part"}}
-			m := &memory{random: func() float64 { return 0.5 }, objects: map[request]*object{}}
+			m := newMemory(func() float64 { return 0.5 })
 			m.object(req, "uid")
 			r := &Reconciler{
 				generators: &generators{},
@@ -60,7 +60,7 @@ func TestReleaseLeavesNoState(t *testing.T) {
 			if _, err := r.Reconcile(t.Context(), req); err != nil {
 				t.Fatal(err)
 			}
-			if got := len(m.known()); got != tc.want {
+			if got := len(m.Keys(nil)); got != tc.want {
 				t.Errorf("\n%s\n%d objects have a state, want %d", tc.reason, got, tc.want)
 			}
 		})

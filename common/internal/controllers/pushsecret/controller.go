@@ -33,7 +33,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, follow 
 	// The end of a push and a change of a Secret are no events of a PushSecret, so they add the object to the queue
 	// directly.
 	wake := func(key types.NamespacedName) { queue.AddTo(q, queue.High, 0, requestFor(key)) }
-	mem, leads := &memory{objects: map[types.NamespacedName]*object{}}, &places{}
+	mem, leads := newMemory(), &places{}
 	stores := storeReader{client: live, routes: routes, namespaced: o.Namespaced}
 	r := &reconciler{
 		claim: claimOf(o.Module, o.ControllerClass, routes), client: live, cache: mgr.GetCache(),

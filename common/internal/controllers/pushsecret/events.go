@@ -89,7 +89,7 @@ func (w *watches) objectEvents() handler.Funcs {
 			if !ok || !ok2 || !w.concerns(is) && !w.concerns(was) {
 				return
 			}
-			if obj := w.memory.peek(client.ObjectKeyFromObject(is)); obj != nil && !slices.Equal(was.Status.Parts, is.Status.Parts) {
+			if obj := w.memory.Peek(client.ObjectKeyFromObject(is)); obj != nil && !slices.Equal(was.Status.Parts, is.Status.Parts) {
 				obj.sources.stale()
 				obj.stores.noWait()
 				add(q, queue.High, is)
@@ -168,7 +168,7 @@ func (w *watches) retry(ctx context.Context, q requests, namespace string, pace 
 			continue
 		}
 		key := client.ObjectKeyFromObject(&list.Items[i])
-		if obj := w.memory.peek(key); obj != nil {
+		if obj := w.memory.Peek(key); obj != nil {
 			obj.stores.noWait()
 		}
 		queue.AddTo(q, queue.High, time.Duration(n)*pace, requestFor(key))

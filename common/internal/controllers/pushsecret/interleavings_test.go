@@ -33,7 +33,7 @@ func simulated(run *simulation.Run, change ...func(*reconciler)) func(*simulatio
 			panic(err)
 		}
 		watched := simulation.NewWatches()
-		mem, leads := &memory{objects: map[types.NamespacedName]*object{}}, &places{}
+		mem, leads := newMemory(), &places{}
 		stores := storeReader{client: op.Live, routes: routes}
 		r := &reconciler{
 			claim: claimOf(o.Module, "", routes), client: op.Live, cache: op.Cache, memory: mem,
@@ -50,7 +50,7 @@ func simulated(run *simulation.Run, change ...func(*reconciler)) func(*simulatio
 		}
 		op.Reconcile = r.Reconcile
 		op.End = func() {
-			for key := range mem.objects {
+			for _, key := range mem.Keys(nil) {
 				watched.Remove(owner(key))
 			}
 		}

@@ -2,45 +2,24 @@ package pushsecret
 
 import (
 	"slices"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/overlay"
 )
 
-// memory holds the state of objects between two reconciles. It is safe for concurrent use.
-type memory struct {
-	mu      sync.Mutex
-	objects map[types.NamespacedName]*object
-}
+// memory is that of the objects of this controller.
+type memory = kit.Memory[types.NamespacedName, object]
 
-// peek returns the state of an object; nil for none.
-func (m *memory) peek(key types.NamespacedName) *object {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.objects[key]
-}
-
-// object returns the state of an object, and starts with an empty one for a new uid.
-func (m *memory) object(key types.NamespacedName, uid types.UID) *object {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	o := m.objects[key]
-	if o == nil || o.uid != uid {
-		o.end()
-		o = &object{uid: uid}
-		m.objects[key] = o
+// newMemory returns an empty memory. It ends the pushes of a deleted object. Another object with its name may push other
+// values.
+func newMemory() *memory {
+	return &memory{
+		New:  func(uid types.UID, _ *object) *object { return &object{uid: uid} },
+		Drop: func(o *object) { o.stores.cancel() },
 	}
-	return o
-}
-
-func (m *memory) forget(key types.NamespacedName) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.objects[key].end()
-	delete(m.objects, key)
 }
 
 // object is the state of one object. Only one worker uses it at a time; other goroutines use only the fields that are
@@ -56,13 +35,6 @@ type object struct {
 	written overlay.Object[*v1alpha1.PushSecret]
 	// abandoned is true after the event that another module holds the object.
 	abandoned bool
-}
-
-// end stops the pushes of a deleted object. Another object with its name may push other values.
-func (o *object) end() {
-	if o != nil {
-		o.stores.cancel()
-	}
 }
 
 // entries are this module's status entries as this process knows them. They include entries that could not be written

@@ -73,8 +73,9 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 		r.forget(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
+	obj, _ := r.memory.Get(req.NamespacedName, ps.UID)
 	p := &pass{
-		reconciler: r, ps: ps, key: req.NamespacedName, obj: r.memory.object(req.NamespacedName, ps.UID), now: r.opts.Now(),
+		reconciler: r, ps: ps, key: req.NamespacedName, obj: obj, now: r.opts.Now(),
 		lead: r.leads(ps),
 	}
 	ctx, span := trace.Start(ctx, trace.Reconcile, trace.Of("PushSecret", ps)...)
@@ -97,7 +98,7 @@ func (r *reconciler) warn(ps *v1alpha1.PushSecret, reason, format string, args .
 }
 
 func (r *reconciler) forget(key types.NamespacedName) {
-	r.memory.forget(key)
+	r.memory.Forget(key)
 	r.ledger.Forget(key)
 	r.follow.forget(key)
 }

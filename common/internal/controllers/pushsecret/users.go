@@ -136,7 +136,7 @@ func (o *others) Bequeath(ctx context.Context, _ string, bequests []push.Bequest
 	}
 	for mark := range marks {
 		h := o.heirs[mark]
-		if obj := o.memory.peek(h.object); obj != nil && string(obj.uid) == mark {
+		if obj := o.memory.Peek(h.object); obj != nil && string(obj.uid) == mark {
 			for _, u := range h.uses {
 				if slices.Contains(bequests, push.Bequest{Property: u.property, Heir: mark}) {
 					obj.stores.inherit(u.store, remoteName{u.key, u.property})
@@ -224,7 +224,7 @@ func (u users) wished(ctx context.Context, ps *v1alpha1.PushSecret, key string) 
 			}
 		}
 	}
-	if obj := u.memory.peek(client.ObjectKeyFromObject(ps)); obj != nil && obj.uid == ps.UID {
+	if obj := u.memory.Peek(client.ObjectKeyFromObject(ps)); obj != nil && obj.uid == ps.UID {
 		for id, names := range obj.stores.names() {
 			for _, n := range names {
 				if n.key == key {

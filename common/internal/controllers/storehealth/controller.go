@@ -3,6 +3,7 @@
 package storehealth
 
 import (
+	"context"
 	"maps"
 	"strings"
 	"sync"
@@ -15,15 +16,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/internal/concurrency"
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
 	"github.com/direct-secrets/direct-secrets/common/internal/presence"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
@@ -31,10 +31,6 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/setup"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
-
-// workers is the maximum number of stores of a Kind that are validated concurrently, apart from slow ones. Each
-// worker costs memory, and each Kind has as many.
-const workers = 8
 
 // A Board knows the running operators, as presence.Board does.
 type Board interface {
@@ -82,6 +78,14 @@ func (s *Suspects) lately(id string, now time.Time) bool {
 	return false
 }
 
+// newMemory returns an empty memory. It closes the clients of a deleted store.
+func newMemory(pool *dispatch.Pool) *kit.Memory[types.NamespacedName, validated] {
+	return &kit.Memory[types.NamespacedName, validated]{
+		New:  func(uid types.UID, _ *validated) *validated { return &validated{uid: uid} },
+		Drop: func(v *validated) { pool.Drop(v.uid) },
+	}
+}
+
 // Setup adds a controller for each Kind to a manager. live must not read from a cache.
 func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, o setup.Options) error {
 	for _, k := range o.Kinds {
@@ -100,30 +104,25 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, o setup
 			client: live, cache: mgr.GetCache(), pool: pool, kind: k, opts: o, board: o.Board, ledger: ledger,
 			anyStore: v1alpha1.StoreRef{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind},
 			events:   mgr.GetEventRecorder("direct-secrets"),
-			backoff:  ratelimiter.NewController(),
-			slow:     concurrency.Lanes[types.NamespacedName]{Width: slowChecks},
-			known:    map[types.NamespacedName]*validated{},
+			known:    newMemory(pool),
 		}
+		walks := kit.NewController(o.Walks, r.Reconcile)
 		c, err := controller.New("store-"+strings.ToLower(k.GoName()), mgr, controller.Options{
-			Reconciler:              r,
-			MaxConcurrentReconciles: workers,
-			RateLimiter:             ratelimiter.NewController(),
-			NewQueue: func(name string, l workqueue.TypedRateLimiter[reconcile.Request]) workqueue.TypedRateLimitingInterface[reconcile.Request] {
-				q := queue.New(name, l)
-				r.enqueue = func(req reconcile.Request, after time.Duration) { queue.AddTo(q, queue.Low, after, req) }
-				return q
-			},
+			Reconciler: walks, RateLimiter: ratelimiter.NewController(), NewQueue: walks.NewQueue,
 		})
 		if err != nil {
 			return errors.Wrap(err, "cannot create the controller")
 		}
-		enqueue := &handler.EnqueueRequestForObject{}
-		err = c.Watch(source.Kind[client.Object](mgr.GetCache(), k.New(), enqueue, predicate.GenerationChangedPredicate{}))
+		err = c.Watch(source.Kind[client.Object](mgr.GetCache(), k.New(), kit.Changes(walks.Interrupt), predicate.GenerationChangedPredicate{}))
 		if err != nil {
 			return errors.Wrapf(err, "cannot watch %s", k.GoName())
 		}
 		concerns := func(e refresh.Event) bool { return e.Namespace == "" && e.Kind.GoName() == k.GoName() }
-		if err := c.Watch(o.Bus.Source(concerns, r.news)); err != nil {
+		if err := c.Watch(o.Bus.Source(concerns, func(_ context.Context, e refresh.Event, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+			req := reconcile.Request{NamespacedName: e.Store}
+			walks.Interrupt(req) // The cause of a slow check may be fixed.
+			queue.AddTo(q, queue.High, 0, req)
+		})); err != nil {
 			return errors.Wrapf(err, "cannot watch credentials of %s", k.GoName())
 		}
 	}

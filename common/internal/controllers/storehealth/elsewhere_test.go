@@ -15,6 +15,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
 	"github.com/direct-secrets/direct-secrets/common/internal/presence"
 	"github.com/direct-secrets/direct-secrets/common/internal/setup"
@@ -80,7 +81,7 @@ func TestElsewhere(t *testing.T) {
 				got.Ledger[key] = s
 			}
 			r := &Reconciler{
-				kind: fake.NewServer().Kinds()[0], opts: setup.Options{ControllerClass: tc.board.Self().Class}, board: tc.board, ledger: got.Ledger,
+				known: &kit.Memory[types.NamespacedName, validated]{}, kind: fake.NewServer().Kinds()[0], opts: setup.Options{ControllerClass: tc.board.Self().Class}, board: tc.board, ledger: got.Ledger,
 				cache: &test.MockClient{MockGet: func(_ context.Context, key client.ObjectKey, o client.Object) error {
 					if tc.gone {
 						return kerrors.NewNotFound(schema.GroupResource{}, key.Name)

@@ -18,9 +18,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/internal/concurrency"
 	"github.com/direct-secrets/direct-secrets/common/internal/credentials"
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 	"github.com/direct-secrets/direct-secrets/common/internal/setup"
@@ -33,7 +33,7 @@ import (
 type stores struct {
 	t      *testing.T
 	server *fake.Server
-	queue  *queue.Queue[reconcile.Request]
+	walks  *kit.Controller[reconcile.Request]
 
 	mu  sync.Mutex
 	all map[types.NamespacedName]*fakev1alpha1.FakeStore
@@ -42,42 +42,34 @@ type stores struct {
 // run starts the controller, which stops at the end of the test.
 func run(t *testing.T) *stores {
 	s := &stores{t: t, server: fake.NewServer(), all: map[types.NamespacedName]*fakev1alpha1.FakeStore{}}
-	s.queue = queue.New(t.Name(), ratelimiter.NewController())
 	api := &test.MockClient{MockGet: s.get, MockStatusPatch: s.patch}
-	r := newReconciler(api, s)
-	var all sync.WaitGroup
-	for range workers {
-		all.Go(func() {
-			for {
-				req, _, shutdown := s.queue.GetWithPriority()
-				if shutdown {
-					return
-				}
-				res, err := r.Reconcile(t.Context(), req)
-				if err != nil {
-					t.Error(err)
-				}
-				if res.RequeueAfter > 0 {
-					queue.AddTo(s.queue, queue.Low, res.RequeueAfter, req)
-				}
-				s.queue.Done(req)
+	pool := dispatch.NewPool(api, watch.New(nil), credentials.Rules{}, dispatch.Options{}, nil)
+	r := &Reconciler{
+		client: api, cache: api, pool: pool, kind: s.server.Kinds()[0], ledger: &metrics.Ledger{}, events: &events.FakeRecorder{},
+		opts: setup.Options{CallTimeout: 30 * time.Second}, known: newMemory(pool),
+	}
+	walks := kit.NewWalks(kit.Limits{})
+	s.walks = kit.NewController(walks, r.Reconcile)
+	q := s.walks.NewQueue(t.Name(), ratelimiter.NewController())
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		for {
+			req, shutdown := q.Get()
+			if shutdown {
+				return
 			}
-		})
-	}
-	t.Cleanup(func() { s.queue.ShutDown(); all.Wait() })
+			if _, err := s.walks.Reconcile(ctx, req); err != nil {
+				t.Error(err)
+			}
+			q.Done(req)
+		}
+	}()
+	t.Cleanup(func() {
+		cancel()
+		q.ShutDown()
+		_ = walks.Start(ctx)
+	})
 	return s
-}
-
-func newReconciler(api client.Client, s *stores) *Reconciler {
-	return &Reconciler{
-		enqueue: func(req reconcile.Request, after time.Duration) { queue.AddTo(s.queue, queue.Low, after, req) },
-		slow:    concurrency.Lanes[types.NamespacedName]{Width: slowChecks},
-		client:  api, cache: api, kind: s.server.Kinds()[0], ledger: &metrics.Ledger{}, events: &events.FakeRecorder{},
-		pool:    dispatch.NewPool(api, watch.New(nil), credentials.Rules{}, dispatch.Options{}, nil),
-		opts:    setup.Options{CallTimeout: 30 * time.Second},
-		backoff: ratelimiter.NewController(),
-		known:   map[types.NamespacedName]*validated{},
-	}
 }
 
 func (s *stores) get(_ context.Context, key client.ObjectKey, o client.Object) error {
@@ -107,7 +99,8 @@ func (s *stores) apply(namespace, name string, priority int) {
 	}
 	s.all[key].Generation++
 	s.mu.Unlock()
-	queue.AddTo(s.queue, priority, 0, reconcile.Request{NamespacedName: key})
+	s.walks.Interrupt(reconcile.Request{NamespacedName: key})
+	s.walks.Enqueue(reconcile.Request{NamespacedName: key}, priority)
 }
 
 // ready returns the Ready condition of a store; empty if it has none for its present generation.

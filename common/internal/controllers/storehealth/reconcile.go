@@ -1,9 +1,9 @@
 package storehealth
 
 import (
+	"cmp"
 	"context"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
@@ -13,16 +13,14 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/internal/concurrency"
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
-	"github.com/direct-secrets/direct-secrets/common/internal/refresh"
 	"github.com/direct-secrets/direct-secrets/common/internal/scope"
 	"github.com/direct-secrets/direct-secrets/common/internal/setup"
 	"github.com/direct-secrets/direct-secrets/common/internal/status"
@@ -49,14 +47,16 @@ type Reconciler struct {
 	board    Board
 	events   events.EventRecorder
 	ledger   ledger
-	backoff  workqueue.TypedRateLimiter[reconcile.Request]
-	// enqueue adds a store to the work queue, behind new and changed stores.
-	enqueue func(req reconcile.Request, after time.Duration)
-	// slow limits the concurrent checks of stores that answer slowly, for each namespace.
-	slow concurrency.Lanes[types.NamespacedName]
+	known    *kit.Memory[types.NamespacedName, validated]
+}
 
-	mu    sync.Mutex
-	known map[types.NamespacedName]*validated
+// validated is the controller's memory of a store.
+type validated struct {
+	uid      types.UID
+	attempts kit.Attempts
+	missed   int
+	// warnings are the warnings of the last check.
+	warnings provider.Warnings
 }
 
 type ledger interface {
@@ -64,7 +64,7 @@ type ledger interface {
 	Forget(key types.NamespacedName)
 }
 
-// Reconcile validates one store.
+// Reconcile is one walk over a store. It validates the store.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	s := r.kind.New()
 	if err := r.cache.Get(ctx, req.NamespacedName, s); err != nil {
@@ -75,13 +75,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		r.forget(req.NamespacedName)
 		return r.elsewhere(s), nil
 	}
-	known := r.remember(req.NamespacedName, s.GetUID())
-
-	return r.validate(ctx, req, s, known)
-}
-
-// settle writes the result of a check to the status, and returns the delay until the next check.
-func (r *Reconciler) settle(ctx context.Context, req reconcile.Request, s provider.Object, known *validated, c checked) (reconcile.Result, error) {
+	known, _ := r.known.Get(req.NamespacedName, s.GetUID())
+	c, err := r.check(ctx, s)
+	if err != nil {
+		return reconcile.Result{}, err
+	}
 	next, failure := s.StoreStatus().DeepCopy(), c.failure
 	next.Capabilities = c.capabilities
 	var warnings provider.Warnings
@@ -97,9 +95,9 @@ func (r *Reconciler) settle(ctx context.Context, req reconcile.Request, s provid
 		return reconcile.Result{}, err
 	}
 	if failure != nil {
-		return queue.Later(min(r.backoff.When(req), c.interval)), nil
+		return queue.Later(min(known.attempts.Fail(0), c.interval)), nil
 	}
-	r.backoff.Forget(req)
+	known.attempts.Succeed()
 	return queue.Later(c.interval), nil
 }
 
@@ -138,21 +136,28 @@ type checked struct {
 	interval time.Duration
 }
 
-// check checks a store. It returns when ctx ends, even if the provider's code does not.
-func (r *Reconciler) check(ctx context.Context, s provider.Object) checked {
+// check checks a store, and waits for its answer for at most the timeout of a call. The error is kit.ErrParked or
+// kit.ErrInterrupted.
+func (r *Reconciler) check(ctx context.Context, s provider.Object) (checked, error) {
 	c := checked{capabilities: s.StoreStatus().Capabilities}
 	if c.interval, c.failure = checkSpec(provider.SourceSpec(s)); c.failure != nil {
-		return c
+		return c, nil
 	}
-	found, err := dispatch.Within(ctx, func() (checked, error) {
-		capabilities, err := r.ask(ctx, s)
-		return checked{capabilities: capabilities}, err
+	at := kit.Place{Store: s.GetUID(), Tenant: cmp.Or(s.GetNamespace(), string(s.GetUID()))}
+	c.failure = kit.Await(ctx, []kit.Place{at}, func(ctx context.Context) error {
+		ctx, cancel := context.WithTimeout(ctx, r.opts.CallTimeout)
+		defer cancel()
+		// The provider's code may not return when ctx ends.
+		capabilities, err := dispatch.Within(ctx, func() ([]string, error) { return r.ask(ctx, s) })
+		if capabilities != nil {
+			c.capabilities = capabilities
+		}
+		return err
 	})
-	if found.capabilities != nil {
-		c.capabilities = found.capabilities
+	if errors.Is(c.failure, kit.ErrParked) || errors.Is(c.failure, kit.ErrInterrupted) {
+		return c, c.failure
 	}
-	c.failure = err
-	return c
+	return c, nil
 }
 
 // ask connects to the store and checks it. It returns the capabilities of the store; nil if they are not known.
@@ -238,44 +243,7 @@ func (r *Reconciler) patch(ctx context.Context, s provider.Object, next *v1alpha
 	return nil
 }
 
-func (r *Reconciler) remember(key types.NamespacedName, uid types.UID) *validated {
-	r.mu.Lock()
-	v := r.known[key]
-	if v != nil && v.uid == uid {
-		r.mu.Unlock()
-		return v
-	}
-	now := &validated{uid: uid}
-	r.known[key] = now
-	r.mu.Unlock()
-	r.drop(v)
-	return now
-}
-
 func (r *Reconciler) forget(key types.NamespacedName) {
-	r.mu.Lock()
-	v := r.known[key]
-	delete(r.known, key)
-	r.mu.Unlock()
-	r.drop(v)
+	r.known.Forget(key)
 	r.ledger.Forget(key)
-}
-
-// drop ends a check in progress of a deleted store, and closes its clients. v may be nil.
-func (r *Reconciler) drop(v *validated) {
-	if v != nil {
-		v.end()
-		r.pool.Drop(v.uid)
-	}
-}
-
-// news triggers a check of a store as if its speed was unknown: the cause of a slow check may be fixed.
-func (r *Reconciler) news(_ context.Context, e refresh.Event, q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-	r.mu.Lock()
-	v := r.known[e.Store]
-	r.mu.Unlock()
-	if v != nil {
-		v.changed()
-	}
-	queue.AddTo(q, queue.High, 0, reconcile.Request{NamespacedName: e.Store})
 }

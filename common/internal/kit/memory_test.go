@@ -1,4 +1,4 @@
-package memory
+package kit
 
 import (
 	"testing"
@@ -6,9 +6,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-func TestObjects(t *testing.T) {
+func TestMemory(t *testing.T) {
 	var dropped []*int
-	o := &Objects[int]{Drop: func(m *int) { dropped = append(dropped, m) }}
+	o := &Memory[types.NamespacedName, int]{Drop: func(m *int) { dropped = append(dropped, m) }}
 	key := types.NamespacedName{Namespace: "shop", Name: "db"}
 	o.Forget(key)
 	if o.Peek(key) != nil {
@@ -33,5 +33,21 @@ func TestObjects(t *testing.T) {
 	}
 	if len(dropped) != 2 || dropped[0] != first || dropped[1] != second {
 		t.Errorf("Drop was called with %d memories, want the first and the second", len(dropped))
+	}
+}
+
+func TestMemoryNew(t *testing.T) {
+	m := &Memory[string, int]{New: func(_ types.UID, old *int) *int {
+		if old != nil {
+			return old
+		}
+		return new(7)
+	}}
+	first, _ := m.Get("db", "one")
+	if again, replaced := m.Get("db", "two"); *first != 7 || again != first || !replaced {
+		t.Errorf("Get(): New decides what an object that was created again remembers; got %d, replaced %t", *again, replaced)
+	}
+	if keys := m.Keys(nil); len(keys) != 1 {
+		t.Errorf("Keys(nil): %v, want all", keys)
 	}
 }
