@@ -55,7 +55,7 @@ func (o *Operator) setup(mgr *readiness) error {
 		return err
 	}
 	if !o.flags.namespaced() { // A fan-out selects from all namespaces.
-		if err := fanout.Setup(mgr, s.live, s.duties); err != nil {
+		if err := fanout.Setup(mgr, s.live, s.duties, s.walks); err != nil {
 			return err
 		}
 	}

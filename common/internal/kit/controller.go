@@ -3,6 +3,7 @@ package kit
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"k8s.io/client-go/util/workqueue"
@@ -43,8 +44,11 @@ func (c *Controller[T]) NewQueue(name string, l workqueue.TypedRateLimiter[T]) w
 }
 
 // Enqueue adds an object to the queue.
-func (c *Controller[T]) Enqueue(req T, priority int) {
-	c.queue.AddWithOpts(priorityqueue.AddOpts{Priority: &priority}, req)
+func (c *Controller[T]) Enqueue(req T, priority int) { c.EnqueueAfter(req, priority, 0) }
+
+// EnqueueAfter adds an object to the queue after a delay.
+func (c *Controller[T]) EnqueueAfter(req T, priority int, delay time.Duration) {
+	c.queue.AddWithOpts(priorityqueue.AddOpts{Priority: &priority, After: delay}, req)
 }
 
 // Interrupt ends the wait for a store in the walk over an object that has changed or was deleted. The caller queues

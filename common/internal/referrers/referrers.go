@@ -59,16 +59,24 @@ func (r *Referrers) storeKeys(es *v1alpha1.ExternalSecret) []string {
 	return keys
 }
 
-// of returns the objects that refer to a store.
-func (r *Referrers) of(ctx context.Context, k resolve.Route, s types.NamespacedName) []*v1alpha1.ExternalSecret {
+// To returns the objects that refer to a store, or with an empty name to any store of the Kind: in one namespace, or in
+// all if it is empty.
+func (r *Referrers) To(ctx context.Context, k resolve.Route, s types.NamespacedName, namespace string) []*v1alpha1.ExternalSecret {
+	if !k.Cluster && s.Name != "" {
+		namespace = s.Namespace
+	}
+	opts := []client.ListOption{client.InNamespace(namespace)}
+	if s.Name != "" {
+		opts = append(opts, client.MatchingFields{storeIndex: k.IndexKey(s)})
+	}
 	var list v1alpha1.ExternalSecretList
-	if err := r.cache.List(ctx, &list, client.MatchingFields{storeIndex: k.IndexKey(s)}); err != nil {
+	if err := r.cache.List(ctx, &list, opts...); err != nil {
 		return nil // List fails only if the cache is shutting down, or has no such index.
 	}
 	var all []*v1alpha1.ExternalSecret
 	for i := range list.Items {
-		if k.Cluster || list.Items[i].Namespace == s.Namespace {
-			all = append(all, &list.Items[i])
+		if es := &list.Items[i]; s.Name != "" || r.uses(es, k) {
+			all = append(all, es)
 		}
 	}
 	return all
@@ -95,9 +103,9 @@ func (r *Referrers) eachStore(es *v1alpha1.ExternalSecret, f func(k resolve.Rout
 	}
 }
 
-// usesCluster reports whether an object refers to a store of a cluster Kind.
-func (r *Referrers) usesCluster(es *v1alpha1.ExternalSecret) (uses bool) {
-	r.eachStore(es, func(k resolve.Route, _ *v1alpha1.StoreRef, _ bool) { uses = uses || k.Cluster })
+// uses reports whether an object refers to a store of a Kind.
+func (r *Referrers) uses(es *v1alpha1.ExternalSecret, k resolve.Route) (uses bool) {
+	r.eachStore(es, func(is resolve.Route, _ *v1alpha1.StoreRef, _ bool) { uses = uses || is.GVK == k.GVK })
 	return uses
 }
 

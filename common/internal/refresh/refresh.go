@@ -10,7 +10,6 @@ import (
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
@@ -39,15 +38,15 @@ type subscriber struct {
 	events chan event.TypedGenericEvent[*Event]
 }
 
-// Source returns a source of the events, published from now on, for which wants returns true. The controller must
+// Source returns a source of the events of b, published from now on, for which wants returns true. The controller must
 // read it.
-func (b *Bus) Source(wants func(Event) bool, h func(ctx context.Context, e Event, q workqueue.TypedRateLimitingInterface[reconcile.Request])) source.Source {
+func Source[T comparable](b *Bus, wants func(Event) bool, h func(ctx context.Context, e Event, q workqueue.TypedRateLimitingInterface[T])) source.TypedSource[T] {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := subscriber{wants, make(chan event.TypedGenericEvent[*Event], buffer)}
 	b.subs = append(b.subs, s)
-	return source.TypedChannel(s.events, handler.TypedFuncs[*Event, reconcile.Request]{
-		GenericFunc: func(ctx context.Context, e event.TypedGenericEvent[*Event], q workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	return source.TypedChannel[*Event, T](s.events, handler.TypedFuncs[*Event, T]{
+		GenericFunc: func(ctx context.Context, e event.TypedGenericEvent[*Event], q workqueue.TypedRateLimitingInterface[T]) {
 			h(ctx, *e.Object, q)
 		},
 	})

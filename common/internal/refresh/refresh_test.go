@@ -9,8 +9,8 @@ import (
 
 func TestPublish(t *testing.T) {
 	b := &Bus{}
-	b.Source(func(e Event) bool { return e.Namespace == "" }, nil)
-	b.Source(func(e Event) bool { return e.Namespace != "" }, nil)
+	Source[string](b, func(e Event) bool { return e.Namespace == "" }, nil)
+	Source[string](b, func(e Event) bool { return e.Namespace != "" }, nil)
 	for _, e := range []Event{{Store: types.NamespacedName{Name: "a"}}, {Store: types.NamespacedName{Name: "b"}, Namespace: "shop"}, {Store: types.NamespacedName{Name: "c"}}} {
 		b.Publish(e)
 	}

@@ -87,31 +87,40 @@ type handlers struct {
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=list;watch
 
 func (h handlers) watch(c controller.Controller, from cache.Cache, o Options) error {
-	waker := &referrers.Waker{
-		Referrers: h.referrers,
-		Concerned: h.referrers.MayContribute,
-		Waits: func(ctx context.Context, es *v1alpha1.ExternalSecret) bool {
-			if h.objects.Peek(client.ObjectKeyFromObject(es)) != nil {
-				return true // Also an object that must be forgotten now.
-			}
-			mine, err := h.referrers.Mine(ctx, es)
-			return err != nil || !mine
-		},
-		Free: func(key types.NamespacedName) {
-			if obj := h.objects.Peek(key); obj != nil {
-				obj.attempts.Free()
-			}
-		},
-	}
+	wake := &kit.Wake[reconcile.Request]{Resolver: h.referrers.Resolver, Namespaced: o.Namespaced, Referrers: h.referring, Free: h.free}
 	for _, s := range append([]source.Source{
 		source.Kind[client.Object](from, &v1alpha1.ExternalSecret{}, h.objectEvents()),
 		source.Kind[client.Object](from, resolve.SecretMetadata(), h.partEvents()),
-	}, waker.Sources(from, o.Bus, o.Namespaced)...) {
+	}, wake.Sources(from, o.Bus)...) {
 		if err := c.Watch(s); err != nil {
 			return errors.Wrap(err, "cannot watch")
 		}
 	}
 	return nil
+}
+
+// referring returns the objects of other operators that refer to a store.
+func (h handlers) referring(ctx context.Context, k resolve.Route, store types.NamespacedName, namespace string) []kit.Referrer[reconcile.Request] {
+	var all []kit.Referrer[reconcile.Request]
+	for _, es := range h.referrers.To(ctx, k, store, namespace) {
+		key := client.ObjectKeyFromObject(es)
+		if !h.referrers.MayContribute(es) {
+			continue
+		}
+		if h.objects.Peek(key) == nil { // An object with a memory may have to be forgotten now.
+			if mine, err := h.referrers.Mine(ctx, es); err == nil && mine {
+				continue
+			}
+		}
+		all = append(all, kit.Referrer[reconcile.Request]{Object: reconcile.Request{NamespacedName: key}, New: es.Status.RefreshTime == nil, Waits: true})
+	}
+	return all
+}
+
+func (h handlers) free(req reconcile.Request) {
+	if obj := h.objects.Peek(req.NamespacedName); obj != nil {
+		obj.attempts.Free()
+	}
 }
 
 type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]

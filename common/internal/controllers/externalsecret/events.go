@@ -19,6 +19,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 	"github.com/direct-secrets/direct-secrets/common/internal/referrers"
@@ -44,16 +45,11 @@ type handlers struct {
 
 func (h *handlers) watch(c controller.Controller, from cache.Cache, o Options) error {
 	secrets := resolve.SecretMetadata()
-	waker := &referrers.Waker{
-		Referrers: h.referrers,
-		Concerned: h.referrers.Claims,
-		Waits:     h.waits,
-		Free:      h.mended,
-	}
+	wake := &kit.Wake[reconcile.Request]{Resolver: h.referrers.Resolver, Namespaced: o.Namespaced, Referrers: h.referring, Free: h.mended}
 	for _, s := range append([]source.Source{
 		source.Kind[client.Object](from, &v1alpha1.ExternalSecret{}, h.objectEvents()),
 		source.Kind[client.Object](from, secrets, h.secretEvents()),
-	}, waker.Sources(from, o.Bus, o.Namespaced)...) {
+	}, wake.Sources(from, o.Bus)...) {
 		if err := c.Watch(s); err != nil {
 			return errors.Wrap(err, "cannot watch")
 		}
@@ -64,11 +60,23 @@ func (h *handlers) watch(c controller.Controller, from cache.Cache, o Options) e
 	return errors.Wrap(err, "cannot watch Secrets")
 }
 
+// referring returns the objects of this module that refer to a store.
+func (h *handlers) referring(ctx context.Context, k resolve.Route, store types.NamespacedName, namespace string) []kit.Referrer[reconcile.Request] {
+	var all []kit.Referrer[reconcile.Request]
+	for _, es := range h.referrers.To(ctx, k, store, namespace) {
+		if h.referrers.Claims(es) {
+			req := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(es)}
+			all = append(all, kit.Referrer[reconcile.Request]{Object: req, New: es.Status.RefreshTime == nil, Waits: h.waits(es)})
+		}
+	}
+	return all
+}
+
 // waits reports whether a change of a store may help an object. That is so if the object is not in sync, or if its
 // deletionPolicy lets it be in sync while secrets are missing. An earlier process may have seen them missing, so an
 // object without an attempt in this process counts by its policy. An object that this process has never reconciled
 // comes from an operator of another class, so it counts, too.
-func (h *handlers) waits(_ context.Context, es *v1alpha1.ExternalSecret) bool {
+func (h *handlers) waits(es *v1alpha1.ExternalSecret) bool {
 	obj := h.objects.Peek(client.ObjectKeyFromObject(es))
 	if obj == nil || obj.gone.lacks.Load() || !meta.IsStatusConditionTrue(es.Status.Conditions, v1alpha1.ConditionReady) {
 		return true
@@ -84,9 +92,9 @@ func (h *handlers) free(key types.NamespacedName) {
 }
 
 // mended requests a read for an object whose store has changed.
-func (h *handlers) mended(key types.NamespacedName) {
-	h.free(key)
-	if obj := h.objects.Peek(key); obj != nil {
+func (h *handlers) mended(req reconcile.Request) {
+	h.free(req.NamespacedName)
+	if obj := h.objects.Peek(req.NamespacedName); obj != nil {
 		obj.gone.mended.Store(true)
 	}
 }

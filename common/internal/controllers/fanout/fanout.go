@@ -15,12 +15,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
-	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 )
-
-// workers is the maximum number of namespaces reconciled concurrently.
-const workers = 16
 
 // firstRetry and lastRetry are the first and the maximum delay after a failed reconcile; the delay doubles.
 const firstRetry, lastRetry = time.Second, time.Minute
@@ -66,16 +63,16 @@ func aboutNamespace(parent, namespace string) request {
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=list;watch,roleName=cluster
 
 // Setup adds one controller for each cluster Kind to a manager. live must not read from a cache.
-func Setup(mgr manager.Manager, live client.Client, duties Duties) error {
+func Setup(mgr manager.Manager, live client.Client, duties Duties, bounds *kit.Walks) error {
 	for _, k := range []kinds{externalSecrets(), pushSecrets()} {
-		if err := setup(mgr, live, duties, k); err != nil {
+		if err := setup(mgr, live, duties, bounds, k); err != nil {
 			return errors.Wrapf(err, "cannot set up the controller of %s objects", k.parent)
 		}
 	}
 	return nil
 }
 
-func setup(mgr manager.Manager, live client.Client, duties Duties, k kinds) error {
+func setup(mgr manager.Manager, live client.Client, duties Duties, bounds *kit.Walks, k kinds) error {
 	gvk, err := apiutil.GVKForObject(k.newParent(), mgr.GetScheme())
 	if err != nil {
 		return err
@@ -95,21 +92,18 @@ func setup(mgr manager.Manager, live client.Client, duties Duties, k kinds) erro
 	}
 	yes, no := true, false
 	owner := metav1.OwnerReference{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Controller: &yes, BlockOwnerDeletion: &no}
-	var q requests
 	w := &watches{kinds: k, cache: mgr.GetCache(), duties: duties, board: &board{}}
 	w.parents = &parents{kinds: k, client: live, cache: mgr.GetCache(), events: mgr.GetEventRecorder("direct-secrets")}
+	r := &reconciler{
+		parents: w.parents, duties: duties, ledger: ledger, board: w.board, now: time.Now,
+		children: &children{kinds: k, client: live, cache: mgr.GetCache(), owner: owner, parents: w.parents, now: time.Now},
+	}
+	walks := kit.NewController(bounds, r.Reconcile)
+	r.add = walks.EnqueueAfter
 	c, err := controller.NewTyped(k.controller, mgr, controller.TypedOptions[request]{
-		Reconciler: &reconciler{
-			parents: w.parents, duties: duties, ledger: ledger, board: w.board, now: time.Now,
-			children: &children{kinds: k, client: live, cache: mgr.GetCache(), owner: owner, parents: w.parents, now: time.Now},
-			add:      func(req request, priority int, after time.Duration) { queue.AddTo(q, priority, after, req) },
-		},
-		MaxConcurrentReconciles: workers,
-		RateLimiter:             workqueue.NewTypedItemExponentialFailureRateLimiter[request](firstRetry, lastRetry),
-		NewQueue: func(name string, l workqueue.TypedRateLimiter[request]) requests {
-			q = queue.New(name, l)
-			return q
-		},
+		Reconciler:     walks,
+		RateLimiter:    workqueue.NewTypedItemExponentialFailureRateLimiter[request](firstRetry, lastRetry),
+		NewQueue:       walks.NewQueue,
 		LogConstructor: logger(mgr.GetLogger().WithValues("controller", k.controller)),
 	})
 	if err != nil {

@@ -27,9 +27,6 @@ import (
 
 const controllerName = "generated"
 
-// releaseEvery is the delay between two objects that are requeued when their generator becomes ready.
-const releaseEvery = time.Second / 50
-
 // The delay after a failed reconcile doubles from firstRetry to lastRetry.
 const firstRetry, lastRetry = time.Second, time.Minute
 

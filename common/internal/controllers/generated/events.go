@@ -3,10 +3,8 @@ package generated
 import (
 	"context"
 	"reflect"
-	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
-	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -18,10 +16,10 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
-	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 type (
@@ -49,22 +47,12 @@ func (w *watches) start(c controller.TypedController[request], from cache.Cache)
 	kind := func(o client.Object, h handler.TypedEventHandler[client.Object, request]) source.TypedSource[request] {
 		return source.TypedKind(from, o, h)
 	}
-	sources := []source.TypedSource[request]{
+	wake := &kit.Wake[request]{Resolver: w.generators.resolver, Namespaced: w.generators.opts.Namespaced, Referrers: w.referring, Free: w.free}
+	sources := append(wake.Sources(from, w.generators.opts.Bus),
 		kind(&v1alpha1.ExternalSecret{}, w.objectEvents()),
 		kind(&v1alpha1.PushSecret{}, w.objectEvents()),
 		kind(resolve.SecretMetadata(), w.secretEvents()),
-	}
-	byLabels := false
-	for _, k := range w.generators.resolver.Kinds {
-		if k.Cluster && w.generators.opts.Namespaced {
-			continue // Without permission to list cluster Kinds, the informer would never sync.
-		}
-		byLabels = byLabels || k.Cluster
-		sources = append(sources, kind(k.New(), w.generatorEvents(k)))
-	}
-	if byLabels {
-		sources = append(sources, kind(resolve.NamespaceMetadata(), w.namespaceEvents()))
-	}
+	)
 	for _, s := range sources {
 		if err := c.Watch(s); err != nil {
 			return errors.Wrap(err, "cannot watch")
@@ -126,65 +114,29 @@ func (w *watches) secretEvents() eventFuncs {
 	}
 }
 
-// generatorEvents requeues objects when a generator of theirs is created, deleted, changed or becomes ready.
-func (w *watches) generatorEvents(k resolve.Route) eventFuncs {
-	return eventFuncs{
-		CreateFunc: func(ctx context.Context, e createEvent, q requests) {
-			if !e.IsInInitialList {
-				w.release(ctx, q, e.Object.GetNamespace(), k, e.Object.GetName())
-			}
-		},
-		UpdateFunc: func(ctx context.Context, e updateEvent, q requests) {
-			was, ok := e.ObjectOld.(provider.Object)
-			is, ok2 := e.ObjectNew.(provider.Object)
-			if !ok || !ok2 {
-				return
-			}
-			if was.GetGeneration() != is.GetGeneration() || was.GetUID() != is.GetUID() || resolve.Held(was) != nil && resolve.Held(is) == nil {
-				w.release(ctx, q, is.GetNamespace(), k, is.GetName())
-			}
-		},
-		DeleteFunc: func(ctx context.Context, e deleteEvent, q requests) {
-			w.generators.resolver.Forget(e.Object.GetUID())
-			w.release(ctx, q, e.Object.GetNamespace(), k, e.Object.GetName())
-		},
+// referring returns the objects that use a generator.
+func (w *watches) referring(ctx context.Context, k resolve.Route, generator types.NamespacedName, namespace string) []kit.Referrer[request] {
+	if !k.Cluster && generator.Name != "" {
+		namespace = generator.Namespace
 	}
-}
-
-// namespaceEvents requeues the objects of a namespace whose labels changed, because cluster generators may now admit it
-// or no longer admit it.
-func (w *watches) namespaceEvents() eventFuncs {
-	return eventFuncs{UpdateFunc: func(ctx context.Context, e updateEvent, q requests) {
-		if equality.Semantic.DeepEqual(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) {
-			return
-		}
-		for _, k := range w.generators.resolver.Kinds {
-			if k.Cluster {
-				w.release(ctx, q, e.ObjectNew.GetName(), k, "")
-			}
-		}
-	}}
-}
-
-// release requeues the objects that use a generator, in one namespace, or in all if namespace is empty. An empty name
-// stands for all generators of the Kind.
-func (w *watches) release(ctx context.Context, q requests, namespace string, k resolve.Route, name string) {
-	n := 0
+	var all []kit.Referrer[request]
 	for _, list := range []client.ObjectList{&v1alpha1.ExternalSecretList{}, &v1alpha1.PushSecretList{}} {
 		if err := w.parts.cache.List(ctx, list, client.InNamespace(namespace)); err != nil {
-			return // A cache fails only when it shuts down.
+			return nil // A cache fails only when it shuts down.
 		}
 		for _, o := range items(list) {
-			u := w.user(o)
-			if !u.uses(w.generators.resolver.Routes, k, name) {
-				continue
+			if u := w.user(o); u.uses(w.generators.resolver.Routes, k, generator.Name) {
+				all = append(all, kit.Referrer[request]{Object: u.request(), New: len(u.parts) == 0, Waits: true})
 			}
-			if obj := w.memory.Peek(u.request()); obj != nil {
-				obj.noWait()
-			}
-			queue.AddTo(q, queue.High, time.Duration(n)*releaseEvery, u.request())
-			n++
 		}
+	}
+	return all
+}
+
+// free ends the back-off of an object.
+func (w *watches) free(req request) {
+	if obj := w.memory.Peek(req); obj != nil {
+		obj.noWait()
 	}
 }
 

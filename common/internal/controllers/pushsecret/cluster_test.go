@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -186,4 +188,46 @@ func TestPushStoreExcludesNamespaceDuringPush(t *testing.T) {
 		}
 		return ""
 	})
+}
+
+// TestRepairedCredentialWakes corrects the credentials with which one namespace uses a cluster store and a cluster
+// generator. Objects of every Kind must try again at once, and not after their back-off.
+func TestRepairedCredentialWakes(t *testing.T) {
+	own := v1alpha1.ScopeSpec{AuthenticationScope: v1alpha1.ScopeManifestNamespace}
+	e := testenv.NewCluster(t, v1alpha1.ClusterStoreSpec{ScopeSpec: own}, testenv.WithClusterAuth(""))
+	e.Backend.SetPassword("right")
+	e.Backend.Put("db", []byte("one"))
+	auth := &fakev1.FakeAuth{SecretRef: v1alpha1.SecretKeySelector{Name: "credentials", Key: "password"}}
+	e.Create(&fakev1.ClusterFakeGenerator{ObjectMeta: metav1.ObjectMeta{Name: e.Name}, Spec: fakev1.ClusterFakeGeneratorSpec{
+		FakeGeneratorSpec: fakev1.FakeGeneratorSpec{Backend: e.Name, Auth: auth}, ScopeSpec: own,
+	}})
+	e.CreateNamespace("shop", nil)
+	shop := e.In("shop")
+	credentials := shop.Credentials("password", "wrong")
+	shop.Source("source", map[string]string{"password": "x"})
+	e.CreateExternalSecret("shop", "db")
+	e.CreatePushSecret("shop")
+	shop.Create(&v1alpha1.ExternalSecret{ObjectMeta: shop.Meta("generated"), Spec: v1alpha1.ExternalSecretSpec{
+		DataFrom: []v1alpha1.DataFromEntry{{SourceRef: &v1alpha1.SourceRef{GeneratorRef: &v1alpha1.StoreRef{Kind: "ClusterFakeGenerator", Name: e.Name}}}},
+	}})
+	calls := []fake.Call{fake.CallGetBatch, fake.CallObserve, fake.CallGenerate}
+	// After the fifth failure each object waits for at least eight seconds.
+	shop.Eventually(func() string {
+		for _, call := range calls {
+			if n := e.Backend.Count(call); n < 5 {
+				return fmt.Sprintf("%d calls of %s", n, call)
+			}
+		}
+		return ""
+	})
+	start := time.Now()
+	testenv.Update(e.Client, credentials, func(s *corev1.Secret) { s.Data["password"] = []byte("right") })
+	shop.WantReady("db", v1alpha1.ReasonSecretSynced)
+	shop.WantPushed("db", v1alpha1.ReasonSecretSynced)
+	shop.WantReady("generated", v1alpha1.ReasonSecretSynced)
+	took := time.Since(start)
+	t.Logf("objects of every Kind were in sync after %s", took)
+	if took > 5*time.Second {
+		t.Errorf("objects of every Kind were in sync %s after the credentials had been corrected", took)
+	}
 }

@@ -57,5 +57,5 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, follow 
 		return errors.Wrap(err, "cannot create the controller")
 	}
 	w := &watches{claim: r.claim, memory: r.memory, cache: mgr.GetCache()}
-	return w.start(c, o.Namespaced)
+	return w.start(c, o)
 }

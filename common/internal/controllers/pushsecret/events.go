@@ -3,7 +3,6 @@ package pushsecret
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -18,13 +17,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
-	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/internal/setup"
 )
-
-// releaseEvery is the delay between two objects that are requeued when their store becomes ready.
-const releaseEvery = time.Second / 50
 
 type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
@@ -44,22 +41,11 @@ type watches struct {
 // Namespace labels decide which namespaces a cluster store admits.
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=list;watch,roleName=cluster
 
-// start starts the watches of a controller. A namespaced operator does not watch cluster Kinds.
-func (w *watches) start(c controller.Controller, namespaced bool) error {
-	kind := func(o client.Object, h handler.EventHandler) source.Source { return source.Kind(w.cache, o, h) }
-	sources := []source.Source{kind(&v1alpha1.PushSecret{}, w.objectEvents())}
-	byLabels := false
-	for _, k := range w.routes.Kinds {
-		if k.Cluster && namespaced {
-			continue // Without permission to list cluster Kinds, the informer would never sync.
-		}
-		byLabels = byLabels || k.Cluster
-		sources = append(sources, kind(k.New(), w.storeEvents(k)))
-	}
-	if byLabels {
-		sources = append(sources, kind(resolve.NamespaceMetadata(), w.namespaceEvents()))
-	}
-	for _, s := range sources {
+// start starts the watches of a controller.
+func (w *watches) start(c controller.Controller, o setup.Options) error {
+	wake := &kit.Wake[reconcile.Request]{Resolver: w.routes, Namespaced: o.Namespaced, Referrers: w.referring, Free: w.free}
+	objects := source.Kind[client.Object](w.cache, &v1alpha1.PushSecret{}, w.objectEvents())
+	for _, s := range append(wake.Sources(w.cache, o.Bus), objects) {
 		if err := c.Watch(s); err != nil {
 			return errors.Wrap(err, "cannot watch")
 		}
@@ -108,70 +94,32 @@ func (w *watches) moved(was, is *v1alpha1.PushSecret) bool {
 		!equality.Semantic.DeepEqual(w.foreign(was), w.foreign(is))
 }
 
-// storeEvents requeues objects when a store of theirs becomes ready, changes, is created or is deleted.
-func (w *watches) storeEvents(k resolve.Route) handler.Funcs {
-	return handler.Funcs{
-		CreateFunc: func(ctx context.Context, e event.CreateEvent, q requests) {
-			if !e.IsInInitialList {
-				w.release(ctx, q, k, e.Object)
-			}
-		},
-		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q requests) {
-			was, ok := e.ObjectOld.(provider.Object)
-			is, ok2 := e.ObjectNew.(provider.Object)
-			if !ok || !ok2 {
-				return
-			}
-			if was.GetGeneration() != is.GetGeneration() || was.GetUID() != is.GetUID() ||
-				!equality.Semantic.DeepEqual(was.GetLabels(), is.GetLabels()) ||
-				resolve.Held(was) != nil && resolve.Held(is) == nil {
-				w.release(ctx, q, k, is)
-			}
-		},
-		DeleteFunc: func(ctx context.Context, e event.DeleteEvent, q requests) {
-			w.routes.Forget(e.Object.GetUID())
-			w.release(ctx, q, k, e.Object)
-		},
+// referring returns the objects that may use a store.
+func (w *watches) referring(ctx context.Context, k resolve.Route, store types.NamespacedName, namespace string) []kit.Referrer[reconcile.Request] {
+	if !k.Cluster && store.Name != "" {
+		namespace = store.Namespace
 	}
-}
-
-// release requeues the objects that may use a store, with a delay between them to protect the store.
-func (w *watches) release(ctx context.Context, q requests, k resolve.Route, s client.Object) {
-	w.retry(ctx, q, s.GetNamespace(), releaseEvery, func(ps *v1alpha1.PushSecret) bool {
-		return slices.ContainsFunc(ps.Spec.StoreRefs, func(ref v1alpha1.PushStoreRef) bool {
-			route, ok := w.route(ref)
-			return ok && route.GVK == k.GVK && (ref.LabelSelector != nil || ref.Name == s.GetName())
-		})
-	})
-}
-
-// namespaceEvents requeues the objects of a namespace whose labels changed, because cluster stores may now admit it or
-// no longer admit it.
-func (w *watches) namespaceEvents() handler.Funcs {
-	return handler.Funcs{UpdateFunc: func(ctx context.Context, e event.UpdateEvent, q requests) {
-		if !equality.Semantic.DeepEqual(e.ObjectOld.GetLabels(), e.ObjectNew.GetLabels()) {
-			w.retry(ctx, q, e.ObjectNew.GetName(), 0, w.concerns)
-		}
-	}}
-}
-
-// retry requeues the matching objects of a namespace, or of all namespaces if it is empty, with a delay of pace between
-// them. It also resets the back-off of their stores.
-func (w *watches) retry(ctx context.Context, q requests, namespace string, pace time.Duration, some func(*v1alpha1.PushSecret) bool) {
 	var list v1alpha1.PushSecretList
 	if err := w.cache.List(ctx, &list, client.InNamespace(namespace)); err != nil {
-		return // A cache fails only when it shuts down.
+		return nil // A cache fails only when it shuts down.
 	}
-	n := 0
+	var all []kit.Referrer[reconcile.Request]
 	for i := range list.Items {
-		if !some(&list.Items[i]) {
-			continue
+		ps := &list.Items[i]
+		uses := slices.ContainsFunc(ps.Spec.StoreRefs, func(ref v1alpha1.PushStoreRef) bool {
+			route, ok := w.route(ref)
+			return ok && route.GVK == k.GVK && (ref.LabelSelector != nil || store.Name == "" || ref.Name == store.Name)
+		})
+		if uses {
+			all = append(all, kit.Referrer[reconcile.Request]{Object: requestFor(client.ObjectKeyFromObject(ps)), New: len(ps.Status.Stores) == 0, Waits: true})
 		}
-		key := client.ObjectKeyFromObject(&list.Items[i])
-		if obj := w.memory.Peek(key); obj != nil {
-			obj.stores.noWait()
-		}
-		queue.AddTo(q, queue.High, time.Duration(n)*pace, requestFor(key))
-		n++
+	}
+	return all
+}
+
+// free ends the back-off of an object at its stores.
+func (w *watches) free(req reconcile.Request) {
+	if obj := w.memory.Peek(req.NamespacedName); obj != nil {
+		obj.stores.noWait()
 	}
 }

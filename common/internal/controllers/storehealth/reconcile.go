@@ -147,7 +147,7 @@ func (r *Reconciler) check(ctx context.Context, s provider.Object) (checked, err
 	c.failure = kit.Await(ctx, []kit.Place{at}, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, r.opts.CallTimeout)
 		defer cancel()
-		// The provider's code may not return when ctx ends.
+		// The code of the provider might not return when ctx ends.
 		capabilities, err := dispatch.Within(ctx, func() ([]string, error) { return r.ask(ctx, s) })
 		if capabilities != nil {
 			c.capabilities = capabilities
