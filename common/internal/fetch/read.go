@@ -39,7 +39,7 @@ func Urgency(why policy.Why, failed bool) dispatch.Urgency {
 func (s Stores) Refused() *status.Verdict {
 	for _, ref := range s.Plan.Stores() {
 		if st := s.all[ref]; !st.foreign && st.refusal != nil {
-			return st.refused(ref)
+			return &kit.Refused(ref, st.Handle, st.refusal).Verdict
 		}
 	}
 	return nil

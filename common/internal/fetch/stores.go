@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/referrers"
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
@@ -109,7 +110,7 @@ func (s Stores) Admit() *status.Verdict {
 			continue
 		}
 		if st.refusal != nil && st.refusal.Why == resolve.NotAdmitted {
-			return st.refused(ref)
+			return &kit.Refused(ref, st.Handle, st.refusal).Verdict
 		}
 		for _, src := range s.Plan.Sources {
 			if st.Grant == nil || src.Store != ref || src.Generator {
@@ -122,25 +123,6 @@ func (s Stores) Admit() *status.Verdict {
 		}
 	}
 	return nil
-}
-
-// refused returns the verdict on an object that cannot use a store now.
-func (s store) refused(ref v1alpha1.StoreRef) *status.Verdict {
-	name := ref.Name
-	if s.refusal.Why == resolve.Absent {
-		name = s.Key.String()
-	}
-	message := fmt.Sprintf("%s %q %s", ref.Kind, name, s.refusal.Message)
-	v := status.Failed(v1alpha1.ReasonStoreNotReady, message)
-	switch s.refusal.Why { //nolint:exhaustive // Failed with StoreNotReady is right for the others.
-	case resolve.WrongKind:
-		v = status.Stalled(v1alpha1.ReasonInvalidSpec, message)
-	case resolve.ClusterKind, resolve.NotAdmitted:
-		v = status.Stalled(v1alpha1.ReasonForbidden, message)
-	case resolve.Absent:
-		v = status.Failed(v1alpha1.ReasonStoreNotFound, message)
-	}
-	return &v
 }
 
 // within returns an error instead of the values of a find with a key that the namespace is not allowed to read. The

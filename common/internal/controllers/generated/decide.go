@@ -12,6 +12,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -100,7 +101,12 @@ func (o *outcome) due(at, now time.Time) bool {
 
 // fault records why the values of a generator are not up to date. Only the first fault counts.
 func (o *outcome) fault(ref v1alpha1.StoreRef, err error) {
-	if err != nil && o.failure.Message == "" {
+	var refused *kit.RefusedError
+	switch {
+	case err == nil || o.failure.Message != "":
+	case errors.As(err, &refused):
+		o.reason, o.failure = refused.Verdict.Reason, *provider.Safe(err)
+	default:
 		safe := provider.Safe(err)
 		o.failure = *provider.NewError(safe.Class, "%s %q: %s", ref.Kind, ref.Name, safe.Message)
 		if errors.Is(err, provider.ErrNoRemoteChanges) {

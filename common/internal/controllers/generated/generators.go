@@ -81,15 +81,15 @@ func (g *generators) look(ctx context.Context, ref v1alpha1.StoreRef, namespace 
 	switch {
 	case refusal != nil && refusal.Why == resolve.OtherClass:
 	case ok:
-		f.object, f.refused = o, shown(h, refusal, err)
+		f.object, f.refused = o, shown(ref, h, refusal, err)
 	default:
-		f.err = shown(h, refusal, err)
+		f.err = shown(ref, h, refusal, err)
 	}
 	return f
 }
 
 // shown returns the error to show for a generator that cannot be used; nil if it can.
-func shown(h resolve.Handle, refusal *resolve.Refusal, err error) error {
+func shown(ref v1alpha1.StoreRef, h resolve.Handle, refusal *resolve.Refusal, err error) error {
 	switch {
 	case err != nil && h.Store != nil:
 		return errLabels
@@ -98,17 +98,7 @@ func shown(h resolve.Handle, refusal *resolve.Refusal, err error) error {
 	case refusal == nil:
 		return nil
 	}
-	switch refusal.Why { //nolint:exhaustive // The other refusals end by themselves.
-	case resolve.NotServed:
-		return provider.NewError(provider.Invalid, "this module does not serve the Kind of the generator")
-	case resolve.ClusterKind:
-		return provider.NewError(provider.Denied, "this operator serves selected namespaces only and cannot read cluster Kinds; use the namespaced Kind")
-	case resolve.NotAdmitted:
-		return provider.NewError(provider.Denied, "%s", refusal.Rule)
-	case resolve.Absent:
-		return provider.NewError(provider.NotFound, "it %s", refusal.Message)
-	}
-	return provider.NewError(provider.Unavailable, "it %s", refusal.Message)
+	return kit.Refused(ref, h, refusal)
 }
 
 // call runs f with a generator, and waits for it.
@@ -117,7 +107,7 @@ func (g *generators) call(ctx context.Context, req request, ref v1alpha1.StoreRe
 	if refusal != nil && refusal.Why == resolve.OtherClass {
 		refusal = nil // Credentials must be revoked whatever the class.
 	}
-	if err := shown(h, refusal, err); err != nil {
+	if err := shown(ref, h, refusal, err); err != nil {
 		return err
 	}
 	at := kit.Place{Store: h.Store.GetUID(), Credentials: h.Beside, Tenant: req.Namespace}
@@ -185,7 +175,8 @@ func (g *generators) cleanup(ctx context.Context, req request, l lease) error {
 // revoke revokes a credential that this process made, or whose proof is valid. A cluster generator that does not admit
 // the namespace is not called.
 func (g *generators) revoke(ctx context.Context, req request, of handoff.Generator, state string) error {
-	if err := shown(g.resolver.Resolve(ctx, refTo(of), req.Namespace, resolve.Revoke)); err != nil {
+	h, refusal, err := g.resolver.Resolve(ctx, refTo(of), req.Namespace, resolve.Revoke)
+	if err := shown(refTo(of), h, refusal, err); err != nil {
 		return err
 	}
 	return g.call(ctx, req, refTo(of), func(ctx context.Context, kind string, gen provider.Generator) error {

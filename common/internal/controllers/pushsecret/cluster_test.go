@@ -1,6 +1,7 @@
 package pushsecret_test
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"testing"
@@ -39,10 +40,13 @@ func TestPushConditions(t *testing.T) {
 	e.CreatePushSecret("reads")
 	e.CreatePushSecret("out")
 	e.In("in").WantPushed("db", v1alpha1.ReasonSecretSynced)
-	for ns, want := range map[string]string{"escape": "is not allowed", "reads": "is not allowed in this namespace", "out": "does not allow namespace"} {
+	for ns, want := range map[string]string{"escape": "is not allowed", "reads": "is not allowed in this namespace"} {
 		if m := e.In(ns).WantPushed("db", v1alpha1.ReasonSecretSyncedError); !strings.HasPrefix(m, "Denied: ") || !strings.Contains(m, want) {
 			t.Errorf("%s: Ready says %q, want %q", ns, m, want)
 		}
+	}
+	if m := e.In("out").WantPushed("db", v1alpha1.ReasonForbidden); !strings.Contains(m, "does not allow namespace") {
+		t.Errorf("out: Ready says %q", m)
 	}
 	if n := e.Backend.Writes(); n != 1 {
 		t.Errorf("%d writes, want the one that is allowed", n)
@@ -82,7 +86,7 @@ func TestPushSelectsAdmitted(t *testing.T) {
 	// Secrets created while the store admitted the namespace stay in the status.
 	admit(e.Namespaced("out"))
 	e.In("out").WantPushed("db", v1alpha1.ReasonSecretSynced)
-	e.In("in").WantPushed("db", v1alpha1.ReasonSecretSyncedError)
+	e.In("in").WantPushed("db", v1alpha1.ReasonForbidden)
 	if stores := e.In("in").GetPush("db").Status.Stores; len(stores) != 1 || len(stores[0].Entries) != 1 {
 		t.Errorf("the status no longer lists what was created: %+v", stores)
 	}
@@ -130,11 +134,10 @@ func TestPushUnpermittedSpecKeepsNoSecret(t *testing.T) {
 				s.StoreRefs = []v1alpha1.PushStoreRef{{Kind: "FakeStore", Name: "own"}}
 			}
 		})
-		reason := v1alpha1.ReasonSecretSyncedError
-		if rival == "suspended" {
-			reason = v1alpha1.ReasonSuspended
+		reasons := map[string]string{
+			"suspended": v1alpha1.ReasonSuspended, "out": v1alpha1.ReasonForbidden, "login": v1alpha1.ReasonStoreNotReady,
 		}
-		e.In(rival).WantPushed("db", reason)
+		e.In(rival).WantPushed("db", cmp.Or(reasons[rival], v1alpha1.ReasonSecretSyncedError))
 	}
 	if err := in.API.Delete(in.Ctx, in.GetPush("db")); err != nil {
 		t.Fatal(err)
@@ -176,7 +179,7 @@ func TestPushStoreExcludesNamespaceDuringPush(t *testing.T) {
 	testenv.Update(e.Client, store, func(s *fakev1.ClusterFakeStore) {
 		s.Spec.Conditions = []v1alpha1.StoreCondition{{NamespaceCondition: v1alpha1.NamespaceCondition{Namespaces: []string{"other"}}}}
 	})
-	in.WantPushed("db", v1alpha1.ReasonSecretSyncedError)
+	in.WantPushed("db", v1alpha1.ReasonForbidden)
 	resume()
 	in.Eventually(func() string {
 		ps := in.GetPush("db")

@@ -200,18 +200,20 @@ func TestPushRefusals(t *testing.T) {
 	}
 	ifNotExists := func(ps *v1alpha1.PushSecret) { ps.Spec.UpdatePolicy = v1alpha1.UpdateIfNotExists }
 	refuse := func(ps *v1alpha1.PushSecret) { ps.Spec.AdoptionPolicy = v1alpha1.AdoptionRefuse }
+	const failed = v1alpha1.ReasonSecretSyncedError
 	cases := map[string]struct {
 		reason  string
 		store   string
 		change  func(*v1alpha1.PushSecret)
+		ready   string
 		message string
 	}{
-		"closed":      {"A ReadOnly store is refused, and the message names it.", "closed", nil, `Denied: FakeStore "closed" has access: ReadOnly`},
-		"unwritable":  {"A store without a Writer is refused.", "unwritable", nil, `Invalid: FakeStore "unwritable": not implemented: `},
-		"property":    {"A store that cannot write a single property is refused.", "weak", property, "not implemented: this store cannot write one property"},
-		"ifnotexists": {"A store without a create-only call is refused.", "weak", ifNotExists, "not implemented: this store does not support spec.updatePolicy: IfNotExists"},
-		"refuse":      {"A store that cannot mark its secrets is refused.", "weak", refuse, "not implemented: this store does not record who created a secret"},
-		"nowhere":     {"The message names a store that does not exist.", "nowhere", nil, `NotFound: FakeStore "nowhere" does not exist`},
+		"closed":      {"A ReadOnly store is refused, and the message names it.", "closed", nil, v1alpha1.ReasonForbidden, `FakeStore "closed" has access: ReadOnly`},
+		"unwritable":  {"A store without a Writer is refused.", "unwritable", nil, failed, `Invalid: FakeStore "unwritable": not implemented: `},
+		"property":    {"A store that cannot write a single property is refused.", "weak", property, failed, "not implemented: this store cannot write one property"},
+		"ifnotexists": {"A store without a create-only call is refused.", "weak", ifNotExists, failed, "not implemented: this store does not support spec.updatePolicy: IfNotExists"},
+		"refuse":      {"A store that cannot mark its secrets is refused.", "weak", refuse, failed, "not implemented: this store does not record who created a secret"},
+		"nowhere":     {"The message names a store that does not exist.", "nowhere", nil, v1alpha1.ReasonStoreNotFound, `/nowhere" does not exist`},
 	}
 	for name, tc := range cases {
 		e.Create(e.PushSecret(name, func(ps *v1alpha1.PushSecret) {
@@ -222,7 +224,7 @@ func TestPushRefusals(t *testing.T) {
 		}))
 	}
 	for name, tc := range cases {
-		if message := e.WantPushed(name, v1alpha1.ReasonSecretSyncedError); !strings.Contains(message, tc.message) {
+		if message := e.WantPushed(name, tc.ready); !strings.Contains(message, tc.message) {
 			t.Errorf("%s: %s\nmessage %q, want %q", name, tc.reason, message, tc.message)
 		}
 	}

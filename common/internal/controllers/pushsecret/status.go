@@ -60,20 +60,23 @@ func ready(ps *v1alpha1.PushSecret, cause dryCause, stores []v1alpha1.PushStoreS
 	if len(stores) == 0 {
 		return failure("", provider.NewError(provider.NotFound, "no store that serves this namespace has the labels of spec.storeRefs; label one or correct the selector"))
 	}
-	var bad []string
+	var bad, reasons []string
 	for _, s := range stores {
 		c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionSynced)
 		switch {
 		case c == nil, c.ObservedGeneration != ps.Generation:
 			return status.Verdict{Status: metav1.ConditionUnknown, Reason: v1alpha1.ConditionReconciling, Message: fmt.Sprintf("%s %q: comparing the remote secrets with the Secret", s.Kind, s.Name)}
 		case c.Status != metav1.ConditionTrue && !status.HeldBack(c.Reason):
-			bad = append(bad, c.Message)
+			bad, reasons = append(bad, c.Message), append(reasons, c.Reason)
 		case c.Reason == v1alpha1.ReasonSecretAlreadyExists:
 			reason, message = c.Reason, c.Message
 		}
 	}
 	if len(bad) > 0 {
-		return status.Failed(v1alpha1.ReasonSecretSyncedError, strings.Join(bad, "; "))
+		if reason = v1alpha1.ReasonSecretSyncedError; len(slices.Compact(reasons)) == 1 {
+			reason = reasons[0]
+		}
+		return status.Failed(reason, strings.Join(bad, "; "))
 	}
 	if cause != notDry {
 		return cause.verdict("status.stores lists what a push would do")

@@ -11,8 +11,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
-	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 // storeReader finds the stores of this module that objects name.
@@ -147,16 +147,9 @@ func (r storeReader) destination(ctx context.Context, k resolve.Route, namespace
 	case refusal.Why == resolve.OtherClass:
 		return nil, nil
 	default:
-		v := failure("", provider.NewError(refusedClass[refusal.Why], "%s %s", d.name(), refusal.Message))
-		d.refusal, d.broken = &v, refusal.Reason == v1alpha1.ReasonStoreInvalidSpec
+		d.refusal, d.broken = &kit.Refused(d.ref(), h, refusal).Verdict, refusal.Reason == v1alpha1.ReasonStoreInvalidSpec
 		d.excluded = refusal.Why == resolve.NotAdmitted
 	}
 	d.store, d.grant = h.Store, h.Grant
 	return d, nil
-}
-
-// refusedClass maps a refusal to the class of its error.
-var refusedClass = map[resolve.Why]provider.Class{
-	resolve.ClusterKind: provider.Denied, resolve.Absent: provider.NotFound, resolve.WrongKind: provider.Invalid,
-	resolve.NotAdmitted: provider.Denied, resolve.ReadOnly: provider.Denied, resolve.NotReady: provider.Unavailable,
 }
