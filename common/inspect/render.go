@@ -118,8 +118,8 @@ func FieldsOf(entries []metav1.ManagedFieldsEntry, manager string) Fields {
 	return target.FieldsOf(entries, manager)
 }
 
-// Keys returns the keys of a Secret that any field manager owns. The Secret can be read without its data.
-func Keys(entries []metav1.ManagedFieldsEntry) []string {
+// keysOf returns the keys of a Secret that any field manager owns. The Secret can be read without its data.
+func keysOf(entries []metav1.ManagedFieldsEntry) []string {
 	var all []string
 	for _, e := range entries {
 		all = append(all, target.FieldsOf(entries, e.Manager).Data...)
@@ -127,6 +127,3 @@ func Keys(entries []metav1.ManagedFieldsEntry) []string {
 	slices.Sort(all)
 	return slices.Compact(all)
 }
-
-// IsOwn reports whether the operator writes this label or annotation of a Secret for itself.
-func IsOwn(key string) bool { return target.IsOwn(key) }

@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,6 +27,26 @@ type Self struct {
 	Yields bool
 	// Due is why the provider must be read, regardless of the target.
 	Due Why
+}
+
+// SelfOf returns an ExternalSecret as input of decisions about its target, as far as its spec shows it. cleanup is the
+// cleanupPolicy of objects that leave theirs unset.
+func SelfOf(es *v1alpha1.ExternalSecret, cleanup v1alpha1.CleanupPolicy) Self {
+	t := es.Spec.Target
+	return Self{
+		UID: es.UID, Generation: es.Generation,
+		Creation: t.CreationPolicy, Deletion: t.DeletionPolicy,
+		Owns: OwnsTarget(t, cleanup), Immutable: t.Immutable,
+	}
+}
+
+// OwnsTarget reports whether a target must have an ownerReference to its ExternalSecret. cleanup is the cleanupPolicy of
+// objects that leave theirs unset.
+func OwnsTarget(t v1alpha1.Target, cleanup v1alpha1.CleanupPolicy) bool {
+	if t.CreationPolicy != "" && t.CreationPolicy != v1alpha1.CreateOwner {
+		return false
+	}
+	return cmp.Or(t.CleanupPolicy, cleanup) != v1alpha1.CleanupNever
 }
 
 func (s Self) creation() v1alpha1.CreationPolicy {

@@ -36,15 +36,28 @@ func (d Desired) Difference(live *corev1.Secret) *v1alpha1.Difference {
 	return diff
 }
 
+// Changes returns the names of everything that Apply would change in a Secret, except for the labels and annotations that
+// operators write for themselves. The error is the one with which Apply would refuse to write.
+func (d Desired) Changes(live *corev1.Secret) (v1alpha1.Difference, error) {
+	held := exclusiveFields(live.ManagedFields, Manager(d.Mark.Name))
+	equal := func(a, b string) bool { return a == b }
+	return v1alpha1.Difference{
+		Exists:      true,
+		Data:        compare(applied(live.Data, held.Data, d.Data), live.Data, bytes.Equal),
+		Labels:      compare(wanted(applied(live.Labels, held.Labels, d.Labels)), wanted(live.Labels), equal),
+		Annotations: compare(wanted(applied(live.Annotations, held.Annotations, d.Annotations)), wanted(live.Annotations), equal),
+	}, fits(live, d)
+}
+
 // wanted returns the labels or annotations that the spec asks for.
 func wanted(all map[string]string) map[string]string {
 	all = maps.Clone(all)
-	maps.DeleteFunc(all, func(k, _ string) bool { return IsOwn(k) })
+	maps.DeleteFunc(all, func(k, _ string) bool { return isOwn(k) })
 	return all
 }
 
-// IsOwn reports whether a label or annotation of a Secret is one that the operator writes for itself.
-func IsOwn(key string) bool {
+// isOwn reports whether a label or annotation of a Secret is one that the operator writes for itself.
+func isOwn(key string) bool {
 	prefix, _, _ := strings.Cut(key, "/")
 	return prefix == v1alpha1.Group || strings.HasSuffix(prefix, "."+v1alpha1.Group)
 }

@@ -49,6 +49,19 @@ func FieldsOf(entries []metav1.ManagedFieldsEntry, manager string) Fields {
 	return fieldsIn(set)
 }
 
+// exclusiveFields returns the fields that a manager alone holds. An apply without them removes them.
+func exclusiveFields(entries []metav1.ManagedFieldsEntry, manager string) Fields {
+	own, others := fieldpath.NewSet(), fieldpath.NewSet()
+	for _, e := range entries {
+		if e.Manager == manager && e.Subresource == "" {
+			own = own.Union(decode(e))
+		} else {
+			others = others.Union(decode(e))
+		}
+	}
+	return fieldsIn(own.Difference(others))
+}
+
 // OfExternalSecret reports whether a field manager is that of an ExternalSecret.
 func OfExternalSecret(manager string) bool {
 	return strings.HasPrefix(manager, v1alpha1.FieldManagerPrefix)

@@ -13,8 +13,6 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
@@ -84,23 +82,6 @@ func markKeys(annotations map[string]string) (keys []string) {
 		}
 	}
 	return keys
-}
-
-// Desired is the Secret that an ExternalSecret wants.
-type Desired struct {
-	types.NamespacedName
-	// Type is empty if any type is accepted: a created Secret is then Opaque.
-	Type corev1.SecretType
-	// Immutable asks for a Secret that cannot be changed.
-	Immutable bool
-	Data      map[string][]byte
-	Labels    map[string]string
-	// Annotations are the wanted annotations, without the mark.
-	Annotations map[string]string
-	// Owner is nil if the Secret must not have an owner.
-	Owner *metav1.OwnerReference
-	// Mark is the mark without its hashes; Seal sets them.
-	Mark policy.Mark
 }
 
 // Seal sets the hashes of the mark.

@@ -347,18 +347,23 @@ func fits(live *corev1.Secret, d Desired) error {
 	if d.Type != "" && live.Type != d.Type {
 		return invalid("the Secret has type %q, which cannot change to %q; delete the Secret, it is created again with the new type", live.Type, d.Type)
 	}
-	result := maps.Clone(live.Data)
-	if result == nil {
-		result = map[string][]byte{}
-	}
-	for _, k := range FieldsOf(live.ManagedFields, Manager(d.Mark.Name)).Data {
-		delete(result, k)
-	}
-	maps.Copy(result, d.Data)
+	result := applied(live.Data, FieldsOf(live.ManagedFields, Manager(d.Mark.Name)).Data, d.Data)
 	if live.Immutable != nil && *live.Immutable && !maps.EqualFunc(result, live.Data, bytes.Equal) {
 		return invalid("the Secret is immutable; delete it, it is created again with the new values")
 	}
 	return small(result)
+}
+
+// applied returns entries of a Secret after an apply: the present ones without those that are no longer wanted, and the
+// wanted ones. held are the names of the entries that the object has written.
+func applied[V any](live map[string]V, held []string, wanted map[string]V) map[string]V {
+	result := map[string]V{}
+	maps.Copy(result, live)
+	for _, k := range held {
+		delete(result, k)
+	}
+	maps.Copy(result, wanted)
+	return result
 }
 
 // small returns an error for more data than a Secret can hold.

@@ -18,6 +18,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/offline"
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/snapshot"
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/inspect"
 )
 
 // run runs dsctl without a cluster. It returns its output, its errors, and its exit code.
@@ -167,7 +168,7 @@ func TestUsage(t *testing.T) {
 // TestFormatPush checks the lines of diff for a PushSecret. A name of a remote secret cannot forge a line.
 func TestFormatPush(t *testing.T) {
 	t.Parallel()
-	d := offline.PushDifference{Namespace: "shop", PushSecret: "db", StoreKind: "VaultKV", StoreName: "prod", Action: offline.Refuse, Problems: []string{"no"}, Notes: []string{"long"}}
+	d := offline.PushDifference{Namespace: "shop", PushSecret: "db", StoreKind: "VaultKV", StoreName: "prod", Action: inspect.Refuse, Problems: []string{"no"}, Notes: []string{"long"}}
 	for _, a := range []v1alpha1.PushAction{v1alpha1.PushCreate, v1alpha1.PushUpdate, v1alpha1.PushUpdateMetadata, v1alpha1.PushDelete, v1alpha1.PushKeep, v1alpha1.PushFail, "Paint"} {
 		d.Entries = append(d.Entries, v1alpha1.PushDifferenceEntry{RemoteKey: "k\n", Action: a})
 	}

@@ -85,7 +85,7 @@ func (o *options) diff(ctx context.Context, args []string, manifest, values stri
 			return err
 		}
 		for _, d := range shown {
-			found = found || d.action != offline.Unchanged
+			found = found || d.action != inspect.Unchanged
 			differences = append(differences, d.data)
 			text = append(text, d.text...)
 		}
@@ -103,7 +103,7 @@ func (o *options) diff(ctx context.Context, args []string, manifest, values stri
 
 // difference is one difference in the forms in which diff prints it.
 type difference struct {
-	action offline.Action
+	action inspect.Action
 	data   any
 	text   output.Lines
 }
@@ -181,7 +181,7 @@ func format(d offline.Difference) output.Lines {
 	b.Add("ExternalSecret %s%s, Secret %[1]s%[3]s: %[4]s", prefixOf(d.Namespace), d.ExternalSecret, d.Secret, d.Action)
 	for _, n := range []struct {
 		what string
-		offline.Names
+		v1alpha1.NameDifference
 	}{{"data", d.Data}, {"labels", d.Labels}, {"annotations", d.Annotations}} {
 		for _, c := range []struct {
 			sign  string

@@ -91,7 +91,7 @@ func liveSecret(t *testing.T, change func(*corev1.Secret)) *corev1.Secret {
 	s := &corev1.Secret{}
 	s.Name, s.Type = "db", corev1.SecretTypeOpaque
 	s.Data = map[string][]byte{"old": []byte("x"), "same": []byte("x"), "theirs": []byte("x")}
-	s.Annotations = map[string]string{inspect.MarkKey("db"): "{}"}
+	s.Annotations = map[string]string{inspect.MarkKey("db"): `{"name":"db","uid":"1"}`}
 	s.ManagedFields = []metav1.ManagedFieldsEntry{
 		fields(inspect.FieldManager("db"), `{"f:data":{"f:old":{},"f:same":{}},"f:metadata":{"f:annotations":{"f:`+inspect.MarkKey("db")+`":{}}}}`),
 		fields("kubectl", `{"f:data":{"f:theirs":{}}}`),
@@ -120,31 +120,31 @@ func TestCompare(t *testing.T) {
 		"Create": {
 			reason: "a missing Secret is created with all keys",
 			want:   &corev1.Secret{Data: map[string][]byte{"a": nil}},
-			diff:   Difference{Action: Create, Data: Names{Added: []string{"a"}}},
+			diff:   Difference{Action: inspect.Create, Data: v1alpha1.NameDifference{Added: []string{"a"}}},
 		},
 		"Merge": {
 			reason: "Merge creates no Secret",
 			spec:   `target: {creationPolicy: Merge}`,
 			want:   &corev1.Secret{Data: map[string][]byte{"a": nil}},
-			diff:   Difference{Action: Refuse, Problems: []string{"the Secret does not exist, and creationPolicy Merge does not create it"}},
+			diff:   Difference{Action: inspect.Refuse, Problems: []string{"the Secret does not exist, and creationPolicy Merge does not create it; create it, or set creationPolicy: CreateOrMerge"}},
 		},
 		"Update": {
 			reason: "own keys are added, changed and removed, and those of others stay",
 			want:   &corev1.Secret{Data: map[string][]byte{"new": []byte("x"), "same": []byte("y")}},
 			live:   liveSecret(t, nil), values: true,
-			diff: Difference{Action: Update, Data: Names{Added: []string{"new"}, Changed: []string{"same"}, Removed: []string{"old"}}},
+			diff: Difference{Action: inspect.Update, Data: v1alpha1.NameDifference{Added: []string{"new"}, Changed: []string{"same"}, Removed: []string{"old"}}},
 		},
 		"Unchanged": {
 			reason: "equal values are no difference",
 			want:   &corev1.Secret{Data: map[string][]byte{"old": []byte("x"), "same": []byte("x")}},
 			live:   liveSecret(t, nil), values: true,
-			diff: Difference{Action: Unchanged},
+			diff: Difference{Action: inspect.Unchanged},
 		},
 		"Names": {
 			reason: "without values only names are compared",
 			want:   &corev1.Secret{Data: map[string][]byte{"new": nil, "same": nil}},
 			live:   liveSecret(t, func(s *corev1.Secret) { s.Data = nil }),
-			diff:   Difference{Action: Update, Data: Names{Added: []string{"new"}, Removed: []string{"old"}}, Notes: []string{"values are not compared: use --values"}},
+			diff:   Difference{Action: inspect.Update, Data: v1alpha1.NameDifference{Added: []string{"new"}, Removed: []string{"old"}}, Notes: []string{"values are not compared: use --values"}},
 		},
 		"Owned": {
 			reason: "a Secret with another owner stays unchanged",
@@ -153,13 +153,13 @@ func TestCompare(t *testing.T) {
 				s.OwnerReferences = []metav1.OwnerReference{{Kind: "ConfigMap", Name: "x", Controller: &isController}}
 			}),
 			values: true,
-			diff:   Difference{Action: Refuse, Data: Names{Added: []string{"new"}, Removed: []string{"old", "same"}}, Problems: []string{`the Secret is controlled by ConfigMap "x"`}},
+			diff:   Difference{Action: inspect.Refuse, Data: v1alpha1.NameDifference{Added: []string{"new"}, Removed: []string{"old", "same"}}, Problems: []string{`the Secret is controlled by ConfigMap "x"; choose another spec.target.name or remove that owner`}},
 		},
 		"Immutable": {
 			reason: "an immutable Secret cannot change",
 			want:   &corev1.Secret{Data: map[string][]byte{"old": []byte("x"), "same": []byte("y")}},
 			live:   liveSecret(t, func(s *corev1.Secret) { s.Immutable = &immutable }), values: true,
-			diff: Difference{Action: Refuse, Data: Names{Changed: []string{"same"}}, Problems: []string{"the Secret is immutable: delete it, it is created again"}},
+			diff: Difference{Action: inspect.Refuse, Data: v1alpha1.NameDifference{Changed: []string{"same"}}, Problems: []string{"the Secret is immutable; delete it, it is created again with the new values"}},
 		},
 		"Taken": {
 			reason: "a key of another ExternalSecret is not taken over",
@@ -169,18 +169,23 @@ func TestCompare(t *testing.T) {
 				s.ManagedFields[1].Manager = inspect.FieldManager("other")
 			}),
 			values: true,
-			diff:   Difference{Action: Refuse, Problems: []string{`key "theirs" is written by ExternalSecret "other"`}},
+			diff:   Difference{Action: inspect.Refuse, Problems: []string{`key "theirs" is written by ExternalSecret "other"`}},
 		},
-		"Gone": {
-			reason: "without remote values the Secret is deleted",
+		"Shared": {
+			reason: "without remote values a Secret with keys of others stays",
 			live:   liveSecret(t, nil), values: true,
-			diff: Difference{Action: Delete, Data: Names{Removed: []string{"old", "same"}}},
+			diff: Difference{Action: inspect.Update, Data: v1alpha1.NameDifference{Removed: []string{"old", "same"}}},
+		},
+		"Deleted": {
+			reason: "without remote values the Secret is deleted",
+			live:   liveSecret(t, func(s *corev1.Secret) { delete(s.Data, "theirs") }), values: true,
+			diff: Difference{Action: inspect.Delete, Data: v1alpha1.NameDifference{Removed: []string{"old", "same"}}},
 		},
 		"Suspended": {
 			reason: "a suspended object has a note",
 			spec:   `suspend: true`,
 			want:   &corev1.Secret{Data: map[string][]byte{"a": nil}},
-			diff:   Difference{Action: Create, Data: Names{Added: []string{"a"}}, Notes: []string{"spec.suspend is true: nothing happens until it is false"}},
+			diff:   Difference{Action: inspect.Create, Data: v1alpha1.NameDifference{Added: []string{"a"}}, Notes: []string{"spec.suspend is true: nothing happens until it is false"}},
 		},
 	}
 	for name, tc := range cases {
@@ -211,14 +216,14 @@ func TestReported(t *testing.T) {
 	}{
 		"None":   {reason: "without a report dsctl compares by itself", status: v1alpha1.ExternalSecretStatus{ObservedGeneration: 2}},
 		"Stale":  {reason: "a report of another spec is none", status: v1alpha1.ExternalSecretStatus{ObservedGeneration: 1, Difference: &v1alpha1.Difference{Exists: true}}},
-		"Same":   {"nothing differs", v1alpha1.ExternalSecretStatus{ObservedGeneration: 2, Difference: &v1alpha1.Difference{Exists: true}}, Difference{Action: Unchanged, Notes: []string{note}}, true},
-		"Create": {"there is no Secret", v1alpha1.ExternalSecretStatus{ObservedGeneration: 2, Difference: &v1alpha1.Difference{Data: v1alpha1.NameDifference{Added: []string{"a"}}}}, Difference{Action: Create, Data: Names{Added: []string{"a"}}, Notes: []string{note}}, true},
-		"Update": {"a label differs", v1alpha1.ExternalSecretStatus{ObservedGeneration: 2, Difference: &v1alpha1.Difference{Exists: true, Labels: v1alpha1.NameDifference{Changed: []string{"a"}}}}, Difference{Action: Update, Labels: Names{Changed: []string{"a"}}, Notes: []string{note}}, true},
+		"Same":   {"nothing differs", v1alpha1.ExternalSecretStatus{ObservedGeneration: 2, Difference: &v1alpha1.Difference{Exists: true}}, Difference{Action: inspect.Unchanged, Notes: []string{note}}, true},
+		"Create": {"there is no Secret", v1alpha1.ExternalSecretStatus{ObservedGeneration: 2, Difference: &v1alpha1.Difference{Data: v1alpha1.NameDifference{Added: []string{"a"}}}}, Difference{Action: inspect.Create, Data: v1alpha1.NameDifference{Added: []string{"a"}}, Notes: []string{note}}, true},
+		"Update": {"a label differs", v1alpha1.ExternalSecretStatus{ObservedGeneration: 2, Difference: &v1alpha1.Difference{Exists: true, Labels: v1alpha1.NameDifference{Changed: []string{"a"}}}}, Difference{Action: inspect.Update, Labels: v1alpha1.NameDifference{Changed: []string{"a"}}, Notes: []string{note}}, true},
 		"Type": {"the type cannot change", v1alpha1.ExternalSecretStatus{ObservedGeneration: 2, Difference: &v1alpha1.Difference{Exists: true, Type: "Opaque"}}, Difference{
-			Action: Refuse, Problems: []string{"the type of the Secret cannot change to Opaque: delete the Secret, it is created again"}, Notes: []string{note},
+			Action: inspect.Refuse, Problems: []string{"the type of the Secret cannot change to Opaque: delete the Secret, it is created again"}, Notes: []string{note},
 		}, true},
 		"Long": {"a list that is cut off is noted", v1alpha1.ExternalSecretStatus{ObservedGeneration: 2, Difference: &v1alpha1.Difference{Exists: true, Data: v1alpha1.NameDifference{Removed: []string{"a"}, Truncated: true}}}, Difference{
-			Action: Update, Data: Names{Removed: []string{"a"}}, Notes: []string{note, "a list is cut off: the operator reports 100 names of each"},
+			Action: inspect.Update, Data: v1alpha1.NameDifference{Removed: []string{"a"}, Truncated: true}, Notes: []string{note, "a list is cut off: the operator reports 100 names of each"},
 		}, true},
 	}
 	for name, tc := range cases {

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/inspect"
 )
 
 // A PushDifference lists what a PushSecret would do in one store. It contains names only.
@@ -17,7 +18,7 @@ type PushDifference struct {
 	StoreKind string `json:"storeKind"`
 	StoreName string `json:"storeName"`
 	// Action is Update, Unchanged or Refuse. Refuse means that a value would not be written, for the reason in Problems.
-	Action  Action                         `json:"action"`
+	Action  inspect.Action                 `json:"action"`
 	Entries []v1alpha1.PushDifferenceEntry `json:"entries,omitempty"`
 	// Problems are the reasons why values would not be written.
 	Problems []string `json:"problems,omitempty"`
@@ -52,7 +53,7 @@ func ReportedPush(ps *v1alpha1.PushSecret) ([]PushDifference, error) {
 }
 
 func reportedStore(ps *v1alpha1.PushSecret, s *v1alpha1.PushStoreStatus, synced *metav1.Condition) PushDifference {
-	d := PushDifference{Namespace: ps.Namespace, PushSecret: ps.Name, StoreKind: s.Kind, StoreName: s.Name, Action: Unchanged}
+	d := PushDifference{Namespace: ps.Namespace, PushSecret: ps.Name, StoreKind: s.Kind, StoreName: s.Name, Action: inspect.Unchanged}
 	if is := s.Difference; is != nil {
 		d.Entries = is.Entries
 		if is.Truncated {
@@ -61,12 +62,12 @@ func reportedStore(ps *v1alpha1.PushSecret, s *v1alpha1.PushStoreStatus, synced 
 	}
 	for _, e := range d.Entries {
 		if e.Action != v1alpha1.PushKeep {
-			d.Action = Update
+			d.Action = inspect.Update
 		}
 	}
 	switch {
 	case synced.Status == metav1.ConditionFalse:
-		d.Action, d.Problems = Refuse, append(d.Problems, synced.Message)
+		d.Action, d.Problems = inspect.Refuse, append(d.Problems, synced.Message)
 	case s.Difference == nil:
 		d.Notes = append(d.Notes, synced.Message)
 	}

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/inspect"
 )
 
 func TestReportedPush(t *testing.T) {
@@ -38,13 +39,13 @@ func TestReportedPush(t *testing.T) {
 		"New":       {reason: "the operator has not seen the object", spec: v1alpha1.PushSecretSpec{DryRun: true}, err: "the operator has not compared a store yet; try again"},
 		"Invalid":   {reason: "the condition has the error", spec: v1alpha1.PushSecretSpec{DryRun: true}, ready: "wrong", err: "wrong"},
 		"Stale":     {reason: "a report of another spec is none", spec: v1alpha1.PushSecretSpec{DryRun: true}, stores: []v1alpha1.PushStoreStatus{store(unknown, 1, differs())}, err: "the operator has not compared all stores with the present spec; try again"},
-		"Same":      {reason: "nothing differs", spec: v1alpha1.PushSecretSpec{DryRun: true}, stores: []v1alpha1.PushStoreStatus{store(unknown, 2, differs())}, want: []PushDifference{{Action: Unchanged}}},
-		"Kept":      {reason: "what stays is no change", spec: v1alpha1.PushSecretSpec{DryRun: true}, stores: []v1alpha1.PushStoreStatus{store(unknown, 2, differs(v1alpha1.PushKeep))}, want: []PushDifference{{Action: Unchanged, Entries: differs(v1alpha1.PushKeep).Entries}}},
-		"Update":    {reason: "a write is a change", spec: v1alpha1.PushSecretSpec{DryRun: true}, stores: []v1alpha1.PushStoreStatus{store(unknown, 2, differs(v1alpha1.PushKeep, v1alpha1.PushDelete))}, want: []PushDifference{{Action: Update, Entries: differs(v1alpha1.PushKeep, v1alpha1.PushDelete).Entries}}},
-		"Fails":     {reason: "the condition has the reason", spec: v1alpha1.PushSecretSpec{DryRun: true}, stores: []v1alpha1.PushStoreStatus{store(metav1.ConditionFalse, 2, differs(v1alpha1.PushFail))}, want: []PushDifference{{Action: Refuse, Entries: differs(v1alpha1.PushFail).Entries, Problems: []string{"m"}}}},
-		"Unnamed":   {reason: "a store that is not compared has a note", spec: v1alpha1.PushSecretSpec{DryRun: true}, stores: []v1alpha1.PushStoreStatus{store(unknown, 2, nil)}, want: []PushDifference{{Action: Unchanged, Notes: []string{"m"}}}},
+		"Same":      {reason: "nothing differs", spec: v1alpha1.PushSecretSpec{DryRun: true}, stores: []v1alpha1.PushStoreStatus{store(unknown, 2, differs())}, want: []PushDifference{{Action: inspect.Unchanged}}},
+		"Kept":      {reason: "what stays is no change", spec: v1alpha1.PushSecretSpec{DryRun: true}, stores: []v1alpha1.PushStoreStatus{store(unknown, 2, differs(v1alpha1.PushKeep))}, want: []PushDifference{{Action: inspect.Unchanged, Entries: differs(v1alpha1.PushKeep).Entries}}},
+		"Update":    {reason: "a write is a change", spec: v1alpha1.PushSecretSpec{DryRun: true}, stores: []v1alpha1.PushStoreStatus{store(unknown, 2, differs(v1alpha1.PushKeep, v1alpha1.PushDelete))}, want: []PushDifference{{Action: inspect.Update, Entries: differs(v1alpha1.PushKeep, v1alpha1.PushDelete).Entries}}},
+		"Fails":     {reason: "the condition has the reason", spec: v1alpha1.PushSecretSpec{DryRun: true}, stores: []v1alpha1.PushStoreStatus{store(metav1.ConditionFalse, 2, differs(v1alpha1.PushFail))}, want: []PushDifference{{Action: inspect.Refuse, Entries: differs(v1alpha1.PushFail).Entries, Problems: []string{"m"}}}},
+		"Unnamed":   {reason: "a store that is not compared has a note", spec: v1alpha1.PushSecretSpec{DryRun: true}, stores: []v1alpha1.PushStoreStatus{store(unknown, 2, nil)}, want: []PushDifference{{Action: inspect.Unchanged, Notes: []string{"m"}}}},
 		"Long": {reason: "a list that is cut off is noted", spec: v1alpha1.PushSecretSpec{DryRun: true}, stores: []v1alpha1.PushStoreStatus{store(unknown, 2, &v1alpha1.PushDifference{Truncated: true})}, want: []PushDifference{{
-			Action: Unchanged, Notes: []string{"the list is cut off: the operator reports 100 entries for each store"},
+			Action: inspect.Unchanged, Notes: []string{"the list is cut off: the operator reports 100 entries for each store"},
 		}}},
 	}
 	for name, tc := range cases {

@@ -2,10 +2,8 @@ package externalsecret
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -142,57 +140,22 @@ func (s *subject) attempt() kit.Attempt {
 }
 
 // owns reports whether the target should have an ownerReference.
-func (s *subject) owns() bool {
-	if c := s.es.Spec.Target.CreationPolicy; c != "" && c != v1alpha1.CreateOwner {
-		return false
-	}
-	c := s.es.Spec.Target.CleanupPolicy
-	if c == "" {
-		c = s.cleanup
-	}
-	return c != v1alpha1.CleanupNever
-}
+func (s *subject) owns() bool { return policy.OwnsTarget(s.es.Spec.Target, s.cleanup) }
 
 // self returns the object as input of decisions about its target.
 func (s *subject) self(due policy.Why) policy.Self {
-	t := s.es.Spec.Target
-	return policy.Self{
-		UID: s.es.UID, Generation: s.es.Generation,
-		Creation: t.CreationPolicy, Deletion: t.DeletionPolicy,
-		Owns: s.owns(), Immutable: t.Immutable,
-		Absent: s.ready().Reason == v1alpha1.ReasonSecretDeleted && policy.OnGone(t.DeletionPolicy, true, 0) == policy.DropSecret,
-		Yields: s.stance.yields && s.obj.yields.all,
-		Due:    due,
-	}
+	self := policy.SelfOf(s.es, s.cleanup)
+	self.Absent = s.ready().Reason == v1alpha1.ReasonSecretDeleted && policy.OnGone(self.Deletion, true, 0) == policy.DropSecret
+	self.Yields = s.stance.yields && s.obj.yields.all
+	self.Due = due
+	return self
 }
 
 // desired returns the target to write, with values.
 func (s *subject) desired(out render.Output) target.Desired {
-	t := s.es.Spec.Target
-	d := target.Desired{
-		NamespacedName: s.targetKey(),
-		Immutable:      t.Immutable,
-		Data:           out.Data,
-		Labels:         map[string]string{},
-		Annotations:    out.Annotations,
-		Mark: policy.Mark{
-			Name: s.es.Name, UID: s.es.UID, Generation: s.es.Generation, Module: s.module, Policy: t.CreationPolicy,
-		},
-	}
-	maps.Copy(d.Labels, out.Labels)
-	d.Labels[target.ManagedLabel(s.module)] = "true"
-	switch shared := t.CreationPolicy == v1alpha1.CreateMerge || t.CreationPolicy == v1alpha1.CreateCreateOrMerge; {
-	case t.Template != nil && t.Template.Type != "":
-		d.Type = corev1.SecretType(t.Template.Type)
-	case !shared: // Another client may have created a shared Secret, with its own type.
-		d.Type = corev1.SecretTypeOpaque
-	}
+	d := target.DesiredOf(s.es, s.module, s.owns(), target.Content{Data: out.Data, Labels: out.Labels, Annotations: out.Annotations})
 	for _, l := range slices.Concat(s.stores.Labels(), s.handed.labels) {
 		d.Labels[l] = "true"
-	}
-	if s.owns() {
-		owner := target.OwnerOf(s.es)
-		d.Owner = &owner
 	}
 	return d
 }
