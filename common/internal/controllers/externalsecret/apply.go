@@ -101,7 +101,7 @@ func (p *applier) judge(ctx context.Context, s *subject, secret metav1.Object, a
 	if held, ok := p.made(ctx, s, secret, t, a); ok {
 		d := s.desired(render.Output{})
 		d.Data = held.Data
-		return judgement{policy.Decide(s.self(policy.NotDue), t, &policy.Reading{
+		return judgement{policy.Decide(s.self(policy.NotDue, s.stance.yields), t, &policy.Reading{
 			Gone: a.read.Gone != nil, Values: a.read.Values, Keys: a.read.Values,
 			Hash: t.Mark.Hash, Fields: t.Mark.Fields, Same: true,
 		}), d, t.Mark.Yields, s.basis(t)}
@@ -114,7 +114,7 @@ func (p *applier) judge(ctx context.Context, s *subject, secret metav1.Object, a
 	if secret != nil && s.es.Spec.Target.CreationPolicy != v1alpha1.CreateNone {
 		d, yielded = d.Yield(secret.GetManagedFields(), s.census.others(ctx, secret))
 	}
-	return judgement{policy.Decide(s.self(policy.NotDue), t, &policy.Reading{
+	return judgement{policy.Decide(s.self(policy.NotDue, s.stance.yields), t, &policy.Reading{
 		Failed: err != nil, Gone: a.read.Gone != nil,
 		Values: a.read.Values, Keys: len(d.Data),
 		Hash: d.Mark.Hash, Fields: d.Mark.Fields,
@@ -227,7 +227,7 @@ func (p *applier) own(ctx context.Context, s *subject) error {
 	if live == nil {
 		return errMoved
 	}
-	decision := policy.Decide(s.self(policy.NotDue), s.observe(ctx, live), nil)
+	decision := policy.Decide(s.self(policy.NotDue, s.stance.yields), s.observe(ctx, live), nil)
 	if decision.Action != policy.Own {
 		s.remember(live) // The cache is behind.
 		return nil

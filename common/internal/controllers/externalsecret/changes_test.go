@@ -40,7 +40,7 @@ func TestChanges(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			o := newObjects()
+			o := &objects{}
 			tc.do(o)
 			if got := o.taken(key, tc.at); !got.Equal(tc.want) {
 				t.Errorf("\n%s\ntaken(): %s, want %s", tc.reason, got, tc.want)
@@ -84,7 +84,7 @@ func TestChangesOfReplicas(t *testing.T) {
 			if tc.leads {
 				close(elected)
 			}
-			all := handlers{referrers: fakeReferrers(t, nil, Options{}), objects: newObjects(), elected: elected, now: time.Now, interrupt: func(reconcile.Request) {}}
+			all := handlers{referrers: fakeReferrers(t, nil, Options{}), objects: &objects{}, elected: elected, now: time.Now, interrupt: func(reconcile.Request) {}}
 			h, ok := all.objectEvents().(handler.Funcs)
 			if !ok {
 				t.Fatal("the handler is not a handler.Funcs")

@@ -3,6 +3,7 @@ package externalsecret
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
@@ -38,7 +39,7 @@ func (c *cleaner) releaseOldTarget(ctx context.Context, s *subject) error {
 		if live == nil {
 			continue
 		}
-		decision := policy.Leave(s.self(policy.NotDue), s.observe(ctx, live))
+		decision := policy.Leave(s.self(policy.NotDue, s.stance.yields), s.observe(ctx, live))
 		if decision.Action == policy.Nothing {
 			continue
 		}
@@ -76,7 +77,7 @@ func (c *cleaner) former(ctx context.Context, s *subject) ([]string, error) {
 // prune deletes the parts that the spec no longer names and whose module is not running; a running module deletes its
 // own. It also deletes the part that this operator wrote while another one claimed the object.
 func (c *cleaner) prune(ctx context.Context, s *subject) error {
-	if !s.handed.ready {
+	if !s.handed.Ready {
 		return nil
 	}
 	for _, part := range s.es.Status.Parts {
@@ -102,7 +103,7 @@ func (c *cleaner) removePart(ctx context.Context, s *subject, part v1alpha1.Part
 	}
 	if live := is.Secret; live != nil && live.Type == handoff.Type && names(s.es, part, is.Record) {
 		if holds(es, is.Record) {
-			s.handed.again(settling << 2) // The status does not yet show that the Secret holds other values.
+			s.handed.Again(2 * time.Second) // The status does not yet show that the Secret holds other values.
 			return nil
 		}
 		err := c.gatherer.live.Delete(ctx, live, client.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion})

@@ -91,7 +91,7 @@ type cluster struct {
 
 // newReconciler returns a Reconciler with the steps of a pass.
 func newReconciler(c cluster, refs *referrers.Referrers, o Options) *Reconciler {
-	objects := newObjects()
+	objects := &objects{}
 	r := &Reconciler{
 		gatherer: gatherer{
 			identity: &identity{o.Module, o.DefaultCleanupPolicy}, cache: c.cache, live: c.live, referrers: refs, objects: objects,

@@ -18,30 +18,35 @@ type decider struct {
 	started time.Time
 }
 
-// decide returns what to do with a target as seen in v, and records the reason to read the provider in s.stance.
-func (d *decider) decide(s *subject, v view) policy.Decision {
-	s.stance.yields, s.stance.basis = v.yields, s.basis(v.target)
-	s.stance.why = d.due(s)
-	return policy.Decide(s.self(s.stance.why), v.target, nil)
+// decide returns what to do with a target as seen in v, the stance of the object, and the time of the next periodic
+// refresh.
+func (d *decider) decide(s *subject, v view) (policy.Decision, stance, time.Time) {
+	st, next := s.stance, d.planned(s)
+	st.yields, st.basis = v.yields, s.basis(v.target)
+	st.why = d.due(s, v.yields, next)
+	return policy.Decide(s.self(st.why, v.yields), v.target, nil), st, next
 }
 
-// due returns the reason to read the provider; policy.NotDue if no read is due.
-func (d *decider) due(s *subject) policy.Why {
-	now := d.now()
-	switch {
-	case !policy.Periodic(s.es.Spec.RefreshPolicy, s.plan.Interval):
-		s.obj.next = time.Time{} // It may have been periodic before.
-	default:
-		s.obj.next = policy.Planned(s.obj.next, timeOf(s.seen.NextRefreshTime), now, d.started, s.plan.Interval, d.random())
+// planned returns the time of the next periodic refresh; zero if there is none.
+func (d *decider) planned(s *subject) time.Time {
+	if !policy.Periodic(s.es.Spec.RefreshPolicy, s.plan.Interval) {
+		return time.Time{} // It may have been periodic before.
 	}
+	return policy.Planned(s.obj.next, timeOf(s.seen.NextRefreshTime), d.now(), d.started, s.plan.Interval, d.random())
+}
+
+// due returns the reason to read the provider; policy.NotDue if no read is due. yields is true while other
+// ExternalSecrets hold keys that this one wants.
+func (d *decider) due(s *subject, yields bool, next time.Time) policy.Why {
+	now := d.now()
 	reason := s.ready().Reason
 	failing := s.ready().Status == metav1.ConditionFalse
 	switch {
-	case s.stance.yields, s.handed.problem != nil,
+	case yields, s.handed.Problem != nil,
 		reason == v1alpha1.ReasonSecretMissing && s.es.Spec.Target.CreationPolicy == v1alpha1.CreateMerge,
 		reason == v1alpha1.ReasonConflict && s.obj.fight.Wait(now) > 0:
 		failing = false // The provider is not the cause.
-	case s.obj.gone.mended.Load():
+	case s.obj.signals.mended.Load():
 		failing = true
 	}
 	return policy.RefreshDue(policy.RefreshInput{
@@ -50,7 +55,7 @@ func (d *decider) due(s *subject) policy.Why {
 		Now:                  now,
 		Refreshed:            s.seen.RefreshTime != nil && !onlyCompared(s),
 		Failing:              failing,
-		Next:                 s.obj.next,
+		Next:                 next,
 		Generation:           s.es.Generation,
 		ObservedGeneration:   s.observedGeneration(),
 		MetadataHash:         s.metadata(),
@@ -77,22 +82,21 @@ func timeOf(t *metav1.Time) time.Time {
 // hold returns holdInterval with jitter.
 func (d *decider) hold() time.Duration { return policy.Jitter(holdInterval, d.random()) }
 
-// lost is called before the provider is read. It records whether the read only restores a target that another client
-// has changed or deleted. It returns an outcome while such changes are in back-off; nil if the provider can be read.
-func (d *decider) lost(s *subject) *outcome {
-	reason := s.ready().Reason
-	conflict := s.stance.why == policy.Retry && reason == v1alpha1.ReasonConflict
-	drift := s.stance.why == policy.NotDue && reason != v1alpha1.ReasonSecretMissing
-	if s.stance.why == policy.NotDue || conflict {
-		s.stance.why = policy.TargetLost
+// lost is called before the provider is read. It returns the stance of an object whose read may only restore a target
+// that another client has changed or deleted. It returns an outcome while such changes are in back-off; nil if the
+// provider can be read.
+func (d *decider) lost(s *subject) (stance, *outcome) {
+	st, reason := s.stance, s.ready().Reason
+	conflict := st.why == policy.Retry && reason == v1alpha1.ReasonConflict
+	drift := st.why == policy.NotDue && reason != v1alpha1.ReasonSecretMissing
+	if st.why == policy.NotDue || conflict {
+		st.why = policy.TargetLost
 	}
+	st.lost = drift || (conflict && len(s.obj.yields.keys) == 0)
 	if drift {
-		if o := d.revertBackoff(s); o != nil {
-			return o
-		}
+		return st, d.revertBackoff(s)
 	}
-	s.stance.lost = drift || (conflict && len(s.obj.yields.keys) == 0)
-	return nil
+	return st, nil
 }
 
 // revertBackoff returns an outcome that delays the next revert if another client repeatedly changes this object's keys;
@@ -115,7 +119,7 @@ func (d *decider) idle(s *subject) (o *outcome, settled bool) {
 		return say(synced("the Secret is in sync; it is immutable, so the provider is not read"), 0), false
 	}
 	wait := d.pause(s)
-	if v := s.handed.problem; v != nil && !s.stance.yields && !s.complete() {
+	if v := s.handed.Problem; v != nil && !s.stance.yields && !s.complete() {
 		if !s.shown(*v) {
 			return say(*v, wait), false
 		}
@@ -142,11 +146,11 @@ func (d *decider) pause(s *subject) time.Duration {
 // checked again, whichever comes first; 0 if there is neither.
 func (d *decider) remaining(s *subject) time.Duration {
 	if s.obj.next.IsZero() {
-		return s.handed.wait
+		return s.handed.Wait
 	}
 	wait := max(s.obj.next.Sub(d.now()), time.Millisecond)
-	if s.handed.wait > 0 {
-		wait = min(wait, s.handed.wait)
+	if s.handed.Wait > 0 {
+		wait = min(wait, s.handed.Wait)
 	}
 	return wait
 }
@@ -155,10 +159,10 @@ func (d *decider) remaining(s *subject) time.Duration {
 // the object.
 func (d *decider) awaitParts(s *subject) *outcome {
 	wait := d.hold()
-	if s.handed.wait > 0 {
-		wait = min(wait, s.handed.wait)
+	if s.handed.Wait > 0 {
+		wait = min(wait, s.handed.Wait)
 	}
-	if v := s.handed.problem; v != nil {
+	if v := s.handed.Problem; v != nil {
 		return say(*v, wait)
 	}
 	return rest(wait)

@@ -9,31 +9,119 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
+	"github.com/direct-secrets/direct-secrets/common/internal/status"
 )
 
-// TestDueByStatus takes an object that an earlier process has refreshed, an hour after the start of this process.
-func TestDueByStatus(t *testing.T) {
+// decided is an object that an earlier process has refreshed, an hour after the start of this process.
+func decided(now time.Time, change ...func(*subject)) (*decider, *subject) {
+	d := &decider{now: func() time.Time { return now }, random: func() float64 { return 0.5 }, started: now.Add(-time.Hour)}
+	s := &subject{identity: &identity{}, es: externalSecret(), obj: &object{}, plan: render.Plan{Interval: time.Hour}}
+	s.es.Status = v1alpha1.ExternalSecretStatus{
+		RefreshTime: &metav1.Time{Time: now}, NextRefreshTime: &metav1.Time{Time: now.Add(time.Minute)}, ObservedGeneration: s.es.Generation,
+		ObservedMetadataHash: s.metadata(),
+	}
+	s.seen = &s.es.Status
+	for _, f := range change {
+		f(s)
+	}
+	return d, s
+}
+
+func TestDue(t *testing.T) {
 	now := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+	next := func(at time.Time) func(*subject) {
+		return func(s *subject) { s.seen.NextRefreshTime = &metav1.Time{Time: at} }
+	}
+	ready := func(v metav1.ConditionStatus, reason string) func(*subject) {
+		return func(s *subject) {
+			s.seen.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: v, Reason: reason}}
+		}
+	}
+	both := func(all ...func(*subject)) func(*subject) {
+		return func(s *subject) {
+			for _, f := range all {
+				f(s)
+			}
+		}
+	}
+	failed := ready(metav1.ConditionFalse, v1alpha1.ReasonSecretSyncedError)
 	cases := map[string]struct {
 		reason string
-		next   time.Time
+		change func(*subject)
+		yields bool
 		want   policy.Why
 	}{
-		"Planned": {"The next refresh is not due yet.", now.Add(time.Minute), policy.NotDue},
-		"Past":    {"The planned refresh was missed.", now.Add(-2 * time.Hour), policy.Elapsed},
-		"Ahead":   {"A clock that was ahead planned it: it is further away than the interval.", now.Add(48 * time.Hour), policy.Elapsed},
+		"Planned":   {"The next refresh is not due yet.", next(now.Add(time.Minute)), false, policy.NotDue},
+		"Past":      {"The planned refresh was missed.", next(now.Add(-2 * time.Hour)), false, policy.Elapsed},
+		"Ahead":     {"A clock that was ahead planned it: it is further away than the interval.", next(now.Add(48 * time.Hour)), false, policy.Elapsed},
+		"Failed":    {"A failure is retried.", failed, false, policy.Retry},
+		"Changed":   {"A new spec is read at once.", func(s *subject) { s.es.Generation++ }, false, policy.Changed},
+		"Metadata":  {"New labels are read at once.", func(s *subject) { s.es.Labels = map[string]string{"a": "b"} }, false, policy.Changed},
+		"Requested": {"A refresh request is read at once.", func(s *subject) { s.es.Annotations = map[string]string{v1alpha1.RefreshRequestAnnotation: "1"} }, false, policy.Requested},
+		"First":     {"An object that was never refreshed is read.", func(s *subject) { s.seen.RefreshTime = nil }, false, policy.First},
+		"Blocked":   {"Keys of another ExternalSecret are no failure of the provider.", ready(metav1.ConditionFalse, v1alpha1.ReasonConflict), true, policy.NotDue},
+		"Supplies":  {"A problem of another operator is no failure of the provider.", both(failed, func(s *subject) { s.handed.Problem = &status.Verdict{} }), false, policy.NotDue},
+		"StoreChanged": {
+			"A changed store may have values that were missing.",
+			both(ready(metav1.ConditionTrue, v1alpha1.ReasonSecretSynced), func(s *subject) { s.obj.signals.mended.Store(true) }), false, policy.Retry,
+		},
+		"Compared": {
+			"Values that were only compared are read again for the first write.",
+			func(s *subject) { s.seen.Difference = &v1alpha1.Difference{} }, false, policy.First,
+		},
+		"SameContent": {
+			"A change that affects no values needs no read.",
+			func(s *subject) {
+				s.noteContent()
+				s.es.Generation++
+				s.es.Spec.Target.CleanupPolicy = v1alpha1.CleanupNever
+			}, false, policy.NotDue,
+		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			d := &decider{now: func() time.Time { return now }, random: func() float64 { return 0.5 }, started: now.Add(-time.Hour)}
-			s := &subject{es: externalSecret(), obj: &object{}, plan: render.Plan{Interval: time.Hour}}
-			s.es.Status = v1alpha1.ExternalSecretStatus{
-				RefreshTime: &metav1.Time{Time: now}, NextRefreshTime: &metav1.Time{Time: tc.next}, ObservedGeneration: s.es.Generation,
-				ObservedMetadataHash: s.metadata(),
-			}
-			s.seen = &s.es.Status
-			if got := d.due(s); got != tc.want {
+			d, s := decided(now, tc.change)
+			before := s.obj.next
+			if got := d.due(s, tc.yields, d.planned(s)); got != tc.want {
 				t.Errorf("\n%s\ndue(): %q, want %q", tc.reason, got, tc.want)
+			}
+			if !s.obj.next.Equal(before) {
+				t.Errorf("\n%s\ndue(): a decision changes the memory of the object", tc.reason)
+			}
+		})
+	}
+}
+
+func TestLost(t *testing.T) {
+	now := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+	cases := map[string]struct {
+		reason string
+		ready  string
+		before stance
+		often  bool
+		want   stance
+		waits  bool
+	}{
+		"Due":      {"A read that is due restores nothing.", "", stance{why: policy.Elapsed}, false, stance{why: policy.Elapsed}, false},
+		"Changed":  {"Without a reason to read, another client has changed the target.", "", stance{why: policy.NotDue}, false, stance{why: policy.TargetLost, lost: true}, false},
+		"Often":    {"A target that is changed again and again is restored with back-off.", "", stance{why: policy.NotDue}, true, stance{why: policy.TargetLost, lost: true}, true},
+		"Missing":  {"A Secret that did not exist before was not changed.", v1alpha1.ReasonSecretMissing, stance{why: policy.NotDue}, false, stance{why: policy.TargetLost}, false},
+		"Conflict": {"After a conflict the read restores the target.", v1alpha1.ReasonConflict, stance{why: policy.Retry}, false, stance{why: policy.TargetLost, lost: true}, false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			d, s := decided(now, func(s *subject) {
+				s.stance = tc.before
+				s.seen.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: tc.ready}}
+				for range 20 {
+					if tc.often {
+						s.obj.fight = s.obj.fight.Revert(now)
+					}
+				}
+			})
+			got, o := d.lost(s)
+			if got != tc.want || (o != nil) != tc.waits || s.stance != tc.before {
+				t.Errorf("\n%s\nlost(): %+v, waits %t, want %+v, waits %t; the stance before is now %+v", tc.reason, got, o != nil, tc.want, tc.waits, s.stance)
 			}
 		})
 	}

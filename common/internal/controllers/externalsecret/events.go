@@ -78,7 +78,7 @@ func (h *handlers) referring(ctx context.Context, k resolve.Route, store types.N
 // comes from an operator of another class, so it counts, too.
 func (h *handlers) waits(es *v1alpha1.ExternalSecret) bool {
 	obj := h.objects.Peek(client.ObjectKeyFromObject(es))
-	if obj == nil || obj.gone.lacks.Load() || !meta.IsStatusConditionTrue(es.Status.Conditions, v1alpha1.ConditionReady) {
+	if obj == nil || obj.signals.lacks.Load() || !meta.IsStatusConditionTrue(es.Status.Conditions, v1alpha1.ConditionReady) {
 		return true
 	}
 	return !obj.attempts.Begun() && policy.OnGone(es.Spec.Target.DeletionPolicy, true, 0) != policy.KeepAll
@@ -95,7 +95,7 @@ func (h *handlers) free(key types.NamespacedName) {
 func (h *handlers) mended(req reconcile.Request) {
 	h.free(req.NamespacedName)
 	if obj := h.objects.Peek(req.NamespacedName); obj != nil {
-		obj.gone.mended.Store(true)
+		obj.signals.mended.Store(true)
 	}
 }
 

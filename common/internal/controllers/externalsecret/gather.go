@@ -52,6 +52,9 @@ func (g *gatherer) subject(ctx context.Context, key types.NamespacedName) (s *su
 	}
 	s = &subject{identity: g.identity, es: now, obj: obj, version: latest.ResourceVersion, seen: &latest.Status, next: latest.Status.DeepCopy()}
 	s.census = &census{cache: g.cache, live: g.live, es: s.es}
+	if s.seen.ObservedGeneration == s.es.Generation {
+		s.noteContent()
+	}
 	return s, anew, nil
 }
 

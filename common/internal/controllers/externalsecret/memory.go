@@ -1,6 +1,7 @@
 package externalsecret
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -32,20 +33,30 @@ type object struct {
 	fight     policy.RevertBackoff
 	// since is when the object began to wait for contributions of other operators; zero if it does not wait. It is
 	// real time, like the time of Leases, and not Options.Now.
-	since time.Time
-	// shared is true if several operators contribute to the object.
-	shared atomic.Bool
-	gone   gone
+	since   time.Time
+	signals signals
 	// status and secret are the last writes of this process, kept until the caches show them.
 	status overlay.Object[*v1alpha1.ExternalSecret]
 	secret overlay.Object[*metav1.PartialObjectMetadata]
 }
 
-// gone records values that do not exist at the provider.
-type gone struct {
+// signals are what event handlers use, too.
+type signals struct {
+	// contributed is true if several operators contribute to the object.
+	contributed atomic.Bool
+	// blocked is the name of the target that another client must change first; nil if there is none.
+	blocked atomic.Pointer[string]
 	// lacks is true if the last answer lacked some values. `mended` is true once the provider must be read again: a
 	// store has changed and may have them, or another operator has refreshed the object.
 	lacks, mended atomic.Bool
+}
+
+// blockedAt returns the name of the target that another client must change first; empty if there is none.
+func (s *signals) blockedAt() string {
+	if name := s.blocked.Load(); name != nil {
+		return *name
+	}
+	return ""
 }
 
 // content is a hash of the spec of a generation, without the fields that affect neither the values nor where they are
@@ -67,8 +78,6 @@ type objects struct {
 	kit.Memory[types.NamespacedName, object]
 
 	mu sync.Mutex
-	// Targets, by object, that another client must change first.
-	awaits map[types.NamespacedName]string
 	// changes holds, by object, the change that is not yet written to its Secret.
 	changes map[types.NamespacedName]change
 }
@@ -79,40 +88,15 @@ type change struct {
 	generation int64
 }
 
-func newObjects() *objects {
-	return &objects{
-		awaits: map[types.NamespacedName]string{},
-	}
-}
-
 // waiting returns the objects of a namespace that wait for a change of their target.
 func (o *objects) waiting(namespace string) []types.NamespacedName {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	var keys []types.NamespacedName
-	for key := range o.awaits {
-		if key.Namespace == namespace {
-			keys = append(keys, key)
-		}
-	}
-	return keys
+	waiting := o.Keys(func(obj *object) bool { return obj.signals.blockedAt() != "" })
+	return slices.DeleteFunc(waiting, func(key types.NamespacedName) bool { return key.Namespace != namespace })
 }
 
 // contributedTo returns the objects known to have contributions of several operators.
 func (o *objects) contributedTo() []types.NamespacedName {
-	return o.Keys(func(obj *object) bool { return obj.shared.Load() })
-}
-
-// waitFor records the target whose change an object waits for, and returns the target recorded before. An empty name
-// means that the object does not wait.
-func (o *objects) waitFor(key types.NamespacedName, target string) string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	was := o.awaits[key]
-	if delete(o.awaits, key); target != "" {
-		o.awaits[key] = target
-	}
-	return was
+	return o.Keys(func(obj *object) bool { return obj.signals.contributed.Load() })
 }
 
 // changed records that an object was created or changed, unless an earlier change is not yet written to its Secret.

@@ -154,13 +154,13 @@ func (r *reporter) end(ctx context.Context, s *subject, o *outcome) (reconcile.R
 		}
 		r.watch(s, o.version)
 	} else {
-		r.unwatch(s.key())
+		r.unwatch(s.key(), s.obj)
 	}
 	conclude(s.next, s.es.Generation, *o.verdict)
 	metrics.Synced("ExternalSecret", o.verdict.Reason)
 	switch err := r.patch(ctx, s); {
 	case errors.Is(err, status.ErrOvertaken):
-		s.obj.gone.mended.Store(true)
+		s.obj.signals.mended.Store(true)
 		return queue.Soon(), nil
 	case err != nil:
 		return reconcile.Result{}, err
@@ -172,22 +172,24 @@ func (r *reporter) end(ctx context.Context, s *subject, o *outcome) (reconcile.R
 // watch enqueues an object when its target changes after a resourceVersion; empty means that there was no target.
 func (r *reporter) watch(s *subject, version string) {
 	key := s.key()
-	if was := r.objects.waitFor(key, s.plan.Target); was != "" && was != s.plan.Target {
+	if was := s.obj.signals.blockedAt(); was != "" && was != s.plan.Target {
 		r.watches.Remove(watchOwner(key))
 	}
+	s.obj.signals.blocked.Store(&s.plan.Target)
 	r.watches.Add(watch.SecretRef(s.es.Namespace, s.plan.Target), watchOwner(key), version, func() { r.enqueue(key, queue.High) })
 }
 
 // unwatch ends the watch for a target.
-func (r *reporter) unwatch(key types.NamespacedName) {
-	if r.objects.waitFor(key, "") != "" {
+func (r *reporter) unwatch(key types.NamespacedName, obj *object) {
+	if obj.signals.blockedAt() != "" {
+		obj.signals.blocked.Store(nil)
 		r.watches.Remove(watchOwner(key))
 	}
 }
 
 // forget drops all memory of an object that is deleted or that this operator does not claim.
 func (r *reporter) forget(key types.NamespacedName) {
-	r.unwatch(key)
+	r.watches.Remove(watchOwner(key))
 	r.watches.Remove(templateOwner(key))
 	r.objects.forget(key)
 	r.ledger.Forget(key)

@@ -14,33 +14,22 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 	"github.com/direct-secrets/direct-secrets/common/internal/presence"
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
-	"github.com/direct-secrets/direct-secrets/common/internal/status"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// settling is the delay until the next pass while the running modules are not known yet.
-const settling = 500 * time.Millisecond
-
-// A running module has this long to contribute before the status reports that its contribution is missing.
-const gracePeriod = 30 * time.Second
-
 // handed describes the values that are stored in parts: generated values, and values that other operators have read.
 type handed struct {
+	policy.Judgement
 	// versions are the versions of these values, in the order of the plan's sources; empty for a missing value.
 	versions []string
-	// ready is true if all values are available.
-	ready bool
-	// problem is why values are missing or could not be replaced; nil if there is no problem.
-	problem *verdict
 	// used holds the keys of the status.parts entries whose parts hold these values.
 	used map[string]bool
 	// labels are the labels of the stores that other operators have read.
 	labels []string
-	// wait is the time until missing values may have to be reported; 0 for none.
-	wait time.Duration
 }
 
 // recorded is a part that the status records, with its record from the cache.
@@ -58,12 +47,12 @@ type partReader struct {
 	now   func() time.Time
 }
 
-// loadParts evaluates the parts that the status records, as the cache shows them. A Secret that the status does not
-// record is not a part of the object.
+// loadParts loads the parts that the status records, as the cache shows them. A Secret that the status does not record is
+// not a part of the object.
 func (p partReader) loadParts(ctx context.Context, s *subject) error {
-	s.handed = handed{ready: true, used: map[string]bool{}}
+	s.handed = handed{Judgement: policy.Judgement{Ready: true}, used: map[string]bool{}}
 	shared := slices.ContainsFunc(s.plan.Sources, s.stores.Elsewhere)
-	s.obj.shared.Store(shared || len(s.es.Status.Parts) > 0)
+	s.obj.signals.contributed.Store(shared || len(s.es.Status.Parts) > 0)
 	if !shared {
 		s.obj.since = time.Time{}
 		return nil
@@ -72,7 +61,7 @@ func (p partReader) loadParts(ctx context.Context, s *subject) error {
 	if err != nil {
 		return err
 	}
-	var missing []render.Source
+	missing := false
 	for _, src := range s.plan.Sources {
 		if !s.stores.Elsewhere(src) {
 			continue
@@ -82,18 +71,18 @@ func (p partReader) loadParts(ctx context.Context, s *subject) error {
 			version = versionIn(r.rec, src)
 			s.handed.used[r.status.Module] = true
 		} else {
-			missing = append(missing, src)
+			missing = true
 		}
 		s.handed.versions = append(s.handed.versions, version)
 	}
 	s.handed.labels = labelsOf(parts, s.handed.used)
-	s.handed.ready = len(missing) == 0
-	if s.handed.ready {
+	switch {
+	case !missing:
 		s.obj.since = time.Time{}
-	} else if s.obj.since.IsZero() {
+	case s.obj.since.IsZero():
 		s.obj.since = time.Now()
 	}
-	s.handed.problem = p.wrong(s, parts, missing)
+	s.handed.Judgement = policy.JudgeSupplies(p.supplies(s, parts))
 	return nil
 }
 
@@ -176,64 +165,63 @@ func versionIn(rec handoff.Record, s render.Source) string {
 	return rec.Reads.Version
 }
 
-// wrong returns why values are missing or could not be replaced; nil if there is no problem.
-func (p partReader) wrong(s *subject, parts []recorded, missing []render.Source) *verdict {
-	if p.board.Settling() {
-		// The running modules and their versions are known in a moment.
-		s.handed.ready = false
-		s.handed.again(settling)
-		return nil
+// supplies returns what is known of the values that other operators supply.
+func (p partReader) supplies(s *subject, parts []recorded) policy.Supplies {
+	all := policy.Supplies{Unknown: p.board.Settling(), Now: p.now()}
+	if !s.obj.since.IsZero() {
+		all.Waited = time.Since(s.obj.since)
 	}
-	if v := p.skewed(s, parts); v != nil {
-		s.handed.ready = false
-		return v
+	for _, src := range s.plan.Sources {
+		if s.stores.Elsewhere(src) {
+			all.Sources = append(all.Sources, p.supply(s, src, holder(s.es, parts, src)))
+		}
 	}
 	for _, part := range s.es.Status.Parts {
-		if v := said(part); v != nil && p.isWriterRunning(s.es, part) {
-			// Values that were read before the store refused this namespace must not be used.
-			s.handed.ready = s.handed.ready && v.Reason != v1alpha1.ReasonForbidden
-			return v
+		if part.Message != "" && p.isWriterRunning(s.es, part) {
+			all.Reports = append(all.Reports, policy.Report{Reason: part.Reason, Message: part.Message, Class: provider.Class(part.ErrorClass)})
 		}
 	}
-	for _, src := range missing {
-		if v := p.absent(s, src); v != nil {
-			return v
-		}
-		if waited := time.Since(s.obj.since); waited < gracePeriod {
-			s.handed.again(gracePeriod - waited)
-			continue
-		}
-		who := "the module that serves it"
-		if all := p.board.Serving(&src.Store, s.es.Namespace); len(all) > 0 {
-			who = all[0].Name
-		}
-		v := status.NotSynced(provider.NewError(provider.Unavailable, "%s %q: waiting for %s to hand over the values; if this lasts, check the log of that module", src.Store.Kind, src.Store.Name, who))
-		return &v
-	}
-	return p.outdated(s, parts)
+	return all
 }
 
-// skewed returns the verdict that the version of a contributing operator is too old or too new; nil if none is.
-func (p partReader) skewed(s *subject, parts []recorded) *verdict {
-	self := p.board.Self()
-	for _, src := range s.plan.Sources {
-		if !s.stores.Elsewhere(src) {
-			continue
-		}
-		all := p.board.Serving(&src.Store, s.es.Namespace)
-		if r := holder(s.es, parts, src); r != nil {
-			all = nil
-			if m, runs := p.operatorOf(s.es, r.status); runs {
-				all = append(all, m)
-			}
-		}
-		if len(all) == 0 || slices.ContainsFunc(all, func(m presence.Member) bool { return !presence.Skewed(self, m) }) {
-			continue
-		}
-		v := status.Stalled(v1alpha1.ReasonVersionSkew, fmt.Sprintf("%s is built with common %s and %s with common %s, and their minor versions may differ by one: upgrade the older module", self.Name, self.Version, all[0].Name, all[0].Version))
-		return &v
+// supply returns what is known of one source; held is the part that has its values, nil if there is none.
+func (p partReader) supply(s *subject, src render.Source, held *recorded) policy.Supply {
+	serving := p.board.Serving(&src.Store, s.es.Namespace)
+	is := policy.Supply{Name: fmt.Sprintf("%s %q", src.Store.Kind, src.Store.Name), Held: held != nil}
+	if len(serving) > 0 {
+		is.Module = serving[0].Name
 	}
-	return nil
+	if held == nil {
+		is.Skewed = p.skewed(serving)
+		is.Missing = p.missing(s, src)
+		return is
+	}
+	m, runs := p.operatorOf(s.es, held.status)
+	if runs {
+		is.Skewed = p.skewed([]presence.Member{m})
+	}
+	if runs || !p.board.On() {
+		return is
+	}
+	is.Due = held.rec.Entries[handoff.ID(src.Store)].Expires
+	if held.rec.Reads != nil {
+		is.Due = held.rec.Reads.Next
+	}
+	if !is.Due.IsZero() {
+		is.Missing.Certain, is.Missing.Wait = p.board.MissingClass(&src.Store, held.status.Class, s.es.Namespace, is.Due)
+		is.Missing.Hint = p.board.Hint(&src.Store)
+	}
+	return is
+}
+
+// skewed returns the message that the versions of all members are too old or too new; empty if one is not, or without
+// members.
+func (p partReader) skewed(members []presence.Member) string {
+	self := p.board.Self()
+	if len(members) == 0 || slices.ContainsFunc(members, func(m presence.Member) bool { return !presence.Skewed(self, m) }) {
+		return ""
+	}
+	return fmt.Sprintf("%s is built with common %s and %s with common %s, and their minor versions may differ by one: upgrade the older module", self.Name, self.Version, members[0].Name, members[0].Version)
 }
 
 // operatorOf returns the operator that wrote an entry of status.parts; false if it is not running.
@@ -241,73 +229,16 @@ func (p partReader) operatorOf(es *v1alpha1.ExternalSecret, s v1alpha1.PartStatu
 	return p.board.Running(es.Namespace, func(m presence.Member) bool { return handoff.Wrote(m.Module, m.Class, s) })
 }
 
-// absent returns the verdict that no running module serves a source; nil if that is not certain.
-func (p partReader) absent(s *subject, src render.Source) *verdict {
-	gone, wait, why := false, time.Duration(0), p.board.Hint(&src.Store)
+// missing returns whether no running module serves a source.
+func (p partReader) missing(s *subject, src render.Source) policy.Absence {
+	a := policy.Absence{Hint: p.board.Hint(&src.Store)}
 	if class, ours := s.stores.OtherClass(src.Store); ours {
-		gone, wait = p.board.MissingClass(&src.Store, class, s.es.Namespace, s.obj.since)
-		why = fmt.Sprintf("%s %q has controller class %q, which no running operator serves; start one with --controller-class=%[3]s, or change spec.controller of the store", src.Store.Kind, src.Store.Name, class)
+		a.Certain, a.Wait = p.board.MissingClass(&src.Store, class, s.es.Namespace, s.obj.since)
+		a.Hint = fmt.Sprintf("%s %q has controller class %q, which no running operator serves; start one with --controller-class=%[3]s, or change spec.controller of the store", src.Store.Kind, src.Store.Name, class)
 	} else {
-		gone, wait = p.board.Missing(&src.Store, s.es.Namespace, s.obj.since)
+		a.Certain, a.Wait = p.board.Missing(&src.Store, s.es.Namespace, s.obj.since)
 	}
-	if !gone {
-		s.handed.again(wait)
-		return nil
-	}
-	v := status.Stalled(v1alpha1.ReasonProviderNotRunning, why)
-	return &v
-}
-
-// outdated returns the verdict that a contribution is due for a read or has expired, and its operator is not running;
-// nil if there is none.
-func (p partReader) outdated(s *subject, parts []recorded) *verdict {
-	for _, src := range s.plan.Sources {
-		r := holder(s.es, parts, src)
-		if !s.stores.Elsewhere(src) || r == nil {
-			continue
-		}
-		due := r.rec.Entries[handoff.ID(src.Store)].Expires
-		if r.rec.Reads != nil {
-			due = r.rec.Reads.Next
-		}
-		if _, runs := p.operatorOf(s.es, r.status); runs || due.IsZero() || !p.board.On() {
-			continue
-		}
-		if early := due.Sub(p.now()); early > 0 {
-			s.handed.again(early)
-			continue
-		}
-		gone, wait := p.board.MissingClass(&src.Store, r.status.Class, s.es.Namespace, due)
-		if gone {
-			v := status.Stalled(v1alpha1.ReasonProviderNotRunning, p.board.Hint(&src.Store))
-			return &v
-		}
-		s.handed.again(wait)
-	}
-	return nil
-}
-
-// again requests the next pass after wait, unless an earlier one is requested already.
-func (h *handed) again(wait time.Duration) {
-	if wait > 0 && (h.wait == 0 || wait < h.wait) {
-		h.wait = wait
-	}
-}
-
-// said returns the verdict that an operator reports for its part; nil if it reports no problem.
-func said(s v1alpha1.PartStatus) *verdict {
-	if s.Message == "" {
-		return nil
-	}
-	v := status.Failed(v1alpha1.ReasonSecretSyncedError, s.Message)
-	v.Class = provider.Class(s.ErrorClass)
-	switch s.Reason {
-	case v1alpha1.ReasonInvalidSpec, v1alpha1.ReasonForbidden:
-		v.Reason, v.Stalled = s.Reason, true
-	case v1alpha1.ReasonStoreNotFound, v1alpha1.ReasonStoreNotReady, v1alpha1.ReasonNoRemoteChanges:
-		v.Reason = s.Reason
-	}
-	return &v
+	return a
 }
 
 // isWriterRunning reports whether to believe the report of an operator about its part. The report of an operator that is known

@@ -42,7 +42,9 @@ type Reconciler struct {
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res reconcile.Result, err error) {
 	s, anew, err := r.gatherer.subject(ctx, req.NamespacedName)
 	if anew {
-		r.reporter.watches.Remove(templateOwner(req.NamespacedName)) // Its watches are those of the previous object of this name.
+		// Its watches are those of the previous object of this name.
+		r.reporter.watches.Remove(watchOwner(req.NamespacedName))
+		r.reporter.watches.Remove(templateOwner(req.NamespacedName))
 	}
 	switch {
 	case errors.Is(err, errMoved):
@@ -77,7 +79,7 @@ func (r *Reconciler) pass(ctx context.Context, s *subject) (*outcome, error) {
 	case err != nil || o != nil:
 		return o, err
 	case decision.Action == policy.Read:
-		if o := r.decider.lost(s); o != nil {
+		if s.stance, o = r.decider.lost(s); o != nil {
 			return o, nil
 		}
 		return r.fetch(ctx, s)
@@ -156,19 +158,16 @@ func (r *Reconciler) settle(ctx context.Context, s *subject) (policy.Decision, *
 }
 
 // look decides from the caches, and from a live read where the caches may be behind.
-func (r *Reconciler) look(ctx context.Context, s *subject) (policy.Decision, view, error) {
-	secret, err := r.gatherer.cached(ctx, s)
-	if err != nil {
-		return policy.Decision{}, view{}, err
-	}
-	v := s.view(ctx, secret)
-	decision := r.decider.decide(s, v)
-	if doubtful(s, v, decision) {
-		if secret, err = r.gatherer.peek(ctx, s); err != nil {
+func (r *Reconciler) look(ctx context.Context, s *subject) (decision policy.Decision, v view, err error) {
+	for _, read := range []func(context.Context, *subject) (metav1.Object, error){r.gatherer.cached, r.gatherer.peek} {
+		secret, err := read(ctx, s)
+		if err != nil {
 			return policy.Decision{}, view{}, err
 		}
 		v = s.view(ctx, secret)
-		decision = r.decider.decide(s, v)
+		if decision, s.stance, s.obj.next = r.decider.decide(s, v); !doubtful(s, v, decision) {
+			break
+		}
 	}
 	return decision, v, nil
 }
@@ -183,7 +182,7 @@ func (r *Reconciler) fetch(ctx context.Context, s *subject) (*outcome, error) {
 		// An event of the store enqueues the object. It is lost if it came before the status with this verdict was
 		// written, so check again after a while. That reads caches only.
 		return say(*refused, r.decider.hold()), nil
-	case !s.handed.ready:
+	case !s.handed.Ready:
 		return r.decider.awaitParts(s), nil
 	case changed && s.stance.why == policy.Retry:
 		s.stance.why = policy.Changed
@@ -239,14 +238,14 @@ func (r *Reconciler) succeed(ctx context.Context, s *subject, a *answer, e effec
 	s.obj.attempts.Succeed()
 	s.obj.next, s.obj.yields, s.obj.misses = time.Time{}, e.yields, 0
 	s.obj.good = a.at
-	s.obj.gone.lacks.Store(a.read.Gone != nil)
-	s.obj.gone.mended.Store(false)
+	s.obj.signals.lacks.Store(a.read.Gone != nil)
+	s.obj.signals.mended.Store(false)
 	r.reporter.took(s, a.at)
 	if policy.Periodic(s.es.Spec.RefreshPolicy, s.plan.Interval) {
 		s.obj.next = a.at.Add(policy.Jitter(s.plan.Interval, r.decider.random()))
 	}
 	v := judged(s, a.read, e)
-	if failure := s.handed.problem; failure != nil && v.Status == metav1.ConditionTrue {
+	if failure := s.handed.Problem; failure != nil && v.Status == metav1.ConditionTrue {
 		v = *failure // The present values stay, but other values were due.
 	}
 	s.next.Sources = a.read.Sources

@@ -113,9 +113,6 @@ func (s *subject) standing() verdict {
 // before: between older ones, another operator may have synced a generation that this process has not seen.
 func (s *subject) observedGeneration() int64 {
 	observed := s.seen.ObservedGeneration
-	if observed == s.es.Generation {
-		s.noteContent()
-	}
 	if s.obj.served.generation == observed && s.es.Generation == observed+1 && s.obj.served.hash == referrers.Content(s.es) {
 		return s.es.Generation
 	}
@@ -143,10 +140,10 @@ func (s *subject) attempt() kit.Attempt {
 func (s *subject) owns() bool { return policy.OwnsTarget(s.es.Spec.Target, s.cleanup) }
 
 // self returns the object as input of decisions about its target.
-func (s *subject) self(due policy.Why) policy.Self {
+func (s *subject) self(due policy.Why, yields bool) policy.Self {
 	self := policy.SelfOf(s.es, s.cleanup)
 	self.Absent = s.ready().Reason == v1alpha1.ReasonSecretDeleted && policy.OnGone(self.Deletion, true, 0) == policy.DropSecret
-	self.Yields = s.stance.yields && s.obj.yields.all
+	self.Yields = yields && s.obj.yields.all
 	self.Due = due
 	return self
 }

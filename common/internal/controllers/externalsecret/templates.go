@@ -2,7 +2,6 @@ package externalsecret
 
 import (
 	"context"
-	"maps"
 	"slices"
 	"sync"
 
@@ -20,77 +19,67 @@ import (
 // ExternalSecret.
 type templateOwner types.NamespacedName
 
-// templateState is the known state of one template source.
-type templateState struct {
-	// version is the resourceVersion of the source; empty if it does not exist.
-	version string
-	// told counts the changes that a watch has reported; seen is the value of told when version was read.
-	told, seen int
-}
-
-// stale reports whether the source has changed since version was read.
-func (s templateState) stale() bool { return s.told != s.seen }
-
-// templateStates are the template sources of one object, as last seen.
+// templateStates are the resourceVersions of the template sources of one object, as last seen; empty for a source that does
+// not exist. A source that has changed since is left out.
 type templateStates struct {
 	mu sync.Mutex
-	m  map[render.TextRef]templateState
+	m  map[render.TextRef]string
 }
 
-// get returns the states. The map is never changed afterwards.
-func (t *templateStates) get() map[render.TextRef]templateState {
+// get returns the version of a source; false if it is not known.
+func (t *templateStates) get(ref render.TextRef) (version string, known bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	return t.m
+	version, known = t.m[ref]
+	return version, known
 }
 
-// set replaces the states. Changes that a watch has reported since get are kept.
-func (t *templateStates) set(states map[render.TextRef]templateState) {
+// set records the version of a source, before its watch starts.
+func (t *templateStates) set(ref render.TextRef, version string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for ref, s := range states {
-		s.told = max(s.told, t.m[ref].told)
-		states[ref] = s
+	if t.m == nil {
+		t.m = map[render.TextRef]string{}
 	}
-	t.m = states
+	t.m[ref] = version
 }
 
-// saw records the versions that were read with the templates. A watch may already have reported later ones, so told
-// and seen stay.
-func (t *templateStates) saw(versions map[render.TextRef]string) {
-	t.change(func(ref render.TextRef, s *templateState) {
-		if v, ok := versions[ref]; ok {
-			s.version = v
-		}
-	})
-}
-
-// outdate records that a watch has reported a change of a source.
-func (t *templateStates) outdate(changed render.TextRef) {
-	t.change(func(ref render.TextRef, s *templateState) {
-		if ref == changed {
-			s.told++
-		}
-	})
-}
-
-func (t *templateStates) change(f func(render.TextRef, *templateState)) {
+// saw records the version that was read with the templates, unless a watch has reported a change since set: it may be of
+// a later version.
+func (t *templateStates) saw(ref render.TextRef, version string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	states := maps.Clone(t.m)
-	for ref, s := range states {
-		f(ref, &s)
-		states[ref] = s
+	if _, known := t.m[ref]; known {
+		t.m[ref] = version
 	}
-	t.m = states
+}
+
+// changed records that a watch has reported a change of a source.
+func (t *templateStates) changed(ref render.TextRef) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.m, ref)
+}
+
+// keep drops all sources unless they are all in refs. It returns false if it has dropped some.
+func (t *templateStates) keep(refs []render.TextRef) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for ref := range t.m {
+		if !slices.Contains(refs, ref) {
+			t.m = nil
+			return false
+		}
+	}
+	return true
 }
 
 // versions returns the versions of sources, in order.
 func (t *templateStates) versions(refs []render.TextRef) []string {
-	states := t.get()
 	var all []string
 	for _, ref := range refs {
-		all = append(all, states[ref].version)
+		version, _ := t.get(ref)
+		all = append(all, version)
 	}
 	return all
 }
@@ -107,42 +96,29 @@ type templateReader struct {
 // count like labels: the status stores a hash of them, so a change while the operator was down is noticed, too.
 func (r templateReader) follow(ctx context.Context, es *v1alpha1.ExternalSecret, refs []render.TextRef, seen *templateStates) error {
 	owner := templateOwner(client.ObjectKeyFromObject(es))
-	states := seen.get()
-	for ref := range states {
-		if !slices.Contains(refs, ref) {
-			r.watches.Remove(owner) // The spec no longer names it.
-			seen.set(nil)
-			states = nil
-			break
-		}
+	if !seen.keep(refs) {
+		r.watches.Remove(owner) // The spec no longer names some of them.
 	}
-	next := make(map[render.TextRef]templateState, len(refs))
 	for _, ref := range refs {
-		if s, ok := states[ref]; ok && !s.stale() {
-			next[ref] = s
+		if _, known := seen.get(ref); known {
 			continue
 		}
 		version, err := templatesource.Version(ctx, r.client, es.Namespace, ref)
 		if err != nil {
 			return err
 		}
-		next[ref] = templateState{version: version, told: states[ref].told, seen: states[ref].told}
-	}
-	seen.set(next)
-	for ref, s := range next {
-		if old, ok := states[ref]; !ok || old.stale() {
-			r.watches.Add(templatesource.WatchRef(es.Namespace, ref), owner, s.version, func() {
-				seen.outdate(ref)
-				r.enqueue(types.NamespacedName(owner), queue.High)
-			})
-		}
+		seen.set(ref, version)
+		r.watches.Add(templatesource.WatchRef(es.Namespace, ref), owner, version, func() {
+			seen.changed(ref)
+			r.enqueue(types.NamespacedName(owner), queue.High)
+		})
 	}
 	return nil
 }
 
 // read returns the templates of the sources. A source that does not exist is left out.
 func (r templateReader) read(ctx context.Context, es *v1alpha1.ExternalSecret, refs []render.TextRef, seen *templateStates) (render.Texts, error) {
-	texts, versions := render.Texts{}, map[render.TextRef]string{}
+	texts := render.Texts{}
 	for _, ref := range refs {
 		all, version, err := templatesource.Read(ctx, r.client, es.Namespace, ref)
 		if err != nil {
@@ -151,8 +127,7 @@ func (r templateReader) read(ctx context.Context, es *v1alpha1.ExternalSecret, r
 		if version != "" {
 			texts[ref] = render.TextsUsed(es, ref, all)
 		}
-		versions[ref] = version
+		seen.saw(ref, version)
 	}
-	seen.saw(versions)
 	return texts, nil
 }

@@ -6,39 +6,29 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
 )
 
-// TestTemplateStates has a watch report changes of a template's source before and during a read of its version.
+// TestTemplateStates has a watch report a change of a template's source around the read of its content.
 func TestTemplateStates(t *testing.T) {
 	ref := render.TextRef{Name: "templates"}
-	read := func(version string, s templateState) templateState {
-		return templateState{version: version, told: s.told, seen: s.told}
-	}
 	cases := map[string]struct {
 		reason string
-		// before and during are how often the watch reports a change, before the read begins and before it ends.
-		before, during int
-		want           bool
+		steps  func(*templateStates)
+		want   string
+		known  bool
 	}{
-		"Quiet":  {"Without a change the read has the latest version.", 0, 0, false},
-		"Before": {"A read after the changes has the latest version.", 2, 0, false},
-		"During": {"A change during the read requires another one.", 0, 1, true},
-		"Both":   {"A change during the read requires another one, also after an earlier change.", 1, 1, true},
+		"New":    {"A source is unknown until its version was read.", func(*templateStates) {}, "", false},
+		"Quiet":  {"Without a change the version of the content counts.", func(o *templateStates) { o.set(ref, "1"); o.saw(ref, "2") }, "2", true},
+		"Before": {"After a change the version must be read again.", func(o *templateStates) { o.set(ref, "1"); o.changed(ref) }, "", false},
+		"During": {"A change between version and content may be later than the content.", func(o *templateStates) { o.set(ref, "1"); o.changed(ref); o.saw(ref, "2") }, "", false},
+		"After":  {"A change after the content requires another read.", func(o *templateStates) { o.set(ref, "1"); o.saw(ref, "2"); o.changed(ref) }, "", false},
+		"Kept":   {"A source that the spec still names stays known.", func(o *templateStates) { o.set(ref, "1"); o.keep([]render.TextRef{ref}) }, "1", true},
+		"Unused": {"A source that the spec no longer names is dropped with its watch.", func(o *templateStates) { o.set(ref, "1"); o.keep(nil) }, "", false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			o := &templateStates{}
-			o.set(map[render.TextRef]templateState{ref: {version: "1"}})
-			tell := func(times int) {
-				for range times {
-					o.outdate(ref)
-				}
-			}
-			tell(tc.before)
-			states := o.get()
-			tell(tc.during)
-			o.set(map[render.TextRef]templateState{ref: read("2", states[ref])})
-			got := o.get()[ref]
-			if got.version != "2" || got.stale() != tc.want {
-				t.Errorf("\n%s\nversion %s, stale %t, want 2 and %t", tc.reason, got.version, got.stale(), tc.want)
+			tc.steps(o)
+			if got, known := o.get(ref); got != tc.want || known != tc.known {
+				t.Errorf("\n%s\nget(): %q, %t, want %q, %t", tc.reason, got, known, tc.want, tc.known)
 			}
 		})
 	}
