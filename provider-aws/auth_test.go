@@ -50,7 +50,7 @@ var clusterStores = map[string]func(spec v1alpha1.AWSSpec, serves common.Cluster
 func readsOf(srv *emulator.Server) func() []string {
 	return func() []string {
 		reads := []string{}
-		for _, c := range srv.CallLog() {
+		for _, c := range srv.Calls() {
 			switch c.Operation {
 			case "GetSecretValue", "BatchGetSecretValue", "GetParameter", "GetParameters", "GetParametersByPath":
 				for _, id := range c.SecretIDs {

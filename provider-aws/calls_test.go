@@ -41,20 +41,20 @@ func TestCalls(t *testing.T) {
 			srv.Reset()
 			t.Cleanup(func() {
 				if t.Failed() {
-					t.Logf("the calls: %+v", srv.CallLog())
+					t.Logf("the calls: %+v", srv.Calls())
 				}
 			})
 			s.SetName("calls")
 			suite.Calls(t, ns, s, keys,
 				func(key string) (n int) {
-					for _, c := range srv.CallLog() {
+					for _, c := range srv.Calls() {
 						if slices.Contains(c.SecretIDs, key) {
 							n++
 						}
 					}
 					return n
 				},
-				func() int { return srv.Calls("AssumeRoleWithWebIdentity") })
+				func() int { return srv.Count("AssumeRoleWithWebIdentity") })
 		})
 	}
 }

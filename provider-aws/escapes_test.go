@@ -17,7 +17,7 @@ import (
 func calls(srv *emulator.Server) func() []string {
 	return func() []string {
 		all := []string{}
-		for _, c := range srv.CallLog() {
+		for _, c := range srv.Calls() {
 			all = append(all, c.Operation)
 		}
 		return all

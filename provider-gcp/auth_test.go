@@ -129,7 +129,7 @@ func TestBadAuth(t *testing.T) {
 	}
 	reads := func() []string {
 		all := []string{}
-		for _, c := range append(srv.CallLog(), stranger.CallLog()...) {
+		for _, c := range append(srv.Calls(), stranger.Calls()...) {
 			if c.Method == "AccessSecretVersion" {
 				all = append(all, c.Name)
 			}

@@ -35,14 +35,14 @@ func TestCalls(t *testing.T) {
 			s.SetName("calls")
 			suite.Calls(t, ns, s, keys,
 				func(key string) (n int) {
-					for _, c := range srv.CallLog() {
+					for _, c := range srv.Calls() {
 						if strings.Contains(c.Name, "/secrets/"+key) {
 							n++
 						}
 					}
 					return n
 				},
-				func() int { return srv.Calls(emulator.MethodToken) })
+				func() int { return srv.Count(emulator.MethodToken) })
 		})
 	}
 }

@@ -24,7 +24,7 @@ func TestEscapes(t *testing.T) {
 	callsOf := func(srv *emulator.Server) func() []string {
 		return func() []string {
 			all := []string{}
-			for _, c := range srv.CallLog() {
+			for _, c := range srv.Calls() {
 				all = append(all, c.Method+" "+c.Name)
 			}
 			return all

@@ -112,7 +112,7 @@ func create(ctx context.Context, s *stack.Stack, objects []Object) (m creation, 
 
 // reads returns the number of calls that read secrets.
 func reads(s *stack.Stack) int {
-	return s.AWS.Calls("BatchGetSecretValue") + s.AWS.Calls("GetSecretValue")
+	return s.AWS.Count("BatchGetSecretValue") + s.AWS.Count("GetSecretValue")
 }
 
 // onStack runs f on a new stack.

@@ -57,7 +57,7 @@ func burden(ctx context.Context, s *stack.Stack, n int, prefix string, fault emu
 	if err := storesReady(ctx, s); err != nil {
 		return err
 	}
-	fault.SecretID = prefix + "/*"
+	fault.Key = prefix + "/*"
 	s.AWS.Inject(fault)
 	s.AWS.Reset()
 	if err := each(objects, clients, func(o Object) error { return s.Admin.Create(ctx, externalSecret(o)) }); err != nil {

@@ -77,7 +77,7 @@ func TestFaults(t *testing.T) {
 		"Denied": {
 			why: "one entry is denied",
 			fault: func(key string) emulator.Fault {
-				return emulator.Fault{SecretID: key, Entry: true, Code: "AccessDeniedException", Message: "not authorized"}
+				return emulator.Fault{Key: key, Entry: true, Code: "AccessDeniedException", Message: "not authorized"}
 			},
 			message: []string{"Denied: ", "KEY"},
 		},
@@ -145,11 +145,11 @@ func TestFaults(t *testing.T) {
 			// The fault is limited to these secrets, so that the tests do not disturb each other.
 			if tc.first != nil {
 				f := *tc.first
-				f.SecretID = b
+				f.Key = b
 				defer shared.AWS.Inject(f)()
 			}
 			f := tc.fault(b)
-			f.SecretID = b
+			f.Key = b
 			remove := shared.AWS.Inject(f)
 			defer remove()
 			// The other secret changes, so that a write despite the fault is detected.
@@ -206,7 +206,7 @@ func TestNoLeak(t *testing.T) {
 	broken.Spec.Data[1].RemoteRef.Property = "password"
 	must(t, shared.Admin.Create(t.Context(), broken))
 	wantReady(t, ns, "broken", v1alpha1.ReasonSecretSyncedError)
-	shared.AWS.Inject(emulator.Fault{SecretID: "leak/json", Body: emulator.BodyTruncated})
+	shared.AWS.Inject(emulator.Fault{Key: "leak/json", Body: emulator.BodyTruncated})
 	refresh(t, ns, "good", "1")
 	wantReady(t, ns, "good", v1alpha1.ReasonSecretSyncedError)
 

@@ -194,7 +194,7 @@ func TestCutOverPushes(t *testing.T) {
 		if n := eso.writes.Load() - created; n != 0 {
 			t.Errorf("External Secrets Operator made %d writes", n)
 		}
-		for call, n := range c.stack.AWS.CallCounts() {
+		for call, n := range c.stack.AWS.Counts() {
 			switch call {
 			case "CreateSecret", "PutSecretValue", "UpdateSecret", "DeleteSecret":
 				t.Errorf("direct-secrets called %s %d times", call, n)
@@ -215,7 +215,7 @@ func TestCutOverPushes(t *testing.T) {
 		t.Errorf("exit code %d", code)
 	}
 	unchanged()
-	t.Logf("direct-secrets made %v", c.stack.AWS.CallCounts())
+	t.Logf("direct-secrets made %v", c.stack.AWS.Counts())
 
 	// The way back: External Secrets Operator pushes and deletes as before.
 	c.wantOutput(fmt.Sprintf("\n0 moved, %d reverted, 0 left, 0 failed\n", each-1), "--revert", "-n", "team-01")

@@ -247,7 +247,7 @@ func TestCutOver(t *testing.T) {
 	for _, n := range c.readsOf() {
 		most = max(most, n)
 	}
-	t.Logf("direct-secrets made %v; a secret was read at most %d times", c.stack.AWS.CallCounts(), most)
+	t.Logf("direct-secrets made %v; a secret was read at most %d times", c.stack.AWS.Counts(), most)
 	if most > 2 { // The plan reads a secret, and so does who takes over.
 		t.Errorf("a secret was read %d times", most)
 	}
@@ -301,7 +301,7 @@ func heldByESO(s *corev1.Secret) string {
 // readsOf returns how often each remote secret was read.
 func (c *cutover) readsOf() map[string]int {
 	all := map[string]int{}
-	for _, call := range c.stack.AWS.CallLog() {
+	for _, call := range c.stack.AWS.Calls() {
 		for _, id := range call.SecretIDs {
 			all[id]++
 		}

@@ -215,7 +215,7 @@ func stateOf(t *testing.T, s *stack.Stack, vault *vaulttest.Server, ns string) d
 		Remote: map[string]string{}, Objects: map[string]types.UID{}, Values: map[string]map[string][]byte{},
 		Leases: vault.Leases("accounts/creds/app"), Accounts: vault.Accounts("accounts"),
 	}
-	state.Writes = maps.Clone(s.AWS.CallCounts())
+	state.Writes = maps.Clone(s.AWS.Counts())
 	maps.DeleteFunc(state.Writes, func(operation string, _ int) bool {
 		return slices.ContainsFunc([]string{"Get", "BatchGet", "Describe", "List"}, func(p string) bool { return strings.HasPrefix(operation, p) })
 	})

@@ -122,7 +122,7 @@ func TestMixedShown(t *testing.T) {
 		calm := []func(){
 			m.vault.Inject(vaulttest.On(vaultMount+"/data/"+m.key(id)), vaulttest.RefuseWith(code.vault, value())),
 			gcp.Inject(gcpemulator.Fault{Secret: id, Code: code.gcp, Message: value()}),
-			shared.AWS.Inject(awsemulator.Fault{SecretID: m.key(id), Code: code.aws, Message: value()}),
+			shared.AWS.Inject(awsemulator.Fault{Key: m.key(id), Code: code.aws, Message: value()}),
 		}
 		m.refresh("good")
 		wantFailed(t, &v1alpha1.ExternalSecret{}, m.ns, "good")

@@ -137,7 +137,7 @@ func TestModuleVersions(t *testing.T) {
 	m.inStep("es", "es", 1, 0) // The first change of a created Secret takes a second request, which makes it one of server-side apply.
 	// calls returns how many calls of some operations name a remote secret, or its ARN.
 	calls := func(key string, operations ...string) (n int) {
-		for _, c := range shared.AWS.CallLog() {
+		for _, c := range shared.AWS.Calls() {
 			if slices.Contains(operations, c.Operation) && slices.ContainsFunc(c.SecretIDs, func(id string) bool { return strings.Contains(id, m.key(key)) }) {
 				n++
 			}

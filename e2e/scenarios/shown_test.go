@@ -87,7 +87,7 @@ func TestNothingShown(t *testing.T) {
 		must(t, p.Kill())
 	}
 	run("second")
-	refused := shared.AWS.Inject(emulator.Fault{SecretID: "shown/*", Code: "AccessDeniedException", Message: "not authorized"})
+	refused := shared.AWS.Inject(emulator.Fault{Key: "shown/*", Code: "AccessDeniedException", Message: "not authorized"})
 	push(t, ns)
 	for name := range fails {
 		wantFailed(t, &v1alpha1.ExternalSecret{}, ns, name)

@@ -167,7 +167,7 @@ func TestLogin(t *testing.T) {
 func TestCloudAway(t *testing.T) {
 	cloud, c := identities(t)
 	srv := vault(t, cloud.URL())
-	remove := cloud.Inject(emulator.Fault{Operation: "GetCallerIdentity", Code: "InternalFailure", Status: http.StatusInternalServerError})
+	remove := cloud.Inject(emulator.Fault{Call: "GetCallerIdentity", Code: "InternalFailure", Status: http.StatusInternalServerError})
 	want := "Unavailable: spec.auth.iam: Vault cannot reach the STS of AWS"
 	if got := read(t, srv.URL, static("alice", "alice-key"), c); got != want {
 		t.Errorf("a server error of AWS must not be reported as a wrong key: got %s, want %s", got, want)

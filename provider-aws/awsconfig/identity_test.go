@@ -45,9 +45,9 @@ func TestIdentity(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		before := sts.Calls("GetCallerIdentity")
-		if again, err := c.Identity(t.Context(), service); err != nil || again != is || sts.Calls("GetCallerIdentity") != before {
-			t.Errorf("asked again: %+v, error %v, %d calls more", again, err, sts.Calls("GetCallerIdentity")-before)
+		before := sts.Count("GetCallerIdentity")
+		if again, err := c.Identity(t.Context(), service); err != nil || again != is || sts.Count("GetCallerIdentity") != before {
+			t.Errorf("asked again: %+v, error %v, %d calls more", again, err, sts.Count("GetCallerIdentity")-before)
 		}
 		return is
 	}
@@ -86,7 +86,7 @@ func TestIdentityUnknown(t *testing.T) {
 	if _, err := identified(t, "", awstest.WithKey("wrong", "wrong")).Identity(t.Context(), "ssm"); provider.ClassOf(err) != provider.Denied {
 		t.Errorf("an account is returned without a valid login: %v", err)
 	}
-	defer srv.Inject(emulator.Fault{Operation: "GetCallerIdentity", Hang: true})()
+	defer srv.Inject(emulator.Fault{Call: "GetCallerIdentity", Hang: true})()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := identified(t, "").Identity(ctx, "ssm"); provider.ClassOf(err) != provider.Unavailable {

@@ -95,7 +95,7 @@ func TestGenerate(t *testing.T) {
 				t.Errorf("%s\nEach login must have a new password: got %q", tc.reason, passwords)
 			}
 			var calls []call
-			for _, one := range srv.CallLog() {
+			for _, one := range srv.Calls() {
 				calls = append(calls, call{one.Service, one.Operation})
 			}
 			if diff := cmp.Diff(tc.calls, calls); diff != "" {
@@ -150,8 +150,8 @@ func TestGenerateFails(t *testing.T) {
 			if len(got.Values) > 0 {
 				t.Errorf("%s\nGenerate(...): an error comes without values, got %d", tc.reason, len(got.Values))
 			}
-			if want := max(1, tc.calls); srv.Calls("") != want {
-				t.Errorf("%s\nGenerate(...): %d calls, want %d", tc.reason, srv.Calls(""), want)
+			if want := max(1, tc.calls); srv.Count() != want {
+				t.Errorf("%s\nGenerate(...): %d calls, want %d", tc.reason, srv.Count(), want)
 			}
 			if diff := cmp.Diff(error(tc.want), c.Check(t.Context())); diff != "" {
 				t.Errorf("%s\nCheck(...): -want error, +got error:\n%s", tc.reason, diff)
@@ -216,8 +216,8 @@ func TestRetries(t *testing.T) {
 	c := client(t, "", srv.URL(), awstest.WithRetries(3))
 	srv.Inject(emulator.Fault{Status: 503, Times: 2})
 	srv.Inject(emulator.Fault{Body: emulator.BodyNone, Times: 1})
-	if _, err := c.Generate(t.Context()); err != nil || srv.Calls("GetAuthorizationToken") != 4 {
-		t.Errorf("the fourth attempt must succeed: got %v after %d", err, srv.Calls("GetAuthorizationToken"))
+	if _, err := c.Generate(t.Context()); err != nil || srv.Count("GetAuthorizationToken") != 4 {
+		t.Errorf("the fourth attempt must succeed: got %v after %d", err, srv.Count("GetAuthorizationToken"))
 	}
 
 	remove := srv.Inject(emulator.Fault{Hang: true})

@@ -28,10 +28,10 @@ func TestCalls(t *testing.T) {
 	whoami(ctx, stsClient(t, srv))
 
 	counts := map[string]int{"GetSecretValue": 2, "PutSecretValue": 1, "BatchGetSecretValue": 1, "GetCallerIdentity": 1}
-	if diff := cmp.Diff(counts, srv.CallCounts()); diff != "" {
+	if diff := cmp.Diff(counts, srv.Counts()); diff != "" {
 		t.Errorf("calls are counted by operation, failed ones too, direct access not: -want, +got:\n%s", diff)
 	}
-	if diff := cmp.Diff([]int{2, 0, 5}, []int{srv.Calls("GetSecretValue"), srv.Calls("ListSecrets"), srv.Calls("")}); diff != "" {
+	if diff := cmp.Diff([]int{2, 0, 5}, []int{srv.Count("GetSecretValue"), srv.Count("ListSecrets"), srv.Count()}); diff != "" {
 		t.Errorf("Calls: -want, +got:\n%s", diff)
 	}
 	call := func(op string, ids ...string) emulator.Call {
@@ -41,19 +41,19 @@ func TestCalls(t *testing.T) {
 		call("GetSecretValue", "db"), call("GetSecretValue", "none"), call("PutSecretValue", "db"), call("BatchGetSecretValue", "db", "none"),
 		{Service: "sts", Operation: "GetCallerIdentity", AccessKeyID: "test"},
 	}
-	if diff := cmp.Diff(log, srv.CallLog(), cmpopts.IgnoreFields(emulator.Call{}, "Time")); diff != "" {
+	if diff := cmp.Diff(log, srv.Calls(), cmpopts.IgnoreFields(emulator.Call{}, "Time")); diff != "" {
 		t.Errorf("the log has ids and access keys: -want, +got:\n%s", diff)
 	}
-	if strings.Contains(fmt.Sprintf("%+v", srv.CallLog()), "canary") {
+	if strings.Contains(fmt.Sprintf("%+v", srv.Calls()), "canary") {
 		t.Error("the log shows a value")
 	}
 	srv.Reset()
-	if diff := cmp.Diff([]int{0, 0}, []int{srv.Calls(""), len(srv.CallLog())}); diff != "" {
+	if diff := cmp.Diff([]int{0, 0}, []int{srv.Count(), len(srv.Calls())}); diff != "" {
 		t.Errorf("Reset must clear the calls: -want, +got:\n%s", diff)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	cancel()
-	if err := srv.WaitForCalls(ctx, "GetSecretValue", 1); !errors.Is(err, context.Canceled) {
-		t.Errorf("WaitForCalls: want context.Canceled, got %v", err)
+	if err := srv.Wait(ctx, 1, "GetSecretValue"); !errors.Is(err, context.Canceled) {
+		t.Errorf("Wait: want context.Canceled, got %v", err)
 	}
 }

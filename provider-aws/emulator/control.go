@@ -22,7 +22,8 @@ import (
 //	PUT    /_control/secrets/{name}   makes the body the current value
 //	DELETE /_control/secrets/{name}   deletes a secret without a recovery window
 //
-// Bodies have the field names of the Go types, except that durations are text such as "100ms".
+// Bodies have the field names of the Go types, except that durations are text such as "100ms", and that a fault
+// selects calls with Operation and SecretID.
 //
 // It requires no signature: anyone who can reach the port can use it.
 func (e *Emulator) controlHandler() http.Handler {
@@ -31,7 +32,7 @@ func (e *Emulator) controlHandler() http.Handler {
 		mux.HandleFunc(pattern+" "+controlPrefix+path, h)
 	}
 	handle("GET", "calls", func(w http.ResponseWriter, _ *http.Request) {
-		writeJSON(w, map[string]any{"counts": e.CallCounts(), "log": e.CallLog()})
+		writeJSON(w, map[string]any{"counts": e.Counts(), "log": e.Calls()})
 	})
 	handle("POST", "reset", func(http.ResponseWriter, *http.Request) { e.Reset() })
 	handle("GET", "sessions", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, e.Sessions()) })
@@ -39,11 +40,11 @@ func (e *Emulator) controlHandler() http.Handler {
 	handle("POST", "roles", accept(func(_ http.ResponseWriter, r roleBody) { e.AddRole(r.role()) }))
 	handle("POST", "credentials", accept(func(_ http.ResponseWriter, c Credential) { e.AddCredential(c) }))
 	handle("POST", "faults", accept(func(w http.ResponseWriter, f faultBody) {
-		writeJSON(w, map[string]string{"id": e.faults.add(f.fault())})
+		writeJSON(w, map[string]string{"id": e.InjectID(f.fault())})
 	}))
 	handle("DELETE", "faults", func(http.ResponseWriter, *http.Request) { e.ClearFaults() })
 	handle("DELETE", "faults/{id}", func(w http.ResponseWriter, r *http.Request) {
-		if !e.faults.remove(r.PathValue("id")) {
+		if !e.Remove(r.PathValue("id")) {
 			http.Error(w, "no such fault", http.StatusNotFound)
 		}
 	})

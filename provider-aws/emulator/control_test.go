@@ -89,14 +89,14 @@ func TestControlCalls(t *testing.T) {
 	if err := json.Unmarshal([]byte(control(t, srv, "GET", "calls", "")[4:]), &calls); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(srv.CallLog()[0].SecretIDs, calls.Log[0].SecretIDs); diff != "" {
+	if diff := cmp.Diff(srv.Calls()[0].SecretIDs, calls.Log[0].SecretIDs); diff != "" {
 		t.Errorf("log: -want, +got:\n%s", diff)
 	}
 	if diff := cmp.Diff(map[string]int{"GetSecretValue": 1}, calls.Counts); diff != "" {
 		t.Errorf("counts: -want, +got:\n%s", diff)
 	}
 	control(t, srv, "POST", "reset", "")
-	if n := srv.Calls(""); n != 0 {
+	if n := srv.Count(); n != 0 {
 		t.Errorf("calls after reset: want 0, got %d", n)
 	}
 }

@@ -6,7 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"time"
+
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
 const (
@@ -23,6 +24,8 @@ const Name = "AWS emulator of this project"
 // STS. It is safe for concurrent use. Create one with New or Start.
 type Emulator struct {
 	config
+	fake.CallLog[Call]
+	fake.Faults[Fault]
 
 	mu         sync.RWMutex // guards the secrets and parameters
 	secrets    map[string]*secret
@@ -31,8 +34,6 @@ type Emulator struct {
 	parameters map[string]*parameter
 
 	identities identities
-	calls      callLog
-	faults     faultSet
 	control    http.Handler
 }
 
@@ -103,7 +104,7 @@ func (e *Emulator) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // fails is counted, too.
 func (e *Emulator) serve(q *request) (any, error) {
 	ids, run, err := q.service.prepare(e, q)
-	e.calls.add(Call{
+	e.Record(Call{
 		Time:        e.now(),
 		Service:     q.service.name(),
 		Operation:   q.operation,
@@ -129,43 +130,4 @@ func (e *Emulator) serve(q *request) (any, error) {
 		p.cut(q.fault.Page, q.fault.KeepEntries)
 	}
 	return out, nil
-}
-
-func (e *Emulator) applyFault(q *request, ids []string) error {
-	if err := pause(q.ctx, e.latency); err != nil {
-		return err
-	}
-	f := e.faults.takeCall(q.operation, accessKeyOf(q.http), func() []string { return e.namesOf(ids) })
-	if f == nil {
-		return nil
-	}
-	q.fault = f.Fault
-	if err := pause(q.ctx, f.Latency); err != nil {
-		return err
-	}
-	if f.Hang {
-		select {
-		case <-q.ctx.Done():
-			return q.ctx.Err()
-		case <-f.removed:
-		}
-	}
-	if f.Code == "" && f.Status == 0 {
-		return nil
-	}
-	return f.asError()
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return nil
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
 }

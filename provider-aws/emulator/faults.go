@@ -4,18 +4,18 @@ import (
 	"errors"
 	"net/http"
 	"slices"
-	"strconv"
-	"sync"
 	"time"
+
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
 // A Fault describes how matching calls fail. The zero Fault matches every call and has no effect.
 type Fault struct {
-	// Operation, SecretID and AccessKeyID select calls; empty matches all. SecretID is the name of a secret or
-	// parameter, in which "*" matches any text. A call matches if it names such a secret or parameter, by name
-	// or ARN.
-	Operation   string `json:",omitempty"`
-	SecretID    string `json:",omitempty"`
+	// Call, Key and AccessKeyID select calls; empty matches all. Call is an operation. Key is the name of a
+	// secret or parameter, in which "*" matches any text. A call matches if it names such a secret or parameter,
+	// by name or ARN.
+	Call        string `json:"Operation,omitempty"`
+	Key         string `json:"SecretID,omitempty"`
 	AccessKeyID string `json:",omitempty"`
 
 	// Times is the number of calls, or entries, that fail; 0 means until removed.
@@ -39,7 +39,7 @@ type Fault struct {
 
 	// Entry puts Code and Message into the answer of BatchGetSecretValue for each matching secret; the other
 	// secrets are not affected. GetParameters lists such a parameter as invalid, and has no place for an error.
-	// Only SecretID selects here.
+	// Only Key selects here.
 	Entry bool `json:",omitempty"`
 
 	// Drop makes a batch omit each matching entry, which AWS should never do. It needs Entry.
@@ -85,9 +85,9 @@ func Throttled() Fault {
 }
 
 // DecryptionFailed returns the error for a secret whose KMS key cannot be used.
-func DecryptionFailed(secretID string) Fault {
+func DecryptionFailed(key string) Fault {
 	return Fault{
-		SecretID: secretID, Code: "DecryptionFailure",
+		Key: key, Code: "DecryptionFailure",
 		Message: "Secrets Manager can't decrypt the protected secret text using the provided KMS key.",
 	}
 }
@@ -107,75 +107,9 @@ func (f *Fault) asError() *apiError {
 	return err
 }
 
-// An activeFault is an injected fault.
-type activeFault struct {
-	Fault
-
-	id      string
-	left    int // of Times
-	removed chan struct{}
-}
-
-func (f *activeFault) spent() bool { return f.Times > 0 && f.left == 0 }
-
-type faultSet struct {
-	mu     sync.RWMutex
-	lastID int
-	active []*activeFault
-}
-
-// Inject injects a fault. If several faults match a call, the oldest applies. remove ends the fault and
-// releases the calls that hang in it. It can be called several times.
-func (e *Emulator) Inject(f Fault) (remove func()) {
-	id := e.faults.add(f)
-	return func() { e.faults.remove(id) }
-}
-
-// ClearFaults removes all faults and releases the calls that hang.
-func (e *Emulator) ClearFaults() { e.faults.remove("") }
-
-func (s *faultSet) add(f Fault) (id string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.lastID++
-	id = strconv.Itoa(s.lastID)
-	s.active = append(s.active, &activeFault{Fault: f, id: id, left: f.Times, removed: make(chan struct{})})
-	return id
-}
-
-// remove ends one fault, or all if id is empty, and reports whether there was one.
-func (s *faultSet) remove(id string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	before := len(s.active)
-	s.active = slices.DeleteFunc(s.active, func(f *activeFault) bool {
-		if id != "" && f.id != id {
-			return false
-		}
-		close(f.removed)
-		return true
-	})
-	return len(s.active) < before
-}
-
-// takeIf returns the first fault that matches and is not used up, and counts its use.
-func (s *faultSet) takeIf(match func(*activeFault) bool) *activeFault {
-	s.mu.RLock()
-	idle := len(s.active) == 0
-	s.mu.RUnlock()
-	if idle {
-		return nil
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, f := range s.active {
-		if f.spent() || !match(f) {
-			continue
-		}
-		f.left--
-		return f
-	}
-	return nil
+// Timing implements the constraint of fake.Faults.
+func (f Fault) Timing() fake.Timing {
+	return fake.Timing{Times: f.Times, Latency: f.Latency, Hang: f.Hang}
 }
 
 // errDropped stands for an entry that a batch omits.
@@ -183,27 +117,36 @@ var errDropped = errors.New("dropped")
 
 // entryFault returns the error that a fault sets for one entry of a batch.
 func (e *Emulator) entryFault(id string) error {
-	f := e.faults.takeEntry(e.nameOf(id))
+	f := e.Take(func(f Fault) bool { return f.Entry && matches(f.Key, e.nameOf(id)) })
 	switch {
 	case f == nil:
 		return nil
-	case f.Drop:
+	case f.Fault.Drop:
 		return errDropped
 	}
-	return f.asError()
+	return f.Fault.asError()
 }
 
-// takeEntry returns the fault for one entry of a batch.
-func (s *faultSet) takeEntry(name string) *activeFault {
-	return s.takeIf(func(f *activeFault) bool { return f.Entry && matches(f.SecretID, name) })
-}
-
-// takeCall returns the fault for a call that names some secrets.
-func (s *faultSet) takeCall(operation, accessKeyID string, names func() []string) *activeFault {
-	return s.takeIf(func(f *activeFault) bool {
-		if f.Entry || f.Operation != "" && f.Operation != operation || f.AccessKeyID != "" && f.AccessKeyID != accessKeyID {
+// applyFault delays a call or makes it fail as injected, and keeps the fault to apply to its answer.
+func (e *Emulator) applyFault(q *request, ids []string) error {
+	if err := fake.Pause(q.ctx, e.latency); err != nil {
+		return err
+	}
+	f := e.Take(func(f Fault) bool {
+		if f.Entry || f.Call != "" && f.Call != q.operation || f.AccessKeyID != "" && f.AccessKeyID != accessKeyOf(q.http) {
 			return false
 		}
-		return f.SecretID == "" || slices.ContainsFunc(names(), func(n string) bool { return glob(f.SecretID, n) })
+		return f.Key == "" || slices.ContainsFunc(e.namesOf(ids), func(n string) bool { return glob(f.Key, n) })
 	})
+	if f == nil {
+		return nil
+	}
+	q.fault = f.Fault
+	if err := f.Delay(q.ctx); err != nil {
+		return err
+	}
+	if q.fault.Code == "" && q.fault.Status == 0 {
+		return nil
+	}
+	return q.fault.asError()
 }

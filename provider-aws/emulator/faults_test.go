@@ -78,7 +78,7 @@ func TestFaults(t *testing.T) {
 					t.Fatal(err)
 				}
 				srv.Put("web/db", []byte("w"))
-				srv.Inject(with(denied, func(f *emulator.Fault) { f.SecretID = "shop/*" }))
+				srv.Inject(with(denied, func(f *emulator.Fault) { f.Key = "shop/*" }))
 				return []string{current(ctx, c, "shop/db"), current(ctx, c, *out.ARN), current(ctx, c, (*out.ARN)[:len(*out.ARN)-7]), current(ctx, c, "web/db")}
 			},
 			want: []string{"AccessDeniedException: no", "AccessDeniedException: no", "AccessDeniedException: no", "w"},
@@ -87,7 +87,7 @@ func TestFaults(t *testing.T) {
 			reason: "a fault for one operation does not affect the others",
 			run: func(ctx context.Context, _ *testing.T, srv *emulator.Server, c *sm.Client) []string {
 				srv.Put("db", []byte("v"))
-				srv.Inject(with(denied, func(f *emulator.Fault) { f.Operation = "BatchGetSecretValue" }))
+				srv.Inject(with(denied, func(f *emulator.Fault) { f.Call = "BatchGetSecretValue" }))
 				return append([]string{current(ctx, c, "db")}, batch(ctx, c, &sm.BatchGetSecretValueInput{SecretIdList: []string{"db"}})...)
 			},
 			want: []string{"v", "AccessDeniedException: no"},
@@ -109,7 +109,7 @@ func TestFaults(t *testing.T) {
 				srv.Inject(with(denied, func(f *emulator.Fault) { f.Times = 2 }))
 				srv.Inject(with(emulator.Throttled(), func(f *emulator.Fault) { f.Times = 1 }))
 				got := []string{current(ctx, c, "db"), current(ctx, c, "db"), current(ctx, c, "db"), current(ctx, c, "db")}
-				return append(got, fmt.Sprint(srv.Calls("GetSecretValue")))
+				return append(got, fmt.Sprint(srv.Count("GetSecretValue")))
 			},
 			want: []string{"AccessDeniedException: no", "AccessDeniedException: no", "ThrottlingException: Rate exceeded", "v", "4"},
 		},
@@ -119,7 +119,7 @@ func TestFaults(t *testing.T) {
 				for _, n := range numbered(3) {
 					srv.Put(n, []byte("v"))
 				}
-				srv.Inject(with(denied, func(f *emulator.Fault) { f.SecretID, f.Entry = "s00", true }))
+				srv.Inject(with(denied, func(f *emulator.Fault) { f.Key, f.Entry = "s00", true }))
 				srv.Inject(with(emulator.DecryptionFailed("s02"), func(f *emulator.Fault) { f.Entry, f.Times = true, 1 }))
 				got := append(batch(ctx, c, &sm.BatchGetSecretValueInput{SecretIdList: numbered(3)}), current(ctx, c, "s00"))
 				return append(got, batch(ctx, c, &sm.BatchGetSecretValueInput{SecretIdList: []string{"s02"}})...)
@@ -196,7 +196,7 @@ func TestHang(t *testing.T) {
 	srv := start(t)
 	srv.Put("db", []byte("v"))
 	c := secretsClient(t, srv)
-	remove := srv.Inject(emulator.Fault{Operation: "GetSecretValue", Hang: true})
+	remove := srv.Inject(emulator.Fault{Call: "GetSecretValue", Hang: true})
 
 	cancelled, cancel := context.WithCancel(t.Context())
 	got := make(chan string, 2)
@@ -222,8 +222,8 @@ func wait(t *testing.T, srv *emulator.Server, n int) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	if err := srv.WaitForCalls(ctx, "GetSecretValue", n); err != nil {
-		t.Fatalf("WaitForCalls: %v", err)
+	if err := srv.Wait(ctx, n, "GetSecretValue"); err != nil {
+		t.Fatalf("Wait: %v", err)
 	}
 }
 
@@ -253,7 +253,7 @@ func TestRetryOfSDK(t *testing.T) {
 	cfg.Retryer = func() aws.Retryer {
 		return retry.NewStandard(func(o *retry.StandardOptions) { o.MaxBackoff = time.Millisecond })
 	}
-	got := []string{current(t.Context(), sm.NewFromConfig(cfg), "db"), fmt.Sprint(srv.Calls("GetSecretValue"))}
+	got := []string{current(t.Context(), sm.NewFromConfig(cfg), "db"), fmt.Sprint(srv.Count("GetSecretValue"))}
 	if diff := cmp.Diff([]string{"v", "2"}, got); diff != "" {
 		t.Errorf("the SDK's default retries get over a short outage: -want, +got:\n%s", diff)
 	}

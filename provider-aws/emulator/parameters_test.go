@@ -386,5 +386,5 @@ func TestParameterTagsAndDeletion(t *testing.T) {
 	}
 	want("several parameters can be deleted at once, and missing ones are reported", "[/b /c] [/a]", fmt.Sprint(out.DeletedParameters, out.InvalidParameters))
 	want("a parameter that is created again starts with version 1", "1 Standard", written(ctx, c, newParameter("/a", "v")))
-	want("every call is counted", "DeleteParameter 1", fmt.Sprint("DeleteParameter ", srv.Calls("DeleteParameter")))
+	want("every call is counted", "DeleteParameter 1", fmt.Sprint("DeleteParameter ", srv.Count("DeleteParameter")))
 }

@@ -68,7 +68,7 @@ func TestRegistryLogins(t *testing.T) {
 		t.Errorf("each call must return a new password: got %d of 4", len(passwords))
 	}
 	services := map[string]int{}
-	for _, c := range srv.CallLog() {
+	for _, c := range srv.Calls() {
 		services[c.Service+":"+c.Operation]++
 	}
 	if diff := cmp.Diff(map[string]int{"ecr:GetAuthorizationToken": 2, "ecr-public:GetAuthorizationToken": 2}, services); diff != "" {
@@ -102,7 +102,7 @@ func TestRegistryErrors(t *testing.T) {
 		"Bearer":  {"the public registry also needs a permission for STS", public, "us-east-1", "test", "sts:*", nil, denied("sts:GetServiceBearerToken")},
 		"Region":  {"the public registry is in one region only", public, "eu-central-1", "test", "", nil, "InvalidSignatureException: Credential should be scoped to a valid region."},
 		"Key":     {"signatures are checked", private, "us-east-1", "other", "", nil, "InvalidSignatureException: " + badSignature},
-		"Fault":   {"faults can be injected", private, "us-east-1", "test", "", &emulator.Fault{Operation: "GetAuthorizationToken", Code: "ServerException", Status: 500, Message: "m"}, "ServerException: m"},
+		"Fault":   {"faults can be injected", private, "us-east-1", "test", "", &emulator.Fault{Call: "GetAuthorizationToken", Code: "ServerException", Status: 500, Message: "m"}, "ServerException: m"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -89,7 +89,7 @@ func TestGetBatch(t *testing.T) {
 		},
 		"NotReadable": {
 			reason: "A parameter that a batch calls invalid can exist.",
-			faults: []emulator.Fault{{Entry: true, SecretID: "/t/5"}},
+			faults: []emulator.Fault{{Entry: true, Key: "/t/5"}},
 			refs:   awstest.Refs(ten()...),
 			want:   except("", ""),
 			calls:  map[string]int{"GetParameters": 1, "GetParameter": 1},
@@ -110,7 +110,7 @@ func TestGetBatch(t *testing.T) {
 		},
 		"DisabledKey": {
 			reason: "A disabled KMS key fails the batch, and each parameter is read by a separate call.",
-			faults: []emulator.Fault{{SecretID: "/t/5", Code: "InvalidKeyId"}},
+			faults: []emulator.Fault{{Key: "/t/5", Code: "InvalidKeyId"}},
 			refs:   awstest.Refs(ten()...),
 			want:   except("/t/5", "Denied"),
 			calls:  map[string]int{"GetParameters": 1, "GetParameter": 10},
@@ -124,28 +124,28 @@ func TestGetBatch(t *testing.T) {
 		},
 		"Spoilt": {
 			reason: "Single reads find the name for which AWS rejects the whole call.",
-			faults: []emulator.Fault{{SecretID: "/t/5", Code: "ValidationException"}},
+			faults: []emulator.Fault{{Key: "/t/5", Code: "ValidationException"}},
 			refs:   awstest.Refs(ten()...),
 			want:   except("/t/5", "Invalid"),
 			calls:  map[string]int{"GetParameters": 1, "GetParameter": 10},
 		},
 		"NotFoundWhole": {
 			reason: "A NotFound for the whole call does not mean that an entry is missing.",
-			faults: []emulator.Fault{{Operation: "GetParameters", Code: "ParameterNotFound"}},
+			faults: []emulator.Fault{{Call: "GetParameters", Code: "ParameterNotFound"}},
 			refs:   awstest.Refs("/a", "/nowhere"),
 			want:   []string{"/a=2", "NotFound"},
 			calls:  map[string]int{"GetParameters": 1, "GetParameter": 2},
 		},
 		"Throttled": {
 			reason: "Throttling does not lead to single reads.",
-			faults: []emulator.Fault{{Operation: "GetParameters", Code: "ThrottlingException", RetryAfter: time.Second}},
+			faults: []emulator.Fault{{Call: "GetParameters", Code: "ThrottlingException", RetryAfter: time.Second}},
 			refs:   awstest.Refs("/a", "/nowhere"),
 			want:   []string{"Throttled", "Throttled"},
 			calls:  map[string]int{"GetParameters": 1},
 		},
 		"Internal": {
 			reason: "A server error makes no entry NotFound.",
-			faults: []emulator.Fault{{Operation: "GetParameters", Code: "InternalServerError"}},
+			faults: []emulator.Fault{{Call: "GetParameters", Code: "InternalServerError"}},
 			refs:   awstest.Refs("/a", "/nowhere"),
 			want:   []string{"Unavailable", "Unavailable"},
 			calls:  map[string]int{"GetParameters": 2},
@@ -159,7 +159,7 @@ func TestGetBatch(t *testing.T) {
 		},
 		"Dropped": {
 			reason: "An entry that is missing in the answer is Unavailable.",
-			faults: []emulator.Fault{{Entry: true, Drop: true, SecretID: "/t/5"}},
+			faults: []emulator.Fault{{Entry: true, Drop: true, Key: "/t/5"}},
 			refs:   awstest.Refs(ten()...),
 			want:   except("/t/5", "Unavailable"),
 			calls:  map[string]int{"GetParameters": 1},
@@ -189,10 +189,10 @@ func TestGetBatch(t *testing.T) {
 			if diff := cmp.Diff(tc.want, awstest.Outcomes(got)); diff != "" {
 				t.Errorf("%s\nGetBatch(...): -want, +got:\n%s", tc.reason, diff)
 			}
-			if diff := cmp.Diff(tc.calls, srv.CallCounts()); diff != "" {
+			if diff := cmp.Diff(tc.calls, srv.Counts()); diff != "" {
 				t.Errorf("%s\ncalls: -want, +got:\n%s", tc.reason, diff)
 			}
-			for _, call := range srv.CallLog() {
+			for _, call := range srv.Calls() {
 				if names := slices.Sorted(slices.Values(call.SecretIDs)); len(slices.Compact(names)) < len(call.SecretIDs) {
 					t.Errorf("%s\n%s names one more than once: %s", tc.reason, call.Operation, call.SecretIDs)
 				}
@@ -223,12 +223,12 @@ func TestDenialsAreRemembered(t *testing.T) {
 	}{
 		"One": {
 			"A denied parameter is left out of batches for a while. The others are read together.",
-			emulator.Fault{SecretID: "/t/5", Code: "AccessDeniedException"},
+			emulator.Fault{Key: "/t/5", Code: "AccessDeniedException"},
 			map[string]int{"GetParameters": 1, "GetParameter": 10}, map[string]int{"GetParameters": 1, "GetParameter": 1},
 		},
 		"Batches": {
 			"Without the permission for batches, none is tried for a while.",
-			emulator.Fault{Operation: "GetParameters", Code: "AccessDeniedException"},
+			emulator.Fault{Call: "GetParameters", Code: "AccessDeniedException"},
 			map[string]int{"GetParameters": 1, "GetParameter": 10}, map[string]int{"GetParameter": 10},
 		},
 	}
@@ -247,7 +247,7 @@ func TestDenialsAreRemembered(t *testing.T) {
 				now = now.Add(after)
 				srv.Reset()
 				c.GetBatch(t.Context(), awstest.Refs(ten()...))
-				if diff := cmp.Diff(want, srv.CallCounts()); diff != "" {
+				if diff := cmp.Diff(want, srv.Counts()); diff != "" {
 					t.Errorf("%s\ncalls: -want, +got:\n%s", tc.reason, diff)
 				}
 			}

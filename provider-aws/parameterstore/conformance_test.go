@@ -18,7 +18,7 @@ func TestPushModel(t *testing.T) { conformance.PushModel(t, harness(t, awstest.S
 
 func TestPushProperties(t *testing.T) {
 	aws := awstest.Start(t)
-	conformance.PushProperties(t, harness(t, aws), func(string) int { return aws.Calls("PutParameter") })
+	conformance.PushProperties(t, harness(t, aws), func(string) int { return aws.Count("PutParameter") })
 }
 
 func harness(t *testing.T, aws *emulator.Server) conformance.Harness {

@@ -66,8 +66,8 @@ func TestFind(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\nFind(...): -want, +got:\n%s", tc.reason, diff)
 			}
-			if srv.Calls(tc.call) == 0 {
-				t.Errorf("%s\nno call of %s: %v", tc.reason, tc.call, srv.CallCounts())
+			if srv.Count(tc.call) == 0 {
+				t.Errorf("%s\nno call of %s: %v", tc.reason, tc.call, srv.Counts())
 			}
 		})
 	}
@@ -105,7 +105,7 @@ func TestFindPages(t *testing.T) {
 			if diff := cmp.Diff(want, got); diff != "" {
 				t.Errorf("All pages of a list are read: -want, +got:\n%s", diff)
 			}
-			if diff := cmp.Diff(tc.calls, srv.CallCounts()); diff != "" {
+			if diff := cmp.Diff(tc.calls, srv.Counts()); diff != "" {
 				t.Errorf("%s\ncalls: -want, +got:\n%s", tc.reason, diff)
 			}
 			// AWS can end a page before it is full, and even while it is empty.
@@ -127,16 +127,16 @@ func TestFindIncomplete(t *testing.T) {
 		fault  emulator.Fault
 		want   provider.Class
 	}{
-		"PathDenied":    {"A denied list is not an empty list.", byPath, emulator.Fault{Operation: "GetParametersByPath", Code: "AccessDeniedException"}, provider.Denied},
-		"PathThrottled": {"A throttled list is not an empty list.", byPath, emulator.Fault{Operation: "GetParametersByPath", Code: "ThrottlingException"}, provider.Throttled},
-		"PathTruncated": {"A truncated list is not an empty list.", byPath, emulator.Fault{Operation: "GetParametersByPath", Body: emulator.BodyTruncated}, provider.Unavailable},
-		"PathKMS":       {"A list with a value that cannot be decrypted is not an empty list.", byPath, emulator.Fault{Operation: "GetParametersByPath", Code: "InvalidKeyId"}, provider.Denied},
-		"PathGone":      {"A NotFound for the list is not an empty list.", byPath, emulator.Fault{Operation: "GetParametersByPath", Code: "InvalidNextToken"}, provider.Unavailable},
-		"ListDenied":    {"A NotFound for a list by name is not an empty list.", byName, emulator.Fault{Operation: "DescribeParameters", Code: "AccessDeniedException"}, provider.Denied},
-		"ListFilter":    {"A rejected filter is Invalid.", byName, emulator.Fault{Operation: "DescribeParameters", Code: "InvalidFilterValue"}, provider.Invalid},
-		"EntryDenied":   {"A value that cannot be read makes the list incomplete.", byName, emulator.Fault{SecretID: "/p/00030", Code: "AccessDeniedException"}, provider.Denied},
-		"EntryDropped":  {"A value that the answer lacks makes the list incomplete.", byName, emulator.Fault{Entry: true, Drop: true, SecretID: "/p/00030"}, provider.Unavailable},
-		"SamePage":      {"Pages that repeat a token are an error.", byPath, emulator.Fault{Operation: "GetParametersByPath", Page: emulator.PageSplit}, provider.Unavailable},
+		"PathDenied":    {"A denied list is not an empty list.", byPath, emulator.Fault{Call: "GetParametersByPath", Code: "AccessDeniedException"}, provider.Denied},
+		"PathThrottled": {"A throttled list is not an empty list.", byPath, emulator.Fault{Call: "GetParametersByPath", Code: "ThrottlingException"}, provider.Throttled},
+		"PathTruncated": {"A truncated list is not an empty list.", byPath, emulator.Fault{Call: "GetParametersByPath", Body: emulator.BodyTruncated}, provider.Unavailable},
+		"PathKMS":       {"A list with a value that cannot be decrypted is not an empty list.", byPath, emulator.Fault{Call: "GetParametersByPath", Code: "InvalidKeyId"}, provider.Denied},
+		"PathGone":      {"A NotFound for the list is not an empty list.", byPath, emulator.Fault{Call: "GetParametersByPath", Code: "InvalidNextToken"}, provider.Unavailable},
+		"ListDenied":    {"A NotFound for a list by name is not an empty list.", byName, emulator.Fault{Call: "DescribeParameters", Code: "AccessDeniedException"}, provider.Denied},
+		"ListFilter":    {"A rejected filter is Invalid.", byName, emulator.Fault{Call: "DescribeParameters", Code: "InvalidFilterValue"}, provider.Invalid},
+		"EntryDenied":   {"A value that cannot be read makes the list incomplete.", byName, emulator.Fault{Key: "/p/00030", Code: "AccessDeniedException"}, provider.Denied},
+		"EntryDropped":  {"A value that the answer lacks makes the list incomplete.", byName, emulator.Fault{Entry: true, Drop: true, Key: "/p/00030"}, provider.Unavailable},
+		"SamePage":      {"Pages that repeat a token are an error.", byPath, emulator.Fault{Call: "GetParametersByPath", Page: emulator.PageSplit}, provider.Unavailable},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -161,7 +161,7 @@ func TestFindStops(t *testing.T) {
 			break
 		}
 	}
-	if got := srv.Calls("GetParametersByPath"); got != 1 {
+	if got := srv.Count("GetParametersByPath"); got != 1 {
 		t.Errorf("no call must follow after the caller stops: %d", got)
 	}
 }
@@ -173,7 +173,7 @@ func TestFindTooMany(t *testing.T) {
 	if diff := cmp.Diff(error(want), err); diff != "" || len(got) > 0 {
 		t.Errorf("Too many matches must be an error before any value is read: %d values\n-want error, +got error:\n%s", len(got), diff)
 	}
-	if n := srv.Calls("GetParameters"); n != 0 {
+	if n := srv.Count("GetParameters"); n != 0 {
 		t.Errorf("too many matches must be an error before any value is read: %d batches", n)
 	}
 }

@@ -94,7 +94,7 @@ func TestWriteRefused(t *testing.T) {
 			}
 		})
 	}
-	if n := srv.Calls(""); n != 0 {
+	if n := srv.Count(); n != 0 {
 		t.Errorf("an invalid write must be rejected before any call: %d calls", n)
 	}
 }
@@ -213,7 +213,7 @@ func TestCoveredWithTags(t *testing.T) {
 	created(t, c, "seen", "")
 	seen := observed(t, c, metadata)
 	between(c, func() { srv.PutParameter("/a", "theirs") })
-	srv.Inject(emulator.Fault{Operation: "AddTagsToResource", Code: "AccessDeniedException"})
+	srv.Inject(emulator.Fault{Call: "AddTagsToResource", Code: "AccessDeniedException"})
 	w, err := c.Update(t.Context(), targetOf(metadata), seen, []byte("ours"))
 	if err != nil || string(w.Lost) != "theirs" {
 		t.Errorf("the overwritten value must be returned although the tag call fails: %q, %v", w.Lost, err)
@@ -239,7 +239,7 @@ func TestUndo(t *testing.T) {
 
 	c.api = sdk
 	between(c, func() { srv.DeleteParameter("/a") })
-	srv.Inject(emulator.Fault{Operation: "DeleteParameter", Code: "AccessDeniedException"})
+	srv.Inject(emulator.Fault{Call: "DeleteParameter", Code: "AccessDeniedException"})
 	_, err := c.Update(t.Context(), targetOf(""), observed(t, c, ""), []byte("ours"))
 	want := provider.NewError(provider.Denied, `it was deleted meanwhile and created again without the tag that records its owner, and removing it failed; delete it: parameter "/a": access denied; allow ssm:DeleteParameter in a policy`)
 	if diff := gocmp.Diff(error(want), err); diff != "" {
@@ -252,12 +252,12 @@ func TestLostAnswers(t *testing.T) {
 	srv := awstest.Start(t)
 	c := client(t, srv)
 	seen := created(t, c, "seen", "")
-	srv.Inject(emulator.Fault{Operation: "PutParameter", Times: 1, Body: emulator.BodyNone})
+	srv.Inject(emulator.Fault{Call: "PutParameter", Times: 1, Body: emulator.BodyNone})
 	w, err := c.Update(t.Context(), targetOf(""), seen, []byte("ours"))
 	if diff := gocmp.Diff(provider.Written{Version: "3", ID: seen.ID}, w); diff != "" || err != nil {
 		t.Errorf("A repeated write must not report a lost value.\nUpdate(...): -want, +got:\n%s\n%v", diff, err)
 	}
-	srv.Inject(emulator.Fault{Operation: "DeleteParameter", Times: 1, Body: emulator.BodyNone})
+	srv.Inject(emulator.Fault{Call: "DeleteParameter", Times: 1, Body: emulator.BodyNone})
 	if err := c.Delete(t.Context(), targetOf(""), observed(t, c, "")); err != nil {
 		t.Errorf("a repeated deletion must succeed: %v", err)
 	}
@@ -449,7 +449,7 @@ func TestWriteErrors(t *testing.T) {
 			if tc.operation == "AddTagsToResource" {
 				data = nil
 			}
-			tc.fault.Operation = tc.operation
+			tc.fault.Call = tc.operation
 			srv.Inject(tc.fault)
 			_, err := c.Update(t.Context(), targetOf(metadata), seen, data)
 			if diff := gocmp.Diff(error(tc.want), err); diff != "" {

@@ -17,7 +17,7 @@ func TestAPICalls(t *testing.T) {
 	for i := range 120 {
 		srv.Put(fmt.Sprintf("p/%03d", i), []byte("v"))
 	}
-	srv.Inject(emulator.Fault{Operation: "ListSecrets", Status: 500, Times: 1})
+	srv.Inject(emulator.Fault{Call: "ListSecrets", Status: 500, Times: 1})
 	c := client(t, srv, awstest.WithRetries(3))
 	for _, err := range provider.Find(t.Context(), t.Name(), c, provider.Query{Path: "p/"}) {
 		if err != nil {

@@ -67,28 +67,28 @@ func TestGetBatch(t *testing.T) {
 		},
 		"Spoilt": {
 			reason: "Single reads find the name for which AWS rejects the whole batch.",
-			faults: []emulator.Fault{{SecretID: "b", Code: "ValidationException", Message: "1 validation error detected"}},
+			faults: []emulator.Fault{{Key: "b", Code: "ValidationException", Message: "1 validation error detected"}},
 			refs:   awstest.Refs("a", "b", "c"),
 			want:   []string{"a=A", "Invalid", "c=C"},
 			calls:  map[string]int{"BatchGetSecretValue": 1, "GetSecretValue": 3},
 		},
 		"NotFoundWhole": {
 			reason: "A NotFound for the whole batch does not mean that an entry is missing.",
-			faults: []emulator.Fault{{Operation: "BatchGetSecretValue", Code: "ResourceNotFoundException"}},
+			faults: []emulator.Fault{{Call: "BatchGetSecretValue", Code: "ResourceNotFoundException"}},
 			refs:   awstest.Refs("a", "nowhere", "c"),
 			want:   []string{"a=A", "NotFound", "c=C"},
 			calls:  map[string]int{"BatchGetSecretValue": 1, "GetSecretValue": 3},
 		},
 		"Throttled": {
 			reason: "Throttling does not lead to single reads.",
-			faults: []emulator.Fault{{Operation: "BatchGetSecretValue", Code: "ThrottlingException", RetryAfter: time.Second}},
+			faults: []emulator.Fault{{Call: "BatchGetSecretValue", Code: "ThrottlingException", RetryAfter: time.Second}},
 			refs:   awstest.Refs("a", "nowhere"),
 			want:   []string{"Throttled", "Throttled"},
 			calls:  map[string]int{"BatchGetSecretValue": 1},
 		},
 		"Internal": {
 			reason: "A server error makes no entry NotFound.",
-			faults: []emulator.Fault{{Operation: "BatchGetSecretValue", Code: "InternalServiceError"}},
+			faults: []emulator.Fault{{Call: "BatchGetSecretValue", Code: "InternalServiceError"}},
 			refs:   awstest.Refs("a", "nowhere"),
 			want:   []string{"Unavailable", "Unavailable"},
 			calls:  map[string]int{"BatchGetSecretValue": 2},
@@ -130,7 +130,7 @@ func TestGetBatch(t *testing.T) {
 		},
 		"SecondPageDenied": {
 			reason: "If the permission is removed between two pages, the other secrets are read by separate calls.",
-			faults: []emulator.Fault{{Times: 1, Page: emulator.PageSplit, KeepEntries: 1}, {Operation: "BatchGetSecretValue", Code: "AccessDeniedException"}},
+			faults: []emulator.Fault{{Times: 1, Page: emulator.PageSplit, KeepEntries: 1}, {Call: "BatchGetSecretValue", Code: "AccessDeniedException"}},
 			refs:   awstest.Refs("a", "b"),
 			want:   []string{"a=A", "b=B"},
 			calls:  map[string]int{"BatchGetSecretValue": 2, "GetSecretValue": 1},
@@ -151,7 +151,7 @@ func TestGetBatch(t *testing.T) {
 				t.Errorf("%s\nGetBatch(...): -want, +got:\n%s", tc.reason, diff)
 			}
 			if tc.calls != nil {
-				if diff := cmp.Diff(tc.calls, srv.CallCounts()); diff != "" {
+				if diff := cmp.Diff(tc.calls, srv.Counts()); diff != "" {
 					t.Errorf("%s\ncalls: -want, +got:\n%s", tc.reason, diff)
 				}
 			}
@@ -183,7 +183,7 @@ func TestGetBatchSpellings(t *testing.T) {
 			t.Errorf("A batch must have the same result as a single read.\n-single, +batch:\n%s", diff)
 		}
 	}
-	if n := srv.Calls("BatchGetSecretValue"); n != 1 {
+	if n := srv.Count("BatchGetSecretValue"); n != 1 {
 		t.Errorf("one call must be enough: %d", n)
 	}
 }
@@ -200,7 +200,7 @@ func TestGetBatchSize(t *testing.T) {
 			t.Errorf("Binary secrets are returned as bytes.\n-want, +got:\n%s", diff)
 		}
 	}
-	if diff := cmp.Diff(map[string]int{"BatchGetSecretValue": 1}, srv.CallCounts()); diff != "" {
+	if diff := cmp.Diff(map[string]int{"BatchGetSecretValue": 1}, srv.Counts()); diff != "" {
 		t.Errorf("Twenty secrets need one call: -want, +got:\n%s", diff)
 	}
 }
@@ -212,7 +212,7 @@ func TestDeniedBatchIsRemembered(t *testing.T) {
 	c := client(t, srv)
 	now := time.Unix(1_000_000, 0)
 	c.denied.Now = func() time.Time { return now }
-	allow := srv.Inject(emulator.Fault{Operation: "BatchGetSecretValue", Code: "AccessDeniedException"})
+	allow := srv.Inject(emulator.Fault{Call: "BatchGetSecretValue", Code: "AccessDeniedException"})
 
 	read := func(after time.Duration, batches int, reason string) {
 		t.Helper()
@@ -220,7 +220,7 @@ func TestDeniedBatchIsRemembered(t *testing.T) {
 		if diff := cmp.Diff([]string{"a=A", "b=B"}, awstest.Outcomes(c.GetBatch(t.Context(), awstest.Refs("a", "b")))); diff != "" {
 			t.Errorf("%s\nGetBatch(...): -want, +got:\n%s", reason, diff)
 		}
-		if got := srv.Calls("BatchGetSecretValue"); got != batches {
+		if got := srv.Count("BatchGetSecretValue"); got != batches {
 			t.Errorf("%s\n%d batches in all, want %d", reason, got, batches)
 		}
 	}

@@ -145,7 +145,7 @@ func TestErrors(t *testing.T) {
 			srv.Put("b", []byte("fine"))
 			c := client(t, srv)
 
-			tc.fault.SecretID, tc.fault.Operation = "a", "GetSecretValue"
+			tc.fault.Key, tc.fault.Call = "a", "GetSecretValue"
 			removed := srv.Inject(tc.fault)
 			_, err := c.Get(t.Context(), provider.Ref{Key: "a"})
 			if diff := cmp.Diff(error(tc.want), err); diff != "" {
@@ -153,7 +153,7 @@ func TestErrors(t *testing.T) {
 			}
 			removed()
 
-			tc.fault.Operation, tc.fault.Entry = "", true
+			tc.fault.Call, tc.fault.Entry = "", true
 			srv.Inject(tc.fault)
 			got := c.GetBatch(t.Context(), []provider.Ref{{Key: "a"}, {Key: "b"}})
 			if diff := cmp.Diff(error(tc.want), got[0].Err); diff != "" {
@@ -192,7 +192,7 @@ func TestAnswers(t *testing.T) {
 			if diff := cmp.Diff(error(tc.want), err); diff != "" {
 				t.Errorf("%s\nGet(...): -want error, +got error:\n%s", tc.reason, diff)
 			}
-			if got := srv.Calls("GetSecretValue"); got != tc.calls {
+			if got := srv.Count("GetSecretValue"); got != tc.calls {
 				t.Errorf("%s\nGet(...): %d calls, want %d", tc.reason, got, tc.calls)
 			}
 			srv.ClearFaults()
@@ -252,7 +252,7 @@ func TestBadKeys(t *testing.T) {
 			t.Errorf("%s\nGetBatch(...): -want, +got:\n%s", reason, diff)
 		}
 	}
-	if n := srv.Calls(""); n != 0 {
+	if n := srv.Count(); n != 0 {
 		t.Errorf("an invalid key must not cause a call: %d calls", n)
 	}
 }
@@ -287,12 +287,12 @@ func TestRoles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if n := srv.Calls("AssumeRole"); n != 1 {
+	if n := srv.Count("AssumeRole"); n != 1 {
 		t.Errorf("one login must serve all calls: %d logins", n)
 	}
 	srv.ExpireSessions()
-	if _, err := c.Get(t.Context(), provider.Ref{Key: "a"}); err != nil || srv.Calls("AssumeRole") != 2 {
-		t.Errorf("a session that expired early must be replaced: %d logins, error %v", srv.Calls("AssumeRole"), err)
+	if _, err := c.Get(t.Context(), provider.Ref{Key: "a"}); err != nil || srv.Count("AssumeRole") != 2 {
+		t.Errorf("a session that expired early must be replaced: %d logins, error %v", srv.Count("AssumeRole"), err)
 	}
 
 	denied := client(t, srv, as("arn:aws:iam::000000000000:role/other"))
@@ -305,7 +305,7 @@ func TestRoles(t *testing.T) {
 			t.Errorf("a failed login must fail every entry: %v", r.Err)
 		}
 	}
-	if diff := cmp.Diff(map[string]int{"AssumeRole": 1}, srv.CallCounts()); diff != "" {
+	if diff := cmp.Diff(map[string]int{"AssumeRole": 1}, srv.Counts()); diff != "" {
 		t.Errorf("A failed login must not count as a denied batch.\ncalls: -want, +got:\n%s", diff)
 	}
 }

@@ -75,7 +75,7 @@ func TestFindPages(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("All pages of a list are read: -want, +got:\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]int{"ListSecrets": 3, "BatchGetSecretValue": 13}, srv.CallCounts()); diff != "" {
+	if diff := cmp.Diff(map[string]int{"ListSecrets": 3, "BatchGetSecretValue": 13}, srv.Counts()); diff != "" {
 		t.Errorf("A page has a hundred secrets, a batch twenty.\ncalls: -want, +got:\n%s", diff)
 	}
 }
@@ -86,13 +86,13 @@ func TestFindIncomplete(t *testing.T) {
 		fault  emulator.Fault
 		want   provider.Class
 	}{
-		"ListDenied":    {"A denied list is not an empty list.", emulator.Fault{Operation: "ListSecrets", Code: "AccessDeniedException"}, provider.Denied},
-		"ListThrottled": {"A throttled list is not an empty list.", emulator.Fault{Operation: "ListSecrets", Code: "ThrottlingException"}, provider.Throttled},
-		"ListTruncated": {"A truncated list is not an empty list.", emulator.Fault{Operation: "ListSecrets", Body: emulator.BodyTruncated}, provider.Unavailable},
-		"EntryDenied":   {"A value that cannot be read makes the list incomplete.", emulator.Fault{Entry: true, SecretID: "p/30", Code: "AccessDeniedException"}, provider.Denied},
-		"EntryKMS":      {"A value that cannot be decrypted makes the list incomplete.", emulator.Fault{Entry: true, SecretID: "p/30", Code: "DecryptionFailure"}, provider.Denied},
-		"BatchCut":      {"A value that the answer lacks makes the list incomplete.", emulator.Fault{Operation: "BatchGetSecretValue", Page: emulator.PageCut, KeepEntries: 3}, provider.Unavailable},
-		"Internal":      {"A failed batch makes the list incomplete.", emulator.Fault{Operation: "BatchGetSecretValue", Code: "InternalServiceError"}, provider.Unavailable},
+		"ListDenied":    {"A denied list is not an empty list.", emulator.Fault{Call: "ListSecrets", Code: "AccessDeniedException"}, provider.Denied},
+		"ListThrottled": {"A throttled list is not an empty list.", emulator.Fault{Call: "ListSecrets", Code: "ThrottlingException"}, provider.Throttled},
+		"ListTruncated": {"A truncated list is not an empty list.", emulator.Fault{Call: "ListSecrets", Body: emulator.BodyTruncated}, provider.Unavailable},
+		"EntryDenied":   {"A value that cannot be read makes the list incomplete.", emulator.Fault{Entry: true, Key: "p/30", Code: "AccessDeniedException"}, provider.Denied},
+		"EntryKMS":      {"A value that cannot be decrypted makes the list incomplete.", emulator.Fault{Entry: true, Key: "p/30", Code: "DecryptionFailure"}, provider.Denied},
+		"BatchCut":      {"A value that the answer lacks makes the list incomplete.", emulator.Fault{Call: "BatchGetSecretValue", Page: emulator.PageCut, KeepEntries: 3}, provider.Unavailable},
+		"Internal":      {"A failed batch makes the list incomplete.", emulator.Fault{Call: "BatchGetSecretValue", Code: "InternalServiceError"}, provider.Unavailable},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -119,7 +119,7 @@ func TestFindDeleted(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The secret is deleted between the list and the read of its value.
-	srv.Inject(emulator.Fault{Entry: true, SecretID: "p/c", Code: "ResourceNotFoundException"})
+	srv.Inject(emulator.Fault{Entry: true, Key: "p/c", Code: "ResourceNotFoundException"})
 	got, err := awstest.Found(t.Context(), c, provider.Query{})
 	if err != nil {
 		t.Fatal(err)
@@ -139,7 +139,7 @@ func TestFindTooMany(t *testing.T) {
 	if diff := cmp.Diff(error(want), err); diff != "" || len(got) > 0 {
 		t.Errorf("Too many matches must be an error before any value is read: %d values\n-want error, +got error:\n%s", len(got), diff)
 	}
-	if n := srv.Calls("BatchGetSecretValue"); n != 0 {
+	if n := srv.Count("BatchGetSecretValue"); n != 0 {
 		t.Errorf("too many matches must be an error before any value is read: %d batches", n)
 	}
 }

@@ -98,7 +98,7 @@ func TestWriteRefused(t *testing.T) {
 			}
 		})
 	}
-	if n := srv.Calls(""); n != 0 {
+	if n := srv.Count(); n != 0 {
 		t.Errorf("an invalid write must be rejected before any call: %d calls", n)
 	}
 }
@@ -246,7 +246,7 @@ func TestLostAnswers(t *testing.T) {
 		t.Run(operation, func(t *testing.T) {
 			srv := awstest.Start(t)
 			c := client(t, srv)
-			srv.Inject(emulator.Fault{Operation: operation, Times: 1, Body: emulator.BodyNone})
+			srv.Inject(emulator.Fault{Call: operation, Times: 1, Body: emulator.BodyNone})
 			if _, err := c.Create(t.Context(), target, []byte("a"), ours); err != nil {
 				t.Fatalf("Create(...): %v", err)
 			}
@@ -333,7 +333,7 @@ func TestSettings(t *testing.T) {
 			if err != nil || w.Version != o.Version || w.ID != o.ID {
 				t.Errorf("%s\nUpdate(...): %+v, %v", tc.reason, w, err)
 			}
-			if diff := cmp.Diff(tc.calls, srv.CallCounts(), cmpopts.EquateEmpty()); diff != "" {
+			if diff := cmp.Diff(tc.calls, srv.Counts(), cmpopts.EquateEmpty()); diff != "" {
 				t.Errorf("%s\ncalls: -want, +got:\n%s", tc.reason, diff)
 			}
 			tc.want.Tags[awsconfig.MarkKey] = ours
@@ -444,7 +444,7 @@ func TestWriteErrors(t *testing.T) {
 			c := client(t, srv)
 			srv.Put("a", []byte("v"))
 			seen := observed(t, c)
-			tc.fault.Operation = tc.operation
+			tc.fault.Call = tc.operation
 			srv.Inject(tc.fault)
 			var err error
 			switch tc.operation {

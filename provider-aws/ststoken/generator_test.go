@@ -122,7 +122,7 @@ func TestGenerate(t *testing.T) {
 				}
 				all = append(all, got)
 			}
-			if diff := cmp.Diff(tc.calls, srv.CallCounts()); diff != "" {
+			if diff := cmp.Diff(tc.calls, srv.Counts()); diff != "" {
 				t.Errorf("%s\ncalls: -want, +got:\n%s", tc.reason, diff)
 			}
 			last := srv.Sessions()[len(srv.Sessions())-1]
@@ -187,7 +187,7 @@ func TestTokenCode(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\nGenerate(...): -want errors, +got errors:\n%s", tc.reason, diff)
 			}
-			if diff := cmp.Diff(tc.calls, srv.CallCounts()); diff != "" {
+			if diff := cmp.Diff(tc.calls, srv.Counts()); diff != "" {
 				t.Errorf("%s\ncalls: -want, +got:\n%s", tc.reason, diff)
 			}
 		})
@@ -195,7 +195,7 @@ func TestTokenCode(t *testing.T) {
 
 	t.Run("Later", func(t *testing.T) {
 		srv := start(t)
-		srv.Inject(emulator.Fault{Operation: "GetSessionToken", Code: "Throttling", Times: 2})
+		srv.Inject(emulator.Fault{Call: "GetSessionToken", Code: "Throttling", Times: 2})
 		c := client(t, asking(mfa), srv.URL())
 		if _, err := c.Generate(t.Context()); provider.ClassOf(err) != provider.Throttled {
 			t.Fatalf("Generate(...): got %v, want it throttled", err)
@@ -237,8 +237,8 @@ func TestGenerateFails(t *testing.T) {
 			if len(got.Values) > 0 {
 				t.Errorf("%s\nGenerate(...): an error comes without values, got %d", tc.reason, len(got.Values))
 			}
-			if want := max(1, tc.calls); srv.Calls("") != want {
-				t.Errorf("%s\nGenerate(...): %d calls, want %d", tc.reason, srv.Calls(""), want)
+			if want := max(1, tc.calls); srv.Count() != want {
+				t.Errorf("%s\nGenerate(...): %d calls, want %d", tc.reason, srv.Count(), want)
 			}
 			if diff := cmp.Diff(error(tc.want), c.Check(t.Context())); diff != "" {
 				t.Errorf("%s\nCheck(...): -want error, +got error:\n%s", tc.reason, diff)
@@ -414,7 +414,7 @@ func TestCheck(t *testing.T) {
 					t.Errorf("%s\nCheck(...): %s", tc.reason, err)
 				}
 			}
-			if diff := cmp.Diff(tc.calls, srv.CallCounts()); diff != "" {
+			if diff := cmp.Diff(tc.calls, srv.Counts()); diff != "" {
 				t.Errorf("%s\ncalls: -want, +got:\n%s", tc.reason, diff)
 			}
 			if err := c.Close(); err != nil {

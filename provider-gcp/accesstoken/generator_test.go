@@ -95,7 +95,7 @@ func TestGenerate(t *testing.T) {
 						t.Errorf("%s\nexpiry: -want, +got:\n%s", m.reason, diff)
 					}
 					calls := []string{}
-					for _, c := range srv.CallLog() {
+					for _, c := range srv.Calls() {
 						calls = append(calls, c.Method)
 					}
 					if diff := cmp.Diff(m.calls, calls); diff != "" {
@@ -209,7 +209,7 @@ func TestBadSpec(t *testing.T) {
 			fails(t, tc.reason, err, provider.Invalid, tc.part)
 		})
 	}
-	if n := srv.Calls(""); n != 0 {
+	if n := srv.Count(); n != 0 {
 		t.Errorf("%d calls, want none", n)
 	}
 }
@@ -294,7 +294,7 @@ func TestFaults(t *testing.T) {
 			t.Run(name+"/"+fault, func(t *testing.T) {
 				srv := start(t)
 				c := client(t, srv, m.with(t, srv))
-				tc.fault.Method = m.calls[len(m.calls)-1]
+				tc.fault.Call = m.calls[len(m.calls)-1]
 				defer srv.Inject(tc.fault)()
 				_, err := c.Generate(soon(t))
 				fails(t, m.reason+" "+tc.reason, err, tc.class, tc.part)
@@ -315,7 +315,7 @@ func TestRetries(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := client(t, srv, func(g *generator) { g.Spec.RetrySettings.MaxRetries = &tc.max })
-			defer srv.Inject(emulator.Fault{Method: emulator.MethodToken, Code: codes.Unavailable, Times: 1})()
+			defer srv.Inject(emulator.Fault{Call: emulator.MethodToken, Code: codes.Unavailable, Times: 1})()
 			if _, err := c.Generate(soon(t)); (err == nil) != tc.ok {
 				t.Errorf("%s\n%v", tc.reason, err)
 			}
@@ -333,9 +333,9 @@ func TestHang(t *testing.T) {
 			ended := make(chan error, 1)
 			begin := func(ctx context.Context) {
 				t.Helper()
-				n := srv.Calls("")
+				n := srv.Count()
 				go func() { _, err := c.Generate(ctx); ended <- err }()
-				if err := srv.WaitForCalls(soon(t), "", n+1); err != nil {
+				if err := srv.Wait(soon(t), n+1); err != nil {
 					t.Fatal(err)
 				}
 			}

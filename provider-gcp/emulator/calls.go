@@ -1,16 +1,6 @@
 package emulator
 
-import (
-	"context"
-	"maps"
-	"slices"
-	"sync"
-	"time"
-)
-
-// maxCallLog is the minimum number of calls that the log keeps. The oldest are removed first. The counts have
-// no limit.
-const maxCallLog = 10000
+import "time"
 
 // A Call is one request. It contains no value.
 type Call struct {
@@ -20,88 +10,5 @@ type Call struct {
 	Caller string // the email or subject, if it is known
 }
 
-type callLog struct {
-	mu      sync.Mutex
-	counts  map[string]int
-	entries []Call
-	waiting []chan struct{}
-}
-
-func (l *callLog) add(c Call) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.counts == nil {
-		l.counts = map[string]int{}
-	}
-	l.counts[c.Method]++
-	if len(l.entries) >= 2*maxCallLog {
-		l.entries = append(l.entries[:0], l.entries[len(l.entries)-maxCallLog:]...)
-	}
-	l.entries = append(l.entries, c)
-	for _, w := range l.waiting {
-		close(w)
-	}
-	l.waiting = nil
-}
-
-// Calls returns how many times a method was called, including calls that failed. The empty method counts all
-// calls.
-func (e *Emulator) Calls(method string) int {
-	n, _ := e.calls.count(method, false)
-	return n
-}
-
-// count returns the number of calls and, if wait is set, a channel that closes at the next call.
-func (l *callLog) count(method string, wait bool) (n int, next <-chan struct{}) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if method == "" {
-		for _, c := range l.counts {
-			n += c
-		}
-	} else {
-		n = l.counts[method]
-	}
-	if wait {
-		w := make(chan struct{})
-		l.waiting = append(l.waiting, w)
-		next = w
-	}
-	return n, next
-}
-
-// WaitForCalls waits until a method was called n times in all, or returns the error of ctx.
-func (e *Emulator) WaitForCalls(ctx context.Context, method string, n int) error {
-	for {
-		got, next := e.calls.count(method, true)
-		if got >= n {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-next:
-		}
-	}
-}
-
-// CallCounts returns the counts of all methods.
-func (e *Emulator) CallCounts() map[string]int {
-	e.calls.mu.Lock()
-	defer e.calls.mu.Unlock()
-	return maps.Clone(e.calls.counts)
-}
-
-// CallLog returns the latest calls, oldest first.
-func (e *Emulator) CallLog() []Call {
-	e.calls.mu.Lock()
-	defer e.calls.mu.Unlock()
-	return slices.Clone(e.calls.entries)
-}
-
-// Reset clears the calls. Everything else stays.
-func (e *Emulator) Reset() {
-	e.calls.mu.Lock()
-	defer e.calls.mu.Unlock()
-	e.calls.counts, e.calls.entries = nil, nil
-}
+// CallName returns the method.
+func (c Call) CallName() string { return c.Method }

@@ -11,6 +11,8 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
+
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
 // Name is what published tables of results call this server.
@@ -21,6 +23,8 @@ type Emulator struct {
 	pb.UnimplementedSecretManagerServiceServer
 
 	config
+	fake.CallLog[Call]
+	fake.Faults[Fault]
 
 	mu      sync.RWMutex
 	secrets map[name]*secret
@@ -28,8 +32,6 @@ type Emulator struct {
 
 	identities identities
 	handedOut  handedOut
-	calls      callLog
-	faults     faultSet
 }
 
 // New returns an Emulator that does not listen. It has no identities yet.
@@ -65,7 +67,7 @@ func (e *Emulator) intercept(ctx context.Context, req any, info *grpc.UnaryServe
 	method, resource := path.Base(info.FullMethod), resourceOf(req)
 	token := bearer(ctx)
 	holder, known := e.identities.who(token, e.now())
-	e.calls.add(Call{Time: e.now(), Method: method, Name: resource, Caller: holder.caller})
+	e.Record(Call{Time: e.now(), Method: method, Name: resource, Caller: holder.caller})
 	fault, err := e.suffer(ctx, method, secretIDOf(resource))
 	if err != nil {
 		return nil, err

@@ -266,7 +266,7 @@ func TestFaults(t *testing.T) {
 		_, err := c.AccessSecretVersion(ctx, &pb.AccessSecretVersionRequest{Name: parent + "/secrets/" + id + "/versions/1"})
 		return err
 	}
-	remove := srv.Inject(emulator.Fault{Secret: "a*", Code: codes.Aborted, Message: "m", Times: 1})
+	remove := srv.Inject(emulator.Fault{Key: "a*", Code: codes.Aborted, Message: "m", Times: 1})
 	is(t, "other secret", read(ctx, "b"), codes.OK, "")
 	is(t, "first", read(ctx, "a"), codes.Aborted, "m")
 	is(t, "spent", read(ctx, "a"), codes.OK, "")
@@ -275,7 +275,7 @@ func TestFaults(t *testing.T) {
 	remove = srv.Inject(emulator.Fault{Hang: true})
 	ended := make(chan error, 1)
 	go func() { ended <- read(ctx, "a") }()
-	if err := srv.WaitForCalls(ctx, "AccessSecretVersion", 4); err != nil {
+	if err := srv.Wait(ctx, 4, "AccessSecretVersion"); err != nil {
 		t.Fatal(err)
 	}
 	remove()
@@ -286,10 +286,10 @@ func TestFaults(t *testing.T) {
 	if took := time.Since(began); took < 30*time.Millisecond {
 		t.Errorf("a call took %s, want 30ms at least", took)
 	}
-	if n := srv.Calls(""); n != 5 {
+	if n := srv.Count(); n != 5 {
 		t.Errorf("%d calls, want 5: those that fail count, too", n)
 	}
-	log := srv.CallLog()
+	log := srv.Calls()
 	if last := log[len(log)-1]; last.Method != "AccessSecretVersion" || last.Name != parent+"/secrets/a/versions/1" || last.Caller != "test" {
 		t.Errorf("last call: %+v", last)
 	}

@@ -3,8 +3,6 @@ package emulator
 import (
 	"context"
 	"path"
-	"slices"
-	"sync"
 	"time"
 
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
@@ -12,15 +10,16 @@ import (
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/protoadapt"
 	"google.golang.org/protobuf/types/known/durationpb"
+
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
 // A Fault describes how matching calls fail. The zero Fault matches every call and has no effect.
 type Fault struct {
-	// Method and Secret select calls; empty matches all. Method is one of the gRPC service, or one of the
-	// logins: MethodToken, MethodExchange and MethodImpersonate. Secret is the id of a secret, in which "*"
-	// matches any text.
-	Method string
-	Secret string
+	// Call and Key select calls; empty matches all. Call is a method of the gRPC service, or one of the logins:
+	// MethodToken, MethodExchange and MethodImpersonate. Key is the id of a secret, in which "*" matches any text.
+	Call string
+	Key  string
 
 	// Times is the number of calls that fail; 0 means until removed.
 	Times int
@@ -83,46 +82,9 @@ func (f *Fault) asError() error {
 	return s.Err()
 }
 
-// An activeFault is an injected fault.
-type activeFault struct {
-	Fault
-
-	left    int // of Times
-	removed chan struct{}
-}
-
-type faultSet struct {
-	mu     sync.Mutex
-	active []*activeFault
-}
-
-// Inject injects a fault. If several faults match a call, the oldest applies. remove ends the fault and
-// releases the calls that hang in it. It can be called several times.
-func (e *Emulator) Inject(f Fault) (remove func()) {
-	a := &activeFault{Fault: f, left: f.Times, removed: make(chan struct{})}
-	e.faults.mu.Lock()
-	defer e.faults.mu.Unlock()
-	e.faults.active = append(e.faults.active, a)
-	return sync.OnceFunc(func() {
-		e.faults.mu.Lock()
-		defer e.faults.mu.Unlock()
-		e.faults.active = slices.DeleteFunc(e.faults.active, func(o *activeFault) bool { return o == a })
-		close(a.removed)
-	})
-}
-
-// take returns the first fault that matches and is not used up, and counts its use.
-func (s *faultSet) take(method, secret string) *activeFault {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, f := range s.active {
-		if f.Times > 0 && f.left == 0 || f.Method != "" && f.Method != method || f.Secret != "" && !matches(f.Secret, secret) {
-			continue
-		}
-		f.left--
-		return f
-	}
-	return nil
+// Timing implements the constraint of fake.Faults.
+func (f Fault) Timing() fake.Timing {
+	return fake.Timing{Times: f.Times, Latency: f.Latency, Hang: f.Hang}
 }
 
 func matches(pattern, text string) bool {
@@ -132,39 +94,20 @@ func matches(pattern, text string) bool {
 
 // suffer makes a call wait or fail as injected, and returns the fault to apply to its answer.
 func (e *Emulator) suffer(ctx context.Context, method, secret string) (Fault, error) {
-	if err := pause(ctx, e.latency); err != nil {
+	if err := fake.Pause(ctx, e.latency); err != nil {
 		return Fault{}, err
 	}
-	f := e.faults.take(method, secret)
+	f := e.Take(func(f Fault) bool {
+		return (f.Call == "" || f.Call == method) && (f.Key == "" || matches(f.Key, secret))
+	})
 	if f == nil {
 		return Fault{}, nil
 	}
-	if err := pause(ctx, f.Latency); err != nil {
+	if err := f.Delay(ctx); err != nil {
 		return Fault{}, err
 	}
-	if f.Hang {
-		select {
-		case <-ctx.Done():
-			return Fault{}, ctx.Err()
-		case <-f.removed:
-		}
-	}
-	if f.Code != codes.OK {
-		return Fault{}, f.asError()
+	if f.Fault.Code != codes.OK {
+		return Fault{}, f.Fault.asError()
 	}
 	return f.Fault, nil
-}
-
-func pause(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return nil
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-t.C:
-		return nil
-	}
 }

@@ -68,7 +68,7 @@ func (s *Server) logins() http.Handler {
 // login counts a login, applies injected faults, and answers it.
 func (s *Server) login(method string, give func(*http.Request) (map[string]any, *refusal)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.calls.add(Call{Time: s.now(), Method: method, Name: r.PathValue("account")})
+		s.Record(Call{Time: s.now(), Method: method, Name: r.PathValue("account")})
 		fault, err := s.suffer(r.Context(), method, "")
 		if err != nil {
 			s.fail(r.Context(), w, err)

@@ -138,11 +138,11 @@ func TestFaultsOfWrites(t *testing.T) {
 	add := func(id string, crc int64) (*pb.SecretVersion, error) {
 		return c.AddSecretVersion(ctx, &pb.AddSecretVersionRequest{Parent: parent + "/secrets/" + id, Payload: &pb.SecretPayload{Data: []byte("x"), DataCrc32C: &crc}})
 	}
-	defer srv.Inject(emulator.Fault{Method: "CreateSecret", Secret: "a", Code: codes.PermissionDenied, Message: "no"})()
+	defer srv.Inject(emulator.Fault{Call: "CreateSecret", Key: "a", Code: codes.PermissionDenied, Message: "no"})()
 	is(t, "a fault can select a secret that does not exist yet", create("a"), codes.PermissionDenied, "no")
 	is(t, "another", create("b"), codes.OK, "")
 	srv.Put("c", nil, emulator.Empty())
-	remove := srv.Inject(emulator.Fault{Method: "AddSecretVersion", Body: emulator.BodyLost, Times: 1})
+	remove := srv.Inject(emulator.Fault{Call: "AddSecretVersion", Body: emulator.BodyLost, Times: 1})
 	_, err := add("c", crc)
 	is(t, "lost", err, codes.Unavailable, "")
 	remove()
@@ -162,7 +162,7 @@ func TestFaultsOfWrites(t *testing.T) {
 		id      string
 		checked bool
 	}{emulator.BodyNoPayload: {"c", false}, emulator.BodyOtherName: {"another", true}} {
-		remove := srv.Inject(emulator.Fault{Method: "AddSecretVersion", Body: body})
+		remove := srv.Inject(emulator.Fault{Call: "AddSecretVersion", Body: body})
 		v, err := add("c", crc)
 		if err != nil || v.GetClientSpecifiedPayloadChecksum() != want.checked || !strings.Contains(v.GetName(), "/secrets/"+want.id+"/versions/") {
 			t.Errorf("%s: %v, %v", body, v, err)

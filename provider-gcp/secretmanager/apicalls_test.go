@@ -14,7 +14,7 @@ import (
 func TestAPICalls(t *testing.T) {
 	srv := start(t)
 	srv.Put("db", []byte("v"))
-	srv.Inject(emulator.Fault{Method: "AccessSecretVersion", Code: codes.Unavailable, Times: 1})
+	srv.Inject(emulator.Fault{Call: "AccessSecretVersion", Code: codes.Unavailable, Times: 1})
 	if _, err := provider.Get(soon(t), t.Name(), client(t, srv), provider.Ref{Key: "db"}); err != nil {
 		t.Fatal(err)
 	}

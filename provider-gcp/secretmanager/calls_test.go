@@ -15,7 +15,7 @@ func TestCallsPerSync(t *testing.T) {
 		srv := start(t)
 		h := operatortest.CallsHarness{
 			Connect: func(ctx context.Context) (provider.Client, error) { return storeOf(srv).connect(ctx) },
-			Calls:   srv.CallCounts,
+			Calls:   srv.Counts,
 		}
 		for i := range 100 {
 			h.Keys = append(h.Keys, fmt.Sprintf("s-%03d", i))

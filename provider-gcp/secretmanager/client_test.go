@@ -137,8 +137,8 @@ func TestHostileKeys(t *testing.T) {
 			}
 		})
 	}
-	if n := srv.Calls(""); n != 0 {
-		t.Errorf("%d calls, want none: %v", n, srv.CallCounts())
+	if n := srv.Count(); n != 0 {
+		t.Errorf("%d calls, want none: %v", n, srv.Counts())
 	}
 }
 
@@ -196,10 +196,10 @@ func TestMetadata(t *testing.T) {
 	if _, err := c.Get(soon(t), provider.Ref{Key: "db"}); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(map[string]int{access: 1}, srv.CallCounts()); diff != "" {
+	if diff := cmp.Diff(map[string]int{access: 1}, srv.Counts()); diff != "" {
 		t.Errorf("Metadata that are not requested are not read: -want, +got:\n%s", diff)
 	}
-	defer srv.Inject(emulator.Fault{Method: "GetSecret", Code: codes.PermissionDenied, Message: "Permission 'secretmanager.secrets.get' denied for resource 'x'"})()
+	defer srv.Inject(emulator.Fault{Call: "GetSecret", Code: codes.PermissionDenied, Message: "Permission 'secretmanager.secrets.get' denied for resource 'x'"})()
 	_, err := c.Get(soon(t), provider.Ref{Key: "db", Metadata: true})
 	fails(t, "Metadata that cannot be read are an error.", err, provider.Denied, `metadata of secret "db": access denied: the caller lacks secretmanager.secrets.get`)
 }
@@ -239,7 +239,7 @@ func TestAnswers(t *testing.T) {
 			srv := start(t)
 			srv.Put("db", []byte("hunter2"))
 			c := client(t, srv)
-			tc.fault.Method = access
+			tc.fault.Call = access
 			srv.Inject(tc.fault)
 			_, err := c.Get(soon(t), provider.Ref{Key: "db"})
 			fails(t, tc.reason, err, tc.class, tc.part)
@@ -274,7 +274,7 @@ func TestRetries(t *testing.T) {
 			srv := start(t)
 			srv.Put("db", []byte("x"))
 			c := client(t, srv, func(s *testStore) { s.Spec.RetrySettings.MaxRetries = &tc.retries })
-			tc.fault.Method = access
+			tc.fault.Call = access
 			srv.Inject(tc.fault)
 			_, err := c.Get(soon(t), provider.Ref{Key: "db"})
 			if tc.class != "" {
@@ -282,7 +282,7 @@ func TestRetries(t *testing.T) {
 			} else if err != nil {
 				t.Errorf("%s\n%s", tc.reason, err)
 			}
-			if n := srv.Calls(access); n != tc.calls {
+			if n := srv.Count(access); n != tc.calls {
 				t.Errorf("%s\n%d calls, want %d", tc.reason, n, tc.calls)
 			}
 		})
@@ -299,7 +299,7 @@ func TestDeadline(t *testing.T) {
 	if err := c.Check(soon(t)); err != nil {
 		t.Fatal(err)
 	}
-	srv.Inject(emulator.Fault{Method: access, Code: codes.ResourceExhausted})
+	srv.Inject(emulator.Fault{Call: access, Code: codes.ResourceExhausted})
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
 	began := time.Now()
@@ -325,16 +325,16 @@ func TestOneLogin(t *testing.T) {
 		}
 		wg.Wait()
 	}
-	remove := srv.Inject(emulator.Fault{Method: emulator.MethodToken, Latency: 50 * time.Millisecond})
+	remove := srv.Inject(emulator.Fault{Call: emulator.MethodToken, Latency: 50 * time.Millisecond})
 	readAll()
 	readAll()
 	remove()
-	if n := srv.Calls(emulator.MethodToken); n != 1 {
+	if n := srv.Count(emulator.MethodToken); n != 1 {
 		t.Errorf("%d logins for 100 reads, want 1", n)
 	}
 	srv.RevokeTokens()
 	readAll()
-	if n := srv.Calls(emulator.MethodToken); n != 2 {
+	if n := srv.Count(emulator.MethodToken); n != 2 {
 		t.Errorf("%d logins after the token was revoked once, want 2", n)
 	}
 	srv.RevokeKeys(reader)
@@ -387,10 +387,10 @@ func TestWorkloadIdentity(t *testing.T) {
 					t.Fatalf("%s\n%s", tc.reason, err)
 				}
 			}
-			if diff := cmp.Diff(tc.calls, srv.CallCounts()); diff != "" {
+			if diff := cmp.Diff(tc.calls, srv.Counts()); diff != "" {
 				t.Errorf("%s\ncalls: -want, +got:\n%s", tc.reason, diff)
 			}
-			log := srv.CallLog()
+			log := srv.Calls()
 			if got := log[len(log)-1].Caller; got != tc.caller {
 				t.Errorf("%s\nread as %s, want %s", tc.reason, got, tc.caller)
 			}
@@ -506,7 +506,7 @@ func TestAmbient(t *testing.T) {
 			t.Errorf("%s: %s", name, err)
 			continue
 		}
-		log := srv.CallLog()
+		log := srv.Calls()
 		if got := log[len(log)-1].Caller; got != tc.caller {
 			t.Errorf("%s: read as %s, want %s", name, got, tc.caller)
 		}
@@ -574,7 +574,7 @@ func TestCheck(t *testing.T) {
 		"BadToken":   {"A rejected token fails the check.", emulator.Fault{Code: codes.Unauthenticated}, provider.Denied, "spec.auth"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tc.fault.Method = "ListSecrets"
+			tc.fault.Call = "ListSecrets"
 			defer srv.Inject(tc.fault)()
 			err := c.Check(soon(t))
 			if tc.class != "" {

@@ -47,7 +47,7 @@ func harness(srv *emulator.Server) conformance.Harness {
 		},
 		Inject: func(f conformance.Fault) (func(), error) {
 			fault := failures[f.Failure]
-			fault.Secret = f.Key
+			fault.Key = f.Key
 			return srv.Inject(fault), nil
 		},
 		// Ids cannot contain slashes.
@@ -62,5 +62,5 @@ var failures = map[conformance.Failure]emulator.Fault{
 	conformance.Throttled:   emulator.Throttled(),
 	conformance.Unavailable: {Code: codes.Unavailable, Message: "The service is currently unavailable."},
 	conformance.Hang:        {Hang: true, Code: codes.Unavailable}, // A hanging call must not take effect later.
-	conformance.Dropped:     {Method: "AccessSecretVersion", Body: emulator.BodyNoPayload},
+	conformance.Dropped:     {Call: "AccessSecretVersion", Body: emulator.BodyNoPayload},
 }

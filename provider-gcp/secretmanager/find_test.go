@@ -102,7 +102,7 @@ func TestFindNarrows(t *testing.T) {
 	if got := found(t, c, provider.Query{Path: "shop-"}); !cmp.Equal(got, []string{"shop-db"}) {
 		t.Errorf("found %v", got)
 	}
-	if diff := cmp.Diff(map[string]int{emulator.MethodToken: 1, "ListSecrets": 1, access: 1}, srv.CallCounts()); diff != "" {
+	if diff := cmp.Diff(map[string]int{emulator.MethodToken: 1, "ListSecrets": 1, access: 1}, srv.Counts()); diff != "" {
 		t.Errorf("Google must omit secrets that do not match: calls: -want, +got:\n%s", diff)
 	}
 }
@@ -130,11 +130,11 @@ func TestFindFailures(t *testing.T) {
 		class  provider.Class
 		part   string
 	}{
-		"SamePage":  {"A page that repeats itself is an error.", emulator.Fault{Method: "ListSecrets", Body: emulator.BodySamePage}, provider.Unavailable, ""},
-		"NoProject": {"An unknown project is not an empty list.", emulator.Fault{Method: "ListSecrets", Code: codes.NotFound}, provider.Invalid, "spec.projectID"},
-		"Denied":    {"A denied list is not an empty list.", emulator.Fault{Method: "ListSecrets", Code: codes.PermissionDenied}, provider.Denied, "listing secrets"},
-		"OneDenied": {"A secret that cannot be read fails the query.", emulator.Fault{Method: access, Secret: "b", Code: codes.PermissionDenied}, provider.Denied, `secret "b"`},
-		"OneBroken": {"A secret with a wrong checksum fails the query.", emulator.Fault{Method: access, Secret: "b", Body: emulator.BodyBadChecksum}, provider.Unavailable, `secret "b"`},
+		"SamePage":  {"A page that repeats itself is an error.", emulator.Fault{Call: "ListSecrets", Body: emulator.BodySamePage}, provider.Unavailable, ""},
+		"NoProject": {"An unknown project is not an empty list.", emulator.Fault{Call: "ListSecrets", Code: codes.NotFound}, provider.Invalid, "spec.projectID"},
+		"Denied":    {"A denied list is not an empty list.", emulator.Fault{Call: "ListSecrets", Code: codes.PermissionDenied}, provider.Denied, "listing secrets"},
+		"OneDenied": {"A secret that cannot be read fails the query.", emulator.Fault{Call: access, Key: "b", Code: codes.PermissionDenied}, provider.Denied, `secret "b"`},
+		"OneBroken": {"A secret with a wrong checksum fails the query.", emulator.Fault{Call: access, Key: "b", Body: emulator.BodyBadChecksum}, provider.Unavailable, `secret "b"`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -49,7 +49,7 @@ func TestIdentity(t *testing.T) {
 			}
 		})
 	}
-	if n := srv.Calls(""); n > 0 {
+	if n := srv.Count(); n > 0 {
 		t.Errorf("%d calls", n)
 	}
 }

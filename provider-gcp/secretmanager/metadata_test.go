@@ -79,8 +79,8 @@ func TestRefusedBeforeAnyCall(t *testing.T) {
 	mostly := `{"annotations":{"a":"` + strings.Repeat("x", 16<<10-2) + `"}}`
 	_, err := c.Create(soon(t), target(mostly), []byte("x"), mark)
 	fails(t, "The limit of annotations includes the mark.", err, provider.Invalid, "metadata.annotations: with them")
-	if n := srv.Calls(""); n != 0 {
-		t.Errorf("%d calls, want none: %v", n, srv.CallCounts())
+	if n := srv.Count(); n != 0 {
+		t.Errorf("%d calls, want none: %v", n, srv.Counts())
 	}
 	regional := client(t, srv, func(s *testStore) { s.Spec.Location = "europe-west3" })
 	_, err = regional.Observe(soon(t), target(`{"replication":{"automatic":{}}}`))
@@ -167,10 +167,10 @@ func TestDrift(t *testing.T) {
 
 	moved := observe(t, c, `{"labels":{"team":"bank"}}`)
 	srv.Put("db", nil, emulator.Empty(), emulator.Labels(map[string]string{"theirs": "x"}))
-	before := srv.Calls(add)
+	before := srv.Count(add)
 	_, err = c.Update(soon(t), target(`{"labels":{"team":"bank"}}`), moved, []byte("y"))
 	fails(t, "Settings that another writer changes meanwhile are not overwritten.", err, provider.Conflict, `secret "db": another client changed it meanwhile; retrying`)
-	if diff := cmp.Diff(map[string]string{"theirs": "x"}, secretOf(t, c).GetLabels()); diff != "" || srv.Calls(add) != before {
-		t.Errorf("%d versions were added; labels: -want, +got:\n%s", srv.Calls(add)-before, diff)
+	if diff := cmp.Diff(map[string]string{"theirs": "x"}, secretOf(t, c).GetLabels()); diff != "" || srv.Count(add) != before {
+		t.Errorf("%d versions were added; labels: -want, +got:\n%s", srv.Count(add)-before, diff)
 	}
 }

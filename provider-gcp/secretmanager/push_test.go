@@ -45,14 +45,14 @@ func TestPushCrosses(t *testing.T) {
 			}
 			c := client(t, srv)
 			ctx := soon(t)
-			release := srv.Inject(emulator.Fault{Method: add, Hang: true})
+			release := srv.Inject(emulator.Fault{Call: add, Hang: true})
 			go func() {
 				defer release()
-				if err := srv.WaitForCalls(ctx, add, 1); err != nil {
+				if err := srv.Wait(ctx, 1, add); err != nil {
 					t.Error(err)
 				}
 				srv.Put("db", []byte(tc.theirs))
-				tc.fault.Method, tc.fault.Times = add, 1
+				tc.fault.Call, tc.fault.Times = add, 1
 				srv.Inject(tc.fault)
 			}()
 			p := pusher(c, mark)
@@ -69,5 +69,5 @@ func TestPushCrosses(t *testing.T) {
 
 func TestPushProperties(t *testing.T) {
 	srv := start(t)
-	conformance.PushProperties(t, harness(srv), func(string) int { return srv.Calls(add) })
+	conformance.PushProperties(t, harness(srv), func(string) int { return srv.Count(add) })
 }

@@ -52,7 +52,7 @@ func TestConformanceOfRegionalWrites(t *testing.T) {
 			}
 		})
 	}
-	if log := srv.CallLog(); !strings.Contains(log[len(log)-1].Name, "/locations/"+location+"/") {
+	if log := srv.Calls(); !strings.Contains(log[len(log)-1].Name, "/locations/"+location+"/") {
 		t.Errorf("the last call was for %s", log[len(log)-1].Name)
 	}
 }
@@ -136,13 +136,13 @@ func TestWrittenInBetween(t *testing.T) {
 		}, "ours", provider.Written{Version: "3"}, "", ""},
 		"Unreadable": {"The error names a version that cannot be read.", func(srv *emulator.Server) {
 			srv.Put("db", []byte("theirs"))
-			srv.Inject(emulator.Fault{Method: access, Code: codes.PermissionDenied})
+			srv.Inject(emulator.Fault{Call: access, Code: codes.PermissionDenied})
 		}, "ours", provider.Written{}, provider.Denied, "version 3 was written, and version 2, which another client wrote at the same time, cannot be read to restore it"},
 		"Unchecked": {"An unchecked checksum is Unavailable.", func(srv *emulator.Server) {
-			srv.Inject(emulator.Fault{Method: add, Body: emulator.BodyNoPayload})
+			srv.Inject(emulator.Fault{Call: add, Body: emulator.BodyNoPayload})
 		}, "ours", provider.Written{}, provider.Unavailable, "did not confirm"},
 		"OtherName": {"An answer for another secret is Unavailable.", func(srv *emulator.Server) {
-			srv.Inject(emulator.Fault{Method: add, Body: emulator.BodyOtherName})
+			srv.Inject(emulator.Fault{Call: add, Body: emulator.BodyOtherName})
 		}, "ours", provider.Written{}, provider.Unavailable, "about another secret"},
 		"Recreated": {"The version of a secret that was created again starts with 1.", func(srv *emulator.Server) {
 			srv.Delete("db")
@@ -196,7 +196,7 @@ func TestAddsOnce(t *testing.T) {
 			srv.Put("db", []byte("x"))
 			c := client(t, srv, func(s *testStore) { s.Spec.RetrySettings.MaxRetries = &three })
 			o := observe(t, c, "")
-			tc.fault.Method = add
+			tc.fault.Call = add
 			remove := srv.Inject(tc.fault)
 			_, err := c.Update(soon(t), target(""), o, []byte("y"))
 			if tc.class != "" {
@@ -205,7 +205,7 @@ func TestAddsOnce(t *testing.T) {
 				t.Errorf("%s\n%s", tc.reason, err)
 			}
 			remove()
-			if n, o := srv.Calls(add), observe(t, c, ""); n != tc.calls || o.Version != tc.want {
+			if n, o := srv.Count(add), observe(t, c, ""); n != tc.calls || o.Version != tc.want {
 				t.Errorf("%s\n%d calls, want %d; version %s, want %s", tc.reason, n, tc.calls, o.Version, tc.want)
 			}
 		})
@@ -220,18 +220,18 @@ func TestCreateIsWhole(t *testing.T) {
 		class  provider.Class
 		want   provider.Observed // none if the secret does not exist
 	}{
-		"Refused":   {"A secret whose value was denied is deleted.", []emulator.Fault{{Method: add, Code: codes.PermissionDenied}}, provider.Denied, none},
-		"Throttled": {"A secret whose value was throttled is deleted.", []emulator.Fault{{Method: add, Code: codes.ResourceExhausted}}, provider.Throttled, none},
-		"Cut":       {"A secret whose value was not stored is deleted.", []emulator.Fault{{Method: add, Code: codes.Unavailable}}, provider.Unavailable, none},
-		"Lost": {"If the value was stored after all, the secret stays, with the mark.", []emulator.Fault{{Method: add, Body: emulator.BodyLost}}, provider.Unavailable,
+		"Refused":   {"A secret whose value was denied is deleted.", []emulator.Fault{{Call: add, Code: codes.PermissionDenied}}, provider.Denied, none},
+		"Throttled": {"A secret whose value was throttled is deleted.", []emulator.Fault{{Call: add, Code: codes.ResourceExhausted}}, provider.Throttled, none},
+		"Cut":       {"A secret whose value was not stored is deleted.", []emulator.Fault{{Call: add, Code: codes.Unavailable}}, provider.Unavailable, none},
+		"Lost": {"If the value was stored after all, the secret stays, with the mark.", []emulator.Fault{{Call: add, Body: emulator.BodyLost}}, provider.Unavailable,
 			provider.Observed{Data: []byte("x"), Version: "1", Mark: mark}},
-		"NotTold": {"If it is unknown whether the value was stored, the secret stays.", []emulator.Fault{{Method: add, Code: codes.PermissionDenied}, {Method: "GetSecretVersion", Code: codes.PermissionDenied}}, provider.Denied,
+		"NotTold": {"If it is unknown whether the value was stored, the secret stays.", []emulator.Fault{{Call: add, Code: codes.PermissionDenied}, {Call: "GetSecretVersion", Code: codes.PermissionDenied}}, provider.Denied,
 			provider.Observed{Mark: mark}},
-		"Stays": {"If the secret cannot be deleted, it stays with the mark.", []emulator.Fault{{Method: add, Code: codes.PermissionDenied}, {Method: "DeleteSecret", Code: codes.PermissionDenied}}, provider.Denied,
+		"Stays": {"If the secret cannot be deleted, it stays with the mark.", []emulator.Fault{{Call: add, Code: codes.PermissionDenied}, {Call: "DeleteSecret", Code: codes.PermissionDenied}}, provider.Denied,
 			provider.Observed{Mark: mark}},
-		"Changed": {"A secret that another writer changed meanwhile stays.", []emulator.Fault{{Method: add, Code: codes.PermissionDenied}, {Method: "DeleteSecret", Code: codes.FailedPrecondition}}, provider.Denied,
+		"Changed": {"A secret that another writer changed meanwhile stays.", []emulator.Fault{{Call: add, Code: codes.PermissionDenied}, {Call: "DeleteSecret", Code: codes.FailedPrecondition}}, provider.Denied,
 			provider.Observed{Mark: mark}},
-		"Known": {"An existing secret is a Conflict.", []emulator.Fault{{Method: "CreateSecret", Code: codes.AlreadyExists}}, provider.Conflict, none},
+		"Known": {"An existing secret is a Conflict.", []emulator.Fault{{Call: "CreateSecret", Code: codes.AlreadyExists}}, provider.Conflict, none},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -265,14 +265,14 @@ func TestCreateCovers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			srv := start(t)
 			c := client(t, srv)
-			fault := emulator.Fault{Method: add, Hang: true}
+			fault := emulator.Fault{Call: add, Hang: true}
 			if refuse {
 				fault.Code = codes.PermissionDenied
 			}
 			remove := srv.Inject(fault)
 			go func() {
 				defer remove()
-				if err := srv.WaitForCalls(soon(t), add, 1); err != nil {
+				if err := srv.Wait(soon(t), 1, add); err != nil {
 					t.Error(err)
 				}
 				srv.Put("db", []byte("theirs"))
@@ -314,16 +314,16 @@ func TestDeleteOnlyWhatWasSeen(t *testing.T) {
 		}, provider.Conflict, false},
 		"Disabled": {"A secret whose version was disabled is kept.", func(srv *emulator.Server) { srv.SetState("db", 1, pb.SecretVersion_DISABLED) }, provider.Conflict, false},
 		"Etag": {"A secret that changes just before the deletion is kept.", func(srv *emulator.Server) {
-			srv.Inject(emulator.Fault{Method: "DeleteSecret", Code: codes.FailedPrecondition})
+			srv.Inject(emulator.Fault{Call: "DeleteSecret", Code: codes.FailedPrecondition})
 		}, provider.Conflict, false},
 		"Aborted": {"Google's other error for a changed etag is a Conflict, too.", func(srv *emulator.Server) {
-			srv.Inject(emulator.Fault{Method: "DeleteSecret", Code: codes.Aborted})
+			srv.Inject(emulator.Fault{Call: "DeleteSecret", Code: codes.Aborted})
 		}, provider.Conflict, false},
 		"Reason": {"The error of a denied deletion names the cause.", func(srv *emulator.Server) {
-			srv.Inject(emulator.Fault{Method: "DeleteSecret", Code: codes.FailedPrecondition, Reason: "BILLING_DISABLED"})
+			srv.Inject(emulator.Fault{Call: "DeleteSecret", Code: codes.FailedPrecondition, Reason: "BILLING_DISABLED"})
 		}, provider.Invalid, false},
 		"Lost": {"A deletion without an answer is repeated, and NotFound is then a success.", func(srv *emulator.Server) {
-			srv.Inject(emulator.Fault{Method: "DeleteSecret", Body: emulator.BodyLost, Times: 1})
+			srv.Inject(emulator.Fault{Call: "DeleteSecret", Body: emulator.BodyLost, Times: 1})
 		}, "", true},
 	}
 	for name, tc := range cases {
@@ -355,7 +355,7 @@ func TestMissingPermissions(t *testing.T) {
 	} {
 		srv := start(t)
 		permission, _, _ := strings.Cut(want, ";")
-		srv.Inject(emulator.Fault{Method: method, Code: codes.PermissionDenied, Message: "Permission '" + permission + "' denied", Reason: "IAM_PERMISSION_DENIED"})
+		srv.Inject(emulator.Fault{Call: method, Code: codes.PermissionDenied, Message: "Permission '" + permission + "' denied", Reason: "IAM_PERMISSION_DENIED"})
 		_, err := client(t, srv).Create(soon(t), target(""), []byte("x"), mark)
 		fails(t, "The message names the permission, and a role that contains it.", err, provider.Denied, want)
 	}

@@ -15,6 +15,9 @@ const defaultBatchSize = 20
 
 // A Backend is a secret service in memory. It is safe for concurrent use, and can be changed while clients read it.
 type Backend struct {
+	CallLog[Record]
+	Faults[Fault]
+
 	batchSize int
 	lacks     map[string]bool
 	features  provider.Features
@@ -25,16 +28,12 @@ type Backend struct {
 	made     int            // It counts all created secrets.
 	last     map[string]int // It is the last generated version of each key, and is kept after a deletion.
 	password string
-	faults   []*injected
 
 	now      func() time.Time
 	renewals *int
 	serial   int // It counts all issued credentials.
 	issued   map[string]*credential
 	onRevoke func(name string)
-
-	records []Record
-	changed chan struct{} // It is closed when a record is added.
 }
 
 type secret struct {
@@ -79,7 +78,6 @@ func New(opts ...Option) *Backend {
 		secrets:   map[string]*secret{},
 		last:      map[string]int{},
 		now:       time.Now,
-		changed:   make(chan struct{}),
 	}
 	for _, o := range opts {
 		o(b)

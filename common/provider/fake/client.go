@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"strings"
+	"time"
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
@@ -95,7 +96,7 @@ func (r reader) Identity(context.Context) (provider.Identity, error) {
 
 // Close records the call.
 func (r reader) Close() error {
-	r.c.b.record(Record{Call: CallClose})
+	r.c.b.Record(Record{Call: CallClose, Time: time.Now()})
 	return nil
 }
 

@@ -2,8 +2,6 @@ package fake
 
 import (
 	"context"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
@@ -38,63 +36,35 @@ type Fault struct {
 	Drop bool
 }
 
-type injected struct {
-	Fault
-	left    int
-	removed chan struct{}
-}
-
-// Inject adds a fault. The oldest of several matching faults applies. The returned function removes the fault, and
-// ends the calls that hang in it.
-func (b *Backend) Inject(f Fault) (remove func()) {
-	in := &injected{Fault: f, left: f.Times, removed: make(chan struct{})}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.faults = append(b.faults, in)
-	return sync.OnceFunc(func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.faults = slices.DeleteFunc(b.faults, func(x *injected) bool { return x == in })
-		close(in.removed)
-	})
-}
+// Timing implements the constraint of Faults.
+func (f Fault) Timing() Timing { return Timing{Times: f.Times, Latency: f.Latency, Hang: f.Hang} }
 
 // begin records a call and applies the fault of the whole call, if there is one.
 func (b *Backend) begin(ctx context.Context, r Record) error {
-	b.record(r)
-	return b.take(r.Call, "").act(ctx)
+	r.Time = time.Now()
+	b.Record(r)
+	return b.suffer(ctx, r.Call, "")
 }
 
 // entry reads one secret and applies its fault, if there is one.
 func (b *Backend) entry(ctx context.Context, c Call, ref provider.Ref) provider.Result {
-	if err := b.take(c, ref.Key).act(ctx); err != nil {
+	if err := b.suffer(ctx, c, ref.Key); err != nil {
 		return provider.Result{Err: err}
 	}
 	v, err := b.read(ref)
 	return provider.Result{Value: v, Err: err}
 }
 
-// take returns the fault for a call, or for a key in it, and counts it.
-func (b *Backend) take(c Call, key string) *injected {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	i := slices.IndexFunc(b.faults, func(f *injected) bool {
-		return f.Key == key && (f.Call == "" || f.Call == c) && (f.Times == 0 || f.left > 0)
-	})
-	if i < 0 {
-		return nil
-	}
-	b.faults[i].left--
-	return b.faults[i]
-}
-
-func (f *injected) act(ctx context.Context) error {
-	if err := ctx.Err(); err != nil || f == nil {
+// suffer applies the fault of a call, or of a key in it, if there is one.
+func (b *Backend) suffer(ctx context.Context, c Call, key string) error {
+	in := b.Take(func(f Fault) bool { return f.Key == key && (f.Call == "" || f.Call == c) })
+	if err := ctx.Err(); err != nil || in == nil {
 		return err
 	}
-	if err := f.wait(ctx); err != nil {
+	if err := in.Delay(ctx); err != nil {
 		return err
 	}
+	f := in.Fault
 	if f.Panic != nil {
 		panic(f.Panic)
 	}
@@ -102,26 +72,4 @@ func (f *injected) act(ctx context.Context) error {
 		return provider.NewError(provider.Unavailable, "the answer lacks secret %q", f.Key)
 	}
 	return f.Err
-}
-
-// wait blocks the call as the fault specifies. An error means that ctx ended first.
-func (f *injected) wait(ctx context.Context) error {
-	if f.Latency > 0 {
-		t := time.NewTimer(f.Latency)
-		defer t.Stop()
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-t.C:
-		}
-	}
-	if !f.Hang {
-		return nil
-	}
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-f.removed:
-		return nil
-	}
 }

@@ -10,6 +10,8 @@
 //	b.Put("shop/db", []byte(`{"password":"x"}`))
 //	… srv.Kinds() …
 //	defer b.Inject(fake.Fault{Call: fake.CallGet, Err: provider.NewError(provider.Throttled, "slow down")})()
+//
+// The emulators of the provider modules have the same call log and faults: they embed CallLog and Faults.
 package fake
 
 import (

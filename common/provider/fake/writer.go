@@ -145,7 +145,7 @@ func (w writer) begin(ctx context.Context, c Call, t provider.Target) error {
 	if err := w.c.begin(ctx, Record{Call: c, Refs: []provider.Ref{{Key: t.Key}}}); err != nil {
 		return err
 	}
-	return w.c.b.take(c, t.Key).act(ctx)
+	return w.c.b.suffer(ctx, c, t.Key)
 }
 
 func (b *Backend) observe(key string, tags map[string]string) (provider.Observed, error) {

@@ -171,13 +171,13 @@ func Inject(e *emulator.Emulator, operation string, f conformance.Fault) func() 
 	if f.Key == "" {
 		return e.Inject(call)
 	}
-	call.SecretID = f.Key
+	call.Key = f.Key
 	entry := call
 	entry.Entry = true
 	if f.Failure == conformance.Dropped {
 		return e.Inject(entry)
 	}
-	call.Operation = operation
+	call.Call = operation
 	removeCall, removeEntry := e.Inject(call), e.Inject(entry)
 	return func() { removeCall(); removeEntry() }
 }

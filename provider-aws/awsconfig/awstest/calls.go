@@ -17,7 +17,7 @@ func Calls[S awsconfig.Object](t testing.TB, o S, connect func(context.Context, 
 	srv := Start(t)
 	h := operatortest.CallsHarness{
 		Connect: func(context.Context) (provider.Client, error) { return Connect(t, o, connect, srv.URL()) },
-		Calls:   srv.CallCounts,
+		Calls:   srv.Counts,
 	}
 	for i := range 100 {
 		h.Keys = append(h.Keys, fmt.Sprintf("/p/%03d", i))

@@ -39,8 +39,8 @@ func RunCheck(t *testing.T, connect func(testing.TB, *emulator.Server, ...Option
 			if diff := cmp.Diff(tc.want, err); diff != "" {
 				t.Errorf("%s\nCheck(...): -want, +got:\n%s", tc.reason, diff)
 			}
-			if tc.want == nil && srv.Calls("") != 1 {
-				t.Errorf("%s\nCheck(...): %d calls, want 1", tc.reason, srv.Calls(""))
+			if tc.want == nil && srv.Count() != 1 {
+				t.Errorf("%s\nCheck(...): %d calls, want 1", tc.reason, srv.Count())
 			}
 		})
 	}
@@ -70,8 +70,8 @@ func CheckAccounts(t *testing.T, operation string, client func(*emulator.Server)
 	}
 	hanging, stuck := connected("111111111111")
 	_, healthy := connected("222222222222")
-	defer hanging.Inject(emulator.Fault{Operation: operation, Hang: true})()
-	seen, before := observed(stuck), hanging.Calls(operation)
+	defer hanging.Inject(emulator.Fault{Call: operation, Hang: true})()
+	seen, before := observed(stuck), hanging.Count(operation)
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
 	go func() {
@@ -79,7 +79,7 @@ func CheckAccounts(t *testing.T, operation string, client func(*emulator.Server)
 		_, _ = stuck.Update(ctx, target, seen, []byte("two"))
 	}()
 	defer func() { cancel(); <-done }()
-	if err := hanging.WaitForCalls(t.Context(), operation, before+1); err != nil {
+	if err := hanging.Wait(t.Context(), before+1, operation); err != nil {
 		t.Fatal(err)
 	}
 
