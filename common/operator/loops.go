@@ -45,9 +45,9 @@ type shared struct {
 	bus *refresh.Bus
 }
 
-// setup adds all controllers and probes to a manager.
-func (o *Operator) setup(mgr *readiness) error {
-	s, err := o.shared(mgr)
+// setup adds all controllers and probes to a manager, for an operator that stops when ctx ends.
+func (o *Operator) setup(ctx context.Context, mgr *readiness) error {
+	s, err := o.shared(ctx, mgr)
 	if err != nil {
 		return err
 	}
@@ -66,7 +66,7 @@ func (o *Operator) setup(mgr *readiness) error {
 }
 
 // shared creates the shared dependencies, and registers this operator with the others.
-func (o *Operator) shared(mgr *readiness) (*shared, error) {
+func (o *Operator) shared(ctx context.Context, mgr *readiness) (*shared, error) {
 	live, err := client.New(mgr.GetConfig(), client.Options{HTTPClient: mgr.GetHTTPClient(), Scheme: mgr.GetScheme(), Mapper: mgr.GetRESTMapper()})
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot create a client")
@@ -89,7 +89,7 @@ func (o *Operator) shared(mgr *readiness) (*shared, error) {
 		readiness: mgr, live: live, watches: watch.New(meta), board: board, duties: duties,
 		bus: &refresh.Bus{},
 	}
-	s.walks = kit.NewWalks(kit.Limits{Slots: o.flags.Concurrency})
+	s.walks = kit.NewWalks(kit.Limits{Slots: o.flags.Concurrency, Stopping: func() bool { return ctx.Err() != nil }})
 	if err := mgr.Add(s.walks); err != nil {
 		return nil, errors.Wrap(err, "cannot add the walks")
 	}

@@ -155,7 +155,7 @@ func (o *Operator) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := o.setup(&readiness{Manager: mgr, log: log}); err != nil {
+	if err := o.setup(ctx, &readiness{Manager: mgr, log: log}); err != nil {
 		return err
 	}
 	stop, err := otlp.Export(ctx, o.name, cmp.Or(o.version, presence.Version()), log)

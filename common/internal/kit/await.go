@@ -2,6 +2,7 @@ package kit
 
 import (
 	"context"
+	"time"
 
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 )
@@ -55,4 +56,25 @@ func Await(ctx context.Context, places []Place, f func(ctx context.Context) erro
 		return ErrInterrupted
 	}
 	return err
+}
+
+// Finish returns a context for the requests that store what a walk has made at a provider. They are still made while the
+// operator stops, for up to timeout, but not after it has lost the lead.
+func Finish(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+	w, ok := ctx.Value(flightKey{}).(*flight)
+	if !ok {
+		return last, cancel
+	}
+	end := func() {
+		if w.walks.lost.Load() || !w.walks.Stopping() {
+			cancel()
+		}
+	}
+	if ctx.Err() != nil {
+		end()
+		return last, cancel
+	}
+	undo := context.AfterFunc(ctx, end)
+	return last, func() { undo(); cancel() }
 }

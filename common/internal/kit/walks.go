@@ -18,6 +18,10 @@ var (
 
 // Limits of the walks of a process.
 type Limits struct {
+	// Stopping reports whether the operator was told to stop. Otherwise the end of its context means that it has lost the
+	// lead. Nil stands for a test in which it was told to.
+	Stopping func() bool
+
 	// Slots is the maximum number of walks that work at the same time. A walk that waits for a store does not count.
 	// Default 64.
 	Slots int
@@ -34,6 +38,8 @@ type Walks struct {
 	// places has an element for each walk in flight.
 	places  chan struct{}
 	running sync.WaitGroup
+	// lost is true once the operator has lost the lead.
+	lost atomic.Bool
 	// working counts the walks that have a slot or wait for one.
 	working atomic.Int64
 
@@ -43,6 +49,9 @@ type Walks struct {
 
 // NewWalks returns Walks with limits.
 func NewWalks(l Limits) *Walks {
+	if l.Stopping == nil {
+		l.Stopping = func() bool { return true }
+	}
 	l.Slots, l.InFlight = cmp.Or(l.Slots, 64), cmp.Or(l.InFlight, 1024)
 	return &Walks{
 		Limits: l,
@@ -56,6 +65,7 @@ func NewWalks(l Limits) *Walks {
 // the manager has released the Lease.
 func (w *Walks) Start(ctx context.Context) error {
 	<-ctx.Done()
+	w.lost.Store(!w.Stopping())
 	w.running.Wait()
 	return nil
 }

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
@@ -52,7 +53,7 @@ func (p *pass) act(ctx context.Context, v view) error {
 	p.revoker().revoke(ctx, t, d)
 	maker.discard(ctx, t.values)
 	// New values must be stored also while the operator shuts down.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), p.generators.opts.CallTimeout)
+	ctx, cancel := kit.Finish(ctx, p.generators.opts.CallTimeout)
 	defer cancel()
 	return p.keep(ctx, live, d)
 }
