@@ -121,7 +121,7 @@ func TestMixedShown(t *testing.T) {
 	} {
 		calm := []func(){
 			m.vault.Inject(vaulttest.On(vaultMount+"/data/"+m.key(id)), vaulttest.RefuseWith(code.vault, value())),
-			gcp.Inject(gcpemulator.Fault{Secret: id, Code: code.gcp, Message: value()}),
+			gcp.Inject(gcpemulator.Fault{Key: id, Code: code.gcp, Message: value()}),
 			shared.AWS.Inject(awsemulator.Fault{Key: m.key(id), Code: code.aws, Message: value()}),
 		}
 		m.refresh("good")
