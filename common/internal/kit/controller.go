@@ -73,7 +73,7 @@ func (c *Controller[T]) Reconcile(ctx context.Context, req T) (reconcile.Result,
 		c.end(req)
 		return reconcile.Result{}, nil
 	}
-	c.walks.running.Go(func() {
+	go func() {
 		res, err := c.do(f, req)
 		c.walks.leave(f.slot)
 		again := c.end(req)
@@ -81,7 +81,7 @@ func (c *Controller[T]) Reconcile(ctx context.Context, req T) (reconcile.Result,
 		if again != nil {
 			c.Enqueue(req, *again)
 		}
-	})
+	}()
 	return reconcile.Result{}, nil
 }
 

@@ -43,8 +43,10 @@ type Walks struct {
 	// working counts the walks that have a slot or wait for one.
 	working atomic.Int64
 
-	mu     sync.Mutex
-	queues []func() int
+	mu sync.Mutex
+	// stopped is true once no walk may begin any longer.
+	stopped bool
+	queues  []func() int
 }
 
 // NewWalks returns Walks with limits.
@@ -66,6 +68,9 @@ func NewWalks(l Limits) *Walks {
 func (w *Walks) Start(ctx context.Context) error {
 	<-ctx.Done()
 	w.lost.Store(!w.Stopping())
+	w.mu.Lock()
+	w.stopped = true
+	w.mu.Unlock()
 	w.running.Wait()
 	return nil
 }
@@ -89,15 +94,29 @@ func (w *Walks) enter(ctx context.Context, priority int) bool {
 		return false
 	}
 	w.working.Add(1)
-	if !w.slots.take(ctx, priority) {
-		w.working.Add(-1)
-		<-w.places
-		return false
+	if w.slots.take(ctx, priority) {
+		if w.begin() {
+			return true
+		}
+		w.slots.give()
 	}
-	return true
+	w.working.Add(-1)
+	<-w.places
+	return false
+}
+
+// begin counts a walk that Start joins. It returns false if the operator has stopped.
+func (w *Walks) begin() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if !w.stopped {
+		w.running.Add(1)
+	}
+	return !w.stopped
 }
 
 func (w *Walks) leave(slot bool) {
+	defer w.running.Done()
 	if slot {
 		w.working.Add(-1)
 		w.slots.give()
