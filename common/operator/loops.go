@@ -89,7 +89,8 @@ func (o *Operator) shared(ctx context.Context, mgr *readiness) (*shared, error) 
 		readiness: mgr, live: live, watches: watch.New(meta), board: board, duties: duties,
 		bus: &refresh.Bus{},
 	}
-	s.walks = kit.NewWalks(kit.Limits{Slots: o.flags.Concurrency, Stopping: func() bool { return ctx.Err() != nil }})
+	s.walks = kit.NewWalks(kit.Limits{Slots: o.flags.Concurrency})
+	s.walks.Stopping = func() bool { return ctx.Err() != nil }
 	if err := mgr.Add(s.walks); err != nil {
 		return nil, errors.Wrap(err, "cannot add the walks")
 	}

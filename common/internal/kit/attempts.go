@@ -3,6 +3,10 @@ package kit
 import (
 	"sync"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
 // The delay after a failed attempt doubles from firstBackoff to lastBackoff.
@@ -14,6 +18,11 @@ type Attempt struct {
 	// Metadata is a hash of the labels and annotations.
 	Metadata string
 	Request  string
+}
+
+// AttemptOf returns the current Attempt of an object. metadata is a hash of its labels and annotations.
+func AttemptOf(o metav1.Object, metadata string) Attempt {
+	return Attempt{o.GetGeneration(), metadata, o.GetAnnotations()[v1alpha1.RefreshRequestAnnotation]}
 }
 
 // Attempts are the memory of the attempts of one object. The zero Attempts are those of an object without any.

@@ -76,6 +76,7 @@ func (c *Controller[T]) Reconcile(ctx context.Context, req T) (reconcile.Result,
 	go func() {
 		res, err := c.do(f, req)
 		c.walks.leave(f.slot)
+		c.walks.shares.end(f.parked.who)
 		again := c.end(req)
 		c.requeue(f.ctx, req, priority, res, err)
 		if again != nil {
@@ -88,13 +89,14 @@ func (c *Controller[T]) Reconcile(ctx context.Context, req T) (reconcile.Result,
 // Walk is Reconcile for a caller that waits for the result, and has no queue.
 func (c *Controller[T]) Walk(ctx context.Context, req T) (reconcile.Result, error) {
 	f := c.begin(ctx, req, queue.High)
-	if f == nil || !c.walks.enter(ctx, queue.High) {
+	if f == nil {
 		return reconcile.Result{}, nil
 	}
-	defer func() {
-		c.walks.leave(f.slot)
-		c.end(req)
-	}()
+	defer c.end(req)
+	if !c.walks.enter(ctx, queue.High) {
+		return reconcile.Result{}, nil
+	}
+	defer func() { c.walks.leave(f.slot) }()
 	return c.do(f, req)
 }
 

@@ -30,6 +30,8 @@ type shares struct {
 
 	mu   sync.Mutex
 	open map[any]*share
+	// woken are the shares for which objects were queued, by object, until they enter, park again, or end their walk.
+	woken map[any]any
 }
 
 // share is the walks at one store or of one tenant, and those that wait for a place.
@@ -58,16 +60,16 @@ func (s *shares) enter(places []Place, p parked) bool {
 		if sh.busy < s.limit(key) {
 			continue
 		}
-		i, _ := slices.BinarySearchFunc(sh.parked, p, func(e, p parked) int {
-			if e.priority >= p.priority {
-				return -1
-			}
-			return 1
-		})
-		sh.parked = slices.Insert(sh.parked, i, p)
+		sh.parked = insert(sh.parked, p, func(p parked) int { return p.priority })
+		if s.woken[p.who] == key {
+			delete(s.woken, p.who)
+		}
 		return false
 	}
 	for _, key := range keysOf(places) {
+		if s.woken[p.who] == key {
+			delete(s.woken, p.who)
+		}
 		if s.open[key] == nil {
 			s.open[key] = &share{}
 		}
@@ -81,20 +83,45 @@ func (s *shares) leave(places []Place) {
 	var next []func()
 	s.mu.Lock()
 	for _, key := range keysOf(places) {
-		sh := s.open[key]
-		sh.busy--
-		if len(sh.parked) > 0 {
-			next = append(next, sh.parked[0].queue)
-			sh.parked = slices.Delete(sh.parked, 0, 1)
-		}
-		if sh.busy == 0 && len(sh.parked) == 0 {
-			delete(s.open, key)
-		}
+		s.open[key].busy--
+		next = append(next, s.nextLocked(key))
 	}
 	s.mu.Unlock()
 	for _, queue := range next {
 		queue()
 	}
+}
+
+// end queues another parked object if the walk over who was queued for a place and has not taken it, for example because
+// the object was deleted.
+func (s *shares) end(who any) {
+	s.mu.Lock()
+	key, ok := s.woken[who]
+	delete(s.woken, who)
+	queue := func() {}
+	if ok {
+		queue = s.nextLocked(key)
+	}
+	s.mu.Unlock()
+	queue()
+}
+
+// nextLocked returns a function that queues the next object that is parked at a share.
+func (s *shares) nextLocked(key any) func() {
+	sh := s.open[key]
+	if sh == nil || len(sh.parked) == 0 {
+		if sh != nil && sh.busy == 0 {
+			delete(s.open, key)
+		}
+		return func() {}
+	}
+	next := sh.parked[0]
+	sh.parked = slices.Delete(sh.parked, 0, 1)
+	if s.woken == nil {
+		s.woken = map[any]any{}
+	}
+	s.woken[next.who] = key
+	return next.queue
 }
 
 func (s *shares) limit(key any) int {

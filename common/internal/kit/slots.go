@@ -28,13 +28,7 @@ func (s *slots) take(ctx context.Context, priority int) bool {
 		return true
 	}
 	w := &waiter{priority, make(chan struct{})}
-	i, _ := slices.BinarySearchFunc(s.waiting, w, func(e, w *waiter) int {
-		if e.priority >= w.priority {
-			return -1
-		}
-		return 1
-	})
-	s.waiting = slices.Insert(s.waiting, i, w)
+	s.waiting = insert(s.waiting, w, func(w *waiter) int { return w.priority })
 	s.mu.Unlock()
 	select {
 	case <-w.granted:
@@ -42,7 +36,7 @@ func (s *slots) take(ctx context.Context, priority int) bool {
 	case <-ctx.Done():
 	}
 	s.mu.Lock()
-	i = slices.Index(s.waiting, w)
+	i := slices.Index(s.waiting, w)
 	if i >= 0 {
 		s.waiting = slices.Delete(s.waiting, i, i+1)
 	}
@@ -51,6 +45,17 @@ func (s *slots) take(ctx context.Context, priority int) bool {
 		s.give() // It was granted at the same time.
 	}
 	return false
+}
+
+// insert adds an element before those with a lower priority, and after those with the same.
+func insert[T any](all []T, e T, priority func(T) int) []T {
+	i, _ := slices.BinarySearchFunc(all, priority(e), func(o T, p int) int {
+		if priority(o) >= p {
+			return -1
+		}
+		return 1
+	})
+	return slices.Insert(all, i, e)
 }
 
 // give frees a slot.

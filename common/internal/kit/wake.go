@@ -40,7 +40,7 @@ type Wake[T comparable] struct {
 	// Namespaced is true for an operator that is not allowed to read cluster Kinds.
 	Namespaced bool
 	// Referrers returns the objects that refer to a store, or with an empty name to any store of the Kind: in one
-	// namespace, or in all if it is empty.
+	// namespace, or in all if it is empty. For a namespaced Kind it is the namespace of the store.
 	Referrers func(ctx context.Context, k resolve.Route, store types.NamespacedName, namespace string) []Referrer[T]
 	// Free ends the back-off of an object.
 	Free func(object T)
@@ -103,12 +103,20 @@ func (w *Wake[T]) stores(k resolve.Route) handler.TypedEventHandler[client.Objec
 
 // release queues the objects that wait for a store, new ones first, with a delay between them to protect the store.
 func (w *Wake[T]) release(ctx context.Context, q workqueue.TypedRateLimitingInterface[T], k resolve.Route, store types.NamespacedName, namespace string) {
-	all := slices.DeleteFunc(w.Referrers(ctx, k, store, namespace), func(r Referrer[T]) bool { return !r.Waits })
+	all := slices.DeleteFunc(w.of(ctx, k, store, namespace), func(r Referrer[T]) bool { return !r.Waits })
 	slices.SortStableFunc(all, func(a, b Referrer[T]) int { return a.rank() - b.rank() })
 	for i, r := range all {
 		w.Free(r.Object)
 		queue.AddTo(q, queue.High-r.rank(), time.Duration(i)*releaseEvery, r.Object)
 	}
+}
+
+// of returns the objects that refer to a store, in one namespace if it is not empty.
+func (w *Wake[T]) of(ctx context.Context, k resolve.Route, store types.NamespacedName, namespace string) []Referrer[T] {
+	if !k.Cluster {
+		namespace = store.Namespace
+	}
+	return w.Referrers(ctx, k, store, namespace)
 }
 
 func (r Referrer[T]) rank() int {
@@ -120,7 +128,7 @@ func (r Referrer[T]) rank() int {
 
 // recheck queues the objects that are in sync, so that they check whether the store still admits them.
 func (w *Wake[T]) recheck(ctx context.Context, q workqueue.TypedRateLimitingInterface[T], k resolve.Route, store types.NamespacedName) {
-	for i, r := range w.Referrers(ctx, k, store, "") {
+	for i, r := range w.of(ctx, k, store, "") {
 		if !r.Waits {
 			queue.AddTo(q, queue.Low, time.Duration(i)*time.Millisecond, r.Object)
 		}
@@ -139,8 +147,10 @@ func (w *Wake[T]) namespaces() handler.TypedEventHandler[client.Object, T] {
 				if !k.Cluster {
 					continue
 				}
-				for _, r := range w.Referrers(ctx, k, types.NamespacedName{}, e.ObjectNew.GetName()) {
-					w.Free(r.Object)
+				for _, r := range w.of(ctx, k, types.NamespacedName{}, e.ObjectNew.GetName()) {
+					if r.Waits { // An object in sync reads no provider for this.
+						w.Free(r.Object)
+					}
 					queue.AddTo(q, queue.High, 0, r.Object)
 				}
 			}

@@ -18,10 +18,6 @@ var (
 
 // Limits of the walks of a process.
 type Limits struct {
-	// Stopping reports whether the operator was told to stop. Otherwise the end of its context means that it has lost the
-	// lead. Nil stands for a test in which it was told to.
-	Stopping func() bool
-
 	// Slots is the maximum number of walks that work at the same time. A walk that waits for a store does not count.
 	// Default 64.
 	Slots int
@@ -33,6 +29,10 @@ type Limits struct {
 // Walks bound the walks of all controllers of a process.
 type Walks struct {
 	Limits
+	// Stopping reports whether the operator was told to stop. Otherwise the end of its context means that it has lost the
+	// lead. Default: it was told to.
+	Stopping func() bool
+
 	slots  slots
 	shares shares
 	// places has an element for each walk in flight.
@@ -51,12 +51,9 @@ type Walks struct {
 
 // NewWalks returns Walks with limits.
 func NewWalks(l Limits) *Walks {
-	if l.Stopping == nil {
-		l.Stopping = func() bool { return true }
-	}
 	l.Slots, l.InFlight = cmp.Or(l.Slots, 64), cmp.Or(l.InFlight, 1024)
 	return &Walks{
-		Limits: l,
+		Limits: l, Stopping: func() bool { return true },
 		slots:  slots{free: l.Slots},
 		shares: shares{store: max(1, l.InFlight/8), tenant: max(1, l.InFlight/4), open: map[any]*share{}},
 		places: make(chan struct{}, l.InFlight),

@@ -30,13 +30,15 @@ type world struct {
 	// done are the walks that have ended, in order. Walks of store x do not wait.
 	done    chan string
 	results map[string]error
+	// idle are the walks that need no store.
+	idle map[string]bool
 }
 
 // run runs f in a bubble with a running controller.
 func run(t *testing.T, l Limits, f func(t *testing.T, w *world)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{walks: NewWalks(l), hangs: map[string]chan struct{}{}, done: make(chan string, 100), results: map[string]error{}}
+		w := &world{walks: NewWalks(l), hangs: map[string]chan struct{}{}, done: make(chan string, 100), results: map[string]error{}, idle: map[string]bool{}}
 		for _, s := range []string{"a", "b"} {
 			w.hangs[s] = make(chan struct{})
 		}
@@ -70,6 +72,9 @@ func (w *world) walk(ctx context.Context, req string) (reconcile.Result, error) 
 		w.done <- req
 		return reconcile.Result{}, w.results[req]
 	}
+	if w.idle[req] {
+		return reconcile.Result{}, nil
+	}
 	err := Await(ctx, []Place{{Store: types.UID(store), Tenant: "team-" + store}}, func(ctx context.Context) error {
 		select {
 		case <-hang:
@@ -89,6 +94,15 @@ func (w *world) add(priority int, names ...string) {
 		w.Enqueue(n, priority)
 		synctest.Wait()
 	}
+}
+
+// answer ends one call of a store, if there is one.
+func (w *world) answer(store string) {
+	select {
+	case w.hangs[store] <- struct{}{}:
+	default:
+	}
+	synctest.Wait()
 }
 
 // ended returns the walks that have ended since the last call.
@@ -134,11 +148,27 @@ func TestShares(t *testing.T) {
 			t.Errorf("%d walks are in flight, want 3: two at store a and one at store b", got)
 		}
 		for range 6 {
-			w.hangs["a"] <- struct{}{}
-			synctest.Wait()
+			w.answer("a")
 		}
 		if diff := cmp.Diff([]string{"a/0", "a/1", "a/new", "a/2", "a/3", "a/4"}, w.ended()); diff != "" {
 			t.Errorf("store a answers one walk after the other, new objects first: -want, +got:\n%s", diff)
+		}
+	})
+}
+
+// TestWakeIsPassedOn frees a place while the parked objects that come first no longer need one.
+func TestWakeIsPassedOn(t *testing.T) {
+	run(t, Limits{Slots: 4, InFlight: 8}, func(t *testing.T, w *world) { // A store has one place.
+		w.add(queue.Low, names("a", 4)...)
+		w.idle["a/1"], w.idle["a/2"] = true, true
+		for range 2 {
+			w.answer("a")
+		}
+		if diff := cmp.Diff([]string{"a/0", "a/3"}, w.ended()); diff != "" {
+			t.Errorf("an object is stuck behind others that need no place any longer: -want, +got:\n%s", diff)
+		}
+		if len(w.walks.shares.open)+len(w.walks.shares.woken) > 0 {
+			t.Errorf("shares are left at the end: %v, %v", w.walks.shares.open, w.walks.shares.woken)
 		}
 	})
 }

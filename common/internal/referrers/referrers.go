@@ -62,9 +62,6 @@ func (r *Referrers) storeKeys(es *v1alpha1.ExternalSecret) []string {
 // To returns the objects that refer to a store, or with an empty name to any store of the Kind: in one namespace, or in
 // all if it is empty.
 func (r *Referrers) To(ctx context.Context, k resolve.Route, s types.NamespacedName, namespace string) []*v1alpha1.ExternalSecret {
-	if !k.Cluster && s.Name != "" {
-		namespace = s.Namespace
-	}
 	opts := []client.ListOption{client.InNamespace(namespace)}
 	if s.Name != "" {
 		opts = append(opts, client.MatchingFields{storeIndex: k.IndexKey(s)})

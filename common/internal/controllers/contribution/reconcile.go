@@ -63,14 +63,14 @@ func (s *subject) metadata() string { return referrers.Metadata(s.es, referrers.
 
 // attempt identifies what the user asks for now.
 func (s *subject) attempt() kit.Attempt {
-	return kit.Attempt{Generation: s.es.Generation, Metadata: s.metadata(), Request: s.es.Annotations[v1alpha1.RefreshRequestAnnotation]}
+	return kit.AttemptOf(s.es, s.metadata())
 }
 
 // Reconcile is one walk over the part of an ExternalSecret.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res reconcile.Result, err error) {
 	es := &v1alpha1.ExternalSecret{}
 	if err := r.cache.Get(ctx, req.NamespacedName, es); err != nil {
-		r.forget(req.NamespacedName)
+		r.objects.Forget(req.NamespacedName)
 		return reconcile.Result{}, errors.Wrap(client.IgnoreNotFound(err), "cannot read the ExternalSecret")
 	}
 	contributes, err := r.contributes(ctx, es)
@@ -78,7 +78,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 	case err != nil:
 		return reconcile.Result{}, err
 	case !contributes:
-		r.forget(req.NamespacedName)
+		r.objects.Forget(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
 	s := &subject{es: es}
@@ -98,10 +98,6 @@ func (r *Reconciler) contributes(ctx context.Context, es *v1alpha1.ExternalSecre
 		return false, err
 	}
 	return r.referrers.Contributes(ctx, es)
-}
-
-func (r *Reconciler) forget(key types.NamespacedName) {
-	r.objects.Forget(key)
 }
 
 // pass decides what to do for the object, and does it.
@@ -308,6 +304,6 @@ func (r *Reconciler) retract(ctx context.Context, s *subject) error {
 	if err := r.tell(ctx, s, handoff.Said{}); err != nil {
 		return err
 	}
-	r.forget(s.key())
+	r.objects.Forget(s.key())
 	return nil
 }

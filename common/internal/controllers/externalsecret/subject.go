@@ -133,7 +133,7 @@ func (s *subject) metadata() string {
 
 // attempt identifies what the user asks for now.
 func (s *subject) attempt() kit.Attempt {
-	return kit.Attempt{Generation: s.es.Generation, Metadata: s.metadata(), Request: s.es.Annotations[v1alpha1.RefreshRequestAnnotation]}
+	return kit.AttemptOf(s.es, s.metadata())
 }
 
 // owns reports whether the target should have an ownerReference.

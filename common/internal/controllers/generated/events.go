@@ -116,9 +116,6 @@ func (w *watches) secretEvents() eventFuncs {
 
 // referring returns the objects that use a generator.
 func (w *watches) referring(ctx context.Context, k resolve.Route, generator types.NamespacedName, namespace string) []kit.Referrer[request] {
-	if !k.Cluster && generator.Name != "" {
-		namespace = generator.Namespace
-	}
 	var all []kit.Referrer[request]
 	for _, list := range []client.ObjectList{&v1alpha1.ExternalSecretList{}, &v1alpha1.PushSecretList{}} {
 		if err := w.parts.cache.List(ctx, list, client.InNamespace(namespace)); err != nil {

@@ -96,9 +96,6 @@ func (w *watches) moved(was, is *v1alpha1.PushSecret) bool {
 
 // referring returns the objects that may use a store.
 func (w *watches) referring(ctx context.Context, k resolve.Route, store types.NamespacedName, namespace string) []kit.Referrer[reconcile.Request] {
-	if !k.Cluster && store.Name != "" {
-		namespace = store.Namespace
-	}
 	var list v1alpha1.PushSecretList
 	if err := w.cache.List(ctx, &list, client.InNamespace(namespace)); err != nil {
 		return nil // A cache fails only when it shuts down.
