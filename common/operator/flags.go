@@ -77,7 +77,7 @@ func (f *Flags) Bind(fs *flag.FlagSet) {
 	f.logs.bind(fs)
 	fs.Var(&f.Modules, "module",
 		"Installable module and its Kinds, as MODULE=KIND.GROUP,KIND.GROUP; can be repeated. Conditions use it to name the module of a Kind that no running module serves.")
-	fs.IntVar(&f.Concurrency, "concurrency", 64, "Maximum number of ExternalSecrets reconciled concurrently.")
+	fs.IntVar(&f.Concurrency, "concurrency", 64, "Maximum number of objects reconciled concurrently. Objects that wait for a provider do not count.")
 	fs.StringVar(&f.ControllerClass, "controller-class", "", "Controller class: serve only the stores and generators with this spec.controller. Default: those without a class.")
 	fs.StringVar(&f.Namespaces, "namespaces", "", "Comma-separated namespaces to serve. Default: all.")
 	fs.StringVar(&f.DefaultCleanupPolicy, "default-secret-cleanup-policy", string(v1alpha1.CleanupOnDelete),
