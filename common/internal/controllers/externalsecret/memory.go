@@ -16,7 +16,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 )
 
-// object is the controller's memory of one ExternalSecret. Only one worker at a time uses it; the fields that event
+// object is the controller's memory of one ExternalSecret. Only the walk over it uses it; the fields that event
 // handlers also use have their own locks.
 type object struct {
 	// next is the time of the next periodic refresh, good the time of the last successful one.

@@ -25,7 +25,7 @@ import (
 // shows.
 const manyMisses = 6
 
-// Reconciler keeps the Secrets of the ExternalSecrets that this operator claims in sync. A pass has four steps:
+// Reconciler keeps the Secrets of the ExternalSecrets that this operator claims in sync. A walk has four steps:
 // gather loads everything from caches, decide returns what to do, fetch asks the stores, apply writes the target.
 type Reconciler struct {
 	gatherer gatherer
