@@ -56,6 +56,8 @@ type result struct {
 	retryAfter time.Duration
 	// difference is what a push would do; nil if the task was a push.
 	difference *v1alpha1.PushDifference
+	// unopened is true if the store could not be connected, so that nothing was written.
+	unopened bool
 }
 
 // runner runs tasks, within the concurrency limit of their stores. Workers do not wait for it.
@@ -81,8 +83,9 @@ func (r *runner) start(ctx context.Context, t task, p *progress) bool {
 		return false
 	}
 	ctx, cancel := context.WithCancel(ctx)
+	var before []remoteName
 	p.with(id, func(s *storeState) {
-		s.running, s.attempt, s.cancel = true, t.attempt, cancel
+		s.running, s.attempt, s.cancel, before = true, t.attempt, cancel, s.names
 		if !t.pusher.DryRun {
 			s.names = namesOf(t.jobs)
 		}
@@ -95,7 +98,11 @@ func (r *runner) start(ctx context.Context, t task, p *progress) bool {
 		if next, waits := r.lanes.Leave(lane); waits {
 			r.wake(next)
 		}
-		p.with(id, func(s *storeState) { s.running, s.result = false, res })
+		p.with(id, func(s *storeState) {
+			if s.running, s.result = false, res; res.unopened {
+				s.names = before // An object that cannot log in uses nothing more than before.
+			}
+		})
 		r.wake(t.object)
 	}()
 	return true
@@ -119,6 +126,7 @@ func (r *runner) carryOut(ctx context.Context, loader *dispatch.Loader, t task) 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	c := carrying{failed: r.open(ctx, loader, &t)}
+	c.unopened = c.failed != nil
 	removals := c.write(ctx, t.jobs, func(j job, later bool) push.Outcome {
 		to := t
 		to.pusher.Later = later

@@ -9,10 +9,14 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/credentials"
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
 	"github.com/direct-secrets/direct-secrets/common/internal/push"
+	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
+	"github.com/direct-secrets/direct-secrets/common/internal/watch"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
@@ -203,6 +207,63 @@ func TestKeptEntriesMakeNoCall(t *testing.T) {
 	}
 	if n := b.Count(fake.CallObserve); n > 0 {
 		t.Errorf("%d calls for entries that are only kept", n)
+	}
+}
+
+// TestNamesOfFailedLogin runs a push whose login fails after one that has succeeded, or as the first. The remote secrets
+// that it names are not in use by it: otherwise a namespace could keep those of another one without permission.
+func TestNamesOfFailedLogin(t *testing.T) {
+	denied := provider.NewError(provider.Denied, "no")
+	cases := map[string]struct {
+		reason string
+		first  []string
+		login  error
+		want   []string
+	}{
+		"First":   {"A push that cannot log in uses no secret.", nil, denied, nil},
+		"Later":   {"A push that cannot log in keeps what an earlier push has used.", []string{"old"}, denied, []string{"old"}},
+		"Success": {"A push that can log in uses what it names.", []string{"old"}, nil, []string{"db"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var login error
+				kind := provider.KindOf(func(context.Context, *fakev1.FakeStore, provider.Credentials) (provider.Client, error) {
+					if login != nil {
+						return nil, login
+					}
+					return fake.New().Connect(t.Context(), "")
+				})
+				r := &runner{
+					pool:   dispatch.NewPool(nil, watch.New(nil), credentials.Rules{}, dispatch.Options{}, nil),
+					places: &places{}, incomplete: incomplete, timeout: time.Minute, wake: func(types.NamespacedName) {},
+				}
+				p := &progress{}
+				run := func(key string) {
+					to := &destination{store: &fakev1.FakeStore{}, route: resolve.Route{Kind: kind}}
+					r.start(t.Context(), task{to: to, jobs: []job{{target: provider.Target{Key: key}, want: []push.Value{{Data: []byte("1")}}}}}, p)
+					synctest.Wait()
+				}
+				for _, key := range tc.first {
+					run(key)
+				}
+				if login = tc.login; login != nil {
+					r.pool.Drop("")
+				}
+				run("db")
+				var got []string
+				for _, names := range p.names() {
+					for _, n := range names {
+						got = append(got, n.key)
+					}
+				}
+				if diff := cmp.Diff(tc.want, got); diff != "" {
+					t.Errorf("\n%s\nnames(): -want, +got:\n%s", tc.reason, diff)
+				}
+				r.pool.Drop("")
+				synctest.Wait()
+			})
+		})
 	}
 }
 
