@@ -87,10 +87,12 @@ func CallsPerSync(t *testing.T, kind string, start func(t testing.TB) CallsHarne
 	}
 }
 
-// read reads the keys of all objects at the same time.
+// read reads the keys of all objects at the same time. Each holds its answer until all have one, since objects hold
+// their answers while they write Secrets.
 func read(t *testing.T, l *dispatch.Loader, objects [][]string) {
 	t.Helper()
-	var wg sync.WaitGroup
+	var wg, answered sync.WaitGroup
+	answered.Add(len(objects))
 	for i, keys := range objects {
 		var reads []provider.Read
 		for _, k := range keys {
@@ -99,6 +101,8 @@ func read(t *testing.T, l *dispatch.Loader, objects [][]string) {
 		wg.Go(func() {
 			got, release, err := l.Read(t.Context(), reads, dispatch.New)
 			defer release()
+			answered.Done()
+			answered.Wait()
 			answer := got[reads[0]]
 			if err != nil || answer.Err != nil || len(answer.Value.Data) == 0 {
 				t.Errorf("object %d of %d got no value: %v, %v", i, len(objects), err, answer.Err)
