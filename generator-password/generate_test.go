@@ -27,7 +27,7 @@ const byOperator = "the operator itself"
 // TestGenerates generates passwords for objects, from the first value to the deletion.
 func TestGenerates(t *testing.T) {
 	const ns = "generates"
-	suite.Namespace(t, ns, nil)
+	suite.For(t).Namespace(ns, nil)
 	suite.Start(t, "generator-password", manifests.Rights, newOperator)
 	cases := map[string]struct {
 		settings wanted
@@ -47,11 +47,11 @@ func TestGenerates(t *testing.T) {
 			suite.Generates(t, operatortest.Generation{Generator: namespaced(ns, "own", s), Namespace: ns, Service: byOperator, Secrets: tc.keys})
 			suite.Generates(t, operatortest.Generation{Generator: cluster("shared", s), Namespace: ns, Service: byOperator, Secrets: tc.keys})
 
-			suite.Create(t, namespaced(ns, "alike", s))
+			suite.For(t).Create(namespaced(ns, "alike", s))
 			es := operatortest.Generated(ns, "alike", "Password", "alike")
-			suite.Create(t, es)
+			suite.For(t).Create(es)
 			seen := map[string]bool{}
-			for key, password := range suite.Synced(t, es) {
+			for key, password := range suite.For(t).Synced(es) {
 				if !regexp.MustCompile(tc.like).MatchString(password) {
 					t.Errorf("the password of %d characters under %q does not match %s", len(password), key, tc.like)
 				}
@@ -60,7 +60,7 @@ func TestGenerates(t *testing.T) {
 			if len(seen) != len(tc.keys) {
 				t.Errorf("%d passwords for %d keys, want one for each", len(seen), len(tc.keys))
 			}
-			suite.End(t, es)
+			suite.For(t).End(es)
 		})
 	}
 }
@@ -69,50 +69,50 @@ func TestGenerates(t *testing.T) {
 // to.
 func TestKeepPrevious(t *testing.T) {
 	const ns = "keep-previous"
-	suite.Namespace(t, ns, nil)
+	suite.For(t).Namespace(ns, nil)
 	suite.Start(t, "generator-password", manifests.Rights, newOperator)
 	g := namespaced(ns, "db", spec{GeneratorSpec: common.GeneratorSpec{KeepPrevious: true}})
-	suite.Create(t, g)
+	suite.For(t).Create(g)
 	es := operatortest.Generated(ns, "db", "Password", "db")
-	suite.Create(t, es)
-	was := suite.Synced(t, es)
+	suite.For(t).Create(es)
+	was := suite.For(t).Synced(es)
 	if len(was) != 1 {
 		t.Errorf("%d keys, and there is no password before the first", len(was))
 	}
 	for _, request := range []string{"1", "2"} {
-		suite.Refresh(t, es, request)
-		is := suite.Synced(t, es)
+		suite.For(t).Refresh(es, request)
+		is := suite.For(t).Synced(es)
 		if len(is) != 2 || is["password"] == was["password"] || is["password-previous"] != was["password"] {
 			t.Errorf("refresh %s: the Secret has %d keys, want a new password and the previous one", request, len(is))
 		}
 		was = is
 	}
-	suite.Ready(t, g) // This waits until the operator has read the changed generator.
+	suite.For(t).Ready(g) // This waits until the operator has read the changed generator.
 	g.Spec.KeepPrevious = false
 	if err := suite.API.Update(t.Context(), g); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]string{"password": was["password"]}
-	controlplane.Eventually(t, func() string { return cmp.Diff(want, suite.Data(t, ns, "db")) })
-	suite.End(t, es)
+	controlplane.Eventually(t, func() string { return cmp.Diff(want, suite.For(t).In(ns).Data("db")) })
+	suite.For(t).End(es)
 }
 
 // TestGenerateExamples applies the example of the docs in two namespaces: one that its ClusterPassword serves,
 // and one that it does not.
 func TestGenerateExamples(t *testing.T) {
-	suite.Namespace(t, "shop", map[string]string{"passwords": "generated"})
-	suite.Namespace(t, "garden", nil)
+	suite.For(t).Namespace("shop", map[string]string{"passwords": "generated"})
+	suite.For(t).Namespace("garden", nil)
 	suite.Start(t, "generator-password", manifests.Rights, newOperator)
 	suite.Apply(t, operatortest.Example(t, manifests.Examples, "password.yaml"), func(*unstructured.Unstructured) {})
 	outside := operatortest.Generated("garden", "sessions", "ClusterPassword", "sessions")
-	suite.Create(t, outside)
+	suite.For(t).Create(outside)
 
 	for name, want := range map[string]map[string]string{
 		"shop-db":  {"password": `^[0-9A-Za-z._+-]{32}$`},
 		"sessions": {"signing-key": `^[0-9A-Za-z]{64}$`, "encryption-key": `^[0-9A-Za-z]{64}$`},
 	} {
 		es := operatortest.Generated("shop", name, "", "")
-		got := suite.Synced(t, es)
+		got := suite.For(t).Synced(es)
 		if len(got) != len(want) {
 			t.Errorf("%s has %d keys, want %d", name, len(got), len(want))
 		}
@@ -122,13 +122,13 @@ func TestGenerateExamples(t *testing.T) {
 			}
 		}
 	}
-	controlplane.Eventually(t, func() string { return cmp.Diff("False Forbidden", suite.Ready(t, outside)) })
+	controlplane.Eventually(t, func() string { return cmp.Diff("False Forbidden", suite.For(t).Ready(outside)) })
 }
 
 // TestBadGenerators checks that objects wait, and that their condition names the fix.
 func TestBadGenerators(t *testing.T) {
 	const ns = "bad-generators"
-	suite.Namespace(t, ns, nil)
+	suite.For(t).Namespace(ns, nil)
 	suite.Start(t, "generator-password", manifests.Rights, newOperator)
 	// Each spec passes the rules of the CRD.
 	cases := map[string]struct {

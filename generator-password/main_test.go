@@ -103,7 +103,7 @@ func TestCRD(t *testing.T) {
 // generate passwords.
 func TestConditions(t *testing.T) {
 	const ns = "conditions"
-	suite.Namespace(t, ns, nil)
+	suite.For(t).Namespace(ns, nil)
 	// No rule of the CRD can compute the entropy.
 	weak := spec{PasswordSettings: wanted{Digits: new(int32(19)), Length: 19, AllowRepeat: true}}
 	cases := map[string]struct {
@@ -117,13 +117,13 @@ func TestConditions(t *testing.T) {
 		"WeakCluster": {"The condition of a ClusterPassword names the field to fix.", cluster("weak", weak), "False InvalidSpec spec.length: a password of 19 characters, with 19 digits and 0 symbols, has 63 bits of entropy, at least 64 are required; set a greater length"},
 	}
 	for _, tc := range cases {
-		suite.Create(t, tc.object)
+		suite.For(t).Create(tc.object)
 	}
 	suite.Start(t, "generator-password", manifests.Rights, newOperator)
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			controlplane.Eventually(t, func() string {
-				says := suite.Says(t, tc.object)
+				says := suite.For(t).Says(tc.object)
 				if !strings.HasPrefix(says, tc.want) {
 					return tc.reason + "\n" + cmp.Diff(tc.want, says)
 				}

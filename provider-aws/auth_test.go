@@ -103,10 +103,10 @@ func TestBadAuth(t *testing.T) {
 	stranger.Config.ErrorLog = log.New(io.Discard, "", 0) // The TLS handshakes with this server fail.
 	stranger.StartTLS()
 	t.Cleanup(stranger.Close)
-	suite.Namespace(t, ns, nil)
-	suite.Secret(t, ns, "aws", accessKey)
-	suite.Secret(t, ns, "expired", expiredKey(t, srv, roles+"first"))
-	suite.Secret(t, ns, "bad", map[string]string{"id": "AKIAUNKNOWN", "key": "c4n4ry", "token": "c4n4ry", "blank": " \n"})
+	suite.For(t).Namespace(ns, nil)
+	suite.For(t).In(ns).Source("aws", accessKey)
+	suite.For(t).In(ns).Source("expired", expiredKey(t, srv, roles+"first"))
+	suite.For(t).In(ns).Source("bad", map[string]string{"id": "AKIAUNKNOWN", "key": "c4n4ry", "token": "c4n4ry", "blank": " \n"})
 	suite.Start(t, "provider-aws", manifests.Rights, newOperator)
 
 	ref := func(name, key string) common.SecretKeySelector {
@@ -193,11 +193,11 @@ func TestBadAuth(t *testing.T) {
 			// ExternalSecret reports its failure.
 			s := make(at(v1alpha1.AWSSpec{Auth: static(in(ns, goodID), goodKey)}), perNamespace)
 			s.SetName("scoped")
-			suite.Create(t, s)
+			suite.For(t).Create(s)
 			es := operatortest.ExternalSecret(ns, "scoped", kind, "scoped", "shop/db", "password")
-			suite.Create(t, es)
+			suite.For(t).Create(es)
 			controlplane.Eventually(t, func() string {
-				return cmp.Diff(fmt.Sprintf("False SecretSyncedError Invalid: \"shop/db\" in %s \"scoped\": ", kind)+keyID+"Secret aws must not name a namespace with authenticationScope ManifestNamespace; remove the namespace", suite.Says(t, es))
+				return cmp.Diff(fmt.Sprintf("False SecretSyncedError Invalid: \"shop/db\" in %s \"scoped\": ", kind)+keyID+"Secret aws must not name a namespace with authenticationScope ManifestNamespace; remove the namespace", suite.For(t).Says(es))
 			})
 		})
 	}

@@ -23,7 +23,7 @@ func TestCalls(t *testing.T) {
 		srv.Put(key, []byte(operatortest.TenProperties))
 		srv.PutParameter(key, operatortest.TenProperties)
 	}
-	suite.Namespace(t, ns, nil)
+	suite.For(t).Namespace(ns, nil)
 	suite.Start(t, "provider-aws", manifests.Rights, newOperator)
 
 	spec := v1alpha1.AWSSpec{Region: "us-east-1", Endpoint: srv.URL(), Role: role, Auth: byToken()}

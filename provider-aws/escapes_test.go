@@ -39,8 +39,8 @@ func TestEscapes(t *testing.T) {
 		t.Fatal(err)
 	}
 	foreign := *bank.ARN
-	suite.Namespace(t, ns, nil)
-	suite.Secret(t, ns, "aws", accessKey)
+	suite.For(t).Namespace(ns, nil)
+	suite.For(t).In(ns).Source("aws", accessKey)
 	suite.Start(t, "provider-aws", manifests.Rights, newOperator)
 
 	auth := byKey()

@@ -84,8 +84,8 @@ func whose(t *testing.T, srv *emulator.Server, id, key, token string) string {
 func TestGenerates(t *testing.T) {
 	const ns, role = "generates", "arn:aws:iam::000000000000:role/generates"
 	srv := startEmulator(t, emulator.WithRoles(trusting(role, ns, "default")))
-	suite.Namespace(t, ns, nil)
-	suite.Secret(t, ns, "aws", accessKey)
+	suite.For(t).Namespace(ns, nil)
+	suite.For(t).In(ns).Source("aws", accessKey)
 	suite.Start(t, "provider-aws", manifests.Rights, newOperator)
 
 	spec := func(a *v1alpha1.AWSAuth, role string) v1alpha1.AWSSpec {
@@ -116,13 +116,13 @@ func TestGenerates(t *testing.T) {
 			if tc.owner == "" {
 				return
 			}
-			es := operatortest.Generated(ns, "whose", suite.Kind(t, tc.generator), tc.generator.GetName())
-			suite.Create(t, es)
-			data := suite.Synced(t, es)
+			es := operatortest.Generated(ns, "whose", suite.For(t).Kind(tc.generator), tc.generator.GetName())
+			suite.For(t).Create(es)
+			data := suite.For(t).Synced(es)
 			if got := whose(t, srv, data["access_key_id"], data["secret_access_key"], data["session_token"]); !strings.HasPrefix(got, tc.owner) {
 				t.Errorf("the access key is of %q, want %q", got, tc.owner)
 			}
-			suite.End(t, es)
+			suite.For(t).End(es)
 		})
 	}
 }
@@ -132,13 +132,13 @@ func TestGenerates(t *testing.T) {
 func TestReplacedInTime(t *testing.T) {
 	const ns, life = "replaced-in-time", 30 * time.Second
 	srv := startEmulator(t, emulator.WithClock(func() time.Time { return time.Now().Add(life - 12*time.Hour) }))
-	suite.Namespace(t, ns, nil)
-	suite.Secret(t, ns, "aws", accessKey)
+	suite.For(t).Namespace(ns, nil)
+	suite.For(t).In(ns).Source("aws", accessKey)
 	suite.Start(t, "provider-aws", manifests.Rights, newOperator)
-	suite.Create(t, newECR(ns, "registry", v1alpha1.AWSSpec{Region: "us-east-1", Endpoint: srv.URL(), Auth: byKey()}))
+	suite.For(t).Create(newECR(ns, "registry", v1alpha1.AWSSpec{Region: "us-east-1", Endpoint: srv.URL(), Auth: byKey()}))
 	es := operatortest.Generated(ns, "registry", "ECRAuthorizationToken", "registry")
-	suite.Create(t, es)
-	first := suite.Synced(t, es)
+	suite.For(t).Create(es)
+	first := suite.For(t).Synced(es)
 	ends := func(data map[string]string) time.Time {
 		t.Helper()
 		seconds, err := strconv.ParseInt(data["expires_at"], 10, 64)
@@ -148,7 +148,7 @@ func TestReplacedInTime(t *testing.T) {
 		return time.Unix(seconds, 0)
 	}
 	controlplane.Eventually(t, func() string {
-		now, data := time.Now(), suite.Data(t, ns, "registry")
+		now, data := time.Now(), suite.For(t).In(ns).Data("registry")
 		if !now.Before(ends(data)) {
 			t.Fatal("the Secret holds an expired login")
 		}
@@ -160,7 +160,7 @@ func TestReplacedInTime(t *testing.T) {
 	if !time.Now().Before(ends(first)) {
 		t.Error("the previous login has expired before the next one is stored: its readers are locked out")
 	}
-	suite.End(t, es)
+	suite.For(t).End(es)
 }
 
 // TestGenerateExamples applies the examples of the docs, with another address and namespace.
@@ -169,8 +169,8 @@ func TestGenerateExamples(t *testing.T) {
 	const roles = "arn:aws:iam::" + account + ":role/"
 	srv := startEmulator(t, emulator.WithRegion("eu-central-1"), emulator.WithAccount(account),
 		emulator.WithRoles(trusting(roles+"shop-images", ns, "shop"), trusting(roles+"shop-reports", ns, "shop")))
-	suite.Namespace(t, ns, nil)
-	suite.Create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "shop"}})
+	suite.For(t).Namespace(ns, nil)
+	suite.For(t).Create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "shop"}})
 	suite.Start(t, "provider-aws", manifests.Rights, newOperator)
 	for _, name := range []string{"ecrauthorizationtoken.yaml", "stssessiontoken.yaml"} {
 		suite.Apply(t, operatortest.Example(t, manifests.Examples, name), func(o *unstructured.Unstructured) {
@@ -187,7 +187,7 @@ func TestGenerateExamples(t *testing.T) {
 	}
 
 	registry := operatortest.Generated(ns, "registry", "", "")
-	data := suite.Synced(t, registry)
+	data := suite.For(t).Synced(registry)
 	type pull struct{ Username, Password, Auth string }
 	var got struct{ Auths map[string]pull }
 	if err := json.Unmarshal([]byte(data[corev1.DockerConfigJsonKey]), &got); err != nil || len(data) != 1 {
@@ -201,13 +201,13 @@ func TestGenerateExamples(t *testing.T) {
 	}
 
 	reports := operatortest.Generated(ns, "reports", "", "")
-	data = suite.Synced(t, reports)
+	data = suite.For(t).Synced(reports)
 	owner := whose(t, srv, data["AWS_ACCESS_KEY_ID"], data["AWS_SECRET_ACCESS_KEY"], data["AWS_SESSION_TOKEN"])
 	if want := "arn:aws:sts::" + account + ":assumed-role/shop-reports/"; !strings.HasPrefix(owner, want) || len(data) != 3 {
 		t.Errorf("%d keys, and the access key is of %q, want %q", len(data), owner, want)
 	}
-	suite.End(t, registry)
-	suite.End(t, reports)
+	suite.For(t).End(registry)
+	suite.For(t).End(reports)
 }
 
 // TestBadGenerators checks that objects wait, and that their condition names the fix.
@@ -226,11 +226,11 @@ func TestBadGenerators(t *testing.T) {
 			emulator.Credential{AccessKeyID: "test", SecretAccessKey: "test", UserName: "test"},
 			emulator.Credential{AccessKeyID: "meek", SecretAccessKey: "meek", UserName: "meek", Deny: []emulator.Deny{{Action: "ecr:*"}}},
 		))
-	suite.Namespace(t, ns, nil)
+	suite.For(t).Namespace(ns, nil)
 	for name, data := range map[string]map[string]string{
 		"aws": accessKey, "unknown": {"id": "AKIAUNKNOWN", "key": "c4n4ry"}, "wrong": {"id": "test", "key": "c4n4ry"}, "meek": {"id": "meek", "key": "meek"},
 	} {
-		suite.Secret(t, ns, name, data)
+		suite.For(t).In(ns).Source(name, data)
 	}
 	suite.Start(t, "provider-aws", manifests.Rights, newOperator)
 
@@ -285,7 +285,7 @@ func TestBadGenerators(t *testing.T) {
 	}
 
 	for _, g := range []provider.GeneratorObject{newECR(ns, "ungated", spec(of("unknown"))), newSTS(ns, "ungated", spec(of("unknown")))} {
-		kind := suite.Kind(t, g)
+		kind := suite.For(t).Kind(g)
 		t.Run("Ungated"+kind, func(t *testing.T) {
 			suite.Ungated(t, ns, g, fmt.Sprintf("Denied: %s %q: %sAWS does not know the access key id", kind, "ungated", keyID))
 		})
@@ -294,12 +294,12 @@ func TestBadGenerators(t *testing.T) {
 	t.Run("Duration", func(t *testing.T) {
 		g := newSTS(ns, "long", assumed)
 		g.Spec.Role, g.Spec.RequestParameters = role+"mine", &v1alpha1.STSRequestParameters{SessionDuration: 7200}
-		suite.Create(t, g)
+		suite.For(t).Create(g)
 		es := operatortest.Generated(ns, "long", "STSSessionToken", "long")
-		suite.Create(t, es)
+		suite.For(t).Create(es)
 		want := `False SecretSyncedError Invalid: STSSessionToken "long": spec.role: cannot assume role ` + role + "mine: AWS rejects spec.requestParameters.sessionDuration"
 		controlplane.Eventually(t, func() string {
-			if says := suite.Says(t, es); !strings.HasPrefix(says, want) {
+			if says := suite.For(t).Says(es); !strings.HasPrefix(says, want) {
 				return cmp.Diff(want, says)
 			}
 			return ""
@@ -307,6 +307,6 @@ func TestBadGenerators(t *testing.T) {
 	})
 	other := common.NamespaceCondition{Namespaces: []string{"elsewhere"}}
 	for _, g := range []provider.ClusterGeneratorObject{newClusterECR("elsewhere", spec(in(ns, byKey())), other), newClusterSTS("elsewhere", spec(in(ns, byKey())), other)} {
-		t.Run("Excluded"+suite.Kind(t, g), func(t *testing.T) { suite.Excludes(t, ns, g) })
+		t.Run("Excluded"+suite.For(t).Kind(g), func(t *testing.T) { suite.Excludes(t, ns, g) })
 	}
 }

@@ -99,8 +99,8 @@ func TestProvider(t *testing.T) {
 		{Subject: "system:serviceaccount:shop:default", Audience: "sts.amazonaws.com"},
 	}}))
 	for name, labels := range map[string]map[string]string{"shop": {"secrets": "aws"}, "bank": nil} {
-		suite.Namespace(t, name, labels)
-		suite.Secret(t, name, "aws", accessKey)
+		suite.For(t).Namespace(name, labels)
+		suite.For(t).In(name).Source("aws", accessKey)
 	}
 	suite.Start(t, "provider-aws", manifests.Rights, newOperator)
 	t.Run("Namespaced", func(t *testing.T) { testNamespaced(t, srv, role) })
@@ -118,31 +118,31 @@ func testNamespaced(t *testing.T, srv *emulator.Server, role string) {
 		s.Spec.Prefix = "shop/"
 		return s
 	}
-	suite.Create(t, prefixed("by-key", spec))
-	suite.Create(t, &v1alpha1.AWSParameterStore{
+	suite.For(t).Create(prefixed("by-key", spec))
+	suite.For(t).Create(&v1alpha1.AWSParameterStore{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "parameters"},
 		Spec:       v1alpha1.AWSParameterStoreSpec{AWSSpec: spec, KeySpec: v1alpha1.KeySpec{Prefix: "shop/"}},
 	})
 	spec.Auth, spec.Role = byToken(), role
-	suite.Create(t, prefixed("by-token", spec))
-	suite.Create(t, newStore("shop", "ambient", v1alpha1.AWSSpec{Region: "us-east-1"}))
+	suite.For(t).Create(prefixed("by-token", spec))
+	suite.For(t).Create(newStore("shop", "ambient", v1alpha1.AWSSpec{Region: "us-east-1"}))
 
-	suite.Create(t, externalSecret("shop", "AWSSecretsManager", "by-key", "db"))
-	suite.Create(t, externalSecret("shop", "AWSSecretsManager", "by-token", "db"))
-	suite.Create(t, externalSecret("shop", "AWSParameterStore", "parameters", "db"))
+	suite.For(t).Create(externalSecret("shop", "AWSSecretsManager", "by-key", "db"))
+	suite.For(t).Create(externalSecret("shop", "AWSSecretsManager", "by-token", "db"))
+	suite.For(t).Create(externalSecret("shop", "AWSParameterStore", "parameters", "db"))
 	for name, want := range map[string]string{"by-key": "one", "by-token": "one", "parameters": "two"} {
-		controlplane.Eventually(t, func() string { return cmp.Diff(want, suite.Data(t, "shop", name)["password"]) })
+		controlplane.Eventually(t, func() string { return cmp.Diff(want, suite.For(t).In("shop").Data(name)["password"]) })
 	}
 	for _, name := range []string{"by-key", "by-token"} {
 		controlplane.Eventually(t, func() string {
-			return cmp.Diff("True Valid", suite.Ready(t, &v1alpha1.AWSSecretsManager{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}))
+			return cmp.Diff("True Valid", suite.For(t).Ready(&v1alpha1.AWSSecretsManager{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}}))
 		})
 	}
 	controlplane.Eventually(t, func() string {
-		return cmp.Diff("True Valid", suite.Ready(t, &v1alpha1.AWSParameterStore{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "parameters"}}))
+		return cmp.Diff("True Valid", suite.For(t).Ready(&v1alpha1.AWSParameterStore{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "parameters"}}))
 	})
 	controlplane.Eventually(t, func() string {
-		return cmp.Diff("False InvalidSpec", suite.Ready(t, &v1alpha1.AWSSecretsManager{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "ambient"}}))
+		return cmp.Diff("False InvalidSpec", suite.For(t).Ready(&v1alpha1.AWSSecretsManager{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "ambient"}}))
 	})
 }
 
@@ -159,17 +159,17 @@ func testCluster(t *testing.T, srv *emulator.Server) {
 		NamespaceCondition: common.NamespaceCondition{NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"secrets": "aws"}}},
 		AllowedKeys:        []string{"${namespace}/*", "/${namespace}/*"},
 	}}}
-	suite.Create(t, &v1alpha1.ClusterAWSSecretsManager{ObjectMeta: metav1.ObjectMeta{Name: "secrets"}, Spec: v1alpha1.ClusterAWSSecretsManagerSpec{
+	suite.For(t).Create(&v1alpha1.ClusterAWSSecretsManager{ObjectMeta: metav1.ObjectMeta{Name: "secrets"}, Spec: v1alpha1.ClusterAWSSecretsManagerSpec{
 		AWSSecretsManagerSpec: v1alpha1.AWSSecretsManagerSpec{AWSSpec: spec}, ClusterStoreSpec: serves,
 	}})
-	suite.Create(t, &v1alpha1.ClusterAWSParameterStore{ObjectMeta: metav1.ObjectMeta{Name: "parameters"}, Spec: v1alpha1.ClusterAWSParameterStoreSpec{
+	suite.For(t).Create(&v1alpha1.ClusterAWSParameterStore{ObjectMeta: metav1.ObjectMeta{Name: "parameters"}, Spec: v1alpha1.ClusterAWSParameterStoreSpec{
 		AWSParameterStoreSpec: v1alpha1.AWSParameterStoreSpec{AWSSpec: spec}, ClusterStoreSpec: serves,
 	}})
 	controlplane.Eventually(t, func() string {
-		return cmp.Diff("True Valid", suite.Ready(t, &v1alpha1.ClusterAWSSecretsManager{ObjectMeta: metav1.ObjectMeta{Name: "secrets"}}))
+		return cmp.Diff("True Valid", suite.For(t).Ready(&v1alpha1.ClusterAWSSecretsManager{ObjectMeta: metav1.ObjectMeta{Name: "secrets"}}))
 	})
 	controlplane.Eventually(t, func() string {
-		return cmp.Diff("True Valid", suite.Ready(t, &v1alpha1.ClusterAWSParameterStore{ObjectMeta: metav1.ObjectMeta{Name: "parameters"}}))
+		return cmp.Diff("True Valid", suite.For(t).Ready(&v1alpha1.ClusterAWSParameterStore{ObjectMeta: metav1.ObjectMeta{Name: "parameters"}}))
 	})
 
 	for kind, of := range map[string]struct{ store, slash, value string }{
@@ -184,15 +184,17 @@ func testCluster(t *testing.T, srv *emulator.Server) {
 		foreign := name(externalSecret("shop", kind, of.store, of.slash+"bank/key"), "-foreign")
 		unlabelled := name(externalSecret("bank", kind, of.store, of.slash+"bank/key"), "")
 		for _, es := range []*common.ExternalSecret{own, foreign, unlabelled} {
-			suite.Create(t, es)
+			suite.For(t).Create(es)
 		}
-		controlplane.Eventually(t, func() string { return cmp.Diff(of.value+"shop", suite.Data(t, "shop", own.Name)["password"]) })
+		controlplane.Eventually(t, func() string { return cmp.Diff(of.value+"shop", suite.For(t).In("shop").Data(own.Name)["password"]) })
 		for _, es := range []*common.ExternalSecret{foreign, unlabelled} {
-			controlplane.Eventually(t, func() string { return cmp.Diff("False Forbidden", suite.Ready(t, es)) })
+			controlplane.Eventually(t, func() string { return cmp.Diff("False Forbidden", suite.For(t).Ready(es)) })
 		}
 
 		label(t, "bank", "aws")
-		controlplane.Eventually(t, func() string { return cmp.Diff(of.value+"bank", suite.Data(t, "bank", unlabelled.Name)["password"]) })
+		controlplane.Eventually(t, func() string {
+			return cmp.Diff(of.value+"bank", suite.For(t).In("bank").Data(unlabelled.Name)["password"])
+		})
 		label(t, "bank", "none")
 	}
 }
@@ -210,7 +212,7 @@ func applyExample(t *testing.T, srv *emulator.Server, manifest []byte) {
 				t.Fatal(err)
 			}
 		}
-		suite.Create(t, o)
+		suite.For(t).Create(o)
 	}
 }
 
@@ -227,7 +229,7 @@ func testPushExample(t *testing.T, srv *emulator.Server) {
 		return cmp.Diff(`{"bakery":"theirs","garden":"made-in-the-cluster"}`, value("shared/passwords"))
 	})
 	controlplane.Eventually(t, func() string {
-		return cmp.Diff("made-in-the-cluster", suite.Data(t, "garden", "password")["password"])
+		return cmp.Diff("made-in-the-cluster", suite.For(t).In("garden").Data("password")["password"])
 	})
 	generated := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "generated"}, Data: map[string][]byte{"password": []byte("made-again")}}
 	if err := suite.API.Update(t.Context(), generated); err != nil {
@@ -237,7 +239,7 @@ func testPushExample(t *testing.T, srv *emulator.Server) {
 		return cmp.Diff(`{"bakery":"theirs","garden":"made-again"}`, value("shared/passwords"))
 	})
 	controlplane.Eventually(t, func() string {
-		return cmp.Diff("True SecretAlreadyExists", suite.Ready(t, &common.PushSecret{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "first-password"}}))
+		return cmp.Diff("True SecretAlreadyExists", suite.For(t).Ready(&common.PushSecret{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "first-password"}}))
 	})
 	if got := value("garden/password"); got != "made-in-the-cluster" {
 		t.Errorf("the store holds %q, want the value that was pushed first", got)
@@ -256,7 +258,7 @@ func testExample(t *testing.T, srv *emulator.Server) {
 		"oven":     {"password": "now", "password-before": "before"},
 		"settings": {"heat": "230", "minutes": "40"},
 	} {
-		controlplane.Eventually(t, func() string { return cmp.Diff(want, suite.Data(t, "bakery", name)) })
+		controlplane.Eventually(t, func() string { return cmp.Diff(want, suite.For(t).In("bakery").Data(name)) })
 	}
 }
 

@@ -76,8 +76,8 @@ func TestBadAuth(t *testing.T) {
 	stranger := startEmulator(t, emulator.WithTLS(&tls.Config{Certificates: certified.TLS.Certificates, MinVersion: tls.VersionTLS12}))
 	good, revoked := srv.Key(reader), srv.Key(deleted)
 	srv.RevokeKeys(deleted)
-	suite.Namespace(t, ns, nil)
-	suite.Secret(t, ns, "gcp", map[string]string{
+	suite.For(t).Namespace(ns, nil)
+	suite.For(t).In(ns).Source("gcp", map[string]string{
 		"key.json": string(good), "revoked": string(revoked), "garbage": "c4n4ry", "cut": string(bytes.TrimRight(good, "}")),
 		"user": string(with(t, good, "type", "authorized_user")), "no-email": string(with(t, good, "client_email", "")),
 		"no-private": string(with(t, good, "private_key", "c4n4ry")), "other-private": string(otherPrivate(t, good)),
@@ -162,11 +162,11 @@ func TestBadAuth(t *testing.T) {
 		// ExternalSecret reports its failure.
 		s := newClusterStore(at(v1alpha1.GCPSpec{Auth: byKey(ns)}), common.ClusterStoreSpec{ScopeSpec: common.ScopeSpec{AuthenticationScope: common.ScopeManifestNamespace}})
 		s.Name = "scoped"
-		suite.Create(t, s)
+		suite.For(t).Create(s)
 		es := operatortest.ExternalSecret(ns, "scoped", "ClusterGCPSecretManager", "scoped", "shop-db", "password")
-		suite.Create(t, es)
+		suite.For(t).Create(es)
 		controlplane.Eventually(t, func() string {
-			return cmp.Diff(`False SecretSyncedError Invalid: "shop-db" in ClusterGCPSecretManager "scoped": `+key+`Secret gcp must not name a namespace with authenticationScope ManifestNamespace; remove the namespace`, suite.Says(t, es))
+			return cmp.Diff(`False SecretSyncedError Invalid: "shop-db" in ClusterGCPSecretManager "scoped": `+key+`Secret gcp must not name a namespace with authenticationScope ManifestNamespace; remove the namespace`, suite.For(t).Says(es))
 		})
 	})
 }

@@ -20,8 +20,8 @@ func TestCalls(t *testing.T) {
 	for _, key := range keys {
 		srv.Put(key, []byte(operatortest.TenProperties))
 	}
-	suite.Namespace(t, ns, nil)
-	suite.Secret(t, ns, "gcp", map[string]string{"key.json": string(srv.Key(reader))})
+	suite.For(t).Namespace(ns, nil)
+	suite.For(t).In(ns).Source("gcp", map[string]string{"key.json": string(srv.Key(reader))})
 	suite.Start(t, "provider-gcp", manifests.Rights, newOperator)
 
 	spec := func(namespace string) v1alpha1.GCPSpec {

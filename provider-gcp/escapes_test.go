@@ -18,8 +18,8 @@ func TestEscapes(t *testing.T) {
 	for _, id := range []string{ns + "-db", "bank-db", "common"} {
 		srv.Put(id, []byte(`{"password":"x"}`))
 	}
-	suite.Namespace(t, ns, nil)
-	suite.Secret(t, ns, "gcp", map[string]string{"key.json": string(srv.Key(reader))})
+	suite.For(t).Namespace(ns, nil)
+	suite.For(t).In(ns).Source("gcp", map[string]string{"key.json": string(srv.Key(reader))})
 	suite.Start(t, "provider-gcp", manifests.Rights, newOperator)
 	callsOf := func(srv *emulator.Server) func() []string {
 		return func() []string {

@@ -51,8 +51,8 @@ func TestGenerates(t *testing.T) {
 	t.Setenv("GCE_METADATA_HOST", srv.URL()[len("http://"):])
 	t.Setenv("GOOGLE_APPLICATION_CREDENTIALS", "")
 	t.Setenv("HOME", t.TempDir()) // gcloud stores its credentials file there.
-	suite.Namespace(t, ns, nil)
-	suite.Secret(t, ns, "gcp", map[string]string{"key.json": string(srv.Key(reader))})
+	suite.For(t).Namespace(ns, nil)
+	suite.For(t).In(ns).Source("gcp", map[string]string{"key.json": string(srv.Key(reader))})
 	suite.Start(t, "provider-gcp", manifests.Rights, newOperator)
 
 	by := func(a *v1alpha1.GCPAuth) tokenSpec { return tokenSpec{Endpoint: srv.URL(), Auth: a} }
@@ -75,12 +75,12 @@ func TestGenerates(t *testing.T) {
 			suite.Generates(t, operatortest.Generation{
 				Generator: tc.generator, Namespace: ns, Service: emulator.Name, Secrets: []string{"password"}, Plain: []string{"username", "expiry"}, Same: tc.same,
 			})
-			es := operatortest.Generated(ns, "whose", suite.Kind(t, tc.generator), tc.generator.GetName())
-			suite.Create(t, es)
-			if caller, _, _, ok := srv.TokenInfo(suite.Synced(t, es)["password"]); !ok || caller != tc.caller {
+			es := operatortest.Generated(ns, "whose", suite.For(t).Kind(tc.generator), tc.generator.GetName())
+			suite.For(t).Create(es)
+			if caller, _, _, ok := srv.TokenInfo(suite.For(t).Synced(es)["password"]); !ok || caller != tc.caller {
 				t.Errorf("the token is good: %t, and of %q, want %q", ok, caller, tc.caller)
 			}
-			suite.End(t, es)
+			suite.For(t).End(es)
 		})
 	}
 }
@@ -90,17 +90,17 @@ func TestLoginPerNamespace(t *testing.T) {
 	const own, other = "per-namespace-own", "per-namespace-other"
 	srv := startEmulator(t)
 	for ns, account := range map[string]string{own: reader, other: "other@test-project.iam.gserviceaccount.com"} {
-		suite.Namespace(t, ns, nil)
-		suite.Secret(t, ns, "gcp", map[string]string{"key.json": string(srv.Key(account))})
+		suite.For(t).Namespace(ns, nil)
+		suite.For(t).In(ns).Source("gcp", map[string]string{"key.json": string(srv.Key(account))})
 	}
 	suite.Start(t, "provider-gcp", manifests.Rights, newOperator)
 	g := newClusterTokens("per-namespace", tokenSpec{Endpoint: srv.URL(), Auth: byKey("")})
 	g.Spec.AuthenticationScope = common.ScopeManifestNamespace
-	suite.Create(t, g)
+	suite.For(t).Create(g)
 	for ns, account := range map[string]string{own: reader, other: "other@test-project.iam.gserviceaccount.com"} {
 		es := operatortest.Generated(ns, "per-namespace", "ClusterGCPAccessToken", "per-namespace")
-		suite.Create(t, es)
-		if caller, _, _, ok := srv.TokenInfo(suite.Synced(t, es)["password"]); !ok || caller != account {
+		suite.For(t).Create(es)
+		if caller, _, _, ok := srv.TokenInfo(suite.For(t).Synced(es)["password"]); !ok || caller != account {
 			t.Errorf("the token in %s is good: %t, and of %q, want %q", ns, ok, caller, account)
 		}
 	}
@@ -111,16 +111,16 @@ func TestLoginPerNamespace(t *testing.T) {
 func TestReplacedInTime(t *testing.T) {
 	const ns = "replaced-in-time"
 	srv := startEmulator(t, emulator.WithTokenLife(30*time.Second))
-	suite.Namespace(t, ns, nil)
-	suite.Secret(t, ns, "gcp", map[string]string{"key.json": string(srv.Key(reader))})
+	suite.For(t).Namespace(ns, nil)
+	suite.For(t).In(ns).Source("gcp", map[string]string{"key.json": string(srv.Key(reader))})
 	suite.Start(t, "provider-gcp", manifests.Rights, newOperator)
 	spec := tokenSpec{Endpoint: srv.URL(), Auth: byKey("")}
-	suite.Create(t, newTokens(ns, "registry", spec))
+	suite.For(t).Create(newTokens(ns, "registry", spec))
 	es := operatortest.Generated(ns, "registry", "GCPAccessToken", "registry")
-	suite.Create(t, es)
-	first := suite.Synced(t, es)["password"]
+	suite.For(t).Create(es)
+	first := suite.For(t).Synced(es)["password"]
 	controlplane.Eventually(t, func() string {
-		token := suite.Data(t, ns, "registry")["password"]
+		token := suite.For(t).In(ns).Data("registry")["password"]
 		if _, _, _, ok := srv.TokenInfo(token); !ok {
 			t.Fatal("the Secret holds an expired token")
 		}
@@ -132,7 +132,7 @@ func TestReplacedInTime(t *testing.T) {
 	if _, _, _, ok := srv.TokenInfo(first); !ok {
 		t.Error("the previous token has expired before the next one is stored: its readers are locked out")
 	}
-	suite.End(t, es)
+	suite.For(t).End(es)
 }
 
 // TestGenerateExample applies the example of the docs, with another address and namespace.
@@ -140,8 +140,8 @@ func TestGenerateExample(t *testing.T) {
 	const ns = "registry"
 	srv := startEmulator(t)
 	srv.AddProvider(emulator.Provider{Audience: poolProvider, Subjects: []string{"system:serviceaccount:" + ns + ":puller"}})
-	suite.Namespace(t, ns, nil)
-	suite.Create(t, &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "puller"}})
+	suite.For(t).Namespace(ns, nil)
+	suite.For(t).Create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "puller"}})
 	suite.Start(t, "provider-gcp", manifests.Rights, newOperator)
 	suite.Apply(t, operatortest.Example(t, manifests.Examples, "accesstoken.yaml"), func(o *unstructured.Unstructured) {
 		o.SetNamespace(ns)
@@ -153,7 +153,7 @@ func TestGenerateExample(t *testing.T) {
 		}
 	})
 	es := operatortest.Generated(ns, "registry", "", "")
-	data := suite.Synced(t, es)
+	data := suite.For(t).Synced(es)
 	type login struct{ Username, Password, Auth string }
 	var got struct{ Auths map[string]login }
 	if err := json.Unmarshal([]byte(data[corev1.DockerConfigJsonKey]), &got); err != nil || len(data) != 1 {
@@ -169,7 +169,7 @@ func TestGenerateExample(t *testing.T) {
 	if _, _, _, ok := srv.TokenInfo(token); !ok {
 		t.Error("the token is not valid")
 	}
-	suite.End(t, es)
+	suite.For(t).End(es)
 }
 
 // TestBadGenerators checks that objects wait, and that their condition names the fix.
@@ -185,9 +185,9 @@ func TestBadGenerators(t *testing.T) {
 	srv.AddProvider(emulator.Provider{Audience: poolProvider, Subjects: []string{"system:serviceaccount:" + ns + ":default"}})
 	good, deleted := srv.Key(reader), srv.Key("deleted@test-project.iam.gserviceaccount.com")
 	srv.RevokeKeys("deleted@test-project.iam.gserviceaccount.com")
-	suite.Namespace(t, ns, nil)
-	suite.Secret(t, ns, "gcp", map[string]string{"key.json": string(good)})
-	suite.Secret(t, ns, "deleted", map[string]string{"key.json": string(deleted)})
+	suite.For(t).Namespace(ns, nil)
+	suite.For(t).In(ns).Source("gcp", map[string]string{"key.json": string(good)})
+	suite.For(t).In(ns).Source("deleted", map[string]string{"key.json": string(deleted)})
 	suite.Start(t, "provider-gcp", manifests.Rights, newOperator)
 
 	file := func(secret string) *v1alpha1.GCPAuth {

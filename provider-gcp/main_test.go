@@ -130,7 +130,7 @@ func TestGeneratorCRD(t *testing.T) {
 }
 
 func TestExamples(t *testing.T) {
-	suite.Create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}})
+	suite.For(t).Create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop"}})
 	var docs [][]byte
 	for _, name := range []string{"secretmanager.yaml", "workloadidentity.yaml", "accesstoken.yaml"} {
 		docs = append(docs, bytes.Split(operatortest.Example(t, manifests.Examples, name), []byte("\n---\n"))...)
@@ -141,7 +141,7 @@ func TestExamples(t *testing.T) {
 			t.Fatal(err)
 		}
 		if o.GetKind() != "Namespace" { // A dry run would not create the namespace for the other objects.
-			suite.Create(t, o, client.DryRunAll, client.FieldValidation("Strict"))
+			suite.For(t).Create(o, client.DryRunAll, client.FieldValidation("Strict"))
 		}
 	}
 	if len(docs) != 7 {
@@ -167,11 +167,11 @@ func TestProvider(t *testing.T) {
 	srv.AddServiceAccount(reader, subject)
 	srv.Put("orders-db", []byte(`{"user":"u","password":"one"}`))
 
-	suite.Namespace(t, "orders", map[string]string{"team": "orders"})
-	suite.Secret(t, "orders", "gcp", map[string]string{"key.json": string(srv.Key(reader))})
+	suite.For(t).Namespace("orders", map[string]string{"team": "orders"})
+	suite.For(t).In("orders").Source("gcp", map[string]string{"key.json": string(srv.Key(reader))})
 	spec := v1alpha1.GCPSpec{ProjectID: emulator.DefaultProject, Endpoint: srv.URL(), Auth: byKey("")}
-	suite.Create(t, newStore("orders", "by-key", spec))
-	suite.Create(t, &v1alpha1.ClusterGCPSecretManager{
+	suite.For(t).Create(newStore("orders", "by-key", spec))
+	suite.For(t).Create(&v1alpha1.ClusterGCPSecretManager{
 		ObjectMeta: metav1.ObjectMeta{Name: "shared"},
 		Spec: v1alpha1.ClusterGCPSecretManagerSpec{
 			GCPSecretManagerSpec: v1alpha1.GCPSecretManagerSpec{GCPSpec: v1alpha1.GCPSpec{ProjectID: emulator.DefaultProject, Endpoint: srv.URL(), Auth: byKey("orders")}},
@@ -182,33 +182,33 @@ func TestProvider(t *testing.T) {
 		},
 	})
 	spec.Auth = byToken("")
-	suite.Create(t, newStore("orders", "by-token", spec))
+	suite.For(t).Create(newStore("orders", "by-token", spec))
 	spec.Auth = byToken(reader)
-	suite.Create(t, newStore("orders", "by-impersonation", spec))
+	suite.For(t).Create(newStore("orders", "by-impersonation", spec))
 	spec.Auth = byToken("unknown@test-project.iam.gserviceaccount.com")
-	suite.Create(t, newStore("orders", "unknown", spec))
-	suite.Create(t, newStore("orders", "ambient", v1alpha1.GCPSpec{ProjectID: emulator.DefaultProject}))
+	suite.For(t).Create(newStore("orders", "unknown", spec))
+	suite.For(t).Create(newStore("orders", "ambient", v1alpha1.GCPSpec{ProjectID: emulator.DefaultProject}))
 
 	suite.Start(t, "provider-gcp", manifests.Rights, newOperator)
 	refs := map[string]string{"by-key": "GCPSecretManager", "by-token": "GCPSecretManager", "by-impersonation": "GCPSecretManager", "shared": "ClusterGCPSecretManager"}
 	for name, kind := range refs {
-		suite.Create(t, operatortest.ExternalSecret("orders", name, kind, name, "orders-db", "password"))
+		suite.For(t).Create(operatortest.ExternalSecret("orders", name, kind, name, "orders-db", "password"))
 	}
 	for name := range refs {
-		controlplane.Eventually(t, func() string { return cmp.Diff("one", suite.Data(t, "orders", name)["password"]) })
+		controlplane.Eventually(t, func() string { return cmp.Diff("one", suite.For(t).In("orders").Data(name)["password"]) })
 	}
 	for _, s := range []string{"by-key", "by-token", "by-impersonation"} {
 		controlplane.Eventually(t, func() string {
-			return cmp.Diff("True Valid", suite.Ready(t, newStore("orders", s, v1alpha1.GCPSpec{})))
+			return cmp.Diff("True Valid", suite.For(t).Ready(newStore("orders", s, v1alpha1.GCPSpec{})))
 		})
 	}
 	controlplane.Eventually(t, func() string {
-		return cmp.Diff("True Valid", suite.Ready(t, &v1alpha1.ClusterGCPSecretManager{ObjectMeta: metav1.ObjectMeta{Name: "shared"}}))
+		return cmp.Diff("True Valid", suite.For(t).Ready(&v1alpha1.ClusterGCPSecretManager{ObjectMeta: metav1.ObjectMeta{Name: "shared"}}))
 	})
 	controlplane.Eventually(t, func() string {
-		return cmp.Diff("False AuthFailed", suite.Ready(t, newStore("orders", "unknown", v1alpha1.GCPSpec{})))
+		return cmp.Diff("False AuthFailed", suite.For(t).Ready(newStore("orders", "unknown", v1alpha1.GCPSpec{})))
 	})
 	controlplane.Eventually(t, func() string {
-		return cmp.Diff("False InvalidSpec", suite.Ready(t, newStore("orders", "ambient", v1alpha1.GCPSpec{})))
+		return cmp.Diff("False InvalidSpec", suite.For(t).Ready(newStore("orders", "ambient", v1alpha1.GCPSpec{})))
 	})
 }

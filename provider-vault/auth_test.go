@@ -97,8 +97,8 @@ func badAuth(t *testing.T, ns string) (srv, overTLS *vaulttest.Server) {
 
 	revoked := srv.Token(vaulttest.M{"policies": []string{"reader"}})
 	srv.Do(http.MethodPost, "auth/token/revoke", vaulttest.M{"token": revoked})
-	suite.Namespace(t, ns, nil)
-	suite.Secret(t, ns, "vault", map[string]string{
+	suite.For(t).Namespace(ns, nil)
+	suite.For(t).In(ns).Source("vault", map[string]string{
 		"token": srv.Token(vaulttest.M{"policies": []string{"reader"}}), "revoked": revoked, "garbage": "c4n4ry garbage", "blank": " \n", "unknown": "hvs.c4n4ry",
 		"role":   srv.Do(http.MethodGet, "auth/approle/role/shop/role-id", nil)["role_id"].(string),
 		"secret": srv.Do(http.MethodPost, "auth/approle/role/shop/secret-id", nil)["secret_id"].(string), "password": "right",
@@ -255,11 +255,11 @@ func TestBadAuth(t *testing.T) {
 		// ExternalSecret reports its failure.
 		s := newClusterStore(at(spec{Auth: token(&nowhere)}), common.ClusterStoreSpec{ScopeSpec: common.ScopeSpec{AuthenticationScope: common.ScopeManifestNamespace}})
 		s.Name = "scoped"
-		suite.Create(t, s)
+		suite.For(t).Create(s)
 		es := operatortest.ExternalSecret(ns, "scoped", "ClusterVaultKV", "scoped", "shop/db", "password")
-		suite.Create(t, es)
+		suite.For(t).Create(es)
 		controlplane.Eventually(t, func() string {
-			return cmp.Diff(`False SecretSyncedError Invalid: "shop/db" in ClusterVaultKV "scoped": spec.auth.tokenSecretRef: Secret vault must not name a namespace with authenticationScope ManifestNamespace; remove the namespace`, suite.Says(t, es))
+			return cmp.Diff(`False SecretSyncedError Invalid: "shop/db" in ClusterVaultKV "scoped": spec.auth.tokenSecretRef: Secret vault must not name a namespace with authenticationScope ManifestNamespace; remove the namespace`, suite.For(t).Says(es))
 		})
 	})
 }

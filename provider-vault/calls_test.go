@@ -27,7 +27,7 @@ func TestCalls(t *testing.T) {
 	for _, key := range keys {
 		srv.Do(http.MethodPost, "secret/data/"+key, vaulttest.M{"data": json.RawMessage(operatortest.TenProperties)})
 	}
-	suite.Namespace(t, ns, nil)
+	suite.For(t).Namespace(ns, nil)
 	suite.Start(t, "provider-vault", manifests.Rights, newOperator)
 
 	spec := func(namespace string) v1alpha1.VaultKVSpec {

@@ -21,8 +21,8 @@ func TestEscapes(t *testing.T) {
 	for _, key := range []string{ns + "/db", "bank/db", "common/db"} {
 		srv.Do(http.MethodPost, "secret/data/"+key, vaulttest.M{"data": vaulttest.M{"password": "x"}})
 	}
-	suite.Namespace(t, ns, nil)
-	suite.Secret(t, ns, "vault", map[string]string{"token": srv.Token(vaulttest.M{"policies": []string{"reader"}})})
+	suite.For(t).Namespace(ns, nil)
+	suite.For(t).In(ns).Source("vault", map[string]string{"token": srv.Token(vaulttest.M{"policies": []string{"reader"}})})
 	suite.Start(t, "provider-vault", manifests.Rights, newOperator)
 	callsOf := func(srv *vaulttest.Server) func() []string {
 		return func() []string {

@@ -24,20 +24,20 @@ import (
 func TestForgedRecord(t *testing.T) {
 	const hostile, victim = "hostile", "victim"
 	srv := accounts(t)
-	suite.Namespace(t, hostile, nil)
-	suite.Namespace(t, victim, nil)
+	suite.For(t).Namespace(hostile, nil)
+	suite.For(t).Namespace(victim, nil)
 	login := appRole(t, srv, victim, "shop", "maker")
 	login.AppRole.RoleRef.Namespace, login.AppRole.SecretRef.Namespace = victim, victim
 	s := asks(srv, "accounts/creds/app", login)
 	s.RevocationDelay = "0s"
-	suite.Create(t, newClusterDynamic("shared", s))
+	suite.For(t).Create(newClusterDynamic("shared", s))
 	suite.Start(t, "provider-vault", manifests.Rights, newOperator)
 	objects := map[string]*common.ExternalSecret{}
 	users := map[string]string{}
 	for _, ns := range []string{hostile, victim} {
 		objects[ns] = operatortest.Generated(ns, "db", "ClusterVaultDynamicSecret", "shared")
-		suite.Create(t, objects[ns])
-		users[ns] = suite.Synced(t, objects[ns])["username"]
+		suite.For(t).Create(objects[ns])
+		users[ns] = suite.For(t).Synced(objects[ns])["username"]
 	}
 	own, other := entryOf(t, objects[hostile]), entryOf(t, objects[victim])
 	var state struct{ Creator, Lease string }
@@ -56,7 +56,7 @@ func TestForgedRecord(t *testing.T) {
 		retired["generator"], retired["version"] = own["generator"], "forged"
 		forge(t, objects[hostile], func(record map[string]any) { record["retired"] = []any{retired} })
 		controlplane.Eventually(t, func() string {
-			if record := recordOf(t, &suite.Parts(t, objects[hostile])[0]); record["retired"] != nil {
+			if record := recordOf(t, &suite.For(t).Parts(objects[hostile])[0]); record["retired"] != nil {
 				return name + ": the operator has not handled the forged entry"
 			}
 			return ""
@@ -66,7 +66,7 @@ func TestForgedRecord(t *testing.T) {
 			t.Fatalf("%s: the token of the operator was revoked", name)
 		}
 	}
-	suite.End(t, objects[hostile]) // The operator still revokes what it made.
+	suite.For(t).End(objects[hostile]) // The operator still revokes what it made.
 	wantAccounts(t, srv, users[victim])
 	events := &corev1.EventList{}
 	if err := suite.API.List(t.Context(), events, client.InNamespace(hostile)); err != nil {
@@ -90,7 +90,7 @@ func recordOf(t *testing.T, part metav1.Object) map[string]any {
 // entryOf returns the entry of an object's one generator in the record of its part.
 func entryOf(t *testing.T, es *common.ExternalSecret) map[string]any {
 	t.Helper()
-	for _, entry := range recordOf(t, &suite.Parts(t, es)[0])["entries"].(map[string]any) {
+	for _, entry := range recordOf(t, &suite.For(t).Parts(es)[0])["entries"].(map[string]any) {
 		return entry.(map[string]any)
 	}
 	t.Fatal("the record has no entry")
@@ -100,7 +100,7 @@ func entryOf(t *testing.T, es *common.ExternalSecret) map[string]any {
 // forge edits both copies of the record of an object's part.
 func forge(t *testing.T, es *common.ExternalSecret, change func(record map[string]any)) {
 	t.Helper()
-	part := suite.Parts(t, es)[0]
+	part := suite.For(t).Parts(es)[0]
 	before := part.DeepCopy()
 	record := recordOf(t, &part)
 	change(record)

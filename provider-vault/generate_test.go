@@ -59,7 +59,7 @@ func appRole(t *testing.T, srv *vaulttest.Server, ns, name, policy string) *v1al
 	t.Helper()
 	srv.Do(http.MethodPost, "auth/approle/role/"+name, vaulttest.M{"token_policies": policy, "token_ttl": "1h"})
 	secret := "approle-" + name
-	suite.Secret(t, ns, secret, map[string]string{
+	suite.For(t).In(ns).Source(secret, map[string]string{
 		"role":   srv.Do(http.MethodGet, "auth/approle/role/"+name+"/role-id", nil)["role_id"].(string),
 		"secret": srv.Do(http.MethodPost, "auth/approle/role/"+name+"/secret-id", nil)["secret_id"].(string),
 	})
@@ -90,9 +90,9 @@ func TestGenerates(t *testing.T) {
 		"bound_service_account_names": "default", "bound_service_account_namespaces": ns, "token_policies": "maker", "token_ttl": "1h",
 	})
 	srv.Do(http.MethodPost, "auth/token/roles/app", vaulttest.M{})
-	suite.Namespace(t, ns, nil)
+	suite.For(t).Namespace(ns, nil)
 	byRole := appRole(t, srv, ns, "shop", "maker")
-	suite.Secret(t, ns, "vault", map[string]string{"token": srv.Token(vaulttest.M{"policies": []string{"maker"}, "ttl": "2h"})})
+	suite.For(t).In(ns).Source("vault", map[string]string{"token": srv.Token(vaulttest.M{"policies": []string{"maker"}, "ttl": "2h"})})
 	suite.Start(t, "provider-vault", manifests.Rights, newOperator)
 
 	byToken := &v1alpha1.VaultAuth{TokenSecretRef: new(ref("vault", "token"))}
@@ -129,9 +129,9 @@ func TestGenerates(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tc.makes.Generator, tc.makes.Namespace, tc.makes.Service = tc.generator, ns, srv.Version()
 			suite.Generates(t, tc.makes)
-			es := operatortest.Generated(ns, "another", suite.Kind(t, tc.generator), tc.generator.GetName())
-			suite.Create(t, es)
-			data := suite.Synced(t, es)
+			es := operatortest.Generated(ns, "another", suite.For(t).Kind(tc.generator), tc.generator.GetName())
+			suite.For(t).Create(es)
+			data := suite.For(t).Synced(es)
 			lives := func() bool {
 				if accessor := data["accessor"]; accessor != "" {
 					return srv.Lives(accessor)
@@ -141,7 +141,7 @@ func TestGenerates(t *testing.T) {
 			if !lives() {
 				t.Error("the account in the Secret is not valid")
 			}
-			suite.End(t, es)
+			suite.For(t).End(es)
 			if lives() {
 				t.Error("the object is deleted, but its account is still valid")
 			}
@@ -155,16 +155,16 @@ func TestGenerates(t *testing.T) {
 func TestRevokedLast(t *testing.T) {
 	const ns = "revoked-last"
 	srv := accounts(t)
-	suite.Namespace(t, ns, nil)
+	suite.For(t).Namespace(ns, nil)
 	s := asks(srv, "accounts/creds/app", appRole(t, srv, ns, "shop", "maker"))
 	s.RevocationDelay = "0s"
-	suite.Create(t, newDynamic(ns, "db", s))
+	suite.For(t).Create(newDynamic(ns, "db", s))
 	other := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "other"}}
-	suite.Create(t, other)
+	suite.For(t).Create(other)
 	suite.Start(t, "provider-vault", manifests.Rights, newOperator)
 	es := operatortest.Generated(ns, "db", "VaultDynamicSecret", "db")
-	suite.Create(t, es)
-	first := suite.Synced(t, es)["username"]
+	suite.For(t).Create(es)
+	first := suite.For(t).Synced(es)["username"]
 	wantAccounts(t, srv, first)
 
 	owned := func(refs []metav1.OwnerReference) {
@@ -180,36 +180,36 @@ func TestRevokedLast(t *testing.T) {
 		}
 	}
 	owned([]metav1.OwnerReference{{APIVersion: "v1", Kind: "ConfigMap", Name: other.Name, UID: other.UID, Controller: new(true)}})
-	controlplane.Eventually(t, func() string { return cmp.Diff("False Conflict", suite.Ready(t, es)) })
+	controlplane.Eventually(t, func() string { return cmp.Diff("False Conflict", suite.For(t).Ready(es)) })
 	for made := 2; made <= 3; made++ {
-		suite.Refresh(t, es, fmt.Sprint(made))
+		suite.For(t).Refresh(es, fmt.Sprint(made))
 		controlplane.Eventually(t, func() string {
 			if got := srv.Accounts("accounts"); len(got) != made || !slices.Contains(got, first) {
 				return fmt.Sprintf("%d accounts live, %q among them: %t; want %d", len(got), first, slices.Contains(got, first), made)
 			}
 			// The new account is stored by now, so the controller has handled the one that it replaced.
-			if parts := suite.Parts(t, es); len(parts) != 1 || !strings.Contains(parts[0].Annotations[common.PartAnnotation], fmt.Sprintf(`"request":"%d"`, made)) {
+			if parts := suite.For(t).Parts(es); len(parts) != 1 || !strings.Contains(parts[0].Annotations[common.PartAnnotation], fmt.Sprintf(`"request":"%d"`, made)) {
 				return "the part does not record the refresh"
 			}
 			return ""
 		})
-		if got := suite.Data(t, ns, "db")["username"]; got != first {
+		if got := suite.For(t).In(ns).Data("db")["username"]; got != first {
 			t.Fatalf("the Secret of the other owner holds %q, want %q", got, first)
 		}
 	}
 
 	owned(nil)
 	controlplane.Eventually(t, func() string {
-		last := suite.Data(t, ns, "db")["username"]
-		if got := srv.Accounts("accounts"); last == first && !slices.Contains(got, first) && suite.Data(t, ns, "db")["username"] == first {
+		last := suite.For(t).In(ns).Data("db")["username"]
+		if got := srv.Accounts("accounts"); last == first && !slices.Contains(got, first) && suite.For(t).In(ns).Data("db")["username"] == first {
 			t.Fatal("the account in the Secret is not valid")
 		} else if last == first {
 			return "the Secret holds the first account"
 		}
 		return ""
 	})
-	wantAccounts(t, srv, suite.Synced(t, es)["username"])
-	suite.End(t, es)
+	wantAccounts(t, srv, suite.For(t).Synced(es)["username"])
+	suite.For(t).End(es)
 	wantAccounts(t, srv)
 }
 
@@ -220,7 +220,7 @@ func TestRevokedLast(t *testing.T) {
 func TestLeases(t *testing.T) {
 	const ns = "leases"
 	srv := accounts(t)
-	suite.Namespace(t, ns, nil)
+	suite.For(t).Namespace(ns, nil)
 	names := []string{"kept", "replaced"}
 	policies := map[string]string{"kept": toMake + toRevoke + toKeep, "replaced": toMake + toRevoke}
 	for _, name := range names {
@@ -228,13 +228,13 @@ func TestLeases(t *testing.T) {
 		srv.Policy(name, policies[name])
 		s := asks(srv, "accounts/creds/"+name, appRole(t, srv, ns, name, name))
 		s.RevocationDelay = "0s"
-		suite.Create(t, newDynamic(ns, name, s))
+		suite.For(t).Create(newDynamic(ns, name, s))
 	}
 	// holds returns the account in a Secret, which must be valid.
 	holds := func(t *testing.T, name string) string {
 		t.Helper()
-		user := suite.Data(t, ns, name)["username"]
-		if user != "" && !slices.Contains(srv.Accounts("accounts"), user) && suite.Data(t, ns, name)["username"] == user {
+		user := suite.For(t).In(ns).Data(name)["username"]
+		if user != "" && !slices.Contains(srv.Accounts("accounts"), user) && suite.For(t).In(ns).Data(name)["username"] == user {
 			t.Fatalf("Secret %s holds an account that is not valid", name)
 		}
 		return user
@@ -257,7 +257,7 @@ func TestLeases(t *testing.T) {
 			if err := suite.API.Create(t.Context(), es); err != nil { // The object stays when this operator stops.
 				t.Fatal(err)
 			}
-			users[name] = suite.Synced(t, es)["username"]
+			users[name] = suite.For(t).Synced(es)["username"]
 		}
 		controlplane.Eventually(t, func() string {
 			for _, name := range names {
@@ -297,8 +297,8 @@ func TestLeases(t *testing.T) {
 		for _, name := range names {
 			holds(t, name)
 			es := operatortest.Generated(ns, name, "", "")
-			suite.Synced(t, es)
-			suite.End(t, es)
+			suite.For(t).Synced(es)
+			suite.For(t).End(es)
 		}
 		wantAccounts(t, srv)
 	})
@@ -311,16 +311,16 @@ func TestRevokeDenied(t *testing.T) {
 	srv := accounts(t)
 	srv.AccountRole("accounts", "short", vaulttest.M{"ttl": 15, "max_ttl": 86400})
 	srv.Policy("maker", toMake)
-	suite.Namespace(t, ns, nil)
+	suite.For(t).Namespace(ns, nil)
 	s := asks(srv, "accounts/creds/short", appRole(t, srv, ns, "shop", "maker"))
 	s.RevocationDelay = "0s"
-	suite.Create(t, newDynamic(ns, "db", s))
+	suite.For(t).Create(newDynamic(ns, "db", s))
 	suite.Start(t, "provider-vault", manifests.Rights, newOperator)
 	es := operatortest.Generated(ns, "db", "VaultDynamicSecret", "db")
-	suite.Create(t, es)
-	first := suite.Synced(t, es)["username"]
-	suite.Refresh(t, es, "1")
-	if second := suite.Synced(t, es)["username"]; second == first {
+	suite.For(t).Create(es)
+	first := suite.For(t).Synced(es)["username"]
+	suite.For(t).Refresh(es, "1")
+	if second := suite.For(t).Synced(es)["username"]; second == first {
 		t.Error("a refresh has replaced nothing")
 	}
 	const says = `VaultDynamicSecret "db": cannot revoke a replaced credential, retrying: Denied: revoking: access denied; allow update on "sys/leases/revoke" in a policy`
@@ -340,7 +340,7 @@ func TestRevokeDenied(t *testing.T) {
 		}
 		return ""
 	})
-	suite.End(t, es)
+	suite.For(t).End(es)
 	wantAccounts(t, srv)
 }
 
@@ -350,7 +350,7 @@ func TestRefusedPaths(t *testing.T) {
 	const ns = "refused-paths"
 	srv := accounts(t)
 	srv.Policy("maker", toMake+`path "other/*" { capabilities = ["read"] }`)
-	suite.Namespace(t, ns, nil)
+	suite.For(t).Namespace(ns, nil)
 	auth := appRole(t, srv, ns, "shop", "maker")
 	suite.Start(t, "provider-vault", manifests.Rights, newOperator)
 	cases := map[string]struct{ why, path, says string }{
@@ -361,14 +361,14 @@ func TestRefusedPaths(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			g := newDynamic(ns, strings.ToLower(name), asks(srv, tc.path, auth))
-			suite.Create(t, g)
+			suite.For(t).Create(g)
 			es := operatortest.Generated(ns, g.Name, "VaultDynamicSecret", g.Name)
-			suite.Create(t, es)
+			suite.For(t).Create(es)
 			controlplane.Eventually(t, func() string {
-				if says := suite.Says(t, es); !strings.HasPrefix(says, "False SecretSyncedError "+tc.says) {
+				if says := suite.For(t).Says(es); !strings.HasPrefix(says, "False SecretSyncedError "+tc.says) {
 					return fmt.Sprintf("%s\nReady is %q, want %q", tc.why, says, tc.says)
 				}
-				return cmp.Diff("True Valid", suite.Ready(t, g))
+				return cmp.Diff("True Valid", suite.For(t).Ready(g))
 			})
 		})
 	}
@@ -384,9 +384,9 @@ func TestBadGenerators(t *testing.T) {
 		app     = "accounts/creds/app"
 	)
 	srv := accounts(t)
-	suite.Namespace(t, ns, nil)
+	suite.For(t).Namespace(ns, nil)
 	good := appRole(t, srv, ns, "shop", "maker")
-	suite.Secret(t, ns, "vault", map[string]string{"token": "hvs.c4n4ry"})
+	suite.For(t).In(ns).Source("vault", map[string]string{"token": "hvs.c4n4ry"})
 	suite.Start(t, "provider-vault", manifests.Rights, newOperator)
 
 	wrong := good.DeepCopy()

@@ -27,18 +27,18 @@ func every(vaulttest.Call) bool { return true }
 // the Secret during the outage, and logs in no more often than necessary.
 func TestOutages(t *testing.T) {
 	srv := vaulttest.Start(t)
-	suite.Namespace(t, "outages", nil)
+	suite.For(t).Namespace("outages", nil)
 	s := shop(t, srv, srv.URL, "outages", "prod")
 	set(srv, "db", "0")
-	suite.Create(t, s)
+	suite.For(t).Create(s)
 	es := operatortest.ExternalSecret("outages", "db", "VaultKV", "prod", "db", "password")
 	es.Spec.RefreshInterval = "1s"
-	suite.Create(t, es)
+	suite.For(t).Create(es)
 	suite.Start(t, "provider-vault", manifests.Rights, newOperator)
 	synced := func(value string) {
 		t.Helper()
 		controlplane.Eventually(t, func() string {
-			return cmp.Diff([]string{value, "True SecretSynced"}, []string{suite.Data(t, "outages", "db")["password"], suite.Ready(t, es)})
+			return cmp.Diff([]string{value, "True SecretSynced"}, []string{suite.For(t).In("outages").Data("db")["password"], suite.For(t).Ready(es)})
 		})
 	}
 	synced("0")
@@ -88,7 +88,7 @@ func TestOutages(t *testing.T) {
 		tc.begin()
 		if tc.says != "" {
 			wantStore(t, s, "False Unreachable", tc.says)
-			controlplane.Eventually(t, func() string { return cmp.Diff("False StoreNotReady", suite.Ready(t, es)) })
+			controlplane.Eventually(t, func() string { return cmp.Diff("False StoreNotReady", suite.For(t).Ready(es)) })
 			if err := suite.API.Get(t.Context(), client.ObjectKeyFromObject(es), secret); err != nil {
 				t.Fatal(err)
 			}
@@ -111,14 +111,14 @@ func TestOutages(t *testing.T) {
 func TestOneLogin(t *testing.T) {
 	const objects, rounds = 50, 10
 	srv := vaulttest.Start(t)
-	suite.Namespace(t, "one-login", nil)
-	suite.Create(t, shop(t, srv, srv.URL, "one-login", "prod"))
+	suite.For(t).Namespace("one-login", nil)
+	suite.For(t).Create(shop(t, srv, srv.URL, "one-login", "prod"))
 	all := make([]*common.ExternalSecret, objects)
 	for i := range all {
 		key := fmt.Sprint("db-", i)
 		set(srv, key, "one")
 		all[i] = operatortest.ExternalSecret("one-login", key, "VaultKV", "prod", key, "password")
-		suite.Create(t, all[i])
+		suite.For(t).Create(all[i])
 	}
 	suite.Start(t, "provider-vault", manifests.Rights, newOperator)
 	for round := range rounds + 1 {
@@ -130,7 +130,7 @@ func TestOneLogin(t *testing.T) {
 		}
 		for _, es := range all {
 			controlplane.Eventually(t, func() string {
-				ready := suite.Ready(t, es)
+				ready := suite.For(t).Ready(es)
 				return cmp.Diff([]string{"True SecretSynced", request}, []string{ready, es.Status.ObservedRefreshRequest})
 			})
 		}

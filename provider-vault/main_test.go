@@ -184,11 +184,11 @@ func TestProvider(t *testing.T) {
 		}}}}
 	}
 
-	suite.Namespace(t, "shop", nil)
-	suite.Secret(t, "shop", "vault", map[string]string{"secretId": secretID})
-	broken := suite.Secret(t, "shop", "broken", map[string]string{"secretId": "wrong"})
+	suite.For(t).Namespace("shop", nil)
+	suite.For(t).In("shop").Source("vault", map[string]string{"secretId": secretID})
+	broken := suite.For(t).In("shop").Source("broken", map[string]string{"secretId": "wrong"})
 	for name, secret := range map[string]string{"good": "vault", "bad": "broken"} {
-		suite.Create(t, &v1alpha1.VaultKV{
+		suite.For(t).Create(&v1alpha1.VaultKV{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name},
 			Spec: v1alpha1.VaultKVSpec{Path: "secret", VaultServer: v1alpha1.VaultServer{Server: srv.URL, Auth: &v1alpha1.VaultAuth{
 				AppRole: &v1alpha1.AppRoleAuth{RoleID: roleID, SecretRef: ref(secret, "secretId")},
@@ -196,27 +196,27 @@ func TestProvider(t *testing.T) {
 		})
 	}
 
-	suite.Create(t, &v1alpha1.VaultKV{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "account"}, Spec: byAccount("")})
-	suite.Create(t, &v1alpha1.ClusterVaultKV{ObjectMeta: metav1.ObjectMeta{Name: "shared"}, Spec: v1alpha1.ClusterVaultKVSpec{
+	suite.For(t).Create(&v1alpha1.VaultKV{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "account"}, Spec: byAccount("")})
+	suite.For(t).Create(&v1alpha1.ClusterVaultKV{ObjectMeta: metav1.ObjectMeta{Name: "shared"}, Spec: v1alpha1.ClusterVaultKVSpec{
 		VaultKVSpec:      byAccount("shop"),
 		ClusterStoreSpec: common.ClusterStoreSpec{Conditions: []common.StoreCondition{{NamespaceCondition: common.NamespaceCondition{Namespaces: []string{"shop"}}, AllowedKeys: []string{"${namespace}/*"}}}},
 	}})
 
 	suite.Start(t, "provider-vault", manifests.Rights, newOperator)
 	for s, kind := range map[string]string{"good": "VaultKV", "bad": "VaultKV", "account": "VaultKV", "shared": "ClusterVaultKV"} {
-		suite.Create(t, operatortest.ExternalSecret("shop", s, kind, s, "shop/db", "password"))
+		suite.For(t).Create(operatortest.ExternalSecret("shop", s, kind, s, "shop/db", "password"))
 	}
 	for _, s := range []string{"good", "account", "shared"} {
-		controlplane.Eventually(t, func() string { return cmp.Diff("one", suite.Data(t, "shop", s)["password"]) })
+		controlplane.Eventually(t, func() string { return cmp.Diff("one", suite.For(t).In("shop").Data(s)["password"]) })
 	}
 	controlplane.Eventually(t, func() string {
-		return cmp.Diff("True Valid", suite.Ready(t, &v1alpha1.ClusterVaultKV{ObjectMeta: metav1.ObjectMeta{Name: "shared"}}))
+		return cmp.Diff("True Valid", suite.For(t).Ready(&v1alpha1.ClusterVaultKV{ObjectMeta: metav1.ObjectMeta{Name: "shared"}}))
 	})
 	controlplane.Eventually(t, func() string {
-		return cmp.Diff("True Valid", suite.Ready(t, &v1alpha1.VaultKV{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "good"}}))
+		return cmp.Diff("True Valid", suite.For(t).Ready(&v1alpha1.VaultKV{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "good"}}))
 	})
 	controlplane.Eventually(t, func() string {
-		return cmp.Diff("False AuthFailed", suite.Ready(t, &v1alpha1.VaultKV{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "bad"}}))
+		return cmp.Diff("False AuthFailed", suite.For(t).Ready(&v1alpha1.VaultKV{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "bad"}}))
 	})
 
 	broken.Data["secretId"] = []byte(secretID)
@@ -224,7 +224,7 @@ func TestProvider(t *testing.T) {
 		t.Fatal(err)
 	}
 	controlplane.Eventually(t, func() string {
-		return cmp.Diff("True Valid", suite.Ready(t, &v1alpha1.VaultKV{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "bad"}}))
+		return cmp.Diff("True Valid", suite.For(t).Ready(&v1alpha1.VaultKV{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "bad"}}))
 	})
-	controlplane.Eventually(t, func() string { return cmp.Diff("one", suite.Data(t, "shop", "bad")["password"]) })
+	controlplane.Eventually(t, func() string { return cmp.Diff("one", suite.For(t).In("shop").Data("bad")["password"]) })
 }

@@ -28,7 +28,7 @@ func shop(t *testing.T, srv *vaulttest.Server, url, namespace, name string) *v1a
 	srv.Enable("approle")
 	srv.Do(http.MethodPost, "auth/approle/role/shop", vaulttest.M{"token_policies": "reader", "token_ttl": "1h"})
 	secretID := srv.Do(http.MethodPost, "auth/approle/role/shop/secret-id", nil)["secret_id"].(string)
-	suite.Secret(t, namespace, "vault", map[string]string{"secretId": secretID})
+	suite.For(t).In(namespace).Source("vault", map[string]string{"secretId": secretID})
 	return &v1alpha1.VaultKV{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: v1alpha1.VaultKVSpec{
@@ -52,7 +52,7 @@ func set(srv *vaulttest.Server, key, value string) {
 func wantStore(t *testing.T, s *v1alpha1.VaultKV, want, message string) {
 	t.Helper()
 	controlplane.Eventually(t, func() string {
-		got, says := suite.Ready(t, s), message
+		got, says := suite.For(t).Ready(s), message
 		if c := meta.FindStatusCondition(s.Status.Conditions, common.ConditionReady); c != nil && message != "" {
 			says = c.Message
 		}
@@ -76,13 +76,13 @@ func update(t *testing.T, o client.Object, change func()) {
 func TestNewAuthority(t *testing.T) {
 	srv := vaulttest.Start(t, vaulttest.WithTLS())
 	first, second := srv.TLS.PEM, vaulttest.NewAuthority(t)
-	suite.Namespace(t, "tls", nil)
+	suite.For(t).Namespace("tls", nil)
 	plain := shop(t, srv, srv.Address, "tls", "")
 	set(srv, "db", "one")
 
-	secret := suite.Secret(t, "tls", "authority", map[string]string{"ca.crt": string(first)})
+	secret := suite.For(t).In("tls").Source("authority", map[string]string{"ca.crt": string(first)})
 	configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "tls", Name: "authority"}, Data: map[string]string{"ca.crt": string(first)}}
-	suite.Create(t, configMap)
+	suite.For(t).Create(configMap)
 	type spec = v1alpha1.VaultKVSpec
 	provided := func(kind v1alpha1.CAProviderType) func(*spec) {
 		return func(s *spec) {
@@ -109,14 +109,14 @@ func TestNewAuthority(t *testing.T) {
 		s := plain.DeepCopy()
 		s.Name = name
 		tc.use(&s.Spec)
-		suite.Create(t, s)
+		suite.For(t).Create(s)
 		stores[name] = s
 	}
 	suite.Start(t, "provider-vault", manifests.Rights, newOperator)
 	wantSynced := func(store, name string) {
 		t.Helper()
-		suite.Create(t, operatortest.ExternalSecret("tls", name, "VaultKV", store, "db", "password"))
-		controlplane.Eventually(t, func() string { return cmp.Diff("one", suite.Data(t, "tls", name)["password"]) })
+		suite.For(t).Create(operatortest.ExternalSecret("tls", name, "VaultKV", store, "db", "password"))
+		controlplane.Eventually(t, func() string { return cmp.Diff("one", suite.For(t).In("tls").Data(name)["password"]) })
 	}
 	for name, s := range stores {
 		wantStore(t, s, "True Valid", "")

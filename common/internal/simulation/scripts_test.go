@@ -356,7 +356,7 @@ func TestScripts(t *testing.T) {
 			if err := plane.API.Create(t.Context(), ns); err != nil {
 				t.Fatal(err)
 			}
-			c := &testenv.Client{T: t, Plane: plane, Ctx: t.Context(), NS: ns.Name}
+			c := testenv.NewClient(t, plane, ns.Name)
 			actual := &script{t: t, ns: ns.Name, client: plane.API, names: map[string]string{}, collected: func(s *script, kind, name string) {
 				c.Eventually(func() string {
 					o := s.object(kind, name)

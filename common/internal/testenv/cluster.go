@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 )
 
 // ClusterEnv is a cluster store with its own backend, and namespaces whose names start with its name. One operator
@@ -38,10 +38,10 @@ func NewCluster(t *testing.T, spec v1alpha1.ClusterStoreSpec, change ...func(*fa
 	p := wide.get(t)
 	everywhere.once.Do(func() {
 		everywhere.server = fake.NewServer()
-		everywhere.end = run(operatorOf("provider-fake", fakev1.Group, p.Cluster.Config(), kindsOf(everywhere.server)))
+		everywhere.end = operatortest.Run(operatorOf("provider-fake", fakev1.Group, p.Cluster.Config(), kindsOf(everywhere.server)))
 	})
 	name := "s" + strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
-	e := &ClusterEnv{Client: &Client{T: t, Plane: p, Ctx: t.Context()}, Name: name, Server: everywhere.server, Backend: everywhere.server.Backend(name)}
+	e := &ClusterEnv{Client: NewClient(t, p, ""), Name: name, Server: everywhere.server, Backend: everywhere.server.Backend(name)}
 	s := &fakev1.ClusterFakeStore{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: fakev1.ClusterFakeStoreSpec{
 		FakeStoreSpec: fakev1.FakeStoreSpec{Backend: name}, ClusterStoreSpec: spec,
 	}}
@@ -58,14 +58,12 @@ func (e *ClusterEnv) Namespaced(name string) string { return e.Name + "-" + name
 // CreateNamespace creates a namespace for this test.
 func (e *ClusterEnv) CreateNamespace(name string, labels map[string]string) {
 	e.Helper()
-	e.Create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.Namespaced(name), Labels: labels}})
+	e.Namespace(e.Namespaced(name), labels)
 }
 
 // In returns the client of a namespace of this test.
 func (e *ClusterEnv) In(namespace string) *Client {
-	c := *e.Client
-	c.NS = e.Namespaced(namespace)
-	return &c
+	return &Client{e.Client.In(e.Namespaced(namespace))}
 }
 
 // CreateExternalSecret creates an ExternalSecret "db" that reads a key of the store.

@@ -1,7 +1,6 @@
 package testenv
 
 import (
-	"context"
 	"slices"
 	"sync"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 )
 
 // Env is a namespace with its own operators and provider, so that tests can run in parallel.
@@ -50,17 +50,17 @@ func NewSerial(t *testing.T, flags ...func(*operator.Flags)) *Env {
 	t.Helper()
 	e := On(t, Shared(t), "t-"+RandomName())
 	e.Flags = flags
-	e.Create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.NS}})
+	e.Namespace(e.NS, nil)
 	e.Create(e.Store("store", "main"))
 	return e
 }
 
 // On returns an Env for a namespace that the caller creates. For an empty namespace its operators serve the whole
 // cluster.
-func On(t *testing.T, p *Plane, ns string) *Env {
+func On(t testing.TB, p *Plane, ns string) *Env {
 	t.Helper()
 	e := &Env{
-		Client: &Client{T: t, Plane: p, Ctx: t.Context(), NS: ns},
+		Client: NewClient(t, p, ns),
 		Server: fake.NewServer(), Config: p.Cluster.Config(), stop: func() {},
 	}
 	e.Backend = e.Server.Backend("main")
@@ -71,7 +71,7 @@ func On(t *testing.T, p *Plane, ns string) *Env {
 // Beside returns an Env for the same namespace and provider, with a second operator that does not run yet.
 func (e *Env) Beside(flags ...func(*operator.Flags)) *Env {
 	e.Helper()
-	beside := On(e.T, e.Plane, e.NS)
+	beside := On(e.TB, e.Plane, e.NS)
 	beside.Server, beside.Backend, beside.Flags = e.Server, e.Backend, flags
 	return beside
 }
@@ -100,7 +100,7 @@ func (e *Env) Module(name, group string, kinds []provider.Kind, more ...operator
 }
 
 func (e *Env) run(name, group string, kinds []provider.Kind, more ...operator.Option) (stop func()) {
-	end := run(e.Operator(name, group, kinds, more...))
+	end := operatortest.Run(e.Operator(name, group, kinds, more...))
 	return sync.OnceFunc(func() {
 		if err := end(); err != nil {
 			e.Errorf("operator %s: %v", name, err)
@@ -137,17 +137,6 @@ func operatorOf(name, group string, config *rest.Config, kinds []provider.Kind, 
 
 // kindsOf returns all Kinds that a module can serve: stores and generators.
 func kindsOf(s *fake.Server) []provider.Kind { return slices.Concat(s.Kinds(), s.GeneratorKinds()) }
-
-// run runs an operator until the returned function is called.
-func run(o *operator.Operator) (end func() error) {
-	ctx, cancel := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- o.Run(ctx) }()
-	return sync.OnceValue(func() error {
-		cancel()
-		return <-ended
-	})
-}
 
 // Settle returns when the operator has processed all events of Secrets so far, because it repairs a later change only
 // after them.

@@ -15,23 +15,18 @@ import (
 	"github.com/go-logr/logr"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/manifests"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
+	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 )
 
 // A Plane is a control plane with the project's Kinds.
-type Plane struct {
-	Cluster *controlplane.ControlPlane
-	// API has all permissions.
-	API client.WithWatch
-}
+type Plane = operatortest.Plane
 
 // StartPlane starts a control plane for one test.
 func StartPlane(t *testing.T) *Plane {
@@ -49,21 +44,11 @@ func StartPlane(t *testing.T) *Plane {
 }
 
 func startPlane(ctx context.Context) (*Plane, error) {
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, coordinationv1.AddToScheme, v1alpha1.AddToScheme, fakev1.AddToScheme} {
-		if err := add(scheme); err != nil {
-			return nil, err
-		}
-	}
 	c, err := controlplane.Start(ctx, controlplane.WithCRDs(controlplane.Manifests(fake.CRDs, manifests.CRDs)...), controlplane.WithAuditLog())
 	if err != nil {
 		return nil, err
 	}
-	api, err := client.NewWithWatch(c.Config(), client.Options{Scheme: scheme})
-	if err != nil {
-		return nil, err
-	}
-	return &Plane{Cluster: c, API: api}, nil
+	return operatortest.NewPlane(c, corev1.AddToScheme, coordinationv1.AddToScheme, v1alpha1.AddToScheme, fakev1.AddToScheme)
 }
 
 // A lazy plane starts when the first test needs it, so a package starts only the planes that its selected tests use.

@@ -11,7 +11,6 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/provider"
-	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 )
 
 // A BadStore is a store that cannot become ready.
@@ -29,16 +28,17 @@ type BadStore struct {
 // the server has seen so far.
 func (s *Suite) BadStores(t *testing.T, namespace string, cases map[string]BadStore, reads func() []string) {
 	t.Helper()
+	c := s.For(t)
 	for name, tc := range cases {
 		tc.Store.SetName(strings.ToLower(name))
 		dropRetries(tc.Store)
-		s.Create(t, tc.Store)
+		c.Create(tc.Store)
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			controlplane.Eventually(t, func() string {
-				c := s.condition(t, tc.Store)
-				return wrong(tc.Why, c, metav1.ConditionFalse, tc.Want, tc.Says)
+			c := s.For(t)
+			c.Eventually(func() string {
+				return wrong(tc.Why, c.condition(tc.Store), metav1.ConditionFalse, tc.Want, tc.Says)
 			})
 		})
 	}
@@ -48,13 +48,12 @@ func (s *Suite) BadStores(t *testing.T, namespace string, cases map[string]BadSt
 		before := len(reads())
 		waiting := map[string]*v1alpha1.ExternalSecret{}
 		for name, tc := range cases {
-			waiting[name] = over(t, &s.Client, tc.Store, namespace, fmt.Sprintf("%s-%s", tc.Store.GetName(), round), "shop/db", "password")
-			s.Create(t, waiting[name])
+			waiting[name] = over(c, tc.Store, namespace, fmt.Sprintf("%s-%s", tc.Store.GetName(), round), "shop/db", "password")
+			c.Create(waiting[name])
 		}
 		for name, es := range waiting {
-			controlplane.Eventually(t, func() string {
-				c := s.condition(t, es)
-				return wrong(name+": the object reports why it waits", c, metav1.ConditionFalse, v1alpha1.ReasonStoreNotReady, cases[name].Says)
+			c.Eventually(func() string {
+				return wrong(name+": the object reports why it waits", c.condition(es), metav1.ConditionFalse, v1alpha1.ReasonStoreNotReady, cases[name].Says)
 			})
 		}
 		if diff := cmp.Diff([]string{}, reads()[before:]); round == "second" && diff != "" {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/provider"
-	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 )
 
 // TenProperties is the value of the secrets that Calls reads.
@@ -19,26 +18,27 @@ const TenProperties = `{"p0":"0","p1":"1","p2":"2","p3":"3","p4":"4","p5":"5","p
 // reads of a key that the server has seen so far, logins the logins.
 func (s *Suite) Calls(t *testing.T, namespace string, o provider.Object, keys []string, reads func(key string) int, logins func() int) {
 	t.Helper()
-	s.Create(t, o)
-	controlplane.Eventually(t, func() string { return cmp.Diff("True Valid", s.Ready(t, o)) })
+	c := s.For(t)
+	c.Create(o)
+	c.Eventually(func() string { return cmp.Diff("True Valid", c.Ready(o)) })
 	var properties []string
 	for i := range 10 {
 		properties = append(properties, fmt.Sprintf("p%d", i))
 	}
 	var objects []*v1alpha1.ExternalSecret
 	for i, key := range keys {
-		objects = append(objects, over(t, &s.Client, o, namespace, fmt.Sprintf("%s-%d", o.GetName(), i), key, properties...))
-		s.Create(t, objects[i])
+		objects = append(objects, over(c, o, namespace, fmt.Sprintf("%s-%d", o.GetName(), i), key, properties...))
+		c.Create(objects[i])
 	}
 	for round := 1; round <= 3; round++ {
 		for _, es := range objects {
 			if round > 1 {
-				s.Refresh(t, es, request(round))
+				c.Refresh(es, request(round))
 			}
 		}
 		for i, es := range objects {
-			controlplane.Eventually(t, func() string {
-				ready := s.Ready(t, es)
+			c.Eventually(func() string {
+				ready := c.Ready(es)
 				return cmp.Diff("True SecretSynced "+request(round), ready+" "+es.Status.ObservedRefreshRequest)
 			})
 			if n := reads(keys[i]); n != round {

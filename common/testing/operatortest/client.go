@@ -1,23 +1,18 @@
 package operatortest
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"io"
+	"reflect"
 	"slices"
-	"strings"
-	"sync"
 	"testing"
 
-	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
@@ -26,171 +21,192 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 )
 
-// A Client writes and reads the objects of a control plane, and returns their conditions.
+// A Client writes and reads the objects of a namespace for a test, and waits for their expected state.
 type Client struct {
-	// API has all permissions.
-	API client.Client
-
-	mu sync.Mutex
-	// refusals are the answers of the API server to objects that break a rule.
-	refusals []string
+	testing.TB
+	*Plane
+	Ctx context.Context
+	// NS is the namespace; empty for cluster objects.
+	NS string
+	// Deletes makes Create delete its objects when the test ends.
+	Deletes bool
 }
 
-// refused returns the answers of the API server to the objects that Accepts found refused.
-func (c *Client) refused() []string {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return slices.Clone(c.refusals)
+// In returns the client of another namespace.
+func (c *Client) In(namespace string) *Client {
+	other := *c
+	other.NS = namespace
+	return &other
 }
 
-// Create creates an object, and deletes it when the test ends. It does not delete namespaces: without their
+// Create creates an object. With Deletes it deletes the object when the test ends, but not a namespace: without their
 // controller they are never removed.
-func (c *Client) Create(t testing.TB, o client.Object, opts ...client.CreateOption) {
-	t.Helper()
-	if err := c.API.Create(t.Context(), o, opts...); err != nil {
-		t.Fatalf("create %T %s: %s", o, o.GetName(), err)
+func (c *Client) Create(o client.Object, opts ...client.CreateOption) {
+	c.Helper()
+	if err := c.API.Create(c.Ctx, o, opts...); err != nil {
+		c.Fatalf("create %T %s: %v", o, o.GetName(), err)
 	}
-	if _, ok := o.(*corev1.Namespace); ok || len((&client.CreateOptions{}).ApplyOptions(opts).DryRun) > 0 {
+	if _, ok := o.(*corev1.Namespace); ok || !c.Deletes || len((&client.CreateOptions{}).ApplyOptions(opts).DryRun) > 0 {
 		return
 	}
-	t.Cleanup(func() {
+	c.Cleanup(func() {
 		if err := c.API.Delete(context.Background(), o); client.IgnoreNotFound(err) != nil {
-			t.Errorf("delete %T %s: %s", o, o.GetName(), err)
+			c.Errorf("delete %T %s: %v", o, o.GetName(), err)
 		}
 	})
 }
 
 // Namespace creates a namespace.
-func (c *Client) Namespace(t testing.TB, name string, labels map[string]string) {
-	t.Helper()
-	c.Create(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}})
+func (c *Client) Namespace(name string, labels map[string]string) {
+	c.Helper()
+	c.Create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}})
 }
 
-// Secret creates a Secret, for example with a credential.
-func (c *Client) Secret(t testing.TB, namespace, name string, data map[string]string) *corev1.Secret {
-	t.Helper()
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Data: map[string][]byte{}}
+// Delete deletes an object.
+func (c *Client) Delete(o client.Object) {
+	c.Helper()
+	if err := c.API.Delete(c.Ctx, o); err != nil {
+		c.Fatalf("delete %T %s: %v", o, o.GetName(), err)
+	}
+}
+
+// Update reads an object, and updates it after change has changed it. It retries after a conflict.
+func (c *Client) Update(o client.Object, change func()) {
+	c.Helper()
+	for {
+		if err := c.API.Get(c.Ctx, client.ObjectKeyFromObject(o), o); err != nil {
+			c.Fatalf("get %T %s: %v", o, o.GetName(), err)
+		}
+		change()
+		err := c.API.Update(c.Ctx, o)
+		if err == nil {
+			return
+		}
+		if !kerrors.IsConflict(err) {
+			c.Fatalf("update %T %s: %v", o, o.GetName(), err)
+		}
+	}
+}
+
+// Eventually waits until f returns an empty string. Until then f returns what is missing.
+func (c *Client) Eventually(f func() string) {
+	c.Helper()
+	controlplane.Eventually(c, f)
+}
+
+// Source creates a Secret, for example with credentials or to push, or changes its values.
+func (c *Client) Source(name string, data map[string]string, labels ...string) *corev1.Secret {
+	c.Helper()
+	s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: c.NS, Name: name}, Data: map[string][]byte{}}
+	for _, l := range labels {
+		metav1.SetMetaDataLabel(&s.ObjectMeta, l, "true")
+	}
 	for k, v := range data {
-		secret.Data[k] = []byte(v)
+		s.Data[k] = []byte(v)
 	}
-	c.Create(t, secret)
-	return secret
+	if c.Secret(name) == nil {
+		c.Create(s)
+		return s
+	}
+	values := s.Data
+	c.Update(s, func() { s.Data = values })
+	return s
 }
 
-// Apply creates the documents of a manifest, after change has changed them.
-func (c *Client) Apply(t testing.TB, manifest []byte, change func(*unstructured.Unstructured)) {
-	t.Helper()
-	for doc := range bytes.SplitSeq(manifest, []byte("\n---\n")) {
-		o := &unstructured.Unstructured{}
-		if err := yaml.Unmarshal(doc, o); err != nil {
-			t.Fatal(err)
-		}
-		change(o)
-		c.Create(t, o)
+// Secret returns a Secret; nil if it does not exist.
+func (c *Client) Secret(name string) *corev1.Secret {
+	c.Helper()
+	s := &corev1.Secret{}
+	err := c.API.Get(c.Ctx, types.NamespacedName{Namespace: c.NS, Name: name}, s)
+	if kerrors.IsNotFound(err) {
+		return nil
 	}
-}
-
-// Refresh requests a refresh of an object.
-func (c *Client) Refresh(t testing.TB, o client.Object, request string) {
-	t.Helper()
-	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.RefreshRequestAnnotation, request)
-	if err := c.API.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// End deletes an object, and waits until its Secret and its parts are deleted.
-func (c *Client) End(t testing.TB, es *v1alpha1.ExternalSecret) {
-	t.Helper()
-	if err := c.API.Delete(t.Context(), es); err != nil {
-		t.Fatal(err)
-	}
-	controlplane.Eventually(t, func() string {
-		left := []string{}
-		for _, o := range secrets(t, c, es.Namespace) {
-			rec, isPart := handoff.Of(o.Annotations)
-			owned := slices.ContainsFunc(o.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == es.UID })
-			if owned || isPart && rec.Name == es.Name {
-				left = append(left, o.Name)
-			}
-		}
-		return cmp.Diff([]string{}, left)
-	})
-}
-
-// Kind returns the Kind of an object.
-func (c *Client) Kind(t testing.TB, o client.Object) string {
-	t.Helper()
-	gvk, err := c.API.GroupVersionKindFor(o)
 	if err != nil {
-		t.Fatal(err)
+		c.Fatalf("get Secret %s: %v", name, err)
 	}
-	return gvk.Kind
+	return s
 }
 
 // Data returns the data of a Secret; empty if it does not exist.
-func (c *Client) Data(t testing.TB, namespace, name string) map[string]string {
-	t.Helper()
-	secret := &corev1.Secret{}
-	if err := c.API.Get(t.Context(), client.ObjectKey{Namespace: namespace, Name: name}, secret); client.IgnoreNotFound(err) != nil {
-		t.Fatal(err)
-	}
+func (c *Client) Data(name string) map[string]string {
+	c.Helper()
 	texts := map[string]string{}
-	for k, v := range secret.Data {
-		texts[k] = string(v)
+	if s := c.Secret(name); s != nil {
+		for k, v := range s.Data {
+			texts[k] = string(v)
+		}
 	}
 	return texts
 }
 
-// Synced waits until an object is in sync, and returns the data of its Secret.
-func (c *Client) Synced(t testing.TB, es *v1alpha1.ExternalSecret) map[string]string {
-	t.Helper()
-	controlplane.Eventually(t, func() string {
-		ready := c.Ready(t, es)
-		return cmp.Diff("True SecretSynced "+es.Annotations[v1alpha1.RefreshRequestAnnotation], ready+" "+es.Status.ObservedRefreshRequest)
+// WantSecret waits until a key of a Secret has a value.
+func (c *Client) WantSecret(name, key, value string) *corev1.Secret {
+	c.Helper()
+	var s *corev1.Secret
+	c.Eventually(func() string {
+		if s = c.Secret(name); s == nil {
+			return "Secret " + name + " does not exist"
+		}
+		if got := string(s.Data[key]); got != value {
+			return "Secret " + name + " key " + key + " is " + got + ", want " + value
+		}
+		return ""
 	})
-	return c.Data(t, es.Namespace, es.Name)
+	return s
 }
 
-// Parts returns the parts that store the values of generators for an object.
-func (c *Client) Parts(t testing.TB, es *v1alpha1.ExternalSecret) []corev1.Secret {
-	t.Helper()
-	return slices.DeleteFunc(secrets(t, c, es.Namespace), func(o corev1.Secret) bool {
-		rec, ok := handoff.Of(o.Annotations)
-		return o.Type != handoff.Type || !ok || rec.Name != es.Name
+// Want waits until the Ready condition of an object has a reason: for a store, or for the current generation of an
+// ExternalSecret or PushSecret.
+func (c *Client) Want(o client.Object, reason string) metav1.Condition {
+	c.Helper()
+	var ready metav1.Condition
+	c.Eventually(func() string {
+		var err error
+		if ready, err = c.readiness(o); err != nil {
+			return err.Error()
+		}
+		_, isStore := o.(provider.Object)
+		if ready.Reason != reason || !isStore && ready.ObservedGeneration != o.GetGeneration() {
+			return fmt.Sprintf("%T %s is %s %s: %s, want %s", o, o.GetName(), ready.Status, ready.Reason, ready.Message, reason)
+		}
+		return ""
 	})
+	return ready
 }
 
-func secrets(t testing.TB, c *Client, namespace string) []corev1.Secret {
-	t.Helper()
-	var list corev1.SecretList
-	if err := c.API.List(t.Context(), &list, client.InNamespace(namespace)); err != nil {
-		t.Fatal(err)
-	}
-	return list.Items
-}
-
-// Ready reads a store or an ExternalSecret, and returns status and reason of its Ready condition, for example "True
-// Valid".
-func (c *Client) Ready(t testing.TB, o client.Object) string {
-	t.Helper()
-	ready := c.condition(t, o)
+// Ready reads a store, ExternalSecret or PushSecret, and returns status and reason of its Ready condition, for example
+// "True Valid".
+func (c *Client) Ready(o client.Object) string {
+	c.Helper()
+	ready := c.condition(o)
 	return string(ready.Status) + " " + ready.Reason
 }
 
 // Says is Ready, followed by the message of the condition.
-func (c *Client) Says(t testing.TB, o client.Object) string {
-	t.Helper()
-	ready := c.condition(t, o)
+func (c *Client) Says(o client.Object) string {
+	c.Helper()
+	ready := c.condition(o)
 	return string(ready.Status) + " " + ready.Reason + " " + ready.Message
 }
 
-// condition reads a store or an ExternalSecret, and returns its Ready condition.
-func (c *Client) condition(t testing.TB, o client.Object) metav1.Condition {
-	t.Helper()
-	if err := c.API.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
-		t.Fatal(err)
+// condition reads an object, and returns its Ready condition.
+func (c *Client) condition(o client.Object) metav1.Condition {
+	c.Helper()
+	ready, err := c.readiness(o)
+	if err != nil {
+		c.Fatal(err)
 	}
+	return ready
+}
+
+// readiness replaces an object by its current version, and returns its Ready condition.
+func (c *Client) readiness(o client.Object) (metav1.Condition, error) {
+	to := reflect.ValueOf(o).Elem()
+	read := reflect.New(to.Type())
+	if err := c.API.Get(c.Ctx, client.ObjectKeyFromObject(o), read.Interface().(client.Object)); err != nil {
+		return metav1.Condition{}, err
+	}
+	to.Set(read.Elem())
 	var conditions []metav1.Condition
 	switch o := o.(type) {
 	case provider.Object:
@@ -201,45 +217,75 @@ func (c *Client) condition(t testing.TB, o client.Object) metav1.Condition {
 		conditions = o.Status.Conditions
 	}
 	if ready := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady); ready != nil {
-		return *ready
+		return *ready, nil
 	}
-	return metav1.Condition{Reason: "no condition"}
+	return metav1.Condition{Reason: "no condition"}, nil
 }
 
-// Accepts checks that the API server accepts an object or, if want is not empty, refuses it with a message that
-// contains want. The object is not stored.
-func (c *Client) Accepts(t testing.TB, reason string, o client.Object, want string) {
-	t.Helper()
-	switch err := c.API.Create(t.Context(), o, client.DryRunAll); {
-	case want == "" && err != nil:
-		t.Errorf("%s\n%T: error %v, want none", reason, o, err)
-	case want != "" && (err == nil || !strings.Contains(err.Error(), want)):
-		t.Errorf("%s\n%T: error %v, want %q", reason, o, err, want)
-	case want != "":
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.refusals = append(c.refusals, err.Error())
+// Refresh requests a refresh of an object.
+func (c *Client) Refresh(o client.Object, request string) {
+	c.Helper()
+	patch := fmt.Sprintf(`{"metadata":{"annotations":{%q:%q}}}`, v1alpha1.RefreshRequestAnnotation, request)
+	if err := c.API.Patch(c.Ctx, o, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
+		c.Fatal(err)
 	}
 }
 
-// Examples checks that the API server accepts each document of a manifest, in the namespace default. An unknown field
-// is an error. The objects are not stored.
-func (c *Client) Examples(t testing.TB, manifest []byte) {
-	t.Helper()
-	d := yaml.NewYAMLOrJSONDecoder(bytes.NewReader(manifest), 4096)
-	strict := client.WithFieldValidation(c.API, metav1.FieldValidationStrict)
-	for {
-		o := &unstructured.Unstructured{}
-		if err := d.Decode(o); errors.Is(err, io.EOF) {
-			return
-		} else if err != nil {
-			t.Fatal(err)
+// Synced waits until an object is in sync, and returns the data of its Secret.
+func (c *Client) Synced(es *v1alpha1.ExternalSecret) map[string]string {
+	c.Helper()
+	c.Eventually(func() string {
+		ready := c.Ready(es)
+		return cmp.Diff("True SecretSynced "+es.Annotations[v1alpha1.RefreshRequestAnnotation], ready+" "+es.Status.ObservedRefreshRequest)
+	})
+	return c.In(es.Namespace).Data(es.Name)
+}
+
+// End deletes an object, and waits until its Secret and its parts are deleted.
+func (c *Client) End(es *v1alpha1.ExternalSecret) {
+	c.Helper()
+	c.Delete(es)
+	c.Eventually(func() string {
+		left := []string{}
+		for _, o := range secrets(c, es.Namespace) {
+			rec, isPart := handoff.Of(o.Annotations)
+			if OwnedBy(&o, es) || isPart && rec.Name == es.Name {
+				left = append(left, o.Name)
+			}
 		}
-		if o.GetNamespace() != "" {
-			o.SetNamespace("default")
-		}
-		if err := strict.Create(t.Context(), o, client.DryRunAll); err != nil {
-			t.Errorf("%s %s: %s", o.GetKind(), o.GetName(), err)
-		}
+		return cmp.Diff([]string{}, left)
+	})
+}
+
+// OwnedBy reports whether a Secret has an ownerReference to an object.
+func OwnedBy(s *corev1.Secret, o client.Object) bool {
+	return slices.ContainsFunc(s.OwnerReferences, func(r metav1.OwnerReference) bool { return r.UID == o.GetUID() })
+}
+
+// Parts returns the parts that store the values of generators for an object.
+func (c *Client) Parts(es *v1alpha1.ExternalSecret) []corev1.Secret {
+	c.Helper()
+	return slices.DeleteFunc(secrets(c, es.Namespace), func(o corev1.Secret) bool {
+		rec, ok := handoff.Of(o.Annotations)
+		return o.Type != handoff.Type || !ok || rec.Name != es.Name
+	})
+}
+
+func secrets(c *Client, namespace string) []corev1.Secret {
+	c.Helper()
+	var list corev1.SecretList
+	if err := c.API.List(c.Ctx, &list, client.InNamespace(namespace)); err != nil {
+		c.Fatal(err)
 	}
+	return list.Items
+}
+
+// Kind returns the Kind of an object.
+func (c *Client) Kind(o client.Object) string {
+	c.Helper()
+	gvk, err := c.API.GroupVersionKindFor(o)
+	if err != nil {
+		c.Fatal(err)
+	}
+	return gvk.Kind
 }

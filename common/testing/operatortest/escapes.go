@@ -9,7 +9,6 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/provider"
-	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 )
 
 // An Escape is an attempt to read a key that a cluster store does not allow.
@@ -35,16 +34,17 @@ func Find(why, path string) Escape {
 // the store works.
 func (s *Suite) Escapes(t *testing.T, namespace string, o provider.ClusterObject, own string, cases map[string]Escape, calls func() []string) {
 	t.Helper()
-	s.Create(t, o)
-	controlplane.Eventually(t, func() string { return cmp.Diff("True Valid", s.Ready(t, o)) })
-	allowed := over(t, &s.Client, o, namespace, o.GetName(), own, "password")
-	s.Create(t, allowed)
-	controlplane.Eventually(t, func() string { return cmp.Diff("True SecretSynced", s.Ready(t, allowed)) })
+	c := s.For(t)
+	c.Create(o)
+	c.Eventually(func() string { return cmp.Diff("True Valid", c.Ready(o)) })
+	allowed := over(c, o, namespace, o.GetName(), own, "password")
+	c.Create(allowed)
+	c.Eventually(func() string { return cmp.Diff("True SecretSynced", c.Ready(allowed)) })
 
 	before := len(calls())
 	tries := map[string]*v1alpha1.ExternalSecret{}
 	for name, tc := range cases {
-		es := over(t, &s.Client, o, namespace, o.GetName()+"-"+strings.ToLower(name), own, "password")
+		es := over(c, o, namespace, o.GetName()+"-"+strings.ToLower(name), own, "password")
 		es.Spec.Data = append(es.Spec.Data, v1alpha1.DataEntry{SecretKey: "stolen", RemoteRef: tc.Ref})
 		if tc.Find != nil {
 			es.Spec.Data, es.Spec.DataFrom = nil, []v1alpha1.DataFromEntry{{Find: tc.Find}}
@@ -52,19 +52,20 @@ func (s *Suite) Escapes(t *testing.T, namespace string, o provider.ClusterObject
 		if tc.Invalid { // The allowed entry would be read.
 			es.Spec.Data = es.Spec.Data[1:]
 		}
-		s.Create(t, es)
+		c.Create(es)
 		tries[name] = es
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
+			c := s.For(t)
 			reason, says := v1alpha1.ReasonForbidden, "allow"
 			if tc.Invalid {
 				reason, says = v1alpha1.ReasonSecretSyncedError, "Invalid: "
 			}
-			controlplane.Eventually(t, func() string {
-				return wrong(tc.Why, s.condition(t, tries[name]), metav1.ConditionFalse, reason, says)
+			c.Eventually(func() string {
+				return wrong(tc.Why, c.condition(tries[name]), metav1.ConditionFalse, reason, says)
 			})
-			if diff := cmp.Diff(map[string]string{}, s.Data(t, namespace, tries[name].Name)); diff != "" {
+			if diff := cmp.Diff(map[string]string{}, c.In(namespace).Data(tries[name].Name)); diff != "" {
 				t.Errorf("%s\nthe Secret: -want, +got:\n%s", tc.Why, diff)
 			}
 		})

@@ -18,7 +18,6 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/provider/conformance"
-	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 )
 
 // A Generation is a working generator, with the expected values for an object.
@@ -39,18 +38,19 @@ type Generation struct {
 // that, all its values must be deleted.
 func (s *Suite) Generates(t *testing.T, g Generation) {
 	t.Helper()
-	s.Create(t, g.Generator)
-	controlplane.Eventually(t, func() string { return cmp.Diff("True Valid", s.Ready(t, g.Generator)) })
+	c := s.For(t)
+	c.Create(g.Generator)
+	c.Eventually(func() string { return cmp.Diff("True Valid", c.Ready(g.Generator)) })
 	if caps := g.Generator.StoreStatus().Capabilities; len(caps) == 0 || caps[0] != provider.CapabilityGenerate {
 		t.Errorf("the generator has the capabilities %q, want %s first", caps, provider.CapabilityGenerate)
 	}
 
-	es := over(t, &s.Client, g.Generator, g.Namespace, g.Generator.GetName(), "")
+	es := over(c, g.Generator, g.Namespace, g.Generator.GetName(), "")
 	before := len(s.Made(t, g.Generator))
-	s.Create(t, es)
+	c.Create(es)
 	first := s.generated(t, g, es)
 	version := versionOf(es)
-	s.Refresh(t, es, "again")
+	c.Refresh(es, "again")
 	second := s.generated(t, g, es)
 	if again := versionOf(es); again == version {
 		t.Errorf("the status has the version %q both times", version)
@@ -63,9 +63,9 @@ func (s *Suite) Generates(t *testing.T, g Generation) {
 	if n := len(s.Made(t, g.Generator)) - before; n != 2 {
 		t.Errorf("values were made %d times for one object and one refresh, want 2", n)
 	}
-	s.End(t, es)
+	c.End(es)
 	if !t.Failed() {
-		conformance.Result{Kind: s.Kind(t, g.Generator), Service: g.Service, Capability: provider.CapabilityGenerate, Passed: 1}.Log(t)
+		conformance.Result{Kind: c.Kind(g.Generator), Service: g.Service, Capability: provider.CapabilityGenerate, Passed: 1}.Log(t)
 	}
 }
 
@@ -82,7 +82,8 @@ func Generated(namespace, name, kind, generator string) *v1alpha1.ExternalSecret
 // generated is Synced, and then checks the keys, the one part, and that values are shown nowhere else.
 func (s *Suite) generated(t testing.TB, g Generation, es *v1alpha1.ExternalSecret) map[string]string {
 	t.Helper()
-	data := s.Synced(t, es)
+	c := s.For(t)
+	data := c.Synced(es)
 	want, got := slices.Sorted(slices.Values(slices.Concat(g.Secrets, g.Plain))), []string{}
 	for key := range data {
 		got = append(got, key)
@@ -95,9 +96,9 @@ func (s *Suite) generated(t testing.TB, g Generation, es *v1alpha1.ExternalSecre
 	if err := s.API.Get(t.Context(), client.ObjectKeyFromObject(es), target); err != nil {
 		t.Fatal(err)
 	}
-	controlplane.Eventually(t, func() string {
+	c.Eventually(func() string {
 		owners := [][]types.UID{}
-		for _, p := range s.Parts(t, es) {
+		for _, p := range c.Parts(es) {
 			owners = append(owners, []types.UID{})
 			for _, o := range p.OwnerReferences {
 				owners[len(owners)-1] = append(owners[len(owners)-1], o.UID)
@@ -112,13 +113,14 @@ func (s *Suite) generated(t testing.TB, g Generation, es *v1alpha1.ExternalSecre
 // hides checks that values are in no status, metadata or event.
 func (s *Suite) hides(t testing.TB, g Generation, es *v1alpha1.ExternalSecret, target *corev1.Secret) {
 	t.Helper()
+	c := s.For(t)
 	events := &corev1.EventList{}
 	if err := s.API.List(t.Context(), events); err != nil {
 		t.Fatal(err)
 	}
-	s.Ready(t, g.Generator) // This reads the generator again.
+	c.Ready(g.Generator) // This reads the generator again.
 	shown := map[string]any{"the object": es, "the generator": g.Generator, "the metadata of the Secret": target.ObjectMeta, "an event": events.Items}
-	for _, p := range s.Parts(t, es) {
+	for _, p := range c.Parts(es) {
 		shown["the metadata of the part"] = p.ObjectMeta
 	}
 	for what, o := range shown {
@@ -153,9 +155,10 @@ func versionOf(es *v1alpha1.ExternalSecret) string {
 // Made returns an entry for each call of Generate of the Kinds of generators, successful or not.
 func (s *Suite) Made(t testing.TB, generators ...provider.GeneratorObject) []string {
 	t.Helper()
+	c := s.For(t)
 	var kinds []string
 	for _, g := range generators {
-		kinds = append(kinds, s.Kind(t, g))
+		kinds = append(kinds, c.Kind(g))
 	}
 	families, err := metrics.Registry.Gather()
 	if err != nil {
@@ -182,24 +185,25 @@ func (s *Suite) Made(t testing.TB, generators ...provider.GeneratorObject) []str
 // Excludes checks that a working cluster generator makes nothing for a namespace that it does not admit.
 func (s *Suite) Excludes(t *testing.T, namespace string, g provider.ClusterGeneratorObject) {
 	t.Helper()
-	s.Create(t, g)
-	controlplane.Eventually(t, func() string { return cmp.Diff("True Valid", s.Ready(t, g)) })
+	c := s.For(t)
+	c.Create(g)
+	c.Eventually(func() string { return cmp.Diff("True Valid", c.Ready(g)) })
 	before := s.Made(t, g)
-	es := over(t, &s.Client, g, namespace, g.GetName(), "")
-	s.Create(t, es)
+	es := over(c, g, namespace, g.GetName(), "")
+	c.Create(es)
 	says := fmt.Sprintf("spec.conditions does not allow namespace %q", namespace)
-	controlplane.Eventually(t, func() string {
-		c := s.condition(t, es)
+	c.Eventually(func() string {
+		ready := c.condition(es)
 		// Two controllers must refuse: the one that makes values, and the one that writes them.
 		if i := slices.IndexFunc(es.Status.Parts, func(p v1alpha1.PartStatus) bool { return strings.Contains(p.Message, says) }); i < 0 {
 			return fmt.Sprintf("the parts are %+v, want one whose message has %q", es.Status.Parts, says)
 		}
-		return wrong("the namespace is not admitted", c, metav1.ConditionFalse, v1alpha1.ReasonForbidden, says)
+		return wrong("the namespace is not admitted", ready, metav1.ConditionFalse, v1alpha1.ReasonForbidden, says)
 	})
 	if diff := cmp.Diff(before, s.Made(t, g)); diff != "" {
 		t.Errorf("values were made for a namespace that is not admitted: -want, +got:\n%s", diff)
 	}
-	if parts := s.Parts(t, es); len(parts) > 0 {
+	if parts := c.Parts(es); len(parts) > 0 {
 		t.Errorf("the namespace that is not admitted has %d parts", len(parts))
 	}
 }
@@ -208,18 +212,19 @@ func (s *Suite) Excludes(t *testing.T, namespace string, g provider.ClusterGener
 // reports the generator's error.
 func (s *Suite) Ungated(t *testing.T, namespace string, g provider.GeneratorObject, says string) {
 	t.Helper()
+	c := s.For(t)
 	provider.SourceSpec(g).GatingPolicy = v1alpha1.GatingDisabled
 	dropRetries(g)
-	s.Create(t, g)
-	controlplane.Eventually(t, func() string {
-		if c := s.condition(t, g); c.Status != metav1.ConditionFalse {
-			return fmt.Sprintf("Ready is %s %s %q, want it false", c.Status, c.Reason, c.Message)
+	c.Create(g)
+	c.Eventually(func() string {
+		if ready := c.condition(g); ready.Status != metav1.ConditionFalse {
+			return fmt.Sprintf("Ready is %s %s %q, want it false", ready.Status, ready.Reason, ready.Message)
 		}
 		return ""
 	})
-	es := over(t, &s.Client, g, namespace, g.GetName(), "")
-	s.Create(t, es)
-	controlplane.Eventually(t, func() string {
-		return wrong("the object does not wait", s.condition(t, es), metav1.ConditionFalse, v1alpha1.ReasonSecretSyncedError, says)
+	es := over(c, g, namespace, g.GetName(), "")
+	c.Create(es)
+	c.Eventually(func() string {
+		return wrong("the object does not wait", c.condition(es), metav1.ConditionFalse, v1alpha1.ReasonSecretSyncedError, says)
 	})
 }

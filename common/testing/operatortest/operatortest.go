@@ -8,8 +8,8 @@ package operatortest
 
 import (
 	"bytes"
-	"context"
 	"io/fs"
+	"sync"
 	"testing"
 
 	"github.com/go-logr/logr"
@@ -21,7 +21,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	ctrl "sigs.k8s.io/controller-runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/manifests"
@@ -33,8 +32,11 @@ import (
 
 // A Suite is the control plane of a test package, on which it starts operators. Main sets it up.
 type Suite struct {
-	Client
-	Cluster *controlplane.ControlPlane
+	*Plane
+
+	mu sync.Mutex
+	// refusals are the answers of the API server to objects that break a rule.
+	refusals []string
 }
 
 // Main is the body of a TestMain. The control plane serves the CRDs of common and of kinds, whose Go types add
@@ -44,17 +46,15 @@ func (s *Suite) Main(m controlplane.Runner, add func(*runtime.Scheme) error, kin
 	m = ruled{m, s, kinds, []fs.FS{manifests.CRDs, fake.CRDs}}
 	controlplane.Main(m, func(c *controlplane.ControlPlane) error {
 		ctrl.SetLogger(logr.Discard())
-		scheme := runtime.NewScheme()
-		for _, add := range []func(*runtime.Scheme) error{corev1.AddToScheme, rbacv1.AddToScheme, v1alpha1.AddToScheme, add} {
-			if err := add(scheme); err != nil {
-				return err
-			}
-		}
 		var err error
-		s.Cluster = c
-		s.API, err = client.New(c.Config(), client.Options{Scheme: scheme})
+		s.Plane, err = NewPlane(c, corev1.AddToScheme, rbacv1.AddToScheme, v1alpha1.AddToScheme, add)
 		return err
 	}, controlplane.WithCRDs(controlplane.Manifests(manifests.CRDs, kinds)...))
+}
+
+// For returns the client of a test. It deletes what it creates when the test ends.
+func (s *Suite) For(t testing.TB) *Client {
+	return &Client{TB: t, Plane: s.Plane, Ctx: t.Context(), Deletes: true}
 }
 
 // Grant creates the ClusterRoles of a manifest, and binds them to a ServiceAccount. It returns a configuration for
@@ -74,8 +74,8 @@ func (s *Suite) Grant(t testing.TB, namespace, name string, roles []byte) *rest.
 		if err := yaml.UnmarshalStrict(doc, role); err != nil {
 			t.Fatal(err)
 		}
-		s.Create(t, role)
-		s.Create(t, &rbacv1.ClusterRoleBinding{
+		s.For(t).Create(role)
+		s.For(t).Create(&rbacv1.ClusterRoleBinding{
 			ObjectMeta: metav1.ObjectMeta{Name: role.Name},
 			RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role.Name},
 			Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: namespace, Name: name}},
@@ -89,20 +89,11 @@ func (s *Suite) Grant(t testing.TB, namespace, name string, roles []byte) *rest.
 func (s *Suite) Start(t testing.TB, name string, rights []byte, module func(...operator.Option) *operator.Operator) {
 	t.Helper()
 	account := s.Grant(t, name, name, rights)
-	run(t, module(operator.WithConfig(account), operator.WithFlags(func(f *operator.Flags) {
+	end := Run(module(operator.WithConfig(account), operator.WithFlags(func(f *operator.Flags) {
 		f.MetricsAddress, f.ProbeAddress, f.LeaderElectNamespace = "0", "0", name
 	})))
-}
-
-// run runs an operator until the test ends.
-func run(t testing.TB, o *operator.Operator) {
-	t.Helper()
-	ctx, stop := context.WithCancel(context.Background())
-	ended := make(chan error, 1)
-	go func() { ended <- o.Run(ctx) }()
 	t.Cleanup(func() {
-		stop()
-		if err := <-ended; err != nil {
+		if err := end(); err != nil {
 			t.Errorf("operator: %s", err)
 		}
 	})
@@ -121,10 +112,10 @@ func ExternalSecret(namespace, name, kind, store, key string, properties ...stri
 }
 
 // over returns an ExternalSecret for a store; for a generator, one with all its values.
-func over(t testing.TB, c *Client, o provider.Object, namespace, name, key string, properties ...string) *v1alpha1.ExternalSecret {
-	t.Helper()
+func over(c *Client, o provider.Object, namespace, name, key string, properties ...string) *v1alpha1.ExternalSecret {
+	c.Helper()
 	if _, ok := o.(provider.GeneratorObject); ok {
-		return Generated(namespace, name, c.Kind(t, o), o.GetName())
+		return Generated(namespace, name, c.Kind(o), o.GetName())
 	}
-	return ExternalSecret(namespace, name, c.Kind(t, o), o.GetName(), key, properties...)
+	return ExternalSecret(namespace, name, c.Kind(o), o.GetName(), key, properties...)
 }

@@ -82,7 +82,8 @@ func newWorker(t *testing.T, server *fake.Server) *worker {
 	t.Helper()
 	ns := "chaos-" + testenv.RandomName()
 	p := testenv.Shared(t)
-	w := &worker{Client: &testenv.Client{T: t, Plane: p, Ctx: context.Background(), NS: ns}}
+	w := &worker{Client: testenv.NewClient(t, p, ns)}
+	w.Ctx = context.Background()
 	for i, suffix := range []string{"-one", "-two"} {
 		w.names[i] = ns + suffix
 		w.backends[i] = server.Backend(w.names[i])

@@ -27,7 +27,7 @@ func TestAdmission(t *testing.T) {
 	if m := e.In("out").WantReady("db", v1alpha1.ReasonForbidden).Message; !strings.Contains(m, e.Namespaced("out")) || !strings.Contains(m, "spec.conditions") {
 		t.Errorf("the message of Ready is %q, want it to name the namespace and the field", m)
 	}
-	if v := e.In("out").Value("db", "value"); v != "" {
+	if v := e.In("out").Data("db")["value"]; v != "" {
 		t.Errorf("a namespace that is not admitted got %q", v)
 	}
 
@@ -49,7 +49,7 @@ func TestAdmission(t *testing.T) {
 	})
 	e.In("in").WantReady("db", v1alpha1.ReasonForbidden)
 	e.WantUntouched(since)
-	if v := e.In("in").Value("db", "value"); v != "one" {
+	if v := e.In("in").Data("db")["value"]; v != "one" {
 		t.Errorf("the Secret of a namespace that is no longer admitted holds %q, want it as it was", v)
 	}
 
@@ -94,7 +94,7 @@ func TestAllowedKeys(t *testing.T) {
 	}
 	for name := range namespaces {
 		e.In(name).WantReady("db", v1alpha1.ReasonForbidden)
-		if v := e.In(name).Value("db", "value"); v != "" {
+		if v := e.In(name).Data("db")["value"]; v != "" {
 			t.Errorf("%s: the Secret holds %q, want none", name, v)
 		}
 	}
@@ -106,7 +106,7 @@ func TestAllowedKeys(t *testing.T) {
 		es.Spec.DataFrom = []v1alpha1.DataFromEntry{{Find: &v1alpha1.Find{Path: e.Namespaced("own") + "/", Name: &v1alpha1.FindName{RegExp: ".*"}}}}
 	})
 	e.In("own").WantReady("db", v1alpha1.ReasonSecretSynced)
-	if v := e.In("own").Value("db", "value"); v != "ours" {
+	if v := e.In("own").Data("db")["value"]; v != "ours" {
 		t.Errorf("the Secret holds %q, want the value of the namespace's own key", v)
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
+	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 )
 
 // TestAdoptionIsWhole adopts Secrets that other tools created in various ways, and then removes an entry of the spec.
@@ -65,7 +66,7 @@ func TestAdoptionIsWhole(t *testing.T) {
 				if diff := cmp.Diff(holds("a", "a", "b", "b", "foreign", "keep"), e.dataOf("db")); diff != "" {
 					t.Fatalf("%s: after adoption: -want, +got:\n%s", tc.reason, diff)
 				}
-				if s := e.Secret("db"); testenv.OwnedBy(s, es) != (p == v1alpha1.CreateOwner) {
+				if s := e.Secret("db"); operatortest.OwnedBy(s, es) != (p == v1alpha1.CreateOwner) {
 					t.Errorf("%s: owners are %v", tc.reason, s.OwnerReferences)
 				}
 				testenv.Update(e.Client, es, testenv.Fills("a", "a"))
@@ -240,7 +241,7 @@ func TestOwnerWithGuest(t *testing.T) {
 				e.Stop()
 				e.Start()
 			}
-			if s := e.Secret("db"); !testenv.OwnedBy(s, owner) {
+			if s := e.Secret("db"); !operatortest.OwnedBy(s, owner) {
 				t.Errorf("owners are %v", s.OwnerReferences)
 			}
 			e.wantData("db", holds("value", "x", "guest", "y"))

@@ -14,6 +14,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/operator"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
+	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 )
 
 const (
@@ -108,7 +109,7 @@ func (e *env) move(es *v1alpha1.ExternalSecret, p v1alpha1.CleanupPolicy, owned 
 	e.Helper()
 	testenv.Update(e.Client, es, func(es *v1alpha1.ExternalSecret) { es.Spec.Target.CleanupPolicy = p })
 	e.promptly(fmt.Sprintf("cleanupPolicy %q took effect", p), func() string {
-		if s := e.Secret(es.Name); testenv.OwnedBy(s, es) != owned || len(s.OwnerReferences) > 1 {
+		if s := e.Secret(es.Name); operatortest.OwnedBy(s, es) != owned || len(s.OwnerReferences) > 1 {
 			return fmt.Sprintf("owners under %q are %v", p, s.OwnerReferences)
 		}
 		if got := e.Get(es.Name); got.Status.ObservedGeneration != got.Generation {
@@ -172,7 +173,7 @@ func TestCleanupMovesWhileFailing(t *testing.T) {
 			for _, p := range []v1alpha1.CleanupPolicy{never, onDelete} {
 				testenv.Update(e.Client, es, func(es *v1alpha1.ExternalSecret) { es.Spec.Target.CleanupPolicy = p })
 				e.promptly(tc.why+", cleanupPolicy "+string(p), func() string {
-					if s := e.Secret("db"); testenv.OwnedBy(s, es) != (p == onDelete) || string(s.Data["value"]) != "x" {
+					if s := e.Secret("db"); operatortest.OwnedBy(s, es) != (p == onDelete) || string(s.Data["value"]) != "x" {
 						return fmt.Sprintf("%s: owners under %s are %v", tc.why, p, s.OwnerReferences)
 					}
 					return ""
@@ -196,7 +197,7 @@ func TestCleanupMovesAtStart(t *testing.T) {
 			testenv.Update(e.Client, es, into(v1alpha1.Target{CleanupPolicy: to}))
 			e.Start()
 			e.promptly("the owner changed after the start", func() string {
-				if s := e.Secret("db"); testenv.OwnedBy(s, es) != (to == onDelete) {
+				if s := e.Secret("db"); operatortest.OwnedBy(s, es) != (to == onDelete) {
 					return fmt.Sprintf("owners are %v", s.OwnerReferences)
 				}
 				return ""
@@ -236,7 +237,7 @@ func TestCleanupFlag(t *testing.T) {
 		e.Start()
 		e.promptly("after the restart with "+string(flag)+" the owners of objects without cleanupPolicy changed", func() string {
 			for name, es := range objects {
-				if s := e.Secret(name); strings.HasPrefix(name, "unset") && testenv.OwnedBy(s, es) != (flag == onDelete) {
+				if s := e.Secret(name); strings.HasPrefix(name, "unset") && operatortest.OwnedBy(s, es) != (flag == onDelete) {
 					return fmt.Sprintf("owners of %s are %v", name, s.OwnerReferences)
 				}
 			}
@@ -282,7 +283,7 @@ func TestSuspendedStays(t *testing.T) {
 	testenv.Update(e.Client, es, func(es *v1alpha1.ExternalSecret) { es.Spec.Suspend = false })
 	e.wantData("db", holds("value", "x"))
 	e.WantReady("db", v1alpha1.ReasonSecretSynced)
-	if s := e.Secret("db"); testenv.OwnedBy(s, es) {
+	if s := e.Secret("db"); operatortest.OwnedBy(s, es) {
 		t.Error("the Secret has an owner")
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
+	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 )
 
 // TestCreationPolicy checks the table of policies: what is created, owned, restored and created again, and when.
@@ -33,7 +34,7 @@ func TestCreationPolicy(t *testing.T) {
 			e.Backend.Put("db", []byte("right"))
 			es := e.synced("db", into(tc.target))
 			want := holds("value", "right")
-			if diff := cmp.Diff(want, e.dataOf("db")); diff != "" || testenv.OwnedBy(e.Secret("db"), es) != tc.owned {
+			if diff := cmp.Diff(want, e.dataOf("db")); diff != "" || operatortest.OwnedBy(e.Secret("db"), es) != tc.owned {
 				t.Fatalf("%s: owners are %v, data -want, +got:\n%s", tc.reason, e.Secret("db").OwnerReferences, diff)
 			}
 			for what, harm := range map[string]func(*corev1.Secret){
@@ -153,7 +154,7 @@ func TestCreationPolicyToNone(t *testing.T) {
 	e.refresh("db")
 	e.Settle()
 	e.wantUnchanged(before)
-	if !testenv.OwnedBy(before, es) {
+	if !operatortest.OwnedBy(before, es) {
 		t.Error("the ownerReference was removed")
 	}
 	e.wantDifference("db", before, "two")
@@ -193,7 +194,7 @@ func TestCreationPolicyChanges(t *testing.T) {
 			for _, to := range []v1alpha1.CreationPolicy{orphan, owner, either, owner, merge, owner, from} {
 				testenv.Update(e.Client, es, creates(to))
 				e.promptly(fmt.Sprintf("creationPolicy %s took effect", to), func() string {
-					if s := e.Secret("db"); testenv.OwnedBy(s, es) != (to == owner) {
+					if s := e.Secret("db"); operatortest.OwnedBy(s, es) != (to == owner) {
 						return fmt.Sprintf("owners are %v", s.OwnerReferences)
 					}
 					return ""

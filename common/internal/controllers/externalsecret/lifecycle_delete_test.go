@@ -13,6 +13,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
+	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 )
 
 // TestDeletion deletes ExternalSecrets of every policy, with Secrets that they created and with Secrets that existed
@@ -159,7 +160,7 @@ func TestReplaced(t *testing.T) {
 				switch {
 				case s == nil:
 					return "the Secret does not exist"
-				case testenv.OwnedBy(s, es) != (p == onDelete), len(s.OwnerReferences) > 1:
+				case operatortest.OwnedBy(s, es) != (p == onDelete), len(s.OwnerReferences) > 1:
 					return fmt.Sprintf("owners are %v", s.OwnerReferences)
 				case target.Marks(s.Annotations)["db"].UID != es.UID:
 					return "the mark is not that of the new object"

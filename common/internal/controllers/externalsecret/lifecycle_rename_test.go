@@ -16,6 +16,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
+	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 )
 
 // TestRename changes target.name. The old Secret is treated as if the object was deleted, except that foreign keys
@@ -220,7 +221,7 @@ func TestRenameBack(t *testing.T) {
 			e.WantReady("db", v1alpha1.ReasonSecretSynced)
 			e.wantData("old", holds("value", "x"))
 			e.wantData("new", nil)
-			if s := e.Secret("old"); !testenv.OwnedBy(s, es) {
+			if s := e.Secret("old"); !operatortest.OwnedBy(s, es) {
 				t.Errorf("%s: owners are %v", tc.reason, s.OwnerReferences)
 			}
 			if b := e.Get("db").Status.Binding; b == nil || b.Name != "old" {

@@ -15,6 +15,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/operator"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 )
 
 // TestNoLongerPeriodic advances the clock past the planned refresh of an object that is no longer periodic. The
@@ -112,7 +113,7 @@ func TestRevertBackoffOfOwner(t *testing.T) {
 	es := e.synced("db")
 	for n := range 20 {
 		e.Eventually(func() string {
-			if s := e.Secret("db"); s == nil || !testenv.OwnedBy(s, es) {
+			if s := e.Secret("db"); s == nil || !operatortest.OwnedBy(s, es) {
 				if n > 4 && e.ready("db") == v1alpha1.ReasonConflict {
 					return ""
 				}

@@ -23,6 +23,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
+	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 )
 
 // env is a ClusterEnv whose ExternalSecrets are created by the fan-out.
@@ -103,7 +104,7 @@ func (e *env) wantMade(p *v1alpha1.ClusterExternalSecret, provisioned []string, 
 func (e *env) wantValue(namespace, value string) {
 	e.Helper()
 	e.Eventually(func() string {
-		if got := e.In(namespace).Value("db", "value"); got != value {
+		if got := e.In(namespace).Data("db")["value"]; got != value {
 			return fmt.Sprintf("the Secret of %s holds %q, want %q", namespace, got, value)
 		}
 		return ""
@@ -308,7 +309,7 @@ func TestFanOutRename(t *testing.T) {
 				old := e.child("a", "old", func(*v1alpha1.ExternalSecret) string { return "" })
 				testenv.Update(e.In("a"), old, func(es *v1alpha1.ExternalSecret) { es.Spec.Target.CleanupPolicy = v1alpha1.CleanupNever })
 				e.Eventually(func() string {
-					if s := e.In("a").Secret(secret); testenv.OwnedBy(s, old) {
+					if s := e.In("a").Secret(secret); operatortest.OwnedBy(s, old) {
 						return "the old child still owns the Secret"
 					}
 					return ""

@@ -76,7 +76,7 @@ func TestGeneratorConditions(t *testing.T) {
 	testenv.Update(e.Client, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.Namespaced("out")}}, func(n *corev1.Namespace) { n.Labels["team"] = "shop" })
 	e.In("out").WantReady("db", v1alpha1.ReasonSecretSynced)
 	e.In("out").WantPushed("db", v1alpha1.ReasonSecretSynced)
-	if in, out := e.In("in").Value("db", "username"), e.In("out").Value("db", "username"); in == out || in == "" {
+	if in, out := e.In("in").Data("db")["username"], e.In("out").Data("db")["username"]; in == out || in == "" {
 		t.Errorf("two objects got %q and %q, want values of their own", in, out)
 	}
 }

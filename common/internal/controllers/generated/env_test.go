@@ -107,7 +107,7 @@ func (g *genEnv) made(name string, change ...spec) string {
 // user returns the username in a Secret.
 func (g *genEnv) user(name string) string {
 	g.Helper()
-	return g.Value(name, "username")
+	return g.Data(name)["username"]
 }
 
 // pass advances the clock and requeues all parts. The operator may delete a part as soon as the clock is advanced.

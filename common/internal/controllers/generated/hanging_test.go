@@ -37,11 +37,11 @@ func TestHangingGenerators(t *testing.T) {
 	healthy.WantReady("renewed", v1alpha1.ReasonSecretSynced)
 	healthy.WantReady("rotated", v1alpha1.ReasonSecretSynced)
 	t.Logf("two new objects took %s", time.Since(start))
-	leased := healthy.Value("renewed", "username")
+	leased := healthy.Data("renewed")["username"]
 	for range 4 {
-		since, was := time.Now(), healthy.Value("rotated", "username")
+		since, was := time.Now(), healthy.Data("rotated")["username"]
 		e.Eventually(func() string {
-			if healthy.Value("rotated", "username") == was {
+			if healthy.Data("rotated")["username"] == was {
 				return "the values were not rotated"
 			}
 			return ""
@@ -60,7 +60,7 @@ func TestHangingGenerators(t *testing.T) {
 	if took > tooLate {
 		t.Errorf("a new object took %s", took)
 	}
-	if got := healthy.Value("renewed", "username"); got != leased {
+	if got := healthy.Data("renewed")["username"]; got != leased {
 		t.Errorf("the credential %q was replaced by %q: its renewal was late", leased, got)
 	}
 }

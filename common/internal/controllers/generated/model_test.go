@@ -13,6 +13,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 )
 
 const (
@@ -126,7 +127,7 @@ func (m *generatorModel) settle(action string) {
 // wantOwned waits until the Secret owns the part, so that the part is kept when the object is deleted.
 func (m *generatorModel) wantOwned() {
 	m.Eventually(func() string {
-		if !testenv.OwnedBy(&m.parts()[0], m.Secret(m.name)) {
+		if !operatortest.OwnedBy(&m.parts()[0], m.Secret(m.name)) {
 			return "the Secret does not own the part"
 		}
 		return ""

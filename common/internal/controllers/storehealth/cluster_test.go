@@ -53,7 +53,7 @@ func TestDeniedRead(t *testing.T) {
 	})
 	e.In("one").WantReady("db", v1alpha1.ReasonStoreNotReady)
 	e.WantUntouched(since)
-	if v := e.In("one").Value("db", "value"); v != "one" {
+	if v := e.In("one").Data("db")["value"]; v != "one" {
 		t.Errorf("the Secret holds %q, want it as it was", v)
 	}
 }
