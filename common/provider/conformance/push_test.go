@@ -16,7 +16,7 @@ func TestModel(t *testing.T) {
 		}
 	}
 	for name, opts := range map[string][]fake.Option{"Guarded": nil, "Late": {fake.Late()}, "Weak": {fake.Weak()}} {
-		t.Run(name, func(t *testing.T) { conformance.PushModel(t, fake.Harness(fake.New(opts...))) })
+		t.Run(name, func(t *testing.T) { conformance.PushModel(t, conformance.Fake(fake.New(opts...))) })
 	}
 }
 
@@ -24,7 +24,7 @@ func TestProperties(t *testing.T) {
 	for name, opts := range map[string][]fake.Option{"Guarded": nil, "Late": {fake.Late()}} {
 		t.Run(name, func(t *testing.T) {
 			b := fake.New(opts...)
-			conformance.PushProperties(t, fake.Harness(b), func(key string) int { return len(b.Versions(key)) })
+			conformance.PushProperties(t, conformance.Fake(b), func(key string) int { return len(b.Versions(key)) })
 		})
 	}
 }

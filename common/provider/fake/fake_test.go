@@ -24,7 +24,7 @@ func TestConformance(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Log(tc.reason)
-			conformance.Run(t, fake.Harness(fake.New(tc.opts...)))
+			conformance.Run(t, conformance.Fake(fake.New(tc.opts...)))
 		})
 	}
 }

@@ -564,7 +564,7 @@ func TestSuiteCatches(t *testing.T) {
 	for name, tc := range defects {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := fake.Harness(fake.New())
+			h := conformance.Fake(fake.New())
 			h.Patience = 300 * time.Millisecond
 			h.Connect, h.ConnectDenied = breaks(h.Connect, tc.spoil), breaks(h.ConnectDenied, tc.spoil)
 			caught := failing(t, h, tc.want)
@@ -628,7 +628,7 @@ func TestEveryCheckCanFail(t *testing.T) {
 			check: func(context.Context) error { return bad },
 		}
 	}
-	h := fake.Harness(fake.New())
+	h := conformance.Fake(fake.New())
 	h.Connect, h.ConnectDenied = breaks(h.Connect, wrong), breaks(h.ConnectDenied, wrong)
 	checks, err := conformance.Checks(t.Context(), h)
 	if err != nil {
@@ -663,7 +663,7 @@ func TestBrokenIdentities(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			h := fake.Harness(fake.New())
+			h := conformance.Fake(fake.New())
 			says := func(connect func(context.Context) (provider.Client, error)) func(context.Context) (provider.Client, error) {
 				return func(ctx context.Context) (provider.Client, error) {
 					c, err := connect(ctx)
@@ -695,14 +695,14 @@ func TestJSONOnly(t *testing.T) {
 		}
 		return v, err
 	})
-	h := fake.Harness(fake.New())
+	h := conformance.Fake(fake.New())
 	h.JSONOnly = true
 	h.Connect, h.ConnectDenied = breaks(h.Connect, respelt), breaks(h.ConnectDenied, respelt)
 	conformance.Run(t, h)
 }
 
 func TestWithout(t *testing.T) {
-	h := fake.Harness(fake.New())
+	h := conformance.Fake(fake.New())
 	all, err := conformance.Checks(t.Context(), h)
 	if err != nil {
 		t.Fatal(err)
@@ -748,7 +748,7 @@ func TestSuiteReadsHarness(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			h := fake.Harness(fake.New())
+			h := conformance.Fake(fake.New())
 			tc.change(&h)
 			_, err := conformance.Checks(t.Context(), h)
 			if err == nil || err.Error() != tc.want {

@@ -210,7 +210,7 @@ var _ provider.Checker = &webClient{}
 func webChecks(t *testing.T, spoil func(*webClient), change func(*conformance.Harness)) []conformance.Check {
 	t.Helper()
 	b := fake.New()
-	h := fake.Harness(b)
+	h := conformance.Fake(b)
 	b.SetPassword("")
 	srv := webServer(t, b)
 	h.Patience = 300 * time.Millisecond

@@ -228,7 +228,7 @@ func TestSuiteCatchesWriters(t *testing.T) {
 	for name, tc := range writeDefects {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := fake.Harness(fake.New())
+			h := conformance.Fake(fake.New())
 			h.Patience = 300 * time.Millisecond
 			h.Connect = breaksWriter(h.Connect, tc.spoil)
 			caught := failing(t, h, tc.want)
@@ -255,7 +255,7 @@ func TestEveryWriteCheckCanFail(t *testing.T) {
 			remove: func(context.Context, provider.Target, provider.Observed) error { return bad },
 		}
 	}
-	h := fake.Harness(fake.New())
+	h := conformance.Fake(fake.New())
 	h.Connect = breaksWriter(h.Connect, wrong)
 	checks, err := conformance.Checks(t.Context(), h)
 	if err != nil {

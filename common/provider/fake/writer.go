@@ -11,12 +11,12 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// maxSize limits a written value, in bytes.
-const maxSize = 64 << 10
+// MaxSize limits a written value, in bytes.
+const MaxSize = 64 << 10
 
 func tooLarge(data []byte) error {
-	if len(data) > maxSize {
-		return provider.NewError(provider.Invalid, "the value has %d bytes, at most %d are allowed", len(data), maxSize)
+	if len(data) > MaxSize {
+		return provider.NewError(provider.Invalid, "the value has %d bytes, at most %d are allowed", len(data), MaxSize)
 	}
 	return nil
 }
