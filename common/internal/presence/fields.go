@@ -3,7 +3,6 @@ package presence
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strings"
 	"sync"
@@ -24,11 +23,8 @@ const MissingFieldsAnnotation = v1alpha1.Group + "/missing-fields"
 // schemaPath is the schema of our API; see https://kubernetes.io/docs/concepts/overview/kubernetes-api/#openapi-v3.
 const schemaPath = "/openapi/v3/apis/" + v1alpha1.Group + "/v1alpha1"
 
-// A specField is a field of a spec that holds an object back.
-type specField struct{ kind, name string }
-
-// holdingFields are the fields that hold something back.
-var holdingFields = []specField{{"ExternalSecret", "suspend"}, {"PushSecret", "dryRun"}, {"PushSecret", "suspend"}}
+// holdingFields are the fields that hold an object back.
+var holdingFields = []string{"ExternalSecret spec.suspend", "PushSecret spec.dryRun", "PushSecret spec.suspend"}
 
 // A fieldCheck knows which of holdingFields the served schema does not have. It is safe for concurrent use.
 type fieldCheck struct {
@@ -102,20 +98,19 @@ func (f *fieldCheck) result(lease string) string {
 	return f.missing
 }
 
-// A jsonSchema is the part of a JSON schema that is needed here.
-type jsonSchema struct {
-	Kinds []struct {
-		Kind string `json:"kind"`
-	} `json:"x-kubernetes-group-version-kind"`
-	Properties map[string]jsonSchema `json:"properties"`
-}
-
-// missingFields returns those of holdingFields that a schema in OpenAPI's form does not have, as KIND spec.FIELD. A Kind
-// that is not served is not missing a field.
+// missingFields returns those of holdingFields that a schema in OpenAPI's form does not have. A Kind that is not served
+// is not missing a field.
 func missingFields(raw []byte) (string, error) {
 	var doc struct {
 		Components struct {
-			Schemas map[string]jsonSchema `json:"schemas"`
+			Schemas map[string]struct {
+				Kinds []struct {
+					Kind string `json:"kind"`
+				} `json:"x-kubernetes-group-version-kind"`
+				Properties map[string]struct {
+					Properties map[string]json.RawMessage `json:"properties"`
+				} `json:"properties"`
+			} `json:"schemas"`
 		} `json:"components"`
 	}
 	if err := json.Unmarshal(raw, &doc); err != nil {
@@ -124,9 +119,10 @@ func missingFields(raw []byte) (string, error) {
 	var missing []string
 	for _, s := range doc.Components.Schemas {
 		for _, f := range holdingFields {
-			is := len(s.Kinds) == 1 && s.Kinds[0].Kind == f.kind
-			if _, has := s.Properties["spec"].Properties[f.name]; is && !has {
-				missing = append(missing, fmt.Sprintf("%s spec.%s", f.kind, f.name))
+			kind, name, _ := strings.Cut(f, " spec.")
+			is := len(s.Kinds) == 1 && s.Kinds[0].Kind == kind
+			if _, has := s.Properties["spec"].Properties[name]; is && !has {
+				missing = append(missing, f)
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package presence
 import (
 	"fmt"
 	"runtime/debug"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -37,41 +38,33 @@ func (m Member) worksWith(version string) bool {
 	if r == nil {
 		return true
 	}
-	is, ok := parse(version)
-	from, ok2 := parse(r.From)
-	before, ok3 := parse(r.Before)
-	return !ok || !ok2 || !ok3 || !is.less(from) && is.less(before)
+	is, from, before := parse(version), parse(r.From), parse(r.Before)
+	unknown := is == nil || from == nil || before == nil
+	return unknown || slices.Compare(is, from) >= 0 && slices.Compare(is, before) < 0
 }
 
 // WorksWith returns the versions of common with which one version works: those of its minor version, of the one before and
 // of the one after. It returns nil if the version is not known.
 func WorksWith(version string) *Range {
-	v, ok := parse(version)
-	if !ok {
+	v := parse(version)
+	if v == nil {
 		return nil
 	}
-	return &Range{From: fmt.Sprintf("v%d.%d.0", v.major, max(v.minor-1, 0)), Before: fmt.Sprintf("v%d.%d.0", v.major, v.minor+2)}
+	return &Range{From: fmt.Sprintf("v%d.%d.0", v[0], max(v[1]-1, 0)), Before: fmt.Sprintf("v%d.%d.0", v[0], v[1]+2)}
 }
 
-// A minor is a minor version of common.
-type minor struct{ major, minor int }
-
-func (m minor) less(than minor) bool {
-	return m.major < than.major || m.major == than.major && m.minor < than.minor
-}
-
-// parse parses a semantic version as used by Go modules; see https://go.dev/ref/mod#versions.
-func parse(v string) (m minor, ok bool) {
-	v, ok = strings.CutPrefix(v, "v")
-	if !ok || strings.HasPrefix(v, "0.0.0-") { // Before the first release, all versions start like this.
-		return minor{}, false
-	}
+// parse returns the major and the minor number of a semantic version as used by Go modules; nil if it is not one. See
+// https://go.dev/ref/mod#versions.
+func parse(v string) []int {
+	v, ok := strings.CutPrefix(v, "v")
 	parts := strings.SplitN(v, ".", 3)
-	if len(parts) < 3 {
-		return minor{}, false
+	if !ok || len(parts) < 3 || strings.HasPrefix(v, "0.0.0-") { // Before the first release, all versions start like this.
+		return nil
 	}
-	var err, err2 error
-	m.major, err = strconv.Atoi(parts[0])
-	m.minor, err2 = strconv.Atoi(parts[1])
-	return m, err == nil && err2 == nil
+	major, err := strconv.Atoi(parts[0])
+	minor, err2 := strconv.Atoi(parts[1])
+	if err != nil || err2 != nil {
+		return nil
+	}
+	return []int{major, minor}
 }
