@@ -9,6 +9,7 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
@@ -29,6 +30,8 @@ type Board struct {
 	now     func() time.Time
 	// started is when the Board was created.
 	started time.Time
+	// leases has the Leases of all members.
+	leases cache.Cache
 
 	mu   sync.Mutex
 	told []func()

@@ -119,11 +119,10 @@ func Setup(mgr manager.Manager, live client.Client, o Options) (*Board, *Duties,
 	}); err != nil {
 		return nil, nil, errors.Wrap(err, "cannot add the renewal of the Lease")
 	}
-	leases, err := newLeases(mgr, o.Namespace)
-	if err != nil {
+	if board.leases, err = newLeases(mgr, o.Namespace); err != nil {
 		return nil, nil, err
 	}
-	if err := mgr.Add(&reader{board: board, leases: leases}); err != nil {
+	if err := mgr.Add(board); err != nil {
 		return nil, nil, errors.Wrap(err, "cannot add the reader of Leases")
 	}
 	lock, err := NewLock(mgr.GetConfig(), client.ObjectKey{Namespace: o.Namespace, Name: dutiesName(o.Self)}, identity, RequestTimeout(timing.SharedDeadline))

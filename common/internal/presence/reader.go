@@ -7,16 +7,11 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/wait"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
-
-// reader feeds a Board from a watch of the Leases.
-type reader struct {
-	board  *Board
-	leases cache.Cache
-}
 
 // +kubebuilder:rbac:groups=coordination.k8s.io,resources=leases,verbs=list;watch,roleName=leases
 
@@ -33,17 +28,17 @@ func newLeases(mgr manager.Manager, namespace string) (cache.Cache, error) {
 }
 
 // NeedLeaderElection is false: a new leader must already know which operators run.
-func (r *reader) NeedLeaderElection() bool { return false }
+func (b *Board) NeedLeaderElection() bool { return false }
 
-// Start reads Leases until ctx ends.
-func (r *reader) Start(ctx context.Context) error {
-	informer, err := r.leases.GetInformer(ctx, &coordinationv1.Lease{}, cache.BlockUntilSynced(false))
+// Start reads Leases until ctx ends, and checks regularly for Leases that have lapsed.
+func (b *Board) Start(ctx context.Context) error {
+	informer, err := b.leases.GetInformer(ctx, &coordinationv1.Lease{}, cache.BlockUntilSynced(false))
 	if err != nil {
 		return errors.Wrap(err, "cannot watch Leases")
 	}
 	see := func(obj any) {
 		if l, ok := obj.(*coordinationv1.Lease); ok {
-			r.board.see(l)
+			b.see(l)
 		}
 	}
 	if _, err := informer.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
@@ -54,26 +49,12 @@ func (r *reader) Start(ctx context.Context) error {
 				obj = last.Obj
 			}
 			if l, ok := obj.(*coordinationv1.Lease); ok {
-				r.board.gone(l.Name)
+				b.gone(l.Name)
 			}
 		},
 	}); err != nil {
 		return errors.Wrap(err, "cannot watch Leases")
 	}
-	go r.look(ctx)
-	return errors.Wrap(r.leases.Start(ctx), "cannot watch Leases")
-}
-
-// look makes the Board check regularly for Leases that have lapsed.
-func (r *reader) look(ctx context.Context) {
-	tick := time.NewTicker(max(r.board.timing.Duration/20, 10*time.Millisecond))
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-			r.board.look()
-		}
-	}
+	go wait.UntilWithContext(ctx, func(context.Context) { b.look() }, max(b.timing.Duration/20, 10*time.Millisecond))
+	return errors.Wrap(b.leases.Start(ctx), "cannot watch Leases")
 }
