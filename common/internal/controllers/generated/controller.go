@@ -70,21 +70,18 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, keys *p
 	if err != nil {
 		return errors.Wrap(err, "cannot look up the generator Kinds")
 	}
-	w := &watches{
+	r := &Reconciler{
 		generators: &generators{resolver: resolver, live: resolver.By(live), pool: pool, opts: o, keys: keys},
 		parts: &parts{
 			client: live, cache: mgr.GetCache(), board: o.Board,
 			contributor: handoff.Contributor{Group: o.Module, Class: o.ControllerClass, Purpose: v1alpha1.PartGenerated},
 		},
 		memory: newMemory(o.Random),
-	}
-	r := &Reconciler{
-		generators: w.generators, parts: w.parts, memory: w.memory,
 		events: mgr.GetEventRecorder("direct-secrets"), now: o.Now,
 	}
 	walks := kit.NewController(o.Walks, r.Reconcile)
 	o.Board.OnChange(func() {
-		for _, req := range w.memory.Keys(nil) {
+		for _, req := range r.memory.Keys(nil) {
 			walks.Enqueue(req, queue.Low)
 		}
 	})
@@ -103,5 +100,5 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, keys *p
 	if err != nil {
 		return errors.Wrap(err, "cannot create the controller")
 	}
-	return w.start(c, mgr.GetCache())
+	return r.start(c, mgr.GetCache())
 }
