@@ -60,35 +60,14 @@ func (a *answer) shaped() (render.Output, error) {
 	return out, a.err
 }
 
-// effect is the result of applying an answer.
-type effect struct {
-	// kept is true if the answer forbids any change of the Secret, for example after an error.
-	kept bool
-	// absent is true if the Secret should not exist.
-	absent bool
-	// yields are the wanted keys that other ExternalSecrets hold.
-	yields yields
-	// version is the resourceVersion of the Secret.
-	version string
-}
-
 // judgement is what to do with a Secret because of an answer: the decision, the Secret to write, and the keys left
-// out because other ExternalSecrets hold them. basis is subject.basis for the present Secret.
+// out because other ExternalSecrets hold them.
 type judgement struct {
 	policy.Decision
 	desired target.Desired
 	yielded []string
-	basis   string
-}
-
-// applier writes targets.
-type applier struct {
-	gatherer *gatherer
-	writer   *target.Writer
-	events   events.EventRecorder
-	now      func() time.Time
-	// overtaken reports whether the Secret has changed since the provider was asked. Tests replace it.
-	overtaken func(judgement, *answer) bool
+	// basis is subject.basis for the present Secret, version is its resourceVersion.
+	basis, version string
 }
 
 // overtaken reports whether another operator has written the Secret since the provider was asked. That operator may
@@ -96,15 +75,15 @@ type applier struct {
 func overtaken(j judgement, a *answer) bool { return j.basis != a.basis }
 
 // judge decides what to do with a Secret because of an answer. secret is nil if there is none.
-func (p *applier) judge(ctx context.Context, s *subject, secret metav1.Object, a *answer) judgement {
+func judge(ctx context.Context, s *subject, secret metav1.Object, a *answer) judgement {
 	t := s.observe(ctx, secret)
-	if held, ok := p.made(ctx, s, secret, t, a); ok {
+	if held, ok := made(ctx, s, secret, t, a); ok {
 		d := s.desired(render.Output{})
 		d.Data = held.Data
 		return judgement{policy.Decide(s.self(policy.NotDue, s.stance.yields), t, &policy.Reading{
 			Gone: a.read.Gone != nil, Values: a.read.Values, Keys: a.read.Values,
 			Hash: t.Mark.Hash, Fields: t.Mark.Fields, Same: true,
-		}), d, t.Mark.Yields, s.basis(t)}
+		}), d, t.Mark.Yields, s.basis(t), versionOf(secret)}
 	}
 	out, err := a.shaped()
 	d := s.desired(out)
@@ -118,13 +97,13 @@ func (p *applier) judge(ctx context.Context, s *subject, secret metav1.Object, a
 		Failed: err != nil, Gone: a.read.Gone != nil,
 		Values: a.read.Values, Keys: len(d.Data),
 		Hash: d.Mark.Hash, Fields: d.Mark.Fields,
-	}), d, yielded, s.basis(t)}
+	}), d, yielded, s.basis(t), versionOf(secret)}
 }
 
 // made reports whether the values in the Secret were rendered from the same inputs, and returns this object's fields
 // of the Secret. Then nothing is rendered: output that has a salt or is random would differ each time. It is false if
 // other ExternalSecrets hold other keys than before.
-func (p *applier) made(ctx context.Context, s *subject, secret metav1.Object, t policy.Target, a *answer) (target.Desired, bool) {
+func made(ctx context.Context, s *subject, secret metav1.Object, t policy.Target, a *answer) (target.Desired, bool) {
 	if a.err != nil || a.inputs == "" || t.Mark.UID != s.es.UID || t.Mark.Inputs != a.inputs || !t.Intact {
 		return target.Desired{}, false
 	}
@@ -132,35 +111,36 @@ func (p *applier) made(ctx context.Context, s *subject, secret metav1.Object, t 
 	return held, slices.Equal(yielded, t.Mark.Yields)
 }
 
-// apply brings the target in line with an answer. The cache decides whether anything needs to be done. Writes are
-// based on a live read, except for a create, which cannot overwrite. The target is not written if this object's data
-// in it has changed since the provider was asked: when two operators overlap, the one with the later answer wins.
-func (p *applier) apply(ctx context.Context, s *subject, a *answer) (effect, error) {
-	secret, err := p.gatherer.cached(ctx, s)
+// write brings the target in line with an answer, and returns what it has done, or what forbids a write. The cache
+// decides whether anything needs to be done. Writes are based on a live read, except for a create, which cannot
+// overwrite. The target is not written if this object's data in it has changed since the provider was asked: when two
+// operators overlap, the one with the later answer wins.
+func (r *Reconciler) write(ctx context.Context, s *subject, a *answer) (judgement, error) {
+	secret, err := cached(ctx, r.cache, s)
 	if err != nil {
-		return effect{}, err
+		return judgement{}, err
 	}
-	j := p.judge(ctx, s, secret, a)
+	j := judge(ctx, s, secret, a)
 	// An empty cache does not prove that there is no Secret.
 	proven := secret != nil || !j.Absent
 	switch {
 	case j.Action == policy.Nothing && proven, j.Action == policy.Keep:
-		return j.effect(versionOf(secret)), nil
-	case j.Action == policy.Create && !p.overtaken(j, a):
-		if err := p.create(ctx, s, a, j); !kerrors.IsAlreadyExists(err) {
-			return effect{}, err
+		return j, nil
+	case j.Action == policy.Create && !r.overtaken(j, a):
+		if err := r.create(ctx, s, a, j); !kerrors.IsAlreadyExists(err) {
+			return j, err
 		}
 	}
 	for try := 1; ; try++ {
-		e, err := p.applyLive(ctx, s, a)
+		j, err := r.writeLive(ctx, s, a)
 		if !kerrors.IsConflict(err) || try == maxTries {
-			return e, err
+			return j, err
 		}
 	}
 }
 
 // difference returns what another creationPolicy would change in the target; nil if this one writes it.
-func (p *applier) difference(ctx context.Context, s *subject, a *answer) (*v1alpha1.Difference, error) {
+func difference(ctx context.Context, writer *target.Writer, s *subject, a *answer) (*v1alpha1.Difference, error) {
 	if s.es.Spec.Target.CreationPolicy != v1alpha1.CreateNone {
 		return nil, nil
 	}
@@ -168,59 +148,50 @@ func (p *applier) difference(ctx context.Context, s *subject, a *answer) (*v1alp
 	if err != nil {
 		return nil, err
 	}
-	live, err := p.writer.Get(ctx, s.targetKey())
+	live, err := writer.Get(ctx, s.targetKey())
 	if err != nil {
 		return nil, err
 	}
 	return s.desired(out).Difference(live), nil
 }
 
-// applyLive is apply based on a live read.
-func (p *applier) applyLive(ctx context.Context, s *subject, a *answer) (effect, error) {
-	live, err := p.writer.Get(ctx, s.targetKey())
+// writeLive is write based on a live read.
+func (r *Reconciler) writeLive(ctx context.Context, s *subject, a *answer) (judgement, error) {
+	live, err := r.writer.Get(ctx, s.targetKey())
 	if err != nil {
-		return effect{}, err
+		return judgement{}, err
 	}
 	var secret metav1.Object // Not a nil pointer in an interface.
 	if live != nil {
 		secret = live
 	}
-	j := p.judge(ctx, s, secret, a)
-	if p.overtaken(j, a) { // Ask the provider again.
+	j := judge(ctx, s, secret, a)
+	if r.overtaken(j, a) { // Ask the provider again.
 		if live != nil {
 			s.remember(live)
 		}
-		return effect{}, errMoved
+		return judgement{}, errMoved
 	}
 	switch j.Action {
-	case policy.Nothing, policy.Keep:
-		if live != nil && j.Action == policy.Nothing {
+	case policy.Nothing:
+		if live != nil {
 			s.remember(live)
 		}
+	case policy.Keep, policy.Yield, policy.Missing, policy.Wait, policy.Refuse:
 	case policy.Create:
-		err = p.create(ctx, s, a, j)
+		err = r.create(ctx, s, a, j)
 	case policy.Apply, policy.Own, policy.Delete:
-		err = p.change(ctx, s, j.Decision, live, j.desired)
+		err = r.change(ctx, s, j.Decision, live, j.desired)
 	case policy.Read, policy.Release:
 		err = errMoved
-	case policy.Yield, policy.Missing, policy.Wait, policy.Refuse:
-		err = stopError{stopped(j.Decision, s.plan.Target, versionOf(secret))}
 	}
-	return j.effect(versionOf(secret)), err
-}
-
-// effect returns the effect of a judgement; version is the resourceVersion of the Secret.
-func (j judgement) effect(version string) effect {
-	return effect{
-		kept: j.Action == policy.Keep, absent: j.Absent, version: version,
-		yields: yields{keys: j.yielded, all: len(j.desired.Data) == 0},
-	}
+	return j, err
 }
 
 // own updates the ownerReference and the mark of the target. It needs no values, so it does not wait for the
 // provider.
-func (p *applier) own(ctx context.Context, s *subject) error {
-	live, err := p.writer.Get(ctx, s.targetKey())
+func (r *Reconciler) own(ctx context.Context, s *subject) error {
+	live, err := r.writer.Get(ctx, s.targetKey())
 	if err != nil {
 		return err
 	}
@@ -232,31 +203,31 @@ func (p *applier) own(ctx context.Context, s *subject) error {
 		s.remember(live) // The cache is behind.
 		return nil
 	}
-	return p.change(ctx, s, decision, live, s.desired(render.Output{}))
+	return r.change(ctx, s, decision, live, s.desired(render.Output{}))
 }
 
 // create creates the target. A missing Secret has no mark to compare with, so the basis is checked against the live
 // status.
-func (p *applier) create(ctx context.Context, s *subject, a *answer, j judgement) error {
-	live, err := p.fence(ctx, s, j.Decision)
+func (r *Reconciler) create(ctx context.Context, s *subject, a *answer, j judgement) error {
+	live, err := fence(ctx, r.live, s, j.Decision)
 	if err != nil {
 		return err
 	}
-	if live != nil && p.overtaken(judgement{basis: last(&live.Status)}, a) {
+	if live != nil && r.overtaken(judgement{basis: last(&live.Status)}, a) {
 		return errMoved
 	}
-	made, err := p.writer.Create(ctx, j.desired)
+	made, err := r.writer.Create(ctx, j.desired)
 	if err != nil {
 		return err
 	}
 	s.obj.created = made.UID
-	p.wrote(s, made, "Created")
+	wrote(r.events, s, made, "Created")
 	return nil
 }
 
 // change carries out a decision about a Secret that was read live.
-func (p *applier) change(ctx context.Context, s *subject, decision policy.Decision, live *corev1.Secret, d target.Desired) error {
-	if _, err := p.fence(ctx, s, decision); err != nil {
+func (r *Reconciler) change(ctx context.Context, s *subject, decision policy.Decision, live *corev1.Secret, d target.Desired) error {
+	if _, err := fence(ctx, r.live, s, decision); err != nil {
 		return err
 	}
 	var is *corev1.Secret
@@ -264,14 +235,14 @@ func (p *applier) change(ctx context.Context, s *subject, decision policy.Decisi
 	d.Mark.Created = s.obj.created == live.UID // Also if another client has removed the mark.
 	switch decision.Action {                   //nolint:exhaustive // The other actions do not change a Secret.
 	case policy.Apply:
-		is, _, err = p.writer.Apply(ctx, live, d, s.census.others(ctx, live))
+		is, _, err = r.writer.Apply(ctx, live, d, s.census.others(ctx, live))
 	case policy.Own:
-		is, err = p.writer.Own(ctx, live, d, s.census.others(ctx, live))
+		is, err = r.writer.Own(ctx, live, d, s.census.others(ctx, live))
 	case policy.Release:
-		return p.writer.Release(ctx, live, d)
+		return r.writer.Release(ctx, live, d)
 	case policy.Delete:
-		if err = p.writer.Delete(ctx, live); err == nil {
-			p.tell(s, "Deleted", live.Name)
+		if err = r.writer.Delete(ctx, live); err == nil {
+			recordEvent(r.events, s, "Deleted", live.Name)
 		}
 		return err
 	}
@@ -279,7 +250,7 @@ func (p *applier) change(ctx context.Context, s *subject, decision policy.Decisi
 		return err
 	}
 	if live.Name == s.plan.Target {
-		p.wrote(s, is, "Updated")
+		wrote(r.events, s, is, "Updated")
 	}
 	return nil
 }
@@ -288,44 +259,44 @@ func (p *applier) change(ctx context.Context, s *subject, decision policy.Decisi
 
 // fence reads the ExternalSecret live, after the Secret was read, if another incarnation or a later generation of it
 // may be active. It returns errMoved if the live object differs. Generations only increase under one uid, so an
-// object that passes is not outdated. fence returns the live object; nil if the decision needs no fence.
-func (p *applier) fence(ctx context.Context, s *subject, decision policy.Decision) (*v1alpha1.ExternalSecret, error) {
+// object that passes is not outdated. It returns the live object; nil if the decision needs no fence.
+func fence(ctx context.Context, live client.Reader, s *subject, decision policy.Decision) (*v1alpha1.ExternalSecret, error) {
 	if !decision.Fence {
 		return nil, nil
 	}
-	live := &v1alpha1.ExternalSecret{}
-	err := p.gatherer.live.Get(ctx, client.ObjectKeyFromObject(s.es), live)
+	is := &v1alpha1.ExternalSecret{}
+	err := live.Get(ctx, s.key(), is)
 	switch {
 	case kerrors.IsNotFound(err):
 		return nil, errMoved
 	case err != nil:
 		return nil, errors.Wrap(err, "cannot read the ExternalSecret")
-	case live.UID != s.es.UID, live.Generation != s.es.Generation, live.DeletionTimestamp != nil:
+	case is.UID != s.es.UID, is.Generation != s.es.Generation, is.DeletionTimestamp != nil:
 		return nil, errMoved
 	}
-	return live, nil
+	return is, nil
 }
 
 // wrote records a write of the target. what is the reason of the Event.
-func (p *applier) wrote(s *subject, is *corev1.Secret, what string) {
+func wrote(recorder events.EventRecorder, s *subject, is *corev1.Secret, what string) {
 	s.remember(is)
 	s.stance.written = true
 	if s.stance.lost {
-		s.obj.fight = s.obj.fight.Revert(p.now())
+		s.obj.fight = s.obj.fight.Revert(s.opts.Now())
 	}
 	if s.seen.RefreshTime != nil {
-		p.tell(s, what, is.Name)
+		recordEvent(recorder, s, what, is.Name)
 	}
 }
 
-func (p *applier) tell(s *subject, what, secret string) {
-	p.events.Eventf(s.es, nil, corev1.EventTypeNormal, what, "Sync", "%s Secret %q", strings.ToLower(what), secret)
+func recordEvent(recorder events.EventRecorder, s *subject, what, secret string) {
+	recorder.Eventf(s.es, nil, corev1.EventTypeNormal, what, "Sync", "%s Secret %q", strings.ToLower(what), secret)
 }
 
 // remember keeps the metadata of a Secret that was just written until the cache shows it. A Secret without this
 // module's label or this object's mark is left out: no event would report its deletion.
 func (s *subject) remember(is *corev1.Secret) {
-	if is.Labels[target.ManagedLabel(s.module)] != "true" || target.Marks(is.Annotations)[s.es.Name].UID == "" {
+	if is.Labels[target.ManagedLabel(s.opts.Module)] != "true" || target.Marks(is.Annotations)[s.es.Name].UID == "" {
 		return
 	}
 	m := &metav1.PartialObjectMetadata{ObjectMeta: *is.ObjectMeta.DeepCopy()}

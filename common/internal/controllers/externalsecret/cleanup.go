@@ -17,22 +17,16 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
 )
 
-// cleaner removes Secrets and parts that an object no longer needs.
-type cleaner struct {
-	gatherer *gatherer
-	applier  *applier
-}
-
 // releaseOldTarget releases the Secrets that the object owned before its spec named the present target. It runs once the new
 // target is in sync. Such a Secret is deleted, as it would be with the object. If it holds keys of others, only this
 // object's keys are removed. If the object should not own it any longer, only the ownerReference is removed.
-func (c *cleaner) releaseOldTarget(ctx context.Context, s *subject) error {
-	names, err := c.former(ctx, s)
+func (r *Reconciler) releaseOldTarget(ctx context.Context, s *subject) error {
+	names, err := former(ctx, r.cache, s)
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		live, err := c.applier.writer.Get(ctx, types.NamespacedName{Namespace: s.es.Namespace, Name: name})
+		live, err := r.writer.Get(ctx, types.NamespacedName{Namespace: s.es.Namespace, Name: name})
 		if err != nil {
 			return err
 		}
@@ -46,7 +40,7 @@ func (c *cleaner) releaseOldTarget(ctx context.Context, s *subject) error {
 		d := s.desired(render.Output{})
 		d.Name = name
 		d.Owner = nil
-		if err := c.applier.change(ctx, s, decision, live, d); err != nil {
+		if err := r.change(ctx, s, decision, live, d); err != nil {
 			return err
 		}
 	}
@@ -54,10 +48,10 @@ func (c *cleaner) releaseOldTarget(ctx context.Context, s *subject) error {
 }
 
 // former returns the names of the Secrets, other than the target, that the object may still own.
-func (c *cleaner) former(ctx context.Context, s *subject) ([]string, error) {
+func former(ctx context.Context, cache client.Reader, s *subject) ([]string, error) {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
-	if err := c.gatherer.cache.List(ctx, list, client.InNamespace(s.es.Namespace), client.MatchingFields{markIndex: s.es.Name}); err != nil {
+	if err := cache.List(ctx, list, client.InNamespace(s.es.Namespace), client.MatchingFields{markIndex: s.es.Name}); err != nil {
 		return nil, errors.Wrap(err, "cannot list the Secrets of the object")
 	}
 	var names []string
@@ -76,15 +70,15 @@ func (c *cleaner) former(ctx context.Context, s *subject) ([]string, error) {
 
 // prune deletes the parts that the spec no longer names and whose module is not running; a running module deletes its
 // own. It also deletes the part that this operator wrote while another one claimed the object.
-func (c *cleaner) prune(ctx context.Context, s *subject) error {
+func prune(ctx context.Context, live client.Client, self handoff.Contributor, s *subject) error {
 	if !s.handed.Ready {
 		return nil
 	}
 	for _, part := range s.es.Status.Parts {
-		if s.handed.used[part.Module] || !c.gatherer.referrers.Contributor().Wrote(part) && c.gatherer.parts.isWriterRunning(s.es, part) {
+		if s.handed.used[part.Module] || !self.Wrote(part) && isWriterRunning(s, part) {
 			continue
 		}
-		if err := c.removePart(ctx, s, part); err != nil {
+		if err := removePart(ctx, live, s, part); err != nil {
 			return err
 		}
 	}
@@ -92,26 +86,26 @@ func (c *cleaner) prune(ctx context.Context, s *subject) error {
 }
 
 // removePart deletes a part of the object, and removes its entry from the status.
-func (c *cleaner) removePart(ctx context.Context, s *subject, part v1alpha1.PartStatus) error {
-	is, err := handoff.Open(ctx, c.gatherer.live, s.es, part)
+func removePart(ctx context.Context, live client.Client, s *subject, part v1alpha1.PartStatus) error {
+	is, err := handoff.Open(ctx, live, s.es, part)
 	if err != nil {
 		return err
 	}
 	es := &v1alpha1.ExternalSecret{}
-	if err := c.gatherer.live.Get(ctx, s.key(), es); err != nil || es.UID != s.es.UID || es.Generation != s.es.Generation {
+	if err := live.Get(ctx, s.key(), es); err != nil || es.UID != s.es.UID || es.Generation != s.es.Generation {
 		return client.IgnoreNotFound(err) // The spec may name it again.
 	}
-	if live := is.Secret; live != nil && live.Type == handoff.Type && names(s.es, part, is.Record) {
+	if is.Secret != nil && is.Secret.Type == handoff.Type && names(s.es, part, is.Record) {
 		if holds(es, is.Record) {
 			s.handed.Again(2 * time.Second) // The status does not yet show that the Secret holds other values.
 			return nil
 		}
-		err := c.gatherer.live.Delete(ctx, live, client.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion})
+		err := live.Delete(ctx, is.Secret, client.Preconditions{UID: &is.Secret.UID, ResourceVersion: &is.Secret.ResourceVersion})
 		if client.IgnoreNotFound(err) != nil {
 			return errors.Wrap(err, "cannot delete the Secret of a contribution")
 		}
 	}
-	return handoff.Recorder{Client: c.gatherer.live, Contributor: handoff.ContributorOf(part)}.Tell(ctx, "ExternalSecret", s.es, s.es.Status.Parts, handoff.Said{}, &handoff.Told{})
+	return handoff.Recorder{Client: live, Contributor: handoff.ContributorOf(part)}.Tell(ctx, "ExternalSecret", s.es, s.es.Status.Parts, handoff.Said{}, &handoff.Told{})
 }
 
 // names reports whether a part was written for this object and has the name that its contributor gives to such a

@@ -9,7 +9,6 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -42,30 +41,26 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, watches
 	if err := indexMarks(mgr.GetFieldIndexer()); err != nil {
 		return err
 	}
-	var r *Reconciler
-	walks := kit.NewController(o.Walks, func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
-		return r.Reconcile(ctx, req)
+	r := newReconciler(Reconciler{
+		cache: mgr.GetCache(), live: live, referrers: refs, pool: pool, watches: watches,
+		events: mgr.GetEventRecorder("direct-secrets"), ledger: ledger, opts: o,
 	})
-	enqueue := func(key types.NamespacedName, priority int) {
+	walks := kit.NewController(o.Walks, r.Reconcile)
+	r.enqueue = func(key types.NamespacedName, priority int) {
 		walks.Enqueue(reconcile.Request{NamespacedName: key}, priority)
 	}
-	r = newReconciler(cluster{
-		cache: mgr.GetCache(), live: live, events: mgr.GetEventRecorder("direct-secrets"), watches: watches, pool: pool,
-		ledger: ledger, enqueue: enqueue,
-	}, refs, o)
 	c, err := controller.New("externalsecret", mgr, controller.Options{
 		Reconciler: walks, RateLimiter: ratelimiter.NewController(), NewQueue: walks.NewQueue,
 	})
 	if err != nil {
 		return errors.Wrap(err, "cannot create the controller")
 	}
-	objects := r.gatherer.objects
 	o.Board.OnChange(func() {
-		for _, key := range objects.contributedTo() {
-			enqueue(key, queue.Low)
+		for _, key := range r.objects.contributedTo() {
+			r.enqueue(key, queue.Low)
 		}
 	})
-	h := handlers{referrers: refs, objects: objects, elected: mgr.Elected(), now: o.Now, interrupt: walks.Interrupt}
+	h := handlers{referrers: refs, objects: r.objects, elected: mgr.Elected(), now: o.Now, interrupt: walks.Interrupt}
 	return h.watch(c, mgr.GetCache(), o)
 }
 
@@ -74,39 +69,4 @@ func indexMarks(indexer client.FieldIndexer) error {
 		return slices.Collect(maps.Keys(target.Marks(obj.GetAnnotations())))
 	})
 	return errors.Wrap(err, "cannot index Secrets by mark")
-}
-
-// cluster holds the clients and the process-wide services that a Reconciler uses.
-type cluster struct {
-	cache client.Reader
-	// live does not read from a cache.
-	live    client.Client
-	events  events.EventRecorder
-	watches *watch.Watches
-	pool    *dispatch.Pool
-	ledger  *metrics.Ledger
-	// enqueue adds an object to the work queue.
-	enqueue func(key types.NamespacedName, priority int)
-}
-
-// newReconciler returns a Reconciler with the steps of a pass.
-func newReconciler(c cluster, refs *referrers.Referrers, o Options) *Reconciler {
-	objects := &objects{}
-	r := &Reconciler{
-		gatherer: gatherer{
-			identity: &identity{o.Module, o.DefaultCleanupPolicy}, cache: c.cache, live: c.live, referrers: refs, objects: objects,
-			templates: templateReader{c.live, c.watches, c.enqueue},
-			parts:     partReader{c.cache, c.live, o.Board, o.Now},
-		},
-		decider: decider{now: o.Now, random: o.Random, started: o.Now()},
-		pool:    c.pool,
-		reporter: reporter{
-			client: c.live, events: c.events, objects: objects, ledger: c.ledger, watches: c.watches,
-			random: o.Random, now: o.Now, enqueue: c.enqueue,
-		},
-		suspect: o.Suspect,
-	}
-	r.applier = applier{gatherer: &r.gatherer, writer: target.NewWriter(c.live, o.Audit), events: c.events, now: o.Now, overtaken: overtaken}
-	r.cleaner = cleaner{&r.gatherer, &r.applier}
-	return r
 }

@@ -11,34 +11,32 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/status"
 )
 
-// decider decides what a pass does, based on what gatherer has loaded. It has no I/O.
-type decider struct {
-	now     func() time.Time
-	random  func() float64
-	started time.Time
-}
+// The functions in this file decide what a walk does, based on what was loaded. They have no I/O.
 
-// decide returns what to do with a target as seen in v, the stance of the object, and the time of the next periodic
-// refresh.
-func (d *decider) decide(s *subject, v view) (policy.Decision, stance, time.Time) {
-	st, next := s.stance, d.planned(s)
-	st.yields, st.basis = v.yields, s.basis(v.target)
-	st.why = d.due(s, v.yields, next)
-	return policy.Decide(s.self(st.why, v.yields), v.target, nil), st, next
+// decide returns what to do with a target, the stance of the object, and the time of the next periodic refresh. yields
+// is true while other ExternalSecrets hold keys that this one wants; started is when this process started.
+func decide(s *subject, t policy.Target, yields bool, started time.Time) (policy.Decision, stance, time.Time) {
+	st, next := s.stance, planned(s, started)
+	st.yields, st.basis = yields, s.basis(t)
+	st.why = due(s, yields, next)
+	d := policy.Decide(s.self(st.why, yields), t, nil)
+	// If this generation has already set ownerReference and mark, another client has changed them.
+	st.lost = d.Action == policy.Own && t.Mark.Generation == s.es.Generation
+	return d, st, next
 }
 
 // planned returns the time of the next periodic refresh; zero if there is none.
-func (d *decider) planned(s *subject) time.Time {
+func planned(s *subject, started time.Time) time.Time {
 	if !policy.Periodic(s.es.Spec.RefreshPolicy, s.plan.Interval) {
 		return time.Time{} // It may have been periodic before.
 	}
-	return policy.Planned(s.obj.next, timeOf(s.seen.NextRefreshTime), d.now(), d.started, s.plan.Interval, d.random())
+	return policy.Planned(s.obj.next, timeOf(s.seen.NextRefreshTime), s.opts.Now(), started, s.plan.Interval, s.opts.Random())
 }
 
 // due returns the reason to read the provider; policy.NotDue if no read is due. yields is true while other
 // ExternalSecrets hold keys that this one wants.
-func (d *decider) due(s *subject, yields bool, next time.Time) policy.Why {
-	now := d.now()
+func due(s *subject, yields bool, next time.Time) policy.Why {
+	now := s.opts.Now()
 	reason := s.ready().Reason
 	failing := s.ready().Status == metav1.ConditionFalse
 	switch {
@@ -80,12 +78,12 @@ func timeOf(t *metav1.Time) time.Time {
 }
 
 // hold returns holdInterval with jitter.
-func (d *decider) hold() time.Duration { return policy.Jitter(holdInterval, d.random()) }
+func hold(s *subject) time.Duration { return policy.Jitter(holdInterval, s.opts.Random()) }
 
 // lost is called before the provider is read. It returns the stance of an object whose read may only restore a target
 // that another client has changed or deleted. It returns an outcome while such changes are in back-off; nil if the
 // provider can be read.
-func (d *decider) lost(s *subject) (stance, *outcome) {
+func lost(s *subject) (stance, *outcome) {
 	st, reason := s.stance, s.ready().Reason
 	conflict := st.why == policy.Retry && reason == v1alpha1.ReasonConflict
 	drift := st.why == policy.NotDue && reason != v1alpha1.ReasonSecretMissing
@@ -94,15 +92,15 @@ func (d *decider) lost(s *subject) (stance, *outcome) {
 	}
 	st.lost = drift || (conflict && len(s.obj.yields.keys) == 0)
 	if drift {
-		return st, d.revertBackoff(s)
+		return st, revertBackoff(s)
 	}
 	return st, nil
 }
 
 // revertBackoff returns an outcome that delays the next revert if another client repeatedly changes this object's keys;
 // nil otherwise.
-func (d *decider) revertBackoff(s *subject) *outcome {
-	wait := s.obj.fight.Wait(d.now())
+func revertBackoff(s *subject) *outcome {
+	wait := s.obj.fight.Wait(s.opts.Now())
 	if wait <= 0 {
 		return nil
 	}
@@ -111,16 +109,16 @@ func (d *decider) revertBackoff(s *subject) *outcome {
 
 // idle returns the outcome for an object that needs no read and no write except of its status. settled is true if
 // unneeded parts can be deleted.
-func (d *decider) idle(s *subject) (o *outcome, settled bool) {
+func idle(s *subject) (o *outcome, settled bool) {
 	if s.stance.why != policy.NotDue {
 		// The Secret is immutable, so the provider is no longer read.
 		s.next.ObservedMetadataHash, s.next.ObservedRefreshRequest = s.metadata(), s.es.Annotations[v1alpha1.RefreshRequestAnnotation]
 		s.next.NextRefreshTime, s.next.Binding = nil, &v1alpha1.Binding{Name: s.plan.Target}
 		return say(synced("the Secret is in sync; it is immutable, so the provider is not read"), 0), false
 	}
-	wait := d.pause(s)
-	if v := s.handed.Problem; v != nil && !s.stance.yields && !s.complete() {
-		if !s.shown(*v) {
+	wait := pause(s)
+	if v := s.handed.Problem; v != nil && !s.stance.yields && !complete(s) {
+		if !shown(s, *v) {
 			return say(*v, wait), false
 		}
 		return rest(wait), false
@@ -129,26 +127,26 @@ func (d *decider) idle(s *subject) (o *outcome, settled bool) {
 		if s.obj.next.IsZero() {
 			s.next.NextRefreshTime = nil
 		}
-		return say(s.standing(), wait), false // The change needs no read and no write.
+		return say(standing(s), wait), false // The change needs no read and no write.
 	}
 	return rest(wait), true
 }
 
 // pause returns how long to wait until the next check of an object that needs no read and no write; 0 for no check.
-func (d *decider) pause(s *subject) time.Duration {
+func pause(s *subject) time.Duration {
 	if s.stance.yields {
-		return d.hold() // Not every change that unblocks the object is an event of the target.
+		return hold(s) // Not every change that unblocks the object is an event of the target.
 	}
-	return d.remaining(s)
+	return remaining(s)
 }
 
 // remaining returns the time until the next periodic refresh, or until contributions of other operators must be
 // checked again, whichever comes first; 0 if there is neither.
-func (d *decider) remaining(s *subject) time.Duration {
+func remaining(s *subject) time.Duration {
 	if s.obj.next.IsZero() {
 		return s.handed.Wait
 	}
-	wait := max(s.obj.next.Sub(d.now()), time.Millisecond)
+	wait := max(s.obj.next.Sub(s.opts.Now()), time.Millisecond)
 	if s.handed.Wait > 0 {
 		wait = min(wait, s.handed.Wait)
 	}
@@ -157,8 +155,8 @@ func (d *decider) remaining(s *subject) time.Duration {
 
 // awaitParts waits for contributions of other operators. A change of a part or of its entry in the status enqueues
 // the object.
-func (d *decider) awaitParts(s *subject) *outcome {
-	wait := d.hold()
+func awaitParts(s *subject) *outcome {
+	wait := hold(s)
 	if s.handed.Wait > 0 {
 		wait = min(wait, s.handed.Wait)
 	}

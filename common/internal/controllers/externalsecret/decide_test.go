@@ -13,9 +13,9 @@ import (
 )
 
 // decided is an object that an earlier process has refreshed, an hour after the start of this process.
-func decided(now time.Time, change ...func(*subject)) (*decider, *subject) {
-	d := &decider{now: func() time.Time { return now }, random: func() float64 { return 0.5 }, started: now.Add(-time.Hour)}
-	s := &subject{identity: &identity{}, es: externalSecret(), obj: &object{}, plan: render.Plan{Interval: time.Hour}}
+func decided(now time.Time, change ...func(*subject)) *subject {
+	o := &Options{Now: func() time.Time { return now }, Random: func() float64 { return 0.5 }}
+	s := &subject{opts: o, es: externalSecret(), obj: &object{}, plan: render.Plan{Interval: time.Hour}}
 	s.es.Status = v1alpha1.ExternalSecretStatus{
 		RefreshTime: &metav1.Time{Time: now}, NextRefreshTime: &metav1.Time{Time: now.Add(time.Minute)}, ObservedGeneration: s.es.Generation,
 		ObservedMetadataHash: s.metadata(),
@@ -24,7 +24,7 @@ func decided(now time.Time, change ...func(*subject)) (*decider, *subject) {
 	for _, f := range change {
 		f(s)
 	}
-	return d, s
+	return s
 }
 
 func TestDue(t *testing.T) {
@@ -80,9 +80,9 @@ func TestDue(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			d, s := decided(now, tc.change)
+			s := decided(now, tc.change)
 			before := s.obj.next
-			if got := d.due(s, tc.yields, d.planned(s)); got != tc.want {
+			if got := due(s, tc.yields, planned(s, now.Add(-time.Hour))); got != tc.want {
 				t.Errorf("\n%s\ndue(): %q, want %q", tc.reason, got, tc.want)
 			}
 			if !s.obj.next.Equal(before) {
@@ -110,7 +110,7 @@ func TestLost(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			d, s := decided(now, func(s *subject) {
+			s := decided(now, func(s *subject) {
 				s.stance = tc.before
 				s.seen.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: tc.ready}}
 				for range 20 {
@@ -119,7 +119,7 @@ func TestLost(t *testing.T) {
 					}
 				}
 			})
-			got, o := d.lost(s)
+			got, o := lost(s)
 			if got != tc.want || (o != nil) != tc.waits || s.stance != tc.before {
 				t.Errorf("\n%s\nlost(): %+v, waits %t, want %+v, waits %t; the stance before is now %+v", tc.reason, got, o != nil, tc.want, tc.waits, s.stance)
 			}

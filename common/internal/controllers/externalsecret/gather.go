@@ -10,58 +10,44 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/internal/fetch"
 	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
-	"github.com/direct-secrets/direct-secrets/common/internal/referrers"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 )
 
-// gatherer loads the inputs of a pass. It decides nothing.
-type gatherer struct {
-	*identity
-	cache client.Reader
-	// live does not read from a cache.
-	live      client.Client
-	referrers *referrers.Referrers
-	objects   *objects
-	templates templateReader
-	parts     partReader
-}
-
-// subject loads an object that this operator claims, with its latest status; nil if there is no such object. It also
+// load loads an object that this operator claims, with its latest status; nil if there is no such object. It also
 // returns true if the object replaces another one of the same name.
-func (g *gatherer) subject(ctx context.Context, key types.NamespacedName) (s *subject, anew bool, err error) {
+func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (s *subject, anew bool, err error) {
 	es := &v1alpha1.ExternalSecret{}
-	if err := g.cache.Get(ctx, key, es); err != nil {
+	if err := r.cache.Get(ctx, key, es); err != nil {
 		return nil, false, errors.Wrap(client.IgnoreNotFound(err), "cannot read the ExternalSecret")
 	}
-	mine, err := g.referrers.Mine(ctx, es)
+	mine, err := r.referrers.Mine(ctx, es)
 	if err != nil || !mine || es.DeletionTimestamp != nil {
 		return nil, false, err
 	}
-	obj, anew := g.objects.Get(key, es.UID)
+	obj, anew := r.objects.Get(key, es.UID)
 	now := &v1alpha1.ExternalSecret{}
-	latest, err := obj.status.Get(ctx, g.cache, key, now)
+	latest, err := obj.status.Get(ctx, r.cache, key, now)
 	switch {
 	case err != nil:
 		return nil, anew, err
 	case latest == nil, now.UID != es.UID:
 		return nil, anew, errMoved
 	}
-	s = &subject{identity: g.identity, es: now, obj: obj, version: latest.ResourceVersion, seen: &latest.Status, next: latest.Status.DeepCopy()}
-	s.census = &census{cache: g.cache, live: g.live, es: s.es}
+	s = &subject{opts: &r.opts, es: now, obj: obj, version: latest.ResourceVersion, seen: &latest.Status, next: latest.Status.DeepCopy()}
+	s.census = &census{cache: r.cache, live: r.live, es: s.es}
 	if s.seen.ObservedGeneration == s.es.Generation {
 		s.noteContent()
 	}
 	return s, anew, nil
 }
 
-// again checks, after a wait, that the object asks for the same as before, and loads its latest status.
-func (g *gatherer) again(ctx context.Context, s *subject) error {
+// reload checks, after a wait, that the object asks for the same as before, and loads its latest status.
+func (s *subject) reload(ctx context.Context, cache client.Reader) error {
 	now, before := &v1alpha1.ExternalSecret{}, s.attempt()
-	latest, err := s.obj.status.Get(ctx, g.cache, s.key(), now)
+	latest, err := s.obj.status.Get(ctx, cache, s.key(), now)
 	switch {
 	case err != nil:
 		return err
@@ -76,28 +62,10 @@ func (g *gatherer) again(ctx context.Context, s *subject) error {
 	return nil
 }
 
-// stores resolves the stores of the plan. It returns errMoved if the cache does not have the namespace yet.
-func (g *gatherer) stores(ctx context.Context, s *subject) (err error) {
-	s.stores, err = fetch.Resolve(ctx, g.referrers, s.es, s.plan, true)
-	if kerrors.IsNotFound(errors.Cause(err)) {
-		return errMoved
-	}
-	return err
-}
-
-// view is the target as a read shows it.
-type view struct {
-	// secret is nil if there is none.
-	secret metav1.Object
-	target policy.Target
-	// yields is true while other ExternalSecrets still hold keys that this one wants.
-	yields bool
-}
-
 // cached returns the metadata of the target from the cache, or from this process's last write if that is newer; nil
 // if there is none.
-func (g *gatherer) cached(ctx context.Context, s *subject) (metav1.Object, error) {
-	m, err := s.obj.secret.Get(ctx, g.cache, s.targetKey(), resolve.SecretMetadata())
+func cached(ctx context.Context, cache client.Reader, s *subject) (metav1.Object, error) {
+	m, err := s.obj.secret.Get(ctx, cache, s.targetKey(), resolve.SecretMetadata())
 	if err != nil || m == nil {
 		return nil, errors.Wrap(err, "cannot read the Secret")
 	}
@@ -105,24 +73,20 @@ func (g *gatherer) cached(ctx context.Context, s *subject) (metav1.Object, error
 }
 
 // peek returns the metadata of the target, read live; nil if there is none.
-func (g *gatherer) peek(ctx context.Context, s *subject) (metav1.Object, error) {
+func peek(ctx context.Context, live client.Reader, s *subject) (metav1.Object, error) {
 	m := resolve.SecretMetadata()
-	err := g.live.Get(ctx, s.targetKey(), m)
+	err := live.Get(ctx, s.targetKey(), m)
 	if kerrors.IsNotFound(err) {
 		return nil, nil
 	}
 	return m, errors.Wrap(err, "cannot read the Secret")
 }
 
-// view returns the view of a Secret, which is nil if there is none.
-func (s *subject) view(ctx context.Context, secret metav1.Object) view {
-	return view{secret, s.observe(ctx, secret), secret != nil && s.stillYields(ctx, secret)}
-}
-
+// observe returns the target as input of decisions; secret is nil if there is none.
 func (s *subject) observe(ctx context.Context, secret metav1.Object) policy.Target {
 	c := s.es.Spec.Target.CreationPolicy
 	t := target.Observe(ctx, secret, target.Identity{
-		Name: s.es.Name, UID: s.es.UID, Module: s.module, Exclusive: c == "" || c == v1alpha1.CreateOwner,
+		Name: s.es.Name, UID: s.es.UID, Module: s.opts.Module, Exclusive: c == "" || c == v1alpha1.CreateOwner,
 	}, s.census)
 	if t.Mark.Created {
 		s.obj.created = secret.GetUID()
@@ -151,11 +115,11 @@ func versionOf(secret metav1.Object) string {
 // doubtful reports whether a decision that is based on a cache must be confirmed by a live read. That is so where
 // another owner may hold the Secret, because a watch by name may have shown more than the cache has. It is also so
 // where a Secret is missing from the cache that was there before: it may only have lost its label.
-func doubtful(s *subject, v view, d policy.Decision) bool {
+func doubtful(s *subject, secret metav1.Object, d policy.Decision) bool {
 	switch d.Action { //nolint:exhaustive // The other actions are based on a Secret of this object.
 	case policy.Missing, policy.Yield, policy.Refuse, policy.Wait:
 		return true
 	}
 	return s.ready().Reason == v1alpha1.ReasonConflict ||
-		v.secret == nil && s.seen.Binding != nil && s.seen.Binding.Name == s.plan.Target
+		secret == nil && s.seen.Binding != nil && s.seen.Binding.Name == s.plan.Target
 }

@@ -45,11 +45,12 @@ func simulated(run *simulation.Run, change ...func(*Reconciler)) func(*simulatio
 			Suspect: func(provider.Kind, types.NamespacedName) {},
 		}
 		watches := simulation.NewWatches()
-		r := newReconciler(cluster{
+		r := newReconciler(Reconciler{
+			referrers: refs, opts: o,
 			cache: op.Cache, live: target.Quiet(op.Live), events: simulation.Silent{}, watches: watches,
 			pool:    dispatch.NewPool(op.Live, watches, credentials.Rules{Ambient: credentials.AmbientNone}, dispatch.Options{}, nil),
 			enqueue: func(key types.NamespacedName, _ int) { op.Enqueue(key) },
-		}, refs, o)
+		})
 		for _, f := range change {
 			f(r)
 		}
@@ -57,7 +58,7 @@ func simulated(run *simulation.Run, change ...func(*Reconciler)) func(*simulatio
 		op.Reconcile = walks.Walk
 		leads := make(chan struct{})
 		close(leads)
-		h := handlers{referrers: refs, objects: r.gatherer.objects, elected: leads, now: time.Now, interrupt: walks.Interrupt}
+		h := handlers{referrers: refs, objects: r.objects, elected: leads, now: time.Now, interrupt: walks.Interrupt}
 		op.Cache.Watch(&fakev1.FakeStore{}, nil, nil, nil)
 		op.Cache.Watch(&v1alpha1.ExternalSecret{}, nil, nil, h.objectEvents())
 		op.Cache.Watch(resolve.SecretMetadata(), func(o *simulation.Object) bool {
@@ -280,6 +281,6 @@ func TestInterleavings(t *testing.T) {
 func TestFindsFaults(t *testing.T) {
 	world := twoLeaders{policy: v1alpha1.RefreshOnChange, values: []string{"v1", "v2"}}
 	simulation.Breaks(t, world.scenario(func(r *Reconciler) {
-		r.applier.overtaken = func(judgement, *answer) bool { return false }
+		r.overtaken = func(judgement, *answer) bool { return false }
 	}))
 }

@@ -9,8 +9,6 @@ import (
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
@@ -87,15 +85,8 @@ func stopped(d policy.Decision, name, version string) *outcome {
 	return nil
 }
 
-// stopError is the outcome of a decision that writes nothing, as the error of a write.
-type stopError struct{ *outcome }
-
-// Error implements error.
-func (e stopError) Error() string { return e.verdict.Message }
-
 // failed turns an error of a write into an outcome. An unknown error is returned as an error.
 func failed(err error) (*outcome, error) {
-	var stop stopError
 	var forbidden *target.ForbiddenError
 	var invalid *target.InvalidError
 	var read *provider.Error
@@ -104,8 +95,6 @@ func failed(err error) (*outcome, error) {
 		return rest(0), nil
 	case errors.Is(err, errMoved), kerrors.IsConflict(err), kerrors.IsAlreadyExists(err), kerrors.IsNotFound(err):
 		return moved(), nil
-	case errors.As(err, &stop):
-		return stop.outcome, nil
 	case errors.As(err, &forbidden):
 		return retry(status.Failed(v1alpha1.ReasonForbidden, forbidden.Message), 0), nil
 	case errors.As(err, &invalid):
@@ -116,25 +105,11 @@ func failed(err error) (*outcome, error) {
 	return nil, errors.Wrap(err, "cannot write the Secret")
 }
 
-// reporter carries out outcomes: statuses, metrics and the next pass of an object.
-type reporter struct {
-	// client does not read from a cache.
-	client  client.Client
-	events  events.EventRecorder
-	objects *objects
-	ledger  *metrics.Ledger
-	watches *watch.Watches
-	random  func() float64
-	now     func() time.Time
-	// enqueue adds an object to the work queue.
-	enqueue func(key types.NamespacedName, priority int)
-}
-
 // watchOwner is the owner of the watches of one ExternalSecret.
 type watchOwner types.NamespacedName
 
-// end carries out an outcome.
-func (r *reporter) end(ctx context.Context, s *subject, o *outcome) (reconcile.Result, error) {
+// end carries out an outcome: the status, the metrics and the next pass of an object.
+func (r *Reconciler) end(ctx context.Context, s *subject, o *outcome) (reconcile.Result, error) {
 	switch {
 	case o.moved:
 		return s.obj.misses.Again(), nil
@@ -147,15 +122,10 @@ func (r *reporter) end(ctx context.Context, s *subject, o *outcome) (reconcile.R
 	if o.retry {
 		wait = s.obj.attempts.Fail(wait)
 	}
-	if o.awaits {
-		again := policy.Jitter(holdInterval, r.random())
-		if wait <= 0 || again < wait {
-			wait = again
-		}
-		r.watch(s, o.version)
-	} else {
-		r.unwatch(s.key(), s.obj)
+	if again := hold(s); o.awaits && (wait <= 0 || again < wait) {
+		wait = again
 	}
+	r.watchTarget(s, o)
 	conclude(s.next, s.es.Generation, *o.verdict)
 	metrics.Synced("ExternalSecret", o.verdict.Reason)
 	switch err := r.patch(ctx, s); {
@@ -169,30 +139,32 @@ func (r *reporter) end(ctx context.Context, s *subject, o *outcome) (reconcile.R
 	return queue.Later(wait), nil
 }
 
-// watch enqueues an object when its target changes after a resourceVersion; empty means that there was no target.
-func (r *reporter) watch(s *subject, version string) {
-	key := s.key()
-	if was := s.obj.signals.blockedAt(); was != "" && was != s.plan.Target {
+// watchTarget enqueues an object that waits for a change of its target once the target changes. Otherwise it ends that
+// watch.
+func (r *Reconciler) watchTarget(s *subject, o *outcome) {
+	key, name := s.key(), ""
+	if o.awaits {
+		name = s.plan.Target
+	}
+	if was := s.obj.signals.blockedAt(); was != "" && was != name {
 		r.watches.Remove(watchOwner(key))
 	}
-	s.obj.signals.blocked.Store(&s.plan.Target)
-	r.watches.Add(watch.SecretRef(s.es.Namespace, s.plan.Target), watchOwner(key), version, func() { r.enqueue(key, queue.High) })
-}
-
-// unwatch ends the watch for a target.
-func (r *reporter) unwatch(key types.NamespacedName, obj *object) {
-	if obj.signals.blockedAt() != "" {
-		obj.signals.blocked.Store(nil)
-		r.watches.Remove(watchOwner(key))
+	s.obj.signals.blocked.Store(&name)
+	if o.awaits {
+		r.watches.Add(watch.SecretRef(s.es.Namespace, name), watchOwner(key), o.version, func() { r.enqueue(key, queue.High) })
 	}
 }
 
 // forget drops all memory of an object that is deleted or that this operator does not claim.
-func (r *reporter) forget(key types.NamespacedName) {
-	r.watches.Remove(watchOwner(key))
-	r.watches.Remove(templateOwner(key))
+func (r *Reconciler) forget(key types.NamespacedName) {
+	removeWatches(r.watches, key)
 	r.objects.forget(key)
 	r.ledger.Forget(key)
+}
+
+func removeWatches(watches *watch.Watches, key types.NamespacedName) {
+	watches.Remove(watchOwner(key))
+	watches.Remove(templateOwner(key))
 }
 
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets/status,verbs=patch
@@ -207,8 +179,8 @@ var statuses = status.Kind[*v1alpha1.ExternalSecret, v1alpha1.ExternalSecretStat
 }
 
 // patch writes the status if it differs from the one that was seen.
-func (r *reporter) patch(ctx context.Context, s *subject) error {
-	out, written, err := statuses.Patch(ctx, r.client, s.es, s.version, s.seen, s.next)
+func (r *Reconciler) patch(ctx context.Context, s *subject) error {
+	out, written, err := statuses.Patch(ctx, r.live, s.es, s.version, s.seen, s.next)
 	if written {
 		s.obj.status.Wrote(&v1alpha1.ExternalSecret{
 			ObjectMeta: metav1.ObjectMeta{Name: out.Name, UID: out.UID, ResourceVersion: out.ResourceVersion}, Status: out.Status,
@@ -219,9 +191,9 @@ func (r *reporter) patch(ctx context.Context, s *subject) error {
 }
 
 // account updates the metrics of an object after a pass.
-func (r *reporter) account(s *subject) {
+func account(objects *objects, ledger *metrics.Ledger, s *subject) {
 	if s.es.Spec.Suspend {
-		r.objects.taken(s.key(), s.es.Generation) // Do not count the time of a suspended object.
+		objects.taken(s.key(), s.es.Generation) // Do not count the time of a suspended object.
 	}
 	stand := metrics.Of(s.next.Conditions, s.es.CreationTimestamp.Time)
 	// The status of an object that is no longer read, or never was, has no next refresh time.
@@ -231,14 +203,14 @@ func (r *reporter) account(s *subject) {
 			stand.Good = t.Time // An earlier process wrote it.
 		}
 	}
-	r.ledger.Set(s.key(), stand)
+	ledger.Set(s.key(), stand)
 }
 
 // took records the delay between a request for a write and the write, if there was one. A write that restores the
 // target after a change by another client is not counted.
-func (r *reporter) took(s *subject, asked time.Time) {
-	now := r.now()
-	since := r.objects.taken(s.key(), s.es.Generation)
+func took(objects *objects, s *subject, asked time.Time) {
+	now := s.opts.Now()
+	since := objects.taken(s.key(), s.es.Generation)
 	switch {
 	case !s.stance.written || s.stance.lost:
 	case !since.IsZero():

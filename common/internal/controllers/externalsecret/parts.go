@@ -38,18 +38,9 @@ type recorded struct {
 	rec    handoff.Record
 }
 
-// A partReader reads the contributions of other operators, and finds out what is wrong with them.
-type partReader struct {
-	cache client.Reader
-	// live does not read from a cache.
-	live  client.Client
-	board *presence.Board
-	now   func() time.Time
-}
-
 // loadParts loads the parts that the status records, as the cache shows them. A Secret that the status does not record is
 // not a part of the object.
-func (p partReader) loadParts(ctx context.Context, s *subject) error {
+func loadParts(ctx context.Context, cache, live client.Reader, s *subject) error {
 	s.handed = handed{Judgement: policy.Judgement{Ready: true}, used: map[string]bool{}}
 	shared := slices.ContainsFunc(s.plan.Sources, s.stores.Elsewhere)
 	s.obj.signals.contributed.Store(shared || len(s.es.Status.Parts) > 0)
@@ -57,11 +48,11 @@ func (p partReader) loadParts(ctx context.Context, s *subject) error {
 		s.obj.since = time.Time{}
 		return nil
 	}
-	parts, err := p.recorded(ctx, s.es)
+	parts, err := recordedParts(ctx, cache, live, s.es)
 	if err != nil {
 		return err
 	}
-	missing := false
+	lacks := false
 	for _, src := range s.plan.Sources {
 		if !s.stores.Elsewhere(src) {
 			continue
@@ -71,18 +62,18 @@ func (p partReader) loadParts(ctx context.Context, s *subject) error {
 			version = versionIn(r.rec, src)
 			s.handed.used[r.status.Module] = true
 		} else {
-			missing = true
+			lacks = true
 		}
 		s.handed.versions = append(s.handed.versions, version)
 	}
 	s.handed.labels = labelsOf(parts, s.handed.used)
 	switch {
-	case !missing:
+	case !lacks:
 		s.obj.since = time.Time{}
 	case s.obj.since.IsZero():
 		s.obj.since = time.Now()
 	}
-	s.handed.Judgement = policy.JudgeSupplies(p.supplies(s, parts))
+	s.handed.Judgement = policy.JudgeSupplies(supplies(s, parts))
 	return nil
 }
 
@@ -102,19 +93,19 @@ func labelsOf(parts []recorded, used map[string]bool) []string {
 	return labels
 }
 
-// recorded returns the parts that the status records.
-func (p partReader) recorded(ctx context.Context, es *v1alpha1.ExternalSecret) ([]recorded, error) {
+// recordedParts returns the parts that the status records.
+func recordedParts(ctx context.Context, cache, live client.Reader, es *v1alpha1.ExternalSecret) ([]recorded, error) {
 	var parts []recorded
 	for _, s := range es.Status.Parts {
 		if s.Name == "" {
 			continue
 		}
 		key, m := types.NamespacedName{Namespace: es.Namespace, Name: s.Name}, resolve.SecretMetadata()
-		err := p.cache.Get(ctx, key, m)
+		err := cache.Get(ctx, key, m)
 		if kerrors.IsNotFound(err) {
 			// It may lack the label by which the cache selects it.
 			m = resolve.SecretMetadata()
-			err = p.live.Get(ctx, key, m)
+			err = live.Get(ctx, key, m)
 		}
 		switch rec, ok := handoff.Of(m.Annotations); {
 		case kerrors.IsNotFound(err):
@@ -166,18 +157,18 @@ func versionIn(rec handoff.Record, s render.Source) string {
 }
 
 // supplies returns what is known of the values that other operators supply.
-func (p partReader) supplies(s *subject, parts []recorded) policy.Supplies {
-	all := policy.Supplies{Unknown: p.board.Settling(), Now: p.now()}
+func supplies(s *subject, parts []recorded) policy.Supplies {
+	all := policy.Supplies{Unknown: s.opts.Board.Settling(), Now: s.opts.Now()}
 	if !s.obj.since.IsZero() {
 		all.Waited = time.Since(s.obj.since)
 	}
 	for _, src := range s.plan.Sources {
 		if s.stores.Elsewhere(src) {
-			all.Sources = append(all.Sources, p.supply(s, src, holder(s.es, parts, src)))
+			all.Sources = append(all.Sources, supply(s, src, holder(s.es, parts, src)))
 		}
 	}
 	for _, part := range s.es.Status.Parts {
-		if part.Message != "" && p.isWriterRunning(s.es, part) {
+		if part.Message != "" && isWriterRunning(s, part) {
 			all.Reports = append(all.Reports, policy.Report{Reason: part.Reason, Message: part.Message, Class: provider.Class(part.ErrorClass)})
 		}
 	}
@@ -185,22 +176,22 @@ func (p partReader) supplies(s *subject, parts []recorded) policy.Supplies {
 }
 
 // supply returns what is known of one source; held is the part that has its values, nil if there is none.
-func (p partReader) supply(s *subject, src render.Source, held *recorded) policy.Supply {
-	serving := p.board.Serving(&src.Store, s.es.Namespace)
+func supply(s *subject, src render.Source, held *recorded) policy.Supply {
+	serving := s.opts.Board.Serving(&src.Store, s.es.Namespace)
 	is := policy.Supply{Name: fmt.Sprintf("%s %q", src.Store.Kind, src.Store.Name), Held: held != nil}
 	if len(serving) > 0 {
 		is.Module = serving[0].Name
 	}
 	if held == nil {
-		is.Skewed = p.skewed(serving)
-		is.Missing = p.missing(s, src)
+		is.Skewed = skewed(s.opts.Board.Self(), serving)
+		is.Missing = missing(s, src)
 		return is
 	}
-	m, runs := p.operatorOf(s.es, held.status)
+	m, runs := operatorOf(s, held.status)
 	if runs {
-		is.Skewed = p.skewed([]presence.Member{m})
+		is.Skewed = skewed(s.opts.Board.Self(), []presence.Member{m})
 	}
-	if runs || !p.board.On() {
+	if runs || !s.opts.Board.On() {
 		return is
 	}
 	is.Due = held.rec.Entries[handoff.ID(src.Store)].Expires
@@ -208,16 +199,15 @@ func (p partReader) supply(s *subject, src render.Source, held *recorded) policy
 		is.Due = held.rec.Reads.Next
 	}
 	if !is.Due.IsZero() {
-		is.Missing.Certain, is.Missing.Wait = p.board.MissingClass(&src.Store, held.status.Class, s.es.Namespace, is.Due)
-		is.Missing.Hint = p.board.Hint(&src.Store)
+		is.Missing.Certain, is.Missing.Wait = s.opts.Board.MissingClass(&src.Store, held.status.Class, s.es.Namespace, is.Due)
+		is.Missing.Hint = s.opts.Board.Hint(&src.Store)
 	}
 	return is
 }
 
-// skewed returns the message that the versions of all members are too old or too new; empty if one is not, or without
+// skewed returns the message that the versions of all members are too old or too new for self; empty if one is not, or without
 // members.
-func (p partReader) skewed(members []presence.Member) string {
-	self := p.board.Self()
+func skewed(self presence.Member, members []presence.Member) string {
 	if len(members) == 0 || slices.ContainsFunc(members, func(m presence.Member) bool { return !presence.Skewed(self, m) }) {
 		return ""
 	}
@@ -225,25 +215,25 @@ func (p partReader) skewed(members []presence.Member) string {
 }
 
 // operatorOf returns the operator that wrote an entry of status.parts; false if it is not running.
-func (p partReader) operatorOf(es *v1alpha1.ExternalSecret, s v1alpha1.PartStatus) (presence.Member, bool) {
-	return p.board.Running(es.Namespace, func(m presence.Member) bool { return handoff.Wrote(m.Module, m.Class, s) })
+func operatorOf(s *subject, part v1alpha1.PartStatus) (presence.Member, bool) {
+	return s.opts.Board.Running(s.es.Namespace, func(m presence.Member) bool { return handoff.Wrote(m.Module, m.Class, part) })
 }
 
 // missing returns whether no running module serves a source.
-func (p partReader) missing(s *subject, src render.Source) policy.Absence {
-	a := policy.Absence{Hint: p.board.Hint(&src.Store)}
+func missing(s *subject, src render.Source) policy.Absence {
+	a := policy.Absence{Hint: s.opts.Board.Hint(&src.Store)}
 	if class, ours := s.stores.OtherClass(src.Store); ours {
-		a.Certain, a.Wait = p.board.MissingClass(&src.Store, class, s.es.Namespace, s.obj.since)
+		a.Certain, a.Wait = s.opts.Board.MissingClass(&src.Store, class, s.es.Namespace, s.obj.since)
 		a.Hint = fmt.Sprintf("%s %q has controller class %q, which no running operator serves; start one with --controller-class=%[3]s, or change spec.controller of the store", src.Store.Kind, src.Store.Name, class)
 	} else {
-		a.Certain, a.Wait = p.board.Missing(&src.Store, s.es.Namespace, s.obj.since)
+		a.Certain, a.Wait = s.opts.Board.Missing(&src.Store, s.es.Namespace, s.obj.since)
 	}
 	return a
 }
 
 // isWriterRunning reports whether to believe the report of an operator about its part. The report of an operator that is known
 // to have stopped is ignored.
-func (p partReader) isWriterRunning(es *v1alpha1.ExternalSecret, s v1alpha1.PartStatus) bool {
-	_, runs := p.operatorOf(es, s)
-	return runs || !p.board.Sees()
+func isWriterRunning(s *subject, part v1alpha1.PartStatus) bool {
+	_, runs := operatorOf(s, part)
+	return runs || !s.opts.Board.Sees()
 }

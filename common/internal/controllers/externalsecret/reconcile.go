@@ -8,16 +8,22 @@ import (
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
 	"github.com/direct-secrets/direct-secrets/common/internal/fetch"
+	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
+	"github.com/direct-secrets/direct-secrets/common/internal/referrers"
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
 	"github.com/direct-secrets/direct-secrets/common/internal/status"
+	"github.com/direct-secrets/direct-secrets/common/internal/target"
 	"github.com/direct-secrets/direct-secrets/common/internal/trace"
+	"github.com/direct-secrets/direct-secrets/common/internal/watch"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -28,23 +34,37 @@ const manyMisses = 6
 // Reconciler keeps the Secrets of the ExternalSecrets that this operator claims in sync. A walk has four steps:
 // gather loads everything from caches, decide returns what to do, fetch asks the stores, apply writes the target.
 type Reconciler struct {
-	gatherer gatherer
-	decider  decider
-	pool     *dispatch.Pool
-	applier  applier
-	cleaner  cleaner
-	reporter reporter
-	// suspect is called with each store that may have refused a read.
-	suspect func(k provider.Kind, s types.NamespacedName)
+	cache client.Reader
+	// live does not read from a cache.
+	live      client.Client
+	referrers *referrers.Referrers
+	pool      *dispatch.Pool
+	watches   *watch.Watches
+	events    events.EventRecorder
+	ledger    *metrics.Ledger
+	// enqueue adds an object to the work queue.
+	enqueue func(key types.NamespacedName, priority int)
+	opts    Options
+
+	objects *objects
+	writer  *target.Writer
+	started time.Time
+	// overtaken reports whether the Secret has changed since the provider was asked. Tests replace it.
+	overtaken func(judgement, *answer) bool
+}
+
+// newReconciler returns a Reconciler that remembers no objects. with holds its clients, services and options.
+func newReconciler(with Reconciler) *Reconciler {
+	with.objects, with.started, with.overtaken = &objects{}, with.opts.Now(), overtaken
+	with.writer = target.NewWriter(with.live, with.opts.Audit)
+	return &with
 }
 
 // Reconcile is one walk over an ExternalSecret.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res reconcile.Result, err error) {
-	s, anew, err := r.gatherer.subject(ctx, req.NamespacedName)
+	s, anew, err := r.load(ctx, req.NamespacedName)
 	if anew {
-		// Its watches are those of the previous object of this name.
-		r.reporter.watches.Remove(watchOwner(req.NamespacedName))
-		r.reporter.watches.Remove(templateOwner(req.NamespacedName))
+		removeWatches(r.watches, req.NamespacedName) // They are those of the previous object of this name.
 	}
 	switch {
 	case errors.Is(err, errMoved):
@@ -52,7 +72,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 	case err != nil:
 		return reconcile.Result{}, err
 	case s == nil:
-		r.reporter.forget(req.NamespacedName)
+		r.forget(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
 	ctx, span := trace.Start(ctx, trace.Reconcile, trace.Of("ExternalSecret", s.es)...)
@@ -62,9 +82,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 		if o.verdict != nil {
 			span.Note("directsecrets.reason", o.verdict.Reason)
 		}
-		res, err = r.reporter.end(ctx, s, o)
+		res, err = r.end(ctx, s, o)
 	}
-	r.reporter.account(s)
+	account(r.objects, r.ledger, s)
 	return res, err
 }
 
@@ -79,20 +99,20 @@ func (r *Reconciler) pass(ctx context.Context, s *subject) (*outcome, error) {
 	case err != nil || o != nil:
 		return o, err
 	case decision.Action == policy.Read:
-		if s.stance, o = r.decider.lost(s); o != nil {
+		if s.stance, o = lost(s); o != nil {
 			return o, nil
 		}
 		return r.fetch(ctx, s)
 	case decision.Action == policy.Own:
 		return &outcome{soon: true}, nil // Another client keeps changing it back.
 	}
-	if err := r.cleaner.releaseOldTarget(ctx, s); err != nil {
+	if err := r.releaseOldTarget(ctx, s); err != nil {
 		return failed(err)
 	}
-	o, settled := r.decider.idle(s)
+	o, settled := idle(s)
 	if settled {
-		err = r.cleaner.prune(ctx, s)
-		o.wait = r.decider.pause(s)
+		err = prune(ctx, r.live, r.referrers.Contributor(), s)
+		o.wait = pause(s)
 	}
 	return o, err
 }
@@ -107,19 +127,20 @@ func (r *Reconciler) checkPreconditions(ctx context.Context, s *subject) (o *out
 	if s.plan, err = render.NewPlan(s.es); err != nil {
 		return say(status.Stalled(v1alpha1.ReasonInvalidSpec, err.Error()), 0), nil
 	}
-	switch err := r.gatherer.stores(ctx, s); {
-	case errors.Is(err, errMoved):
-		return &outcome{soon: true}, nil
+	s.stores, err = fetch.Resolve(ctx, r.referrers, s.es, s.plan, true)
+	switch {
+	case kerrors.IsNotFound(errors.Cause(err)):
+		return &outcome{soon: true}, nil // The cache does not have the namespace yet.
 	case err != nil:
 		return nil, err
 	}
 	if refused := s.stores.Admit(); refused != nil {
-		return say(*refused, r.decider.hold()), nil
+		return say(*refused, hold(s)), nil
 	}
-	if err := r.gatherer.templates.follow(ctx, s.es, s.plan.Texts, &s.obj.templates); err != nil {
+	if err := r.followTemplates(ctx, s); err != nil {
 		return unread(err)
 	}
-	return nil, r.gatherer.parts.loadParts(ctx, s)
+	return nil, loadParts(ctx, r.cache, r.live, s)
 }
 
 // unread returns the outcome for a template source that cannot be read.
@@ -133,18 +154,15 @@ func unread(err error) (*outcome, error) {
 // settle decides what to do with the target, after updating its ownerReference and mark if necessary. It returns an
 // outcome if the pass ends there.
 func (r *Reconciler) settle(ctx context.Context, s *subject) (policy.Decision, *outcome, error) {
-	decision, v, err := r.look(ctx, s)
+	decision, version, err := r.look(ctx, s)
 	if err == nil && decision.Action == policy.Own {
-		// If this generation has already set ownerReference and mark, another client has changed them.
-		s.stance.lost = v.target.Mark.Generation == s.es.Generation
 		if s.stance.lost {
-			if o := r.decider.revertBackoff(s); o != nil {
+			if o := revertBackoff(s); o != nil {
 				return decision, o, nil
 			}
 		}
-		if err = r.applier.own(ctx, s); err == nil {
-			s.stance.lost = false
-			decision, v, err = r.look(ctx, s)
+		if err = r.own(ctx, s); err == nil {
+			decision, version, err = r.look(ctx, s)
 		}
 		if err != nil {
 			o, err := failed(err)
@@ -154,22 +172,27 @@ func (r *Reconciler) settle(ctx context.Context, s *subject) (policy.Decision, *
 	if err != nil {
 		return decision, nil, err
 	}
-	return decision, stopped(decision, s.plan.Target, versionOf(v.secret)), nil
+	return decision, stopped(decision, s.plan.Target, version), nil
 }
 
-// look decides from the caches, and from a live read where the caches may be behind.
-func (r *Reconciler) look(ctx context.Context, s *subject) (decision policy.Decision, v view, err error) {
-	for _, read := range []func(context.Context, *subject) (metav1.Object, error){r.gatherer.cached, r.gatherer.peek} {
-		secret, err := read(ctx, s)
+// look decides from the caches, and from a live read where the caches may be behind. It also returns the
+// resourceVersion of the target.
+func (r *Reconciler) look(ctx context.Context, s *subject) (decision policy.Decision, version string, err error) {
+	for _, read := range []func() (metav1.Object, error){
+		func() (metav1.Object, error) { return cached(ctx, r.cache, s) },
+		func() (metav1.Object, error) { return peek(ctx, r.live, s) },
+	} {
+		secret, err := read()
 		if err != nil {
-			return policy.Decision{}, view{}, err
+			return policy.Decision{}, "", err
 		}
-		v = s.view(ctx, secret)
-		if decision, s.stance, s.obj.next = r.decider.decide(s, v); !doubtful(s, v, decision) {
+		yields := secret != nil && s.stillYields(ctx, secret)
+		decision, s.stance, s.obj.next = decide(s, s.observe(ctx, secret), yields, r.started)
+		if version = versionOf(secret); !doubtful(s, secret, decision) {
 			break
 		}
 	}
-	return decision, v, nil
+	return decision, version, nil
 }
 
 // fetch reads the stores, and applies their answers.
@@ -181,22 +204,22 @@ func (r *Reconciler) fetch(ctx context.Context, s *subject) (*outcome, error) {
 	case refused != nil:
 		// An event of the store enqueues the object. It is lost if it came before the status with this verdict was
 		// written, so check again after a while. That reads caches only.
-		return say(*refused, r.decider.hold()), nil
+		return say(*refused, hold(s)), nil
 	case !s.handed.Ready:
-		return r.decider.awaitParts(s), nil
+		return awaitParts(s), nil
 	case changed && s.stance.why == policy.Retry:
 		s.stance.why = policy.Changed
 	}
-	at := r.applier.now()
+	at := r.opts.Now()
 	values, release, err := s.stores.Read(ctx, r.pool, fetch.Urgency(s.stance.why, s.obj.attempts.Failed()))
 	if err != nil {
 		return nil, err
 	}
 	defer release()
-	if err := r.gatherer.again(ctx, s); err != nil {
+	if err := s.reload(ctx, r.cache); err != nil {
 		return nil, err
 	}
-	values, there, err := r.gatherer.parts.take(ctx, s, values)
+	values, there, err := takeParts(ctx, r.live, s, values)
 	switch {
 	case err != nil:
 		return nil, err
@@ -206,7 +229,7 @@ func (r *Reconciler) fetch(ctx context.Context, s *subject) (*outcome, error) {
 	case !there:
 		return moved(), nil
 	}
-	texts, err := r.gatherer.templates.read(ctx, s.es, s.plan.Texts, &s.obj.templates)
+	texts, err := readTemplates(ctx, r.live, s)
 	if err != nil {
 		return unread(err)
 	}
@@ -215,56 +238,61 @@ func (r *Reconciler) fetch(ctx context.Context, s *subject) (*outcome, error) {
 
 // apply brings the target in line with an answer.
 func (r *Reconciler) apply(ctx context.Context, s *subject, a *answer) (*outcome, error) {
-	e, err := r.applier.apply(ctx, s, a)
-	if err == nil && !e.kept {
-		err = r.cleaner.releaseOldTarget(ctx, s)
-	}
-	switch {
-	case err != nil:
+	j, err := r.write(ctx, s, a)
+	if err != nil {
 		return failed(err)
-	case e.kept && a.err != nil:
+	}
+	if o := stopped(j.Decision, s.plan.Target, j.version); o != nil {
+		return o, nil
+	}
+	switch kept := j.Action == policy.Keep; {
+	case kept && a.err != nil:
 		if provider.ClassOf(a.err) == provider.Denied {
-			s.stores.Suspect(r.suspect)
+			s.stores.Suspect(r.opts.Suspect)
 		}
 		return retry(status.NotSynced(a.err), provider.RetryAfter(a.err)), nil
-	case e.kept:
+	case kept:
 		return retry(status.NotSynced(a.read.Gone), 0), nil
 	}
-	return r.succeed(ctx, s, a, e)
+	if err := r.releaseOldTarget(ctx, s); err != nil {
+		return failed(err)
+	}
+	return r.succeed(ctx, s, a, j)
 }
 
 // succeed records that the target matches the provider's answer, and plans the next refresh.
-func (r *Reconciler) succeed(ctx context.Context, s *subject, a *answer, e effect) (*outcome, error) {
+func (r *Reconciler) succeed(ctx context.Context, s *subject, a *answer, j judgement) (*outcome, error) {
 	s.obj.attempts.Succeed()
-	s.obj.next, s.obj.yields, s.obj.misses = time.Time{}, e.yields, 0
+	s.obj.next, s.obj.misses = time.Time{}, 0
+	s.obj.yields = yields{keys: j.yielded, all: len(j.desired.Data) == 0}
 	s.obj.good = a.at
 	s.obj.signals.lacks.Store(a.read.Gone != nil)
 	s.obj.signals.mended.Store(false)
-	r.reporter.took(s, a.at)
+	took(r.objects, s, a.at)
 	if policy.Periodic(s.es.Spec.RefreshPolicy, s.plan.Interval) {
-		s.obj.next = a.at.Add(policy.Jitter(s.plan.Interval, r.decider.random()))
+		s.obj.next = a.at.Add(policy.Jitter(s.plan.Interval, r.opts.Random()))
 	}
-	v := judged(s, a.read, e)
+	v := judged(s, a.read, j)
 	if failure := s.handed.Problem; failure != nil && v.Status == metav1.ConditionTrue {
 		v = *failure // The present values stay, but other values were due.
 	}
 	s.next.Sources = a.read.Sources
 	s.next.Binding = nil
-	if s.es.Spec.Target.CreationPolicy != v1alpha1.CreateNone && !e.absent {
+	if s.es.Spec.Target.CreationPolicy != v1alpha1.CreateNone && !j.Absent {
 		s.next.Binding = &v1alpha1.Binding{Name: s.plan.Target}
 	}
 	var err error
-	if s.next.Difference, err = r.applier.difference(ctx, s, a); err != nil {
+	if s.next.Difference, err = difference(ctx, r.writer, s, a); err != nil {
 		return nil, err
 	}
 	s.next.ObservedMetadataHash = s.metadata()
 	s.next.ObservedRefreshRequest = s.es.Annotations[v1alpha1.RefreshRequestAnnotation]
 	conclude(s.next, s.es.Generation, v)
 	refreshed(s.next, s.seen, a.at, s.obj.next)
-	if err := r.cleaner.prune(ctx, s); err != nil {
+	if err := prune(ctx, r.live, r.referrers.Contributor(), s); err != nil {
 		return nil, err
 	}
-	o := say(v, r.decider.remaining(s))
-	o.awaits, o.version = len(e.yields.keys) > 0, e.version
+	o := say(v, remaining(s))
+	o.awaits, o.version = len(j.yielded) > 0, j.version
 	return o, nil
 }

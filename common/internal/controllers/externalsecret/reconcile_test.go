@@ -108,11 +108,11 @@ func (w *world) reconciler(t *testing.T, o Options) *Reconciler {
 	}
 	watches := watch.New(metadatafake.NewSimpleMetadataClient(scheme))
 	t.Cleanup(func() { watches.Remove(watchOwner(key)) })
-	return newReconciler(cluster{
-		cache: c, live: c, events: events.NewFakeRecorder(10), watches: watches,
+	return newReconciler(Reconciler{
+		cache: c, live: c, referrers: fakeReferrers(t, c, o), opts: o, events: events.NewFakeRecorder(10), watches: watches,
 		pool:    dispatch.NewPool(c, watches, credentials.Rules{Ambient: credentials.AmbientNone}, dispatch.Options{}, nil),
 		enqueue: func(types.NamespacedName, int) {},
-	}, fakeReferrers(t, c, o), o)
+	})
 }
 
 // ready returns the Ready condition of the last patch, as status, reason and message.
@@ -252,14 +252,14 @@ func TestWriteRefused(t *testing.T) {
 				t.Fatal(err)
 			}
 			s := &subject{
-				identity: r.gatherer.identity, es: w.es, obj: &object{}, seen: &w.es.Status, next: w.es.Status.DeepCopy(), plan: plan,
-				census: &census{cache: r.gatherer.cache, live: r.gatherer.live, es: w.es},
+				opts: &r.opts, es: w.es, obj: &object{}, seen: &w.es.Status, next: w.es.Status.DeepCopy(), plan: plan,
+				census: &census{cache: r.cache, live: r.live, es: w.es},
 			}
 			out := render.Output{Data: map[string][]byte{"k": []byte("v")}, Values: 1}
 			res := reconcile.Result{}
 			o, err := r.apply(t.Context(), s, &answer{read: out, shape: func() (render.Output, error) { return out, nil }})
 			if err == nil {
-				res, err = r.reporter.end(t.Context(), s, o)
+				res, err = r.end(t.Context(), s, o)
 			}
 			got := want{Ready: w.ready(t), Again: res.RequeueAfter > 0, Err: err != nil}
 			if diff := cmp.Diff(tc.want, got); diff != "" {

@@ -44,11 +44,11 @@ func refreshed(st *v1alpha1.ExternalSecretStatus, before *v1alpha1.ExternalSecre
 }
 
 // judged returns the verdict after an answer was applied.
-func judged(s *subject, out render.Output, e effect) verdict {
+func judged(s *subject, out render.Output, j judgement) verdict {
 	switch {
-	case len(e.yields.keys) > 0:
-		return status.Stalled(v1alpha1.ReasonConflict, fmt.Sprintf("keys %q of Secret %q are written by another ExternalSecret; choose other keys or another spec.target.name", e.yields.keys, s.plan.Target))
-	case e.absent:
+	case len(j.yielded) > 0:
+		return status.Stalled(v1alpha1.ReasonConflict, fmt.Sprintf("keys %q of Secret %q are written by another ExternalSecret; choose other keys or another spec.target.name", j.yielded, s.plan.Target))
+	case j.Absent:
 		return status.Good(v1alpha1.ReasonSecretDeleted, "the provider has none of the values that the spec names; deletionPolicy is Delete, so there is no Secret")
 	case s.es.Spec.Target.CreationPolicy == v1alpha1.CreateNone:
 		return synced("all values can be read; creationPolicy is None, so no Secret is written")

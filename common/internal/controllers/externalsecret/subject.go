@@ -18,11 +18,11 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 )
 
-// subject is one ExternalSecret in one pass: what gatherer has loaded, and what decider has made of it.
+// subject is one ExternalSecret in one pass: what was loaded, and what was decided.
 type subject struct {
-	*identity
-	es  *v1alpha1.ExternalSecret
-	obj *object
+	opts *Options
+	es   *v1alpha1.ExternalSecret
+	obj  *object
 	// seen is the latest status, of the resourceVersion in version; next is the status to write.
 	seen, next *v1alpha1.ExternalSecretStatus
 	version    string
@@ -32,14 +32,6 @@ type subject struct {
 	handed handed
 	census *census
 	stance stance
-}
-
-// identity holds the settings of this operator that appear in the objects that it writes.
-type identity struct {
-	// module is the API group of the module.
-	module string
-	// cleanup is the cleanupPolicy of objects that leave theirs unset.
-	cleanup v1alpha1.CleanupPolicy
 }
 
 // stance is the state of an object relative to its provider and its target.
@@ -88,19 +80,19 @@ func (s *subject) ready() metav1.Condition {
 }
 
 // shown reports whether the status already has this verdict.
-func (s *subject) shown(v verdict) bool {
+func shown(s *subject, v verdict) bool {
 	c := s.ready()
 	return c.Status == v.Status && c.Reason == v.Reason && c.Message == v.Text() && c.ObservedGeneration == s.es.Generation
 }
 
 // complete reports whether an object is refreshed only once and has been. It asks for nothing more.
-func (s *subject) complete() bool {
+func complete(s *subject) bool {
 	return s.ready().Status == metav1.ConditionTrue && s.seen.RefreshTime != nil &&
 		policy.Once(s.es.Spec.RefreshPolicy, s.plan.Interval)
 }
 
 // standing returns the verdict on an object for which there is nothing to do.
-func (s *subject) standing() verdict {
+func standing(s *subject) verdict {
 	c := s.ready()
 	if c.Type != "" && (s.stance.yields || (c.Status == metav1.ConditionTrue && c.Reason != v1alpha1.ReasonSuspended)) {
 		return verdict{Status: c.Status, Reason: c.Reason, Message: c.Message, Stalled: s.stance.yields}
@@ -137,11 +129,13 @@ func (s *subject) attempt() kit.Attempt {
 }
 
 // owns reports whether the target should have an ownerReference.
-func (s *subject) owns() bool { return policy.OwnsTarget(s.es.Spec.Target, s.cleanup) }
+func (s *subject) owns() bool {
+	return policy.OwnsTarget(s.es.Spec.Target, s.opts.DefaultCleanupPolicy)
+}
 
 // self returns the object as input of decisions about its target.
 func (s *subject) self(due policy.Why, yields bool) policy.Self {
-	self := policy.SelfOf(s.es, s.cleanup)
+	self := policy.SelfOf(s.es, s.opts.DefaultCleanupPolicy)
 	self.Absent = s.ready().Reason == v1alpha1.ReasonSecretDeleted && policy.OnGone(self.Deletion, true, 0) == policy.DropSecret
 	self.Yields = yields && s.obj.yields.all
 	self.Due = due
@@ -150,7 +144,7 @@ func (s *subject) self(due policy.Why, yields bool) policy.Self {
 
 // desired returns the target to write, with values.
 func (s *subject) desired(out render.Output) target.Desired {
-	d := target.DesiredOf(s.es, s.module, s.owns(), target.Content{Data: out.Data, Labels: out.Labels, Annotations: out.Annotations})
+	d := target.DesiredOf(s.es, s.opts.Module, s.owns(), target.Content{Data: out.Data, Labels: out.Labels, Annotations: out.Annotations})
 	for _, l := range slices.Concat(s.stores.Labels(), s.handed.labels) {
 		d.Labels[l] = "true"
 	}

@@ -19,9 +19,9 @@ type held struct {
 	from   handoff.Record
 }
 
-// take adds the values in parts to the values of stores, by live reads. It returns false if a part does not hold what
+// takeParts adds the values in parts to the values of stores, by live reads. It returns false if a part does not hold what
 // the cache shows.
-func (p partReader) take(ctx context.Context, s *subject, values render.Values) (render.Values, bool, error) {
+func takeParts(ctx context.Context, live client.Client, s *subject, values render.Values) (render.Values, bool, error) {
 	if len(s.handed.versions) == 0 {
 		return values, true, nil
 	}
@@ -30,7 +30,7 @@ func (p partReader) take(ctx context.Context, s *subject, values render.Values) 
 		if !s.handed.used[part.Module] {
 			continue
 		}
-		opened, err := p.open(ctx, s.es, part)
+		opened, err := openPart(ctx, live, s.es, part)
 		if err != nil {
 			return nil, false, err
 		}
@@ -75,14 +75,14 @@ func (s *subject) collect(found map[render.Source]held, part handoff.Opened) {
 
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;delete
 
-// open reads a part that the status records. A part that another client has changed is deleted, so that its module
+// openPart reads a part that the status records. A part that another client has changed is deleted, so that its module
 // writes it again.
-func (p partReader) open(ctx context.Context, es *v1alpha1.ExternalSecret, recorded v1alpha1.PartStatus) (handoff.Opened, error) {
-	part, err := handoff.Open(ctx, p.live, es, recorded)
+func openPart(ctx context.Context, live client.Client, es *v1alpha1.ExternalSecret, recorded v1alpha1.PartStatus) (handoff.Opened, error) {
+	part, err := handoff.Open(ctx, live, es, recorded)
 	if err != nil || !part.Changed || part.Secret.DeletionTimestamp != nil {
 		return part, err
 	}
-	err = p.live.Delete(ctx, part.Secret, client.Preconditions{UID: &part.Secret.UID, ResourceVersion: &part.Secret.ResourceVersion})
+	err = live.Delete(ctx, part.Secret, client.Preconditions{UID: &part.Secret.UID, ResourceVersion: &part.Secret.ResourceVersion})
 	return part, errors.Wrap(client.IgnoreNotFound(err), "cannot delete the Secret of a contribution: another client changed it")
 }
 

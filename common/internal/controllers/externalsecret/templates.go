@@ -8,11 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
 	"github.com/direct-secrets/direct-secrets/common/internal/templatesource"
-	"github.com/direct-secrets/direct-secrets/common/internal/watch"
 )
 
 // templateOwner is the owner of the watches of the ConfigMaps and Secrets that hold the templates of an
@@ -84,31 +82,23 @@ func (t *templateStates) versions(refs []render.TextRef) []string {
 	return all
 }
 
-// A templateReader reads and watches template sources.
-type templateReader struct {
-	// client does not read from a cache.
-	client  client.Client
-	watches *watch.Watches
-	enqueue func(key types.NamespacedName, priority int)
-}
-
-// follow updates the versions of an object's template sources, and watches the sources from then on. The versions
+// followTemplates updates the versions of an object's template sources, and watches the sources from then on. The versions
 // count like labels: the status stores a hash of them, so a change while the operator was down is noticed, too.
-func (r templateReader) follow(ctx context.Context, es *v1alpha1.ExternalSecret, refs []render.TextRef, seen *templateStates) error {
-	owner := templateOwner(client.ObjectKeyFromObject(es))
-	if !seen.keep(refs) {
+func (r *Reconciler) followTemplates(ctx context.Context, s *subject) error {
+	owner, seen := templateOwner(s.key()), &s.obj.templates
+	if !seen.keep(s.plan.Texts) {
 		r.watches.Remove(owner) // The spec no longer names some of them.
 	}
-	for _, ref := range refs {
+	for _, ref := range s.plan.Texts {
 		if _, known := seen.get(ref); known {
 			continue
 		}
-		version, err := templatesource.Version(ctx, r.client, es.Namespace, ref)
+		version, err := templatesource.Version(ctx, r.live, s.es.Namespace, ref)
 		if err != nil {
 			return err
 		}
 		seen.set(ref, version)
-		r.watches.Add(templatesource.WatchRef(es.Namespace, ref), owner, version, func() {
+		r.watches.Add(templatesource.WatchRef(s.es.Namespace, ref), owner, version, func() {
 			seen.changed(ref)
 			r.enqueue(types.NamespacedName(owner), queue.High)
 		})
@@ -116,18 +106,18 @@ func (r templateReader) follow(ctx context.Context, es *v1alpha1.ExternalSecret,
 	return nil
 }
 
-// read returns the templates of the sources. A source that does not exist is left out.
-func (r templateReader) read(ctx context.Context, es *v1alpha1.ExternalSecret, refs []render.TextRef, seen *templateStates) (render.Texts, error) {
+// readTemplates returns the templates of the sources. A source that does not exist is left out.
+func readTemplates(ctx context.Context, live client.Reader, s *subject) (render.Texts, error) {
 	texts := render.Texts{}
-	for _, ref := range refs {
-		all, version, err := templatesource.Read(ctx, r.client, es.Namespace, ref)
+	for _, ref := range s.plan.Texts {
+		all, version, err := templatesource.Read(ctx, live, s.es.Namespace, ref)
 		if err != nil {
 			return nil, err
 		}
 		if version != "" {
-			texts[ref] = render.TextsUsed(es, ref, all)
+			texts[ref] = render.TextsUsed(s.es, ref, all)
 		}
-		seen.saw(ref, version)
+		s.obj.templates.saw(ref, version)
 	}
 	return texts, nil
 }
