@@ -105,7 +105,7 @@ generate: $(TOOLS)/controller-gen ## Write the deep copies and the CRDs of every
 		echo "$$apis"; \
 		(cd $$apis && $(TOOLS)/controller-gen paths=./... object crd:allowDangerousTypes=false output:crd:dir=../manifests/crds); \
 	done
-	@go run ./hack/rights $(TOOLS)/controller-gen $(PROGRAMS)
+	@go run ./hack/permissions $(TOOLS)/controller-gen $(PROGRAMS)
 	@go run ./hack/charts
 	@go run ./hack/release lock
 	@go run ./hack/messages

@@ -98,9 +98,9 @@ func sorted(t *testing.T, out string) []string {
 	return all
 }
 
-// TestLifeOfAReleaseOfHelm3 installs, upgrades, rolls back and uninstalls a release in a real cluster with the
+// TestLifecycleOfReleaseOfHelm3 installs, upgrades, rolls back and uninstalls a release in a real cluster with the
 // oldest supported helm.
-func TestLifeOfAReleaseOfHelm3(t *testing.T) {
+func TestLifecycleOfReleaseOfHelm3(t *testing.T) {
 	ownCluster(t)
 	shell := newShell(t)
 	chart, err := filepath.Abs(umbrella)

@@ -61,8 +61,8 @@ func crds(t *testing.T) []string {
 	return slices.Sorted(maps.Keys(groups))
 }
 
-// TestLifeOfARelease installs, upgrades and uninstalls a release in a real cluster.
-func TestLifeOfARelease(t *testing.T) {
+// TestLifecycleOfRelease installs, upgrades and uninstalls a release in a real cluster.
+func TestLifecycleOfRelease(t *testing.T) {
 	ownCluster(t)
 	in := newNamespace(t, "life", nil)
 	upgrade := func(modules ...string) string {

@@ -59,7 +59,7 @@ func TestSeveralReleases(t *testing.T) {
 			}
 		}
 	}
-	who := func() []rbacv1.Subject {
+	subjectsOf := func() []rbacv1.Subject {
 		b := &rbacv1.RoleBinding{}
 		must(t, admin.Get(background, client.ObjectKey{Namespace: "shop", Name: "secrets-provider-aws"}, b))
 		return b.Subjects
@@ -67,11 +67,11 @@ func TestSeveralReleases(t *testing.T) {
 	account := func(in string) []rbacv1.Subject {
 		return []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: in, Name: "secrets-provider-aws"}}
 	}
-	if diff := cmp.Diff(account("team-a"), who()); diff != "" {
+	if diff := cmp.Diff(account("team-a"), subjectsOf()); diff != "" {
 		t.Errorf("the first release keeps its rights: -want, +got:\n%s", diff)
 	}
 	must(t, install(helm.Release{Name: "secrets", Namespace: "team-b", TakeOwnership: true}, `global.scope.namespaces=["shop"]`))
-	if diff := cmp.Diff(account("team-b"), who()); diff != "" {
+	if diff := cmp.Diff(account("team-b"), subjectsOf()); diff != "" {
 		t.Errorf("with --take-ownership the second has taken them, and the first has none: -want, +got:\n%s", diff)
 	}
 }

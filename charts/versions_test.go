@@ -20,7 +20,7 @@ import (
 func TestKubernetesVersions(t *testing.T) {
 	t.Parallel()
 	oldest, newest := tested(t)
-	said := fmt.Sprintf("Direct Secrets is tested with 1.%d to 1.%d.", oldest, newest)
+	want := fmt.Sprintf("Direct Secrets is tested with 1.%d to 1.%d.", oldest, newest)
 	if page := read(t, "../docs/reference/versions.md"); !strings.Contains(page, fmt.Sprintf("| Kubernetes | 1.%d to 1.%d |", oldest, newest)) {
 		t.Errorf("docs/reference/versions.md does not say that 1.%d to 1.%d are supported", oldest, newest)
 	}
@@ -44,7 +44,7 @@ func TestKubernetesVersions(t *testing.T) {
 			if err != nil && !strings.Contains(err.Error(), "kubeVersion") {
 				t.Fatal(err)
 			}
-			got := outcome{Refused: err != nil, Untested: strings.Contains(notes, "UNTESTED: this is Kubernetes "+tc.version) && strings.Contains(notes, said)}
+			got := outcome{Refused: err != nil, Untested: strings.Contains(notes, "UNTESTED: this is Kubernetes "+tc.version) && strings.Contains(notes, want)}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s: -want, +got:\n%s\nnotes: %s", tc.reason, diff, notes)
 			}

@@ -28,7 +28,7 @@ const byOperator = "the operator itself"
 func TestGenerates(t *testing.T) {
 	const ns = "generates"
 	suite.For(t).Namespace(ns, nil)
-	suite.Start(t, "generator-password", manifests.Rights, newOperator)
+	suite.Start(t, "generator-password", manifests.Permissions, newOperator)
 	cases := map[string]struct {
 		settings wanted
 		keys     []string
@@ -70,7 +70,7 @@ func TestGenerates(t *testing.T) {
 func TestKeepPrevious(t *testing.T) {
 	const ns = "keep-previous"
 	suite.For(t).Namespace(ns, nil)
-	suite.Start(t, "generator-password", manifests.Rights, newOperator)
+	suite.Start(t, "generator-password", manifests.Permissions, newOperator)
 	g := namespaced(ns, "db", spec{GeneratorSpec: common.GeneratorSpec{KeepPrevious: true}})
 	suite.For(t).Create(g)
 	es := operatortest.Generated(ns, "db", "Password", "db")
@@ -102,7 +102,7 @@ func TestKeepPrevious(t *testing.T) {
 func TestGenerateExamples(t *testing.T) {
 	suite.For(t).Namespace("shop", map[string]string{"passwords": "generated"})
 	suite.For(t).Namespace("garden", nil)
-	suite.Start(t, "generator-password", manifests.Rights, newOperator)
+	suite.Start(t, "generator-password", manifests.Permissions, newOperator)
 	suite.Apply(t, operatortest.Example(t, manifests.Examples, "password.yaml"), func(*unstructured.Unstructured) {})
 	outside := operatortest.Generated("garden", "sessions", "ClusterPassword", "sessions")
 	suite.For(t).Create(outside)
@@ -129,12 +129,12 @@ func TestGenerateExamples(t *testing.T) {
 func TestBadGenerators(t *testing.T) {
 	const ns = "bad-generators"
 	suite.For(t).Namespace(ns, nil)
-	suite.Start(t, "generator-password", manifests.Rights, newOperator)
+	suite.Start(t, "generator-password", manifests.Permissions, newOperator)
 	// Each spec passes the rules of the CRD.
 	cases := map[string]struct {
-		why  string
-		spec spec
-		says string
+		why     string
+		spec    spec
+		message string
 	}{
 		"Digits":   {"A password of only digits is too weak.", spec{PasswordSettings: wanted{Length: 19, Digits: new(int32(19)), AllowRepeat: true}}, "spec.length: a password of 19 characters"},
 		"Symbols":  {"A password of one repeated symbol is too weak.", spec{PasswordSettings: wanted{Symbols: new(int32(24)), SymbolCharacters: new("-"), AllowRepeat: true}}, "spec.length: a password of 24 characters"},
@@ -143,12 +143,12 @@ func TestBadGenerators(t *testing.T) {
 	made := func() []string { return suite.Made(t, &v1alpha1.Password{}, &v1alpha1.ClusterPassword{}) }
 	bad := map[string]operatortest.BadStore{}
 	for name, tc := range cases {
-		bad[name] = operatortest.BadStore{Why: tc.why, Store: namespaced(ns, "", tc.spec), Want: common.ReasonStoreInvalidSpec, Says: tc.says}
+		bad[name] = operatortest.BadStore{Why: tc.why, Store: namespaced(ns, "", tc.spec), Want: common.ReasonStoreInvalidSpec, Message: tc.message}
 	}
 	t.Run("Password", func(t *testing.T) { suite.BadStores(t, ns, bad, made) })
 	bad = map[string]operatortest.BadStore{}
 	for name, tc := range cases {
-		bad[name] = operatortest.BadStore{Why: tc.why, Store: serving(tc.spec), Want: common.ReasonStoreInvalidSpec, Says: tc.says}
+		bad[name] = operatortest.BadStore{Why: tc.why, Store: serving(tc.spec), Want: common.ReasonStoreInvalidSpec, Message: tc.message}
 	}
 	t.Run("ClusterPassword", func(t *testing.T) { suite.BadStores(t, ns, bad, made) })
 	t.Run("Ungated", func(t *testing.T) {

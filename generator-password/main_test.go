@@ -119,13 +119,13 @@ func TestConditions(t *testing.T) {
 	for _, tc := range cases {
 		suite.For(t).Create(tc.object)
 	}
-	suite.Start(t, "generator-password", manifests.Rights, newOperator)
+	suite.Start(t, "generator-password", manifests.Permissions, newOperator)
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			controlplane.Eventually(t, func() string {
-				says := suite.For(t).Says(tc.object)
-				if !strings.HasPrefix(says, tc.want) {
-					return tc.reason + "\n" + cmp.Diff(tc.want, says)
+				condition := suite.For(t).Condition(tc.object)
+				if !strings.HasPrefix(condition, tc.want) {
+					return tc.reason + "\n" + cmp.Diff(tc.want, condition)
 				}
 				return ""
 			})

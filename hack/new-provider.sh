@@ -25,7 +25,7 @@ tools=$PWD/bin/tools
 go -C "$out" mod edit -replace="github.com/direct-secrets/direct-secrets/common=$(realpath --relative-to="$out" common)"
 go -C "$out" mod tidy
 (cd "$out/apis" && "$tools/controller-gen" paths=./v1alpha1 object crd:allowDangerousTypes=false output:crd:dir=../manifests/crds)
-go run ./hack/rights "$tools/controller-gen" "$out"
+go run ./hack/permissions "$tools/controller-gen" "$out"
 gofmt -w "$out"
 if [[ -z ${3:-} ]]; then
 	[[ -e docs/providers/$name.md ]] || lay_out hack/newprovider.md.tmpl "docs/providers/$name.md"

@@ -99,15 +99,15 @@ func TestBadAuth(t *testing.T) {
 		emulator.Role{ARN: roles + "web", WebIdentities: []emulator.WebIdentity{{Subject: identity, Audience: "sts.amazonaws.com"}}},
 		emulator.Role{ARN: roles + "elsewhere", WebIdentities: []emulator.WebIdentity{{Subject: "system:serviceaccount:bank:default", Audience: "sts.amazonaws.com"}}},
 	))
-	stranger := httptest.NewUnstartedServer(nil)
-	stranger.Config.ErrorLog = log.New(io.Discard, "", 0) // The TLS handshakes with this server fail.
-	stranger.StartTLS()
-	t.Cleanup(stranger.Close)
+	untrustedServer := httptest.NewUnstartedServer(nil)
+	untrustedServer.Config.ErrorLog = log.New(io.Discard, "", 0) // The TLS handshakes with this server fail.
+	untrustedServer.StartTLS()
+	t.Cleanup(untrustedServer.Close)
 	suite.For(t).Namespace(ns, nil)
 	suite.For(t).In(ns).Source("aws", accessKey)
 	suite.For(t).In(ns).Source("expired", expiredKey(t, srv, roles+"first"))
 	suite.For(t).In(ns).Source("bad", map[string]string{"id": "AKIAUNKNOWN", "key": "c4n4ry", "token": "c4n4ry", "blank": " \n"})
-	suite.Start(t, "provider-aws", manifests.Rights, newOperator)
+	suite.Start(t, "provider-aws", manifests.Permissions, newOperator)
 
 	ref := func(name, key string) common.SecretKeySelector {
 		return common.SecretKeySelector{Name: name, Key: key}
@@ -128,9 +128,9 @@ func TestBadAuth(t *testing.T) {
 		return sel
 	}
 	cases := map[string]struct {
-		why        string
-		spec       v1alpha1.AWSSpec
-		want, says string
+		why               string
+		spec              v1alpha1.AWSSpec
+		want, wantMessage string
 	}{
 		"NoIDSecret":    {"The Secret of the access key id does not exist.", v1alpha1.AWSSpec{Auth: static(ref("none", "id"), goodKey)}, invalid, keyID + "Secret bad-auth/none does not exist"},
 		"NoIDKey":       {"The Secret has no such key for the access key id.", v1alpha1.AWSSpec{Auth: static(ref("aws", "none"), goodKey)}, invalid, keyID + `Secret bad-auth/aws has no value under key "none"`},
@@ -158,7 +158,7 @@ func TestBadAuth(t *testing.T) {
 		"SecondRole":    {"The second of additionalRoles cannot be assumed.", v1alpha1.AWSSpec{AdditionalRoles: []string{roles + "first", roles + "none"}, Role: roles + "first", Auth: good}, failed, "spec.additionalRoles[1]: cannot assume role"},
 		"LastRole":      {"spec.role cannot be assumed from additionalRoles.", v1alpha1.AWSSpec{AdditionalRoles: []string{roles + "first"}, Role: roles + "none", Auth: good}, failed, "spec.role: cannot assume role"},
 		"Ambient":       {"A namespaced store does not get the operator's own identity.", v1alpha1.AWSSpec{}, invalid, "spec.auth: "},
-		"UnknownCA":     {"The server's certificate is not trusted.", v1alpha1.AWSSpec{Endpoint: stranger.URL, Auth: good}, common.ReasonStoreUnreachable, "check spec.endpoint"},
+		"UnknownCA":     {"The server's certificate is not trusted.", v1alpha1.AWSSpec{Endpoint: untrustedServer.URL, Auth: good}, common.ReasonStoreUnreachable, "check spec.endpoint"},
 		"PlainHTTP":     {"Plain http to another host is rejected.", v1alpha1.AWSSpec{Endpoint: "http://aws.example", Auth: good}, invalid, "spec.endpoint: "},
 	}
 	at := func(spec v1alpha1.AWSSpec) v1alpha1.AWSSpec {
@@ -171,7 +171,7 @@ func TestBadAuth(t *testing.T) {
 	for kind, make := range stores {
 		bad := map[string]operatortest.BadStore{}
 		for name, tc := range cases {
-			bad[name] = operatortest.BadStore{Why: tc.why, Store: make(ns, at(tc.spec)), Want: tc.want, Says: tc.says}
+			bad[name] = operatortest.BadStore{Why: tc.why, Store: make(ns, at(tc.spec)), Want: tc.want, Message: tc.wantMessage}
 		}
 		t.Run(kind, func(t *testing.T) { suite.BadStores(t, ns, bad, readsOf(srv)) })
 	}
@@ -182,11 +182,11 @@ func TestBadAuth(t *testing.T) {
 			elsewhere := web("default")
 			elsewhere.ServiceAccountRef.Namespace = "nowhere"
 			suite.BadStores(t, ns, map[string]operatortest.BadStore{
-				"NoNamespace":        {Why: "The reference needs a namespace.", Store: make(at(v1alpha1.AWSSpec{Auth: good}), none), Want: invalid, Says: keyID + "Secret aws needs a namespace"},
-				"KeyNoNamespace":     {Why: "Each reference needs a namespace of its own.", Store: make(at(v1alpha1.AWSSpec{Auth: static(in(ns, goodID), goodKey)}), none), Want: invalid, Says: key + "Secret aws needs a namespace"},
-				"AccountNoNamespace": {Why: "The reference to a ServiceAccount needs a namespace, too.", Store: make(at(v1alpha1.AWSSpec{Role: roles + "web", Auth: web("default")}), none), Want: invalid, Says: account + "ServiceAccount default needs a namespace"},
-				"NoSecret":           {Why: "The Secret does not exist in that namespace.", Store: make(at(v1alpha1.AWSSpec{Auth: static(in("nowhere", goodID), in(ns, goodKey))}), none), Want: invalid, Says: keyID + "Secret nowhere/aws does not exist"},
-				"NoAccount":          {Why: "The ServiceAccount does not exist in that namespace.", Store: make(at(v1alpha1.AWSSpec{Role: roles + "web", Auth: elsewhere}), none), Want: invalid, Says: account + "ServiceAccount nowhere/default does not exist"},
+				"NoNamespace":        {Why: "The reference needs a namespace.", Store: make(at(v1alpha1.AWSSpec{Auth: good}), none), Want: invalid, Message: keyID + "Secret aws needs a namespace"},
+				"KeyNoNamespace":     {Why: "Each reference needs a namespace of its own.", Store: make(at(v1alpha1.AWSSpec{Auth: static(in(ns, goodID), goodKey)}), none), Want: invalid, Message: key + "Secret aws needs a namespace"},
+				"AccountNoNamespace": {Why: "The reference to a ServiceAccount needs a namespace, too.", Store: make(at(v1alpha1.AWSSpec{Role: roles + "web", Auth: web("default")}), none), Want: invalid, Message: account + "ServiceAccount default needs a namespace"},
+				"NoSecret":           {Why: "The Secret does not exist in that namespace.", Store: make(at(v1alpha1.AWSSpec{Auth: static(in("nowhere", goodID), in(ns, goodKey))}), none), Want: invalid, Message: keyID + "Secret nowhere/aws does not exist"},
+				"NoAccount":          {Why: "The ServiceAccount does not exist in that namespace.", Store: make(at(v1alpha1.AWSSpec{Role: roles + "web", Auth: elsewhere}), none), Want: invalid, Message: account + "ServiceAccount nowhere/default does not exist"},
 			}, readsOf(srv))
 
 			// The login of a store with authenticationScope ManifestNamespace cannot be checked, so the
@@ -197,7 +197,7 @@ func TestBadAuth(t *testing.T) {
 			es := operatortest.ExternalSecret(ns, "scoped", kind, "scoped", "shop/db", "password")
 			suite.For(t).Create(es)
 			controlplane.Eventually(t, func() string {
-				return cmp.Diff(fmt.Sprintf("False SecretSyncedError Invalid: \"shop/db\" in %s \"scoped\": ", kind)+keyID+"Secret aws must not name a namespace with authenticationScope ManifestNamespace; remove the namespace", suite.For(t).Says(es))
+				return cmp.Diff(fmt.Sprintf("False SecretSyncedError Invalid: \"shop/db\" in %s \"scoped\": ", kind)+keyID+"Secret aws must not name a namespace with authenticationScope ManifestNamespace; remove the namespace", suite.For(t).Condition(es))
 			})
 		})
 	}

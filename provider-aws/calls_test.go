@@ -24,7 +24,7 @@ func TestCalls(t *testing.T) {
 		srv.PutParameter(key, operatortest.TenProperties)
 	}
 	suite.For(t).Namespace(ns, nil)
-	suite.Start(t, "provider-aws", manifests.Rights, newOperator)
+	suite.Start(t, "provider-aws", manifests.Permissions, newOperator)
 
 	spec := v1alpha1.AWSSpec{Region: "us-east-1", Endpoint: srv.URL(), Role: role, Auth: byToken()}
 	all := map[string]provider.Object{}

@@ -41,7 +41,7 @@ func TestEscapes(t *testing.T) {
 	foreign := *bank.ARN
 	suite.For(t).Namespace(ns, nil)
 	suite.For(t).In(ns).Source("aws", accessKey)
-	suite.Start(t, "provider-aws", manifests.Rights, newOperator)
+	suite.Start(t, "provider-aws", manifests.Permissions, newOperator)
 
 	auth := byKey()
 	auth.SecretRef.AccessKeyIDSecretRef.Namespace, auth.SecretRef.SecretAccessKeySecretRef.Namespace = ns, ns
@@ -112,7 +112,7 @@ func TestEscapes(t *testing.T) {
 	for kind, make := range stores {
 		t.Run(kind, func(t *testing.T) { // The credentials that these stores refer to exist.
 			suite.BadStores(t, ns, map[string]operatortest.BadStore{
-				"Namespace": {Why: "A namespaced store reads only Secrets in its own namespace.", Store: make(ns, spec), Want: common.ReasonStoreInvalidSpec, Says: "spec.auth.secretRef.accessKeyIDSecretRef: Secret aws must not name a namespace"},
+				"Namespace": {Why: "A namespaced store reads only Secrets in its own namespace.", Store: make(ns, spec), Want: common.ReasonStoreInvalidSpec, Message: "spec.auth.secretRef.accessKeyIDSecretRef: Secret aws must not name a namespace"},
 			}, calls(srv))
 		})
 	}

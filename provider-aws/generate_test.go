@@ -68,8 +68,8 @@ func trusting(role, namespace, account string) emulator.Role {
 	}}
 }
 
-// whose returns the owner of an access key, as reported by AWS.
-func whose(t *testing.T, srv *emulator.Server, id, key, token string) string {
+// ownerOf returns the owner of an access key, as reported by AWS.
+func ownerOf(t *testing.T, srv *emulator.Server, id, key, token string) string {
 	t.Helper()
 	out, err := sts.NewFromConfig(aws.Config{
 		Region: "us-east-1", BaseEndpoint: aws.String(srv.URL()), Credentials: credentials.NewStaticCredentialsProvider(id, key, token),
@@ -86,7 +86,7 @@ func TestGenerates(t *testing.T) {
 	srv := startEmulator(t, emulator.WithRoles(trusting(role, ns, "default")))
 	suite.For(t).Namespace(ns, nil)
 	suite.For(t).In(ns).Source("aws", accessKey)
-	suite.Start(t, "provider-aws", manifests.Rights, newOperator)
+	suite.Start(t, "provider-aws", manifests.Permissions, newOperator)
 
 	spec := func(a *v1alpha1.AWSAuth, role string) v1alpha1.AWSSpec {
 		return v1alpha1.AWSSpec{Region: "us-east-1", Endpoint: srv.URL(), Auth: a, Role: role}
@@ -119,7 +119,7 @@ func TestGenerates(t *testing.T) {
 			es := operatortest.Generated(ns, "whose", suite.For(t).Kind(tc.generator), tc.generator.GetName())
 			suite.For(t).Create(es)
 			data := suite.For(t).Synced(es)
-			if got := whose(t, srv, data["access_key_id"], data["secret_access_key"], data["session_token"]); !strings.HasPrefix(got, tc.owner) {
+			if got := ownerOf(t, srv, data["access_key_id"], data["secret_access_key"], data["session_token"]); !strings.HasPrefix(got, tc.owner) {
 				t.Errorf("the access key is of %q, want %q", got, tc.owner)
 			}
 			suite.For(t).End(es)
@@ -130,11 +130,11 @@ func TestGenerates(t *testing.T) {
 // TestReplacedInTime checks that the Secret never holds an expired login. AWS's clock is almost twelve hours
 // behind, so each login lasts only seconds.
 func TestReplacedInTime(t *testing.T) {
-	const ns, life = "replaced-in-time", 30 * time.Second
-	srv := startEmulator(t, emulator.WithClock(func() time.Time { return time.Now().Add(life - 12*time.Hour) }))
+	const ns, lifetime = "replaced-in-time", 30 * time.Second
+	srv := startEmulator(t, emulator.WithClock(func() time.Time { return time.Now().Add(lifetime - 12*time.Hour) }))
 	suite.For(t).Namespace(ns, nil)
 	suite.For(t).In(ns).Source("aws", accessKey)
-	suite.Start(t, "provider-aws", manifests.Rights, newOperator)
+	suite.Start(t, "provider-aws", manifests.Permissions, newOperator)
 	suite.For(t).Create(newECR(ns, "registry", v1alpha1.AWSSpec{Region: "us-east-1", Endpoint: srv.URL(), Auth: byKey()}))
 	es := operatortest.Generated(ns, "registry", "ECRAuthorizationToken", "registry")
 	suite.For(t).Create(es)
@@ -171,7 +171,7 @@ func TestGenerateExamples(t *testing.T) {
 		emulator.WithRoles(trusting(roles+"shop-images", ns, "shop"), trusting(roles+"shop-reports", ns, "shop")))
 	suite.For(t).Namespace(ns, nil)
 	suite.For(t).Create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "shop"}})
-	suite.Start(t, "provider-aws", manifests.Rights, newOperator)
+	suite.Start(t, "provider-aws", manifests.Permissions, newOperator)
 	for _, name := range []string{"ecrauthorizationtoken.yaml", "stssessiontoken.yaml"} {
 		suite.Apply(t, operatortest.Example(t, manifests.Examples, name), func(o *unstructured.Unstructured) {
 			if o.GetNamespace() != "" {
@@ -202,7 +202,7 @@ func TestGenerateExamples(t *testing.T) {
 
 	reports := operatortest.Generated(ns, "reports", "", "")
 	data = suite.For(t).Synced(reports)
-	owner := whose(t, srv, data["AWS_ACCESS_KEY_ID"], data["AWS_SECRET_ACCESS_KEY"], data["AWS_SESSION_TOKEN"])
+	owner := ownerOf(t, srv, data["AWS_ACCESS_KEY_ID"], data["AWS_SECRET_ACCESS_KEY"], data["AWS_SESSION_TOKEN"])
 	if want := "arn:aws:sts::" + account + ":assumed-role/shop-reports/"; !strings.HasPrefix(owner, want) || len(data) != 3 {
 		t.Errorf("%d keys, and the access key is of %q, want %q", len(data), owner, want)
 	}
@@ -232,7 +232,7 @@ func TestBadGenerators(t *testing.T) {
 	} {
 		suite.For(t).In(ns).Source(name, data)
 	}
-	suite.Start(t, "provider-aws", manifests.Rights, newOperator)
+	suite.Start(t, "provider-aws", manifests.Permissions, newOperator)
 
 	of := func(secret string) *v1alpha1.AWSAuth {
 		a := byKey()
@@ -246,9 +246,9 @@ func TestBadGenerators(t *testing.T) {
 	nowhere.Region, assumed.Role = "", role+"other"
 
 	both := map[string]struct {
-		why        string
-		spec       v1alpha1.AWSSpec
-		want, says string
+		why               string
+		spec              v1alpha1.AWSSpec
+		want, wantMessage string
 	}{
 		"Region":    {"A missing region is reported.", nowhere, invalid, "spec.region: required with spec.auth"},
 		"NoSecret":  {"The Secret of the access key does not exist.", spec(of("none")), invalid, keyID + "Secret bad-generators/none does not exist"},
@@ -260,21 +260,21 @@ func TestBadGenerators(t *testing.T) {
 	}
 	all := map[string]map[string]operatortest.BadStore{
 		"ECRAuthorizationToken": {
-			"Permission": {Why: "The condition names the missing permission.", Store: newECR(ns, "", spec(of("meek"))), Want: failed, Says: "ecr:GetAuthorizationToken; allow it in a policy"},
+			"Permission": {Why: "The condition names the missing permission.", Store: newECR(ns, "", spec(of("meek"))), Want: failed, Message: "ecr:GetAuthorizationToken; allow it in a policy"},
 		},
 		"STSSessionToken": {},
 	}
 	for name, tc := range both {
-		all["ECRAuthorizationToken"][name] = operatortest.BadStore{Why: tc.why, Store: newECR(ns, "", tc.spec), Want: tc.want, Says: tc.says}
-		all["STSSessionToken"][name] = operatortest.BadStore{Why: tc.why, Store: newSTS(ns, "", tc.spec), Want: tc.want, Says: tc.says}
+		all["ECRAuthorizationToken"][name] = operatortest.BadStore{Why: tc.why, Store: newECR(ns, "", tc.spec), Want: tc.want, Message: tc.wantMessage}
+		all["STSSessionToken"][name] = operatortest.BadStore{Why: tc.why, Store: newSTS(ns, "", tc.spec), Want: tc.want, Message: tc.wantMessage}
 	}
 	for kind, make := range map[string]func(v1alpha1.AWSSpec) provider.Object{
 		"ClusterECRAuthorizationToken": func(s v1alpha1.AWSSpec) provider.Object { return newClusterECR("", s) },
 		"ClusterSTSSessionToken":       func(s v1alpha1.AWSSpec) provider.Object { return newClusterSTS("", s) },
 	} {
 		all[kind] = map[string]operatortest.BadStore{
-			"NoNamespace": {Why: "The reference needs a namespace.", Store: make(spec(of("aws"))), Want: invalid, Says: keyID + "Secret aws needs a namespace"},
-			"Missing":     {Why: "The Secret does not exist in that namespace.", Store: make(spec(in("nowhere", byKey()))), Want: invalid, Says: keyID + "Secret nowhere/aws does not exist"},
+			"NoNamespace": {Why: "The reference needs a namespace.", Store: make(spec(of("aws"))), Want: invalid, Message: keyID + "Secret aws needs a namespace"},
+			"Missing":     {Why: "The Secret does not exist in that namespace.", Store: make(spec(in("nowhere", byKey()))), Want: invalid, Message: keyID + "Secret nowhere/aws does not exist"},
 		}
 	}
 	made := func() []string {
@@ -299,8 +299,8 @@ func TestBadGenerators(t *testing.T) {
 		suite.For(t).Create(es)
 		want := `False SecretSyncedError Invalid: STSSessionToken "long": spec.role: cannot assume role ` + role + "mine: AWS rejects spec.requestParameters.sessionDuration"
 		controlplane.Eventually(t, func() string {
-			if says := suite.For(t).Says(es); !strings.HasPrefix(says, want) {
-				return cmp.Diff(want, says)
+			if condition := suite.For(t).Condition(es); !strings.HasPrefix(condition, want) {
+				return cmp.Diff(want, condition)
 			}
 			return ""
 		})

@@ -102,7 +102,7 @@ func TestProvider(t *testing.T) {
 		suite.For(t).Namespace(name, labels)
 		suite.For(t).In(name).Source("aws", accessKey)
 	}
-	suite.Start(t, "provider-aws", manifests.Rights, newOperator)
+	suite.Start(t, "provider-aws", manifests.Permissions, newOperator)
 	t.Run("Namespaced", func(t *testing.T) { testNamespaced(t, srv, role) })
 	t.Run("Cluster", func(t *testing.T) { testCluster(t, srv) })
 	t.Run("Example", func(t *testing.T) { testExample(t, srv) })

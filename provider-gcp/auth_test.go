@@ -73,7 +73,7 @@ func TestBadAuth(t *testing.T) {
 	srv.AddServiceAccount("owner@test-project.iam.gserviceaccount.com", "system:serviceaccount:bank:default")
 	certified := httptest.NewTLSServer(nil) // The test only uses its certificate, which is not trusted.
 	certified.Close()
-	stranger := startEmulator(t, emulator.WithTLS(&tls.Config{Certificates: certified.TLS.Certificates, MinVersion: tls.VersionTLS12}))
+	untrustedServer := startEmulator(t, emulator.WithTLS(&tls.Config{Certificates: certified.TLS.Certificates, MinVersion: tls.VersionTLS12}))
 	good, revoked := srv.Key(reader), srv.Key(deleted)
 	srv.RevokeKeys(deleted)
 	suite.For(t).Namespace(ns, nil)
@@ -82,10 +82,10 @@ func TestBadAuth(t *testing.T) {
 		"user": string(with(t, good, "type", "authorized_user")), "no-email": string(with(t, good, "client_email", "")),
 		"no-private": string(with(t, good, "private_key", "c4n4ry")), "other-private": string(otherPrivate(t, good)),
 		"other-account": string(with(t, good, "client_email", "unknown@test-project.iam.gserviceaccount.com")),
-		"stranger":      string(stranger.Key(reader)),
+		"stranger":      string(untrustedServer.Key(reader)),
 		"elsewhere":     string(with(t, good, "token_uri", "https://evil.example/token")),
 	})
-	suite.Start(t, "provider-gcp", manifests.Rights, newOperator)
+	suite.Start(t, "provider-gcp", manifests.Permissions, newOperator)
 
 	file := func(name, key string) *v1alpha1.GCPAuth {
 		return &v1alpha1.GCPAuth{SecretRef: &v1alpha1.GCPSecretRef{SecretAccessKeySecretRef: common.SecretKeySelector{Name: name, Key: key}}}
@@ -96,9 +96,9 @@ func TestBadAuth(t *testing.T) {
 		return a
 	}
 	cases := map[string]struct {
-		why        string
-		spec       v1alpha1.GCPSpec
-		want, says string
+		why               string
+		spec              v1alpha1.GCPSpec
+		want, wantMessage string
 	}{
 		"NoSecret":     {"The Secret of the key does not exist.", v1alpha1.GCPSpec{Auth: file("none", "key.json")}, invalid, key + "Secret bad-auth/none does not exist"},
 		"NoKey":        {"The Secret has no such key.", v1alpha1.GCPSpec{Auth: file("gcp", "none")}, invalid, key + `Secret bad-auth/gcp has no value under key "none"`},
@@ -123,13 +123,13 @@ func TestBadAuth(t *testing.T) {
 		"NoEmailOwner":  {"The service account to impersonate does not exist.", v1alpha1.GCPSpec{Auth: byToken("unknown@test-project.iam.gserviceaccount.com")}, failed, workload + ".serviceAccountEmail: "},
 
 		"Ambient":     {"A namespaced store does not get the operator's own identity.", v1alpha1.GCPSpec{}, invalid, "spec.auth: "},
-		"UnknownCA":   {"The server's certificate is not trusted.", v1alpha1.GCPSpec{Endpoint: stranger.URL(), Auth: file("gcp", "stranger")}, common.ReasonStoreUnreachable, "check spec.endpoint"},
-		"UnknownCAWI": {"The certificate of the server that exchanges the token is not trusted.", v1alpha1.GCPSpec{Endpoint: stranger.URL(), Auth: byToken("")}, common.ReasonStoreUnreachable, "check spec.endpoint"},
+		"UnknownCA":   {"The server's certificate is not trusted.", v1alpha1.GCPSpec{Endpoint: untrustedServer.URL(), Auth: file("gcp", "stranger")}, common.ReasonStoreUnreachable, "check spec.endpoint"},
+		"UnknownCAWI": {"The certificate of the server that exchanges the token is not trusted.", v1alpha1.GCPSpec{Endpoint: untrustedServer.URL(), Auth: byToken("")}, common.ReasonStoreUnreachable, "check spec.endpoint"},
 		"PlainHTTP":   {"Plain HTTP to another host is rejected.", v1alpha1.GCPSpec{Endpoint: "http://gcp.example", Auth: file("gcp", "key.json")}, invalid, "spec.endpoint: "},
 	}
 	reads := func() []string {
 		all := []string{}
-		for _, c := range append(srv.Calls(), stranger.Calls()...) {
+		for _, c := range append(srv.Calls(), untrustedServer.Calls()...) {
 			if c.Method == "AccessSecretVersion" {
 				all = append(all, c.Name)
 			}
@@ -145,17 +145,17 @@ func TestBadAuth(t *testing.T) {
 	}
 	bad := map[string]operatortest.BadStore{}
 	for name, tc := range cases {
-		bad[name] = operatortest.BadStore{Why: tc.why, Store: newStore(ns, "", at(tc.spec)), Want: tc.want, Says: tc.says}
+		bad[name] = operatortest.BadStore{Why: tc.why, Store: newStore(ns, "", at(tc.spec)), Want: tc.want, Message: tc.wantMessage}
 	}
 	t.Run("GCPSecretManager", func(t *testing.T) { suite.BadStores(t, ns, bad, reads) })
 	t.Run("ClusterGCPSecretManager", func(t *testing.T) {
 		none := common.ClusterStoreSpec{}
 		nowhere := federated(func(w *v1alpha1.WorkloadIdentity) { w.ServiceAccountRef.Namespace = "nowhere" })
 		suite.BadStores(t, ns, map[string]operatortest.BadStore{
-			"NoNamespace":        {Why: "The reference to the Secret needs a namespace.", Store: newClusterStore(at(v1alpha1.GCPSpec{Auth: byKey("")}), none), Want: invalid, Says: key + "Secret gcp needs a namespace"},
-			"AccountNoNamespace": {Why: "The reference to the ServiceAccount needs a namespace.", Store: newClusterStore(at(v1alpha1.GCPSpec{Auth: byToken("")}), none), Want: invalid, Says: workload + ".serviceAccountRef: ServiceAccount default needs a namespace"},
-			"NoSecret":           {Why: "The Secret does not exist in that namespace.", Store: newClusterStore(at(v1alpha1.GCPSpec{Auth: byKey("nowhere")}), none), Want: invalid, Says: key + "Secret nowhere/gcp does not exist"},
-			"NoAccount":          {Why: "The ServiceAccount does not exist in that namespace.", Store: newClusterStore(at(v1alpha1.GCPSpec{Auth: nowhere}), none), Want: invalid, Says: workload + ".serviceAccountRef: ServiceAccount nowhere/default does not exist"},
+			"NoNamespace":        {Why: "The reference to the Secret needs a namespace.", Store: newClusterStore(at(v1alpha1.GCPSpec{Auth: byKey("")}), none), Want: invalid, Message: key + "Secret gcp needs a namespace"},
+			"AccountNoNamespace": {Why: "The reference to the ServiceAccount needs a namespace.", Store: newClusterStore(at(v1alpha1.GCPSpec{Auth: byToken("")}), none), Want: invalid, Message: workload + ".serviceAccountRef: ServiceAccount default needs a namespace"},
+			"NoSecret":           {Why: "The Secret does not exist in that namespace.", Store: newClusterStore(at(v1alpha1.GCPSpec{Auth: byKey("nowhere")}), none), Want: invalid, Message: key + "Secret nowhere/gcp does not exist"},
+			"NoAccount":          {Why: "The ServiceAccount does not exist in that namespace.", Store: newClusterStore(at(v1alpha1.GCPSpec{Auth: nowhere}), none), Want: invalid, Message: workload + ".serviceAccountRef: ServiceAccount nowhere/default does not exist"},
 		}, reads)
 
 		// The login of a store with authenticationScope ManifestNamespace cannot be checked, so the
@@ -166,7 +166,7 @@ func TestBadAuth(t *testing.T) {
 		es := operatortest.ExternalSecret(ns, "scoped", "ClusterGCPSecretManager", "scoped", "shop-db", "password")
 		suite.For(t).Create(es)
 		controlplane.Eventually(t, func() string {
-			return cmp.Diff(`False SecretSyncedError Invalid: "shop-db" in ClusterGCPSecretManager "scoped": `+key+`Secret gcp must not name a namespace with authenticationScope ManifestNamespace; remove the namespace`, suite.For(t).Says(es))
+			return cmp.Diff(`False SecretSyncedError Invalid: "shop-db" in ClusterGCPSecretManager "scoped": `+key+`Secret gcp must not name a namespace with authenticationScope ManifestNamespace; remove the namespace`, suite.For(t).Condition(es))
 		})
 	})
 }

@@ -22,7 +22,7 @@ func TestCalls(t *testing.T) {
 	}
 	suite.For(t).Namespace(ns, nil)
 	suite.For(t).In(ns).Source("gcp", map[string]string{"key.json": string(srv.Key(reader))})
-	suite.Start(t, "provider-gcp", manifests.Rights, newOperator)
+	suite.Start(t, "provider-gcp", manifests.Permissions, newOperator)
 
 	spec := func(namespace string) v1alpha1.GCPSpec {
 		return v1alpha1.GCPSpec{ProjectID: emulator.DefaultProject, Endpoint: srv.URL(), Auth: byKey(namespace)}

@@ -20,7 +20,7 @@ func TestEscapes(t *testing.T) {
 	}
 	suite.For(t).Namespace(ns, nil)
 	suite.For(t).In(ns).Source("gcp", map[string]string{"key.json": string(srv.Key(reader))})
-	suite.Start(t, "provider-gcp", manifests.Rights, newOperator)
+	suite.Start(t, "provider-gcp", manifests.Permissions, newOperator)
 	callsOf := func(srv *emulator.Server) func() []string {
 		return func() []string {
 			all := []string{}
@@ -67,7 +67,7 @@ func TestEscapes(t *testing.T) {
 		spec := spec
 		spec.Endpoint = other.URL()
 		suite.BadStores(t, ns, map[string]operatortest.BadStore{
-			"Namespace": {Why: "A namespaced store reads only Secrets in its own namespace.", Store: newStore(ns, "", spec), Want: common.ReasonStoreInvalidSpec, Says: "spec.auth.secretRef.secretAccessKeySecretRef: Secret gcp must not name a namespace"},
+			"Namespace": {Why: "A namespaced store reads only Secrets in its own namespace.", Store: newStore(ns, "", spec), Want: common.ReasonStoreInvalidSpec, Message: "spec.auth.secretRef.secretAccessKeySecretRef: Secret gcp must not name a namespace"},
 		}, calls)
 		if all := calls(); len(all) > 0 {
 			t.Errorf("a store that names a namespace made calls: %v", all)

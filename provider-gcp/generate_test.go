@@ -53,7 +53,7 @@ func TestGenerates(t *testing.T) {
 	t.Setenv("HOME", t.TempDir()) // gcloud stores its credentials file there.
 	suite.For(t).Namespace(ns, nil)
 	suite.For(t).In(ns).Source("gcp", map[string]string{"key.json": string(srv.Key(reader))})
-	suite.Start(t, "provider-gcp", manifests.Rights, newOperator)
+	suite.Start(t, "provider-gcp", manifests.Permissions, newOperator)
 
 	by := func(a *v1alpha1.GCPAuth) tokenSpec { return tokenSpec{Endpoint: srv.URL(), Auth: a} }
 	cases := map[string]struct {
@@ -93,7 +93,7 @@ func TestLoginPerNamespace(t *testing.T) {
 		suite.For(t).Namespace(ns, nil)
 		suite.For(t).In(ns).Source("gcp", map[string]string{"key.json": string(srv.Key(account))})
 	}
-	suite.Start(t, "provider-gcp", manifests.Rights, newOperator)
+	suite.Start(t, "provider-gcp", manifests.Permissions, newOperator)
 	g := newClusterTokens("per-namespace", tokenSpec{Endpoint: srv.URL(), Auth: byKey("")})
 	g.Spec.AuthenticationScope = common.ScopeManifestNamespace
 	suite.For(t).Create(g)
@@ -110,10 +110,10 @@ func TestLoginPerNamespace(t *testing.T) {
 // seconds.
 func TestReplacedInTime(t *testing.T) {
 	const ns = "replaced-in-time"
-	srv := startEmulator(t, emulator.WithTokenLife(30*time.Second))
+	srv := startEmulator(t, emulator.WithTokenLifetime(30*time.Second))
 	suite.For(t).Namespace(ns, nil)
 	suite.For(t).In(ns).Source("gcp", map[string]string{"key.json": string(srv.Key(reader))})
-	suite.Start(t, "provider-gcp", manifests.Rights, newOperator)
+	suite.Start(t, "provider-gcp", manifests.Permissions, newOperator)
 	spec := tokenSpec{Endpoint: srv.URL(), Auth: byKey("")}
 	suite.For(t).Create(newTokens(ns, "registry", spec))
 	es := operatortest.Generated(ns, "registry", "GCPAccessToken", "registry")
@@ -142,7 +142,7 @@ func TestGenerateExample(t *testing.T) {
 	srv.AddProvider(emulator.Provider{Audience: poolProvider, Subjects: []string{"system:serviceaccount:" + ns + ":puller"}})
 	suite.For(t).Namespace(ns, nil)
 	suite.For(t).Create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "puller"}})
-	suite.Start(t, "provider-gcp", manifests.Rights, newOperator)
+	suite.Start(t, "provider-gcp", manifests.Permissions, newOperator)
 	suite.Apply(t, operatortest.Example(t, manifests.Examples, "accesstoken.yaml"), func(o *unstructured.Unstructured) {
 		o.SetNamespace(ns)
 		if o.GetKind() != "GCPAccessToken" {
@@ -188,7 +188,7 @@ func TestBadGenerators(t *testing.T) {
 	suite.For(t).Namespace(ns, nil)
 	suite.For(t).In(ns).Source("gcp", map[string]string{"key.json": string(good)})
 	suite.For(t).In(ns).Source("deleted", map[string]string{"key.json": string(deleted)})
-	suite.Start(t, "provider-gcp", manifests.Rights, newOperator)
+	suite.Start(t, "provider-gcp", manifests.Permissions, newOperator)
 
 	file := func(secret string) *v1alpha1.GCPAuth {
 		a := byKey("")
@@ -208,9 +208,9 @@ func TestBadGenerators(t *testing.T) {
 	}
 	bad := map[string]operatortest.BadStore{}
 	for name, tc := range map[string]struct {
-		why        string
-		spec       tokenSpec
-		want, says string
+		why               string
+		spec              tokenSpec
+		want, wantMessage string
 	}{
 		"NoSecret":      {"The Secret of the key does not exist.", tokenSpec{Auth: file("none")}, invalid, key + "Secret bad-generators/none does not exist"},
 		"Deleted":       {"The key was deleted.", tokenSpec{Auth: file("deleted")}, failed, key + "Google does not accept the key"},
@@ -221,12 +221,12 @@ func TestBadGenerators(t *testing.T) {
 		"Endpoint":      {"An endpoint of another server is rejected.", tokenSpec{Auth: file("gcp"), Endpoint: "https://evil.example"}, invalid, "spec.endpoint: "},
 		"Ambient":       {"A namespaced generator does not get the operator's own identity.", tokenSpec{}, invalid, "spec.auth: "},
 	} {
-		bad[name] = operatortest.BadStore{Why: tc.why, Store: newTokens(ns, "", at(tc.spec)), Want: tc.want, Says: tc.says}
+		bad[name] = operatortest.BadStore{Why: tc.why, Store: newTokens(ns, "", at(tc.spec)), Want: tc.want, Message: tc.wantMessage}
 	}
 	t.Run("GCPAccessToken", func(t *testing.T) { suite.BadStores(t, ns, bad, made) })
 	bad = map[string]operatortest.BadStore{
-		"NoNamespace": {Why: "The reference needs a namespace.", Store: newClusterTokens("", at(tokenSpec{Auth: byKey("")})), Want: invalid, Says: key + "Secret gcp needs a namespace"},
-		"Missing":     {Why: "The Secret does not exist in that namespace.", Store: newClusterTokens("", at(tokenSpec{Auth: byKey("nowhere")})), Want: invalid, Says: key + "Secret nowhere/gcp does not exist"},
+		"NoNamespace": {Why: "The reference needs a namespace.", Store: newClusterTokens("", at(tokenSpec{Auth: byKey("")})), Want: invalid, Message: key + "Secret gcp needs a namespace"},
+		"Missing":     {Why: "The Secret does not exist in that namespace.", Store: newClusterTokens("", at(tokenSpec{Auth: byKey("nowhere")})), Want: invalid, Message: key + "Secret nowhere/gcp does not exist"},
 	}
 	t.Run("ClusterGCPAccessToken", func(t *testing.T) { suite.BadStores(t, ns, bad, made) })
 	t.Run("Ungated", func(t *testing.T) {

@@ -189,7 +189,7 @@ func TestProvider(t *testing.T) {
 	suite.For(t).Create(newStore("orders", "unknown", spec))
 	suite.For(t).Create(newStore("orders", "ambient", v1alpha1.GCPSpec{ProjectID: emulator.DefaultProject}))
 
-	suite.Start(t, "provider-gcp", manifests.Rights, newOperator)
+	suite.Start(t, "provider-gcp", manifests.Permissions, newOperator)
 	refs := map[string]string{"by-key": "GCPSecretManager", "by-token": "GCPSecretManager", "by-impersonation": "GCPSecretManager", "shared": "ClusterGCPSecretManager"}
 	for name, kind := range refs {
 		suite.For(t).Create(operatortest.ExternalSecret("orders", name, kind, name, "orders-db", "password"))

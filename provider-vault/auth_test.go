@@ -124,7 +124,7 @@ func TestBadAuth(t *testing.T) {
 		noAccount   = "ServiceAccount bad-auth/missing does not exist"
 	)
 	srv, overTLS := badAuth(t, ns)
-	suite.Start(t, "provider-vault", manifests.Rights, newOperator)
+	suite.Start(t, "provider-vault", manifests.Permissions, newOperator)
 
 	in := func(key string) common.SecretKeySelector { return ref("vault", key) }
 	p := func(key string) *common.SecretKeySelector { return new(ref("vault", key)) }
@@ -149,9 +149,9 @@ func TestBadAuth(t *testing.T) {
 	elsewhere := in("token")
 	elsewhere.Namespace = "bank"
 	cases := map[string]struct {
-		why        string
-		spec       spec
-		want, says string
+		why               string
+		spec              spec
+		want, wantMessage string
 	}{
 		"TokenNoSecret":  {"The Secret of the token does not exist.", spec{Auth: token(missing)}, invalid, "spec.auth.tokenSecretRef: " + noSecret},
 		"TokenNoKey":     {"The Secret has no such key for the token.", spec{Auth: token(p("none"))}, invalid, "spec.auth.tokenSecretRef: " + noKey},
@@ -235,7 +235,7 @@ func TestBadAuth(t *testing.T) {
 	}
 	bad := map[string]operatortest.BadStore{}
 	for name, tc := range cases {
-		bad[name] = operatortest.BadStore{Why: tc.why, Store: newStore(ns, at(tc.spec)), Want: tc.want, Says: tc.says}
+		bad[name] = operatortest.BadStore{Why: tc.why, Store: newStore(ns, at(tc.spec)), Want: tc.want, Message: tc.wantMessage}
 	}
 	t.Run("VaultKV", func(t *testing.T) { suite.BadStores(t, ns, bad, reads) })
 	t.Run("ClusterVaultKV", func(t *testing.T) {
@@ -243,12 +243,12 @@ func TestBadAuth(t *testing.T) {
 		nowhere.Namespace, byAccount.Namespace = "nowhere", "nowhere"
 		none := common.ClusterStoreSpec{}
 		suite.BadStores(t, ns, map[string]operatortest.BadStore{
-			"TokenNoNamespace":   {Why: "Which namespace?", Store: newClusterStore(at(spec{Auth: token(p("token"))}), none), Want: invalid, Says: "spec.auth.tokenSecretRef: Secret vault needs a namespace"},
-			"AppRoleNoNamespace": {Why: "Each reference needs a namespace of its own.", Store: newClusterStore(at(spec{Auth: role(v1alpha1.AppRoleAuth{RoleID: "x", SecretRef: in("secret")})}), none), Want: invalid, Says: "spec.auth.appRole.secretRef: Secret vault needs a namespace"},
-			"AccountNoNamespace": {Why: "The reference to a ServiceAccount needs a namespace, too.", Store: newClusterStore(at(spec{Auth: kube(v1alpha1.KubernetesAuth{Role: "shop", ServiceAccountRef: account("default")})}), none), Want: invalid, Says: "spec.auth.kubernetes.serviceAccountRef: ServiceAccount default needs a namespace"},
-			"CANoNamespace":      {Why: "The reference to certificates needs a namespace, too.", Store: newClusterStore(at(spec{CAProvider: &v1alpha1.CAProvider{Type: "Secret", SecretKeySelector: in("other-ca")}, Auth: token(&nowhere)}), none), Want: invalid, Says: "spec.caProvider: Secret vault needs a namespace"},
-			"NoSecret":           {Why: "The Secret does not exist in that namespace.", Store: newClusterStore(at(spec{Auth: token(&nowhere)}), none), Want: invalid, Says: "spec.auth.tokenSecretRef: Secret nowhere/vault does not exist"},
-			"NoAccount":          {Why: "The ServiceAccount does not exist in that namespace.", Store: newClusterStore(at(spec{Auth: kube(v1alpha1.KubernetesAuth{Role: "shop", ServiceAccountRef: byAccount})}), none), Want: invalid, Says: "spec.auth.kubernetes.serviceAccountRef: ServiceAccount nowhere/default does not exist"},
+			"TokenNoNamespace":   {Why: "Which namespace?", Store: newClusterStore(at(spec{Auth: token(p("token"))}), none), Want: invalid, Message: "spec.auth.tokenSecretRef: Secret vault needs a namespace"},
+			"AppRoleNoNamespace": {Why: "Each reference needs a namespace of its own.", Store: newClusterStore(at(spec{Auth: role(v1alpha1.AppRoleAuth{RoleID: "x", SecretRef: in("secret")})}), none), Want: invalid, Message: "spec.auth.appRole.secretRef: Secret vault needs a namespace"},
+			"AccountNoNamespace": {Why: "The reference to a ServiceAccount needs a namespace, too.", Store: newClusterStore(at(spec{Auth: kube(v1alpha1.KubernetesAuth{Role: "shop", ServiceAccountRef: account("default")})}), none), Want: invalid, Message: "spec.auth.kubernetes.serviceAccountRef: ServiceAccount default needs a namespace"},
+			"CANoNamespace":      {Why: "The reference to certificates needs a namespace, too.", Store: newClusterStore(at(spec{CAProvider: &v1alpha1.CAProvider{Type: "Secret", SecretKeySelector: in("other-ca")}, Auth: token(&nowhere)}), none), Want: invalid, Message: "spec.caProvider: Secret vault needs a namespace"},
+			"NoSecret":           {Why: "The Secret does not exist in that namespace.", Store: newClusterStore(at(spec{Auth: token(&nowhere)}), none), Want: invalid, Message: "spec.auth.tokenSecretRef: Secret nowhere/vault does not exist"},
+			"NoAccount":          {Why: "The ServiceAccount does not exist in that namespace.", Store: newClusterStore(at(spec{Auth: kube(v1alpha1.KubernetesAuth{Role: "shop", ServiceAccountRef: byAccount})}), none), Want: invalid, Message: "spec.auth.kubernetes.serviceAccountRef: ServiceAccount nowhere/default does not exist"},
 		}, reads)
 
 		// The login of a store with authenticationScope ManifestNamespace cannot be checked, so the
@@ -259,7 +259,7 @@ func TestBadAuth(t *testing.T) {
 		es := operatortest.ExternalSecret(ns, "scoped", "ClusterVaultKV", "scoped", "shop/db", "password")
 		suite.For(t).Create(es)
 		controlplane.Eventually(t, func() string {
-			return cmp.Diff(`False SecretSyncedError Invalid: "shop/db" in ClusterVaultKV "scoped": spec.auth.tokenSecretRef: Secret vault must not name a namespace with authenticationScope ManifestNamespace; remove the namespace`, suite.For(t).Says(es))
+			return cmp.Diff(`False SecretSyncedError Invalid: "shop/db" in ClusterVaultKV "scoped": spec.auth.tokenSecretRef: Secret vault must not name a namespace with authenticationScope ManifestNamespace; remove the namespace`, suite.For(t).Condition(es))
 		})
 	})
 }

@@ -28,7 +28,7 @@ func TestCalls(t *testing.T) {
 		srv.Do(http.MethodPost, "secret/data/"+key, vaulttest.M{"data": json.RawMessage(operatortest.TenProperties)})
 	}
 	suite.For(t).Namespace(ns, nil)
-	suite.Start(t, "provider-vault", manifests.Rights, newOperator)
+	suite.Start(t, "provider-vault", manifests.Permissions, newOperator)
 
 	spec := func(namespace string) v1alpha1.VaultKVSpec {
 		return v1alpha1.VaultKVSpec{Path: "secret", VaultServer: v1alpha1.VaultServer{Server: srv.URL, Auth: &v1alpha1.VaultAuth{Kubernetes: &v1alpha1.KubernetesAuth{

@@ -23,7 +23,7 @@ func TestEscapes(t *testing.T) {
 	}
 	suite.For(t).Namespace(ns, nil)
 	suite.For(t).In(ns).Source("vault", map[string]string{"token": srv.Token(vaulttest.M{"policies": []string{"reader"}})})
-	suite.Start(t, "provider-vault", manifests.Rights, newOperator)
+	suite.Start(t, "provider-vault", manifests.Permissions, newOperator)
 	callsOf := func(srv *vaulttest.Server) func() []string {
 		return func() []string {
 			all := []string{}
@@ -74,7 +74,7 @@ func TestEscapes(t *testing.T) {
 		spec := spec
 		spec.Server = other.URL
 		suite.BadStores(t, ns, map[string]operatortest.BadStore{
-			"Namespace": {Why: "A namespaced store reads only Secrets in its own namespace.", Store: newStore(ns, spec), Want: common.ReasonStoreInvalidSpec, Says: "spec.auth.tokenSecretRef: Secret vault must not name a namespace"},
+			"Namespace": {Why: "A namespaced store reads only Secrets in its own namespace.", Store: newStore(ns, spec), Want: common.ReasonStoreInvalidSpec, Message: "spec.auth.tokenSecretRef: Secret vault must not name a namespace"},
 		}, calls)
 		if all := calls(); len(all) > 0 {
 			t.Errorf("a store that names a namespace made calls: %v", all)

@@ -22,26 +22,26 @@ import (
 // another tenant, by one login. The record of the tenant's part shows the accessor of that login. If the operator
 // revoked its own token, Vault would revoke the leases of all tenants.
 func TestForgedRecord(t *testing.T) {
-	const hostile, victim = "hostile", "victim"
+	const hostile, targeted = "hostile", "victim"
 	srv := accounts(t)
 	suite.For(t).Namespace(hostile, nil)
-	suite.For(t).Namespace(victim, nil)
-	login := appRole(t, srv, victim, "shop", "maker")
-	login.AppRole.RoleRef.Namespace, login.AppRole.SecretRef.Namespace = victim, victim
+	suite.For(t).Namespace(targeted, nil)
+	login := appRole(t, srv, targeted, "shop", "maker")
+	login.AppRole.RoleRef.Namespace, login.AppRole.SecretRef.Namespace = targeted, targeted
 	s := asks(srv, "accounts/creds/app", login)
 	s.RevocationDelay = "0s"
 	suite.For(t).Create(newClusterDynamic("shared", s))
-	suite.Start(t, "provider-vault", manifests.Rights, newOperator)
+	suite.Start(t, "provider-vault", manifests.Permissions, newOperator)
 	objects := map[string]*common.ExternalSecret{}
 	users := map[string]string{}
-	for _, ns := range []string{hostile, victim} {
+	for _, ns := range []string{hostile, targeted} {
 		objects[ns] = operatortest.Generated(ns, "db", "ClusterVaultDynamicSecret", "shared")
 		suite.For(t).Create(objects[ns])
 		users[ns] = suite.For(t).Synced(objects[ns])["username"]
 	}
-	own, other := entryOf(t, objects[hostile]), entryOf(t, objects[victim])
+	own, other := entryOf(t, objects[hostile]), entryOf(t, objects[targeted])
 	var state struct{ Creator, Lease string }
-	if err := json.Unmarshal([]byte(own["state"].(string)), &state); err != nil || state.Creator == "" || !srv.Lives(state.Creator) {
+	if err := json.Unmarshal([]byte(own["state"].(string)), &state); err != nil || state.Creator == "" || !srv.IsTokenValid(state.Creator) {
 		t.Fatalf("the record has no accessor of the login: %v, %+v", err, own)
 	}
 
@@ -61,13 +61,13 @@ func TestForgedRecord(t *testing.T) {
 			}
 			return ""
 		})
-		wantAccounts(t, srv, users[hostile], users[victim])
-		if !srv.Lives(state.Creator) {
+		wantAccounts(t, srv, users[hostile], users[targeted])
+		if !srv.IsTokenValid(state.Creator) {
 			t.Fatalf("%s: the token of the operator was revoked", name)
 		}
 	}
 	suite.For(t).End(objects[hostile]) // The operator still revokes what it made.
-	wantAccounts(t, srv, users[victim])
+	wantAccounts(t, srv, users[targeted])
 	events := &corev1.EventList{}
 	if err := suite.API.List(t.Context(), events, client.InNamespace(hostile)); err != nil {
 		t.Fatal(err)

@@ -93,7 +93,7 @@ func TestGenerates(t *testing.T) {
 	suite.For(t).Namespace(ns, nil)
 	byRole := appRole(t, srv, ns, "shop", "maker")
 	suite.For(t).In(ns).Source("vault", map[string]string{"token": srv.Token(vaulttest.M{"policies": []string{"maker"}, "ttl": "2h"})})
-	suite.Start(t, "provider-vault", manifests.Rights, newOperator)
+	suite.Start(t, "provider-vault", manifests.Permissions, newOperator)
 
 	byToken := &v1alpha1.VaultAuth{TokenSecretRef: new(ref("vault", "token"))}
 	byAccount := &v1alpha1.VaultAuth{Kubernetes: &v1alpha1.KubernetesAuth{Role: "shop", ServiceAccountRef: &common.ServiceAccountSelector{Name: "default"}}}
@@ -132,17 +132,17 @@ func TestGenerates(t *testing.T) {
 			es := operatortest.Generated(ns, "another", suite.For(t).Kind(tc.generator), tc.generator.GetName())
 			suite.For(t).Create(es)
 			data := suite.For(t).Synced(es)
-			lives := func() bool {
+			accountExists := func() bool {
 				if accessor := data["accessor"]; accessor != "" {
-					return srv.Lives(accessor)
+					return srv.IsTokenValid(accessor)
 				}
 				return slices.Contains(srv.Accounts("accounts"), data["username"])
 			}
-			if !lives() {
+			if !accountExists() {
 				t.Error("the account in the Secret is not valid")
 			}
 			suite.For(t).End(es)
-			if lives() {
+			if accountExists() {
 				t.Error("the object is deleted, but its account is still valid")
 			}
 			wantAccounts(t, srv)
@@ -161,7 +161,7 @@ func TestRevokedLast(t *testing.T) {
 	suite.For(t).Create(newDynamic(ns, "db", s))
 	other := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "other"}}
 	suite.For(t).Create(other)
-	suite.Start(t, "provider-vault", manifests.Rights, newOperator)
+	suite.Start(t, "provider-vault", manifests.Permissions, newOperator)
 	es := operatortest.Generated(ns, "db", "VaultDynamicSecret", "db")
 	suite.For(t).Create(es)
 	first := suite.For(t).Synced(es)["username"]
@@ -251,7 +251,7 @@ func TestLeases(t *testing.T) {
 	users, at := map[string]string{}, map[string]string{}
 
 	ok := t.Run("Renewed", func(t *testing.T) {
-		suite.Start(t, "provider-vault", manifests.Rights, newOperator)
+		suite.Start(t, "provider-vault", manifests.Permissions, newOperator)
 		for _, name := range names {
 			es := operatortest.Generated(ns, name, "VaultDynamicSecret", name)
 			if err := suite.API.Create(t.Context(), es); err != nil { // The object stays when this operator stops.
@@ -278,7 +278,7 @@ func TestLeases(t *testing.T) {
 		holds(t, name) // Stopping the operator must not affect it.
 	}
 	t.Run("Restarted", func(t *testing.T) {
-		suite.Start(t, "provider-vault", manifests.Rights, newOperator)
+		suite.Start(t, "provider-vault", manifests.Permissions, newOperator)
 		controlplane.Eventually(t, func() string {
 			if user := holds(t, "kept"); user != users["kept"] {
 				t.Fatal("Secret kept holds another account, although the token that created it can be renewed")
@@ -315,7 +315,7 @@ func TestRevokeDenied(t *testing.T) {
 	s := asks(srv, "accounts/creds/short", appRole(t, srv, ns, "shop", "maker"))
 	s.RevocationDelay = "0s"
 	suite.For(t).Create(newDynamic(ns, "db", s))
-	suite.Start(t, "provider-vault", manifests.Rights, newOperator)
+	suite.Start(t, "provider-vault", manifests.Permissions, newOperator)
 	es := operatortest.Generated(ns, "db", "VaultDynamicSecret", "db")
 	suite.For(t).Create(es)
 	first := suite.For(t).Synced(es)["username"]
@@ -323,7 +323,7 @@ func TestRevokeDenied(t *testing.T) {
 	if second := suite.For(t).Synced(es)["username"]; second == first {
 		t.Error("a refresh has replaced nothing")
 	}
-	const says = `VaultDynamicSecret "db": cannot revoke a replaced credential, retrying: Denied: revoking: access denied; allow update on "sys/leases/revoke" in a policy`
+	const wantMessage = `VaultDynamicSecret "db": cannot revoke a replaced credential, retrying: Denied: revoking: access denied; allow update on "sys/leases/revoke" in a policy`
 	controlplane.Eventually(t, func() string {
 		events := &corev1.EventList{}
 		if err := suite.API.List(t.Context(), events, client.InNamespace(ns)); err != nil {
@@ -335,8 +335,8 @@ func TestRevokeDenied(t *testing.T) {
 				got = append(got, e.Type+" "+e.Message)
 			}
 		}
-		if !slices.Contains(got, "Warning "+says) {
-			return fmt.Sprintf("events %q, want %q", got, says)
+		if !slices.Contains(got, "Warning "+wantMessage) {
+			return fmt.Sprintf("events %q, want %q", got, wantMessage)
 		}
 		return ""
 	})
@@ -352,8 +352,8 @@ func TestRefusedPaths(t *testing.T) {
 	srv.Policy("maker", toMake+`path "other/*" { capabilities = ["read"] }`)
 	suite.For(t).Namespace(ns, nil)
 	auth := appRole(t, srv, ns, "shop", "maker")
-	suite.Start(t, "provider-vault", manifests.Rights, newOperator)
-	cases := map[string]struct{ why, path, says string }{
+	suite.Start(t, "provider-vault", manifests.Permissions, newOperator)
+	cases := map[string]struct{ why, path, wantMessage string }{
 		"Denied":  {"A missing capability is reported.", "secret/creds/app", `Denied: VaultDynamicSecret "denied": spec.path: access denied; allow read on "secret/creds/app" in a policy`},
 		"Role":    {"A missing role is reported.", "accounts/creds/none", `Invalid: VaultDynamicSecret "role": spec.path: Vault rejects the request to "accounts/creds/none"`},
 		"Nothing": {"A missing engine is reported.", "other/creds/app", `Invalid: VaultDynamicSecret "nothing": spec.path: "other/creds/app" does not exist at Vault`},
@@ -365,8 +365,8 @@ func TestRefusedPaths(t *testing.T) {
 			es := operatortest.Generated(ns, g.Name, "VaultDynamicSecret", g.Name)
 			suite.For(t).Create(es)
 			controlplane.Eventually(t, func() string {
-				if says := suite.For(t).Says(es); !strings.HasPrefix(says, "False SecretSyncedError "+tc.says) {
-					return fmt.Sprintf("%s\nReady is %q, want %q", tc.why, says, tc.says)
+				if condition := suite.For(t).Condition(es); !strings.HasPrefix(condition, "False SecretSyncedError "+tc.wantMessage) {
+					return fmt.Sprintf("%s\nReady is %q, want %q", tc.why, condition, tc.wantMessage)
 				}
 				return cmp.Diff("True Valid", suite.For(t).Ready(g))
 			})
@@ -387,7 +387,7 @@ func TestBadGenerators(t *testing.T) {
 	suite.For(t).Namespace(ns, nil)
 	good := appRole(t, srv, ns, "shop", "maker")
 	suite.For(t).In(ns).Source("vault", map[string]string{"token": "hvs.c4n4ry"})
-	suite.Start(t, "provider-vault", manifests.Rights, newOperator)
+	suite.Start(t, "provider-vault", manifests.Permissions, newOperator)
 
 	wrong := good.DeepCopy()
 	wrong.AppRole.SecretRef = ref("vault", "token")
@@ -406,9 +406,9 @@ func TestBadGenerators(t *testing.T) {
 	}
 	bad := map[string]operatortest.BadStore{}
 	for name, tc := range map[string]struct {
-		why        string
-		spec       dynamicSpec
-		want, says string
+		why               string
+		spec              dynamicSpec
+		want, wantMessage string
 	}{
 		"Path":        {"A path that starts with v1 is rejected.", asks(srv, "v1/"+app, good), invalid, "spec.path: must not begin with v1"},
 		"Up":          {"A path with .. is rejected.", asks(srv, "accounts/../sys/seal", good), invalid, "spec.path: "},
@@ -420,7 +420,7 @@ func TestBadGenerators(t *testing.T) {
 		"Server":      {"An address without a host is rejected.", asksAt("https://:8200"), invalid, "spec.server: "},
 		"Unreachable": {"A server that does not run is reported.", asksAt("http://127.0.0.1:1"), common.ReasonStoreUnreachable, ""},
 	} {
-		bad[name] = operatortest.BadStore{Why: tc.why, Store: newDynamic(ns, "", tc.spec), Want: tc.want, Says: tc.says}
+		bad[name] = operatortest.BadStore{Why: tc.why, Store: newDynamic(ns, "", tc.spec), Want: tc.want, Message: tc.wantMessage}
 	}
 	t.Run("VaultDynamicSecret", func(t *testing.T) { suite.BadStores(t, ns, bad, made) })
 
@@ -428,7 +428,7 @@ func TestBadGenerators(t *testing.T) {
 	shared := appRole(t, srv, ns, "other", "maker")
 	shared.AppRole.RoleRef.Namespace, shared.AppRole.SecretRef.Namespace = ns, ns
 	bad = map[string]operatortest.BadStore{
-		"NoNamespace": {Why: "Which namespace?", Store: newClusterDynamic("", asks(srv, app, good)), Want: invalid, Says: "spec.auth.appRole"},
+		"NoNamespace": {Why: "Which namespace?", Store: newClusterDynamic("", asks(srv, app, good)), Want: invalid, Message: "spec.auth.appRole"},
 	}
 	t.Run("ClusterVaultDynamicSecret", func(t *testing.T) { suite.BadStores(t, ns, bad, made) })
 	t.Run("Ungated", func(t *testing.T) {

@@ -202,7 +202,7 @@ func TestProvider(t *testing.T) {
 		ClusterStoreSpec: common.ClusterStoreSpec{Conditions: []common.StoreCondition{{NamespaceCondition: common.NamespaceCondition{Namespaces: []string{"shop"}}, AllowedKeys: []string{"${namespace}/*"}}}},
 	}})
 
-	suite.Start(t, "provider-vault", manifests.Rights, newOperator)
+	suite.Start(t, "provider-vault", manifests.Permissions, newOperator)
 	for s, kind := range map[string]string{"good": "VaultKV", "bad": "VaultKV", "account": "VaultKV", "shared": "ClusterVaultKV"} {
 		suite.For(t).Create(operatortest.ExternalSecret("shop", s, kind, s, "shop/db", "password"))
 	}

@@ -52,11 +52,11 @@ func set(srv *vaulttest.Server, key, value string) {
 func wantStore(t *testing.T, s *v1alpha1.VaultKV, want, message string) {
 	t.Helper()
 	controlplane.Eventually(t, func() string {
-		got, says := suite.For(t).Ready(s), message
+		got, gotMessage := suite.For(t).Ready(s), message
 		if c := meta.FindStatusCondition(s.Status.Conditions, common.ConditionReady); c != nil && message != "" {
-			says = c.Message
+			gotMessage = c.Message
 		}
-		return cmp.Diff([]string{want, message}, []string{got, says})
+		return cmp.Diff([]string{want, message}, []string{got, gotMessage})
 	})
 }
 
@@ -90,9 +90,9 @@ func TestNewAuthority(t *testing.T) {
 		}
 	}
 	cases := map[string]struct {
-		field string
-		use   func(*spec)
-		mend  func(*v1alpha1.VaultKV)
+		field  string
+		use    func(*spec)
+		repair func(*v1alpha1.VaultKV)
 	}{
 		"secret": {"spec.caProvider", provided("Secret"), func(*v1alpha1.VaultKV) {
 			update(t, secret, func() { secret.Data["ca.crt"] = second.PEM })
@@ -112,7 +112,7 @@ func TestNewAuthority(t *testing.T) {
 		suite.For(t).Create(s)
 		stores[name] = s
 	}
-	suite.Start(t, "provider-vault", manifests.Rights, newOperator)
+	suite.Start(t, "provider-vault", manifests.Permissions, newOperator)
 	wantSynced := func(store, name string) {
 		t.Helper()
 		suite.For(t).Create(operatortest.ExternalSecret("tls", name, "VaultKV", store, "db", "password"))
@@ -128,7 +128,7 @@ func TestNewAuthority(t *testing.T) {
 		wantStore(t, s, "False Unreachable", cases[name].field+": the server's certificate is signed by an authority that is not trusted; store the certificate of that authority there")
 	}
 	for name, s := range stores {
-		cases[name].mend(s)
+		cases[name].repair(s)
 		wantStore(t, s, "True Valid", "")
 		wantSynced(name, name+"-after")
 	}

@@ -59,7 +59,7 @@ func Preview(es *v1alpha1.ExternalSecret, want, live *corev1.Secret, values bool
 	if p := &es.Spec.Target.CreationPolicy; *p == "" || *p == v1alpha1.CreateNone {
 		*p = v1alpha1.CreateOwner
 	}
-	reading := &policy.Reading{Gone: want == nil}
+	reading := &policy.Reading{NotFound: want == nil}
 	if want != nil {
 		reading.Values = 1 // The number does not matter.
 	} else {
@@ -111,7 +111,7 @@ func previewExisting(es *v1alpha1.ExternalSecret, content target.Content, live *
 		desired.Type = live.Type // It is unknown.
 	}
 	desired.Seal()
-	desired, yielded := desired.Yield(live.ManagedFields, target.Others{})
+	desired, blocked := desired.WithoutBlocked(live.ManagedFields, target.Others{})
 	reading.Keys, reading.Hash, reading.Fields = len(desired.Data), desired.Mark.Hash, desired.Mark.Fields
 	c := newChange(policy.Decide(self, t, reading))
 	var err error
@@ -121,13 +121,13 @@ func previewExisting(es *v1alpha1.ExternalSecret, content target.Content, live *
 	if c.Action != Unchanged && c.Action != Update {
 		return c
 	}
-	for _, k := range yielded {
+	for _, k := range blocked {
 		c.Problems = append(c.Problems, fmt.Sprintf("key %q is written by %s", k, holder(live, es.Name, k)))
 	}
 	switch {
 	case err != nil:
 		c.Action, c.Problems = Refuse, append(c.Problems, err.Error())
-	case c.IsEmpty() && len(yielded) > 0:
+	case c.IsEmpty() && len(blocked) > 0:
 		c.Action = Refuse
 	case c.IsEmpty():
 		c.Action = Unchanged
@@ -139,7 +139,7 @@ func previewExisting(es *v1alpha1.ExternalSecret, content target.Content, live *
 var actions = map[policy.Action]Action{
 	policy.Nothing: Unchanged, policy.Own: Unchanged, policy.Keep: Unchanged,
 	policy.Create: Create, policy.Apply: Update, policy.Delete: Delete,
-	policy.Yield: Refuse, policy.Missing: Refuse, policy.Wait: Refuse, policy.Refuse: Refuse,
+	policy.Conflict: Refuse, policy.Missing: Refuse, policy.Wait: Refuse, policy.Refuse: Refuse,
 }
 
 // newChange returns a change without names.
@@ -167,10 +167,10 @@ func withValuesOf[V any](live, want map[string]V) map[string]V {
 	return all
 }
 
-// allExist is a census in which every ExternalSecret exists and writes its Secret.
+// allExist is a target.Peers in which every ExternalSecret exists and writes its Secret.
 type allExist struct{}
 
-func (allExist) Lives(context.Context, string, types.UID) bool { return true }
+func (allExist) Exists(context.Context, string, types.UID) bool { return true }
 
 func (allExist) Writes(context.Context, string, types.UID, string) bool { return true }
 

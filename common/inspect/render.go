@@ -36,18 +36,18 @@ func Render(es *v1alpha1.ExternalSecret, remote Remote) (*corev1.Secret, error) 
 		return nil, err
 	}
 	t := es.Spec.Target
-	switch policy.OnGone(t.DeletionPolicy, out.Gone != nil, out.Values) {
+	switch policy.OnNotFound(t.DeletionPolicy, out.NotFound != nil, out.Values) {
 	case policy.KeepAll:
-		return nil, out.Gone
+		return nil, out.NotFound
 	case policy.DropSecret:
 		return nil, nil
 	case policy.DropKeys, policy.Fill:
 	}
-	texts := render.Texts{}
-	for _, ref := range plan.Texts {
-		texts[ref] = remote.Templates(ref.Kind(), ref.Name)
+	templateSources := render.TemplateSources{}
+	for _, ref := range plan.TemplateRefs {
+		templateSources[ref] = remote.Templates(ref.Kind(), ref.Name)
 	}
-	if out, err = render.Shape(es, plan, out, texts); err != nil {
+	if out, err = render.Shape(es, plan, out, templateSources); err != nil {
 		return nil, err
 	}
 	s := &corev1.Secret{

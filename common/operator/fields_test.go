@@ -27,7 +27,7 @@ func TestOlderCRD(t *testing.T) {
 	e.Source("source", map[string]string{"password": "p"})
 	c := &testenv.Crowd{Env: e}
 	c.Stores()
-	c.Tells("provider-fake", `"FakeStore"`)
+	c.WaitForLeaseText("provider-fake", `"FakeStore"`)
 	wantMissing := func(want string) {
 		t.Helper()
 		c.Eventually(func() string {

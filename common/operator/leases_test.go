@@ -68,7 +68,7 @@ func TestDamagedLease(t *testing.T) {
 	if err := c.API.Create(c.Ctx, odd); err != nil {
 		t.Fatal(err)
 	}
-	c.Tells("provider-fake", `"FakeStore"`)
+	c.WaitForLeaseText("provider-fake", `"FakeStore"`)
 	cases := map[string]struct {
 		reason string
 		damage func(*coordinationv1.Lease)
@@ -105,7 +105,7 @@ func TestDamagedLease(t *testing.T) {
 	if err := c.API.Delete(c.Ctx, lease(c, name)); err != nil {
 		t.Fatal(err)
 	}
-	c.Tells("provider-fake", `"FakeStore"`)
+	c.WaitForLeaseText("provider-fake", `"FakeStore"`)
 	c.Create(c.ExternalSecret("typo", func(es *v1alpha1.ExternalSecret) { es.Spec.StoreRef.Kind = "AwsSecretsManager" }))
 	c.WantReady("typo", v1alpha1.ReasonProviderNotRunning)
 }
@@ -135,12 +135,12 @@ func TestSharedDuties(t *testing.T) {
 		})
 		return name
 	}
-	unserved := func(name string) {
+	wantNotServed := func(name string) {
 		c.Create(c.ExternalSecret(name, func(es *v1alpha1.ExternalSecret) { es.Spec.StoreRef.Kind = "VaultKV" }))
 		c.WantReady(name, v1alpha1.ReasonProviderNotRunning)
 	}
 	first := holder()
-	unserved("first")
+	wantNotServed("first")
 	sum := sha256.Sum256([]byte(c.NS))
 	lease := fmt.Sprintf("%s/shared-duties.%x.direct-secrets.io", c.NS, sum[:6])
 	if got := gauge(t, "directsecrets_shared_duties", lease); got != 1 {
@@ -151,25 +151,25 @@ func TestSharedDuties(t *testing.T) {
 	if second := holder(); second == first {
 		t.Fatalf("%s holds the duties after it has stopped", second)
 	}
-	unserved("second")
-	said := c.Get("first").ResourceVersion
+	wantNotServed("second")
+	lastVersion := c.Get("first").ResourceVersion
 	running[first] = map[string]func(...operator.Option) func(){"provider-fake": c.Stores, "generator-fake": c.Generators}[first]()
-	unserved("third")
-	if got := c.Get("first").ResourceVersion; got != said {
+	wantNotServed("third")
+	if got := c.Get("first").ResourceVersion; got != lastVersion {
 		t.Error("the next holder has written an unchanged condition again")
 	}
 }
 
-// TestSharedDutiesOfTheDead starts with shared duties that are held by a module that no longer runs. Their next
+// TestSharedDutiesOfStoppedOperators starts with shared duties that are held by a module that no longer runs. Their next
 // holder must also write the conditions of objects that existed before.
-func TestSharedDutiesOfTheDead(t *testing.T) {
+func TestSharedDutiesOfStoppedOperators(t *testing.T) {
 	c := testenv.NewCrowd(t)
 	sum := sha256.Sum256([]byte(c.NS))
-	dead, now := "dead", metav1.NowMicro()
+	stopped, now := "dead", metav1.NowMicro()
 	seconds := int32(testenv.Quickly.Shared / time.Second)
 	duties := &coordinationv1.Lease{
 		ObjectMeta: metav1.ObjectMeta{Namespace: c.NS, Name: fmt.Sprintf("shared-duties.%x.direct-secrets.io", sum[:6])},
-		Spec:       coordinationv1.LeaseSpec{HolderIdentity: &dead, LeaseDurationSeconds: &seconds, RenewTime: &now, AcquireTime: &now},
+		Spec:       coordinationv1.LeaseSpec{HolderIdentity: &stopped, LeaseDurationSeconds: &seconds, RenewTime: &now, AcquireTime: &now},
 	}
 	if err := c.API.Create(c.Ctx, duties); err != nil {
 		t.Fatal(err)
@@ -180,7 +180,7 @@ func TestSharedDutiesOfTheDead(t *testing.T) {
 	if err := c.API.Get(c.Ctx, client.ObjectKeyFromObject(duties), duties); err != nil {
 		t.Fatal(err)
 	}
-	if *duties.Spec.HolderIdentity == dead {
+	if *duties.Spec.HolderIdentity == stopped {
 		t.Error("a module without the shared duties has written a condition")
 	}
 }
@@ -211,7 +211,7 @@ func TestReplicas(t *testing.T) {
 	c := testenv.NewCrowd(t)
 	elect := func(f *operator.Flags) { f.LeaderElect, f.LeaderElectNamespace = true, c.NS }
 	older := c.Stores(operator.WithFlags(elect), operator.WithVersion("v0.1.0"))
-	c.Tells("provider-fake", `"version":"v0.1.0"`)
+	c.WaitForLeaseText("provider-fake", `"version":"v0.1.0"`)
 	leader := func() string {
 		if h := lease(c, "provider-fake."+v1alpha1.Group).Spec.HolderIdentity; h != nil {
 			return *h
@@ -258,5 +258,5 @@ func TestReplicas(t *testing.T) {
 		t.Errorf("%d renewals took %s: a replica must not renew the Lease right after another one", renewals, took)
 	}
 	older()
-	c.Tells("provider-fake", `"version":"v0.2.0"`)
+	c.WaitForLeaseText("provider-fake", `"version":"v0.2.0"`)
 }

@@ -137,13 +137,13 @@ func takeOver(t *testing.T, holder, other *leases, slow bool) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	shared := &lease{}
-	var ended, led time.Time
+	var ended, becameLeader time.Time
 	leader := &connection{lease: shared, leases: holder, name: holder.identity("leader"), slow: slow, cut: time.Now().Add(200*time.Second + 50*time.Millisecond)}
 	go leader.elector(t, leaderelection.LeaderCallbacks{OnStartedLeading: func(context.Context) {}, OnStoppedLeading: func() { ended = time.Now() }}).Run(ctx)
 	synctest.Wait()
 	standby := &connection{lease: shared, leases: other, name: other.identity("standby")}
 	standby.elector(t, leaderelection.LeaderCallbacks{
-		OnStartedLeading: func(context.Context) { led = time.Now(); cancel() }, OnStoppedLeading: func() {},
+		OnStartedLeading: func(context.Context) { becameLeader = time.Now(); cancel() }, OnStoppedLeading: func() {},
 	}).Run(ctx)
 	synctest.Wait()
 	last := &connection{lease: &lease{raw: leader.last}, leases: other, name: standby.name}
@@ -157,10 +157,10 @@ func takeOver(t *testing.T, holder, other *leases, slow bool) {
 		t.Errorf("the leader stops %s after its last renewal, and a standby replica can lead after %s; it must stop first",
 			ended.Sub(leader.renewed), earliest.Sub(leader.renewed))
 	}
-	if led.Before(ended) {
-		t.Errorf("the standby replica leads %s before the leader stops", ended.Sub(led))
+	if becameLeader.Before(ended) {
+		t.Errorf("the standby replica leads %s before the leader stops", ended.Sub(becameLeader))
 	}
-	if got, most := led.Sub(leader.renewed), holder.LeaseDuration+lateness(other.RetryPeriod); got > most {
+	if got, most := becameLeader.Sub(leader.renewed), holder.LeaseDuration+lateness(other.RetryPeriod); got > most {
 		t.Errorf("the standby replica leads %s after the last renewal, want at most %s", got, most)
 	}
 }

@@ -19,7 +19,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/controllers/externalsecret"
 	"github.com/direct-secrets/direct-secrets/common/internal/controllers/fanout"
-	"github.com/direct-secrets/direct-secrets/common/internal/controllers/generated"
+	"github.com/direct-secrets/direct-secrets/common/internal/controllers/generation"
 	"github.com/direct-secrets/direct-secrets/common/internal/controllers/missingprovider"
 	"github.com/direct-secrets/direct-secrets/common/internal/controllers/pushsecret"
 	"github.com/direct-secrets/direct-secrets/common/internal/controllers/storehealth"
@@ -100,8 +100,8 @@ func (o *Operator) shared(ctx context.Context, mgr *readiness) (*shared, error) 
 	return s, nil
 }
 
-func (s *shared) credentialChanged(k provider.Kind, key types.NamespacedName, beside string) {
-	s.bus.Publish(refresh.Event{Kind: k, Store: key, Namespace: beside})
+func (s *shared) credentialChanged(k provider.Kind, key types.NamespacedName, credentialsNamespace string) {
+	s.bus.Publish(refresh.Event{Kind: k, Store: key, Namespace: credentialsNamespace})
 }
 
 // addLoops adds the controllers that every operator runs.
@@ -145,5 +145,5 @@ func (o *Operator) addLoops(s *shared) error {
 		return errors.Wrap(err, "cannot set up the PushSecret controller")
 	}
 	keys := proof.NewKeys(s.live, types.NamespacedName{Namespace: cmp.Or(o.namespace, o.ownNamespace()), Name: proof.Name(o.group)}, o.now)
-	return errors.Wrap(generated.Setup(s, s.live, s.pool, keys, opts), "cannot set up the controller of generated values")
+	return errors.Wrap(generation.Setup(s, s.live, s.pool, keys, opts), "cannot set up the controller of generated values")
 }

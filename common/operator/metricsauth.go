@@ -42,7 +42,7 @@ func reviewed(cfg *rest.Config, http *http.Client) (metricsserver.Filter, error)
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot create the client for SubjectAccessReviews")
 	}
-	r := &reviewer{tokens: tokens.TokenReviews(), access: access.SubjectAccessReviews(), answers: cache.NewLRUExpireCache(maxReviewed), turns: make(chan struct{}, maxReviews)}
+	r := &reviewer{tokens: tokens.TokenReviews(), access: access.SubjectAccessReviews(), answers: cache.NewLRUExpireCache(maxReviewed), slots: make(chan struct{}, maxReviews)}
 	return r.filter, nil
 }
 
@@ -51,7 +51,7 @@ type reviewer struct {
 	tokens  authentication.TokenReviewInterface
 	access  authorization.SubjectAccessReviewInterface
 	answers *cache.LRUExpireCache
-	turns   chan struct{}
+	slots   chan struct{}
 }
 
 func (r *reviewer) filter(log logr.Logger, next http.Handler) (http.Handler, error) {
@@ -81,8 +81,8 @@ func (r *reviewer) review(req *http.Request) (int, error) {
 	ctx, cancel := context.WithTimeout(req.Context(), reviewTimeout)
 	defer cancel()
 	select {
-	case r.turns <- struct{}{}:
-		defer func() { <-r.turns }()
+	case r.slots <- struct{}{}:
+		defer func() { <-r.slots }()
 	case <-ctx.Done():
 		return http.StatusServiceUnavailable, nil
 	}
@@ -96,19 +96,19 @@ func (r *reviewer) review(req *http.Request) (int, error) {
 
 // ask asks the API server about a token and a path.
 func (r *reviewer) ask(ctx context.Context, token, path string) (int, error) {
-	who, err := r.tokens.Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
+	review, err := r.tokens.Create(ctx, &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token}}, metav1.CreateOptions{})
 	if err != nil {
 		return 0, errors.Wrap(err, "cannot review a token")
 	}
-	if !who.Status.Authenticated {
+	if !review.Status.Authenticated {
 		return http.StatusUnauthorized, nil
 	}
 	extra := map[string]authorizationv1.ExtraValue{}
-	for k, v := range who.Status.User.Extra {
+	for k, v := range review.Status.User.Extra {
 		extra[k] = authorizationv1.ExtraValue(v)
 	}
 	may, err := r.access.Create(ctx, &authorizationv1.SubjectAccessReview{Spec: authorizationv1.SubjectAccessReviewSpec{
-		User: who.Status.User.Username, UID: who.Status.User.UID, Groups: who.Status.User.Groups, Extra: extra,
+		User: review.Status.User.Username, UID: review.Status.User.UID, Groups: review.Status.User.Groups, Extra: extra,
 		NonResourceAttributes: &authorizationv1.NonResourceAttributes{Path: path, Verb: "get"},
 	}}, metav1.CreateOptions{})
 	switch {

@@ -46,7 +46,7 @@ func TestMetricsAuth(t *testing.T) {
 		}
 		return request.Status.Token
 	}
-	stranger, reader := token("stranger"), token("reader")
+	unauthorized, reader := token("stranger"), token("reader")
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: e.NS}, Rules: []rbacv1.PolicyRule{{NonResourceURLs: []string{"/metrics"}, Verbs: []string{"get"}}}}
 	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: e.NS},
@@ -89,7 +89,7 @@ func TestMetricsAuth(t *testing.T) {
 		{"a token is needed", "", http.StatusUnauthorized},
 		{"another way to log in does not count", "Basic " + reader, http.StatusUnauthorized},
 		{"an invalid token is refused", "Bearer invalid", http.StatusUnauthorized},
-		{"a ServiceAccount without the permission is refused", "Bearer " + stranger, http.StatusForbidden},
+		{"a ServiceAccount without the permission is refused", "Bearer " + unauthorized, http.StatusForbidden},
 		{"a ServiceAccount with the permission reads metrics", "Bearer " + reader, http.StatusOK},
 		{"the answer is kept", "Bearer " + reader, http.StatusOK},
 	} {

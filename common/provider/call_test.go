@@ -107,7 +107,7 @@ func connect(t *testing.T, b *fake.Backend) provider.Client {
 }
 
 func TestGetBatch(t *testing.T) {
-	gone := provider.NewError(provider.NotFound, "gone")
+	notFound := provider.NewError(provider.NotFound, "gone")
 	short := provider.NewError(provider.Unavailable, "the provider returned 1 of 2 secrets")
 	long := provider.NewError(provider.Unavailable, "the provider returned 3 of 2 secrets")
 	cases := map[string]struct {
@@ -124,11 +124,11 @@ func TestGetBatch(t *testing.T) {
 			reason: "Other clients get one call for each secret, and one error does not affect the others.",
 			client: getter(func(ctx context.Context, ref provider.Ref) (provider.Value, error) {
 				if ref.Key == "a" {
-					return provider.Value{}, gone
+					return provider.Value{}, notFound
 				}
 				return echo(ctx, ref)
 			}),
-			want: append([]provider.Result{{Err: gone}}, values("b")...),
+			want: append([]provider.Result{{Err: notFound}}, values("b")...),
 		},
 		"FallbackPanics": {
 			reason: "A panic for one secret is an error of that secret.",
@@ -143,9 +143,9 @@ func TestGetBatch(t *testing.T) {
 		"EntryFails": {
 			reason: "Errors of entries are passed on.",
 			client: stub{batch: func([]provider.Ref) []provider.Result {
-				return append(values("a"), provider.Result{Err: gone})
+				return append(values("a"), provider.Result{Err: notFound})
 			}},
-			want: append(values("a"), provider.Result{Err: gone}),
+			want: append(values("a"), provider.Result{Err: notFound}),
 		},
 		"TooFew": {
 			reason: "Missing results make all results Unavailable, because they cannot be assigned.",
@@ -346,12 +346,12 @@ func TestClose(t *testing.T) {
 
 func TestMetrics(t *testing.T) {
 	const kind = "TestMetrics"
-	gone := func(context.Context, provider.Ref) (provider.Value, error) {
+	notFound := func(context.Context, provider.Ref) (provider.Value, error) {
 		return provider.Value{}, provider.NewError(provider.NotFound, "gone")
 	}
 	panics := func(context.Context, provider.Ref) (provider.Value, error) { panic(secret) }
 	before := callsOf(t, kind)
-	for _, g := range []getter{echo, echo, gone, panics} {
+	for _, g := range []getter{echo, echo, notFound, panics} {
 		_, _ = provider.Get(t.Context(), kind, g, provider.Ref{Key: "shop/db"})
 	}
 	_ = provider.GetBatch(t.Context(), kind, stub{batch: func([]provider.Ref) []provider.Result {

@@ -20,8 +20,8 @@ const (
 	CertificateBad       CertificateFault = "cannot be verified"
 )
 
-// certificateTexts are the starts of messages of crypto/x509 and crypto/tls.
-var certificateTexts = []struct {
+// certificateMessages are the starts of messages of crypto/x509 and crypto/tls.
+var certificateMessages = []struct {
 	text  string
 	fault CertificateFault
 }{
@@ -54,7 +54,7 @@ func CertificateFaultOf(err error) CertificateFault {
 	case errors.As(err, &invalid), errors.As(err, &verification):
 		return CertificateBad
 	}
-	for _, t := range certificateTexts {
+	for _, t := range certificateMessages {
 		if strings.Contains(err.Error(), t.text) {
 			return t.fault
 		}

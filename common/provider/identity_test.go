@@ -21,7 +21,7 @@ func (i identified) Identity(context.Context) (provider.Identity, error) { retur
 
 func TestIdentify(t *testing.T) {
 	here := provider.Identity{Place: "here", Prefix: "a/"}
-	says := func(i provider.Identity, err error) provider.Client {
+	clientWith := func(i provider.Identity, err error) provider.Client {
 		return identified{getter(echo), func() (provider.Identity, error) { return i, err }}
 	}
 	cases := map[string]struct {
@@ -30,10 +30,10 @@ func TestIdentify(t *testing.T) {
 		want   provider.Identity
 		err    error
 	}{
-		"Known":   {"The Identity of an Identifier is returned.", says(here, nil), here, nil},
+		"Known":   {"The Identity of an Identifier is returned.", clientWith(here, nil), here, nil},
 		"Unknown": {"A client that is not an Identifier is Unsupported, not a failed store.", getter(echo), provider.Identity{}, stderrors.ErrUnsupported},
-		"Fails":   {"A result with an error is ignored.", says(here, errBoom), provider.Identity{}, errBoom},
-		"Empty":   {"An empty place is an error, because all empty places would be equal.", says(provider.Identity{Prefix: "a/"}, nil), provider.Identity{}, provider.NewError(provider.Unavailable, "the provider's code returned no location of the secrets")},
+		"Fails":   {"A result with an error is ignored.", clientWith(here, errBoom), provider.Identity{}, errBoom},
+		"Empty":   {"An empty place is an error, because all empty places would be equal.", clientWith(provider.Identity{Prefix: "a/"}, nil), provider.Identity{}, provider.NewError(provider.Unavailable, "the provider's code returned no location of the secrets")},
 		"Panics":  {"A panic is Unavailable, and its value is not shown.", identified{getter(echo), func() (provider.Identity, error) { panic(secret) }}, provider.Identity{}, failed("identifying")},
 	}
 	for name, tc := range cases {

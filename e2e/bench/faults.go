@@ -30,17 +30,17 @@ func Faults(ctx context.Context, r *Report, size Size) error {
 		if err := burden(ctx, s, size.Objects, "throttle", emulator.Fault{Status: 429}); err != nil {
 			return struct{}{}, err
 		}
-		beside, err := measureNewcomers(ctx, s, "beside", 100)
+		underLoad, err := measureNewcomers(ctx, s, "beside", 100)
 		if err != nil {
 			return struct{}{}, err
 		}
 		r.Add(Row{Scenario: "faults", What: "p50 of 100 on a healthy store, alone", Value: percentile(alone, 50), Unit: "s"})
-		r.Add(Row{Scenario: "faults", What: "p50 next to a store that hangs and one of 429", Value: percentile(beside, 50), Unit: "s"})
+		r.Add(Row{Scenario: "faults", What: "p50 next to a store that hangs and one of 429", Value: percentile(underLoad, 50), Unit: "s"})
 		r.Add(Row{Scenario: "faults", What: "p99 of 100 on a healthy store, alone", Value: percentile(alone, 99), Unit: "s"})
 		bound := atMost(max(0.25, 2*percentile(alone, 99)))
 		r.Add(Row{Scenario: "faults", What: "p99 next to a store that hangs", Value: percentile(hanging, 99), Unit: "s", Bound: bound})
 		r.Add(Row{
-			Scenario: "faults", What: "p99 next to a store that hangs and one of 429", Value: percentile(beside, 99), Unit: "s",
+			Scenario: "faults", What: "p99 next to a store that hangs and one of 429", Value: percentile(underLoad, 99), Unit: "s",
 			Bound: bound, Note: "bound: a quarter second, or twice the figure alone",
 		})
 		return struct{}{}, nil

@@ -88,7 +88,7 @@ func modules(ctx context.Context, s *stack.Stack, r *Report) error {
 	}); err != nil {
 		return err
 	}
-	after, err := settled(ctx, reader)
+	after, err := stableMemory(ctx, reader)
 	if err != nil {
 		return err
 	}
@@ -96,8 +96,8 @@ func modules(ctx context.Context, s *stack.Stack, r *Report) error {
 	return nil
 }
 
-// settled returns the memory of a process once it no longer grows.
-func settled(ctx context.Context, p *stack.Process) (float64, error) {
+// stableMemory returns the memory of a process once it no longer grows.
+func stableMemory(ctx context.Context, p *stack.Process) (float64, error) {
 	last, since := 0.0, time.Now()
 	for {
 		mb, err := p.ResidentMB()

@@ -50,13 +50,13 @@ func Push(ctx context.Context, r *Report) error {
 		r.Add(Row{Scenario: "push", What: "from a change to the store: p50", Value: percentile(waits, 50), Unit: "s"})
 		r.Add(Row{Scenario: "push", What: fmt.Sprintf("the same: p99 of %d", len(waits)), Value: percentile(waits, 99), Unit: "s", Bound: atMost(1)})
 
-		bystanders := workload("others", unrelated, 20)
-		for i := 0; i < len(bystanders); i += len(bystanders) / 20 {
-			if err := s.CreateNamespace(ctx, bystanders[i].Namespace); err != nil {
+		unrelatedObjects := workload("others", unrelated, 20)
+		for i := 0; i < len(unrelatedObjects); i += len(unrelatedObjects) / 20 {
+			if err := s.CreateNamespace(ctx, unrelatedObjects[i].Namespace); err != nil {
 				return struct{}{}, err
 			}
 		}
-		if err := each(bystanders, clients, func(o Object) error {
+		if err := each(unrelatedObjects, clients, func(o Object) error {
 			return s.Admin.Create(ctx, &corev1.Secret{
 				ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name},
 				Data:       map[string][]byte{"value": bytes.Repeat([]byte("x"), 1024)},

@@ -70,23 +70,23 @@ func replicas(ctx context.Context, s *stack.Stack, r *Report) error {
 			if err := old.Stop(); err != nil {
 				return err
 			}
-			if err := led(ctx, running); err != nil {
+			if err := waitForLeader(ctx, running); err != nil {
 				return err
 			}
 		}
 		return nil
 	}
 	killed := func() error {
-		i := slices.IndexFunc(running, leads)
+		i := slices.IndexFunc(running, isLeader)
 		if i < 0 {
 			return fmt.Errorf("none of %d replicas leads", len(running))
 		}
-		dead := running[i]
+		killed := running[i]
 		running = slices.Delete(running, i, i+1)
-		if err := dead.Kill(); err != nil {
+		if err := killed.Kill(); err != nil {
 			return err
 		}
-		return led(ctx, running)
+		return waitForLeader(ctx, running)
 	}
 	first := 0
 	for _, phase := range []struct {
@@ -163,13 +163,13 @@ func underLoad(ctx context.Context, s *stack.Stack, seen *arrivals, ns string, n
 	return objects, watch.until(seen, objects), nil
 }
 
-// led waits until one of the processes is the leader.
-func led(ctx context.Context, of []*stack.Process) error {
-	return until(ctx, func() (bool, error) { return slices.ContainsFunc(of, leads), nil })
+// waitForLeader waits until one of the processes is the leader.
+func waitForLeader(ctx context.Context, of []*stack.Process) error {
+	return until(ctx, func() (bool, error) { return slices.ContainsFunc(of, isLeader), nil })
 }
 
-// leads reports whether a process is the leader. A process that does not answer is not.
-func leads(p *stack.Process) bool {
-	yes, err := p.Leads()
+// isLeader reports whether a process is the leader. A process that does not answer is not.
+func isLeader(p *stack.Process) bool {
+	yes, err := p.IsLeader()
 	return err == nil && yes
 }

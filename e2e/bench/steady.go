@@ -140,8 +140,8 @@ func soak(ctx context.Context, r *Report, s *stack.Stack, p *stack.Process, last
 	return nil
 }
 
-// pause calls look once a second for a duration.
-func pause(ctx context.Context, d time.Duration, look func() error) error {
+// pause calls check once a second for a duration.
+func pause(ctx context.Context, d time.Duration, check func() error) error {
 	tick := time.NewTicker(time.Second)
 	defer tick.Stop()
 	end := time.After(d)
@@ -152,7 +152,7 @@ func pause(ctx context.Context, d time.Duration, look func() error) error {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-tick.C:
-			if err := look(); err != nil {
+			if err := check(); err != nil {
 				return err
 			}
 		}

@@ -36,7 +36,7 @@ func Tenants(ctx context.Context, r *Report) error {
 	}
 	h := startHostile()
 	defer h.stop()
-	beside, err := onStack(ctx, func(s *stack.Stack) (shared, error) { return share(ctx, s, h) })
+	underLoad, err := onStack(ctx, func(s *stack.Stack) (shared, error) { return share(ctx, s, h) })
 	if err != nil {
 		return err
 	}
@@ -52,7 +52,7 @@ func Tenants(ctx context.Context, r *Report) error {
 		{"memory at most", "MB", func(s shared) float64 { return s.memory }, true},
 	} {
 		r.Add(Row{Scenario: "tenants", What: f.what + ", alone", Value: f.of(alone), Unit: f.unit})
-		row := Row{Scenario: "tenants", What: f.what + ", next to ten hostile tenants", Value: f.of(beside), Unit: f.unit}
+		row := Row{Scenario: "tenants", What: f.what + ", next to ten hostile tenants", Value: f.of(underLoad), Unit: f.unit}
 		if f.bounds {
 			row.Bound, row.Note = atMost(1.5*f.of(alone)), note
 		}

@@ -80,7 +80,7 @@ func (p *place) synced(names []string, step string) {
 		}
 		for _, name := range names {
 			if !ready[name] {
-				return fmt.Sprintf("ExternalSecret %s is out of sync after %q: %s", name, step, p.says(name))
+				return fmt.Sprintf("ExternalSecret %s is out of sync after %q: %s", name, step, p.condition(name))
 			}
 		}
 		return ""
@@ -212,7 +212,7 @@ func TestChartUpgrade(t *testing.T) {
 	}
 
 	probe := 1
-	settled := func(step string) {
+	wantUnchanged := func(step string) {
 		t.Helper()
 		p.synced(names, step)
 		if diff := cmp.Diff(was, p.secrets()); diff != "" {
@@ -228,9 +228,9 @@ func TestChartUpgrade(t *testing.T) {
 	must(t, err)
 	stop()
 	start(current)
-	settled("the upgrade")
+	wantUnchanged("the upgrade")
 	must(t, helmClient.Rollback("direct-secrets", stack.Namespace))
 	stop()
 	start(old)
-	settled("the rollback")
+	wantUnchanged("the rollback")
 }

@@ -16,7 +16,7 @@ func TestTwoReleasesInOneNamespace(t *testing.T) {
 	t.Parallel()
 	const operators = "classes-operators"
 	ns := namespace(t, "classes")
-	leads := map[string]bool{}
+	leaders := map[string]bool{}
 	for _, class := range []string{"blue", "green"} {
 		must(t, shared.AWSStore(t.Context(), ns, class, func(s *awsv1.AWSSecretsManager) { s.Spec.Controller = class }))
 		i, err := upgrade(t.Context(), shared, "team-"+class, operators, stack.Values{"global": stack.Values{
@@ -27,17 +27,17 @@ func TestTwoReleasesInOneNamespace(t *testing.T) {
 		must(t, err)
 		t.Cleanup(func() { must(t, p.Stop()) })
 		eventually(t, func() string {
-			yes, err := p.Leads()
-			if leads[class] = yes; err != nil || !yes {
+			yes, err := p.IsLeader()
+			if leaders[class] = yes; err != nil || !yes {
 				return "release team-" + class + " does not lead"
 			}
 			return ""
 		})
 	}
-	if diff := cmp.Diff(map[string]bool{"blue": true, "green": true}, leads); diff != "" {
+	if diff := cmp.Diff(map[string]bool{"blue": true, "green": true}, leaders); diff != "" {
 		t.Errorf("neither waits for the other: -want, +got:\n%s", diff)
 	}
-	for class := range leads {
+	for class := range leaders {
 		shared.AWS.Put(ns+"/"+class, []byte("of "+class))
 		es := pair(ns, class, ns+"/"+class, ns+"/"+class)
 		es.Spec.StoreRef.Name = class

@@ -312,8 +312,8 @@ func (c *cutover) readsOf() map[string]int {
 // tail returns the last lines of an output.
 func tail(out string) string { return out[max(0, len(out)-2000):] }
 
-// TestCutOverDoubt changes something in each of some objects, so that dsctl leaves it to External Secrets Operator.
-func TestCutOverDoubt(t *testing.T) {
+// TestCutOverUncertain changes something in each of some objects, so that dsctl leaves it to External Secrets Operator.
+func TestCutOverUncertain(t *testing.T) {
 	t.Parallel()
 	c := startCutover(t, 1, 5)
 	ctx := t.Context()

@@ -133,8 +133,8 @@ func breakThings(t *testing.T, s *stack.Stack) {
 	must(t, s.Apply(ctx, manifest))
 }
 
-// thaw makes the immutable Secret mutable again, once it exists.
-func thaw(ctx context.Context, t *testing.T, s *stack.Stack) {
+// makeMutable makes the immutable Secret mutable again, once it exists.
+func makeMutable(ctx context.Context, t *testing.T, s *stack.Stack) {
 	t.Helper()
 	name := types.NamespacedName{Namespace: "broken", Name: "immutable"}
 	eventually(t, func() string {
@@ -158,7 +158,7 @@ func TestDsctl(t *testing.T) {
 	p, err := s.StartModule(t.Context(), stack.ProviderAWS, "--presence-namespace="+stack.Namespace)
 	must(t, err)
 	t.Cleanup(func() { must(t, p.Stop()) })
-	thaw(t.Context(), t, s)
+	makeMutable(t.Context(), t, s)
 	admin, err := s.AdminKubeconfig()
 	must(t, err)
 	dsctl := buildPlugin(t)

@@ -153,14 +153,14 @@ func (p *place) wantData(name string, want map[string]string) {
 	p.t.Helper()
 	eventually(p.t, func() string {
 		if diff := cmp.Diff(want, p.data(name)); diff != "" {
-			return fmt.Sprintf("Secret %s/%s: -want, +got:\n%s\n%s", p.ns, name, diff, p.says(name))
+			return fmt.Sprintf("Secret %s/%s: -want, +got:\n%s\n%s", p.ns, name, diff, p.condition(name))
 		}
 		return ""
 	})
 }
 
-// says returns the Ready condition of an ExternalSecret as text.
-func (p *place) says(name string) string {
+// condition returns the Ready condition of an ExternalSecret as text.
+func (p *place) condition(name string) string {
 	es := &v1alpha1.ExternalSecret{}
 	if err := p.stack.Admin.Get(p.t.Context(), types.NamespacedName{Namespace: p.ns, Name: name}, es); err != nil {
 		return err.Error()
@@ -186,7 +186,7 @@ func (p *place) made(name string, keys ...string) map[string]string {
 	eventually(p.t, func() string {
 		data = p.data(name)
 		if diff := cmp.Diff(slices.Sorted(slices.Values(keys)), slices.Sorted(maps.Keys(data))); diff != "" {
-			return fmt.Sprintf("Secret %s/%s: -want, +got:\n%s\n%s", p.ns, name, diff, p.says(name))
+			return fmt.Sprintf("Secret %s/%s: -want, +got:\n%s\n%s", p.ns, name, diff, p.condition(name))
 		}
 		return ""
 	})
@@ -215,7 +215,7 @@ func (p *place) served() {
 		eventually(p.t, func() string {
 			data := p.data("mixed")
 			if made := data["password"]; made == "" || made == password {
-				return "Secret mixed lacks a password, or has that of Secret password: " + p.says("mixed")
+				return "Secret mixed lacks a password, or has that of Secret password: " + p.condition("mixed")
 			}
 			delete(data, "password")
 			return cmp.Diff(map[string]string{"aws": p.value("sm", n), "vault": p.value("kv", n)}, data)
@@ -228,8 +228,8 @@ func (p *place) served() {
 func (p *place) tokenDenied() {
 	p.t.Helper()
 	eventually(p.t, func() string {
-		if says := p.says("sts"); !strings.Contains(says, "serviceaccounts/token") {
-			return "ExternalSecret sts says " + says
+		if condition := p.condition("sts"); !strings.Contains(condition, "serviceaccounts/token") {
+			return "ExternalSecret sts says " + condition
 		}
 		return ""
 	})

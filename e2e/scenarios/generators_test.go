@@ -77,20 +77,20 @@ func delivered(t *testing.T, ns, name string) {
 		rec, _ := inspect.RecordOf(kept.Annotations)
 		e := rec.Entries[inspect.GeneratorID(pw)]
 		ready := meta.IsStatusConditionTrue(es.Status.Conditions, v1alpha1.ConditionReady) && es.Status.ObservedGeneration == es.Generation
-		told := slices.ContainsFunc(es.Status.Parts, func(s v1alpha1.PartStatus) bool { return s.UID == kept.UID && s.Message == "" })
+		reported := slices.ContainsFunc(es.Status.Parts, func(s v1alpha1.PartStatus) bool { return s.UID == kept.UID && s.Message == "" })
 		held := slices.ContainsFunc(es.Status.Sources, func(s v1alpha1.SourceStatus) bool { return s.Version == e.Version })
 		owned := slices.ContainsFunc(kept.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == target.UID })
 		asked := e.Request == es.Annotations[v1alpha1.RefreshRequestAnnotation]
-		if !ready || !told || !held || !owned || !asked || rec.UID != es.UID {
-			return fmt.Sprintf("%s: ready %v, reported %v, stored %v, owned %v, requested %v: %+v", name, ready, told, held, owned, asked, es.Status)
+		if !ready || !reported || !held || !owned || !asked || rec.UID != es.UID {
+			return fmt.Sprintf("%s: ready %v, reported %v, stored %v, owned %v, requested %v: %+v", name, ready, reported, held, owned, asked, es.Status)
 		}
 		return ""
 	})
 }
 
-// settle waits until all previous changes of objects have been handled: it changes each once more, and waits
+// waitUntilHandled waits until all previous changes of objects have been handled: it changes each once more, and waits
 // until it is in sync.
-func settle(t *testing.T, ns string, names ...string) {
+func waitUntilHandled(t *testing.T, ns string, names ...string) {
 	t.Helper()
 	for _, name := range names {
 		es := &v1alpha1.ExternalSecret{}
@@ -130,9 +130,9 @@ func valuesOf(data map[string]string) inspect.Generated {
 	return v
 }
 
-// judge ends the history of a namespace and checks it. Each part has had one password more than there were
+// checkHistory ends the history of a namespace and checks it. Each part has had one password more than there were
 // rotations. Each Secret has had the same passwords in the same order, and no other contents.
-func (h *history) judge(t *testing.T, ns string, rotations int, names ...string) {
+func (h *history) checkHistory(t *testing.T, ns string, rotations int, names ...string) {
 	t.Helper()
 	must(t, shared.Admin.Create(t.Context(), &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "end"}}))
 	must(t, h.until(t.Context(), "end", "is recorded", func(v version) bool { return v.UID != "" }))

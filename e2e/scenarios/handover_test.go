@@ -27,8 +27,8 @@ var handOverSeed = flag.Uint64("handover.seed", 0, "seed of TestHandOver; 0 take
 
 // These are the classes of stores. Each store has the name of its class.
 const (
-	// contested is served by an up-to-date operator, and by one with delayed watches.
-	contested = "a"
+	// sharedClass is served by an up-to-date operator, and by one with delayed watches.
+	sharedClass = "a"
 	// late is served only by an operator with delayed watches.
 	late = "b"
 )
@@ -52,7 +52,7 @@ func TestHandOver(t *testing.T) {
 	begin := time.Now()
 	ctx, ns := t.Context(), handOverNamespace
 	must(t, shared.CreateNamespace(ctx, ns))
-	for _, class := range []string{contested, late} {
+	for _, class := range []string{sharedClass, late} {
 		must(t, shared.AWSStore(ctx, ns, class, func(s *awsv1.AWSSecretsManager) { s.Spec.Controller = class }))
 	}
 	for n := range eventsEach + 10 {
@@ -60,9 +60,9 @@ func TestHandOver(t *testing.T) {
 	}
 	h := record(t, ns)
 	kubeconfig := "--kubeconfig=" + latePath(t, installFor(t, ns, ""), stack.ProviderAWS, seed)
-	ahead := start(t, ns, "--controller-class="+contested)
+	ahead := start(t, ns, "--controller-class="+sharedClass)
 	behind := []*stack.Process{
-		start(t, ns, "--controller-class="+contested, kubeconfig),
+		start(t, ns, "--controller-class="+sharedClass, kubeconfig),
 		start(t, ns, "--controller-class="+late, kubeconfig),
 	}
 
@@ -86,22 +86,22 @@ func TestHandOver(t *testing.T) {
 		if t.Failed() || i%3 != 0 {
 			return nil
 		}
-		return s.leave(ctx, i%2 == 0)
+		return s.deleteFinally(ctx, i%2 == 0)
 	})
 	each(func(_ int, s *subject) error {
 		if t.Failed() || s.left > 0 {
 			return nil
 		}
-		return h.untilObserved(ctx, s.name, s.wishes[len(s.wishes)-1].generation)
+		return h.untilObserved(ctx, s.name, s.expectations[len(s.expectations)-1].generation)
 	})
 
 	// The operators with delayed watches have seen all of this once they serve what follows. The up-to-date one
 	// must not serve it instead.
 	must(t, ahead.Stop())
-	for _, class := range []string{contested, late} {
+	for _, class := range []string{sharedClass, late} {
 		s := newSubject("last-"+class, h, rand.NewPCG(seed, 0))
 		must(t, s.create(ctx, s.fresh(class)))
-		must(t, s.inStep(ctx))
+		must(t, s.waitUntilInSync(ctx))
 	}
 	for i, p := range behind {
 		n, err := p.Metric(`directsecrets_syncs_total{kind="ExternalSecret",result="SecretSynced"}`)
@@ -118,7 +118,7 @@ func TestHandOver(t *testing.T) {
 	for _, s := range subjects {
 		history := h.of(s.name)
 		versions += len(history)
-		for _, w := range slices.Concat(wrongs(history, s.wishes), s.astray(history), h.regressions(s.name)) {
+		for _, w := range slices.Concat(wrongs(history, s.expectations), s.astray(history), h.regressions(s.name)) {
 			t.Errorf("seed %d: %s: %s", seed, s.name, w)
 		}
 		for k, n := range s.counts {
@@ -156,14 +156,14 @@ type generation struct {
 	Number int64
 }
 
-// A wish is the expected result of one generation.
-type wish struct {
+// An expectation is the expected result of one generation.
+type expectation struct {
 	generation
 	data  map[string]string
 	owned bool
 }
 
-func (w wish) owners() []types.UID {
+func (w expectation) owners() []types.UID {
 	if !w.owned {
 		return nil
 	}
@@ -176,15 +176,15 @@ type subject struct {
 	history *history
 	random  *rand.Rand
 
-	// n counts the specs. wishes has one for each spec, in the same order.
-	n      int
-	spec   v1alpha1.ExternalSecretSpec
-	wishes []wish
-	counts map[string]int
+	// n counts the specs. expectations has one for each spec, in the same order.
+	n            int
+	spec         v1alpha1.ExternalSecretSpec
+	expectations []expectation
+	counts       map[string]int
 	// left is the length of the history when the object was finally deleted, or zero.
 	left int
-	// gone is set if the Secret was deleted with it.
-	gone bool
+	// deleted is set if the Secret was deleted with it.
+	deleted bool
 }
 
 func newSubject(name string, h *history, random rand.Source) *subject {
@@ -224,15 +224,15 @@ func never(spec v1alpha1.ExternalSecretSpec) v1alpha1.ExternalSecretSpec {
 func (s *subject) class() string { return s.spec.StoreRef.Name }
 
 func (s *subject) other() string {
-	if s.class() == contested {
+	if s.class() == sharedClass {
 		return late
 	}
-	return contested
+	return sharedClass
 }
 
 // live goes through all events, and ends in sync.
 func (s *subject) live(ctx context.Context) error {
-	if err := s.create(ctx, s.fresh(contested)); err != nil {
+	if err := s.create(ctx, s.fresh(sharedClass)); err != nil {
 		return err
 	}
 	for events := 0; events < eventsEach; events++ {
@@ -255,31 +255,31 @@ func (s *subject) live(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if err := s.pace(ctx); err != nil {
+		if err := s.waitAndDamage(ctx); err != nil {
 			return err
 		}
 	}
-	return s.inStep(ctx)
+	return s.waitUntilInSync(ctx)
 }
 
 // thereAndBack switches to the other class, and back to the spec that the Secret already matches.
 func (s *subject) thereAndBack(ctx context.Context) error {
-	if err := s.inStep(ctx); err != nil {
+	if err := s.waitUntilInSync(ctx); err != nil {
 		return err
 	}
 	was := s.spec
 	return errors.Join(s.change(ctx, s.fresh(s.other())), s.change(ctx, was))
 }
 
-// pace waits for the next event, and damages the Secret so that the operators have something to repair.
-func (s *subject) pace(ctx context.Context) error {
+// waitAndDamage waits for the next event, and damages the Secret so that the operators have something to repair.
+func (s *subject) waitAndDamage(ctx context.Context) error {
 	switch n := s.random.IntN(10); {
 	case n < 3: // The next event follows immediately.
 	case n < 5:
 		pause := time.NewTimer(time.Duration(s.random.Int64N(int64(400 * time.Millisecond))))
 		<-pause.C // The delay is random; it does not wait for a condition.
 	default:
-		if err := s.inStep(ctx); err != nil {
+		if err := s.waitUntilInSync(ctx); err != nil {
 			return err
 		}
 		if err := s.write(ctx, foreignKey, foreignValue); err != nil {
@@ -297,21 +297,21 @@ func (s *subject) pace(ctx context.Context) error {
 	return nil
 }
 
-// leave finally deletes the ExternalSecret, and in some cases its Secret. The last object exists so briefly
+// deleteFinally deletes the ExternalSecret, and in some cases its Secret. The last object exists so briefly
 // that the operators with delayed watches see it only after its deletion.
-func (s *subject) leave(ctx context.Context, secretToo bool) error {
+func (s *subject) deleteFinally(ctx context.Context, secretToo bool) error {
 	s.counts["switches"]++
 	s.counts["re-creations"]++
-	if err := s.settle(ctx, s.change(ctx, never(s.fresh(late)))); err != nil {
+	if err := s.thenWaitUntilInSync(ctx, s.change(ctx, never(s.fresh(late)))); err != nil {
 		return err
 	}
-	if err := s.settle(ctx, s.recreate(ctx, never(s.fresh(contested)))); err != nil {
+	if err := s.thenWaitUntilInSync(ctx, s.recreate(ctx, never(s.fresh(sharedClass)))); err != nil {
 		return err
 	}
 	if err := shared.Admin.Delete(ctx, s.object()); err != nil {
 		return err
 	}
-	if s.gone = secretToo; s.gone {
+	if s.deleted = secretToo; s.deleted {
 		s.counts["deletions"]++
 		if err := shared.Admin.Delete(ctx, s.secret()); err != nil {
 			return err
@@ -336,7 +336,7 @@ func (s *subject) create(ctx context.Context, spec v1alpha1.ExternalSecretSpec) 
 	es := s.object()
 	es.Spec = spec
 	err := shared.Admin.Create(ctx, es)
-	s.wished(es)
+	s.addExpectation(es)
 	return err
 }
 
@@ -347,7 +347,7 @@ func (s *subject) change(ctx context.Context, spec v1alpha1.ExternalSecretSpec) 
 	}
 	es := s.object()
 	err = shared.Admin.Patch(ctx, es, client.RawPatch(types.MergePatchType, patch))
-	s.wished(es)
+	s.addExpectation(es)
 	return err
 }
 
@@ -360,9 +360,9 @@ func (s *subject) recreate(ctx context.Context, spec v1alpha1.ExternalSecretSpec
 	return s.create(ctx, spec)
 }
 
-func (s *subject) wished(es *v1alpha1.ExternalSecret) {
+func (s *subject) addExpectation(es *v1alpha1.ExternalSecret) {
 	s.spec = es.Spec
-	w := wish{
+	w := expectation{
 		generation: generation{es.UID, es.Generation},
 		data:       map[string]string{},
 		owned:      es.Spec.Target.CleanupPolicy != v1alpha1.CleanupNever,
@@ -370,7 +370,7 @@ func (s *subject) wished(es *v1alpha1.ExternalSecret) {
 	for _, d := range es.Spec.Data {
 		w.data[d.SecretKey] = remoteValue(d.RemoteRef.Key)
 	}
-	s.wishes = append(s.wishes, w)
+	s.expectations = append(s.expectations, w)
 }
 
 // write changes a key like a user with kubectl.
@@ -383,9 +383,9 @@ func (s *subject) write(ctx context.Context, key, value string) error {
 	return client.IgnoreNotFound(err)
 }
 
-// inStep waits until the Secret matches the last spec.
-func (s *subject) inStep(ctx context.Context) error {
-	last := s.wishes[len(s.wishes)-1]
+// waitUntilInSync waits until the Secret matches the last spec.
+func (s *subject) waitUntilInSync(ctx context.Context) error {
+	last := s.expectations[len(s.expectations)-1]
 	err := s.history.until(ctx, s.name, fmt.Sprintf("is in sync with %+v", last), func(v version) bool {
 		return !v.Deleted && v.By.UID == last.UID && differs(v, last) == ""
 	})
@@ -397,24 +397,24 @@ func (s *subject) inStep(ctx context.Context) error {
 	return fmt.Errorf("%w\nits status is %+v", err, es.Status)
 }
 
-// settle waits for the same after an event that was no error.
-func (s *subject) settle(ctx context.Context, err error) error {
+// thenWaitUntilInSync waits for the same after an event that was no error.
+func (s *subject) thenWaitUntilInSync(ctx context.Context, err error) error {
 	if err != nil {
 		return err
 	}
-	return s.inStep(ctx)
+	return s.waitUntilInSync(ctx)
 }
 
 // astray returns what is wrong with a Secret at the end.
 func (s *subject) astray(history []version) []string {
-	last := s.wishes[len(s.wishes)-1]
+	last := s.expectations[len(s.expectations)-1]
 	if s.left == 0 {
 		if d := differs(history[len(history)-1], last); d != "" {
 			return []string{"not in step in the end: -want, +got:\n" + d}
 		}
 	}
 	for _, v := range history[s.left:] {
-		if s.left > 0 && (s.gone || v.Deleted || differs(v, last) != "") {
+		if s.left > 0 && (s.deleted || v.Deleted || differs(v, last) != "") {
 			return []string{fmt.Sprintf("after the object was deleted: %+v", v)}
 		}
 	}

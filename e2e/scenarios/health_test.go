@@ -28,14 +28,14 @@ import (
 
 // These are the states of objects that GitOps tools must distinguish.
 const (
-	stateNew       = "new"
-	stateReady     = "ready"
-	stateRetried   = "retried"
-	stateStalled   = "stalled"
-	stateSuspended = "suspended"
-	stateDryRun    = "dry-run"
-	stateChanged   = "changed"
-	stateUnserved  = "no module serves it"
+	stateNew             = "new"
+	stateReady           = "ready"
+	stateRetried         = "retried"
+	stateStalled         = "stalled"
+	stateSuspended       = "suspended"
+	stateDryRun          = "dry-run"
+	stateChanged         = "changed"
+	stateMissingProvider = "no module serves it"
 )
 
 // A toolsView is the health of an object by kstatus and by the rules for Argo CD.
@@ -44,33 +44,33 @@ type toolsView struct{ Flux, Argo string }
 // views is the expected health for each state. An object that is retried can recover, so Flux waits for it.
 // Argo CD has no timeout, so it must report the problem immediately.
 var views = map[string]toolsView{
-	stateNew:       {"InProgress", "Progressing"},
-	stateReady:     {"Current", "Healthy"},
-	stateRetried:   {"InProgress", "Degraded"},
-	stateStalled:   {"Failed", "Degraded"},
-	stateSuspended: {"Current", "Suspended"},
-	stateDryRun:    {"InProgress", "Suspended"},
-	stateChanged:   {"InProgress", "Progressing"},
-	stateUnserved:  {"Failed", "Degraded"},
+	stateNew:             {"InProgress", "Progressing"},
+	stateReady:           {"Current", "Healthy"},
+	stateRetried:         {"InProgress", "Degraded"},
+	stateStalled:         {"Failed", "Degraded"},
+	stateSuspended:       {"Current", "Suspended"},
+	stateDryRun:          {"InProgress", "Suspended"},
+	stateChanged:         {"InProgress", "Progressing"},
+	stateMissingProvider: {"Failed", "Degraded"},
 }
 
 // specs are the specs of objects that are not stores, by Kind and state. The stores of the place are the
 // others.
 var specs = map[string]map[string]string{
 	"ExternalSecret": {
-		stateReady:     `{storeRef: {kind: AWSSecretsManager, name: sm}, data: [{secretKey: a, remoteRef: {key: health-sm}}]}`,
-		stateRetried:   `{storeRef: {kind: AWSSecretsManager, name: sm}, data: [{secretKey: a, remoteRef: {key: absent}}]}`,
-		stateStalled:   `{dataFrom: [{sourceRef: {generatorRef: {kind: AWSSecretsManager, name: sm}}}]}`,
-		stateSuspended: `{storeRef: {kind: AWSSecretsManager, name: sm}, data: [{secretKey: a, remoteRef: {key: health-sm}}]}`,
-		stateUnserved:  `{storeRef: {kind: Absent, name: sm}, data: [{secretKey: a, remoteRef: {key: health-sm}}]}`,
+		stateReady:           `{storeRef: {kind: AWSSecretsManager, name: sm}, data: [{secretKey: a, remoteRef: {key: health-sm}}]}`,
+		stateRetried:         `{storeRef: {kind: AWSSecretsManager, name: sm}, data: [{secretKey: a, remoteRef: {key: absent}}]}`,
+		stateStalled:         `{dataFrom: [{sourceRef: {generatorRef: {kind: AWSSecretsManager, name: sm}}}]}`,
+		stateSuspended:       `{storeRef: {kind: AWSSecretsManager, name: sm}, data: [{secretKey: a, remoteRef: {key: health-sm}}]}`,
+		stateMissingProvider: `{storeRef: {kind: Absent, name: sm}, data: [{secretKey: a, remoteRef: {key: health-sm}}]}`,
 	},
 	"PushSecret": {
-		stateReady:     `{storeRefs: [{kind: AWSSecretsManager, name: sm}], selector: {secret: {name: source}}, data: [{match: {remoteRef: {remoteKey: health-pushed}}}]}`,
-		stateRetried:   `{storeRefs: [{kind: AWSSecretsManager, name: sm}], selector: {secret: {name: absent}}, data: [{match: {remoteRef: {remoteKey: health-absent}}}]}`,
-		stateStalled:   `{storeRefs: [{kind: AWSSecretsManager, labelSelector: {matchExpressions: [{key: a, operator: Like}]}}], selector: {secret: {name: source}}, data: [{match: {remoteRef: {remoteKey: health-stalled}}}]}`,
-		stateSuspended: `{storeRefs: [{kind: AWSSecretsManager, name: sm}], selector: {secret: {name: source}}, data: [{match: {remoteRef: {remoteKey: health-suspended}}}]}`,
-		stateDryRun:    `{dryRun: true, storeRefs: [{kind: AWSSecretsManager, name: sm}], selector: {secret: {name: source}}, data: [{match: {remoteRef: {remoteKey: health-dry-run}}}]}`,
-		stateUnserved:  `{storeRefs: [{kind: Absent, name: sm}], selector: {secret: {name: source}}, data: [{match: {remoteRef: {remoteKey: health-no-module}}}]}`,
+		stateReady:           `{storeRefs: [{kind: AWSSecretsManager, name: sm}], selector: {secret: {name: source}}, data: [{match: {remoteRef: {remoteKey: health-pushed}}}]}`,
+		stateRetried:         `{storeRefs: [{kind: AWSSecretsManager, name: sm}], selector: {secret: {name: absent}}, data: [{match: {remoteRef: {remoteKey: health-absent}}}]}`,
+		stateStalled:         `{storeRefs: [{kind: AWSSecretsManager, labelSelector: {matchExpressions: [{key: a, operator: Like}]}}], selector: {secret: {name: source}}, data: [{match: {remoteRef: {remoteKey: health-stalled}}}]}`,
+		stateSuspended:       `{storeRefs: [{kind: AWSSecretsManager, name: sm}], selector: {secret: {name: source}}, data: [{match: {remoteRef: {remoteKey: health-suspended}}}]}`,
+		stateDryRun:          `{dryRun: true, storeRefs: [{kind: AWSSecretsManager, name: sm}], selector: {secret: {name: source}}, data: [{match: {remoteRef: {remoteKey: health-dry-run}}}]}`,
+		stateMissingProvider: `{storeRefs: [{kind: Absent, name: sm}], selector: {secret: {name: source}}, data: [{match: {remoteRef: {remoteKey: health-no-module}}}]}`,
 	},
 	"ClusterExternalSecret": fannedOut("externalSecret", `{storeRef: {kind: AWSSecretsManager, name: sm}, data: [{secretKey: a, remoteRef: {key: health-sm}}]}`),
 	"ClusterPushSecret":     fannedOut("pushSecret", `{storeRefs: [{kind: AWSSecretsManager, name: sm}], selector: {secret: {name: source}}, data: [{match: {remoteRef: {remoteKey: health-spread}}}]}`),
@@ -136,13 +136,13 @@ func TestHealthInEveryState(t *testing.T) {
 		must(t, err)
 		processes = append(processes, p)
 	}
-	h.settle()
+	h.prepareStates()
 	stop()
 	for kind := range h.kinds {
 		h.change(kind)
 		h.see(kind, stateChanged, stateReady, "")
 	}
-	h.judge()
+	h.checkHealth()
 }
 
 // store returns the name of the store or generator of a Kind in the place, or "" for other Kinds.
@@ -211,8 +211,8 @@ func conditionOf(o *unstructured.Unstructured, kind string) string {
 	return ""
 }
 
-// settle waits until every object is in its state. It then makes working stores fail.
-func (h *healthSuite) settle() {
+// prepareStates waits until every object is in its state. It then makes working stores fail.
+func (h *healthSuite) prepareStates() {
 	h.t.Helper()
 	credentials := &corev1.Secret{}
 	must(h.t, h.stack.Admin.Get(h.t.Context(), types.NamespacedName{Namespace: h.ns, Name: "credentials"}, credentials))
@@ -239,11 +239,11 @@ func (h *healthSuite) settle() {
 		if !strings.HasSuffix(kind, "Password") { // A Password makes no requests.
 			h.see(kind, stateRetried, stateRetried, v1alpha1.ConditionReconciling)
 		}
-		if specs[kind][stateUnserved] != "" {
-			h.see(kind, stateUnserved, stateUnserved, "")
+		if specs[kind][stateMissingProvider] != "" {
+			h.see(kind, stateMissingProvider, stateMissingProvider, "")
 			eventually(h.t, func() string {
-				h.see(kind, stateUnserved, stateUnserved, "")
-				if reason, _ := readyOf(h.t, h.seen[kind][stateUnserved]); reason != v1alpha1.ReasonProviderNotRunning {
+				h.see(kind, stateMissingProvider, stateMissingProvider, "")
+				if reason, _ := readyOf(h.t, h.seen[kind][stateMissingProvider]); reason != v1alpha1.ReasonProviderNotRunning {
 					return kind + "  does not report that no module serves it: " + reason
 				}
 				return ""
@@ -294,14 +294,14 @@ func (h *healthSuite) change(kind string) {
 	must(h.t, h.stack.Admin.Patch(h.t.Context(), h.seen[kind][stateReady].DeepCopy(), client.RawPatch(types.MergePatchType, []byte(patch))))
 }
 
-// judge compares the health of each object with its state, and prints all.
-func (h *healthSuite) judge() {
+// checkHealth compares the health of each object with its state, and prints all.
+func (h *healthSuite) checkHealth() {
 	h.t.Helper()
 	_, script := healthCheck(h.t)
 	var out bytes.Buffer
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
 	for _, kind := range slices.Sorted(maps.Keys(h.seen)) {
-		for _, state := range []string{stateNew, stateReady, stateRetried, stateStalled, stateSuspended, stateDryRun, stateChanged, stateUnserved} {
+		for _, state := range []string{stateNew, stateReady, stateRetried, stateStalled, stateSuspended, stateDryRun, stateChanged, stateMissingProvider} {
 			o := h.seen[kind][state]
 			if o == nil {
 				continue
@@ -315,7 +315,7 @@ func (h *healthSuite) judge() {
 			argo, _, _ := strings.Cut(health(h.t, script, plain), ":")
 			reason, _ := readyOf(h.t, o)
 			got, want := toolsView{result.Status.String(), argo}, views[state]
-			if state == stateUnserved && kind == "PushSecret" {
+			if state == stateMissingProvider && kind == "PushSecret" {
 				want.Flux = "InProgress" // Each module applies its own part of the status, and cannot remove the part of a missing module.
 			}
 			if state == stateRetried && conditionOf(o, v1alpha1.ConditionReady) == "Unknown" {

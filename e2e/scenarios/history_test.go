@@ -53,8 +53,8 @@ func newVersion(s *corev1.Secret, deleted bool) version {
 	return v
 }
 
-// differs returns how a version differs from a wish. A foreign key is not part of any wish.
-func differs(v version, w wish) string {
+// differs returns how a version differs from an expectation. A foreign key is not part of any expectation.
+func differs(v version, w expectation) string {
 	type content struct {
 		Data   map[string]string
 		Owners []types.UID
@@ -67,7 +67,7 @@ func differs(v version, w wish) string {
 // wrongs checks all versions of a Secret with one name. The marks never go back, even if the Secret is created
 // again. Each version has the data of its mark, and no other operator's data. The user's edits stay, except in
 // the operator's keys. There an edit may stay only as long as the operator writes no data.
-func wrongs(history []version, wishes []wish) []string {
+func wrongs(history []version, expectations []expectation) []string {
 	var found []string
 	var before version
 	var data map[string]string // data is the data that an operator wrote last.
@@ -83,7 +83,7 @@ func wrongs(history []version, wishes []wish) []string {
 		if before.Data[foreignKey] != "" && v.Data[foreignKey] != foreignValue {
 			wrong("the foreign key was changed")
 		}
-		nth := slices.IndexFunc(wishes, func(w wish) bool { return w.generation == v.By })
+		nth := slices.IndexFunc(expectations, func(w expectation) bool { return w.generation == v.By })
 		if nth < 0 {
 			wrong("the mark is unknown")
 			continue
@@ -96,9 +96,9 @@ func wrongs(history []version, wishes []wish) []string {
 		ownerOnly := v.By != before.By && !slices.Equal(v.Owners, before.Owners) && maps.Equal(v.Data, before.Data)
 		same := v.Mark == before.Mark || ownerOnly
 		if !same {
-			data = wishes[nth].data
+			data = expectations[nth].data
 		}
-		w := wish{generation: v.By, data: maps.Clone(data), owned: wishes[nth].owned}
+		w := expectation{generation: v.By, data: maps.Clone(data), owned: expectations[nth].owned}
 		if e := v.Data[ownKey]; same && strings.HasPrefix(e, edited) {
 			w.data[ownKey] = e
 		}
@@ -112,14 +112,14 @@ func wrongs(history []version, wishes []wish) []string {
 
 // TestWrongs checks that wrongs finds errors, and nothing else.
 func TestWrongs(t *testing.T) {
-	wishes := []wish{
+	expectations := []expectation{
 		{generation: generation{"one", 1}, data: map[string]string{"value": "1", "key-1": "1"}},
 		{generation: generation{"one", 2}, data: map[string]string{"value": "2", "key-2": "2"}, owned: true},
 		{generation: generation{"two", 1}, data: map[string]string{"value": "3", "key-3": "3"}},
 	}
-	// is returns a version that matches a wish, changed by pairs of key and value.
+	// is returns a version that matches an expectation, changed by pairs of key and value.
 	is := func(n int, changed ...string) version {
-		v := version{UID: "secret", Mark: fmt.Sprint(n), By: wishes[n].generation, Data: maps.Clone(wishes[n].data), Owners: wishes[n].owners()}
+		v := version{UID: "secret", Mark: fmt.Sprint(n), By: expectations[n].generation, Data: maps.Clone(expectations[n].data), Owners: expectations[n].owners()}
 		for ; len(changed) > 0; changed = changed[2:] {
 			v.Data[changed[0]] = changed[1]
 		}
@@ -129,7 +129,7 @@ func TestWrongs(t *testing.T) {
 		change(&v)
 		return v
 	}
-	gone := version{UID: "secret", Deleted: true}
+	deleted := version{UID: "secret", Deleted: true}
 	edit := edited + "1"
 	cases := map[string]struct {
 		reason  string
@@ -140,7 +140,7 @@ func TestWrongs(t *testing.T) {
 		"Skipped":             {"a wish can be skipped", []version{is(0), is(2)}, nil},
 		"OlderGeneration":     {"an earlier generation is written again", []version{is(1), is(0)}, []string{"version 1: back from wish 1 to 0"}},
 		"OlderUID":            {"an earlier object is written again", []version{is(2), is(1)}, []string{"version 1: back from wish 2 to 1"}},
-		"OlderRecreated":      {"an earlier generation is written to a new Secret", []version{is(2), gone, is(1)}, []string{"version 2: back from wish 2 to 1"}},
+		"OlderRecreated":      {"an earlier generation is written to a new Secret", []version{is(2), deleted, is(1)}, []string{"version 2: back from wish 2 to 1"}},
 		"UnknownMark":         {"a mark is unknown", []version{with(is(0), func(v *version) { v.By.Number = 7 })}, []string{"version 0: the mark is unknown"}},
 		"Leftover":            {"a key of the previous generation is left", []version{is(0), is(1, "key-1", "1")}, []string{"version 1: not what wish 1 asks for"}},
 		"HalfFilled":          {"a key is missing", []version{with(is(0), func(v *version) { delete(v.Data, "key-1") })}, []string{"version 0: not what wish 0 asks for"}},
@@ -152,12 +152,12 @@ func TestWrongs(t *testing.T) {
 		"ForeignKey":          {"the user's own key stays", []version{is(0), is(0, foreignKey, foreignValue), is(1, foreignKey, foreignValue)}, nil},
 		"ForeignKeyLost":      {"the user's own key is deleted", []version{is(0, foreignKey, foreignValue), is(1)}, []string{"version 1: the foreign key was changed"}},
 		"ForeignKeyChanged":   {"the user's own key is overwritten", []version{is(0, foreignKey, foreignValue), is(1, foreignKey, "2")}, []string{"version 1: the foreign key was changed"}},
-		"ForeignKeyRecreated": {"the user's own key is deleted with its Secret", []version{is(0, foreignKey, foreignValue), gone, is(1)}, nil},
+		"ForeignKeyRecreated": {"the user's own key is deleted with its Secret", []version{is(0, foreignKey, foreignValue), deleted, is(1)}, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var got []string
-			for _, w := range wrongs(tc.history, wishes) {
+			for _, w := range wrongs(tc.history, expectations) {
 				line, _, _ := strings.Cut(w, "\n")
 				line, _, _ = strings.Cut(line, ": -want")
 				got = append(got, line)

@@ -213,8 +213,8 @@ func half(data map[string]string) string {
 	return cmp.Diff(want, data)
 }
 
-// inStep waits until an object is in sync, and its Secret has the nth values of the remote secrets with a name.
-func (m *mix) inStep(name, remote string, aws, vault int) map[string]string {
+// waitUntilInSync waits until an object is in sync, and its Secret has the nth values of the remote secrets with a name.
+func (m *mix) waitUntilInSync(name, remote string, aws, vault int) map[string]string {
 	m.t.Helper()
 	var data map[string]string
 	eventually(m.t, func() string {
@@ -233,14 +233,14 @@ func (m *mix) inStep(name, remote string, aws, vault int) map[string]string {
 }
 
 // wantFailed waits until an object is not ready for a reason, and its message contains all texts.
-func (m *mix) wantFailed(name, reason string, says ...string) {
+func (m *mix) wantFailed(name, reason string, contains ...string) {
 	m.t.Helper()
 	eventually(m.t, func() string {
 		es := m.get(name)
 		c := meta.FindStatusCondition(es.Status.Conditions, v1alpha1.ConditionReady)
 		lacks := func(s string) bool { return !strings.Contains(c.Message, s) }
-		if c == nil || c.Status != metav1.ConditionFalse || c.Reason != reason || slices.ContainsFunc(says, lacks) {
-			return fmt.Sprintf("ExternalSecret %s is %+v, want %s that says %q; its parts are %+v", name, c, reason, says, es.Status.Parts)
+		if c == nil || c.Status != metav1.ConditionFalse || c.Reason != reason || slices.ContainsFunc(contains, lacks) {
+			return fmt.Sprintf("ExternalSecret %s is %+v, want %s that says %q; its parts are %+v", name, c, reason, contains, es.Status.Parts)
 		}
 		return ""
 	})
@@ -265,8 +265,8 @@ func (m *mix) reads(name string) *v1alpha1.PartStatus {
 	return &parts[i]
 }
 
-// gone waits until an object does not exist.
-func gone(t *testing.T, o client.Object, ns, name string) {
+// waitUntilDeleted waits until an object does not exist.
+func waitUntilDeleted(t *testing.T, o client.Object, ns, name string) {
 	t.Helper()
 	eventually(t, func() string {
 		if err := shared.Admin.Get(t.Context(), types.NamespacedName{Namespace: ns, Name: name}, o); !kerrors.IsNotFound(err) {

@@ -40,7 +40,7 @@ func TestMixedAway(t *testing.T) {
 	for i, tc := range cases {
 		m := mixes[i]
 		m.run(tc.module)
-		m.inStep("es", "es", 1, 1)
+		m.waitUntilInSync("es", "es", 1, 1)
 		wantReady(t, m.ns, "es", v1alpha1.ReasonSecretSynced)
 		m.history.end(t, m.ns)
 		m.whole("es")
@@ -58,7 +58,7 @@ func TestMixedDown(t *testing.T) {
 	m.put("es", 0)
 	m.create("es")
 	m.run(mixedModules...)
-	last := m.inStep("es", "es", 0, 0)
+	last := m.waitUntilInSync("es", "es", 0, 0)
 	for i, module := range mixedModules {
 		m.kill(module)
 		m.put("es", i+1)
@@ -76,7 +76,7 @@ func TestMixedDown(t *testing.T) {
 			t.Errorf("without %s the Secret has changed: -before, +now:\n%s", module, diff)
 		}
 		m.run(module)
-		last = m.inStep("es", "es", i+1, i+1)
+		last = m.waitUntilInSync("es", "es", i+1, i+1)
 	}
 	m.history.end(t, m.ns)
 	m.whole("es")

@@ -37,7 +37,7 @@ func TestMixedKilled(t *testing.T) {
 		names = append(names, fmt.Sprintf("es-%d", i))
 	}
 	// wants holds the expected content after each round, by name.
-	wants, refreshes := map[string][]killedWish{}, map[string]int{}
+	wants, refreshes := map[string][]killedExpectation{}, map[string]int{}
 	m.run(mixedModules...)
 	for round := range rounds {
 		killer := rand.New(rand.NewPCG(seed, uint64(round)+1))
@@ -45,7 +45,7 @@ func TestMixedKilled(t *testing.T) {
 		killing.Go(func() { m.killAny(killer) })
 		for _, name := range names {
 			// Each spec reads another remote secret, whose value changes in each round.
-			w := killedWish{remote: fmt.Sprintf("%s-%d", name, round), n: round, password: refreshes[name]}
+			w := killedExpectation{remote: fmt.Sprintf("%s-%d", name, round), n: round, password: refreshes[name]}
 			switch {
 			case round == 0:
 				m.put(w.remote, w.n)
@@ -68,18 +68,18 @@ func TestMixedKilled(t *testing.T) {
 		}
 		for _, name := range names {
 			w := wants[name][round]
-			m.inStep(name, w.remote, w.n, w.n)
+			m.waitUntilInSync(name, w.remote, w.n, w.n)
 		}
 	}
 	m.history.end(t, m.ns)
 	for _, name := range names {
 		m.whole(name)
-		m.judge(seed, name, wants[name])
+		m.checkContents(seed, name, wants[name])
 	}
 }
 
-// A killedWish is the expected content of a Secret after a round.
-type killedWish struct {
+// A killedExpectation is the expected content of a Secret after a round.
+type killedExpectation struct {
 	remote   string
 	n        int
 	password int // password is the number of passwords before this one.
@@ -117,19 +117,19 @@ func (m *mix) killAny(random *rand.Rand) {
 	}
 }
 
-// judge checks all contents that a Secret has had: only expected ones, in their order.
-func (m *mix) judge(seed uint64, name string, wishes []killedWish) {
+// checkContents checks all contents that a Secret has had: only expected ones, in their order.
+func (m *mix) checkContents(seed uint64, name string, expectations []killedExpectation) {
 	m.t.Helper()
 	var passwords []string
 	for _, data := range m.history.contents(partName(name), inspect.GeneratorID(pw)) {
 		passwords = append(passwords, string(valuesOf(data).Current["password"]))
 	}
-	if n := 1 + wishes[len(wishes)-1].password; len(passwords) != n {
+	if n := 1 + expectations[len(expectations)-1].password; len(passwords) != n {
 		m.t.Errorf("seed %d: %s: %d passwords were made, want %d", seed, name, len(passwords), n)
 		return
 	}
 	var want []map[string]string
-	for _, w := range wishes {
+	for _, w := range expectations {
 		want = append(want, map[string]string{awsKey: awsValue(w.remote, w.n), vaultKey: vaultValue(w.remote, w.n), passwordKey: passwords[w.password]})
 	}
 	if diff := cmp.Diff(want, m.history.contents(name, awsKey, vaultKey, passwordKey)); diff != "" {

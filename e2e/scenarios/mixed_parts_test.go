@@ -92,7 +92,7 @@ func TestMixedForged(t *testing.T) {
 	for _, module := range mixedModules {
 		both(module)
 	}
-	m.inStep("es", "es", 1, 1)
+	m.waitUntilInSync("es", "es", 1, 1)
 	recorded := m.reads("es")
 	if recorded == nil || recorded.Name != readsName("es") {
 		t.Fatalf("the status records %+v", recorded)
@@ -103,21 +103,21 @@ func TestMixedForged(t *testing.T) {
 	}
 
 	since := time.Now()
-	beside := forge(t, kept, m.ns, "a-"+kept.Name)
-	must(t, shared.Admin.Create(t.Context(), beside))
+	forgedPart := forge(t, kept, m.ns, "a-"+kept.Name)
+	must(t, shared.Admin.Create(t.Context(), forgedPart))
 	elsewhere := forge(t, kept, other, kept.Name)
 	elsewhere.OwnerReferences = nil // The garbage collector would delete it.
 	must(t, shared.Admin.Create(t.Context(), elsewhere))
 	m.put("es", 2)
 	m.refresh("es")
-	m.inStep("es", "es", 2, 2)
+	m.waitUntilInSync("es", "es", 2, 2)
 
 	// The forged part is created instead of the real one, before the module runs: the object is created again,
 	// and so is its part.
 	m.kill(stack.ProviderVault)
 	must(t, shared.Admin.Delete(t.Context(), m.get("es")))
-	gone(t, &corev1.Secret{}, m.ns, kept.Name)
-	gone(t, &corev1.Secret{}, m.ns, "es")
+	waitUntilDeleted(t, &corev1.Secret{}, m.ns, kept.Name)
+	waitUntilDeleted(t, &corev1.Secret{}, m.ns, "es")
 	instead := forge(t, kept, m.ns, kept.Name)
 	instead.OwnerReferences = nil
 	must(t, shared.Admin.Create(t.Context(), instead))
@@ -136,13 +136,13 @@ func TestMixedForged(t *testing.T) {
 		t.Error("a part that the status does not record has made a Secret")
 	}
 	both(stack.ProviderVault)
-	m.inStep("es", "es", 2, 2)
+	m.waitUntilInSync("es", "es", 2, 2)
 	if is := getSecret(t, m.ns, kept.Name); m.reads("es").UID != is.UID {
 		t.Errorf("the part is not the one that the status records: %+v", m.reads("es"))
 	}
 	m.put("es", 3)
 	m.refresh("es")
-	m.inStep("es", "es", 3, 3)
+	m.waitUntilInSync("es", "es", 3, 3)
 	m.history.end(t, m.ns)
 	m.genuine("es")
 
@@ -194,7 +194,7 @@ func TestMixedEdited(t *testing.T) {
 	m.put("es", 1)
 	m.create("es")
 	m.run(mixedModules...)
-	m.inStep("es", "es", 1, 1)
+	m.waitUntilInSync("es", "es", 1, 1)
 	patch := func(body string) func(*corev1.Secret) error {
 		return func(s *corev1.Secret) error {
 			return shared.Admin.Patch(t.Context(), s, client.RawPatch(types.MergePatchType, []byte(body)))
@@ -238,7 +238,7 @@ func TestMixedEdited(t *testing.T) {
 		})
 		m.put("es", i+2)
 		m.refresh("es")
-		m.inStep("es", "es", i+2, i+2)
+		m.waitUntilInSync("es", "es", i+2, i+2)
 	}
 	m.history.end(t, m.ns)
 	m.whole("es")
@@ -259,9 +259,9 @@ func TestMixedEditedUnseen(t *testing.T) {
 	m.create("replaced", often)
 	m.create("sign", awsOnly)
 	m.run(mixedModules...)
-	m.inStep("often", "often", 1, 1)
-	m.inStep("rarely", "rarely", 1, 1)
-	m.inStep("replaced", "replaced", 1, 1)
+	m.waitUntilInSync("often", "often", 1, 1)
+	m.waitUntilInSync("rarely", "rarely", 1, 1)
+	m.waitUntilInSync("replaced", "replaced", 1, 1)
 	m.kill(stack.ProviderVault)
 	for _, name := range names {
 		kept := getSecret(t, m.ns, readsName(name))
@@ -280,13 +280,13 @@ func TestMixedEditedUnseen(t *testing.T) {
 	}
 	m.kill(stack.ProviderAWS)
 	m.run(stack.ProviderAWS, stack.ProviderVault)
-	m.inStep("often", "often", 2, 1)
-	m.inStep("replaced", "replaced", 2, 1)
+	m.waitUntilInSync("often", "often", 2, 1)
+	m.waitUntilInSync("replaced", "replaced", 2, 1)
 	m.refresh("rarely")
-	m.inStep("rarely", "rarely", 2, 1)
+	m.waitUntilInSync("rarely", "rarely", 2, 1)
 	m.put("rarely", 3)
 	m.refresh("rarely")
-	m.inStep("rarely", "rarely", 3, 3)
+	m.waitUntilInSync("rarely", "rarely", 3, 3)
 	m.history.end(t, m.ns)
 	for _, name := range names {
 		m.whole(name)
@@ -308,7 +308,7 @@ func TestMixedDropped(t *testing.T) {
 	}
 	m.run(mixedModules...)
 	for name := range cases {
-		m.inStep(name, name, 1, 1)
+		m.waitUntilInSync(name, name, 1, 1)
 		if getSecret(t, m.ns, readsName(name)) == nil || getSecret(t, m.ns, partName(name)) == nil {
 			t.Fatalf("%s: there are no parts", name)
 		}
@@ -332,7 +332,7 @@ func TestMixedDropped(t *testing.T) {
 	}
 	for _, name := range []string{"spec", "object"} {
 		cases[name](m, name)
-		gone(t, &corev1.Secret{}, m.ns, readsName(name))
+		waitUntilDeleted(t, &corev1.Secret{}, m.ns, readsName(name))
 	}
 	alone("spec")
 	unrecorded("spec")
@@ -344,10 +344,10 @@ func TestMixedDropped(t *testing.T) {
 	alone("spec-down")
 	for _, name := range []string{"object", "object-down"} { // The garbage collector deletes these.
 		for _, of := range []string{name, partName(name), readsName(name)} {
-			gone(t, &corev1.Secret{}, m.ns, of)
+			waitUntilDeleted(t, &corev1.Secret{}, m.ns, of)
 		}
 	}
-	gone(t, &corev1.Secret{}, m.ns, readsName("spec-down")) // The remaining module deletes the part when it is sure that no other running module would.
+	waitUntilDeleted(t, &corev1.Secret{}, m.ns, readsName("spec-down")) // The remaining module deletes the part when it is sure that no other running module would.
 	m.run(stack.ProviderVault)
 	unrecorded("spec-down")
 
@@ -356,7 +356,7 @@ func TestMixedDropped(t *testing.T) {
 		m.change(name, func(es *v1alpha1.ExternalSecretSpec) {
 			es.Data, es.Target.Template = before.Data, before.Target.Template
 		})
-		m.inStep(name, name, 1, 1)
+		m.waitUntilInSync(name, name, 1, 1)
 	}
 }
 

@@ -91,7 +91,7 @@ func TestMixedShown(t *testing.T) {
 		}
 	}
 	run("first")
-	settled := func() {
+	waitUntilReported := func() {
 		t.Helper()
 		for name := range all {
 			if name != "good" {
@@ -100,14 +100,14 @@ func TestMixedShown(t *testing.T) {
 		}
 		eventually(t, func() string { return ready(m.get("good")) })
 	}
-	settled()
+	waitUntilReported()
 	m.kill(slices.Collect(maps.Keys(m.processes))...)
 	run("second")
 	put()
 	for name := range all {
 		m.refresh(name)
 	}
-	settled()
+	waitUntilReported()
 
 	// A failing server can return values in its errors.
 	for _, code := range []struct {
@@ -119,17 +119,17 @@ func TestMixedShown(t *testing.T) {
 		{http.StatusInternalServerError, codes.Internal, "InternalServiceError"},
 		{http.StatusBadRequest, codes.InvalidArgument, "InvalidParameterException"},
 	} {
-		calm := []func(){
+		repairs := []func(){
 			m.vault.Inject(vaulttest.On(vaultMount+"/data/"+m.key(id)), vaulttest.RefuseWith(code.vault, value())),
 			gcp.Inject(gcpemulator.Fault{Key: id, Code: code.gcp, Message: value()}),
 			shared.AWS.Inject(awsemulator.Fault{Key: m.key(id), Code: code.aws, Message: value()}),
 		}
 		m.refresh("good")
 		wantFailed(t, &v1alpha1.ExternalSecret{}, m.ns, "good")
-		for _, stop := range calm {
+		for _, stop := range repairs {
 			stop()
 		}
-		settled()
+		waitUntilReported()
 	}
 
 	for _, data := range m.history.contents(partName("good"), inspect.GeneratorID(pw)) {

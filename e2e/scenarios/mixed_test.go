@@ -22,7 +22,7 @@ func TestMixed(t *testing.T) {
 	m.put("es", 1)
 	m.create("es")
 	m.run(mixedModules...)
-	data := m.inStep("es", "es", 1, 1)
+	data := m.waitUntilInSync("es", "es", 1, 1)
 	if v, ok := data[optionalKey]; ok {
 		t.Errorf("an optional entry that is missing in Vault has the value %q", v)
 	}
@@ -47,16 +47,16 @@ func TestMixed(t *testing.T) {
 
 	m.putAWS("es", 2)
 	m.refresh("es")
-	m.inStep("es", "es", 2, 1)
+	m.waitUntilInSync("es", "es", 2, 1)
 	other("a refresh was requested")
 	m.putVault("es", 2)
 	m.refresh("es")
-	m.inStep("es", "es", 2, 2)
+	m.waitUntilInSync("es", "es", 2, 2)
 	other("a refresh was requested")
 
 	m.put("other", 7)
 	m.change("es", func(es *v1alpha1.ExternalSecretSpec) { m.read(es, "other") })
-	if is := m.inStep("es", "other", 7, 7); is[passwordKey] != data[passwordKey] {
+	if is := m.waitUntilInSync("es", "other", 7, 7); is[passwordKey] != data[passwordKey] {
 		t.Error("a change of the spec made another password")
 	}
 	setPassword(`{"length":30}`)
@@ -67,9 +67,9 @@ func TestMixed(t *testing.T) {
 
 	m.change("es", often)
 	m.putAWS("other", 8)
-	m.inStep("es", "other", 8, 7)
+	m.waitUntilInSync("es", "other", 8, 7)
 	m.putVault("other", 8)
-	data = m.inStep("es", "other", 8, 8)
+	data = m.waitUntilInSync("es", "other", 8, 8)
 	setPassword(`{"rotationInterval":"1s"}`)
 	other("the interval has passed")
 	setPassword(`{"rotationInterval":null}`)
@@ -77,12 +77,12 @@ func TestMixed(t *testing.T) {
 
 	m.vault.Do(http.MethodPost, vaultMount+"/data/"+m.key("other-"+optionalKey), vaulttest.M{"data": vaulttest.M{"password": "now"}})
 	m.refresh("es")
-	if is := m.inStep("es", "other", 8, 8)[optionalKey]; is != "now" {
+	if is := m.waitUntilInSync("es", "other", 8, 8)[optionalKey]; is != "now" {
 		t.Errorf("an optional entry that was added in Vault has the value %q", is)
 	}
 	m.forget("other-" + optionalKey)
 	m.refresh("es")
-	if is, ok := m.inStep("es", "other", 8, 8)[optionalKey]; ok {
+	if is, ok := m.waitUntilInSync("es", "other", 8, 8)[optionalKey]; ok {
 		t.Errorf("an optional entry that was removed in Vault has the value %q", is)
 	}
 	m.history.end(t, m.ns)
@@ -92,9 +92,9 @@ func TestMixed(t *testing.T) {
 // storesOnly removes the generator and the template.
 func storesOnly(es *v1alpha1.ExternalSecretSpec) { es.DataFrom, es.Target.Template = nil, nil }
 
-// TestMixedGone denies and deletes secrets in Vault. The object of another module reports the error, and keeps
+// TestMixedDeleted denies and deletes secrets in Vault. The object of another module reports the error, and keeps
 // or removes the keys.
-func TestMixedGone(t *testing.T) {
+func TestMixedDeleted(t *testing.T) {
 	t.Parallel()
 	m := newMix(t, "mixed-gone")
 	deletes := func(es *v1alpha1.ExternalSecretSpec) {
@@ -172,7 +172,7 @@ func TestMixedGone(t *testing.T) {
 		m.refresh(name)
 	}
 	wantReady(t, m.ns, "delete", v1alpha1.ReasonSecretDeleted)
-	gone(t, &corev1.Secret{}, m.ns, "delete")
+	waitUntilDeleted(t, &corev1.Secret{}, m.ns, "delete")
 	holds("generate", passwordKey)
 	m.wantFailed("retain", v1alpha1.ReasonSecretSyncedError, "NotFound: ", m.key("retain"))
 	unchanged("the secrets are deleted in both stores", "retain")
@@ -181,7 +181,7 @@ func TestMixedGone(t *testing.T) {
 		m.put(name, 4)
 		m.refresh(name)
 	}
-	m.inStep("retain", "retain", 4, 4)
+	m.waitUntilInSync("retain", "retain", 4, 4)
 	holds("delete", awsKey, vaultKey)
 	holds("generate", awsKey, vaultKey, passwordKey)
 	m.history.end(t, m.ns)

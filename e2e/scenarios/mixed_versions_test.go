@@ -72,11 +72,11 @@ func TestMixedVersions(t *testing.T) {
 					m.run(module)
 				}
 			}
-			m.inStep("es", "es", 1, 1)
+			m.waitUntilInSync("es", "es", 1, 1)
 			m.put("es", 2)
-			m.inStep("es", "es", 2, 2)
+			m.waitUntilInSync("es", "es", 2, 2)
 			m.refresh("es")
-			m.inStep("es", "es", 2, 2)
+			m.waitUntilInSync("es", "es", 2, 2)
 
 			// The error of a contributor is only in its entry of status.parts.
 			m.vault.Policy("reader", fmt.Sprintf("path %q { capabilities = [\"deny\"] }", vaultMount+"/*"))
@@ -84,13 +84,13 @@ func TestMixedVersions(t *testing.T) {
 			m.wantFailed("es", v1alpha1.ReasonSecretSyncedError, m.key("es"), "VaultKV")
 			m.vault.Policy("reader", fmt.Sprintf("path %q { capabilities = [\"read\", \"list\"] }", vaultMount+"/*"))
 			m.put("es", 2)
-			m.inStep("es", "es", 2, 2)
+			m.waitUntilInSync("es", "es", 2, 2)
 
 			m.forget("es")
 			m.refresh("es")
 			m.wantFailed("es", v1alpha1.ReasonSecretSyncedError, m.key("es"))
 			m.put("es", 3)
-			m.inStep("es", "es", 3, 3)
+			m.waitUntilInSync("es", "es", 3, 3)
 
 			// The new versions replace the old ones, and use what these have stored.
 			for _, module := range tc.old {
@@ -98,9 +98,9 @@ func TestMixedVersions(t *testing.T) {
 				m.run(module)
 			}
 			m.put("es", 4)
-			m.inStep("es", "es", 4, 4)
+			m.waitUntilInSync("es", "es", 4, 4)
 			m.refresh("es")
-			m.inStep("es", "es", 4, 4)
+			m.waitUntilInSync("es", "es", 4, 4)
 			m.history.end(t, m.ns)
 			m.whole("es")
 		})
@@ -132,9 +132,9 @@ func TestModuleVersions(t *testing.T) {
 	must(t, shared.Admin.Create(t.Context(), ps))
 	m.put("es", 0)
 	m.create("es", often)
-	m.inStep("es", "es", 0, 0)
+	m.waitUntilInSync("es", "es", 0, 0)
 	m.putAWS("es", 1)
-	m.inStep("es", "es", 1, 0) // The first change of a created Secret takes a second request, which makes it one of server-side apply.
+	m.waitUntilInSync("es", "es", 1, 0) // The first change of a created Secret takes a second request, which makes it one of server-side apply.
 	// calls returns how many calls of some operations name a remote secret, or its ARN.
 	calls := func(key string, operations ...string) (n int) {
 		for _, c := range shared.AWS.Calls() {
@@ -180,12 +180,12 @@ func TestModuleVersions(t *testing.T) {
 			}
 			return ""
 		})
-		m.inStep("es", "es", n+1, 0)
+		m.waitUntilInSync("es", "es", n+1, 0)
 		if diff := cmp.Diff(before, written()); diff != "" {
 			t.Errorf("step %d: another version of %s writes something: Secret and remote secret: -before, +after:\n%s", n, step.module, diff)
 		}
 		m.putAWS("es", n+2)
-		m.inStep("es", "es", n+2, 0)
+		m.waitUntilInSync("es", "es", n+2, 0)
 		source.StringData = map[string]string{"value": fmt.Sprint("pushed ", n+1)}
 		must(t, shared.Admin.Update(t.Context(), source))
 		pushed(n + 1)

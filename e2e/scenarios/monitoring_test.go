@@ -80,9 +80,9 @@ func TestMonitoring(t *testing.T) {
 	defer m.explain()
 	m.healthy()
 	m.quiet()
-	for _, story := range []struct {
-		alert string
-		story func(alert string)
+	for _, alertCase := range []struct {
+		alert     string
+		alertCase func(alert string)
 	}{
 		{"DirectSecretsStoreFailing", m.denied},
 		{"DirectSecretsProviderThrottled", m.throttled},
@@ -94,9 +94,9 @@ func TestMonitoring(t *testing.T) {
 		{"DirectSecretsQueueStuck", m.stuck},
 		{"DirectSecretsOperatorAbsent", m.stopped},
 	} {
-		t.Run(story.alert, func(t *testing.T) {
+		t.Run(alertCase.alert, func(t *testing.T) {
 			m.T = t
-			story.story(story.alert)
+			alertCase.alertCase(alertCase.alert)
 		})
 		m.T = t
 	}
@@ -105,7 +105,7 @@ func TestMonitoring(t *testing.T) {
 	}
 	m.queries()
 	m.documented()
-	m.tellsNothing()
+	m.showsNoSecret()
 }
 
 // planted are texts that no label may contain.
@@ -126,7 +126,7 @@ func operatorsOf(namespace string) string {
 
 type monitoring struct {
 	*testing.T
-	// whole is the whole test: processes that a story starts keep running.
+	// whole is the whole test: processes that a case starts keep running.
 	whole      *testing.T
 	aws        *emulator.Server
 	prometheus *prometheus
@@ -619,9 +619,9 @@ func (m *monitoring) documented() {
 // failingSince is the prefix of the optional series that name objects.
 const failingSince = "directsecrets_failing_since_timestamp_seconds"
 
-// tellsNothing searches for the planted texts in all metrics. If series of objects are enabled, they name the
+// showsNoSecret searches for the planted texts in all metrics. If series of objects are enabled, they name the
 // failing ones.
-func (m *monitoring) tellsNothing() {
+func (m *monitoring) showsNoSecret() {
 	m.Helper()
 	perObject := regexp.MustCompile(`(?m)^` + failingSince + `\{kind="\w+",name="[^"]+",object_namespace="[^"]*",reason="\w+"\} .*$`)
 	for name, page := range m.pages {

@@ -82,11 +82,11 @@ func TestMoveKind(t *testing.T) {
 	put(3)
 	each(t, back, func(o *mover) error { return h.until(t.Context(), o.name, "has moved back", o.isAt(atAWS)) })
 	for _, o := range all {
-		o.inStep(t)
+		o.waitUntilInSync(t)
 	}
 	h.end(t, ns)
 	for _, o := range all {
-		o.judge(t, h.of(o.name))
+		o.checkVersions(t, h.of(o.name))
 	}
 }
 
@@ -157,8 +157,8 @@ func (o *mover) holds(v version, at home) string {
 	return ""
 }
 
-// inStep waits until the status describes the last generation. No data of the previous module is then left.
-func (o *mover) inStep(t *testing.T) {
+// waitUntilInSync waits until the status describes the last generation. No data of the previous module is then left.
+func (o *mover) waitUntilInSync(t *testing.T) {
 	t.Helper()
 	es := &v1alpha1.ExternalSecret{}
 	eventually(t, func() string {
@@ -173,9 +173,9 @@ func (o *mover) inStep(t *testing.T) {
 	}
 }
 
-// judge checks all versions that a Secret has had. It always existed. Each version was written by the module of
+// checkVersions checks all versions that a Secret has had. It always existed. Each version was written by the module of
 // the generation in its mark, with its values, and none after a later one.
-func (o *mover) judge(t *testing.T, history []version) {
+func (o *mover) checkVersions(t *testing.T, history []version) {
 	t.Helper()
 	var last inspect.Mark
 	for i, v := range history {

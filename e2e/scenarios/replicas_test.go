@@ -33,7 +33,7 @@ func TestReplicas(t *testing.T) {
 	leading := func() int {
 		var at int
 		eventually(t, func() string {
-			if at = slices.IndexFunc(running, func(p *stack.Process) bool { yes, err := p.Leads(); return err == nil && yes }); at < 0 {
+			if at = slices.IndexFunc(running, func(p *stack.Process) bool { yes, err := p.IsLeader(); return err == nil && yes }); at < 0 {
 				return "no replica leads"
 			}
 			return ""

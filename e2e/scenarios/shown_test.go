@@ -96,7 +96,7 @@ func TestNothingShown(t *testing.T) {
 	wantFailed(t, &v1alpha1.PushSecret{}, ns, "secret")
 	wantFailed(t, &v1alpha1.PushSecret{}, ns, "broken")
 	refused()
-	settle(t, ns, "plain", "salted")
+	waitUntilHandled(t, ns, "plain", "salted")
 	wantPushed(t, ns, "values")
 
 	password := &passwordv1.Password{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: pw.Name}}
@@ -108,10 +108,10 @@ func TestNothingShown(t *testing.T) {
 	refresh(t, ns, "plain", "1")
 	wantReady(t, ns, "plain", v1alpha1.ReasonStoreNotReady)
 	set(`{"length":301,"digits":null}`)
-	settle(t, ns, "plain", "salted")
+	waitUntilHandled(t, ns, "plain", "salted")
 	wantPushed(t, ns, "values")
 	must(t, shared.Admin.Delete(t.Context(), getSecret(t, ns, "plain")))
-	settle(t, ns, "plain")
+	waitUntilHandled(t, ns, "plain")
 
 	search(t, ns, processes, h.needles(), "plain", partName("plain"))
 	audited := regexp.MustCompile(`"logger":"audit","action":"added","key":"[^"]+","namespace":"` + ns + `","secret":"plain"`)
@@ -152,7 +152,7 @@ func produce(t *testing.T, ns string) {
 	for name, change := range all {
 		must(t, shared.Admin.Create(t.Context(), generated(ns, name, change)))
 	}
-	settle(t, ns, "plain", "salted")
+	waitUntilHandled(t, ns, "plain", "salted")
 }
 
 // push creates the PushSecrets: of a generator, of a generated Secret, and one that never succeeds.

@@ -78,15 +78,15 @@ func TestSkewFields(t *testing.T) {
 	must(t, shared.InstallCRDs(t.Context(), withField(t, crd, "status.properties.later", "status.properties.parts.items.properties.later")...))
 	t.Cleanup(func() { must(t, shared.InstallCRDs(context.Background(), crd...)) })
 	m := newMix(t, "skew-fields")
-	ledByVault := func(es *v1alpha1.ExternalSecretSpec) { es.StoreRef, es.Data = movedLead(es) }
+	withVaultFirst := func(es *v1alpha1.ExternalSecretSpec) { es.StoreRef, es.Data = withFirstStore(es) }
 	m.put("leads", 1)   // The present version claims this object.
 	m.put("follows", 1) // The later version claims this object.
 	m.create("leads")
-	m.create("follows", ledByVault)
+	m.create("follows", withVaultFirst)
 	m.run(stack.ProviderAWS, stack.GeneratorPassword)
 	m.processes[stack.ProviderVault] = startBinary(t, binary, stack.ProviderVault, m.ns, m.flags()...)
-	m.inStep("leads", "leads", 1, 1)
-	m.inStep("follows", "follows", 1, 1)
+	m.waitUntilInSync("leads", "leads", 1, 1)
+	m.waitUntilInSync("follows", "follows", 1, 1)
 	wants := map[string]map[string]string{"leads": {"entry": "kept", "part": "kept"}, "follows": {"status": "kept"}}
 	check := func(when string) {
 		t.Helper()
@@ -99,14 +99,14 @@ func TestSkewFields(t *testing.T) {
 	check("in step")
 	var leases coordinationv1.LeaseList
 	must(t, shared.Admin.List(t.Context(), &leases, client.InNamespace(m.ns)))
-	told := 0
+	reported := 0
 	for _, l := range leases.Items {
 		if strings.Contains(l.Annotations[v1alpha1.Group+"/member"], `"later":"kept"`) {
-			told++
+			reported++
 		}
 	}
-	if told != 1 {
-		t.Errorf("%d Leases have the later field, want that of provider-vault", told)
+	if reported != 1 {
+		t.Errorf("%d Leases have the later field, want that of provider-vault", reported)
 	}
 
 	// The present version keeps fields that only the later version would write.
@@ -117,7 +117,7 @@ func TestSkewFields(t *testing.T) {
 		for name := range wants {
 			m.put(name, n+2)
 			m.refresh(name)
-			m.inStep(name, name, n+2, n+2)
+			m.waitUntilInSync(name, name, n+2, n+2)
 		}
 		check("refreshed")
 	}
@@ -127,18 +127,18 @@ func TestSkewFields(t *testing.T) {
 	check("failing")
 	m.put("leads", 5)
 	m.refresh("leads")
-	m.inStep("leads", "leads", 5, 5)
+	m.waitUntilInSync("leads", "leads", 5, 5)
 	check("well again")
 
 	// Each version takes over an object from the other.
 	m.change("follows", func(es *v1alpha1.ExternalSecretSpec) {
 		es.StoreRef, es.Data = m.object("follows").Spec.StoreRef, m.object("follows").Spec.Data
 	})
-	m.inStep("follows", "follows", 4, 4)
+	m.waitUntilInSync("follows", "follows", 4, 4)
 	wants["follows"] = map[string]string{"status": "kept", "entry": "kept", "part": "kept"}
 	eventually(t, func() string { return cmp.Diff(wants["follows"], m.later("follows")) })
-	m.change("leads", ledByVault)
-	m.inStep("leads", "leads", 5, 5)
+	m.change("leads", withVaultFirst)
+	m.waitUntilInSync("leads", "leads", 5, 5)
 	wants["leads"] = map[string]string{"status": "kept"}
 	eventually(t, func() string { return cmp.Diff(wants["leads"], m.later("leads")) })
 
@@ -148,7 +148,7 @@ func TestSkewFields(t *testing.T) {
 	for name := range wants {
 		m.put(name, 6)
 		m.refresh(name)
-		m.inStep(name, name, 6, 6)
+		m.waitUntilInSync(name, name, 6, 6)
 	}
 	m.history.end(t, m.ns)
 	for name := range wants {
@@ -156,8 +156,8 @@ func TestSkewFields(t *testing.T) {
 	}
 }
 
-// movedLead returns the leading store and the entries of a spec with Vault as the leading store.
-func movedLead(es *v1alpha1.ExternalSecretSpec) (*v1alpha1.StoreRef, []v1alpha1.DataEntry) {
+// withFirstStore returns the leading store and the entries of a spec with Vault as the leading store.
+func withFirstStore(es *v1alpha1.ExternalSecretSpec) (*v1alpha1.StoreRef, []v1alpha1.DataEntry) {
 	data := append([]v1alpha1.DataEntry{}, es.Data...)
 	data[0].SourceRef = &v1alpha1.DataSourceRef{StoreRef: *es.StoreRef}
 	return &vaultRef.StoreRef, data
@@ -219,7 +219,7 @@ func TestSkewVersions(t *testing.T) {
 		storesOnly(es)
 		es.StoreRef, es.Data = &vaultRef.StoreRef, es.Data[1:2]
 	}
-	both := func(es *v1alpha1.ExternalSecretSpec) { es.StoreRef, es.Data = movedLead(es) }
+	both := func(es *v1alpha1.ExternalSecretSpec) { es.StoreRef, es.Data = withFirstStore(es) }
 	mixed := []string{"leads", "follows"}
 	for _, name := range append([]string{"aws", "vault"}, mixed...) {
 		m.put(name, 0)
@@ -253,7 +253,7 @@ func TestSkewVersions(t *testing.T) {
 	is := func(n int) {
 		t.Helper()
 		for _, name := range mixed {
-			m.inStep(name, name, n, n)
+			m.waitUntilInSync(name, name, n, n)
 		}
 	}
 	vaultAs(next)

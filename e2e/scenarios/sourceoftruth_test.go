@@ -56,7 +56,7 @@ func TestSourceOfTruth(t *testing.T) {
 		t.Fatalf("the Secret holds %q, the store %q; the PushSecret is %s", password, remoteValue(), reason)
 	}
 
-	leave(t, first)
+	deleteAll(t, first)
 	is("everything was deleted and applied again", first, password, v1alpha1.ReasonSecretAlreadyExists)
 	is("it was applied in a second cluster", second, password, v1alpha1.ReasonSecretAlreadyExists)
 
@@ -64,7 +64,7 @@ func TestSourceOfTruth(t *testing.T) {
 		must(t, processes[module].Kill())
 		startModule(t, module, first+","+second)
 	}
-	leave(t, second)
+	deleteAll(t, second)
 	is("both modules were killed", second, password, v1alpha1.ReasonSecretAlreadyExists)
 	ps := &v1alpha1.PushSecret{ObjectMeta: metav1.ObjectMeta{Namespace: second, Name: "db-first-password"}}
 	request := fmt.Sprintf(`{"metadata":{"annotations":{%q:"1"}}}`, v1alpha1.RefreshRequestAnnotation)
@@ -102,9 +102,9 @@ func wantPushed(t *testing.T, ns, name string) metav1.Condition {
 	return *c
 }
 
-// leave deletes all objects of a user in a namespace but the store, and waits until the dependent objects are
+// deleteAll deletes all objects of a user in a namespace but the store, and waits until the dependent objects are
 // deleted.
-func leave(t *testing.T, ns string) {
+func deleteAll(t *testing.T, ns string) {
 	t.Helper()
 	for _, o := range []client.Object{&v1alpha1.PushSecret{}, &v1alpha1.ExternalSecret{}, &passwordv1.Password{}} {
 		must(t, shared.Admin.DeleteAllOf(t.Context(), o, client.InNamespace(ns)))

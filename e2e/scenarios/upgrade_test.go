@@ -100,9 +100,9 @@ func TestPasswordUpgrade(t *testing.T) {
 	later := func() { p = startBinary(t, binary, stack.GeneratorPassword, ns) }
 	earlier := func() { p = startModule(t, stack.GeneratorPassword, ns) }
 	versions := map[string]string{} // versions of the passwords
-	settled := func(after string) {
+	wantUnchanged := func(after string) {
 		t.Helper()
-		settle(t, ns, names...)
+		waitUntilHandled(t, ns, names...)
 		for _, name := range names {
 			rec, _ := inspect.RecordOf(getSecret(t, ns, partName(name)).Annotations)
 			is := rec.Entries[inspect.GeneratorID(pw)].Version
@@ -115,7 +115,7 @@ func TestPasswordUpgrade(t *testing.T) {
 			}
 		}
 	}
-	settled("the start")
+	wantUnchanged("the start")
 	must(t, p.Stop())
 	crds := controlplane.Manifests(passwordmanifests.CRDs)
 	must(t, shared.InstallCRDs(t.Context(), withField(t, crds, "spec.properties.later")...))
@@ -123,7 +123,7 @@ func TestPasswordUpgrade(t *testing.T) {
 	later()
 	must(t, p.Kill())
 	later()
-	settled("the upgrade")
+	wantUnchanged("the upgrade")
 
 	// A new password proves the other version: it knows the field, and has another default.
 	probe := &passwordv1.Password{}
@@ -150,15 +150,15 @@ func TestPasswordUpgrade(t *testing.T) {
 	must(t, shared.Admin.Patch(t.Context(), probe, client.RawPatch(types.MergePatchType, []byte(`{"spec":{"later":"yes"}}`))))
 	wantDifferent(first)
 	must(t, shared.Admin.Delete(t.Context(), taken))
-	settled("the use of a new field by another")
+	wantUnchanged("the use of a new field by another")
 
 	must(t, p.Kill())
 	earlier()
-	settled("the way back, and the CRD is the later one")
+	wantUnchanged("the way back, and the CRD is the later one")
 	must(t, shared.InstallCRDs(t.Context(), crds...))
 	must(t, p.Stop())
 	earlier()
-	settled("the way back")
+	wantUnchanged("the way back")
 	must(t, p.Stop())
-	h.judge(t, ns, 0, names...)
+	h.checkHistory(t, ns, 0, names...)
 }

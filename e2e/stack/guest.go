@@ -104,8 +104,8 @@ func (g *guest) arrive(ctx context.Context) error {
 		"use a cluster without direct-secrets and without these namespaces", names(found))
 }
 
-// leave deletes the objects that the guest has created, and waits until none exists.
-func (g *guest) leave() error {
+// disconnect deletes the objects that the guest has created, and waits until none exists.
+func (g *guest) disconnect() error {
 	ctx, cancel := context.WithTimeout(context.Background(), removal)
 	defer cancel()
 	isNamespace := func(o *unstructured.Unstructured) bool { return o.GetKind() == "Namespace" }

@@ -187,8 +187,8 @@ func (p *Process) Metric(name string) (float64, error) {
 // Ready reports whether the process is ready, by the probe that the kubelet uses.
 func (p *Process) Ready() bool { return get("http://"+p.probe+"/readyz", io.Discard) == nil }
 
-// Leads reports whether the process is the leader.
-func (p *Process) Leads() (bool, error) {
+// IsLeader reports whether the process is the leader.
+func (p *Process) IsLeader() (bool, error) {
 	page, err := p.Metrics()
 	if err != nil {
 		return false, err

@@ -168,7 +168,7 @@ func Scheme() *runtime.Scheme {
 func (s *Stack) Stop() error {
 	errs := []error{s.faults()}
 	if s.guest != nil {
-		errs = append(errs, s.guest.leave())
+		errs = append(errs, s.guest.disconnect())
 	}
 	if s.ControlPlane != nil {
 		errs = append(errs, s.ControlPlane.Stop())

@@ -53,11 +53,11 @@ func generate(t testing.TB, g provider.Generator) map[string]string {
 	if made.State != "" || !made.Expires.IsZero() {
 		t.Errorf("state %q, expires %s: want neither", made.State, made.Expires)
 	}
-	texts := map[string]string{}
+	passwords := map[string]string{}
 	for k, v := range made.Values {
-		texts[k] = string(v)
+		passwords[k] = string(v)
 	}
-	return texts
+	return passwords
 }
 
 // countIn counts the characters of a password by class. A character of no class counts as a symbol.

@@ -198,22 +198,22 @@ func kindsOfCRDs(folder string) ([]string, error) {
 	return all, nil
 }
 
-// rights are the permissions that a chart grants to a module; see `library.rights`.
-type rights struct {
-	Rights  []rbacv1.PolicyRule `json:"rights"`
+// permissions are the permissions that a chart grants to a module; see `library.rights`.
+type permissions struct {
+	Rules   []rbacv1.PolicyRule `json:"rights"`
 	Cluster []rbacv1.PolicyRule `json:"cluster"`
 	Leases  []rbacv1.PolicyRule `json:"leases"`
 	Records []rbacv1.PolicyRule `json:"records,omitempty"`
 	Tokens  []rbacv1.PolicyRule `json:"tokens,omitempty"`
 }
 
-func writeRights(from, module, chart string) error {
+func writePermissions(from, module, chart string) error {
 	raw, err := os.ReadFile(from)
 	if err != nil {
 		return err
 	}
-	var r rights
-	parts := map[string]*[]rbacv1.PolicyRule{"": &r.Rights, "-cluster": &r.Cluster, "-leases": &r.Leases, "-records": &r.Records, "-tokens": &r.Tokens}
+	var r permissions
+	parts := map[string]*[]rbacv1.PolicyRule{"": &r.Rules, "-cluster": &r.Cluster, "-leases": &r.Leases, "-records": &r.Records, "-tokens": &r.Tokens}
 	for _, doc := range strings.Split(string(raw), "\n---\n") {
 		var role rbacv1.ClusterRole
 		if err := yaml.UnmarshalStrict([]byte(doc), &role); err != nil {

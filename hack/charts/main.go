@@ -65,7 +65,7 @@ func writeModule(tree, module string, s *settings) error {
 	if err := copyCRDs(filepath.Join(tree, module, "manifests", "crds"), chart); err != nil {
 		return err
 	}
-	if err := writeRights(filepath.Join(tree, module, "manifests", "rbac.yaml"), module, chart); err != nil {
+	if err := writePermissions(filepath.Join(tree, module, "manifests", "rbac.yaml"), module, chart); err != nil {
 		return err
 	}
 	return s.write(chart, values{

@@ -22,10 +22,10 @@ func tree(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	rights := strings.ReplaceAll(read(t, here, "generator-password/manifests/rbac.yaml"), "generator-password", "provider-acme")
+	permissions := strings.ReplaceAll(read(t, here, "generator-password/manifests/rbac.yaml"), "generator-password", "provider-acme")
 	for name, content := range map[string]string{
 		"provider-acme/go.mod":              "module example.com/provider-acme\n\nrequire github.com/direct-secrets/direct-secrets/common v0.3.1\n",
-		"provider-acme/manifests/rbac.yaml": rights,
+		"provider-acme/manifests/rbac.yaml": permissions,
 		"charts/library/Chart.yaml":         "apiVersion: v2\nname: library\nversion: 0.3.1\n",
 		"charts/direct-secrets/Chart.yaml":  "apiVersion: v2\nname: direct-secrets\nversion: 0.3.1\ndependencies:\n  - name: library\n    version: 0.3.1\n",
 	} {

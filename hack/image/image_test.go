@@ -174,13 +174,13 @@ func TestArchive(t *testing.T) {
 		t.Errorf("digest is %s; printed was %s", got, must(packed())(t).digest)
 	}
 
-	type told struct{ MediaType, ArtifactType, Ref string }
-	got := make([]told, len(u.top.Manifests))
+	type descriptor struct{ MediaType, ArtifactType, Ref string }
+	got := make([]descriptor, len(u.top.Manifests))
 	for i, d := range u.top.Manifests {
-		got[i] = told{string(d.MediaType), d.ArtifactType, d.Annotations["org.opencontainers.image.ref.name"]}
+		got[i] = descriptor{string(d.MediaType), d.ArtifactType, d.Annotations["org.opencontainers.image.ref.name"]}
 	}
-	bill := told{string(types.OCIManifestSchema1), "application/vnd.cyclonedx+json", ""}
-	if diff := cmp.Diff([]told{{string(types.OCIImageIndex), "", "1.2.3"}, bill, bill}, got); diff != "" {
+	bill := descriptor{string(types.OCIManifestSchema1), "application/vnd.cyclonedx+json", ""}
+	if diff := cmp.Diff([]descriptor{{string(types.OCIImageIndex), "", "1.2.3"}, bill, bill}, got); diff != "" {
 		t.Errorf("index.json: -want, +got:\n%s", diff)
 	}
 

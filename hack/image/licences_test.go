@@ -138,8 +138,8 @@ func TestLicencesOfAPackage(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
 			}
-			if told := errorText(err); told != tc.err {
-				t.Errorf("%s: got error %q, want %q", tc.reason, told, tc.err)
+			if descriptor := errorText(err); descriptor != tc.err {
+				t.Errorf("%s: got error %q, want %q", tc.reason, descriptor, tc.err)
 			}
 		})
 	}

@@ -22,8 +22,8 @@ import (
 func TestBillOfMaterials(t *testing.T) {
 	u := open(t)
 	schema := cyclonedxSchema(t)
-	beside := t.TempDir()
-	if err := must(packed())(t).save(beside, module); err != nil {
+	secondDir := t.TempDir()
+	if err := must(packed())(t).save(secondDir, module); err != nil {
 		t.Fatal(err)
 	}
 	for _, arch := range archs {
@@ -39,7 +39,7 @@ func TestBillOfMaterials(t *testing.T) {
 			if len(bills) != 1 {
 				t.Fatalf("%d bills of materials refer to the image; want 1", len(bills))
 			}
-			if !bytes.Equal(bills[0], must(os.ReadFile(filepath.Join(beside, module+"-"+arch+".cdx.json")))(t)) {
+			if !bytes.Equal(bills[0], must(os.ReadFile(filepath.Join(secondDir, module+"-"+arch+".cdx.json")))(t)) {
 				t.Error("the file next to the archive differs from the one in it")
 			}
 			if err := schema.Validate(must(jsonschema.UnmarshalJSON(bytes.NewReader(bills[0])))(t)); err != nil {

@@ -27,8 +27,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-aws/manifests"
 )
 
-// patience is the timeout of each step.
-const patience = time.Minute
+// timeout is the timeout of each step.
+const timeout = time.Minute
 
 // example is the namespace and name of the example's ExternalSecret and Secret.
 var example = types.NamespacedName{Namespace: "shop", Name: "db"}
@@ -39,9 +39,9 @@ func Run(ctx context.Context, cluster *rest.Config, stdin *os.File, out io.Write
 	ctrl.SetLogger(logr.Discard())
 	d := &demo{out: out}
 	if cluster == nil {
-		d.say("Starting a control plane and an emulator of AWS.")
+		d.printStep("Starting a control plane and an emulator of AWS.")
 	} else {
-		d.say("Using the cluster at %s, and starting an emulator of AWS.", cluster.Host)
+		d.printStep("Using the cluster at %s, and starting an emulator of AWS.", cluster.Host)
 	}
 	d.stack, err = stack.Start(ctx, stack.Options{
 		Modules: []string{stack.ProviderAWS}, Cluster: cluster, Namespaces: []string{example.Namespace},
@@ -52,14 +52,14 @@ func Run(ctx context.Context, cluster *rest.Config, stdin *os.File, out io.Write
 	}
 	defer func() {
 		if cluster != nil {
-			d.say("Deleting all that the demo has created in the cluster.")
+			d.printStep("Deleting all that the demo has created in the cluster.")
 		}
 		err = errors.Join(err, d.stack.Stop())
 	}()
 	if !d.stack.HasControllerManager() {
-		d.say("There is no kube-controller-manager. The demo does not need it, but nothing is garbage-collected.")
+		d.printStep("There is no kube-controller-manager. The demo does not need it, but nothing is garbage-collected.")
 	}
-	d.say("Starting provider-aws as a process of its own, with the permissions of its ServiceAccount.")
+	d.printStep("Starting provider-aws as a process of its own, with the permissions of its ServiceAccount.")
 	p, err := d.stack.StartModule(ctx, stack.ProviderAWS)
 	if err != nil {
 		return err
@@ -72,7 +72,7 @@ func Run(ctx context.Context, cluster *rest.Config, stdin *os.File, out io.Write
 		}
 	}
 	if !term.IsTerminal(int(stdin.Fd())) {
-		d.say("Done.")
+		d.printStep("Done.")
 		return nil
 	}
 	return d.stay(ctx)
@@ -85,7 +85,7 @@ type demo struct {
 
 // create stores secrets in AWS, applies the example and shows the result.
 func (d *demo) create(ctx context.Context) error {
-	d.say("Creating the secrets shop/db and shop/db-connection in AWS Secrets Manager.")
+	d.printStep("Creating the secrets shop/db and shop/db-connection in AWS Secrets Manager.")
 	if err := d.putSecret(ctx, "shop/db", `{"password":"first-password"}`); err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (d *demo) create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.say("Applying provider-aws/manifests/examples/secretsmanager.yaml:")
+	d.printStep("Applying provider-aws/manifests/examples/secretsmanager.yaml:")
 	d.print(string(example))
 	if err := d.stack.Apply(ctx, example); err != nil {
 		return err
@@ -106,7 +106,7 @@ func (d *demo) create(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	d.say("The Secret is there after %s. The ExternalSecret:", time.Since(started).Round(time.Millisecond))
+	d.printStep("The Secret is there after %s. The ExternalSecret:", time.Since(started).Round(time.Millisecond))
 	es, err := d.synced(ctx)
 	if err != nil {
 		return err
@@ -114,26 +114,26 @@ func (d *demo) create(ctx context.Context) error {
 	if err := d.printYAML(es); err != nil {
 		return err
 	}
-	d.say("The Secret, owned by the ExternalSecret, so that it goes with it:")
+	d.printStep("The Secret, owned by the ExternalSecret, so that it goes with it:")
 	return d.printYAML(s)
 }
 
 // rotate changes the value in AWS and waits until the Secret has it.
 func (d *demo) rotate(ctx context.Context) error {
-	d.say("Rotating shop/db in AWS. The ExternalSecret is refreshed every five seconds.")
+	d.printStep("Rotating shop/db in AWS. The ExternalSecret is refreshed every five seconds.")
 	if err := d.putSecret(ctx, "shop/db", `{"password":"second-password"}`); err != nil {
 		return err
 	}
 	if _, err := d.wait(ctx, func(s *corev1.Secret) bool { return string(s.Data["password"]) == "second-password" }); err != nil {
 		return err
 	}
-	d.say("The Secret has the new password.")
+	d.printStep("The Secret has the new password.")
 	return nil
 }
 
 // delete deletes the Secret and waits until it is created again.
 func (d *demo) delete(ctx context.Context) error {
-	d.say("Deleting the Secret by hand.")
+	d.printStep("Deleting the Secret by hand.")
 	s, err := d.wait(ctx, func(*corev1.Secret) bool { return true })
 	if err != nil {
 		return err
@@ -145,7 +145,7 @@ func (d *demo) delete(ctx context.Context) error {
 	if _, err := d.wait(ctx, func(now *corev1.Secret) bool { return now.UID != s.UID && len(now.Data) == len(s.Data) }); err != nil {
 		return err
 	}
-	d.say("It is back after %s.", time.Since(started).Round(time.Millisecond))
+	d.printStep("It is back after %s.", time.Since(started).Round(time.Millisecond))
 	return nil
 }
 
@@ -164,7 +164,7 @@ func (d *demo) stay(ctx context.Context) error {
 	if err := os.WriteFile(path, raw, 0o600); err != nil {
 		return err
 	}
-	d.say("Everything stays up until you press Ctrl-C. In another terminal:")
+	d.printStep("Everything stays up until you press Ctrl-C. In another terminal:")
 	d.print("export KUBECONFIG=" + path + "\n" +
 		"kubectl get externalsecrets.direct-secrets.io,awssecretsmanagers.aws.direct-secrets.io,secrets -n shop\n" +
 		"curl -X PUT --data '{\"password\":\"third\"}' " + d.stack.AWS.URL() + "/_control/secrets/shop/db\n")
@@ -196,7 +196,7 @@ func (d *demo) synced(ctx context.Context) (*v1alpha1.ExternalSecret, error) {
 }
 
 func (d *demo) poll(ctx context.Context, what string, f func(context.Context) (bool, error)) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()

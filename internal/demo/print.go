@@ -12,8 +12,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
 )
 
-// say prints one line about the present step.
-func (d *demo) say(format string, args ...any) {
+// printStep prints one line about the present step.
+func (d *demo) printStep(format string, args ...any) {
 	_, _ = fmt.Fprintf(d.out, "\n> "+format+"\n", args...)
 }
 

@@ -54,9 +54,9 @@ func (d *Denied) now() time.Time {
 	return d.Now()
 }
 
-// SaysNothingOfEntries reports whether the failure of a whole batch leaves open what is wrong with its entries:
+// IsOfWholeBatch reports whether the failure of a whole batch leaves open what is wrong with its entries:
 // a permission is missing, or a single entry makes AWS reject the whole call.
-func (c *Config) SaysNothingOfEntries(failure error, codes Codes) bool {
+func (c *Config) IsOfWholeBatch(failure error, codes Codes) bool {
 	code := CodeOf(failure)
 	if code == "" {
 		return false

@@ -42,12 +42,12 @@ type Operation[In, Out, Options any] func(context.Context, *In, ...func(*Options
 
 // Call makes one call. If the session has expired early, Call logs in again and retries once.
 func Call[In, Out, Options any](ctx context.Context, c *Config, f Operation[In, Out, Options], in *In) (*Out, error) {
-	ctx, said := Listen(ctx)
+	ctx, lastError := Listen(ctx)
 	out, err := f(ctx, in)
 	if IsExpired(CodeOf(err)) && c.Forget() {
 		out, err = f(ctx, in)
 	}
-	return out, said.Or(err)
+	return out, lastError.Or(err)
 }
 
 // Pages calls fetch for each page until there are no more. fetch returns the token of the next page. what

@@ -29,21 +29,21 @@ const (
 	sessionToken
 )
 
-// blame maps each part of the credentials to the field, or the place, that it came from.
-type blame map[part]string
+// credentialsSource maps each part of the credentials to the field, or the place, that it came from.
+type credentialsSource map[part]string
 
 var (
-	secretBlame = blame{
+	secretSource = credentialsSource{
 		keyID:        "spec.auth.secretRef.accessKeyIDSecretRef",
 		secretKey:    "spec.auth.secretRef.secretAccessKeySecretRef",
 		sessionToken: "spec.auth.secretRef.sessionTokenSecretRef",
 	}
-	serviceAccountBlame = blame{
+	serviceAccountSource = credentialsSource{
 		keyID:        "spec.auth.serviceAccountRef",
 		secretKey:    "spec.auth.serviceAccountRef",
 		sessionToken: "spec.auth.serviceAccountRef",
 	}
-	ambientBlame = blame{
+	ambientSource = credentialsSource{
 		keyID:        "the operator's own identity",
 		secretKey:    "the operator's own identity",
 		sessionToken: "the operator's own identity",

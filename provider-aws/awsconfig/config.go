@@ -28,9 +28,9 @@ type Config struct {
 	// Prefix is added in front of every key that is not an ARN.
 	Prefix string
 
-	blame     blame
-	transport *http.Transport
-	caches    []*aws.CredentialsCache
+	credentialsSource credentialsSource
+	transport         *http.Transport
+	caches            []*aws.CredentialsCache
 	// sts is the endpoint of STS; nil means the region's endpoint.
 	sts *string
 	// session opens a new session of spec.role at every call, with the credentials of caller; both are nil
@@ -145,7 +145,7 @@ func (c *Config) useAmbient(spec *v1alpha1.AWSSpec, creds provider.Credentials, 
 	if err != nil {
 		return err
 	}
-	c.blame = ambientBlame
+	c.credentialsSource = ambientSource
 	// The operator's AWS_CA_BUNDLE still applies.
 	transport := newTransport()
 	if err := trust(transport, env); err != nil {
@@ -167,9 +167,9 @@ func (c *Config) useAuth(ctx context.Context, spec *v1alpha1.AWSSpec, creds prov
 		return err
 	}
 	c.use(aws.Config{Region: spec.Region, Retryer: retryer, AppID: appID, ConfigSources: []any{env}}, newTransport())
-	c.blame = serviceAccountBlame
+	c.credentialsSource = serviceAccountSource
 	if ref := spec.Auth.SecretRef; ref != nil {
-		c.blame = secretBlame
+		c.credentialsSource = secretSource
 		c.AWS.Credentials, err = static(ctx, ref, creds)
 	}
 	return err

@@ -48,7 +48,7 @@ func (c *Config) explain(err error, codes Codes) *provider.Error {
 	switch {
 	case errors.As(err, &api):
 		if m, ok := codes.meaning(api.ErrorCode()); ok {
-			return c.tell(m, api, err)
+			return c.errorFor(m, api, err)
 		}
 		if status == http.StatusTooManyRequests {
 			return throttled(err)
@@ -70,7 +70,7 @@ func (c *Config) explain(err error, codes Codes) *provider.Error {
 	return provider.Safe(err)
 }
 
-func (c *Config) tell(m Meaning, api smithy.APIError, err error) *provider.Error {
+func (c *Config) errorFor(m Meaning, api smithy.APIError, err error) *provider.Error {
 	var l *loginError
 	e := provider.NewError(m.Class, "%s", m.Text)
 	switch {
@@ -80,8 +80,8 @@ func (c *Config) tell(m Meaning, api smithy.APIError, err error) *provider.Error
 		e.Message = "the caller is not allowed to assume the role; allow it in the caller's policy, and in the role's trust policy (principal, spec.externalID, spec.sessionTags)"
 	case m.Text == denied:
 		e.Message = deniedBy(api.ErrorMessage())
-	case m.part != noPart && c.blame[m.part] != "":
-		e.Message = c.blame[m.part] + ": " + m.Text
+	case m.part != noPart && c.credentialsSource[m.part] != "":
+		e.Message = c.credentialsSource[m.part] + ": " + m.Text
 	}
 	return e
 }

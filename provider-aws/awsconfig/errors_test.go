@@ -159,7 +159,7 @@ func TestExplain(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			c := &Config{blame: secretBlame}
+			c := &Config{credentialsSource: secretSource}
 			got := c.Explain(tc.err, "it", Codes{"ServiceCode": {Class: provider.NotFound, Text: "does not exist"}})
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\nExplain(...): -want, +got:\n%s", tc.reason, diff)

@@ -39,8 +39,8 @@ func (l *Listing) Add(key string) (added bool, err error) {
 	return true, nil
 }
 
-// Yield reads the values in batches and yields them up to the first error.
-func (l *Listing) Yield(ctx context.Context, b provider.Batcher, yield func(provider.Value, error) bool) {
+// Emit reads the values in batches and yields them up to the first error.
+func (l *Listing) Emit(ctx context.Context, b provider.Batcher, yield func(provider.Value, error) bool) {
 	for some := range slices.Chunk(l.refs, b.BatchSize()) {
 		for _, r := range b.GetBatch(ctx, some) {
 			if provider.IsNotFound(r.Err) {

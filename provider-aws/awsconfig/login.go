@@ -26,7 +26,7 @@ type login struct {
 func (l *login) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
 	defer cancel()
-	ctx, said := Listen(ctx)
+	ctx, lastError := Listen(ctx)
 	c, err := l.next.Retrieve(ctx)
 	if err == nil {
 		return c, nil
@@ -35,7 +35,7 @@ func (l *login) Retrieve(ctx context.Context) (aws.Credentials, error) {
 	if errors.As(err, &inner) {
 		return c, inner
 	}
-	return c, &loginError{login: l, err: said.Or(err)}
+	return c, &loginError{login: l, err: lastError.Or(err)}
 }
 
 // A loginError is the error of the first step of a chain that failed.

@@ -37,26 +37,26 @@ func (r retryer) IsErrorRetryable(err error) bool {
 
 // GetRetryToken records the error. The SDK calls it before each wait.
 func (r retryer) GetRetryToken(ctx context.Context, err error) (func(error) error, error) {
-	if s, ok := ctx.Value(said{}).(*Said); ok {
+	if s, ok := ctx.Value(lastErrorKey{}).(*LastError); ok {
 		s.last.Store(&err)
 	}
 	return r.Standard.GetRetryToken(ctx, err)
 }
 
-type said struct{}
+type lastErrorKey struct{}
 
-// Said holds the last error of AWS during one call.
-type Said struct{ last atomic.Pointer[error] }
+// LastError holds the last error of AWS during one call.
+type LastError struct{ last atomic.Pointer[error] }
 
-// Listen returns a context for one call, and a Said that records the errors of its retries. If the deadline
+// Listen returns a context for one call, and a LastError that records the errors of its retries. If the deadline
 // cuts the retries short, the caller can then report the throttling instead of a timeout.
-func Listen(ctx context.Context) (context.Context, *Said) {
-	s := &Said{}
-	return context.WithValue(ctx, said{}, s), s
+func Listen(ctx context.Context) (context.Context, *LastError) {
+	s := &LastError{}
+	return context.WithValue(ctx, lastErrorKey{}, s), s
 }
 
 // Or returns the recorded error if err only means that the context ended, and otherwise err.
-func (s *Said) Or(err error) error {
+func (s *LastError) Or(err error) error {
 	last := s.last.Load()
 	if last == nil || !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled) {
 		return err

@@ -68,20 +68,20 @@ func TestRetryable(t *testing.T) {
 	}
 }
 
-func TestSaid(t *testing.T) {
-	said, other := errors.New("throttled"), errors.New("other")
+func TestLastError(t *testing.T) {
+	lastError, other := errors.New("throttled"), errors.New("other")
 	over := &aws.RequestCanceledError{Err: context.DeadlineExceeded}
 	cases := map[string]struct {
-		reason string
-		said   error
-		err    error
-		want   error
+		reason    string
+		lastError error
+		err       error
+		want      error
 	}{
-		"Over":      {"After a timeout the recorded error is returned.", said, over, said},
-		"Cancelled": {"After a cancellation the recorded error is returned.", said, context.Canceled, said},
-		"Answered":  {"Another error takes precedence over the recorded one.", said, other, other},
+		"Over":      {"After a timeout the recorded error is returned.", lastError, over, lastError},
+		"Cancelled": {"After a cancellation the recorded error is returned.", lastError, context.Canceled, lastError},
+		"Answered":  {"Another error takes precedence over the recorded one.", lastError, other, other},
 		"Silent":    {"Without a recorded error the timeout is returned.", nil, over, over},
-		"Success":   {"Success returns no error.", said, nil, nil},
+		"Success":   {"Success returns no error.", lastError, nil, nil},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -90,8 +90,8 @@ func TestSaid(t *testing.T) {
 				t.Fatal(err)
 			}
 			ctx, s := Listen(t.Context())
-			if tc.said != nil {
-				if _, err := f().GetRetryToken(ctx, tc.said); err != nil {
+			if tc.lastError != nil {
+				if _, err := f().GetRetryToken(ctx, tc.lastError); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -31,17 +31,17 @@ const (
 
 // static reads an access key from the referenced Secrets.
 func static(ctx context.Context, ref *v1alpha1.AWSSecretRef, creds provider.Credentials) (aws.CredentialsProvider, error) {
-	id, err := valueOf(ctx, creds, secretBlame[keyID], ref.AccessKeyIDSecretRef)
+	id, err := valueOf(ctx, creds, secretSource[keyID], ref.AccessKeyIDSecretRef)
 	if err != nil {
 		return nil, err
 	}
-	key, err := valueOf(ctx, creds, secretBlame[secretKey], ref.SecretAccessKeySecretRef)
+	key, err := valueOf(ctx, creds, secretSource[secretKey], ref.SecretAccessKeySecretRef)
 	if err != nil {
 		return nil, err
 	}
 	var token string
 	if ref.SessionTokenSecretRef != nil {
-		if token, err = valueOf(ctx, creds, secretBlame[sessionToken], *ref.SessionTokenSecretRef); err != nil {
+		if token, err = valueOf(ctx, creds, secretSource[sessionToken], *ref.SessionTokenSecretRef); err != nil {
 			return nil, err
 		}
 	}

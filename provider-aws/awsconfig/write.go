@@ -17,12 +17,12 @@ func ToAllow(err error, action string) error {
 	if !errors.As(err, &e) || e.Class != provider.Denied {
 		return err
 	}
-	said := *e
-	if strings.HasSuffix(said.Message, denied) {
-		said.Message += "; allow " + action + " in a policy"
+	withAction := *e
+	if strings.HasSuffix(withAction.Message, denied) {
+		withAction.Message += "; allow " + action + " in a policy"
 	}
-	said.Message = strings.Replace(said.Message, "allow kms:Decrypt in", "allow kms:Decrypt, kms:Encrypt and kms:GenerateDataKey in", 1)
-	return &said
+	withAction.Message = strings.Replace(withAction.Message, "allow kms:Decrypt in", "allow kms:Decrypt, kms:Encrypt and kms:GenerateDataKey in", 1)
+	return &withAction
 }
 
 // Moved turns a NotFound into a Conflict: the secret was deleted between the read and the write.
@@ -33,42 +33,42 @@ func Moved(err error) error {
 	return provider.NewError(provider.Conflict, "%s", err)
 }
 
-// turns holds the secrets that are being written.
-var turns = struct {
+// secretLocks holds the secrets that are being written.
+var secretLocks = struct {
 	sync.Mutex
-	taken map[place]*turn
-}{taken: map[place]*turn{}}
+	taken map[place]*secretLock
+}{taken: map[place]*secretLock{}}
 
 // place identifies a secret across all stores of the process. It includes the endpoint, because any server can
 // answer with any ARN.
 type place struct{ endpoint, arn string }
 
-type turn struct {
+type secretLock struct {
 	free chan struct{}
-	// users is the number of callers that have the turn or wait for it.
+	// users is the number of callers that have the lock or wait for it.
 	users int
 }
 
-// Turn waits until no other caller in this process writes the secret with this ARN. AWS reports concurrent
+// LockSecret waits until no other caller in this process writes the secret with this ARN. AWS reports concurrent
 // writes too late, or stores an extra version, and most concurrent writers are in one operator. The caller must
-// then read the secret again, and call leave when done. A name is not enough: other accounts and regions can
+// then read the secret again, and call unlock when done. A name is not enough: other accounts and regions can
 // have the same name.
-func (c *Config) Turn(ctx context.Context, arn string) (leave func(), err error) {
+func (c *Config) LockSecret(ctx context.Context, arn string) (unlock func(), err error) {
 	id := place{aws.ToString(c.Endpoint), arn}
-	turns.Lock()
-	t := turns.taken[id]
+	secretLocks.Lock()
+	t := secretLocks.taken[id]
 	if t == nil {
-		t = &turn{free: make(chan struct{}, 1)}
-		turns.taken[id] = t
+		t = &secretLock{free: make(chan struct{}, 1)}
+		secretLocks.taken[id] = t
 	}
 	t.users++
-	turns.Unlock()
+	secretLocks.Unlock()
 
 	forget := func() {
-		turns.Lock()
-		defer turns.Unlock()
+		secretLocks.Lock()
+		defer secretLocks.Unlock()
 		if t.users--; t.users == 0 {
-			delete(turns.taken, id)
+			delete(secretLocks.taken, id)
 		}
 	}
 	select {

@@ -63,7 +63,7 @@ func TestToAllow(t *testing.T) {
 	}
 }
 
-func TestTurn(t *testing.T) {
+func TestLockSecret(t *testing.T) {
 	c := &Config{}
 	busy := map[string]int{}
 	var mu sync.Mutex
@@ -71,12 +71,12 @@ func TestTurn(t *testing.T) {
 	for i := range 64 {
 		id := []string{"a", "b"}[i%2]
 		all.Go(func() {
-			leave, err := c.Turn(t.Context(), id)
+			unlock, err := c.LockSecret(t.Context(), id)
 			if err != nil {
 				t.Error(err)
 				return
 			}
-			defer leave()
+			defer unlock()
 			mu.Lock()
 			if busy[id]++; busy[id] > 1 {
 				t.Errorf("%d write %q at the same time", busy[id], id)
@@ -92,27 +92,27 @@ func TestTurn(t *testing.T) {
 	}
 	all.Wait()
 
-	leave, err := c.Turn(t.Context(), "a")
+	unlock, err := c.LockSecret(t.Context(), "a")
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := c.Turn(t.Context(), "b")
+	other, err := c.LockSecret(t.Context(), "b")
 	if err != nil {
 		t.Fatalf("a write of another secret must not wait: %v", err)
 	}
-	elsewhere, err := (&Config{Endpoint: new("https://example.com")}).Turn(t.Context(), "a")
+	elsewhere, err := (&Config{Endpoint: new("https://example.com")}).LockSecret(t.Context(), "a")
 	if err != nil {
 		t.Fatalf("a server that answers with the ARN of another server's secret must not block writes there: %v", err)
 	}
 	elsewhere()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := c.Turn(ctx, "a"); provider.ClassOf(err) != provider.Unavailable {
+	if _, err := c.LockSecret(ctx, "a"); provider.ClassOf(err) != provider.Unavailable {
 		t.Errorf("a waiting caller must stop when its context ends: %v", err)
 	}
-	leave()
+	unlock()
 	other()
-	if len(turns.taken) != 0 {
-		t.Errorf("%d turns are kept after all writes", len(turns.taken))
+	if len(secretLocks.taken) != 0 {
+		t.Errorf("%d turns are kept after all writes", len(secretLocks.taken))
 	}
 }

@@ -124,7 +124,7 @@ func (e *Emulator) namesAfter(at, limit int, matches matcher) (names []string, s
 		if len(names) == limit {
 			break
 		}
-		if int(s.seq) <= at || s.gone(now) || s.scheduled() || !matches(s) {
+		if int(s.seq) <= at || s.deleted(now) || s.scheduled() || !matches(s) {
 			continue
 		}
 		names, seqs = append(names, s.name), append(seqs, int(s.seq))

@@ -107,11 +107,11 @@ func TestControlIdentities(t *testing.T) {
 	srv.Put("db", []byte("v"))
 	control(t, srv, "POST", "credentials", `{"AccessKeyID":"AKIANEW","SecretAccessKey":"pass"}`)
 	control(t, srv, "POST", "roles", `{"ARN":"`+roleA+`","Principals":["*"],"MaxSessionDuration":"2h"}`)
-	session, who := assume(t.Context(), t, srv, static("AKIANEW", "pass", ""), &sts.AssumeRoleInput{
+	session, callerIdentity := assume(t.Context(), t, srv, static("AKIANEW", "pass", ""), &sts.AssumeRoleInput{
 		RoleArn: aws.String(roleA), RoleSessionName: aws.String("session"), DurationSeconds: aws.Int32(7200),
 	})
 	if session == nil {
-		t.Fatalf("AssumeRole: %s", who)
+		t.Fatalf("AssumeRole: %s", callerIdentity)
 	}
 	c := sm.NewFromConfig(awsConfig(t, srv, session))
 	got := []string{current(t.Context(), c, "db")}

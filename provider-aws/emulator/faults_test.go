@@ -180,9 +180,9 @@ func TestFaults(t *testing.T) {
 			run: func(ctx context.Context, _ *testing.T, srv *emulator.Server, c *sm.Client) []string {
 				srv.Put("db", []byte("v"))
 				remove := srv.Inject(emulator.Fault{Latency: time.Hour})
-				impatient, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
+				shortTimeout, cancel := context.WithTimeout(ctx, 20*time.Millisecond)
 				defer cancel()
-				_, err := c.GetSecretValue(impatient, &sm.GetSecretValueInput{SecretId: aws.String("db")})
+				_, err := c.GetSecretValue(shortTimeout, &sm.GetSecretValueInput{SecretId: aws.String("db")})
 				remove() // the caller may have reached its timeout before
 				return []string{fmt.Sprint(errors.Is(err, context.DeadlineExceeded)), current(ctx, c, "db")}
 			},

@@ -75,8 +75,8 @@ func (f filter) compile(number int) (matcher, error) {
 		}
 	}
 	return func(s *secret) bool {
-		texts := attribute(s)
-		return (len(wanted) == 0 || anyPrefix(texts, wanted)) && !anyPrefix(texts, unwanted)
+		values := attribute(s)
+		return (len(wanted) == 0 || anyPrefix(values, wanted)) && !anyPrefix(values, unwanted)
 	}, nil
 }
 
@@ -92,9 +92,9 @@ func (f filter) terms(value string) []string {
 	}
 }
 
-func anyPrefix(texts, prefixes []string) bool {
+func anyPrefix(values, prefixes []string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool {
-		return slices.ContainsFunc(texts, func(t string) bool { return strings.HasPrefix(t, p) })
+		return slices.ContainsFunc(values, func(t string) bool { return strings.HasPrefix(t, p) })
 	})
 }
 

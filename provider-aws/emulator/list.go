@@ -155,7 +155,7 @@ func (e *Emulator) sorted(in *listSecretsInput, matches matcher) []*secret {
 	now := e.now()
 	found := make([]*secret, 0, len(e.order))
 	for _, s := range e.order {
-		if s.gone(now) || s.scheduled() && !in.IncludePlannedDeletion || !matches(s) {
+		if s.deleted(now) || s.scheduled() && !in.IncludePlannedDeletion || !matches(s) {
 			continue
 		}
 		found = append(found, s)

@@ -59,7 +59,7 @@ func (f parameterFilter) matches(p *parameter) bool {
 		if f.Key == "Path" {
 			return below(p.name, v, f.Option == "Recursive")
 		}
-		return slices.ContainsFunc(f.texts(p), func(text string) bool {
+		return slices.ContainsFunc(f.values(p), func(text string) bool {
 			switch f.Option {
 			case "BeginsWith":
 				return strings.HasPrefix(text, v)
@@ -71,8 +71,8 @@ func (f parameterFilter) matches(p *parameter) bool {
 	})
 }
 
-// texts returns the texts of a parameter that a filter compares.
-func (f parameterFilter) texts(p *parameter) []string {
+// values returns the texts of a parameter that a filter compares.
+func (f parameterFilter) values(p *parameter) []string {
 	switch f.Key {
 	case "Name":
 		return []string{p.name}

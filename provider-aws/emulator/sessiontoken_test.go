@@ -84,7 +84,7 @@ func TestUserSession(t *testing.T) {
 	srv.Put("web/db", []byte("v"))
 	user := static("test", "test", "")
 	session, _ := sessionToken(ctx, t, srv, user, &sts.GetSessionTokenInput{})
-	role, who := assume(ctx, t, srv, session, &sts.AssumeRoleInput{RoleArn: aws.String(roleA), RoleSessionName: aws.String("session"), DurationSeconds: aws.Int32(7200)})
+	role, callerIdentity := assume(ctx, t, srv, session, &sts.AssumeRoleInput{RoleArn: aws.String(roleA), RoleSessionName: aws.String("session"), DurationSeconds: aws.Int32(7200)})
 	_, again := sessionToken(ctx, t, srv, session, &sts.GetSessionTokenInput{})
 	_, ofRole := sessionToken(ctx, t, srv, role, &sts.GetSessionTokenInput{})
 	guarded := func(serial, code *string) string {
@@ -93,7 +93,7 @@ func TestUserSession(t *testing.T) {
 	}
 	client := sm.NewFromConfig(awsConfig(t, srv, session))
 	got := []string{
-		whoami(ctx, sts.NewFromConfig(awsConfig(t, srv, session))), current(ctx, client, "db"), current(ctx, client, "web/db"), who, again, ofRole,
+		whoami(ctx, sts.NewFromConfig(awsConfig(t, srv, session))), current(ctx, client, "db"), current(ctx, client, "web/db"), callerIdentity, again, ofRole,
 		guarded(nil, nil), guarded(aws.String(device), aws.String("1")), guarded(aws.String(device), aws.String("1")), guarded(aws.String(device), aws.String("2")),
 	}
 	clk.advance(12 * time.Hour)

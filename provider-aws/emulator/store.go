@@ -62,7 +62,7 @@ func (e *Emulator) lookup(id string) *secret {
 		}
 	}
 	s := e.secrets[name]
-	if s == nil || s.gone(e.now()) {
+	if s == nil || s.deleted(e.now()) {
 		return nil
 	}
 	return s
@@ -117,7 +117,7 @@ func (e *Emulator) remove(s *secret) {
 
 func (s *secret) scheduled() bool { return !s.deleteAt.IsZero() }
 
-func (s *secret) gone(now time.Time) bool { return s.scheduled() && !now.Before(s.deleteAt) }
+func (s *secret) deleted(now time.Time) bool { return s.scheduled() && !now.Before(s.deleteAt) }
 
 // touch records a read. The service shows only the day.
 func (s *secret) touch(now time.Time) { s.accessed.Store(now.Unix()) }

@@ -93,7 +93,7 @@ func TestRoleChain(t *testing.T) {
 		Tags: []types.Tag{sessionTag("team", "shop"), sessionTag("only", "here")}, TransitiveTagKeys: []string{"team"},
 	})
 	second := &sts.AssumeRoleInput{RoleArn: aws.String(roleB), RoleSessionName: aws.String("two"), ExternalId: aws.String("x"), Tags: []types.Tag{sessionTag("env", "prod")}}
-	b, who := assume(ctx, t, srv, a, second)
+	b, callerIdentity := assume(ctx, t, srv, a, second)
 
 	long := *second
 	long.DurationSeconds = aws.Int32(7200)
@@ -108,7 +108,7 @@ func TestRoleChain(t *testing.T) {
 		"InvalidParameterValue: One of the specified transitive tag keys can't be set because it conflicts with a transitive tag key from the calling session.",
 	}
 	cfg := awsConfig(t, srv, b)
-	got := []string{direct, who, whoami(ctx, sts.NewFromConfig(cfg)), current(ctx, sm.NewFromConfig(cfg), "db"), tooLong, conflict}
+	got := []string{direct, callerIdentity, whoami(ctx, sts.NewFromConfig(cfg)), current(ctx, sm.NewFromConfig(cfg), "db"), tooLong, conflict}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("a role is reached through the role that it trusts: -want, +got:\n%s", diff)
 	}
@@ -116,7 +116,7 @@ func TestRoleChain(t *testing.T) {
 	sessions := []emulator.Session{
 		{RoleARN: roleA, Name: "one", AssumedRoleARN: "arn:aws:sts::111111111111:assumed-role/a/one", Chain: []string{roleA},
 			Tags: map[string]string{"team": "shop", "only": "here"}, TransitiveTagKeys: []string{"team"}, SourceAccessKeyID: "test"},
-		{RoleARN: roleB, Name: "two", AssumedRoleARN: who, Chain: []string{roleA, roleB}, ExternalID: "x",
+		{RoleARN: roleB, Name: "two", AssumedRoleARN: callerIdentity, Chain: []string{roleA, roleB}, ExternalID: "x",
 			Tags: map[string]string{"team": "shop", "env": "prod"}, TransitiveTagKeys: []string{"team"}, SourceAccessKeyID: srv.Sessions()[0].AccessKeyID},
 	}
 	if diff := cmp.Diff(sessions, srv.Sessions(), cmpopts.IgnoreFields(emulator.Session{}, "AccessKeyID", "Issued", "Expires")); diff != "" {
@@ -134,7 +134,7 @@ func TestSessionCredentials(t *testing.T) {
 	srv.Put("db", []byte("v"))
 	srv.Put("web/db", []byte("v"))
 	in := &sts.AssumeRoleInput{RoleArn: aws.String(roleA), RoleSessionName: aws.String("session")}
-	session, who := assume(ctx, t, srv, static("test", "test", ""), in)
+	session, callerIdentity := assume(ctx, t, srv, static("test", "test", ""), in)
 	creds, err := session.Retrieve(ctx)
 	if err != nil {
 		t.Fatal(err)
@@ -159,7 +159,7 @@ func TestSessionCredentials(t *testing.T) {
 	expired := "ExpiredTokenException: The security token included in the request is expired"
 	want := []string{
 		"v",
-		"AccessDeniedException: User: " + who + " is not authorized to perform: secretsmanager:GetSecretValue on resource: web/db " +
+		"AccessDeniedException: User: " + callerIdentity + " is not authorized to perform: secretsmanager:GetSecretValue on resource: web/db " +
 			"because no identity-based policy allows the secretsmanager:GetSecretValue action",
 		invalid, invalid, "InvalidSignatureException: " + badSignature,
 		expired, "ExpiredToken: The security token included in the request is expired", "v", expired,

@@ -8,10 +8,10 @@ import "embed"
 //go:embed crds
 var CRDs embed.FS
 
-// Rights holds ClusterRoles as YAML documents. The comment of each says where to bind it.
+// Permissions holds ClusterRoles as YAML documents. The comment of each says where to bind it.
 //
 //go:embed rbac.yaml
-var Rights []byte
+var Permissions []byte
 
 // Examples holds files of YAML documents. Tests apply them.
 //

@@ -76,7 +76,7 @@ func (b *batch) readTogether(ctx context.Context, places []int) (single []int) {
 	switch {
 	case err == nil:
 		return b.take(ctx, places, out)
-	case b.config.SaysNothingOfEntries(err, codes), awsconfig.CodeOf(err) == invalidKeyID:
+	case b.config.IsOfWholeBatch(err, codes), awsconfig.CodeOf(err) == invalidKeyID:
 		b.readSpoilt(ctx, places, awsconfig.IsAccessDenied(awsconfig.CodeOf(err)))
 	default:
 		for _, i := range places {
@@ -91,15 +91,15 @@ func (b *batch) readTogether(ctx context.Context, places []int) (single []int) {
 // fails, the permission for batches is missing.
 func (b *batch) readSpoilt(ctx context.Context, places []int, accessDenied bool) {
 	b.readSingle(ctx, places)
-	blamed := false
+	attributed := false
 	for _, i := range places {
 		if class := provider.ClassOf(b.results[i].Err); b.results[i].Err != nil && (class == provider.Denied || class == provider.Invalid) {
-			blamed = true
+			attributed = true
 			b.denied.Note(b.ids[i])
 		}
 	}
 	answered := func(i int) bool { return b.results[i].Err == nil || provider.IsNotFound(b.results[i].Err) }
-	if accessDenied && !blamed && slices.ContainsFunc(places, answered) {
+	if accessDenied && !attributed && slices.ContainsFunc(places, answered) {
 		b.denied.Note(batches)
 	}
 }

@@ -35,25 +35,25 @@ func FuzzAnswers(f *testing.F) {
 			a = &awstest.Answer{Status: status, Code: code, RetryAfter: retryAfter, Body: body}
 			c.api = ssm.NewFromConfig(c.config.AWS, func(o *ssm.Options) { o.HTTPClient, o.Retryer = a, aws.NopRetryer{} })
 		}
-		judge := func(v provider.Value, err error) {
+		checkAnswer := func(v provider.Value, err error) {
 			t.Helper()
 			if err == nil && (v.Data == nil || v.Version == "") {
 				t.Errorf("%+v yields %+v", a, v)
 			}
-			a.Judge(t, err, "ParameterNotFound", "ParameterVersionNotFound", "InvalidParameters")
+			a.Check(t, err, "ParameterNotFound", "ParameterVersionNotFound", "InvalidParameters")
 		}
 		answer()
-		judge(c.Get(t.Context(), provider.Ref{Key: "a"}))
+		checkAnswer(c.Get(t.Context(), provider.Ref{Key: "a"}))
 		answer()
 		for _, r := range c.GetBatch(t.Context(), []provider.Ref{{Key: "a"}, {Key: "b"}}) {
-			judge(r.Value, r.Err)
+			checkAnswer(r.Value, r.Err)
 		}
 		answer()
 		for v, err := range c.Find(t.Context(), provider.Query{Path: "a"}) {
-			judge(v, err)
+			checkAnswer(v, err)
 		}
 		answer()
-		a.Judge(t, c.Check(t.Context()), "ParameterNotFound", "ParameterVersionNotFound", "InvalidParameters")
+		a.Check(t, c.Check(t.Context()), "ParameterNotFound", "ParameterVersionNotFound", "InvalidParameters")
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}

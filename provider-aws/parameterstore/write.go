@@ -215,12 +215,12 @@ func (c *Client) Update(ctx context.Context, t provider.Target, seen provider.Ob
 // overwrite therefore reads the parameter right before, and detects by the number of the new version whether it
 // has still overwritten another value.
 func (c *Client) overwrite(ctx context.Context, key, name string, m metadata, seen provider.Observed, data []byte) (provider.Written, error) {
-	leave, err := c.config.Turn(ctx, cmp.Or(seen.Token, name))
+	unlock, err := c.config.LockSecret(ctx, cmp.Or(seen.Token, name))
 	if err != nil {
 		return provider.Written{}, err
 	}
-	defer leave()
-	p, err := c.lookAgain(ctx, key, name, seen)
+	defer unlock()
+	p, err := c.readUnchanged(ctx, key, name, seen)
 	if err != nil {
 		return provider.Written{}, err
 	}
@@ -258,8 +258,8 @@ func (c *Client) overwrite(ctx context.Context, key, name string, m metadata, se
 	return w, err
 }
 
-// lookAgain reads a parameter, and returns a Conflict if it has changed since seen.
-func (c *Client) lookAgain(ctx context.Context, key, name string, seen provider.Observed) (*types.Parameter, error) {
+// readUnchanged reads a parameter, and returns a Conflict if it has changed since seen.
+func (c *Client) readUnchanged(ctx context.Context, key, name string, seen provider.Observed) (*types.Parameter, error) {
 	p, err := c.read(ctx, key, name)
 	if err == nil && versionOf(p) != seen.Version {
 		err = changed(key)
@@ -333,11 +333,11 @@ func (c *Client) ifSeen(ctx context.Context, t provider.Target, seen provider.Ob
 	if err != nil {
 		return err
 	}
-	leave, err := c.config.Turn(ctx, cmp.Or(seen.Token, name))
+	unlock, err := c.config.LockSecret(ctx, cmp.Or(seen.Token, name))
 	if err != nil {
 		return err
 	}
-	defer leave()
+	defer unlock()
 	p, err := c.read(ctx, t.Key, name)
 	if err != nil {
 		return err

@@ -378,10 +378,10 @@ func TestOthers(t *testing.T) {
 
 func TestDelete(t *testing.T) {
 	cases := map[string]struct {
-		reason string
-		meddle func(*emulator.Server, map[string]string)
-		want   error
-		gone   bool
+		reason             string
+		changeConcurrently func(*emulator.Server, map[string]string)
+		want               error
+		unavailable        bool
 	}{
 		"Ours":    {"An unchanged parameter is deleted.", func(*emulator.Server, map[string]string) {}, nil, true},
 		"Gone":    {"A parameter that is already deleted is not an error.", func(s *emulator.Server, _ map[string]string) { s.DeleteParameter("/a") }, nil, true},
@@ -407,11 +407,11 @@ func TestDelete(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			tc.meddle(srv, tags)
+			tc.changeConcurrently(srv, tags)
 			if diff := gocmp.Diff(tc.want, c.Delete(t.Context(), targetOf(""), seen)); diff != "" {
 				t.Errorf("%s\nDelete(...): -want error, +got error:\n%s", tc.reason, diff)
 			}
-			if _, err := c.Observe(t.Context(), targetOf("")); provider.IsNotFound(err) != tc.gone {
+			if _, err := c.Observe(t.Context(), targetOf("")); provider.IsNotFound(err) != tc.unavailable {
 				t.Errorf("%s\nObserve(...): %v", tc.reason, err)
 			}
 		})

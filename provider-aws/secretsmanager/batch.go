@@ -58,7 +58,7 @@ func (c *Client) readTogether(ctx context.Context, refs []provider.Ref, places [
 	if awsconfig.IsAccessDenied(awsconfig.CodeOf(failure)) {
 		c.denied.Note(batches)
 	}
-	alone := c.config.SaysNothingOfEntries(failure, codes)
+	alone := c.config.IsOfWholeBatch(failure, codes)
 	for _, i := range places {
 		ref := refs[i]
 		found := ids.find(c.config.ID(ref.Key))

@@ -26,7 +26,7 @@ func (c *Client) Find(ctx context.Context, q provider.Query) iter.Seq2[provider.
 			yield(provider.Value{}, err)
 			return
 		}
-		found.Yield(ctx, c, yield)
+		found.Emit(ctx, c, yield)
 	}
 }
 

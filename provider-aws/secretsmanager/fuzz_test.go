@@ -34,25 +34,25 @@ func FuzzAnswers(f *testing.F) {
 			a = &awstest.Answer{Status: status, Code: code, RetryAfter: retryAfter, Body: body}
 			c.api = secretsmanager.NewFromConfig(c.config.AWS, func(o *secretsmanager.Options) { o.HTTPClient, o.Retryer = a, aws.NopRetryer{} })
 		}
-		judge := func(v provider.Value, err error) {
+		checkAnswer := func(v provider.Value, err error) {
 			t.Helper()
 			if err == nil && (v.Data == nil || v.Version == "") {
 				t.Errorf("%+v yields %+v", a, v)
 			}
-			a.Judge(t, err, "ResourceNotFoundException", "InvalidRequestException")
+			a.Check(t, err, "ResourceNotFoundException", "InvalidRequestException")
 		}
 		answer()
-		judge(c.Get(t.Context(), provider.Ref{Key: "a"}))
+		checkAnswer(c.Get(t.Context(), provider.Ref{Key: "a"}))
 		answer()
 		for _, r := range c.GetBatch(t.Context(), []provider.Ref{{Key: "a"}, {Key: "b"}}) {
-			judge(r.Value, r.Err)
+			checkAnswer(r.Value, r.Err)
 		}
 		answer()
 		for v, err := range c.Find(t.Context(), provider.Query{Path: "a"}) {
-			judge(v, err)
+			checkAnswer(v, err)
 		}
 		answer()
-		a.Judge(t, c.Check(t.Context()), "ResourceNotFoundException", "InvalidRequestException")
+		a.Check(t, c.Check(t.Context()), "ResourceNotFoundException", "InvalidRequestException")
 		if err := c.Close(); err != nil {
 			t.Error(err)
 		}

@@ -44,8 +44,8 @@ func do[In, Out any](ctx context.Context, c *Client, f awsconfig.Operation[In, O
 	return out, nil
 }
 
-// look describes a secret, even if it is scheduled for deletion.
-func (c *Client) look(ctx context.Context, key string) (*secretsmanager.DescribeSecretOutput, error) {
+// describe describes a secret, even if it is scheduled for deletion.
+func (c *Client) describe(ctx context.Context, key string) (*secretsmanager.DescribeSecretOutput, error) {
 	d, err := do(ctx, c, c.api.DescribeSecret, &secretsmanager.DescribeSecretInput{SecretId: aws.String(c.config.ID(key))}, "DescribeSecret", key)
 	if err == nil && aws.ToString(d.ARN) == "" {
 		err = provider.NewError(provider.Unavailable, "%s: the response of AWS does not include it", about(provider.Ref{Key: key}))
@@ -53,9 +53,9 @@ func (c *Client) look(ctx context.Context, key string) (*secretsmanager.Describe
 	return d, err
 }
 
-// lookAgain describes a secret, and returns a Conflict if it has changed since seen.
-func (c *Client) lookAgain(ctx context.Context, key string, seen provider.Observed) (*secretsmanager.DescribeSecretOutput, error) {
-	d, err := c.look(ctx, key)
+// describeUnchanged describes a secret, and returns a Conflict if it has changed since seen.
+func (c *Client) describeUnchanged(ctx context.Context, key string, seen provider.Observed) (*secretsmanager.DescribeSecretOutput, error) {
+	d, err := c.describe(ctx, key)
 	if err == nil && (d.DeletedDate != nil || !unchanged(d, seen)) {
 		err = changed(key)
 	}
@@ -89,7 +89,7 @@ func (c *Client) Observe(ctx context.Context, t provider.Target) (provider.Obser
 	if err != nil {
 		return provider.Observed{}, err
 	}
-	d, err := c.look(ctx, t.Key)
+	d, err := c.describe(ctx, t.Key)
 	if err != nil {
 		return provider.Observed{}, err
 	}
@@ -176,7 +176,7 @@ func (c *Client) Create(ctx context.Context, t provider.Target, data []byte, mar
 // It restores only a secret with the mark of the same object.
 func (c *Client) restore(ctx context.Context, t provider.Target, data []byte, mark string) (provider.Written, error) {
 	what := about(provider.Ref{Key: t.Key})
-	d, err := c.look(ctx, t.Key)
+	d, err := c.describe(ctx, t.Key)
 	switch {
 	case provider.IsNotFound(err):
 		return provider.Written{}, provider.NewError(provider.Unavailable, "%s: AWS refuses to create it, although no secret has this name; AWS may still be deleting one, or cannot find metadata.kmsKeyID", what)
@@ -215,7 +215,7 @@ func (c *Client) Update(ctx context.Context, t provider.Target, seen provider.Ob
 			return provider.Written{}, awsconfig.Moved(err)
 		}
 	}
-	if err := c.settle(ctx, t, seen, m.Drifted(seen.Drift)); err != nil {
+	if err := c.updateSettings(ctx, t, seen, m.Drifted(seen.Drift)); err != nil {
 		return provider.Written{}, awsconfig.Moved(err)
 	}
 	return w, nil
@@ -224,12 +224,12 @@ func (c *Client) Update(ctx context.Context, t provider.Target, seen provider.Ob
 // put writes a value in two steps. It stores a new version next to the current one, and then makes it current.
 // AWS does the second step only if the current version is still the one in seen.
 func (c *Client) put(ctx context.Context, key string, seen provider.Observed, data []byte) (provider.Written, error) {
-	leave, err := c.config.Turn(ctx, cmp.Or(seen.ID, c.config.ID(key)))
+	unlock, err := c.config.LockSecret(ctx, cmp.Or(seen.ID, c.config.ID(key)))
 	if err != nil {
 		return provider.Written{}, err
 	}
-	defer leave()
-	d, err := c.lookAgain(ctx, key, seen)
+	defer unlock()
+	d, err := c.describeUnchanged(ctx, key, seen)
 	if err != nil {
 		return provider.Written{}, err
 	}
@@ -266,7 +266,7 @@ func (c *Client) promote(ctx context.Context, key string, was *secretsmanager.De
 	}
 	// AWS also rejects a repeated call that it has carried out before. The current version shows whether it
 	// did.
-	switch d, failure := c.look(ctx, key); {
+	switch d, failure := c.describe(ctx, key); {
 	case failure != nil:
 		return failure
 	case currentOf(d) == *id:
@@ -277,8 +277,8 @@ func (c *Client) promote(ctx context.Context, key string, was *secretsmanager.De
 	return changed(key)
 }
 
-// settle updates the settings that have drifted. It creates no version.
-func (c *Client) settle(ctx context.Context, t provider.Target, seen provider.Observed, m awsconfig.Metadata) error {
+// updateSettings updates the settings that have drifted. It creates no version.
+func (c *Client) updateSettings(ctx context.Context, t provider.Target, seen provider.Observed, m awsconfig.Metadata) error {
 	id := aws.String(cmp.Or(seen.ID, c.config.ID(t.Key)))
 	if m.Description != "" || m.KMSKeyID != "" {
 		in := &secretsmanager.UpdateSecretInput{SecretId: id, Description: given(m.Description), KmsKeyId: given(m.KMSKeyID)}
@@ -299,12 +299,12 @@ func (c *Client) Mark(ctx context.Context, t provider.Target, seen provider.Obse
 	if err := c.config.CheckKey(t.Key); err != nil {
 		return err
 	}
-	leave, err := c.config.Turn(ctx, cmp.Or(seen.ID, c.config.ID(t.Key)))
+	unlock, err := c.config.LockSecret(ctx, cmp.Or(seen.ID, c.config.ID(t.Key)))
 	if err != nil {
 		return err
 	}
-	defer leave()
-	d, err := c.lookAgain(ctx, t.Key, seen)
+	defer unlock()
+	d, err := c.describeUnchanged(ctx, t.Key, seen)
 	switch {
 	case err != nil:
 		return err
@@ -322,12 +322,12 @@ func (c *Client) Delete(ctx context.Context, t provider.Target, seen provider.Ob
 	if err := c.config.CheckKey(t.Key); err != nil {
 		return err
 	}
-	leave, err := c.config.Turn(ctx, cmp.Or(seen.ID, c.config.ID(t.Key)))
+	unlock, err := c.config.LockSecret(ctx, cmp.Or(seen.ID, c.config.ID(t.Key)))
 	if err != nil {
 		return err
 	}
-	defer leave()
-	d, err := c.look(ctx, t.Key)
+	defer unlock()
+	d, err := c.describe(ctx, t.Key)
 	switch {
 	case provider.IsNotFound(err), err == nil && d.DeletedDate != nil:
 		return nil

@@ -366,11 +366,11 @@ func TestDelete(t *testing.T) {
 	seven := v1alpha1.AWSSecretsManagerDeletion{RecoveryWindowInDays: 7}
 	force := v1alpha1.AWSSecretsManagerDeletion{ForceDeleteWithoutRecovery: true}
 	cases := map[string]struct {
-		reason   string
-		deletion *v1alpha1.AWSSecretsManagerDeletion
-		meddle   func(*testing.T, *Client, *emulator.Server)
-		want     error
-		days     int
+		reason             string
+		deletion           *v1alpha1.AWSSecretsManagerDeletion
+		changeConcurrently func(*testing.T, *Client, *emulator.Server)
+		want               error
+		days               int
 	}{
 		"Default":  {"By default, AWS keeps the secret for thirty days.", nil, nil, nil, 30},
 		"Window":   {"The store can set the recovery window.", &seven, nil, nil, 7},
@@ -393,8 +393,8 @@ func TestDelete(t *testing.T) {
 				t.Fatal(err)
 			}
 			seen := observed(t, c)
-			if tc.meddle != nil {
-				tc.meddle(t, c, srv)
+			if tc.changeConcurrently != nil {
+				tc.changeConcurrently(t, c, srv)
 			}
 			if diff := cmp.Diff(tc.want, c.Delete(t.Context(), target, seen)); diff != "" {
 				t.Errorf("%s\nDelete(...): -want error, +got error:\n%s", tc.reason, diff)

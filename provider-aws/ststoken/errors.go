@@ -23,10 +23,10 @@ var codes = awsconfig.Codes{
 }
 
 // isBadCode reports whether AWS rejected the MFA device or its code.
-func isBadCode(err error) bool { return says(err, "MultiFactorAuthentication failed") }
+func isBadCode(err error) bool { return deniesWith(err, "MultiFactorAuthentication failed") }
 
-// says reports whether AWS denies access with these words. It has only one code for all causes.
-func says(err error, words string) bool {
+// deniesWith reports whether AWS denies access with these words. It has only one code for all causes.
+func deniesWith(err error, words string) bool {
 	var api smithy.APIError
 	return errors.As(err, &api) && awsconfig.IsAccessDenied(api.ErrorCode()) && strings.Contains(api.ErrorMessage(), words)
 }
@@ -35,7 +35,7 @@ func (g *Generator) explain(err error) error {
 	switch {
 	case isBadCode(err):
 		return provider.NewError(provider.Denied, badCode)
-	case says(err, "Cannot call GetSessionToken with session credentials"):
+	case deniesWith(err, "Cannot call GetSessionToken with session credentials"):
 		return provider.NewError(provider.Denied, needsRole)
 	}
 	return g.config.Explain(err, "", codes)

@@ -95,12 +95,12 @@ func TestGenerate(t *testing.T) {
 		return func(*emulator.Server) awstest.Option { return opt }
 	}
 	cases := map[string]struct {
-		reason string
-		asks   v1alpha1.STSRequestParameters
-		opt    func(*emulator.Server) awstest.Option
-		who    string
-		lasts  time.Duration
-		calls  map[string]int
+		reason     string
+		asks       v1alpha1.STSRequestParameters
+		opt        func(*emulator.Server) awstest.Option
+		wantCaller string
+		lasts      time.Duration
+		calls      map[string]int
 	}{
 		"User":      {"The access key of a user gets a session token for AWS's default of twelve hours.", v1alpha1.STSRequestParameters{}, none, user, 12 * time.Hour, map[string]int{"GetSessionToken": 2}},
 		"Short":     {"A session token of a user can last 15 minutes.", v1alpha1.STSRequestParameters{SessionDuration: 900}, none, user, 15 * time.Minute, map[string]int{"GetSessionToken": 2}},
@@ -138,8 +138,8 @@ func TestGenerate(t *testing.T) {
 				t.Errorf("%s\nThe access key lasts %s, want %s", tc.reason, d, tc.lasts)
 			}
 			for _, g := range all {
-				if who := whoami(t, srv, g); who != tc.who {
-					t.Errorf("%s\nThe access key is of %s, want %s", tc.reason, who, tc.who)
+				if caller := whoami(t, srv, g); caller != tc.wantCaller {
+					t.Errorf("%s\nThe access key is of %s, want %s", tc.reason, caller, tc.wantCaller)
 				}
 			}
 			for _, key := range []string{"access_key_id", "secret_access_key", "session_token"} {
@@ -312,7 +312,7 @@ func TestAmbientRole(t *testing.T) {
 // TestAnswers uses answers of other servers than AWS.
 func TestAnswers(t *testing.T) {
 	key := provider.NewError(provider.Unavailable, "the response of AWS has no access key; check spec.endpoint")
-	who := provider.NewError(provider.Unavailable, "the response of AWS has no identity; check spec.endpoint")
+	noIdentity := provider.NewError(provider.Unavailable, "the response of AWS has no identity; check spec.endpoint")
 	const begin, end = "<GetSessionTokenResponse><GetSessionTokenResult>", "</GetSessionTokenResult></GetSessionTokenResponse>"
 	cases := map[string]struct {
 		reason, body string
@@ -337,7 +337,7 @@ func TestAnswers(t *testing.T) {
 			if _, err := c.Generate(t.Context()); !cmp.Equal(error(key), err) {
 				t.Errorf("%s\nGenerate(...): -want error, +got error:\n%s", tc.reason, cmp.Diff(error(key), err))
 			}
-			if diff := cmp.Diff(error(who), c.Check(t.Context())); diff != "" {
+			if diff := cmp.Diff(error(noIdentity), c.Check(t.Context())); diff != "" {
 				t.Errorf("Check(...): -want error, +got error:\n%s", diff)
 			}
 		})

@@ -238,7 +238,7 @@ func TestRefused(t *testing.T) {
 		"DeletedKey":      {"A deleted key is Denied.", func(g *generator) { g.key = deleted }, provider.Denied, keyField + "Google does not accept the key"},
 		"OtherAccount":    {"A key of an unknown service account is Denied.", func(g *generator) { g.key = bytes.ReplaceAll(g.key, []byte("deployer@"), []byte("unknown@")) }, provider.Denied, keyField + "Google does not accept the key"},
 		"OtherPool":       {"An unknown pool is Denied.", func(g *generator) { byWorkload("")(g); g.Spec.Auth.WorkloadIdentity.Audience += "-none" }, provider.Denied, workload + ".audience: the pool or provider does not exist at Google"},
-		"Expired":         {"An expired ServiceAccount token is Denied.", func(g *generator) { byWorkload("")(g); g.life = -time.Hour }, provider.Denied, workload + ": Google does not accept the token"},
+		"Expired":         {"An expired ServiceAccount token is Denied.", func(g *generator) { byWorkload("")(g); g.lifetime = -time.Hour }, provider.Denied, workload + ": Google does not accept the token"},
 		"NotAllowed":      {"A ServiceAccount without the permission to impersonate is Denied.", byWorkload("owner@test-project.iam.gserviceaccount.com"), provider.Denied, workload + ".serviceAccountEmail: the ServiceAccount has no permission to impersonate it"},
 		"Unknown":         {"Impersonating an unknown service account is Denied.", byWorkload("unknown@test-project.iam.gserviceaccount.com"), provider.Denied, workload + ".serviceAccountEmail: the service account does not exist at Google"},
 		"Operator":        {"A deleted key of the operator is Denied.", byOperator, provider.Denied, "spec.auth: not set, and Google does not accept the operator's own identity"},

@@ -27,9 +27,9 @@ type generator struct {
 	v1alpha1.GCPAccessToken
 	Provider
 
-	key     []byte
-	life    time.Duration // how long the tokens of its ServiceAccount are valid
-	ambient bool
+	key      []byte
+	lifetime time.Duration // how long the tokens of its ServiceAccount are valid
+	ambient  bool
 }
 
 func (g *generator) SecretValue(context.Context, common.SecretKeySelector) ([]byte, error) {
@@ -44,7 +44,7 @@ func (g *generator) ConfigMapValue(context.Context, common.ConfigMapKeySelector)
 }
 
 func (g *generator) ServiceAccountToken(ctx context.Context, _ common.ServiceAccountSelector, audiences ...string) (string, error) {
-	return emulator.NewToken("https://kubernetes", subject, audiences[0], time.Now().Add(g.life)), ctx.Err()
+	return emulator.NewToken("https://kubernetes", subject, audiences[0], time.Now().Add(g.lifetime)), ctx.Err()
 }
 
 func (g *generator) Ambient() error {
@@ -84,7 +84,7 @@ func client(t testing.TB, srv *emulator.Server, change ...func(*generator)) *Gen
 
 func newGenerator(srv *emulator.Server) *generator {
 	one := int32(1)
-	g := &generator{key: srv.Key(account), life: time.Hour}
+	g := &generator{key: srv.Key(account), lifetime: time.Hour}
 	g.Namespace, g.Name = "shop", "registry"
 	g.Spec.Endpoint = srv.URL()
 	g.Spec.RetrySettings = &common.RetrySettings{MaxRetries: &one, RetryInterval: "1ms"}

@@ -66,7 +66,7 @@ func resourceOf(req any) string {
 func (e *Emulator) intercept(ctx context.Context, req any, info *grpc.UnaryServerInfo, handle grpc.UnaryHandler) (any, error) {
 	method, resource := path.Base(info.FullMethod), resourceOf(req)
 	token := bearer(ctx)
-	holder, known := e.identities.who(token, e.now())
+	holder, known := e.identities.lookupToken(token, e.now())
 	e.Record(Call{Time: e.now(), Method: method, Name: resource, Caller: holder.caller})
 	fault, err := e.suffer(ctx, method, secretIDOf(resource))
 	if err != nil {

@@ -93,7 +93,7 @@ func (e *Emulator) AddToken(token, caller string, expires time.Time, scopes ...s
 // TokenInfo returns the owner, the scopes and the expiry of an access token. ok is false if the token is
 // unknown or has expired.
 func (e *Emulator) TokenInfo(token string) (caller string, scopes []string, expires time.Time, ok bool) {
-	t, ok := e.identities.who(token, e.now())
+	t, ok := e.identities.lookupToken(token, e.now())
 	return t.caller, slices.Clone(t.scopes), t.expires, ok
 }
 
@@ -140,8 +140,8 @@ func (s *Server) Key(email string) []byte {
 	return b
 }
 
-// who returns the access token with its owner and scopes. ok is false if it is unknown or has expired.
-func (i *identities) who(token string, now time.Time) (of accessToken, ok bool) {
+// lookupToken returns the access token with its owner and scopes. ok is false if it is unknown or has expired.
+func (i *identities) lookupToken(token string, now time.Time) (of accessToken, ok bool) {
 	i.mu.RLock()
 	defer i.mu.RUnlock()
 	of, ok = i.tokens[token]

@@ -118,15 +118,15 @@ func write(w http.ResponseWriter, status int, answer any) {
 }
 
 // give issues an access token.
-func (s *Server) give(caller string, life time.Duration, scopes []string) (token string, expires time.Time) {
-	token, expires = "ya29."+rand.Text(), s.now().Add(life)
+func (s *Server) give(caller string, lifetime time.Duration, scopes []string) (token string, expires time.Time) {
+	token, expires = "ya29."+rand.Text(), s.now().Add(lifetime)
 	s.AddToken(token, caller, expires, scopes...)
 	return token, expires
 }
 
 func (s *Server) granted(caller string, scopes []string) map[string]any {
-	token, _ := s.give(caller, s.tokenLife, scopes)
-	return map[string]any{"access_token": token, "token_type": "Bearer", "expires_in": int(s.tokenLife.Seconds())}
+	token, _ := s.give(caller, s.tokenLifetime, scopes)
+	return map[string]any{"access_token": token, "token_type": "Bearer", "expires_in": int(s.tokenLifetime.Seconds())}
 }
 
 // known reports whether the list is not empty and Google has all these scopes.
@@ -196,14 +196,14 @@ func (s *Server) exchange(r *http.Request) (map[string]any, *refusal) {
 func (s *Server) impersonate(r *http.Request) (map[string]any, *refusal) {
 	email, ok := strings.CutSuffix(r.PathValue("account"), ":generateAccessToken")
 	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	holder, isToken := s.identities.who(token, s.now())
+	holder, isToken := s.identities.lookupToken(token, s.now())
 	exists, allowed := s.identities.mayImpersonate(holder.caller, email)
 	var in struct {
 		Scope    []string `json:"scope"`
 		Lifetime string   `json:"lifetime"`
 	}
 	err := json.NewDecoder(r.Body).Decode(&in)
-	life, notDuration := time.ParseDuration(in.Lifetime)
+	lifetime, notDuration := time.ParseDuration(in.Lifetime)
 	switch {
 	case !ok:
 		return nil, &refusal{http.StatusNotFound, "NOT_FOUND", "Method not found.", true}
@@ -211,13 +211,13 @@ func (s *Server) impersonate(r *http.Request) (map[string]any, *refusal) {
 		return nil, &refusal{http.StatusUnauthorized, "UNAUTHENTICATED", "Request had invalid authentication credentials.", true}
 	case !holder.forAll():
 		return nil, &refusal{http.StatusForbidden, "PERMISSION_DENIED", "Request had insufficient authentication scopes.", true}
-	case err != nil || notDuration != nil || !known(in.Scope) || life <= 0 || life > time.Hour:
+	case err != nil || notDuration != nil || !known(in.Scope) || lifetime <= 0 || lifetime > time.Hour:
 		return nil, &refusal{http.StatusBadRequest, "INVALID_ARGUMENT", "Request contains an invalid argument.", true}
 	case !exists:
 		return nil, &refusal{http.StatusNotFound, "NOT_FOUND", "Not found; Gaia id not found for email " + email, true}
 	case !allowed:
 		return nil, &refusal{http.StatusForbidden, "PERMISSION_DENIED", "Permission 'iam.serviceAccounts.getAccessToken' denied on resource (or it may not exist).", true}
 	}
-	given, expires := s.give(email, min(life, s.tokenLife), in.Scope)
+	given, expires := s.give(email, min(lifetime, s.tokenLifetime), in.Scope)
 	return map[string]any{"accessToken": given, "expireTime": expires.UTC().Format(time.RFC3339)}, nil
 }

@@ -34,9 +34,9 @@ func (s *Server) metadata(r *http.Request) (map[string]any, *refusal) {
 	}
 	s.handedOut.mu.Lock()
 	defer s.handedOut.mu.Unlock()
-	of, ok := s.identities.who(s.handedOut.token, s.now())
+	of, ok := s.identities.lookupToken(s.handedOut.token, s.now())
 	if left := of.expires.Sub(s.now()); !ok || left < metadataLeft || !slices.Equal(of.scopes, scopes) {
-		s.handedOut.token, of.expires = s.give(s.machine, s.tokenLife, scopes)
+		s.handedOut.token, of.expires = s.give(s.machine, s.tokenLifetime, scopes)
 	}
 	return map[string]any{"access_token": s.handedOut.token, "token_type": "Bearer", "expires_in": int(of.expires.Sub(s.now()).Seconds())}, nil
 }

@@ -19,24 +19,24 @@ const (
 type Option func(*config)
 
 type config struct {
-	address     string
-	projects    map[string]string // numbers by id
-	pageSize    int
-	latency     time.Duration
-	tokenLife   time.Duration
-	machine     string // the email of its service account
-	now         func() time.Time
-	verifyToken func(token string) error
-	tls         *tls.Config
+	address       string
+	projects      map[string]string // numbers by id
+	pageSize      int
+	latency       time.Duration
+	tokenLifetime time.Duration
+	machine       string // the email of its service account
+	now           func() time.Time
+	verifyToken   func(token string) error
+	tls           *tls.Config
 }
 
 func configure(opts []Option) config {
 	c := config{
-		address:   "127.0.0.1:0",
-		projects:  map[string]string{DefaultProject: DefaultProjectNumber},
-		pageSize:  100,
-		tokenLife: time.Hour,
-		now:       time.Now,
+		address:       "127.0.0.1:0",
+		projects:      map[string]string{DefaultProject: DefaultProjectNumber},
+		pageSize:      100,
+		tokenLifetime: time.Hour,
+		now:           time.Now,
 	}
 	for _, o := range opts {
 		o(&c)
@@ -57,8 +57,8 @@ func WithPageSize(n int) Option { return func(c *config) { c.pageSize = n } }
 // WithLatency delays every call.
 func WithLatency(d time.Duration) Option { return func(c *config) { c.latency = d } }
 
-// WithTokenLife sets how long access tokens are valid; the default is one hour.
-func WithTokenLife(d time.Duration) Option { return func(c *config) { c.tokenLife = d } }
+// WithTokenLifetime sets how long access tokens are valid; the default is one hour.
+func WithTokenLifetime(d time.Duration) Option { return func(c *config) { c.tokenLifetime = d } }
 
 // WithClock replaces the clock for dates and the expiry of tokens.
 func WithClock(now func() time.Time) Option { return func(c *config) { c.now = now } }

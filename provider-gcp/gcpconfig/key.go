@@ -25,8 +25,8 @@ const (
 	scope    = "https://www.googleapis.com/auth/cloud-platform"
 	keyField = "spec.auth.secretRef.secretAccessKeySecretRef"
 	grantJWT = "urn:ietf:params:oauth:grant-type:jwt-bearer"
-	// assertionLife is how long an assertion is valid. Google's maximum is one hour.
-	assertionLife = 50 * time.Minute
+	// assertionLifetime is how long an assertion is valid. Google's maximum is one hour.
+	assertionLifetime = 50 * time.Minute
 	// clockSkew is the maximum time by which the operator's clock can be ahead of Google's.
 	clockSkew  = 10 * time.Second
 	minKeyBits = 2048
@@ -106,7 +106,7 @@ func (k *serviceKey) assertion(now time.Time, scopes []string) (string, error) {
 	}
 	claims, err := json.Marshal(map[string]any{
 		"iss": k.email, "scope": strings.Join(scopes, " "), "aud": k.tokenURL,
-		"iat": now.Add(-clockSkew).Unix(), "exp": now.Add(assertionLife).Unix(),
+		"iat": now.Add(-clockSkew).Unix(), "exp": now.Add(assertionLifetime).Unix(),
 	})
 	if err != nil {
 		return "", err

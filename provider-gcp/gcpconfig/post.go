@@ -90,7 +90,7 @@ func (p poster) impersonate(ctx context.Context, to, bearer string, scopes []str
 		AccessToken string    `json:"accessToken"`
 		ExpireTime  time.Time `json:"expireTime"`
 	}
-	body, err := json.Marshal(map[string]any{"scope": scopes, "lifetime": impersonatedLife})
+	body, err := json.Marshal(map[string]any{"scope": scopes, "lifetime": impersonatedLifetime})
 	if err != nil {
 		return token{}, err
 	}

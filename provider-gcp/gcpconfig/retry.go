@@ -22,18 +22,18 @@ func (r retries) do(ctx context.Context, try func(context.Context) error) error 
 
 // doWhile is do with a function that decides which errors are retried.
 func (r retries) doWhile(ctx context.Context, worth func(error) bool, try func(context.Context) error) error {
-	var said error
+	var lastError error
 	for n := 0; ; n++ {
 		err := r.once(ctx, try)
-		if said != nil && ctx.Err() != nil && isEndOfTime(err) {
-			return said
+		if lastError != nil && ctx.Err() != nil && isEndOfTime(err) {
+			return lastError
 		}
 		if err == nil || n >= r.Max || ctx.Err() != nil || !worth(err) {
 			return err
 		}
-		said = err
+		lastError = err
 		if !pause(ctx, r.Wait(n)) {
-			return said
+			return lastError
 		}
 	}
 }

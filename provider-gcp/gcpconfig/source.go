@@ -66,7 +66,7 @@ func scopesOf(scopes []string) ([]string, error) {
 // Token logs in, and returns a new access token and its expiry. Only the metadata server returns a token that
 // others have, too, while it is valid for some more minutes. Errors are of package provider.
 func (s *Source) Token(ctx context.Context) (value string, expires time.Time, err error) {
-	t, err := s.tokens.anew(ctx)
+	t, err := s.tokens.newToken(ctx)
 	if err == nil {
 		t, err = newToken(t.value, t.since, t.expiry)
 	}

@@ -15,7 +15,7 @@ const (
 	// it.
 	loginTimeout = 30 * time.Second
 	// renewal is how long before it expires a token is replaced. A short-lived token is replaced in the last
-	// quarter of its life.
+	// quarter of its lifetime.
 	renewal = 5 * time.Minute
 )
 
@@ -29,7 +29,7 @@ type token struct {
 	since, expiry time.Time
 }
 
-// guess is the assumed life of a token without an expiry.
+// guess is the assumed lifetime of a token without an expiry.
 const guess = time.Hour
 
 func (t token) valid(now time.Time) bool { return t.value != "" && now.Before(t.expiry) }
@@ -97,8 +97,8 @@ func (t *tokens) renew() (string, error) {
 	return "", err
 }
 
-// anew logs in for a new token, which it does not cache.
-func (t *tokens) anew(ctx context.Context) (token, error) {
+// newToken logs in for a new token, which it does not cache.
+func (t *tokens) newToken(ctx context.Context) (token, error) {
 	ctx, cancel := context.WithTimeout(ctx, loginTimeout)
 	defer cancel()
 	defer context.AfterFunc(t.ended, cancel)()

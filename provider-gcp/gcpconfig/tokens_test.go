@@ -15,11 +15,11 @@ import (
 
 // counting is a login that numbers its tokens.
 type counting struct {
-	mu   sync.Mutex
-	n    int
-	now  *time.Time
-	life time.Duration // 0 means unknown
-	err  error
+	mu       sync.Mutex
+	n        int
+	now      *time.Time
+	lifetime time.Duration // 0 means unknown
+	err      error
 }
 
 func (c *counting) login(context.Context) (token, error) {
@@ -30,8 +30,8 @@ func (c *counting) login(context.Context) (token, error) {
 	}
 	c.n++
 	t := token{value: fmt.Sprint(c.n), since: *c.now}
-	if c.life > 0 {
-		t.expiry = c.now.Add(c.life)
+	if c.lifetime > 0 {
+		t.expiry = c.now.Add(c.lifetime)
 	}
 	return t, nil
 }
@@ -45,9 +45,9 @@ func TestTokens(t *testing.T) {
 		want   string
 	}
 	cases := map[string]struct {
-		reason string
-		life   time.Duration
-		steps  []step
+		reason   string
+		lifetime time.Duration
+		steps    []step
 	}{
 		"Hour": {"A token is used until shortly before it expires.", time.Hour, []step{
 			{"The first call logs in.", 0, nil, "", "1"},
@@ -79,7 +79,7 @@ func TestTokens(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			now := time.Unix(0, 0)
-			l := &counting{now: &now, life: tc.life}
+			l := &counting{now: &now, lifetime: tc.lifetime}
 			ts := newTokens(t.Context(), l)
 			defer ts.close()
 			ts.now = func() time.Time { return now }

@@ -16,13 +16,13 @@ const (
 	// maxAudience is the maximum length of an audience after its prefix, in bytes.
 	maxAudience = 1000
 
-	audienceField    = workloadField + ".audience"
-	accountField     = workloadField + ".serviceAccountRef"
-	emailField       = workloadField + ".serviceAccountEmail"
-	grantExchange    = "urn:ietf:params:oauth:grant-type:token-exchange"
-	typeJWT          = "urn:ietf:params:oauth:token-type:jwt"
-	typeAccessToken  = "urn:ietf:params:oauth:token-type:access_token"
-	impersonatedLife = "3600s"
+	audienceField        = workloadField + ".audience"
+	accountField         = workloadField + ".serviceAccountRef"
+	emailField           = workloadField + ".serviceAccountEmail"
+	grantExchange        = "urn:ietf:params:oauth:grant-type:token-exchange"
+	typeJWT              = "urn:ietf:params:oauth:token-type:jwt"
+	typeAccessToken      = "urn:ietf:params:oauth:token-type:access_token"
+	impersonatedLifetime = "3600s"
 )
 
 var (

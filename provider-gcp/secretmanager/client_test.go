@@ -345,14 +345,14 @@ func TestOneLogin(t *testing.T) {
 
 const pool = "//iam.googleapis.com/projects/123456789012/locations/global/workloadIdentityPools/clusters/providers/prod"
 
-// withWorkload logs in with a ServiceAccount token for subject, which expires after life.
-func withWorkload(email string, life time.Duration) func(*testStore) {
+// withWorkload logs in with a ServiceAccount token for subject, which expires after lifetime.
+func withWorkload(email string, lifetime time.Duration) func(*testStore) {
 	return func(s *testStore) {
 		s.Spec.Auth = &v1alpha1.GCPAuth{WorkloadIdentity: &v1alpha1.WorkloadIdentity{
 			ServiceAccountRef: common.ServiceAccountSelector{Name: "app"}, Audience: pool, ServiceAccountEmail: email,
 		}}
 		s.token = func(audiences []string) (string, error) {
-			return emulator.NewToken("https://kubernetes", "system:serviceaccount:shop:app", audiences[0], time.Now().Add(life)), nil
+			return emulator.NewToken("https://kubernetes", "system:serviceaccount:shop:app", audiences[0], time.Now().Add(lifetime)), nil
 		}
 	}
 }

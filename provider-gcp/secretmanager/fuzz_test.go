@@ -97,7 +97,7 @@ func FuzzAnswers(f *testing.F) {
 	f.Add([]byte("\xff"), []byte("\x0a\xff"))
 	f.Fuzz(func(t *testing.T, version, page []byte) {
 		c.api = &wire{version: version, page: page}
-		judge := func(v provider.Value, err error) {
+		checkAnswer := func(v provider.Value, err error) {
 			t.Helper()
 			switch {
 			case err == nil && (v.Data == nil || !number.MatchString(v.Version)):
@@ -108,10 +108,10 @@ func FuzzAnswers(f *testing.F) {
 				t.Errorf("%q, %q: the message has %d bytes", version, page, len(err.Error()))
 			}
 		}
-		judge(c.Get(t.Context(), provider.Ref{Key: "db"}))
+		checkAnswer(c.Get(t.Context(), provider.Ref{Key: "db"}))
 		for v, err := range c.Find(t.Context(), provider.Query{Path: "d"}) {
-			judge(v, err)
+			checkAnswer(v, err)
 		}
-		judge(provider.Value{Data: []byte{}, Version: "1"}, c.Check(t.Context()))
+		checkAnswer(provider.Value{Data: []byte{}, Version: "1"}, c.Check(t.Context()))
 	})
 }

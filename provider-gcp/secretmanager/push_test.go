@@ -26,7 +26,7 @@ func pusher(c *Client, mark string) conformance.Pusher {
 func TestPushCrosses(t *testing.T) {
 	cases := map[string]struct {
 		reason               string
-		stands, theirs, want string
+		stored, theirs, want string
 		fault                emulator.Fault
 	}{
 		"Added":   {"A property that the other writer added is kept.", `{"x":"1"}`, `{"x":"1","theirs":"1"}`, `{"ours":"1","theirs":"1","x":"1"}`, emulator.Fault{}},
@@ -40,8 +40,8 @@ func TestPushCrosses(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			srv := start(t)
-			if tc.stands != "" {
-				srv.Put("db", []byte(tc.stands))
+			if tc.stored != "" {
+				srv.Put("db", []byte(tc.stored))
 			}
 			c := client(t, srv)
 			ctx := soon(t)

@@ -177,7 +177,7 @@ func (c *Client) Update(ctx context.Context, t provider.Target, seen provider.Ob
 func (c *Client) align(ctx context.Context, r remote, seen provider.Observed) error {
 	s, err := c.secret(ctx, r)
 	if err != nil {
-		return goneIsConflict(err, r)
+		return deletedIsConflict(err, r)
 	}
 	if seen.Token != "" && s.GetEtag() != seen.Token {
 		return changed(r)
@@ -200,7 +200,7 @@ func (c *Client) add(ctx context.Context, r remote, seen provider.Observed, data
 		Payload: &pb.SecretPayload{Data: data, DataCrc32C: proto.Int64(int64(crc32.Checksum(data, castagnoli)))},
 	}, params("parent", r.name))
 	if err != nil {
-		return provider.Written{}, goneIsConflict(gcpconfig.Explain(err, r.String()), r)
+		return provider.Written{}, deletedIsConflict(gcpconfig.Explain(err, r.String()), r)
 	}
 	version, ok := numberOf(out.GetName(), r.id)
 	switch {
@@ -228,7 +228,7 @@ func (c *Client) add(ctx context.Context, r remote, seen provider.Observed, data
 func (c *Client) Mark(ctx context.Context, t provider.Target, seen provider.Observed, mark string) error {
 	r, s, err := c.ifSeen(ctx, t.Key, seen)
 	if err != nil {
-		return goneIsConflict(err, r)
+		return deletedIsConflict(err, r)
 	}
 	to := &pb.Secret{Name: r.name, Etag: s.GetEtag(), Annotations: overlay(s.GetAnnotations(), map[string]string{createdBy: mark})}
 	_, err = gcpconfig.Call(ctx, c.config, c.api.UpdateSecret,
@@ -286,15 +286,15 @@ func refusal(err error, r remote) error {
 	case gcpconfig.IsChanged(err):
 		return changed(r)
 	}
-	return goneIsConflict(gcpconfig.Explain(err, r.String()), r)
+	return deletedIsConflict(gcpconfig.Explain(err, r.String()), r)
 }
 
 func changed(r remote) error {
 	return provider.NewError(provider.Conflict, "%s: another client changed it meanwhile; retrying", r)
 }
 
-// goneIsConflict turns the NotFound of a secret that existed into a Conflict.
-func goneIsConflict(err error, r remote) error {
+// deletedIsConflict turns the NotFound of a secret that existed into a Conflict.
+func deletedIsConflict(err error, r remote) error {
 	if provider.IsNotFound(err) {
 		return provider.NewError(provider.Conflict, "%s: another client deleted it meanwhile; retrying", r)
 	}

@@ -295,10 +295,10 @@ func TestCreateCovers(t *testing.T) {
 
 func TestDeleteOnlyWhatWasSeen(t *testing.T) {
 	cases := map[string]struct {
-		reason string
-		change func(srv *emulator.Server)
-		class  provider.Class
-		gone   bool
+		reason  string
+		change  func(srv *emulator.Server)
+		class   provider.Class
+		deleted bool
 	}{
 		"Same": {"An unchanged secret is deleted.", func(*emulator.Server) {}, "", true},
 		"Label": {"A secret with a new label is deleted.", func(srv *emulator.Server) {
@@ -341,8 +341,8 @@ func TestDeleteOnlyWhatWasSeen(t *testing.T) {
 			} else if err != nil {
 				t.Errorf("%s\n%s", tc.reason, err)
 			}
-			if _, err := c.Observe(soon(t), target("")); provider.IsNotFound(err) != tc.gone {
-				t.Errorf("%s\nObserve: %v, want it gone: %t", tc.reason, err, tc.gone)
+			if _, err := c.Observe(soon(t), target("")); provider.IsNotFound(err) != tc.deleted {
+				t.Errorf("%s\nObserve: %v, want it gone: %t", tc.reason, err, tc.deleted)
 			}
 		})
 	}

@@ -68,7 +68,7 @@ func (g *Generator) Renew(ctx context.Context, text string) (provider.Generated,
 	switch {
 	case err != nil:
 		return provider.Generated{}, err
-	case !ends.IsZero() && ends.Sub(at) < time.Duration(s.Life)*time.Second/2:
+	case !ends.IsZero() && ends.Sub(at) < time.Duration(s.Lifetime)*time.Second/2:
 		return provider.Generated{}, provider.ErrNotRenewable // The lease is close to its maximum.
 	}
 	return provider.Generated{State: text, Expires: ends}, nil
@@ -126,9 +126,9 @@ func renewAccessor(ctx context.Context, c *api.Client, accessor string) (session
 // notRenewed separates errors that can be temporary from those that are not. For the latter, replacing the
 // credentials now is better than waiting until they expire.
 func notRenewed(err error) error {
-	var said *session.Refusal
-	if errors.As(err, &said) && !said.Foreign {
-		switch said.Status {
+	var refusal *session.Refusal
+	if errors.As(err, &refusal) && !refusal.Foreign {
+		switch refusal.Status {
 		case http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound:
 			return provider.ErrNotRenewable
 		}
@@ -168,17 +168,17 @@ func (g *Generator) revoke(ctx context.Context, s state) error {
 		}
 		return session.Write(ctx, now.Secrets, path, body)
 	})
-	var said *session.Refusal
+	var refusal *session.Refusal
 	switch {
 	case err == nil:
 		return nil
-	case !errors.As(err, &said) || said.Foreign:
+	case !errors.As(err, &refusal) || refusal.Foreign:
 		return session.Explain(err, "revoking")
-	case said.Says(unknownLease), said.Says(unknownAccessor):
+	case refusal.Contains(unknownLease), refusal.Contains(unknownAccessor):
 		return nil
-	case said.Status == http.StatusForbidden:
+	case refusal.Status == http.StatusForbidden:
 		return provider.NewError(provider.Denied, "revoking: access denied; allow update on %q in a policy", path)
-	case said.Status == http.StatusBadRequest:
+	case refusal.Status == http.StatusBadRequest:
 		return provider.NewError(provider.Unavailable, "revoking: Vault cannot do it now, possibly because it cannot reach the system of the credentials; see the log of Vault")
 	}
 	return session.Explain(err, "revoking")

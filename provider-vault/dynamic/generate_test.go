@@ -105,7 +105,7 @@ func TestExpires(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, _ := connect(t, app(srv.URL, tc.opts...), secrets)
 			made := generate(t, c)
-			lives(t, tc.reason, made.Expires, tc.want)
+			wantExpiry(t, tc.reason, made.Expires, tc.want)
 			var state map[string]json.RawMessage
 			if made.State != "" {
 				if err := json.Unmarshal([]byte(made.State), &state); err != nil {
@@ -201,10 +201,10 @@ func TestRetries(t *testing.T) {
 	}), secrets)
 	status := vaulttest.Refuse
 	cases := map[string]struct {
-		reason string
-		answer http.HandlerFunc
-		want   int
-		says   string
+		reason  string
+		answer  http.HandlerFunc
+		want    int
+		message string
 	}{
 		"Lost":      {"A lost answer is not retried, because Vault may have created credentials.", func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }, 1, "Unavailable: "},
 		"Internal":  {"An internal error is not retried, because Vault may have created credentials.", status(500), 1, `Unavailable: credentials of "accounts/creds/app": Vault has an internal error`},
@@ -223,7 +223,7 @@ func TestRetries(t *testing.T) {
 			creds := vaulttest.On("accounts/creds/app")
 			defer srv.Inject(creds, tc.answer)()
 			_, err := c.Generate(t.Context())
-			wants(t, tc.reason, err, tc.says)
+			wants(t, tc.reason, err, tc.message)
 			if n := srv.Count(creds); n != tc.want {
 				t.Errorf("%s %d requests, want %d", tc.reason, n, tc.want)
 			}

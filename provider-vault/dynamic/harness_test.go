@@ -136,13 +136,13 @@ func generate(t testing.TB, c *Generator) provider.Generated {
 // user returns the name of the created account.
 func user(g provider.Generated) string { return string(g.Values["username"]) }
 
-func alive(srv *vaulttest.Server, g provider.Generated) bool {
+func accountExists(srv *vaulttest.Server, g provider.Generated) bool {
 	return slices.Contains(srv.Accounts("accounts"), user(g))
 }
 
-// lives fails the test unless values expire about want from now. Leases are counted in seconds, and the machine
+// wantExpiry fails the test unless values expire about want from now. Leases are counted in seconds, and the machine
 // can be busy.
-func lives(t testing.TB, reason string, expires time.Time, want time.Duration) {
+func wantExpiry(t testing.TB, reason string, expires time.Time, want time.Duration) {
 	t.Helper()
 	if want == 0 {
 		if !expires.IsZero() {
@@ -155,8 +155,8 @@ func lives(t testing.TB, reason string, expires time.Time, want time.Duration) {
 	}
 }
 
-// said returns the class and the text of an error.
-func said(err error) string {
+// refusal returns the class and the text of an error.
+func refusal(err error) string {
 	switch {
 	case err == nil:
 		return ""
@@ -169,7 +169,7 @@ func said(err error) string {
 // wants fails the test unless an error starts with a text and shows no secret.
 func wants(t testing.TB, reason string, err error, want string) {
 	t.Helper()
-	if got := said(err); !strings.HasPrefix(got, want) || want == "" && got != "" || strings.Contains(got, "c4n4ry") {
+	if got := refusal(err); !strings.HasPrefix(got, want) || want == "" && got != "" || strings.Contains(got, "c4n4ry") {
 		t.Errorf("%s Got %q, want %q…", reason, got, want)
 	}
 }

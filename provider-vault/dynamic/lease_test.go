@@ -16,7 +16,7 @@ func TestLease(t *testing.T) {
 	srv, secrets := vault(t, M{"token_ttl": "1h"})
 	c, _ := connect(t, app(srv.URL), secrets)
 	made, other := generate(t, c), generate(t, c)
-	if !alive(srv, made) || !alive(srv, other) || len(srv.Leases("accounts/creds/app")) != 2 {
+	if !accountExists(srv, made) || !accountExists(srv, other) || len(srv.Leases("accounts/creds/app")) != 2 {
 		t.Fatalf("accounts %v, leases %v", srv.Accounts("accounts"), srv.Leases("accounts/creds/app"))
 	}
 	if n := srv.Count(vaulttest.IsLogin); n != 1 {
@@ -25,14 +25,14 @@ func TestLease(t *testing.T) {
 
 	renewed, err := c.Renew(t.Context(), made.State)
 	wants(t, "A lease can be renewed.", err, "")
-	lives(t, "The renewed lease has its full time.", renewed.Expires, 10*time.Minute)
+	wantExpiry(t, "The renewed lease has its full time.", renewed.Expires, 10*time.Minute)
 	if !renewed.Expires.After(made.Expires) || renewed.State != made.State || renewed.Values != nil {
 		t.Errorf("renewed %+v, made %+v", renewed, made.State)
 	}
 
 	for range 2 {
 		wants(t, "Revoking a revoked lease is not an error.", c.Cleanup(t.Context(), made.State), "")
-		if alive(srv, made) || !alive(srv, other) {
+		if accountExists(srv, made) || !accountExists(srv, other) {
 			t.Errorf("exactly one account must be revoked when Cleanup returns: %v live", srv.Accounts("accounts"))
 		}
 	}
@@ -53,7 +53,7 @@ func TestOwnLogin(t *testing.T) {
 		t.Fatalf("the state names no creator: %v", err)
 	}
 	wants(t, "The own token is not revoked.", c.Cleanup(t.Context(), state{Token: by.Creator}.String()), "Invalid: revoking: the record names the token of the generator's own login")
-	if !srv.Lives(by.Creator) || !alive(srv, made) {
+	if !srv.IsTokenValid(by.Creator) || !accountExists(srv, made) {
 		t.Error("the token of the login was revoked")
 	}
 
@@ -78,7 +78,7 @@ func TestClose(t *testing.T) {
 	c, stop := connect(t, app(srv.URL), secrets)
 	made := generate(t, c)
 	stop()
-	if !alive(srv, made) {
+	if !accountExists(srv, made) {
 		t.Fatal("closing a client must not revoke credentials that are in use")
 	}
 	if _, err := c.Generate(t.Context()); provider.ClassOf(err) != provider.Unavailable {
@@ -87,7 +87,7 @@ func TestClose(t *testing.T) {
 
 	next, stop := connect(t, app(srv.URL), secrets)
 	wants(t, "Another client can revoke the credentials.", next.Cleanup(t.Context(), made.State), "")
-	if alive(srv, made) {
+	if accountExists(srv, made) {
 		t.Error("the credentials are not revoked")
 	}
 	stop()
@@ -100,35 +100,35 @@ func TestClose(t *testing.T) {
 // automatically.
 func TestRestart(t *testing.T) {
 	cases := map[string]struct {
-		reason string
-		policy string
-		life   string // of the tokens
-		opts   func(srv *vaulttest.Server) []func(*spec)
-		change func(srv *vaulttest.Server, creator string)
-		want   string
-		lives  time.Duration
+		reason     string
+		policy     string
+		lifetime   string // of the tokens
+		opts       func(srv *vaulttest.Server) []func(*spec)
+		change     func(srv *vaulttest.Server, creator string)
+		want       string
+		wantExpiry time.Duration
 	}{
-		"Allowed": {reason: "The policy allows renewing the token that created the lease.", policy: byAccessor, life: "1h", lives: 10 * time.Minute},
-		"Short":   {reason: "The token expires before the lease, and limits it.", policy: byAccessor, life: "5m", lives: 5 * time.Minute},
-		"Refused": {reason: "The lease counts as not renewable, because its token would expire anyway.", life: "1h", want: "not renewable"},
+		"Allowed": {reason: "The policy allows renewing the token that created the lease.", policy: byAccessor, lifetime: "1h", wantExpiry: 10 * time.Minute},
+		"Short":   {reason: "The token expires before the lease, and limits it.", policy: byAccessor, lifetime: "5m", wantExpiry: 5 * time.Minute},
+		"Refused": {reason: "The lease counts as not renewable, because its token would expire anyway.", lifetime: "1h", want: "not renewable"},
 		"Revoked": {
-			reason: "The token was revoked, and the lease with it.", policy: byAccessor, life: "1h", want: "not renewable",
+			reason: "The token was revoked, and the lease with it.", policy: byAccessor, lifetime: "1h", want: "not renewable",
 			change: func(srv *vaulttest.Server, creator string) {
 				srv.Do(http.MethodPost, "auth/token/revoke-accessor", M{"accessor": creator})
 			},
 		},
 		"Root": {
-			reason: "A root token in a Secret is still valid.", life: "1h", lives: 10 * time.Minute,
+			reason: "A root token in a Secret is still valid.", lifetime: "1h", wantExpiry: 10 * time.Minute,
 			opts: func(*vaulttest.Server) []func(*spec) { return []func(*spec){byToken("root")} },
 		},
 		"Own": {
-			reason: "A token in a Secret that expires later is still valid.", life: "1h", lives: 10 * time.Minute,
+			reason: "A token in a Secret that expires later is still valid.", lifetime: "1h", wantExpiry: 10 * time.Minute,
 			opts: func(*vaulttest.Server) []func(*spec) { return []func(*spec){byToken("own")} },
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			srv, secrets := vault(t, M{"token_ttl": tc.life})
+			srv, secrets := vault(t, M{"token_ttl": tc.lifetime})
 			srv.Policy("maker", makes+tc.policy)
 			secrets["own"] = srv.Token(M{"policies": []string{"maker", "default"}, "ttl": "2h"})
 			var opts []func(*spec)
@@ -149,10 +149,10 @@ func TestRestart(t *testing.T) {
 			renewed, err := next.Renew(t.Context(), made.State)
 			wants(t, tc.reason, err, tc.want)
 			if err == nil {
-				lives(t, tc.reason, renewed.Expires, tc.lives)
+				wantExpiry(t, tc.reason, renewed.Expires, tc.wantExpiry)
 			}
 			wants(t, "The lease can be revoked in any case.", next.Cleanup(t.Context(), made.State), "")
-			if alive(srv, made) {
+			if accountExists(srv, made) {
 				t.Error("the lease is not revoked")
 			}
 		})
@@ -165,7 +165,7 @@ func TestTokenIsRenewed(t *testing.T) {
 	c, _ := connect(t, app(srv.URL), secrets)
 	made := generate(t, c)
 	controlplane.Eventually(t, func() string {
-		if !alive(srv, made) {
+		if !accountExists(srv, made) {
 			t.Fatal("the account was revoked with its token")
 		}
 		if time.Until(made.Expires) > -2*time.Second {
@@ -189,7 +189,7 @@ func TestMaximumOfToken(t *testing.T) {
 	srv, secrets := vault(t, M{"token_ttl": "8s", "token_max_ttl": "8s"})
 	c, _ := connect(t, app(srv.URL), secrets)
 	made := generate(t, c)
-	lives(t, "The token expires first.", made.Expires, 8*time.Second)
+	wantExpiry(t, "The token expires first.", made.Expires, 8*time.Second)
 	controlplane.Eventually(t, func() string {
 		renewed, err := c.Renew(t.Context(), made.State)
 		if err == nil {
@@ -203,16 +203,16 @@ func TestMaximumOfToken(t *testing.T) {
 		}
 		return ""
 	})
-	if !alive(srv, made) {
+	if !accountExists(srv, made) {
 		t.Error("the end is found too late: the account was revoked")
 	}
 	replaced := generate(t, c)
-	lives(t, "The new account is created with a new token.", replaced.Expires, 8*time.Second)
+	wantExpiry(t, "The new account is created with a new token.", replaced.Expires, 8*time.Second)
 	if n := srv.Count(vaulttest.IsLogin); n != 2 {
 		t.Errorf("%d logins, want 2", n)
 	}
 	controlplane.Eventually(t, func() string {
-		if alive(srv, made) {
+		if accountExists(srv, made) {
 			return "the end of the first account with its token, although its lease was renewed"
 		}
 		return ""
@@ -272,11 +272,11 @@ func TestMaximumOfLease(t *testing.T) {
 		}
 		return ""
 	})
-	if renewals == 0 || !alive(srv, made) {
-		t.Errorf("%d renewals, and it lives: %t", renewals, alive(srv, made))
+	if renewals == 0 || !accountExists(srv, made) {
+		t.Errorf("%d renewals, and it lives: %t", renewals, accountExists(srv, made))
 	}
 	controlplane.Eventually(t, func() string {
-		if alive(srv, made) {
+		if accountExists(srv, made) {
 			return "the expiry of the account"
 		}
 		return ""
@@ -316,13 +316,13 @@ path "auth/token/create/*" { capabilities = ["update"] }`
 			if tc.token {
 				return
 			}
-			if !alive(srv, made) {
+			if !accountExists(srv, made) {
 				t.Error("the credentials were revoked despite the error")
 			}
 			srv.Policy("maker", makes)
 			srv.AccountRole("accounts", "app", M{"ttl": 600})
 			wants(t, "The revocation works after the fix.", c.Cleanup(t.Context(), made.State), "")
-			if alive(srv, made) {
+			if accountExists(srv, made) {
 				t.Error("the credentials are not revoked")
 			}
 		})
@@ -335,7 +335,7 @@ func TestToken(t *testing.T) {
 	c, _ := connect(t, app(srv.URL, asked), secrets)
 	made := generate(t, c)
 	accessor := string(made.Values["accessor"])
-	if !srv.Lives(accessor) {
+	if !srv.IsTokenValid(accessor) {
 		t.Fatal("the token is not valid")
 	}
 	_, err := c.Renew(t.Context(), made.State)
@@ -343,10 +343,10 @@ func TestToken(t *testing.T) {
 	srv.Policy("maker", makes+byAccessor)
 	renewed, err := c.Renew(t.Context(), made.State)
 	wants(t, "The policy allows it now.", err, "")
-	lives(t, "The renewed token has its full time.", renewed.Expires, 5*time.Minute)
+	wantExpiry(t, "The renewed token has its full time.", renewed.Expires, 5*time.Minute)
 	for range 2 {
 		wants(t, "Revoking a revoked token is not an error.", c.Cleanup(t.Context(), made.State), "")
-		if srv.Lives(accessor) {
+		if srv.IsTokenValid(accessor) {
 			t.Error("The token is not revoked")
 		}
 	}
@@ -390,7 +390,7 @@ func TestUnavailable(t *testing.T) {
 			wants(t, "The answer of another server is no proof of an end.", err, tc.want)
 		})
 	}
-	if !alive(srv, made) {
+	if !accountExists(srv, made) {
 		t.Error("the account must stay valid")
 	}
 }
@@ -418,9 +418,9 @@ func TestTokenThatEndsFirst(t *testing.T) {
 	srv, secrets := vault(t, M{"token_ttl": "1h"})
 	srv.AccountRole("accounts", "long", M{"ttl": 36000, "max_ttl": 72000})
 	for name, tc := range map[string]struct {
-		role  string
-		calls int
-		lives time.Duration
+		role       string
+		calls      int
+		wantExpiry time.Duration
 	}{
 		"TokenFirst": {"long", 1, time.Hour},
 		"LeaseFirst": {"app", 0, 10 * time.Minute},
@@ -431,7 +431,7 @@ func TestTokenThatEndsFirst(t *testing.T) {
 			srv.Reset()
 			renewed, err := c.Renew(t.Context(), made.State)
 			wants(t, "The lease can be renewed.", err, "")
-			lives(t, "The lease ends with the first expiry.", renewed.Expires, tc.lives)
+			wantExpiry(t, "The lease ends with the first expiry.", renewed.Expires, tc.wantExpiry)
 			if n := srv.Count(vaulttest.On("auth/token/renew-self")); n != tc.calls || !renewed.Expires.After(made.Expires) {
 				t.Errorf("%d renewals of the token, want %d; it expires at %s, before at %s", n, tc.calls, renewed.Expires, made.Expires)
 			}

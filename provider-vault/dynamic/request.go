@@ -86,15 +86,15 @@ func (r request) send(ctx context.Context, s *session.Session) (session.Answer, 
 func (r request) explain(err error) error {
 	path := session.Shortened(r.path)
 	what := fmt.Sprintf("credentials of %q", path)
-	var said *session.Refusal
-	if !errors.As(err, &said) || said.Foreign {
+	var refusal *session.Refusal
+	if !errors.As(err, &refusal) || refusal.Foreign {
 		return session.Explain(err, what)
 	}
 	needs, other := "read", v1alpha1.MethodPost
 	if r.body != nil {
 		needs, other = "create and update", v1alpha1.MethodGet
 	}
-	switch said.Status {
+	switch refusal.Status {
 	case http.StatusBadRequest:
 		return provider.NewError(provider.Invalid, "spec.path: Vault rejects the request to %q; check spec.path, such as the role at its end, spec.method and spec.parameters", path)
 	case http.StatusForbidden:

@@ -20,8 +20,8 @@ type state struct {
 	Bound bool `json:"bound,omitempty"`
 	// Creator is the accessor of the token that created the credentials; empty for a batch token.
 	Creator string `json:"creator,omitempty"`
-	// Life is how long the credentials were valid when they were created, in seconds; 0 means forever.
-	Life int64 `json:"life,omitempty"`
+	// Lifetime is how long the credentials were valid when they were created, in seconds; 0 means forever.
+	Lifetime int64 `json:"life,omitempty"`
 }
 
 // stateOf returns the state of the credentials in an answer that arrived at a time, and when they expire.
@@ -43,7 +43,7 @@ func stateOf(a session.Answer, by *session.Session, at time.Time) (s state, ends
 		ends = sooner(ends, until)
 	}
 	if !ends.IsZero() {
-		s.Life = int64(ends.Sub(at) / time.Second)
+		s.Lifetime = int64(ends.Sub(at) / time.Second)
 	}
 	return s, ends
 }

@@ -45,10 +45,10 @@ func (i issuer) public() string {
 }
 
 // token returns a token of the ServiceAccount shop/reader for an audience.
-func (i issuer) token(audience string, life time.Duration) string {
+func (i issuer) token(audience string, lifetime time.Duration) string {
 	claims, err := json.Marshal(M{
 		"iss": "https://kubernetes.default.svc", "sub": "system:serviceaccount:shop:reader", "aud": []string{audience},
-		"exp": time.Now().Add(life).Unix(), "iat": time.Now().Add(-time.Hour).Unix(), "nbf": time.Now().Add(-time.Hour).Unix(),
+		"exp": time.Now().Add(lifetime).Unix(), "iat": time.Now().Add(-time.Hour).Unix(), "nbf": time.Now().Add(-time.Hour).Unix(),
 		"kubernetes.io": M{"namespace": "shop", "serviceaccount": M{"name": "reader", "uid": "1-2-3"}},
 	})
 	if err != nil {
@@ -100,13 +100,13 @@ func methods(t *testing.T) (*vaulttest.Server, creds) {
 	role := M{"role_type": "jwt", "user_claim": "sub", "bound_audiences": "vault", "token_policies": "reader"}
 	srv.Do(http.MethodPost, "auth/jwt/role/shop", role)
 	srv.Do(http.MethodPost, "auth/jwt/role/browser", M{"role_type": "oidc", "user_claim": "sub", "allowed_redirect_uris": "http://127.0.0.1/"})
-	gone := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+	stopped := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_ = json.NewEncoder(w).Encode(M{"keys": []M{}}) // Vault checks the answer.
 	}))
 	srv.Do(http.MethodPost, "sys/auth/gone", M{"type": "jwt"})
-	srv.Do(http.MethodPost, "auth/gone/config", M{"jwks_url": gone.URL})
+	srv.Do(http.MethodPost, "auth/gone/config", M{"jwks_url": stopped.URL})
 	srv.Do(http.MethodPost, "auth/gone/role/shop", role)
-	gone.Close()
+	stopped.Close()
 	srv.Enable("kubernetes")
 	srv.Do(http.MethodPost, "auth/kubernetes/config", M{"kubernetes_host": reviewer(t, api), "disable_local_ca_jwt": true, "token_reviewer_jwt": api})
 	srv.Do(http.MethodPost, "sys/auth/raw", M{"type": "kubernetes"}) // This auth method has a role, but no configuration.

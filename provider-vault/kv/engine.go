@@ -24,8 +24,8 @@ type engine interface {
 	query(version string) (url.Values, error)
 	// value returns the Value of an answer. An answer without a value is Unavailable.
 	value(ref provider.Ref, a session.Answer) (provider.Value, error)
-	// gone reports whether an answer with status 404 means that the secret is deleted.
-	gone(a session.Answer) bool
+	// isDeleted reports whether an answer with status 404 means that the secret is deleted.
+	isDeleted(a session.Answer) bool
 
 	writing
 }
@@ -49,7 +49,7 @@ type kv1 struct{}
 func (kv1) version() string                  { return "1" }
 func (kv1) read(mount, key string) string    { return mount + "/" + key }
 func (kv1) list(mount, folder string) string { return mount + "/" + folder }
-func (kv1) gone(session.Answer) bool         { return false }
+func (kv1) isDeleted(session.Answer) bool    { return false }
 
 func (kv1) query(version string) (url.Values, error) {
 	if version != "" && version != onlyVersion {
@@ -111,7 +111,7 @@ func (kv2) value(ref provider.Ref, a session.Answer) (provider.Value, error) {
 	return v, objectIn(ref, d.Data)
 }
 
-func (kv2) gone(a session.Answer) bool {
+func (kv2) isDeleted(a session.Answer) bool {
 	d, err := session.Data[kv2Data](a)
 	return err == nil && d.Metadata.Version > 0 && (d.Metadata.Deleted != "" || d.Metadata.Destroy)
 }

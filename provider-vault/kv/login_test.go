@@ -100,15 +100,15 @@ func TestDeniedCostsNoLogin(t *testing.T) {
 }
 
 // Vault before 1.13, and OpenBao, answer a revoked token like a missing permission.
-func TestDeadTokenOfOlderServers(t *testing.T) {
+func TestExpiredTokenOfOlderServers(t *testing.T) {
 	srv, secrets := vault(t, "1h")
 	mustPut(t, srv, "shop/db", db)
 	c := connect(t, appRole(srv.URL), secrets)
 	reads(t, c, 1)
-	dead := srv.Calls()[len(srv.Calls())-1].Header.Get("X-Vault-Token")
+	expired := srv.Calls()[len(srv.Calls())-1].Header.Get("X-Vault-Token")
 	srv.RevokeTokens()
 	srv.Reset()
-	t.Cleanup(srv.Inject(func(call vaulttest.Call) bool { return call.Header.Get("X-Vault-Token") == dead }, vaulttest.Refuse(http.StatusForbidden)))
+	t.Cleanup(srv.Inject(func(call vaulttest.Call) bool { return call.Header.Get("X-Vault-Token") == expired }, vaulttest.Refuse(http.StatusForbidden)))
 	reads(t, c, 100)
 	if n := srv.Count(vaulttest.IsLogin); n != 1 {
 		t.Errorf("a token that expires early must cost exactly 1 login: %d", n)

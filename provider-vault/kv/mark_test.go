@@ -64,7 +64,7 @@ func TestLostAnswers(t *testing.T) {
 				if provider.ClassOf(o.Err) == provider.Unavailable && o.Err != nil {
 					o = p.Apply(t.Context(), shopDB, []conformance.PushValue{{Property: "x", Data: []byte("1")}}, o.Entries)
 				}
-				if diff := cmp.Diff(tc.want, stands(srv)); o.Err != nil || diff != "" {
+				if diff := cmp.Diff(tc.want, storedState(srv)); o.Err != nil || diff != "" {
 					t.Errorf("%s outcome %+v; -want, +got:\n%s", tc.reason, o, diff)
 				}
 			})
@@ -85,28 +85,28 @@ func TestMark(t *testing.T) {
 		hits   func(vaulttest.Call) bool
 		answer http.HandlerFunc
 		want   provider.Class // empty: no error
-		stands string
+		stored string
 	}{
 		"Failing": {
 			reason: "Without a mark the secret stays, and is never deleted.",
 			hits:   first(2, http.MethodPatch, metadata), answer: vaulttest.Refuse(http.StatusInternalServerError),
-			want: provider.Unavailable, stands: `1 {"password":"one"} map[]`,
+			want: provider.Unavailable, stored: `1 {"password":"one"} map[]`,
 		},
 		"FailingOnce": {
 			reason: "Writing the mark is retried.",
 			hits:   first(1, http.MethodPatch, metadata), answer: vaulttest.Refuse(http.StatusInternalServerError),
-			stands: `1 {"password":"one"} ` + marked,
+			stored: `1 {"password":"one"} ` + marked,
 		},
 		"LookFailingOnce": {
 			reason: "Reading the metadata before the mark is retried.",
 			hits:   first(1, http.MethodGet, metadata), answer: vaulttest.Refuse(http.StatusTooManyRequests),
-			stands: `1 {"password":"one"} ` + marked,
+			stored: `1 {"password":"one"} ` + marked,
 		},
 		"Ending": {
 			reason: "The mark is written although the caller's context ends between the calls.",
 			hits:   first(1, http.MethodGet, metadata),
 			answer: func(w http.ResponseWriter, r *http.Request) { cancel(); vaulttest.Hang(w, r) },
-			stands: `1 {"password":"one"} ` + marked,
+			stored: `1 {"password":"one"} ` + marked,
 		},
 		"Remade": {
 			reason: "A secret that another writer has created again is not marked.",
@@ -116,7 +116,7 @@ func TestMark(t *testing.T) {
 				mustPut(t, srv, "shop/db", `{"theirs":"1"}`)
 				pass.ServeHTTP(w, r)
 			},
-			want: provider.Conflict, stands: `1 {"theirs":"1"} map[]`,
+			want: provider.Conflict, stored: `1 {"theirs":"1"} map[]`,
 		},
 		"Gone": {
 			reason: "A secret that another writer has deleted is not marked.",
@@ -125,7 +125,7 @@ func TestMark(t *testing.T) {
 				srv.Do(http.MethodDelete, metadata, nil)
 				pass.ServeHTTP(w, r)
 			},
-			want: provider.Conflict, stands: "none",
+			want: provider.Conflict, stored: "none",
 		},
 		"GoneAtLast": {
 			reason: "A secret that another writer deletes just before the mark is not marked.",
@@ -134,13 +134,13 @@ func TestMark(t *testing.T) {
 				srv.Do(http.MethodDelete, metadata, nil)
 				pass.ServeHTTP(w, r)
 			},
-			want: provider.Conflict, stands: "none",
+			want: provider.Conflict, stored: "none",
 		},
 		"Settings": {
 			reason: "A secret whose metadata existed before is not marked.",
 			before: func() { srv.Do(http.MethodPost, metadata, M{"custom_metadata": M{"team": "theirs"}}) },
 			hits:   first(0, "", ""),
-			want:   provider.Conflict, stands: `1 {"password":"one"} map[team:theirs]`,
+			want:   provider.Conflict, stored: `1 {"password":"one"} map[team:theirs]`,
 		},
 	}
 	for name, tc := range cases {
@@ -161,7 +161,7 @@ func TestMark(t *testing.T) {
 			if (err == nil) != (tc.want == "") || err != nil && provider.ClassOf(err) != tc.want {
 				t.Errorf("%s error %v, want %q", tc.reason, err, tc.want)
 			}
-			if diff := cmp.Diff(tc.stands, stands(srv)); diff != "" {
+			if diff := cmp.Diff(tc.stored, storedState(srv)); diff != "" {
 				t.Errorf("%s -want, +got:\n%s", tc.reason, diff)
 			}
 		})

@@ -12,7 +12,7 @@ import (
 )
 
 // TestAnswersOfOpenBao uses answers that differ between OpenBao and Vault, taken from OpenBao's source. See
-// also TestDeadTokenOfOlderServers.
+// also TestExpiredTokenOfOlderServers.
 func TestAnswersOfOpenBao(t *testing.T) {
 	const noNamespace = "namespace not found"
 	srv, secrets := vault(t, "1h")

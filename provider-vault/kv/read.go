@@ -35,7 +35,7 @@ func (c *Client) Get(ctx context.Context, ref provider.Ref) (provider.Value, err
 	switch {
 	case !errors.As(err, &r):
 		return provider.Value{}, session.Explain(err, about(ref))
-	case r.Status == http.StatusNotFound && c.engine.gone(a):
+	case r.Status == http.StatusNotFound && c.engine.isDeleted(a):
 		return provider.Value{}, provider.NewError(provider.NotFound, "%s: is deleted", about(ref))
 	case r.Status == http.StatusNotFound:
 		return provider.Value{}, c.missing(ctx, r, about(ref))

@@ -98,7 +98,7 @@ func TestWriteAnswers(t *testing.T) {
 	srv, secrets := writable(t, "secret/*")
 	c := connect(t, appRole(srv.URL), secrets)
 	seen := mustCreate(t, c)
-	says := func(status int, body string) http.HandlerFunc {
+	respondWith := func(status int, body string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", "7")
 			w.WriteHeader(status)
@@ -111,24 +111,24 @@ func TestWriteAnswers(t *testing.T) {
 		answer       http.HandlerFunc
 		want         provider.Class
 	}{
-		"Moved":       {"A changed version is a Conflict.", http.MethodPut, "data", says(400, `{"errors":["check-and-set parameter did not match the current version"]}`), provider.Conflict},
-		"BadRequest":  {"Another rejected request is Invalid, not a Conflict.", http.MethodPut, "data", says(400, `{"errors":["c4n4ry"]}`), provider.Invalid},
-		"TooLarge":    {"A value that is too large for Vault is Invalid.", http.MethodPut, "data", says(413, `{"errors":["c4n4ry"]}`), provider.Invalid},
-		"ProxyLarge":  {"A value that is too large for a proxy is Invalid.", http.MethodPut, "data", says(413, `<html>c4n4ry</html>`), provider.Invalid},
-		"ManyMembers": {"A value with too many members is Invalid.", http.MethodPut, "data", says(500, `{"errors":["c4n4ry: JSON object exceeds allowed entry count"]}`), provider.Invalid},
-		"Twice":       {"A value with a duplicate member is Invalid.", http.MethodPut, "data", says(500, `{"errors":["duplicate key 'c4n4ry' in object"]}`), provider.Invalid},
-		"Internal":    {"An internal error of Vault is Unavailable.", http.MethodPut, "data", says(500, `{"errors":["c4n4ry"]}`), provider.Unavailable},
-		"Sealed":      {"A sealed Vault is Unavailable.", http.MethodPut, "data", says(503, `{"errors":["Vault is sealed"]}`), provider.Unavailable},
-		"Quota":       {"The error of a quota is Throttled.", http.MethodPut, "data", says(429, `{"errors":["c4n4ry"]}`), provider.Throttled},
-		"ProxyDenied": {"A proxy's page is Unavailable, not Denied.", http.MethodPut, "data", says(403, `<html>c4n4ry</html>`), provider.Unavailable},
-		"NoVersion":   {"An answer without the version is Unavailable.", http.MethodPut, "data", says(200, `{"data":{}}`), provider.Unavailable},
-		"Version":     {"An answer with another version is Unavailable.", http.MethodPut, "data", says(200, `{"data":{"version":7,"created_time":"c4n4ry"}}`), provider.Unavailable},
-		"NoMetadata":  {"An answer without metadata is Unavailable.", http.MethodGet, "metadata", says(200, `{"data":null}`), provider.Unavailable},
-		"HalfOfIt":    {"An answer with incomplete metadata is Unavailable.", http.MethodGet, "metadata", says(200, `{"data":{"created_time":"x","current_version":1}}`), provider.Unavailable},
+		"Moved":       {"A changed version is a Conflict.", http.MethodPut, "data", respondWith(400, `{"errors":["check-and-set parameter did not match the current version"]}`), provider.Conflict},
+		"BadRequest":  {"Another rejected request is Invalid, not a Conflict.", http.MethodPut, "data", respondWith(400, `{"errors":["c4n4ry"]}`), provider.Invalid},
+		"TooLarge":    {"A value that is too large for Vault is Invalid.", http.MethodPut, "data", respondWith(413, `{"errors":["c4n4ry"]}`), provider.Invalid},
+		"ProxyLarge":  {"A value that is too large for a proxy is Invalid.", http.MethodPut, "data", respondWith(413, `<html>c4n4ry</html>`), provider.Invalid},
+		"ManyMembers": {"A value with too many members is Invalid.", http.MethodPut, "data", respondWith(500, `{"errors":["c4n4ry: JSON object exceeds allowed entry count"]}`), provider.Invalid},
+		"Twice":       {"A value with a duplicate member is Invalid.", http.MethodPut, "data", respondWith(500, `{"errors":["duplicate key 'c4n4ry' in object"]}`), provider.Invalid},
+		"Internal":    {"An internal error of Vault is Unavailable.", http.MethodPut, "data", respondWith(500, `{"errors":["c4n4ry"]}`), provider.Unavailable},
+		"Sealed":      {"A sealed Vault is Unavailable.", http.MethodPut, "data", respondWith(503, `{"errors":["Vault is sealed"]}`), provider.Unavailable},
+		"Quota":       {"The error of a quota is Throttled.", http.MethodPut, "data", respondWith(429, `{"errors":["c4n4ry"]}`), provider.Throttled},
+		"ProxyDenied": {"A proxy's page is Unavailable, not Denied.", http.MethodPut, "data", respondWith(403, `<html>c4n4ry</html>`), provider.Unavailable},
+		"NoVersion":   {"An answer without the version is Unavailable.", http.MethodPut, "data", respondWith(200, `{"data":{}}`), provider.Unavailable},
+		"Version":     {"An answer with another version is Unavailable.", http.MethodPut, "data", respondWith(200, `{"data":{"version":7,"created_time":"c4n4ry"}}`), provider.Unavailable},
+		"NoMetadata":  {"An answer without metadata is Unavailable.", http.MethodGet, "metadata", respondWith(200, `{"data":null}`), provider.Unavailable},
+		"HalfOfIt":    {"An answer with incomplete metadata is Unavailable.", http.MethodGet, "metadata", respondWith(200, `{"data":{"created_time":"x","current_version":1}}`), provider.Unavailable},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			before := stands(srv)
+			before := storedState(srv)
 			defer srv.Inject(first(1, tc.method, "secret/"+tc.path+"/shop/db"), tc.answer)()
 			var err error
 			if tc.method == http.MethodGet {
@@ -142,7 +142,7 @@ func TestWriteAnswers(t *testing.T) {
 			if tc.want == provider.Throttled && provider.RetryAfter(err) != 7*time.Second {
 				t.Errorf("retry after %s, want 7s", provider.RetryAfter(err))
 			}
-			if diff := cmp.Diff(before, stands(srv)); diff != "" {
+			if diff := cmp.Diff(before, storedState(srv)); diff != "" {
 				t.Errorf("-before, +after:\n%s", diff)
 			}
 		})

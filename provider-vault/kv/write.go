@@ -113,7 +113,7 @@ func (c *Client) Mark(ctx context.Context, t provider.Target, seen provider.Obse
 	if err := c.checkMounted(ctx); err != nil {
 		return err
 	}
-	return gone(c.engine.mark(ctx, c, t.Key, seen, mark))
+	return movedError(c.engine.mark(ctx, c, t.Key, seen, mark))
 }
 
 // Delete deletes a secret with all its versions and its metadata. Vault has no conditional call for this, so
@@ -136,8 +136,8 @@ func changed(key string) error {
 	return provider.NewError(provider.Conflict, "%s: another client changed it meanwhile; retrying", about(provider.Ref{Key: key}))
 }
 
-// gone turns a NotFound into a Conflict: the secret was deleted between the read and the write.
-func gone(err error) error {
+// movedError turns a NotFound into a Conflict: the secret was deleted between the read and the write.
+func movedError(err error) error {
 	if !provider.IsNotFound(err) {
 		return err
 	}
@@ -175,20 +175,20 @@ const (
 // refused explains why Vault rejected the request of a Writer.
 func (c *Client) refused(ctx context.Context, err error, r request) error {
 	what := about(provider.Ref{Key: r.key})
-	var said *session.Refusal
+	var refusal *session.Refusal
 	switch {
-	case !errors.As(err, &said):
+	case !errors.As(err, &refusal):
 		return session.Explain(err, what)
-	case said.Status == http.StatusBadRequest && said.Says(otherVersion):
+	case refusal.Status == http.StatusBadRequest && refusal.Contains(otherVersion):
 		return changed(r.key)
-	case said.Status == http.StatusRequestEntityTooLarge:
+	case refusal.Status == http.StatusRequestEntityTooLarge:
 		return provider.NewError(provider.Invalid, "%s: the value is too large for Vault, its storage or a proxy in front of it", what)
-	case said.Status >= http.StatusBadRequest && (said.Says(overLimit) || said.Says(twice)):
+	case refusal.Status >= http.StatusBadRequest && (refusal.Contains(overLimit) || refusal.Contains(twice)):
 		return provider.NewError(provider.Invalid, "%s: Vault rejects the value: it is nested too deep, has too many members, or has a member twice", what)
-	case said.Status == http.StatusForbidden && !said.Foreign:
+	case refusal.Status == http.StatusForbidden && !refusal.Foreign:
 		return provider.NewError(provider.Denied, "%s: access denied; allow %s on %q in a policy", what, r.needs, session.Shortened(r.path))
-	case said.Status == http.StatusNotFound:
-		return c.missing(ctx, said, what)
+	case refusal.Status == http.StatusNotFound:
+		return c.missing(ctx, refusal, what)
 	}
 	return session.Explain(err, what)
 }
@@ -238,7 +238,7 @@ func (kv1) observe(ctx context.Context, c *Client, key string) (provider.Observe
 func (e kv1) create(ctx context.Context, c *Client, key string, data []byte, _ settings, _ string) (provider.Written, error) {
 	_, err := c.do(ctx, request{key, e.read(c.mount, key), "create and update", sends(json.RawMessage(data))})
 	if err != nil {
-		return provider.Written{}, gone(err)
+		return provider.Written{}, movedError(err)
 	}
 	return provider.Written{Version: onlyVersion}, nil
 }

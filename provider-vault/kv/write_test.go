@@ -59,8 +59,8 @@ func mustCreate(t testing.TB, c *Client) provider.Observed {
 	return mustObserve(t, c, shopDB)
 }
 
-// stands returns the version, value and mark of shop/db at Vault.
-func stands(srv *vaulttest.Server) string {
+// storedState returns the version, value and mark of shop/db at Vault.
+func storedState(srv *vaulttest.Server) string {
 	if srv.Try(http.MethodGet, "secret/metadata/shop/db", nil) != nil {
 		return "none"
 	}
@@ -118,8 +118,8 @@ func TestObserveMeanwhile(t *testing.T) {
 	srv, secrets := writable(t, "secret/*")
 	c := connect(t, appRole(srv.URL), secrets)
 	pass := forward(t, srv)
-	gone := func() { srv.Do(http.MethodDelete, "secret/metadata/shop/db", nil) }
-	remade := func() { gone(); mustPut(t, srv, "shop/db", `{"theirs":"1"}`) }
+	deleteSecret := func() { srv.Do(http.MethodDelete, "secret/metadata/shop/db", nil) }
+	remade := func() { deleteSecret(); mustPut(t, srv, "shop/db", `{"theirs":"1"}`) }
 	cases := map[string]struct {
 		reason    string
 		meanwhile func()
@@ -130,13 +130,13 @@ func TestObserveMeanwhile(t *testing.T) {
 		"Written": {"The version that the metadata names is read.", func() { mustPut(t, srv, "shop/db", `{"theirs":"1"}`) }, 1, "", db},
 		"Deleted": {"A value that is deleted meanwhile is no value.", func() { srv.Do(http.MethodDelete, "secret/data/shop/db", nil) }, 1, "", ""},
 		"Remade":  {"A secret that is created again meanwhile is read completely.", remade, 1, "", `{"theirs":"1"}`},
-		"Gone":    {"A secret that is deleted meanwhile is NotFound.", gone, 1, provider.NotFound, ""},
+		"Gone":    {"A secret that is deleted meanwhile is NotFound.", deleteSecret, 1, provider.NotFound, ""},
 		"Always":  {"A secret that changes all the time is Unavailable.", remade, 100, provider.Unavailable, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			mustCreate(t, c)
-			defer gone()
+			defer deleteSecret()
 			defer srv.Inject(first(tc.times, http.MethodGet, "secret/data/shop/db"), func(w http.ResponseWriter, r *http.Request) {
 				tc.meanwhile()
 				pass.ServeHTTP(w, r)
@@ -184,7 +184,7 @@ func TestMeanwhile(t *testing.T) {
 				seen := mustCreate(t, c)
 				tc.meanwhile()
 				defer srv.Do(http.MethodDelete, "secret/metadata/shop/db", nil)
-				before, want := stands(srv), tc.update
+				before, want := storedState(srv), tc.update
 				var err error
 				switch action {
 				case "update":
@@ -199,7 +199,7 @@ func TestMeanwhile(t *testing.T) {
 				if (err == nil) != (want == "") || err != nil && provider.ClassOf(err) != want {
 					t.Errorf("%s error %v, want %q", tc.reason, err, want)
 				}
-				if diff := cmp.Diff(before, stands(srv)); err != nil && diff != "" {
+				if diff := cmp.Diff(before, storedState(srv)); err != nil && diff != "" {
 					t.Errorf("%s it was refused, and changed all the same: -before, +after:\n%s", tc.reason, diff)
 				}
 			})

@@ -15,8 +15,8 @@ import (
 )
 
 const (
-	// looks is how many times a secret is read until its metadata and value match.
-	looks = 3
+	// maxReads is how many times a secret is read until its metadata and value match.
+	maxReads = 3
 	// markTimeout limits the second attempt to mark a secret, which does not depend on the caller's context.
 	markTimeout = 3 * time.Second
 )
@@ -30,8 +30,8 @@ func (kv2) minimum() int { return 0 }
 // metadata returns the path of a secret with all its versions and metadata.
 func (e kv2) metadata(c *Client, key string) string { return e.list(c.mount, key) }
 
-// look reads the metadata of a secret.
-func (e kv2) look(ctx context.Context, c *Client, key string) (kv2Metadata, error) {
+// readMetadata reads the metadata of a secret.
+func (e kv2) readMetadata(ctx context.Context, c *Client, key string) (kv2Metadata, error) {
 	a, err := c.do(ctx, request{key, e.metadata(c, key), "read", gets(nil)})
 	if err != nil {
 		return kv2Metadata{}, err
@@ -43,10 +43,10 @@ func (e kv2) look(ctx context.Context, c *Client, key string) (kv2Metadata, erro
 	return m, nil
 }
 
-// lookAgain returns the metadata of a secret, and a Conflict if it has changed since seen. Version numbers
+// readMetadataUnchanged returns the metadata of a secret, and a Conflict if it has changed since seen. Version numbers
 // alone would not distinguish it from a new secret of the same name.
-func (e kv2) lookAgain(ctx context.Context, c *Client, key string, seen provider.Observed) (kv2Metadata, error) {
-	m, err := e.look(ctx, c, key)
+func (e kv2) readMetadataUnchanged(ctx context.Context, c *Client, key string, seen provider.Observed) (kv2Metadata, error) {
+	m, err := e.readMetadata(ctx, c, key)
 	if err == nil && (m.Created != seen.ID || m.token() != seen.Token) {
 		err = changed(key)
 	}
@@ -61,8 +61,8 @@ func gets(query url.Values) func(context.Context, *api.Client, string) (session.
 
 // observe reads the metadata, and then the version that is current by it, so that both match.
 func (e kv2) observe(ctx context.Context, c *Client, key string) (provider.Observed, settings, error) {
-	for range looks {
-		m, err := e.look(ctx, c, key)
+	for range maxReads {
+		m, err := e.readMetadata(ctx, c, key)
 		if err != nil {
 			return provider.Observed{}, settings{}, err
 		}
@@ -92,7 +92,7 @@ func (e kv2) current(ctx context.Context, c *Client, key string, m kv2Metadata) 
 	query := url.Values{"version": {strconv.FormatInt(m.Current, 10)}}
 	a, err := c.vault.Call(ctx, func(s *session.Session) (session.Answer, error) { return session.Read(ctx, s.Secrets, path, query) })
 	switch status := session.StatusOf(err); {
-	case status == http.StatusNotFound && e.gone(a):
+	case status == http.StatusNotFound && e.isDeleted(a):
 		return provider.Value{}, m.has(a), nil
 	case err != nil:
 		err = c.refused(ctx, err, request{key: key, path: path, needs: "read"})
@@ -110,7 +110,7 @@ func (e kv2) put(ctx context.Context, c *Client, key string, data []byte, versio
 	body := map[string]any{"data": json.RawMessage(data), "options": map[string]any{"cas": version}}
 	a, err := c.do(ctx, request{key, e.read(c.mount, key), "create and update", sends(body)})
 	if err != nil {
-		return v, 0, gone(err)
+		return v, 0, movedError(err)
 	}
 	made, err := session.Data[struct {
 		kv2Version
@@ -145,21 +145,21 @@ func (e kv2) create(ctx context.Context, c *Client, key string, data []byte, s s
 // sign writes the mark if the secret started with the version that create made. A secret with older metadata,
 // or one that was created again since, is owned by another writer.
 func (e kv2) sign(ctx context.Context, c *Client, key string, made kv2Version, s settings) error {
-	m, err := e.look(ctx, c, key)
+	m, err := e.readMetadata(ctx, c, key)
 	if err == nil && m.Created != made.Created {
 		err = changed(key)
 	}
 	if err == nil {
-		err = e.settle(ctx, c, key, m, s)
+		err = e.writeSettings(ctx, c, key, m, s)
 	}
-	return gone(err)
+	return movedError(err)
 }
 
 // update replaces the version in seen.
 func (e kv2) update(ctx context.Context, c *Client, key string, seen provider.Observed, data []byte, s settings) (provider.Written, error) {
-	m, err := e.lookAgain(ctx, c, key, seen)
+	m, err := e.readMetadataUnchanged(ctx, c, key, seen)
 	if err != nil {
-		return provider.Written{}, gone(err)
+		return provider.Written{}, movedError(err)
 	}
 	w := provider.Written{Version: seen.Version, ID: seen.ID}
 	if data != nil {
@@ -172,15 +172,15 @@ func (e kv2) update(ctx context.Context, c *Client, key string, seen provider.Ob
 	if s.empty() {
 		return w, nil
 	}
-	if err := e.settle(ctx, c, key, m, s); err != nil {
-		return provider.Written{}, gone(err)
+	if err := e.writeSettings(ctx, c, key, m, s); err != nil {
+		return provider.Written{}, movedError(err)
 	}
 	return w, nil
 }
 
-// settle writes settings. Without the capability patch it writes all custom metadata again, as it was just
+// writeSettings writes settings. Without the capability patch it writes all custom metadata again, as it was just
 // read.
-func (e kv2) settle(ctx context.Context, c *Client, key string, m kv2Metadata, s settings) error {
+func (e kv2) writeSettings(ctx context.Context, c *Client, key string, m kv2Metadata, s settings) error {
 	path := e.metadata(c, key)
 	_, err := c.vault.Call(ctx, func(on *session.Session) (session.Answer, error) { return patches(s.body(nil))(ctx, on.Secrets, path) })
 	r := request{key, path, "patch, or create and update,", sends(s.body(m.Custom))}
@@ -199,7 +199,7 @@ func (e kv2) settle(ctx context.Context, c *Client, key string, m kv2Metadata, s
 
 // mark compares the version number, because an update has changed the token meanwhile.
 func (e kv2) mark(ctx context.Context, c *Client, key string, seen provider.Observed, mark string) error {
-	m, err := e.look(ctx, c, key)
+	m, err := e.readMetadata(ctx, c, key)
 	switch {
 	case err != nil:
 		return err
@@ -207,11 +207,11 @@ func (e kv2) mark(ctx context.Context, c *Client, key string, seen provider.Obse
 		seen.Version == "" && m.token() != seen.Token, seen.Version != "" && strconv.FormatInt(m.Current, 10) != seen.Version:
 		return changed(key)
 	}
-	return e.settle(ctx, c, key, m, settings{}.marked(mark))
+	return e.writeSettings(ctx, c, key, m, settings{}.marked(mark))
 }
 
 func (e kv2) remove(ctx context.Context, c *Client, key string, seen provider.Observed) error {
-	m, err := e.lookAgain(ctx, c, key, seen)
+	m, err := e.readMetadataUnchanged(ctx, c, key, seen)
 	if err == nil && m.Custom[markKey] != seen.Mark {
 		err = changed(key)
 	}

@@ -58,12 +58,12 @@ const inconsistentHeader = "X-Vault-Inconsistent"
 
 const redirected = "the server redirects to another address, and the token is not sent there; set spec.server to that address"
 
-// A Refusal is an error answer of Vault. Its texts only serve to distinguish causes. They are never shown,
+// A Refusal is an error answer of Vault. Its messages only serve to distinguish causes. They are never shown,
 // because they can contain what was sent.
 type Refusal struct {
 	// Status is that of HTTP, or one of Vault's own.
 	Status     int
-	texts      []string
+	messages   []string
 	retryAfter time.Duration
 	// Definite is set for a 404 without further content: Vault knows the path, and nothing is stored there.
 	Definite bool
@@ -74,9 +74,9 @@ type Refusal struct {
 // Error implements error.
 func (r *Refusal) Error() string { return "Vault returned status " + strconv.Itoa(r.Status) }
 
-// Says reports whether one of Vault's texts contains text.
-func (r *Refusal) Says(text string) bool {
-	for _, t := range r.texts {
+// Contains reports whether one of Vault's messages contains text.
+func (r *Refusal) Contains(text string) bool {
+	for _, t := range r.messages {
 		if strings.Contains(t, text) {
 			return true
 		}
@@ -96,7 +96,7 @@ func refusalOf(status int, h http.Header, raw []byte) *Refusal {
 		return r
 	}
 	if b.Errors != nil {
-		r.texts = *b.Errors
+		r.messages = *b.Errors
 	}
 	r.Definite = status == http.StatusNotFound && b.Errors != nil && len(*b.Errors) == 0 && len(b.Warnings) == 0
 	return r
@@ -132,7 +132,7 @@ func explained(err error) *provider.Error {
 		if r.Foreign && r.Status < http.StatusInternalServerError && m.class != provider.Throttled && m.text != redirected {
 			return provider.NewError(provider.Unavailable, "spec.server: the response with status %d is not from Vault; check scheme, host and port, and proxies in between", r.Status)
 		}
-		if r.Says(inconsistentHeader) {
+		if r.Contains(inconsistentHeader) {
 			return provider.NewError(provider.Invalid, "spec.forwardInconsistent: the server's configuration does not allow it; unset it")
 		}
 		if !ok {
@@ -159,15 +159,15 @@ func explained(err error) *provider.Error {
 
 // certificateTrouble returns why the server's certificate was rejected, or "" for other errors.
 func certificateTrouble(err error) string {
-	var stranger untrusted
+	var untrustedCertificate untrusted
 	var host x509.HostnameError
 	var invalid x509.CertificateInvalidError
 	var verification *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
 	var alert tls.AlertError
 	switch {
-	case errors.As(err, &stranger):
-		return stranger.field + ": the server's certificate is signed by an authority that is not trusted; store the certificate of that authority there"
+	case errors.As(err, &untrustedCertificate):
+		return untrustedCertificate.field + ": the server's certificate is signed by an authority that is not trusted; store the certificate of that authority there"
 	case errors.As(err, &host):
 		return "spec.server: the server's certificate is for another name; correct the address, or the certificate"
 	case errors.As(err, &invalid) && invalid.Reason == x509.Expired:

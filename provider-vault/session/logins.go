@@ -202,7 +202,7 @@ func (l *logins) ended(ctx context.Context, s *Session, denied *Refusal) bool {
 	switch age := time.Since(s.since); {
 	case !s.worked.Load() && age < loginPause:
 		return false
-	case denied.Says(invalidToken):
+	case denied.Contains(invalidToken):
 		l.forget(s)
 		return true
 	case s.provenLately(), blind && age < blindPause:
@@ -216,7 +216,7 @@ func (l *logins) ended(ctx context.Context, s *Session, denied *Refusal) bool {
 		return false
 	}
 	l.forget(s)
-	l.look(ctx)
+	l.checkSelfLookup(ctx)
 	return true
 }
 
@@ -224,8 +224,8 @@ func (l *logins) ended(ctx context.Context, s *Session, denied *Refusal) bool {
 // distinguishes such a token from a missing permission.
 const invalidToken = "invalid token"
 
-// look sets blind if new tokens cannot look themselves up.
-func (l *logins) look(ctx context.Context) {
+// checkSelfLookup sets blind if new tokens cannot look themselves up.
+func (l *logins) checkSelfLookup(ctx context.Context) {
 	s, err := l.session(ctx)
 	if err != nil {
 		return // The next call fails in the same way.

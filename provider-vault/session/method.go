@@ -31,7 +31,7 @@ type method struct {
 // A hint is the meaning of a text of Vault, whatever the status. The status differs between Vault, OpenBao and
 // versions of both.
 type hint struct {
-	says        string
+	phrase      string
 	class       provider.Class
 	field, text string
 }
@@ -165,11 +165,11 @@ func (m *method) explain(err error) error {
 	if !ok {
 		return Explain(err, "logging in")
 	}
-	if r.Foreign || r.Says(inconsistentHeader) {
+	if r.Foreign || r.Contains(inconsistentHeader) {
 		return Explain(err, "")
 	}
 	for _, h := range m.hints {
-		if r.Says(h.says) {
+		if r.Contains(h.phrase) {
 			return provider.NewError(h.class, "%s: %s", h.field, h.text)
 		}
 	}

@@ -54,7 +54,7 @@ func (a attentive) RoundTrip(r *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s, ok := r.Context().Value(said{}).(*answered); ok && resp.StatusCode >= http.StatusMultipleChoices {
+	if s, ok := r.Context().Value(lastErrorKey{}).(*answered); ok && resp.StatusCode >= http.StatusMultipleChoices {
 		s.last = &Refusal{Status: resp.StatusCode, retryAfter: provider.RetryAfterHeader(resp.Header)}
 	}
 	most := int64(provider.MaxAnswer)
@@ -65,7 +65,7 @@ func (a attentive) RoundTrip(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-type said struct{}
+type lastErrorKey struct{}
 
 // answered holds the server's last error within one call.
 type answered struct{ last error }
@@ -73,7 +73,7 @@ type answered struct{ last error }
 // listen returns a context for one request and its retries, which are sequential.
 func listen(ctx context.Context) (context.Context, *answered) {
 	s := &answered{}
-	return context.WithValue(ctx, said{}, s), s
+	return context.WithValue(ctx, lastErrorKey{}, s), s
 }
 
 // or returns the server's last error if err only means that the call's context has ended, and otherwise err.

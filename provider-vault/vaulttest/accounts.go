@@ -42,8 +42,8 @@ func (s *Server) Lease(id string) M {
 	return m
 }
 
-// Lives reports whether the token with an accessor is valid.
-func (s *Server) Lives(accessor string) bool {
+// IsTokenValid reports whether the token with an accessor is valid.
+func (s *Server) IsTokenValid(accessor string) bool {
 	s.t.Helper()
 	err := s.Try(http.MethodPut, "auth/token/lookup-accessor", M{"accessor": accessor})
 	if err != nil && !strings.Contains(err.Error(), "invalid accessor") {

@@ -104,13 +104,13 @@ func (s *Server) launch(listen string) {
 	if err != nil {
 		s.t.Fatalf("Vault did not start: %s", err)
 	}
-	var said struct {
+	var startup struct {
 		Address   string `json:"address"`
 		RootToken string `json:"rootToken"`
 		UnsealKey string `json:"unsealKey"`
 	}
-	s.must(json.Unmarshal(line, &said))
-	s.Address, s.RootToken, s.unsealKey = said.Address, said.RootToken, said.UnsealKey
+	s.must(json.Unmarshal(line, &startup))
+	s.Address, s.RootToken, s.unsealKey = startup.Address, startup.RootToken, startup.UnsealKey
 }
 
 // Stop stops the server. Its data is kept for Restart.

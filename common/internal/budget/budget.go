@@ -48,7 +48,7 @@ func (b *Budget) Used() int64 {
 	return b.used
 }
 
-// Share returns the share of a tenant. The caller must call Leave on it in the end.
+// Share returns the share of a tenant. The caller must call EndUse on it in the end.
 func (b *Budget) Share(tenant string) *Share {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -79,15 +79,15 @@ type Share struct {
 	at    time.Time
 }
 
-// Leave ends one use of a Share. Its bytes and its debt count until they are released or paid off.
-func (s *Share) Leave() {
+// EndUse ends one use of a Share. Its bytes and its debt count until they are released or paid off.
+func (s *Share) EndUse() {
 	s.budget.mu.Lock()
 	defer s.budget.mu.Unlock()
 	s.users--
 }
 
 func (s *Share) idleLocked(now time.Time) bool {
-	return s.users == 0 && s.used == 0 && s.calls == 0 && s.debtLocked(now) == 0
+	return s.users == 0 && s.used == 0 && s.calls == 0 && s.unpaidLocked(now) == 0
 }
 
 // Room reports whether n more bytes fit. They are part of a value of at most most bytes.
@@ -170,10 +170,10 @@ func (s *Share) Spend(now time.Time, bytes int64) {
 }
 
 func (s *Share) spendLocked(now time.Time, bytes int64) {
-	s.spent, s.at = s.debtLocked(now)+float64(bytes), now
+	s.spent, s.at = s.unpaidLocked(now)+float64(bytes), now
 }
 
-func (s *Share) debtLocked(now time.Time) float64 {
+func (s *Share) unpaidLocked(now time.Time) float64 {
 	return max(0, s.spent-now.Sub(s.at).Seconds()*Rate)
 }
 
@@ -186,7 +186,7 @@ func (s *Share) Wait(now time.Time, urgent bool) time.Duration {
 	if urgent {
 		most *= 2
 	}
-	return max(0, time.Duration((s.debtLocked(now)-most)/Rate*float64(time.Second)))
+	return max(0, time.Duration((s.unpaidLocked(now)-most)/Rate*float64(time.Second)))
 }
 
 type key struct{}

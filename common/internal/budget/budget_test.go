@@ -69,7 +69,7 @@ func TestShareIsOfATenant(t *testing.T) {
 	if n := fill(b.Share("other")); n != budget.Own {
 		t.Errorf("another tenant has %d bytes, want %d", n, budget.Own)
 	}
-	one.Leave()
+	one.EndUse()
 	b.Share("new")
 	if b.Share("shop").Room(piece, most) {
 		t.Error("a tenant has more room after deleting its stores and creating them again")

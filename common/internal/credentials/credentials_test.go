@@ -46,9 +46,9 @@ func TestMain(m *testing.M) {
 // objects, and a client without permissions.
 type env struct {
 	*testing.T
-	ctx          context.Context
-	mine, others string
-	stranger     client.Client
+	ctx                context.Context
+	mine, others       string
+	unauthorizedClient client.Client
 }
 
 func newEnv(t *testing.T) *env {
@@ -77,7 +77,7 @@ func newEnv(t *testing.T) *env {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if e.stranger, err = client.New(cfg, client.Options{Scheme: scheme.Scheme}); err != nil {
+	if e.unauthorizedClient, err = client.New(cfg, client.Options{Scheme: scheme.Scheme}); err != nil {
 		t.Fatal(err)
 	}
 	return e
@@ -133,12 +133,12 @@ func (w want) compare(t *testing.T, reason, value string, err error) {
 // TestValue reads Secrets and ConfigMaps; the same rules apply to both.
 func TestValue(t *testing.T) {
 	cases := map[string]struct {
-		reason   string
-		cluster  bool
-		beside   bool
-		stranger bool
-		sel      func(e *env) v1alpha1.SecretKeySelector
-		want     func(e *env, what string) want
+		reason        string
+		cluster       bool
+		sameNamespace bool
+		unauthorized  bool
+		sel           func(e *env) v1alpha1.SecretKeySelector
+		want          func(e *env, what string) want
 		// read is the version that the watch receives, "" if it receives none.
 		read func(e *env) string
 	}{
@@ -186,7 +186,7 @@ func TestValue(t *testing.T) {
 			},
 		},
 		"Manifest": {
-			reason: "With authenticationScope ManifestNamespace, a cluster store reads in the namespace of the object that refers to it.", beside: true,
+			reason: "With authenticationScope ManifestNamespace, a cluster store reads in the namespace of the object that refers to it.", sameNamespace: true,
 			sel: func(*env) v1alpha1.SecretKeySelector {
 				return v1alpha1.SecretKeySelector{Name: "creds", Key: "password"}
 			},
@@ -194,7 +194,7 @@ func TestValue(t *testing.T) {
 			read: func(e *env) string { return e.mine + "/creds present" },
 		},
 		"ManifestNamesAnother": {
-			reason: "With authenticationScope ManifestNamespace, a reference cannot name a namespace.", beside: true,
+			reason: "With authenticationScope ManifestNamespace, a reference cannot name a namespace.", sameNamespace: true,
 			sel: func(e *env) v1alpha1.SecretKeySelector {
 				return v1alpha1.SecretKeySelector{Name: "creds", Key: "password", Namespace: e.others}
 			},
@@ -229,7 +229,7 @@ func TestValue(t *testing.T) {
 			read: func(e *env) string { return e.mine + "/creds present" },
 		},
 		"Forbidden": {
-			reason: "Without permission, the store does not learn whether the Secret exists.", stranger: true,
+			reason: "Without permission, the store does not learn whether the Secret exists.", unauthorized: true,
 			sel: func(*env) v1alpha1.SecretKeySelector {
 				return v1alpha1.SecretKeySelector{Name: "creds", Key: "password"}
 			},
@@ -279,11 +279,11 @@ func TestValue(t *testing.T) {
 			t.Run(what+"/"+name, func(t *testing.T) {
 				e := newEnv(t)
 				c := api
-				if tc.stranger {
-					c = e.stranger
+				if tc.unauthorized {
+					c = e.unauthorizedClient
 				}
 				fence := e.fence(tc.cluster)
-				if tc.beside {
+				if tc.sameNamespace {
 					fence = credentials.Fence{Cluster: true, Namespace: e.mine}
 				}
 				var read []string
@@ -362,8 +362,8 @@ func (e *env) review(token string) (string, []string) {
 	if err := json.Unmarshal(raw, &claims); err != nil {
 		e.Fatal(err)
 	}
-	if life := claims.Exp - claims.Iat; life != 600 {
-		e.Errorf("the token lives for %d seconds, want 600", life)
+	if lifetime := claims.Exp - claims.Iat; lifetime != 600 {
+		e.Errorf("the token lives for %d seconds, want 600", lifetime)
 	}
 	// The API server must accept the token.
 	tr := &authenticationv1.TokenReview{Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: claims.Aud}}
@@ -376,14 +376,14 @@ func (e *env) review(token string) (string, []string) {
 
 func TestServiceAccountToken(t *testing.T) {
 	cases := map[string]struct {
-		reason    string
-		cluster   bool
-		stranger  bool
-		sel       func(e *env) v1alpha1.ServiceAccountSelector
-		asked     []string
-		user      func(e *env) string
-		audiences []string
-		want      want
+		reason       string
+		cluster      bool
+		unauthorized bool
+		sel          func(e *env) v1alpha1.ServiceAccountSelector
+		asked        []string
+		user         func(e *env) string
+		audiences    []string
+		want         want
 	}{
 		"OwnNamespace": {
 			reason: "A namespaced store uses a ServiceAccount of its own namespace, with the audiences of the provider.",
@@ -437,7 +437,7 @@ func TestServiceAccountToken(t *testing.T) {
 			want:   want{class: provider.Invalid, message: []string{"/nope does not exist", "create it or correct the reference"}},
 		},
 		"Forbidden": {
-			reason: "Without permission, the message names the permission to create tokens.", stranger: true,
+			reason: "Without permission, the message names the permission to create tokens.", unauthorized: true,
 			sel:  func(*env) v1alpha1.ServiceAccountSelector { return v1alpha1.ServiceAccountSelector{Name: "reader"} },
 			want: want{class: provider.Denied, message: []string{"/reader", "grant it create on serviceaccounts/token"}},
 		},
@@ -458,8 +458,8 @@ func TestServiceAccountToken(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t)
 			c := api
-			if tc.stranger {
-				c = e.stranger
+			if tc.unauthorized {
+				c = e.unauthorizedClient
 			}
 			r := credentials.NewReader(c, e.fence(tc.cluster), func(o watch.ObjectRef, _ string) {
 				t.Errorf("%s counts as read", o)

@@ -66,7 +66,7 @@ func askReads(l *Loader, u Urgency, reads ...provider.Read) *asked {
 	a := &asked{ctx: ctx, cancel: cancel}
 	r := l.start(trace.Parent{}, reads, u)
 	go func() {
-		results, release, err := r.wait(ctx, func() { l.leave(r) })
+		results, release, err := r.wait(ctx, func() { l.releaseRequest(r) })
 		if a.results, a.release = results, release; err != nil {
 			return
 		}

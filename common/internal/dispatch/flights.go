@@ -64,8 +64,8 @@ func (f *flights) join(read provider.Read, u Urgency, r *request) {
 	e.requests = append(e.requests, r)
 }
 
-// leave removes a request from a read that was not sent yet, and reports whether the request was part of it.
-func (f *flights) leave(read provider.Read, r *request) bool {
+// removeRequest removes a request from a read that was not sent yet, and reports whether the request was part of it.
+func (f *flights) removeRequest(read provider.Read, r *request) bool {
 	e := f.entries[read]
 	if e == nil || e.sent || !slices.Contains(e.requests, r) {
 		return false
@@ -104,7 +104,7 @@ func (f *flights) limit(r *request) {
 		return
 	}
 	for read := range r.results {
-		if f.leave(read, r) {
+		if f.removeRequest(read, r) {
 			r.results[read] = provider.Answer{Err: errTooMuch}
 			r.arrived()
 		}

@@ -49,7 +49,7 @@ type Loader struct {
 
 	dialing bool
 	flights flights
-	pace    pace
+	limits  callLimits
 	timer   *time.Timer
 }
 
@@ -61,16 +61,16 @@ func NewLoader(kind string, connect Connect[provider.Client], o Options) *Loader
 		Connection: NewConnection(connect),
 		kind:       kind, opts: o,
 		flights: flights{entries: map[provider.Read]*entry{}, answers: map[provider.Read]*answer{}, share: share},
-		pace:    pace{limiter: limiter{bucket: rate.NewLimiter(rate.Inf, 1)}, maxCalls: o.MaxCalls},
+		limits:  callLimits{limiter: limiter{bucket: rate.NewLimiter(rate.Inf, 1)}, maxCalls: o.MaxCalls},
 	}
-	l.busy = func() bool { return l.pace.calls+l.pace.searching+len(l.flights.entries) > 0 }
+	l.busy = func() bool { return l.limits.calls+l.limits.searching+len(l.flights.entries) > 0 }
 	return l
 }
 
 // Retire is Connection.Retire. Reads under way count for the tenant until they have ended.
 func (l *Loader) Retire() {
 	l.Connection.Retire()
-	l.flights.share.Leave()
+	l.flights.share.EndUse()
 }
 
 // Urgency ranks a request, and decides whether it can join a read that is already under way.

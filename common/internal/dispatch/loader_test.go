@@ -237,25 +237,25 @@ func TestConcurrentClients(t *testing.T) {
 
 func TestRetire(t *testing.T) {
 	type args struct {
-		// retire and look are times after the request.
-		retire, look time.Duration
-		request      bool
-		throttled    bool
-		borrow       time.Duration
+		// retire and checkAt are times after the request.
+		retire, checkAt time.Duration
+		request         bool
+		throttled       bool
+		borrow          time.Duration
 	}
 	cases := map[string]struct {
 		reason string
 		args   args
 		want   int
 	}{
-		"Idle":        {"An unused client is closed at once.", args{look: 1}, 1},
-		"During":      {"A client is not closed during a read.", args{request: true, retire: 100 * ms, look: 900 * ms}, 0},
-		"After":       {"A client is closed after its last read.", args{request: true, retire: 100 * ms, look: 2 * time.Second}, 1},
-		"BeforeSent":  {"A read that waits for its batch still uses the client.", args{request: true, retire: ms, look: 900 * ms}, 0},
-		"Borrowed":    {"A caller of Client keeps the client until its context ends.", args{borrow: time.Second, retire: ms, look: 900 * ms}, 0},
-		"BorrowEnds":  {"After the context has ended, the client is closed.", args{borrow: time.Second, retire: ms, look: 1100 * ms}, 1},
-		"HeldBack":    {"A client without waiting requests is closed, even if they failed without a call.", args{request: true, throttled: true, retire: 5 * time.Second, look: 40 * time.Second}, 1},
-		"HeldBackYet": {"A throttled request can still be read, so the client stays open.", args{request: true, throttled: true, retire: 5 * time.Second, look: 20 * time.Second}, 0},
+		"Idle":        {"An unused client is closed at once.", args{checkAt: 1}, 1},
+		"During":      {"A client is not closed during a read.", args{request: true, retire: 100 * ms, checkAt: 900 * ms}, 0},
+		"After":       {"A client is closed after its last read.", args{request: true, retire: 100 * ms, checkAt: 2 * time.Second}, 1},
+		"BeforeSent":  {"A read that waits for its batch still uses the client.", args{request: true, retire: ms, checkAt: 900 * ms}, 0},
+		"Borrowed":    {"A caller of Client keeps the client until its context ends.", args{borrow: time.Second, retire: ms, checkAt: 900 * ms}, 0},
+		"BorrowEnds":  {"After the context has ended, the client is closed.", args{borrow: time.Second, retire: ms, checkAt: 1100 * ms}, 1},
+		"HeldBack":    {"A client without waiting requests is closed, even if they failed without a call.", args{request: true, throttled: true, retire: 5 * time.Second, checkAt: 40 * time.Second}, 1},
+		"HeldBackYet": {"A throttled request can still be read, so the client stays open.", args{request: true, throttled: true, retire: 5 * time.Second, checkAt: 20 * time.Second}, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -284,7 +284,7 @@ func TestRetire(t *testing.T) {
 				time.Sleep(tc.args.retire)
 				synctest.Wait()
 				l.Retire()
-				time.Sleep(time.Until(start.Add(tc.args.look)))
+				time.Sleep(time.Until(start.Add(tc.args.checkAt)))
 				synctest.Wait()
 				if got := b.Closes(); got != tc.want {
 					t.Errorf("\n%s\nclosed %d times, want %d", tc.reason, got, tc.want)

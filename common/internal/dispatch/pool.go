@@ -21,7 +21,7 @@ type Pool struct {
 	watches *watch.Watches
 	rules   credentials.Rules
 	opts    Options
-	changed func(k provider.Kind, s types.NamespacedName, beside string)
+	changed func(k provider.Kind, s types.NamespacedName, credentialsNamespace string)
 
 	mu   sync.Mutex
 	open map[types.UID]map[string]*connection
@@ -45,7 +45,7 @@ type retirer interface{ Retire() }
 
 // NewPool returns an empty pool. It calls changed when a credential of a store has changed, after it has dropped the
 // connection.
-func NewPool(c client.Client, w *watch.Watches, r credentials.Rules, o Options, changed func(k provider.Kind, s types.NamespacedName, beside string)) *Pool {
+func NewPool(c client.Client, w *watch.Watches, r credentials.Rules, o Options, changed func(k provider.Kind, s types.NamespacedName, credentialsNamespace string)) *Pool {
 	o.Budget = &budget.Budget{}
 	if o.Busy == nil {
 		o.Busy = &Busy{}
@@ -55,29 +55,29 @@ func NewPool(c client.Client, w *watch.Watches, r credentials.Rules, o Options, 
 
 // Loader returns the Loader of a store at its current generation. The last argument is the namespace in which its
 // credentials are looked up, if that is the one of the referring object; otherwise it is empty.
-func (p *Pool) Loader(k provider.Kind, s provider.Object, beside string) *Loader {
-	return sharedOf(p, k, s, beside, func(s provider.Object, creds provider.Credentials) *Loader {
+func (p *Pool) Loader(k provider.Kind, s provider.Object, credentialsNamespace string) *Loader {
+	return sharedOf(p, k, s, credentialsNamespace, func(s provider.Object, creds provider.Credentials) *Loader {
 		opts := p.opts
 		// A tenant is a namespace. A cluster store that uses the same credentials for all namespaces is a tenant of
 		// its own.
-		opts.Tenant = cmp.Or(beside, s.GetNamespace(), string(s.GetUID()))
+		opts.Tenant = cmp.Or(credentialsNamespace, s.GetNamespace(), string(s.GetUID()))
 		return NewLoader(k.GoName(), func(ctx context.Context) (provider.Client, error) { return k.Connect(ctx, s, creds) }, opts)
 	})
 }
 
 // Generator returns the Connection of a generator. Its parameters are those of Loader.
-func (p *Pool) Generator(k provider.Kind, s provider.Object, beside string) *Connection[provider.Generator] {
-	return sharedOf(p, k, s, beside, func(s provider.Object, creds provider.Credentials) *Connection[provider.Generator] {
+func (p *Pool) Generator(k provider.Kind, s provider.Object, credentialsNamespace string) *Connection[provider.Generator] {
+	return sharedOf(p, k, s, credentialsNamespace, func(s provider.Object, creds provider.Credentials) *Connection[provider.Generator] {
 		return NewConnection(func(ctx context.Context) (provider.Generator, error) { return k.ConnectGenerator(ctx, s, creds) })
 	})
 }
 
 // sharedOf returns the pool's entry for an object. If there is none yet, it creates one from a copy of the object.
-func sharedOf[R retirer](p *Pool, k provider.Kind, s provider.Object, beside string, newShared func(provider.Object, provider.Credentials) R) R {
+func sharedOf[R retirer](p *Pool, k provider.Kind, s provider.Object, credentialsNamespace string, newShared func(provider.Object, provider.Credentials) R) R {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
-	c := p.open[s.GetUID()][beside]
+	c := p.open[s.GetUID()][credentialsNamespace]
 	if c != nil && c.generation == s.GetGeneration() {
 		c.asked = now
 		return c.shared.(R) // All objects with a UID have the same Kind.
@@ -92,12 +92,12 @@ func sharedOf[R retirer](p *Pool, k provider.Kind, s provider.Object, beside str
 		panic("a deep copy of a store is not a store")
 	}
 	c = &connection{generation: s.GetGeneration(), asked: now, read: map[watch.ObjectRef]bool{}}
-	shared := newShared(s, p.credentials(k, s, beside, c))
+	shared := newShared(s, p.credentials(k, s, credentialsNamespace, c))
 	c.shared = shared
 	if p.open[s.GetUID()] == nil {
 		p.open[s.GetUID()] = map[string]*connection{}
 	}
-	p.open[s.GetUID()][beside] = c
+	p.open[s.GetUID()][credentialsNamespace] = c
 	return shared
 }
 
@@ -110,44 +110,44 @@ func (p *Pool) Drop(uid types.UID) {
 	}
 }
 
-func (p *Pool) closeLocked(uid types.UID, beside string) {
-	c := p.open[uid][beside]
+func (p *Pool) closeLocked(uid types.UID, credentialsNamespace string) {
+	c := p.open[uid][credentialsNamespace]
 	c.shared.Retire()
 	p.watches.Remove(c)
-	if delete(p.open[uid], beside); len(p.open[uid]) == 0 {
+	if delete(p.open[uid], credentialsNamespace); len(p.open[uid]) == 0 {
 		delete(p.open, uid)
 	}
 }
 
-func (p *Pool) credentials(k provider.Kind, s provider.Object, beside string, c *connection) provider.Credentials {
+func (p *Pool) credentials(k provider.Kind, s provider.Object, credentialsNamespace string, c *connection) provider.Credentials {
 	f := credentials.Fence{Cluster: k.Cluster, Namespace: s.GetNamespace(), Rules: p.rules}
 	if k.Cluster {
-		f.Namespace = beside
+		f.Namespace = credentialsNamespace
 	}
 	return credentials.NewReader(p.client, f, func(o watch.ObjectRef, resourceVersion string) {
-		p.watch(k, s, beside, c, o, resourceVersion)
+		p.watch(k, s, credentialsNamespace, c, o, resourceVersion)
 	})
 }
 
 // watch observes a credential for as long as the connection is in use. It adds no watch for a connection that was
 // dropped meanwhile, because nothing would end that watch. The first read of an object counts: if a second read, for
 // another key, returned another version, the two values might not match.
-func (p *Pool) watch(k provider.Kind, s provider.Object, beside string, c *connection, o watch.ObjectRef, resourceVersion string) {
+func (p *Pool) watch(k provider.Kind, s provider.Object, credentialsNamespace string, c *connection, o watch.ObjectRef, resourceVersion string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.open[s.GetUID()][beside] != c || c.read[o] {
+	if p.open[s.GetUID()][credentialsNamespace] != c || c.read[o] {
 		return
 	}
 	c.read[o] = true
 	p.watches.Add(o, c, resourceVersion, func() {
 		p.mu.Lock()
-		current := p.open[s.GetUID()][beside] == c
+		current := p.open[s.GetUID()][credentialsNamespace] == c
 		if current {
-			p.closeLocked(s.GetUID(), beside)
+			p.closeLocked(s.GetUID(), credentialsNamespace)
 		}
 		p.mu.Unlock()
 		if current {
-			p.changed(k, client.ObjectKeyFromObject(s), beside)
+			p.changed(k, client.ObjectKeyFromObject(s), credentialsNamespace)
 		}
 	})
 }

@@ -34,7 +34,7 @@ func (l *Loader) pumpReadsLocked() time.Duration {
 		if !ready {
 			return wait
 		}
-		l.pace.calls++
+		l.limits.calls++
 		go l.call(l.client, l.flights.batch(provider.BatchSize(l.client)))
 	}
 }
@@ -51,7 +51,7 @@ func (l *Loader) readyLocked(now time.Time) (time.Duration, bool) {
 		return 0, false
 	}
 	size := provider.BatchSize(l.client)
-	if !l.pace.callMayGo(size) {
+	if !l.limits.callMayGo(size) {
 		return 0, false
 	}
 	if wait, held := l.heldBackLocked(now, len(l.flights.urgent) > 0); held {
@@ -63,20 +63,20 @@ func (l *Loader) readyLocked(now time.Time) (time.Duration, bool) {
 	if !l.flights.share.Start() {
 		return busyWindow, false
 	}
-	l.pace.take(now)
+	l.limits.take(now)
 	return 0, true
 }
 
 // heldBackLocked reports whether no call can be made, because the provider throttles or the tenant has reached a
 // limit. It returns when to try again.
 func (l *Loader) heldBackLocked(now time.Time, urgent bool) (time.Duration, bool) {
-	if wait := l.pace.wait(now); wait > 0 {
+	if wait := l.limits.wait(now); wait > 0 {
 		err := provider.NewError(provider.Throttled, "the provider throttles the calls of this store; retrying with back-off")
 		err.RetryAfter = wait
 		return l.failOldLocked(now, wait, err), true
 	}
 	// There must be room for one more answer in addition to those under way. Other stores can free memory, too.
-	if !l.flights.share.Room(l.pace.expected*int64(l.pace.calls+l.pace.searching+1), maxRequest) {
+	if !l.flights.share.Room(l.limits.expected*int64(l.limits.calls+l.limits.searching+1), maxRequest) {
 		return l.failOldLocked(now, busyWindow, provider.ErrNoRoom), true
 	}
 	if wait := l.flights.share.Wait(now, urgent); wait > 0 {
@@ -90,7 +90,7 @@ func (l *Loader) heldBackLocked(now time.Time, urgent bool) (time.Duration, bool
 // pumpSearchesLocked sends the searches that can be sent now. It returns when to try again; zero means that another
 // event will pump.
 func (l *Loader) pumpSearchesLocked() time.Duration {
-	for len(l.flights.searches) > 0 && l.pace.searchMayGo() {
+	for len(l.flights.searches) > 0 && l.limits.searchMayGo() {
 		if l.client == nil {
 			l.dialLocked()
 			return 0
@@ -102,8 +102,8 @@ func (l *Loader) pumpSearchesLocked() time.Duration {
 		if !l.flights.share.Start() {
 			return busyWindow
 		}
-		l.pace.take(now)
-		l.pace.searching++
+		l.limits.take(now)
+		l.limits.searching++
 		go l.search(l.client, l.flights.search())
 	}
 	return 0
@@ -135,8 +135,8 @@ func (l *Loader) call(c provider.Client, batch []*entry) {
 	}
 	results := bounded(ctx, l.kind, c, refs)
 	l.conclude(func() {
-		l.pace.calls--
-		l.pace.learn(time.Now(), results)
+		l.limits.calls--
+		l.limits.learn(time.Now(), results)
 		if len(batch) > 1 && answered(results) {
 			l.opts.Busy.mark(time.Now())
 		}
@@ -158,7 +158,7 @@ func (l *Loader) endedLocked(answers []provider.Answer) {
 			bytes += provider.MaxAnswer // The answer was large, so fewer calls are made at the same time from now on.
 		}
 	}
-	l.pace.expect(bytes)
+	l.limits.expect(bytes)
 	l.flights.share.End(time.Now())
 }
 

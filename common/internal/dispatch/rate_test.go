@@ -44,9 +44,9 @@ func TestRate(t *testing.T) {
 	})
 }
 
-// TestRateIsTold uses a tenant far above its limit. Requests that fail because of that report it, and later requests
+// TestRateIsReported uses a tenant far above its limit. Requests that fail because of that report it, and later requests
 // are read.
-func TestRateIsTold(t *testing.T) {
+func TestRateIsReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := connected(t, connectTo(filled(1, fake.BatchSize(1))), Options{})
 		l.flights.share.Spend(time.Now(), 3*budget.Burst+2*heldBackFor.Milliseconds()/1000*budget.Rate)

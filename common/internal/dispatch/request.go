@@ -26,7 +26,7 @@ type request struct {
 // called; it is safe to call it twice.
 func (l *Loader) Read(ctx context.Context, reads []provider.Read, u Urgency) (answers map[provider.Read]provider.Answer, release func(), err error) {
 	r := l.start(trace.From(ctx), reads, u)
-	return r.wait(ctx, func() { l.leave(r) })
+	return r.wait(ctx, func() { l.releaseRequest(r) })
 }
 
 // wait is Read for a request that was started.
@@ -58,9 +58,9 @@ func (l *Loader) start(fetch trace.Parent, reads []provider.Read, u Urgency) *re
 	return r
 }
 
-// leave releases the answers of a request, and those that arrive later. A read that was not sent yet and has no other
+// releaseRequest releases the answers of a request, and those that arrive later. A read that was not sent yet and has no other
 // request is not made.
-func (l *Loader) leave(r *request) {
+func (l *Loader) releaseRequest(r *request) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if r.left {
@@ -74,7 +74,7 @@ func (l *Loader) leave(r *request) {
 		return
 	}
 	for read := range r.results {
-		l.flights.leave(read, r)
+		l.flights.removeRequest(read, r)
 	}
 	l.closeIfIdleLocked()
 }

@@ -21,8 +21,8 @@ func (l *Loader) search(c provider.Client, e *entry) {
 	defer cancel()
 	found, err := Within(ctx, func() ([]provider.Value, error) { return l.find(ctx, c, e.read.Search) })
 	l.conclude(func() {
-		l.pace.searching--
-		l.pace.learn(time.Now(), []provider.Result{{Err: err}})
+		l.limits.searching--
+		l.limits.learn(time.Now(), []provider.Result{{Err: err}})
 		answers := []provider.Answer{{Found: found, Err: err}}
 		l.endedLocked(answers)
 		l.landLocked([]*entry{e}, answers)

@@ -23,8 +23,8 @@ func searching(path string) provider.Read {
 	return provider.Read{Search: provider.NewSearch(path, "", nil)}
 }
 
-// look requests searches by their paths.
-func look(l *Loader, u Urgency, paths ...string) *asked {
+// askSearches requests searches by their paths.
+func askSearches(l *Loader, u Urgency, paths ...string) *asked {
 	var reads []provider.Read
 	for _, p := range paths {
 		reads = append(reads, searching(p))
@@ -185,7 +185,7 @@ func TestSearches(t *testing.T) {
 				for _, r := range tc.args.requests {
 					time.Sleep(time.Until(start.Add(r.at)))
 					synctest.Wait()
-					all = append(all, look(l, r.urgency, r.paths...))
+					all = append(all, askSearches(l, r.urgency, r.paths...))
 				}
 				time.Sleep(time.Until(start.Add(time.Minute)))
 				synctest.Wait()
@@ -218,9 +218,9 @@ func idle(t *testing.T, l *Loader) {
 	t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if n := l.pace.calls + l.pace.searching + l.lent + len(l.flights.entries) + len(l.flights.answers) + len(l.flights.searches); n != 0 {
+	if n := l.limits.calls + l.limits.searching + l.lent + len(l.flights.entries) + len(l.flights.answers) + len(l.flights.searches); n != 0 {
 		t.Errorf("calls %d, searches %d, lent %d, entries %d, answers %d, waiting %d: all must be 0 in the end",
-			l.pace.calls, l.pace.searching, l.lent, len(l.flights.entries), len(l.flights.answers), len(l.flights.searches))
+			l.limits.calls, l.limits.searching, l.lent, len(l.flights.entries), len(l.flights.answers), len(l.flights.searches))
 	}
 	if n := l.flights.share.Used(); n != 0 {
 		t.Errorf("%d bytes count for the store in the end", n)
@@ -266,10 +266,10 @@ func TestSearchFailures(t *testing.T) {
 				b.Inject(tc.fault)
 				l := NewLoader("Test", connectTo(b), Options{})
 				start := time.Now()
-				first := look(l, New, "a")
+				first := askSearches(l, New, "a")
 				time.Sleep(3 * time.Minute)
 				synctest.Wait()
-				later := look(l, New, "b")
+				later := askSearches(l, New, "b")
 				time.Sleep(s)
 				synctest.Wait()
 				if first.done.Load() != 1 || later.done.Load() != 1 {
@@ -330,7 +330,7 @@ func TestSearchAsks(t *testing.T) {
 // A shelf is a client whose searches return secrets of one size until the caller stops.
 type shelf struct {
 	n, size int
-	yielded atomic.Int32
+	emitted atomic.Int32
 	stuck
 }
 
@@ -342,7 +342,7 @@ func (s *shelf) Find(context.Context, provider.Query) iter.Seq2[provider.Value, 
 		}
 		data := make([]byte, s.size)
 		for i := range s.n {
-			s.yielded.Add(1)
+			s.emitted.Add(1)
 			if !yield(provider.Value{Key: fmt.Sprintf("k%d", i), Data: data}, nil) {
 				return
 			}
@@ -352,10 +352,10 @@ func (s *shelf) Find(context.Context, provider.Query) iter.Seq2[provider.Value, 
 
 func TestSearchBounds(t *testing.T) {
 	type want struct {
-		Class   provider.Class
-		Found   int
-		Yielded int32
-		Says    string
+		Class        provider.Class
+		Found        int
+		Emitted      int32
+		ErrorMessage string
 	}
 	const secrets, bytes = "more than 10000 secrets match; narrow path, name or tags", "more than 4 MiB in total; narrow path, name or tags"
 	cases := map[string]struct {
@@ -363,12 +363,12 @@ func TestSearchBounds(t *testing.T) {
 		n, size int
 		want    want
 	}{
-		"Many":      {"A search returns up to 10,000 secrets.", 10_000, 1, want{Found: 10_000, Yielded: 10_000}},
-		"TooMany":   {"More secrets are an error: a part of them would look complete.", 10_001, 1, want{Class: provider.Invalid, Yielded: 10_001, Says: secrets}},
-		"Endless":   {"An endless list is read only up to the limit.", 1_000_000, 0, want{Class: provider.Invalid, Yielded: 10_001, Says: secrets}},
-		"Large":     {"A search returns up to 4 MiB.", 4, 1 << 20, want{Found: 4, Yielded: 4}},
-		"TooLarge":  {"More bytes are an error, and are not held.", 100, 1<<20 + 1, want{Class: provider.Invalid, Yielded: 4, Says: bytes}},
-		"OneLarge":  {"A single secret above the limit is an error.", 1, 4<<20 + 1, want{Class: provider.Invalid, Yielded: 1, Says: bytes}},
+		"Many":      {"A search returns up to 10,000 secrets.", 10_000, 1, want{Found: 10_000, Emitted: 10_000}},
+		"TooMany":   {"More secrets are an error: a part of them would look complete.", 10_001, 1, want{Class: provider.Invalid, Emitted: 10_001, ErrorMessage: secrets}},
+		"Endless":   {"An endless list is read only up to the limit.", 1_000_000, 0, want{Class: provider.Invalid, Emitted: 10_001, ErrorMessage: secrets}},
+		"Large":     {"A search returns up to 4 MiB.", 4, 1 << 20, want{Found: 4, Emitted: 4}},
+		"TooLarge":  {"More bytes are an error, and are not held.", 100, 1<<20 + 1, want{Class: provider.Invalid, Emitted: 4, ErrorMessage: bytes}},
+		"OneLarge":  {"A single secret above the limit is an error.", 1, 4<<20 + 1, want{Class: provider.Invalid, Emitted: 1, ErrorMessage: bytes}},
 		"EmptyList": {"An empty list is an answer.", 0, 0, want{}},
 	}
 	for name, tc := range cases {
@@ -376,19 +376,19 @@ func TestSearchBounds(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := &shelf{n: tc.n, size: tc.size}
 				l := connected(t, func(context.Context) (provider.Client, error) { return c, nil }, Options{})
-				a := look(l, New, "a")
+				a := askSearches(l, New, "a")
 				synctest.Wait()
 				results, ok := a.take()
 				r := results[searching("a")]
 				if !ok {
 					t.Fatal("Take(): no answer")
 				}
-				got := want{Found: len(r.Found), Yielded: c.yielded.Load()}
+				got := want{Found: len(r.Found), Emitted: c.emitted.Load()}
 				if r.Err != nil {
 					got.Class = provider.ClassOf(r.Err)
 				}
-				if r.Err != nil && strings.Contains(r.Err.Error(), tc.want.Says) {
-					got.Says = tc.want.Says
+				if r.Err != nil && strings.Contains(r.Err.Error(), tc.want.ErrorMessage) {
+					got.ErrorMessage = tc.want.ErrorMessage
 				}
 				if diff := gocmp.Diff(tc.want, got); diff != "" {
 					t.Errorf("\n%s\n-want, +got:\n%s\nerror: %v", tc.reason, diff, r.Err)
@@ -403,7 +403,7 @@ func TestSearchIgnoresContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &shelf{n: 1, stuck: stuck{release: make(chan struct{})}}
 		l := connected(t, func(context.Context) (provider.Client, error) { return c, nil }, Options{SearchTimeout: time.Second})
-		a, b := look(l, New, "a", "b"), look(l, New, "c")
+		a, b := askSearches(l, New, "a", "b"), askSearches(l, New, "c")
 		time.Sleep(time.Second)
 		synctest.Wait()
 		if diff := gocmp.Diff(map[string]string{"a": "Unavailable", "b": "Unavailable"}, a.found(t)); diff != "" {
@@ -424,13 +424,13 @@ func TestSearchIgnoresContext(t *testing.T) {
 	})
 }
 
-// TestSearchesLeaveRoom lets the maximum number of searches hang.
-func TestSearchesLeaveRoom(t *testing.T) {
+// TestSearchesKeepFreeSlots lets the maximum number of searches hang.
+func TestSearchesKeepFreeSlots(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := shelved()
 		b.Inject(fake.Fault{Call: fake.CallFind, Hang: true})
 		l := connected(t, connectTo(b), Options{MaxCalls: 1})
-		hung := look(l, New, "a", "b", "c")
+		hung := askSearches(l, New, "a", "b", "c")
 		read := ask(l, Periodic, "a1")
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -456,15 +456,15 @@ func TestSearchThrottled(t *testing.T) {
 	}
 	type want struct {
 		Outcomes []string
-		// Told is when each request was answered.
-		Told []time.Duration
+		// AnsweredAt is when each request was answered.
+		AnsweredAt []time.Duration
 		// Calls is the number of all calls that reached the provider.
 		Calls int
 	}
 	const s = time.Second
 	ask := func(l *Loader, what string) *asked {
 		if len(what) == 1 {
-			return look(l, New, what)
+			return askSearches(l, New, what)
 		}
 		return ask(l, New, what)
 	}
@@ -524,7 +524,7 @@ func TestSearchThrottled(t *testing.T) {
 					if n := a.done.Load(); n != 1 {
 						t.Fatalf("\n%s\nrequest %d: done was called %d times, want once", tc.reason, i, n)
 					}
-					got.Told = append(got.Told, a.at.Load().Sub(start))
+					got.AnsweredAt = append(got.AnsweredAt, a.at.Load().Sub(start))
 					outcomes := a.values()
 					if len(append([]string{tc.args.first}, tc.args.next...)[i]) == 1 {
 						outcomes = a.found(t)
@@ -546,10 +546,10 @@ func TestSearchThrottled(t *testing.T) {
 
 func TestRetireDuringSearch(t *testing.T) {
 	cases := map[string]struct {
-		reason string
-		paths  []string
-		look   time.Duration
-		want   int
+		reason  string
+		paths   []string
+		checkAt time.Duration
+		want    int
 	}{
 		"During":  {"A client is not closed during a search.", []string{"a"}, 900 * ms, 0},
 		"After":   {"A client is closed after its last search.", []string{"a"}, 1100 * ms, 1},
@@ -563,11 +563,11 @@ func TestRetireDuringSearch(t *testing.T) {
 				b.Inject(fake.Fault{Call: fake.CallFind, Latency: time.Second})
 				l := connected(t, connectTo(b), Options{})
 				start := time.Now()
-				a := look(l, New, tc.paths...)
+				a := askSearches(l, New, tc.paths...)
 				time.Sleep(100 * ms)
 				synctest.Wait()
 				l.Retire()
-				time.Sleep(time.Until(start.Add(tc.look)))
+				time.Sleep(time.Until(start.Add(tc.checkAt)))
 				synctest.Wait()
 				if got := b.Closes(); got != tc.want {
 					t.Errorf("\n%s\nclosed %d times, want %d", tc.reason, got, tc.want)
@@ -603,8 +603,8 @@ func TestDropSearch(t *testing.T) {
 				b := shelved()
 				b.Inject(fake.Fault{Call: fake.CallFind, Latency: time.Second})
 				l := connected(t, connectTo(b), Options{})
-				room := look(l, New, "a", "b")
-				dropped, other := look(l, New, "c"), look(l, New, "c", "d")
+				room := askSearches(l, New, "a", "b")
+				dropped, other := askSearches(l, New, "c"), askSearches(l, New, "c", "d")
 				time.Sleep(tc.drop)
 				synctest.Wait()
 				dropped.drop()
@@ -630,7 +630,7 @@ func TestDroppedSearchIsForgotten(t *testing.T) {
 		b := shelved()
 		b.Inject(fake.Fault{Call: fake.CallFind, Latency: time.Second})
 		l := connected(t, connectTo(b), Options{})
-		a := look(l, New, "a")
+		a := askSearches(l, New, "a")
 		time.Sleep(500 * ms)
 		a.drop()
 		time.Sleep(time.Minute)

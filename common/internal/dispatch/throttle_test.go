@@ -69,8 +69,8 @@ func TestThrottled(t *testing.T) {
 	type want struct {
 		Calls    []time.Duration
 		Outcomes []string
-		// Told is when each of the further keys was answered.
-		Told []time.Duration
+		// AnsweredAt is when each of the further keys was answered.
+		AnsweredAt []time.Duration
 	}
 	const s = time.Second
 	cases := map[string]struct {
@@ -132,7 +132,7 @@ func TestThrottled(t *testing.T) {
 						t.Fatalf("\n%s\ndone was called %d times, want once", tc.reason, n)
 					}
 					if i > 0 {
-						got.Told = append(got.Told, a.at.Load().Sub(start))
+						got.AnsweredAt = append(got.AnsweredAt, a.at.Load().Sub(start))
 					}
 				}
 				near := cmp.Comparer(func(a, b time.Duration) bool { return max(a-b, b-a) < 2*ms })
@@ -144,8 +144,8 @@ func TestThrottled(t *testing.T) {
 	}
 }
 
-// TestHeldBackSaysWhen checks that the error of a delayed request has the provider's RetryAfter.
-func TestHeldBackSaysWhen(t *testing.T) {
+// TestDelayedRequestHasRetryAfter checks that the error of a delayed request has the provider's RetryAfter.
+func TestDelayedRequestHasRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := filled(2)
 		b.Inject(fake.Fault{Call: fake.CallGetBatch, Times: 1, Err: throttled(time.Hour)})

@@ -56,18 +56,18 @@ func (s Stores) Read(ctx context.Context, pool *dispatch.Pool, u dispatch.Urgenc
 			continue // The value is stored in a part.
 		}
 		if reads[src.Store] == nil {
-			places = append(places, kit.Place{Store: st.Store.GetUID(), Credentials: st.Beside, Tenant: s.namespace})
+			places = append(places, kit.Place{Store: st.Store.GetUID(), Credentials: st.CredentialsNamespace, Tenant: s.namespace})
 		}
 		reads[src.Store] = append(reads[src.Store], src.Read)
 	}
 	r := reading{answers: map[render.Source]provider.Answer{}}
 	if len(reads) > 0 {
-		err = kit.Await(ctx, places, func(ctx context.Context) (err error) {
+		err = kit.Wait(ctx, places, func(ctx context.Context) (err error) {
 			ctx, span := trace.Start(ctx, trace.Fetch)
 			defer func() { span.End(trace.Result(err)) }()
 			for ref, wanted := range reads {
 				st := s.all[ref]
-				r.Go(func() { r.read(ctx, pool.Loader(st.Kind, st.Store, st.Beside), ref, wanted, u) })
+				r.Go(func() { r.read(ctx, pool.Loader(st.Kind, st.Store, st.CredentialsNamespace), ref, wanted, u) })
 			}
 			r.Wait()
 			return r.result(ctx)

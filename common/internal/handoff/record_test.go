@@ -86,9 +86,9 @@ func TestAnswerRefuses(t *testing.T) {
 
 func TestCheckValues(t *testing.T) {
 	cases := map[string]struct {
-		reason string
-		values map[string][]byte
-		says   string
+		reason  string
+		values  map[string][]byte
+		message string
 	}{
 		"Good":    {"The key is valid in a Secret.", map[string][]byte{"password": []byte("x")}, ""},
 		"BadKey":  {"The key is invalid in a Secret.", map[string][]byte{"pass word": []byte("x")}, `"pass word"`},
@@ -98,8 +98,8 @@ func TestCheckValues(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			err := CheckValues(tc.values)
-			if tc.says == "" && err != nil || tc.says != "" && (err == nil || !strings.Contains(err.Error(), tc.says)) {
-				t.Errorf("\n%s\nCheckValues(): %v, want an error with %q", tc.reason, err, tc.says)
+			if tc.message == "" && err != nil || tc.message != "" && (err == nil || !strings.Contains(err.Error(), tc.message)) {
+				t.Errorf("\n%s\nCheckValues(): %v, want an error with %q", tc.reason, err, tc.message)
 			}
 		})
 	}

@@ -16,13 +16,13 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// Said is what to record in the status about a part.
-type Said struct {
+// Report is what to record in the status about a part.
+type Report struct {
 	// Part is nil if there is none. If there is a Message, a part recorded before stays in the status, because it may
 	// still exist.
 	Part metav1.Object
-	// Anew is true if the part has other values than before. The status records only such writes.
-	Anew bool
+	// NewValues is true if the part has other values than before. The status records only such writes.
+	NewValues bool
 	// Reason is the reason of the Ready condition; Class and Message describe the error if values are missing or could
 	// not be replaced.
 	Reason  string
@@ -30,18 +30,20 @@ type Said struct {
 	Message string
 }
 
-// Told is what this process last recorded in the status about a part, until the cache shows it. The zero value is ready
+// LastReport is what this process last recorded in the status about a part, until the cache shows it. The zero value is ready
 // to use.
-type Told struct{ last overlay.Object[*told] }
-
-type told struct {
-	metav1.PartialObjectMetadata
-	// said is nil if there is no entry.
-	said *v1alpha1.PartStatus
+type LastReport struct {
+	last overlay.Object[*reportedEntry]
 }
 
-func toldOf(name, version string, said *v1alpha1.PartStatus) *told {
-	t := &told{said: said}
+type reportedEntry struct {
+	metav1.PartialObjectMetadata
+	// entry is nil if there is no entry.
+	entry *v1alpha1.PartStatus
+}
+
+func reportedEntryOf(name, version string, entry *v1alpha1.PartStatus) *reportedEntry {
+	t := &reportedEntry{entry: entry}
 	t.Name, t.ResourceVersion = name, version
 	return t
 }
@@ -62,23 +64,23 @@ func (r Recorder) Of(recorded []v1alpha1.PartStatus) *v1alpha1.PartStatus {
 	return &recorded[i]
 }
 
-// Tell updates the entry in the status of an object, if it differs. recorded are the entries in the cache. t is what
+// Report updates the entry in the status of an object, if it differs. recorded are the entries in the cache. t is what
 // this process recorded before, and is updated.
-func (r Recorder) Tell(ctx context.Context, kind string, o client.Object, recorded []v1alpha1.PartStatus, s Said, t *Told) error {
-	is := t.last.Latest(toldOf(o.GetName(), o.GetResourceVersion(), r.Of(recorded))).said
+func (r Recorder) Report(ctx context.Context, kind string, o client.Object, recorded []v1alpha1.PartStatus, s Report, t *LastReport) error {
+	is := t.last.Latest(reportedEntryOf(o.GetName(), o.GetResourceVersion(), r.Of(recorded))).entry
 	want := s.entry(r.Contributor, is)
 	if same(is, want) {
 		return nil
 	}
 	version, err := r.apply(ctx, kind, o, want)
 	if err == nil && version != "" {
-		t.last.Wrote(toldOf(o.GetName(), version, want))
+		t.last.Wrote(reportedEntryOf(o.GetName(), version, want))
 	}
 	return err
 }
 
 // entry returns the wanted entry; is is the present one.
-func (s Said) entry(c Contributor, is *v1alpha1.PartStatus) *v1alpha1.PartStatus {
+func (s Report) entry(c Contributor, is *v1alpha1.PartStatus) *v1alpha1.PartStatus {
 	if s.Part == nil && s.Message == "" {
 		return nil
 	}
@@ -92,7 +94,7 @@ func (s Said) entry(c Contributor, is *v1alpha1.PartStatus) *v1alpha1.PartStatus
 	case is != nil: // The part may still exist.
 		want.Name, want.UID, want.ResourceVersion = is.Name, is.UID, is.ResourceVersion
 	}
-	if !s.Anew && is != nil && want.UID == is.UID {
+	if !s.NewValues && is != nil && want.UID == is.UID {
 		want.ResourceVersion = is.ResourceVersion
 	}
 	return want

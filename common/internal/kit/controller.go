@@ -75,8 +75,8 @@ func (c *Controller[T]) Reconcile(ctx context.Context, req T) (reconcile.Result,
 	}
 	go func() {
 		res, err := c.do(f, req)
-		c.walks.leave(f.slot)
-		c.walks.shares.end(f.parked.who)
+		c.walks.release(f.slot)
+		c.walks.shares.end(f.parked.objectID)
 		again := c.end(req)
 		c.requeue(f.ctx, req, priority, res, err)
 		if again != nil {
@@ -96,7 +96,7 @@ func (c *Controller[T]) Walk(ctx context.Context, req T) (reconcile.Result, erro
 	if !c.walks.enter(ctx, queue.High) {
 		return reconcile.Result{}, nil
 	}
-	defer func() { c.walks.leave(f.slot) }()
+	defer func() { c.walks.release(f.slot) }()
 	return c.do(f, req)
 }
 
@@ -111,15 +111,15 @@ func (c *Controller[T]) begin(ctx context.Context, req T, priority int) *flight 
 		return nil
 	}
 	f := &flight{walks: c.walks, priority: priority, slot: true}
-	f.parked = parked{who: who[T]{c, req}, priority: priority, queue: func() { c.Enqueue(req, priority) }}
+	f.parked = parked{objectID: objectID[T]{c, req}, priority: priority, queue: func() { c.Enqueue(req, priority) }}
 	f.interrupted, f.interrupt = context.WithCancel(context.Background())
 	f.ctx = context.WithValue(ctx, flightKey{}, f)
 	c.busy[req] = f
 	return f
 }
 
-// who identifies an object among those of all controllers.
-type who[T comparable] struct {
+// objectID identifies an object among those of all controllers.
+type objectID[T comparable] struct {
 	c   *Controller[T]
 	req T
 }

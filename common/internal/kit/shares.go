@@ -41,8 +41,8 @@ type share struct {
 }
 
 type parked struct {
-	// who identifies the object.
-	who      any
+	// objectID identifies the object.
+	objectID any
 	priority int
 	queue    func()
 }
@@ -56,19 +56,19 @@ func (s *shares) enter(places []Place, p parked) bool {
 		if sh == nil {
 			continue
 		}
-		sh.parked = slices.DeleteFunc(sh.parked, func(o parked) bool { return o.who == p.who })
+		sh.parked = slices.DeleteFunc(sh.parked, func(o parked) bool { return o.objectID == p.objectID })
 		if sh.busy < s.limit(key) {
 			continue
 		}
 		sh.parked = insert(sh.parked, p, func(p parked) int { return p.priority })
-		if s.woken[p.who] == key {
-			delete(s.woken, p.who)
+		if s.woken[p.objectID] == key {
+			delete(s.woken, p.objectID)
 		}
 		return false
 	}
 	for _, key := range keysOf(places) {
-		if s.woken[p.who] == key {
-			delete(s.woken, p.who)
+		if s.woken[p.objectID] == key {
+			delete(s.woken, p.objectID)
 		}
 		if s.open[key] == nil {
 			s.open[key] = &share{}
@@ -78,8 +78,8 @@ func (s *shares) enter(places []Place, p parked) bool {
 	return true
 }
 
-// leave frees the places, and queues one parked object for each.
-func (s *shares) leave(places []Place) {
+// release frees the places, and queues one parked object for each.
+func (s *shares) release(places []Place) {
 	var next []func()
 	s.mu.Lock()
 	for _, key := range keysOf(places) {
@@ -94,10 +94,10 @@ func (s *shares) leave(places []Place) {
 
 // end queues another parked object if the walk over who was queued for a place and has not taken it, for example because
 // the object was deleted.
-func (s *shares) end(who any) {
+func (s *shares) end(objectID any) {
 	s.mu.Lock()
-	key, ok := s.woken[who]
-	delete(s.woken, who)
+	key, ok := s.woken[objectID]
+	delete(s.woken, objectID)
 	queue := func() {}
 	if ok {
 		queue = s.nextLocked(key)
@@ -120,7 +120,7 @@ func (s *shares) nextLocked(key any) func() {
 	if s.woken == nil {
 		s.woken = map[any]any{}
 	}
-	s.woken[next.who] = key
+	s.woken[next.objectID] = key
 	return next.queue
 }
 

@@ -112,7 +112,7 @@ func (w *Walks) begin() bool {
 	return !w.stopped
 }
 
-func (w *Walks) leave(slot bool) {
+func (w *Walks) release(slot bool) {
 	defer w.running.Done()
 	if slot {
 		w.working.Add(-1)

@@ -21,8 +21,8 @@ import (
 
 var errBoom = errors.New("boom")
 
-// world runs a controller whose walks wait for the stores that their names begin with: "a/1" waits for store a.
-type world struct {
+// harness runs a controller whose walks wait for the stores that their names begin with: "a/1" waits for store a.
+type harness struct {
 	*Controller[string]
 	walks *Walks
 	// A call of a store returns when it receives from its channel.
@@ -35,10 +35,10 @@ type world struct {
 }
 
 // run runs f in a bubble with a running controller.
-func run(t *testing.T, l Limits, f func(t *testing.T, w *world)) {
+func run(t *testing.T, l Limits, f func(t *testing.T, w *harness)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		w := &world{walks: NewWalks(l), hangs: map[string]chan struct{}{}, done: make(chan string, 100), results: map[string]error{}, idle: map[string]bool{}}
+		w := &harness{walks: NewWalks(l), hangs: map[string]chan struct{}{}, done: make(chan string, 100), results: map[string]error{}, idle: map[string]bool{}}
 		for _, s := range []string{"a", "b"} {
 			w.hangs[s] = make(chan struct{})
 		}
@@ -65,7 +65,7 @@ func run(t *testing.T, l Limits, f func(t *testing.T, w *world)) {
 	})
 }
 
-func (w *world) walk(ctx context.Context, req string) (reconcile.Result, error) {
+func (w *harness) walk(ctx context.Context, req string) (reconcile.Result, error) {
 	store, _, _ := strings.Cut(req, "/")
 	hang := w.hangs[store]
 	if hang == nil {
@@ -75,7 +75,7 @@ func (w *world) walk(ctx context.Context, req string) (reconcile.Result, error) 
 	if w.idle[req] {
 		return reconcile.Result{}, nil
 	}
-	err := Await(ctx, []Place{{Store: types.UID(store), Tenant: "team-" + store}}, func(ctx context.Context) error {
+	err := Wait(ctx, []Place{{Store: types.UID(store), Tenant: "team-" + store}}, func(ctx context.Context) error {
 		select {
 		case <-hang:
 			return w.results[req]
@@ -89,7 +89,7 @@ func (w *world) walk(ctx context.Context, req string) (reconcile.Result, error) 
 	return reconcile.Result{}, err
 }
 
-func (w *world) add(priority int, names ...string) {
+func (w *harness) add(priority int, names ...string) {
 	for _, n := range names {
 		w.Enqueue(n, priority)
 		synctest.Wait()
@@ -97,7 +97,7 @@ func (w *world) add(priority int, names ...string) {
 }
 
 // answer ends one call of a store, if there is one.
-func (w *world) answer(store string) {
+func (w *harness) answer(store string) {
 	select {
 	case w.hangs[store] <- struct{}{}:
 	default:
@@ -106,7 +106,7 @@ func (w *world) answer(store string) {
 }
 
 // ended returns the walks that have ended since the last call.
-func (w *world) ended() (all []string) {
+func (w *harness) ended() (all []string) {
 	synctest.Wait()
 	for len(w.done) > 0 {
 		all = append(all, <-w.done)
@@ -122,7 +122,7 @@ func names(store string, n int) (all []string) {
 }
 
 func TestWaitingWalksHoldNoSlot(t *testing.T) {
-	run(t, Limits{Slots: 1, InFlight: 16}, func(t *testing.T, w *world) {
+	run(t, Limits{Slots: 1, InFlight: 16}, func(t *testing.T, w *harness) {
 		w.add(queue.High, "a/0", "b/0", "x/0")
 		if diff := cmp.Diff([]string{"x/0"}, w.ended()); diff != "" {
 			t.Errorf("while two walks wait for stores: -want, +got:\n%s", diff)
@@ -138,7 +138,7 @@ func TestWaitingWalksHoldNoSlot(t *testing.T) {
 }
 
 func TestShares(t *testing.T) {
-	run(t, Limits{Slots: 4, InFlight: 16}, func(t *testing.T, w *world) { // A store has two places.
+	run(t, Limits{Slots: 4, InFlight: 16}, func(t *testing.T, w *harness) { // A store has two places.
 		w.add(queue.Low, names("a", 5)...)
 		w.add(queue.High, "a/new", "b/0", "x/0")
 		if diff := cmp.Diff([]string{"x/0"}, w.ended()); diff != "" {
@@ -158,7 +158,7 @@ func TestShares(t *testing.T) {
 
 // TestWakeIsPassedOn frees a place while the parked objects that come first no longer need one.
 func TestWakeIsPassedOn(t *testing.T) {
-	run(t, Limits{Slots: 4, InFlight: 8}, func(t *testing.T, w *world) { // A store has one place.
+	run(t, Limits{Slots: 4, InFlight: 8}, func(t *testing.T, w *harness) { // A store has one place.
 		w.add(queue.Low, names("a", 4)...)
 		w.idle["a/1"], w.idle["a/2"] = true, true
 		for range 2 {
@@ -174,7 +174,7 @@ func TestWakeIsPassedOn(t *testing.T) {
 }
 
 func TestInterrupt(t *testing.T) {
-	run(t, Limits{}, func(t *testing.T, w *world) {
+	run(t, Limits{}, func(t *testing.T, w *harness) {
 		w.add(queue.High, "a/0", "a/1")
 		w.Interrupt("a/0")
 		w.Interrupt("a/unknown")
@@ -191,7 +191,7 @@ func TestInterrupt(t *testing.T) {
 }
 
 func TestBusyObjectIsQueuedAgain(t *testing.T) {
-	run(t, Limits{}, func(t *testing.T, w *world) {
+	run(t, Limits{}, func(t *testing.T, w *harness) {
 		w.add(queue.High, "a/0", "a/0", "a/0")
 		close(w.hangs["a"])
 		if diff := cmp.Diff([]string{"a/0", "a/0"}, w.ended()); diff != "" {
@@ -201,7 +201,7 @@ func TestBusyObjectIsQueuedAgain(t *testing.T) {
 }
 
 func TestErrorsAreRetried(t *testing.T) {
-	run(t, Limits{Slots: 1}, func(t *testing.T, w *world) {
+	run(t, Limits{Slots: 1}, func(t *testing.T, w *harness) {
 		w.results["x/0"] = errBoom
 		w.add(queue.High, "x/0")
 		time.Sleep(8 * time.Second)
@@ -216,7 +216,7 @@ func TestStopJoinsWalks(t *testing.T) {
 		var ended atomic.Bool
 		walks := NewWalks(Limits{})
 		c := NewController(walks, func(ctx context.Context, _ string) (reconcile.Result, error) {
-			err := Await(ctx, nil, func(ctx context.Context) error {
+			err := Wait(ctx, nil, func(ctx context.Context) error {
 				time.Sleep(time.Second) // A write that has begun ends, whatever ctx.
 				return ctx.Err()
 			})

@@ -36,7 +36,7 @@ func (d *deletions) follow(ctx context.Context, c cache.Cache) error {
 		return errors.Wrap(err, "cannot watch for deletions")
 	}
 	_, err = i.AddEventHandler(toolscache.ResourceEventHandlerFuncs{
-		AddFunc: d.see, UpdateFunc: func(_, o any) { d.see(o) }, DeleteFunc: d.gone,
+		AddFunc: d.see, UpdateFunc: func(_, o any) { d.see(o) }, DeleteFunc: d.forget,
 	})
 	return errors.Wrap(err, "cannot watch for deletions")
 }
@@ -60,8 +60,8 @@ func (d *deletions) see(obj any) {
 	d.since[key] = at.Time
 }
 
-// gone drops a deleted object. If it was deleted during a broken watch, only its key might be known.
-func (d *deletions) gone(obj any) {
+// forget drops a deleted object. If it was deleted during a broken watch, only its key might be known.
+func (d *deletions) forget(obj any) {
 	name, err := toolscache.DeletionHandlingObjectToName(obj)
 	if err != nil {
 		return // obj is not an object.

@@ -35,22 +35,26 @@ func TestDeletions(t *testing.T) {
 		events func(d *deletions)
 		want   time.Duration
 	}{
-		"None":       {"No object is being deleted.", func(*deletions) {}, 0},
-		"Alive":      {"An object that is not being deleted does not count.", func(d *deletions) { d.see(pushSecret("a", 0)) }, 0},
-		"One":        {"A deletion counts from its timestamp, not from when it was seen.", func(d *deletions) { d.see(pushSecret("a", m)) }, 59 * m},
-		"Longest":    {"The oldest deletion counts.", func(d *deletions) { d.see(pushSecret("a", 20*m)); d.see(pushSecret("b", 10*m)) }, 50 * m},
-		"Deleted":    {"A deleted object does not count.", func(d *deletions) { d.see(pushSecret("a", m)); d.gone(pushSecret("a", m)) }, 0},
-		"OneDeleted": {"The other objects still count.", func(d *deletions) { d.see(pushSecret("a", m)); d.see(pushSecret("b", 2*m)); d.gone(pushSecret("a", m)) }, 58 * m},
-		"Replaced":   {"An object created again under the same name does not count.", func(d *deletions) { d.see(pushSecret("a", m)); d.see(pushSecret("a", 0)) }, 0},
+		"None":    {"No object is being deleted.", func(*deletions) {}, 0},
+		"Alive":   {"An object that is not being deleted does not count.", func(d *deletions) { d.see(pushSecret("a", 0)) }, 0},
+		"One":     {"A deletion counts from its timestamp, not from when it was seen.", func(d *deletions) { d.see(pushSecret("a", m)) }, 59 * m},
+		"Longest": {"The oldest deletion counts.", func(d *deletions) { d.see(pushSecret("a", 20*m)); d.see(pushSecret("b", 10*m)) }, 50 * m},
+		"Deleted": {"A deleted object does not count.", func(d *deletions) { d.see(pushSecret("a", m)); d.forget(pushSecret("a", m)) }, 0},
+		"OneDeleted": {"The other objects still count.", func(d *deletions) {
+			d.see(pushSecret("a", m))
+			d.see(pushSecret("b", 2*m))
+			d.forget(pushSecret("a", m))
+		}, 58 * m},
+		"Replaced": {"An object created again under the same name does not count.", func(d *deletions) { d.see(pushSecret("a", m)); d.see(pushSecret("a", 0)) }, 0},
 		"Unseen": {
 			"An object deleted during a broken watch is dropped by its key.",
 			func(d *deletions) {
 				d.see(pushSecret("a", m))
-				d.gone(toolscache.DeletedFinalStateUnknown{Key: "team/a"})
+				d.forget(toolscache.DeletedFinalStateUnknown{Key: "team/a"})
 			},
 			0,
 		},
-		"NoObject": {"Anything that is not an object is ignored.", func(d *deletions) { d.see("a"); d.gone(1); d.see(pushSecret("a", m)) }, 59 * m},
+		"NoObject": {"Anything that is not an object is ignored.", func(d *deletions) { d.see("a"); d.forget(1); d.see(pushSecret("a", m)) }, 59 * m},
 		"Ahead":    {"A timestamp in the future counts as 0.", func(d *deletions) { d.see(pushSecret("a", 100*m)) }, 0},
 	}
 	for name, tc := range cases {

@@ -106,7 +106,7 @@ func (l *Ledger) failing(to []failure) []failure {
 }
 
 // fails reports whether an object is out of sync with its spec, by its status.
-func (s Standing) fails(now time.Time) bool {
+func (s State) fails(now time.Time) bool {
 	switch s.Status {
 	case metav1.ConditionTrue:
 		return false

@@ -11,18 +11,18 @@ import (
 )
 
 func TestFailing(t *testing.T) {
-	broken := Standing{Status: "False", Reason: "StoreNotReady", Wrong: start}
-	later := func(s Standing, by time.Duration) Standing { s.Wrong = s.Wrong.Add(by); return s }
-	synced := Standing{Status: "True", Reason: "SecretSynced"}
+	broken := State{Status: "False", Reason: "StoreNotReady", Wrong: start}
+	later := func(s State, by time.Duration) State { s.Wrong = s.Wrong.Add(by); return s }
+	synced := State{Status: "True", Reason: "SecretSynced"}
 	stores := ledger("FakeStore", nil)
 	stores.stores = true
-	stores.Set(types.NamespacedName{Name: "cluster"}, Standing{Status: "False", Reason: "ProviderNotRunning"})
-	recovered := ledger("ExternalSecret", map[string]Standing{"a": broken, "b": broken})
+	stores.Set(types.NamespacedName{Name: "cluster"}, State{Status: "False", Reason: "ProviderNotRunning"})
+	recovered := ledger("ExternalSecret", map[string]State{"a": broken, "b": broken})
 	recovered.Set(types.NamespacedName{Namespace: "team", Name: "a"}, synced)
 	recovered.Forget(types.NamespacedName{Namespace: "team", Name: "b"})
-	others := ledger("ExternalSecret", map[string]Standing{"a": broken})
+	others := ledger("ExternalSecret", map[string]State{"a": broken})
 	others.counts = func() bool { return false }
-	crowd := ledger("ExternalSecret", map[string]Standing{"a": broken, "b": later(broken, 2*time.Second), "c": later(broken, time.Second)})
+	crowd := ledger("ExternalSecret", map[string]State{"a": broken, "b": later(broken, 2*time.Second), "c": later(broken, time.Second)})
 	crowd.Set(types.NamespacedName{Namespace: "small", Name: "x"}, later(broken, time.Minute))
 
 	const left = `directsecrets_failing_left_out{} `
@@ -33,11 +33,11 @@ func TestFailing(t *testing.T) {
 		want   []string
 	}{
 		"Well": {"An object that is in sync, suspended or new has no series.", 9,
-			[]*Ledger{ledger("ExternalSecret", map[string]Standing{
+			[]*Ledger{ledger("ExternalSecret", map[string]State{
 				"a": synced, "b": {Status: "False", Reason: "Suspended"}, "c": {Status: "Unknown", Reason: "Pending", Wrong: start.Add(time.Hour - time.Second)}})},
 			[]string{left + "0"}},
 		"Failing": {"A failing object has a series with its name, reason and start; so has an object that waits for long.", 9,
-			[]*Ledger{ledger("ExternalSecret", map[string]Standing{"a": broken, "b": synced, "c": {Status: "Unknown", Reason: "Pending", Wrong: start}})},
+			[]*Ledger{ledger("ExternalSecret", map[string]State{"a": broken, "b": synced, "c": {Status: "Unknown", Reason: "Pending", Wrong: start}})},
 			[]string{left + "0",
 				fmt.Sprintf(`directsecrets_failing_since_timestamp_seconds{ExternalSecret,a,team,StoreNotReady} %g`, float64(start.Unix())),
 				fmt.Sprintf(`directsecrets_failing_since_timestamp_seconds{ExternalSecret,c,team,Pending} %g`, float64(start.Unix()))}},
@@ -46,7 +46,7 @@ func TestFailing(t *testing.T) {
 			[]string{left + "0", fmt.Sprintf(`directsecrets_failing_since_timestamp_seconds{FakeStore,cluster,,ProviderNotRunning} %g`, float64(start.Add(time.Hour).Unix()))}},
 		"Others": {"Objects of another process are not counted.", 9, []*Ledger{others}, []string{left + "0"}},
 		"Twice": {"An object that moves from one controller to another has one series; two would fail the whole scrape.", 9,
-			[]*Ledger{ledger("ExternalSecret", map[string]Standing{"a": broken}), ledger("ExternalSecret", map[string]Standing{"a": later(broken, time.Second)})},
+			[]*Ledger{ledger("ExternalSecret", map[string]State{"a": broken}), ledger("ExternalSecret", map[string]State{"a": later(broken, time.Second)})},
 			[]string{left + "0", fmt.Sprintf(`directsecrets_failing_since_timestamp_seconds{ExternalSecret,a,team,StoreNotReady} %g`, float64(start.Unix()+1))}},
 		"Crowd": {"One namespace cannot crowd out another, and its own objects that fail longest are shown.", 3, []*Ledger{crowd},
 			[]string{left + "1",
@@ -76,7 +76,7 @@ func TestFailingCrowd(t *testing.T) {
 		if i < others {
 			key.Namespace = fmt.Sprint("team-", i)
 		}
-		l.Set(key, Standing{Status: "False", Reason: "StoreNotReady", Wrong: start.Add(time.Duration(objects-i) * time.Millisecond)})
+		l.Set(key, State{Status: "False", Reason: "StoreNotReady", Wrong: start.Add(time.Duration(objects-i) * time.Millisecond)})
 	}
 	c := &ledgers{all: map[*Ledger]struct{}{l: {}}}
 	lines := gather(t, &failing{c, mostFailing})

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 )
 
-// A Ledger remembers the Standing of the objects of a Kind. It is counted while its manager leads. Each object is in
+// A Ledger remembers the State of the objects of a Kind. It is counted while its manager leads. Each object is in
 // the ledger of one operator, so no object is counted twice.
 type Ledger struct {
 	kind   string
@@ -22,7 +22,7 @@ type Ledger struct {
 	deletions *deletions
 
 	mu sync.Mutex
-	m  map[types.NamespacedName]Standing
+	m  map[types.NamespacedName]State
 }
 
 // An Option sets up a Ledger.
@@ -56,16 +56,16 @@ func New(mgr manager.Manager, kind string, opts ...Option) (*Ledger, error) {
 	}))
 }
 
-// Set stores the Standing of an object. If the Standing of a failing store has no start, that is when it was first
+// Set stores the State of an object. If the State of a failing store has no start, that is when it was first
 // set.
-func (l *Ledger) Set(key types.NamespacedName, s Standing) {
+func (l *Ledger) Set(key types.NamespacedName, s State) {
 	if l == nil {
 		return // Controllers in tests have no Ledger.
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.m == nil {
-		l.m = map[types.NamespacedName]Standing{}
+		l.m = map[types.NamespacedName]State{}
 	}
 	if l.stores && s.Wrong.IsZero() && s.fails(time.Time{}) {
 		if s.Wrong = l.m[key].Wrong; s.Wrong.IsZero() {

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-func ledger(kind string, stores map[string]Standing) *Ledger {
+func ledger(kind string, stores map[string]State) *Ledger {
 	l := &Ledger{kind: kind, now: func() time.Time { return start.Add(time.Hour) }, counts: func() bool { return true }}
 	for name, s := range stores {
 		l.Set(types.NamespacedName{Namespace: "team", Name: name}, s)
@@ -27,23 +27,23 @@ func following(l *Ledger, deleted time.Duration) *Ledger {
 }
 
 func TestCollect(t *testing.T) {
-	synced := Standing{Status: "True", Reason: "SecretSynced"}
-	broken := Standing{Status: "False", Reason: "StoreNotReady", Wrong: start}
-	periodic := func(age time.Duration) Standing {
-		return Standing{Status: "True", Reason: "SecretSynced", Interval: 24 * time.Hour, Good: start.Add(time.Hour - age)}
+	synced := State{Status: "True", Reason: "SecretSynced"}
+	broken := State{Status: "False", Reason: "StoreNotReady", Wrong: start}
+	periodic := func(age time.Duration) State {
+		return State{Status: "True", Reason: "SecretSynced", Interval: 24 * time.Hour, Good: start.Add(time.Hour - age)}
 	}
-	stores := ledger("FakeStore", map[string]Standing{"a": {Status: "True", Reason: "Valid"}, "b": {Status: "False", Reason: "AuthFailed", Wrong: start}})
+	stores := ledger("FakeStore", map[string]State{"a": {Status: "True", Reason: "Valid"}, "b": {Status: "False", Reason: "AuthFailed", Wrong: start}})
 	stores.stores = true
-	deleted := ledger("FakeStore", map[string]Standing{"a": {Status: "True", Reason: "Valid"}})
+	deleted := ledger("FakeStore", map[string]State{"a": {Status: "True", Reason: "Valid"}})
 	deleted.stores = true
-	others := ledger("ExternalSecret", map[string]Standing{"a": broken})
+	others := ledger("ExternalSecret", map[string]State{"a": broken})
 	others.counts = func() bool { return false }
-	changed := ledger("ExternalSecret", map[string]Standing{"a": broken, "b": broken, "c": broken})
+	changed := ledger("ExternalSecret", map[string]State{"a": broken, "b": broken, "c": broken})
 	changed.Set(types.NamespacedName{Namespace: "team", Name: "a"}, synced)
 	changed.Forget(types.NamespacedName{Namespace: "team", Name: "b"})
-	cleared := ledger("ExternalSecret", map[string]Standing{"a": broken})
+	cleared := ledger("ExternalSecret", map[string]State{"a": broken})
 	cleared.Clear()
-	removed := ledger("ExternalSecret", map[string]Standing{"a": broken})
+	removed := ledger("ExternalSecret", map[string]State{"a": broken})
 
 	cases := map[string]struct {
 		reason string
@@ -58,7 +58,7 @@ func TestCollect(t *testing.T) {
 		},
 		"Objects": {
 			"Objects are counted by reason, and the longest times are shown.",
-			[]*Ledger{ledger("ExternalSecret", map[string]Standing{"a": synced, "b": synced, "c": broken, "d": periodic(time.Minute), "e": periodic(2 * time.Minute)})},
+			[]*Ledger{ledger("ExternalSecret", map[string]State{"a": synced, "b": synced, "c": broken, "d": periodic(time.Minute), "e": periodic(2 * time.Minute)})},
 			[]string{
 				`directsecrets_objects{ExternalSecret,SecretSynced,True} 4`,
 				`directsecrets_objects{ExternalSecret,StoreNotReady,False} 1`,
@@ -68,7 +68,7 @@ func TestCollect(t *testing.T) {
 		},
 		"SameKind": {
 			"An object of a module that does not run is in another Ledger of the same Kind; the same series twice would fail the whole scrape.",
-			[]*Ledger{ledger("ExternalSecret", map[string]Standing{"a": synced}), ledger("ExternalSecret", map[string]Standing{"b": synced, "c": broken})},
+			[]*Ledger{ledger("ExternalSecret", map[string]State{"a": synced}), ledger("ExternalSecret", map[string]State{"b": synced, "c": broken})},
 			[]string{
 				`directsecrets_objects{ExternalSecret,SecretSynced,True} 2`,
 				`directsecrets_objects{ExternalSecret,StoreNotReady,False} 1`,
@@ -88,7 +88,7 @@ func TestCollect(t *testing.T) {
 		}},
 		"Deletion": {
 			"The longest deletion is shown once for each Kind, for stores as well.",
-			[]*Ledger{following(ledger("PushSecret", map[string]Standing{"a": synced}), 20*time.Minute), following(ledger("PushSecret", nil), 0), following(deleted, 0)},
+			[]*Ledger{following(ledger("PushSecret", map[string]State{"a": synced}), 20*time.Minute), following(ledger("PushSecret", nil), 0), following(deleted, 0)},
 			[]string{
 				`directsecrets_deletion_pending_seconds{FakeStore} 0`,
 				`directsecrets_deletion_pending_seconds{PushSecret} 2400`,
@@ -137,7 +137,7 @@ func gather(t *testing.T, c prometheus.Collector) (lines []string) {
 // TestNil checks that controllers can run without a Ledger: the methods of a nil Ledger do nothing, and do not panic.
 func TestNil(t *testing.T) {
 	cases := map[string]func(*Ledger){
-		"Set":    func(l *Ledger) { l.Set(types.NamespacedName{}, Standing{}) },
+		"Set":    func(l *Ledger) { l.Set(types.NamespacedName{}, State{}) },
 		"Forget": func(l *Ledger) { l.Forget(types.NamespacedName{}) },
 		"Clear":  (*Ledger).Clear,
 	}
@@ -156,7 +156,7 @@ func TestNil(t *testing.T) {
 func BenchmarkCollect(b *testing.B) {
 	l := ledger("ExternalSecret", nil)
 	for i := range 10_000 {
-		l.Set(types.NamespacedName{Namespace: "team", Name: fmt.Sprint(i)}, Standing{Status: "True", Reason: "SecretSynced", Interval: time.Hour, Good: start})
+		l.Set(types.NamespacedName{Namespace: "team", Name: fmt.Sprint(i)}, State{Status: "True", Reason: "SecretSynced", Interval: time.Hour, Good: start})
 	}
 	c := &ledgers{all: map[*Ledger]struct{}{l: {}}}
 	b.ReportAllocs()

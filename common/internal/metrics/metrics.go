@@ -53,8 +53,8 @@ func Wrote(c Cause, took time.Duration) {
 // pending is the reason of an object without a Ready condition.
 const pending = "Pending"
 
-// A Standing is the state of an object for the metrics.
-type Standing struct {
+// A State is the state of an object for the metrics.
+type State struct {
 	// Status and Reason are copied from its Ready condition.
 	Status metav1.ConditionStatus
 	Reason string
@@ -65,21 +65,21 @@ type Standing struct {
 	Good     time.Time
 }
 
-// Of returns the Standing for the conditions of an object. An object that is held back counts as in sync.
-func Of(conditions []metav1.Condition, created time.Time) Standing {
+// Of returns the State for the conditions of an object. An object that is held back counts as in sync.
+func Of(conditions []metav1.Condition, created time.Time) State {
 	c := meta.FindStatusCondition(conditions, v1alpha1.ConditionReady)
 	switch {
 	case c == nil:
-		return Standing{Status: metav1.ConditionUnknown, Reason: pending, Wrong: created}
+		return State{Status: metav1.ConditionUnknown, Reason: pending, Wrong: created}
 	case c.Status == metav1.ConditionTrue, status.HeldBack(c.Reason):
-		return Standing{Status: c.Status, Reason: c.Reason}
+		return State{Status: c.Status, Reason: c.Reason}
 	}
-	return Standing{Status: c.Status, Reason: c.Reason, Wrong: c.LastTransitionTime.Time}
+	return State{Status: c.Status, Reason: c.Reason, Wrong: c.LastTransitionTime.Time}
 }
 
 // outOfStep returns how long an object has been out of sync with its spec: by its condition, or because its refresh
 // is overdue. A refresh can be late by the jitter, a tenth of the interval.
-func (s Standing) outOfStep(now time.Time) time.Duration {
+func (s State) outOfStep(now time.Time) time.Duration {
 	since := s.Wrong
 	if since.IsZero() && s.Interval > 0 {
 		since = s.Good.Add(s.Interval + s.Interval/10)

@@ -22,13 +22,13 @@ func TestOf(t *testing.T) {
 	cases := map[string]struct {
 		reason     string
 		conditions []metav1.Condition
-		want       Standing
+		want       State
 	}{
-		"New":       {"An object without conditions is out of sync from its creation.", nil, Standing{Status: "Unknown", Reason: "Pending", Wrong: created}},
-		"Ready":     {"A Ready object is in sync.", ready("True", "SecretSynced", since), Standing{Status: "True", Reason: "SecretSynced"}},
-		"Failed":    {"An object that is not Ready is out of sync since its last transition.", ready("False", "StoreNotReady", since), Standing{Status: "False", Reason: "StoreNotReady", Wrong: since}},
-		"Unknown":   {"An object whose condition is Unknown is out of sync.", ready("Unknown", "Reconciling", since), Standing{Status: "Unknown", Reason: "Reconciling", Wrong: since}},
-		"Suspended": {"A suspended object is in sync, even if it failed before.", ready("False", "Suspended", since), Standing{Status: "False", Reason: "Suspended"}},
+		"New":       {"An object without conditions is out of sync from its creation.", nil, State{Status: "Unknown", Reason: "Pending", Wrong: created}},
+		"Ready":     {"A Ready object is in sync.", ready("True", "SecretSynced", since), State{Status: "True", Reason: "SecretSynced"}},
+		"Failed":    {"An object that is not Ready is out of sync since its last transition.", ready("False", "StoreNotReady", since), State{Status: "False", Reason: "StoreNotReady", Wrong: since}},
+		"Unknown":   {"An object whose condition is Unknown is out of sync.", ready("Unknown", "Reconciling", since), State{Status: "Unknown", Reason: "Reconciling", Wrong: since}},
+		"Suspended": {"A suspended object is in sync, even if it failed before.", ready("False", "Suspended", since), State{Status: "False", Reason: "Suspended"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -43,17 +43,17 @@ func TestOutOfSync(t *testing.T) {
 	const h = time.Hour
 	cases := map[string]struct {
 		reason string
-		s      Standing
+		s      State
 		after  time.Duration
 		want   time.Duration
 	}{
-		"InSync":     {"An object in sync without a refresh is not out of sync.", Standing{}, 100 * h, 0},
-		"Wrong":      {"The condition reports the failure.", Standing{Wrong: start}, h, h},
-		"NotDue":     {"A refresh can be late by its jitter.", Standing{Good: start, Interval: 10 * h}, 11 * h, 0},
-		"Overdue":    {"A later refresh is overdue.", Standing{Good: start, Interval: 10 * h}, 13 * h, 2 * h},
-		"NeverReads": {"An object without an interval is never overdue.", Standing{Good: start}, 100 * h, 0},
-		"Both":       {"A failing condition counts, not the due refresh.", Standing{Wrong: start.Add(h), Good: start, Interval: 10 * h}, 3 * h, 2 * h},
-		"Future":     {"A start in the future counts as 0.", Standing{Wrong: start.Add(h)}, 0, 0},
+		"InSync":     {"An object in sync without a refresh is not out of sync.", State{}, 100 * h, 0},
+		"Wrong":      {"The condition reports the failure.", State{Wrong: start}, h, h},
+		"NotDue":     {"A refresh can be late by its jitter.", State{Good: start, Interval: 10 * h}, 11 * h, 0},
+		"Overdue":    {"A later refresh is overdue.", State{Good: start, Interval: 10 * h}, 13 * h, 2 * h},
+		"NeverReads": {"An object without an interval is never overdue.", State{Good: start}, 100 * h, 0},
+		"Both":       {"A failing condition counts, not the due refresh.", State{Wrong: start.Add(h), Good: start, Interval: 10 * h}, 3 * h, 2 * h},
+		"Future":     {"A start in the future counts as 0.", State{Wrong: start.Add(h)}, 0, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -31,7 +31,7 @@ type event struct {
 	deleted bool
 }
 
-func (e event) tell(o *Object[object]) bool {
+func (e event) applyTo(o *Object[object]) bool {
 	if e.deleted {
 		return o.Deleted(e.of)
 	}
@@ -105,13 +105,13 @@ func TestGet(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var o Object[object]
 				for _, e := range tc.before {
-					e.tell(&o)
+					e.applyTo(&o)
 				}
 				if tc.wrote != nil {
 					o.Wrote(tc.wrote)
 				}
 				for _, e := range tc.events {
-					e.tell(&o)
+					e.applyTo(&o)
 				}
 				time.Sleep(tc.after)
 				is, err := o.Get(t.Context(), cache(tc.shows, tc.err), client.ObjectKey{Name: "db"}, &metav1.PartialObjectMetadata{})
@@ -172,7 +172,7 @@ func TestEvents(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			var o Object[object]
 			for _, e := range tc.events {
-				if e.tell(&o) {
+				if e.applyTo(&o) {
 					t.Errorf("%s is old news, although nothing was written", e.of.ResourceVersion)
 				}
 			}
@@ -180,7 +180,7 @@ func TestEvents(t *testing.T) {
 			o.Wrote(of("db", "u", "10"))
 			var got []bool
 			for _, e := range tc.events {
-				got = append(got, e.tell(&o))
+				got = append(got, e.applyTo(&o))
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("\n%s\n-want, +got:\n%s", tc.reason, diff)
@@ -254,9 +254,9 @@ func TestEventsAreBounded(t *testing.T) {
 	var last object
 	for i := range 1000 {
 		last = of(fmt.Sprintf("db-%d", i), "u", fmt.Sprint(100+i))
-		event{of: last}.tell(&o)
+		event{of: last}.applyTo(&o)
 	}
-	event{of: of("db-0", "u", "2000"), deleted: true}.tell(&o)
+	event{of: of("db-0", "u", "2000"), deleted: true}.applyTo(&o)
 	if len(o.seen) > maxSeen {
 		t.Errorf("%d events are remembered, want at most %d", len(o.seen), maxSeen)
 	}

@@ -73,36 +73,36 @@ type Supplies struct {
 	Now    time.Time
 }
 
-// Judgement is what to do about supplies.
-type Judgement struct {
+// SupplyDecision is what to do about supplies.
+type SupplyDecision struct {
 	// Ready is true if all values are available and can be used.
 	Ready bool
 	// Problem is why values are missing or could not be replaced; nil if there is no problem.
 	Problem *status.Verdict
-	// Wait is when to judge again; zero if only an event can change the judgement.
+	// Wait is when to decide again; zero if only an event can change the decision.
 	Wait time.Duration
 }
 
-// Again plans the next judgement after a time, or earlier.
-func (j *Judgement) Again(wait time.Duration) {
+// Again plans the next decision after a time, or earlier.
+func (j *SupplyDecision) Again(wait time.Duration) {
 	if wait > 0 && (j.Wait == 0 || wait < j.Wait) {
 		j.Wait = wait
 	}
 }
 
-// JudgeSupplies decides whether the values of other operators can be used, and what is wrong with them.
-func JudgeSupplies(s Supplies) Judgement {
-	j := Judgement{Ready: true}
+// DecideSupplies decides whether the values of other operators can be used, and what is wrong with them.
+func DecideSupplies(s Supplies) SupplyDecision {
+	j := SupplyDecision{Ready: true}
 	for _, src := range s.Sources {
 		j.Ready = j.Ready && src.Held
 	}
 	if s.Unknown {
-		return Judgement{Wait: settling}
+		return SupplyDecision{Wait: settling}
 	}
 	for _, src := range s.Sources {
 		if src.Skewed != "" {
 			v := status.Stalled(v1alpha1.ReasonVersionSkew, src.Skewed)
-			return Judgement{Problem: &v}
+			return SupplyDecision{Problem: &v}
 		}
 	}
 	if len(s.Reports) > 0 {
@@ -124,7 +124,7 @@ func JudgeSupplies(s Supplies) Judgement {
 }
 
 // problem returns what is wrong with one source; nil if nothing is, or not yet.
-func (s Supplies) problem(src Supply, j *Judgement) *status.Verdict {
+func (s Supplies) problem(src Supply, j *SupplyDecision) *status.Verdict {
 	if early := src.Due.Sub(s.Now); src.Held && (src.Due.IsZero() || early > 0) {
 		if !src.Due.IsZero() {
 			j.Again(early)

@@ -9,7 +9,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-func TestJudgeSupplies(t *testing.T) {
+func TestDecideSupplies(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	held := Supply{Name: `VaultKV "v"`, Held: true}
 	missing := Supply{Name: `VaultKV "v"`, Module: "provider-vault"}
@@ -85,13 +85,13 @@ func TestJudgeSupplies(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			j := JudgeSupplies(tc.in)
+			j := DecideSupplies(tc.in)
 			got := want{Ready: j.Ready, Wait: j.Wait}
 			if j.Problem != nil {
 				got.Reason, got.Message, got.Stalled = j.Problem.Reason, j.Problem.Text(), j.Problem.Stalled
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("\n%s\nJudgeSupplies(): -want, +got:\n%s", tc.reason, diff)
+				t.Errorf("\n%s\nDecideSupplies(): -want, +got:\n%s", tc.reason, diff)
 			}
 		})
 	}

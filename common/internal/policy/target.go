@@ -23,8 +23,8 @@ type Self struct {
 	Immutable bool
 	// Absent is true while the Secret is intentionally missing: the provider had no value for it.
 	Absent bool
-	// Yields is true while other ExternalSecrets still hold all keys that it wants.
-	Yields bool
+	// Blocked is true while other ExternalSecrets still hold all keys that it wants.
+	Blocked bool
 	// Due is why the provider must be read, regardless of the target.
 	Due Why
 }
@@ -69,8 +69,8 @@ type Target struct {
 	Owned bool
 	// Mark is the mark with this object's name; zero if there is none.
 	Mark Mark
-	// Rival is the name of another ExternalSecret that has a mark and still writes to this Secret.
-	Rival string
+	// OtherWriter is the name of another ExternalSecret that has a mark and still writes to this Secret.
+	OtherWriter string
 	// Intact is true if this object's fields match its mark.
 	Intact bool
 	// Watched is true if the Secret has the label by which this module watches it.
@@ -104,8 +104,8 @@ type Mark struct {
 	Inputs string `json:"inputs,omitempty"`
 	// Fields is a hash of the names of the fields that the object owns.
 	Fields string `json:"fields"`
-	// Yields are the fields that it left to other ExternalSecrets.
-	Yields []string `json:"yields,omitempty"`
+	// Blocked are the fields that it left to other ExternalSecrets.
+	Blocked []string `json:"yields,omitempty"`
 }
 
 func (m Mark) policy() v1alpha1.CreationPolicy { return Self{Creation: m.Policy}.creation() }
@@ -133,8 +133,8 @@ const (
 	Keep Action = "Keep"
 	// Refuse a spec that no write can satisfy; the message names a fix.
 	Refuse Action = "Refuse"
-	// Yield means that the Secret has another owner: write nothing.
-	Yield Action = "Yield"
+	// Conflict means that the Secret has another owner: write nothing.
+	Conflict Action = "Yield"
 	// Missing means that the Secret does not exist, and this object waits until another writer creates it.
 	Missing Action = "Missing"
 	// Wait until the Secret is deleted.
@@ -159,8 +159,8 @@ type Decision struct {
 type Reading struct {
 	// Failed is true if any answer was neither a value nor a definite "does not exist".
 	Failed bool
-	// Gone is true if the provider reports that something does not exist that the spec names and that is not optional.
-	Gone bool
+	// NotFound is true if the provider reports that something does not exist that the spec names and that is not optional.
+	NotFound bool
 	// Values is the number of keys in the answer; Keys is the number of those that no other ExternalSecret holds.
 	Values, Keys int
 	// Hash and Fields are the hashes for the mark.
@@ -187,7 +187,7 @@ func none(self Self, reading *Reading) Decision {
 	switch {
 	case reading == nil && self.Due != NotDue:
 		return Decision{Action: Read}
-	case reading != nil && (reading.Failed || reading.Gone):
+	case reading != nil && (reading.Failed || reading.NotFound):
 		return Decision{Action: Keep}
 	}
 	return Decision{Action: Nothing}
@@ -215,7 +215,7 @@ func absent(self Self, reading *Reading) Decision {
 // existing decides about an existing Secret.
 func existing(self Self, t Target, reading *Reading) Decision {
 	if message := foreign(self, t); message != "" {
-		return Decision{Action: Yield, Message: message}
+		return Decision{Action: Conflict, Message: message}
 	}
 	switch {
 	case t.Terminating:
@@ -253,7 +253,7 @@ func unanswered(self Self, t Target) Decision {
 	// A Secret that is intentionally missing may have been created again by a delayed operator.
 	drifted := !self.wrote(t) || !t.Intact || self.Absent
 	// Without own fields, mark or ownerReference, nothing can be lost if that is as specified.
-	if (self.Yields || self.Absent) && t.Mark.UID == "" && !t.Owned && !t.Holds {
+	if (self.Blocked || self.Absent) && t.Mark.UID == "" && !t.Owned && !t.Holds {
 		drifted = false
 	}
 	if self.creation() == v1alpha1.CreateOrphan {
@@ -271,9 +271,9 @@ func filled(self Self, t Target, reading *Reading) Decision {
 	case t.Mark.UID == "" && !t.Holds && reading.Values > 0 && reading.Keys == 0 && self.creation() != v1alpha1.CreateOwner:
 		return Decision{Action: Nothing} // Others hold all keys that this object wants.
 	case !self.wrote(t) || !t.Intact || t.Mark.Hash != reading.Hash || t.Mark.Fields != reading.Fields:
-		return Decision{Action: Apply, Fence: self.doubts(t)}
+		return Decision{Action: Apply, Fence: self.needsFence(t)}
 	case t.Mark.Generation < self.Generation && !reading.Same:
-		return Decision{Action: Apply, Fence: self.doubts(t)}
+		return Decision{Action: Apply, Fence: self.needsFence(t)}
 	case t.Mark.Generation < self.Generation, self.moved(t):
 		// Without a mark of this generation, an operator delayed with an earlier generation would write.
 		return Decision{Action: Own, Fence: true}
@@ -301,15 +301,15 @@ func (s Self) moved(t Target) bool {
 	return t.Owned != s.Owns || t.Mark.policy() != s.creation()
 }
 
-// doubts reports whether another object with this name, or a later generation of this one, may be active. That is
+// needsFence reports whether another object with this name, or a later generation of this one, may be active. That is
 // excluded only if this generation has written before. A new ownerReference is also in doubt.
-func (s Self) doubts(t Target) bool {
+func (s Self) needsFence(t Target) bool {
 	return !s.wrote(t) || t.Mark.Generation != s.Generation || s.Owns && !t.Owned
 }
 
-// Leave returns the action for a former target, after the spec names another one. It gets the same treatment as on
+// DecideOldTarget returns the action for a former target, after the spec names another one. It gets the same treatment as on
 // deletion of the object.
-func Leave(self Self, t Target) Decision {
+func DecideOldTarget(self Self, t Target) Decision {
 	switch {
 	case !t.Exists, t.Terminating, !t.Owned, self.creation() == v1alpha1.CreateNone:
 		return Decision{Action: Nothing}
@@ -323,12 +323,12 @@ func Leave(self Self, t Target) Decision {
 
 // kept reports whether the reading forbids any change.
 func kept(self Self, r Reading) bool {
-	return r.Failed || OnGone(self.Deletion, r.Gone, r.Values) == KeepAll
+	return r.Failed || OnNotFound(self.Deletion, r.NotFound, r.Values) == KeepAll
 }
 
 // emptied reports whether the Secret must not exist.
 func emptied(self Self, r Reading) bool {
-	return OnGone(self.Deletion, r.Gone, r.Values) == DropSecret
+	return OnNotFound(self.Deletion, r.NotFound, r.Values) == DropSecret
 }
 
 // foreign returns a message with the owner and a fix if the Secret has another owner, otherwise "". Merge is allowed to
@@ -342,8 +342,8 @@ func foreign(self Self, t Target) string {
 		return fmt.Sprintf("the Secret is controlled by %s %q; %s or remove that owner", t.Foreign.Kind, t.Foreign.Name, fix)
 	case t.Foreign != nil:
 		return fmt.Sprintf("the Secret is owned by %s %q; %s or remove that owner", t.Foreign.Kind, t.Foreign.Name, fix)
-	case t.Rival != "" && self.creation() == v1alpha1.CreateOwner && (t.Mark.UID == "" || t.Mark.policy() != v1alpha1.CreateOwner):
-		return fmt.Sprintf("the Secret is written by ExternalSecret %q; %s", t.Rival, fix)
+	case t.OtherWriter != "" && self.creation() == v1alpha1.CreateOwner && (t.Mark.UID == "" || t.Mark.policy() != v1alpha1.CreateOwner):
+		return fmt.Sprintf("the Secret is written by ExternalSecret %q; %s", t.OtherWriter, fix)
 	}
 	return ""
 }

@@ -15,9 +15,9 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// scene describes a situation in words. In a row of a table it stands for all situations that it covers: a field may
+// situation describes a situation in words. In a row of a table it stands for all situations that it covers: a field may
 // have several words with | between them, and an empty field stands for all words.
-type scene struct {
+type situation struct {
 	creation  string // creationPolicy; unset is Owner.
 	deletion  string // deletionPolicy; unset is Retain.
 	owns      string // Must there be an ownerReference?
@@ -28,7 +28,7 @@ type scene struct {
 	action    string
 }
 
-func (s scene) covers(x scene) bool {
+func (s situation) covers(x situation) bool {
 	for _, p := range [][2]string{
 		{s.creation, x.creation},
 		{s.deletion, x.deletion},
@@ -47,26 +47,26 @@ func (s scene) covers(x scene) bool {
 }
 
 type row[W any] struct {
-	reason string
-	scene  scene
-	want   W
+	reason    string
+	situation situation
+	want      W
 }
 
-// table finds the row for a scene, and records which rows were used.
+// table finds the row for a situation, and records which rows were used.
 type table[W any] struct {
 	rows  map[string]row[W]
-	found map[scene]string
+	found map[situation]string
 }
 
-// only returns the name of the only row that covers a scene. No row, or several rows, are an error.
-func (tb *table[W]) only(t *testing.T, s scene) string {
+// only returns the name of the only row that covers a situation. No row, or several rows, are an error.
+func (tb *table[W]) only(t *testing.T, s situation) string {
 	if name, ok := tb.found[s]; ok {
 		return name
 	}
 	t.Helper()
 	var names []string
 	for name, r := range tb.rows {
-		if r.scene.covers(s) {
+		if r.situation.covers(s) {
 			names = append(names, name)
 		}
 	}
@@ -120,40 +120,40 @@ const (
 
 // unread returns the decisions before the provider is read.
 func unread() *table[Action] {
-	return &table[Action]{found: map[scene]string{}, rows: map[string]row[Action]{
-		"NoneDue":    {"None reads, so that errors are reported.", scene{creation: "None", due: yes}, Read},
-		"NoneNotDue": {"None reverts no drift.", scene{creation: "None", due: no}, Nothing},
+	return &table[Action]{found: map[situation]string{}, rows: map[string]row[Action]{
+		"NoneDue":    {"None reads, so that errors are reported.", situation{creation: "None", due: yes}, Read},
+		"NoneNotDue": {"None reverts no drift.", situation{creation: "None", due: no}, Nothing},
 
-		"Absent":               {"Owner and CreateOrMerge create the Secret again at once, also under CreatedOnce.", scene{creation: "Owner|CreateOrMerge", target: "absent"}, Read},
-		"AbsentOrphanDue":      {"Orphan creates the Secret again at a refresh.", scene{creation: "Orphan", target: nowhere, due: yes}, Read},
-		"AbsentOrphanNotDue":   {"Orphan does not create the Secret again before the next refresh.", scene{creation: "Orphan", target: nowhere, due: no}, Nothing},
-		"AbsentMerge":          {"Merge never creates, it waits, whatever the provider answers.", scene{creation: "Merge", target: nowhere}, Missing},
-		"AbsentOnPurposeDue":   {"At a refresh the provider may have values again.", scene{creation: "Owner|CreateOrMerge", target: "withheld", due: yes}, Read},
-		"AbsentOnPurposeStays": {"A Secret missing because of deletionPolicy Delete was not deleted by hand. It is not created again before a refresh.", scene{creation: "Owner|CreateOrMerge", target: "withheld", due: no}, Nothing},
+		"Absent":               {"Owner and CreateOrMerge create the Secret again at once, also under CreatedOnce.", situation{creation: "Owner|CreateOrMerge", target: "absent"}, Read},
+		"AbsentOrphanDue":      {"Orphan creates the Secret again at a refresh.", situation{creation: "Orphan", target: nowhere, due: yes}, Read},
+		"AbsentOrphanNotDue":   {"Orphan does not create the Secret again before the next refresh.", situation{creation: "Orphan", target: nowhere, due: no}, Nothing},
+		"AbsentMerge":          {"Merge never creates, it waits, whatever the provider answers.", situation{creation: "Merge", target: nowhere}, Missing},
+		"AbsentOnPurposeDue":   {"At a refresh the provider may have values again.", situation{creation: "Owner|CreateOrMerge", target: "withheld", due: yes}, Read},
+		"AbsentOnPurposeStays": {"A Secret missing because of deletionPolicy Delete was not deleted by hand. It is not created again before a refresh.", situation{creation: "Owner|CreateOrMerge", target: "withheld", due: no}, Nothing},
 
-		"Foreign":               {"An ownerReference of another owner is a Conflict. Nothing is written, so nothing is read.", scene{creation: makes, target: "foreign|ours and foreign"}, Yield},
-		"ForeignMerge":          {"Merge is for Secrets of other owners.", scene{creation: "Merge", target: "foreign"}, Read},
-		"ForeignMergedDue":      {"Merge refreshes its keys in them.", scene{creation: "Merge", target: "ours and foreign", due: yes}, Read},
-		"ForeignMergedNotDue":   {"Without drift, Merge reads nothing.", scene{creation: "Merge", target: "ours and foreign", due: no}, Nothing},
-		"Rival":                 {"Under Owner the mark of another existing ExternalSecret is a Conflict.", scene{creation: "Owner", target: "rival"}, Yield},
-		"RivalShared":           {"Merge and CreateOrMerge share the Secret.", scene{creation: "Merge|CreateOrMerge", target: "rival"}, Read},
-		"RivalOrphanDue":        {"Orphan shares the Secret.", scene{creation: "Orphan", target: "rival", due: yes}, Read},
-		"RivalOrphanNotDue":     {"Orphan reverts nothing before the next refresh.", scene{creation: "Orphan", target: "rival", due: no}, Nothing},
-		"Terminating":           {"A Secret being deleted must be removed before it can be created again.", scene{creation: writes, target: "terminating"}, Wait},
-		"Right":                 {"Without drift nothing is read between two refreshes.", scene{creation: writes, target: right, due: no}, Nothing},
-		"RightDue":              {"A refresh reads.", scene{creation: writes, target: right, due: yes}, Read},
-		"Adoptable":             {"A Secret without an owner is adopted at once; the mark of a deleted object does not block.", scene{creation: eager, target: strange + "|" + inherited}, Read},
-		"AdoptableOrphanDue":    {"Orphan adopts at a refresh.", scene{creation: "Orphan", target: strange + "|" + inherited, due: yes}, Read},
-		"AdoptableOrphanNotDue": {"Orphan adopts a replacement of its Secret at the next refresh.", scene{creation: "Orphan", target: strange + "|" + inherited, due: no}, Nothing},
-		"Wrong":                 {"Drift of own keys is reverted at once.", scene{creation: eager, target: wrong}, Read},
-		"WrongOrphanDue":        {"Orphan reverts drift at a refresh.", scene{creation: "Orphan", target: wrong, due: yes}, Read},
-		"WrongOrphanNotDue":     {"Orphan does not revert drift before the next refresh.", scene{creation: "Orphan", target: wrong, due: no}, Nothing},
-		"Moved":                 {"The ownerReference is added or removed at once, without reading the provider, whether or not a refresh is due.", scene{creation: writes, target: moved}, Own},
+		"Foreign":               {"An ownerReference of another owner is a Conflict. Nothing is written, so nothing is read.", situation{creation: makes, target: "foreign|ours and foreign"}, Conflict},
+		"ForeignMerge":          {"Merge is for Secrets of other owners.", situation{creation: "Merge", target: "foreign"}, Read},
+		"ForeignMergedDue":      {"Merge refreshes its keys in them.", situation{creation: "Merge", target: "ours and foreign", due: yes}, Read},
+		"ForeignMergedNotDue":   {"Without drift, Merge reads nothing.", situation{creation: "Merge", target: "ours and foreign", due: no}, Nothing},
+		"Rival":                 {"Under Owner the mark of another existing ExternalSecret is a Conflict.", situation{creation: "Owner", target: "rival"}, Conflict},
+		"RivalShared":           {"Merge and CreateOrMerge share the Secret.", situation{creation: "Merge|CreateOrMerge", target: "rival"}, Read},
+		"RivalOrphanDue":        {"Orphan shares the Secret.", situation{creation: "Orphan", target: "rival", due: yes}, Read},
+		"RivalOrphanNotDue":     {"Orphan reverts nothing before the next refresh.", situation{creation: "Orphan", target: "rival", due: no}, Nothing},
+		"Terminating":           {"A Secret being deleted must be removed before it can be created again.", situation{creation: writes, target: "terminating"}, Wait},
+		"Right":                 {"Without drift nothing is read between two refreshes.", situation{creation: writes, target: right, due: no}, Nothing},
+		"RightDue":              {"A refresh reads.", situation{creation: writes, target: right, due: yes}, Read},
+		"Adoptable":             {"A Secret without an owner is adopted at once; the mark of a deleted object does not block.", situation{creation: eager, target: strange + "|" + inherited}, Read},
+		"AdoptableOrphanDue":    {"Orphan adopts at a refresh.", situation{creation: "Orphan", target: strange + "|" + inherited, due: yes}, Read},
+		"AdoptableOrphanNotDue": {"Orphan adopts a replacement of its Secret at the next refresh.", situation{creation: "Orphan", target: strange + "|" + inherited, due: no}, Nothing},
+		"Wrong":                 {"Drift of own keys is reverted at once.", situation{creation: eager, target: wrong}, Read},
+		"WrongOrphanDue":        {"Orphan reverts drift at a refresh.", situation{creation: "Orphan", target: wrong, due: yes}, Read},
+		"WrongOrphanNotDue":     {"Orphan does not revert drift before the next refresh.", situation{creation: "Orphan", target: wrong, due: no}, Nothing},
+		"Moved":                 {"The ownerReference is added or removed at once, without reading the provider, whether or not a refresh is due.", situation{creation: writes, target: moved}, Own},
 
-		"Sealed":          {"An immutable Secret is never rewritten, and reading stops, also if a refresh is requested.", scene{creation: writes, target: "sealed", immutable: yes}, Nothing},
-		"SealedTakenBack": {"An immutable Secret cannot become mutable again.", scene{creation: writes, target: "sealed|sealed, no label", immutable: no}, Refuse},
-		"SealedMoved":     {"The ownerReference of an immutable Secret can be changed.", scene{creation: writes, target: "sealed and moved"}, Own},
-		"SealedUnlabeled": {"Without the label, its deletion would not be noticed.", scene{creation: writes, target: "sealed, no label", immutable: yes}, Own},
+		"Sealed":          {"An immutable Secret is never rewritten, and reading stops, also if a refresh is requested.", situation{creation: writes, target: "sealed", immutable: yes}, Nothing},
+		"SealedTakenBack": {"An immutable Secret cannot become mutable again.", situation{creation: writes, target: "sealed|sealed, no label", immutable: no}, Refuse},
+		"SealedMoved":     {"The ownerReference of an immutable Secret can be changed.", situation{creation: writes, target: "sealed and moved"}, Own},
+		"SealedUnlabeled": {"Without the label, its deletion would not be noticed.", situation{creation: writes, target: "sealed, no label", immutable: yes}, Own},
 	}}
 }
 
@@ -162,78 +162,78 @@ func unread() *table[Action] {
 func answered() *table[Decision] {
 	is := func(a Action) Decision { return Decision{Action: a} }
 	nothingThere, deleted := Decision{Action: Nothing, Absent: true}, Decision{Action: Delete, Absent: true}
-	return &table[Decision]{found: map[scene]string{}, rows: map[string]row[Decision]{
-		"None":      {"None writes nothing.", scene{creation: "None", answer: full}, is(Nothing)},
-		"NoneError": {"None reports errors. It allows only deletionPolicy Retain, so a missing secret is an error.", scene{creation: "None", answer: failure + "|gone|one of two gone"}, is(Keep)},
+	return &table[Decision]{found: map[situation]string{}, rows: map[string]row[Decision]{
+		"None":      {"None writes nothing.", situation{creation: "None", answer: full}, is(Nothing)},
+		"NoneError": {"None reports errors. It allows only deletionPolicy Retain, so a missing secret is an error.", situation{creation: "None", answer: failure + "|gone|one of two gone"}, is(Keep)},
 
-		"Create":       {"A missing Secret is created.", scene{creation: makes, target: nowhere, answer: full}, is(Create)},
-		"CreateFailed": {"Only a definite answer changes anything.", scene{creation: makes, target: nowhere, answer: failure}, is(Keep)},
-		"CreateRetain": {"Under Retain a missing remote secret is an error, also for a new object.", scene{creation: makes, deletion: "Retain", target: nowhere, answer: "gone|one of two gone"}, is(Keep)},
-		"CreatePart":   {"Under Delete and Merge, missing keys are dropped without an error.", scene{creation: makes, deletion: "Delete|Merge", target: nowhere, answer: "one of two gone"}, is(Create)},
-		"CreateNot":    {"Under Delete there is no Secret without a key, and no error, also for a new object.", scene{creation: makes, deletion: "Delete", target: nowhere, answer: "gone"}, nothingThere},
-		"CreateEmpty":  {"Under Merge only keys are dropped; a deleted Secret is created again.", scene{creation: makes, deletion: "Merge", target: nowhere, answer: "gone"}, is(Create)},
-		"Missing":      {"Merge never creates.", scene{creation: "Merge", target: nowhere}, is(Missing)},
+		"Create":       {"A missing Secret is created.", situation{creation: makes, target: nowhere, answer: full}, is(Create)},
+		"CreateFailed": {"Only a definite answer changes anything.", situation{creation: makes, target: nowhere, answer: failure}, is(Keep)},
+		"CreateRetain": {"Under Retain a missing remote secret is an error, also for a new object.", situation{creation: makes, deletion: "Retain", target: nowhere, answer: "gone|one of two gone"}, is(Keep)},
+		"CreatePart":   {"Under Delete and Merge, missing keys are dropped without an error.", situation{creation: makes, deletion: "Delete|Merge", target: nowhere, answer: "one of two gone"}, is(Create)},
+		"CreateNot":    {"Under Delete there is no Secret without a key, and no error, also for a new object.", situation{creation: makes, deletion: "Delete", target: nowhere, answer: "gone"}, nothingThere},
+		"CreateEmpty":  {"Under Merge only keys are dropped; a deleted Secret is created again.", situation{creation: makes, deletion: "Merge", target: nowhere, answer: "gone"}, is(Create)},
+		"Missing":      {"Merge never creates.", situation{creation: "Merge", target: nowhere}, is(Missing)},
 
-		"Foreign":         {"An ownerReference of another owner is a Conflict, and nothing is written.", scene{creation: makes, target: "foreign|ours and foreign"}, is(Yield)},
-		"Rival":           {"Under Owner the mark of another existing ExternalSecret is a Conflict.", scene{creation: "Owner", target: "rival"}, is(Yield)},
-		"Terminating":     {"A Secret being deleted must be removed before it can be created again.", scene{creation: writes, target: "terminating"}, is(Wait)},
-		"Sealed":          {"An immutable Secret is never rewritten, whatever the provider answers.", scene{creation: writes, target: "sealed", immutable: yes}, is(Nothing)},
-		"SealedMoved":     {"Its ownerReference can be changed.", scene{creation: writes, target: "sealed and moved", immutable: yes}, is(Own)},
-		"SealedUnlabeled": {"Its label can be written.", scene{creation: writes, target: "sealed, no label", immutable: yes}, is(Own)},
-		"SealedTakenBack": {"It cannot become mutable again.", scene{creation: writes, target: "sealed|sealed and moved|sealed, no label", immutable: no}, is(Refuse)},
+		"Foreign":         {"An ownerReference of another owner is a Conflict, and nothing is written.", situation{creation: makes, target: "foreign|ours and foreign"}, is(Conflict)},
+		"Rival":           {"Under Owner the mark of another existing ExternalSecret is a Conflict.", situation{creation: "Owner", target: "rival"}, is(Conflict)},
+		"Terminating":     {"A Secret being deleted must be removed before it can be created again.", situation{creation: writes, target: "terminating"}, is(Wait)},
+		"Sealed":          {"An immutable Secret is never rewritten, whatever the provider answers.", situation{creation: writes, target: "sealed", immutable: yes}, is(Nothing)},
+		"SealedMoved":     {"Its ownerReference can be changed.", situation{creation: writes, target: "sealed and moved", immutable: yes}, is(Own)},
+		"SealedUnlabeled": {"Its label can be written.", situation{creation: writes, target: "sealed, no label", immutable: yes}, is(Own)},
+		"SealedTakenBack": {"It cannot become mutable again.", situation{creation: writes, target: "sealed|sealed and moved|sealed, no label", immutable: no}, is(Refuse)},
 
-		"Failed":       {"Denied, throttled, timeout, 5xx and a batch with one failed entry change nothing, under every policy.", scene{creation: writes, target: open, answer: failure}, is(Keep)},
-		"FailedShared": {"The same holds for Secrets shared with others.", scene{creation: "Orphan|Merge|CreateOrMerge", target: "rival", answer: failure}, is(Keep)},
-		"FailedMerge":  {"The same holds for Secrets of other owners.", scene{creation: "Merge", target: "foreign|ours and foreign", answer: failure}, is(Keep)},
-		"Retain":       {"Under Retain the Secret is unchanged, with all keys, if any is missing.", scene{creation: writes, deletion: "Retain", target: open, answer: "gone|one of two gone"}, is(Keep)},
-		"RetainShared": {"The same holds for Secrets shared with others.", scene{creation: "Orphan|Merge|CreateOrMerge", deletion: "Retain", target: "rival", answer: "gone|one of two gone"}, is(Keep)},
-		"RetainMerge":  {"The same holds for Secrets of other owners.", scene{creation: "Merge", deletion: "Retain", target: "foreign|ours and foreign", answer: "gone|one of two gone"}, is(Keep)},
+		"Failed":       {"Denied, throttled, timeout, 5xx and a batch with one failed entry change nothing, under every policy.", situation{creation: writes, target: open, answer: failure}, is(Keep)},
+		"FailedShared": {"The same holds for Secrets shared with others.", situation{creation: "Orphan|Merge|CreateOrMerge", target: "rival", answer: failure}, is(Keep)},
+		"FailedMerge":  {"The same holds for Secrets of other owners.", situation{creation: "Merge", target: "foreign|ours and foreign", answer: failure}, is(Keep)},
+		"Retain":       {"Under Retain the Secret is unchanged, with all keys, if any is missing.", situation{creation: writes, deletion: "Retain", target: open, answer: "gone|one of two gone"}, is(Keep)},
+		"RetainShared": {"The same holds for Secrets shared with others.", situation{creation: "Orphan|Merge|CreateOrMerge", deletion: "Retain", target: "rival", answer: "gone|one of two gone"}, is(Keep)},
+		"RetainMerge":  {"The same holds for Secrets of other owners.", situation{creation: "Merge", deletion: "Retain", target: "foreign|ours and foreign", answer: "gone|one of two gone"}, is(Keep)},
 
-		"Same":        {"A refresh that finds nothing new writes nothing.", scene{creation: writes, target: right, answer: "same"}, is(Nothing)},
-		"SameForeign": {"A refresh that finds nothing new writes nothing.", scene{creation: "Merge", target: "ours and foreign", answer: "same"}, is(Nothing)},
-		"SameMoved":   {"Only the owner is updated.", scene{creation: writes, target: "moved|of another policy", answer: "same"}, is(Own)},
-		"News":        {"New values, keys and labels are written.", scene{creation: writes, target: right + "|moved|of another policy", answer: "changed|grown|same with other labels"}, is(Apply)},
-		"NewsForeign": {"New values, keys and labels are written.", scene{creation: "Merge", target: "ours and foreign", answer: "changed|grown|same with other labels"}, is(Apply)},
-		"Revert":      {"Drift is reverted.", scene{creation: writes, target: wrong + "|moved and drifted", answer: full}, is(Apply)},
-		"Adopt":       {"A Secret without an existing owner is adopted, and keys of others stay.", scene{creation: writes, target: strange + "|" + inherited, answer: full}, is(Apply)},
-		"Share":       {"Orphan, Merge and CreateOrMerge share with a rival.", scene{creation: "Orphan|Merge|CreateOrMerge", target: "rival", answer: full}, is(Apply)},
-		"Merge":       {"Merge adds to Secrets of other owners.", scene{creation: "Merge", target: "foreign", answer: full}, is(Apply)},
+		"Same":        {"A refresh that finds nothing new writes nothing.", situation{creation: writes, target: right, answer: "same"}, is(Nothing)},
+		"SameForeign": {"A refresh that finds nothing new writes nothing.", situation{creation: "Merge", target: "ours and foreign", answer: "same"}, is(Nothing)},
+		"SameMoved":   {"Only the owner is updated.", situation{creation: writes, target: "moved|of another policy", answer: "same"}, is(Own)},
+		"News":        {"New values, keys and labels are written.", situation{creation: writes, target: right + "|moved|of another policy", answer: "changed|grown|same with other labels"}, is(Apply)},
+		"NewsForeign": {"New values, keys and labels are written.", situation{creation: "Merge", target: "ours and foreign", answer: "changed|grown|same with other labels"}, is(Apply)},
+		"Revert":      {"Drift is reverted.", situation{creation: writes, target: wrong + "|moved and drifted", answer: full}, is(Apply)},
+		"Adopt":       {"A Secret without an existing owner is adopted, and keys of others stay.", situation{creation: writes, target: strange + "|" + inherited, answer: full}, is(Apply)},
+		"Share":       {"Orphan, Merge and CreateOrMerge share with a rival.", situation{creation: "Orphan|Merge|CreateOrMerge", target: "rival", answer: full}, is(Apply)},
+		"Merge":       {"Merge adds to Secrets of other owners.", situation{creation: "Merge", target: "foreign", answer: full}, is(Apply)},
 
-		"Part":       {"Under Delete and Merge the missing key is dropped, and the other stays.", scene{creation: writes, deletion: "Delete|Merge", target: open, answer: "one of two gone"}, is(Apply)},
-		"PartShared": {"The same holds for Secrets shared with others.", scene{creation: "Orphan|Merge|CreateOrMerge", deletion: "Delete|Merge", target: "rival", answer: "one of two gone"}, is(Apply)},
-		"PartMerge":  {"The same holds for Secrets of other owners.", scene{creation: "Merge", deletion: "Merge", target: "foreign|ours and foreign", answer: "one of two gone"}, is(Apply)},
+		"Part":       {"Under Delete and Merge the missing key is dropped, and the other stays.", situation{creation: writes, deletion: "Delete|Merge", target: open, answer: "one of two gone"}, is(Apply)},
+		"PartShared": {"The same holds for Secrets shared with others.", situation{creation: "Orphan|Merge|CreateOrMerge", deletion: "Delete|Merge", target: "rival", answer: "one of two gone"}, is(Apply)},
+		"PartMerge":  {"The same holds for Secrets of other owners.", situation{creation: "Merge", deletion: "Merge", target: "foreign|ours and foreign", answer: "one of two gone"}, is(Apply)},
 
-		"Drop":        {"Under Merge the object's own keys are dropped, and the Secret stays.", scene{creation: writes, deletion: "Merge", target: inherited + "|" + right + "|" + wrong + "|" + moved, answer: "gone"}, is(Apply)},
-		"DropForeign": {"Under Merge the object's own keys are dropped, and the Secret stays.", scene{creation: "Merge", deletion: "Merge", target: "ours and foreign", answer: "gone"}, is(Apply)},
-		"DropOwner":   {"Owner adopts, even without a key.", scene{creation: "Owner", deletion: "Merge", target: strange, answer: "gone"}, is(Apply)},
-		"DropNothing": {"Without own keys and values, only the mark shows that the object is in sync.", scene{creation: "Orphan|Merge|CreateOrMerge", deletion: "Merge", target: strange + "|rival", answer: "gone"}, is(Apply)},
-		"DropNone":    {"Without own keys and values, only the mark shows that the object is in sync.", scene{creation: "Merge", deletion: "Merge", target: "foreign", answer: "gone"}, is(Apply)},
+		"Drop":        {"Under Merge the object's own keys are dropped, and the Secret stays.", situation{creation: writes, deletion: "Merge", target: inherited + "|" + right + "|" + wrong + "|" + moved, answer: "gone"}, is(Apply)},
+		"DropForeign": {"Under Merge the object's own keys are dropped, and the Secret stays.", situation{creation: "Merge", deletion: "Merge", target: "ours and foreign", answer: "gone"}, is(Apply)},
+		"DropOwner":   {"Owner adopts, even without a key.", situation{creation: "Owner", deletion: "Merge", target: strange, answer: "gone"}, is(Apply)},
+		"DropNothing": {"Without own keys and values, only the mark shows that the object is in sync.", situation{creation: "Orphan|Merge|CreateOrMerge", deletion: "Merge", target: strange + "|rival", answer: "gone"}, is(Apply)},
+		"DropNone":    {"Without own keys and values, only the mark shows that the object is in sync.", situation{creation: "Merge", deletion: "Merge", target: "foreign", answer: "gone"}, is(Apply)},
 
-		"Delete":            {"Under Delete, a Secret that this object created is deleted when it has no key left, drifted or not.", scene{deletion: "Delete", target: "owned|drifted|" + moved, answer: "gone"}, deleted},
-		"DeleteOwned":       {"An adopted Secret is deleted if this object owns it.", scene{owns: yes, deletion: "Delete", target: "adopted|unmarked", answer: "gone"}, deleted},
-		"DeleteNotOwned":    {"A Secret that this object neither created nor owns is not deleted; its own keys are dropped.", scene{owns: no, deletion: "Delete", target: "adopted|unmarked", answer: "gone"}, is(Apply)},
-		"DeleteNamesake":    {"A Secret created by a former object with this name counts as created.", scene{deletion: "Delete", target: "of a dead namesake", answer: "gone"}, deleted},
-		"DeleteAdoptedOnce": {"A Secret only adopted by a former object with this name does not count as created.", scene{owns: no, deletion: "Delete", target: "adopted by a dead namesake", answer: "gone"}, is(Apply)},
-		"DeleteAboutToOwn":  {"A Secret that this object is about to own is deleted at once, without first becoming its owner.", scene{owns: yes, deletion: "Delete", target: "adopted by a dead namesake", answer: "gone"}, deleted},
-		"DeleteShared":      {"A key of another manager keeps the Secret; the object's own keys are dropped.", scene{deletion: "Delete", target: "shared|with a guest|overwritten", answer: "gone"}, is(Apply)},
-		"DeleteStrange":     {"A Secret that was never ours stays, without an error.", scene{deletion: "Delete", target: strange, answer: "gone"}, nothingThere},
-		"DeleteRival":       {"A Secret that was never ours stays, without an error.", scene{creation: "Orphan", deletion: "Delete", target: "rival", answer: "gone"}, nothingThere},
+		"Delete":            {"Under Delete, a Secret that this object created is deleted when it has no key left, drifted or not.", situation{deletion: "Delete", target: "owned|drifted|" + moved, answer: "gone"}, deleted},
+		"DeleteOwned":       {"An adopted Secret is deleted if this object owns it.", situation{owns: yes, deletion: "Delete", target: "adopted|unmarked", answer: "gone"}, deleted},
+		"DeleteNotOwned":    {"A Secret that this object neither created nor owns is not deleted; its own keys are dropped.", situation{owns: no, deletion: "Delete", target: "adopted|unmarked", answer: "gone"}, is(Apply)},
+		"DeleteNamesake":    {"A Secret created by a former object with this name counts as created.", situation{deletion: "Delete", target: "of a dead namesake", answer: "gone"}, deleted},
+		"DeleteAdoptedOnce": {"A Secret only adopted by a former object with this name does not count as created.", situation{owns: no, deletion: "Delete", target: "adopted by a dead namesake", answer: "gone"}, is(Apply)},
+		"DeleteAboutToOwn":  {"A Secret that this object is about to own is deleted at once, without first becoming its owner.", situation{owns: yes, deletion: "Delete", target: "adopted by a dead namesake", answer: "gone"}, deleted},
+		"DeleteShared":      {"A key of another manager keeps the Secret; the object's own keys are dropped.", situation{deletion: "Delete", target: "shared|with a guest|overwritten", answer: "gone"}, is(Apply)},
+		"DeleteStrange":     {"A Secret that was never ours stays, without an error.", situation{deletion: "Delete", target: strange, answer: "gone"}, nothingThere},
+		"DeleteRival":       {"A Secret that was never ours stays, without an error.", situation{creation: "Orphan", deletion: "Delete", target: "rival", answer: "gone"}, nothingThere},
 	}}
 }
 
 // fences returns whether the ExternalSecret is read live before a write.
 func fences() *table[bool] {
-	return &table[bool]{found: map[scene]string{}, rows: map[string]row[bool]{
-		"NoWrite":       {"An action without a write needs no fence.", scene{action: "Read|Nothing|Keep|Refuse|Yield|Missing|Wait"}, false},
-		"Always":        {"It may apply an ownerReference with the uid of a deleted object, and a deletion cannot be undone.", scene{action: "Own|Delete"}, true},
-		"Create":        {"The object may be deleted, and its Secret garbage-collected with it.", scene{action: "Create"}, true},
-		"ApplyOurs":     {"The mark has our uid and generation, and the ownerReference exists.", scene{action: "Apply", target: right + "|drifted|overwritten|ours and foreign"}, false},
-		"ApplyUnmarked": {"No mark shows that this generation has written before.", scene{action: "Apply", target: "unmarked"}, true},
-		"ApplyOwner":    {"With an ownerReference to a deleted object, the garbage collector deletes the Secret.", scene{action: "Apply", owns: yes, target: strange + "|moved|moved and drifted"}, true},
-		"ApplyStrange":  {"No mark shows that this generation has written before.", scene{action: "Apply", owns: no, target: strange + "|foreign|rival"}, true},
-		"ApplyNoOwner":  {"Removing an ownerReference does no harm.", scene{action: "Apply", owns: no, target: "moved|moved and drifted"}, false},
-		"ApplyPolicy":   {"The mark and the ownerReference are ours.", scene{action: "Apply", target: "of another policy"}, false},
-		"ApplyNamesake": {"The mark names another uid: one of the two objects is deleted.", scene{action: "Apply", target: inherited}, true},
+	return &table[bool]{found: map[situation]string{}, rows: map[string]row[bool]{
+		"NoWrite":       {"An action without a write needs no fence.", situation{action: "Read|Nothing|Keep|Refuse|Yield|Missing|Wait"}, false},
+		"Always":        {"It may apply an ownerReference with the uid of a deleted object, and a deletion cannot be undone.", situation{action: "Own|Delete"}, true},
+		"Create":        {"The object may be deleted, and its Secret garbage-collected with it.", situation{action: "Create"}, true},
+		"ApplyOurs":     {"The mark has our uid and generation, and the ownerReference exists.", situation{action: "Apply", target: right + "|drifted|overwritten|ours and foreign"}, false},
+		"ApplyUnmarked": {"No mark shows that this generation has written before.", situation{action: "Apply", target: "unmarked"}, true},
+		"ApplyOwner":    {"With an ownerReference to a deleted object, the garbage collector deletes the Secret.", situation{action: "Apply", owns: yes, target: strange + "|moved|moved and drifted"}, true},
+		"ApplyStrange":  {"No mark shows that this generation has written before.", situation{action: "Apply", owns: no, target: strange + "|foreign|rival"}, true},
+		"ApplyNoOwner":  {"Removing an ownerReference does no harm.", situation{action: "Apply", owns: no, target: "moved|moved and drifted"}, false},
+		"ApplyPolicy":   {"The mark and the ownerReference are ours.", situation{action: "Apply", target: "of another policy"}, false},
+		"ApplyNamesake": {"The mark names another uid: one of the two objects is deleted.", situation{action: "Apply", target: inherited}, true},
 	}}
 }
 
@@ -255,7 +255,7 @@ func targets(creation v1alpha1.CreationPolicy, owns bool) map[string]Target {
 		Exists: true, Owned: owns, Intact: true, Watched: true, Holds: true,
 		Mark: Mark{Name: "db", UID: "uid-me", Generation: 3, Policy: spelled, Created: true, Hash: "h", Fields: "f"},
 	}
-	dead := Target{
+	former := Target{
 		Exists: true, Intact: true, Watched: true, Holds: true,
 		Mark: Mark{Name: "db", UID: "uid-dead", Generation: 2, Policy: spelled, Created: true, Hash: "h", Fields: "f"},
 	}
@@ -270,15 +270,15 @@ func targets(creation v1alpha1.CreationPolicy, owns bool) map[string]Target {
 		"orphaned":                   {Exists: true, Others: true},
 		"empty":                      {Exists: true},
 		"of another dead":            {Exists: true, Others: true}, // An owner that does not exist owns nothing.
-		"of a dead namesake":         dead,
-		"adopted by a dead namesake": with(dead, func(t *Target) { t.Mark.Created = false }),
+		"of a dead namesake":         former,
+		"adopted by a dead namesake": with(former, func(t *Target) { t.Mark.Created = false }),
 		"foreign":                    {Exists: true, Others: true, Foreign: database},
-		"rival":                      {Exists: true, Others: true, Rival: "other"},
+		"rival":                      {Exists: true, Others: true, OtherWriter: "other"},
 
 		"owned":             ours,
 		"adopted":           with(ours, func(t *Target) { t.Mark.Created = false }),
 		"shared":            with(ours, func(t *Target) { t.Others = true }),
-		"with a guest":      with(ours, func(t *Target) { t.Others, t.Rival = true, "other" }),
+		"with a guest":      with(ours, func(t *Target) { t.Others, t.OtherWriter = true, "other" }),
 		"drifted":           with(ours, func(t *Target) { t.Intact = false }),
 		"overwritten":       with(ours, func(t *Target) { t.Intact, t.Others = false, true }),
 		"unmarked":          with(ours, func(t *Target) { t.Intact, t.Mark = false, Mark{} }),
@@ -299,11 +299,11 @@ var answers = map[string]Reading{
 	"changed":                 {Values: 2, Keys: 2, Hash: "changed", Fields: "f"},
 	"grown":                   {Values: 3, Keys: 3, Hash: "grown", Fields: "grown"},
 	"same with other labels":  {Values: 2, Keys: 2, Hash: "h", Fields: "labels"},
-	"gone":                    {Gone: true, Hash: "none", Fields: "none"},
-	"one of two gone":         {Gone: true, Values: 1, Keys: 1, Hash: "one", Fields: "one"},
+	"gone":                    {NotFound: true, Hash: "none", Fields: "none"},
+	"one of two gone":         {NotFound: true, Values: 1, Keys: 1, Hash: "one", Fields: "one"},
 	"denied":                  {Failed: true, Hash: "none", Fields: "none"},
 	"unavailable":             {Failed: true, Values: 1, Keys: 1, Hash: "one", Fields: "one"},
-	"one gone and one denied": {Failed: true, Gone: true, Hash: "none", Fields: "none"},
+	"one gone and one denied": {Failed: true, NotFound: true, Hash: "none", Fields: "none"},
 }
 
 // refreshes returns the situations of an object when it is reconciled.
@@ -381,11 +381,11 @@ func (p policies) accepted() bool {
 
 // combination is one element of the product: the input for the tables and for Decide.
 type combination struct {
-	scene   scene
-	refresh RefreshInput
-	self    Self
-	target  Target
-	reading Reading
+	situation situation
+	refresh   RefreshInput
+	self      Self
+	target    Target
+	reading   Reading
 }
 
 // lifecycles returns all combinations that the API server accepts.
@@ -399,7 +399,7 @@ func lifecycles() iter.Seq[combination] {
 			}
 			// If cleanupPolicy is unset, the flag applies: OnDelete.
 			owns := (p.creation == "" || p.creation == v1alpha1.CreateOwner) && p.cleanup != v1alpha1.CleanupNever
-			s := scene{creation: string(p.creation), deletion: string(p.deletion), owns: word[owns]}
+			s := situation{creation: string(p.creation), deletion: string(p.deletion), owns: word[owns]}
 			if s.creation == "" {
 				s.creation = "Owner"
 			}
@@ -432,8 +432,8 @@ func TestLifecycle(t *testing.T) {
 	before, after, fence := unread(), answered(), fences()
 	wrong := map[string]int{}
 	check := func(name, reason string, c combination, want, got Decision) {
-		s := c.scene
-		want.Fence = fence.rows[fence.only(t, scene{action: string(want.Action), owns: s.owns, target: s.target})].want
+		s := c.situation
+		want.Fence = fence.rows[fence.only(t, situation{action: string(want.Action), owns: s.owns, target: s.target})].want
 		got.Message = ""
 		if want == got {
 			return
@@ -446,17 +446,17 @@ func TestLifecycle(t *testing.T) {
 	combinations := 0
 	for c := range lifecycles() {
 		combinations++
-		s := c.scene
+		s := c.situation
 		due := RefreshDue(c.refresh)
 		if (due != NotDue) != (s.due == yes) {
 			t.Errorf("RefreshDue(%+v): %q, but it is due: %s", c.refresh, due, s.due)
 		}
 		c.self.Due = due
-		name := before.only(t, scene{creation: s.creation, owns: s.owns, immutable: s.immutable, due: s.due, target: s.target})
+		name := before.only(t, situation{creation: s.creation, owns: s.owns, immutable: s.immutable, due: s.due, target: s.target})
 		check("unread "+name, before.rows[name].reason, c, Decision{Action: before.rows[name].want}, Decide(c.self, c.target, nil))
 
 		c.self.Due = NotDue
-		name = after.only(t, scene{creation: s.creation, deletion: s.deletion, owns: s.owns, immutable: s.immutable, target: s.target, answer: s.answer})
+		name = after.only(t, situation{creation: s.creation, deletion: s.deletion, owns: s.owns, immutable: s.immutable, target: s.target, answer: s.answer})
 		check("answered "+name, after.rows[name].reason, c, after.rows[name].want, Decide(c.self, c.target, &c.reading))
 	}
 	before.used(t)
@@ -519,22 +519,22 @@ func (c combination) written(d Decision) (Self, Target) {
 	return self, t
 }
 
-// TestSettles checks that after a success nothing is done, and nothing is read before the next refresh. A refresh that
+// TestStableAfterSuccess checks that after a success nothing is done, and nothing is read before the next refresh. A refresh that
 // finds nothing new writes nothing, OnChange reads only on a change, and CreatedOnce reads once.
-func TestSettles(t *testing.T) {
+func TestStableAfterSuccess(t *testing.T) {
 	type unsettled struct {
 		creation, deletion, target, answer string
 		did, next                          Action
 	}
 	type asked struct {
-		scene scene
-		due   Why
+		situation situation
+		due       Why
 	}
 	seen := map[asked]bool{}
 	wrong := map[unsettled]int{}
 	for c := range lifecycles() {
 		// Different refresh policies, and different spellings of one policy, have the same input.
-		a := asked{c.scene, RefreshDue(c.refresh)}
+		a := asked{c.situation, RefreshDue(c.refresh)}
 		if seen[a] {
 			continue
 		}
@@ -555,13 +555,13 @@ func TestSettles(t *testing.T) {
 		}
 		self, target := c.written(did)
 		next := Decide(self, target, nil).Action
-		settled := next == Nothing || did.Action == Own && (next == Read && !target.Intact || next == Refuse)
-		if settled && next == Nothing && did.Action != Own && did.Action != Nothing {
+		stable := next == Nothing || did.Action == Own && (next == Read && !target.Intact || next == Refuse)
+		if stable && next == Nothing && did.Action != Own && did.Action != Nothing {
 			next = Decide(self, target, &c.reading).Action
-			settled = next == Nothing
+			stable = next == Nothing
 		}
-		if !settled {
-			wrong[unsettled{c.scene.creation, c.scene.deletion, c.scene.target, c.scene.answer, did.Action, next}]++
+		if !stable {
+			wrong[unsettled{c.situation.creation, c.situation.deletion, c.situation.target, c.situation.answer, did.Action, next}]++
 		}
 	}
 	for u, n := range wrong {
@@ -598,7 +598,7 @@ func marked(uid types.UID, generation int64) Mark {
 
 func TestDecideFence(t *testing.T) {
 	owner, orphan, other := Self{Owns: true}, Self{Creation: v1alpha1.CreateOrphan}, Self{Creation: v1alpha1.CreateCreateOrMerge}
-	same, changed, gone := &Reading{Values: 2, Keys: 2, Hash: "h", Fields: "f"}, &Reading{Values: 2, Keys: 2, Hash: "i", Fields: "f"}, &Reading{Gone: true}
+	same, changed, notFound := &Reading{Values: 2, Keys: 2, Hash: "h", Fields: "f"}, &Reading{Values: 2, Keys: 2, Hash: "i", Fields: "f"}, &Reading{NotFound: true}
 	unmade := &Reading{Values: 2, Keys: 2, Hash: "h", Fields: "f", Same: true}
 	ours := func(m Mark) Target {
 		return Target{Exists: true, Owned: true, Intact: true, Watched: true, Holds: true, Mark: m}
@@ -626,11 +626,11 @@ func TestDecideFence(t *testing.T) {
 		"Own":              {"A change of the ownerReference is fenced.", Self{}, ours(marked("uid-me", 3)), nil, Decision{Action: Own, Fence: true}},
 		"OwnAnswered":      {"It is fenced also after reading.", Self{}, ours(marked("uid-me", 3)), same, Decision{Action: Own, Fence: true}},
 		"OwnPolicy":        {"It is fenced also if only the mark changes.", other, Target{Exists: true, Intact: true, Watched: true, Mark: func() Mark { m := marked("uid-me", 3); m.Policy = v1alpha1.CreateMerge; return m }()}, nil, Decision{Action: Own, Fence: true}},
-		"Delete":           {"A deletion cannot be undone.", deletes, ours(marked("uid-me", 3)), gone, Decision{Action: Delete, Fence: true, Absent: true}},
+		"Delete":           {"A deletion cannot be undone.", deletes, ours(marked("uid-me", 3)), notFound, Decision{Action: Delete, Fence: true, Absent: true}},
 		"Create":           {"The object may be deleted, and its Secret garbage-collected with it.", owner, Target{}, same, Decision{Action: Create, Fence: true}},
-		"CreateNothing":    {"Without a creation there is no fence.", Self{Deletion: v1alpha1.DeletionDelete}, Target{}, gone, Decision{Action: Nothing, Absent: true}},
-		"KeepOtherUID":     {"Keep writes nothing, so there is no fence.", owner, ours(lower), gone, Decision{Action: Keep}},
-		"YieldOtherUID":    {"Yield writes nothing, so there is no fence.", owner, Target{Exists: true, Mark: lower, Foreign: &metav1.OwnerReference{Kind: "Database"}}, same, Decision{Action: Yield}},
+		"CreateNothing":    {"Without a creation there is no fence.", Self{Deletion: v1alpha1.DeletionDelete}, Target{}, notFound, Decision{Action: Nothing, Absent: true}},
+		"KeepOtherUID":     {"Keep writes nothing, so there is no fence.", owner, ours(lower), notFound, Decision{Action: Keep}},
+		"YieldOtherUID":    {"Yield writes nothing, so there is no fence.", owner, Target{Exists: true, Mark: lower, Foreign: &metav1.OwnerReference{Kind: "Database"}}, same, Decision{Action: Conflict}},
 		"SealedByNamesake": {"An object that takes over an immutable Secret marks it, and leaves the data unchanged.", Self{Immutable: true}, Target{Exists: true, Intact: true, Watched: true, Holds: true, Sealed: true, Mark: lower}, nil, Decision{Action: Own, Fence: true}},
 		"SealedUnmarked":   {"An immutable Secret without a mark is marked again.", Self{Immutable: true}, Target{Exists: true, Holds: true, Sealed: true}, same, Decision{Action: Own, Fence: true}},
 	})
@@ -638,8 +638,8 @@ func TestDecideFence(t *testing.T) {
 
 func TestDecideFlags(t *testing.T) {
 	shares := Self{Creation: v1alpha1.CreateCreateOrMerge}
-	yields := Self{Creation: v1alpha1.CreateCreateOrMerge, Yields: true}
-	yieldsDue := Self{Creation: v1alpha1.CreateCreateOrMerge, Yields: true, Due: Elapsed}
+	blocked := Self{Creation: v1alpha1.CreateCreateOrMerge, Blocked: true}
+	blockedDue := Self{Creation: v1alpha1.CreateCreateOrMerge, Blocked: true, Due: Elapsed}
 	orphan := Self{Creation: v1alpha1.CreateOrphan, Deletion: v1alpha1.DeletionDelete}
 	deletes := Self{Deletion: v1alpha1.DeletionDelete}
 	withheld, withheldDue := Self{Deletion: v1alpha1.DeletionDelete, Absent: true}, Self{Deletion: v1alpha1.DeletionDelete, Absent: true, Due: Elapsed}
@@ -654,23 +654,23 @@ func TestDecideFlags(t *testing.T) {
 		return Target{Exists: true, Intact: true, Watched: true, Holds: true, Mark: with(mark, p)}
 	}
 	emptied := Target{Exists: true, Intact: true, Watched: true, Others: true, Mark: Mark{Name: "db", UID: "uid-me", Generation: 3, Policy: v1alpha1.CreateMerge, Hash: "none", Fields: "none"}}
-	rival := func(m Mark) Target {
-		return Target{Exists: true, Intact: true, Watched: true, Others: true, Mark: m, Rival: "other"}
+	otherWriter := func(m Mark) Target {
+		return Target{Exists: true, Intact: true, Watched: true, Others: true, Mark: m, OtherWriter: "other"}
 	}
 
 	held := &Reading{Values: 2, Hash: "none", Fields: "none"}
 	some := &Reading{Values: 2, Keys: 1, Hash: "one", Fields: "one"}
-	gone := &Reading{Gone: true, Hash: "none", Fields: "none"}
+	notFound := &Reading{NotFound: true, Hash: "none", Fields: "none"}
 	optional := &Reading{Hash: "none", Fields: "none"}
 	same := &Reading{Values: 2, Keys: 2, Hash: "h", Fields: "f"}
 
 	decide(t, map[string]decision{
-		"Yields":           {"While others hold all keys, reading would not help.", yields, Target{Exists: true, Others: true}, nil, Decision{Action: Nothing}},
-		"YieldsDue":        {"A refresh reads, because the spec may name other keys.", yieldsDue, Target{Exists: true, Others: true}, nil, Decision{Action: Read}},
+		"Yields":           {"While others hold all keys, reading would not help.", blocked, Target{Exists: true, Others: true}, nil, Decision{Action: Nothing}},
+		"YieldsDue":        {"A refresh reads, because the spec may name other keys.", blockedDue, Target{Exists: true, Others: true}, nil, Decision{Action: Read}},
 		"YieldsNoLonger":   {"When a key becomes free, the object retries.", shares, Target{Exists: true, Others: true}, nil, Decision{Action: Read}},
-		"YieldsUnmarked":   {"Keys that it holds are protected against drift.", yields, Target{Exists: true, Holds: true}, nil, Decision{Action: Read}},
-		"YieldsDrifted":    {"Its own mark is protected against drift.", yields, Target{Exists: true, Mark: with(mark, v1alpha1.CreateCreateOrMerge)}, nil, Decision{Action: Read}},
-		"YieldsAbsent":     {"A deleted Secret is created again.", yields, Target{}, nil, Decision{Action: Read}},
+		"YieldsUnmarked":   {"Keys that it holds are protected against drift.", blocked, Target{Exists: true, Holds: true}, nil, Decision{Action: Read}},
+		"YieldsDrifted":    {"Its own mark is protected against drift.", blocked, Target{Exists: true, Mark: with(mark, v1alpha1.CreateCreateOrMerge)}, nil, Decision{Action: Read}},
+		"YieldsAbsent":     {"A deleted Secret is created again.", blocked, Target{}, nil, Decision{Action: Read}},
 		"YieldsAll":        {"An object without any key writes nothing.", shares, Target{Exists: true, Others: true}, held, Decision{Action: Nothing}},
 		"YieldsAllMarked":  {"An object that has lost its last key removes it.", shares, ours(v1alpha1.CreateCreateOrMerge), held, Decision{Action: Apply}},
 		"YieldsAllHeld":    {"It removes the key also without a mark.", shares, Target{Exists: true, Holds: true}, held, Decision{Action: Apply, Fence: true}},
@@ -682,7 +682,7 @@ func TestDecideFlags(t *testing.T) {
 		"Withheld":         {"A Secret that is intentionally missing is not created again.", withheld, Target{}, nil, Decision{Action: Nothing}},
 		"WithheldDue":      {"A refresh reads the provider again.", withheldDue, Target{}, nil, Decision{Action: Read}},
 		"WithheldComes":    {"The provider has a value again.", withheld, Target{}, same, Decision{Action: Create, Fence: true}},
-		"WithheldStays":    {"The provider still has no value.", withheld, Target{}, gone, Decision{Action: Nothing, Absent: true}},
+		"WithheldStays":    {"The provider still has no value.", withheld, Target{}, notFound, Decision{Action: Nothing, Absent: true}},
 		"WithheldRightful": {"Our own Secret may have been created again by a delayed operator: the provider decides.", withheld, ours(""), nil, Decision{Action: Read}},
 		"WithheldDrifted":  {"Our own Secret with drift is handled like any other.", withheld, Target{Exists: true, Mark: mark}, nil, Decision{Action: Read}},
 
@@ -690,18 +690,18 @@ func TestDecideFlags(t *testing.T) {
 		"OptionalGoneDelete": {"Under Delete the Secret is deleted when it has no key left.", deletes, ours(""), optional, Decision{Action: Delete, Fence: true, Absent: true}},
 		"OptionalGoneAbsent": {"Under Delete there is no Secret without a key.", deletes, Target{}, optional, Decision{Action: Nothing, Absent: true}},
 		"OptionalGoneMerge":  {"Without own keys and values, only the mark shows that the object is in sync.", Self{Creation: v1alpha1.CreateMerge}, Target{Exists: true, Others: true}, optional, Decision{Action: Apply, Fence: true}},
-		"Dropped":            {"Keys are dropped once.", merges, emptied, gone, Decision{Action: Nothing}},
+		"Dropped":            {"Keys are dropped once.", merges, emptied, notFound, Decision{Action: Nothing}},
 		"DroppedComesBack":   {"A value that exists again is written again.", merges, emptied, same, Decision{Action: Apply}},
 		"DroppedLooks":       {"Between two refreshes, missing values are not read.", merges, emptied, nil, Decision{Action: Nothing}},
 
-		"RivalFirst":     {"Owner is a Conflict if another object wrote first.", Self{}, rival(Mark{}), nil, Decision{Action: Yield}},
-		"RivalFirstRead": {"The same holds if the rival is seen only after reading.", Self{}, rival(Mark{}), same, Decision{Action: Yield}},
-		"RivalAsGuest":   {"An object that wrote under Merge does not become the Owner if there is another writer.", Self{}, rival(with(mark, v1alpha1.CreateMerge)), nil, Decision{Action: Yield}},
-		"RivalIsGuest":   {"A later writer does not displace the Owner.", Self{}, rival(mark), nil, Decision{Action: Nothing}},
-		"RivalSpelled":   {"Owner set explicitly is Owner.", Self{}, rival(with(mark, v1alpha1.CreateOwner)), nil, Decision{Action: Nothing}},
+		"RivalFirst":     {"Owner is a Conflict if another object wrote first.", Self{}, otherWriter(Mark{}), nil, Decision{Action: Conflict}},
+		"RivalFirstRead": {"The same holds if the rival is seen only after reading.", Self{}, otherWriter(Mark{}), same, Decision{Action: Conflict}},
+		"RivalAsGuest":   {"An object that wrote under Merge does not become the Owner if there is another writer.", Self{}, otherWriter(with(mark, v1alpha1.CreateMerge)), nil, Decision{Action: Conflict}},
+		"RivalIsGuest":   {"A later writer does not displace the Owner.", Self{}, otherWriter(mark), nil, Decision{Action: Nothing}},
+		"RivalSpelled":   {"Owner set explicitly is Owner.", Self{}, otherWriter(with(mark, v1alpha1.CreateOwner)), nil, Decision{Action: Nothing}},
 
-		"ForeignTerminating": {"A foreign owner is reported also while the Secret is being deleted.", Self{}, Target{Exists: true, Terminating: true, Foreign: &metav1.OwnerReference{}}, nil, Decision{Action: Yield}},
-		"NoneAnywhere":       {"None writes nothing, whatever exists.", Self{Creation: v1alpha1.CreateNone, Owns: true, Immutable: true}, Target{Exists: true, Terminating: true, Sealed: true, Foreign: &metav1.OwnerReference{}, Rival: "other"}, same, Decision{Action: Nothing}},
+		"ForeignTerminating": {"A foreign owner is reported also while the Secret is being deleted.", Self{}, Target{Exists: true, Terminating: true, Foreign: &metav1.OwnerReference{}}, nil, Decision{Action: Conflict}},
+		"NoneAnywhere":       {"None writes nothing, whatever exists.", Self{Creation: v1alpha1.CreateNone, Owns: true, Immutable: true}, Target{Exists: true, Terminating: true, Sealed: true, Foreign: &metav1.OwnerReference{}, OtherWriter: "other"}, same, Decision{Action: Nothing}},
 	})
 }
 
@@ -715,10 +715,10 @@ func TestDecideMessages(t *testing.T) {
 		action Action
 		want   []string
 	}{
-		"Controller":    {"The message names the controller and the fix.", Self{}, Target{Exists: true, Foreign: &metav1.OwnerReference{Kind: "Database", Name: "other", Controller: &controls}}, Yield, []string{"controlled by Database", `"other"`, "choose another spec.target.name", "remove that owner"}},
-		"Owner":         {"The message names the owner and the fix.", Self{}, Target{Exists: true, Foreign: &metav1.OwnerReference{Kind: "Database", Name: "other"}}, Yield, []string{"owned by Database", `"other"`, "choose another spec.target.name", "remove that owner"}},
-		"NotController": {"An owner with controller: false is an owner.", Self{}, Target{Exists: true, Foreign: &metav1.OwnerReference{Kind: "Database", Name: "other", Controller: &not}}, Yield, []string{"owned by Database", `"other"`, "choose another spec.target.name"}},
-		"Rival":         {"The message names the rival and the fix.", Self{}, Target{Exists: true, Rival: "other"}, Yield, []string{`ExternalSecret "other"`, "choose another spec.target.name"}},
+		"Controller":    {"The message names the controller and the fix.", Self{}, Target{Exists: true, Foreign: &metav1.OwnerReference{Kind: "Database", Name: "other", Controller: &controls}}, Conflict, []string{"controlled by Database", `"other"`, "choose another spec.target.name", "remove that owner"}},
+		"Owner":         {"The message names the owner and the fix.", Self{}, Target{Exists: true, Foreign: &metav1.OwnerReference{Kind: "Database", Name: "other"}}, Conflict, []string{"owned by Database", `"other"`, "choose another spec.target.name", "remove that owner"}},
+		"NotController": {"An owner with controller: false is an owner.", Self{}, Target{Exists: true, Foreign: &metav1.OwnerReference{Kind: "Database", Name: "other", Controller: &not}}, Conflict, []string{"owned by Database", `"other"`, "choose another spec.target.name"}},
+		"Rival":         {"The message names the rival and the fix.", Self{}, Target{Exists: true, OtherWriter: "other"}, Conflict, []string{`ExternalSecret "other"`, "choose another spec.target.name"}},
 		"Missing":       {"The message names the policy and the condition that it waits for.", Self{Creation: v1alpha1.CreateMerge}, Target{}, Missing, []string{"does not exist", "creationPolicy Merge", "create it, or set creationPolicy: CreateOrMerge"}},
 		"Refuse":        {"The message names the field and the fix.", Self{}, Target{Exists: true, Intact: true, Watched: true, Sealed: true, Mark: marked("uid-me", 3)}, Refuse, []string{"spec.target.immutable", "delete the Secret", "created again"}},
 		"Crowded":       {"The message names the annotations to remove.", Self{}, Target{Exists: true, Crowded: true}, Refuse, []string{"direct-secrets.io/es.*", "spec.target.name"}},
@@ -789,8 +789,8 @@ func TestFormerTarget(t *testing.T) {
 			tc.self.UID, tc.self.Generation = "uid-me", 3
 			for _, deletion := range []v1alpha1.DeletionPolicy{"", v1alpha1.DeletionRetain, v1alpha1.DeletionDelete, v1alpha1.DeletionMerge} {
 				tc.self.Deletion = deletion // It concerns only the provider.
-				if diff := cmp.Diff(tc.want, Leave(tc.self, tc.target)); diff != "" {
-					t.Errorf("\n%s\nLeave(), deletionPolicy %q: -want, +got:\n%s", tc.reason, deletion, diff)
+				if diff := cmp.Diff(tc.want, DecideOldTarget(tc.self, tc.target)); diff != "" {
+					t.Errorf("\n%s\nDecideOldTarget(), deletionPolicy %q: -want, +got:\n%s", tc.reason, deletion, diff)
 				}
 			}
 		})

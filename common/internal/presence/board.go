@@ -33,8 +33,8 @@ type Board struct {
 	// leases has the Leases of all members.
 	leases cache.Cache
 
-	mu   sync.Mutex
-	told []func()
+	mu          sync.Mutex
+	subscribers []func()
 	// seen holds the state of each Lease, by name.
 	seen map[string]*sighting
 	// sighted is since when the Board sees its own Lease change; zero while it does not.
@@ -67,9 +67,9 @@ func (b *Board) Sees() bool {
 }
 
 // Settling reports whether the Board does not know yet which operators run, shortly after the start. It ends after
-// Timing.Settle also if the Board never sees anything, for lack of permissions.
+// Timing.GracePeriod also if the Board never sees anything, for lack of permissions.
 func (b *Board) Settling() bool {
-	return b.on && !b.Sees() && b.now().Sub(b.started) < b.timing.Settle
+	return b.on && !b.Sees() && b.now().Sub(b.started) < b.timing.GracePeriod
 }
 
 // Hint returns a message that no running module serves a reference, with a fix.
@@ -83,7 +83,7 @@ func (b *Board) Self() Member { return b.self }
 func (b *Board) OnChange(f func()) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.told = append(b.told, f)
+	b.subscribers = append(b.subscribers, f)
 }
 
 // Serving returns the running members that serve a reference of an object in namespace. Namespaced members serve no
@@ -131,9 +131,9 @@ func (b *Board) missing(ref *v1alpha1.StoreRef, since time.Time, which func(*Mem
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.sighted.IsZero() {
-		return false, b.timing.Settle
+		return false, b.timing.GracePeriod
 	}
-	at := later(since, b.sighted).Add(b.timing.Settle)
+	at := later(since, b.sighted).Add(b.timing.GracePeriod)
 	for _, s := range b.seen {
 		if concerns(&s.member) {
 			at = later(at, s.lapsed.Add(b.timing.Rollout))
@@ -192,7 +192,7 @@ func (m *Member) covers(namespace string) bool {
 func (b *Board) see(l *coordinationv1.Lease) {
 	m, ok := Decode(l)
 	if !ok {
-		b.gone(l.Name) // Treat an undecodable Lease as deleted.
+		b.recordDeleted(l.Name) // Treat an undecodable Lease as deleted.
 		return
 	}
 	m, now := m.normal(), b.now()
@@ -212,12 +212,12 @@ func (b *Board) see(l *coordinationv1.Lease) {
 	}
 	b.mu.Unlock()
 	if changed {
-		b.tell()
+		b.notify()
 	}
 }
 
-// gone records that a Lease was deleted.
-func (b *Board) gone(name string) {
+// recordDeleted records that a Lease was deleted.
+func (b *Board) recordDeleted(name string) {
 	b.mu.Lock()
 	s := b.seen[name]
 	changed := s != nil && s.lapsed.IsZero()
@@ -229,12 +229,12 @@ func (b *Board) gone(name string) {
 	}
 	b.mu.Unlock()
 	if changed {
-		b.tell()
+		b.notify()
 	}
 }
 
-// look checks for Leases that have lapsed.
-func (b *Board) look() {
+// checkExpired checks for Leases that have lapsed.
+func (b *Board) checkExpired() {
 	changed := false
 	b.mu.Lock()
 	now := b.now()
@@ -252,15 +252,15 @@ func (b *Board) look() {
 	}
 	b.mu.Unlock()
 	if changed {
-		b.tell()
+		b.notify()
 	}
 }
 
-func (b *Board) tell() {
+func (b *Board) notify() {
 	b.mu.Lock()
-	told := slices.Clone(b.told)
+	subscribers := slices.Clone(b.subscribers)
 	b.mu.Unlock()
-	for _, f := range told {
+	for _, f := range subscribers {
 		f()
 	}
 }

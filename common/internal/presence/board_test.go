@@ -58,7 +58,7 @@ func (s *script) renewed(m Member, change ...func(*coordinationv1.Lease)) {
 
 // after lets time pass while the own Lease and those of members are renewed every ten seconds.
 func (s *script) after(d time.Duration, members ...Member) {
-	for end := s.clock.Add(d); s.clock.Before(end); s.look() {
+	for end := s.clock.Add(d); s.clock.Before(end); s.checkExpired() {
 		s.clock = s.clock.Add(min(10*time.Second, end.Sub(s.clock)))
 		s.renewed(s.self)
 		for _, m := range members {
@@ -69,7 +69,7 @@ func (s *script) after(d time.Duration, members ...Member) {
 
 // unseen lets time pass without events.
 func (s *script) unseen(d time.Duration) {
-	for end := s.clock.Add(d); s.clock.Before(end); s.look() {
+	for end := s.clock.Add(d); s.clock.Before(end); s.checkExpired() {
 		s.clock = s.clock.Add(time.Second)
 	}
 }
@@ -176,7 +176,7 @@ func TestMissing(t *testing.T) {
 			reason: "a deleted Lease lapses at once",
 			script: func(s *script) time.Time {
 				s.after(time.Minute, aws)
-				s.gone(leaseName(aws))
+				s.recordDeleted(leaseName(aws))
 				return s.clock.Add(-time.Hour)
 			},
 			want: want{Wait: 2 * time.Minute},
@@ -185,7 +185,7 @@ func TestMissing(t *testing.T) {
 			reason: "a deleted Lease is forgotten, which does not bring the member back",
 			script: func(s *script) time.Time {
 				s.after(time.Minute, aws)
-				s.gone(leaseName(aws))
+				s.recordDeleted(leaseName(aws))
 				s.after(time.Hour)
 				return s.clock.Add(-time.Hour)
 			},
@@ -316,8 +316,8 @@ func TestServing(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := newScript()
-			gone := member("gone", "Store")
-			s.renewed(gone)
+			deleted := member("gone", "Store")
+			s.renewed(deleted)
 			s.after(time.Minute, all, chosen.normal(), classy)
 			want := slices.Clone(tc.want)
 			for i := range want {
@@ -378,8 +378,8 @@ func TestOnChange(t *testing.T) {
 		{"it lapses", func() { s.after(time.Minute) }, 1},
 		{"a lapsed Lease is no further change", func() { s.after(time.Hour) }, 0},
 		{"the member starts again", func() { s.renewed(newer) }, 1},
-		{"its Lease is deleted", func() { s.gone(leaseName(newer)) }, 1},
-		{"a deleted member is no further change", func() { s.gone(leaseName(newer)); s.after(time.Hour) }, 0},
+		{"its Lease is deleted", func() { s.recordDeleted(leaseName(newer)) }, 1},
+		{"a deleted member is no further change", func() { s.recordDeleted(leaseName(newer)); s.after(time.Hour) }, 0},
 	} {
 		before := s.changes
 		if step.do(); s.changes-before != step.want {

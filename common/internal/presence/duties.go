@@ -27,9 +27,9 @@ type Duties struct {
 	lock   resourcelock.Interface
 	timing Timing
 
-	mu   sync.Mutex
-	held bool
-	told []func()
+	mu          sync.Mutex
+	held        bool
+	subscribers []func()
 }
 
 // gauge returns the metric of these duties. The first call sets it to 0, so that the metric shows if no operator holds
@@ -53,7 +53,7 @@ func (d *Duties) Held() bool {
 func (d *Duties) OnHeld(f func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.told = append(d.told, f)
+	d.subscribers = append(d.subscribers, f)
 }
 
 // NeedLeaderElection is true: only the leader of a module competes for the duties.
@@ -91,9 +91,9 @@ func (d *Duties) won(ctx context.Context) {
 	}
 	d.held = true
 	d.gauge().Inc() // Tests run several operators in one process.
-	told := slices.Clone(d.told)
+	subscribers := slices.Clone(d.subscribers)
 	d.mu.Unlock()
-	for _, f := range told {
+	for _, f := range subscribers {
 		f()
 	}
 }

@@ -144,12 +144,12 @@ func TestDuties(t *testing.T) {
 	lease := &record{}
 	type process struct {
 		*Duties
-		told chan struct{}
-		stop func()
+		notified chan struct{}
+		stop     func()
 	}
 	start := func(name string) process {
-		p := process{Duties: &Duties{lock: &lockOf{record: lease, identity: name}, timing: timing}, told: make(chan struct{}, 10)}
-		p.OnHeld(func() { p.told <- struct{}{} })
+		p := process{Duties: &Duties{lock: &lockOf{record: lease, identity: name}, timing: timing}, notified: make(chan struct{}, 10)}
+		p.OnHeld(func() { p.notified <- struct{}{} })
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- p.Start(ctx) }()
@@ -176,7 +176,7 @@ func TestDuties(t *testing.T) {
 	}
 
 	first := start("first")
-	<-first.told
+	<-first.notified
 	want("the first one holds the duties", first, true)
 	second := start("second")
 
@@ -185,7 +185,7 @@ func TestDuties(t *testing.T) {
 		t.Error("a process that stops keeps the Lease")
 	}
 	want("a process that has stopped holds nothing", first, false)
-	<-second.told
+	<-second.notified
 	want("the next one holds the duties", second, true)
 
 	// Another process takes the Lease, and renews it once.
@@ -195,7 +195,7 @@ func TestDuties(t *testing.T) {
 	lease.is = &resourcelock.LeaderElectionRecord{HolderIdentity: "thief", LeaseDurationSeconds: 1, RenewTime: now, AcquireTime: now}
 	lease.mu.Unlock()
 	want("a process that has lost the Lease holds nothing", second, false)
-	<-second.told
+	<-second.notified
 	want("it gets them back when the other process has stopped", second, true)
 }
 

@@ -51,8 +51,8 @@ type Timing struct {
 	Renew time.Duration
 	// Duration is how long a Lease is valid without a renewal. Default 40s. A Lease states it in whole seconds.
 	Duration time.Duration
-	// Settle is how long a Kind may be unknown before it counts as missing. Default 25s.
-	Settle time.Duration
+	// GracePeriod is how long a Kind may be unknown before it counts as missing. Default 25s.
+	GracePeriod time.Duration
 	// Rollout is how long a module may be stopped before its Kinds count as missing. Default 2m.
 	Rollout time.Duration
 	// Schema is the time between two checks of the served schema. Default 10m.
@@ -69,7 +69,7 @@ func (t Timing) withDefaults() Timing {
 	}{
 		{&t.Renew, 10 * time.Second},
 		{&t.Duration, 40 * time.Second},
-		{&t.Settle, 25 * time.Second},
+		{&t.GracePeriod, 25 * time.Second},
 		{&t.Rollout, 2 * time.Minute},
 		{&t.Schema, 10 * time.Minute},
 		{&t.Shared, 15 * time.Second},

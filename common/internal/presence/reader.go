@@ -49,12 +49,12 @@ func (b *Board) Start(ctx context.Context) error {
 				obj = last.Obj
 			}
 			if l, ok := obj.(*coordinationv1.Lease); ok {
-				b.gone(l.Name)
+				b.recordDeleted(l.Name)
 			}
 		},
 	}); err != nil {
 		return errors.Wrap(err, "cannot watch Leases")
 	}
-	go wait.UntilWithContext(ctx, func(context.Context) { b.look() }, max(b.timing.Duration/20, 10*time.Millisecond))
+	go wait.UntilWithContext(ctx, func(context.Context) { b.checkExpired() }, max(b.timing.Duration/20, 10*time.Millisecond))
 	return errors.Wrap(b.leases.Start(ctx), "cannot watch Leases")
 }

@@ -66,20 +66,20 @@ func (r *renewer) renew(ctx context.Context) error {
 	absent := err != nil
 	seen := r.version
 	r.version = lease.ResourceVersion
-	tells := lease.Annotations[memberAnnotation]
+	member := lease.Annotations[memberAnnotation]
 	mine, err := encode(r.self)
 	if err != nil {
 		return err
 	}
 	missing := lease.Annotations[MissingFieldsAnnotation]
-	if _, ok := Decode(lease); r.leads() || !ok {
-		tells, missing = mine, r.fields.result(missing)
+	if _, ok := Decode(lease); r.isLeader() || !ok {
+		member, missing = mine, r.fields.result(missing)
 	}
 	if !absent && seen != "" && seen != lease.ResourceVersion &&
-		tells == lease.Annotations[memberAnnotation] && missing == lease.Annotations[MissingFieldsAnnotation] {
+		member == lease.Annotations[memberAnnotation] && missing == lease.Annotations[MissingFieldsAnnotation] {
 		return nil
 	}
-	r.fill(lease, tells, missing)
+	r.fill(lease, member, missing)
 	if absent {
 		err = r.client.Create(ctx, lease)
 	} else {
@@ -94,10 +94,10 @@ func (r *renewer) renew(ctx context.Context) error {
 	return errors.Wrap(err, "cannot write the Lease")
 }
 
-func (r *renewer) fill(lease *coordinationv1.Lease, tells, missing string) {
+func (r *renewer) fill(lease *coordinationv1.Lease, member, missing string) {
 	lease.Namespace, lease.Name = r.key.Namespace, r.key.Name
 	metav1.SetMetaDataLabel(&lease.ObjectMeta, Label, "true")
-	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, memberAnnotation, tells)
+	metav1.SetMetaDataAnnotation(&lease.ObjectMeta, memberAnnotation, member)
 	delete(lease.Annotations, MissingFieldsAnnotation)
 	if missing != "" {
 		lease.Annotations[MissingFieldsAnnotation] = missing
@@ -106,7 +106,7 @@ func (r *renewer) fill(lease *coordinationv1.Lease, tells, missing string) {
 	lease.Spec.HolderIdentity, lease.Spec.RenewTime, lease.Spec.LeaseDurationSeconds = &r.identity, &now, &seconds
 }
 
-func (r *renewer) leads() bool {
+func (r *renewer) isLeader() bool {
 	select {
 	case <-r.elected:
 		return true

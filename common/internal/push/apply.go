@@ -38,10 +38,10 @@ type Others interface {
 	// InUse returns what the other objects push to the remote secret named key. id identifies the secret that was
 	// observed. It is called before anything is removed.
 	InUse(ctx context.Context, key, id string) ([]Use, error)
-	// Bequeath records at the other objects what they take over of a remote secret. It is called before the mark of the
-	// secret is set to heir (empty: the mark stays). It returns an error of class Conflict if one of those objects no
+	// HandOver records at the other objects what they take over of a remote secret. It is called before the mark of the
+	// secret is set to successor (empty: the mark stays). It returns an error of class Conflict if one of those objects no
 	// longer exists.
-	Bequeath(ctx context.Context, key string, bequests []Bequest, heir string) error
+	HandOver(ctx context.Context, key string, handovers []Handover, successor string) error
 }
 
 // An Outcome is the result of one Apply to one remote secret.
@@ -146,7 +146,7 @@ func (p *Pusher) try(ctx context.Context, t provider.Target, want []Value, known
 func (d Decision) writes(s State) bool { return d.Action != Nothing || d.claims(s) }
 
 // claims reports whether this object takes over a secret that has no mark.
-func (d Decision) claims(s State) bool { return d.Heir != "" && d.Heir == s.Mark }
+func (d Decision) claims(s State) bool { return d.Successor != "" && d.Successor == s.Mark }
 
 // claim marks a secret as created by this object. now is the version just written. Nothing counts as created unless the
 // mark is written.
@@ -178,12 +178,12 @@ func (p *Pusher) handOver(ctx context.Context, t provider.Target, s State, d Dec
 	switch {
 	case d.claims(s):
 		return p.claim(ctx, t, s, now, out)
-	case len(d.Bequests) == 0 && d.Heir == "":
+	case len(d.Handovers) == 0 && d.Successor == "":
 		return out
 	}
-	err := p.Others.Bequeath(ctx, t.Key, d.Bequests, d.Heir)
-	if err == nil && d.Heir != "" {
-		err = p.mark(ctx, t, s, now, d.Heir)
+	err := p.Others.HandOver(ctx, t.Key, d.Handovers, d.Successor)
+	if err == nil && d.Successor != "" {
+		err = p.mark(ctx, t, s, now, d.Successor)
 	}
 	switch c := provider.ClassOf(err); {
 	case err == nil:

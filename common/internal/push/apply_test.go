@@ -14,22 +14,22 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
-// meddler is a Writer that runs a hook before each write, to simulate another writer.
-type meddler struct {
+// concurrentWriter is a Writer that runs a hook before each write, to simulate another writer.
+type concurrentWriter struct {
 	provider.Writer
 	before func()
 }
 
-func (m *meddler) Observe(ctx context.Context, t provider.Target) (provider.Observed, error) {
+func (m *concurrentWriter) Observe(ctx context.Context, t provider.Target) (provider.Observed, error) {
 	return m.Writer.Observe(ctx, t)
 }
 
-func (m *meddler) Create(ctx context.Context, t provider.Target, data []byte, mark string) (provider.Written, error) {
+func (m *concurrentWriter) Create(ctx context.Context, t provider.Target, data []byte, mark string) (provider.Written, error) {
 	m.before()
 	return m.Writer.Create(ctx, t, data, mark)
 }
 
-func (m *meddler) Update(ctx context.Context, t provider.Target, seen provider.Observed, data []byte) (provider.Written, error) {
+func (m *concurrentWriter) Update(ctx context.Context, t provider.Target, seen provider.Observed, data []byte) (provider.Written, error) {
 	m.before()
 	return m.Writer.Update(ctx, t, seen, data)
 }
@@ -73,7 +73,7 @@ func TestChangedSourceKeepsNewerValue(t *testing.T) {
 				t.Fatal(err)
 			}
 			source := "one"
-			m := &meddler{Writer: w}
+			m := &concurrentWriter{Writer: w}
 			m.before = func() {
 				m.before = func() {}
 				b.Put("db", []byte(tc.meanwhile))
@@ -127,10 +127,10 @@ func TestChangedSourceWritesNothing(t *testing.T) {
 type sharing struct{ err error }
 
 func (sharing) InUse(context.Context, string, string) ([]push.Use, error) {
-	return []push.Use{{Heir: "other"}}, nil
+	return []push.Use{{Successor: "other"}}, nil
 }
 
-func (s sharing) Bequeath(context.Context, string, []push.Bequest, string) error { return s.err }
+func (s sharing) HandOver(context.Context, string, []push.Handover, string) error { return s.err }
 
 // TestDeletedObjectHandsOver deletes an object whose remote secret another object also pushes.
 func TestDeletedObjectHandsOver(t *testing.T) {
@@ -138,11 +138,11 @@ func TestDeletedObjectHandsOver(t *testing.T) {
 		return &fake.Fault{Call: fake.CallMark, Err: provider.NewError(c, "boom")}
 	}
 	cases := map[string]struct {
-		reason string
-		fault  *fake.Fault
-		gone   error
-		mark   string
-		class  provider.Class
+		reason      string
+		fault       *fake.Fault
+		handOverErr error
+		mark        string
+		class       provider.Class
 		// entries is the number of status entries that the object keeps, and released the number that it leaves behind.
 		entries, released int
 	}{
@@ -163,7 +163,7 @@ func TestDeletedObjectHandsOver(t *testing.T) {
 			if tc.fault != nil {
 				b.Inject(*tc.fault)
 			}
-			p.Others = sharing{tc.gone}
+			p.Others = sharing{tc.handOverErr}
 			o := p.Apply(t.Context(), provider.Target{Key: "db"}, nil, made.Entries)
 			if diff := cmp.Diff([]any{tc.mark, tc.entries, tc.released}, []any{b.Mark("db"), len(o.Entries), len(o.Released)}); diff != "" {
 				t.Errorf("%s\nerror %v; mark, entries and number of released entries: -want, +got:\n%s", tc.reason, o.Err, diff)

@@ -55,7 +55,7 @@ func (d Decision) changes(s State) []Change {
 	for _, e := range slices.Concat(d.Left, d.Released) {
 		add(v1alpha1.PushKeep, e.Property)
 	}
-	for _, b := range d.Bequests {
+	for _, b := range d.Handovers {
 		add(v1alpha1.PushKeep, b.Property)
 	}
 	slices.SortStableFunc(out, func(a, b Change) int { return cmp.Compare(a.Property, b.Property) })

@@ -18,9 +18,9 @@ type Policies struct {
 	Later bool
 	// Mark identifies the object at the provider.
 	Mark string
-	// Settled is true if no input of the values has changed since the store was in sync. A template whose output
+	// InputsUnchanged is true if no input of the values has changed since the store was in sync. A template whose output
 	// differs on every run then causes no write.
-	Settled bool
+	InputsUnchanged bool
 	provider.Features
 }
 
@@ -49,11 +49,11 @@ type Decision struct {
 	// Released are the entries that this object created and does not remove, because other objects push there. None of
 	// those objects removes them later.
 	Released []v1alpha1.PushEntryStatus
-	// Bequests are the properties that this object created and hands over to other objects, which remove them later.
-	Bequests []Bequest
-	// Heir is the mark of the object that takes the secret over: another one, or this one under AdoptionOwn. It is
+	// Handovers are the properties that this object created and hands over to other objects, which remove them later.
+	Handovers []Handover
+	// Successor is the mark of the object that takes the secret over: another one, or this one under AdoptionOwn. It is
 	// written after the action; empty for none.
-	Heir string
+	Successor string
 	// Errs are the errors of the values that are not written.
 	Errs []error
 	// Failed are the properties of the values that are not written, "" for the whole secret.
@@ -79,13 +79,13 @@ type State struct {
 type Use struct {
 	// Property is "" for the whole secret.
 	Property string
-	// Heir is the mark of the other object if its deletionPolicy removes what it created; empty if it never removes
+	// Successor is the mark of the other object if its deletionPolicy removes what it created; empty if it never removes
 	// anything.
-	Heir string
+	Successor string
 }
 
-// A Bequest is a property that another object takes over, "" for the whole secret.
-type Bequest Use
+// A Handover is a property that another object takes over, "" for the whole secret.
+type Handover Use
 
 // Decide returns the call to make for one remote secret. It does no I/O.
 func Decide(s State) Decision {
@@ -102,9 +102,9 @@ func Decide(s State) Decision {
 	if d.postpones() && s.Seen != nil {
 		d.Then = append(d.Then, d.untouchedNow()...)
 	}
-	d.Heir = heirOf(d)
-	if d.Heir == "" && d.owns() && d.Seen.Mark == "" && slices.ContainsFunc(d.Then, func(e v1alpha1.PushEntryStatus) bool { return e.Created }) {
-		d.Heir = d.Mark
+	d.Successor = successorOf(d)
+	if d.Successor == "" && d.owns() && d.Seen.Mark == "" && slices.ContainsFunc(d.Then, func(e v1alpha1.PushEntryStatus) bool { return e.Created }) {
+		d.Successor = d.Mark
 	}
 	return d.Decision
 }
@@ -174,9 +174,9 @@ func (d *decider) keep(v Value) {
 	}
 }
 
-// leave records that IfNotExists leaves an existing value unchanged although it differs from the wanted one. An
+// keepExisting records that IfNotExists leaves an existing value unchanged although it differs from the wanted one. An
 // existing status entry stays: it describes what this object last had in sync.
-func (d *decider) leave(v Value) {
+func (d *decider) keepExisting(v Value) {
 	d.Exists = append(d.Exists, v.Property)
 	if e := d.entry(v.Property); e.Version != "" {
 		d.Then = append(d.Then, e)
@@ -233,12 +233,12 @@ func (d *decider) value(v Value) {
 	case v.Err != nil:
 		d.fail(v, v.Err)
 		return
-	case d.Seen.Data != nil && (bytes.Equal(d.Seen.Data, v.Data) || d.settled(e)):
+	case d.Seen.Data != nil && (bytes.Equal(d.Seen.Data, v.Data) || d.isUnchanged(e)):
 		d.done("", d.mine() || d.owns())
 		d.metadata()
 		return
 	case d.Update == v1alpha1.UpdateIfNotExists && d.Seen.Version != "":
-		d.leave(v)
+		d.keepExisting(v)
 		return
 	}
 	if err := d.refuses(); err != nil {
@@ -255,9 +255,9 @@ func (d *decider) value(v Value) {
 
 var errForeign = provider.NewError(provider.Conflict, "another client changed the remote secret after this object wrote it, and spec.adoptionPolicy is Refuse; restore it, or set Adopt to overwrite it")
 
-// settled reports whether the stored value is the one that this object pushed last, and no input has changed since.
-func (d *decider) settled(e v1alpha1.PushEntryStatus) bool {
-	return d.Settled && e.Version != "" && e.Version == d.Seen.Version && e.ID == d.Seen.ID
+// isUnchanged reports whether the stored value is the one that this object pushed last, and no input has changed since.
+func (d *decider) isUnchanged(e v1alpha1.PushEntryStatus) bool {
+	return d.InputsUnchanged && e.Version != "" && e.Version == d.Seen.Version && e.ID == d.Seen.ID
 }
 
 // refuses returns an error if the adoption policy forbids changes to an existing secret.
@@ -333,11 +333,11 @@ func (d *decider) property(doc document, v Value) document {
 	}
 	e := d.entry(v.Property)
 	switch {
-	case exists && (bytes.Equal(current, v.Data) || d.settled(e)):
+	case exists && (bytes.Equal(current, v.Data) || d.isUnchanged(e)):
 		d.done(v.Property, e.Created || d.owns())
 		return doc
 	case exists && d.Update == v1alpha1.UpdateIfNotExists:
-		d.leave(v)
+		d.keepExisting(v)
 		return doc
 	}
 	ours := e.Created && d.untouched(e, current)

@@ -128,7 +128,7 @@ func TestDecide(t *testing.T) {
 				InUse:  inUse[name],
 				Former: func(v string) ([]byte, bool) { data, ok := tc.former[v]; return []byte(data), ok },
 			})
-			got := want{Action: d.Action, Data: string(d.Data), Exists: d.Exists, Left: len(d.Left) + len(d.Released), Marks: d.Heir == mine}
+			got := want{Action: d.Action, Data: string(d.Data), Exists: d.Exists, Left: len(d.Left) + len(d.Released), Marks: d.Successor == mine}
 			for _, e := range d.Then {
 				if e.Created {
 					got.Created = append(got.Created, e.Property)
@@ -146,18 +146,18 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-// TestBequeath deletes an object whose remote secret other objects push, too. An object with deletionPolicy Delete
+// TestHandOver deletes an object whose remote secret other objects push, too. An object with deletionPolicy Delete
 // takes over the properties that it pushes, and the mark.
-func TestBequeath(t *testing.T) {
+func TestHandOver(t *testing.T) {
 	const me = "me"
 	created := func(property string) v1alpha1.PushEntryStatus {
 		return v1alpha1.PushEntryStatus{Property: property, Version: "1", ID: "i", Created: true}
 	}
 	type want struct {
-		Action   Action
-		Bequests []Bequest
-		Heir     string
-		Released []string
+		Action    Action
+		Handovers []Handover
+		Successor string
+		Released  []string
 	}
 	cases := map[string]struct {
 		reason string
@@ -169,17 +169,17 @@ func TestBequeath(t *testing.T) {
 		want   want
 	}{
 		"Unused":     {"A secret that no other object pushes is deleted.", nil, "", "v", me, nil, want{Action: Delete}},
-		"Whole":      {"The other object takes it over.", nil, "", "v", me, []Use{{"", "b"}}, want{Bequests: []Bequest{{"", "b"}}, Heir: "b"}},
+		"Whole":      {"The other object takes it over.", nil, "", "v", me, []Use{{"", "b"}}, want{Handovers: []Handover{{"", "b"}}, Successor: "b"}},
 		"Keeps":      {"An object that never removes anything takes nothing over.", nil, "", "v", me, []Use{{"", ""}}, want{Released: []string{""}}},
-		"Second":     {"The object that removes secrets takes it over, even if others push it, too.", nil, "", "v", me, []Use{{"", ""}, {"", "c"}}, want{Bequests: []Bequest{{"", "c"}}, Heir: "c"}},
-		"Property":   {"The object that pushes the property takes over the property and the mark.", nil, "a", `{"a":"1"}`, me, []Use{{"a", "b"}}, want{Bequests: []Bequest{{"a", "b"}}, Heir: "b"}},
-		"Properties": {"Every object that pushes the property takes it over; the secret has one mark.", nil, "a", `{"a":"1"}`, me, []Use{{"a", "b"}, {"a", "c"}}, want{Bequests: []Bequest{{"a", "b"}, {"a", "c"}}, Heir: "b"}},
-		"Part":       {"An object that pushes a property takes over the mark, but not the whole.", nil, "", `{"a":"1"}`, me, []Use{{"a", "b"}}, want{Heir: "b", Released: []string{""}}},
-		"Sibling":    {"Our property is removed, and the object with another property takes over the mark.", nil, "a", `{"a":"1","b":"2"}`, me, []Use{{"b", "b"}}, want{Action: Update, Heir: "b"}},
-		"WholeFirst": {"An object that pushes the whole secret takes precedence for the mark.", nil, "a", `{"a":"1"}`, me, []Use{{"a", "b"}, {"", "c"}}, want{Bequests: []Bequest{{"a", "b"}}, Heir: "c"}},
-		"Others":     {"The mark of a secret that another object created does not change.", nil, "a", `{"a":"1"}`, "z", []Use{{"a", "b"}}, want{Bequests: []Bequest{{"a", "b"}}}},
-		"Own":        {"An object that also pushes by another store keeps the mark.", nil, "", "v", me, []Use{{"", "b"}, {"", me}}, want{Bequests: []Bequest{{"", "b"}, {"", me}}}},
-		"Stays":      {"An object that keeps a property keeps the mark.", []Value{{Property: "b", Data: []byte("2")}}, "a", `{"a":"1","b":"2"}`, me, []Use{{"a", "b"}}, want{Bequests: []Bequest{{"a", "b"}}}},
+		"Second":     {"The object that removes secrets takes it over, even if others push it, too.", nil, "", "v", me, []Use{{"", ""}, {"", "c"}}, want{Handovers: []Handover{{"", "c"}}, Successor: "c"}},
+		"Property":   {"The object that pushes the property takes over the property and the mark.", nil, "a", `{"a":"1"}`, me, []Use{{"a", "b"}}, want{Handovers: []Handover{{"a", "b"}}, Successor: "b"}},
+		"Properties": {"Every object that pushes the property takes it over; the secret has one mark.", nil, "a", `{"a":"1"}`, me, []Use{{"a", "b"}, {"a", "c"}}, want{Handovers: []Handover{{"a", "b"}, {"a", "c"}}, Successor: "b"}},
+		"Part":       {"An object that pushes a property takes over the mark, but not the whole.", nil, "", `{"a":"1"}`, me, []Use{{"a", "b"}}, want{Successor: "b", Released: []string{""}}},
+		"Sibling":    {"Our property is removed, and the object with another property takes over the mark.", nil, "a", `{"a":"1","b":"2"}`, me, []Use{{"b", "b"}}, want{Action: Update, Successor: "b"}},
+		"WholeFirst": {"An object that pushes the whole secret takes precedence for the mark.", nil, "a", `{"a":"1"}`, me, []Use{{"a", "b"}, {"", "c"}}, want{Handovers: []Handover{{"a", "b"}}, Successor: "c"}},
+		"Others":     {"The mark of a secret that another object created does not change.", nil, "a", `{"a":"1"}`, "z", []Use{{"a", "b"}}, want{Handovers: []Handover{{"a", "b"}}}},
+		"Own":        {"An object that also pushes by another store keeps the mark.", nil, "", "v", me, []Use{{"", "b"}, {"", me}}, want{Handovers: []Handover{{"", "b"}, {"", me}}}},
+		"Stays":      {"An object that keeps a property keeps the mark.", []Value{{Property: "b", Data: []byte("2")}}, "a", `{"a":"1","b":"2"}`, me, []Use{{"a", "b"}}, want{Handovers: []Handover{{"a", "b"}}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -188,7 +188,7 @@ func TestBequeath(t *testing.T) {
 				Want:     tc.wants, Known: []v1alpha1.PushEntryStatus{created(tc.known)}, InUse: tc.others,
 				Seen: &provider.Observed{Data: []byte(tc.data), Version: "1", ID: "i", Mark: tc.mark},
 			})
-			got := want{Action: d.Action, Bequests: d.Bequests, Heir: d.Heir}
+			got := want{Action: d.Action, Handovers: d.Handovers, Successor: d.Successor}
 			for _, e := range d.Released {
 				got.Released = append(got.Released, e.Property)
 			}

@@ -35,8 +35,8 @@ const maxEntries, maxNames = 2000, 128 << 10
 type Plan struct {
 	// Interval is the time between two comparisons; 0 for none.
 	Interval time.Duration
-	// Texts are the ConfigMaps and Secrets that hold templates.
-	Texts []render.TextRef
+	// TemplateRefs are the ConfigMaps and Secrets that hold templates.
+	TemplateRefs []render.TextRef
 
 	spec  *v1alpha1.PushSecretSpec
 	match []*regexp.Regexp // by dataTo
@@ -48,7 +48,7 @@ func NewPlan(spec *v1alpha1.PushSecretSpec) (*Plan, error) {
 	if err != nil {
 		return nil, errors.Wrap(err, "spec.refreshInterval")
 	}
-	p := &Plan{Interval: interval, Texts: render.TextsOf(spec.Template), spec: spec}
+	p := &Plan{Interval: interval, TemplateRefs: render.TemplateRefsOf(spec.Template), spec: spec}
 	if err := checkSelector(spec.Selector); err != nil {
 		return nil, err
 	}

@@ -187,7 +187,7 @@ func (d document) isEmpty() bool { return empty(gjson.ParseBytes(d)) }
 func (d document) blocked(names []property.Name) string {
 	for n := 1; n < len(names); n++ {
 		if v, _, err := property.Walk(gjson.ParseBytes(d), names[:n]); err == nil && v.Exists() && !v.IsObject() {
-			return strings.Join(texts(names[:n]), ".")
+			return strings.Join(nameStrings(names[:n]), ".")
 		}
 	}
 	return ""
@@ -204,10 +204,10 @@ func checkProperty(of string) error {
 // split returns the names in a property.
 func split(of string) []string {
 	names, _ := property.Split(of)
-	return texts(names)
+	return nameStrings(names)
 }
 
-func texts(names []property.Name) []string {
+func nameStrings(names []property.Name) []string {
 	var all []string
 	for _, n := range names {
 		all = append(all, n.Text)

@@ -24,8 +24,8 @@ func (s State) inUse(property string) bool {
 func (d *decider) handOver(e v1alpha1.PushEntryStatus) {
 	left := false
 	for _, u := range d.InUse {
-		if u.Heir != "" && u.Property == e.Property {
-			d.Bequests, left = append(d.Bequests, Bequest(u)), true
+		if u.Successor != "" && u.Property == e.Property {
+			d.Handovers, left = append(d.Handovers, Handover(u)), true
 		}
 	}
 	if !left {
@@ -36,26 +36,26 @@ func (d *decider) handOver(e v1alpha1.PushEntryStatus) {
 // bequeathed returns the entries that other objects take over.
 func (d Decision) bequeathed(known []v1alpha1.PushEntryStatus) []v1alpha1.PushEntryStatus {
 	return slices.DeleteFunc(slices.Clone(known), func(e v1alpha1.PushEntryStatus) bool {
-		return !slices.ContainsFunc(d.Bequests, func(b Bequest) bool { return b.Property == e.Property })
+		return !slices.ContainsFunc(d.Handovers, func(b Handover) bool { return b.Property == e.Property })
 	})
 }
 
-// heirOf returns the mark of the object that takes the secret over when this object has nothing left in it. An object
-// that pushes the whole secret takes precedence. It returns "" if the secret is deleted, is not ours, or has no heir.
-func heirOf(d *decider) string {
+// successorOf returns the mark of the object that takes the secret over when this object has nothing left in it. An object
+// that pushes the whole secret takes precedence. It returns "" if the secret is deleted, is not ours, or has no successor.
+func successorOf(d *decider) string {
 	if d.Seen == nil || len(d.Want) > 0 || !d.Deletes || !d.mine() || d.Action == Delete {
 		return ""
 	}
-	heir := ""
+	successor := ""
 	for _, u := range d.InUse {
 		switch {
-		case u.Heir == d.Mark: // The same object pushes to this secret by another store.
+		case u.Successor == d.Mark: // The same object pushes to this secret by another store.
 			return ""
-		case u.Heir != "" && (heir == "" || u.Property == ""):
-			heir = u.Heir
+		case u.Successor != "" && (successor == "" || u.Property == ""):
+			successor = u.Successor
 		}
 	}
-	return heir
+	return successor
 }
 
 // postpones reports whether removals must wait until all wanted values are written. Pushing a whole secret replaces its

@@ -17,12 +17,12 @@ import (
 // newQueue returns the queue of a leader whose workers are all busy. Its back-off starts at one second.
 func newQueue(name string) *Queue[string] {
 	q := New(name, workqueue.NewTypedItemExponentialFailureRateLimiter[string](time.Second, time.Minute))
-	q.lead(true)
+	q.setTaken(true)
 	return q
 }
 
-// lead sets whether a worker has asked for an item.
-func (q *Queue[T]) lead(yes bool) {
+// setTaken sets whether a worker has asked for an item.
+func (q *Queue[T]) setTaken(yes bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.taken = yes
@@ -32,7 +32,7 @@ func (q *Queue[T]) lead(yes bool) {
 func TestNotLeading(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue("not-leading")
-		q.lead(false)
+		q.setTaken(false)
 		defer q.ShutDown()
 		q.Add("a")
 		time.Sleep(StarvationBound + 2*time.Second)
@@ -64,8 +64,8 @@ func TestOrder(t *testing.T) {
 	const s = time.Second
 	type args struct {
 		adds []add
-		// look is the time at which all items are taken.
-		look time.Duration
+		// takeAt is the time at which all items are taken.
+		takeAt time.Duration
 	}
 	cases := map[string]struct {
 		reason string
@@ -99,42 +99,42 @@ func TestOrder(t *testing.T) {
 		},
 		"NotYetStarving": {
 			"For ten seconds, an item of low priority comes after every new one.",
-			args{adds: []add{{0, "old", low}, {5 * s, "b", high}, {9 * s, "c", high}}, look: 9 * s},
+			args{adds: []add{{0, "old", low}, {5 * s, "b", high}, {9 * s, "c", high}}, takeAt: 9 * s},
 			[]got{{"b", High}, {"c", High}, {"old", Low}},
 		},
 		"Starving": {
 			"After ten seconds it is raised, and comes before later items.",
-			args{adds: []add{{0, "old", low}, {5 * s, "b", high}, {12 * s, "c", high}}, look: 12 * s},
+			args{adds: []add{{0, "old", low}, {5 * s, "b", high}, {12 * s, "c", high}}, takeAt: 12 * s},
 			[]got{{"b", High}, {"old", High}, {"c", High}},
 		},
 		"StarvingCountsFromDue": {
 			"The ten seconds start when the item is due.",
-			args{adds: []add{{0, "old", priorityqueue.AddOpts{Priority: at(Low), After: 8 * s}}, {5 * s, "b", high}, {12 * s, "c", high}}, look: 12 * s},
+			args{adds: []add{{0, "old", priorityqueue.AddOpts{Priority: at(Low), After: 8 * s}}, {5 * s, "b", high}, {12 * s, "c", high}}, takeAt: 12 * s},
 			[]got{{"b", High}, {"c", High}, {"old", Low}},
 		},
 		"After": {
 			"An item that is not due is not returned.",
-			args{adds: []add{{0, "a", priorityqueue.AddOpts{After: 2 * s}}, {0, "b", priorityqueue.AddOpts{After: 5 * s}}}, look: 3 * s},
+			args{adds: []add{{0, "a", priorityqueue.AddOpts{After: 2 * s}}, {0, "b", priorityqueue.AddOpts{After: 5 * s}}}, takeAt: 3 * s},
 			[]got{{"a", High}},
 		},
 		"SoonerWins": {
 			"Of two times, the earlier counts.",
-			args{adds: []add{{0, "a", priorityqueue.AddOpts{After: time.Hour}}, {0, "a", priorityqueue.AddOpts{After: s}}}, look: 2 * s},
+			args{adds: []add{{0, "a", priorityqueue.AddOpts{After: time.Hour}}, {0, "a", priorityqueue.AddOpts{After: s}}}, takeAt: 2 * s},
 			[]got{{"a", High}},
 		},
 		"LaterIsIgnored": {
 			"A later time does not delay an item.",
-			args{adds: []add{{0, "a", priorityqueue.AddOpts{After: s}}, {0, "a", priorityqueue.AddOpts{After: time.Hour}}}, look: 2 * s},
+			args{adds: []add{{0, "a", priorityqueue.AddOpts{After: s}}, {0, "a", priorityqueue.AddOpts{After: time.Hour}}}, takeAt: 2 * s},
 			[]got{{"a", High}},
 		},
 		"NowWins": {
 			"An event makes an item due that was planned for later.",
-			args{adds: []add{{0, "a", priorityqueue.AddOpts{After: time.Hour, Priority: at(Low)}}, {s, "a", high}}, look: s},
+			args{adds: []add{{0, "a", priorityqueue.AddOpts{After: time.Hour, Priority: at(Low)}}, {s, "a", high}}, takeAt: s},
 			[]got{{"a", High}},
 		},
 		"OrderOfBecomingDue": {
 			"Within one priority, items are ordered by the time at which they became due.",
-			args{adds: []add{{0, "a", priorityqueue.AddOpts{After: 2 * s}}, {0, "b", priorityqueue.AddOpts{After: s}}}, look: 3 * s},
+			args{adds: []add{{0, "a", priorityqueue.AddOpts{After: 2 * s}}, {0, "b", priorityqueue.AddOpts{After: s}}}, takeAt: 3 * s},
 			[]got{{"b", High}, {"a", High}},
 		},
 		"RateLimited": {
@@ -142,12 +142,12 @@ func TestOrder(t *testing.T) {
 			args{adds: []add{
 				{0, "once", priorityqueue.AddOpts{RateLimited: true}},
 				{0, "twice", priorityqueue.AddOpts{RateLimited: true, After: time.Hour}},
-			}, look: s},
+			}, takeAt: s},
 			[]got{{"once", High}, {"twice", High}},
 		},
 		"RateLimitedButSooner": {
 			"A time before the end of the back-off counts.",
-			args{adds: []add{{0, "a", priorityqueue.AddOpts{RateLimited: true, After: 100 * time.Millisecond}}}, look: 200 * time.Millisecond},
+			args{adds: []add{{0, "a", priorityqueue.AddOpts{RateLimited: true, After: 100 * time.Millisecond}}}, takeAt: 200 * time.Millisecond},
 			[]got{{"a", High}},
 		},
 	}
@@ -162,7 +162,7 @@ func TestOrder(t *testing.T) {
 					q.AddWithOpts(a.opts, a.item)
 					synctest.Wait()
 				}
-				time.Sleep(time.Until(start.Add(tc.args.look)))
+				time.Sleep(time.Until(start.Add(tc.args.takeAt)))
 				synctest.Wait()
 				var out []got
 				for q.Len() > 0 {
@@ -260,11 +260,11 @@ func oldest(t *testing.T, name string) float64 {
 func TestOldestWaiting(t *testing.T) {
 	const s = time.Second
 	cases := map[string]struct {
-		reason string
-		adds   []add
-		look   time.Duration
-		taken  int
-		want   float64
+		reason  string
+		adds    []add
+		checkAt time.Duration
+		taken   int
+		want    float64
 	}{
 		"Empty":       {"An empty queue has no waiting item.", nil, 3 * s, 0, 0},
 		"Waits":       {"The oldest item counts.", []add{{0, "a", priorityqueue.AddOpts{}}, {2 * s, "b", priorityqueue.AddOpts{}}}, 5 * s, 0, 5},
@@ -286,7 +286,7 @@ func TestOldestWaiting(t *testing.T) {
 					q.AddWithOpts(a.opts, a.item)
 					synctest.Wait()
 				}
-				time.Sleep(time.Until(start.Add(tc.look)))
+				time.Sleep(time.Until(start.Add(tc.checkAt)))
 				synctest.Wait()
 				for range tc.taken {
 					q.Get()
@@ -336,11 +336,11 @@ func TestShutDown(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				q := newQueue("shutdown")
-				var told atomic.Int32
+				var notified atomic.Int32
 				for range 4 {
 					go func() {
 						if _, shutdown := q.Get(); shutdown {
-							told.Add(1)
+							notified.Add(1)
 						}
 					}()
 				}
@@ -349,7 +349,7 @@ func TestShutDown(t *testing.T) {
 				synctest.Wait()
 				tc.end(q)
 				synctest.Wait()
-				if n := told.Load(); n != 4 {
+				if n := notified.Load(); n != 4 {
 					t.Errorf("\n%s\n%d of 4 workers returned", tc.reason, n)
 				}
 				if !q.ShuttingDown() {

@@ -82,11 +82,11 @@ func TestTransform(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", UID: "u", ResourceVersion: "5", Generation: 3, Annotations: map[string]string{"a": "1"}},
 		Spec:       v1alpha1.ExternalSecretSpec{StoreRef: &v1alpha1.StoreRef{Kind: "AWSSecretsManager", Name: "s"}},
 	}
-	dying, dyingSmall := object("AWSSecretsManager"), small.DeepCopy()
-	dying.DeletionTimestamp = &metav1.Time{Time: time.Unix(7, 0)}
-	dyingSmall.DeletionTimestamp = dying.DeletionTimestamp
-	nobody := small.DeepCopy()
-	nobody.Spec = v1alpha1.ExternalSecretSpec{}
+	terminating, terminatingSmall := object("AWSSecretsManager"), small.DeepCopy()
+	terminating.DeletionTimestamp = &metav1.Time{Time: time.Unix(7, 0)}
+	terminatingSmall.DeletionTimestamp = terminating.DeletionTimestamp
+	noStore := small.DeepCopy()
+	noStore.Spec = v1alpha1.ExternalSecretSpec{}
 	none := object("")
 	none.Spec.Data[0].SourceRef = nil
 	cases := map[string]struct {
@@ -96,8 +96,8 @@ func TestTransform(t *testing.T) {
 	}{
 		"Ours":    {"An object of this module loses only its managed fields.", object("FakeStore"), ours},
 		"Foreign": {"An object of another module keeps the fields that routing and other controllers need.", object("AWSSecretsManager"), small},
-		"Dying":   {"The deletion timestamp stays: if the module that serves the object does not run, another operator reports it.", dying, dyingSmall},
-		"NoStore": {"An object without a store is reduced as well.", none, nobody},
+		"Dying":   {"The deletion timestamp stays: if the module that serves the object does not run, another operator reports it.", terminating, terminatingSmall},
+		"NoStore": {"An object without a store is reduced as well.", none, noStore},
 		"Other":   {"Anything that is not an ExternalSecret stays unchanged.", "not an object", "not an object"},
 	}
 	keep := func(from, to *v1alpha1.ExternalSecret) { to.Annotations = from.Annotations }

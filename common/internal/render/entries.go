@@ -26,8 +26,8 @@ type renderer struct {
 	parsed map[Source]*jsonValue
 	// budget limits all templates of keys, work limits everything else.
 	budget, work *template.Budget
-	// errs are the failures, gone the secrets and properties that do not exist.
-	errs, gone []*provider.Error
+	// errs are the failures, notFound the secrets and properties that do not exist.
+	errs, notFound []*provider.Error
 }
 
 // ask registers the property that a remoteRef takes.

@@ -35,7 +35,7 @@ func nameOfSearch(f string, s provider.Search) string {
 func (r *renderer) fail(ref *v1alpha1.StoreRef, what string, err error) {
 	e := unread(ref, what, err)
 	if e.Class == provider.NotFound {
-		r.gone = append(r.gone, e)
+		r.notFound = append(r.notFound, e)
 		return
 	}
 	r.errs = append(r.errs, e)

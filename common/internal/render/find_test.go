@@ -28,9 +28,9 @@ func tagged(tags map[string]string) provider.Answer {
 
 // rendered is an Output as text.
 type rendered struct {
-	Data    map[string]string
-	Sources []string
-	Gone    string
+	Data     map[string]string
+	Sources  []string
+	NotFound string
 }
 
 func render(t *testing.T, es *v1alpha1.ExternalSecret, r remote) (rendered, error) {
@@ -50,8 +50,8 @@ func render(t *testing.T, es *v1alpha1.ExternalSecret, r remote) (rendered, erro
 	for _, s := range out.Sources {
 		got.Sources = append(got.Sources, s.Key+"@"+s.Version)
 	}
-	if out.Gone != nil {
-		got.Gone = out.Gone.Error()
+	if out.NotFound != nil {
+		got.NotFound = out.NotFound.Error()
 	}
 	return got, err
 }
@@ -93,13 +93,13 @@ func TestRenderMany(t *testing.T) {
 			"A complete list without a match is an answer: the policies decide what happens.",
 			from(find(shop)),
 			remote{"prod?shop/": found()},
-			rendered{Gone: `spec.dataFrom[0].find (path "shop/") in FakeStore "prod": no secret matches`},
+			rendered{NotFound: `spec.dataFrom[0].find (path "shop/") in FakeStore "prod": no secret matches`},
 		},
 		"FindNothingBesides": {
 			"A list without a match is reported together with the other values.",
 			func(s *spec) { s.DataFrom = []v1alpha1.DataFromEntry{find(shop)} },
 			remote{"prod?shop/": found(), "prod/shop/db": value("x", "v2")},
-			rendered{Data: map[string]string{"password": "x"}, Sources: []string{"shop/db@v2"}, Gone: `spec.dataFrom[0].find (path "shop/") in FakeStore "prod": no secret matches`},
+			rendered{Data: map[string]string{"password": "x"}, Sources: []string{"shop/db@v2"}, NotFound: `spec.dataFrom[0].find (path "shop/") in FakeStore "prod": no secret matches`},
 		},
 		"FindRewrite": {
 			"Keys are rewritten before they are converted.",
@@ -207,7 +207,7 @@ func TestRenderMany(t *testing.T) {
 			"A missing tag is like a missing property.",
 			func(s *spec) { s.Data = []v1alpha1.DataEntry{fetch(entry("team", "one", "team"))} },
 			remote{"prod/one#": tagged(map[string]string{})},
-			rendered{Sources: []string{"one@v1"}, Gone: `"one" in FakeStore "prod": it has no property "team"`},
+			rendered{Sources: []string{"one@v1"}, NotFound: `"one" in FakeStore "prod": it has no property "team"`},
 		},
 		"MetadataExtract": {
 			"All metadata become keys, converted.",

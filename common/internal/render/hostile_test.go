@@ -123,10 +123,10 @@ func TestHostile(t *testing.T) {
 		"list": "[" + strings.Repeat("[],", 60_000) + "0]", "lines": lines.String(),
 	}
 	cases := map[string]struct {
-		reason   string
-		template v1alpha1.Template
-		class    provider.Class
-		says     string
+		reason      string
+		template    v1alpha1.Template
+		class       provider.Class
+		wantMessage string
 	}{
 		"Loop":          {"A loop without end.", data(`{{ range 1000000000000 }}{{ end }}`), provider.Template, "too much work"},
 		"Loops":         {"A loop in each key.", all(`{{ range 100000 }}{{ end }}`), provider.Template, "too much work"},
@@ -181,7 +181,7 @@ func TestHostile(t *testing.T) {
 				t.Errorf("\n%s\nShape(): %v", tc.reason, err)
 			}
 			if tc.class != "" {
-				wantError(t, tc.reason, err, tc.class, "", tc.says)
+				wantError(t, tc.reason, err, tc.class, "", tc.wantMessage)
 			}
 			if took > maxSpent {
 				t.Errorf("\n%s\nShape() took %v of a processor, want at most %v", tc.reason, took, maxSpent)

@@ -16,11 +16,11 @@ import (
 //
 // Inputs is nil if there is no template, neither of the Secret nor of its keys: then the caller compares the output.
 // The inputs contain values; use them for hashing only.
-func Inputs(es *v1alpha1.ExternalSecret, p Plan, read Output, texts Texts) [][]byte {
+func Inputs(es *v1alpha1.ExternalSecret, p Plan, read Output, templateSources TemplateSources) [][]byte {
 	if !templated(es) {
 		return nil
 	}
-	consequence := policy.OnGone(es.Spec.Target.DeletionPolicy, read.Gone != nil, read.Values)
+	consequence := policy.OnNotFound(es.Spec.Target.DeletionPolicy, read.NotFound != nil, read.Values)
 	dropped := consequence == policy.DropKeys || consequence == policy.DropSecret
 	inputs := [][]byte{
 		encode(es.Spec.Target.Template), encode(es.Spec.Data), encode(es.Spec.DataFrom), encode(es.Spec.Target.Immutable),
@@ -36,8 +36,8 @@ func Inputs(es *v1alpha1.ExternalSecret, p Plan, read Output, texts Texts) [][]b
 	} else {
 		inputs = appendMap(inputs, read.Data)
 	}
-	for _, ref := range p.Texts {
-		text, found := texts[ref]
+	for _, ref := range p.TemplateRefs {
+		text, found := templateSources[ref]
 		inputs = appendMap(append(inputs, encode(ref), encode(found)), text)
 	}
 	return inputs
@@ -74,8 +74,8 @@ func encode(v any) []byte {
 	return b
 }
 
-// TextsUsed returns those keys of a ConfigMap or Secret that the template of an ExternalSecret names.
-func TextsUsed(es *v1alpha1.ExternalSecret, ref TextRef, all map[string]string) map[string]string {
+// KeysUsed returns those keys of a ConfigMap or Secret that the template of an ExternalSecret names.
+func KeysUsed(es *v1alpha1.ExternalSecret, ref TextRef, all map[string]string) map[string]string {
 	used := map[string]string{}
 	if es.Spec.Target.Template == nil {
 		return used

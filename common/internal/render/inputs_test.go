@@ -15,9 +15,9 @@ func transformStep(text string) v1alpha1.Rewrite {
 
 // rendering holds everything on which the inputs can depend.
 type rendering struct {
-	es     *v1alpha1.ExternalSecret
-	remote remote
-	texts  Texts
+	es              *v1alpha1.ExternalSecret
+	remote          remote
+	templateSources TemplateSources
 }
 
 func (r rendering) inputs(t *testing.T) [][]byte {
@@ -30,7 +30,7 @@ func (r rendering) inputs(t *testing.T) [][]byte {
 	if err != nil {
 		out = Output{} // The caller compares the spec then.
 	}
-	return Inputs(r.es, p, out, r.texts)
+	return Inputs(r.es, p, out, r.templateSources)
 }
 
 // ordinary returns a rendering in which every part affects the inputs.
@@ -49,7 +49,7 @@ func ordinary() rendering {
 			"prod/shop/db#": {Value: provider.Value{Data: []byte("x"), Version: "v1", Metadata: map[string]string{"team": "a", "tier": "b"}}},
 			"prod?all/":     {Found: []provider.Value{{Key: "all/a", Data: []byte("1"), Version: "v1"}, {Key: "all/b", Data: []byte("2"), Version: "v1"}}},
 		},
-		texts: Texts{{Name: "t"}: {"one": "map"}, {Secret: true, Name: "t"}: {"one": "a: secret"}},
+		templateSources: TemplateSources{{Name: "t"}: {"one": "map"}, {Secret: true, Name: "t"}: {"one": "a: secret"}},
 	}
 }
 
@@ -71,10 +71,10 @@ func TestInputs(t *testing.T) {
 		"TemplateAs":    {"The templateAs of a text changes the inputs.", func(r *rendering) { r.es.Spec.Target.Template.TemplateFrom[0] = configMap("one", "KeysAndValues", "") }},
 		"SourceOrder":   {"The order of the texts changes the inputs.", func(r *rendering) { f := r.es.Spec.Target.Template.TemplateFrom; f[0], f[1] = f[1], f[0] }},
 		"Immutable":     {"immutable changes the inputs: an immutable Secret is replaced.", func(r *rendering) { r.es.Spec.Target.Immutable = true }},
-		"Text":          {"A text of a ConfigMap changes the inputs.", func(r *rendering) { r.texts[TextRef{Name: "t"}]["one"] = "other" }},
-		"TextOfSecret":  {"A text of a Secret changes the inputs.", func(r *rendering) { r.texts[TextRef{Secret: true, Name: "t"}]["one"] = "a: other" }},
-		"TextDeleted":   {"The deletion of a text changes the inputs.", func(r *rendering) { delete(r.texts[TextRef{Name: "t"}], "one") }},
-		"SourceDeleted": {"The deletion of a ConfigMap changes the inputs.", func(r *rendering) { delete(r.texts, TextRef{Name: "t"}) }},
+		"Text":          {"A text of a ConfigMap changes the inputs.", func(r *rendering) { r.templateSources[TextRef{Name: "t"}]["one"] = "other" }},
+		"TextOfSecret":  {"A text of a Secret changes the inputs.", func(r *rendering) { r.templateSources[TextRef{Secret: true, Name: "t"}]["one"] = "a: other" }},
+		"TextDeleted":   {"The deletion of a text changes the inputs.", func(r *rendering) { delete(r.templateSources[TextRef{Name: "t"}], "one") }},
+		"SourceDeleted": {"The deletion of a ConfigMap changes the inputs.", func(r *rendering) { delete(r.templateSources, TextRef{Name: "t"}) }},
 		"Value":         {"A value changes the inputs.", func(r *rendering) { r.remote["prod/shop/db"] = value("y", "v1") }},
 		"ValueEmpty":    {"A value that becomes empty changes the inputs.", func(r *rendering) { r.remote["prod/shop/db"] = value("", "v1") }},
 		"ValueDeleted":  {"A deleted value differs from an empty one.", func(r *rendering) { delete(r.remote, "prod/shop/db") }},
@@ -141,7 +141,7 @@ func TestInputs(t *testing.T) {
 			r.es.Labels, r.es.Annotations, r.es.Generation = map[string]string{"a": "b"}, map[string]string{"a": "b"}, 9
 		}},
 		"Status":    {"The object's status does not change the inputs.", func(r *rendering) { r.es.Status.ObservedGeneration = 9 }},
-		"OtherText": {"A ConfigMap that the template does not name does not change the inputs.", func(r *rendering) { r.texts[TextRef{Name: "other"}] = map[string]string{"one": "x"} }},
+		"OtherText": {"A ConfigMap that the template does not name does not change the inputs.", func(r *rendering) { r.templateSources[TextRef{Name: "other"}] = map[string]string{"one": "x"} }},
 		"NotRead":   {"A secret that is not read does not change the inputs.", func(r *rendering) { r.remote["prod/other"] = value("x", "v1") }},
 	}
 	for name, tc := range same {
@@ -168,14 +168,14 @@ func TestInputsOf(t *testing.T) {
 		s.DataFrom = []v1alpha1.DataFromEntry{extract("all"), find(v1alpha1.Find{Path: "all/"})}
 		s.DataFrom[0].Rewrite = []v1alpha1.Rewrite{transformStep("{{ uuidv4 }}")}
 	}
-	text := func(v string) Texts { return Texts{{Secret: true, Name: "t"}: {"one": v}} }
+	text := func(v string) TemplateSources { return TemplateSources{{Secret: true, Name: "t"}: {"one": v}} }
 	named := func(s *spec) { s.Target.Template.TemplateFrom = []v1alpha1.TemplateFrom{secretText("one", "", "")} }
 	with := func(r remote, changes ...func(*spec)) rendering {
 		return rendering{es: external(append([]func(*spec){rendered}, changes...)...), remote: r}
 	}
 	bytes := func(v string) rendering {
 		r := with(remote{"prod/shop/db": value("x", "")}, named)
-		r.texts = text(v)
+		r.templateSources = text(v)
 		return r
 	}
 	cases := map[string]struct {
@@ -239,7 +239,7 @@ func TestInputsWithoutTemplate(t *testing.T) {
 	}
 }
 
-func TestTextsUsed(t *testing.T) {
+func TestKeysUsed(t *testing.T) {
 	all := map[string]string{"one": "1", "two": "2", "three": "3"}
 	template := &v1alpha1.Template{TemplateFrom: []v1alpha1.TemplateFrom{configMap("one", "", ""), configMap("two", "", "Labels"), configMap("gone", "", ""), secretText("three", "", ""), literal("", "")}}
 	cases := map[string]struct {
@@ -256,8 +256,8 @@ func TestTextsUsed(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			es := external(func(s *v1alpha1.ExternalSecretSpec) { s.Target.Template = tc.template })
-			if diff := cmp.Diff(tc.want, TextsUsed(es, tc.ref, all)); diff != "" {
-				t.Errorf("\n%s\nTextsUsed(): -want, +got:\n%s", tc.reason, diff)
+			if diff := cmp.Diff(tc.want, KeysUsed(es, tc.ref, all)); diff != "" {
+				t.Errorf("\n%s\nKeysUsed(): -want, +got:\n%s", tc.reason, diff)
 			}
 		})
 	}

@@ -33,8 +33,8 @@ type Plan struct {
 	Interval time.Duration
 	// Target is the name of the Secret.
 	Target string
-	// Texts are the ConfigMaps and Secrets with templates.
-	Texts []TextRef
+	// TemplateRefs are the ConfigMaps and Secrets with templates.
+	TemplateRefs []TextRef
 }
 
 // Stores returns the stores that the plan reads, without duplicates.
@@ -54,7 +54,7 @@ func NewPlan(es *v1alpha1.ExternalSecret) (Plan, error) {
 	if err != nil {
 		return Plan{}, errors.Wrap(err, "spec.refreshInterval")
 	}
-	p := Plan{Interval: interval, Target: es.TargetName(), Texts: textsOf(es.Spec.Target.Template)}
+	p := Plan{Interval: interval, Target: es.TargetName(), TemplateRefs: templateRefsOf(es.Spec.Target.Template)}
 	if msgs := validation.IsDNS1123Subdomain(p.Target); len(msgs) > 0 {
 		return Plan{}, errors.Errorf("spec.target.name: %q cannot be the name of a Secret: %s", p.Target, msgs[0])
 	}

@@ -14,8 +14,8 @@ func CheckTemplate(t *v1alpha1.Template) error {
 	return errors.Wrap(checkTemplate(t, ""), "spec.template")
 }
 
-// TextsOf returns the ConfigMaps and Secrets that a template reads, without duplicates.
-func TextsOf(t *v1alpha1.Template) []TextRef { return textsOf(t) }
+// TemplateRefsOf returns the ConfigMaps and Secrets that a template reads, without duplicates.
+func TemplateRefsOf(t *v1alpha1.Template) []TextRef { return templateRefsOf(t) }
 
 // CheckRewrite returns an error if a step of a rewrite is invalid.
 func CheckRewrite(steps []v1alpha1.Rewrite) error {
@@ -29,12 +29,12 @@ func CheckRewrite(steps []v1alpha1.Rewrite) error {
 
 // ShapeData renders a template over values. Without a template it returns the values unchanged. The error has class
 // Template and shows no value.
-func ShapeData(t *v1alpha1.Template, data map[string][]byte, texts Texts) (map[string][]byte, error) {
+func ShapeData(t *v1alpha1.Template, data map[string][]byte, templateSources TemplateSources) (map[string][]byte, error) {
 	if t == nil {
 		return data, nil
 	}
 	out := Output{Data: data}
-	if err := renderTemplate(t, &out, texts); err != nil {
+	if err := renderTemplate(t, &out, templateSources); err != nil {
 		return nil, err
 	}
 	return out.Data, nil

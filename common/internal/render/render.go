@@ -23,9 +23,9 @@ type Output struct {
 	Taken [][]KeyValue
 	// Sources are those that were read, for the status.
 	Sources []v1alpha1.SourceStatus
-	// Gone is the error for secrets and properties that definitely do not exist and are not optional; nil if there
+	// NotFound is the error for secrets and properties that definitely do not exist and are not optional; nil if there
 	// are none. Data then has the remaining values.
-	Gone *provider.Error
+	NotFound *provider.Error
 }
 
 // Values returns the answer to a read.
@@ -56,22 +56,22 @@ func Read(es *v1alpha1.ExternalSecret, p Plan, values Values) (Output, error) {
 	for i, e := range es.Spec.Data {
 		r.single(field{list: "data", i: i}, storeOfData(es, e), e)
 	}
-	if err := verdict(r.errs, len(r.gone)); err != nil {
+	if err := verdict(r.errs, len(r.notFound)); err != nil {
 		return Output{}, err
 	}
-	out := Output{Data: r.data, Values: len(r.data), Taken: r.taken, Gone: verdict(r.gone, 0)}
+	out := Output{Data: r.data, Values: len(r.data), Taken: r.taken, NotFound: verdict(r.notFound, 0)}
 	out.Sources = sources(p, values)
 	return out, nil
 }
 
 // Shape turns the result of Read into the desired content of the Secret, with the template if there is one. Its error
 // is like that of Read.
-func Shape(es *v1alpha1.ExternalSecret, p Plan, out Output, texts Texts) (Output, error) {
+func Shape(es *v1alpha1.ExternalSecret, p Plan, out Output, templateSources TemplateSources) (Output, error) {
 	// If the Secret stays unchanged or loses all values, the template is not needed, and might only fail.
 	t := es.Spec.Target
 	// Under Merge another owner creates the Secret, and its other keys count for the type, too.
 	typed := t.Template != nil && t.CreationPolicy != v1alpha1.CreateMerge
-	switch policy.OnGone(t.DeletionPolicy, out.Gone != nil, out.Values) {
+	switch policy.OnNotFound(t.DeletionPolicy, out.NotFound != nil, out.Values) {
 	case policy.KeepAll, policy.DropSecret:
 		return out, nil
 	case policy.DropKeys:
@@ -82,7 +82,7 @@ func Shape(es *v1alpha1.ExternalSecret, p Plan, out Output, texts Texts) (Output
 	case policy.Fill:
 	}
 	if t.Template != nil {
-		if err := renderTemplate(t.Template, &out, texts); err != nil {
+		if err := renderTemplate(t.Template, &out, templateSources); err != nil {
 			return Output{}, err
 		}
 	}

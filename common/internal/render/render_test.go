@@ -48,12 +48,12 @@ func failure(c provider.Class) provider.Answer {
 }
 
 // Render calls Read and Shape.
-func Render(es *v1alpha1.ExternalSecret, p Plan, values Values, texts Texts) (Output, error) {
+func Render(es *v1alpha1.ExternalSecret, p Plan, values Values, templateSources TemplateSources) (Output, error) {
 	out, err := Read(es, p, values)
 	if err != nil {
 		return Output{}, err
 	}
-	return Shape(es, p, out, texts)
+	return Shape(es, p, out, templateSources)
 }
 
 func TestRender(t *testing.T) {
@@ -204,9 +204,9 @@ func TestRenderErrors(t *testing.T) {
 	type want struct {
 		Class      provider.Class
 		RetryAfter time.Duration
-		// Begins is the start of the message, Says are further parts of it.
-		Begins string
-		Says   []string
+		// Begins is the start of the message, Messages are further parts of it.
+		Begins   string
+		Messages []string
 	}
 	two := func(s *spec) { s.Data = append(s.Data, entry("second", "other", "")) }
 	one := func(s *spec) { s.Data, s.DataFrom = nil, []v1alpha1.DataFromEntry{extract("shop/db")} }
@@ -247,12 +247,12 @@ func TestRenderErrors(t *testing.T) {
 		"DoubtFirst": {
 			"An unreadable secret is reported before a missing one: only a definite answer can remove a key.",
 			two, remote{"prod/other": failure(provider.Denied)},
-			want{Class: provider.Denied, Begins: `"other" in FakeStore "prod": `, Says: []string{"(and 1 more)"}},
+			want{Class: provider.Denied, Begins: `"other" in FakeStore "prod": `, Messages: []string{"(and 1 more)"}},
 		},
 		"FirstOfMany": {
 			"The first of several errors is reported, with the number of the others.",
 			func(s *spec) { two(s); s.DataFrom = []v1alpha1.DataFromEntry{extract("from")} }, nil,
-			want{Class: provider.NotFound, Begins: `"from" in FakeStore "prod": `, Says: []string{"(and 2 more)"}},
+			want{Class: provider.NotFound, Begins: `"from" in FakeStore "prod": `, Messages: []string{"(and 2 more)"}},
 		},
 		"OptionalDenied": {
 			"An unreadable secret is an error, even if it is optional.",
@@ -267,47 +267,47 @@ func TestRenderErrors(t *testing.T) {
 		"OptionalNotJSON": {
 			"An invalid value is an error, even if it is optional.",
 			func(s *spec) { s.Data[0].Optional, s.Data[0].RemoteRef.Property = true, "a" }, remote{"prod/shop/db": value(canary, "")},
-			want{Class: provider.Invalid, Begins: here, Says: []string{"not JSON"}},
+			want{Class: provider.Invalid, Begins: here, Messages: []string{"not JSON"}},
 		},
 		"NotJSON": {
 			"A property needs a value that is JSON.",
 			func(s *spec) { s.Data[0].RemoteRef.Property = "a.b" }, remote{"prod/shop/db": value(canary, "")},
-			want{Class: provider.Invalid, Begins: here, Says: []string{"not JSON", `"a.b"`, "remove the property or store JSON"}},
+			want{Class: provider.Invalid, Begins: here, Messages: []string{"not JSON", `"a.b"`, "remove the property or store JSON"}},
 		},
 		"PropertyMissing": {
 			"A missing property is NotFound.",
 			func(s *spec) { s.Data[0].RemoteRef.Property = "a.b" }, remote{"prod/shop/db": value(`{"a":"`+canary+`"}`, "")},
-			want{Class: provider.NotFound, Begins: here, Says: []string{`"a.b"`}},
+			want{Class: provider.NotFound, Begins: here, Messages: []string{`"a.b"`}},
 		},
-		"ExtractNotJSON":   {"extract needs a JSON object.", one, remote{"prod/shop/db": value(canary, "")}, want{Class: provider.Invalid, Begins: here, Says: []string{"not JSON"}}},
-		"ExtractNotObject": {"extract needs a JSON object.", one, remote{"prod/shop/db": value(`["`+canary+`"]`, "")}, want{Class: provider.Invalid, Begins: here, Says: []string{"not an object"}}},
+		"ExtractNotJSON":   {"extract needs a JSON object.", one, remote{"prod/shop/db": value(canary, "")}, want{Class: provider.Invalid, Begins: here, Messages: []string{"not JSON"}}},
+		"ExtractNotObject": {"extract needs a JSON object.", one, remote{"prod/shop/db": value(`["`+canary+`"]`, "")}, want{Class: provider.Invalid, Begins: here, Messages: []string{"not an object"}}},
 		"ExtractMissing":   {"A missing object is NotFound.", one, nil, want{Class: provider.NotFound, Begins: here}},
 		"ExtractCollision": {
 			"Two keys with the same conversion are an error.",
 			one, remote{"prod/shop/db": value(`{"a/b":"`+canary+`","a:b":"`+canary+`"}`, "")},
-			want{Class: provider.Invalid, Begins: here, Says: []string{"spec.dataFrom[0]", `"a/b"`, `"a:b"`, `"a_b"`}},
+			want{Class: provider.Invalid, Begins: here, Messages: []string{"spec.dataFrom[0]", `"a/b"`, `"a:b"`, `"a_b"`}},
 		},
-		"ExtractEmptyKey":    {"A key must not be empty.", one, remote{"prod/shop/db": value(`{"":"`+canary+`"}`, "")}, want{Class: provider.Invalid, Begins: here, Says: []string{"spec.dataFrom[0]", "cannot be a key"}}},
-		"ExtractReservedKey": {"A key must not start with two dots, which the kubelet reserves.", one, remote{"prod/shop/db": value(`{"..data":"`+canary+`"}`, "")}, want{Class: provider.Invalid, Begins: here, Says: []string{`"..data"`, "cannot be a key"}}},
+		"ExtractEmptyKey":    {"A key must not be empty.", one, remote{"prod/shop/db": value(`{"":"`+canary+`"}`, "")}, want{Class: provider.Invalid, Begins: here, Messages: []string{"spec.dataFrom[0]", "cannot be a key"}}},
+		"ExtractReservedKey": {"A key must not start with two dots, which the kubelet reserves.", one, remote{"prod/shop/db": value(`{"..data":"`+canary+`"}`, "")}, want{Class: provider.Invalid, Begins: here, Messages: []string{`"..data"`, "cannot be a key"}}},
 		"ExtractLongKey": {
 			"A key has at most 253 characters, and the message cuts a longer one.",
 			one, remote{"prod/shop/db": value(`{"`+strings.Repeat("k", 254)+`":"`+canary+`"}`, "")},
-			want{Class: provider.Invalid, Begins: here, Says: []string{`"` + strings.Repeat("k", 64) + `"`, "cannot be a key"}},
+			want{Class: provider.Invalid, Begins: here, Messages: []string{`"` + strings.Repeat("k", 64) + `"`, "cannot be a key"}},
 		},
 		"BigValue": {
 			"A value above 1 MiB does not fit into a Secret.",
 			func(*spec) {}, remote{"prod/shop/db": value(strings.Repeat("x", corev1.MaxSecretSize+1), "")},
-			want{Class: provider.Invalid, Begins: here, Says: []string{"1048577 bytes", "at most 1048576"}},
+			want{Class: provider.Invalid, Begins: here, Messages: []string{"1048577 bytes", "at most 1048576"}},
 		},
 		"BigValueOfProperty": {
 			"A value above 1 MiB is not parsed, even if only a property of it is needed.",
 			func(s *spec) { s.Data[0].RemoteRef.Property = "a" }, remote{"prod/shop/db": value(`{"a":"`+strings.Repeat("x", 2<<20)+`"}`, "")},
-			want{Class: provider.Invalid, Begins: here, Says: []string{"at most 1048576"}},
+			want{Class: provider.Invalid, Begins: here, Messages: []string{"at most 1048576"}},
 		},
 		"BigTotal": {
 			"Values above 1 MiB in total do not fit into a Secret.",
 			two, remote{"prod/shop/db": value(strings.Repeat("x", corev1.MaxSecretSize), ""), "prod/other": value("x", "")},
-			want{Class: provider.Invalid, Begins: `the values of Secret "db" have 1048577 bytes in total`, Says: []string{"at most 1048576", "read fewer or smaller values"}},
+			want{Class: provider.Invalid, Begins: `the values of Secret "db" have 1048577 bytes in total`, Messages: []string{"at most 1048576", "read fewer or smaller values"}},
 		},
 	}
 	for name, tc := range cases {
@@ -318,8 +318,8 @@ func TestRenderErrors(t *testing.T) {
 				t.Fatal(err)
 			}
 			out, err := Render(es, p, tc.remote.values, nil)
-			if tc.want.Class == provider.NotFound && err == nil && out.Gone != nil {
-				err, out.Gone = out.Gone, nil // The policies decide about that; here no value is left.
+			if tc.want.Class == provider.NotFound && err == nil && out.NotFound != nil {
+				err, out.NotFound = out.NotFound, nil // The policies decide about that; here no value is left.
 				if len(out.Data) == 0 {
 					out.Data = nil
 				}
@@ -333,7 +333,7 @@ func TestRenderErrors(t *testing.T) {
 			if err == nil {
 				t.Fatalf("\n%s\nRender(): no error", tc.reason)
 			}
-			got := want{Class: class(err), RetryAfter: provider.RetryAfter(err), Begins: tc.want.Begins, Says: tc.want.Says}
+			got := want{Class: class(err), RetryAfter: provider.RetryAfter(err), Begins: tc.want.Begins, Messages: tc.want.Messages}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("\n%s\nRender(): -want, +got:\n%s", tc.reason, diff)
 			}
@@ -341,7 +341,7 @@ func TestRenderErrors(t *testing.T) {
 			if !strings.HasPrefix(msg, tc.want.Begins) {
 				t.Errorf("\n%s\nRender(): %q does not start with %q", tc.reason, msg, tc.want.Begins)
 			}
-			for _, w := range tc.want.Says {
+			for _, w := range tc.want.Messages {
 				if !strings.Contains(msg, w) {
 					t.Errorf("\n%s\nRender(): %q does not contain %q", tc.reason, msg, w)
 				}
@@ -353,8 +353,8 @@ func TestRenderErrors(t *testing.T) {
 	}
 }
 
-// TestRenderGone has one of two values missing: the other is returned, and the policies decide what happens.
-func TestRenderGone(t *testing.T) {
+// TestRenderNotFound has one of two values missing: the other is returned, and the policies decide what happens.
+func TestRenderNotFound(t *testing.T) {
 	es := external(func(s *v1alpha1.ExternalSecretSpec) { s.Data = append(s.Data, entry("second", "other", "")) })
 	p, err := NewPlan(es)
 	if err != nil {
@@ -365,10 +365,10 @@ func TestRenderGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Output{
-		Values:  1,
-		Data:    map[string][]byte{es.Spec.Data[0].SecretKey: []byte("x")},
-		Sources: []v1alpha1.SourceStatus{{Kind: v1alpha1.SourceRemoteSecret, Key: "shop/db", Version: "v1"}},
-		Gone:    &provider.Error{Class: provider.NotFound, Message: `"other" in FakeStore "prod": it does not exist`},
+		Values:   1,
+		Data:     map[string][]byte{es.Spec.Data[0].SecretKey: []byte("x")},
+		Sources:  []v1alpha1.SourceStatus{{Kind: v1alpha1.SourceRemoteSecret, Key: "shop/db", Version: "v1"}},
+		NotFound: &provider.Error{Class: provider.NotFound, Message: `"other" in FakeStore "prod": it does not exist`},
 	}
 	if diff := cmp.Diff(want, out); diff != "" {
 		t.Errorf("Render(): -want, +got:\n%s", diff)

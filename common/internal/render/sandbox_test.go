@@ -236,7 +236,7 @@ func tableOf(e ast.Expr) map[string]string {
 	if !ok {
 		return nil
 	}
-	texts := map[string]string{}
+	contents := map[string]string{}
 	for _, line := range table.Elts {
 		kv, ok := line.(*ast.KeyValueExpr)
 		if !ok {
@@ -246,9 +246,9 @@ func tableOf(e ast.Expr) map[string]string {
 		if fields, ok := v.(*ast.CompositeLit); ok && len(fields.Elts) > 0 {
 			v = fields.Elts[0]
 		}
-		texts[unquoted(kv.Key)] = unquoted(v)
+		contents[unquoted(kv.Key)] = unquoted(v)
 	}
-	return texts
+	return contents
 }
 
 func unquoted(e ast.Expr) string {
@@ -279,7 +279,7 @@ func renderAll() {
 		read.Data[k] = []byte(v)
 	}
 	try := func(tmpl v1alpha1.Template) error {
-		_, err := Shape(external(func(s *v1alpha1.ExternalSecretSpec) { s.Target.Template = &tmpl }), Plan{Target: "db"}, read, textsForTest)
+		_, err := Shape(external(func(s *v1alpha1.ExternalSecretSpec) { s.Target.Template = &tmpl }), Plan{Target: "db"}, read, sourcesForTest)
 		return err
 	}
 	served := functionsServed()

@@ -52,12 +52,12 @@ func (r TextRef) Kind() string {
 	return "ConfigMap"
 }
 
-// Texts are the contents of the ConfigMaps and Secrets that a plan names, by key. An object without an entry does not
+// TemplateSources are the contents of the ConfigMaps and Secrets that a plan names, by key. An object without an entry does not
 // exist.
-type Texts map[TextRef]map[string]string
+type TemplateSources map[TextRef]map[string]string
 
-// textsOf returns the objects from which a template reads texts, without duplicates.
-func textsOf(t *v1alpha1.Template) []TextRef {
+// templateRefsOf returns the objects from which a template reads texts, without duplicates.
+func templateRefsOf(t *v1alpha1.Template) []TextRef {
 	var refs []TextRef
 	if t == nil {
 		return nil
@@ -201,13 +201,13 @@ func CheckText(text string) error { return engine.Check(text) }
 
 // renderTemplate applies a template to an output. The error has class Template, names the template and the line, and
 // shows no value.
-func renderTemplate(t *v1alpha1.Template, out *Output, texts Texts) error {
-	s := &shaping{values: make(map[string]string, len(out.Data)), texts: texts, budget: template.NewBudget()}
+func renderTemplate(t *v1alpha1.Template, out *Output, templateSources TemplateSources) error {
+	s := &shaping{values: make(map[string]string, len(out.Data)), templateSources: templateSources, budget: template.NewBudget()}
 	for k, v := range out.Data {
 		s.values[k] = string(v)
 	}
 	out.Data = maps.Clone(out.Data)
-	if yieldsData(t) && t.MergePolicy != mergeMerge {
+	if makesData(t) && t.MergePolicy != mergeMerge {
 		out.Data = map[string][]byte{}
 	}
 	s.out = out
@@ -246,8 +246,8 @@ func renderTemplate(t *v1alpha1.Template, out *Output, texts Texts) error {
 	return nil
 }
 
-// yieldsData reports whether a template makes data, and not only labels and annotations.
-func yieldsData(t *v1alpha1.Template) bool {
+// makesData reports whether a template makes data, and not only labels and annotations.
+func makesData(t *v1alpha1.Template) bool {
 	return len(t.Data) > 0 || slices.ContainsFunc(t.TemplateFrom, func(f v1alpha1.TemplateFrom) bool {
 		return f.Target == "" || f.Target == targetData
 	})
@@ -259,10 +259,10 @@ func failed(format string, args ...any) *provider.Error {
 }
 
 type shaping struct {
-	values map[string]string
-	texts  Texts
-	budget *template.Budget
-	out    *Output
+	values          map[string]string
+	templateSources TemplateSources
+	budget          *template.Budget
+	out             *Output
 	// yaml counts elements, up to maxYAML.
 	yaml int
 }
@@ -281,12 +281,12 @@ func (s *shaping) from(f v1alpha1.TemplateFrom, at string) error {
 		return s.keysAndValues(at+".literal", f.Target, *f.Literal)
 	}
 	ref, src := sourceOf(f)
-	texts, ok := s.texts[ref]
+	contents, ok := s.templateSources[ref]
 	if !ok {
 		return failed("%s: %s %q does not exist; create it or correct the name", at, ref.Kind(), ref.Name)
 	}
 	for _, item := range src.Items {
-		text, ok := texts[item.Key]
+		text, ok := contents[item.Key]
 		name := fmt.Sprintf("%s %s %q key %q", at, ref.Kind(), ref.Name, item.Key)
 		switch {
 		case !ok:

@@ -35,26 +35,26 @@ func annotations(m map[string]string) v1alpha1.TemplateMetadata {
 	return v1alpha1.TemplateMetadata{Annotations: m}
 }
 
-// wantError fails the test unless err has a class, contains all of says, starts with the first of them, and shows no
+// wantError fails the test unless err has a class, contains all of contains, starts with the first of them, and shows no
 // value.
-func wantError(t *testing.T, reason string, err error, c provider.Class, says ...string) {
+func wantError(t *testing.T, reason string, err error, c provider.Class, contains ...string) {
 	t.Helper()
 	if diff := cmp.Diff(c, class(err)); diff != "" {
 		t.Errorf("\n%s\nclass of %q: -want, +got:\n%s", reason, err, diff)
 	}
-	wantText(t, reason, err, says...)
+	wantText(t, reason, err, contains...)
 }
 
-func wantText(t *testing.T, reason string, err error, says ...string) {
+func wantText(t *testing.T, reason string, err error, contains ...string) {
 	t.Helper()
 	if err == nil {
 		t.Fatalf("\n%s\nno error", reason)
 	}
 	msg := err.Error()
-	if len(says) > 0 && !strings.HasPrefix(msg, says[0]) {
-		t.Errorf("\n%s\n%q does not start with %q", reason, msg, says[0])
+	if len(contains) > 0 && !strings.HasPrefix(msg, contains[0]) {
+		t.Errorf("\n%s\n%q does not start with %q", reason, msg, contains[0])
 	}
-	for _, s := range says {
+	for _, s := range contains {
 		if !strings.Contains(msg, s) {
 			t.Errorf("\n%s\n%q does not contain %q", reason, msg, s)
 		}
@@ -147,13 +147,13 @@ func TestCheckTemplate(t *testing.T) {
 	}
 }
 
-func TestTextsOf(t *testing.T) {
-	got := textsOf(&v1alpha1.Template{TemplateFrom: []v1alpha1.TemplateFrom{literal("", ""), secretText("a", "", ""), configMap("a", "", ""), configMap("b", "", "Labels")}})
+func TestTemplateRefsOf(t *testing.T) {
+	got := templateRefsOf(&v1alpha1.Template{TemplateFrom: []v1alpha1.TemplateFrom{literal("", ""), secretText("a", "", ""), configMap("a", "", ""), configMap("b", "", "Labels")}})
 	if diff := cmp.Diff([]TextRef{{Secret: true, Name: "t"}, {Name: "t"}}, got); diff != "" {
-		t.Errorf("A Secret and a ConfigMap of the same name are different, and each is read once.\ntextsOf(): -want, +got:\n%s", diff)
+		t.Errorf("A Secret and a ConfigMap of the same name are different, and each is read once.\ntemplateRefsOf(): -want, +got:\n%s", diff)
 	}
-	if diff := cmp.Diff([]TextRef(nil), textsOf(nil)); diff != "" {
-		t.Errorf("Without a template no texts are read.\ntextsOf(): -want, +got:\n%s", diff)
+	if diff := cmp.Diff([]TextRef(nil), templateRefsOf(nil)); diff != "" {
+		t.Errorf("Without a template no texts are read.\ntemplateRefsOf(): -want, +got:\n%s", diff)
 	}
 }
 
@@ -178,8 +178,8 @@ func shapedOf(out Output) shaped {
 	return s
 }
 
-// textsForTest are the templates of the ConfigMap t and the Secret t.
-var textsForTest = Texts{
+// sourcesForTest are the templates of the ConfigMap t and the Secret t.
+var sourcesForTest = TemplateSources{
 	{Name: "t"}: {
 		"one": "map {{ .user }}", "many": "one: map\ntwo: {{ .user }}\n", "list": "[a, b]", "example.com_a": "{{ .user }}", "hidden": canary + "{{",
 		"a b": canary, "keys": "{{ .password }}: x", "twice": `{1: a, "1": b}`,
@@ -248,7 +248,7 @@ func TestRenderTemplate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			out, before := readForTest(), readForTest()
 			same := out.Data
-			if err := renderTemplate(&tc.template, &out, textsForTest); err != nil {
+			if err := renderTemplate(&tc.template, &out, sourcesForTest); err != nil {
 				t.Fatalf("\n%s\nrenderTemplate(): %v", tc.reason, err)
 			}
 			if diff := cmp.Diff(tc.want, shapedOf(out)); diff != "" {
@@ -267,7 +267,7 @@ func TestRenderTemplateErrors(t *testing.T) {
 		template = v1alpha1.Template
 	)
 	from := func(f ...v1alpha1.TemplateFrom) template { return template{TemplateFrom: f} }
-	yields := func(text string) template { return from(literal(text, "")) }
+	templateOf := func(text string) template { return from(literal(text, "")) }
 	missing := configMap("one", "", "")
 	missing.ConfigMap.Name = "gone"
 	const at, lit = "spec.target.template.", "spec.target.template.templateFrom[0].literal: "
@@ -287,27 +287,27 @@ func TestRenderTemplateErrors(t *testing.T) {
 		"KeyMissing":     {"The error names a missing key.", from(secretText("two", "", "")), []string{at + `templateFrom[0] Secret "t" key "two": it has no such key`}},
 		"SharedBudget":   {"The templates of a Secret share one budget.", template{Data: m{"a": "{{ range 100000 }}{{ end }}", "b": "{{ range 1000000 }}{{ end }}", "c": ""}}, []string{at + "data[b]: ", "too much work"}},
 
-		"NotYAML":     {"The output of a literal must be YAML.", yields("a: b\n  {{ .password }}: d"), []string{lit + "the output is not YAML"}},
-		"Tab":         {"The output must not be indented with tabs.", yields("a:\n\t{{ .password }}"), []string{lit + "the output is not YAML"}},
-		"Control":     {"The output must not contain other bytes.", yields("a: {{ .bytes }}"), []string{lit + "the output is not YAML"}},
-		"UnknownName": {"An alias without an anchor is not YAML.", yields("a: *{{ .password }}"), []string{lit + "the output is not YAML"}},
-		"Scalar":      {"The output must be a mapping.", yields("{{ .password }}"), []string{lit + "the output is not a YAML mapping of keys to values"}},
-		"Null":        {"null is not a mapping.", yields("null"), []string{lit + "the output is not a YAML mapping"}},
+		"NotYAML":     {"The output of a literal must be YAML.", templateOf("a: b\n  {{ .password }}: d"), []string{lit + "the output is not YAML"}},
+		"Tab":         {"The output must not be indented with tabs.", templateOf("a:\n\t{{ .password }}"), []string{lit + "the output is not YAML"}},
+		"Control":     {"The output must not contain other bytes.", templateOf("a: {{ .bytes }}"), []string{lit + "the output is not YAML"}},
+		"UnknownName": {"An alias without an anchor is not YAML.", templateOf("a: *{{ .password }}"), []string{lit + "the output is not YAML"}},
+		"Scalar":      {"The output must be a mapping.", templateOf("{{ .password }}"), []string{lit + "the output is not a YAML mapping of keys to values"}},
+		"Null":        {"null is not a mapping.", templateOf("null"), []string{lit + "the output is not a YAML mapping"}},
 		"List":        {"A list is not a mapping.", from(configMap("list", "KeysAndValues", "")), []string{at + `templateFrom[0] ConfigMap "t" key "list": the output is not a YAML mapping`}},
-		"Documents":   {"A second document is refused, because it would be lost.", yields("a: b\n---\nc: {{ .password }}"), []string{lit + "the output is not a single YAML document"}},
-		"BadDocument": {"An invalid second document is refused.", yields("a: b\n---\nc: {{ .password }}: d"), []string{lit + "the output is not a single YAML document"}},
-		"Nested":      {"A value must not be a mapping.", yields("a: b\nc:\n  {{ .password }}: e"), []string{lit + "line 2 of the output: ", "as a block with |"}},
-		"NestedList":  {"A value must not be a list.", yields("a: [{{ .password }}]"), []string{lit + "line 1 of the output: "}},
-		"Alias":       {"A value must not be an alias.", yields("a: &x {{ .password }}\nb: *x"), []string{lit + "line 2 of the output: "}},
-		"AliasKey":    {"A key must not be an alias.", yields("a: &x {{ .password }}\n*x : b"), []string{lit + "line 2 of the output: "}},
-		"MergeKey":    {"A merge key is refused.", yields("<<: {a: b}"), []string{lit + "line 1 of the output: "}},
-		"ComplexKey":  {"A key must not be a list.", yields("? [{{ .password }}]\n: b"), []string{lit + "line 1 of the output: "}},
+		"Documents":   {"A second document is refused, because it would be lost.", templateOf("a: b\n---\nc: {{ .password }}"), []string{lit + "the output is not a single YAML document"}},
+		"BadDocument": {"An invalid second document is refused.", templateOf("a: b\n---\nc: {{ .password }}: d"), []string{lit + "the output is not a single YAML document"}},
+		"Nested":      {"A value must not be a mapping.", templateOf("a: b\nc:\n  {{ .password }}: e"), []string{lit + "line 2 of the output: ", "as a block with |"}},
+		"NestedList":  {"A value must not be a list.", templateOf("a: [{{ .password }}]"), []string{lit + "line 1 of the output: "}},
+		"Alias":       {"A value must not be an alias.", templateOf("a: &x {{ .password }}\nb: *x"), []string{lit + "line 2 of the output: "}},
+		"AliasKey":    {"A key must not be an alias.", templateOf("a: &x {{ .password }}\n*x : b"), []string{lit + "line 2 of the output: "}},
+		"MergeKey":    {"A merge key is refused.", templateOf("<<: {a: b}"), []string{lit + "line 1 of the output: "}},
+		"ComplexKey":  {"A key must not be a list.", templateOf("? [{{ .password }}]\n: b"), []string{lit + "line 1 of the output: "}},
 
-		"Twice":      {"A key must not occur twice.", yields("{{ .user }}: a\nb: {{ .password }}\nann: c"), []string{lit + "line 3 of the output: the key is already in line 1; output each key once"}},
+		"Twice":      {"A key must not occur twice.", templateOf("{{ .user }}: a\nb: {{ .password }}\nann: c"), []string{lit + "line 3 of the output: the key is already in line 1; output each key once"}},
 		"TwiceSpelt": {"A key must not occur twice in different spellings.", from(configMap("twice", "KeysAndValues", "Labels")), []string{at + `templateFrom[0] ConfigMap "t" key "twice": line 1 of the output: the key is already in line 1`}},
 
-		"YieldedKey":        {"A key in the output might be a value, so the error does not show it.", yields("a: b\n\"{{ .password }}/\": c"), []string{lit + "line 2 of the output: the key cannot be a key of a Secret"}},
-		"YieldedEmpty":      {"A key in the output must not be empty.", yields("'': {{ .password }}"), []string{lit + "line 1 of the output: the key cannot be a key of a Secret"}},
+		"YieldedKey":        {"A key in the output might be a value, so the error does not show it.", templateOf("a: b\n\"{{ .password }}/\": c"), []string{lit + "line 2 of the output: the key cannot be a key of a Secret"}},
+		"YieldedEmpty":      {"A key in the output must not be empty.", templateOf("'': {{ .password }}"), []string{lit + "line 1 of the output: the key cannot be a key of a Secret"}},
 		"YieldedLabel":      {"The name of a label in the output must be valid.", from(literal("'{{ .password }} x': c", "Labels")), []string{lit + "line 1 of the output: the key cannot be a label or annotation"}},
 		"YieldedAnnotation": {"The name of an annotation in the output must be valid.", from(literal("'{{ .password }} x': c", "Annotations")), []string{lit + "line 1 of the output: the key cannot be a label or annotation"}},
 		"YieldedOwn":        {"The operator's labels cannot be set by an output.", from(literal("{{ .password }}.direct-secrets.io/managed: 'no'", "Labels")), []string{lit + "line 1 of the output: the key is reserved for the operator"}},
@@ -323,7 +323,7 @@ func TestRenderTemplateErrors(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			out := readForTest()
-			err := renderTemplate(&tc.template, &out, textsForTest)
+			err := renderTemplate(&tc.template, &out, sourcesForTest)
 			wantError(t, tc.reason, err, provider.Template, tc.want...)
 		})
 	}
@@ -333,14 +333,14 @@ func TestRenderTemplateErrors(t *testing.T) {
 func TestShape(t *testing.T) {
 	type target = v1alpha1.Target
 	good, fails, static := map[string]string{"k": "{{ .user }}"}, map[string]string{"k": "{{ .nope }}"}, map[string]string{"k": "x"}
-	gone := provider.NewError(provider.NotFound, "it does not exist")
+	notFound := provider.NewError(provider.NotFound, "it does not exist")
 	some, left, none := readForTest(), readForTest(), Output{Data: map[string][]byte{}}
-	left.Gone, none.Gone = gone, gone
+	left.NotFound, none.NotFound = notFound, notFound
 	optional := Output{Data: map[string][]byte{}}
 	type want struct {
-		Data  map[string]string
-		Class provider.Class
-		Says  string
+		Data    map[string]string
+		Class   provider.Class
+		Message string
 	}
 	asRead := func(o Output) want { return want{Data: shapedOf(o).Data} }
 	half := func() map[string]string {
@@ -354,7 +354,7 @@ func TestShape(t *testing.T) {
 	}{
 		"None":           {"Without a template the values do not change.", target{}, some, asRead(some)},
 		"Runs":           {"With a template its output counts.", target{Template: &v1alpha1.Template{Data: good}}, some, want{Data: map[string]string{"k": "ann"}}},
-		"Fails":          {"A template can fail.", target{Template: &v1alpha1.Template{Data: fails}}, some, want{Class: provider.Template, Says: "spec.target.template.data[k]: "}},
+		"Fails":          {"A template can fail.", target{Template: &v1alpha1.Template{Data: fails}}, some, want{Class: provider.Template, Message: "spec.target.template.data[k]: "}},
 		"RetainMissing":  {"Under Retain a missing value keeps the Secret, and the template is not rendered.", target{Template: &v1alpha1.Template{Data: fails}, DeletionPolicy: "Retain"}, left, asRead(left)},
 		"UnsetMissing":   {"Retain is the default.", target{Template: &v1alpha1.Template{Data: fails}}, none, asRead(none)},
 		"RetainOptional": {"Missing optional values do not count as missing, so the template is rendered.", target{Template: &v1alpha1.Template{Data: static}, DeletionPolicy: "Retain"}, optional, want{Data: static}},
@@ -362,32 +362,32 @@ func TestShape(t *testing.T) {
 		"DeleteStatic":   {"Under Delete a template without values does not keep the Secret.", target{Template: &v1alpha1.Template{Data: static}, DeletionPolicy: "Delete"}, none, want{}},
 		"DeleteTyped":    {"Under Delete a type does not keep the Secret.", target{Template: &v1alpha1.Template{Type: "kubernetes.io/tls", Data: static}, DeletionPolicy: "Delete"}, none, want{}},
 		"DeleteSome":     {"Under Delete the remaining values are rendered.", target{Template: &v1alpha1.Template{Data: good}, DeletionPolicy: "Delete"}, left, want{Data: map[string]string{"k": "ann"}}},
-		"DeleteSomeFail": {"Under Delete a template that needs a missing value fails.", target{Template: &v1alpha1.Template{Data: fails}, DeletionPolicy: "Delete"}, left, want{Class: provider.Template, Says: "spec.target.template.data[k]: "}},
+		"DeleteSomeFail": {"Under Delete a template that needs a missing value fails.", target{Template: &v1alpha1.Template{Data: fails}, DeletionPolicy: "Delete"}, left, want{Class: provider.Template, Message: "spec.target.template.data[k]: "}},
 		"MergeMissing":   {"Under Merge the keys are removed, and the template is not rendered.", target{Template: &v1alpha1.Template{Data: fails}, DeletionPolicy: "Merge"}, none, want{}},
-		"MergeTyped":     {"Under Merge a Secret whose type needs keys cannot lose all of them.", target{Template: &v1alpha1.Template{Type: "kubernetes.io/tls", Data: static}, DeletionPolicy: "Merge"}, none, want{Class: provider.Invalid, Says: "no value exists any more, and spec.target.deletionPolicy: Merge cannot empty a Secret of type kubernetes.io/tls; use deletionPolicy: Delete or Retain"}},
+		"MergeTyped":     {"Under Merge a Secret whose type needs keys cannot lose all of them.", target{Template: &v1alpha1.Template{Type: "kubernetes.io/tls", Data: static}, DeletionPolicy: "Merge"}, none, want{Class: provider.Invalid, Message: "no value exists any more, and spec.target.deletionPolicy: Merge cannot empty a Secret of type kubernetes.io/tls; use deletionPolicy: Delete or Retain"}},
 		"MergeTypedFree": {"Under Merge a Secret of another type can lose all keys.", target{Template: &v1alpha1.Template{Type: "example.com/any", Data: static}, DeletionPolicy: "Merge"}, none, want{}},
 		"MergeTypedPart": {"Under creationPolicy Merge other owners can add the missing keys.", target{Template: &v1alpha1.Template{Type: "kubernetes.io/tls", Data: static}, DeletionPolicy: "Merge", CreationPolicy: "Merge"}, none, want{}},
 		"MergeSome":      {"Under Merge the remaining values are rendered.", target{Template: &v1alpha1.Template{Data: good}, DeletionPolicy: "Merge"}, left, want{Data: map[string]string{"k": "ann"}}},
 		"MergeOptional":  {"Missing optional values do not count as missing, so the template is rendered.", target{Template: &v1alpha1.Template{Data: static}, DeletionPolicy: "Merge"}, optional, want{Data: static}},
 
-		"Type":        {"The type is checked after the template.", target{Template: &v1alpha1.Template{Type: "kubernetes.io/basic-auth", Data: good}}, some, want{Class: provider.Invalid, Says: "the content is not valid for a Secret of type kubernetes.io/basic-auth: "}},
+		"Type":        {"The type is checked after the template.", target{Template: &v1alpha1.Template{Type: "kubernetes.io/basic-auth", Data: good}}, some, want{Class: provider.Invalid, Message: "the content is not valid for a Secret of type kubernetes.io/basic-auth: "}},
 		"TypeFits":    {"The values can fit the type without a template of data.", target{Template: &v1alpha1.Template{Type: "kubernetes.io/basic-auth", Metadata: labels(good)}}, some, asRead(some)},
 		"TypeOfMerge": {"Under creationPolicy Merge other owners can add the missing keys.", target{Template: &v1alpha1.Template{Type: "kubernetes.io/basic-auth", Data: good}, CreationPolicy: "Merge"}, some, want{Data: map[string]string{"k": "ann"}}},
-		"Large":       {"The output of all templates must fit into a Secret.", target{Template: &v1alpha1.Template{Data: half()}}, some, want{Class: provider.Invalid, Says: `the values of Secret "db" have 1400000 bytes in total`}},
+		"Large":       {"The output of all templates must fit into a Secret.", target{Template: &v1alpha1.Template{Data: half()}}, some, want{Class: provider.Invalid, Message: `the values of Secret "db" have 1400000 bytes in total`}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			es := external(func(s *v1alpha1.ExternalSecretSpec) { s.Target = tc.target })
 			out, err := Shape(es, Plan{Target: "db"}, tc.read, nil)
-			if tc.want.Says != "" {
-				wantError(t, tc.reason, err, tc.want.Class, tc.want.Says)
+			if tc.want.Message != "" {
+				wantError(t, tc.reason, err, tc.want.Class, tc.want.Message)
 			} else if err != nil {
 				t.Fatalf("\n%s\nShape(): %v", tc.reason, err)
 			}
 			if diff := cmp.Diff(tc.want.Data, shapedOf(out).Data); diff != "" {
 				t.Errorf("\n%s\nShape(): -want, +got:\n%s", tc.reason, diff)
 			}
-			if err == nil && out.Gone != tc.read.Gone {
+			if err == nil && out.NotFound != tc.read.NotFound {
 				t.Errorf("\n%s\nShape(): the error for missing values is lost", tc.reason)
 			}
 		})
@@ -396,7 +396,7 @@ func TestShape(t *testing.T) {
 
 // FuzzShape renders any template over any values, as data, label and annotation, and any literal.
 func FuzzShape(f *testing.F) {
-	texts := []string{
+	seeds := []string{
 		"", "{{ .user }}", `{{ .user | upper | b64enc }}`, "{{ .nope }}", `{{ range 1000000000000 }}{{ end }}`, `{{ define "a" }}{{ template "a" }}{{ end }}{{ template "a" }}`,
 		`{{ fromYaml .user | toJson }}`, `{{ .user | pkcs12key }}`, `{{ repeat 1000000 .user }}`, "{{ .user", `{{ jwkPublicKeyPem .user }}`, `{{ filterPEM "CERTIFICATE" .user }}`,
 	}
@@ -404,7 +404,7 @@ func FuzzShape(f *testing.F) {
 		"", "a: {{ .user }}", "{{ .user }}", "{{ .user }}: b", "a: [1]", "a: &x b\nc: *x", "a: |\n{{ .user | indent 2 }}", "a: b\n---\nc: d", "'{{ .user }} x': y",
 		"{{ .user }}.direct-secrets.io/x: y", "? a\n: b", "<<: {a: b}", "{{ repeat 100000 \"a: b\\n\" }}", "a: \"\\xff\"", "%YAML 1.9\n---\na: b", "!!binary a: !!int b",
 	}
-	for i, text := range texts {
+	for i, text := range seeds {
 		for j, l := range literals {
 			f.Add(text, "value", l, byte(i+3*j))
 		}
@@ -432,7 +432,7 @@ func FuzzShape(f *testing.F) {
 			tmpl.TemplateFrom = append(tmpl.TemplateFrom, secretText("k", templateAsKeysAndValues, targets[flags&3]))
 		}
 		read := Output{Data: map[string][]byte{"user": []byte(value + canary), "tls.crt": []byte(value), "tls.key": []byte(value), ".dockerconfigjson": []byte(value + canary)}, Values: 4}
-		out, err := Shape(external(func(s *v1alpha1.ExternalSecretSpec) { s.Target.Template = tmpl }), Plan{Target: "db"}, read, Texts{{Secret: true, Name: "t"}: {"k": lit}})
+		out, err := Shape(external(func(s *v1alpha1.ExternalSecretSpec) { s.Target.Template = tmpl }), Plan{Target: "db"}, read, TemplateSources{{Secret: true, Name: "t"}: {"k": lit}})
 		if err != nil {
 			c := class(err)
 			shown := fmt.Sprintf("%v %+v %#v", err, err, err)

@@ -92,9 +92,9 @@ func Held(s provider.Object) *metav1.Condition {
 	return c
 }
 
-// Beside returns namespace if the credentials of a store are looked up in the namespace of the referring object;
+// CredentialsNamespace returns namespace if the credentials of a store are looked up in the namespace of the referring object;
 // otherwise it is empty.
-func Beside(s provider.Object, namespace string) string {
+func CredentialsNamespace(s provider.Object, namespace string) string {
 	if c, ok := s.(provider.ClusterObject); ok && c.ClusterStoreSpec().AuthenticationScope == v1alpha1.ScopeManifestNamespace {
 		return namespace
 	}

@@ -70,8 +70,8 @@ type Handle struct {
 	Store provider.Object
 	// Grant is what a cluster Kind allows the namespace; nil for a namespaced Kind.
 	Grant *scope.Grant
-	// Beside is the namespace in which credentials are looked up, if that is not the store's own.
-	Beside string
+	// CredentialsNamespace is the namespace in which credentials are looked up, if that is not the store's own.
+	CredentialsNamespace string
 }
 
 // A Resolver finds the stores that objects refer to, and decides whether an object may use one.
@@ -108,7 +108,7 @@ func (r *Resolver) Lookup(ctx context.Context, ref v1alpha1.StoreRef, namespace 
 	case s == nil:
 		return h, &Refusal{Why: Absent, Message: "does not exist; create it or correct the reference"}, nil
 	}
-	h.Store, h.Beside = s, Beside(s, namespace)
+	h.Store, h.CredentialsNamespace = s, CredentialsNamespace(s, namespace)
 	if class := provider.SourceSpec(s).Controller; class != r.class {
 		return h, &Refusal{Why: OtherClass, Class: class, Message: fmt.Sprintf("is served by the operator with controller class %q", class)}, nil
 	}

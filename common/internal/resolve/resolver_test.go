@@ -44,18 +44,18 @@ func TestResolve(t *testing.T) {
 		s.Status.Conditions = notReady
 	})
 	type want struct {
-		Why           Why
-		Reason, Class string
-		Store, Grant  bool
-		Beside        string
-		Err           error
+		Why                  Why
+		Reason, Class        string
+		Store, Grant         bool
+		CredentialsNamespace string
+		Err                  error
 	}
 	cases := map[string]struct {
 		reason     string
 		kind       string
 		use        Use
 		namespaced bool
-		lives      client.Object
+		existing   client.Object
 		err        error
 		want       want
 	}{
@@ -81,7 +81,7 @@ func TestResolve(t *testing.T) {
 			"a cluster store grants keys, and its scope decides where credentials are looked up", "ClusterFakeStore", Read, false,
 			cluster(func(s *fakev1alpha1.ClusterFakeStore) {
 				s.Spec.AuthenticationScope = v1alpha1.ScopeManifestNamespace
-			}), nil, want{Store: true, Grant: true, Beside: "shop"},
+			}), nil, want{Store: true, Grant: true, CredentialsNamespace: "shop"},
 		},
 		"NotAdmitted": {"a namespace that is not admitted does not learn the state of the store", "ClusterFakeStore", Read, false, elsewhere, nil, want{Why: NotAdmitted, Store: true}},
 		"ReadOnly": {
@@ -113,18 +113,18 @@ func TestResolve(t *testing.T) {
 				switch {
 				case tc.err != nil:
 					return tc.err
-				case tc.lives == nil:
+				case tc.existing == nil:
 					return kerrors.NewNotFound(schema.GroupResource{}, "s")
 				}
 				switch o := o.(type) {
 				case *fakev1alpha1.FakeStore:
-					tc.lives.(*fakev1alpha1.FakeStore).DeepCopyInto(o)
+					tc.existing.(*fakev1alpha1.FakeStore).DeepCopyInto(o)
 				case *fakev1alpha1.ClusterFakeStore:
-					tc.lives.(*fakev1alpha1.ClusterFakeStore).DeepCopyInto(o)
+					tc.existing.(*fakev1alpha1.ClusterFakeStore).DeepCopyInto(o)
 				case *fakev1alpha1.FakeGenerator:
-					tc.lives.(*fakev1alpha1.FakeGenerator).DeepCopyInto(o)
+					tc.existing.(*fakev1alpha1.FakeGenerator).DeepCopyInto(o)
 				case *fakev1alpha1.ClusterFakeGenerator:
-					tc.lives.(*fakev1alpha1.ClusterFakeGenerator).DeepCopyInto(o)
+					tc.existing.(*fakev1alpha1.ClusterFakeGenerator).DeepCopyInto(o)
 				}
 				return nil
 			}}
@@ -133,7 +133,7 @@ func TestResolve(t *testing.T) {
 				t.Fatal(err)
 			}
 			h, refusal, err := r.Resolve(t.Context(), v1alpha1.StoreRef{Kind: tc.kind, Name: "s"}, "shop", tc.use)
-			got := want{Store: h.Store != nil, Grant: h.Grant != nil, Beside: h.Beside, Err: err}
+			got := want{Store: h.Store != nil, Grant: h.Grant != nil, CredentialsNamespace: h.CredentialsNamespace, Err: err}
 			if refusal != nil {
 				got.Why, got.Reason, got.Class = refusal.Why, refusal.Reason, refusal.Class
 				if refusal.Message == "" {

@@ -70,7 +70,7 @@ func (r *Rules) ByLabels() bool {
 // Grant returns what a namespace is allowed to do; false if it cannot use the store.
 func (r *Rules) Grant(namespace string, of map[string]string) (Grant, bool) {
 	if len(r.entries) == 0 {
-		return Grant{rights: []right{{}}}, true
+		return Grant{permissions: []right{{}}}, true
 	}
 	var g Grant
 	for _, e := range r.entries {
@@ -81,9 +81,9 @@ func (r *Rules) Grant(namespace string, of map[string]string) (Grant, bool) {
 		for i, k := range e.keys {
 			keys[i] = strings.ReplaceAll(k, "${namespace}", namespace)
 		}
-		g.rights = append(g.rights, right{keys: keys, readOnly: e.readOnly})
+		g.permissions = append(g.permissions, right{keys: keys, readOnly: e.readOnly})
 	}
-	return g, len(g.rights) > 0
+	return g, len(g.permissions) > 0
 }
 
 func (e entry) admits(namespace string, of map[string]string) bool {
@@ -95,7 +95,7 @@ func (e entry) admits(namespace string, of map[string]string) bool {
 
 // A Grant is what a namespace can do with a store: all that the entries that admit it allow.
 type Grant struct {
-	rights []right
+	permissions []right
 }
 
 type right struct {
@@ -120,7 +120,7 @@ func (g Grant) Writes(key string) error {
 // key checks a key against those entries of the Grant for which counts is true.
 func (g Grant) key(key string, counts func(right) bool) error {
 	odd := evades(key)
-	for _, r := range g.rights {
+	for _, r := range g.permissions {
 		if !counts(r) {
 			continue
 		}
@@ -137,7 +137,7 @@ func (g Grant) key(key string, counts func(right) bool) error {
 // finds checks a search: every key that it can return must be allowed.
 func (g Grant) finds(path string) error {
 	odd := evades(strings.TrimSuffix(path, "/"))
-	for _, r := range g.rights {
+	for _, r := range g.permissions {
 		if len(r.keys) == 0 || odd == "" && slices.ContainsFunc(r.keys, func(p string) bool { return covers(p, path) }) {
 			return nil
 		}

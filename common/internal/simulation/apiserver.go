@@ -278,14 +278,14 @@ func (s *APIServer) Orphans() []Key {
 	var keys []Key
 	for key, o := range s.objects {
 		owners := o.GetOwnerReferences()
-		lives := slices.ContainsFunc(owners, func(r metav1.OwnerReference) bool {
+		ownerExists := slices.ContainsFunc(owners, func(r metav1.OwnerReference) bool {
 			owner := s.objects[Key{r.Kind, types.NamespacedName{Namespace: key.Namespace, Name: r.Name}}]
 			if owner == nil {
 				owner = s.objects[Key{r.Kind, types.NamespacedName{Name: r.Name}}]
 			}
 			return owner != nil && owner.GetUID() == r.UID
 		})
-		if len(owners) > 0 && !lives && o.GetDeletionTimestamp() == nil {
+		if len(owners) > 0 && !ownerExists && o.GetDeletionTimestamp() == nil {
 			keys = append(keys, key)
 		}
 	}

@@ -152,7 +152,7 @@ func (c *Cache) catchUp(kind string, q Requests) {
 		if old == now {
 			continue
 		}
-		gone := old != nil && (now == nil || now.GetUID() != old.GetUID())
+		deleted := old != nil && (now == nil || now.GetUID() != old.GetUID())
 		if now == nil {
 			delete(c.shown, key)
 		} else {
@@ -162,12 +162,12 @@ func (c *Cache) catchUp(kind string, q Requests) {
 		if v.handler == nil {
 			continue
 		}
-		if gone {
+		if deleted {
 			v.handler.Delete(ctx, event.TypedDeleteEvent[client.Object]{Object: typed(old)}, q)
 		}
 		switch {
 		case now == nil:
-		case old == nil || gone:
+		case old == nil || deleted:
 			v.handler.Create(ctx, event.TypedCreateEvent[client.Object]{Object: typed(now)}, q)
 		default:
 			v.handler.Update(ctx, event.TypedUpdateEvent[client.Object]{ObjectOld: typed(old), ObjectNew: typed(now)}, q)

@@ -71,7 +71,7 @@ type rank int
 const (
 	goesOn rank = iota
 	sees
-	goesOnAnew
+	restarts
 	asks
 	begins
 	collects
@@ -160,7 +160,7 @@ func (r *Run) prefer(all []choice) {
 		case c.rank == asks:
 			c.rank = goesOn
 		case c.rank == begins:
-			c.rank = goesOnAnew
+			c.rank = restarts
 		}
 	}
 }

@@ -60,7 +60,7 @@ func TestDifference(t *testing.T) {
 // TestPatch writes a status to an API server that answers each patch with the next error.
 func TestPatch(t *testing.T) {
 	conflict := kerrors.NewConflict(resource, "db", errBoom)
-	gone := kerrors.NewNotFound(resource, "db")
+	notFound := kerrors.NewNotFound(resource, "db")
 	type args struct {
 		// next is the status to write; nil for the unchanged status.
 		next    *v1alpha1.ExternalSecretStatus
@@ -104,10 +104,10 @@ func TestPatch(t *testing.T) {
 		"ConflictTwice":   {"After a second conflict, it is read and written again.", args{next: next, answers: []error{conflict, conflict, nil}, live: live("")}, want{Patches: []string{body("5", full), body("9", `{"conditions":[{"lastTransitionTime":null,"message":"m","reason":"InvalidSpec","status":"False","type":"Ready"}]}`), body("9", `{"conditions":[{"lastTransitionTime":null,"message":"m","reason":"InvalidSpec","status":"False","type":"Ready"}]}`)}, Written: "10"}},
 		"ConflictOther":   {"The status of another incarnation is not written.", args{next: next, answers: []error{conflict}, live: live("other")}, want{Patches: []string{body("5", full)}}},
 		"ConflictSpec":    {"The result for an old spec is not written after a change of the spec.", args{next: next, answers: []error{conflict}, live: changed}, want{Patches: []string{body("5", full)}}},
-		"ConflictDeleted": {"A deleted object needs no status.", args{next: next, answers: []error{conflict}, getErr: gone}, want{Patches: []string{body("5", full)}}},
+		"ConflictDeleted": {"A deleted object needs no status.", args{next: next, answers: []error{conflict}, getErr: notFound}, want{Patches: []string{body("5", full)}}},
 		"ConflictUnread":  {"If the object cannot be read after a conflict, that is an error.", args{next: next, answers: []error{conflict}, getErr: errBoom}, want{Patches: []string{body("5", full)}, Err: errBoom}},
 		"Overtaken":       {"The status is not written if another operator has refreshed the object.", args{next: next, answers: []error{conflict}, live: refreshed}, want{Patches: []string{body("5", full)}, Err: ErrOvertaken}},
-		"Deleted":         {"A deleted object needs no status.", args{next: next, answers: []error{gone}}, want{Patches: []string{body("5", full)}}},
+		"Deleted":         {"A deleted object needs no status.", args{next: next, answers: []error{notFound}}, want{Patches: []string{body("5", full)}}},
 		"Refused":         {"Any other answer is an error.", args{next: next, answers: []error{errBoom}}, want{Patches: []string{body("5", full)}, Err: errBoom}},
 	}
 	for name, tc := range cases {

@@ -25,11 +25,11 @@ func (o object) externalSecret() metav1.OwnerReference {
 }
 
 // without returns answers by which one object is deleted. Its keys and references can be taken over.
-func without(gone object) target.Others {
+func without(deleted object) target.Others {
 	return target.Others{
-		Dead:  only(gone.manager()),
-		Older: func(string) bool { return true },
-		Gone:  func(r metav1.OwnerReference) bool { return r.UID == gone.uid },
+		ManagerDeleted: only(deleted.manager()),
+		Older:          func(string) bool { return true },
+		OwnerDeleted:   func(r metav1.OwnerReference) bool { return r.UID == deleted.uid },
 	}
 }
 
@@ -39,9 +39,9 @@ func TestAdopt(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		// before creates the Secret; other exists and owns nothing yet.
-		before func(e *env, dead, other object)
-		// dead is the name of the deleted object.
-		dead string
+		before func(e *env, deleted, other object)
+		// deleted is the name of the deleted object.
+		deleted string
 		// want are the values of keys that are not ours afterwards, and holders their field managers.
 		want    map[string]string
 		holders map[string][]string
@@ -50,97 +50,97 @@ func TestAdopt(t *testing.T) {
 	}{
 		"Created": {
 			reason: "The Secret is as the deleted object posted it.",
-			before: func(e *env, dead, _ object) {
-				e.writes(owned(dead.wants("db", "a", "1", "dead", "x"), dead.externalSecret()))
+			before: func(e *env, deleted, _ object) {
+				e.writes(owned(deleted.wants("db", "a", "1", "dead", "x"), deleted.externalSecret()))
 			},
-			dead:    "dead",
+			deleted: "dead",
 			want:    map[string]string{"dead": "x"},
 			holders: map[string][]string{"dead": {"direct-secrets:dead"}},
 		},
 		"Applied": {
 			reason: "The Secret is as the deleted object applied it.",
-			before: func(e *env, dead, _ object) {
-				e.writes(dead.wants("db", "a", "0"))
-				e.writes(owned(dead.wants("db", "a", "1", "dead", "x"), dead.externalSecret()))
+			before: func(e *env, deleted, _ object) {
+				e.writes(deleted.wants("db", "a", "0"))
+				e.writes(owned(deleted.wants("db", "a", "1", "dead", "x"), deleted.externalSecret()))
 			},
-			dead:    "dead",
+			deleted: "dead",
 			want:    map[string]string{"dead": "x"},
 			holders: map[string][]string{"dead": {"direct-secrets:dead"}},
 		},
 		"OtherValue": {
 			reason: "The values differ from ours.",
-			before: func(e *env, dead, _ object) {
-				e.writes(owned(dead.wants("db", "a", "0", "b", "0", "dead", "x"), dead.externalSecret()))
+			before: func(e *env, deleted, _ object) {
+				e.writes(owned(deleted.wants("db", "a", "0", "b", "0", "dead", "x"), deleted.externalSecret()))
 			},
-			dead:    "dead",
+			deleted: "dead",
 			want:    map[string]string{"dead": "x"},
 			holders: map[string][]string{"dead": {"direct-secrets:dead"}},
 		},
 		"SameName": {
 			reason: "Keys of the former object with our name are ours, and are removed if they are not wanted.",
-			before: func(e *env, dead, _ object) {
-				e.writes(owned(dead.wants("db", "a", "1", "dead", "x"), dead.externalSecret()))
+			before: func(e *env, deleted, _ object) {
+				e.writes(owned(deleted.wants("db", "a", "1", "dead", "x"), deleted.externalSecret()))
 			},
-			dead: "db",
+			deleted: "db",
 		},
 		"SameNameApplied": {
 			reason: "They are ours however it wrote them.",
-			before: func(e *env, dead, _ object) {
-				e.writes(dead.wants("db", "a", "0"))
-				e.writes(owned(dead.wants("db", "a", "1", "dead", "x"), dead.externalSecret()))
+			before: func(e *env, deleted, _ object) {
+				e.writes(deleted.wants("db", "a", "0"))
+				e.writes(owned(deleted.wants("db", "a", "1", "dead", "x"), deleted.externalSecret()))
 			},
-			dead: "db",
+			deleted: "db",
 		},
 		"Restored": {
 			reason: "A reference restored by a backup tool does not count.",
-			before: func(e *env, dead, _ object) {
+			before: func(e *env, deleted, _ object) {
 				e.create(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{
-					Namespace: e.ns, Name: "db", OwnerReferences: []metav1.OwnerReference{dead.externalSecret()},
+					Namespace: e.ns, Name: "db", OwnerReferences: []metav1.OwnerReference{deleted.externalSecret()},
 				}, Data: bytesOf("a", "1", "theirs", "x")})
 			},
-			dead: "dead",
-			want: map[string]string{"theirs": "x"},
+			deleted: "dead",
+			want:    map[string]string{"theirs": "x"},
 		},
 		"ManagedFieldsReset": {
 			reason: "A reference without a field manager does not count.",
-			before: func(e *env, dead, _ object) {
-				e.writes(owned(dead.wants("db", "a", "1", "dead", "x"), dead.externalSecret()))
+			before: func(e *env, deleted, _ object) {
+				e.writes(owned(deleted.wants("db", "a", "1", "dead", "x"), deleted.externalSecret()))
 				e.resetsManagedFields("db")
 			},
-			dead: "dead",
-			want: map[string]string{"dead": "x"},
+			deleted: "dead",
+			want:    map[string]string{"dead": "x"},
 		},
 		"ManagedFieldsResetThenUpdated": {
 			reason: "It does not count if another tool wrote later.",
-			before: func(e *env, dead, _ object) {
-				e.writes(owned(dead.wants("db", "a", "1", "dead", "x"), dead.externalSecret()))
+			before: func(e *env, deleted, _ object) {
+				e.writes(owned(deleted.wants("db", "a", "1", "dead", "x"), deleted.externalSecret()))
 				e.resetsManagedFields("db")
 				e.updates("db", "kubectl", setData("theirs", "x"))
 			},
-			dead:    "dead",
+			deleted: "dead",
 			want:    map[string]string{"dead": "x", "theirs": "x"},
 			holders: map[string][]string{"theirs": {"before-first-apply"}},
 		},
 		"OtherOwner": {
 			reason: "Existing owners stay.",
-			before: func(e *env, dead, other object) {
-				e.writes(owned(dead.wants("db", "a", "1", "dead", "x"), dead.externalSecret()))
+			before: func(e *env, deleted, other object) {
+				e.writes(owned(deleted.wants("db", "a", "1", "dead", "x"), deleted.externalSecret()))
 				e.updates("db", "kubectl", func(s *corev1.Secret) { s.OwnerReferences = append(s.OwnerReferences, other.reference(false)) })
 			},
-			dead:    "dead",
+			deleted: "dead",
 			want:    map[string]string{"dead": "x"},
 			holders: map[string][]string{"dead": {"direct-secrets:dead"}},
 			others:  []string{"other"},
 		},
 		"LivingExternalSecret": {
 			reason: "An existing ExternalSecret stays, with its keys.",
-			before: func(e *env, dead, other object) {
-				e.writes(owned(dead.wants("db", "a", "1", "dead", "x"), dead.externalSecret()))
+			before: func(e *env, deleted, other object) {
+				e.writes(owned(deleted.wants("db", "a", "1", "dead", "x"), deleted.externalSecret()))
 				r := other.externalSecret()
 				r.Controller = new(false)
 				e.writes(owned(other.wants("db", "other", "x"), r))
 			},
-			dead:    "dead",
+			deleted: "dead",
 			want:    map[string]string{"dead": "x", "other": "x"},
 			holders: map[string][]string{"dead": {"direct-secrets:dead"}, "other": {"direct-secrets:other"}},
 			others:  []string{"other"},
@@ -149,11 +149,11 @@ func TestAdopt(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t)
-			o, other, dead := e.object("db"), e.object("other"), object{e: e, name: tc.dead, uid: newUID()}
-			tc.before(e, dead, other)
-			c := without(dead)
-			if tc.dead == o.name {
-				c.Dead = nil
+			o, other, deleted := e.object("db"), e.object("other"), object{e: e, name: tc.deleted, uid: newUID()}
+			tc.before(e, deleted, other)
+			c := without(deleted)
+			if tc.deleted == o.name {
+				c.ManagerDeleted = nil
 			}
 			s := e.writes(owned(o.wants("db", "a", "1", "b", "1"), o.reference(true)), c)
 			e.wantUntouched("db", s)
@@ -199,20 +199,20 @@ func ownersOf(s *corev1.Secret) []string {
 	return names
 }
 
-// TestGoneOwners checks which references Apply and Own remove, whether or not they set one.
-func TestGoneOwners(t *testing.T) {
-	gone := newUID()
+// TestDeletedOwners checks which references Apply and Own remove, whether or not they set one.
+func TestDeletedOwners(t *testing.T) {
+	deleted := newUID()
 	ref := func(change func(*metav1.OwnerReference)) metav1.OwnerReference {
-		r := object{name: "gone", uid: gone}.externalSecret()
+		r := object{name: "gone", uid: deleted}.externalSecret()
 		change(&r)
 		return r
 	}
 	all := func(metav1.OwnerReference) bool { return true }
 	cases := map[string]struct {
-		reason string
-		ref    metav1.OwnerReference
-		gone   func(metav1.OwnerReference) bool
-		goes   bool
+		reason       string
+		ref          metav1.OwnerReference
+		ownerDeleted func(metav1.OwnerReference) bool
+		goes         bool
 	}{
 		"Gone":          {"A deleted ExternalSecret owns nothing.", ref(func(*metav1.OwnerReference) {}), all, true},
 		"NotController": {"It makes no difference whether it was the controller.", ref(func(r *metav1.OwnerReference) { r.Controller = nil }), all, true},
@@ -248,7 +248,7 @@ func TestGoneOwners(t *testing.T) {
 						d = owned(d, o.reference(true))
 						want = append(want, "db")
 					}
-					if c := (target.Others{Gone: tc.gone}); verb == "Apply" {
+					if c := (target.Others{OwnerDeleted: tc.ownerDeleted}); verb == "Apply" {
 						e.writes(d, c)
 					} else {
 						e.owns(d, c)
@@ -263,14 +263,14 @@ func TestGoneOwners(t *testing.T) {
 	}
 }
 
-func TestGoneOwnerWhoseNameLives(t *testing.T) {
+func TestDeletedOwnerWithReusedName(t *testing.T) {
 	for verb, owner := range map[string]bool{"Owned": true, "NotOwned": false} {
 		t.Run(verb, func(t *testing.T) {
 			e := newEnv(t)
-			o, gone := e.object("db"), object{e: e, name: "other", uid: newUID()}
-			e.writes(owned(gone.wants("db", "other", "x"), gone.externalSecret()))
-			c := without(gone)
-			c.Dead = nil // Another object with that name writes the Secret now.
+			o, deleted := e.object("db"), object{e: e, name: "other", uid: newUID()}
+			e.writes(owned(deleted.wants("db", "other", "x"), deleted.externalSecret()))
+			c := without(deleted)
+			c.ManagerDeleted = nil // Another object with that name writes the Secret now.
 
 			d, want := o.wants("db", "a", "1"), []string(nil)
 			if owner {

@@ -167,9 +167,9 @@ func (e *env) writes(d target.Desired, c ...target.Others) *corev1.Secret {
 		}
 		return s
 	}
-	s, yielded, err := e.w.Apply(e.ctx, live, d, append(c, target.Others{})[0])
-	if err != nil || len(yielded) > 0 {
-		e.Fatalf("Apply: yielded %q, error %v", yielded, err)
+	s, blocked, err := e.w.Apply(e.ctx, live, d, append(c, target.Others{})[0])
+	if err != nil || len(blocked) > 0 {
+		e.Fatalf("Apply: yielded %q, error %v", blocked, err)
 	}
 	return s
 }
@@ -286,32 +286,32 @@ func holders(s *corev1.Secret, key string) []string {
 	return slices.Compact(h)
 }
 
-// census answers by its functions. Without them, all ExternalSecrets exist and write every Secret.
-type census struct {
-	lives  func(name string, uid types.UID) bool
+// peers answers by its functions. Without them, all ExternalSecrets exist and write every Secret.
+type peers struct {
+	exists func(name string, uid types.UID) bool
 	writes func(name string, uid types.UID, secret string) bool
 }
 
-// Lives implements target.Census.
-func (c census) Lives(_ context.Context, name string, uid types.UID) bool {
-	return c.lives == nil || c.lives(name, uid)
+// Exists implements target.Peers.
+func (c peers) Exists(_ context.Context, name string, uid types.UID) bool {
+	return c.exists == nil || c.exists(name, uid)
 }
 
-// Writes implements target.Census.
-func (c census) Writes(_ context.Context, name string, uid types.UID, secret string) bool {
+// Writes implements target.Peers.
+func (c peers) Writes(_ context.Context, name string, uid types.UID, secret string) bool {
 	return c.writes == nil || c.writes(name, uid, secret)
 }
 
 // observe returns what an exclusive ExternalSecret sees, while all others exist.
 func observe(s metav1.Object, name string) policy.Target {
-	return target.Observe(context.Background(), s, target.Identity{Name: name, Module: module, Exclusive: true}, census{})
+	return target.Observe(context.Background(), s, target.Identity{Name: name, Module: module, Exclusive: true}, peers{})
 }
 
-// everybodyLives returns answers by which all other ExternalSecrets exist and are older.
-func everybodyLives() target.Others {
+// allExist returns answers by which all other ExternalSecrets exist and are older.
+func allExist() target.Others {
 	return target.Others{
-		Dead:  func(string) bool { return false },
-		Older: func(string) bool { return true },
+		ManagerDeleted: func(string) bool { return false },
+		Older:          func(string) bool { return true },
 	}
 }
 

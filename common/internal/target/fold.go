@@ -32,7 +32,7 @@ func (w *Writer) fold(ctx context.Context, live *corev1.Secret, d Desired, c Oth
 	if err := csaupgrade.UpgradeManagedFields(s, sets.New(manager), manager); err != nil {
 		return nil, errors.New("cannot read the managedFields of the Secret")
 	}
-	entries, err := takeOver(s.ManagedFields, manager, d.held(live), d.owners(live, c), present(live), c.dead)
+	entries, err := takeOver(s.ManagedFields, manager, d.held(live), d.owners(live, c), present(live), c.managerDeleted)
 	if err == nil && d.Type == "" && FieldsOf(entries, manager).Type {
 		// Without a manager the type would fall back to Opaque, which the API server refuses.
 		entries, err = claim(entries, unclaimed, metav1.ManagedFieldsOperationUpdate, fieldpath.NewSet(fieldpath.MakePathOrDie("type")))
@@ -87,7 +87,7 @@ func (d *Desired) held(live *corev1.Secret) *fieldpath.Set {
 func (d *Desired) owners(live *corev1.Secret, c Others) *fieldpath.Set {
 	set := fieldpath.NewSet()
 	for _, r := range live.OwnerReferences {
-		if r.UID != d.Mark.UID && (!ofExternalSecret(r) || !c.gone(r)) {
+		if r.UID != d.Mark.UID && (!ofExternalSecret(r) || !c.ownerDeleted(r)) {
 			continue
 		}
 		set.Insert(ownerPath(r))
@@ -122,7 +122,7 @@ func ownerPath(r metav1.OwnerReference) fieldpath.Path {
 
 // takeOver moves the given paths from the entries of others to our Apply entry. From existing ExternalSecrets it takes
 // only owners. Present paths without an entry are given to us if they are ours, otherwise to unclaimed.
-func takeOver(entries []metav1.ManagedFieldsEntry, manager string, fields, owners, all *fieldpath.Set, dead func(string) bool) ([]metav1.ManagedFieldsEntry, error) {
+func takeOver(entries []metav1.ManagedFieldsEntry, manager string, fields, owners, all *fieldpath.Set, managerDeleted func(string) bool) ([]metav1.ManagedFieldsEntry, error) {
 	ours := fields.Union(owners)
 	known, taken := fieldpath.NewSet(), fieldpath.NewSet()
 	var out []metav1.ManagedFieldsEntry
@@ -130,7 +130,7 @@ func takeOver(entries []metav1.ManagedFieldsEntry, manager string, fields, owner
 		set := decode(e)
 		known = known.Union(set)
 		common := set.Intersection(ours)
-		if OfExternalSecret(e.Manager) && !common.Empty() && e.Manager != manager && !dead(e.Manager) {
+		if OfExternalSecret(e.Manager) && !common.Empty() && e.Manager != manager && !managerDeleted(e.Manager) {
 			common = set.Intersection(owners)
 		}
 		if e.Manager == manager || common.Empty() {

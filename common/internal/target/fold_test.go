@@ -50,8 +50,8 @@ func TestFold(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		// before creates the Secret.
-		before func(e *env, o object)
-		dead   func(string) bool
+		before         func(e *env, o object)
+		managerDeleted func(string) bool
 		// want are the keys left after we wrote a and b, and then only a.
 		want    map[string]string
 		holders map[string][]string
@@ -107,22 +107,22 @@ func TestFold(t *testing.T) {
 			holders: map[string][]string{"a": {"direct-secrets:db"}, "theirs": {"argo"}},
 		},
 		"DeadExternalSecret": {
-			reason:  "Keys of a deleted ExternalSecret are taken over; those that we do not want stay.",
-			before:  func(e *env, _ object) { e.writes(e.object("dead").wants("db", "a", "1", "b", "1", "c", "1")) },
-			dead:    only("direct-secrets:dead"),
-			want:    map[string]string{"a": "1", "c": "1"},
-			holders: map[string][]string{"a": {"direct-secrets:db"}, "c": {"direct-secrets:dead"}},
+			reason:         "Keys of a deleted ExternalSecret are taken over; those that we do not want stay.",
+			before:         func(e *env, _ object) { e.writes(e.object("dead").wants("db", "a", "1", "b", "1", "c", "1")) },
+			managerDeleted: only("direct-secrets:dead"),
+			want:           map[string]string{"a": "1", "c": "1"},
+			holders:        map[string][]string{"a": {"direct-secrets:db"}, "c": {"direct-secrets:dead"}},
 		},
 		"DeadExternalSecretApplied": {
 			reason: "Keys that it applied are taken over, too.",
 			before: func(e *env, _ object) {
-				dead := e.object("dead")
-				e.writes(dead.wants("db", "a", "0", "b", "0"))
-				e.writes(dead.wants("db", "a", "1", "b", "1"))
+				deleted := e.object("dead")
+				e.writes(deleted.wants("db", "a", "0", "b", "0"))
+				e.writes(deleted.wants("db", "a", "1", "b", "1"))
 			},
-			dead:    only("direct-secrets:dead"),
-			want:    map[string]string{"a": "1"},
-			holders: map[string][]string{"a": {"direct-secrets:db"}},
+			managerDeleted: only("direct-secrets:dead"),
+			want:           map[string]string{"a": "1"},
+			holders:        map[string][]string{"a": {"direct-secrets:db"}},
 		},
 		"NoManagedFields": {
 			reason: "A user has reset managedFields: keys with our value count as ours, the others as theirs.",
@@ -164,7 +164,7 @@ func TestFold(t *testing.T) {
 			e := newEnv(t)
 			o := e.object("db")
 			tc.before(e, o)
-			c := target.Others{Dead: tc.dead}
+			c := target.Others{ManagerDeleted: tc.managerDeleted}
 			e.writes(o.wants("db", "a", "1", "b", "1"), c)
 			if got := observe(e.secret("db"), "db"); !got.Intact {
 				t.Errorf("\n%s\nnot intact after the first apply", tc.reason)
@@ -233,38 +233,38 @@ func TestRestored(t *testing.T) {
 	}
 }
 
-func TestLivingKeysAreNotTaken(t *testing.T) {
-	older := everybodyLives()
-	younger := target.Others{Dead: func(string) bool { return false }, Older: func(string) bool { return false }}
+func TestKeysOfExistingObjectsAreNotTaken(t *testing.T) {
+	older := allExist()
+	younger := target.Others{ManagerDeleted: func(string) bool { return false }, Older: func(string) bool { return false }}
 	cases := map[string]struct {
 		reason  string
 		before  func(e *env, o object)
-		contest target.Others
-		yielded []string
+		others  target.Others
+		blocked []string
 		want    map[string]string
 		holders map[string][]string
 	}{
 		"EqualOlder": {
 			reason:  "An apply reports no conflict on equal values; the younger object gives the key up.",
 			before:  func(e *env, _ object) { e.writes(e.object("other").wants("db", "a", "1", "theirs", "x")) },
-			contest: older,
-			yielded: []string{"a"},
+			others:  older,
+			blocked: []string{"a"},
 			want:    map[string]string{"a": "1", "b": "1", "theirs": "x"},
 			holders: map[string][]string{"a": {"direct-secrets:other"}, "b": {"direct-secrets:db"}},
 		},
 		"OtherValueOlder": {
 			reason:  "A key with another value stays with its present owner.",
 			before:  func(e *env, _ object) { e.writes(e.object("other").wants("db", "a", "theirs", "b", "theirs")) },
-			contest: older,
-			yielded: []string{"a", "b"},
+			others:  older,
+			blocked: []string{"a", "b"},
 			want:    map[string]string{"a": "theirs", "b": "theirs"},
 			holders: map[string][]string{"a": {"direct-secrets:other"}, "b": {"direct-secrets:other"}},
 		},
 		"EqualYounger": {
 			reason:  "The present owner keeps a key also against an older object.",
 			before:  func(e *env, _ object) { e.writes(e.object("other").wants("db", "a", "1")) },
-			contest: younger,
-			yielded: []string{"a"},
+			others:  younger,
+			blocked: []string{"a"},
 			want:    map[string]string{"a": "1", "b": "1"},
 			holders: map[string][]string{"a": {"direct-secrets:other"}, "b": {"direct-secrets:db"}},
 		},
@@ -274,8 +274,8 @@ func TestLivingKeysAreNotTaken(t *testing.T) {
 				e.writes(o.wants("db", "a", "1", "b", "1"))
 				e.mustApply("db", "direct-secrets:other", data("a", "1"))
 			},
-			contest: older,
-			yielded: []string{"a"},
+			others:  older,
+			blocked: []string{"a"},
 			want:    map[string]string{"a": "1", "b": "1"},
 			holders: map[string][]string{"a": {"direct-secrets:other"}, "b": {"direct-secrets:db"}},
 		},
@@ -285,14 +285,14 @@ func TestLivingKeysAreNotTaken(t *testing.T) {
 				e.writes(o.wants("db", "a", "1", "b", "1"))
 				e.mustApply("db", "direct-secrets:other", data("a", "1"))
 			},
-			contest: younger,
+			others:  younger,
 			want:    map[string]string{"a": "1", "b": "1"},
 			holders: map[string][]string{"a": {"direct-secrets:db", "direct-secrets:other"}, "b": {"direct-secrets:db"}},
 		},
 		"NotKnownToBeDead": {
 			reason:  "Without proof of its deletion, an ExternalSecret counts as existing.",
 			before:  func(e *env, _ object) { e.writes(e.object("other").wants("db", "a", "1")) },
-			yielded: []string{"a"},
+			blocked: []string{"a"},
 			want:    map[string]string{"a": "1", "b": "1"},
 			holders: map[string][]string{"a": {"direct-secrets:other"}, "b": {"direct-secrets:db"}},
 		},
@@ -302,8 +302,8 @@ func TestLivingKeysAreNotTaken(t *testing.T) {
 				e.writes(e.object("other").wants("db", "a", "1"))
 				e.mustApply("db", "direct-secrets:dead", data("a", "1"))
 			},
-			contest: target.Others{Dead: only("direct-secrets:dead")},
-			yielded: []string{"a"},
+			others:  target.Others{ManagerDeleted: only("direct-secrets:dead")},
+			blocked: []string{"a"},
 			want:    map[string]string{"a": "1", "b": "1"},
 			holders: map[string][]string{"a": {"direct-secrets:dead", "direct-secrets:other"}, "b": {"direct-secrets:db"}},
 		},
@@ -313,11 +313,11 @@ func TestLivingKeysAreNotTaken(t *testing.T) {
 			e := newEnv(t)
 			o := e.object("db")
 			tc.before(e, o)
-			s, yielded, err := e.w.Apply(e.ctx, e.secret("db"), o.wants("db", "a", "1", "b", "1"), tc.contest)
+			s, blocked, err := e.w.Apply(e.ctx, e.secret("db"), o.wants("db", "a", "1", "b", "1"), tc.others)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tc.yielded, yielded); diff != "" {
+			if diff := cmp.Diff(tc.blocked, blocked); diff != "" {
 				t.Errorf("\n%s\nyielded: -want, +got:\n%s", tc.reason, diff)
 			}
 			e.wantUntouched("db", s)
@@ -341,13 +341,13 @@ func TestFreedKey(t *testing.T) {
 	e.writes(first.wants("db", "a", "1", "b", "1"))
 	want := []string{"a"}
 	for range 3 {
-		_, yielded, err := e.w.Apply(e.ctx, e.secret("db"), later.wants("db", "a", "2"), everybodyLives())
-		if diff := cmp.Diff(want, yielded); diff != "" || err != nil {
+		_, blocked, err := e.w.Apply(e.ctx, e.secret("db"), later.wants("db", "a", "2"), allExist())
+		if diff := cmp.Diff(want, blocked); diff != "" || err != nil {
 			t.Fatalf("yielded: -want, +got:\n%s\nerror: %v", diff, err)
 		}
 		e.writes(first.wants("db", "a", "1", "b", "1"), target.Others{})
 	}
 	e.writes(first.wants("db", "b", "1"))
-	e.writes(later.wants("db", "a", "2"), everybodyLives())
+	e.writes(later.wants("db", "a", "2"), allExist())
 	e.wantData("db", map[string]string{"a": "2", "b": "1"})
 }

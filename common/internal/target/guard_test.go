@@ -19,27 +19,27 @@ import (
 
 func TestApplyWithAStaleVersionCreates(t *testing.T) {
 	e := newEnv(t)
-	gone := e.posted("db", "kubectl", "a", "1")
-	e.deletes(gone)
+	deleted := e.posted("db", "kubectl", "a", "1")
+	e.deletes(deleted)
 
 	err := e.applies("db", "manager", true, map[string]any{
-		"metadata": map[string]any{"resourceVersion": gone.ResourceVersion}, "data": bytesOf("a", "2"),
+		"metadata": map[string]any{"resourceVersion": deleted.ResourceVersion}, "data": bytesOf("a", "2"),
 	})
 	if err != nil {
 		t.Fatalf("apply with a stale resourceVersion on an absent Secret: %v", err)
 	}
-	if s := e.wantData("db", map[string]string{"a": "2"}); s.UID == gone.UID {
+	if s := e.wantData("db", map[string]string{"a": "2"}); s.UID == deleted.UID {
 		t.Error("the Secret is the one that was deleted")
 	}
 }
 
 func TestApplyWithAUIDNeverCreates(t *testing.T) {
 	e := newEnv(t)
-	gone := e.posted("db", "kubectl", "a", "1")
-	e.deletes(gone)
+	deleted := e.posted("db", "kubectl", "a", "1")
+	e.deletes(deleted)
 
 	err := e.applies("db", "manager", true, map[string]any{
-		"metadata": map[string]any{"uid": gone.UID, "resourceVersion": gone.ResourceVersion}, "data": bytesOf("a", "2"),
+		"metadata": map[string]any{"uid": deleted.UID, "resourceVersion": deleted.ResourceVersion}, "data": bytesOf("a", "2"),
 	})
 	if !kerrors.IsConflict(err) {
 		t.Errorf("apply with the uid of an absent Secret: got %v, want a conflict", err)

@@ -161,13 +161,13 @@ func TestOwnTakesOverSealed(t *testing.T) {
 	for _, before := range []string{"AfterCreate", "AfterApply"} {
 		t.Run(before, func(t *testing.T) {
 			e := newEnv(t)
-			o, dead := e.object("db"), object{e: e, name: "db", uid: newUID()}
+			o, deleted := e.object("db"), object{e: e, name: "db", uid: newUID()}
 			if before == "AfterApply" {
-				e.writes(owned(dead.wants("db", "a", "0"), dead.externalSecret()))
+				e.writes(owned(deleted.wants("db", "a", "0"), deleted.externalSecret()))
 			}
-			d := immutable(dead.wants("db", "a", "1", "empty", ""))
+			d := immutable(deleted.wants("db", "a", "1", "empty", ""))
 			d.Mark.Inputs = "inputs of the former object"
-			e.writes(owned(d, dead.externalSecret()))
+			e.writes(owned(d, deleted.externalSecret()))
 
 			s := e.owns(owned(immutable(o.wants("db")), o.reference(true)))
 			e.wantUntouched("db", s)

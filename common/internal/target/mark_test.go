@@ -192,8 +192,8 @@ func TestCreated(t *testing.T) {
 		{"Apply of the same", func(e *env, o, _ object) { e.writes(o.wants("db", "a", "2")) }},
 		{"Apply that yields a key", func(e *env, o, _ object) {
 			e.mustApply("db", "direct-secrets:other", data("b", "1"))
-			if _, yielded, err := e.w.Apply(e.ctx, e.secret("db"), o.wants("db", "a", "2", "b", "2"), everybodyLives()); err != nil || len(yielded) != 1 {
-				e.Fatalf("Apply: yielded %q, error %v", yielded, err)
+			if _, blocked, err := e.w.Apply(e.ctx, e.secret("db"), o.wants("db", "a", "2", "b", "2"), allExist()); err != nil || len(blocked) != 1 {
+				e.Fatalf("Apply: yielded %q, error %v", blocked, err)
 			}
 		}},
 		{"Apply of a new uid", func(e *env, _, next object) { e.writes(next.wants("db", "a", "3")) }},

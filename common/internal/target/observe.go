@@ -25,17 +25,17 @@ type Identity struct {
 	Exclusive bool
 }
 
-// A Census knows which ExternalSecrets exist. It reports unknown ones as existing, so that nothing is taken from them.
-type Census interface {
-	// Lives reports whether an ExternalSecret with that name and uid exists.
-	Lives(ctx context.Context, name string, uid types.UID) bool
+// Peers knows which ExternalSecrets exist. It reports unknown ones as existing, so that nothing is taken from them.
+type Peers interface {
+	// Exists reports whether an ExternalSecret with that name and uid exists.
+	Exists(ctx context.Context, name string, uid types.UID) bool
 	// Writes reports whether an ExternalSecret with that name and uid exists and writes the Secret.
 	Writes(ctx context.Context, name string, uid types.UID, secret string) bool
 }
 
 // Observe returns the state of a Secret, from the view of an ExternalSecret; s is nil if there is no Secret. For a
 // *corev1.Secret, read live, it also fills the fields that need the data.
-func Observe(ctx context.Context, s metav1.Object, self Identity, census Census) policy.Target {
+func Observe(ctx context.Context, s metav1.Object, self Identity, peers Peers) policy.Target {
 	if s == nil {
 		return policy.Target{}
 	}
@@ -51,10 +51,10 @@ func Observe(ctx context.Context, s metav1.Object, self Identity, census Census)
 		Watched:     s.GetLabels()[ManagedLabel(self.Module)] == "true",
 	}
 	t.Intact = t.Mark.Fields == held.Hash() && t.Watched
-	t.Owned, t.Foreign = owners(ctx, s.GetOwnerReferences(), self, t.Mark, census)
+	t.Owned, t.Foreign = owners(ctx, s.GetOwnerReferences(), self, t.Mark, peers)
 	for name, m := range marks {
-		if self.Exclusive && name != self.Name && (t.Rival == "" || name < t.Rival) && census.Writes(ctx, name, m.UID, s.GetName()) {
-			t.Rival = name
+		if self.Exclusive && name != self.Name && (t.OtherWriter == "" || name < t.OtherWriter) && peers.Writes(ctx, name, m.UID, s.GetName()) {
+			t.OtherWriter = name
 		}
 	}
 	if live, ok := s.(*corev1.Secret); ok {
@@ -83,14 +83,14 @@ func sharesKeys(live *corev1.Secret, self Identity, held []string) bool {
 // owners reports whether an ownerReference names the object, and returns the reference of another owner. Without our
 // mark that is any other owner; with it, only a controller. A deleted ExternalSecret owns nothing. One with our name is
 // deleted, or it is the current one and we are outdated; in that case the fence stops the write.
-func owners(ctx context.Context, refs []metav1.OwnerReference, self Identity, mark policy.Mark, census Census) (owned bool, foreign *metav1.OwnerReference) {
+func owners(ctx context.Context, refs []metav1.OwnerReference, self Identity, mark policy.Mark, peers Peers) (owned bool, foreign *metav1.OwnerReference) {
 	for i, r := range refs {
 		controls := r.Controller != nil && *r.Controller
 		switch {
 		case r.UID == self.UID:
 			owned = owned || controls
 		case mark.UID != "" && !controls:
-		case ofExternalSecret(r) && (r.Name == self.Name || !census.Lives(ctx, r.Name, r.UID)):
+		case ofExternalSecret(r) && (r.Name == self.Name || !peers.Exists(ctx, r.Name, r.UID)):
 		case foreign == nil || controls:
 			foreign = &refs[i]
 		}

@@ -30,7 +30,7 @@ func TestObserveOwners(t *testing.T) {
 		return ref("example.com/v1", "Database", name, controls)
 	}
 	// Only these ExternalSecrets are deleted.
-	c := census{lives: func(name string, uid types.UID) bool {
+	c := peers{exists: func(name string, uid types.UID) bool {
 		return uid != "uid-gone" && (name != "db" || uid == "uid-db" || uid == "uid-newer")
 	}}
 	before := es("db", true)
@@ -174,8 +174,8 @@ func TestObserveOwners(t *testing.T) {
 	}
 }
 
-// TestObserveRival checks that other writers matter only to an exclusive object.
-func TestObserveRival(t *testing.T) {
+// TestObserveOtherWriter checks that other writers matter only to an exclusive object.
+func TestObserveOtherWriter(t *testing.T) {
 	marks := map[string]string{}
 	for _, name := range []string{"b", "a", "db"} {
 		marks[target.MarkKey(name)] = `{"name":"` + name + `","uid":"uid-` + name + `"}`
@@ -184,30 +184,30 @@ func TestObserveRival(t *testing.T) {
 	cases := map[string]struct {
 		reason    string
 		exclusive bool
-		census    census
+		peers     peers
 		want      string
 	}{
-		"Exclusive": {"The first other object by name is the rival.", true, census{}, "a"},
-		"Shared":    {"An object that shares has no rival.", false, census{}, ""},
+		"Exclusive": {"The first other object by name is the rival.", true, peers{}, "a"},
+		"Shared":    {"An object that shares has no rival.", false, peers{}, ""},
 		"Gone": {
 			"A deleted object is no rival.", true,
-			census{writes: func(name string, _ types.UID, _ string) bool { return name != "a" }}, "b",
+			peers{writes: func(name string, _ types.UID, _ string) bool { return name != "a" }}, "b",
 		},
 		"OfThatUID": {
 			"The census is asked for exactly the uid in the mark and this Secret.", true,
-			census{writes: func(name string, uid types.UID, secret string) bool {
+			peers{writes: func(name string, uid types.UID, secret string) bool {
 				return string(uid) == "uid-"+name && secret == "the-secret"
 			}}, "a",
 		},
 		"WritesAnotherSecret": {
 			"An existing object with a mark that now writes elsewhere is no rival.", true,
-			census{writes: func(string, types.UID, string) bool { return false }}, "",
+			peers{writes: func(string, types.UID, string) bool { return false }}, "",
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			self := target.Identity{Name: "db", UID: "uid-db", Module: module, Exclusive: tc.exclusive}
-			if got := target.Observe(t.Context(), s, self, tc.census).Rival; got != tc.want {
+			if got := target.Observe(t.Context(), s, self, tc.peers).OtherWriter; got != tc.want {
 				t.Errorf("\n%s\nRival: got %q, want %q", tc.reason, got, tc.want)
 			}
 		})

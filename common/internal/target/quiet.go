@@ -19,19 +19,19 @@ func Quiet(c client.Client) client.Client { return quiet{c} }
 type quiet struct{ client.Client }
 
 func (q quiet) Create(ctx context.Context, o client.Object, opts ...client.CreateOption) error {
-	return q.hush(o, q.Client.Create(ctx, o, opts...))
+	return q.redact(o, q.Client.Create(ctx, o, opts...))
 }
 
 func (q quiet) Update(ctx context.Context, o client.Object, opts ...client.UpdateOption) error {
-	return q.hush(o, q.Client.Update(ctx, o, opts...))
+	return q.redact(o, q.Client.Update(ctx, o, opts...))
 }
 
 func (q quiet) Patch(ctx context.Context, o client.Object, p client.Patch, opts ...client.PatchOption) error {
-	return q.hush(o, q.Client.Patch(ctx, o, p, opts...))
+	return q.redact(o, q.Client.Patch(ctx, o, p, opts...))
 }
 
 func (q quiet) Delete(ctx context.Context, o client.Object, opts ...client.DeleteOption) error {
-	return q.hush(o, q.Client.Delete(ctx, o, opts...))
+	return q.redact(o, q.Client.Delete(ctx, o, opts...))
 }
 
 // quota is the phrase that the API server itself uses for a ResourceQuota.
@@ -42,8 +42,8 @@ func ofQuota(text string) bool {
 	return strings.Contains(text, quota) || strings.Contains(text, "status unknown for quota")
 }
 
-// hush removes the text from an error about a Secret.
-func (q quiet) hush(o client.Object, err error) error {
+// redact removes the text from an error about a Secret.
+func (q quiet) redact(o client.Object, err error) error {
 	var answer *kerrors.StatusError
 	if !errors.As(err, &answer) {
 		return err

@@ -18,7 +18,7 @@ func TestReduce(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		do     func(e *env, o object)
-		census census
+		peers  peers
 		// alone is true if no other writer added a key to the Secret.
 		alone bool
 		want  func(o object) policy.Target
@@ -127,7 +127,7 @@ func TestReduce(t *testing.T) {
 				e.writes(o.wants("db", "a", "1"))
 				e.writes(immutable(e.object("x").wants("db", "b", "1")))
 			},
-			census: census{writes: func(string, types.UID, string) bool { return false }},
+			peers: peers{writes: func(string, types.UID, string) bool { return false }},
 			want: func(o object) policy.Target {
 				return policy.Target{Exists: true, Watched: true, Mark: created(o.wants("db", "a", "1")).Mark, Intact: true, Holds: true}
 			},
@@ -151,13 +151,13 @@ func TestReduce(t *testing.T) {
 					e.writes(e.object(name).wants("db", name, "1"))
 				}
 			},
-			census: census{writes: func(name string, _ types.UID, _ string) bool { return name != "x" }},
-			want:   func(object) policy.Target { return policy.Target{Exists: true, Watched: true, Rival: "y"} },
+			peers: peers{writes: func(name string, _ types.UID, _ string) bool { return name != "x" }},
+			want:  func(object) policy.Target { return policy.Target{Exists: true, Watched: true, OtherWriter: "y"} },
 		},
 		"Dead": {
 			reason: "The mark of a deleted object does not block.",
 			do:     func(e *env, _ object) { e.writes(e.object("x").wants("db", "a", "1")) },
-			census: census{writes: func(string, types.UID, string) bool { return false }},
+			peers:  peers{writes: func(string, types.UID, string) bool { return false }},
 			want:   func(object) policy.Target { return policy.Target{Exists: true, Watched: true} },
 		},
 		"Terminating": {
@@ -205,12 +205,12 @@ func TestReduce(t *testing.T) {
 			self := target.Identity{Name: "db", UID: o.uid, Module: module, Exclusive: true}
 			want := tc.want(o)
 			for what, object := range map[string]metav1.Object{"whole metadata": whole, "reduced": m} {
-				if diff := cmp.Diff(want, target.Observe(t.Context(), object, self, tc.census)); diff != "" {
+				if diff := cmp.Diff(want, target.Observe(t.Context(), object, self, tc.peers)); diff != "" {
 					t.Errorf("\n%s\nObserve(%s): -want, +got:\n%s", tc.reason, what, diff)
 				}
 			}
 			want.Others, want.Fixed = !tc.alone, s.Immutable != nil // The data is known, too.
-			if diff := cmp.Diff(want, target.Observe(t.Context(), s, self, tc.census)); diff != "" {
+			if diff := cmp.Diff(want, target.Observe(t.Context(), s, self, tc.peers)); diff != "" {
 				t.Errorf("\n%s\nObserve(whole): -want, +got:\n%s", tc.reason, diff)
 			}
 			for k := range m.Annotations {

@@ -153,17 +153,17 @@ func TestRefused(t *testing.T) {
 		},
 		"DeniedCreate": {
 			reason: "Without the permission the write is forbidden.",
-			before: func(e *env, _ object) { e.w = target.NewWriter(e.stranger(), nil) }, want: plain,
+			before: func(e *env, _ object) { e.w = target.NewWriter(e.unprivilegedClient(), nil) }, want: plain,
 			kind: "Forbidden", fix: "no permission to write Secrets",
 		},
 		"DeniedApply": {
 			reason: "An apply without the permission is forbidden.",
-			before: func(e *env, o object) { ours(e, o); e.w = target.NewWriter(e.stranger(), nil) }, want: plain,
+			before: func(e *env, o object) { ours(e, o); e.w = target.NewWriter(e.unprivilegedClient(), nil) }, want: plain,
 			kind: "Forbidden", fix: "no permission to write Secrets",
 		},
 		"DeniedOwn": {
 			reason: "A change of the owner without the permission is forbidden.",
-			before: func(e *env, o object) { ours(e, o); e.w = target.NewWriter(e.stranger(), nil) }, want: plain, own: true,
+			before: func(e *env, o object) { ours(e, o); e.w = target.NewWriter(e.unprivilegedClient(), nil) }, want: plain, own: true,
 			kind: "Forbidden", fix: "no permission to write Secrets",
 		},
 		"SecondController": {
@@ -184,7 +184,7 @@ func TestRefused(t *testing.T) {
 		}
 		cases["PolicyThatQuotes"+string(reason)] = refusal{
 			reason: "An admission policy may quote the Secret in its message; our error must not.",
-			before: func(e *env, _ object) { e.tellTalePolicy(reason) }, want: plain,
+			before: func(e *env, _ object) { e.quotingPolicy(reason) }, want: plain,
 			kind: kind, fix: fix,
 		}
 	}
@@ -335,8 +335,8 @@ func (e *env) terminatingNamespace() {
 	})
 }
 
-// stranger returns a client of a new ServiceAccount without permissions.
-func (e *env) stranger() client.Client {
+// unprivilegedClient returns a client of a new ServiceAccount without permissions.
+func (e *env) unprivilegedClient() client.Client {
 	e.Helper()
 	raw, err := cluster.ServiceAccountKubeconfig(e.ctx, e.ns, "stranger")
 	if err != nil {
@@ -350,8 +350,8 @@ func (e *env) stranger() client.Client {
 	return e.clientOf(cfg)
 }
 
-// tellTalePolicy refuses Secrets with a message that quotes their data, and waits until the policy has an effect.
-func (e *env) tellTalePolicy(reason metav1.StatusReason) {
+// quotingPolicy refuses Secrets with a message that quotes their data, and waits until the policy has an effect.
+func (e *env) quotingPolicy(reason metav1.StatusReason) {
 	e.Helper()
 	fail := admissionv1.Fail
 	p := &admissionv1.ValidatingAdmissionPolicy{

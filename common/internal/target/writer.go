@@ -94,34 +94,34 @@ func (w *Writer) record(ctx context.Context, s *corev1.Secret, object string, be
 	}
 }
 
-// Others answers questions about other ExternalSecrets. Dead reports that a field manager is of a deleted one, whose
-// keys are taken over. Older reports that it is of an older one, which keeps the keys that both hold. Gone reports that
+// Others answers questions about other ExternalSecrets. ManagerDeleted reports that a field manager is of a deleted one, whose
+// keys are taken over. Older reports that it is of an older one, which keeps the keys that both hold. OwnerDeleted reports that
 // an owner is deleted, whose reference is removed. A nil function returns false.
 type Others struct {
-	Dead  func(manager string) bool
-	Older func(manager string) bool
-	Gone  func(owner metav1.OwnerReference) bool
+	ManagerDeleted func(manager string) bool
+	Older          func(manager string) bool
+	OwnerDeleted   func(owner metav1.OwnerReference) bool
 }
 
-// Yield removes the keys, labels and annotations that other existing ExternalSecrets hold. It returns the rest and the
+// WithoutBlocked removes the keys, labels and annotations that other existing ExternalSecrets hold. It returns the rest and the
 // names of the removed ones; those of labels and annotations have labelPrefix or annotationPrefix. If two objects
 // applied the equal value and so both hold a field, the younger one gives it up.
-func (d Desired) Yield(entries []metav1.ManagedFieldsEntry, c Others) (Desired, []string) {
+func (d Desired) WithoutBlocked(entries []metav1.ManagedFieldsEntry, c Others) (Desired, []string) {
 	manager := Manager(d.Mark.Name)
-	rivals := map[string]*fieldpath.Set{}
+	otherManagers := map[string]*fieldpath.Set{}
 	for _, e := range entries {
 		if e.Manager != manager && OfExternalSecret(e.Manager) {
-			rivals[e.Manager] = union(rivals[e.Manager], decode(e))
+			otherManagers[e.Manager] = union(otherManagers[e.Manager], decode(e))
 		}
 	}
-	if len(rivals) == 0 {
+	if len(otherManagers) == 0 {
 		return d, nil
 	}
 	held := FieldsOf(entries, manager)
 	lost := func(own []string, key string, path ...any) bool {
 		shared, field := slices.Contains(own, key), fieldpath.MakePathOrDie(append(path, key)...)
-		for m, holds := range rivals {
-			if holds.Has(field) && !c.dead(m) && (!shared || c.older(m)) {
+		for m, holds := range otherManagers {
+			if holds.Has(field) && !c.managerDeleted(m) && (!shared || c.older(m)) {
 				return true
 			}
 		}
@@ -140,7 +140,7 @@ const (
 	annotationPrefix = "annotations/"
 )
 
-// Named returns a Desired with the fields that have these names, as returned by Yield.
+// Named returns a Desired with the fields that have these names, as returned by WithoutBlocked.
 func Named(m policy.Mark, names []string) Desired {
 	d := Desired{Data: map[string][]byte{}, Labels: map[string]string{}, Annotations: map[string]string{}, Mark: m}
 	for _, n := range names {
@@ -161,7 +161,7 @@ func Named(m policy.Mark, names []string) Desired {
 // Held returns a Desired with the fields of a Secret that the ExternalSecret of the mark holds, or has left to others,
 // without their values.
 func Held(entries []metav1.ManagedFieldsEntry, m policy.Mark) Desired {
-	d := Named(m, m.Yields)
+	d := Named(m, m.Blocked)
 	held := FieldsOf(entries, Manager(m.Name))
 	for _, k := range held.Data {
 		d.Data[k] = nil
@@ -187,7 +187,7 @@ func ours(label string) bool {
 // names are returned. A write is accepted only if nothing has changed since the read, so the managers in live are also
 // those at the time of the write.
 func (w *Writer) Apply(ctx context.Context, live *corev1.Secret, d Desired, c Others) (*corev1.Secret, []string, error) {
-	d, yielded := d.Yield(live.ManagedFields, c)
+	d, blocked := d.WithoutBlocked(live.ManagedFields, c)
 	d.Mark.Created = d.Mark.Created || Marks(live.Annotations)[d.Mark.Name].Created
 	if err := fits(live, d); err != nil {
 		return nil, nil, err
@@ -197,13 +197,15 @@ func (w *Writer) Apply(ctx context.Context, live *corev1.Secret, d Desired, c Ot
 		return nil, nil, err
 	}
 	live, err = w.apply(ctx, live, d)
-	return live, yielded, err
+	return live, blocked, err
 }
 
-func (c Others) dead(m string) bool  { return c.Dead != nil && c.Dead(m) }
-func (c Others) older(m string) bool { return c.Older != nil && c.Older(m) }
+func (c Others) managerDeleted(m string) bool { return c.ManagerDeleted != nil && c.ManagerDeleted(m) }
+func (c Others) older(m string) bool          { return c.Older != nil && c.Older(m) }
 
-func (c Others) gone(r metav1.OwnerReference) bool { return c.Gone != nil && c.Gone(r) }
+func (c Others) ownerDeleted(r metav1.OwnerReference) bool {
+	return c.OwnerDeleted != nil && c.OwnerDeleted(r)
+}
 
 // without returns a copy without the lost keys, labels and annotations, and the names of those.
 func (d Desired) without(key, label, annotation func(string) bool) (Desired, []string) {
@@ -213,7 +215,7 @@ func (d Desired) without(key, label, annotation func(string) bool) (Desired, []s
 	d.Annotations = drop(d.Annotations, annotation, annotationPrefix, &names)
 	slices.Sort(names)
 	if len(names) > 0 {
-		d.Mark.Yields = names
+		d.Mark.Blocked = names
 		d.Seal()
 	}
 	return d, names
@@ -265,7 +267,7 @@ func (w *Writer) Own(ctx context.Context, live *corev1.Secret, d Desired, c Othe
 	}
 	// The mark keeps its hashes, even if the data has changed since: the drift must still be visible.
 	if mark := Marks(live.Annotations)[d.Mark.Name]; mark.UID == d.Mark.UID {
-		d.Mark.Hash, d.Mark.Inputs, d.Mark.Fields, d.Mark.Yields = mark.Hash, mark.Inputs, mark.Fields, mark.Yields
+		d.Mark.Hash, d.Mark.Inputs, d.Mark.Fields, d.Mark.Blocked = mark.Hash, mark.Inputs, mark.Fields, mark.Blocked
 	} else {
 		d.Seal()
 	}

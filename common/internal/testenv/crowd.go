@@ -25,7 +25,7 @@ const (
 
 // Quickly is a timing with which a stopped module counts as missing after five seconds.
 var Quickly = presence.Timing{
-	Renew: 200 * time.Millisecond, Duration: 4 * time.Second, Settle: 500 * time.Millisecond, Rollout: time.Second, Schema: 200 * time.Millisecond,
+	Renew: 200 * time.Millisecond, Duration: 4 * time.Second, GracePeriod: 500 * time.Millisecond, Rollout: time.Second, Schema: 200 * time.Millisecond,
 	Shared: 2 * time.Second, SharedDeadline: 1500 * time.Millisecond, SharedRetry: 200 * time.Millisecond,
 }
 
@@ -64,8 +64,8 @@ func (c *Crowd) Generators(more ...operator.Option) (stop func()) {
 	return c.Join("generator-fake", c.Server.GeneratorKinds(), more...)
 }
 
-// Tells waits until the Lease of a module contains a text.
-func (c *Crowd) Tells(name, want string) {
+// WaitForLeaseText waits until the Lease of a module contains a text.
+func (c *Crowd) WaitForLeaseText(name, want string) {
 	c.Helper()
 	c.Eventually(func() string {
 		if got := c.Member(name).Annotations[MemberAnnotation]; !strings.Contains(got, want) {

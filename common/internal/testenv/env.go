@@ -68,12 +68,12 @@ func On(t testing.TB, p *Plane, ns string) *Env {
 	return e
 }
 
-// Beside returns an Env for the same namespace and provider, with a second operator that does not run yet.
-func (e *Env) Beside(flags ...func(*operator.Flags)) *Env {
+// SecondOperator returns an Env for the same namespace and provider, with a second operator that does not run yet.
+func (e *Env) SecondOperator(flags ...func(*operator.Flags)) *Env {
 	e.Helper()
-	beside := On(e.TB, e.Plane, e.NS)
-	beside.Server, beside.Backend, beside.Flags = e.Server, e.Backend, flags
-	return beside
+	second := On(e.TB, e.Plane, e.NS)
+	second.Server, second.Backend, second.Flags = e.Server, e.Backend, flags
+	return second
 }
 
 // Start runs an operator for this namespace and all Kinds of the provider, until Stop.
@@ -138,9 +138,9 @@ func operatorOf(name, group string, config *rest.Config, kinds []provider.Kind, 
 // kindsOf returns all Kinds that a module can serve: stores and generators.
 func kindsOf(s *fake.Server) []provider.Kind { return slices.Concat(s.Kinds(), s.GeneratorKinds()) }
 
-// Settle returns when the operator has processed all events of Secrets so far, because it repairs a later change only
+// WaitForEvents returns when the operator has processed all events of Secrets so far, because it repairs a later change only
 // after them.
-func (e *Env) Settle() {
+func (e *Env) WaitForEvents() {
 	e.Helper()
 	name := "settle-" + RandomName()
 	e.Backend.Put(name, []byte("right"))

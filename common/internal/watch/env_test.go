@@ -113,37 +113,37 @@ func (e *env) delete(name string) {
 
 // owner counts how often its watch has called it.
 type owner struct {
-	e    *env
-	name string
-	told chan struct{}
+	e      *env
+	name   string
+	called chan struct{}
 }
 
 // adds observes a Secret for a new owner that has read a resourceVersion.
 func (e *env) adds(secret, name, known string) *owner {
-	o := &owner{e: e, name: name, told: make(chan struct{}, 1000)}
+	o := &owner{e: e, name: name, called: make(chan struct{}, 1000)}
 	e.Cleanup(func() { e.watches.Remove(name) })
 	o.adds(secret, known)
 	return o
 }
 
 func (o *owner) adds(secret, known string) {
-	o.e.watches.Add(watch.SecretRef(o.e.ns, secret), o.name, known, func() { o.told <- struct{}{} })
+	o.e.watches.Add(watch.SecretRef(o.e.ns, secret), o.name, known, func() { o.called <- struct{}{} })
 }
 
-// wantTold waits until the owner was called once.
-func (o *owner) wantTold() {
+// wantCall waits until the owner was called once.
+func (o *owner) wantCall() {
 	o.e.Helper()
 	select {
-	case <-o.told:
+	case <-o.called:
 	case <-time.After(timeout):
 		o.e.Fatalf("%s was not called", o.name)
 	}
 }
 
-// wantSilence fails if the owner was called more often than the test has waited for.
-func (o *owner) wantSilence() {
+// wantNoCall fails if the owner was called more often than the test has waited for.
+func (o *owner) wantNoCall() {
 	o.e.Helper()
-	if n := len(o.told); n > 0 {
+	if n := len(o.called); n > 0 {
 		o.e.Errorf("%s was called %d times too often", o.name, n)
 	}
 }
@@ -153,7 +153,7 @@ func (o *owner) wantSilence() {
 func (e *env) synced(secret string) {
 	e.Helper()
 	m := e.adds(secret, "marker", "0")
-	m.wantTold()
+	m.wantCall()
 }
 
 // wire counts the open watches, and can delay their events.

@@ -38,7 +38,7 @@ func (o *observer) subscribe(owner any, s *subscription) {
 	defer o.mu.Unlock()
 	o.subs[owner] = s
 	if o.synced {
-		o.tellLocked(s)
+		o.notifyLocked(s)
 	}
 }
 
@@ -49,7 +49,7 @@ func (o *observer) unsubscribe(owner any) int {
 	return len(o.subs)
 }
 
-func (o *observer) tellLocked(s *subscription) {
+func (o *observer) notifyLocked(s *subscription) {
 	if s.known == o.seen || o.behindLocked(s.at) {
 		return
 	}
@@ -119,7 +119,7 @@ func (o *observer) note(at string, change func()) {
 		}
 	}
 	for _, s := range o.subs {
-		o.tellLocked(s)
+		o.notifyLocked(s)
 	}
 }
 

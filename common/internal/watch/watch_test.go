@@ -26,29 +26,29 @@ func TestChanged(t *testing.T) {
 			o := e.adds("db", "a", e.create("db"))
 			e.synced("db")
 			e.change("db")
-			o.wantTold()
+			o.wantCall()
 			e.change("db")
-			o.wantTold()
+			o.wantCall()
 			return o
 		}},
 		"ChangedBeforeTheWatch": {"A change between the read and the first event calls the owner.", func(e *env) *owner {
 			read := e.create("db")
 			e.change("db")
 			o := e.adds("db", "a", read)
-			o.wantTold()
+			o.wantCall()
 			return o
 		}},
 		"DeletedBeforeTheWatch": {"A deletion before the first event calls the owner.", func(e *env) *owner {
 			read := e.create("db")
 			e.delete("db")
 			o := e.adds("db", "a", read)
-			o.wantTold()
+			o.wantCall()
 			return o
 		}},
 		"CreatedBeforeTheWatch": {"A creation before the first event calls the owner.", func(e *env) *owner {
 			e.create("db")
 			o := e.adds("db", "a", "")
-			o.wantTold()
+			o.wantCall()
 			return o
 		}},
 		"RecreatedBeforeTheWatch": {"A Secret that was deleted and created again calls the owner.", func(e *env) *owner {
@@ -56,23 +56,23 @@ func TestChanged(t *testing.T) {
 			e.delete("db")
 			e.create("db")
 			o := e.adds("db", "a", read)
-			o.wantTold()
+			o.wantCall()
 			return o
 		}},
 		"Created": {"A creation calls the owner.", func(e *env) *owner {
 			o := e.adds("db", "a", "")
 			e.synced("db")
 			e.create("db")
-			o.wantTold()
+			o.wantCall()
 			return o
 		}},
 		"DeletedAndRecreated": {"Deletion and re-creation are two changes.", func(e *env) *owner {
 			o := e.adds("db", "a", e.create("db"))
 			e.synced("db")
 			e.delete("db")
-			o.wantTold()
+			o.wantCall()
 			e.create("db")
-			o.wantTold()
+			o.wantCall()
 			return o
 		}},
 		"LateToARunningWatch": {"An owner that joins a running watch with an old version is called at once.", func(e *env) *owner {
@@ -80,7 +80,7 @@ func TestChanged(t *testing.T) {
 			e.change("db")
 			e.synced("db")
 			o := e.adds("db", "a", read)
-			o.wantTold()
+			o.wantCall()
 			return o
 		}},
 		"OthersOfThatNamespace": {"Changes of other Secrets do not call the owner.", func(e *env) *owner {
@@ -94,9 +94,9 @@ func TestChanged(t *testing.T) {
 			o := e.adds("db", "a", read)
 			e.synced("db")
 			e.change("db")
-			o.wantTold()
+			o.wantCall()
 			now := e.change("db")
-			o.wantTold()
+			o.wantCall()
 			o.adds("db", now)
 			return o
 		}},
@@ -108,14 +108,14 @@ func TestChanged(t *testing.T) {
 			// When a second owner, which knows no version, is called, all earlier events have arrived. After that,
 			// only the later change must call the owner.
 			e.synced("db")
-			o.wantSilence()
+			o.wantNoCall()
 			if _, err := e.secrets.Get(e.ctx, "db", metav1.GetOptions{}); kerrors.IsNotFound(err) {
 				e.create("db")
 			} else {
 				e.change("db")
 			}
-			o.wantTold()
-			o.wantSilence()
+			o.wantCall()
+			o.wantNoCall()
 			if t.Failed() {
 				t.Log(tc.reason)
 			}
@@ -154,18 +154,18 @@ func TestWatchBehindTheReading(t *testing.T) {
 			e := newEnv(t)
 			tc.before(e)
 			first := e.adds("db", "first", "0")
-			first.wantTold()
+			first.wantCall()
 
 			release := e.wire.hold()
 			known := tc.move(e)
 			later := e.adds("db", "later", known)
 			release()
-			first.wantTold()
+			first.wantCall()
 			last := e.adds("db", "last", known)
 			e.change("db")
-			last.wantTold()
-			later.wantTold()
-			later.wantSilence()
+			last.wantCall()
+			later.wantCall()
+			later.wantNoCall()
 			if t.Failed() {
 				t.Log(tc.reason)
 			}
@@ -182,8 +182,8 @@ func TestOneWatchForManyOwners(t *testing.T) {
 	}
 	e.change("db")
 	for _, o := range owners {
-		o.wantTold()
-		o.wantSilence()
+		o.wantCall()
+		o.wantNoCall()
 	}
 	if open, begun := e.wire.counts(); open != 1 || begun != 1 || e.watches.Len() != 1 {
 		t.Errorf("watches: %d are open, %d were started, Len() is %d; want 1 each", open, begun, e.watches.Len())
@@ -225,8 +225,8 @@ func TestRemove(t *testing.T) {
 	}
 	e.change("one")
 	e.change("two")
-	b.wantTold()
-	a.wantSilence()
+	b.wantCall()
+	a.wantNoCall()
 
 	e.watches.Remove("no owner")
 	e.wantOpen(1)
@@ -235,7 +235,7 @@ func TestRemove(t *testing.T) {
 
 	// The watch can be added again, and then knows the changes in between.
 	b.adds("two", two)
-	b.wantTold()
+	b.wantCall()
 	e.watches.Remove("b")
 	e.wantOpen(0)
 }
@@ -248,8 +248,8 @@ func TestWatchSurvivesTheEndOfItsStream(t *testing.T) {
 	e.synced("db")
 	e.wire.cut()
 	e.change("db")
-	o.wantTold()
-	o.wantSilence()
+	o.wantCall()
+	o.wantNoCall()
 	if _, begun := e.wire.counts(); begun < 2 {
 		t.Errorf("%d watches were started, want more than one", begun)
 	}

@@ -51,7 +51,7 @@ func (e *env) getBatchOnce(ctx context.Context, refs []provider.Ref) ([]provider
 	kept := make([]provider.Result, len(first))
 	for i, r := range first {
 		kept[i] = provider.Result{Value: clone(r.Value), Err: r.Err}
-		scribble(r.Value)
+		overwrite(r.Value)
 	}
 	second := b.GetBatch(ctx, refs)
 	if !slices.Equal(asked, refs) {

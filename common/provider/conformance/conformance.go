@@ -79,8 +79,8 @@ type Harness struct {
 	// field.
 	Metadata []string
 
-	// Patience is how long a call can continue after its context has ended. Default: 5s.
-	Patience time.Duration
+	// EndTimeout is how long a call can continue after its context has ended. Default: 5s.
+	EndTimeout time.Duration
 
 	// ConnectTo is Connect for a server at another URL, as in the spec of a store: plain http on loopback, or https.
 	// If logins use another server than reads, they must use the provider's own. A provider without a network names
@@ -226,8 +226,8 @@ func (h Harness) complete() Harness {
 	if h.NoVersion == "" {
 		h.NoVersion = "999999"
 	}
-	if h.Patience == 0 {
-		h.Patience = 5 * time.Second
+	if h.EndTimeout == 0 {
+		h.EndTimeout = 5 * time.Second
 	}
 	return h
 }

@@ -101,7 +101,7 @@ func leaves(stem string, n int) []string {
 func (e *env) get(ctx context.Context, ref provider.Ref) (provider.Value, error) {
 	first, err := e.client.Get(ctx, ref)
 	kept := clone(first)
-	scribble(first)
+	overwrite(first)
 	second, again := e.client.Get(ctx, ref)
 	if err := sameTwice(provider.Result{Value: kept, Err: err}, provider.Result{Value: second, Err: again}); err != nil {
 		return provider.Value{}, errors.Wrapf(err, "Get %+v twice", ref)
@@ -208,13 +208,13 @@ func (e *env) ends(ctx context.Context, ending string, call func(ctx context.Con
 	answer := make(chan error, 1)
 	go func() { answer <- call(ctx) }()
 	<-ctx.Done()
-	t := time.NewTimer(e.h.Patience)
+	t := time.NewTimer(e.h.EndTimeout)
 	defer t.Stop()
 	select {
 	case err := <-answer:
 		return notAnswered(err)
 	case <-t.C:
-		return errors.Errorf("the call continues %s after its context has ended", e.h.Patience)
+		return errors.Errorf("the call continues %s after its context has ended", e.h.EndTimeout)
 	}
 }
 
@@ -242,8 +242,8 @@ func clone(v provider.Value) provider.Value {
 	return v
 }
 
-// scribble overwrites a value, like a careless caller.
-func scribble(v provider.Value) {
+// overwrite overwrites a value, like a careless caller.
+func overwrite(v provider.Value) {
 	for i := range v.Data {
 		v.Data[i] = '#'
 	}

@@ -42,31 +42,31 @@ var nameChecks = []check{
 	odd("long", "A key of 10,000 characters is not cut.", strings.Repeat("v", 200), last(strings.Repeat("v", 10_000))),
 }
 
-// A speller returns a modified key. It gets the key of the victim in two parts: its folder and its last part.
+// A speller returns a modified key. It gets the key of the other secret in two parts: its folder and its last part.
 type speller func(folder, leaf string) string
 
 // last replaces the last part.
 func last(name string) speller { return func(folder, _ string) string { return folder + name } }
 
-// odd returns a check that compares a modified key with the key of a victim.
-func odd(name, reason, victim string, spell speller) check {
+// odd returns a check that compares a modified key with the key of another secret.
+func odd(name, reason, otherKey string, spell speller) check {
 	return check{"names/" + name, provider.CapabilityRead, reason, func(ctx context.Context, e *env) error {
-		key := e.key(victim)
-		return e.tellsApart(ctx, key, spell(strings.TrimSuffix(key, victim), victim))
+		key := e.key(otherKey)
+		return e.distinguishes(ctx, key, spell(strings.TrimSuffix(key, otherKey), otherKey))
 	}}
 }
 
-// tellsApart reads a key while the provider has only the secret of a victim, and then, if it accepts the key, while
+// distinguishes reads a key while the provider has only the other secret, and then, if it accepts the key, while
 // it has both.
-func (e *env) tellsApart(ctx context.Context, victim, key string) error {
+func (e *env) distinguishes(ctx context.Context, otherKey, key string) error {
 	held := map[string][]byte{}
-	if e.takes(ctx, victim, value("victim")) {
-		held[victim] = value("victim")
+	if e.takes(ctx, otherKey, value("victim")) {
+		held[otherKey] = value("victim")
 	}
-	errs := []error{errors.Wrap(e.reads(ctx, held, victim, key), "one secret")}
+	errs := []error{errors.Wrap(e.reads(ctx, held, otherKey, key), "one secret")}
 	if e.takes(ctx, key, value("odd")) {
 		held[key] = value("odd")
-		errs = append(errs, errors.Wrap(e.reads(ctx, held, victim, key), "both secrets"))
+		errs = append(errs, errors.Wrap(e.reads(ctx, held, otherKey, key), "both secrets"))
 	}
 	return errors.Join(errs...)
 }

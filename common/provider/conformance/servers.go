@@ -113,9 +113,9 @@ func newProtocols() protocols {
 // net/http closes a connection of HTTP/2 as soon as it has no request, and the next request might already use it.
 const idle = time.Second
 
-func newTransport(speak func(*http.Protocols, bool)) *http.Transport {
+func newTransport(setProtocols func(*http.Protocols, bool)) *http.Transport {
 	t := &http.Transport{DisableCompression: true, IdleConnTimeout: idle, Protocols: &http.Protocols{}}
-	speak(t.Protocols, true)
+	setProtocols(t.Protocols, true)
 	return t
 }
 

@@ -31,7 +31,7 @@ var transportChecks = []check{
 	{"transport/no-such-host", provider.CapabilityRead, "With a name that cannot be resolved no secret is NotFound, and the message says why.", noSuchHost},
 	{"transport/refused", provider.CapabilityRead, "If the server does not listen, no secret is NotFound.", refused},
 	{"transport/no-tls", provider.CapabilityRead, "If the server does not use TLS, no secret is NotFound.", noTLS},
-	{"transport/silent", provider.CapabilityRead, "A server that accepts a connection and never answers does not block a worker beyond its context.", silence},
+	{"transport/silent", provider.CapabilityRead, "A server that accepts a connection and never answers does not block a worker beyond its context.", checkSilent},
 	{"transport/garbage", provider.CapabilityRead, "An answer in another format is an error, whatever its status, and its text is not shown.", garbage},
 	{"transport/cut", provider.CapabilityRead, "A truncated answer is an error.", cutOff},
 	{"transport/redirect", provider.CapabilityRead, "A client does not follow redirects: its credentials are only for the server in the spec.", redirect},
@@ -89,10 +89,10 @@ func batchErrors(ctx context.Context, c provider.Client, refs []provider.Ref) (e
 	return errs
 }
 
-// worst returns the first error that judge rejects, or the first error.
-func worst(errs []error, judge func(error) error) error {
+// worst returns the first error that accept rejects, or the first error.
+func worst(errs []error, accept func(error) error) error {
 	for _, err := range errs {
-		if judge(err) != nil {
+		if accept(err) != nil {
 			return err
 		}
 	}
@@ -100,53 +100,53 @@ func worst(errs []error, judge func(error) error) error {
 }
 
 // elsewhere runs f with a client of a server at another URL. Connecting can fail like a call.
-func (e *env) elsewhere(ctx context.Context, url string, judge func(error) error, f func(e *env) error) error {
+func (e *env) elsewhere(ctx context.Context, url string, accept func(error) error, f func(e *env) error) error {
 	if e.h.ConnectTo == nil {
 		return errors.New("harness: ConnectTo is missing; set it, or name \"transport\" in Without if the provider has no network")
 	}
 	c, err := e.h.ConnectTo(ctx, url)
 	if err != nil {
-		return errors.Wrap(judge(err), "connecting")
+		return errors.Wrap(accept(err), "connecting")
 	}
 	return errors.Join(f(&env{h: e.h, name: e.name, client: c}), provider.Close(c))
 }
 
-// failsAt makes every call to a server at another URL. Each must end by itself with an error that judge accepts.
-func (e *env) failsAt(ctx context.Context, url string, judge func(error) error) error {
+// failsAt makes every call to a server at another URL. Each must end by itself with an error that accept accepts.
+func (e *env) failsAt(ctx context.Context, url string, accept func(error) error) error {
 	key, err := e.put(ctx, "a")
 	if err != nil {
 		return err
 	}
-	return e.elsewhere(ctx, url, judge, func(other *env) error {
+	return e.elsewhere(ctx, url, accept, func(other *env) error {
 		var errs []error
 		for _, c := range other.calls(key, e.key("missing")) {
-			errs = append(errs, errors.Wrap(other.endsItself(ctx, c, judge), c.name))
+			errs = append(errs, errors.Wrap(other.endsItself(ctx, c, accept), c.name))
 		}
 		return errors.Join(errs...)
 	})
 }
 
-func (e *env) endsItself(ctx context.Context, c call, judge func(error) error) error {
+func (e *env) endsItself(ctx context.Context, c call, accept func(error) error) error {
 	ctx, cancel := context.WithTimeout(ctx, enough)
 	defer cancel()
 	answer := make(chan []error, 1)
 	go func() { answer <- c.run(ctx) }()
-	late := time.NewTimer(enough + e.h.Patience)
+	late := time.NewTimer(enough + e.h.EndTimeout)
 	defer late.Stop()
 	select {
 	case errs := <-answer:
-		return judge(worst(errs, judge))
+		return accept(worst(errs, accept))
 	case <-late.C:
-		return errors.Errorf("the call continues %s after its context has ended", e.h.Patience)
+		return errors.Errorf("the call continues %s after its context has ended", e.h.EndTimeout)
 	}
 }
 
 // field matches the field to fix in a message.
 var field = regexp.MustCompile(`\bspec\.[a-z]`)
 
-// tells returns a judge of errors of calls without an answer, whose message must match patterns and name a field of
+// wantMessage returns a check of errors of calls without an answer, whose message must match patterns and name a field of
 // the spec. It ignores the name of the check, which is part of every key.
-func (e *env) tells(patterns ...string) func(error) error {
+func (e *env) wantMessage(patterns ...string) func(error) error {
 	return func(err error) error {
 		if err := notAnswered(err); err != nil {
 			return err
@@ -182,7 +182,7 @@ func badCertificate(pattern string, change func(*x509.Certificate)) func(context
 			return err
 		}
 		return at(h, c, func(s *server) error {
-			err := e.failsAt(ctx, s.URL, e.tells("certificate", pattern))
+			err := e.failsAt(ctx, s.URL, e.wantMessage("certificate", pattern))
 			return errors.Join(err, s.untouched())
 		})
 	}
@@ -197,7 +197,7 @@ func (s *server) untouched() error {
 }
 
 func noSuchHost(ctx context.Context, e *env) error {
-	return e.failsAt(ctx, "https://no-such-host.invalid", e.tells("resolve"))
+	return e.failsAt(ctx, "https://no-such-host.invalid", e.wantMessage("resolve"))
 }
 
 func refused(ctx context.Context, e *env) error {
@@ -214,7 +214,7 @@ func noTLS(ctx context.Context, e *env) error {
 	})
 }
 
-func silence(ctx context.Context, e *env) error {
+func checkSilent(ctx context.Context, e *env) error {
 	url, end, err := silent()
 	if err != nil {
 		return err

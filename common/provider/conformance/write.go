@@ -27,7 +27,7 @@ var writeChecks = []check{
 	{"write/update", provider.CapabilityWrite, "An update writes the new value as a new version, and keeps the mark.", writeUpdate},
 	{"write/update-same", provider.CapabilityWrite, "An update with the same value creates no version.", writeUpdateSame},
 	{"write/update-moved", provider.CapabilityWrite, "A concurrent write by another writer causes a Conflict, or its value is returned as lost.", writeUpdateMoved},
-	{"write/update-gone", provider.CapabilityWrite, "An update does not create a deleted secret again.", writeUpdateGone},
+	{"write/update-gone", provider.CapabilityWrite, "An update does not create a deleted secret again.", writeUpdateDeleted},
 	{"write/mark", provider.CapabilityWrite, "A secret that is taken over has the mark of its new owner, is otherwise unchanged, and can be deleted with that mark.", writeMark},
 	{"write/mark-moved", provider.CapabilityWrite, "A secret that another writer has changed or marked in the meantime is not taken over.", writeMarkMoved},
 	{"write/delete", provider.CapabilityWrite, "A deleted secret does not exist, and a second deletion is not an error.", writeDelete},
@@ -50,7 +50,7 @@ func (e *env) target(leaf string) provider.Target { return provider.Target{Key: 
 // creates creates a secret with the client. The suite deletes it afterwards.
 func (e *env) creates(ctx context.Context, leaf, as string) (provider.Observed, error) {
 	t := e.target(leaf)
-	e.owes(t.Key)
+	e.deleteAtEnd(t.Key)
 	w, err := e.writer().Create(ctx, t, value(leaf), as)
 	if err != nil {
 		return provider.Observed{}, errors.Wrapf(err, "Create %q", t.Key)
@@ -62,8 +62,8 @@ func (e *env) creates(ctx context.Context, leaf, as string) (provider.Observed, 
 	return o, err
 }
 
-// owes registers a key that must be deleted at the end.
-func (e *env) owes(key string) {
+// deleteAtEnd registers a key that must be deleted at the end.
+func (e *env) deleteAtEnd(key string) {
 	if e.puts == nil {
 		e.puts = map[string]bool{}
 	}
@@ -247,7 +247,7 @@ func (e *env) spelled(data []byte) []byte {
 	return data
 }
 
-func writeUpdateGone(ctx context.Context, e *env) error {
+func writeUpdateDeleted(ctx context.Context, e *env) error {
 	t := e.target("a")
 	o, err := e.creates(ctx, "a", mark)
 	if err != nil {
@@ -271,7 +271,7 @@ func writeMark(ctx context.Context, e *env) error {
 	if len(e.h.Metadata) > 0 {
 		t.Metadata = []byte(e.h.Metadata[0])
 	}
-	e.owes(t.Key)
+	e.deleteAtEnd(t.Key)
 	if _, err := e.writer().Create(ctx, t, value("a"), mark); err != nil {
 		return errors.Wrap(err, "Create")
 	}
@@ -374,7 +374,7 @@ func writeMetadata(ctx context.Context, e *env) error {
 	}
 	one, two := e.target("a"), e.target("a")
 	one.Metadata, two.Metadata = []byte(e.h.Metadata[0]), []byte(e.h.Metadata[1])
-	e.owes(one.Key)
+	e.deleteAtEnd(one.Key)
 	if _, err := e.writer().Create(ctx, one, value("a"), mark); err != nil {
 		return errors.Wrap(err, "Create")
 	}
@@ -422,7 +422,7 @@ func writeValues(ctx context.Context, e *env) error {
 	var errs []error
 	for name, data := range values {
 		t := e.target(name)
-		e.owes(t.Key)
+		e.deleteAtEnd(t.Key)
 		switch _, err := e.writer().Create(ctx, t, data, mark); {
 		case err != nil && (e.h.JSONOnly || slices.Contains([]string{"empty", "binary"}, name)):
 			errs = append(errs, errors.Wrap(hasClass(err, provider.Invalid), name), errors.Wrap(e.absent(ctx, t), name))
@@ -473,7 +473,7 @@ func (e *env) writeCalls(ctx context.Context) (map[string]func(context.Context) 
 		}
 	}
 	w := e.writer()
-	e.owes(e.key("created"))
+	e.deleteAtEnd(e.key("created"))
 	calls := map[string]func(context.Context) error{
 		"Observe": func(ctx context.Context) error { _, err := w.Observe(ctx, e.target("observed")); return err },
 		"Create": func(ctx context.Context) error {
@@ -533,7 +533,7 @@ func writeCreateRace(ctx context.Context, e *env) error {
 		return nil
 	}
 	t := e.target("race")
-	e.owes(t.Key)
+	e.deleteAtEnd(t.Key)
 	errs := e.race(func(i int) error {
 		_, err := e.writer().Create(ctx, t, value(fmt.Sprint(i)), fmt.Sprint(mark, i))
 		return err
@@ -568,7 +568,7 @@ func writeUpdateRace(ctx context.Context, e *env) error {
 		return err
 	}
 	var mu sync.Mutex
-	var stood, written []string
+	var remained, written []string
 	errs := e.race(func(i int) error {
 		w, err := e.writer().Update(ctx, t, o, value(fmt.Sprint(i)))
 		mu.Lock()
@@ -577,7 +577,7 @@ func writeUpdateRace(ctx context.Context, e *env) error {
 			written = append(written, string(e.spelled(value(fmt.Sprint(i)))))
 		}
 		if w.Lost != nil {
-			stood = append(stood, string(e.spelled(w.Lost)))
+			remained = append(remained, string(e.spelled(w.Lost)))
 		}
 		return err
 	})
@@ -591,11 +591,11 @@ func writeUpdateRace(ctx context.Context, e *env) error {
 	if err != nil {
 		return err
 	}
-	stood = append(stood, string(e.spelled(last.Data)))
-	slices.Sort(stood)
+	remained = append(remained, string(e.spelled(last.Data)))
+	slices.Sort(remained)
 	slices.Sort(written)
-	if len(written) == 0 || !slices.Equal(stood, written) {
-		wrong = append(wrong, errors.Errorf("%d were written, and %d of them are current or were returned as lost", len(written), len(stood)))
+	if len(written) == 0 || !slices.Equal(remained, written) {
+		wrong = append(wrong, errors.Errorf("%d were written, and %d of them are current or were returned as lost", len(written), len(remained)))
 	}
 	return errors.Join(wrong...)
 }

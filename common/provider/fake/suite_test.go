@@ -565,7 +565,7 @@ func TestSuiteCatches(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := conformance.Fake(fake.New())
-			h.Patience = 300 * time.Millisecond
+			h.EndTimeout = 300 * time.Millisecond
 			h.Connect, h.ConnectDenied = breaks(h.Connect, tc.spoil), breaks(h.ConnectDenied, tc.spoil)
 			caught := failing(t, h, tc.want)
 			if diff := cmp.Diff(tc.want, caught); diff != "" {
@@ -645,16 +645,16 @@ func TestEveryCheckCanFail(t *testing.T) {
 type identified struct {
 	provider.Client
 
-	says func() (provider.Identity, error)
+	identity func() (provider.Identity, error)
 }
 
-func (i identified) Identity(context.Context) (provider.Identity, error) { return i.says() }
+func (i identified) Identity(context.Context) (provider.Identity, error) { return i.identity() }
 
 func TestBrokenIdentities(t *testing.T) {
 	n := 0
 	cases := map[string]struct {
-		reason string
-		says   func() (provider.Identity, error)
+		reason   string
+		identity func() (provider.Identity, error)
 	}{
 		"Same":  {"An identity that is the same for all places would treat different places as one.", func() (provider.Identity, error) { return provider.Identity{Place: "p"}, nil }},
 		"Each":  {"An identity that changes with each call is useless.", func() (provider.Identity, error) { n++; return provider.Identity{Place: fmt.Sprint(n)}, nil }},
@@ -664,13 +664,13 @@ func TestBrokenIdentities(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			h := conformance.Fake(fake.New())
-			says := func(connect func(context.Context) (provider.Client, error)) func(context.Context) (provider.Client, error) {
+			identity := func(connect func(context.Context) (provider.Client, error)) func(context.Context) (provider.Client, error) {
 				return func(ctx context.Context) (provider.Client, error) {
 					c, err := connect(ctx)
-					return identified{c, tc.says}, err
+					return identified{c, tc.identity}, err
 				}
 			}
-			h.Connect, h.ConnectElsewhere = says(h.Connect), says(h.ConnectElsewhere)
+			h.Connect, h.ConnectElsewhere = identity(h.Connect), identity(h.ConnectElsewhere)
 			checks, err := conformance.Checks(t.Context(), h)
 			if err != nil {
 				t.Fatal(err)

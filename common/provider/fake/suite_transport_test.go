@@ -213,7 +213,7 @@ func webChecks(t *testing.T, spoil func(*webClient), change func(*conformance.Ha
 	h := conformance.Fake(b)
 	b.SetPassword("")
 	srv := webServer(t, b)
-	h.Patience = 300 * time.Millisecond
+	h.EndTimeout = 300 * time.Millisecond
 	h.Without = nil
 	h.Server = srv.URL
 	h.ConnectTo = func(_ context.Context, url string) (provider.Client, error) {

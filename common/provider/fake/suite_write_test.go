@@ -70,8 +70,8 @@ func (b brokenWriter) Delete(ctx context.Context, t provider.Target, seen provid
 	return b.goodWriter.Delete(ctx, t, seen)
 }
 
-// afresh observes the secret again, so that the following call sees no change.
-func afresh(ctx context.Context, g goodWriter, t provider.Target, seen provider.Observed) provider.Observed {
+// observeAgain observes the secret again, so that the following call sees no change.
+func observeAgain(ctx context.Context, g goodWriter, t provider.Target, seen provider.Observed) provider.Observed {
 	if o, err := g.Observe(ctx, t); err == nil {
 		o.Drift = seen.Drift
 		return o
@@ -116,7 +116,7 @@ var writeDefects = map[string]struct {
 		reason: "A secret that others have changed or taken over in the meantime must not be taken over.",
 		spoil: func(g goodWriter) brokenWriter {
 			return brokenWriter{goodWriter: g, mark: func(ctx context.Context, t provider.Target, seen provider.Observed, mark string) error {
-				return g.Mark(ctx, t, afresh(ctx, g, t, seen), mark)
+				return g.Mark(ctx, t, observeAgain(ctx, g, t, seen), mark)
 			}}
 		},
 		want: []string{"write/mark-moved"},
@@ -138,7 +138,7 @@ var writeDefects = map[string]struct {
 		reason: "The value of another writer is lost.",
 		spoil: func(g goodWriter) brokenWriter {
 			return brokenWriter{goodWriter: g, update: func(ctx context.Context, t provider.Target, seen provider.Observed, data []byte) (provider.Written, error) {
-				return g.Update(ctx, t, afresh(ctx, g, t, seen), data)
+				return g.Update(ctx, t, observeAgain(ctx, g, t, seen), data)
 			}}
 		},
 		want: []string{"write/update-moved", "write/update-race"},
@@ -165,7 +165,7 @@ var writeDefects = map[string]struct {
 				if _, err := g.Update(ctx, t, seen, append([]byte(" "), data...)); err != nil {
 					return provider.Written{}, err
 				}
-				return g.Update(ctx, t, afresh(ctx, g, t, seen), data)
+				return g.Update(ctx, t, observeAgain(ctx, g, t, seen), data)
 			}}
 		},
 		want: []string{"write/update-same", "write/metadata"},
@@ -174,7 +174,7 @@ var writeDefects = map[string]struct {
 		reason: "A secret that another writer has changed is deleted.",
 		spoil: func(g goodWriter) brokenWriter {
 			return brokenWriter{goodWriter: g, remove: func(ctx context.Context, t provider.Target, seen provider.Observed) error {
-				return g.Delete(ctx, t, afresh(ctx, g, t, seen))
+				return g.Delete(ctx, t, observeAgain(ctx, g, t, seen))
 			}}
 		},
 		want: []string{"write/delete-moved"},
@@ -229,7 +229,7 @@ func TestSuiteCatchesWriters(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := conformance.Fake(fake.New())
-			h.Patience = 300 * time.Millisecond
+			h.EndTimeout = 300 * time.Millisecond
 			h.Connect = breaksWriter(h.Connect, tc.spoil)
 			caught := failing(t, h, tc.want)
 			if diff := cmp.Diff(tc.want, caught); diff != "" {

@@ -19,8 +19,8 @@ type BadStore struct {
 	Store provider.Object
 	// Want is the reason of its Ready condition.
 	Want string
-	// Says is a part of the message: the field to fix.
-	Says string
+	// Message is a part of the message: the field to fix.
+	Message string
 }
 
 // BadStores creates stores that cannot become ready, and checks their conditions. Stores get the names of the cases.
@@ -38,7 +38,7 @@ func (s *Suite) BadStores(t *testing.T, namespace string, cases map[string]BadSt
 		t.Run(name, func(t *testing.T) {
 			c := s.For(t)
 			c.Eventually(func() string {
-				return wrong(tc.Why, c.condition(tc.Store), metav1.ConditionFalse, tc.Want, tc.Says)
+				return wrong(tc.Why, c.condition(tc.Store), metav1.ConditionFalse, tc.Want, tc.Message)
 			})
 		})
 	}
@@ -53,7 +53,7 @@ func (s *Suite) BadStores(t *testing.T, namespace string, cases map[string]BadSt
 		}
 		for name, es := range waiting {
 			c.Eventually(func() string {
-				return wrong(name+": the object reports why it waits", c.condition(es), metav1.ConditionFalse, v1alpha1.ReasonStoreNotReady, cases[name].Says)
+				return wrong(name+": the object reports why it waits", c.condition(es), metav1.ConditionFalse, v1alpha1.ReasonStoreNotReady, cases[name].Message)
 			})
 		}
 		if diff := cmp.Diff([]string{}, reads()[before:]); round == "second" && diff != "" {
@@ -63,11 +63,11 @@ func (s *Suite) BadStores(t *testing.T, namespace string, cases map[string]BadSt
 }
 
 // wrong returns the difference between a condition and the expected one; empty if there is none.
-func wrong(why string, c metav1.Condition, status metav1.ConditionStatus, reason, says string) string {
-	if c.Status == status && c.Reason == reason && strings.Contains(c.Message, says) {
+func wrong(why string, c metav1.Condition, status metav1.ConditionStatus, reason, message string) string {
+	if c.Status == status && c.Reason == reason && strings.Contains(c.Message, message) {
 		return ""
 	}
-	return fmt.Sprintf("%s\nReady is %s %s %q, want %s %s with %q", why, c.Status, c.Reason, c.Message, status, reason, says)
+	return fmt.Sprintf("%s\nReady is %s %s %q, want %s %s with %q", why, c.Status, c.Reason, c.Message, status, reason, message)
 }
 
 // dropRetries sets zero retries for a store or generator, if its Kind has retries.

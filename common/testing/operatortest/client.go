@@ -130,13 +130,13 @@ func (c *Client) Secret(name string) *corev1.Secret {
 // Data returns the data of a Secret; empty if it does not exist.
 func (c *Client) Data(name string) map[string]string {
 	c.Helper()
-	texts := map[string]string{}
+	contents := map[string]string{}
 	if s := c.Secret(name); s != nil {
 		for k, v := range s.Data {
-			texts[k] = string(v)
+			contents[k] = string(v)
 		}
 	}
-	return texts
+	return contents
 }
 
 // WantSecret waits until a key of a Secret has a value.
@@ -182,8 +182,8 @@ func (c *Client) Ready(o client.Object) string {
 	return string(ready.Status) + " " + ready.Reason
 }
 
-// Says is Ready, followed by the message of the condition.
-func (c *Client) Says(o client.Object) string {
+// Condition is Ready, followed by the message of the condition.
+func (c *Client) Condition(o client.Object) string {
 	c.Helper()
 	ready := c.condition(o)
 	return string(ready.Status) + " " + ready.Reason + " " + ready.Message

@@ -58,12 +58,12 @@ func (s *Suite) Escapes(t *testing.T, namespace string, o provider.ClusterObject
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			c := s.For(t)
-			reason, says := v1alpha1.ReasonForbidden, "allow"
+			reason, message := v1alpha1.ReasonForbidden, "allow"
 			if tc.Invalid {
-				reason, says = v1alpha1.ReasonSecretSyncedError, "Invalid: "
+				reason, message = v1alpha1.ReasonSecretSyncedError, "Invalid: "
 			}
 			c.Eventually(func() string {
-				return wrong(tc.Why, c.condition(tries[name]), metav1.ConditionFalse, reason, says)
+				return wrong(tc.Why, c.condition(tries[name]), metav1.ConditionFalse, reason, message)
 			})
 			if diff := cmp.Diff(map[string]string{}, c.In(namespace).Data(tries[name].Name)); diff != "" {
 				t.Errorf("%s\nthe Secret: -want, +got:\n%s", tc.Why, diff)

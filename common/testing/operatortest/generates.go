@@ -191,14 +191,14 @@ func (s *Suite) Excludes(t *testing.T, namespace string, g provider.ClusterGener
 	before := s.Made(t, g)
 	es := over(c, g, namespace, g.GetName(), "")
 	c.Create(es)
-	says := fmt.Sprintf("spec.conditions does not allow namespace %q", namespace)
+	message := fmt.Sprintf("spec.conditions does not allow namespace %q", namespace)
 	c.Eventually(func() string {
 		ready := c.condition(es)
 		// Two controllers must refuse: the one that makes values, and the one that writes them.
-		if i := slices.IndexFunc(es.Status.Parts, func(p v1alpha1.PartStatus) bool { return strings.Contains(p.Message, says) }); i < 0 {
-			return fmt.Sprintf("the parts are %+v, want one whose message has %q", es.Status.Parts, says)
+		if i := slices.IndexFunc(es.Status.Parts, func(p v1alpha1.PartStatus) bool { return strings.Contains(p.Message, message) }); i < 0 {
+			return fmt.Sprintf("the parts are %+v, want one whose message has %q", es.Status.Parts, message)
 		}
-		return wrong("the namespace is not admitted", ready, metav1.ConditionFalse, v1alpha1.ReasonForbidden, says)
+		return wrong("the namespace is not admitted", ready, metav1.ConditionFalse, v1alpha1.ReasonForbidden, message)
 	})
 	if diff := cmp.Diff(before, s.Made(t, g)); diff != "" {
 		t.Errorf("values were made for a namespace that is not admitted: -want, +got:\n%s", diff)
@@ -210,7 +210,7 @@ func (s *Suite) Excludes(t *testing.T, namespace string, g provider.ClusterGener
 
 // Ungated checks that with a disabled gate an object does not wait for a generator that cannot become ready, and
 // reports the generator's error.
-func (s *Suite) Ungated(t *testing.T, namespace string, g provider.GeneratorObject, says string) {
+func (s *Suite) Ungated(t *testing.T, namespace string, g provider.GeneratorObject, message string) {
 	t.Helper()
 	c := s.For(t)
 	provider.SourceSpec(g).GatingPolicy = v1alpha1.GatingDisabled
@@ -225,6 +225,6 @@ func (s *Suite) Ungated(t *testing.T, namespace string, g provider.GeneratorObje
 	es := over(c, g, namespace, g.GetName(), "")
 	c.Create(es)
 	c.Eventually(func() string {
-		return wrong("the object does not wait", c.condition(es), metav1.ConditionFalse, v1alpha1.ReasonSecretSyncedError, says)
+		return wrong("the object does not wait", c.condition(es), metav1.ConditionFalse, v1alpha1.ReasonSecretSyncedError, message)
 	})
 }

@@ -86,9 +86,9 @@ func (s *Suite) Grant(t testing.TB, namespace, name string, roles []byte) *rest.
 
 // Start runs the operator of a module for the whole cluster until the test ends. It has only the permissions of a
 // manifest.
-func (s *Suite) Start(t testing.TB, name string, rights []byte, module func(...operator.Option) *operator.Operator) {
+func (s *Suite) Start(t testing.TB, name string, permissions []byte, module func(...operator.Option) *operator.Operator) {
 	t.Helper()
-	account := s.Grant(t, name, name, rights)
+	account := s.Grant(t, name, name, permissions)
 	end := Run(module(operator.WithConfig(account), operator.WithFlags(func(f *operator.Flags) {
 		f.MetricsAddress, f.ProbeAddress, f.LeaderElectNamespace = "0", "0", name
 	})))

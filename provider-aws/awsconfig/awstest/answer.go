@@ -37,9 +37,9 @@ func (a *Answer) Do(r *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// Judge fails the test if an error is more definite than the answer was, or shows Secret. definite lists the
+// Check fails the test if an error is more definite than the answer was, or shows Secret. definite lists the
 // error codes of AWS that mean "does not exist".
-func (a *Answer) Judge(t *testing.T, err error, definite ...string) {
+func (a *Answer) Check(t *testing.T, err error, definite ...string) {
 	t.Helper()
 	if err == nil {
 		return

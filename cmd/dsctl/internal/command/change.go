@@ -61,7 +61,7 @@ Exit codes: 0 all objects were asked, with --wait all are Ready; 1 the command f
 			after := func(context.Context, *session, *snapshot.Object, *changed) {}
 			if waits {
 				after = func(ctx context.Context, s *session, obj *snapshot.Object, out *changed) {
-					awaitRefresh(ctx, s, obj, request, timeout, out)
+					waitForRefresh(ctx, s, obj, request, timeout, out)
 				}
 			}
 			return o.change(c.Context(), args, sel, change.CanRefresh, func(obj *snapshot.Object) ([]byte, error) {
@@ -199,8 +199,8 @@ func btoi(b bool) int {
 	return 0
 }
 
-// awaitRefresh waits until the operators have handled a refresh request, and stores the object's report in out.
-func awaitRefresh(ctx context.Context, s *session, obj *snapshot.Object, request string, timeout time.Duration, out *changed) {
+// waitForRefresh waits until the operators have handled a refresh request, and stores the object's report in out.
+func waitForRefresh(ctx context.Context, s *session, obj *snapshot.Object, request string, timeout time.Duration, out *changed) {
 	if !obj.Kind.Namespaced {
 		return // A cluster Kind has many objects.
 	}

@@ -99,13 +99,13 @@ func resultOf(from *unstructured.Unstructured) Result {
 // each calls work for all units, some at a time, and returns the results in the order of the units.
 func each[U any](c *Cutover, units []U, work func(U) Result) []Result {
 	results := make([]Result, len(units))
-	turns := make(chan struct{}, workers)
+	slots := make(chan struct{}, workers)
 	var all sync.WaitGroup
 	var reports sync.Mutex
 	for i, u := range units {
-		turns <- struct{}{}
+		slots <- struct{}{}
 		all.Go(func() {
-			defer func() { <-turns }()
+			defer func() { <-slots }()
 			results[i] = work(u)
 			reports.Lock()
 			defer reports.Unlock()

@@ -89,15 +89,15 @@ func sources(s *snapshot.Snapshot) map[*snapshot.Object]bool {
 
 // objectRules are checked in this order. The first rule with a finding ends the check of an object.
 var objectRules = []func(*snapshot.Snapshot, *snapshot.Object) []Finding{
-	deletionStuck, // Other problems do not matter for a deleted object.
-	unserved,      // Without an operator the conditions are outdated, or missing.
-	suspended,     // The conditions are from before it was suspended.
-	failingPush,   // The stores of a PushSecret can fail separately.
-	failingFanOut, // The namespaces of a cluster Kind can fail separately.
-	failing,       // The operator reports a failure.
-	dryRun,        // The values are not pushed.
+	deletionStuck,   // Other problems do not matter for a deleted object.
+	missingProvider, // Without an operator the conditions are outdated, or missing.
+	suspended,       // The conditions are from before it was suspended.
+	failingPush,     // The stores of a PushSecret can fail separately.
+	failingFanOut,   // The namespaces of a cluster Kind can fail separately.
+	failing,         // The operator reports a failure.
+	dryRun,          // The values are not pushed.
 	noRemoteChanges,
-	unexpectedlyGone,
+	unexpectedlyDeleted,
 	notReconciled,  // The operator has not handled the spec.
 	refreshOverdue, // The operator is late.
 }

@@ -45,8 +45,8 @@ func deletionStuck(s *snapshot.Snapshot, o *snapshot.Object) []Finding {
 	return one(Error, o, ReasonDeletionStuck, why, fix)
 }
 
-// unserved reports that no running operator serves the object's Kind, or a Kind that it refers to.
-func unserved(s *snapshot.Snapshot, o *snapshot.Object) []Finding {
+// missingProvider reports that no running operator serves the object's Kind, or a Kind that it refers to.
+func missingProvider(s *snapshot.Snapshot, o *snapshot.Object) []Finding {
 	if len(s.Operators) == 0 && o.Ready() != nil {
 		return nil // Operators that do not report may be running.
 	}
@@ -54,7 +54,7 @@ func unserved(s *snapshot.Snapshot, o *snapshot.Object) []Finding {
 		return nil
 	}
 	if o.IsSource() {
-		return unservedSource(s, o)
+		return missingSourceProvider(s, o)
 	}
 	for _, u := range o.Uses() {
 		k := s.KindOf(&u.StoreRef)
@@ -62,18 +62,18 @@ func unserved(s *snapshot.Snapshot, o *snapshot.Object) []Finding {
 		case k == nil:
 			return absentKind(o, u.Kind, fmt.Sprintf("the cluster has no Kind %s", u.Kind), "correct the kind in the reference, or enable the module that has it in the chart")
 		case len(s.Running(k.GroupKind(), o.Meta.Namespace)) == 0:
-			return absentKind(o, u.Kind, whyUnserved(s, k, o.Meta.Namespace), fixUnserved(k))
+			return absentKind(o, u.Kind, whyMissingProvider(s, k, o.Meta.Namespace), fixMissingProvider(k))
 		}
 	}
 	return nil
 }
 
-// unservedSource reports that no running operator serves a store or generator, if no object refers to it that
+// missingSourceProvider reports that no running operator serves a store or generator, if no object refers to it that
 // would show this.
-func unservedSource(s *snapshot.Snapshot, o *snapshot.Object) []Finding {
+func missingSourceProvider(s *snapshot.Snapshot, o *snapshot.Object) []Finding {
 	running := s.Running(o.Kind.GroupKind(), o.Meta.Namespace)
 	if len(running) == 0 {
-		return absentKind(o, o.Kind.Kind, whyUnserved(s, &o.Kind, o.Meta.Namespace), fixUnserved(&o.Kind))
+		return absentKind(o, o.Kind.Kind, whyMissingProvider(s, &o.Kind, o.Meta.Namespace), fixMissingProvider(&o.Kind))
 	}
 	if slices.ContainsFunc(running, func(p snapshot.Operator) bool { return p.Class == o.Class }) {
 		return nil
@@ -90,7 +90,7 @@ func absentKind(o *snapshot.Object, kind, why, fix string) []Finding {
 	}}
 }
 
-func whyUnserved(s *snapshot.Snapshot, k *snapshot.Kind, namespace string) string {
+func whyMissingProvider(s *snapshot.Snapshot, k *snapshot.Kind, namespace string) string {
 	for _, p := range s.Operators {
 		if p.Expired && p.Serves(k.GroupKind(), namespace) {
 			return fmt.Sprintf("no running module serves %s: %s last renewed its Lease at %s", k.Kind, p.Name, p.Renewed.UTC().Format(time.RFC3339))
@@ -99,7 +99,7 @@ func whyUnserved(s *snapshot.Snapshot, k *snapshot.Kind, namespace string) strin
 	return fmt.Sprintf("no running module serves %s", k.Kind)
 }
 
-func fixUnserved(k *snapshot.Kind) string {
+func fixMissingProvider(k *snapshot.Kind) string {
 	return fmt.Sprintf("enable the module of %s in the chart (NAME.enabled=true); if it is enabled, see: kubectl get pods,leases -A | grep %s", k.Group, v1alpha1.Group)
 }
 
@@ -296,9 +296,9 @@ func changed(o *snapshot.Object) time.Time {
 	return at
 }
 
-// unexpectedlyGone reports an object that is in sync because the provider has none of its secrets, for example
+// unexpectedlyDeleted reports an object that is in sync because the provider has none of its secrets, for example
 // after a typo in a key.
-func unexpectedlyGone(_ *snapshot.Snapshot, o *snapshot.Object) []Finding {
+func unexpectedlyDeleted(_ *snapshot.Snapshot, o *snapshot.Object) []Finding {
 	c := o.Ready()
 	if o.ExternalSecret == nil || c == nil || c.Status != metav1.ConditionTrue || c.Reason != v1alpha1.ReasonSecretDeleted {
 		return nil

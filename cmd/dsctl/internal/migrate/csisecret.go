@@ -12,15 +12,15 @@ import (
 var secretObjects = rules{
 	"spec.secretObjects[].secretName":        usedBy("spec.target.name"),
 	"spec.secretObjects[].type":              csiType,
-	"spec.secretObjects[].labels":            textsOnly("spec.target.template.metadata.labels"),
-	"spec.secretObjects[].annotations":       textsOnly("spec.target.template.metadata.annotations"),
+	"spec.secretObjects[].labels":            stringMapOnly("spec.target.template.metadata.labels"),
+	"spec.secretObjects[].annotations":       stringMapOnly("spec.target.template.metadata.annotations"),
 	"spec.secretObjects[].data[].objectName": usedBy("spec.data[].remoteRef"),
 	"spec.secretObjects[].data[].key":        usedBy("spec.data[].secretKey"),
 	"spec.secretObjects[].data[].plainValue": usedBy("spec.target.template.data"),
 }
 
-// textsOnly checks a mapping of text that becomes a part of a result.
-func textsOnly(to string) rule {
+// stringMapOnly checks a mapping of text that becomes a part of a result.
+func stringMapOnly(to string) rule {
 	return func(f *field) {
 		if f.node.Kind != yaml.MappingNode {
 			f.invalid("a mapping")

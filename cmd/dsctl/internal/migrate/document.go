@@ -240,8 +240,8 @@ func pairs(n *yaml.Node) iter.Seq2[*yaml.Node, *yaml.Node] {
 	}
 }
 
-// textsOf returns the text of each value of a mapping by its key.
-func textsOf(n *yaml.Node) map[string]string {
+// stringsOf returns the text of each value of a mapping by its key.
+func stringsOf(n *yaml.Node) map[string]string {
 	all := map[string]string{}
 	for key, value := range pairs(n) {
 		all[key.Value] = value.Value

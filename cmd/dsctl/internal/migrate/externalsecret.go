@@ -95,8 +95,8 @@ func externalSecret(o *object) {
 var clusterExternalSecrets = rules{
 	"spec.externalSecretSpec":                 nest(externalSecrets, false),
 	"spec.externalSecretName":                 scalar("spec.externalSecretName"),
-	"spec.externalSecretMetadata.labels":      texts("spec.externalSecretMetadata.labels"),
-	"spec.externalSecretMetadata.annotations": texts("spec.externalSecretMetadata.annotations"),
+	"spec.externalSecretMetadata.labels":      stringMap("spec.externalSecretMetadata.labels"),
+	"spec.externalSecretMetadata.annotations": stringMap("spec.externalSecretMetadata.annotations"),
 	"spec.namespaceSelector":                  oneSelector,
 	"spec.namespaceSelectors":                 selectors,
 	"spec.namespaces":                         whole("spec.namespaces", yaml.SequenceNode),

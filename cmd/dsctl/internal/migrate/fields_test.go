@@ -19,8 +19,8 @@ var complete = map[string]string{
 	"SecretProviderClass":   "spec: {provider: aws}",
 }
 
-// besides are the objects that others refer to.
-const besides = `
+// otherFields are the objects that others refer to.
+const otherFields = `
 {apiVersion: external-secrets.io/v1, kind: SecretStore, metadata: {name: prod}, spec: {provider: {aws: {service: SecretsManager, region: a, auth: {secretRef: {accessKeyIDSecretRef: {name: a, key: a}, secretAccessKeySecretRef: {name: a, key: a}}}}}}}
 ---
 {apiVersion: v1, kind: ServiceAccount, metadata: {name: prod, annotations: {eks.amazonaws.com/role-arn: "arn:aws:iam::111122223333:role/a"}}}
@@ -103,7 +103,7 @@ func withField(version, kind, path, of string) ([]Finding, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := Convert([]Source{{Content: append(object, "---"+besides...)}}, Options{Namespace: "default"})
+	r, err := Convert([]Source{{Content: append(object, "---"+otherFields...)}}, Options{Namespace: "default"})
 	if err != nil {
 		return nil, err
 	}

@@ -108,7 +108,7 @@ func (in *inputs) take(d *document) {
 		Namespace: text(d.node, "metadata", "namespace"), Name: text(d.node, "metadata", "name"), File: d.source, Line: d.line,
 	}
 	if name.APIVersion == "v1" && name.Kind == "ServiceAccount" {
-		in.accounts[in.namespace(name.Namespace)+"/"+name.Name] = textsOf(child(d.node, "metadata", "annotations"))
+		in.accounts[in.namespace(name.Namespace)+"/"+name.Name] = stringsOf(child(d.node, "metadata", "annotations"))
 	}
 	in.takeWorkload(name, d.node)
 	from, known := tools[groupOf(name.APIVersion)]

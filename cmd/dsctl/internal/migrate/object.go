@@ -212,7 +212,7 @@ func metadata() rules {
 		"apiVersion": func(*field) {}, "kind": func(*field) {}, // The Kind sets them.
 		"metadata.name":                       scalar("metadata.name"),
 		"metadata.namespace":                  scalar("metadata.namespace"),
-		"metadata.labels":                     texts("metadata.labels"),
+		"metadata.labels":                     stringMap("metadata.labels"),
 		"metadata.annotations":                annotations,
 		"metadata.generateName":               never("an object without a name cannot be referred to", "name it"),
 		"metadata.finalizers":                 drop("set by the operator"),
@@ -261,8 +261,8 @@ func annotations(f *field) {
 	}
 }
 
-// texts moves a mapping of text.
-func texts(to string) rule {
+// stringMap moves a mapping of text.
+func stringMap(to string) rule {
 	return func(f *field) {
 		if f.node.Kind != yaml.MappingNode {
 			f.invalid("a mapping")

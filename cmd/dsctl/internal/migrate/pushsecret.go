@@ -53,8 +53,8 @@ func pushSecret(o *object) {
 var clusterPushSecrets = rules{
 	"spec.pushSecretSpec":                 nest(pushSecrets, false),
 	"spec.pushSecretName":                 scalar("spec.pushSecretName"),
-	"spec.pushSecretMetadata.labels":      texts("spec.pushSecretMetadata.labels"),
-	"spec.pushSecretMetadata.annotations": texts("spec.pushSecretMetadata.annotations"),
+	"spec.pushSecretMetadata.labels":      stringMap("spec.pushSecretMetadata.labels"),
+	"spec.pushSecretMetadata.annotations": stringMap("spec.pushSecretMetadata.annotations"),
 	"spec.namespaceSelectors":             whole("spec.namespaceSelectors", yaml.SequenceNode),
 	"spec.refreshTime":                    drop("namespaces are watched"),
 }
@@ -155,7 +155,7 @@ func (f *field) pushStore() ([]*yaml.Node, string) {
 	return all, ""
 }
 
-func labelsOf(n *yaml.Node) labels.Set { return textsOf(child(n, "metadata", "labels")) }
+func labelsOf(n *yaml.Node) labels.Set { return stringsOf(child(n, "metadata", "labels")) }
 
 // specPath returns the path of a field of the spec in the result.
 func (f *field) specPath(pattern string) string {

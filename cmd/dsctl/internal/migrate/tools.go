@@ -84,6 +84,6 @@ func (in *inputs) convertAll() {
 		}
 	}
 	for _, o := range in.objects {
-		o.settle()
+		o.decideAsPart()
 	}
 }

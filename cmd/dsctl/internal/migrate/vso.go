@@ -28,16 +28,16 @@ func (o *object) isPart() bool {
 	return groupOf(o.APIVersion) == groupVSO && slices.Contains([]string{"VaultConnection", "VaultAuthGlobal", "VaultAuth"}, o.Kind)
 }
 
-// settle decides about an object that became a part of others: it stays if one of them cannot be converted. Those that
+// decideAsPart decides about an object that became a part of others: it stays if one of them cannot be converted. Those that
 // users refer to are settled after their users.
-func (o *object) settle() {
+func (o *object) decideAsPart() {
 	if !o.isPart() || o.verdict() == Unsupported || o.omitted {
 		return
 	}
 	const todo = "convert it together with all objects that use it"
 	var names []string
 	for _, u := range o.users() {
-		u.settle()
+		u.decideAsPart()
 		if u.verdict() == Unsupported {
 			o.add(Finding{Verdict: Unsupported, Reason: u.Kind + " " + u.Name.Name + ", which uses it, cannot be converted", Todo: todo})
 			return

@@ -99,8 +99,8 @@ func (o *object) vaultNamespace(auth *object, spec *yaml.Node) {
 // comments returns the comments of an object that becomes a part of others, without those of its fields.
 func (o *object) comments() []string {
 	var all []string
-	add := func(texts ...string) {
-		for _, c := range texts {
+	add := func(comments ...string) {
+		for _, c := range comments {
 			all = append(all, nonEmpty(c)...)
 		}
 	}

@@ -24,9 +24,9 @@ const (
 	workers = 16
 	// steps is the number of steps of a sequence.
 	steps = 12
-	// settleTimeout is how long it may take until everything is as specified, after all disturbances have ended.
+	// stableTimeout is how long it may take until everything is as specified, after all disturbances have ended.
 	// Operators still start and stop meanwhile.
-	settleTimeout = 2 * time.Minute
+	stableTimeout = 2 * time.Minute
 )
 
 func TestPull(t *testing.T) { run(t, pulls, (*worker).pull) }
@@ -117,11 +117,11 @@ func (w *worker) locked(f func()) {
 // A sequence is the state common to all sequences.
 type sequence struct {
 	*worker
-	rt     *rapid.T
-	name   string
-	values int
-	trace  []string
-	heals  []func()
+	rt      *rapid.T
+	name    string
+	values  int
+	trace   []string
+	repairs []func()
 	// wrong is the first forbidden state that was seen; guarded by the worker's lock.
 	wrong string
 }
@@ -168,7 +168,7 @@ func (s *sequence) check() {
 
 // finally waits until missing returns "".
 func (s *sequence) finally(missing func() string) {
-	deadline := time.Now().Add(settleTimeout)
+	deadline := time.Now().Add(stableTimeout)
 	for {
 		s.check()
 		what := missing()
@@ -183,9 +183,9 @@ func (s *sequence) finally(missing func() string) {
 	}
 }
 
-// gone waits until a namespace has no objects of a Kind.
-func (s *sequence) gone(list client.ObjectList) {
-	for end := time.Now().Add(settleTimeout); ; time.Sleep(20 * time.Millisecond) {
+// waitUntilEmpty waits until a namespace has no objects of a Kind.
+func (s *sequence) waitUntilEmpty(list client.ObjectList) {
+	for end := time.Now().Add(stableTimeout); ; time.Sleep(20 * time.Millisecond) {
 		if err := s.API.List(s.Ctx, list, client.InNamespace(s.NS)); err == nil && meta.LenList(list) == 0 {
 			return
 		}
@@ -201,19 +201,19 @@ func (s *sequence) breathe() {
 	time.Sleep(time.Duration(testenv.Pick(s.rt, "pause", 0, 0, 5, 50, 300)) * time.Millisecond)
 }
 
-// fault makes a backend fail or hang for a secret until heal.
+// fault makes a backend fail or hang for a secret until repair.
 func (s *sequence) fault(b *fake.Backend, key string) string {
 	f := testenv.Pick(s.rt, "fault", faults...)
 	f.Key = key
-	s.heals = append(s.heals, b.Inject(f))
+	s.repairs = append(s.repairs, b.Inject(f))
 	return fmt.Sprintf("%+v", f)
 }
 
-func (s *sequence) heal() {
-	for _, heal := range s.heals {
-		heal()
+func (s *sequence) repair() {
+	for _, repair := range s.repairs {
+		repair()
 	}
-	s.heals = nil
+	s.repairs = nil
 }
 
 // must ends the sequence if the API server refuses an action of a user.

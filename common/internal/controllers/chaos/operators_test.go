@@ -20,34 +20,34 @@ import (
 type instance struct {
 	mu   sync.Mutex
 	cond *sync.Cond
-	// held makes requests wait. dead makes them fail; the process then never gets the response to a request that was
+	// held makes requests wait. killed makes them fail; the process then never gets the response to a request that was
 	// executed.
-	held, dead bool
+	held, killed bool
 
 	end context.CancelFunc
 	// ended is closed when the operator has stopped.
 	ended chan struct{}
 }
 
-var errDead = errors.New("the process was killed")
+var errKilled = errors.New("the process was killed")
 
-// wait blocks while the instance is held. It returns an error if the instance is dead.
+// wait blocks while the instance is held. It returns an error if the instance was killed.
 func (i *instance) wait() error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	for i.held && !i.dead {
+	for i.held && !i.killed {
 		i.cond.Wait()
 	}
-	if i.dead {
-		return errDead
+	if i.killed {
+		return errKilled
 	}
 	return nil
 }
 
-func (i *instance) set(held, dead bool) {
+func (i *instance) set(held, killed bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.held, i.dead = held, dead
+	i.held, i.killed = held, killed
 	i.cond.Broadcast()
 }
 
@@ -57,9 +57,9 @@ func (i *instance) wrap(next http.RoundTripper) http.RoundTripper {
 			return nil, err
 		}
 		resp, err := next.RoundTrip(r)
-		if dead := i.wait(); dead != nil && err == nil {
+		if killed := i.wait(); killed != nil && err == nil {
 			_ = resp.Body.Close()
-			return nil, dead
+			return nil, killed
 		}
 		return resp, err
 	})

@@ -172,7 +172,7 @@ func (w *worker) pull(rt *rapid.T) {
 		p.breathe()
 		p.check()
 	}
-	p.settle()
+	p.waitUntilStable()
 }
 
 // Store returns a store over a backend.
@@ -193,7 +193,7 @@ func (p *pull) step() {
 			b, key := p.backends[p.backend], p.name+"/"+testenv.Pick(p.rt, "remote", "a", "b", "j")
 			p.note("%s: %s", key, p.fault(b, key))
 		}},
-		{3, len(p.heals) > 0, func() { p.note("heal"); p.heal() }},
+		{3, len(p.repairs) > 0, func() { p.note("heal"); p.repair() }},
 		{4, p.there, func() { p.request++; p.ask() }},
 		{3, p.there, p.edit},
 		{1, p.there, p.rename},
@@ -255,7 +255,7 @@ func (p *pull) loosenMissing() {
 // The store.
 
 func (p *pull) switchStore() {
-	p.turn()
+	p.switchBackend()
 	s := p.Store(p.name, "")
 	p.must(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
 		if err := p.API.Get(p.Ctx, client.ObjectKeyFromObject(s), s); err != nil {
@@ -266,8 +266,8 @@ func (p *pull) switchStore() {
 	}))
 }
 
-// turn switches the store to the other backend, whose values may be older.
-func (p *pull) turn() {
+// switchBackend switches the store to the other backend, whose values may be older.
+func (p *pull) switchBackend() {
 	p.backend = 1 - p.backend
 	p.note("the store leads to backend %d", p.backend)
 	p.locked(func() { p.turned = true })
@@ -282,7 +282,7 @@ func (p *pull) deleteStore() {
 
 func (p *pull) restore() {
 	if testenv.Pick(p.rt, "other", true, false) {
-		p.turn()
+		p.switchBackend()
 	}
 	p.note("create the store")
 	p.stored = true
@@ -493,10 +493,10 @@ func (p *pull) deleteSecret() {
 	}
 }
 
-// settle ends all disturbances, and waits until the Secret is as the spec says.
-func (p *pull) settle() {
+// waitUntilStable ends all disturbances, and waits until the Secret is as the spec says.
+func (p *pull) waitUntilStable() {
 	p.note("no more disturbances from now on")
-	p.heal()
+	p.repair()
 	if !p.stored {
 		p.restore()
 	}
@@ -545,14 +545,14 @@ func (p *pull) settle() {
 
 // clear removes everything for the next sequence.
 func (p *pull) clear() {
-	p.heal()
+	p.repair()
 	p.locked(func() { p.worker.see = nil })
 	for _, o := range []client.Object{p.wide(), p.es(), p.Store(p.name, "")} {
 		if err := client.IgnoreNotFound(p.API.Delete(p.Ctx, o)); err != nil {
 			p.Error(err)
 		}
 	}
-	p.gone(&v1alpha1.ExternalSecretList{})
+	p.waitUntilEmpty(&v1alpha1.ExternalSecretList{})
 	if err := p.API.DeleteAllOf(p.Ctx, &corev1.Secret{}, client.InNamespace(p.NS)); err != nil {
 		p.Error(err)
 	}

@@ -54,9 +54,9 @@ type push struct {
 	seen      map[string]incarnation
 	sourcesOf map[string]map[string]bool
 	users     map[string]map[string]bool
-	// owed are remote secrets that must be removed, because their only object, which created them, was deleted; with
+	// pendingRemovals are remote secrets that must be removed, because their only object, which created them, was deleted; with
 	// the source of each.
-	owed map[string]string
+	pendingRemovals map[string]string
 }
 
 func (p *push) remote(name string) string { return p.name + "/" + name }
@@ -64,7 +64,7 @@ func (p *push) remote(name string) string { return p.name + "/" + name }
 func (w *worker) push(rt *rapid.T) {
 	p := &push{
 		sequence: w.begin(rt), pushers: map[string]*pusher{}, sources: map[string]string{}, stored: true,
-		seen: map[string]incarnation{}, sourcesOf: map[string]map[string]bool{}, users: map[string]map[string]bool{}, owed: map[string]string{},
+		seen: map[string]incarnation{}, sourcesOf: map[string]map[string]bool{}, users: map[string]map[string]bool{}, pendingRemovals: map[string]string{},
 	}
 	p.must(p.API.Create(p.Ctx, p.Store(p.name, p.names[0])))
 	p.write("s1")
@@ -74,7 +74,7 @@ func (w *worker) push(rt *rapid.T) {
 	var watching sync.WaitGroup
 	watching.Go(func() {
 		for ctx.Err() == nil {
-			p.locked(p.look)
+			p.locked(p.checkRemotes)
 			time.Sleep(5 * time.Millisecond)
 		}
 	})
@@ -86,11 +86,11 @@ func (w *worker) push(rt *rapid.T) {
 		p.breathe()
 		p.check()
 	}
-	p.settle()
+	p.waitUntilStable()
 }
 
-// look checks the remote secrets for forbidden states. The caller must hold the worker's lock.
-func (p *push) look() {
+// checkRemotes checks the remote secrets for forbidden states. The caller must hold the worker's lock.
+func (p *push) checkRemotes() {
 	for _, u := range p.pushers {
 		if _, there := p.backends[0].Value(p.remote(u.remote)); u.firm && !there {
 			p.never("%s is missing, and %s pushes to it", u.remote, u.name)
@@ -130,7 +130,7 @@ func (p *push) step() {
 			key := p.remote(testenv.Pick(p.rt, "remote", "r1", "r2"))
 			p.note("%s: %s", key, p.fault(p.backends[0], key))
 		}},
-		{4, len(p.heals) > 0, func() { p.note("heal"); p.heal() }},
+		{4, len(p.repairs) > 0, func() { p.note("heal"); p.repair() }},
 		{1, p.stored, p.deleteStore},
 		{5, !p.stored, p.restore},
 	}
@@ -169,7 +169,7 @@ func (p *push) uses(u *pusher) {
 		}
 	}
 	p.sourcesOf[u.remote][u.source], p.users[u.remote][u.name] = true, true
-	delete(p.owed, u.remote)
+	delete(p.pendingRemovals, u.remote)
 }
 
 // create creates an object; empty arguments are drawn.
@@ -195,8 +195,8 @@ func (p *push) delete(u *pusher) {
 	p.note("delete %s, recorded %t", u.name, recorded)
 	p.locked(func() {
 		delete(p.pushers, u.name)
-		if delete(p.owed, u.remote); u.firm && u.deletes && len(p.users[u.remote]) == 1 && recorded {
-			p.owed[u.remote] = u.source
+		if delete(p.pendingRemovals, u.remote); u.firm && u.deletes && len(p.users[u.remote]) == 1 && recorded {
+			p.pendingRemovals[u.remote] = u.source
 		}
 	})
 	p.must(p.API.Delete(p.Ctx, p.object(u)))
@@ -319,7 +319,7 @@ func (p *push) write(source string) {
 	p.note("%s has %s", source, v)
 	p.sources[source] = v
 	p.locked(func() { // A delayed operator may push it before it sees that the object is deleted.
-		maps.DeleteFunc(p.owed, func(remote, of string) bool {
+		maps.DeleteFunc(p.pendingRemovals, func(remote, of string) bool {
 			_, there := p.backends[0].Value(p.remote(remote))
 			return of == source && there
 		})
@@ -359,10 +359,10 @@ func (p *push) restore() {
 	p.must(p.API.Create(p.Ctx, p.Store(p.name, p.names[0])))
 }
 
-// settle ends all disturbances, and waits until the remote secrets are as the specs say.
-func (p *push) settle() {
+// waitUntilStable ends all disturbances, and waits until the remote secrets are as the specs say.
+func (p *push) waitUntilStable() {
 	p.note("no more disturbances from now on")
-	p.heal()
+	p.repair()
 	if !p.stored {
 		p.restore()
 	}
@@ -373,19 +373,19 @@ func (p *push) settle() {
 	}
 	p.finally(func() string {
 		for _, u := range p.pushers {
-			rivals := slices.ContainsFunc(slices.Collect(maps.Values(p.pushers)), func(o *pusher) bool { return o.remote == u.remote && o.source != u.source })
+			severalSources := slices.ContainsFunc(slices.Collect(maps.Values(p.pushers)), func(o *pusher) bool { return o.remote == u.remote && o.source != u.source })
 			v, _ := p.backends[0].Value(p.remote(u.remote))
 			switch wrong := p.state(u); {
-			case rivals && string(v) != p.sources["s1"] && string(v) != p.sources["s2"]:
+			case severalSources && string(v) != p.sources["s1"] && string(v) != p.sources["s2"]:
 				return fmt.Sprintf("%s holds %q, which is from no source", u.remote, v)
-			case rivals:
+			case severalSources:
 			case wrong != "":
 				return wrong
 			case string(v) != p.sources[u.source]:
 				return fmt.Sprintf("%s holds %q, want the value of %s", u.remote, v, u.source)
 			}
 		}
-		for remote := range p.owed {
+		for remote := range p.pendingRemovals {
 			if v, there := p.backends[0].Value(p.remote(remote)); there {
 				return fmt.Sprintf("%s holds %q, and no object pushes to it", remote, v)
 			}
@@ -396,7 +396,7 @@ func (p *push) settle() {
 
 // clear removes everything for the next sequence.
 func (p *push) clear() {
-	p.heal()
+	p.repair()
 	if !p.stored {
 		p.restore()
 	}
@@ -408,7 +408,7 @@ func (p *push) clear() {
 	if err := p.API.DeleteAllOf(p.Ctx, &v1alpha1.PushSecret{}, client.InNamespace(p.NS)); err != nil {
 		p.Error(err)
 	}
-	p.gone(&v1alpha1.PushSecretList{})
+	p.waitUntilEmpty(&v1alpha1.PushSecretList{})
 	if err := p.API.Delete(p.Ctx, p.Store(p.name, "")); err != nil {
 		p.Error(err)
 	}

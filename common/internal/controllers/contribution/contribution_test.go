@@ -28,7 +28,7 @@ import (
 )
 
 func TestMixed(t *testing.T) {
-	e := newModulesEnv(t, leads, helps, generates)
+	e := newModulesEnv(t, claims, helps, generates)
 	e.Backend.Put("db", []byte("one"))
 	e.other.Put("db", []byte("two"))
 	e.Create(e.mixed("db", func(es *v1alpha1.ExternalSecret) {
@@ -63,7 +63,7 @@ func TestMixed(t *testing.T) {
 		t.Errorf("the Secret has the labels %v, want the label of the store that the other module has read, which prevents pushing back to it", s.Labels)
 	}
 	for _, p := range e.parts() {
-		if !partOf(p, e.Get("db").UID) || p.Labels[leads+"/managed"] != "true" {
+		if !partOf(p, e.Get("db").UID) || p.Labels[claims+"/managed"] != "true" {
 			t.Errorf("part %s has the owners %v and the labels %v", p.Name, p.OwnerReferences, p.Labels)
 		}
 	}
@@ -104,9 +104,9 @@ func (e *modulesEnv) wantBoth(name, value, other string) {
 // TestContributionFails breaks the source of the contributing module. The condition is as if the claiming module had
 // failed. The Secret stays, and the object recovers without help.
 func TestContributionFails(t *testing.T) {
-	e := newModulesEnv(t, leads, helps)
+	e := newModulesEnv(t, claims, helps)
 	cases := map[string]struct {
-		reason, ready, says string
+		reason, ready, wantMessage string
 		// fails breaks the source of the object, and returns a function that repairs it.
 		fails func(name string) (repair func())
 	}{
@@ -133,8 +133,8 @@ func TestContributionFails(t *testing.T) {
 		repair := tc.fails(name)
 		e.ask(name, "1")
 		c := e.WantReady(name, tc.ready)
-		if !strings.HasPrefix(c.Message, tc.says) {
-			t.Errorf("%s: %s\nthe message is %q, want %q", name, tc.reason, c.Message, tc.says)
+		if !strings.HasPrefix(c.Message, tc.wantMessage) {
+			t.Errorf("%s: %s\nthe message is %q, want %q", name, tc.reason, c.Message, tc.wantMessage)
 		}
 		if is := e.Secret(name); is.ResourceVersion != before.ResourceVersion {
 			t.Errorf("%s: %s\nthe Secret was written", name, tc.reason)
@@ -146,7 +146,7 @@ func TestContributionFails(t *testing.T) {
 
 // TestContributionNew is TestContributionFails for objects that were never in sync.
 func TestContributionNew(t *testing.T) {
-	e := newModulesEnv(t, leads, helps)
+	e := newModulesEnv(t, claims, helps)
 	missing := &fakev1.OtherFakeStore{ObjectMeta: e.Meta("late"), Spec: fakev1.FakeStoreSpec{Backend: "other"}}
 	of := func(kind, name string) func(*v1alpha1.ExternalSecret) {
 		return func(es *v1alpha1.ExternalSecret) {
@@ -154,9 +154,9 @@ func TestContributionNew(t *testing.T) {
 		}
 	}
 	cases := map[string]struct {
-		reason, ready, says string
-		change              func(*v1alpha1.ExternalSecret)
-		repair              func()
+		reason, ready, wantMessage string
+		change                     func(*v1alpha1.ExternalSecret)
+		repair                     func()
 	}{
 		"nostore": {"A store that does not exist is named.", v1alpha1.ReasonStoreNotFound, `OtherFakeStore "`, of("OtherFakeStore", "late"), func() { e.Create(missing) }},
 		"noentry": {"A secret that does not exist is named.", v1alpha1.ReasonSecretSyncedError, `NotFound: "absent" in OtherFakeStore "other"`, func(es *v1alpha1.ExternalSecret) { es.Spec.Data[1].RemoteRef.Key = "absent" }, func() { e.other.Put("absent", []byte("one")) }},
@@ -169,8 +169,8 @@ func TestContributionNew(t *testing.T) {
 		e.put(name, "one")
 		e.Create(e.both(name, tc.change))
 		c := e.WantReady(name, tc.ready)
-		if !strings.HasPrefix(c.Message, tc.says) {
-			t.Errorf("%s: %s\nthe message is %q, want %q", name, tc.reason, c.Message, tc.says)
+		if !strings.HasPrefix(c.Message, tc.wantMessage) {
+			t.Errorf("%s: %s\nthe message is %q, want %q", name, tc.reason, c.Message, tc.wantMessage)
 		}
 		if e.Secret(name) != nil {
 			t.Errorf("%s: %s\nthere is a Secret, although half of its values are missing", name, tc.reason)
@@ -183,7 +183,7 @@ func TestContributionNew(t *testing.T) {
 
 // TestContributionPolicies has objects of every policy with values of two modules.
 func TestContributionPolicies(t *testing.T) {
-	e := newModulesEnv(t, leads, helps)
+	e := newModulesEnv(t, claims, helps)
 	cases := map[string]struct {
 		reason string
 		change func(*v1alpha1.ExternalSecret)
@@ -253,7 +253,7 @@ func TestContributionPolicies(t *testing.T) {
 			e.WantReady(name, v1alpha1.ReasonSecretSynced)
 			e.end(helps)
 			e.begin(helps)
-			e.Settle()
+			e.WaitForEvents()
 			e.WantReady(name, v1alpha1.ReasonSecretSynced)
 			if is := e.Secret(name).ResourceVersion; is != before || e.other.ReadsOf("unread") > 0 {
 				t.Errorf("the Secret was written, or the other module has read %d times", e.other.ReadsOf("unread"))
@@ -282,7 +282,7 @@ func TestContributionPolicies(t *testing.T) {
 			e.WantReady(name, v1alpha1.ReasonSuspended)
 			e.put(name, "two")
 			e.ask(name, "1")
-			e.Settle()
+			e.WaitForEvents()
 			e.wantBoth(name, "one", "one")
 			suspend(false)
 			e.wantSynced(name)
@@ -319,8 +319,8 @@ func TestContributionPolicies(t *testing.T) {
 // and the fix, and nothing is written. The object recovers once the module runs.
 func TestContributorNotRunning(t *testing.T) {
 	t.Parallel()
-	hints := map[string]string{leads: "FakeStore", helps: "OtherFakeStore", generates: "FakeGenerator"}
-	for _, missing := range []string{leads, helps, generates} {
+	hints := map[string]string{claims: "FakeStore", helps: "OtherFakeStore", generates: "FakeGenerator"}
+	for _, missing := range []string{claims, helps, generates} {
 		t.Run(missing, func(t *testing.T) {
 			e := newModulesEnv(t, slices.DeleteFunc(slices.Sorted(maps.Keys(hints)), func(m string) bool { return m == missing })...)
 			e.put("db", "one")
@@ -351,7 +351,7 @@ func TestContributorNotRunning(t *testing.T) {
 
 // TestPartEdited has users edit and delete the part of read values.
 func TestPartEdited(t *testing.T) {
-	e := newModulesEnv(t, leads, helps)
+	e := newModulesEnv(t, claims, helps)
 	e.put("db", "one")
 	e.Create(e.both("db"))
 	e.wantSynced("db")
@@ -406,7 +406,7 @@ func TestPausedContributor(t *testing.T) {
 	t.Parallel()
 	for _, method := range []string{http.MethodGet, http.MethodPatch} {
 		t.Run(method, func(t *testing.T) {
-			e := newModulesEnv(t, leads)
+			e := newModulesEnv(t, claims)
 			paused := testenv.NewPause(t)
 			e.Config = rest.CopyConfig(e.Config) // The other module has its own configuration.
 			e.Config.Wrap(paused.Wrap)
@@ -448,7 +448,7 @@ func TestPausedContributor(t *testing.T) {
 // TestPartReplaced replaces the recorded part by a forged one with the same metadata and record, while its module is
 // stopped.
 func TestPartReplaced(t *testing.T) {
-	e := newModulesEnv(t, leads, helps)
+	e := newModulesEnv(t, claims, helps)
 	e.put("db", "one")
 	e.Create(e.both("db"))
 	e.wantSynced("db")
@@ -491,7 +491,7 @@ func TestPartReplaced(t *testing.T) {
 
 // TestPartForged creates Secrets that look like parts: none is read.
 func TestPartForged(t *testing.T) {
-	e := newModulesEnv(t, leads)
+	e := newModulesEnv(t, claims)
 	e.Backend.Put("db", []byte("one"))
 	es := e.both("db")
 	e.Create(es)
@@ -507,7 +507,7 @@ func TestPartForged(t *testing.T) {
 	}
 	forge := func(ns, name string) *corev1.Secret {
 		s := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: name, Labels: map[string]string{
-			v1alpha1.PartLabel: "true", leads + "/managed": "true", helps + "/managed": "true",
+			v1alpha1.PartLabel: "true", claims + "/managed": "true", helps + "/managed": "true",
 		}}, Type: handoff.Type, Data: maps.Clone(data)}
 		rec := handoff.Record{Kind: "ExternalSecret", Name: "db", UID: e.Get("db").UID, Reads: &handoff.Reads{Version: "v", Entries: entries, At: time.Now()}}
 		if err := rec.Put(s); err != nil {
@@ -535,7 +535,7 @@ func TestPartForged(t *testing.T) {
 	for _, uid := range []types.UID{far.UID, "another"} {
 		record(far.Name, uid)
 		record(inPlace.Name, uid)
-		e.Settle()
+		e.WaitForEvents()
 		if e.Secret("db") != nil {
 			t.Fatal("there is a Secret, created from a part of another namespace, or with another uid")
 		}
@@ -552,7 +552,7 @@ func TestUnusedPart(t *testing.T) {
 	t.Parallel()
 	for _, runs := range []bool{true, false} {
 		t.Run(fmt.Sprint(runs), func(t *testing.T) {
-			e := newModulesEnv(t, leads, helps, generates)
+			e := newModulesEnv(t, claims, helps, generates)
 			e.put("db", "one")
 			e.Create(e.mixed("db"))
 			e.wantSynced("db")
@@ -577,7 +577,7 @@ func TestUnusedPart(t *testing.T) {
 
 // TestClaimMoves moves objects from one claiming module to the other and back, with values of both.
 func TestClaimMoves(t *testing.T) {
-	e := newModulesEnv(t, leads, helps)
+	e := newModulesEnv(t, claims, helps)
 	for i := range 5 {
 		name := fmt.Sprint("es-", i)
 		e.Backend.Put(name, []byte("one"))
@@ -587,21 +587,21 @@ func TestClaimMoves(t *testing.T) {
 	refs := []v1alpha1.StoreRef{{Kind: "FakeStore", Name: "store"}, {Kind: "OtherFakeStore", Name: "other"}}
 	values := []string{"one", "two"}
 	for round := range 4 {
-		lead := round % 2
+		first := round % 2
 		for i := range 5 {
 			name := fmt.Sprint("es-", i)
 			testenv.Update(e.Client, &v1alpha1.ExternalSecret{ObjectMeta: e.Meta(name)}, func(es *v1alpha1.ExternalSecret) {
-				es.Spec.StoreRef = &refs[lead]
-				es.Spec.Data[1].SourceRef.StoreRef = refs[1-lead]
+				es.Spec.StoreRef = &refs[first]
+				es.Spec.Data[1].SourceRef.StoreRef = refs[1-first]
 			})
 		}
 		for i := range 5 {
 			name := fmt.Sprint("es-", i)
 			e.wantSynced(name)
-			e.wantBoth(name, values[lead], values[1-lead])
+			e.wantBoth(name, values[first], values[1-first])
 			e.Eventually(func() string {
 				es := e.Get(name)
-				if len(es.Status.Parts) != 1 || es.Status.Parts[0].Group != []string{helps, leads}[lead] {
+				if len(es.Status.Parts) != 1 || es.Status.Parts[0].Group != []string{helps, claims}[first] {
 					return fmt.Sprintf("round %d: the status records %v", round, es.Status.Parts)
 				}
 				return ""
@@ -615,7 +615,7 @@ func TestClaimMoves(t *testing.T) {
 
 // TestMixedRestart restarts the modules of objects that are in sync: nothing is read.
 func TestMixedRestart(t *testing.T) {
-	e := newModulesEnv(t, leads, helps, generates)
+	e := newModulesEnv(t, claims, helps, generates)
 	for _, name := range []string{"a", "b", "c"} {
 		e.put(name, "one")
 		e.Create(e.mixed(name))
@@ -624,26 +624,26 @@ func TestMixedRestart(t *testing.T) {
 	for _, name := range []string{"a", "b", "c"} {
 		e.wantSynced(name)
 	}
-	e.Settle()
+	e.WaitForEvents()
 	for _, name := range []string{"a", "b", "c"} {
 		versions[name] = e.Secret(name).ResourceVersion
 	}
 	for _, p := range e.parts() {
 		versions[p.Name] = p.ResourceVersion
 	}
-	for _, m := range []string{leads, helps, generates} {
+	for _, m := range []string{claims, helps, generates} {
 		e.end(m)
 	}
 	for _, b := range []*fake.Backend{e.Backend, e.other, e.made} {
 		b.Reset()
 	}
-	for _, m := range []string{leads, helps, generates} {
+	for _, m := range []string{claims, helps, generates} {
 		e.begin(m)
 	}
 	e.put("new", "one")
 	e.Create(e.mixed("new"))
 	e.wantSynced("new")
-	e.Settle()
+	e.WaitForEvents()
 	for _, b := range []*fake.Backend{e.Backend, e.other} {
 		for _, name := range []string{"a", "b", "c"} {
 			if n := b.ReadsOf(name); n != 0 {
@@ -662,7 +662,7 @@ func TestMixedRestart(t *testing.T) {
 func TestVersionSkew(t *testing.T) {
 	e := newModulesEnv(t)
 	e.put("db", "one")
-	e.begin(leads, operator.WithVersion("v0.1.0"))
+	e.begin(claims, operator.WithVersion("v0.1.0"))
 	e.begin(helps, operator.WithVersion("v0.2.0"))
 	e.Create(e.both("db"))
 	e.wantSynced("db")
@@ -677,12 +677,12 @@ func TestVersionSkew(t *testing.T) {
 	}
 	e.put("db", "two")
 	e.ask("db", "1")
-	e.Settle()
+	e.WaitForEvents()
 	if e.Secret("db").ResourceVersion != before {
 		t.Error("the Secret was written, although the versions are too far apart")
 	}
-	e.end(leads)
-	e.begin(leads, operator.WithVersion("v0.2.0"))
+	e.end(claims)
+	e.begin(claims, operator.WithVersion("v0.2.0"))
 	e.wantSynced("db")
 	e.wantBoth("db", "two", "two")
 }

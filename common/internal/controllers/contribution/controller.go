@@ -62,10 +62,10 @@ type Cluster struct {
 func New(c Cluster, refs *referrers.Referrers, o Options) *Reconciler {
 	return &Reconciler{
 		cache: c.Cache, referrers: refs, opts: o, started: o.Now(),
-		objects: &kit.Memory[types.NamespacedName, object]{},
-		parts:   partKeeper{c.Cache, c.Live, refs.Contributor(), o.Board},
-		pool:    c.Pool,
-		teller:  handoff.Recorder{Client: c.Live, Contributor: refs.Contributor()},
+		objects:  &kit.Memory[types.NamespacedName, object]{},
+		parts:    partKeeper{c.Cache, c.Live, refs.Contributor(), o.Board},
+		pool:     c.Pool,
+		recorder: handoff.Recorder{Client: c.Live, Contributor: refs.Contributor()},
 	}
 }
 

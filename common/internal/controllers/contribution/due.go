@@ -29,10 +29,10 @@ func (r *Reconciler) due(s *subject) policy.Why {
 	if s.es.Spec.Target.Immutable && covered {
 		return policy.NotDue // The Secret is written once, so the stores are no longer read.
 	}
-	inStep := meta.IsStatusConditionTrue(s.es.Status.Conditions, v1alpha1.ConditionReady)
+	inSync := meta.IsStatusConditionTrue(s.es.Status.Conditions, v1alpha1.ConditionReady)
 	in := policy.RefreshInput{
 		Policy: s.es.Spec.RefreshPolicy, Interval: plan.Interval, Now: now,
-		Refreshed: covered || inStep && reads.Version != "", Failing: s.obj.failing || s.lacks(reads) || r.failedBefore(s),
+		Refreshed: covered || inSync && reads.Version != "", Failing: s.obj.failing || s.lacks(reads) || r.failedBefore(s),
 		Next: s.obj.next, Generation: 1,
 		MetadataHash: s.metadata(), ObservedMetadataHash: reads.Metadata,
 		Request: s.es.Annotations[v1alpha1.RefreshRequestAnnotation], ObservedRequest: reads.Request,
@@ -55,13 +55,13 @@ func (r *Reconciler) reads(s *subject) handoff.Reads {
 
 // failedBefore reports whether an earlier process made the last attempt and it failed.
 func (r *Reconciler) failedBefore(s *subject) bool {
-	told := r.teller.Of(s.es.Status.Parts)
-	return !s.obj.attempts.Begun() && told != nil && told.Message != ""
+	entry := r.recorder.Of(s.es.Status.Parts)
+	return !s.obj.attempts.Begun() && entry != nil && entry.Message != ""
 }
 
 // lacks reports whether a remote secret did not exist that the object needs to be in sync.
 func (s *subject) lacks(reads handoff.Reads) bool {
-	if policy.OnGone(s.es.Spec.Target.DeletionPolicy, true, 0) != policy.KeepAll {
+	if policy.OnNotFound(s.es.Spec.Target.DeletionPolicy, true, 0) != policy.KeepAll {
 		return false
 	}
 	return slices.ContainsFunc(s.stores.Plan.Sources, func(src render.Source) bool {

@@ -76,7 +76,7 @@ func TestDue(t *testing.T) {
 			}}
 			tc.change(s)
 			r := &Reconciler{
-				parts: partKeeper{self: self}, teller: handoff.Recorder{Contributor: self}, started: now.Add(-time.Hour),
+				parts: partKeeper{self: self}, recorder: handoff.Recorder{Contributor: self}, started: now.Add(-time.Hour),
 				opts: Options{Now: func() time.Time { return now }, Random: func() float64 { return 0.5 }},
 			}
 			if got := r.due(s); got != tc.want {

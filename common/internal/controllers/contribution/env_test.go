@@ -25,14 +25,14 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 
 // The modules of a modulesEnv, by their API group.
 const (
-	leads     = "lead.direct-secrets.io"  // Serves FakeStores.
+	claims    = "lead.direct-secrets.io"  // Serves FakeStores.
 	helps     = "other.direct-secrets.io" // Serves OtherFakeStores.
 	generates = "made.direct-secrets.io"  // Serves FakeGenerators.
 )
 
 // swift has short times, so that a missing module is reported soon.
 var swift = presence.Timing{
-	Renew: time.Second, Duration: 8 * time.Second, Settle: 2 * time.Second, Rollout: 2 * time.Second,
+	Renew: time.Second, Duration: 8 * time.Second, GracePeriod: 2 * time.Second, Rollout: 2 * time.Second,
 	Shared: 6 * time.Second, SharedDeadline: 4 * time.Second, SharedRetry: time.Second,
 }
 
@@ -60,7 +60,7 @@ func newModulesEnv(t *testing.T, modules ...string) *modulesEnv {
 func (e *modulesEnv) begin(which string, opts ...operator.Option) {
 	e.Helper()
 	module, class, _ := strings.Cut(which, "/")
-	kinds := map[string][]provider.Kind{leads: e.Server.Kinds(), helps: e.Server.OtherKinds(), generates: e.Server.GeneratorKinds()}[module]
+	kinds := map[string][]provider.Kind{claims: e.Server.Kinds(), helps: e.Server.OtherKinds(), generates: e.Server.GeneratorKinds()}[module]
 	name, _, _ := strings.Cut(module, ".")
 	e.stops[which] = e.Module(name, module, kinds, append([]operator.Option{
 		operator.WithPresence(swift), operator.WithFlags(func(f *operator.Flags) { f.PresenceNamespace, f.ControllerClass = e.NS, class }),

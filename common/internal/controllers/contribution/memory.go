@@ -24,11 +24,11 @@ type object struct {
 	misses   queue.Misses
 	// failing is true while the contribution could not be read or stored.
 	failing bool
-	// untold is true while the status does not yet show that the part holds other values.
-	untold bool
-	// told is the last report about the part in the status.
-	told handoff.Told
-	part ownPart
+	// unreported is true while the status does not yet show that the part holds other values.
+	unreported bool
+	// lastReport is the last report about the part in the status.
+	lastReport handoff.LastReport
+	part       ownPart
 }
 
 // ownPart is this process's memory of the part that it writes.

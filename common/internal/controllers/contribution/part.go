@@ -52,8 +52,8 @@ func (s *subject) see(m *metav1.PartialObjectMetadata) {
 // isOurs reports whether this module has written the part, according to the status or to this process's memory.
 // Anyone who can write Secrets can create one of that name.
 func (k partKeeper) isOurs(s *subject) bool {
-	told := handoff.Recorder{Contributor: k.self}.Of(s.es.Status.Parts)
-	return told != nil && told.UID == s.part.UID || s.obj.part.wrote == s.part.UID
+	entry := handoff.Recorder{Contributor: k.self}.Of(s.es.Status.Parts)
+	return entry != nil && entry.UID == s.part.UID || s.obj.part.wrote == s.part.UID
 }
 
 // labels returns the labels by which this module and the claiming module watch the part.
@@ -70,7 +70,7 @@ func (k partKeeper) fits(s *subject) bool {
 // store writes the values that were read, unless the part holds them already. It returns true if the part held other
 // values. Without a change, only the time of the read is written, at most every policy.Heartbeat. It returns errMoved
 // if the part is not at basis, because another operator has written it meanwhile.
-func (k partKeeper) store(ctx context.Context, s *subject, reads handoff.Reads, data map[string][]byte, basis string) (anew bool, err error) {
+func (k partKeeper) store(ctx context.Context, s *subject, reads handoff.Reads, data map[string][]byte, basis string) (newValues bool, err error) {
 	if err := k.load(ctx, s); err != nil {
 		return false, err
 	}
@@ -95,8 +95,8 @@ func (k partKeeper) store(ctx context.Context, s *subject, reads handoff.Reads, 
 	if was.UID == s.es.UID && was.Reads != nil && was.Reads.Hash == reads.Hash {
 		reads.Version = was.Reads.Version
 	}
-	anew = basisOf(was) != reads.Version
-	return anew, k.write(ctx, s, live, handoff.Record{Kind: "ExternalSecret", Name: s.es.Name, UID: s.es.UID, Class: k.self.Class, Reads: &reads}, data)
+	newValues = basisOf(was) != reads.Version
+	return newValues, k.write(ctx, s, live, handoff.Record{Kind: "ExternalSecret", Name: s.es.Name, UID: s.es.UID, Class: k.self.Class, Reads: &reads}, data)
 }
 
 // holds reports whether the part holds the values that were read, with a recent time of the read.

@@ -40,7 +40,7 @@ type Reconciler struct {
 	objects   *kit.Memory[types.NamespacedName, object]
 	parts     partKeeper
 	pool      *dispatch.Pool
-	teller    handoff.Recorder
+	recorder  handoff.Recorder
 	opts      Options
 	started   time.Time
 }
@@ -110,9 +110,9 @@ func (r *Reconciler) pass(ctx context.Context, s *subject) (reconcile.Result, er
 	}
 	plan, err := render.NewPlan(s.es)
 	if err != nil {
-		return r.say(ctx, s, status.Stalled(v1alpha1.ReasonInvalidSpec, err.Error()), 0)
+		return r.reportVerdict(ctx, s, status.Stalled(v1alpha1.ReasonInvalidSpec, err.Error()), 0)
 	}
-	plan.Texts = nil
+	plan.TemplateRefs = nil
 	stores, err := fetch.Resolve(ctx, r.referrers, s.es, plan, false)
 	switch {
 	case kerrors.IsNotFound(errors.Cause(err)):
@@ -125,17 +125,17 @@ func (r *Reconciler) pass(ctx context.Context, s *subject) (reconcile.Result, er
 		return reconcile.Result{}, r.retract(ctx, s)
 	}
 	if refused := s.stores.Admit(); refused != nil {
-		return r.say(ctx, s, *refused, r.hold())
+		return r.reportVerdict(ctx, s, *refused, r.hold())
 	}
 	if why := r.due(s); why != policy.NotDue {
 		return r.fetch(ctx, s, why)
 	}
 	if !r.parts.fits(s) {
-		mended, err := r.parts.restore(ctx, s)
+		restored, err := r.parts.restore(ctx, s)
 		if err != nil {
 			return r.failure(ctx, s, err)
 		}
-		if !mended {
+		if !restored {
 			return s.obj.misses.Again(), nil
 		}
 	}
@@ -152,7 +152,7 @@ func (r *Reconciler) fetch(ctx context.Context, s *subject, why policy.Why) (rec
 	case wait > 0:
 		return queue.Later(wait), nil
 	case refused != nil:
-		return r.say(ctx, s, *refused, r.hold())
+		return r.reportVerdict(ctx, s, *refused, r.hold())
 	}
 	at, basis := r.opts.Now(), s.basis()
 	values, release, err := s.stores.Read(ctx, r.pool, fetch.Urgency(why, s.obj.attempts.Failed()))
@@ -183,14 +183,14 @@ func (r *Reconciler) again(ctx context.Context, s *subject) error {
 // hand stores the answer in the part. at is the time of the request, and basis that of the part at that time.
 func (r *Reconciler) hand(ctx context.Context, s *subject, values render.Values, at time.Time, basis string) (reconcile.Result, error) {
 	reads, err := r.collect(s, values)
-	anew := false
+	newValues := false
 	if err == nil {
-		anew, err = r.store(ctx, s, reads, at, basis)
+		newValues, err = r.store(ctx, s, reads, at, basis)
 	}
 	var refused *provider.Error
 	switch {
 	case err == nil:
-		return r.handedOver(ctx, s, anew)
+		return r.handedOver(ctx, s, newValues)
 	case !errors.As(err, &refused):
 		return r.failure(ctx, s, err)
 	}
@@ -218,7 +218,7 @@ func (r *Reconciler) collect(s *subject, values render.Values) ([]handoff.Read, 
 }
 
 // store plans the next refresh, and writes the values of an answer. It returns true if the part held other values.
-func (r *Reconciler) store(ctx context.Context, s *subject, read []handoff.Read, at time.Time, basis string) (anew bool, err error) {
+func (r *Reconciler) store(ctx context.Context, s *subject, read []handoff.Read, at time.Time, basis string) (newValues bool, err error) {
 	data, entries, err := handoff.Pack(read)
 	if err != nil {
 		return false, err
@@ -236,9 +236,9 @@ func (r *Reconciler) store(ctx context.Context, s *subject, read []handoff.Read,
 }
 
 // handedOver reports that the part has the wanted values.
-func (r *Reconciler) handedOver(ctx context.Context, s *subject, anew bool) (reconcile.Result, error) {
+func (r *Reconciler) handedOver(ctx context.Context, s *subject, newValues bool) (reconcile.Result, error) {
 	s.obj.failing, s.obj.misses = false, 0
-	s.obj.untold = s.obj.untold || anew
+	s.obj.unreported = s.obj.unreported || newValues
 	wait := time.Duration(0)
 	if !s.obj.next.IsZero() {
 		wait = max(s.obj.next.Sub(r.opts.Now()), time.Millisecond)
@@ -250,10 +250,10 @@ func (r *Reconciler) handedOver(ctx context.Context, s *subject, anew bool) (rec
 		s.obj.attempts.Succeed()
 	}
 	metrics.Synced("Part", v1alpha1.ReasonSecretSynced)
-	if err := r.tell(ctx, s, handoff.Said{Part: s.part, Anew: s.obj.untold}); err != nil {
+	if err := r.report(ctx, s, handoff.Report{Part: s.part, NewValues: s.obj.unreported}); err != nil {
 		return reconcile.Result{}, err
 	}
-	s.obj.untold = false
+	s.obj.unreported = false
 	return queue.Later(wait), nil
 }
 
@@ -273,27 +273,27 @@ func (r *Reconciler) failure(ctx context.Context, s *subject, err error) (reconc
 
 // retry reports a verdict, and retries with back-off.
 func (r *Reconciler) retry(ctx context.Context, s *subject, v status.Verdict, atLeast time.Duration) (reconcile.Result, error) {
-	return r.say(ctx, s, v, s.obj.attempts.Fail(atLeast))
+	return r.reportVerdict(ctx, s, v, s.obj.attempts.Fail(atLeast))
 }
 
-// say reports to the claiming operator why the part is not as wanted, and requeues the object after wait.
-func (r *Reconciler) say(ctx context.Context, s *subject, v status.Verdict, wait time.Duration) (reconcile.Result, error) {
-	said := handoff.Said{Message: v.Message, Reason: v.Reason, Class: v.Class}
-	if said.Reason == v1alpha1.ReasonSecretSyncedError {
-		said.Reason = "" // The default reason.
+// reportVerdict reports to the claiming operator why the part is not as wanted, and requeues the object after wait.
+func (r *Reconciler) reportVerdict(ctx context.Context, s *subject, v status.Verdict, wait time.Duration) (reconcile.Result, error) {
+	report := handoff.Report{Message: v.Message, Reason: v.Reason, Class: v.Class}
+	if report.Reason == v1alpha1.ReasonSecretSyncedError {
+		report.Reason = "" // The default reason.
 	}
 	if s.part != nil {
-		said.Part = s.part // Not a nil pointer in an interface.
+		report.Part = s.part // Not a nil pointer in an interface.
 	}
 	metrics.Synced("Part", v.Reason)
-	if err := r.tell(ctx, s, said); err != nil {
+	if err := r.report(ctx, s, report); err != nil {
 		return reconcile.Result{}, err
 	}
 	return queue.Later(wait), nil
 }
 
-func (r *Reconciler) tell(ctx context.Context, s *subject, said handoff.Said) error {
-	return r.teller.Tell(ctx, "ExternalSecret", s.es, s.es.Status.Parts, said, &s.obj.told)
+func (r *Reconciler) report(ctx context.Context, s *subject, report handoff.Report) error {
+	return r.recorder.Report(ctx, "ExternalSecret", s.es, s.es.Status.Parts, report, &s.obj.lastReport)
 }
 
 // retract deletes the part once the spec no longer names a source of this operator.
@@ -301,7 +301,7 @@ func (r *Reconciler) retract(ctx context.Context, s *subject) error {
 	if err := r.parts.remove(ctx, s); err != nil {
 		return err
 	}
-	if err := r.tell(ctx, s, handoff.Said{}); err != nil {
+	if err := r.report(ctx, s, handoff.Report{}); err != nil {
 		return err
 	}
 	r.objects.Forget(s.key())

@@ -38,13 +38,13 @@ type answer struct {
 	basis string
 }
 
-// newAnswer returns the answer for values that come from stores and from parts; texts are the sources of the
+// newAnswer returns the answer for values that come from stores and from parts; templateSources are the sources of the
 // template.
-func newAnswer(s *subject, values render.Values, texts render.Texts, at time.Time) *answer {
-	a := &answer{at: at, basis: s.stance.basis}
+func newAnswer(s *subject, values render.Values, templateSources render.TemplateSources, at time.Time) *answer {
+	a := &answer{at: at, basis: s.state.basis}
 	a.read, a.err = render.Read(s.es, s.plan, values)
-	a.shape = sync.OnceValues(func() (render.Output, error) { return render.Shape(s.es, s.plan, a.read, texts) })
-	if inputs := render.Inputs(s.es, s.plan, a.read, texts); inputs != nil {
+	a.shape = sync.OnceValues(func() (render.Output, error) { return render.Shape(s.es, s.plan, a.read, templateSources) })
+	if inputs := render.Inputs(s.es, s.plan, a.read, templateSources); inputs != nil {
 		a.inputs = target.HashInputs(s.es.UID, inputs)
 	}
 	return a
@@ -60,44 +60,44 @@ func (a *answer) shaped() (render.Output, error) {
 	return out, a.err
 }
 
-// judgement is what to do with a Secret because of an answer: the decision, the Secret to write, and the keys left
+// writeDecision is what to do with a Secret because of an answer: the decision, the Secret to write, and the keys left
 // out because other ExternalSecrets hold them.
-type judgement struct {
+type writeDecision struct {
 	policy.Decision
 	desired target.Desired
-	yielded []string
+	blocked []string
 	// basis is subject.basis for the present Secret, version is its resourceVersion.
 	basis, version string
 }
 
 // overtaken reports whether another operator has written the Secret since the provider was asked. That operator may
 // have a later answer.
-func overtaken(j judgement, a *answer) bool { return j.basis != a.basis }
+func overtaken(j writeDecision, a *answer) bool { return j.basis != a.basis }
 
-// judge decides what to do with a Secret because of an answer. secret is nil if there is none.
-func judge(ctx context.Context, s *subject, secret metav1.Object, a *answer) judgement {
+// decideWrite decides what to do with a Secret because of an answer. secret is nil if there is none.
+func decideWrite(ctx context.Context, s *subject, secret metav1.Object, a *answer) writeDecision {
 	t := s.observe(ctx, secret)
 	if held, ok := made(ctx, s, secret, t, a); ok {
 		d := s.desired(render.Output{})
 		d.Data = held.Data
-		return judgement{policy.Decide(s.self(policy.NotDue, s.stance.yields), t, &policy.Reading{
-			Gone: a.read.Gone != nil, Values: a.read.Values, Keys: a.read.Values,
+		return writeDecision{policy.Decide(s.self(policy.NotDue, s.state.blocked), t, &policy.Reading{
+			NotFound: a.read.NotFound != nil, Values: a.read.Values, Keys: a.read.Values,
 			Hash: t.Mark.Hash, Fields: t.Mark.Fields, Same: true,
-		}), d, t.Mark.Yields, s.basis(t), versionOf(secret)}
+		}), d, t.Mark.Blocked, s.basis(t), versionOf(secret)}
 	}
 	out, err := a.shaped()
 	d := s.desired(out)
 	d.Mark.Inputs = a.inputs
 	d.Seal()
-	var yielded []string
+	var blocked []string
 	if secret != nil && s.es.Spec.Target.CreationPolicy != v1alpha1.CreateNone {
-		d, yielded = d.Yield(secret.GetManagedFields(), s.census.others(ctx, secret))
+		d, blocked = d.WithoutBlocked(secret.GetManagedFields(), s.peers.others(ctx, secret))
 	}
-	return judgement{policy.Decide(s.self(policy.NotDue, s.stance.yields), t, &policy.Reading{
-		Failed: err != nil, Gone: a.read.Gone != nil,
+	return writeDecision{policy.Decide(s.self(policy.NotDue, s.state.blocked), t, &policy.Reading{
+		Failed: err != nil, NotFound: a.read.NotFound != nil,
 		Values: a.read.Values, Keys: len(d.Data),
 		Hash: d.Mark.Hash, Fields: d.Mark.Fields,
-	}), d, yielded, s.basis(t), versionOf(secret)}
+	}), d, blocked, s.basis(t), versionOf(secret)}
 }
 
 // made reports whether the values in the Secret were rendered from the same inputs, and returns this object's fields
@@ -107,20 +107,20 @@ func made(ctx context.Context, s *subject, secret metav1.Object, t policy.Target
 	if a.err != nil || a.inputs == "" || t.Mark.UID != s.es.UID || t.Mark.Inputs != a.inputs || !t.Intact {
 		return target.Desired{}, false
 	}
-	held, yielded := target.Held(secret.GetManagedFields(), t.Mark).Yield(secret.GetManagedFields(), s.census.others(ctx, secret))
-	return held, slices.Equal(yielded, t.Mark.Yields)
+	held, blocked := target.Held(secret.GetManagedFields(), t.Mark).WithoutBlocked(secret.GetManagedFields(), s.peers.others(ctx, secret))
+	return held, slices.Equal(blocked, t.Mark.Blocked)
 }
 
 // write brings the target in line with an answer, and returns what it has done, or what forbids a write. The cache
 // decides whether anything needs to be done. Writes are based on a live read, except for a create, which cannot
 // overwrite. The target is not written if this object's data in it has changed since the provider was asked: when two
 // operators overlap, the one with the later answer wins.
-func (r *Reconciler) write(ctx context.Context, s *subject, a *answer) (judgement, error) {
+func (r *Reconciler) write(ctx context.Context, s *subject, a *answer) (writeDecision, error) {
 	secret, err := cached(ctx, r.cache, s)
 	if err != nil {
-		return judgement{}, err
+		return writeDecision{}, err
 	}
-	j := judge(ctx, s, secret, a)
+	j := decideWrite(ctx, s, secret, a)
 	// An empty cache does not prove that there is no Secret.
 	proven := secret != nil || !j.Absent
 	switch {
@@ -156,28 +156,28 @@ func difference(ctx context.Context, writer *target.Writer, s *subject, a *answe
 }
 
 // writeLive is write based on a live read.
-func (r *Reconciler) writeLive(ctx context.Context, s *subject, a *answer) (judgement, error) {
+func (r *Reconciler) writeLive(ctx context.Context, s *subject, a *answer) (writeDecision, error) {
 	live, err := r.writer.Get(ctx, s.targetKey())
 	if err != nil {
-		return judgement{}, err
+		return writeDecision{}, err
 	}
 	var secret metav1.Object // Not a nil pointer in an interface.
 	if live != nil {
 		secret = live
 	}
-	j := judge(ctx, s, secret, a)
+	j := decideWrite(ctx, s, secret, a)
 	if r.overtaken(j, a) { // Ask the provider again.
 		if live != nil {
 			s.remember(live)
 		}
-		return judgement{}, errMoved
+		return writeDecision{}, errMoved
 	}
 	switch j.Action {
 	case policy.Nothing:
 		if live != nil {
 			s.remember(live)
 		}
-	case policy.Keep, policy.Yield, policy.Missing, policy.Wait, policy.Refuse:
+	case policy.Keep, policy.Conflict, policy.Missing, policy.Wait, policy.Refuse:
 	case policy.Create:
 		err = r.create(ctx, s, a, j)
 	case policy.Apply, policy.Own, policy.Delete:
@@ -198,7 +198,7 @@ func (r *Reconciler) own(ctx context.Context, s *subject) error {
 	if live == nil {
 		return errMoved
 	}
-	decision := policy.Decide(s.self(policy.NotDue, s.stance.yields), s.observe(ctx, live), nil)
+	decision := policy.Decide(s.self(policy.NotDue, s.state.blocked), s.observe(ctx, live), nil)
 	if decision.Action != policy.Own {
 		s.remember(live) // The cache is behind.
 		return nil
@@ -208,12 +208,12 @@ func (r *Reconciler) own(ctx context.Context, s *subject) error {
 
 // create creates the target. A missing Secret has no mark to compare with, so the basis is checked against the live
 // status.
-func (r *Reconciler) create(ctx context.Context, s *subject, a *answer, j judgement) error {
+func (r *Reconciler) create(ctx context.Context, s *subject, a *answer, j writeDecision) error {
 	live, err := fence(ctx, r.live, s, j.Decision)
 	if err != nil {
 		return err
 	}
-	if live != nil && r.overtaken(judgement{basis: last(&live.Status)}, a) {
+	if live != nil && r.overtaken(writeDecision{basis: last(&live.Status)}, a) {
 		return errMoved
 	}
 	made, err := r.writer.Create(ctx, j.desired)
@@ -235,9 +235,9 @@ func (r *Reconciler) change(ctx context.Context, s *subject, decision policy.Dec
 	d.Mark.Created = s.obj.created == live.UID // Also if another client has removed the mark.
 	switch decision.Action {                   //nolint:exhaustive // The other actions do not change a Secret.
 	case policy.Apply:
-		is, _, err = r.writer.Apply(ctx, live, d, s.census.others(ctx, live))
+		is, _, err = r.writer.Apply(ctx, live, d, s.peers.others(ctx, live))
 	case policy.Own:
-		is, err = r.writer.Own(ctx, live, d, s.census.others(ctx, live))
+		is, err = r.writer.Own(ctx, live, d, s.peers.others(ctx, live))
 	case policy.Release:
 		return r.writer.Release(ctx, live, d)
 	case policy.Delete:
@@ -280,9 +280,9 @@ func fence(ctx context.Context, live client.Reader, s *subject, decision policy.
 // wrote records a write of the target. what is the reason of the Event.
 func wrote(recorder events.EventRecorder, s *subject, is *corev1.Secret, what string) {
 	s.remember(is)
-	s.stance.written = true
-	if s.stance.lost {
-		s.obj.fight = s.obj.fight.Revert(s.opts.Now())
+	s.state.written = true
+	if s.state.lost {
+		s.obj.revertBackoff = s.obj.revertBackoff.Revert(s.opts.Now())
 	}
 	if s.seen.RefreshTime != nil {
 		recordEvent(recorder, s, what, is.Name)

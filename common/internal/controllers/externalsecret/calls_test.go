@@ -288,8 +288,8 @@ func TestAdoption(t *testing.T) {
 	}
 }
 
-// TestRivals has two objects with one target: the first one keeps it.
-func TestRivals(t *testing.T) {
+// TestOtherWriters has two objects with one target: the first one keeps it.
+func TestOtherWriters(t *testing.T) {
 	e := newEnv(t)
 	e.Backend.Put("first", []byte("1"))
 	e.Backend.Put("second", []byte("2"))

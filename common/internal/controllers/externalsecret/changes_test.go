@@ -60,11 +60,11 @@ func TestChangesOfReplicas(t *testing.T) {
 		}
 	}
 	cases := map[string]struct {
-		reason string
-		leads  bool
+		reason   string
+		isLeader bool
 		// versions of one object, of which the first is new.
 		versions []*v1alpha1.ExternalSecret
-		gone     bool
+		deleted  bool
 		want     []int64
 	}{
 		"New":            {"A new object is kept: this replica may become the leader.", false, []*v1alpha1.ExternalSecret{object(1, 0, "")}, false, []int64{1}},
@@ -81,7 +81,7 @@ func TestChangesOfReplicas(t *testing.T) {
 			q := workqueue.NewTypedRateLimitingQueue(workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
 			defer q.ShutDown()
 			elected := make(chan struct{})
-			if tc.leads {
+			if tc.isLeader {
 				close(elected)
 			}
 			all := handlers{referrers: fakeReferrers(t, nil, Options{}), objects: &objects{}, elected: elected, now: time.Now, interrupt: func(reconcile.Request) {}}
@@ -93,7 +93,7 @@ func TestChangesOfReplicas(t *testing.T) {
 			for i, is := range tc.versions[1:] {
 				h.UpdateFunc(context.Background(), event.UpdateEvent{ObjectOld: tc.versions[i], ObjectNew: is}, q)
 			}
-			if tc.gone {
+			if tc.deleted {
 				h.DeleteFunc(context.Background(), event.DeleteEvent{Object: tc.versions[len(tc.versions)-1]}, q)
 			}
 			var got []int64

@@ -33,7 +33,7 @@ func (r *Reconciler) releaseOldTarget(ctx context.Context, s *subject) error {
 		if live == nil {
 			continue
 		}
-		decision := policy.Leave(s.self(policy.NotDue, s.stance.yields), s.observe(ctx, live))
+		decision := policy.DecideOldTarget(s.self(policy.NotDue, s.state.blocked), s.observe(ctx, live))
 		if decision.Action == policy.Nothing {
 			continue
 		}
@@ -105,7 +105,7 @@ func removePart(ctx context.Context, live client.Client, s *subject, part v1alph
 			return errors.Wrap(err, "cannot delete the Secret of a contribution")
 		}
 	}
-	return handoff.Recorder{Client: live, Contributor: handoff.ContributorOf(part)}.Tell(ctx, "ExternalSecret", s.es, s.es.Status.Parts, handoff.Said{}, &handoff.Told{})
+	return handoff.Recorder{Client: live, Contributor: handoff.ContributorOf(part)}.Report(ctx, "ExternalSecret", s.es, s.es.Status.Parts, handoff.Report{}, &handoff.LastReport{})
 }
 
 // names reports whether a part was written for this object and has the name that its contributor gives to such a

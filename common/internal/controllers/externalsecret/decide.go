@@ -15,11 +15,11 @@ import (
 
 // decide returns what to do with a target, the stance of the object, and the time of the next periodic refresh. yields
 // is true while other ExternalSecrets hold keys that this one wants; started is when this process started.
-func decide(s *subject, t policy.Target, yields bool, started time.Time) (policy.Decision, stance, time.Time) {
-	st, next := s.stance, planned(s, started)
-	st.yields, st.basis = yields, s.basis(t)
-	st.why = due(s, yields, next)
-	d := policy.Decide(s.self(st.why, yields), t, nil)
+func decide(s *subject, t policy.Target, blocked bool, started time.Time) (policy.Decision, syncState, time.Time) {
+	st, next := s.state, planned(s, started)
+	st.blocked, st.basis = blocked, s.basis(t)
+	st.why = due(s, blocked, next)
+	d := policy.Decide(s.self(st.why, blocked), t, nil)
 	// If this generation has already set ownerReference and mark, another client has changed them.
 	st.lost = d.Action == policy.Own && t.Mark.Generation == s.es.Generation
 	return d, st, next
@@ -35,16 +35,16 @@ func planned(s *subject, started time.Time) time.Time {
 
 // due returns the reason to read the provider; policy.NotDue if no read is due. yields is true while other
 // ExternalSecrets hold keys that this one wants.
-func due(s *subject, yields bool, next time.Time) policy.Why {
+func due(s *subject, blocked bool, next time.Time) policy.Why {
 	now := s.opts.Now()
 	reason := s.ready().Reason
 	failing := s.ready().Status == metav1.ConditionFalse
 	switch {
-	case yields, s.handed.Problem != nil,
+	case blocked, s.handed.Problem != nil,
 		reason == v1alpha1.ReasonSecretMissing && s.es.Spec.Target.CreationPolicy == v1alpha1.CreateMerge,
-		reason == v1alpha1.ReasonConflict && s.obj.fight.Wait(now) > 0:
+		reason == v1alpha1.ReasonConflict && s.obj.revertBackoff.Wait(now) > 0:
 		failing = false // The provider is not the cause.
-	case s.obj.signals.mended.Load():
+	case s.obj.signals.readAgain.Load():
 		failing = true
 	}
 	return policy.RefreshDue(policy.RefreshInput{
@@ -83,14 +83,14 @@ func hold(s *subject) time.Duration { return policy.Jitter(holdInterval, s.opts.
 // lost is called before the provider is read. It returns the stance of an object whose read may only restore a target
 // that another client has changed or deleted. It returns an outcome while such changes are in back-off; nil if the
 // provider can be read.
-func lost(s *subject) (stance, *outcome) {
-	st, reason := s.stance, s.ready().Reason
+func lost(s *subject) (syncState, *outcome) {
+	st, reason := s.state, s.ready().Reason
 	conflict := st.why == policy.Retry && reason == v1alpha1.ReasonConflict
 	drift := st.why == policy.NotDue && reason != v1alpha1.ReasonSecretMissing
 	if st.why == policy.NotDue || conflict {
 		st.why = policy.TargetLost
 	}
-	st.lost = drift || (conflict && len(s.obj.yields.keys) == 0)
+	st.lost = drift || (conflict && len(s.obj.blocked.keys) == 0)
 	if drift {
 		return st, revertBackoff(s)
 	}
@@ -100,26 +100,26 @@ func lost(s *subject) (stance, *outcome) {
 // revertBackoff returns an outcome that delays the next revert if another client repeatedly changes this object's keys;
 // nil otherwise.
 func revertBackoff(s *subject) *outcome {
-	wait := s.obj.fight.Wait(s.opts.Now())
+	wait := s.obj.revertBackoff.Wait(s.opts.Now())
 	if wait <= 0 {
 		return nil
 	}
-	return say(status.Failed(v1alpha1.ReasonConflict, fmt.Sprintf("another client keeps deleting Secret %q or changing the keys that this object writes; restoring it with back-off until that client stops", s.plan.Target)), wait)
+	return withVerdict(status.Failed(v1alpha1.ReasonConflict, fmt.Sprintf("another client keeps deleting Secret %q or changing the keys that this object writes; restoring it with back-off until that client stops", s.plan.Target)), wait)
 }
 
-// idle returns the outcome for an object that needs no read and no write except of its status. settled is true if
+// idle returns the outcome for an object that needs no read and no write except of its status. canPrune is true if
 // unneeded parts can be deleted.
-func idle(s *subject) (o *outcome, settled bool) {
-	if s.stance.why != policy.NotDue {
+func idle(s *subject) (o *outcome, canPrune bool) {
+	if s.state.why != policy.NotDue {
 		// The Secret is immutable, so the provider is no longer read.
 		s.next.ObservedMetadataHash, s.next.ObservedRefreshRequest = s.metadata(), s.es.Annotations[v1alpha1.RefreshRequestAnnotation]
 		s.next.NextRefreshTime, s.next.Binding = nil, &v1alpha1.Binding{Name: s.plan.Target}
-		return say(synced("the Secret is in sync; it is immutable, so the provider is not read"), 0), false
+		return withVerdict(synced("the Secret is in sync; it is immutable, so the provider is not read"), 0), false
 	}
 	wait := pause(s)
-	if v := s.handed.Problem; v != nil && !s.stance.yields && !complete(s) {
+	if v := s.handed.Problem; v != nil && !s.state.blocked && !complete(s) {
 		if !shown(s, *v) {
-			return say(*v, wait), false
+			return withVerdict(*v, wait), false
 		}
 		return rest(wait), false
 	}
@@ -127,14 +127,14 @@ func idle(s *subject) (o *outcome, settled bool) {
 		if s.obj.next.IsZero() {
 			s.next.NextRefreshTime = nil
 		}
-		return say(standing(s), wait), false // The change needs no read and no write.
+		return withVerdict(currentVerdict(s), wait), false // The change needs no read and no write.
 	}
 	return rest(wait), true
 }
 
 // pause returns how long to wait until the next check of an object that needs no read and no write; 0 for no check.
 func pause(s *subject) time.Duration {
-	if s.stance.yields {
+	if s.state.blocked {
 		return hold(s) // Not every change that unblocks the object is an event of the target.
 	}
 	return remaining(s)
@@ -153,15 +153,15 @@ func remaining(s *subject) time.Duration {
 	return wait
 }
 
-// awaitParts waits for contributions of other operators. A change of a part or of its entry in the status enqueues
+// waitForContributions waits for contributions of other operators. A change of a part or of its entry in the status enqueues
 // the object.
-func awaitParts(s *subject) *outcome {
+func waitForContributions(s *subject) *outcome {
 	wait := hold(s)
 	if s.handed.Wait > 0 {
 		wait = min(wait, s.handed.Wait)
 	}
 	if v := s.handed.Problem; v != nil {
-		return say(*v, wait)
+		return withVerdict(*v, wait)
 	}
 	return rest(wait)
 }

@@ -46,10 +46,10 @@ func TestDue(t *testing.T) {
 	}
 	failed := ready(metav1.ConditionFalse, v1alpha1.ReasonSecretSyncedError)
 	cases := map[string]struct {
-		reason string
-		change func(*subject)
-		yields bool
-		want   policy.Why
+		reason  string
+		change  func(*subject)
+		blocked bool
+		want    policy.Why
 	}{
 		"Planned":   {"The next refresh is not due yet.", next(now.Add(time.Minute)), false, policy.NotDue},
 		"Past":      {"The planned refresh was missed.", next(now.Add(-2 * time.Hour)), false, policy.Elapsed},
@@ -63,7 +63,7 @@ func TestDue(t *testing.T) {
 		"Supplies":  {"A problem of another operator is no failure of the provider.", both(failed, func(s *subject) { s.handed.Problem = &status.Verdict{} }), false, policy.NotDue},
 		"StoreChanged": {
 			"A changed store may have values that were missing.",
-			both(ready(metav1.ConditionTrue, v1alpha1.ReasonSecretSynced), func(s *subject) { s.obj.signals.mended.Store(true) }), false, policy.Retry,
+			both(ready(metav1.ConditionTrue, v1alpha1.ReasonSecretSynced), func(s *subject) { s.obj.signals.readAgain.Store(true) }), false, policy.Retry,
 		},
 		"Compared": {
 			"Values that were only compared are read again for the first write.",
@@ -82,7 +82,7 @@ func TestDue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := decided(now, tc.change)
 			before := s.obj.next
-			if got := due(s, tc.yields, planned(s, now.Add(-time.Hour))); got != tc.want {
+			if got := due(s, tc.blocked, planned(s, now.Add(-time.Hour))); got != tc.want {
 				t.Errorf("\n%s\ndue(): %q, want %q", tc.reason, got, tc.want)
 			}
 			if !s.obj.next.Equal(before) {
@@ -97,31 +97,31 @@ func TestLost(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		ready  string
-		before stance
+		before syncState
 		often  bool
-		want   stance
+		want   syncState
 		waits  bool
 	}{
-		"Due":      {"A read that is due restores nothing.", "", stance{why: policy.Elapsed}, false, stance{why: policy.Elapsed}, false},
-		"Changed":  {"Without a reason to read, another client has changed the target.", "", stance{why: policy.NotDue}, false, stance{why: policy.TargetLost, lost: true}, false},
-		"Often":    {"A target that is changed again and again is restored with back-off.", "", stance{why: policy.NotDue}, true, stance{why: policy.TargetLost, lost: true}, true},
-		"Missing":  {"A Secret that did not exist before was not changed.", v1alpha1.ReasonSecretMissing, stance{why: policy.NotDue}, false, stance{why: policy.TargetLost}, false},
-		"Conflict": {"After a conflict the read restores the target.", v1alpha1.ReasonConflict, stance{why: policy.Retry}, false, stance{why: policy.TargetLost, lost: true}, false},
+		"Due":      {"A read that is due restores nothing.", "", syncState{why: policy.Elapsed}, false, syncState{why: policy.Elapsed}, false},
+		"Changed":  {"Without a reason to read, another client has changed the target.", "", syncState{why: policy.NotDue}, false, syncState{why: policy.TargetLost, lost: true}, false},
+		"Often":    {"A target that is changed again and again is restored with back-off.", "", syncState{why: policy.NotDue}, true, syncState{why: policy.TargetLost, lost: true}, true},
+		"Missing":  {"A Secret that did not exist before was not changed.", v1alpha1.ReasonSecretMissing, syncState{why: policy.NotDue}, false, syncState{why: policy.TargetLost}, false},
+		"Conflict": {"After a conflict the read restores the target.", v1alpha1.ReasonConflict, syncState{why: policy.Retry}, false, syncState{why: policy.TargetLost, lost: true}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := decided(now, func(s *subject) {
-				s.stance = tc.before
+				s.state = tc.before
 				s.seen.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionFalse, Reason: tc.ready}}
 				for range 20 {
 					if tc.often {
-						s.obj.fight = s.obj.fight.Revert(now)
+						s.obj.revertBackoff = s.obj.revertBackoff.Revert(now)
 					}
 				}
 			})
 			got, o := lost(s)
-			if got != tc.want || (o != nil) != tc.waits || s.stance != tc.before {
-				t.Errorf("\n%s\nlost(): %+v, waits %t, want %+v, waits %t; the stance before is now %+v", tc.reason, got, o != nil, tc.want, tc.waits, s.stance)
+			if got != tc.want || (o != nil) != tc.waits || s.state != tc.before {
+				t.Errorf("\n%s\nlost(): %+v, waits %t, want %+v, waits %t; the stance before is now %+v", tc.reason, got, o != nil, tc.want, tc.waits, s.state)
 			}
 		})
 	}

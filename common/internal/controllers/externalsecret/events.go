@@ -45,7 +45,7 @@ type handlers struct {
 
 func (h *handlers) watch(c controller.Controller, from cache.Cache, o Options) error {
 	secrets := resolve.SecretMetadata()
-	wake := &kit.Wake[reconcile.Request]{Resolver: h.referrers.Resolver, Namespaced: o.Namespaced, Referrers: h.referring, Free: h.mended}
+	wake := &kit.Wake[reconcile.Request]{Resolver: h.referrers.Resolver, Namespaced: o.Namespaced, Referrers: h.referring, Free: h.requestRead}
 	for _, s := range append([]source.Source{
 		source.Kind[client.Object](from, &v1alpha1.ExternalSecret{}, h.objectEvents()),
 		source.Kind[client.Object](from, secrets, h.secretEvents()),
@@ -81,7 +81,7 @@ func (h *handlers) waits(es *v1alpha1.ExternalSecret) bool {
 	if obj == nil || obj.signals.lacks.Load() || !meta.IsStatusConditionTrue(es.Status.Conditions, v1alpha1.ConditionReady) {
 		return true
 	}
-	return !obj.attempts.Begun() && policy.OnGone(es.Spec.Target.DeletionPolicy, true, 0) != policy.KeepAll
+	return !obj.attempts.Begun() && policy.OnNotFound(es.Spec.Target.DeletionPolicy, true, 0) != policy.KeepAll
 }
 
 // free removes the back-off of an object.
@@ -91,16 +91,16 @@ func (h *handlers) free(key types.NamespacedName) {
 	}
 }
 
-// mended requests a read for an object whose store has changed.
-func (h *handlers) mended(req reconcile.Request) {
+// requestRead requests a read for an object whose store has changed.
+func (h *handlers) requestRead(req reconcile.Request) {
 	h.free(req.NamespacedName)
 	if obj := h.objects.Peek(req.NamespacedName); obj != nil {
-		obj.signals.mended.Store(true)
+		obj.signals.readAgain.Store(true)
 	}
 }
 
-// leads reports whether this replica is the leader.
-func (h *handlers) leads() bool {
+// isLeader reports whether this replica is the leader.
+func (h *handlers) isLeader() bool {
 	select {
 	case <-h.elected:
 		return true
@@ -154,7 +154,7 @@ func (h *handlers) updated(was, es *v1alpha1.ExternalSecret, q requests) {
 	if obj := h.objects.Peek(key); obj != nil {
 		obj.status.Saw(es)
 	}
-	if !h.leads() && es.Status.ObservedGeneration == es.Generation {
+	if !h.isLeader() && es.Status.ObservedGeneration == es.Generation {
 		h.objects.unchanged(key) // The leader has handled the change.
 	}
 	if was.Generation != es.Generation || was.UID != es.UID {

@@ -57,7 +57,7 @@ func TestFence(t *testing.T) {
 			l.Hold(true)
 
 			// An operator in the same namespace with a newer value of the provider.
-			ahead := &env{behind.Beside()}
+			ahead := &env{behind.SecondOperator()}
 			ahead.Server = fake.NewServer()
 			ahead.Backend = ahead.Server.Backend("main")
 			ahead.Backend.Put("db", []byte("fresh"))

@@ -18,7 +18,7 @@ import (
 
 // load loads an object that this operator claims, with its latest status; nil if there is no such object. It also
 // returns true if the object replaces another one of the same name.
-func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (s *subject, anew bool, err error) {
+func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (s *subject, replaces bool, err error) {
 	es := &v1alpha1.ExternalSecret{}
 	if err := r.cache.Get(ctx, key, es); err != nil {
 		return nil, false, errors.Wrap(client.IgnoreNotFound(err), "cannot read the ExternalSecret")
@@ -27,21 +27,21 @@ func (r *Reconciler) load(ctx context.Context, key types.NamespacedName) (s *sub
 	if err != nil || !mine || es.DeletionTimestamp != nil {
 		return nil, false, err
 	}
-	obj, anew := r.objects.Get(key, es.UID)
+	obj, replaces := r.objects.Get(key, es.UID)
 	now := &v1alpha1.ExternalSecret{}
 	latest, err := obj.status.Get(ctx, r.cache, key, now)
 	switch {
 	case err != nil:
-		return nil, anew, err
+		return nil, replaces, err
 	case latest == nil, now.UID != es.UID:
-		return nil, anew, errMoved
+		return nil, replaces, errMoved
 	}
 	s = &subject{opts: &r.opts, es: now, obj: obj, version: latest.ResourceVersion, seen: &latest.Status, next: latest.Status.DeepCopy()}
-	s.census = &census{cache: r.cache, live: r.live, es: s.es}
+	s.peers = &peers{cache: r.cache, live: r.live, es: s.es}
 	if s.seen.ObservedGeneration == s.es.Generation {
 		s.noteContent()
 	}
-	return s, anew, nil
+	return s, replaces, nil
 }
 
 // reload checks, after a wait, that the object asks for the same as before, and loads its latest status.
@@ -55,7 +55,7 @@ func (s *subject) reload(ctx context.Context, cache client.Reader) error {
 		return kit.ErrInterrupted
 	}
 	s.es, s.version, s.seen, s.next = now, latest.ResourceVersion, &latest.Status, latest.Status.DeepCopy()
-	s.census.es = s.es
+	s.peers.es = s.es
 	if s.attempt() != before {
 		return kit.ErrInterrupted
 	}
@@ -87,21 +87,21 @@ func (s *subject) observe(ctx context.Context, secret metav1.Object) policy.Targ
 	c := s.es.Spec.Target.CreationPolicy
 	t := target.Observe(ctx, secret, target.Identity{
 		Name: s.es.Name, UID: s.es.UID, Module: s.opts.Module, Exclusive: c == "" || c == v1alpha1.CreateOwner,
-	}, s.census)
+	}, s.peers)
 	if t.Mark.Created {
 		s.obj.created = secret.GetUID()
 	}
 	return t
 }
 
-// stillYields reports whether other ExternalSecrets still hold all the keys that they held at the last refresh.
-func (s *subject) stillYields(ctx context.Context, secret metav1.Object) bool {
-	if len(s.obj.yields.keys) == 0 || s.ready().Reason != v1alpha1.ReasonConflict {
+// stillBlocked reports whether other ExternalSecrets still hold all the keys that they held at the last refresh.
+func (s *subject) stillBlocked(ctx context.Context, secret metav1.Object) bool {
+	if len(s.obj.blocked.keys) == 0 || s.ready().Reason != v1alpha1.ReasonConflict {
 		return false
 	}
-	d := target.Named(policy.Mark{Name: s.es.Name, UID: s.es.UID}, s.obj.yields.keys)
-	_, still := d.Yield(secret.GetManagedFields(), s.census.others(ctx, secret))
-	return len(still) == len(s.obj.yields.keys)
+	d := target.Named(policy.Mark{Name: s.es.Name, UID: s.es.UID}, s.obj.blocked.keys)
+	_, still := d.WithoutBlocked(secret.GetManagedFields(), s.peers.others(ctx, secret))
+	return len(still) == len(s.obj.blocked.keys)
 }
 
 // versionOf returns the resourceVersion of a target; empty if there is none.
@@ -112,12 +112,12 @@ func versionOf(secret metav1.Object) string {
 	return secret.GetResourceVersion()
 }
 
-// doubtful reports whether a decision that is based on a cache must be confirmed by a live read. That is so where
+// needsLiveRead reports whether a decision that is based on a cache must be confirmed by a live read. That is so where
 // another owner may hold the Secret, because a watch by name may have shown more than the cache has. It is also so
 // where a Secret is missing from the cache that was there before: it may only have lost its label.
-func doubtful(s *subject, secret metav1.Object, d policy.Decision) bool {
+func needsLiveRead(s *subject, secret metav1.Object, d policy.Decision) bool {
 	switch d.Action { //nolint:exhaustive // The other actions are based on a Secret of this object.
-	case policy.Missing, policy.Yield, policy.Refuse, policy.Wait:
+	case policy.Missing, policy.Conflict, policy.Refuse, policy.Wait:
 		return true
 	}
 	return s.ready().Reason == v1alpha1.ReasonConflict ||

@@ -56,9 +56,9 @@ func simulated(run *simulation.Run, change ...func(*Reconciler)) func(*simulatio
 		}
 		walks := kit.NewController(kit.NewWalks(kit.Limits{}), r.Reconcile)
 		op.Reconcile = walks.Walk
-		leads := make(chan struct{})
-		close(leads)
-		h := handlers{referrers: refs, objects: r.objects, elected: leads, now: time.Now, interrupt: walks.Interrupt}
+		elected := make(chan struct{})
+		close(elected)
+		h := handlers{referrers: refs, objects: r.objects, elected: elected, now: time.Now, interrupt: walks.Interrupt}
 		op.Cache.Watch(&fakev1.FakeStore{}, nil, nil, nil)
 		op.Cache.Watch(&v1alpha1.ExternalSecret{}, nil, nil, h.objectEvents())
 		op.Cache.Watch(resolve.SecretMetadata(), func(o *simulation.Object) bool {
@@ -129,8 +129,8 @@ func (w twoLeaders) drop(run *simulation.Run) error {
 // value. An empty value stands for no Secret. After a deletion the Secret may come back with an older value for a
 // short time. A late operator creates it by a request that has no precondition.
 func (w twoLeaders) watch(run *simulation.Run) {
-	seen, made, gone := 0, false, false
-	run.Digest = func() string { return fmt.Sprint(seen, made, gone) }
+	seen, made, absent := 0, false, false
+	run.Digest = func() string { return fmt.Sprint(seen, made, absent) }
 	run.Check = func() error {
 		is, _ := run.Secret("db", "value")
 		if made = made || is != ""; !made {
@@ -138,11 +138,11 @@ func (w twoLeaders) watch(run *simulation.Run) {
 		}
 		for i := seen; i < len(w.values); i++ {
 			if w.values[i] == is {
-				seen, gone = i, is == ""
+				seen, absent = i, is == ""
 				return nil
 			}
 		}
-		if gone = gone || is == "" && w.dropped; gone {
+		if absent = absent || is == "" && w.dropped; absent {
 			return nil
 		}
 		return errors.Errorf("the Secret held %q and now holds %q", w.values[seen], is)
@@ -269,18 +269,18 @@ func TestInterleavings(t *testing.T) {
 		"Gone":    {policy: v1alpha1.RefreshOnChange, deletion: v1alpha1.DeletionDelete, values: []string{"v1", ""}},
 		"Dropped": {policy: v1alpha1.RefreshOnChange, values: []string{"v1", "v2"}, dropped: true},
 	}
-	for name, world := range cases {
+	for name, leaders := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			simulation.Holds(t, world.scenario(), bounds)
+			simulation.Holds(t, leaders.scenario(), bounds)
 		})
 	}
 }
 
 // TestFindsFaults disables a guard, and expects the simulation to find a failing run.
 func TestFindsFaults(t *testing.T) {
-	world := twoLeaders{policy: v1alpha1.RefreshOnChange, values: []string{"v1", "v2"}}
-	simulation.Breaks(t, world.scenario(func(r *Reconciler) {
-		r.overtaken = func(judgement, *answer) bool { return false }
+	leaders := twoLeaders{policy: v1alpha1.RefreshOnChange, values: []string{"v1", "v2"}}
+	simulation.Breaks(t, leaders.scenario(func(r *Reconciler) {
+		r.overtaken = func(writeDecision, *answer) bool { return false }
 	}))
 }

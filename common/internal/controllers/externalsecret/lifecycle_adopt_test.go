@@ -186,7 +186,7 @@ func TestForeignSecret(t *testing.T) {
 				t.Errorf("message is %q, want it to contain %q and the fix", c.Message, tc.message)
 			}
 			testenv.Update(e.Client, e.Get("db"), testenv.Request("1"))
-			e.Settle()
+			e.WaitForEvents()
 			e.wantUnchanged(before)
 			if es := e.Get("db"); es.Status.Binding != nil {
 				t.Errorf("status.binding names %s, which has another owner", es.Status.Binding.Name)

@@ -61,7 +61,7 @@ func TestCleanupMoves(t *testing.T) {
 				s.Data["foreign"], s.Labels["foreign"], s.Annotations["foreign"] = []byte("keep"), "keep", "keep"
 			})
 			e.WantStore("store", v1alpha1.ReasonStoreValid)
-			e.Settle()
+			e.WaitForEvents()
 			if tc.fault != nil {
 				defer e.Backend.Inject(*tc.fault)()
 			}
@@ -243,7 +243,7 @@ func TestCleanupFlag(t *testing.T) {
 			}
 			return ""
 		})
-		e.Settle()
+		e.WaitForEvents()
 		for name := range objects {
 			if got := e.Backend.ReadsOf(name); got != 0 {
 				t.Errorf("%s was read %d times after a change of the flag", name, got)
@@ -271,13 +271,13 @@ func TestSuspendedStays(t *testing.T) {
 	testenv.Update(e.Client, es, func(es *v1alpha1.ExternalSecret) { es.Spec.Target.CleanupPolicy = never })
 	e.WantReady("db", v1alpha1.ReasonSuspended)
 	edited := testenv.Update(e.Client, e.Secret("db"), func(s *corev1.Secret) { s.Data["value"] = []byte("edited") })
-	e.Settle()
+	e.WaitForEvents()
 	e.Stop()
 	e.Start()
-	e.Settle()
+	e.WaitForEvents()
 	e.wantUnchanged(edited)
 	e.Delete(edited)
-	e.Settle()
+	e.WaitForEvents()
 	e.wantData("db", nil)
 
 	testenv.Update(e.Client, es, func(es *v1alpha1.ExternalSecret) { es.Spec.Suspend = false })

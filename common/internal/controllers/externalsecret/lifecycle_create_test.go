@@ -53,7 +53,7 @@ func TestCreationPolicy(t *testing.T) {
 					e.promptly(what+" restored", func() string { return cmp.Diff(want, e.dataOf("db")) })
 					continue
 				}
-				e.Settle()
+				e.WaitForEvents()
 				if diff := cmp.Diff(harmed, e.dataOf("db"), equalEmpty); diff != "" {
 					t.Errorf("%s: %s was restored before the next refresh: -want, +got:\n%s", tc.reason, what, diff)
 				}
@@ -152,7 +152,7 @@ func TestCreationPolicyToNone(t *testing.T) {
 	e.WantReady("db", v1alpha1.ReasonSecretSynced)
 	e.Backend.Put("db", []byte("two"))
 	e.refresh("db")
-	e.Settle()
+	e.WaitForEvents()
 	e.wantUnchanged(before)
 	if !operatortest.OwnedBy(before, es) {
 		t.Error("the ownerReference was removed")

@@ -71,7 +71,7 @@ func TestDeletion(t *testing.T) {
 					return ""
 				})
 			}
-			e.Settle()
+			e.WaitForEvents()
 			for name, o := range objects {
 				if o.kept(flag) {
 					e.wantUnchanged(before[name])
@@ -83,10 +83,10 @@ func TestDeletion(t *testing.T) {
 					})
 				}
 			}
-			e.Settle()
+			e.WaitForEvents()
 			e.Stop()
 			e.Start()
-			e.Settle()
+			e.WaitForEvents()
 			for name, o := range objects {
 				if o.kept(flag) {
 					e.wantUnchanged(before[name])
@@ -127,7 +127,7 @@ func TestCascade(t *testing.T) {
 				e.wantData("db", nil)
 				return
 			}
-			e.Settle()
+			e.WaitForEvents()
 			now := e.Secret("db")
 			if now == nil || len(now.OwnerReferences) > 0 {
 				t.Fatalf("%s: the Secret is %v", tc.reason, now)
@@ -169,7 +169,7 @@ func TestReplaced(t *testing.T) {
 			}
 			e.Eventually(is)
 			e.WantReady("db", v1alpha1.ReasonSecretSynced)
-			e.Settle()
+			e.WaitForEvents()
 			if wrong := is(); wrong != "" {
 				t.Error(wrong)
 			}

@@ -47,7 +47,7 @@ func TestForeignChanges(t *testing.T) {
 			if err := e.API.Update(e.Ctx, s); err != nil {
 				t.Fatal(err)
 			}
-			e.Settle()
+			e.WaitForEvents()
 			e.wantUnchanged(s)
 			if got := e.Backend.ReadsOf("db"); got != 0 {
 				t.Errorf("%s: %d reads", tc.reason, got)
@@ -62,7 +62,7 @@ func TestForeignChanges(t *testing.T) {
 
 // keepSpoiling changes or deletes a Secret whenever its value is right. It returns how often that was so, and a
 // function that stops it.
-func (e *env) keepSpoiling(name string, wrong func(*corev1.Secret)) (rights func() int, end func()) {
+func (e *env) keepSpoiling(name string, wrong func(*corev1.Secret)) (intactCount func() int, end func()) {
 	ctx, cancel := context.WithCancel(e.Ctx)
 	var n atomic.Int64
 	var wg sync.WaitGroup
@@ -118,13 +118,13 @@ func TestRevertBackoff(t *testing.T) {
 				change = append(change, tc.change)
 			}
 			e.synced("db", change...)
-			rights, end := e.keepSpoiling("db", tc.wrong)
+			intactCount, end := e.keepSpoiling("db", tc.wrong)
 			defer end()
 			c := e.WantReady("db", v1alpha1.ReasonConflict)
 			if c.Status != metav1.ConditionFalse || !strings.Contains(c.Message, "another client keeps deleting") || !strings.Contains(c.Message, `"db"`) {
 				t.Errorf("Ready is %s: %q, want False and a message that another client keeps changing the Secret", c.Status, c.Message)
 			}
-			since, before, reads := time.Now(), rights(), e.Backend.ReadsOf("db")
+			since, before, reads := time.Now(), intactCount(), e.Backend.ReadsOf("db")
 			if before < 5 {
 				t.Errorf("the back-off began after %d reverts, want at least five without delay", before)
 			}
@@ -136,7 +136,7 @@ func TestRevertBackoff(t *testing.T) {
 				}
 			}
 			// Waits of 1, 2 and 4 seconds allow three reverts in these five seconds.
-			got := rights() - before
+			got := intactCount() - before
 			t.Logf("%s: the back-off began after %d reverts; %d more in %s, with %d reads", tc.reason, before, got, time.Since(since).Round(100*time.Millisecond), e.Backend.ReadsOf("db")-reads)
 			if got > 4 {
 				t.Errorf("%s: %d reverts in five seconds, want at most 4", tc.reason, got)
@@ -148,7 +148,7 @@ func TestRevertBackoff(t *testing.T) {
 			end()
 			e.WantSecret("db", "value", "right")
 			e.WantReady("db", v1alpha1.ReasonSecretSynced)
-			e.Settle()
+			e.WaitForEvents()
 			e.WantSecret("db", "value", "right")
 		})
 	}
@@ -178,19 +178,19 @@ func TestRevertBackoffTimes(t *testing.T) {
 	e.Serve(e.Server.Kinds(), operator.WithClock(clock.time))
 	e.Backend.Put("db", []byte("right"))
 	e.synced("db")
-	rights, end := e.keepSpoiling("db", func(s *corev1.Secret) { s.Data["value"] = []byte("wrong") })
+	intactCount, end := e.keepSpoiling("db", func(s *corev1.Secret) { s.Data["value"] = []byte("wrong") })
 	defer end()
 	wait := func(n int) {
 		t.Helper()
 		e.Eventually(func() string {
-			if got := rights(); got != n {
+			if got := intactCount(); got != n {
 				return cmp.Diff(n, got)
 			}
 			return ""
 		})
 		e.WantReady("db", v1alpha1.ReasonConflict)
-		e.Settle()
-		if got := rights(); got != n {
+		e.WaitForEvents()
+		if got := intactCount(); got != n {
 			t.Fatalf("the Secret was right %d times, want %d", got, n)
 		}
 	}
@@ -198,26 +198,26 @@ func TestRevertBackoffTimes(t *testing.T) {
 	wait(6)
 	for i, d := range []time.Duration{time.Second, 2 * time.Second, 4 * time.Second} {
 		clock.step(d - time.Millisecond)
-		e.poke("db")
+		e.triggerReconcile("db")
 		wait(6 + i)
 		clock.step(time.Millisecond)
-		e.poke("db")
+		e.triggerReconcile("db")
 		wait(7 + i)
 	}
 	// Ten minutes without a revert reset the back-off, so five reverts come without delay again.
 	clock.step(10 * time.Minute)
-	e.poke("db")
+	e.triggerReconcile("db")
 	wait(6 + 3 + 5)
 
 	end()
 	clock.step(5 * time.Minute)
-	e.poke("db")
+	e.triggerReconcile("db")
 	e.WantSecret("db", "value", "right")
 	e.WantReady("db", v1alpha1.ReasonSecretSynced)
 }
 
-// poke triggers a reconcile by changing an annotation of a Secret.
-func (e *env) poke(name string) {
+// triggerReconcile triggers a reconcile by changing an annotation of a Secret.
+func (e *env) triggerReconcile(name string) {
 	e.Helper()
 	testenv.Update(e.Client, e.Secret(name), func(s *corev1.Secret) { s.Annotations["poke"] = testenv.RandomName() })
 }

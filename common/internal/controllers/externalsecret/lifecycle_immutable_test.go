@@ -11,8 +11,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
 )
 
-// frozen sets target.immutable.
-func frozen(es *v1alpha1.ExternalSecret) { es.Spec.Target.Immutable = true }
+// makeImmutable sets target.immutable.
+func makeImmutable(es *v1alpha1.ExternalSecret) { es.Spec.Target.Immutable = true }
 
 // TestImmutable creates an immutable Secret. It is never rewritten, and the provider is not read again, not even on
 // request. The interval is short so that Orphan, too, creates a deleted Secret again soon.
@@ -22,7 +22,7 @@ func TestImmutable(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t)
 			e.Backend.Put("db", []byte("one"))
-			e.synced("db", frozen, creates(p), every("1s"))
+			e.synced("db", makeImmutable, creates(p), every("1s"))
 			before := e.Secret("db")
 			if before.Immutable == nil || !*before.Immutable || string(before.Data["value"]) != "one" {
 				t.Fatalf("immutable is %v", before.Immutable)
@@ -40,7 +40,7 @@ func TestImmutable(t *testing.T) {
 			e.Stop()
 			e.Start()
 			e.refresh("db")
-			e.Settle()
+			e.WaitForEvents()
 			if got := e.Backend.ReadsOf("db") - reads; got != 0 {
 				t.Errorf("%d reads for an immutable Secret, want none", got)
 			}
@@ -60,7 +60,7 @@ func TestImmutable(t *testing.T) {
 func TestImmutableMoves(t *testing.T) {
 	e := newEnv(t)
 	e.Backend.Put("db", []byte("x"))
-	es := e.synced("db", frozen)
+	es := e.synced("db", makeImmutable)
 	before := e.Secret("db")
 	e.WantStore("store", v1alpha1.ReasonStoreValid)
 	e.Backend.Reset()
@@ -74,7 +74,7 @@ func TestImmutableMoves(t *testing.T) {
 	}
 	// Users can change labels of an immutable Secret. The operator ignores that.
 	before = testenv.Update(e.Client, e.Secret("db"), func(s *corev1.Secret) { s.Labels["foreign"] = "keep" })
-	e.Settle()
+	e.WaitForEvents()
 	e.wantUnchanged(before)
 }
 
@@ -82,7 +82,7 @@ func TestImmutableMoves(t *testing.T) {
 func TestImmutableTakenBack(t *testing.T) {
 	e := newEnv(t)
 	e.Backend.Put("db", []byte("one"))
-	es := e.synced("db", frozen)
+	es := e.synced("db", makeImmutable)
 	before := e.Secret("db")
 	e.Backend.Put("db", []byte("two"))
 	testenv.Update(e.Client, es, func(es *v1alpha1.ExternalSecret) { es.Spec.Target.Immutable = false })
@@ -96,11 +96,11 @@ func TestImmutableTakenBack(t *testing.T) {
 	want()
 	e.Stop()
 	e.Start()
-	e.Settle()
+	e.WaitForEvents()
 	want()
 	e.wantUnchanged(before)
 	// Setting it again fixes the error.
-	testenv.Update(e.Client, es, frozen)
+	testenv.Update(e.Client, es, makeImmutable)
 	e.WantReady("db", v1alpha1.ReasonSecretSynced)
 	testenv.Update(e.Client, es, func(es *v1alpha1.ExternalSecret) { es.Spec.Target.Immutable = false })
 	want()
@@ -126,9 +126,9 @@ func TestImmutableLater(t *testing.T) {
 			if theirs {
 				e.plain("db", "foreign", "keep")
 				want["foreign"] = "keep"
-				e.synced("db", frozen)
+				e.synced("db", makeImmutable)
 			} else {
-				testenv.Update(e.Client, e.synced("db"), frozen)
+				testenv.Update(e.Client, e.synced("db"), makeImmutable)
 			}
 			e.Eventually(func() string {
 				if s := e.Secret("db"); s.Immutable == nil || !*s.Immutable {

@@ -124,7 +124,7 @@ func TestMergeConflict(t *testing.T) {
 			second := e.ExternalSecret("second", target(tc.second), testenv.Fills("a", "second"))
 			e.Create(second)
 			e.WantReady("second", v1alpha1.ReasonConflict)
-			e.Settle()
+			e.WaitForEvents()
 			if diff := cmp.Diff(before, e.dataOf("shared")); diff != "" {
 				t.Errorf("%s: -before, +now:\n%s", tc.reason, diff)
 			}
@@ -164,7 +164,7 @@ func TestMergeAtOnce(t *testing.T) {
 				before = e.Secret("shared")
 				return ""
 			})
-			e.Settle()
+			e.WaitForEvents()
 			e.wantUnchanged(before)
 		})
 	}
@@ -278,7 +278,7 @@ func TestMergeQueue(t *testing.T) {
 			return cmp.Diff(holds("foreign", "keep", "a", taken), e.dataOf("shared"))
 		})
 		before := e.Secret("shared")
-		e.Settle()
+		e.WaitForEvents()
 		e.wantUnchanged(before)
 		delete(waiting, taken)
 		e.Delete(e.Get(taken))
@@ -333,7 +333,7 @@ func TestMergeWaits(t *testing.T) {
 	}
 	missing()
 	e.WantStore("store", v1alpha1.ReasonStoreValid)
-	e.Settle()
+	e.WaitForEvents()
 	if got := e.Backend.ReadsOf("db"); got != 0 {
 		t.Errorf("%d reads while the target is missing, want none", got)
 	}
@@ -360,7 +360,7 @@ func TestMergeWaits(t *testing.T) {
 	e.Stop()
 	e.Start()
 	e.WantStore("store", v1alpha1.ReasonStoreValid)
-	e.Settle()
+	e.WaitForEvents()
 	appear("the target was created after a restart, and merged into")
 	e.Delete(e.Secret("shared"))
 	missing()
@@ -381,7 +381,7 @@ func TestMergeWaitsOnRequest(t *testing.T) {
 	e.WantReady("db", v1alpha1.ReasonSecretMissing)
 	testenv.Update(e.Client, e.Get("db"), testenv.Request("1"))
 	testenv.Update(e.Client, e.Get("db"), func(es *v1alpha1.ExternalSecret) { es.Labels = map[string]string{"a": "b"} })
-	e.Settle()
+	e.WaitForEvents()
 	e.WantReady("db", v1alpha1.ReasonSecretMissing)
 	if got := e.Backend.ReadsOf("db"); got != 0 {
 		t.Errorf("%d reads while the target is missing, want none", got)

@@ -75,7 +75,7 @@ func TestRefreshPolicy(t *testing.T) {
 					})
 				} else {
 					reads := e.Backend.ReadsOf("db")
-					e.Settle()
+					e.WaitForEvents()
 					if got := e.Backend.ReadsOf("db"); got != reads || !cmp.Equal(before, e.dataOf("db")) {
 						t.Errorf("%s: %s caused a read of the provider", tc.reason, what)
 					}
@@ -97,10 +97,10 @@ func TestRefreshPolicy(t *testing.T) {
 			follows("the spec", tc.onChange, func() { testenv.Update(e.Client, e.Get("db"), testenv.Fills("other", "db")) })
 			follows("time", tc.onTime, func() {
 				clock.step(2 * time.Hour)
-				e.poke("db") // The queue uses the real time.
+				e.triggerReconcile("db") // The queue uses the real time.
 			})
 			follows("a request", true, func() { testenv.Update(e.Client, e.Get("db"), testenv.Request("1")) })
-			follows("the same request", false, func() { e.poke("db") })
+			follows("the same request", false, func() { e.triggerReconcile("db") })
 			follows("another request", true, func() { testenv.Update(e.Client, e.Get("db"), testenv.Request("2")) })
 			follows("a restart", false, func() { e.Stop(); start() })
 			follows("a label, changed during a restart", tc.onChange, func() {
@@ -281,7 +281,7 @@ func TestEvents(t *testing.T) {
 	}
 	e.Stop()
 	e.Start()
-	e.Settle()
+	e.WaitForEvents()
 	want("Created", "Deleted", "SecretSynced", "SecretSyncedError", "Updated")
 }
 

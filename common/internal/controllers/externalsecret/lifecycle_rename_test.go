@@ -52,7 +52,7 @@ func TestRename(t *testing.T) {
 				before := e.Secret("old")
 				if tc.foreign {
 					before = testenv.Update(e.Client, before, func(s *corev1.Secret) { s.Data["foreign"] = []byte("keep") })
-					e.Settle()
+					e.WaitForEvents()
 				}
 				if restart {
 					e.Stop()
@@ -79,7 +79,7 @@ func TestRename(t *testing.T) {
 				}
 				// No operator writes the old Secret any longer.
 				if old := e.Secret("old"); old != nil {
-					e.Settle()
+					e.WaitForEvents()
 					e.wantUnchanged(old)
 				}
 			})

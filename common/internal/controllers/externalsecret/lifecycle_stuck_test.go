@@ -23,10 +23,10 @@ import (
 func TestNoLongerPeriodic(t *testing.T) {
 	e := newIdleEnv(t)
 	e.Backend.Put("db", []byte("x"))
-	var looks atomic.Int64
+	var readCount atomic.Int64
 	clock := newStepping()
 	e.Serve(e.Server.Kinds(), operator.WithClock(func() time.Time {
-		looks.Add(1)
+		readCount.Add(1)
 		return clock.time()
 	}))
 	e.synced("db", every("1h"))
@@ -36,11 +36,11 @@ func TestNoLongerPeriodic(t *testing.T) {
 		t.Errorf("status.nextRefreshTime is %s, want none: it is not refreshed again", next)
 	}
 	clock.step(2 * time.Hour)
-	e.poke("db")
-	e.Settle()
-	before := looks.Load()
-	e.Settle()
-	if n := looks.Load() - before; n > 50 {
+	e.triggerReconcile("db")
+	e.WaitForEvents()
+	before := readCount.Load()
+	e.WaitForEvents()
+	if n := readCount.Load() - before; n > 50 {
 		t.Errorf("the operator read the clock %d times while only one other object was created and deleted", n)
 	}
 }
@@ -58,7 +58,7 @@ func TestUnlabelled(t *testing.T) {
 		then func(e *env)
 		want map[string]string
 	}{
-		"Immutable": {"an immutable Secret without its label is deleted and created again with new values", frozen, func(e *env) {
+		"Immutable": {"an immutable Secret without its label is deleted and created again with new values", makeImmutable, func(e *env) {
 			e.Backend.Put("db", []byte("two"))
 			testenv.Update(e.Client, e.Get("db"), testenv.Request("1"))
 			e.Eventually(func() string { return cmp.Diff("1", e.Get("db").Status.ObservedRefreshRequest) })
@@ -78,16 +78,16 @@ func TestUnlabelled(t *testing.T) {
 			e.Stop() // A running operator would restore the label.
 			testenv.Update(e.Client, e.Secret("db"), unlabel)
 			e.Start()
-			e.Settle()
+			e.WaitForEvents()
 			tc.then(e)
 			e.Eventually(func() string { return cmp.Diff(tc.want, e.dataOf("db")) })
 		})
 	}
 }
 
-// TestYieldsInPart has an object that writes one key of a Secret while another object holds its second key. A user
+// TestPartlyBlocked has an object that writes one key of a Secret while another object holds its second key. A user
 // removes the key and the mark that it wrote; the key is restored at once.
-func TestYieldsInPart(t *testing.T) {
+func TestPartlyBlocked(t *testing.T) {
 	e := newEnv(t)
 	for _, name := range []string{"a", "b", "c"} {
 		e.Backend.Put(name, []byte(name))
@@ -152,7 +152,7 @@ func TestClassHandedOver(t *testing.T) {
 	e := newEnv(t)
 	e.Backend.Put("db", []byte("one"))
 	e.synced("db")
-	second := &env{e.Beside(func(f *operator.Flags) { f.ControllerClass = "second" })}
+	second := &env{e.SecondOperator(func(f *operator.Flags) { f.ControllerClass = "second" })}
 	second.Server = fake.NewServer()
 	second.Backend = second.Server.Backend("main")
 	second.Backend.Put("db", []byte("two"))

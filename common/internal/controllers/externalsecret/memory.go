@@ -26,11 +26,11 @@ type object struct {
 	served content
 	// created is the uid of the Secret that an ExternalSecret of this name created.
 	created types.UID
-	yields  yields
+	blocked blockedKeys
 	// templates are the template sources as last seen.
-	templates templateStates
-	misses    queue.Misses
-	fight     policy.RevertBackoff
+	templates     templateStates
+	misses        queue.Misses
+	revertBackoff policy.RevertBackoff
 	// since is when the object began to wait for contributions of other operators; zero if it does not wait. It is
 	// real time, like the time of Leases, and not Options.Now.
 	since   time.Time
@@ -46,9 +46,9 @@ type signals struct {
 	contributed atomic.Bool
 	// blocked is the name of the target that another client must change first; nil if there is none.
 	blocked atomic.Pointer[string]
-	// lacks is true if the last answer lacked some values. `mended` is true once the provider must be read again: a
+	// lacks is true if the last answer lacked some values. `readAgain` is true once the provider must be read again: a
 	// store has changed and may have them, or another operator has refreshed the object.
-	lacks, mended atomic.Bool
+	lacks, readAgain atomic.Bool
 }
 
 // blockedAt returns the name of the target that another client must change first; empty if there is none.
@@ -66,8 +66,8 @@ type content struct {
 	hash       string
 }
 
-// yields are the keys that other ExternalSecrets hold.
-type yields struct {
+// blockedKeys are the keys that other ExternalSecrets hold.
+type blockedKeys struct {
 	keys []string
 	// all is true if the object wants no other keys.
 	all bool

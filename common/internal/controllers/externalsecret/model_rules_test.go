@@ -15,9 +15,9 @@ type model struct {
 	spec modelSpec
 	// edits counts the changes of the spec.
 	edits int
-	// life counts the ExternalSecrets that had the name; alive is false while there is none.
-	life  int
-	alive bool
+	// incarnation counts the ExternalSecrets that had the name; exists is false while there is none.
+	incarnation int
+	exists      bool
 	// request is the number of the last refresh request, served the number of the last one that was served.
 	request, served int
 
@@ -86,12 +86,12 @@ type modelSecret struct {
 	data map[string]modelValue
 	// labels and annotations of users.
 	labels, annotations map[string]string
-	// owner is the life of the ExternalSecret in the ownerReference; 0 without an ownerReference.
+	// owner is the incarnation of the ExternalSecret in the ownerReference; 0 without an ownerReference.
 	owner     int
 	immutable bool
 	// released is true once the object has released the Secret.
 	released bool
-	// mark is the operator's mark of its last write; life is 0 if the Secret has none.
+	// mark is the operator's mark of its last write; incarnation is 0 if the Secret has none.
 	mark modelMark
 }
 
@@ -102,10 +102,10 @@ type modelValue struct {
 }
 
 type modelMark struct {
-	life    int
-	policy  v1alpha1.CreationPolicy
-	created bool
-	values  map[string]string
+	incarnation int
+	policy      v1alpha1.CreationPolicy
+	created     bool
+	values      map[string]string
 	// edits identifies the spec of the write; shared is true if that spec set no type.
 	edits  int
 	shared bool
@@ -181,7 +181,7 @@ func (m *model) owns() bool {
 
 func (m *model) owner() int {
 	if m.owns() {
-		return m.life
+		return m.incarnation
 	}
 	return 0
 }
@@ -201,9 +201,9 @@ func (m *model) due() bool {
 	return m.spec.periodic() && !m.now.Before(m.next)
 }
 
-// look predicts a reconcile of the object.
-func (m *model) look() { //nolint:gocyclo // One case for each state of the object.
-	if !m.alive || !m.running || !m.woken {
+// predictReconcile predicts a reconcile of the object.
+func (m *model) predictReconcile() { //nolint:gocyclo // One case for each state of the object.
+	if !m.exists || !m.running || !m.woken {
 		return
 	}
 	switch {
@@ -224,7 +224,7 @@ func (m *model) look() { //nolint:gocyclo // One case for each state of the obje
 	}
 
 	s := m.secrets[m.spec.target]
-	if s != nil && s.mark.life == m.life && (s.owner != m.owner() || s.mark.policy != m.spec.policy()) {
+	if s != nil && s.mark.incarnation == m.incarnation && (s.owner != m.owner() || s.mark.policy != m.spec.policy()) {
 		// The owner follows the spec at once, whatever the provider returns.
 		if s.mark.edits == m.edits {
 			m.reverts++ // Another client has changed it.
@@ -236,7 +236,7 @@ func (m *model) look() { //nolint:gocyclo // One case for each state of the obje
 	switch {
 	case m.spec.creation == v1alpha1.CreateMerge && s == nil:
 		m.fail(v1alpha1.ReasonSecretMissing, "")
-	case s == nil || s.mark.life == 0 && m.spec.creation != v1alpha1.CreateMerge:
+	case s == nil || s.mark.incarnation == 0 && m.spec.creation != v1alpha1.CreateMerge:
 		// The operator gets no event of a Secret that a user created in place of its own.
 		onPurpose := m.reason == v1alpha1.ReasonSecretDeleted && m.spec.deletion == v1alpha1.DeletionDelete
 		atOnce := m.spec.creation != v1alpha1.CreateOrphan && !onPurpose
@@ -246,10 +246,10 @@ func (m *model) look() { //nolint:gocyclo // One case for each state of the obje
 		}
 		m.stand()
 	case s.immutable && m.spec.immutable:
-		m.frozen(s)
+		m.handleImmutable(s)
 	case s.immutable:
 		m.fail(v1alpha1.ReasonSecretSyncedError, provider.Invalid) // It cannot become mutable again.
-	case m.due(), m.spec.creation != v1alpha1.CreateOrphan && (s.mark.life != m.life || !s.intact()):
+	case m.due(), m.spec.creation != v1alpha1.CreateOrphan && (s.mark.incarnation != m.incarnation || !s.intact()):
 		m.revert()
 	default:
 		m.stand()
@@ -265,10 +265,10 @@ func (m *model) revert() {
 	}
 }
 
-// frozen handles a Secret that is immutable as specified: it is never rewritten, and the provider is no longer read.
-func (m *model) frozen(s *modelSecret) {
-	if s.mark.life != m.life {
-		s.mark.life, s.mark.policy, s.mark.edits, s.owner = m.life, m.spec.policy(), m.edits, m.owner()
+// handleImmutable handles a Secret that is immutable as specified: it is never rewritten, and the provider is no longer read.
+func (m *model) handleImmutable(s *modelSecret) {
+	if s.mark.incarnation != m.incarnation {
+		s.mark.incarnation, s.mark.policy, s.mark.edits, s.owner = m.incarnation, m.spec.policy(), m.edits, m.owner()
 		s.mark.values = map[string]string{}
 		for k, v := range s.data {
 			if v.own {
@@ -288,7 +288,7 @@ func (m *model) frozen(s *modelSecret) {
 
 // stand ends a reconcile that needs no read and no write.
 func (m *model) stand() {
-	m.leave()
+	m.releaseOldTargets()
 	m.changed = false
 	switch m.reason {
 	case v1alpha1.ReasonSuspended:
@@ -305,7 +305,7 @@ func (m *model) fail(reason string, class provider.Class) {
 
 // provided returns the provider's answer: the values, whether a non-optional secret does not exist, and the class of
 // the first failure.
-func (m *model) provided() (values map[string]string, gone bool, failed provider.Class) {
+func (m *model) provided() (values map[string]string, notFound bool, failed provider.Class) {
 	values = map[string]string{}
 	for _, e := range m.spec.entries {
 		v, there := m.remotes[e.remote]
@@ -316,21 +316,21 @@ func (m *model) provided() (values map[string]string, gone bool, failed provider
 		case there:
 			values[e.key] = v
 		case !e.optional:
-			gone = true
+			notFound = true
 		}
 	}
-	return values, gone, failed
+	return values, notFound, failed
 }
 
 // read reads the provider and applies its answer.
 func (m *model) read() {
 	m.asked = true
-	values, gone, failed := m.provided()
+	values, notFound, failed := m.provided()
 	switch {
 	case failed != "":
 		m.fail(v1alpha1.ReasonSecretSyncedError, failed)
 		return
-	case gone && m.spec.retains():
+	case notFound && m.spec.retains():
 		m.fail(v1alpha1.ReasonSecretSyncedError, provider.NotFound)
 		return
 	case m.spec.creation == v1alpha1.CreateNone:
@@ -342,9 +342,9 @@ func (m *model) read() {
 	s := m.secrets[m.spec.target]
 	if m.spec.deletion == v1alpha1.DeletionDelete && len(values) == 0 {
 		switch {
-		case s == nil, s.mark.life == 0:
+		case s == nil, s.mark.incarnation == 0:
 			reason = v1alpha1.ReasonSecretDeleted
-		case !s.shared() && (s.owner == m.life || s.mark.created):
+		case !s.shared() && (s.owner == m.incarnation || s.mark.created):
 			reason = v1alpha1.ReasonSecretDeleted
 			delete(m.secrets, m.spec.target)
 		}
@@ -352,7 +352,7 @@ func (m *model) read() {
 	if reason != v1alpha1.ReasonSecretDeleted {
 		m.write(values)
 	}
-	m.leave()
+	m.releaseOldTargets()
 	m.succeed(reason)
 }
 
@@ -364,7 +364,7 @@ func (m *model) write(values map[string]string) {
 		m.born++
 		s = &modelSecret{born: m.born, data: map[string]modelValue{}, mark: modelMark{created: true}}
 		m.secrets[m.spec.target] = s
-	case s.mark.life == m.life && s.intact() && maps.Equal(s.mark.values, values) &&
+	case s.mark.incarnation == m.incarnation && s.intact() && maps.Equal(s.mark.values, values) &&
 		s.mark.edits == m.edits && s.mark.shared == m.spec.shares() && !m.spec.immutable:
 		return
 	}
@@ -377,18 +377,18 @@ func (m *model) write(values map[string]string) {
 		s.data[k] = modelValue{value: v, own: true}
 	}
 	s.owner, s.immutable = m.owner(), m.spec.immutable
-	s.mark = modelMark{life: m.life, edits: m.edits, policy: m.spec.policy(), created: s.mark.created, values: values, shared: m.spec.shares()}
+	s.mark = modelMark{incarnation: m.incarnation, edits: m.edits, policy: m.spec.policy(), created: s.mark.created, values: values, shared: m.spec.shares()}
 	m.wrote[m.spec.target] = true
 }
 
-// leave releases the Secrets that the object owned under its former target.name. They are treated as if the object
+// releaseOldTargets releases the Secrets that the object owned under its former target.name. They are treated as if the object
 // was deleted, once the new Secret is in sync.
-func (m *model) leave() {
+func (m *model) releaseOldTargets() {
 	if m.spec.creation == v1alpha1.CreateNone {
 		return
 	}
 	for name, s := range m.secrets {
-		if name == m.spec.target || s.owner != m.life {
+		if name == m.spec.target || s.owner != m.incarnation {
 			continue
 		}
 		m.wrote[name] = true
@@ -438,16 +438,16 @@ func (s modelSpec) equal(o modelSpec) bool {
 
 // live creates a new ExternalSecret.
 func (m *model) live() {
-	m.life++
-	m.alive, m.woken = true, true
+	m.incarnation++
+	m.exists, m.woken = true, true
 	m.request, m.served, m.synced, m.changed, m.labelled = 0, 0, false, false, false
 	m.next, m.stored, m.reason, m.class, m.ready, m.retrying = time.Time{}, false, "", "", false, false
 }
 
 // die deletes it. The garbage collector deletes the Secrets that it owns, the others stay as they are.
 func (m *model) die() {
-	m.alive, m.retrying = false, false
-	maps.DeleteFunc(m.secrets, func(_ string, s *modelSecret) bool { return s.owner == m.life })
+	m.exists, m.retrying = false, false
+	maps.DeleteFunc(m.secrets, func(_ string, s *modelSecret) bool { return s.owner == m.incarnation })
 }
 
 // start restarts the operator, whose memory is lost.
@@ -461,8 +461,8 @@ func (m *model) start() {
 // touched records that a user has changed a Secret. The operator gets an event of Secrets with its mark, and of the
 // Secret that it waits for.
 func (m *model) touched(name string, was *modelSecret) {
-	awaited := name == m.spec.target && m.reason == v1alpha1.ReasonSecretMissing
-	if awaited || was != nil && was.mark.life > 0 {
+	isWaiting := name == m.spec.target && m.reason == v1alpha1.ReasonSecretMissing
+	if isWaiting || was != nil && was.mark.incarnation > 0 {
 		m.woken = true
 	}
 }

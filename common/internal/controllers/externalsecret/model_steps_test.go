@@ -18,7 +18,7 @@ import (
 )
 
 // A modelStep is an event. It changes the cluster or the provider and also the model, and returns a description. The
-// reaction of the operator is predicted by model.look.
+// reaction of the operator is predicted by model.predictReconcile.
 type modelStep struct {
 	name   string
 	weight int
@@ -50,7 +50,7 @@ func init() {
 		{"put", 10, nil, (*modelRun).put},
 		{"remove", 6, (*modelRun).canRemove, (*modelRun).remove},
 		{"fault", 4, (*modelRun).canFault, (*modelRun).fault},
-		{"heal", 8, (*modelRun).canHeal, (*modelRun).heal},
+		{"heal", 8, (*modelRun).canRepair, (*modelRun).repair},
 
 		modelRefresh,
 		{"label", 2, (*modelRun).there, (*modelRun).label},
@@ -58,12 +58,12 @@ func init() {
 		{"deletionPolicy", 3, (*modelRun).there, (*modelRun).deletionPolicy},
 		{"cleanupPolicy", 4, (*modelRun).canCleanup, (*modelRun).cleanupPolicy},
 		{"refreshPolicy", 3, (*modelRun).there, (*modelRun).refreshPolicy},
-		{"immutable", 1, (*modelRun).canFreeze, (*modelRun).immutable},
+		{"immutable", 1, (*modelRun).canBeImmutable, (*modelRun).immutable},
 		{"rename", 3, (*modelRun).there, (*modelRun).rename},
 		{"entries", 6, (*modelRun).there, (*modelRun).entries},
 		{"suspend", 2, (*modelRun).there, (*modelRun).suspend},
 		{"delete", 2, (*modelRun).there, (*modelRun).delete},
-		{"create", 12, (*modelRun).gone, (*modelRun).create},
+		{"create", 12, (*modelRun).isDeleted, (*modelRun).create},
 
 		{"edit own key", 6, (*modelRun).canDrift, (*modelRun).editOwn},
 		{"delete own key", 3, (*modelRun).canDrift, (*modelRun).deleteOwn},
@@ -78,8 +78,8 @@ func init() {
 	}
 }
 
-func (r *modelRun) there() bool { return r.m.alive }
-func (r *modelRun) gone() bool  { return !r.m.alive }
+func (r *modelRun) there() bool     { return r.m.exists }
+func (r *modelRun) isDeleted() bool { return !r.m.exists }
 
 // Steps at the provider.
 
@@ -91,8 +91,8 @@ func (r *modelRun) value(of string) string {
 	return fmt.Sprintf("%s-%d", of, r.values)
 }
 
-// hurry requests a refresh if the operator is about to retry, so that it is certain when it reads the changed value.
-func (r *modelRun) hurry() string {
+// requestRefresh requests a refresh if the operator is about to retry, so that it is certain when it reads the changed value.
+func (r *modelRun) requestRefresh() string {
 	if !r.m.retrying || !r.m.running || r.m.woken {
 		return ""
 	}
@@ -133,15 +133,15 @@ func (r *modelRun) fault() string {
 	f.Key = r.remote(e)
 	r.m.faults[e] = class
 	r.throttled = r.throttled || class == provider.Throttled
-	r.heals[e] = r.Backend.Inject(f)
+	r.repairs[e] = r.Backend.Inject(f)
 	return fmt.Sprintf("%s of %s", class, e)
 }
 
-func (r *modelRun) canHeal() bool { return len(r.m.faults) > 0 }
+func (r *modelRun) canRepair() bool { return len(r.m.faults) > 0 }
 
-func (r *modelRun) heal() string {
+func (r *modelRun) repair() string {
 	e := modelPick(r, "remote", sortedKeys(r.m.faults)...)
-	r.heals[e]()
+	r.repairs[e]()
 	delete(r.m.faults, e)
 	if r.m.retrying && r.m.running && r.oneIn(4, "hurry") {
 		r.m.woken = true
@@ -238,7 +238,7 @@ func (r *modelRun) deletionPolicy() string {
 var modelCleanups = []v1alpha1.CleanupPolicy{"", v1alpha1.CleanupOnDelete, v1alpha1.CleanupNever}
 
 func (r *modelRun) canCleanup() bool {
-	return r.m.alive && r.m.spec.policy() == v1alpha1.CreateOwner
+	return r.m.exists && r.m.spec.policy() == v1alpha1.CreateOwner
 }
 
 func (r *modelRun) cleanupPolicy() string {
@@ -257,9 +257,9 @@ func (r *modelRun) refreshPolicy() string {
 	return fmt.Sprintf("%s every %s", r.m.spec.refresh, r.m.spec.interval)
 }
 
-func (r *modelRun) canFreeze() bool {
+func (r *modelRun) canBeImmutable() bool {
 	c := r.m.spec.policy()
-	return r.m.alive && (r.m.spec.immutable || c == v1alpha1.CreateOwner || c == v1alpha1.CreateOrphan)
+	return r.m.exists && (r.m.spec.immutable || c == v1alpha1.CreateOwner || c == v1alpha1.CreateOrphan)
 }
 
 func (r *modelRun) immutable() string {
@@ -346,7 +346,7 @@ func (r *modelRun) begin() string {
 
 // create creates an ExternalSecret: the first one, or one in place of a deleted one, mostly with the same spec.
 func (r *modelRun) create() string {
-	if r.m.life == 0 || r.oneIn(3, "another") {
+	if r.m.incarnation == 0 || r.oneIn(3, "another") {
 		s := modelSpec{target: r.m.spec.target, entries: []modelEntry{{"k1", "x", false}, {"k2", "y", r.oneIn(4, "optional")}}}
 		s.creation = modelPick(r, "creationPolicy", modelCreations...)
 		s.deletion = modelPick(r, "deletionPolicy", modelDeletions...)
@@ -359,7 +359,7 @@ func (r *modelRun) create() string {
 	r.m.spec = r.m.spec.allowed()
 	r.es = &v1alpha1.ExternalSecret{ObjectMeta: r.Meta(r.name), Spec: r.build()}
 	r.must(r.API.Create(r.Ctx, r.es))
-	r.lives[r.es.UID] = r.m.life
+	r.incarnations[r.es.UID] = r.m.incarnation
 	return r.m.spec.String()
 }
 
@@ -421,7 +421,7 @@ func (r *modelRun) editSecret(name string, change func(*corev1.Secret)) {
 		return r.API.Update(r.Ctx, s, manager)
 	}))
 	r.mine[s.ResourceVersion] = true
-	r.awaited = append(r.awaited, s.ResourceVersion)
+	r.expectedVersions = append(r.expectedVersions, s.ResourceVersion)
 }
 
 func (r *modelRun) editOwn() string {
@@ -542,7 +542,7 @@ func (r *modelRun) deleteSecret() string {
 	s := &corev1.Secret{}
 	r.must(r.API.Get(r.Ctx, client.ObjectKey{Namespace: r.NS, Name: r.name + name}, s))
 	r.must(r.API.Delete(r.Ctx, s))
-	r.awaited = append(r.awaited, string(s.UID))
+	r.expectedVersions = append(r.expectedVersions, string(s.UID))
 	return fmt.Sprintf("%q", name)
 }
 
@@ -568,7 +568,7 @@ func (r *modelRun) make(name string) string {
 	r.m.secrets[name] = s
 	r.must(r.API.Create(r.Ctx, secret, client.FieldOwner("kubectl-create")))
 	r.mine[secret.ResourceVersion] = true
-	r.awaited = append(r.awaited, secret.ResourceVersion)
+	r.expectedVersions = append(r.expectedVersions, secret.ResourceVersion)
 	return fmt.Sprintf("%q %v", name, sortedKeys(s.data))
 }
 
@@ -580,11 +580,11 @@ func (r *modelRun) wait() string {
 	d := modelPick(r, "time", 13*time.Minute, 61*time.Minute, 301*time.Minute)
 	r.advance(d)
 	what := d.String()
-	if !r.m.running || !r.m.alive || r.m.spec.suspend || !r.m.spec.periodic() || r.m.now.Before(r.m.next) {
+	if !r.m.running || !r.m.exists || r.m.spec.suspend || !r.m.spec.periodic() || r.m.now.Before(r.m.next) {
 		return what
 	}
 	for _, name := range modelTargets {
-		if s := r.m.secrets[name]; s != nil && s.mark.life > 0 {
+		if s := r.m.secrets[name]; s != nil && s.mark.incarnation > 0 {
 			return what + ", touch " + r.touch(name)
 		}
 	}
@@ -610,7 +610,7 @@ func (r *modelRun) restart() string {
 	for range modelPick(r, "meanwhile", 0, 0, 1, 2) {
 		s := r.choose(true)
 		what += s.name + " " + s.do(r) + "; "
-		r.scenes = append(r.scenes, r.scene())
+		r.snapshots = append(r.snapshots, r.snapshot())
 	}
 	if r.oneIn(2, "flag") {
 		r.flag = modelPick(r, "to", v1alpha1.CleanupOnDelete, v1alpha1.CleanupNever)

@@ -124,20 +124,20 @@ type modelRun struct {
 
 	name, storeLabel string
 	// es is the ExternalSecret as last written; before is its status before the step.
-	es     *v1alpha1.ExternalSecret
-	before v1alpha1.ExternalSecretStatus
-	lives  map[types.UID]int
-	uids   map[string]types.UID
+	es           *v1alpha1.ExternalSecret
+	before       v1alpha1.ExternalSecretStatus
+	incarnations map[types.UID]int
+	uids         map[string]types.UID
 	// marks holds the marks of the Secrets before the step.
 	marks map[string]string
 	// mine holds the resourceVersions of the test's own writes.
-	mine  map[string]bool
-	wrote map[string]bool
-	heals map[string]func()
+	mine    map[string]bool
+	wrote   map[string]bool
+	repairs map[string]func()
 	// base is the number of passes before the step.
-	base   int64
-	values int
-	scenes []modelScene
+	base      int64
+	values    int
+	snapshots []modelSnapshot
 	// calls counts the steps since the operator last retried. throttled is true once the provider has throttled a
 	// call.
 	calls     int
@@ -148,8 +148,8 @@ type modelRun struct {
 	advanced bool
 	// The writes of the test itself that the watch must report: the resourceVersion, or the uid of a deleted
 	// Secret.
-	awaited []string
-	trace   []string
+	expectedVersions []string
+	trace            []string
 }
 
 // sequence runs one sequence.
@@ -157,14 +157,14 @@ func (w *modelWorker) sequence(rt *rapid.T) {
 	w.count++
 	r := &modelRun{
 		modelWorker: w, rt: rt, name: fmt.Sprintf("s%d", w.count),
-		lives: map[types.UID]int{}, uids: map[string]types.UID{},
-		mine: map[string]bool{}, heals: map[string]func(){},
+		incarnations: map[types.UID]int{}, uids: map[string]types.UID{},
+		mine: map[string]bool{}, repairs: map[string]func(){},
 		m: &model{
 			running: true, flag: w.flag, now: w.now(),
 			remotes: map[string]string{}, faults: map[string]provider.Class{}, secrets: map[string]*modelSecret{},
 		},
 	}
-	r.m.between = func() { r.scenes = append(r.scenes, r.scene()) }
+	r.m.between = func() { r.snapshots = append(r.snapshots, r.snapshot()) }
 	r.storeLabel = target.StoreLabel(fakev1.Group, "FakeStore", w.NS, r.name)
 	defer r.clear()
 	r.must(w.API.Create(w.Ctx, w.Store(r.name, "main")))
@@ -176,7 +176,7 @@ func (w *modelWorker) sequence(rt *rapid.T) {
 		}
 		r.step(r.choose(false))
 	}
-	if r.m.alive {
+	if r.m.exists {
 		r.step(modelRefresh) // Late effects of the last step come before the refresh.
 	}
 }
@@ -197,8 +197,8 @@ func (r *modelRun) choose(offline bool) modelStep {
 // step performs a step, and waits until the cluster matches the model.
 func (r *modelRun) step(s modelStep) {
 	r.m.woken, r.m.asked, r.m.refreshed, r.m.wrote = false, false, false, map[string]bool{}
-	r.m.rehashed, r.awaited = false, nil
-	r.scenes = []modelScene{r.scene()}
+	r.m.rehashed, r.expectedVersions = false, nil
+	r.snapshots = []modelSnapshot{r.snapshot()}
 	r.base = r.passes.Load()
 	r.before, r.marks = v1alpha1.ExternalSecretStatus{}, map[string]string{}
 	r.rec.update(func() {
@@ -210,20 +210,20 @@ func (r *modelRun) step(s modelStep) {
 		}
 	})
 	r.advanced = false
-	if r.calls++; r.m.retrying || !r.m.alive {
+	if r.calls++; r.m.retrying || !r.m.exists {
 		r.calls = 0
 	}
 	r.former = r.Backend.Calls()
 	r.Backend.Reset()
 
 	what := s.do(r)
-	what += r.hurry()
-	r.scenes = append(r.scenes, r.scene())
-	r.m.look()
-	r.scenes = append(r.scenes, r.scene())
+	what += r.requestRefresh()
+	r.snapshots = append(r.snapshots, r.snapshot())
+	r.m.predictReconcile()
+	r.snapshots = append(r.snapshots, r.snapshot())
 	r.trace = append(r.trace, fmt.Sprintf("%3d. %s %s: %s -> %s", len(r.trace), time.Now().Format("05.000"), s.name, what, r.m.reason))
 	r.expect(s.name, func() string {
-		for _, f := range []func() string{r.mirror, r.status, r.looked} {
+		for _, f := range []func() string{r.mirror, r.status, r.missingReconcile} {
 			if wrong := f(); wrong != "" {
 				return wrong
 			}
@@ -231,10 +231,10 @@ func (r *modelRun) step(s modelStep) {
 		return ""
 	})
 	// A delayed read may come when the model no longer expects one.
-	if !r.m.asked && !r.m.retrying && r.m.alive && r.calls > 2 && !r.throttled && r.reads() > 0 {
+	if !r.m.asked && !r.m.retrying && r.m.exists && r.calls > 2 && !r.throttled && r.reads() > 0 {
 		r.fail(s.name, fmt.Sprintf("the provider was read without a reason: %+v", r.Backend.Calls()))
 	}
-	if wrong := r.judge(r.scenes); wrong != "" {
+	if wrong := r.checkVersions(r.snapshots); wrong != "" {
 		r.fail(s.name, wrong)
 	}
 }
@@ -249,9 +249,9 @@ func (r *modelRun) expect(step string, missing func() string) {
 func (r *modelRun) status() string { //nolint:gocyclo // One case for each thing that can be missing.
 	es := r.rec.objects[r.name]
 	switch {
-	case !r.m.alive && es != nil:
+	case !r.m.exists && es != nil:
 		return "the ExternalSecret still exists"
-	case !r.m.alive:
+	case !r.m.exists:
 		return ""
 	case es == nil || es.UID != r.es.UID:
 		return "the ExternalSecret does not exist"
@@ -289,11 +289,11 @@ func (r *modelRun) reads() int {
 	return n
 }
 
-// looked returns which reconcile or read of the step is missing; empty for none.
-func (r *modelRun) looked() string {
+// missingReconcile returns which reconcile or read of the step is missing; empty for none.
+func (r *modelRun) missingReconcile() string {
 	m := r.m
 	switch {
-	case !m.alive, !m.running, !m.woken, m.reason == v1alpha1.ReasonSuspended, m.reason == v1alpha1.ReasonInvalidSpec:
+	case !m.exists, !m.running, !m.woken, m.reason == v1alpha1.ReasonSuspended, m.reason == v1alpha1.ReasonInvalidSpec:
 		return ""
 	case r.passes.Load() <= r.base:
 		return "the operator has not reconciled the object"
@@ -325,8 +325,8 @@ func (r *modelRun) fail(step, what string) {
 
 // clear ends a sequence, and deletes its objects.
 func (r *modelRun) clear() {
-	for _, heal := range r.heals {
-		heal()
+	for _, repair := range r.repairs {
+		repair()
 	}
 	if !r.m.running {
 		r.start()

@@ -149,7 +149,7 @@ func viewOf(s *modelSecret) *modelView {
 	v := &modelView{
 		Data: map[string]string{}, Own: s.ownKeys(),
 		Labels: maps.Clone(s.labels), Annotations: maps.Clone(s.annotations),
-		Managed: s.mark.life > 0, Immutable: s.immutable,
+		Managed: s.mark.incarnation > 0, Immutable: s.immutable,
 	}
 	for k, value := range s.data {
 		v.Data[k] = value.value
@@ -157,8 +157,8 @@ func viewOf(s *modelSecret) *modelView {
 	if s.owner > 0 {
 		v.Owner = fmt.Sprintf("life %d", s.owner)
 	}
-	if s.mark.life > 0 {
-		v.Mark = fmt.Sprintf("life %d, %s", s.mark.life, s.mark.policy)
+	if s.mark.incarnation > 0 {
+		v.Mark = fmt.Sprintf("life %d, %s", s.mark.incarnation, s.mark.policy)
 	}
 	return v.orNil()
 }
@@ -173,8 +173,8 @@ func (v *modelView) orNil() *modelView {
 	return v
 }
 
-// look returns the view of a real Secret; nil if there is none.
-func (r *modelRun) look(s *corev1.Secret) *modelView {
+// realView returns the view of a real Secret; nil if there is none.
+func (r *modelRun) realView(s *corev1.Secret) *modelView {
 	if s == nil {
 		return nil
 	}
@@ -192,7 +192,7 @@ func (r *modelRun) look(s *corev1.Secret) *modelView {
 	slices.Sort(v.Own)
 	var owners []string
 	for _, o := range s.OwnerReferences {
-		owner := r.lifeOf(o.UID)
+		owner := r.incarnationOf(o.UID)
 		if o.Controller == nil || !*o.Controller || o.BlockOwnerDeletion == nil || *o.BlockOwnerDeletion || o.Name != r.name {
 			owner += fmt.Sprintf(" by %+v", o)
 		}
@@ -204,7 +204,7 @@ func (r *modelRun) look(s *corev1.Secret) *modelView {
 		if policy == "" {
 			policy = v1alpha1.CreateOwner
 		}
-		v.Mark = r.lifeOf(m.UID) + ", " + string(policy)
+		v.Mark = r.incarnationOf(m.UID) + ", " + string(policy)
 	}
 	return v.orNil()
 }
@@ -226,12 +226,12 @@ func holders(s *corev1.Secret, key string) []string {
 	return managers
 }
 
-func (r *modelRun) lifeOf(uid types.UID) string {
-	life, ok := r.lives[uid]
+func (r *modelRun) incarnationOf(uid types.UID) string {
+	incarnation, ok := r.incarnations[uid]
 	if !ok {
 		return "another owner"
 	}
-	return fmt.Sprintf("life %d", life)
+	return fmt.Sprintf("life %d", incarnation)
 }
 
 // foreign returns the labels or annotations that are not the operator's.
@@ -244,11 +244,11 @@ func foreign(m map[string]string) map[string]string {
 	return m
 }
 
-// modelScene is the model at one moment of a step: the Secrets by name.
-type modelScene map[string]*modelSecret
+// modelSnapshot is the model at one moment of a step: the Secrets by name.
+type modelSnapshot map[string]*modelSecret
 
-func (r *modelRun) scene() modelScene {
-	s := modelScene{}
+func (r *modelRun) snapshot() modelSnapshot {
+	s := modelSnapshot{}
 	for name, secret := range r.m.secrets {
 		s[name] = secret.clone()
 	}
@@ -258,13 +258,13 @@ func (r *modelRun) scene() modelScene {
 // mirror returns how the Secrets differ from the model; empty if they do not. The caller must hold the recorder's
 // lock.
 func (r *modelRun) mirror() string {
-	for _, v := range r.awaited {
+	for _, v := range r.expectedVersions {
 		if !r.rec.known[v] {
 			return "a write of the test itself is not seen yet"
 		}
 	}
 	for _, name := range modelTargets {
-		if diff := cmp.Diff(viewOf(r.m.secrets[name]), r.look(r.rec.secrets[r.name+name])); diff != "" {
+		if diff := cmp.Diff(viewOf(r.m.secrets[name]), r.realView(r.rec.secrets[r.name+name])); diff != "" {
 			return fmt.Sprintf("Secret %q: -want, +got:\n%s", name, diff)
 		}
 		if r.m.wrote[name] && r.m.secrets[name] != nil && !r.written(name) {
@@ -277,7 +277,7 @@ func (r *modelRun) mirror() string {
 // written reports whether the operator wrote a Secret in this step. Not every write changes the view, but the mark
 // has a hash of the last one. The caller must hold the recorder's lock.
 func (r *modelRun) written(name string) bool {
-	was, is := r.scenes[0][name], r.m.secrets[name]
+	was, is := r.snapshots[0][name], r.m.secrets[name]
 	if was != nil && was.born == is.born && !was.mark.equal(is.mark) && r.markOf(name) == r.marks[name] {
 		return false
 	}
@@ -287,7 +287,7 @@ func (r *modelRun) written(name string) bool {
 }
 
 func (m modelMark) equal(o modelMark) bool {
-	return m.life == o.life && m.edits == o.edits && m.shared == o.shared && m.policy == o.policy && maps.Equal(m.values, o.values)
+	return m.incarnation == o.incarnation && m.edits == o.edits && m.shared == o.shared && m.policy == o.policy && maps.Equal(m.values, o.values)
 }
 
 // markOf returns the mark of a Secret as stored. The caller must hold the recorder's lock.
@@ -298,16 +298,16 @@ func (r *modelRun) markOf(name string) string {
 	return ""
 }
 
-// judge checks each version of the Secrets in a step. It must match one of the scenes of the step, and the operator
+// checkVersions checks each version of the Secrets in a step. It must match one of the snapshots of the step, and the operator
 // may write only where the model expects a write.
-func (r *modelRun) judge(scenes []modelScene) string {
+func (r *modelRun) checkVersions(snapshots []modelSnapshot) string {
 	for _, ev := range r.rec.take() {
 		name, ok := strings.CutPrefix(ev.secret.Name, r.name)
 		if !ok || !slices.Contains(modelTargets, name) {
 			continue
 		}
-		first := scenes[0][name]
-		kept := first != nil && !slices.ContainsFunc(scenes, func(s modelScene) bool { return s[name] == nil || s[name].born != first.born })
+		first := snapshots[0][name]
+		kept := first != nil && !slices.ContainsFunc(snapshots, func(s modelSnapshot) bool { return s[name] == nil || s[name].born != first.born })
 		switch {
 		case ev.what == watch.Deleted && kept:
 			return fmt.Sprintf("Secret %q was deleted, but must be kept", name)
@@ -320,21 +320,21 @@ func (r *modelRun) judge(scenes []modelScene) string {
 		if kept && r.uids[name] != ev.secret.UID {
 			return fmt.Sprintf("Secret %q has uid %s instead of %s, but must be kept", name, ev.secret.UID, r.uids[name])
 		}
-		if wrong := among(r.look(ev.secret), scenes, name); wrong != "" {
+		if wrong := among(r.realView(ev.secret), snapshots, name); wrong != "" {
 			return wrong
 		}
 		if !r.mine[ev.secret.ResourceVersion] && !r.m.wrote[name] && !r.wrote[name] {
-			return fmt.Sprintf("Secret %q was written without a reason: %+v", name, r.look(ev.secret))
+			return fmt.Sprintf("Secret %q was written without a reason: %+v", name, r.realView(ev.secret))
 		}
 	}
 	r.wrote = r.m.wrote
 	return ""
 }
 
-// among returns which field of a version of a Secret matches no scene of the step; empty if each matches one.
-func among(got *modelView, scenes []modelScene, name string) string {
+// among returns which field of a version of a Secret matches no snapshot of the step; empty if each matches one.
+func among(got *modelView, snapshots []modelSnapshot, name string) string {
 	var views []*modelView
-	for _, s := range scenes {
+	for _, s := range snapshots {
 		if v := viewOf(s[name]); v != nil {
 			views = append(views, v)
 		}
@@ -365,7 +365,7 @@ func (s modelSpec) String() string {
 
 func (m *model) String() string {
 	s := fmt.Sprintf("%s\nlife %d (%t), refresh %d of %d, remotes %v, faults %v, flag %s, %s, next %s, changed %t, labelled %t\nReady %t, %s %s",
-		m.spec, m.life, m.alive, m.served, m.request, m.remotes, m.faults, m.flag, m.now, m.next, m.changed, m.labelled, m.ready, m.reason, m.class)
+		m.spec, m.incarnation, m.exists, m.served, m.request, m.remotes, m.faults, m.flag, m.now, m.next, m.changed, m.labelled, m.ready, m.reason, m.class)
 	for name, secret := range m.secrets {
 		s += fmt.Sprintf("\nSecret %q: %+v, created %t", name, *viewOf(secret), secret.mark.created)
 	}

@@ -42,12 +42,12 @@ type outcome struct {
 	// True if another client must change the target first. version is the target's resourceVersion; empty
 	// if there is no target. Not every change that unblocks the object is one of the Secret, so the object is checked
 	// at intervals in any case.
-	awaits  bool
-	version string
+	waitsForTarget bool
+	version        string
 }
 
-// say ends a pass with a verdict; wait is the delay until the next pass.
-func say(v verdict, wait time.Duration) *outcome { return &outcome{verdict: &v, wait: wait} }
+// withVerdict ends a pass with a verdict; wait is the delay until the next pass.
+func withVerdict(v verdict, wait time.Duration) *outcome { return &outcome{verdict: &v, wait: wait} }
 
 // retry ends a pass with a verdict that the next attempt may change.
 func retry(v verdict, atLeast time.Duration) *outcome {
@@ -56,7 +56,7 @@ func retry(v verdict, atLeast time.Duration) *outcome {
 
 // waitForEvent ends a pass with a verdict that only a change of the target can change.
 func waitForEvent(v verdict, version string) *outcome {
-	return &outcome{verdict: &v, awaits: true, version: version}
+	return &outcome{verdict: &v, waitsForTarget: true, version: version}
 }
 
 // rest ends a pass that leaves the status as it is.
@@ -68,7 +68,7 @@ func moved() *outcome { return &outcome{moved: true} }
 // stopped returns the outcome of a decision that writes nothing; nil for any other decision.
 func stopped(d policy.Decision, name, version string) *outcome {
 	switch d.Action { //nolint:exhaustive // All other actions continue the pass.
-	case policy.Yield:
+	case policy.Conflict:
 		return waitForEvent(status.Stalled(v1alpha1.ReasonConflict, d.Message), version)
 	case policy.Missing:
 		return waitForEvent(status.Failed(v1alpha1.ReasonSecretMissing, fmt.Sprintf("Secret %q: %s", name, d.Message)), version)
@@ -76,7 +76,7 @@ func stopped(d policy.Decision, name, version string) *outcome {
 		v := status.Stalled(v1alpha1.ReasonSecretSyncedError, d.Message)
 		v.Class = provider.Invalid
 		if d.Unwatched {
-			return say(v, holdInterval)
+			return withVerdict(v, holdInterval)
 		}
 		return waitForEvent(v, version)
 	case policy.Wait:
@@ -122,7 +122,7 @@ func (r *Reconciler) end(ctx context.Context, s *subject, o *outcome) (reconcile
 	if o.retry {
 		wait = s.obj.attempts.Fail(wait)
 	}
-	if again := hold(s); o.awaits && (wait <= 0 || again < wait) {
+	if again := hold(s); o.waitsForTarget && (wait <= 0 || again < wait) {
 		wait = again
 	}
 	r.watchTarget(s, o)
@@ -130,7 +130,7 @@ func (r *Reconciler) end(ctx context.Context, s *subject, o *outcome) (reconcile
 	metrics.Synced("ExternalSecret", o.verdict.Reason)
 	switch err := r.patch(ctx, s); {
 	case errors.Is(err, status.ErrOvertaken):
-		s.obj.signals.mended.Store(true)
+		s.obj.signals.readAgain.Store(true)
 		return queue.Soon(), nil
 	case err != nil:
 		return reconcile.Result{}, err
@@ -143,14 +143,14 @@ func (r *Reconciler) end(ctx context.Context, s *subject, o *outcome) (reconcile
 // watch.
 func (r *Reconciler) watchTarget(s *subject, o *outcome) {
 	key, name := s.key(), ""
-	if o.awaits {
+	if o.waitsForTarget {
 		name = s.plan.Target
 	}
 	if was := s.obj.signals.blockedAt(); was != "" && was != name {
 		r.watches.Remove(watchOwner(key))
 	}
 	s.obj.signals.blocked.Store(&name)
-	if o.awaits {
+	if o.waitsForTarget {
 		r.watches.Add(watch.SecretRef(s.es.Namespace, name), watchOwner(key), o.version, func() { r.enqueue(key, queue.High) })
 	}
 }
@@ -185,7 +185,7 @@ func (r *Reconciler) patch(ctx context.Context, s *subject) error {
 		s.obj.status.Wrote(&v1alpha1.ExternalSecret{
 			ObjectMeta: metav1.ObjectMeta{Name: out.Name, UID: out.UID, ResourceVersion: out.ResourceVersion}, Status: out.Status,
 		})
-		status.Announce(r.events, s.es, "Sync", s.seen.Conditions, s.next.Conditions)
+		status.RecordEvent(r.events, s.es, "Sync", s.seen.Conditions, s.next.Conditions)
 	}
 	return err
 }
@@ -212,7 +212,7 @@ func took(objects *objects, s *subject, asked time.Time) {
 	now := s.opts.Now()
 	since := objects.taken(s.key(), s.es.Generation)
 	switch {
-	case !s.stance.written || s.stance.lost:
+	case !s.state.written || s.state.lost:
 	case !since.IsZero():
 		metrics.Wrote(metrics.Object, now.Sub(since))
 	default:

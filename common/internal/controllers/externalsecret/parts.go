@@ -23,7 +23,7 @@ import (
 
 // handed describes the values that are stored in parts: generated values, and values that other operators have read.
 type handed struct {
-	policy.Judgement
+	policy.SupplyDecision
 	// versions are the versions of these values, in the order of the plan's sources; empty for a missing value.
 	versions []string
 	// used holds the keys of the status.parts entries whose parts hold these values.
@@ -41,7 +41,7 @@ type recorded struct {
 // loadParts loads the parts that the status records, as the cache shows them. A Secret that the status does not record is
 // not a part of the object.
 func loadParts(ctx context.Context, cache, live client.Reader, s *subject) error {
-	s.handed = handed{Judgement: policy.Judgement{Ready: true}, used: map[string]bool{}}
+	s.handed = handed{SupplyDecision: policy.SupplyDecision{Ready: true}, used: map[string]bool{}}
 	shared := slices.ContainsFunc(s.plan.Sources, s.stores.Elsewhere)
 	s.obj.signals.contributed.Store(shared || len(s.es.Status.Parts) > 0)
 	if !shared {
@@ -73,7 +73,7 @@ func loadParts(ctx context.Context, cache, live client.Reader, s *subject) error
 	case s.obj.since.IsZero():
 		s.obj.since = time.Now()
 	}
-	s.handed.Judgement = policy.JudgeSupplies(supplies(s, parts))
+	s.handed.SupplyDecision = policy.DecideSupplies(supplies(s, parts))
 	return nil
 }
 

@@ -21,7 +21,7 @@ func TestPaused(t *testing.T) {
 			return r.Method == method && strings.HasSuffix(r.URL.Path, "/secrets/db")
 		}
 	}
-	gone := func(e *env) { e.Backend.Delete("db") }
+	deleteValue := func(e *env) { e.Backend.Delete("db") }
 	older := func(e *env) { e.Backend.Put("db", []byte("old")) }
 	cases := map[string]struct {
 		why string
@@ -37,7 +37,7 @@ func TestPaused(t *testing.T) {
 		"Create": {"The operator's create finds that the Secret exists already.", older, func(r *http.Request) bool {
 			return r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/secrets")
 		}, true},
-		"Delete": {"The remote secret did not exist, and exists again.", gone, onSecret(http.MethodDelete), false},
+		"Delete": {"The remote secret did not exist, and exists again.", deleteValue, onSecret(http.MethodDelete), false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -66,7 +66,7 @@ func TestPaused(t *testing.T) {
 			}
 			operator.Wait()
 
-			other := &env{e.Beside()}
+			other := &env{e.SecondOperator()}
 			e.Backend.Put("db", []byte("new"))
 			other.Start()
 			defer other.Stop()
@@ -109,7 +109,7 @@ func TestPausedCreate(t *testing.T) {
 	}))
 	operator.Wait()
 
-	other := &env{e.Beside()}
+	other := &env{e.SecondOperator()}
 	other.Start()
 	defer other.Stop()
 	e.WantSecret("db", "value", "value")

@@ -50,7 +50,7 @@ type Reconciler struct {
 	writer  *target.Writer
 	started time.Time
 	// overtaken reports whether the Secret has changed since the provider was asked. Tests replace it.
-	overtaken func(judgement, *answer) bool
+	overtaken func(writeDecision, *answer) bool
 }
 
 // newReconciler returns a Reconciler that remembers no objects. with holds its clients, services and options.
@@ -62,8 +62,8 @@ func newReconciler(with Reconciler) *Reconciler {
 
 // Reconcile is one walk over an ExternalSecret.
 func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res reconcile.Result, err error) {
-	s, anew, err := r.load(ctx, req.NamespacedName)
-	if anew {
+	s, replaces, err := r.load(ctx, req.NamespacedName)
+	if replaces {
 		removeWatches(r.watches, req.NamespacedName) // They are those of the previous object of this name.
 	}
 	switch {
@@ -94,12 +94,12 @@ func (r *Reconciler) pass(ctx context.Context, s *subject) (*outcome, error) {
 	if err != nil || o != nil {
 		return o, err
 	}
-	decision, o, err := r.settle(ctx, s)
+	decision, o, err := r.prepareTarget(ctx, s)
 	switch {
 	case err != nil || o != nil:
 		return o, err
 	case decision.Action == policy.Read:
-		if s.stance, o = lost(s); o != nil {
+		if s.state, o = lost(s); o != nil {
 			return o, nil
 		}
 		return r.fetch(ctx, s)
@@ -109,8 +109,8 @@ func (r *Reconciler) pass(ctx context.Context, s *subject) (*outcome, error) {
 	if err := r.releaseOldTarget(ctx, s); err != nil {
 		return failed(err)
 	}
-	o, settled := idle(s)
-	if settled {
+	o, canPrune := idle(s)
+	if canPrune {
 		err = prune(ctx, r.live, r.referrers.Contributor(), s)
 		o.wait = pause(s)
 	}
@@ -122,10 +122,10 @@ func (r *Reconciler) pass(ctx context.Context, s *subject) (*outcome, error) {
 // operators.
 func (r *Reconciler) checkPreconditions(ctx context.Context, s *subject) (o *outcome, err error) {
 	if s.es.Spec.Suspend {
-		return say(verdict{Reason: v1alpha1.ReasonSuspended, Message: "spec.suspend is true: nothing is read or written"}, 0), nil
+		return withVerdict(verdict{Reason: v1alpha1.ReasonSuspended, Message: "spec.suspend is true: nothing is read or written"}, 0), nil
 	}
 	if s.plan, err = render.NewPlan(s.es); err != nil {
-		return say(status.Stalled(v1alpha1.ReasonInvalidSpec, err.Error()), 0), nil
+		return withVerdict(status.Stalled(v1alpha1.ReasonInvalidSpec, err.Error()), 0), nil
 	}
 	s.stores, err = fetch.Resolve(ctx, r.referrers, s.es, s.plan, true)
 	switch {
@@ -135,7 +135,7 @@ func (r *Reconciler) checkPreconditions(ctx context.Context, s *subject) (o *out
 		return nil, err
 	}
 	if refused := s.stores.Admit(); refused != nil {
-		return say(*refused, hold(s)), nil
+		return withVerdict(*refused, hold(s)), nil
 	}
 	if err := r.followTemplates(ctx, s); err != nil {
 		return unread(err)
@@ -151,18 +151,18 @@ func unread(err error) (*outcome, error) {
 	return nil, err
 }
 
-// settle decides what to do with the target, after updating its ownerReference and mark if necessary. It returns an
+// prepareTarget decides what to do with the target, after updating its ownerReference and mark if necessary. It returns an
 // outcome if the pass ends there.
-func (r *Reconciler) settle(ctx context.Context, s *subject) (policy.Decision, *outcome, error) {
-	decision, version, err := r.look(ctx, s)
+func (r *Reconciler) prepareTarget(ctx context.Context, s *subject) (policy.Decision, *outcome, error) {
+	decision, version, err := r.decideFromCache(ctx, s)
 	if err == nil && decision.Action == policy.Own {
-		if s.stance.lost {
+		if s.state.lost {
 			if o := revertBackoff(s); o != nil {
 				return decision, o, nil
 			}
 		}
 		if err = r.own(ctx, s); err == nil {
-			decision, version, err = r.look(ctx, s)
+			decision, version, err = r.decideFromCache(ctx, s)
 		}
 		if err != nil {
 			o, err := failed(err)
@@ -175,9 +175,9 @@ func (r *Reconciler) settle(ctx context.Context, s *subject) (policy.Decision, *
 	return decision, stopped(decision, s.plan.Target, version), nil
 }
 
-// look decides from the caches, and from a live read where the caches may be behind. It also returns the
+// decideFromCache decides from the caches, and from a live read where the caches may be behind. It also returns the
 // resourceVersion of the target.
-func (r *Reconciler) look(ctx context.Context, s *subject) (decision policy.Decision, version string, err error) {
+func (r *Reconciler) decideFromCache(ctx context.Context, s *subject) (decision policy.Decision, version string, err error) {
 	for _, read := range []func() (metav1.Object, error){
 		func() (metav1.Object, error) { return cached(ctx, r.cache, s) },
 		func() (metav1.Object, error) { return peek(ctx, r.live, s) },
@@ -186,9 +186,9 @@ func (r *Reconciler) look(ctx context.Context, s *subject) (decision policy.Deci
 		if err != nil {
 			return policy.Decision{}, "", err
 		}
-		yields := secret != nil && s.stillYields(ctx, secret)
-		decision, s.stance, s.obj.next = decide(s, s.observe(ctx, secret), yields, r.started)
-		if version = versionOf(secret); !doubtful(s, secret, decision) {
+		blocked := secret != nil && s.stillBlocked(ctx, secret)
+		decision, s.state, s.obj.next = decide(s, s.observe(ctx, secret), blocked, r.started)
+		if version = versionOf(secret); !needsLiveRead(s, secret, decision) {
 			break
 		}
 	}
@@ -204,14 +204,14 @@ func (r *Reconciler) fetch(ctx context.Context, s *subject) (*outcome, error) {
 	case refused != nil:
 		// An event of the store enqueues the object. It is lost if it came before the status with this verdict was
 		// written, so check again after a while. That reads caches only.
-		return say(*refused, hold(s)), nil
+		return withVerdict(*refused, hold(s)), nil
 	case !s.handed.Ready:
-		return awaitParts(s), nil
-	case changed && s.stance.why == policy.Retry:
-		s.stance.why = policy.Changed
+		return waitForContributions(s), nil
+	case changed && s.state.why == policy.Retry:
+		s.state.why = policy.Changed
 	}
 	at := r.opts.Now()
-	values, release, err := s.stores.Read(ctx, r.pool, fetch.Urgency(s.stance.why, s.obj.attempts.Failed()))
+	values, release, err := s.stores.Read(ctx, r.pool, fetch.Urgency(s.state.why, s.obj.attempts.Failed()))
 	if err != nil {
 		return nil, err
 	}
@@ -229,11 +229,11 @@ func (r *Reconciler) fetch(ctx context.Context, s *subject) (*outcome, error) {
 	case !there:
 		return moved(), nil
 	}
-	texts, err := readTemplates(ctx, r.live, s)
+	templateSources, err := readTemplates(ctx, r.live, s)
 	if err != nil {
 		return unread(err)
 	}
-	return r.apply(ctx, s, newAnswer(s, values, texts, at))
+	return r.apply(ctx, s, newAnswer(s, values, templateSources, at))
 }
 
 // apply brings the target in line with an answer.
@@ -252,7 +252,7 @@ func (r *Reconciler) apply(ctx context.Context, s *subject, a *answer) (*outcome
 		}
 		return retry(status.NotSynced(a.err), provider.RetryAfter(a.err)), nil
 	case kept:
-		return retry(status.NotSynced(a.read.Gone), 0), nil
+		return retry(status.NotSynced(a.read.NotFound), 0), nil
 	}
 	if err := r.releaseOldTarget(ctx, s); err != nil {
 		return failed(err)
@@ -261,18 +261,18 @@ func (r *Reconciler) apply(ctx context.Context, s *subject, a *answer) (*outcome
 }
 
 // succeed records that the target matches the provider's answer, and plans the next refresh.
-func (r *Reconciler) succeed(ctx context.Context, s *subject, a *answer, j judgement) (*outcome, error) {
+func (r *Reconciler) succeed(ctx context.Context, s *subject, a *answer, j writeDecision) (*outcome, error) {
 	s.obj.attempts.Succeed()
 	s.obj.next, s.obj.misses = time.Time{}, 0
-	s.obj.yields = yields{keys: j.yielded, all: len(j.desired.Data) == 0}
+	s.obj.blocked = blockedKeys{keys: j.blocked, all: len(j.desired.Data) == 0}
 	s.obj.good = a.at
-	s.obj.signals.lacks.Store(a.read.Gone != nil)
-	s.obj.signals.mended.Store(false)
+	s.obj.signals.lacks.Store(a.read.NotFound != nil)
+	s.obj.signals.readAgain.Store(false)
 	took(r.objects, s, a.at)
 	if policy.Periodic(s.es.Spec.RefreshPolicy, s.plan.Interval) {
 		s.obj.next = a.at.Add(policy.Jitter(s.plan.Interval, r.opts.Random()))
 	}
-	v := judged(s, a.read, j)
+	v := appliedVerdict(s, a.read, j)
 	if failure := s.handed.Problem; failure != nil && v.Status == metav1.ConditionTrue {
 		v = *failure // The present values stay, but other values were due.
 	}
@@ -292,7 +292,7 @@ func (r *Reconciler) succeed(ctx context.Context, s *subject, a *answer, j judge
 	if err := prune(ctx, r.live, r.referrers.Contributor(), s); err != nil {
 		return nil, err
 	}
-	o := say(v, remaining(s))
-	o.awaits, o.version = len(j.yielded) > 0, j.version
+	o := withVerdict(v, remaining(s))
+	o.waitsForTarget, o.version = len(j.blocked) > 0, j.version
 	return o, nil
 }

@@ -35,8 +35,8 @@ var (
 	secrets = schema.GroupResource{Resource: "secrets"}
 )
 
-// world holds the objects in the cache and the API server, and their errors.
-type world struct {
+// fakeCluster holds the objects in the cache and the API server, and their errors.
+type fakeCluster struct {
 	es     *v1alpha1.ExternalSecret
 	store  *fakev1alpha1.FakeStore
 	secret *metav1.PartialObjectMetadata
@@ -49,7 +49,7 @@ type world struct {
 	writes int
 }
 
-func (w *world) get(_ context.Context, _ client.ObjectKey, obj client.Object) error {
+func (w *fakeCluster) get(_ context.Context, _ client.ObjectKey, obj client.Object) error {
 	switch o := obj.(type) {
 	case *v1alpha1.ExternalSecret:
 		if w.es != nil {
@@ -79,7 +79,7 @@ func (w *world) get(_ context.Context, _ client.ObjectKey, obj client.Object) er
 	return kerrors.NewNotFound(secrets, "x")
 }
 
-func (w *world) patchStatus(_ context.Context, obj client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
+func (w *fakeCluster) patchStatus(_ context.Context, obj client.Object, patch client.Patch, _ ...client.SubResourcePatchOption) error {
 	data, err := patch.Data(obj)
 	if err != nil {
 		return err
@@ -88,8 +88,8 @@ func (w *world) patchStatus(_ context.Context, obj client.Object, patch client.P
 	return w.patchErr
 }
 
-// reconciler returns a Reconciler in a world. It connects to no store: the tested passes end before.
-func (w *world) reconciler(t *testing.T, o Options) *Reconciler {
+// reconciler returns a Reconciler in a fakeCluster. It connects to no store: the tested passes end before.
+func (w *fakeCluster) reconciler(t *testing.T, o Options) *Reconciler {
 	t.Helper()
 	c := &test.MockClient{
 		MockGet:         w.get,
@@ -116,7 +116,7 @@ func (w *world) reconciler(t *testing.T, o Options) *Reconciler {
 }
 
 // ready returns the Ready condition of the last patch, as status, reason and message.
-func (w *world) ready(t *testing.T) []string {
+func (w *fakeCluster) ready(t *testing.T) []string {
 	t.Helper()
 	if len(w.status) == 0 {
 		return nil
@@ -159,57 +159,57 @@ func TestReconcileWithoutReading(t *testing.T) {
 		Err   error
 	}
 	cases := map[string]struct {
-		reason string
-		world  world
-		opts   Options
-		want   want
+		reason      string
+		fakeCluster fakeCluster
+		opts        Options
+		want        want
 	}{
-		"Gone":      {"A deleted object is forgotten.", world{}, Options{}, want{}},
-		"Unread":    {"An object that cannot be read is an error.", world{esErr: errBoom}, Options{}, want{Err: errBoom}},
-		"Foreign":   {"An object of another module is ignored.", world{es: externalSecret(func(es *v1alpha1.ExternalSecret) { es.Spec.StoreRef.Kind = "AWSSecretsManager" })}, Options{}, want{}},
-		"Deleted":   {"An object that is being deleted is left to the garbage collector.", world{es: externalSecret(func(es *v1alpha1.ExternalSecret) { es.DeletionTimestamp = &metav1.Time{Time: time.Now()} })}, Options{}, want{}},
-		"Invalid":   {"An invalid spec waits for a change by the user.", world{es: externalSecret(func(es *v1alpha1.ExternalSecret) { es.Spec.Data = nil })}, Options{}, want{Ready: []string{"False", "InvalidSpec", "spec: nothing to read; add an entry to data or dataFrom"}}},
-		"Suspended": {"A suspended object has the reason Suspended.", world{es: externalSecret(func(es *v1alpha1.ExternalSecret) { es.Spec.Suspend = true })}, Options{}, want{Ready: []string{"Unknown", "Suspended", "spec.suspend is true: nothing is read or written"}}},
+		"Gone":      {"A deleted object is forgotten.", fakeCluster{}, Options{}, want{}},
+		"Unread":    {"An object that cannot be read is an error.", fakeCluster{esErr: errBoom}, Options{}, want{Err: errBoom}},
+		"Foreign":   {"An object of another module is ignored.", fakeCluster{es: externalSecret(func(es *v1alpha1.ExternalSecret) { es.Spec.StoreRef.Kind = "AWSSecretsManager" })}, Options{}, want{}},
+		"Deleted":   {"An object that is being deleted is left to the garbage collector.", fakeCluster{es: externalSecret(func(es *v1alpha1.ExternalSecret) { es.DeletionTimestamp = &metav1.Time{Time: time.Now()} })}, Options{}, want{}},
+		"Invalid":   {"An invalid spec waits for a change by the user.", fakeCluster{es: externalSecret(func(es *v1alpha1.ExternalSecret) { es.Spec.Data = nil })}, Options{}, want{Ready: []string{"False", "InvalidSpec", "spec: nothing to read; add an entry to data or dataFrom"}}},
+		"Suspended": {"A suspended object has the reason Suspended.", fakeCluster{es: externalSecret(func(es *v1alpha1.ExternalSecret) { es.Spec.Suspend = true })}, Options{}, want{Ready: []string{"Unknown", "Suspended", "spec.suspend is true: nothing is read or written"}}},
 		"SuspendedTrue": {
 			"A suspended object keeps the status of Ready.",
-			world{es: externalSecret(func(es *v1alpha1.ExternalSecret) {
+			fakeCluster{es: externalSecret(func(es *v1alpha1.ExternalSecret) {
 				es.Spec.Suspend = true
 				es.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "True", Reason: "SecretSynced"}}
 			})}, Options{},
 			want{Ready: []string{"True", "Suspended", "spec.suspend is true: nothing is read or written"}},
 		},
-		"NoStore":       {"A store that does not exist is named.", world{es: externalSecret()}, Options{}, want{Ready: []string{"False", "StoreNotFound", `FakeStore "shop/prod" does not exist; create it or correct the reference`}, Again: true}},
-		"StoreUnread":   {"A store that cannot be read is an error.", world{es: externalSecret(), storeErr: forbidden}, Options{}, want{Err: forbidden}},
-		"StoreNotReady": {"A store that is not ready holds its objects, and their message has the reason.", world{es: externalSecret(), store: closed}, Options{}, want{Ready: []string{"False", "StoreNotReady", `FakeStore "prod" is not ready: AuthFailed: wrong password`}, Again: true}},
-		"OtherClass":    {"A store of another class is served by another operator.", world{es: externalSecret(), store: &fakev1alpha1.FakeStore{Spec: fakev1alpha1.FakeStoreSpec{StoreSpec: v1alpha1.StoreSpec{SourceSpec: v1alpha1.SourceSpec{Controller: "blue"}}}}}, Options{}, want{}},
-		"SecretUnread":  {"A Secret that cannot be read is an error, not an absent Secret.", world{es: externalSecret(), secretErr: forbidden}, Options{}, want{Err: forbidden}},
+		"NoStore":       {"A store that does not exist is named.", fakeCluster{es: externalSecret()}, Options{}, want{Ready: []string{"False", "StoreNotFound", `FakeStore "shop/prod" does not exist; create it or correct the reference`}, Again: true}},
+		"StoreUnread":   {"A store that cannot be read is an error.", fakeCluster{es: externalSecret(), storeErr: forbidden}, Options{}, want{Err: forbidden}},
+		"StoreNotReady": {"A store that is not ready holds its objects, and their message has the reason.", fakeCluster{es: externalSecret(), store: closed}, Options{}, want{Ready: []string{"False", "StoreNotReady", `FakeStore "prod" is not ready: AuthFailed: wrong password`}, Again: true}},
+		"OtherClass":    {"A store of another class is served by another operator.", fakeCluster{es: externalSecret(), store: &fakev1alpha1.FakeStore{Spec: fakev1alpha1.FakeStoreSpec{StoreSpec: v1alpha1.StoreSpec{SourceSpec: v1alpha1.SourceSpec{Controller: "blue"}}}}}, Options{}, want{}},
+		"SecretUnread":  {"A Secret that cannot be read is an error, not an absent Secret.", fakeCluster{es: externalSecret(), secretErr: forbidden}, Options{}, want{Err: forbidden}},
 		"ClusterKind": {
 			"An operator of chosen namespaces is not allowed to read cluster Kinds.",
-			world{es: externalSecret(func(es *v1alpha1.ExternalSecret) { es.Spec.StoreRef.Kind = "ClusterFakeStore" })}, Options{Namespaced: true},
+			fakeCluster{es: externalSecret(func(es *v1alpha1.ExternalSecret) { es.Spec.StoreRef.Kind = "ClusterFakeStore" })}, Options{Namespaced: true},
 			want{Ready: []string{"False", "Forbidden", `ClusterFakeStore "prod" is a cluster Kind, and this operator serves selected namespaces only; use the namespaced Kind`}, Again: true},
 		},
 		"SecondModule": {
 			"The object waits for another module's contribution, and nothing is written.",
-			world{es: externalSecret(func(es *v1alpha1.ExternalSecret) {
+			fakeCluster{es: externalSecret(func(es *v1alpha1.ExternalSecret) {
 				es.Spec.Data = append(es.Spec.Data, v1alpha1.DataEntry{SecretKey: "l", RemoteRef: v1alpha1.RemoteRef{Key: "b"}, SourceRef: &v1alpha1.DataSourceRef{StoreRef: v1alpha1.StoreRef{Kind: "VaultKV", Name: "v"}}})
 			}), store: &fakev1alpha1.FakeStore{}}, Options{},
 			want{Again: true},
 		},
 		"Controlled": {
 			"A Secret with another controller is a conflict.",
-			world{es: externalSecret(), secret: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Kind: "Database", Name: "pg", UID: "x", Controller: new(true)}}}}}, Options{},
+			fakeCluster{es: externalSecret(), secret: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Kind: "Database", Name: "pg", UID: "x", Controller: new(true)}}}}}, Options{},
 			want{Ready: []string{"False", "Conflict", `the Secret is controlled by Database "pg"; choose another spec.target.name or remove that owner`}, Again: true},
 		},
 		"Terminating": {
 			"The object waits for a Secret that is being deleted, and reports that. It is requeued, since a Secret without its mark may cause no event.",
-			world{es: externalSecret(), secret: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{Time: time.Now()}}}}, Options{},
+			fakeCluster{es: externalSecret(), secret: &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{DeletionTimestamp: &metav1.Time{Time: time.Now()}}}}, Options{},
 			want{Ready: []string{"False", "SecretMissing", `Secret "db": the Secret is being deleted; waiting for its finalizers to be removed`}, Again: true},
 		},
-		"StatusRefused": {"A status that cannot be written is an error.", world{es: externalSecret(), patchErr: forbidden}, Options{}, want{Ready: []string{"False", "StoreNotFound", `FakeStore "shop/prod" does not exist; create it or correct the reference`}, Err: forbidden}},
+		"StatusRefused": {"A status that cannot be written is an error.", fakeCluster{es: externalSecret(), patchErr: forbidden}, Options{}, want{Ready: []string{"False", "StoreNotFound", `FakeStore "shop/prod" does not exist; create it or correct the reference`}, Err: forbidden}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := &tc.world
+			w := &tc.fakeCluster
 			res, err := w.reconciler(t, tc.opts).Reconcile(t.Context(), reconcile.Request{NamespacedName: key})
 			got := want{Ready: w.ready(t), Again: res.RequeueAfter > 0, Err: err}
 			if diff := cmp.Diff(tc.want, got, cmpopts.EquateErrors()); diff != "" {
@@ -245,7 +245,7 @@ func TestWriteRefused(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			w := &world{es: externalSecret(), createErr: tc.err}
+			w := &fakeCluster{es: externalSecret(), createErr: tc.err}
 			r := w.reconciler(t, Options{})
 			plan, err := render.NewPlan(w.es)
 			if err != nil {
@@ -253,7 +253,7 @@ func TestWriteRefused(t *testing.T) {
 			}
 			s := &subject{
 				opts: &r.opts, es: w.es, obj: &object{}, seen: &w.es.Status, next: w.es.Status.DeepCopy(), plan: plan,
-				census: &census{cache: r.cache, live: r.live, es: w.es},
+				peers: &peers{cache: r.cache, live: r.live, es: w.es},
 			}
 			out := render.Output{Data: map[string][]byte{"k": []byte("v")}, Values: 1}
 			res := reconcile.Result{}

@@ -43,17 +43,17 @@ func refreshed(st *v1alpha1.ExternalSecretStatus, before *v1alpha1.ExternalSecre
 	}
 }
 
-// judged returns the verdict after an answer was applied.
-func judged(s *subject, out render.Output, j judgement) verdict {
+// appliedVerdict returns the verdict after an answer was applied.
+func appliedVerdict(s *subject, out render.Output, j writeDecision) verdict {
 	switch {
-	case len(j.yielded) > 0:
-		return status.Stalled(v1alpha1.ReasonConflict, fmt.Sprintf("keys %q of Secret %q are written by another ExternalSecret; choose other keys or another spec.target.name", j.yielded, s.plan.Target))
+	case len(j.blocked) > 0:
+		return status.Stalled(v1alpha1.ReasonConflict, fmt.Sprintf("keys %q of Secret %q are written by another ExternalSecret; choose other keys or another spec.target.name", j.blocked, s.plan.Target))
 	case j.Absent:
 		return status.Good(v1alpha1.ReasonSecretDeleted, "the provider has none of the values that the spec names; deletionPolicy is Delete, so there is no Secret")
 	case s.es.Spec.Target.CreationPolicy == v1alpha1.CreateNone:
 		return synced("all values can be read; creationPolicy is None, so no Secret is written")
-	case out.Gone != nil:
-		return synced("the Secret is in sync; some remote values do not exist: " + out.Gone.Message)
+	case out.NotFound != nil:
+		return synced("the Secret is in sync; some remote values do not exist: " + out.NotFound.Message)
 	}
 	return synced("")
 }

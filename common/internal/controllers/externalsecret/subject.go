@@ -30,18 +30,18 @@ type subject struct {
 	stores     fetch.Stores
 	// handed describes the values that are stored in parts.
 	handed handed
-	census *census
-	stance stance
+	peers  *peers
+	state  syncState
 }
 
-// stance is the state of an object relative to its provider and its target.
-type stance struct {
+// syncState is the state of an object relative to its provider and its target.
+type syncState struct {
 	// why is the reason to read the provider.
 	why policy.Why
 	// basis is subject.basis for the present target.
 	basis string
-	// yields is true while other ExternalSecrets still hold keys that this one wants.
-	yields bool
+	// blocked is true while other ExternalSecrets still hold keys that this one wants.
+	blocked bool
 	// lost is true if the target is not as this object left it.
 	lost bool
 	// written is true once the target was written.
@@ -91,11 +91,11 @@ func complete(s *subject) bool {
 		policy.Once(s.es.Spec.RefreshPolicy, s.plan.Interval)
 }
 
-// standing returns the verdict on an object for which there is nothing to do.
-func standing(s *subject) verdict {
+// currentVerdict returns the verdict on an object for which there is nothing to do.
+func currentVerdict(s *subject) verdict {
 	c := s.ready()
-	if c.Type != "" && (s.stance.yields || (c.Status == metav1.ConditionTrue && c.Reason != v1alpha1.ReasonSuspended)) {
-		return verdict{Status: c.Status, Reason: c.Reason, Message: c.Message, Stalled: s.stance.yields}
+	if c.Type != "" && (s.state.blocked || (c.Status == metav1.ConditionTrue && c.Reason != v1alpha1.ReasonSuspended)) {
+		return verdict{Status: c.Status, Reason: c.Reason, Message: c.Message, Stalled: s.state.blocked}
 	}
 	return synced("")
 }
@@ -120,7 +120,7 @@ func (s *subject) noteContent() {
 
 // metadata returns a hash of everything outside of the spec that triggers a refresh.
 func (s *subject) metadata() string {
-	return referrers.Metadata(s.es, append(s.obj.templates.versions(s.plan.Texts), s.handed.versions...)...)
+	return referrers.Metadata(s.es, append(s.obj.templates.versions(s.plan.TemplateRefs), s.handed.versions...)...)
 }
 
 // attempt identifies what the user asks for now.
@@ -134,10 +134,10 @@ func (s *subject) owns() bool {
 }
 
 // self returns the object as input of decisions about its target.
-func (s *subject) self(due policy.Why, yields bool) policy.Self {
+func (s *subject) self(due policy.Why, blocked bool) policy.Self {
 	self := policy.SelfOf(s.es, s.opts.DefaultCleanupPolicy)
-	self.Absent = s.ready().Reason == v1alpha1.ReasonSecretDeleted && policy.OnGone(self.Deletion, true, 0) == policy.DropSecret
-	self.Yields = yields && s.obj.yields.all
+	self.Absent = s.ready().Reason == v1alpha1.ReasonSecretDeleted && policy.OnNotFound(self.Deletion, true, 0) == policy.DropSecret
+	self.Blocked = blocked && s.obj.blocked.all
 	self.Due = due
 	return self
 }

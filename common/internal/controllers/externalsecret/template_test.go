@@ -158,7 +158,7 @@ func TestTemplateStays(t *testing.T) {
 		t.Helper()
 		provoke()
 		e.WantReady("db", v1alpha1.ReasonSecretSynced)
-		e.Settle()
+		e.WaitForEvents()
 		if diff := cmp.Diff(last, e.dataOf("db")); diff != "" {
 			t.Fatalf("%s: the Secret has changed: -was, +is:\n%s", what, diff)
 		}
@@ -176,7 +176,7 @@ func TestTemplateStays(t *testing.T) {
 		last = e.dataOf("db")
 	}
 	stays("a refresh", refreshed)
-	stays("a periodic refresh", func() { clock.step(2 * time.Hour); e.poke("db") })
+	stays("a periodic refresh", func() { clock.step(2 * time.Hour); e.triggerReconcile("db") })
 	stays("a label", func() {
 		testenv.Update(e.Client, e.Get("db"), func(es *v1alpha1.ExternalSecret) { es.Labels = map[string]string{"a": "b"} })
 	})
@@ -194,7 +194,7 @@ func TestTemplateStays(t *testing.T) {
 		}
 		start()
 	})
-	stays("a foreign label", func() { e.poke("db") })
+	stays("a foreign label", func() { e.triggerReconcile("db") })
 	stays("another key of the ConfigMap", func() {
 		testenv.Update(e.Client, &corev1.ConfigMap{ObjectMeta: e.Meta("templates")}, func(c *corev1.ConfigMap) { c.Data["other"] = "y" })
 	})
@@ -320,11 +320,11 @@ func TestFind(t *testing.T) {
 
 	// An error in the middle of a list does not end it, and an empty list keeps the present keys.
 	before := e.Secret("db")
-	heal := e.Backend.Inject(fake.Fault{Key: "shop/db/password", Call: fake.CallFind, Err: errBoom})
+	repair := e.Backend.Inject(fake.Fault{Key: "shop/db/password", Call: fake.CallFind, Err: errBoom})
 	testenv.Update(e.Client, e.Get("db"), testenv.Request("2"))
 	e.WantReady("db", v1alpha1.ReasonSecretSyncedError)
 	e.wantUnchanged(before)
-	heal()
+	repair()
 	e.Backend.Delete("shop/db/host")
 	e.Backend.Delete("shop/db/password")
 	testenv.Update(e.Client, e.Get("db"), testenv.Request("3"))

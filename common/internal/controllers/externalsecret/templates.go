@@ -86,10 +86,10 @@ func (t *templateStates) versions(refs []render.TextRef) []string {
 // count like labels: the status stores a hash of them, so a change while the operator was down is noticed, too.
 func (r *Reconciler) followTemplates(ctx context.Context, s *subject) error {
 	owner, seen := templateOwner(s.key()), &s.obj.templates
-	if !seen.keep(s.plan.Texts) {
+	if !seen.keep(s.plan.TemplateRefs) {
 		r.watches.Remove(owner) // The spec no longer names some of them.
 	}
-	for _, ref := range s.plan.Texts {
+	for _, ref := range s.plan.TemplateRefs {
 		if _, known := seen.get(ref); known {
 			continue
 		}
@@ -107,17 +107,17 @@ func (r *Reconciler) followTemplates(ctx context.Context, s *subject) error {
 }
 
 // readTemplates returns the templates of the sources. A source that does not exist is left out.
-func readTemplates(ctx context.Context, live client.Reader, s *subject) (render.Texts, error) {
-	texts := render.Texts{}
-	for _, ref := range s.plan.Texts {
+func readTemplates(ctx context.Context, live client.Reader, s *subject) (render.TemplateSources, error) {
+	templateSources := render.TemplateSources{}
+	for _, ref := range s.plan.TemplateRefs {
 		all, version, err := templatesource.Read(ctx, live, s.es.Namespace, ref)
 		if err != nil {
 			return nil, err
 		}
 		if version != "" {
-			texts[ref] = render.TextsUsed(s.es, ref, all)
+			templateSources[ref] = render.KeysUsed(s.es, ref, all)
 		}
 		s.obj.templates.saw(ref, version)
 	}
-	return texts, nil
+	return templateSources, nil
 }

@@ -31,16 +31,16 @@ type result struct {
 	// refused is why there is no child; empty if the child is as wanted.
 	refused string
 	// made is true if the child was in sync or written before. A further write then restores it.
-	made  bool
-	fight policy.RevertBackoff
+	made          bool
+	revertBackoff policy.RevertBackoff
 }
 
 // after returns the result after another attempt, where r was the result before. good is false if the attempt failed
 // with an error.
 func (r result) after(o outcome, good bool, now time.Time) result {
-	is := result{refused: o.refused, fight: r.fight, made: r.made || o.written || o.refused == "" && good}
+	is := result{refused: o.refused, revertBackoff: r.revertBackoff, made: r.made || o.written || o.refused == "" && good}
 	if o.written && r.made {
-		is.fight = r.fight.Revert(now)
+		is.revertBackoff = r.revertBackoff.Revert(now)
 	}
 	return is
 }

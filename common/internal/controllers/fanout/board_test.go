@@ -93,15 +93,15 @@ func TestAfter(t *testing.T) {
 		"Failed":       {"A failed attempt does not count as made.", result{}, outcome{}, false, want{}},
 		"FailedLater":  {"A child that was made still counts after a failed attempt.", result{made: true}, outcome{}, false, want{Made: true}},
 		"Refused":      {"A refused child does not count as made.", result{}, outcome{refused: "taken"}, true, want{Refused: "taken"}},
-		"WrittenFirst": {"The first write is no revert.", result{fight: often}, outcome{written: true}, true, want{Made: true}},
-		"WrittenAgain": {"The next write is a revert.", result{fight: often, made: true}, outcome{written: true}, true, want{Made: true, Held: true}},
-		"Untouched":    {"An attempt without a write is no revert.", result{fight: often, made: true}, outcome{}, true, want{Made: true}},
+		"WrittenFirst": {"The first write is no revert.", result{revertBackoff: often}, outcome{written: true}, true, want{Made: true}},
+		"WrittenAgain": {"The next write is a revert.", result{revertBackoff: often, made: true}, outcome{written: true}, true, want{Made: true, Held: true}},
+		"Untouched":    {"An attempt without a write is no revert.", result{revertBackoff: often, made: true}, outcome{}, true, want{Made: true}},
 		"Changed":      {"A child that a webhook changes at the write counts as made, too.", result{}, outcome{written: true, refused: "webhook"}, true, want{Refused: "webhook", Made: true}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			is := tc.before.after(tc.o, tc.good, now)
-			got := want{Refused: is.refused, Made: is.made, Held: is.fight.Wait(now) > 0}
+			got := want{Refused: is.refused, Made: is.made, Held: is.revertBackoff.Wait(now) > 0}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("\n%s\nafter(): -want, +got:\n%s", tc.reason, diff)
 			}

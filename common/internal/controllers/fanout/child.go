@@ -36,8 +36,8 @@ type outcome struct {
 	// refused is why the child is not in sync. wait is the delay until the next attempt; 0 for the usual one.
 	refused string
 	wait    time.Duration
-	// gone is true if the namespace does not exist or is being deleted.
-	gone bool
+	// noNamespace is true if the namespace does not exist or is being deleted.
+	noNamespace bool
 	// written is true if the child was created or restored.
 	written bool
 }
@@ -57,7 +57,7 @@ func (c *children) list(ctx context.Context, parent client.Object, o ...client.L
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets;pushsecrets,verbs=create;update,roleName=cluster
 
 // provision brings one child in sync. An object of that name that is not a child of the parent is left unchanged.
-func (c *children) provision(ctx context.Context, parent client.Object, want desired, namespace string, fight policy.RevertBackoff) (outcome, error) {
+func (c *children) provision(ctx context.Context, parent client.Object, want desired, namespace string, revertBackoff policy.RevertBackoff) (outcome, error) {
 	key := types.NamespacedName{Namespace: namespace, Name: want.name}
 	wanted, err := digestOf(want)
 	if err != nil {
@@ -66,17 +66,17 @@ func (c *children) provision(ctx context.Context, parent client.Object, want des
 	child := c.newChild()
 	err = c.cache.Get(ctx, key, child, client.UnsafeDisableDeepCopy)
 	absent := kerrors.IsNotFound(err)
-	if err == nil && c.inStep(parent, child, wanted) {
+	if err == nil && c.inSync(parent, child, wanted) {
 		return outcome{}, nil
 	}
-	if wait := fight.Wait(c.now()); wait > 0 {
+	if wait := revertBackoff.Wait(c.now()); wait > 0 {
 		return outcome{refused: "another client keeps changing or deleting the object; restoring it with back-off until that client stops", wait: wait}, nil
 	}
 	if absent {
 		child, err := c.create(ctx, parent, want, key)
 		switch {
 		case kerrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), kerrors.IsNotFound(err):
-			return outcome{gone: true}, nil
+			return outcome{noNamespace: true}, nil
 		case !kerrors.IsAlreadyExists(err):
 			return c.written(parent, child, wanted, err)
 		}
@@ -111,7 +111,7 @@ func (c *children) repair(ctx context.Context, parent client.Object, want desire
 		return outcome{}, err
 	}
 	switch {
-	case c.inStep(parent, child, wanted):
+	case c.inSync(parent, child, wanted):
 		return outcome{}, nil
 	case !c.owns(parent, child):
 		return outcome{refused: fmt.Sprintf("%s %q exists and was not created by this object; delete it or choose another name", c.child, want.name)}, nil
@@ -137,7 +137,7 @@ func (c *children) written(parent client.Object, full *unstructured.Unstructured
 	}
 	o := outcome{written: true}
 	child, err := c.typed(full)
-	if err == nil && !c.inStep(parent, child, wanted) {
+	if err == nil && !c.inSync(parent, child, wanted) {
 		o.refused = "a webhook or an admission policy changes the object on each write; exempt the object from it"
 	}
 	return o, err

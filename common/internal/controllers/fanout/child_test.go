@@ -11,8 +11,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// wish returns the wanted child of a ClusterExternalSecret.
-func wish(change ...func(*v1alpha1.ClusterExternalSecretSpec)) desired {
+// desiredWith returns the wanted child of a ClusterExternalSecret.
+func desiredWith(change ...func(*v1alpha1.ClusterExternalSecretSpec)) desired {
 	p := &v1alpha1.ClusterExternalSecret{ObjectMeta: metav1.ObjectMeta{Name: "db", UID: "parent"}, Spec: v1alpha1.ClusterExternalSecretSpec{
 		ExternalSecretSpec: v1alpha1.ExternalSecretSpec{
 			StoreRef: &v1alpha1.StoreRef{Kind: "ClusterFakeStore", Name: "store"},
@@ -82,59 +82,59 @@ func TestDigest(t *testing.T) {
 		reason string
 		want   desired
 		has    *v1alpha1.ExternalSecret
-		inStep bool
+		inSync bool
 	}{
-		"Same": {"A new child is as wanted.", wish(), made(t, wish()), true},
-		"Bare": {"A new child without labels and annotations is as wanted.", wish(bare), made(t, wish(bare)), true},
+		"Same": {"A new child is as wanted.", desiredWith(), made(t, desiredWith()), true},
+		"Bare": {"A new child without labels and annotations is as wanted.", desiredWith(bare), made(t, desiredWith(bare)), true},
 		"Empty": {
 			"An empty list in the parent equals a missing one in the child.",
-			wish(func(s *v1alpha1.ClusterExternalSecretSpec) {
+			desiredWith(func(s *v1alpha1.ClusterExternalSecretSpec) {
 				s.ExternalSecretSpec.DataFrom = []v1alpha1.DataFromEntry{}
-			}), made(t, wish()), true,
+			}), made(t, desiredWith()), true,
 		},
 		"Later": {
-			"A field that this version does not know counts.", later(wish(), "1"), made(t, wish()), false,
+			"A field that this version does not know counts.", later(desiredWith(), "1"), made(t, desiredWith()), false,
 		},
 		"LaterSame": {
-			"An unknown field with the same value is as wanted.", later(wish(), "1"), made(t, later(wish(), "1")), true,
+			"An unknown field with the same value is as wanted.", later(desiredWith(), "1"), made(t, later(desiredWith(), "1")), true,
 		},
 		"LaterOther": {
-			"An unknown field with another value is not as wanted.", later(wish(), "2"), made(t, later(wish(), "1")), false,
+			"An unknown field with another value is not as wanted.", later(desiredWith(), "2"), made(t, later(desiredWith(), "1")), false,
 		},
 		"Foreign": {
-			"Labels and annotations of other clients do not count.", wish(),
-			made(t, wish(), func(es *v1alpha1.ExternalSecret) { es.Labels["more"], es.Annotations["more"] = "1", "1" }), true,
+			"Labels and annotations of other clients do not count.", desiredWith(),
+			made(t, desiredWith(), func(es *v1alpha1.ExternalSecret) { es.Labels["more"], es.Annotations["more"] = "1", "1" }), true,
 		},
 		"Status": {
-			"The status does not count.", wish(),
-			made(t, wish(), func(es *v1alpha1.ExternalSecret) { es.Status.ObservedGeneration = 5 }), true,
+			"The status does not count.", desiredWith(),
+			made(t, desiredWith(), func(es *v1alpha1.ExternalSecret) { es.Status.ObservedGeneration = 5 }), true,
 		},
 		"Spec": {
-			"An edit of the spec counts.", wish(),
-			made(t, wish(), func(es *v1alpha1.ExternalSecret) { es.Spec.Suspend = true }), false,
+			"An edit of the spec counts.", desiredWith(),
+			made(t, desiredWith(), func(es *v1alpha1.ExternalSecret) { es.Spec.Suspend = true }), false,
 		},
 		"LabelChanged": {
-			"A changed label counts.", wish(),
-			made(t, wish(), func(es *v1alpha1.ExternalSecret) { es.Labels["team"] = "bank" }), false,
+			"A changed label counts.", desiredWith(),
+			made(t, desiredWith(), func(es *v1alpha1.ExternalSecret) { es.Labels["team"] = "bank" }), false,
 		},
 		"LabelGone": {
-			"A removed label counts.", wish(),
-			made(t, wish(), func(es *v1alpha1.ExternalSecret) { delete(es.Labels, "team") }), false,
+			"A removed label counts.", desiredWith(),
+			made(t, desiredWith(), func(es *v1alpha1.ExternalSecret) { delete(es.Labels, "team") }), false,
 		},
 		"AnnotationGone": {
-			"A removed annotation counts.", wish(),
-			made(t, wish(), func(es *v1alpha1.ExternalSecret) { delete(es.Annotations, "owner") }), false,
+			"A removed annotation counts.", desiredWith(),
+			made(t, desiredWith(), func(es *v1alpha1.ExternalSecret) { delete(es.Annotations, "owner") }), false,
 		},
 		"NoteGone": {
-			"A removed note counts.", wish(),
-			made(t, wish(), func(es *v1alpha1.ExternalSecret) { delete(es.Annotations, v1alpha1.FanOutAnnotation) }), false,
+			"A removed note counts.", desiredWith(),
+			made(t, desiredWith(), func(es *v1alpha1.ExternalSecret) { delete(es.Annotations, v1alpha1.FanOutAnnotation) }), false,
 		},
 		"NoteDamaged": {
-			"A damaged note counts.", wish(bare),
-			made(t, wish(bare), func(es *v1alpha1.ExternalSecret) { es.Annotations[v1alpha1.FanOutAnnotation] = "{" }), false,
+			"A damaged note counts.", desiredWith(bare),
+			made(t, desiredWith(bare), func(es *v1alpha1.ExternalSecret) { es.Annotations[v1alpha1.FanOutAnnotation] = "{" }), false,
 		},
-		"Wished": {"Labels that the parent no longer wants count.", wish(bare), made(t, wish()), false},
-		"More":   {"New labels of the parent count.", wish(), made(t, wish(bare)), false},
+		"Wished": {"Labels that the parent no longer wants count.", desiredWith(bare), made(t, desiredWith()), false},
+		"More":   {"New labels of the parent count.", desiredWith(), made(t, desiredWith(bare)), false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -142,15 +142,15 @@ func TestDigest(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := digest(tc.has, &tc.has.Spec) == d; got != tc.inStep {
-				t.Errorf("\n%s\nin sync: %t, want %t", tc.reason, got, tc.inStep)
+			if got := digest(tc.has, &tc.has.Spec) == d; got != tc.inSync {
+				t.Errorf("\n%s\nin sync: %t, want %t", tc.reason, got, tc.inSync)
 			}
 			once, twice := &v1alpha1.ExternalSecret{}, &v1alpha1.ExternalSecret{}
 			Reduce(tc.has, once)
 			Reduce(once, twice) // An informer may transform twice.
 			k := externalSecrets()
-			if got := k.inStep(parent("parent", 1), twice, d); got != tc.inStep {
-				t.Errorf("\n%s\nin sync, according to the reduced object: %t, want %t", tc.reason, got, tc.inStep)
+			if got := k.inSync(parent("parent", 1), twice, d); got != tc.inSync {
+				t.Errorf("\n%s\nin sync, according to the reduced object: %t, want %t", tc.reason, got, tc.inSync)
 			}
 		})
 	}
@@ -176,9 +176,9 @@ func TestReduce(t *testing.T) {
 		},
 		"Deleted": {
 			"The owner, a digest and the deletionTimestamp of a child are kept.",
-			made(t, wish(), func(es *v1alpha1.ExternalSecret) { es.DeletionTimestamp = &now }),
+			made(t, desiredWith(), func(es *v1alpha1.ExternalSecret) { es.DeletionTimestamp = &now }),
 			&v1alpha1.ExternalSecret{ObjectMeta: metav1.ObjectMeta{
-				DeletionTimestamp: &now, Annotations: map[string]string{digestKey: mustDigest(t, wish())},
+				DeletionTimestamp: &now, Annotations: map[string]string{digestKey: mustDigest(t, desiredWith())},
 				OwnerReferences: []metav1.OwnerReference{{
 					APIVersion: v1alpha1.GroupVersion.String(), Kind: "ClusterExternalSecret", Name: "db", UID: "parent", Controller: &yes,
 				}},
@@ -213,7 +213,7 @@ func TestShape(t *testing.T) {
 	}
 	bare := func(s *v1alpha1.ClusterExternalSecretSpec) { s.ExternalSecretMetadata = v1alpha1.TemplateMetadata{} }
 	note := func(names string) string {
-		d, err := content{Spec: wish().raw}.digest()
+		d, err := content{Spec: desiredWith().raw}.digest()
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -223,43 +223,43 @@ func TestShape(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		has    *v1alpha1.ExternalSecret
-		wish   desired
+		wanted desired
 		want   metadata
 	}{
 		"New": {
-			"A new child gets the labels and annotations, and a note of their names.", &v1alpha1.ExternalSecret{}, wish(),
+			"A new child gets the labels and annotations, and a note of their names.", &v1alpha1.ExternalSecret{}, desiredWith(),
 			metadata{map[string]string{"team": "shop", "tier": "1"}, map[string]string{"owner": "me", v1alpha1.FanOutAnnotation: all}},
 		},
 		"Foreign": {
-			"Labels and annotations of other clients stay.", made(t, wish(), func(es *v1alpha1.ExternalSecret) { es.Labels["team"] = "bank" }), wish(),
+			"Labels and annotations of other clients stay.", made(t, desiredWith(), func(es *v1alpha1.ExternalSecret) { es.Labels["team"] = "bank" }), desiredWith(),
 			metadata{map[string]string{"theirs": "1", "team": "shop", "tier": "1"}, map[string]string{"theirs": "1", "owner": "me", v1alpha1.FanOutAnnotation: all}},
 		},
 		"Less": {
-			"Labels and annotations that are no longer wanted are removed.", made(t, wish()),
-			wish(fewer),
+			"Labels and annotations that are no longer wanted are removed.", made(t, desiredWith()),
+			desiredWith(fewer),
 			metadata{map[string]string{"theirs": "1", "tier": "2"}, map[string]string{"theirs": "1", v1alpha1.FanOutAnnotation: note(`,"labels":["tier"]`)}},
 		},
 		"Nothing": {
-			"Without labels and annotations the note has no names.", made(t, wish()), wish(bare),
+			"Without labels and annotations the note has no names.", made(t, desiredWith()), desiredWith(bare),
 			metadata{map[string]string{"theirs": "1"}, map[string]string{"theirs": "1", v1alpha1.FanOutAnnotation: note("")}},
 		},
 		"Forged": {
 			"A damaged note removes nothing.",
-			made(t, wish(), func(es *v1alpha1.ExternalSecret) { es.Annotations[v1alpha1.FanOutAnnotation] = `["theirs"]` }), wish(),
+			made(t, desiredWith(), func(es *v1alpha1.ExternalSecret) { es.Annotations[v1alpha1.FanOutAnnotation] = `["theirs"]` }), desiredWith(),
 			metadata{map[string]string{"theirs": "1", "team": "shop", "tier": "1"}, map[string]string{"theirs": "1", "owner": "me", v1alpha1.FanOutAnnotation: all}},
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			tc.has.Spec.Suspend = true
-			is := shaped(t, tc.has, tc.wish)
+			is := shaped(t, tc.has, tc.wanted)
 			if diff := cmp.Diff(tc.want, metadata{is.Labels, is.Annotations}); diff != "" {
 				t.Errorf("\n%s\nshape(): -want, +got:\n%s", tc.reason, diff)
 			}
-			if diff := cmp.Diff(tc.wish.spec, any(&is.Spec)); diff != "" {
+			if diff := cmp.Diff(tc.wanted.spec, any(&is.Spec)); diff != "" {
 				t.Errorf("\n%s\nspec: -want, +got:\n%s", tc.reason, diff)
 			}
-			if digest(is, &is.Spec) != mustDigest(t, tc.wish) {
+			if digest(is, &is.Spec) != mustDigest(t, tc.wanted) {
 				t.Error("the restored child is not in sync")
 			}
 		})

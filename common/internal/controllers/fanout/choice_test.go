@@ -30,7 +30,7 @@ func TestCheck(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			want := wish()
+			want := desiredWith()
 			want.name = "db"
 			tc.change(&want)
 			k := externalSecrets()
@@ -70,7 +70,7 @@ func TestAdmits(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			k := externalSecrets()
-			want := wish()
+			want := desiredWith()
 			want.name, want.where = "db", tc.where
 			c, invalid := k.check(want)
 			if invalid != "" {

@@ -60,25 +60,25 @@ func (w *watches) start(c controller.TypedController[request]) error {
 }
 
 func (w *watches) parentEvents() eventFuncs {
-	look := func(q requests, o client.Object, after time.Duration) {
+	enqueue := func(q requests, o client.Object, after time.Duration) {
 		queue.AddTo(q, queue.High, after, aboutParent(o.GetName()))
 	}
 	return eventFuncs{
-		CreateFunc: func(_ context.Context, e createEvent, q requests) { look(q, e.Object, 0) },
+		CreateFunc: func(_ context.Context, e createEvent, q requests) { enqueue(q, e.Object, 0) },
 		UpdateFunc: func(_ context.Context, e updateEvent, q requests) {
 			if moved(e.ObjectOld, e.ObjectNew) {
-				look(q, e.ObjectNew, 0)
+				enqueue(q, e.ObjectNew, 0)
 				return
 			}
-			look(q, e.ObjectNew, pace) // Check the status again, also if another operator wrote it at the same time.
+			enqueue(q, e.ObjectNew, statusDelay) // Check the status again, also if another operator wrote it at the same time.
 		},
-		DeleteFunc: func(_ context.Context, e deleteEvent, q requests) { look(q, e.Object, 0) },
+		DeleteFunc: func(_ context.Context, e deleteEvent, q requests) { enqueue(q, e.Object, 0) },
 	}
 }
 
 // childEvents enqueue the parent of a changed child, and the parents that wait for a change in its namespace.
 func (w *watches) childEvents() eventFuncs {
-	look := func(q requests, o client.Object) {
+	enqueue := func(q requests, o client.Object) {
 		if ref := w.parentOf(o); ref != nil {
 			queue.AddTo(q, queue.High, 0, aboutNamespace(ref.Name, o.GetNamespace()))
 		}
@@ -91,7 +91,7 @@ func (w *watches) childEvents() eventFuncs {
 	return eventFuncs{
 		CreateFunc: func(_ context.Context, e createEvent, q requests) {
 			if !e.IsInInitialList { // The pass over each parent covers them.
-				look(q, e.Object)
+				enqueue(q, e.Object)
 			}
 		},
 		UpdateFunc: func(_ context.Context, e updateEvent, q requests) {
@@ -102,14 +102,14 @@ func (w *watches) childEvents() eventFuncs {
 			if is != nil && was != nil && is.UID == was.UID && !moved(e.ObjectOld, e.ObjectNew) {
 				return
 			}
-			look(q, e.ObjectOld)
-			look(q, e.ObjectNew)
+			enqueue(q, e.ObjectOld)
+			enqueue(q, e.ObjectNew)
 			if was != nil && is == nil || e.ObjectOld.GetUID() != e.ObjectNew.GetUID() {
 				waiting(q, e.ObjectNew)
 			}
 		},
 		DeleteFunc: func(_ context.Context, e deleteEvent, q requests) {
-			look(q, e.Object)
+			enqueue(q, e.Object)
 			waiting(q, e.Object)
 		},
 	}
@@ -117,7 +117,7 @@ func (w *watches) childEvents() eventFuncs {
 
 // namespaceEvents enqueue a namespace for every parent, before periodic retries.
 func (w *watches) namespaceEvents() eventFuncs {
-	look := func(ctx context.Context, q requests, o client.Object) {
+	enqueue := func(ctx context.Context, q requests, o client.Object) {
 		for _, parent := range w.parents.names(ctx) {
 			queue.AddTo(q, queue.High, 0, aboutNamespace(parent, o.GetName()))
 		}
@@ -125,15 +125,15 @@ func (w *watches) namespaceEvents() eventFuncs {
 	return eventFuncs{
 		CreateFunc: func(ctx context.Context, e createEvent, q requests) {
 			if !e.IsInInitialList {
-				look(ctx, q, e.Object)
+				enqueue(ctx, q, e.Object)
 			}
 		},
 		UpdateFunc: func(ctx context.Context, e updateEvent, q requests) {
 			if moved(e.ObjectOld, e.ObjectNew) {
-				look(ctx, q, e.ObjectNew)
+				enqueue(ctx, q, e.ObjectNew)
 			}
 		},
-		DeleteFunc: func(ctx context.Context, e deleteEvent, q requests) { look(ctx, q, e.Object) },
+		DeleteFunc: func(ctx context.Context, e deleteEvent, q requests) { enqueue(ctx, q, e.Object) },
 	}
 }
 

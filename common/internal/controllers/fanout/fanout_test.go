@@ -111,8 +111,8 @@ func (e *env) wantValue(namespace, value string) {
 	})
 }
 
-// wantGone waits until the API server no longer has an object.
-func (e *env) wantGone(namespace string, o client.Object) {
+// wantDeleted waits until the API server no longer has an object.
+func (e *env) wantDeleted(namespace string, o client.Object) {
 	e.Helper()
 	e.Eventually(func() string {
 		if err := e.API.Get(e.Ctx, client.ObjectKey{Namespace: e.Namespaced(namespace), Name: o.GetName()}, o); !kerrors.IsNotFound(err) {
@@ -224,8 +224,8 @@ func TestClusterExternalSecret(t *testing.T) {
 
 	// Namespaces stop to match by a changed label, or are deleted.
 	e.join("one", "bank")
-	e.wantGone("one", externalSecret("db"))
-	e.wantGone("one", &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "db"}})
+	e.wantDeleted("one", externalSecret("db"))
+	e.wantDeleted("one", &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "db"}})
 	if err := e.API.Delete(e.Ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.Namespaced("new")}}); err != nil {
 		t.Fatal(err)
 	}
@@ -236,8 +236,8 @@ func TestClusterExternalSecret(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, ns := range []string{"taken", "two"} {
-		e.wantGone(ns, externalSecret("db"))
-		e.wantGone(ns, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "db"}})
+		e.wantDeleted(ns, externalSecret("db"))
+		e.wantDeleted(ns, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "db"}})
 	}
 }
 
@@ -288,7 +288,7 @@ func TestFanOutName(t *testing.T) {
 	e.join("taken", "bank") // An invalid parent changes nothing here, either.
 	testenv.Update(e.Client, parent, func(p *v1alpha1.ClusterExternalSecret) { p.Spec.ExternalSecretName = "db" })
 	e.wantMade(parent, []string{"free"}, nil)
-	e.wantGone("taken", externalSecret("old"))
+	e.wantDeleted("taken", externalSecret("old"))
 }
 
 // TestFanOutRename renames the children while the new ones cannot be Ready: the old ones stay, and so do their
@@ -339,7 +339,7 @@ func TestFanOutRename(t *testing.T) {
 			}
 			let()
 			e.wantMade(parent, []string{"a"}, nil)
-			e.wantGone("a", externalSecret("old"))
+			e.wantDeleted("a", externalSecret("old"))
 			e.In("a").WantReady("new", v1alpha1.ReasonSecretSynced)
 			is = e.In("a").WantSecret(stdcmp.Or(tc.target, "new"), "value", "one")
 			if tc.target != "" && is.UID != was.UID {
@@ -349,14 +349,14 @@ func TestFanOutRename(t *testing.T) {
 	}
 }
 
-// TestFanOutRivals has two parents that want the same name. The second reports a conflict, and takes over when the
+// TestFanOutOtherWriters has two parents that want the same name. The second reports a conflict, and takes over when the
 // first releases the name.
-func TestFanOutRivals(t *testing.T) {
+func TestFanOutOtherWriters(t *testing.T) {
 	e := newEnv(t)
 	e.Backend.Put("first", []byte("first"))
 	e.Backend.Put("second", []byte("second"))
 	e.CreateNamespace("one", e.team())
-	rival := func(key string) *v1alpha1.ClusterExternalSecret {
+	otherParent := func(key string) *v1alpha1.ClusterExternalSecret {
 		p := e.fanOut(func(p *v1alpha1.ClusterExternalSecret) {
 			p.Name += "-" + key
 			p.Spec.ExternalSecretSpec.Data[0].RemoteRef.Key = key
@@ -364,9 +364,9 @@ func TestFanOutRivals(t *testing.T) {
 		e.Create(p)
 		return p
 	}
-	first := rival("first")
+	first := otherParent("first")
 	e.wantMade(first, []string{"one"}, nil)
-	second := rival("second")
+	second := otherParent("second")
 	e.wantMade(second, nil, map[string]string{"one": "was not created by this object"})
 	e.wantValue("one", "first")
 	testenv.Update(e.Client, first, func(p *v1alpha1.ClusterExternalSecret) { p.Spec.ExternalSecretName = "elsewhere" })
@@ -395,7 +395,7 @@ func TestFanOutTerminating(t *testing.T) {
 	if err := e.API.Delete(e.Ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.Namespaced("goes")}}); err != nil {
 		t.Fatal(err)
 	}
-	e.wantGone("goes", externalSecret("db"))
+	e.wantDeleted("goes", externalSecret("db"))
 	// A change of the parent starts another pass.
 	testenv.Update(e.Client, parent, func(p *v1alpha1.ClusterExternalSecret) { p.Spec.ExternalSecretMetadata.Labels["more"] = "1" })
 	if c := e.wantMade(parent, []string{"stays"}, nil); c.Reason != v1alpha1.ReasonProvisioned {

@@ -55,8 +55,8 @@ func (s *shift) namespace(name string) {
 	s.Create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"team": "shop"}}})
 }
 
-// meddle changes the child in a namespace, as a user does.
-func (s *shift) meddle(namespace string) {
+// changeChild changes the child in a namespace, as a user does.
+func (s *shift) changeChild(namespace string) {
 	s.Helper()
 	es := &v1alpha1.ExternalSecret{}
 	s.Eventually(func() string {
@@ -216,7 +216,7 @@ func TestFanOutHandover(t *testing.T) {
 		})
 	}
 	secret("one")
-	s.meddle("one")
+	s.changeChild("one")
 	s.wantChild("one")
 	s.wantWrites(start, map[string]int{"generators create": 2, "generators update": 1})
 
@@ -238,14 +238,14 @@ func TestFanOutHandover(t *testing.T) {
 	s.namespace("three")
 	s.wantMade("extra", "one", "three", "two")
 	secret("three")
-	s.meddle("two")
+	s.changeChild("two")
 	s.wantChild("two")
 	s.wantWrites(start, map[string]int{"stores create": 1, "stores update": 1})
 
 	stopGenerators = s.module("generators", fakes.GeneratorKinds())
 	stopStores()
 	start = time.Now()
-	s.meddle("three")
+	s.changeChild("three")
 	s.wantChild("three")
 	s.namespace("four")
 	s.wantMade("extra", "four", "one", "three", "two")
@@ -253,7 +253,7 @@ func TestFanOutHandover(t *testing.T) {
 
 	// The next holder of the duties notices changes that happened while no module held them.
 	start = time.Now()
-	s.unheld(func() { s.meddle("four") })
+	s.unheld(func() { s.changeChild("four") })
 	s.wantChild("four")
 	s.wantWrites(start, map[string]int{"generators update": 1})
 	stopGenerators()

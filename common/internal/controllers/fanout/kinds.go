@@ -121,8 +121,8 @@ func (k *kinds) owns(parent, child client.Object) bool {
 	return o != nil && o.UID == parent.GetUID()
 }
 
-// inStep reports whether a child is in sync with its parent. wanted is the digest of the wanted child.
-func (k *kinds) inStep(parent, child client.Object, wanted string) bool {
+// inSync reports whether a child is in sync with its parent. wanted is the digest of the wanted child.
+func (k *kinds) inSync(parent, child client.Object, wanted string) bool {
 	return k.owns(parent, child) && child.GetDeletionTimestamp() == nil && digest(child, k.spec(child)) == wanted
 }
 

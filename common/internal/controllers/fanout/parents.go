@@ -143,7 +143,7 @@ func (p *parents) patch(ctx context.Context, parent client.Object, before, next 
 	was := before.Conditions
 	_, written, err := k.Patch(ctx, p.client, parent, parent.GetResourceVersion(), before, next)
 	if written {
-		status.Announce(p.events, parent, "Provision", was, next.Conditions)
+		status.RecordEvent(p.events, parent, "Provision", was, next.Conditions)
 	}
 	return err
 }

@@ -62,7 +62,7 @@ func TestClusterPushSecret(t *testing.T) {
 		return ""
 	})
 	label("one", "other")
-	wantGone := func(ns string) {
+	wantDeleted := func(ns string) {
 		t.Helper()
 		e.Eventually(func() string {
 			err := e.API.Get(e.Ctx, client.ObjectKey{Namespace: e.Namespaced(ns), Name: "db"}, &v1alpha1.PushSecret{})
@@ -72,12 +72,12 @@ func TestClusterPushSecret(t *testing.T) {
 			return ""
 		})
 	}
-	wantGone("one")
+	wantDeleted("one")
 	wantStatus([]string{e.Namespaced("two")}, []string{e.Namespaced("taken")})
 	if err := e.API.Delete(e.Ctx, parent); err != nil {
 		t.Fatal(err)
 	}
-	wantGone("two")
+	wantDeleted("two")
 	if m := e.In("taken").WantPushed("db", v1alpha1.ReasonSuspended); m == "" {
 		t.Error("an object of a user was changed")
 	}

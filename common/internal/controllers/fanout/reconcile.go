@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// pace is how long the results of namespaces are collected before the status is written.
-	pace = 250 * time.Millisecond
+	// statusDelay is how long the results of namespaces are collected before the status is written.
+	statusDelay = 250 * time.Millisecond
 	// Maximum time for which pending namespaces delay the status.
 	maxStatusDelay = 2 * time.Second
 	// retry is the interval of retries after a refusal: not every change that helps causes an event.
@@ -68,7 +68,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req request) (reconcile.Resu
 	want, err := r.parents.wanted(ctx, parent)
 	if err != nil {
 		if kerrors.IsConflict(err) {
-			return reconcile.Result{RequeueAfter: pace}, nil // The cache is behind.
+			return reconcile.Result{RequeueAfter: statusDelay}, nil // The cache is behind.
 		}
 		return reconcile.Result{}, err
 	}
@@ -96,13 +96,13 @@ func (r *reconciler) oversee(ctx context.Context, parent client.Object, want des
 		}
 	}
 	if pending > 0 && now.Sub(behind) < maxStatusDelay {
-		return reconcile.Result{RequeueAfter: pace}, nil
+		return reconcile.Result{RequeueAfter: statusDelay}, nil
 	}
 	conclude(next, parent.GetGeneration(), pending, invalid)
 	r.board.shown(parent)
-	standing := metrics.Of(next.Conditions, parent.GetCreationTimestamp().Time)
-	r.ledger.Set(client.ObjectKeyFromObject(parent), standing)
-	metrics.Synced(r.parents.parent, standing.Reason)
+	state := metrics.Of(next.Conditions, parent.GetCreationTimestamp().Time)
+	r.ledger.Set(client.ObjectKeyFromObject(parent), state)
+	metrics.Synced(r.parents.parent, state.Reason)
 	if err := r.parents.patch(ctx, parent, want.status, next); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -182,11 +182,11 @@ func (r *reconciler) serve(ctx context.Context, parent client.Object, want desir
 		return r.note(parent, name, nil), nil // Its children are deleted with it.
 	}
 	was, _ := r.board.get(parent, name)
-	is, admitted := result{fight: was.fight}, chosen.admits(namespace)
+	is, admitted := result{revertBackoff: was.revertBackoff}, chosen.admits(namespace)
 	wait := retry
 	if admitted {
 		var o outcome
-		if o, err = r.children.provision(ctx, parent, want, name, was.fight); o.gone {
+		if o, err = r.children.provision(ctx, parent, want, name, was.revertBackoff); o.noNamespace {
 			return r.note(parent, name, nil), nil
 		}
 		is = was.after(o, err == nil, r.now())
@@ -199,7 +199,7 @@ func (r *reconciler) serve(ctx context.Context, parent client.Object, want desir
 	}
 	switch {
 	case kerrors.IsConflict(err):
-		return reconcile.Result{RequeueAfter: pace}, nil // Another writer was first, or the cache is behind.
+		return reconcile.Result{RequeueAfter: statusDelay}, nil // Another writer was first, or the cache is behind.
 	case err != nil:
 		return r.failed(parent, name, is, err)
 	case is.refused != "":
@@ -224,7 +224,7 @@ func (r *reconciler) failed(parent client.Object, namespace string, is result, e
 // note records the result of a namespace, and updates the status if that changes it.
 func (r *reconciler) note(parent client.Object, namespace string, is *result) reconcile.Result {
 	if r.board.set(parent, namespace, is, r.now()) {
-		r.add(aboutParent(parent.GetName()), queue.High, pace)
+		r.add(aboutParent(parent.GetName()), queue.High, statusDelay)
 	}
 	return reconcile.Result{}
 }

@@ -40,7 +40,7 @@ func Setup(mgr manager.Manager, live client.Client, board *presence.Board, dutie
 		r := &reconciler{
 			client: live, cache: mgr.GetCache(), events: mgr.GetEventRecorder("direct-secrets"), kind: k,
 			board: board, duties: duties, waiting: waiting{ledger: ledger},
-			pace: flowcontrol.NewTokenBucketRateLimiter(liveReads, liveBurst),
+			writeLimiter: flowcontrol.NewTokenBucketRateLimiter(liveReads, liveBurst),
 		}
 		c, err := controller.New("missingprovider-"+k.name, mgr, controller.Options{
 			Reconciler: r, MaxConcurrentReconciles: 2, RateLimiter: ratelimiter.NewController(),
@@ -60,14 +60,14 @@ func Setup(mgr manager.Manager, live client.Client, board *presence.Board, dutie
 func (r *reconciler) watch(c controller.Controller) error {
 	// One pending event is enough: each one leads to a check of all objects.
 	again := make(chan event.GenericEvent, 1)
-	tell := func() {
+	wake := func() {
 		select {
 		case again <- event.GenericEvent{Object: r.kind.empty()}:
 		default:
 		}
 	}
-	r.board.OnChange(tell)
-	r.duties.OnHeld(tell)
+	r.board.OnChange(wake)
+	r.duties.OnHeld(wake)
 	return errors.Join(
 		c.Watch(source.Kind[client.Object](r.cache, r.kind.empty(), r.objectEvents())),
 		c.Watch(source.Channel(again, handler.Funcs{GenericFunc: r.everyObject})),
@@ -88,7 +88,7 @@ func (r *reconciler) objectEvents() handler.EventHandler {
 
 // changed enqueues an object that no running module serves. Most objects are served, and need only this check.
 func (r *reconciler) changed(o client.Object, q requests) {
-	if _, wait, missing := r.judge(o); missing || wait > 0 {
+	if _, wait, missing := r.check(o); missing || wait > 0 {
 		q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)})
 	}
 }

@@ -19,18 +19,18 @@ type kind struct {
 	list  func() client.ObjectList
 	// leading returns the reference whose module writes Ready. It needs only fields that the cache has.
 	leading func(client.Object) *v1alpha1.StoreRef
-	// look returns the state of an object that was read live.
-	look func(client.Object) standing
+	// stateOf returns the state of an object that was read live.
+	stateOf func(client.Object) objectState
 }
 
-// standing is the state of an object.
-type standing struct {
+// objectState is the state of an object.
+type objectState struct {
 	suspended  bool
 	conditions []metav1.Condition
 	// observed is the generation that a module has observed; negative for none, which is the default in the CRDs.
 	observed int64
-	// inStep is true if the object needs nothing before due; a zero due means never.
-	inStep bool
+	// inSync is true if the object needs nothing before due; a zero due means never.
+	inSync bool
 	due    time.Time
 	// stalls is true if the controller of the Kind can remove a Stalled condition of this controller. The controller
 	// of PushSecrets cannot: it applies its conditions, and an apply does not remove fields of another manager.
@@ -46,11 +46,11 @@ func externalSecrets() kind {
 		leading: func(o client.Object) *v1alpha1.StoreRef {
 			return o.(*v1alpha1.ExternalSecret).LeadingStore()
 		},
-		look: func(o client.Object) standing {
+		stateOf: func(o client.Object) objectState {
 			es := o.(*v1alpha1.ExternalSecret)
-			s := standing{
+			s := objectState{
 				suspended: es.Spec.Suspend, conditions: es.Status.Conditions, observed: es.Status.ObservedGeneration, stalls: true,
-				inStep: es.Status.ObservedGeneration == es.Generation && isReady(es.Status.Conditions, es.Generation) &&
+				inSync: es.Status.ObservedGeneration == es.Generation && isReady(es.Status.Conditions, es.Generation) &&
 					es.Status.ObservedRefreshRequest == es.Annotations[v1alpha1.RefreshRequestAnnotation],
 			}
 			if next := es.Status.NextRefreshTime; next != nil {
@@ -75,18 +75,18 @@ func pushSecrets() kind {
 		empty:   func() client.Object { return &v1alpha1.PushSecret{} },
 		list:    func() client.ObjectList { return &v1alpha1.PushSecretList{} },
 		leading: leading,
-		look: func(o client.Object) standing {
+		stateOf: func(o client.Object) objectState {
 			ps := o.(*v1alpha1.PushSecret)
-			s := standing{
+			s := objectState{
 				suspended: ps.Spec.Suspend, conditions: ps.Status.Conditions, observed: ps.Status.ObservedGeneration,
-				inStep: ps.Status.ObservedGeneration == ps.Generation && isReady(ps.Status.Conditions, ps.Generation),
+				inSync: ps.Status.ObservedGeneration == ps.Generation && isReady(ps.Status.Conditions, ps.Generation),
 			}
 			for _, of := range ps.Status.Stores {
 				gv, err := schema.ParseGroupVersion(of.APIVersion)
 				if err != nil || !leading(ps).Matches(gv.WithKind(of.Kind).GroupKind()) {
 					continue // Other modules handle their own stores.
 				}
-				s.inStep = s.inStep && of.ObservedRefreshRequest == ps.Annotations[v1alpha1.RefreshRequestAnnotation]
+				s.inSync = s.inSync && of.ObservedRefreshRequest == ps.Annotations[v1alpha1.RefreshRequestAnnotation]
 				if next := of.NextRefreshTime; next != nil && (s.due.IsZero() || next.Time.Before(s.due)) {
 					s.due = next.Time
 				}

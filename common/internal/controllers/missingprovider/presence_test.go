@@ -41,7 +41,7 @@ func TestProviderNotRunning(t *testing.T) {
 	c.Create(c.ExternalSecret("late", func(es *v1alpha1.ExternalSecret) { es.Spec.Suspend = true }))
 
 	c.WantReady("db", v1alpha1.ReasonProviderNotRunning)
-	if took := time.Since(begun); took < testenv.Quickly.Settle {
+	if took := time.Since(begun); took < testenv.Quickly.GracePeriod {
 		t.Errorf("it was reported after %s, too early for a module that is still starting", took)
 	}
 	want := []metav1.Condition{
@@ -78,12 +78,12 @@ func TestProviderNotRunning(t *testing.T) {
 		}
 		return out
 	}
-	said := versions()
+	reportedVersions := versions()
 	another := c.Join("another", nil) // After any change of the modules, all objects are checked again.
-	c.Tells("another", `"another"`)
+	c.WaitForLeaseText("another", `"another"`)
 	c.Create(c.ExternalSecret("after"))
 	c.WantReady("after", v1alpha1.ReasonProviderNotRunning)
-	if diff := cmp.Diff(said, versions()); diff != "" {
+	if diff := cmp.Diff(reportedVersions, versions()); diff != "" {
 		t.Errorf("an unchanged condition was written again: -before, +after:\n%s", diff)
 	}
 	another()

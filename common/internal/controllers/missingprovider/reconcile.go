@@ -24,19 +24,19 @@ import (
 
 type reconciler struct {
 	// client does not read from a cache; cache does.
-	client  client.Client
-	cache   cache.Cache
-	events  events.EventRecorder
-	kind    kind
-	board   *presence.Board
-	duties  *presence.Duties
-	waiting waiting
-	pace    flowcontrol.RateLimiter
+	client       client.Client
+	cache        cache.Cache
+	events       events.EventRecorder
+	kind         kind
+	board        *presence.Board
+	duties       *presence.Duties
+	waiting      waiting
+	writeLimiter flowcontrol.RateLimiter
 }
 
-// judge reports whether no running module serves an object. If that is not certain yet, wait is the delay until the
+// check reports whether no running module serves an object. If that is not certain yet, wait is the delay until the
 // next check; otherwise wait is 0.
-func (r *reconciler) judge(o client.Object) (ref v1alpha1.StoreRef, wait time.Duration, missing bool) {
+func (r *reconciler) check(o client.Object) (ref v1alpha1.StoreRef, wait time.Duration, missing bool) {
 	key := client.ObjectKeyFromObject(o)
 	leading := r.kind.leading(o)
 	if leading == nil || o.GetDeletionTimestamp() != nil {
@@ -59,14 +59,14 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		r.waiting.forget(req.NamespacedName)
 		return reconcile.Result{}, errors.Wrap(client.IgnoreNotFound(err), "cannot read the object")
 	}
-	ref, wait, missing := r.judge(o)
+	ref, wait, missing := r.check(o)
 	if !missing || !r.duties.Held() {
 		return reconcile.Result{RequeueAfter: wait}, nil // The next holder of the duties checks all objects.
 	}
-	if rest, said := r.waiting.said(o); said {
+	if rest, reported := r.waiting.reported(o); reported {
 		return reconcile.Result{RequeueAfter: rest}, nil
 	}
-	if err := r.pace.Wait(ctx); err != nil {
+	if err := r.writeLimiter.Wait(ctx); err != nil {
 		return reconcile.Result{}, nil //nolint:nilerr // The process is shutting down.
 	}
 	live := r.kind.empty()
@@ -76,17 +76,17 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if now := r.kind.leading(live); live.GetUID() != o.GetUID() || live.GetDeletionTimestamp() != nil || now == nil || *now != ref {
 		return reconcile.Result{}, nil // The event of that change enqueues the object again.
 	}
-	return r.say(ctx, live, r.board.Hint(&ref))
+	return r.report(ctx, live, r.board.Hint(&ref))
 }
 
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets/status;pushsecrets/status,verbs=patch
 
-// say writes the conditions of an object that no running module serves. It writes nothing while the object is
+// report writes the conditions of an object that no running module serves. It writes nothing while the object is
 // suspended, or in sync and not due: then it does not need the module yet.
-func (r *reconciler) say(ctx context.Context, live client.Object, message string) (reconcile.Result, error) {
-	key, s := client.ObjectKeyFromObject(live), r.kind.look(live)
+func (r *reconciler) report(ctx context.Context, live client.Object, message string) (reconcile.Result, error) {
+	key, s := client.ObjectKeyFromObject(live), r.kind.stateOf(live)
 	rest := time.Duration(0)
-	if s.inStep && !s.due.IsZero() {
+	if s.inSync && !s.due.IsZero() {
 		rest = time.Until(s.due)
 	}
 	next := slices.Clone(s.conditions)
@@ -97,16 +97,16 @@ func (r *reconciler) say(ctx context.Context, live client.Object, message string
 		status.Set(&next, v1alpha1.ConditionReady, live.GetGeneration(), v)
 	}
 	switch {
-	case s.inStep && rest > 0:
+	case s.inSync && rest > 0:
 		r.waiting.idle(key, live.GetResourceVersion(), s.due)
 		return reconcile.Result{RequeueAfter: rest}, nil
-	case s.suspended, s.inStep && s.due.IsZero():
+	case s.suspended, s.inSync && s.due.IsZero():
 		r.waiting.idle(key, live.GetResourceVersion(), time.Time{})
 		return reconcile.Result{}, nil
 	}
 	r.waiting.count(key, metrics.Of(next, live.GetCreationTimestamp().Time))
 	if equality.Semantic.DeepEqual(s.conditions, next) {
-		r.waiting.say(key, live.GetResourceVersion(), time.Time{})
+		r.waiting.record(key, live.GetResourceVersion(), time.Time{})
 		return reconcile.Result{}, nil
 	}
 	// A conflict is not retried: the module may have started meanwhile, and have written its own conditions.
@@ -118,7 +118,7 @@ func (r *reconciler) say(ctx context.Context, live client.Object, message string
 	if err != nil {
 		return reconcile.Result{}, errors.Wrap(client.IgnoreNotFound(err), "cannot write the status")
 	}
-	r.waiting.say(key, out.GetResourceVersion(), time.Time{})
+	r.waiting.record(key, out.GetResourceVersion(), time.Time{})
 	r.events.Eventf(live, nil, corev1.EventTypeWarning, v1alpha1.ReasonProviderNotRunning, "Sync", "%s", message)
 	return reconcile.Result{}, nil
 }

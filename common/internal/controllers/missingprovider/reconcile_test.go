@@ -19,8 +19,8 @@ import (
 // book is a ledger whose reasons a test can read.
 type book map[types.NamespacedName]string
 
-func (b book) Set(key types.NamespacedName, s metrics.Standing) { b[key] = s.Reason }
-func (b book) Forget(key types.NamespacedName)                  { delete(b, key) }
+func (b book) Set(key types.NamespacedName, s metrics.State) { b[key] = s.Reason }
+func (b book) Forget(key types.NamespacedName)               { delete(b, key) }
 
 // object returns an object of a module that is not running, with a resourceVersion.
 func object(version string, change ...func(*v1alpha1.ExternalSecret)) *v1alpha1.ExternalSecret {
@@ -36,8 +36,8 @@ func object(version string, change ...func(*v1alpha1.ExternalSecret)) *v1alpha1.
 
 func suspended(es *v1alpha1.ExternalSecret) { es.Spec.Suspend, es.Generation = true, 2 }
 
-// inStep sets the status of an object in sync, whose next refresh is due after a time; 0 for none.
-func inStep(due time.Duration) func(*v1alpha1.ExternalSecret) {
+// inSync sets the status of an object in sync, whose next refresh is due after a time; 0 for none.
+func inSync(due time.Duration) func(*v1alpha1.ExternalSecret) {
 	return func(es *v1alpha1.ExternalSecret) {
 		es.Status.ObservedGeneration = es.Generation
 		es.Status.Conditions = []metav1.Condition{{Type: "Ready", Status: "True", Reason: "SecretSynced", ObservedGeneration: es.Generation}}
@@ -47,22 +47,22 @@ func inStep(due time.Duration) func(*v1alpha1.ExternalSecret) {
 	}
 }
 
-// TestSay reports on several versions of one object in order. The metrics must count it only while its user waits for
+// TestReport reports on several versions of one object in order. The metrics must count it only while its user waits for
 // the module.
-func TestSay(t *testing.T) {
+func TestReport(t *testing.T) {
 	const missing, written = v1alpha1.ReasonProviderNotRunning, "written"
 	type want struct {
 		// Counted is the reason under which the object is counted after each report; empty if it is not counted.
 		Counted []string
 		// Patches is the number of status patches.
 		Patches int
-		// Said is true if the last version needs no further report.
-		Said bool
+		// Reported is true if the last version needs no further report.
+		Reported bool
 	}
 	cases := map[string]struct {
-		reason string
-		looks  []*v1alpha1.ExternalSecret
-		want   want
+		reason  string
+		objects []*v1alpha1.ExternalSecret
+		want    want
 	}{
 		"Missing": {
 			"An object that no running module serves is reported and counted.",
@@ -86,17 +86,17 @@ func TestSay(t *testing.T) {
 		},
 		"NotDue": {
 			"An object in sync is not reported before its refresh is due.",
-			[]*v1alpha1.ExternalSecret{object("1", inStep(time.Hour))},
+			[]*v1alpha1.ExternalSecret{object("1", inSync(time.Hour))},
 			want{[]string{""}, 0, true},
 		},
 		"InSyncLater": {
 			"An object is no longer counted after a module has served it and stopped again.",
-			[]*v1alpha1.ExternalSecret{object("1"), object("2", inStep(time.Hour))},
+			[]*v1alpha1.ExternalSecret{object("1"), object("2", inSync(time.Hour))},
 			want{[]string{missing, ""}, 1, true},
 		},
 		"NeverDue": {
 			"An object in sync that is never refreshed again is not counted.",
-			[]*v1alpha1.ExternalSecret{object("1"), object("2", inStep(0))},
+			[]*v1alpha1.ExternalSecret{object("1"), object("2", inSync(0))},
 			want{[]string{missing, ""}, 1, true},
 		},
 	}
@@ -112,20 +112,20 @@ func TestSay(t *testing.T) {
 					return nil
 				}},
 			}
-			for _, es := range tc.looks {
+			for _, es := range tc.objects {
 				r.waiting.since(es, *es.Spec.StoreRef)
 				before := got.Patches
-				if _, err := r.say(t.Context(), es, "no running module serves VaultKV"); err != nil {
+				if _, err := r.report(t.Context(), es, "no running module serves VaultKV"); err != nil {
 					t.Fatal(err)
 				}
 				got.Counted = append(got.Counted, b[client.ObjectKeyFromObject(es)])
 				if got.Patches > before {
 					es.SetResourceVersion(written)
 				}
-				_, got.Said = r.waiting.said(es)
+				_, got.Reported = r.waiting.reported(es)
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
-				t.Errorf("\n%s\nsay(): -want, +got:\n%s", tc.reason, diff)
+				t.Errorf("\n%s\nreport(): -want, +got:\n%s", tc.reason, diff)
 			}
 		})
 	}

@@ -21,7 +21,7 @@ type waiting struct {
 }
 
 type ledger interface {
-	Set(key types.NamespacedName, s metrics.Standing)
+	Set(key types.NamespacedName, s metrics.State)
 	Forget(key types.NamespacedName)
 }
 
@@ -30,9 +30,9 @@ type wait struct {
 	ref v1alpha1.StoreRef
 	// since is when this process first saw that no running module serves the object.
 	since time.Time
-	// said is the resourceVersion of the object that needs no further report before until; a zero until means never.
-	said  string
-	until time.Time
+	// reportedVersion is the resourceVersion of the object that needs no further report before until; a zero until means never.
+	reportedVersion string
+	until           time.Time
 }
 
 // since returns when an object began to wait for the store that it refers to.
@@ -58,7 +58,7 @@ func (w *waiting) forget(key types.NamespacedName) {
 }
 
 // count adds an object to the ledger if it still waits.
-func (w *waiting) count(key types.NamespacedName, s metrics.Standing) {
+func (w *waiting) count(key types.NamespacedName, s metrics.State) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.m[key] != nil {
@@ -66,27 +66,27 @@ func (w *waiting) count(key types.NamespacedName, s metrics.Standing) {
 	}
 }
 
-// say records that a version of an object needs no further report before until.
-func (w *waiting) say(key types.NamespacedName, version string, until time.Time) {
+// record records that a version of an object needs no further report before until.
+func (w *waiting) record(key types.NamespacedName, version string, until time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if s := w.m[key]; s != nil {
-		s.said, s.until = version, until
+		s.reportedVersion, s.until = version, until
 	}
 }
 
-// idle removes an object from the ledger, and records the same as say.
+// idle removes an object from the ledger, and records the same as record.
 func (w *waiting) idle(key types.NamespacedName, version string, until time.Time) {
 	w.ledger.Forget(key)
-	w.say(key, version, until)
+	w.record(key, version, until)
 }
 
-// said reports whether an object needs no report now, and for how long; 0 means for ever.
-func (w *waiting) said(o client.Object) (rest time.Duration, said bool) {
+// reported reports whether an object needs no report now, and for how long; 0 means for ever.
+func (w *waiting) reported(o client.Object) (rest time.Duration, reported bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := w.m[client.ObjectKeyFromObject(o)]
-	if s == nil || s.said == "" || s.said != o.GetResourceVersion() {
+	if s == nil || s.reportedVersion == "" || s.reportedVersion != o.GetResourceVersion() {
 		return 0, false
 	}
 	if s.until.IsZero() {

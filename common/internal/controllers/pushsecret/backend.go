@@ -40,8 +40,8 @@ func backendOf(k resolve.Route, s provider.Object, namespace string) backend {
 	delete(o.Spec, "auth")
 	b := backend{address: k.GVK.Group + "/" + strings.TrimPrefix(k.GVK.Kind, "Cluster") + " " + encoded(o.Spec)}
 	if has {
-		if beside := resolve.Beside(s, namespace); beside != "" {
-			namespace = beside
+		if credentialsNamespace := resolve.CredentialsNamespace(s, namespace); credentialsNamespace != "" {
+			namespace = credentialsNamespace
 		} else {
 			namespace = s.GetNamespace()
 		}
@@ -75,29 +75,29 @@ func jsonNames(structs ...any) (names []string) {
 // site is a remote secret, identified by what specs contain.
 type site struct{ address, key string }
 
-// turns makes removals from a remote secret wait for pushes to it, and pushes wait for removals. The zero value is
+// siteLocks makes removals from a remote secret wait for pushes to it, and pushes wait for removals. The zero value is
 // ready to use.
-type turns struct {
+type siteLocks struct {
 	mu   sync.Mutex
-	busy map[site]*turn
+	busy map[site]*siteLock
 }
 
-type turn struct {
+type siteLock struct {
 	pushes   int
 	removing bool
 	// left is closed when a push or a removal ends.
 	left chan struct{}
 }
 
-// enter waits until the caller may push to a remote secret, or remove from it. The caller must call leave afterwards.
-func (t *turns) enter(ctx context.Context, s site, removes bool) (leave func(), err error) {
+// enter waits until the caller may push to a remote secret, or remove from it. The caller must call unlock afterwards.
+func (t *siteLocks) enter(ctx context.Context, s site, removes bool) (unlock func(), err error) {
 	for {
 		t.mu.Lock()
 		u := t.busy[s]
 		if u == nil {
-			u = &turn{left: make(chan struct{})}
+			u = &siteLock{left: make(chan struct{})}
 			if t.busy == nil {
-				t.busy = map[site]*turn{}
+				t.busy = map[site]*siteLock{}
 			}
 			t.busy[s] = u
 		}
@@ -105,7 +105,7 @@ func (t *turns) enter(ctx context.Context, s site, removes bool) (leave func(), 
 			u.removing = removes
 			u.pushes++
 			t.mu.Unlock()
-			return func() { t.leave(s) }, nil
+			return func() { t.unlock(s) }, nil
 		}
 		left := u.left
 		t.mu.Unlock()
@@ -117,7 +117,7 @@ func (t *turns) enter(ctx context.Context, s site, removes bool) (leave func(), 
 	}
 }
 
-func (t *turns) leave(s site) {
+func (t *siteLocks) unlock(s site) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	u := t.busy[s]

@@ -16,13 +16,13 @@ import (
 
 // TestPushesAndRemovalsWaitForEachOther checks that removals and pushes wait for each other, and that pushes do not wait for pushes.
 func TestPushesAndRemovalsWaitForEachOther(t *testing.T) {
-	var turns turns
+	var locks siteLocks
 	db := site{"a", "db"}
 	over, cancel := context.WithCancel(t.Context())
 	cancel()
 	enter := func(removes bool) (func(), bool) {
-		leave, err := turns.enter(over, db, removes)
-		return leave, err == nil
+		unlock, err := locks.enter(over, db, removes)
+		return unlock, err == nil
 	}
 	first, ok := enter(false)
 	second, ok2 := enter(false)
@@ -35,25 +35,25 @@ func TestPushesAndRemovalsWaitForEachOther(t *testing.T) {
 	}
 	removed := make(chan func())
 	go func() {
-		leave, err := turns.enter(t.Context(), db, true)
+		unlock, err := locks.enter(t.Context(), db, true)
 		if err != nil {
 			t.Error(err)
 		}
-		removed <- leave
+		removed <- unlock
 	}()
 	second()
-	leave := <-removed
+	unlock := <-removed
 	if _, ok := enter(false); ok {
 		t.Error("a push does not wait for a removal")
 	}
-	if elsewhere, err := turns.enter(over, site{"b", "db"}, false); err != nil {
+	if elsewhere, err := locks.enter(over, site{"b", "db"}, false); err != nil {
 		t.Error("a push waits for a removal elsewhere")
 	} else {
 		elsewhere()
 	}
-	leave()
-	if len(turns.busy) > 0 {
-		t.Errorf("%d entries are left", len(turns.busy))
+	unlock()
+	if len(locks.busy) > 0 {
+		t.Errorf("%d entries are left", len(locks.busy))
 	}
 }
 

@@ -44,8 +44,8 @@ func (c claim) serves(ps *v1alpha1.PushSecret) bool {
 	})
 }
 
-// leads reports whether this module writes the Ready condition, because it serves the first store.
-func (c claim) leads(ps *v1alpha1.PushSecret) bool {
+// claims reports whether this module writes the Ready condition, because it serves the first store.
+func (c claim) claims(ps *v1alpha1.PushSecret) bool {
 	if len(ps.Spec.StoreRefs) == 0 {
 		return false
 	}

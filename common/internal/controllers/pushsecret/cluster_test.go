@@ -106,17 +106,17 @@ func TestPushUnpermittedSpecKeepsNoSecret(t *testing.T) {
 			{NamespaceCondition: admitted("keys"), AllowedKeys: []string{"${namespace}/*"}},
 		}
 	})
-	rivals := map[string]string{"in": "", "out": "is not admitted", "reads": "may read only", "keys": "may use other keys", "login": "has a store of its own, which fails", "suspended": "could push"}
-	for ns := range rivals {
+	otherStores := map[string]string{"in": "", "out": "is not admitted", "reads": "may read only", "keys": "may use other keys", "login": "has a store of its own, which fails", "suspended": "could push"}
+	for ns := range otherStores {
 		e.CreateNamespace(ns, nil)
 		e.In(ns).Source("source", map[string]string{"password": "one"})
 	}
-	delete(rivals, "in")
-	key := func(rival string) string { return e.Namespaced("in") + "/" + rival }
+	delete(otherStores, "in")
+	key := func(otherStore string) string { return e.Namespaced("in") + "/" + otherStore }
 	e.CreatePushSecret("in", func(s *v1alpha1.PushSecretSpec) {
 		s.DeletionPolicy, s.Data = v1alpha1.PushDeletionDelete, nil
-		for rival := range rivals {
-			s.Data = append(s.Data, testenv.PushData("password", key(rival), ""))
+		for otherStore := range otherStores {
+			s.Data = append(s.Data, testenv.PushData("password", key(otherStore), ""))
 		}
 	})
 	in := e.In("in")
@@ -126,18 +126,18 @@ func TestPushUnpermittedSpecKeepsNoSecret(t *testing.T) {
 		Backend: e.Name, Auth: &fakev1.FakeAuth{SecretRef: v1alpha1.SecretKeySelector{Name: "absent", Key: "password"}},
 	}}
 	e.Create(login)
-	for rival := range rivals {
-		e.CreatePushSecret(rival, func(s *v1alpha1.PushSecretSpec) {
-			s.Data[0].Match.RemoteRef.RemoteKey = key(rival)
-			s.Suspend = rival == "suspended"
-			if rival == "login" {
+	for otherStore := range otherStores {
+		e.CreatePushSecret(otherStore, func(s *v1alpha1.PushSecretSpec) {
+			s.Data[0].Match.RemoteRef.RemoteKey = key(otherStore)
+			s.Suspend = otherStore == "suspended"
+			if otherStore == "login" {
 				s.StoreRefs = []v1alpha1.PushStoreRef{{Kind: "FakeStore", Name: "own"}}
 			}
 		})
 		reasons := map[string]string{
 			"suspended": v1alpha1.ReasonSuspended, "out": v1alpha1.ReasonForbidden, "login": v1alpha1.ReasonStoreNotReady,
 		}
-		e.In(rival).WantPushed("db", cmp.Or(reasons[rival], v1alpha1.ReasonSecretSyncedError))
+		e.In(otherStore).WantPushed("db", cmp.Or(reasons[otherStore], v1alpha1.ReasonSecretSyncedError))
 	}
 	if err := in.API.Delete(in.Ctx, in.GetPush("db")); err != nil {
 		t.Fatal(err)
@@ -148,12 +148,12 @@ func TestPushUnpermittedSpecKeepsNoSecret(t *testing.T) {
 		}
 		return ""
 	})
-	for rival, why := range rivals {
+	for otherStore, why := range otherStores {
 		want := ""
-		if rival == "suspended" {
+		if otherStore == "suspended" {
 			want = "one"
 		}
-		if got := testenv.Remote(e.Backend, key(rival)); got != want {
+		if got := testenv.Remote(e.Backend, key(otherStore)); got != want {
 			t.Errorf("a namespace that %s: the remote secret is %q, want %q", why, got, want)
 		}
 	}

@@ -33,15 +33,15 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, follow 
 	// The end of a push and a change of a Secret are no events of a PushSecret, so they add the object to the queue
 	// directly.
 	wake := func(key types.NamespacedName) { queue.AddTo(q, queue.High, 0, requestFor(key)) }
-	mem, leads := newMemory(), &places{}
+	mem, identities := newMemory(), &places{}
 	stores := storeReader{client: live, routes: routes, namespaced: o.Namespaced}
 	r := &reconciler{
 		claim: claimOf(o.Module, o.ControllerClass, routes), client: live, cache: mgr.GetCache(),
 		memory: mem,
-		users:  users{stores: stores, cache: mgr.GetCache(), memory: mem, places: leads, wake: wake},
+		users:  users{stores: stores, cache: mgr.GetCache(), memory: mem, places: identities, wake: wake},
 		stores: stores,
 		follow: follower{watches: follow, wake: wake},
-		runner: &runner{pool: pool, places: leads, incomplete: incomplete, timeout: o.CallTimeout, wake: wake},
+		runner: &runner{pool: pool, places: identities, incomplete: incomplete, timeout: o.CallTimeout, wake: wake},
 		ledger: ledger, events: mgr.GetEventRecorder("direct-secrets"), opts: o,
 	}
 	c, err := controller.New("pushsecret", mgr, controller.Options{

@@ -61,7 +61,7 @@ func (s *sources) are(ctx context.Context, uid types.UID, generation int64, hash
 	if err != nil {
 		return false, err
 	}
-	now, err := (&sources{client: s.client, object: ps, texts: s.texts, selection: selected}).look(ctx, 0)
+	now, err := (&sources{client: s.client, object: ps, templateRefs: s.templateRefs, selection: selected}).readVersions(ctx, 0)
 	if err != nil {
 		return false, err
 	}

@@ -93,7 +93,7 @@ func TestUnchanged(t *testing.T) {
 					t.Fatal(err)
 				}
 				from := &sources{client: api, object: ps, selection: selected}
-				is, err := from.look(t.Context(), 0)
+				is, err := from.readVersions(t.Context(), 0)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -154,9 +154,9 @@ var deleted = status.Good(v1alpha1.ReasonSecretDeleted, "all remote secrets that
 type leftover struct {
 	// stays lists the stores and remote secrets, for messages.
 	stays []string
-	// gone is true if a store or its credentials are missing or invalid, so that only a user could remove something.
+	// unreachable is true if a store or its credentials are missing or invalid, so that only a user could remove something.
 	// failing is true if a removal failed or a store refuses.
-	gone, failing bool
+	unreachable, failing bool
 }
 
 // leftoverOf returns what is left in stores, and updates their conditions.
@@ -173,7 +173,7 @@ func leftoverOf(dests []destination, at *progress, generation int64) leftover {
 			left.stays = append(left.stays, d.name()+" "+place(e.RemoteKey, e.Property))
 		}
 		at.with(idOf(d.status), func(s *storeState) {
-			left.gone = left.gone || d.store == nil || d.broken || s.broken
+			left.unreachable = left.unreachable || d.store == nil || d.broken || s.broken
 			left.failing = left.failing || d.refusal != nil || s.failures > 0 && s.attempt.request == removal
 		})
 		if d.refusal != nil {
@@ -219,7 +219,7 @@ func mayRelease(ctx context.Context, c client.Reader, ps *v1alpha1.PushSecret, l
 	case err != nil && !kerrors.IsNotFound(err):
 		return false, errors.Wrap(err, "cannot read the namespace")
 	case err != nil || ns.DeletionTimestamp != nil:
-		return left.gone || late, nil
+		return left.unreachable || late, nil
 	}
-	return left.gone && late, nil
+	return left.unreachable && late, nil
 }

@@ -57,9 +57,9 @@ func (d *destination) label(namespace string) string {
 	return target.StoreLabel(d.route.GVK.Group, d.route.GVK.Kind, n.Namespace, n.Name)
 }
 
-// lane returns the key of the store's concurrency limit.
-func (d *destination) lane(namespace string) concurrency.Key {
-	return laneOf(d.store, namespace)
+// slotKey returns the key of the store's concurrency limit.
+func (d *destination) slotKey(namespace string) concurrency.Key {
+	return slotKeyOf(d.store, namespace)
 }
 
 // source returns a version of everything that a push to the store depends on: the sources, given by hash, and the store
@@ -68,8 +68,8 @@ func (d *destination) source(hash string) string {
 	return watch.VersionOf(map[string]string{"source": hash, "store": fmt.Sprintf("%s/%d", d.store.GetUID(), d.store.GetGeneration())})
 }
 
-// inStep reports whether the status shows that an attempt succeeded.
-func (d *destination) inStep(a attempt) bool {
+// inSync reports whether the status shows that an attempt succeeded.
+func (d *destination) inSync(a attempt) bool {
 	return d.status.ObservedGeneration == a.generation && d.status.ObservedRefreshRequest == a.request &&
 		d.status.ObservedSource == a.source && meta.IsStatusConditionTrue(d.status.Conditions, v1alpha1.ConditionSynced)
 }

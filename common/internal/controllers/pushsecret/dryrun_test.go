@@ -122,7 +122,7 @@ func TestPushDryRunIsDeleted(t *testing.T) {
 	ps := setDryRun(e, "db", true)
 	e.WantPushed("db", v1alpha1.ReasonDryRun)
 	e.Delete(ps)
-	wantPushGone(e, "db")
+	wantPushDeleted(e, "db")
 	if v := testenv.Remote(e.Backend, "db"); v != "one" {
 		t.Errorf("the remote secret is %q, want it unchanged", v)
 	}
@@ -133,7 +133,7 @@ func TestPushDryRunIsDeleted(t *testing.T) {
 func TestPushDryRunFails(t *testing.T) {
 	e := testenv.New(t)
 	e.Source("source", map[string]string{"password": canary})
-	mend := e.Backend.Inject(fake.Fault{Call: fake.CallObserve, Key: "denied", Err: provider.NewError(provider.Denied, "no")})
+	repair := e.Backend.Inject(fake.Fault{Call: fake.CallObserve, Key: "denied", Err: provider.NewError(provider.Denied, "no")})
 	e.Create(e.PushSecret("db", dryRun, func(ps *v1alpha1.PushSecret) {
 		ps.Spec.Data = []v1alpha1.PushData{testenv.PushData("password", "denied", ""), testenv.PushData("password", "fine", "")}
 	}))
@@ -141,7 +141,7 @@ func TestPushDryRunFails(t *testing.T) {
 		t.Errorf("Ready says %q", m)
 	}
 	wantDifference(e, "db", "store", "Fail denied", "Create fine")
-	mend()
+	repair()
 	wantDifference(e, "db", "store", "Create denied", "Create fine")
 	e.WantPushed("db", v1alpha1.ReasonDryRun)
 	if n := e.Backend.Writes(); n > 0 {
@@ -173,7 +173,7 @@ func TestPushDryRunKeepsStores(t *testing.T) {
 	ps := setDryRun(e, "db", false)
 	e.WantPushed("db", v1alpha1.ReasonSecretSynced)
 	e.Delete(ps)
-	wantPushGone(e, "db")
+	wantPushDeleted(e, "db")
 	e.WantRemote(e.Backend, "db", "")
 }
 
@@ -232,6 +232,6 @@ func TestPushDryRunHoldsNothing(t *testing.T) {
 	e.WantPushed("next", v1alpha1.ReasonDryRun)
 	wantDifference(e, "next", "store")
 	e.Delete(e.GetPush("db"))
-	wantPushGone(e, "db")
+	wantPushDeleted(e, "db")
 	e.WantRemote(e.Backend, "db", "")
 }

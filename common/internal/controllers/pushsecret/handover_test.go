@@ -53,7 +53,7 @@ func TestPushHandOver(t *testing.T) {
 	if err := e.API.Delete(e.Ctx, e.GetPush("old")); err != nil {
 		t.Fatal(err)
 	}
-	wantPushGone(e, "old")
+	wantPushDeleted(e, "old")
 	got := map[string]string{}
 	for _, key := range []string{"same", "twin", "object", "password", "elsewhere", "unused", "alias"} {
 		got[key] = testenv.Remote(e.Backend, key)
@@ -107,7 +107,7 @@ func TestPushOwn(t *testing.T) {
 		t.Errorf("the value was written again: versions: -before, +after:\n%s", diff)
 	}
 	e.Delete(ps)
-	wantPushGone(e, "db")
+	wantPushDeleted(e, "db")
 	if got := testenv.Remote(e.Backend, "db"); got != "" {
 		t.Errorf("after the object, the secret still is %q", got)
 	}
@@ -154,7 +154,7 @@ func TestPushTakeOver(t *testing.T) {
 		if err := e.API.Delete(e.Ctx, ps); err != nil {
 			t.Fatal(err)
 		}
-		wantPushGone(e, ps.Name)
+		wantPushDeleted(e, ps.Name)
 		if diff := cmp.Diff(after[i], left()); diff != "" {
 			t.Errorf("what is left after the %s object: -want, +got:\n%s", ps.Name, diff)
 		}
@@ -178,7 +178,7 @@ func TestPushTakeOverAtOnce(t *testing.T) {
 		}
 	}
 	for _, name := range names {
-		wantPushGone(e, name)
+		wantPushDeleted(e, name)
 	}
 	for _, key := range []string{"whole", "object"} {
 		if got := testenv.Remote(e.Backend, key); got != "" {

@@ -100,15 +100,15 @@ func TestPushReleasedAfterTenMinutes(t *testing.T) {
 	})
 	e.GetPush("db")
 	clock.Add(int64(11 * time.Minute))
-	wantPushGone(e, "db")
+	wantPushDeleted(e, "db")
 	if v := testenv.Remote(e.Backend, "db"); v != "one" {
 		t.Errorf("the remote secret is %q, want it left behind", v)
 	}
 	testenv.Update(e.Client, held, func(s *fakev1.FakeStore) { s.Finalizers = nil })
 }
 
-// TestPushCredentialsGone deletes a namespace whose credentials are deleted first. The object must be released at once.
-func TestPushCredentialsGone(t *testing.T) {
+// TestPushCredentialsDeleted deletes a namespace whose credentials are deleted first. The object must be released at once.
+func TestPushCredentialsDeleted(t *testing.T) {
 	e := testenv.NewIdle(t)
 	e.Credentials("password", "right")
 	locked := e.Server.Backend("locked")
@@ -125,14 +125,14 @@ func TestPushCredentialsGone(t *testing.T) {
 	if err := e.API.Delete(e.Ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: e.NS}}); err != nil {
 		t.Fatal(err)
 	}
-	wantPushGone(e, "db")
+	wantPushDeleted(e, "db")
 	if v := testenv.Remote(locked, "db"); v != "one" {
 		t.Errorf("the remote secret is %q, want it left behind", v)
 	}
 }
 
-// wantPushGone waits until the API server no longer has an object.
-func wantPushGone(e *testenv.Env, name string) {
+// wantPushDeleted waits until the API server no longer has an object.
+func wantPushDeleted(e *testenv.Env, name string) {
 	e.Helper()
 	e.Eventually(func() string {
 		if err := e.API.Get(e.Ctx, types.NamespacedName{Namespace: e.NS, Name: name}, &v1alpha1.PushSecret{}); !kerrors.IsNotFound(err) {

@@ -33,15 +33,15 @@ func simulated(run *simulation.Run, change ...func(*reconciler)) func(*simulatio
 			panic(err)
 		}
 		watched := simulation.NewWatches()
-		mem, leads := newMemory(), &places{}
+		mem, identities := newMemory(), &places{}
 		stores := storeReader{client: op.Live, routes: routes}
 		r := &reconciler{
 			claim: claimOf(o.Module, "", routes), client: op.Live, cache: op.Cache, memory: mem,
-			users: users{stores: stores, cache: op.Cache, memory: mem, places: leads, wake: op.Enqueue}, stores: stores,
+			users: users{stores: stores, cache: op.Cache, memory: mem, places: identities, wake: op.Enqueue}, stores: stores,
 			follow: follower{watches: watched, wake: op.Enqueue},
 			runner: &runner{
 				pool:   dispatch.NewPool(op.Live, watched, credentials.Rules{Ambient: credentials.AmbientNone}, dispatch.Options{}, nil),
-				places: leads, incomplete: incomplete, timeout: o.CallTimeout, wake: op.Enqueue,
+				places: identities, incomplete: incomplete, timeout: o.CallTimeout, wake: op.Enqueue,
 			},
 			events: simulation.Silent{}, opts: o,
 		}
@@ -70,8 +70,8 @@ func pushes(name, key string) *v1alpha1.PushSecret {
 	}}
 }
 
-// world adds a store, a Secret, an object that pushes it, and one or two operators.
-func world(run *simulation.Run, leaders int, change ...func(*reconciler)) {
+// setUp adds a store, a Secret, an object that pushes it, and one or two operators.
+func setUp(run *simulation.Run, leaders int, change ...func(*reconciler)) {
 	run.Add(simulation.FakeStore("main"))
 	run.Add(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: simulation.Namespace}})
 	run.Add(&corev1.Secret{ObjectMeta: simulation.Meta("source"), Data: map[string][]byte{"password": []byte("one"), "other": []byte("two")}})
@@ -85,7 +85,7 @@ func world(run *simulation.Run, leaders int, change ...func(*reconciler)) {
 func handOver(leaders, crashes int, change ...func(*reconciler)) func(*simulation.Run) {
 	return func(run *simulation.Run) {
 		run.Crashes = crashes
-		world(run, leaders, change...)
+		setUp(run, leaders, change...)
 		run.Script("user",
 			simulation.Step{Label: "create another PushSecret", Do: func() error {
 				return run.User().Create(context.Background(), pushes("new", "db"), client.FieldOwner("user"))
@@ -120,7 +120,7 @@ func changes(run *simulation.Run) []simulation.Step {
 func ends(names []string, leaders, crashes int, first func(*simulation.Run) []simulation.Step, change ...func(*reconciler)) func(*simulation.Run) {
 	return func(run *simulation.Run) {
 		run.Crashes = crashes
-		world(run, leaders, change...)
+		setUp(run, leaders, change...)
 		for _, name := range names[1:] {
 			run.Add(pushes(name, "db"))
 		}
@@ -153,7 +153,7 @@ func rename(leaders, crashes int, change ...func(*reconciler)) func(*simulation.
 			}
 			return nil
 		}
-		world(run, leaders, change...)
+		setUp(run, leaders, change...)
 		run.Script("user", simulation.Step{Label: "set another key, which the store denies", Do: func() error {
 			return simulation.Update(run, pushes("old", "db"), func(ps *v1alpha1.PushSecret) {
 				ps.Spec.Data[0].Match.RemoteRef.RemoteKey = "renamed"

@@ -26,7 +26,7 @@ type generatedValues struct {
 	now       time.Time
 }
 
-func (g *generatedValues) look(ctx context.Context, to *versions) error {
+func (g *generatedValues) readVersions(ctx context.Context, to *versions) error {
 	for _, s := range g.object.Status.Parts {
 		if s.Name == "" {
 			continue
@@ -47,15 +47,15 @@ func (g *generatedValues) look(ctx context.Context, to *versions) error {
 // current reports whether a part has the values that the object now wants of its generator. Under IfNotExists a part
 // keeps its values, whatever refresh is requested.
 func (g *generatedValues) current(rec handoff.Record) bool {
-	request := g.wish().request
+	request := g.valueRequest().request
 	if g.object.Spec.UpdatePolicy == v1alpha1.UpdateIfNotExists {
 		request = ""
 	}
 	return rec.Serves(g.object.UID, g.generator, request)
 }
 
-func (g *generatedValues) wish() wish {
-	return wish{g.object.Generation, g.object.Annotations[v1alpha1.RefreshRequestAnnotation]}
+func (g *generatedValues) valueRequest() valueRequest {
+	return valueRequest{g.object.Generation, g.object.Annotations[v1alpha1.RefreshRequestAnnotation]}
 }
 
 // gracePeriod is how long a request for values may be unanswered before that counts as a failure.
@@ -70,7 +70,7 @@ var noRemoteChanges = provider.Safe(provider.ErrNoRemoteChanges)
 // read returns the values in the form of a Secret with the name of the object.
 func (g *generatedValues) read(ctx context.Context, is refs) ([]corev1.Secret, string, error) {
 	missing := errNotMade
-	if g.now.Sub(g.memory.since(g.wish(), g.now)) > gracePeriod {
+	if g.now.Sub(g.memory.since(g.valueRequest(), g.now)) > gracePeriod {
 		missing = provider.NewError(provider.Unavailable, "%s %q: no values were generated yet; check that its module runs", g.generator.Kind, g.generator.Name)
 	}
 	if g.object.Spec.DryRun {

@@ -30,11 +30,11 @@ const (
 // is ready to use.
 type places struct {
 	mu    sync.Mutex
-	known map[concurrency.Key]lead
+	known map[concurrency.Key]cachedIdentity
 }
 
-// lead is the cached identity of a store.
-type lead struct {
+// cachedIdentity is the cached identity of a store.
+type cachedIdentity struct {
 	// Identity is zero if the client could not report it.
 	provider.Identity
 
@@ -42,9 +42,9 @@ type lead struct {
 	at         time.Time
 }
 
-// laneOf returns the key of a store, as used by objects in a namespace.
-func laneOf(s provider.Object, namespace string) concurrency.Key {
-	return concurrency.Key{UID: s.GetUID(), Beside: resolve.Beside(s, namespace)}
+// slotKeyOf returns the key of a store, as used by objects in a namespace.
+func slotKeyOf(s provider.Object, namespace string) concurrency.Key {
+	return concurrency.Key{UID: s.GetUID(), CredentialsNamespace: resolve.CredentialsNamespace(s, namespace)}
 }
 
 // of returns the identity of a store; zero if it is not known. It makes no call: the removal of a secret must not wait
@@ -52,23 +52,23 @@ func laneOf(s provider.Object, namespace string) concurrency.Key {
 func (p *places) of(s provider.Object, namespace string) provider.Identity {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	is := p.known[laneOf(s, namespace)]
+	is := p.known[slotKeyOf(s, namespace)]
 	if is.generation != s.GetGeneration() {
 		return provider.Identity{}
 	}
 	return is.Identity
 }
 
-// leads reports whether a store is known to have the identity to.
-func (p *places) leads(s provider.Object, namespace string, to provider.Identity) bool {
+// hasIdentity reports whether a store is known to have the identity to.
+func (p *places) hasIdentity(s provider.Object, namespace string, to provider.Identity) bool {
 	return to.Place != "" && p.of(s, namespace) == to
 }
 
 // learn asks the client of a store for its identity. Clients cache it, so this costs one call.
 func (p *places) learn(ctx context.Context, s provider.Object, namespace string, c provider.Client) provider.Identity {
-	lane, now := laneOf(s, namespace), time.Now()
+	slotKey, now := slotKeyOf(s, namespace), time.Now()
 	p.mu.Lock()
-	was, ok := p.known[lane]
+	was, ok := p.known[slotKey]
 	p.mu.Unlock()
 	if ok && was.Place == "" && was.generation == s.GetGeneration() && now.Sub(was.at) < identifyAgain {
 		return provider.Identity{}
@@ -82,10 +82,10 @@ func (p *places) learn(ctx context.Context, s provider.Object, namespace string,
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.known == nil {
-		p.known = map[concurrency.Key]lead{}
+		p.known = map[concurrency.Key]cachedIdentity{}
 	}
-	maps.DeleteFunc(p.known, func(_ concurrency.Key, other lead) bool { return now.Sub(other.at) > placesFor })
-	p.known[lane] = lead{is, s.GetGeneration(), now}
+	maps.DeleteFunc(p.known, func(_ concurrency.Key, other cachedIdentity) bool { return now.Sub(other.at) > placesFor })
+	p.known[slotKey] = cachedIdentity{is, s.GetGeneration(), now}
 	return is
 }
 
@@ -137,16 +137,16 @@ func (r storeReader) origins(ctx context.Context, d *destination, namespace stri
 // circle returns an error if a Secret that a task pushes was read from the place that it is pushed to, as far as
 // identities are known.
 func (r *runner) circle(ctx context.Context, t *task) error {
-	if t.lead.Place == "" {
+	if t.identity.Place == "" {
 		return nil
 	}
 	for _, from := range t.origins {
-		loader := r.pool.Loader(from.Kind, from.Store, from.Beside)
+		loader := r.pool.Loader(from.Kind, from.Store, from.CredentialsNamespace)
 		c, err := connect(ctx, loader, r.timeout)
 		if err != nil {
 			continue // Nothing can be read from it now.
 		}
-		if r.places.learn(ctx, from.Store, t.object.Namespace, c).Overlaps(t.lead) {
+		if r.places.learn(ctx, from.Store, t.object.Namespace, c).Overlaps(t.identity) {
 			return circular(from.secret, from.GVK.Kind+" \""+from.Key.Name+"\", which reads the same place as this store")
 		}
 	}

@@ -116,21 +116,21 @@ func TestUsesAcrossNamespaces(t *testing.T) {
 		object func(ps *v1alpha1.PushSecret)
 		want   []bool
 	}{
-		"Alike":      {"Stores with equal specs have the same backend.", nil, provider.Identity{}, use{wish: true}, nil, []bool{true, true}},
-		"Elsewhere":  {"Stores with other specs have other backends.", func(s *fakev1.FakeStore) { s.Spec.Backend = "c" }, provider.Identity{}, use{wish: true}, nil, []bool{false, false}},
-		"Identity":   {"Stores with other specs count if their clients report the same identity.", func(s *fakev1.FakeStore) { s.Spec.Backend = "c" }, here, use{wish: true}, nil, []bool{true, true}},
-		"Other":      {"Stores with other specs and identities do not count.", func(s *fakev1.FakeStore) { s.Spec.Backend = "c" }, elsewhere, use{wish: true}, nil, []bool{false, false}},
-		"SpecWins":   {"Equal specs count, whatever identity is reported: a secret in use must not be deleted.", nil, elsewhere, use{wish: true}, nil, []bool{true, true}},
-		"Suspended":  {"With other credentials, the spec of a suspended object does not count.", func(s *fakev1.FakeStore) { s.Spec.Backend, s.Spec.Auth = "c", auth }, here, use{wish: true}, func(ps *v1alpha1.PushSecret) { ps.Spec.Suspend = true }, []bool{false, true}},
-		"ReadOnly":   {"The spec does not count if the store denies the push.", func(s *fakev1.FakeStore) { s.Spec.Backend, s.Spec.Access = "c", v1alpha1.AccessReadOnly }, here, use{wish: true}, nil, []bool{false, true}},
+		"Alike":      {"Stores with equal specs have the same backend.", nil, provider.Identity{}, use{specOnly: true}, nil, []bool{true, true}},
+		"Elsewhere":  {"Stores with other specs have other backends.", func(s *fakev1.FakeStore) { s.Spec.Backend = "c" }, provider.Identity{}, use{specOnly: true}, nil, []bool{false, false}},
+		"Identity":   {"Stores with other specs count if their clients report the same identity.", func(s *fakev1.FakeStore) { s.Spec.Backend = "c" }, here, use{specOnly: true}, nil, []bool{true, true}},
+		"Other":      {"Stores with other specs and identities do not count.", func(s *fakev1.FakeStore) { s.Spec.Backend = "c" }, elsewhere, use{specOnly: true}, nil, []bool{false, false}},
+		"SpecWins":   {"Equal specs count, whatever identity is reported: a secret in use must not be deleted.", nil, elsewhere, use{specOnly: true}, nil, []bool{true, true}},
+		"Suspended":  {"With other credentials, the spec of a suspended object does not count.", func(s *fakev1.FakeStore) { s.Spec.Backend, s.Spec.Auth = "c", auth }, here, use{specOnly: true}, func(ps *v1alpha1.PushSecret) { ps.Spec.Suspend = true }, []bool{false, true}},
+		"ReadOnly":   {"The spec does not count if the store denies the push.", func(s *fakev1.FakeStore) { s.Spec.Backend, s.Spec.Access = "c", v1alpha1.AccessReadOnly }, here, use{specOnly: true}, nil, []bool{false, true}},
 		"Seen":       {"The ID in the status identifies the secret.", func(s *fakev1.FakeStore) { s.Spec.Backend = "c" }, provider.Identity{}, use{entry: entry("id")}, nil, []bool{true, false}},
 		"SeenAlias":  {"A store with equal spec and a recorded ID has the same place.", func(s *fakev1.FakeStore) { s.Spec.Auth = auth }, provider.Identity{}, use{entry: entry("id")}, nil, []bool{true, true}},
 		"SeenGone":   {"A recorded ID counts also if its store is deleted.", func(s *fakev1.FakeStore) { s.Name = "gone" }, provider.Identity{}, use{entry: entry("id")}, nil, []bool{true, false}},
-		"Login":      {"Equal specs with other credentials may have another place, but count.", func(s *fakev1.FakeStore) { s.Spec.Auth = auth }, provider.Identity{}, use{wish: true}, nil, []bool{true, false}},
+		"Login":      {"Equal specs with other credentials may have another place, but count.", func(s *fakev1.FakeStore) { s.Spec.Auth = auth }, provider.Identity{}, use{specOnly: true}, nil, []bool{true, false}},
 		"SeenOther":  {"A secret with another ID and other credentials is a different one.", func(s *fakev1.FakeStore) { s.Spec.Auth = auth }, provider.Identity{}, use{entry: entry("other")}, nil, []bool{false, false}},
 		"SeenBefore": {"At the same place, another ID is a former secret of the same key.", func(s *fakev1.FakeStore) { s.Spec.Auth = auth }, here, use{entry: entry("other")}, nil, []bool{true, true}},
-		"Class":      {"A store of another class counts by its spec.", func(s *fakev1.FakeStore) { s.Spec.Controller = "other" }, provider.Identity{}, use{wish: true}, nil, []bool{true, true}},
-		"GoneStore":  {"A deleted store does not count.", func(s *fakev1.FakeStore) { s.Name = "gone" }, here, use{wish: true}, nil, []bool{false, false}},
+		"Class":      {"A store of another class counts by its spec.", func(s *fakev1.FakeStore) { s.Spec.Controller = "other" }, provider.Identity{}, use{specOnly: true}, nil, []bool{true, true}},
+		"GoneStore":  {"A deleted store does not count.", func(s *fakev1.FakeStore) { s.Name = "gone" }, here, use{specOnly: true}, nil, []bool{false, false}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -138,10 +138,10 @@ func TestUsesAcrossNamespaces(t *testing.T) {
 			if tc.store != nil {
 				tc.store(theirs)
 			}
-			leads := &places{}
-			leads.learn(t.Context(), own, "own", &somewhere{is: here})
+			identities := &places{}
+			identities.learn(t.Context(), own, "own", &somewhere{is: here})
 			if tc.place.Place != "" {
-				leads.learn(t.Context(), theirs, "theirs", &somewhere{is: tc.place})
+				identities.learn(t.Context(), theirs, "theirs", &somewhere{is: tc.place})
 			}
 			routes, err := resolve.NewResolver(stored{own, theirs}, simulation.Scheme(), fake.NewServer().Kinds(), "", false)
 			if err != nil {
@@ -156,8 +156,8 @@ func TestUsesAcrossNamespaces(t *testing.T) {
 			if tc.object != nil {
 				tc.object(ps)
 			}
-			u := users{stores: storeReader{routes: routes}, places: leads}
-			at := removalSite{backendOf(k, own, "own"), leads.of(own, "own"), k, key, "id"}
+			u := users{stores: storeReader{routes: routes}, places: identities}
+			at := removalSite{backendOf(k, own, "own"), identities.of(own, "own"), k, key, "id"}
 			tc.use.store = storeID{ref.APIVersion, ref.Kind, ref.Name}
 			is, there, err := u.same(t.Context(), ps, at, tc.use)
 			if err != nil {

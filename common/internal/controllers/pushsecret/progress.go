@@ -82,12 +82,12 @@ func (s *storeState) begin(a attempt, now time.Time) (free bool, wait time.Durat
 
 // due reports whether the store must be compared now, and otherwise how long to wait; 0 for never. planned is the time
 // in the status of a store that was in sync.
-func (s *storeState) due(a attempt, inStep bool, planned *metav1.Time, sch schedule) (bool, time.Duration) {
+func (s *storeState) due(a attempt, inSync bool, planned *metav1.Time, sch schedule) (bool, time.Duration) {
 	if free, wait := s.begin(a, sch.now); !free {
 		return false, wait
 	}
-	if !inStep || sch.interval == 0 {
-		return !inStep, 0
+	if !inSync || sch.interval == 0 {
+		return !inSync, 0
 	}
 	if planned == nil {
 		planned = &metav1.Time{}

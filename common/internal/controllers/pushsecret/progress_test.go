@@ -31,7 +31,7 @@ func TestDue(t *testing.T) {
 		reason   string
 		state    storeState
 		attempt  attempt
-		inStep   bool
+		inSync   bool
 		planned  *metav1.Time
 		interval time.Duration
 		want     want
@@ -51,7 +51,7 @@ func TestDue(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			due, wait := tc.state.due(tc.attempt, tc.inStep, tc.planned, schedule{noon, tc.interval, half})
+			due, wait := tc.state.due(tc.attempt, tc.inSync, tc.planned, schedule{noon, tc.interval, half})
 			if diff := cmp.Diff(tc.want, want{due, wait}); diff != "" {
 				t.Errorf("\n%s\ndue(): -want, +got:\n%s", tc.reason, diff)
 			}

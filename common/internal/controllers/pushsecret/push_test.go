@@ -276,7 +276,7 @@ func TestPushFailover(t *testing.T) {
 		ps.Spec.StoreRefs = append(ps.Spec.StoreRefs, v1alpha1.PushStoreRef{Kind: "FakeStore", Name: "second"})
 	}))
 	e.WantPushed("db", v1alpha1.ReasonSecretSynced)
-	mend := second.Inject(fake.Fault{Hang: true})
+	repair := second.Inject(fake.Fault{Hang: true})
 	e.Source("source", map[string]string{"password": "two"})
 	e.WantRemote(e.Backend, "db", "two")
 	if m := e.WantPushed("db", v1alpha1.ReasonSecretSyncedError); !strings.Contains(m, `FakeStore "second"`) || strings.Contains(m, `"store"`) {
@@ -287,7 +287,7 @@ func TestPushFailover(t *testing.T) {
 	if v := testenv.Remote(second, "db"); v != "one" {
 		t.Errorf("the blocked store holds %q", v)
 	}
-	mend()
+	repair()
 	e.WantRemote(second, "db", "three")
 	e.WantPushed("db", v1alpha1.ReasonSecretSynced)
 }
@@ -514,7 +514,7 @@ func TestPushSuspendedIsDeleted(t *testing.T) {
 	if err := e.API.Delete(e.Ctx, ps); err != nil {
 		t.Fatal(err)
 	}
-	wantPushGone(e, "db")
+	wantPushDeleted(e, "db")
 	if v := testenv.Remote(e.Backend, "db"); v != "one" {
 		t.Errorf("the remote secret is %q, want it unchanged", v)
 	}
@@ -546,7 +546,7 @@ func TestPushSuspendedIsDeletedMeanwhile(t *testing.T) {
 		return ""
 	})
 	release()
-	wantPushGone(e, "db")
+	wantPushDeleted(e, "db")
 	if v := testenv.Remote(e.Backend, "db"); v != "two" {
 		t.Errorf("the remote secret in the other store is %q, want it unchanged", v)
 	}
@@ -577,7 +577,7 @@ func TestPushSourceLosesKeys(t *testing.T) {
 	if err := e.API.Delete(e.Ctx, ps); err != nil {
 		t.Fatal(err)
 	}
-	wantPushGone(e, "db")
+	wantPushDeleted(e, "db")
 	e.WantRemote(e.Backend, "b", "")
 }
 
@@ -602,7 +602,7 @@ func TestPushDeletedMeanwhile(t *testing.T) {
 		return ""
 	})
 	release()
-	wantPushGone(e, "db")
+	wantPushDeleted(e, "db")
 	if v := testenv.Remote(e.Backend, "db"); v != "" {
 		t.Errorf("the remote secret is %q, and no status lists it any more", v)
 	}

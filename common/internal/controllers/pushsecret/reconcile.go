@@ -52,9 +52,9 @@ type pass struct {
 	obj  *object
 	plan *push.Plan
 	now  time.Time
-	// lead is true if this operator writes the conditions of the object. It does not if the first store has another
+	// writesConditions is true if this operator writes the conditions of the object. It does not if the first store has another
 	// class.
-	lead bool
+	writesConditions bool
 	// statuses are the wanted status entries of this module.
 	statuses []v1alpha1.PushStoreStatus
 	// wait is the time until the next reconcile; 0 for never.
@@ -76,7 +76,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 	obj, _ := r.memory.Get(req.NamespacedName, ps.UID)
 	p := &pass{
 		reconciler: r, ps: ps, key: req.NamespacedName, obj: obj, now: r.opts.Now(),
-		lead: r.leads(ps),
+		writesConditions: r.claims(ps),
 	}
 	ctx, span := trace.Start(ctx, trace.Reconcile, trace.Of("PushSecret", ps)...)
 	defer func() { span.End(trace.Result(err)) }()
@@ -121,7 +121,7 @@ func (p *pass) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	p.lead = p.lead && !elsewhere
+	p.writesConditions = p.writesConditions && !elsewhere
 	if cause := p.dry(p.ps); cause != notDry { // It creates nothing, so it needs no finalizer, and keeps that of an earlier push.
 		dests, err = p.stores.withUnnamed(ctx, cause, p.ps, dests, p.known())
 	} else {
@@ -220,7 +220,7 @@ func (p *pass) push(ctx context.Context, dests []destination) error {
 	if err != nil {
 		return err
 	}
-	from := &sources{client: p.client, object: p.ps, texts: p.plan.Texts, selection: selected}
+	from := &sources{client: p.client, object: p.ps, templateRefs: p.plan.TemplateRefs, selection: selected}
 	seen, err := p.follow.versions(ctx, from, &p.obj.sources)
 	if err != nil {
 		return err
@@ -269,11 +269,11 @@ func (p *pass) due(d *destination, is refs) (due bool) {
 	a, sch := p.attempt(d, is), p.schedule()
 	p.obj.stores.with(idOf(d.status), func(s *storeState) {
 		var wait time.Duration
-		inStep := d.inStep(a)
+		inSync := d.inSync(a)
 		if cause := p.dry(p.ps); cause != notDry {
-			inStep = d.compared(cause, a, s.compared)
+			inSync = d.compared(cause, a, s.compared)
 		}
-		due, wait = s.due(a, inStep, d.status.NextRefreshTime, sch)
+		due, wait = s.due(a, inSync, d.status.NextRefreshTime, sch)
 		p.again(wait)
 	})
 	return due
@@ -303,8 +303,8 @@ func (p *pass) task(d *destination, jobs []job, a attempt) task {
 	t := task{object: p.key, to: d, jobs: jobs, attempt: a, at: p.now, dry: p.dry(p.ps), backend: d.backend(p.ps.Namespace)}
 	t.pusher = push.Pusher{Kind: d.route.GoName(), DryRun: t.dry != notDry, Others: p.users.others(p.ps, d, t.backend), Policies: push.Policies{
 		Update: p.ps.Spec.UpdatePolicy, Adoption: p.ps.Spec.AdoptionPolicy, Mark: string(p.ps.UID),
-		Deletes: p.ps.Spec.DeletionPolicy == v1alpha1.PushDeletionDelete,
-		Settled: p.ps.Spec.Template != nil && a.generation == d.status.ObservedGeneration && a.source == d.status.ObservedSource,
+		Deletes:         p.ps.Spec.DeletionPolicy == v1alpha1.PushDeletionDelete,
+		InputsUnchanged: p.ps.Spec.Template != nil && a.generation == d.status.ObservedGeneration && a.source == d.status.ObservedSource,
 	}}
 	return t
 }
@@ -337,10 +337,10 @@ func (p *pass) schedule() schedule {
 
 // account records the state of the object for the metrics. Only the module that writes its Ready condition does so.
 func (p *pass) account() {
-	if !p.lead || p.ps.DeletionTimestamp != nil {
+	if !p.writesConditions || p.ps.DeletionTimestamp != nil {
 		p.ledger.Forget(p.key)
 		return
 	}
 	shown := p.obj.written.Latest(p.ps)
-	p.ledger.Set(p.key, standing(p.ps, shown.Status.Conditions, p.statuses, &p.obj.stores, p.schedule()))
+	p.ledger.Set(p.key, metricsState(p.ps, shown.Status.Conditions, p.statuses, &p.obj.stores, p.schedule()))
 }

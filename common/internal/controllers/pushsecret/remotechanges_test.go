@@ -78,11 +78,11 @@ func TestNoRemoteChangesReleases(t *testing.T) {
 	e.Backend.Reset()
 	e.WantPushed("db", v1alpha1.ReasonNoRemoteChanges)
 	e.Delete(e.GetPush("db"))
-	wantPushGone(e, "db")
+	wantPushDeleted(e, "db")
 	e.WantNote("db", "Released", `FakeStore "store" "db", FakeStore "store" property "a" of "properties"`)
 	e.Delete(e.Store("store", "main"))
 	e.Delete(e.GetPush("orphan"))
-	wantPushGone(e, "orphan")
+	wantPushDeleted(e, "orphan")
 	e.WantNote("orphan", "Released", `FakeStore "store" "orphan"`)
 
 	restart(e, false)

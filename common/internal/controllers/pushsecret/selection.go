@@ -39,7 +39,7 @@ type namedSecret struct {
 // list is needed where a label selector selects the Secrets.
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=get;list
 
-func (n *namedSecret) look(ctx context.Context, to *versions) error {
+func (n *namedSecret) readVersions(ctx context.Context, to *versions) error {
 	m := resolve.SecretMetadata()
 	err := client.IgnoreNotFound(n.client.Get(ctx, n.ref.NamespacedName, m))
 	to.refs[n.ref] = plain(m.ResourceVersion)
@@ -71,7 +71,7 @@ func (l *labelledSecrets) list(ctx context.Context, into client.ObjectList) erro
 	return l.client.List(ctx, into, client.InNamespace(l.namespace), client.MatchingLabelsSelector{Selector: l.labels})
 }
 
-func (l *labelledSecrets) look(ctx context.Context, to *versions) error {
+func (l *labelledSecrets) readVersions(ctx context.Context, to *versions) error {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
 	err := l.list(ctx, list)

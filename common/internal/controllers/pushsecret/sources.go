@@ -39,45 +39,45 @@ func (r refs) hash() string {
 // versions are the versions of all sources of an object: the Secrets, and the objects that hold templates.
 type versions struct {
 	generation int64
-	// told is the number of changes that had been seen when the versions were read.
-	told int64
-	refs refs
+	// changes is the number of changes that had been seen when the versions were read.
+	changes int64
+	refs    refs
 	// at is the resourceVersion of a list of Secrets.
 	at string
 }
 
-// wish is the request for generated values.
-type wish struct {
+// valueRequest is the request for generated values.
+type valueRequest struct {
 	generation int64
 	request    string
 }
 
 // sourceMemory is the state of the sources of one object.
 type sourceMemory struct {
-	// told counts the changes that watches have reported.
-	told atomic.Int64
+	// changes counts the changes that watches have reported.
+	changes atomic.Int64
 	// seen are the versions of the sources; nil if they must be read.
 	seen *versions
-	// wish is the last request for values, and wished when this process first saw it.
-	wish   wish
-	wished time.Time
+	// valueRequest is the last request for values, and requestedAt when this process first saw it.
+	valueRequest valueRequest
+	requestedAt  time.Time
 }
 
 // stale records that a source has changed. It is safe for concurrent use.
-func (m *sourceMemory) stale() { m.told.Add(1) }
+func (m *sourceMemory) stale() { m.changes.Add(1) }
 
 // since returns when this process first saw a request.
-func (m *sourceMemory) since(w wish, now time.Time) time.Time {
-	if m.wish != w {
-		m.wish, m.wished = w, now
+func (m *sourceMemory) since(w valueRequest, now time.Time) time.Time {
+	if m.valueRequest != w {
+		m.valueRequest, m.requestedAt = w, now
 	}
-	return m.wished
+	return m.requestedAt
 }
 
 // A selection is what spec.selector of an object selects.
 type selection interface {
-	// look adds the versions of the selected sources. It reads metadata only.
-	look(ctx context.Context, to *versions) error
+	// readVersions adds the versions of the selected sources. It reads metadata only.
+	readVersions(ctx context.Context, to *versions) error
 	// read returns the Secrets and adds the versions read. generated is the version of the values if a generator made
 	// them. An error of package provider must be fixed by a user.
 	read(ctx context.Context, is refs) (secrets []corev1.Secret, generated string, err error)
@@ -85,17 +85,17 @@ type selection interface {
 
 // sources reads what one object pushes.
 type sources struct {
-	client    client.Reader
-	object    *v1alpha1.PushSecret
-	texts     []render.TextRef
-	selection selection
+	client       client.Reader
+	object       *v1alpha1.PushSecret
+	templateRefs []render.TextRef
+	selection    selection
 }
 
-// look returns the versions of the sources. It reads metadata only.
-func (s *sources) look(ctx context.Context, told int64) (*versions, error) {
-	v := &versions{generation: s.object.Generation, told: told, refs: refs{}}
-	err := s.selection.look(ctx, v)
-	for _, t := range s.texts {
+// readVersions returns the versions of the sources. It reads metadata only.
+func (s *sources) readVersions(ctx context.Context, changes int64) (*versions, error) {
+	v := &versions{generation: s.object.Generation, changes: changes, refs: refs{}}
+	err := s.selection.readVersions(ctx, v)
+	for _, t := range s.templateRefs {
 		version, failed := templatesource.Version(ctx, s.client, s.object.Namespace, t)
 		v.refs[templatesource.WatchRef(s.object.Namespace, t)] = plain(version)
 		err = errors.Join(err, failed)
@@ -126,8 +126,8 @@ func (s *sources) read(ctx context.Context, known refs) (content, error) {
 		return content{}, err
 	}
 	c.generated = generated
-	templates := render.Texts{}
-	for _, t := range s.texts {
+	templates := render.TemplateSources{}
+	for _, t := range s.templateRefs {
 		all, version, err := templatesource.Read(ctx, s.client, s.object.Namespace, t)
 		if err != nil {
 			return content{}, err
@@ -159,12 +159,12 @@ type follower struct {
 // versions returns the versions of the sources of an object, and watches the sources. It reads them only after a
 // change.
 func (f follower) versions(ctx context.Context, s *sources, m *sourceMemory) (*versions, error) {
-	told := m.told.Load()
+	changes := m.changes.Load()
 	was := m.seen
-	if was != nil && was.told == told && was.generation == s.object.Generation {
+	if was != nil && was.changes == changes && was.generation == s.object.Generation {
 		return was, nil
 	}
-	is, err := s.look(ctx, told)
+	is, err := s.readVersions(ctx, changes)
 	if err != nil {
 		return nil, err
 	}

@@ -102,7 +102,7 @@ func idsOf(dests []destination) (ids []storeID) {
 
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=pushsecrets/status,verbs=patch
 
-// conclude writes the status if it has changed: the entries of this module, and the conditions if it leads. of is the
+// conclude writes the status if it has changed: the entries of this module, and the conditions if it writes them. of is the
 // verdict on the object; nil for the one over all stores. Entries and conditions are one server-side apply. If a field
 // manager stops applying a condition that it shares with another writer, the rest of that condition is incomplete and
 // invalid.
@@ -115,7 +115,7 @@ func (p *pass) conclude(ctx context.Context, stores []v1alpha1.PushStoreStatus, 
 	changed := p.obj.entries.unwritten || !equality.Semantic.DeepEqual(p.known(), stores)
 	before := p.obj.written.Latest(p.ps).Status.Conditions
 	after := slices.Clone(before)
-	if p.lead {
+	if p.writesConditions {
 		if of == nil {
 			v := ready(p.ps, p.dry(p.ps), slices.Concat(stores, p.foreign(p.ps)))
 			of = &v
@@ -135,12 +135,12 @@ func (p *pass) conclude(ctx context.Context, stores []v1alpha1.PushStoreStatus, 
 	}
 	p.obj.entries.wrote(stores)
 	p.obj.written.Wrote(out)
-	status.Announce(p.events, p.ps, "Push", before, after)
+	status.RecordEvent(p.events, p.ps, "Push", before, after)
 	return nil
 }
 
-// standing returns the state of an object for the metrics, from its conditions and status entries.
-func standing(ps *v1alpha1.PushSecret, conditions []metav1.Condition, stores []v1alpha1.PushStoreStatus, at *progress, sch schedule) metrics.Standing {
+// metricsState returns the state of an object for the metrics, from its conditions and status entries.
+func metricsState(ps *v1alpha1.PushSecret, conditions []metav1.Condition, stores []v1alpha1.PushStoreStatus, at *progress, sch schedule) metrics.State {
 	s := metrics.Of(conditions, ps.CreationTimestamp.Time)
 	if sch.interval == 0 {
 		return s

@@ -29,8 +29,8 @@ type task struct {
 	origins []origin
 	// backend is the backend of the store.
 	backend backend
-	// lead is the identity of the store; zero if its client could not report it.
-	lead provider.Identity
+	// identity is the identity of the store; zero if its client could not report it.
+	identity provider.Identity
 	// generated is the version of the values, if a generator made them.
 	generated string
 	at        time.Time
@@ -62,9 +62,9 @@ type result struct {
 
 // runner runs tasks, within the concurrency limit of their stores. Workers do not wait for it.
 type runner struct {
-	pool  *dispatch.Pool
-	lanes concurrency.Lanes[types.NamespacedName]
-	turns turns
+	pool      *dispatch.Pool
+	limiter   concurrency.Limiter[types.NamespacedName]
+	siteLocks siteLocks
 	// places is shared with users.
 	places *places
 	// incomplete reports whether a wanted value could not be written.
@@ -78,8 +78,8 @@ type runner struct {
 // start runs a task, stores its result in progress and requeues the object. It returns false if the concurrency limit
 // of the store is reached; then the object is requeued when it is its turn.
 func (r *runner) start(ctx context.Context, t task, p *progress) bool {
-	lane, id := t.to.lane(t.object.Namespace), idOf(t.to.status)
-	if !r.lanes.Enter(lane, t.object) {
+	slotKey, id := t.to.slotKey(t.object.Namespace), idOf(t.to.status)
+	if !r.limiter.Enter(slotKey, t.object) {
 		return false
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -90,12 +90,12 @@ func (r *runner) start(ctx context.Context, t task, p *progress) bool {
 			s.names = namesOf(t.jobs)
 		}
 	})
-	loader := r.pool.Loader(t.to.route.Kind, t.to.store, resolve.Beside(t.to.store, t.object.Namespace))
+	loader := r.pool.Loader(t.to.route.Kind, t.to.store, resolve.CredentialsNamespace(t.to.store, t.object.Namespace))
 	go func() {
 		res := r.carryOut(ctx, loader, t)
 		cancel()
 		res.attempt, res.generated, res.at, res.dry = t.attempt, t.generated, t.at, t.dry
-		if next, waits := r.lanes.Leave(lane); waits {
+		if next, waits := r.limiter.Release(slotKey); waits {
 			r.wake(next)
 		}
 		p.with(id, func(s *storeState) {
@@ -135,7 +135,7 @@ func (r *runner) carryOut(ctx context.Context, loader *dispatch.Loader, t task) 
 	incomplete := r.incomplete(&c)
 	for _, j := range removals {
 		if incomplete || c.failed != nil || ctx.Err() != nil {
-			c.leave(j)
+			c.keepEntries(j)
 			continue
 		}
 		c.note(j, r.apply(ctx, &t, j))
@@ -183,11 +183,11 @@ func (c *carrying) write(ctx context.Context, jobs []job, apply func(j job, late
 		later := wanted > 1 && j.removes()
 		switch {
 		case len(j.want)+len(j.known) == 0:
-			c.leave(j) // The job only keeps entries.
+			c.keepEntries(j) // The job only keeps entries.
 		case len(j.want) == 0:
 			removals = append(removals, j)
 		case c.failed != nil || ctx.Err() != nil:
-			c.leave(j)
+			c.keepEntries(j)
 		case later:
 			o := apply(j, true)
 			c.change(j, o.Changes)
@@ -201,8 +201,8 @@ func (c *carrying) write(ctx context.Context, jobs []job, apply func(j job, late
 	return removals
 }
 
-// leave keeps the entries of a job as they are.
-func (c *carrying) leave(j job) {
+// keepEntries keeps the entries of a job as they are.
+func (c *carrying) keepEntries(j job) {
 	c.entries = append(c.entries, slices.Concat(j.known, j.kept)...)
 	if _, decided := c.changes[j.target.Key]; !decided {
 		c.change(j, push.Failing(j.want))
@@ -261,7 +261,7 @@ func (r *runner) open(ctx context.Context, loader *dispatch.Loader, t *task) err
 		return provider.NewError(provider.Invalid, "not implemented: this store cannot be written; use another store")
 	}
 	t.pusher.Writer, t.pusher.Features = w, w.Features()
-	t.lead = r.places.learn(ctx, t.to.store, t.object.Namespace, c)
+	t.identity = r.places.learn(ctx, t.to.store, t.object.Namespace, c)
 	return r.circle(ctx, t)
 }
 
@@ -290,29 +290,29 @@ func connect(ctx context.Context, loader *dispatch.Loader, timeout time.Duration
 // in sync could be removed a moment later. A dry run keeps no other task waiting.
 func (r *runner) apply(ctx context.Context, t *task, j job) push.Outcome {
 	if !t.pusher.DryRun {
-		leave, err := r.turn(ctx, t, j)
+		unlock, err := r.lockSite(ctx, t, j)
 		if err != nil {
 			return push.Outcome{Entries: j.known, Err: err}
 		}
-		defer leave()
+		defer unlock()
 	}
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	return t.pusher.Apply(ctx, j.target, j.want, j.known)
 }
 
-// turn waits for other tasks at the same remote secret, up to the timeout. That time does not count for the calls that
+// lockSite waits for other tasks at the same remote secret, up to the timeout. That time does not count for the calls that
 // follow. Other tasks use the same secret by an equal spec, or by another spec with the same identity. All tasks wait
 // in this order, so there is no deadlock.
-func (r *runner) turn(ctx context.Context, t *task, j job) (leave func(), err error) {
+func (r *runner) lockSite(ctx context.Context, t *task, j job) (unlock func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	removes := t.pusher.Deletes && j.removes()
-	bySpec, err := r.turns.enter(ctx, site{t.backend.address, j.target.Key}, removes)
-	if err != nil || t.lead.Place == "" {
+	bySpec, err := r.siteLocks.enter(ctx, site{t.backend.address, j.target.Key}, removes)
+	if err != nil || t.identity.Place == "" {
 		return bySpec, err
 	}
-	byPlace, err := r.turns.enter(ctx, site{"at " + t.lead.Place, t.lead.Prefix + j.target.Key}, removes)
+	byPlace, err := r.siteLocks.enter(ctx, site{"at " + t.identity.Place, t.identity.Prefix + j.target.Key}, removes)
 	if err != nil {
 		bySpec()
 		return nil, err

@@ -42,8 +42,8 @@ func TestRemovalsComeLast(t *testing.T) {
 		left  []string
 		// writes are the expected write calls, in order.
 		writes []fake.Call
-		// foretold is what a dry run reports before. It cannot know that a write fails.
-		foretold []string
+		// predicted is what a dry run reports before. It cannot know that a write fails.
+		predicted []string
 	}{
 		"Renamed": {
 			"A new key is written before the old one is removed.", remotes{"a": "1"},
@@ -136,7 +136,7 @@ func TestRemovalsComeLast(t *testing.T) {
 			defer loader.Retire()
 			r := &runner{places: &places{}, incomplete: incomplete, timeout: time.Minute}
 			run := task{to: &destination{store: &fakev1.FakeStore{}}, jobs: jobs, pusher: push.Pusher{Kind: "FakeStore", DryRun: true, Policies: push.Policies{Deletes: true, Mark: mine}}}
-			foretold := foretoldBy(r.carryOut(t.Context(), loader, run))
+			predicted := predictedBy(r.carryOut(t.Context(), loader, run))
 			run.pusher.DryRun = false
 			res := r.carryOut(t.Context(), loader, run)
 			got := remotes{}
@@ -158,15 +158,15 @@ func TestRemovalsComeLast(t *testing.T) {
 			for _, r := range b.Calls(fake.CallCreate, fake.CallUpdate, fake.CallDelete) {
 				writes = append(writes, r.Call)
 			}
-			if diff := cmp.Diff([]any{tc.then, tc.left, tc.writes, tc.foretold}, []any{got, left, writes, foretold}); diff != "" {
+			if diff := cmp.Diff([]any{tc.then, tc.left, tc.writes, tc.predicted}, []any{got, left, writes, predicted}); diff != "" {
 				t.Errorf("\n%s\nerror %v; remote secrets, entries to remove later, calls, and what a dry run reported before: -want, +got:\n%s", tc.reason, res.err, diff)
 			}
 		})
 	}
 }
 
-// foretoldBy formats the difference of a dry run as "Action key" or "Action key property".
-func foretoldBy(res *result) (out []string) {
+// predictedBy formats the difference of a dry run as "Action key" or "Action key property".
+func predictedBy(res *result) (out []string) {
 	for _, e := range res.difference.Entries {
 		out = append(out, strings.TrimSpace(string(e.Action)+" "+e.RemoteKey+" "+e.Property))
 	}
@@ -273,7 +273,7 @@ func TestRemovalWaitsForPushToSamePlace(t *testing.T) {
 	cases := map[string]struct {
 		reason       string
 		address, key string
-		lead         provider.Identity
+		identity     provider.Identity
 		waits        bool
 	}{
 		"Spec":      {"Equal specs have the same place.", "a", "x/db", provider.Identity{}, true},
@@ -286,25 +286,25 @@ func TestRemovalWaitsForPushToSamePlace(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := &runner{timeout: time.Second}
-				leave, err := r.turn(t.Context(), &task{backend: backend{address: tc.address}, lead: tc.lead}, job{target: provider.Target{Key: tc.key}})
+				unlock, err := r.lockSite(t.Context(), &task{backend: backend{address: tc.address}, identity: tc.identity}, job{target: provider.Target{Key: tc.key}})
 				if err != nil {
 					t.Fatal(err)
 				}
 				removal := func() error {
-					gone, err := r.turn(t.Context(), &task{backend: backend{address: "a"}, lead: here(""), pusher: push.Pusher{Policies: push.Policies{Deletes: true}}}, job{
+					unlockRemoval, err := r.lockSite(t.Context(), &task{backend: backend{address: "a"}, identity: here(""), pusher: push.Pusher{Policies: push.Policies{Deletes: true}}}, job{
 						target: provider.Target{Key: "x/db"}, known: []v1alpha1.PushEntryStatus{{RemoteKey: "x/db"}},
 					})
 					if err == nil {
-						gone()
+						unlockRemoval()
 					}
 					return err
 				}
 				if err := removal(); (err != nil) != tc.waits {
 					t.Errorf("%s\nerror %v, want one: %t", tc.reason, err, tc.waits)
 				}
-				leave()
-				if err := removal(); err != nil || len(r.turns.busy) > 0 {
-					t.Errorf("%s\nafterwards: error %v, %d entries are left", tc.reason, err, len(r.turns.busy))
+				unlock()
+				if err := removal(); err != nil || len(r.siteLocks.busy) > 0 {
+					t.Errorf("%s\nafterwards: error %v, %d entries are left", tc.reason, err, len(r.siteLocks.busy))
 				}
 			})
 		})
@@ -327,9 +327,9 @@ func (s slow) Observe(ctx context.Context, _ provider.Target) (provider.Observed
 	}
 }
 
-// TestWaitForTurn checks that a removal waits for a push up to the timeout, and then has the full timeout for its own
+// TestWaitForLock checks that a removal waits for a push up to the timeout, and then has the full timeout for its own
 // calls.
-func TestWaitForTurn(t *testing.T) {
+func TestWaitForLock(t *testing.T) {
 	cases := map[string]struct {
 		reason string
 		busy   time.Duration
@@ -343,11 +343,11 @@ func TestWaitForTurn(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := &runner{timeout: time.Minute}
 				at := site{"b", "db"}
-				leave, err := r.turns.enter(t.Context(), at, false)
+				unlock, err := r.siteLocks.enter(t.Context(), at, false)
 				if err != nil {
 					t.Fatal(err)
 				}
-				time.AfterFunc(tc.busy, leave)
+				time.AfterFunc(tc.busy, unlock)
 				known := []v1alpha1.PushEntryStatus{{RemoteKey: at.key, Created: true}}
 				o := r.apply(t.Context(), &task{
 					backend: backend{address: at.address},

@@ -60,10 +60,10 @@ type others struct {
 	self  types.UID
 	store storeID
 	at    removalSite
-	// lead returns the identity of the store, as known now.
-	lead func() provider.Identity
-	// heirs are the candidates that the last InUse found, by mark.
-	heirs map[string]successor
+	// identity returns the identity of the store, as known now.
+	identity func() provider.Identity
+	// successors are the candidates that the last InUse found, by mark.
+	successors map[string]successor
 }
 
 // successor is an object that may take a remote secret over.
@@ -78,7 +78,7 @@ func (u users) others(ps *v1alpha1.PushSecret, d *destination, b backend) *other
 	u.stores.listed = map[selected]listing{} // A cache of lists: many secrets may be removed, and many objects select stores by labels.
 	return &others{
 		users: u, self: ps.UID, store: idOf(d.status), at: removalSite{backend: b, route: d.route},
-		lead: func() provider.Identity { return u.places.of(s, namespace) },
+		identity: func() provider.Identity { return u.places.of(s, namespace) },
 	}
 }
 
@@ -90,9 +90,9 @@ func (o *others) InUse(ctx context.Context, key, id string) (used []push.Use, er
 		return nil, errors.Wrap(err, "cannot list PushSecrets")
 	}
 	at := o.at
-	at.key, at.id, at.place = key, id, o.lead()
-	o.heirs = map[string]successor{}
-	var wished []push.Use
+	at.key, at.id, at.place = key, id, o.identity()
+	o.successors = map[string]successor{}
+	var specOnly []push.Use
 	for i := range list.Items {
 		ps := &list.Items[i]
 		if ps.DeletionTimestamp != nil {
@@ -109,36 +109,36 @@ func (o *others) InUse(ctx context.Context, key, id string) (used []push.Use, er
 			}
 			is := push.Use{Property: n.property}
 			if n.there && ps.Spec.DeletionPolicy == v1alpha1.PushDeletionDelete {
-				is.Heir, h.uses = string(ps.UID), append(h.uses, n)
+				is.Successor, h.uses = string(ps.UID), append(h.uses, n)
 			}
 			switch {
-			case slices.Contains(used, is), slices.Contains(wished, is):
-			case n.wish:
-				wished = append(wished, is)
+			case slices.Contains(used, is), slices.Contains(specOnly, is):
+			case n.specOnly:
+				specOnly = append(specOnly, is)
 			default:
 				used = append(used, is)
 			}
 		}
-		o.heirs[string(ps.UID)] = h
+		o.successors[string(ps.UID)] = h
 	}
-	return append(used, wished...), nil
+	return append(used, specOnly...), nil
 }
 
-// Bequeath implements push.Others. It records the hand-over before the mark changes, so that an heir that is deleted
+// HandOver implements push.Others. It records the hand-over before the mark changes, so that an heir that is deleted
 // from then on checks the secret.
-func (o *others) Bequeath(ctx context.Context, _ string, bequests []push.Bequest, next string) error {
+func (o *others) HandOver(ctx context.Context, _ string, handovers []push.Handover, next string) error {
 	marks := map[string]bool{}
 	if next != "" {
 		marks[next] = true
 	}
-	for _, b := range bequests {
-		marks[b.Heir] = true
+	for _, b := range handovers {
+		marks[b.Successor] = true
 	}
 	for mark := range marks {
-		h := o.heirs[mark]
+		h := o.successors[mark]
 		if obj := o.memory.Peek(h.object); obj != nil && string(obj.uid) == mark {
 			for _, u := range h.uses {
-				if slices.Contains(bequests, push.Bequest{Property: u.property, Heir: mark}) {
+				if slices.Contains(handovers, push.Handover{Property: u.property, Successor: mark}) {
 					obj.stores.inherit(u.store, remoteName{u.key, u.property})
 				}
 			}
@@ -162,8 +162,8 @@ type use struct {
 	key, property string
 	// entry is the status entry of the use; nil for none.
 	entry *v1alpha1.PushEntryStatus
-	// wish is true if only the spec names it.
-	wish bool
+	// specOnly is true if only the spec names it.
+	specOnly bool
 	// there is true if the store of the use certainly keeps its secrets at the place of the removal.
 	there bool
 }
@@ -185,11 +185,11 @@ func (u users) named(ctx context.Context, ps *v1alpha1.PushSecret, at removalSit
 			}
 		}
 	}
-	wished, err := u.wished(ctx, ps, at.key)
+	wanted, err := u.wanted(ctx, ps, at.key)
 	if err != nil {
 		return nil, err
 	}
-	for _, w := range wished {
+	for _, w := range wanted {
 		w.entry = recorded[w.store]
 		uses = append(uses, w)
 	}
@@ -205,9 +205,9 @@ func (u users) named(ctx context.Context, ps *v1alpha1.PushSecret, at removalSit
 	return out, nil
 }
 
-// wished returns the properties of a remote secret that the spec of an object names, and those that this process is
+// wanted returns the properties of a remote secret that the spec of an object names, and those that this process is
 // pushing for it.
-func (u users) wished(ctx context.Context, ps *v1alpha1.PushSecret, key string) (out []use, err error) {
+func (u users) wanted(ctx context.Context, ps *v1alpha1.PushSecret, key string) (out []use, err error) {
 	for _, ref := range ps.Spec.StoreRefs {
 		k, ok := u.stores.routes.Serves(&v1alpha1.StoreRef{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name})
 		if !ok || len(push.Names(ps, nil, key)) == 0 {
@@ -220,7 +220,7 @@ func (u users) wished(ctx context.Context, ps *v1alpha1.PushSecret, key string) 
 		for _, name := range names {
 			id := storeID{k.GVK.GroupVersion().String(), k.GVK.Kind, name}
 			for _, property := range push.Names(ps, &v1alpha1.StoreRef{APIVersion: id.apiVersion, Kind: id.kind, Name: id.name}, key) {
-				out = append(out, use{store: id, key: key, property: property, wish: true})
+				out = append(out, use{store: id, key: key, property: property, specOnly: true})
 			}
 		}
 	}
@@ -247,14 +247,14 @@ func (u users) same(ctx context.Context, ps *v1alpha1.PushSecret, at removalSite
 		return very && !k.GVK.Empty(), false, err
 	}
 	b := backendOf(k, s, ps.Namespace)
-	placed := u.places.leads(s, ps.Namespace, at.place)
+	placed := u.places.hasIdentity(s, ps.Namespace, at.place)
 	there = placed || b == at.backend || very && b.address == at.address
 	switch {
 	case very, there && seen:
 		return true, there, nil
 	case !placed && (b.address != at.address || seen):
 		return false, false, nil
-	case !w.wish:
+	case !w.specOnly:
 		return true, there, nil
 	}
 	is, err = u.mayPush(ctx, ps, ref, at.key, b == at.backend)

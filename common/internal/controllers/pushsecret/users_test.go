@@ -86,8 +86,8 @@ func TestStoresAreListedOnce(t *testing.T) {
 	}
 }
 
-// TestHeirs checks which objects may take a remote secret over.
-func TestHeirs(t *testing.T) {
+// TestSuccessors checks which objects may take a remote secret over.
+func TestSuccessors(t *testing.T) {
 	own, elsewhere := storeOf("n", "store", "b"), storeOf("n", "elsewhere", "c")
 	reader := &counting{stored: stored{own, elsewhere}}
 	object := func(name, store, property string, policy v1alpha1.PushDeletionPolicy, entry *v1alpha1.PushEntryStatus) {
@@ -117,8 +117,8 @@ func TestHeirs(t *testing.T) {
 	if !ok {
 		t.Fatal("the Kind is not served")
 	}
-	leads := &places{}
-	u := users{stores: storeReader{client: reader, routes: routes}, cache: reader, memory: &memory{}, places: leads}
+	identities := &places{}
+	u := users{stores: storeReader{client: reader, routes: routes}, cache: reader, memory: &memory{}, places: identities}
 	d := &destination{route: k, store: own, status: v1alpha1.PushStoreStatus{APIVersion: fakev1.Group + "/v1alpha1", Kind: "FakeStore", Name: "store"}}
 	others := u.others(&reader.objects[0], d, d.backend("n"))
 	check := func(reason string, want ...push.Use) {
@@ -132,10 +132,10 @@ func TestHeirs(t *testing.T) {
 		}
 	}
 	check("Objects that have pushed there come first. A tenant's own server can report any ID: its use keeps the secret, but does not take it over.",
-		push.Use{Property: "s", Heir: "seen"}, push.Use{Property: "k"}, push.Use{Property: "o"}, push.Use{Property: "w", Heir: "wishes"})
+		push.Use{Property: "s", Successor: "seen"}, push.Use{Property: "k"}, push.Use{Property: "o"}, push.Use{Property: "w", Successor: "wishes"})
 	for _, s := range []*fakev1.FakeStore{own, elsewhere} {
-		leads.learn(t.Context(), s, "n", &somewhere{is: provider.Identity{Place: "here"}})
+		identities.learn(t.Context(), s, "n", &somewhere{is: provider.Identity{Place: "here"}})
 	}
 	check("It takes the secret over after its client has reported the same identity.",
-		push.Use{Property: "s", Heir: "seen"}, push.Use{Property: "k"}, push.Use{Property: "o", Heir: "own-server"}, push.Use{Property: "w", Heir: "wishes"})
+		push.Use{Property: "s", Successor: "seen"}, push.Use{Property: "k"}, push.Use{Property: "o", Successor: "own-server"}, push.Use{Property: "w", Successor: "wishes"})
 }

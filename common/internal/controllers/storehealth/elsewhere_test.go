@@ -24,10 +24,10 @@ import (
 )
 
 // book is a ledger whose content a test can read.
-type book map[types.NamespacedName]metrics.Standing
+type book map[types.NamespacedName]metrics.State
 
-func (b book) Set(key types.NamespacedName, s metrics.Standing) { b[key] = s }
-func (b book) Forget(key types.NamespacedName)                  { delete(b, key) }
+func (b book) Set(key types.NamespacedName, s metrics.State) { b[key] = s }
+func (b book) Forget(key types.NamespacedName)               { delete(b, key) }
 
 // running is a board of operators that serve the Kind; self is the index of the operator under test.
 type running struct {
@@ -59,12 +59,12 @@ func TestElsewhere(t *testing.T) {
 		After  time.Duration
 	}
 	cases := map[string]struct {
-		reason string
-		board  running
-		class  string
-		gone   bool
-		ledger book
-		want   want
+		reason  string
+		board   running
+		class   string
+		deleted bool
+		ledger  book
+		want    want
 	}{
 		"Served":     {"A store of another class is counted by the operator of that class.", running{all: []presence.Member{none, a}}, "a", false, before, want{book{}, time.Minute}},
 		"NotRunning": {"A store of a class without running operator is counted here.", running{all: []presence.Member{none, a}}, "b", false, before, want{missing, time.Minute}},
@@ -83,7 +83,7 @@ func TestElsewhere(t *testing.T) {
 			r := &Reconciler{
 				known: &kit.Memory[types.NamespacedName, validated]{}, kind: fake.NewServer().Kinds()[0], opts: setup.Options{ControllerClass: tc.board.Self().Class}, board: tc.board, ledger: got.Ledger,
 				cache: &test.MockClient{MockGet: func(_ context.Context, key client.ObjectKey, o client.Object) error {
-					if tc.gone {
+					if tc.deleted {
 						return kerrors.NewNotFound(schema.GroupResource{}, key.Name)
 					}
 					*o.(*fakev1alpha1.FakeStore) = fakev1alpha1.FakeStore{

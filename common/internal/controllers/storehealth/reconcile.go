@@ -60,7 +60,7 @@ type validated struct {
 }
 
 type ledger interface {
-	Set(key types.NamespacedName, s metrics.Standing)
+	Set(key types.NamespacedName, s metrics.State)
 	Forget(key types.NamespacedName)
 }
 
@@ -88,9 +88,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	r.warn(s, known, warnings)
 	conclude(next, s.GetGeneration(), known, failure)
-	standing := metrics.Of(next.Conditions, s.GetCreationTimestamp().Time)
-	r.ledger.Set(req.NamespacedName, standing)
-	metrics.Synced(r.kind.GoName(), standing.Reason)
+	state := metrics.Of(next.Conditions, s.GetCreationTimestamp().Time)
+	r.ledger.Set(req.NamespacedName, state)
+	metrics.Synced(r.kind.GoName(), state.Reason)
 	if err := r.patch(ctx, s, next); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -101,8 +101,8 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	return queue.Later(c.interval), nil
 }
 
-// lookAgain is the interval at which stores of another class are checked. That makes no call to a provider.
-const lookAgain = time.Minute
+// otherClassInterval is the interval at which stores of another class are checked. That makes no call to a provider.
+const otherClassInterval = time.Minute
 
 // elsewhere counts a store of another class that no running operator serves. Nothing is written to the store, since
 // an operator whose Leases are in another namespace may serve it. If several operators could count it, only the first
@@ -112,11 +112,11 @@ func (r *Reconciler) elsewhere(s provider.Object) reconcile.Result {
 	missing, wait := r.board.MissingClass(&r.anyStore, provider.SourceSpec(s).Controller, key.Namespace, time.Time{})
 	self, all := r.board.Self(), r.board.Serving(&r.anyStore, key.Namespace)
 	if missing && len(all) > 0 && all[0].Class == self.Class && slices.Equal(all[0].Namespaces, self.Namespaces) {
-		r.ledger.Set(key, metrics.Standing{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonProviderNotRunning})
+		r.ledger.Set(key, metrics.State{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonProviderNotRunning})
 	} else {
 		r.ledger.Forget(key)
 	}
-	return queue.Later(max(wait, lookAgain))
+	return queue.Later(max(wait, otherClassInterval))
 }
 
 // checkSpec validates the fields that all Kinds have in common, and returns the time until the next validation.
@@ -144,7 +144,7 @@ func (r *Reconciler) check(ctx context.Context, s provider.Object) (checked, err
 		return c, nil
 	}
 	at := kit.Place{Store: s.GetUID(), Tenant: cmp.Or(s.GetNamespace(), string(s.GetUID()))}
-	c.failure = kit.Await(ctx, []kit.Place{at}, func(ctx context.Context) error {
+	c.failure = kit.Wait(ctx, []kit.Place{at}, func(ctx context.Context) error {
 		ctx, cancel := context.WithTimeout(ctx, r.opts.CallTimeout)
 		defer cancel()
 		// The code of the provider might not return when ctx ends.
@@ -239,7 +239,7 @@ func (r *Reconciler) patch(ctx context.Context, s provider.Object, next *v1alpha
 	if err := status.Once(ctx, r.client, s, "", s.StoreStatus(), next, r.kind.New()); err != nil {
 		return errors.Wrap(client.IgnoreNotFound(err), "cannot write the status of the store")
 	}
-	status.Announce(r.events, s, "Validate", before, next.Conditions)
+	status.RecordEvent(r.events, s, "Validate", before, next.Conditions)
 	return nil
 }
 

@@ -22,12 +22,12 @@ func (e *noKeyError) Error() string { return "there is no such key" }
 
 // index returns an element of nested lists and dicts. It fails for keys that do not exist: text/template would return
 // an empty value, which would become the secret value.
-func index(v any, keys ...any) (any, error) { return lookUp(v, keys, false) }
+func index(v any, keys ...any) (any, error) { return elementAt(v, keys, false) }
 
 // askIndex is index where the value is only tested: in conditions, and by functions such as default.
-func askIndex(v any, keys ...any) (any, error) { return lookUp(v, keys, true) }
+func askIndex(v any, keys ...any) (any, error) { return elementAt(v, keys, true) }
 
-func lookUp(v any, keys []any, ask bool) (any, error) {
+func elementAt(v any, keys []any, ask bool) (any, error) {
 	for _, key := range keys {
 		found, err := element(reflect.ValueOf(v), key)
 		if err != nil {

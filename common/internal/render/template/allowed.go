@@ -32,24 +32,24 @@ func rules() map[string]rule {
 
 // textRules are for functions on text, whose result has about the same size or a size that a check can compute.
 func textRules(allow func(rule, string)) {
-	allow(rule{class: texts}, "abbrev abbrevboth trim upper lower trimSuffix trimPrefix "+
+	allow(rule{class: textual}, "abbrev abbrevboth trim upper lower trimSuffix trimPrefix "+
 		"contains hasPrefix hasSuffix plural base dir clean ext isAbs osBase osDir osClean osExt osIsAbs "+
 		"b64dec b32dec hexdec fail regexQuoteMeta")
-	allow(rule{class: texts, per: 64}, "title untitle swapcase toDate mustToDate")
-	allow(rule{class: texts, per: 32}, "nospace initials snakecase camelcase kebabcase shuffle")
-	allow(rule{class: texts, per: 32}, "quote squote cat toStrings sortAlpha js urlquery urlParse urlJoin")
-	allow(rule{class: texts, per: 32, check: checkHTML}, "html")
-	allow(rule{class: texts, check: checkCutSet}, "trimAll trimall")
-	allow(rule{class: texts, per: 64, check: checkWrap}, "wrap")
-	allow(rule{class: texts, per: 64, check: checkWrapWith}, "wrapWith")
-	allow(rule{class: texts, check: checkRepeat}, "repeat")
-	allow(rule{class: texts, check: checkIndent}, "indent nindent")
-	allow(rule{class: texts, check: checkReplace}, "replace")
-	allow(rule{class: texts, per: 64, check: checkJoin}, "join")
-	allow(rule{class: texts, per: 64, check: checkSplit}, "split splitList splitn")
-	allow(rule{class: texts}, "regexMatch mustRegexMatch regexFind mustRegexFind regexFindAll mustRegexFindAll regexReplaceAll "+
+	allow(rule{class: textual, per: 64}, "title untitle swapcase toDate mustToDate")
+	allow(rule{class: textual, per: 32}, "nospace initials snakecase camelcase kebabcase shuffle")
+	allow(rule{class: textual, per: 32}, "quote squote cat toStrings sortAlpha js urlquery urlParse urlJoin")
+	allow(rule{class: textual, per: 32, check: checkHTML}, "html")
+	allow(rule{class: textual, check: checkCutSet}, "trimAll trimall")
+	allow(rule{class: textual, per: 64, check: checkWrap}, "wrap")
+	allow(rule{class: textual, per: 64, check: checkWrapWith}, "wrapWith")
+	allow(rule{class: textual, check: checkRepeat}, "repeat")
+	allow(rule{class: textual, check: checkIndent}, "indent nindent")
+	allow(rule{class: textual, check: checkReplace}, "replace")
+	allow(rule{class: textual, per: 64, check: checkJoin}, "join")
+	allow(rule{class: textual, per: 64, check: checkSplit}, "split splitList splitn")
+	allow(rule{class: textual}, "regexMatch mustRegexMatch regexFind mustRegexFind regexFindAll mustRegexFindAll regexReplaceAll "+
 		"mustRegexReplaceAll regexReplaceAllLiteral mustRegexReplaceAllLiteral regexSplit mustRegexSplit")
-	allow(rule{class: texts, steps: 20, check: checkVersion}, "semver semverCompare")
+	allow(rule{class: textual, steps: 20, check: checkVersion}, "semver semverCompare")
 }
 
 // byteRules are for functions that read the bytes of a value, whether they are text or not.
@@ -100,9 +100,9 @@ func structureRules(allow func(rule, string)) {
 // documentRules are for JSON and YAML.
 func documentRules(allow func(rule, string)) {
 	allow(rule{per: 16, check: checkText}, "toJson mustToJson toPrettyJson mustToPrettyJson toRawJson mustToRawJson")
-	allow(rule{class: texts, per: 16, check: checkJSON}, "fromJson mustFromJson")
+	allow(rule{class: textual, per: 16, check: checkJSON}, "fromJson mustFromJson")
 	allow(rule{per: 4, check: checkText}, "toYaml")
-	allow(rule{class: texts, per: 4}, "fromYaml")
+	allow(rule{class: textual, per: 4}, "fromYaml")
 }
 
 // expensiveRules are for functions whose work is large for all arguments. One Secret can have ten password hashes or
@@ -167,8 +167,8 @@ func replaceSilent(all, theirs map[string]any) {
 	all["toDate"] = theirs["mustToDate"]
 	all["dateModify"], all["date_modify"] = theirs["mustDateModify"], theirs["must_date_modify"]
 	for _, name := range []string{"typeOf", "kindOf"} {
-		tell, _ := theirs[name].(func(any) string)
-		all[name] = func(v any) string { return tell(goNumber(v)) }
+		nameOf, _ := theirs[name].(func(any) string)
+		all[name] = func(v any) string { return nameOf(goNumber(v)) }
 	}
 	for _, name := range []string{"typeIs", "typeIsLike", "kindIs"} {
 		is, _ := theirs[name].(func(string, any) bool)

@@ -105,7 +105,7 @@ func TestNothingOfTheHost(t *testing.T) {
 // BenchmarkSecret renders the ten small templates of a typical Secret.
 func BenchmarkSecret(b *testing.B) {
 	e := engine(b)
-	texts := []string{
+	sources := []string{
 		`{{ .user }}`, `{{ .password }}`, `{{ .user | b64enc }}`, `{{ .user | upper | quote }}`, `postgres://{{ .user }}:{{ .password | urlquery }}@host/db`,
 		`{{ if .empty }}a{{ else }}b{{ end }}`, `{{ (fromJson .json).c }}`, `{{ printf "%s:%s" .user .password | b64enc }}`,
 		"user={{ .user }}\npassword={{ .password }}\n", `{{ .password | trim | sha256sum }}`,
@@ -113,7 +113,7 @@ func BenchmarkSecret(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		budget := NewBudget()
-		for _, text := range texts {
+		for _, text := range sources {
 			if _, err := e.Execute("t", text, values, budget); err != nil {
 				b.Fatal(err)
 			}

@@ -29,8 +29,8 @@ const (
 	passes class = iota
 	// prints is for functions whose result has all bytes of their arguments. Null is an error.
 	prints
-	// texts is for functions on text. Null is an error, and so are bytes that are not UTF-8.
-	texts
+	// textual is for functions on text. Null is an error, and so are bytes that are not UTF-8.
+	textual
 	// integers, floats and dates are for functions that compute. They get numbers as int64, as float64, or as int64
 	// among other values; an argument that is not a number is an error.
 	integers
@@ -47,7 +47,7 @@ func (c class) convert() func(any) (any, error) {
 		return toFloat
 	case dates:
 		return toTime
-	case passes, prints, texts:
+	case passes, prints, textual:
 	}
 	return nil
 }
@@ -158,7 +158,7 @@ func (f *function) text(r *run, call func(string) string, s string) string {
 	if len(s) > maxValue {
 		panic(f.failed(tooLarge()))
 	}
-	if f.rule.class == texts && !utf8.ValidString(s) {
+	if f.rule.class == textual && !utf8.ValidString(s) {
 		panic(f.failed(notText))
 	}
 	if err := r.budget.spend(1+f.rule.steps+len(s)/f.rule.per, 0); err != nil {
@@ -269,7 +269,7 @@ func convertAll(convert func(any) (any, error), list reflect.Value) error {
 func (r rule) sizeOf(v reflect.Value) (int, error) {
 	switch {
 	case r.mode == walks:
-		m := meter{left: maxValue, present: r.class != passes, text: r.class == texts}
+		m := meter{left: maxValue, present: r.class != passes, text: r.class == textual}
 		return m.size(v)
 	case v.Kind() == reflect.Interface:
 		return r.sizeOf(v.Elem())

@@ -149,7 +149,7 @@ func TestEachFunctionIsTested(t *testing.T) {
 func TestSprigIsKnown(t *testing.T) {
 	allowed := rules()
 	theirs := sprig.TxtFuncMap()
-	var undecided, gone []string
+	var undecided, removed []string
 	for name := range theirs {
 		if _, ok := allowed[name]; !ok && !slices.Contains(refused, name) {
 			undecided = append(undecided, name)
@@ -158,7 +158,7 @@ func TestSprigIsKnown(t *testing.T) {
 	ours := own()
 	for name := range allowed {
 		if theirs[name] == nil && ours[name] == nil {
-			gone = append(gone, name)
+			removed = append(removed, name)
 		}
 	}
 	for _, name := range refused {
@@ -166,14 +166,14 @@ func TestSprigIsKnown(t *testing.T) {
 			t.Errorf("%q is refused and allowed", name)
 		}
 	}
-	if diff := cmp.Diff([2][]string{}, [2][]string{undecided, gone}); diff != "" {
+	if diff := cmp.Diff([2][]string{}, [2][]string{undecided, removed}); diff != "" {
 		t.Errorf("-want, +got (functions neither allowed nor refused, and functions that do not exist):\n%s", diff)
 	}
 }
 
 func TestRefusedFunctions(t *testing.T) {
 	e := engine(t)
-	for _, name := range append([]string{"call", hiddenTick, hiddenEnter, hiddenLeave, hiddenMeasure, hiddenRange, hiddenMethod, hiddenNeed, hiddenTest, hiddenTested, hiddenLength, hiddenIndex, hiddenGet, "include", "tpl", "lookup"}, refused...) {
+	for _, name := range append([]string{"call", hiddenTick, hiddenEnter, hiddenExit, hiddenMeasure, hiddenRange, hiddenMethod, hiddenNeed, hiddenTest, hiddenTested, hiddenLength, hiddenIndex, hiddenGet, "include", "tpl", "lookup"}, refused...) {
 		_, err := e.Execute("t", "\n{{ "+name+` "HOME" }}`, nil, NewBudget())
 		want := `t: line 2: function "` + name + `" not defined`
 		if err == nil || err.Error() != want {
@@ -185,10 +185,10 @@ func TestRefusedFunctions(t *testing.T) {
 // TestRegexpAgrees compares the searches with those of package regexp, which have no limits.
 func TestRegexpAgrees(t *testing.T) {
 	patterns := []string{"", "a", "a*", "a*?", "^a", "(?m)^a", "a$", `\b`, `\B`, `\Ba.*b|a`, `(a)(b)?`, "é|a", `\Qab`, "(?i)A+", `(?P<n>a)b`, "$", "^", "[^,]*"}
-	texts := []string{"", "a", "aab ab\naé,a", "bbb", "éé", "a\xffa", ",a,,b", "ab ab aab"}
+	inputs := []string{"", "a", "aab ab\naé,a", "bbb", "éé", "a\xffa", ",a,,b", "ab ab aab"}
 	for _, p := range patterns {
 		re := regexp.MustCompile(p)
-		for _, text := range texts {
+		for _, text := range inputs {
 			r := &run{budget: NewBudget()}
 			for _, n := range []int{-1, 0, 1, 2} {
 				found, err := regexFindAll(r, p, text, n)
@@ -305,7 +305,7 @@ func TestClassesArePublished(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	classes := map[string]class{"that pass values on": passes, "that read bytes": passes, "that print": prints, "on text": texts, "on integers": integers, "on decimals": floats, "on times": dates, "Comparisons": passes, "Conversions": prints}
+	classes := map[string]class{"that pass values on": passes, "that read bytes": passes, "that print": prints, "on text": textual, "on integers": integers, "on decimals": floats, "on times": dates, "Comparisons": passes, "Conversions": prints}
 	published := map[string]class{}
 	for _, m := range regexp.MustCompile("(?m)^(?:Functions )?(that [a-z ]+? (?:on|bytes)|that print|on [a-z]+|Comparisons|Conversions)\\b.*:\n\n```text\n([^`]+)`").FindAllStringSubmatch(string(page), -1) {
 		for name := range strings.FieldsSeq(m[2]) {

@@ -13,7 +13,7 @@ import (
 )
 
 // passing has, for each function that passes values on, an expression that yields the value %s again. The functions in
-// telling yield no value of their arguments.
+// describing yield no value of their arguments.
 var passing = map[string]string{
 	"append": `(last (append (list 1) %s))`, "mustAppend": `(last (mustAppend (list) %s))`, "push": `(last (push (list) %s))`, "mustPush": `(last (mustPush (list) %s))`,
 	"prepend": `(first (prepend (list 1) %s))`, "mustPrepend": `(first (mustPrepend (list) %s))`, "list": `(first (list %s))`, "tuple": `(index (tuple 1 %s) 1)`,
@@ -38,8 +38,8 @@ var falsy = map[string]string{
 	"and": `(and %s %[1]s)`, "or": `(or %s %[1]s)`,
 }
 
-// telling are functions that only tell something about their arguments, or generate values.
-const telling = "all any deepEqual empty has mustHas hasKey kindIs kindOf typeIs typeIsLike typeOf len not eq ne lt le gt ge " +
+// describing are functions that only tell something about their arguments, or generate values.
+const describing = "all any deepEqual empty has mustHas hasKey kindIs kindOf typeIs typeIsLike typeOf len not eq ne lt le gt ge " +
 	"adler32sum b32enc b64enc bcrypt htpasswd decryptAES encryptAES derivePassword sha1sum sha256sum sha512sum substr trunc hello uuidv4 until untilStep seq " +
 	"randAlpha randAlphaNum randAscii randBytes randNumeric buildCustomCert genCA genCAWithKey genPrivateKey genSelfSignedCert genSelfSignedCertWithKey genSignedCert genSignedCertWithKey"
 
@@ -67,12 +67,12 @@ const refusing = "b32dec b64dec hexdec fail fromJson mustFromJson fromYaml semve
 func TestRandomFunctionsOnDocuments(t *testing.T) {
 	e := engine(t)
 	excluded := map[string]bool{}
-	for name := range strings.FieldsSeq(telling + " " + refusing) {
+	for name := range strings.FieldsSeq(describing + " " + refusing) {
 		excluded[name] = true
 	}
 	for name, f := range shared() {
 		known := passing[name] != "" || falsy[name] != "" || textCalls[name] != "" || excluded[name]
-		if (f.rule.class == passes || f.rule.class == texts) && !known {
+		if (f.rule.class == passes || f.rule.class == textual) && !known {
 			t.Errorf("no random text is put through %s", name)
 		}
 	}

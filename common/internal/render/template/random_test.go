@@ -96,7 +96,7 @@ var randomNumbers = []string{
 	"123456789012345678901234567890", "1.10", "0.1", "1e3", "1E+3", "1.5e-7", "1e400", "1e-400", "3.14159265358979323846", "100000000000000000000000", "1e21",
 }
 
-var randomTexts = []string{"", "a", "x,y", "ü", "😀", "\n", "\t", "\u2028", "<&>'\"", "\\", "{{ }}", "yes", "1.10", "null", "\u0000", "\ufeff", " ", "'", "0x1f", "%d", "#", "- a: b"}
+var randomStrings = []string{"", "a", "x,y", "ü", "😀", "\n", "\t", "\u2028", "<&>'\"", "\\", "{{ }}", "yes", "1.10", "null", "\u0000", "\ufeff", " ", "'", "0x1f", "%d", "#", "- a: b"}
 
 // randomDocument returns a random object, its leaves, and its JSON.
 func randomDocument(r *rand.Rand, depth int, path []string) (string, []leaf) {
@@ -114,7 +114,7 @@ func randomDocument(r *rand.Rand, depth int, path []string) (string, []leaf) {
 			l.text = l.raw
 		case n < 7:
 			for range r.Intn(4) {
-				l.text += randomTexts[r.Intn(len(randomTexts))]
+				l.text += randomStrings[r.Intn(len(randomStrings))]
 			}
 			b, _ := json.Marshal(l.text)
 			l.raw = string(b)

@@ -73,7 +73,7 @@ func (rw *rewriter) rewrite() (int, *Error) {
 		t.Root.Nodes = slices.Concat(
 			[]parse.Node{rw.hidden(hiddenEnter, t.Root.Pos, steps[name])},
 			t.Root.Nodes,
-			[]parse.Node{rw.hidden(hiddenLeave, t.Root.Pos)},
+			[]parse.Node{rw.hidden(hiddenExit, t.Root.Pos)},
 		)
 	}
 	return 0, rw.failed
@@ -116,10 +116,10 @@ func (rw *rewriter) node(n parse.Node, depth int) int {
 	case *parse.IfNode:
 		return rw.branch(&n.BranchNode, depth)
 	case *parse.WithNode:
-		defer rw.leaveData()()
+		defer rw.outsideData()()
 		return rw.branch(&n.BranchNode, depth)
 	case *parse.RangeNode:
-		defer rw.leaveData()()
+		defer rw.outsideData()()
 		steps := 1 + rw.pipe(n.Pipe, depth) + rw.list(n.ElseList, depth+1)
 		n.Pipe.Cmds = append(n.Pipe.Cmds, rw.call(hiddenRange, n.Pos))
 		body := rw.list(n.List, depth+1)
@@ -135,8 +135,8 @@ func (rw *rewriter) node(n parse.Node, depth int) int {
 	return 0
 }
 
-// leaveData sets data to false until the returned function is called.
-func (rw *rewriter) leaveData() func() {
+// outsideData sets data to false until the returned function is called.
+func (rw *rewriter) outsideData() func() {
 	before := rw.data
 	rw.data = false
 	return func() { rw.data = before }

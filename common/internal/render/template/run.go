@@ -53,7 +53,7 @@ func (r *run) Write(p []byte) (int, error) {
 const (
 	hiddenTick    = "_tick"
 	hiddenEnter   = "_enter"
-	hiddenLeave   = "_leave"
+	hiddenExit    = "_leave"
 	hiddenMeasure = "_measure"
 	hiddenRange   = "_range"
 	hiddenMethod  = "_method"
@@ -72,8 +72,8 @@ func (r *run) hidden(name string) any {
 		return r.tick
 	case hiddenEnter:
 		return r.enter
-	case hiddenLeave:
-		return r.leave
+	case hiddenExit:
+		return r.exit
 	case hiddenRange:
 		return r.rangeOver
 	case hiddenMethod:
@@ -106,7 +106,7 @@ func (r *run) enter(steps int) (string, error) {
 	return "", r.budget.spend(steps, 0)
 }
 
-func (r *run) leave() string {
+func (r *run) exit() string {
 	r.calls--
 	return ""
 }

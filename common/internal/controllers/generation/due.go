@@ -1,0 +1,129 @@
+package generation
+
+import (
+	"time"
+
+	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+	"github.com/direct-secrets/direct-secrets/common/internal/policy"
+)
+
+// An action is the work to do for the values of one generator.
+type action string
+
+// The actions.
+const (
+	doNothing action = ""
+	// doMake makes new values. The present values stay until the new ones are stored.
+	doMake action = "make"
+	// doRenew extends the lifetime of the present values.
+	doRenew action = "renew"
+)
+
+// input is the input of the decision about the values of one generator.
+type input struct {
+	// Entry describes the values; nil if there are none.
+	Entry *handoff.Entry
+	Now   time.Time
+	// Suspended objects get no new values, but their present values are renewed.
+	Suspended bool
+	// Fixed objects keep their values for good, because nothing can replace them.
+	Fixed bool
+	// Rotates is true for objects that get new values without a request.
+	Rotates bool
+	// Held is true if all consumers hold the present values. Values that were never delivered are not replaced just
+	// because time has passed.
+	Held bool
+	// Request is the value of the refresh request annotation.
+	Request string
+	// Spec is the specHash of the generator.
+	Spec string
+	// Interval is the time after which values are replaced; 0 for never.
+	Interval time.Duration
+	// Spread is in [0, 1) and constant for the same values, so that not all are due at the same time.
+	Spread float64
+}
+
+// The reasons to make new values.
+const (
+	whyFirst     = "first"
+	whyRequested = "a refresh was requested"
+	whyChanged   = "the spec of the generator changed"
+	whyElapsed   = "rotationInterval has passed"
+	whyExpiring  = "they are about to expire"
+)
+
+// actionDue returns the work to do for the values of one generator and the reason, and when to check again; a zero time
+// stands for never.
+func actionDue(in input) (a action, why string, next time.Time) {
+	e := in.Entry
+	if e == nil {
+		if in.Suspended {
+			return doNothing, "", time.Time{}
+		}
+		return doMake, whyFirst, time.Time{}
+	}
+	replaces := !in.Suspended && !in.Fixed
+	rotates := in.Rotates && replaces
+	switch {
+	case replaces && in.Request != "" && in.Request != e.Request:
+		return doMake, whyRequested, time.Time{}
+	case rotates && in.Spec != e.Spec:
+		return doMake, whyChanged, time.Time{}
+	}
+	if rotates && in.Held && in.Interval > 0 {
+		if next = e.Made.Add(early(in.Interval, in.Spread)); in.reached(next, e.Made) {
+			return doMake, whyElapsed, time.Time{}
+		}
+	}
+	if e.Expires.IsZero() {
+		return doNothing, "", next
+	}
+	return in.expiring(rotates, next)
+}
+
+// expiring is actionDue for values that expire. next is the time of the next check for another reason.
+func (in input) expiring(rotates bool, next time.Time) (action, string, time.Time) {
+	e := in.Entry
+	if due := renewal(*e, in.Spread); !in.reached(due, latest(e.Made, e.Renewed)) {
+		if next.IsZero() || due.Before(next) {
+			next = due
+		}
+		return doNothing, "", next
+	}
+	switch {
+	case !e.Final && e.State != "" && in.Now.Before(e.Expires):
+		return doRenew, "", next
+	case rotates:
+		return doMake, whyExpiring, time.Time{}
+	}
+	return doNothing, "", next
+}
+
+// reached reports whether the time next has passed. If planned is in the future, a wrong clock computed next, and it
+// counts as reached.
+func (in input) reached(next, planned time.Time) bool {
+	return !in.Now.Before(next) || policy.Ahead(planned, in.Now)
+}
+
+// shortest is the minimum time between two renewals. A generator whose own credentials are about to expire makes values
+// with ever shorter lifetimes.
+const shortest = 10 * time.Second
+
+// renewal returns when expiring values are renewed or replaced: after two thirds of their lifetime.
+func renewal(e handoff.Entry, spread float64) time.Time {
+	since := latest(e.Made, e.Renewed)
+	return since.Add(max(early(e.Expires.Sub(since)*2/3, spread), shortest))
+}
+
+// latest returns when values were last made or renewed.
+func latest(made, renewed time.Time) time.Time {
+	if renewed.IsZero() {
+		return made
+	}
+	return renewed
+}
+
+// early returns d shortened by up to a tenth.
+func early(d time.Duration, spread float64) time.Duration {
+	return time.Duration(float64(d) * (1 - spread/10))
+}

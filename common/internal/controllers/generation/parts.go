@@ -1,0 +1,186 @@
+package generation
+
+import (
+	"context"
+	"slices"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+	"github.com/direct-secrets/direct-secrets/common/internal/presence"
+	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
+	"github.com/direct-secrets/direct-secrets/common/internal/target"
+)
+
+// parts gives access to the Secrets that store generated values.
+type parts struct {
+	// client reads live; cache reads from the informers.
+	client client.Client
+	cache  client.Reader
+	// contributor is this operator in the role of a generator.
+	contributor handoff.Contributor
+	board       *presence.Board
+}
+
+// key returns the name of the part of an object.
+func (ps *parts) key(req request) types.NamespacedName {
+	return types.NamespacedName{Namespace: req.Namespace, Name: ps.contributor.PartName(req.kind, req.Name)}
+}
+
+// finalizer returns the finalizer of a part with something to revoke.
+func (ps *parts) finalizer() string { return handoff.Finalizer(ps.contributor.Group) }
+
+// bears reports whether a Secret has the finalizer of this module.
+func (ps *parts) bears(o metav1.Object) bool {
+	return slices.Contains(o.GetFinalizers(), ps.finalizer())
+}
+
+// cached returns the metadata of the part from the cache; nil if there is none.
+func (ps *parts) cached(ctx context.Context, req request) (*metav1.PartialObjectMetadata, error) {
+	m := resolve.SecretMetadata()
+	err := ps.cache.Get(ctx, ps.key(req), m)
+	if kerrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return m, errors.Wrap(err, "cannot read the Secret of the contribution")
+}
+
+// live reads the part from the API server; nil if there is none.
+func (ps *parts) live(ctx context.Context, req request) (*corev1.Secret, error) {
+	s := &corev1.Secret{}
+	err := ps.client.Get(ctx, ps.key(req), s)
+	if kerrors.IsNotFound(err) {
+		return nil, nil
+	}
+	return s, errors.Wrap(err, "cannot read the Secret of the contribution")
+}
+
+// labels returns the labels by which this module, and the module that claims the object, watch the part.
+func (ps *parts) labels(u user) []string {
+	var reconcile []presence.Member
+	if es, ok := u.Object.(*v1alpha1.ExternalSecret); ok {
+		reconcile = ps.board.Serving(es.LeadingStore(), es.Namespace)
+	}
+	return handoff.Labels(ps.contributor.Group, reconcile)
+}
+
+// target returns the uid of the Secret that an object wrote, read through r; empty if there is none.
+func (ps *parts) target(ctx context.Context, r client.Reader, u user) (types.UID, error) {
+	if u.target == "" {
+		return "", nil
+	}
+	m := resolve.SecretMetadata()
+	err := r.Get(ctx, types.NamespacedName{Namespace: u.GetNamespace(), Name: u.target}, m)
+	if kerrors.IsNotFound(err) || err == nil && m.DeletionTimestamp != nil {
+		return "", nil
+	}
+	return m.UID, errors.Wrap(err, "cannot read the target Secret")
+}
+
+// owners returns the wanted owners of a part: its object, the Secret written from it, and Secrets written from it
+// before, which are taken from live.
+func (ps *parts) owners(ctx context.Context, u user, live *corev1.Secret) ([]metav1.OwnerReference, error) {
+	to, err := ps.target(ctx, ps.client, u)
+	if err != nil {
+		return nil, err
+	}
+	yes, no := true, false
+	owners := []metav1.OwnerReference{{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: u.kind, Name: u.GetName(), UID: u.GetUID(),
+		Controller: &yes, BlockOwnerDeletion: &no,
+	}}
+	if live != nil {
+		for _, o := range live.OwnerReferences {
+			if o.Kind == secretKind && o.UID != to {
+				owners = append(owners, o)
+			}
+		}
+	}
+	if to != "" {
+		owners = append(owners, metav1.OwnerReference{
+			APIVersion: corev1.SchemeGroupVersion.String(), Kind: secretKind, Name: u.target, UID: to, BlockOwnerDeletion: &no,
+		})
+	}
+	return owners, nil
+}
+
+// remove deletes a part, if it is unchanged since it was read.
+func (ps *parts) remove(ctx context.Context, live *corev1.Secret) error {
+	return ps.client.Delete(ctx, live, client.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion})
+}
+
+// letGo removes the finalizer of a part. moved is true if the part was changed meanwhile.
+func (ps *parts) letGo(ctx context.Context, live *corev1.Secret) (moved bool, err error) {
+	next := live.DeepCopy()
+	controllerutil.RemoveFinalizer(next, ps.finalizer())
+	err = ps.client.Patch(ctx, next, client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{}))
+	if kerrors.IsConflict(err) || kerrors.IsNotFound(err) {
+		return true, nil
+	}
+	return false, errors.Wrap(err, "cannot remove the finalizer from the Secret of the contribution")
+}
+
+// A Secret that holds the values may have lost its labels, so all Secrets of the namespace are listed, as metadata.
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=list
+
+// inUse reports whether a Secret exists that was written for one of the given objects with that name. It may hold a
+// credential that would be revoked.
+func (ps *parts) inUse(ctx context.Context, namespace, name string, of ...types.UID) (bool, error) {
+	if len(of) == 0 {
+		return false, nil
+	}
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
+	if err := ps.client.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		return false, errors.Wrap(err, "cannot list Secrets")
+	}
+	return slices.ContainsFunc(list.Items, func(s metav1.PartialObjectMetadata) bool {
+		mark, ok := target.Marks(s.Annotations)[name]
+		return ok && slices.Contains(of, mark.UID) && s.DeletionTimestamp == nil
+	}), nil
+}
+
+// If namespaces cannot be read, a dry-run create shows whether the namespace is terminating.
+// +kubebuilder:rbac:groups="",resources=namespaces,verbs=get,roleName=cluster
+// +kubebuilder:rbac:groups="",resources=secrets,verbs=create
+
+// A phase is the phase of a namespace.
+type phase int
+
+const (
+	active phase = iota
+	terminating
+	absent
+)
+
+// phase returns the phase of a namespace.
+func (ps *parts) phase(ctx context.Context, namespace string) (phase, error) {
+	ns := resolve.NamespaceMetadata()
+	err := ps.client.Get(ctx, types.NamespacedName{Name: namespace}, ns)
+	switch {
+	case kerrors.IsNotFound(err):
+		return absent, nil
+	case kerrors.IsForbidden(err): // A namespaced operator cannot read namespaces.
+		probe := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "probe-"}}
+		if err := ps.client.Create(ctx, probe, client.DryRunAll); kerrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
+			return terminating, nil
+		}
+	case err != nil:
+		return active, errors.Wrap(err, "cannot read the namespace")
+	case ns.DeletionTimestamp != nil:
+		return terminating, nil
+	}
+	return active, nil
+}
+
+// record updates the entry for the part in the status of an object. last is what was last written there.
+func (ps *parts) record(ctx context.Context, u user, s handoff.Report, last *handoff.LastReport) error {
+	return handoff.Recorder{Client: ps.client, Contributor: ps.contributor}.Report(ctx, u.kind, u.Object, u.parts, s, last)
+}

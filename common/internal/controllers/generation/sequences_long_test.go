@@ -1,0 +1,12 @@
+//go:build long
+
+package generation_test
+
+// generatorSequences is the number of sequences of TestGeneratorModel per seed, unless -rapid.checks sets it.
+const (
+	generatorSequences = 30
+	generatorRandom    = true
+)
+
+// generatorSeeds are fixed, so that the results of two commits are comparable.
+var generatorSeeds = []uint64{20261121, 20261123}

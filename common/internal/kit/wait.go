@@ -1,0 +1,80 @@
+package kit
+
+import (
+	"context"
+	"time"
+
+	"github.com/direct-secrets/direct-secrets/common/internal/queue"
+)
+
+// flight is a walk that has begun and not ended.
+type flight struct {
+	walks    *Walks
+	ctx      context.Context //nolint:containedctx // It is that of the walk.
+	priority int
+	// slot is true while the walk has a slot.
+	slot bool
+	// again is the priority with which the object is queued at the end; nil if it is not.
+	again *int
+	// interrupted ends when the object has changed.
+	interrupted context.Context //nolint:containedctx // It is a signal.
+	interrupt   context.CancelFunc
+	parked      parked
+}
+
+type flightKey struct{}
+
+// Wait runs f, which waits for the stores at places. Meanwhile the walk of ctx has no slot. It returns ErrParked if a
+// store has no place for the walk, and f did not run; and ErrInterrupted if f has failed after the object had changed,
+// which ends the context of f. A walk in which f fails goes on after all others.
+func Wait(ctx context.Context, places []Place, f func(ctx context.Context) error) error {
+	w, ok := ctx.Value(flightKey{}).(*flight)
+	if !ok {
+		return f(ctx)
+	}
+	if !w.walks.shares.enter(places, w.parked) {
+		return ErrParked
+	}
+	defer w.walks.shares.release(places)
+	waits, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(w.interrupted, cancel)()
+	w.slot = false
+	w.walks.working.Add(-1)
+	w.walks.slots.give()
+	err := f(waits)
+	// Walks with an answer come after those that still have to ask, so that batches fill up.
+	priority := w.priority - 1
+	if err != nil {
+		priority = queue.Low
+	}
+	w.walks.working.Add(1)
+	if w.slot = w.walks.slots.take(ctx, priority); !w.slot {
+		w.walks.working.Add(-1) // The operator stops. The walk goes on, so that it can store what f has made.
+	}
+	if err != nil && w.interrupted.Err() != nil {
+		return ErrInterrupted
+	}
+	return err
+}
+
+// Finish returns a context for the requests that store what a walk has made at a provider. They are still made while the
+// operator stops, for up to timeout, but not after it has lost the lead.
+func Finish(ctx context.Context, timeout time.Duration) (context.Context, context.CancelFunc) {
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), timeout)
+	w, ok := ctx.Value(flightKey{}).(*flight)
+	if !ok {
+		return last, cancel
+	}
+	end := func() {
+		if w.walks.lost.Load() || !w.walks.Stopping() {
+			cancel()
+		}
+	}
+	if ctx.Err() != nil {
+		end()
+		return last, cancel
+	}
+	undo := context.AfterFunc(ctx, end)
+	return last, func() { undo(); cancel() }
+}
