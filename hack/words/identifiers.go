@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	_ "embed"
 	"fmt"
 	"go/ast"
@@ -12,9 +11,6 @@ import (
 	"strings"
 	"unicode"
 )
-
-// identifiersFail says whether identifiers are checked in a run without -identifiers.
-const identifiersFail = false
 
 //go:embed identifiers.txt
 var identifierList string
@@ -111,23 +107,6 @@ func (c *identifierCheck) report(all bool) []string {
 		}
 	}
 	return report
-}
-
-// counts returns a line for each term that was found, most frequent first.
-func (c *identifierCheck) counts() []string {
-	counts := map[string]int{}
-	for _, f := range c.found {
-		counts[strings.Join(f.term.words, " ")]++
-	}
-	var all []string
-	for t := range counts {
-		all = append(all, t)
-	}
-	slices.SortFunc(all, func(a, b string) int { return cmp.Or(counts[b]-counts[a], strings.Compare(a, b)) })
-	for i, t := range all {
-		all[i] = fmt.Sprintf("%5d %s", counts[t], t)
-	}
-	return all
 }
 
 // declared returns the identifiers that a file declares, in the order of the file, without the name of its package.

@@ -1,7 +1,7 @@
 // Command words holds the project's texts to plain words: it prints each phrase of phrases.txt and each
 // sentence of more than 35 words in docs, comments, messages, test names and case reasons. Arguments
-// limit it to paths that start with one of them; it exits with 1 if it has found anything. With -identifiers
-// as the first argument it lists the identifiers that contain a word of identifiers.txt instead, and exits with 0.
+// limit it to paths that start with one of them; it exits with 1 if it has found anything. It also prints the identifiers
+// of Go code that contain a word of identifiers.txt.
 package main
 
 import (
@@ -43,10 +43,6 @@ func main() {
 		os.Exit(2)
 	}
 	prefixes := os.Args[1:]
-	onlyIdentifiers := len(prefixes) > 0 && prefixes[0] == "-identifiers"
-	if onlyIdentifiers {
-		prefixes = prefixes[1:]
-	}
 	all := &check{phrases: phrases(phraseList), exceptions: exceptions(exceptionList)}
 	names := newIdentifierCheck(identifierList, identifierExceptionList)
 	for path := range strings.SplitSeq(strings.TrimRight(string(listed), "\x00"), "\x00") {
@@ -64,16 +60,10 @@ func main() {
 		all.file(path, content)
 		names.file(path, content)
 	}
-	if onlyIdentifiers {
-		fmt.Println(strings.Join(slices.Concat(names.report(len(prefixes) == 0), names.counts()), "\n"))
-		return
-	}
 	if len(prefixes) == 0 {
 		all.unused()
 	}
-	if identifiersFail {
-		all.found = append(all.found, names.report(len(prefixes) == 0)...)
-	}
+	all.found = append(all.found, names.report(len(prefixes) == 0)...)
 	if len(all.found) > 0 {
 		fmt.Println(strings.Join(all.found, "\n"))
 		fmt.Printf("%d places\n", len(all.found))
