@@ -26,7 +26,7 @@ func every(vaulttest.Call) bool { return true }
 // TestOutages runs an operator through outages of its server. The operator needs no restart, does not change
 // the Secret during the outage, and logs in no more often than necessary.
 func TestOutages(t *testing.T) {
-	srv := vaulttest.Start(t)
+	srv := vaulttest.Start(t, vaulttest.Persistent())
 	suite.For(t).Namespace("outages", nil)
 	s := shop(t, srv, srv.URL, "outages", "prod")
 	set(srv, "db", "0")

@@ -17,9 +17,9 @@ type M = vaulttest.M
 
 // vault starts a server with the KV v2 engine "secret" and an AppRole that can read and list it. Its tokens are
 // valid for ttl.
-func vault(t testing.TB, ttl string) (srv *vaulttest.Server, secrets creds) {
+func vault(t testing.TB, ttl string, opts ...vaulttest.Option) (srv *vaulttest.Server, secrets creds) {
 	t.Helper()
-	srv = vaulttest.Start(t)
+	srv = vaulttest.Start(t, opts...)
 	srv.Mount("secret", "2")
 	srv.Policy("reader", `path "secret/*" { capabilities = ["read", "list"] }`)
 	srv.Enable("approle")

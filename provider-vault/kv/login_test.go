@@ -194,7 +194,7 @@ func TestTokenIsNotOurs(t *testing.T) {
 }
 
 func TestSealAndRestart(t *testing.T) {
-	srv, secrets := vault(t, "1h")
+	srv, secrets := vault(t, "1h", vaulttest.Persistent())
 	mustPut(t, srv, "shop/db", db)
 	c := connect(t, appRole(srv.URL), secrets)
 	reads(t, c, 1)

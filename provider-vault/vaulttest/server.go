@@ -27,12 +27,14 @@ type Server struct {
 	// TLS holds the server's certificates; nil for a server without TLS.
 	TLS *Authority
 
-	t         testing.TB
-	binary    string
-	folder    string
-	unsealKey string
-	process   *exec.Cmd
-	stdin     io.Closer
+	t      testing.TB
+	binary string
+	// persistent is true if the server keeps its data in folder.
+	persistent bool
+	folder     string
+	unsealKey  string
+	process    *exec.Cmd
+	stdin      io.Closer
 }
 
 // An Option changes the settings of a new Server.
@@ -41,7 +43,13 @@ type Option func(*Server)
 // WithTLS makes the server use TLS, with a certificate by its own authority. Tests must then use Address,
 // because the Proxy does not support TLS.
 func WithTLS() Option {
-	return func(s *Server) { s.TLS = NewAuthority(s.t) }
+	return func(s *Server) { s.TLS, s.persistent = NewAuthority(s.t), true }
+}
+
+// Persistent makes the server keep its data for Restart, in files. They do not allow every key: a name that starts with
+// an underscore can be in the way of another one.
+func Persistent() Option {
+	return func(s *Server) { s.persistent = true }
 }
 
 // Start starts a server and stops it when the test ends.
@@ -75,10 +83,13 @@ func (s *Server) certify(end time.Time) {
 	s.file("server.key", key)
 }
 
-// Restart stops the server, unless it is stopped, and starts it again, unsealed, with the same address and
+// Restart stops a persistent server, unless it is stopped, and starts it again, unsealed, with the same address and
 // data.
 func (s *Server) Restart() {
 	s.t.Helper()
+	if !s.persistent {
+		s.t.Fatal("the server has lost its data; start it with vaulttest.Persistent")
+	}
 	s.Stop()
 	_, address, _ := strings.Cut(s.Address, "://")
 	s.launch(address)
@@ -86,7 +97,10 @@ func (s *Server) Restart() {
 
 func (s *Server) launch(listen string) {
 	s.t.Helper()
-	args := []string{"-listen", listen, "-data", s.folder, "-until-eof"}
+	args := []string{"-listen", listen, "-until-eof"}
+	if s.persistent {
+		args = append(args, "-data", s.folder)
+	}
 	if s.TLS != nil {
 		args = append(args, "-tls-cert", filepath.Join(s.folder, "server.crt"), "-tls-key", filepath.Join(s.folder, "server.key"))
 	}
@@ -113,7 +127,7 @@ func (s *Server) launch(listen string) {
 	s.Address, s.RootToken, s.unsealKey = startup.Address, startup.RootToken, startup.UnsealKey
 }
 
-// Stop stops the server. Its data is kept for Restart.
+// Stop stops the server. A persistent one keeps its data for Restart.
 func (s *Server) Stop() {
 	s.t.Helper()
 	cmd := s.process
