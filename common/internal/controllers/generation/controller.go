@@ -1,4 +1,4 @@
-// Package generated is the controller of generated values. It asks generators to make values for the objects that use
+// Package generation is the controller of generated values. It asks generators to make values for the objects that use
 // them, stores the values in a part in the same namespace, and rotates, renews and revokes them.
 package generation
 
