@@ -14,6 +14,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
+	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
 	"github.com/direct-secrets/direct-secrets/common/internal/status"
 )
@@ -72,7 +74,7 @@ func removeAll(ctx context.Context, p *pass) error {
 	}
 	for i := range dests {
 		if d := &dests[i]; d.refusal == nil && len(d.status.Entries) > 0 && !idle {
-			p.remove(ctx, d)
+			p.remove(d)
 		}
 	}
 	p.again(holdInterval)
@@ -174,7 +176,7 @@ func leftoverOf(dests []destination, at *progress, generation int64) leftover {
 		}
 		at.with(idOf(d.status), func(s *storeState) {
 			left.unreachable = left.unreachable || d.store == nil || d.broken || s.broken
-			left.failing = left.failing || d.refusal != nil || s.failures > 0 && s.attempt.request == removal
+			left.failing = left.failing || d.refusal != nil || s.failing
 		})
 		if d.refusal != nil {
 			d.conclude(*d.refusal, generation)
@@ -184,23 +186,41 @@ func leftoverOf(dests []destination, at *progress, generation int64) leftover {
 }
 
 // remove starts the removal of everything that was created in a store.
-func (p *pass) remove(ctx context.Context, d *destination) {
-	a := attempt{generation: p.ps.Generation, request: removal}
-	var free bool
+func (p *pass) remove(d *destination) {
+	var busy bool
+	var wait time.Duration
 	p.obj.stores.with(idOf(d.status), func(s *storeState) {
-		var wait time.Duration
-		free, wait = s.begin(a, p.now)
-		p.again(wait)
+		if busy = s.busy(); !busy {
+			wait, _ = s.attempts.Begin(removalOf(p.ps))
+		}
 	})
-	if !free {
+	if busy || wait > 0 {
+		p.again(wait)
 		return
 	}
-	jobs, err := d.removals()
-	if err != nil {
+	if _, err := d.removals(); err != nil {
 		d.conclude(failure(d.name(), err), p.ps.Generation)
 		return
 	}
-	p.start(ctx, p.task(d, jobs, a))
+	p.start(unit{p.key, idOf(d.status)}, queue.High)
+}
+
+// removalOf returns the attempt of a removal.
+func removalOf(ps *v1alpha1.PushSecret) kit.Attempt {
+	return kit.Attempt{Generation: ps.Generation, Request: removal}
+}
+
+// toRemove returns a store from which something of an object that is being deleted must be removed now; nil if not.
+func toRemove(ctx context.Context, p *pass, id storeID) (*destination, error) {
+	if p.ps.Spec.DeletionPolicy != v1alpha1.PushDeletionDelete || p.opts.NoRemoteChanges || leavesUnchanged(p.ps) ||
+		!controllerutil.ContainsFinalizer(p.ps, p.finalizer) {
+		return nil, nil
+	}
+	dests, _, err := p.stores.remaining(ctx, p.ps.Namespace, slices.DeleteFunc(p.known(), func(s v1alpha1.PushStoreStatus) bool { return idOf(s) != id }))
+	if err != nil || len(dests) == 0 || dests[0].refusal != nil {
+		return nil, err
+	}
+	return &dests[0], nil
 }
 
 // Optional: without this permission, objects in a terminating namespace are kept for up to ten minutes.

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/internal/concurrency"
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
 	"github.com/direct-secrets/direct-secrets/common/internal/scope"
@@ -57,11 +57,6 @@ func (d *destination) label(namespace string) string {
 	return target.StoreLabel(d.route.GVK.Group, d.route.GVK.Kind, n.Namespace, n.Name)
 }
 
-// slotKey returns the key of the store's concurrency limit.
-func (d *destination) slotKey(namespace string) concurrency.Key {
-	return slotKeyOf(d.store, namespace)
-}
-
 // source returns a version of everything that a push to the store depends on: the sources, given by hash, and the store
 // itself.
 func (d *destination) source(hash string) string {
@@ -69,9 +64,9 @@ func (d *destination) source(hash string) string {
 }
 
 // inSync reports whether the status shows that an attempt succeeded.
-func (d *destination) inSync(a attempt) bool {
-	return d.status.ObservedGeneration == a.generation && d.status.ObservedRefreshRequest == a.request &&
-		d.status.ObservedSource == a.source && meta.IsStatusConditionTrue(d.status.Conditions, v1alpha1.ConditionSynced)
+func (d *destination) inSync(a kit.Attempt) bool {
+	return d.status.ObservedGeneration == a.Generation && d.status.ObservedRefreshRequest == a.Request &&
+		d.status.ObservedSource == a.Metadata && meta.IsStatusConditionTrue(d.status.Conditions, v1alpha1.ConditionSynced)
 }
 
 // conclude sets the Synced condition of the store. The difference of a former dry run no longer applies.
@@ -82,6 +77,10 @@ func (d *destination) conclude(v status.Verdict, generation int64) {
 
 // take writes the result of a push into the status. next is the time of the next comparison.
 func (d *destination) take(res *result, next time.Time) {
+	if res.refused != nil {
+		d.conclude(*res.refused, res.Generation)
+		return
+	}
 	if res.difference != nil {
 		d.takeDifference(res, metav1.Time{Time: next.Truncate(time.Second)})
 		return
@@ -91,15 +90,15 @@ func (d *destination) take(res *result, next time.Time) {
 		return
 	}
 	if res.err != nil {
-		d.conclude(failure(d.name(), res.err), res.generation)
+		d.conclude(failure(d.name(), res.err), res.Generation)
 		return
 	}
 	before := d.status.DeepCopy()
-	d.status.ObservedGeneration, d.status.ObservedRefreshRequest, d.status.ObservedSource = res.generation, res.request, res.source
+	d.status.ObservedGeneration, d.status.ObservedRefreshRequest, d.status.ObservedSource = res.Generation, res.Request, res.Metadata
 	if len(res.exists) == 0 { // A value left unchanged is not of this generated part.
 		d.status.ObservedPart = res.generated
 	}
-	d.conclude(success(res), res.generation)
+	d.conclude(success(res), res.Generation)
 	refreshed(&d.status, before, res.at, next)
 }
 

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 	"github.com/direct-secrets/direct-secrets/common/internal/push"
 	"github.com/direct-secrets/direct-secrets/common/internal/status"
@@ -87,10 +88,10 @@ func (c dryCause) planned(d *v1alpha1.PushDifference) status.Verdict {
 // takeDifference writes the result of a dry run into the status.
 func (d *destination) takeDifference(res *result, next metav1.Time) {
 	if res.err != nil {
-		d.conclude(failure(d.name(), res.err), res.generation)
+		d.conclude(failure(d.name(), res.err), res.Generation)
 	} else {
-		d.conclude(res.dry.planned(res.difference), res.generation)
-		d.status.ObservedRefreshRequest = res.request
+		d.conclude(res.dry.planned(res.difference), res.Generation)
+		d.status.ObservedRefreshRequest = res.Request
 	}
 	d.status.Difference = res.difference
 	switch was := d.status.NextRefreshTime; {
@@ -102,9 +103,9 @@ func (d *destination) takeDifference(res *result, next metav1.Time) {
 }
 
 // compared reports whether the status shows the result of the last dry run. done is the input of that dry run.
-func (d *destination) compared(cause dryCause, a, done attempt) bool {
+func (d *destination) compared(cause dryCause, a, done kit.Attempt) bool {
 	c := meta.FindStatusCondition(d.status.Conditions, v1alpha1.ConditionSynced)
-	return a == done && c != nil && c.Reason == string(cause) && c.ObservedGeneration == a.generation
+	return a == done && c != nil && c.Reason == string(cause) && c.ObservedGeneration == a.Generation
 }
 
 // withUnnamed adds to the stores of a dry run those that the spec does not name any more, if something is recorded for

@@ -36,14 +36,21 @@ func simulated(run *simulation.Run, change ...func(*reconciler)) func(*simulatio
 		mem, identities := newMemory(), &places{}
 		stores := storeReader{client: op.Live, routes: routes}
 		r := &reconciler{
-			claim: claimOf(o.Module, "", routes), client: op.Live, cache: op.Cache, memory: mem,
-			users: users{stores: stores, cache: op.Cache, memory: mem, places: identities, wake: op.Enqueue}, stores: stores,
+			claim: claimOf(o.Module, "", routes), client: op.Live, cache: op.Cache, memory: mem, stores: stores, wake: op.Enqueue,
+			users:  users{stores: stores, cache: op.Cache, memory: mem, places: identities, wake: op.Enqueue},
 			follow: follower{watches: watched, wake: op.Enqueue},
 			runner: &runner{
 				pool:   dispatch.NewPool(op.Live, watched, credentials.Rules{Ambient: credentials.AmbientNone}, dispatch.Options{}, nil),
-				places: identities, incomplete: incomplete, timeout: o.CallTimeout, wake: op.Enqueue,
+				places: identities, incomplete: incomplete, timeout: o.CallTimeout,
 			},
 			events: simulation.Silent{}, opts: o,
+		}
+		r.start = func(u unit, _ int) {
+			go func() {
+				if _, err := r.Push(op.Context, u); err != nil && op.Context.Err() == nil {
+					op.Enqueue(u.NamespacedName)
+				}
+			}()
 		}
 		for _, f := range change {
 			f(r)

@@ -107,10 +107,13 @@ func (d *destination) takenOut(e v1alpha1.PushEntryStatus, ps *v1alpha1.PushSecr
 		slices.ContainsFunc(secrets, func(s pushed) bool { return s.Name == e.Source && len(s.Data) > 0 })
 }
 
-// removals returns the jobs that remove everything that the status lists.
+// removals returns the jobs that remove everything that the status lists as created.
 func (d *destination) removals() ([]job, error) {
 	var jobs []job
 	for _, e := range d.status.Entries {
+		if !e.Created {
+			continue
+		}
 		if err := d.mayWrite(e.RemoteKey); err != nil {
 			return nil, err
 		}

@@ -2,6 +2,7 @@ package pushsecret
 
 import (
 	"slices"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -22,13 +23,11 @@ func newMemory() *memory {
 	}
 }
 
-// object is the state of one object. Only one worker uses it at a time; other goroutines use only the fields that are
-// safe for concurrent use.
+// object is the state of one object. The walks over its stores use only what is safe for concurrent use.
 type object struct {
 	uid types.UID
-	// stores is safe for concurrent use.
-	stores progress
-	// Only the stale method of sources is safe for concurrent use.
+	// stores, sources and entries are safe for concurrent use.
+	stores  progress
 	sources sourceMemory
 	entries entries
 	// written is the object with the status that this process last wrote.
@@ -40,12 +39,15 @@ type object struct {
 // entries are this module's status entries as this process knows them. They include entries that could not be written
 // yet, because a created secret must never be forgotten. The zero value stands for the entries in the cache.
 type entries struct {
+	mu        sync.Mutex
 	byStore   map[storeID]v1alpha1.PushStoreStatus
 	unwritten bool
 }
 
 // or returns the entries, or the cached ones if there are no others.
 func (e *entries) or(cached []v1alpha1.PushStoreStatus) []v1alpha1.PushStoreStatus {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	if e.byStore == nil {
 		slices.SortFunc(cached, byID)
 		return cached
@@ -60,8 +62,10 @@ func (e *entries) or(cached []v1alpha1.PushStoreStatus) []v1alpha1.PushStoreStat
 
 // keep stores an entry that is not written to the API server yet. known are all entries known before.
 func (e *entries) keep(known []v1alpha1.PushStoreStatus, entry v1alpha1.PushStoreStatus) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	if e.byStore == nil {
-		e.wrote(known)
+		e.replaceLocked(known)
 	}
 	e.byStore[idOf(entry)] = *entry.DeepCopy()
 	e.unwritten = true
@@ -69,7 +73,13 @@ func (e *entries) keep(known []v1alpha1.PushStoreStatus, entry v1alpha1.PushStor
 
 // wrote replaces all entries by those just written to the status.
 func (e *entries) wrote(all []v1alpha1.PushStoreStatus) {
-	*e = entries{byStore: map[storeID]v1alpha1.PushStoreStatus{}}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.replaceLocked(all)
+}
+
+func (e *entries) replaceLocked(all []v1alpha1.PushStoreStatus) {
+	e.byStore, e.unwritten = map[storeID]v1alpha1.PushStoreStatus{}, false
 	for _, s := range all {
 		e.byStore[idOf(s)] = *s.DeepCopy()
 	}

@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/internal/concurrency"
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 	"github.com/direct-secrets/direct-secrets/common/provider"
@@ -30,7 +30,7 @@ const (
 // is ready to use.
 type places struct {
 	mu    sync.Mutex
-	known map[concurrency.Key]cachedIdentity
+	known map[kit.Place]cachedIdentity
 }
 
 // cachedIdentity is the cached identity of a store.
@@ -42,9 +42,9 @@ type cachedIdentity struct {
 	at         time.Time
 }
 
-// slotKeyOf returns the key of a store, as used by objects in a namespace.
-func slotKeyOf(s provider.Object, namespace string) concurrency.Key {
-	return concurrency.Key{UID: s.GetUID(), CredentialsNamespace: resolve.CredentialsNamespace(s, namespace)}
+// useOf returns the use of a store by the objects of a namespace, whatever their tenant.
+func useOf(s provider.Object, namespace string) kit.Place {
+	return kit.Place{Store: s.GetUID(), Credentials: resolve.CredentialsNamespace(s, namespace)}
 }
 
 // of returns the identity of a store; zero if it is not known. It makes no call: the removal of a secret must not wait
@@ -52,7 +52,7 @@ func slotKeyOf(s provider.Object, namespace string) concurrency.Key {
 func (p *places) of(s provider.Object, namespace string) provider.Identity {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	is := p.known[slotKeyOf(s, namespace)]
+	is := p.known[useOf(s, namespace)]
 	if is.generation != s.GetGeneration() {
 		return provider.Identity{}
 	}
@@ -66,7 +66,7 @@ func (p *places) hasIdentity(s provider.Object, namespace string, to provider.Id
 
 // learn asks the client of a store for its identity. Clients cache it, so this costs one call.
 func (p *places) learn(ctx context.Context, s provider.Object, namespace string, c provider.Client) provider.Identity {
-	slotKey, now := slotKeyOf(s, namespace), time.Now()
+	slotKey, now := useOf(s, namespace), time.Now()
 	p.mu.Lock()
 	was, ok := p.known[slotKey]
 	p.mu.Unlock()
@@ -82,9 +82,9 @@ func (p *places) learn(ctx context.Context, s provider.Object, namespace string,
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.known == nil {
-		p.known = map[concurrency.Key]cachedIdentity{}
+		p.known = map[kit.Place]cachedIdentity{}
 	}
-	maps.DeleteFunc(p.known, func(_ concurrency.Key, other cachedIdentity) bool { return now.Sub(other.at) > placesFor })
+	maps.DeleteFunc(p.known, func(_ kit.Place, other cachedIdentity) bool { return now.Sub(other.at) > placesFor })
 	p.known[slotKey] = cachedIdentity{is, s.GetGeneration(), now}
 	return is
 }
@@ -146,7 +146,7 @@ func (r *runner) circle(ctx context.Context, t *task) error {
 		if err != nil {
 			continue // Nothing can be read from it now.
 		}
-		if r.places.learn(ctx, from.Store, t.object.Namespace, c).Overlaps(t.identity) {
+		if r.places.learn(ctx, from.Store, t.namespace, c).Overlaps(t.identity) {
 			return circular(from.secret, from.GVK.Kind+" \""+from.Key.Name+"\", which reads the same place as this store")
 		}
 	}

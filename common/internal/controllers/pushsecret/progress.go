@@ -10,12 +10,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// The back-off after a failure doubles from firstBackoff to lastBackoff.
-const firstBackoff, lastBackoff = time.Second, 2 * time.Minute
+// sourceRetry is how long an object waits whose sources cannot be pushed. A change of a source ends the wait.
+const sourceRetry = 2 * time.Minute
 
 // storeID identifies a store in the status.
 type storeID struct{ apiVersion, kind, name string }
@@ -26,36 +27,28 @@ func byID(a, b v1alpha1.PushStoreStatus) int {
 	return cmp.Or(cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 }
 
-// attempt is the input of a push. After any change of it, the back-off of the former attempt no longer applies.
-type attempt struct {
-	generation      int64
-	request, source string
-}
-
 // storeState is the state of the pushes of one object to one store.
 type storeState struct {
 	running bool
-	// result is the result of the last push, until a reconcile takes it.
+	// cancel stops the running push.
+	cancel func()
+	// result is the result of the last push, until a walk over the object takes it.
 	result *result
 	// names are the remote secrets and properties that the last push wrote.
 	names []remoteName
 	// left are the remote secrets and properties that other objects handed over to this one.
 	left []remoteName
-	// cancel stops the running push.
-	cancel func()
-	// attempt is the last attempt.
-	attempt attempt
-	// broken is true if only a user can fix the cause of the last failure.
-	broken bool
-	// failures counts failures in a row. No attempt is made before until.
-	failures int
-	until    time.Time
+	// attempts are those of pushes. The Metadata of an attempt is the version of what is pushed.
+	attempts kit.Attempts
+	// broken is true if only a user can fix the cause of the last failure, failing if the last push was a removal and has
+	// failed.
+	broken, failing bool
 	// next is the time of the next comparison; zero if none is planned yet.
 	next time.Time
 	// good is when the store was last in sync, or compared by a dry run.
 	good time.Time
-	// compared is the input of the last dry run that compared all values.
-	compared attempt
+	// compared is the last dry run that compared all values.
+	compared kit.Attempt
 }
 
 // schedule is the input for the times of a reconcile.
@@ -67,23 +60,14 @@ type schedule struct {
 	random func() float64
 }
 
-// begin reports whether an attempt can start now, and otherwise how long it must wait. The wait is 0 while another
-// attempt runs, because its end requeues the object.
-func (s *storeState) begin(a attempt, now time.Time) (free bool, wait time.Duration) {
-	if a != s.attempt {
-		s.attempt, s.failures, s.until = a, 0, time.Time{}
-	}
-	if s.running {
-		return false, 0
-	}
-	wait = s.until.Sub(now)
-	return wait <= 0, max(0, wait)
-}
+// busy reports whether a push runs, or has ended and no walk over the object has taken its result. Its end requeues the
+// object.
+func (s *storeState) busy() bool { return s.running || s.result != nil }
 
 // due reports whether the store must be compared now, and otherwise how long to wait; 0 for never. planned is the time
 // in the status of a store that was in sync.
-func (s *storeState) due(a attempt, inSync bool, planned *metav1.Time, sch schedule) (bool, time.Duration) {
-	if free, wait := s.begin(a, sch.now); !free {
+func (s *storeState) due(a kit.Attempt, inSync bool, planned *metav1.Time, sch schedule) (bool, time.Duration) {
+	if wait, _ := s.attempts.Begin(a); wait > 0 {
 		return false, wait
 	}
 	if !inSync || sch.interval == 0 {
@@ -100,27 +84,28 @@ func (s *storeState) due(a attempt, inSync bool, planned *metav1.Time, sch sched
 // take returns the result of a push that has ended and plans the next attempt; nil if there is no new result.
 func (s *storeState) take(sch schedule) *result {
 	res := s.result
-	if res == nil {
+	if s.result = nil; res == nil {
 		return nil
 	}
-	s.result = nil
-	if s.broken = res.err != nil && provider.ClassOf(res.err) == provider.Invalid; res.err != nil {
-		s.failures++
-		s.until = sch.now.Add(max(backoff(s.failures, sch.random()), res.retryAfter))
+	if res.refused != nil {
+		s.attempts.Fail(sourceRetry)
 		return res
 	}
-	s.failures, s.until, s.next, s.good = 0, time.Time{}, time.Time{}, res.at
+	s.broken = res.err != nil && provider.ClassOf(res.err) == provider.Invalid
+	s.failing = res.err != nil && res.Request == removal
+	if res.err != nil {
+		s.attempts.Fail(res.retryAfter)
+		return res
+	}
+	s.attempts.Succeed()
+	s.next, s.good = time.Time{}, res.at
 	if res.difference != nil {
-		s.compared = res.attempt
+		s.compared = res.Attempt
 	}
 	if sch.interval > 0 {
 		s.next = res.at.Add(policy.Jitter(sch.interval, sch.random()))
 	}
 	return res
-}
-
-func backoff(failures int, random float64) time.Duration {
-	return policy.Jitter(min(firstBackoff<<min(failures-1, 10), lastBackoff), random)
 }
 
 // progress is the state of the stores of one object. It is safe for concurrent use. The zero value is ready to use.
@@ -144,13 +129,34 @@ func (p *progress) with(id storeID, use func(*storeState)) {
 	use(s)
 }
 
-// open returns the stores with a running push, or with a result that no reconcile has taken.
+// open returns the stores with a running push, or with a result that no walk has taken.
 func (p *progress) open() []storeID {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return slices.DeleteFunc(slices.Collect(maps.Keys(p.states)), func(id storeID) bool {
-		return !p.states[id].running && p.states[id].result == nil
+	return slices.DeleteFunc(slices.Collect(maps.Keys(p.states)), func(id storeID) bool { return !p.states[id].busy() })
+}
+
+// begin records that a push begins, before it reads anything: otherwise an object could be released by a walk that knows of
+// no push, while a push begins that does not know of the deletion. It returns false if the store is busy. The push
+// calls end.
+func (p *progress) begin(id storeID, cancel func()) (free bool) {
+	p.with(id, func(s *storeState) {
+		if free = !s.busy(); free {
+			s.running, s.cancel = true, cancel
+		}
 	})
+	return free
+}
+
+// end records the end of a push, and its result; nil if nothing was due.
+func (p *progress) end(id storeID, res *result) {
+	p.with(id, func(s *storeState) { s.running, s.result = false, res })
+}
+
+// use records the names that a push writes, and returns those of the push before.
+func (p *progress) use(id storeID, names []remoteName) (before []remoteName) {
+	p.with(id, func(s *storeState) { before, s.names = s.names, names })
+	return before
 }
 
 // inherit records that another object hands a remote secret or property over to this one.
@@ -162,7 +168,7 @@ func (p *progress) inherit(id storeID, n remoteName) {
 // result of that push does not include the hand-over.
 func (p *progress) inherited(id storeID) (names []remoteName) {
 	p.with(id, func(s *storeState) {
-		if !s.running && s.result == nil {
+		if !s.busy() {
 			names, s.left = s.left, nil
 		}
 	})
@@ -180,16 +186,16 @@ func (p *progress) retain(named []storeID) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	maps.DeleteFunc(p.states, func(id storeID, s *storeState) bool {
-		return !s.running && s.result == nil && !slices.Contains(named, id)
+		return !s.busy() && !slices.Contains(named, id)
 	})
 }
 
-// noWait resets the back-off of all stores.
+// noWait ends the back-off of all stores.
 func (p *progress) noWait() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, s := range p.states {
-		s.until = time.Time{}
+		s.attempts.Free()
 	}
 }
 

@@ -4,11 +4,14 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
+	"github.com/direct-secrets/direct-secrets/common/internal/status"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -19,7 +22,7 @@ var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 func half() float64 { return 0.5 }
 
 func TestDue(t *testing.T) {
-	now, next := attempt{1, "r", "s"}, attempt{2, "r", "s"}
+	now, next := kit.Attempt{Generation: 1, Request: "r", Metadata: "s"}, kit.Attempt{Generation: 2, Request: "r", Metadata: "s"}
 	planned := &metav1.Time{Time: noon.Add(time.Minute)}
 	ahead := &metav1.Time{Time: noon.Add(48 * time.Hour)}
 	past := &metav1.Time{Time: noon.Add(-time.Minute)}
@@ -28,33 +31,41 @@ func TestDue(t *testing.T) {
 		Wait time.Duration
 	}
 	cases := map[string]struct {
-		reason   string
-		state    storeState
-		attempt  attempt
+		reason string
+		// failed is true if the attempt now has failed, for that time.
+		failed   bool
+		since    time.Duration
+		next     time.Time
+		attempt  kit.Attempt
 		inSync   bool
 		planned  *metav1.Time
 		interval time.Duration
 		want     want
 	}{
-		"Unknown":      {"A store that is not known to be in sync is compared.", storeState{}, now, false, nil, time.Hour, want{true, 0}},
-		"Running":      {"A running push is not repeated: its end requeues the object.", storeState{running: true, attempt: now}, now, false, nil, time.Hour, want{}},
-		"RunningOther": {"A running push is not repeated either if the spec has changed.", storeState{running: true, attempt: now}, next, false, nil, time.Hour, want{}},
-		"Failed":       {"A failure waits for its back-off.", storeState{attempt: now, until: noon.Add(time.Second)}, now, false, nil, time.Hour, want{false, time.Second}},
-		"FailedOver":   {"After the back-off it is retried.", storeState{attempt: now, until: noon}, now, false, nil, time.Hour, want{true, 0}},
-		"FailedOther":  {"A changed input is pushed at once.", storeState{attempt: now, until: noon.Add(time.Second)}, next, false, nil, time.Hour, want{true, 0}},
-		"Never":        {"Without an interval, a store in sync is not compared again.", storeState{}, now, true, planned, 0, want{}},
-		"NotYet":       {"It is not compared before its time.", storeState{attempt: now, next: noon.Add(time.Hour)}, now, true, nil, time.Hour, want{false, time.Hour}},
-		"Now":          {"It is compared at its time.", storeState{attempt: now, next: noon}, now, true, nil, time.Hour, want{true, 0}},
-		"Planned":      {"The time that a former process planned is used.", storeState{}, now, true, planned, time.Hour, want{false, time.Minute}},
-		"PlannedAhead": {"A time too far ahead, from a wrong clock, is ignored.", storeState{}, now, true, ahead, time.Hour, want{false, 30 * time.Second}},
-		"PlannedPast":  {"Missed comparisons are spread over the first minute.", storeState{}, now, true, past, time.Hour, want{false, 30 * time.Second}},
+		"Unknown":      {"A store that is not known to be in sync is compared.", false, 0, time.Time{}, now, false, nil, time.Hour, want{true, 0}},
+		"Failed":       {"A failure waits for its back-off.", true, 0, time.Time{}, now, false, nil, time.Hour, want{false, time.Second}},
+		"FailedOver":   {"After the back-off it is retried.", true, time.Second, time.Time{}, now, false, nil, time.Hour, want{true, 0}},
+		"FailedOther":  {"A changed input is pushed at once.", true, 0, time.Time{}, next, false, nil, time.Hour, want{true, 0}},
+		"Never":        {"Without an interval, a store in sync is not compared again.", false, 0, time.Time{}, now, true, planned, 0, want{}},
+		"NotYet":       {"It is not compared before its time.", false, 0, noon.Add(time.Hour), now, true, nil, time.Hour, want{false, time.Hour}},
+		"Now":          {"It is compared at its time.", false, 0, noon, now, true, nil, time.Hour, want{true, 0}},
+		"Planned":      {"The time that a former process planned is used.", false, 0, time.Time{}, now, true, planned, time.Hour, want{false, time.Minute}},
+		"PlannedAhead": {"A time too far ahead, from a wrong clock, is ignored.", false, 0, time.Time{}, now, true, ahead, time.Hour, want{false, 30 * time.Second}},
+		"PlannedPast":  {"Missed comparisons are spread over the first minute.", false, 0, time.Time{}, now, true, past, time.Hour, want{false, 30 * time.Second}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			due, wait := tc.state.due(tc.attempt, tc.inSync, tc.planned, schedule{noon, tc.interval, half})
-			if diff := cmp.Diff(tc.want, want{due, wait}); diff != "" {
-				t.Errorf("\n%s\ndue(): -want, +got:\n%s", tc.reason, diff)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				s := &storeState{next: tc.next}
+				if s.attempts.Begin(now); tc.failed {
+					s.attempts.Fail(0)
+					time.Sleep(tc.since)
+				}
+				due, wait := s.due(tc.attempt, tc.inSync, tc.planned, schedule{noon, tc.interval, half})
+				if diff := cmp.Diff(tc.want, want{due, wait}); diff != "" {
+					t.Errorf("\n%s\ndue(): -want, +got:\n%s", tc.reason, diff)
+				}
+			})
 		})
 	}
 }
@@ -64,42 +75,78 @@ func TestTake(t *testing.T) {
 		return &result{at: noon, err: provider.NewError(class, "no")}
 	}
 	type want struct {
-		Failures          int
-		Broken            bool
-		Until, Next, Good time.Time
+		Wait            time.Duration
+		Broken, Failing bool
+		Next, Good      time.Time
 	}
-	asked := failed(provider.Throttled)
-	asked.retryAfter = time.Minute
+	asked, removed := failed(provider.Throttled), failed(provider.Denied)
+	asked.retryAfter, removed.Request = time.Minute, removal
 	earlier := noon.Add(-time.Hour)
 	cases := map[string]struct {
-		reason   string
-		state    storeState
+		reason string
+		// failures and broken are those before, next is the time that was planned.
+		failures int
+		broken   bool
+		next     time.Time
+		result   *result
 		interval time.Duration
 		want     want
 	}{
-		"Nothing":   {"No push has ended.", storeState{good: earlier}, time.Hour, want{Good: earlier}},
-		"Good":      {"After a success, the store is compared again after the interval.", storeState{failures: 3, until: noon.Add(time.Minute), broken: true, result: &result{at: noon}}, time.Hour, want{Next: noon.Add(time.Hour), Good: noon}},
-		"GoodOnce":  {"Without an interval, it is not compared again.", storeState{next: noon, result: &result{at: noon}}, 0, want{Good: noon}},
-		"Failed":    {"A failure starts the back-off.", storeState{good: earlier, result: failed(provider.Unavailable)}, time.Hour, want{Failures: 1, Until: noon.Add(firstBackoff), Good: earlier}},
-		"FailedYet": {"A second failure doubles the back-off.", storeState{failures: 1, result: failed(provider.Unavailable)}, time.Hour, want{Failures: 2, Until: noon.Add(2 * firstBackoff)}},
-		"FailedOft": {"The back-off has a maximum.", storeState{failures: 99, result: failed(provider.Unavailable)}, time.Hour, want{Failures: 100, Until: noon.Add(lastBackoff)}},
-		"Asked":     {"The wait is at least what the provider asked for.", storeState{result: asked}, time.Hour, want{Failures: 1, Until: noon.Add(time.Minute)}},
-		"Broken":    {"An invalid request needs a fix by a user.", storeState{result: failed(provider.Invalid)}, time.Hour, want{Failures: 1, Broken: true, Until: noon.Add(firstBackoff)}},
+		"Nothing":   {"No push has ended.", 0, false, time.Time{}, nil, time.Hour, want{Good: earlier}},
+		"Good":      {"After a success, the store is compared again after the interval.", 3, true, time.Time{}, &result{at: noon}, time.Hour, want{Next: noon.Add(time.Hour), Good: noon}},
+		"GoodOnce":  {"Without an interval, it is not compared again.", 0, false, noon, &result{at: noon}, 0, want{Good: noon}},
+		"Failed":    {"A failure starts the back-off.", 0, false, time.Time{}, failed(provider.Unavailable), time.Hour, want{Wait: time.Second, Good: earlier}},
+		"FailedYet": {"A second failure doubles the back-off.", 1, false, time.Time{}, failed(provider.Unavailable), time.Hour, want{Wait: 2 * time.Second, Good: earlier}},
+		"Asked":     {"The wait is at least what the provider asked for.", 0, false, time.Time{}, asked, time.Hour, want{Wait: time.Minute, Good: earlier}},
+		"Broken":    {"An invalid request needs a fix by a user.", 0, false, time.Time{}, failed(provider.Invalid), time.Hour, want{Wait: time.Second, Broken: true, Good: earlier}},
+		"Removal":   {"A removal that fails can keep an object that is being deleted.", 0, false, time.Time{}, removed, time.Hour, want{Wait: time.Second, Failing: true, Good: earlier}},
+		"Refused":   {"Sources that cannot be pushed say nothing about the store.", 0, true, time.Time{}, &result{refused: &status.Verdict{}}, time.Hour, want{Wait: sourceRetry, Broken: true, Good: earlier}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := tc.state
-			if got := s.take(schedule{noon, tc.interval, half}); got != tc.state.result {
-				t.Errorf("\n%s\ntake(): %v, want %v", tc.reason, got, tc.state.result)
-			}
-			if diff := cmp.Diff(tc.want, want{s.failures, s.broken, s.until, s.next, s.good}); diff != "" {
-				t.Errorf("\n%s\ntake(): -want, +got:\n%s", tc.reason, diff)
-			}
-			if s.take(schedule{noon, tc.interval, half}) != nil {
-				t.Errorf("\n%s\ntake() returns a result twice", tc.reason)
-			}
+			synctest.Test(t, func(t *testing.T) {
+				s := &storeState{good: earlier, broken: tc.broken, next: tc.next, result: tc.result}
+				for range tc.failures {
+					s.attempts.Fail(0)
+				}
+				if got := s.take(schedule{noon, tc.interval, half}); got != tc.result {
+					t.Errorf("\n%s\ntake(): %v, want %v", tc.reason, got, tc.result)
+				}
+				wait, _ := s.attempts.Begin(kit.Attempt{})
+				if diff := cmp.Diff(tc.want, want{wait, s.broken, s.failing, s.next, s.good}); diff != "" {
+					t.Errorf("\n%s\ntake(): -want, +got:\n%s", tc.reason, diff)
+				}
+				if s.take(schedule{noon, tc.interval, half}) != nil {
+					t.Errorf("\n%s\ntake() returns a result twice", tc.reason)
+				}
+			})
 		})
 	}
+}
+
+// TestBegin begins pushes of one object. Only one at a time runs at a store, and not before the result of the last one was
+// taken.
+func TestBegin(t *testing.T) {
+	var p progress
+	a, b := storeID{name: "a"}, storeID{name: "b"}
+	begins := func(id storeID, want bool, when string) {
+		t.Helper()
+		if got := p.begin(id, func() {}); got != want {
+			t.Errorf("%s: begin() is %t, want %t", when, got, want)
+		}
+	}
+	begins(a, true, "a first push")
+	begins(a, false, "a second push to the same store")
+	begins(b, true, "a push to another store")
+	p.end(b, nil)
+	begins(b, true, "after a push that had nothing to do")
+	p.end(a, &result{})
+	begins(a, false, "before the result was taken")
+	if diff := cmp.Diff(2, len(p.open())); diff != "" {
+		t.Errorf("open stores: -want, +got:\n%s", diff)
+	}
+	p.with(a, func(s *storeState) { s.take(schedule{noon, 0, half}) })
+	begins(a, true, "after the result was taken")
 }
 
 // TestProgressRetainsNamedStores changes the stores of an object many times. Only the states of named stores, of running pushes
@@ -107,11 +154,11 @@ func TestTake(t *testing.T) {
 func TestProgressRetainsNamedStores(t *testing.T) {
 	var p progress
 	named := storeID{name: "named"}
-	p.with(named, func(s *storeState) { s.failures = 1 })
+	p.with(named, func(s *storeState) { s.broken = true })
 	p.with(storeID{name: "running"}, func(s *storeState) { s.running = true })
 	p.with(storeID{name: "ended"}, func(s *storeState) { s.result = &result{} })
 	for i := range 1000 {
-		p.with(storeID{name: fmt.Sprint(i)}, func(s *storeState) { s.failures = 1 })
+		p.with(storeID{name: fmt.Sprint(i)}, func(s *storeState) { s.broken = true })
 	}
 	p.retain([]storeID{named})
 	var got []string

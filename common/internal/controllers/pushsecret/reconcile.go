@@ -15,18 +15,19 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
 	"github.com/direct-secrets/direct-secrets/common/internal/push"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
-	"github.com/direct-secrets/direct-secrets/common/internal/recovery"
 	"github.com/direct-secrets/direct-secrets/common/internal/setup"
 	"github.com/direct-secrets/direct-secrets/common/internal/status"
 	"github.com/direct-secrets/direct-secrets/common/internal/trace"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// reconciler keeps the stores of this module in sync with the Secrets that PushSecrets name. Workers never wait for a
-// provider: a push runs in its own goroutine and requeues the object when it ends.
+// reconciler keeps the stores of this module in sync with the Secrets that PushSecrets name. The walk over an object
+// decides which of its stores are due, and writes the status. Each store has a walk of its own, so that a store that
+// hangs delays no other; its end requeues the object.
 type reconciler struct {
 	claim
 
@@ -38,12 +39,15 @@ type reconciler struct {
 	users  users
 	follow follower
 	runner *runner
+	// wake requeues an object. start requeues an object at one of its stores.
+	wake   func(types.NamespacedName)
+	start  func(u unit, priority int)
 	ledger *metrics.Ledger
 	events events.EventRecorder
 	opts   setup.Options
 }
 
-// pass is one reconcile of one object.
+// pass is one walk over an object, or over an object at one of its stores.
 type pass struct {
 	*reconciler
 
@@ -61,9 +65,8 @@ type pass struct {
 	wait time.Duration
 }
 
-// Reconcile reconciles one object.
+// Reconcile is one walk over an object.
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res reconcile.Result, err error) {
-	defer recovery.ToError(ctx, &err)
 	ps := &v1alpha1.PushSecret{}
 	if err := r.cache.Get(ctx, req.NamespacedName, ps); err != nil {
 		r.forget(req.NamespacedName)
@@ -87,8 +90,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 	if p.wait <= 0 {
 		return reconcile.Result{}, nil
 	}
-	low := queue.Low
-	return reconcile.Result{RequeueAfter: max(p.wait, time.Millisecond), Priority: &low}, nil
+	return queue.Later(p.wait), nil
 }
 
 // warn emits a warning event.
@@ -117,7 +119,7 @@ func (p *pass) run(ctx context.Context) error {
 		return p.conclude(ctx, p.known(), &v)
 	}
 	p.plan = plan
-	dests, elsewhere, err := p.stores.destinations(ctx, p.ps, p.known(), p.obj.stores.open())
+	dests, elsewhere, err := p.stores.destinations(ctx, p.ps, p.known(), p.obj.stores.open(), nil)
 	if err != nil {
 		return err
 	}
@@ -216,104 +218,59 @@ func own(entries []v1alpha1.PushEntryStatus, names []remoteName) (changed bool) 
 
 // push starts the pushes that are due.
 func (p *pass) push(ctx context.Context, dests []destination) error {
-	selected, err := selectionOf(p.client, p.ps, &p.obj.sources, p.now)
+	_, seen, err := p.followSources(ctx)
 	if err != nil {
 		return err
 	}
-	from := &sources{client: p.client, object: p.ps, templateRefs: p.plan.TemplateRefs, selection: selected}
-	seen, err := p.follow.versions(ctx, from, &p.obj.sources)
-	if err != nil {
-		return err
-	}
-	var due []*destination
+	busy := p.obj.stores.open()
 	for i := range dests {
-		if d := &dests[i]; d.refusal != nil {
+		d := &dests[i]
+		switch {
+		case d.refusal != nil:
 			d.conclude(*d.refusal, p.ps.Generation)
-		} else if p.due(d, seen.refs) {
-			due = append(due, d)
-		}
-	}
-	if len(due) == 0 {
-		return nil
-	}
-	read := time.Now()
-	is, err := from.read(ctx, seen.refs)
-	if errors.Is(err, errNotMade) {
-		p.again(gracePeriod) // The object is requeued when the status records the part.
-		return nil
-	}
-	var known *provider.Error
-	if err != nil && !errors.As(err, &known) {
-		return err
-	}
-	for _, d := range due {
-		if known != nil {
-			d.conclude(failure("", known), p.ps.Generation) // A change of its Secret requeues the object.
-			p.again(lastBackoff)
+			continue
+		case slices.Contains(busy, idOf(d.status)):
 			continue
 		}
-		if err := p.pushTo(ctx, d, is, p.unchanged(from, is.refs, read)); err != nil {
-			return err
+		due, priority, wait := p.due(d, seen.refs)
+		p.again(wait)
+		if due {
+			p.start(unit{p.key, idOf(d.status)}, priority)
 		}
 	}
 	return nil
 }
 
-// attempt returns the input of a push to a store.
-func (p *pass) attempt(d *destination, is refs) attempt {
-	return attempt{p.ps.Generation, p.ps.Annotations[v1alpha1.RefreshRequestAnnotation], d.source(is.hash())}
+// followSources returns the sources of the object and their versions, and watches them.
+func (p *pass) followSources(ctx context.Context) (*sources, *versions, error) {
+	selected, err := selectionOf(p.client, p.ps, &p.obj.sources, p.now)
+	if err != nil {
+		return nil, nil, err
+	}
+	from := &sources{client: p.client, object: p.ps, templateRefs: p.plan.TemplateRefs, selection: selected}
+	seen, err := p.follow.versions(ctx, from, &p.obj.sources)
+	return from, seen, err
 }
 
-// due reports whether a store must be compared now, and plans the next reconcile.
-func (p *pass) due(d *destination, is refs) (due bool) {
+// attempt returns the attempt of a push to a store.
+func (p *pass) attempt(d *destination, is refs) kit.Attempt {
+	return kit.AttemptOf(p.ps, d.source(is.hash()))
+}
+
+// due reports whether a store must be compared now and with which priority, and otherwise how long to wait; 0 for never.
+func (p *pass) due(d *destination, is refs) (due bool, priority int, wait time.Duration) {
 	a, sch := p.attempt(d, is), p.schedule()
 	p.obj.stores.with(idOf(d.status), func(s *storeState) {
-		var wait time.Duration
 		inSync := d.inSync(a)
 		if cause := p.dry(p.ps); cause != notDry {
 			inSync = d.compared(cause, a, s.compared)
 		}
 		due, wait = s.due(a, inSync, d.status.NextRefreshTime, sch)
-		p.again(wait)
+		if priority = queue.High; inSync || s.attempts.Failed() {
+			priority = queue.Low
+		}
 	})
-	return due
-}
-
-// pushTo pushes the content that was read to one store.
-func (p *pass) pushTo(ctx context.Context, d *destination, is content, current currentFunc) error {
-	a := p.attempt(d, is.refs)
-	jobs, err := d.jobs(p.ps, p.plan, is.secrets, a.source)
-	if err != nil {
-		d.conclude(failure(d.name(), err), p.ps.Generation)
-		p.again(lastBackoff)
-		return nil
-	}
-	from, err := p.stores.origins(ctx, d, p.ps.Namespace, is.secrets)
-	if err != nil {
-		return err
-	}
-	t := p.task(d, jobs, a)
-	t.origins, t.generated, t.pusher.Current = from, is.generated, current
-	p.start(ctx, t)
-	return nil
-}
-
-// task returns the task that runs jobs at one store.
-func (p *pass) task(d *destination, jobs []job, a attempt) task {
-	t := task{object: p.key, to: d, jobs: jobs, attempt: a, at: p.now, dry: p.dry(p.ps), backend: d.backend(p.ps.Namespace)}
-	t.pusher = push.Pusher{Kind: d.route.GoName(), DryRun: t.dry != notDry, Others: p.users.others(p.ps, d, t.backend), Policies: push.Policies{
-		Update: p.ps.Spec.UpdatePolicy, Adoption: p.ps.Spec.AdoptionPolicy, Mark: string(p.ps.UID),
-		Deletes:         p.ps.Spec.DeletionPolicy == v1alpha1.PushDeletionDelete,
-		InputsUnchanged: p.ps.Spec.Template != nil && a.generation == d.status.ObservedGeneration && a.source == d.status.ObservedSource,
-	}}
-	return t
-}
-
-// start runs a task outside of this reconcile. The object is requeued when the task ends.
-func (p *pass) start(ctx context.Context, t task) {
-	if !p.runner.start(ctx, t, &p.obj.stores) {
-		p.again(holdInterval) // The object whose turn it is may be deleted by then, and no other be woken.
-	}
+	return due, priority, wait
 }
 
 // again plans the next reconcile after a time, or earlier; 0 for never.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -52,10 +53,12 @@ type valueRequest struct {
 	request    string
 }
 
-// sourceMemory is the state of the sources of one object.
+// sourceMemory is the state of the sources of one object. It is safe for concurrent use.
 type sourceMemory struct {
 	// changes counts the changes that watches have reported.
 	changes atomic.Int64
+
+	mu sync.Mutex
 	// seen are the versions of the sources; nil if they must be read.
 	seen *versions
 	// valueRequest is the last request for values, and requestedAt when this process first saw it.
@@ -63,11 +66,13 @@ type sourceMemory struct {
 	requestedAt  time.Time
 }
 
-// stale records that a source has changed. It is safe for concurrent use.
+// stale records that a source has changed.
 func (m *sourceMemory) stale() { m.changes.Add(1) }
 
 // since returns when this process first saw a request.
 func (m *sourceMemory) since(w valueRequest, now time.Time) time.Time {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	if m.valueRequest != w {
 		m.valueRequest, m.requestedAt = w, now
 	}
@@ -159,6 +164,8 @@ type follower struct {
 // versions returns the versions of the sources of an object, and watches the sources. It reads them only after a
 // change.
 func (f follower) versions(ctx context.Context, s *sources, m *sourceMemory) (*versions, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	changes := m.changes.Load()
 	was := m.seen
 	if was != nil && was.changes == changes && was.generation == s.object.Generation {

@@ -38,14 +38,15 @@ type listing struct {
 }
 
 // destinations returns the stores that the spec of an object names, each once. known are the status entries, and open
-// the stores with a running push. elsewhere is true if the first store has another class.
-func (r storeReader) destinations(ctx context.Context, ps *v1alpha1.PushSecret, known []v1alpha1.PushStoreStatus, open []storeID) (out []destination, elsewhere bool, err error) {
+// the stores with a running push. With only, no other store is returned. elsewhere is true if the first store has another
+// class.
+func (r storeReader) destinations(ctx context.Context, ps *v1alpha1.PushSecret, known []v1alpha1.PushStoreStatus, open []storeID, only *storeID) (out []destination, elsewhere bool, err error) {
 	for i, ref := range ps.Spec.StoreRefs {
 		k, ok := r.routes.Serves(&v1alpha1.StoreRef{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name})
 		if !ok {
 			continue
 		}
-		names, err := r.names(ctx, k, ps.Namespace, ref)
+		names, err := r.wanted(ctx, k, ps.Namespace, ref, only)
 		if err != nil {
 			return nil, false, err
 		}
@@ -85,6 +86,18 @@ func (r storeReader) remaining(ctx context.Context, namespace string, entries []
 		}
 	}
 	return out, elsewhere, nil
+}
+
+// wanted is names without the stores other than only; nil for all.
+func (r storeReader) wanted(ctx context.Context, k resolve.Route, namespace string, ref v1alpha1.PushStoreRef, only *storeID) ([]string, error) {
+	if only == nil {
+		return r.names(ctx, k, namespace, ref)
+	}
+	if only.kind != k.GVK.Kind || only.apiVersion != k.GVK.GroupVersion().String() {
+		return nil, nil
+	}
+	names, err := r.names(ctx, k, namespace, ref)
+	return slices.DeleteFunc(slices.Clone(names), func(name string) bool { return name != only.name }), err
 }
 
 // names returns the sorted names of the stores that a reference names or selects.

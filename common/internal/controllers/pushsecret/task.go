@@ -7,24 +7,24 @@ import (
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/internal/concurrency"
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/push"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
+	"github.com/direct-secrets/direct-secrets/common/internal/status"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 // task is a push of one object to one store.
 type task struct {
-	attempt
+	kit.Attempt
 
-	object types.NamespacedName
-	to     *destination
-	pusher push.Pusher
-	jobs   []job
+	namespace string
+	to        *destination
+	pusher    push.Pusher
+	jobs      []job
 	// origins are other stores that the pushed Secrets were read from.
 	origins []origin
 	// backend is the backend of the store.
@@ -40,8 +40,10 @@ type task struct {
 
 // result is the result of a task.
 type result struct {
-	attempt
+	kit.Attempt
 
+	// refused is why there was nothing to push; nil for a push. Then nothing else is set.
+	refused   *status.Verdict
 	generated string
 	at        time.Time
 	dry       dryCause
@@ -60,10 +62,9 @@ type result struct {
 	unopened bool
 }
 
-// runner runs tasks, within the concurrency limit of their stores. Workers do not wait for it.
+// runner runs tasks.
 type runner struct {
 	pool      *dispatch.Pool
-	limiter   concurrency.Limiter[types.NamespacedName]
 	siteLocks siteLocks
 	// places is shared with users.
 	places *places
@@ -71,48 +72,27 @@ type runner struct {
 	incomplete func(*carrying) bool
 	// timeout is the time limit for the calls to one remote secret.
 	timeout time.Duration
-	// wake requeues an object.
-	wake func(types.NamespacedName)
 }
 
-// start runs a task, stores its result in progress and requeues the object. It returns false if the concurrency limit
-// of the store is reached; then the object is requeued when it is its turn.
-func (r *runner) start(ctx context.Context, t task, p *progress) bool {
-	slotKey, id := t.to.slotKey(t.object.Namespace), idOf(t.to.status)
-	if !r.limiter.Enter(slotKey, t.object) {
-		return false
-	}
-	ctx, cancel := context.WithCancel(ctx)
+// run runs a task. using records the names that it writes, and returns those of the push before.
+func (r *runner) run(ctx context.Context, t *task, using func([]remoteName) []remoteName) *result {
 	var before []remoteName
-	p.with(id, func(s *storeState) {
-		s.running, s.attempt, s.cancel, before = true, t.attempt, cancel, s.names
-		if !t.pusher.DryRun {
-			s.names = namesOf(t.jobs)
-		}
-	})
-	loader := r.pool.Loader(t.to.route.Kind, t.to.store, resolve.CredentialsNamespace(t.to.store, t.object.Namespace))
-	go func() {
-		res := r.carryOut(ctx, loader, t)
-		cancel()
-		res.attempt, res.generated, res.at, res.dry = t.attempt, t.generated, t.at, t.dry
-		if next, waits := r.limiter.Release(slotKey); waits {
-			r.wake(next)
-		}
-		p.with(id, func(s *storeState) {
-			if s.running, s.result = false, res; res.unopened {
-				s.names = before // An object that cannot log in uses nothing more than before.
-			}
-		})
-		r.wake(t.object)
-	}()
-	return true
+	if !t.pusher.DryRun {
+		before = using(namesOf(t.jobs))
+	}
+	res := r.carryOut(ctx, r.pool.Loader(t.to.route.Kind, t.to.store, resolve.CredentialsNamespace(t.to.store, t.namespace)), *t)
+	res.Attempt, res.generated, res.at, res.dry = t.Attempt, t.generated, t.at, t.dry
+	if res.unopened && !t.pusher.DryRun {
+		using(before) // An object that cannot log in uses nothing more than before.
+	}
+	return res
 }
 
 // carryOut runs jobs one after another. An error of the whole store ends the task; the status entries of the remaining
 // jobs stay as they are. Removals come last, and none is made if a wanted value could not be written.
 func (r *runner) carryOut(ctx context.Context, loader *dispatch.Loader, t task) (res *result) {
 	defer func() {
-		// This goroutine must recover by itself. The panic value is dropped because it may hold a secret.
+		// A panic must not lose what is recorded. Its value is dropped because it may hold a secret.
 		if recover() != nil {
 			res = &result{err: provider.NewError(provider.Unavailable, "the operator failed during the push; see its log")}
 			for _, j := range t.jobs {
@@ -261,7 +241,7 @@ func (r *runner) open(ctx context.Context, loader *dispatch.Loader, t *task) err
 		return provider.NewError(provider.Invalid, "not implemented: this store cannot be written; use another store")
 	}
 	t.pusher.Writer, t.pusher.Features = w, w.Features()
-	t.identity = r.places.learn(ctx, t.to.store, t.object.Namespace, c)
+	t.identity = r.places.learn(ctx, t.to.store, t.namespace, c)
 	return r.circle(ctx, t)
 }
 

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/credentials"
@@ -236,13 +235,13 @@ func TestNamesOfFailedLogin(t *testing.T) {
 				})
 				r := &runner{
 					pool:   dispatch.NewPool(nil, watch.New(nil), credentials.Rules{}, dispatch.Options{}, nil),
-					places: &places{}, incomplete: incomplete, timeout: time.Minute, wake: func(types.NamespacedName) {},
+					places: &places{}, incomplete: incomplete, timeout: time.Minute,
 				}
 				p := &progress{}
 				run := func(key string) {
 					to := &destination{store: &fakev1.FakeStore{}, route: resolve.Route{Kind: kind}}
-					r.start(t.Context(), task{to: to, jobs: []job{{target: provider.Target{Key: key}, want: []push.Value{{Data: []byte("1")}}}}}, p)
-					synctest.Wait()
+					r.run(t.Context(), &task{to: to, jobs: []job{{target: provider.Target{Key: key}, want: []push.Value{{Data: []byte("1")}}}}},
+						func(names []remoteName) []remoteName { return p.use(storeID{}, names) })
 				}
 				for _, key := range tc.first {
 					run(key)

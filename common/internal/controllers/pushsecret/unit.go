@@ -1,0 +1,141 @@
+package pushsecret
+
+import (
+	"context"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
+	"github.com/direct-secrets/direct-secrets/common/internal/push"
+	"github.com/direct-secrets/direct-secrets/common/internal/queue"
+	"github.com/direct-secrets/direct-secrets/common/internal/trace"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+// A unit is one object at one of its stores.
+type unit struct {
+	types.NamespacedName
+	store storeID
+}
+
+// Push is one walk over a unit. It writes what the spec wants at the store, or removes what was created there for an object
+// that is being deleted. The walk over the object writes the result to the status.
+func (r *reconciler) Push(ctx context.Context, u unit) (again reconcile.Result, err error) {
+	obj := r.memory.Peek(u.NamespacedName)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if obj == nil || !obj.stores.begin(u.store, cancel) {
+		return reconcile.Result{}, nil
+	}
+	var res *result
+	defer func() {
+		if obj.stores.end(u.store, res); res != nil {
+			r.wake(u.NamespacedName)
+		}
+	}()
+	ps := &v1alpha1.PushSecret{}
+	if err := r.cache.Get(ctx, u.NamespacedName, ps); err != nil || ps.UID != obj.uid {
+		return reconcile.Result{}, errors.Wrap(client.IgnoreNotFound(err), "cannot read the PushSecret")
+	}
+	ctx, span := trace.Start(ctx, trace.Reconcile, trace.Of("PushSecret", ps)...)
+	defer func() { span.End(trace.Result(err)) }()
+	p := &pass{reconciler: r, ps: ps, key: u.NamespacedName, obj: obj, now: r.opts.Now()}
+	var t *task
+	if ps.DeletionTimestamp != nil {
+		t, err = removalAt(ctx, p, u.store)
+	} else {
+		t, res, err = pushAt(ctx, p, u.store)
+	}
+	switch {
+	case errors.Is(err, errNotMade):
+		return queue.Later(gracePeriod), nil // The object is requeued when the status records the part.
+	case t == nil || err != nil:
+		return reconcile.Result{}, err
+	}
+	at := useOf(t.to.store, u.Namespace)
+	at.Tenant = u.Namespace
+	return reconcile.Result{}, kit.Wait(ctx, []kit.Place{at}, func(ctx context.Context) error {
+		res = r.runner.run(ctx, t, func(names []remoteName) []remoteName { return obj.stores.use(u.store, names) })
+		return nil
+	})
+}
+
+// pushAt returns the task that pushes to a store, or the result if there is nothing to push; neither if nothing is due.
+func pushAt(ctx context.Context, p *pass, id storeID) (*task, *result, error) {
+	plan, err := push.NewPlan(&p.ps.Spec)
+	if err != nil || p.ps.Spec.Suspend {
+		return nil, nil, nil //nolint:nilerr // The walk over the object reports it.
+	}
+	p.plan = plan
+	dests, _, err := p.stores.destinations(ctx, p.ps, p.known(), []storeID{id}, &id)
+	if err != nil || len(dests) == 0 || dests[0].refusal != nil {
+		return nil, nil, err
+	}
+	d := &dests[0]
+	from, seen, err := p.followSources(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if due, _, _ := p.due(d, seen.refs); !due {
+		return nil, nil, nil
+	}
+	read := time.Now()
+	is, err := from.read(ctx, seen.refs)
+	if err != nil {
+		var known *provider.Error
+		if errors.Is(err, errNotMade) || !errors.As(err, &known) {
+			return nil, nil, err
+		}
+		return nil, refusedBy("", known, p.attempt(d, seen.refs)), nil
+	}
+	a := p.attempt(d, is.refs)
+	jobs, err := d.jobs(p.ps, p.plan, is.secrets, a.Metadata)
+	if err != nil {
+		return nil, refusedBy(d.name(), err, a), nil
+	}
+	t := p.task(d, jobs, a)
+	t.generated, t.pusher.Current = is.generated, p.unchanged(from, is.refs, read)
+	t.origins, err = p.stores.origins(ctx, d, p.ps.Namespace, is.secrets)
+	return t, nil, err
+}
+
+// refusedBy returns the result of an attempt for which there is nothing to push. store is the name of the store; empty if the
+// cause is the same at all stores.
+func refusedBy(store string, err error, a kit.Attempt) *result {
+	v := failure(store, err)
+	return &result{Attempt: a, refused: &v}
+}
+
+// removalAt returns the task that removes what was created at a store; nil if nothing is due.
+func removalAt(ctx context.Context, p *pass, id storeID) (*task, error) {
+	d, err := toRemove(ctx, p, id)
+	if err != nil || d == nil {
+		return nil, err
+	}
+	jobs, err := d.removals()
+	if err != nil || len(jobs) == 0 {
+		return nil, nil //nolint:nilerr // The walk over the object reports it.
+	}
+	var wait time.Duration
+	p.obj.stores.with(id, func(s *storeState) { wait, _ = s.attempts.Begin(removalOf(p.ps)) })
+	if wait > 0 {
+		return nil, nil
+	}
+	return p.task(d, jobs, removalOf(p.ps)), nil
+}
+
+// task returns the task that runs jobs at one store.
+func (p *pass) task(d *destination, jobs []job, a kit.Attempt) *task {
+	t := &task{namespace: p.ps.Namespace, to: d, jobs: jobs, Attempt: a, at: p.now, dry: p.dry(p.ps), backend: d.backend(p.ps.Namespace)}
+	t.pusher = push.Pusher{Kind: d.route.GoName(), DryRun: t.dry != notDry, Others: p.users.others(p.ps, d, t.backend), Policies: push.Policies{
+		Update: p.ps.Spec.UpdatePolicy, Adoption: p.ps.Spec.AdoptionPolicy, Mark: string(p.ps.UID),
+		Deletes:         p.ps.Spec.DeletionPolicy == v1alpha1.PushDeletionDelete,
+		InputsUnchanged: p.ps.Spec.Template != nil && a.Generation == d.status.ObservedGeneration && a.Metadata == d.status.ObservedSource,
+	}}
+	return t
+}
