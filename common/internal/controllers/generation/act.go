@@ -46,12 +46,11 @@ func (p *pass) act(ctx context.Context, v view) error {
 		return err
 	}
 	d.drop(t)
-	maker := p.maker()
 	for _, id := range slices.Sorted(maps.Keys(t.values)) {
-		maker.value(ctx, id, t.values[id], d)
+		takeStep(ctx, p, id, t.values[id], d)
 	}
-	p.revoker().revoke(ctx, t, d)
-	maker.discard(ctx, t.values)
+	revokeDue(ctx, p, t, d)
+	discard(ctx, p, t.values)
 	// New values must be stored also while the operator shuts down.
 	ctx, cancel := kit.Finish(ctx, p.generators.opts.CallTimeout)
 	defer cancel()
@@ -75,10 +74,10 @@ func (p *pass) unusable(ctx context.Context, live *corev1.Secret, rec handoff.Re
 		}
 		if !used {
 			p.out.moved = true
-			return p.revoker().finish(ctx, live, rec)
+			return finishPart(ctx, p, live, rec)
 		}
 	}
-	return p.revoker().replace(ctx, live, rec, p.user.GetUID())
+	return replacePart(ctx, p, live, rec)
 }
 
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets;pushsecrets,verbs=get
@@ -169,7 +168,7 @@ func (p *pass) unkept(ctx context.Context, err error) error {
 		p.out.moved = true
 		return nil
 	case errors.As(err, &denied):
-		p.out.again(p.obj.fail(keeping, cause{}, p.now, err))
+		p.out.again(p.obj.fail(keeping, "", p.now, err))
 		p.out.failure = *denied
 		return p.report(ctx, nil, false)
 	}

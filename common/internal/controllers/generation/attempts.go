@@ -26,30 +26,31 @@ type try struct {
 	failures int
 	until    time.Time
 	err      error
-	cause    cause
+	cause    string
 }
 
-// A cause is what values are made for. A new cause is not subject to the back-off of the former one.
-type cause struct{ spec, request string }
+// causeOf returns the cause of an attempt to make values: a spec and a refresh request. A new cause is not subject to
+// the back-off of the former one.
+func causeOf(spec, refresh string) string { return spec + " " + refresh }
 
 // wait returns how long the next attempt must wait.
-func (a *attempts) wait(what string, c cause, now time.Time) time.Duration {
+func (a *attempts) wait(what, cause string, now time.Time) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	t, ok := a.tries[what]
-	if !ok || t.cause != c {
+	if !ok || t.cause != cause {
 		return 0
 	}
 	return t.until.Sub(now)
 }
 
 // fail records a failure, and returns how long to wait.
-func (a *attempts) fail(what string, c cause, now time.Time, err error) time.Duration {
+func (a *attempts) fail(what, cause string, now time.Time, err error) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	t := a.tries[what]
-	if t.cause != c {
-		t = try{cause: c}
+	if t.cause != cause {
+		t = try{cause: cause}
 	}
 	t.failures++
 	wait := max(policy.Jitter(min(firstBackoff<<min(t.failures-1, 10), lastBackoff), a.random()), provider.RetryAfter(err))

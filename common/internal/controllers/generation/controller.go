@@ -34,7 +34,7 @@ const firstRetry, lastRetry = time.Second, time.Minute
 type Reconciler struct {
 	generators *generators
 	parts      *parts
-	memory     *memory
+	memory     *kit.Memory[request, object]
 	events     events.EventRecorder
 	now        func() time.Time
 }

@@ -184,7 +184,7 @@ func (d *decision) generator(f found) {
 		d.out.fault(f.ref, provider.NewError(provider.Conflict, "%d replaced credentials are waiting to be revoked, so no new one is generated; find out why the object is not in sync", n))
 		return
 	}
-	if wait := d.attempts.wait(id, cause{in.Spec, in.Request}, d.now); wait > 0 {
+	if wait := d.attempts.wait(id, causeOf(in.Spec, in.Request), d.now); wait > 0 {
 		d.out.fault(f.ref, d.attempts.failed(id))
 		d.out.again(wait)
 		return

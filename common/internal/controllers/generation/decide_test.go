@@ -76,11 +76,11 @@ func TestDecide(t *testing.T) {
 			want{Class: provider.Unavailable, Moved: true}},
 		"HeldBack": {"A failure waits for its back-off.", func(v *view) {
 			v.part, v.rec = nil, handoff.Record{}
-			v.attempts.fail(id, cause{spec: spec}, noon, provider.NewError(provider.Throttled, "slow down"))
+			v.attempts.fail(id, causeOf(spec, ""), noon, provider.NewError(provider.Throttled, "slow down"))
 		}, want{Class: provider.Throttled, Wait: firstBackoff}},
 		"FailedForAnotherSpec": {"A failure for another spec does not delay this attempt.", func(v *view) {
 			v.part, v.rec = nil, handoff.Record{}
-			v.attempts.fail(id, cause{spec: "other"}, noon, provider.NewError(provider.Throttled, "slow down"))
+			v.attempts.fail(id, causeOf("other", ""), noon, provider.NewError(provider.Throttled, "slow down"))
 		}, want{Values: map[string]action{id: doMake}}},
 		"TooManyRetired": {"No further credential is made while too many wait for revocation.", func(v *view) {
 			change(func(e *handoff.Entry) { e.Spec = "other" })(v)

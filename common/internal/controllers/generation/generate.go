@@ -4,7 +4,6 @@ import (
 	"context"
 	"maps"
 	"slices"
-	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
@@ -71,12 +70,10 @@ func (d *draft) drop(t todo) {
 
 // put adds new values of a generator. refresh is the refresh request that they serve.
 func (d *draft) put(id string, s step, m made, refresh string) error {
-	e := handoff.Entry{
-		Generator: m.generator, Version: m.version, Spec: m.spec, Request: refresh,
-		Made: m.at, Expires: m.Expires, State: m.State, Proof: m.proof, Clean: m.State != "" && m.cleans,
-	}
+	e := m.Entry
+	e.Request = refresh
 	was, replaces := d.rec.Entries[id]
-	v := handoff.Values{Current: m.Values}
+	v := handoff.Values{Current: m.values}
 	if before, ok := handoff.Decode(d.data, id); ok && s.keepPrevious {
 		v.Previous, e.Previous = before.Current, was.Version
 	}
@@ -92,115 +89,100 @@ func (d *draft) put(id string, s step, m made, refresh string) error {
 	return nil
 }
 
-// maker asks generators to make and renew the values of one object.
-type maker struct {
-	generators *generators
-	req        request
-	// refresh is the refresh request that the values serve.
-	refresh string
-	obj     *object
-	now     time.Time
-	out     *outcome
-	// warn reports a problem with a credential.
-	warn func(of handoff.Generator, message string)
-}
-
-// value makes or renews the values of one generator. After a failure, the present values stay.
-func (m *maker) value(ctx context.Context, id string, s step, d *draft) {
+// takeStep makes or renews the values of one generator. After a failure, the present values stay.
+func takeStep(ctx context.Context, p *pass, id string, s step, d *draft) {
 	var err error
 	if s.action == doRenew {
-		err = m.renew(ctx, id, s, d)
+		err = renew(ctx, p, id, s, d)
 	} else {
 		var v made
-		if v, err = m.make(ctx, id, s); err == nil {
-			err = d.put(id, s, v, m.refresh)
+		if v, err = makeValues(ctx, p, id, s); err == nil {
+			err = d.put(id, s, v, p.user.facts.request)
 		}
 	}
 	switch {
 	case errors.Is(err, kit.ErrParked): // The object is queued when there is a place at the generator.
 	case err != nil:
-		m.out.again(m.obj.fail(id, m.cause(s.spec), m.now, err))
-		m.out.fault(s.ref, err)
+		p.out.again(p.obj.fail(id, causeOf(s.spec, p.user.facts.request), p.now, err))
+		p.out.fault(s.ref, err)
 	default:
-		m.obj.succeed(id)
+		p.obj.succeed(id)
 	}
 }
 
-func (m *maker) cause(spec string) cause { return cause{spec, m.refresh} }
-
 // renew extends the lifetime of values. If that is not possible, the next reconcile replaces them.
-func (m *maker) renew(ctx context.Context, id string, s step, d *draft) error {
+func renew(ctx context.Context, p *pass, id string, s step, d *draft) error {
 	e := d.rec.Entries[id]
-	got, proof, err := m.generators.renew(ctx, m.req, s.ref, lease{generatorOf(s.ref), e.State, e.Proof})
+	got, proof, err := p.generators.renew(ctx, p.req, s.ref, e)
 	switch {
 	case errors.Is(err, errUnproven):
-		m.warn(e.Generator, unproven)
-		e.Final, m.out.moved = true, true
+		p.warn(e.Generator, unproven)
+		e.Final, p.out.moved = true, true
 	case errors.Is(err, provider.ErrNotRenewable) || provider.IsNotFound(err):
-		e.Final, m.out.moved = true, true
+		e.Final, p.out.moved = true, true
 	case err != nil:
 		return err
 	default:
-		e.State, e.Proof, e.Expires, e.Renewed = got.State, proof, got.Expires, m.now
+		e.State, e.Proof, e.Expires, e.Renewed = got.State, proof, got.Expires, p.now
 	}
 	d.rec.Entries[id] = e
 	return nil
 }
 
-// make makes new values, unless there are values that are not stored in a part yet.
-func (m *maker) make(ctx context.Context, id string, s step) (made, error) {
-	v, ok := m.obj.made[id]
-	signed := v.State == "" || v.proof != ""
-	if ok && signed && v.spec == s.spec && handoff.CheckValues(v.Values) == nil && !expired(v.Expires, m.now.Add(m.now.Sub(v.at))) {
+// makeValues makes new values, unless there are values that are not stored in a part yet.
+func makeValues(ctx context.Context, p *pass, id string, s step) (made, error) {
+	v, ok := p.obj.made[id]
+	signed := v.State == "" || v.Proof != ""
+	if ok && signed && v.Spec == s.spec && handoff.CheckValues(v.values) == nil && !expired(v.Expires, p.now.Add(p.now.Sub(v.Made))) {
 		return v, nil
 	}
 	if ok {
-		if err := m.abandon(ctx, id, v); err != nil {
+		if err := abandon(ctx, p, id, v); err != nil {
 			return made{}, err
 		}
 	}
-	v = made{generator: generatorOf(s.ref), version: handoff.NewVersion(), spec: s.spec, at: m.now}
-	err := m.generators.generate(ctx, m.req, s.ref, &v)
-	if len(v.Values) > 0 {
-		m.obj.made[id] = v // Also if they could not be signed: they must be revoked then.
+	v = made{Entry: handoff.Entry{Generator: generatorOf(s.ref), Version: handoff.NewVersion(), Spec: s.spec, Made: p.now}}
+	err := p.generators.generate(ctx, p.req, s.ref, &v)
+	if len(v.values) > 0 {
+		p.obj.made[id] = v // Also if they could not be signed: they must be revoked then.
 	}
 	if err != nil {
 		return made{}, err
 	}
-	if err := handoff.CheckValues(v.Values); err != nil {
-		return made{}, errors.Join(err, m.abandon(ctx, id, v))
+	if err := handoff.CheckValues(v.values); err != nil {
+		return made{}, errors.Join(err, abandon(ctx, p, id, v))
 	}
 	return v, nil
 }
 
 // abandon revokes values that no part will hold.
-func (m *maker) abandon(ctx context.Context, id string, v made) error {
-	if v.cleans && v.State != "" && !expired(v.Expires, m.now) {
-		if err := m.generators.revoke(ctx, m.req, v.generator, v.State); err != nil {
+func abandon(ctx context.Context, p *pass, id string, v made) error {
+	if v.Clean && !expired(v.Expires, p.now) {
+		if err := p.generators.revoke(ctx, p.req, v.Generator, v.State); err != nil {
 			return err
 		}
 	}
-	delete(m.obj.made, id)
+	delete(p.obj.made, id)
 	return nil
 }
 
 // discard revokes values that are not needed because another process was first. Values with an ID in steps are still
 // wanted.
-func (m *maker) discard(ctx context.Context, steps map[string]step) {
-	for id, v := range m.obj.made {
-		if _, wanted := steps[id]; wanted || m.obj.wait(id, m.cause(v.spec), m.now) > 0 {
+func discard(ctx context.Context, p *pass, steps map[string]step) {
+	for id, v := range p.obj.made {
+		if _, wanted := steps[id]; wanted || p.obj.wait(id, causeOf(v.Spec, p.user.facts.request), p.now) > 0 {
 			continue
 		}
-		m.tryAbandon(ctx, id, v)
+		tryAbandon(ctx, p, id, v)
 	}
 }
 
 // tryAbandon is abandon with back-off.
-func (m *maker) tryAbandon(ctx context.Context, id string, v made) {
+func tryAbandon(ctx context.Context, p *pass, id string, v made) {
 	what := "made " + id
-	if wait := m.obj.wait(what, cause{}, m.now); wait > 0 {
-		m.out.again(wait)
-	} else if err := m.abandon(ctx, id, v); err != nil && !errors.Is(err, kit.ErrParked) {
-		m.out.again(m.obj.fail(what, cause{}, m.now, err))
+	if wait := p.obj.wait(what, "", p.now); wait > 0 {
+		p.out.again(wait)
+	} else if err := abandon(ctx, p, id, v); err != nil && !errors.Is(err, kit.ErrParked) {
+		p.out.again(p.obj.fail(what, "", p.now, err))
 	}
 }

@@ -25,13 +25,6 @@ var (
 // unproven describes a credential whose record was not written by this module, or was changed.
 const unproven = "the record of a credential has no valid proof: it is older than proofs, was changed, or the key was lost; the credential is not renewed or revoked, and stays valid until it expires"
 
-// A lease is a credential in the record of a part.
-type lease struct {
-	generator handoff.Generator
-	state     string
-	proof     string
-}
-
 // purpose is what a proof of a state is bound to. A part outlives an object that is created again, so the uid of the
 // object is not included.
 func (g *generators) purpose(req request, of handoff.Generator) []string {
@@ -43,8 +36,8 @@ func (g *generators) purpose(req request, of handoff.Generator) []string {
 }
 
 // check returns errUnproven unless an operator of this module made a credential for this part.
-func (g *generators) check(ctx context.Context, req request, l lease) error {
-	ok, err := g.keys.Verify(ctx, g.purpose(req, l.generator), l.state, l.proof)
+func (g *generators) check(ctx context.Context, req request, of handoff.Generator, state, proof string) error {
+	ok, err := g.keys.Verify(ctx, g.purpose(req, of), state, proof)
 	if err == nil && !ok {
 		return errUnproven
 	}
@@ -130,8 +123,8 @@ func (g *generators) call(ctx context.Context, req request, ref v1alpha1.StoreRe
 // generate makes values in v, with the proof of their state. If that fails after they were made, v has them, too.
 func (g *generators) generate(ctx context.Context, req request, ref v1alpha1.StoreRef, v *made) error {
 	return g.call(ctx, req, ref, func(ctx context.Context, kind string, gen provider.Generator) error {
-		v.cleans = provider.Cleans(gen)
-		if _, renews := gen.(provider.Renewer); v.cleans || renews {
+		cleans := provider.Cleans(gen)
+		if _, renews := gen.(provider.Renewer); cleans || renews {
 			if err := g.keys.Load(ctx); err != nil { // Nothing is made that could not be revoked later.
 				return err
 			}
@@ -140,36 +133,38 @@ func (g *generators) generate(ctx context.Context, req request, ref v1alpha1.Sto
 		if err != nil {
 			return err
 		}
-		if v.Generated = made; made.State == "" {
+		v.values, v.State, v.Expires, v.Clean = made.Values, made.State, made.Expires, cleans && made.State != ""
+		if made.State == "" {
 			return nil
 		}
-		v.proof, err = g.keys.Sign(ctx, g.purpose(req, generatorOf(ref)), made.State)
+		v.Proof, err = g.keys.Sign(ctx, g.purpose(req, generatorOf(ref)), made.State)
 		return err
 	})
 }
 
-// renew extends the lifetime of values, and returns the proof of their new state.
-func (g *generators) renew(ctx context.Context, req request, ref v1alpha1.StoreRef, l lease) (v provider.Generated, proof string, err error) {
-	if err := g.check(ctx, req, l); err != nil {
+// renew extends the lifetime of the values of an entry, and returns the proof of their new state.
+func (g *generators) renew(ctx context.Context, req request, ref v1alpha1.StoreRef, e handoff.Entry) (v provider.Generated, proof string, err error) {
+	of := generatorOf(ref)
+	if err := g.check(ctx, req, of, e.State, e.Proof); err != nil {
 		return v, "", err
 	}
 	err = g.call(ctx, req, ref, func(ctx context.Context, kind string, gen provider.Generator) (err error) {
-		v, err = provider.Renew(ctx, kind, gen, l.state)
+		v, err = provider.Renew(ctx, kind, gen, e.State)
 		return err
 	})
-	if err != nil || v.State == l.state {
-		return v, l.proof, err
+	if err != nil || v.State == e.State {
+		return v, e.Proof, err
 	}
-	proof, err = g.keys.Sign(ctx, g.purpose(req, l.generator), v.State)
+	proof, err = g.keys.Sign(ctx, g.purpose(req, of), v.State)
 	return v, proof, err
 }
 
 // cleanup revokes a credential of a record.
-func (g *generators) cleanup(ctx context.Context, req request, l lease) error {
-	if err := g.check(ctx, req, l); err != nil {
+func (g *generators) cleanup(ctx context.Context, req request, c handoff.Retired) error {
+	if err := g.check(ctx, req, c.Generator, c.State, c.Proof); err != nil {
 		return err
 	}
-	return g.revoke(ctx, req, l.generator, l.state)
+	return g.revoke(ctx, req, c.Generator, c.State)
 }
 
 // revoke revokes a credential that this process made, or whose proof is valid. A cluster generator that does not admit

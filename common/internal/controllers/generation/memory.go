@@ -2,43 +2,25 @@ package generation
 
 import (
 	"maps"
-	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
 	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/overlay"
-	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// memory is that of the objects of this controller.
-type memory struct{ kit.Memory[request, object] }
-
-// newMemory returns an empty memory. random returns numbers in [0, 1) for jitter. An object that is created again takes
+// newMemory returns an empty memory of the objects of this controller. random returns numbers in [0, 1) for jitter. An object that is created again takes
 // over the values that no part holds.
-func newMemory(random func() float64) *memory {
-	return &memory{kit.Memory[request, object]{New: func(uid types.UID, o *object) *object {
+func newMemory(random func() float64) *kit.Memory[request, object] {
+	return &kit.Memory[request, object]{New: func(uid types.UID, o *object) *object {
 		if o == nil {
 			o = &object{attempts: attempts{random: random}, made: map[string]made{}}
 		}
 		o.uid = uid
 		o.reset()
 		return o
-	}}}
-}
-
-// object returns the memory of an object.
-func (m *memory) object(req request, uid types.UID) *object {
-	o, _ := m.Get(req, uid)
-	return o
-}
-
-// forget drops the memory of an object, unless it has values that no part holds: these must be revoked first.
-func (m *memory) forget(req request) {
-	if o := m.Peek(req); o != nil && !o.burdened() {
-		m.Forget(req)
-	}
+	}}
 }
 
 // object is the state of one object. Only one worker uses it at a time; event handlers use only attempts.
@@ -60,18 +42,11 @@ type object struct {
 	carried []handoff.Retired
 }
 
-// made are values that no part holds yet.
+// made are values that no part holds yet, with their entry for the record of the part. Its version identifies values
+// that the part already has.
 type made struct {
-	provider.Generated
-	// version is the version for the record of the part. It identifies values that a part already has.
-	version   string
-	generator handoff.Generator
-	spec      string
-	at        time.Time
-	// cleans is true if the generator can revoke them.
-	cleans bool
-	// proof is that of State.
-	proof string
+	handoff.Entry
+	values map[string][]byte
 }
 
 // burdened reports whether there are credentials to revoke that no part records.
@@ -79,7 +54,7 @@ func (o *object) burdened() bool { return len(o.made)+len(o.carried) > 0 }
 
 // dropHeld drops values that the part already has, because the response to its write was lost.
 func (o *object) dropHeld(rec handoff.Record) {
-	maps.DeleteFunc(o.made, func(_ string, m made) bool { return rec.Has(m.version) })
+	maps.DeleteFunc(o.made, func(_ string, m made) bool { return rec.Has(m.Version) })
 }
 
 // stored drops what the part now holds: values by the IDs of their generators, and carried credentials.

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
@@ -114,17 +113,6 @@ func (ps *parts) owners(ctx context.Context, u user, live *corev1.Secret) ([]met
 // remove deletes a part, if it is unchanged since it was read.
 func (ps *parts) remove(ctx context.Context, live *corev1.Secret) error {
 	return ps.client.Delete(ctx, live, client.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion})
-}
-
-// letGo removes the finalizer of a part. moved is true if the part was changed meanwhile.
-func (ps *parts) letGo(ctx context.Context, live *corev1.Secret) (moved bool, err error) {
-	next := live.DeepCopy()
-	controllerutil.RemoveFinalizer(next, ps.finalizer())
-	err = ps.client.Patch(ctx, next, client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{}))
-	if kerrors.IsConflict(err) || kerrors.IsNotFound(err) {
-		return true, nil
-	}
-	return false, errors.Wrap(err, "cannot remove the finalizer from the Secret of the contribution")
 }
 
 // A Secret that holds the values may have lost its labels, so all Secrets of the namespace are listed, as metadata.

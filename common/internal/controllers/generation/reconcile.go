@@ -77,10 +77,10 @@ func (p *pass) run(ctx context.Context) error {
 	}
 	p.user = userOf(o, p.generators.resolver.Routes)
 	if meta == nil && len(p.user.generators) == 0 {
-		p.memory.forget(p.req)
+		p.forget()
 		return nil
 	}
-	p.obj = p.memory.object(p.req, o.GetUID())
+	p.obj, _ = p.memory.Get(p.req, o.GetUID())
 	v := p.gather(ctx)
 	if meta != nil {
 		v.part = meta
@@ -113,13 +113,11 @@ func (p *pass) storeOutcome(t todo, out outcome) {
 	}
 }
 
-// maker and revoker return helpers for the object of the pass.
-func (p *pass) maker() *maker {
-	return &maker{generators: p.generators, req: p.req, refresh: p.user.facts.request, obj: p.obj, now: p.now, out: &p.out, warn: p.warn}
-}
-
-func (p *pass) revoker() *revoker {
-	return &revoker{generators: p.generators, parts: p.parts, req: p.req, obj: p.obj, now: p.now, out: &p.out, warn: p.warn}
+// forget drops the memory of the object, unless it has values that no part holds: these must be revoked first.
+func (p *pass) forget() {
+	if o := p.memory.Peek(p.req); o != nil && !o.burdened() {
+		p.memory.Forget(p.req)
+	}
 }
 
 // warn emits an event about a credential, for the object, which may be deleted already.
@@ -147,11 +145,11 @@ func (p *pass) report(ctx context.Context, part metav1.Object, newValues bool) e
 func (p *pass) orphaned(ctx context.Context, m *metav1.PartialObjectMetadata) error {
 	p.obj = p.memory.Peek(p.req)
 	if held := m != nil && m.DeletionTimestamp != nil && p.parts.bears(m); !held && (p.obj == nil || !p.obj.burdened()) {
-		p.memory.forget(p.req)
+		p.forget()
 		return nil
 	}
 	if p.obj == nil {
-		p.obj = p.memory.object(p.req, "")
+		p.obj, _ = p.memory.Get(p.req, "")
 	}
 	live, err := p.parts.live(ctx, p.req)
 	if err != nil {
@@ -160,17 +158,16 @@ func (p *pass) orphaned(ctx context.Context, m *metav1.PartialObjectMetadata) er
 	if live != nil {
 		p.obj.dropHeld(handoff.RecordOf(live))
 	}
-	maker, revoker := p.maker(), p.revoker()
 	for id, v := range p.obj.made {
-		maker.tryAbandon(ctx, id, v)
+		tryAbandon(ctx, p, id, v)
 	}
-	if err := revoker.carried(ctx); err != nil {
+	if err := revokeCarried(ctx, p); err != nil {
 		return err
 	}
 	if live != nil && live.DeletionTimestamp != nil && p.parts.bears(live) {
-		return revoker.finish(ctx, live, handoff.RecordOf(live))
+		return finishPart(ctx, p, live, handoff.RecordOf(live))
 	}
-	p.memory.forget(p.req)
+	p.forget()
 	return nil
 }
 
@@ -182,17 +179,17 @@ func (p *pass) release(ctx context.Context) error {
 		return errors.Wrap(err, "cannot read the Secret of the contribution")
 	}
 	if _, ok := handoff.Of(s.Annotations); err != nil || ok || s.DeletionTimestamp == nil || s.Type != handoff.Type {
-		p.memory.forget(p.req)
+		p.forget()
 		return nil
 	}
-	p.obj = p.memory.object(p.req, s.UID)
+	p.obj, _ = p.memory.Get(p.req, s.UID)
 	rec := handoff.RecordOf(s)
 	if rec.Name == "" {
 		p.warn(handoff.Generator{}, "Secret "+s.Name+" has lost its annotation with the record; credentials that it would revoke stay valid until they expire")
 	}
-	if err := p.revoker().finish(ctx, s, rec); err != nil || p.out.moved || p.out.wait > 0 {
+	if err := finishPart(ctx, p, s, rec); err != nil || p.out.moved || p.out.wait > 0 {
 		return err // It is reconciled again.
 	}
-	p.memory.forget(p.req)
+	p.forget()
 	return nil
 }

@@ -51,7 +51,7 @@ func TestReleaseLeavesNoState(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			req := request{secretKind, client.ObjectKey{Namespace: "shop", Name: "part"}}
 			m := newMemory(func() float64 { return 0.5 })
-			m.object(req, "uid")
+			m.Get(req, "uid")
 			r := &Reconciler{
 				generators: &generators{},
 				parts:      &parts{client: fake.NewClientBuilder().WithObjects(tc.existing...).Build(), contributor: contributor},
