@@ -18,6 +18,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
 	"github.com/direct-secrets/direct-secrets/common/internal/kit"
+	"github.com/direct-secrets/direct-secrets/common/internal/presence"
 	"github.com/direct-secrets/direct-secrets/common/internal/proof"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
@@ -32,11 +33,16 @@ const firstRetry, lastRetry = time.Second, time.Minute
 
 // Reconciler manages the parts of the objects that use a generator of this module.
 type Reconciler struct {
+	// client reads live; cache reads from the informers.
+	client     client.Client
+	cache      client.Reader
 	generators *generators
-	parts      *parts
-	memory     *kit.Memory[request, object]
-	events     events.EventRecorder
-	now        func() time.Time
+	// contributor is this operator in the role of a generator.
+	contributor handoff.Contributor
+	board       *presence.Board
+	memory      *kit.Memory[request, object]
+	events      events.EventRecorder
+	now         func() time.Time
 }
 
 // request identifies an object that uses generators. With the kind Secret it identifies a part whose annotation names
@@ -71,13 +77,10 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, keys *p
 		return errors.Wrap(err, "cannot look up the generator Kinds")
 	}
 	r := &Reconciler{
-		generators: &generators{resolver: resolver, live: resolver.By(live), pool: pool, opts: o, keys: keys},
-		parts: &parts{
-			client: live, cache: mgr.GetCache(), board: o.Board,
-			contributor: handoff.Contributor{Group: o.Module, Class: o.ControllerClass, Purpose: v1alpha1.PartGenerated},
-		},
-		memory: newMemory(o.Random),
-		events: mgr.GetEventRecorder("direct-secrets"), now: o.Now,
+		client: live, cache: mgr.GetCache(), board: o.Board, memory: newMemory(o.Random),
+		generators:  &generators{resolver: resolver, live: resolver.By(live), pool: pool, opts: o, keys: keys},
+		contributor: handoff.Contributor{Group: o.Module, Class: o.ControllerClass, Purpose: v1alpha1.PartGenerated},
+		events:      mgr.GetEventRecorder("direct-secrets"), now: o.Now,
 	}
 	walks := kit.NewController(o.Walks, r.Reconcile)
 	o.Board.OnChange(func() {

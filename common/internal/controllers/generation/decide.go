@@ -59,10 +59,10 @@ type todo struct {
 
 // step is the work to do for the values of one generator.
 type step struct {
-	ref    v1alpha1.StoreRef
-	action action
-	why    string
-	spec   string
+	ref v1alpha1.StoreRef
+	// why is one of the reasons in due.go.
+	why  string
+	spec string
 	// keepPrevious is true if the replaced values are kept together with the new ones.
 	keepPrevious bool
 }
@@ -115,44 +115,44 @@ func (o *outcome) fault(ref v1alpha1.StoreRef, err error) {
 	}
 }
 
-// decision is the working state of decide.
-type decision struct {
-	view
-	todo todo
-	out  outcome
-	held bool
-}
-
 // decide returns the work to do for a part. It is pure: also the time comes from view.
-func decide(v view) (todo, outcome) {
-	d := decision{view: v, todo: todo{values: map[string]step{}}, held: v.user.holds(v.rec)}
+func decide(v view) (t todo, out outcome) {
+	t.values = map[string]step{}
+	held := v.user.holds(v.rec)
 	if v.part != nil {
-		d.todo.leftover = v.part.GetDeletionTimestamp() != nil
-		d.todo.adopt = v.rec.UID != v.user.GetUID()
-		d.todo.owners = !d.owned() || v.rec.Cleans() != slices.Contains(v.part.GetFinalizers(), v.finalizer)
-		d.todo.labels = !handoff.Labelled(v.part, v.labels)
+		t.leftover = v.part.GetDeletionTimestamp() != nil
+		t.adopt = v.rec.UID != v.user.GetUID()
+		t.owners = !v.owned(&out) || v.rec.Cleans() != slices.Contains(v.part.GetFinalizers(), v.finalizer)
+		t.labels = !handoff.Labelled(v.part, v.labels)
 	}
 	for _, f := range v.generators {
 		switch {
 		case f.err != nil:
-			d.out.fault(f.ref, f.err) // The creation of the generator requeues the object.
+			out.fault(f.ref, f.err) // The creation of the generator requeues the object.
 		case f.object != nil:
-			d.generator(f)
+			v.decideValues(f, held, &t, &out)
 		}
 	}
-	d.leftovers()
-	d.retired()
-	return d.todo, d.out
+	t.dropped, t.unkept = v.leftovers()
+	for _, c := range v.rec.Retired {
+		switch {
+		case expired(c.Expires, v.now), !c.Release.IsZero() && out.due(c.Release, v.now):
+			t.revoked = append(t.revoked, c)
+		case c.Release.IsZero() && held && !v.user.named[c.Version] && !v.rec.Kept(c):
+			t.freed = append(t.freed, c)
+		}
+	}
+	return t, out
 }
 
-// generator decides about the values of one generator.
-func (d *decision) generator(f found) {
+// decideValues decides about the values of one generator. held is true if all consumers hold the present ones.
+func (v view) decideValues(f found, held bool, t *todo, out *outcome) {
 	id := handoff.ID(f.ref)
 	in := input{
-		Now: d.now, Suspended: d.user.suspended, Fixed: d.user.fixed, Rotates: d.user.rotates,
-		Held: d.held, Request: d.user.facts.request, Spread: spread(d.user.GetUID(), id),
+		Now: v.now, Suspended: v.user.suspended, Fixed: v.user.fixed, Rotates: v.user.rotates,
+		Held: held, Request: v.user.refresh, Spread: spread(v.user.GetUID(), id),
 	}
-	if e, ok := d.rec.Entries[id]; ok {
+	if e, ok := v.rec.Entries[id]; ok {
 		in.Entry = &e
 	}
 	var err error
@@ -160,88 +160,71 @@ func (d *decision) generator(f found) {
 		in.Interval, err = f.object.GeneratorSpec().RotationInterval.Interval(0)
 	}
 	if err != nil {
-		d.out.fault(f.ref, provider.NewError(provider.Invalid, "spec.rotationInterval: %s", err))
+		out.fault(f.ref, provider.NewError(provider.Invalid, "spec.rotationInterval: %s", err))
 		return
 	}
-	do, why, next := actionDue(in)
-	if do == doNothing {
-		d.todo.current = append(d.todo.current, id)
+	why, next := valuesDue(in)
+	wait := v.attempts.wait(id, causeOf(in.Spec, in.Request), v.now)
+	switch n := len(v.rec.Retired); {
+	case why == "":
+		t.current = append(t.current, id)
 		if !next.IsZero() {
-			d.out.due(next, d.now)
+			out.due(next, v.now)
 		}
-		return
+	case f.holdsBack:
+		out.fault(f.ref, provider.ErrNoRemoteChanges)
+	case f.refused != nil:
+		out.moved = out.moved || errors.Is(f.refused, errLabels)
+		out.fault(f.ref, f.refused)
+	case why != whyRenew && n >= maxRetired:
+		out.fault(f.ref, provider.NewError(provider.Conflict, "%d replaced credentials are waiting to be revoked, so no new one is generated; find out why the object is not in sync", n))
+	case wait > 0:
+		out.fault(f.ref, v.attempts.failed(id))
+		out.again(wait)
+	default:
+		t.values[id] = step{ref: f.ref, why: why, spec: in.Spec, keepPrevious: f.object.GeneratorSpec().KeepPrevious}
 	}
-	if f.holdsBack {
-		d.out.fault(f.ref, provider.ErrNoRemoteChanges)
-		return
-	}
-	if f.refused != nil {
-		d.out.moved = d.out.moved || errors.Is(f.refused, errLabels)
-		d.out.fault(f.ref, f.refused)
-		return
-	}
-	if n := len(d.rec.Retired); do == doMake && n >= maxRetired {
-		d.out.fault(f.ref, provider.NewError(provider.Conflict, "%d replaced credentials are waiting to be revoked, so no new one is generated; find out why the object is not in sync", n))
-		return
-	}
-	if wait := d.attempts.wait(id, causeOf(in.Spec, in.Request), d.now); wait > 0 {
-		d.out.fault(f.ref, d.attempts.failed(id))
-		d.out.again(wait)
-		return
-	}
-	d.todo.values[id] = step{ref: f.ref, action: do, why: why, spec: in.Spec, keepPrevious: f.object.GeneratorSpec().KeepPrevious}
 }
 
-// leftovers decides about values that are no longer wanted, and about previous values.
-func (d *decision) leftovers() {
+// leftovers returns the IDs of values that are no longer wanted, and of those whose previous values are not.
+func (v view) leftovers() (dropped, unkept []string) {
 	wanted, drops := map[string]bool{}, map[string]bool{}
-	for _, f := range d.generators {
+	for _, f := range v.generators {
 		id := handoff.ID(f.ref)
 		wanted[id] = f.object != nil || f.err != nil
 		drops[id] = f.object != nil && !f.object.GeneratorSpec().KeepPrevious
 	}
-	for _, id := range slices.Sorted(maps.Keys(d.rec.Entries)) {
-		switch e := d.rec.Entries[id]; {
-		case !wanted[id] && d.user.inSync && !d.user.named[e.Version]:
-			d.todo.dropped = append(d.todo.dropped, id)
+	for _, id := range slices.Sorted(maps.Keys(v.rec.Entries)) {
+		switch e := v.rec.Entries[id]; {
+		case !wanted[id] && v.user.inSync && !v.user.named[e.Version]:
+			dropped = append(dropped, id)
 		case e.Previous != "" && drops[id]:
-			d.todo.unkept = append(d.todo.unkept, id)
+			unkept = append(unkept, id)
 		}
 	}
-}
-
-// retired decides about replaced credentials.
-func (d *decision) retired() {
-	for _, c := range d.rec.Retired {
-		switch {
-		case expired(c.Expires, d.now), !c.Release.IsZero() && d.out.due(c.Release, d.now):
-			d.todo.revoked = append(d.todo.revoked, c)
-		case c.Release.IsZero() && d.held && !d.user.named[c.Version] && !d.rec.Kept(c):
-			d.todo.freed = append(d.todo.freed, c)
-		}
-	}
+	return dropped, unkept
 }
 
 // owned reports whether the part is owned by the object and by the Secret written from it. Secrets that were written
 // from it before may also be owners, because they may still hold its values. The garbage collector removes owners that
 // no longer exist.
-func (d *decision) owned() bool {
-	owners := d.part.GetOwnerReferences()
+func (v view) owned(out *outcome) bool {
+	owners := v.part.GetOwnerReferences()
 	has := func(uid types.UID) bool {
 		return slices.ContainsFunc(owners, func(o metav1.OwnerReference) bool { return o.UID == uid })
 	}
 	switch {
-	case !has(d.user.GetUID()):
+	case !has(v.user.GetUID()):
 		return false
-	case d.user.target == "":
+	case v.user.target == "":
 		return true
-	case d.target != "":
-		return has(d.target)
+	case v.target != "":
+		return has(v.target)
 	}
 	// Another module writes the Secret, so it is not in this cache. The garbage collector removes an owner that does
 	// not exist. A new Secret with the same name causes no event here, hence the periodic check.
-	d.out.again(holdInterval)
-	return slices.ContainsFunc(owners, func(o metav1.OwnerReference) bool { return o.Kind == secretKind && o.Name == d.user.target })
+	out.again(holdInterval)
+	return slices.ContainsFunc(owners, func(o metav1.OwnerReference) bool { return o.Kind == secretKind && o.Name == v.user.target })
 }
 
 func expired(at, now time.Time) bool { return !at.IsZero() && now.After(at) }

@@ -28,11 +28,9 @@ func TestDecide(t *testing.T) {
 		return view{
 			now: noon, finalizer: "finalizer", attempts: &attempts{random: func() float64 { return 0.5 }},
 			user: user{
-				Object: &v1alpha1.ExternalSecret{ObjectMeta: metav1.ObjectMeta{UID: "uid"}},
-				facts: facts{
-					generators: []v1alpha1.StoreRef{ref}, rotates: true, inSync: true,
-					delivered: map[handoff.Generator]string{gen: "v2"}, named: map[string]bool{"v2": true},
-				},
+				Object:     &v1alpha1.ExternalSecret{ObjectMeta: metav1.ObjectMeta{UID: "uid"}},
+				generators: []v1alpha1.StoreRef{ref}, rotates: true, inSync: true,
+				delivered: map[handoff.Generator]string{gen: "v2"}, named: map[string]bool{"v2": true},
 			},
 			generators: []found{{ref: ref, object: object}},
 			part:       &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{UID: "uid"}}}},
@@ -48,7 +46,7 @@ func TestDecide(t *testing.T) {
 	}
 	old := handoff.Retired{Generator: gen, Version: "v1", State: "s"}
 	type want struct {
-		Values                  map[string]action
+		Values                  map[string]string
 		Current, Dropped        []string
 		Unkept                  []string
 		Freed, Revoked          int
@@ -64,8 +62,8 @@ func TestDecide(t *testing.T) {
 		want   want
 	}{
 		"InSync":      {"A part that is up to date needs nothing.", func(*view) {}, want{Current: current}},
-		"NoPart":      {"Without a part, values are made.", func(v *view) { v.part, v.rec = nil, handoff.Record{} }, want{Values: map[string]action{id: doMake}}},
-		"Changed":     {"Values made from another spec are replaced.", change(func(e *handoff.Entry) { e.Spec = "other" }), want{Values: map[string]action{id: doMake}}},
+		"NoPart":      {"Without a part, values are made.", func(v *view) { v.part, v.rec = nil, handoff.Record{} }, want{Values: map[string]string{id: whyFirst}}},
+		"Changed":     {"Values made from another spec are replaced.", change(func(e *handoff.Entry) { e.Spec = "other" }), want{Values: map[string]string{id: whyChanged}}},
 		"NotFound":    {"A generator that cannot be read is reported, and its values stay.", func(v *view) { v.generators[0] = found{ref: ref, err: provider.NewError(provider.NotFound, "missing")} }, want{Class: provider.NotFound}},
 		"OtherClass":  {"Values of a generator of another class are kept while the status names them.", func(v *view) { v.generators[0] = found{ref: ref} }, want{}},
 		"RefusedIdle": {"A refusal does not matter while there is nothing to make.", func(v *view) { v.generators[0].refused = errLabels }, want{Current: current}},
@@ -81,7 +79,7 @@ func TestDecide(t *testing.T) {
 		"FailedForAnotherSpec": {"A failure for another spec does not delay this attempt.", func(v *view) {
 			v.part, v.rec = nil, handoff.Record{}
 			v.attempts.fail(id, causeOf("other", ""), noon, provider.NewError(provider.Throttled, "slow down"))
-		}, want{Values: map[string]action{id: doMake}}},
+		}, want{Values: map[string]string{id: whyFirst}}},
 		"TooManyRetired": {"No further credential is made while too many wait for revocation.", func(v *view) {
 			change(func(e *handoff.Entry) { e.Spec = "other" })(v)
 			v.user.inSync = false
@@ -114,9 +112,9 @@ func TestDecide(t *testing.T) {
 			}
 			for _, id := range slices.Sorted(maps.Keys(todo.values)) {
 				if got.Values == nil {
-					got.Values = map[string]action{}
+					got.Values = map[string]string{}
 				}
-				got.Values[id] = todo.values[id].action
+				got.Values[id] = todo.values[id].why
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("\n%s\ndecide(): -want, +got:\n%s", tc.reason, diff)

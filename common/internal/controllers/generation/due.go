@@ -7,18 +7,6 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 )
 
-// An action is the work to do for the values of one generator.
-type action string
-
-// The actions.
-const (
-	doNothing action = ""
-	// doMake makes new values. The present values stay until the new ones are stored.
-	doMake action = "make"
-	// doRenew extends the lifetime of the present values.
-	doRenew action = "renew"
-)
-
 // input is the input of the decision about the values of one generator.
 type input struct {
 	// Entry describes the values; nil if there are none.
@@ -43,60 +31,62 @@ type input struct {
 	Spread float64
 }
 
-// The reasons to make new values.
+// The reasons to make new values. The present values stay until the new ones are stored. With whyRenew, the lifetime of
+// the present values is extended instead.
 const (
 	whyFirst     = "first"
 	whyRequested = "a refresh was requested"
 	whyChanged   = "the spec of the generator changed"
 	whyElapsed   = "rotationInterval has passed"
 	whyExpiring  = "they are about to expire"
+	whyRenew     = "they can be renewed"
 )
 
-// actionDue returns the work to do for the values of one generator and the reason, and when to check again; a zero time
-// stands for never.
-func actionDue(in input) (a action, why string, next time.Time) {
+// valuesDue returns the reason to make or renew the values of one generator; without one, when to check again. A zero
+// time stands for never.
+func valuesDue(in input) (why string, next time.Time) {
 	e := in.Entry
 	if e == nil {
 		if in.Suspended {
-			return doNothing, "", time.Time{}
+			return "", time.Time{}
 		}
-		return doMake, whyFirst, time.Time{}
+		return whyFirst, time.Time{}
 	}
 	replaces := !in.Suspended && !in.Fixed
 	rotates := in.Rotates && replaces
 	switch {
 	case replaces && in.Request != "" && in.Request != e.Request:
-		return doMake, whyRequested, time.Time{}
+		return whyRequested, time.Time{}
 	case rotates && in.Spec != e.Spec:
-		return doMake, whyChanged, time.Time{}
+		return whyChanged, time.Time{}
 	}
 	if rotates && in.Held && in.Interval > 0 {
 		if next = e.Made.Add(early(in.Interval, in.Spread)); in.reached(next, e.Made) {
-			return doMake, whyElapsed, time.Time{}
+			return whyElapsed, time.Time{}
 		}
 	}
 	if e.Expires.IsZero() {
-		return doNothing, "", next
+		return "", next
 	}
 	return in.expiring(rotates, next)
 }
 
-// expiring is actionDue for values that expire. next is the time of the next check for another reason.
-func (in input) expiring(rotates bool, next time.Time) (action, string, time.Time) {
+// expiring is valuesDue for values that expire. next is the time of the next check for another reason.
+func (in input) expiring(rotates bool, next time.Time) (string, time.Time) {
 	e := in.Entry
 	if due := renewal(*e, in.Spread); !in.reached(due, latest(e.Made, e.Renewed)) {
 		if next.IsZero() || due.Before(next) {
 			next = due
 		}
-		return doNothing, "", next
+		return "", next
 	}
 	switch {
 	case !e.Final && e.State != "" && in.Now.Before(e.Expires):
-		return doRenew, "", next
+		return whyRenew, time.Time{}
 	case rotates:
-		return doMake, whyExpiring, time.Time{}
+		return whyExpiring, time.Time{}
 	}
-	return doNothing, "", next
+	return "", next
 }
 
 // reached reports whether the time next has passed. If planned is in the future, a wrong clock computed next, and it

@@ -2,7 +2,6 @@ package generation
 
 import (
 	"context"
-	"reflect"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
@@ -45,11 +44,11 @@ func (r *Reconciler) user(o client.Object) user { return userOf(o, r.generators.
 // onObject enqueues an object that uses a generator of this module, or did.
 func (r *Reconciler) onObject(_ context.Context, e kit.Event, add func(request, time.Duration)) {
 	is := r.user(e.Object())
-	concerned := is.concerns(r.parts.contributor)
+	concerned := is.concerns(r.contributor)
 	if e.Was != nil && e.Is != nil {
 		was := r.user(e.Was)
-		concerned = (concerned || was.concerns(r.parts.contributor)) && (was.GetUID() != is.GetUID() ||
-			was.GetDeletionTimestamp() == nil && is.GetDeletionTimestamp() != nil || !reflect.DeepEqual(was.facts, is.facts))
+		concerned = (concerned || was.concerns(r.contributor)) && (was.GetUID() != is.GetUID() ||
+			was.GetDeletionTimestamp() == nil && is.GetDeletionTimestamp() != nil || !is.same(was))
 	}
 	if concerned {
 		add(is.request(), 0)
@@ -66,9 +65,9 @@ func (r *Reconciler) onSecret(ctx context.Context, e kit.Event, add func(request
 		rec, ok := handoff.Of(o.GetAnnotations())
 		req := request{rec.Kind, types.NamespacedName{Namespace: o.GetNamespace(), Name: rec.Name}}
 		switch {
-		case ok && (rec.Kind == externalSecretKind || rec.Kind == pushSecretKind) && o.GetName() == r.parts.key(req).Name:
+		case ok && (rec.Kind == externalSecretKind || rec.Kind == pushSecretKind) && o.GetName() == r.key(req).Name:
 			add(req, 0)
-		case o.GetDeletionTimestamp() != nil && r.parts.bears(o):
+		case o.GetDeletionTimestamp() != nil && r.bears(o):
 			add(request{secretKind, client.ObjectKeyFromObject(o)}, 0)
 		}
 	}
@@ -77,7 +76,7 @@ func (r *Reconciler) onSecret(ctx context.Context, e kit.Event, add func(request
 	}
 	for name := range target.Marks(e.Object().GetAnnotations()) {
 		req := request{externalSecretKind, types.NamespacedName{Namespace: e.Object().GetNamespace(), Name: name}}
-		if m, err := r.parts.cached(ctx, req); m != nil && err == nil {
+		if m, err := r.cached(ctx, req); m != nil && err == nil {
 			add(req, 0)
 		}
 	}
@@ -87,7 +86,7 @@ func (r *Reconciler) onSecret(ctx context.Context, e kit.Event, add func(request
 func (r *Reconciler) referring(ctx context.Context, k resolve.Route, generator types.NamespacedName, namespace string) []kit.Referrer[request] {
 	var all []kit.Referrer[request]
 	for _, list := range []client.ObjectList{&v1alpha1.ExternalSecretList{}, &v1alpha1.PushSecretList{}} {
-		if err := r.parts.cache.List(ctx, list, client.InNamespace(namespace)); err != nil {
+		if err := r.cache.List(ctx, list, client.InNamespace(namespace)); err != nil {
 			return nil // A cache fails only when it shuts down.
 		}
 		for _, o := range kit.Items(list) {

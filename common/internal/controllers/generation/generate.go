@@ -92,18 +92,18 @@ func (d *draft) put(id string, s step, m made, refresh string) error {
 // takeStep makes or renews the values of one generator. After a failure, the present values stay.
 func takeStep(ctx context.Context, p *pass, id string, s step, d *draft) {
 	var err error
-	if s.action == doRenew {
+	if s.why == whyRenew {
 		err = renew(ctx, p, id, s, d)
 	} else {
 		var v made
 		if v, err = makeValues(ctx, p, id, s); err == nil {
-			err = d.put(id, s, v, p.user.facts.request)
+			err = d.put(id, s, v, p.user.refresh)
 		}
 	}
 	switch {
 	case errors.Is(err, kit.ErrParked): // The object is queued when there is a place at the generator.
 	case err != nil:
-		p.out.again(p.obj.fail(id, causeOf(s.spec, p.user.facts.request), p.now, err))
+		p.out.again(p.obj.fail(id, causeOf(s.spec, p.user.refresh), p.now, err))
 		p.out.fault(s.ref, err)
 	default:
 		p.obj.succeed(id)
@@ -170,7 +170,7 @@ func abandon(ctx context.Context, p *pass, id string, v made) error {
 // wanted.
 func discard(ctx context.Context, p *pass, steps map[string]step) {
 	for id, v := range p.obj.made {
-		if _, wanted := steps[id]; wanted || p.obj.wait(id, causeOf(v.Spec, p.user.facts.request), p.now) > 0 {
+		if _, wanted := steps[id]; wanted || p.obj.wait(id, causeOf(v.Spec, p.user.refresh), p.now) > 0 {
 			continue
 		}
 		tryAbandon(ctx, p, id, v)

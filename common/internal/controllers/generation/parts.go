@@ -18,33 +18,23 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 )
 
-// parts gives access to the Secrets that store generated values.
-type parts struct {
-	// client reads live; cache reads from the informers.
-	client client.Client
-	cache  client.Reader
-	// contributor is this operator in the role of a generator.
-	contributor handoff.Contributor
-	board       *presence.Board
-}
-
 // key returns the name of the part of an object.
-func (ps *parts) key(req request) types.NamespacedName {
-	return types.NamespacedName{Namespace: req.Namespace, Name: ps.contributor.PartName(req.kind, req.Name)}
+func (r *Reconciler) key(req request) types.NamespacedName {
+	return types.NamespacedName{Namespace: req.Namespace, Name: r.contributor.PartName(req.kind, req.Name)}
 }
 
 // finalizer returns the finalizer of a part with something to revoke.
-func (ps *parts) finalizer() string { return handoff.Finalizer(ps.contributor.Group) }
+func (r *Reconciler) finalizer() string { return handoff.Finalizer(r.contributor.Group) }
 
 // bears reports whether a Secret has the finalizer of this module.
-func (ps *parts) bears(o metav1.Object) bool {
-	return slices.Contains(o.GetFinalizers(), ps.finalizer())
+func (r *Reconciler) bears(o metav1.Object) bool {
+	return slices.Contains(o.GetFinalizers(), r.finalizer())
 }
 
 // cached returns the metadata of the part from the cache; nil if there is none.
-func (ps *parts) cached(ctx context.Context, req request) (*metav1.PartialObjectMetadata, error) {
+func (r *Reconciler) cached(ctx context.Context, req request) (*metav1.PartialObjectMetadata, error) {
 	m := resolve.SecretMetadata()
-	err := ps.cache.Get(ctx, ps.key(req), m)
+	err := r.cache.Get(ctx, r.key(req), m)
 	if kerrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -52,9 +42,9 @@ func (ps *parts) cached(ctx context.Context, req request) (*metav1.PartialObject
 }
 
 // live reads the part from the API server; nil if there is none.
-func (ps *parts) live(ctx context.Context, req request) (*corev1.Secret, error) {
+func (r *Reconciler) live(ctx context.Context, req request) (*corev1.Secret, error) {
 	s := &corev1.Secret{}
-	err := ps.client.Get(ctx, ps.key(req), s)
+	err := r.client.Get(ctx, r.key(req), s)
 	if kerrors.IsNotFound(err) {
 		return nil, nil
 	}
@@ -62,21 +52,21 @@ func (ps *parts) live(ctx context.Context, req request) (*corev1.Secret, error) 
 }
 
 // labels returns the labels by which this module, and the module that claims the object, watch the part.
-func (ps *parts) labels(u user) []string {
+func (r *Reconciler) labels(u user) []string {
 	var reconcile []presence.Member
 	if es, ok := u.Object.(*v1alpha1.ExternalSecret); ok {
-		reconcile = ps.board.Serving(es.LeadingStore(), es.Namespace)
+		reconcile = r.board.Serving(es.LeadingStore(), es.Namespace)
 	}
-	return handoff.Labels(ps.contributor.Group, reconcile)
+	return handoff.Labels(r.contributor.Group, reconcile)
 }
 
-// target returns the uid of the Secret that an object wrote, read through r; empty if there is none.
-func (ps *parts) target(ctx context.Context, r client.Reader, u user) (types.UID, error) {
+// target returns the uid of the Secret that an object wrote, read through from; empty if there is none.
+func (r *Reconciler) target(ctx context.Context, from client.Reader, u user) (types.UID, error) {
 	if u.target == "" {
 		return "", nil
 	}
 	m := resolve.SecretMetadata()
-	err := r.Get(ctx, types.NamespacedName{Namespace: u.GetNamespace(), Name: u.target}, m)
+	err := from.Get(ctx, types.NamespacedName{Namespace: u.GetNamespace(), Name: u.target}, m)
 	if kerrors.IsNotFound(err) || err == nil && m.DeletionTimestamp != nil {
 		return "", nil
 	}
@@ -85,8 +75,8 @@ func (ps *parts) target(ctx context.Context, r client.Reader, u user) (types.UID
 
 // owners returns the wanted owners of a part: its object, the Secret written from it, and Secrets written from it
 // before, which are taken from live.
-func (ps *parts) owners(ctx context.Context, u user, live *corev1.Secret) ([]metav1.OwnerReference, error) {
-	to, err := ps.target(ctx, ps.client, u)
+func (r *Reconciler) owners(ctx context.Context, u user, live *corev1.Secret) ([]metav1.OwnerReference, error) {
+	to, err := r.target(ctx, r.client, u)
 	if err != nil {
 		return nil, err
 	}
@@ -110,23 +100,18 @@ func (ps *parts) owners(ctx context.Context, u user, live *corev1.Secret) ([]met
 	return owners, nil
 }
 
-// remove deletes a part, if it is unchanged since it was read.
-func (ps *parts) remove(ctx context.Context, live *corev1.Secret) error {
-	return ps.client.Delete(ctx, live, client.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion})
-}
-
 // A Secret that holds the values may have lost its labels, so all Secrets of the namespace are listed, as metadata.
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=list
 
 // inUse reports whether a Secret exists that was written for one of the given objects with that name. It may hold a
 // credential that would be revoked.
-func (ps *parts) inUse(ctx context.Context, namespace, name string, of ...types.UID) (bool, error) {
+func (r *Reconciler) inUse(ctx context.Context, namespace, name string, of ...types.UID) (bool, error) {
 	if len(of) == 0 {
 		return false, nil
 	}
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
-	if err := ps.client.List(ctx, list, client.InNamespace(namespace)); err != nil {
+	if err := r.client.List(ctx, list, client.InNamespace(namespace)); err != nil {
 		return false, errors.Wrap(err, "cannot list Secrets")
 	}
 	return slices.ContainsFunc(list.Items, func(s metav1.PartialObjectMetadata) bool {
@@ -139,36 +124,17 @@ func (ps *parts) inUse(ctx context.Context, namespace, name string, of ...types.
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=get,roleName=cluster
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=create
 
-// A phase is the phase of a namespace.
-type phase int
-
-const (
-	active phase = iota
-	terminating
-	absent
-)
-
-// phase returns the phase of a namespace.
-func (ps *parts) phase(ctx context.Context, namespace string) (phase, error) {
+// namespace reports whether a namespace exists, and whether it is being deleted.
+func (r *Reconciler) namespace(ctx context.Context, name string) (exists, terminating bool, err error) {
 	ns := resolve.NamespaceMetadata()
-	err := ps.client.Get(ctx, types.NamespacedName{Name: namespace}, ns)
+	err = r.client.Get(ctx, types.NamespacedName{Name: name}, ns)
 	switch {
 	case kerrors.IsNotFound(err):
-		return absent, nil
+		return false, false, nil
 	case kerrors.IsForbidden(err): // A namespaced operator cannot read namespaces.
-		probe := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, GenerateName: "probe-"}}
-		if err := ps.client.Create(ctx, probe, client.DryRunAll); kerrors.HasStatusCause(err, corev1.NamespaceTerminatingCause) {
-			return terminating, nil
-		}
-	case err != nil:
-		return active, errors.Wrap(err, "cannot read the namespace")
-	case ns.DeletionTimestamp != nil:
-		return terminating, nil
+		probe := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: name, GenerateName: "probe-"}}
+		err := r.client.Create(ctx, probe, client.DryRunAll)
+		return true, kerrors.HasStatusCause(err, corev1.NamespaceTerminatingCause), nil
 	}
-	return active, nil
-}
-
-// record updates the entry for the part in the status of an object. last is what was last written there.
-func (ps *parts) record(ctx context.Context, u user, s handoff.Report, last *handoff.LastReport) error {
-	return handoff.Recorder{Client: ps.client, Contributor: ps.contributor}.Report(ctx, u.kind, u.Object, u.parts, s, last)
+	return true, ns.DeletionTimestamp != nil, errors.Wrap(err, "cannot read the namespace")
 }

@@ -53,9 +53,9 @@ func TestReleaseLeavesNoState(t *testing.T) {
 			m := newMemory(func() float64 { return 0.5 })
 			m.Get(req, "uid")
 			r := &Reconciler{
-				generators: &generators{},
-				parts:      &parts{client: fake.NewClientBuilder().WithObjects(tc.existing...).Build(), contributor: contributor},
-				memory:     m, events: &events.FakeRecorder{}, now: func() time.Time { return noon },
+				generators: &generators{}, contributor: contributor,
+				client: fake.NewClientBuilder().WithObjects(tc.existing...).Build(),
+				memory: m, events: &events.FakeRecorder{}, now: func() time.Time { return noon },
 			}
 			if _, err := r.Reconcile(t.Context(), req); err != nil {
 				t.Fatal(err)

@@ -50,7 +50,7 @@ func delayOrRevoke(ctx context.Context, p *pass, c handoff.Retired) (release tim
 		return c.Release, revoke(ctx, p, c) == nil // It is refused and reported, and stays in the record.
 	}
 	if c.UID != "" {
-		if used, err := p.parts.inUse(ctx, p.req.Namespace, p.req.Name, c.UID); err != nil || used {
+		if used, err := p.inUse(ctx, p.req.Namespace, p.req.Name, c.UID); err != nil || used {
 			p.out.again(holdInterval)
 			return c.Release, false
 		}
@@ -105,7 +105,7 @@ func revokeCarried(ctx context.Context, p *pass) error {
 		return nil
 	}
 	p.out.moved = true
-	used, err := p.parts.inUse(ctx, p.req.Namespace, p.req.Name, holders(p.obj.uid, p.obj.carried, p.now)...)
+	used, err := p.inUse(ctx, p.req.Namespace, p.req.Name, holders(p.obj.uid, p.obj.carried, p.now)...)
 	if err == nil && !used {
 		p.obj.carried = slices.DeleteFunc(p.obj.carried, func(c handoff.Retired) bool { return revoke(ctx, p, c) == nil })
 	}
@@ -114,14 +114,14 @@ func revokeCarried(ctx context.Context, p *pass) error {
 
 // finishPart revokes all credentials of a part that is being deleted, and removes its finalizer.
 func finishPart(ctx context.Context, p *pass, live *corev1.Secret, rec handoff.Record) error {
-	if !p.parts.bears(live) {
+	if !p.bears(live) {
 		return nil
 	}
 	retireAll(&rec)
 	if p.generators.opts.NoRemoteChanges {
 		return releaseUnrevoked(ctx, p, live, rec)
 	}
-	used, err := p.parts.inUse(ctx, p.req.Namespace, rec.Name, holders(rec.UID, rec.Retired, p.now)...)
+	used, err := p.inUse(ctx, p.req.Namespace, rec.Name, holders(rec.UID, rec.Retired, p.now)...)
 	if err != nil || used {
 		p.out.again(holdInterval) // The deletion of that Secret requeues it.
 		return err
@@ -136,8 +136,8 @@ func finishPart(ctx context.Context, p *pass, live *corev1.Secret, rec handoff.R
 		}
 	}
 	if left > 0 {
-		phase, err := p.parts.phase(ctx, live.Namespace)
-		late := phase == absent || phase == terminating && p.out.due(live.DeletionTimestamp.Add(terminatingTimeout), p.now)
+		exists, terminating, err := p.namespace(ctx, live.Namespace)
+		late := !exists || terminating && p.out.due(live.DeletionTimestamp.Add(terminatingTimeout), p.now)
 		if err != nil || !late {
 			return err
 		}
@@ -151,7 +151,7 @@ func finishPart(ctx context.Context, p *pass, live *corev1.Secret, rec handoff.R
 // them. uid is that of the object.
 func replacePart(ctx context.Context, p *pass, live *corev1.Secret, rec handoff.Record) error {
 	p.out.moved = true
-	if !p.parts.bears(live) {
+	if !p.bears(live) {
 		return nil // Only the finalizer of another controller is left.
 	}
 	retireAll(&rec)
@@ -170,8 +170,8 @@ func replacePart(ctx context.Context, p *pass, live *corev1.Secret, rec handoff.
 // letGo removes the finalizer of a part.
 func letGo(ctx context.Context, p *pass, live *corev1.Secret) error {
 	next := live.DeepCopy()
-	controllerutil.RemoveFinalizer(next, p.parts.finalizer())
-	err := p.parts.client.Patch(ctx, next, client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{}))
+	controllerutil.RemoveFinalizer(next, p.finalizer())
+	err := p.client.Patch(ctx, next, client.MergeFromWithOptions(live, client.MergeFromWithOptimisticLock{}))
 	if kerrors.IsConflict(err) || kerrors.IsNotFound(err) {
 		p.out.moved = true // The part was changed meanwhile.
 		return nil

@@ -1,6 +1,7 @@
 package generation
 
 import (
+	"reflect"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -21,14 +22,10 @@ const externalSecretKind, pushSecretKind, secretKind = "ExternalSecret", "PushSe
 // user is an object that may use generators, with the facts that concern its part.
 type user struct {
 	client.Object
-	kind string
-	facts
-}
-
-// facts are the properties of an object that decide about its part.
-type facts struct {
+	kind       string
 	generation int64
-	request    string
+	// refresh is the refresh request.
+	refresh string
 	// generators are the generators of this module that it uses, each once.
 	generators []v1alpha1.StoreRef
 	// suspended, fixed and rotates are as in input.
@@ -50,7 +47,7 @@ func (u user) request() request { return request{u.kind, client.ObjectKeyFromObj
 
 // userOf returns the facts about an object.
 func userOf(o client.Object, routes *resolve.Routes) user {
-	u := user{Object: o, facts: facts{generation: o.GetGeneration(), request: o.GetAnnotations()[v1alpha1.RefreshRequestAnnotation]}}
+	u := user{Object: o, generation: o.GetGeneration(), refresh: o.GetAnnotations()[v1alpha1.RefreshRequestAnnotation]}
 	switch o := o.(type) {
 	case *v1alpha1.ExternalSecret:
 		u.kind = externalSecretKind
@@ -132,6 +129,12 @@ func (u *user) add(routes *resolve.Routes, ref *v1alpha1.StoreRef) {
 	if _, ok := routes.Serves(ref); ok && !slices.ContainsFunc(u.generators, func(g v1alpha1.StoreRef) bool { return generatorOf(g) == generatorOf(*ref) }) {
 		u.generators = append(u.generators, *ref)
 	}
+}
+
+// same reports whether the facts about an object are the same as before.
+func (u user) same(was user) bool {
+	u.Object, was.Object = nil, nil
+	return reflect.DeepEqual(u, was)
 }
 
 // uses reports whether the object uses a generator; any of the Kind if name is empty.

@@ -11,8 +11,8 @@ import (
 
 func TestHolds(t *testing.T) {
 	gen, other := handoff.Generator{Kind: "FakeGenerator", Name: "gen"}, handoff.Generator{Kind: "FakeGenerator", Name: "other"}
-	delivered := func(versions map[handoff.Generator]string) facts {
-		f := facts{inSync: true, delivered: versions}
+	delivered := func(versions map[handoff.Generator]string) user {
+		f := user{inSync: true, delivered: versions}
 		for g := range versions {
 			f.generators = append(f.generators, refTo(g))
 		}
@@ -31,7 +31,7 @@ func TestHolds(t *testing.T) {
 	foreign.UID = "another"
 	cases := map[string]struct {
 		reason string
-		facts  facts
+		user   user
 		rec    handoff.Record
 		want   bool
 	}{
@@ -68,8 +68,8 @@ func TestHolds(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			u := user{Object: &v1alpha1.ExternalSecret{ObjectMeta: metav1.ObjectMeta{UID: "uid"}}, facts: tc.facts}
-			if got := u.holds(tc.rec); got != tc.want {
+			tc.user.Object = &v1alpha1.ExternalSecret{ObjectMeta: metav1.ObjectMeta{UID: "uid"}}
+			if got := tc.user.holds(tc.rec); got != tc.want {
 				t.Errorf("\n%s\nholds(): got %t, want %t", tc.reason, got, tc.want)
 			}
 		})
