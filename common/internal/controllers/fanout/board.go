@@ -17,11 +17,13 @@ type board struct {
 	parents map[string]*progress
 }
 
-// progress holds the results of the namespaces for one generation of a parent.
+// progress holds what is known about one generation of a parent.
 type progress struct {
 	uid        types.UID
 	generation int64
 	namespaces map[string]result
+	// spec is the spec of the children, as stored in the API server; nil if it was not read yet.
+	spec map[string]any
 	// behind is since when the status does not show the results of the namespaces; zero if it does.
 	behind time.Time
 }
@@ -116,6 +118,25 @@ func (b *board) shown(parent client.Object) {
 	defer b.mu.Unlock()
 	if p := b.of(parent); p != nil {
 		p.behind = time.Time{}
+	}
+}
+
+// spec returns the spec of the children that was kept for a parent; nil if there is none.
+func (b *board) spec(parent client.Object) map[string]any {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if p := b.of(parent); p != nil {
+		return p.spec
+	}
+	return nil
+}
+
+// keepSpec keeps the spec of the children of a parent.
+func (b *board) keepSpec(parent client.Object, spec map[string]any) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if p := b.of(parent); p != nil {
+		p.spec = spec
 	}
 }
 

@@ -213,7 +213,7 @@ func TestShape(t *testing.T) {
 	}
 	bare := func(s *v1alpha1.ClusterExternalSecretSpec) { s.ExternalSecretMetadata = v1alpha1.TemplateMetadata{} }
 	note := func(names string) string {
-		d, err := content{Spec: desiredWith().raw}.digest()
+		d, err := contentDigest(desiredWith().raw, nil, nil, "")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/status"
 )
 
 func TestCheck(t *testing.T) {
@@ -72,18 +73,18 @@ func TestAdmits(t *testing.T) {
 			k := externalSecrets()
 			want := desiredWith()
 			want.name, want.where = "db", tc.where
-			c, invalid := k.check(want)
+			admits, invalid := k.check(want)
 			if invalid != "" {
 				t.Fatal(invalid)
 			}
-			if got := c.admits(tc.ns); got != tc.want {
+			if got := admits(tc.ns); got != tc.want {
 				t.Errorf("\n%s\nadmits(): %t, want %t", tc.reason, got, tc.want)
 			}
 		})
 	}
 }
 
-func TestConclude(t *testing.T) {
+func TestVerdict(t *testing.T) {
 	failures := []v1alpha1.NamespaceFailure{{Namespace: "b"}, {Namespace: "c"}}
 	type want struct {
 		Status  metav1.ConditionStatus
@@ -107,14 +108,14 @@ func TestConclude(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			conclude(&tc.status, 7, tc.pending, tc.invalid)
+			status.Conclude(&tc.status.Conditions, 7, verdict(&tc.status, tc.pending, tc.invalid))
 			c := tc.status.Conditions[0]
 			got := want{c.Status, c.Reason, c.Message, ""}
 			for _, other := range tc.status.Conditions[1:] {
 				got.Others += other.Type
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" || c.ObservedGeneration != 7 {
-				t.Errorf("\n%s\nconclude(): generation %d, -want, +got:\n%s", tc.reason, c.ObservedGeneration, diff)
+				t.Errorf("\n%s\nverdict(): generation %d, -want, +got:\n%s", tc.reason, c.ObservedGeneration, diff)
 			}
 		})
 	}

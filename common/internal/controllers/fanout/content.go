@@ -58,7 +58,7 @@ type given struct {
 
 // noteOf returns the value of the fan-out annotation of a child.
 func noteOf(want desired) (string, error) {
-	spec, err := content{Spec: want.raw}.digest()
+	spec, err := contentDigest(want.raw, nil, nil, "")
 	if err != nil {
 		return "", err
 	}
@@ -82,16 +82,14 @@ func noted(child client.Object) given {
 // object in the API server can have it.
 const digestKey = "digest of what a cluster object gave"
 
-// content is what a parent sets in a child.
-type content struct {
-	Spec        any               `json:"spec"`
-	Labels      map[string]string `json:"labels,omitempty"`
-	Annotations map[string]string `json:"annotations,omitempty"`
-	Note        string            `json:"note,omitempty"`
-}
-
-func (c content) digest() (string, error) {
-	raw, err := json.Marshal(c)
+// contentDigest returns a digest of what a parent sets in a child.
+func contentDigest(spec any, labels, annotations map[string]string, note string) (string, error) {
+	raw, err := json.Marshal(struct {
+		Spec        any               `json:"spec"`
+		Labels      map[string]string `json:"labels,omitempty"`
+		Annotations map[string]string `json:"annotations,omitempty"`
+		Note        string            `json:"note,omitempty"`
+	}{spec, labels, annotations, note})
 	if err != nil {
 		return "", errors.Wrap(err, "cannot encode the spec")
 	}
@@ -105,7 +103,7 @@ func digestOf(want desired) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return content{Spec: want.spec, Labels: want.metadata.Labels, Annotations: want.metadata.Annotations, Note: note}.digest()
+	return contentDigest(want.spec, want.metadata.Labels, want.metadata.Annotations, note)
 }
 
 // digest returns the digest of a child as it is. Labels and annotations of other clients are not included.
@@ -115,10 +113,7 @@ func digest(child client.Object, spec any) string {
 		return d
 	}
 	g := noted(child)
-	d, err := content{
-		Spec: spec, Labels: only(child.GetLabels(), g.Labels), Annotations: only(annotations, g.Annotations),
-		Note: annotations[v1alpha1.FanOutAnnotation],
-	}.digest()
+	d, err := contentDigest(spec, only(child.GetLabels(), g.Labels), only(annotations, g.Annotations), annotations[v1alpha1.FanOutAnnotation])
 	if err != nil {
 		return "" // The digest matches no wanted one.
 	}

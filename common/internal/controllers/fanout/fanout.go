@@ -7,11 +7,9 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/go-logr/logr"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -32,29 +30,9 @@ type Duties interface {
 	OnHeld(f func())
 }
 
-// scope is the subject of a request.
-type scope int
-
-const (
-	// everything: all parents.
-	everything scope = iota
-	// wholeParent: one parent with its namespaces and its status.
-	wholeParent
-	// oneNamespace: one parent in one namespace.
-	oneNamespace
-)
-
-// request is a task of a worker.
-type request struct {
-	scope             scope
-	parent, namespace string
-}
-
-func aboutAll() request                 { return request{} }
-func aboutParent(parent string) request { return request{scope: wholeParent, parent: parent} }
-func aboutNamespace(parent, namespace string) request {
-	return request{oneNamespace, parent, namespace}
-}
+// request is a task of a worker: one parent in one namespace; without a namespace, one parent with all its namespaces and
+// its status; without a parent, all parents.
+type request struct{ parent, namespace string }
 
 // Permissions that only the fan-out needs are in the role of operators that serve all namespaces: no other operator
 // runs it.
@@ -73,10 +51,6 @@ func Setup(mgr manager.Manager, live client.Client, duties Duties, bounds *kit.W
 }
 
 func setup(mgr manager.Manager, live client.Client, duties Duties, bounds *kit.Walks, k kinds) error {
-	gvk, err := apiutil.GVKForObject(k.newParent(), mgr.GetScheme())
-	if err != nil {
-		return err
-	}
 	ledger, err := metrics.New(mgr, k.parent, metrics.While(duties.Held), metrics.Following(k.newParent()))
 	if err != nil {
 		return errors.Wrap(err, "cannot add the collector of object metrics")
@@ -90,13 +64,9 @@ func setup(mgr manager.Manager, live client.Client, duties Duties, bounds *kit.W
 	if err != nil {
 		return errors.Wrapf(err, "cannot index objects of kind %s by owner", k.child)
 	}
-	yes, no := true, false
-	owner := metav1.OwnerReference{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind, Controller: &yes, BlockOwnerDeletion: &no}
-	w := &watches{kinds: k, cache: mgr.GetCache(), duties: duties, board: &board{}}
-	w.parents = &parents{kinds: k, client: live, cache: mgr.GetCache(), events: mgr.GetEventRecorder("direct-secrets")}
 	r := &reconciler{
-		parents: w.parents, duties: duties, ledger: ledger, board: w.board, now: time.Now,
-		children: &children{kinds: k, client: live, cache: mgr.GetCache(), owner: owner, parents: w.parents, now: time.Now},
+		kinds: k, client: live, cache: mgr.GetCache(), events: mgr.GetEventRecorder("direct-secrets"),
+		duties: duties, ledger: ledger, board: &board{}, now: time.Now,
 	}
 	walks := kit.NewController(bounds, r.Reconcile)
 	r.add = walks.EnqueueAfter
@@ -109,7 +79,7 @@ func setup(mgr manager.Manager, live client.Client, duties Duties, bounds *kit.W
 	if err != nil {
 		return errors.Wrap(err, "cannot create the controller")
 	}
-	return w.start(c)
+	return r.start(c, mgr.GetCache())
 }
 
 // logger returns loggers with the subject of a request.

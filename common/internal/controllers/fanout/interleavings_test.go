@@ -3,7 +3,6 @@ package fanout
 import (
 	"context"
 	"fmt"
-	"strings"
 	"testing"
 	"time"
 
@@ -11,12 +10,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
 	"github.com/direct-secrets/direct-secrets/common/internal/simulation"
 	"github.com/direct-secrets/direct-secrets/common/internal/status"
@@ -30,26 +31,21 @@ func (always) OnHeld(func()) {}
 
 // keyOf encodes a request as a key in the queue of a simulation.
 func keyOf(r request) types.NamespacedName {
-	return types.NamespacedName{Namespace: fmt.Sprintf("%d|%s", r.scope, r.namespace), Name: r.parent}
+	return types.NamespacedName{Namespace: r.namespace, Name: r.parent}
 }
 
-func requestOf(key types.NamespacedName) (r request) {
-	of, namespace, _ := strings.Cut(key.Namespace, "|")
-	_, _ = fmt.Sscan(of, &r.scope)
-	r.namespace, r.parent = namespace, key.Name
-	return r
-}
+func requestOf(key types.NamespacedName) request { return request{key.Name, key.Namespace} }
 
 // simulatedQueue is the queue of a simulated operator.
 type simulatedQueue struct {
-	requests
+	workqueue.TypedRateLimitingInterface[request]
 	op *simulation.Operator
 }
 
 func (q simulatedQueue) Add(r request)                       { q.op.Enqueue(keyOf(r)) }
 func (q simulatedQueue) AddAfter(r request, _ time.Duration) { q.op.Enqueue(keyOf(r)) }
 
-func into(q simulatedQueue, f eventFuncs) handler.EventHandler {
+func into(q simulatedQueue, f handler.TypedEventHandler[client.Object, request]) handler.EventHandler {
 	return handler.Funcs{
 		CreateFunc: func(ctx context.Context, e event.CreateEvent, _ simulation.Requests) { f.Create(ctx, e, q) },
 		UpdateFunc: func(ctx context.Context, e event.UpdateEvent, _ simulation.Requests) { f.Update(ctx, e, q) },
@@ -70,14 +66,9 @@ func simulated(change ...func(*reconciler)) func(*simulation.Operator) {
 		}); err != nil {
 			panic(err)
 		}
-		yes, no := true, false
 		q := simulatedQueue{op: op}
-		of := &parents{kinds: k, client: op.Live, cache: op.Cache, events: simulation.Silent{}}
 		r := &reconciler{
-			parents: of, duties: always{}, board: &board{}, now: time.Now,
-			children: &children{kinds: k, client: op.Live, cache: op.Cache, parents: of, now: time.Now, owner: metav1.OwnerReference{
-				APIVersion: v1alpha1.GroupVersion.String(), Kind: k.parent, Controller: &yes, BlockOwnerDeletion: &no,
-			}},
+			kinds: k, client: op.Live, cache: op.Cache, events: simulation.Silent{}, duties: always{}, board: &board{}, now: time.Now,
 			add: func(r request, _ int, _ time.Duration) { q.Add(r) },
 		}
 		for _, f := range change {
@@ -86,10 +77,9 @@ func simulated(change ...func(*reconciler)) func(*simulation.Operator) {
 		op.Reconcile = func(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 			return r.Reconcile(ctx, requestOf(req.NamespacedName))
 		}
-		w := &watches{kinds: k, duties: always{}, board: r.board, parents: of}
-		op.Cache.Watch(k.newParent(), nil, nil, into(q, w.parentEvents()))
-		op.Cache.Watch(k.newChild(), nil, nil, into(q, w.childEvents()))
-		op.Cache.Watch(resolve.NamespaceMetadata(), nil, nil, into(q, w.namespaceEvents()))
+		op.Cache.Watch(k.newParent(), nil, nil, into(q, kit.OnEvent(r.onParent)))
+		op.Cache.Watch(k.newChild(), nil, nil, into(q, kit.OnEvent(r.onChild)))
+		op.Cache.Watch(resolve.NamespaceMetadata(), nil, nil, into(q, kit.OnEvent(r.onNamespace)))
 	}
 }
 
@@ -160,7 +150,7 @@ func TestInterleavings(t *testing.T) {
 // TestFindsFaults disables a guard, and expects the simulation to find a failing run.
 func TestFindsFaults(t *testing.T) {
 	simulation.Breaks(t, rename(1, 0, func(r *reconciler) {
-		r.children.conditions = func(child client.Object) []metav1.Condition {
+		r.conditions = func(child client.Object) []metav1.Condition {
 			return []metav1.Condition{{Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, ObservedGeneration: child.GetGeneration()}}
 		}
 	}))

@@ -1,12 +1,20 @@
 package fanout
 
 import (
+	"fmt"
+	"slices"
+
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
@@ -42,6 +50,8 @@ type desired struct {
 	// metadataField is the field of the parent's spec with the metadata.
 	metadataField string
 	where         v1alpha1.NamespaceChoice
+	// admits reports whether a namespace is selected. It is the result of check.
+	admits func(*metav1.PartialObjectMetadata) bool
 	// spec points to the spec of each child.
 	spec any
 	// raw is spec as stored in the API server, with fields that this version does not know. It must not be changed.
@@ -100,6 +110,36 @@ func pushSecrets() kinds {
 	}
 }
 
+// check returns whether a parent selects a namespace, or what is invalid in its spec. It finds errors that the API
+// server would otherwise report in every namespace. A namespace that is
+// being deleted is not selected.
+func (k *kinds) check(want desired) (admits func(*metav1.PartialObjectMetadata) bool, invalid string) {
+	if msgs := utilvalidation.IsDNS1123Subdomain(want.name); len(msgs) > 0 {
+		return nil, fmt.Sprintf("%q cannot be the name of objects of kind %s: %s", want.name, k.child, msgs[0])
+	}
+	path := field.NewPath("spec", want.metadataField)
+	errs := metavalidation.ValidateLabels(want.metadata.Labels, path.Child("labels"))
+	errs = append(errs, validation.ValidateAnnotations(want.metadata.Annotations, path.Child("annotations"))...)
+	if len(errs) > 0 {
+		return nil, errs[0].Error()
+	}
+	if _, ok := want.metadata.Annotations[v1alpha1.FanOutAnnotation]; ok {
+		return nil, fmt.Sprintf("%s: %s is reserved for the operator; remove it", path.Child("annotations"), v1alpha1.FanOutAnnotation)
+	}
+	var selectors []labels.Selector
+	for i := range want.where.NamespaceSelectors {
+		s, err := metav1.LabelSelectorAsSelector(&want.where.NamespaceSelectors[i])
+		if err != nil {
+			return nil, fmt.Sprintf("spec.namespaceSelectors[%d]: invalid label selector; correct its keys, operators and values", i)
+		}
+		selectors = append(selectors, s)
+	}
+	return func(ns *metav1.PartialObjectMetadata) bool {
+		return ns.DeletionTimestamp == nil && (slices.Contains(want.where.Namespaces, ns.Name) ||
+			slices.ContainsFunc(selectors, func(s labels.Selector) bool { return s.Matches(labels.Set(ns.Labels)) }))
+	}, ""
+}
+
 // parentOf returns the ownerReference of a child to its parent; nil if it has none to this Kind.
 func (k *kinds) parentOf(child client.Object) *metav1.OwnerReference {
 	return parentOf(child, k.parent)
@@ -137,6 +177,19 @@ func (k *kinds) typed(full *unstructured.Unstructured) (client.Object, error) {
 	child := k.newChild()
 	err := runtime.DefaultUnstructuredConverter.FromUnstructured(full.Object, child)
 	return child, errors.Wrapf(err, "cannot read an object of kind %s", k.child)
+}
+
+// written returns the outcome of a write. full is the child as the API server returned it.
+func (k *kinds) written(parent client.Object, full *unstructured.Unstructured, wanted string, err error) (outcome, error) {
+	if err != nil {
+		return outcome{}, err
+	}
+	o := outcome{written: true}
+	child, err := k.typed(full)
+	if err == nil && !k.inSync(parent, child, wanted) {
+		o.refused = "a webhook or an admission policy changes the object on each write; exempt the object from it"
+	}
+	return o, err
 }
 
 func unstructuredOf(kind string) *unstructured.Unstructured {
