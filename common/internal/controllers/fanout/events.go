@@ -50,10 +50,7 @@ func (r *reconciler) onParent(_ context.Context, e kit.Event, add func(request, 
 func (r *reconciler) onChild(_ context.Context, e kit.Event, add func(request, time.Duration)) {
 	changed, frees := !e.Initial, e.Is == nil // The pass over each parent covers the initial ones.
 	if e.Was != nil && e.Is != nil {
-		was, is := r.parentOf(e.Was), r.parentOf(e.Is)
-		changed = was == nil || is == nil || was.UID != is.UID || moved(e)
-		becameReady := r.ready(e.Is) && !r.ready(e.Was) // It may replace another child.
-		frees = becameReady || was != nil && is == nil || e.Was.GetUID() != e.Is.GetUID()
+		changed, frees = r.childMoved(e)
 	}
 	namespace := e.Object().GetNamespace()
 	for _, o := range []client.Object{e.Was, e.Is} {
@@ -69,6 +66,14 @@ func (r *reconciler) onChild(_ context.Context, e kit.Event, add func(request, t
 			add(request{parent, namespace}, 0)
 		}
 	}
+}
+
+// childMoved reports whether more than the status of a child has changed, and whether a parent that waits may go on.
+func (r *reconciler) childMoved(e kit.Event) (changed, frees bool) {
+	was, is := r.parentOf(e.Was), r.parentOf(e.Is)
+	becameReady := r.ready(e.Is) && !r.ready(e.Was) // It may replace another child.
+	return was == nil || is == nil || was.UID != is.UID || moved(e),
+		becameReady || was != nil && is == nil || e.Was.GetUID() != e.Is.GetUID()
 }
 
 // onNamespace enqueues a namespace for every parent, before periodic retries.
