@@ -6,18 +6,17 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
-	"k8s.io/apimachinery/pkg/api/meta"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/util/flowcontrol"
-	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
 	"github.com/direct-secrets/direct-secrets/common/internal/presence"
 )
@@ -68,42 +67,34 @@ func (r *reconciler) watch(c controller.Controller) error {
 	}
 	r.board.OnChange(wake)
 	r.duties.OnHeld(wake)
+	events := predicate.NewPredicateFuncs(r.hasNoModule)
+	events.DeleteFunc = func(e event.DeleteEvent) bool {
+		r.waiting.forget(client.ObjectKeyFromObject(e.Object))
+		return false
+	}
 	return errors.Join(
-		c.Watch(source.Kind[client.Object](r.cache, r.kind.empty(), r.objectEvents())),
-		c.Watch(source.Channel(again, handler.Funcs{GenericFunc: r.everyObject})),
+		c.Watch(source.Kind[client.Object](r.cache, r.kind.empty(), &handler.EnqueueRequestForObject{}, events)),
+		c.Watch(source.Channel(again, handler.EnqueueRequestsFromMapFunc(r.allWithoutModule))),
 	)
 }
 
-type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]
-
-func (r *reconciler) objectEvents() handler.EventHandler {
-	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e event.CreateEvent, q requests) { r.changed(e.Object, q) },
-		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q requests) { r.changed(e.ObjectNew, q) },
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, _ requests) {
-			r.waiting.forget(client.ObjectKeyFromObject(e.Object))
-		},
-	}
+// hasNoModule reports whether no running module serves an object. Most objects are served, and need only this check.
+func (r *reconciler) hasNoModule(o client.Object) bool {
+	_, wait, missing := r.check(o)
+	return missing || wait > 0
 }
 
-// changed enqueues an object that no running module serves. Most objects are served, and need only this check.
-func (r *reconciler) changed(o client.Object, q requests) {
-	if _, wait, missing := r.check(o); missing || wait > 0 {
-		q.Add(reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)})
-	}
-}
-
-// everyObject checks all objects, because modules have started or stopped, or this operator has taken up the shared
+// allWithoutModule checks all objects, because modules have started or stopped, or this operator has taken up the shared
 // duties.
-func (r *reconciler) everyObject(ctx context.Context, _ event.GenericEvent, q requests) {
+func (r *reconciler) allWithoutModule(ctx context.Context, _ client.Object) (all []reconcile.Request) {
 	list := r.kind.list()
 	if err := r.cache.List(ctx, list, client.UnsafeDisableDeepCopy); err != nil {
-		return // The cache fails only while it shuts down.
+		return nil // The cache fails only while it shuts down.
 	}
-	_ = meta.EachListItem(list, func(item runtime.Object) error {
-		if o, ok := item.(client.Object); ok {
-			r.changed(o, q)
+	for _, o := range kit.Items(list) {
+		if r.hasNoModule(o) {
+			all = append(all, reconcile.Request{NamespacedName: client.ObjectKeyFromObject(o)})
 		}
-		return nil
-	})
+	}
+	return all
 }
