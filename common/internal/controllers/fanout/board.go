@@ -63,81 +63,66 @@ func (b *board) of(parent client.Object) *progress {
 	return p
 }
 
-// get returns the result of a namespace; false if there is none yet.
-func (b *board) get(parent client.Object, namespace string) (result, bool) {
+// use calls f with the progress of a parent, unless a later generation of it is known.
+func (b *board) use(parent client.Object, f func(p *progress)) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	p := b.of(parent)
-	if p == nil {
-		return result{}, false
+	if p := b.of(parent); p != nil {
+		f(p)
 	}
-	r, ok := p.namespaces[namespace]
+}
+
+// get returns the result of a namespace; false if there is none yet.
+func (b *board) get(parent client.Object, namespace string) (r result, ok bool) {
+	b.use(parent, func(p *progress) { r, ok = p.namespaces[namespace] })
 	return r, ok
 }
 
 // set records the result of a namespace, and reports whether the status changes by it. A nil result removes the
 // namespace.
-func (b *board) set(parent client.Object, namespace string, r *result, now time.Time) bool {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	p := b.of(parent)
-	if p == nil {
-		return false
-	}
-	old, known := p.namespaces[namespace]
-	news := known != (r != nil) || known && old.refused != r.refused
-	if r == nil {
-		delete(p.namespaces, namespace)
-	} else {
-		p.namespaces[namespace] = *r
-	}
-	if news && p.behind.IsZero() {
-		p.behind = now
-	}
-	return news
+func (b *board) set(parent client.Object, namespace string, r *result, now time.Time) (changes bool) {
+	b.use(parent, func(p *progress) {
+		old, known := p.namespaces[namespace]
+		changes = known != (r != nil) || known && old.refused != r.refused
+		if r == nil {
+			delete(p.namespaces, namespace)
+		} else {
+			p.namespaces[namespace] = *r
+		}
+		if changes && p.behind.IsZero() {
+			p.behind = now
+		}
+	})
+	return changes
 }
 
 // behind returns since when the status of a parent does not show the results of its namespaces. It is now if the
 // status does, or if this operator has not written it yet.
 func (b *board) behind(parent client.Object, now time.Time) time.Time {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	p := b.of(parent)
-	if p == nil {
-		return now
-	}
-	if p.behind.IsZero() {
-		p.behind = now
-	}
-	return p.behind
+	since := now
+	b.use(parent, func(p *progress) {
+		if p.behind.IsZero() {
+			p.behind = now
+		}
+		since = p.behind
+	})
+	return since
 }
 
 // shown records that the status of a parent is about to be written.
 func (b *board) shown(parent client.Object) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if p := b.of(parent); p != nil {
-		p.behind = time.Time{}
-	}
+	b.use(parent, func(p *progress) { p.behind = time.Time{} })
 }
 
 // spec returns the spec of the children that was kept for a parent; nil if there is none.
-func (b *board) spec(parent client.Object) map[string]any {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if p := b.of(parent); p != nil {
-		return p.spec
-	}
-	return nil
+func (b *board) spec(parent client.Object) (spec map[string]any) {
+	b.use(parent, func(p *progress) { spec = p.spec })
+	return spec
 }
 
 // keepSpec keeps the spec of the children of a parent.
 func (b *board) keepSpec(parent client.Object, spec map[string]any) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if p := b.of(parent); p != nil {
-		p.spec = spec
-	}
+	b.use(parent, func(p *progress) { p.spec = spec })
 }
 
 // refused returns the parents that want a child in a namespace and have none.
