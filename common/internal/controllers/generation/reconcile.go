@@ -189,11 +189,17 @@ func (p *pass) unusable(ctx context.Context, live *corev1.Secret, rec handoff.Re
 // part is given to another object, and before anything is revoked. moved is true if they differ from what this pass
 // assumes.
 func (p *pass) fence(ctx context.Context, t todo, rec handoff.Record) (moved bool, err error) {
-	makes, moved, err := p.specsMoved(ctx, t)
-	if moved || err != nil {
-		return true, err
+	harms := t.adopt || t.owners || len(t.freed) > 0 || len(t.dropped) > 0
+	for _, s := range t.values {
+		if s.why == whyRenew {
+			continue
+		}
+		if spec, err := p.generators.specNow(ctx, s.ref, p.req.Namespace); err != nil || spec != s.spec {
+			return true, err
+		}
+		harms = true
 	}
-	if replaces := makes || t.adopt || t.owners || len(t.freed) > 0 || len(t.dropped) > 0; !replaces {
+	if !harms {
 		return false, nil
 	}
 	return p.userMoved(ctx, t, rec)
@@ -212,21 +218,6 @@ func (p *pass) userMoved(ctx context.Context, t todo, rec handoff.Record) (bool,
 		return true, nil
 	}
 	return len(t.freed) > 0 && !is.holds(rec) || len(t.dropped) > 0 && !is.inSync, nil
-}
-
-// specsMoved reports whether values must be made, and whether the live spec of a generator differs from the one decided
-// about.
-func (p *pass) specsMoved(ctx context.Context, t todo) (makes, moved bool, err error) {
-	for _, s := range t.values {
-		if s.why == whyRenew {
-			continue
-		}
-		if spec, err := p.generators.specNow(ctx, s.ref, p.req.Namespace); err != nil || spec != s.spec {
-			return true, true, err
-		}
-		makes = true
-	}
-	return makes, false, nil
 }
 
 // keep writes the wanted state of the part if it differs, and records it in the status. Made values stay in memory
