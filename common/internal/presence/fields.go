@@ -10,6 +10,7 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/go-logr/logr"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/discovery"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 
@@ -56,16 +57,12 @@ func (f *fieldCheck) NeedLeaderElection() bool { return false }
 
 // Start checks the schema until ctx ends. After an error, the last result stays.
 func (f *fieldCheck) Start(ctx context.Context) error {
-	for {
+	wait.UntilWithContext(ctx, func(ctx context.Context) {
 		if err := f.check(ctx); err != nil && ctx.Err() == nil {
 			f.log.Error(err, "cannot check whether the CRDs have the fields that hold objects back")
 		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(f.interval):
-		}
-	}
+	}, f.interval)
+	return nil
 }
 
 // check reads the schema once, and logs a change of the result.

@@ -4,6 +4,7 @@
 package presence
 
 import (
+	"cmp"
 	"os"
 	"time"
 
@@ -63,23 +64,14 @@ type Timing struct {
 }
 
 func (t Timing) withDefaults() Timing {
-	for _, f := range []struct {
-		value *time.Duration
-		or    time.Duration
-	}{
-		{&t.Renew, 10 * time.Second},
-		{&t.Duration, 40 * time.Second},
-		{&t.GracePeriod, 25 * time.Second},
-		{&t.Rollout, 2 * time.Minute},
-		{&t.Schema, 10 * time.Minute},
-		{&t.Shared, 15 * time.Second},
-		{&t.SharedDeadline, 8 * time.Second},
-		{&t.SharedRetry, 2 * time.Second},
-	} {
-		if *f.value == 0 {
-			*f.value = f.or
-		}
-	}
+	t.Renew = cmp.Or(t.Renew, 10*time.Second)
+	t.Duration = cmp.Or(t.Duration, 40*time.Second)
+	t.GracePeriod = cmp.Or(t.GracePeriod, 25*time.Second)
+	t.Rollout = cmp.Or(t.Rollout, 2*time.Minute)
+	t.Schema = cmp.Or(t.Schema, 10*time.Minute)
+	t.Shared = cmp.Or(t.Shared, 15*time.Second)
+	t.SharedDeadline = cmp.Or(t.SharedDeadline, 8*time.Second)
+	t.SharedRetry = cmp.Or(t.SharedRetry, 2*time.Second)
 	return t
 }
 
