@@ -95,8 +95,7 @@ func (p *pass) run(ctx context.Context) error {
 		v.part = meta
 		v.rec, _ = handoff.Of(meta.Annotations)
 	}
-	t, out := decide(v)
-	p.storeOutcome(t, out)
+	t := p.decide(v)
 	if meta != nil && t.empty() && !p.obj.part.Edited(meta) {
 		return p.report(ctx, meta, false)
 	}
@@ -114,12 +113,13 @@ func (p *pass) gather(ctx context.Context) view {
 	return v
 }
 
-// storeOutcome stores the result of a decision.
-func (p *pass) storeOutcome(t todo, out outcome) {
-	p.out = out
+// decide keeps the outcome of a decision, and returns the work to do.
+func (p *pass) decide(v view) (t todo) {
+	t, p.out = decide(v)
 	for _, id := range t.current {
 		p.obj.succeed(id)
 	}
+	return t
 }
 
 // act does the necessary work, based on a live read of the part. v is the state of the cache.
@@ -142,8 +142,7 @@ func (p *pass) act(ctx context.Context, v view) error {
 	if live != nil {
 		v.part = live
 	}
-	t, out := decide(v)
-	p.storeOutcome(t, out)
+	t := p.decide(v)
 	if moved, err := p.fence(ctx, t, rec); moved || err != nil {
 		p.out.moved = true
 		return err
@@ -189,7 +188,7 @@ func (p *pass) unusable(ctx context.Context, live *corev1.Secret, rec handoff.Re
 // part is given to another object, and before anything is revoked. moved is true if they differ from what this pass
 // assumes.
 func (p *pass) fence(ctx context.Context, t todo, rec handoff.Record) (moved bool, err error) {
-	harms := t.adopt || t.owners || len(t.freed) > 0 || len(t.dropped) > 0
+	replaces := t.adopt || t.owners || len(t.freed) > 0 || len(t.dropped) > 0
 	for _, s := range t.values {
 		if s.why == whyRenew {
 			continue
@@ -197,9 +196,9 @@ func (p *pass) fence(ctx context.Context, t todo, rec handoff.Record) (moved boo
 		if spec, err := p.generators.specNow(ctx, s.ref, p.req.Namespace); err != nil || spec != s.spec {
 			return true, err
 		}
-		harms = true
+		replaces = true
 	}
-	if !harms {
+	if !replaces {
 		return false, nil
 	}
 	return p.userMoved(ctx, t, rec)
