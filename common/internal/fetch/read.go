@@ -48,81 +48,70 @@ func (s Stores) Refused() *status.Verdict {
 // Read asks all stores that this operator reads, at the same time, and waits for their answers. The caller calls release
 // when it no longer needs the values. The error is kit.ErrParked, kit.ErrInterrupted, or that of ctx.
 func (s Stores) Read(ctx context.Context, pool *dispatch.Pool, u dispatch.Urgency) (values render.Values, release func(), err error) {
-	reads := map[v1alpha1.StoreRef][]provider.Read{}
-	var places []kit.Place
+	var mu sync.Mutex
+	var releases []func()
+	answers, failed := map[render.Source]provider.Answer{}, false
+	read := func(ctx context.Context, ref v1alpha1.StoreRef, wanted []provider.Read) {
+		st := s.all[ref]
+		found, done, err := pool.Loader(st.Kind, st.Store, st.CredentialsNamespace).Read(ctx, wanted, u)
+		if err != nil {
+			return // ctx has ended.
+		}
+		mu.Lock()
+		defer mu.Unlock()
+		releases = append(releases, done)
+		for read, a := range found {
+			answers[render.Source{Store: ref, Read: read}] = a
+			failed = failed || a.Err != nil
+		}
+	}
+	reads, places := s.reads()
+	if len(reads) > 0 {
+		err = kit.Wait(ctx, places, func(ctx context.Context) (err error) {
+			ctx, span := trace.Start(ctx, trace.Fetch)
+			defer func() { span.End(trace.Result(err)) }()
+			var calls sync.WaitGroup
+			for ref, wanted := range reads {
+				calls.Go(func() { read(ctx, ref, wanted) })
+			}
+			calls.Wait()
+			if ctx.Err() == nil && failed {
+				return errFailed
+			}
+			return ctx.Err()
+		})
+	}
+	release = func() {
+		for _, f := range releases {
+			f()
+		}
+	}
+	if err != nil && !errors.Is(err, errFailed) {
+		release()
+		return nil, nil, err
+	}
+	return s.within(func(src render.Source) provider.Answer {
+		a, ok := answers[src]
+		if !ok {
+			a.Err = provider.NewError(provider.Unavailable, "it was not read; retrying")
+		}
+		return a
+	}), release, nil
+}
+
+// reads returns what to read of each store that this operator reads, and the place of each store. Values that are stored
+// in a part are left out.
+func (s Stores) reads() (reads map[v1alpha1.StoreRef][]provider.Read, places []kit.Place) {
+	reads = map[v1alpha1.StoreRef][]provider.Read{}
 	for _, src := range s.Plan.Sources {
 		st := s.all[src.Store]
 		if st.foreign || src.Generator {
-			continue // The value is stored in a part.
+			continue
 		}
 		if reads[src.Store] == nil {
 			places = append(places, kit.Place{Store: st.Store.GetUID(), Credentials: st.CredentialsNamespace, Tenant: s.namespace})
 		}
 		reads[src.Store] = append(reads[src.Store], src.Read)
 	}
-	r := reading{answers: map[render.Source]provider.Answer{}}
-	if len(reads) > 0 {
-		err = kit.Wait(ctx, places, func(ctx context.Context) (err error) {
-			ctx, span := trace.Start(ctx, trace.Fetch)
-			defer func() { span.End(trace.Result(err)) }()
-			for ref, wanted := range reads {
-				st := s.all[ref]
-				r.Go(func() { r.read(ctx, pool.Loader(st.Kind, st.Store, st.CredentialsNamespace), ref, wanted, u) })
-			}
-			r.Wait()
-			return r.result(ctx)
-		})
-	}
-	if err != nil && !errors.Is(err, errFailed) {
-		r.release()
-		return nil, nil, err
-	}
-	return s.within(r.values), r.release, nil
-}
-
-// reading is a read under way at several stores.
-type reading struct {
-	sync.WaitGroup
-	mu       sync.Mutex
-	answers  map[render.Source]provider.Answer
-	releases []func()
-	failed   bool
-}
-
-func (r *reading) read(ctx context.Context, l *dispatch.Loader, ref v1alpha1.StoreRef, wanted []provider.Read, u dispatch.Urgency) {
-	answers, release, err := l.Read(ctx, wanted, u)
-	if err != nil {
-		return // ctx has ended.
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.releases = append(r.releases, release)
-	for read, a := range answers {
-		r.answers[render.Source{Store: ref, Read: read}] = a
-		r.failed = r.failed || a.Err != nil
-	}
-}
-
-func (r *reading) result(ctx context.Context) error {
-	switch {
-	case ctx.Err() != nil:
-		return ctx.Err()
-	case r.failed:
-		return errFailed
-	}
-	return nil
-}
-
-func (r *reading) values(s render.Source) provider.Answer {
-	a, ok := r.answers[s]
-	if !ok {
-		a.Err = provider.NewError(provider.Unavailable, "it was not read; retrying")
-	}
-	return a
-}
-
-func (r *reading) release() {
-	for _, f := range r.releases {
-		f()
-	}
+	return reads, places
 }

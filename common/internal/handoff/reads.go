@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/render"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -79,20 +80,14 @@ type answer struct {
 	NotFound string  `json:"notFound,omitempty"`
 }
 
-// A Read is the stored result of one source.
-type Read struct {
-	ID string
-	// Entry is its value for Reads.Entries.
-	Entry string
-	data  []byte
-}
-
 // maxEntry is the maximum length of a source's version in the annotation.
 const maxEntry = 64
 
-// NewRead returns the result to store for an answer: a value, or "does not exist". Any other error is returned.
-func NewRead(ref v1alpha1.StoreRef, r provider.Read, a provider.Answer) (Read, error) {
-	kept, entry := answer{Value: value(a.Value)}, a.Value.Version
+// encode returns the entry and the data to store for an answer: a value, or "does not exist". Any other error is
+// returned.
+func encode(r provider.Read, a provider.Answer) (entry string, data []byte, err error) {
+	kept := answer{Value: value(a.Value)}
+	entry = a.Value.Version
 	for _, v := range a.Found {
 		kept.Found = append(kept.Found, value(v))
 	}
@@ -103,7 +98,7 @@ func NewRead(ref v1alpha1.StoreRef, r provider.Read, a provider.Answer) (Read, e
 			kept.NotFound = NotFound
 		}
 	case a.Err != nil:
-		return Read{}, a.Err
+		return "", nil, a.Err
 	case r.Search != provider.Search{} && len(a.Found) == 0:
 		entry = NotFound // Nothing matches, but the answer is complete.
 	case entry == "" || len(entry) > maxEntry:
@@ -111,18 +106,21 @@ func NewRead(ref v1alpha1.StoreRef, r provider.Read, a provider.Answer) (Read, e
 	}
 	// The order in which a provider answers has no meaning, and may change.
 	slices.SortStableFunc(kept.Found, func(a, b value) int { return cmp.Compare(a.Key, b.Key) })
-	raw, err := json.Marshal(kept)
-	return Read{ID: SourceID(ref, r), Entry: entry, data: raw}, errors.Wrap(err, "cannot encode the values that were read")
+	data, err = json.Marshal(kept)
+	return entry, data, errors.Wrap(err, "cannot encode the values that were read")
 }
 
-// Pack returns the data of a part with reads, and the entries for its Reads. It returns an error if that is too much
-// for one Secret.
-func Pack(reads []Read) (data map[string][]byte, entries map[string]string, err error) {
+// Pack returns the data of a part with what was read of sources, and the entries for its Reads. It returns an error if
+// a source has one other than "does not exist", or if the data is too much for one Secret.
+func Pack(sources []render.Source, values render.Values) (data map[string][]byte, entries map[string]string, err error) {
 	data, entries = map[string][]byte{}, map[string]string{}
 	size := 0
-	for _, r := range reads {
-		data[r.ID], entries[r.ID] = r.data, r.Entry
-		size += len(r.ID)*2 + len(r.data)
+	for _, src := range sources {
+		id := SourceID(src.Store, src.Read)
+		if entries[id], data[id], err = encode(src.Read, values(src)); err != nil {
+			return nil, nil, err
+		}
+		size += len(id)*2 + len(data[id])
 	}
 	if most := corev1.MaxSecretSize - recordRoom; size > most {
 		return nil, nil, provider.NewError(provider.Invalid,
@@ -158,6 +156,31 @@ func AnswerOf(s *corev1.Secret, id string) (provider.Answer, bool) {
 	a := provider.Answer{Value: provider.Value(kept.Value)}
 	for _, v := range kept.Found {
 		a.Found = append(a.Found, provider.Value(v))
+	}
+	return a, true
+}
+
+// Serves reports whether a part has the values that an object now wants of a generator: made for this object, and for
+// the requested refresh.
+func (r Record) Serves(uid types.UID, ref v1alpha1.StoreRef, request string) bool {
+	e, ok := r.Entries[ID(ref)]
+	return ok && r.UID == uid && (request == "" || e.Request == request)
+}
+
+// Answer returns the values of a generator in a part, in the form of an answer to a read; false if there are none.
+func Answer(s *corev1.Secret, ref v1alpha1.StoreRef) (provider.Answer, bool) {
+	rec, ok := Of(s.Annotations)
+	if !ok || s.Type != Type {
+		return provider.Answer{}, false
+	}
+	v, ok := Decode(s.Data, ID(ref))
+	if !ok {
+		return provider.Answer{}, false
+	}
+	a := provider.Answer{Value: provider.Value{Version: rec.Entries[ID(ref)].Version}}
+	all := v.All()
+	for _, k := range slices.Sorted(maps.Keys(all)) {
+		a.Found = append(a.Found, provider.Value{Key: k, Data: all[k]})
 	}
 	return a, true
 }

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/render"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -67,21 +68,17 @@ func TestReadSurvivesPart(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			r, err := NewRead(ref, read, tc.answer)
+			data, entries, err := Pack([]render.Source{{Store: ref, Read: read}}, func(render.Source) provider.Answer { return tc.answer })
 			if diff := cmp.Diff(tc.err, err); diff != "" || err != nil {
 				if diff != "" {
-					t.Errorf("\n%s\nNewRead(): -want error, +got error:\n%s", tc.reason, diff)
+					t.Errorf("\n%s\nPack(): -want error, +got error:\n%s", tc.reason, diff)
 				}
 				return
-			}
-			data, entries, err := Pack([]Read{r})
-			if err != nil {
-				t.Fatal(err)
 			}
 			if diff := cmp.Diff(map[string]string{SourceID(ref, read): tc.entry}, entries); diff != "" {
 				t.Errorf("\n%s\nPack(): -want, +got:\n%s", tc.reason, diff)
 			}
-			got, ok := AnswerOf(&corev1.Secret{Type: Type, Data: data}, r.ID)
+			got, ok := AnswerOf(&corev1.Secret{Type: Type, Data: data}, SourceID(ref, read))
 			want := tc.answer
 			if tc.want != nil {
 				want = *tc.want
@@ -110,18 +107,17 @@ func TestAnswerOfRefuses(t *testing.T) {
 }
 
 func TestPackBounds(t *testing.T) {
-	var reads []Read
+	var sources []render.Source
 	for i := range 3 {
-		r, err := NewRead(v1alpha1.StoreRef{}, provider.Read{Ref: provider.Ref{Key: fmt.Sprint(i)}}, provider.Answer{Value: provider.Value{Data: make([]byte, 250<<10)}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		reads = append(reads, r)
+		sources = append(sources, render.Source{Read: provider.Read{Ref: provider.Ref{Key: fmt.Sprint(i)}}})
 	}
-	if _, _, err := Pack(reads[:2]); err != nil {
+	large := func(render.Source) provider.Answer {
+		return provider.Answer{Value: provider.Value{Data: make([]byte, 250<<10)}}
+	}
+	if _, _, err := Pack(sources[:2], large); err != nil {
 		t.Errorf("Pack() of 500 KiB: %v", err)
 	}
-	if _, _, err := Pack(reads); provider.ClassOf(err) != provider.Invalid || !strings.Contains(err.Error(), "split the ExternalSecret") {
+	if _, _, err := Pack(sources, large); provider.ClassOf(err) != provider.Invalid || !strings.Contains(err.Error(), "split the ExternalSecret") {
 		t.Errorf("Pack() of 750 KiB: %v, want an error of class Invalid with a fix", err)
 	}
 }

@@ -73,10 +73,10 @@ func TestReport(t *testing.T) {
 				o.SetUID("other")
 				return nil
 			}}
-			r, lastReport := Recorder{Client: c, Contributor: Contributor{Group: "fake", Purpose: v1alpha1.PartGenerated}}, &LastReport{}
+			self, lastReport := Contributor{Group: "fake", Purpose: v1alpha1.PartGenerated}, &LastReport{}
 			for _, now = range tc.steps {
 				es := &v1alpha1.ExternalSecret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", ResourceVersion: now.cached}}
-				got.Err = r.Report(t.Context(), "ExternalSecret", es, now.shows, now.report, lastReport)
+				got.Err = self.Report(t.Context(), c, "ExternalSecret", es, now.shows, now.report, lastReport)
 			}
 			if diff := cmp.Diff(tc.want, got, cmpopts.EquateErrors()); diff != "" {
 				t.Errorf("\n%s\nReport(): -want, +got:\n%s", tc.reason, diff)

@@ -16,6 +16,50 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
+// A Contributor is an operator that stores values for objects in parts, for one purpose.
+type Contributor struct {
+	// Group is the API group of its module, and Class the class of stores that it serves.
+	Group, Class string
+	Purpose      v1alpha1.PartPurpose
+}
+
+// ContributorOf returns the contributor of an entry of status.parts. It is the zero Contributor for entries of modules
+// built before entries had a group.
+func ContributorOf(s v1alpha1.PartStatus) Contributor {
+	return Contributor{s.Group, s.Class, s.Purpose}
+}
+
+// Key identifies the contributor's entry in status.parts. It is opaque: modules compare it, and never parse it. Every
+// version must build the same key.
+func (c Contributor) Key() string {
+	key := c.Group
+	if c.Class != "" {
+		key += "/" + c.Class
+	}
+	return key + c.suffix()
+}
+
+// PartName returns the name of the contributor's part for an object.
+func (c Contributor) PartName(kind, name string) string {
+	return partName(kind, name, c.Group+c.suffix(), c.Class)
+}
+
+// suffix distinguishes the contributions of one operator.
+func (c Contributor) suffix() string {
+	if c.Purpose == v1alpha1.PartRead {
+		return "#reads"
+	}
+	return ""
+}
+
+// Wrote reports whether the contributor wrote an entry of status.parts.
+func (c Contributor) Wrote(s v1alpha1.PartStatus) bool { return s.Module == c.Key() }
+
+// Wrote reports whether an operator wrote an entry of status.parts, for any purpose.
+func Wrote(group, class string, s v1alpha1.PartStatus) bool {
+	return Contributor{group, class, v1alpha1.PartRead}.Wrote(s) || Contributor{group, class, v1alpha1.PartGenerated}.Wrote(s)
+}
+
 // Report is what to record in the status about a part.
 type Report struct {
 	// Part is nil if there is none. If there is a Message, a part recorded before stays in the status, because it may
@@ -48,31 +92,24 @@ func reportedEntryOf(name, version string, entry *v1alpha1.PartStatus) *reported
 	return t
 }
 
-// A Recorder writes the status entry of one contributor.
-type Recorder struct {
-	// Client reads and writes live.
-	Client client.Client
-	Contributor
-}
-
 // Of returns the contributor's entry in a status; nil if there is none.
-func (r Recorder) Of(recorded []v1alpha1.PartStatus) *v1alpha1.PartStatus {
-	i := slices.IndexFunc(recorded, r.Wrote)
+func (c Contributor) Of(recorded []v1alpha1.PartStatus) *v1alpha1.PartStatus {
+	i := slices.IndexFunc(recorded, c.Wrote)
 	if i < 0 {
 		return nil
 	}
 	return &recorded[i]
 }
 
-// Report updates the entry in the status of an object, if it differs. recorded are the entries in the cache. t is what
-// this process recorded before, and is updated.
-func (r Recorder) Report(ctx context.Context, kind string, o client.Object, recorded []v1alpha1.PartStatus, s Report, t *LastReport) error {
-	is := t.last.Latest(reportedEntryOf(o.GetName(), o.GetResourceVersion(), r.Of(recorded))).entry
-	want := s.entry(r.Contributor, is)
-	if same(is, want) {
+// Report updates the contributor's entry in the status of an object, if it differs. recorded are the entries in the cache.
+// t is what this process recorded before, and is updated. live must not read from a cache.
+func (c Contributor) Report(ctx context.Context, live client.Client, kind string, o client.Object, recorded []v1alpha1.PartStatus, s Report, t *LastReport) error {
+	is := t.last.Latest(reportedEntryOf(o.GetName(), o.GetResourceVersion(), c.Of(recorded))).entry
+	want := s.entry(c, is)
+	if is == want || is != nil && want != nil && *is == *want {
 		return nil
 	}
-	version, err := r.apply(ctx, kind, o, want)
+	version, err := c.apply(ctx, live, kind, o, want)
 	if err == nil && version != "" {
 		t.last.Wrote(reportedEntryOf(o.GetName(), version, want))
 	}
@@ -100,26 +137,19 @@ func (s Report) entry(c Contributor, is *v1alpha1.PartStatus) *v1alpha1.PartStat
 	return want
 }
 
-func same(a, b *v1alpha1.PartStatus) bool {
-	if a == nil || b == nil {
-		return a == nil && b == nil
-	}
-	return *a == *b
-}
-
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets/status;pushsecrets/status,verbs=patch
 
 // apply writes the entry, or removes it if s is nil. It returns the resourceVersion of the object; empty if the object
 // was replaced by another one.
-func (r Recorder) apply(ctx context.Context, kind string, o client.Object, s *v1alpha1.PartStatus) (string, error) {
+func (c Contributor) apply(ctx context.Context, live client.Client, kind string, o client.Object, s *v1alpha1.PartStatus) (string, error) {
 	parts := []v1alpha1.PartStatus{}
 	if s != nil {
 		parts = append(parts, *s)
 	}
 	out := &unstructured.Unstructured{}
 	out.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind))
-	manager := target.FieldManager("direct-secrets-part:", r.Key())
-	written, err := status.Apply(ctx, r.Client, kind, o, manager, map[string]any{"parts": parts}, out)
+	manager := target.FieldManager("direct-secrets-part:", c.Key())
+	written, err := status.Apply(ctx, live, kind, o, manager, map[string]any{"parts": parts}, out)
 	if !written {
 		return "", errors.Wrap(err, "cannot record the contribution in the status")
 	}

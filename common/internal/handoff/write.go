@@ -3,6 +3,7 @@ package handoff
 import (
 	"context"
 	"maps"
+	"slices"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/presence"
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
@@ -74,4 +76,21 @@ func (c Contributor) WriteError(err error) error {
 		what = "values are handed over"
 	}
 	return provider.NewError(provider.Denied, "cannot write the Secret in which %s: %s", what, err.Error())
+}
+
+// Labels returns the labels of a part of a module. They mark it as a part, and let its module and the modules that
+// reconcile the object watch it.
+func Labels(module string, reconcile []presence.Member) []string {
+	labels := []string{v1alpha1.PartLabel, target.ManagedLabel(module)}
+	for _, m := range reconcile {
+		if l := target.ManagedLabel(m.Module); !slices.Contains(labels, l) {
+			labels = append(labels, l)
+		}
+	}
+	return labels
+}
+
+// Labelled reports whether an object has all the given labels.
+func Labelled(o metav1.Object, labels []string) bool {
+	return !slices.ContainsFunc(labels, func(l string) bool { return o.GetLabels()[l] != "true" })
 }

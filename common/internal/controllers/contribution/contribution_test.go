@@ -19,6 +19,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+	"github.com/direct-secrets/direct-secrets/common/internal/render"
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
 	"github.com/direct-secrets/direct-secrets/common/operator"
@@ -497,11 +498,9 @@ func TestPartForged(t *testing.T) {
 	e.Create(es)
 	ref := v1alpha1.StoreRef{Kind: "OtherFakeStore", Name: "other"}
 	read := provider.Read{Ref: provider.Ref{Key: "db"}}
-	kept, err := handoff.NewRead(ref, read, provider.Answer{Value: provider.Value{Data: []byte("forged")}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	data, entries, err := handoff.Pack([]handoff.Read{kept})
+	data, entries, err := handoff.Pack([]render.Source{{Store: ref, Read: read}}, func(render.Source) provider.Answer {
+		return provider.Answer{Value: provider.Value{Data: []byte("forged")}}
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ type Options = setup.Options
 
 // Setup adds the controller to a manager. live must not read from a cache.
 func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, refs *referrers.Referrers, o Options) error {
-	r := New(Cluster{mgr.GetCache(), live, pool}, refs, o)
+	r := New(mgr.GetCache(), live, pool, refs, o)
 	walks := kit.NewController(o.Walks, r.Reconcile)
 	c, err := controller.New("contribution", mgr, controller.Options{
 		Reconciler: walks, RateLimiter: ratelimiter.NewController(), NewQueue: walks.NewQueue,
@@ -50,22 +50,11 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, refs *r
 	return handlers{refs, r.objects, walks.Interrupt}.watch(c, mgr.GetCache(), o)
 }
 
-// Cluster holds the clients and the process-wide services that a Reconciler uses.
-type Cluster struct {
-	Cache client.Reader
-	// Live does not read from a cache.
-	Live client.Client
-	Pool *dispatch.Pool
-}
-
-// New returns a Reconciler.
-func New(c Cluster, refs *referrers.Referrers, o Options) *Reconciler {
+// New returns a Reconciler. live must not read from a cache.
+func New(cache client.Reader, live client.Client, pool *dispatch.Pool, refs *referrers.Referrers, o Options) *Reconciler {
 	return &Reconciler{
-		cache: c.Cache, referrers: refs, opts: o, started: o.Now(),
-		objects:  &kit.Memory[types.NamespacedName, object]{},
-		parts:    partKeeper{c.Cache, c.Live, refs.Contributor(), o.Board},
-		pool:     c.Pool,
-		recorder: handoff.Recorder{Client: c.Live, Contributor: refs.Contributor()},
+		cache: cache, live: live, referrers: refs, pool: pool, opts: o, started: o.Now(),
+		objects: &kit.Memory[types.NamespacedName, object]{},
 	}
 }
 
@@ -168,7 +157,7 @@ func (h handlers) partEvents() handler.EventHandler {
 			return
 		}
 		if deleted {
-			obj.part.lost(is)
+			obj.part.Deleted(is)
 		}
 		enqueue(q, queue.High, key)
 	}

@@ -13,14 +13,14 @@ import (
 )
 
 // due returns why the stores must be read for the part; policy.NotDue if no read is due.
-func (r *Reconciler) due(s *subject) policy.Why {
-	reads, plan := r.reads(s), s.stores.Plan
-	now := r.opts.Now()
+func (s *subject) due(started time.Time) policy.Why {
+	reads, plan := s.reads(), s.stores.Plan
+	now := s.opts.Now()
 	switch {
 	case !policy.Periodic(s.es.Spec.RefreshPolicy, plan.Interval):
 		s.obj.next = time.Time{}
 	default:
-		s.obj.next = policy.Planned(s.obj.next, reads.Next, now, r.started, plan.Interval, r.opts.Random())
+		s.obj.next = policy.Planned(s.obj.next, reads.Next, now, started, plan.Interval, s.opts.Random())
 	}
 	covered := len(reads.Entries) == len(plan.Sources) && !slices.ContainsFunc(plan.Sources, func(src render.Source) bool {
 		_, ok := reads.Entries[handoff.SourceID(src.Store, src.Read)]
@@ -32,7 +32,7 @@ func (r *Reconciler) due(s *subject) policy.Why {
 	inSync := meta.IsStatusConditionTrue(s.es.Status.Conditions, v1alpha1.ConditionReady)
 	in := policy.RefreshInput{
 		Policy: s.es.Spec.RefreshPolicy, Interval: plan.Interval, Now: now,
-		Refreshed: covered || inSync && reads.Version != "", Failing: s.obj.failing || s.lacks(reads) || r.failedBefore(s),
+		Refreshed: covered || inSync && reads.Version != "", Failing: s.obj.failing || s.lacks(reads) || s.failedBefore(),
 		Next: s.obj.next, Generation: 1,
 		MetadataHash: s.metadata(), ObservedMetadataHash: reads.Metadata,
 		Request: s.es.Annotations[v1alpha1.RefreshRequestAnnotation], ObservedRequest: reads.Request,
@@ -45,17 +45,17 @@ func (r *Reconciler) due(s *subject) policy.Why {
 
 // reads returns the description of the part's content. It is empty if this object has no usable part: none at all,
 // one that is being deleted, or one that another client has written.
-func (r *Reconciler) reads(s *subject) handoff.Reads {
+func (s *subject) reads() handoff.Reads {
 	if s.part == nil || s.record.Reads == nil || s.record.UID != s.es.UID || s.part.DeletionTimestamp != nil ||
-		!r.parts.isOurs(s) || s.obj.part.version.Edited(s.part) {
+		!s.isOurs() || s.obj.version.Edited(s.part) {
 		return handoff.Reads{}
 	}
 	return *s.record.Reads
 }
 
 // failedBefore reports whether an earlier process made the last attempt and it failed.
-func (r *Reconciler) failedBefore(s *subject) bool {
-	entry := r.recorder.Of(s.es.Status.Parts)
+func (s *subject) failedBefore() bool {
+	entry := s.self.Of(s.es.Status.Parts)
 	return !s.obj.attempts.Begun() && entry != nil && entry.Message != ""
 }
 

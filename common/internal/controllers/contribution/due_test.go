@@ -33,7 +33,7 @@ func TestDue(t *testing.T) {
 		"Source":      {"A source that the part does not hold is read.", func(s *subject) { s.record.Reads.Entries = map[string]string{"x": handoff.Found} }, policy.First},
 		"Another":     {"A part of another incarnation of the object does not count.", func(s *subject) { s.record.UID = "other" }, policy.First},
 		"Forged":      {"A part that the status does not record does not count.", func(s *subject) { s.es.Status.Parts = nil }, policy.First},
-		"Edited":      {"A part that another client has changed does not count.", func(s *subject) { s.obj.part.version = "4" }, policy.First},
+		"Edited":      {"A part that another client has changed does not count.", func(s *subject) { s.obj.version = "4" }, policy.First},
 		"Terminating": {"A part that is being deleted does not count.", func(s *subject) { s.part.DeletionTimestamp = &metav1.Time{Time: now} }, policy.First},
 		"Request":     {"A refresh request is served.", func(s *subject) { s.es.Annotations = map[string]string{v1alpha1.RefreshRequestAnnotation: "1"} }, policy.Requested},
 		"Spec":        {"A change of the spec causes a read of all sources.", func(s *subject) { s.es.Spec.Target.Name = "new" }, policy.Changed},
@@ -62,6 +62,7 @@ func TestDue(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			s := &subject{
+				opts: &Options{Now: func() time.Time { return now }, Random: func() float64 { return 0.5 }}, self: self,
 				es: &v1alpha1.ExternalSecret{
 					ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", UID: "u", Generation: 1},
 					Spec:       v1alpha1.ExternalSecretSpec{StoreRef: &src.Store, Data: []v1alpha1.DataEntry{{SecretKey: "k", RemoteRef: v1alpha1.RemoteRef{Key: "db"}}}},
@@ -75,11 +76,7 @@ func TestDue(t *testing.T) {
 				Version: "1", Entries: map[string]string{id: handoff.Found}, Metadata: s.metadata(), At: now.Add(-time.Hour), Next: now.Add(10 * time.Minute),
 			}}
 			tc.change(s)
-			r := &Reconciler{
-				parts: partKeeper{self: self}, recorder: handoff.Recorder{Contributor: self}, started: now.Add(-time.Hour),
-				opts: Options{Now: func() time.Time { return now }, Random: func() float64 { return 0.5 }},
-			}
-			if got := r.due(s); got != tc.want {
+			if got := s.due(now.Add(-time.Hour)); got != tc.want {
 				t.Errorf("\n%s\ndue(): %s, want %s", tc.reason, got, tc.want)
 			}
 		})

@@ -13,27 +13,19 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
-	"github.com/direct-secrets/direct-secrets/common/internal/presence"
+	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// A partKeeper reads and writes the parts of this operator.
-type partKeeper struct {
-	cache client.Reader
-	// live does not read from a cache.
-	live  client.Client
-	self  handoff.Contributor
-	board *presence.Board
-}
-
-func (k partKeeper) key(s *subject) types.NamespacedName {
-	return types.NamespacedName{Namespace: s.es.Namespace, Name: k.self.PartName("ExternalSecret", s.es.Name)}
+// partKey returns the name of the part.
+func (s *subject) partKey() types.NamespacedName {
+	return types.NamespacedName{Namespace: s.es.Namespace, Name: s.self.PartName("ExternalSecret", s.es.Name)}
 }
 
 // load loads the part into the subject, from the cache or from the last write if that is newer.
-func (k partKeeper) load(ctx context.Context, s *subject) error {
-	m, err := s.obj.part.get(ctx, k.cache, k.key(s))
+func (r *Reconciler) load(ctx context.Context, s *subject) error {
+	m, err := s.obj.part.Get(ctx, r.cache, s.partKey(), resolve.SecretMetadata())
 	if err != nil {
 		return errors.Wrap(err, "cannot read the Secret of the contribution")
 	}
@@ -51,33 +43,33 @@ func (s *subject) see(m *metav1.PartialObjectMetadata) {
 
 // isOurs reports whether this module has written the part, according to the status or to this process's memory.
 // Anyone who can write Secrets can create one of that name.
-func (k partKeeper) isOurs(s *subject) bool {
-	entry := handoff.Recorder{Contributor: k.self}.Of(s.es.Status.Parts)
-	return entry != nil && entry.UID == s.part.UID || s.obj.part.wrote == s.part.UID
+func (s *subject) isOurs() bool {
+	entry := s.self.Of(s.es.Status.Parts)
+	return entry != nil && entry.UID == s.part.UID || s.obj.wrote == s.part.UID
 }
 
 // labels returns the labels by which this module and the claiming module watch the part.
-func (k partKeeper) labels(s *subject) []string {
-	return handoff.Labels(k.self.Group, k.board.Serving(s.es.LeadingStore(), s.es.Namespace))
+func (s *subject) labels() []string {
+	return handoff.Labels(s.self.Group, s.opts.Board.Serving(s.es.LeadingStore(), s.es.Namespace))
 }
 
 // fits reports whether the part has the wanted labels and owner.
-func (k partKeeper) fits(s *subject) bool {
-	return s.part != nil && handoff.Labelled(s.part, k.labels(s)) &&
+func (s *subject) fits() bool {
+	return s.part != nil && handoff.Labelled(s.part, s.labels()) &&
 		slices.ContainsFunc(s.part.OwnerReferences, func(o metav1.OwnerReference) bool { return o.UID == s.es.UID })
 }
 
-// store writes the values that were read, unless the part holds them already. It returns true if the part held other
+// writeReads writes the values that were read, unless the part holds them already. It returns true if the part held other
 // values. Without a change, only the time of the read is written, at most every policy.Heartbeat. It returns errMoved
 // if the part is not at basis, because another operator has written it meanwhile.
-func (k partKeeper) store(ctx context.Context, s *subject, reads handoff.Reads, data map[string][]byte, basis string) (newValues bool, err error) {
-	if err := k.load(ctx, s); err != nil {
+func (r *Reconciler) writeReads(ctx context.Context, s *subject, reads handoff.Reads, data map[string][]byte, basis string) (newValues bool, err error) {
+	if err := r.load(ctx, s); err != nil {
 		return false, err
 	}
-	if k.holds(s, reads) {
+	if s.holds(reads) {
 		return false, nil
 	}
-	live, err := k.read(ctx, s)
+	live, err := r.readPart(ctx, s)
 	if err != nil {
 		return false, err
 	}
@@ -88,7 +80,7 @@ func (k partKeeper) store(ctx context.Context, s *subject, reads handoff.Reads, 
 	}
 	if basisOf(seen) != basis {
 		if live != nil {
-			s.obj.part.last.Wrote(metadataOf(live))
+			s.obj.part.Wrote(metadataOf(live))
 		}
 		return false, errMoved
 	}
@@ -96,19 +88,19 @@ func (k partKeeper) store(ctx context.Context, s *subject, reads handoff.Reads, 
 		reads.Version = was.Reads.Version
 	}
 	newValues = basisOf(was) != reads.Version
-	return newValues, k.write(ctx, s, live, handoff.Record{Kind: "ExternalSecret", Name: s.es.Name, UID: s.es.UID, Class: k.self.Class, Reads: &reads}, data)
+	return newValues, r.write(ctx, s, live, handoff.Record{Kind: "ExternalSecret", Name: s.es.Name, UID: s.es.UID, Class: s.self.Class, Reads: &reads}, data)
 }
 
 // holds reports whether the part holds the values that were read, with a recent time of the read.
-func (k partKeeper) holds(s *subject, reads handoff.Reads) bool {
+func (s *subject) holds(reads handoff.Reads) bool {
 	is := s.record.Reads
-	return k.fits(s) && k.isOurs(s) && !s.obj.part.version.Edited(s.part) &&
+	return s.fits() && s.isOurs() && !s.obj.version.Edited(s.part) &&
 		is != nil && is.Same(reads) && !policy.Beats(is.At, reads.At)
 }
 
 // restore sets the wanted labels and owner of the part. It returns false if the part no longer exists.
-func (k partKeeper) restore(ctx context.Context, s *subject) (bool, error) {
-	live, err := k.read(ctx, s)
+func (r *Reconciler) restore(ctx context.Context, s *subject) (bool, error) {
+	live, err := r.readPart(ctx, s)
 	if err != nil || live == nil {
 		return false, err
 	}
@@ -116,13 +108,13 @@ func (k partKeeper) restore(ctx context.Context, s *subject) (bool, error) {
 	if rec.Reads == nil || rec.UID != s.es.UID {
 		return false, nil
 	}
-	return true, k.write(ctx, s, live, rec, live.Data)
+	return true, r.write(ctx, s, live, rec, live.Data)
 }
 
-// read reads the part live; nil if there is none. It returns errMoved while the part is being deleted.
-func (k partKeeper) read(ctx context.Context, s *subject) (*corev1.Secret, error) {
+// readPart reads the part live; nil if there is none. It returns errMoved while the part is being deleted.
+func (r *Reconciler) readPart(ctx context.Context, s *subject) (*corev1.Secret, error) {
 	live := &corev1.Secret{}
-	err := k.live.Get(ctx, k.key(s), live)
+	err := r.live.Get(ctx, s.partKey(), live)
 	switch {
 	case kerrors.IsNotFound(err):
 		return nil, nil
@@ -137,14 +129,16 @@ func (k partKeeper) read(ctx context.Context, s *subject) (*corev1.Secret, error
 }
 
 // write writes a record and its data into the part; live is the present part, nil if there is none.
-func (k partKeeper) write(ctx context.Context, s *subject, live *corev1.Secret, rec handoff.Record, data map[string][]byte) error {
-	part := handoff.Part{Record: rec, Data: data, Labels: k.labels(s), Owners: []metav1.OwnerReference{target.OwnerOf(s.es)}}
-	next, err := part.Write(ctx, k.live, k.key(s), live)
+func (r *Reconciler) write(ctx context.Context, s *subject, live *corev1.Secret, rec handoff.Record, data map[string][]byte) error {
+	part := handoff.Part{Record: rec, Data: data, Labels: s.labels(), Owners: []metav1.OwnerReference{target.OwnerOf(s.es)}}
+	next, err := part.Write(ctx, r.live, s.partKey(), live)
 	if err != nil {
-		return k.self.WriteError(err)
+		return s.self.WriteError(err)
 	}
 	m := metadataOf(next)
-	s.obj.part.set(m)
+	s.obj.part.Wrote(m)
+	s.obj.version.Set(m)
+	s.obj.wrote = m.UID
 	s.see(m)
 	return nil
 }
@@ -167,8 +161,8 @@ func basisOf(r handoff.Record) string {
 }
 
 // remove deletes the part, unless the Secret of that name is not a part.
-func (k partKeeper) remove(ctx context.Context, s *subject) error {
-	live, err := k.read(ctx, s)
+func (r *Reconciler) remove(ctx context.Context, s *subject) error {
+	live, err := r.readPart(ctx, s)
 	var invalid *provider.Error
 	switch {
 	case errors.As(err, &invalid), errors.Is(err, errMoved):
@@ -176,6 +170,6 @@ func (k partKeeper) remove(ctx context.Context, s *subject) error {
 	case err != nil || live == nil:
 		return err
 	}
-	err = k.live.Delete(ctx, live, client.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion})
+	err = r.live.Delete(ctx, live, client.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion})
 	return errors.Wrap(client.IgnoreNotFound(err), "cannot delete the Secret of the contribution")
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
 	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
+	"github.com/direct-secrets/direct-secrets/common/internal/overlay"
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 	"github.com/direct-secrets/direct-secrets/common/internal/referrers"
@@ -35,18 +36,41 @@ var errMoved = errors.New("the objects changed during the reconcile")
 
 // Reconciler stores the values that this operator reads for ExternalSecrets of other operators in parts.
 type Reconciler struct {
-	cache     client.Reader
+	cache client.Reader
+	// live does not read from a cache.
+	live      client.Client
 	referrers *referrers.Referrers
-	objects   *kit.Memory[types.NamespacedName, object]
-	parts     partKeeper
 	pool      *dispatch.Pool
-	recorder  handoff.Recorder
 	opts      Options
+	objects   *kit.Memory[types.NamespacedName, object]
 	started   time.Time
+}
+
+// object is the controller's memory of one ExternalSecret. Only the walk over it uses it; the fields that event
+// handlers also use have their own locks.
+type object struct {
+	// next is the time of the next periodic refresh.
+	next     time.Time
+	attempts kit.Attempts
+	misses   queue.Misses
+	// failing is true while the contribution could not be read or stored.
+	failing bool
+	// unreported is true while the status does not yet show that the part holds other values.
+	unreported bool
+	// lastReport is the last report about the part in the status.
+	lastReport handoff.LastReport
+	// part is the last write of the part, kept until the cache shows it; wrote is its uid.
+	part  overlay.Object[*metav1.PartialObjectMetadata]
+	wrote types.UID
+	// version is the resourceVersion of the part that this process last wrote or saw.
+	version overlay.Version
 }
 
 // subject is one ExternalSecret in one pass.
 type subject struct {
+	opts *Options
+	// self is this operator as a contributor.
+	self   handoff.Contributor
 	es     *v1alpha1.ExternalSecret
 	obj    *object
 	stores fetch.Stores
@@ -81,7 +105,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 		r.objects.Forget(req.NamespacedName)
 		return reconcile.Result{}, nil
 	}
-	s := &subject{es: es}
+	s := &subject{opts: &r.opts, self: r.referrers.Contributor(), es: es}
 	s.obj, _ = r.objects.Get(req.NamespacedName, es.UID)
 	ctx, span := trace.Start(ctx, trace.Reconcile, trace.Of("Part", es)...)
 	defer func() { span.End(trace.Result(err)) }()
@@ -105,7 +129,7 @@ func (r *Reconciler) pass(ctx context.Context, s *subject) (reconcile.Result, er
 	if s.es.Spec.Suspend {
 		return reconcile.Result{}, nil
 	}
-	if err := r.parts.load(ctx, s); err != nil {
+	if err := r.load(ctx, s); err != nil {
 		return reconcile.Result{}, err
 	}
 	plan, err := render.NewPlan(s.es)
@@ -125,17 +149,16 @@ func (r *Reconciler) pass(ctx context.Context, s *subject) (reconcile.Result, er
 		return reconcile.Result{}, r.retract(ctx, s)
 	}
 	if refused := s.stores.Admit(); refused != nil {
-		return r.reportVerdict(ctx, s, *refused, r.hold())
+		return r.reportVerdict(ctx, s, *refused, s.hold())
 	}
-	if why := r.due(s); why != policy.NotDue {
+	if why := s.due(r.started); why != policy.NotDue {
 		return r.fetch(ctx, s, why)
 	}
-	if !r.parts.fits(s) {
-		restored, err := r.parts.restore(ctx, s)
-		if err != nil {
+	if !s.fits() {
+		switch restored, err := r.restore(ctx, s); {
+		case err != nil:
 			return r.failure(ctx, s, err)
-		}
-		if !restored {
+		case !restored:
 			return s.obj.misses.Again(), nil
 		}
 	}
@@ -143,7 +166,7 @@ func (r *Reconciler) pass(ctx context.Context, s *subject) (reconcile.Result, er
 }
 
 // hold returns holdInterval with jitter.
-func (r *Reconciler) hold() time.Duration { return policy.Jitter(holdInterval, r.opts.Random()) }
+func (s *subject) hold() time.Duration { return policy.Jitter(holdInterval, s.opts.Random()) }
 
 // fetch reads the stores, and stores their answers in the part.
 func (r *Reconciler) fetch(ctx context.Context, s *subject, why policy.Why) (reconcile.Result, error) {
@@ -152,7 +175,7 @@ func (r *Reconciler) fetch(ctx context.Context, s *subject, why policy.Why) (rec
 	case wait > 0:
 		return queue.Later(wait), nil
 	case refused != nil:
-		return r.reportVerdict(ctx, s, *refused, r.hold())
+		return r.reportVerdict(ctx, s, *refused, s.hold())
 	}
 	at, basis := r.opts.Now(), s.basis()
 	values, release, err := s.stores.Read(ctx, r.pool, fetch.Urgency(why, s.obj.attempts.Failed()))
@@ -160,16 +183,16 @@ func (r *Reconciler) fetch(ctx context.Context, s *subject, why policy.Why) (rec
 		return reconcile.Result{}, err
 	}
 	defer release()
-	if err := r.again(ctx, s); err != nil {
+	if err := s.reload(ctx, r.cache); err != nil {
 		return reconcile.Result{}, err
 	}
 	return r.hand(ctx, s, values, at, basis)
 }
 
-// again checks, after a wait, that the object asks for the same as before, and loads its latest status.
-func (r *Reconciler) again(ctx context.Context, s *subject) error {
+// reload checks, after a wait, that the object asks for the same as before, and loads its latest status.
+func (s *subject) reload(ctx context.Context, cache client.Reader) error {
 	now, before := &v1alpha1.ExternalSecret{}, s.attempt()
-	if err := r.cache.Get(ctx, s.key(), now); kerrors.IsNotFound(err) || now.UID != s.es.UID || now.DeletionTimestamp != nil {
+	if err := cache.Get(ctx, s.key(), now); kerrors.IsNotFound(err) || now.UID != s.es.UID || now.DeletionTimestamp != nil {
 		return kit.ErrInterrupted
 	} else if err != nil {
 		return errors.Wrap(err, "cannot read the ExternalSecret")
@@ -182,10 +205,11 @@ func (r *Reconciler) again(ctx context.Context, s *subject) error {
 
 // hand stores the answer in the part. at is the time of the request, and basis that of the part at that time.
 func (r *Reconciler) hand(ctx context.Context, s *subject, values render.Values, at time.Time, basis string) (reconcile.Result, error) {
-	reads, err := r.collect(s, values)
-	newValues := false
+	err, newValues := render.Failure(s.stores.Plan.Sources, values), false
 	if err == nil {
-		newValues, err = r.store(ctx, s, reads, at, basis)
+		newValues, err = r.store(ctx, s, values, at, basis)
+	} else if provider.ClassOf(err) == provider.Denied {
+		s.stores.Suspect(r.opts.Suspect)
 	}
 	var refused *provider.Error
 	switch {
@@ -195,31 +219,12 @@ func (r *Reconciler) hand(ctx context.Context, s *subject, values render.Values,
 		return r.failure(ctx, s, err)
 	}
 	s.obj.failing = true
-	return r.retry(ctx, s, status.NotSynced(err), provider.RetryAfter(err))
-}
-
-// collect returns the values to store; an error if any of them could not be read.
-func (r *Reconciler) collect(s *subject, values render.Values) ([]handoff.Read, error) {
-	if err := render.Failure(s.stores.Plan.Sources, values); err != nil {
-		if provider.ClassOf(err) == provider.Denied {
-			s.stores.Suspect(r.opts.Suspect)
-		}
-		return nil, err
-	}
-	var reads []handoff.Read
-	for _, src := range s.stores.Plan.Sources {
-		read, err := handoff.NewRead(src.Store, src.Read, values(src))
-		if err != nil {
-			return nil, err
-		}
-		reads = append(reads, read)
-	}
-	return reads, nil
+	return r.reportVerdict(ctx, s, status.NotSynced(err), s.obj.attempts.Fail(provider.RetryAfter(err)))
 }
 
 // store plans the next refresh, and writes the values of an answer. It returns true if the part held other values.
-func (r *Reconciler) store(ctx context.Context, s *subject, read []handoff.Read, at time.Time, basis string) (newValues bool, err error) {
-	data, entries, err := handoff.Pack(read)
+func (r *Reconciler) store(ctx context.Context, s *subject, values render.Values, at time.Time, basis string) (newValues bool, err error) {
+	data, entries, err := handoff.Pack(s.stores.Plan.Sources, values)
 	if err != nil {
 		return false, err
 	}
@@ -232,7 +237,7 @@ func (r *Reconciler) store(ctx context.Context, s *subject, read []handoff.Read,
 		s.obj.next = at.Add(policy.Jitter(s.stores.Plan.Interval, r.opts.Random()))
 		reads.Next = s.obj.next
 	}
-	return r.parts.store(ctx, s, reads, data, basis)
+	return r.writeReads(ctx, s, reads, data, basis)
 }
 
 // handedOver reports that the part has the wanted values.
@@ -266,14 +271,9 @@ func (r *Reconciler) failure(ctx context.Context, s *subject, err error) (reconc
 	case errors.Is(err, errMoved), kerrors.IsConflict(err), kerrors.IsAlreadyExists(err), kerrors.IsNotFound(err):
 		return s.obj.misses.Again(), nil
 	case errors.As(err, &invalid):
-		return r.retry(ctx, s, status.NotSynced(invalid), 0)
+		return r.reportVerdict(ctx, s, status.NotSynced(invalid), s.obj.attempts.Fail(0))
 	}
 	return reconcile.Result{}, errors.Wrap(err, "cannot write the Secret of the contribution")
-}
-
-// retry reports a verdict, and retries with back-off.
-func (r *Reconciler) retry(ctx context.Context, s *subject, v status.Verdict, atLeast time.Duration) (reconcile.Result, error) {
-	return r.reportVerdict(ctx, s, v, s.obj.attempts.Fail(atLeast))
 }
 
 // reportVerdict reports to the claiming operator why the part is not as wanted, and requeues the object after wait.
@@ -293,12 +293,12 @@ func (r *Reconciler) reportVerdict(ctx context.Context, s *subject, v status.Ver
 }
 
 func (r *Reconciler) report(ctx context.Context, s *subject, report handoff.Report) error {
-	return r.recorder.Report(ctx, "ExternalSecret", s.es, s.es.Status.Parts, report, &s.obj.lastReport)
+	return s.self.Report(ctx, r.live, "ExternalSecret", s.es, s.es.Status.Parts, report, &s.obj.lastReport)
 }
 
 // retract deletes the part once the spec no longer names a source of this operator.
 func (r *Reconciler) retract(ctx context.Context, s *subject) error {
-	if err := r.parts.remove(ctx, s); err != nil {
+	if err := r.remove(ctx, s); err != nil {
 		return err
 	}
 	if err := r.report(ctx, s, handoff.Report{}); err != nil {

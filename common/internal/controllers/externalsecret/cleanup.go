@@ -105,7 +105,7 @@ func removePart(ctx context.Context, live client.Client, s *subject, part v1alph
 			return errors.Wrap(err, "cannot delete the Secret of a contribution")
 		}
 	}
-	return handoff.Recorder{Client: live, Contributor: handoff.ContributorOf(part)}.Report(ctx, "ExternalSecret", s.es, s.es.Status.Parts, handoff.Report{}, &handoff.LastReport{})
+	return handoff.ContributorOf(part).Report(ctx, live, "ExternalSecret", s.es, s.es.Status.Parts, handoff.Report{}, &handoff.LastReport{})
 }
 
 // names reports whether a part was written for this object and has the name that its contributor gives to such a

@@ -90,7 +90,7 @@ func lost(s *subject) (syncState, *outcome) {
 	if st.why == policy.NotDue || conflict {
 		st.why = policy.TargetLost
 	}
-	st.lost = drift || (conflict && len(s.obj.blocked.keys) == 0)
+	st.lost = drift || (conflict && len(s.obj.blocked) == 0)
 	if drift {
 		return st, revertBackoff(s)
 	}
@@ -164,4 +164,34 @@ func waitForContributions(s *subject) *outcome {
 		return withVerdict(*v, wait)
 	}
 	return rest(wait)
+}
+
+// shown reports whether the status already has this verdict.
+func shown(s *subject, v status.Verdict) bool {
+	c := s.ready()
+	return c.Status == v.Status && c.Reason == v.Reason && c.Message == v.Text() && c.ObservedGeneration == s.es.Generation
+}
+
+// complete reports whether an object is refreshed only once and has been. It asks for nothing more.
+func complete(s *subject) bool {
+	return s.ready().Status == metav1.ConditionTrue && s.seen.RefreshTime != nil &&
+		policy.Once(s.es.Spec.RefreshPolicy, s.plan.Interval)
+}
+
+// currentVerdict returns the verdict on an object for which there is nothing to do.
+func currentVerdict(s *subject) status.Verdict {
+	c := s.ready()
+	if c.Type != "" && (s.state.blocked || (c.Status == metav1.ConditionTrue && c.Reason != v1alpha1.ReasonSuspended)) {
+		return status.Verdict{Status: c.Status, Reason: c.Reason, Message: c.Message, Stalled: s.state.blocked}
+	}
+	return synced("")
+}
+
+// self returns the object as input of decisions about its target.
+func (s *subject) self(due policy.Why, blocked bool) policy.Self {
+	self := policy.SelfOf(s.es, s.opts.DefaultCleanupPolicy)
+	self.Absent = s.ready().Reason == v1alpha1.ReasonSecretDeleted && policy.OnNotFound(self.Deletion, true, 0) == policy.DropSecret
+	self.Blocked = blocked && s.obj.wantsOnlyBlocked
+	self.Due = due
+	return self
 }

@@ -84,17 +84,10 @@ func (h *handlers) waits(es *v1alpha1.ExternalSecret) bool {
 	return !obj.attempts.Begun() && policy.OnNotFound(es.Spec.Target.DeletionPolicy, true, 0) != policy.KeepAll
 }
 
-// free removes the back-off of an object.
-func (h *handlers) free(key types.NamespacedName) {
-	if obj := h.objects.Peek(key); obj != nil {
-		obj.attempts.Free()
-	}
-}
-
-// requestRead requests a read for an object whose store has changed.
+// requestRead requests a read, without back-off, for an object whose store has changed.
 func (h *handlers) requestRead(req reconcile.Request) {
-	h.free(req.NamespacedName)
 	if obj := h.objects.Peek(req.NamespacedName); obj != nil {
+		obj.attempts.Free()
 		obj.signals.readAgain.Store(true)
 	}
 }
@@ -151,7 +144,8 @@ func (h *handlers) objectEvents() handler.EventHandler {
 // updated enqueues an object that has changed, unless only its status has.
 func (h *handlers) updated(was, es *v1alpha1.ExternalSecret, q requests) {
 	key := client.ObjectKeyFromObject(es)
-	if obj := h.objects.Peek(key); obj != nil {
+	obj := h.objects.Peek(key)
+	if obj != nil {
 		obj.status.Saw(es)
 	}
 	if !h.isLeader() && es.Status.ObservedGeneration == es.Generation {
@@ -166,7 +160,9 @@ func (h *handlers) updated(was, es *v1alpha1.ExternalSecret, q requests) {
 	switch {
 	case !claims && !h.referrers.Claims(was):
 	case claims && !slices.Equal(was.Status.Parts, es.Status.Parts):
-		h.free(key)
+		if obj != nil {
+			obj.attempts.Free()
+		}
 		enqueue(q, queue.High, key)
 	case !claims, referrers.Changed(was, es):
 		h.interrupt(reconcile.Request{NamespacedName: key})

@@ -2,19 +2,128 @@ package externalsecret
 
 import (
 	"context"
+	"fmt"
+	"slices"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/fetch"
 	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
+	"github.com/direct-secrets/direct-secrets/common/internal/referrers"
+	"github.com/direct-secrets/direct-secrets/common/internal/render"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 )
+
+// subject is one ExternalSecret in one pass: what was loaded, and what was decided.
+type subject struct {
+	opts *Options
+	es   *v1alpha1.ExternalSecret
+	obj  *object
+	// seen is the latest status, of the resourceVersion in version; next is the status to write.
+	seen, next *v1alpha1.ExternalSecretStatus
+	version    string
+	plan       render.Plan
+	stores     fetch.Stores
+	// handed describes the values that are stored in parts.
+	handed handed
+	peers  *peers
+	state  syncState
+}
+
+// syncState is the state of an object relative to its provider and its target.
+type syncState struct {
+	// why is the reason to read the provider.
+	why policy.Why
+	// basis is subject.basis for the present target.
+	basis string
+	// blocked is true while other ExternalSecrets still hold keys that this one wants.
+	blocked bool
+	// lost is true if the target is not as this object left it.
+	lost bool
+	// written is true once the target was written.
+	written bool
+}
+
+func (s *subject) key() types.NamespacedName { return client.ObjectKeyFromObject(s.es) }
+
+func (s *subject) targetKey() types.NamespacedName {
+	return types.NamespacedName{Namespace: s.es.Namespace, Name: s.plan.Target}
+}
+
+// basis identifies the data of this object that the target holds: by the hash in the mark, or without a mark by the
+// last refresh in the status. If it has changed since a read began, another operator has written the target.
+func (s *subject) basis(t policy.Target) string {
+	if t.Mark.Hash != "" {
+		return t.Mark.Hash
+	}
+	return last(s.seen)
+}
+
+// last identifies the last refresh in a status; empty if there was none.
+func last(st *v1alpha1.ExternalSecretStatus) string {
+	if st.RefreshTime == nil {
+		return ""
+	}
+	return fmt.Sprint(st.RefreshTime.Unix(), st.Sources)
+}
+
+// ready returns the latest Ready condition; an empty one if there is none.
+func (s *subject) ready() metav1.Condition {
+	if c := meta.FindStatusCondition(s.seen.Conditions, v1alpha1.ConditionReady); c != nil {
+		return *c
+	}
+	return metav1.Condition{}
+}
+
+// observedGeneration returns the latest generation that asks for the same values as the generation that was synced.
+// The provider need not be read for a change such as one of cleanupPolicy. It compares only with the generation
+// before: between older ones, another operator may have synced a generation that this process has not seen.
+func (s *subject) observedGeneration() int64 {
+	observed := s.seen.ObservedGeneration
+	if s.obj.generation == observed && s.es.Generation == observed+1 && s.obj.content == referrers.Content(s.es) {
+		return s.es.Generation
+	}
+	return observed
+}
+
+// noteContent records the content of the generation that the status describes.
+func (s *subject) noteContent() {
+	if s.obj.generation != s.es.Generation {
+		s.obj.generation, s.obj.content = s.es.Generation, referrers.Content(s.es)
+	}
+}
+
+// metadata returns a hash of everything outside of the spec that triggers a refresh.
+func (s *subject) metadata() string {
+	return referrers.Metadata(s.es, append(s.obj.signals.templates.versions(s.plan.TemplateRefs), s.handed.versions...)...)
+}
+
+// attempt identifies what the user asks for now.
+func (s *subject) attempt() kit.Attempt {
+	return kit.AttemptOf(s.es, s.metadata())
+}
+
+// owns reports whether the target should have an ownerReference.
+func (s *subject) owns() bool {
+	return policy.OwnsTarget(s.es.Spec.Target, s.opts.DefaultCleanupPolicy)
+}
+
+// desired returns the target to write, with values.
+func (s *subject) desired(out render.Output) target.Desired {
+	d := target.DesiredOf(s.es, s.opts.Module, s.owns(), target.Content{Data: out.Data, Labels: out.Labels, Annotations: out.Annotations})
+	for _, l := range slices.Concat(s.stores.Labels(), s.handed.labels) {
+		d.Labels[l] = "true"
+	}
+	return d
+}
 
 // load loads an object that this operator claims, with its latest status; nil if there is no such object. It also
 // returns true if the object replaces another one of the same name.
@@ -96,12 +205,12 @@ func (s *subject) observe(ctx context.Context, secret metav1.Object) policy.Targ
 
 // stillBlocked reports whether other ExternalSecrets still hold all the keys that they held at the last refresh.
 func (s *subject) stillBlocked(ctx context.Context, secret metav1.Object) bool {
-	if len(s.obj.blocked.keys) == 0 || s.ready().Reason != v1alpha1.ReasonConflict {
+	if len(s.obj.blocked) == 0 || s.ready().Reason != v1alpha1.ReasonConflict {
 		return false
 	}
-	d := target.Named(policy.Mark{Name: s.es.Name, UID: s.es.UID}, s.obj.blocked.keys)
+	d := target.Named(policy.Mark{Name: s.es.Name, UID: s.es.UID}, s.obj.blocked)
 	_, still := d.WithoutBlocked(secret.GetManagedFields(), s.peers.others(ctx, secret))
-	return len(still) == len(s.obj.blocked.keys)
+	return len(still) == len(s.obj.blocked)
 }
 
 // versionOf returns the resourceVersion of a target; empty if there is none.

@@ -174,10 +174,8 @@ func contributes(run *simulation.Run) func(*simulation.Operator) {
 		if err := refs.Index(op.Context, op.Cache); err != nil {
 			panic(err)
 		}
-		r := contribution.New(contribution.Cluster{
-			Cache: op.Cache, Live: op.Live,
-			Pool: dispatch.NewPool(op.Live, simulation.NewWatches(), credentials.Rules{Ambient: credentials.AmbientNone}, dispatch.Options{}, nil),
-		}, refs, Options{
+		pool := dispatch.NewPool(op.Live, simulation.NewWatches(), credentials.Rules{Ambient: credentials.AmbientNone}, dispatch.Options{}, nil)
+		r := contribution.New(op.Cache, op.Live, pool, refs, Options{
 			Module: otherGroup, Kinds: kinds, Board: &presence.Board{}, Now: time.Now, Random: func() float64 { return 0.5 },
 			Suspect: func(provider.Kind, types.NamespacedName) {},
 		})

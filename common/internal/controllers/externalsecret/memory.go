@@ -22,15 +22,17 @@ type object struct {
 	// next is the time of the next periodic refresh, good the time of the last successful one.
 	next, good time.Time
 	attempts   kit.Attempts
-	// served is the content that was synced last.
-	served content
+	// content is a hash of the spec that was synced last, without the fields that affect neither the values nor where
+	// they are written; generation is the generation of that spec.
+	content    string
+	generation int64
 	// created is the uid of the Secret that an ExternalSecret of this name created.
 	created types.UID
-	blocked blockedKeys
-	// templates are the template sources as last seen.
-	templates     templateStates
-	misses        queue.Misses
-	revertBackoff policy.RevertBackoff
+	// blocked are the wanted keys that other ExternalSecrets hold. wantsOnlyBlocked is true if the object wants no other keys.
+	blocked          []string
+	wantsOnlyBlocked bool
+	misses           queue.Misses
+	revertBackoff    policy.RevertBackoff
 	// since is when the object began to wait for contributions of other operators; zero if it does not wait. It is
 	// real time, like the time of Leases, and not Options.Now.
 	since   time.Time
@@ -44,11 +46,13 @@ type object struct {
 type signals struct {
 	// contributed is true if several operators contribute to the object.
 	contributed atomic.Bool
-	// blocked is the name of the target that another client must change first; nil if there is none.
+	// blocked is the name of the target that another client must change first; nil or empty if there is none.
 	blocked atomic.Pointer[string]
 	// lacks is true if the last answer lacked some values. `readAgain` is true once the provider must be read again: a
 	// store has changed and may have them, or another operator has refreshed the object.
 	lacks, readAgain atomic.Bool
+	// templates are the template sources as last seen.
+	templates templateStates
 }
 
 // blockedAt returns the name of the target that another client must change first; empty if there is none.
@@ -57,20 +61,6 @@ func (s *signals) blockedAt() string {
 		return *name
 	}
 	return ""
-}
-
-// content is a hash of the spec of a generation, without the fields that affect neither the values nor where they are
-// written.
-type content struct {
-	generation int64
-	hash       string
-}
-
-// blockedKeys are the keys that other ExternalSecrets hold.
-type blockedKeys struct {
-	keys []string
-	// all is true if the object wants no other keys.
-	all bool
 }
 
 // objects is the memory of all objects that this process has reconciled.

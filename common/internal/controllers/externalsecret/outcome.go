@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"k8s.io/apimachinery/pkg/api/equality"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -15,6 +16,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
+	"github.com/direct-secrets/direct-secrets/common/internal/render"
 	"github.com/direct-secrets/direct-secrets/common/internal/status"
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 	"github.com/direct-secrets/direct-secrets/common/internal/watch"
@@ -30,7 +32,7 @@ var errMoved = errors.New("the objects changed during the reconcile")
 // outcome is the end of a pass.
 type outcome struct {
 	// verdict is the new status; nil if the status stays as it is.
-	verdict *verdict
+	verdict *status.Verdict
 	// wait is the delay until the next pass; 0 if only an event starts one.
 	wait time.Duration
 	// retry requests the next pass with back-off, and not before wait.
@@ -47,15 +49,17 @@ type outcome struct {
 }
 
 // withVerdict ends a pass with a verdict; wait is the delay until the next pass.
-func withVerdict(v verdict, wait time.Duration) *outcome { return &outcome{verdict: &v, wait: wait} }
+func withVerdict(v status.Verdict, wait time.Duration) *outcome {
+	return &outcome{verdict: &v, wait: wait}
+}
 
 // retry ends a pass with a verdict that the next attempt may change.
-func retry(v verdict, atLeast time.Duration) *outcome {
+func retry(v status.Verdict, atLeast time.Duration) *outcome {
 	return &outcome{verdict: &v, wait: atLeast, retry: true}
 }
 
 // waitForEvent ends a pass with a verdict that only a change of the target can change.
-func waitForEvent(v verdict, version string) *outcome {
+func waitForEvent(v status.Verdict, version string) *outcome {
 	return &outcome{verdict: &v, waitsForTarget: true, version: version}
 }
 
@@ -105,8 +109,11 @@ func failed(err error) (*outcome, error) {
 	return nil, errors.Wrap(err, "cannot write the Secret")
 }
 
-// watchOwner is the owner of the watches of one ExternalSecret.
-type watchOwner types.NamespacedName
+// A watchOwner owns watches of one ExternalSecret: that of its target, or those of its template sources.
+type watchOwner struct {
+	key       types.NamespacedName
+	templates bool
+}
 
 // end carries out an outcome: the status, the metrics and the next pass of an object.
 func (r *Reconciler) end(ctx context.Context, s *subject, o *outcome) (reconcile.Result, error) {
@@ -147,11 +154,11 @@ func (r *Reconciler) watchTarget(s *subject, o *outcome) {
 		name = s.plan.Target
 	}
 	if was := s.obj.signals.blockedAt(); was != "" && was != name {
-		r.watches.Remove(watchOwner(key))
+		r.watches.Remove(watchOwner{key, false})
 	}
 	s.obj.signals.blocked.Store(&name)
 	if o.waitsForTarget {
-		r.watches.Add(watch.SecretRef(s.es.Namespace, name), watchOwner(key), o.version, func() { r.enqueue(key, queue.High) })
+		r.watches.Add(watch.SecretRef(s.es.Namespace, name), watchOwner{key, false}, o.version, func() { r.enqueue(key, queue.High) })
 	}
 }
 
@@ -163,8 +170,8 @@ func (r *Reconciler) forget(key types.NamespacedName) {
 }
 
 func removeWatches(watches *watch.Watches, key types.NamespacedName) {
-	watches.Remove(watchOwner(key))
-	watches.Remove(templateOwner(key))
+	watches.Remove(watchOwner{key, false})
+	watches.Remove(watchOwner{key, true})
 }
 
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets/status,verbs=patch
@@ -218,4 +225,46 @@ func took(objects *objects, s *subject, asked time.Time) {
 	default:
 		metrics.Wrote(metrics.Provider, now.Sub(asked))
 	}
+}
+
+// synced returns the verdict that the object is in sync; an empty message stands for the default one.
+func synced(message string) status.Verdict {
+	if message == "" {
+		message = "the Secret is in sync"
+	}
+	return status.Good(v1alpha1.ReasonSecretSynced, message)
+}
+
+// conclude writes the conditions of a verdict and its generation into a status.
+func conclude(st *v1alpha1.ExternalSecretStatus, generation int64, v status.Verdict) {
+	st.ObservedGeneration = generation
+	status.Conclude(&st.Conditions, generation, v)
+}
+
+// refreshed records a successful refresh. The times are written only with another change or as a heartbeat, so that a
+// refresh without changes writes nothing.
+func refreshed(st *v1alpha1.ExternalSecretStatus, before *v1alpha1.ExternalSecretStatus, now, next time.Time) {
+	if !policy.Beats(timeOf(before.RefreshTime), now) && equality.Semantic.DeepEqual(st, before) {
+		return
+	}
+	st.RefreshTime = &metav1.Time{Time: now.Truncate(time.Second)}
+	st.NextRefreshTime = nil
+	if !next.IsZero() {
+		st.NextRefreshTime = &metav1.Time{Time: next.Truncate(time.Second)}
+	}
+}
+
+// appliedVerdict returns the verdict after an answer was applied.
+func appliedVerdict(s *subject, out render.Output, j writeDecision) status.Verdict {
+	switch {
+	case len(j.blocked) > 0:
+		return status.Stalled(v1alpha1.ReasonConflict, fmt.Sprintf("keys %q of Secret %q are written by another ExternalSecret; choose other keys or another spec.target.name", j.blocked, s.plan.Target))
+	case j.Absent:
+		return status.Good(v1alpha1.ReasonSecretDeleted, "the provider has none of the values that the spec names; deletionPolicy is Delete, so there is no Secret")
+	case s.es.Spec.Target.CreationPolicy == v1alpha1.CreateNone:
+		return synced("all values can be read; creationPolicy is None, so no Secret is written")
+	case out.NotFound != nil:
+		return synced("the Secret is in sync; some remote values do not exist: " + out.NotFound.Message)
+	}
+	return synced("")
 }

@@ -122,7 +122,7 @@ func (r *Reconciler) pass(ctx context.Context, s *subject) (*outcome, error) {
 // operators.
 func (r *Reconciler) checkPreconditions(ctx context.Context, s *subject) (o *outcome, err error) {
 	if s.es.Spec.Suspend {
-		return withVerdict(verdict{Reason: v1alpha1.ReasonSuspended, Message: "spec.suspend is true: nothing is read or written"}, 0), nil
+		return withVerdict(status.Verdict{Reason: v1alpha1.ReasonSuspended, Message: "spec.suspend is true: nothing is read or written"}, 0), nil
 	}
 	if s.plan, err = render.NewPlan(s.es); err != nil {
 		return withVerdict(status.Stalled(v1alpha1.ReasonInvalidSpec, err.Error()), 0), nil
@@ -264,7 +264,7 @@ func (r *Reconciler) apply(ctx context.Context, s *subject, a *answer) (*outcome
 func (r *Reconciler) succeed(ctx context.Context, s *subject, a *answer, j writeDecision) (*outcome, error) {
 	s.obj.attempts.Succeed()
 	s.obj.next, s.obj.misses = time.Time{}, 0
-	s.obj.blocked = blockedKeys{keys: j.blocked, all: len(j.desired.Data) == 0}
+	s.obj.blocked, s.obj.wantsOnlyBlocked = j.blocked, len(j.desired.Data) == 0
 	s.obj.good = a.at
 	s.obj.signals.lacks.Store(a.read.NotFound != nil)
 	s.obj.signals.readAgain.Store(false)

@@ -107,7 +107,7 @@ func (w *fakeCluster) reconciler(t *testing.T, o Options) *Reconciler {
 		t.Fatal(err)
 	}
 	watches := watch.New(metadatafake.NewSimpleMetadataClient(scheme))
-	t.Cleanup(func() { watches.Remove(watchOwner(key)) })
+	t.Cleanup(func() { watches.Remove(watchOwner{key, false}) })
 	return newReconciler(Reconciler{
 		cache: c, live: c, referrers: fakeReferrers(t, c, o), opts: o, events: events.NewFakeRecorder(10), watches: watches,
 		pool:    dispatch.NewPool(c, watches, credentials.Rules{Ambient: credentials.AmbientNone}, dispatch.Options{}, nil),

@@ -5,17 +5,12 @@ import (
 	"slices"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
 	"github.com/direct-secrets/direct-secrets/common/internal/templatesource"
 )
-
-// templateOwner is the owner of the watches of the ConfigMaps and Secrets that hold the templates of an
-// ExternalSecret.
-type templateOwner types.NamespacedName
 
 // templateStates are the resourceVersions of the template sources of one object, as last seen; empty for a source that does
 // not exist. A source that has changed since is left out.
@@ -85,7 +80,7 @@ func (t *templateStates) versions(refs []render.TextRef) []string {
 // followTemplates updates the versions of an object's template sources, and watches the sources from then on. The versions
 // count like labels: the status stores a hash of them, so a change while the operator was down is noticed, too.
 func (r *Reconciler) followTemplates(ctx context.Context, s *subject) error {
-	owner, seen := templateOwner(s.key()), &s.obj.templates
+	owner, seen := watchOwner{s.key(), true}, &s.obj.signals.templates
 	if !seen.keep(s.plan.TemplateRefs) {
 		r.watches.Remove(owner) // The spec no longer names some of them.
 	}
@@ -100,7 +95,7 @@ func (r *Reconciler) followTemplates(ctx context.Context, s *subject) error {
 		seen.set(ref, version)
 		r.watches.Add(templatesource.WatchRef(s.es.Namespace, ref), owner, version, func() {
 			seen.changed(ref)
-			r.enqueue(types.NamespacedName(owner), queue.High)
+			r.enqueue(owner.key, queue.High)
 		})
 	}
 	return nil
@@ -117,7 +112,7 @@ func readTemplates(ctx context.Context, live client.Reader, s *subject) (render.
 		if version != "" {
 			templateSources[ref] = render.KeysUsed(s.es, ref, all)
 		}
-		s.obj.templates.saw(ref, version)
+		s.obj.signals.templates.saw(ref, version)
 	}
 	return templateSources, nil
 }

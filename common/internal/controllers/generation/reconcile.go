@@ -291,7 +291,7 @@ func (p *pass) warn(of handoff.Generator, message string) {
 // report records the part in the status of the object, if the status differs. part is nil if there is none. The last
 // argument reports whether the part has new values.
 func (p *pass) report(ctx context.Context, part metav1.Object, newValues bool) error {
-	return handoff.Recorder{Client: p.client, Contributor: p.contributor}.Report(ctx, p.user.kind, p.user.Object, p.user.parts, handoff.Report{
+	return p.contributor.Report(ctx, p.client, p.user.kind, p.user.Object, p.user.parts, handoff.Report{
 		Part: part, NewValues: newValues, Reason: p.out.reason, Class: p.out.failure.Class, Message: p.out.failure.Message,
 	}, &p.obj.lastReport)
 }
