@@ -1,10 +1,13 @@
 package pushsecret
 
 import (
+	"time"
+
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
 	"github.com/go-logr/logr"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
@@ -52,6 +55,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, follow 
 	}
 	_, err = controller.NewTyped(controllerName+"-store", mgr, controller.TypedOptions[unit]{
 		Reconciler: units, NewQueue: units.NewQueue,
+		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[unit](time.Second, time.Minute),
 		LogConstructor: func(u *unit) logr.Logger {
 			log := mgr.GetLogger().WithValues("controller", controllerName)
 			if u != nil {
