@@ -213,7 +213,7 @@ func TestTemplateStays(t *testing.T) {
 }
 
 // TestTemplateSource changes a ConfigMap that many objects use as template. All objects render again at once, with
-// one read.
+// one read at most.
 func TestTemplateSource(t *testing.T) {
 	e := newEnv(t)
 	e.Backend.Put("shared", []byte("x"))
@@ -241,8 +241,9 @@ func TestTemplateSource(t *testing.T) {
 	before := e.Backend.ReadsOf("shared")
 	testenv.Update(e.Client, cm, func(c *corev1.ConfigMap) { c.Data["t"] = "2 {{ .value }}" })
 	all("2 x")
-	if n := e.Backend.ReadsOf("shared") - before; n != 1 {
-		t.Errorf("the secret was read %d times for one change of the ConfigMap, want once", n)
+	// A walk that has just ended may still hold the answer of less than a second ago. Then there is no other read.
+	if n := e.Backend.ReadsOf("shared") - before; n > 1 {
+		t.Errorf("the secret was read %d times for one change of the ConfigMap, want once at most", n)
 	}
 	e.Delete(cm)
 	for _, name := range names {
