@@ -3,6 +3,7 @@ package pushsecret
 import (
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -26,6 +27,8 @@ func newMemory() *memory {
 // object is the state of one object. The walks over its stores use only what is safe for concurrent use.
 type object struct {
 	uid types.UID
+	// held is true once the object has the finalizer. The cache can be behind.
+	held atomic.Bool
 	// stores, sources and entries are safe for concurrent use.
 	stores  progress
 	sources sourceMemory

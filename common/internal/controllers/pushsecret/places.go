@@ -66,9 +66,9 @@ func (p *places) hasIdentity(s provider.Object, namespace string, to provider.Id
 
 // learn asks the client of a store for its identity. Clients cache it, so this costs one call.
 func (p *places) learn(ctx context.Context, s provider.Object, namespace string, c provider.Client) provider.Identity {
-	slotKey, now := useOf(s, namespace), time.Now()
+	use, now := useOf(s, namespace), time.Now()
 	p.mu.Lock()
-	was, ok := p.known[slotKey]
+	was, ok := p.known[use]
 	p.mu.Unlock()
 	if ok && was.Place == "" && was.generation == s.GetGeneration() && now.Sub(was.at) < identifyAgain {
 		return provider.Identity{}
@@ -85,7 +85,7 @@ func (p *places) learn(ctx context.Context, s provider.Object, namespace string,
 		p.known = map[kit.Place]cachedIdentity{}
 	}
 	maps.DeleteFunc(p.known, func(_ kit.Place, other cachedIdentity) bool { return now.Sub(other.at) > placesFor })
-	p.known[slotKey] = cachedIdentity{is, s.GetGeneration(), now}
+	p.known[use] = cachedIdentity{is, s.GetGeneration(), now}
 	return is
 }
 

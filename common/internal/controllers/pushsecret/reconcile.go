@@ -148,6 +148,7 @@ func (p *pass) run(ctx context.Context) error {
 // the object.
 func (p *pass) hold(ctx context.Context, on bool) error {
 	if on == controllerutil.ContainsFinalizer(p.ps, p.finalizer) {
+		p.obj.held.Store(on)
 		return nil
 	}
 	next := p.ps.DeepCopy()
@@ -159,6 +160,7 @@ func (p *pass) hold(ctx context.Context, on bool) error {
 	err := p.client.Patch(ctx, next, client.MergeFromWithOptions(p.ps, client.MergeFromWithOptimisticLock{}))
 	if err == nil {
 		p.ps.Finalizers, p.ps.ResourceVersion = next.Finalizers, next.ResourceVersion
+		p.obj.held.Store(on)
 	}
 	if !on {
 		err = client.IgnoreNotFound(err)

@@ -42,7 +42,7 @@ type task struct {
 type result struct {
 	kit.Attempt
 
-	// refused is why there was nothing to push; nil for a push. Then nothing else is set.
+	// refused is why there was nothing to push; nil for a push. Otherwise only the attempt is set.
 	refused   *status.Verdict
 	generated string
 	at        time.Time

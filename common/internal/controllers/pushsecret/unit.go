@@ -71,6 +71,9 @@ func pushAt(ctx context.Context, p *pass, id storeID) (*task, *result, error) {
 	if err != nil || p.ps.Spec.Suspend {
 		return nil, nil, nil //nolint:nilerr // The walk over the object reports it.
 	}
+	if p.ps.Spec.DeletionPolicy == v1alpha1.PushDeletionDelete && p.dry(p.ps) == notDry && !p.obj.held.Load() {
+		return nil, nil, nil // The spec has just changed. The walk over the object adds the finalizer first, and starts again.
+	}
 	p.plan = plan
 	dests, _, err := p.stores.destinations(ctx, p.ps, p.known(), []storeID{id}, &id)
 	if err != nil || len(dests) == 0 || dests[0].refusal != nil {
