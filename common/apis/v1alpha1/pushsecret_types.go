@@ -322,6 +322,11 @@ type PushStoreStatus struct {
 	// +optional
 	NextRefreshTime *metav1.Time `json:"nextRefreshTime,omitempty"`
 
+	// Hash of the place where the store keeps its secrets, such as account and region. Stores with an equal place lead to the
+	// same remote secrets.
+	// +optional
+	Place string `json:"place,omitempty"`
+
 	// Remote secrets and properties that were pushed.
 	// +optional
 	// +listType=atomic
@@ -395,6 +400,10 @@ type PushEntryStatus struct {
 	// True if this object created it. Only then does this object ever delete it.
 	// +optional
 	Created bool `json:"created,omitempty"`
+	// UID of the object that owns the remote secret, by its mark; unset if that is this object, or none. That object can hand
+	// the secret over to this one.
+	// +optional
+	Owner string `json:"owner,omitempty"`
 }
 
 // ConditionSynced is the condition of one store of a PushSecret.

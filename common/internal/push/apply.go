@@ -1,6 +1,7 @@
 package push
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -36,13 +37,14 @@ const updateAge = 2 * time.Second
 // Others are the other objects that push to a store.
 type Others interface {
 	// InUse returns what the other objects push to the remote secret named key. id identifies the secret that was
-	// observed. It is called before anything is removed.
+	// observed. It is called before anything is removed. It returns ErrWait if that is not known yet.
 	InUse(ctx context.Context, key, id string) ([]Use, error)
-	// HandOver records at the other objects what they take over of a remote secret. It is called before the mark of the
-	// secret is set to successor (empty: the mark stays). It returns an error of class Conflict if one of those objects no
-	// longer exists.
-	HandOver(ctx context.Context, key string, handovers []Handover, successor string) error
+	// HandedOver is called after a secret got the mark of another object.
+	HandedOver(mark string)
 }
+
+// ErrWait is in the error chain if a removal must wait until other objects were compared with the store.
+var ErrWait = errors.New("other PushSecrets were not compared yet")
 
 // An Outcome is the result of one Apply to one remote secret.
 type Outcome struct {
@@ -148,15 +150,6 @@ func (d Decision) writes(s State) bool { return d.Action != Nothing || d.claims(
 // claims reports whether this object takes over a secret that has no mark.
 func (d Decision) claims(s State) bool { return d.Successor != "" && d.Successor == s.Mark }
 
-// claim marks a secret as created by this object. now is the version just written. Nothing counts as created unless the
-// mark is written.
-func (p *Pusher) claim(ctx context.Context, t provider.Target, s State, now provider.Written, out Outcome) Outcome {
-	if err := p.mark(ctx, t, s, now, p.Mark); err != nil {
-		return failed(s.Known, moved(err))
-	}
-	return out
-}
-
 // mark replaces the mark of a secret whose version is now.
 func (p *Pusher) mark(ctx context.Context, t provider.Target, s State, now provider.Written, mark string) error {
 	is := *s.Seen
@@ -172,24 +165,21 @@ func (s State) current() (now provider.Written) {
 	return now
 }
 
-// handOver hands what this object leaves behind over to other objects, or takes over a secret that has no mark. now is the version just written, and out is the
-// outcome so far, which it returns with the result.
+// handOver writes the mark of the object that takes the secret over. now is the version just written, and out is the outcome
+// so far, which it returns with the result.
 func (p *Pusher) handOver(ctx context.Context, t provider.Target, s State, d Decision, now provider.Written, out Outcome) Outcome {
-	switch {
-	case d.claims(s):
-		return p.claim(ctx, t, s, now, out)
-	case len(d.Handovers) == 0 && d.Successor == "":
+	if d.Successor == "" {
 		return out
 	}
-	err := p.Others.HandOver(ctx, t.Key, d.Handovers, d.Successor)
-	if err == nil && d.Successor != "" {
-		err = p.mark(ctx, t, s, now, d.Successor)
-	}
+	err := p.mark(ctx, t, s, now, d.Successor)
 	switch c := provider.ClassOf(err); {
+	case err == nil && d.Successor != p.Mark:
+		p.Others.HandedOver(d.Successor)
 	case err == nil:
-	case c == provider.Denied, c == provider.Invalid: // Missing permission to change marks must not keep the object from being deleted.
-		out.Released = append(out.Released, d.bequeathed(s.Known)...)
-	default:
+	case d.Successor != p.Mark && (c == provider.Denied || c == provider.Invalid):
+		// Missing permission to change marks must not keep the object from being deleted.
+		out.Released = d.Used
+	default: // Nothing counts as created by this object unless the mark is written.
 		return failed(s.Known, moved(err))
 	}
 	return out
@@ -221,6 +211,7 @@ func (p *Pusher) gather(ctx context.Context, t provider.Target, want []Value, kn
 	case err == nil:
 		s.Seen = &o
 	case provider.IsNotFound(err):
+		s.Known = nil // They are of a secret that does not exist any more.
 		return s, nil
 	default:
 		return s, err
@@ -251,8 +242,8 @@ func (e *movedError) Unwrap() error { return e.error }
 
 func versioned(entries []v1alpha1.PushEntryStatus, now provider.Written) []v1alpha1.PushEntryStatus {
 	for i := range entries {
-		if entries[i].Version == "" {
-			entries[i].Version, entries[i].ID = now.Version, now.ID
+		if e := &entries[i]; e.Version == "" {
+			e.Version, e.ID = now.Version, cmp.Or(e.ID, now.ID)
 		}
 	}
 	return entries

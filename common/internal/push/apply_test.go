@@ -124,13 +124,16 @@ func TestChangedSourceWritesNothing(t *testing.T) {
 }
 
 // sharing is another object that pushes the whole remote secret.
-type sharing struct{ err error }
-
-func (sharing) InUse(context.Context, string, string) ([]push.Use, error) {
-	return []push.Use{{Successor: "other"}}, nil
+type sharing struct {
+	err    error
+	handed *string
 }
 
-func (s sharing) HandOver(context.Context, string, []push.Handover, string) error { return s.err }
+func (s sharing) InUse(context.Context, string, string) ([]push.Use, error) {
+	return []push.Use{{Successor: "other"}}, s.err
+}
+
+func (s sharing) HandedOver(mark string) { *s.handed = mark }
 
 // TestDeletedObjectHandsOver deletes an object whose remote secret another object also pushes.
 func TestDeletedObjectHandsOver(t *testing.T) {
@@ -138,18 +141,21 @@ func TestDeletedObjectHandsOver(t *testing.T) {
 		return &fake.Fault{Call: fake.CallMark, Err: provider.NewError(c, "boom")}
 	}
 	cases := map[string]struct {
-		reason      string
-		fault       *fake.Fault
-		handOverErr error
-		mark        string
-		class       provider.Class
+		reason string
+		fault  *fake.Fault
+		// useErr is the error of the lookup of other objects.
+		useErr error
+		// mark is that of the secret afterwards, and handed is the mark that the controller is told.
+		mark, handed string
+		class        provider.Class
 		// entries is the number of status entries that the object keeps, and released the number that it leaves behind.
 		entries, released int
 	}{
-		"Taken":       {"The secret gets the mark of the other object.", nil, nil, "other", "", 0, 0},
-		"Unavailable": {"A failed change of the mark is retried.", failing(provider.Unavailable), nil, "me", provider.Unavailable, 1, 0},
-		"Denied":      {"Missing permission to change marks does not keep the object from being deleted.", failing(provider.Denied), nil, "me", "", 0, 1},
-		"Gone":        {"A deleted object takes nothing over.", nil, provider.NewError(provider.Conflict, "gone"), "me", provider.Conflict, 1, 0},
+		"Taken":       {"The secret gets the mark of the other object.", nil, nil, "other", "other", "", 0, 0},
+		"Unavailable": {"A failed change of the mark is retried.", failing(provider.Unavailable), nil, "me", "", provider.Unavailable, 1, 0},
+		"Denied":      {"Missing permission to change marks does not keep the object from being deleted.", failing(provider.Denied), nil, "me", "", "", 0, 1},
+		"Gone":        {"A deleted object takes nothing over.", nil, provider.NewError(provider.Conflict, "gone"), "me", "", provider.Conflict, 1, 0},
+		"Waits":       {"Nothing is removed before the other objects are known.", nil, push.ErrWait, "me", "", provider.Unavailable, 1, 0},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -163,10 +169,11 @@ func TestDeletedObjectHandsOver(t *testing.T) {
 			if tc.fault != nil {
 				b.Inject(*tc.fault)
 			}
-			p.Others = sharing{tc.handOverErr}
+			handed := ""
+			p.Others = sharing{tc.useErr, &handed}
 			o := p.Apply(t.Context(), provider.Target{Key: "db"}, nil, made.Entries)
-			if diff := cmp.Diff([]any{tc.mark, tc.entries, tc.released}, []any{b.Mark("db"), len(o.Entries), len(o.Released)}); diff != "" {
-				t.Errorf("%s\nerror %v; mark, entries and number of released entries: -want, +got:\n%s", tc.reason, o.Err, diff)
+			if diff := cmp.Diff([]any{tc.mark, tc.handed, tc.entries, tc.released}, []any{b.Mark("db"), handed, len(o.Entries), len(o.Released)}); diff != "" {
+				t.Errorf("%s\nerror %v; mark, mark handed over, entries and number of released entries: -want, +got:\n%s", tc.reason, o.Err, diff)
 			}
 			if (o.Err == nil) != (tc.class == "") || o.Err != nil && provider.ClassOf(o.Err) != tc.class {
 				t.Errorf("%s\nerror %v, want one of class %q", tc.reason, o.Err, tc.class)

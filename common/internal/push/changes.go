@@ -52,11 +52,8 @@ func (d Decision) changes(s State) []Change {
 	}
 	add(v1alpha1.PushFail, d.Failed...)
 	add(v1alpha1.PushKeep, d.Exists...)
-	for _, e := range slices.Concat(d.Left, d.Released) {
+	for _, e := range slices.Concat(d.Left, d.Used) {
 		add(v1alpha1.PushKeep, e.Property)
-	}
-	for _, b := range d.Handovers {
-		add(v1alpha1.PushKeep, b.Property)
 	}
 	slices.SortStableFunc(out, func(a, b Change) int { return cmp.Compare(a.Property, b.Property) })
 	return slices.Compact(out)

@@ -46,11 +46,10 @@ type Decision struct {
 	Exists []string
 	// Left are the entries that this object created and does not remove, because another writer has changed them since.
 	Left []v1alpha1.PushEntryStatus
-	// Released are the entries that this object created and does not remove, because other objects push there. None of
-	// those objects removes them later.
+	// Used are the entries that this object created and does not remove, because other objects push there.
+	Used []v1alpha1.PushEntryStatus
+	// Released are those of Used that no other object removes later.
 	Released []v1alpha1.PushEntryStatus
-	// Handovers are the properties that this object created and hands over to other objects, which remove them later.
-	Handovers []Handover
 	// Successor is the mark of the object that takes the secret over: another one, or this one under AdoptionOwn. It is
 	// written after the action; empty for none.
 	Successor string
@@ -79,13 +78,9 @@ type State struct {
 type Use struct {
 	// Property is "" for the whole secret.
 	Property string
-	// Successor is the mark of the other object if its deletionPolicy removes what it created; empty if it never removes
-	// anything.
+	// Successor is the mark of the other object if it can take the secret over and removes it later; otherwise empty.
 	Successor string
 }
-
-// A Handover is a property that another object takes over, "" for the whole secret.
-type Handover Use
 
 // Decide returns the call to make for one remote secret. It does no I/O.
 func Decide(s State) Decision {
@@ -103,6 +98,7 @@ func Decide(s State) Decision {
 		d.Then = append(d.Then, d.untouchedNow()...)
 	}
 	d.Successor = successorOf(d)
+	d.Released = d.released()
 	if d.Successor == "" && d.owns() && d.Seen.Mark == "" && slices.ContainsFunc(d.Then, func(e v1alpha1.PushEntryStatus) bool { return e.Created }) {
 		d.Successor = d.Mark
 	}
@@ -127,8 +123,23 @@ func (s State) unable() error {
 // whole reports whether the spec wants a single value as the whole secret.
 func (s State) whole() bool { return len(s.Want) == 1 && s.Want[0].Property == "" }
 
-// mine reports whether this object created the secret.
-func (s State) mine() bool { return s.Exclusive && s.Seen.Mark == s.Mark }
+// mine reports whether this object owns the secret: it has the mark of the object, and the status records no other ID for
+// it. A secret that was deleted and created again by another writer is not ours, also if it has our mark.
+func (s State) mine() bool { return s.marked() && !s.replaced() }
+
+// marked reports whether the secret has the mark of this object.
+func (s State) marked() bool { return s.Exclusive && s.Seen.Mark == s.Mark }
+
+// replaced reports whether the status records another ID for the secret.
+func (s State) replaced() bool {
+	return slices.ContainsFunc(s.Known, func(e v1alpha1.PushEntryStatus) bool { return e.Version != "" && e.ID != s.Seen.ID })
+}
+
+// created reports whether this object owns what a status entry names: it created it in this secret, or took it over with
+// the mark of the secret.
+func (s State) created(e v1alpha1.PushEntryStatus) bool {
+	return e.ID == s.Seen.ID && (e.Created || e.Owner != "" && s.mine())
+}
 
 // owns reports whether wanted values that exist in the secret count as created by this object. Those in a secret with the
 // mark of another object do not.
@@ -188,6 +199,12 @@ func (d *decider) keepExisting(v Value) {
 // done records that a value is in sync, or will be after the action.
 func (d *decider) done(property string, created bool) {
 	e := v1alpha1.PushEntryStatus{Property: property, Created: created}
+	if d.Seen != nil && d.Seen.Mark != d.Mark {
+		e.Owner = d.Seen.Mark
+	}
+	if d.Seen != nil && d.marked() && d.replaced() {
+		e.ID = d.entry(property).ID // It stays proof that the secret is another one.
+	}
 	for _, v := range d.Want {
 		if v.Property == property {
 			e.Source = v.Source
@@ -334,13 +351,13 @@ func (d *decider) property(doc document, v Value) document {
 	e := d.entry(v.Property)
 	switch {
 	case exists && (bytes.Equal(current, v.Data) || d.isUnchanged(e)):
-		d.done(v.Property, e.Created || d.owns())
+		d.done(v.Property, d.created(e) || d.owns())
 		return doc
 	case exists && d.Update == v1alpha1.UpdateIfNotExists:
 		d.keepExisting(v)
 		return doc
 	}
-	ours := e.Created && d.untouched(e, current)
+	ours := d.created(e) && d.untouched(e, current)
 	next, err := d.replace(doc, v, exists && !ours)
 	if err != nil {
 		d.fail(v, err)

@@ -79,6 +79,13 @@ func TestDecide(t *testing.T) {
 		"PropertyRefuse":  {"Refuse adds no property to a secret that others created.", replace, refuse, false, strong, []Value{value("b", "2")}, nil, seen(`{}`, "1", ""), nil, want{Nothing, "", nil, nil, 0, "did not create it", false}},
 		"PropertyPart":    {"One value that cannot be written does not block the others.", replace, adopt, false, strong, []Value{value("a.x", "1"), value("b", "2")}, nil, seen(`{"a":[]}`, "1", ""), nil, want{Update, `{"a":[],"b":"2"}`, []string{"b"}, nil, 0, "is not a JSON object in the remote secret", false}},
 
+		"RemadeProperty": {"A secret that another writer deleted and made again is not ours, whatever it holds.", replace, adopt, true, strong, []Value{value("b", "2")}, []entry{{Property: "b", Version: "1", ID: "j", Created: true}}, seen(`{"b":"2"}`, "1", ""), nil, want{Nothing, "", nil, nil, 0, "", false}},
+		"RemadeMarked":   {"It is not ours with our mark either.", replace, adopt, true, strong, []Value{value("", "v")}, []entry{{Version: "1", ID: "j", Created: true}}, seen("v", "1", mine), nil, want{Nothing, "", nil, nil, 0, "", false}},
+		"Handed":         {"A secret of another object that has our mark now was handed over.", replace, adopt, true, strong, []Value{value("b", "2")}, []entry{{Property: "b", Version: "1", ID: "i", Owner: "other"}}, seen(`{"b":"2"}`, "1", mine), nil, want{Nothing, "", []string{"b"}, nil, 0, "", false}},
+		"HandedRemoved":  {"It is deleted also if this object was deleted before it compared the secret again.", replace, adopt, true, strong, nil, []entry{{Property: "b", Version: "1", ID: "i", Owner: "other"}}, seen(`{"b":"2"}`, "1", mine), nil, want{Delete, "", nil, nil, 0, "", false}},
+		"HandedWhole":    {"The same holds for a whole secret.", replace, adopt, true, strong, nil, []entry{{Version: "1", ID: "i", Owner: "other"}}, seen("v", "1", mine), nil, want{Delete, "", nil, nil, 0, "", false}},
+		"NotHanded":      {"What another object still owns is kept.", replace, adopt, true, strong, nil, []entry{{Version: "1", ID: "i", Owner: "other"}}, seen("v", "1", "other"), nil, want{Nothing, "", nil, nil, 0, "", false}},
+
 		"Own":            {"Own takes over a secret without a mark that is in sync.", replace, own, false, strong, []Value{value("", "v")}, nil, seen("v", "1", ""), nil, want{Nothing, "", []string{""}, nil, 0, "", true}},
 		"OwnReplaced":    {"Own takes over a secret that it overwrites.", replace, own, false, strong, []Value{value("", "v")}, nil, seen("x", "1", ""), nil, want{Update, "v", []string{""}, nil, 0, "", true}},
 		"OwnMine":        {"A secret that has the mark gets none.", replace, own, false, strong, []Value{value("", "v")}, nil, seen("v", "1", mine), nil, want{Nothing, "", []string{""}, nil, 0, "", false}},
@@ -155,7 +162,6 @@ func TestHandOver(t *testing.T) {
 	}
 	type want struct {
 		Action    Action
-		Handovers []Handover
 		Successor string
 		Released  []string
 	}
@@ -169,17 +175,17 @@ func TestHandOver(t *testing.T) {
 		want   want
 	}{
 		"Unused":     {"A secret that no other object pushes is deleted.", nil, "", "v", me, nil, want{Action: Delete}},
-		"Whole":      {"The other object takes it over.", nil, "", "v", me, []Use{{"", "b"}}, want{Handovers: []Handover{{"", "b"}}, Successor: "b"}},
+		"Whole":      {"The other object takes it over.", nil, "", "v", me, []Use{{"", "b"}}, want{Successor: "b"}},
 		"Keeps":      {"An object that never removes anything takes nothing over.", nil, "", "v", me, []Use{{"", ""}}, want{Released: []string{""}}},
-		"Second":     {"The object that removes secrets takes it over, even if others push it, too.", nil, "", "v", me, []Use{{"", ""}, {"", "c"}}, want{Handovers: []Handover{{"", "c"}}, Successor: "c"}},
-		"Property":   {"The object that pushes the property takes over the property and the mark.", nil, "a", `{"a":"1"}`, me, []Use{{"a", "b"}}, want{Handovers: []Handover{{"a", "b"}}, Successor: "b"}},
-		"Properties": {"Every object that pushes the property takes it over; the secret has one mark.", nil, "a", `{"a":"1"}`, me, []Use{{"a", "b"}, {"a", "c"}}, want{Handovers: []Handover{{"a", "b"}, {"a", "c"}}, Successor: "b"}},
+		"Second":     {"The object that removes secrets takes it over, even if others push it, too.", nil, "", "v", me, []Use{{"", ""}, {"", "c"}}, want{Successor: "c"}},
+		"Property":   {"The object that pushes the property takes over the property and the mark.", nil, "a", `{"a":"1"}`, me, []Use{{"a", "b"}}, want{Successor: "b"}},
+		"Properties": {"Every object that pushes the property takes it over; the secret has one mark.", nil, "a", `{"a":"1"}`, me, []Use{{"a", "b"}, {"a", "c"}}, want{Successor: "b"}},
 		"Part":       {"An object that pushes a property takes over the mark, but not the whole.", nil, "", `{"a":"1"}`, me, []Use{{"a", "b"}}, want{Successor: "b", Released: []string{""}}},
 		"Sibling":    {"Our property is removed, and the object with another property takes over the mark.", nil, "a", `{"a":"1","b":"2"}`, me, []Use{{"b", "b"}}, want{Action: Update, Successor: "b"}},
-		"WholeFirst": {"An object that pushes the whole secret takes precedence for the mark.", nil, "a", `{"a":"1"}`, me, []Use{{"a", "b"}, {"", "c"}}, want{Handovers: []Handover{{"a", "b"}}, Successor: "c"}},
-		"Others":     {"The mark of a secret that another object created does not change.", nil, "a", `{"a":"1"}`, "z", []Use{{"a", "b"}}, want{Handovers: []Handover{{"a", "b"}}}},
-		"Own":        {"An object that also pushes by another store keeps the mark.", nil, "", "v", me, []Use{{"", "b"}, {"", me}}, want{Handovers: []Handover{{"", "b"}, {"", me}}}},
-		"Stays":      {"An object that keeps a property keeps the mark.", []Value{{Property: "b", Data: []byte("2")}}, "a", `{"a":"1","b":"2"}`, me, []Use{{"a", "b"}}, want{Handovers: []Handover{{"a", "b"}}}},
+		"WholeFirst": {"An object that pushes the whole secret takes precedence for the mark.", nil, "a", `{"a":"1"}`, me, []Use{{"a", "b"}, {"", "c"}}, want{Successor: "c"}},
+		"Others":     {"The mark of a secret that another object created does not change, and what this object added to it stays.", nil, "a", `{"a":"1"}`, "z", []Use{{"a", "b"}}, want{Released: []string{"a"}}},
+		"Own":        {"An object that also pushes by another store keeps the mark.", nil, "", "v", me, []Use{{"", "b"}, {"", me}}, want{}},
+		"Stays":      {"An object that keeps a property keeps the mark, and the other property stays.", []Value{{Property: "b", Data: []byte("2")}}, "a", `{"a":"1","b":"2"}`, me, []Use{{"a", "b"}}, want{Released: []string{"a"}}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -188,7 +194,7 @@ func TestHandOver(t *testing.T) {
 				Want:     tc.wants, Known: []v1alpha1.PushEntryStatus{created(tc.known)}, InUse: tc.others,
 				Seen: &provider.Observed{Data: []byte(tc.data), Version: "1", ID: "i", Mark: tc.mark},
 			})
-			got := want{Action: d.Action, Handovers: d.Handovers, Successor: d.Successor}
+			got := want{Action: d.Action, Successor: d.Successor}
 			for _, e := range d.Released {
 				got.Released = append(got.Released, e.Property)
 			}

@@ -19,24 +19,13 @@ func (s State) inUse(property string) bool {
 	return slices.ContainsFunc(s.InUse, func(u Use) bool { return overlap(u.Property, property) })
 }
 
-// handOver hands an entry over to the objects that push the same property and remove what they own. An object that
-// pushes more or less of the secret does not take the entry over.
-func (d *decider) handOver(e v1alpha1.PushEntryStatus) {
-	left := false
-	for _, u := range d.InUse {
-		if u.Successor != "" && u.Property == e.Property {
-			d.Handovers, left = append(d.Handovers, Handover(u)), true
-		}
-	}
-	if !left {
-		d.Released = append(d.Released, e)
-	}
-}
-
-// bequeathed returns the entries that other objects take over.
-func (d Decision) bequeathed(known []v1alpha1.PushEntryStatus) []v1alpha1.PushEntryStatus {
-	return slices.DeleteFunc(slices.Clone(known), func(e v1alpha1.PushEntryStatus) bool {
-		return !slices.ContainsFunc(d.Handovers, func(b Handover) bool { return b.Property == e.Property })
+// released returns the entries that are in use, and that no other object removes later. An object that pushes more or less
+// of the secret than an entry does not take the entry over.
+func (d *decider) released() []v1alpha1.PushEntryStatus {
+	return slices.DeleteFunc(slices.Clone(d.Used), func(e v1alpha1.PushEntryStatus) bool {
+		return slices.ContainsFunc(d.InUse, func(u Use) bool {
+			return u.Property == e.Property && u.Successor != "" && (d.Successor != "" || u.Successor == d.Mark)
+		})
 	})
 }
 
@@ -89,11 +78,11 @@ func (d *decider) remove(doc document) document {
 			continue
 		}
 		current, exists, unclear := doc.get(e.Property)
-		if !e.Created || !exists && unclear == nil {
+		if !e.Created && !d.created(e) || !exists && unclear == nil {
 			continue
 		}
 		if d.inUse(e.Property) {
-			d.handOver(e)
+			d.Used = append(d.Used, e)
 			continue
 		}
 		next, err := doc.without(e.Property)
@@ -111,7 +100,7 @@ func (d *decider) remove(doc document) document {
 func (s State) emptied(doc document) bool {
 	return s.Deletes && doc.isEmpty() && s.mine() && !s.inUse("") &&
 		slices.ContainsFunc(s.Known, func(e v1alpha1.PushEntryStatus) bool {
-			return e.Created && e.Property != "" && e.ID == s.Seen.ID
+			return e.Property != "" && s.created(e)
 		})
 }
 
@@ -131,14 +120,15 @@ func (s State) same(e v1alpha1.PushEntryStatus) bool {
 // removeWhole plans the deletion of a secret that this object created, if it is unchanged since.
 func (d *decider) removeWhole() {
 	i := slices.IndexFunc(d.obsolete(), func(e v1alpha1.PushEntryStatus) bool { return e.Property == "" })
-	if !d.Deletes || i < 0 || !d.obsolete()[i].Created {
+	if !d.Deletes || i < 0 {
 		return
 	}
 	e := d.obsolete()[i]
 	switch {
+	case !e.Created && !d.created(e):
 	case len(d.Want) > 0: // The secret now holds wanted properties.
 	case d.inUse(""):
-		d.handOver(e)
+		d.Used = append(d.Used, e)
 	case d.mine() && d.same(e):
 		d.Action = Delete
 	default:

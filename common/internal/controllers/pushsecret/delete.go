@@ -56,7 +56,6 @@ func removeAll(ctx context.Context, p *pass) error {
 		p.obj.stores.forget(id)
 	}
 	p.fold(dests)
-	p.inherit(dests)
 	idle := leavesUnchanged(p.ps)
 	left := leftoverOf(dests, &p.obj.stores, p.ps.Generation)
 	release, err := mayRelease(ctx, p.client, p.ps, left, p.now)
@@ -166,7 +165,7 @@ func leftoverOf(dests []destination, at *progress, generation int64) leftover {
 	var left leftover
 	for i := range dests {
 		d := &dests[i]
-		d.status.Entries = slices.DeleteFunc(d.status.Entries, func(e v1alpha1.PushEntryStatus) bool { return !e.Created })
+		d.status.Entries = slices.DeleteFunc(d.status.Entries, func(e v1alpha1.PushEntryStatus) bool { return !mayOwn(e) })
 		if len(d.status.Entries) == 0 {
 			d.conclude(deleted, generation)
 			continue
@@ -191,7 +190,7 @@ func (p *pass) remove(d *destination) {
 	var wait time.Duration
 	p.obj.stores.with(idOf(d.status), func(s *storeState) {
 		if busy = s.busy(); !busy {
-			wait, _ = s.attempts.Begin(removalOf(p.ps))
+			wait = s.begin(removalOf(p.ps), p.now)
 		}
 	})
 	if busy || wait > 0 {

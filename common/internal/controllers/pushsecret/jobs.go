@@ -50,7 +50,7 @@ func (d *destination) jobs(ps *v1alpha1.PushSecret, plan *push.Plan, secrets []p
 		case wanted:
 			jobs[i].known = append(jobs[i].known, e)
 			continue
-		case !e.Created || ps.Spec.DeletionPolicy != v1alpha1.PushDeletionDelete:
+		case !mayOwn(e) || ps.Spec.DeletionPolicy != v1alpha1.PushDeletionDelete:
 			continue // The object gives up its ownership.
 		}
 		jobs, i = jobFor(jobs, e.RemoteKey)
@@ -63,6 +63,9 @@ func (d *destination) jobs(ps *v1alpha1.PushSecret, plan *push.Plan, secrets []p
 	}
 	return jobs, nil
 }
+
+// mayOwn reports whether the object created what an entry names, or another object may have handed it over.
+func mayOwn(e v1alpha1.PushEntryStatus) bool { return e.Created || e.Owner != "" }
 
 // writes returns the writes that a plan wants at the store.
 func (d *destination) writes(namespace string, plan *push.Plan, secrets []pushed) ([]job, error) {
@@ -111,7 +114,7 @@ func (d *destination) takenOut(e v1alpha1.PushEntryStatus, ps *v1alpha1.PushSecr
 func (d *destination) removals() ([]job, error) {
 	var jobs []job
 	for _, e := range d.status.Entries {
-		if !e.Created {
+		if !mayOwn(e) {
 			continue
 		}
 		if err := d.mayWrite(e.RemoteKey); err != nil {

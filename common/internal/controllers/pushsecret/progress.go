@@ -15,6 +15,13 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
+const (
+	// waitsFor is how long a removal waits until other objects were compared. After that the secret stays.
+	waitsFor = time.Minute
+	// waitsAgain is the time between two tries of such a removal.
+	waitsAgain = 250 * time.Millisecond
+)
+
 // sourceRetry is how long an object waits whose sources cannot be pushed. A change of a source ends the wait.
 const sourceRetry = 2 * time.Minute
 
@@ -36,10 +43,12 @@ type storeState struct {
 	result *result
 	// names are the remote secrets and properties that the last push wrote.
 	names []remoteName
-	// left are the remote secrets and properties that other objects handed over to this one.
-	left []remoteName
+	// asked is true if the store must be compared although it is in sync, because another object handed a secret over.
+	asked bool
 	// attempts are those of pushes. The Metadata of an attempt is the version of what is pushed.
 	attempts kit.Attempts
+	// waits is since when removals wait for other objects; zero if none waits. They are tried again at retry.
+	waits, retry time.Time
 	// broken is true if only a user can fix the cause of the last failure, failing if the last push was a removal and has
 	// failed.
 	broken, failing bool
@@ -64,14 +73,25 @@ type schedule struct {
 // object.
 func (s *storeState) busy() bool { return s.running || s.result != nil }
 
+// begin returns how long an attempt must wait; 0 if it can begin now.
+func (s *storeState) begin(a kit.Attempt, now time.Time) time.Duration {
+	wait, _ := s.attempts.Begin(a)
+	return max(wait, s.retry.Sub(now))
+}
+
+// late reports whether removals no longer wait for other objects.
+func (s *storeState) late(now time.Time) bool {
+	return !s.waits.IsZero() && now.Sub(s.waits) >= waitsFor
+}
+
 // due reports whether the store must be compared now, and otherwise how long to wait; 0 for never. planned is the time
 // in the status of a store that was in sync.
 func (s *storeState) due(a kit.Attempt, inSync bool, planned *metav1.Time, sch schedule) (bool, time.Duration) {
-	if wait, _ := s.attempts.Begin(a); wait > 0 {
+	if wait := s.begin(a, sch.now); wait > 0 {
 		return false, wait
 	}
-	if !inSync || sch.interval == 0 {
-		return !inSync, 0
+	if !inSync || s.asked || sch.interval == 0 {
+		return !inSync || s.asked, 0
 	}
 	if planned == nil {
 		planned = &metav1.Time{}
@@ -91,6 +111,14 @@ func (s *storeState) take(sch schedule) *result {
 		s.attempts.Fail(sourceRetry)
 		return res
 	}
+	if s.retry = (time.Time{}); res.waits {
+		s.retry = sch.now.Add(waitsAgain)
+		if s.waits.IsZero() {
+			s.waits = sch.now
+		}
+		return res
+	}
+	s.waits = time.Time{}
 	s.broken = res.err != nil && provider.ClassOf(res.err) == provider.Invalid
 	s.failing = res.err != nil && res.Request == removal
 	if res.err != nil {
@@ -157,22 +185,6 @@ func (p *progress) end(id storeID, res *result) {
 func (p *progress) use(id storeID, names []remoteName) (before []remoteName) {
 	p.with(id, func(s *storeState) { before, s.names = s.names, names })
 	return before
-}
-
-// inherit records that another object hands a remote secret or property over to this one.
-func (p *progress) inherit(id storeID, n remoteName) {
-	p.with(id, func(s *storeState) { s.left = append(s.left, n) })
-}
-
-// inherited returns what other objects handed over to this one, once. It returns nothing while a push runs, because the
-// result of that push does not include the hand-over.
-func (p *progress) inherited(id storeID) (names []remoteName) {
-	p.with(id, func(s *storeState) {
-		if !s.busy() {
-			names, s.left = s.left, nil
-		}
-	})
-	return names
 }
 
 func (p *progress) forget(id storeID) {

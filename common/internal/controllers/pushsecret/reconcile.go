@@ -133,7 +133,6 @@ func (p *pass) run(ctx context.Context) error {
 		return err
 	}
 	p.fold(dests)
-	p.inherit(dests)
 	p.obj.stores.retain(idsOf(dests))
 	if err := p.push(ctx, dests); err != nil {
 		return err
@@ -195,27 +194,6 @@ func (p *pass) fold(dests []destination) {
 			p.opts.Suspect(d.route.Kind, d.key(p.ps.Namespace))
 		}
 	}
-}
-
-// inherit marks the entries that other objects handed over as created by this object.
-func (p *pass) inherit(dests []destination) {
-	for i := range dests {
-		d := &dests[i]
-		known := p.known()
-		if from := p.obj.stores.inherited(idOf(d.status)); own(d.status.Entries, from) {
-			p.obj.entries.keep(known, d.status)
-		}
-	}
-}
-
-// own marks the named entries as created, and reports whether any was not before.
-func own(entries []v1alpha1.PushEntryStatus, names []remoteName) (changed bool) {
-	for i := range entries {
-		if e := &entries[i]; !e.Created && slices.Contains(names, remoteName{e.RemoteKey, e.Property}) {
-			e.Created, changed = true, true
-		}
-	}
-	return changed
 }
 
 // push starts the pushes that are due.

@@ -54,6 +54,8 @@ type result struct {
 	err            error
 	// old is true if the object or its sources have changed during the push. They must be read again.
 	old bool
+	// waits is true if a removal waits until other objects were compared.
+	waits bool
 	// retryAfter is how long a provider asked to wait.
 	retryAfter time.Duration
 	// difference is what a push would do; nil if the task was a push.
@@ -175,7 +177,12 @@ func (c *carrying) write(ctx context.Context, jobs []job, apply func(j job, late
 			j.known = o.Entries
 			removals = append(removals, j)
 		default:
-			c.note(j, apply(j, false))
+			o := apply(j, false)
+			if errors.Is(o.Err, push.ErrWait) { // Wanted values do not wait for a removal.
+				c.waits = true
+				o = apply(j, true)
+			}
+			c.note(j, o)
 		}
 	}
 	return removals
@@ -216,6 +223,10 @@ func (c *carrying) failures(j job, err error) {
 	}
 	if errors.Is(err, push.ErrOld) {
 		c.old, c.failed = true, err
+		return
+	}
+	if errors.Is(err, push.ErrWait) {
+		c.waits = true
 		return
 	}
 	c.errs = append(c.errs, about(j.target.Key, err))

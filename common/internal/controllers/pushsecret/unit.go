@@ -101,6 +101,7 @@ func pushAt(ctx context.Context, p *pass, id storeID) (*task, *result, error) {
 	if err != nil {
 		return nil, refusedBy(d.name(), err, a), nil
 	}
+	p.obj.stores.with(id, func(s *storeState) { s.asked = false })
 	t := p.task(d, jobs, a)
 	t.generated, t.pusher.Current = is.generated, p.unchanged(from, is.refs, read)
 	t.origins, err = p.stores.origins(ctx, d, p.ps.Namespace, is.secrets)
@@ -125,7 +126,7 @@ func removalAt(ctx context.Context, p *pass, id storeID) (*task, error) {
 		return nil, nil //nolint:nilerr // The walk over the object reports it.
 	}
 	var wait time.Duration
-	p.obj.stores.with(id, func(s *storeState) { wait, _ = s.attempts.Begin(removalOf(p.ps)) })
+	p.obj.stores.with(id, func(s *storeState) { wait = s.begin(removalOf(p.ps), p.now) })
 	if wait > 0 {
 		return nil, nil
 	}
@@ -135,7 +136,9 @@ func removalAt(ctx context.Context, p *pass, id storeID) (*task, error) {
 // task returns the task that runs jobs at one store.
 func (p *pass) task(d *destination, jobs []job, a kit.Attempt) *task {
 	t := &task{namespace: p.ps.Namespace, to: d, jobs: jobs, Attempt: a, at: p.now, dry: p.dry(p.ps), backend: d.backend(p.ps.Namespace)}
-	t.pusher = push.Pusher{Kind: d.route.GoName(), DryRun: t.dry != notDry, Others: p.users.others(p.ps, d, t.backend), Policies: push.Policies{
+	var late bool
+	p.obj.stores.with(idOf(d.status), func(s *storeState) { late = s.late(p.now) || t.dry != notDry })
+	t.pusher = push.Pusher{Kind: d.route.GoName(), DryRun: t.dry != notDry, Others: p.users.others(p.ps, d, t.backend, late), Policies: push.Policies{
 		Update: p.ps.Spec.UpdatePolicy, Adoption: p.ps.Spec.AdoptionPolicy, Mark: string(p.ps.UID),
 		Deletes:         p.ps.Spec.DeletionPolicy == v1alpha1.PushDeletionDelete,
 		InputsUnchanged: p.ps.Spec.Template != nil && a.Generation == d.status.ObservedGeneration && a.Metadata == d.status.ObservedSource,

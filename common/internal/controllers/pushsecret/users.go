@@ -62,23 +62,19 @@ type others struct {
 	at    removalSite
 	// identity returns the identity of the store, as known now.
 	identity func() provider.Identity
-	// successors are the candidates that the last InUse found, by mark.
-	successors map[string]successor
-}
-
-// successor is an object that may take a remote secret over.
-type successor struct {
-	object types.NamespacedName
-	uses   []use
+	// heirs are the objects that can take the secret over which InUse was last called for, by mark.
+	heirs map[string]unit
+	// late is true if nothing waits for other objects any longer.
+	late bool
 }
 
 // others returns a lookup for the other objects that push to the same store.
-func (u users) others(ps *v1alpha1.PushSecret, d *destination, b backend) *others {
+func (u users) others(ps *v1alpha1.PushSecret, d *destination, b backend, late bool) *others {
 	s, namespace := d.store, ps.Namespace
 	u.stores.listed = map[selected]listing{} // A cache of lists: many secrets may be removed, and many objects select stores by labels.
 	return &others{
 		users: u, self: ps.UID, store: idOf(d.status), at: removalSite{backend: b, route: d.route},
-		identity: func() provider.Identity { return u.places.of(s, namespace) },
+		identity: func() provider.Identity { return u.places.of(s, namespace) }, heirs: map[string]unit{}, late: late,
 	}
 }
 
@@ -91,8 +87,8 @@ func (o *others) InUse(ctx context.Context, key, id string) (used []push.Use, er
 	}
 	at := o.at
 	at.key, at.id, at.place = key, id, o.identity()
-	o.successors = map[string]successor{}
 	var specOnly []push.Use
+	waits := false
 	for i := range list.Items {
 		ps := &list.Items[i]
 		if ps.DeletionTimestamp != nil {
@@ -102,14 +98,23 @@ func (o *others) InUse(ctx context.Context, key, id string) (used []push.Use, er
 		if err != nil {
 			return nil, err
 		}
-		h := successor{object: client.ObjectKeyFromObject(ps)}
 		for _, n := range named {
 			if ps.UID == o.self && n.store == o.store {
 				continue
 			}
 			is := push.Use{Property: n.property}
-			if n.there && ps.Spec.DeletionPolicy == v1alpha1.PushDeletionDelete {
-				is.Successor, h.uses = string(ps.UID), append(h.uses, n)
+			if n.there && o.takesOver(ps) && !n.specOnly {
+				u := unit{client.ObjectKeyFromObject(ps), n.store}
+				switch known := ps.UID == o.self || n.entry != nil && n.entry.Owner == string(o.self) && n.entry.ID == id; {
+				case known:
+					if err := o.exists(ctx, ps); err != nil {
+						return nil, err
+					}
+					is.Successor, o.heirs[string(ps.UID)] = string(ps.UID), u
+				case !o.late:
+					waits = true
+					o.ask(u, ps.UID)
+				}
 			}
 			switch {
 			case slices.Contains(used, is), slices.Contains(specOnly, is):
@@ -119,41 +124,43 @@ func (o *others) InUse(ctx context.Context, key, id string) (used []push.Use, er
 				used = append(used, is)
 			}
 		}
-		o.successors[string(ps.UID)] = h
+	}
+	if waits {
+		return nil, push.ErrWait
 	}
 	return append(used, specOnly...), nil
 }
 
-// HandOver implements push.Others. It records the hand-over before the mark changes, so that an heir that is deleted
-// from then on checks the secret.
-func (o *others) HandOver(ctx context.Context, _ string, handovers []push.Handover, next string) error {
-	marks := map[string]bool{}
-	if next != "" {
-		marks[next] = true
+// takesOver reports whether an object takes over a remote secret that this object owns, and deletes it later. Its status
+// must then show that it has seen the secret of this object: otherwise it could not tell a hand-over from a mark that
+// another writer has copied.
+func (o *others) takesOver(ps *v1alpha1.PushSecret) bool {
+	return ps.Spec.DeletionPolicy == v1alpha1.PushDeletionDelete &&
+		(ps.UID == o.self || ps.Spec.AdoptionPolicy != v1alpha1.AdoptionRefuse && !ps.Spec.Suspend && !ps.Spec.DryRun)
+}
+
+// exists returns an error of class Conflict if an object does not exist any longer, or is being deleted. It reads live.
+func (o *others) exists(ctx context.Context, ps *v1alpha1.PushSecret) error {
+	is := &v1alpha1.PushSecret{}
+	err := o.stores.client.Get(ctx, client.ObjectKeyFromObject(ps), is)
+	if client.IgnoreNotFound(err) != nil {
+		return errors.Wrap(err, "cannot read the PushSecret that takes the remote secret over")
 	}
-	for _, b := range handovers {
-		marks[b.Successor] = true
-	}
-	for mark := range marks {
-		h := o.successors[mark]
-		if obj := o.memory.Peek(h.object); obj != nil && string(obj.uid) == mark {
-			for _, u := range h.uses {
-				if slices.Contains(handovers, push.Handover{Property: u.property, Successor: mark}) {
-					obj.stores.inherit(u.store, remoteName{u.key, u.property})
-				}
-			}
-		}
-		ps := &v1alpha1.PushSecret{}
-		err := o.stores.client.Get(ctx, h.object, ps)
-		if client.IgnoreNotFound(err) != nil {
-			return errors.Wrap(err, "cannot read the PushSecret that takes the remote secret over")
-		}
-		if err != nil || string(ps.UID) != mark || ps.DeletionTimestamp != nil {
-			return provider.NewError(provider.Conflict, "the PushSecret that would take it over is being deleted, too")
-		}
-		o.wake(h.object)
+	if err != nil || is.UID != ps.UID || is.DeletionTimestamp != nil {
+		return provider.NewError(provider.Conflict, "the PushSecret that would take it over is being deleted, too")
 	}
 	return nil
+}
+
+// HandedOver implements push.Others. The object compares the secret at once, and then counts as its owner.
+func (o *others) HandedOver(mark string) { o.ask(o.heirs[mark], types.UID(mark)) }
+
+// ask lets an object compare its secrets at a store.
+func (o *others) ask(u unit, uid types.UID) {
+	if obj := o.memory.Peek(u.NamespacedName); obj != nil && obj.uid == uid {
+		obj.stores.with(u.store, func(s *storeState) { s.asked = true })
+	}
+	o.wake(u.NamespacedName)
 }
 
 // use is a remote secret or property that an object pushes, or may push.

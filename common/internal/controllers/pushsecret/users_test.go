@@ -70,7 +70,7 @@ func TestStoresAreListedOnce(t *testing.T) {
 	u := users{stores: storeReader{client: reader, routes: routes}, cache: reader, memory: &memory{}, places: &places{}}
 	d := &destination{route: k, store: own, status: v1alpha1.PushStoreStatus{APIVersion: fakev1.Group + "/v1alpha1", Kind: "FakeStore", Name: "store"}}
 	going := &reader.objects[0]
-	others := u.others(going, d, d.backend("n"))
+	others := u.others(going, d, d.backend("n"), false)
 	want := make([]push.Use, 1)
 	for n := range secrets {
 		used, err := others.InUse(t.Context(), fmt.Sprint(n), "id")
@@ -103,7 +103,7 @@ func TestSuccessors(t *testing.T) {
 		reader.objects = append(reader.objects, ps)
 	}
 	const deletes, none = v1alpha1.PushDeletionDelete, v1alpha1.PushDeletionNone
-	seen := func(id string) *v1alpha1.PushEntryStatus { return &v1alpha1.PushEntryStatus{ID: id} }
+	seen := func(id string) *v1alpha1.PushEntryStatus { return &v1alpha1.PushEntryStatus{ID: id, Owner: "going"} }
 	object("going", "store", "", deletes, seen("id"))
 	object("wishes", "store", "w", deletes, nil)
 	object("seen", "store", "s", deletes, seen("id"))
@@ -120,7 +120,7 @@ func TestSuccessors(t *testing.T) {
 	identities := &places{}
 	u := users{stores: storeReader{client: reader, routes: routes}, cache: reader, memory: &memory{}, places: identities}
 	d := &destination{route: k, store: own, status: v1alpha1.PushStoreStatus{APIVersion: fakev1.Group + "/v1alpha1", Kind: "FakeStore", Name: "store"}}
-	others := u.others(&reader.objects[0], d, d.backend("n"))
+	others := u.others(&reader.objects[0], d, d.backend("n"), false)
 	check := func(reason string, want ...push.Use) {
 		t.Helper()
 		used, err := others.InUse(t.Context(), "db", "id")
@@ -132,10 +132,10 @@ func TestSuccessors(t *testing.T) {
 		}
 	}
 	check("Objects that have pushed there come first. A tenant's own server can report any ID: its use keeps the secret, but does not take it over.",
-		push.Use{Property: "s", Successor: "seen"}, push.Use{Property: "k"}, push.Use{Property: "o"}, push.Use{Property: "w", Successor: "wishes"})
+		push.Use{Property: "s", Successor: "seen"}, push.Use{Property: "k"}, push.Use{Property: "o"}, push.Use{Property: "w"})
 	for _, s := range []*fakev1.FakeStore{own, elsewhere} {
 		identities.learn(t.Context(), s, "n", &somewhere{is: provider.Identity{Place: "here"}})
 	}
 	check("It takes the secret over after its client has reported the same identity.",
-		push.Use{Property: "s", Successor: "seen"}, push.Use{Property: "k"}, push.Use{Property: "o", Successor: "own-server"}, push.Use{Property: "w", Successor: "wishes"})
+		push.Use{Property: "s", Successor: "seen"}, push.Use{Property: "k"}, push.Use{Property: "o", Successor: "own-server"}, push.Use{Property: "w"})
 }
