@@ -52,6 +52,17 @@ func (m *Memory[K, M]) Peek(key K) *M {
 	return m.m[key].memory
 }
 
+// All returns the memories of all objects.
+func (m *Memory[K, M]) All() []*M {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := make([]*M, 0, len(m.m))
+	for _, i := range m.m {
+		all = append(all, i.memory)
+	}
+	return all
+}
+
 // Keys returns the objects whose memory matches the predicate; all if it is nil.
 func (m *Memory[K, M]) Keys(is func(*M) bool) []K {
 	m.mu.Lock()

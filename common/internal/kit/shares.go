@@ -78,6 +78,14 @@ func (s *shares) enter(places []Place, p parked) bool {
 	return true
 }
 
+// crowded reports whether an object is parked at the share of its own tenant.
+func (s *shares) crowded(objectID any, tenant string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	sh := s.open[tenantShare(tenant)]
+	return sh != nil && slices.ContainsFunc(sh.parked, func(p parked) bool { return p.objectID == objectID })
+}
+
 // release frees the places, and queues one parked object for each.
 func (s *shares) release(places []Place) {
 	var next []func()

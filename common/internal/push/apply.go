@@ -37,8 +37,9 @@ const updateAge = 2 * time.Second
 // Others are the other objects that push to a store.
 type Others interface {
 	// InUse returns what the other objects push to the remote secret named key. id identifies the secret that was
-	// observed. It is called before anything is removed. It returns ErrWait if that is not known yet.
-	InUse(ctx context.Context, key, id string) ([]Use, error)
+	// observed, and ours is true if this object owns it. It is called before anything is removed. It returns ErrWait if
+	// the answer is not known yet.
+	InUse(ctx context.Context, key, id string, ours bool) ([]Use, error)
 	// HandedOver is called after a secret got the mark of another object.
 	HandedOver(mark string)
 }
@@ -220,7 +221,7 @@ func (p *Pusher) gather(ctx context.Context, t provider.Target, want []Value, kn
 		return s, nil
 	}
 	var err error
-	s.InUse, err = p.Others.InUse(ctx, t.Key, s.Seen.ID)
+	s.InUse, err = p.Others.InUse(ctx, t.Key, s.Seen.ID, s.mine())
 	return s, err
 }
 

@@ -129,7 +129,7 @@ type sharing struct {
 	handed *string
 }
 
-func (s sharing) InUse(context.Context, string, string) ([]push.Use, error) {
+func (s sharing) InUse(context.Context, string, string, bool) ([]push.Use, error) {
 	return []push.Use{{Successor: "other"}}, s.err
 }
 

@@ -84,7 +84,7 @@ func TestDecide(t *testing.T) {
 		"Handed":         {"A secret of another object that has our mark now was handed over.", replace, adopt, true, strong, []Value{value("b", "2")}, []entry{{Property: "b", Version: "1", ID: "i", Owner: "other"}}, seen(`{"b":"2"}`, "1", mine), nil, want{Nothing, "", []string{"b"}, nil, 0, "", false}},
 		"HandedRemoved":  {"It is deleted also if this object was deleted before it compared the secret again.", replace, adopt, true, strong, nil, []entry{{Property: "b", Version: "1", ID: "i", Owner: "other"}}, seen(`{"b":"2"}`, "1", mine), nil, want{Delete, "", nil, nil, 0, "", false}},
 		"HandedWhole":    {"The same holds for a whole secret.", replace, adopt, true, strong, nil, []entry{{Version: "1", ID: "i", Owner: "other"}}, seen("v", "1", mine), nil, want{Delete, "", nil, nil, 0, "", false}},
-		"NotHanded":      {"What another object still owns is kept.", replace, adopt, true, strong, nil, []entry{{Version: "1", ID: "i", Owner: "other"}}, seen("v", "1", "other"), nil, want{Nothing, "", nil, nil, 0, "", false}},
+		"NotHanded":      {"A secret that another object still owns is kept.", replace, adopt, true, strong, nil, []entry{{Version: "1", ID: "i", Owner: "other"}}, seen("v", "1", "other"), nil, want{Nothing, "", nil, nil, 0, "", false}},
 
 		"Own":            {"Own takes over a secret without a mark that is in sync.", replace, own, false, strong, []Value{value("", "v")}, nil, seen("v", "1", ""), nil, want{Nothing, "", []string{""}, nil, 0, "", true}},
 		"OwnReplaced":    {"Own takes over a secret that it overwrites.", replace, own, false, strong, []Value{value("", "v")}, nil, seen("x", "1", ""), nil, want{Update, "v", []string{""}, nil, 0, "", true}},

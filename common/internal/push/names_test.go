@@ -9,11 +9,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-func TestNames(t *testing.T) {
-	store := &v1alpha1.StoreRef{Kind: "FakeStore", Name: "s"}
-	named := v1alpha1.PushSelector{Secret: &v1alpha1.PushSecretSelector{Name: "source"}}
-	labelled := v1alpha1.PushSelector{Secret: &v1alpha1.PushSecretSelector{Selector: &metav1.LabelSelector{}}}
-	generated := v1alpha1.PushSelector{GeneratorRef: &v1alpha1.StoreRef{Kind: "Password", Name: "p"}}
+func TestDrops(t *testing.T) {
+	store := v1alpha1.StoreRef{Kind: "FakeStore", Name: "s"}
 	data := func(key, property string) v1alpha1.PushSecretSpec {
 		return v1alpha1.PushSecretSpec{Data: []v1alpha1.PushData{{Match: v1alpha1.PushMatch{RemoteRef: v1alpha1.PushRemoteRef{RemoteKey: key, Property: property}}}}}
 	}
@@ -21,31 +18,30 @@ func TestNames(t *testing.T) {
 		return v1alpha1.PushSecretSpec{DataTo: []v1alpha1.PushDataTo{{RemoteKey: key, StoreRef: ref}}}
 	}
 	cases := map[string]struct {
-		reason string
-		spec   v1alpha1.PushSecretSpec
-		from   v1alpha1.PushSelector
-		key    string
-		want   []string
+		reason        string
+		spec          v1alpha1.PushSecretSpec
+		key, property string
+		want          bool
 	}{
-		"Whole":        {"A key matches itself.", data("db", ""), named, "db", []string{""}},
-		"Property":     {"A property is returned.", data("db", "a.b"), named, "db", []string{"a.b"}},
-		"Other":        {"Another key does not match.", data("db", ""), named, "db2", nil},
-		"Namespace":    {"Placeholders are replaced.", data("${namespace}/${name}", ""), named, "shop/source", []string{""}},
-		"NotNamespace": {"The key of another namespace does not match.", data("${namespace}/${name}", ""), named, "bank/source", nil},
-		"Generated":    {"With a generator, ${name} is the name of the object.", data("${name}", ""), generated, "db", []string{""}},
-		"AnyName":      {"With a label selector, ${name} matches any name.", data("a.${name}/x", ""), labelled, "a.what/ever/x", []string{""}},
-		"NotAnyName":   {"The rest of the key is literal.", data("a.${name}/x", ""), labelled, "ab1/x", nil},
-		"DataTo":       {"The properties of dataTo depend on the Secret, so the whole secret is returned.", to("db", nil), named, "db", []string{""}},
-		"DataToStore":  {"dataTo may name this store.", to("db", store), named, "db", []string{""}},
-		"DataToOther":  {"dataTo for another store does not match.", to("db", &v1alpha1.StoreRef{Kind: "FakeStore", Name: "t"}), named, "db", nil},
-		"DataToMany":   {"The keys of dataTo depend on the Secret, so none is returned.", to("", nil), named, "db", nil},
+		"Whole":         {"The spec names the key.", data("db", ""), "db", "", false},
+		"WholeProperty": {"The whole secret includes a property.", data("db", ""), "db", "a", false},
+		"Property":      {"The spec names the property.", data("db", "a"), "db", "a", false},
+		"PropertyOther": {"The spec names another property.", data("db", "b"), "db", "a", true},
+		"PropertyWhole": {"The spec names only a property.", data("db", "b"), "db", "", true},
+		"Other":         {"The spec names another key.", data("db", ""), "db2", "", true},
+		"Placeholders":  {"${name} is the Secret that the entry is of.", data("${namespace}/${name}", ""), "shop/source", "", false},
+		"OtherName":     {"The key of another Secret is another key.", data("${name}", ""), "other", "", true},
+		"DataTo":        {"The properties of dataTo depend on the Secret.", to("db", nil), "db", "a", false},
+		"DataToStore":   {"dataTo may name this store.", to("db", &store), "db", "a", false},
+		"DataToOther":   {"dataTo for another store does not count.", to("db", &v1alpha1.StoreRef{Kind: "FakeStore", Name: "t"}), "db", "a", true},
+		"DataToMany":    {"The keys of dataTo depend on the Secret.", to("", nil), "db", "", false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			ps := &v1alpha1.PushSecret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db"}, Spec: tc.spec}
-			ps.Spec.Selector = tc.from
-			if diff := cmp.Diff(tc.want, Names(ps, store, tc.key)); diff != "" {
-				t.Errorf("\n%s\nNames(): -want, +got:\n%s", tc.reason, diff)
+			e := v1alpha1.PushEntryStatus{RemoteKey: tc.key, Property: tc.property, Source: "source"}
+			if diff := cmp.Diff(tc.want, Drops(ps, store, e)); diff != "" {
+				t.Errorf("\n%s\nDrops(): -want, +got:\n%s", tc.reason, diff)
 			}
 		})
 	}

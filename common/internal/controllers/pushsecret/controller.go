@@ -34,18 +34,18 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, follow 
 	if err != nil {
 		return errors.Wrap(err, "cannot add the collector of object metrics")
 	}
-	mem, identities := newMemory(), &places{}
+	mem := newMemory()
 	stores := storeReader{client: live, routes: routes, namespaced: o.Namespaced}
 	r := &reconciler{
 		claim: claimOf(o.Module, o.ControllerClass, routes), client: live, cache: mgr.GetCache(),
-		memory: mem, stores: stores,
-		runner: &runner{pool: pool, places: identities, incomplete: incomplete, timeout: o.CallTimeout},
+		memory: mem, peers: mem, stores: stores,
+		runner: &runner{pool: pool, incomplete: incomplete, timeout: o.CallTimeout},
 		ledger: ledger, events: mgr.GetEventRecorder("direct-secrets"), opts: o,
 	}
 	objects, units := kit.NewController(o.Walks, r.Reconcile), kit.NewController(o.Walks, r.Push)
 	// The end of a push and a change of a Secret are no events of a PushSecret, so they queue the object directly.
 	r.wake, r.start = func(key types.NamespacedName) { objects.Enqueue(requestFor(key), queue.High) }, units.Enqueue
-	r.users = users{stores: stores, cache: mgr.GetCache(), memory: mem, places: identities, wake: r.wake}
+	r.crowded = func(u unit) bool { return units.Crowded(u, u.Namespace) }
 	r.follow = follower{watches: follow, wake: r.wake}
 	c, err := controller.New(controllerName, mgr, controller.Options{
 		Reconciler: objects, RateLimiter: ratelimiter.NewController(), NewQueue: objects.NewQueue,

@@ -75,14 +75,17 @@ func (d *destination) conclude(v status.Verdict, generation int64) {
 	status.Set(&d.status.Conditions, v1alpha1.ConditionSynced, generation, v)
 }
 
-// waiting is the verdict on a store from which something is removed after other objects were compared.
-var waiting = status.Verdict{Status: metav1.ConditionUnknown, Reason: v1alpha1.ConditionReconciling, Message: "a removal waits until other PushSecrets were compared with the store"}
+// waitsForOthers is the verdict on a store from which something is removed after other objects were compared.
+var waitsForOthers = status.Verdict{Status: metav1.ConditionUnknown, Reason: v1alpha1.ConditionReconciling, Message: "a removal waits until other PushSecrets were compared with the store"}
 
 // take writes the result of a push into the status. next is the time of the next comparison.
 func (d *destination) take(res *result, next time.Time) {
 	if res.refused != nil {
 		d.conclude(*res.refused, res.Generation)
 		return
+	}
+	if res.place != "" && res.dry == notDry {
+		d.status.Place = res.place
 	}
 	if res.difference != nil {
 		d.takeDifference(res, metav1.Time{Time: next.Truncate(time.Second)})
@@ -93,7 +96,7 @@ func (d *destination) take(res *result, next time.Time) {
 	case res.old:
 		return
 	case res.waits && res.err == nil:
-		d.conclude(waiting, res.Generation)
+		d.conclude(waitsForOthers, res.Generation)
 		return
 	}
 	if res.err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -63,6 +64,7 @@ func (w *watches) objectEvents() handler.Funcs {
 			if !ok || !w.concerns(ps) {
 				return
 			}
+			w.note(ps)
 			priority := queue.High
 			if len(ps.Status.Stores) > 0 && ps.Status.ObservedGeneration == ps.Generation {
 				priority = queue.Low
@@ -75,6 +77,7 @@ func (w *watches) objectEvents() handler.Funcs {
 			if !ok || !ok2 || !w.concerns(is) && !w.concerns(was) {
 				return
 			}
+			w.note(is)
 			if obj := w.memory.Peek(client.ObjectKeyFromObject(is)); obj != nil && !slices.Equal(was.Status.Parts, is.Status.Parts) {
 				obj.sources.stale()
 				obj.stores.noWait()
@@ -83,7 +86,33 @@ func (w *watches) objectEvents() handler.Funcs {
 				add(q, queue.High, is)
 			}
 		},
-		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q requests) { add(q, queue.High, e.Object) },
+		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q requests) {
+			if obj := w.memory.Peek(client.ObjectKeyFromObject(e.Object)); obj != nil && obj.uid == e.Object.GetUID() {
+				obj.seen.Store(nil)
+			}
+			add(q, queue.High, e.Object)
+		},
+	}
+}
+
+// note remembers an object for removals, which ask who uses a secret. An object whose status shows that it was compared by
+// a former process need not be compared again for that.
+func (w *watches) note(ps *v1alpha1.PushSecret) {
+	obj, _ := w.memory.Get(client.ObjectKeyFromObject(ps), ps.UID)
+	first := obj.seen.Swap(ps) == nil
+	if !first || len(ps.Status.Stores) == 0 {
+		return
+	}
+	behind := func(s v1alpha1.PushStoreStatus) bool {
+		c := meta.FindStatusCondition(s.Conditions, v1alpha1.ConditionSynced)
+		return c == nil || c.ObservedGeneration != ps.Generation
+	}
+	missing := func(ref v1alpha1.PushStoreRef) bool {
+		k, ok := w.route(ref)
+		return ok && ref.Name != "" && !slices.ContainsFunc(ps.Status.Stores, func(s v1alpha1.PushStoreStatus) bool { return s.Kind == k.GVK.Kind && s.Name == ref.Name })
+	}
+	if !slices.ContainsFunc(w.entries(ps), behind) && !slices.ContainsFunc(ps.Spec.StoreRefs, missing) {
+		obj.walked.Store(ps.Generation)
 	}
 }
 

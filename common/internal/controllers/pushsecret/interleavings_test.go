@@ -33,15 +33,15 @@ func simulated(run *simulation.Run, change ...func(*reconciler)) func(*simulatio
 			panic(err)
 		}
 		watched := simulation.NewWatches()
-		mem, identities := newMemory(), &places{}
+		mem := newMemory()
 		stores := storeReader{client: op.Live, routes: routes}
 		r := &reconciler{
-			claim: claimOf(o.Module, "", routes), client: op.Live, cache: op.Cache, memory: mem, stores: stores, wake: op.Enqueue,
-			users:  users{stores: stores, cache: op.Cache, memory: mem, places: identities, wake: op.Enqueue},
-			follow: follower{watches: watched, wake: op.Enqueue},
+			claim: claimOf(o.Module, "", routes), client: op.Live, cache: op.Cache, memory: mem, peers: mem, stores: stores, wake: op.Enqueue,
+			crowded: func(unit) bool { return false },
+			follow:  follower{watches: watched, wake: op.Enqueue},
 			runner: &runner{
-				pool:   dispatch.NewPool(op.Live, watched, credentials.Rules{Ambient: credentials.AmbientNone}, dispatch.Options{}, nil),
-				places: identities, incomplete: incomplete, timeout: o.CallTimeout,
+				pool:       dispatch.NewPool(op.Live, watched, credentials.Rules{Ambient: credentials.AmbientNone}, dispatch.Options{}, nil),
+				incomplete: incomplete, timeout: o.CallTimeout,
 			},
 			events: simulation.Silent{}, opts: o,
 		}
@@ -200,17 +200,10 @@ func TestInterleavings(t *testing.T) {
 	}
 }
 
-// noObjects is a cache without PushSecrets.
-type noObjects struct{ client.Reader }
-
-// List implements client.Reader.
-func (noObjects) List(context.Context, client.ObjectList, ...client.ListOption) error { return nil }
-
 // TestFindsFaults disables one guard at a time, and expects the simulation to find a run that fails.
 func TestFindsFaults(t *testing.T) {
 	for name, build := range map[string]func(*simulation.Run){
-		"OtherUsers":       handOver(1, 0, func(r *reconciler) { r.users.cache = noObjects{r.users.cache} }),
-		"TakeOver":         goes([]string{"old", "new"}, func(r *reconciler) { r.users.memory = &memory{} }),
+		"OtherUsers":       handOver(1, 0, func(r *reconciler) { r.peers = &memory{} }),
 		"RemovalsComeLast": rename(1, 0, func(r *reconciler) { r.runner.incomplete = func(*carrying) bool { return false } }),
 	} {
 		t.Run(name, func(t *testing.T) { simulation.Breaks(t, build) })

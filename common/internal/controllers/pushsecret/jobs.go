@@ -106,7 +106,7 @@ func (d *destination) mayWrite(key string) error {
 // be unchanged since then.
 func (d *destination) takenOut(e v1alpha1.PushEntryStatus, ps *v1alpha1.PushSecret, secrets []pushed, source string) bool {
 	return d.status.ObservedGeneration != ps.Generation &&
-		(d.status.ObservedSource == source || push.Drops(ps, d.ref(), e.RemoteKey, e.Property)) &&
+		(d.status.ObservedSource == source || push.Drops(ps, d.ref(), e)) &&
 		slices.ContainsFunc(secrets, func(s pushed) bool { return s.Name == e.Source && len(s.Data) > 0 })
 }
 

@@ -27,6 +27,10 @@ func newMemory() *memory {
 // object is the state of one object. The walks over its stores use only what is safe for concurrent use.
 type object struct {
 	uid types.UID
+	// seen is the object as the watch last reported it; nil once it is deleted.
+	seen atomic.Pointer[v1alpha1.PushSecret]
+	// walked is the generation over which a walk last went.
+	walked atomic.Int64
 	// held is true once the object has the finalizer. The cache can be behind.
 	held atomic.Bool
 	// stores, sources and entries are safe for concurrent use.
@@ -42,9 +46,10 @@ type object struct {
 // entries are this module's status entries as this process knows them. They include entries that could not be written
 // yet, because a created secret must never be forgotten. The zero value stands for the entries in the cache.
 type entries struct {
-	mu        sync.Mutex
-	byStore   map[storeID]v1alpha1.PushStoreStatus
-	unwritten bool
+	mu      sync.Mutex
+	byStore map[storeID]*v1alpha1.PushStoreStatus
+	// fresh are the stores whose entries have changed since they were last written.
+	fresh map[storeID]bool
 }
 
 // or returns the entries, or the cached ones if there are no others.
@@ -63,27 +68,77 @@ func (e *entries) or(cached []v1alpha1.PushStoreStatus) []v1alpha1.PushStoreStat
 	return out
 }
 
-// keep stores an entry that is not written to the API server yet. known are all entries known before.
-func (e *entries) keep(known []v1alpha1.PushStoreStatus, entry v1alpha1.PushStoreStatus) {
+// each calls f with all entries of an object as the watch reported it, those of other operators included. recorded is true
+// if the status shows them. f must not keep or change what it gets.
+func (e *entries) each(ps *v1alpha1.PushSecret, f func(s *v1alpha1.PushStoreStatus, recorded bool)) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for id, s := range e.byStore {
+		f(s, !e.fresh[id])
+	}
+	for i := range ps.Status.Stores {
+		s := &ps.Status.Stores[i]
+		if _, known := e.byStore[idOf(*s)]; !known {
+			f(s, true)
+		}
+	}
+}
+
+// load takes the entries of the cache, unless there are others.
+func (e *entries) load(cached []v1alpha1.PushStoreStatus) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.byStore == nil {
-		e.replaceLocked(known)
+		e.byStore, e.fresh = map[storeID]*v1alpha1.PushStoreStatus{}, map[storeID]bool{}
+		for _, s := range cached {
+			e.byStore[idOf(s)] = s.DeepCopy()
+		}
 	}
-	e.byStore[idOf(entry)] = *entry.DeepCopy()
-	e.unwritten = true
 }
 
-// wrote replaces all entries by those just written to the status.
-func (e *entries) wrote(all []v1alpha1.PushStoreStatus) {
+// keep stores an entry that is not written to the API server yet.
+func (e *entries) keep(entry v1alpha1.PushStoreStatus) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.replaceLocked(all)
+	e.byStore[idOf(entry)], e.fresh[idOf(entry)] = entry.DeepCopy(), true
 }
 
-func (e *entries) replaceLocked(all []v1alpha1.PushStoreStatus) {
-	e.byStore, e.unwritten = map[storeID]v1alpha1.PushStoreStatus{}, false
-	for _, s := range all {
-		e.byStore[idOf(s)] = *s.DeepCopy()
+// set replaces the entries for a remote secret.
+func (e *entries) set(id storeID, key string, entries []v1alpha1.PushEntryStatus) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	s := e.byStore[id]
+	if s == nil {
+		s = &v1alpha1.PushStoreStatus{APIVersion: id.apiVersion, Kind: id.kind, Name: id.name}
+		e.byStore[id] = s
 	}
+	next := slices.Concat(slices.DeleteFunc(slices.Clone(s.Entries), func(o v1alpha1.PushEntryStatus) bool { return o.RemoteKey == key }), entries)
+	if !slices.Equal(s.Entries, next) {
+		s.Entries, e.fresh[id] = next, true
+	}
+}
+
+// wrote replaces the entries by those just written to the status, except those of stores with a running push.
+func (e *entries) wrote(all []v1alpha1.PushStoreStatus, running []storeID) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	was := e.byStore
+	e.byStore = map[storeID]*v1alpha1.PushStoreStatus{}
+	for _, s := range all {
+		e.byStore[idOf(s)] = s.DeepCopy()
+	}
+	for id, s := range was {
+		if slices.Contains(running, id) {
+			e.byStore[id] = s
+		} else {
+			delete(e.fresh, id)
+		}
+	}
+}
+
+// unwritten reports whether an entry was not written yet.
+func (e *entries) unwritten() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.fresh) > 0
 }

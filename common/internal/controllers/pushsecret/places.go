@@ -2,7 +2,10 @@ package pushsecret
 
 import (
 	"context"
-	"maps"
+	"crypto/sha256"
+	"encoding/hex"
+	stderrors "errors"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -11,82 +14,86 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-const (
-	// identifyTimeout is how long a push waits for a client to report its identity.
-	identifyTimeout = 5 * time.Second
-	// identifyAgain is how long a client that could not report its identity is not asked again.
-	identifyAgain = 10 * time.Minute
-	// placesFor is how long the identity of a store is kept to which nothing is pushed.
-	placesFor = 25 * time.Hour
-)
+// identifyTimeout is how long a push waits for a client to report where its secrets are stored.
+const identifyTimeout = 5 * time.Second
 
-// places caches the identities of stores: where they keep their secrets, as reported by their clients. The zero value
-// is ready to use.
-type places struct {
-	mu    sync.Mutex
-	known map[kit.Place]cachedIdentity
-}
-
-// cachedIdentity is the cached identity of a store.
-type cachedIdentity struct {
-	// Identity is zero if the client could not report it.
+// location is where a store keeps its secrets.
+type location struct {
+	// place is what the status records. It is a hash, because the status must not reveal an account or a server.
+	place string
+	// Identity is what the client reports; zero if it cannot.
 	provider.Identity
-
-	generation int64
-	at         time.Time
 }
 
-// useOf returns the use of a store by the objects of a namespace, whatever their tenant.
-func useOf(s provider.Object, namespace string) kit.Place {
-	return kit.Place{Store: s.GetUID(), Credentials: resolve.CredentialsNamespace(s, namespace)}
-}
+// site identifies a remote secret at a place.
+type site struct{ place, key string }
 
-// of returns the identity of a store; zero if it is not known. It makes no call: the removal of a secret must not wait
-// for servers of other tenants.
-func (p *places) of(s provider.Object, namespace string) provider.Identity {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	is := p.known[useOf(s, namespace)]
-	if is.generation != s.GetGeneration() {
-		return provider.Identity{}
-	}
-	return is.Identity
-}
+// site returns the site of a remote secret.
+func (l location) site(key string) site { return site{l.place, l.Prefix + key} }
 
-// hasIdentity reports whether a store is known to have the identity to.
-func (p *places) hasIdentity(s provider.Object, namespace string, to provider.Identity) bool {
-	return to.Place != "" && p.of(s, namespace) == to
-}
-
-// learn asks the client of a store for its identity. Clients cache it, so this costs one call.
-func (p *places) learn(ctx context.Context, s provider.Object, namespace string, c provider.Client) provider.Identity {
-	use, now := useOf(s, namespace), time.Now()
-	p.mu.Lock()
-	was, ok := p.known[use]
-	p.mu.Unlock()
-	if ok && was.Place == "" && was.generation == s.GetGeneration() && now.Sub(was.at) < identifyAgain {
-		return provider.Identity{}
-	}
+// locate asks the client of a store where its secrets are stored. A store whose client does not know is a place of its own.
+// Clients keep the answer, so this costs one call. An error means that the place is unknown for now.
+func locate(ctx context.Context, s provider.Object, namespace string, c provider.Client) (location, error) {
 	ctx, cancel := context.WithTimeout(ctx, identifyTimeout)
 	defer cancel()
 	is, err := provider.Identify(ctx, c)
-	if err != nil && ctx.Err() == context.Canceled {
-		return provider.Identity{} // A cancelled call is no answer of the client.
+	switch {
+	case err == nil:
+		return location{hashOf(is.Place), is}, nil
+	case errors.Is(err, stderrors.ErrUnsupported):
+		return location{place: ownPlace(s, namespace)}, nil
 	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.known == nil {
-		p.known = map[kit.Place]cachedIdentity{}
+	return location{place: ownPlace(s, namespace)}, err
+}
+
+// ownPlace is the place of a store whose client does not know where its secrets are stored.
+func ownPlace(s provider.Object, namespace string) string {
+	return hashOf(fmt.Sprintf("store %s %s", s.GetUID(), resolve.CredentialsNamespace(s, namespace)))
+}
+
+func hashOf(place string) string {
+	sum := sha256.Sum256([]byte(place))
+	return hex.EncodeToString(sum[:8])
+}
+
+// siteLocks let one push or removal at a time work on a remote secret. The zero value is ready to use.
+type siteLocks struct {
+	mu   sync.Mutex
+	held map[site]chan struct{}
+}
+
+// enter waits until the caller alone works on a remote secret. The caller must call unlock afterwards.
+func (l *siteLocks) enter(ctx context.Context, s site) (unlock func(), err error) {
+	for {
+		l.mu.Lock()
+		held := l.held[s]
+		if held == nil {
+			if l.held == nil {
+				l.held = map[site]chan struct{}{}
+			}
+			l.held[s] = make(chan struct{})
+			l.mu.Unlock()
+			return func() { l.unlock(s) }, nil
+		}
+		l.mu.Unlock()
+		select {
+		case <-held:
+		case <-ctx.Done():
+			return nil, provider.NewError(provider.Unavailable, "another PushSecret keeps pushing to it or removing it")
+		}
 	}
-	maps.DeleteFunc(p.known, func(_ kit.Place, other cachedIdentity) bool { return now.Sub(other.at) > placesFor })
-	p.known[use] = cachedIdentity{is, s.GetGeneration(), now}
-	return is
+}
+
+func (l *siteLocks) unlock(s site) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	close(l.held[s])
+	delete(l.held, s)
 }
 
 // origin is a store that a Secret was read from.
@@ -135,9 +142,9 @@ func (r storeReader) origins(ctx context.Context, d *destination, namespace stri
 }
 
 // circle returns an error if a Secret that a task pushes was read from the place that it is pushed to, as far as
-// identities are known.
+// the places are known.
 func (r *runner) circle(ctx context.Context, t *task) error {
-	if t.identity.Place == "" {
+	if t.location.Place == "" {
 		return nil
 	}
 	for _, from := range t.origins {
@@ -146,7 +153,7 @@ func (r *runner) circle(ctx context.Context, t *task) error {
 		if err != nil {
 			continue // Nothing can be read from it now.
 		}
-		if r.places.learn(ctx, from.Store, t.namespace, c).Overlaps(t.identity) {
+		if is, err := locate(ctx, from.Store, t.namespace, c); err == nil && is.Overlaps(t.location.Identity) {
 			return circular(from.secret, from.GVK.Kind+" \""+from.Key.Name+"\", which reads the same place as this store")
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/kit"
@@ -18,7 +19,7 @@ import (
 const (
 	// waitsFor is how long a removal waits until other objects were compared. After that the secret stays.
 	waitsFor = time.Minute
-	// waitsAgain is the time between two tries of such a removal.
+	// waitsAgain is the time until such a removal is made again. The next times grow.
 	waitsAgain = 250 * time.Millisecond
 )
 
@@ -34,6 +35,14 @@ func byID(a, b v1alpha1.PushStoreStatus) int {
 	return cmp.Or(cmp.Compare(a.APIVersion, b.APIVersion), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 }
 
+// waiting is the wait of removals for the comparisons of other objects.
+type waiting struct {
+	// since is when it began; zero if none waits. The removals are made again at again.
+	since, again time.Time
+	// generations are those of the objects that they wait for, by uid; nil if none was looked for yet.
+	generations map[types.UID]int64
+}
+
 // storeState is the state of the pushes of one object to one store.
 type storeState struct {
 	running bool
@@ -41,14 +50,15 @@ type storeState struct {
 	cancel func()
 	// result is the result of the last push, until a walk over the object takes it.
 	result *result
-	// names are the remote secrets and properties that the last push wrote.
-	names []remoteName
+	// at is where the store keeps its secrets, as its client has told this process; zero if it has not.
+	at location
+	// wanted is the generation for which the last push was started, and done the one for which a push last ended.
+	wanted, done int64
 	// asked is true if the store must be compared although it is in sync, because another object handed a secret over.
 	asked bool
 	// attempts are those of pushes. The Metadata of an attempt is the version of what is pushed.
 	attempts kit.Attempts
-	// waits is since when removals wait for other objects; zero if none waits. They are tried again at retry.
-	waits, retry time.Time
+	wait     waiting
 	// broken is true if only a user can fix the cause of the last failure, failing if the last push was a removal and has
 	// failed.
 	broken, failing bool
@@ -76,12 +86,12 @@ func (s *storeState) busy() bool { return s.running || s.result != nil }
 // begin returns how long an attempt must wait; 0 if it can begin now.
 func (s *storeState) begin(a kit.Attempt, now time.Time) time.Duration {
 	wait, _ := s.attempts.Begin(a)
-	return max(wait, s.retry.Sub(now))
+	return max(wait, s.wait.again.Sub(now))
 }
 
 // late reports whether removals no longer wait for other objects.
 func (s *storeState) late(now time.Time) bool {
-	return !s.waits.IsZero() && now.Sub(s.waits) >= waitsFor
+	return !s.wait.since.IsZero() && now.Sub(s.wait.since) >= waitsFor
 }
 
 // due reports whether the store must be compared now, and otherwise how long to wait; 0 for never. planned is the time
@@ -111,14 +121,14 @@ func (s *storeState) take(sch schedule) *result {
 		s.attempts.Fail(sourceRetry)
 		return res
 	}
-	if s.retry = (time.Time{}); res.waits {
-		s.retry = sch.now.Add(waitsAgain)
-		if s.waits.IsZero() {
-			s.waits = sch.now
+	if res.waits {
+		if s.wait.since.IsZero() {
+			s.wait.since = sch.now
 		}
+		s.wait.again = sch.now.Add(waitsAgain + sch.now.Sub(s.wait.since)/2)
 		return res
 	}
-	s.waits = time.Time{}
+	s.wait = waiting{}
 	s.broken = res.err != nil && provider.ClassOf(res.err) == provider.Invalid
 	s.failing = res.err != nil && res.Request == removal
 	if res.err != nil {
@@ -176,15 +186,10 @@ func (p *progress) begin(id storeID, cancel func()) (free bool) {
 	return free
 }
 
-// end records the end of a push, and its result; nil if nothing was due.
-func (p *progress) end(id storeID, res *result) {
-	p.with(id, func(s *storeState) { s.running, s.result = false, res })
-}
-
-// use records the names that a push writes, and returns those of the push before.
-func (p *progress) use(id storeID, names []remoteName) (before []remoteName) {
-	p.with(id, func(s *storeState) { before, s.names = s.names, names })
-	return before
+// end records the end of a push, its result (nil if nothing was due), and the generation that it was for (0 if it did not
+// begin).
+func (p *progress) end(id storeID, res *result, generation int64) {
+	p.with(id, func(s *storeState) { s.running, s.result, s.done = false, res, max(s.done, generation) })
 }
 
 func (p *progress) forget(id storeID) {
@@ -211,15 +216,31 @@ func (p *progress) noWait() {
 	}
 }
 
-// names returns the remote secrets and properties pushed last, by store.
-func (p *progress) names() map[storeID][]remoteName {
+// want records the generation for which a push was started; 0 if none is due.
+func (p *progress) want(id storeID, generation int64) {
+	p.with(id, func(s *storeState) { s.wanted = generation })
+}
+
+// location returns where a store keeps its secrets; false if its client has not told this process.
+func (p *progress) location(id storeID) (at location, known bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	out := make(map[storeID][]remoteName, len(p.states))
-	for id, s := range p.states {
-		out[id] = s.names
+	if s := p.states[id]; s != nil {
+		at = s.at
 	}
-	return out
+	return at, at.place != ""
+}
+
+// unfinished calls f for each store with a push that was started and has not ended. done is the generation for which a push
+// last ended.
+func (p *progress) unfinished(f func(id storeID, at location, done int64)) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for id, s := range p.states {
+		if s.wanted > s.done {
+			f(id, s.at, s.done)
+		}
+	}
 }
 
 // cancel stops all running pushes.

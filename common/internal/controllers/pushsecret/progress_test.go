@@ -138,9 +138,9 @@ func TestBegin(t *testing.T) {
 	begins(a, true, "a first push")
 	begins(a, false, "a second push to the same store")
 	begins(b, true, "a push to another store")
-	p.end(b, nil)
+	p.end(b, nil, 0)
 	begins(b, true, "after a push that had nothing to do")
-	p.end(a, &result{})
+	p.end(a, &result{}, 1)
 	begins(a, false, "before the result was taken")
 	if diff := cmp.Diff(2, len(p.open())); diff != "" {
 		t.Errorf("open stores: -want, +got:\n%s", diff)

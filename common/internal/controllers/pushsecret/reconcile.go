@@ -35,16 +35,19 @@ type reconciler struct {
 	client client.Client
 	cache  client.Reader
 	memory *memory
+	// peers are the objects that removals ask for: memory.
+	peers  *memory
 	stores storeReader
-	users  users
 	follow follower
 	runner *runner
 	// wake requeues an object. start requeues an object at one of its stores.
-	wake   func(types.NamespacedName)
-	start  func(u unit, priority int)
-	ledger *metrics.Ledger
-	events events.EventRecorder
-	opts   setup.Options
+	wake  func(types.NamespacedName)
+	start func(u unit, priority int)
+	// crowded reports whether only the share of its own namespace holds a unit back.
+	crowded func(unit) bool
+	ledger  *metrics.Ledger
+	events  events.EventRecorder
+	opts    setup.Options
 }
 
 // pass is one walk over an object, or over an object at one of its stores.
@@ -83,9 +86,11 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 	}
 	ctx, span := trace.Start(ctx, trace.Reconcile, trace.Of("PushSecret", ps)...)
 	defer func() { span.End(trace.Result(err)) }()
+	obj.entries.load(p.entries(ps))
 	if err := p.run(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
+	obj.walked.Store(ps.Generation)
 	p.account()
 	if p.wait <= 0 {
 		return reconcile.Result{}, nil
@@ -170,7 +175,7 @@ func (p *pass) hold(ctx context.Context, on bool) error {
 // fold takes the results of the pushes that have ended. They are kept in memory even if the status cannot be written,
 // because a created secret must not be forgotten.
 func (p *pass) fold(dests []destination) {
-	known, sch := p.known(), p.schedule()
+	sch := p.schedule()
 	for i := range dests {
 		d := &dests[i]
 		var res *result
@@ -183,12 +188,9 @@ func (p *pass) fold(dests []destination) {
 		if res.old {
 			p.obj.sources.stale()
 		}
-		p.obj.entries.keep(known, d.status)
-		for _, e := range res.left {
-			p.warn(p.ps, "LeftBehind", "%s: %s was not deleted, because another client changed it after this object created it", d.name(), place(e.RemoteKey, e.Property))
-		}
-		for _, e := range res.released {
-			p.warn(p.ps, "LeftBehind", "%s: %s was not deleted, because another PushSecret pushes to it and does not take it over; delete it by hand once it is not needed", d.name(), place(e.RemoteKey, e.Property))
+		p.obj.entries.keep(d.status)
+		for _, s := range res.stays {
+			p.warn(p.ps, "LeftBehind", "%s: %s was not deleted, because %s", d.name(), place(s.entry.RemoteKey, s.entry.Property), s.why)
 		}
 		if res.err != nil && provider.ClassOf(res.err) == provider.Denied {
 			p.opts.Suspect(d.route.Kind, d.key(p.ps.Namespace))
@@ -203,20 +205,29 @@ func (p *pass) push(ctx context.Context, dests []destination) error {
 		return err
 	}
 	busy := p.obj.stores.open()
+	var starts []func()
 	for i := range dests {
 		d := &dests[i]
+		id := idOf(d.status)
 		switch {
 		case d.refusal != nil:
 			d.conclude(*d.refusal, p.ps.Generation)
 			continue
-		case slices.Contains(busy, idOf(d.status)):
+		case slices.Contains(busy, id):
+			p.obj.stores.want(id, p.ps.Generation)
 			continue
 		}
 		due, priority, wait := p.due(d, seen.refs)
 		p.again(wait)
-		if due {
-			p.start(unit{p.key, idOf(d.status)}, priority)
+		if !due {
+			p.obj.stores.want(id, 0)
+			continue
 		}
+		p.obj.stores.want(id, p.ps.Generation)
+		starts = append(starts, func() { p.start(unit{p.key, id}, priority) })
+	}
+	for _, start := range starts { // A removal at one of the stores waits for the others.
+		start()
 	}
 	return nil
 }

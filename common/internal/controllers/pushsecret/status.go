@@ -112,7 +112,7 @@ func (p *pass) conclude(ctx context.Context, stores []v1alpha1.PushStoreStatus, 
 	if len(stores) > 0 {
 		fields["stores"] = stores
 	}
-	changed := p.obj.entries.unwritten || !equality.Semantic.DeepEqual(p.known(), stores)
+	changed := p.obj.entries.unwritten() || !equality.Semantic.DeepEqual(p.known(), stores)
 	before := p.obj.written.Latest(p.ps).Status.Conditions
 	after := slices.Clone(before)
 	if p.writesConditions {
@@ -133,7 +133,7 @@ func (p *pass) conclude(ctx context.Context, stores []v1alpha1.PushStoreStatus, 
 	if !written {
 		return err
 	}
-	p.obj.entries.wrote(stores)
+	p.obj.entries.wrote(stores, p.obj.stores.open())
 	p.obj.written.Wrote(out)
 	status.RecordEvent(p.events, p.ps, "Push", before, after)
 	return nil

@@ -3,11 +3,9 @@ package pushsecret
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
@@ -21,20 +19,6 @@ type storeReader struct {
 	client     client.Reader
 	routes     *resolve.Resolver
 	namespaced bool
-	// listed caches recent lists of stores; nil for no caching.
-	listed map[selected]listing
-}
-
-// selected identifies the stores of a Kind that match a label selector.
-type selected struct {
-	kind              schema.GroupVersionKind
-	namespace, labels string
-}
-
-// listing is the result of a list, and when the list was requested.
-type listing struct {
-	names []string
-	at    time.Time
 }
 
 // destinations returns the stores that the spec of an object names, each once. known are the status entries, and open
@@ -108,9 +92,6 @@ func (r storeReader) names(ctx context.Context, k resolve.Route, namespace strin
 	return r.selected(ctx, k, namespace, ref.LabelSelector)
 }
 
-// listedFor is how long a list of stores is reused.
-const listedFor = 2 * time.Second
-
 // selected returns the sorted names of the stores that match a label selector.
 func (r storeReader) selected(ctx context.Context, k resolve.Route, namespace string, s *metav1.LabelSelector) ([]string, error) {
 	if k.Cluster && r.namespaced {
@@ -119,10 +100,6 @@ func (r storeReader) selected(ctx context.Context, k resolve.Route, namespace st
 	sel, err := metav1.LabelSelectorAsSelector(s)
 	if err != nil {
 		return nil, nil //nolint:nilerr // NewPlan already reports it.
-	}
-	is, asked := selected{k.GVK, namespace, sel.String()}, time.Now()
-	if was, ok := r.listed[is]; ok && asked.Sub(was.at) < listedFor {
-		return was.names, nil
 	}
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(k.GVK.GroupVersion().WithKind(k.GVK.Kind + "List"))
@@ -138,9 +115,6 @@ func (r storeReader) selected(ctx context.Context, k resolve.Route, namespace st
 		names = append(names, s.Name)
 	}
 	slices.Sort(names)
-	if r.listed != nil {
-		r.listed[is] = listing{names, asked}
-	}
 	return names, nil
 }
 

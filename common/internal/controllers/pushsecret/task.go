@@ -21,19 +21,18 @@ import (
 type task struct {
 	kit.Attempt
 
+	obj       *object
 	namespace string
 	to        *destination
 	pusher    push.Pusher
 	jobs      []job
 	// origins are other stores that the pushed Secrets were read from.
 	origins []origin
-	// backend is the backend of the store.
-	backend backend
-	// identity is the identity of the store; zero if its client could not report it.
-	identity provider.Identity
+	// location is where the store keeps its secrets.
+	location location
 	// generated is the version of the values, if a generator made them.
 	generated string
-	at        time.Time
+	started   time.Time
 	// dry is why nothing is written; empty for a push.
 	dry dryCause
 }
@@ -49,9 +48,9 @@ type result struct {
 	dry       dryCause
 	entries   []v1alpha1.PushEntryStatus
 	exists    []string
-	// left and released are entries that this object created and did not remove, see push.Outcome.
-	left, released []v1alpha1.PushEntryStatus
-	err            error
+	// stays are entries that this object created and neither removes nor records any longer.
+	stays []stay
+	err   error
 	// old is true if the object or its sources have changed during the push. They must be read again.
 	old bool
 	// waits is true if a removal waits until other objects were compared.
@@ -60,33 +59,44 @@ type result struct {
 	retryAfter time.Duration
 	// difference is what a push would do; nil if the task was a push.
 	difference *v1alpha1.PushDifference
-	// unopened is true if the store could not be connected, so that nothing was written.
-	unopened bool
+	// place is where the store keeps its secrets; empty if it could not be connected.
+	place string
+}
+
+// stay is an entry that stays behind, and why.
+type stay struct {
+	entry v1alpha1.PushEntryStatus
+	why   string
+}
+
+// Reasons why something stays behind.
+const (
+	changedSince = "another client changed it after this object created it"
+	usedByOthers = "another PushSecret pushes to it and does not take it over, or was not compared within a minute; delete it by hand once it is not needed"
+	otherPlace = "the store leads to another place than when this object created it; delete it by hand"
+)
+
+// stay records entries that stay behind.
+func (r *result) stay(entries []v1alpha1.PushEntryStatus, why string) {
+	for _, e := range entries {
+		r.stays = append(r.stays, stay{e, why})
+	}
 }
 
 // runner runs tasks.
 type runner struct {
 	pool      *dispatch.Pool
 	siteLocks siteLocks
-	// places is shared with users.
-	places *places
 	// incomplete reports whether a wanted value could not be written.
 	incomplete func(*carrying) bool
 	// timeout is the time limit for the calls to one remote secret.
 	timeout time.Duration
 }
 
-// run runs a task. using records the names that it writes, and returns those of the push before.
-func (r *runner) run(ctx context.Context, t *task, using func([]remoteName) []remoteName) *result {
-	var before []remoteName
-	if !t.pusher.DryRun {
-		before = using(namesOf(t.jobs))
-	}
+// run runs a task.
+func (r *runner) run(ctx context.Context, t *task) *result {
 	res := r.carryOut(ctx, r.pool.Loader(t.to.route.Kind, t.to.store, resolve.CredentialsNamespace(t.to.store, t.namespace)), *t)
-	res.Attempt, res.generated, res.at, res.dry = t.Attempt, t.generated, t.at, t.dry
-	if res.unopened && !t.pusher.DryRun {
-		using(before) // An object that cannot log in uses nothing more than before.
-	}
+	res.Attempt, res.generated, res.at, res.dry = t.Attempt, t.generated, t.started, t.dry
 	return res
 }
 
@@ -108,7 +118,8 @@ func (r *runner) carryOut(ctx context.Context, loader *dispatch.Loader, t task) 
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	c := carrying{failed: r.open(ctx, loader, &t)}
-	c.unopened = c.failed != nil
+	c.place = t.location.place
+	c.stay(t.move(), otherPlace)
 	removals := c.write(ctx, t.jobs, func(j job, later bool) push.Outcome {
 		to := t
 		to.pusher.Later = later
@@ -116,7 +127,7 @@ func (r *runner) carryOut(ctx context.Context, loader *dispatch.Loader, t task) 
 	})
 	incomplete := r.incomplete(&c)
 	for _, j := range removals {
-		if incomplete || c.failed != nil || ctx.Err() != nil {
+		if incomplete || c.failed != nil || c.waits && !t.complete() || ctx.Err() != nil {
 			c.keepEntries(j)
 			continue
 		}
@@ -134,6 +145,12 @@ func (r *runner) carryOut(ctx context.Context, loader *dispatch.Loader, t task) 
 		c.difference = differenceOf(c.changes)
 	}
 	return &c.result
+}
+
+// complete reports whether no removal waits for the comparisons of other objects.
+func (t *task) complete() bool {
+	o, ok := t.pusher.Others.(*others)
+	return !ok || o.complete
 }
 
 // carrying is the state of a running task.
@@ -208,7 +225,8 @@ func (c *carrying) change(j job, changes []push.Change) {
 func (c *carrying) note(j job, o push.Outcome) {
 	c.change(j, o.Changes)
 	c.entries = append(c.entries, slices.Concat(o.Entries, j.kept)...)
-	c.left, c.released = append(c.left, o.Left...), append(c.released, o.Released...)
+	c.stay(o.Left, changedSince)
+	c.stay(o.Released, usedByOthers)
 	for _, property := range o.Exists {
 		c.exists = append(c.exists, place(j.target.Key, property))
 	}
@@ -252,8 +270,41 @@ func (r *runner) open(ctx context.Context, loader *dispatch.Loader, t *task) err
 		return provider.NewError(provider.Invalid, "not implemented: this store cannot be written; use another store")
 	}
 	t.pusher.Writer, t.pusher.Features = w, w.Features()
-	t.identity = r.places.learn(ctx, t.to.store, t.namespace, c)
+	var unknown error
+	t.location, unknown = t.obj.locate(ctx, t.to, t.namespace, c)
+	if o, ok := t.pusher.Others.(*others); ok {
+		o.at, o.unknown = t.location, unknown
+	}
 	return r.circle(ctx, t)
+}
+
+// locate returns where a store keeps its secrets. If the client does not know it now, this is the place in the status, and
+// the error says why; or the store itself if the status records none.
+func (o *object) locate(ctx context.Context, d *destination, namespace string, c provider.Client) (location, error) {
+	at, err := locate(ctx, d.store, namespace, c)
+	if was := d.status.Place; err != nil && was != "" && was != at.place {
+		return location{place: was}, err
+	}
+	o.stores.with(idOf(d.status), func(s *storeState) { s.at = at })
+	return at, nil
+}
+
+// move drops the entries of a store that leads to another place than before. It returns those that this object created, which
+// stay.
+func (t *task) move() (elsewhere []v1alpha1.PushEntryStatus) {
+	was := t.to.status.Place
+	if was == "" || t.location.Place == "" || was == t.location.place || was == ownPlace(t.to.store, t.namespace) || t.pusher.DryRun {
+		return nil
+	}
+	jobs := slices.Clone(t.jobs)
+	t.jobs = nil
+	for _, j := range jobs {
+		elsewhere = append(elsewhere, slices.DeleteFunc(slices.Concat(j.known, j.kept), func(e v1alpha1.PushEntryStatus) bool { return !e.Created })...)
+		if j.known, j.kept = nil, nil; len(j.want) > 0 {
+			t.jobs = append(t.jobs, j)
+		}
+	}
+	return elsewhere
 }
 
 func connect(ctx context.Context, loader *dispatch.Loader, timeout time.Duration) (provider.Client, error) {
@@ -277,38 +328,34 @@ func connect(ctx context.Context, loader *dispatch.Loader, timeout time.Duration
 	}
 }
 
-// apply runs a job. Pushes to a remote secret and removals from it exclude each other: otherwise a value that was found
-// in sync could be removed a moment later. A dry run keeps no other task waiting.
+// apply runs a job. Pushes to a remote secret and removals from it exclude each other until the entries are recorded:
+// otherwise a value that was found in sync could be removed a moment later. A dry run keeps no other task waiting.
 func (r *runner) apply(ctx context.Context, t *task, j job) push.Outcome {
-	if !t.pusher.DryRun {
-		unlock, err := r.lockSite(ctx, t, j)
-		if err != nil {
-			return push.Outcome{Entries: j.known, Err: err}
-		}
-		defer unlock()
+	if t.pusher.DryRun {
+		return r.call(ctx, t, j)
 	}
+	unlock, err := r.lock(ctx, t.location.site(j.target.Key))
+	if err != nil {
+		return push.Outcome{Entries: j.known, Err: err}
+	}
+	defer unlock()
+	out := r.call(ctx, t, j)
+	t.obj.entries.set(idOf(t.to.status), j.target.Key, slices.Concat(out.Entries, j.kept))
+	return out
+}
+
+func (r *runner) call(ctx context.Context, t *task, j job) push.Outcome {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
 	return t.pusher.Apply(ctx, j.target, j.want, j.known)
 }
 
-// lockSite waits for other tasks at the same remote secret, up to the timeout. That time does not count for the calls that
-// follow. Other tasks use the same secret by an equal spec, or by another spec with the same identity. All tasks wait
-// in this order, so there is no deadlock.
-func (r *runner) lockSite(ctx context.Context, t *task, j job) (unlock func(), err error) {
+// lock waits for other tasks at the same remote secret, up to the timeout. That time does not count for the calls that
+// follow.
+func (r *runner) lock(ctx context.Context, s site) (unlock func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	removes := t.pusher.Deletes && j.removes()
-	bySpec, err := r.siteLocks.enter(ctx, site{t.backend.address, j.target.Key}, removes)
-	if err != nil || t.identity.Place == "" {
-		return bySpec, err
-	}
-	byPlace, err := r.siteLocks.enter(ctx, site{"at " + t.identity.Place, t.identity.Prefix + j.target.Key}, removes)
-	if err != nil {
-		bySpec()
-		return nil, err
-	}
-	return func() { byPlace(); bySpec() }, nil
+	return r.siteLocks.enter(ctx, s)
 }
 
 // about adds the key to an error of a provider.

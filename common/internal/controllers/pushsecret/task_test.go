@@ -11,11 +11,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
-	"github.com/direct-secrets/direct-secrets/common/internal/credentials"
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
 	"github.com/direct-secrets/direct-secrets/common/internal/push"
-	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
-	"github.com/direct-secrets/direct-secrets/common/internal/watch"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
@@ -133,8 +130,8 @@ func TestRemovalsComeLast(t *testing.T) {
 			}
 			loader := dispatch.NewLoader("FakeStore", func(context.Context) (provider.Client, error) { return c, nil }, dispatch.Options{})
 			defer loader.Retire()
-			r := &runner{places: &places{}, incomplete: incomplete, timeout: time.Minute}
-			run := task{to: &destination{store: &fakev1.FakeStore{}}, jobs: jobs, pusher: push.Pusher{Kind: "FakeStore", DryRun: true, Policies: push.Policies{Deletes: true, Mark: mine}}}
+			r := &runner{incomplete: incomplete, timeout: time.Minute}
+			run := task{obj: newObject(), to: &destination{store: &fakev1.FakeStore{}}, jobs: jobs, pusher: push.Pusher{Kind: "FakeStore", DryRun: true, Policies: push.Policies{Deletes: true, Mark: mine}}}
 			predicted := predictedBy(r.carryOut(t.Context(), loader, run))
 			run.pusher.DryRun = false
 			res := r.carryOut(t.Context(), loader, run)
@@ -196,9 +193,9 @@ func TestKeptEntriesMakeNoCall(t *testing.T) {
 	kept := []v1alpha1.PushEntryStatus{{RemoteKey: "kept", Version: "v1", Created: true}}
 	loader := dispatch.NewLoader("FakeStore", func(context.Context) (provider.Client, error) { return c, nil }, dispatch.Options{})
 	defer loader.Retire()
-	r := &runner{places: &places{}, incomplete: incomplete, timeout: time.Minute}
+	r := &runner{incomplete: incomplete, timeout: time.Minute}
 	res := r.carryOut(t.Context(), loader, task{
-		to: &destination{store: &fakev1.FakeStore{}}, jobs: []job{{target: provider.Target{Key: "kept"}, kept: kept}},
+		obj: newObject(), to: &destination{store: &fakev1.FakeStore{}}, jobs: []job{{target: provider.Target{Key: "kept"}, kept: kept}},
 		pusher: push.Pusher{Kind: "FakeStore", Policies: push.Policies{Deletes: true, Mark: "me"}},
 	})
 	if diff := cmp.Diff(kept, res.entries); diff != "" || res.err != nil {
@@ -209,105 +206,58 @@ func TestKeptEntriesMakeNoCall(t *testing.T) {
 	}
 }
 
-// TestNamesOfFailedLogin runs a push whose login fails after one that has succeeded, or as the first. The remote secrets
-// that it names are not in use by it: otherwise a namespace could keep those of another one without permission.
-func TestNamesOfFailedLogin(t *testing.T) {
-	denied := provider.NewError(provider.Denied, "no")
+// newObject returns the memory of an object without status entries.
+func newObject() *object {
+	o := &object{}
+	o.entries.load(nil)
+	return o
+}
+
+// TestMove runs a push to a store that leads to another place than before. The operator reports what it created there,
+// and no longer records it.
+func TestMove(t *testing.T) {
+	b := fake.New()
+	c, err := b.Connect(t.Context(), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	loader := dispatch.NewLoader("FakeStore", func(context.Context) (provider.Client, error) { return c, nil }, dispatch.Options{})
+	defer loader.Retire()
+	is, err := locate(t.Context(), &fakev1.FakeStore{}, "", c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := []v1alpha1.PushEntryStatus{{RemoteKey: "db", Version: "v1", ID: "there", Created: true}, {RemoteKey: "db", Property: "p", Version: "v1", ID: "there"}}
 	cases := map[string]struct {
-		reason string
-		first  []string
-		login  error
-		want   []string
+		reason    string
+		place     string
+		elsewhere []v1alpha1.PushEntryStatus
 	}{
-		"First":   {"A push that cannot log in uses no secret.", nil, denied, nil},
-		"Later":   {"A push that cannot log in keeps what an earlier push has used.", []string{"old"}, denied, []string{"old"}},
-		"Success": {"A push that can log in uses what it names.", []string{"old"}, nil, []string{"db"}},
+		"Same":  {"The store leads to the same place.", is.place, nil},
+		"Old":   {"A former version recorded no place.", "", nil},
+		"Own":   {"The client could not tell the place before.", ownPlace(&fakev1.FakeStore{}, ""), nil},
+		"Moved": {"The store leads elsewhere.", "another", known[:1]},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var login error
-				kind := provider.KindOf(func(context.Context, *fakev1.FakeStore, provider.Credentials) (provider.Client, error) {
-					if login != nil {
-						return nil, login
-					}
-					return fake.New().Connect(t.Context(), "")
-				})
-				r := &runner{
-					pool:   dispatch.NewPool(nil, watch.New(nil), credentials.Rules{}, dispatch.Options{}, nil),
-					places: &places{}, incomplete: incomplete, timeout: time.Minute,
-				}
-				p := &progress{}
-				run := func(key string) {
-					to := &destination{store: &fakev1.FakeStore{}, route: resolve.Route{Kind: kind}}
-					r.run(t.Context(), &task{to: to, jobs: []job{{target: provider.Target{Key: key}, want: []push.Value{{Data: []byte("1")}}}}},
-						func(names []remoteName) []remoteName { return p.use(storeID{}, names) })
-				}
-				for _, key := range tc.first {
-					run(key)
-				}
-				if login = tc.login; login != nil {
-					r.pool.Drop("")
-				}
-				run("db")
-				var got []string
-				for _, names := range p.names() {
-					for _, n := range names {
-						got = append(got, n.key)
-					}
-				}
-				if diff := cmp.Diff(tc.want, got); diff != "" {
-					t.Errorf("\n%s\nnames(): -want, +got:\n%s", tc.reason, diff)
-				}
-				r.pool.Drop("")
-				synctest.Wait()
+			r := &runner{incomplete: incomplete, timeout: time.Minute}
+			res := r.carryOut(t.Context(), loader, task{
+				obj: newObject(), to: &destination{store: &fakev1.FakeStore{}, status: v1alpha1.PushStoreStatus{Place: tc.place}},
+				jobs:   []job{{target: provider.Target{Key: "db"}, known: known}},
+				pusher: push.Pusher{Kind: "FakeStore", Policies: push.Policies{Deletes: true, Mark: "me"}},
 			})
+			if diff := cmp.Diff([]any{tc.elsewhere, 0, is.place}, []any{entriesOf(res.stays), len(res.entries), res.place}); diff != "" {
+				t.Errorf("%s\nerror %v; entries elsewhere, entries left, and place: -want, +got:\n%s", tc.reason, res.err, diff)
+			}
 		})
 	}
 }
 
-// TestRemovalWaitsForPushToSamePlace checks that a removal waits for pushes through stores with other specs but the same identity.
-func TestRemovalWaitsForPushToSamePlace(t *testing.T) {
-	here := func(prefix string) provider.Identity { return provider.Identity{Place: "here", Prefix: prefix} }
-	cases := map[string]struct {
-		reason       string
-		address, key string
-		identity     provider.Identity
-		waits        bool
-	}{
-		"Spec":      {"Equal specs have the same place.", "a", "x/db", provider.Identity{}, true},
-		"Place":     {"Another spec has the same place if its client reports it.", "b", "x/db", here(""), true},
-		"Prefix":    {"The prefix of a store counts as part of the key.", "b", "db", here("x/"), true},
-		"Key":       {"Another key is another secret.", "b", "db", here(""), false},
-		"Elsewhere": {"The same key at another place is another secret.", "b", "x/db", provider.Identity{Place: "there"}, false},
+func entriesOf(stays []stay) (out []v1alpha1.PushEntryStatus) {
+	for _, s := range stays {
+		out = append(out, s.entry)
 	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				r := &runner{timeout: time.Second}
-				unlock, err := r.lockSite(t.Context(), &task{backend: backend{address: tc.address}, identity: tc.identity}, job{target: provider.Target{Key: tc.key}})
-				if err != nil {
-					t.Fatal(err)
-				}
-				removal := func() error {
-					unlockRemoval, err := r.lockSite(t.Context(), &task{backend: backend{address: "a"}, identity: here(""), pusher: push.Pusher{Policies: push.Policies{Deletes: true}}}, job{
-						target: provider.Target{Key: "x/db"}, known: []v1alpha1.PushEntryStatus{{RemoteKey: "x/db"}},
-					})
-					if err == nil {
-						unlockRemoval()
-					}
-					return err
-				}
-				if err := removal(); (err != nil) != tc.waits {
-					t.Errorf("%s\nerror %v, want one: %t", tc.reason, err, tc.waits)
-				}
-				unlock()
-				if err := removal(); err != nil || len(r.siteLocks.busy) > 0 {
-					t.Errorf("%s\nafterwards: error %v, %d entries are left", tc.reason, err, len(r.siteLocks.busy))
-				}
-			})
-		})
-	}
+	return out
 }
 
 // slow is a Writer that waits before it answers that a secret does not exist.
@@ -342,15 +292,15 @@ func TestWaitForLock(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := &runner{timeout: time.Minute}
 				at := site{"b", "db"}
-				unlock, err := r.siteLocks.enter(t.Context(), at, false)
+				unlock, err := r.siteLocks.enter(t.Context(), at)
 				if err != nil {
 					t.Fatal(err)
 				}
 				time.AfterFunc(tc.busy, unlock)
 				known := []v1alpha1.PushEntryStatus{{RemoteKey: at.key, Created: true}}
 				o := r.apply(t.Context(), &task{
-					backend: backend{address: at.address},
-					pusher:  push.Pusher{Kind: "FakeStore", Writer: slow{takes: 40 * time.Second}, Policies: push.Policies{Deletes: true}},
+					obj: newObject(), to: &destination{}, location: location{place: at.place},
+					pusher: push.Pusher{Kind: "FakeStore", Writer: slow{takes: 40 * time.Second}, Policies: push.Policies{Deletes: true}},
 				}, job{target: provider.Target{Key: at.key}, known: known})
 				if (o.Err == nil) != (tc.class == "") || o.Err != nil && provider.ClassOf(o.Err) != tc.class {
 					t.Errorf("%s\nerror %v, want one of class %q", tc.reason, o.Err, tc.class)

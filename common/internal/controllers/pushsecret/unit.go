@@ -13,6 +13,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/push"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
+	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
 	"github.com/direct-secrets/direct-secrets/common/internal/trace"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
@@ -33,8 +34,9 @@ func (r *reconciler) Push(ctx context.Context, u unit) (again reconcile.Result, 
 		return reconcile.Result{}, nil
 	}
 	var res *result
+	var done int64
 	defer func() {
-		if obj.stores.end(u.store, res); res != nil {
+		if obj.stores.end(u.store, res, done); res != nil {
 			r.wake(u.NamespacedName)
 		}
 	}()
@@ -45,22 +47,49 @@ func (r *reconciler) Push(ctx context.Context, u unit) (again reconcile.Result, 
 	ctx, span := trace.Start(ctx, trace.Reconcile, trace.Of("PushSecret", ps)...)
 	defer func() { span.End(trace.Result(err)) }()
 	p := &pass{reconciler: r, ps: ps, key: u.NamespacedName, obj: obj, now: r.opts.Now()}
+	obj.entries.load(p.entries(ps))
 	var t *task
-	if ps.DeletionTimestamp != nil {
+	switch {
+	case ps.DeletionTimestamp != nil:
 		t, err = removalAt(ctx, p, u.store)
-	} else {
+	case ps.Spec.Suspend:
+		return reconcile.Result{}, r.locate(ctx, p, u.store)
+	default:
 		t, res, err = pushAt(ctx, p, u.store)
 	}
 	switch {
 	case errors.Is(err, errNotMade):
 		return queue.Later(gracePeriod), nil // The object is requeued when the status records the part.
-	case t == nil || err != nil:
+	case err != nil:
 		return reconcile.Result{}, err
+	case t == nil:
+		done = ps.Generation
+		return reconcile.Result{}, nil
 	}
-	at := useOf(t.to.store, u.Namespace)
-	at.Tenant = u.Namespace
-	return reconcile.Result{}, kit.Wait(ctx, []kit.Place{at}, func(ctx context.Context) error {
-		res = r.runner.run(ctx, t, func(names []remoteName) []remoteName { return obj.stores.use(u.store, names) })
+	return reconcile.Result{}, kit.Wait(ctx, t.to.shares(u.Namespace), func(ctx context.Context) error {
+		res, done = r.runner.run(ctx, t), ps.Generation
+		return nil
+	})
+}
+
+// shares returns the shares of a walk that waits for the store.
+func (d *destination) shares(namespace string) []kit.Place {
+	return []kit.Place{{Store: d.store.GetUID(), Credentials: resolve.CredentialsNamespace(d.store, namespace), Tenant: namespace}}
+}
+
+// locate finds out where a store of a suspended object leads: an entry in its status counts only if the store leads there.
+func (r *reconciler) locate(ctx context.Context, p *pass, id storeID) error {
+	dests, _, err := p.stores.destinations(ctx, p.ps, p.known(), []storeID{id}, &id)
+	if err != nil || len(dests) == 0 || dests[0].refusal != nil {
+		return err
+	}
+	d := &dests[0]
+	return kit.Wait(ctx, d.shares(p.ps.Namespace), func(ctx context.Context) error {
+		loader := r.runner.pool.Loader(d.route.Kind, d.store, resolve.CredentialsNamespace(d.store, p.ps.Namespace))
+		if c, err := connect(ctx, loader, r.runner.timeout); err == nil {
+			_, _ = p.obj.locate(ctx, d, p.ps.Namespace, c) // Otherwise the place stays unknown.
+		}
+		p.obj.stores.with(id, func(s *storeState) { s.asked = false })
 		return nil
 	})
 }
@@ -68,7 +97,7 @@ func (r *reconciler) Push(ctx context.Context, u unit) (again reconcile.Result, 
 // pushAt returns the task that pushes to a store, or the result if there is nothing to push; neither if nothing is due.
 func pushAt(ctx context.Context, p *pass, id storeID) (*task, *result, error) {
 	plan, err := push.NewPlan(&p.ps.Spec)
-	if err != nil || p.ps.Spec.Suspend {
+	if err != nil {
 		return nil, nil, nil //nolint:nilerr // The walk over the object reports it.
 	}
 	if p.ps.Spec.DeletionPolicy == v1alpha1.PushDeletionDelete && p.dry(p.ps) == notDry && !p.obj.held.Load() {
@@ -135,10 +164,10 @@ func removalAt(ctx context.Context, p *pass, id storeID) (*task, error) {
 
 // task returns the task that runs jobs at one store.
 func (p *pass) task(d *destination, jobs []job, a kit.Attempt) *task {
-	t := &task{namespace: p.ps.Namespace, to: d, jobs: jobs, Attempt: a, at: p.now, dry: p.dry(p.ps), backend: d.backend(p.ps.Namespace)}
+	t := &task{obj: p.obj, namespace: p.ps.Namespace, to: d, jobs: jobs, Attempt: a, started: p.now, dry: p.dry(p.ps)}
 	var late bool
 	p.obj.stores.with(idOf(d.status), func(s *storeState) { late = s.late(p.now) || t.dry != notDry })
-	t.pusher = push.Pusher{Kind: d.route.GoName(), DryRun: t.dry != notDry, Others: p.users.others(p.ps, d, t.backend, late), Policies: push.Policies{
+	t.pusher = push.Pusher{Kind: d.route.GoName(), DryRun: t.dry != notDry, Others: &others{reconciler: p.reconciler, self: p.obj, unit: unit{p.key, idOf(d.status)}, late: late, complete: t.dry != notDry, successors: map[string]unit{}}, Policies: push.Policies{
 		Update: p.ps.Spec.UpdatePolicy, Adoption: p.ps.Spec.AdoptionPolicy, Mark: string(p.ps.UID),
 		Deletes:         p.ps.Spec.DeletionPolicy == v1alpha1.PushDeletionDelete,
 		InputsUnchanged: p.ps.Spec.Template != nil && a.Generation == d.status.ObservedGeneration && a.Metadata == d.status.ObservedSource,

@@ -1,141 +1,195 @@
 package pushsecret
 
 import (
-	"context"
-	"fmt"
+	"errors"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/push"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
+	"github.com/direct-secrets/direct-secrets/common/internal/setup"
 	"github.com/direct-secrets/direct-secrets/common/internal/simulation"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
-// counting serves the stores of a namespace, and PushSecrets, and counts the lists.
-type counting struct {
-	stored
-
-	objects []v1alpha1.PushSecret
-	lists   int
+// peer is another object in a test of removals. The zero value has an entry that is recorded and located.
+type peer struct {
+	namespace string
+	spec      v1alpha1.PushSecretSpec
+	entry     v1alpha1.PushEntryStatus
+	// place is what the status records, and located what the client of the store has told; empty for nothing.
+	place, located string
+	// unwritten is true if the entry is not in the status yet.
+	unwritten, deleted bool
+	// generation is that of the spec, walked and done those that were compared, and wanted that of a push that was started.
+	generation, walked, wanted, done int64
 }
 
-func (c *counting) List(_ context.Context, into client.ObjectList, opts ...client.ListOption) error {
-	var o client.ListOptions
-	o.ApplyOptions(opts)
-	switch l := into.(type) {
-	case *v1alpha1.PushSecretList:
-		l.Items = c.objects
-	case *metav1.PartialObjectMetadataList:
-		c.lists++
-		for _, s := range c.stored {
-			if s.Namespace == o.Namespace {
-				l.Items = append(l.Items, metav1.PartialObjectMetadata{ObjectMeta: s.ObjectMeta})
+// lookup returns what a removal by the object "me" sees of another object, at the place "p" with the prefix "x/".
+func lookup(t *testing.T, other *peer, waited time.Duration) (*others, *object) {
+	t.Helper()
+	c := simulation.NewClient(simulation.NewProjectServer(), simulation.AtOnce)
+	routes, err := resolve.NewResolver(c, simulation.Scheme(), fake.NewServer().Kinds(), "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mem := newMemory()
+	r := &reconciler{
+		claim: claim{routes: routes}, client: c, memory: mem, peers: mem, opts: setup.Options{Now: func() time.Time { return noon }},
+		start: func(unit, int) {}, crowded: func(u unit) bool { return u.Namespace == "crowded" },
+	}
+	store := storeID{fakev1.GroupVersion.String(), "FakeStore", "store"}
+	add := func(namespace, name string, p *peer) *object {
+		ps := &v1alpha1.PushSecret{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, Generation: p.generation}, Spec: p.spec}
+		ps.Spec.StoreRefs = []v1alpha1.PushStoreRef{{Kind: "FakeStore", Name: "store"}}
+		if err := c.Create(t.Context(), ps); err != nil {
+			t.Fatal(err)
+		}
+		ps.Generation = p.generation
+		if p.deleted {
+			ps.DeletionTimestamp = &metav1.Time{Time: noon}
+		}
+		o, _ := mem.Get(types.NamespacedName{Namespace: namespace, Name: name}, ps.UID)
+		o.seen.Store(ps)
+		o.walked.Store(p.walked)
+		o.entries.load(nil)
+		if p.entry.RemoteKey != "" {
+			if p.entry.Owner == "me" {
+				p.entry.Owner = string(r.memory.Peek(types.NamespacedName{Namespace: "n", Name: "me"}).uid)
+			}
+			s := v1alpha1.PushStoreStatus{APIVersion: store.apiVersion, Kind: store.kind, Name: store.name, Place: p.place, Entries: []v1alpha1.PushEntryStatus{p.entry}}
+			o.entries.keep(s)
+			if !p.unwritten {
+				o.entries.wrote([]v1alpha1.PushStoreStatus{s}, nil)
 			}
 		}
+		o.stores.with(store, func(s *storeState) {
+			if s.wanted, s.done = p.wanted, p.done; p.located != "" {
+				s.at = location{p.located, provider.Identity{Place: p.located, Prefix: "x/"}}
+			}
+		})
+		return o
 	}
-	return nil
+	self := add("n", "me", &peer{})
+	if waited > 0 {
+		self.stores.with(store, func(s *storeState) { s.wait.since = noon.Add(-waited) })
+	}
+	o := &others{
+		reconciler: r, self: self, unit: unit{types.NamespacedName{Namespace: "n", Name: "me"}, store},
+		at: location{"p", provider.Identity{Place: "p", Prefix: "x/"}}, successors: map[string]unit{},
+	}
+	return o, add(other.namespace, "other", other)
 }
 
-// TestStoresAreListedOnce removes many remote secrets while other objects push to stores selected by labels. The stores must
-// be listed once.
-func TestStoresAreListedOnce(t *testing.T) {
-	own := storeOf("n", "store", "b")
-	reader := &counting{stored: stored{own}}
-	const secrets = 20
-	for i := range 10 {
-		ps := v1alpha1.PushSecret{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: fmt.Sprint(i), UID: types.UID(fmt.Sprint(i))}}
-		ps.Spec.Selector.Secret = &v1alpha1.PushSecretSelector{Name: "source"}
-		ps.Spec.StoreRefs = []v1alpha1.PushStoreRef{{Kind: "FakeStore", LabelSelector: &metav1.LabelSelector{}}}
-		for n := range secrets {
-			ps.Spec.Data = append(ps.Spec.Data, v1alpha1.PushData{Match: v1alpha1.PushMatch{SecretKey: "k", RemoteRef: v1alpha1.PushRemoteRef{RemoteKey: fmt.Sprint(n)}}})
-		}
-		reader.objects = append(reader.objects, ps)
+// TestInUse checks who uses a remote secret of an object, and who takes it over.
+func TestInUse(t *testing.T) {
+	deletes := v1alpha1.PushSecretSpec{DeletionPolicy: v1alpha1.PushDeletionDelete}
+	with := func(change func(*v1alpha1.PushSecretSpec)) v1alpha1.PushSecretSpec {
+		s := *deletes.DeepCopy()
+		change(&s)
+		return s
 	}
-	routes, err := resolve.NewResolver(reader, simulation.Scheme(), fake.NewServer().Kinds(), "", false)
-	if err != nil {
-		t.Fatal(err)
+	entry := v1alpha1.PushEntryStatus{RemoteKey: "db", ID: "id", Owner: "me"}
+	notMine := v1alpha1.PushEntryStatus{RemoteKey: "db", ID: "id"}
+	const unused, used, taken, waits = "unused", "used", "taken over", "waits"
+	cases := map[string]struct {
+		reason string
+		peer
+		late, theirs bool
+		want         string
+	}{
+		"Heir":       {reason: "It has seen the secret of this object, and deletes it later.", peer: peer{spec: deletes, entry: entry, place: "p", located: "p"}, want: taken},
+		"Keeps":      {reason: "An object that never deletes anything takes nothing over.", peer: peer{entry: entry, place: "p", located: "p"}, want: used},
+		"Refuse":     {reason: "Refuse keeps an object from taking over.", peer: peer{spec: with(func(s *v1alpha1.PushSecretSpec) { s.AdoptionPolicy = v1alpha1.AdoptionRefuse }), entry: entry, place: "p", located: "p"}, want: used},
+		"Suspended":  {reason: "A suspended object uses what it pushed before.", peer: peer{spec: with(func(s *v1alpha1.PushSecretSpec) { s.Suspend = true }), entry: entry, place: "p", located: "p"}, want: used},
+		"NotSeen":    {reason: "It must first see that the secret is of this object.", peer: peer{spec: deletes, entry: notMine, place: "p", located: "p"}, want: waits},
+		"NotSeenYet": {reason: "After a minute it takes nothing over.", peer: peer{spec: deletes, entry: notMine, place: "p", located: "p"}, late: true, want: used},
+		"Theirs":     {reason: "A secret of another object is not handed over.", peer: peer{spec: deletes, entry: notMine, place: "p", located: "p"}, theirs: true, want: used},
+		"Spelled":    {reason: "A key can be spelled in several ways.", peer: peer{entry: v1alpha1.PushEntryStatus{RemoteKey: "arn:db", ID: "id"}, place: "p", located: "p"}, want: used},
+		"NoID":       {reason: "The same key at the same place is the same secret.", peer: peer{entry: v1alpha1.PushEntryStatus{RemoteKey: "db"}, place: "p", located: "p"}, want: used},
+		"Key":        {reason: "Another key is another secret.", peer: peer{entry: v1alpha1.PushEntryStatus{RemoteKey: "db2", ID: "other"}, place: "p", located: "p"}, want: unused},
+		"Elsewhere":  {reason: "A tenant's own server can report any ID.", peer: peer{spec: deletes, entry: entry, place: "q", located: "q"}, want: unused},
+		"Forged":     {reason: "An entry does not count if the store leads elsewhere.", peer: peer{spec: deletes, entry: entry, place: "p", located: "q"}, want: unused},
+		"Unlocated":  {reason: "After a restart, the store must first tell where it leads.", peer: peer{entry: entry, place: "p"}, want: waits},
+		"NoPlace":    {reason: "So must a store for which a former version recorded no place.", peer: peer{entry: entry}, want: waits},
+		"NotAtAll":   {reason: "A store that was elsewhere needs not.", peer: peer{entry: entry, place: "q"}, want: unused},
+		"Unwritten":  {reason: "An entry that is not in the status yet could be forgotten.", peer: peer{entry: entry, place: "p", located: "p", unwritten: true}, want: waits},
+		"Deleted":    {reason: "An object that is being deleted uses nothing.", peer: peer{spec: deletes, entry: entry, place: "p", located: "p", deleted: true}, want: unused},
 	}
-	k, ok := routes.Serves(&v1alpha1.StoreRef{Kind: "FakeStore", Name: "store"})
-	if !ok {
-		t.Fatal("the Kind is not served")
-	}
-	u := users{stores: storeReader{client: reader, routes: routes}, cache: reader, memory: &memory{}, places: &places{}}
-	d := &destination{route: k, store: own, status: v1alpha1.PushStoreStatus{APIVersion: fakev1.Group + "/v1alpha1", Kind: "FakeStore", Name: "store"}}
-	going := &reader.objects[0]
-	others := u.others(going, d, d.backend("n"), false)
-	want := make([]push.Use, 1)
-	for n := range secrets {
-		used, err := others.InUse(t.Context(), fmt.Sprint(n), "id")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, used); diff != "" {
-			t.Errorf("%d is used: -want, +got:\n%s", n, diff)
-		}
-	}
-	if reader.lists != 1 {
-		t.Errorf("%d lists of stores, want 1", reader.lists)
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.namespace = "n"
+			o, other := lookup(t, &tc.peer, 0)
+			o.late = tc.late
+			uses, err := o.InUse(t.Context(), "db", "id", !tc.theirs)
+			got := unused
+			switch {
+			case errors.Is(err, push.ErrWait):
+				got = waits
+			case err != nil:
+				t.Fatal(err)
+			case len(uses) == 1 && uses[0].Successor == string(other.uid):
+				got = taken
+			case len(uses) == 1:
+				got = used
+			}
+			asked := false
+			other.stores.with(o.unit.store, func(s *storeState) { asked = s.asked })
+			if diff := cmp.Diff([]any{tc.want, tc.want == waits}, []any{got, asked}); diff != "" {
+				t.Errorf("\n%s\nthe secret, and whether the other object was asked: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
 	}
 }
 
-// TestSuccessors checks which objects may take a remote secret over.
-func TestSuccessors(t *testing.T) {
-	own, elsewhere := storeOf("n", "store", "b"), storeOf("n", "elsewhere", "c")
-	reader := &counting{stored: stored{own, elsewhere}}
-	object := func(name, store, property string, policy v1alpha1.PushDeletionPolicy, entry *v1alpha1.PushEntryStatus) {
-		ps := v1alpha1.PushSecret{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name, UID: types.UID(name)}}
-		ps.Spec.Selector.Secret = &v1alpha1.PushSecretSelector{Name: "source"}
-		ps.Spec.DeletionPolicy = policy
-		ps.Spec.StoreRefs = []v1alpha1.PushStoreRef{{Kind: "FakeStore", Name: store}}
-		ps.Spec.Data = []v1alpha1.PushData{{Match: v1alpha1.PushMatch{SecretKey: "k", RemoteRef: v1alpha1.PushRemoteRef{RemoteKey: "db", Property: property}}}}
-		if entry != nil {
-			entry.RemoteKey, entry.Property = "db", property
-			ps.Status.Stores = []v1alpha1.PushStoreStatus{{APIVersion: fakev1.Group + "/v1alpha1", Kind: "FakeStore", Name: store, Entries: []v1alpha1.PushEntryStatus{*entry}}}
+// TestAllCompared checks which other objects a removal waits for.
+func TestAllCompared(t *testing.T) {
+	const long = 20 * time.Second
+	cases := map[string]struct {
+		reason string
+		peer
+		waited time.Duration
+		want   bool
+	}{
+		"Compared":     {reason: "All its stores were compared.", peer: peer{generation: 2, walked: 2, wanted: 2, done: 2}, want: true},
+		"New":          {reason: "It was not walked over yet.", peer: peer{generation: 1}, want: false},
+		"Changed":      {reason: "Its spec has changed.", peer: peer{generation: 2, walked: 1}, want: false},
+		"Deleted":      {reason: "An object that is being deleted pushes nothing.", peer: peer{generation: 1, deleted: true}, want: true},
+		"Running":      {reason: "A push was started, and has not ended.", peer: peer{generation: 2, walked: 2, wanted: 2, done: 1, located: "p"}, want: false},
+		"Elsewhere":    {reason: "Its store leads elsewhere.", peer: peer{generation: 2, walked: 2, wanted: 2, done: 1, located: "q"}, want: true},
+		"Unlocated":    {reason: "Its store has not told where it leads.", peer: peer{generation: 1, walked: 1, wanted: 1}, want: false},
+		"UnlocatedOwn": {reason: "An object of the same namespace counts for as long as the removal waits.", peer: peer{generation: 1, walked: 1, wanted: 1}, waited: long, want: false},
+		"Hangs":        {reason: "A store of another tenant that does not answer holds nothing up.", peer: peer{namespace: "other", generation: 1, walked: 1, wanted: 1}, waited: long, want: true},
+		"HangsFirst":   {reason: "It might lead to the same place, so it has some seconds.", peer: peer{namespace: "other", generation: 1, walked: 1, wanted: 1}, want: false},
+		"Crowded":      {reason: "An object that its own tenant's share holds back does not count.", peer: peer{namespace: "crowded", generation: 1, walked: 1, wanted: 1, located: "p"}, want: true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			if tc.namespace == "" {
+				tc.namespace = "n"
+			}
+			o, _ := lookup(t, &tc.peer, tc.waited)
+			if diff := cmp.Diff(tc.want, o.allCompared()); diff != "" {
+				t.Errorf("\n%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+	t.Run("ChangesAgain", func(t *testing.T) {
+		o, other := lookup(t, &peer{namespace: "n", generation: 2, walked: 1}, 0)
+		first := o.allCompared()
+		ps := other.seen.Load().DeepCopy()
+		ps.Generation = 9
+		other.seen.Store(ps)
+		other.walked.Store(2)
+		if second := o.allCompared(); first || !second {
+			t.Errorf("A spec that keeps changing must not hold a removal up: complete at first %t, then %t", first, second)
 		}
-		reader.objects = append(reader.objects, ps)
-	}
-	const deletes, none = v1alpha1.PushDeletionDelete, v1alpha1.PushDeletionNone
-	seen := func(id string) *v1alpha1.PushEntryStatus { return &v1alpha1.PushEntryStatus{ID: id, Owner: "going"} }
-	object("going", "store", "", deletes, seen("id"))
-	object("wishes", "store", "w", deletes, nil)
-	object("seen", "store", "s", deletes, seen("id"))
-	object("keeps", "store", "k", none, seen("id"))
-	object("own-server", "elsewhere", "o", deletes, seen("id"))
-	routes, err := resolve.NewResolver(reader, simulation.Scheme(), fake.NewServer().Kinds(), "", false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	k, ok := routes.Serves(&v1alpha1.StoreRef{Kind: "FakeStore", Name: "store"})
-	if !ok {
-		t.Fatal("the Kind is not served")
-	}
-	identities := &places{}
-	u := users{stores: storeReader{client: reader, routes: routes}, cache: reader, memory: &memory{}, places: identities}
-	d := &destination{route: k, store: own, status: v1alpha1.PushStoreStatus{APIVersion: fakev1.Group + "/v1alpha1", Kind: "FakeStore", Name: "store"}}
-	others := u.others(&reader.objects[0], d, d.backend("n"), false)
-	check := func(reason string, want ...push.Use) {
-		t.Helper()
-		used, err := others.InUse(t.Context(), "db", "id")
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := cmp.Diff(want, used); diff != "" {
-			t.Errorf("%s\nInUse(...): -want, +got:\n%s", reason, diff)
-		}
-	}
-	check("Objects that have pushed there come first. A tenant's own server can report any ID: its use keeps the secret, but does not take it over.",
-		push.Use{Property: "s", Successor: "seen"}, push.Use{Property: "k"}, push.Use{Property: "o"}, push.Use{Property: "w"})
-	for _, s := range []*fakev1.FakeStore{own, elsewhere} {
-		identities.learn(t.Context(), s, "n", &somewhere{is: provider.Identity{Place: "here"}})
-	}
-	check("It takes the secret over after its client has reported the same identity.",
-		push.Use{Property: "s", Successor: "seen"}, push.Use{Property: "k"}, push.Use{Property: "o", Successor: "own-server"}, push.Use{Property: "w"})
+	})
 }
