@@ -73,7 +73,7 @@ type stay struct {
 const (
 	changedSince = "another client changed it after this object created it"
 	usedByOthers = "another PushSecret pushes to it and does not take it over, or was not compared within a minute; delete it by hand once it is not needed"
-	otherPlace = "the store leads to another place than when this object created it; delete it by hand"
+	otherPlace   = "the store leads to another place than when this object created it; delete it by hand"
 )
 
 // stay records entries that stay behind.
