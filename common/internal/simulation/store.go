@@ -17,6 +17,12 @@ type Store struct {
 	closed  chan struct{}
 	// Refuse returns the error for a write; nil if it is allowed.
 	Refuse func(verb, key string) error
+	// Login returns the error for a login of a store; nil if it succeeds.
+	Login func(store string) error
+
+	// place is where the Store is, and elsewhere are the Stores of other places.
+	place     string
+	elsewhere map[string]*Store
 }
 
 type remote struct {
@@ -26,7 +32,21 @@ type remote struct {
 }
 
 // NewStore returns an empty Store.
-func NewStore() *Store { return &Store{secrets: map[string]*remote{}, closed: make(chan struct{})} }
+func NewStore() *Store {
+	return &Store{secrets: map[string]*remote{}, closed: make(chan struct{}), elsewhere: map[string]*Store{}}
+}
+
+// At returns the Store of a place; "" for this one. Other Stores give their secrets the same IDs.
+func (s *Store) At(place string) *Store {
+	if place == s.place {
+		return s
+	}
+	if s.elsewhere[place] == nil {
+		s.elsewhere[place] = NewStore()
+		s.elsewhere[place].place = place
+	}
+	return s.elsewhere[place]
+}
 
 func (s *Store) close() { close(s.closed) }
 
@@ -57,6 +77,9 @@ func (s *Store) digest() (sum uint64) {
 		r := s.secrets[key]
 		sum += join(key, string(r.data), fmt.Sprint(r.version), r.id, r.mark)
 	}
+	for _, place := range slices.Sorted(maps.Keys(s.elsewhere)) {
+		sum += join(place, fmt.Sprint(s.elsewhere[place].digest()))
+	}
 	return sum
 }
 
@@ -67,16 +90,34 @@ func (s *Store) OtherKinds(o *Operator) []provider.Kind {
 	})}
 }
 
-// Kinds returns the single Kind FakeStore, for an operator.
+// Kinds returns the Kind FakeStore and its cluster twin, for an operator. A store leads to the place that is its backend.
 func (s *Store) Kinds(o *Operator) []provider.Kind {
-	return []provider.Kind{provider.KindOf(func(context.Context, *fakev1.FakeStore, provider.Credentials) (provider.Client, error) {
-		return &storeClient{s, o}, nil
-	})}
+	connect := func(name, backend string) (provider.Client, error) {
+		if s.Login != nil {
+			if err := s.Login(name); err != nil {
+				return nil, err
+			}
+		}
+		return &storeClient{s.At(backend), o}, nil
+	}
+	return []provider.Kind{
+		provider.KindOf(func(_ context.Context, st *fakev1.FakeStore, _ provider.Credentials) (provider.Client, error) {
+			return connect(st.Name, st.Spec.Backend)
+		}),
+		provider.ClusterKindOf(func(_ context.Context, st *fakev1.ClusterFakeStore, _ provider.Credentials) (provider.Client, error) {
+			return connect(st.Name, st.Spec.Backend)
+		}),
+	}
 }
 
 type storeClient struct {
 	s *Store
 	o *Operator
+}
+
+// Identity implements provider.Identifier.
+func (c *storeClient) Identity(context.Context) (provider.Identity, error) {
+	return provider.Identity{Place: "simulation " + c.s.place}, nil
 }
 
 // Get implements provider.Client.

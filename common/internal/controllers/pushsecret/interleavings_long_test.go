@@ -8,5 +8,5 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/simulation"
 )
 
-// Four simulations, two at a time, take ten minutes.
-var bounds = simulation.Bounds{Deviations: 10, Time: 5 * time.Minute}
+// The simulations, two at a time, take 20 minutes.
+var bounds = simulation.Bounds{Deviations: 10, Time: 2 * time.Minute}

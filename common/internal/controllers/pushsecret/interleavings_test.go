@@ -2,12 +2,16 @@ package pushsecret
 
 import (
 	"context"
+	"fmt"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -36,14 +40,14 @@ func simulated(run *simulation.Run, change ...func(*reconciler)) func(*simulatio
 		mem := newMemory()
 		stores := storeReader{client: op.Live, routes: routes}
 		r := &reconciler{
-			claim: claimOf(o.Module, "", routes), client: op.Live, cache: op.Cache, memory: mem, peers: mem, stores: stores, wake: op.Enqueue,
+			claim: claimOf(o.Module, "", routes), client: op.Live, cache: op.Cache, memory: mem, peers: mem, waits: waitsFor, stores: stores, wake: op.Enqueue,
 			crowded: func(unit) bool { return false },
 			follow:  follower{watches: watched, wake: op.Enqueue},
 			runner: &runner{
 				pool:       dispatch.NewPool(op.Live, watched, credentials.Rules{Ambient: credentials.AmbientNone}, dispatch.Options{}, nil),
 				incomplete: incomplete, timeout: o.CallTimeout,
 			},
-			events: simulation.Silent{}, opts: o,
+			events: &reports{run: run}, opts: o,
 		}
 		r.start = func(u unit, _ int) {
 			go func() {
@@ -63,6 +67,8 @@ func simulated(run *simulation.Run, change ...func(*reconciler)) func(*simulatio
 		}
 		w := &watches{claim: r.claim, memory: mem}
 		op.Cache.Watch(&fakev1.FakeStore{}, nil, nil, nil)
+		op.Cache.Watch(&fakev1.ClusterFakeStore{}, nil, nil, nil)
+		op.Cache.Watch(&corev1.Namespace{}, nil, nil, nil)
 		op.Cache.Watch(&v1alpha1.PushSecret{}, nil, nil, w.objectEvents())
 	}
 }
@@ -184,6 +190,168 @@ func rename(leaders, crashes int, change ...func(*reconciler)) func(*simulation.
 	}
 }
 
+// reports is a recorder of events. Each run has one, whichever operator emits the event.
+type reports struct{ run *simulation.Run }
+
+// reported are the remote secrets that events of a run have reported as left behind, by run.
+var reported sync.Map
+
+// Eventf implements events.EventRecorder.
+func (r *reports) Eventf(_, _ runtime.Object, _, reason, _, _ string, args ...any) {
+	if reason == "LeftBehind" || reason == "Released" {
+		was, _ := reported.Load(r.run)
+		all, _ := was.(string)
+		reported.Store(r.run, all+fmt.Sprint(args...))
+	}
+}
+
+// isReported reports whether an event says that a remote secret was left behind.
+func isReported(run *simulation.Run, key string) bool {
+	all, _ := reported.LoadAndDelete(run)
+	text, _ := all.(string)
+	return strings.Contains(text, fmt.Sprintf("%q", key))
+}
+
+// through returns a change of an object that pushes through another store.
+func through(kind, store string) func(*v1alpha1.PushSecret) {
+	return func(ps *v1alpha1.PushSecret) { ps.Spec.StoreRefs[0] = v1alpha1.PushStoreRef{Kind: kind, Name: store} }
+}
+
+// gitOps replaces an object by another one that pushes to the same remote secret, in one commit: both requests come before the
+// operator has seen one of them, or not. If the new object is created first, the secret must exist at all times. Afterwards the new
+// object is deleted, too, and the secret must be deleted, or its name reported.
+func gitOps(createFirst bool, leaders, crashes int, change func(*v1alpha1.PushSecret), guards ...func(*reconciler)) func(*simulation.Run) {
+	return func(run *simulation.Run) {
+		run.Crashes = crashes
+		setUp(run, leaders, guards...)
+		run.Add(simulation.FakeStore("twin"))
+		run.Add(&fakev1.ClusterFakeStore{ObjectMeta: metav1.ObjectMeta{Name: "twin"}})
+		made, replaced := false, false
+		there := func() bool {
+			_, there := run.Store.Value("db")
+			return there
+		}
+		create := simulation.Step{Label: "create another PushSecret", When: there, Do: func() error {
+			made = true
+			ps := pushes("new", "db")
+			change(ps)
+			return run.User().Create(context.Background(), ps, client.FieldOwner("user"))
+		}}
+		remove := simulation.Step{Label: "delete the first", When: there, Do: func() error {
+			return run.User().Delete(context.Background(), &v1alpha1.PushSecret{ObjectMeta: simulation.Meta("old")})
+		}}
+		steps := []simulation.Step{create, remove}
+		if !createFirst {
+			create.When = nil
+			steps = []simulation.Step{remove, create}
+		}
+		run.Script("user", append(steps, simulation.Step{Label: "delete the second", When: func() bool { return there() && exists(run, "new") && !exists(run, "old") }, Do: func() error {
+			replaced = true
+			return run.User().Delete(context.Background(), &v1alpha1.PushSecret{ObjectMeta: simulation.Meta("new")})
+		}})...)
+		run.Digest = func() string { return fmt.Sprint(made, replaced) }
+		run.Check = func() error {
+			if createFirst && made && !replaced && !there() {
+				return errors.New("the remote secret was deleted although an object pushes it")
+			}
+			return nil
+		}
+		run.Final = func() error {
+			named := isReported(run, "db")
+			switch {
+			case !replaced:
+				return errors.New("the second object has never replaced the first")
+			case there() && !named:
+				return errors.New("the remote secret is left, and no event names it")
+			}
+			return nil
+		}
+	}
+}
+
+// exists reports whether an object exists.
+func exists(run *simulation.Run, name string) bool {
+	return run.User().Get(context.Background(), simulation.Name(name), &v1alpha1.PushSecret{}) == nil
+}
+
+// keeps lets another object push to a remote secret, stops that object in some way, and deletes the first. The remote secret
+// must stay.
+func keeps(stop func(run *simulation.Run) error) func(*simulation.Run) {
+	return func(run *simulation.Run) {
+		setUp(run, 1)
+		run.Add(simulation.FakeStore("twin"))
+		second := pushes("new", "db")
+		through("FakeStore", "twin")(second)
+		run.Add(second)
+		pushed := func() bool {
+			ps := &v1alpha1.PushSecret{}
+			return run.User().Get(context.Background(), simulation.Name("new"), ps) == nil && len(ps.Status.Stores) > 0 && len(ps.Status.Stores[0].Entries) > 0
+		}
+		run.Script("user",
+			simulation.Step{Label: "stop the second", When: pushed, Do: func() error { return stop(run) }},
+			simulation.Step{Label: "delete the first", Do: func() error {
+				return run.User().Delete(context.Background(), &v1alpha1.PushSecret{ObjectMeta: simulation.Meta("old")})
+			}})
+		run.Final = func() error {
+			if _, there := run.Store.Value("db"); !there {
+				return errors.New("the remote secret was deleted although another object uses it")
+			}
+			return nil
+		}
+	}
+}
+
+// ownServer lets another object push the same key through a store that leads elsewhere, where secrets have the same IDs. It must
+// not keep the secret of the first object.
+func ownServer(run *simulation.Run) {
+	setUp(run, 1)
+	own := simulation.FakeStore("own")
+	own.Spec.Backend = "own"
+	run.Add(own)
+	second := pushes("new", "db")
+	through("FakeStore", "own")(second)
+	run.Add(second)
+	run.Script("user", simulation.Step{Label: "delete the first", Do: func() error {
+		return run.User().Delete(context.Background(), &v1alpha1.PushSecret{ObjectMeta: simulation.Meta("old")})
+	}})
+	run.Final = func() error {
+		_, there := run.Store.Value("db")
+		if _, elsewhere := run.Store.At("own").Value("db"); there || !elsewhere {
+			return errors.Errorf("the remote secret exists: %t, that of the other place: %t", there, elsewhere)
+		}
+		return nil
+	}
+}
+
+// remade lets another tool delete a remote secret and create it again with an equal value. From then on it must stay, whatever
+// the object does.
+func remade(run *simulation.Run) {
+	setUp(run, 1)
+	theirs := false
+	run.Script("user",
+		simulation.Step{Label: "another tool creates the secret again", When: func() bool { _, there := run.Store.Value("db"); return there }, Do: func() error {
+			run.Store.Remove("db")
+			run.Store.Put("db", "one")
+			theirs = true
+			return nil
+		}},
+		simulation.Step{Label: "ask for a comparison", Do: func() error {
+			return simulation.Update(run, pushes("old", "db"), func(ps *v1alpha1.PushSecret) {
+				ps.Annotations = map[string]string{v1alpha1.RefreshRequestAnnotation: "now"}
+			})
+		}},
+		simulation.Step{Label: "delete the object", Do: func() error {
+			return run.User().Delete(context.Background(), &v1alpha1.PushSecret{ObjectMeta: simulation.Meta("old")})
+		}})
+	run.Digest = func() string { return fmt.Sprint(theirs) }
+	run.Check = func() error {
+		if is, there := run.Store.Value("db"); theirs && (!there || is != "one") {
+			return errors.Errorf("the secret of the other tool holds %q (exists: %t)", is, there)
+		}
+		return nil
+	}
+}
+
 // TestInterleavings explores hand-overs and renames of remote secrets.
 func TestInterleavings(t *testing.T) {
 	for name, build := range map[string]func(*simulation.Run){
@@ -192,6 +360,24 @@ func TestInterleavings(t *testing.T) {
 		"ChangedAndDeleted":        ends([]string{"old"}, 1, 1, changes),
 		"ChangedAndDeletedLeaders": ends([]string{"old"}, 2, 0, changes),
 		"Rename":                   rename(1, 1), "RenameTwoLeaders": rename(2, 0),
+		"GitOps":            gitOps(true, 1, 1, func(*v1alpha1.PushSecret) {}),
+		"GitOpsDeleteFirst": gitOps(false, 1, 1, func(*v1alpha1.PushSecret) {}),
+		"GitOpsStore":       gitOps(true, 1, 0, through("FakeStore", "twin")),
+		"GitOpsTwin":        gitOps(true, 1, 0, through("ClusterFakeStore", "twin")),
+		"GitOpsLeaders":     gitOps(true, 2, 0, func(*v1alpha1.PushSecret) {}),
+		"Suspended": keeps(func(run *simulation.Run) error {
+			return simulation.Update(run, pushes("new", "db"), func(ps *v1alpha1.PushSecret) { ps.Spec.Suspend = true })
+		}),
+		"LoginFails": keeps(func(run *simulation.Run) error {
+			run.Store.Login = func(store string) error {
+				if store == "twin" {
+					return provider.NewError(provider.Denied, "no")
+				}
+				return nil
+			}
+			return nil
+		}),
+		"OwnServer": ownServer, "Remade": remade,
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -204,6 +390,7 @@ func TestInterleavings(t *testing.T) {
 func TestFindsFaults(t *testing.T) {
 	for name, build := range map[string]func(*simulation.Run){
 		"OtherUsers":       handOver(1, 0, func(r *reconciler) { r.peers = &memory{} }),
+		"Compared":         gitOps(true, 1, 0, func(*v1alpha1.PushSecret) {}, func(r *reconciler) { r.waits = 0 }),
 		"RemovalsComeLast": rename(1, 0, func(r *reconciler) { r.runner.incomplete = func(*carrying) bool { return false } }),
 	} {
 		t.Run(name, func(t *testing.T) { simulation.Breaks(t, build) })

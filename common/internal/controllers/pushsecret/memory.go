@@ -84,29 +84,19 @@ func (e *entries) each(ps *v1alpha1.PushSecret, f func(s *v1alpha1.PushStoreStat
 	}
 }
 
-// load takes the entries of the cache, unless there are others.
-func (e *entries) load(cached []v1alpha1.PushStoreStatus) {
+// keep stores an entry that is not written to the API server yet. known are all entries known before.
+func (e *entries) keep(known []v1alpha1.PushStoreStatus, entry v1alpha1.PushStoreStatus) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.byStore == nil {
-		e.byStore, e.fresh = map[storeID]*v1alpha1.PushStoreStatus{}, map[storeID]bool{}
-		for _, s := range cached {
-			e.byStore[idOf(s)] = s.DeepCopy()
-		}
-	}
-}
-
-// keep stores an entry that is not written to the API server yet.
-func (e *entries) keep(entry v1alpha1.PushStoreStatus) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
+	e.startLocked(known)
 	e.byStore[idOf(entry)], e.fresh[idOf(entry)] = entry.DeepCopy(), true
 }
 
-// set replaces the entries for a remote secret.
-func (e *entries) set(id storeID, key string, entries []v1alpha1.PushEntryStatus) {
+// set replaces the entries for a remote secret. known are all entries known before.
+func (e *entries) set(known []v1alpha1.PushStoreStatus, id storeID, key string, entries []v1alpha1.PushEntryStatus) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	e.startLocked(known)
 	s := e.byStore[id]
 	if s == nil {
 		s = &v1alpha1.PushStoreStatus{APIVersion: id.apiVersion, Kind: id.kind, Name: id.name}
@@ -118,12 +108,26 @@ func (e *entries) set(id storeID, key string, entries []v1alpha1.PushEntryStatus
 	}
 }
 
+// startLocked takes the entries of the cache, unless there are others.
+func (e *entries) startLocked(known []v1alpha1.PushStoreStatus) {
+	if e.byStore != nil {
+		return
+	}
+	e.byStore, e.fresh = map[storeID]*v1alpha1.PushStoreStatus{}, map[storeID]bool{}
+	for _, s := range known {
+		e.byStore[idOf(s)] = s.DeepCopy()
+	}
+}
+
 // wrote replaces the entries by those just written to the status, except those of stores with a running push.
 func (e *entries) wrote(all []v1alpha1.PushStoreStatus, running []storeID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	was := e.byStore
 	e.byStore = map[storeID]*v1alpha1.PushStoreStatus{}
+	if e.fresh == nil {
+		e.fresh = map[storeID]bool{}
+	}
 	for _, s := range all {
 		e.byStore[idOf(s)] = s.DeepCopy()
 	}

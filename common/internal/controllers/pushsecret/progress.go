@@ -90,8 +90,8 @@ func (s *storeState) begin(a kit.Attempt, now time.Time) time.Duration {
 }
 
 // late reports whether removals no longer wait for other objects.
-func (s *storeState) late(now time.Time) bool {
-	return !s.wait.since.IsZero() && now.Sub(s.wait.since) >= waitsFor
+func (s *storeState) late(now time.Time, limit time.Duration) bool {
+	return !s.wait.since.IsZero() && now.Sub(s.wait.since) >= limit
 }
 
 // due reports whether the store must be compared now, and otherwise how long to wait; 0 for never. planned is the time

@@ -36,7 +36,9 @@ type reconciler struct {
 	cache  client.Reader
 	memory *memory
 	// peers are the objects that removals ask for: memory.
-	peers  *memory
+	peers *memory
+	// waits is how long removals wait for the comparisons of peers; 0 if they do not.
+	waits  time.Duration
 	stores storeReader
 	follow follower
 	runner *runner
@@ -86,7 +88,6 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 	}
 	ctx, span := trace.Start(ctx, trace.Reconcile, trace.Of("PushSecret", ps)...)
 	defer func() { span.End(trace.Result(err)) }()
-	obj.entries.load(p.entries(ps))
 	if err := p.run(ctx); err != nil {
 		return reconcile.Result{}, err
 	}
@@ -188,7 +189,7 @@ func (p *pass) fold(dests []destination) {
 		if res.old {
 			p.obj.sources.stale()
 		}
-		p.obj.entries.keep(d.status)
+		p.obj.entries.keep(p.known(), d.status)
 		for _, s := range res.stays {
 			p.warn(p.ps, "LeftBehind", "%s: %s was not deleted, because %s", d.name(), place(s.entry.RemoteKey, s.entry.Property), s.why)
 		}

@@ -21,7 +21,9 @@ import (
 type task struct {
 	kit.Attempt
 
-	obj       *object
+	obj *object
+	// known are the status entries of the object.
+	known     []v1alpha1.PushStoreStatus
 	namespace string
 	to        *destination
 	pusher    push.Pusher
@@ -340,7 +342,7 @@ func (r *runner) apply(ctx context.Context, t *task, j job) push.Outcome {
 	}
 	defer unlock()
 	out := r.call(ctx, t, j)
-	t.obj.entries.set(idOf(t.to.status), j.target.Key, slices.Concat(out.Entries, j.kept))
+	t.obj.entries.set(t.known, idOf(t.to.status), j.target.Key, slices.Concat(out.Entries, j.kept))
 	return out
 }
 

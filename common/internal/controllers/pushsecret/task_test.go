@@ -131,7 +131,7 @@ func TestRemovalsComeLast(t *testing.T) {
 			loader := dispatch.NewLoader("FakeStore", func(context.Context) (provider.Client, error) { return c, nil }, dispatch.Options{})
 			defer loader.Retire()
 			r := &runner{incomplete: incomplete, timeout: time.Minute}
-			run := task{obj: newObject(), to: &destination{store: &fakev1.FakeStore{}}, jobs: jobs, pusher: push.Pusher{Kind: "FakeStore", DryRun: true, Policies: push.Policies{Deletes: true, Mark: mine}}}
+			run := task{obj: &object{}, to: &destination{store: &fakev1.FakeStore{}}, jobs: jobs, pusher: push.Pusher{Kind: "FakeStore", DryRun: true, Policies: push.Policies{Deletes: true, Mark: mine}}}
 			predicted := predictedBy(r.carryOut(t.Context(), loader, run))
 			run.pusher.DryRun = false
 			res := r.carryOut(t.Context(), loader, run)
@@ -195,7 +195,7 @@ func TestKeptEntriesMakeNoCall(t *testing.T) {
 	defer loader.Retire()
 	r := &runner{incomplete: incomplete, timeout: time.Minute}
 	res := r.carryOut(t.Context(), loader, task{
-		obj: newObject(), to: &destination{store: &fakev1.FakeStore{}}, jobs: []job{{target: provider.Target{Key: "kept"}, kept: kept}},
+		obj: &object{}, to: &destination{store: &fakev1.FakeStore{}}, jobs: []job{{target: provider.Target{Key: "kept"}, kept: kept}},
 		pusher: push.Pusher{Kind: "FakeStore", Policies: push.Policies{Deletes: true, Mark: "me"}},
 	})
 	if diff := cmp.Diff(kept, res.entries); diff != "" || res.err != nil {
@@ -204,13 +204,6 @@ func TestKeptEntriesMakeNoCall(t *testing.T) {
 	if n := b.Count(fake.CallObserve); n > 0 {
 		t.Errorf("%d calls for entries that are only kept", n)
 	}
-}
-
-// newObject returns the memory of an object without status entries.
-func newObject() *object {
-	o := &object{}
-	o.entries.load(nil)
-	return o
 }
 
 // TestMove runs a push to a store that leads to another place than before. The operator reports what it created there,
@@ -242,7 +235,7 @@ func TestMove(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := &runner{incomplete: incomplete, timeout: time.Minute}
 			res := r.carryOut(t.Context(), loader, task{
-				obj: newObject(), to: &destination{store: &fakev1.FakeStore{}, status: v1alpha1.PushStoreStatus{Place: tc.place}},
+				obj: &object{}, to: &destination{store: &fakev1.FakeStore{}, status: v1alpha1.PushStoreStatus{Place: tc.place}},
 				jobs:   []job{{target: provider.Target{Key: "db"}, known: known}},
 				pusher: push.Pusher{Kind: "FakeStore", Policies: push.Policies{Deletes: true, Mark: "me"}},
 			})
@@ -299,7 +292,7 @@ func TestWaitForLock(t *testing.T) {
 				time.AfterFunc(tc.busy, unlock)
 				known := []v1alpha1.PushEntryStatus{{RemoteKey: at.key, Created: true}}
 				o := r.apply(t.Context(), &task{
-					obj: newObject(), to: &destination{}, location: location{place: at.place},
+					obj: &object{}, to: &destination{}, location: location{place: at.place},
 					pusher: push.Pusher{Kind: "FakeStore", Writer: slow{takes: 40 * time.Second}, Policies: push.Policies{Deletes: true}},
 				}, job{target: provider.Target{Key: at.key}, known: known})
 				if (o.Err == nil) != (tc.class == "") || o.Err != nil && provider.ClassOf(o.Err) != tc.class {

@@ -47,7 +47,6 @@ func (r *reconciler) Push(ctx context.Context, u unit) (again reconcile.Result, 
 	ctx, span := trace.Start(ctx, trace.Reconcile, trace.Of("PushSecret", ps)...)
 	defer func() { span.End(trace.Result(err)) }()
 	p := &pass{reconciler: r, ps: ps, key: u.NamespacedName, obj: obj, now: r.opts.Now()}
-	obj.entries.load(p.entries(ps))
 	var t *task
 	switch {
 	case ps.DeletionTimestamp != nil:
@@ -164,10 +163,10 @@ func removalAt(ctx context.Context, p *pass, id storeID) (*task, error) {
 
 // task returns the task that runs jobs at one store.
 func (p *pass) task(d *destination, jobs []job, a kit.Attempt) *task {
-	t := &task{obj: p.obj, namespace: p.ps.Namespace, to: d, jobs: jobs, Attempt: a, started: p.now, dry: p.dry(p.ps)}
+	t := &task{obj: p.obj, known: p.known(), namespace: p.ps.Namespace, to: d, jobs: jobs, Attempt: a, started: p.now, dry: p.dry(p.ps)}
 	var late bool
-	p.obj.stores.with(idOf(d.status), func(s *storeState) { late = s.late(p.now) || t.dry != notDry })
-	t.pusher = push.Pusher{Kind: d.route.GoName(), DryRun: t.dry != notDry, Others: &others{reconciler: p.reconciler, self: p.obj, unit: unit{p.key, idOf(d.status)}, late: late, complete: t.dry != notDry, successors: map[string]unit{}}, Policies: push.Policies{
+	p.obj.stores.with(idOf(d.status), func(s *storeState) { late = s.late(p.now, p.waits) || t.dry != notDry })
+	t.pusher = push.Pusher{Kind: d.route.GoName(), DryRun: t.dry != notDry, Others: &others{reconciler: p.reconciler, self: p.obj, unit: unit{p.key, idOf(d.status)}, late: late, complete: t.dry != notDry || p.waits == 0, successors: map[string]unit{}}, Policies: push.Policies{
 		Update: p.ps.Spec.UpdatePolicy, Adoption: p.ps.Spec.AdoptionPolicy, Mark: string(p.ps.UID),
 		Deletes:         p.ps.Spec.DeletionPolicy == v1alpha1.PushDeletionDelete,
 		InputsUnchanged: p.ps.Spec.Template != nil && a.Generation == d.status.ObservedGeneration && a.Metadata == d.status.ObservedSource,

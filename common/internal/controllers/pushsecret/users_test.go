@@ -59,13 +59,12 @@ func lookup(t *testing.T, other *peer, waited time.Duration) (*others, *object) 
 		o, _ := mem.Get(types.NamespacedName{Namespace: namespace, Name: name}, ps.UID)
 		o.seen.Store(ps)
 		o.walked.Store(p.walked)
-		o.entries.load(nil)
 		if p.entry.RemoteKey != "" {
 			if p.entry.Owner == "me" {
 				p.entry.Owner = string(r.memory.Peek(types.NamespacedName{Namespace: "n", Name: "me"}).uid)
 			}
 			s := v1alpha1.PushStoreStatus{APIVersion: store.apiVersion, Kind: store.kind, Name: store.name, Place: p.place, Entries: []v1alpha1.PushEntryStatus{p.entry}}
-			o.entries.keep(s)
+			o.entries.keep(nil, s)
 			if !p.unwritten {
 				o.entries.wrote([]v1alpha1.PushStoreStatus{s}, nil)
 			}
