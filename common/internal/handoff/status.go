@@ -149,7 +149,7 @@ func (c Contributor) apply(ctx context.Context, live client.Client, kind string,
 	out := &unstructured.Unstructured{}
 	out.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind(kind))
 	manager := target.FieldManager("direct-secrets-part:", c.Key())
-	written, err := status.Apply(ctx, live, kind, o, manager, map[string]any{"parts": parts}, out)
+	written, err := status.Apply(ctx, live, kind, o, manager, map[string]any{"parts": parts}, out, nil)
 	if !written {
 		return "", errors.Wrap(err, "cannot record the contribution in the status")
 	}

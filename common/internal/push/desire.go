@@ -27,9 +27,11 @@ const DefaultRefreshInterval = time.Hour
 
 const reverseUnicode = "ReverseUnicode"
 
-// maxEntries and maxNames limit what one object pushes to one store, because its status lists all of it: the number of
-// remote secrets and properties, and the total length of their names in bytes.
-const maxEntries, maxNames = 2000, 128 << 10
+// MaxEntries limits the remote secrets and properties that one module records in the status of an object, over all stores.
+const MaxEntries = 2000
+
+// MaxNames limits the total length of their names, and of the names of their Secrets, in bytes.
+const MaxNames = 256 << 10
 
 // A Plan is a validated spec.
 type Plan struct {
@@ -167,9 +169,6 @@ func (p *Plan) Desire(ref v1alpha1.StoreRef, sources []Source) ([]Remote, error)
 			w.many(fmt.Sprintf("spec.dataTo[%d]", i), p.match[i], d, s)
 		}
 	}
-	if w.entries > maxEntries || w.names > maxNames {
-		w.fail("spec has %d remote secrets and properties with %d bytes of names; at most %d with %d bytes are allowed; split the object", w.entries, w.names, maxEntries, maxNames)
-	}
 	if w.err != nil {
 		return nil, w.err
 	}
@@ -220,9 +219,7 @@ func whatData(d v1alpha1.PushData, s Source) ([]byte, error) {
 type wants struct {
 	remotes  map[string]*Remote
 	metadata map[string]string // by key: the field that set the metadata
-	// entries and names count what the status will list, see maxEntries and maxNames.
-	entries, names int
-	err            error
+	err      error
 }
 
 func (w *wants) fail(format string, args ...any) {
@@ -233,7 +230,6 @@ func (w *wants) fail(format string, args ...any) {
 
 func (w *wants) add(field, key string, v Value, metadata []byte) {
 	v.field = field
-	w.entries, w.names = w.entries+1, w.names+len(key)+len(v.Property)
 	r := w.remotes[key]
 	if r == nil {
 		r = &Remote{Target: provider.Target{Key: key}}

@@ -128,8 +128,9 @@ func fields(status any) (map[string]any, error) {
 // of the same name.
 //
 // The API server does not compare uids here, so the request is guarded by the resourceVersion of o, or of a live
-// read. c must not read from a cache.
-func Apply(ctx context.Context, c client.Client, kind string, o client.Object, manager string, fields any, out client.Object) (bool, error) {
+// read. c must not read from a cache. same reports whether the fields of this manager in out, as read live, are as the caller
+// knows them; otherwise nothing is written, and the error is a conflict. Nil: they may have changed.
+func Apply(ctx context.Context, c client.Client, kind string, o client.Object, manager string, fields any, out client.Object, same func() bool) (bool, error) {
 	for version := o.GetResourceVersion(); ; version = out.GetResourceVersion() {
 		body, err := json.Marshal(map[string]any{
 			"apiVersion": v1alpha1.GroupVersion.String(), "kind": kind,
@@ -145,11 +146,14 @@ func Apply(ctx context.Context, c client.Client, kind string, o client.Object, m
 		if !kerrors.IsConflict(err) {
 			return err == nil, errors.Wrap(client.IgnoreNotFound(err), "cannot write the status")
 		}
+		conflict := err
 		switch err := c.Get(ctx, client.ObjectKeyFromObject(o), out); {
 		case err != nil:
 			return false, errors.Wrap(client.IgnoreNotFound(err), "cannot read the object")
 		case out.GetUID() != o.GetUID():
 			return false, nil
+		case same != nil && !same():
+			return false, errors.Wrap(conflict, "another process has written the status")
 		}
 	}
 }

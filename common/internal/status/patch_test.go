@@ -231,14 +231,17 @@ func TestApply(t *testing.T) {
 		live   types.UID
 		getErr error
 		want   want
+		// changed is true if the fields of the caller have changed meanwhile.
+		changed bool
 	}{
-		"Applied":  {"The fields are applied to the seen object.", []error{nil}, "", nil, want{[]string{"5"}, true, nil}},
-		"Conflict": {"After a conflict, the fields are applied to the live object.", []error{conflict, nil}, "uid", nil, want{[]string{"5", "9"}, true, nil}},
-		"Other":    {"The status of another incarnation is not written.", []error{conflict}, "other", nil, want{Versions: []string{"5"}}},
-		"Deleted":  {"An object that was deleted after a conflict needs no status.", []error{conflict}, "", kerrors.NewNotFound(resource, "db"), want{Versions: []string{"5"}}},
-		"Unread":   {"If the object cannot be read after a conflict, that is an error.", []error{conflict}, "", errBoom, want{[]string{"5"}, false, errBoom}},
-		"NotFound": {"A deleted object needs no status.", []error{kerrors.NewNotFound(resource, "db")}, "", nil, want{Versions: []string{"5"}}},
-		"Refused":  {"Any other answer is an error.", []error{errBoom}, "", nil, want{[]string{"5"}, false, errBoom}},
+		"Changed":  {reason: "Fields that another process has written are not replaced.", answers: []error{conflict}, live: "uid", want: want{[]string{"5"}, false, conflict}, changed: true},
+		"Applied":  {"The fields are applied to the seen object.", []error{nil}, "", nil, want{[]string{"5"}, true, nil}, false},
+		"Conflict": {"After a conflict, the fields are applied to the live object.", []error{conflict, nil}, "uid", nil, want{[]string{"5", "9"}, true, nil}, false},
+		"Other":    {"The status of another incarnation is not written.", []error{conflict}, "other", nil, want{Versions: []string{"5"}}, false},
+		"Deleted":  {"An object that was deleted after a conflict needs no status.", []error{conflict}, "", kerrors.NewNotFound(resource, "db"), want{Versions: []string{"5"}}, false},
+		"Unread":   {"If the object cannot be read after a conflict, that is an error.", []error{conflict}, "", errBoom, want{[]string{"5"}, false, errBoom}, false},
+		"NotFound": {"A deleted object needs no status.", []error{kerrors.NewNotFound(resource, "db")}, "", nil, want{Versions: []string{"5"}}, false},
+		"Refused":  {"Any other answer is an error.", []error{errBoom}, "", nil, want{[]string{"5"}, false, errBoom}, false},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -263,7 +266,7 @@ func TestApply(t *testing.T) {
 				},
 			}
 			o := &v1alpha1.PushSecret{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "db", UID: "uid", ResourceVersion: "5"}}
-			got.Written, got.Err = Apply(t.Context(), c, "PushSecret", o, "m", map[string]any{"stores": []any{}}, &v1alpha1.PushSecret{})
+			got.Written, got.Err = Apply(t.Context(), c, "PushSecret", o, "m", map[string]any{"stores": []any{}}, &v1alpha1.PushSecret{}, func() bool { return !tc.changed })
 			if diff := cmp.Diff(tc.want, got, cmpopts.EquateErrors()); diff != "" {
 				t.Errorf("\n%s\nApply(): -want, +got:\n%s", tc.reason, diff)
 			}

@@ -38,8 +38,8 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, follow 
 	stores := storeReader{client: live, routes: routes, namespaced: o.Namespaced}
 	r := &reconciler{
 		claim: claimOf(o.Module, o.ControllerClass, routes), client: live, cache: mgr.GetCache(),
-		memory: mem, peers: mem, waits: waitsFor, stores: stores,
-		runner: &runner{pool: pool, incomplete: incomplete, timeout: o.CallTimeout},
+		memory: mem, peers: mem, stores: stores,
+		runner: &runner{pool: pool, incomplete: incomplete, timeout: o.CallTimeout, waits: waitsFor},
 		ledger: ledger, events: mgr.GetEventRecorder("direct-secrets"), opts: o,
 	}
 	objects, units := kit.NewController(o.Walks, r.Reconcile), kit.NewController(o.Walks, r.Push)

@@ -40,12 +40,12 @@ func simulated(run *simulation.Run, change ...func(*reconciler)) func(*simulatio
 		mem := newMemory()
 		stores := storeReader{client: op.Live, routes: routes}
 		r := &reconciler{
-			claim: claimOf(o.Module, "", routes), client: op.Live, cache: op.Cache, memory: mem, peers: mem, waits: waitsFor, stores: stores, wake: op.Enqueue,
+			claim: claimOf(o.Module, "", routes), client: op.Live, cache: op.Cache, memory: mem, peers: mem, stores: stores, wake: op.Enqueue,
 			crowded: func(unit) bool { return false },
 			follow:  follower{watches: watched, wake: op.Enqueue},
 			runner: &runner{
 				pool:       dispatch.NewPool(op.Live, watched, credentials.Rules{Ambient: credentials.AmbientNone}, dispatch.Options{}, nil),
-				incomplete: incomplete, timeout: o.CallTimeout,
+				incomplete: incomplete, timeout: o.CallTimeout, waits: waitsFor,
 			},
 			events: &reports{run: run}, opts: o,
 		}
@@ -390,7 +390,7 @@ func TestInterleavings(t *testing.T) {
 func TestFindsFaults(t *testing.T) {
 	for name, build := range map[string]func(*simulation.Run){
 		"OtherUsers":       handOver(1, 0, func(r *reconciler) { r.peers = &memory{} }),
-		"Compared":         gitOps(true, 1, 0, func(*v1alpha1.PushSecret) {}, func(r *reconciler) { r.waits = 0 }),
+		"Compared":         gitOps(true, 1, 0, func(*v1alpha1.PushSecret) {}, func(r *reconciler) { r.runner.waits = 0 }),
 		"RemovalsComeLast": rename(1, 0, func(r *reconciler) { r.runner.incomplete = func(*carrying) bool { return false } }),
 	} {
 		t.Run(name, func(t *testing.T) { simulation.Breaks(t, build) })

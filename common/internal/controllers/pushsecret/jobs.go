@@ -1,10 +1,14 @@
 package pushsecret
 
 import (
+	"context"
+	"fmt"
 	"slices"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/push"
+	"github.com/direct-secrets/direct-secrets/common/internal/status"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -67,16 +71,77 @@ func (d *destination) jobs(ps *v1alpha1.PushSecret, plan *push.Plan, secrets []p
 // mayOwn reports whether the object created what an entry names, or another object may have handed it over.
 func mayOwn(e v1alpha1.PushEntryStatus) bool { return e.Created || e.Owner != "" }
 
+// jobs returns the jobs of an attempt at a store, or the result if nothing must be pushed.
+func (p *pass) jobs(ctx context.Context, d *destination, secrets []pushed, a kit.Attempt) ([]job, *result, error) {
+	switch v, err := p.checkSize(ctx, secrets); {
+	case err != nil:
+		return nil, nil, err
+	case v != nil:
+		return nil, &result{Attempt: a, refused: v}, nil
+	}
+	jobs, err := d.jobs(p.ps, p.plan, secrets, a.Metadata)
+	if err != nil {
+		return nil, refusedBy(d.name(), err, a), nil
+	}
+	return jobs, nil, nil
+}
+
+// checkSize returns a verdict if the status would list too much: it must always be possible to write it, or created secrets
+// are forgotten. A store whose jobs are invalid reports that itself.
+func (p *pass) checkSize(ctx context.Context, secrets []pushed) (*status.Verdict, error) {
+	refs, err := p.stores.refs(ctx, p.ps)
+	if err != nil {
+		return nil, err
+	}
+	entries, names := 0, 0
+	for _, ref := range refs {
+		remotes, err := p.plan.Desire(ref, sourcesOf(secrets))
+		if err != nil {
+			continue
+		}
+		listed := map[v1alpha1.PushRemoteRef]bool{}
+		list := func(key, property, source string) {
+			if name := (v1alpha1.PushRemoteRef{RemoteKey: key, Property: property}); !listed[name] {
+				listed[name] = true
+				entries, names = entries+1, names+len(key)+len(property)+len(source)
+			}
+		}
+		for _, r := range remotes {
+			for _, v := range r.Values {
+				list(r.Target.Key, v.Property, v.Source)
+			}
+		}
+		for _, s := range p.known() {
+			for _, e := range s.Entries {
+				if mayOwn(e) && s.APIVersion == ref.APIVersion && s.Kind == ref.Kind && s.Name == ref.Name {
+					list(e.RemoteKey, e.Property, e.Source)
+				}
+			}
+		}
+	}
+	if entries <= push.MaxEntries && names <= push.MaxNames {
+		return nil, nil
+	}
+	v := status.Stalled(v1alpha1.ReasonInvalidSpec, fmt.Sprintf("spec pushes %d remote secrets and properties with %d bytes of names, over all stores of this module; at most %d with %d bytes are allowed; split the object",
+		entries, names, push.MaxEntries, push.MaxNames))
+	return &v, nil
+}
+
+func sourcesOf(secrets []pushed) (from []push.Source) {
+	for _, s := range secrets {
+		from = append(from, s.Source)
+	}
+	return from
+}
+
 // writes returns the writes that a plan wants at the store.
 func (d *destination) writes(namespace string, plan *push.Plan, secrets []pushed) ([]job, error) {
-	var from []push.Source
 	for _, s := range secrets {
 		if s.labels[d.label(namespace)] != "" {
 			return nil, circular(s.Name, "this store")
 		}
-		from = append(from, s.Source)
 	}
-	remotes, err := plan.Desire(d.ref(), from)
+	remotes, err := plan.Desire(d.ref(), sourcesOf(secrets))
 	if err != nil {
 		return nil, err
 	}

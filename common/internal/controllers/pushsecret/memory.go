@@ -1,6 +1,7 @@
 package pushsecret
 
 import (
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -43,101 +44,64 @@ type object struct {
 	abandoned bool
 }
 
-// entries are this module's status entries as this process knows them. They include entries that could not be written
-// yet, because a created secret must never be forgotten. The zero value stands for the entries in the cache.
+// entries are the status entries of stores that this process has not written to the API server yet, because a created secret
+// must never be forgotten. The zero value is ready to use.
 type entries struct {
-	mu      sync.Mutex
-	byStore map[storeID]*v1alpha1.PushStoreStatus
-	// fresh are the stores whose entries have changed since they were last written.
-	fresh map[storeID]bool
+	mu    sync.Mutex
+	fresh map[storeID]*v1alpha1.PushStoreStatus
 }
 
-// or returns the entries, or the cached ones if there are no others.
-func (e *entries) or(cached []v1alpha1.PushStoreStatus) []v1alpha1.PushStoreStatus {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.byStore == nil {
-		slices.SortFunc(cached, byID)
-		return cached
-	}
-	var out []v1alpha1.PushStoreStatus
-	for _, s := range e.byStore {
-		out = append(out, *s.DeepCopy())
-	}
+// over returns the entries of a status, with those that are not written yet.
+func (e *entries) over(written []v1alpha1.PushStoreStatus) (out []v1alpha1.PushStoreStatus) {
+	e.each(written, func(s *v1alpha1.PushStoreStatus, _ bool) { out = append(out, *s.DeepCopy()) })
 	slices.SortFunc(out, byID)
 	return out
 }
 
-// each calls f with all entries of an object as the watch reported it, those of other operators included. recorded is true
-// if the status shows them. f must not keep or change what it gets.
-func (e *entries) each(ps *v1alpha1.PushSecret, f func(s *v1alpha1.PushStoreStatus, recorded bool)) {
+// each calls f with the entries of a status, and those that are not written yet instead of the former. recorded is true if the
+// status shows them. f must not keep or change what it gets.
+func (e *entries) each(written []v1alpha1.PushStoreStatus, f func(s *v1alpha1.PushStoreStatus, recorded bool)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for id, s := range e.byStore {
-		f(s, !e.fresh[id])
+	for _, s := range e.fresh {
+		f(s, false)
 	}
-	for i := range ps.Status.Stores {
-		s := &ps.Status.Stores[i]
-		if _, known := e.byStore[idOf(*s)]; !known {
-			f(s, true)
+	for i := range written {
+		if e.fresh[idOf(written[i])] == nil {
+			f(&written[i], true)
 		}
 	}
 }
 
-// keep stores an entry that is not written to the API server yet. known are all entries known before.
-func (e *entries) keep(known []v1alpha1.PushStoreStatus, entry v1alpha1.PushStoreStatus) {
+// keep stores the entry of a store until it is written.
+func (e *entries) keep(entry v1alpha1.PushStoreStatus) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.startLocked(known)
-	e.byStore[idOf(entry)], e.fresh[idOf(entry)] = entry.DeepCopy(), true
-}
-
-// set replaces the entries for a remote secret. known are all entries known before.
-func (e *entries) set(known []v1alpha1.PushStoreStatus, id storeID, key string, entries []v1alpha1.PushEntryStatus) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.startLocked(known)
-	s := e.byStore[id]
-	if s == nil {
-		s = &v1alpha1.PushStoreStatus{APIVersion: id.apiVersion, Kind: id.kind, Name: id.name}
-		e.byStore[id] = s
-	}
-	next := slices.Concat(slices.DeleteFunc(slices.Clone(s.Entries), func(o v1alpha1.PushEntryStatus) bool { return o.RemoteKey == key }), entries)
-	if !slices.Equal(s.Entries, next) {
-		s.Entries, e.fresh[id] = next, true
-	}
-}
-
-// startLocked takes the entries of the cache, unless there are others.
-func (e *entries) startLocked(known []v1alpha1.PushStoreStatus) {
-	if e.byStore != nil {
-		return
-	}
-	e.byStore, e.fresh = map[storeID]*v1alpha1.PushStoreStatus{}, map[storeID]bool{}
-	for _, s := range known {
-		e.byStore[idOf(s)] = s.DeepCopy()
-	}
-}
-
-// wrote replaces the entries by those just written to the status, except those of stores with a running push.
-func (e *entries) wrote(all []v1alpha1.PushStoreStatus, running []storeID) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	was := e.byStore
-	e.byStore = map[storeID]*v1alpha1.PushStoreStatus{}
 	if e.fresh == nil {
-		e.fresh = map[storeID]bool{}
+		e.fresh = map[storeID]*v1alpha1.PushStoreStatus{}
 	}
-	for _, s := range all {
-		e.byStore[idOf(s)] = s.DeepCopy()
+	e.fresh[idOf(entry)] = entry.DeepCopy()
+}
+
+// set replaces the entries for a remote secret. known is the entry of the store when the push began.
+func (e *entries) set(known v1alpha1.PushStoreStatus, key string, entries []v1alpha1.PushEntryStatus) {
+	e.mu.Lock()
+	if s := e.fresh[idOf(known)]; s != nil {
+		known = *s
 	}
-	for id, s := range was {
-		if slices.Contains(running, id) {
-			e.byStore[id] = s
-		} else {
-			delete(e.fresh, id)
-		}
+	e.mu.Unlock()
+	next := slices.Concat(slices.DeleteFunc(slices.Clone(known.Entries), func(o v1alpha1.PushEntryStatus) bool { return o.RemoteKey == key }), entries)
+	if !slices.Equal(known.Entries, next) {
+		known.Entries = next
+		e.keep(known)
 	}
+}
+
+// wrote forgets the entries just written to the status, except those of stores with a running push.
+func (e *entries) wrote(running []storeID) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	maps.DeleteFunc(e.fresh, func(id storeID, _ *v1alpha1.PushStoreStatus) bool { return !slices.Contains(running, id) })
 }
 
 // unwritten reports whether an entry was not written yet.

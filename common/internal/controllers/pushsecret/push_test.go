@@ -641,3 +641,29 @@ func jsonOf(t *testing.T, v any) *runtime.RawExtension {
 	}
 	return &runtime.RawExtension{Raw: raw}
 }
+
+// TestPushTooLarge pushes 1,900 keys to each of ten stores. The status could not list all of it, so nothing is created.
+func TestPushTooLarge(t *testing.T) {
+	e := testenv.NewIdle(t)
+	values := map[string]string{}
+	for i := range 1900 {
+		values[fmt.Sprintf("key-%d", i)] = "v"
+	}
+	var refs []v1alpha1.PushStoreRef
+	for i := range 10 {
+		name := fmt.Sprintf("store-%d", i)
+		e.Create(e.Store(name, "main"))
+		refs = append(refs, v1alpha1.PushStoreRef{Kind: "FakeStore", Name: name})
+	}
+	e.Start()
+	e.Source("source", values)
+	e.Create(e.PushSecret("db", testenv.PushDeletes, func(ps *v1alpha1.PushSecret) {
+		ps.Spec.StoreRefs, ps.Spec.Data, ps.Spec.DataTo = refs, nil, []v1alpha1.PushDataTo{{}}
+	}))
+	if m := e.WantPushed("db", v1alpha1.ReasonInvalidSpec); !strings.Contains(m, "19000 remote secrets and properties") || !strings.Contains(m, "at most 2000") {
+		t.Errorf("message: %s", m)
+	}
+	if n := e.Backend.Writes(); n > 0 {
+		t.Errorf("%d writes to the stores", n)
+	}
+}

@@ -36,9 +36,7 @@ type reconciler struct {
 	cache  client.Reader
 	memory *memory
 	// peers are the objects that removals ask for: memory.
-	peers *memory
-	// waits is how long removals wait for the comparisons of peers; 0 if they do not.
-	waits  time.Duration
+	peers  *memory
 	stores storeReader
 	follow follower
 	runner *runner
@@ -189,7 +187,7 @@ func (p *pass) fold(dests []destination) {
 		if res.old {
 			p.obj.sources.stale()
 		}
-		p.obj.entries.keep(p.known(), d.status)
+		p.obj.entries.keep(d.status)
 		for _, s := range res.stays {
 			p.warn(p.ps, "LeftBehind", "%s: %s was not deleted, because %s", d.name(), place(s.entry.RemoteKey, s.entry.Property), s.why)
 		}
@@ -273,7 +271,9 @@ func (p *pass) again(wait time.Duration) {
 }
 
 // known returns the status entries that this module writes.
-func (p *pass) known() []v1alpha1.PushStoreStatus { return p.obj.entries.or(p.entries(p.ps)) }
+func (p *pass) known() []v1alpha1.PushStoreStatus {
+	return p.obj.entries.over(p.entries(p.obj.written.Latest(p.ps)))
+}
 
 // schedule returns the input for the times of this reconcile.
 func (p *pass) schedule() schedule {

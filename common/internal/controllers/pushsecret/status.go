@@ -128,12 +128,13 @@ func (p *pass) conclude(ctx context.Context, stores []v1alpha1.PushStoreStatus, 
 	if !changed {
 		return nil
 	}
-	out := &v1alpha1.PushSecret{}
-	written, err := status.Apply(ctx, p.client, "PushSecret", p.ps, p.manager, fields, out)
+	base, out := p.entries(p.obj.written.Latest(p.ps)), &v1alpha1.PushSecret{}
+	// Entries that another process has written since must not be lost: the next walk reads them.
+	written, err := status.Apply(ctx, p.client, "PushSecret", p.ps, p.manager, fields, out, func() bool { return equality.Semantic.DeepEqual(base, p.entries(out)) })
 	if !written {
 		return err
 	}
-	p.obj.entries.wrote(stores, p.obj.stores.open())
+	p.obj.entries.wrote(p.obj.stores.open())
 	p.obj.written.Wrote(out)
 	status.RecordEvent(p.events, p.ps, "Push", before, after)
 	return nil

@@ -51,6 +51,26 @@ func (r storeReader) destinations(ctx context.Context, ps *v1alpha1.PushSecret, 
 	return out, elsewhere, nil
 }
 
+// refs returns the stores of this module that the spec of an object names, each once.
+func (r storeReader) refs(ctx context.Context, ps *v1alpha1.PushSecret) (out []v1alpha1.StoreRef, err error) {
+	for _, ref := range ps.Spec.StoreRefs {
+		k, ok := r.routes.Serves(&v1alpha1.StoreRef{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name})
+		if !ok {
+			continue
+		}
+		names, err := r.names(ctx, k, ps.Namespace, ref)
+		if err != nil {
+			return nil, err
+		}
+		for _, name := range names {
+			if is := (v1alpha1.StoreRef{APIVersion: k.GVK.GroupVersion().String(), Kind: k.GVK.Kind, Name: name}); !slices.Contains(out, is) {
+				out = append(out, is)
+			}
+		}
+	}
+	return out, nil
+}
+
 // remaining returns the destinations of status entries. elsewhere are the stores that an operator of another class
 // serves now.
 func (r storeReader) remaining(ctx context.Context, namespace string, entries []v1alpha1.PushStoreStatus) (out []destination, elsewhere []storeID, err error) {

@@ -21,9 +21,7 @@ import (
 type task struct {
 	kit.Attempt
 
-	obj *object
-	// known are the status entries of the object.
-	known     []v1alpha1.PushStoreStatus
+	obj       *object
 	namespace string
 	to        *destination
 	pusher    push.Pusher
@@ -93,6 +91,8 @@ type runner struct {
 	incomplete func(*carrying) bool
 	// timeout is the time limit for the calls to one remote secret.
 	timeout time.Duration
+	// waits is how long removals wait for the comparisons of other objects; 0 if they do not.
+	waits time.Duration
 }
 
 // run runs a task.
@@ -342,7 +342,7 @@ func (r *runner) apply(ctx context.Context, t *task, j job) push.Outcome {
 	}
 	defer unlock()
 	out := r.call(ctx, t, j)
-	t.obj.entries.set(t.known, idOf(t.to.status), j.target.Key, slices.Concat(out.Entries, j.kept))
+	t.obj.entries.set(t.to.status, j.target.Key, slices.Concat(out.Entries, j.kept))
 	return out
 }
 

@@ -125,9 +125,9 @@ func pushAt(ctx context.Context, p *pass, id storeID) (*task, *result, error) {
 		return nil, refusedBy("", known, p.attempt(d, seen.refs)), nil
 	}
 	a := p.attempt(d, is.refs)
-	jobs, err := d.jobs(p.ps, p.plan, is.secrets, a.Metadata)
-	if err != nil {
-		return nil, refusedBy(d.name(), err, a), nil
+	jobs, refused, err := p.jobs(ctx, d, is.secrets, a)
+	if err != nil || refused != nil {
+		return nil, refused, err
 	}
 	p.obj.stores.with(id, func(s *storeState) { s.asked = false })
 	t := p.task(d, jobs, a)
@@ -163,10 +163,10 @@ func removalAt(ctx context.Context, p *pass, id storeID) (*task, error) {
 
 // task returns the task that runs jobs at one store.
 func (p *pass) task(d *destination, jobs []job, a kit.Attempt) *task {
-	t := &task{obj: p.obj, known: p.known(), namespace: p.ps.Namespace, to: d, jobs: jobs, Attempt: a, started: p.now, dry: p.dry(p.ps)}
+	t := &task{obj: p.obj, namespace: p.ps.Namespace, to: d, jobs: jobs, Attempt: a, started: p.now, dry: p.dry(p.ps)}
 	var late bool
-	p.obj.stores.with(idOf(d.status), func(s *storeState) { late = s.late(p.now, p.waits) || t.dry != notDry })
-	t.pusher = push.Pusher{Kind: d.route.GoName(), DryRun: t.dry != notDry, Others: &others{reconciler: p.reconciler, self: p.obj, unit: unit{p.key, idOf(d.status)}, late: late, complete: t.dry != notDry || p.waits == 0, successors: map[string]unit{}}, Policies: push.Policies{
+	p.obj.stores.with(idOf(d.status), func(s *storeState) { late = s.late(p.now, p.runner.waits) || t.dry != notDry })
+	t.pusher = push.Pusher{Kind: d.route.GoName(), DryRun: t.dry != notDry, Others: &others{reconciler: p.reconciler, self: p.obj, unit: unit{p.key, idOf(d.status)}, late: late, complete: t.dry != notDry || p.runner.waits == 0, successors: map[string]unit{}}, Policies: push.Policies{
 		Update: p.ps.Spec.UpdatePolicy, Adoption: p.ps.Spec.AdoptionPolicy, Mark: string(p.ps.UID),
 		Deletes:         p.ps.Spec.DeletionPolicy == v1alpha1.PushDeletionDelete,
 		InputsUnchanged: p.ps.Spec.Template != nil && a.Generation == d.status.ObservedGeneration && a.Metadata == d.status.ObservedSource,

@@ -41,11 +41,11 @@ func TestPushNeedsFinalizer(t *testing.T) {
 	}
 	mem, watched, stores, woken := newMemory(), simulation.NewWatches(), storeReader{client: c, routes: routes}, func(types.NamespacedName) {}
 	r := &reconciler{
-		claim: claimOf(o.Module, "", routes), client: c, cache: c, memory: mem, peers: mem, waits: waitsFor, stores: stores, wake: woken,
+		claim: claimOf(o.Module, "", routes), client: c, cache: c, memory: mem, peers: mem, stores: stores, wake: woken,
 		follow: follower{watches: watched, wake: woken},
 		runner: &runner{
 			pool:       dispatch.NewPool(c, watched, credentials.Rules{Ambient: credentials.AmbientNone}, dispatch.Options{}, nil),
-			incomplete: incomplete, timeout: o.CallTimeout,
+			incomplete: incomplete, timeout: o.CallTimeout, waits: waitsFor,
 		},
 		events: simulation.Silent{}, opts: o,
 	}

@@ -129,7 +129,7 @@ func (o *others) uses(key, id string) (out []use) {
 		if ps == nil || ps.DeletionTimestamp != nil {
 			continue
 		}
-		other.entries.each(ps, func(s *v1alpha1.PushStoreStatus, recorded bool) {
+		other.entries.each(other.written.Latest(ps).Status.Stores, func(s *v1alpha1.PushStoreStatus, recorded bool) {
 			u := use{unit: unit{client.ObjectKeyFromObject(ps), idOf(*s)}, ps: ps, recorded: recorded}
 			is, sure := other.stores.location(u.store)
 			if u.sure = sure; !u.maybeAt(o.at.place, is.place, s.Place) || other == o.self && u.store == o.unit.store {

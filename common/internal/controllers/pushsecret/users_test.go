@@ -64,9 +64,9 @@ func lookup(t *testing.T, other *peer, waited time.Duration) (*others, *object) 
 				p.entry.Owner = string(r.memory.Peek(types.NamespacedName{Namespace: "n", Name: "me"}).uid)
 			}
 			s := v1alpha1.PushStoreStatus{APIVersion: store.apiVersion, Kind: store.kind, Name: store.name, Place: p.place, Entries: []v1alpha1.PushEntryStatus{p.entry}}
-			o.entries.keep(nil, s)
-			if !p.unwritten {
-				o.entries.wrote([]v1alpha1.PushStoreStatus{s}, nil)
+			if ps.Status.Stores = []v1alpha1.PushStoreStatus{s}; p.unwritten {
+				ps.Status.Stores = nil
+				o.entries.keep(s)
 			}
 		}
 		o.stores.with(store, func(s *storeState) {
