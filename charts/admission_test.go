@@ -26,7 +26,7 @@ func policies(t *testing.T) {
 	newNamespace(t, "policies", nil)
 	_, err := helmClient.Upgrade(background, helm.Release{Name: "policies", Namespace: "policies", Chart: umbrella, Values: enable(modules,
 		`global.replicaCount=0`,
-		`admissionPolicies={"protectCRDs":{"enabled":true},"protectParts":{"enabled":true,"serviceAccounts":["other:module"]},`+
+		`admissionPolicies={"protectCRDs":{"enabled":true},"protectParts":{"enabled":true,"serviceAccounts":["other:module"]},"protectStatus":{"enabled":true},`+
 			`"clusterKinds":{"enabled":true,"namespaceSelector":{"matchLabels":{"tier":"platform"},"matchExpressions":[`+
 			`{"key":"team","operator":"In","values":["a","b"]},{"key":"legacy","operator":"DoesNotExist"},{"key":"owner","operator":"Exists"},{"key":"stage","operator":"NotIn","values":["test"]}]}}}`)})
 	must(t, err)
@@ -64,6 +64,7 @@ func TestAdmissionPolicies(t *testing.T) {
 	t.Run("CRDs", crdsAreProtected)
 	t.Run("ClusterKinds", clusterKindsAreChosen)
 	t.Run("Parts", partsAreProtected)
+	t.Run("Status", statusIsProtected)
 	t.Run("Tokens", tokensAreRefused)
 }
 
@@ -164,6 +165,22 @@ func clusterKindsAreChosen(t *testing.T) {
 	refused(t, "its status", admin.Status().Patch(background, o, merge(`{"status":{"observedGeneration":1}}`)), "")
 	refused(t, "its deletion", admin.Delete(background, o), "")
 	refused(t, "removing its finalizer", admin.Patch(background, o, merge(`{"metadata":{"finalizers":null}}`)), "")
+}
+
+func statusIsProtected(t *testing.T) {
+	in := newNamespace(t, "status", nil)
+	const denial = "status.stores of a PushSecret is written by the modules"
+	user, module := as(t, "jane"), as(t, "system:serviceaccount:policies:policies-provider-aws")
+	o := object(t, in, "{apiVersion: direct-secrets.io/v1alpha1, kind: PushSecret, metadata: {name: x}, spec: {storeRefs: [{kind: VaultKV, name: a}], selector: {secret: {name: a}}}}")
+	must(t, admin.Create(background, o))
+	merge := func(raw string) client.Patch { return client.RawPatch("application/merge-patch+json", []byte(raw)) }
+	const entries = `{"status":{"stores":[{"apiVersion":"aws.direct-secrets.io/v1alpha1","kind":"AWSSecretsManager","name":"a","entries":[{"remoteKey":"%s"}]}]}}`
+	refused(t, "a user records a remote secret", user.Status().Patch(background, o, merge(fmt.Sprintf(entries, "forged"))), denial)
+	refused(t, "a user changes another field", user.Status().Patch(background, o, merge(`{"status":{"observedGeneration":7}}`)), "")
+	refused(t, "a module records one", module.Status().Patch(background, o, merge(fmt.Sprintf(entries, "real"))), "")
+	refused(t, "a user changes it", user.Status().Patch(background, o, merge(fmt.Sprintf(entries, "forged"))), denial)
+	refused(t, "a user removes it", user.Status().Patch(background, o, merge(`{"status":{"stores":null}}`)), denial)
+	refused(t, "a user changes the spec", user.Patch(background, o, merge(`{"spec":{"suspend":true}}`)), "")
 }
 
 func partsAreProtected(t *testing.T) {

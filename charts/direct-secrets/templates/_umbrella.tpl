@@ -33,6 +33,24 @@ spec:
 {{- end }}
 {{- end -}}
 
+{{/*
+The user names of the operators of the release and of those that values list, as a JSON list. The list has the root and
+the values.
+*/}}
+{{- define "umbrella.operators" -}}
+{{- $root := index . 0 -}}
+{{- $users := list -}}
+{{- range (index . 1).serviceAccounts -}}
+{{- $users = append $users (printf "system:serviceaccount:%s" .) -}}
+{{- end -}}
+{{- range $name, $chart := $root.Subcharts -}}
+{{- if $chart.Values.image -}}
+{{- $users = append $users (printf "system:serviceaccount:%s:%s" $root.Release.Namespace (include "library.serviceAccountName" $chart)) -}}
+{{- end -}}
+{{- end -}}
+{{- toJson ($users | sortAlpha) -}}
+{{- end -}}
+
 {{/* A label selector as a CEL expression over the variable labels. */}}
 {{- define "umbrella.selects" -}}
 {{- $terms := list -}}

@@ -27,6 +27,8 @@ type Pusher struct {
 	// Current returns ErrOld if the object or its source has changed since the wanted values were computed. It is
 	// called before each write. An answer younger than age may be reused. It is nil for values that never change.
 	Current func(ctx context.Context, age time.Duration) error
+	// Unrecorded are values that an interrupted push may have written, see State.
+	Unrecorded []Value
 	// DryRun is true if Apply only reports its decision. It then reads, and writes nothing.
 	DryRun bool
 }
@@ -207,7 +209,7 @@ func (p *Pusher) current(ctx context.Context, now bool) error {
 
 // gather reads everything that a decision about one remote secret needs.
 func (p *Pusher) gather(ctx context.Context, t provider.Target, want []Value, known []v1alpha1.PushEntryStatus) (State, error) {
-	s := State{Policies: p.Policies, Want: want, Known: known, Former: p.former(ctx, t.Key)}
+	s := State{Policies: p.Policies, Want: want, Known: known, Unrecorded: p.Unrecorded, Former: p.former(ctx, t.Key)}
 	switch o, err := provider.Observe(ctx, p.Kind, p.Writer, t); {
 	case err == nil:
 		s.Seen = &o

@@ -64,8 +64,11 @@ type State struct {
 	Policies
 	// Want is nil for a secret that the spec no longer names.
 	Want []Value
-	// Known are the entries of the status for this secret.
+	// Known are the entries of the status for this secret. One without a version is not in the status: an interrupted push
+	// may have written its value.
 	Known []v1alpha1.PushEntryStatus
+	// Unrecorded are the values of those entries.
+	Unrecorded []Value
 	// Seen is the secret as observed; nil if it does not exist.
 	Seen *provider.Observed
 	// InUse lists what other objects push to this secret.
@@ -122,24 +125,6 @@ func (s State) unable() error {
 
 // whole reports whether the spec wants a single value as the whole secret.
 func (s State) whole() bool { return len(s.Want) == 1 && s.Want[0].Property == "" }
-
-// mine reports whether this object owns the secret: it has the mark of the object, and the status records no other ID for
-// it. A secret that was deleted and created again by another writer is not ours, also if it has our mark.
-func (s State) mine() bool { return s.marked() && !s.replaced() }
-
-// marked reports whether the secret has the mark of this object.
-func (s State) marked() bool { return s.Exclusive && s.Seen.Mark == s.Mark }
-
-// replaced reports whether the status records another ID for the secret.
-func (s State) replaced() bool {
-	return slices.ContainsFunc(s.Known, func(e v1alpha1.PushEntryStatus) bool { return e.Version != "" && e.ID != s.Seen.ID })
-}
-
-// created reports whether this object owns what a status entry names: it created it in this secret, or took it over with
-// the mark of the secret.
-func (s State) created(e v1alpha1.PushEntryStatus) bool {
-	return e.ID == s.Seen.ID && (e.Created || e.Owner != "" && s.mine())
-}
 
 // owns reports whether wanted values that exist in the secret count as created by this object. Those in a secret with the
 // mark of another object do not.
@@ -377,24 +362,4 @@ func (d *decider) replace(doc document, v Value, foreign bool) (document, error)
 		return doc, errForeign
 	}
 	return doc.set(v.Property, v.Data)
-}
-
-// untouched reports whether a property is unchanged since it was last in sync.
-func (d *decider) untouched(e v1alpha1.PushEntryStatus, current []byte) bool {
-	switch {
-	case e.Version == "", e.ID != d.Seen.ID:
-		return false
-	case e.Version == d.Seen.Version:
-		return true
-	}
-	data, ok := d.Former(e.Version)
-	if !ok {
-		return false
-	}
-	doc, err := parse(data)
-	if err != nil {
-		return false
-	}
-	was, existed := doc.has(e.Property)
-	return existed && bytes.Equal(was, current)
 }

@@ -86,6 +86,11 @@ func TestDecide(t *testing.T) {
 		"HandedWhole":    {"The same holds for a whole secret.", replace, adopt, true, strong, nil, []entry{{Version: "1", ID: "i", Owner: "other"}}, seen("v", "1", mine), nil, want{Delete, "", nil, nil, 0, "", false}},
 		"NotHanded":      {"A secret that another object still owns is kept.", replace, adopt, true, strong, nil, []entry{{Version: "1", ID: "i", Owner: "other"}}, seen("v", "1", "other"), nil, want{Nothing, "", nil, nil, 0, "", false}},
 
+		"Interrupted":         {"A secret that an interrupted push has created is deleted, although the status does not record it.", replace, adopt, true, strong, nil, []entry{{}}, seen("v", "1", mine), nil, want{Delete, "", nil, nil, 0, "", false}},
+		"InterruptedProperty": {"The same holds for a property.", replace, adopt, true, strong, nil, []entry{{Property: "b"}}, seen(`{"b":"2"}`, "1", mine), nil, want{Delete, "", nil, nil, 0, "", false}},
+		"InterruptedChanged":  {"A value that others changed since is kept.", replace, adopt, true, strong, nil, []entry{{}}, seen("x", "1", mine), nil, want{Nothing, "", nil, nil, 1, "", false}},
+		"InterruptedElse":     {"A secret without our mark was not created by the interrupted push.", replace, adopt, true, strong, nil, []entry{{}}, seen("v", "1", "other"), nil, want{Nothing, "", nil, nil, 0, "", false}},
+
 		"Own":            {"Own takes over a secret without a mark that is in sync.", replace, own, false, strong, []Value{value("", "v")}, nil, seen("v", "1", ""), nil, want{Nothing, "", []string{""}, nil, 0, "", true}},
 		"OwnReplaced":    {"Own takes over a secret that it overwrites.", replace, own, false, strong, []Value{value("", "v")}, nil, seen("x", "1", ""), nil, want{Update, "v", []string{""}, nil, 0, "", true}},
 		"OwnMine":        {"A secret that has the mark gets none.", replace, own, false, strong, []Value{value("", "v")}, nil, seen("v", "1", mine), nil, want{Nothing, "", []string{""}, nil, 0, "", false}},
@@ -127,11 +132,14 @@ func TestDecide(t *testing.T) {
 		"RemoveLastUse":   {"A secret to which another object is about to push stays without properties.", replace, adopt, true, strong, nil, []entry{known("b", "1")}, seen(`{"b":"2"}`, "1", mine), nil, want{Update, `{}`, nil, nil, 0, "", false}},
 	}
 	inUse := map[string][]Use{"RemoveInUse": {{}}, "RemoveInUseP": {{Property: "x"}}, "RemovePInUse": {{Property: "b.c"}}, "RemovePInside": {{Property: "b"}}, "RemovePOther": {{Property: "bc"}}, "RemoveLastUse": {{Property: "x"}}}
+	unrecorded := map[string][]Value{
+		"Interrupted": {value("", "v")}, "InterruptedChanged": {value("", "v")}, "InterruptedElse": {value("", "v")}, "InterruptedProperty": {value("b", "2")},
+	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			d := Decide(State{
 				Policies: Policies{Update: tc.update, Adoption: tc.adopt, Deletes: tc.deletes, Mark: mine, Features: tc.features},
-				Want:     tc.want, Known: tc.known, Seen: tc.seen,
+				Want:     tc.want, Known: tc.known, Seen: tc.seen, Unrecorded: unrecorded[name],
 				InUse:  inUse[name],
 				Former: func(v string) ([]byte, bool) { data, ok := tc.former[v]; return []byte(data), ok },
 			})

@@ -1,7 +1,6 @@
 package push
 
 import (
-	"bytes"
 	"slices"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
@@ -104,19 +103,6 @@ func (s State) emptied(doc document) bool {
 		})
 }
 
-// same reports whether the whole secret has the value that it had when it was last in sync. The version may differ: a
-// delayed operator may have written the same value again.
-func (s State) same(e v1alpha1.PushEntryStatus) bool {
-	switch {
-	case e.Version == "", e.ID != s.Seen.ID:
-		return false
-	case e.Version == s.Seen.Version:
-		return true
-	}
-	was, ok := s.Former(e.Version)
-	return ok && bytes.Equal(was, s.Seen.Data)
-}
-
 // removeWhole plans the deletion of a secret that this object created, if it is unchanged since.
 func (d *decider) removeWhole() {
 	i := slices.IndexFunc(d.obsolete(), func(e v1alpha1.PushEntryStatus) bool { return e.Property == "" })
@@ -125,7 +111,7 @@ func (d *decider) removeWhole() {
 	}
 	e := d.obsolete()[i]
 	switch {
-	case !e.Created && !d.created(e):
+	case !e.Created && !d.created(e): // It is not ours.
 	case len(d.Want) > 0: // The secret now holds wanted properties.
 	case d.inUse(""):
 		d.Used = append(d.Used, e)

@@ -144,6 +144,7 @@ func (r *Run) crashes() (all []choice) {
 	for i, o := range r.operators {
 		all = append(all, choice{label: o.Name + ": crash and restart", rank: crashes, do: func() {
 			r.Crashes--
+			r.rest.quiet = 0 // The new operator has not tried anything yet.
 			o.stop()
 			synctest.Wait()
 			r.start(i)

@@ -72,7 +72,7 @@ func removeAll(ctx context.Context, p *pass) error {
 		return p.hold(ctx, false)
 	}
 	for i := range dests {
-		if d := &dests[i]; d.refusal == nil && len(d.status.Entries) > 0 && !idle {
+		if d := &dests[i]; d.refusal == nil && !idle && (len(d.status.Entries) > 0 || p.obj.stores.unchecked(idOf(d.status))) {
 			p.remove(d)
 		}
 	}
@@ -166,7 +166,12 @@ func leftoverOf(dests []destination, at *progress, generation int64) leftover {
 	for i := range dests {
 		d := &dests[i]
 		d.status.Entries = slices.DeleteFunc(d.status.Entries, func(e v1alpha1.PushEntryStatus) bool { return !mayOwn(e) })
-		if len(d.status.Entries) == 0 {
+		switch {
+		case len(d.status.Entries) > 0:
+		case d.refusal == nil && at.unchecked(idOf(d.status)):
+			left.stays = append(left.stays, d.name()+", which is compared once more")
+			continue
+		default:
 			d.conclude(deleted, generation)
 			continue
 		}

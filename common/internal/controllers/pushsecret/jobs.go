@@ -18,6 +18,8 @@ type job struct {
 	want   []push.Value
 	// known are the status entries that the decision uses. kept are entries that stay unchanged.
 	known, kept []v1alpha1.PushEntryStatus
+	// unrecorded are the values of those known that are not in the status.
+	unrecorded []push.Value
 }
 
 // removes reports whether the job may remove something from the remote secret.
@@ -173,6 +175,41 @@ func (d *destination) takenOut(e v1alpha1.PushEntryStatus, ps *v1alpha1.PushSecr
 	return d.status.ObservedGeneration != ps.Generation &&
 		(d.status.ObservedSource == source || push.Drops(ps, d.ref(), e)) &&
 		slices.ContainsFunc(secrets, func(s pushed) bool { return s.Name == e.Source && len(s.Data) > 0 })
+}
+
+// unrecorded adds to removals what the spec names and the status does not: a push that was interrupted may have created it.
+// The mark of the secret decides. Without its sources nothing is known of that.
+func unrecorded(ctx context.Context, p *pass, d *destination, jobs []job) []job {
+	plan, err := push.NewPlan(&p.ps.Spec)
+	if err != nil {
+		return jobs
+	}
+	p.plan = plan
+	from, seen, err := p.followSources(ctx)
+	if err != nil {
+		return jobs
+	}
+	is, err := from.read(ctx, seen.refs)
+	if err != nil {
+		return jobs
+	}
+	remotes, err := plan.Desire(d.ref(), sourcesOf(is.secrets))
+	if err != nil {
+		return jobs
+	}
+	for _, r := range remotes {
+		for _, v := range r.Values {
+			e := v1alpha1.PushEntryStatus{RemoteKey: r.Target.Key, Property: v.Property}
+			recorded := slices.ContainsFunc(d.status.Entries, func(o v1alpha1.PushEntryStatus) bool { return o.RemoteKey == e.RemoteKey && o.Property == e.Property })
+			if recorded || d.mayWrite(e.RemoteKey) != nil {
+				continue
+			}
+			var i int
+			jobs, i = jobFor(jobs, e.RemoteKey)
+			jobs[i].known, jobs[i].unrecorded = append(jobs[i].known, e), append(jobs[i].unrecorded, v)
+		}
+	}
+	return jobs
 }
 
 // removals returns the jobs that remove everything that the status lists as created.

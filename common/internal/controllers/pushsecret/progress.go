@@ -221,6 +221,13 @@ func (p *progress) want(id storeID, generation int64) {
 	p.with(id, func(s *storeState) { s.wanted = generation })
 }
 
+// unchecked reports whether this process has not compared a store. A push of a former process that was interrupted may then
+// have created what the status does not record.
+func (p *progress) unchecked(id storeID) (is bool) {
+	p.with(id, func(s *storeState) { is = s.done == 0 })
+	return is
+}
+
 // location returns where a store keeps its secrets; false if its client has not told this process.
 func (p *progress) location(id storeID) (at location, known bool) {
 	p.mu.Lock()

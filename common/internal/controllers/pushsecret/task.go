@@ -349,7 +349,11 @@ func (r *runner) apply(ctx context.Context, t *task, j job) push.Outcome {
 func (r *runner) call(ctx context.Context, t *task, j job) push.Outcome {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	return t.pusher.Apply(ctx, j.target, j.want, j.known)
+	pusher := t.pusher
+	pusher.Unrecorded = j.unrecorded
+	out := pusher.Apply(ctx, j.target, j.want, j.known)
+	out.Entries = slices.DeleteFunc(out.Entries, func(e v1alpha1.PushEntryStatus) bool { return e.Version == "" })
+	return out
 }
 
 // lock waits for other tasks at the same remote secret, up to the timeout. That time does not count for the calls that

@@ -62,11 +62,16 @@ func (r *reconciler) Push(ctx context.Context, u unit) (again reconcile.Result, 
 	case err != nil:
 		return reconcile.Result{}, err
 	case t == nil:
-		done = ps.Generation
+		if done = ps.Generation; ps.DeletionTimestamp != nil {
+			defer r.wake(u.NamespacedName) // There was nothing to remove.
+		}
 		return reconcile.Result{}, nil
 	}
 	return reconcile.Result{}, kit.Wait(ctx, t.to.shares(u.Namespace), func(ctx context.Context) error {
-		res, done = r.runner.run(ctx, t), ps.Generation
+		res = r.runner.run(ctx, t)
+		if ps.DeletionTimestamp == nil || !res.waits { // Otherwise the removals are made again.
+			done = ps.Generation
+		}
 		return nil
 	})
 }
@@ -150,12 +155,19 @@ func removalAt(ctx context.Context, p *pass, id storeID) (*task, error) {
 		return nil, err
 	}
 	jobs, err := d.removals()
-	if err != nil || len(jobs) == 0 {
+	if err != nil {
 		return nil, nil //nolint:nilerr // The walk over the object reports it.
 	}
 	var wait time.Duration
-	p.obj.stores.with(id, func(s *storeState) { wait = s.begin(removalOf(p.ps), p.now) })
+	first := false
+	p.obj.stores.with(id, func(s *storeState) { wait, first = s.begin(removalOf(p.ps), p.now), s.done == 0 })
 	if wait > 0 {
+		return nil, nil
+	}
+	if first {
+		jobs = unrecorded(ctx, p, d, jobs)
+	}
+	if len(jobs) == 0 {
 		return nil, nil
 	}
 	return p.task(d, jobs, removalOf(p.ps)), nil
