@@ -3,6 +3,7 @@ package provider
 import (
 	"context"
 	"io"
+	"sync/atomic"
 	"time"
 
 	"github.com/direct-secrets/direct-secrets/common/internal/budget"
@@ -23,7 +24,11 @@ const decoded = 2
 // all requests together exceed the operator's memory limits. A provider's transport must wrap every answer with it,
 // because a server can send without end. ctx is the context of the request.
 func LimitAnswer(ctx context.Context, body io.ReadCloser, most int64) io.ReadCloser {
-	return &limited{ReadCloser: body, most: most, left: most, share: budget.Of(ctx)}
+	l := &limited{ReadCloser: body, most: most, left: most, share: budget.Of(ctx)}
+	if l.share != nil {
+		l.share.Open(l)
+	}
+	return l
 }
 
 type limited struct {
@@ -32,7 +37,17 @@ type limited struct {
 	most, left int64
 	// share counts bytes of this body; nil if there is none.
 	share   *budget.Share
-	counted int64
+	counted atomic.Int64
+	aborted atomic.Bool
+}
+
+// Size implements budget.Answer.
+func (l *limited) Size() int64 { return l.counted.Load() }
+
+// Abort implements budget.Answer.
+func (l *limited) Abort() {
+	l.aborted.Store(true)
+	_ = l.ReadCloser.Close() // Read then returns an error.
 }
 
 // Read implements io.Reader.
@@ -45,11 +60,14 @@ func (l *limited) Read(p []byte) (int, error) {
 	if l.left -= int64(n); l.left < 0 {
 		return n - 1, l.tooLarge()
 	}
-	if more := decoded*(l.most-l.left-budget.Uncounted) - l.counted; l.share != nil && more > 0 {
+	if l.aborted.Load() {
+		return n, ErrNoRoom
+	}
+	if more := decoded*(l.most-l.left-budget.Uncounted) - l.counted.Load(); l.share != nil && more > 0 {
 		if !l.share.Take(more, decoded*l.most) {
 			return n, ErrNoRoom
 		}
-		l.counted += more
+		l.counted.Add(more)
 	}
 	return n, err
 }
@@ -57,7 +75,8 @@ func (l *limited) Read(p []byte) (int, error) {
 // Close implements io.Closer.
 func (l *limited) Close() error {
 	if l.share != nil {
-		l.share.Add(-l.counted)
+		l.share.Close(l)
+		l.share.Add(-l.counted.Load())
 		l.share.Spend(time.Now(), l.most-l.left)
 		l.share = nil
 	}

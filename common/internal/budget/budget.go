@@ -13,7 +13,7 @@ import (
 // Limits of memory, in bytes.
 const (
 	// Total limits all tenants together, Own limits each tenant. In addition, one tenant at a time can exceed them by
-	// the size of one value, so that no value waits forever.
+	// the size of one value, so that no value waits forever. One after another can do so.
 	Total = 8 << 20
 	Own   = 2 << 20
 	// Assured is what each tenant can always take, even when other tenants have used up Total.
@@ -32,13 +32,19 @@ const (
 	Calls = 128
 )
 
+// ExcessFor is how long a tenant can exceed its limits while others wait for that. ClaimFor is how long the next one has to
+// begin.
+const (
+	ExcessFor = 4 * time.Second
+	ClaimFor  = time.Second
+)
+
 // A Budget is shared by all stores of a process. Its zero value is ready for use.
 type Budget struct {
 	mu     sync.Mutex
 	used   int64
 	shares map[string]*Share
-	// beyond is the share that exceeds its limits now; nil if there is none.
-	beyond *Share
+	excess excess
 }
 
 // Used returns how many bytes are counted.
@@ -73,6 +79,8 @@ type Share struct {
 
 	used  int64
 	calls int
+	// answers are those that arrive now.
+	answers map[Answer]bool
 	// spent is the debt, in bytes, at a time; it decreases by Rate bytes a second. The size of an answer is known
 	// only after the call, so spent can exceed Burst.
 	spent float64
@@ -103,7 +111,7 @@ func (s *Share) fitsLocked(n int64) bool {
 
 // beyondLocked reports whether n more bytes fit if this tenant is the only one that exceeds its limits.
 func (s *Share) beyondLocked(n, most int64) bool {
-	return (s.budget.beyond == nil || s.budget.beyond == s) && s.used+n <= Own+most && s.budget.used+n <= Total+most
+	return s.used+n <= Own+most && s.budget.used+n <= Total+most && s.budget.excess.has(s, time.Now())
 }
 
 // Take counts n bytes and reports true if they fit; otherwise it counts nothing. They are part of a value of at most
@@ -128,11 +136,11 @@ func (s *Share) Add(n int64) {
 func (s *Share) addLocked(n int64) {
 	s.used += n
 	s.budget.used += n
-	switch fits := s.fitsLocked(0); {
-	case !fits && s.budget.beyond == nil:
-		s.budget.beyond = s
-	case fits && s.budget.beyond == s:
-		s.budget.beyond = nil
+	switch t, fits := &s.budget.excess, s.fitsLocked(0); {
+	case !fits && t.holder == nil:
+		t.begin(s, time.Now(), s.budget.endExcess)
+	case fits && t.holder == s:
+		t.end(time.Now())
 	}
 }
 

@@ -1,8 +1,11 @@
 package budget_test
 
 import (
+	"context"
 	"fmt"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -48,6 +51,7 @@ func TestShares(t *testing.T) {
 	}
 	for s, n := range taken {
 		s.Add(-n)
+		s.EndUse()
 	}
 	if b.Used() != 0 {
 		t.Errorf("%d bytes are never released", b.Used())
@@ -127,6 +131,80 @@ func TestWait(t *testing.T) {
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
 			}
+		})
+	}
+}
+
+// arriving is an answer that takes the budget as it arrives.
+type arriving struct {
+	share   *budget.Share
+	counted atomic.Int64
+	aborted atomic.Bool
+}
+
+func (a *arriving) Size() int64 { return a.counted.Load() }
+
+func (a *arriving) Abort() { a.aborted.Store(true) }
+
+// more takes a piece, and reports whether that was possible. Otherwise the answer ends.
+func (a *arriving) more() bool {
+	if !a.aborted.Load() && a.share.Take(piece, most) {
+		a.counted.Add(piece)
+		return true
+	}
+	a.end()
+	return false
+}
+
+func (a *arriving) end() {
+	a.share.Close(a)
+	a.share.Add(-a.counted.Swap(0))
+}
+
+// TestExcess lets two tenants send one large answer after another, slowly, or answers that stop. Another tenant must be able to
+// exceed its limits within ten seconds.
+func TestExcess(t *testing.T) {
+	t.Parallel()
+	for name, stops := range map[string]bool{"Slow": false, "Stops": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var b budget.Budget
+				ctx, cancel := context.WithCancel(t.Context())
+				for i := range 2 {
+					share := b.Share(fmt.Sprint("hostile-", i))
+					go func() {
+						for ctx.Err() == nil {
+							a := &arriving{share: share}
+							share.Open(a)
+							for a.more() && ctx.Err() == nil {
+								if beyond := a.counted.Load() > budget.Own; beyond && stops {
+									for !a.aborted.Load() && ctx.Err() == nil {
+										time.Sleep(10 * time.Millisecond)
+									}
+								} else if beyond {
+									time.Sleep(time.Second)
+								}
+							}
+							a.end()
+							time.Sleep(10 * time.Millisecond)
+						}
+					}()
+				}
+				time.Sleep(time.Minute)
+				share, start := b.Share("shop"), time.Now()
+				for !share.Take(budget.Own+piece, most) {
+					time.Sleep(500 * time.Millisecond)
+				}
+				if took := time.Since(start); took > 10*time.Second {
+					t.Errorf("the tenant could exceed its limits after %s", took)
+				}
+				share.Add(-budget.Own - piece)
+				cancel()
+				synctest.Wait()
+				if time.Sleep(time.Minute); b.Used() != 0 {
+					t.Errorf("%d bytes are never released", b.Used())
+				}
+			})
 		})
 	}
 }

@@ -75,6 +75,17 @@ func (o *Object[O]) Latest(cached O) O {
 	return o.latest(cached, cached.GetName())
 }
 
+// Later is Latest for a caller whose cached object may be older than one that another caller has. It forgets nothing.
+func (o *Object[O]) Later(cached O) O {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	var none O
+	if o.written != none && o.written.GetName() == cached.GetName() && older(cached.GetResourceVersion(), o.written.GetResourceVersion()) {
+		return o.written
+	}
+	return cached
+}
+
 func (o *Object[O]) latest(cached O, name string) O {
 	var none O
 	if o.written == none || o.written.GetName() != name {

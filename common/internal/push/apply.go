@@ -38,12 +38,21 @@ const updateAge = 2 * time.Second
 
 // Others are the other objects that push to a store.
 type Others interface {
-	// InUse returns what the other objects push to the remote secret named key. id identifies the secret that was
-	// observed, and ours is true if this object owns it. It is called before anything is removed. It returns ErrWait if
-	// the answer is not known yet.
-	InUse(ctx context.Context, key, id string, ours bool) ([]Use, error)
+	// InUse returns what the other objects push to a remote secret. It is called before anything is removed. It returns
+	// ErrWait if the answer is not known yet.
+	InUse(ctx context.Context, r Removal) ([]Use, error)
 	// HandedOver is called after a secret got the mark of another object.
 	HandedOver(mark string)
+}
+
+// A Removal is from one remote secret.
+type Removal struct {
+	// Key names the secret, and ID identifies it as observed.
+	Key, ID string
+	// Mine is true if this object owns the secret.
+	Mine bool
+	// Properties are those that this object owns and no longer wants, "" for the whole secret.
+	Properties []string
 }
 
 // ErrWait is in the error chain if a removal must wait until other objects were compared with the store.
@@ -219,11 +228,17 @@ func (p *Pusher) gather(ctx context.Context, t provider.Target, want []Value, kn
 	default:
 		return s, err
 	}
-	if p.Others == nil || !p.Deletes || len(s.obsolete()) == 0 {
-		return s, nil
+	if p.Others == nil || !p.Deletes || len(s.obsolete()) == 0 || len(want) > 0 && (p.Later || s.whole()) {
+		return s, nil // Nothing is removed now.
+	}
+	r := Removal{Key: t.Key, ID: s.Seen.ID, Mine: s.mine()}
+	for _, e := range s.obsolete() {
+		if s.created(e) && (e.Property != "" || r.Mine) {
+			r.Properties = append(r.Properties, e.Property)
+		}
 	}
 	var err error
-	s.InUse, err = p.Others.InUse(ctx, t.Key, s.Seen.ID, s.mine())
+	s.InUse, err = p.Others.InUse(ctx, r)
 	return s, err
 }
 

@@ -129,7 +129,7 @@ type sharing struct {
 	handed *string
 }
 
-func (s sharing) InUse(context.Context, string, string, bool) ([]push.Use, error) {
+func (s sharing) InUse(context.Context, push.Removal) ([]push.Use, error) {
 	return []push.Use{{Successor: "other"}}, s.err
 }
 
@@ -177,6 +177,97 @@ func TestDeletedObjectHandsOver(t *testing.T) {
 			}
 			if (o.Err == nil) != (tc.class == "") || o.Err != nil && provider.ClassOf(o.Err) != tc.class {
 				t.Errorf("%s\nerror %v, want one of class %q", tc.reason, o.Err, tc.class)
+			}
+		})
+	}
+}
+
+// pushing are the uses of other objects.
+type pushing struct {
+	uses []push.Use
+	err  error
+}
+
+func (p pushing) InUse(context.Context, push.Removal) ([]push.Use, error) { return p.uses, p.err }
+func (pushing) HandedOver(string)                                         {}
+
+// TestWantedDoesNotWait writes a property of a secret from which another one is removed later. It must not wait for that.
+func TestWantedDoesNotWait(t *testing.T) {
+	b := fake.New()
+	w, err := b.Writer(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	db := provider.Target{Key: "db"}
+	p := push.Pusher{Kind: "FakeStore", Writer: w, Policies: push.Policies{Deletes: true, Mark: "me", Features: w.Features()}}
+	made := p.Apply(t.Context(), db, []push.Value{{Property: "a", Data: []byte("1")}, {Property: "b", Data: []byte("1")}}, nil)
+	p.Others, p.Later = pushing{err: push.ErrWait}, true
+	o := p.Apply(t.Context(), db, []push.Value{{Property: "a", Data: []byte("2")}}, made.Entries)
+	seen, err := w.Observe(t.Context(), db)
+	if diff := cmp.Diff(`{"a":"2","b":"1"}`, string(seen.Data)); diff != "" || o.Err != nil || err != nil {
+		t.Errorf("errors %v, %v; value: -want, +got:\n%s", o.Err, err, diff)
+	}
+}
+
+// TestChainOfOwners deletes objects one after another that pushed properties of one secret. They keep what another program has
+// added, and leave nothing that they created without a report.
+func TestChainOfOwners(t *testing.T) {
+	type step struct {
+		mark string
+		want []string // The properties that the object wants.
+		uses []push.Use
+	}
+	cases := map[string]struct {
+		reason string
+		theirs string
+		steps  []step
+		left   string
+	}{
+		"Adopted": {
+			"A property that an object has adopted stays, also if it took the secret over.", `{"a":"v","p":"v","q":"v"}`,
+			[]step{{"B", []string{"p"}, nil}, {"A", nil, []push.Use{{Property: "p", Successor: "B"}}}, {"B", []string{"p"}, nil}, {"B", nil, nil}}, `{"p":"v","q":"v"}`,
+		},
+		"Used": {
+			"A property whose user takes nothing over stays, which is reported.", "",
+			[]step{{"B", []string{"a"}, nil}, {"A", nil, []push.Use{{Property: "a"}}}, {"B", nil, nil}}, `{"a":"v"}`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			b := fake.New()
+			w, err := b.Writer(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			db, known, released := provider.Target{Key: "db"}, map[string][]v1alpha1.PushEntryStatus{}, 0
+			apply := func(s step) {
+				var want []push.Value
+				for _, p := range s.want {
+					want = append(want, push.Value{Property: p, Data: []byte("v")})
+				}
+				p := push.Pusher{Kind: "FakeStore", Writer: w, Others: pushing{uses: s.uses}, Policies: push.Policies{Deletes: true, Mark: s.mark, Features: w.Features()}}
+				o := p.Apply(t.Context(), db, want, known[s.mark])
+				if o.Err != nil {
+					t.Fatal(o.Err)
+				}
+				known[s.mark], released = o.Entries, released+len(o.Released)
+			}
+			apply(step{"A", []string{"a"}, nil})
+			if tc.theirs != "" {
+				seen, err := w.Observe(t.Context(), db)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := w.Update(t.Context(), db, seen, []byte(tc.theirs)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, s := range tc.steps {
+				apply(s)
+			}
+			seen, err := w.Observe(t.Context(), db)
+			if diff := cmp.Diff(tc.left, string(seen.Data)); diff != "" || err != nil || tc.theirs == "" && released == 0 {
+				t.Errorf("%s\nerror %v, %d reported; what is left: -want, +got:\n%s", tc.reason, err, released, diff)
 			}
 		})
 	}

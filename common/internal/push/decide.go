@@ -129,7 +129,7 @@ func (s State) whole() bool { return len(s.Want) == 1 && s.Want[0].Property == "
 // owns reports whether wanted values that exist in the secret count as created by this object. Those in a secret with the
 // mark of another object do not.
 func (s State) owns() bool {
-	return s.Adoption == v1alpha1.AdoptionOwn && s.Seen != nil && len(s.Want) > 0 && (s.Seen.Mark == "" || s.mine())
+	return s.Exclusive && s.Adoption == v1alpha1.AdoptionOwn && s.Seen != nil && len(s.Want) > 0 && (s.Seen.Mark == "" || s.mine())
 }
 
 // entry returns the status entry of a property, or a new one.
@@ -175,18 +175,27 @@ func (d *decider) keep(v Value) {
 func (d *decider) keepExisting(v Value) {
 	d.Exists = append(d.Exists, v.Property)
 	if e := d.entry(v.Property); e.Version != "" {
+		e.Owner = d.owner()
 		d.Then = append(d.Then, e)
 		return
 	}
 	d.done(v.Property, false)
 }
 
+// maxOwner limits the length of a mark in the status, in bytes. That of an object is its uid.
+const maxOwner = 64
+
+// owner returns the mark of the object that owns the secret; empty if that is this object, or none.
+func (d *decider) owner() string {
+	if d.Seen == nil || d.Seen.Mark == d.Mark || len(d.Seen.Mark) > maxOwner {
+		return ""
+	}
+	return d.Seen.Mark
+}
+
 // done records that a value is in sync, or will be after the action.
 func (d *decider) done(property string, created bool) {
-	e := v1alpha1.PushEntryStatus{Property: property, Created: created}
-	if d.Seen != nil && d.Seen.Mark != d.Mark {
-		e.Owner = d.Seen.Mark
-	}
+	e := v1alpha1.PushEntryStatus{Property: property, Created: created, Owner: d.owner()}
 	if d.Seen != nil && d.marked() && d.replaced() {
 		e.ID = d.entry(property).ID // It stays proof that the secret is another one.
 	}

@@ -81,9 +81,9 @@ func TestDecide(t *testing.T) {
 
 		"RemadeProperty": {"A secret that another writer deleted and made again is not ours, whatever it holds.", replace, adopt, true, strong, []Value{value("b", "2")}, []entry{{Property: "b", Version: "1", ID: "j", Created: true}}, seen(`{"b":"2"}`, "1", ""), nil, want{Nothing, "", nil, nil, 0, "", false}},
 		"RemadeMarked":   {"It is not ours with our mark either.", replace, adopt, true, strong, []Value{value("", "v")}, []entry{{Version: "1", ID: "j", Created: true}}, seen("v", "1", mine), nil, want{Nothing, "", nil, nil, 0, "", false}},
-		"Handed":         {"A secret of another object that has our mark now was handed over.", replace, adopt, true, strong, []Value{value("b", "2")}, []entry{{Property: "b", Version: "1", ID: "i", Owner: "other"}}, seen(`{"b":"2"}`, "1", mine), nil, want{Nothing, "", []string{"b"}, nil, 0, "", false}},
-		"HandedRemoved":  {"It is deleted also if this object was deleted before it compared the secret again.", replace, adopt, true, strong, nil, []entry{{Property: "b", Version: "1", ID: "i", Owner: "other"}}, seen(`{"b":"2"}`, "1", mine), nil, want{Delete, "", nil, nil, 0, "", false}},
-		"HandedWhole":    {"The same holds for a whole secret.", replace, adopt, true, strong, nil, []entry{{Version: "1", ID: "i", Owner: "other"}}, seen("v", "1", mine), nil, want{Delete, "", nil, nil, 0, "", false}},
+		"Handed":         {"A property that this object has adopted stays adopted, also if the secret was handed over.", replace, adopt, true, strong, []Value{value("b", "2")}, []entry{{Property: "b", Version: "1", ID: "i", Owner: "other"}}, seen(`{"b":"2"}`, "1", mine), nil, want{Nothing, "", nil, nil, 0, "", false}},
+		"HandedRemoved":  {"It is kept when this object is deleted.", replace, adopt, true, strong, nil, []entry{{Property: "b", Version: "1", ID: "i", Owner: "other"}}, seen(`{"b":"2"}`, "1", mine), nil, want{Nothing, "", nil, nil, 0, "", false}},
+		"HandedWhole":    {"A whole secret that was handed over is deleted, also before this object has compared it again.", replace, adopt, true, strong, nil, []entry{{Version: "1", ID: "i", Owner: "other"}}, seen("v", "1", mine), nil, want{Delete, "", nil, nil, 0, "", false}},
 		"NotHanded":      {"A secret that another object still owns is kept.", replace, adopt, true, strong, nil, []entry{{Version: "1", ID: "i", Owner: "other"}}, seen("v", "1", "other"), nil, want{Nothing, "", nil, nil, 0, "", false}},
 
 		"Interrupted":         {"A secret that an interrupted push has created is deleted, although the status does not record it.", replace, adopt, true, strong, nil, []entry{{}}, seen("v", "1", mine), nil, want{Delete, "", nil, nil, 0, "", false}},
@@ -187,13 +187,13 @@ func TestHandOver(t *testing.T) {
 		"Keeps":      {"An object that never removes anything takes nothing over.", nil, "", "v", me, []Use{{"", ""}}, want{Released: []string{""}}},
 		"Second":     {"The object that removes secrets takes it over, even if others push it, too.", nil, "", "v", me, []Use{{"", ""}, {"", "c"}}, want{Successor: "c"}},
 		"Property":   {"The object that pushes the property takes over the property and the mark.", nil, "a", `{"a":"1"}`, me, []Use{{"a", "b"}}, want{Successor: "b"}},
-		"Properties": {"Every object that pushes the property takes it over; the secret has one mark.", nil, "a", `{"a":"1"}`, me, []Use{{"a", "b"}, {"a", "c"}}, want{Successor: "b"}},
+		"Properties": {"One of the objects that push the property takes it over.", nil, "a", `{"a":"1"}`, me, []Use{{"a", "b"}, {"a", "c"}}, want{Successor: "b"}},
 		"Part":       {"An object that pushes a property takes over the mark, but not the whole.", nil, "", `{"a":"1"}`, me, []Use{{"a", "b"}}, want{Successor: "b", Released: []string{""}}},
 		"Sibling":    {"Our property is removed, and the object with another property takes over the mark.", nil, "a", `{"a":"1","b":"2"}`, me, []Use{{"b", "b"}}, want{Action: Update, Successor: "b"}},
 		"WholeFirst": {"An object that pushes the whole secret takes precedence for the mark.", nil, "a", `{"a":"1"}`, me, []Use{{"a", "b"}, {"", "c"}}, want{Successor: "c"}},
-		"Others":     {"The mark of a secret that another object created does not change, and what this object added to it stays.", nil, "a", `{"a":"1"}`, "z", []Use{{"a", "b"}}, want{Released: []string{"a"}}},
+		"Others":     {"The mark of a secret that another object created does not change.", nil, "a", `{"a":"1"}`, "z", []Use{{"a", "b"}}, want{}},
 		"Own":        {"An object that also pushes by another store keeps the mark.", nil, "", "v", me, []Use{{"", "b"}, {"", me}}, want{}},
-		"Stays":      {"An object that keeps a property keeps the mark, and the other property stays.", []Value{{Property: "b", Data: []byte("2")}}, "a", `{"a":"1","b":"2"}`, me, []Use{{"a", "b"}}, want{Released: []string{"a"}}},
+		"Stays":      {"An object that keeps a property keeps the mark.", []Value{{Property: "b", Data: []byte("2")}}, "a", `{"a":"1","b":"2"}`, me, []Use{{"a", "b"}}, want{}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

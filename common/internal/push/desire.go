@@ -14,6 +14,7 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/pattern"
@@ -93,6 +94,8 @@ func checkSelector(s v1alpha1.PushSelector) error {
 		return nil
 	case s.Secret == nil, (s.Secret.Name == "") == (s.Secret.Selector == nil):
 		return errors.New("spec.selector.secret: set either name or selector")
+	case s.Secret.Name != "" && len(validation.IsDNS1123Subdomain(s.Secret.Name)) > 0:
+		return errors.New("spec.selector.secret.name: not the name of a Secret; use lower case letters, digits, dots and hyphens")
 	}
 	if _, err := metav1.LabelSelectorAsSelector(s.Secret.Selector); err != nil {
 		return errors.New("spec.selector.secret.selector: invalid label selector; correct its keys, operators and values")

@@ -19,13 +19,13 @@ func (s State) replaced() bool {
 	return slices.ContainsFunc(s.Known, func(e v1alpha1.PushEntryStatus) bool { return e.Version != "" && e.ID != s.Seen.ID })
 }
 
-// created reports whether this object owns what a status entry names: it created it in this secret, or took it over with
-// the mark of the secret.
+// created reports whether this object owns what a status entry names: it created it in this secret, or took the whole secret
+// over with its mark. That another object owned the secret does not tell who added a property.
 func (s State) created(e v1alpha1.PushEntryStatus) bool {
 	if e.Version == "" {
 		return s.mine() && slices.ContainsFunc(s.Unrecorded, func(v Value) bool { return v.Property == e.Property })
 	}
-	return e.ID == s.Seen.ID && (e.Created || e.Owner != "" && s.mine())
+	return e.ID == s.Seen.ID && (e.Created || e.Property == "" && e.Owner != "" && s.mine())
 }
 
 // unrecorded reports whether an interrupted push of this object has written a value.

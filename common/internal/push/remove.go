@@ -23,7 +23,8 @@ func (s State) inUse(property string) bool {
 func (d *decider) released() []v1alpha1.PushEntryStatus {
 	return slices.DeleteFunc(slices.Clone(d.Used), func(e v1alpha1.PushEntryStatus) bool {
 		return slices.ContainsFunc(d.InUse, func(u Use) bool {
-			return u.Property == e.Property && u.Successor != "" && (d.Successor != "" || u.Successor == d.Mark)
+			takes := u.Successor == d.Successor || u.Successor == d.Mark || e.Property != "" // Its status shows the property as created.
+			return u.Property == e.Property && u.Successor != "" && takes
 		})
 	})
 }

@@ -52,12 +52,13 @@ func removeAll(ctx context.Context, p *pass) error {
 	if err != nil {
 		return err
 	}
+	p.elsewhere = elsewhere
 	for _, id := range elsewhere {
 		p.obj.stores.forget(id)
 	}
 	p.fold(dests)
 	idle := leavesUnchanged(p.ps)
-	left := leftoverOf(dests, &p.obj.stores, p.ps.Generation)
+	left := leftoverOf(dests, &p.obj.stores, p.ps.Generation, idle)
 	release, err := mayRelease(ctx, p.client, p.ps, left, p.now)
 	switch {
 	case err != nil:
@@ -112,7 +113,7 @@ func (p *pass) finish(ctx context.Context, dests []destination) error {
 	if err := p.conclude(ctx, statusesOf(dests), &v); err != nil {
 		return err
 	}
-	p.ps = p.obj.written.Latest(p.ps).DeepCopy() // The patch of the finalizer needs the object as just written.
+	p.ps = p.obj.written.Later(p.ps).DeepCopy() // The patch of the finalizer needs the object as just written.
 	return p.hold(ctx, false)
 }
 
@@ -161,22 +162,22 @@ type leftover struct {
 }
 
 // leftoverOf returns what is left in stores, and updates their conditions.
-func leftoverOf(dests []destination, at *progress, generation int64) leftover {
+func leftoverOf(dests []destination, at *progress, generation int64, idle bool) leftover {
 	var left leftover
 	for i := range dests {
 		d := &dests[i]
-		d.status.Entries = slices.DeleteFunc(d.status.Entries, func(e v1alpha1.PushEntryStatus) bool { return !mayOwn(e) })
-		switch {
-		case len(d.status.Entries) > 0:
-		case d.refusal == nil && at.unchecked(idOf(d.status)):
-			left.stays = append(left.stays, d.name()+", which is compared once more")
-			continue
-		default:
+		owned := slices.DeleteFunc(slices.Clone(d.status.Entries), func(e v1alpha1.PushEntryStatus) bool { return !mayOwn(e) })
+		checks := len(owned) == 0 && !idle && d.refusal == nil && at.unchecked(idOf(d.status))
+		if len(owned) == 0 && !checks {
+			d.status.Entries = nil
 			d.conclude(deleted, generation)
 			continue
 		}
-		for _, e := range d.status.Entries {
+		for _, e := range owned {
 			left.stays = append(left.stays, d.name()+" "+place(e.RemoteKey, e.Property))
+		}
+		if checks {
+			left.stays = append(left.stays, d.name()+", which is compared once more")
 		}
 		at.with(idOf(d.status), func(s *storeState) {
 			left.unreachable = left.unreachable || d.store == nil || d.broken || s.broken

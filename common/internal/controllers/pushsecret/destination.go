@@ -91,7 +91,6 @@ func (d *destination) take(res *result, next time.Time) {
 		d.takeDifference(res, metav1.Time{Time: next.Truncate(time.Second)})
 		return
 	}
-	d.status.Entries = res.entries
 	switch {
 	case res.old:
 		return

@@ -3,6 +3,7 @@ package pushsecret
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -36,6 +37,7 @@ type watches struct {
 
 	memory *memory
 	cache  cache.Cache
+	now    func() time.Time
 }
 
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=pushsecrets,verbs=list;watch
@@ -99,7 +101,11 @@ func (w *watches) objectEvents() handler.Funcs {
 // a former process need not be compared again for that.
 func (w *watches) note(ps *v1alpha1.PushSecret) {
 	obj, _ := w.memory.Get(client.ObjectKeyFromObject(ps), ps.UID)
-	first := obj.seen.Swap(ps) == nil
+	was := obj.seen.Swap(ps)
+	first := was == nil
+	if now := w.now(); first || was.Generation != ps.Generation {
+		obj.since.Store(&now)
+	}
 	if !first || len(ps.Status.Stores) == 0 {
 		return
 	}

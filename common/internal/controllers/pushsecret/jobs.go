@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/push"
@@ -179,23 +181,27 @@ func (d *destination) takenOut(e v1alpha1.PushEntryStatus, ps *v1alpha1.PushSecr
 
 // unrecorded adds to removals what the spec names and the status does not: a push that was interrupted may have created it.
 // The mark of the secret decides. Without its sources nothing is known of that.
-func unrecorded(ctx context.Context, p *pass, d *destination, jobs []job) []job {
+func unrecorded(ctx context.Context, p *pass, d *destination, jobs []job) ([]job, error) {
 	plan, err := push.NewPlan(&p.ps.Spec)
 	if err != nil {
-		return jobs
+		return jobs, nil //nolint:nilerr // Nothing was pushed by this spec.
 	}
 	p.plan = plan
 	from, seen, err := p.followSources(ctx)
 	if err != nil {
-		return jobs
+		return nil, err
 	}
 	is, err := from.read(ctx, seen.refs)
-	if err != nil {
-		return jobs
+	var known *provider.Error
+	switch {
+	case errors.As(err, &known):
+		return jobs, nil
+	case err != nil:
+		return nil, err
 	}
 	remotes, err := plan.Desire(d.ref(), sourcesOf(is.secrets))
 	if err != nil {
-		return jobs
+		return jobs, nil //nolint:nilerr // Nothing was pushed by this spec.
 	}
 	for _, r := range remotes {
 		for _, v := range r.Values {
@@ -209,7 +215,7 @@ func unrecorded(ctx context.Context, p *pass, d *destination, jobs []job) []job 
 			jobs[i].known, jobs[i].unrecorded = append(jobs[i].known, e), append(jobs[i].unrecorded, v)
 		}
 	}
-	return jobs
+	return jobs, nil
 }
 
 // removals returns the jobs that remove everything that the status lists as created.

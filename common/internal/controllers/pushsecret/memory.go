@@ -5,6 +5,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -30,6 +31,8 @@ type object struct {
 	uid types.UID
 	// seen is the object as the watch last reported it; nil once it is deleted.
 	seen atomic.Pointer[v1alpha1.PushSecret]
+	// since is when the watch first reported its generation.
+	since atomic.Pointer[time.Time]
 	// walked is the generation over which a walk last went.
 	walked atomic.Int64
 	// held is true once the object has the finalizer. The cache can be behind.
@@ -44,69 +47,97 @@ type object struct {
 	abandoned bool
 }
 
-// entries are the status entries of stores that this process has not written to the API server yet, because a created secret
+// entries are the changes of status entries that this process has not written to the API server yet, because a created secret
 // must never be forgotten. The zero value is ready to use.
 type entries struct {
-	mu    sync.Mutex
-	fresh map[storeID]*v1alpha1.PushStoreStatus
+	mu sync.Mutex
+	// changed are the present entries for remote secrets, by store and key.
+	changed map[storeID]map[string][]v1alpha1.PushEntryStatus
 }
 
-// over returns the entries of a status, with those that are not written yet.
+// set records the entries for a remote secret. was is what the status showed.
+func (e *entries) set(id storeID, key string, was, is []v1alpha1.PushEntryStatus) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if _, changed := e.changed[id][key]; !changed && slices.Equal(was, is) {
+		return
+	}
+	if e.changed == nil {
+		e.changed = map[storeID]map[string][]v1alpha1.PushEntryStatus{}
+	}
+	if e.changed[id] == nil {
+		e.changed[id] = map[string][]v1alpha1.PushEntryStatus{}
+	}
+	e.changed[id][key] = is
+}
+
+// own marks a property that another object hands over as created. written is the status of the object.
+func (e *entries) own(written []v1alpha1.PushStoreStatus, id storeID, is v1alpha1.PushEntryStatus) {
+	var was, next []v1alpha1.PushEntryStatus
+	e.each(written, func(at storeID, _ string, o v1alpha1.PushEntryStatus, _ bool) {
+		if at == id && o.RemoteKey == is.RemoteKey {
+			was = append(was, o)
+			o.Created = o.Created || o.Property == is.Property
+			next = append(next, o)
+		}
+	})
+	e.set(id, is.RemoteKey, was, next)
+}
+
+// over returns the entries of a status with the changes.
 func (e *entries) over(written []v1alpha1.PushStoreStatus) (out []v1alpha1.PushStoreStatus) {
-	e.each(written, func(s *v1alpha1.PushStoreStatus, _ bool) { out = append(out, *s.DeepCopy()) })
+	at := map[storeID]int{}
+	for _, s := range written {
+		at[idOf(s)] = len(out)
+		out = append(out, *s.DeepCopy())
+		out[len(out)-1].Entries = nil
+	}
+	e.each(written, func(id storeID, _ string, is v1alpha1.PushEntryStatus, _ bool) {
+		i, ok := at[id]
+		if !ok {
+			i, at[id] = len(out), len(out)
+			out = append(out, v1alpha1.PushStoreStatus{APIVersion: id.apiVersion, Kind: id.kind, Name: id.name})
+		}
+		out[i].Entries = append(out[i].Entries, is)
+	})
 	slices.SortFunc(out, byID)
 	return out
 }
 
-// each calls f with the entries of a status, and those that are not written yet instead of the former. recorded is true if the
-// status shows them. f must not keep or change what it gets.
-func (e *entries) each(written []v1alpha1.PushStoreStatus, f func(s *v1alpha1.PushStoreStatus, recorded bool)) {
+// each calls f with the entries of a status and the changes. place is what the status shows for the store. recorded is true if
+// the status shows the entry.
+func (e *entries) each(written []v1alpha1.PushStoreStatus, f func(id storeID, place string, is v1alpha1.PushEntryStatus, recorded bool)) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for _, s := range e.fresh {
-		f(s, false)
-	}
+	places := map[storeID]string{}
 	for i := range written {
-		if e.fresh[idOf(written[i])] == nil {
-			f(&written[i], true)
+		s := &written[i]
+		places[idOf(*s)] = s.Place
+		for _, is := range s.Entries {
+			if _, changed := e.changed[idOf(*s)][is.RemoteKey]; !changed {
+				f(idOf(*s), s.Place, is, true)
+			}
+		}
+	}
+	for id, keys := range e.changed {
+		for _, key := range slices.Sorted(maps.Keys(keys)) {
+			for _, is := range keys[key] {
+				f(id, places[id], is, false)
+			}
 		}
 	}
 }
 
-// keep stores the entry of a store until it is written.
-func (e *entries) keep(entry v1alpha1.PushStoreStatus) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.fresh == nil {
-		e.fresh = map[storeID]*v1alpha1.PushStoreStatus{}
-	}
-	e.fresh[idOf(entry)] = entry.DeepCopy()
-}
-
-// set replaces the entries for a remote secret. known is the entry of the store when the push began.
-func (e *entries) set(known v1alpha1.PushStoreStatus, key string, entries []v1alpha1.PushEntryStatus) {
-	e.mu.Lock()
-	if s := e.fresh[idOf(known)]; s != nil {
-		known = *s
-	}
-	e.mu.Unlock()
-	next := slices.Concat(slices.DeleteFunc(slices.Clone(known.Entries), func(o v1alpha1.PushEntryStatus) bool { return o.RemoteKey == key }), entries)
-	if !slices.Equal(known.Entries, next) {
-		known.Entries = next
-		e.keep(known)
-	}
-}
-
-// wrote forgets the entries just written to the status, except those of stores with a running push.
+// wrote forgets the changes, which are written now, except those of stores with a running push.
 func (e *entries) wrote(running []storeID) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	maps.DeleteFunc(e.fresh, func(id storeID, _ *v1alpha1.PushStoreStatus) bool { return !slices.Contains(running, id) })
+	maps.DeleteFunc(e.changed, func(id storeID, _ map[string][]v1alpha1.PushEntryStatus) bool { return !slices.Contains(running, id) })
 }
 
-// unwritten reports whether an entry was not written yet.
+// unwritten reports whether a change was not written yet.
 func (e *entries) unwritten() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return len(e.fresh) > 0
+	return len(e.changed) > 0
 }

@@ -1,11 +1,13 @@
 package pushsecret
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	stderrors "errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -14,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 	"github.com/direct-secrets/direct-secrets/common/provider"
@@ -59,6 +62,77 @@ func ownPlace(s provider.Object, namespace string) string {
 func hashOf(place string) string {
 	sum := sha256.Sum256([]byte(place))
 	return hex.EncodeToString(sum[:8])
+}
+
+// open connects a task to its store. It returns an error if the pushed Secrets were read from there.
+func (r *runner) open(ctx context.Context, loader *dispatch.Loader, t *task) error {
+	c, err := connect(ctx, loader, r.timeout)
+	if err != nil {
+		return err
+	}
+	w, err := provider.AsWriter(c)
+	if err != nil {
+		return provider.NewError(provider.Invalid, "not implemented: this store cannot be written; use another store")
+	}
+	t.pusher.Writer, t.pusher.Features = w, w.Features()
+	var unknown error
+	if t.location, unknown = t.obj.locate(ctx, t.to, t.namespace, c); unknown == nil {
+		t.recorded = t.location.place
+	}
+	if o, ok := t.pusher.Others.(*others); ok {
+		o.at, o.unknown = t.location, unknown
+	}
+	return r.circle(ctx, t)
+}
+
+// locate returns where a store keeps its secrets. If the client does not know it now, this is the place in the status, or the
+// store itself if the status records none; the error is why.
+func (o *object) locate(ctx context.Context, d *destination, namespace string, c provider.Client) (location, error) {
+	at, err := locate(ctx, d.store, namespace, c)
+	if err != nil {
+		return location{place: cmp.Or(d.status.Place, at.place)}, err
+	}
+	o.stores.with(idOf(d.status), func(s *storeState) { s.at = at })
+	return at, nil
+}
+
+// move drops the entries of a store that leads to another place than before. It returns those that this object created, which
+// stay.
+func (t *task) move() (elsewhere []v1alpha1.PushEntryStatus) {
+	was := t.to.status.Place
+	if was == "" || t.location.Place == "" || was == t.location.place || was == ownPlace(t.to.store, t.namespace) || t.pusher.DryRun {
+		return nil
+	}
+	jobs := slices.Clone(t.jobs)
+	t.jobs = nil
+	for _, j := range jobs {
+		elsewhere = append(elsewhere, slices.DeleteFunc(slices.Concat(j.known, j.kept), func(e v1alpha1.PushEntryStatus) bool { return !e.Created })...)
+		if j.known, j.kept = nil, nil; len(j.want) > 0 {
+			t.jobs = append(t.jobs, j)
+		}
+	}
+	return elsewhere
+}
+
+func connect(ctx context.Context, loader *dispatch.Loader, timeout time.Duration) (provider.Client, error) {
+	type made struct {
+		client provider.Client
+		err    error
+	}
+	// The client is valid as long as ctx, which is the context of all jobs.
+	answer := make(chan made, 1)
+	go func() {
+		c, err := loader.Client(ctx)
+		answer <- made{c, err}
+	}()
+	t := time.NewTimer(timeout)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil, provider.NewError(provider.Unavailable, "the provider did not answer in time")
+	case m := <-answer:
+		return m.client, m.err
+	}
 }
 
 // siteLocks let one push or removal at a time work on a remote secret. The zero value is ready to use.

@@ -45,8 +45,7 @@ func TestLocate(t *testing.T) {
 		"Known":     {"The client tells.", somewhere{is: provider.Identity{Place: here}}, "", hashOf(here), nil, true},
 		"Moved":     {"It tells the present place, whatever the status records.", somewhere{is: provider.Identity{Place: here}}, "other", hashOf(here), nil, true},
 		"Cannot":    {"A store whose client never knows is a place of its own.", nil, "", own, nil, true},
-		"Down":      {"So is a store whose client has never told.", somewhere{err: down}, "", own, nil, true},
-		"DownOwn":   {"It stays one.", somewhere{err: down}, own, own, nil, true},
+		"Down":      {"A store whose client has never told may be anywhere.", somewhere{err: down}, "", own, down, false},
 		"DownKnown": {"A place that was told before stays, but is not certain.", somewhere{err: down}, "before", "before", down, false},
 	}
 	for name, tc := range cases {

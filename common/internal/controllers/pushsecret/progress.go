@@ -37,6 +37,8 @@ func byID(a, b v1alpha1.PushStoreStatus) int {
 
 // waiting is the wait of removals for the comparisons of other objects.
 type waiting struct {
+	// attempt is the attempt that waits.
+	attempt kit.Attempt
 	// since is when it began; zero if none waits. The removals are made again at again.
 	since, again time.Time
 	// generations are those of the objects that they wait for, by uid; nil if none was looked for yet.
@@ -85,6 +87,9 @@ func (s *storeState) busy() bool { return s.running || s.result != nil }
 
 // begin returns how long an attempt must wait; 0 if it can begin now.
 func (s *storeState) begin(a kit.Attempt, now time.Time) time.Duration {
+	if s.wait.attempt != a {
+		s.wait = waiting{}
+	}
 	wait, _ := s.attempts.Begin(a)
 	return max(wait, s.wait.again.Sub(now))
 }
@@ -121,14 +126,15 @@ func (s *storeState) take(sch schedule) *result {
 		s.attempts.Fail(sourceRetry)
 		return res
 	}
-	if res.waits {
-		if s.wait.since.IsZero() {
-			s.wait.since = sch.now
-		}
+	if !res.waits {
+		s.wait = waiting{}
+	} else if s.wait.since.IsZero() {
+		s.wait.attempt, s.wait.since = res.Attempt, sch.now
+	}
+	if res.waits && res.err == nil {
 		s.wait.again = sch.now.Add(waitsAgain + sch.now.Sub(s.wait.since)/2)
 		return res
 	}
-	s.wait = waiting{}
 	s.broken = res.err != nil && provider.ClassOf(res.err) == provider.Invalid
 	s.failing = res.err != nil && res.Request == removal
 	if res.err != nil {
@@ -214,11 +220,6 @@ func (p *progress) noWait() {
 	for _, s := range p.states {
 		s.attempts.Free()
 	}
-}
-
-// want records the generation for which a push was started; 0 if none is due.
-func (p *progress) want(id storeID, generation int64) {
-	p.with(id, func(s *storeState) { s.wanted = generation })
 }
 
 // unchecked reports whether this process has not compared a store. A push of a former process that was interrupted may then

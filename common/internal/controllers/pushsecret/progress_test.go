@@ -9,7 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/status"
 	"github.com/direct-secrets/direct-secrets/common/provider"
@@ -168,5 +170,37 @@ func TestProgressRetainsNamedStores(t *testing.T) {
 	slices.Sort(got)
 	if diff := cmp.Diff([]string{"ended", "named", "running"}, got); diff != "" {
 		t.Errorf("stores that are remembered: -want, +got:\n%s", diff)
+	}
+}
+
+// TestNewAttemptDoesNotWait begins another attempt while a removal of the former one waits for other objects.
+func TestNewAttemptDoesNotWait(t *testing.T) {
+	s := &storeState{}
+	sch := schedule{noon, time.Hour, half}
+	former := kit.Attempt{Generation: 1}
+	s.due(former, false, nil, sch)
+	s.result = &result{Attempt: former, waits: true}
+	s.take(sch)
+	if due, wait := s.due(former, false, nil, sch); due || wait <= 0 {
+		t.Errorf("the removal does not wait: due %t, wait %s", due, wait)
+	}
+	s.wait.generations = map[types.UID]int64{"other": 1}
+	if due, _ := s.due(kit.Attempt{Generation: 2}, false, nil, sch); !due || s.wait.generations != nil {
+		t.Errorf("the next generation: due %t, waits for %v", due, s.wait.generations)
+	}
+}
+
+// TestResultOfUnnamedStore ends a push to a store that the spec has ceased to name.
+func TestResultOfUnnamedStore(t *testing.T) {
+	o, id := &object{}, storeID{name: "former"}
+	o.stores.begin(id, func() {})
+	o.entries.set(id, "db", nil, []v1alpha1.PushEntryStatus{{RemoteKey: "db", Version: "1", Created: true}})
+	o.stores.end(id, &result{}, 1)
+	p := &pass{obj: o, reconciler: &reconciler{}}
+	p.fold(nil)
+	o.stores.retain(nil)
+	o.entries.wrote(o.stores.open())
+	if o.entries.unwritten() || len(o.stores.open()) > 0 {
+		t.Errorf("entries %+v, open stores %v", o.entries.over(nil), o.stores.open())
 	}
 }

@@ -62,6 +62,8 @@ type pass struct {
 	// writesConditions is true if this operator writes the conditions of the object. It does not if the first store has another
 	// class.
 	writesConditions bool
+	// elsewhere are the stores that an operator of another class serves. It writes their status entries.
+	elsewhere []storeID
 	// statuses are the wanted status entries of this module.
 	statuses []v1alpha1.PushStoreStatus
 	// wait is the time until the next reconcile; 0 for never.
@@ -80,6 +82,7 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (res 
 		return reconcile.Result{}, nil
 	}
 	obj, _ := r.memory.Get(req.NamespacedName, ps.UID)
+	obj.seen.CompareAndSwap(nil, ps)
 	p := &pass{
 		reconciler: r, ps: ps, key: req.NamespacedName, obj: obj, now: r.opts.Now(),
 		writesConditions: r.claims(ps),
@@ -115,19 +118,21 @@ func (p *pass) run(ctx context.Context) error {
 		return p.finalize(ctx)
 	}
 	if p.ps.Spec.Suspend {
-		return p.conclude(ctx, p.known(), &status.Verdict{Reason: v1alpha1.ReasonSuspended, Message: "spec.suspend is true: nothing is read or written"})
+		return p.conclude(ctx, concluded(p), &status.Verdict{Reason: v1alpha1.ReasonSuspended, Message: "spec.suspend is true: nothing is read or written"})
 	}
 	plan, err := push.NewPlan(&p.ps.Spec)
 	if err != nil {
 		v := status.Stalled(v1alpha1.ReasonInvalidSpec, err.Error())
-		return p.conclude(ctx, p.known(), &v)
+		return p.conclude(ctx, concluded(p), &v)
 	}
 	p.plan = plan
 	dests, elsewhere, err := p.stores.destinations(ctx, p.ps, p.known(), p.obj.stores.open(), nil)
 	if err != nil {
 		return err
 	}
-	p.writesConditions = p.writesConditions && !elsewhere
+	p.elsewhere = elsewhere
+	first := p.ps.Spec.StoreRefs[0]
+	p.writesConditions = p.writesConditions && !slices.ContainsFunc(elsewhere, func(id storeID) bool { return id.kind == first.Kind && id.name == first.Name })
 	if cause := p.dry(p.ps); cause != notDry { // It creates nothing, so it needs no finalizer, and keeps that of an earlier push.
 		dests, err = p.stores.withUnnamed(ctx, cause, p.ps, dests, p.known())
 	} else {
@@ -138,10 +143,28 @@ func (p *pass) run(ctx context.Context) error {
 	}
 	p.fold(dests)
 	p.obj.stores.retain(idsOf(dests))
-	if err := p.push(ctx, dests); err != nil {
+	starts, err := p.push(ctx, dests)
+	if err != nil {
 		return err
 	}
-	return p.conclude(ctx, statusesOf(dests), nil)
+	// The status must list a store before anything is created there: otherwise a crash could make that unknown.
+	if err := p.conclude(ctx, statusesOf(dests), nil); err != nil {
+		return err
+	}
+	for _, start := range starts { // A removal at one of the stores waits for the others.
+		start()
+	}
+	return nil
+}
+
+// concluded returns the status entries of an object that pushes nothing now, with the results of pushes that have ended.
+func concluded(p *pass) []v1alpha1.PushStoreStatus {
+	var dests []destination
+	for _, s := range p.known() {
+		dests = append(dests, destination{status: s})
+	}
+	p.fold(dests)
+	return statusesOf(dests)
 }
 
 // The finalizer is not in the status, so this patches the object itself.
@@ -175,6 +198,14 @@ func (p *pass) hold(ctx context.Context, on bool) error {
 // because a created secret must not be forgotten.
 func (p *pass) fold(dests []destination) {
 	sch := p.schedule()
+	for _, id := range p.obj.stores.open() { // The object may have ceased to name the store during the push.
+		if !slices.Contains(idsOf(dests), id) {
+			d := destination{status: v1alpha1.PushStoreStatus{APIVersion: id.apiVersion, Kind: id.kind, Name: id.name}}
+			var res *result
+			p.obj.stores.with(id, func(s *storeState) { res = s.take(sch) })
+			report(p, &d, res)
+		}
+	}
 	for i := range dests {
 		d := &dests[i]
 		var res *result
@@ -187,48 +218,54 @@ func (p *pass) fold(dests []destination) {
 		if res.old {
 			p.obj.sources.stale()
 		}
-		p.obj.entries.keep(d.status)
-		for _, s := range res.stays {
-			p.warn(p.ps, "LeftBehind", "%s: %s was not deleted, because %s", d.name(), place(s.entry.RemoteKey, s.entry.Property), s.why)
+		d.status.Entries = nil
+		for _, s := range p.known() {
+			if idOf(s) == idOf(d.status) {
+				d.status.Entries = s.Entries
+			}
 		}
+		report(p, d, res)
 		if res.err != nil && provider.ClassOf(res.err) == provider.Denied {
 			p.opts.Suspect(d.route.Kind, d.key(p.ps.Namespace))
 		}
 	}
 }
 
-// push starts the pushes that are due.
-func (p *pass) push(ctx context.Context, dests []destination) error {
+// report emits events for what a push leaves behind; res is nil for none.
+func report(p *pass, d *destination, res *result) {
+	if res == nil {
+		return
+	}
+	for _, s := range res.stays {
+		p.warn(p.ps, "LeftBehind", "%s: %s was not deleted, because %s", d.name(), place(s.entry.RemoteKey, s.entry.Property), s.why)
+	}
+}
+
+// push returns the starts of the pushes that are due.
+func (p *pass) push(ctx context.Context, dests []destination) (starts []func(), err error) {
 	_, seen, err := p.followSources(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	busy := p.obj.stores.open()
-	var starts []func()
 	for i := range dests {
 		d := &dests[i]
 		id := idOf(d.status)
+		p.obj.stores.with(id, func(s *storeState) { s.wanted = p.ps.Generation })
 		switch {
 		case d.refusal != nil:
 			d.conclude(*d.refusal, p.ps.Generation)
 			continue
 		case slices.Contains(busy, id):
-			p.obj.stores.want(id, p.ps.Generation)
 			continue
 		}
 		due, priority, wait := p.due(d, seen.refs)
 		p.again(wait)
-		if !due {
-			p.obj.stores.want(id, 0)
-			continue
+		if due {
+			starts = append(starts, func() { p.start(unit{p.key, id}, priority) })
 		}
-		p.obj.stores.want(id, p.ps.Generation)
-		starts = append(starts, func() { p.start(unit{p.key, id}, priority) })
 	}
-	for _, start := range starts { // A removal at one of the stores waits for the others.
-		start()
-	}
-	return nil
+	return starts, nil
 }
 
 // followSources returns the sources of the object and their versions, and watches them.
@@ -255,6 +292,9 @@ func (p *pass) due(d *destination, is refs) (due bool, priority int, wait time.D
 		if cause := p.dry(p.ps); cause != notDry {
 			inSync = d.compared(cause, a, s.compared)
 		}
+		if inSync && !s.asked {
+			s.done = max(s.done, a.Generation)
+		}
 		due, wait = s.due(a, inSync, d.status.NextRefreshTime, sch)
 		if priority = queue.High; inSync || s.attempts.Failed() {
 			priority = queue.Low
@@ -272,7 +312,7 @@ func (p *pass) again(wait time.Duration) {
 
 // known returns the status entries that this module writes.
 func (p *pass) known() []v1alpha1.PushStoreStatus {
-	return p.obj.entries.over(p.entries(p.obj.written.Latest(p.ps)))
+	return slices.DeleteFunc(p.obj.entries.over(p.entries(p.obj.written.Later(p.ps))), func(s v1alpha1.PushStoreStatus) bool { return slices.Contains(p.elsewhere, idOf(s)) })
 }
 
 // schedule returns the input for the times of this reconcile.
@@ -290,6 +330,6 @@ func (p *pass) account() {
 		p.ledger.Forget(p.key)
 		return
 	}
-	shown := p.obj.written.Latest(p.ps)
+	shown := p.obj.written.Later(p.ps)
 	p.ledger.Set(p.key, metricsState(p.ps, shown.Status.Conditions, p.statuses, &p.obj.stores, p.schedule()))
 }

@@ -113,7 +113,7 @@ func (p *pass) conclude(ctx context.Context, stores []v1alpha1.PushStoreStatus, 
 		fields["stores"] = stores
 	}
 	changed := p.obj.entries.unwritten() || !equality.Semantic.DeepEqual(p.known(), stores)
-	before := p.obj.written.Latest(p.ps).Status.Conditions
+	before := p.obj.written.Later(p.ps).Status.Conditions
 	after := slices.Clone(before)
 	if p.writesConditions {
 		if of == nil {
@@ -128,13 +128,18 @@ func (p *pass) conclude(ctx context.Context, stores []v1alpha1.PushStoreStatus, 
 	if !changed {
 		return nil
 	}
-	base, out := p.entries(p.obj.written.Latest(p.ps)), &v1alpha1.PushSecret{}
+	out := &v1alpha1.PushSecret{}
+	ours := func(ps *v1alpha1.PushSecret) []v1alpha1.PushStoreStatus {
+		return slices.DeleteFunc(p.entries(ps), func(s v1alpha1.PushStoreStatus) bool { return slices.Contains(p.elsewhere, idOf(s)) })
+	}
+	base := ours(p.obj.written.Later(p.ps))
 	// Entries that another process has written since must not be lost: the next walk reads them.
-	written, err := status.Apply(ctx, p.client, "PushSecret", p.ps, p.manager, fields, out, func() bool { return equality.Semantic.DeepEqual(base, p.entries(out)) })
+	written, err := status.Apply(ctx, p.client, "PushSecret", p.ps, p.manager, fields, out, func() bool { return equality.Semantic.DeepEqual(base, ours(out)) })
 	if !written {
 		return err
 	}
 	p.obj.entries.wrote(p.obj.stores.open())
+	out.Spec, out.ManagedFields = v1alpha1.PushSecretSpec{}, nil // It is kept until the next write.
 	p.obj.written.Wrote(out)
 	status.RecordEvent(p.events, p.ps, "Push", before, after)
 	return nil

@@ -22,27 +22,29 @@ type storeReader struct {
 }
 
 // destinations returns the stores that the spec of an object names, each once. known are the status entries, and open
-// the stores with a running push. With only, no other store is returned. elsewhere is true if the first store has another
-// class.
-func (r storeReader) destinations(ctx context.Context, ps *v1alpha1.PushSecret, known []v1alpha1.PushStoreStatus, open []storeID, only *storeID) (out []destination, elsewhere bool, err error) {
-	for i, ref := range ps.Spec.StoreRefs {
+// the stores with a running push. With only, no other store is returned. elsewhere are the stores that an operator of
+// another class serves.
+func (r storeReader) destinations(ctx context.Context, ps *v1alpha1.PushSecret, known []v1alpha1.PushStoreStatus, open []storeID, only *storeID) (out []destination, elsewhere []storeID, err error) {
+	for _, ref := range ps.Spec.StoreRefs {
 		k, ok := r.routes.Serves(&v1alpha1.StoreRef{APIVersion: ref.APIVersion, Kind: ref.Kind, Name: ref.Name})
 		if !ok {
 			continue
 		}
 		names, err := r.wanted(ctx, k, ps.Namespace, ref, only)
 		if err != nil {
-			return nil, false, err
+			return nil, nil, err
 		}
 		for _, name := range names {
 			d, err := r.destination(ctx, k, ps.Namespace, name, known)
 			if err != nil {
-				return nil, false, err
+				return nil, nil, err
 			}
 			if d != nil && ref.LabelSelector != nil && d.concealed() && !slices.Contains(open, idOf(d.status)) {
 				continue
 			}
-			elsewhere = elsewhere || d == nil && i == 0 && ref.Name != ""
+			if d == nil {
+				elsewhere = append(elsewhere, storeID{k.GVK.GroupVersion().String(), k.GVK.Kind, name})
+			}
 			if d != nil && !slices.ContainsFunc(out, func(o destination) bool { return idOf(o.status) == idOf(d.status) }) {
 				out = append(out, *d)
 			}

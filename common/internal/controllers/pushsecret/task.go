@@ -28,8 +28,9 @@ type task struct {
 	jobs      []job
 	// origins are other stores that the pushed Secrets were read from.
 	origins []origin
-	// location is where the store keeps its secrets.
+	// location is where the store keeps its secrets. recorded is the place for the status; empty if it is unknown.
 	location location
+	recorded string
 	// generated is the version of the values, if a generator made them.
 	generated string
 	started   time.Time
@@ -46,7 +47,6 @@ type result struct {
 	generated string
 	at        time.Time
 	dry       dryCause
-	entries   []v1alpha1.PushEntryStatus
 	exists    []string
 	// stays are entries that this object created and neither removes nor records any longer.
 	stays []stay
@@ -59,8 +59,10 @@ type result struct {
 	retryAfter time.Duration
 	// difference is what a push would do; nil if the task was a push.
 	difference *v1alpha1.PushDifference
-	// place is where the store keeps its secrets; empty if it could not be connected.
+	// place is where the store keeps its secrets; empty if it is unknown.
 	place string
+	// compared is true if all that is wanted was compared, or refused for good.
+	compared bool
 }
 
 // stay is an entry that stays behind, and why.
@@ -105,22 +107,15 @@ func (r *runner) run(ctx context.Context, t *task) *result {
 // carryOut runs jobs one after another. An error of the whole store ends the task; the status entries of the remaining
 // jobs stay as they are. Removals come last, and none is made if a wanted value could not be written.
 func (r *runner) carryOut(ctx context.Context, loader *dispatch.Loader, t task) (res *result) {
+	var c carrying
 	defer func() {
-		// A panic must not lose what is recorded. Its value is dropped because it may hold a secret.
-		if recover() != nil {
-			res = &result{err: provider.NewError(provider.Unavailable, "the operator failed during the push; see its log")}
-			for _, j := range t.jobs {
-				res.entries = append(res.entries, slices.Concat(j.known, j.kept)...)
-			}
-			if t.pusher.DryRun {
-				res.difference = &v1alpha1.PushDifference{}
-			}
+		if recover() != nil { // Its value is dropped because it may hold a secret.
+			res = c.panicked(&t)
 		}
 	}()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	c := carrying{failed: r.open(ctx, loader, &t)}
-	c.place = t.location.place
+	c.failed = r.open(ctx, loader, &t)
 	c.stay(t.move(), otherPlace)
 	removals := c.write(ctx, t.jobs, func(j job, later bool) push.Outcome {
 		to := t
@@ -143,8 +138,42 @@ func (r *runner) carryOut(ctx context.Context, loader *dispatch.Loader, t task) 
 		c.errs = []error{ctx.Err()}
 	}
 	c.err = errors.Join(c.errs...)
+	c.compared = ctx.Err() == nil && c.isCompared()
+	return c.end(&t)
+}
+
+// isCompared reports whether all that is wanted was compared, or refused for good.
+func (c *carrying) isCompared() bool {
+	return !c.old && !slices.ContainsFunc(c.errs, func(err error) bool {
+		class := provider.ClassOf(err)
+		return class == provider.Unavailable || class == provider.Throttled || class == provider.Conflict
+	})
+}
+
+// panicked returns the result of a task that has panicked. The recorded entries must not be lost.
+func (c *carrying) panicked(t *task) *result {
+	c.err = provider.NewError(provider.Unavailable, "the operator failed during the push; see its log")
+	for _, j := range t.jobs {
+		if !slices.ContainsFunc(c.entries, func(e v1alpha1.PushEntryStatus) bool { return e.RemoteKey == j.target.Key }) {
+			c.entries = append(c.entries, slices.Concat(j.known, j.kept)...)
+		}
+	}
+	return c.end(t)
+}
+
+// end records the entries, and returns the result.
+func (c *carrying) end(t *task) *result {
+	c.place = t.recorded
 	if t.pusher.DryRun {
 		c.difference = differenceOf(c.changes)
+		return &c.result
+	}
+	keys := map[string]bool{}
+	for _, e := range slices.Concat(t.to.status.Entries, c.entries) {
+		keys[e.RemoteKey] = true
+	}
+	for key := range keys {
+		t.record(key, slices.DeleteFunc(slices.Clone(c.entries), func(e v1alpha1.PushEntryStatus) bool { return e.RemoteKey != key }))
 	}
 	return &c.result
 }
@@ -159,6 +188,8 @@ func (t *task) complete() bool {
 type carrying struct {
 	result
 
+	// entries are those for the status.
+	entries []v1alpha1.PushEntryStatus
 	// errs are errors of single secrets, and failed is the error of the whole store.
 	errs   []error
 	failed error
@@ -261,75 +292,6 @@ func (c *carrying) failures(j job, err error) {
 	}
 }
 
-// open connects a task to its store. It returns an error if the pushed Secrets were read from there.
-func (r *runner) open(ctx context.Context, loader *dispatch.Loader, t *task) error {
-	c, err := connect(ctx, loader, r.timeout)
-	if err != nil {
-		return err
-	}
-	w, err := provider.AsWriter(c)
-	if err != nil {
-		return provider.NewError(provider.Invalid, "not implemented: this store cannot be written; use another store")
-	}
-	t.pusher.Writer, t.pusher.Features = w, w.Features()
-	var unknown error
-	t.location, unknown = t.obj.locate(ctx, t.to, t.namespace, c)
-	if o, ok := t.pusher.Others.(*others); ok {
-		o.at, o.unknown = t.location, unknown
-	}
-	return r.circle(ctx, t)
-}
-
-// locate returns where a store keeps its secrets. If the client does not know it now, this is the place in the status, and
-// the error says why; or the store itself if the status records none.
-func (o *object) locate(ctx context.Context, d *destination, namespace string, c provider.Client) (location, error) {
-	at, err := locate(ctx, d.store, namespace, c)
-	if was := d.status.Place; err != nil && was != "" && was != at.place {
-		return location{place: was}, err
-	}
-	o.stores.with(idOf(d.status), func(s *storeState) { s.at = at })
-	return at, nil
-}
-
-// move drops the entries of a store that leads to another place than before. It returns those that this object created, which
-// stay.
-func (t *task) move() (elsewhere []v1alpha1.PushEntryStatus) {
-	was := t.to.status.Place
-	if was == "" || t.location.Place == "" || was == t.location.place || was == ownPlace(t.to.store, t.namespace) || t.pusher.DryRun {
-		return nil
-	}
-	jobs := slices.Clone(t.jobs)
-	t.jobs = nil
-	for _, j := range jobs {
-		elsewhere = append(elsewhere, slices.DeleteFunc(slices.Concat(j.known, j.kept), func(e v1alpha1.PushEntryStatus) bool { return !e.Created })...)
-		if j.known, j.kept = nil, nil; len(j.want) > 0 {
-			t.jobs = append(t.jobs, j)
-		}
-	}
-	return elsewhere
-}
-
-func connect(ctx context.Context, loader *dispatch.Loader, timeout time.Duration) (provider.Client, error) {
-	type made struct {
-		client provider.Client
-		err    error
-	}
-	// The client is valid as long as ctx, which is the context of all jobs.
-	answer := make(chan made, 1)
-	go func() {
-		c, err := loader.Client(ctx)
-		answer <- made{c, err}
-	}()
-	t := time.NewTimer(timeout)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return nil, provider.NewError(provider.Unavailable, "the provider did not answer in time")
-	case m := <-answer:
-		return m.client, m.err
-	}
-}
-
 // apply runs a job. Pushes to a remote secret and removals from it exclude each other until the entries are recorded:
 // otherwise a value that was found in sync could be removed a moment later. A dry run keeps no other task waiting.
 func (r *runner) apply(ctx context.Context, t *task, j job) push.Outcome {
@@ -342,8 +304,15 @@ func (r *runner) apply(ctx context.Context, t *task, j job) push.Outcome {
 	}
 	defer unlock()
 	out := r.call(ctx, t, j)
-	t.obj.entries.set(t.to.status, j.target.Key, slices.Concat(out.Entries, j.kept))
+	// An entry that stays behind is recorded until the end of the task reports it.
+	t.record(j.target.Key, slices.Concat(out.Entries, j.kept, out.Left, out.Released))
 	return out
+}
+
+// record records the entries for a remote secret.
+func (t *task) record(key string, is []v1alpha1.PushEntryStatus) {
+	was := slices.DeleteFunc(slices.Clone(t.to.status.Entries), func(e v1alpha1.PushEntryStatus) bool { return e.RemoteKey != key })
+	t.obj.entries.set(idOf(t.to.status), key, was, is)
 }
 
 func (r *runner) call(ctx context.Context, t *task, j job) push.Outcome {

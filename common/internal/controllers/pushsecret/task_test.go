@@ -142,7 +142,7 @@ func TestRemovalsComeLast(t *testing.T) {
 				}
 			}
 			var left []string
-			for _, e := range res.entries {
+			for _, e := range run.obj.entries.over(nil)[0].Entries {
 				if p, out := tc.out[e.RemoteKey]; out && p == e.Property && e.Created && e.Source != "" {
 					left = append(left, e.RemoteKey)
 					if p != "" {
@@ -194,11 +194,12 @@ func TestKeptEntriesMakeNoCall(t *testing.T) {
 	loader := dispatch.NewLoader("FakeStore", func(context.Context) (provider.Client, error) { return c, nil }, dispatch.Options{})
 	defer loader.Retire()
 	r := &runner{incomplete: incomplete, timeout: time.Minute}
+	obj := &object{}
 	res := r.carryOut(t.Context(), loader, task{
-		obj: &object{}, to: &destination{store: &fakev1.FakeStore{}}, jobs: []job{{target: provider.Target{Key: "kept"}, kept: kept}},
+		obj: obj, to: &destination{store: &fakev1.FakeStore{}}, jobs: []job{{target: provider.Target{Key: "kept"}, kept: kept}},
 		pusher: push.Pusher{Kind: "FakeStore", Policies: push.Policies{Deletes: true, Mark: "me"}},
 	})
-	if diff := cmp.Diff(kept, res.entries); diff != "" || res.err != nil {
+	if diff := cmp.Diff(kept, obj.entries.over(nil)[0].Entries); diff != "" || res.err != nil {
 		t.Errorf("error %v; entries: -want, +got:\n%s", res.err, diff)
 	}
 	if n := b.Count(fake.CallObserve); n > 0 {
@@ -234,12 +235,13 @@ func TestMove(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			r := &runner{incomplete: incomplete, timeout: time.Minute}
+			obj := &object{}
 			res := r.carryOut(t.Context(), loader, task{
-				obj: &object{}, to: &destination{store: &fakev1.FakeStore{}, status: v1alpha1.PushStoreStatus{Place: tc.place}},
+				obj: obj, to: &destination{store: &fakev1.FakeStore{}, status: v1alpha1.PushStoreStatus{Place: tc.place}},
 				jobs:   []job{{target: provider.Target{Key: "db"}, known: known}},
 				pusher: push.Pusher{Kind: "FakeStore", Policies: push.Policies{Deletes: true, Mark: "me"}},
 			})
-			if diff := cmp.Diff([]any{tc.elsewhere, 0, is.place}, []any{entriesOf(res.stays), len(res.entries), res.place}); diff != "" {
+			if diff := cmp.Diff([]any{tc.elsewhere, 0, is.place}, []any{entriesOf(res.stays), len(obj.entries.over(nil)), res.place}); diff != "" {
 				t.Errorf("%s\nerror %v; entries elsewhere, entries left, and place: -want, +got:\n%s", tc.reason, res.err, diff)
 			}
 		})

@@ -52,6 +52,7 @@ func (r *reconciler) Push(ctx context.Context, u unit) (again reconcile.Result, 
 	case ps.DeletionTimestamp != nil:
 		t, err = removalAt(ctx, p, u.store)
 	case ps.Spec.Suspend:
+		done = ps.Generation // It pushes nothing.
 		return reconcile.Result{}, r.locate(ctx, p, u.store)
 	default:
 		t, res, err = pushAt(ctx, p, u.store)
@@ -62,18 +63,27 @@ func (r *reconciler) Push(ctx context.Context, u unit) (again reconcile.Result, 
 	case err != nil:
 		return reconcile.Result{}, err
 	case t == nil:
-		if done = ps.Generation; ps.DeletionTimestamp != nil {
-			defer r.wake(u.NamespacedName) // There was nothing to remove.
-		}
+		return reconcile.Result{}, nil
+	case len(t.jobs) == 0 && ps.DeletionTimestamp != nil:
+		done = ps.Generation
+		defer r.wake(u.NamespacedName) // There is nothing to remove.
 		return reconcile.Result{}, nil
 	}
 	return reconcile.Result{}, kit.Wait(ctx, t.to.shares(u.Namespace), func(ctx context.Context) error {
 		res = r.runner.run(ctx, t)
-		if ps.DeletionTimestamp == nil || !res.waits { // Otherwise the removals are made again.
+		if counts(ps, res) {
 			done = ps.Generation
 		}
 		return nil
 	})
+}
+
+// counts reports whether a walk over a unit counts as a comparison. A removal that failed or waits is made again.
+func counts(ps *v1alpha1.PushSecret, res *result) bool {
+	if ps.DeletionTimestamp != nil {
+		return res.err == nil && !res.waits
+	}
+	return res.compared
 }
 
 // shares returns the shares of a walk that waits for the store.
@@ -165,10 +175,9 @@ func removalAt(ctx context.Context, p *pass, id storeID) (*task, error) {
 		return nil, nil
 	}
 	if first {
-		jobs = unrecorded(ctx, p, d, jobs)
-	}
-	if len(jobs) == 0 {
-		return nil, nil
+		if jobs, err = unrecorded(ctx, p, d, jobs); err != nil {
+			return nil, err
+		}
 	}
 	return p.task(d, jobs, removalOf(p.ps)), nil
 }

@@ -1,7 +1,9 @@
 package pushsecret
 
 import (
+	"cmp"
 	"context"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,25 +48,31 @@ type use struct {
 }
 
 // InUse implements push.Others.
-func (o *others) InUse(ctx context.Context, key, id string, ours bool) (used []push.Use, err error) {
+func (o *others) InUse(ctx context.Context, r push.Removal) ([]push.Use, error) {
 	if o.unknown != nil {
 		return nil, o.unknown
 	}
 	o.complete = o.complete || o.allCompared()
 	switch {
-	case o.complete:
-	case o.late:
+	case !o.complete && o.late:
 		return []push.Use{{}}, nil // It may be in use.
-	default:
+	case !o.complete:
 		return nil, push.ErrWait
 	}
+	return o.inUse(ctx, r)
+}
+
+func (o *others) inUse(ctx context.Context, r push.Removal) (used []push.Use, err error) {
 	waits := false
-	for _, u := range o.uses(key, id) {
-		is, takes := push.Use{Property: u.entry.Property}, ours && takesOver(u.ps)
+	for _, u := range o.uses(r.Key, r.ID) {
+		is := push.Use{Property: u.entry.Property}
+		takes := takesOver(u.ps) && (r.Mine || slices.Contains(r.Properties, is.Property))
 		switch {
-		case u.ps.UID == o.self.uid:
-			is.Successor = string(u.ps.UID)
-		case !u.proven(takes, string(o.self.uid), id):
+		case u.sure && u.ps.UID == o.self.uid:
+			if mayOwn(u.entry) {
+				is.Successor = string(u.ps.UID)
+			}
+		case !o.proven(u, takes, r):
 			if !o.late {
 				waits = true
 				o.ask(u.unit, u.ps.UID)
@@ -84,10 +92,24 @@ func (o *others) InUse(ctx context.Context, key, id string, ours bool) (used []p
 	return used, nil
 }
 
-// proven reports whether a use is certain. An object that takes the secret over must have seen that owner owns it, with this
-// id.
-func (u use) proven(takes bool, owner, id string) bool {
-	return u.sure && u.recorded && (!takes || u.entry.Owner == owner && u.entry.ID == id)
+// proven reports whether a use is certain, and the status of an object that takes something over shows that. For a whole
+// secret, the object must have seen who owns it: otherwise it could not tell a hand-over from a mark that another writer has
+// copied. A property must count as created.
+func (o *others) proven(u use, takes bool, r push.Removal) bool {
+	switch {
+	case !u.sure || !u.recorded:
+		return false
+	case !takes:
+		return true
+	case u.entry.Property == "":
+		return u.entry.Owner == string(o.self.uid) && u.entry.ID == r.ID
+	case slices.Contains(r.Properties, u.entry.Property) && !u.entry.Created && u.entry.ID == r.ID:
+		if other := o.memory.Peek(u.NamespacedName); other != nil && other.uid == u.ps.UID && !o.late {
+			other.entries.own(other.written.Later(u.ps).Status.Stores, u.store, u.entry)
+		}
+		return false
+	}
+	return u.entry.ID == r.ID
 }
 
 // HandedOver implements push.Others. The object compares the secret at once, and then counts as its owner.
@@ -101,9 +123,7 @@ func (o *others) ask(u unit, uid types.UID) {
 	}
 }
 
-// takesOver reports whether an object takes over a remote secret that another object owned, and deletes it later. Its status
-// must then show that it has seen the secret of that object: otherwise it could not tell a hand-over from a mark that
-// another writer has copied.
+// takesOver reports whether an object takes over what another object owned, and deletes it later.
 func takesOver(ps *v1alpha1.PushSecret) bool {
 	return ps.Spec.DeletionPolicy == v1alpha1.PushDeletionDelete && ps.Spec.AdoptionPolicy != v1alpha1.AdoptionRefuse && !ps.Spec.Suspend && !ps.Spec.DryRun
 }
@@ -115,32 +135,33 @@ func (o *others) exists(ctx context.Context, ps *v1alpha1.PushSecret) error {
 	if client.IgnoreNotFound(err) != nil {
 		return errors.Wrap(err, "cannot read the PushSecret that takes the remote secret over")
 	}
-	if err != nil || is.UID != ps.UID || is.DeletionTimestamp != nil {
-		return provider.NewError(provider.Conflict, "the PushSecret that would take it over is being deleted, too")
+	if err != nil || is.UID != ps.UID || is.DeletionTimestamp != nil || !takesOver(is) {
+		return provider.NewError(provider.Conflict, "the PushSecret that would take it over was deleted or changed")
 	}
 	return nil
 }
 
 // uses returns the uses of a remote secret, but for those of the task's own object and store.
-func (o *others) uses(key, id string) (out []use) {
+func (o *others) uses(key, secretID string) (out []use) {
 	at := o.at.site(key).key
 	for _, other := range o.peers.All() {
 		ps := other.seen.Load()
 		if ps == nil || ps.DeletionTimestamp != nil {
 			continue
 		}
-		other.entries.each(other.written.Latest(ps).Status.Stores, func(s *v1alpha1.PushStoreStatus, recorded bool) {
-			u := use{unit: unit{client.ObjectKeyFromObject(ps), idOf(*s)}, ps: ps, recorded: recorded}
-			is, sure := other.stores.location(u.store)
-			if u.sure = sure; !u.maybeAt(o.at.place, is.place, s.Place) || other == o.self && u.store == o.unit.store {
+		other.entries.each(other.written.Later(ps).Status.Stores, func(id storeID, was string, e v1alpha1.PushEntryStatus, recorded bool) {
+			if !o.ours(v1alpha1.PushStoreStatus{APIVersion: id.apiVersion, Kind: id.kind, Name: id.name}) {
+				return // Another module pushes there.
+			}
+			is, sure := other.stores.location(id)
+			u := use{unit: unit{client.ObjectKeyFromObject(ps), id}, ps: ps, entry: e, sure: sure, recorded: recorded}
+			if !u.maybeAt(o.at.place, is.place, was) || other == o.self && id == o.unit.store {
 				return
 			}
-			for _, u.entry = range s.Entries {
-				// Stores may spell one key in several ways.
-				named := is.site(u.entry.RemoteKey).key == at || !sure && strings.HasSuffix(at, u.entry.RemoteKey)
-				if named || u.entry.ID != "" && u.entry.ID == id {
-					out = append(out, u)
-				}
+			// Stores may spell one key in several ways.
+			named := is.site(e.RemoteKey).key == at || !sure && strings.HasSuffix(at, e.RemoteKey)
+			if named || e.ID != "" && e.ID == secretID {
+				out = append(out, u)
 			}
 		})
 	}
@@ -156,19 +177,24 @@ func (u use) maybeAt(place, is, was string) bool {
 	return was == "" || was == place
 }
 
-// unlocatedFor is how long removals wait for objects of other namespaces whose own store has not answered yet.
-const unlocatedFor = 10 * time.Second
+const (
+	// othersFor is how long removals wait for objects of other namespaces, and for objects whose store has not told where it
+	// leads.
+	othersFor = 10 * time.Second
+	// recently is how old a change of an object can be for which removals wait: changes of one commit come together.
+	recently = time.Minute
+)
 
 // allCompared reports whether all objects that may push to the place have been compared once with what their specs were
 // when the removal began to wait.
 func (o *others) allCompared() bool {
-	var since time.Time
+	began := o.opts.Now()
 	var generations map[types.UID]int64
-	o.self.stores.with(o.unit.store, func(s *storeState) { since, generations = s.wait.since, s.wait.generations })
-	waited := time.Duration(0)
-	if !since.IsZero() {
-		waited = o.opts.Now().Sub(since)
-	}
+	o.self.stores.with(o.unit.store, func(s *storeState) {
+		if generations = s.wait.generations; !s.wait.since.IsZero() {
+			began = s.wait.since
+		}
+	})
 	open := map[types.UID]int64{}
 	for _, other := range o.peers.All() {
 		ps := other.seen.Load()
@@ -179,7 +205,7 @@ func (o *others) allCompared() bool {
 		if generations != nil {
 			wanted = generations[ps.UID]
 		}
-		if o.compared(other, ps, waited) < wanted {
+		if since := other.since.Load(); since != nil && began.Sub(*since) < recently && o.compared(other, ps, o.opts.Now().Sub(began)) < wanted {
 			open[ps.UID] = wanted
 		}
 	}
@@ -187,19 +213,27 @@ func (o *others) allCompared() bool {
 	return len(open) == 0
 }
 
-// compared returns the generation of an object that was compared with all stores that may lead to the place.
+// compared returns the generation of an object that was compared with all stores that may lead to the place. waited is how long
+// the removal has waited.
 func (o *others) compared(other *object, ps *v1alpha1.PushSecret, waited time.Duration) int64 {
+	foreign := ps.Namespace != o.unit.Namespace
+	if foreign && waited >= othersFor {
+		return ps.Generation
+	}
 	generation := other.walked.Load()
 	if other == o.self {
 		generation = ps.Generation // The walk over it has begun.
 	}
-	foreign := ps.Namespace != o.unit.Namespace
+	recorded := map[storeID]string{}
+	for _, s := range other.written.Later(ps).Status.Stores {
+		recorded[idOf(s)] = s.Place
+	}
 	other.stores.unfinished(func(id storeID, at location, done int64) {
-		k, _ := o.routes.Serves(&v1alpha1.StoreRef{APIVersion: id.apiVersion, Kind: id.kind, Name: id.name})
+		place := cmp.Or(at.place, recorded[id])
 		switch {
 		case other == o.self && id == o.unit.store:
-		case at.place != "" && at.place != o.at.place:
-		case at.place == "" && foreign && !k.Cluster && waited >= unlocatedFor:
+		case place != "" && place != o.at.place:
+		case place == "" && waited >= othersFor:
 		case foreign && o.crowded(unit{client.ObjectKeyFromObject(ps), id}):
 		default:
 			generation = min(generation, done)

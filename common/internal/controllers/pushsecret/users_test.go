@@ -30,6 +30,8 @@ type peer struct {
 	unwritten, deleted bool
 	// generation is that of the spec, walked and done those that were compared, and wanted that of a push that was started.
 	generation, walked, wanted, done int64
+	// age is how long ago the spec has changed.
+	age time.Duration
 }
 
 // lookup returns what a removal by the object "me" sees of another object, at the place "p" with the prefix "x/".
@@ -59,14 +61,16 @@ func lookup(t *testing.T, other *peer, waited time.Duration) (*others, *object) 
 		o, _ := mem.Get(types.NamespacedName{Namespace: namespace, Name: name}, ps.UID)
 		o.seen.Store(ps)
 		o.walked.Store(p.walked)
+		since := noon.Add(-p.age)
+		o.since.Store(&since)
 		if p.entry.RemoteKey != "" {
 			if p.entry.Owner == "me" {
 				p.entry.Owner = string(r.memory.Peek(types.NamespacedName{Namespace: "n", Name: "me"}).uid)
 			}
 			s := v1alpha1.PushStoreStatus{APIVersion: store.apiVersion, Kind: store.kind, Name: store.name, Place: p.place, Entries: []v1alpha1.PushEntryStatus{p.entry}}
 			if ps.Status.Stores = []v1alpha1.PushStoreStatus{s}; p.unwritten {
-				ps.Status.Stores = nil
-				o.entries.keep(s)
+				ps.Status.Stores[0].Entries = nil
+				o.entries.set(store, p.entry.RemoteKey, nil, s.Entries)
 			}
 		}
 		o.stores.with(store, func(s *storeState) {
@@ -127,7 +131,11 @@ func TestInUse(t *testing.T) {
 			tc.namespace = "n"
 			o, other := lookup(t, &tc.peer, 0)
 			o.late = tc.late
-			uses, err := o.InUse(t.Context(), "db", "id", !tc.theirs)
+			removal := push.Removal{Key: "db", ID: "id", Mine: !tc.theirs}
+			if removal.Mine {
+				removal.Properties = []string{""}
+			}
+			uses, err := o.InUse(t.Context(), removal)
 			got := unused
 			switch {
 			case errors.Is(err, push.ErrWait):
@@ -157,17 +165,20 @@ func TestAllCompared(t *testing.T) {
 		waited time.Duration
 		want   bool
 	}{
-		"Compared":     {reason: "All its stores were compared.", peer: peer{generation: 2, walked: 2, wanted: 2, done: 2}, want: true},
-		"New":          {reason: "It was not walked over yet.", peer: peer{generation: 1}, want: false},
-		"Changed":      {reason: "Its spec has changed.", peer: peer{generation: 2, walked: 1}, want: false},
-		"Deleted":      {reason: "An object that is being deleted pushes nothing.", peer: peer{generation: 1, deleted: true}, want: true},
-		"Running":      {reason: "A push was started, and has not ended.", peer: peer{generation: 2, walked: 2, wanted: 2, done: 1, located: "p"}, want: false},
-		"Elsewhere":    {reason: "Its store leads elsewhere.", peer: peer{generation: 2, walked: 2, wanted: 2, done: 1, located: "q"}, want: true},
-		"Unlocated":    {reason: "Its store has not told where it leads.", peer: peer{generation: 1, walked: 1, wanted: 1}, want: false},
-		"UnlocatedOwn": {reason: "An object of the same namespace counts for as long as the removal waits.", peer: peer{generation: 1, walked: 1, wanted: 1}, waited: long, want: false},
-		"Hangs":        {reason: "A store of another tenant that does not answer holds nothing up.", peer: peer{namespace: "other", generation: 1, walked: 1, wanted: 1}, waited: long, want: true},
-		"HangsFirst":   {reason: "It might lead to the same place, so it has some seconds.", peer: peer{namespace: "other", generation: 1, walked: 1, wanted: 1}, want: false},
-		"Crowded":      {reason: "An object that its own tenant's share holds back does not count.", peer: peer{namespace: "crowded", generation: 1, walked: 1, wanted: 1, located: "p"}, want: true},
+		"Compared":    {reason: "All its stores were compared.", peer: peer{generation: 2, walked: 2, wanted: 2, done: 2}, want: true},
+		"New":         {reason: "It was not walked over yet.", peer: peer{generation: 1}, want: false},
+		"Changed":     {reason: "Its spec has changed.", peer: peer{generation: 2, walked: 1}, want: false},
+		"Deleted":     {reason: "An object that is being deleted pushes nothing.", peer: peer{generation: 1, deleted: true}, want: true},
+		"Running":     {reason: "A push was started, and has not ended.", peer: peer{generation: 2, walked: 2, wanted: 2, done: 1, located: "p"}, want: false},
+		"Elsewhere":   {reason: "Its store leads elsewhere.", peer: peer{generation: 2, walked: 2, wanted: 2, done: 1, located: "q"}, want: true},
+		"Recorded":    {reason: "The status records that its store leads elsewhere.", peer: peer{generation: 2, walked: 2, wanted: 2, done: 1, entry: v1alpha1.PushEntryStatus{RemoteKey: "db"}, place: "q"}, want: true},
+		"Long":        {reason: "An object of the same namespace counts for as long as the removal waits.", peer: peer{generation: 2, walked: 2, wanted: 2, done: 1, located: "p"}, waited: long, want: false},
+		"Foreign":     {reason: "An object of another namespace has some seconds.", peer: peer{namespace: "other", generation: 2, walked: 2, wanted: 2, done: 1, located: "p"}, want: false},
+		"ForeignLong": {reason: "After that it holds nothing up, whatever the cause.", peer: peer{namespace: "other", generation: 2}, waited: long, want: true},
+		"Unlocated":   {reason: "Its store might lead to the same place, so it has some seconds, too.", peer: peer{generation: 1, walked: 1, wanted: 1}, want: false},
+		"Hangs":       {reason: "A store that does not answer holds nothing up.", peer: peer{generation: 1, walked: 1, wanted: 1}, waited: long, want: true},
+		"LongAgo":     {reason: "A change that is not recent is not of the same commit.", peer: peer{generation: 2, walked: 2, wanted: 2, done: 1, located: "p", age: 2 * time.Minute}, want: true},
+		"Crowded":     {reason: "An object that its own tenant's share holds back does not count.", peer: peer{namespace: "crowded", generation: 1, walked: 1, wanted: 1, located: "p"}, want: true},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
