@@ -40,8 +40,15 @@ func (c *Controller[T]) NewQueue(name string, l workqueue.TypedRateLimiter[T]) w
 	c.walks.mu.Lock()
 	defer c.walks.mu.Unlock()
 	c.walks.queues = append(c.walks.queues, c.queue.Len)
-	return c.queue
+	return patient[T]{c.queue}
 }
+
+// patient is the queue that controller-runtime uses. To controller-runtime, each walk succeeds at once, so it ends the back-off
+// of the object. Only the end of the walk does that.
+type patient[T comparable] struct{ *queue.Queue[T] }
+
+// Forget implements workqueue.TypedRateLimitingInterface.
+func (patient[T]) Forget(T) {}
 
 // Enqueue adds an object to the queue.
 func (c *Controller[T]) Enqueue(req T, priority int) { c.EnqueueAfter(req, priority, 0) }

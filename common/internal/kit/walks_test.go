@@ -54,6 +54,7 @@ func run(t *testing.T, l Limits, f func(t *testing.T, w *harness)) {
 				if _, err := w.Reconcile(ctx, req); err != nil {
 					t.Errorf("Reconcile(): %v", err)
 				}
+				q.Forget(req) // As controller-runtime does.
 				q.Done(req)
 			}
 		}()
@@ -262,4 +263,19 @@ func TestWalkHidesWhatIsNoError(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestBackOffGrows lets the walks over an object fail.
+func TestBackOffGrows(t *testing.T) {
+	run(t, Limits{}, func(t *testing.T, w *harness) {
+		w.results["x/1"] = errBoom
+		w.Enqueue("x/1", queue.High)
+		start := time.Now()
+		for range 5 {
+			<-w.done
+		}
+		if took := time.Since(start).Round(time.Second); took != 15*time.Second {
+			t.Errorf("four retries took %s, want 1 + 2 + 4 + 8 s", took)
+		}
+	})
 }

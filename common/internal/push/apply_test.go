@@ -123,17 +123,24 @@ func TestChangedSourceWritesNothing(t *testing.T) {
 	}
 }
 
-// sharing is another object that pushes the whole remote secret.
-type sharing struct {
-	err    error
+// pushing are the uses of other objects.
+type pushing struct {
+	uses []push.Use
+	err  error
+	// handed is the mark to which the secret was handed over; nil if it is not recorded.
 	handed *string
 }
 
-func (s sharing) InUse(context.Context, push.Removal) ([]push.Use, error) {
-	return []push.Use{{Successor: "other"}}, s.err
+func (p pushing) InUse(context.Context, push.Removal) ([]push.Use, error) { return p.uses, p.err }
+
+func (p pushing) HandedOver(mark string) {
+	if p.handed != nil {
+		*p.handed = mark
+	}
 }
 
-func (s sharing) HandedOver(mark string) { *s.handed = mark }
+// shared are the uses of a secret that another object pushes, too.
+var shared = []push.Use{{Successor: "other"}}
 
 // TestDeletedObjectHandsOver deletes an object whose remote secret another object also pushes.
 func TestDeletedObjectHandsOver(t *testing.T) {
@@ -170,7 +177,7 @@ func TestDeletedObjectHandsOver(t *testing.T) {
 				b.Inject(*tc.fault)
 			}
 			handed := ""
-			p.Others = sharing{tc.useErr, &handed}
+			p.Others = pushing{shared, tc.useErr, &handed}
 			o := p.Apply(t.Context(), provider.Target{Key: "db"}, nil, made.Entries)
 			if diff := cmp.Diff([]any{tc.mark, tc.handed, tc.entries, tc.released}, []any{b.Mark("db"), handed, len(o.Entries), len(o.Released)}); diff != "" {
 				t.Errorf("%s\nerror %v; mark, mark handed over, entries and number of released entries: -want, +got:\n%s", tc.reason, o.Err, diff)
@@ -181,15 +188,6 @@ func TestDeletedObjectHandsOver(t *testing.T) {
 		})
 	}
 }
-
-// pushing are the uses of other objects.
-type pushing struct {
-	uses []push.Use
-	err  error
-}
-
-func (p pushing) InUse(context.Context, push.Removal) ([]push.Use, error) { return p.uses, p.err }
-func (pushing) HandedOver(string)                                         {}
 
 // TestWantedDoesNotWait writes a property of a secret from which another one is removed later. It must not wait for that.
 func TestWantedDoesNotWait(t *testing.T) {

@@ -100,7 +100,7 @@ func TestDryRun(t *testing.T) {
 		"RemovedElse":  {reason: "what another writer changed is kept", Policies: deletes, before: values{dryValue("", "1")}, exists: canary + "2", then: []string{"Keep ."}},
 		"RemovedPart":  {reason: "a property is deleted from its secret", Policies: deletes, before: values{dryValue("a", "1"), dryValue("b", "1")}, want: values{dryValue("a", "1")}, then: []string{"Delete b"}},
 		"RemovedLast":  {reason: "a secret is deleted with its last property", Policies: deletes, before: values{dryValue("a", "1")}, then: []string{"Delete ."}},
-		"RemovedUsed":  {reason: "what another object pushes is kept, and that object gets no mark", Policies: deletes, before: values{dryValue("", "1")}, others: sharing{}, then: []string{"Keep ."}},
+		"RemovedUsed":  {reason: "what another object pushes is kept, and that object gets no mark", Policies: deletes, before: values{dryValue("", "1")}, others: pushing{uses: shared}, then: []string{"Keep ."}},
 		"Renamed":      {reason: "a property is replaced by another", Policies: deletes, before: values{dryValue("a", "1")}, want: values{dryValue("b", "1")}, then: []string{"Delete a", "Create b"}},
 		"RenamedFails": {reason: "nothing is deleted while a value fails", Policies: deletes, before: values{dryValue("a", "1")}, want: values{{Property: "b", Data: []byte(canary + "\xff")}}, then: []string{"Fail b"}, class: provider.Invalid},
 		"Denied":       {reason: "a secret that cannot be read is not written", fault: &fake.Fault{Call: fake.CallObserve, Err: provider.NewError(provider.Denied, "no")}, want: values{dryValue("a", "1"), dryValue("b", "1")}, then: []string{"Fail a", "Fail b"}, class: provider.Denied},
