@@ -33,7 +33,7 @@ func Push(ctx context.Context, r *Report) error {
 		if err := storesReady(ctx, s); err != nil {
 			return struct{}{}, err
 		}
-		if err := each(objects, clients, func(o Object) error { return pushed(ctx, s, o) }); err != nil {
+		if err := each(objects, clients, func(o Object) error { return pushed(ctx, s, o, "") }); err != nil {
 			return struct{}{}, err
 		}
 		if err := allPushed(ctx, s, len(objects)); err != nil {
@@ -50,6 +50,17 @@ func Push(ctx context.Context, r *Report) error {
 		r.Add(Row{Scenario: "push", What: "from a change to the store: p50", Value: percentile(waits, 50), Unit: "s"})
 		r.Add(Row{Scenario: "push", What: fmt.Sprintf("the same: p99 of %d", len(waits)), Value: percentile(waits, 99), Unit: "s", Bound: atMost(1)})
 
+		waits, err = pushNew(ctx, s, len(objects))
+		if err != nil {
+			return struct{}{}, err
+		}
+		r.Add(Row{Scenario: "push", What: fmt.Sprintf("a new one among %d that are compared every ten seconds: p50", periodic), Value: percentile(waits, 50), Unit: "s"})
+		r.Add(Row{Scenario: "push", What: fmt.Sprintf("the same: p99 of %d", len(waits)), Value: percentile(waits, 99), Unit: "s", Bound: atMost(2)})
+
+		base, err := p.ResidentMB()
+		if err != nil {
+			return struct{}{}, err
+		}
 		unrelatedObjects := workload("others", unrelated, 20)
 		for i := 0; i < len(unrelatedObjects); i += len(unrelatedObjects) / 20 {
 			if err := s.CreateNamespace(ctx, unrelatedObjects[i].Namespace); err != nil {
@@ -69,28 +80,29 @@ func Push(ctx context.Context, r *Report) error {
 			return struct{}{}, err
 		}
 		r.Add(Row{Scenario: "push", What: fmt.Sprintf("memory with %d objects", len(objects)), Value: before, Unit: "MB"})
-		r.Add(Row{Scenario: "push", What: "growth by 20,000 Secrets of others", Value: 100 * (after - before) / before, Unit: "%", Bound: atMost(10)})
+		r.Add(Row{Scenario: "push", What: "growth by 20,000 Secrets of others", Value: 100 * (after - base) / base, Unit: "%", Bound: atMost(10)})
 		return struct{}{}, nil
 	})
 	return err
 }
 
-// pushed creates a Secret, and an object that pushes it.
-func pushed(ctx context.Context, s *stack.Stack, o Object) error {
+// pushed creates a Secret, and an object that pushes it and compares it again after an interval.
+func pushed(ctx context.Context, s *stack.Stack, o Object, interval v1alpha1.Duration) error {
 	name := metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}
 	if err := s.Admin.Create(ctx, &corev1.Secret{ObjectMeta: name, Data: map[string][]byte{"password": []byte("first")}}); err != nil {
 		return err
 	}
 	return s.Admin.Create(ctx, &v1alpha1.PushSecret{ObjectMeta: name, Spec: v1alpha1.PushSecretSpec{
-		StoreRefs: []v1alpha1.PushStoreRef{{Kind: "AWSSecretsManager", Name: "store"}},
-		Selector:  v1alpha1.PushSelector{Secret: &v1alpha1.PushSecretSelector{Name: o.Name}},
+		StoreRefs:       []v1alpha1.PushStoreRef{{Kind: "AWSSecretsManager", Name: "store"}},
+		RefreshInterval: interval,
+		Selector:        v1alpha1.PushSelector{Secret: &v1alpha1.PushSecretSelector{Name: o.Name}},
 		Data: []v1alpha1.PushData{{Match: v1alpha1.PushMatch{
 			SecretKey: "password", RemoteRef: v1alpha1.PushRemoteRef{RemoteKey: remote(o), Property: "password"},
 		}}},
 	}})
 }
 
-func remote(o Object) string { return "pushed/" + o.Name }
+func remote(o Object) string { return "pushed/" + o.Namespace + "/" + o.Name }
 
 func allPushed(ctx context.Context, s *stack.Stack, n int) error {
 	return until(ctx, func() (bool, error) {
@@ -107,10 +119,59 @@ func allPushed(ctx context.Context, s *stack.Stack, n int) error {
 	})
 }
 
-// pushChanges changes one Secret after another, and measures the time until the store has the change.
-func pushChanges(ctx context.Context, s *stack.Stack, objects []Object) ([]time.Duration, error) {
+// periodic is the number of objects next to which new ones are created.
+const periodic = 2_000
+
+// pushNew creates new objects one after another next to many periodic ones, and measures the time until the store has the value.
+// others is the number of objects that exist already.
+func pushNew(ctx context.Context, s *stack.Stack, others int) ([]time.Duration, error) {
+	compared, created := workload("periodic", periodic, 20), workload("new", 100, 10)
+	for _, objects := range [][]Object{compared, created} {
+		if err := prepare(ctx, s, objects); err != nil {
+			return nil, err
+		}
+	}
+	if err := storesReady(ctx, s); err != nil {
+		return nil, err
+	}
+	if err := each(compared, clients, func(o Object) error { return pushed(ctx, s, o, "10s") }); err != nil {
+		return nil, err
+	}
+	if err := allPushed(ctx, s, others+len(compared)); err != nil {
+		return nil, err
+	}
+	var waits []time.Duration
+	for _, o := range created {
+		start := time.Now()
+		if err := pushed(ctx, s, o, ""); err != nil {
+			return nil, err
+		}
+		if err := arrived(ctx, s, o, []byte("first")); err != nil {
+			return nil, err
+		}
+		waits = append(waits, time.Since(start))
+	}
+	return waits, nil
+}
+
+// arrived waits until the store has a value.
+func arrived(ctx context.Context, s *stack.Stack, o Object, want []byte) error {
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
+	for {
+		if v, ok := s.AWS.Get(remote(o)); ok && bytes.Contains(v, want) {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%s did not come: %w", remote(o), ctx.Err())
+		case <-tick.C:
+		}
+	}
+}
+
+// pushChanges changes one Secret after another, and measures the time until the store has the change.
+func pushChanges(ctx context.Context, s *stack.Stack, objects []Object) ([]time.Duration, error) {
 	var waits []time.Duration
 	for i, o := range objects {
 		want := fmt.Appendf(nil, `"password":"second-%d"`, i)
@@ -119,15 +180,8 @@ func pushChanges(ctx context.Context, s *stack.Stack, objects []Object) ([]time.
 		if err := s.Admin.Update(ctx, secret); err != nil {
 			return nil, err
 		}
-		for {
-			if v, ok := s.AWS.Get(remote(o)); ok && bytes.Contains(v, want) {
-				break
-			}
-			select {
-			case <-ctx.Done():
-				return nil, fmt.Errorf("%s did not come: %w", remote(o), ctx.Err())
-			case <-tick.C:
-			}
+		if err := arrived(ctx, s, o, want); err != nil {
+			return nil, err
 		}
 		waits = append(waits, time.Since(start))
 	}

@@ -67,6 +67,5 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, follow 
 	if err != nil {
 		return errors.Wrap(err, "cannot create the controller of stores")
 	}
-	w := &watches{claim: r.claim, memory: r.memory, cache: mgr.GetCache(), now: o.Now}
-	return w.start(c, o)
+	return r.watch(c, mgr.GetCache(), o)
 }

@@ -19,14 +19,11 @@ const (
 	tries = 4
 )
 
-// currentFunc is a push.Pusher's Current.
-type currentFunc func(ctx context.Context, age time.Duration) error
-
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=pushsecrets,verbs=get
 
-// unchanged returns a Current for an object and its sources as read at a time. A process that was paused may have been
+// unchanged returns a push.Pusher's Current for an object and its sources as read at a time. A process that was paused may have been
 // replaced by another one, which has pushed newer values. from must read live.
-func (p *pass) unchanged(from *sources, is refs, read time.Time) currentFunc {
+func (p *pass) unchanged(from *sources, is refs, read time.Time) func(ctx context.Context, age time.Duration) error {
 	uid, generation, hash := p.ps.UID, p.ps.Generation, is.hash()
 	return func(ctx context.Context, age time.Duration) error {
 		if time.Since(read) < age {

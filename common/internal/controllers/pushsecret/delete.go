@@ -164,21 +164,20 @@ type leftover struct {
 // leftoverOf returns what is left in stores, and updates their conditions.
 func leftoverOf(dests []destination, at *progress, generation int64, idle bool) leftover {
 	var left leftover
+	unchecked := 0
 	for i := range dests {
 		d := &dests[i]
-		owned := slices.DeleteFunc(slices.Clone(d.status.Entries), func(e v1alpha1.PushEntryStatus) bool { return !mayOwn(e) })
-		checks := len(owned) == 0 && !idle && d.refusal == nil && at.unchecked(idOf(d.status))
-		if len(owned) == 0 && !checks {
+		owned := d.owned()
+		if len(owned) == 0 && !idle && d.refusal == nil && at.unchecked(idOf(d.status)) {
+			owned = []string{d.name() + ", which is compared once more"}
+			unchecked++
+		}
+		if len(owned) == 0 {
 			d.status.Entries = nil
 			d.conclude(deleted, generation)
 			continue
 		}
-		for _, e := range owned {
-			left.stays = append(left.stays, d.name()+" "+place(e.RemoteKey, e.Property))
-		}
-		if checks {
-			left.stays = append(left.stays, d.name()+", which is compared once more")
-		}
+		left.stays = append(left.stays, owned...)
 		at.with(idOf(d.status), func(s *storeState) {
 			left.unreachable = left.unreachable || d.store == nil || d.broken || s.broken
 			left.failing = left.failing || d.refusal != nil || s.failing
@@ -187,7 +186,19 @@ func leftoverOf(dests []destination, at *progress, generation int64, idle bool) 
 			d.conclude(*d.refusal, generation)
 		}
 	}
+	// Nothing is known to exist, so a store that fails keeps the object for a limited time only.
+	left.unreachable = left.unreachable || left.failing && unchecked == len(left.stays)
 	return left
+}
+
+// owned names what this object may own in the store.
+func (d *destination) owned() (names []string) {
+	for _, e := range d.status.Entries {
+		if mayOwn(e) {
+			names = append(names, d.name()+" "+place(e.RemoteKey, e.Property))
+		}
+	}
+	return names
 }
 
 // remove starts the removal of everything that was created in a store.

@@ -3,7 +3,6 @@ package pushsecret
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -31,24 +30,15 @@ func requestFor(key types.NamespacedName) reconcile.Request {
 	return reconcile.Request{NamespacedName: key}
 }
 
-// watches turns events into requests.
-type watches struct {
-	claim
-
-	memory *memory
-	cache  cache.Cache
-	now    func() time.Time
-}
-
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=pushsecrets,verbs=list;watch
 // Namespace labels decide which namespaces a cluster store admits.
 // +kubebuilder:rbac:groups="",resources=namespaces,verbs=list;watch,roleName=cluster
 
-// start starts the watches of a controller.
-func (w *watches) start(c controller.Controller, o setup.Options) error {
-	wake := &kit.Wake[reconcile.Request]{Resolver: w.routes, Namespaced: o.Namespaced, Referrers: w.referring, Free: w.free}
-	objects := source.Kind[client.Object](w.cache, &v1alpha1.PushSecret{}, w.objectEvents())
-	for _, s := range append(wake.Sources(w.cache, o.Bus), objects) {
+// watch starts the watches of a controller, which turn events into requests.
+func (r *reconciler) watch(c controller.Controller, informers cache.Cache, o setup.Options) error {
+	wake := &kit.Wake[reconcile.Request]{Resolver: r.routes, Namespaced: o.Namespaced, Referrers: r.referring, Free: r.free}
+	objects := source.Kind[client.Object](informers, &v1alpha1.PushSecret{}, r.objectEvents())
+	for _, s := range append(wake.Sources(informers, o.Bus), objects) {
 		if err := c.Watch(s); err != nil {
 			return errors.Wrap(err, "cannot watch")
 		}
@@ -56,17 +46,17 @@ func (w *watches) start(c controller.Controller, o setup.Options) error {
 	return nil
 }
 
-func (w *watches) objectEvents() handler.Funcs {
+func (r *reconciler) objectEvents() handler.Funcs {
 	add := func(q requests, priority int, o client.Object) {
 		queue.AddTo(q, priority, 0, requestFor(client.ObjectKeyFromObject(o)))
 	}
 	return handler.Funcs{
 		CreateFunc: func(_ context.Context, e event.CreateEvent, q requests) {
 			ps, ok := e.Object.(*v1alpha1.PushSecret)
-			if !ok || !w.concerns(ps) {
+			if !ok || !r.concerns(ps) {
 				return
 			}
-			w.note(ps)
+			r.note(ps)
 			priority := queue.High
 			if len(ps.Status.Stores) > 0 && ps.Status.ObservedGeneration == ps.Generation {
 				priority = queue.Low
@@ -76,20 +66,20 @@ func (w *watches) objectEvents() handler.Funcs {
 		UpdateFunc: func(_ context.Context, e event.UpdateEvent, q requests) {
 			was, ok := e.ObjectOld.(*v1alpha1.PushSecret)
 			is, ok2 := e.ObjectNew.(*v1alpha1.PushSecret)
-			if !ok || !ok2 || !w.concerns(is) && !w.concerns(was) {
+			if !ok || !ok2 || !r.concerns(is) && !r.concerns(was) {
 				return
 			}
-			w.note(is)
-			if obj := w.memory.Peek(client.ObjectKeyFromObject(is)); obj != nil && !slices.Equal(was.Status.Parts, is.Status.Parts) {
+			r.note(is)
+			if obj := r.memory.Peek(client.ObjectKeyFromObject(is)); obj != nil && !slices.Equal(was.Status.Parts, is.Status.Parts) {
 				obj.sources.stale()
 				obj.stores.noWait()
 				add(q, queue.High, is)
-			} else if w.moved(was, is) {
+			} else if r.moved(was, is) {
 				add(q, queue.High, is)
 			}
 		},
 		DeleteFunc: func(_ context.Context, e event.DeleteEvent, q requests) {
-			if obj := w.memory.Peek(client.ObjectKeyFromObject(e.Object)); obj != nil && obj.uid == e.Object.GetUID() {
+			if obj := r.memory.Peek(client.ObjectKeyFromObject(e.Object)); obj != nil && obj.uid == e.Object.GetUID() {
 				obj.seen.Store(nil)
 			}
 			add(q, queue.High, e.Object)
@@ -99,11 +89,11 @@ func (w *watches) objectEvents() handler.Funcs {
 
 // note remembers an object for removals, which ask who uses a secret. An object whose status shows that it was compared by
 // a former process need not be compared again for that.
-func (w *watches) note(ps *v1alpha1.PushSecret) {
-	obj, _ := w.memory.Get(client.ObjectKeyFromObject(ps), ps.UID)
+func (r *reconciler) note(ps *v1alpha1.PushSecret) {
+	obj, _ := r.memory.Get(client.ObjectKeyFromObject(ps), ps.UID)
 	was := obj.seen.Swap(ps)
 	first := was == nil
-	if now := w.now(); first || was.Generation != ps.Generation {
+	if now := r.opts.Now(); first || was.Generation != ps.Generation {
 		obj.since.Store(&now)
 	}
 	if !first || len(ps.Status.Stores) == 0 {
@@ -114,32 +104,32 @@ func (w *watches) note(ps *v1alpha1.PushSecret) {
 		return c == nil || c.ObservedGeneration != ps.Generation
 	}
 	missing := func(ref v1alpha1.PushStoreRef) bool {
-		k, ok := w.route(ref)
+		k, ok := r.route(ref)
 		return ok && ref.Name != "" && !slices.ContainsFunc(ps.Status.Stores, func(s v1alpha1.PushStoreStatus) bool { return s.Kind == k.GVK.Kind && s.Name == ref.Name })
 	}
-	if !slices.ContainsFunc(w.entries(ps), behind) && !slices.ContainsFunc(ps.Spec.StoreRefs, missing) {
+	if !slices.ContainsFunc(r.entries(ps), behind) && !slices.ContainsFunc(ps.Spec.StoreRefs, missing) {
 		obj.walked.Store(ps.Generation)
 	}
 }
 
 // moved reports whether an object has changed, apart from the fields that this module writes.
-func (w *watches) moved(was, is *v1alpha1.PushSecret) bool {
+func (r *reconciler) moved(was, is *v1alpha1.PushSecret) bool {
 	return was.Generation != is.Generation || was.UID != is.UID || !was.DeletionTimestamp.Equal(is.DeletionTimestamp) ||
 		was.Annotations[v1alpha1.RefreshRequestAnnotation] != is.Annotations[v1alpha1.RefreshRequestAnnotation] ||
-		!equality.Semantic.DeepEqual(w.foreign(was), w.foreign(is))
+		!equality.Semantic.DeepEqual(r.foreign(was), r.foreign(is))
 }
 
 // referring returns the objects that may use a store.
-func (w *watches) referring(ctx context.Context, k resolve.Route, store types.NamespacedName, namespace string) []kit.Referrer[reconcile.Request] {
+func (r *reconciler) referring(ctx context.Context, k resolve.Route, store types.NamespacedName, namespace string) []kit.Referrer[reconcile.Request] {
 	var list v1alpha1.PushSecretList
-	if err := w.cache.List(ctx, &list, client.InNamespace(namespace)); err != nil {
+	if err := r.cache.List(ctx, &list, client.InNamespace(namespace)); err != nil {
 		return nil // A cache fails only when it shuts down.
 	}
 	var all []kit.Referrer[reconcile.Request]
 	for i := range list.Items {
 		ps := &list.Items[i]
 		uses := slices.ContainsFunc(ps.Spec.StoreRefs, func(ref v1alpha1.PushStoreRef) bool {
-			route, ok := w.route(ref)
+			route, ok := r.route(ref)
 			return ok && route.GVK == k.GVK && (ref.LabelSelector != nil || store.Name == "" || ref.Name == store.Name)
 		})
 		if uses {
@@ -150,8 +140,8 @@ func (w *watches) referring(ctx context.Context, k resolve.Route, store types.Na
 }
 
 // free ends the back-off of an object at its stores.
-func (w *watches) free(req reconcile.Request) {
-	if obj := w.memory.Peek(req.NamespacedName); obj != nil {
+func (r *reconciler) free(req reconcile.Request) {
+	if obj := r.memory.Peek(req.NamespacedName); obj != nil {
 		obj.stores.noWait()
 	}
 }

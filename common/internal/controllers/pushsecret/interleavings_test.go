@@ -65,11 +65,10 @@ func simulated(run *simulation.Run, change ...func(*reconciler)) func(*simulatio
 				watched.Remove(owner(key))
 			}
 		}
-		w := &watches{claim: r.claim, memory: mem, now: o.Now}
 		op.Cache.Watch(&fakev1.FakeStore{}, nil, nil, nil)
 		op.Cache.Watch(&fakev1.ClusterFakeStore{}, nil, nil, nil)
 		op.Cache.Watch(&corev1.Namespace{}, nil, nil, nil)
-		op.Cache.Watch(&v1alpha1.PushSecret{}, nil, nil, w.objectEvents())
+		op.Cache.Watch(&v1alpha1.PushSecret{}, nil, nil, r.objectEvents())
 	}
 }
 
@@ -220,10 +219,10 @@ func through(kind, store string) func(*v1alpha1.PushSecret) {
 // gitOps replaces an object by another one that pushes to the same remote secret, in one commit: both requests come before the
 // operator has seen one of them, or not. If the new object is created first, the secret must exist at all times. Afterwards the new
 // object is deleted, too, and the secret must be deleted, or its name reported.
-func gitOps(createFirst bool, leaders, crashes int, change func(*v1alpha1.PushSecret), guards ...func(*reconciler)) func(*simulation.Run) {
+func gitOps(createFirst bool, leaders, crashes int, change func(*v1alpha1.PushSecret)) func(*simulation.Run) {
 	return func(run *simulation.Run) {
 		run.Crashes = crashes
-		setUp(run, leaders, guards...)
+		setUp(run, leaders)
 		run.Add(simulation.FakeStore("twin"))
 		run.Add(&fakev1.ClusterFakeStore{ObjectMeta: metav1.ObjectMeta{Name: "twin"}})
 		made, replaced := false, false
@@ -263,6 +262,33 @@ func gitOps(createFirst bool, leaders, crashes int, change func(*v1alpha1.PushSe
 				return errors.New("the second object has never replaced the first")
 			case there() && !named:
 				return errors.New("the remote secret is left, and no event names it")
+			}
+			return nil
+		}
+	}
+}
+
+// early deletes an object as soon as another one pushes to its remote secret, which must exist at all times.
+func early(guards ...func(*reconciler)) func(*simulation.Run) {
+	return func(run *simulation.Run) {
+		setUp(run, 1, guards...)
+		there := func() bool {
+			_, there := run.Store.Value("db")
+			return there
+		}
+		made := false
+		run.Script("user",
+			simulation.Step{Label: "create another PushSecret, and delete the first", When: there, Do: func() error {
+				made = true
+				if err := run.User().Create(context.Background(), pushes("new", "db"), client.FieldOwner("user")); err != nil {
+					return err
+				}
+				return run.User().Delete(context.Background(), &v1alpha1.PushSecret{ObjectMeta: simulation.Meta("old")})
+			}})
+		run.Digest = func() string { return fmt.Sprint(made) }
+		run.Check = func() error {
+			if made && !there() {
+				return errors.New("the remote secret was deleted although an object pushes it")
 			}
 			return nil
 		}
@@ -367,6 +393,7 @@ func TestInterleavings(t *testing.T) {
 		"ChangedAndDeleted":        ends([]string{"old"}, 1, 1, changes),
 		"ChangedAndDeletedLeaders": ends([]string{"old"}, 2, 0, changes),
 		"Rename":                   rename(1, 1), "RenameTwoLeaders": rename(2, 0),
+		"Early":             early(),
 		"GitOps":            gitOps(true, 1, 1, func(*v1alpha1.PushSecret) {}),
 		"GitOpsDeleteFirst": gitOps(false, 1, 1, func(*v1alpha1.PushSecret) {}),
 		"GitOpsStore":       gitOps(true, 1, 0, through("FakeStore", "twin")),
@@ -397,7 +424,7 @@ func TestInterleavings(t *testing.T) {
 func TestFindsFaults(t *testing.T) {
 	for name, build := range map[string]func(*simulation.Run){
 		"OtherUsers":       handOver(1, 0, func(r *reconciler) { r.peers = &memory{} }),
-		"Compared":         gitOps(true, 1, 0, func(*v1alpha1.PushSecret) {}, func(r *reconciler) { r.runner.waits = 0 }),
+		"Compared":         early(func(r *reconciler) { r.runner.waits = 0 }),
 		"RemovalsComeLast": rename(1, 0, func(r *reconciler) { r.runner.incomplete = func(*carrying) bool { return false } }),
 	} {
 		t.Run(name, func(t *testing.T) { simulation.Breaks(t, build) })

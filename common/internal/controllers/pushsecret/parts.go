@@ -11,6 +11,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
 	"github.com/direct-secrets/direct-secrets/common/internal/watch"
 	"github.com/direct-secrets/direct-secrets/common/provider"
@@ -47,15 +48,15 @@ func (g *generatedValues) readVersions(ctx context.Context, to *versions) error 
 // current reports whether a part has the values that the object now wants of its generator. Under IfNotExists a part
 // keeps its values, whatever refresh is requested.
 func (g *generatedValues) current(rec handoff.Record) bool {
-	request := g.valueRequest().request
+	request := g.valueRequest().Request
 	if g.object.Spec.UpdatePolicy == v1alpha1.UpdateIfNotExists {
 		request = ""
 	}
 	return rec.Serves(g.object.UID, g.generator, request)
 }
 
-func (g *generatedValues) valueRequest() valueRequest {
-	return valueRequest{g.object.Generation, g.object.Annotations[v1alpha1.RefreshRequestAnnotation]}
+func (g *generatedValues) valueRequest() kit.Attempt {
+	return kit.Attempt{Generation: g.object.Generation, Request: g.object.Annotations[v1alpha1.RefreshRequestAnnotation]}
 }
 
 // gracePeriod is how long a request for values may be unanswered before that counts as a failure.

@@ -33,11 +33,8 @@ type location struct {
 	provider.Identity
 }
 
-// site identifies a remote secret at a place.
-type site struct{ place, key string }
-
-// site returns the site of a remote secret.
-func (l location) site(key string) site { return site{l.place, l.Prefix + key} }
+// site identifies a remote secret by its place and key.
+func (l location) site(key string) string { return l.place + "/" + l.Prefix + key }
 
 // locate asks the client of a store where its secrets are stored. A store whose client does not know is a place of its own.
 // Clients keep the answer, so this costs one call. An error means that the place is unknown for now.
@@ -138,21 +135,21 @@ func connect(ctx context.Context, loader *dispatch.Loader, timeout time.Duration
 // siteLocks let one push or removal at a time work on a remote secret. The zero value is ready to use.
 type siteLocks struct {
 	mu   sync.Mutex
-	held map[site]chan struct{}
+	held map[string]chan struct{}
 }
 
 // enter waits until the caller alone works on a remote secret. The caller must call unlock afterwards.
-func (l *siteLocks) enter(ctx context.Context, s site) (unlock func(), err error) {
+func (l *siteLocks) enter(ctx context.Context, site string) (unlock func(), err error) {
 	for {
 		l.mu.Lock()
-		held := l.held[s]
+		held := l.held[site]
 		if held == nil {
 			if l.held == nil {
-				l.held = map[site]chan struct{}{}
+				l.held = map[string]chan struct{}{}
 			}
-			l.held[s] = make(chan struct{})
+			l.held[site] = make(chan struct{})
 			l.mu.Unlock()
-			return func() { l.unlock(s) }, nil
+			return func() { l.unlock(site) }, nil
 		}
 		l.mu.Unlock()
 		select {
@@ -163,11 +160,11 @@ func (l *siteLocks) enter(ctx context.Context, s site) (unlock func(), err error
 	}
 }
 
-func (l *siteLocks) unlock(s site) {
+func (l *siteLocks) unlock(site string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	close(l.held[s])
-	delete(l.held, s)
+	close(l.held[site])
+	delete(l.held, site)
 }
 
 // origin is a store that a Secret was read from.

@@ -68,7 +68,7 @@ func TestSiteLocks(t *testing.T) {
 	}
 	cases := map[string]struct {
 		reason string
-		other  site
+		other  string
 		waits  bool
 	}{
 		"Same":   {"The same key at the same place is the same secret.", at("p", "x/").site("db"), true},

@@ -222,6 +222,17 @@ func (p *progress) noWait() {
 	}
 }
 
+// rest records that no push is due.
+func (p *progress) rest() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range p.states {
+		if !s.running {
+			s.wanted = 0
+		}
+	}
+}
+
 // unchecked reports whether this process has not compared a store. A push of a former process that was interrupted may then
 // have created what the status does not record.
 func (p *progress) unchecked(id storeID) (is bool) {

@@ -164,6 +164,7 @@ func concluded(p *pass) []v1alpha1.PushStoreStatus {
 		dests = append(dests, destination{status: s})
 	}
 	p.fold(dests)
+	p.obj.stores.rest()
 	return statusesOf(dests)
 }
 
@@ -225,7 +226,7 @@ func (p *pass) fold(dests []destination) {
 			}
 		}
 		report(p, d, res)
-		if res.err != nil && provider.ClassOf(res.err) == provider.Denied {
+		if res.err != nil && provider.ClassOf(res.err) == provider.Denied && d.store != nil {
 			p.opts.Suspect(d.route.Kind, d.key(p.ps.Namespace))
 		}
 	}
@@ -236,8 +237,10 @@ func report(p *pass, d *destination, res *result) {
 	if res == nil {
 		return
 	}
-	for _, s := range res.stays {
-		p.warn(p.ps, "LeftBehind", "%s: %s was not deleted, because %s", d.name(), place(s.entry.RemoteKey, s.entry.Property), s.why)
+	for why, entries := range res.stays {
+		for _, e := range entries {
+			p.warn(p.ps, "LeftBehind", "%s: %s was not deleted, because %s", d.name(), place(e.RemoteKey, e.Property), why)
+		}
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/push"
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
 	"github.com/direct-secrets/direct-secrets/common/internal/templatesource"
@@ -47,12 +48,6 @@ type versions struct {
 	at string
 }
 
-// valueRequest is the request for generated values.
-type valueRequest struct {
-	generation int64
-	request    string
-}
-
 // sourceMemory is the state of the sources of one object. It is safe for concurrent use.
 type sourceMemory struct {
 	// changes counts the changes that watches have reported.
@@ -62,7 +57,7 @@ type sourceMemory struct {
 	// seen are the versions of the sources; nil if they must be read.
 	seen *versions
 	// valueRequest is the last request for values, and requestedAt when this process first saw it.
-	valueRequest valueRequest
+	valueRequest kit.Attempt
 	requestedAt  time.Time
 }
 
@@ -70,7 +65,7 @@ type sourceMemory struct {
 func (m *sourceMemory) stale() { m.changes.Add(1) }
 
 // since returns when this process first saw a request.
-func (m *sourceMemory) since(w valueRequest, now time.Time) time.Time {
+func (m *sourceMemory) since(w kit.Attempt, now time.Time) time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.valueRequest != w {

@@ -48,8 +48,8 @@ type result struct {
 	at        time.Time
 	dry       dryCause
 	exists    []string
-	// stays are entries that this object created and neither removes nor records any longer.
-	stays []stay
+	// stays are entries that this object created and neither removes nor records any longer, by the reason.
+	stays map[string][]v1alpha1.PushEntryStatus
 	err   error
 	// old is true if the object or its sources have changed during the push. They must be read again.
 	old bool
@@ -65,12 +65,6 @@ type result struct {
 	compared bool
 }
 
-// stay is an entry that stays behind, and why.
-type stay struct {
-	entry v1alpha1.PushEntryStatus
-	why   string
-}
-
 // Reasons why something stays behind.
 const (
 	changedSince = "another client changed it after this object created it"
@@ -80,9 +74,10 @@ const (
 
 // stay records entries that stay behind.
 func (r *result) stay(entries []v1alpha1.PushEntryStatus, why string) {
-	for _, e := range entries {
-		r.stays = append(r.stays, stay{e, why})
+	if r.stays == nil {
+		r.stays = map[string][]v1alpha1.PushEntryStatus{}
 	}
+	r.stays[why] = append(r.stays[why], entries...)
 }
 
 // runner runs tasks.
@@ -327,10 +322,10 @@ func (r *runner) call(ctx context.Context, t *task, j job) push.Outcome {
 
 // lock waits for other tasks at the same remote secret, up to the timeout. That time does not count for the calls that
 // follow.
-func (r *runner) lock(ctx context.Context, s site) (unlock func(), err error) {
+func (r *runner) lock(ctx context.Context, site string) (unlock func(), err error) {
 	ctx, cancel := context.WithTimeout(ctx, r.timeout)
 	defer cancel()
-	return r.siteLocks.enter(ctx, s)
+	return r.siteLocks.enter(ctx, site)
 }
 
 // about adds the key to an error of a provider.

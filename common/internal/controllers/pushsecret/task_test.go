@@ -241,18 +241,11 @@ func TestMove(t *testing.T) {
 				jobs:   []job{{target: provider.Target{Key: "db"}, known: known}},
 				pusher: push.Pusher{Kind: "FakeStore", Policies: push.Policies{Deletes: true, Mark: "me"}},
 			})
-			if diff := cmp.Diff([]any{tc.elsewhere, 0, is.place}, []any{entriesOf(res.stays), len(obj.entries.over(nil)), res.place}); diff != "" {
+			if diff := cmp.Diff([]any{tc.elsewhere, 0, is.place}, []any{res.stays[otherPlace], len(obj.entries.over(nil)), res.place}); diff != "" {
 				t.Errorf("%s\nerror %v; entries elsewhere, entries left, and place: -want, +got:\n%s", tc.reason, res.err, diff)
 			}
 		})
 	}
-}
-
-func entriesOf(stays []stay) (out []v1alpha1.PushEntryStatus) {
-	for _, s := range stays {
-		out = append(out, s.entry)
-	}
-	return out
 }
 
 // slow is a Writer that waits before it answers that a secret does not exist.
@@ -286,17 +279,17 @@ func TestWaitForLock(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := &runner{timeout: time.Minute}
-				at := site{"b", "db"}
+				at := location{place: "b"}.site("db")
 				unlock, err := r.siteLocks.enter(t.Context(), at)
 				if err != nil {
 					t.Fatal(err)
 				}
 				time.AfterFunc(tc.busy, unlock)
-				known := []v1alpha1.PushEntryStatus{{RemoteKey: at.key, Created: true}}
+				known := []v1alpha1.PushEntryStatus{{RemoteKey: "db", Created: true}}
 				o := r.apply(t.Context(), &task{
-					obj: &object{}, to: &destination{}, location: location{place: at.place},
+					obj: &object{}, to: &destination{}, location: location{place: "b"},
 					pusher: push.Pusher{Kind: "FakeStore", Writer: slow{takes: 40 * time.Second}, Policies: push.Policies{Deletes: true}},
-				}, job{target: provider.Target{Key: at.key}, known: known})
+				}, job{target: provider.Target{Key: "db"}, known: known})
 				if (o.Err == nil) != (tc.class == "") || o.Err != nil && provider.ClassOf(o.Err) != tc.class {
 					t.Errorf("%s\nerror %v, want one of class %q", tc.reason, o.Err, tc.class)
 				}

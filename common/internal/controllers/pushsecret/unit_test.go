@@ -227,3 +227,25 @@ func TestRemadeSecretSurvivesDeletion(t *testing.T) {
 		t.Error("a secret with another ID than the recorded one was deleted")
 	}
 }
+
+// TestFailingStoreKeepsNothing deletes an object that has created nothing, after a restart. Its store is down, so this cannot be
+// checked. That must not keep the object for ever.
+func TestFailingStoreKeepsNothing(t *testing.T) {
+	for name, tc := range map[string]struct {
+		after    time.Duration
+		released bool
+	}{"AtFirst": {0, false}, "Later": {releaseTimeout + time.Minute, true}} {
+		t.Run(name, func(t *testing.T) {
+			s := scenarioOf(t, finalized())
+			s.deleted(t)
+			s.backend.Inject(fake.Fault{Call: fake.CallObserve, Err: provider.NewError(provider.Unavailable, "down")})
+			s.opts.Now = func() time.Time { return time.Now().Add(tc.after) }
+			s.push(t)
+			s.walk(t)
+			released := s.api.Get(t.Context(), client.ObjectKeyFromObject(s.ps), &v1alpha1.PushSecret{}) != nil
+			if diff := cmp.Diff(tc.released, released); diff != "" {
+				t.Errorf("released: -want, +got:\n%s", diff)
+			}
+		})
+	}
+}

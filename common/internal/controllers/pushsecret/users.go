@@ -143,7 +143,7 @@ func (o *others) exists(ctx context.Context, ps *v1alpha1.PushSecret) error {
 
 // uses returns the uses of a remote secret, but for those of the task's own object and store.
 func (o *others) uses(key, secretID string) (out []use) {
-	at := o.at.site(key).key
+	at := o.at.Prefix + key
 	for _, other := range o.peers.All() {
 		ps := other.seen.Load()
 		if ps == nil || ps.DeletionTimestamp != nil {
@@ -159,7 +159,7 @@ func (o *others) uses(key, secretID string) (out []use) {
 				return
 			}
 			// Stores may spell one key in several ways.
-			named := is.site(e.RemoteKey).key == at || !sure && strings.HasSuffix(at, e.RemoteKey)
+			named := is.Prefix+e.RemoteKey == at || !sure && strings.HasSuffix(at, e.RemoteKey)
 			if named || e.ID != "" && e.ID == secretID {
 				out = append(out, u)
 			}
