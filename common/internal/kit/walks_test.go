@@ -279,3 +279,21 @@ func TestBackOffGrows(t *testing.T) {
 		}
 	})
 }
+
+// TestCrowded parks objects at the share of their tenant and at that of a store. Only the first are held back by their own
+// tenant alone.
+func TestCrowded(t *testing.T) {
+	w := NewWalks(Limits{})
+	w.shares.store, w.shares.tenant = 1, 1
+	c := NewController(w, func(context.Context, string) (reconcile.Result, error) { return reconcile.Result{}, nil })
+	enter := func(req, store, tenant string) bool {
+		return w.shares.enter([]Place{{Store: types.UID(store), Tenant: tenant}}, parked{objectID: objectID[string]{c, req}, queue: func() {}})
+	}
+	if !enter("first", "a", "shop") || enter("tenant", "b", "shop") || enter("store", "a", "other") {
+		t.Fatal("the shares are not full")
+	}
+	got := map[string]bool{"first": c.Crowded("first", "shop"), "tenant": c.Crowded("tenant", "shop"), "store": c.Crowded("store", "other")}
+	if diff := cmp.Diff(map[string]bool{"first": false, "tenant": true, "store": false}, got); diff != "" {
+		t.Errorf("held back by their own tenant: -want, +got:\n%s", diff)
+	}
+}

@@ -1,6 +1,7 @@
 package testenv
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -40,7 +41,7 @@ func NewCluster(t *testing.T, spec v1alpha1.ClusterStoreSpec, change ...func(*fa
 		everywhere.server = fake.NewServer()
 		everywhere.end = operatortest.Run(operatorOf("provider-fake", fakev1.Group, p.Cluster.Config(), kindsOf(everywhere.server)))
 	})
-	name := "s" + strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
+	name := nameOf(t)
 	e := &ClusterEnv{Client: NewClient(t, p, ""), Name: name, Server: everywhere.server, Backend: everywhere.server.Backend(name)}
 	s := &fakev1.ClusterFakeStore{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: fakev1.ClusterFakeStoreSpec{
 		FakeStoreSpec: fakev1.FakeStoreSpec{Backend: name}, ClusterStoreSpec: spec,
@@ -50,6 +51,27 @@ func NewCluster(t *testing.T, spec v1alpha1.ClusterStoreSpec, change ...func(*fa
 	}
 	e.Create(s)
 	return e
+}
+
+// runs counts the runs of each test, because cluster objects of a former run still exist.
+var runs struct {
+	sync.Mutex
+	of map[string]int
+}
+
+// nameOf returns a name for the cluster objects of a test.
+func nameOf(t *testing.T) string {
+	t.Helper()
+	name := "s" + strings.ToLower(strings.NewReplacer("/", "-", "_", "-").Replace(t.Name()))
+	runs.Lock()
+	defer runs.Unlock()
+	if runs.of == nil {
+		runs.of = map[string]int{}
+	}
+	if runs.of[name]++; runs.of[name] > 1 {
+		name = fmt.Sprintf("%s-%d", name, runs.of[name])
+	}
+	return name
 }
 
 // Namespaced returns the full name of a namespace of this test.
