@@ -67,8 +67,8 @@ func (l *labelledSecrets) ref() watch.ObjectRef {
 	return watch.SecretsRef(l.namespace, l.labels.String())
 }
 
-func (l *labelledSecrets) list(ctx context.Context, into client.ObjectList) error {
-	return l.client.List(ctx, into, client.InNamespace(l.namespace), client.MatchingLabelsSelector{Selector: l.labels})
+func (l *labelledSecrets) list(ctx context.Context, into client.ObjectList, opts ...client.ListOption) error {
+	return l.client.List(ctx, into, append(opts, client.InNamespace(l.namespace), client.MatchingLabelsSelector{Selector: l.labels})...)
 }
 
 func (l *labelledSecrets) readVersions(ctx context.Context, to *versions) error {
@@ -83,18 +83,32 @@ func (l *labelledSecrets) readVersions(ctx context.Context, to *versions) error 
 	return err
 }
 
-func (l *labelledSecrets) read(ctx context.Context, is refs) ([]corev1.Secret, string, error) {
-	list := &corev1.SecretList{}
-	if err := l.list(ctx, list); err != nil {
-		return nil, "", errors.Wrap(err, "cannot list Secrets")
-	}
-	found := map[string]string{}
-	for _, s := range list.Items {
-		found[s.Name] = s.ResourceVersion
+// selectedPage is how many Secrets one request reads, and maxSelected limits the values of all, in bytes: a tenant can label any
+// number of large Secrets.
+const selectedPage, maxSelected = 16, 16 << 20
+
+func (l *labelledSecrets) read(ctx context.Context, is refs) (all []corev1.Secret, generated string, err error) {
+	found, size, more := map[string]string{}, 0, ""
+	for first := true; first || more != ""; first = false {
+		list := &corev1.SecretList{}
+		if err := l.list(ctx, list, client.Limit(selectedPage), client.Continue(more)); err != nil {
+			return nil, "", errors.Wrap(err, "cannot list Secrets")
+		}
+		more = list.Continue
+		for _, s := range list.Items {
+			found[s.Name] = s.ResourceVersion
+			for _, v := range s.Data {
+				size += len(v)
+			}
+		}
+		if size > maxSelected {
+			return nil, "", provider.NewError(provider.Invalid, "the Secrets that spec.selector.secret.selector selects have more than %d MiB; split the object", maxSelected>>20)
+		}
+		all = append(all, list.Items...)
 	}
 	is[l.ref()] = plain(watch.VersionOf(found))
-	if len(list.Items) == 0 {
+	if len(all) == 0 {
 		return nil, "", provider.NewError(provider.NotFound, "no Secret has the labels of spec.selector.secret.selector; label one or correct the selector")
 	}
-	return list.Items, "", nil
+	return all, "", nil
 }
