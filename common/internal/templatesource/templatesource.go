@@ -14,6 +14,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
 	"github.com/direct-secrets/direct-secrets/common/internal/watch"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 // WatchRef returns the reference of a template source for package watch.
@@ -34,9 +35,35 @@ func Version(ctx context.Context, c client.Reader, namespace string, ref render.
 
 // +kubebuilder:rbac:groups="",resources=secrets;configmaps,verbs=get
 
-// Read reads a template source. It returns its texts by key, and its resourceVersion. Both are empty if it does not
+// MaxSize limits the texts that one object holds of its template sources, in bytes: a tenant can name any number of large ones.
+const MaxSize = 4 << 20
+
+// ReadAll reads template sources. keep gets the texts of each by key, and its resourceVersion, and returns those to hold; both
+// are empty for a source that does not exist, which is left out. More than MaxSize are an error of class Invalid.
+func ReadAll(ctx context.Context, c client.Reader, namespace string, refs []render.TextRef, keep func(ref render.TextRef, all map[string]string, version string) map[string]string) (render.TemplateSources, error) {
+	out, size := render.TemplateSources{}, 0
+	for _, ref := range refs {
+		all, version, err := read(ctx, c, namespace, ref)
+		if err != nil {
+			return nil, err
+		}
+		all = keep(ref, all, version)
+		for k, v := range all {
+			size += len(k) + len(v)
+		}
+		if size > MaxSize {
+			return nil, provider.NewError(provider.Invalid, "templateFrom: the templates in ConfigMaps and Secrets have more than %d MiB; name fewer or smaller ones", MaxSize>>20)
+		}
+		if version != "" {
+			out[ref] = all
+		}
+	}
+	return out, nil
+}
+
+// read reads a template source. It returns its texts by key, and its resourceVersion. Both are empty if it does not
 // exist.
-func Read(ctx context.Context, c client.Reader, namespace string, ref render.TextRef) (map[string]string, string, error) {
+func read(ctx context.Context, c client.Reader, namespace string, ref render.TextRef) (map[string]string, string, error) {
 	key := types.NamespacedName{Namespace: namespace, Name: ref.Name}
 	all := map[string]string{}
 	var o client.Object

@@ -145,6 +145,10 @@ func (r *Reconciler) checkPreconditions(ctx context.Context, s *subject) (o *out
 
 // unread returns the outcome for a template source that cannot be read.
 func unread(err error) (*outcome, error) {
+	var invalid *provider.Error
+	if errors.As(err, &invalid) {
+		return retry(status.NotSynced(err), 0), nil
+	}
 	if kerrors.IsForbidden(err) {
 		return retry(status.Failed(v1alpha1.ReasonForbidden, "spec.target.template.templateFrom: "+err.Error()), 0), nil
 	}

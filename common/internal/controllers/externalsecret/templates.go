@@ -103,16 +103,8 @@ func (r *Reconciler) followTemplates(ctx context.Context, s *subject) error {
 
 // readTemplates returns the templates of the sources. A source that does not exist is left out.
 func readTemplates(ctx context.Context, live client.Reader, s *subject) (render.TemplateSources, error) {
-	templateSources := render.TemplateSources{}
-	for _, ref := range s.plan.TemplateRefs {
-		all, version, err := templatesource.Read(ctx, live, s.es.Namespace, ref)
-		if err != nil {
-			return nil, err
-		}
-		if version != "" {
-			templateSources[ref] = render.KeysUsed(s.es, ref, all)
-		}
+	return templatesource.ReadAll(ctx, live, s.es.Namespace, s.plan.TemplateRefs, func(ref render.TextRef, all map[string]string, version string) map[string]string {
 		s.obj.signals.templates.saw(ref, version)
-	}
-	return templateSources, nil
+		return render.KeysUsed(s.es, ref, all)
+	})
 }

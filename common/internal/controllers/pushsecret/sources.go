@@ -126,15 +126,12 @@ func (s *sources) read(ctx context.Context, known refs) (content, error) {
 		return content{}, err
 	}
 	c.generated = generated
-	templates := render.TemplateSources{}
-	for _, t := range s.templateRefs {
-		all, version, err := templatesource.Read(ctx, s.client, s.object.Namespace, t)
-		if err != nil {
-			return content{}, err
-		}
-		if c.refs[templatesource.WatchRef(s.object.Namespace, t)] = plain(version); version != "" {
-			templates[t] = all
-		}
+	templates, err := templatesource.ReadAll(ctx, s.client, s.object.Namespace, s.templateRefs, func(ref render.TextRef, all map[string]string, version string) map[string]string {
+		c.refs[templatesource.WatchRef(s.object.Namespace, ref)] = plain(version)
+		return all
+	})
+	if err != nil {
+		return content{}, err
 	}
 	for _, from := range secrets {
 		data, err := render.ShapeData(s.object.Spec.Template, from.Data, templates)
