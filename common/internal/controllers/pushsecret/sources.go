@@ -156,16 +156,21 @@ type follower struct {
 // versions returns the versions of the sources of an object, and watches the sources. It reads them only after a
 // change.
 func (f follower) versions(ctx context.Context, s *sources, m *sourceMemory) (*versions, error) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
 	changes := m.changes.Load()
+	m.mu.Lock()
 	was := m.seen
+	m.mu.Unlock()
 	if was != nil && was.changes == changes && was.generation == s.object.Generation {
 		return was, nil
 	}
 	is, err := s.readVersions(ctx, changes)
 	if err != nil {
 		return nil, err
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if was = m.seen; was != nil && (was.generation > is.generation || was.changes > is.changes) {
+		return is, nil // Another walk over the object has read later versions.
 	}
 	key := client.ObjectKeyFromObject(s.object)
 	if was != nil && slices.ContainsFunc(slices.Collect(maps.Keys(was.refs)), func(r watch.ObjectRef) bool { _, ok := is.refs[r]; return !ok }) {
