@@ -54,9 +54,9 @@ type storeState struct {
 	result *result
 	// at is where the store keeps its secrets, as its client has told this process; zero if it has not.
 	at location
-	// wanted is the generation for which the last push was started, and done the one for which a push last ended.
+	// wanted is the generation that must be compared, and done the one that was last compared.
 	wanted, done int64
-	// asked is true if the store must be compared although it is in sync, because another object handed a secret over.
+	// asked is true if the store must be compared although it is in sync, because the removal by another object needs that.
 	asked bool
 	// attempts are those of pushes. The Metadata of an attempt is the version of what is pushed.
 	attempts kit.Attempts
@@ -192,8 +192,7 @@ func (p *progress) begin(id storeID, cancel func()) (free bool) {
 	return free
 }
 
-// end records the end of a push, its result (nil if nothing was due), and the generation that it was for (0 if it did not
-// begin).
+// end records the end of a push, its result (nil if nothing was due), and the generation that it has compared (0 for none).
 func (p *progress) end(id storeID, res *result, generation int64) {
 	p.with(id, func(s *storeState) { s.running, s.result, s.done = false, res, max(s.done, generation) })
 }
@@ -250,8 +249,7 @@ func (p *progress) location(id storeID) (at location, known bool) {
 	return at, at.place != ""
 }
 
-// unfinished calls f for each store with a push that was started and has not ended. done is the generation for which a push
-// last ended.
+// unfinished calls f for each store that was not compared yet. done is the generation that was last compared.
 func (p *progress) unfinished(f func(id storeID, at location, done int64)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -163,12 +163,14 @@ func (c *carrying) end(t *task) *result {
 		c.difference = differenceOf(c.changes)
 		return &c.result
 	}
-	keys := map[string]bool{}
-	for _, e := range slices.Concat(t.to.status.Entries, c.entries) {
-		keys[e.RemoteKey] = true
+	was, is := byKey(t.to.status.Entries), byKey(c.entries)
+	for key := range was {
+		if _, kept := is[key]; !kept {
+			is[key] = nil
+		}
 	}
-	for key := range keys {
-		t.record(key, slices.DeleteFunc(slices.Clone(c.entries), func(e v1alpha1.PushEntryStatus) bool { return e.RemoteKey != key }))
+	for key := range is {
+		t.obj.entries.set(idOf(t.to.status), key, was[key], is[key])
 	}
 	return &c.result
 }
@@ -300,14 +302,23 @@ func (r *runner) apply(ctx context.Context, t *task, j job) push.Outcome {
 	defer unlock()
 	out := r.call(ctx, t, j)
 	// An entry that stays behind is recorded until the end of the task reports it.
-	t.record(j.target.Key, slices.Concat(out.Entries, j.kept, out.Left, out.Released))
+	var was []v1alpha1.PushEntryStatus
+	for _, e := range t.to.status.Entries {
+		if e.RemoteKey == j.target.Key {
+			was = append(was, e)
+		}
+	}
+	t.obj.entries.set(idOf(t.to.status), j.target.Key, was, slices.Concat(out.Entries, j.kept, out.Left, out.Released))
 	return out
 }
 
-// record records the entries for a remote secret.
-func (t *task) record(key string, is []v1alpha1.PushEntryStatus) {
-	was := slices.DeleteFunc(slices.Clone(t.to.status.Entries), func(e v1alpha1.PushEntryStatus) bool { return e.RemoteKey != key })
-	t.obj.entries.set(idOf(t.to.status), key, was, is)
+// byKey returns entries by the key of their remote secret.
+func byKey(entries []v1alpha1.PushEntryStatus) map[string][]v1alpha1.PushEntryStatus {
+	out := map[string][]v1alpha1.PushEntryStatus{}
+	for _, e := range entries {
+		out[e.RemoteKey] = append(out[e.RemoteKey], e)
+	}
+	return out
 }
 
 func (r *runner) call(ctx context.Context, t *task, j job) push.Outcome {
