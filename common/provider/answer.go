@@ -31,6 +31,19 @@ func LimitAnswer(ctx context.Context, body io.ReadCloser, most int64) io.ReadClo
 	return l
 }
 
+// Reserve counts a whole answer of at most most bytes before it arrives, for a transport that cannot wrap its body. The caller
+// must call release. The error is ErrNoRoom.
+func Reserve(ctx context.Context, most int64) (release func(), err error) {
+	share := budget.Of(ctx)
+	if share == nil {
+		return func() {}, nil
+	}
+	if !share.Take(decoded*most, decoded*most) {
+		return nil, ErrNoRoom
+	}
+	return func() { share.Add(-decoded * most) }, nil
+}
+
 type limited struct {
 	io.ReadCloser
 

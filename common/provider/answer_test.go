@@ -103,3 +103,29 @@ func TestLimitAnswerSpends(t *testing.T) {
 		t.Error("answers that failed cost nothing")
 	}
 }
+
+// TestReserve reserves whole answers. One that would exceed the limits of the tenant by more than one answer is refused.
+func TestReserve(t *testing.T) {
+	share := (&budget.Budget{}).Share("shop")
+	ctx := budget.With(t.Context(), share)
+	var all []func()
+	for {
+		release, err := provider.Reserve(ctx, 1<<20)
+		if err != nil {
+			if !errors.Is(err, provider.ErrNoRoom) {
+				t.Error(err)
+			}
+			break
+		}
+		all = append(all, release)
+	}
+	if diff := cmp.Diff([]int64{2, 4 << 20}, []int64{int64(len(all)), share.Used()}); diff != "" {
+		t.Errorf("answers and bytes: -want, +got:\n%s", diff)
+	}
+	for _, release := range all {
+		release()
+	}
+	if n := share.Used(); n != 0 {
+		t.Errorf("%d bytes count after the release", n)
+	}
+}

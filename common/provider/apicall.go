@@ -8,6 +8,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
+
+	"github.com/direct-secrets/direct-secrets/common/internal/budget"
 )
 
 // One call of the contract can need many requests: retries, pages of a listing, a login. Quotas and bills count
@@ -43,10 +45,10 @@ func withKind(ctx context.Context, kind string) context.Context {
 }
 
 // Aside returns a context for requests that are not part of one call, such as a login for all calls. It does not end
-// with ctx, and takes only the Kind from it.
+// with ctx, and takes only the Kind and the tenant from it.
 func Aside(ctx context.Context) context.Context {
 	kind, _ := ctx.Value(kindKey{}).(string)
-	return withKind(context.Background(), kind)
+	return withKind(budget.With(context.Background(), budget.Of(ctx)), kind)
 }
 
 // APICall starts the count of one request to the API of a provider. ctx is that of the call of the contract, or

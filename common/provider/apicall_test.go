@@ -12,6 +12,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/provider/conformance"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
 func TestCountCalls(t *testing.T) {
@@ -40,13 +41,13 @@ func TestCountCalls(t *testing.T) {
 	}
 
 	kind := t.Name()
-	_, err := provider.Get(t.Context(), kind, getter(func(ctx context.Context, ref provider.Ref) (provider.Value, error) {
+	_, err := fake.Link(kind, getter(func(ctx context.Context, ref provider.Ref) (provider.Value, error) {
 		for _, path := range []string{"200", "200", "429", "742", "743", "aborted"} {
 			ask(ctx, "read", path)
 		}
 		ask(ctx, "", "200")
 		return echo(ctx, ref)
-	}), provider.Ref{Key: "shop/db"})
+	})).Get(t.Context(), provider.Ref{Key: "shop/db"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,7 +2,6 @@ package provider
 
 import (
 	"context"
-	stderrors "errors"
 	"io"
 	"iter"
 	"time"
@@ -72,32 +71,32 @@ func Capabilities(c any) (caps []string) {
 }
 
 func is[I any](c any) bool {
-	_, ok := optional[I](c)
+	_, ok := c.(I)
 	return ok
 }
 
 // BatchSize returns how many secrets one call to GetBatch reads; 1 for a client without batches.
-func BatchSize(c Client) int {
-	if b, ok := optional[Batcher](c); ok {
+func (l *Link) BatchSize() int {
+	if b, ok := l.made.(Batcher); ok {
 		return max(1, b.BatchSize())
 	}
 	return 1
 }
 
-// GetBatch reads refs, at most BatchSize(c) of them, and returns a result for each. Without a Batcher it reads them
-// one by one. kind is a label of the metrics.
-func GetBatch(ctx context.Context, kind string, c Client, refs []Ref) (results []Result) {
-	b, ok := optional[Batcher](c)
+// GetBatch reads refs, at most BatchSize of them, and returns a result for each. Without a Batcher it reads them one by
+// one.
+func (l *Link) GetBatch(ctx context.Context, refs []Ref) (results []Result) {
+	b, ok := l.made.(Batcher)
 	if !ok {
 		for _, ref := range refs {
-			v, err := Get(ctx, kind, c, ref)
+			v, err := l.Get(ctx, ref)
 			results = append(results, Result{Value: v, Err: err})
 		}
 		return results
 	}
 
-	batchSize.WithLabelValues(kind).Observe(float64(len(refs)))
-	ctx, done := observe(ctx, kind, "GetBatch")
+	batchSize.WithLabelValues(l.kind).Observe(float64(len(refs)))
+	ctx, done := begin(ctx, l, "GetBatch")
 	results, err := guard("reading a batch", func() ([]Result, error) { return b.GetBatch(ctx, refs), nil })
 	if err == nil && len(results) != len(refs) {
 		err = NewError(Unavailable, "the provider returned %d of %d secrets", len(results), len(refs))
@@ -113,20 +112,22 @@ func GetBatch(ctx context.Context, kind string, c Client, refs []Ref) (results [
 }
 
 // Get reads one secret.
-func Get(ctx context.Context, kind string, c Client, ref Ref) (Value, error) {
-	return call(ctx, kind, "Get", "reading", func(ctx context.Context) (Value, error) { return c.Get(ctx, ref) })
+func (l *Link) Get(ctx context.Context, ref Ref) (Value, error) {
+	c, err := as[Client](l, "read")
+	if err != nil {
+		return Value{}, err
+	}
+	return call(ctx, l, "Get", "reading", nil, func(ctx context.Context) (Value, error) { return c.Get(ctx, ref) })
 }
 
 // Find yields every matching secret, or errors.ErrUnsupported if the client is not a Finder.
-func Find(ctx context.Context, kind string, c Client, q Query) iter.Seq2[Value, error] {
-	f, ok := optional[Finder](c)
-	if !ok {
-		return func(yield func(Value, error) bool) {
-			yield(Value{}, errors.Wrap(stderrors.ErrUnsupported, "find"))
-		}
+func (l *Link) Find(ctx context.Context, q Query) iter.Seq2[Value, error] {
+	f, err := as[Finder](l, "find")
+	if err != nil {
+		return func(yield func(Value, error) bool) { yield(Value{}, err) }
 	}
 	return func(yield func(Value, error) bool) {
-		ctx, done := observe(ctx, kind, "Find")
+		ctx, done := begin(ctx, l, "Find")
 		var last error
 		stopped := false
 		_, failed := guard("finding", func() (struct{}, error) {
@@ -150,13 +151,13 @@ func Find(ctx context.Context, kind string, c Client, q Query) iter.Seq2[Value, 
 	}
 }
 
-// Check checks whether a Client or Generator works. It returns nil for one that is not a Checker.
-func Check(ctx context.Context, kind string, c any) error {
-	ch, ok := optional[Checker](c)
+// Check checks whether the Client or Generator works. It returns nil for one that is not a Checker.
+func (l *Link) Check(ctx context.Context) error {
+	ch, ok := l.made.(Checker)
 	if !ok {
 		return nil
 	}
-	ctx, done := observe(ctx, kind, "Check")
+	ctx, done := begin(ctx, l, "Check")
 	_, err := guard("checking", func() (struct{}, error) { return struct{}{}, ch.Check(ctx) })
 	var w Warnings
 	if errors.As(err, &w) {
@@ -169,7 +170,7 @@ func Check(ctx context.Context, kind string, c any) error {
 
 // Close releases the resources of a Client or Generator, if it is an io.Closer.
 func Close(c any) error {
-	cl, ok := optional[io.Closer](c)
+	cl, ok := c.(io.Closer)
 	if !ok {
 		return nil
 	}
@@ -182,10 +183,10 @@ func guard[T any](doing string, f func() (T, error)) (v T, err error) {
 	return f()
 }
 
-// observe starts a call of the contract. It returns the context of the call, and a function to call with its error.
-func observe(ctx context.Context, kind, call string) (context.Context, func(error)) {
-	start := time.Now()
-	ctx, span := trace.Start(withKind(ctx, kind), trace.Call, "directsecrets.kind", kind, "directsecrets.call", call)
+// begin starts a call of the contract. It returns the context of the call, and a function to call with its error.
+func begin(ctx context.Context, l *Link, call string) (context.Context, func(error)) {
+	start, kind := time.Now(), l.kind
+	ctx, span := trace.Start(l.context(ctx), trace.Call, "directsecrets.kind", kind, "directsecrets.call", call)
 	return ctx, func(err error) {
 		result := "ok"
 		if err != nil {

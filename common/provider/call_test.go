@@ -90,7 +90,7 @@ func TestCapabilities(t *testing.T) {
 			if diff := cmp.Diff(tc.want, provider.Capabilities(tc.client)); diff != "" {
 				t.Errorf("%s\nCapabilities(...): -want, +got:\n%s", tc.reason, diff)
 			}
-			if diff := cmp.Diff(tc.size, provider.BatchSize(tc.client)); diff != "" {
+			if diff := cmp.Diff(tc.size, fake.Link("Test", tc.client).BatchSize()); diff != "" {
 				t.Errorf("%s\nBatchSize(...): -want, +got:\n%s", tc.reason, diff)
 			}
 		})
@@ -165,7 +165,7 @@ func TestGetBatch(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got := provider.GetBatch(t.Context(), "Test", tc.client, refs("a", "b"))
+			got := fake.Link("Test", tc.client).GetBatch(t.Context(), refs("a", "b"))
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\nGetBatch(...): -want, +got:\n%s", tc.reason, diff)
 			}
@@ -198,7 +198,7 @@ func TestGet(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := provider.Get(t.Context(), "Test", tc.client, provider.Ref{Key: "a"})
+			got, err := fake.Link("Test", tc.client).Get(t.Context(), provider.Ref{Key: "a"})
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\nGet(...): -want, +got:\n%s", tc.reason, diff)
 			}
@@ -271,7 +271,7 @@ func TestFind(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var got []provider.Result
-			for v, err := range provider.Find(t.Context(), "Test", tc.client, provider.Query{}) {
+			for v, err := range fake.Link("Test", tc.client).Find(t.Context(), provider.Query{}) {
 				got = append(got, provider.Result{Value: v, Err: err})
 			}
 			if diff := cmp.Diff(tc.want, got, equateErrors()); diff != "" {
@@ -289,7 +289,7 @@ func TestFindStopped(t *testing.T) {
 			continue
 		}
 	}
-	for _, err := range provider.Find(t.Context(), "Test", stub{find: seq}, provider.Query{}) {
+	for _, err := range fake.Link("Test", stub{find: seq}).Find(t.Context(), provider.Query{}) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -308,7 +308,7 @@ func TestFindCallerPanics(t *testing.T) {
 		}
 	}()
 	seq := func(yield func(provider.Value, error) bool) { yield(provider.Value{Key: "a"}, nil) }
-	for _, err := range provider.Find(t.Context(), "Test", stub{find: seq}, provider.Query{}) {
+	for _, err := range fake.Link("Test", stub{find: seq}).Find(t.Context(), provider.Query{}) {
 		t.Log(err)
 		panic("caller")
 	}
@@ -327,7 +327,7 @@ func TestCheck(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			err := provider.Check(t.Context(), "Test", tc.client)
+			err := fake.Link("Test", tc.client).Check(t.Context())
 			if diff := cmp.Diff(tc.want, err, equateErrors()); diff != "" {
 				t.Errorf("%s\nCheck(...): -want error, +got error:\n%s", tc.reason, diff)
 			}
@@ -352,11 +352,11 @@ func TestMetrics(t *testing.T) {
 	panics := func(context.Context, provider.Ref) (provider.Value, error) { panic(secret) }
 	before := callsOf(t, kind)
 	for _, g := range []getter{echo, echo, notFound, panics} {
-		_, _ = provider.Get(t.Context(), kind, g, provider.Ref{Key: "shop/db"})
+		_, _ = fake.Link(kind, g).Get(t.Context(), provider.Ref{Key: "shop/db"})
 	}
-	_ = provider.GetBatch(t.Context(), kind, stub{batch: func([]provider.Ref) []provider.Result {
+	_ = fake.Link(kind, stub{batch: func([]provider.Ref) []provider.Result {
 		return append(values("a"), provider.Result{Err: provider.NewError(provider.NotFound, "gone")}, provider.Result{Err: errBoom})
-	}}, refs("a", "b", "c"))
+	}}).GetBatch(t.Context(), refs("a", "b", "c"))
 
 	want := map[string]float64{
 		"Get ok": 2, "Get NotFound": 1, "Get Unavailable": 1,

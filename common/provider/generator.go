@@ -70,43 +70,49 @@ var ErrNotRenewable error = NewError(Invalid, "the values cannot be renewed")
 // MaxState limits Generated.State, in bytes.
 const MaxState = 4 << 10
 
-// Generate calls g.Generate. kind is a label of the metrics.
-func Generate(ctx context.Context, kind string, g Generator) (Generated, error) {
-	made, err := call(ctx, kind, "Generate", "generating", func(ctx context.Context) (Generated, error) { return g.Generate(ctx) })
+// Generate makes new values. They count for the tenant until ctx ends.
+func (l *Link) Generate(ctx context.Context) (Generated, error) {
+	g, err := as[Generator](l, "generate")
+	if err != nil {
+		return Generated{}, err
+	}
+	made, err := call(ctx, l, "Generate", "generating", l.heldBack, func(ctx context.Context) (Generated, error) { return g.Generate(ctx) })
 	if err == nil && len(made.State) > MaxState {
 		err = NewError(Unavailable, "the provider's code returned a state of %d bytes, more than %d", len(made.State), MaxState)
 	}
 	if err == nil && len(made.Values) == 0 {
 		err = NewError(Unavailable, "the provider's code returned no values")
 	}
+	size := 0
+	for _, v := range made.Values {
+		size += len(v)
+	}
+	hold(ctx, l, size)
 	return made, err
 }
 
-// Renew extends the validity of values. It returns ErrNotRenewable if g is not a Renewer.
-func Renew(ctx context.Context, kind string, g Generator, state string) (Generated, error) {
-	r, ok := optional[Renewer](g)
+// Renew extends the validity of values. It returns ErrNotRenewable if the Generator is not a Renewer.
+func (l *Link) Renew(ctx context.Context, state string) (Generated, error) {
+	r, ok := l.made.(Renewer)
 	if !ok {
 		return Generated{}, ErrNotRenewable
 	}
-	return call(ctx, kind, "Renew", "renewing", func(ctx context.Context) (Generated, error) { return r.Renew(ctx, state) })
+	return call(ctx, l, "Renew", "renewing", l.refused, func(ctx context.Context) (Generated, error) { return r.Renew(ctx, state) })
 }
 
-// Cleanup revokes values. It does nothing if g is not a Cleaner.
-func Cleanup(ctx context.Context, kind string, g Generator, state string) error {
-	c, ok := optional[Cleaner](g)
+// Cleanup revokes values. It does nothing if the Generator is not a Cleaner.
+func (l *Link) Cleanup(ctx context.Context, state string) error {
+	c, ok := l.made.(Cleaner)
 	if !ok {
 		return nil
 	}
-	_, err := call(ctx, kind, "Cleanup", "cleaning up", func(ctx context.Context) (struct{}, error) { return struct{}{}, c.Cleanup(ctx, state) })
+	_, err := call(ctx, l, "Cleanup", "cleaning up", l.refused, func(ctx context.Context) (struct{}, error) { return struct{}{}, c.Cleanup(ctx, state) })
 	return err
 }
 
-// Cleans reports whether g is a Cleaner.
-func Cleans(g Generator) bool { return is[Cleaner](g) }
-
-// Linger returns how long replaced values stay valid after the last known use; 0 if g is not a Cleaner.
-func Linger(g Generator) time.Duration {
-	if c, ok := optional[Cleaner](g); ok {
+// Linger returns how long replaced values stay valid after the last known use; 0 if the Generator is not a Cleaner.
+func (l *Link) Linger() time.Duration {
+	if c, ok := l.made.(Cleaner); ok {
 		return c.Linger()
 	}
 	return 0

@@ -21,47 +21,31 @@ func connectMaker(context.Context, *v1alpha1.FakeGenerator, provider.Credentials
 }
 
 func TestConnectGenerator(t *testing.T) {
-	connect := func(k provider.Kind) error {
-		_, err := k.Connect(t.Context(), k.New(), nil)
-		return err
-	}
-	connectGenerator := func(k provider.Kind) error {
-		_, err := k.ConnectGenerator(t.Context(), k.New(), nil)
-		return err
-	}
 	cases := map[string]struct {
-		reason  string
-		kind    provider.Kind
-		connect func(provider.Kind) error
-		err     error
+		reason string
+		kind   provider.Kind
+		err    error
 	}{
-		"Connected": {"A generator Kind creates a Generator.", provider.GeneratorKindOf(connectMaker), connectGenerator, nil},
+		"Connected": {"A generator Kind creates a Generator.", provider.GeneratorKindOf(connectMaker), nil},
 		"None": {
 			"A nil Generator is an error.",
 			provider.GeneratorKindOf(func(context.Context, *v1alpha1.FakeGenerator, provider.Credentials) (provider.Generator, error) {
 				return nil, nil
 			}),
-			connectGenerator, provider.NewError(provider.Unavailable, "the provider's code returned no Generator"),
+			provider.NewError(provider.Unavailable, "the provider's code returned no Generator"),
 		},
 		"Panics": {
 			"A panic is Unavailable, and its value is not shown.",
 			provider.GeneratorKindOf(func(context.Context, *v1alpha1.FakeGenerator, provider.Credentials) (provider.Generator, error) {
 				panic(secret)
 			}),
-			connectGenerator, failed("connecting"),
-		},
-		"GeneratorAsStore": {"A generator Kind cannot create a Client.", provider.GeneratorKindOf(connectMaker), connect, provider.NewError(provider.Unavailable, "the provider's code returned no Client")},
-		"StoreAsGenerator": {
-			"A store Kind cannot create a Generator.",
-			provider.KindOf(fakeStores(func(context.Context, *v1alpha1.FakeStore, provider.Credentials) (provider.Client, error) {
-				return getter(echo), nil
-			})),
-			connectGenerator, provider.NewError(provider.Unavailable, "the provider's code returned no Generator"),
+			failed("connecting"),
 		},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(tc.err, tc.connect(tc.kind), equateErrors()); diff != "" {
+			_, err := fake.Connect(t.Context(), tc.kind, tc.kind.New(), nil)
+			if diff := cmp.Diff(tc.err, err, equateErrors()); diff != "" {
 				t.Errorf("%s\n-want error, +got error:\n%s", tc.reason, diff)
 			}
 		})
@@ -84,11 +68,11 @@ func TestGeneratorCapabilities(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			g, err := tc.kind.ConnectGenerator(t.Context(), &v1alpha1.FakeGenerator{Spec: tc.spec}, nil)
+			g, err := fake.Connect(t.Context(), tc.kind, &v1alpha1.FakeGenerator{Spec: tc.spec}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if diff := cmp.Diff(tc.want, provider.Capabilities(g)); diff != "" {
+			if diff := cmp.Diff(tc.want, g.Capabilities()); diff != "" {
 				t.Errorf("%s\nCapabilities(...): -want, +got:\n%s", tc.reason, diff)
 			}
 		})

@@ -2,10 +2,7 @@ package provider
 
 import (
 	"context"
-	stderrors "errors"
 	"strings"
-
-	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 )
 
 // An Identifier is a Client that knows where its secrets are stored, so that two stores for the same place are
@@ -34,14 +31,14 @@ func (i Identity) Overlaps(o Identity) bool {
 	return i.Place != "" && i.Place == o.Place && (strings.HasPrefix(i.Prefix, o.Prefix) || strings.HasPrefix(o.Prefix, i.Prefix))
 }
 
-// Identify returns where the secrets of a client are stored, or errors.ErrUnsupported if it is not an Identifier. It
+// Identify returns where the secrets of the client are stored, or errors.ErrUnsupported if it is not an Identifier. It
 // has no metric, because it seldom needs a call.
-func Identify(ctx context.Context, c Client) (Identity, error) {
-	id, ok := optional[Identifier](c)
-	if !ok {
-		return Identity{}, errors.Wrap(stderrors.ErrUnsupported, "identity")
+func (l *Link) Identify(ctx context.Context) (Identity, error) {
+	id, err := as[Identifier](l, "identity")
+	if err != nil {
+		return Identity{}, err
 	}
-	i, err := guard("identifying", func() (Identity, error) { return id.Identity(ctx) })
+	i, err := guard("identifying", func() (Identity, error) { return id.Identity(l.context(ctx)) })
 	if err == nil && i.Place == "" {
 		err = NewError(Unavailable, "the provider's code returned no location of the secrets")
 	}

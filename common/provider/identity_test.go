@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
 type identified struct {
@@ -38,7 +39,7 @@ func TestIdentify(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := provider.Identify(t.Context(), tc.client)
+			got, err := fake.Link("Test", tc.client).Identify(t.Context())
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\nIdentify(...): -want, +got:\n%s", tc.reason, diff)
 			}

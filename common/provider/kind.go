@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+
+	"github.com/direct-secrets/direct-secrets/common/internal/budget"
 )
 
 // A Kind is a store Kind with its provider code, independent of the Go type.
@@ -60,28 +62,28 @@ func ClusterGeneratorKindOf[S ClusterGeneratorObject](c GeneratorConnector[S]) K
 	return k
 }
 
-// Connect creates the Client of a store. It turns a panic of the provider into an error without the panic's value,
-// which might contain a secret.
-func (k Kind) Connect(ctx context.Context, o Object, creds Credentials) (Client, error) {
-	return connectAs[Client](ctx, k, o, creds)
-}
-
-// ConnectGenerator creates the Generator of an object of a generator Kind, in the same way as Connect.
-func (k Kind) ConnectGenerator(ctx context.Context, o Object, creds Credentials) (Generator, error) {
-	return connectAs[Generator](ctx, k, o, creds)
-}
-
-func connectAs[C any](ctx context.Context, k Kind, o Object, creds Credentials) (c C, err error) {
-	defer recoverTo(&err, "connecting")
-	made, err := k.connect(withKind(ctx, k.GoName()), o, creds)
+// Connect creates the Client of a store, or the Generator of a generator. All answers to it count for the tenant of share. It
+// turns a panic of the provider into an error without the panic's value, which might contain a secret.
+func (k Kind) Connect(ctx context.Context, o Object, creds Credentials, share *budget.Share) (*Link, error) {
+	l := NewLink(k.GoName(), nil, share)
+	made, err := guard("connecting", func() (any, error) { return k.connect(l.context(ctx), o, creds) })
 	if err != nil {
-		return c, err
+		return nil, err
 	}
-	c, ok := k.protect(made).(C)
-	if !ok {
-		return c, NewError(Unavailable, "the provider's code returned no %s", reflect.TypeFor[C]().Name())
+	l.made = made
+	if k.noRemoteChanges {
+		l.refused = ErrNoRemoteChanges
 	}
-	return c, nil
+	if k.HoldsBack() {
+		l.heldBack = ErrNoRemoteChanges
+	}
+	switch {
+	case k.Generator && !l.Can(CapabilityGenerate):
+		return nil, NewError(Unavailable, "the provider's code returned no Generator")
+	case !k.Generator && !l.Can(CapabilityRead):
+		return nil, NewError(Unavailable, "the provider's code returned no Client")
+	}
+	return l, nil
 }
 
 // GoName returns the name of the Go type, which is the Kind's name.

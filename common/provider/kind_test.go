@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
@@ -101,7 +102,7 @@ func TestKindConnect(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			connected = ""
-			c, err := provider.KindOf(tc.connect).Connect(t.Context(), tc.object, nil)
+			c, err := fake.Connect(t.Context(), provider.KindOf(tc.connect), tc.object, nil)
 			if diff := cmp.Diff(tc.err, err, equateErrors()); diff != "" {
 				t.Errorf("%s\nConnect(...): -want error, +got error:\n%s", tc.reason, diff)
 			}

@@ -3,7 +3,6 @@ package provider_test
 import (
 	"context"
 	"errors"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -21,43 +20,36 @@ func TestNoRemoteChangesWriter(t *testing.T) {
 	b.Put("db", []byte("one"))
 	kind := server.Kinds()[0]
 	o := &fakev1.FakeStore{Spec: fakev1.FakeStoreSpec{Backend: "main"}}
-	plain, err := kind.Connect(t.Context(), o, nil)
+	plain, err := fake.Connect(t.Context(), kind, o, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := kind.WithoutRemoteChanges().Connect(t.Context(), o, nil)
+	c, err := fake.Connect(t.Context(), kind.WithoutRemoteChanges(), o, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(provider.Capabilities(plain), provider.Capabilities(c)); diff != "" {
+	if diff := cmp.Diff(plain.Capabilities(), c.Capabilities()); diff != "" {
 		t.Errorf("capabilities: -plain, +without remote changes:\n%s", diff)
 	}
-	if _, ok := c.(provider.Writer); ok {
-		t.Error("a type assertion gives the Writer of the provider")
-	}
-	w, err := provider.AsWriter(c)
-	if err != nil {
-		t.Fatal(err)
-	}
 	to := provider.Target{Key: "db"}
-	seen, err := provider.Observe(t.Context(), "FakeStore", w, to)
+	seen, err := c.Observe(t.Context(), to)
 	if err != nil || string(seen.Data) != "one" {
 		t.Fatalf("Observe: %q, %v", seen.Data, err)
 	}
-	if v, err := provider.Get(t.Context(), "FakeStore", c, provider.Ref{Key: "db"}); err != nil || string(v.Data) != "one" {
+	if v, err := c.Get(t.Context(), provider.Ref{Key: "db"}); err != nil || string(v.Data) != "one" {
 		t.Errorf("Get: %q, %v", v.Data, err)
 	}
-	if err := provider.Check(t.Context(), "FakeStore", c); err != nil {
+	if err := c.Check(t.Context()); err != nil {
 		t.Errorf("Check: %v", err)
 	}
 	for name, change := range map[string]func(ctx context.Context) error{
 		"Create": func(ctx context.Context) error {
-			_, err := w.Create(ctx, provider.Target{Key: "new"}, nil, "m")
+			_, err := c.Create(ctx, provider.Target{Key: "new"}, nil, "m")
 			return err
 		},
-		"Update": func(ctx context.Context) error { _, err := w.Update(ctx, to, seen, []byte("two")); return err },
-		"Mark":   func(ctx context.Context) error { return w.Mark(ctx, to, seen, "m") },
-		"Delete": func(ctx context.Context) error { return w.Delete(ctx, to, seen) },
+		"Update": func(ctx context.Context) error { _, err := c.Update(ctx, to, seen, []byte("two")); return err },
+		"Mark":   func(ctx context.Context) error { return c.Mark(ctx, to, seen, "m") },
+		"Delete": func(ctx context.Context) error { return c.Delete(ctx, to, seen) },
 	} {
 		if err := change(t.Context()); !errors.Is(err, provider.ErrNoRemoteChanges) {
 			t.Errorf("%s: got %v, want ErrNoRemoteChanges", name, err)
@@ -66,7 +58,7 @@ func TestNoRemoteChangesWriter(t *testing.T) {
 	if n := b.Writes(); n > 0 {
 		t.Errorf("%d writes", n)
 	}
-	if err := provider.Close(c); err != nil || b.Closes() != 1 {
+	if err := c.Close(); err != nil || b.Closes() != 1 {
 		t.Errorf("Close: %v, %d closes", err, b.Closes())
 	}
 }
@@ -85,21 +77,21 @@ func TestNoRemoteChangesGenerator(t *testing.T) {
 		if readOnly {
 			k = k.ReadOnly()
 		}
-		g, err := k.WithoutRemoteChanges().ConnectGenerator(t.Context(), o, nil)
+		g, err := fake.Connect(t.Context(), k.WithoutRemoteChanges(), o, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if caps := provider.Capabilities(g); !slices.Contains(caps, provider.CapabilityCleanup) {
-			t.Errorf("capabilities are %q", caps)
+		if !g.Can(provider.CapabilityCleanup) {
+			t.Errorf("capabilities are %q", g.Capabilities())
 		}
-		if _, err := provider.Generate(t.Context(), "FakeGenerator", g); errors.Is(err, provider.ErrNoRemoteChanges) == readOnly {
+		if _, err := g.Generate(t.Context()); errors.Is(err, provider.ErrNoRemoteChanges) == readOnly {
 			t.Errorf("Generate: %v, with ReadOnly %t", err, readOnly)
 		}
 		calls := b.Count(fake.CallRenew, fake.CallCleanup)
-		if _, err := provider.Renew(t.Context(), "FakeGenerator", g, "state"); !errors.Is(err, provider.ErrNoRemoteChanges) {
+		if _, err := g.Renew(t.Context(), "state"); !errors.Is(err, provider.ErrNoRemoteChanges) {
 			t.Errorf("Renew: %v", err)
 		}
-		if err := provider.Cleanup(t.Context(), "FakeGenerator", g, "state"); !errors.Is(err, provider.ErrNoRemoteChanges) {
+		if err := g.Cleanup(t.Context(), "state"); !errors.Is(err, provider.ErrNoRemoteChanges) {
 			t.Errorf("Cleanup: %v", err)
 		}
 		if n := b.Count(fake.CallRenew, fake.CallCleanup); n != calls {

@@ -1,11 +1,6 @@
 package provider
 
-import (
-	"context"
-	stderrors "errors"
-
-	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
-)
+import "context"
 
 // A Writer is a Client that writes secrets. It never decides what to write: it gets the observed and the desired
 // state, and returns Conflict if the secret has changed since it was observed.
@@ -89,45 +84,58 @@ type Written struct {
 	Lost []byte
 }
 
-// AsWriter returns a client as a Writer, or errors.ErrUnsupported if it is none.
-func AsWriter(c Client) (Writer, error) {
-	w, ok := optional[Writer](c)
-	if !ok {
-		return nil, errors.Wrap(stderrors.ErrUnsupported, "write")
+// Features returns the guarantees of the Writer, or errors.ErrUnsupported if the Client is none.
+func (l *Link) Features() (Features, error) {
+	w, err := as[Writer](l, "write")
+	if err != nil {
+		return Features{}, err
 	}
-	return w, nil
+	return w.Features(), nil
 }
 
-// Observe reads the current state for a write. kind is a label of the metrics.
-func Observe(ctx context.Context, kind string, w Writer, t Target) (Observed, error) {
-	return call(ctx, kind, "Observe", "reading", func(ctx context.Context) (Observed, error) { return w.Observe(ctx, t) })
+// Observe reads the current state for a write. Its data count for the tenant until ctx ends. While the memory for answers is
+// full, it waits for room.
+func (l *Link) Observe(ctx context.Context, t Target) (seen Observed, err error) {
+	w, err := as[Writer](l, "write")
+	if err != nil {
+		return seen, err
+	}
+	err = inRoom(ctx, l, func() error {
+		seen, err = call(ctx, l, "Observe", "reading", nil, func(ctx context.Context) (Observed, error) { return w.Observe(ctx, t) })
+		return err
+	})
+	hold(ctx, l, len(seen.Data))
+	return seen, err
 }
 
 // Create creates a secret that does not exist.
-func Create(ctx context.Context, kind string, w Writer, t Target, data []byte, mark string) (Written, error) {
-	return call(ctx, kind, "Create", "creating", func(ctx context.Context) (Written, error) { return w.Create(ctx, t, data, mark) })
+func (l *Link) Create(ctx context.Context, t Target, data []byte, mark string) (Written, error) {
+	return write(ctx, l, "Create", "creating", func(ctx context.Context, w Writer) (Written, error) { return w.Create(ctx, t, data, mark) })
 }
 
 // Update changes a secret.
-func Update(ctx context.Context, kind string, w Writer, t Target, seen Observed, data []byte) (Written, error) {
-	return call(ctx, kind, "Update", "updating", func(ctx context.Context) (Written, error) { return w.Update(ctx, t, seen, data) })
+func (l *Link) Update(ctx context.Context, t Target, seen Observed, data []byte) (Written, error) {
+	return write(ctx, l, "Update", "updating", func(ctx context.Context, w Writer) (Written, error) { return w.Update(ctx, t, seen, data) })
 }
 
 // Mark replaces the mark of a secret.
-func Mark(ctx context.Context, kind string, w Writer, t Target, seen Observed, mark string) error {
-	_, err := call(ctx, kind, "Mark", "marking", func(ctx context.Context) (struct{}, error) { return struct{}{}, w.Mark(ctx, t, seen, mark) })
+func (l *Link) Mark(ctx context.Context, t Target, seen Observed, mark string) error {
+	_, err := write(ctx, l, "Mark", "marking", func(ctx context.Context, w Writer) (Written, error) { return Written{}, w.Mark(ctx, t, seen, mark) })
 	return err
 }
 
 // Delete deletes a secret.
-func Delete(ctx context.Context, kind string, w Writer, t Target, seen Observed) error {
-	_, err := call(ctx, kind, "Delete", "deleting", func(ctx context.Context) (struct{}, error) { return struct{}{}, w.Delete(ctx, t, seen) })
+func (l *Link) Delete(ctx context.Context, t Target, seen Observed) error {
+	_, err := write(ctx, l, "Delete", "deleting", func(ctx context.Context, w Writer) (Written, error) { return Written{}, w.Delete(ctx, t, seen) })
 	return err
 }
 
-func call[T any](ctx context.Context, kind, name, doing string, f func(context.Context) (T, error)) (T, error) {
-	ctx, done := observe(ctx, kind, name)
-	v, err := guard(doing, func() (T, error) { return f(ctx) })
-	done(err)
-	return v, err
+func write(ctx context.Context, l *Link, name, doing string, f func(context.Context, Writer) (Written, error)) (Written, error) {
+	w, err := as[Writer](l, "write")
+	if err != nil {
+		return Written{}, err
+	}
+	written, err := call(ctx, l, name, doing, l.refused, func(ctx context.Context) (Written, error) { return f(ctx, w) })
+	hold(ctx, l, len(written.Lost))
+	return written, err
 }

@@ -20,6 +20,7 @@ import (
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 	"github.com/direct-secrets/direct-secrets/generator-password/apis/v1alpha1"
 )
 
@@ -46,7 +47,7 @@ func connectBoth(t testing.TB, s spec) (provider.Generator, error) {
 // generate generates values like the shared controllers.
 func generate(t testing.TB, g provider.Generator) map[string]string {
 	t.Helper()
-	made, err := provider.Generate(t.Context(), "Password", g)
+	made, err := fake.Link("Password", g).Generate(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -320,11 +321,11 @@ func TestMinLength(t *testing.T) {
 
 func TestKinds(t *testing.T) {
 	for _, k := range Kinds() {
-		g, err := k.ConnectGenerator(t.Context(), k.New(), nil)
+		g, err := fake.Connect(t.Context(), k, k.New(), nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff([]string{provider.CapabilityGenerate}, provider.Capabilities(g)); diff != "" {
+		if diff := cmp.Diff([]string{provider.CapabilityGenerate}, g.Capabilities()); diff != "" {
 			t.Errorf("%s: capabilities: -want, +got:\n%s", k.GoName(), diff)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/provider/conformance"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig/awstest"
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
 )
@@ -19,7 +20,7 @@ func TestAPICalls(t *testing.T) {
 	}
 	srv.Inject(emulator.Fault{Call: "ListSecrets", Status: 500, Times: 1})
 	c := client(t, srv, awstest.WithRetries(3))
-	for _, err := range provider.Find(t.Context(), t.Name(), c, provider.Query{Path: "p/"}) {
+	for _, err := range fake.Link(t.Name(), c).Find(t.Context(), provider.Query{Path: "p/"}) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -114,7 +114,7 @@ func dial(e endpoint, roots *x509.CertPool) (*grpc.ClientConn, error) {
 		grpc.WithUserAgent(userAgent),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithDisableRetry(), // spec.retrySettings control the retries
-		grpc.WithChainUnaryInterceptor(count, limit),
+		grpc.WithChainUnaryInterceptor(count, limit(e.trusted())),
 		// Keepalive detects a dead connection before the timeout of an attempt.
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: attemptTimeout * 2 / 3, Timeout: attemptTimeout / 4}),
 	)
@@ -146,13 +146,24 @@ func newHTTPClient(roots *x509.CertPool) *http.Client {
 	}
 }
 
-// limit rejects answers that are too large. The largest valid one is a page of secrets with their annotations.
-func limit(ctx context.Context, method string, in, out any, conn *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-	most := provider.MaxAnswer
-	if strings.Contains(method, "/List") {
-		most = 4 * provider.MaxListing
+// limit rejects answers that are too large. The largest valid one is a page of secrets with their annotations. gRPC decodes an
+// answer before anything else sees it, so the answers of a server that may be hostile count before they arrive.
+func limit(trusted bool) grpc.UnaryClientInterceptor {
+	return func(ctx context.Context, method string, in, out any, conn *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+		most := provider.MaxAnswer
+		if strings.Contains(method, "/List") {
+			most = 4 * provider.MaxListing
+		}
+		if !trusted {
+			most = provider.MaxAnswer
+			release, err := provider.Reserve(ctx, int64(most))
+			if err != nil {
+				return err
+			}
+			defer release()
+		}
+		return call(ctx, method, in, out, conn, append(opts, grpc.MaxCallRecvMsgSize(most))...)
 	}
-	return call(ctx, method, in, out, conn, append(opts, grpc.MaxCallRecvMsgSize(most))...)
 }
 
 // count counts each attempt. The metric's label values are limited: method is a constant of Google's generated

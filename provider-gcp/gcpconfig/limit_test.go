@@ -8,27 +8,46 @@ import (
 	"google.golang.org/grpc"
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
+
+// A getter is a Client that calls a function.
+type getter func(ctx context.Context) error
+
+func (g getter) Get(ctx context.Context, _ provider.Ref) (provider.Value, error) {
+	return provider.Value{}, g(ctx)
+}
 
 func TestLimit(t *testing.T) {
 	const service = "/google.cloud.secretmanager.v1.SecretManagerService/"
 	cases := map[string]struct {
 		reason, method string
-		want           int
+		trusted        bool
+		// calls is how many calls at the same time find room.
+		want, calls int
 	}{
-		"Access": {"An answer that is larger than the largest secret is rejected.", "AccessSecretVersion", provider.MaxAnswer},
-		"Get":    {"An answer that is larger than the largest settings is rejected.", "GetSecret", provider.MaxAnswer},
-		"List":   {"A page of secrets can be larger.", "ListSecrets", 4 * provider.MaxListing},
+		"Access": {"An answer that is larger than the largest secret is rejected.", "AccessSecretVersion", true, provider.MaxAnswer, 3},
+		"Get":    {"An answer that is larger than the largest settings is rejected.", "GetSecret", true, provider.MaxAnswer, 3},
+		"List":   {"A page of secrets can be larger.", "ListSecrets", true, 4 * provider.MaxListing, 3},
+		"Other":  {"The answers of a server that is not Google's count before they arrive.", "ListSecrets", false, provider.MaxAnswer, 1},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			var got grpc.CallOption
-			err := limit(t.Context(), service+tc.method, nil, nil, nil, func(_ context.Context, _ string, _, _ any, _ *grpc.ClientConn, opts ...grpc.CallOption) error {
-				got = opts[len(opts)-1]
-				return nil
-			})
-			if diff := cmp.Diff(grpc.MaxCallRecvMsgSize(tc.want), got); diff != "" || err != nil {
-				t.Errorf("%s\nlimit(...): %v, -want, +got:\n%s", tc.reason, err, diff)
+			calls := 0
+			var call func(ctx context.Context) error
+			call = func(ctx context.Context) error {
+				return limit(tc.trusted)(ctx, service+tc.method, nil, nil, nil, func(ctx context.Context, _ string, _, _ any, _ *grpc.ClientConn, opts ...grpc.CallOption) error {
+					got = opts[len(opts)-1]
+					if calls++; calls == 3 {
+						return nil
+					}
+					return call(ctx)
+				})
+			}
+			_, err := fake.Link("GCPSecretManager", getter(call)).Get(t.Context(), provider.Ref{Key: "db"})
+			if diff := cmp.Diff(grpc.MaxCallRecvMsgSize(tc.want), got); diff != "" || calls != tc.calls || (err == nil) != tc.trusted {
+				t.Errorf("%s\nlimit(...): %v, %d calls, -want, +got:\n%s", tc.reason, err, calls, diff)
 			}
 		})
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/provider/conformance"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/emulator"
 )
 
@@ -15,7 +16,7 @@ func TestAPICalls(t *testing.T) {
 	srv := start(t)
 	srv.Put("db", []byte("v"))
 	srv.Inject(emulator.Fault{Call: "AccessSecretVersion", Code: codes.Unavailable, Times: 1})
-	if _, err := provider.Get(soon(t), t.Name(), client(t, srv), provider.Ref{Key: "db"}); err != nil {
+	if _, err := fake.Link(t.Name(), client(t, srv)).Get(soon(t), provider.Ref{Key: "db"}); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]int{"AccessSecretVersion Unavailable": 1, "AccessSecretVersion OK": 1}

@@ -9,6 +9,7 @@ import (
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/provider/conformance"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/emulator"
 )
 
@@ -17,7 +18,7 @@ func TestPushModel(t *testing.T) { conformance.PushModel(t, harness(start(t))) }
 func TestRoundTrip(t *testing.T) { conformance.RoundTrip(t, harness(start(t)), 1000) }
 
 func pusher(c *Client, mark string) conformance.Pusher {
-	return conformance.Pusher{Kind: "GCPSecretManager", Writer: c, Policies: conformance.PushPolicies{
+	return conformance.Pusher{Store: fake.Link("GCPSecretManager", c), Policies: conformance.PushPolicies{
 		Update: common.UpdateReplace, Adoption: common.AdoptionAdopt, Mark: mark, Features: c.Features(),
 	}}
 }

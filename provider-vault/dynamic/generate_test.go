@@ -281,7 +281,7 @@ func TestCheck(t *testing.T) {
 	}
 	for want, delay := range map[time.Duration]common.Duration{5 * time.Minute: "", time.Hour: "1h"} {
 		c, _ := connect(t, app(srv.URL, func(s *spec) { s.RevocationDelay = delay }), secrets)
-		if got := provider.Linger(c); got != want {
+		if got := c.Linger(); got != want {
 			t.Errorf("revocationDelay %q: %s, want %s", delay, got, want)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
@@ -126,7 +127,7 @@ func connect(t testing.TB, g *v1alpha1.VaultDynamicSecret, c creds) (client *Gen
 
 func generate(t testing.TB, c *Generator) provider.Generated {
 	t.Helper()
-	made, err := provider.Generate(t.Context(), "VaultDynamicSecret", c)
+	made, err := fake.Link("VaultDynamicSecret", c).Generate(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

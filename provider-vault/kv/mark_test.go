@@ -13,6 +13,7 @@ import (
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/provider/conformance"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 	"github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/provider-vault/vaulttest"
 )
@@ -59,7 +60,7 @@ func TestLostAnswers(t *testing.T) {
 					mustPut(t, srv, "shop/db", tc.begin)
 				}
 				defer srv.Inject(first(1, tc.method, tc.path), lost)()
-				p := conformance.Pusher{Kind: "VaultKV", Writer: c, Policies: conformance.PushPolicies{Mark: mark, Features: c.Features()}}
+				p := conformance.Pusher{Store: fake.Link("VaultKV", c), Policies: conformance.PushPolicies{Mark: mark, Features: c.Features()}}
 				o := p.Apply(t.Context(), shopDB, []conformance.PushValue{{Property: "x", Data: []byte("1")}}, nil)
 				if provider.ClassOf(o.Err) == provider.Unavailable && o.Err != nil {
 					o = p.Apply(t.Context(), shopDB, []conformance.PushValue{{Property: "x", Data: []byte("1")}}, o.Entries)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/provider/conformance"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
 func TestPushModel(t *testing.T) { conformance.PushModel(t, harness(t)) }
@@ -16,7 +17,7 @@ func TestPushModelV1(t *testing.T) { conformance.PushModel(t, harnessV1(t)) }
 func TestPushAgain(t *testing.T) {
 	srv, secrets := writable(t, "secret/*")
 	c := connect(t, appRole(srv.URL), secrets)
-	p := conformance.Pusher{Kind: "VaultKV", Writer: c, Policies: conformance.PushPolicies{Mark: mark, Features: c.Features()}}
+	p := conformance.Pusher{Store: fake.Link("VaultKV", c), Policies: conformance.PushPolicies{Mark: mark, Features: c.Features()}}
 	cases := map[string]struct {
 		reason string
 		want   conformance.PushValue

@@ -65,7 +65,7 @@ func (b *Budget) Share(tenant string) *Share {
 		if b.shares == nil {
 			b.shares = map[string]*Share{}
 		}
-		s = &Share{budget: b}
+		s = &Share{budget: b, lock: make(chan struct{}, 1)}
 		b.shares[tenant] = s
 	}
 	s.users++
@@ -76,6 +76,8 @@ func (b *Budget) Share(tenant string) *Share {
 type Share struct {
 	budget *Budget
 	users  int
+	// lock is full while a caller has it.
+	lock chan struct{}
 
 	used  int64
 	calls int
@@ -113,6 +115,38 @@ func (s *Share) fitsLocked(n int64) bool {
 func (s *Share) beyondLocked(n, most int64) bool {
 	return s.used+n <= Own+most && s.budget.used+n <= Total+most && s.budget.excess.has(s, time.Now())
 }
+
+// pause is the time between two looks for room.
+const pause = 50 * time.Millisecond
+
+// WaitForRoom waits until n more bytes fit, as Room reports. It returns false if ctx has ended before.
+func (s *Share) WaitForRoom(ctx context.Context, n, most int64) bool {
+	t := time.NewTicker(pause)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-t.C:
+			if s.Room(n, most) {
+				return true
+			}
+		}
+	}
+}
+
+// Lock waits until no other caller has the lock of the tenant. It returns false if ctx has ended before.
+func (s *Share) Lock(ctx context.Context) bool {
+	select {
+	case s.lock <- struct{}{}:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// Unlock ends what Lock began.
+func (s *Share) Unlock() { <-s.lock }
 
 // Take counts n bytes and reports true if they fit; otherwise it counts nothing. They are part of a value of at most
 // most bytes.

@@ -4,65 +4,65 @@ import (
 	"context"
 	"sync"
 
+	"github.com/direct-secrets/direct-secrets/common/internal/budget"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// A Connect creates a client. It is called when the client is first needed.
-type Connect[C any] func(ctx context.Context) (C, error)
+// A Connect connects to a provider. It is called when the connection is first needed.
+// All answers to the Link count for the tenant of share.
+type Connect func(ctx context.Context, share *budget.Share) (*provider.Link, error)
 
-// A Connection is one client, a provider.Client or a provider.Generator, with many concurrent users.
-type Connection[C any] struct {
-	connect Connect[C]
-	// busy reports whether the client has users that lent does not count. It is called under mu.
+// A Connection is one Link with many concurrent users.
+type Connection struct {
+	connect Connect
+	share   *budget.Share
+	// busy reports whether the Link has users that lent does not count. It is called under mu.
 	busy func() bool
 
 	mu sync.Mutex
-	// client is nil until it is connected, and after it was closed.
-	client C
-	// lent counts the callers of Client whose context has not ended.
+	// link is nil until it is connected, and after it was closed.
+	link *provider.Link
+	// lent counts the callers of Link whose context has not ended.
 	lent    int
 	retired bool
 }
 
-// NewConnection returns a Connection to the client that connect creates.
-func NewConnection[C any](connect Connect[C]) *Connection[C] {
-	return &Connection[C]{connect: connect, busy: func() bool { return false }}
+// newConnection returns a Connection with the Link that connect creates. It uses the share until it is retired.
+func newConnection(connect Connect, share *budget.Share) *Connection {
+	return &Connection{connect: connect, share: share, busy: func() bool { return false }}
 }
 
-// Client returns the connected client, and connects first if necessary. It returns when ctx ends, even if the
-// provider's code does not. The client is not closed before ctx ends.
-func (n *Connection[C]) Client(ctx context.Context) (C, error) {
+// Link returns the Link, and connects first if necessary. It returns when ctx ends, even if the provider's code does not.
+// The Link is not closed before ctx ends.
+func (n *Connection) Link(ctx context.Context) (*provider.Link, error) {
 	n.mu.Lock()
-	if n.connectedLocked() {
+	if n.link != nil {
 		defer n.mu.Unlock()
 		n.lendLocked(ctx)
-		return n.client, nil
+		return n.link, nil
 	}
 	n.mu.Unlock()
-	return Within(ctx, func() (C, error) { return n.open(ctx) })
+	return Within(ctx, func() (*provider.Link, error) { return n.open(ctx) })
 }
 
-func (n *Connection[C]) connectedLocked() bool { return any(n.client) != nil }
-
-func (n *Connection[C]) open(ctx context.Context) (C, error) {
-	c, err := n.connect(ctx)
+func (n *Connection) open(ctx context.Context) (*provider.Link, error) {
+	c, err := n.connect(ctx, n.share)
 	if err != nil {
-		var none C
-		return none, err
+		return nil, err
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.lendLocked(ctx)
-	if n.connectedLocked() {
+	if n.link != nil {
 		// A concurrent call has connected first.
-		go func() { _ = provider.Close(c) }()
-		return n.client, nil
+		go func() { _ = c.Close() }()
+		return n.link, nil
 	}
-	n.client = c
+	n.link = c
 	return c, nil
 }
 
-func (n *Connection[C]) lendLocked(ctx context.Context) {
+func (n *Connection) lendLocked(ctx context.Context) {
 	n.lent++
 	context.AfterFunc(ctx, func() {
 		n.mu.Lock()
@@ -72,21 +72,21 @@ func (n *Connection[C]) lendLocked(ctx context.Context) {
 	})
 }
 
-// Retire closes the client after the uses under way have ended. New uses still work, but a holder of a retired
-// Connection should get a new one.
-func (n *Connection[C]) Retire() {
+// Retire closes the Link after the uses under way have ended. New uses still work, but a holder of a retired
+// Connection should get a new one. Calls under way count for the tenant until they have ended.
+func (n *Connection) Retire() {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.retired = true
 	n.closeIfIdleLocked()
+	n.share.EndUse()
 }
 
-func (n *Connection[C]) closeIfIdleLocked() {
-	if !n.retired || n.lent > 0 || n.busy() || !n.connectedLocked() {
+func (n *Connection) closeIfIdleLocked() {
+	if !n.retired || n.lent > 0 || n.busy() || n.link == nil {
 		return
 	}
-	c := n.client
-	var none C
-	n.client = none
-	go func() { _ = provider.Close(c) }()
+	c := n.link
+	n.link = nil
+	go func() { _ = c.Close() }()
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
+	"github.com/direct-secrets/direct-secrets/common/internal/budget"
 	"github.com/direct-secrets/direct-secrets/common/internal/trace"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
@@ -19,8 +20,18 @@ import (
 var errBoom = errors.New("boom")
 
 // connectTo returns a Connect to a backend.
-func connectTo(b *fake.Backend) Connect[provider.Client] {
-	return func(ctx context.Context) (provider.Client, error) { return b.Connect(ctx, "") }
+func connectTo(b *fake.Backend) Connect {
+	return func(ctx context.Context, share *budget.Share) (*provider.Link, error) {
+		c, err := b.Connect(ctx, "")
+		return provider.NewLink("Test", c, share), err
+	}
+}
+
+// connects returns a Connect that succeeds with a client.
+func connects(c provider.Client) Connect {
+	return func(_ context.Context, share *budget.Share) (*provider.Link, error) {
+		return provider.NewLink("Test", c, share), nil
+	}
 }
 
 // filled returns a backend with the keys k0 to k<n-1>, each of which has its key as its value.
@@ -173,12 +184,12 @@ func (s *stuck) Close() error {
 }
 
 // connected returns a Loader whose client is connected.
-func connected(t *testing.T, c Connect[provider.Client], o Options) *Loader {
+func connected(t *testing.T, c Connect, o Options) *Loader {
 	t.Helper()
-	l := NewLoader("Test", c, o)
+	l := NewLoader(c, o)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	if _, err := l.Client(ctx); err != nil {
+	if _, err := l.Link(ctx); err != nil {
 		t.Fatal(err)
 	}
 	return l

@@ -43,8 +43,7 @@ func (o Options) withDefaults() Options {
 // A Loader reads the secrets of one store with one set of credentials.
 type Loader struct {
 	// The mutex of Connection also guards the fields below.
-	*Connection[provider.Client]
-	kind string
+	*Connection
 	opts Options
 
 	dialing bool
@@ -53,24 +52,17 @@ type Loader struct {
 	timer   *time.Timer
 }
 
-// NewLoader returns a Loader that reads with the client that connect creates. kind is the store's Kind, for metrics.
-func NewLoader(kind string, connect Connect[provider.Client], o Options) *Loader {
+// NewLoader returns a Loader that reads with the Link that connect creates.
+func NewLoader(connect Connect, o Options) *Loader {
 	o = o.withDefaults()
 	share := o.Budget.Share(o.Tenant)
 	l := &Loader{
-		Connection: NewConnection(connect),
-		kind:       kind, opts: o,
+		Connection: newConnection(connect, share), opts: o,
 		flights: flights{entries: map[provider.Read]*entry{}, answers: map[provider.Read]*answer{}, share: share},
 		limits:  callLimits{limiter: limiter{bucket: rate.NewLimiter(rate.Inf, 1)}, maxCalls: o.MaxCalls},
 	}
 	l.busy = func() bool { return l.limits.calls+l.limits.searching+len(l.flights.entries) > 0 }
 	return l
-}
-
-// Retire is Connection.Retire. Reads under way count for the tenant until they have ended.
-func (l *Loader) Retire() {
-	l.Connection.Retire()
-	l.flights.share.EndUse()
 }
 
 // Urgency ranks a request, and decides whether it can join a read that is already under way.

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/direct-secrets/direct-secrets/common/internal/budget"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
@@ -107,7 +108,7 @@ func TestFailures(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := filled(3)
 				b.Inject(tc.fault)
-				l := NewLoader("Test", connectTo(b), Options{CallTimeout: 5 * time.Second})
+				l := NewLoader(connectTo(b), Options{CallTimeout: 5 * time.Second})
 				start := time.Now()
 				first := ask(l, New, keys(0, 2)...)
 				if first.values() != nil {
@@ -162,7 +163,7 @@ func TestHangFailsOnlyItsOwn(t *testing.T) {
 func TestContextIgnored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &stuck{release: make(chan struct{})}
-		l := connected(t, func(context.Context) (provider.Client, error) { return c, nil }, Options{CallTimeout: time.Second, MaxCalls: 1})
+		l := connected(t, connects(c), Options{CallTimeout: time.Second, MaxCalls: 1})
 		a, b := ask(l, New, "a"), ask(l, New, "b")
 		time.Sleep(time.Second)
 		synctest.Wait()
@@ -187,14 +188,14 @@ func TestContextIgnored(t *testing.T) {
 func TestConnectIgnoresContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release, b := make(chan struct{}), filled(1)
-		l := NewLoader("Test", func(context.Context) (provider.Client, error) {
+		l := NewLoader(func(_ context.Context, share *budget.Share) (*provider.Link, error) {
 			<-release
-			return b.Connect(context.Background(), "")
+			return connectTo(b)(context.Background(), share)
 		}, Options{})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := l.Client(ctx); !cmp.Equal(err, context.DeadlineExceeded, cmpopts.EquateErrors()) {
-			t.Errorf("Client(): %v, want %v", err, context.DeadlineExceeded)
+		if _, err := l.Link(ctx); !cmp.Equal(err, context.DeadlineExceeded, cmpopts.EquateErrors()) {
+			t.Errorf("Link(): %v, want %v", err, context.DeadlineExceeded)
 		}
 		l.Retire()
 		close(release)
@@ -210,12 +211,12 @@ func TestConcurrentClients(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := filled(1)
 		b.Inject(fake.Fault{Call: fake.CallConnect, Latency: time.Second})
-		l := NewLoader("Test", connectTo(b), Options{})
+		l := NewLoader(connectTo(b), Options{})
 		var mu sync.Mutex
-		seen := map[provider.Client]int{}
+		seen := map[*provider.Link]int{}
 		for range 10 {
 			go func() {
-				c, err := l.Client(t.Context())
+				c, err := l.Link(t.Context())
 				if err != nil {
 					t.Error(err)
 				}
@@ -273,7 +274,7 @@ func TestRetire(t *testing.T) {
 				if tc.args.borrow > 0 {
 					ctx, cancel := context.WithTimeout(t.Context(), tc.args.borrow)
 					defer cancel()
-					if _, err := l.Client(ctx); err != nil {
+					if _, err := l.Link(ctx); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -430,7 +431,7 @@ func stress(t *testing.T) {
 	b.Inject(fake.Fault{Call: fake.CallGetBatch, Latency: ms, Times: 1000})
 
 	const workers, rounds = 16, 30
-	l := NewLoader("Test", connectTo(b), Options{MaxCalls: 3})
+	l := NewLoader(connectTo(b), Options{MaxCalls: 3})
 	var wg sync.WaitGroup
 	var wrong atomic.Int32
 	for w := range workers {

@@ -35,7 +35,7 @@ const unused = 30 * time.Minute
 type connection struct {
 	generation int64
 	asked      time.Time
-	// shared is a *Loader, or a *Connection[provider.Generator] for a generator Kind.
+	// shared is a *Loader, or a *Connection for a generator Kind.
 	shared retirer
 	// read holds the Secrets and ConfigMaps that were looked up for it.
 	read map[watch.ObjectRef]bool
@@ -58,18 +58,28 @@ func NewPool(c client.Client, w *watch.Watches, r credentials.Rules, o Options, 
 func (p *Pool) Loader(k provider.Kind, s provider.Object, credentialsNamespace string) *Loader {
 	return sharedOf(p, k, s, credentialsNamespace, func(s provider.Object, creds provider.Credentials) *Loader {
 		opts := p.opts
-		// A tenant is a namespace. A cluster store that uses the same credentials for all namespaces is a tenant of
-		// its own.
-		opts.Tenant = cmp.Or(credentialsNamespace, s.GetNamespace(), string(s.GetUID()))
-		return NewLoader(k.GoName(), func(ctx context.Context) (provider.Client, error) { return k.Connect(ctx, s, creds) }, opts)
+		opts.Tenant = tenantOf(s, credentialsNamespace)
+		return NewLoader(connect(k, s, creds), opts)
 	})
 }
 
+// tenantOf returns the tenant for which the answers of a store count. A tenant is a namespace. A cluster store that uses the
+// same credentials for all namespaces is a tenant of its own.
+func tenantOf(s provider.Object, credentialsNamespace string) string {
+	return cmp.Or(credentialsNamespace, s.GetNamespace(), string(s.GetUID()))
+}
+
 // Generator returns the Connection of a generator. Its parameters are those of Loader.
-func (p *Pool) Generator(k provider.Kind, s provider.Object, credentialsNamespace string) *Connection[provider.Generator] {
-	return sharedOf(p, k, s, credentialsNamespace, func(s provider.Object, creds provider.Credentials) *Connection[provider.Generator] {
-		return NewConnection(func(ctx context.Context) (provider.Generator, error) { return k.ConnectGenerator(ctx, s, creds) })
+func (p *Pool) Generator(k provider.Kind, s provider.Object, credentialsNamespace string) *Connection {
+	return sharedOf(p, k, s, credentialsNamespace, func(s provider.Object, creds provider.Credentials) *Connection {
+		return newConnection(connect(k, s, creds), p.opts.Budget.Share(tenantOf(s, credentialsNamespace)))
 	})
+}
+
+func connect(k provider.Kind, s provider.Object, creds provider.Credentials) Connect {
+	return func(ctx context.Context, share *budget.Share) (*provider.Link, error) {
+		return k.Connect(ctx, s, creds, share)
+	}
 }
 
 // sharedOf returns the pool's entry for an object. If there is none yet, it creates one from a copy of the object.

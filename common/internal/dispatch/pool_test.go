@@ -497,7 +497,7 @@ func TestCredentialChangesWhileConnecting(t *testing.T) {
 func TestGenerator(t *testing.T) {
 	e := newEnv(t)
 	kind := e.server.GeneratorKinds()[0]
-	at := func(generation int64) *dispatch.Connection[provider.Generator] {
+	at := func(generation int64) *dispatch.Connection {
 		return e.pool.Generator(kind, &fakev1.FakeGenerator{
 			ObjectMeta: metav1.ObjectMeta{Namespace: e.ns, Name: "gen", UID: types.UID(e.ns), Generation: generation},
 			Spec:       fakev1.FakeGeneratorSpec{Backend: "main"},
@@ -508,9 +508,9 @@ func TestGenerator(t *testing.T) {
 	old := at(1)
 	use := func() {
 		t.Helper()
-		g, err := old.Client(ctx)
+		g, err := old.Link(ctx)
 		if err == nil {
-			_, err = provider.Generate(ctx, kind.GoName(), g)
+			_, err = g.Generate(ctx)
 		}
 		if err != nil {
 			t.Fatal(err)

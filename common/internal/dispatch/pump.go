@@ -7,7 +7,6 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
-	"github.com/direct-secrets/direct-secrets/common/internal/budget"
 	"github.com/direct-secrets/direct-secrets/common/internal/trace"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
@@ -35,7 +34,7 @@ func (l *Loader) pumpReadsLocked() time.Duration {
 			return wait
 		}
 		l.limits.calls++
-		go l.call(l.client, l.flights.batch(provider.BatchSize(l.client)))
+		go l.call(l.link, l.flights.batch(l.link.BatchSize()))
 	}
 }
 
@@ -46,11 +45,11 @@ func (l *Loader) readyLocked(now time.Time) (time.Duration, bool) {
 	if count == 0 {
 		return 0, false
 	}
-	if l.client == nil {
+	if l.link == nil {
 		l.dialLocked()
 		return 0, false
 	}
-	size := provider.BatchSize(l.client)
+	size := l.link.BatchSize()
 	if !l.limits.callMayGo(size) {
 		return 0, false
 	}
@@ -91,7 +90,7 @@ func (l *Loader) heldBackLocked(now time.Time, urgent bool) (time.Duration, bool
 // event will pump.
 func (l *Loader) pumpSearchesLocked() time.Duration {
 	for len(l.flights.searches) > 0 && l.limits.searchMayGo() {
-		if l.client == nil {
+		if l.link == nil {
 			l.dialLocked()
 			return 0
 		}
@@ -104,7 +103,7 @@ func (l *Loader) pumpSearchesLocked() time.Duration {
 		}
 		l.limits.take(now)
 		l.limits.searching++
-		go l.search(l.client, l.flights.search())
+		go l.search(l.link, l.flights.search())
 	}
 	return 0
 }
@@ -126,14 +125,14 @@ func (l *Loader) conclude(f func()) {
 }
 
 // call makes one call to the provider and delivers its results.
-func (l *Loader) call(c provider.Client, batch []*entry) {
-	ctx, cancel := context.WithTimeout(l.counted(batch...), l.opts.CallTimeout)
+func (l *Loader) call(c *provider.Link, batch []*entry) {
+	ctx, cancel := context.WithTimeout(l.traced(batch...), l.opts.CallTimeout)
 	defer cancel()
 	refs := make([]provider.Ref, len(batch))
 	for i, e := range batch {
 		refs[i] = e.read.Ref
 	}
-	results := bounded(ctx, l.kind, c, refs)
+	results := bounded(ctx, c, refs)
 	l.conclude(func() {
 		l.limits.calls--
 		l.limits.learn(time.Now(), results)
@@ -162,10 +161,9 @@ func (l *Loader) endedLocked(answers []provider.Answer) {
 	l.flights.share.End(time.Now())
 }
 
-// counted returns the context of a call. Its answers count for the tenant, and its span has the waiting fetches as
-// parents.
-func (l *Loader) counted(batch ...*entry) context.Context {
-	ctx := budget.With(context.Background(), l.flights.share)
+// traced returns the context of a call. Its span has the waiting fetches as parents.
+func (l *Loader) traced(batch ...*entry) context.Context {
+	ctx := context.Background()
 	if !trace.On() {
 		return ctx
 	}
@@ -198,7 +196,7 @@ func (l *Loader) dialLocked() {
 	go func() {
 		ctx, cancel := context.WithTimeout(context.Background(), l.opts.CallTimeout)
 		defer cancel()
-		_, err := l.Client(ctx)
+		_, err := l.Link(ctx)
 		l.conclude(func() {
 			if l.dialing = false; err != nil {
 				l.failWaitingLocked(err, func(*entry) bool { return true })
@@ -230,8 +228,8 @@ func (l *Loader) landLocked(batch []*entry, answers []provider.Answer) {
 }
 
 // bounded returns when ctx ends, even if the provider's code does not. A later result of that code is dropped.
-func bounded(ctx context.Context, kind string, c provider.Client, refs []provider.Ref) []provider.Result {
-	results, err := Within(ctx, func() ([]provider.Result, error) { return provider.GetBatch(ctx, kind, c, refs), nil })
+func bounded(ctx context.Context, c *provider.Link, refs []provider.Ref) []provider.Result {
+	results, err := Within(ctx, func() ([]provider.Result, error) { return c.GetBatch(ctx, refs), nil })
 	if err != nil {
 		return slices.Repeat([]provider.Result{{Err: err}}, len(refs))
 	}

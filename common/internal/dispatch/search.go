@@ -16,8 +16,8 @@ const (
 )
 
 // search makes one search and delivers its answer.
-func (l *Loader) search(c provider.Client, e *entry) {
-	ctx, cancel := context.WithTimeout(l.counted(e), l.opts.SearchTimeout)
+func (l *Loader) search(c *provider.Link, e *entry) {
+	ctx, cancel := context.WithTimeout(l.traced(e), l.opts.SearchTimeout)
 	defer cancel()
 	found, err := Within(ctx, func() ([]provider.Value, error) { return l.find(ctx, c, e.read.Search) })
 	l.conclude(func() {
@@ -31,7 +31,7 @@ func (l *Loader) search(c provider.Client, e *entry) {
 
 // find returns all matching secrets, or only an error. While it runs, the secrets that it has found count for the
 // tenant.
-func (l *Loader) find(ctx context.Context, c provider.Client, s provider.Search) ([]provider.Value, error) {
+func (l *Loader) find(ctx context.Context, c *provider.Link, s provider.Search) ([]provider.Value, error) {
 	q, err := s.Query()
 	if err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func (l *Loader) find(ctx context.Context, c provider.Client, s provider.Search)
 	var found []provider.Value
 	size, counted := 0, int64(0)
 	defer func() { l.flights.share.Add(-counted) }()
-	for v, err := range provider.Find(ctx, l.kind, c, q) {
+	for v, err := range c.Find(ctx, q) {
 		if err != nil {
 			return nil, err
 		}

@@ -264,7 +264,7 @@ func TestSearchFailures(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				b := shelved(tc.backend...)
 				b.Inject(tc.fault)
-				l := NewLoader("Test", connectTo(b), Options{})
+				l := NewLoader(connectTo(b), Options{})
 				start := time.Now()
 				first := askSearches(l, New, "a")
 				time.Sleep(3 * time.Minute)
@@ -375,7 +375,7 @@ func TestSearchBounds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				c := &shelf{n: tc.n, size: tc.size}
-				l := connected(t, func(context.Context) (provider.Client, error) { return c, nil }, Options{})
+				l := connected(t, connects(c), Options{})
 				a := askSearches(l, New, "a")
 				synctest.Wait()
 				results, ok := a.take()
@@ -402,7 +402,7 @@ func TestSearchBounds(t *testing.T) {
 func TestSearchIgnoresContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &shelf{n: 1, stuck: stuck{release: make(chan struct{})}}
-		l := connected(t, func(context.Context) (provider.Client, error) { return c, nil }, Options{SearchTimeout: time.Second})
+		l := connected(t, connects(c), Options{SearchTimeout: time.Second})
 		a, b := askSearches(l, New, "a", "b"), askSearches(l, New, "c")
 		time.Sleep(time.Second)
 		synctest.Wait()

@@ -19,9 +19,8 @@ const maxTries = 5
 // A Pusher writes the values of one PushSecret to one store.
 type Pusher struct {
 	Policies
-	// Kind is the Kind of the store, for metrics.
-	Kind   string
-	Writer provider.Writer
+	// Store is a store that can be written.
+	Store *provider.Link
 	// Others looks up the other objects that push to this store; nil if there are none.
 	Others Others
 	// Current returns ErrOld if the object or its source has changed since the wanted values were computed. It is
@@ -128,7 +127,7 @@ func (p *Pusher) try(ctx context.Context, t provider.Target, want []Value, known
 	switch d.Action {
 	case Nothing:
 	case Create:
-		w, err := provider.Create(ctx, p.Kind, p.Writer, t, d.Data, p.Mark)
+		w, err := p.Store.Create(ctx, t, d.Data, p.Mark)
 		if err != nil {
 			return failed(known, moved(err))
 		}
@@ -138,7 +137,7 @@ func (p *Pusher) try(ctx context.Context, t provider.Target, want []Value, known
 			return p.restore(ctx, t, s, d, w)
 		}
 	case Update:
-		w, err := provider.Update(ctx, p.Kind, p.Writer, t, *seen, d.Data)
+		w, err := p.Store.Update(ctx, t, *seen, d.Data)
 		if err != nil {
 			return failed(known, moved(err))
 		}
@@ -147,7 +146,7 @@ func (p *Pusher) try(ctx context.Context, t provider.Target, want []Value, known
 			return p.restore(ctx, t, s, d, w)
 		}
 	case Delete:
-		if err := provider.Delete(ctx, p.Kind, p.Writer, t, *seen); err != nil {
+		if err := p.Store.Delete(ctx, t, *seen); err != nil {
 			return failed(known, moved(err))
 		}
 		out.Deleted = true
@@ -166,7 +165,7 @@ func (d Decision) claims(s State) bool { return d.Successor != "" && d.Successor
 func (p *Pusher) mark(ctx context.Context, t provider.Target, s State, now provider.Written, mark string) error {
 	is := *s.Seen
 	is.Version, is.ID = now.Version, now.ID
-	return provider.Mark(ctx, p.Kind, p.Writer, t, is, mark)
+	return p.Store.Mark(ctx, t, is, mark)
 }
 
 // current returns the version of the secret as observed; the zero value if it does not exist.
@@ -219,7 +218,7 @@ func (p *Pusher) current(ctx context.Context, now bool) error {
 // gather reads everything that a decision about one remote secret needs.
 func (p *Pusher) gather(ctx context.Context, t provider.Target, want []Value, known []v1alpha1.PushEntryStatus) (State, error) {
 	s := State{Policies: p.Policies, Want: want, Known: known, Unrecorded: p.Unrecorded, Former: p.former(ctx, t.Key)}
-	switch o, err := provider.Observe(ctx, p.Kind, p.Writer, t); {
+	switch o, err := p.Store.Observe(ctx, t); {
 	case err == nil:
 		s.Seen = &o
 	case provider.IsNotFound(err):
@@ -273,7 +272,7 @@ func (p *Pusher) former(ctx context.Context, key string) func(string) ([]byte, b
 	return func(version string) ([]byte, bool) {
 		data, ok := read[version]
 		if !ok {
-			v, err := provider.Get(ctx, p.Kind, p.Writer, provider.Ref{Key: key, Version: version})
+			v, err := p.Store.Get(ctx, provider.Ref{Key: key, Version: version})
 			if err == nil {
 				data = nonNil(v.Data)
 			}

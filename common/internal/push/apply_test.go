@@ -68,7 +68,7 @@ func TestChangedSourceKeepsNewerValue(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w, err := provider.AsWriter(c)
+			w, err := b.Writer(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -79,7 +79,7 @@ func TestChangedSourceKeepsNewerValue(t *testing.T) {
 				b.Put("db", []byte(tc.meanwhile))
 				source = tc.now
 			}
-			p := push.Pusher{Kind: "FakeStore", Writer: m, Policies: push.Policies{Mark: "me", Features: w.Features()}}
+			p := push.Pusher{Store: fake.Link("FakeStore", m), Policies: push.Policies{Mark: "me", Features: w.Features()}}
 			p.Current = func(context.Context, time.Duration) error {
 				if source != "one" {
 					return push.ErrOld
@@ -107,7 +107,7 @@ func TestChangedSourceWritesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := push.Pusher{
-		Kind: "FakeStore", Writer: w, Policies: push.Policies{Mark: "me", Features: w.Features()},
+		Store: fake.Link("FakeStore", w), Policies: push.Policies{Mark: "me", Features: w.Features()},
 		Current: func(context.Context, time.Duration) error { return push.ErrOld },
 	}
 	for _, key := range []string{"db", "new"} {
@@ -171,7 +171,7 @@ func TestDeletedObjectHandsOver(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := push.Pusher{Kind: "FakeStore", Writer: w, Policies: push.Policies{Mark: "me", Deletes: true, Features: w.Features()}}
+			p := push.Pusher{Store: fake.Link("FakeStore", w), Policies: push.Policies{Mark: "me", Deletes: true, Features: w.Features()}}
 			made := p.Apply(t.Context(), provider.Target{Key: "db"}, []push.Value{{Data: []byte("one")}}, nil)
 			if tc.fault != nil {
 				b.Inject(*tc.fault)
@@ -197,7 +197,7 @@ func TestWantedDoesNotWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	db := provider.Target{Key: "db"}
-	p := push.Pusher{Kind: "FakeStore", Writer: w, Policies: push.Policies{Deletes: true, Mark: "me", Features: w.Features()}}
+	p := push.Pusher{Store: fake.Link("FakeStore", w), Policies: push.Policies{Deletes: true, Mark: "me", Features: w.Features()}}
 	made := p.Apply(t.Context(), db, []push.Value{{Property: "a", Data: []byte("1")}, {Property: "b", Data: []byte("1")}}, nil)
 	p.Others, p.Later = pushing{err: push.ErrWait}, true
 	o := p.Apply(t.Context(), db, []push.Value{{Property: "a", Data: []byte("2")}}, made.Entries)
@@ -243,7 +243,7 @@ func TestChainOfOwners(t *testing.T) {
 				for _, p := range s.want {
 					want = append(want, push.Value{Property: p, Data: []byte("v")})
 				}
-				p := push.Pusher{Kind: "FakeStore", Writer: w, Others: pushing{uses: s.uses}, Policies: push.Policies{Deletes: true, Mark: s.mark, Features: w.Features()}}
+				p := push.Pusher{Store: fake.Link("FakeStore", w), Others: pushing{uses: s.uses}, Policies: push.Policies{Deletes: true, Mark: s.mark, Features: w.Features()}}
 				o := p.Apply(t.Context(), db, want, known[s.mark])
 				if o.Err != nil {
 					t.Fatal(o.Err)
@@ -294,7 +294,7 @@ func TestLiveCheckBeforeUpdate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			p := push.Pusher{Kind: "FakeStore", Writer: w, Policies: push.Policies{Mark: "me", Features: w.Features()}}
+			p := push.Pusher{Store: fake.Link("FakeStore", w), Policies: push.Policies{Mark: "me", Features: w.Features()}}
 			known := p.Apply(t.Context(), provider.Target{Key: "db"}, []push.Value{{Data: []byte("one")}}, nil).Entries
 			tc.before(b)
 			if tc.first {

@@ -31,7 +31,7 @@ func dryPusher(t *testing.T, b *fake.Backend, p push.Policies) *push.Pusher {
 		t.Fatal(err)
 	}
 	p.Mark, p.Features = "me", w.Features()
-	return &push.Pusher{Kind: "FakeStore", Writer: w, Policies: p}
+	return &push.Pusher{Store: fake.Link("FakeStore", w), Policies: p}
 }
 
 // named formats Changes as "Action property", with a dot for the whole secret.

@@ -49,7 +49,7 @@ func (p *Pusher) restore(ctx context.Context, t provider.Target, s State, made D
 		if bytes.Equal(want, written) {
 			return out
 		}
-		next, err := provider.Update(ctx, p.Kind, p.Writer, t, provider.Observed{Data: written, Version: w.Version, ID: w.ID, Mark: mark}, want)
+		next, err := p.Store.Update(ctx, t, provider.Observed{Data: written, Version: w.Version, ID: w.ID, Mark: mark}, want)
 		switch {
 		case err == nil && next.Lost == nil:
 			out.Entries = versioned(d.Then, next)

@@ -7,6 +7,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
 var batchChecks = []check{
@@ -28,7 +29,7 @@ var batchChecks = []check{
 	{"batch/hang", provider.CapabilityBatch, "A batch ends with its context, and then no entry is NotFound.", batchHang},
 }
 
-func (e *env) batchSize() int { return provider.BatchSize(e.client) }
+func (e *env) batchSize() int { return fake.Link("test", e.client).BatchSize() }
 
 // getBatch reads in as few calls as BatchSize allows. It makes each call twice, and overwrites the first answer in
 // between. Both answers must be equal.

@@ -16,6 +16,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/push"
 	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
 // The sequences are the same in each run, so that all changes are tested with the same ones. -rapid.seed selects
@@ -312,7 +313,7 @@ func (m *model) applyOne(leaf string, known []v1alpha1.PushEntryStatus) []v1alph
 		}
 		want = append(want, push.Value{Property: p, Data: []byte(text)})
 	}
-	p := push.Pusher{Policies: m.policies, Kind: "model", Writer: s}
+	p := push.Pusher{Policies: m.policies, Store: fake.Link("model", s)}
 	before := m.facts[leaf].clone()
 	o := p.Apply(m.ctx, provider.Target{Key: m.key(leaf)}, want, known)
 	if spoilt {

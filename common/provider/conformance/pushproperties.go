@@ -10,6 +10,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/internal/push"
 	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
 // PushProperties changes one of ten properties, which must create one version. Then many objects push their
@@ -24,7 +25,7 @@ func PushProperties(t *testing.T, h Harness, versions func(key string) int) {
 	}
 	key, raced := provider.Target{Key: spell("push-properties/ten")}, provider.Target{Key: spell("push-properties/raced")}
 	apply := func(key provider.Target, mark string, values map[string]string) error {
-		p := push.Pusher{Kind: "test", Writer: w, Policies: push.Policies{Mark: mark, Features: w.Features()}}
+		p := push.Pusher{Store: fake.Link("test", w), Policies: push.Policies{Mark: mark, Features: w.Features()}}
 		var want []push.Value
 		for name, v := range values {
 			want = append(want, push.Value{Property: name, Data: []byte(v)})

@@ -13,6 +13,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/push"
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
 	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
 
 // nameLetters are the characters of random keys and properties: ordinary ones, and those with a meaning somewhere.
@@ -26,9 +27,9 @@ func (h Harness) connectWriter(t *testing.T) (provider.Client, provider.Writer) 
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = provider.Close(c) }) // An error of Close does not matter here.
-	w, err := provider.AsWriter(c)
-	if err != nil {
-		t.Fatal(err)
+	w, ok := c.(provider.Writer)
+	if !ok {
+		t.Fatal("the client is no Writer")
 	}
 	return c, w
 }
@@ -106,7 +107,7 @@ func (r *roundTrip) step(ctx context.Context) error {
 	if r.w.Features().Guarded && r.IntN(3) > 0 {
 		want = push.Value{Property: r.name(), Data: []byte(value)}
 	}
-	p := push.Pusher{Kind: "test", Writer: r.w, Policies: push.Policies{Mark: "00000000-0000-4000-8000-000000000001", Features: r.w.Features()}}
+	p := push.Pusher{Store: fake.Link("test", r.w), Policies: push.Policies{Mark: "00000000-0000-4000-8000-000000000001", Features: r.w.Features()}}
 	err := p.Apply(ctx, provider.Target{Key: key}, []push.Value{want}, nil).Err
 	got, before := r.read(ctx, key), r.stored[key]
 	if err != nil {

@@ -3,6 +3,7 @@ package fake
 import (
 	"bytes"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -153,7 +154,11 @@ func (b *Backend) Writer(ctx context.Context) (provider.Writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return provider.AsWriter(c)
+	w, ok := c.(provider.Writer)
+	if !ok {
+		return nil, errors.New("the backend cannot be written")
+	}
+	return w, nil
 }
 
 func (b *Backend) connect(ctx context.Context, object, password string) (provider.Client, error) {

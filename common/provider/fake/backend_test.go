@@ -122,7 +122,7 @@ func TestPanic(t *testing.T) {
 	b := fake.New()
 	c := connected(t, b)
 	defer b.Inject(fake.Fault{Call: fake.CallGet, Panic: "secret"})()
-	if _, err := provider.Get(t.Context(), "FakeStore", c, provider.Ref{Key: "a"}); provider.ClassOf(err) != provider.Unavailable {
+	if _, err := fake.Link("FakeStore", c).Get(t.Context(), provider.Ref{Key: "a"}); provider.ClassOf(err) != provider.Unavailable {
 		t.Errorf("Get(...): error %v, want one of class Unavailable", err)
 	}
 }

@@ -76,14 +76,14 @@ func TestConnect(t *testing.T) {
 			creds := creds
 			creds.ambient = tc.ambient
 			for i, kind := range srv.Kinds() {
-				c, err := kind.Connect(t.Context(), objects[i], creds)
+				c, err := fake.Connect(t.Context(), kind, objects[i], creds)
 				if diff := cmp.Diff(tc.connect, classOf(err)); diff != "" {
 					t.Errorf("%s\n%s: Connect(...): -want class, +got class:\n%s", tc.reason, kind.GoName(), diff)
 				}
 				if err != nil {
 					continue
 				}
-				if diff := cmp.Diff(tc.check, classOf(provider.Check(t.Context(), kind.GoName(), c))); diff != "" {
+				if diff := cmp.Diff(tc.check, classOf(c.Check(t.Context()))); diff != "" {
 					t.Errorf("%s\n%s: Check(...): -want class, +got class:\n%s", tc.reason, kind.GoName(), diff)
 				}
 			}

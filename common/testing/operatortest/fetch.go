@@ -1,12 +1,14 @@
 package operatortest
 
 import (
+	"context"
 	"maps"
 	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/direct-secrets/direct-secrets/common/internal/budget"
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
@@ -16,7 +18,7 @@ type CallsHarness struct {
 	// Keys are the keys of a hundred existing secrets.
 	Keys []string
 	// Connect creates a client of the store.
-	Connect dispatch.Connect[provider.Client]
+	Connect func(ctx context.Context) (provider.Client, error)
 	// Calls returns the number of calls to the server since Connect, by their names.
 	Calls func() map[string]int
 }
@@ -68,7 +70,10 @@ func CallsPerSync(t *testing.T, kind string, start func(t testing.TB) CallsHarne
 			// With so many due objects the loader waits for full batches, so that the duration of the following
 			// requests does not matter.
 			busy := dispatch.NewBusy(func() int { return many }, 1)
-			l := dispatch.NewLoader(kind, h.Connect, dispatch.Options{Busy: busy})
+			l := dispatch.NewLoader(func(ctx context.Context, share *budget.Share) (*provider.Link, error) {
+				c, err := h.Connect(ctx)
+				return provider.NewLink(kind, c, share), err
+			}, dispatch.Options{Busy: busy})
 			defer l.Retire()
 			calls := maps.Clone(want.Login)
 			if calls == nil {

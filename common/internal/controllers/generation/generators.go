@@ -95,7 +95,7 @@ func shown(ref v1alpha1.StoreRef, h resolve.Handle, refusal *resolve.Refusal, er
 }
 
 // call runs f with a generator, and waits for it.
-func (g *generators) call(ctx context.Context, req request, ref v1alpha1.StoreRef, f func(ctx context.Context, kind string, g provider.Generator) error) error {
+func (g *generators) call(ctx context.Context, req request, ref v1alpha1.StoreRef, f func(ctx context.Context, gen *provider.Link) error) error {
 	h, refusal, err := g.resolver.Lookup(ctx, ref, req.Namespace)
 	if refusal != nil && refusal.Why == resolve.OtherClass {
 		refusal = nil // Credentials must be revoked whatever the class.
@@ -108,11 +108,11 @@ func (g *generators) call(ctx context.Context, req request, ref v1alpha1.StoreRe
 		// A call is not interrupted when the operator shuts down: the values that it made would be lost.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), g.opts.CallTimeout)
 		defer cancel()
-		gen, err := g.pool.Generator(h.Kind, h.Store, h.CredentialsNamespace).Client(ctx)
+		gen, err := g.pool.Generator(h.Kind, h.Store, h.CredentialsNamespace).Link(ctx)
 		if err != nil {
 			return err
 		}
-		return f(ctx, h.GoName(), gen)
+		return f(ctx, gen)
 	})
 	if provider.ClassOf(err) == provider.Denied {
 		g.opts.Suspect(h.Kind, h.Key)
@@ -122,14 +122,14 @@ func (g *generators) call(ctx context.Context, req request, ref v1alpha1.StoreRe
 
 // generate makes values in v, with the proof of their state. If that fails after they were made, v has them, too.
 func (g *generators) generate(ctx context.Context, req request, ref v1alpha1.StoreRef, v *made) error {
-	return g.call(ctx, req, ref, func(ctx context.Context, kind string, gen provider.Generator) error {
-		cleans := provider.Cleans(gen)
-		if _, renews := gen.(provider.Renewer); cleans || renews {
+	return g.call(ctx, req, ref, func(ctx context.Context, gen *provider.Link) error {
+		cleans := gen.Can(provider.CapabilityCleanup)
+		if cleans || gen.Can(provider.CapabilityRenew) {
 			if err := g.keys.Load(ctx); err != nil { // Nothing is made that could not be revoked later.
 				return err
 			}
 		}
-		made, err := provider.Generate(ctx, kind, gen)
+		made, err := gen.Generate(ctx)
 		if err != nil {
 			return err
 		}
@@ -148,8 +148,8 @@ func (g *generators) renew(ctx context.Context, req request, ref v1alpha1.StoreR
 	if err := g.check(ctx, req, of, e.State, e.Proof); err != nil {
 		return v, "", err
 	}
-	err = g.call(ctx, req, ref, func(ctx context.Context, kind string, gen provider.Generator) (err error) {
-		v, err = provider.Renew(ctx, kind, gen, e.State)
+	err = g.call(ctx, req, ref, func(ctx context.Context, gen *provider.Link) (err error) {
+		v, err = gen.Renew(ctx, e.State)
 		return err
 	})
 	if err != nil || v.State == e.State {
@@ -174,15 +174,15 @@ func (g *generators) revoke(ctx context.Context, req request, of handoff.Generat
 	if err := shown(refTo(of), h, refusal, err); err != nil {
 		return err
 	}
-	return g.call(ctx, req, refTo(of), func(ctx context.Context, kind string, gen provider.Generator) error {
-		return provider.Cleanup(ctx, kind, gen, state)
+	return g.call(ctx, req, refTo(of), func(ctx context.Context, gen *provider.Link) error {
+		return gen.Cleanup(ctx, state)
 	})
 }
 
 // linger returns how long a credential stays valid after no consumer is known to hold it any longer.
 func (g *generators) linger(ctx context.Context, req request, of handoff.Generator) (d time.Duration, err error) {
-	err = g.call(ctx, req, refTo(of), func(_ context.Context, _ string, gen provider.Generator) error {
-		d = provider.Linger(gen)
+	err = g.call(ctx, req, refTo(of), func(_ context.Context, gen *provider.Link) error {
+		d = gen.Linger()
 		return nil
 	})
 	return d, err

@@ -38,10 +38,10 @@ func (l location) site(key string) string { return l.place + "/" + l.Prefix + ke
 
 // locate asks the client of a store where its secrets are stored. A store whose client does not know is a place of its own.
 // Clients keep the answer, so this costs one call. An error means that the place is unknown for now.
-func locate(ctx context.Context, s provider.Object, namespace string, c provider.Client) (location, error) {
+func locate(ctx context.Context, s provider.Object, namespace string, c *provider.Link) (location, error) {
 	ctx, cancel := context.WithTimeout(ctx, identifyTimeout)
 	defer cancel()
-	is, err := provider.Identify(ctx, c)
+	is, err := c.Identify(ctx)
 	switch {
 	case err == nil:
 		return location{hashOf(is.Place), is}, nil
@@ -67,11 +67,10 @@ func (r *runner) open(ctx context.Context, loader *dispatch.Loader, t *task) err
 	if err != nil {
 		return err
 	}
-	w, err := provider.AsWriter(c)
-	if err != nil {
+	t.pusher.Store = c
+	if t.pusher.Features, err = c.Features(); err != nil {
 		return provider.NewError(provider.Invalid, "not implemented: this store cannot be written; use another store")
 	}
-	t.pusher.Writer, t.pusher.Features = w, w.Features()
 	var unknown error
 	if t.location, unknown = t.obj.locate(ctx, t.to, t.namespace, c); unknown == nil {
 		t.recorded = t.location.place
@@ -84,7 +83,7 @@ func (r *runner) open(ctx context.Context, loader *dispatch.Loader, t *task) err
 
 // locate returns where a store keeps its secrets. If the client does not know it now, this is the place in the status, or the
 // store itself if the status records none; the error is why.
-func (o *object) locate(ctx context.Context, d *destination, namespace string, c provider.Client) (location, error) {
+func (o *object) locate(ctx context.Context, d *destination, namespace string, c *provider.Link) (location, error) {
 	at, err := locate(ctx, d.store, namespace, c)
 	if err != nil {
 		return location{place: cmp.Or(d.status.Place, at.place)}, err
@@ -111,15 +110,15 @@ func (t *task) move() (elsewhere []v1alpha1.PushEntryStatus) {
 	return elsewhere
 }
 
-func connect(ctx context.Context, loader *dispatch.Loader, timeout time.Duration) (provider.Client, error) {
+func connect(ctx context.Context, loader *dispatch.Loader, timeout time.Duration) (*provider.Link, error) {
 	type made struct {
-		client provider.Client
-		err    error
+		link *provider.Link
+		err  error
 	}
-	// The client is valid as long as ctx, which is the context of all jobs.
+	// The Link is valid as long as ctx, which is the context of all jobs.
 	answer := make(chan made, 1)
 	go func() {
-		c, err := loader.Client(ctx)
+		c, err := loader.Link(ctx)
 		answer <- made{c, err}
 	}()
 	t := time.NewTimer(timeout)
@@ -128,7 +127,7 @@ func connect(ctx context.Context, loader *dispatch.Loader, timeout time.Duration
 	case <-t.C:
 		return nil, provider.NewError(provider.Unavailable, "the provider did not answer in time")
 	case m := <-answer:
-		return m.client, m.err
+		return m.link, m.err
 	}
 }
 

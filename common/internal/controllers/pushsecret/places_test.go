@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
@@ -52,7 +53,7 @@ func TestLocate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			o, d := &object{}, &destination{store: storeOf("n", "a")}
 			d.status.Place = tc.was
-			at, err := o.locate(t.Context(), d, "n", tc.client)
+			at, err := o.locate(t.Context(), d, "n", fake.Link("FakeStore", tc.client))
 			_, known := o.stores.location(storeID{})
 			if diff := cmp.Diff([]any{tc.place, tc.err != nil, tc.known}, []any{at.place, err != nil, known}); diff != "" {
 				t.Errorf("\n%s\nplace, error and whether it is certain: -want, +got:\n%s", tc.reason, diff)

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/budget"
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
 	"github.com/direct-secrets/direct-secrets/common/internal/push"
 	"github.com/direct-secrets/direct-secrets/common/provider"
@@ -104,7 +105,7 @@ func TestRemovalsComeLast(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			w, err := provider.AsWriter(c)
+			w, err := b.Writer(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -128,10 +129,10 @@ func TestRemovalsComeLast(t *testing.T) {
 					jobs = append(jobs, j)
 				}
 			}
-			loader := dispatch.NewLoader("FakeStore", func(context.Context) (provider.Client, error) { return c, nil }, dispatch.Options{})
+			loader := loaderOf(c)
 			defer loader.Retire()
 			r := &runner{incomplete: incomplete, timeout: time.Minute}
-			run := task{obj: &object{}, to: &destination{store: &fakev1.FakeStore{}}, jobs: jobs, pusher: push.Pusher{Kind: "FakeStore", DryRun: true, Policies: push.Policies{Deletes: true, Mark: mine}}}
+			run := task{obj: &object{}, to: &destination{store: &fakev1.FakeStore{}}, jobs: jobs, pusher: push.Pusher{DryRun: true, Policies: push.Policies{Deletes: true, Mark: mine}}}
 			predicted := predictedBy(r.carryOut(t.Context(), loader, run))
 			run.pusher.DryRun = false
 			res := r.carryOut(t.Context(), loader, run)
@@ -159,6 +160,13 @@ func TestRemovalsComeLast(t *testing.T) {
 			}
 		})
 	}
+}
+
+// loaderOf returns the Loader of a client.
+func loaderOf(c provider.Client) *dispatch.Loader {
+	return dispatch.NewLoader(func(_ context.Context, share *budget.Share) (*provider.Link, error) {
+		return provider.NewLink("FakeStore", c, share), nil
+	}, dispatch.Options{})
 }
 
 // predictedBy formats the difference of a dry run as "Action key" or "Action key property".
@@ -191,13 +199,13 @@ func TestKeptEntriesMakeNoCall(t *testing.T) {
 	}
 	b.Inject(fake.Fault{Call: fake.CallObserve, Err: provider.NewError(provider.Unavailable, "down")})
 	kept := []v1alpha1.PushEntryStatus{{RemoteKey: "kept", Version: "v1", Created: true}}
-	loader := dispatch.NewLoader("FakeStore", func(context.Context) (provider.Client, error) { return c, nil }, dispatch.Options{})
+	loader := loaderOf(c)
 	defer loader.Retire()
 	r := &runner{incomplete: incomplete, timeout: time.Minute}
 	obj := &object{}
 	res := r.carryOut(t.Context(), loader, task{
 		obj: obj, to: &destination{store: &fakev1.FakeStore{}}, jobs: []job{{target: provider.Target{Key: "kept"}, kept: kept}},
-		pusher: push.Pusher{Kind: "FakeStore", Policies: push.Policies{Deletes: true, Mark: "me"}},
+		pusher: push.Pusher{Policies: push.Policies{Deletes: true, Mark: "me"}},
 	})
 	if diff := cmp.Diff(kept, obj.entries.over(nil)[0].Entries); diff != "" || res.err != nil {
 		t.Errorf("error %v; entries: -want, +got:\n%s", res.err, diff)
@@ -215,9 +223,9 @@ func TestMove(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	loader := dispatch.NewLoader("FakeStore", func(context.Context) (provider.Client, error) { return c, nil }, dispatch.Options{})
+	loader := loaderOf(c)
 	defer loader.Retire()
-	is, err := locate(t.Context(), &fakev1.FakeStore{}, "", c)
+	is, err := locate(t.Context(), &fakev1.FakeStore{}, "", fake.Link("FakeStore", c))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +247,7 @@ func TestMove(t *testing.T) {
 			res := r.carryOut(t.Context(), loader, task{
 				obj: obj, to: &destination{store: &fakev1.FakeStore{}, status: v1alpha1.PushStoreStatus{Place: tc.place}},
 				jobs:   []job{{target: provider.Target{Key: "db"}, known: known}},
-				pusher: push.Pusher{Kind: "FakeStore", Policies: push.Policies{Deletes: true, Mark: "me"}},
+				pusher: push.Pusher{Policies: push.Policies{Deletes: true, Mark: "me"}},
 			})
 			if diff := cmp.Diff([]any{tc.elsewhere, 0, is.place}, []any{res.stays[otherPlace], len(obj.entries.over(nil)), res.place}); diff != "" {
 				t.Errorf("%s\nerror %v; entries elsewhere, entries left, and place: -want, +got:\n%s", tc.reason, res.err, diff)
@@ -288,7 +296,7 @@ func TestWaitForLock(t *testing.T) {
 				known := []v1alpha1.PushEntryStatus{{RemoteKey: "db", Created: true}}
 				o := r.apply(t.Context(), &task{
 					obj: &object{}, to: &destination{}, location: location{place: "b"},
-					pusher: push.Pusher{Kind: "FakeStore", Writer: slow{takes: 40 * time.Second}, Policies: push.Policies{Deletes: true}},
+					pusher: push.Pusher{Store: fake.Link("FakeStore", slow{takes: 40 * time.Second}), Policies: push.Policies{Deletes: true}},
 				}, job{target: provider.Target{Key: "db"}, known: known})
 				if (o.Err == nil) != (tc.class == "") || o.Err != nil && provider.ClassOf(o.Err) != tc.class {
 					t.Errorf("%s\nerror %v, want one of class %q", tc.reason, o.Err, tc.class)

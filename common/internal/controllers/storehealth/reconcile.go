@@ -174,15 +174,14 @@ func (r *Reconciler) ask(ctx context.Context, s provider.Object) ([]string, erro
 	if err != nil {
 		return nil, err
 	}
-	return provider.Capabilities(c), provider.Check(ctx, r.kind.GoName(), c)
+	return c.Capabilities(), c.Check(ctx)
 }
 
-// connect returns the provider.Client of a store, or the provider.Generator of a generator.
-func (r *Reconciler) connect(ctx context.Context, s provider.Object) (any, error) {
+func (r *Reconciler) connect(ctx context.Context, s provider.Object) (*provider.Link, error) {
 	if r.kind.Generator {
-		return r.pool.Generator(r.kind, s, "").Client(ctx)
+		return r.pool.Generator(r.kind, s, "").Link(ctx)
 	}
-	return r.pool.Loader(r.kind, s, "").Client(ctx)
+	return r.pool.Loader(r.kind, s, "").Link(ctx)
 }
 
 // warn emits an Event for each new warning.

@@ -1,0 +1,18 @@
+package fake
+
+import (
+	"context"
+
+	"github.com/direct-secrets/direct-secrets/common/internal/budget"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+// Link returns a Link to a Client or Generator. Its answers count for a tenant of its own. kind is a label of the metrics.
+func Link(kind string, made any) *provider.Link { return provider.NewLink(kind, made, share()) }
+
+// Connect is Kind.Connect for a tenant of its own.
+func Connect(ctx context.Context, k provider.Kind, o provider.Object, creds provider.Credentials) (*provider.Link, error) {
+	return k.Connect(ctx, o, creds, share())
+}
+
+func share() *budget.Share { return (&budget.Budget{}).Share("test") }

@@ -1,0 +1,84 @@
+package provider
+
+import (
+	"context"
+	stderrors "errors"
+	"slices"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+
+	"github.com/direct-secrets/direct-secrets/common/internal/budget"
+)
+
+// A Link is a connected Client or Generator. Operators reach the provider's code only through its methods, so that every
+// answer counts for a tenant and in the metrics.
+type Link struct {
+	// kind is the label of the metrics.
+	kind  string
+	share *budget.Share
+	// made is the Client or Generator.
+	made any
+	// refused is the error of a call that changes something at the service, and heldBack that of Generate; nil if they are allowed.
+	refused, heldBack error
+}
+
+// NewLink returns a Link to a Client or Generator. kind is a label of the metrics. The answers count for the tenant of
+// share. Operators get a Link from Kind.Connect.
+func NewLink(kind string, made any, share *budget.Share) *Link {
+	return &Link{kind: kind, share: share, made: made}
+}
+
+// Capabilities returns the capabilities of the Client or Generator.
+func (l *Link) Capabilities() []string { return Capabilities(l.made) }
+
+// Can reports whether the Client or Generator has a capability.
+func (l *Link) Can(capability string) bool { return slices.Contains(l.Capabilities(), capability) }
+
+// Close releases the resources of the Client or Generator.
+func (l *Link) Close() error { return Close(l.made) }
+
+// context returns the context of a request to the provider.
+func (l *Link) context(ctx context.Context) context.Context {
+	return withKind(budget.With(ctx, l.share), l.kind)
+}
+
+// hold counts bytes of an answer for the tenant until ctx ends.
+func hold(ctx context.Context, l *Link, bytes int) {
+	if bytes == 0 {
+		return
+	}
+	l.share.Add(int64(bytes))
+	context.AfterFunc(ctx, func() { l.share.Add(int64(-bytes)) })
+}
+
+// inRoom repeats a read whose answer found no room, until there is room or ctx ends. For each tenant one read at a time does so.
+func inRoom(ctx context.Context, l *Link, read func() error) error {
+	err := read()
+	if !errors.Is(err, ErrNoRoom) || !l.share.Lock(ctx) {
+		return err
+	}
+	defer l.share.Unlock()
+	for errors.Is(err, ErrNoRoom) && l.share.WaitForRoom(ctx, budget.Assured/2, decoded*MaxAnswer) {
+		err = read()
+	}
+	return err
+}
+
+// as returns the Client or Generator as one of its interfaces, or errors.ErrUnsupported if it has not that one.
+func as[I any](l *Link, what string) (I, error) {
+	i, ok := l.made.(I)
+	if !ok {
+		return i, errors.Wrap(stderrors.ErrUnsupported, what)
+	}
+	return i, nil
+}
+
+// call makes a call of the contract, unless it is refused.
+func call[T any](ctx context.Context, l *Link, name, doing string, refused error, f func(context.Context) (T, error)) (v T, err error) {
+	ctx, done := begin(ctx, l, name)
+	defer func() { done(err) }()
+	if refused != nil {
+		return v, refused
+	}
+	return guard(doing, func() (T, error) { return f(ctx) })
+}
