@@ -27,7 +27,7 @@ const (
 )
 
 // Tenants measures how long new objects of ordinary tenants wait, and the operator's memory, first alone and
-// then with ten tenants that disturb as much as they can. It uses provider-vault, because there each tenant
+// then with tenants that disturb as much as they can. It uses provider-vault, because there each tenant
 // chooses the server.
 func Tenants(ctx context.Context, r *Report) error {
 	alone, err := onStack(ctx, func(s *stack.Stack) (shared, error) { return share(ctx, s, nil) })
@@ -52,7 +52,7 @@ func Tenants(ctx context.Context, r *Report) error {
 		{"memory at most", "MB", func(s shared) float64 { return s.memory }, true},
 	} {
 		r.Add(Row{Scenario: "tenants", What: f.what + ", alone", Value: f.of(alone), Unit: f.unit})
-		row := Row{Scenario: "tenants", What: f.what + ", next to ten hostile tenants", Value: f.of(underLoad), Unit: f.unit}
+		row := Row{Scenario: "tenants", What: fmt.Sprintf("%s, next to %d hostile tenants", f.what, len(h.tenants())), Value: f.of(underLoad), Unit: f.unit}
 		if f.bounds {
 			row.Bound, row.Note = atMost(1.5*f.of(alone)), note
 		}

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/room"
 	"github.com/direct-secrets/direct-secrets/common/internal/watch"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
@@ -52,15 +53,16 @@ type Rules struct {
 
 // A Reader implements provider.Credentials.
 type Reader struct {
-	client client.Client
-	fence  Fence
-	read   func(o watch.ObjectRef, resourceVersion string)
+	client  client.Client
+	objects *room.Reader
+	fence   Fence
+	read    func(o watch.ObjectRef, resourceVersion string)
 }
 
-// NewReader returns a Reader that uses a client without a cache. It calls read with every object that it has read,
+// NewReader returns a Reader that gets tokens from a client, and reads objects. It calls read with every object that it has read,
 // and with an empty resourceVersion if the object does not exist.
-func NewReader(c client.Client, f Fence, read func(watch.ObjectRef, string)) *Reader {
-	return &Reader{client: c, fence: f, read: read}
+func NewReader(c client.Client, o *room.Reader, f Fence, read func(watch.ObjectRef, string)) *Reader {
+	return &Reader{client: c, objects: o, fence: f, read: read}
 }
 
 // SecretValue implements provider.Credentials.
@@ -90,7 +92,12 @@ func (r *Reader) value(ctx context.Context, sel v1alpha1.SecretKeySelector, what
 		return nil, err
 	}
 	ref := refTo(ns, sel.Name)
-	err = r.client.Get(ctx, ref.NamespacedName, o)
+	held, err := r.objects.Hold(ctx, room.One)
+	if err != nil {
+		return nil, provider.NewError(provider.Unavailable, "auth: %s %s was not read in time; retrying", what, ref)
+	}
+	defer held.Release()
+	err = held.Get(ctx, ref.NamespacedName, o)
 	if client.IgnoreNotFound(err) == nil {
 		r.read(ref, o.GetResourceVersion())
 	}

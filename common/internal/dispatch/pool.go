@@ -11,12 +11,16 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/internal/budget"
 	"github.com/direct-secrets/direct-secrets/common/internal/credentials"
+	"github.com/direct-secrets/direct-secrets/common/internal/room"
 	"github.com/direct-secrets/direct-secrets/common/internal/watch"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 // A Pool provides the Loader of each store, and the Connection of each generator.
 type Pool struct {
+	// Objects reads the Secrets and ConfigMaps of tenants.
+	Objects *room.Reader
+
 	client  client.Client
 	watches *watch.Watches
 	rules   credentials.Rules
@@ -50,7 +54,7 @@ func NewPool(c client.Client, w *watch.Watches, r credentials.Rules, o Options, 
 	if o.Busy == nil {
 		o.Busy = &Busy{}
 	}
-	return &Pool{client: c, watches: w, rules: r, opts: o, changed: changed, open: map[types.UID]map[string]*connection{}}
+	return &Pool{Objects: room.NewReader(c), client: c, watches: w, rules: r, opts: o, changed: changed, open: map[types.UID]map[string]*connection{}}
 }
 
 // Loader returns the Loader of a store at its current generation. The last argument is the namespace in which its
@@ -134,7 +138,7 @@ func (p *Pool) credentials(k provider.Kind, s provider.Object, credentialsNamesp
 	if k.Cluster {
 		f.Namespace = credentialsNamespace
 	}
-	return credentials.NewReader(p.client, f, func(o watch.ObjectRef, resourceVersion string) {
+	return credentials.NewReader(p.client, p.Objects, f, func(o watch.ObjectRef, resourceVersion string) {
 		p.watch(k, s, credentialsNamespace, c, o, resourceVersion)
 	})
 }

@@ -14,7 +14,13 @@ type Place struct {
 	Credentials string
 	// Tenant is the namespace of the object.
 	Tenant string
+	// Bytes are the values that the walk holds while it waits.
+	Bytes int64
 }
+
+// maxHeld is how many bytes the walks of one tenant may hold while they wait. A walk that holds more waits alone. perWalk is the
+// size for which the end of a wait queues one parked object.
+const maxHeld, perWalk = 8 << 20, 64 << 10
 
 // storeShare and tenantShare identify the shares of a place.
 type storeShare struct {
@@ -23,6 +29,8 @@ type storeShare struct {
 }
 
 type tenantShare string
+
+type heldShare string
 
 // shares bound how many walks are at one store, and at the stores that one namespace uses.
 type shares struct {
@@ -34,9 +42,9 @@ type shares struct {
 	woken map[any]any
 }
 
-// share is the walks at one store or of one tenant, and those that wait for a place.
+// share is the walks at one store or of one tenant, or the bytes that they hold, and the walks that wait for a place.
 type share struct {
-	busy   int
+	busy   int64
 	parked []parked
 }
 
@@ -51,13 +59,15 @@ type parked struct {
 func (s *shares) enter(places []Place, p parked) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, key := range keysOf(places) {
+	needs := needsOf(places)
+	for _, need := range needs {
+		key := need.share
 		sh := s.open[key]
 		if sh == nil {
 			continue
 		}
 		sh.parked = slices.DeleteFunc(sh.parked, func(o parked) bool { return o.objectID == p.objectID })
-		if sh.busy < s.limit(key) {
+		if sh.busy == 0 || sh.busy+need.n <= s.limit(key) {
 			continue
 		}
 		sh.parked = insert(sh.parked, p, func(p parked) int { return p.priority })
@@ -66,14 +76,14 @@ func (s *shares) enter(places []Place, p parked) bool {
 		}
 		return false
 	}
-	for _, key := range keysOf(places) {
-		if s.woken[p.objectID] == key {
+	for _, need := range needs {
+		if s.woken[p.objectID] == need.share {
 			delete(s.woken, p.objectID)
 		}
-		if s.open[key] == nil {
-			s.open[key] = &share{}
+		if s.open[need.share] == nil {
+			s.open[need.share] = &share{}
 		}
-		s.open[key].busy++
+		s.open[need.share].busy += need.n
 	}
 	return true
 }
@@ -82,17 +92,24 @@ func (s *shares) enter(places []Place, p parked) bool {
 func (s *shares) crowded(objectID any, tenant string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	sh := s.open[tenantShare(tenant)]
-	return sh != nil && slices.ContainsFunc(sh.parked, func(p parked) bool { return p.objectID == objectID })
+	for _, key := range []any{tenantShare(tenant), heldShare(tenant)} {
+		if sh := s.open[key]; sh != nil && slices.ContainsFunc(sh.parked, func(p parked) bool { return p.objectID == objectID }) {
+			return true
+		}
+	}
+	return false
 }
 
-// release frees the places, and queues one parked object for each.
+// release frees the places. It queues one parked object for each share, and for the bytes of a tenant as many as there may be room
+// for.
 func (s *shares) release(places []Place) {
 	var next []func()
 	s.mu.Lock()
-	for _, key := range keysOf(places) {
-		s.open[key].busy--
-		next = append(next, s.nextLocked(key))
+	for _, need := range needsOf(places) {
+		s.open[need.share].busy -= need.n
+		for n := need.n; n > 0; n -= perWalk {
+			next = append(next, s.nextLocked(need.share))
+		}
 	}
 	s.mu.Unlock()
 	for _, queue := range next {
@@ -132,24 +149,34 @@ func (s *shares) nextLocked(key any) func() {
 	return next.queue
 }
 
-func (s *shares) limit(key any) int {
-	if _, ok := key.(tenantShare); ok {
-		return s.tenant
+func (s *shares) limit(key any) int64 {
+	switch key.(type) {
+	case tenantShare:
+		return int64(s.tenant)
+	case heldShare:
+		return maxHeld
 	}
-	return s.store
+	return int64(s.store)
 }
 
-// keysOf returns the shares of places, each once.
-func keysOf(places []Place) []any {
-	var keys []any
-	add := func(key any) {
-		if !slices.Contains(keys, key) {
-			keys = append(keys, key)
+// need is what a walk takes of a share.
+type need struct {
+	share any
+	n     int64
+}
+
+// needsOf returns what a walk takes of the shares of places. It takes one place of each share, and its bytes.
+func needsOf(places []Place) []need {
+	var needs []need
+	add := func(share any, n int64) {
+		if n > 0 && !slices.ContainsFunc(needs, func(o need) bool { return o.share == share }) {
+			needs = append(needs, need{share, n})
 		}
 	}
 	for _, p := range places {
-		add(storeShare{p.Store, p.Credentials})
-		add(tenantShare(p.Tenant))
+		add(storeShare{p.Store, p.Credentials}, 1)
+		add(tenantShare(p.Tenant), 1)
+		add(heldShare(p.Tenant), p.Bytes)
 	}
-	return keys
+	return needs
 }

@@ -297,3 +297,35 @@ func TestCrowded(t *testing.T) {
 		t.Errorf("held back by their own tenant: -want, +got:\n%s", diff)
 	}
 }
+
+// TestHeldBytes parks walks that hold too many bytes for their tenant. The end of a wait queues as many as there may be room for.
+func TestHeldBytes(t *testing.T) {
+	w := NewWalks(Limits{})
+	var queued []string
+	place := func(tenant string, bytes int64) []Place { return []Place{{Store: "s", Tenant: tenant, Bytes: bytes}} }
+	enter := func(name, tenant string, bytes int64) bool {
+		return w.shares.enter(place(tenant, bytes), parked{objectID: name, queue: func() { queued = append(queued, name) }})
+	}
+	for _, tc := range []struct {
+		reason, name, tenant string
+		bytes                int64
+		want                 bool
+	}{
+		{"A walk that holds more than the limit waits alone.", "large", "shop", 2 * maxHeld, true},
+		{"Others of its tenant are parked.", "a", "shop", perWalk, false},
+		{"Others of its tenant are parked.", "b", "shop", perWalk, false},
+		{"A walk that holds nothing is not.", "none", "shop", 0, true},
+		{"Another tenant is not.", "other", "other", maxHeld, true},
+	} {
+		if got := enter(tc.name, tc.tenant, tc.bytes); got != tc.want {
+			t.Errorf("%s\n%s: enter(): %t", tc.reason, tc.name, got)
+		}
+	}
+	w.shares.release(place("shop", 2*maxHeld))
+	if diff := cmp.Diff([]string{"a", "b"}, queued); diff != "" {
+		t.Errorf("queued at the end of the large one: -want, +got:\n%s", diff)
+	}
+	if !enter("a", "shop", perWalk) || !enter("rest", "shop", maxHeld-perWalk) || enter("more", "shop", 1) {
+		t.Error("walks must enter as long as their bytes fit")
+	}
+}

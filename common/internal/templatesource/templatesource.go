@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
+	"github.com/direct-secrets/direct-secrets/common/internal/room"
 	"github.com/direct-secrets/direct-secrets/common/internal/watch"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
@@ -33,17 +34,20 @@ func Version(ctx context.Context, c client.Reader, namespace string, ref render.
 	return m.ResourceVersion, explain(ref, client.IgnoreNotFound(err))
 }
 
+// Room returns how many bytes to hold for template sources.
+func Room(refs []render.TextRef) int64 { return min(int64(len(refs))*room.One, MaxSize) }
+
 // +kubebuilder:rbac:groups="",resources=secrets;configmaps,verbs=get
 
 // MaxSize limits the texts that one object holds of its template sources, in bytes: a tenant can name any number of large ones.
 const MaxSize = 4 << 20
 
-// ReadAll reads template sources. keep gets the texts of each by key, and its resourceVersion, and returns those to hold; both
+// ReadAll reads template sources, for which their Room is held. keep gets the texts of each by key, and its resourceVersion, and returns those to hold; both
 // are empty for a source that does not exist, which is left out. More than MaxSize are an error of class Invalid.
-func ReadAll(ctx context.Context, c client.Reader, namespace string, refs []render.TextRef, keep func(ref render.TextRef, all map[string]string, version string) map[string]string) (render.TemplateSources, error) {
+func ReadAll(ctx context.Context, held *room.Held, namespace string, refs []render.TextRef, keep func(ref render.TextRef, all map[string]string, version string) map[string]string) (render.TemplateSources, error) {
 	out, size := render.TemplateSources{}, 0
 	for _, ref := range refs {
-		all, version, err := read(ctx, c, namespace, ref)
+		all, version, err := read(ctx, held, namespace, ref)
 		if err != nil {
 			return nil, err
 		}
@@ -63,21 +67,21 @@ func ReadAll(ctx context.Context, c client.Reader, namespace string, refs []rend
 
 // read reads a template source. It returns its texts by key, and its resourceVersion. Both are empty if it does not
 // exist.
-func read(ctx context.Context, c client.Reader, namespace string, ref render.TextRef) (map[string]string, string, error) {
+func read(ctx context.Context, held *room.Held, namespace string, ref render.TextRef) (map[string]string, string, error) {
 	key := types.NamespacedName{Namespace: namespace, Name: ref.Name}
 	all := map[string]string{}
 	var o client.Object
 	var err error
 	if ref.Secret {
 		s := &corev1.Secret{}
-		err = c.Get(ctx, key, s)
+		err = held.Get(ctx, key, s)
 		for k, v := range s.Data {
 			all[k] = string(v)
 		}
 		o = s
 	} else {
 		m := &corev1.ConfigMap{}
-		err = c.Get(ctx, key, m)
+		err = held.Get(ctx, key, m)
 		maps.Copy(all, m.Data)
 		o = m
 	}

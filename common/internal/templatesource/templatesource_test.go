@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
+	"github.com/direct-secrets/direct-secrets/common/internal/room"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -36,12 +37,19 @@ func TestReadAll(t *testing.T) {
 	only := func(_ render.TextRef, all map[string]string, _ string) map[string]string {
 		return map[string]string{"t": all["t"]}
 	}
+	held := func(c client.Reader) *room.Held {
+		h, err := room.NewReader(c).Hold(t.Context(), Room(refs))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
 	c := &configMaps{size: 10}
-	if all, err := ReadAll(t.Context(), c, "n", refs, only); err != nil || len(all) != len(refs) || len(all[refs[0]]) != 1 {
+	if all, err := ReadAll(t.Context(), held(c), "n", refs, only); err != nil || len(all) != len(refs) || len(all[refs[0]]) != 1 {
 		t.Errorf("small templates: %d sources, error %v", len(all), err)
 	}
 	c = &configMaps{size: 1 << 20}
-	if _, err := ReadAll(t.Context(), c, "n", refs, only); provider.ClassOf(err) != provider.Invalid || c.served > 5 {
+	if _, err := ReadAll(t.Context(), held(c), "n", refs, only); provider.ClassOf(err) != provider.Invalid || c.served > 5 {
 		t.Errorf("large templates: error %v after %d sources", err, c.served)
 	}
 }

@@ -19,8 +19,9 @@ type subscription struct {
 // subscribers that know another one.
 type observer struct {
 	cancel context.CancelFunc
-	// many is true for a selector, which can match any number of objects.
-	many bool
+	// many is true for a selector, which can match any number of objects. watched is false if the objects are read from time to
+	// time instead.
+	many, watched bool
 
 	mu     sync.Mutex
 	synced bool

@@ -1,6 +1,7 @@
 // Package watch observes objects that do not have this project's labels, by name or by selector, and reads their
 // metadata only. Watches are shared and counted: a Secret is watched once, however many stores use it. Each watch
-// costs one reflector, so memory depends on the referenced objects and not on the size of the cluster.
+// costs one reflector, so memory depends on the referenced objects and not on the size of the cluster. In a namespace with
+// many of them, the others are read from time to time instead.
 package watch
 
 import (
@@ -10,7 +11,9 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
+	"golang.org/x/time/rate"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -66,21 +69,34 @@ func ConfigMapRef(namespace, name string) ObjectRef {
 
 // Watches is the set of watches of a process.
 type Watches struct {
+	// PerNamespace is the maximum number of watches in one namespace, by default 500: each takes about 75 KiB. Other objects are
+	// read at the Interval, by default a minute.
+	PerNamespace int
+	Interval     time.Duration
+
 	client metadata.Interface
+	// reads limits the reads of all objects that are not watched.
+	reads *rate.Limiter
 
 	mu      sync.Mutex
 	watches map[ObjectRef]*observer
 }
 
+// readsPerSecond is how many objects that are not watched are read in a second.
+const readsPerSecond = 20
+
 // New returns an empty set.
 func New(c metadata.Interface) *Watches {
-	return &Watches{client: c, watches: map[ObjectRef]*observer{}}
+	return &Watches{
+		PerNamespace: 500, Interval: time.Minute,
+		client: c, reads: rate.NewLimiter(readsPerSecond, 1), watches: map[ObjectRef]*observer{},
+	}
 }
 
 // Add observes ref for owner, and replaces the owner's earlier watch of ref. known is the resourceVersion that the
 // owner has read, empty if the object did not exist. The watch calls changed, from another goroutine, each time it
 // sees the object with another resourceVersion, or deleted. So it does not miss a change between the read and the
-// first event.
+// first event. An object beyond PerNamespace is read later instead.
 func (w *Watches) Add(ref ObjectRef, owner any, known string, changed func()) {
 	w.AddAt(ref, owner, known, known, changed)
 }
@@ -92,13 +108,53 @@ func (w *Watches) AddAt(ref ObjectRef, owner any, known, at string, changed func
 	o := w.watches[ref]
 	if o == nil {
 		ctx, cancel := context.WithCancel(context.Background())
-		o = &observer{cancel: cancel, many: ref.Name == "", subs: map[any]*subscription{}}
+		o = &observer{cancel: cancel, many: ref.Name == "", watched: w.watchedLocked(ref.Namespace) < w.PerNamespace, subs: map[any]*subscription{}}
 		w.watches[ref] = o
-		go cache.NewReflectorWithOptions(w.listWatch(ref), &metav1.PartialObjectMetadata{}, o, cache.ReflectorOptions{
-			Name: "direct-secrets/" + ref.Resource.Resource,
-		}).RunWithContext(ctx)
+		if o.watched {
+			go cache.NewReflectorWithOptions(w.listWatch(ref), &metav1.PartialObjectMetadata{}, o, cache.ReflectorOptions{
+				Name: "direct-secrets/" + ref.Resource.Resource,
+			}).RunWithContext(ctx)
+		} else {
+			go w.read(ctx, ref, o)
+		}
 	}
 	o.subscribe(owner, &subscription{known: known, at: at, changed: changed})
+}
+
+// watchedLocked returns the number of watches in a namespace.
+func (w *Watches) watchedLocked(namespace string) (n int) {
+	for ref, o := range w.watches {
+		if ref.Namespace == namespace && o.watched {
+			n++
+		}
+	}
+	return n
+}
+
+// read reads an object, or those that a selector matches, at the Interval until ctx ends.
+func (w *Watches) read(ctx context.Context, ref ObjectRef, o *observer) {
+	list := w.listWatch(ref)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(w.Interval):
+		}
+		if w.reads.Wait(ctx) != nil {
+			return
+		}
+		found, err := list.ListWithContext(ctx, metav1.ListOptions{})
+		if err != nil {
+			continue
+		}
+		if l, ok := found.(*metav1.PartialObjectMetadataList); ok {
+			all := make([]any, len(l.Items))
+			for i := range l.Items {
+				all[i] = &l.Items[i]
+			}
+			_ = o.Replace(all, l.ResourceVersion) // All items are objects.
+		}
+	}
 }
 
 // Remove ends all watches of owner.

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -238,6 +239,35 @@ func TestRemove(t *testing.T) {
 	b.wantCall()
 	e.watches.Remove("b")
 	e.wantOpen(0)
+}
+
+// TestPerNamespace observes more objects of a namespace than it may have watches. Changes of the others are found, too.
+func TestPerNamespace(t *testing.T) {
+	e := newEnv(t)
+	e.watches.PerNamespace, e.watches.Interval = 2, 10*time.Millisecond
+	var owners []*owner
+	for _, name := range []string{"a", "b", "c", "d"} {
+		owners = append(owners, e.adds(name, name, e.create(name)))
+	}
+	e.wantOpen(2)
+	absent := e.adds("absent", "absent", "")
+	for i, name := range []string{"a", "b", "c", "d"} {
+		e.change(name)
+		owners[i].wantCall()
+	}
+	e.create("absent")
+	absent.wantCall()
+	e.delete("d")
+	owners[3].wantCall()
+	if _, begun := e.wire.counts(); begun != 2 {
+		t.Errorf("%d watches were started, want 2", begun)
+	}
+	e.watches.Remove("a")
+	e.adds("new", "new", e.create("new"))
+	e.wantOpen(2)
+	for _, o := range append(owners, absent) {
+		o.wantNoCall()
+	}
 }
 
 // TestWatchSurvivesTheEndOfItsStream checks that a broken watch reconnects and reports the changes in between.

@@ -233,10 +233,11 @@ func (r *Reconciler) fetch(ctx context.Context, s *subject) (*outcome, error) {
 	case !there:
 		return moved(), nil
 	}
-	templateSources, err := readTemplates(ctx, r.live, s)
+	templateSources, end, err := readTemplates(ctx, r.pool.Objects, s)
 	if err != nil {
 		return unread(err)
 	}
+	defer end()
 	return r.apply(ctx, s, newAnswer(s, values, templateSources, at))
 }
 

@@ -5,10 +5,9 @@ import (
 	"slices"
 	"sync"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
+	"github.com/direct-secrets/direct-secrets/common/internal/room"
 	"github.com/direct-secrets/direct-secrets/common/internal/templatesource"
 )
 
@@ -101,10 +100,28 @@ func (r *Reconciler) followTemplates(ctx context.Context, s *subject) error {
 	return nil
 }
 
-// readTemplates returns the templates of the sources. A source that does not exist is left out.
-func readTemplates(ctx context.Context, live client.Reader, s *subject) (render.TemplateSources, error) {
-	return templatesource.ReadAll(ctx, live, s.es.Namespace, s.plan.TemplateRefs, func(ref render.TextRef, all map[string]string, version string) map[string]string {
+// readTemplates returns the templates of the sources. A source that does not exist is left out. The caller calls release when it
+// no longer needs them.
+func readTemplates(ctx context.Context, from *room.Reader, s *subject) (all render.TemplateSources, release func(), err error) {
+	held, err := from.Hold(ctx, templatesource.Room(s.plan.TemplateRefs))
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() {
+		if err != nil {
+			held.Release()
+		}
+	}()
+	all, err = templatesource.ReadAll(ctx, held, s.es.Namespace, s.plan.TemplateRefs, func(ref render.TextRef, all map[string]string, version string) map[string]string {
 		s.obj.signals.templates.saw(ref, version)
 		return render.KeysUsed(s.es, ref, all)
 	})
+	size := 0
+	for _, lines := range all {
+		for key, text := range lines {
+			size += len(key) + len(text)
+		}
+	}
+	held.Keep(int64(size))
+	return all, held.Release, err
 }

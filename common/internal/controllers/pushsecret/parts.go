@@ -13,6 +13,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
 	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
+	"github.com/direct-secrets/direct-secrets/common/internal/room"
 	"github.com/direct-secrets/direct-secrets/common/internal/watch"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
@@ -68,8 +69,10 @@ var errNotMade = provider.NewError(provider.Unavailable, "no values were generat
 // noRemoteChanges means that the operator of the generator makes no values now.
 var noRemoteChanges = provider.Safe(provider.ErrNoRemoteChanges)
 
+func (g *generatedValues) room() int64 { return room.One }
+
 // read returns the values in the form of a Secret with the name of the object.
-func (g *generatedValues) read(ctx context.Context, is refs) ([]corev1.Secret, string, error) {
+func (g *generatedValues) read(ctx context.Context, held *room.Held, is refs) ([]corev1.Secret, string, error) {
 	missing := errNotMade
 	if g.now.Sub(g.memory.since(g.valueRequest(), g.now)) > gracePeriod {
 		missing = provider.NewError(provider.Unavailable, "%s %q: no values were generated yet; check that its module runs", g.generator.Kind, g.generator.Name)
@@ -84,7 +87,7 @@ func (g *generatedValues) read(ctx context.Context, is refs) ([]corev1.Secret, s
 		if s.Reason == v1alpha1.ReasonNoRemoteChanges {
 			missing = noRemoteChanges
 		}
-		part, err := handoff.Open(ctx, g.client, g.object, s)
+		part, err := handoff.Open(ctx, held, g.object, s)
 		if err != nil {
 			return nil, "", err
 		}

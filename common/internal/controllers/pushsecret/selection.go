@@ -13,6 +13,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
+	"github.com/direct-secrets/direct-secrets/common/internal/room"
 	"github.com/direct-secrets/direct-secrets/common/internal/watch"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
@@ -46,9 +47,11 @@ func (n *namedSecret) readVersions(ctx context.Context, to *versions) error {
 	return err
 }
 
-func (n *namedSecret) read(ctx context.Context, is refs) ([]corev1.Secret, string, error) {
+func (n *namedSecret) room() int64 { return room.One }
+
+func (n *namedSecret) read(ctx context.Context, held *room.Held, is refs) ([]corev1.Secret, string, error) {
 	s := corev1.Secret{}
-	err := n.client.Get(ctx, n.ref.NamespacedName, &s)
+	err := held.Get(ctx, n.ref.NamespacedName, &s)
 	if kerrors.IsNotFound(err) {
 		return nil, "", provider.NewError(provider.NotFound, "Secret %q does not exist; create it or correct spec.selector.secret.name", n.ref.Name)
 	}
@@ -67,14 +70,14 @@ func (l *labelledSecrets) ref() watch.ObjectRef {
 	return watch.SecretsRef(l.namespace, l.labels.String())
 }
 
-func (l *labelledSecrets) list(ctx context.Context, into client.ObjectList, opts ...client.ListOption) error {
-	return l.client.List(ctx, into, append(opts, client.InNamespace(l.namespace), client.MatchingLabelsSelector{Selector: l.labels})...)
+func (l *labelledSecrets) list(ctx context.Context, from client.Reader, into client.ObjectList, opts ...client.ListOption) error {
+	return from.List(ctx, into, append(opts, client.InNamespace(l.namespace), client.MatchingLabelsSelector{Selector: l.labels})...)
 }
 
 func (l *labelledSecrets) readVersions(ctx context.Context, to *versions) error {
 	list := &metav1.PartialObjectMetadataList{}
 	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
-	err := l.list(ctx, list)
+	err := l.list(ctx, l.client, list)
 	found := map[string]string{}
 	for _, s := range list.Items {
 		found[s.Name] = s.ResourceVersion
@@ -85,13 +88,15 @@ func (l *labelledSecrets) readVersions(ctx context.Context, to *versions) error 
 
 // selectedPage is how many Secrets one request reads, and maxSelected limits the values of all, in bytes: a tenant can label any
 // number of large Secrets.
-const selectedPage, maxSelected = 16, 16 << 20
+const selectedPage, maxSelected = 8, room.Total
 
-func (l *labelledSecrets) read(ctx context.Context, is refs) (all []corev1.Secret, generated string, err error) {
+func (l *labelledSecrets) room() int64 { return maxSelected }
+
+func (l *labelledSecrets) read(ctx context.Context, held *room.Held, is refs) (all []corev1.Secret, generated string, err error) {
 	found, size, more := map[string]string{}, 0, ""
 	for first := true; first || more != ""; first = false {
 		list := &corev1.SecretList{}
-		if err := l.list(ctx, list, client.Limit(selectedPage), client.Continue(more)); err != nil {
+		if err := l.list(ctx, held, list, client.Limit(selectedPage), client.Continue(more)); err != nil {
 			return nil, "", errors.Wrap(err, "cannot list Secrets")
 		}
 		more = list.Continue

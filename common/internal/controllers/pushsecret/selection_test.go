@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"github.com/direct-secrets/direct-secrets/common/internal/room"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -54,7 +55,11 @@ func TestSelectedSecrets(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			m := &manySecrets{n: tc.n, size: tc.size}
-			all, _, err := (&labelledSecrets{client: m, namespace: "n", labels: labels.Everything()}).read(t.Context(), refs{})
+			held, err := room.NewReader(m).Hold(t.Context(), room.Total)
+			if err != nil {
+				t.Fatal(err)
+			}
+			all, _, err := (&labelledSecrets{client: m, namespace: "n", labels: labels.Everything()}).read(t.Context(), held, refs{})
 			class, want := provider.Class(""), tc.n
 			if err != nil {
 				class, want = provider.ClassOf(err), 0

@@ -17,6 +17,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/push"
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
+	"github.com/direct-secrets/direct-secrets/common/internal/room"
 	"github.com/direct-secrets/direct-secrets/common/internal/templatesource"
 	"github.com/direct-secrets/direct-secrets/common/internal/watch"
 )
@@ -78,9 +79,11 @@ func (m *sourceMemory) since(w kit.Attempt, now time.Time) time.Time {
 type selection interface {
 	// readVersions adds the versions of the selected sources. It reads metadata only.
 	readVersions(ctx context.Context, to *versions) error
+	// room is how many bytes must be held for read.
+	room() int64
 	// read returns the Secrets and adds the versions read. generated is the version of the values if a generator made
 	// them. An error of package provider must be fixed by a user.
-	read(ctx context.Context, is refs) (secrets []corev1.Secret, generated string, err error)
+	read(ctx context.Context, held *room.Held, is refs) (secrets []corev1.Secret, generated string, err error)
 }
 
 // sources reads what one object pushes.
@@ -116,17 +119,28 @@ type content struct {
 	refs    refs
 	// generated is the version of the values, if a generator made them.
 	generated string
+	// held is the room for what was read. The caller must release it.
+	held *room.Held
 }
 
 // read reads what is pushed. known are versions read before. An error of package provider must be fixed by a user.
-func (s *sources) read(ctx context.Context, known refs) (content, error) {
-	c := content{refs: maps.Clone(known)}
-	secrets, generated, err := s.selection.read(ctx, c.refs)
+func (s *sources) read(ctx context.Context, from *room.Reader, known refs) (c content, err error) {
+	held, err := from.Hold(ctx, s.selection.room()+templatesource.Room(s.templateRefs))
+	if err != nil {
+		return content{}, err
+	}
+	defer func() {
+		if err != nil {
+			held.Release()
+		}
+	}()
+	c = content{refs: maps.Clone(known), held: held}
+	secrets, generated, err := s.selection.read(ctx, held, c.refs)
 	if err != nil {
 		return content{}, err
 	}
 	c.generated = generated
-	templates, err := templatesource.ReadAll(ctx, s.client, s.object.Namespace, s.templateRefs, func(ref render.TextRef, all map[string]string, version string) map[string]string {
+	templates, err := templatesource.ReadAll(ctx, held, s.object.Namespace, s.templateRefs, func(ref render.TextRef, all map[string]string, version string) map[string]string {
 		c.refs[templatesource.WatchRef(s.object.Namespace, ref)] = plain(version)
 		return all
 	})

@@ -2,6 +2,7 @@ package pushsecret
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
@@ -69,7 +70,7 @@ func (r *reconciler) Push(ctx context.Context, u unit) (again reconcile.Result, 
 		defer r.wake(u.NamespacedName) // There is nothing to remove.
 		return reconcile.Result{}, nil
 	}
-	return reconcile.Result{}, kit.Wait(ctx, t.to.shares(u.Namespace), func(ctx context.Context) error {
+	return reconcile.Result{}, kit.Wait(ctx, t.to.shares(u.Namespace, t.bytes()), func(ctx context.Context) error {
 		res = r.runner.run(ctx, t)
 		if counts(ps, res) {
 			done = ps.Generation
@@ -86,9 +87,19 @@ func counts(ps *v1alpha1.PushSecret, res *result) bool {
 	return res.compared
 }
 
-// shares returns the shares of a walk that waits for the store.
-func (d *destination) shares(namespace string) []kit.Place {
-	return []kit.Place{{Store: d.store.GetUID(), Credentials: resolve.CredentialsNamespace(d.store, namespace), Tenant: namespace}}
+// shares returns the shares of a walk that waits for the store and holds bytes of values.
+func (d *destination) shares(namespace string, bytes int64) []kit.Place {
+	return []kit.Place{{Store: d.store.GetUID(), Credentials: resolve.CredentialsNamespace(d.store, namespace), Tenant: namespace, Bytes: bytes}}
+}
+
+// bytes returns the size of the values to push.
+func (t *task) bytes() (n int64) {
+	for _, j := range t.jobs {
+		for _, v := range slices.Concat(j.want, j.unrecorded) {
+			n += int64(len(v.Data))
+		}
+	}
+	return n
 }
 
 // locate finds out where a store of a suspended object leads: an entry in its status counts only if the store leads there.
@@ -98,7 +109,7 @@ func (r *reconciler) locate(ctx context.Context, p *pass, id storeID) error {
 		return err
 	}
 	d := &dests[0]
-	return kit.Wait(ctx, d.shares(p.ps.Namespace), func(ctx context.Context) error {
+	return kit.Wait(ctx, d.shares(p.ps.Namespace, 0), func(ctx context.Context) error {
 		loader := r.runner.pool.Loader(d.route.Kind, d.store, resolve.CredentialsNamespace(d.store, p.ps.Namespace))
 		if c, err := connect(ctx, loader, r.runner.timeout); err == nil {
 			_, _ = p.obj.locate(ctx, d, p.ps.Namespace, c) // Otherwise the place stays unknown.
@@ -131,7 +142,7 @@ func pushAt(ctx context.Context, p *pass, id storeID) (*task, *result, error) {
 		return nil, nil, nil
 	}
 	read := time.Now()
-	is, err := from.read(ctx, seen.refs)
+	is, err := from.read(ctx, p.runner.pool.Objects, seen.refs)
 	if err != nil {
 		var known *provider.Error
 		if errors.Is(err, errNotMade) || !errors.As(err, &known) {
@@ -139,6 +150,7 @@ func pushAt(ctx context.Context, p *pass, id storeID) (*task, *result, error) {
 		}
 		return nil, refusedBy("", known, p.attempt(d, seen.refs)), nil
 	}
+	defer is.held.Release() // The values of the task count while it waits.
 	a := p.attempt(d, is.refs)
 	jobs, refused, err := p.jobs(ctx, d, is.secrets, a)
 	if err != nil || refused != nil {
