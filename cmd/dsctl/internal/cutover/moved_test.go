@@ -40,7 +40,11 @@ func newRecorder(t *testing.T, objects ...client.Object) *recorder {
 	record := func(verb string, o client.Object) {
 		r.writes = append(r.writes, fmt.Sprintf("%s %T %s", verb, o, o.GetName()))
 	}
-	r.Client = interceptor.NewClient(fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build(), interceptor.Funcs{
+	b := fake.NewClientBuilder().WithScheme(scheme)
+	for _, o := range objects { // The fake sets a resourceVersion, and other tests use the object, too.
+		b = b.WithRuntimeObjects(o.DeepCopyObject())
+	}
+	r.Client = interceptor.NewClient(b.Build(), interceptor.Funcs{
 		Create: func(ctx context.Context, c client.WithWatch, o client.Object, opts ...client.CreateOption) error {
 			record("create", o)
 			return c.Create(ctx, o, opts...)
