@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -128,7 +129,11 @@ func TestModuleVersions(t *testing.T) {
 	ps := &v1alpha1.PushSecret{ObjectMeta: metav1.ObjectMeta{Namespace: m.ns, Name: "push"}}
 	ps.Spec.StoreRefs = []v1alpha1.PushStoreRef{{Kind: "AWSSecretsManager", Name: "store"}}
 	ps.Spec.Selector.Secret = &v1alpha1.PushSecretSelector{Name: "source"}
-	ps.Spec.Data = []v1alpha1.PushData{{Match: v1alpha1.PushMatch{SecretKey: "value", RemoteRef: v1alpha1.PushRemoteRef{RemoteKey: m.key("push")}}}}
+	for _, key := range []string{"push", "adopted", "stays", "removed"} {
+		ps.Spec.Data = append(ps.Spec.Data, v1alpha1.PushData{Match: v1alpha1.PushMatch{SecretKey: "value", RemoteRef: v1alpha1.PushRemoteRef{RemoteKey: m.key(key)}}})
+	}
+	ps.Spec.DeletionPolicy = v1alpha1.PushDeletionDelete
+	shared.AWS.Put(m.key("adopted"), []byte("theirs"))
 	must(t, shared.Admin.Create(t.Context(), ps))
 	m.put("es", 0)
 	m.create("es", often)
@@ -163,6 +168,22 @@ func TestModuleVersions(t *testing.T) {
 		})
 	}
 	pushed(0)
+	// exist returns which of the pushed secrets exist.
+	exist := func() (keys []string) {
+		for _, key := range []string{"adopted", "push", "removed", "stays"} {
+			if _, is := shared.AWS.Get(m.key(key)); is {
+				keys = append(keys, key)
+			}
+		}
+		return keys
+	}
+	wantExist := func(reason string, want ...string) {
+		t.Helper()
+		eventually(t, func() string { return cmp.Diff(want, exist(), cmpopts.EquateEmpty()) })
+		if t.Failed() {
+			t.Log(reason)
+		}
+	}
 	for n, step := range []struct {
 		module  string
 		version map[string]string
@@ -192,7 +213,20 @@ func TestModuleVersions(t *testing.T) {
 		if diff := cmp.Diff([2]int{before[0] + 1, before[1] + 1}, written()); diff != "" {
 			t.Errorf("step %d: new values are not written once: Secret and remote secret: -want, +got:\n%s", n, diff)
 		}
+		switch n {
+		case 0:
+			wantExist("the present version removes nothing that an old one has pushed", "adopted", "push", "removed", "stays")
+			// Entries that one version has recorded are removed by the other.
+			must(t, shared.Admin.Get(t.Context(), client.ObjectKeyFromObject(ps), ps))
+			ps.Spec.Data = ps.Spec.Data[:3]
+			must(t, shared.Admin.Update(t.Context(), ps))
+			wantExist("the present version removes what was created by an old one", "adopted", "push", "stays")
+		case 2:
+			wantExist("an old version removes nothing that the present one has pushed", "adopted", "push", "stays")
+		}
 	}
+	must(t, shared.Admin.Delete(t.Context(), ps))
+	wantExist("an old version removes what was created, by whichever version, and not what was adopted", "adopted")
 	m.history.end(t, m.ns)
 	m.whole("es")
 }

@@ -46,7 +46,7 @@ func TestPushRemade(t *testing.T) {
 }
 
 // TestPushHostileSpecs deletes an object next to objects of another namespace whose keys are patterns for anything. They have
-// pushed nothing, so they hold up nothing and take nothing over.
+// pushed nothing, so they hold up nothing for longer than some seconds, and take nothing over.
 func TestPushHostileSpecs(t *testing.T) {
 	e := testenv.NewCluster(t, v1alpha1.ClusterStoreSpec{})
 	for _, ns := range []string{"hostile", "shop"} {

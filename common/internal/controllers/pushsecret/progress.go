@@ -133,6 +133,11 @@ func (s *storeState) take(sch schedule) *result {
 	}
 	if res.waits && res.err == nil {
 		s.wait.again = sch.now.Add(waitsAgain + sch.now.Sub(s.wait.since)/2)
+		for _, limit := range []time.Duration{othersFor, waitsFor} { // The waits for some objects end then.
+			if end := s.wait.since.Add(limit); end.After(sch.now) && end.Before(s.wait.again) {
+				s.wait.again = end
+			}
+		}
 		return res
 	}
 	s.broken = res.err != nil && provider.ClassOf(res.err) == provider.Invalid

@@ -173,6 +173,24 @@ func TestProgressRetainsNamedStores(t *testing.T) {
 	}
 }
 
+// TestWaitsAgain lets a removal wait for other objects. It is made again when the waits for others of them end.
+func TestWaitsAgain(t *testing.T) {
+	var s storeState
+	var times []time.Duration
+	for now := noon; now.Sub(noon) <= waitsFor; now = s.wait.again {
+		s.result = &result{waits: true}
+		s.take(schedule{now: now})
+		times = append(times, s.wait.again.Sub(noon).Round(time.Second/10))
+	}
+	want := []time.Duration{250, 625, 1200, 2000, 3300, 5200, 8000, 12300, 18600, 28200, 42500, 60000, 90300}
+	for i := range want {
+		want[i] = (want[i] * time.Millisecond).Round(time.Second / 10)
+	}
+	if diff := cmp.Diff(want, times); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+}
+
 // TestNewAttemptDoesNotWait begins another attempt while a removal of the former one waits for other objects.
 func TestNewAttemptDoesNotWait(t *testing.T) {
 	s := &storeState{}

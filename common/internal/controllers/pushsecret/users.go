@@ -180,7 +180,7 @@ func (u use) maybeAt(place, is, was string) bool {
 const (
 	// othersFor is how long removals wait for objects of other namespaces, and for objects whose store has not told where it
 	// leads.
-	othersFor = 10 * time.Second
+	othersFor = 8 * time.Second
 	// recently is how old a change of an object can be for which removals wait: changes of one commit come together.
 	recently = time.Minute
 )
