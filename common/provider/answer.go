@@ -31,17 +31,19 @@ func LimitAnswer(ctx context.Context, body io.ReadCloser, most int64) io.ReadClo
 	return l
 }
 
-// Reserve counts a whole answer of at most most bytes before it arrives, for a transport that cannot wrap its body. The caller
-// must call release. The error is ErrNoRoom.
+// Reserve waits for room for a whole answer of at most most bytes before it arrives, for a transport that cannot wrap its body.
+// The caller must call release. The error is ErrNoRoom if ctx ends before.
 func Reserve(ctx context.Context, most int64) (release func(), err error) {
 	share := budget.Of(ctx)
 	if share == nil {
 		return func() {}, nil
 	}
-	if !share.Take(decoded*most, decoded*most) {
-		return nil, ErrNoRoom
+	for !share.Take(most, 0) {
+		if !waitForRoom(ctx, share, most, 0) {
+			return nil, ErrNoRoom
+		}
 	}
-	return func() { share.Add(-decoded * most) }, nil
+	return func() { share.Add(-most) }, nil
 }
 
 type limited struct {

@@ -2,10 +2,12 @@ package provider_test
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"testing"
 	"testing/iotest"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -104,28 +106,36 @@ func TestLimitAnswerSpends(t *testing.T) {
 	}
 }
 
-// TestReserve reserves whole answers. One that would exceed the limits of the tenant by more than one answer is refused.
+// TestReserve reserves whole answers. One that does not fit waits for the others.
 func TestReserve(t *testing.T) {
-	share := (&budget.Budget{}).Share("shop")
-	ctx := budget.With(t.Context(), share)
-	var all []func()
-	for {
-		release, err := provider.Reserve(ctx, 1<<20)
-		if err != nil {
-			if !errors.Is(err, provider.ErrNoRoom) {
-				t.Error(err)
-			}
-			break
+	synctest.Test(t, func(t *testing.T) {
+		share := (&budget.Budget{}).Share("shop")
+		ctx := budget.With(t.Context(), share)
+		ended := 0
+		for range 5 {
+			go func() {
+				release, err := provider.Reserve(ctx, 1<<20)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				time.Sleep(time.Second)
+				release()
+				ended++
+			}()
 		}
-		all = append(all, release)
-	}
-	if diff := cmp.Diff([]int64{2, 4 << 20}, []int64{int64(len(all)), share.Used()}); diff != "" {
-		t.Errorf("answers and bytes: -want, +got:\n%s", diff)
-	}
-	for _, release := range all {
-		release()
-	}
-	if n := share.Used(); n != 0 {
-		t.Errorf("%d bytes count after the release", n)
-	}
+		short, cancel := context.WithTimeout(ctx, time.Second/2)
+		defer cancel()
+		synctest.Wait()
+		if _, err := provider.Reserve(short, 1<<20); !errors.Is(err, provider.ErrNoRoom) {
+			t.Errorf("without room: %v", err)
+		}
+		if diff := cmp.Diff(int64(2<<20), share.Used()); diff != "" {
+			t.Errorf("bytes: -want, +got:\n%s", diff)
+		}
+		time.Sleep(5 * time.Second)
+		if ended != 5 || share.Used() != 0 {
+			t.Errorf("%d of 5 answers, and %d bytes count after the end", ended, share.Used())
+		}
+	})
 }

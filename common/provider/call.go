@@ -111,13 +111,15 @@ func (l *Link) GetBatch(ctx context.Context, refs []Ref) (results []Result) {
 	return results
 }
 
-// Get reads one secret.
+// Get reads one secret. Its data count for the tenant until ctx ends.
 func (l *Link) Get(ctx context.Context, ref Ref) (Value, error) {
 	c, err := as[Client](l, "read")
 	if err != nil {
 		return Value{}, err
 	}
-	return call(ctx, l, "Get", "reading", nil, func(ctx context.Context) (Value, error) { return c.Get(ctx, ref) })
+	v, err := call(ctx, l, "Get", "reading", nil, func(ctx context.Context) (Value, error) { return c.Get(ctx, ref) })
+	hold(ctx, l, len(v.Data))
+	return v, err
 }
 
 // Find yields every matching secret, or errors.ErrUnsupported if the client is not a Finder.

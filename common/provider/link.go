@@ -4,6 +4,7 @@ import (
 	"context"
 	stderrors "errors"
 	"slices"
+	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
@@ -51,17 +52,60 @@ func hold(ctx context.Context, l *Link, bytes int) {
 	context.AfterFunc(ctx, func() { l.share.Add(int64(-bytes)) })
 }
 
-// inRoom repeats a read whose answer found no room, until there is room or ctx ends. For each tenant one read at a time does so.
+// inRoom waits until the tenant may make a call, and makes a read. While the answer finds no room, it waits for twice as much as
+// the last time, and reads again, until ctx ends. For each tenant one read at a time does so.
 func inRoom(ctx context.Context, l *Link, read func() error) error {
+	if !waitForCall(ctx, l.share) {
+		return ctx.Err()
+	}
 	err := read()
 	if !errors.Is(err, ErrNoRoom) || !l.share.Lock(ctx) {
 		return err
 	}
 	defer l.share.Unlock()
-	for errors.Is(err, ErrNoRoom) && l.share.WaitForRoom(ctx, budget.Assured/2, decoded*MaxAnswer) {
+	const most = decoded * MaxAnswer
+	for n := int64(budget.Assured); errors.Is(err, ErrNoRoom) && waitForRoom(ctx, l.share, n, most); n = min(2*n, most) {
 		err = read()
 	}
 	return err
+}
+
+// pause is the time between two looks for room.
+const pause = 50 * time.Millisecond
+
+// waitForRoom waits until n more bytes fit, see budget.Share.Room. It returns false if ctx has ended before.
+func waitForRoom(ctx context.Context, share *budget.Share, n, most int64) bool {
+	for sleep(ctx, pause) {
+		if share.Room(n, most) {
+			return true
+		}
+	}
+	return false
+}
+
+// waitForCall waits until the tenant may make an urgent call. It returns false if ctx has ended before.
+func waitForCall(ctx context.Context, share *budget.Share) bool {
+	for {
+		wait := share.Wait(time.Now(), true)
+		if wait <= 0 {
+			return ctx.Err() == nil
+		}
+		if !sleep(ctx, wait) {
+			return false
+		}
+	}
+}
+
+// sleep returns false if ctx has ended before the time is over.
+func sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
 }
 
 // as returns the Client or Generator as one of its interfaces, or errors.ErrUnsupported if it has not that one.

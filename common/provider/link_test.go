@@ -182,6 +182,20 @@ func TestObserve(t *testing.T) {
 		if waited, calls := time.Since(start), s.observed-before; waited < time.Second || waited > 2*time.Second || calls != 2 {
 			t.Errorf("waited %v for room, with %d calls, want a second and 2 calls", waited, calls)
 		}
+		share.Add(all - 2*answer + 1) // There is some room, but not enough.
+		before = s.observed
+		time.AfterFunc(20*time.Second, func() { share.Add(-all + 2*answer - 1) })
+		if _, err := l.Observe(t.Context(), provider.Target{Key: "db"}); err != nil {
+			t.Error(err)
+		}
+		if calls := s.observed - before; calls > 3 {
+			t.Errorf("%d calls while there was some room, want at most 3", calls)
+		}
+		share.Spend(time.Now(), budget.Burst*2+10*budget.Rate)
+		start = time.Now()
+		if _, err := l.Observe(t.Context(), provider.Target{Key: "db"}); err != nil || time.Since(start) < 5*time.Second {
+			t.Errorf("a tenant that has received too much waits %v: %v", time.Since(start), err)
+		}
 		share.Add(all)
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

@@ -150,12 +150,16 @@ func newHTTPClient(roots *x509.CertPool) *http.Client {
 // answer before anything else sees it, so the answers of a server that may be hostile count before they arrive.
 func limit(trusted bool) grpc.UnaryClientInterceptor {
 	return func(ctx context.Context, method string, in, out any, conn *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-		most := provider.MaxAnswer
-		if strings.Contains(method, "/List") {
+		lists, most := strings.Contains(method, "/List"), provider.MaxAnswer
+		switch {
+		case lists && trusted:
 			most = 4 * provider.MaxListing
+		case lists:
+			most = 1 << 20
+		case !trusted:
+			most = 96 << 10 // The largest value has 64 KiB.
 		}
 		if !trusted {
-			most = provider.MaxAnswer
 			release, err := provider.Reserve(ctx, int64(most))
 			if err != nil {
 				return err

@@ -141,7 +141,7 @@ func (l *logins) hold(s *Session) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
-		l.work.Go(func() { end(s) })
+		l.work.Go(func() { end(l.ctx, s) })
 		return errClosed
 	}
 	l.current = s
@@ -174,18 +174,18 @@ func (l *logins) close() {
 	l.mu.Unlock()
 	l.cancel()
 	if s != nil {
-		end(s)
+		end(l.ctx, s)
 	}
 	l.work.Wait()
 }
 
 // end revokes a token that only this client uses, and that no credentials depend on. If that fails, the token
-// expires.
-func end(s *Session) {
+// expires. ctx is that of the login; it may have ended.
+func end(ctx context.Context, s *Session) {
 	if !s.own || s.used.Load() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), closeTimeout)
+	ctx, cancel := context.WithTimeout(provider.Aside(ctx), closeTimeout)
 	defer cancel()
 	_ = s.revoke(ctx)
 }

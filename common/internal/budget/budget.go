@@ -28,6 +28,8 @@ const (
 	Rate  = 2 << 20 // bytes a second
 	Burst = 16 << 20
 	Call  = 4 << 10
+	// maxUnpaid limits how long a tenant waits for a call that is not urgent.
+	maxUnpaid = 2*Burst + 120*Rate
 	// Calls limits the concurrent calls of a tenant. Each holds a connection, which takes about 50 KiB.
 	Calls = 128
 )
@@ -111,28 +113,9 @@ func (s *Share) fitsLocked(n int64) bool {
 	return s.used+n <= Assured || s.used+n <= Own && s.budget.used+n <= Total
 }
 
-// beyondLocked reports whether n more bytes fit if this tenant is the only one that exceeds its limits.
+// beyondLocked reports whether n more bytes fit if this tenant is the only one that exceeds its limits. It must not for most 0.
 func (s *Share) beyondLocked(n, most int64) bool {
-	return s.used+n <= Own+most && s.budget.used+n <= Total+most && s.budget.excess.has(s, time.Now())
-}
-
-// pause is the time between two looks for room.
-const pause = 50 * time.Millisecond
-
-// WaitForRoom waits until n more bytes fit, as Room reports. It returns false if ctx has ended before.
-func (s *Share) WaitForRoom(ctx context.Context, n, most int64) bool {
-	t := time.NewTicker(pause)
-	defer t.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return false
-		case <-t.C:
-			if s.Room(n, most) {
-				return true
-			}
-		}
-	}
+	return most > 0 && s.used+n <= Own+most && s.budget.used+n <= Total+most && s.budget.excess.has(s, time.Now())
 }
 
 // Lock waits until no other caller has the lock of the tenant. It returns false if ctx has ended before.
@@ -212,7 +195,7 @@ func (s *Share) Spend(now time.Time, bytes int64) {
 }
 
 func (s *Share) spendLocked(now time.Time, bytes int64) {
-	s.spent, s.at = s.unpaidLocked(now)+float64(bytes), now
+	s.spent, s.at = min(s.unpaidLocked(now)+float64(bytes), maxUnpaid), now
 }
 
 func (s *Share) unpaidLocked(now time.Time) float64 {

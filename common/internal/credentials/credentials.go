@@ -39,6 +39,8 @@ type Fence struct {
 	// Namespace is the only namespace to read in: that of a namespaced store, or that of the object that refers to a
 	// cluster store with authenticationScope ManifestNamespace. It is empty if the references name their namespaces.
 	Namespace string
+	// Tenant is whose room the objects that are read take.
+	Tenant string
 	// Rules are the operator's rules.
 	Rules
 }
@@ -92,7 +94,7 @@ func (r *Reader) value(ctx context.Context, sel v1alpha1.SecretKeySelector, what
 		return nil, err
 	}
 	ref := refTo(ns, sel.Name)
-	held, err := r.objects.Hold(ctx, room.One)
+	held, err := r.objects.HoldIn(ctx, r.fence.Tenant, room.One)
 	if err != nil {
 		return nil, provider.NewError(provider.Unavailable, "auth: %s %s was not read in time; retrying", what, ref)
 	}

@@ -16,6 +16,8 @@ type Connect func(ctx context.Context, share *budget.Share) (*provider.Link, err
 type Connection struct {
 	connect Connect
 	share   *budget.Share
+	// endUse ends the use of the share.
+	endUse func()
 	// busy reports whether the Link has users that lent does not count. It is called under mu.
 	busy func() bool
 
@@ -29,7 +31,7 @@ type Connection struct {
 
 // newConnection returns a Connection with the Link that connect creates. It uses the share until it is retired.
 func newConnection(connect Connect, share *budget.Share) *Connection {
-	return &Connection{connect: connect, share: share, busy: func() bool { return false }}
+	return &Connection{connect: connect, share: share, endUse: sync.OnceFunc(share.EndUse), busy: func() bool { return false }}
 }
 
 // Link returns the Link, and connects first if necessary. It returns when ctx ends, even if the provider's code does not.
@@ -79,11 +81,14 @@ func (n *Connection) Retire() {
 	defer n.mu.Unlock()
 	n.retired = true
 	n.closeIfIdleLocked()
-	n.share.EndUse()
 }
 
 func (n *Connection) closeIfIdleLocked() {
-	if !n.retired || n.lent > 0 || n.busy() || n.link == nil {
+	if !n.retired || n.lent > 0 || n.busy() {
+		return
+	}
+	n.endUse()
+	if n.link == nil {
 		return
 	}
 	c := n.link

@@ -134,7 +134,7 @@ func (p *Pool) closeLocked(uid types.UID, credentialsNamespace string) {
 }
 
 func (p *Pool) credentials(k provider.Kind, s provider.Object, credentialsNamespace string, c *connection) provider.Credentials {
-	f := credentials.Fence{Cluster: k.Cluster, Namespace: s.GetNamespace(), Rules: p.rules}
+	f := credentials.Fence{Cluster: k.Cluster, Namespace: s.GetNamespace(), Tenant: tenantOf(s, credentialsNamespace), Rules: p.rules}
 	if k.Cluster {
 		f.Namespace = credentialsNamespace
 	}

@@ -9,6 +9,7 @@ import (
 
 // A Place is what a walk waits for: a store, for the objects of one namespace.
 type Place struct {
+	// Store is empty for a walk that waits for its own tenant.
 	Store types.UID
 	// Credentials is the namespace whose credentials the store uses; empty for those of the store.
 	Credentials string
@@ -18,11 +19,10 @@ type Place struct {
 	Bytes int64
 }
 
-// maxHeld is how many bytes the walks of one tenant may hold while they wait. A walk that holds more waits alone. perWalk is the
-// size for which the end of a wait queues one parked object.
-const maxHeld, perWalk = 8 << 20, 64 << 10
+// maxHeld is how many bytes the walks of one tenant may hold while they wait. A walk that holds more waits alone.
+const maxHeld = 8 << 20
 
-// storeShare and tenantShare identify the shares of a place.
+// storeShare, tenantShare and heldShare identify the shares of a place.
 type storeShare struct {
 	store       types.UID
 	credentials string
@@ -32,20 +32,26 @@ type tenantShare string
 
 type heldShare string
 
-// shares bound how many walks are at one store, and at the stores that one namespace uses.
+// shares bound how many walks are at one store, and at the stores that one namespace uses, and the bytes that they hold.
 type shares struct {
 	store, tenant int
 
 	mu   sync.Mutex
 	open map[any]*share
-	// woken are the shares for which objects were queued, by object, until they enter, park again, or end their walk.
-	woken map[any]any
+	// promised is what an object was queued for, until it enters, is parked again, or ends its walk.
+	promised map[any]need
 }
 
-// share is the walks at one store or of one tenant, or the bytes that they hold, and the walks that wait for a place.
+// share is what the walks at one store or of one tenant take, and those that wait for a place.
 type share struct {
-	busy   int64
-	parked []parked
+	busy, promised int64
+	parked         []parked
+}
+
+// need is what a walk takes of a share.
+type need struct {
+	share any
+	n     int64
 }
 
 type parked struct {
@@ -53,42 +59,59 @@ type parked struct {
 	objectID any
 	priority int
 	queue    func()
+	need     need
 }
 
 // enter takes a place at all of places, or parks the walk at the first that has none.
 func (s *shares) enter(places []Place, p parked) bool {
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	needs := needsOf(places)
+	was, needs := s.takePromiseLocked(p.objectID), needsOf(places)
 	for _, need := range needs {
-		key := need.share
-		sh := s.open[key]
-		if sh == nil {
+		if sh := s.open[need.share]; sh != nil {
+			sh.parked = slices.DeleteFunc(sh.parked, func(o parked) bool { return o.objectID == p.objectID })
+		}
+	}
+	for _, need := range needs {
+		sh := s.open[need.share]
+		if sh == nil || s.fits(sh, need) {
 			continue
 		}
-		sh.parked = slices.DeleteFunc(sh.parked, func(o parked) bool { return o.objectID == p.objectID })
-		if sh.busy == 0 || sh.busy+need.n <= s.limit(key) {
-			continue
-		}
+		p.need = need
 		sh.parked = insert(sh.parked, p, func(p parked) int { return p.priority })
-		if s.woken[p.objectID] == key {
-			delete(s.woken, p.objectID)
-		}
+		next := s.nextLocked(was.share)
+		s.mu.Unlock()
+		call(next)
 		return false
 	}
 	for _, need := range needs {
-		if s.woken[p.objectID] == need.share {
-			delete(s.woken, p.objectID)
-		}
 		if s.open[need.share] == nil {
 			s.open[need.share] = &share{}
 		}
 		s.open[need.share].busy += need.n
 	}
+	next := s.nextLocked(was.share)
+	s.mu.Unlock()
+	call(next)
 	return true
 }
 
-// crowded reports whether an object is parked at the share of its own tenant.
+// takePromiseLocked ends the promise to an object, and returns it; the zero value for none.
+func (s *shares) takePromiseLocked(objectID any) need {
+	was, ok := s.promised[objectID]
+	if ok {
+		delete(s.promised, objectID)
+		s.open[was.share].promised -= was.n
+	}
+	return was
+}
+
+// fits reports whether a share has room. One walk that needs more than the limit has it alone.
+func (s *shares) fits(sh *share, n need) bool {
+	taken := sh.busy + sh.promised
+	return taken == 0 || taken+n.n <= s.limit(n.share)
+}
+
+// crowded reports whether an object is parked at a share of its own tenant.
 func (s *shares) crowded(objectID any, tenant string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -100,53 +123,55 @@ func (s *shares) crowded(objectID any, tenant string) bool {
 	return false
 }
 
-// release frees the places. It queues one parked object for each share, and for the bytes of a tenant as many as there may be room
-// for.
+// release frees the places, and queues the parked objects for which there is room.
 func (s *shares) release(places []Place) {
 	var next []func()
 	s.mu.Lock()
 	for _, need := range needsOf(places) {
 		s.open[need.share].busy -= need.n
-		for n := need.n; n > 0; n -= perWalk {
-			next = append(next, s.nextLocked(need.share))
-		}
+		next = append(next, s.nextLocked(need.share)...)
 	}
 	s.mu.Unlock()
-	for _, queue := range next {
-		queue()
-	}
+	call(next)
 }
 
-// end queues another parked object if the walk over who was queued for a place and has not taken it, for example because
+// end queues other parked objects if the walk over an object that was queued for a place has not taken it, for example because
 // the object was deleted.
 func (s *shares) end(objectID any) {
 	s.mu.Lock()
-	key, ok := s.woken[objectID]
-	delete(s.woken, objectID)
-	queue := func() {}
-	if ok {
-		queue = s.nextLocked(key)
-	}
+	next := s.nextLocked(s.takePromiseLocked(objectID).share)
 	s.mu.Unlock()
-	queue()
+	call(next)
 }
 
-// nextLocked returns a function that queues the next object that is parked at a share.
-func (s *shares) nextLocked(key any) func() {
+// nextLocked returns functions that queue the next objects that are parked at a share, as far as there is room for them.
+func (s *shares) nextLocked(key any) (next []func()) {
 	sh := s.open[key]
-	if sh == nil || len(sh.parked) == 0 {
-		if sh != nil && sh.busy == 0 {
-			delete(s.open, key)
+	if sh == nil {
+		return nil
+	}
+	for len(sh.parked) > 0 && s.fits(sh, sh.parked[0].need) {
+		p := sh.parked[0]
+		sh.parked = slices.Delete(sh.parked, 0, 1)
+		if _, other := s.promised[p.objectID]; !other {
+			if s.promised == nil {
+				s.promised = map[any]need{}
+			}
+			s.promised[p.objectID] = p.need
+			sh.promised += p.need.n
 		}
-		return func() {}
+		next = append(next, p.queue)
 	}
-	next := sh.parked[0]
-	sh.parked = slices.Delete(sh.parked, 0, 1)
-	if s.woken == nil {
-		s.woken = map[any]any{}
+	if sh.busy == 0 && sh.promised == 0 && len(sh.parked) == 0 {
+		delete(s.open, key)
 	}
-	s.woken[next.objectID] = key
-	return next.queue
+	return next
+}
+
+func call(all []func()) {
+	for _, f := range all {
+		f()
+	}
 }
 
 func (s *shares) limit(key any) int64 {
@@ -159,12 +184,6 @@ func (s *shares) limit(key any) int64 {
 	return int64(s.store)
 }
 
-// need is what a walk takes of a share.
-type need struct {
-	share any
-	n     int64
-}
-
 // needsOf returns what a walk takes of the shares of places. It takes one place of each share, and its bytes.
 func needsOf(places []Place) []need {
 	var needs []need
@@ -174,7 +193,9 @@ func needsOf(places []Place) []need {
 		}
 	}
 	for _, p := range places {
-		add(storeShare{p.Store, p.Credentials}, 1)
+		if p.Store != "" {
+			add(storeShare{p.Store, p.Credentials}, 1)
+		}
 		add(tenantShare(p.Tenant), 1)
 		add(heldShare(p.Tenant), p.Bytes)
 	}

@@ -26,10 +26,10 @@ type flightKey struct{}
 
 // Wait runs f, which waits for the stores at places. Meanwhile the walk of ctx has no slot. It returns ErrParked if a
 // store has no place for the walk, and f did not run; and ErrInterrupted if f has failed after the object had changed,
-// which ends the context of f. A walk in which f fails goes on after all others.
+// which ends the context of f. A walk in which f fails goes on after all others. Within f, Wait only runs its function.
 func Wait(ctx context.Context, places []Place, f func(ctx context.Context) error) error {
 	w, ok := ctx.Value(flightKey{}).(*flight)
-	if !ok {
+	if !ok || !w.slot {
 		return f(ctx)
 	}
 	if !w.walks.shares.enter(places, w.parked) {

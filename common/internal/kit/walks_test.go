@@ -168,8 +168,8 @@ func TestWakeIsPassedOn(t *testing.T) {
 		if diff := cmp.Diff([]string{"a/0", "a/3"}, w.ended()); diff != "" {
 			t.Errorf("an object is stuck behind others that need no place any longer: -want, +got:\n%s", diff)
 		}
-		if len(w.walks.shares.open)+len(w.walks.shares.woken) > 0 {
-			t.Errorf("shares are left at the end: %v, %v", w.walks.shares.open, w.walks.shares.woken)
+		if len(w.walks.shares.open)+len(w.walks.shares.promised) > 0 {
+			t.Errorf("shares are left at the end: %v, %v", w.walks.shares.open, w.walks.shares.promised)
 		}
 	})
 }
@@ -298,34 +298,48 @@ func TestCrowded(t *testing.T) {
 	}
 }
 
-// TestHeldBytes parks walks that hold too many bytes for their tenant. The end of a wait queues as many as there may be room for.
+// TestHeldBytes parks walks that hold too many bytes for their tenant. The end of a wait queues as many as there is room for.
 func TestHeldBytes(t *testing.T) {
+	const part = maxHeld / 4
 	w := NewWalks(Limits{})
 	var queued []string
 	place := func(tenant string, bytes int64) []Place { return []Place{{Store: "s", Tenant: tenant, Bytes: bytes}} }
-	enter := func(name, tenant string, bytes int64) bool {
-		return w.shares.enter(place(tenant, bytes), parked{objectID: name, queue: func() { queued = append(queued, name) }})
-	}
-	for _, tc := range []struct {
-		reason, name, tenant string
-		bytes                int64
-		want                 bool
-	}{
-		{"A walk that holds more than the limit waits alone.", "large", "shop", 2 * maxHeld, true},
-		{"Others of its tenant are parked.", "a", "shop", perWalk, false},
-		{"Others of its tenant are parked.", "b", "shop", perWalk, false},
-		{"A walk that holds nothing is not.", "none", "shop", 0, true},
-		{"Another tenant is not.", "other", "other", maxHeld, true},
-	} {
-		if got := enter(tc.name, tc.tenant, tc.bytes); got != tc.want {
-			t.Errorf("%s\n%s: enter(): %t", tc.reason, tc.name, got)
+	enter := func(reason, name, tenant string, bytes int64, want bool) {
+		t.Helper()
+		got := w.shares.enter(place(tenant, bytes), parked{objectID: name, queue: func() { queued = append(queued, name) }})
+		if got != want {
+			t.Errorf("%s\n%s: enter(): %t", reason, name, got)
 		}
 	}
-	w.shares.release(place("shop", 2*maxHeld))
-	if diff := cmp.Diff([]string{"a", "b"}, queued); diff != "" {
-		t.Errorf("queued at the end of the large one: -want, +got:\n%s", diff)
+	wantQueued := func(reason string, want ...string) {
+		t.Helper()
+		if diff := cmp.Diff(want, queued); diff != "" {
+			t.Errorf("%s\nqueued: -want, +got:\n%s", reason, diff)
+		}
+		queued = nil
 	}
-	if !enter("a", "shop", perWalk) || !enter("rest", "shop", maxHeld-perWalk) || enter("more", "shop", 1) {
-		t.Error("walks must enter as long as their bytes fit")
+	enter("A walk that holds more than the limit waits alone.", "large", "shop", 2*maxHeld, true)
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		enter("Others of its tenant are parked.", name, "shop", part, false)
+	}
+	enter("A walk that holds nothing is not.", "none", "shop", 0, true)
+	enter("Another tenant is not.", "other", "other", maxHeld, true)
+	w.shares.release(place("shop", 2*maxHeld))
+	wantQueued("Only those for which there is room read their values again.", "a", "b", "c", "d")
+	enter("A newcomer does not take what others were promised.", "new", "shop", 1, false)
+	enter("A queued walk enters.", "a", "shop", part, true)
+	enter("It may need less than before.", "b", "shop", 1, true)
+	wantQueued("The rest is for the next ones, in order, and none goes past the first.")
+	w.shares.end("c") // It was deleted.
+	wantQueued("The next ones are queued in place of an object that was deleted.", "e", "new")
+	for _, name := range []string{"d", "e", "new"} {
+		w.shares.end(name)
+	}
+	w.shares.release(place("shop", part))
+	w.shares.release(place("shop", 1))
+	w.shares.release(place("shop", 0))
+	w.shares.release(place("other", maxHeld))
+	if len(w.shares.open)+len(w.shares.promised) > 0 {
+		t.Errorf("shares are left at the end: %v, %v", w.shares.open, w.shares.promised)
 	}
 }

@@ -38,7 +38,7 @@ func TestReadAll(t *testing.T) {
 		return map[string]string{"t": all["t"]}
 	}
 	held := func(c client.Reader) *room.Held {
-		h, err := room.NewReader(c).Hold(t.Context(), Room(refs))
+		h, err := room.NewReader(c).HoldIn(t.Context(), "n", Room(refs))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,10 +18,10 @@ type subscription struct {
 // observer is the store that a reflector fills. It keeps one resourceVersion, or those of many objects, and calls the
 // subscribers that know another one.
 type observer struct {
+	// cancel ends the watch; nil if the object is read instead.
 	cancel context.CancelFunc
-	// many is true for a selector, which can match any number of objects. watched is false if the objects are read from time to
-	// time instead.
-	many, watched bool
+	// many is true for a selector, which can match any number of objects.
+	many bool
 
 	mu     sync.Mutex
 	synced bool

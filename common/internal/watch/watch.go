@@ -70,27 +70,28 @@ func ConfigMapRef(namespace, name string) ObjectRef {
 // Watches is the set of watches of a process.
 type Watches struct {
 	// PerNamespace is the maximum number of watches in one namespace, by default 500: each takes about 75 KiB. Other objects are
-	// read at the Interval, by default a minute.
-	PerNamespace int
-	Interval     time.Duration
+	// read one after another, at most ReadsPerSecond, by default 20, of each namespace.
+	PerNamespace   int
+	ReadsPerSecond rate.Limit
 
 	client metadata.Interface
-	// reads limits the reads of all objects that are not watched.
-	reads *rate.Limiter
 
-	mu      sync.Mutex
-	watches map[ObjectRef]*observer
+	mu         sync.Mutex
+	watches    map[ObjectRef]*observer
+	namespaces map[string]*namespace
 }
 
-// readsPerSecond is how many objects that are not watched are read in a second.
-const readsPerSecond = 20
+// namespace counts the watches of a namespace, and holds what is read there instead.
+type namespace struct {
+	watches int
+	reads   map[ObjectRef]*observer
+	// reading is true while a goroutine reads them.
+	reading bool
+}
 
 // New returns an empty set.
 func New(c metadata.Interface) *Watches {
-	return &Watches{
-		PerNamespace: 500, Interval: time.Minute,
-		client: c, reads: rate.NewLimiter(readsPerSecond, 1), watches: map[ObjectRef]*observer{},
-	}
+	return &Watches{PerNamespace: 500, ReadsPerSecond: 20, client: c, watches: map[ObjectRef]*observer{}, namespaces: map[string]*namespace{}}
 }
 
 // Add observes ref for owner, and replaces the owner's earlier watch of ref. known is the resourceVersion that the
@@ -107,54 +108,92 @@ func (w *Watches) AddAt(ref ObjectRef, owner any, known, at string, changed func
 	defer w.mu.Unlock()
 	o := w.watches[ref]
 	if o == nil {
-		ctx, cancel := context.WithCancel(context.Background())
-		o = &observer{cancel: cancel, many: ref.Name == "", watched: w.watchedLocked(ref.Namespace) < w.PerNamespace, subs: map[any]*subscription{}}
+		o = &observer{many: ref.Name == "", subs: map[any]*subscription{}}
 		w.watches[ref] = o
-		if o.watched {
-			go cache.NewReflectorWithOptions(w.listWatch(ref), &metav1.PartialObjectMetadata{}, o, cache.ReflectorOptions{
-				Name: "direct-secrets/" + ref.Resource.Resource,
-			}).RunWithContext(ctx)
-		} else {
-			go w.read(ctx, ref, o)
-		}
+		w.beginLocked(ref, o)
 	}
 	o.subscribe(owner, &subscription{known: known, at: at, changed: changed})
 }
 
-// watchedLocked returns the number of watches in a namespace.
-func (w *Watches) watchedLocked(namespace string) (n int) {
-	for ref, o := range w.watches {
-		if ref.Namespace == namespace && o.watched {
-			n++
-		}
+// beginLocked watches an object, or has it read if its namespace has too many watches.
+func (w *Watches) beginLocked(ref ObjectRef, o *observer) {
+	n := w.namespaces[ref.Namespace]
+	if n == nil {
+		n = &namespace{reads: map[ObjectRef]*observer{}}
+		w.namespaces[ref.Namespace] = n
 	}
-	return n
+	if n.watches >= w.PerNamespace {
+		if n.reads[ref] = o; !n.reading {
+			n.reading = true
+			go w.read(n)
+		}
+		return
+	}
+	n.watches++
+	ctx, cancel := context.WithCancel(context.Background())
+	o.cancel = cancel
+	go cache.NewReflectorWithOptions(w.listWatch(ref), &metav1.PartialObjectMetadata{}, o, cache.ReflectorOptions{
+		Name: "direct-secrets/" + ref.Resource.Resource,
+	}).RunWithContext(ctx)
 }
 
-// read reads an object, or those that a selector matches, at the Interval until ctx ends.
-func (w *Watches) read(ctx context.Context, ref ObjectRef, o *observer) {
-	list := w.listWatch(ref)
+// endLocked ends the watch of an object, or that it is read.
+func (w *Watches) endLocked(ref ObjectRef, o *observer) {
+	delete(w.watches, ref)
+	n := w.namespaces[ref.Namespace]
+	if delete(n.reads, ref); o.cancel != nil {
+		o.cancel()
+		n.watches--
+	}
+	if n.watches == 0 && len(n.reads) == 0 {
+		delete(w.namespaces, ref.Namespace)
+	}
+}
+
+// read reads the objects of a namespace that are not watched, one after another, until there are none.
+func (w *Watches) read(n *namespace) {
+	limit := rate.NewLimiter(w.ReadsPerSecond, 1)
 	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(w.Interval):
-		}
-		if w.reads.Wait(ctx) != nil {
-			return
-		}
-		found, err := list.ListWithContext(ctx, metav1.ListOptions{})
-		if err != nil {
-			continue
-		}
-		if l, ok := found.(*metav1.PartialObjectMetadataList); ok {
-			all := make([]any, len(l.Items))
-			for i := range l.Items {
-				all[i] = &l.Items[i]
+		w.mu.Lock()
+		now := maps.Clone(n.reads)
+		w.mu.Unlock()
+		for ref, o := range now {
+			if limit.Wait(context.Background()) != nil || !w.stillRead(n, ref, o) {
+				continue
 			}
-			_ = o.Replace(all, l.ResourceVersion) // All items are objects.
+			ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+			if list, err := w.list(ctx, ref, metav1.ListOptions{}); err == nil { // Otherwise it is read again.
+				all := make([]any, len(list.Items))
+				for i := range list.Items {
+					all[i] = &list.Items[i]
+				}
+				_ = o.Replace(all, list.ResourceVersion) // All items are objects.
+			}
+			cancel()
+		}
+		w.mu.Lock()
+		again := len(n.reads) > 0
+		n.reading = again
+		w.mu.Unlock()
+		if !again {
+			return
 		}
 	}
+}
+
+// stillRead reports whether an object is still read. It is watched from now on if its namespace can have another watch.
+func (w *Watches) stillRead(n *namespace, ref ObjectRef, o *observer) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if n.reads[ref] != o {
+		return false
+	}
+	if n.watches < w.PerNamespace {
+		delete(n.reads, ref)
+		w.beginLocked(ref, o)
+		return false
+	}
+	return true
 }
 
 // Remove ends all watches of owner.
@@ -163,8 +202,7 @@ func (w *Watches) Remove(owner any) {
 	defer w.mu.Unlock()
 	for ref, o := range w.watches {
 		if o.unsubscribe(owner) == 0 {
-			o.cancel()
-			delete(w.watches, ref)
+			w.endLocked(ref, o)
 		}
 	}
 }
@@ -180,20 +218,57 @@ func (w *Watches) Len() int {
 // +kubebuilder:rbac:groups="",resources=secrets;configmaps,verbs=list;watch
 
 func (w *Watches) listWatch(ref ObjectRef) *cache.ListWatch {
-	narrow := func(o *metav1.ListOptions) {
-		if o.LabelSelector = ref.Selector; ref.Name != "" {
-			o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, ref.Name).String()
-		}
-	}
-	r := w.client.Resource(ref.Resource).Namespace(ref.Namespace)
 	return &cache.ListWatch{
-		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-			narrow(&o)
-			return r.List(ctx, o)
-		},
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) { return w.list(ctx, ref, o) },
 		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (apiwatch.Interface, error) {
-			narrow(&o)
-			return r.Watch(ctx, o)
+			events, err := w.client.Resource(ref.Resource).Namespace(ref.Namespace).Watch(ctx, ref.narrow(o))
+			if err != nil {
+				return nil, err
+			}
+			return apiwatch.Filter(events, func(e apiwatch.Event) (apiwatch.Event, bool) {
+				if m, ok := e.Object.(*metav1.PartialObjectMetadata); ok && e.Type != apiwatch.Bookmark {
+					strip(m)
+				}
+				return e, true
+			}), nil
 		},
 	}
+}
+
+// page is how many objects one request lists: a tenant can give each 256 KiB of annotations.
+const page = 32
+
+// list lists the objects that ref names, with only what an observer needs.
+func (w *Watches) list(ctx context.Context, ref ObjectRef, o metav1.ListOptions) (*metav1.PartialObjectMetadataList, error) {
+	if o = ref.narrow(o); o.FieldSelector == "" {
+		o.Limit, o.ResourceVersion, o.ResourceVersionMatch = page, "", "" // Version 0 would be answered without pages.
+	}
+	all := &metav1.PartialObjectMetadataList{}
+	for {
+		list, err := w.client.Resource(ref.Resource).Namespace(ref.Namespace).List(ctx, o)
+		if err != nil {
+			return nil, err
+		}
+		for i := range list.Items {
+			strip(&list.Items[i])
+		}
+		all.TypeMeta, all.Items, all.ResourceVersion = list.TypeMeta, append(all.Items, list.Items...), list.ResourceVersion
+		if o.Continue = list.Continue; o.Continue == "" {
+			return all, nil
+		}
+		o.ResourceVersion, o.ResourceVersionMatch = "", "" // A continued list has those of its first page.
+	}
+}
+
+// narrow limits a request to what ref names.
+func (r ObjectRef) narrow(o metav1.ListOptions) metav1.ListOptions {
+	if o.LabelSelector = r.Selector; r.Name != "" {
+		o.FieldSelector = fields.OneTermEqualSelector(metav1.ObjectNameField, r.Name).String()
+	}
+	return o
+}
+
+// strip removes what an observer does not need.
+func strip(m *metav1.PartialObjectMetadata) {
+	m.ObjectMeta = metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, UID: m.UID, ResourceVersion: m.ResourceVersion}
 }

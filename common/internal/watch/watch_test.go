@@ -5,10 +5,12 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/direct-secrets/direct-secrets/common/internal/watch"
 )
 
 func TestChanged(t *testing.T) {
@@ -244,14 +246,17 @@ func TestRemove(t *testing.T) {
 // TestPerNamespace observes more objects of a namespace than it may have watches. Changes of the others are found, too.
 func TestPerNamespace(t *testing.T) {
 	e := newEnv(t)
-	e.watches.PerNamespace, e.watches.Interval = 2, 10*time.Millisecond
+	e.watches.PerNamespace, e.watches.ReadsPerSecond = 2, 100
+	names := []string{"a", "b", "c", "d"}
 	var owners []*owner
-	for _, name := range []string{"a", "b", "c", "d"} {
+	for _, name := range names {
 		owners = append(owners, e.adds(name, name, e.create(name)))
 	}
 	e.wantOpen(2)
 	absent := e.adds("absent", "absent", "")
-	for i, name := range []string{"a", "b", "c", "d"} {
+	several := &owner{e: e, name: "several", called: make(chan struct{}, 1000)}
+	e.watches.Add(watch.SecretsRef(e.ns, "of=several"), "several", "", func() { several.called <- struct{}{} })
+	for i, name := range names {
 		e.change(name)
 		owners[i].wantCall()
 	}
@@ -259,14 +264,32 @@ func TestPerNamespace(t *testing.T) {
 	absent.wantCall()
 	e.delete("d")
 	owners[3].wantCall()
+	s, err := e.secrets.Create(e.ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "one", Labels: map[string]string{"of": "several"}}}, metav1.CreateOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	several.wantCall()
 	if _, begun := e.wire.counts(); begun != 2 {
 		t.Errorf("%d watches were started, want 2", begun)
 	}
 	e.watches.Remove("a")
-	e.adds("new", "new", e.create("new"))
-	e.wantOpen(2)
-	for _, o := range append(owners, absent) {
+	e.eventually(func() string {
+		if open, begun := e.wire.counts(); open != 2 || begun != 3 {
+			return fmt.Sprintf("%d watches are open, %d were started, want 2 and 3: an object that was read is watched", open, begun)
+		}
+		return ""
+	})
+	e.delete(s.Name)
+	several.wantCall()
+	for _, o := range append(owners, absent, several) {
 		o.wantNoCall()
+	}
+	for _, name := range append(names, "absent", "several") {
+		e.watches.Remove(name)
+	}
+	e.wantOpen(0)
+	if n := e.watches.Len(); n != 0 {
+		t.Errorf("Len() is %d without owners", n)
 	}
 }
 

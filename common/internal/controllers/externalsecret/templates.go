@@ -103,12 +103,16 @@ func (r *Reconciler) followTemplates(ctx context.Context, s *subject) error {
 // readTemplates returns the templates of the sources. A source that does not exist is left out. The caller calls release when it
 // no longer needs them.
 func readTemplates(ctx context.Context, from *room.Reader, s *subject) (all render.TemplateSources, release func(), err error) {
-	held, err := from.Hold(ctx, templatesource.Room(s.plan.TemplateRefs))
+	if len(s.plan.TemplateRefs) == 0 {
+		return nil, func() {}, nil
+	}
+	held, err := from.Hold(ctx, s.es.Namespace, templatesource.Room(s.plan.TemplateRefs))
 	if err != nil {
 		return nil, nil, err
 	}
+	read := false
 	defer func() {
-		if err != nil {
+		if !read { // It has failed, or panics.
 			held.Release()
 		}
 	}()
@@ -116,6 +120,9 @@ func readTemplates(ctx context.Context, from *room.Reader, s *subject) (all rend
 		s.obj.signals.templates.saw(ref, version)
 		return render.KeysUsed(s.es, ref, all)
 	})
+	if err != nil {
+		return nil, nil, err
+	}
 	size := 0
 	for _, lines := range all {
 		for key, text := range lines {
@@ -123,5 +130,6 @@ func readTemplates(ctx context.Context, from *room.Reader, s *subject) (all rend
 		}
 	}
 	held.Keep(int64(size))
-	return all, held.Release, err
+	read = true
+	return all, held.Release, nil
 }

@@ -143,14 +143,18 @@ func makeValues(ctx context.Context, p *pass, id string, s step) (made, error) {
 	}
 	v = made{Entry: handoff.Entry{Generator: generatorOf(s.ref), Version: handoff.NewVersion(), Spec: s.spec, Made: p.now}}
 	err := p.generators.generate(ctx, p.req, s.ref, &v)
+	unfit := handoff.CheckValues(v.values)
 	if len(v.values) > 0 {
+		if unfit != nil {
+			v.values = nil // They can be large, and are only revoked.
+		}
 		p.obj.made[id] = v // Also if they could not be signed: they must be revoked then.
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		return made{}, err
-	}
-	if err := handoff.CheckValues(v.values); err != nil {
-		return made{}, errors.Join(err, abandon(ctx, p, id, v))
+	case unfit != nil:
+		return made{}, errors.Join(unfit, abandon(ctx, p, id, v))
 	}
 	return v, nil
 }

@@ -54,11 +54,11 @@ func (s *sources) are(ctx context.Context, uid types.UID, generation int64, hash
 	if ps.UID != uid || ps.Generation != generation || ps.DeletionTimestamp != nil {
 		return false, nil
 	}
-	selected, err := selectionOf(s.client, ps, &sourceMemory{}, time.Time{})
+	selected, err := selectionOf(s.client, s.objects, ps, &sourceMemory{}, time.Time{})
 	if err != nil {
 		return false, err
 	}
-	now, err := (&sources{client: s.client, object: ps, templateRefs: s.templateRefs, selection: selected}).readVersions(ctx, 0)
+	now, err := (&sources{client: s.client, objects: s.objects, object: ps, templateRefs: s.templateRefs, selection: selected}).readVersions(ctx, 0)
 	if err != nil {
 		return false, err
 	}

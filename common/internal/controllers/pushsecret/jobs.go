@@ -191,7 +191,7 @@ func unrecorded(ctx context.Context, p *pass, d *destination, jobs []job) ([]job
 	if err != nil {
 		return nil, err
 	}
-	is, err := from.read(ctx, p.runner.pool.Objects, seen.refs)
+	is, held, err := from.load(ctx, seen.refs)
 	var known *provider.Error
 	switch {
 	case errors.As(err, &known):
@@ -199,7 +199,7 @@ func unrecorded(ctx context.Context, p *pass, d *destination, jobs []job) ([]job
 	case err != nil:
 		return nil, err
 	}
-	defer is.held.Release() // The values of the task count while it waits.
+	defer held.Release()
 	remotes, err := plan.Desire(d.ref(), sourcesOf(is.secrets))
 	if err != nil {
 		return jobs, nil //nolint:nilerr // Nothing was pushed by this spec.

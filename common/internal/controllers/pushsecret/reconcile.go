@@ -273,11 +273,11 @@ func (p *pass) push(ctx context.Context, dests []destination) (starts []func(), 
 
 // followSources returns the sources of the object and their versions, and watches them.
 func (p *pass) followSources(ctx context.Context) (*sources, *versions, error) {
-	selected, err := selectionOf(p.client, p.ps, &p.obj.sources, p.now)
+	selected, err := selectionOf(p.client, p.runner.pool.Objects, p.ps, &p.obj.sources, p.now)
 	if err != nil {
 		return nil, nil, err
 	}
-	from := &sources{client: p.client, object: p.ps, templateRefs: p.plan.TemplateRefs, selection: selected}
+	from := &sources{client: p.client, objects: p.runner.pool.Objects, object: p.ps, templateRefs: p.plan.TemplateRefs, selection: selected}
 	seen, err := p.follow.versions(ctx, from, &p.obj.sources)
 	return from, seen, err
 }

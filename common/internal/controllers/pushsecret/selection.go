@@ -19,7 +19,7 @@ import (
 )
 
 // selectionOf returns the selection of an object. c must read live.
-func selectionOf(c client.Reader, ps *v1alpha1.PushSecret, m *sourceMemory, now time.Time) (selection, error) {
+func selectionOf(c client.Reader, objects *room.Reader, ps *v1alpha1.PushSecret, m *sourceMemory, now time.Time) (selection, error) {
 	switch s := ps.Spec.Selector; {
 	case s.GeneratorRef != nil:
 		return &generatedValues{client: c, object: ps, generator: *s.GeneratorRef, memory: m, now: now}, nil
@@ -27,7 +27,7 @@ func selectionOf(c client.Reader, ps *v1alpha1.PushSecret, m *sourceMemory, now 
 		return &namedSecret{client: c, ref: watch.SecretRef(ps.Namespace, s.Secret.Name)}, nil
 	default:
 		sel, err := metav1.LabelSelectorAsSelector(s.Secret.Selector)
-		return &labelledSecrets{client: c, namespace: ps.Namespace, labels: sel}, errors.Wrap(err, "spec.selector.secret.selector")
+		return &labelledSecrets{objects: objects, namespace: ps.Namespace, labels: sel}, errors.Wrap(err, "spec.selector.secret.selector")
 	}
 }
 
@@ -61,7 +61,7 @@ func (n *namedSecret) read(ctx context.Context, held *room.Held, is refs) ([]cor
 
 // labelledSecrets is the selection of the Secrets of a namespace by labels.
 type labelledSecrets struct {
-	client    client.Reader
+	objects   *room.Reader
 	namespace string
 	labels    labels.Selector
 }
@@ -70,27 +70,42 @@ func (l *labelledSecrets) ref() watch.ObjectRef {
 	return watch.SecretsRef(l.namespace, l.labels.String())
 }
 
-func (l *labelledSecrets) list(ctx context.Context, from client.Reader, into client.ObjectList, opts ...client.ListOption) error {
+func (l *labelledSecrets) list(ctx context.Context, from *room.Held, into client.ObjectList, opts ...client.ListOption) error {
 	return from.List(ctx, into, append(opts, client.InNamespace(l.namespace), client.MatchingLabelsSelector{Selector: l.labels})...)
 }
 
+// versionsPage is how many metadata one request reads: a tenant can give each Secret 256 KiB of annotations.
+const versionsPage = 32
+
 func (l *labelledSecrets) readVersions(ctx context.Context, to *versions) error {
-	list := &metav1.PartialObjectMetadataList{}
-	list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
-	err := l.list(ctx, l.client, list)
-	found := map[string]string{}
-	for _, s := range list.Items {
-		found[s.Name] = s.ResourceVersion
+	held, err := l.objects.Hold(ctx, l.namespace, room.Total)
+	if err != nil {
+		return err
 	}
-	to.refs[l.ref()], to.at = plain(watch.VersionOf(found)), list.ResourceVersion
-	return err
+	defer held.Release()
+	found, more := map[string]string{}, ""
+	for first := true; first || more != ""; first = false {
+		list := &metav1.PartialObjectMetadataList{}
+		list.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("SecretList"))
+		if err := l.list(ctx, held, list, client.Limit(versionsPage), client.Continue(more)); err != nil {
+			return err
+		}
+		for i := range list.Items {
+			found[list.Items[i].Name] = list.Items[i].ResourceVersion
+		}
+		to.at, more = list.ResourceVersion, list.Continue
+	}
+	to.refs[l.ref()] = plain(watch.VersionOf(found))
+	return nil
 }
 
-// selectedPage is how many Secrets one request reads, and maxSelected limits the values of all, in bytes: a tenant can label any
-// number of large Secrets.
-const selectedPage, maxSelected = 8, room.Total
+// selectedPage is how many Secrets one request reads, and maxSelected limits all, in bytes: a tenant can label any number of large
+// Secrets.
+const selectedPage, maxSelected = 5, room.Total
 
 func (l *labelledSecrets) room() int64 { return maxSelected }
+
+var errLarge = provider.NewError(provider.Invalid, "what spec.selector.secret.selector selects has more than %d MiB of values, with the template applied; split the object", maxSelected>>20)
 
 func (l *labelledSecrets) read(ctx context.Context, held *room.Held, is refs) (all []corev1.Secret, generated string, err error) {
 	found, size, more := map[string]string{}, 0, ""
@@ -100,16 +115,17 @@ func (l *labelledSecrets) read(ctx context.Context, held *room.Held, is refs) (a
 			return nil, "", errors.Wrap(err, "cannot list Secrets")
 		}
 		more = list.Continue
-		for _, s := range list.Items {
+		for i := range list.Items {
+			s := &list.Items[i]
 			found[s.Name] = s.ResourceVersion
-			for _, v := range s.Data {
-				size += len(v)
+			for key, v := range s.Data {
+				size += len(key) + len(v)
 			}
+			all = append(all, corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: s.Namespace, Name: s.Name, Labels: s.Labels}, Data: s.Data})
 		}
 		if size > maxSelected {
-			return nil, "", provider.NewError(provider.Invalid, "the Secrets that spec.selector.secret.selector selects have more than %d MiB; split the object", maxSelected>>20)
+			return nil, "", errLarge
 		}
-		all = append(all, list.Items...)
 	}
 	is[l.ref()] = plain(watch.VersionOf(found))
 	if len(all) == 0 {

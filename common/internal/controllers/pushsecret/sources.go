@@ -89,6 +89,7 @@ type selection interface {
 // sources reads what one object pushes.
 type sources struct {
 	client       client.Reader
+	objects      *room.Reader
 	object       *v1alpha1.PushSecret
 	templateRefs []render.TextRef
 	selection    selection
@@ -119,22 +120,29 @@ type content struct {
 	refs    refs
 	// generated is the version of the values, if a generator made them.
 	generated string
-	// held is the room for what was read. The caller must release it.
-	held *room.Held
 }
 
-// read reads what is pushed. known are versions read before. An error of package provider must be fixed by a user.
-func (s *sources) read(ctx context.Context, from *room.Reader, known refs) (c content, err error) {
-	held, err := from.Hold(ctx, s.selection.room()+templatesource.Room(s.templateRefs))
+// load waits for room, and reads what is pushed. The caller must release the room when it has made a task: the values of a task
+// count otherwise while it waits. known are versions read before. An error of package provider must be fixed by a user.
+func (s *sources) load(ctx context.Context, known refs) (c content, held *room.Held, err error) {
+	held, err = s.objects.Hold(ctx, s.object.Namespace, s.selection.room()+templatesource.Room(s.templateRefs))
 	if err != nil {
-		return content{}, err
+		return content{}, nil, err
 	}
+	read := false
 	defer func() {
-		if err != nil {
+		if !read { // It has failed, or panics.
 			held.Release()
 		}
 	}()
-	c = content{refs: maps.Clone(known), held: held}
+	c, err = s.read(ctx, held, known)
+	read = err == nil
+	return c, held, err
+}
+
+// read is load with room.
+func (s *sources) read(ctx context.Context, held *room.Held, known refs) (content, error) {
+	c := content{refs: maps.Clone(known)}
 	secrets, generated, err := s.selection.read(ctx, held, c.refs)
 	if err != nil {
 		return content{}, err
@@ -147,10 +155,20 @@ func (s *sources) read(ctx context.Context, from *room.Reader, known refs) (c co
 	if err != nil {
 		return content{}, err
 	}
+	size := 0
 	for _, from := range secrets {
 		data, err := render.ShapeData(s.object.Spec.Template, from.Data, templates)
 		if err != nil {
 			return content{}, err
+		}
+		for key, v := range data {
+			size += len(key) + len(v)
+		}
+		switch {
+		case size > maxSelected:
+			return content{}, errLarge
+		case ctx.Err() != nil:
+			return content{}, ctx.Err()
 		}
 		c.secrets = append(c.secrets, pushed{push.Source{Namespace: from.Namespace, Name: from.Name, Data: data}, from.Labels})
 	}

@@ -142,7 +142,7 @@ func pushAt(ctx context.Context, p *pass, id storeID) (*task, *result, error) {
 		return nil, nil, nil
 	}
 	read := time.Now()
-	is, err := from.read(ctx, p.runner.pool.Objects, seen.refs)
+	is, held, err := from.load(ctx, seen.refs)
 	if err != nil {
 		var known *provider.Error
 		if errors.Is(err, errNotMade) || !errors.As(err, &known) {
@@ -150,7 +150,7 @@ func pushAt(ctx context.Context, p *pass, id storeID) (*task, *result, error) {
 		}
 		return nil, refusedBy("", known, p.attempt(d, seen.refs)), nil
 	}
-	defer is.held.Release() // The values of the task count while it waits.
+	defer held.Release()
 	a := p.attempt(d, is.refs)
 	jobs, refused, err := p.jobs(ctx, d, is.secrets, a)
 	if err != nil || refused != nil {
