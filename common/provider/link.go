@@ -75,7 +75,7 @@ const pause = 50 * time.Millisecond
 
 // waitForRoom waits until n more bytes fit, see budget.Share.Room. It returns false if ctx has ended before.
 func waitForRoom(ctx context.Context, share *budget.Share, n, most int64) bool {
-	for sleep(ctx, pause) {
+	for Sleep(ctx, pause) {
 		if share.Room(n, most) {
 			return true
 		}
@@ -90,21 +90,9 @@ func waitForCall(ctx context.Context, share *budget.Share) bool {
 		if wait <= 0 {
 			return ctx.Err() == nil
 		}
-		if !sleep(ctx, wait) {
+		if !Sleep(ctx, wait) {
 			return false
 		}
-	}
-}
-
-// sleep returns false if ctx has ended before the time is over.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
 	}
 }
 

@@ -1,6 +1,7 @@
 package provider
 
 import (
+	"context"
 	"math/rand/v2"
 	"net/http"
 	"strconv"
@@ -25,6 +26,18 @@ type Retries struct {
 	Max int
 	// Interval is the maximum wait between two tries.
 	Interval time.Duration
+}
+
+// Sleep waits. It returns false if ctx has ended before the time is over.
+func Sleep(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-t.C:
+		return true
+	}
 }
 
 // RetriesOf returns the limits of a store's settings. An error has class Invalid and names the field.

@@ -2,7 +2,6 @@ package gcpconfig
 
 import (
 	"context"
-	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"google.golang.org/grpc/codes"
@@ -32,7 +31,7 @@ func (r retries) doWhile(ctx context.Context, worth func(error) bool, try func(c
 			return err
 		}
 		lastError = err
-		if !pause(ctx, r.Wait(n)) {
+		if !provider.Sleep(ctx, r.Wait(n)) {
 			return lastError
 		}
 	}
@@ -42,18 +41,6 @@ func (r retries) once(ctx context.Context, try func(context.Context) error) erro
 	ctx, cancel := context.WithTimeout(ctx, attemptTimeout)
 	defer cancel()
 	return try(ctx)
-}
-
-// pause waits, and reports whether the wait ended before ctx did.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return false
-	case <-t.C:
-		return true
-	}
 }
 
 func isEndOfTime(err error) bool {

@@ -17,11 +17,11 @@ func (l *logins) keep(s *Session) {
 	first, lease, renewable, ends := s.token.lease, s.token.lease, s.token.renewable, s.since.Add(s.token.lease)
 	for {
 		if !renewable || lease < first/shortLease {
-			l.wait(time.Until(ends) - lease/10)
+			provider.Sleep(l.ctx, time.Until(ends)-lease/10)
 			l.forget(s)
 			return
 		}
-		if !l.wait(time.Until(ends) - lease/3) {
+		if !provider.Sleep(l.ctx, time.Until(ends)-lease/3) {
 			return
 		}
 		if !l.present(s) {
@@ -40,17 +40,5 @@ func (l *logins) keep(s *Session) {
 				renewable = false
 			}
 		}
-	}
-}
-
-// wait returns after d, or false if the client is closed before.
-func (l *logins) wait(d time.Duration) bool {
-	t := time.NewTimer(max(0, d))
-	defer t.Stop()
-	select {
-	case <-l.ctx.Done():
-		return false
-	case <-t.C:
-		return true
 	}
 }

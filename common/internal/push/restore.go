@@ -31,7 +31,9 @@ func (p *Pusher) restore(ctx context.Context, t provider.Target, s State, made D
 	first := true
 	var last error
 	for n := range maxRestores {
-		pause(ctx, n)
+		if n > 0 { // Back-off and jitter part writers that replace each other's values.
+			provider.Sleep(ctx, provider.Retries{Interval: 2 * time.Second}.Wait(n-1))
+		}
 		lost := w.Lost
 		if !s.whole() {
 			lost = merged(base, written, w.Lost, first)
@@ -78,19 +80,6 @@ func unrestored(known []v1alpha1.PushEntryStatus, t provider.Target, err error) 
 func passes(err error) bool {
 	c := provider.ClassOf(err)
 	return c == provider.Unavailable || c == provider.Throttled
-}
-
-// pause waits with exponential back-off and jitter, so that writers that replace each other's values get apart.
-func pause(ctx context.Context, n int) {
-	if n == 0 {
-		return
-	}
-	t := time.NewTimer(provider.Retries{Interval: 2 * time.Second}.Wait(n - 1))
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-	case <-t.C:
-	}
 }
 
 // merged joins two JSON objects that were both made from base. Changes and additions of theirs win. A member that
