@@ -31,6 +31,8 @@ var awsStore = rules{
 	"spec.provider.aws.additionalRoles":                           whole("spec.additionalRoles", yaml.SequenceNode),
 	"spec.provider.aws.externalID":                                withRole(scalar("spec.externalID")),
 	"spec.provider.aws.sessionTags":                               withRole(whole("spec.sessionTags", yaml.SequenceNode)),
+	"spec.provider.aws.sessionTagsPolicy":                         sessionTagsPolicy,
+	"spec.provider.aws.customSessionTags":                         customSessionTags,
 	"spec.provider.aws.transitiveTagKeys":                         withRole(whole("spec.transitiveTagKeys", yaml.SequenceNode)),
 	"spec.provider.aws.prefix":                                    scalar("spec.prefix"),
 	"spec.provider.aws.secretsManager.forceDeleteWithoutRecovery": deletion("spec.deletion.forceDeleteWithoutRecovery", "false"),
@@ -46,6 +48,27 @@ func withRole(then rule) rule {
 		}
 		then(f)
 	}
+}
+
+// sessionTagsPolicy refuses tags that External Secrets Operator makes itself.
+func sessionTagsPolicy(f *field) {
+	switch f.node.Value {
+	case "None":
+		f.dropped("it is the default")
+	case "Simple", "Custom":
+		f.unsupported("the operator adds no tags of its own to a session", "list the tags that the policies of AWS check in sessionTags, and remove the field")
+	default:
+		f.invalid("one of None, Simple, Custom")
+	}
+}
+
+// customSessionTags drops tags that have no effect. Otherwise sessionTagsPolicy is refused.
+func customSessionTags(f *field) {
+	if policy := f.sibling(1, "sessionTagsPolicy"); policy != nil && policy.Value == "Custom" {
+		f.unsupported("the operator has no such tags", "move them to sessionTags")
+		return
+	}
+	f.dropped("External Secrets Operator uses them only with sessionTagsPolicy: Custom")
 }
 
 // deletion moves how secrets are deleted; the default is left out.

@@ -28,7 +28,34 @@ func remoteRef(from, to string) rules {
 		from + ".metadataPolicy":     oneOf(to+".metadataPolicy", "None", "Fetch"),
 		from + ".conversionStrategy": oneOf(to+".conversionStrategy", conversions...),
 		from + ".decodingStrategy":   oneOf(to+".decodingStrategy", decodings...),
+		from + ".nullBytePolicy":     nullBytes,
 	}
+}
+
+// nullBytes drops the policy for values with null bytes, which are written as they are.
+func nullBytes(f *field) {
+	switch f.node.Value {
+	case "Ignore":
+		f.dropped("a value is written as it is")
+	case "Fail":
+		f.left("a value with null bytes is written as it is, and External Secrets Operator refuses it", "check that the application can read such a value")
+	default:
+		f.invalid("one of Ignore, Fail")
+	}
+}
+
+// syncWindows leaves the windows out.
+func syncWindows(f *field) {
+	f.left("the object is in sync at any time, not only in the windows", "suspend it by spec.suspend while nothing may change")
+}
+
+// creationPolicy moves the policy that says who creates the Secret.
+func creationPolicy(f *field) {
+	if f.node.Value == "CreateOrMerge" {
+		f.unsupported("no policy creates the Secret if it is missing, and otherwise adds keys to it", "set Merge if another tool creates the Secret, and Orphan otherwise")
+		return
+	}
+	oneOf("spec.target.creationPolicy", "Owner", "Orphan", "Merge", "None")(f)
 }
 
 // rewrites are the rules for changes of keys.
@@ -51,7 +78,8 @@ var externalSecrets = rules{
 	"spec.refreshInterval":                    interval("spec.refreshInterval"),
 	"spec.secretStoreRef":                     storeRef("spec.storeRef"),
 	"spec.target.name":                        scalar("spec.target.name"),
-	"spec.target.creationPolicy":              oneOf("spec.target.creationPolicy", "Owner", "Orphan", "Merge", "None"),
+	"spec.syncWindows":                        syncWindows,
+	"spec.target.creationPolicy":              creationPolicy,
 	"spec.target.deletionPolicy":              oneOf("spec.target.deletionPolicy", "Retain", "Delete", "Merge"),
 	"spec.target.immutable":                   immutable,
 	"spec.target.manifest":                    never("the target must be a Secret", "leave this object with External Secrets Operator"),
@@ -62,6 +90,7 @@ var externalSecrets = rules{
 	"spec.dataFrom[].find.name.regexp":        scalar("spec.dataFrom[].find.name.regexp"),
 	"spec.dataFrom[].find.tags":               findTags,
 	"spec.dataFrom[].find.conversionStrategy": oneOf("spec.dataFrom[].find.conversionStrategy", conversions...),
+	"spec.dataFrom[].find.nullBytePolicy":     nullBytes,
 	"spec.dataFrom[].find.decodingStrategy":   oneOf("spec.dataFrom[].find.decodingStrategy", decodings...),
 	"spec.dataFrom[].sourceRef.storeRef":      storeRef("spec.dataFrom[].sourceRef.storeRef"),
 	"spec.dataFrom[].sourceRef.generatorRef":  generatorRef("spec.dataFrom[].sourceRef.generatorRef"),

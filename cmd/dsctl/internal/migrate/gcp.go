@@ -30,6 +30,7 @@ func gcpAuth(from string) rules {
 	federation := rules{
 		".audience":               federatedAudience,
 		".serviceAccountRef":      federatedAccount,
+		".gcpServiceAccountEmail": scalar("spec.auth.workloadIdentity.serviceAccountEmail"),
 		".credConfig":             never("credentials are not configured by a ConfigMap", "use serviceAccountRef and audience"),
 		".awsSecurityCredentials": never("Google is not logged in to with credentials of AWS", "use serviceAccountRef and audience"),
 		".externalTokenEndpoint":  drop("it is of credConfig"),

@@ -42,6 +42,7 @@ var generators = map[string]rules{
 		"spec.controller":                  controller,
 		"spec.method":                      method,
 		"spec.parameters":                  parameters,
+		"spec.getParameters":               getParameters,
 		"spec.resultType":                  oneOf("spec.resultType", "Data", "Auth", "Raw"),
 		"spec.path":                        scalar("spec.path"),
 		"spec.retrySettings.maxRetries":    maxRetries,
@@ -84,6 +85,16 @@ func parameters(f *field) {
 	default:
 		f.exact("spec.parameters")
 	}
+}
+
+// getParameters refuses the query of a GET.
+func getParameters(f *field) {
+	m := f.sibling(1, "method")
+	if m != nil && m.Value != "" && m.Value != "GET" {
+		f.dropped("External Secrets Operator sends them only with GET")
+		return
+	}
+	f.unsupported("a request has no query", "use a method with parameters, or leave this generator with External Secrets Operator")
 }
 
 // specs has the field of a ClusterGenerator for each Kind.

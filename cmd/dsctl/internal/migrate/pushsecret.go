@@ -12,18 +12,26 @@ import (
 
 // pushSecrets are the rules for the spec of a PushSecret.
 var pushSecrets = rules{
-	"spec.refreshInterval":                  interval("spec.refreshInterval"),
-	"spec.secretStoreRefs":                  pushStores,
-	"spec.updatePolicy":                     oneOf("spec.updatePolicy", "Replace", "IfNotExists"),
-	"spec.deletionPolicy":                   oneOf("spec.deletionPolicy", "None", "Delete"),
-	"spec.selector.secret.name":             scalar("spec.selector.secret.name"),
-	"spec.selector.secret.selector":         unless(1, "name", whole("spec.selector.secret.selector", yaml.MappingNode)),
-	"spec.selector.generatorRef":            unless(1, "secret.name", generatorRef("spec.selector.generatorRef")),
-	"spec.data[].match.secretKey":           scalar("spec.data[].match.secretKey"),
-	"spec.data[].match.remoteRef.remoteKey": pushKey,
-	"spec.data[].match.remoteRef.property":  pushProperty,
-	"spec.data[].metadata":                  pushMetadata,
-	"spec.data[].conversionStrategy":        oneOf("spec.data[].conversionStrategy", "None", "ReverseUnicode"),
+	"spec.refreshInterval":                       interval("spec.refreshInterval"),
+	"spec.secretStoreRefs":                       pushStores,
+	"spec.updatePolicy":                          oneOf("spec.updatePolicy", "Replace", "IfNotExists"),
+	"spec.deletionPolicy":                        oneOf("spec.deletionPolicy", "None", "Delete"),
+	"spec.selector.secret.name":                  scalar("spec.selector.secret.name"),
+	"spec.selector.secret.selector":              unless(1, "name", whole("spec.selector.secret.selector", yaml.MappingNode)),
+	"spec.selector.generatorRef":                 unless(1, "secret.name", generatorRef("spec.selector.generatorRef")),
+	"spec.data[].match.secretKey":                scalar("spec.data[].match.secretKey"),
+	"spec.data[].match.remoteRef.remoteKey":      pushKey("spec.data[].match.remoteRef.remoteKey"),
+	"spec.data[].match.remoteRef.property":       pushProperty,
+	"spec.data[].metadata":                       pushMetadata,
+	"spec.dataTo[].storeRef":                     dataToStore,
+	"spec.dataTo[].remoteKey":                    pushKey("spec.dataTo[].remoteKey"),
+	"spec.dataTo[].match.regexp":                 scalar("spec.dataTo[].match.regexp"),
+	"spec.dataTo[].rewrite[].regexp.source":      scalar("spec.dataTo[].rewrite[].regexp.source"),
+	"spec.dataTo[].rewrite[].regexp.target":      scalar("spec.dataTo[].rewrite[].regexp.target"),
+	"spec.dataTo[].rewrite[].transform.template": templateText("spec.dataTo[].rewrite[].transform.template"),
+	"spec.dataTo[].metadata":                     never("the settings of dataTo are not converted", "write metadata by hand, in the terms of the new Kind"),
+	"spec.dataTo[].conversionStrategy":           oneOf("spec.dataTo[].conversionStrategy", "None", "ReverseUnicode"),
+	"spec.data[].conversionStrategy":             oneOf("spec.data[].conversionStrategy", "None", "ReverseUnicode"),
 }.with(templates("spec.template"), rules{
 	"spec.template.mergePolicy":           drop("values of the Secret that the template does not yield are pushed, too"),
 	"spec.template.type":                  drop("it has no effect on what is pushed"),
@@ -105,6 +113,15 @@ func pushStores(f *field) {
 	}
 	f.node = list
 	f.exact("spec.storeRefs")
+}
+
+// dataToStore moves the store of an entry of dataTo.
+func dataToStore(f *field) {
+	if child(f.node, "labelSelector") != nil {
+		f.unsupported("an entry of dataTo names its store, and does not select it", "make an entry for each store")
+		return
+	}
+	storeRef("spec.dataTo[].storeRef")(f)
 }
 
 // pushStore returns the references that one of External Secrets Operator becomes, or says why there are none.

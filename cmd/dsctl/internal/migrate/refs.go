@@ -108,7 +108,12 @@ func (t target) is(k kind) bool { return t.kind == k || t.kind == k.cluster() }
 
 // vault returns where the secrets of a store of Vault are.
 func (t target) vault() (path, version string) {
-	return text(t.object.node, "spec", "provider", "vault", "path"), text(t.object.node, "spec", "provider", "vault", "version")
+	for _, name := range []string{"vault", "openBao"} {
+		if store := child(t.object.node, "spec", "provider", name); store != nil {
+			return text(store, "path"), text(store, "version")
+		}
+	}
+	return "", ""
 }
 
 // refer moves a reference and names the Kind in it.

@@ -152,6 +152,12 @@ func (f *field) dropped(reason string) {
 	f.add(Finding{Field: f.String(), Verdict: Exact, Reason: reason})
 }
 
+// left leaves the field out, and says what differs.
+func (f *field) left(reason, todo string) {
+	f.pend()
+	f.add(Finding{Field: f.String(), Verdict: Changed, Reason: reason, Todo: todo})
+}
+
 // unsupported says that the field cannot be converted.
 func (f *field) unsupported(reason, todo string) {
 	f.add(Finding{Field: f.String(), Verdict: Unsupported, Reason: reason, Todo: todo})

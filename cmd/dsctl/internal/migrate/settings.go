@@ -36,28 +36,29 @@ func (f *field) vaultStores() []target {
 }
 
 // pushKey moves the key of a remote secret that is written.
-func pushKey(f *field) {
-	const to = "spec.data[].match.remoteRef.remoteKey"
-	if strings.Contains(f.node.Value, "${name}") || strings.Contains(f.node.Value, "${namespace}") {
-		f.unsupported("${name} and ${namespace} stand for those of the Secret here", "write the key without them")
-		return
-	}
-	kinds := f.pushKinds()
-	for _, s := range f.vaultStores() {
-		path, version := s.vault()
-		key := vaultKey(f.node.Value, path, version)
-		if key == f.node.Value {
-			continue
-		}
-		if len(kinds) > 1 {
-			f.unsupported("the key begins with the path of one of several stores", "make a PushSecret for each store")
+func pushKey(to string) rule {
+	return func(f *field) {
+		if strings.Contains(f.node.Value, "${name}") || strings.Contains(f.node.Value, "${namespace}") {
+			f.unsupported("${name} and ${namespace} stand for those of the Secret here", "write the key without them")
 			return
 		}
-		f.node = scalarNode(key, f.node)
-		f.changed(to, "a key is without the path of the store; External Secrets Operator takes it out for the value, but not for the metadata", "check the key")
-		return
+		kinds := f.pushKinds()
+		for _, s := range f.vaultStores() {
+			path, version := s.vault()
+			key := vaultKey(f.node.Value, path, version)
+			if key == f.node.Value {
+				continue
+			}
+			if len(kinds) > 1 {
+				f.unsupported("the key begins with the path of one of several stores", "make a PushSecret for each store")
+				return
+			}
+			f.node = scalarNode(key, f.node)
+			f.changed(to, "a key is without the path of the store; External Secrets Operator takes it out for the value, but not for the metadata", "check the key")
+			return
+		}
+		scalar(to)(f)
 	}
-	scalar(to)(f)
 }
 
 // pushProperty moves the property of a remote secret that is written. In Vault, External Secrets Operator takes it for one

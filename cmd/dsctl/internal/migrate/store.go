@@ -182,6 +182,8 @@ func (o *object) provider(name string) (kind, provider, bool) {
 		o.add(Finding{Field: "spec.provider.aws.service", Verdict: Unsupported, Reason: "the value is not one of SecretsManager, ParameterStore", Todo: "correct it, and convert it again"})
 	case "vault":
 		return vaultKV, provider{vaultStore, finishVaultStore}, true
+	case "openBao":
+		return vaultKV, provider{openBaoStore, finishVaultStore}, true
 	case "gcpsm":
 		return gcpSecretManager, provider{gcpStore, func(*object, []string) {}}, true
 	default:

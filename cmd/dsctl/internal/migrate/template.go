@@ -48,6 +48,13 @@ func templates(at string) rules {
 		at + ".data":                 templateMap(at + ".data"),
 		from + ".target":             oneOf(from+".target", "Data", "Annotations", "Labels"),
 		from + ".literal":            templateText(from + ".literal"),
+		from + ".valuesDecodingStrategy": func(f *field) {
+			if f.node.Value != "None" {
+				f.unsupported("what a template yields is not decoded", "decode it in the template, as with b64dec, and remove the field")
+				return
+			}
+			f.dropped("it is the default")
+		},
 	}
 	for _, kind := range []string{".configMap", ".secret"} {
 		all[from+kind+".name"] = scalar(from + kind + ".name")

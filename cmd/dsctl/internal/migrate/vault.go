@@ -81,9 +81,15 @@ var vaultStore = rules{
 	"spec.provider.vault.version": oneOf("spec.version", "v1", "v2"),
 }.with(vaultServer("spec.provider.vault"))
 
+// openBaoStore are the rules for a store of OpenBao, which VaultKV reads, too.
+var openBaoStore = rules{
+	"spec.provider.openBao.path":    scalar("spec.path"),
+	"spec.provider.openBao.version": oneOf("spec.version", "v1", "v2"),
+}.with(vaultServer("spec.provider.openBao"))
+
 func finishVaultStore(o *object, at []string) {
 	if text(o.node, append(at, "path")...) == "" {
-		o.add(Finding{Field: "spec.provider.vault.path", Verdict: Unsupported, Reason: "the store has no path, so each key begins with the path of its engine", Todo: "make a store for each engine, with its path, and take the path out of the keys"})
+		o.add(Finding{Field: strings.Join(append(at, "path"), "."), Verdict: Unsupported, Reason: "the store has no path, so each key begins with the path of its engine", Todo: "make a store for each engine, with its path, and take the path out of the keys"})
 	}
 }
 
