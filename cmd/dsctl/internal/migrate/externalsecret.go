@@ -128,7 +128,7 @@ var clusterExternalSecrets = rules{
 	"spec.externalSecretMetadata.annotations": stringMap("spec.externalSecretMetadata.annotations"),
 	"spec.namespaceSelector":                  oneSelector,
 	"spec.namespaceSelectors":                 selectors,
-	"spec.namespaces":                         whole("spec.namespaces", yaml.SequenceNode),
+	"spec.namespaces":                         distinct("spec.namespaces"),
 	"spec.refreshTime":                        drop("namespaces are watched"),
 }
 

@@ -191,6 +191,28 @@ func whole(to string, kind yaml.Kind) rule {
 	}
 }
 
+// distinct moves a list, in which each value can be once only.
+func distinct(to string) rule {
+	return func(f *field) {
+		if f.node.Kind != yaml.SequenceNode {
+			f.invalid("a list")
+			return
+		}
+		list, seen := *f.node, map[string]bool{}
+		list.Content = nil
+		for _, n := range f.node.Content {
+			if n.Kind == yaml.ScalarNode && seen[n.Value] {
+				f.out.pend(len(f.path), n)
+				continue
+			}
+			seen[n.Value] = true
+			list.Content = append(list.Content, n)
+		}
+		f.node = &list
+		f.exact(to)
+	}
+}
+
 // onlyFalse drops a switch that is off, and refuses one that is on.
 func onlyFalse(reason, todo string) rule {
 	return func(f *field) {

@@ -19,7 +19,7 @@ func storeRules() rules {
 		"spec.conditions":                      conditionList,
 		"spec.conditions[]":                    condition,
 		"spec.conditions[].namespaceSelector":  whole("spec.conditions[].namespaceSelector", yaml.MappingNode),
-		"spec.conditions[].namespaces":         whole("spec.conditions[].namespaces", yaml.SequenceNode),
+		"spec.conditions[].namespaces":         distinct("spec.conditions[].namespaces"),
 		"spec.conditions[].namespaceRegexes[]": anywhere("spec.conditions[].namespaceRegexes[]"),
 	}
 }
