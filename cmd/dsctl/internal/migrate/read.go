@@ -117,9 +117,11 @@ func findTags(f *field) {
 	switch {
 	case f.node.Kind != yaml.MappingNode:
 		f.invalid("a mapping")
-	case f.sibling(1, "name") != nil:
+	case !known && f.sibling(1, "name") != nil: // The error is reported at the reference.
+		f.exact("spec.dataFrom[].find.tags")
+	case !found.is(awsSecretsManager) && f.sibling(1, "name") != nil:
 		f.dropped("External Secrets Operator ignores tags if name is set")
-	case known && found.is(awsSecretsManager):
+	case known && found.is(awsSecretsManager): // Name and tags both apply.
 		f.changed("spec.dataFrom[].find.tags", "a secret must have each tag as it is written; External Secrets Operator has AWS compare how keys and values of tags begin, of any tag", "check that the tags of the secrets are spelled out")
 	default:
 		f.exact("spec.dataFrom[].find.tags")
