@@ -300,6 +300,8 @@ func (r rules) walk(f *field) {
 		return
 	}
 	switch {
+	case f.node.Kind == yaml.MappingNode && len(f.node.Content) == 0 && empty[f.pattern()] != nil:
+		empty[f.pattern()](f)
 	case f.node.Kind == yaml.MappingNode && r.hasBelow(f.pattern()+"."), len(f.path) == 0:
 		f.pend()
 		for key, value := range pairs(f.node) {
@@ -319,6 +321,17 @@ func (r rules) walk(f *field) {
 	default:
 		f.unsupported(f.from.name+" has no such field, or dsctl does not know it", "remove it, or convert the object by hand")
 	}
+}
+
+// empty are the rules for mappings that mean something although they hold nothing.
+var empty = rules{
+	"spec.dataFrom[].rewrite[].merge": func(f *field) { f.exact("spec.dataFrom[].rewrite[].merge") },
+	"spec.dataFrom[].find.name": func(f *field) {
+		f.pend()
+		at := f.at("spec.dataFrom[].find.name.regexp")
+		f.out.set(".*", at...)
+		f.add(Finding{Field: f.String(), To: (&field{path: at}).String(), Verdict: Exact, Reason: "an empty expression matches every name"})
+	},
 }
 
 func (r rules) hasBelow(prefix string) bool {
