@@ -94,7 +94,7 @@ func pushStores(f *field) {
 		f.invalid("a list")
 		return
 	}
-	list := &yaml.Node{Kind: yaml.SequenceNode}
+	list := &yaml.Node{Kind: yaml.SequenceNode, HeadComment: f.node.HeadComment, LineComment: f.node.LineComment, FootComment: f.node.FootComment}
 	for i, n := range f.node.Content {
 		at := f.below(nil, n, index(i))
 		if n.Kind != yaml.MappingNode {
@@ -137,7 +137,7 @@ func (f *field) pushStore() ([]*yaml.Node, string) {
 			return nil, err.Error()
 		}
 		f.used.module(found.kind.module)
-		return []*yaml.Node{mapping("kind", scalarNode(found.kind.name, &yaml.Node{}), "name", child(f.node, "name"))}, ""
+		return []*yaml.Node{f.reference(found.kind)}, ""
 	}
 	if of == "" {
 		of = "SecretStore"
@@ -168,6 +168,16 @@ func (f *field) pushStore() ([]*yaml.Node, string) {
 	for _, k := range slices.Sorted(maps.Keys(kinds)) {
 		f.used.module(kinds[k].module)
 		all = append(all, mapping("kind", scalarNode(k, &yaml.Node{}), "labelSelector", selector))
+	}
+	first := all[0] // It has the comments.
+	first.HeadComment, first.LineComment, all[len(all)-1].FootComment = f.node.HeadComment, f.node.LineComment, f.node.FootComment
+	for key, value := range pairs(f.node) {
+		switch key.Value {
+		case "kind":
+			first.Content[0], first.Content[1] = key, scalarNode(first.Content[1].Value, value)
+		case "labelSelector":
+			first.Content[2] = key
+		}
 	}
 	return all, ""
 }

@@ -118,6 +118,13 @@ func (t target) vault() (path, version string) {
 
 // refer moves a reference and names the Kind in it.
 func (f *field) refer(to string, k kind) {
+	f.node = f.reference(k)
+	f.exact(to)
+	f.used.module(k.module)
+}
+
+// reference returns what a reference with a name becomes, with its comments.
+func (f *field) reference(k kind) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.MappingNode, HeadComment: f.node.HeadComment, LineComment: f.node.LineComment, FootComment: f.node.FootComment}
 	kindKey, kindNode, nameKey := scalarNode("kind", &yaml.Node{}), scalarNode(k.name, &yaml.Node{}), scalarNode("name", &yaml.Node{})
 	for key, value := range pairs(f.node) {
@@ -131,9 +138,7 @@ func (f *field) refer(to string, k kind) {
 		}
 	}
 	n.Content = []*yaml.Node{kindKey, kindNode, nameKey, child(f.node, "name")}
-	f.node = n
-	f.exact(to)
-	f.used.module(k.module)
+	return n
 }
 
 // only reports whether a mapping has no other keys than these; it records those that it has.
