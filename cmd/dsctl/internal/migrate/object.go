@@ -191,12 +191,20 @@ type inputs struct {
 // named returns the object of a Kind and a name; nil if there is none. A namespace that a manifest leaves out is that
 // of the command line.
 func (in *inputs) named(group, kind, namespace, name string) *object {
-	for _, o := range in.objects {
-		if groupOf(o.APIVersion) == group && o.Kind == kind && o.Name.Name == name && (namespace == "" || in.namespace(o.Namespace) == in.namespace(namespace)) {
-			return o
-		}
+	if all := in.allNamed(group, kind, namespace, name); len(all) > 0 {
+		return all[0]
 	}
 	return nil
+}
+
+// allNamed returns all objects of a name: those of several overlays can be in one tree.
+func (in *inputs) allNamed(group, kind, namespace, name string) (all []*object) {
+	for _, o := range in.objects {
+		if groupOf(o.APIVersion) == group && o.Kind == kind && o.Name.Name == name && (namespace == "" || in.namespace(o.Namespace) == in.namespace(namespace)) {
+			all = append(all, o)
+		}
+	}
+	return all
 }
 
 func (in *inputs) namespace(n string) string {

@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
@@ -42,23 +43,52 @@ func (o *object) storeOf(kind, name string) (target, error) {
 	if isFanOut(o.Kind) {
 		namespace = "" // Its objects are in several namespaces.
 	}
-	return o.inputs.converted(groupESO, kind, namespace, name)
+	return o.referTo(groupESO, kind, namespace, name)
 }
 
 func isFanOut(kind string) bool {
 	return kind == "ClusterExternalSecret" || kind == "ClusterPushSecret"
 }
 
-// converted returns what a store or a generator becomes.
-func (in *inputs) converted(group, kind, namespace, name string) (target, error) {
-	found := in.named(group, kind, namespace, name)
-	switch {
-	case found == nil:
+// referTo returns what a store or a generator becomes that the object refers to. Of several with its name it is one in the folder
+// of the object, or in a folder around it, or any if they become the same.
+func (o *object) referTo(group, kind, namespace, name string) (target, error) {
+	all := nearest(o.File, o.inputs.allNamed(group, kind, namespace, name))
+	if len(all) == 0 {
 		return target{}, fmt.Errorf("%s %s is not in the input, so it is not known what it becomes", kind, name)
-	case found.becomesKind == nil || found.verdict() == Unsupported:
-		return target{}, fmt.Errorf("%s %s cannot be converted", kind, name)
 	}
-	return target{*found.becomesKind, found}, nil
+	for _, found := range all {
+		if found.becomesKind == nil || found.verdict() == Unsupported {
+			return target{}, fmt.Errorf("%s %s cannot be converted", kind, name)
+		}
+		if one, other := (target{*all[0].becomesKind, all[0]}), (target{*found.becomesKind, found}); one.meaning() != other.meaning() {
+			return target{}, fmt.Errorf("%s %s is in the input more than once, in %s:%d and %s:%d, and these become different stores; convert the folder of each by itself", kind, name, all[0].File, all[0].Line, found.File, found.Line)
+		}
+	}
+	return target{*all[0].becomesKind, all[0]}, nil
+}
+
+// nearest returns the objects whose file is in the folder of a file or, if there is none, in the nearest folder around it. If
+// there is none either, it returns all.
+func nearest(file string, all []*object) []*object {
+	for dir := path.Dir(file); ; dir = path.Dir(dir) {
+		in := slices.DeleteFunc(slices.Clone(all), func(o *object) bool { return path.Dir(o.File) != dir })
+		switch {
+		case len(in) > 0:
+			return in
+		case dir == path.Dir(dir):
+			return all
+		}
+	}
+}
+
+// meaning is what the conversion of a reference depends on.
+func (t target) meaning() string {
+	engine, version := "", ""
+	if t.is(vaultKV) {
+		engine, version = t.vault()
+	}
+	return strings.Join([]string{t.kind.name, engine, version, text(t.object.node, "spec", "provider", "aws", "prefix")}, " ")
 }
 
 // storeRef moves a reference to a store. That of an object may name none, if its entries do.
@@ -182,7 +212,7 @@ func generatorRef(to string) rule {
 		if of != "ClusterGenerator" && !isFanOut(f.Kind) {
 			namespace = f.inputs.namespace(f.Namespace)
 		}
-		found, err := f.inputs.converted(groupGenerators, of, namespace, name)
+		found, err := f.referTo(groupGenerators, of, namespace, name)
 		if err != nil {
 			f.unsupported(err.Error(), "convert it together with its generator: add the generator's manifest, or use --cluster")
 			return
