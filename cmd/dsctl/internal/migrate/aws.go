@@ -96,7 +96,7 @@ const (
 func irsa(to string) rule {
 	return func(f *field) {
 		audience := awsAudience
-		if own, found := f.inputs.annotation(f.accountOf(f.node), text(f.node, "name"), audienceAnnotation); found && own != "" {
+		if own, found, _ := f.annotation(f.accountOf(f.node), text(f.node, "name"), audienceAnnotation); found && own != "" {
 			audience = own
 			if child(f.node, "audiences") == nil && f.node.Kind == yaml.MappingNode {
 				f.node.Content = append(f.node.Content, scalarNode("audiences", &yaml.Node{}), &yaml.Node{Kind: yaml.SequenceNode})
@@ -126,8 +126,10 @@ func (o *object) annotatedRole(field string, ref *yaml.Node) (string, bool) {
 		return "", false
 	}
 	namespace, name := o.accountOf(ref), text(ref, "name")
-	arn, found := o.inputs.annotation(namespace, name, roleAnnotation)
+	arn, found, twice := o.annotation(namespace, name, roleAnnotation)
 	switch {
+	case twice != "":
+		o.add(Finding{Field: field, Verdict: Unsupported, Reason: twice, Todo: "convert the folder of each by itself, or give the role with --role " + namespace + "/" + name + "=ARN"})
 	case found && arn != "":
 		return arn, true
 	case o.inputs.knows(namespace, name):

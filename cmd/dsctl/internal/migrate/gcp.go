@@ -111,6 +111,10 @@ func (f *field) googleAccount(ref *yaml.Node) (email string, known bool) {
 		f.unsupported(fmt.Sprintf("the account of Google may be in the annotation %s of the ServiceAccount %s/%s, which is not in the input", emailAnnotation, namespace, name), "add its manifest, or use --cluster")
 		return "", false
 	}
-	email, _ = f.inputs.annotation(namespace, name, emailAnnotation)
+	email, _, twice := f.annotation(namespace, name, emailAnnotation)
+	if twice != "" {
+		f.unsupported(twice, "convert the folder of each by itself")
+		return "", false
+	}
 	return email, true
 }

@@ -49,7 +49,7 @@ type Converted struct {
 
 // Convert converts the objects of the tools that it knows among the sources.
 func Convert(sources []Source, options Options) (Result, error) {
-	in := &inputs{Options: options, accounts: map[string]map[string]string{}, written: map[string]bool{}, names: map[string]string{}, mounts: map[string][]mount{}}
+	in := &inputs{Options: options, accounts: map[string][]account{}, written: map[string]bool{}, names: map[string]string{}, mounts: map[string][]mount{}}
 	var own, others []*document
 	files := make([][]*document, len(sources))
 	for i, s := range sources {
@@ -108,7 +108,8 @@ func (in *inputs) take(d *document) {
 		Namespace: text(d.node, "metadata", "namespace"), Name: text(d.node, "metadata", "name"), File: d.source, Line: d.line,
 	}
 	if name.APIVersion == "v1" && name.Kind == "ServiceAccount" {
-		in.accounts[in.namespace(name.Namespace)+"/"+name.Name] = stringsOf(child(d.node, "metadata", "annotations"))
+		place := in.namespace(name.Namespace) + "/" + name.Name
+		in.accounts[place] = append(in.accounts[place], account{name, stringsOf(child(d.node, "metadata", "annotations"))})
 	}
 	in.takeWorkload(name, d.node)
 	from, known := tools[groupOf(name.APIVersion)]
@@ -173,17 +174,32 @@ func (o *object) madeByFanOut() string {
 	return ""
 }
 
-// annotation returns an annotation of a ServiceAccount.
-func (in *inputs) annotation(namespace, name, key string) (string, bool) {
-	if arn, found := in.Roles[namespace+"/"+name]; found && key == roleAnnotation {
-		return arn, true
+// account is a ServiceAccount with its annotations.
+type account struct {
+	Name
+
+	annotations map[string]string
+}
+
+// annotation returns an annotation of a ServiceAccount that the object refers to. Of several with its name it is that of one in
+// the folder of the object, or in a folder around it. twice says where two of them have different ones; empty if they have not.
+func (o *object) annotation(namespace, name, key string) (value string, found bool, twice string) {
+	place := namespace + "/" + name
+	if arn, given := o.inputs.Roles[place]; given && key == roleAnnotation {
+		return arn, true, ""
 	}
-	value, found := in.accounts[namespace+"/"+name][key]
-	return value, found
+	all := nearest(o.File, o.inputs.accounts[place], func(a account) string { return a.File })
+	for i, a := range all {
+		is, has := a.annotations[key]
+		if i > 0 && is != value {
+			return "", false, fmt.Sprintf("the ServiceAccount %s is in the input more than once, in %s:%d and %s:%d, with different annotations %s", place, all[0].File, all[0].Line, a.File, a.Line, key)
+		}
+		value, found = is, has
+	}
+	return value, found, ""
 }
 
 // knows reports whether a ServiceAccount is in the input.
 func (in *inputs) knows(namespace, name string) bool {
-	_, found := in.accounts[namespace+"/"+name]
-	return found
+	return len(in.accounts[namespace+"/"+name]) > 0
 }

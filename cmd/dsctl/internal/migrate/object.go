@@ -182,8 +182,8 @@ type inputs struct {
 	names map[string]string
 	// written are the results that an object has, as KIND/NAMESPACE/NAME, and those that several objects share.
 	written map[string]bool
-	// accounts are the annotations of ServiceAccounts by NAMESPACE/NAME.
-	accounts map[string]map[string]string
+	// accounts are the ServiceAccounts by NAMESPACE/NAME.
+	accounts map[string][]account
 	// used are the modules and permissions that the results need.
 	used values
 }

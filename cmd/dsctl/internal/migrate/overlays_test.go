@@ -13,6 +13,44 @@ func storeOfOverlay(provider string) string {
 	return "apiVersion: external-secrets.io/v1\nkind: SecretStore\nmetadata: {name: prod}\nspec: {provider: {" + provider + "}}\n"
 }
 
+// TestAccountsOfOverlays converts stores whose ServiceAccount is in the tree more than once, with the role of each overlay.
+func TestAccountsOfOverlays(t *testing.T) {
+	t.Parallel()
+	account := func(role string) string {
+		return "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: reader, annotations: {eks.amazonaws.com/role-arn: 'arn:aws:iam::111122223333:role/" + role + "'}}\n"
+	}
+	const store = "apiVersion: external-secrets.io/v1\nkind: SecretStore\nmetadata: {name: prod}\nspec: {provider: {aws: {service: SecretsManager, region: a, auth: {jwt: {serviceAccountRef: {name: reader}}}}}}\n"
+	cases := map[string]struct {
+		reason, file string
+		roles        map[string]string
+		want         Verdict
+		wantRole     string
+	}{
+		"Own":       {"The ServiceAccount of the same overlay counts.", "prod/store.yaml", nil, Exact, "arn:aws:iam::111122223333:role/prod"},
+		"Different": {"The tree does not say which one it is.", "base/store.yaml", nil, Unsupported, ""},
+		"Given":     {"A flag says which role it is.", "base/store.yaml", map[string]string{"default/reader": "arn:aws:iam::111122223333:role/given"}, Exact, "arn:aws:iam::111122223333:role/given"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, err := Convert([]Source{
+				{Name: "dev/account.yaml", Content: []byte(account("dev"))}, {Name: "prod/account.yaml", Content: []byte(account("prod"))},
+				{Name: tc.file, Content: []byte(store)},
+			}, Options{Namespace: "default", Roles: tc.roles})
+			if err != nil {
+				t.Fatal(err)
+			}
+			role := ""
+			if _, after, found := strings.Cut(string(r.Files[2].Content), "role: "); found {
+				role, _, _ = strings.Cut(after, "\n")
+			}
+			if diff := cmp.Diff([]any{tc.want, tc.wantRole}, []any{r.Report.Objects[0].Verdict, role}); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s\n%+v", tc.reason, diff, r.Report.Objects[0].Findings)
+			}
+		})
+	}
+}
+
 // TestOverlays converts trees in which several stores have the same name.
 func TestOverlays(t *testing.T) {
 	t.Parallel()

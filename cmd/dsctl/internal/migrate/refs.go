@@ -53,7 +53,7 @@ func isFanOut(kind string) bool {
 // referTo returns what a store or a generator becomes that the object refers to. Of several with its name it is one in the folder
 // of the object, or in a folder around it, or any if they become the same.
 func (o *object) referTo(group, kind, namespace, name string) (target, error) {
-	all := nearest(o.File, o.inputs.allNamed(group, kind, namespace, name))
+	all := nearest(o.File, o.inputs.allNamed(group, kind, namespace, name), func(o *object) string { return o.File })
 	if len(all) == 0 {
 		return target{}, fmt.Errorf("%s %s is not in the input, so it is not known what it becomes", kind, name)
 	}
@@ -68,11 +68,11 @@ func (o *object) referTo(group, kind, namespace, name string) (target, error) {
 	return target{*all[0].becomesKind, all[0]}, nil
 }
 
-// nearest returns the objects whose file is in the folder of a file or, if there is none, in the nearest folder around it. If
-// there is none either, it returns all.
-func nearest(file string, all []*object) []*object {
+// nearest returns those whose file is in the folder of a file or, if there is none, in the nearest folder around it. If there is
+// none either, it returns all.
+func nearest[T any](file string, all []T, fileOf func(T) string) []T {
 	for dir := path.Dir(file); ; dir = path.Dir(dir) {
-		in := slices.DeleteFunc(slices.Clone(all), func(o *object) bool { return path.Dir(o.File) != dir })
+		in := slices.DeleteFunc(slices.Clone(all), func(o T) bool { return path.Dir(fileOf(o)) != dir })
 		switch {
 		case len(in) > 0:
 			return in

@@ -84,7 +84,7 @@ func TestReference(t *testing.T) {
 		"Absent":     {"Another name is not found.", "VaultAuth", "b", ""},
 		"OtherPlace": {"Neither is one of another namespace.", "VaultAuth", "default", ""},
 	}
-	in := &inputs{Options: Options{Namespace: "shop"}, accounts: map[string]map[string]string{}, mounts: map[string][]mount{}}
+	in := &inputs{Options: Options{Namespace: "shop"}, accounts: map[string][]account{}, mounts: map[string][]mount{}}
 	for _, d := range split(Source{Content: []byte(objects)}) {
 		in.take(d)
 	}

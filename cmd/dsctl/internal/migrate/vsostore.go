@@ -71,7 +71,7 @@ func (o *object) role(spec *yaml.Node) {
 		if arn, known := o.annotatedRole("spec.vaultAuthRef", ref); known {
 			iam.Content = append(iam.Content, plain("role"), plain(arn))
 		}
-		audience, found := o.inputs.annotation(o.accountOf(ref), text(ref, "name"), audienceAnnotation)
+		audience, found, _ := o.annotation(o.accountOf(ref), text(ref, "name"), audienceAnnotation)
 		if found && audience != "" {
 			ref.Content = append(ref.Content, plain("audiences"), &yaml.Node{Kind: yaml.SequenceNode, Content: []*yaml.Node{plain(audience)}})
 		}
