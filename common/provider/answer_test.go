@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync/atomic"
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
@@ -111,7 +112,7 @@ func TestReserve(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		share := (&budget.Budget{}).Share("shop")
 		ctx := budget.With(t.Context(), share)
-		ended := 0
+		var ended atomic.Int32
 		for range 5 {
 			go func() {
 				release, err := provider.Reserve(ctx, 1<<20)
@@ -121,7 +122,7 @@ func TestReserve(t *testing.T) {
 				}
 				time.Sleep(time.Second)
 				release()
-				ended++
+				ended.Add(1)
 			}()
 		}
 		short, cancel := context.WithTimeout(ctx, time.Second/2)
@@ -134,8 +135,8 @@ func TestReserve(t *testing.T) {
 			t.Errorf("bytes: -want, +got:\n%s", diff)
 		}
 		time.Sleep(5 * time.Second)
-		if ended != 5 || share.Used() != 0 {
-			t.Errorf("%d of 5 answers, and %d bytes count after the end", ended, share.Used())
+		if ended.Load() != 5 || share.Used() != 0 {
+			t.Errorf("%d of 5 answers, and %d bytes count after the end", ended.Load(), share.Used())
 		}
 	})
 }
