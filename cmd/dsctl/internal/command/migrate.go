@@ -38,8 +38,8 @@ func newMigrate(o *options) *cobra.Command {
 		Use:   "migrate {-f FILE|DIR|- ... | --cluster}",
 		Short: "Convert manifests of other secret operators",
 		Long: `migrate converts objects of External Secrets Operator, Vault Secrets Operator and the Secrets Store CSI driver to those of
-direct-secrets, and reports on each field. It knows the fields of External Secrets Operator 1.0 to 2.9. Unless --execute or --revert is given, it changes nothing in the cluster, and reads no
-value of a secret.
+direct-secrets, and reports on each field. It knows the fields of External Secrets Operator 1.0 to 2.9. Unless --execute or
+--revert is given, it changes nothing in the cluster, and reads no value of a secret.
 
 Objects of other tools, and objects that cannot be converted, stay as they are.
 Comments and the order of documents stay, too.
