@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -26,10 +27,13 @@ type migration struct {
 	accounts []string
 	gke      string
 	cluster  bool
-	out      string
-	values   string
-	report   string
-	cutover  cutoverFlags
+	// inPlace edits the files where they are, and dryRun prints that as a diff.
+	inPlace, dryRun bool
+
+	out     string
+	values  string
+	report  string
+	cutover cutoverFlags
 }
 
 func newMigrate(o *options) *cobra.Command {
@@ -41,8 +45,8 @@ func newMigrate(o *options) *cobra.Command {
 direct-secrets, and reports on each field. It knows the fields of External Secrets Operator 1.0 to 2.9. Unless --execute or
 --revert is given, it changes nothing in the cluster, and reads no value of a secret.
 
-Objects of other tools, and objects that cannot be converted, stay as they are.
-Comments and the order of documents stay, too.
+Objects of other tools, and objects that cannot be converted, stay as they are. So do comments, the order of documents, and all text
+that needs no change. --in-place edits the files where they are: to undo that, use Git. --dry-run prints the changes as a diff.
 
 With --cluster --execute, it moves ExternalSecrets of the cluster one by one: direct-secrets takes over the Secret, which keeps
 its UID and data. An object of which anything is in doubt is left to External Secrets Operator. If the command is stopped, run it
@@ -50,7 +54,8 @@ again; it goes on from there. --cluster --revert gives back what was moved.
 
 Exit codes: 0 all is exact, 1 something changes, 2 something cannot be converted, 3 the command failed. With --execute or --revert:
 0 all is moved or given back, 2 something is left as it was, 3 something failed.`,
-		Example: `  dsctl migrate -f manifests/ --out converted/ --values chart-values.yaml
+		Example: `  dsctl migrate -f . --in-place --values chart-values.yaml
+  dsctl migrate -f manifests/ --out converted/ --values chart-values.yaml
   dsctl migrate -f externalsecret.yaml --cluster
   helm template shop ./chart | dsctl migrate -f -
   dsctl migrate --cluster --execute -n shop
@@ -64,6 +69,8 @@ Exit codes: 0 all is exact, 1 something changes, 2 something cannot be converted
 	c.Flags().StringArrayVar(&m.roles, "role", nil, "Role of a ServiceAccount, as NAMESPACE/NAME=ARN, in place of its annotation.")
 	c.Flags().StringArrayVar(&m.accounts, "service-account", nil, "ServiceAccount of the pods that mount a SecretProviderClass, as NAMESPACE/CLASS=NAME. Default: that of the workloads in the input.")
 	c.Flags().StringVar(&m.gke, "gke-cluster", "", "GKE cluster of pods that log in at Google, as projects/PROJECT/locations/LOCATION/clusters/CLUSTER.")
+	c.Flags().BoolVar(&m.inPlace, "in-place", false, "Edit the files of -f where they are.")
+	c.Flags().BoolVar(&m.dryRun, "dry-run", false, "With -f: print the changes of the files as a diff, and write no file.")
 	c.Flags().StringVar(&m.out, "out", "", "Folder for the converted files. Default: print them.")
 	c.Flags().StringVar(&m.values, "values", "", "File for the values of the chart.")
 	c.Flags().StringVar(&m.report, "report", "", "File for the report. Default: standard error.")
@@ -97,8 +104,8 @@ func (o *options) migrate(ctx context.Context, m *migration) error {
 	if m.cutover.execute || m.cutover.revert {
 		return o.cutOver(ctx, m)
 	}
-	if len(m.files) == 0 && !m.cluster {
-		return errors.New("use -f or --cluster")
+	if err := m.check(); err != nil {
+		return err
 	}
 	options, err := m.options()
 	if err != nil {
@@ -142,6 +149,22 @@ func (o *options) migrate(ctx context.Context, m *migration) error {
 		return exitCode(exitChanged)
 	case migrate.Unsupported:
 		return exitCode(exitUnsupported)
+	}
+	return nil
+}
+
+// check returns an error if flags do not fit together.
+func (m *migration) check() error {
+	edits := m.inPlace || m.dryRun
+	switch {
+	case len(m.files) == 0 && !m.cluster:
+		return errors.New("use -f or --cluster")
+	case edits && len(m.files) == 0:
+		return errors.New("--in-place and --dry-run edit files: name them with -f")
+	case edits && slices.Contains(m.files, "-"):
+		return errors.New("--in-place and --dry-run edit files, and standard input is none")
+	case edits && m.out != "":
+		return errors.New("use either --out or --in-place")
 	}
 	return nil
 }

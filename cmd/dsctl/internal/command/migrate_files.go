@@ -2,11 +2,15 @@ package command
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
+
+	"github.com/rogpeppe/go-internal/diff"
 
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/migrate"
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/output"
@@ -20,7 +24,7 @@ type file struct {
 	out string
 }
 
-// readSources reads files, and the manifests of folders. A chart or a kustomization is refused: it has to be rendered first.
+// readSources reads files, and the manifests of folders.
 func (o *options) readSources(names []string) ([]file, error) {
 	var all []file
 	for _, name := range names {
@@ -31,9 +35,6 @@ func (o *options) readSources(names []string) ([]file, error) {
 			}
 			all = append(all, found...)
 			continue
-		}
-		if err := checkRendered(name); err != nil {
-			return nil, err
 		}
 		raw, err := o.readFile(name)
 		if err != nil {
@@ -48,17 +49,16 @@ func (o *options) readSources(names []string) ([]file, error) {
 	return all, nil
 }
 
-// readFolder reads the manifests below a folder.
+// readFolder reads the manifests below a folder, and the files by which Kustomize knows its folders.
 func readFolder(name string) ([]file, error) {
 	var all []file
 	err := filepath.WalkDir(name, func(path string, d fs.DirEntry, err error) error {
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		if err := checkRendered(path); err != nil {
-			return err
-		}
-		if d.IsDir() || !slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)) {
+		case d.IsDir() && d.Name() == ".git":
+			return fs.SkipDir
+		case !d.Type().IsRegular() || !isManifest(path):
 			return nil
 		}
 		raw, err := os.ReadFile(path)
@@ -72,15 +72,9 @@ func readFolder(name string) ([]file, error) {
 	return all, err
 }
 
-// checkRendered refuses the files by which Helm and Kustomize know their folders.
-func checkRendered(path string) error {
-	switch filepath.Base(path) {
-	case "Chart.yaml":
-		return fmt.Errorf("%s is a chart: render it first, as with helm template", filepath.Dir(path))
-	case "kustomization.yaml", "kustomization.yml", "Kustomization":
-		return fmt.Errorf("%s is a kustomization: render it first, as with kubectl kustomize", filepath.Dir(path))
-	}
-	return nil
+// isManifest reports whether a file can hold manifests, by its name.
+func isManifest(path string) bool {
+	return slices.Contains([]string{".yaml", ".yml", ".json"}, filepath.Ext(path)) || filepath.Base(path) == "Kustomization"
 }
 
 // writeResult writes the files, the values and the report to where the flags say.
@@ -88,23 +82,8 @@ func (o *options) writeResult(m *migration, files []file, result migrate.Result)
 	if err := checkOutputs(m, files); err != nil {
 		return err
 	}
-	for i, f := range result.Files {
-		content := f.Content
-		if len(content) > 0 && !bytes.HasSuffix(content, []byte("\n")) {
-			content = append(bytes.Clone(content), '\n')
-		}
-		if m.out != "" {
-			if err := writeNew(filepath.Join(m.out, files[i].out), content); err != nil {
-				return err
-			}
-			continue
-		}
-		if i > 0 {
-			content = append([]byte("---\n"), content...)
-		}
-		if err := o.out.Manifest(content); err != nil {
-			return err
-		}
+	if err := o.writeFiles(m, files, result.Files); err != nil {
+		return err
 	}
 	if m.values != "" {
 		if err := writeNew(m.values, result.Values); err != nil {
@@ -119,6 +98,57 @@ func (o *options) writeResult(m *migration, files []file, result migrate.Result)
 		return err
 	}
 	return writeNew(m.report, b.Bytes())
+}
+
+// writeFiles writes converted files in place, below a folder, or to standard output; or it prints what would change.
+func (o *options) writeFiles(m *migration, files []file, converted []migrate.Source) error {
+	for i, f := range converted {
+		content := f.Content
+		if m.out == "" && !m.inPlace && len(content) > 0 && !bytes.HasSuffix(content, []byte("\n")) {
+			content = append(bytes.Clone(content), '\n') // Another document can follow.
+		}
+		var err error
+		switch {
+		case m.dryRun:
+			if text := diff.Diff("a/"+f.Name, files[i].Content, "b/"+f.Name, content); len(text) > 0 {
+				err = o.out.Lines(strings.Split(strings.TrimSuffix(string(text), "\n"), "\n"))
+			}
+		case m.inPlace:
+			if !bytes.Equal(files[i].Content, content) {
+				err = replaceFile(f.Name, content)
+			}
+		case m.out != "":
+			err = writeNew(filepath.Join(m.out, files[i].out), content)
+		case i > 0:
+			err = o.out.Manifest(append([]byte("---\n"), content...))
+		default:
+			err = o.out.Manifest(content)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// replaceFile replaces the content of a file at once, and keeps its mode.
+func replaceFile(name string, content []byte) error {
+	info, err := os.Stat(name)
+	if err != nil {
+		return err
+	}
+	to, err := os.CreateTemp(filepath.Dir(name), ".dsctl-*")
+	if err != nil {
+		return err
+	}
+	_, err = to.Write(content)
+	if err = errors.Join(err, to.Chmod(info.Mode().Perm()), to.Close()); err == nil {
+		err = os.Rename(to.Name(), name)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(to.Name()))
+	}
+	return nil
 }
 
 // checkOutputs refuses outputs that would take the place of each other, or of the originals.

@@ -3,6 +3,7 @@ package command
 import (
 	"encoding/json"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -83,13 +84,10 @@ metadata:
   name: db
   namespace: shop
 spec:
-  storeRef:
-    kind: GCPSecretManager
-    name: google
+  storeRef: {name: google, kind: GCPSecretManager}
   data:
   - secretKey: password
-    remoteRef:
-      key: shop-db
+    remoteRef: {key: shop-db}
 `
 )
 
@@ -223,6 +221,40 @@ func TestMigrateFolder(t *testing.T) {
 	}
 }
 
+func TestMigrateInPlace(t *testing.T) {
+	t.Parallel()
+	was := map[string]string{
+		"base/google.yaml": esoStore, "base/kustomization.yaml": "resources: [google.yaml]\n", "apps/db.yml": "# The database.\n" + esoSecret + "---\nkind:   Secret",
+		".git/config.yaml": esoStore, ".github/workflows/test.yaml": "on: push\njobs: {a: {steps: [{run: \"echo ${{ github.ref }}\"}]}}\n",
+	}
+	dir := write(t, was)
+	if err := os.Chmod(filepath.Join(dir, "apps/db.yml"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, errs, code := run(t, "", "migrate", "-f", dir, "--dry-run")
+	if diff := cmp.Diff(was, read(t, dir)); code != 0 || diff != "" {
+		t.Errorf("--dry-run: exit code %d: %s-want, +got:\n%s", code, errs, diff)
+	}
+	for _, line := range []string{"--- a/" + dir + "/apps/db.yml", "+  storeRef: {name: google, kind: GCPSecretManager}"} {
+		if !strings.Contains(out, line+"\n") {
+			t.Errorf("--dry-run: the diff has not the line %q:\n%s", line, out)
+		}
+	}
+	want := maps.Clone(was)
+	want["base/google.yaml"], want["apps/db.yml"] = ourStore, "# The database.\n"+ourSecret+"---\nkind:   Secret"
+	for _, run2 := range []string{"once", "twice"} {
+		if out, errs, code := run(t, "", "migrate", "-f", dir, "--in-place"); code != 0 || out != "" {
+			t.Errorf("%s: exit code %d: %s%s", run2, code, out, errs)
+		}
+		if diff := cmp.Diff(want, read(t, dir)); diff != "" {
+			t.Errorf("%s: -want, +got:\n%s", run2, diff)
+		}
+	}
+	if info, err := os.Stat(filepath.Join(dir, "apps/db.yml")); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the mode is %v: %v", info.Mode(), err)
+	}
+}
+
 func TestMigrateRefused(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
@@ -231,17 +263,17 @@ func TestMigrateRefused(t *testing.T) {
 		args   func(dir string) []string
 		errs   string
 	}{
-		"Chart": {
-			reason: "templates of a chart are no manifests", files: map[string]string{"shop/Chart.yaml": "name: shop", "shop/templates/db.yaml": esoSecret},
-			args: func(dir string) []string { return []string{"-f", dir} }, errs: "shop is a chart: render it first, as with helm template",
+		"InPlaceOfNothing": {
+			reason: "Files are edited.", files: map[string]string{"db.yaml": esoStore},
+			args: func(string) []string { return []string{"--cluster", "--in-place"} }, errs: "--in-place and --dry-run edit files: name them with -f",
 		},
-		"Kustomization": {
-			reason: "nor are the parts of a kustomization", files: map[string]string{"base/kustomization.yaml": "resources: [db.yaml]", "base/db.yaml": esoSecret},
-			args: func(dir string) []string { return []string{"-f", dir} }, errs: "base is a kustomization: render it first, as with kubectl kustomize",
+		"InPlaceOfInput": {
+			reason: "Standard input is no file.", files: map[string]string{"db.yaml": esoStore},
+			args: func(string) []string { return []string{"-f", "-", "--dry-run"} }, errs: "standard input is none",
 		},
-		"File": {
-			reason: "also if the file is named", files: map[string]string{"Kustomization": "resources: [db.yaml]"},
-			args: func(dir string) []string { return []string{"-f", filepath.Join(dir, "Kustomization")} }, errs: "is a kustomization",
+		"InPlaceAndOut": {
+			reason: "The result is at one place.", files: map[string]string{"db.yaml": esoStore},
+			args: func(dir string) []string { return []string{"-f", dir, "--in-place", "--out", dir} }, errs: "use either --out or --in-place",
 		},
 		"SameName": {
 			reason: "no converted file takes the place of another", files: map[string]string{"a/db.yaml": esoStore, "b/db.yaml": esoSecret, "out/x": ""},

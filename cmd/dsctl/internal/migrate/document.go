@@ -26,8 +26,8 @@ type Source struct {
 // document is one document of a Source, or one item of a List.
 type document struct {
 	source string
-	// line is that of its first line in the source, from 1.
-	line int
+	// line is that of its first line in the source, from 1, and at its offset.
+	line, at int
 	// raw is the text without the separator; nil for an item.
 	raw []byte
 	// node is the root mapping; nil if the document is empty or is no mapping.
@@ -71,7 +71,9 @@ func split(s Source) []*document {
 			raw = rest[:at[0]]
 		}
 		if len(bytes.TrimSpace(raw)) > 0 {
-			all = append(all, parse(s.Name, line, raw))
+			d := parse(s.Name, line, raw)
+			d.at = len(s.Content) - len(rest)
+			all = append(all, d)
 		}
 		if at == nil {
 			return all

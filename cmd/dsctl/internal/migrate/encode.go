@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/splice"
 )
 
 // encode returns a mapping as a document without the separator.
@@ -71,73 +73,69 @@ func encodeJSON(b *bytes.Buffer, n *yaml.Node, indent string) error {
 	return nil
 }
 
-// render returns a source with what its objects became.
-func render(documents []*document, was []byte) ([]byte, error) {
-	converted := false
-	var parts [][]byte
-	for _, d := range documents {
-		all, changed, err := d.render()
+// edited returns a source with what its objects became. Text that does not change keeps its bytes.
+func edited(documents []*document, was []byte) []byte {
+	var b bytes.Buffer
+	at := 0
+	for i, d := range documents {
+		text, changed, err := d.edited()
 		if err != nil {
-			return nil, fmt.Errorf("line %d: %w", d.line, err)
+			d.unedited(err)
 		}
-		converted = converted || changed
-		for _, part := range all {
-			if changed && bytes.Contains(was, []byte("\r\n")) {
-				part = bytes.ReplaceAll(part, []byte("\n"), []byte("\r\n"))
-			}
-			if !bytes.HasSuffix(part, []byte("\n")) {
-				part = append(bytes.Clone(part), '\n')
-			}
-			parts = append(parts, part)
+		if err != nil || !changed {
+			continue
 		}
+		from, to := d.at, d.at+len(d.raw)
+		switch { // A separator goes with a document.
+		case len(text) > 0:
+		case i+1 < len(documents):
+			to = documents[i+1].at
+		case i > 0:
+			from = max(at, documents[i-1].at+len(documents[i-1].raw))
+		}
+		b.Write(was[at:from])
+		b.Write(text)
+		at = to
 	}
-	if !converted {
-		return was, nil
-	}
-	between := []byte("---\n")
-	if bytes.Contains(was, []byte("\r\n")) {
-		between = []byte("---\r\n")
-	}
-	return bytes.Join(parts, between), nil
+	b.Write(was[at:])
+	return b.Bytes()
 }
 
-// render returns the texts that take the place of a document.
-func (d *document) render() (parts [][]byte, changed bool, err error) {
+// edited returns the text that takes the place of a document.
+func (d *document) edited() (text []byte, changed bool, err error) {
 	roots, changed := d.result()
-	switch {
-	case !changed:
-		return [][]byte{d.raw}, false, nil
-	case len(roots) == 0:
-		return nil, true, nil
-	case d.isJSON():
-		root := roots[0]
-		if len(roots) > 1 {
-			text := func(v string) *yaml.Node { return scalarNode(v, &yaml.Node{}) }
-			root = mapping("apiVersion", text("v1"), "kind", text("List"), "items", &yaml.Node{Kind: yaml.SequenceNode, Content: roots})
-		}
+	if !changed || len(roots) == 0 {
+		return nil, changed, nil
+	}
+	if d.isJSON() && len(roots) > 1 {
+		text := func(v string) *yaml.Node { return scalarNode(v, &yaml.Node{}) }
+		list := mapping("apiVersion", text("v1"), "kind", text("List"), "items", &yaml.Node{Kind: yaml.SequenceNode, Content: roots})
 		var b bytes.Buffer
-		err := encodeJSON(&b, root, "")
-		return [][]byte{append(b.Bytes(), '\n')}, true, err
+		err := encodeJSON(&b, list, "")
+		return append(b.Bytes(), '\n'), true, err
 	}
 	last := len(roots) - 1
-	for i, root := range roots {
-		head, foot := "", []string{}
-		if i == 0 {
-			head = d.head
-		}
-		if i == last {
-			foot = nonEmpty(d.foot)
-			if d.object != nil {
-				foot = append(foot, nonEmpty(d.object.out.rest())...)
-			}
-		}
-		part, err := encode(root, head, strings.Join(foot, "\n"))
+	for _, root := range roots[:last] {
+		part, err := encode(root, "", "")
 		if err != nil {
 			return nil, true, err
 		}
-		parts = append(parts, part)
+		text = append(text, append(part, "---\n"...)...)
 	}
-	return parts, true, nil
+	own, err := splice.Document(d.raw, roots[last])
+	if bytes.Contains(d.raw, []byte("\r\n")) {
+		text = bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n"))
+	}
+	return append(text, own...), true, err
+}
+
+// unedited reports that the text of a document cannot be edited.
+func (d *document) unedited(err error) {
+	for _, one := range d.flat() {
+		if one.object != nil {
+			one.object.add(Finding{Verdict: Unsupported, Reason: "its text cannot be edited: " + err.Error(), Todo: "write it without anchors and in the usual form, and convert it again"})
+		}
+	}
 }
 
 // result returns what takes the place of the root of a document: of a List, another List.

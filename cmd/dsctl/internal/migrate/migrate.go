@@ -74,11 +74,7 @@ func Convert(sources []Source, options Options) (Result, error) {
 	in.convertAll()
 	result := Result{}
 	for i, s := range sources {
-		content, err := render(files[i], s.Content)
-		if err != nil {
-			return Result{}, fmt.Errorf("%s: %w", s.Name, err)
-		}
-		result.Files = append(result.Files, Source{Name: s.Name, Content: content})
+		result.Files = append(result.Files, Source{Name: s.Name, Content: edited(files[i], s.Content)})
 	}
 	for _, d := range own {
 		switch {

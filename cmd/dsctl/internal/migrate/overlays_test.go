@@ -95,8 +95,7 @@ func TestOverlays(t *testing.T) {
 				}
 			}
 			if got == "" {
-				_, got, _ = strings.Cut(string(r.Files[len(r.Files)-1].Content), "storeRef:\n    kind: ")
-				got, _, _ = strings.Cut(got, "\n")
+				got = text(documents(r.Files[len(r.Files)-1].Content)[0].Content[0], "spec", "storeRef", "kind")
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)

@@ -80,6 +80,9 @@ func TestTypes(t *testing.T) {
 					continue
 				}
 				seen[kind] = true
+				if err := new(expansion).expand(n, 0); err != nil {
+					t.Fatal(err)
+				}
 				raw, err := encode(n, "", "")
 				if err != nil {
 					t.Fatal(err)
