@@ -77,7 +77,12 @@ var (
 )
 
 // Check checks the address and the login.
-func (g *Generator) Check(ctx context.Context) error { return g.vault.Check(ctx) }
+func (g *Generator) Check(ctx context.Context) error {
+	if err := g.vault.Check(ctx); err != nil {
+		return err
+	}
+	return g.vault.Warnings()
+}
 
 // Linger implements provider.Cleaner.
 func (g *Generator) Linger() time.Duration { return g.delay }

@@ -78,7 +78,10 @@ func (c *Client) Check(ctx context.Context) error {
 	if err := c.vault.Check(ctx); err != nil {
 		return err
 	}
-	return c.checkMounted(ctx)
+	if err := c.checkMounted(ctx); err != nil {
+		return err
+	}
+	return c.vault.Warnings()
 }
 
 var plainWord = regexp.MustCompile(`^[a-z0-9_-]{1,32}$`)

@@ -2,6 +2,7 @@ package kv
 
 import (
 	"bytes"
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -102,34 +103,52 @@ func (c plainCreds) PlainHTTPAllowed() bool { return c.plain }
 
 func TestAddress(t *testing.T) {
 	cases := map[string]struct {
-		server string
-		plain  bool
-		want   string
+		server   string
+		insecure bool
+		plain    bool // The operator allows it for all stores.
+		want     string
 	}{
-		"HTTPS":        {"https://vault.example:8200", false, ""},
-		"Path":         {"https://example/vault", false, ""},
-		"Loopback":     {"http://127.0.0.1:8200", false, ""},
-		"Loopback6":    {"http://[::1]:8200", false, ""},
-		"Localhost":    {"http://localhost:8200", false, ""},
-		"Plain":        {"http://vault.example:8200", false, "spec.server: plain http is for the operator's own host"},
-		"PlainAllowed": {"http://vault.example:8200", true, ""},
-		"LookAlike":    {"http://127.0.0.1.example:8200", false, "spec.server: plain http"},
-		"User":         {"https://u:p@vault.example", false, "spec.server: must have no user"},
-		"Query":        {"https://vault.example?x", false, "spec.server: must have no user, query"},
-		"Up":           {"https://vault.example/../x", false, "spec.server: the path"},
-		"File":         {"file:///etc/passwd", false, "spec.server: is not a URL"},
-		"Unix":         {"unix:///run/vault.sock", false, "spec.server: is not a URL"},
-		"UnixHost":     {"unix://run/vault.sock", false, "spec.server: must begin with https"},
-		"Garbage":      {"::", false, "spec.server: is not a URL"},
-		"Empty":        {"", false, "spec.server: not set"},
+		"HTTPS":        {"https://vault.example:8200", false, false, ""},
+		"Path":         {"https://example/vault", false, false, ""},
+		"Loopback":     {"http://127.0.0.1:8200", false, false, ""},
+		"Loopback6":    {"http://[::1]:8200", false, false, ""},
+		"Localhost":    {"http://localhost:8200", false, false, ""},
+		"Plain":        {"http://vault.example:8200", false, false, "spec.server: plain http is for the operator's own host"},
+		"PlainAllowed": {"http://vault.example:8200", false, true, ""},
+		"Insecure":     {"http://vault.example:8200", true, false, ""},
+		"InsecureFile": {"file:///etc/passwd", true, false, "spec.server: is not a URL"},
+		"InsecureUp":   {"http://vault.example/../x", true, false, "spec.server: the path"},
+		"LookAlike":    {"http://127.0.0.1.example:8200", false, false, "spec.server: plain http"},
+		"User":         {"https://u:p@vault.example", false, false, "spec.server: must have no user"},
+		"Query":        {"https://vault.example?x", false, false, "spec.server: must have no user, query"},
+		"Up":           {"https://vault.example/../x", false, false, "spec.server: the path"},
+		"File":         {"file:///etc/passwd", false, false, "spec.server: is not a URL"},
+		"Unix":         {"unix:///run/vault.sock", false, false, "spec.server: is not a URL"},
+		"UnixHost":     {"unix://run/vault.sock", false, false, "spec.server: must begin with https"},
+		"Garbage":      {"::", false, false, "spec.server: is not a URL"},
+		"Empty":        {"", false, false, "spec.server: not set"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := Connect(t.Context(), appRole(tc.server), plainCreds{plain: tc.plain})
+			_, err := Connect(t.Context(), appRole(tc.server, func(s *v1alpha1.VaultKVSpec) { s.Insecure = tc.insecure }), plainCreds{plain: tc.plain})
 			if tc.want == "" && err != nil || tc.want != "" && (provider.ClassOf(err) != provider.Invalid || !strings.HasPrefix(err.Error(), tc.want)) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}
 		})
+	}
+}
+
+// TestInsecure reads from a server without TLS. 0.0.0.0 leads to this host, and is no loopback address.
+func TestInsecure(t *testing.T) {
+	srv, secrets := vault(t, "1h")
+	mustPut(t, srv, "shop/db", db)
+	c := connect(t, appRole(strings.Replace(srv.URL, "127.0.0.1", "0.0.0.0", 1), func(s *v1alpha1.VaultKVSpec) { s.Insecure = true }), secrets)
+	if got := read1(t, c); got != db {
+		t.Errorf("got %q", got)
+	}
+	var warnings provider.Warnings
+	if err := c.Check(t.Context()); !errors.As(err, &warnings) || !strings.HasPrefix(warnings[0], "spec.server: the traffic is not encrypted") {
+		t.Errorf("the check returns %v, want a warning", err)
 	}
 }
 

@@ -80,3 +80,11 @@ func (c *Client) Check(ctx context.Context) error {
 	}
 	return nil
 }
+
+// Warnings returns what a user should know of a server that works, as provider.Warnings; nil if there is nothing.
+func (c *Client) Warnings() error {
+	if !c.server.plain {
+		return nil
+	}
+	return provider.Warnings{"spec.server: the traffic is not encrypted, so anyone on the network can read logins and secrets, unless the network protects it"}
+}

@@ -21,6 +21,8 @@ type server struct {
 	// once is config without retries of requests that may have had their effect.
 	once      *api.Config
 	transport *http.Transport
+	// plain says that the traffic is not encrypted.
+	plain     bool
 	header    http.Header
 	namespace string
 	// authNamespace is the namespace of the auth method.
@@ -28,7 +30,8 @@ type server struct {
 }
 
 func newServer(ctx context.Context, spec *v1alpha1.VaultServer, creds provider.Credentials) (*server, error) {
-	if err := checkAddress(creds, spec.Server); err != nil {
+	plain, err := checkAddress(creds, spec)
+	if err != nil {
 		return nil, err
 	}
 	header, err := headersOf(spec)
@@ -43,7 +46,7 @@ func newServer(ctx context.Context, spec *v1alpha1.VaultServer, creds provider.C
 	if err != nil {
 		return nil, err
 	}
-	s := &server{header: header, transport: newTransport(tlsConfig), namespace: spec.Namespace, authNamespace: spec.Namespace}
+	s := &server{header: header, plain: plain, transport: newTransport(tlsConfig), namespace: spec.Namespace, authNamespace: spec.Namespace}
 	if spec.Auth != nil && spec.Auth.Namespace != "" {
 		s.authNamespace = spec.Auth.Namespace
 	}
@@ -123,16 +126,30 @@ func forgetEnvironment() {
 	}
 }
 
-// checkAddress rejects addresses that cannot be used, or must not.
-func checkAddress(creds provider.Credentials, raw string) error {
-	if raw == "" {
-		return provider.NewError(provider.Invalid, "spec.server: not set; write it as https://host:port")
+// plainHTTP are Credentials with which an address can be http://.
+type plainHTTP struct{ provider.Credentials }
+
+// PlainHTTPAllowed implements provider.PlainHTTPAllower.
+func (plainHTTP) PlainHTTPAllowed() bool { return true }
+
+// checkAddress rejects addresses that cannot be used, or must not. It reports whether the address is http:// on another host.
+func checkAddress(creds provider.Credentials, spec *v1alpha1.VaultServer) (plain bool, err error) {
+	if spec.Server == "" {
+		return false, provider.NewError(provider.Invalid, "spec.server: not set; write it as https://host:port")
 	}
-	u, err := provider.ParseURL(creds, "spec.server", raw)
-	if err == nil && strings.Contains(u.Path, "..") {
-		err = provider.NewError(provider.Invalid, "spec.server: the path must not contain \"..\"; write it as https://host:port")
+	u, err := provider.ParseURL(plainHTTP{creds}, "spec.server", spec.Server)
+	if err != nil {
+		return false, err
 	}
-	return err
+	plain = u.Scheme == "http" && !provider.Loopback(u.Hostname())
+	allowed, _ := creds.(provider.PlainHTTPAllower)
+	switch {
+	case strings.Contains(u.Path, ".."):
+		return plain, provider.NewError(provider.Invalid, "spec.server: the path must not contain \"..\"; write it as https://host:port")
+	case plain && !spec.Insecure && (allowed == nil || !allowed.PlainHTTPAllowed()):
+		return plain, provider.NewError(provider.Invalid, "spec.server: plain http is for the operator's own host (127.0.0.1, localhost) only; use https, or set spec.insecure if the network protects the traffic")
+	}
+	return plain, nil
 }
 
 // headersOf returns the headers of every request.

@@ -9,11 +9,16 @@ type VaultServer struct {
 	common.RetrySpec `json:",inline"`
 
 	// Address of the server, for example https://vault.example.com:8200. It must use https, except on the operator's
-	// own host (127.0.0.1, localhost).
+	// own host (127.0.0.1, localhost), or with insecure.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/]')",message="server must be a URL, such as https://vault.example.com:8200"
 	Server string `json:"server"`
+
+	// The network protects the traffic, as a service mesh does, so server can use plain http. Without such protection anyone
+	// on the network can read logins and secrets. The condition Ready says so.
+	// +optional
+	Insecure bool `json:"insecure,omitempty"`
 
 	// Namespace of Vault Enterprise, Vault Dedicated or OpenBao, for example team/shop.
 	// +optional

@@ -93,14 +93,15 @@ func finishVaultStore(o *object, at []string) {
 	}
 }
 
-// vaultAddress moves the address of the server. The operator sends logins over plain HTTP to its own host only.
+// vaultAddress moves the address of the server, and makes explicit that it can be a plain one on another host.
 func vaultAddress(f *field) {
 	u, err := url.Parse(f.node.Value)
-	if err == nil && u.Scheme == "http" && u.Hostname() != "localhost" && !net.ParseIP(u.Hostname()).IsLoopback() {
-		f.unsupported("the server is not asked over plain HTTP, unless it is on the host of the operator", "serve Vault with TLS, and write https")
+	if err != nil || u.Scheme != "http" || u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback() {
+		f.exact("spec.server")
 		return
 	}
-	f.exact("spec.server")
+	f.changed("spec.server", "the traffic is not encrypted, so insecure is set, and the condition Ready says so", "serve Vault with TLS, or check that a service mesh protects the traffic")
+	f.out.put(f.at("spec.insecure"), nil, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true"})
 }
 
 // kubernetesRole moves the role, if there is a token: the operator's own is never sent.

@@ -70,7 +70,7 @@ func TestFailureIsAnEvent(t *testing.T) {
 	e.WantEvent(e.Name, v1alpha1.ReasonStoreValid, "the store answers")
 }
 
-// TestWarnings has a check that succeeds with a warning. The store is valid, and each warning causes one Event.
+// TestWarnings has a check that succeeds with a warning. The store is valid, its condition has the warning, and each warning causes one Event.
 func TestWarnings(t *testing.T) {
 	e := testenv.NewCluster(t, v1alpha1.ClusterStoreSpec{}, func(s *fakev1.ClusterFakeStore) { s.Spec.RefreshInterval = "1s" })
 	e.Backend.Inject(fake.Fault{Call: fake.CallCheck, Err: provider.Warnings{"the token ends soon"}})
@@ -83,4 +83,7 @@ func TestWarnings(t *testing.T) {
 		return ""
 	})
 	e.WantEvent(e.Name, "StoreWarning", "the token ends soon")
+	if c := e.WantStore(e.Name, v1alpha1.ReasonStoreValid); c.Message != "the store answers; the token ends soon" {
+		t.Errorf("the condition has the message %q", c.Message)
+	}
 }

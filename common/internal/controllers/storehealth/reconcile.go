@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
@@ -206,7 +207,7 @@ var stalls = map[provider.Class]string{
 // valid store stays valid for a few attempts, and a store that was never validated is Unknown, which does not hold its
 // objects.
 func conclude(st *v1alpha1.StoreStatus, generation int64, known *validated, err error) {
-	v := status.Good(v1alpha1.ReasonStoreValid, "the store answers")
+	v := status.Good(v1alpha1.ReasonStoreValid, strings.Join(append([]string{"the store answers"}, known.warnings...), "; "))
 	if err == nil {
 		known.missed = 0
 	} else {
