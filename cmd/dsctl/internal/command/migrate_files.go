@@ -44,7 +44,7 @@ func (o *options) readSources(names []string) ([]file, error) {
 		if name == "-" {
 			out = "stdin.yaml"
 		}
-		all = append(all, file{migrate.Source{Name: name, Content: raw}, out})
+		all = append(all, file{migrate.Source{Name: name, Content: raw, Template: isTemplate(name)}, out})
 	}
 	return all, nil
 }
@@ -66,10 +66,20 @@ func readFolder(name string) ([]file, error) {
 			return err
 		}
 		out, err := filepath.Rel(name, path)
-		all = append(all, file{migrate.Source{Name: path, Content: raw}, out})
+		all = append(all, file{migrate.Source{Name: path, Content: raw, Template: isTemplate(path)}, out})
 		return err
 	})
 	return all, err
+}
+
+// isTemplate reports whether a file is a template of a chart of Helm.
+func isTemplate(path string) bool {
+	for dir := filepath.Dir(path); filepath.Dir(dir) != dir; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(filepath.Dir(dir), "Chart.yaml")); err == nil && filepath.Base(dir) == "templates" {
+			return true
+		}
+	}
+	return false
 }
 
 // isManifest reports whether a file can hold manifests, by its name.

@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/actions"
 )
 
 // A Source is a stream of YAML documents.
@@ -21,6 +23,8 @@ type Source struct {
 	Name string
 	// Content is YAML or JSON.
 	Content []byte
+	// Template says that it is a template of Helm.
+	Template bool
 }
 
 // document is one document of a Source, or one item of a List.
@@ -40,6 +44,8 @@ type document struct {
 	err error
 	// object is that of External Secrets Operator; nil for others.
 	object *object
+	// hidden are the actions of a template.
+	hidden *actions.Hidden
 }
 
 // flat returns the document, or the items of a List.
@@ -60,8 +66,23 @@ var separator = regexp.MustCompile(`(?m)^(?:---(?:[ \t]+|\r?$\n?)|\.\.\.[ \t]*\r
 // directives matches what may precede the first separator.
 var directives = regexp.MustCompile(`^(?:(?:%[^\n]*|#[^\n]*|[ \t\r]*)(?:\n|$))*$`)
 
-// split returns the documents of a source in their order.
-func split(s Source) []*document {
+// split returns the documents of a source in their order, and its text, in which words stand for the actions of a template.
+func split(s Source) ([]*document, []byte) {
+	if !s.Template {
+		return splitText(s, nil), s.Content
+	}
+	text, hidden, err := actions.Hide(s.Content)
+	if err != nil {
+		d := &document{source: s.Name, line: 1, raw: s.Content}
+		d.fail(err.Error())
+		return []*document{d}, s.Content
+	}
+	s.Content = text
+	return splitText(s, hidden), text
+}
+
+// splitText returns the documents of a text.
+func splitText(s Source, hidden *actions.Hidden) []*document {
 	var all []*document
 	line, rest := 1, s.Content
 	for {
@@ -73,6 +94,9 @@ func split(s Source) []*document {
 		if len(bytes.TrimSpace(raw)) > 0 {
 			d := parse(s.Name, line, raw)
 			d.at = len(s.Content) - len(rest)
+			for _, one := range append(d.flat(), d) {
+				one.hidden = hidden
+			}
 			all = append(all, d)
 		}
 		if at == nil {
@@ -83,13 +107,26 @@ func split(s Source) []*document {
 	}
 }
 
-// fail records why a document cannot be read. Many templates of Helm are not YAML, or not that of an object.
+// fail records why a document cannot be read, if it can be one that is converted. Many templates of Helm are not YAML, or not
+// that of an object.
 func (d *document) fail(reason string) {
-	if bytes.Contains(d.raw, []byte("{{")) {
+	if !knownGroup.Match(d.raw) {
+		return
+	}
+	if bytes.Contains(d.raw, []byte("{{")) || actions.Is(string(d.raw)) {
 		reason = "cannot read a template; render the chart first, as with helm template: " + reason
 	}
 	d.err = errors.New(reason)
 }
+
+// knownGroup matches the group of an object that is converted.
+var knownGroup = func() *regexp.Regexp {
+	var all []string
+	for group := range tools {
+		all = append(all, regexp.QuoteMeta(group))
+	}
+	return regexp.MustCompile(`apiVersion["']?\s*:\s*["']?(?:` + strings.Join(all, "|") + `)/`)
+}()
 
 // parse reads one document.
 func parse(source string, line int, raw []byte) *document {

@@ -8,6 +8,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/actions"
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/splice"
 )
 
@@ -98,8 +99,14 @@ func edited(documents []*document, was []byte) []byte {
 		at = to
 	}
 	b.Write(was[at:])
+	if len(documents) > 0 && documents[0].hidden != nil {
+		return []byte(documents[0].hidden.Show(b.String()))
+	}
 	return b.Bytes()
 }
+
+// pinned is how comments begin that stand for actions of a template, which must not move.
+const pinned = actions.Comment
 
 // edited returns the text that takes the place of a document.
 func (d *document) edited() (text []byte, changed bool, err error) {
@@ -122,7 +129,7 @@ func (d *document) edited() (text []byte, changed bool, err error) {
 		}
 		text = append(text, append(part, "---\n"...)...)
 	}
-	own, err := splice.Document(d.raw, roots[last])
+	own, err := splice.Document(d.raw, roots[last], pinned)
 	if bytes.Contains(d.raw, []byte("\r\n")) {
 		text = bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n"))
 	}

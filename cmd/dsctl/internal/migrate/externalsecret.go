@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/actions"
 )
 
 // scalarNode returns a string with the comments of the node that it replaces.
@@ -167,6 +169,9 @@ func (o *object) copyMetadata(spec string, metadata *yaml.Node) {
 		return
 	}
 	for _, what := range []string{"labels", "annotations"} {
+		if n := child(metadata, what); n != nil && n.Kind == yaml.ScalarNode && actions.Is(n.Value) {
+			o.add(Finding{Field: "metadata." + what, Verdict: Changed, Reason: "External Secrets Operator copies it to the Secret, and an action of the template makes it", Todo: "add it to target.template.metadata." + what + ", if a reader of the Secret needs it"})
+		}
 		for k, v := range pairs(child(metadata, what)) {
 			key, value := k.Value, v.Value
 			if dropped(key) {

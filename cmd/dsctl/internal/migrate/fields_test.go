@@ -166,7 +166,7 @@ func TestCorpusFields(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, d := range split(Source{Content: raw}) {
+		for _, d := range splitText(Source{Content: raw}, nil) {
 			for _, one := range d.flat() {
 				if one.node != nil {
 					paths(one.node, "", text(one.node, "kind"), found)

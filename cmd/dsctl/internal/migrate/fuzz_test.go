@@ -58,7 +58,7 @@ func nothingLost(t *testing.T, raw []byte, r Result) {
 		added += max(0, len(o.To)-1)
 	}
 	lists := false
-	for _, d := range split(Source{Content: raw}) {
+	for _, d := range splitText(Source{Content: raw}, nil) {
 		if d.items != nil || (d.isJSON() && added > 0) {
 			lists = true // Several results of a document in JSON become a List.
 			continue

@@ -28,6 +28,9 @@ func readDuration(n *yaml.Node) (time.Duration, error) {
 // interval moves a refresh interval. External Secrets Operator takes what Go reads, and never refreshes if it is not positive.
 func interval(to string) rule {
 	return func(f *field) {
+		if f.byAction(to) {
+			return
+		}
 		d, err := readDuration(f.node)
 		switch {
 		case err != nil:

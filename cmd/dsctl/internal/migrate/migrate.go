@@ -51,15 +51,16 @@ type Converted struct {
 func Convert(sources []Source, options Options) (Result, error) {
 	in := &inputs{Options: options, accounts: map[string][]account{}, written: map[string]bool{}, names: map[string]string{}, mounts: map[string][]mount{}}
 	var own, others []*document
-	files := make([][]*document, len(sources))
+	files, read := make([][]*document, len(sources)), make([][]byte, len(sources))
 	for i, s := range sources {
-		files[i] = split(s)
+		files[i], read[i] = split(s)
 		for _, d := range files[i] {
 			own = append(own, d.flat()...)
 		}
 	}
 	for _, s := range options.Context {
-		for _, d := range split(s) {
+		documents, _ := split(s)
+		for _, d := range documents {
 			others = append(others, d.flat()...)
 		}
 	}
@@ -74,7 +75,7 @@ func Convert(sources []Source, options Options) (Result, error) {
 	in.convertAll()
 	result := Result{}
 	for i, s := range sources {
-		result.Files = append(result.Files, Source{Name: s.Name, Content: edited(files[i], s.Content)})
+		result.Files = append(result.Files, Source{Name: s.Name, Content: edited(files[i], read[i]), Template: s.Template})
 	}
 	for _, d := range own {
 		switch {

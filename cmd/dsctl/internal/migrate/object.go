@@ -249,6 +249,9 @@ func dropped(key string) bool {
 
 // annotations keeps those that are not about the application of the original.
 func annotations(f *field) {
+	if f.byAction("metadata.annotations") {
+		return
+	}
 	if f.node.Kind != yaml.MappingNode {
 		f.invalid("a mapping")
 		return
@@ -272,6 +275,9 @@ func annotations(f *field) {
 // stringMap moves a mapping of text.
 func stringMap(to string) rule {
 	return func(f *field) {
+		if f.byAction(to) {
+			return
+		}
 		if f.node.Kind != yaml.MappingNode {
 			f.invalid("a mapping")
 			return

@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/output"
@@ -26,6 +27,12 @@ func (r *Report) add(o *object) {
 	one := ObjectReport{Name: o.Name, To: o.kinds(), Verdict: o.verdict(), Findings: o.findings}
 	if one.Verdict == Unsupported {
 		one.To = nil
+	}
+	if show := o.hidden; show != nil {
+		one.Name.Name, one.Namespace, one.Findings = show.Show(one.Name.Name), show.Show(one.Namespace), slices.Clone(one.Findings)
+		for i, f := range one.Findings {
+			one.Findings[i].Reason, one.Findings[i].Todo = show.Show(f.Reason), show.Show(f.Todo)
+		}
 	}
 	r.Objects = append(r.Objects, one)
 }

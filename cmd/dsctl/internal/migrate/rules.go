@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/actions"
 )
 
 // A Verdict says how a field or an object is converted.
@@ -134,6 +136,15 @@ func (f *field) moveTo(path []string, found Finding) {
 // exact moves the field; it does the same there.
 func (f *field) exact(to string) { f.move(to, Finding{Verdict: Exact}) }
 
+// byAction moves the field if an action of a template yields its value, which is then not known.
+func (f *field) byAction(to string) bool {
+	if f.node.Kind != yaml.ScalarNode || !actions.Is(f.node.Value) {
+		return false
+	}
+	f.move(to, Finding{Verdict: Exact, Reason: "an action of the template yields it"})
+	return true
+}
+
 // changed moves the field and says what differs.
 func (f *field) changed(to, reason, todo string) {
 	f.move(to, Finding{Verdict: Changed, Reason: reason, Todo: todo})
@@ -183,6 +194,9 @@ func scalar(to string) rule {
 // whole moves a mapping or a list with all it holds, to a path.
 func whole(to string, kind yaml.Kind) rule {
 	return func(f *field) {
+		if f.byAction(to) {
+			return
+		}
 		if f.node.Kind != kind {
 			f.invalid(map[yaml.Kind]string{yaml.MappingNode: "a mapping", yaml.SequenceNode: "a list"}[kind])
 			return
@@ -194,6 +208,9 @@ func whole(to string, kind yaml.Kind) rule {
 // distinct moves a list, in which each value can be once only.
 func distinct(to string) rule {
 	return func(f *field) {
+		if f.byAction(to) {
+			return
+		}
 		if f.node.Kind != yaml.SequenceNode {
 			f.invalid("a list")
 			return
@@ -230,6 +247,9 @@ func onlyFalse(reason, todo string) rule {
 // oneOf moves one of several values to a path.
 func oneOf(to string, values ...string) rule {
 	return func(f *field) {
+		if f.byAction(to) {
+			return
+		}
 		if f.node.Kind != yaml.ScalarNode || !slices.Contains(values, f.node.Value) {
 			f.invalid("one of " + strings.Join(values, ", "))
 			return

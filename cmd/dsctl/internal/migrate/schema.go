@@ -7,6 +7,7 @@ import (
 	"embed"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -23,6 +24,7 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	utilyaml "sigs.k8s.io/yaml"
 
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/actions"
 	"github.com/direct-secrets/direct-secrets/common/manifests"
 	password_manifests "github.com/direct-secrets/direct-secrets/generator-password/manifests"
 	aws_manifests "github.com/direct-secrets/direct-secrets/provider-aws/manifests"
@@ -96,13 +98,30 @@ func (s *schema) faults(object map[string]any) fielderrors.ErrorList {
 	}
 	all = append(all, validation.ValidateCustomResource(nil, object, s.values)...)
 	all = append(all, listtype.ValidateListSetsAndMaps(nil, s.structural, object)...)
-	if len(all) == 0 { // Rules count on the types.
+	all = slices.DeleteFunc(all, func(e *fielderrors.Error) bool { return madeByAction(object, e.Field) })
+	if len(all) == 0 && !actions.Is(fmt.Sprint(object)) { // Rules count on the types.
 		all, _ = s.rules.Validate(context.Background(), nil, s.structural, object, nil, celconfig.RuntimeCELCostBudget)
 	}
 	slices.SortStableFunc(all, func(a, b *fielderrors.Error) int {
 		return cmp.Or(strings.Compare(a.Field, b.Field), strings.Compare(a.Detail, b.Detail))
 	})
 	return all
+}
+
+// madeByAction reports whether an action of a template makes the value of a field, such as spec.data[0].remoteRef.key.
+func madeByAction(object any, path string) bool {
+	for part := range strings.FieldsFuncSeq(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' }) {
+		switch of := object.(type) {
+		case map[string]any:
+			object = of[part]
+		case []any:
+			if i, err := strconv.Atoi(part); err == nil && i < len(of) {
+				object = of[i]
+			}
+		}
+	}
+	text, _ := object.(string)
+	return actions.Is(text)
 }
 
 // verify reports what an API server would not take of the result, so that what is written can be applied.

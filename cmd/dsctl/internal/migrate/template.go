@@ -67,6 +67,9 @@ func templates(at string) rules {
 // templateMap moves templates by their names.
 func templateMap(to string) rule {
 	return func(f *field) {
+		if f.byAction(to) {
+			return
+		}
 		if f.node.Kind != yaml.MappingNode {
 			f.invalid("a mapping")
 			return

@@ -85,7 +85,7 @@ func TestReference(t *testing.T) {
 		"OtherPlace": {"Neither is one of another namespace.", "VaultAuth", "default", ""},
 	}
 	in := &inputs{Options: Options{Namespace: "shop"}, accounts: map[string][]account{}, mounts: map[string][]mount{}}
-	for _, d := range split(Source{Content: []byte(objects)}) {
+	for _, d := range splitText(Source{Content: []byte(objects)}, nil) {
 		in.take(d)
 	}
 	for name, tc := range cases {

@@ -140,6 +140,9 @@ func (e *editor) keepComments() error {
 	lost := map[string]int{}
 	for _, c := range e.changes {
 		for _, comment := range c.lost {
+			if e.pinned != "" && strings.HasPrefix(comment, e.pinned) {
+				return fmt.Errorf("%s is in a part that changes", comment)
+			}
 			lost[comment]++
 		}
 	}

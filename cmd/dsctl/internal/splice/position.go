@@ -20,7 +20,9 @@ type editor struct {
 	newline string
 	// inline says that no alias stays, and json that the document is JSON.
 	inline, json bool
-	changes      []*change
+	// pinned is how comments begin that must stay where they are.
+	pinned  string
+	changes []*change
 	// wanted has what the nodes become that are visited.
 	wanted map[*yaml.Node]*yaml.Node
 	// removed are the nodes whose text is removed.

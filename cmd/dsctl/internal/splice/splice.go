@@ -15,11 +15,12 @@ import (
 )
 
 // Document returns the text of a document with the data of a mapping, which has neither aliases nor merge keys. Of the comments
-// of the mapping those are in the result that are in a part of the text which is replaced.
-func Document(text []byte, want *yaml.Node) ([]byte, error) {
+// of the mapping those are in the result that are in a part of the text which is replaced. It is an error if one that begins with
+// pinned is in such a part; "" pins none.
+func Document(text []byte, want *yaml.Node, pinned string) ([]byte, error) {
 	var all []error
 	for _, inline := range []bool{false, true} {
-		result, err := splice(text, want, inline)
+		result, err := splice(text, want, inline, pinned)
 		if err == nil {
 			return result, nil
 		}
@@ -31,12 +32,13 @@ func Document(text []byte, want *yaml.Node) ([]byte, error) {
 }
 
 // splice edits a document once. If inline, values take the place of all aliases that are in what changes.
-func splice(text []byte, want *yaml.Node, inline bool) ([]byte, error) {
+func splice(text []byte, want *yaml.Node, inline bool, pinned string) ([]byte, error) {
 	root, err := parse(text)
 	if err != nil {
 		return nil, err
 	}
 	e := newEditor(text, inline)
+	e.pinned = pinned
 	if err := e.edit(root, want); err != nil {
 		return nil, err
 	}

@@ -72,7 +72,7 @@ func TestDocument(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := Document([]byte(tc.was), resolve(root))
+			got, err := Document([]byte(tc.was), resolve(root), "")
 			if err != nil {
 				t.Fatalf("%s: %v", tc.reason, err)
 			}
@@ -89,6 +89,7 @@ func TestRefused(t *testing.T) {
 	for name, tc := range map[string]struct{ reason, was, want, err string }{
 		"List":  {"The root is a mapping.", "- a", "a: 1", "the document is not a mapping"},
 		"Other": {"Something of the document stays.", "a: 1", "b: {c: 2}", "nothing of the document stays"},
+		"Pin":   {"A pinned comment stays where it is.", "a: 1\nb: # pinned here\n  c: 1", "a: 1", "# pinned here is in a part that changes"},
 		"Key":   {"Keys are strings.", "a: 1\n? [b]\n: 2", "a: 2", "a key is not a string"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -97,7 +98,7 @@ func TestRefused(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := Document([]byte(tc.was), root); err == nil || !strings.Contains(err.Error(), tc.err) {
+			if _, err := Document([]byte(tc.was), root, "# pinned"); err == nil || !strings.Contains(err.Error(), tc.err) {
 				t.Errorf("%s: %v, want %q", tc.reason, err, tc.err)
 			}
 		})
