@@ -27,8 +27,8 @@ type migration struct {
 	accounts []string
 	gke      string
 	cluster  bool
-	// inPlace edits the files where they are, and dryRun prints that as a diff.
-	inPlace, dryRun bool
+	// inPlace edits the files where they are, and dryRun prints that as a diff. verify builds kustomizations before and afterwards.
+	inPlace, dryRun, verify bool
 
 	out     string
 	values  string
@@ -71,6 +71,7 @@ Exit codes: 0 all is exact, 1 something changes, 2 something cannot be converted
 	c.Flags().StringVar(&m.gke, "gke-cluster", "", "GKE cluster of pods that log in at Google, as projects/PROJECT/locations/LOCATION/clusters/CLUSTER.")
 	c.Flags().BoolVar(&m.inPlace, "in-place", false, "Edit the files of -f where they are.")
 	c.Flags().BoolVar(&m.dryRun, "dry-run", false, "With -f: print the changes of the files as a diff, and write no file.")
+	c.Flags().BoolVar(&m.verify, "verify", false, "With -f: build each kustomization before and after the conversion, and report how the objects differ. It fetches nothing.")
 	c.Flags().StringVar(&m.out, "out", "", "Folder for the converted files. Default: print them.")
 	c.Flags().StringVar(&m.values, "values", "", "File for the values of the chart.")
 	c.Flags().StringVar(&m.report, "report", "", "File for the report. Default: standard error.")
@@ -141,6 +142,11 @@ func (o *options) migrate(ctx context.Context, m *migration) error {
 	if err != nil {
 		return err
 	}
+	if m.verify {
+		if err := verify(files, &result, options); err != nil {
+			return err
+		}
+	}
 	if err := o.writeResult(m, files, result); err != nil {
 		return err
 	}
@@ -163,6 +169,8 @@ func (m *migration) check() error {
 		return errors.New("--in-place and --dry-run edit files: name them with -f")
 	case edits && slices.Contains(m.files, "-"):
 		return errors.New("--in-place and --dry-run edit files, and standard input is none")
+	case m.verify && len(m.files) == 0:
+		return errors.New("--verify builds files: name them with -f")
 	case edits && m.out != "":
 		return errors.New("use either --out or --in-place")
 	}

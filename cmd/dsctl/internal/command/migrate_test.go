@@ -319,3 +319,35 @@ func TestMigrateRefused(t *testing.T) {
 		})
 	}
 }
+
+// TestMigrateVerify builds kustomizations before and after the conversion.
+func TestMigrateVerify(t *testing.T) {
+	t.Parallel()
+	dir := write(t, map[string]string{
+		"base/google.yaml": esoStore, "base/db.yaml": esoSecret, "base/kustomization.yaml": "resources: [google.yaml, db.yaml]\n",
+		"same/kustomization.yaml":   "resources: [../base]\nnamePrefix: a-\n",
+		"labels/kustomization.yaml": "resources: [../base]\nlabels: [{pairs: {team: shop}}]\n",
+		"far/kustomization.yaml":    "resources: [https://127.0.0.1:1/a.yaml]\n",
+	})
+	out, errs, code := run(t, "", "migrate", "-f", dir, "--in-place", "--verify")
+	if code != 0 || out != "" {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	_, others, _ := strings.Cut(errs, "Other places to change by hand:\n")
+	want := `labels/kustomization.yaml:2: labels adds labels to ExternalSecrets, which External Secrets Operator copies to their Secrets
+  -> if readers of the Secrets need them, add them to spec.target.template.metadata.labels too, as with an entry of labels that has fields
+far/kustomization.yaml:1: the kustomization cannot be built: far/kustomization.yaml names https://127.0.0.1:1/a.yaml, which is not fetched
+  -> build it before and after the conversion, and compare
+labels/kustomization.yaml:1: its build differs from a conversion of the former one: ExternalSecret shop/db (direct-secrets.io): spec.target is missing
+  -> change the files until it does not, or accept the difference
+
+2 exact, 0 changed, 0 unsupported
+`
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(want, strings.NewReplacer(dir+"/", "", real+"/", "").Replace(others)); diff != "" {
+		t.Errorf("-want, +got:\n%s\n%s", diff, errs)
+	}
+}

@@ -44,6 +44,8 @@ type document struct {
 	err error
 	// object is that of External Secrets Operator; nil for others.
 	object *object
+	// replaced is what takes the place of a patch or a kustomization; nil if nothing does.
+	replaced *yaml.Node
 	// hidden are the actions of a template.
 	hidden *actions.Hidden
 }

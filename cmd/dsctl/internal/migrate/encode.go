@@ -147,6 +147,9 @@ func (d *document) unedited(err error) {
 
 // result returns what takes the place of the root of a document: of a List, another List.
 func (d *document) result() (roots []*yaml.Node, changed bool) {
+	if d.replaced != nil {
+		return []*yaml.Node{d.replaced}, true
+	}
 	if d.items == nil {
 		o := d.object
 		if o == nil || o.verdict() == Unsupported {

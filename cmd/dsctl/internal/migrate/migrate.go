@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"fmt"
+	"path"
 	"regexp"
 	"slices"
 	"strings"
@@ -64,8 +65,11 @@ func Convert(sources []Source, options Options) (Result, error) {
 			others = append(others, d.flat()...)
 		}
 	}
+	k := findKustomizations(in, slices.Concat(files...))
 	for _, d := range slices.Concat(own, others) {
-		in.take(d)
+		if k.patches[path.Clean(d.source)] == nil {
+			in.take(d)
+		}
 	}
 	for _, d := range own {
 		if d.object != nil {
@@ -73,6 +77,7 @@ func Convert(sources []Source, options Options) (Result, error) {
 		}
 	}
 	in.convertAll()
+	k.convert()
 	result := Result{}
 	for i, s := range sources {
 		result.Files = append(result.Files, Source{Name: s.Name, Content: edited(files[i], read[i]), Template: s.Template})
@@ -90,6 +95,7 @@ func Convert(sources []Source, options Options) (Result, error) {
 			result.Objects = append(result.Objects, one)
 		}
 	}
+	result.Report.Others = k.notes
 	var err error
 	result.Values, err = in.used.yaml()
 	return result, err

@@ -11,6 +11,8 @@ import (
 // A Report lists how each object and field is converted.
 type Report struct {
 	Objects []ObjectReport `json:"objects"`
+	// Others are places in other files that are to be changed by hand.
+	Others []Note `json:"others,omitempty"`
 }
 
 // An ObjectReport is that of one object, or of a document that cannot be read.
@@ -93,6 +95,14 @@ func (r *Report) Text() output.Lines {
 				b.Add("             %*s-> %s", 2, "", f.Todo)
 			}
 		}
+	}
+	if len(r.Others) > 0 {
+		b.Add("")
+		b.Add("Other places to change by hand:")
+	}
+	for _, n := range r.Others {
+		b.Add("%s:%d: %s", n.File, n.Line, n.Reason)
+		b.Add("  -> %s", n.Todo)
 	}
 	c := r.counts()
 	b.Add("")

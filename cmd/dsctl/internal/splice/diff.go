@@ -313,6 +313,9 @@ func align(olds, news []*yaml.Node) [][2]int {
 
 // scalar finds the change of a single value.
 func (e *editor) scalar(p place, was, want *yaml.Node) error {
+	if was.Style&yaml.LiteralStyle != 0 && e.literal(was, want) {
+		return nil
+	}
 	if was.Value == "" || was.Style&(yaml.LiteralStyle|yaml.FoldedStyle) != 0 || strings.Contains(want.Value, "\n") {
 		return e.replace(p, was, want)
 	}

@@ -154,6 +154,29 @@ func (e *editor) replace(p place, was, want *yaml.Node) error {
 	return nil
 }
 
+// literal replaces the lines of a block, and reports whether the block can hold the text.
+func (e *editor) literal(was, want *yaml.Node) bool {
+	at, err := e.content(was)
+	if err != nil || was.Value == "" || want.ShortTag() != "!!str" || strings.ContainsAny(string(e.text[at:e.lineEnd(at)]), "123456789+") {
+		return false
+	}
+	body, end := strings.TrimRight(want.Value, "\n"), was.Value[len(strings.TrimRight(was.Value, "\n")):]
+	if body == "" || want.Value != body+end || strings.HasPrefix(body, " ") || strings.HasPrefix(was.Value, "\n") || strings.HasPrefix(body, "\n") {
+		return false
+	}
+	from := e.next(at)
+	line := e.text[from:e.lineEnd(from)]
+	spaces := string(line[:len(line)-len(bytes.TrimLeft(line, " "))])
+	lines := strings.Split(body, "\n")
+	for i, l := range lines {
+		if l != "" {
+			lines[i] = spaces + l
+		}
+	}
+	e.changes = append(e.changes, &change{from: from, to: e.blockEnd(was, at), text: strings.Join(lines, "\n")})
+	return true
+}
+
 // rewrite replaces a value inside of brackets, or by one in brackets.
 func (e *editor) rewrite(was, want *yaml.Node) error {
 	from, err := e.content(was)

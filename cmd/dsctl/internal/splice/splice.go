@@ -14,8 +14,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Document returns the text of a document with the data of a mapping, which has neither aliases nor merge keys. Of the comments
-// of the mapping those are in the result that are in a part of the text which is replaced. It is an error if one that begins with
+// Document returns the text of a document with the data of a mapping or a list, which has neither aliases nor merge keys. Of the comments
+// of the data those are in the result that are in a part of the text which is replaced. It is an error if one that begins with
 // pinned is in such a part; "" pins none.
 func Document(text []byte, want *yaml.Node, pinned string) ([]byte, error) {
 	var all []error
@@ -58,14 +58,14 @@ func (e *editor) edit(root, want *yaml.Node) error {
 	return e.aliases()
 }
 
-// parse returns the root mapping of a document, with its aliases.
+// parse returns the root of a document, with its aliases.
 func parse(text []byte) (*yaml.Node, error) {
 	var root yaml.Node
 	if err := yaml.NewDecoder(bytes.NewReader(bytes.ReplaceAll(text, []byte("\r\n"), []byte("\n")))).Decode(&root); err != nil && !errors.Is(err, io.EOF) {
 		return nil, err
 	}
-	if len(root.Content) != 1 || root.Content[0].Kind != yaml.MappingNode {
-		return nil, errors.New("the document is not a mapping")
+	if len(root.Content) != 1 || (root.Content[0].Kind != yaml.MappingNode && root.Content[0].Kind != yaml.SequenceNode) {
+		return nil, errors.New("the document is neither a mapping nor a list")
 	}
 	return root.Content[0], nil
 }

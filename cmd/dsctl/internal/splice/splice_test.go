@@ -87,7 +87,7 @@ func TestDocument(t *testing.T) {
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	for name, tc := range map[string]struct{ reason, was, want, err string }{
-		"List":  {"The root is a mapping.", "- a", "a: 1", "the document is not a mapping"},
+		"Text":  {"The root is a mapping or a list.", "a", "a: 1", "the document is neither a mapping nor a list"},
 		"Other": {"Something of the document stays.", "a: 1", "b: {c: 2}", "nothing of the document stays"},
 		"Pin":   {"A pinned comment stays where it is.", "a: 1\nb: # pinned here\n  c: 1", "a: 1", "# pinned here is in a part that changes"},
 		"Key":   {"Keys are strings.", "a: 1\n? [b]\n: 2", "a: 2", "a key is not a string"},

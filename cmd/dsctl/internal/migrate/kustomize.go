@@ -1,0 +1,273 @@
+package migrate
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// kustomizationFiles are the names by which Kustomize knows its folders.
+var kustomizationFiles = []string{"kustomization.yaml", "kustomization.yml", "Kustomization"}
+
+// IsKustomization reports whether a file is that of a folder of Kustomize.
+func IsKustomization(file string) bool { return slices.Contains(kustomizationFiles, path.Base(file)) }
+
+// kustomizations are the folders of Kustomize in the input.
+type kustomizations struct {
+	in *inputs
+	// roots are the kustomizations by their folder.
+	roots map[string]*document
+	// files are the documents of files by their name.
+	files map[string][]*document
+	// patches are the files of patches, with the targets that are named for them; nil if a patch names its own.
+	patches map[string][]patchUse
+	// notes say what is to be changed by hand.
+	notes []Note
+}
+
+// A Note names something that is to be changed by hand.
+type Note struct {
+	File   string `json:"file"`
+	Line   int    `json:"line"`
+	Reason string `json:"reason"`
+	Todo   string `json:"todo"`
+}
+
+// patchUse is the use of a patch by a kustomization.
+type patchUse struct {
+	dir    string
+	target *yaml.Node
+}
+
+// findKustomizations returns the kustomizations among documents, and the files of their patches.
+func findKustomizations(in *inputs, all []*document) *kustomizations {
+	k := &kustomizations{in: in, roots: map[string]*document{}, files: map[string][]*document{}, patches: map[string][]patchUse{}}
+	for _, d := range all {
+		k.files[path.Clean(d.source)] = append(k.files[path.Clean(d.source)], d)
+		if IsKustomization(d.source) && d.node != nil {
+			k.roots[path.Dir(path.Clean(d.source))] = d
+		}
+	}
+	for dir, d := range k.roots {
+		for _, p := range k.patchesOf(d.node) {
+			if file := text(p.node, "path"); file != "" && p.inline == nil {
+				k.patches[path.Join(dir, file)] = append(k.patches[path.Join(dir, file)], patchUse{dir, child(p.node, "target")})
+			}
+		}
+	}
+	return k
+}
+
+// onePatch is an entry of a kustomization. inline is the text of a patch in it; nil if it is in a file.
+type onePatch struct{ node, inline *yaml.Node }
+
+// patchesOf returns the patches of a kustomization.
+func (k *kustomizations) patchesOf(root *yaml.Node) []onePatch {
+	var all []onePatch
+	for _, list := range []string{"patches", "patchesJson6902"} {
+		for _, n := range contentOf(child(root, list)) {
+			all = append(all, onePatch{n, child(n, "patch")})
+		}
+	}
+	for _, n := range contentOf(child(root, "patchesStrategicMerge")) {
+		if strings.Contains(n.Value, "\n") {
+			all = append(all, onePatch{mapping(), n})
+			continue
+		}
+		all = append(all, onePatch{mapping("path", n), nil})
+	}
+	return all
+}
+
+func contentOf(n *yaml.Node) []*yaml.Node {
+	if n == nil || n.Kind != yaml.SequenceNode {
+		return nil
+	}
+	return n.Content
+}
+
+// closure returns the files that a kustomization reads as resources, its own and those of others that it uses.
+func (k *kustomizations) closure(dir string, seen map[string]bool) map[string]bool {
+	d := k.roots[dir]
+	if d == nil || seen[dir+"/"] {
+		return seen
+	}
+	seen[dir+"/"] = true
+	for _, list := range []string{"resources", "bases", "components"} {
+		for _, n := range contentOf(child(d.node, list)) {
+			at := path.Join(dir, n.Value)
+			if k.roots[at] != nil {
+				k.closure(at, seen)
+			} else {
+				seen[at] = true
+			}
+		}
+	}
+	return seen
+}
+
+// targets returns the objects of a kustomization that a patch is for.
+func (k *kustomizations) targets(dir string, match func(o *object) bool) []*object {
+	files := k.closure(dir, map[string]bool{})
+	var own, all []*object
+	for _, o := range k.in.objects {
+		if !match(o) {
+			continue
+		}
+		all = append(all, o)
+		if files[path.Clean(o.document.source)] {
+			own = append(own, o)
+		}
+	}
+	if len(own) > 0 {
+		return own
+	}
+	return all // A component is for the objects of whoever uses it.
+}
+
+// selected returns a match for the target of a patch.
+func selected(target *yaml.Node) func(o *object) bool {
+	whole := func(pattern, value string) bool {
+		if pattern == "" {
+			return true
+		}
+		r, err := regexp.Compile("^(?:" + pattern + ")$")
+		return err == nil && r.MatchString(value)
+	}
+	return func(o *object) bool {
+		group, version, _ := strings.Cut(o.APIVersion, "/")
+		return whole(text(target, "group"), group) && whole(text(target, "version"), version) && whole(text(target, "kind"), o.Kind) && whole(text(target, "name"), o.Name.Name)
+	}
+}
+
+// named returns a match for the object that a patch names.
+func namedBy(patch *yaml.Node) func(o *object) bool {
+	return func(o *object) bool {
+		return groupOf(o.APIVersion) == groupOf(text(patch, "apiVersion")) && o.Kind == text(patch, "kind") && o.Name.Name == text(patch, "metadata", "name")
+	}
+}
+
+// ours reports whether a target can be of objects that are converted.
+func ours(target *yaml.Node) bool {
+	group, kind := text(target, "group"), text(target, "kind")
+	if group != "" {
+		return Knows(group)
+	}
+	for g := range tools {
+		if _, found := tools[g].groups[g][kind]; found && kind != "" {
+			return true
+		}
+	}
+	return false
+}
+
+// convert converts the patches, and the kustomizations themselves.
+func (k *kustomizations) convert() {
+	for file, uses := range k.patches {
+		for _, d := range k.files[file] {
+			k.convertPatch(d, uses)
+		}
+	}
+	for dir, d := range k.roots {
+		root := copyOf(d.node)
+		if k.convertRoot(dir, d, root) {
+			d.replaced = root
+		}
+	}
+	slices.SortFunc(k.notes, func(a, b Note) int {
+		if a.File != b.File {
+			return strings.Compare(a.File, b.File)
+		}
+		return a.Line - b.Line
+	})
+}
+
+func copyOf(n *yaml.Node) *yaml.Node {
+	c := *n
+	c.Content = nil
+	for _, of := range n.Content {
+		c.Content = append(c.Content, copyOf(of))
+	}
+	return &c
+}
+
+// note records what is to be changed by hand.
+func (k *kustomizations) note(d *document, n *yaml.Node, reason, todo string) {
+	k.notes = append(k.notes, Note{d.source, d.line + max(0, n.Line-1), reason, todo})
+}
+
+const todoPatch = "write it for the new Kind by hand; kustomize skips a patch whose target is not there without a word"
+
+// convertPatch converts a document of a file of patches.
+func (k *kustomizations) convertPatch(d *document, uses []patchUse) {
+	root := d.node
+	if root == nil {
+		if list, err := readOne(d.raw); err == nil && len(list.Content) > 0 && list.Content[0].Kind == yaml.SequenceNode {
+			root = list.Content[0]
+		}
+	}
+	if root == nil {
+		return
+	}
+	var result *yaml.Node
+	for _, use := range uses {
+		one, err := k.patch(use.dir, use.target, root)
+		switch {
+		case err != nil:
+			k.note(d, root, "a patch cannot be converted: "+err.Error(), todoPatch)
+			return
+		case one == nil:
+			return
+		case result != nil && !sameJSON(result, one):
+			k.note(d, root, "a patch becomes different ones, since several kustomizations use it", todoPatch)
+			return
+		}
+		result = one
+	}
+	if result != nil && (result.Kind == yaml.MappingNode || root.Kind == yaml.SequenceNode) {
+		d.replaced = result
+	}
+}
+
+// patch returns what a patch becomes; nil if it is for none of the objects that are converted.
+func (k *kustomizations) patch(dir string, target, patch *yaml.Node) (*yaml.Node, error) {
+	match := selected(target)
+	switch {
+	case target != nil && !ours(target):
+		return nil, nil
+	case target == nil && patch.Kind == yaml.MappingNode:
+		if !Knows(groupOf(text(patch, "apiVersion"))) {
+			return nil, nil
+		}
+		match = namedBy(patch)
+	case target == nil:
+		return nil, nil
+	}
+	all := k.targets(dir, match)
+	if len(all) == 0 {
+		return nil, errors.New("the input has no object that it is for")
+	}
+	var result *yaml.Node
+	for _, o := range all {
+		var one *yaml.Node
+		var err error
+		if patch.Kind == yaml.SequenceNode {
+			one, err = k.in.patchOperations(o, patch)
+		} else {
+			one, err = k.in.mergePatch(o, patch)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%s %s: %w", o.Kind, o.Name.Name, err)
+		}
+		if result != nil && !sameJSON(result, one) {
+			return nil, errors.New("the objects that it is for become different ones")
+		}
+		result = one
+	}
+	return result, nil
+}
