@@ -2,8 +2,10 @@ package command
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -23,6 +25,8 @@ const (
 type migration struct {
 	files []string
 	roles []string
+	// stores are what stores become that are not in the input.
+	stores []string
 	// accounts are ServiceAccounts of the pods that mount a SecretProviderClass.
 	accounts []string
 	gke      string
@@ -30,9 +34,11 @@ type migration struct {
 	// inPlace edits the files where they are, and dryRun prints that as a diff. verify builds kustomizations before and afterwards.
 	inPlace, dryRun, verify bool
 
-	out     string
-	values  string
-	report  string
+	out    string
+	values string
+	report string
+	// accept is a report whose findings are accepted.
+	accept  string
 	cutover cutoverFlags
 }
 
@@ -67,6 +73,7 @@ Exit codes: 0 all is exact, 1 something changes, 2 something cannot be converted
 	c.Flags().StringArrayVarP(&m.files, "filename", "f", nil, "File or folder of manifests; - is standard input. Repeat it for several.")
 	c.Flags().BoolVar(&m.cluster, "cluster", false, "With -f: look up stores, generators and ServiceAccounts in the cluster. Alone: convert the objects of the cluster.")
 	c.Flags().StringArrayVar(&m.roles, "role", nil, "Role of a ServiceAccount, as NAMESPACE/NAME=ARN, in place of its annotation.")
+	c.Flags().StringArrayVar(&m.stores, "store", nil, "Kind that a store becomes which is not in the input, as SecretStore/[NAMESPACE/]NAME=KIND or ClusterSecretStore/NAME=KIND. KIND of Vault is VaultKV:PATH.")
 	c.Flags().StringArrayVar(&m.accounts, "service-account", nil, "ServiceAccount of the pods that mount a SecretProviderClass, as NAMESPACE/CLASS=NAME. Default: that of the workloads in the input.")
 	c.Flags().StringVar(&m.gke, "gke-cluster", "", "GKE cluster of pods that log in at Google, as projects/PROJECT/locations/LOCATION/clusters/CLUSTER.")
 	c.Flags().BoolVar(&m.inPlace, "in-place", false, "Edit the files of -f where they are.")
@@ -75,12 +82,13 @@ Exit codes: 0 all is exact, 1 something changes, 2 something cannot be converted
 	c.Flags().StringVar(&m.out, "out", "", "Folder for the converted files. Default: print them.")
 	c.Flags().StringVar(&m.values, "values", "", "File for the values of the chart.")
 	c.Flags().StringVar(&m.report, "report", "", "File for the report. Default: standard error.")
+	c.Flags().StringVar(&m.accept, "accept", "", "Report in JSON. Findings that it has, too, are accepted: they do not count for the exit code.")
 	m.cutover.add(c)
 	o.addNamespaces(c)
-	o.addOutput(c, "markdown", "json")
+	o.addOutput(c, "wide", "markdown", "json")
 	format := c.PreRunE
 	c.PreRunE = func(c *cobra.Command, args []string) error { return o.notConverted(format(c, args)) }
-	c.Flags().Lookup("output").Usage = "Format of the report: markdown, json. Default: text."
+	c.Flags().Lookup("output").Usage = "Format of the report: wide, markdown, json. Default: text, by cause. wide has each object."
 	return c
 }
 
@@ -128,7 +136,11 @@ func (o *options) migrate(ctx context.Context, m *migration) error {
 		if err != nil {
 			return err
 		}
-		found, _, err := clusterSource(ctx, s, m.cutover.Options)
+		namespace := ""
+		if n := o.config.Namespace; n != nil && len(m.files) == 0 {
+			namespace = *n
+		}
+		found, others, _, err := clusterSource(ctx, s, m.cutover.Options, namespace)
 		if err != nil {
 			return err
 		}
@@ -137,6 +149,7 @@ func (o *options) migrate(ctx context.Context, m *migration) error {
 		} else {
 			options.Context = append(options.Context, found)
 		}
+		options.Context = append(options.Context, others)
 	}
 	result, err := migrate.Convert(sources, options)
 	if err != nil {
@@ -147,6 +160,9 @@ func (o *options) migrate(ctx context.Context, m *migration) error {
 			return err
 		}
 	}
+	if err := m.acceptFormer(&result.Report); err != nil {
+		return err
+	}
 	if err := o.writeResult(m, files, result); err != nil {
 		return err
 	}
@@ -156,6 +172,23 @@ func (o *options) migrate(ctx context.Context, m *migration) error {
 	case migrate.Unsupported:
 		return exitCode(exitUnsupported)
 	}
+	return nil
+}
+
+// acceptFormer marks what the report of --accept has, too.
+func (m *migration) acceptFormer(r *migrate.Report) error {
+	if m.accept == "" {
+		return nil
+	}
+	raw, err := os.ReadFile(m.accept)
+	if err != nil {
+		return fmt.Errorf("--accept: %w", err)
+	}
+	var former migrate.Report
+	if err := json.Unmarshal(raw, &former); err != nil {
+		return fmt.Errorf("--accept: %s is not a report of dsctl migrate -o json: %w", m.accept, err)
+	}
+	r.Accept(former)
 	return nil
 }
 
@@ -178,7 +211,18 @@ func (m *migration) check() error {
 }
 
 func (m *migration) options() (migrate.Options, error) {
-	options := migrate.Options{Roles: map[string]string{}, Accounts: map[string]string{}, GKECluster: m.gke}
+	options := migrate.Options{Roles: map[string]string{}, Accounts: map[string]string{}, Stores: map[string]migrate.GivenStore{}, GKECluster: m.gke}
+	for _, s := range m.stores {
+		from, to, found := strings.Cut(s, "=")
+		if kind, name, ok := strings.Cut(from, "/"); !found || !ok || name == "" || (kind != "SecretStore" && kind != "ClusterSecretStore") {
+			return options, fmt.Errorf("--store: %q is not SecretStore/[NAMESPACE/]NAME=KIND or ClusterSecretStore/NAME=KIND", s)
+		}
+		store, err := migrate.ParseStore(to)
+		if err != nil {
+			return options, fmt.Errorf("--store: %w", err)
+		}
+		options.Stores[from] = store
+	}
 	for _, a := range m.accounts {
 		class, account, found := strings.Cut(a, "=")
 		if namespace, name, ok := strings.Cut(class, "/"); !found || !ok || namespace == "" || name == "" || account == "" {

@@ -22,24 +22,27 @@ import (
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/output"
 )
 
-// clusterSource reads the objects of a cluster that migrate converts, and the annotations of ServiceAccounts. It returns the
-// objects, too. Those that a cut-over has changed are in the source as they were before.
-func clusterSource(ctx context.Context, s *session, options cutover.Options) (migrate.Source, []unstructured.Unstructured, error) {
-	source := migrate.Source{Name: "cluster"}
-	var docs [][]byte
-	var all []unstructured.Unstructured
-	add := func(object any) error {
+// clusterSource reads the objects of a cluster that migrate converts, and the annotations of ServiceAccounts. If a namespace is
+// given, those of others and those of the cluster are in others. It returns the objects, too. Those that a cut-over has changed are in
+// the sources as they were before.
+func clusterSource(ctx context.Context, s *session, options cutover.Options, namespace string) (source, others migrate.Source, all []unstructured.Unstructured, err error) {
+	var own, rest [][]byte
+	add := func(in string, object any) error {
 		raw, err := yamlOf(object)
-		docs = append(docs, raw)
+		if namespace == "" || in == namespace {
+			own = append(own, raw)
+		} else {
+			rest = append(rest, raw)
+		}
 		return err
 	}
 	kinds, err := convertedKinds(s)
 	if err != nil {
-		return source, nil, err
+		return source, others, nil, err
 	}
 	moved, err := (&cutover.Cutover{Client: s.Client, Options: options}).Originals(ctx)
 	if err != nil {
-		return source, nil, err
+		return source, others, nil, err
 	}
 	originals := map[id]*unstructured.Unstructured{}
 	for _, o := range moved {
@@ -50,7 +53,7 @@ func clusterSource(ctx context.Context, s *session, options cutover.Options) (mi
 		list := &unstructured.UnstructuredList{}
 		list.SetGroupVersionKind(k)
 		if err := s.Client.List(ctx, list, client.InNamespace("")); err != nil {
-			return source, nil, fmt.Errorf("cannot list %s: %w", k.Kind, err)
+			return source, others, nil, fmt.Errorf("cannot list %s: %w", k.Kind, err)
 		}
 		all = append(all, list.Items...)
 		for _, item := range list.Items {
@@ -59,8 +62,8 @@ func clusterSource(ctx context.Context, s *session, options cutover.Options) (mi
 			if original := originals[idOf(&item)]; original != nil {
 				object["spec"] = original.Object["spec"]
 			}
-			if err := add(object); err != nil {
-				return source, nil, err
+			if err := add(item.GetNamespace(), object); err != nil {
+				return source, others, nil, err
 			}
 		}
 	}
@@ -68,19 +71,20 @@ func clusterSource(ctx context.Context, s *session, options cutover.Options) (mi
 	accounts.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("ServiceAccountList"))
 	s.Progress("ServiceAccount")
 	if err := s.Client.List(ctx, accounts); err != nil {
-		return source, nil, fmt.Errorf("cannot list ServiceAccounts: %w", err)
+		return source, others, nil, fmt.Errorf("cannot list ServiceAccounts: %w", err)
 	}
 	s.Progress("")
 	for _, a := range accounts.Items {
-		err := add(map[string]any{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{
+		err := add(a.Namespace, map[string]any{"apiVersion": "v1", "kind": "ServiceAccount", "metadata": map[string]any{
 			"name": a.Name, "namespace": a.Namespace, "annotations": a.Annotations,
 		}})
 		if err != nil {
-			return source, nil, err
+			return source, others, nil, err
 		}
 	}
-	source.Content = bytes.Join(docs, []byte("---\n"))
-	return source, all, nil
+	between := []byte("---\n")
+	source, others = migrate.Source{Name: "cluster", Content: bytes.Join(own, between)}, migrate.Source{Name: "cluster", Content: bytes.Join(rest, between)}
+	return source, others, all, nil
 }
 
 // yamlOf returns an object as YAML. The library refuses some control characters, which would end the command for all objects,

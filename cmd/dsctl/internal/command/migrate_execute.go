@@ -96,7 +96,7 @@ func (o *options) units(ctx context.Context, s *session, m *migration, matches f
 	if err != nil {
 		return nil, err
 	}
-	source, found, err := clusterSource(ctx, s, m.cutover.Options)
+	source, _, found, err := clusterSource(ctx, s, m.cutover.Options, "")
 	if err != nil {
 		return nil, err
 	}

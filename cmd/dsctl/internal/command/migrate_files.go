@@ -199,6 +199,8 @@ func (o *options) printReport(to *output.Printer, r migrate.Report) error {
 	switch o.format {
 	case "json":
 		return to.JSON(r)
+	case "wide":
+		return to.Lines(r.Wide())
 	case "markdown":
 		return to.Lines(r.Markdown())
 	}

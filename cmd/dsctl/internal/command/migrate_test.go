@@ -108,11 +108,25 @@ func TestMigrate(t *testing.T) {
 		"Nothing": {reason: "other objects stay as they are", stdin: "kind:   Secret", out: "kind:   Secret\n", errs: "0 exact, 0 changed, 0 unsupported"},
 		"Changed": {
 			reason: "what changes is converted, and the exit code tells", stdin: esoStore + "---\n" + esoPush, out: "kind: PushSecret",
+			errs: "1    PushSecret shop/db (-:14)\n", code: exitChanged,
+		},
+		"Wide": {
+			reason: "The report can have each object.", stdin: esoStore + "---\n" + esoPush, args: []string{"-o", "wide"}, out: "kind: PushSecret",
 			errs: "changed      PushSecret shop/db (-:14) -> PushSecret", code: exitChanged,
 		},
+		"Store": {
+			reason: "The Kind of a store can be given.", stdin: esoSecret, args: []string{"--store", "SecretStore/google=GCPSecretManager"},
+			out: ourSecret, errs: "1 exact",
+		},
+		"StoreOfVault": {
+			reason: "With the path of its engine.", stdin: strings.Replace(esoSecret, "key: shop-db", "key: kv/shop-db", 1), args: []string{"--store", "SecretStore/shop/google=VaultKV:kv"},
+			out: "remoteRef: {key: shop-db}", errs: "1 exact",
+		},
+		"StoreWrong": {reason: "It has one form.", stdin: esoSecret, args: []string{"--store", "google=VaultKV:kv"}, errs: "error: --store: \"google=VaultKV:kv\" is not", code: exitNotConverted},
+		"StoreKind":  {reason: "Its Kind exists.", stdin: esoSecret, args: []string{"--store", "SecretStore/google=VaultKV"}, errs: "error: --store: \"VaultKV\" is not the Kind of a store", code: exitNotConverted},
 		"Unsupported": {
 			reason: "what cannot be converted stays as it is", stdin: esoSecret, out: esoSecret,
-			errs: "spec.secretStoreRef: SecretStore google is not in the input", code: exitUnsupported,
+			errs: "1    SecretStore google\n", code: exitUnsupported,
 		},
 		"Worst": {reason: "the worst of all objects decides", stdin: esoStore + "---\n" + esoPush + "---\n" + esoLogin, out: "kind: GCPSecretManager", errs: "1 exact, 1 changed, 1 unsupported", code: exitUnsupported},
 		"Role": {
@@ -131,7 +145,7 @@ func TestMigrate(t *testing.T) {
 		"RoleWrong":     {reason: "only in one form", stdin: esoLogin, args: []string{"--role", "reader=a"}, errs: `error: --role: "reader=a" is not NAMESPACE/NAME=ARN`, code: exitNotConverted},
 		"Namespace":     {reason: "objects that name no namespace are of that of the command line", stdin: strings.ReplaceAll(esoLogin, ", namespace: shop", ""), args: []string{"-n", "mail", "--role", "mail/reader=arn:aws:iam::111122223333:role/a"}, out: "role: arn", errs: "1 exact"},
 		"Markdown":      {reason: "the report can be a page", stdin: esoStore, args: []string{"-o", "markdown"}, out: ourStore, errs: "| SecretStore shop/google (-:1) | exact | GCPSecretManager |"},
-		"Format":        {reason: "an unknown format is an error", stdin: esoStore, args: []string{"-o", "xml"}, errs: `error: --output: "xml" is not supported; use one of markdown, json`, code: exitNotConverted},
+		"Format":        {reason: "an unknown format is an error", stdin: esoStore, args: []string{"-o", "xml"}, errs: `error: --output: "xml" is not supported; use one of wide, markdown, json`, code: exitNotConverted},
 		"Flag":          {reason: "so is an unknown flag, and not a change", args: []string{"--unknown"}, errs: "error: unknown flag: --unknown", code: exitNotConverted},
 		"Argument":      {reason: "and an argument", args: []string{"manifests"}, errs: "error: unknown command", code: exitNotConverted},
 		"NoSuchFile":    {reason: "and a file that is not there", args: []string{"-f", "nowhere.yaml"}, errs: "error: open nowhere.yaml", code: exitNotConverted},
@@ -330,18 +344,22 @@ func TestMigrateVerify(t *testing.T) {
 		"far/kustomization.yaml":    "resources: [https://127.0.0.1:1/a.yaml]\n",
 	})
 	out, errs, code := run(t, "", "migrate", "-f", dir, "--in-place", "--verify")
-	if code != 0 || out != "" {
+	if code != exitChanged || out != "" {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 	_, others, _ := strings.Cut(errs, "Other places to change by hand:\n")
-	want := `labels/kustomization.yaml:2: labels adds labels to ExternalSecrets, which External Secrets Operator copies to their Secrets
+	want := `labels adds labels to ExternalSecrets, which External Secrets Operator copies to their Secrets
   -> if readers of the Secrets need them, add them to spec.target.template.metadata.labels too, as with an entry of labels that has fields
-far/kustomization.yaml:1: the kustomization cannot be built: far/kustomization.yaml names https://127.0.0.1:1/a.yaml, which is not fetched
+     labels/kustomization.yaml:2
+the kustomization cannot be built: far/kustomization.yaml names https://127.0.0.1:1/a.yaml, which is not fetched
   -> build it before and after the conversion, and compare
-labels/kustomization.yaml:1: its build differs from a conversion of the former one: ExternalSecret shop/db (direct-secrets.io): spec.target is missing
+     far/kustomization.yaml:1
+its build differs from a conversion of the former one: ExternalSecret shop/db (direct-secrets.io): spec.target is missing
   -> change the files until it does not, or accept the difference
+     labels/kustomization.yaml:1
 
 2 exact, 0 changed, 0 unsupported
+3 other places to change by hand
 `
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil {
@@ -349,5 +367,27 @@ labels/kustomization.yaml:1: its build differs from a conversion of the former o
 	}
 	if diff := cmp.Diff(want, strings.NewReplacer(dir+"/", "", real+"/", "").Replace(others)); diff != "" {
 		t.Errorf("-want, +got:\n%s\n%s", diff, errs)
+	}
+}
+
+// TestMigrateAccept accepts what a report has. A new finding counts.
+func TestMigrateAccept(t *testing.T) {
+	t.Parallel()
+	dir := write(t, map[string]string{"a.yaml": esoStore + "---\n" + esoPush, "b.yaml": esoLogin})
+	report := filepath.Join(t.TempDir(), "report.json")
+	if _, errs, code := run(t, "", "migrate", "-f", dir, "--dry-run", "-o", "json", "--report", report); code != exitUnsupported {
+		t.Fatalf("exit code %d: %s", code, errs)
+	}
+	if _, errs, code := run(t, "", "migrate", "-f", dir, "--dry-run", "--accept", report); code != 0 || !strings.HasSuffix(errs, "1 exact, 1 changed, 1 unsupported\n2 findings are accepted\n") {
+		t.Errorf("the same: exit code %d: %s", code, errs)
+	}
+	if err := writeNew(filepath.Join(dir, "c.yaml"), []byte(strings.Replace(esoPush, "name: db", "name: more", 1))); err != nil {
+		t.Fatal(err)
+	}
+	if _, errs, code := run(t, "", "migrate", "-f", dir, "--dry-run", "--accept", report); code != exitChanged || !strings.Contains(errs, "PushSecret shop/more") || strings.Contains(errs, "PushSecret shop/db") {
+		t.Errorf("a new one: exit code %d: %s", code, errs)
+	}
+	if _, errs, code := run(t, "", "migrate", "-f", dir, "--accept", filepath.Join(dir, "c.yaml")); code != exitNotConverted || !strings.Contains(errs, "c.yaml is not a report of dsctl migrate -o json") {
+		t.Errorf("no report: exit code %d: %s", code, errs)
 	}
 }

@@ -127,6 +127,7 @@ func (o *object) annotatedRole(field string, ref *yaml.Node) (string, bool) {
 	}
 	namespace, name := o.accountOf(ref), text(ref, "name")
 	arn, found, twice := o.annotation(namespace, name, roleAnnotation)
+	inValues, at := o.inputs.roleOfValues(name)
 	switch {
 	case twice != "":
 		o.add(Finding{Field: field, Verdict: Unsupported, Reason: twice, Todo: "convert the folder of each by itself, or give the role with --role " + namespace + "/" + name + "=ARN"})
@@ -134,6 +135,9 @@ func (o *object) annotatedRole(field string, ref *yaml.Node) (string, bool) {
 		return arn, true
 	case o.inputs.knows(namespace, name):
 		o.add(Finding{Field: field, Verdict: Unsupported, Reason: fmt.Sprintf("the ServiceAccount %s/%s has no annotation %s, which %s requires", namespace, name, roleAnnotation, o.from.name), Todo: "annotate it, or give the role with --role " + namespace + "/" + name + "=ARN"})
+	case inValues != "":
+		o.add(Finding{Field: field, Verdict: Changed, Reason: fmt.Sprintf("the ServiceAccount %s/%s is not in the input, and values of a chart have a role", namespace, name), Todo: fmt.Sprintf("check that %s:%d is for this ServiceAccount", at.File, at.Line)})
+		return inValues, true
 	default:
 		o.add(Finding{Field: field, Verdict: Unsupported, Reason: fmt.Sprintf("the role is in the annotation %s of the ServiceAccount %s/%s, which is not in the input", roleAnnotation, namespace, name), Todo: "add its manifest, use --cluster, or give it with --role " + namespace + "/" + name + "=ARN"})
 	}

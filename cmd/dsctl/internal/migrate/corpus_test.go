@@ -69,7 +69,7 @@ func TestCorpus(t *testing.T) {
 			t.Parallel()
 			r := converted(t, path)
 			var report bytes.Buffer
-			if err := output.New(&report).Lines(r.Report.Text()); err != nil {
+			if err := output.New(&report).Lines(r.Report.Wide()); err != nil {
 				t.Fatal(err)
 			}
 			report.WriteString("\n")

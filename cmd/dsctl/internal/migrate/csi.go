@@ -14,6 +14,9 @@ const groupCSI = "secrets-store.csi.x-k8s.io"
 // csiDriver is the name of the driver in volumes of pods.
 const csiDriver = "secrets-store.csi.k8s.io"
 
+// gkeDriver is that of the add-on of GKE.
+const gkeDriver = "secrets-store-gke.csi.k8s.io"
+
 var csi = &tool{name: "the Secrets Store CSI driver", internal: "SecretProviderClassPodStatus", groups: map[string]map[string]source{groupCSI: {
 	"SecretProviderClass": {[]string{"v1", "v1alpha1"}, 2, secretProviderClass},
 }}}
@@ -40,7 +43,7 @@ func (in *inputs) takeWorkload(name Name, node *yaml.Node) {
 	for i := range length(volumes) {
 		v := volumes.Content[i]
 		class := text(v, "csi", "volumeAttributes", "secretProviderClass")
-		if text(v, "csi", "driver") != csiDriver || class == "" {
+		if driver := text(v, "csi", "driver"); (driver != csiDriver && driver != gkeDriver) || class == "" {
 			continue
 		}
 		account := text(pods, "serviceAccountName")
@@ -130,7 +133,7 @@ func secretProviderClass(o *object) {
 	switch name := text(o.node, "spec", "provider"); name {
 	case "aws":
 		p = csiAWS
-	case "gcp":
+	case "gcp", "gke": // The latter is the add-on of GKE.
 		p = csiGCP
 	case "vault":
 		p = csiVault

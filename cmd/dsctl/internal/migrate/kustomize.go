@@ -30,14 +30,6 @@ type kustomizations struct {
 	notes []Note
 }
 
-// A Note names something that is to be changed by hand.
-type Note struct {
-	File   string `json:"file"`
-	Line   int    `json:"line"`
-	Reason string `json:"reason"`
-	Todo   string `json:"todo"`
-}
-
 // patchUse is the use of a patch by a kustomization.
 type patchUse struct {
 	dir    string
@@ -53,6 +45,7 @@ func findKustomizations(in *inputs, all []*document) *kustomizations {
 			k.roots[path.Dir(path.Clean(d.source))] = d
 		}
 	}
+	k.namespaces()
 	for dir, d := range k.roots {
 		for _, p := range k.patchesOf(d.node) {
 			if file := text(p.node, "path"); file != "" && p.inline == nil {
@@ -61,6 +54,34 @@ func findKustomizations(in *inputs, all []*document) *kustomizations {
 		}
 	}
 	return k
+}
+
+// namespaces gives documents the namespace that kustomizations give their objects.
+func (k *kustomizations) namespaces() {
+	all := map[string]map[string]bool{}
+	for dir, d := range k.roots {
+		n := text(d.node, "namespace")
+		if n == "" {
+			continue
+		}
+		for file := range k.closure(dir, map[string]bool{}) {
+			if all[file] == nil {
+				all[file] = map[string]bool{}
+			}
+			all[file][n] = true
+		}
+	}
+	for file, names := range all {
+		for n := range names {
+			for _, d := range k.files[file] {
+				for _, one := range append(d.flat(), d) {
+					if len(names) == 1 {
+						one.namespace = n
+					}
+				}
+			}
+		}
+	}
 }
 
 // onePatch is an entry of a kustomization. inline is the text of a patch in it; nil if it is in a file.
@@ -198,7 +219,7 @@ func copyOf(n *yaml.Node) *yaml.Node {
 
 // note records what is to be changed by hand.
 func (k *kustomizations) note(d *document, n *yaml.Node, reason, todo string) {
-	k.notes = append(k.notes, Note{d.source, d.line + max(0, n.Line-1), reason, todo})
+	k.notes = append(k.notes, Note{File: d.source, Line: d.line + max(0, n.Line-1), Reason: reason, Todo: todo})
 }
 
 const todoPatch = "write it for the new Kind by hand; kustomize skips a patch whose target is not there without a word"

@@ -16,6 +16,8 @@ type Options struct {
 	Namespace string
 	// Roles are ARNs of IAM roles by NAMESPACE/NAME of a ServiceAccount.
 	Roles map[string]string
+	// Stores are those that are not in the input, by KIND/NAME or KIND/NAMESPACE/NAME of External Secrets Operator.
+	Stores map[string]GivenStore
 	// Accounts are ServiceAccounts of the pods that mount a SecretProviderClass, by its NAMESPACE/NAME.
 	Accounts map[string]string
 	// GKECluster is that of the ServiceAccounts, as projects/PROJECT/locations/LOCATION/clusters/CLUSTER.
@@ -110,9 +112,14 @@ func (in *inputs) take(d *document) {
 		APIVersion: text(d.node, "apiVersion"), Kind: text(d.node, "kind"),
 		Namespace: text(d.node, "metadata", "namespace"), Name: text(d.node, "metadata", "name"), File: d.source, Line: d.line,
 	}
+	if d.namespace != "" {
+		name.Namespace = d.namespace
+	}
 	if name.APIVersion == "v1" && name.Kind == "ServiceAccount" {
 		place := in.namespace(name.Namespace) + "/" + name.Name
 		in.accounts[place] = append(in.accounts[place], account{name, stringsOf(child(d.node, "metadata", "annotations"))})
+	} else {
+		in.takeRoles(d, d.node)
 	}
 	in.takeWorkload(name, d.node)
 	from, known := tools[groupOf(name.APIVersion)]
@@ -200,6 +207,30 @@ func (o *object) annotation(namespace, name, key string) (value string, found bo
 		value, found = is, has
 	}
 	return value, found, ""
+}
+
+// takeRoles remembers roles in values of charts, which make ServiceAccounts.
+func (in *inputs) takeRoles(d *document, n *yaml.Node) {
+	if arn := text(n, "annotations", roleAnnotation); arn != "" {
+		in.roles = append(in.roles, account{Name{Name: text(n, "name"), File: d.source, Line: d.line + n.Line - 1}, map[string]string{roleAnnotation: arn}})
+	}
+	for _, c := range n.Content {
+		in.takeRoles(d, c)
+	}
+}
+
+// roleOfValues returns the only role that values of charts have for a ServiceAccount, and where it is; "" if there is none.
+func (in *inputs) roleOfValues(name string) (arn string, at Name) {
+	for _, r := range in.roles {
+		if r.Name.Name != "" && r.Name.Name != name {
+			continue
+		}
+		if is := r.annotations[roleAnnotation]; arn != "" && arn != is {
+			return "", Name{}
+		}
+		arn, at = r.annotations[roleAnnotation], r.Name
+	}
+	return arn, at
 }
 
 // knows reports whether a ServiceAccount is in the input.

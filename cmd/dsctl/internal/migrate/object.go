@@ -184,6 +184,8 @@ type inputs struct {
 	written map[string]bool
 	// accounts are the ServiceAccounts by NAMESPACE/NAME.
 	accounts map[string][]account
+	// roles are those in values of charts. Their names are those of ServiceAccounts, if the values have them.
+	roles []account
 	// used are the modules and permissions that the results need.
 	used values
 }

@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"strings"
@@ -105,8 +106,8 @@ func pushStores(f *field) {
 			return
 		}
 		refs, err := at.pushStore()
-		if err != "" {
-			at.unsupported(err, "convert it together with its stores: add their manifests, or use --cluster")
+		if err != nil {
+			at.unresolved(err)
 			return
 		}
 		list.Content = append(list.Content, refs...)
@@ -125,30 +126,30 @@ func dataToStore(f *field) {
 }
 
 // pushStore returns the references that one of External Secrets Operator becomes, or says why there are none.
-func (f *field) pushStore() ([]*yaml.Node, string) {
+func (f *field) pushStore() ([]*yaml.Node, error) {
 	of, name := text(f.node, "kind"), text(f.node, "name")
 	selector := child(f.node, "labelSelector")
 	if selector == nil {
 		if name == "" {
-			return nil, "it names no store"
+			return nil, errors.New("it names no store")
 		}
 		found, err := f.storeOf(of, name)
 		if err != nil {
-			return nil, err.Error()
+			return nil, err
 		}
 		f.used.module(found.kind.module)
-		return []*yaml.Node{f.reference(found.kind)}, ""
+		return []*yaml.Node{f.reference(found.kind)}, nil
 	}
 	if of == "" {
 		of = "SecretStore"
 	}
 	var parsed metav1.LabelSelector
 	if err := decode(selector, &parsed); err != nil {
-		return nil, "the label selector cannot be read"
+		return nil, errors.New("the label selector cannot be read")
 	}
 	matching, err := metav1.LabelSelectorAsSelector(&parsed)
 	if err != nil {
-		return nil, "the label selector cannot be read"
+		return nil, errors.New("the label selector cannot be read")
 	}
 	kinds := map[string]kind{}
 	for _, o := range f.inputs.objects {
@@ -157,12 +158,12 @@ func (f *field) pushStore() ([]*yaml.Node, string) {
 			continue
 		}
 		if o.becomesKind == nil || o.verdict() == Unsupported {
-			return nil, o.Kind + " " + o.Name.Name + ", which the label selector selects, cannot be converted"
+			return nil, o.unconverted()
 		}
 		kinds[o.becomesKind.name] = *o.becomesKind
 	}
 	if len(kinds) == 0 {
-		return nil, "no store of the input has the labels, so their Kind is not known"
+		return nil, &refError{reason: "no store of the input has the labels, so their Kind is not known", todo: "add their manifests, or use --cluster"}
 	}
 	var all []*yaml.Node
 	for _, k := range slices.Sorted(maps.Keys(kinds)) {
@@ -179,7 +180,7 @@ func (f *field) pushStore() ([]*yaml.Node, string) {
 			first.Content[2] = key
 		}
 	}
-	return all, ""
+	return all, nil
 }
 
 func labelsOf(n *yaml.Node) labels.Set { return stringsOf(child(n, "metadata", "labels")) }

@@ -1,6 +1,8 @@
 package migrate
 
 import (
+	"cmp"
+	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -29,6 +31,8 @@ type target struct {
 	kind kind
 	// object is the original.
 	object *object
+	// guess says why the store is one of several; empty if it is in the input.
+	guess string
 }
 
 // storeOf returns the store of a reference of External Secrets Operator. The error says why there is none.
@@ -50,22 +54,108 @@ func isFanOut(kind string) bool {
 	return kind == "ClusterExternalSecret" || kind == "ClusterPushSecret"
 }
 
+// A refError says why a reference cannot be converted.
+type refError struct{ reason, todo, cause, subject string }
+
+// Error implements error.
+func (e *refError) Error() string { return e.reason }
+
+// unresolved reports a reference that cannot be converted.
+func (f *field) unresolved(err error) {
+	finding := Finding{Field: f.String(), Verdict: Unsupported, Reason: err.Error(), Todo: "correct it, and convert it again"}
+	var e *refError
+	if errors.As(err, &e) {
+		finding.Todo, finding.Cause, finding.Subject = e.todo, e.cause, e.subject
+	}
+	f.add(finding)
+}
+
+// unconverted returns why an object to which another one refers cannot be converted.
+func (o *object) unconverted() error {
+	e := &refError{reason: o.Kind + " " + o.Name.Name + " cannot be converted", todo: "convert that first"}
+	for _, f := range o.findings {
+		if f.Verdict == Unsupported {
+			e.cause, e.todo, e.subject = cmp.Or(f.Cause, f.Reason), f.Todo, f.Subject
+			e.reason += ": " + f.Reason
+			break
+		}
+	}
+	return e
+}
+
 // referTo returns what a store or a generator becomes that the object refers to. Of several with its name it is one in the folder
 // of the object, or in a folder around it, or any if they become the same.
 func (o *object) referTo(group, kind, namespace, name string) (target, error) {
-	all := nearest(o.File, o.inputs.allNamed(group, kind, namespace, name), func(o *object) string { return o.File })
+	if given := o.inputs.given(kind, namespace, name); given != nil {
+		return *given, nil
+	}
+	all, guess := nearest(o.File, o.inputs.allNamed(group, kind, namespace, name), func(o *object) string { return o.File }), ""
 	if len(all) == 0 {
-		return target{}, fmt.Errorf("%s %s is not in the input, so it is not known what it becomes", kind, name)
+		all = o.inputs.candidates(group, kind, name)
+		guess = fmt.Sprintf("%s %s is not in the input, but all that it can be become the same", kind, name)
+	}
+	if len(all) == 0 {
+		return target{}, &refError{
+			reason: fmt.Sprintf("%s %s is not in the input, so it is not known what it becomes", kind, name), todo: "add its manifest, use --cluster, or name the Kind of a store with --store",
+			cause: "what it refers to is not in the input, so it is not known what that becomes", subject: kind + " " + name,
+		}
 	}
 	for _, found := range all {
 		if found.becomesKind == nil || found.verdict() == Unsupported {
-			return target{}, fmt.Errorf("%s %s cannot be converted", kind, name)
+			return target{}, found.unconverted()
 		}
-		if one, other := (target{*all[0].becomesKind, all[0]}), (target{*found.becomesKind, found}); one.meaning() != other.meaning() {
+		if one, other := (target{kind: *all[0].becomesKind, object: all[0]}), (target{kind: *found.becomesKind, object: found}); one.meaning() != other.meaning() {
 			return target{}, fmt.Errorf("%s %s is in the input more than once, in %s:%d and %s:%d, and these become different stores; convert the folder of each by itself", kind, name, all[0].File, all[0].Line, found.File, found.Line)
 		}
 	}
-	return target{*all[0].becomesKind, all[0]}, nil
+	return target{*all[0].becomesKind, all[0], guess}, nil
+}
+
+// candidates returns the objects that a reference can mean if it leads to none of the input. These are those of its name in other
+// namespaces or, if its name or its Kind is not known, all that fit.
+func (in *inputs) candidates(group, kind, name string) (all []*object) {
+	for _, o := range in.objects {
+		fits := o.Kind == kind || (unknown(kind) && (o.Kind == "SecretStore" || o.Kind == "ClusterSecretStore"))
+		if groupOf(o.APIVersion) == group && fits && (o.Name.Name == name || unknown(name)) {
+			all = append(all, o)
+		}
+	}
+	return all
+}
+
+// given returns the store that the user has named for a reference; nil if there is none.
+func (in *inputs) given(kind, namespace, name string) *target {
+	for _, key := range []string{kind + "/" + in.namespace(namespace) + "/" + name, kind + "/" + name} {
+		if s, found := in.Stores[key]; found {
+			return &s.target
+		}
+	}
+	return nil
+}
+
+// A GivenStore is what a store becomes that is not in the input.
+type GivenStore struct{ target target }
+
+// ParseStore returns the store of a text such as ClusterVaultKV:secret or VaultKV:kv:v1, which has the path of the engine and its
+// version.
+func ParseStore(text string) (GivenStore, error) {
+	name, rest, _ := strings.Cut(text, ":")
+	mount, version, _ := strings.Cut(rest, ":")
+	for _, k := range []kind{awsSecretsManager, awsParameterStore, vaultKV, gcpSecretManager} {
+		for _, k := range []kind{k, k.cluster()} {
+			isVault := k.module == vaultKV.module
+			if k.name != name || isVault != (mount != "") {
+				continue
+			}
+			node := func(v string) *yaml.Node { return scalarNode(v, &yaml.Node{}) }
+			store := mapping("spec", mapping("provider", mapping("vault", mapping("path", node(mount), "version", node(version)))))
+			if !isVault {
+				store = mapping("spec", mapping())
+			}
+			return GivenStore{target{kind: k, object: &object{document: &document{node: store}}}}, nil
+		}
+	}
+	return GivenStore{}, fmt.Errorf("%q is not the Kind of a store; of Vault, write it as VaultKV:PATH", text)
 }
 
 // nearest returns those whose file is in the folder of a file or, if there is none, in the nearest folder around it. If there is
@@ -99,7 +189,7 @@ func storeRef(to string) rule {
 		case f.node.Kind != yaml.MappingNode:
 			f.invalid("a mapping")
 		case !f.only("name", "kind"):
-		case !slices.Contains([]string{"", "SecretStore", "ClusterSecretStore"}, of):
+		case !slices.Contains([]string{"", "SecretStore", "ClusterSecretStore"}, of) && !unknown(of):
 			f.unsupported("the kind is not one of SecretStore, ClusterSecretStore", "correct it, and convert it again")
 		case name == "" && strings.HasSuffix(f.String(), "secretStoreRef"):
 			f.dropped("it names no store")
@@ -108,10 +198,10 @@ func storeRef(to string) rule {
 		default:
 			found, err := f.storeOf(of, name)
 			if err != nil {
-				f.unsupported(err.Error(), "convert it together with its store: add the store's manifest, or use --cluster")
+				f.unresolved(err)
 				return
 			}
-			f.refer(to, found.kind)
+			f.refer(to, found)
 		}
 	}
 }
@@ -147,10 +237,17 @@ func (t target) vault() (path, version string) {
 }
 
 // refer moves a reference and names the Kind in it.
-func (f *field) refer(to string, k kind) {
-	f.node = f.reference(k)
-	f.exact(to)
-	f.used.module(k.module)
+func (f *field) refer(to string, t target) {
+	f.node = f.reference(t.kind)
+	f.used.module(t.kind.module)
+	switch {
+	case t.guess == "":
+		f.exact(to)
+	case unknown(t.guess):
+		f.move(to, Finding{Verdict: Exact, Reason: t.guess})
+	default:
+		f.changed(to, t.guess, "check that it will be there")
+	}
 }
 
 // reference returns what a reference with a name becomes, with its comments.
@@ -214,10 +311,10 @@ func generatorRef(to string) rule {
 		}
 		found, err := f.referTo(groupGenerators, of, namespace, name)
 		if err != nil {
-			f.unsupported(err.Error(), "convert it together with its generator: add the generator's manifest, or use --cluster")
+			f.unresolved(err)
 			return
 		}
-		f.refer(to, found.kind)
+		f.refer(to, found)
 	}
 }
 

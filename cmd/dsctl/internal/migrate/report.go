@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -25,6 +26,16 @@ type ObjectReport struct {
 	Findings []Finding `json:"findings,omitempty"`
 }
 
+// A Note names something that is to be changed by hand.
+type Note struct {
+	File   string `json:"file"`
+	Line   int    `json:"line"`
+	Reason string `json:"reason"`
+	Todo   string `json:"todo"`
+	// Accepted says that the user has decided about it.
+	Accepted bool `json:"accepted,omitempty"`
+}
+
 func (r *Report) add(o *object) {
 	one := ObjectReport{Name: o.Name, To: o.kinds(), Verdict: o.verdict(), Findings: o.findings}
 	if one.Verdict == Unsupported {
@@ -34,6 +45,7 @@ func (r *Report) add(o *object) {
 		one.Name.Name, one.Namespace, one.Findings = show.Show(one.Name.Name), show.Show(one.Namespace), slices.Clone(one.Findings)
 		for i, f := range one.Findings {
 			one.Findings[i].Reason, one.Findings[i].Todo = show.Show(f.Reason), show.Show(f.Todo)
+			one.Findings[i].Cause, one.Findings[i].Subject = show.Show(f.Cause), show.Show(f.Subject)
 		}
 	}
 	r.Objects = append(r.Objects, one)
@@ -46,20 +58,40 @@ func (r *Report) unreadable(d *document) {
 	})
 }
 
-// Verdict is the worst of all objects.
+// Accept marks what a former report has, too, as accepted. Lines can differ.
+func (r *Report) Accept(former Report) {
+	type key struct{ kind, namespace, name, field, reason string }
+	accepted := map[key]bool{}
+	for _, o := range former.Objects {
+		for _, f := range o.Findings {
+			accepted[key{o.Kind, o.Namespace, o.Name.Name, f.Field, f.Reason}] = true
+		}
+	}
+	for _, n := range former.Others {
+		accepted[key{name: n.File, reason: n.Reason}] = true
+	}
+	for _, o := range r.Objects {
+		for i, f := range o.Findings {
+			o.Findings[i].Accepted = f.Verdict != Exact && accepted[key{o.Kind, o.Namespace, o.Name.Name, f.Field, f.Reason}]
+		}
+	}
+	for i, n := range r.Others {
+		r.Others[i].Accepted = accepted[key{name: n.File, reason: n.Reason}]
+	}
+}
+
+// Verdict is the worst of all that is not accepted. Other places are changes.
 func (r *Report) Verdict() Verdict {
 	all := Exact
 	for _, o := range r.Objects {
-		all = worse(all, o.Verdict)
+		for _, f := range o.Findings {
+			if !f.Accepted {
+				all = worse(all, f.Verdict)
+			}
+		}
 	}
-	return all
-}
-
-// counts returns how many objects have each verdict.
-func (r *Report) counts() map[Verdict]int {
-	all := map[Verdict]int{}
-	for _, o := range r.Objects {
-		all[o.Verdict]++
+	if slices.ContainsFunc(r.Others, func(n Note) bool { return !n.Accepted }) {
+		all = worse(all, Changed)
 	}
 	return all
 }
@@ -77,8 +109,134 @@ func (n Name) String() string {
 	return fmt.Sprintf("%s %s (%s)", n.Kind, name, place)
 }
 
-// Text returns the report for a terminal: what is exact in a line, the rest with reasons.
+// summary says in a few lines what became of all objects.
+func (r *Report) summary() output.Lines {
+	counts, accepted, open := map[Verdict]int{}, 0, 0
+	for _, o := range r.Objects {
+		counts[o.Verdict]++
+		for _, f := range o.Findings {
+			if f.Accepted {
+				accepted++
+			}
+		}
+	}
+	for _, n := range r.Others {
+		if n.Accepted {
+			accepted++
+			continue
+		}
+		open++
+	}
+	var b output.Lines
+	b.Add("%d exact, %d changed, %d unsupported", counts[Exact], counts[Changed], counts[Unsupported])
+	if open > 0 {
+		b.Add("%d other places to change by hand", open)
+	}
+	if accepted > 0 {
+		b.Add("%d findings are accepted", accepted)
+	}
+	return b
+}
+
+// A cause is a reason that objects have in common.
+type cause struct {
+	verdict             Verdict
+	reason, todo, field string
+	objects             int
+	examples            []string
+	counted, mentioned  map[string]bool
+}
+
+// causes returns the reasons of all that is not accepted, the worst first, and of these the most frequent.
+func (r *Report) causes() []*cause {
+	byReason := map[string]*cause{}
+	var all []*cause
+	for _, o := range r.Objects {
+		for _, f := range o.Findings {
+			if f.Verdict == Exact || f.Accepted {
+				continue
+			}
+			reason := cmp.Or(f.Cause, f.Reason)
+			c := byReason[string(f.Verdict)+reason]
+			if c == nil {
+				c = &cause{verdict: f.Verdict, reason: reason, todo: f.Todo, field: anyIndex(f.Field), counted: map[string]bool{}, mentioned: map[string]bool{}}
+				byReason[string(f.Verdict)+reason] = c
+				all = append(all, c)
+			}
+			if c.field != anyIndex(f.Field) {
+				c.field = ""
+			}
+			if !c.counted[o.String()] {
+				c.counted[o.String()] = true
+				c.objects++
+			}
+			if of := cmp.Or(f.Subject, o.String()); !c.mentioned[of] {
+				c.mentioned[of] = true
+				c.examples = append(c.examples, of)
+			}
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *cause) int {
+		return cmp.Or(-cmp.Compare(string(a.verdict), string(b.verdict)), cmp.Compare(b.objects, a.objects))
+	})
+	return all
+}
+
+// most is how many examples of a cause the report has.
+const most = 3
+
+// shortened returns the first of a list, and says how many more there are.
+func shortened(all []string) string {
+	if len(all) <= most {
+		return strings.Join(all, ", ")
+	}
+	return fmt.Sprintf("%s and %d more", strings.Join(all[:most], ", "), len(all)-most)
+}
+
+// Text returns the report for a terminal: what is not exact, by its cause.
 func (r *Report) Text() output.Lines {
+	var b output.Lines
+	for _, c := range r.causes() {
+		b.Add("%-11s  %s%s", c.verdict, prefixed(c.field, ": "), c.reason)
+		b.Add("%11d    %s", c.objects, shortened(c.examples))
+		if c.todo != "" {
+			b.Add("               -> %s", c.todo)
+		}
+	}
+	b = append(b, r.others()...)
+	if len(b) > 0 {
+		b.Add("")
+	}
+	return append(b, r.summary()...)
+}
+
+// others returns the other places by their reason.
+func (r *Report) others() output.Lines {
+	var reasons []Note
+	places := map[string][]string{}
+	for _, n := range r.Others {
+		if n.Accepted {
+			continue
+		}
+		if places[n.Reason] == nil {
+			reasons = append(reasons, n)
+		}
+		places[n.Reason] = append(places[n.Reason], fmt.Sprintf("%s:%d", n.File, n.Line))
+	}
+	if len(reasons) == 0 {
+		return nil
+	}
+	b := output.Lines{"", "Other places to change by hand:"}
+	for _, n := range reasons {
+		b.Add("%s", n.Reason)
+		b.Add("  -> %s", n.Todo)
+		b.Add("     %s", strings.Join(places[n.Reason], ", "))
+	}
+	return b
+}
+
+// Wide returns the report with each object: what is exact in a line, the rest with reasons.
+func (r *Report) Wide() output.Lines {
 	var b output.Lines
 	for _, o := range r.Objects {
 		becomes := ""
@@ -96,26 +254,30 @@ func (r *Report) Text() output.Lines {
 			}
 		}
 	}
-	if len(r.Others) > 0 {
-		b.Add("")
-		b.Add("Other places to change by hand:")
-	}
-	for _, n := range r.Others {
-		b.Add("%s:%d: %s", n.File, n.Line, n.Reason)
-		b.Add("  -> %s", n.Todo)
-	}
-	c := r.counts()
+	b = append(b, r.others()...)
 	b.Add("")
-	b.Add("%d exact, %d changed, %d unsupported", c[Exact], c[Changed], c[Unsupported])
-	return b
+	return append(b, r.summary()...)
 }
 
-// Markdown returns the report as a page: a table of objects, and one of fields for each.
+// Markdown returns the report as a page: the causes, a table of objects, and one of fields for each.
 func (r *Report) Markdown() output.Lines {
-	c := r.counts()
 	b := output.Lines{"# Conversion to direct-secrets", ""}
-	b.Add("%d exact, %d changed, %d unsupported.", c[Exact], c[Changed], c[Unsupported])
-	b = append(b, "", "| object | verdict | becomes |", "|---|---|---|")
+	for _, line := range r.summary() {
+		b.Add("- %s", line)
+	}
+	b = append(b, "", "| verdict | objects | why | what to do | for example |", "|---|---|---|---|---|")
+	for _, c := range r.causes() {
+		b.Add("| %s | %d | %s | %s | %s |", c.verdict, c.objects, cell(prefixed(c.field, ": ")+c.reason), cell(c.todo), cell(shortened(c.examples)))
+	}
+	if others := r.others(); len(others) > 0 {
+		b = append(b, "", "## Other places to change by hand", "", "| place | why | what to do |", "|---|---|---|")
+		for _, n := range r.Others {
+			if !n.Accepted {
+				b.Add("| %s:%d | %s | %s |", n.File, n.Line, cell(n.Reason), cell(n.Todo))
+			}
+		}
+	}
+	b = append(b, "", "## Objects", "", "| object | verdict | becomes |", "|---|---|---|")
 	for _, o := range r.Objects {
 		b.Add("| %s | %s | %s |", cell(o.String()), o.Verdict, strings.Join(o.To, ", "))
 	}

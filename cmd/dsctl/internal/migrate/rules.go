@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"maps"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,6 +41,11 @@ type Finding struct {
 	// Reason says what differs, and Todo what to check or to do instead; empty for what is exact.
 	Reason string `json:"reason,omitempty"`
 	Todo   string `json:"todo,omitempty"`
+	// Cause is the reason that this finding has in common with others, if it is not Reason, and Subject what tells them apart.
+	Cause   string `json:"cause,omitempty"`
+	Subject string `json:"subject,omitempty"`
+	// Accepted says that the user has decided about it.
+	Accepted bool `json:"accepted,omitempty"`
 }
 
 // A field is a node of an object while it is converted.
@@ -136,14 +142,20 @@ func (f *field) moveTo(path []string, found Finding) {
 // exact moves the field; it does the same there.
 func (f *field) exact(to string) { f.move(to, Finding{Verdict: Exact}) }
 
-// byAction moves the field if an action of a template yields its value, which is then not known.
+// byAction moves the field if its value is not known.
 func (f *field) byAction(to string) bool {
-	if f.node.Kind != yaml.ScalarNode || !actions.Is(f.node.Value) {
+	if f.node.Kind != yaml.ScalarNode || !unknown(f.node.Value) {
 		return false
 	}
-	f.move(to, Finding{Verdict: Exact, Reason: "an action of the template yields it"})
+	f.move(to, Finding{Verdict: Exact, Reason: "it is made when the manifest is applied"})
 	return true
 }
+
+// unknown reports whether an action of Helm or a variable of Flux makes a value, or a part of it.
+func unknown(value string) bool { return actions.Is(value) || variable.MatchString(value) }
+
+// variable matches a variable that Flux substitutes.
+var variable = regexp.MustCompile(`\$\{[A-Za-z_]\w*(?:[:=+?^,/#%-][^}]*)?\}`)
 
 // changed moves the field and says what differs.
 func (f *field) changed(to, reason, todo string) {

@@ -24,7 +24,6 @@ import (
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	utilyaml "sigs.k8s.io/yaml"
 
-	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/actions"
 	"github.com/direct-secrets/direct-secrets/common/manifests"
 	password_manifests "github.com/direct-secrets/direct-secrets/generator-password/manifests"
 	aws_manifests "github.com/direct-secrets/direct-secrets/provider-aws/manifests"
@@ -98,18 +97,18 @@ func (s *schema) faults(object map[string]any) fielderrors.ErrorList {
 	}
 	all = append(all, validation.ValidateCustomResource(nil, object, s.values)...)
 	all = append(all, listtype.ValidateListSetsAndMaps(nil, s.structural, object)...)
-	all = slices.DeleteFunc(all, func(e *fielderrors.Error) bool { return madeByAction(object, e.Field) })
-	if len(all) == 0 && !actions.Is(fmt.Sprint(object)) { // Rules count on the types.
+	if len(all) == 0 { // Rules count on the types.
 		all, _ = s.rules.Validate(context.Background(), nil, s.structural, object, nil, celconfig.RuntimeCELCostBudget)
 	}
+	all = slices.DeleteFunc(all, func(e *fielderrors.Error) bool { return notKnown(object, e.Field) })
 	slices.SortStableFunc(all, func(a, b *fielderrors.Error) int {
 		return cmp.Or(strings.Compare(a.Field, b.Field), strings.Compare(a.Detail, b.Detail))
 	})
 	return all
 }
 
-// madeByAction reports whether an action of a template makes the value of a field, such as spec.data[0].remoteRef.key.
-func madeByAction(object any, path string) bool {
+// notKnown reports whether the value of a field, such as spec.data[0].remoteRef.key, is made when the manifest is applied.
+func notKnown(object any, path string) bool {
 	for part := range strings.FieldsFuncSeq(path, func(r rune) bool { return r == '.' || r == '[' || r == ']' }) {
 		switch of := object.(type) {
 		case map[string]any:
@@ -121,7 +120,7 @@ func madeByAction(object any, path string) bool {
 		}
 	}
 	text, _ := object.(string)
-	return actions.Is(text)
+	return unknown(text)
 }
 
 // verify reports what an API server would not take of the result, so that what is written can be applied.

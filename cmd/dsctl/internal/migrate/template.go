@@ -75,7 +75,7 @@ func templateMap(to string) rule {
 			return
 		}
 		for key, value := range pairs(f.node) {
-			if why := faultOf(value); why != "" {
+			if why := faultOf(value); why != "" && !variable.MatchString(value.Value) {
 				f.below(nil, nil, key.Value).unsupported(why, "correct the template, and try it with dsctl render")
 				return
 			}
@@ -88,7 +88,7 @@ func templateMap(to string) rule {
 // templateText moves one template.
 func templateText(to string) rule {
 	return func(f *field) {
-		if why := faultOf(f.node); why != "" {
+		if why := faultOf(f.node); why != "" && !variable.MatchString(f.node.Value) {
 			f.unsupported(why, "correct the template, and try it with dsctl render")
 			return
 		}
