@@ -16,25 +16,8 @@ import (
 // convertRoot converts a kustomization, and reports whether anything changes.
 func (k *kustomizations) convertRoot(dir string, d *document, root *yaml.Node) bool {
 	changed := false
-	edit := func(n *yaml.Node, one bool, err error) {
-		if err != nil {
-			k.note(d, n, err.Error(), todoPatch)
-		}
-		changed = changed || one
-	}
 	for _, p := range k.patchesOf(root) {
-		target := child(p.node, "target")
-		if p.inline != nil {
-			one, err := k.inline(dir, target, p.inline)
-			edit(p.inline, one, err)
-			if err != nil {
-				continue
-			}
-		}
-		if target != nil && ours(target) {
-			one, err := k.selector(dir, target)
-			edit(target, one, err)
-		}
+		changed = k.patchOf(dir, d, p) || changed
 	}
 	for _, n := range contentOf(child(root, "replacements")) {
 		if file := text(n, "path"); file != "" {
@@ -42,7 +25,10 @@ func (k *kustomizations) convertRoot(dir string, d *document, root *yaml.Node) b
 			continue
 		}
 		one, err := k.replacement(dir, n)
-		edit(n, one, err)
+		if err != nil {
+			k.note(d, n, err.Error(), todoPatch)
+		}
+		changed = changed || one
 	}
 	k.labels(dir, d, root)
 	for _, n := range contentOf(child(root, "configurations")) {

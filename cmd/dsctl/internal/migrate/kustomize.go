@@ -200,6 +200,16 @@ func (k *kustomizations) convert() {
 			d.replaced = root
 		}
 	}
+	for _, all := range k.files {
+		for _, d := range all {
+			if d.node != nil && d.replaced == nil && !IsKustomization(d.source) {
+				if root := copyOf(d.node); k.gitOps(d, root) {
+					d.replaced = root
+				}
+			}
+			k.mentions(d)
+		}
+	}
 	slices.SortFunc(k.notes, func(a, b Note) int {
 		if a.File != b.File {
 			return strings.Compare(a.File, b.File)
