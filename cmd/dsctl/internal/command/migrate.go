@@ -116,40 +116,13 @@ func (o *options) migrate(ctx context.Context, m *migration) error {
 	if err := m.check(); err != nil {
 		return err
 	}
-	options, err := m.options()
-	if err != nil {
-		return err
-	}
-	if options.Namespace, _, err = o.config.ToRawKubeConfigLoader().Namespace(); err != nil {
-		return fmt.Errorf("cannot tell the namespace: %w", err)
-	}
-	files, err := o.readSources(m.files)
+	files, options, err := o.input(ctx, m)
 	if err != nil {
 		return err
 	}
 	var sources []migrate.Source
 	for _, f := range files {
 		sources = append(sources, f.Source)
-	}
-	if m.cluster {
-		s, err := o.connect()
-		if err != nil {
-			return err
-		}
-		namespace := ""
-		if n := o.config.Namespace; n != nil && len(m.files) == 0 {
-			namespace = *n
-		}
-		found, others, _, err := clusterSource(ctx, s, m.cutover.Options, namespace)
-		if err != nil {
-			return err
-		}
-		if len(m.files) == 0 {
-			sources, files = append(sources, found), append(files, file{Source: found, out: "cluster.yaml"})
-		} else {
-			options.Context = append(options.Context, found)
-		}
-		options.Context = append(options.Context, others)
 	}
 	result, err := migrate.Convert(sources, options)
 	if err != nil {
@@ -173,6 +146,37 @@ func (o *options) migrate(ctx context.Context, m *migration) error {
 		return exitCode(exitUnsupported)
 	}
 	return nil
+}
+
+// input reads what is converted, and what is only looked up.
+func (o *options) input(ctx context.Context, m *migration) ([]file, migrate.Options, error) {
+	options, err := m.options()
+	if err != nil {
+		return nil, options, err
+	}
+	if options.Namespace, _, err = o.config.ToRawKubeConfigLoader().Namespace(); err != nil {
+		return nil, options, fmt.Errorf("cannot tell the namespace: %w", err)
+	}
+	files, err := o.readSources(m.files)
+	if err != nil || !m.cluster {
+		return files, options, err
+	}
+	s, err := o.connect()
+	if err != nil {
+		return nil, options, err
+	}
+	namespace := ""
+	if n := o.config.Namespace; n != nil && len(files) == 0 {
+		namespace = *n
+	}
+	found, others, _, err := clusterSource(ctx, s, m.cutover.Options, namespace)
+	if len(m.files) == 0 {
+		files = append(files, file{Source: found, out: "cluster.yaml"})
+	} else {
+		options.Context = append(options.Context, found)
+	}
+	options.Context = append(options.Context, others)
+	return files, options, err
 }
 
 // acceptFormer marks what the report of --accept has, too.

@@ -361,11 +361,11 @@ its build differs from a conversion of the former one: ExternalSecret shop/db (d
 2 exact, 0 changed, 0 unsupported
 3 other places to change by hand
 `
-	real, err := filepath.EvalSymlinks(dir)
+	resolved, err := filepath.EvalSymlinks(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, strings.NewReplacer(dir+"/", "", real+"/", "").Replace(others)); diff != "" {
+	if diff := cmp.Diff(want, strings.NewReplacer(dir+"/", "", resolved+"/", "").Replace(others)); diff != "" {
 		t.Errorf("-want, +got:\n%s\n%s", diff, errs)
 	}
 }

@@ -42,11 +42,11 @@ func TestBuild(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			real, err := Real(dir)
+			resolved, err := Real(dir)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := Build(filepath.Join(dir, "top"), map[string][]byte{filepath.Join(real, "base/a.yaml"): []byte(strings.Replace(object, "name: a", "name: b", 1))})
+			got, err := Build(filepath.Join(dir, "top"), map[string][]byte{filepath.Join(resolved, "base/a.yaml"): []byte(strings.Replace(object, "name: a", "name: b", 1))})
 			if !strings.Contains(string(got), tc.want) || (err == nil) != (tc.err == "") || (err != nil && !strings.Contains(err.Error(), tc.err)) {
 				t.Errorf("%s\ngot %s, error %v; want %q, error %q", tc.reason, got, err, tc.want, tc.err)
 			}

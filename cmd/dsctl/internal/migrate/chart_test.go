@@ -1,10 +1,17 @@
 package migrate
 
 import (
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/chart/common/util"
+	"helm.sh/helm/v4/pkg/chart/loader/archive"
+	chart "helm.sh/helm/v4/pkg/chart/v2/loader"
+	"helm.sh/helm/v4/pkg/engine"
 )
 
 // template is one of a chart: a store and two objects that read it.
@@ -79,5 +86,75 @@ func TestTemplates(t *testing.T) {
 	}
 	if v := r.Report.Verdict(); v != Exact {
 		t.Errorf("the verdict is %s:\n%s", v, strings.Join(r.Report.Text(), "\n"))
+	}
+}
+
+const chartValues = `secrets: {enabled: true}
+vault: {server: "https://vault:8200", mount: kubernetes}
+refreshInterval: 1h
+host: db.example.com
+labels: {team: shop}
+keys:
+- {name: user, key: shop/db, property: user}
+- {name: password, key: shop/password}
+`
+
+const helpers = `{{- define "shop.fullname" }}{{ .Release.Name }}-shop{{ end }}
+{{- define "shop.serviceAccountName" }}reader{{ end }}
+{{- define "shop.labels" -}}
+app: shop
+chart: {{ .Chart.Name }}
+{{- end }}
+`
+
+// render returns what a chart with a template renders.
+func render(t *testing.T, template, values string) []byte {
+	t.Helper()
+	var files []*archive.BufferedFile
+	for name, content := range map[string]string{
+		"Chart.yaml": "apiVersion: v2\nname: shop\nversion: 1.0.0\n", "values.yaml": values, "templates/_helpers.tpl": helpers, "templates/secrets.yaml": template,
+	} {
+		files = append(files, &archive.BufferedFile{Name: name, Data: []byte(content)})
+	}
+	c, err := chart.LoadFiles(files)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := util.ToRenderValues(c, nil, common.ReleaseOptions{Name: "a", Namespace: "shop"}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := engine.Render(c, all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var documents []string
+	for _, name := range slices.Sorted(maps.Keys(out)) {
+		documents = append(documents, out[name])
+	}
+	return []byte(strings.Join(documents, "\n---\n"))
+}
+
+// TestRendered holds that a converted chart renders what a conversion of the rendered chart has, with several values.
+func TestRendered(t *testing.T) {
+	t.Parallel()
+	r, err := Convert([]Source{{Name: "a.yaml", Content: []byte(template), Template: true}}, Options{Namespace: "shop"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, values := range map[string]string{
+		"All": chartValues, "Disabled": strings.Replace(chartValues, "enabled: true", "enabled: false", 1), "NoLabels": strings.Replace(chartValues, "labels: {team: shop}", "labels: {}", 1),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			before, after := render(t, template, values), render(t, string(r.Files[0].Content), values)
+			differences, err := Compare(before, after, Options{Namespace: "shop"})
+			if err != nil || len(differences) > 0 {
+				t.Errorf("error %v\n%s\n%s", err, strings.Join(differences, "\n"), after)
+			}
+			if objects, err := objectsOf(after); err != nil || (len(objects) == 2) == (name == "Disabled") {
+				t.Errorf("%d objects, error %v", len(objects), err)
+			}
+		})
 	}
 }

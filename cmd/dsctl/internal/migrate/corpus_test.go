@@ -20,6 +20,13 @@ var update = flag.Bool("update", false, "write the golden files")
 // corpusRole is the role that the corpus is given for a ServiceAccount that no manifest has.
 const corpusRole = "arn:aws:iam::111122223333:role/flag"
 
+// corpusOptions are those with which the corpus is converted.
+func corpusOptions() Options {
+	return Options{
+		Namespace: "default", Roles: map[string]string{"shop/flagged": corpusRole}, Accounts: map[string]string{"shop/flagged": "flagged"}, GKECluster: "projects/shop-prod/locations/europe-west3/clusters/main",
+	}
+}
+
 // corpus returns the manifests below testdata.
 func corpus(t testing.TB) []string {
 	t.Helper()
@@ -47,9 +54,7 @@ func converted(t testing.TB, path string) Result {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := Convert([]Source{{Name: filepath.Base(path), Content: raw}}, Options{
-		Namespace: "default", Roles: map[string]string{"shop/flagged": corpusRole}, Accounts: map[string]string{"shop/flagged": "flagged"}, GKECluster: "projects/shop-prod/locations/europe-west3/clusters/main",
-	})
+	r, err := Convert([]Source{{Name: filepath.Base(path), Content: raw}}, corpusOptions())
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
@@ -105,5 +110,20 @@ func golden(t *testing.T, path string, got []byte) {
 	}
 	if diff := gocmp.Diff(string(want), string(got)); diff != "" {
 		t.Errorf("%s: -want, +got:\n%s", path, diff)
+	}
+}
+
+// TestTwice converts what the corpus became once more, which changes nothing.
+func TestTwice(t *testing.T) {
+	t.Parallel()
+	for _, path := range corpus(t) {
+		once := converted(t, path).Files
+		twice, err := Convert(once, corpusOptions())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := gocmp.Diff(string(once[0].Content), string(twice.Files[0].Content)); diff != "" {
+			t.Errorf("%s: -once, +twice:\n%s", path, diff)
+		}
 	}
 }

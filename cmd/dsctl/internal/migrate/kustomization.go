@@ -219,7 +219,7 @@ func (k *kustomizations) replacementFile(dir, file string) {
 // labels reports labels that a kustomization adds. External Secrets Operator copies them to Secrets.
 func (k *kustomizations) labels(dir string, d *document, root *yaml.Node) {
 	objects := k.targets(dir, func(o *object) bool {
-		return o.Kind == "ExternalSecret" && groupOf(o.APIVersion) == groupESO && child(o.node, "spec", "target", "template") == nil && k.closure(dir, map[string]bool{})[path.Clean(o.document.source)]
+		return o.Kind == "ExternalSecret" && groupOf(o.APIVersion) == groupESO && child(o.node, "spec", "target", "template") == nil && k.closure(dir, map[string]bool{})[path.Clean(o.File)]
 	})
 	if len(objects) == 0 {
 		return

@@ -141,7 +141,7 @@ func (k *kustomizations) targets(dir string, match func(o *object) bool) []*obje
 			continue
 		}
 		all = append(all, o)
-		if files[path.Clean(o.document.source)] {
+		if files[path.Clean(o.File)] {
 			own = append(own, o)
 		}
 	}

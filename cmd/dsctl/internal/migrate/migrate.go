@@ -52,7 +52,7 @@ type Converted struct {
 
 // Convert converts the objects of the tools that it knows among the sources.
 func Convert(sources []Source, options Options) (Result, error) {
-	in := &inputs{Options: options, accounts: map[string][]account{}, written: map[string]bool{}, names: map[string]string{}, mounts: map[string][]mount{}}
+	in := &inputs{Options: options, accounts: map[string][]account{}, written: map[string]bool{}, existing: map[string]bool{}, names: map[string]string{}, mounts: map[string][]mount{}}
 	var own, others []*document
 	files, read := make([][]*document, len(sources)), make([][]byte, len(sources))
 	for i, s := range sources {
@@ -120,6 +120,9 @@ func (in *inputs) take(d *document) {
 		in.accounts[place] = append(in.accounts[place], account{name, stringsOf(child(d.node, "metadata", "annotations"))})
 	} else {
 		in.takeRoles(d, d.node)
+	}
+	if group := groupOf(name.APIVersion); group == "direct-secrets.io" || strings.HasSuffix(group, ".direct-secrets.io") {
+		in.existing[name.Kind+"/"+in.namespace(name.Namespace)+"/"+name.Name] = true
 	}
 	in.takeWorkload(name, d.node)
 	from, known := tools[groupOf(name.APIVersion)]

@@ -121,9 +121,9 @@ func (o *object) claim() bool {
 	}
 	var own []string
 	for _, root := range o.roots() {
-		place := text(root, "kind") + "/" + o.inputs.namespace(o.Namespace) + "/" + text(root, "metadata", "name")
+		place := o.place(root)
 		shared := slices.ContainsFunc(o.before, func(t *tree) bool { return t.root == root && t.shared != "" })
-		if o.inputs.written[place] && !shared && groupOf(o.APIVersion) != groupESO && groupOf(o.APIVersion) != groupGenerators {
+		if (o.inputs.written[place] || o.inputs.existing[place]) && !shared && groupOf(o.APIVersion) != groupESO && groupOf(o.APIVersion) != groupGenerators {
 			o.add(Finding{Verdict: Unsupported, Reason: "another object of the input becomes the " + text(root, "kind") + " " + text(root, "metadata", "name") + ", too", Todo: "rename one of them, and convert it again"})
 			return false
 		}
@@ -133,11 +133,16 @@ func (o *object) claim() bool {
 		o.inputs.written[place] = true
 	}
 	o.before = slices.DeleteFunc(o.before, func(t *tree) bool {
-		there := t.shared != "" && o.inputs.written[t.shared]
+		there := t.shared != "" && (o.inputs.written[t.shared] || o.inputs.existing[o.place(t.root)])
 		o.inputs.written[t.shared] = true
 		return there
 	})
 	return true
+}
+
+// place is that of a result, as KIND/NAMESPACE/NAME.
+func (o *object) place(root *yaml.Node) string {
+	return text(root, "kind") + "/" + o.inputs.namespace(o.Namespace) + "/" + text(root, "metadata", "name")
 }
 
 // A kind is one of direct-secrets.
@@ -182,6 +187,8 @@ type inputs struct {
 	names map[string]string
 	// written are the results that an object has, as KIND/NAMESPACE/NAME, and those that several objects share.
 	written map[string]bool
+	// existing are the objects of direct-secrets in the input, as KIND/NAMESPACE/NAME.
+	existing map[string]bool
 	// accounts are the ServiceAccounts by NAMESPACE/NAME.
 	accounts map[string][]account
 	// roles are those in values of charts. Their names are those of ServiceAccounts, if the values have them.

@@ -1,9 +1,15 @@
 package migrate
 
 import (
+	"bytes"
 	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/rogpeppe/go-internal/diff"
 
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/output"
 )
@@ -53,4 +59,51 @@ func TestReport(t *testing.T) {
 		t.Errorf("the report has %d lines", lines)
 	}
 	golden(t, "testdata/large.report.txt", []byte(b.String()))
+}
+
+// TestFewLines holds how many lines change for each object: those of the corpus of ExternalSecrets, and those of a large tree.
+func TestFewLines(t *testing.T) {
+	t.Parallel()
+	sources := largeTree()
+	files, err := filepath.Glob("testdata/corpus/externalsecret/*.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range files {
+		if strings.HasSuffix(f, ".out.yaml") {
+			continue
+		}
+		raw, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, d := range splitText(Source{Name: f, Content: raw}, nil) {
+			sources = append(sources, Source{Name: fmt.Sprintf("%s/%d.yaml", strings.TrimSuffix(f, ".yaml"), i), Content: d.raw})
+		}
+	}
+	r, err := Convert(sources, corpusOptions())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var changed []int
+	for i, f := range r.Files {
+		if bytes.Equal(sources[i].Content, f.Content) {
+			continue
+		}
+		removed, added := 0, 0
+		for _, line := range strings.Split(string(diff.Diff("a", sources[i].Content, "b", f.Content)), "\n")[3:] {
+			switch {
+			case strings.HasPrefix(line, "-"):
+				removed++
+			case strings.HasPrefix(line, "+"):
+				added++
+			}
+		}
+		changed = append(changed, max(removed, added))
+	}
+	slices.Sort(changed)
+	if median := changed[len(changed)/2]; median > 4 || len(changed) < 250 {
+		t.Errorf("of %d objects, the median of the lines that change is %d", len(changed), median)
+	}
+	t.Logf("%d objects: median %d, 90 %% %d, most %d", len(changed), changed[len(changed)/2], changed[len(changed)*9/10], changed[len(changed)-1])
 }

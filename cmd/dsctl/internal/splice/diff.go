@@ -72,7 +72,7 @@ func (e *editor) mapping(p place, was, want *yaml.Node) error {
 		}
 	}
 	if isFlow(was) {
-		return e.flow(was, olds, news)
+		return e.flow(olds, news)
 	}
 	return e.block(was, olds, news)
 }

@@ -88,7 +88,7 @@ func flowing(n *yaml.Node, flow bool) *yaml.Node {
 }
 
 // flow finds the changes of a mapping in brackets: entries that go or are new.
-func (e *editor) flow(was *yaml.Node, olds []matched, news []inserted) error {
+func (e *editor) flow(olds []matched, news []inserted) error {
 	starts, ends := make([]int, len(olds)), make([]int, len(olds))
 	for i, m := range olds {
 		var err error
