@@ -54,9 +54,9 @@ direct-secrets, and reports on each field. It knows the fields of External Secre
 Objects of other tools, and objects that cannot be converted, stay as they are. So do comments, the order of documents, and all text
 that needs no change. --in-place edits the files where they are: to undo that, use Git. --dry-run prints the changes as a diff.
 
-With --cluster --execute, it moves ExternalSecrets of the cluster one by one: direct-secrets takes over the Secret, which keeps
-its UID and data. An object of which anything is in doubt is left to External Secrets Operator. If the command is stopped, run it
-again; it goes on from there. --cluster --revert gives back what was moved.
+With --cluster --execute, it moves ExternalSecrets, PushSecrets and (with -A) ClusterExternalSecrets of the cluster one by one:
+direct-secrets takes over the Secret, which keeps its UID and data. An object of which anything is in doubt is left to External
+Secrets Operator. If the command is stopped, run it again; it goes on from there. --cluster --revert gives back what was moved.
 
 Exit codes: 0 all is exact, 1 something changes, 2 something cannot be converted, 3 the command failed. With --execute or --revert:
 0 all is moved or given back, 2 something is left as it was, 3 something failed.`,

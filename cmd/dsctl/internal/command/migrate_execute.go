@@ -84,7 +84,7 @@ func (o *options) cutOver(ctx context.Context, m *migration) error {
 	}
 	// A PushSecret can push what an ExternalSecret writes, so these come first.
 	var results []cutover.Result
-	for _, k := range []string{"ExternalSecret", "PushSecret"} {
+	for _, k := range []string{"ExternalSecret", "ClusterExternalSecret", "PushSecret"} {
 		results = append(results, c.Move(ctx, slices.DeleteFunc(slices.Clone(units), func(u cutover.Unit) bool { return u.From.GetKind() != k }))...)
 	}
 	return o.moved(results)
@@ -108,23 +108,45 @@ func (o *options) units(ctx context.Context, s *session, m *migration, matches f
 	var units []cutover.Unit
 	for i := range found {
 		from := &found[i]
-		if (from.GetKind() != "ExternalSecret" && from.GetKind() != "PushSecret") || (s.namespace != "" && from.GetNamespace() != s.namespace) || !matches(from.GetLabels()) {
-			continue
-		}
 		one := converted[idOf(from)]
-		u := cutover.Unit{From: from, To: one.object, MadeBy: one.madeBy, Changes: one.changes}
-		if u.To != nil {
-			for _, c := range converted {
-				if c.object != nil && c.object.GroupVersionKind().Group != v1alpha1.Group && refersTo(u.To.Object["spec"], c.object) &&
-					(c.object.GetNamespace() == "" || c.object.GetNamespace() == from.GetNamespace()) {
-					u.Stores = append(u.Stores, c.object)
-					u.Changes += c.changes
-				}
-			}
+		switch {
+		case !slices.Contains([]string{"ExternalSecret", "PushSecret", "ClusterExternalSecret"}, from.GetKind()), !matches(from.GetLabels()):
+		case s.namespace != "" && from.GetNamespace() != s.namespace:
+		case s.namespace == "" && movedWith(one.madeBy, found, matches):
+		default:
+			u := cutover.Unit{From: from, To: one.object, MadeBy: one.madeBy, Changes: one.changes}
+			addStores(&u, converted)
+			units = append(units, u)
 		}
-		units = append(units, u)
 	}
 	return units, nil
+}
+
+// movedWith reports whether a ClusterExternalSecret is moved that makes an object.
+func movedWith(madeBy string, found []unstructured.Unstructured, matches func(map[string]string) bool) bool {
+	return slices.ContainsFunc(found, func(o unstructured.Unstructured) bool {
+		return cutover.IsCluster(&o) && madeBy == o.GetKind()+" "+o.GetName() && matches(o.GetLabels())
+	})
+}
+
+// addStores adds the converted stores and generators to which an object refers. Those of a ClusterExternalSecret are in the namespaces of
+// what it makes.
+func addStores(u *cutover.Unit, converted map[id]convertedObject) {
+	if u.To == nil {
+		return
+	}
+	namespaces := []string{"", u.From.GetNamespace()}
+	for of, c := range converted {
+		if cutover.IsCluster(u.From) && c.madeBy == u.From.GetKind()+" "+u.From.GetName() {
+			namespaces = append(namespaces, of.namespace)
+		}
+	}
+	for _, c := range converted {
+		if c.object != nil && c.object.GroupVersionKind().Group != v1alpha1.Group && refersTo(u.To.Object["spec"], c.object) && slices.Contains(namespaces, c.object.GetNamespace()) {
+			u.Stores = append(u.Stores, c.object)
+			u.Changes += c.changes
+		}
+	}
 }
 
 // convertedObject is what an object became; object is nil if it cannot be converted.

@@ -130,7 +130,7 @@ func (c *Cutover) move(ctx context.Context, u Unit) (Outcome, string) {
 			return Failed, err.Error()
 		}
 		if journal == nil {
-			return Left, "its Secret does not exist"
+			return Left, "a Secret of it does not exist"
 		}
 	case journal.Moved:
 		return c.clean(ctx, u.From, *journal, "")
@@ -177,8 +177,13 @@ func (c *Cutover) clean(ctx context.Context, of *unstructured.Unstructured, jour
 		return Left, "the object of External Secrets Operator was changed after the move, so that it writes again; use --revert, or restore the fields that the move had set"
 	}
 	uid, version := from.GetUID(), from.GetResourceVersion()
-	// The garbage collector removes ownerReferences instead of deleting what the object owned.
-	err = c.Client.Delete(ctx, from, client.PropagationPolicy(metav1.DeletePropagationOrphan), client.Preconditions{UID: &uid, ResourceVersion: &version})
+	// The garbage collector removes ownerReferences instead of deleting what the object owned. The ExternalSecrets of a
+	// ClusterExternalSecret go with it: they own no Secret.
+	propagation := metav1.DeletePropagationOrphan
+	if IsCluster(from) {
+		propagation = metav1.DeletePropagationBackground
+	}
+	err = c.Client.Delete(ctx, from, client.PropagationPolicy(propagation), client.Preconditions{UID: &uid, ResourceVersion: &version})
 	switch {
 	case kerrors.IsConflict(err):
 		return Failed, "the object of External Secrets Operator changed at the same moment; run the command again"
@@ -193,7 +198,7 @@ func (c *Cutover) refused(u Unit) string {
 	unsuspended := c.unsuspended(u.From)
 	switch {
 	case u.MadeBy != "":
-		return u.MadeBy + " makes it and would take the change back; the guide on moving says how to move that"
+		return u.MadeBy + " makes it and would take the change back; move that, with -A, or as the guide on moving says"
 	case u.To == nil:
 		return notConverted
 	case u.Changes > 0 && !c.AcceptChanges:
@@ -284,9 +289,9 @@ func untracked(all map[string]string) map[string]string {
 	return rest
 }
 
-// field returns a text below spec; "" if there is none.
+// field returns a text of the spec; "" if there is none.
 func field(o *unstructured.Unstructured, path ...string) string {
-	text, _, _ := unstructured.NestedString(o.Object, append([]string{"spec"}, path...)...)
+	text, _, _ := unstructured.NestedString(o.Object, append(specOf(o), path...)...)
 	return text
 }
 

@@ -141,7 +141,7 @@ func TestRefused(t *testing.T) {
 		want    string
 	}{
 		"Good":            {unit: Unit{From: esoObject(map[string]any{}), To: to}},
-		"MadeByFanOut":    {unit: Unit{From: esoObject(map[string]any{}), MadeBy: "ClusterExternalSecret all"}, want: "ClusterExternalSecret all makes it and would take the change back; the guide on moving says how to move that"},
+		"MadeByFanOut":    {unit: Unit{From: esoObject(map[string]any{}), MadeBy: "ClusterExternalSecret all"}, want: "ClusterExternalSecret all makes it and would take the change back; move that, with -A, or as the guide on moving says"},
 		"NotConverted":    {unit: Unit{From: esoObject(map[string]any{})}, want: "it cannot be converted; the report of migrate says why"},
 		"Changes":         {unit: Unit{From: esoObject(map[string]any{}), To: to, Changes: 2}, want: "the conversion changes something (2 findings); check the report of migrate, and use --accept-changes"},
 		"Accepted":        {unit: Unit{From: esoObject(map[string]any{}), To: to, Changes: 2}, options: Options{AcceptChanges: true}},

@@ -37,7 +37,9 @@ type entry struct {
 	// Secret is the name of the Secret of an ExternalSecret, SecretUID its UID.
 	Secret    string    `json:"secret,omitempty"`
 	SecretUID types.UID `json:"secretUID,omitempty"`
-	Moved     bool      `json:"moved"`
+	// Children are what a ClusterExternalSecret made.
+	Children []child `json:"children,omitempty"`
+	Moved    bool    `json:"moved"`
 }
 
 // journalKey is the key of a ConfigMap of the journal.
@@ -73,7 +75,14 @@ func (o Options) parseEntry(m *corev1.ConfigMap) (*entry, error) {
 // begin writes the entry of an object before anything is changed. It returns nil if the Secret does not exist.
 func (c *Cutover) begin(ctx context.Context, u Unit) (*entry, error) {
 	e := &entry{UID: u.From.GetUID(), Object: manifest(u.From)}
-	if !isPush(u.From) {
+	switch {
+	case IsCluster(u.From):
+		children, complete, err := c.children(ctx, u.From)
+		if err != nil || !complete {
+			return nil, err
+		}
+		e.Children = children
+	case !isPush(u.From):
 		secret := &corev1.Secret{}
 		if absent, err := c.get(ctx, target(u.From), secret); absent || err != nil {
 			return nil, err
@@ -185,8 +194,11 @@ func (c *Cutover) Revert(ctx context.Context, namespace string, matches func(lab
 // giveBack undoes the move of an object, however far it came. The Secret and the remote secrets stay as they are.
 func (c *Cutover) giveBack(ctx context.Context, e entry) error {
 	undo := []func(context.Context, entry) error{c.deleteOurs, c.returnSecret, c.restore}
-	if isPush(e.Object) {
+	switch {
+	case isPush(e.Object):
 		undo = []func(context.Context, entry) error{c.deletePush, c.restore}
+	case IsCluster(e.Object):
+		undo = []func(context.Context, entry) error{c.deleteCluster, c.returnSecrets, c.restore}
 	}
 	for _, act := range undo {
 		if err := act(ctx, e); err != nil {
@@ -230,14 +242,19 @@ func (c *Cutover) deleteObject(ctx context.Context, e entry, to client.Object, r
 // returnSecret removes what direct-secrets has added to the metadata of the Secret, and names External Secrets Operator
 // as the manager of its keys. The operator adds the rest.
 func (c *Cutover) returnSecret(ctx context.Context, e entry) error {
+	return c.returnSecretOf(ctx, child{Namespace: e.Object.GetNamespace(), Name: e.Object.GetName(), Secret: e.Secret})
+}
+
+// returnSecretOf returns the Secret of one ExternalSecret.
+func (c *Cutover) returnSecretOf(ctx context.Context, of child) error {
 	for {
 		s := &corev1.Secret{}
-		absent, err := c.get(ctx, types.NamespacedName{Namespace: e.Object.GetNamespace(), Name: e.Secret}, s)
+		absent, err := c.get(ctx, types.NamespacedName{Namespace: of.Namespace, Name: of.Secret}, s)
 		if absent || err != nil {
 			return err
 		}
 		err = c.patchMetadata(ctx, s, func(meta *metav1.PartialObjectMetadata) {
-			name, others := e.Object.GetName(), false
+			name, others := of.Name, false
 			for i, f := range meta.ManagedFields {
 				switch {
 				case f.Manager == inspect.FieldManager(name):
@@ -282,5 +299,5 @@ func (c *Cutover) restore(ctx context.Context, e entry) error {
 
 // before returns the fields that made External Secrets Operator write nothing, as they were.
 func (e entry) before() map[string]any {
-	return fieldsOf(e.Object, slices.Collect(maps.Keys(stops[e.Object.GetKind()]))...)
+	return fieldsOf(e.Object, slices.Collect(maps.Keys(stopping(e.Object)))...)
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"reflect"
 	"slices"
 	"strings"
@@ -36,6 +35,8 @@ type move struct {
 	journal entry
 	// before is the data of the Secret when it was released; nil in a call that only finishes the move.
 	before map[string][]byte
+	// data is that of the Secrets of a ClusterExternalSecret, by the ExternalSecrets.
+	data map[string]map[string][]byte
 }
 
 // A decision is the next step for an object.
@@ -53,8 +54,11 @@ func (m *move) run(ctx context.Context) (outcome Outcome, why string, err error)
 		return Left, err.Error(), nil
 	}
 	decide := m.decide
-	if isPush(m.unit.From) {
+	switch {
+	case isPush(m.unit.From):
 		decide = m.decidePush
+	case IsCluster(m.unit.From):
+		decide = m.decideCluster
 	}
 	err = wait.PollUntilContextTimeout(ctx, pollInterval, m.Timeout, true, func(ctx context.Context) (bool, error) {
 		for {
@@ -167,9 +171,9 @@ func (m *move) take(ctx context.Context, next step, s state) error {
 		return m.StopESO(ctx, s.from)
 	case stepRelease:
 		m.before = s.secret.Data
-		return m.release(ctx, s.secret)
+		return m.release(ctx, s.secret, m.name.Name)
 	case stepAdopt:
-		return m.patchFields(ctx, s.to, fieldsOf(m.final(), plannedFields...))
+		return m.patchFields(ctx, s.to, fieldsOf(m.final(), planned(m.unit.To)...))
 	}
 	return fmt.Errorf("step %d is not to be taken", next)
 }
@@ -219,38 +223,61 @@ func (m *move) final() *unstructured.Unstructured {
 	return o
 }
 
-// plannedFields are the fields that an ExternalSecret has only once it takes over.
-var plannedFields = []string{"spec.target.cleanupPolicy", "spec.target.creationPolicy", "spec.target.deletionPolicy", "spec.target.immutable"}
+// planned returns the fields that an ExternalSecret has only once it takes over.
+func planned(to *unstructured.Unstructured) []string {
+	var all []string
+	for _, name := range []string{"cleanupPolicy", "creationPolicy", "deletionPolicy", "immutable"} {
+		all = append(all, strings.Join(specOf(to), ".")+".target."+name)
+	}
+	return all
+}
+
+// specOf returns the path of the spec of an ExternalSecret in an object.
+func specOf(o *unstructured.Unstructured) []string {
+	if IsCluster(o) {
+		return []string{"spec", "externalSecretSpec"}
+	}
+	return []string{"spec"}
+}
 
 // plan returns the ExternalSecret as long as it only compares.
 func (m *move) plan() *unstructured.Unstructured {
 	o := m.final()
-	for _, path := range plannedFields {
+	for _, path := range planned(o) {
 		unstructured.RemoveNestedField(o.Object, strings.Split(path, ".")...) // They cannot be combined with None.
 	}
 	// The paths are those of mappings in a valid object.
-	_ = unstructured.SetNestedField(o.Object, string(v1alpha1.CreateNone), "spec", "target", "creationPolicy")
+	_ = unstructured.SetNestedField(o.Object, string(v1alpha1.CreateNone), append(specOf(o), "target", "creationPolicy")...)
 	return o
 }
 
-const refreshPolicy = "spec.refreshPolicy"
-
-// stops are the fields, by Kind, with which External Secrets Operator writes nothing any more. All are set at once: with
+// stops are the fields of the spec, by Kind, with which External Secrets Operator writes nothing any more. All are set at once: with
 // some of them it writes the Secret once more.
 var stops = map[string]map[string]any{
-	"ExternalSecret": {
-		"spec.refreshInterval": "0s", refreshPolicy: "CreatedOnce",
-		"spec.target.creationPolicy": "Orphan", "spec.target.deletionPolicy": "Retain",
-	},
-	"PushSecret": {"spec.refreshInterval": "0s", "spec.deletionPolicy": "None"},
+	"ExternalSecret": stopsWriting, clusterKind: stopsWriting,
+	"PushSecret": {"refreshInterval": "0s", "deletionPolicy": "None"},
+}
+
+var stopsWriting = map[string]any{
+	"refreshInterval": "0s", "refreshPolicy": "CreatedOnce",
+	"target.creationPolicy": "Orphan", "target.deletionPolicy": "Retain",
+}
+
+// stopping returns the fields with which External Secrets Operator writes nothing any more for an object, by their paths.
+func stopping(from *unstructured.Unstructured) map[string]any {
+	fields := map[string]any{}
+	for path, value := range stops[from.GetKind()] {
+		fields[strings.Join(specOf(from), ".")+"."+path] = value
+	}
+	return fields
 }
 
 // StopESO makes External Secrets Operator write nothing any more for an object.
 func (c *Cutover) StopESO(ctx context.Context, from *unstructured.Unstructured) error {
-	fields := maps.Clone(stops[from.GetKind()])
+	fields := stopping(from)
 	err := c.patchFields(ctx, from, fields)
-	if strict.IsUnknown(err, refreshPolicy) { // Older versions do not have it, and need only the interval.
-		delete(fields, refreshPolicy)
+	if policy := strings.Join(specOf(from), ".") + ".refreshPolicy"; strict.IsUnknown(err, policy) { // Older versions do not have it, and need only the interval.
+		delete(fields, policy)
 		err = c.patchFields(ctx, from, fields)
 	}
 	return err
@@ -258,12 +285,12 @@ func (c *Cutover) StopESO(ctx context.Context, from *unstructured.Unstructured) 
 
 // release removes from a Secret what External Secrets Operator knows it by, and names direct-secrets as the manager of
 // its keys. If they had no manager, or a second one, the first write of direct-secrets could not remove a key later.
-func (m *move) release(ctx context.Context, s *corev1.Secret) error {
+func (m *move) release(ctx context.Context, s *corev1.Secret, name string) error {
 	return m.patchMetadata(ctx, s, func(meta *metav1.PartialObjectMetadata) {
-		meta.OwnerReferences = slices.DeleteFunc(meta.OwnerReferences, func(r metav1.OwnerReference) bool { return ownedByESO(r) && r.Name == m.name.Name })
+		meta.OwnerReferences = slices.DeleteFunc(meta.OwnerReferences, func(r metav1.OwnerReference) bool { return ownedByESO(r) && r.Name == name })
 		for i, f := range meta.ManagedFields {
-			if managedByESO(f, m.name.Name) {
-				meta.ManagedFields[i].Manager, meta.ManagedFields[i].Operation = inspect.FieldManager(m.name.Name), metav1.ManagedFieldsOperationApply
+			if managedByESO(f, name) {
+				meta.ManagedFields[i].Manager, meta.ManagedFields[i].Operation = inspect.FieldManager(name), metav1.ManagedFieldsOperationApply
 			}
 		}
 		if slices.ContainsFunc(meta.OwnerReferences, ownedByESO) {

@@ -1,9 +1,11 @@
 package migrate
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -56,6 +58,24 @@ func pushSecret(o *object) {
 	o.becomes(kind{name: "PushSecret"})
 	pushSecrets.with(metadata()).walk(&field{object: o, node: o.node})
 	o.finishPush("spec")
+	o.refuseLoop()
+}
+
+// refuseLoop reports a Secret that an ExternalSecret reads from a store to which it would be pushed back.
+func (o *object) refuseLoop() {
+	secret := text(o.node, "spec", "selector", "secret", "name")
+	for _, es := range o.inputs.objects {
+		target := cmp.Or(text(es.node, "spec", "target", "name"), es.Name.Name)
+		if es.Kind != "ExternalSecret" || groupOf(es.APIVersion) != groupESO || target != secret || o.inputs.namespace(es.Namespace) != o.inputs.namespace(o.Namespace) {
+			continue
+		}
+		from := child(es.node, "spec", "secretStoreRef")
+		for i, to := range contentOf(child(o.node, "spec", "secretStoreRefs")) {
+			if name := text(to, "name"); name != "" && name == text(from, "name") && cmp.Or(text(to, "kind"), "SecretStore") == cmp.Or(text(from, "kind"), "SecretStore") {
+				o.add(Finding{Field: "spec.secretStoreRefs[" + strconv.Itoa(i) + "]", Verdict: Unsupported, Reason: "ExternalSecret " + es.Name.Name + " reads the Secret from this store, so it is not pushed back to it", Todo: "push another Secret, or leave this object with External Secrets Operator"})
+			}
+		}
+	}
 }
 
 // clusterPushSecrets are the rules for the spec of a ClusterPushSecret.
