@@ -1,5 +1,5 @@
 // Package demo shows how an ExternalSecret becomes a Secret, with real components: a kube-apiserver,
-// provider-aws as a separate process, and the unmodified AWS SDK with an emulator.
+// provider-aws as a separate process, with the unmodified AWS SDK, and an emulator of AWS.
 package demo
 
 import (
@@ -86,12 +86,8 @@ type demo struct {
 // create stores secrets in AWS, applies the example and shows the result.
 func (d *demo) create(ctx context.Context) error {
 	d.printStep("Creating the secrets shop/db and shop/db-connection in AWS Secrets Manager.")
-	if err := d.putSecret(ctx, "shop/db", `{"password":"first-password"}`); err != nil {
-		return err
-	}
-	if err := d.putSecret(ctx, "shop/db-connection", `{"host":"db.example","port":5432}`); err != nil {
-		return err
-	}
+	d.stack.AWS.Put("shop/db", []byte(`{"password":"first-password"}`))
+	d.stack.AWS.Put("shop/db-connection", []byte(`{"host":"db.example","port":5432}`))
 	example, err := manifests.Examples.ReadFile("examples/secretsmanager.yaml")
 	if err != nil {
 		return err
@@ -121,9 +117,7 @@ func (d *demo) create(ctx context.Context) error {
 // rotate changes the value in AWS and waits until the Secret has it.
 func (d *demo) rotate(ctx context.Context) error {
 	d.printStep("Rotating shop/db in AWS. The ExternalSecret is refreshed every five seconds.")
-	if err := d.putSecret(ctx, "shop/db", `{"password":"second-password"}`); err != nil {
-		return err
-	}
+	d.stack.AWS.Put("shop/db", []byte(`{"password":"second-password"}`))
 	if _, err := d.wait(ctx, func(s *corev1.Secret) bool { return string(s.Data["password"]) == "second-password" }); err != nil {
 		return err
 	}

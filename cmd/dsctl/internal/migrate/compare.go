@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	gocmp "github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/equality"
 	utilyaml "sigs.k8s.io/yaml"
 )
 
@@ -68,7 +68,7 @@ func differences(at string, want, got any) []string {
 	a, okA := want.(map[string]any)
 	b, okB := got.(map[string]any)
 	if !okA || !okB {
-		if gocmp.Equal(want, got) {
+		if equality.Semantic.DeepEqual(want, got) {
 			return nil
 		}
 		return []string{strings.TrimPrefix(at, ".") + " differs"}

@@ -9,9 +9,9 @@ import (
 	"strconv"
 	"strings"
 
-	jsonpatch "github.com/evanphx/json-patch/v5"
 	"go.yaml.in/yaml/v3"
 	operations "gomodules.xyz/jsonpatch/v2"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 )
 
 // A version is one of an object and of what it becomes, as JSON.
