@@ -93,26 +93,43 @@ func (in *inputs) mergePatch(o *object, patch *yaml.Node) (*yaml.Node, error) {
 			result.put(path, nil, value)
 		}
 	}
+	raw, err := jsonpatch.CreateMergePatch(before.is, after.is) // Labels that are copied, for example.
+	if err != nil {
+		return nil, err
+	}
+	rest, err := readOne(raw)
+	if err != nil {
+		return nil, err
+	}
+	mergeInto(result.root, unstyled(rest.Content[0]))
 	var b bytes.Buffer
 	if err := encodeJSON(&b, result.root, ""); err != nil {
 		return nil, err
 	}
-	rest, err := jsonpatch.CreateMergePatch(before.is, after.is) // Labels that are copied, for example.
-	if err != nil {
-		return nil, err
-	}
-	all, err := jsonpatch.MergeMergePatches(b.Bytes(), rest)
-	if err != nil {
-		return nil, err
-	}
-	if now, err := jsonpatch.MergePatch(before.is, all); err != nil || !jsonpatch.Equal(now, after.is) {
+	if now, err := jsonpatch.MergePatch(before.is, b.Bytes()); err != nil || !jsonpatch.Equal(now, after.is) {
 		return nil, errManual
 	}
-	root, err := readOne(all)
-	if err != nil {
-		return nil, err
+	return result.root, withName(result.root, patch, after.is)
+}
+
+// mergeInto adds what a mapping has to another one, behind what that has already.
+func mergeInto(to, from *yaml.Node) {
+	for key, value := range pairs(from) {
+		var is *yaml.Node
+		for k, v := range pairs(to) {
+			if k.Value == key.Value {
+				is = v
+			}
+		}
+		switch {
+		case is == nil:
+			to.Content = append(to.Content, key, value)
+		case value.Kind == yaml.MappingNode && is.Kind == yaml.MappingNode:
+			mergeInto(is, value)
+		default:
+			*is = *value
+		}
 	}
-	return root.Content[0], withName(unstyled(root.Content[0]), patch, after.is)
 }
 
 // withName gives a patch the API version, the Kind and the name of its object.
