@@ -144,6 +144,11 @@ func TestCutOverClusterExternalSecret(t *testing.T) {
 	if out, code := c.migrate(0, "--execute", "-n", "team-00"); code != 2 {
 		t.Errorf("with a namespace: exit code %d: %s", code, out)
 	}
+	for i := range 5 {
+		after := time.Duration(i+1) * 400 * time.Millisecond
+		out, code := c.migrate(after, "--execute", "-A")
+		t.Logf("killed after %s: exit code %d: %s", after, code, out)
+	}
 	c.wantOutput("\n1 moved, 0 reverted, 0 left, 0 failed\n", "--execute", "-A")
 	c.eventually("of direct-secrets", heldByUs)
 	c.unbroken()
@@ -158,7 +163,12 @@ func TestCutOverClusterExternalSecret(t *testing.T) {
 		return ""
 	})
 	c.eventually("of direct-secrets", heldByUs)
-	c.wantOutput("\n0 moved, 1 reverted, 0 left, 0 failed\n", "--revert", "-A")
+	for i := range 3 {
+		after := time.Duration(i+1) * 300 * time.Millisecond
+		out, code := c.migrate(after, "--revert", "-A")
+		t.Logf("killed after %s: exit code %d: %s", after, code, out)
+	}
+	c.migrate(0, "--revert", "-A")
 	c.eventually("of External Secrets Operator", heldByESO)
 	c.unbroken()
 	left := &v1alpha1.ClusterExternalSecretList{}

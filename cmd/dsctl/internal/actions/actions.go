@@ -3,6 +3,7 @@ package actions
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"regexp"
@@ -12,23 +13,49 @@ import (
 // Mark is what each text has that stands for an action.
 const Mark = "dsctlaction"
 
-// Comment is how each comment begins that stands for an action on lines of its own.
-const Comment = "#" + Mark
+// IsComment reports whether a comment stands for an action on lines of its own.
+func IsComment(comment string) bool {
+	return strings.HasPrefix(comment, "#"+Mark) || strings.HasPrefix(comment, "#"+fields+Mark)
+}
+
+// fields is what a comment has in front that stands for an action which can yield fields.
+const fields = "fields-"
+
+// MakesFields reports whether a line stands for an action which can yield fields.
+func MakesFields(line string) bool {
+	return strings.HasPrefix(strings.TrimSpace(line), "#"+fields+Mark)
+}
+
+// Opens and Closes report whether a line stands for an action that begins or ends a block.
+func (h *Hidden) Opens(line string) bool {
+	return opens.MatchString(h.actions[strings.TrimSpace(line)])
+}
+
+// Closes reports whether a line stands for an action that ends a block.
+func (h *Hidden) Closes(line string) bool {
+	return closes.MatchString(h.actions[strings.TrimSpace(line)])
+}
+
+var (
+	opens  = regexp.MustCompile(`^\{\{-?\s*(?:if|range|with|define|block)\b`)
+	closes = regexp.MustCompile(`^\{\{-?\s*end\b`)
+)
 
 // Hidden are the actions of a template.
 type Hidden struct {
+	// chart tells apart equal actions of different charts.
+	chart string
 	// actions are those of the template by the word that stands for them.
 	actions map[string]string
 }
 
-// Hide replaces each action by a word, or by a comment if it is on a line of its own and yields no value. Equal actions become equal
-// words. Lines stay lines. The error says why that cannot be done.
-func Hide(template []byte) ([]byte, *Hidden, error) {
+// Hide replaces each action by a word, or by a comment if it is on a line of its own and yields no value. Equal actions of a chart
+// become equal words, also in different files. Lines stay lines. The error says why that cannot be done.
+func Hide(chart string, template []byte) ([]byte, *Hidden, error) {
 	if bytes.Contains(template, []byte(Mark)) {
 		return nil, nil, errors.New("it contains " + Mark)
 	}
-	h := &Hidden{actions: map[string]string{}}
-	words := map[string]string{}
+	h := &Hidden{chart: chart, actions: map[string]string{}}
 	var out bytes.Buffer
 	for at := 0; at < len(template); {
 		begin := bytes.Index(template[at:], []byte("{{"))
@@ -48,19 +75,16 @@ func Hide(template []byte) ([]byte, *Hidden, error) {
 		case strings.Contains(action, "\n"):
 			return nil, nil, fmt.Errorf("line %d: an action inside of a line has several lines", 1+bytes.Count(template[:begin], []byte("\n")))
 		default:
-			if words[action] == "" {
-				words[action] = h.word(action)
-			}
-			out.WriteString(words[action])
+			out.WriteString(h.word(action))
 		}
 		at = end
 	}
 	return out.Bytes(), h, nil
 }
 
-// word returns a new word for a text.
+// word returns the word for a text.
 func (h *Hidden) word(text string) string {
-	w := fmt.Sprintf("%s%dz", Mark, len(h.actions))
+	w := fmt.Sprintf("%s%.6xz", Mark, sha256.Sum256([]byte(h.chart+"\x00"+text)))
 	h.actions[w] = text
 	return w
 }
@@ -126,10 +150,13 @@ func (h *Hidden) comment(out *bytes.Buffer, template []byte, begin int, end *int
 		return false
 	}
 	lines := strings.Split(string(template[begin:last]), "\n")
+	prefix := "#"
+	if !control.Match(template[begin:]) {
+		prefix += fields
+	}
 	for i, line := range lines {
-		lines[i] = "#" + h.word(line)
+		lines[i] = prefix + h.word(line)
 		h.actions[lines[i]] = line
-		delete(h.actions, lines[i][1:])
 	}
 	out.WriteString(strings.Join(lines, "\n"))
 	*end = last
@@ -147,7 +174,7 @@ func lastCode(text []byte) []byte {
 	return nil
 }
 
-var word = regexp.MustCompile(`#?` + Mark + `\d+z`)
+var word = regexp.MustCompile(`#?(?:` + fields + `)?` + Mark + `[0-9a-f]{12}z`)
 
 // Show replaces what stands for actions by the actions.
 func (h *Hidden) Show(text string) string {
@@ -155,8 +182,8 @@ func (h *Hidden) Show(text string) string {
 		if action, found := h.actions[w]; found {
 			return action
 		}
-		if action, found := h.actions[strings.TrimPrefix(w, "#")]; found {
-			return "#" + action
+		if rest, found := strings.CutPrefix(w, "#"); found {
+			return "#" + h.Show(rest)
 		}
 		return w
 	})

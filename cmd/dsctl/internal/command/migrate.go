@@ -169,7 +169,7 @@ func (o *options) input(ctx context.Context, m *migration) ([]file, migrate.Opti
 	if n := o.config.Namespace; n != nil && len(files) == 0 {
 		namespace = *n
 	}
-	found, others, _, err := clusterSource(ctx, s, m.cutover.Options, namespace)
+	found, others, _, err := clusterSource(ctx, s, m.cutover.Options, namespace, migrate.Knows)
 	if len(m.files) == 0 {
 		files = append(files, file{Source: found, out: "cluster.yaml"})
 	} else {
@@ -196,6 +196,25 @@ func (m *migration) acceptFormer(r *migrate.Report) error {
 	return nil
 }
 
+// givenStores reads what stores become that are not in the input.
+func (m *migration) givenStores(stores map[string]migrate.GivenStore) error {
+	for _, s := range m.stores {
+		from, to, found := strings.Cut(s, "=")
+		if kind, name, ok := strings.Cut(from, "/"); !found || !ok || name == "" || (kind != "SecretStore" && kind != "ClusterSecretStore") {
+			return fmt.Errorf("--store: %q is not SecretStore/[NAMESPACE/]NAME=KIND or ClusterSecretStore/NAME=KIND", s)
+		}
+		store, err := migrate.ParseStore(to)
+		switch {
+		case err != nil:
+			return fmt.Errorf("--store: %w", err)
+		case strings.HasPrefix(from, "Cluster") != strings.HasPrefix(to, "Cluster"), strings.HasPrefix(from, "Cluster") && strings.Count(from, "/") > 1:
+			return fmt.Errorf("--store: %q: a ClusterSecretStore has no namespace and becomes a cluster Kind, and a SecretStore does not", s)
+		}
+		stores[from] = store
+	}
+	return nil
+}
+
 // check returns an error if flags do not fit together.
 func (m *migration) check() error {
 	edits := m.inPlace || m.dryRun
@@ -216,16 +235,8 @@ func (m *migration) check() error {
 
 func (m *migration) options() (migrate.Options, error) {
 	options := migrate.Options{Roles: map[string]string{}, Accounts: map[string]string{}, Stores: map[string]migrate.GivenStore{}, GKECluster: m.gke}
-	for _, s := range m.stores {
-		from, to, found := strings.Cut(s, "=")
-		if kind, name, ok := strings.Cut(from, "/"); !found || !ok || name == "" || (kind != "SecretStore" && kind != "ClusterSecretStore") {
-			return options, fmt.Errorf("--store: %q is not SecretStore/[NAMESPACE/]NAME=KIND or ClusterSecretStore/NAME=KIND", s)
-		}
-		store, err := migrate.ParseStore(to)
-		if err != nil {
-			return options, fmt.Errorf("--store: %w", err)
-		}
-		options.Stores[from] = store
+	if err := m.givenStores(options.Stores); err != nil {
+		return options, err
 	}
 	for _, a := range m.accounts {
 		class, account, found := strings.Cut(a, "=")

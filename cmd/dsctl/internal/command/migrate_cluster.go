@@ -25,7 +25,7 @@ import (
 // clusterSource reads the objects of a cluster that migrate converts, and the annotations of ServiceAccounts. If a namespace is
 // given, those of others and those of the cluster are in others. It returns the objects, too. Those that a cut-over has changed are in
 // the sources as they were before.
-func clusterSource(ctx context.Context, s *session, options cutover.Options, namespace string) (source, others migrate.Source, all []unstructured.Unstructured, err error) {
+func clusterSource(ctx context.Context, s *session, options cutover.Options, namespace string, knows func(group string) bool) (source, others migrate.Source, all []unstructured.Unstructured, err error) {
 	var own, rest [][]byte
 	add := func(in string, object any) error {
 		raw, err := yamlOf(object)
@@ -36,7 +36,7 @@ func clusterSource(ctx context.Context, s *session, options cutover.Options, nam
 		}
 		return err
 	}
-	kinds, err := convertedKinds(s)
+	kinds, err := convertedKinds(s, knows)
 	if err != nil {
 		return source, others, nil, err
 	}
@@ -122,14 +122,14 @@ func manifestOf(object map[string]any) map[string]any {
 }
 
 // convertedKinds returns the Kinds of the tools that migrate knows which the cluster serves, each in its preferred version.
-func convertedKinds(s *session) ([]schema.GroupVersionKind, error) {
+func convertedKinds(s *session, knows func(group string) bool) ([]schema.GroupVersionKind, error) {
 	groups, err := s.Discovery.ServerGroups()
 	if err != nil {
 		return nil, fmt.Errorf("cannot list the API groups: %w", err)
 	}
 	var all []schema.GroupVersionKind
 	for _, g := range groups.Groups {
-		if !migrate.Knows(g.Name) {
+		if !knows(g.Name) {
 			continue
 		}
 		seen := map[string]bool{}

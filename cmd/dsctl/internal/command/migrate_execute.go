@@ -96,7 +96,7 @@ func (o *options) units(ctx context.Context, s *session, m *migration, matches f
 	if err != nil {
 		return nil, err
 	}
-	source, _, found, err := clusterSource(ctx, s, m.cutover.Options, "")
+	source, _, found, err := clusterSource(ctx, s, m.cutover.Options, "", migrate.KnowsESO)
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +215,7 @@ func (o *options) printMoved(r cutover.Result) {
 	if o.format != "" {
 		return
 	}
-	text := fmt.Sprintf("%-8s  %s %s/%s", r.Outcome, r.Kind, r.Namespace, r.Name)
+	text := fmt.Sprintf("%-8s  %s %s", r.Outcome, r.Kind, strings.TrimPrefix(r.Namespace+"/"+r.Name, "/"))
 	if r.Reason != "" {
 		text += ": " + r.Reason
 	}

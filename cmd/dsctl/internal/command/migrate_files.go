@@ -44,7 +44,7 @@ func (o *options) readSources(names []string) ([]file, error) {
 		if name == "-" {
 			out = "stdin.yaml"
 		}
-		all = append(all, file{migrate.Source{Name: name, Content: raw, Template: isTemplate(name)}, out})
+		all = append(all, file{migrate.Source{Name: name, Content: raw, Chart: chartOf(name)}, out})
 	}
 	return all, nil
 }
@@ -66,20 +66,20 @@ func readFolder(name string) ([]file, error) {
 			return err
 		}
 		out, err := filepath.Rel(name, path)
-		all = append(all, file{migrate.Source{Name: path, Content: raw, Template: isTemplate(path)}, out})
+		all = append(all, file{migrate.Source{Name: path, Content: raw, Chart: chartOf(path)}, out})
 		return err
 	})
 	return all, err
 }
 
-// isTemplate reports whether a file is a template of a chart of Helm.
-func isTemplate(path string) bool {
+// chartOf returns the folder of the chart of Helm whose template a file is; "" if it is none.
+func chartOf(path string) string {
 	for dir := filepath.Dir(path); filepath.Dir(dir) != dir; dir = filepath.Dir(dir) {
 		if _, err := os.Stat(filepath.Join(filepath.Dir(dir), "Chart.yaml")); err == nil && filepath.Base(dir) == "templates" {
-			return true
+			return filepath.Dir(dir)
 		}
 	}
-	return false
+	return ""
 }
 
 // isManifest reports whether a file can hold manifests, by its name.
@@ -143,6 +143,10 @@ func (o *options) writeFiles(m *migration, files []file, converted []migrate.Sou
 
 // replaceFile replaces the content of a file at once, and keeps its mode.
 func replaceFile(name string, content []byte) error {
+	name, err := filepath.EvalSymlinks(name)
+	if err != nil {
+		return err
+	}
 	info, err := os.Stat(name)
 	if err != nil {
 		return err

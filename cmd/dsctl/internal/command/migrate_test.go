@@ -351,7 +351,7 @@ func TestMigrateVerify(t *testing.T) {
 	want := `labels adds labels to ExternalSecrets, which External Secrets Operator copies to their Secrets
   -> if readers of the Secrets need them, add them to spec.target.template.metadata.labels too, as with an entry of labels that has fields
      labels/kustomization.yaml:2
-the kustomization cannot be built: far/kustomization.yaml names https://127.0.0.1:1/a.yaml, which is not fetched
+the kustomization cannot be built: far/kustomization.yaml names https://127.0.0.1:1/a.yaml, which is not there, and is not fetched
   -> build it before and after the conversion, and compare
      far/kustomization.yaml:1
 its build differs from a conversion of the former one: ExternalSecret shop/db (direct-secrets.io): spec.target is missing

@@ -1,6 +1,7 @@
 package cutover
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -211,58 +212,49 @@ func (m *move) takeCluster(ctx context.Context, next step, s clusterState) error
 	return fmt.Errorf("step %d is not to be taken", next)
 }
 
-// deleteCluster deletes the ClusterExternalSecret of direct-secrets without the Secrets, and waits until its ExternalSecrets no longer exist.
+// deleteCluster deletes the ClusterExternalSecret of direct-secrets, and the ExternalSecrets that it made, without their Secrets. A call
+// that was stopped is continued: such an ExternalSecret has no owner any more.
 func (c *Cutover) deleteCluster(ctx context.Context, e entry) error {
 	to := &v1alpha1.ClusterExternalSecret{}
-	made := false
 	err := c.deleteObject(ctx, e, to, func(ctx context.Context) error {
-		made = true
-		spec := to.Spec.ExternalSecretSpec.Target
-		if spec.CreationPolicy != v1alpha1.CreateNone {
-			if spec.CleanupPolicy != v1alpha1.CleanupNever {
-				return c.patchFields(ctx, to, map[string]any{"spec.externalSecretSpec.target.cleanupPolicy": string(v1alpha1.CleanupNever)}) // The next call deletes it.
-			}
-			if owned, err := c.ownsOne(ctx, e); owned || err != nil {
-				return err
-			}
-		}
-		return c.Client.Delete(ctx, to, client.PropagationPolicy(metav1.DeletePropagationBackground), client.Preconditions{UID: &to.UID, ResourceVersion: &to.ResourceVersion})
+		return c.Client.Delete(ctx, to, client.PropagationPolicy(metav1.DeletePropagationOrphan), client.Preconditions{UID: &to.UID})
 	})
-	if err != nil || !made {
+	if err != nil {
 		return err
 	}
-	return c.untilDeleted(ctx, e)
-}
-
-// ownsOne reports whether direct-secrets still owns a Secret of a ClusterExternalSecret, which would be deleted with its ExternalSecret.
-func (c *Cutover) ownsOne(ctx context.Context, e entry) (bool, error) {
-	for _, of := range e.Children {
-		s := &corev1.Secret{}
-		absent, err := c.get(ctx, types.NamespacedName{Namespace: of.Namespace, Name: of.Secret}, s)
-		if err != nil {
-			return true, err
-		}
-		if !absent && slices.ContainsFunc(s.OwnerReferences, func(r metav1.OwnerReference) bool { return r.APIVersion == v1alpha1.GroupVersion.String() }) {
-			return true, nil
-		}
-	}
-	return false, nil
-}
-
-// untilDeleted waits until the garbage collector has deleted the ExternalSecrets of a ClusterExternalSecret.
-func (c *Cutover) untilDeleted(ctx context.Context, e entry) error {
-	err := wait.PollUntilContextTimeout(ctx, pollInterval, c.Timeout, true, func(ctx context.Context) (bool, error) {
-		for _, of := range e.Children {
-			if absent, err := c.get(ctx, types.NamespacedName{Namespace: of.Namespace, Name: of.Name}, &v1alpha1.ExternalSecret{}); !absent || err != nil {
-				return false, client.IgnoreNotFound(err)
-			}
-		}
-		return true, nil
+	name, _, _ := unstructured.NestedString(e.Object.Object, "spec", "externalSecretName")
+	name = cmp.Or(name, e.Object.GetName())
+	err = wait.PollUntilContextTimeout(ctx, pollInterval, c.Timeout, true, func(ctx context.Context) (bool, error) {
+		left, err := c.deleteOrphans(ctx, name)
+		return left == 0, err
 	})
 	if wait.Interrupted(err) && ctx.Err() == nil {
 		return errors.New("the ExternalSecrets of direct-secrets are still being deleted; run the command again")
 	}
 	return err
+}
+
+// deleteOrphans deletes ExternalSecrets of a name that a ClusterExternalSecret had made, without their Secrets. It returns how many there
+// were.
+func (c *Cutover) deleteOrphans(ctx context.Context, name string) (left int, err error) {
+	list := &v1alpha1.ExternalSecretList{}
+	if err := c.Client.List(ctx, list); err != nil {
+		return 0, fmt.Errorf("cannot list ExternalSecrets: %w", err)
+	}
+	for i := range list.Items {
+		es := &list.Items[i]
+		if _, made := es.Annotations[v1alpha1.FanOutAnnotation]; !made || es.Name != name || metav1.GetControllerOf(es) != nil {
+			continue
+		}
+		left++
+		if es.DeletionTimestamp == nil {
+			err := c.Client.Delete(ctx, es, client.PropagationPolicy(metav1.DeletePropagationOrphan), client.Preconditions{UID: &es.UID})
+			if client.IgnoreNotFound(err) != nil && !kerrors.IsConflict(err) {
+				return left, err
+			}
+		}
+	}
+	return left, nil
 }
 
 // returnSecrets returns the Secrets of a ClusterExternalSecret to External Secrets Operator.

@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kustomize/api/konfig"
@@ -24,8 +27,10 @@ type files struct {
 
 // ReadFile implements filesys.FileSystem.
 func (f files) ReadFile(name string) ([]byte, error) {
-	if absolute, err := filepath.Abs(name); err == nil && f.contents[absolute] != nil {
-		return f.contents[absolute], nil
+	if absolute, err := filepath.Abs(name); err == nil {
+		if content, found := f.contents[absolute]; found {
+			return content, nil
+		}
 	}
 	return f.FileSystem.ReadFile(name)
 }
@@ -41,11 +46,37 @@ func Build(dir string, contents map[string][]byte) ([]byte, error) {
 	if err := on.local(dir, map[string]bool{}); err != nil {
 		return nil, err
 	}
+	defer cutOff()()
 	all, err := krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(on, dir)
 	if err != nil {
 		return nil, err
 	}
 	return all.AsYaml()
+}
+
+// building is held while the process is cut off.
+var building sync.Mutex
+
+// cutOff keeps Kustomize from running git, which it looks up in PATH, and from HTTP, for which it uses the default transport. It returns
+// what undoes that.
+func cutOff() func() {
+	building.Lock()
+	path, transport := os.Getenv("PATH"), http.DefaultTransport
+	http.DefaultTransport = noTransport{}
+	_ = os.Setenv("PATH", "") // It fails only for malformed names.
+	return func() {
+		_ = os.Setenv("PATH", path)
+		http.DefaultTransport = transport
+		building.Unlock()
+	}
+}
+
+// noTransport refuses every request.
+type noTransport struct{}
+
+// RoundTrip implements http.RoundTripper.
+func (noTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+	return nil, fmt.Errorf("%s is not fetched", r.URL.Redacted())
 }
 
 // Real returns the absolute path of a file without symbolic links.
@@ -57,8 +88,8 @@ func Real(name string) (string, error) {
 	return filepath.EvalSymlinks(absolute)
 }
 
-// local returns an error if a kustomization, or one that it uses, names something that is not on the disk. Kustomize would fetch it,
-// for which it runs git.
+// local returns an error that says so if a kustomization, or one that it uses, names something that is not on the disk. Kustomize would
+// say that it cannot fetch it.
 func (f files) local(dir string, seen map[string]bool) error {
 	if seen[dir] {
 		return nil
@@ -69,19 +100,15 @@ func (f files) local(dir string, seen map[string]bool) error {
 		return err
 	}
 	for i := 0; i+1 < len(root.Content); i += 2 {
-		key, value := root.Content[i].Value, root.Content[i+1]
-		if url := remote(value); url != "" {
-			return fmt.Errorf("%s names %s, which is not fetched", name, url)
-		}
-		if !slices.Contains([]string{"resources", "bases", "components", "generators", "transformers", "validators"}, key) {
+		if !slices.Contains([]string{"resources", "bases", "components"}, strings.ToLower(root.Content[i].Value)) {
 			continue
 		}
-		for _, n := range value.Content {
+		for _, n := range root.Content[i+1].Content {
 			at := filepath.Join(dir, n.Value)
 			switch {
-			case strings.Contains(n.Value, "\n"): // It is written in place.
+			case n.Kind != yaml.ScalarNode:
 			case !f.Exists(at):
-				return fmt.Errorf("%s names %s, which is not there", name, n.Value)
+				return fmt.Errorf("%s names %s, which is not there, and is not fetched", name, n.Value)
 			case f.IsDir(at):
 				if err := f.local(at, seen); err != nil {
 					return err
@@ -110,17 +137,4 @@ func (f files) kustomization(dir string) (*yaml.Node, string, error) {
 		return root.Content[0], name, nil
 	}
 	return nil, "", fmt.Errorf("%s has no kustomization", dir)
-}
-
-// remote returns a value below a node that is the address of something elsewhere; "" if there is none.
-func remote(n *yaml.Node) string {
-	if n.Kind == yaml.ScalarNode && !strings.ContainsAny(n.Value, " \n") && (strings.Contains(n.Value, "://") || strings.HasPrefix(n.Value, "git@")) {
-		return n.Value
-	}
-	for _, c := range n.Content {
-		if url := remote(c); url != "" {
-			return url
-		}
-	}
-	return ""
 }

@@ -131,6 +131,9 @@ func (o *object) annotatedRole(field string, ref *yaml.Node) (string, bool) {
 	switch {
 	case twice != "":
 		o.add(Finding{Field: field, Verdict: Unsupported, Reason: twice, Todo: "convert the folder of each by itself, or give the role with --role " + namespace + "/" + name + "=ARN"})
+	case found && arn != "" && o.inputs.patchedRoles[name] != "":
+		o.add(Finding{Field: field, Verdict: Changed, Reason: "a kustomization changes the role in the annotation of the ServiceAccount " + name + ", and the store has the role of the manifest", Todo: "patch spec.role of the store in " + o.inputs.patchedRoles[name] + ", too"})
+		return arn, true
 	case found && arn != "":
 		return arn, true
 	case o.inputs.knows(namespace, name):

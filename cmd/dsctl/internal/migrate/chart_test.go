@@ -70,7 +70,7 @@ spec:
 
 func TestTemplates(t *testing.T) {
 	t.Parallel()
-	r, err := Convert([]Source{{Name: "a.yaml", Content: []byte(template), Template: true}}, Options{Namespace: "default"})
+	r, err := Convert([]Source{{Name: "a.yaml", Content: []byte(template), Chart: "shop"}}, Options{Namespace: "default"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func render(t *testing.T, template, values string) []byte {
 // TestRendered holds that a converted chart renders what a conversion of the rendered chart has, with several values.
 func TestRendered(t *testing.T) {
 	t.Parallel()
-	r, err := Convert([]Source{{Name: "a.yaml", Content: []byte(template), Template: true}}, Options{Namespace: "shop"})
+	r, err := Convert([]Source{{Name: "a.yaml", Content: []byte(template), Chart: "shop"}}, Options{Namespace: "shop"})
 	if err != nil {
 		t.Fatal(err)
 	}

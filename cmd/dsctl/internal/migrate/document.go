@@ -23,8 +23,8 @@ type Source struct {
 	Name string
 	// Content is YAML or JSON.
 	Content []byte
-	// Template says that it is a template of Helm.
-	Template bool
+	// Chart is the folder of the chart whose template it is; empty if it is none.
+	Chart string
 }
 
 // document is one document of a Source, or one item of a List.
@@ -72,10 +72,10 @@ var directives = regexp.MustCompile(`^(?:(?:%[^\n]*|#[^\n]*|[ \t\r]*)(?:\n|$))*$
 
 // split returns the documents of a source in their order, and its text, in which words stand for the actions of a template.
 func split(s Source) ([]*document, []byte) {
-	if !s.Template {
+	if s.Chart == "" {
 		return splitText(s, nil), s.Content
 	}
-	text, hidden, err := actions.Hide(s.Content)
+	text, hidden, err := actions.Hide(s.Chart, s.Content)
 	if err != nil {
 		d := &document{source: s.Name, line: 1, raw: s.Content}
 		d.fail(err.Error())

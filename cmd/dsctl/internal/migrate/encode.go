@@ -75,13 +75,16 @@ func encodeJSON(b *bytes.Buffer, n *yaml.Node, indent string) error {
 }
 
 // edited returns a source with what its objects became. Text that does not change keeps its bytes.
-func edited(documents []*document, was []byte) []byte {
+// Documents whose text cannot be edited are added to failed.
+func edited(documents []*document, was []byte, failed map[place]error) []byte {
 	var b bytes.Buffer
 	at := 0
 	for i, d := range documents {
 		text, changed, err := d.edited()
 		if err != nil {
-			d.unedited(err)
+			for _, one := range append(d.flat(), d) {
+				failed[place{one.source, one.line}] = err
+			}
 		}
 		if err != nil || !changed {
 			continue
@@ -105,9 +108,6 @@ func edited(documents []*document, was []byte) []byte {
 	return b.Bytes()
 }
 
-// pinned is how comments begin that stand for actions of a template, which must not move.
-const pinned = actions.Comment
-
 // edited returns the text that takes the place of a document.
 func (d *document) edited() (text []byte, changed bool, err error) {
 	roots, changed := d.result()
@@ -129,20 +129,19 @@ func (d *document) edited() (text []byte, changed bool, err error) {
 		}
 		text = append(text, append(part, "---\n"...)...)
 	}
-	own, err := splice.Document(d.raw, roots[last], pinned)
+	own, err := splice.Document(d.raw, roots[last], actions.IsComment)
 	if bytes.Contains(d.raw, []byte("\r\n")) {
 		text = bytes.ReplaceAll(text, []byte("\n"), []byte("\r\n"))
+	}
+	if err == nil && d.hidden != nil && d.object != nil {
+		err = d.object.checkBlocks(own)
 	}
 	return append(text, own...), true, err
 }
 
-// unedited reports that the text of a document cannot be edited.
-func (d *document) unedited(err error) {
-	for _, one := range d.flat() {
-		if one.object != nil {
-			one.object.add(Finding{Verdict: Unsupported, Reason: "its text cannot be edited: " + err.Error(), Todo: "write it without anchors and in the usual form, and convert it again"})
-		}
-	}
+// unedited reports that the text of an object cannot be edited.
+func (o *object) unedited(err error) {
+	o.add(Finding{Verdict: Unsupported, Reason: "its text cannot be edited: " + err.Error(), Todo: "convert the object by hand"})
 }
 
 // result returns what takes the place of the root of a document: of a List, another List.

@@ -181,7 +181,11 @@ func (o *object) copyMetadata(spec string, metadata *yaml.Node) {
 				o.add(Finding{Field: "metadata." + what + "." + key, Verdict: Exact, Reason: "External Secrets Operator copies it to the Secret, too; it is left out there, so that no tool takes the Secret for an object that it manages"})
 				continue
 			}
-			o.out.set(literal(value), append(at, "target", "template", "metadata", what, key)...)
+			node := scalarNode(literal(value), &yaml.Node{})
+			if unknown(value) {
+				node.Style = v.Style
+			}
+			o.out.put(append(slices.Clone(at), "target", "template", "metadata", what, key), nil, node)
 			o.add(Finding{To: spec + ".target.template.metadata." + what + "." + key, Verdict: Exact, Reason: "External Secrets Operator copies it to the Secret"})
 		}
 	}

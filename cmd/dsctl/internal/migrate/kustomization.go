@@ -40,7 +40,10 @@ func (k *kustomizations) convertRoot(dir string, d *document, root *yaml.Node) b
 // inline converts the text of a patch in a kustomization.
 func (k *kustomizations) inline(dir string, target, n *yaml.Node) (bool, error) {
 	root, err := readOne([]byte(n.Value))
-	if err != nil || len(root.Content) == 0 {
+	switch {
+	case err != nil && strings.Contains(n.Value, groupESO):
+		return false, fmt.Errorf("a patch cannot be read as one document: %w", err)
+	case err != nil || len(root.Content) == 0:
 		return false, nil // Kustomize reports it.
 	}
 	result, err := k.patch(dir, target, root.Content[0])
@@ -50,7 +53,7 @@ func (k *kustomizations) inline(dir string, target, n *yaml.Node) (bool, error) 
 	if result == nil {
 		return false, nil
 	}
-	edited, err := splice.Document([]byte(n.Value), result, "")
+	edited, err := splice.Document([]byte(n.Value), result, nil)
 	if err != nil {
 		return false, fmt.Errorf("a patch cannot be edited: %w", err)
 	}
@@ -93,11 +96,14 @@ func (k *kustomizations) selector(dir string, selector *yaml.Node) (bool, error)
 }
 
 // replacement converts the selectors and the paths of a replacement.
-func (k *kustomizations) replacement(dir string, n *yaml.Node) (bool, error) {
-	changed := false
+func (k *kustomizations) replacement(dir string, original *yaml.Node) (bool, error) {
+	changed, n := false, copyOf(original)
 	one := func(selector *yaml.Node, paths ...*yaml.Node) error {
-		if selector == nil || !ours(selector) {
+		if selector == nil {
 			return nil
+		}
+		if is, err := k.ours(selector); err != nil || !is {
+			return err
 		}
 		_, all, err := k.becomesOf(dir, selector)
 		if err != nil {
@@ -132,6 +138,7 @@ func (k *kustomizations) replacement(dir string, n *yaml.Node) (bool, error) {
 			return false, fmt.Errorf("a replacement cannot be converted: %w", err)
 		}
 	}
+	*original = *n
 	return changed, nil
 }
 

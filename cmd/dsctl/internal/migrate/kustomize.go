@@ -1,6 +1,8 @@
 package migrate
 
 import (
+	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -48,12 +50,35 @@ func findKustomizations(in *inputs, all []*document) *kustomizations {
 	k.namespaces()
 	for dir, d := range k.roots {
 		for _, p := range k.patchesOf(d.node) {
+			k.patchesRole(dir, d, p)
 			if file := text(p.node, "path"); file != "" && p.inline == nil {
 				k.patches[path.Join(dir, file)] = append(k.patches[path.Join(dir, file)], patchUse{dir, child(p.node, "target")})
 			}
 		}
 	}
 	return k
+}
+
+// patchesRole remembers ServiceAccounts whose role a patch of a kustomization changes.
+func (k *kustomizations) patchesRole(dir string, d *document, p onePatch) {
+	contents := [][]byte{}
+	if p.inline != nil {
+		contents = append(contents, []byte(p.inline.Value))
+	}
+	for _, of := range k.files[path.Join(dir, text(p.node, "path"))] {
+		contents = append(contents, of.raw)
+	}
+	for _, raw := range contents {
+		escaped := strings.ReplaceAll(roleAnnotation, "/", "~1")
+		if !bytes.Contains(raw, []byte(roleAnnotation)) && !bytes.Contains(raw, []byte(escaped)) {
+			continue
+		}
+		name := text(p.node, "target", "name")
+		if root, err := readOne(raw); err == nil && len(root.Content) > 0 && name == "" {
+			name = text(root.Content[0], "metadata", "name")
+		}
+		k.in.patchedRoles[name] = d.source
+	}
 }
 
 // namespaces gives documents the namespace that kustomizations give their objects.
@@ -145,10 +170,10 @@ func (k *kustomizations) targets(dir string, match func(o *object) bool) []*obje
 			own = append(own, o)
 		}
 	}
-	if len(own) > 0 {
+	if d := k.roots[dir]; len(own) > 0 || (d != nil && text(d.node, "kind") != "Component") {
 		return own
 	}
-	return all // A component is for the objects of whoever uses it.
+	return all // A component is for the objects of whoever uses it, and the folder of Flux or Argo CD is not known.
 }
 
 // selected returns a match for the target of a patch.
@@ -173,22 +198,26 @@ func namedBy(patch *yaml.Node) func(o *object) bool {
 	}
 }
 
-// ours reports whether a target can be of objects that are converted.
-func ours(target *yaml.Node) bool {
+// ours reports whether a target is for objects that are converted. The error says that this is not certain.
+func (k *kustomizations) ours(target *yaml.Node) (bool, error) {
 	group, kind := text(target, "group"), text(target, "kind")
-	if group != "" {
-		return Knows(group)
-	}
-	for g := range tools {
-		if _, found := tools[g].groups[g][kind]; found && kind != "" {
-			return true
+	for g := range eso.groups {
+		if _, found := eso.groups[g][kind]; found {
+			return group == "" || group == g, nil
 		}
 	}
-	return false
+	if kind != "" && !strings.ContainsAny(kind, "|.*[]()?+^$\\") {
+		return false, nil
+	}
+	if slices.ContainsFunc(k.in.objects, selected(target)) {
+		return false, errors.New("a target that names no single Kind can be for converted objects")
+	}
+	return false, nil
 }
 
-// convert converts the patches, and the kustomizations themselves.
-func (k *kustomizations) convert() {
+// convert converts the patches, and the kustomizations themselves, unless they are refused.
+func (k *kustomizations) convert(refused map[place]error) {
+	defer k.refuse(refused)
 	for file, uses := range k.patches {
 		for _, d := range k.files[file] {
 			k.convertPatch(d, uses)
@@ -210,11 +239,20 @@ func (k *kustomizations) convert() {
 			k.mentions(d)
 		}
 	}
-	slices.SortFunc(k.notes, func(a, b Note) int {
-		if a.File != b.File {
-			return strings.Compare(a.File, b.File)
+}
+
+// refuse leaves documents as they are whose text cannot be edited.
+func (k *kustomizations) refuse(refused map[place]error) {
+	for _, all := range k.files {
+		for _, d := range all {
+			if why := refused[place{d.source, d.line}]; d.replaced != nil && why != nil {
+				d.replaced = nil
+				k.note(d, &yaml.Node{Line: 1}, "its text cannot be edited: "+why.Error(), todoPatch)
+			}
 		}
-		return a.Line - b.Line
+	}
+	slices.SortFunc(k.notes, func(a, b Note) int {
+		return cmp.Or(strings.Compare(a.File, b.File), a.Line-b.Line)
 	})
 }
 
@@ -246,15 +284,15 @@ func (k *kustomizations) convertPatch(d *document, uses []patchUse) {
 		return
 	}
 	var result *yaml.Node
-	for _, use := range uses {
+	for i, use := range uses {
 		one, err := k.patch(use.dir, use.target, root)
 		switch {
 		case err != nil:
 			k.note(d, root, "a patch cannot be converted: "+err.Error(), todoPatch)
 			return
-		case one == nil:
-			return
-		case result != nil && !sameJSON(result, one):
+		case one == nil && result == nil:
+			continue
+		case i > 0 && (one == nil || result == nil || !sameJSON(result, one)):
 			k.note(d, root, "a patch becomes different ones, since several kustomizations use it", todoPatch)
 			return
 		}
@@ -268,11 +306,13 @@ func (k *kustomizations) convertPatch(d *document, uses []patchUse) {
 // patch returns what a patch becomes; nil if it is for none of the objects that are converted.
 func (k *kustomizations) patch(dir string, target, patch *yaml.Node) (*yaml.Node, error) {
 	match := selected(target)
-	switch {
-	case target != nil && !ours(target):
+	switch is, err := k.ours(target); {
+	case target != nil && err != nil:
+		return nil, err
+	case target != nil && !is:
 		return nil, nil
 	case target == nil && patch.Kind == yaml.MappingNode:
-		if !Knows(groupOf(text(patch, "apiVersion"))) {
+		if !KnowsESO(groupOf(text(patch, "apiVersion"))) {
 			return nil, nil
 		}
 		match = namedBy(patch)

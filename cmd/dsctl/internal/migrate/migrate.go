@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"fmt"
+	"maps"
 	"path"
 	"regexp"
 	"slices"
@@ -50,9 +51,28 @@ type Converted struct {
 	JSON []byte
 }
 
-// Convert converts the objects of the tools that it knows among the sources.
+// Convert converts the objects of the tools that it knows among the sources. Documents whose text cannot be edited are refused before
+// others are converted that depend on them.
 func Convert(sources []Source, options Options) (Result, error) {
-	in := &inputs{Options: options, accounts: map[string][]account{}, written: map[string]bool{}, existing: map[string]bool{}, names: map[string]string{}, mounts: map[string][]mount{}}
+	refused := map[place]error{}
+	for {
+		result, failed, err := convertOnce(sources, options, refused)
+		if err != nil || len(failed) == 0 {
+			return result, err
+		}
+		maps.Copy(refused, failed)
+	}
+}
+
+// place is that of a document.
+type place struct {
+	file string
+	line int
+}
+
+// convertOnce converts all but the documents that are refused. It returns those whose text cannot be edited.
+func convertOnce(sources []Source, options Options, refused map[place]error) (Result, map[place]error, error) {
+	in := &inputs{Options: options, accounts: map[string][]account{}, written: map[string]bool{}, existing: map[string]bool{}, patchedRoles: map[string]string{}, names: map[string]string{}, mounts: map[string][]mount{}}
 	var own, others []*document
 	files, read := make([][]*document, len(sources)), make([][]byte, len(sources))
 	for i, s := range sources {
@@ -78,11 +98,19 @@ func Convert(sources []Source, options Options) (Result, error) {
 			d.object.own = true
 		}
 	}
+	for _, d := range own {
+		if why := refused[place{d.source, d.line}]; d.object != nil && why != nil {
+			d.object.unedited(why)
+		}
+	}
 	in.convertAll()
-	k.convert()
-	result := Result{}
+	k.convert(refused)
+	result, failed := Result{}, map[place]error{}
 	for i, s := range sources {
-		result.Files = append(result.Files, Source{Name: s.Name, Content: edited(files[i], read[i]), Template: s.Template})
+		result.Files = append(result.Files, Source{Name: s.Name, Content: edited(files[i], read[i], failed), Chart: s.Chart})
+	}
+	if len(failed) > 0 {
+		return Result{}, failed, nil
 	}
 	for _, d := range own {
 		switch {
@@ -92,7 +120,7 @@ func Convert(sources []Source, options Options) (Result, error) {
 			result.Report.add(d.object)
 			one, err := d.object.converted()
 			if err != nil {
-				return Result{}, fmt.Errorf("%s: %w", d.object.Name, err)
+				return Result{}, nil, fmt.Errorf("%s: %w", d.object.Name, err)
 			}
 			result.Objects = append(result.Objects, one)
 		}
@@ -100,7 +128,7 @@ func Convert(sources []Source, options Options) (Result, error) {
 	result.Report.Others = k.notes
 	var err error
 	result.Values, err = in.used.yaml()
-	return result, err
+	return result, nil, err
 }
 
 // take adds the object of a document, if it is one of a tool that is known.
@@ -139,6 +167,7 @@ func (in *inputs) convert(o *object) {
 	k, found := o.source()
 	_, version, _ := strings.Cut(o.APIVersion, "/")
 	switch {
+	case o.verdict() == Unsupported: // Its text cannot be edited.
 	case o.from.internal != "" && o.Kind == o.from.internal:
 		o.omitted = true
 		o.add(Finding{Verdict: Exact, Reason: o.from.name + " keeps it for itself"})
@@ -154,6 +183,7 @@ func (in *inputs) convert(o *object) {
 	case o.Name.Name == "":
 		o.add(Finding{Field: "metadata.name", Verdict: Unsupported, Reason: "the object has no name", Todo: "name it, and convert it again"})
 	default:
+		o.checkFields()
 		k.convert(o)
 		if spec := []string{"spec"}; child(o.node, spec...) != nil && child(o.out.root, spec...) == nil {
 			o.out.put(spec, nil, &yaml.Node{Kind: yaml.MappingNode})

@@ -193,6 +193,8 @@ type inputs struct {
 	accounts map[string][]account
 	// roles are those in values of charts. Their names are those of ServiceAccounts, if the values have them.
 	roles []account
+	// patchedRoles are the kustomizations that change the role of a ServiceAccount, by its name.
+	patchedRoles map[string]string
 	// used are the modules and permissions that the results need.
 	used values
 }

@@ -8,6 +8,9 @@ import (
 	"strings"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/actions"
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/splice"
 )
 
 // gitOps converts the patches and health checks in objects of Flux and Argo CD, and reports whether anything changes.
@@ -39,14 +42,22 @@ func (k *kustomizations) gitOps(d *document, root *yaml.Node) bool {
 
 // healthCheck converts a health check of Flux, and reports whether it changes.
 func (k *kustomizations) healthCheck(d *document, check *yaml.Node) bool {
-	if !Knows(groupOf(text(check, "apiVersion"))) {
+	if !KnowsESO(groupOf(text(check, "apiVersion"))) {
 		return false
 	}
+	var found *object
+	certain := true
 	for _, o := range k.in.objects {
-		if o.Kind == text(check, "kind") && o.Name.Name == text(check, "name") && o.verdict() != Unsupported && !o.omitted {
-			child(check, "apiVersion").Value, child(check, "kind").Value = text(o.out.root, "apiVersion"), text(o.out.root, "kind")
-			return true
+		other := o.Namespace != "" && text(check, "namespace") != "" && o.Namespace != text(check, "namespace")
+		if o.Kind != text(check, "kind") || o.Name.Name != text(check, "name") || groupOf(o.APIVersion) != groupOf(text(check, "apiVersion")) || other {
+			continue
 		}
+		certain = certain && o.verdict() != Unsupported && !o.omitted && (found == nil || text(found.out.root, "kind") == text(o.out.root, "kind"))
+		found = o
+	}
+	if found != nil && certain {
+		child(check, "apiVersion").Value, child(check, "kind").Value = text(found.out.root, "apiVersion"), text(found.out.root, "kind")
+		return true
 	}
 	k.note(d, check, "a health check of Flux is for an object that is not in the input, or cannot be converted", "name the new Kind and its group")
 	return false
@@ -57,13 +68,42 @@ var mention = regexp.MustCompile(`resource\.customizations\S*external-secrets\.i
 
 // mentions reports the lines of a document that name the API groups of External Secrets Operator, and that no conversion changes.
 func (k *kustomizations) mentions(d *document) {
-	lines := strings.Split(string(d.raw), "\n")
-	noted := slices.ContainsFunc(k.notes, func(n Note) bool { return n.File == d.source && n.Line >= d.line && n.Line < d.line+len(lines) })
-	if d.object != nil || d.items != nil || d.err != nil || d.replaced != nil || noted || text(d.node, "kind") == "CustomResourceDefinition" {
+	if d.items != nil || d.err != nil || text(d.node, "kind") == "CustomResourceDefinition" || (d.object != nil && d.hidden == nil) {
 		return
 	}
-	reason, todo := "it names the API group of External Secrets Operator", "name the groups of direct-secrets, too"
-	switch kind := text(d.node, "kind"); kind {
+	reason, todo := hintFor(text(d.node, "kind"))
+	lines := strings.Split(string(d.raw), "\n")
+	noted := map[int]bool{}
+	for _, n := range k.notes {
+		if n.File == d.source {
+			noted[n.Line] = true
+		}
+	}
+	stays := func(string) bool { return true }
+	if d.replaced != nil {
+		if now, err := splice.Document(d.raw, d.replaced, nil); err == nil {
+			stays = func(line string) bool { return slices.Contains(strings.Split(string(now), "\n"), line) }
+		}
+	}
+	for i, line := range lines {
+		shown, reason, todo := line, reason, todo
+		switch {
+		case d.hidden != nil && actions.Is(line):
+			shown = d.hidden.Show(line)
+			reason, todo = "an action of a template names the API group of External Secrets Operator", "name the groups of direct-secrets"
+		case d.object != nil || strings.HasPrefix(strings.TrimSpace(line), "#"):
+			continue
+		}
+		if mention.MatchString(shown) && !noted[d.line+i] && stays(line) {
+			k.note(d, &yaml.Node{Line: i + 1}, reason, todo)
+		}
+	}
+}
+
+// hintFor returns why a document of a Kind is to be changed by hand, and how.
+func hintFor(kind string) (reason, todo string) {
+	reason, todo = "it names the API group of External Secrets Operator", "name the groups of direct-secrets, too"
+	switch kind {
 	case "AppProject":
 		reason, todo = "an AppProject of Argo CD names the API group of External Secrets Operator", "permit the groups direct-secrets.io and those of your stores, too"
 	case "Role", "ClusterRole":
@@ -75,11 +115,7 @@ func (k *kustomizations) mentions(d *document) {
 	case "HelmRelease", "":
 		reason, todo = "values have objects of External Secrets Operator, or name its API group", "convert the objects by hand, as the report does with others of their Kind"
 	}
-	for i, line := range lines {
-		if mention.MatchString(line) && !strings.HasPrefix(strings.TrimSpace(line), "#") {
-			k.note(d, &yaml.Node{Line: i + 1}, reason, todo)
-		}
-	}
+	return reason, todo
 }
 
 // patchOf converts a patch in a kustomization, and its target. It reports whether anything changes.
@@ -99,7 +135,7 @@ func (k *kustomizations) patchOf(dir string, d *document, p onePatch) bool {
 			return false
 		}
 	}
-	if target != nil && ours(target) {
+	if is, err := k.ours(target); target != nil && err == nil && is {
 		one, err := k.selector(dir, target)
 		if err != nil {
 			err = fmt.Errorf("the target of a patch cannot be converted: %w", err)

@@ -47,16 +47,10 @@ func (in *inputs) probe(o *object, was []byte) (*version, error) {
 
 // original returns an object as it is in the input, as JSON.
 func (o *object) original() ([]byte, error) {
-	root, err := readOne(o.raw)
-	if err != nil || len(root.Content) == 0 {
+	if o.raw == nil {
 		return nil, errors.New("it is in a List")
 	}
-	if err := new(expansion).expand(root.Content[0], 0); err != nil {
-		return nil, err
-	}
-	var b bytes.Buffer
-	err = encodeJSON(&b, root.Content[0], "")
-	return b.Bytes(), err
+	return jsonOf(o.raw)
 }
 
 // errManual says that a patch is to be changed by hand.
@@ -175,8 +169,19 @@ func (in *inputs) patched(o *object, change func([]byte) ([]byte, error)) (befor
 	if err != nil {
 		return nil, nil, fmt.Errorf("the patch does not apply: %w", err)
 	}
-	after, err = in.probe(o, now)
-	return before, after, err
+	if after, err = in.probe(o, now); err != nil {
+		return nil, nil, err
+	}
+	return before, after, sameKind(before, after)
+}
+
+// sameKind returns an error if a patch makes an object of another Kind of it, which others refer to.
+func sameKind(before, after *version) error {
+	was, is := valueAt(before.is, []string{"kind"}), valueAt(after.is, []string{"kind"})
+	if was == nil || is == nil || was.Value != is.Value {
+		return errors.New("the patch makes another Kind of it")
+	}
+	return nil
 }
 
 // leaves returns the paths of the values of a patch. A list is one value.
@@ -289,6 +294,9 @@ func (in *inputs) patchOperations(o *object, list *yaml.Node) (*yaml.Node, error
 	if err != nil {
 		return nil, err
 	}
+	if err := sameKind(before, after); err != nil {
+		return nil, err
+	}
 	result := &yaml.Node{Kind: yaml.SequenceNode}
 	for i, n := range list.Content {
 		one, err := moved(operation{text(n, "op"), text(n, "path")}, n, pointer(text(n, "path"), states[i]), before, after)
@@ -382,6 +390,9 @@ func renamed(op operation, n *yaml.Node, from, path []string, after *version) (*
 	}
 	return one, nil
 }
+
+// sameObject reports whether two objects are the same.
+func sameObject(a, b []byte) bool { return jsonpatch.Equal(a, b) }
 
 // sameJSON reports whether two nodes have the same data.
 func sameJSON(a, b *yaml.Node) bool {

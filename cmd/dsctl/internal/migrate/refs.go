@@ -86,10 +86,10 @@ func (o *object) unconverted() error {
 // referTo returns what a store or a generator becomes that the object refers to. Of several with its name it is one in the folder
 // of the object, or in a folder around it, or any if they become the same.
 func (o *object) referTo(group, kind, namespace, name string) (target, error) {
-	if given := o.inputs.given(kind, namespace, name); given != nil {
+	all, guess := nearest(o.File, o.inputs.allNamed(group, kind, namespace, name), func(o *object) string { return o.File }), ""
+	if given := o.inputs.given(kind, namespace, name); given != nil && len(all) == 0 {
 		return *given, nil
 	}
-	all, guess := nearest(o.File, o.inputs.allNamed(group, kind, namespace, name), func(o *object) string { return o.File }), ""
 	if len(all) == 0 {
 		all = o.inputs.candidates(group, kind, name)
 		guess = fmt.Sprintf("%s %s is not in the input, but all that it can be become the same", kind, name)
@@ -240,14 +240,11 @@ func (t target) vault() (path, version string) {
 func (f *field) refer(to string, t target) {
 	f.node = f.reference(t.kind)
 	f.used.module(t.kind.module)
-	switch {
-	case t.guess == "":
-		f.exact(to)
-	case unknown(t.guess):
-		f.move(to, Finding{Verdict: Exact, Reason: t.guess})
-	default:
+	if t.guess != "" {
 		f.changed(to, t.guess, "check that it will be there")
+		return
 	}
+	f.exact(to)
 }
 
 // reference returns what a reference with a name becomes, with its comments.

@@ -58,25 +58,32 @@ func (r *Report) unreadable(d *document) {
 	})
 }
 
-// Accept marks what a former report has, too, as accepted. Lines can differ.
+// Accept marks what a former report has, too, as accepted. Lines can differ; each finding accepts one.
 func (r *Report) Accept(former Report) {
-	type key struct{ kind, namespace, name, field, reason string }
-	accepted := map[key]bool{}
+	type key struct{ file, kind, namespace, name, field, reason string }
+	accepted := map[key]int{}
+	of := func(o ObjectReport, f Finding) key {
+		return key{o.File, o.Kind, o.Namespace, o.Name.Name, f.Field, f.Reason}
+	}
 	for _, o := range former.Objects {
 		for _, f := range o.Findings {
-			accepted[key{o.Kind, o.Namespace, o.Name.Name, f.Field, f.Reason}] = true
+			accepted[of(o, f)]++
 		}
 	}
 	for _, n := range former.Others {
-		accepted[key{name: n.File, reason: n.Reason}] = true
+		accepted[key{file: n.File, reason: n.Reason}]++
+	}
+	accept := func(k key) bool {
+		accepted[k]--
+		return accepted[k] >= 0
 	}
 	for _, o := range r.Objects {
 		for i, f := range o.Findings {
-			o.Findings[i].Accepted = f.Verdict != Exact && accepted[key{o.Kind, o.Namespace, o.Name.Name, f.Field, f.Reason}]
+			o.Findings[i].Accepted = f.Verdict != Exact && accept(of(o, f))
 		}
 	}
 	for i, n := range r.Others {
-		r.Others[i].Accepted = accepted[key{name: n.File, reason: n.Reason}]
+		r.Others[i].Accepted = accept(key{file: n.File, reason: n.Reason})
 	}
 }
 

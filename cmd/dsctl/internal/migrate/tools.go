@@ -68,6 +68,9 @@ func Knows(group string) bool {
 	return found
 }
 
+// KnowsESO reports whether an API group is of External Secrets Operator.
+func KnowsESO(group string) bool { return tools[group] == eso }
+
 // source returns how an object is converted.
 func (o *object) source() (source, bool) {
 	s, found := o.from.groups[groupOf(o.APIVersion)][o.Kind]

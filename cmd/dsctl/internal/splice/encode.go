@@ -21,7 +21,7 @@ func (e *editor) measure(n *yaml.Node) {
 		for i := 0; i+1 < len(n.Content) && n.Kind == yaml.MappingNode; i += 2 {
 			key, value := n.Content[i], n.Content[i+1]
 			switch {
-			case isFlow(value) || len(value.Content) == 0:
+			case isFlow(value) || len(value.Content) == 0 || value.Line == key.Line:
 			case value.Kind == yaml.MappingNode && !known[0] && value.Column > key.Column:
 				known[0], e.step = true, value.Column-key.Column
 			case value.Kind == yaml.SequenceNode && !known[1]:
@@ -140,7 +140,7 @@ func (e *editor) keepComments() error {
 	lost := map[string]int{}
 	for _, c := range e.changes {
 		for _, comment := range c.lost {
-			if e.pinned != "" && strings.HasPrefix(comment, e.pinned) {
+			if e.pinned != nil && e.pinned(comment) {
 				return fmt.Errorf("%s is in a part that changes", comment)
 			}
 			lost[comment]++

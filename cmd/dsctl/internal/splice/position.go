@@ -20,8 +20,8 @@ type editor struct {
 	newline string
 	// inline says that no alias stays, and json that the document is JSON.
 	inline, json bool
-	// pinned is how comments begin that must stay where they are.
-	pinned  string
+	// pinned reports whether a comment must stay where it is.
+	pinned  func(string) bool
 	changes []*change
 	// wanted has what the nodes become that are visited.
 	wanted map[*yaml.Node]*yaml.Node

@@ -15,9 +15,9 @@ import (
 )
 
 // Document returns the text of a document with the data of a mapping or a list, which has neither aliases nor merge keys. Of the comments
-// of the data those are in the result that are in a part of the text which is replaced. It is an error if one that begins with
-// pinned is in such a part; "" pins none.
-func Document(text []byte, want *yaml.Node, pinned string) ([]byte, error) {
+// of the data those are in the result that are in a part of the text which is replaced. It is an error if one that
+// is pinned is in such a part; nil pins none.
+func Document(text []byte, want *yaml.Node, pinned func(comment string) bool) ([]byte, error) {
 	var all []error
 	for _, inline := range []bool{false, true} {
 		result, err := splice(text, want, inline, pinned)
@@ -32,7 +32,7 @@ func Document(text []byte, want *yaml.Node, pinned string) ([]byte, error) {
 }
 
 // splice edits a document once. If inline, values take the place of all aliases that are in what changes.
-func splice(text []byte, want *yaml.Node, inline bool, pinned string) ([]byte, error) {
+func splice(text []byte, want *yaml.Node, inline bool, pinned func(string) bool) ([]byte, error) {
 	root, err := parse(text)
 	if err != nil {
 		return nil, err
