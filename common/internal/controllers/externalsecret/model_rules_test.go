@@ -31,6 +31,8 @@ type model struct {
 
 	// synced is true once a refresh has succeeded.
 	synced bool
+	// compared is true if the last refresh only compared, since nothing is written under creationPolicy None.
+	compared bool
 	// changed and labelled are true while a change of the spec, or of the metadata, has not caused its refresh.
 	changed, labelled bool
 	// next is the time of the next periodic refresh; zero if it is overdue. After a restart the operator knows it
@@ -191,7 +193,7 @@ func (m *model) due() bool {
 	// Waiting for a user to create the Secret is not a failure.
 	waits := m.reason == v1alpha1.ReasonSecretMissing && m.spec.creation == v1alpha1.CreateMerge
 	switch {
-	case m.request != m.served, !m.synced, !m.ready && !waits:
+	case m.request != m.served, !m.synced, !m.ready && !waits, m.compared && m.spec.creation != v1alpha1.CreateNone:
 		return true
 	case m.spec.once():
 		return false
@@ -408,7 +410,7 @@ func (m *model) succeed(reason string) {
 	m.reason, m.ready, m.synced, m.refreshed, m.retrying = reason, true, true, true, false
 	m.rehashed = m.labelled
 	m.served, m.changed, m.labelled = m.request, false, false
-	m.next, m.stored = time.Time{}, true
+	m.next, m.stored, m.compared = time.Time{}, true, m.spec.creation == v1alpha1.CreateNone
 	if m.spec.periodic() {
 		m.next = m.now.Add(m.spec.interval * 9 / 10) // The minimum with jitter.
 	}
@@ -440,7 +442,7 @@ func (s modelSpec) equal(o modelSpec) bool {
 func (m *model) live() {
 	m.incarnation++
 	m.exists, m.woken = true, true
-	m.request, m.served, m.synced, m.changed, m.labelled = 0, 0, false, false, false
+	m.request, m.served, m.synced, m.compared, m.changed, m.labelled = 0, 0, false, false, false, false
 	m.next, m.stored, m.reason, m.class, m.ready, m.retrying = time.Time{}, false, "", "", false, false
 }
 

@@ -149,8 +149,8 @@ func endsInBlock(doc []byte) bool {
 	return !reflect.DeepEqual(with, without)
 }
 
-// yamlNodes replaces the numbers of a decoded document by nodes that are written as they are, and text that ends in a
-// line end by nodes that are quoted. It reports whether sigs.k8s.io/yaml writes each number as it is.
+// yamlNodes replaces the numbers of a decoded document by nodes that are written as they are. Text that ends in a line
+// end, or begins with a tab, becomes a node that is quoted: in a block it would change, or could not be read. It reports whether sigs.k8s.io/yaml writes each number as it is.
 func yamlNodes(v any) (any, bool) {
 	exact := true
 	replace := func(v any) any {
@@ -165,7 +165,7 @@ func yamlNodes(v any) (any, bool) {
 		same := err == nil && strconv.FormatInt(i, 10) == string(v) || err != nil && strconv.FormatFloat(f, 'g', -1, 64) == string(v)
 		return &yamlv3.Node{Kind: yamlv3.ScalarNode, Value: string(v)}, same
 	case string:
-		if strings.HasSuffix(v, "\n") {
+		if strings.HasSuffix(v, "\n") || strings.HasPrefix(v, "\t") {
 			return &yamlv3.Node{Kind: yamlv3.ScalarNode, Tag: "!!str", Style: yamlv3.DoubleQuotedStyle, Value: v}, true
 		}
 	case []any:

@@ -36,6 +36,7 @@ func TestExact(t *testing.T) {
 		"JSON":            {`{{ .v | fromJson | toJson }}`, `{"big":9007199254740993,"exp":1E+3,"id":12345678,"in":{"n":1.10},"list":[1.50,null],"many":12345678901234567890123,"null":null,"p":1.10,"text":"x","tiny":1e-400,"zero":0.0}`},
 		"PrettyJSON":      {`{{ (fromJson .v).in | toPrettyJson }}{{ (fromJson .v).in | toRawJson }}`, "{\n  \"n\": 1.10\n}{\"n\":1.10}"},
 		"YAML":            {`{{ (fromJson .v) | toYaml }}`, "big: 9007199254740993\nexp: 1E+3\nid: 12345678\nin:\n  \"n\": 1.10\nlist:\n- 1.50\n- null\nmany: 12345678901234567890123\n\"null\": null\np: 1.10\ntext: x\ntiny: 1e-400\nzero: 0.0"},
+		"YAMLTab":         {`{{ dict "a" "\tx\ny" "b" (fromJson .v).zero | toYaml }}`, "a: \"\\tx\\ny\"\nb: 0.0"},
 		"YAMLLineEnd":     {`{{ dict "a" "x\n" | toYaml }}|{{ dict "a" "x\n" "b" 1 | toYaml }}`, "a: \"x\\n\"|a: |\n  x\nb: 1"},
 		"Copies":          {`{{ $d := deepCopy (fromJson .v) }}{{ $d.p }} {{ (merge (dict "a" 1) (fromJson .v)).zero }} {{ (omit (fromJson .v) "id").p }} {{ concat (list (fromJson .v).p) (list 1) }} {{ (fromJson .v).list | first | list | toJson }}`, "1.10 0.0 1.10 [1.10 1] [1.50]"},
 		"FromYAML":        {`{{ $d := fromYaml .yaml }}{{ $d.port }} {{ $d.mode }} {{ $d.hex }} {{ $d.big }} {{ $d.p }} {{ $d.on }} {{ index $d "1e3" }} {{ $d.bin | b64enc }}`, "10000000 0644 0x1F 9007199254740993 1.10 true .5 AP/+"},
