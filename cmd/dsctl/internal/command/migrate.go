@@ -166,7 +166,7 @@ func (o *options) input(ctx context.Context, m *migration) ([]file, migrate.Opti
 		return nil, options, err
 	}
 	namespace := ""
-	if n := o.config.Namespace; n != nil && len(files) == 0 {
+	if n := o.config.Namespace; n != nil && len(m.files) == 0 {
 		namespace = *n
 	}
 	found, others, _, err := clusterSource(ctx, s, m.cutover.Options, namespace, migrate.Knows)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/actions"
 )
 
@@ -56,7 +58,7 @@ func (o *object) checkBlocks(edited []byte) error {
 			continue // It is not valid without the block.
 		}
 		got, err := jsonOf(after[i].without(now))
-		if err != nil || !sameObject(got, want.is) {
+		if err != nil || !jsonpatch.Equal(got, want.is) {
 			return errBlock
 		}
 	}

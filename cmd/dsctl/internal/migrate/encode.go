@@ -12,13 +12,13 @@ import (
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/splice"
 )
 
-// encode returns a mapping as a document without the separator.
-func encode(n *yaml.Node, head, foot string) ([]byte, error) {
+// encode returns a mapping as a document without the separator, below a comment.
+func encode(n *yaml.Node, head string) ([]byte, error) {
 	var b bytes.Buffer
 	e := yaml.NewEncoder(&b)
 	e.SetIndent(2)
 	e.CompactSeqIndent()
-	if err := e.Encode(&yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{n}, HeadComment: head, FootComment: foot}); err != nil {
+	if err := e.Encode(&yaml.Node{Kind: yaml.DocumentNode, Content: []*yaml.Node{n}, HeadComment: head}); err != nil {
 		return nil, fmt.Errorf("cannot write YAML: %w", err)
 	}
 	if err := e.Close(); err != nil {
@@ -76,14 +76,14 @@ func encodeJSON(b *bytes.Buffer, n *yaml.Node, indent string) error {
 
 // edited returns a source with what its objects became. Text that does not change keeps its bytes.
 // Documents whose text cannot be edited are added to failed.
-func edited(documents []*document, was []byte, failed map[place]error) []byte {
+func edited(documents []*document, was []byte, failed map[position]error) []byte {
 	var b bytes.Buffer
 	at := 0
 	for i, d := range documents {
 		text, changed, err := d.edited()
 		if err != nil {
 			for _, one := range append(d.flat(), d) {
-				failed[place{one.source, one.line}] = err
+				failed[position{one.source, one.line}] = err
 			}
 		}
 		if err != nil || !changed {
@@ -123,7 +123,7 @@ func (d *document) edited() (text []byte, changed bool, err error) {
 	}
 	last := len(roots) - 1
 	for _, root := range roots[:last] {
-		part, err := encode(root, "", "")
+		part, err := encode(root, "")
 		if err != nil {
 			return nil, true, err
 		}

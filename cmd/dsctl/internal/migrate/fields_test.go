@@ -99,7 +99,7 @@ func withField(version, kind, path, of string) ([]Finding, error) {
 		}
 	}
 	t.put(at, nil, value.Content[0])
-	object, err := encode(t.root, "", "")
+	object, err := encode(t.root, "")
 	if err != nil {
 		return nil, err
 	}

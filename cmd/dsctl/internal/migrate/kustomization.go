@@ -225,15 +225,9 @@ func (k *kustomizations) replacementFile(dir, file string) {
 
 // labels reports labels that a kustomization adds. External Secrets Operator copies them to Secrets.
 func (k *kustomizations) labels(dir string, d *document, root *yaml.Node) {
-	objects := k.targets(dir, func(o *object) bool {
-		return o.Kind == "ExternalSecret" && groupOf(o.APIVersion) == groupESO && child(o.node, "spec", "target", "template") == nil && k.closure(dir, map[string]bool{})[path.Clean(o.File)]
-	})
-	if len(objects) == 0 {
-		return
-	}
 	for _, list := range []string{"commonLabels", "labels", "commonAnnotations"} {
 		n := child(root, list)
-		if n == nil || len(n.Content) == 0 {
+		if n == nil || len(n.Content) == 0 || !k.copiesMetadata(dir) {
 			continue
 		}
 		what := "labels"
@@ -245,11 +239,19 @@ func (k *kustomizations) labels(dir string, d *document, root *yaml.Node) {
 	}
 }
 
+// copiesMetadata reports whether a kustomization has an ExternalSecret whose labels External Secrets Operator copies.
+func (k *kustomizations) copiesMetadata(dir string) bool {
+	files := k.closure(dir, map[string]bool{})
+	return slices.ContainsFunc(k.in.objects, func(o *object) bool {
+		return files[path.Clean(o.File)] && o.Kind == "ExternalSecret" && groupOf(o.APIVersion) == groupESO && child(o.node, "spec", "target", "template") == nil
+	})
+}
+
 // configuration reports a configuration of Kustomize that names Kinds which are converted.
 func (k *kustomizations) configuration(file string) {
 	for _, d := range k.files[file] {
 		for i, line := range strings.Split(string(d.raw), "\n") {
-			if name := kindLine.FindStringSubmatch(line); name != nil && slices.ContainsFunc([]string{groupESO, groupGenerators}, func(g string) bool { _, found := tools[g].groups[g][name[1]]; return found }) {
+			if name := kindLine.FindStringSubmatch(line); name != nil && groupOfKind(name[1]) != "" {
 				k.note(d, &yaml.Node{Line: i + 1}, "a configuration of Kustomize names the Kind "+name[1], "name the new Kind, its group and its fields, such as spec/storeRef")
 			}
 		}

@@ -176,22 +176,30 @@ func (k *kustomizations) targets(dir string, match func(o *object) bool) []*obje
 	return all // A component is for the objects of whoever uses it, and the folder of Flux or Argo CD is not known.
 }
 
-// selected returns a match for the target of a patch.
+// selected returns a match for the target of a patch. An expression that cannot be compiled matches nothing.
 func selected(target *yaml.Node) func(o *object) bool {
-	whole := func(pattern, value string) bool {
-		if pattern == "" {
-			return true
+	expressions := map[string]*regexp.Regexp{}
+	for _, of := range []string{"group", "version", "kind", "name"} {
+		if pattern := text(target, of); pattern != "" {
+			r, err := regexp.Compile("^(?:" + pattern + ")$")
+			if err != nil {
+				return func(*object) bool { return false }
+			}
+			expressions[of] = r
 		}
-		r, err := regexp.Compile("^(?:" + pattern + ")$")
-		return err == nil && r.MatchString(value)
 	}
 	return func(o *object) bool {
 		group, version, _ := strings.Cut(o.APIVersion, "/")
-		return whole(text(target, "group"), group) && whole(text(target, "version"), version) && whole(text(target, "kind"), o.Kind) && whole(text(target, "name"), o.Name.Name)
+		for of, value := range map[string]string{"group": group, "version": version, "kind": o.Kind, "name": o.Name.Name} {
+			if r := expressions[of]; r != nil && !r.MatchString(value) {
+				return false
+			}
+		}
+		return true
 	}
 }
 
-// named returns a match for the object that a patch names.
+// namedBy returns a match for the object that a patch names.
 func namedBy(patch *yaml.Node) func(o *object) bool {
 	return func(o *object) bool {
 		return groupOf(o.APIVersion) == groupOf(text(patch, "apiVersion")) && o.Kind == text(patch, "kind") && o.Name.Name == text(patch, "metadata", "name")
@@ -201,10 +209,8 @@ func namedBy(patch *yaml.Node) func(o *object) bool {
 // ours reports whether a target is for objects that are converted. The error says that this is not certain.
 func (k *kustomizations) ours(target *yaml.Node) (bool, error) {
 	group, kind := text(target, "group"), text(target, "kind")
-	for g := range eso.groups {
-		if _, found := eso.groups[g][kind]; found {
-			return group == "" || group == g, nil
-		}
+	if g := groupOfKind(kind); g != "" {
+		return group == "" || group == g, nil
 	}
 	if kind != "" && !strings.ContainsAny(kind, "|.*[]()?+^$\\") {
 		return false, nil
@@ -216,7 +222,7 @@ func (k *kustomizations) ours(target *yaml.Node) (bool, error) {
 }
 
 // convert converts the patches, and the kustomizations themselves, unless they are refused.
-func (k *kustomizations) convert(refused map[place]error) {
+func (k *kustomizations) convert(refused map[position]error) {
 	defer k.refuse(refused)
 	for file, uses := range k.patches {
 		for _, d := range k.files[file] {
@@ -242,10 +248,10 @@ func (k *kustomizations) convert(refused map[place]error) {
 }
 
 // refuse leaves documents as they are whose text cannot be edited.
-func (k *kustomizations) refuse(refused map[place]error) {
+func (k *kustomizations) refuse(refused map[position]error) {
 	for _, all := range k.files {
 		for _, d := range all {
-			if why := refused[place{d.source, d.line}]; d.replaced != nil && why != nil {
+			if why := refused[position{d.source, d.line}]; d.replaced != nil && why != nil {
 				d.replaced = nil
 				k.note(d, &yaml.Node{Line: 1}, "its text cannot be edited: "+why.Error(), todoPatch)
 			}

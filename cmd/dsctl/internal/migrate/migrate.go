@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"path"
@@ -54,24 +55,27 @@ type Converted struct {
 // Convert converts the objects of the tools that it knows among the sources. Documents whose text cannot be edited are refused before
 // others are converted that depend on them.
 func Convert(sources []Source, options Options) (Result, error) {
-	refused := map[place]error{}
+	refused := map[position]error{}
 	for {
 		result, failed, err := convertOnce(sources, options, refused)
 		if err != nil || len(failed) == 0 {
 			return result, err
 		}
-		maps.Copy(refused, failed)
+		before := len(refused)
+		if maps.Copy(refused, failed); len(refused) == before {
+			return Result{}, errors.New("a document that is left as it is cannot be edited")
+		}
 	}
 }
 
-// place is that of a document.
-type place struct {
+// position is that of a document.
+type position struct {
 	file string
 	line int
 }
 
 // convertOnce converts all but the documents that are refused. It returns those whose text cannot be edited.
-func convertOnce(sources []Source, options Options, refused map[place]error) (Result, map[place]error, error) {
+func convertOnce(sources []Source, options Options, refused map[position]error) (Result, map[position]error, error) {
 	in := &inputs{Options: options, accounts: map[string][]account{}, written: map[string]bool{}, existing: map[string]bool{}, patchedRoles: map[string]string{}, names: map[string]string{}, mounts: map[string][]mount{}}
 	var own, others []*document
 	files, read := make([][]*document, len(sources)), make([][]byte, len(sources))
@@ -99,13 +103,13 @@ func convertOnce(sources []Source, options Options, refused map[place]error) (Re
 		}
 	}
 	for _, d := range own {
-		if why := refused[place{d.source, d.line}]; d.object != nil && why != nil {
+		if why := refused[position{d.source, d.line}]; d.object != nil && why != nil {
 			d.object.unedited(why)
 		}
 	}
 	in.convertAll()
 	k.convert(refused)
-	result, failed := Result{}, map[place]error{}
+	result, failed := Result{}, map[position]error{}
 	for i, s := range sources {
 		result.Files = append(result.Files, Source{Name: s.Name, Content: edited(files[i], read[i], failed), Chart: s.Chart})
 	}

@@ -391,9 +391,6 @@ func renamed(op operation, n *yaml.Node, from, path []string, after *version) (*
 	return one, nil
 }
 
-// sameObject reports whether two objects are the same.
-func sameObject(a, b []byte) bool { return jsonpatch.Equal(a, b) }
-
 // sameJSON reports whether two nodes have the same data.
 func sameJSON(a, b *yaml.Node) bool {
 	var one, other bytes.Buffer

@@ -168,7 +168,7 @@ func faults(root *yaml.Node) (fielderrors.ErrorList, error) {
 	if err != nil {
 		return nil, err
 	}
-	raw, err := encode(root, "", "")
+	raw, err := encode(root, "")
 	if err != nil {
 		return nil, err
 	}

@@ -71,6 +71,16 @@ func Knows(group string) bool {
 // KnowsESO reports whether an API group is of External Secrets Operator.
 func KnowsESO(group string) bool { return tools[group] == eso }
 
+// groupOfKind returns the API group of a Kind of External Secrets Operator that is converted; "" if it is none.
+func groupOfKind(kind string) string {
+	for group, kinds := range eso.groups {
+		if _, found := kinds[kind]; found {
+			return group
+		}
+	}
+	return ""
+}
+
 // source returns how an object is converted.
 func (o *object) source() (source, bool) {
 	s, found := o.from.groups[groupOf(o.APIVersion)][o.Kind]

@@ -83,7 +83,7 @@ func TestTypes(t *testing.T) {
 				if err := new(expansion).expand(n, 0); err != nil {
 					t.Fatal(err)
 				}
-				raw, err := encode(n, "", "")
+				raw, err := encode(n, "")
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -69,12 +69,12 @@ func (v *values) yaml() ([]byte, error) {
 	if len(t.root.Content) == 0 {
 		return nil, nil
 	}
-	return encode(t.root, "Values of the chart direct-secrets for the converted objects.", "")
+	return encode(t.root, "Values of the chart direct-secrets for the converted objects.")
 }
 
 // decode reads a node into a type of the API.
 func decode(n *yaml.Node, into any) error {
-	raw, err := encode(n, "", "")
+	raw, err := encode(n, "")
 	if err != nil {
 		return err
 	}

@@ -74,7 +74,7 @@ func (e *editor) mapping(p place, was, want *yaml.Node) error {
 	if isFlow(was) {
 		return e.flow(olds, news)
 	}
-	return e.block(was, olds, news)
+	return e.block(olds, news)
 }
 
 // inserted is a new entry of a mapping, and the index of the one behind which it belongs; -1 for the first.
@@ -173,7 +173,7 @@ func pairs(n *yaml.Node) func(func(key, value *yaml.Node) bool) {
 }
 
 // block finds the changes of the lines of a mapping: entries that go or are new.
-func (e *editor) block(was *yaml.Node, olds []matched, news []inserted) error {
+func (e *editor) block(olds []matched, news []inserted) error {
 	first := slices.IndexFunc(olds, func(m matched) bool { return m.name != nil })
 	head, err := e.start(olds[0].key)
 	if err != nil {
@@ -198,10 +198,7 @@ func (e *editor) block(was *yaml.Node, olds []matched, news []inserted) error {
 			return err
 		}
 	}
-	column := was.Column
-	if len(olds) > 0 {
-		column = olds[0].key.Column
-	}
+	column := olds[0].key.Column
 	for _, n := range news {
 		node := &yaml.Node{Kind: yaml.MappingNode, Content: []*yaml.Node{n.key, n.value}}
 		if n.behind < 0 {
