@@ -616,7 +616,7 @@ func (r *modelRun) restart() string {
 		r.flag = modelPick(r, "to", v1alpha1.CleanupOnDelete, v1alpha1.CleanupNever)
 		r.m.flag = r.flag
 	}
-	r.base = r.passes.Load() + 1 // The operator reads the clock once when it starts.
+	r.base = r.passes.Load() + 2 // Two controllers read the clock once when they are set up.
 	r.start()
 	r.m.start()
 	return what + "with " + string(r.flag)
