@@ -87,7 +87,7 @@ func (c *Controller[T]) Reconcile(ctx context.Context, req T) (reconcile.Result,
 	}
 	go func() {
 		res, err := c.do(f, req)
-		c.walks.release(f.slot)
+		c.walks.release(f)
 		c.walks.shares.end(f.parked.objectID)
 		again := c.end(req)
 		c.requeue(f.ctx, req, priority, res, err)
@@ -108,7 +108,7 @@ func (c *Controller[T]) Walk(ctx context.Context, req T) (reconcile.Result, erro
 	if !c.walks.enter(ctx, queue.High) {
 		return reconcile.Result{}, nil
 	}
-	defer func() { c.walks.release(f.slot) }()
+	defer func() { c.walks.release(f) }()
 	return c.do(f, req)
 }
 

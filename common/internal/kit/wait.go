@@ -12,8 +12,9 @@ type flight struct {
 	walks    *Walks
 	ctx      context.Context //nolint:containedctx // It is that of the walk.
 	priority int
-	// slot is true while the walk has a slot.
-	slot bool
+	// slot is true while the walk has a slot, which was taken for tenant.
+	slot   bool
+	tenant string
 	// again is the priority with which the object is queued at the end; nil if it is not.
 	again *int
 	// interrupted ends when the object has changed.
@@ -41,21 +42,31 @@ func Wait(ctx context.Context, places []Place, f func(ctx context.Context) error
 	defer context.AfterFunc(w.interrupted, cancel)()
 	w.slot = false
 	w.walks.working.Add(-1)
-	w.walks.slots.give()
+	w.walks.slots.give(w.tenant)
 	err := f(waits)
 	// Walks with an answer come after those that still have to ask, so that batches fill up.
 	priority := w.priority - 1
 	if err != nil {
 		priority = queue.Low
 	}
+	// When a store fails, all walks that wait for it go on at once.
+	w.tenant = tenantOf(places)
 	w.walks.working.Add(1)
-	if w.slot = w.walks.slots.take(ctx, priority); !w.slot {
+	if w.slot = w.walks.slots.take(ctx, w.tenant, priority); !w.slot {
 		w.walks.working.Add(-1) // The operator stops. The walk goes on, so that it can store what f has made.
 	}
 	if err != nil && w.interrupted.Err() != nil {
 		return ErrInterrupted
 	}
 	return err
+}
+
+// tenantOf returns the tenant of a walk that waits at places; empty if it waits at none.
+func tenantOf(places []Place) string {
+	if len(places) == 0 {
+		return ""
+	}
+	return places[0].Tenant
 }
 
 // Finish returns a context for the requests that store what a walk has made at a provider. They are still made while the

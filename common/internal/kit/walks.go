@@ -18,8 +18,8 @@ var (
 
 // Limits of the walks of a process.
 type Limits struct {
-	// Slots is the maximum number of walks that work at the same time. A walk that waits for a store does not count.
-	// Default 64.
+	// Slots is the maximum number of walks that work at the same time. A walk that waits for a store does not count. Of
+	// those that go on after they have waited, one namespace can have a quarter. Default 64.
 	Slots int
 	// InFlight is the maximum number of walks that have begun and not ended. One store can have an eighth of them, the
 	// stores that one namespace uses a quarter. Default 1024.
@@ -33,7 +33,7 @@ type Walks struct {
 	// lead. Default: it was told to.
 	Stopping func() bool
 
-	slots  slots
+	slots  *slots
 	shares shares
 	// places has an element for each walk in flight.
 	places  chan struct{}
@@ -54,7 +54,7 @@ func NewWalks(l Limits) *Walks {
 	l.Slots, l.InFlight = cmp.Or(l.Slots, 64), cmp.Or(l.InFlight, 1024)
 	return &Walks{
 		Limits: l, Stopping: func() bool { return true },
-		slots:  slots{free: l.Slots},
+		slots:  newSlots(l.Slots, max(1, l.Slots/4)),
 		shares: shares{store: max(1, l.InFlight/8), tenant: max(1, l.InFlight/4), open: map[any]*share{}},
 		places: make(chan struct{}, l.InFlight),
 	}
@@ -91,11 +91,11 @@ func (w *Walks) enter(ctx context.Context, priority int) bool {
 		return false
 	}
 	w.working.Add(1)
-	if w.slots.take(ctx, priority) {
+	if w.slots.take(ctx, "", priority) {
 		if w.begin() {
 			return true
 		}
-		w.slots.give()
+		w.slots.give("")
 	}
 	w.working.Add(-1)
 	<-w.places
@@ -112,11 +112,11 @@ func (w *Walks) begin() bool {
 	return !w.stopped
 }
 
-func (w *Walks) release(slot bool) {
+func (w *Walks) release(f *flight) {
 	defer w.running.Done()
-	if slot {
+	if f.slot {
 		w.working.Add(-1)
-		w.slots.give()
+		w.slots.give(f.tenant)
 	}
 	<-w.places
 }

@@ -13,8 +13,8 @@ import (
 const settling = 500 * time.Millisecond
 
 // supplyTimeout is how long a running module has to contribute before the status reports that its contribution is
-// missing.
-const supplyTimeout = 30 * time.Second
+// missing. It is longer than the timeout of a call to a provider, whose error says more.
+const supplyTimeout = 45 * time.Second
 
 // An Absence is whether a running module is missing.
 type Absence struct {

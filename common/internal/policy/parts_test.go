@@ -57,7 +57,7 @@ func TestDecideSupplies(t *testing.T) {
 			Supplies{Sources: []Supply{held}, Reports: []Report{{Reason: "Novel", Message: "new"}}},
 			want{Ready: true, Reason: "SecretSyncedError", Message: "new"},
 		},
-		"Soon":    {"A missing value is not reported at once.", Supplies{Sources: []Supply{missing}, Waited: 10 * time.Second}, want{Wait: 20 * time.Second}},
+		"Soon":    {"A missing value is not reported at once.", Supplies{Sources: []Supply{missing}, Waited: 10 * time.Second}, want{Wait: 35 * time.Second}},
 		"Late":    {"A missing value is reported with the module to check.", Supplies{Sources: []Supply{missing}, Waited: time.Minute}, want{Reason: "SecretSyncedError", Message: `Unavailable: VaultKV "v": waiting for provider-vault to hand over the values; if this lasts, check the log of that module`}},
 		"Unnamed": {"Without a known module the message names none.", Supplies{Sources: []Supply{with(missing, func(s *Supply) { s.Module = "" })}, Waited: time.Minute}, want{Reason: "SecretSyncedError", Message: `Unavailable: VaultKV "v": waiting for the module that serves it to hand over the values; if this lasts, check the log of that module`}},
 		"Absent": {

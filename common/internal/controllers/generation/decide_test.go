@@ -11,6 +11,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
@@ -118,6 +119,34 @@ func TestDecide(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("\n%s\ndecide(): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestConclude ends steps. An object that waits for a place at its generator shows why the last attempt failed.
+func TestConclude(t *testing.T) {
+	answered := provider.NewError(provider.Unavailable, "no answer")
+	cases := map[string]struct {
+		reason string
+		before error
+		err    error
+		want   string
+	}{
+		"Failed":    {"A failure is shown.", nil, answered, `FakeGenerator "g": no answer`},
+		"Parked":    {"An object that waits for a place shows the former failure.", answered, kit.ErrParked, `FakeGenerator "g": no answer`},
+		"First":     {"An object that waits for a place shows nothing else.", nil, kit.ErrParked, ""},
+		"Succeeded": {"A success ends the failures.", answered, nil, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p := &pass{obj: &object{attempts: attempts{random: func() float64 { return 0 }}}, now: time.Now()}
+			if tc.before != nil {
+				p.obj.fail("id", "", p.now, tc.before)
+			}
+			p.conclude("id", step{ref: v1alpha1.StoreRef{Kind: "FakeGenerator", Name: "g"}}, tc.err)
+			if diff := cmp.Diff(tc.want, p.out.failure.Message); diff != "" {
+				t.Errorf("\n%s\nconclude(...): -want message, +got:\n%s", tc.reason, diff)
 			}
 		})
 	}

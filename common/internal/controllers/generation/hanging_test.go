@@ -23,7 +23,7 @@ func TestHangingGenerators(t *testing.T) {
 	hostile, healthy := e.in("hostile"), e.in("healthy")
 	for i := range 40 {
 		backend := fmt.Sprintf("%s-%d", e.Name, i)
-		e.Server.Backend(backend).Inject(fake.Fault{Call: fake.CallGenerate, Hang: true})
+		t.Cleanup(e.Server.Backend(backend).Inject(fake.Fault{Call: fake.CallGenerate, Hang: true})) // The operator waits for calls when it stops.
 		hostile.generator(fmt.Sprintf("g%d", i), fakev1.FakeGeneratorSpec{Backend: backend})
 		for j := range 8 {
 			hostile.object(fmt.Sprintf("db-%d-%d", i, j), fmt.Sprintf("g%d", i))
