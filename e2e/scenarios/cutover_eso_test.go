@@ -36,8 +36,8 @@ import (
 //   - It adds a finalizer to each ExternalSecret. If one with deletionPolicy Delete is deleted, it deletes a Secret that
 //     the object controls. Otherwise it leaves that to the garbage collector.
 //   - It adds the label managed to the target of each ExternalSecret, whatever the policies are.
-//   - It reads the provider if the object was never synced; under Periodic, the default, also with a new generation and
-//     with time, unless refreshInterval is 0; and whenever the Secret is absent, lacks the label, or differs from the hash
+//   - It reads the provider if the object was never synced; under Periodic, the default, also with a new generation, other
+//     labels or annotations, and with time, unless refreshInterval is 0; and whenever the Secret is absent, lacks the label, or differs from the hash
 //     in its annotation. Under creationPolicy Orphan the Secret is never looked at.
 //   - It updates the Secret as a whole, with the field manager externalsecrets.external-secrets.io/NAME: its keys are the
 //     only ones, except under Merge. Under Owner it sets itself as the controller and adds the label created-by, and it
@@ -156,7 +156,9 @@ func (e *esoOperator) deleted(ctx context.Context, es *unstructured.Unstructured
 }
 
 // version is what the status records of a synced object.
-func (e *esoOperator) version(es client.Object) string { return fmt.Sprint(es.GetGeneration(), "-0") }
+func (e *esoOperator) version(es client.Object) string {
+	return fmt.Sprint(es.GetGeneration(), "-", fmt.Sprint(es.GetLabels(), es.GetAnnotations()))
+}
 
 func (e *esoOperator) refresh(es *unstructured.Unstructured) bool {
 	synced, _, _ := unstructured.NestedString(es.Object, "status", "syncedResourceVersion")

@@ -20,10 +20,13 @@ func verify(files []file, result *migrate.Result, options migrate.Options) error
 		before[name], after[name] = f.Content, result.Files[i].Content
 		options.Context = append(options.Context, f.Source)
 	}
+	counts := &migrate.Verified{}
+	result.Report.Verified = counts
 	for _, f := range files {
 		if !migrate.IsKustomization(filepath.ToSlash(f.Name)) || strings.Contains(string(f.Content), "kind: Component") {
 			continue
 		}
+		counts.Kustomizations++
 		dir := filepath.Dir(f.Name)
 		note := migrate.Note{File: f.Name, Line: 1}
 		was, err := kustomize.Build(dir, before)
@@ -41,6 +44,9 @@ func verify(files []file, result *migrate.Result, options migrate.Options) error
 		differences, err := migrate.Compare(was, is, options)
 		if err != nil {
 			return err
+		}
+		if len(differences) == 0 {
+			counts.Equal++
 		}
 		for _, d := range differences {
 			note.Reason, note.Todo = "its build differs from a conversion of the former one: "+d, "change the files until it does not, or accept the difference"

@@ -16,6 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/migrate"
 )
 
 // workers is how many objects are moved at a time. The limit of requests of the client is what bounds the speed.
@@ -133,7 +135,7 @@ func (c *Cutover) move(ctx context.Context, u Unit) (Outcome, string) {
 			return Left, "a Secret of it does not exist"
 		}
 	case journal.Moved:
-		return c.clean(ctx, u.From, *journal, "")
+		return c.clean(ctx, u.From, *journal, "it was moved before")
 	}
 	outcome, reason, err := c.steps(ctx, u, *journal)
 	switch {
@@ -275,14 +277,11 @@ func hasPrefix(key string, prefixes []string) bool {
 	return slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(key, p) })
 }
 
-// instanceLabel is a label by which Argo CD may know the objects of an application. It deletes those that Git does not have.
-const instanceLabel = "app.kubernetes.io/instance"
-
 // untracked returns labels or annotations without those by which a tool would take an object for one of its own.
 func untracked(all map[string]string) map[string]string {
 	rest := map[string]string{}
 	for key, value := range all {
-		if key != instanceLabel && !slices.ContainsFunc(tools, func(t tool) bool { return hasPrefix(key, t.prefixes) }) {
+		if key != migrate.InstanceLabel && !slices.ContainsFunc(tools, func(t tool) bool { return hasPrefix(key, t.prefixes) }) {
 			rest[key] = value
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
@@ -199,10 +200,45 @@ func ownedByESO(r metav1.OwnerReference) bool {
 	return group == esoGroup && r.Kind == "ExternalSecret"
 }
 
-// managedByESO reports whether an ExternalSecret of External Secrets Operator wrote data of a Secret. An entry that holds the
-// label managed alone does not count, because it comes back.
+// bookkeeping are fields that External Secrets Operator can write again as long as its object exists.
+var bookkeeping = fieldpath.NewSet(
+	fieldpath.MakePathOrDie("metadata", "labels", managedLabel),
+	fieldpath.MakePathOrDie("metadata", "annotations", dataHashAnnotation),
+)
+
+// managedByESO reports whether an ExternalSecret of External Secrets Operator wrote anything of a Secret but its bookkeeping.
 func managedByESO(f metav1.ManagedFieldsEntry, name string) bool {
-	return f.Manager == esoManager(name) && f.FieldsV1 != nil && strings.Contains(f.FieldsV1.GetRawString(), `"f:data"`)
+	return f.Manager == esoManager(name) && !fieldsIn(f).Leaves().Difference(bookkeeping).Empty()
+}
+
+// fieldsIn returns the fields of an entry; none if it cannot be read.
+func fieldsIn(f metav1.ManagedFieldsEntry) *fieldpath.Set {
+	set := fieldpath.NewSet()
+	if f.FieldsV1 == nil || set.FromJSON(strings.NewReader(f.FieldsV1.GetRawString())) != nil {
+		return fieldpath.NewSet()
+	}
+	return set
+}
+
+// handOver makes an entry of a manager, as one that applies, of what External Secrets Operator manages for an ExternalSecret.
+// A manager has one such entry.
+func handOver(entries []metav1.ManagedFieldsEntry, name, manager string) ([]metav1.ManagedFieldsEntry, error) {
+	own, rest := metav1.ManagedFieldsEntry{APIVersion: "v1", FieldsType: "FieldsV1"}, []metav1.ManagedFieldsEntry(nil)
+	set := fieldpath.NewSet()
+	for _, f := range entries {
+		if f.Subresource == "" && (f.Manager == esoManager(name) || f.Manager == manager) {
+			own.Time = f.Time
+			set = set.Union(fieldsIn(f))
+		} else {
+			rest = append(rest, f)
+		}
+	}
+	if set.Empty() {
+		return rest, nil
+	}
+	raw, err := set.ToJSON()
+	own.Manager, own.Operation, own.FieldsV1 = manager, metav1.ManagedFieldsOperationApply, metav1.NewFieldsV1(string(raw))
+	return append(rest, own), err
 }
 
 // longManager is the number of bytes above which External Secrets Operator has a hash of the name in its field manager.

@@ -57,7 +57,10 @@ func TestNext(t *testing.T) {
 		s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "externalsecrets.external-secrets.io/db", FieldsV1: metav1.NewFieldsV1(`{"f:data":{}}`)}}
 	})
 	labelled := secretOf(func(s *corev1.Secret) {
-		s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "externalsecrets.external-secrets.io/db", FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{}}`)}}
+		s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "externalsecrets.external-secrets.io/db", FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:reconcile.external-secrets.io/managed":{}}}}`)}}
+	})
+	copied := secretOf(func(s *corev1.Secret) {
+		s.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "externalsecrets.external-secrets.io/db", FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{"f:app":{}}}}`)}}
 	})
 	ofAnother := secretOf(func(s *corev1.Secret) {
 		s.Labels = map[string]string{createdByLabel: "a"}
@@ -104,6 +107,7 @@ func TestNext(t *testing.T) {
 		"Stopped":          {state: state{from: esoObject(stoppedSpec()), to: ours(v1alpha1.CreateNone, metav1.ConditionTrue, same), secret: owned}, want: stepRelease},
 		"StoppedManaged":   {state: state{from: esoObject(stoppedSpec()), to: ours(v1alpha1.CreateNone, metav1.ConditionTrue, same), secret: managed}, want: stepRelease},
 		"OnlyLabelManaged": {state: state{from: esoObject(stoppedSpec()), to: ours(v1alpha1.CreateNone, metav1.ConditionTrue, same), secret: labelled}, want: stepAdopt},
+		"LabelsCopied":     {state: state{from: esoObject(stoppedSpec()), to: ours(v1alpha1.CreateNone, metav1.ConditionTrue, same), secret: copied}, want: stepRelease},
 		"Free":             {state: state{from: esoObject(stoppedSpec()), to: ours(v1alpha1.CreateNone, metav1.ConditionTrue, same), secret: free}, want: stepAdopt},
 		"Adopting":         {state: state{from: esoObject(stoppedSpec()), to: ours(v1alpha1.CreateOwner, "", nil), secret: free}, want: stepWait, why: "no operator of direct-secrets has reconciled it"},
 		"LateWrite":        {state: state{from: esoObject(stoppedSpec()), to: ours(v1alpha1.CreateOwner, metav1.ConditionFalse, nil), secret: owned}, want: stepRelease},
@@ -161,6 +165,38 @@ func TestRefused(t *testing.T) {
 			c := &Cutover{Options: tc.options}
 			if diff := cmp.Diff(tc.want, c.refused(tc.unit)); diff != "" {
 				t.Error(diff)
+			}
+		})
+	}
+}
+
+// TestHandOver hands over what External Secrets Operator manages, also after an object was moved and given back.
+func TestHandOver(t *testing.T) {
+	entry := func(manager string, operation metav1.ManagedFieldsOperationType, fields string) metav1.ManagedFieldsEntry {
+		return metav1.ManagedFieldsEntry{Manager: manager, Operation: operation, APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(fields)}
+	}
+	const eso, own, update, apply = "externalsecrets.external-secrets.io/db", "own", metav1.ManagedFieldsOperationUpdate, metav1.ManagedFieldsOperationApply
+	foreign := entry("kubectl", update, `{"f:data":{"f:c":{}}}`)
+	cases := map[string]struct {
+		reason   string
+		in, want []metav1.ManagedFieldsEntry
+	}{
+		"None":  {"Fields of others stay.", []metav1.ManagedFieldsEntry{foreign}, []metav1.ManagedFieldsEntry{foreign}},
+		"First": {"The fields get the manager.", []metav1.ManagedFieldsEntry{entry(eso, update, `{"f:data":{"f:a":{}}}`), foreign}, []metav1.ManagedFieldsEntry{foreign, entry(own, apply, `{"f:data":{"f:a":{}}}`)}},
+		"Again": {
+			"Fields that the manager has from before stay with it.",
+			[]metav1.ManagedFieldsEntry{entry(own, apply, `{"f:data":{"f:a":{}}}`), entry(eso, update, `{"f:metadata":{"f:labels":{"f:app":{}}}}`)},
+			[]metav1.ManagedFieldsEntry{entry(own, apply, `{"f:data":{"f:a":{}},"f:metadata":{"f:labels":{"f:app":{}}}}`)},
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, err := handOver(tc.in, "db", own)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("\n%s\nhandOver(...): -want, +got:\n%s", tc.reason, diff)
 			}
 		})
 	}

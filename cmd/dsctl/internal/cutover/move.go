@@ -286,13 +286,13 @@ func (c *Cutover) StopESO(ctx context.Context, from *unstructured.Unstructured) 
 // release removes from a Secret what External Secrets Operator knows it by, and names direct-secrets as the manager of
 // its keys. If they had no manager, or a second one, the first write of direct-secrets could not remove a key later.
 func (m *move) release(ctx context.Context, s *corev1.Secret, name string) error {
+	managed, err := handOver(s.ManagedFields, name, inspect.FieldManager(name))
+	if err != nil {
+		return err
+	}
 	return m.patchMetadata(ctx, s, func(meta *metav1.PartialObjectMetadata) {
 		meta.OwnerReferences = slices.DeleteFunc(meta.OwnerReferences, func(r metav1.OwnerReference) bool { return ownedByESO(r) && r.Name == name })
-		for i, f := range meta.ManagedFields {
-			if managedByESO(f, name) {
-				meta.ManagedFields[i].Manager, meta.ManagedFields[i].Operation = inspect.FieldManager(name), metav1.ManagedFieldsOperationApply
-			}
-		}
+		meta.ManagedFields = managed
 		if slices.ContainsFunc(meta.OwnerReferences, ownedByESO) {
 			return // Another object of External Secrets Operator owns the Secret.
 		}

@@ -177,6 +177,10 @@ func (o *object) copyMetadata(spec string, metadata *yaml.Node) {
 			if dropped(key) {
 				continue // Reported where the annotation is.
 			}
+			if key == InstanceLabel {
+				o.add(Finding{Field: "metadata." + what + "." + key, Verdict: Changed, Reason: "External Secrets Operator copies it to the Secret, too; it is left out there, because Argo CD can know its objects by it, and prunes those that Git does not have", Todo: "add it to target.template.metadata." + what + ", if a reader of the Secret needs it and Argo CD tracks by annotation"})
+				continue
+			}
 			if managed(key) {
 				o.add(Finding{Field: "metadata." + what + "." + key, Verdict: Exact, Reason: "External Secrets Operator copies it to the Secret, too; it is left out there, so that no tool takes the Secret for an object that it manages"})
 				continue
@@ -190,6 +194,9 @@ func (o *object) copyMetadata(spec string, metadata *yaml.Node) {
 		}
 	}
 }
+
+// InstanceLabel is a label by which Argo CD may know the objects of an application. It deletes those that Git does not have.
+const InstanceLabel = "app.kubernetes.io/instance"
 
 // managed reports whether a label or annotation is one by which Argo CD, Flux and Helm know the objects that they manage.
 func managed(key string) bool {

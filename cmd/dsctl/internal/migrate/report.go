@@ -14,6 +14,14 @@ type Report struct {
 	Objects []ObjectReport `json:"objects"`
 	// Others are places in other files that are to be changed by hand.
 	Others []Note `json:"others,omitempty"`
+	// Verified is nil without --verify.
+	Verified *Verified `json:"verified,omitempty"`
+}
+
+// Verified counts the kustomizations that were built, and those whose build is as a conversion of the former one.
+type Verified struct {
+	Kustomizations int `json:"kustomizations"`
+	Equal          int `json:"equal"`
 }
 
 // An ObjectReport is that of one object, or of a document that cannot be read.
@@ -136,8 +144,14 @@ func (r *Report) summary() output.Lines {
 	}
 	var b output.Lines
 	b.Add("%d exact, %d changed, %d unsupported", counts[Exact], counts[Changed], counts[Unsupported])
+	if len(r.Objects) == 0 {
+		b.Add("no object of External Secrets Operator was found")
+	}
 	if open > 0 {
 		b.Add("%d other places to change by hand", open)
+	}
+	if v := r.Verified; v != nil {
+		b.Add("%d of %d kustomizations build the same objects as before, converted", v.Equal, v.Kustomizations)
 	}
 	if accepted > 0 {
 		b.Add("%d findings are accepted", accepted)
