@@ -420,6 +420,10 @@ type ExternalSecretStatus struct {
 	// +optional
 	ObservedRefreshRequest string `json:"observedRefreshRequest,omitempty"`
 
+	// Value of that annotation which was last answered, also with an error. The Ready condition has the answer.
+	// +optional
+	AttemptedRefreshRequest string `json:"attemptedRefreshRequest,omitempty"`
+
 	// Hash of the labels and annotations at the last refresh.
 	// +optional
 	ObservedMetadataHash string `json:"observedMetadataHash,omitempty"`
@@ -564,6 +568,9 @@ type PartStatus struct {
 	// Cause of the failure, and the next step.
 	// +optional
 	Message string `json:"message,omitempty"`
+	// Value of the annotation direct-secrets.io/refresh-requested-at that the message answers.
+	// +optional
+	AttemptedRefreshRequest string `json:"attemptedRefreshRequest,omitempty"`
 }
 
 // Condition types, after the kstatus conventions of sigs.k8s.io/cli-utils.

@@ -270,6 +270,11 @@ type PushSecretStatus struct {
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
 
+	// Value of the annotation direct-secrets.io/refresh-requested-at that all stores have answered last, also with an error. The Ready
+	// condition has the answer.
+	// +optional
+	AttemptedRefreshRequest string `json:"attemptedRefreshRequest,omitempty"`
+
 	// State of each store. The module that serves a store writes its entry.
 	// +optional
 	// +listType=map
@@ -305,6 +310,10 @@ type PushStoreStatus struct {
 	// Value of the annotation direct-secrets.io/refresh-requested-at that was last served.
 	// +optional
 	ObservedRefreshRequest string `json:"observedRefreshRequest,omitempty"`
+
+	// Value of that annotation which was last answered, also with an error.
+	// +optional
+	AttemptedRefreshRequest string `json:"attemptedRefreshRequest,omitempty"`
 
 	// Hash of the Secrets that were pushed last, and their versions.
 	// +optional

@@ -72,6 +72,8 @@ type Report struct {
 	Reason  string
 	Class   provider.Class
 	Message string
+	// Request is the refresh request that the message answers.
+	Request string
 }
 
 // LastReport is what this process last recorded in the status about a part, until the cache shows it. The zero value is ready
@@ -124,6 +126,9 @@ func (s Report) entry(c Contributor, is *v1alpha1.PartStatus) *v1alpha1.PartStat
 	want := &v1alpha1.PartStatus{
 		Module: c.Key(), Group: c.Group, Class: c.Class, Purpose: c.Purpose,
 		Reason: s.Reason, ErrorClass: string(s.Class), Message: status.Cut(s.Message, status.MaxMessage),
+	}
+	if s.Message != "" {
+		want.AttemptedRefreshRequest = s.Request
 	}
 	switch {
 	case s.Part != nil:

@@ -111,11 +111,14 @@ func patch(field []string, key string, value any) ([]byte, error) {
 	return json.Marshal(p)
 }
 
-// Served reports whether the operators have handled a refresh request, successfully or not.
-func Served(o *snapshot.Object, request string) bool {
+// Answered reports whether the operators have handled a refresh request, successfully or not. Operators of earlier versions
+// record only success.
+func Answered(o *snapshot.Object, request string) bool {
 	switch {
 	case o.ExternalSecret != nil:
-		return o.ExternalSecret.Status.ObservedRefreshRequest == request
+		return o.ExternalSecret.Status.AttemptedRefreshRequest == request || o.ExternalSecret.Status.ObservedRefreshRequest == request
+	case o.PushSecret != nil && o.PushSecret.Status.AttemptedRefreshRequest == request:
+		return true
 	case o.PushSecret != nil:
 		for _, s := range o.PushSecret.Status.Stores {
 			if s.ObservedRefreshRequest != request {

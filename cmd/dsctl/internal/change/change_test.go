@@ -109,7 +109,7 @@ func TestPatches(t *testing.T) {
 	}
 }
 
-func TestServed(t *testing.T) {
+func TestAnswered(t *testing.T) {
 	t.Parallel()
 	cases := map[string]struct {
 		reason string
@@ -117,7 +117,8 @@ func TestServed(t *testing.T) {
 		object string
 		want   bool
 	}{
-		"Served":      {reason: "a request in the status is handled", kind: external, object: `status: {observedRefreshRequest: now}`, want: true},
+		"Served":      {reason: "an operator of an earlier version records that a request was served", kind: external, object: `status: {observedRefreshRequest: now}`, want: true},
+		"Failed":      {reason: "a request that failed is handled", kind: external, object: `status: {attemptedRefreshRequest: now}`, want: true},
 		"Earlier":     {reason: "an earlier request in the status does not count", kind: external, object: `status: {observedRefreshRequest: before}`},
 		"AllStores":   {reason: "a push is handled once all of its stores have the request", kind: push, object: `status: {stores: [{observedRefreshRequest: now}, {observedRefreshRequest: now}]}`, want: true},
 		"SomeStores":  {reason: "a push is not handled if a store lacks the request", kind: push, object: `status: {stores: [{observedRefreshRequest: now}, {}]}`},
@@ -127,7 +128,7 @@ func TestServed(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := Served(object(t, tc.kind, tc.object), "now"); got != tc.want {
+			if got := Answered(object(t, tc.kind, tc.object), "now"); got != tc.want {
 				t.Errorf("%s: got %t", tc.reason, got)
 			}
 		})

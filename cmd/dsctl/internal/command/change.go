@@ -212,7 +212,7 @@ func waitForRefresh(ctx context.Context, s *session, obj *snapshot.Object, reque
 			return false, err
 		}
 		last = now
-		return change.Served(&now, request), nil
+		return change.Answered(&now, request), nil
 	})
 	if c := last.Ready(); c != nil {
 		out.Ready, out.Reason, out.Message = string(c.Status), c.Reason, c.Message

@@ -278,7 +278,7 @@ func (r *Reconciler) failure(ctx context.Context, s *subject, err error) (reconc
 
 // reportVerdict reports to the claiming operator why the part is not as wanted, and requeues the object after wait.
 func (r *Reconciler) reportVerdict(ctx context.Context, s *subject, v status.Verdict, wait time.Duration) (reconcile.Result, error) {
-	report := handoff.Report{Message: v.Message, Reason: v.Reason, Class: v.Class}
+	report := handoff.Report{Message: v.Message, Reason: v.Reason, Class: v.Class, Request: s.es.Annotations[v1alpha1.RefreshRequestAnnotation]}
 	if report.Reason == v1alpha1.ReasonSecretSyncedError {
 		report.Reason = "" // The default reason.
 	}

@@ -169,7 +169,8 @@ func waitForContributions(s *subject) *outcome {
 // shown reports whether the status already has this verdict.
 func shown(s *subject, v status.Verdict) bool {
 	c := s.ready()
-	return c.Status == v.Status && c.Reason == v.Reason && c.Message == v.Text() && c.ObservedGeneration == s.es.Generation
+	return c.Status == v.Status && c.Reason == v.Reason && c.Message == v.Text() && c.ObservedGeneration == s.es.Generation &&
+		s.seen.AttemptedRefreshRequest == s.answered()
 }
 
 // complete reports whether an object is refreshed only once and has been. It asks for nothing more.

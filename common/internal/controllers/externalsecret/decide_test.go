@@ -92,6 +92,36 @@ func TestDue(t *testing.T) {
 	}
 }
 
+func TestAnswered(t *testing.T) {
+	reported := func(request string) v1alpha1.PartStatus {
+		return v1alpha1.PartStatus{Module: "vault", Message: "no answer", AttemptedRefreshRequest: request}
+	}
+	cases := map[string]struct {
+		reason  string
+		parts   []v1alpha1.PartStatus
+		suspend bool
+		want    string
+	}{
+		"Own":       {"A verdict of this operator answers the present request.", nil, false, "2"},
+		"Reported":  {"So does an error of another module that is about this request.", []v1alpha1.PartStatus{reported("2")}, false, "2"},
+		"Former":    {"An error of another module can be about a former request.", []v1alpha1.PartStatus{reported("2"), reported("1")}, false, "1"},
+		"Suspended": {"A suspended object answers nothing.", nil, true, "1"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := &subject{es: &v1alpha1.ExternalSecret{}, seen: &v1alpha1.ExternalSecretStatus{AttemptedRefreshRequest: "1"}}
+			s.es.Annotations = map[string]string{v1alpha1.RefreshRequestAnnotation: "2"}
+			s.es.Spec.Suspend, s.es.Status.Parts = tc.suspend, tc.parts
+			if len(tc.parts) > 0 {
+				s.handed.Problem = &status.Verdict{}
+			}
+			if got := s.answered(); got != tc.want {
+				t.Errorf("\n%s\nanswered(): %q, want %q", tc.reason, got, tc.want)
+			}
+		})
+	}
+}
+
 func TestLost(t *testing.T) {
 	now := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
 	cases := map[string]struct {

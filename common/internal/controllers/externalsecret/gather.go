@@ -111,6 +111,17 @@ func (s *subject) attempt() kit.Attempt {
 	return kit.AttemptOf(s.es, s.metadata())
 }
 
+// answered returns the refresh request that a verdict of this pass answers. A report of another module may answer a former one.
+func (s *subject) answered() string {
+	request := s.es.Annotations[v1alpha1.RefreshRequestAnnotation]
+	if s.es.Spec.Suspend || s.handed.Problem != nil && slices.ContainsFunc(s.es.Status.Parts, func(p v1alpha1.PartStatus) bool {
+		return p.Message != "" && p.AttemptedRefreshRequest != request
+	}) {
+		return s.seen.AttemptedRefreshRequest
+	}
+	return request
+}
+
 // owns reports whether the target should have an ownerReference.
 func (s *subject) owns() bool {
 	return policy.OwnsTarget(s.es.Spec.Target, s.opts.DefaultCleanupPolicy)

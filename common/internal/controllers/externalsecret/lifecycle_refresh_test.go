@@ -140,6 +140,35 @@ func TestFirstReadFails(t *testing.T) {
 	}
 }
 
+// TestRequestFails requests a refresh that fails. The status shows that the request was answered, and the request is not lost over
+// a restart.
+func TestRequestFails(t *testing.T) {
+	t.Parallel()
+	for _, p := range []v1alpha1.RefreshPolicy{v1alpha1.RefreshPeriodic, v1alpha1.RefreshOnChange, v1alpha1.RefreshCreatedOnce} {
+		t.Run(string(p), func(t *testing.T) {
+			e := newIdleEnv(t)
+			e.Serve(e.Server.Kinds())
+			e.Backend.Put("db", []byte("0"))
+			e.synced("db", refreshes(p))
+			repair := e.Backend.Inject(fake.Fault{Key: "db", Err: provider.NewError(provider.Denied, "not allowed")})
+			testenv.Update(e.Client, e.Get("db"), testenv.Request("1"))
+			// state returns the request that was answered, the one that was served, and the reason of Ready.
+			state := func() []string {
+				st := e.Get("db").Status
+				return []string{st.AttemptedRefreshRequest, st.ObservedRefreshRequest, meta.FindStatusCondition(st.Conditions, v1alpha1.ConditionReady).Reason}
+			}
+			e.Eventually(func() string { return cmp.Diff([]string{"1", "", v1alpha1.ReasonSecretSyncedError}, state()) })
+			e.Stop()
+			repair()
+			e.Backend.Put("db", []byte("1"))
+			e.Serve(e.Server.Kinds())
+			e.Eventually(func() string {
+				return cmp.Diff([]string{"1", "1", v1alpha1.ReasonSecretSynced, "1"}, append(state(), e.dataOf("db")["value"]))
+			})
+		})
+	}
+}
+
 // TestRequests requests a refresh in states that rarely cause a read.
 func TestRequests(t *testing.T) {
 	t.Parallel()

@@ -272,6 +272,8 @@ func (r *modelRun) status() string { //nolint:gocyclo // One case for each thing
 		return fmt.Sprintf("the message of Ready is %q, want %s", c.Message, r.m.class)
 	case r.m.request == r.m.served && r.m.request > 0 && es.Status.ObservedRefreshRequest != strconv.Itoa(r.m.request):
 		return fmt.Sprintf("the refresh %q was served, want %d", es.Status.ObservedRefreshRequest, r.m.request)
+	case r.m.reason != v1alpha1.ReasonSuspended && r.m.request > 0 && es.Status.AttemptedRefreshRequest != strconv.Itoa(r.m.request):
+		return fmt.Sprintf("the refresh %q was answered, want %d", es.Status.AttemptedRefreshRequest, r.m.request)
 	case r.m.rehashed && es.Status.ObservedMetadataHash == r.before.ObservedMetadataHash:
 		return "the labels are not observed"
 	case r.m.refreshed && (es.Status.RefreshTime == nil || r.m.now.Sub(es.Status.RefreshTime.Time) >= 10*time.Minute):

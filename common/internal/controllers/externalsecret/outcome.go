@@ -134,6 +134,7 @@ func (r *Reconciler) end(ctx context.Context, s *subject, o *outcome) (reconcile
 	}
 	r.watchTarget(s, o)
 	conclude(s.next, s.es.Generation, *o.verdict)
+	s.next.AttemptedRefreshRequest = s.answered()
 	metrics.Synced("ExternalSecret", o.verdict.Reason)
 	switch err := r.patch(ctx, s); {
 	case errors.Is(err, status.ErrOvertaken):

@@ -77,6 +77,8 @@ type outcome struct {
 	wait time.Duration
 	// moved is true if caches were outdated. The object is then reconciled again soon.
 	moved bool
+	// parked is true if a step waits for a place at its generator.
+	parked bool
 	// failure is why values are missing or could not be replaced; without a message if there is no failure.
 	failure provider.Error
 	// reason is the reason of the Ready condition for the failure; empty for the default.

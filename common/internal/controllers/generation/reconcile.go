@@ -291,8 +291,12 @@ func (p *pass) warn(of handoff.Generator, message string) {
 // report records the part in the status of the object, if the status differs. part is nil if there is none. The last
 // argument reports whether the part has new values.
 func (p *pass) report(ctx context.Context, part metav1.Object, newValues bool) error {
+	request := p.user.GetAnnotations()[v1alpha1.RefreshRequestAnnotation]
+	if is := p.contributor.Of(p.user.parts); p.out.parked && is != nil {
+		request = is.AttemptedRefreshRequest
+	}
 	return p.contributor.Report(ctx, p.client, p.user.kind, p.user.Object, p.user.parts, handoff.Report{
-		Part: part, NewValues: newValues, Reason: p.out.reason, Class: p.out.failure.Class, Message: p.out.failure.Message,
+		Part: part, NewValues: newValues, Reason: p.out.reason, Class: p.out.failure.Class, Message: p.out.failure.Message, Request: request,
 	}, &p.obj.lastReport)
 }
 

@@ -29,6 +29,8 @@ type objectState struct {
 	conditions []metav1.Condition
 	// observed is the generation that a module has observed; negative for none, which is the default in the CRDs.
 	observed int64
+	// attempted is the refresh request that was answered.
+	attempted string
 	// inSync is true if the object needs nothing before due; a zero due means never.
 	inSync bool
 	due    time.Time
@@ -50,6 +52,7 @@ func externalSecrets() kind {
 			es := o.(*v1alpha1.ExternalSecret)
 			s := objectState{
 				suspended: es.Spec.Suspend, conditions: es.Status.Conditions, observed: es.Status.ObservedGeneration, stalls: true,
+				attempted: es.Status.AttemptedRefreshRequest,
 				inSync: es.Status.ObservedGeneration == es.Generation && isReady(es.Status.Conditions, es.Generation) &&
 					es.Status.ObservedRefreshRequest == es.Annotations[v1alpha1.RefreshRequestAnnotation],
 			}
@@ -78,7 +81,7 @@ func pushSecrets() kind {
 		stateOf: func(o client.Object) objectState {
 			ps := o.(*v1alpha1.PushSecret)
 			s := objectState{
-				suspended: ps.Spec.Suspend, conditions: ps.Status.Conditions, observed: ps.Status.ObservedGeneration,
+				suspended: ps.Spec.Suspend, conditions: ps.Status.Conditions, observed: ps.Status.ObservedGeneration, attempted: ps.Status.AttemptedRefreshRequest,
 				inSync: ps.Status.ObservedGeneration == ps.Generation && isReady(ps.Status.Conditions, ps.Generation),
 			}
 			for _, of := range ps.Status.Stores {

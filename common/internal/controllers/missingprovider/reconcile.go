@@ -105,13 +105,14 @@ func (r *reconciler) report(ctx context.Context, live client.Object, message str
 		return reconcile.Result{}, nil
 	}
 	r.waiting.count(key, metrics.Of(next, live.GetCreationTimestamp().Time))
-	if equality.Semantic.DeepEqual(s.conditions, next) {
+	request := live.GetAnnotations()[v1alpha1.RefreshRequestAnnotation]
+	if equality.Semantic.DeepEqual(s.conditions, next) && s.attempted == request {
 		r.waiting.record(key, live.GetResourceVersion(), time.Time{})
 		return reconcile.Result{}, nil
 	}
 	// A conflict is not retried: the module may have started meanwhile, and have written its own conditions.
 	out := r.kind.empty()
-	err := status.Once(ctx, r.client, live, live.GetResourceVersion(), reported{s.conditions, s.observed}, reported{next, max(s.observed, 0)}, out)
+	err := status.Once(ctx, r.client, live, live.GetResourceVersion(), reported{s.conditions, s.observed, s.attempted}, reported{next, max(s.observed, 0), request}, out)
 	if kerrors.IsConflict(err) {
 		return reconcile.Result{RequeueAfter: time.Second}, nil
 	}
@@ -129,4 +130,6 @@ func (r *reconciler) report(ctx context.Context, live client.Object, message str
 type reported struct {
 	Conditions         []metav1.Condition `json:"conditions,omitempty"`
 	ObservedGeneration int64              `json:"observedGeneration,omitempty"`
+	// AttemptedRefreshRequest is answered by the conditions.
+	AttemptedRefreshRequest string `json:"attemptedRefreshRequest,omitempty"`
 }

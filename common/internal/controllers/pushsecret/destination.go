@@ -80,6 +80,9 @@ var waitsForOthers = status.Verdict{Status: metav1.ConditionUnknown, Reason: v1a
 
 // take writes the result of a push into the status. next is the time of the next comparison.
 func (d *destination) take(res *result, next time.Time) {
+	if !res.old && (!res.waits || res.err != nil) && res.Request != removal {
+		d.status.AttemptedRefreshRequest = res.Request
+	}
 	if res.refused != nil {
 		d.conclude(*res.refused, res.Generation)
 		return

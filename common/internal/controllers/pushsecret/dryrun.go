@@ -116,7 +116,7 @@ func (r storeReader) withUnnamed(ctx context.Context, cause dryCause, ps *v1alph
 	}))
 	for i := range unnamed {
 		v := cause.verdict("a push would leave this store unchanged, because spec.storeRefs does not name it any more")
-		unnamed[i].refusal, unnamed[i].status.ObservedRefreshRequest = &v, ps.Annotations[v1alpha1.RefreshRequestAnnotation]
+		unnamed[i].refusal, unnamed[i].status.ObservedRefreshRequest = &v, requestOf(ps)
 	}
 	return append(dests, unnamed...), err
 }

@@ -106,6 +106,35 @@ func TestPushComparisonWritesNothing(t *testing.T) {
 	}
 }
 
+// TestPushRequestFails requests a refresh that one of two stores cannot serve. The status shows that both have answered.
+func TestPushRequestFails(t *testing.T) {
+	e := testenv.New(t)
+	other := e.Server.Backend(e.NS + "-other")
+	e.Create(e.Store("other", e.NS+"-other"))
+	e.Source("source", map[string]string{"password": "one"})
+	e.Create(e.PushSecret("db", func(ps *v1alpha1.PushSecret) {
+		ps.Spec.StoreRefs = append(ps.Spec.StoreRefs, v1alpha1.PushStoreRef{Kind: "FakeStore", Name: "other"})
+	}))
+	e.WantPushed("db", v1alpha1.ReasonSecretSynced)
+	// state returns the request that was answered, and per store the one that was served.
+	state := func() []string {
+		st := e.GetPush("db").Status
+		all := []string{st.AttemptedRefreshRequest}
+		for _, s := range st.Stores {
+			all = append(all, s.Name+" "+s.ObservedRefreshRequest)
+		}
+		return all
+	}
+	repair := other.Inject(fake.Fault{Call: fake.CallObserve, Err: provider.NewError(provider.Denied, "not allowed")})
+	testenv.Update(e.Client, e.GetPush("db"), func(ps *v1alpha1.PushSecret) {
+		ps.Annotations = map[string]string{v1alpha1.RefreshRequestAnnotation: "1"}
+	})
+	e.Eventually(func() string { return cmp.Diff([]string{"1", "other ", "store 1"}, state()) })
+	e.WantPushed("db", v1alpha1.ReasonSecretSyncedError)
+	repair()
+	e.Eventually(func() string { return cmp.Diff([]string{"1", "other 1", "store 1"}, state()) })
+}
+
 // TestPushPolicies pushes to remote secrets that already exist.
 func TestPushPolicies(t *testing.T) {
 	e := testenv.New(t)

@@ -258,6 +258,7 @@ func (p *pass) push(ctx context.Context, dests []destination) (starts []func(), 
 		switch {
 		case d.refusal != nil:
 			d.conclude(*d.refusal, p.ps.Generation)
+			d.status.AttemptedRefreshRequest = requestOf(p.ps)
 			continue
 		case slices.Contains(busy, id):
 			continue

@@ -115,7 +115,7 @@ func (p *pass) conclude(ctx context.Context, stores []v1alpha1.PushStoreStatus, 
 	changed := p.obj.entries.unwritten() || !equality.Semantic.DeepEqual(p.known(), stores)
 	before := p.obj.written.Later(p.ps).Status.Conditions
 	after := slices.Clone(before)
-	if p.writesConditions {
+	if byObject := of != nil; p.writesConditions {
 		if of == nil {
 			v := ready(p.ps, p.dry(p.ps), slices.Concat(stores, p.foreign(p.ps)))
 			of = &v
@@ -124,6 +124,15 @@ func (p *pass) conclude(ctx context.Context, stores []v1alpha1.PushStoreStatus, 
 		metrics.Synced("PushSecret", of.Reason)
 		fields["conditions"], fields["observedGeneration"] = after, p.ps.Generation
 		changed = changed || !equality.Semantic.DeepEqual(after, before)
+		was := p.obj.written.Later(p.ps).Status.AttemptedRefreshRequest
+		request := was
+		if all := slices.Concat(stores, p.foreign(p.ps)); byObject && !p.ps.Spec.Suspend || !byObject && answered(all, requestOf(p.ps)) {
+			request = requestOf(p.ps)
+		}
+		if request != "" {
+			fields["attemptedRefreshRequest"] = request
+		}
+		changed = changed || request != was
 	}
 	if !changed {
 		return nil
@@ -143,6 +152,15 @@ func (p *pass) conclude(ctx context.Context, stores []v1alpha1.PushStoreStatus, 
 	p.obj.written.Wrote(out)
 	status.RecordEvent(p.events, p.ps, "Push", before, after)
 	return nil
+}
+
+// answered reports whether all stores have answered a refresh request.
+func answered(stores []v1alpha1.PushStoreStatus, request string) bool {
+	return !slices.ContainsFunc(stores, func(s v1alpha1.PushStoreStatus) bool { return s.AttemptedRefreshRequest != request })
+}
+
+func requestOf(ps *v1alpha1.PushSecret) string {
+	return ps.Annotations[v1alpha1.RefreshRequestAnnotation]
 }
 
 // metricsState returns the state of an object for the metrics, from its conditions and status entries.
