@@ -41,6 +41,8 @@ type ExternalSecretList struct {
 }
 
 // ExternalSecretSpec describes what to read, and the Secret to write.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.storeRef) || (has(self.data) && size(self.data) > 0 || has(self.dataFrom) && size(self.dataFrom) > 0) && (!has(self.data) || self.data.all(e, has(e.sourceRef))) && (!has(self.dataFrom) || self.dataFrom.all(e, has(e.sourceRef)))",message="set storeRef, or sourceRef in each entry of data and dataFrom"
 type ExternalSecretSpec struct {
 	// Store that data and dataFrom read from, unless an entry sets its own.
 	// +optional

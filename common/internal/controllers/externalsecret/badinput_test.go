@@ -28,16 +28,6 @@ func TestBadInput(t *testing.T) {
 			reason:  v1alpha1.ReasonStoreNotFound,
 			message: []string{"FakeStore", "nowhere", "create it or correct the reference"},
 		},
-		"NoStoreAtAll": {
-			why: "the second entry has no store",
-			spec: func(es *v1alpha1.ExternalSecret) {
-				es.Spec.StoreRef = nil
-				es.Spec.Data[0].SourceRef = &v1alpha1.DataSourceRef{StoreRef: v1alpha1.StoreRef{Kind: "FakeStore", Name: "store"}}
-				es.Spec.Data = append(es.Spec.Data, v1alpha1.DataEntry{SecretKey: "b", RemoteRef: v1alpha1.RemoteRef{Key: "db"}})
-			},
-			reason:  v1alpha1.ReasonInvalidSpec,
-			message: []string{"spec.data[1]", "set spec.storeRef"},
-		},
 		"StoreNotReady": {
 			why:     "the store's own reason is reported",
 			spec:    func(es *v1alpha1.ExternalSecret) { es.Spec.StoreRef.Name = "broken" },

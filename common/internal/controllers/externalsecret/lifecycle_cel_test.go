@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -58,7 +59,9 @@ func (c combination) object(namespace string) *unstructured.Unstructured {
 	if c.immutable != nil {
 		target["immutable"] = c.immutable
 	}
-	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"target": target}}}
+	u := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{
+		"target": target, "storeRef": map[string]any{"kind": "FakeStore", "name": "store"},
+	}}}
 	u.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("ExternalSecret"))
 	u.SetNamespace(namespace)
 	u.SetName("db")
@@ -123,6 +126,41 @@ func TestCombinationsOfUpdates(t *testing.T) {
 		}
 		if err := e.API.Update(e.Ctx, next); !kerrors.IsInvalid(err) || !strings.Contains(err.Error(), fmt.Sprintf("Unsupported value: %q", value)) {
 			t.Errorf("%s: %s is unknown, got: %v", field, value, err)
+		}
+	}
+}
+
+// TestNamesStore offers specs to the API server. Without a store, no module would claim the object.
+func TestNamesStore(t *testing.T) {
+	e := newIdleEnv(t)
+	store := &v1alpha1.StoreRef{Kind: "FakeStore", Name: "store"}
+	with := func(ref *v1alpha1.DataSourceRef) v1alpha1.DataEntry {
+		return v1alpha1.DataEntry{SecretKey: "a", RemoteRef: v1alpha1.RemoteRef{Key: "a"}, SourceRef: ref}
+	}
+	from := func(ref *v1alpha1.SourceRef) v1alpha1.DataFromEntry {
+		return v1alpha1.DataFromEntry{Extract: &v1alpha1.RemoteRef{Key: "a"}, SourceRef: ref}
+	}
+	own, all := &v1alpha1.DataSourceRef{StoreRef: *store}, &v1alpha1.SourceRef{StoreRef: store}
+	for _, tc := range []struct {
+		reason   string
+		spec     v1alpha1.ExternalSecretSpec
+		accepted bool
+	}{
+		{"one store for all", v1alpha1.ExternalSecretSpec{StoreRef: store, Data: []v1alpha1.DataEntry{with(nil)}}, true},
+		{"a store in each entry", v1alpha1.ExternalSecretSpec{Data: []v1alpha1.DataEntry{with(own)}, DataFrom: []v1alpha1.DataFromEntry{from(all)}}, true},
+		{"nothing at all", v1alpha1.ExternalSecretSpec{}, false},
+		{"an entry without a store", v1alpha1.ExternalSecretSpec{Data: []v1alpha1.DataEntry{with(nil)}}, false},
+		{"a second entry without a store", v1alpha1.ExternalSecretSpec{Data: []v1alpha1.DataEntry{with(own), with(nil)}}, false},
+		{"an extract without a store", v1alpha1.ExternalSecretSpec{Data: []v1alpha1.DataEntry{with(own)}, DataFrom: []v1alpha1.DataFromEntry{from(nil)}}, false},
+	} {
+		for _, o := range []client.Object{
+			&v1alpha1.ExternalSecret{ObjectMeta: e.Meta("names"), Spec: tc.spec},
+			&v1alpha1.ClusterExternalSecret{ObjectMeta: metav1.ObjectMeta{Name: e.NS}, Spec: v1alpha1.ClusterExternalSecretSpec{ExternalSecretSpec: tc.spec}},
+		} {
+			err := e.API.Create(e.Ctx, o, client.DryRunAll)
+			if accepted := err == nil; accepted != tc.accepted || err != nil && !strings.Contains(err.Error(), "set storeRef, or sourceRef in each entry of data and dataFrom") {
+				t.Errorf("%T with %s: %v", o, tc.reason, err)
+			}
 		}
 	}
 }

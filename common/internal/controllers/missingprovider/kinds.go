@@ -19,6 +19,8 @@ type kind struct {
 	list  func() client.ObjectList
 	// leading returns the reference whose module writes Ready. It needs only fields that the cache has.
 	leading func(client.Object) *v1alpha1.StoreRef
+	// unnamed is the message for an object that names no store, so that no module claims it.
+	unnamed string
 	// stateOf returns the state of an object that was read live.
 	stateOf func(client.Object) objectState
 }
@@ -48,6 +50,7 @@ func externalSecrets() kind {
 		leading: func(o client.Object) *v1alpha1.StoreRef {
 			return o.(*v1alpha1.ExternalSecret).LeadingStore()
 		},
+		unnamed: "the spec names no store; set spec.storeRef, or sourceRef in each entry of spec.data and spec.dataFrom",
 		stateOf: func(o client.Object) objectState {
 			es := o.(*v1alpha1.ExternalSecret)
 			s := objectState{
@@ -78,6 +81,7 @@ func pushSecrets() kind {
 		empty:   func() client.Object { return &v1alpha1.PushSecret{} },
 		list:    func() client.ObjectList { return &v1alpha1.PushSecretList{} },
 		leading: leading,
+		unnamed: "the spec names no store; set spec.storeRefs",
 		stateOf: func(o client.Object) objectState {
 			ps := o.(*v1alpha1.PushSecret)
 			s := objectState{

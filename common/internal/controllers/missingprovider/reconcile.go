@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 	"k8s.io/client-go/util/flowcontrol"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -35,13 +36,17 @@ type reconciler struct {
 }
 
 // check reports whether no running module serves an object. If that is not certain yet, wait is the delay until the
-// next check; otherwise wait is 0.
+// next check; otherwise wait is 0. An object that names no store has an empty ref.
 func (r *reconciler) check(o client.Object) (ref v1alpha1.StoreRef, wait time.Duration, missing bool) {
 	key := client.ObjectKeyFromObject(o)
 	leading := r.kind.leading(o)
-	if leading == nil || o.GetDeletionTimestamp() != nil {
+	switch {
+	case o.GetDeletionTimestamp() != nil:
 		r.waiting.forget(key)
 		return ref, 0, false
+	case leading == nil:
+		r.waiting.since(o, ref)
+		return ref, 0, true
 	}
 	missing, wait = r.board.Missing(leading, key.Namespace, r.waiting.since(o, *leading))
 	if !missing && wait == 0 {
@@ -73,24 +78,26 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if err := r.client.Get(ctx, req.NamespacedName, live); err != nil {
 		return reconcile.Result{}, errors.Wrap(client.IgnoreNotFound(err), "cannot read the object")
 	}
-	if now := r.kind.leading(live); live.GetUID() != o.GetUID() || live.GetDeletionTimestamp() != nil || now == nil || *now != ref {
+	if live.GetUID() != o.GetUID() || live.GetDeletionTimestamp() != nil || ptr.Deref(r.kind.leading(live), v1alpha1.StoreRef{}) != ref {
 		return reconcile.Result{}, nil // The event of that change enqueues the object again.
 	}
-	return r.report(ctx, live, r.board.Hint(&ref))
+	if ref == (v1alpha1.StoreRef{}) {
+		return r.report(ctx, live, status.Stalled(v1alpha1.ReasonInvalidSpec, r.kind.unnamed))
+	}
+	return r.report(ctx, live, status.Stalled(v1alpha1.ReasonProviderNotRunning, r.board.Hint(&ref)))
 }
 
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets/status;pushsecrets/status,verbs=patch
 
 // report writes the conditions of an object that no running module serves. It writes nothing while the object is
 // suspended, or in sync and not due: then it does not need the module yet.
-func (r *reconciler) report(ctx context.Context, live client.Object, message string) (reconcile.Result, error) {
+func (r *reconciler) report(ctx context.Context, live client.Object, v status.Verdict) (reconcile.Result, error) {
 	key, s := client.ObjectKeyFromObject(live), r.kind.stateOf(live)
 	rest := time.Duration(0)
 	if s.inSync && !s.due.IsZero() {
 		rest = time.Until(s.due)
 	}
 	next := slices.Clone(s.conditions)
-	v := status.Stalled(v1alpha1.ReasonProviderNotRunning, message)
 	if s.stalls {
 		status.Conclude(&next, live.GetGeneration(), v)
 	} else {
@@ -120,7 +127,7 @@ func (r *reconciler) report(ctx context.Context, live client.Object, message str
 		return reconcile.Result{}, errors.Wrap(client.IgnoreNotFound(err), "cannot write the status")
 	}
 	r.waiting.record(key, out.GetResourceVersion(), time.Time{})
-	r.events.Eventf(live, nil, corev1.EventTypeWarning, v1alpha1.ReasonProviderNotRunning, "Sync", "%s", message)
+	r.events.Eventf(live, nil, corev1.EventTypeWarning, v.Reason, "Sync", "%s", v.Message)
 	return reconcile.Result{}, nil
 }
 

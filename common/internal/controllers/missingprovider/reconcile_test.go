@@ -2,18 +2,26 @@ package missingprovider
 
 import (
 	"context"
+	"encoding/json"
 	"testing"
 	"time"
 
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/test"
 	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/util/flowcontrol"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
+	"github.com/direct-secrets/direct-secrets/common/internal/presence"
+	"github.com/direct-secrets/direct-secrets/common/internal/status"
 )
 
 // book is a ledger whose reasons a test can read.
@@ -115,7 +123,7 @@ func TestReport(t *testing.T) {
 			for _, es := range tc.objects {
 				r.waiting.since(es, *es.Spec.StoreRef)
 				before := got.Patches
-				if _, err := r.report(t.Context(), es, "no running module serves VaultKV"); err != nil {
+				if _, err := r.report(t.Context(), es, status.Stalled(missing, "no running module serves VaultKV")); err != nil {
 					t.Fatal(err)
 				}
 				got.Counted = append(got.Counted, b[client.ObjectKeyFromObject(es)])
@@ -126,6 +134,67 @@ func TestReport(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("\n%s\nreport(): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// cached is a cache of one object.
+type cached struct {
+	cache.Cache
+	from client.Reader
+}
+
+func (c cached) Get(ctx context.Context, key client.ObjectKey, o client.Object, opts ...client.GetOption) error {
+	return c.from.Get(ctx, key, o, opts...)
+}
+
+// TestNamesNoStore reports an object that no module claims, since it names no store. The API server accepted such objects before
+// a rule refused them.
+func TestNamesNoStore(t *testing.T) {
+	unnamed := func(es *v1alpha1.ExternalSecret) { es.Spec.StoreRef = nil }
+	now := metav1.Now()
+	cases := map[string]struct {
+		reason string
+		object *v1alpha1.ExternalSecret
+		// live is the object that is read live; nil: the same.
+		live *v1alpha1.ExternalSecret
+		want string
+	}{
+		"Reported":  {"No other operator reports it.", object("1", unnamed), nil, v1alpha1.ReasonInvalidSpec},
+		"Suspended": {"Nothing is reported of a suspended object.", object("1", unnamed, suspended), nil, ""},
+		"Deleted":   {"Nothing is reported of a deleted object.", object("1", unnamed, func(es *v1alpha1.ExternalSecret) { es.DeletionTimestamp = &now }), nil, ""},
+		"Corrected": {"The cache can be outdated.", object("1", unnamed), object("2"), ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			get := func(from *v1alpha1.ExternalSecret) *test.MockClient {
+				return &test.MockClient{MockGet: func(_ context.Context, _ client.ObjectKey, o client.Object) error {
+					from.DeepCopyInto(o.(*v1alpha1.ExternalSecret))
+					return nil
+				}}
+			}
+			if tc.live == nil {
+				tc.live = tc.object
+			}
+			got, live := "", get(tc.live)
+			live.MockStatusPatch = func(_ context.Context, o client.Object, p client.Patch, _ ...client.SubResourcePatchOption) error {
+				raw, err := p.Data(o)
+				var patch v1alpha1.ExternalSecret
+				if err = errors.Join(err, json.Unmarshal(raw, &patch)); err == nil {
+					got = meta.FindStatusCondition(patch.Status.Conditions, v1alpha1.ConditionReady).Reason
+				}
+				return err
+			}
+			r := &reconciler{
+				kind: externalSecrets(), events: events.NewFakeRecorder(10), waiting: waiting{ledger: book{}},
+				cache: cached{from: get(tc.object)}, client: live, duties: &presence.Duties{}, writeLimiter: flowcontrol.NewFakeAlwaysRateLimiter(),
+			}
+			if _, err := r.Reconcile(t.Context(), reconcile.Request{}); err != nil {
+				t.Fatal(err)
+			}
+			if got != tc.want {
+				t.Errorf("\n%s\nReconcile(): Ready has the reason %q, want %q", tc.reason, got, tc.want)
 			}
 		})
 	}
