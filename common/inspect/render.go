@@ -24,6 +24,15 @@ type Remote struct {
 	Templates func(kind, name string) map[string]string
 }
 
+// Check reports what is wrong with the spec of an ExternalSecret, whatever the values are; nil if nothing is. The error names the
+// field.
+func Check(es *v1alpha1.ExternalSecret) error {
+	if _, err := render.NewPlan(es); err != nil {
+		return err
+	}
+	return render.ParseTemplates(es.Spec.Target.Template)
+}
+
 // Render returns the Secret of an ExternalSecret, without the operator's own metadata; nil if its deletionPolicy
 // would delete it. It makes no request. The error names the field or the key, and shows no value.
 func Render(es *v1alpha1.ExternalSecret, remote Remote) (*corev1.Secret, error) {

@@ -215,6 +215,12 @@ metadata: {name: fine, namespace: broken}
 spec: {storeRef: {kind: AWSSecretsManager, name: good}, data: [{secretKey: a, remoteRef: {key: text}}, {secretKey: b, remoteRef: {key: text}}]}
 `), 0o600))
 	must(t, os.WriteFile(values, []byte(`remote: {text: the value of text}`), 0o600))
+	broken := filepath.Join(p.folder, "broken.yaml")
+	must(t, os.WriteFile(broken, []byte(`apiVersion: direct-secrets.io/v1alpha1
+kind: ExternalSecret
+metadata: {name: fine, namespace: broken}
+spec: {storeRef: {kind: AWSSecretsManager, name: good}, data: [{secretKey: a, remoteRef: {key: text}}], target: {template: {data: {a: "{{ .a"}}}}
+`), 0o600))
 	in := []string{"-n", "broken"}
 	for _, step := range []struct {
 		args []string
@@ -227,10 +233,11 @@ spec: {storeRef: {kind: AWSSecretsManager, name: good}, data: [{secretKey: a, re
 		{[]string{"get", "nothing"}, `the cluster has no Kind "nothing"`, 1},
 		{[]string{"tree", "fine"}, "└── Secret broken/fine", 0},
 		{[]string{"tree", "store-absent"}, "AWSSecretsManager broken/absent  (does not exist)", 0},
+		{[]string{"tree", "nosuch"}, "nosuch: no such object", 1},
 		{[]string{"refresh", "fine", "--wait"}, "refresh requested: Ready is True: SecretSynced", 0},
 		{[]string{"refresh", "suspended"}, "it is suspended", 1},
 		{[]string{"refresh", "absent"}, "not found", 1},
-		{[]string{"refresh", "secret-absent", "--wait", "--timeout", "1s"}, `"absent" in AWSSecretsManager`, 2},
+		{[]string{"refresh", "secret-absent", "--wait"}, `Ready is False: SecretSyncedError: NotFound: "absent" in AWSSecretsManager`, 2},
 		{[]string{"refresh", "--store", "awssecretsmanager/denied"}, "ExternalSecret broken/store-denied: refresh requested", 0},
 		{[]string{"suspend", "fine"}, "ExternalSecret broken/fine: suspended", 0},
 		{[]string{"suspend", "fine"}, "unchanged", 0},
@@ -239,6 +246,7 @@ spec: {storeRef: {kind: AWSSecretsManager, name: good}, data: [{secretKey: a, re
 		{[]string{"resume", "clusterexternalsecret/fanout"}, "resumed", 0},
 		{[]string{"diff", "fine"}, "Unchanged", 0},
 		{[]string{"diff", "-f", manifest}, "+ data b", 2},
+		{[]string{"diff", "-f", broken}, "spec.target.template.data[a]: line 1", 1},
 		{[]string{"diff", "fine", "--values", values}, "Unchanged", 0},
 		{[]string{"diff", "owned"}, `controlled by ConfigMap "owner"`, 2},
 		{[]string{"diff", "key-taken", "--values", values}, `key "a" is written by ExternalSecret "fine"`, 2},

@@ -1,6 +1,9 @@
 package render
 
 import (
+	"maps"
+	"slices"
+
 	"regexp"
 	"strconv"
 
@@ -55,3 +58,30 @@ func RevertKey(key string) string {
 
 // validRune reports whether a code is a character that a key can contain.
 func validRune(r rune) bool { return r >= 0 && r <= '\U0010FFFF' && (r < 0xD800 || r > 0xDFFF) }
+
+// ParseTemplates reports the first template of an object that the engine does not accept; nil if it accepts all. The error
+// names the field.
+func ParseTemplates(t *v1alpha1.Template) error {
+	if t == nil {
+		return nil
+	}
+	for i, f := range t.TemplateFrom {
+		if f.Literal == nil {
+			continue
+		}
+		if err := CheckText(*f.Literal); err != nil {
+			return errors.Wrapf(err, "%s.templateFrom[%d].literal", templateField, i)
+		}
+	}
+	for _, m := range []struct {
+		field     string
+		templates map[string]string
+	}{{"data", t.Data}, {labelsField, t.Metadata.Labels}, {annotationsField, t.Metadata.Annotations}} {
+		for _, key := range slices.Sorted(maps.Keys(m.templates)) {
+			if err := CheckText(m.templates[key]); err != nil {
+				return errors.Wrapf(err, "%s.%s[%s]", templateField, m.field, key)
+			}
+		}
+	}
+	return nil
+}

@@ -64,6 +64,30 @@ func wantText(t *testing.T, reason string, err error, contains ...string) {
 	}
 }
 
+// TestParseTemplates has templates that no value can make valid.
+func TestParseTemplates(t *testing.T) {
+	cases := map[string]struct {
+		reason   string
+		template *v1alpha1.Template
+		want     string
+	}{
+		"None":       {"A template is optional.", nil, ""},
+		"Valid":      {"Values are not needed.", &v1alpha1.Template{Data: map[string]string{"a": "{{ .absent }}"}, TemplateFrom: []v1alpha1.TemplateFrom{configMap("k", "", "")}}, ""},
+		"Data":       {"The key is named.", &v1alpha1.Template{Data: map[string]string{"a": "{{ .a"}}, "spec.target.template.data[a]: "},
+		"Label":      {"So is a label.", &v1alpha1.Template{Metadata: v1alpha1.TemplateMetadata{Labels: map[string]string{"a": "{{ end }}"}}}, "spec.target.template.metadata.labels[a]: "},
+		"Annotation": {"So is an annotation.", &v1alpha1.Template{Metadata: v1alpha1.TemplateMetadata{Annotations: map[string]string{"a": "{{ nofunc }}"}}}, "spec.target.template.metadata.annotations[a]: "},
+		"Literal":    {"So is a literal.", &v1alpha1.Template{TemplateFrom: []v1alpha1.TemplateFrom{literal("{{", "")}}, "spec.target.template.templateFrom[0].literal: "},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			err := ParseTemplates(tc.template)
+			if (err == nil) != (tc.want == "") || err != nil && !strings.HasPrefix(err.Error(), tc.want) {
+				t.Errorf("\n%s\nParseTemplates(...): %v, want %q", tc.reason, err, tc.want)
+			}
+		})
+	}
+}
+
 func TestCheckTemplate(t *testing.T) {
 	type template = v1alpha1.Template
 	source := func(change func(*v1alpha1.TemplateSource)) *template {

@@ -108,6 +108,12 @@ type: Opaque
 			reason: "an error of a template names the line and shows no value", manifest: strings.Replace(externalSecret, "{{ .password }}", "{{ .pasword }}", 1), values: values,
 			errs: "error: ExternalSecret db: spec.target.template.data[dsn]: line 1, column 16: there is no key \"pasword\"\n", code: ExitFailed,
 		},
+		"OneFails": {
+			reason: "after an error, the others are rendered", values: values,
+			manifest: strings.Replace(externalSecret, "{{ .password }}", "{{ .pasword }}", 1) + "---\n" + strings.Replace(externalSecret, "name: db,", "name: other,", 1),
+			out:      "Secret shop/other of type Opaque\n  dsn: 12 bytes\n  password: 7 bytes\n  user: 4 bytes\n  labels: team\n",
+			errs:     "error: ExternalSecret db: spec.target.template.data[dsn]: line 1", code: ExitFailed,
+		},
 		"Misspelt": {
 			reason: "an unknown field is an error", manifest: strings.Replace(externalSecret, "storeRef", "storRef", 1), values: values,
 			errs: `unknown field "storRef"`, code: ExitFailed,

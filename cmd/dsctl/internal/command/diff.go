@@ -152,6 +152,9 @@ func compare(ctx context.Context, s *session, es *v1alpha1.ExternalSecret, remot
 		if d, found := offline.Reported(es); found {
 			return d, nil
 		}
+		if err := inspect.Check(es); err != nil {
+			return offline.Difference{}, err
+		}
 		m := &metav1.PartialObjectMetadata{}
 		m.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Secret"})
 		live := offline.Live{}

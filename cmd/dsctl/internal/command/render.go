@@ -86,16 +86,29 @@ func (o *options) render(manifest, values string, show bool) error {
 		return err
 	}
 	results, secrets := []rendered{}, []*corev1.Secret{}
+	var failed error
 	for _, es := range all {
 		s, err := inspect.Render(es, remote)
 		if err != nil {
-			return fmt.Errorf("ExternalSecret %s: %w", es.Name, err)
+			o.errs.Error(fmt.Errorf("ExternalSecret %s: %w", es.Name, err))
+			failed = exitCode(ExitFailed)
+			continue
 		}
 		results = append(results, newRendered(es, s))
 		if s != nil {
 			secrets = append(secrets, s)
 		}
 	}
+	if len(results) > 0 || failed == nil {
+		err = o.printRendered(results, secrets, show)
+	}
+	if err != nil {
+		return err
+	}
+	return failed
+}
+
+func (o *options) printRendered(results []rendered, secrets []*corev1.Secret, show bool) error {
 	switch {
 	case show && o.format == "json":
 		return o.out.JSON(secrets)

@@ -2,6 +2,7 @@ package command
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
@@ -52,6 +53,9 @@ func (o *options) tree(ctx context.Context, args []string) error {
 		})
 	}
 	o.warnRefused(snap)
+	if len(args) > 0 && len(roots) == 0 {
+		return fmt.Errorf("%s: no such object, and nothing uses it; check the name and -n", args[0])
+	}
 	if o.format == "json" {
 		return o.out.JSON(append([]tree.Node{}, roots...))
 	}
