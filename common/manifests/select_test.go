@@ -18,7 +18,7 @@ func TestSelectByStore(t *testing.T) {
 		"select-this":  "{storeRef: {kind: FakeStore, name: selected}}",
 		"select-kind":  "{storeRef: {kind: OtherFakeStore, name: selected}}",
 		"select-name":  "{storeRef: {kind: FakeStore, name: another}}",
-		"select-store": "{target: {name: a}}",
+		"select-store": "{data: [{secretKey: a, remoteRef: {key: a}, sourceRef: {storeRef: {kind: FakeStore, name: selected}}}]}",
 	} {
 		o := refusal{kind: "ExternalSecret", spec: spec}.object(t, name)
 		if err := api.Create(t.Context(), o); err != nil {

@@ -123,11 +123,23 @@ func (s *shares) crowded(objectID any, tenant string) bool {
 	return false
 }
 
-// release frees the places, and queues the parked objects for which there is room.
-func (s *shares) release(places []Place) {
+// split separates what a walk takes of stores from what it takes of its tenant.
+func split(needs []need) (stores, rest []need) {
+	for _, n := range needs {
+		if _, ok := n.share.(storeShare); ok {
+			stores = append(stores, n)
+		} else {
+			rest = append(rest, n)
+		}
+	}
+	return stores, rest
+}
+
+// release frees what a walk has taken, and queues the parked objects for which there is room.
+func (s *shares) release(needs []need) {
 	var next []func()
 	s.mu.Lock()
-	for _, need := range needsOf(places) {
+	for _, need := range needs {
 		s.open[need.share].busy -= need.n
 		next = append(next, s.nextLocked(need.share)...)
 	}

@@ -2,6 +2,7 @@ package kit
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
@@ -36,7 +37,10 @@ func Wait(ctx context.Context, places []Place, f func(ctx context.Context) error
 	if !w.walks.shares.enter(places, w.parked) {
 		return ErrParked
 	}
-	defer w.walks.shares.release(places)
+	stores, rest := split(needsOf(places))
+	releaseStores := sync.OnceFunc(func() { w.walks.shares.release(stores) })
+	defer releaseStores()
+	defer w.walks.shares.release(rest)
 	waits, cancel := context.WithCancel(ctx)
 	defer cancel()
 	defer context.AfterFunc(w.interrupted, cancel)()
@@ -44,6 +48,7 @@ func Wait(ctx context.Context, places []Place, f func(ctx context.Context) error
 	w.walks.working.Add(-1)
 	w.walks.slots.give(w.tenant)
 	err := f(waits)
+	releaseStores() // The store is free for others while the walk waits for a slot.
 	// Walks with an answer come after those that still have to ask, so that batches fill up.
 	priority := w.priority - 1
 	if err != nil {

@@ -324,7 +324,7 @@ func TestHeldBytes(t *testing.T) {
 	}
 	enter("A walk that holds nothing is not.", "none", "shop", 0, true)
 	enter("Another tenant is not.", "other", "other", maxHeld, true)
-	w.shares.release(place("shop", 2*maxHeld))
+	w.shares.release(needsOf(place("shop", 2*maxHeld)))
 	wantQueued("Only those for which there is room read their values again.", "a", "b", "c", "d")
 	enter("A newcomer does not take what others were promised.", "new", "shop", 1, false)
 	enter("A queued walk enters.", "a", "shop", part, true)
@@ -335,10 +335,10 @@ func TestHeldBytes(t *testing.T) {
 	for _, name := range []string{"d", "e", "new"} {
 		w.shares.end(name)
 	}
-	w.shares.release(place("shop", part))
-	w.shares.release(place("shop", 1))
-	w.shares.release(place("shop", 0))
-	w.shares.release(place("other", maxHeld))
+	w.shares.release(needsOf(place("shop", part)))
+	w.shares.release(needsOf(place("shop", 1)))
+	w.shares.release(needsOf(place("shop", 0)))
+	w.shares.release(needsOf(place("other", maxHeld)))
 	if len(w.shares.open)+len(w.shares.promised) > 0 {
 		t.Errorf("shares are left at the end: %v, %v", w.shares.open, w.shares.promised)
 	}

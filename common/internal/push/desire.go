@@ -154,11 +154,10 @@ type Value struct {
 	field string
 }
 
-// Desire returns the wanted remote secrets of one store, sorted by key. An error is of class Invalid, Template or NotFound and
+// Desire returns the wanted remote secrets of one store, sorted by key. An error is of class Invalid or Template and
 // names the field; nothing must be written then.
 func (p *Plan) Desire(ref v1alpha1.StoreRef, sources []Source) ([]Remote, error) {
 	w := &wants{remotes: map[string]*Remote{}, metadata: map[string]string{}}
-	found := make([]int, len(p.spec.DataTo)) // by entry: keys of all sources that it matches
 	for _, s := range sources {
 		for i, d := range p.spec.Data {
 			field := fmt.Sprintf("spec.data[%d]", i)
@@ -170,12 +169,7 @@ func (p *Plan) Desire(ref v1alpha1.StoreRef, sources []Source) ([]Remote, error)
 			if d.StoreRef != nil && !same(*d.StoreRef, ref) {
 				continue
 			}
-			found[i] += w.many(fmt.Sprintf("spec.dataTo[%d]", i), p.match[i], d, s)
-		}
-	}
-	for i, d := range p.spec.DataTo {
-		if len(sources) > 0 && found[i] == 0 && w.err == nil && (d.StoreRef == nil || same(*d.StoreRef, ref)) {
-			w.err = nothingMatches(i, p.match[i], sources)
+			w.many(fmt.Sprintf("spec.dataTo[%d]", i), p.match[i], d, s)
 		}
 	}
 	if w.err != nil {
@@ -264,20 +258,8 @@ func (w *wants) add(field, key string, v Value, metadata []byte) {
 	r.Target.Metadata, w.metadata[key] = metadata, field
 }
 
-// nothingMatches is the error of an entry of spec.dataTo that would push nothing.
-func nothingMatches(entry int, match *regexp.Regexp, sources []Source) error {
-	from := fmt.Sprintf("Secret %q", sources[0].Name)
-	if len(sources) > 1 {
-		from = fmt.Sprintf("the %d selected Secrets", len(sources))
-	}
-	if match == nil {
-		return provider.NewError(provider.NotFound, "spec.dataTo[%d]: there is no key in %s", entry, from)
-	}
-	return provider.NewError(provider.NotFound, "spec.dataTo[%d].match.regexp: %q matches no key of %s; correct it", entry, match, from)
-}
-
-// many adds the values of an entry of spec.dataTo, and returns how many keys it matches.
-func (w *wants) many(field string, match *regexp.Regexp, d v1alpha1.PushDataTo, s Source) int {
+// many adds the values of an entry of spec.dataTo.
+func (w *wants) many(field string, match *regexp.Regexp, d v1alpha1.PushDataTo, s Source) {
 	var kvs []render.KeyValue
 	for _, k := range slices.Sorted(maps.Keys(s.Data)) {
 		if match != nil && !match.MatchString(k) {
@@ -289,13 +271,12 @@ func (w *wants) many(field string, match *regexp.Regexp, d v1alpha1.PushDataTo, 
 		}
 		kvs = append(kvs, render.KeyValue{Key: k, Value: v})
 	}
-	matched := len(kvs)
 	kvs, err := render.Rewrite(kvs, d.Rewrite, field)
 	if err != nil {
 		if w.err == nil {
 			w.err = err
 		}
-		return matched
+		return
 	}
 	for _, kv := range kvs {
 		switch {
@@ -311,5 +292,4 @@ func (w *wants) many(field string, match *regexp.Regexp, d v1alpha1.PushDataTo, 
 			w.add(field, kv.Key, Value{Data: kv.Value, Source: s.Name}, raw(d.Metadata))
 		}
 	}
-	return matched
 }

@@ -99,7 +99,7 @@ func (o *options) render(manifest, values string, show bool) error {
 			secrets = append(secrets, s)
 		}
 	}
-	if len(results) > 0 || failed == nil {
+	if len(results) > 0 || o.format == "json" {
 		err = o.printRendered(results, secrets, show)
 	}
 	if err != nil {

@@ -53,7 +53,7 @@ func (o *options) tree(ctx context.Context, args []string) error {
 		})
 	}
 	o.warnRefused(snap)
-	if len(args) > 0 && len(roots) == 0 {
+	if len(args) > 0 && len(roots) == 0 && len(snap.Refused) == 0 {
 		return fmt.Errorf("%s: no such object, and nothing uses it; check the name and -n", args[0])
 	}
 	if o.format == "json" {

@@ -208,16 +208,17 @@ var bookkeeping = fieldpath.NewSet(
 
 // managedByESO reports whether an ExternalSecret of External Secrets Operator wrote anything of a Secret but its bookkeeping.
 func managedByESO(f metav1.ManagedFieldsEntry, name string) bool {
-	return f.Manager == esoManager(name) && !fieldsIn(f).Leaves().Difference(bookkeeping).Empty()
+	set, err := fieldsIn(f)
+	return f.Manager == esoManager(name) && (err != nil || !set.Leaves().Difference(bookkeeping).Empty())
 }
 
-// fieldsIn returns the fields of an entry; none if it cannot be read.
-func fieldsIn(f metav1.ManagedFieldsEntry) *fieldpath.Set {
+// fieldsIn returns the fields of an entry.
+func fieldsIn(f metav1.ManagedFieldsEntry) (*fieldpath.Set, error) {
 	set := fieldpath.NewSet()
-	if f.FieldsV1 == nil || set.FromJSON(strings.NewReader(f.FieldsV1.GetRawString())) != nil {
-		return fieldpath.NewSet()
+	if f.FieldsV1 == nil {
+		return set, nil
 	}
-	return set
+	return set, set.FromJSON(strings.NewReader(f.FieldsV1.GetRawString()))
 }
 
 // handOver makes an entry of a manager, as one that applies, of what External Secrets Operator manages for an ExternalSecret.
@@ -228,7 +229,11 @@ func handOver(entries []metav1.ManagedFieldsEntry, name, manager string) ([]meta
 	for _, f := range entries {
 		if f.Subresource == "" && (f.Manager == esoManager(name) || f.Manager == manager) {
 			own.Time = f.Time
-			set = set.Union(fieldsIn(f))
+			fields, err := fieldsIn(f)
+			if err != nil {
+				return nil, fmt.Errorf("the fields of manager %s of the Secret cannot be read: %w", f.Manager, err)
+			}
+			set = set.Union(fields)
 		} else {
 			rest = append(rest, f)
 		}

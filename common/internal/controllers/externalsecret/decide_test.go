@@ -8,6 +8,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
+	"github.com/direct-secrets/direct-secrets/common/internal/presence"
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
 	"github.com/direct-secrets/direct-secrets/common/internal/status"
 )
@@ -109,7 +110,10 @@ func TestAnswered(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := &subject{es: &v1alpha1.ExternalSecret{}, seen: &v1alpha1.ExternalSecretStatus{AttemptedRefreshRequest: "1"}}
+			s := &subject{
+				opts: &Options{Board: &presence.Board{}}, es: &v1alpha1.ExternalSecret{},
+				seen: &v1alpha1.ExternalSecretStatus{AttemptedRefreshRequest: "1"},
+			}
 			s.es.Annotations = map[string]string{v1alpha1.RefreshRequestAnnotation: "2"}
 			s.es.Spec.Suspend, s.es.Status.Parts = tc.suspend, tc.parts
 			if len(tc.parts) > 0 {

@@ -115,7 +115,7 @@ func (s *subject) attempt() kit.Attempt {
 func (s *subject) answered() string {
 	request := s.es.Annotations[v1alpha1.RefreshRequestAnnotation]
 	if s.es.Spec.Suspend || s.handed.Problem != nil && slices.ContainsFunc(s.es.Status.Parts, func(p v1alpha1.PartStatus) bool {
-		return p.Message != "" && p.AttemptedRefreshRequest != request
+		return p.Message != "" && isWriterRunning(s, p) && p.AttemptedRefreshRequest != request
 	}) {
 		return s.seen.AttemptedRefreshRequest
 	}

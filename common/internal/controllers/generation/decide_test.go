@@ -1,6 +1,7 @@
 package generation
 
 import (
+	"errors"
 	"maps"
 	"slices"
 	"testing"
@@ -136,15 +137,20 @@ func TestConclude(t *testing.T) {
 		"Failed":    {"A failure is shown.", nil, answered, `FakeGenerator "g": no answer`},
 		"Parked":    {"An object that waits for a place shows the former failure.", answered, kit.ErrParked, `FakeGenerator "g": no answer`},
 		"First":     {"An object that waits for a place shows nothing else.", nil, kit.ErrParked, ""},
+		"Corrected": {"A failure of a former spec is not shown.", errors.New("former"), kit.ErrParked, ""},
 		"Succeeded": {"A success ends the failures.", answered, nil, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			p := &pass{obj: &object{attempts: attempts{random: func() float64 { return 0 }}}, now: time.Now()}
 			if tc.before != nil {
-				p.obj.fail("id", "", p.now, tc.before)
+				spec := "spec"
+				if tc.before != error(answered) {
+					spec = "former"
+				}
+				p.obj.fail("id", causeOf(spec, "1"), p.now, tc.before)
 			}
-			p.conclude("id", step{ref: v1alpha1.StoreRef{Kind: "FakeGenerator", Name: "g"}}, tc.err)
+			p.conclude("id", step{spec: "spec", ref: v1alpha1.StoreRef{Kind: "FakeGenerator", Name: "g"}}, tc.err)
 			if diff := cmp.Diff(tc.want, p.out.failure.Message); diff != "" {
 				t.Errorf("\n%s\nconclude(...): -want message, +got:\n%s", tc.reason, diff)
 			}

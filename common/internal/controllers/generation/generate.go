@@ -108,7 +108,7 @@ func (p *pass) conclude(id string, s step, err error) {
 	switch {
 	case errors.Is(err, kit.ErrParked): // The object is queued when there is a place at the generator.
 		p.out.parked = true
-		p.out.fault(s.ref, p.obj.failed(id))
+		p.out.fault(s.ref, p.obj.failedFor(id, s.spec))
 	case err != nil:
 		p.out.again(p.obj.fail(id, causeOf(s.spec, p.user.refresh), p.now, err))
 		p.out.fault(s.ref, err)

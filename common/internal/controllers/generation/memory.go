@@ -2,6 +2,7 @@ package generation
 
 import (
 	"maps"
+	"strings"
 	"sync"
 	"time"
 
@@ -128,6 +129,17 @@ func (a *attempts) failed(what string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.tries[what].err
+}
+
+// failedFor returns the error of the last attempt for a spec, whatever the request was; nil if there is none.
+func (a *attempts) failedFor(what, spec string) error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	t := a.tries[what]
+	if was, _, _ := strings.Cut(t.cause, " "); was != spec {
+		return nil
+	}
+	return t.err
 }
 
 // succeed removes the failures of one thing.

@@ -126,10 +126,10 @@ func (p *pass) conclude(ctx context.Context, stores []v1alpha1.PushStoreStatus, 
 		changed = changed || !equality.Semantic.DeepEqual(after, before)
 		was := p.obj.written.Later(p.ps).Status.AttemptedRefreshRequest
 		request := was
-		if all := slices.Concat(stores, p.foreign(p.ps)); byObject && !p.ps.Spec.Suspend || !byObject && answered(all, requestOf(p.ps)) {
+		if all := slices.Concat(stores, p.foreign(p.ps)); byObject && !p.ps.Spec.Suspend || !byObject && of.Reason != v1alpha1.ConditionReconciling && answered(all, requestOf(p.ps)) {
 			request = requestOf(p.ps)
 		}
-		if request != "" {
+		if request != was || was != "" { // Another manager may have written it, so it is not removed but set.
 			fields["attemptedRefreshRequest"] = request
 		}
 		changed = changed || request != was
@@ -156,7 +156,9 @@ func (p *pass) conclude(ctx context.Context, stores []v1alpha1.PushStoreStatus, 
 
 // answered reports whether all stores have answered a refresh request.
 func answered(stores []v1alpha1.PushStoreStatus, request string) bool {
-	return !slices.ContainsFunc(stores, func(s v1alpha1.PushStoreStatus) bool { return s.AttemptedRefreshRequest != request })
+	return !slices.ContainsFunc(stores, func(s v1alpha1.PushStoreStatus) bool {
+		return s.AttemptedRefreshRequest != request && s.ObservedRefreshRequest != request // A module of a former version writes only the latter.
+	})
 }
 
 func requestOf(ps *v1alpha1.PushSecret) string {
