@@ -1,7 +1,6 @@
 package generation
 
 import (
-	"errors"
 	"maps"
 	"slices"
 	"testing"
@@ -130,25 +129,23 @@ func TestConclude(t *testing.T) {
 	answered := provider.NewError(provider.Unavailable, "no answer")
 	cases := map[string]struct {
 		reason string
+		// spec is that of the attempt before, and before its failure.
+		spec   string
 		before error
 		err    error
 		want   string
 	}{
-		"Failed":    {"A failure is shown.", nil, answered, `FakeGenerator "g": no answer`},
-		"Parked":    {"An object that waits for a place shows the former failure.", answered, kit.ErrParked, `FakeGenerator "g": no answer`},
-		"First":     {"An object that waits for a place shows nothing else.", nil, kit.ErrParked, ""},
-		"Corrected": {"A failure of a former spec is not shown.", errors.New("former"), kit.ErrParked, ""},
-		"Succeeded": {"A success ends the failures.", answered, nil, ""},
+		"Failed":    {"A failure is shown.", "spec", nil, answered, `FakeGenerator "g": no answer`},
+		"Parked":    {"An object that waits for a place shows the former failure.", "spec", answered, kit.ErrParked, `FakeGenerator "g": no answer`},
+		"First":     {"An object that waits for a place shows nothing else.", "spec", nil, kit.ErrParked, ""},
+		"Corrected": {"A failure of a former spec is not shown.", "former", answered, kit.ErrParked, ""},
+		"Succeeded": {"A success ends the failures.", "spec", answered, nil, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			p := &pass{obj: &object{attempts: attempts{random: func() float64 { return 0 }}}, now: time.Now()}
 			if tc.before != nil {
-				spec := "spec"
-				if tc.before != error(answered) {
-					spec = "former"
-				}
-				p.obj.fail("id", causeOf(spec, "1"), p.now, tc.before)
+				p.obj.fail("id", causeOf(tc.spec, "1"), p.now, tc.before)
 			}
 			p.conclude("id", step{spec: "spec", ref: v1alpha1.StoreRef{Kind: "FakeGenerator", Name: "g"}}, tc.err)
 			if diff := cmp.Diff(tc.want, p.out.failure.Message); diff != "" {

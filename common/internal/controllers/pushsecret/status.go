@@ -126,7 +126,7 @@ func (p *pass) conclude(ctx context.Context, stores []v1alpha1.PushStoreStatus, 
 		changed = changed || !equality.Semantic.DeepEqual(after, before)
 		was := p.obj.written.Later(p.ps).Status.AttemptedRefreshRequest
 		request := was
-		if all := slices.Concat(stores, p.foreign(p.ps)); byObject && !p.ps.Spec.Suspend || !byObject && of.Reason != v1alpha1.ConditionReconciling && answered(all, requestOf(p.ps)) {
+		if !p.ps.Spec.Suspend && (byObject || answered(p, stores, of)) {
 			request = requestOf(p.ps)
 		}
 		if request != was || was != "" { // Another manager may have written it, so it is not removed but set.
@@ -154,9 +154,10 @@ func (p *pass) conclude(ctx context.Context, stores []v1alpha1.PushStoreStatus, 
 	return nil
 }
 
-// answered reports whether all stores have answered a refresh request.
-func answered(stores []v1alpha1.PushStoreStatus, request string) bool {
-	return !slices.ContainsFunc(stores, func(s v1alpha1.PushStoreStatus) bool {
+// answered reports whether all stores have answered the refresh request. of is the verdict over them.
+func answered(p *pass, stores []v1alpha1.PushStoreStatus, of *status.Verdict) bool {
+	request := requestOf(p.ps)
+	return of.Reason != v1alpha1.ConditionReconciling && !slices.ContainsFunc(slices.Concat(stores, p.foreign(p.ps)), func(s v1alpha1.PushStoreStatus) bool {
 		return s.AttemptedRefreshRequest != request && s.ObservedRefreshRequest != request // A module of a former version writes only the latter.
 	})
 }
