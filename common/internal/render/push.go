@@ -2,9 +2,8 @@ package render
 
 import (
 	"maps"
-	"slices"
-
 	"regexp"
+	"slices"
 	"strconv"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"

@@ -150,7 +150,8 @@ func endsInBlock(doc []byte) bool {
 }
 
 // yamlNodes replaces the numbers of a decoded document by nodes that are written as they are. Text that ends in a line
-// end, or begins with a tab, becomes a node that is quoted: in a block it would change, or could not be read. It reports whether sigs.k8s.io/yaml writes each number as it is.
+// end, or begins with a tab, becomes a node that is quoted: in a block it would change, or could not be read. It reports
+// whether sigs.k8s.io/yaml writes each number as it is.
 func yamlNodes(v any) (any, bool) {
 	exact := true
 	replace := func(v any) any {
