@@ -2,6 +2,7 @@ package kit
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
@@ -28,7 +29,7 @@ func (e *RefusedError) Unwrap() error {
 func Refused(ref v1alpha1.StoreRef, h resolve.Handle, r *resolve.Refusal) *RefusedError {
 	name := ref.Name
 	if r.Why == resolve.Absent {
-		name = h.Key.String()
+		name = strings.TrimPrefix(h.Key.String(), "/") // A store of a cluster Kind has no namespace.
 	}
 	message := fmt.Sprintf("%s %q %s", ref.Kind, name, r.Message)
 	switch r.Why {

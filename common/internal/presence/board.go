@@ -27,6 +27,10 @@ import (
 // because clocks of machines differ. While a Board does not see changes of its own operator's Lease, for example
 // because a watch is broken, it reports no operator as missing.
 type Board struct {
+	// Classes has the stores of this operator's Kinds whose class no running operator serves. It can be used with presence
+	// off, too.
+	Classes MissingClasses
+
 	on   bool
 	self Member
 	own  string

@@ -80,13 +80,14 @@ func (k Route) Key(name, namespace string) types.NamespacedName {
 func (k Route) IndexKey(n types.NamespacedName) string { return k.GVK.Kind + "/" + n.String() }
 
 // Held returns the Ready condition of a store that is not ready, so that its gate holds reads and pushes; nil if the
-// gate is open. It is open while the condition is missing or Unknown.
+// gate is open. It is open while the condition is missing or Unknown, and if it was written while no operator served the
+// store.
 func Held(s provider.Object) *metav1.Condition {
 	if provider.SourceSpec(s).GatingPolicy == v1alpha1.GatingDisabled {
 		return nil
 	}
 	c := meta.FindStatusCondition(s.StoreStatus().Conditions, v1alpha1.ConditionReady)
-	if c == nil || c.Status != metav1.ConditionFalse {
+	if c == nil || c.Status != metav1.ConditionFalse || c.Reason == v1alpha1.ReasonProviderNotRunning {
 		return nil
 	}
 	return c

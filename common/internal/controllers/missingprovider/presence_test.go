@@ -10,10 +10,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
 	"github.com/direct-secrets/direct-secrets/common/operator"
+	fakev1alpha1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
 func TestMain(m *testing.M) { testenv.Main(m) }
@@ -234,5 +236,46 @@ func TestNamespacesOfMembers(t *testing.T) {
 	elsewhere.WantReady("cluster", v1alpha1.ReasonForbidden)
 	if got := elsewhere.EventsOf("cluster"); slices.Contains(got, v1alpha1.ReasonProviderNotRunning) {
 		t.Errorf("the object of the cluster Kind has events %v", got)
+	}
+}
+
+// TestUnknownClass reports a store whose controller class no running operator serves, and its objects, until an operator of
+// that class starts.
+func TestUnknownClass(t *testing.T) {
+	c := testenv.NewCrowd(t)
+	c.Stores()
+	read := func() []metav1.Condition {
+		var got fakev1alpha1.FakeStore
+		if err := c.API.Get(c.Ctx, client.ObjectKey{Namespace: c.NS, Name: "classed"}, &got); err != nil {
+			t.Fatal(err)
+		}
+		return conditionsOf(got.Status.Conditions)
+	}
+	c.Create(c.Store("classed", "main", func(s *fakev1alpha1.FakeStore) { s.Spec.Controller = "blue" }))
+	of := func(es *v1alpha1.ExternalSecret) { es.Spec.StoreRef.Name = "classed" }
+	c.Create(c.ExternalSecret("db", of))
+	c.Create(c.PushSecret("push", func(ps *v1alpha1.PushSecret) { ps.Spec.StoreRefs[0].Name = "classed" }))
+	const message = `no running operator serves the class "blue" of FakeStore "classed"; correct its spec.controller, or start an operator with --controller-class=blue (global.controllerClass in the chart)`
+
+	if got := c.WantReady("db", v1alpha1.ReasonProviderNotRunning).Message; got != message {
+		t.Errorf("the message of the ExternalSecret is %q", got)
+	}
+	if got := c.WantPushed("push", v1alpha1.ReasonProviderNotRunning); got != message {
+		t.Errorf("the message of the PushSecret is %q", got)
+	}
+	want := []metav1.Condition{
+		{Type: "Ready", Status: "False", Reason: v1alpha1.ReasonProviderNotRunning, Message: message, ObservedGeneration: 1},
+		{Type: "Stalled", Status: "True", Reason: v1alpha1.ReasonProviderNotRunning, Message: message, ObservedGeneration: 1},
+	}
+	if diff := cmp.Diff(want, read()); diff != "" {
+		t.Errorf("conditions of the store: -want, +got:\n%s", diff)
+	}
+
+	c.Stores(operator.WithFlags(func(f *operator.Flags) { f.ControllerClass = "blue" }))
+	c.WantReady("db", v1alpha1.ReasonSecretSynced)
+	c.WantPushed("push", v1alpha1.ReasonSecretSynced)
+	want = []metav1.Condition{{Type: "Ready", Status: "True", Reason: v1alpha1.ReasonStoreValid, Message: "the store answers", ObservedGeneration: 1}}
+	if diff := cmp.Diff(want, read()); diff != "" {
+		t.Errorf("conditions of the store, served: -want, +got:\n%s", diff)
 	}
 }

@@ -19,7 +19,6 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
-	"github.com/direct-secrets/direct-secrets/common/internal/presence"
 	"github.com/direct-secrets/direct-secrets/common/internal/status"
 )
 
@@ -29,43 +28,36 @@ type reconciler struct {
 	cache        cache.Cache
 	events       events.EventRecorder
 	kind         kind
-	board        *presence.Board
-	duties       *presence.Duties
+	absence      absence
 	waiting      waiting
 	writeLimiter flowcontrol.RateLimiter
 }
 
-// check reports whether no running module serves an object. If that is not certain yet, wait is the delay until the
-// next check; otherwise wait is 0. An object that names no store has an empty ref.
-func (r *reconciler) check(o client.Object) (ref v1alpha1.StoreRef, wait time.Duration, missing bool) {
+// check returns the store of an object, and the verdict if no running operator serves it. If that is not certain yet, wait
+// is the delay until the next check.
+func (r *reconciler) check(o client.Object) (ref v1alpha1.StoreRef, v *status.Verdict, wait time.Duration) {
 	key := client.ObjectKeyFromObject(o)
-	leading := r.kind.leading(o)
-	switch {
-	case o.GetDeletionTimestamp() != nil:
-		r.waiting.forget(key)
-		return ref, 0, false
-	case leading == nil:
-		r.waiting.since(o, ref)
-		return ref, 0, true
+	if o.GetDeletionTimestamp() == nil {
+		ref = ptr.Deref(r.kind.leading(o), ref)
+		v, wait = r.absence.find(ref, key.Namespace, r.waiting.since(o, ref))
 	}
-	missing, wait = r.board.Missing(leading, key.Namespace, r.waiting.since(o, *leading))
-	if !missing && wait == 0 {
+	if v == nil && wait == 0 {
 		r.waiting.forget(key)
 	}
-	return *leading, wait, missing
+	return ref, v, wait
 }
 
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets;pushsecrets,verbs=get
 
-// Reconcile reports on one object, if no running module serves it.
+// Reconcile reports on one object, if no running operator serves it.
 func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
 	o := r.kind.empty()
 	if err := r.cache.Get(ctx, req.NamespacedName, o); err != nil {
 		r.waiting.forget(req.NamespacedName)
 		return reconcile.Result{}, errors.Wrap(client.IgnoreNotFound(err), "cannot read the object")
 	}
-	ref, wait, missing := r.check(o)
-	if !missing || !r.duties.Held() {
+	ref, v, wait := r.check(o)
+	if v == nil || !r.absence.held() {
 		return reconcile.Result{RequeueAfter: wait}, nil // The next holder of the duties checks all objects.
 	}
 	if rest, reported := r.waiting.reported(o); reported {
@@ -81,15 +73,12 @@ func (r *reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if live.GetUID() != o.GetUID() || live.GetDeletionTimestamp() != nil || ptr.Deref(r.kind.leading(live), v1alpha1.StoreRef{}) != ref {
 		return reconcile.Result{}, nil // The event of that change enqueues the object again.
 	}
-	if ref == (v1alpha1.StoreRef{}) {
-		return r.report(ctx, live, status.Stalled(v1alpha1.ReasonInvalidSpec, r.kind.unnamed))
-	}
-	return r.report(ctx, live, status.Stalled(v1alpha1.ReasonProviderNotRunning, r.board.Hint(&ref)))
+	return r.report(ctx, live, *v)
 }
 
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets/status;pushsecrets/status,verbs=patch
 
-// report writes the conditions of an object that no running module serves. It writes nothing while the object is
+// report writes the conditions of an object that no running operator serves. It writes nothing while the object is
 // suspended, or in sync and not due: then it does not need the module yet.
 func (r *reconciler) report(ctx context.Context, live client.Object, v status.Verdict) (reconcile.Result, error) {
 	key, s := client.ObjectKeyFromObject(live), r.kind.stateOf(live)

@@ -188,7 +188,7 @@ func TestNamesNoStore(t *testing.T) {
 			}
 			r := &reconciler{
 				kind: externalSecrets(), events: events.NewFakeRecorder(10), waiting: waiting{ledger: book{}},
-				cache: cached{from: get(tc.object)}, client: live, duties: &presence.Duties{}, writeLimiter: flowcontrol.NewFakeAlwaysRateLimiter(),
+				cache: cached{from: get(tc.object)}, client: live, absence: ofModules(&presence.Board{}, &presence.Duties{}, externalSecrets().unnamed), writeLimiter: flowcontrol.NewFakeAlwaysRateLimiter(),
 			}
 			if _, err := r.Reconcile(t.Context(), reconcile.Request{}); err != nil {
 				t.Fatal(err)

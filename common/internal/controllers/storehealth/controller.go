@@ -101,7 +101,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, o setup
 			return errors.Wrap(err, "cannot name the Kind")
 		}
 		r := &Reconciler{
-			client: live, cache: mgr.GetCache(), pool: pool, kind: k, opts: o, board: o.Board, ledger: ledger,
+			client: live, cache: mgr.GetCache(), pool: pool, kind: k, opts: o, board: o.Board, classes: &o.Board.Classes, ledger: ledger,
 			anyStore: v1alpha1.StoreRef{APIVersion: gvk.GroupVersion().String(), Kind: gvk.Kind},
 			events:   mgr.GetEventRecorder("direct-secrets"),
 			known:    newMemory(pool),

@@ -22,6 +22,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
 	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
+	"github.com/direct-secrets/direct-secrets/common/internal/presence"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 	"github.com/direct-secrets/direct-secrets/common/internal/setup"
 	"github.com/direct-secrets/direct-secrets/common/internal/watch"
@@ -46,7 +47,7 @@ func run(t *testing.T) *stores {
 	pool := dispatch.NewPool(api, watch.New(nil), credentials.Rules{}, dispatch.Options{}, nil)
 	r := &Reconciler{
 		client: api, cache: api, pool: pool, kind: s.server.Kinds()[0], ledger: &metrics.Ledger{}, events: &events.FakeRecorder{},
-		opts: setup.Options{CallTimeout: 30 * time.Second}, known: newMemory(pool),
+		opts: setup.Options{CallTimeout: 30 * time.Second}, known: newMemory(pool), classes: &presence.MissingClasses{},
 	}
 	walks := kit.NewWalks(kit.Limits{})
 	s.walks = kit.NewController(walks, r.Reconcile)

@@ -21,6 +21,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
 	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
+	"github.com/direct-secrets/direct-secrets/common/internal/presence"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 	"github.com/direct-secrets/direct-secrets/common/internal/scope"
 	"github.com/direct-secrets/direct-secrets/common/internal/setup"
@@ -46,6 +47,7 @@ type Reconciler struct {
 	anyStore v1alpha1.StoreRef
 	opts     setup.Options
 	board    Board
+	classes  *presence.MissingClasses
 	events   events.EventRecorder
 	ledger   ledger
 	known    *kit.Memory[types.NamespacedName, validated]
@@ -58,6 +60,8 @@ type validated struct {
 	missed   int
 	// warnings are the warnings of the last check.
 	warnings provider.Warnings
+	// skipped is the class that was not of this operator.
+	skipped skipped
 }
 
 type ledger interface {
@@ -73,10 +77,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		return reconcile.Result{}, errors.Wrap(client.IgnoreNotFound(err), "cannot read the store")
 	}
 	if provider.SourceSpec(s).Controller != r.opts.ControllerClass {
-		r.forget(req.NamespacedName)
-		return r.elsewhere(s), nil
+		return r.elsewhere(ctx, s)
 	}
+	r.classes.Set(r.ref(req.Name), req.Namespace, "")
 	known, _ := r.known.Get(req.NamespacedName, s.GetUID())
+	known.skipped = skipped{}
 	c, err := r.check(ctx, s)
 	if err != nil {
 		return reconcile.Result{}, err
@@ -92,7 +97,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	state := metrics.Of(next.Conditions, s.GetCreationTimestamp().Time)
 	r.ledger.Set(req.NamespacedName, state)
 	metrics.Synced(r.kind.GoName(), state.Reason)
-	if err := r.patch(ctx, s, next); err != nil {
+	if err := r.patch(ctx, s, "", next); err != nil {
 		return reconcile.Result{}, err
 	}
 	if failure != nil {
@@ -100,24 +105,6 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	}
 	known.attempts.Succeed()
 	return queue.Later(c.interval), nil
-}
-
-// otherClassInterval is the interval at which stores of another class are checked. That makes no call to a provider.
-const otherClassInterval = time.Minute
-
-// elsewhere counts a store of another class that no running operator serves. Nothing is written to the store, since
-// an operator whose Leases are in another namespace may serve it. If several operators could count it, only the first
-// does.
-func (r *Reconciler) elsewhere(s provider.Object) reconcile.Result {
-	key := client.ObjectKeyFromObject(s)
-	missing, wait := r.board.MissingClass(&r.anyStore, provider.SourceSpec(s).Controller, key.Namespace, time.Time{})
-	self, all := r.board.Self(), r.board.Serving(&r.anyStore, key.Namespace)
-	if missing && len(all) > 0 && all[0].Class == self.Class && slices.Equal(all[0].Namespaces, self.Namespaces) {
-		r.ledger.Set(key, metrics.State{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonProviderNotRunning})
-	} else {
-		r.ledger.Forget(key)
-	}
-	return queue.Later(max(wait, otherClassInterval))
 }
 
 // checkSpec validates the fields that all Kinds have in common, and returns the time until the next validation.
@@ -229,21 +216,29 @@ func conclude(st *v1alpha1.StoreStatus, generation int64, known *validated, err 
 	status.Conclude(&st.Conditions, generation, v)
 }
 
-// patch writes the status if it has changed. No other process writes it, so only the uid is a precondition. Modules
-// have no permission to read a store live.
-func (r *Reconciler) patch(ctx context.Context, s provider.Object, next *v1alpha1.StoreStatus) error {
+// patch writes the status if it has changed. version is the resourceVersion that the store must have. It is empty if this
+// operator serves the store: then no other process writes the status. Modules have no permission to read a store live.
+func (r *Reconciler) patch(ctx context.Context, s provider.Object, version string, next *v1alpha1.StoreStatus) error {
 	if equality.Semantic.DeepEqual(s.StoreStatus(), next) {
 		return nil
 	}
 	before := s.StoreStatus().Conditions
-	if err := status.Once(ctx, r.client, s, "", s.StoreStatus(), next, r.kind.New()); err != nil {
+	if err := status.Once(ctx, r.client, s, version, s.StoreStatus(), next, r.kind.New()); err != nil {
 		return errors.Wrap(client.IgnoreNotFound(err), "cannot write the status of the store")
 	}
 	status.RecordEvent(r.events, s, "Validate", before, next.Conditions)
 	return nil
 }
 
+// ref returns a reference to the store of a name.
+func (r *Reconciler) ref(name string) v1alpha1.StoreRef {
+	ref := r.anyStore
+	ref.Name = name
+	return ref
+}
+
 func (r *Reconciler) forget(key types.NamespacedName) {
 	r.known.Forget(key)
 	r.ledger.Forget(key)
+	r.classes.Set(r.ref(key.Name), key.Namespace, "")
 }

@@ -159,7 +159,7 @@ func TestPatch(t *testing.T) {
 				},
 			}}
 			s := &fakev1alpha1.FakeStore{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: "s", UID: "uid"}, StatusSubresource: v1alpha1.StatusSubresource{Status: v1alpha1.StoreStatus{ObservedGeneration: 1}}}
-			got.Err = r.patch(t.Context(), s, tc.next)
+			got.Err = r.patch(t.Context(), s, "", tc.next)
 			got.Events = len(recorder.Events)
 			if diff := cmp.Diff(tc.want, got, cmpopts.EquateErrors()); diff != "" {
 				t.Errorf("\n%s\npatch(): -want, +got:\n%s", tc.reason, diff)
