@@ -259,6 +259,19 @@ spec: {controller: nightly}`,
 				Fix: "correct spec.controller, or start an operator with --controller-class=nightly",
 			}},
 		},
+		"ObjectsOfClassWithoutOperator": {
+			reason: "the objects of a store with a class that no operator serves are named",
+			manifest: using + `status: {conditions: [{type: Ready, status: "False", reason: ProviderNotRunning, message: no operator}]}` + `
+---
+kind: AWSSecretsManager
+metadata: {name: prod}
+spec: {controller: nightly}
+status: {conditions: [{type: Ready, status: "False", reason: ProviderNotRunning, message: no operator}]}`,
+			want: []Finding{{
+				Severity: Error, Object: store, Reason: "ProviderNotRunning", Message: `no running operator serves controller class "nightly"`,
+				Fix: "correct spec.controller, or start an operator with --controller-class=nightly", Affects: []snapshot.Ref{db},
+			}},
+		},
 		"OtherNamespace": {
 			reason:   "an operator with selected namespaces serves no other",
 			manifest: prod,

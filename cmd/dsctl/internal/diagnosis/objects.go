@@ -145,6 +145,10 @@ func failing(s *snapshot.Snapshot, o *snapshot.Object) []Finding {
 			return []Finding{*absent}
 		}
 	case v1alpha1.ReasonProviderNotRunning:
+		// The store has it, too, if no operator serves its class.
+		if f.cause = failingSource(s, o); f.cause != nil {
+			break
+		}
 		if leading := o.Uses(); len(leading) == 1 {
 			f.Object, f.Affects = snapshot.Ref{Kind: leading[0].Kind}, []snapshot.Ref{o.Ref()}
 		}

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,7 +28,16 @@ type instance struct {
 	end context.CancelFunc
 	// ended is closed when the operator has stopped.
 	ended chan struct{}
+	// writes counts the requests that are not reads.
+	writes atomic.Int64
 }
+
+// leastWrites is the number of writes that an operator makes before it is killed, and workTimeout how long that may take. On a
+// busy machine operators would otherwise be killed before they have done anything, and no object would ever be in sync.
+const (
+	leastWrites = 200
+	workTimeout = 30 * time.Second
+)
 
 var errKilled = errors.New("the process was killed")
 
@@ -55,6 +65,9 @@ func (i *instance) wrap(next http.RoundTripper) http.RoundTripper {
 	return testenv.RoundTripper(func(r *http.Request) (*http.Response, error) {
 		if err := i.wait(); err != nil {
 			return nil, err
+		}
+		if r.Method != http.MethodGet {
+			i.writes.Add(1)
 		}
 		resp, err := next.RoundTrip(r)
 		if killed := i.wait(); killed != nil && err == nil {
@@ -110,7 +123,15 @@ func (o *operators) run(ctx context.Context, seed uint64) {
 			return true
 		}
 	}
-	for pause(time.Second, 4*time.Second) {
+	works := func() bool {
+		for end := time.Now().Add(workTimeout); current.writes.Load() < leastWrites && time.Now().Before(end); {
+			if !pause(10*time.Millisecond, 20*time.Millisecond) {
+				return false
+			}
+		}
+		return true
+	}
+	for pause(time.Second, 4*time.Second) && works() {
 		switch random.IntN(3) {
 		case 0: // The operator dies, and the next one starts at once.
 			current.kill()
