@@ -8,6 +8,7 @@ import (
 	"maps"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -180,6 +181,37 @@ func (p *Plan) Desire(ref v1alpha1.StoreRef, sources []Source) ([]Remote, error)
 		out = append(out, *w.remotes[key])
 	}
 	return out, nil
+}
+
+// Unmatched returns an error of class NotFound that names the entries of spec.dataTo for a store that match no key of any
+// source; nil if there are none.
+func (p *Plan) Unmatched(ref v1alpha1.StoreRef, sources []Source) error {
+	var all []error
+	for i, d := range p.spec.DataTo {
+		if d.StoreRef != nil && !same(*d.StoreRef, ref) || slices.ContainsFunc(sources, func(s Source) bool { return matches(p.match[i], s) }) {
+			continue
+		}
+		names := make([]string, len(sources))
+		for j, s := range sources {
+			names[j] = strconv.Quote(s.Name)
+		}
+		if re := p.match[i]; re != nil {
+			all = append(all, provider.NewError(provider.NotFound, "spec.dataTo[%d].match.regexp: %q matches no key of Secret %s; correct it, or add the key", i, re, strings.Join(names, ", ")))
+		} else {
+			all = append(all, provider.NewError(provider.NotFound, "spec.dataTo[%d]: Secret %s has no keys; add one", i, strings.Join(names, ", ")))
+		}
+	}
+	return errors.Join(all...)
+}
+
+// matches reports whether a source has a key that matches; nil matches any key.
+func matches(re *regexp.Regexp, s Source) bool {
+	for k := range s.Data {
+		if re == nil || re.MatchString(k) {
+			return true
+		}
+	}
+	return false
 }
 
 // same reports whether two references name the same store. An empty group matches any group.

@@ -497,6 +497,30 @@ func TestPushOneKeyFails(t *testing.T) {
 	}
 }
 
+// TestPushPatternMatchesNothing misspells the pattern of an entry. The other entries are pushed, and nothing is removed.
+func TestPushPatternMatchesNothing(t *testing.T) {
+	e := testenv.New(t)
+	e.Source("source", map[string]string{"a-1": "1", "b-1": "2"})
+	match := func(re string) v1alpha1.PushDataTo {
+		return v1alpha1.PushDataTo{Match: &v1alpha1.PushKeyMatch{RegExp: re}}
+	}
+	e.Create(e.PushSecret("db", testenv.PushDeletes, func(ps *v1alpha1.PushSecret) {
+		ps.Spec.Data, ps.Spec.DataTo = nil, []v1alpha1.PushDataTo{match("^a"), match("^b")}
+	}))
+	e.WantPushed("db", v1alpha1.ReasonSecretSynced)
+	e.Source("source", map[string]string{"a-1": "1", "b-1": "3"})
+	testenv.Update(e.Client, e.GetPush("db"), func(ps *v1alpha1.PushSecret) { ps.Spec.DataTo[0] = match("^A") })
+	e.WantRemote(e.Backend, "b-1", "3")
+	want := `NotFound: FakeStore "store": spec.dataTo[0].match.regexp: "^A" matches no key of Secret "source"; correct it, or add the key`
+	if got := e.WantPushed("db", v1alpha1.ReasonSecretSyncedError); got != want {
+		t.Errorf("message is %q, want %q", got, want)
+	}
+	e.WantRemote(e.Backend, "a-1", "1")
+	testenv.Update(e.Client, e.GetPush("db"), func(ps *v1alpha1.PushSecret) { ps.Spec.DataTo = ps.Spec.DataTo[1:] })
+	e.WantRemote(e.Backend, "a-1", "")
+	e.WantPushed("db", v1alpha1.ReasonSecretSynced)
+}
+
 // TestPushNewGeneration changes the spec while the store is blocked. Ready must not be True any longer, because it
 // refers to the former spec.
 func TestPushNewGeneration(t *testing.T) {

@@ -26,6 +26,8 @@ type task struct {
 	to        *destination
 	pusher    push.Pusher
 	jobs      []job
+	// unmatched names the entries of spec.dataTo that match no key; nil if there are none.
+	unmatched error
 	// origins are other stores that the pushed Secrets were read from.
 	origins []origin
 	// location is where the store keeps its secrets. recorded is the place for the status; empty if it is unknown.
@@ -117,6 +119,9 @@ func (r *runner) carryOut(ctx context.Context, loader *dispatch.Loader, t task) 
 		to.pusher.Later = later
 		return r.apply(ctx, &to, j)
 	})
+	if t.unmatched != nil {
+		c.errs = append(c.errs, t.unmatched) // A misspelt pattern must not remove what the former one has pushed.
+	}
 	incomplete := r.incomplete(&c)
 	for _, j := range removals {
 		if incomplete || c.failed != nil || c.waits && !t.complete() || ctx.Err() != nil {

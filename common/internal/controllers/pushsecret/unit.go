@@ -158,6 +158,7 @@ func pushAt(ctx context.Context, p *pass, id storeID) (*task, *result, error) {
 	}
 	p.obj.stores.with(id, func(s *storeState) { s.asked = false })
 	t := p.task(d, jobs, a)
+	t.unmatched = p.plan.Unmatched(d.ref(), sourcesOf(is.secrets))
 	t.generated, t.pusher.Current = is.generated, p.unchanged(from, is.refs, read)
 	t.origins, err = p.stores.origins(ctx, d, p.ps.Namespace, is.secrets)
 	return t, nil, err

@@ -1,0 +1,53 @@
+package push
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+func TestUnmatched(t *testing.T) {
+	secret := func(name string, keys ...string) Source {
+		s := Source{Name: name, Data: map[string][]byte{}}
+		for _, k := range keys {
+			s.Data[k] = []byte("v")
+		}
+		return s
+	}
+	match := func(re string) v1alpha1.PushDataTo {
+		return v1alpha1.PushDataTo{Match: &v1alpha1.PushKeyMatch{RegExp: re}}
+	}
+	cases := map[string]struct {
+		reason  string
+		entry   v1alpha1.PushDataTo
+		sources []Source
+		want    string
+	}{
+		"Matches":    {"An entry that matches a key is pushed.", match("^a"), []Source{secret("db", "a", "b")}, ""},
+		"OneOfTwo":   {"Of several selected Secrets, one with such a key is enough.", match("^a"), []Source{secret("db", "b"), secret("web", "a")}, ""},
+		"Nothing":    {"A pattern that matches no key is misspelt.", match("^x"), []Source{secret("db", "a"), secret("web", "b")}, `NotFound: spec.dataTo[0].match.regexp: "^x" matches no key of Secret "db", "web"; correct it, or add the key`},
+		"Empty":      {"A Secret without keys gives nothing to push.", v1alpha1.PushDataTo{}, []Source{secret("db")}, `NotFound: spec.dataTo[0]: Secret "db" has no keys; add one`},
+		"OtherStore": {"An entry for another store does not concern this one.", v1alpha1.PushDataTo{StoreRef: &v1alpha1.StoreRef{Kind: "FakeStore", Name: "t"}}, []Source{secret("db")}, ""},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			p, err := NewPlan(&v1alpha1.PushSecretSpec{
+				StoreRefs: []v1alpha1.PushStoreRef{{Kind: "FakeStore", Name: "s"}},
+				Selector:  v1alpha1.PushSelector{Secret: &v1alpha1.PushSecretSelector{Name: "db"}}, DataTo: []v1alpha1.PushDataTo{tc.entry},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := ""
+			if err := p.Unmatched(v1alpha1.StoreRef{Kind: "FakeStore", Name: "s"}, tc.sources); err != nil {
+				got = string(provider.ClassOf(err)) + ": " + provider.Safe(err).Error()
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("\n%s\nUnmatched(): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
