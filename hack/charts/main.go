@@ -82,7 +82,7 @@ func writeCRDsChart(tree string, s *settings) error {
 		return err
 	}
 	return s.write(chart, values{
-		global: s.module.only(false).pick("scope", "crds"),
+		global: s.module.only(false).pick("scope", "crds", "rbac"),
 		schema: s.crdsSchema(),
 		readme: "crds.md.tmpl",
 	})
