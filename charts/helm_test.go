@@ -37,7 +37,8 @@ func TestHelmsRenderAlike(t *testing.T) {
 		"All":        {reason: "every module", values: enable(modules)},
 		"OpenShift":  {reason: "the values for OpenShift", values: openShift(t)},
 		"Namespaces": {reason: "Roles instead of ClusterRoles", values: enable(modules, `global.scope.namespaces=["shop"]`)},
-		"Extras": {reason: "everything that is off by default", values: enable(modules, `global.metrics.serviceMonitor.enabled=true`, `global.replicaCount=3`, `global.commonLabels={"team":"platform"}`,
+		"Extras": {reason: "everything that is off by default", values: enable(modules, `global.metrics.serviceMonitor.enabled=true`, `global.replicaCount=3`, `global.commonLabels={"team":"platform"}`, `global.commonAnnotations={"a":"b"}`,
+			`global.crds.annotations={"a":"b"}`, `global.podSpecExtra.runtimeClassName="a"`, `global.podDisruptionBudget.minAvailable=2`, `global.strategy.rollingUpdate.maxSurge=2`,
 			`extraObjects=[{"apiVersion":"v1","kind":"ConfigMap","metadata":{"name":"{{ .Release.Name }}-extra"}}]`, `global.metrics.serviceMonitor.relabelings=[{"action":"labeldrop","regex":"pod"}]`)},
 	}
 	for name, tc := range cases {

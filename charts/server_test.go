@@ -31,6 +31,9 @@ var variants = map[string][]string{
 		`global.extraEnv=[{"name":"A","value":"b"}]`, `global.volumes=[{"name":"t","emptyDir":{}}]`, `global.volumeMounts=[{"name":"t","mountPath":"/t"}]`,
 		`global.metrics={"serviceMonitor":{"enabled":true,"interval":"30s","labels":{"prometheus":"main"},"relabelings":[{"sourceLabels":["__meta_kubernetes_pod_node_name"],"targetLabel":"node"}],` +
 			`"metricRelabelings":[{"action":"drop","sourceLabels":["__name__"],"regex":"go_.*"}]}}`, `global.podDisruptionBudget.maxUnavailable="50%"`,
+		`global={"hostUsers":false,"dnsPolicy":"None","dnsConfig":{"nameservers":["1.1.1.1"]},"strategy":{"type":"Recreate"},"podSpecExtra":{"schedulerName":"a","initContainers":[{"name":"a","image":"a","restartPolicy":"Always",` +
+			`"securityContext":{"allowPrivilegeEscalation":false,"capabilities":{"drop":["ALL"]}}}]}}`, `provider-aws.podDisruptionBudget.minAvailable=1`,
+		`global.metrics.service={"ipFamilyPolicy":"SingleStack","ipFamilies":["IPv4"]}`, `global.metrics.serviceMonitor.scrapeTimeout="5s"`, `global.metrics.serviceMonitor.honorLabels=true`,
 		`prometheusRule.labels={"prometheus":"main"}`, `grafanaDashboard.labels={"team":"platform"}`,
 		`admissionPolicies={"protectCRDs":{"enabled":true},"clusterKinds":{"enabled":true,"namespaceSelector":{"matchExpressions":[{"key":"a","operator":"NotIn","values":["b"]},{"key":"c","operator":"Exists"}]}},` +
 			`"protectParts":{"enabled":true,"serviceAccounts":["other:sa"]}}`,

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -25,7 +26,19 @@ version: VERSION
 appVersion: VERSION
 kubeVersion: ">=1.31.0-0"
 home: https://github.com/direct-secrets/direct-secrets
+icon: https://raw.githubusercontent.com/direct-secrets/direct-secrets/main/docs/public/logo.svg
+keywords: [secrets, secret-management, operator, MODULE]
+maintainers:
+  - name: The maintainers of Direct Secrets
+    url: https://github.com/direct-secrets/direct-secrets/blob/main/docs/project/governance.md
 annotations:
+  artifacthub.io/category: security
+  artifacthub.io/license: Apache-2.0
+  artifacthub.io/operator: "true"
+  artifacthub.io/crds: |
+  artifacthub.io/images: |
+    - name: MODULE
+      image: ghcr.io/direct-secrets/MODULE:VERSION
   direct-secrets.io/common: COMMON
 dependencies:
   - name: library
@@ -75,8 +88,13 @@ func (s *settings) writeNames(library string) error {
 	return write(filepath.Join(library, "templates", "_settings.tpl"), append(out, "{{- end -}}\n"...))
 }
 
-// newDependency is the entry of a new module in the Chart.yaml of the umbrella chart, whose list of dependencies comes
-// last. Later changes are made by hand.
+// newImage and newDependency are the entries of a new module in the Chart.yaml of the umbrella chart, whose list of
+// dependencies comes last. Later changes are made by hand, and by hack/release.
+const newImage = `  artifacthub.io/images: |
+    - name: MODULE
+      image: ghcr.io/direct-secrets/MODULE:VERSION
+`
+
 const newDependency = `  - name: MODULE
     version: VERSION
     condition: MODULE.enabled
@@ -93,8 +111,10 @@ func depend(chart, module string) error {
 	if err != nil {
 		return err
 	}
-	entry := strings.NewReplacer("MODULE", module, "VERSION", version).Replace(newDependency)
-	return write(path, append(meta, entry...))
+	of := strings.NewReplacer("MODULE", module, "VERSION", version)
+	images, _, _ := strings.Cut(newImage, "    -")
+	out := strings.Replace(string(meta), images, of.Replace(newImage), 1)
+	return write(path, []byte(out+of.Replace(newDependency)))
 }
 
 // versionOf returns the version of a chart.
@@ -156,6 +176,69 @@ func copyCRDs(from, chart string) error {
 	return nil
 }
 
+// crdList matches the annotation with the CRDs of a chart.
+var crdList = regexp.MustCompile(`(?m)^  artifacthub\.io/crds: \|\n(?:    .*\n)*`)
+
+// listCRDs writes the CRDs in the folders into the annotation artifacthub.io/crds of a chart, if it has one; see
+// https://artifacthub.io/docs/topics/annotations/helm.
+func listCRDs(chart string, folders ...string) error {
+	out := []byte("  artifacthub.io/crds: |\n")
+	for _, folder := range folders {
+		all, err := readCRDs(folder)
+		if err != nil {
+			return err
+		}
+		for _, crd := range all {
+			version := crd.Spec.Versions[0]
+			description, _, _ := strings.Cut(strings.Join(strings.Fields(version.Schema.OpenAPIV3Schema.Description), " "), ". ")
+			out = fmt.Appendf(out, "    - kind: %s\n      version: %s\n      name: %s\n      displayName: %s\n      description: %q\n",
+				crd.Spec.Names.Kind, version.Name, crd.Metadata.Name, crd.Spec.Names.Kind, strings.TrimSuffix(description, "."))
+		}
+	}
+	path := filepath.Join(chart, "Chart.yaml")
+	meta, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	return write(path, crdList.ReplaceAllLiteral(meta, out))
+}
+
+// A crd is the part of a CRD that charts need.
+type crd struct {
+	Metadata struct{ Name string }
+	Spec     struct {
+		Group, Scope string
+		Names        struct{ Kind string }
+		Versions     []struct {
+			Name   string
+			Schema struct {
+				OpenAPIV3Schema struct{ Description string }
+			}
+		}
+	}
+}
+
+// readCRDs reads the CRDs in a folder.
+func readCRDs(folder string) ([]crd, error) {
+	found, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
+	if err != nil {
+		return nil, err
+	}
+	var all []crd
+	for _, f := range found {
+		raw, err := os.ReadFile(f)
+		if err != nil {
+			return nil, err
+		}
+		var one crd
+		if err := yaml.Unmarshal(raw, &one); err != nil {
+			return nil, errors.Wrapf(err, "cannot read %s", f)
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
 // groupOfCRDs returns the API group of a module's Kinds.
 func groupOfCRDs(folder string) (string, error) {
 	found, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
@@ -171,27 +254,14 @@ func groupOfCRDs(folder string) (string, error) {
 
 // kindsOfCRDs returns the Kinds of a module as KIND.GROUP, without cluster Kinds.
 func kindsOfCRDs(folder string) ([]string, error) {
-	found, err := filepath.Glob(filepath.Join(folder, "*.yaml"))
+	found, err := readCRDs(folder)
 	if err != nil {
 		return nil, err
 	}
 	var all []string
-	for _, f := range found {
-		raw, err := os.ReadFile(f)
-		if err != nil {
-			return nil, err
-		}
-		var crd struct {
-			Spec struct {
-				Group, Scope string
-				Names        struct{ Kind string }
-			}
-		}
-		if err := yaml.Unmarshal(raw, &crd); err != nil {
-			return nil, errors.Wrapf(err, "cannot read %s", f)
-		}
-		if crd.Spec.Scope == "Namespaced" {
-			all = append(all, crd.Spec.Names.Kind+"."+crd.Spec.Group)
+	for _, one := range found {
+		if one.Spec.Scope == "Namespaced" {
+			all = append(all, one.Spec.Names.Kind+"."+one.Spec.Group)
 		}
 	}
 	slices.Sort(all)

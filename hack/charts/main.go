@@ -62,7 +62,11 @@ func writeModule(tree, module string, s *settings) error {
 	if err := layOut(chart, module); err != nil {
 		return err
 	}
-	if err := copyCRDs(filepath.Join(tree, module, "manifests", "crds"), chart); err != nil {
+	crds := filepath.Join(tree, module, "manifests", "crds")
+	if err := copyCRDs(crds, chart); err != nil {
+		return err
+	}
+	if err := listCRDs(chart, crds); err != nil {
 		return err
 	}
 	if err := writePermissions(filepath.Join(tree, module, "manifests", "rbac.yaml"), module, chart); err != nil {
@@ -78,11 +82,15 @@ func writeModule(tree, module string, s *settings) error {
 
 func writeCRDsChart(tree string, s *settings) error {
 	chart := filepath.Join(tree, "charts", "crds")
-	if err := copyCRDs(filepath.Join(tree, "common", "manifests", "crds"), chart); err != nil {
+	crds := filepath.Join(tree, "common", "manifests", "crds")
+	if err := copyCRDs(crds, chart); err != nil {
+		return err
+	}
+	if err := listCRDs(chart, crds); err != nil {
 		return err
 	}
 	return s.write(chart, values{
-		global: s.module.only(false).pick("scope", "crds"),
+		global: s.module.only(false).pick("scope", "crds", "rbac"),
 		schema: s.crdsSchema(),
 		readme: "crds.md.tmpl",
 	})
@@ -91,6 +99,7 @@ func writeCRDsChart(tree string, s *settings) error {
 func writeUmbrella(tree string, modules []string, s *settings) error {
 	chart := filepath.Join(tree, "charts", "direct-secrets")
 	kinds := map[string][]string{}
+	crds := []string{filepath.Join(tree, "common", "manifests", "crds")}
 	groups := []byte("# Made by `make generate`: the modules and the API groups of their Kinds.\n")
 	for _, module := range modules {
 		if err := depend(chart, module); err != nil {
@@ -99,14 +108,19 @@ func writeUmbrella(tree string, modules []string, s *settings) error {
 		if err := link(chart, module); err != nil {
 			return err
 		}
-		group, err := groupOfCRDs(filepath.Join(tree, module, "manifests", "crds"))
+		folder := filepath.Join(tree, module, "manifests", "crds")
+		crds = append(crds, folder)
+		group, err := groupOfCRDs(folder)
 		if err != nil {
 			return err
 		}
 		groups = append(groups, fmt.Sprintf("%s: %s\n", module, group)...)
-		if kinds[module], err = kindsOfCRDs(filepath.Join(tree, module, "manifests", "crds")); err != nil {
+		if kinds[module], err = kindsOfCRDs(folder); err != nil {
 			return err
 		}
+	}
+	if err := listCRDs(chart, crds...); err != nil {
+		return err
 	}
 	global, err := s.module.only(false).with("moduleKinds", kinds)
 	if err != nil {

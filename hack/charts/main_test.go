@@ -27,7 +27,8 @@ func tree(t *testing.T) string {
 		"provider-acme/go.mod":              "module example.com/provider-acme\n\nrequire github.com/direct-secrets/direct-secrets/common v0.3.1\n",
 		"provider-acme/manifests/rbac.yaml": permissions,
 		"charts/library/Chart.yaml":         "apiVersion: v2\nname: library\nversion: 0.3.1\n",
-		"charts/direct-secrets/Chart.yaml":  "apiVersion: v2\nname: direct-secrets\nversion: 0.3.1\ndependencies:\n  - name: library\n    version: 0.3.1\n",
+		"charts/crds/Chart.yaml":            "apiVersion: v2\nname: crds\nversion: 0.3.1\n",
+		"charts/direct-secrets/Chart.yaml":  "apiVersion: v2\nname: direct-secrets\nversion: 0.3.1\nannotations:\n  artifacthub.io/images: |\ndependencies:\n  - name: library\n    version: 0.3.1\n",
 	} {
 		if err := write(filepath.Join(root, name), []byte(content)); err != nil {
 			t.Fatal(err)
@@ -49,7 +50,8 @@ func read(t *testing.T, root, name string) string {
 func TestNewModule(t *testing.T) {
 	const umbrella, chart = "charts/direct-secrets/Chart.yaml", "charts/provider-acme/Chart.yaml"
 	root := tree(t)
-	meta := read(t, root, umbrella) + "  - name: provider-acme\n    version: 0.3.1\n    condition: provider-acme.enabled\n"
+	const images = "  artifacthub.io/images: |\n"
+	meta := strings.Replace(read(t, root, umbrella), images, images+"    - name: provider-acme\n      image: ghcr.io/direct-secrets/provider-acme:0.3.1\n", 1) + "  - name: provider-acme\n    version: 0.3.1\n    condition: provider-acme.enabled\n"
 	for _, when := range []string{"once", "again"} {
 		if err := run(root); err != nil {
 			t.Fatal(err)
@@ -65,11 +67,18 @@ func TestNewModule(t *testing.T) {
 	}
 	want := made
 	want.Name, want.Version, want.AppVersion = "provider-acme", "0.3.1", "0.3.1"
-	want.Annotations = map[string]string{"direct-secrets.io/common": "v0.3.1"}
+	want.Annotations = map[string]string{
+		"direct-secrets.io/common": "v0.3.1", "artifacthub.io/category": "security", "artifacthub.io/license": "Apache-2.0", "artifacthub.io/operator": "true",
+		"artifacthub.io/images": "- name: provider-acme\n  image: ghcr.io/direct-secrets/provider-acme:0.3.1\n",
+	}
 	want.Dependencies = []struct{ Name, Version string }{{"library", "0.3.1"}}
 	if err := yaml.Unmarshal([]byte(read(t, root, chart)), &made); err != nil {
 		t.Fatal(err)
 	}
+	if crds := made.Annotations["artifacthub.io/crds"]; !strings.Contains(crds, "name: passwords.generator.direct-secrets.io\n") {
+		t.Errorf("a new chart lists its CRDs, got:\n%s", crds)
+	}
+	delete(made.Annotations, "artifacthub.io/crds")
 	if diff := cmp.Diff(want, made); diff != "" {
 		t.Errorf("a new chart has the version of the others: -want, +got:\n%s", diff)
 	}
@@ -82,7 +91,7 @@ func TestNewModule(t *testing.T) {
 		}
 	}
 
-	edited := read(t, root, chart) + "icon: https://example.com/icon.png\n"
+	edited := read(t, root, chart) + "deprecated: true\n"
 	if err := os.WriteFile(filepath.Join(root, chart), []byte(edited), 0o600); err != nil {
 		t.Fatal(err)
 	}

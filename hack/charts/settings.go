@@ -90,6 +90,14 @@ func groupOf(schema *yaml.Node) (group, error) {
 		}
 		s.moduleOnly = s.schema["x-module-only"] == true
 		delete(s.schema, "x-module-only")
+		if fields, ok := s.schema["x-instead"].(map[string]any); ok {
+			properties := map[string]any{}
+			for name, instead := range fields {
+				properties[name] = refused(instead.(string))
+			}
+			delete(s.schema, "x-instead")
+			s.schema["properties"] = properties
+		}
 		s.description, _ = s.schema["description"].(string)
 		s.value = field(n, "default")
 		if s.value == nil {
@@ -235,7 +243,7 @@ func (s *settings) moduleSchema() map[string]any {
 
 func (s *settings) crdsSchema() map[string]any {
 	global := object(s.module.only(false).properties())
-	global["required"] = []string{"crds", "scope"} // The other properties come from the umbrella chart.
+	global["required"] = []string{"crds", "rbac", "scope"} // The other properties come from the umbrella chart.
 	return s.root(global, map[string]any{}, nil)
 }
 
@@ -256,7 +264,11 @@ func (s *settings) umbrellaSchema(modules []string) map[string]any {
 	for _, m := range modules {
 		properties[m] = map[string]any{"$ref": "#/$defs/module"}
 	}
-	properties["crds"] = object(map[string]any{"global": table, "library": table})
+	crds := map[string]any{"global": table, "library": table}
+	for _, one := range s.module.pick("crds")[0].group {
+		crds[one.name] = refused("global.crds." + one.name)
+	}
+	properties["crds"] = object(crds)
 	return s.root(s.module.only(false).required(), properties, map[string]any{"module": object(module)})
 }
 

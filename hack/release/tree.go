@@ -137,7 +137,8 @@ func replace(path, pattern, by string) error {
 	return os.WriteFile(path, regexp.MustCompile(pattern).ReplaceAll(raw, []byte(by)), 0o644)
 }
 
-// lock makes the umbrella chart pin each chart below it to a minor version, and writes the exact ones into Chart.lock.
+// lock makes the umbrella chart pin each chart below it to a minor version, and writes the exact ones into Chart.lock and into
+// the lists of images.
 func lock(root string) error {
 	path := filepath.Join(root, "charts", umbrella)
 	u, err := readChart(root, filepath.Join("charts", umbrella))
@@ -155,6 +156,12 @@ func lock(root string) error {
 		pin := `(?m)(- name: ` + regexp.QuoteMeta(d.Name) + `\n    version: ).*`
 		if err := replace(filepath.Join(path, "Chart.yaml"), pin, `${1}"`+u.Dependencies[i].Version+`"`); err != nil {
 			return err
+		}
+		for _, with := range []string{umbrella, d.Name} {
+			image := `(?m)(image: \S+/` + regexp.QuoteMeta(d.Name) + `:).*`
+			if err := replace(filepath.Join(root, "charts", with, "Chart.yaml"), image, "${1}"+c.Version); err != nil {
+				return err
+			}
 		}
 	}
 	// Helm compares this digest: https://helm.sh/docs/helm/helm_dependency_build.

@@ -18,10 +18,7 @@ The dict has root, name and spec.
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: {{ $kind }}
-metadata:
-  name: {{ $name }}
-  labels:
-    {{- include "library.labels" $.root | nindent 4 }}
+{{ include "library.metadata" (dict "root" $.root "name" $name) }}
 spec:
   {{- if eq $kind "ValidatingAdmissionPolicy" }}
   failurePolicy: Fail
@@ -45,7 +42,7 @@ the values.
 {{- end -}}
 {{- range $name, $chart := $root.Subcharts -}}
 {{- if $chart.Values.image -}}
-{{- $users = append $users (printf "system:serviceaccount:%s:%s" $root.Release.Namespace (include "library.serviceAccountName" $chart)) -}}
+{{- $users = append $users (printf "system:serviceaccount:%s:%s" (include "library.namespace" $chart) (include "library.serviceAccountName" $chart)) -}}
 {{- end -}}
 {{- end -}}
 {{- toJson ($users | sortAlpha) -}}

@@ -6,7 +6,11 @@ apiVersion: policy/v1
 kind: PodDisruptionBudget
 {{ include "library.metadata" . }}
 spec:
+  {{- with $s.podDisruptionBudget.minAvailable }}
+  minAvailable: {{ . }}
+  {{- else }}
   maxUnavailable: {{ $s.podDisruptionBudget.maxUnavailable }}
+  {{- end }}
   # A pod that is not ready does not block the drain of a node.
   unhealthyPodEvictionPolicy: AlwaysAllow
   selector:
@@ -48,55 +52,68 @@ spec:
 
 {{- define "library.metrics" -}}
 {{- $m := .settings.metrics -}}
+{{- $monitor := $m.serviceMonitor -}}
 {{- if $m.enabled -}}
 ---
 apiVersion: v1
 kind: Service
-{{ include "library.metadata" (merge (dict "name" (printf "%s-metrics" .name)) .) }}
+{{ include "library.metadata" (merge (dict "name" (printf "%s-metrics" .name) "annotations" $m.service.annotations) .) }}
 spec:
+  {{- with $m.service.ipFamilyPolicy }}
+  ipFamilyPolicy: {{ . }}
+  {{- end }}
+  {{- with $m.service.ipFamilies }}
+  ipFamilies: {{ toJson . }}
+  {{- end }}
   # Every replica has its own metrics.
   clusterIP: None
   selector:
     {{- include "library.selector" .root | nindent 4 }}
   ports:
     - {name: metrics, port: 8080, targetPort: metrics, protocol: TCP}
-{{- if $m.serviceMonitor.enabled }}
+{{- if $monitor.enabled }}
 ---
 apiVersion: monitoring.coreos.com/v1
 kind: ServiceMonitor
-{{ include "library.metadata" (merge (dict "labels" $m.serviceMonitor.labels) .) }}
+{{ include "library.metadata" (merge (dict "labels" $monitor.labels "annotations" $monitor.annotations "namespace" ($monitor.namespace | default .namespace)) .) }}
 spec:
   selector:
     matchLabels:
       {{- include "library.selector" .root | nindent 6 }}
   namespaceSelector:
-    matchNames: [{{ .root.Release.Namespace }}]
+    matchNames: [{{ .namespace }}]
   endpoints:
     - port: metrics
       {{- if $m.auth }}
       scheme: https
       tlsConfig:
-        {{- if $m.serviceMonitor.tlsConfig }}
-        {{- toYaml $m.serviceMonitor.tlsConfig | nindent 8 }}
+        {{- if $monitor.tlsConfig }}
+        {{- toYaml $monitor.tlsConfig | nindent 8 }}
         {{- else }}
         ca: {secret: {name: {{ $m.tls.secretName }}, key: ca.crt}}
-        serverName: {{ .name }}-metrics.{{ .root.Release.Namespace }}.svc
+        serverName: {{ .name }}-metrics.{{ .namespace }}.svc
         {{- end }}
       bearerTokenFile: /var/run/secrets/kubernetes.io/serviceaccount/token
       {{- end }}
-      {{- with $m.serviceMonitor.interval }}
+      {{- with $monitor.interval }}
       interval: {{ . }}
       {{- end }}
-      {{- with $m.serviceMonitor.relabelings }}
+      {{- with $monitor.scrapeTimeout }}
+      scrapeTimeout: {{ . }}
+      {{- end }}
+      {{- if $monitor.honorLabels }}
+      honorLabels: true
+      {{- end }}
+      {{- with $monitor.relabelings }}
       relabelings:
         {{- toYaml . | nindent 8 }}
       {{- end }}
-      {{- with $m.serviceMonitor.metricRelabelings }}
+      {{- with $monitor.metricRelabelings }}
       metricRelabelings:
         {{- toYaml . | nindent 8 }}
       {{- end }}
 {{- end }}
-{{- else if $m.serviceMonitor.enabled -}}
+{{- else if $monitor.enabled -}}
 {{- fail (printf "%s: metrics.serviceMonitor.enabled needs metrics.enabled; set both or none" .root.Chart.Name) -}}
 {{- end -}}
 {{- end -}}

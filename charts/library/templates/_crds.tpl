@@ -1,8 +1,11 @@
 {{/* The CRDs have the annotation helm.sh/resource-policy: keep. */}}
 {{- define "library.crds" -}}
 {{- if .settings.crds.enabled -}}
+{{- $keep := printf "%s: %s" "helm.sh/resource-policy" "keep" -}}
+{{- $all := $keep -}}
+{{- with .settings.crds.annotations }}{{ $all = printf "%s\n%s" $keep (toYaml . | indent 4) }}{{ end -}}
 {{- range $path, $_ := .root.Files.Glob "files/crds/*.yaml" }}
-{{ $.root.Files.Get $path }}
+{{ $.root.Files.Get $path | replace $keep $all }}
 {{- end }}
 {{- end -}}
 {{- end -}}
@@ -12,7 +15,7 @@ https://kubernetes.io/docs/reference/access-authn-authz/rbac/#aggregated-cluster
 chart does not install the CRDs. */}}
 {{- define "library.aggregateRoles" -}}
 {{- $s := .settings -}}
-{{- if and $s.crds.aggregateRoles (not $s.scope.namespaces) -}}
+{{- if and $s.crds.aggregateRoles $s.rbac.create (not $s.scope.namespaces) -}}
 {{- $group := "" -}}
 {{- $plurals := list -}}
 {{- range $path, $_ := .root.Files.Glob "files/crds/*.yaml" -}}
@@ -24,15 +27,9 @@ chart does not install the CRDs. */}}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: ClusterRole
-metadata:
-  name: {{ $.name }}-{{ $role }}
-  labels:
-    {{- include "library.labels" $.root | nindent 4 }}
-    {{- if eq $role "view" }}
-    rbac.authorization.k8s.io/aggregate-to-view: "true"
-    {{- end }}
-    rbac.authorization.k8s.io/aggregate-to-edit: "true"
-    rbac.authorization.k8s.io/aggregate-to-admin: "true"
+{{- $labels := dict }}
+{{- range append (list "edit" "admin") $role }}{{ $_ := set $labels (printf "rbac.authorization.k8s.io/aggregate-to-%s" .) "true" }}{{ end }}
+{{ include "library.metadata" (merge (dict "name" (printf "%s-%s" $.name $role) "labels" $labels) (omit $ "namespace")) }}
 rules:
   - apiGroups: [{{ $group }}]
     resources: {{ toJson $plurals }}

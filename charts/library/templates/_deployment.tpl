@@ -3,14 +3,17 @@
 ---
 apiVersion: apps/v1
 kind: Deployment
-{{ include "library.metadata" . }}
+{{ include "library.metadata" (merge (dict "annotations" $s.deploymentAnnotations) .) }}
 spec:
   replicas: {{ int $s.replicaCount }}
+  revisionHistoryLimit: {{ int $s.revisionHistoryLimit }}
   selector:
     matchLabels:
       {{- include "library.selector" .root | nindent 6 }}
   strategy:
-    {{- if $s.leaderElection.enabled }}
+    {{- if $s.strategy }}
+    {{- toYaml $s.strategy | nindent 4 }}
+    {{- else if $s.leaderElection.enabled }}
     type: RollingUpdate
     rollingUpdate: {maxSurge: 1, maxUnavailable: 0}
     {{- else }}
@@ -35,6 +38,19 @@ spec:
       terminationGracePeriodSeconds: {{ int $s.terminationGracePeriodSeconds }}
       {{- with $s.podSecurityContext }}
       securityContext:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+      {{- if $s.hostNetwork }}
+      hostNetwork: true
+      {{- end }}
+      {{- if not $s.hostUsers }}
+      hostUsers: false
+      {{- end }}
+      {{- with $s.dnsPolicy | default (ternary "ClusterFirstWithHostNet" "" $s.hostNetwork) }}
+      dnsPolicy: {{ . }}
+      {{- end }}
+      {{- with $s.dnsConfig }}
+      dnsConfig:
         {{- toYaml . | nindent 8 }}
       {{- end }}
       {{- with $s.hostAliases }}
@@ -103,6 +119,9 @@ spec:
       volumes:
         {{- . | nindent 8 }}
       {{- end }}
+      {{- with $s.podSpecExtra }}
+      {{- toYaml . | nindent 6 }}
+      {{- end }}
 {{- end -}}
 
 {{- define "library.image" -}}
@@ -120,12 +139,12 @@ spec:
 {{- $s := .settings -}}
 {{- range $flag := list
       (printf "leader-elect=%t" $s.leaderElection.enabled)
-      (printf "leader-election-namespace=%s" .root.Release.Namespace)
+      (printf "leader-election-namespace=%s" .namespace)
       (printf "leader-election-id=%s.%s.direct-secrets.io" .root.Release.Name .root.Chart.Name)
       (printf "leader-election-lease-duration=%s" $s.leaderElection.leaseDuration)
       (printf "leader-election-renew-deadline=%s" $s.leaderElection.renewDeadline)
       (printf "leader-election-retry-period=%s" $s.leaderElection.retryPeriod)
-      (printf "presence-namespace=%s" ($s.presenceNamespace | default .root.Release.Namespace))
+      (printf "presence-namespace=%s" ($s.presenceNamespace | default .namespace))
       (printf "namespaces=%s" (join "," $s.scope.namespaces))
       (printf "controller-class=%s" $s.controllerClass)
       (printf "concurrency=%d" (int $s.concurrency))

@@ -1,7 +1,7 @@
 {{/* All objects of a module. The chart of a module includes only this. */}}
 {{- define "library.module" -}}
 {{- $settings := mergeOverwrite (deepCopy .Values.global) (omit .Values "global" "enabled" "library") -}}
-{{- $m := dict "root" . "settings" $settings "name" (include "library.name" .) "serviceAccount" (include "library.serviceAccountName" .) -}}
+{{- $m := dict "root" . "settings" $settings "name" (include "library.name" .) "namespace" (include "library.namespace" .) "serviceAccount" (include "library.serviceAccountName" .) -}}
 {{- include "library.check" $m -}}
 {{- range $part := list "crds" "aggregateRoles" "serviceAccount" "rights" "tokenPolicy" "deployment" "podDisruptionBudget" "networkPolicy" "metrics" }}
 {{ include (printf "library.%s" $part) $m }}
@@ -39,13 +39,27 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") }}
 {{- end -}}
 
-{{/* The metadata of an object in the namespace of the release, with further labels if the dict has any. */}}
+{{/* The namespace of a chart's objects. */}}
+{{- define "library.namespace" -}}
+{{- ternary .Values.namespaceOverride .Values.global.namespaceOverride (hasKey .Values "namespaceOverride") | default .Release.Namespace -}}
+{{- end -}}
+
+{{/*
+The metadata of an object, with further labels and annotations if the dict has any. The namespace is empty for objects of
+the cluster.
+*/}}
 {{- define "library.metadata" -}}
 metadata:
   name: {{ .name }}
-  namespace: {{ .root.Release.Namespace }}
+  {{- with .namespace }}
+  namespace: {{ . }}
+  {{- end }}
   labels:
     {{- toYaml (merge (include "library.labels" .root | fromYaml) (.labels | default dict)) | nindent 4 }}
+  {{- with merge (dict) (.annotations | default dict) (.root.Values.commonAnnotations | default dict) (.root.Values.global.commonAnnotations | default dict) }}
+  annotations:
+    {{- toYaml . | nindent 4 }}
+  {{- end }}
 {{- end -}}
 
 {{/*
@@ -97,7 +111,7 @@ leaders. Helm finds the first one only if it is connected to a cluster.
 */}}
 {{- define "library.checkAlone" -}}
 {{- $m := . -}}
-{{- range (lookup "apps/v1" "Deployment" .root.Release.Namespace "").items -}}
+{{- range (lookup "apps/v1" "Deployment" .namespace "").items -}}
 {{- $labels := .metadata.labels | default dict -}}
 {{- $release := get $labels "app.kubernetes.io/instance" -}}
 {{- if and (eq $m.root.Chart.Name (get $labels "app.kubernetes.io/name")) (ne $m.root.Release.Name $release) (gt (int .spec.replicas) 0) -}}
@@ -110,7 +124,7 @@ leaders. Helm finds the first one only if it is connected to a cluster.
 {{- end -}}
 {{- if and $overlap (has (printf "--controller-class=%s" $m.settings.controllerClass) $args) -}}
 {{- fail (printf "%s: release %s in namespace %s runs it for the same namespaces and controllerClass, so both would reconcile the same objects; set another controllerClass or scope.namespaces, or uninstall %s"
-      $m.root.Chart.Name $release $m.root.Release.Namespace $release) -}}
+      $m.root.Chart.Name $release $m.namespace $release) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
@@ -124,6 +138,13 @@ leaders. Helm finds the first one only if it is connected to a cluster.
 {{- if and (gt (int $s.replicaCount) 1) (not $s.leaderElection.enabled) -}}
 {{- fail (printf "%s: replicaCount is %d, which needs leaderElection.enabled: without it, all replicas would reconcile the same objects at the same time" .root.Chart.Name (int $s.replicaCount)) -}}
 {{- end -}}
+{{- if and $s.strategy (ne (get $s.strategy "type") "Recreate") (not $s.leaderElection.enabled) -}}
+{{- fail (printf "%s: strategy.type must be Recreate without leaderElection.enabled: otherwise an old and a new pod would reconcile the same objects at the same time" .root.Chart.Name) -}}
+{{- end -}}
+{{- if and $s.hostNetwork $s.networkPolicy.enabled -}}
+{{- fail (printf "%s: networkPolicy.enabled has no effect with hostNetwork; set one of them to false" .root.Chart.Name) -}}
+{{- end -}}
+{{- include "library.checkBudget" . -}}
 {{- if and $s.extraCA.configMap $s.extraCA.secret -}}
 {{- fail (printf "%s: extraCA.configMap and extraCA.secret are both set; choose one" .root.Chart.Name) -}}
 {{- end -}}
@@ -137,6 +158,17 @@ leaders. Helm finds the first one only if it is connected to a cluster.
 {{- end -}}
 {{- end -}}
 
+{{/* Rejects a budget that would block the drain of a node. Kubernetes rounds a percentage up. */}}
+{{- define "library.checkBudget" -}}
+{{- $b := .settings.podDisruptionBudget -}}
+{{- $replicas := int .settings.replicaCount -}}
+{{- $min := int (trimSuffix "%" (toString $b.minAvailable)) -}}
+{{- if hasSuffix "%" (toString $b.minAvailable) }}{{ $min = div (add (mul $min $replicas) 99) 100 }}{{ end -}}
+{{- if and $b.enabled (gt $replicas 1) (ge (int $min) $replicas) -}}
+{{- fail (printf "%s: podDisruptionBudget.minAvailable is %v with a replicaCount of %d, so no node could be drained; set a smaller minAvailable or more replicas" .root.Chart.Name $b.minAvailable $replicas) -}}
+{{- end -}}
+{{- end -}}
+
 {{/* Rejects a ServiceMonitor with which Prometheus would send its token to a server that it does not verify. */}}
 {{- define "library.checkMetrics" -}}
 {{- $m := .settings.metrics -}}
@@ -144,6 +176,6 @@ leaders. Helm finds the first one only if it is connected to a cluster.
 {{- fail (printf "%s: metrics.tls.secretName is set, but metrics are served without TLS; set metrics.auth too" .root.Chart.Name) -}}
 {{- end -}}
 {{- if and $m.enabled $m.auth $m.serviceMonitor.enabled (not $m.tls.secretName) (not $m.serviceMonitor.tlsConfig) -}}
-{{- fail (printf "%s: with metrics.auth, Prometheus would send its token to a server that it cannot verify; set metrics.tls.secretName to a Secret with tls.crt, tls.key and ca.crt for %s-metrics.%s.svc, or set metrics.serviceMonitor.tlsConfig" .root.Chart.Name .name .root.Release.Namespace) -}}
+{{- fail (printf "%s: with metrics.auth, Prometheus would send its token to a server that it cannot verify; set metrics.tls.secretName to a Secret with tls.crt, tls.key and ca.crt for %s-metrics.%s.svc, or set metrics.serviceMonitor.tlsConfig" .root.Chart.Name .name .namespace) -}}
 {{- end -}}
 {{- end -}}

@@ -3,11 +3,8 @@
 ---
 apiVersion: v1
 kind: ServiceAccount
-{{ include "library.metadata" (merge (dict "name" .serviceAccount) .) }}
-  {{- with .settings.serviceAccount.annotations }}
-  annotations:
-    {{- toYaml . | nindent 4 }}
-  {{- end }}
+{{- $account := .settings.serviceAccount }}
+{{ include "library.metadata" (merge (dict "name" .serviceAccount "labels" $account.labels "annotations" $account.annotations) .) }}
 automountServiceAccountToken: false
 {{- end -}}
 {{- end -}}
@@ -19,8 +16,9 @@ its own namespace; and tokens.
 */}}
 {{- define "library.rights" -}}
 {{- $s := .settings -}}
+{{- if $s.rbac.create -}}
 {{- $rights := .root.Files.Get "files/rights.yaml" | fromYaml -}}
-{{- $own := .root.Release.Namespace -}}
+{{- $own := .namespace -}}
 {{- include "library.role" (merge (dict "name" .name "rules" $rights.rights "namespaces" $s.scope.namespaces) .) }}
 {{- if not $s.scope.namespaces }}
 {{ include "library.role" (merge (dict "name" (printf "%s-cluster" .name) "rules" $rights.cluster "namespaces" list) .) }}
@@ -43,6 +41,7 @@ its own namespace; and tokens.
      "namespaces" ($s.serviceAccountTokens.namespaces | default $s.scope.namespaces)) .) }}
 {{- end }}
 {{- end -}}
+{{- end -}}
 
 {{/* Grants the rules to the module's ServiceAccount in the namespaces, or everywhere if there are none. */}}
 {{- define "library.role" -}}
@@ -53,13 +52,7 @@ its own namespace; and tokens.
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: {{ ternary "Cluster" "" $cluster }}{{ $kind }}
-metadata:
-  name: {{ $.name }}
-  {{- if not $cluster }}
-  namespace: {{ $namespace }}
-  {{- end }}
-  labels:
-    {{- include "library.labels" $.root | nindent 4 }}
+{{ include "library.metadata" (merge (dict "namespace" $namespace) (omit $ "namespace")) }}
 {{- if eq $kind "Role" }}
 rules:
   {{- toYaml $.rules | nindent 2 }}
@@ -69,7 +62,7 @@ roleRef:
   kind: {{ ternary "ClusterRole" "Role" $cluster }}
   name: {{ $.name }}
 subjects:
-  - {kind: ServiceAccount, name: {{ $.serviceAccount }}, namespace: {{ $.root.Release.Namespace }}}
+  - {kind: ServiceAccount, name: {{ $.serviceAccount }}, namespace: {{ $.namespace }}}
 {{- end }}
 {{- end }}
 {{- end }}
@@ -85,10 +78,7 @@ See docs/reference/threat-model.md.
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy
-metadata:
-  name: {{ .name }}
-  labels:
-    {{- include "library.labels" .root | nindent 4 }}
+{{ include "library.metadata" (omit . "namespace") }}
 spec:
   failurePolicy: Fail
   matchConstraints:
@@ -99,7 +89,7 @@ spec:
         operations: [CREATE, UPDATE]
   matchConditions:
     - name: by-the-module
-      expression: request.userInfo.username == 'system:serviceaccount:{{ .root.Release.Namespace }}:{{ .serviceAccount }}'
+      expression: request.userInfo.username == 'system:serviceaccount:{{ .namespace }}:{{ .serviceAccount }}'
   validations:
     - expression: "!(object.?type.orValue('') in ['kubernetes.io/service-account-token', 'bootstrap.kubernetes.io/token'])"
       reason: Forbidden
@@ -107,10 +97,7 @@ spec:
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding
-metadata:
-  name: {{ .name }}
-  labels:
-    {{- include "library.labels" .root | nindent 4 }}
+{{ include "library.metadata" (omit . "namespace") }}
 spec:
   policyName: {{ .name }}
   validationActions: [Deny]

@@ -3,9 +3,15 @@
 names:
   - scope
   - crds
+  - rbac
   - image
   - imagePullSecrets
+  - namespaceOverride
   - commonLabels
+  - commonAnnotations
+  - deploymentAnnotations
+  - strategy
+  - revisionHistoryLimit
   - replicaCount
   - refuseTokenSecrets
   - podDisruptionBudget
@@ -14,9 +20,14 @@ names:
   - tolerations
   - affinity
   - priorityClassName
+  - dnsPolicy
+  - dnsConfig
+  - hostNetwork
+  - hostUsers
   - hostAliases
   - podSecurityContext
   - securityContext
+  - podSpecExtra
   - podAnnotations
   - podLabels
   - resources
@@ -46,14 +57,31 @@ names:
   - volumeMounts
 instead:
   args: extraArgs
+  automountServiceAccountToken: serviceAccount.automount
   concurrent: concurrency
   containerSecurityContext: securityContext
   env: extraEnv
+  extraContainers: podSpecExtra.initContainers
+  extraInitContainers: podSpecExtra.initContainers
   extraVolumeMounts: volumeMounts
   extraVolumes: volumes
+  http_proxy: proxy.http
+  https_proxy: proxy.https
+  imageRegistry: image.registry
   installCRDs: crds.enabled
   leaderElect: leaderElection.enabled
+  log: logLevel
+  namespace: namespaceOverride
+  no_proxy: proxy.noProxy
+  pdb: podDisruptionBudget
+  podDnsConfig: dnsConfig
+  podDnsPolicy: dnsPolicy
+  prometheus: metrics
   replicas: replicaCount
   scopedNamespace: scope.namespaces
+  service: metrics.service
+  serviceAnnotations: metrics.service.annotations
+  serviceIPFamilies: metrics.service.ipFamilies
+  serviceIPFamilyPolicy: metrics.service.ipFamilyPolicy
   serviceMonitor: metrics.serviceMonitor
 {{- end -}}

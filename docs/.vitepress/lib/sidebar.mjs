@@ -25,7 +25,7 @@ const sections = [
     dir: 'reference',
     first: [
       'external-secret', 'reading', 'templates', 'lifecycle', 'conflicts', 'push-secret', 'push-ownership', 'cluster-external-secret', 'conditions',
-      'limits', 'dsctl', 'chart-values', 'flags', 'versions', 'threat-model',
+      'limits', 'dsctl', 'chart-values', 'chart-values-of-others', 'flags', 'versions', 'threat-model',
     ],
     groups: { api: { text: 'Fields of all Kinds', first: ['index', 'externalsecret', 'clusterexternalsecret', 'pushsecret', 'clusterpushsecret'] } },
   },
