@@ -138,7 +138,8 @@ docs: docs/node_modules/.package-lock.json ## Build the site of docs/ into docs/
 	@docs/node_modules/.bin/vitepress build docs
 
 .PHONY: docs-check
-docs-check: docs ## Build the site, and check its links, anchors and sidebar, and the spelling of all pages.
+docs-check: docs ## Build the site, and check its links, anchors, sidebar and descriptions, and the spelling of all pages.
+	@node --test --test-reporter=dot docs/.vitepress/lib/*.test.mjs
 	@node docs/.vitepress/check.mjs
 	@docs/node_modules/.bin/cspell --no-progress --config docs/cspell.json
 

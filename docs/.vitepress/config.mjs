@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { defineConfig } from 'vitepress'
-import { diagrams, pages, slugify } from './lib/markdown.mjs'
+import { diagrams } from './lib/diagrams.mjs'
+import { pages, slugify } from './lib/markdown.mjs'
 import { sidebar } from './lib/sidebar.mjs'
 import { base, docs, ref, repository, version } from './lib/site.mjs'
 
