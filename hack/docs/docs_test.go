@@ -107,3 +107,15 @@ func TestTwin(t *testing.T) {
 		t.Errorf("twin: -want, +got:\n%s", diff)
 	}
 }
+
+// TestExample checks that the text for assistants has the objects of an example, and that a missing Kind is an error.
+func TestExample(t *testing.T) {
+	a := assistants{tree: filepath.Join("..", "..")}
+	got, err := a.Example("generator-password", "password.yaml", "Password")
+	if err != nil || !strings.HasPrefix(got, "apiVersion: generator.direct-secrets.io/v1alpha1\nkind: Password\n") || strings.Contains(got, "---") {
+		t.Errorf("the example is the one Password without comments: error %v, text:\n%s", err, got)
+	}
+	if _, err := a.Example("generator-password", "password.yaml", "PushSecret"); err == nil {
+		t.Error("an example without the Kind is no error")
+	}
+}
