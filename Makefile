@@ -120,10 +120,10 @@ charts: ## Package the charts into bin/charts; the same tree yields the same byt
 	@go run ./hack/chartpackages $(BIN)/charts
 
 .PHONY: images
-images: ## Write an OCI archive per module into bin/images and print the digests (IMAGE_VERSION, ARCHS, IMAGES).
+images: ## Write an OCI archive per module into bin/images and print the digests (IMAGE_VERSION, ARCHS, IMAGES; IMAGE_FLAGS=-load for kind).
 	@SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} \
 	go run ./hack/image -version '$(IMAGE_VERSION)' -archs '$(ARCHS)' -out $(BIN)/images \
-		-revision "$$(test -n "$$(git status --porcelain)" || git rev-parse HEAD)" $(IMAGES)
+		-revision "$$(test -n "$$(git status --porcelain)" || git rev-parse HEAD)" $(IMAGE_FLAGS) $(IMAGES)
 
 .PHONY: dsctl
 dsctl: ## Write an archive of dsctl per platform into bin/dsctl-archives, with checksums and the manifest for krew (IMAGE_VERSION).
@@ -138,7 +138,8 @@ docs: docs/node_modules/.package-lock.json ## Build the site of docs/ into docs/
 	@docs/node_modules/.bin/vitepress build docs
 
 .PHONY: docs-check
-docs-check: docs ## Build the site, and check its links, anchors and sidebar, and the spelling of all pages.
+docs-check: docs ## Build the site, and check its links, anchors, sidebar and descriptions, and the spelling of all pages.
+	@node --test --test-reporter=dot docs/.vitepress/lib/*.test.mjs
 	@node docs/.vitepress/check.mjs
 	@docs/node_modules/.bin/cspell --no-progress --config docs/cspell.json
 

@@ -2,6 +2,10 @@
 # Builds only the programs of the demo, and runs it. Arguments are passed to `dsctl demo`: with --kubeconfig it uses an
 # existing cluster, and no control plane is built.
 set -euo pipefail
+if [[ $(uname -s) != Linux ]]; then
+	echo "The demo needs Linux, because it starts the servers of a control plane. Use a virtual machine or a container with Go, make and git." >&2
+	exit 1
+fi
 cd "$(dirname "$0")/.."
 source hack/lib/servers.sh
 

@@ -1,5 +1,5 @@
-// Checks the site that `make docs` has built: every link within it leads to a page and to an anchor of it, and the sidebar has
-// every page. Links to pages that do not exist make the build itself fail, as do links to files outside of docs.
+// Checks the site that `make docs` has built: every link within it leads to a page and to an anchor of it, the sidebar has
+// every page, and each page has a description of its own. Links to pages that do not exist make the build itself fail, as do links to files outside of docs.
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { join, posix } from 'node:path'
 import { base, docs } from './lib/site.mjs'
@@ -13,8 +13,10 @@ for (const file of readdirSync(dist, { recursive: true }).map((name) => name.rep
   if (!file.endsWith('.html') || file === '404.html') continue
   const html = readFileSync(join(dist, file), 'utf8')
   const [sidebar = ''] = /<aside class="VPSidebar[\s\S]*?<\/aside>/.exec(html) ?? []
+  const [, description = ''] = /<meta name="description" content="([^"]*)"/.exec(html) ?? []
   pages.set(`/${file.replace(/(index)?\.html$/, '')}`, {
     links: values(html, /<a\b[^>]*?\shref="([^"]*)"/g),
+    description,
     anchors: new Set(values(html, /\sid="([^"]+)"/g)),
     sidebar: values(sidebar, /<a\b[^>]*?\shref="([^"]*)"/g),
   })
@@ -34,7 +36,11 @@ function within(page, href) {
   return [path.startsWith(base) ? `/${path.slice(base.length)}` : `outside of ${base}`, anchor]
 }
 
-for (const [page, { links, sidebar }] of pages) {
+const described = new Map()
+for (const [page, { links, sidebar, description }] of pages) {
+  if (description.length < 40) failures.push(`${page}: its first paragraph, which is its description, is too short: ${description}`)
+  if (described.has(description)) failures.push(`${page}: it has the description of ${described.get(description)}`)
+  described.set(description, page)
   for (const href of links) {
     const to = within(page, href)
     if (to === undefined) continue
@@ -55,4 +61,4 @@ if (failures.length > 0) {
   console.error(failures.join('\n'))
   process.exit(1)
 }
-console.log(`${pages.size} pages: every link leads to a page and an anchor, and the sidebar has every page.`)
+console.log(`${pages.size} pages: every link leads to a page and an anchor, the sidebar has every page, and each has a description.`)

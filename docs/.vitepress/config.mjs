@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { defineConfig } from 'vitepress'
-import { diagrams, pages, slugify } from './lib/markdown.mjs'
-import { sidebar } from './lib/sidebar.mjs'
-import { base, docs, ref, repository, version } from './lib/site.mjs'
+import { diagrams } from './lib/diagrams.mjs'
+import { pages, slugify } from './lib/markdown.mjs'
+import { description, sidebar } from './lib/sidebar.mjs'
+import { base, docs, ref, repository, server, version } from './lib/site.mjs'
 
 export default defineConfig({
   title: 'direct-secrets',
@@ -11,7 +12,11 @@ export default defineConfig({
   base,
   lang: 'en',
   cleanUrls: true,
-  head: [['link', { rel: 'icon', type: 'image/svg+xml', href: `${base}logo.svg` }]],
+  head: [
+    ['link', { rel: 'icon', type: 'image/svg+xml', href: `${base}logo.svg` }],
+    ['link', { rel: 'alternate', type: 'text/plain', title: 'For AI assistants', href: `${base}llms.txt` }],
+  ],
+  sitemap: { hostname: server + base },
   markdown: {
     attrs: { disable: true }, // GitHub shows braces as they are.
     anchor: { slugify },
@@ -23,7 +28,8 @@ export default defineConfig({
     const text = readFileSync(join(docs, relativePath), 'utf8')
     const isGenerated = text.startsWith('<!-- Made by `make generate`')
     const hasOutline = /^## /m.test(text) // Without one its column is left to the page.
-    return { frontmatter: { ...frontmatter, editLink: !isGenerated, aside: hasOutline, pageClass: isGenerated ? 'generated' : '' } }
+    const about = frontmatter.layout === 'home' ? frontmatter.hero.tagline : description(text)
+    return { description: about, frontmatter: { ...frontmatter, editLink: !isGenerated, aside: hasOutline, pageClass: isGenerated ? 'generated' : '' } }
   },
   vite: { build: { chunkSizeWarningLimit: 1000 } },
   themeConfig: {
@@ -42,7 +48,7 @@ export default defineConfig({
     socialLinks: [{ icon: 'github', link: repository }],
     editLink: { pattern: `${repository}/edit/main/docs/:path`, text: 'Edit this page on GitHub' },
     externalLinkIcon: true,
-    footer: { message: 'Licensed under Apache-2.0.' },
+    footer: { message: `Licensed under Apache-2.0. <a href="${base}llms.txt">For AI assistants</a>` },
     version: { name: version, ref },
   },
 })

@@ -135,6 +135,7 @@ func writeUmbrella(tree string, modules []string, s *settings) error {
 		modules: modules,
 		schema:  s.umbrellaSchema(modules),
 		readme:  "umbrella.md.tmpl",
+		instead: s.instead,
 	}
 	reference, err := v.page(filepath.Base(chart), "reference.md.tmpl")
 	if err != nil {

@@ -16,6 +16,7 @@ type values struct {
 	modules []string
 	schema  map[string]any
 	readme  string
+	instead map[string]string // names of other charts, for the reference
 }
 
 // lineLength is the maximum length of comments.
@@ -96,7 +97,7 @@ func (v values) page(chart, name string) ([]byte, error) {
 	var out bytes.Buffer
 	err = t.Execute(&out, map[string]any{
 		"Chart": chart, "Modules": v.modules,
-		"Global": v.global.table("global."), "Own": v.own.table(""),
+		"Global": v.global.table("global."), "Own": v.own.table(""), "Instead": v.instead,
 	})
 	return append([]byte("<!-- Made by `make generate` from hack/charts. -->\n"), out.Bytes()...), err
 }

@@ -102,7 +102,7 @@ func write(all []conformance.Result, now time.Time) string {
 	fmt.Fprintf(b, `# Conformance
 
 Each Kind passes a [suite of checks](../project/writing-a-provider.md) against a server. A number is how many checks passed, or for Push how many random
-sequences of pushes, failures and crashes. The cluster twin of a store uses the same client. `+"`make conformance`"+` makes this page.
+sequences of pushes, failures and crashes. The cluster Kind of a store uses the same client. `+"`make conformance`"+` makes this page.
 
 Results of %s:
 

@@ -52,6 +52,14 @@ type kind struct {
 // APIVersion returns the apiVersion of the Kind's objects.
 func (k *kind) APIVersion() string { return k.Group + "/" + k.Version }
 
+// ServedBy returns the modules that serve the Kind, for readers of pages. The Kinds of common are in every module.
+func (k *kind) ServedBy() string {
+	if k.Module == "common" {
+		return "every module"
+	}
+	return code(k.Module)
+}
+
 // loadKinds returns the Kinds of all modules; those of common come first.
 func loadKinds(tree string) ([]*kind, error) {
 	var all []*kind

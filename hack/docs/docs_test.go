@@ -28,15 +28,15 @@ func TestSections(t *testing.T) {
 		want   []section
 	}{
 		"Constraints": {
-			reason: "constraints follow the description",
+			reason: "constraints follow the description, and each rule is a line of its own",
 			schema: `{type: object, required: [a], x-kubernetes-validations: [{rule: r, message: set a.}], properties: {
 				a: {type: string, description: "One | of *many*\n<names>.", enum: ["", A, B], minLength: 1, maxLength: 9},
-				b: {type: array, maxItems: 1, items: {type: string, pattern: "^a|b$", x-kubernetes-validations: [{rule: r, message: be b}]}},
+				b: {type: array, maxItems: 1, x-kubernetes-validations: [{rule: r, message: not c}], items: {type: string, pattern: "^a|b$", x-kubernetes-validations: [{rule: r, message: be b}]}},
 				c: {type: integer, minimum: 7, maximum: 30, default: 8, x-kubernetes-validations: [{rule: "self > 1"}]}}}`,
 			want: []section{{Path: "spec", Rules: []string{"Rule: set a."}, Fields: []field{
 				{Path: "a", Type: "string", Required: true, Text: `One \| of \*many\* &lt;names&gt;. One of ` + "`A`, `B`. 1 to 9 characters."},
-				{Path: "b", Type: "list of string", Text: `At most 1 item. Each: matches ` + "`^a\\|b$`. Rule for each: be b."},
-				{Path: "c", Type: "integer", Text: "7 to 30. Default in the API: `8`. Rule: `self > 1`."},
+				{Path: "b", Type: "list of string", Text: `At most 1 item. Each: matches ` + "`^a\\|b$`.<br>Rule: not c.<br>Rule for each: be b."},
+				{Path: "c", Type: "integer", Text: "7 to 30. Default in the API: `8`.<br>Rule: `self > 1`."},
 			}}},
 		},
 		"Few": {
@@ -105,5 +105,17 @@ func TestTwin(t *testing.T) {
 	want := &twin{kind: cluster, More: []field{{Path: "spec.c", Type: "string"}}, Others: []field{{Path: "spec.b", Type: "integer"}}}
 	if diff := cmp.Diff(want, pages[0].Twin, cmp.AllowUnexported(twin{}, kind{})); diff != "" {
 		t.Errorf("twin: -want, +got:\n%s", diff)
+	}
+}
+
+// TestExample checks that the text for assistants has the objects of an example, and that a missing Kind is an error.
+func TestExample(t *testing.T) {
+	a := assistants{tree: filepath.Join("..", "..")}
+	got, err := a.Example("generator-password", "password.yaml", "Password")
+	if err != nil || !strings.HasPrefix(got, "apiVersion: generator.direct-secrets.io/v1alpha1\nkind: Password\n") || strings.Contains(got, "---") {
+		t.Errorf("the example is the one Password without comments: error %v, text:\n%s", err, got)
+	}
+	if _, err := a.Example("generator-password", "password.yaml", "PushSecret"); err == nil {
+		t.Error("an example without the Kind is no error")
 	}
 }

@@ -6,10 +6,9 @@ import (
 	"strings"
 )
 
-// sentences returns the description of a schema and its constraints.
+// sentences returns the description of a schema and its constraints. Each rule is a line of its own.
 func sentences(s *schema) string {
-	all := append([]string{prose(s.Description)}, constraints(s)...)
-	all = append(all, rejections("Rule", s)...)
+	all, rules := append([]string{prose(s.Description)}, constraints(s)...), rejections("Rule", s)
 	if of, suffix := elements(s); suffix != "" {
 		for i, each := range constraints(of) {
 			if i == 0 {
@@ -17,9 +16,9 @@ func sentences(s *schema) string {
 			}
 			all = append(all, each)
 		}
-		all = append(all, rejections("Rule for each", of)...)
+		rules = append(rules, rejections("Rule for each", of)...)
 	}
-	return strings.TrimSpace(strings.Join(all, " "))
+	return strings.TrimPrefix(strings.Join(append([]string{strings.TrimSpace(strings.Join(all, " "))}, rules...), "<br>"), "<br>")
 }
 
 // constraints returns the API server's constraints of a value, one sentence each.

@@ -8,10 +8,12 @@ import (
 	"path/filepath"
 	"slices"
 
+	gcr "github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/empty"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	ocispec "github.com/opencontainers/image-spec/specs-go/v1"
 )
@@ -20,6 +22,10 @@ const (
 	// user is the user and group of the process. Kubernetes needs numbers to see that it is not root.
 	user       = "65532:65532"
 	repository = "https://github.com/direct-secrets/direct-secrets"
+	// imagePrefix is the start of the name that the chart gives to the image of a module.
+	imagePrefix = "ghcr.io/direct-secrets/"
+	// annotationName is the annotation in index.json from which containerd takes the name of an imported image.
+	annotationName = "io.containerd.image.name"
 )
 
 // An image is the content of an archive: an index of the architectures, and a bill of materials that refers to
@@ -28,6 +34,9 @@ type image struct {
 	digest v1.Hash           // the digest of the index of the architectures
 	top    v1.ImageIndex     // the index.json of the archive
 	sboms  map[string][]byte // the bills of materials by architecture
+	// name is that of the image in the chart, and platforms are its images by architecture.
+	name      gcr.Tag
+	platforms map[string]v1.Image
 }
 
 // A program is the binary of a module for one architecture, with the licences of all linked code.
@@ -39,7 +48,11 @@ type program struct {
 
 // pack returns the image of a module.
 func pack(r release, name string, programs []program) (*image, error) {
-	img := &image{sboms: map[string][]byte{}}
+	tag, err := gcr.NewTag(imagePrefix+name+":"+r.Version, gcr.StrictValidation)
+	if err != nil {
+		return nil, err
+	}
+	img := &image{sboms: map[string][]byte{}, name: tag, platforms: map[string]v1.Image{}}
 	about := annotations(r, name)
 	var platforms, bills []mutate.IndexAddendum
 	for _, p := range programs {
@@ -47,6 +60,7 @@ func pack(r release, name string, programs []program) (*image, error) {
 		if err != nil {
 			return nil, err
 		}
+		img.platforms[p.arch] = platform
 		if img.sboms[p.arch], err = billOfMaterials(r, name, p); err != nil {
 			return nil, err
 		}
@@ -61,9 +75,8 @@ func pack(r release, name string, programs []program) (*image, error) {
 	}
 	index := mutate.Annotations(mutate.AppendManifests(empty.Index, platforms...), about).(v1.ImageIndex)
 	// Tools use this name to find the image among the bills of materials.
-	named := v1.Descriptor{Annotations: map[string]string{ocispec.AnnotationRefName: r.Version}}
+	named := v1.Descriptor{Annotations: map[string]string{ocispec.AnnotationRefName: r.Version, annotationName: tag.Name()}}
 	img.top = mutate.AppendManifests(empty.Index, slices.Insert(bills, 0, mutate.IndexAddendum{Add: index, Descriptor: named})...)
-	var err error
 	img.digest, err = index.Digest()
 	return img, err
 }
@@ -118,6 +131,17 @@ func (i *image) save(folder, name string) error {
 		return err
 	}
 	return archive.Close()
+}
+
+// saveLoadable writes an archive of each architecture that container engines load: `kind load image-archive`, `docker load` and
+// `ctr images import`. It has no bill of materials, which these would take for an image.
+func (i *image) saveLoadable(folder, name string) error {
+	for arch, platform := range i.platforms {
+		if err := tarball.WriteToFile(filepath.Join(folder, name+"-"+arch+".tar"), i.name, platform); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // write writes the archive. go-containerregistry can write OCI layouts only into folders.

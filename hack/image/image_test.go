@@ -26,6 +26,7 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/tarball"
 	"github.com/google/go-containerregistry/pkg/v1/types"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 	"golang.org/x/crypto/x509roots/fallback/bundle"
@@ -174,13 +175,13 @@ func TestArchive(t *testing.T) {
 		t.Errorf("digest is %s; printed was %s", got, must(packed())(t).digest)
 	}
 
-	type descriptor struct{ MediaType, ArtifactType, Ref string }
+	type descriptor struct{ MediaType, ArtifactType, Ref, Name string }
 	got := make([]descriptor, len(u.top.Manifests))
 	for i, d := range u.top.Manifests {
-		got[i] = descriptor{string(d.MediaType), d.ArtifactType, d.Annotations["org.opencontainers.image.ref.name"]}
+		got[i] = descriptor{string(d.MediaType), d.ArtifactType, d.Annotations["org.opencontainers.image.ref.name"], d.Annotations["io.containerd.image.name"]}
 	}
-	bill := descriptor{string(types.OCIManifestSchema1), "application/vnd.cyclonedx+json", ""}
-	if diff := cmp.Diff([]descriptor{{string(types.OCIImageIndex), "", "1.2.3"}, bill, bill}, got); diff != "" {
+	bill := descriptor{string(types.OCIManifestSchema1), "application/vnd.cyclonedx+json", "", ""}
+	if diff := cmp.Diff([]descriptor{{string(types.OCIImageIndex), "", "1.2.3", "ghcr.io/direct-secrets/" + module + ":1.2.3"}, bill, bill}, got); diff != "" {
 		t.Errorf("index.json: -want, +got:\n%s", diff)
 	}
 
@@ -204,6 +205,29 @@ func TestArchive(t *testing.T) {
 	slices.Sort(want)
 	if diff := cmp.Diff(slices.Compact(want), u.files); diff != "" {
 		t.Errorf("files of the archive: -want, +got:\n%s", diff)
+	}
+}
+
+// TestLoadable checks that the archive of an architecture has the name of the image in the chart, and is that image.
+func TestLoadable(t *testing.T) {
+	folder := t.TempDir()
+	if err := must(packed())(t).saveLoadable(folder, module); err != nil {
+		t.Fatal(err)
+	}
+	u := open(t)
+	for _, arch := range archs {
+		path := filepath.Join(folder, module+"-"+arch+".tar")
+		manifest := must(tarball.LoadManifest(func() (io.ReadCloser, error) { return os.Open(path) }))(t)
+		if len(manifest) != 1 {
+			t.Fatalf("%s: %d images; want 1", arch, len(manifest))
+		}
+		if diff := cmp.Diff([]string{"ghcr.io/direct-secrets/" + module + ":1.2.3"}, manifest[0].RepoTags); diff != "" {
+			t.Errorf("%s: RepoTags: -want, +got:\n%s", arch, diff)
+		}
+		img, _ := u.platform(t, arch)
+		if want, got := must(img.ConfigName())(t), must(must(tarball.ImageFromPath(path, nil))(t).ConfigName())(t); want != got {
+			t.Errorf("%s: the config is %s; want %s", arch, got, want)
+		}
 	}
 }
 
@@ -433,7 +457,7 @@ func TestRefused(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Setenv("SOURCE_DATE_EPOCH", tc.epoch)
 			folder := filepath.Join(t.TempDir(), "out")
-			err := run(tc.release, tc.archs, folder, tc.modules)
+			err := run(tc.release, tc.archs, folder, false, tc.modules)
 			if err == nil || err.Error() != tc.want {
 				t.Errorf("%s\ngot error %v, want %s", tc.reason, err, tc.want)
 			}

@@ -29,6 +29,7 @@ func main() {
 	archs := flag.String("archs", "amd64 arm64", "architectures, as Go names them")
 	out := flag.String("out", "bin/images", "folder of the archives")
 	dsctl := flag.Bool("dsctl", false, "write archives of dsctl, and no images")
+	loadable := flag.Bool("load", false, "also write an archive of each architecture that kind, containerd and Docker load without a registry")
 	flag.Parse()
 	if *dsctl {
 		if err := saveDsctl(release{Version: *version}, *out); err != nil {
@@ -37,7 +38,7 @@ func main() {
 		}
 		return
 	}
-	if err := run(release{Version: *version, Revision: *revision}, strings.Fields(*archs), *out, flag.Args()); err != nil {
+	if err := run(release{Version: *version, Revision: *revision}, strings.Fields(*archs), *out, *loadable, flag.Args()); err != nil {
 		fmt.Fprintln(os.Stderr, "image:", err)
 		os.Exit(1)
 	}
@@ -57,7 +58,7 @@ type release struct {
 	Licences []file
 }
 
-func run(r release, archs []string, out string, modules []string) error {
+func run(r release, archs []string, out string, loadable bool, modules []string) error {
 	if r.Version == "" || len(archs) == 0 || len(modules) == 0 {
 		return fmt.Errorf("a -version, an architecture and a module are needed")
 	}
@@ -87,6 +88,11 @@ func run(r release, archs []string, out string, modules []string) error {
 		}
 		if err := img.save(out, name); err != nil {
 			return fmt.Errorf("cannot write the archive of %s: %w", name, err)
+		}
+		if loadable {
+			if err := img.saveLoadable(out, name); err != nil {
+				return fmt.Errorf("cannot write the archives of %s to load: %w", name, err)
+			}
 		}
 		fmt.Println(name, img.digest)
 	}

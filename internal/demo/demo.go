@@ -72,7 +72,7 @@ func Run(ctx context.Context, cluster *rest.Config, stdin *os.File, out io.Write
 		}
 	}
 	if !term.IsTerminal(int(stdin.Fd())) {
-		d.printStep("Done.")
+		d.printStep("Done. In a terminal the demo stays up, and prints what to try next.")
 		return nil
 	}
 	return d.stay(ctx)
@@ -158,9 +158,15 @@ func (d *demo) stay(ctx context.Context) error {
 	if err := os.WriteFile(path, raw, 0o600); err != nil {
 		return err
 	}
-	d.printStep("Everything stays up until you press Ctrl-C. In another terminal:")
+	dsctl, err := os.Executable()
+	if err != nil {
+		return err
+	}
+	d.printStep("Everything stays up until you press Ctrl-C. In another terminal, look at the objects, find errors, and change the value in AWS:")
 	d.print("export KUBECONFIG=" + path + "\n" +
 		"kubectl get externalsecrets.direct-secrets.io,awssecretsmanagers.aws.direct-secrets.io,secrets -n shop\n" +
+		dsctl + " doctor -n shop\n" +
+		dsctl + " get -n shop -o wide\n" +
 		"curl -X PUT --data '{\"password\":\"third\"}' " + d.stack.AWS.URL() + "/_control/secrets/shop/db\n")
 	<-ctx.Done()
 	return nil

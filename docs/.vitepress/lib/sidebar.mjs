@@ -29,7 +29,7 @@ const sections = [
     ],
     groups: { api: { text: 'Fields of all Kinds', first: ['index', 'externalsecret', 'clusterexternalsecret', 'pushsecret', 'clusterpushsecret'] } },
   },
-  { text: 'Project', dir: 'project', first: ['architecture', 'writing-a-provider', 'good-first-issues', 'governance'] },
+  { text: 'Project', dir: 'project', first: ['roadmap', 'changelog', 'architecture', 'writing-a-provider', 'good-first-issues', 'governance'] },
 ]
 
 /** Returns the sidebar of the pages in the folder `docs`, and fails where a page would not be in it. */
@@ -42,7 +42,8 @@ export function sidebar(docs) {
     throw new Error(`docs/${unknown[0]} is no section: name it in docs/.vitepress/lib/sidebar.mjs`)
   }
   const alone = pages(docs, '', {}).filter(({ link }) => link !== '/')
-  return [...sections.map((section) => group(docs, section.dir, section)), ...alone]
+  const assistants = { text: 'For AI assistants', link: '/llms.txt', target: '_self' }
+  return [...sections.map((section) => group(docs, section.dir, section)), ...alone, assistants]
 }
 
 function group(docs, dir, { text, first = [], last = [], groups = {} }) {
@@ -74,6 +75,15 @@ function pages(docs, dir, { first = [], last = [] }) {
 export function title(file) {
   const heading = /^# (.+)$/m.exec(readFileSync(file, 'utf8'))
   return heading ? heading[1].replace(/\[([^\]]+)\]\([^)]*\)/g, '$1').replace(/[`*]/g, '').trim() : basename(file, '.md')
+}
+
+/** Returns the sentences of the first paragraph of a page, without marks of Markdown; at most 240 characters. */
+export function description(text) {
+  const [, body] = /^# .+\n\n([\s\S]*)/m.exec(text) ?? []
+  const [lead = ''] = (body ?? '').split(/\n(?:\n|#)/).filter((block) => /^[\w`\[*]/.test(block))
+  const plain = lead.replace(/\[([^\]]+)\]\([^)]*\)/g, '$1').replace(/[`*\\]/g, '').replace(/\s+/g, ' ').trim()
+  const short = plain.length <= 240 ? plain : (/^.{40,240}[.:](?= )/.exec(plain) ?? [plain.slice(0, 240)])[0]
+  return short.replace(/:$/, '.')
 }
 
 /** A page on a Kind is named after that and its cluster twin. */

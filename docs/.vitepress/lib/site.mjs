@@ -10,6 +10,9 @@ export const repository = 'https://github.com/direct-secrets/direct-secrets'
 /** The path at which the server has the site; it starts and ends with a slash. */
 export const base = process.env.DOCS_BASE || '/'
 
+/** The server of the published site. */
+export const server = 'https://direct-secrets.github.io'
+
 /** The name of the version in the menu. */
 export const version = process.env.DOCS_VERSION || 'main'
 
