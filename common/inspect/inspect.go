@@ -11,7 +11,9 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
+	"github.com/direct-secrets/direct-secrets/common/internal/status"
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 // A Mark is the annotation in which an ExternalSecret records what it has written to a Secret.
@@ -80,3 +82,9 @@ func Shape(t *v1alpha1.Template, values map[string][]byte) (map[string][]byte, e
 	}
 	return data, nil
 }
+
+// FixOf returns what a user can do about an error of a class, if the message does not say it; empty if nothing need be done.
+func FixOf(class provider.Class) string { return status.FixOf(class) }
+
+// FixIn returns what the message of a condition says that a user can do; empty if it says nothing.
+func FixIn(message string) string { return status.FixIn(message) }

@@ -37,6 +37,8 @@ type Config struct {
 	// without a role.
 	session aws.CredentialsProvider
 	caller  aws.CredentialsProvider
+	// role is the ARN of the role that the store works as; empty if there is none.
+	role string
 	// account caches the number of the AWS account, once it is known.
 	account *atomic.Pointer[string]
 }

@@ -74,6 +74,11 @@ func (c *Config) errorFor(m Meaning, api smithy.APIError, err error) *provider.E
 	var l *loginError
 	e := provider.NewError(m.Class, "%s", m.Text)
 	switch {
+	case m.Class == provider.NotFound:
+		text, fix, _ := strings.Cut(m.Text, "; ")
+		if e.Message = text + " in " + c.where(); fix != "" {
+			e.Message += "; " + fix
+		}
 	case m.Class == provider.Throttled:
 		e.RetryAfter = retryAfter(err)
 	case m.Text == denied && errors.As(err, &l):
@@ -85,6 +90,23 @@ func (c *Config) errorFor(m Meaning, api smithy.APIError, err error) *provider.E
 	}
 	return e
 }
+
+// where returns the region of the store, and its account if that is known without a call.
+func (c *Config) where() string {
+	region, account := "region "+c.AWS.Region, ""
+	if known := c.account; known != nil && known.Load() != nil {
+		account = *known.Load()
+	} else if m := roleAccount.FindStringSubmatch(c.role); m != nil {
+		account = m[1]
+	}
+	if account == "" {
+		return region
+	}
+	return "account " + account + ", " + region
+}
+
+// roleAccount extracts the account from the ARN of a role.
+var roleAccount = regexp.MustCompile(`^arn:[\w-]+:iam::([0-9]{12}):role/`)
 
 func throttled(err error) *provider.Error {
 	e := provider.NewError(provider.Throttled, "AWS throttles the calls; retrying with back-off")

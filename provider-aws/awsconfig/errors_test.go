@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
@@ -44,7 +45,7 @@ func TestExplain(t *testing.T) {
 		"Service": {
 			reason: "A service's own code is explained.",
 			err:    coded("ServiceCode", canary),
-			want:   provider.NewError(provider.NotFound, "it: does not exist"),
+			want:   provider.NewError(provider.NotFound, "it: does not exist in account 111122223333, region eu-north-1; create it"),
 		},
 		"OtherService": {
 			reason: "An unknown code is never NotFound, whatever its name.",
@@ -159,8 +160,8 @@ func TestExplain(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			c := &Config{credentialsSource: secretSource}
-			got := c.Explain(tc.err, "it", Codes{"ServiceCode": {Class: provider.NotFound, Text: "does not exist"}})
+			c := &Config{credentialsSource: secretSource, AWS: aws.Config{Region: "eu-north-1"}, role: "arn:aws:iam::111122223333:role/a/b"}
+			got := c.Explain(tc.err, "it", Codes{"ServiceCode": {Class: provider.NotFound, Text: "does not exist; create it"}})
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\nExplain(...): -want, +got:\n%s", tc.reason, diff)
 			}

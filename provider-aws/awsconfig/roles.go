@@ -103,6 +103,7 @@ func (c *Config) assume(spec *v1alpha1.AWSSpec, s Session, session string, creds
 	all := steps(spec)
 	for i, one := range all {
 		if i == len(all)-1 {
+			c.role = one.arn
 			c.caller, c.session = c.AWS.Credentials, c.login(spec, i, one, s, session, creds)
 		}
 		c.AWS.Credentials = c.cached(c.login(spec, i, one, Session{}, session, creds))

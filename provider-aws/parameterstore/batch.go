@@ -80,7 +80,7 @@ func (b *batch) readTogether(ctx context.Context, places []int) (single []int) {
 		b.readSpoilt(ctx, places, awsconfig.IsAccessDenied(awsconfig.CodeOf(err)))
 	default:
 		for _, i := range places {
-			b.results[i].Err = b.explain(err, about(b.refs[i]))
+			b.results[i].Err = b.explain(err, b.about(b.refs[i]))
 		}
 	}
 	return nil

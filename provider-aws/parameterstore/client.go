@@ -84,7 +84,7 @@ func (c *Client) Get(ctx context.Context, ref provider.Ref) (provider.Value, err
 	}
 	out, err := awsconfig.Call(ctx, c.config, c.api.GetParameter, &ssm.GetParameterInput{Name: aws.String(id), WithDecryption: aws.Bool(true)})
 	if err != nil {
-		return provider.Value{}, c.explain(err, about(ref))
+		return provider.Value{}, c.explain(err, c.about(ref))
 	}
 	return c.complete(ctx, ref, out.Parameter)
 }
@@ -96,7 +96,7 @@ func (c *Client) complete(ctx context.Context, ref provider.Ref, p *types.Parame
 		return v, err
 	}
 	if v.Metadata, err = c.tags(ctx, aws.ToString(p.Name)); err != nil {
-		return provider.Value{}, c.explain(err, "metadata of "+about(provider.Ref{Key: ref.Key}))
+		return provider.Value{}, c.explain(err, "metadata of "+c.about(provider.Ref{Key: ref.Key}))
 	}
 	return v, nil
 }

@@ -65,8 +65,8 @@ func TestErrors(t *testing.T) {
 		fault  emulator.Fault
 		want   *provider.Error
 	}{
-		"NotFound":   {"ParameterNotFound is NotFound.", emulator.Fault{Code: "ParameterNotFound", Message: canary}, of(provider.NotFound, `parameter "/a": does not exist`)},
-		"NoVersion":  {"ParameterVersionNotFound is NotFound.", emulator.Fault{Code: "ParameterVersionNotFound", Message: canary}, of(provider.NotFound, `parameter "/a": does not have this version or label`)},
+		"NotFound":   {"ParameterNotFound is NotFound.", emulator.Fault{Code: "ParameterNotFound", Message: canary}, of(provider.NotFound, `parameter "/a": does not exist in region us-east-1; create it, correct the key, or use find.path for the parameters below it`)},
+		"NoVersion":  {"ParameterVersionNotFound is NotFound.", emulator.Fault{Code: "ParameterVersionNotFound", Message: canary}, of(provider.NotFound, `parameter "/a": does not have this version or label in region us-east-1`)},
 		"KMS":        {"The error of a disabled KMS key names KMS.", emulator.Fault{Code: "InvalidKeyId", Message: canary}, of(provider.Denied, `parameter "/a": `+awsconfig.CannotDecrypt)},
 		"KMSDenied":  {"The error of a denied KMS key names KMS.", emulator.Fault{Code: "AccessDeniedException", Message: "(Service: AWSKMS)"}, of(provider.Denied, `parameter "/a": the caller is not allowed to use the KMS key of the secret; allow kms:Decrypt in a policy and in the key policy`)},
 		"Denied":     {"The error names the user and the denied action.", emulator.Fault{Code: "AccessDeniedException", Message: "User: arn:aws:iam::000000000000:user/test is not authorized to perform: ssm:GetParameter on resource: x"}, of(provider.Denied, `parameter "/a": arn:aws:iam::000000000000:user/test is not allowed to perform ssm:GetParameter; allow it in a policy`)},
@@ -108,6 +108,16 @@ func TestMetadataFails(t *testing.T) {
 	got := c.GetBatch(t.Context(), []provider.Ref{{Key: "/a", Metadata: true}, {Key: "/b"}})
 	if diff := cmp.Diff([]string{"Denied", "/b=v"}, awstest.Outcomes(got)); diff != "" {
 		t.Errorf("Invalid keys must not fail the other keys of a batch.\nGetBatch(...): -want, +got:\n%s", diff)
+	}
+}
+
+// TestPrefixIsShown names the parameter as AWS knows it, so that a second slash is seen.
+func TestPrefixIsShown(t *testing.T) {
+	srv := awstest.Start(t)
+	_, err := client(t, srv, awstest.WithPrefix("/ns/")).Get(t.Context(), provider.Ref{Key: "/json"})
+	var want error = provider.NewError(provider.NotFound, `parameter "/json" ("/ns//json"): does not exist in region us-east-1; create it, correct the key, or use find.path for the parameters below it`)
+	if diff := cmp.Diff(want, err); diff != "" {
+		t.Errorf("Get(): -want, +got:\n%s", diff)
 	}
 }
 

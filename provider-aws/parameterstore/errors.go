@@ -18,7 +18,7 @@ const (
 // https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_GetParameter.html and at the other calls.
 // Any other code is Unavailable.
 var codes = awsconfig.Codes{
-	parameterNotFound:          {Class: provider.NotFound, Text: "does not exist"},
+	parameterNotFound:          {Class: provider.NotFound, Text: "does not exist; create it, correct the key, or use find.path for the parameters below it"},
 	"ParameterVersionNotFound": {Class: provider.NotFound, Text: "does not have this version or label"},
 
 	invalidKeyID:          {Class: provider.Denied, Text: awsconfig.CannotDecrypt},

@@ -157,7 +157,7 @@ func (c *Client) hasTags(ctx context.Context, name string, tags map[string]strin
 	}
 	has, err := c.tags(ctx, name)
 	if err != nil {
-		return false, c.explain(err, "metadata of "+about(provider.Ref{Key: name}))
+		return false, c.explain(err, "metadata of "+c.about(provider.Ref{Key: name}))
 	}
 	for k, v := range tags {
 		if got, ok := has[k]; !ok || got != v {

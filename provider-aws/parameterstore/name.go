@@ -39,7 +39,7 @@ func (c *Client) id(ref provider.Ref) (string, error) {
 		version = ref.Version
 	}
 	if !selector.MatchString(version) {
-		return "", provider.NewError(provider.Invalid, "%s: a version is a number or a label", about(ref))
+		return "", provider.NewError(provider.Invalid, "%s: a version is a number or a label", c.about(ref))
 	}
 	return name + ":" + version, nil
 }
@@ -63,4 +63,12 @@ func about(ref provider.Ref) string {
 		return fmt.Sprintf("parameter %q version %q", ref.Key, ref.Version)
 	}
 	return fmt.Sprintf("parameter %q", ref.Key)
+}
+
+// about is like the function about, and shows the name in AWS if the store has a prefix.
+func (c *Client) about(ref provider.Ref) string {
+	if id := c.config.ID(ref.Key); id != ref.Key {
+		return fmt.Sprintf("%s (%q)", about(ref), id)
+	}
+	return about(ref)
 }

@@ -38,7 +38,7 @@ func do[In, Out any](ctx context.Context, c *Client, f awsconfig.Operation[In, O
 
 // failed explains the error of a Writer's call.
 func (c *Client) failed(err error, action, key string) error {
-	what := about(provider.Ref{Key: key})
+	what := c.about(provider.Ref{Key: key})
 	if awsconfig.CodeOf(err) == invalidResource { // The tag calls use this code for a parameter that does not exist.
 		return c.config.ExplainCode(parameterNotFound, "", what, codes)
 	}
@@ -87,7 +87,7 @@ func (c *Client) describe(ctx context.Context, key, name string) (types.Paramete
 			return p, nil
 		}
 	}
-	return types.ParameterMetadata{}, provider.NewError(provider.Unavailable, "%s: AWS does not list the new version yet; retrying", about(provider.Ref{Key: key}))
+	return types.ParameterMetadata{}, provider.NewError(provider.Unavailable, "%s: AWS does not list the new version yet; retrying", c.about(provider.Ref{Key: key}))
 }
 
 // tagsOf returns the tags of a parameter.

@@ -64,15 +64,15 @@ func (c *Client) readTogether(ctx context.Context, refs []provider.Ref, places [
 		found := ids.find(c.config.ID(ref.Key))
 		switch {
 		case len(found) == 1 && found[0].failure != nil:
-			results[i].Err = c.explain(found[0].failure, about(ref))
+			results[i].Err = c.explain(found[0].failure, c.about(ref))
 		case len(found) == 1:
 			results[i].Value, results[i].Err = value(ref, found[0].text, found[0].binary, found[0].version)
 		case alone, len(found) > 1: // Only a separate call shows which of several secrets the key names.
 			single = append(single, i)
 		case failure != nil:
-			results[i].Err = c.explain(failure, about(ref))
+			results[i].Err = c.explain(failure, c.about(ref))
 		default:
-			results[i].Err = provider.NewError(provider.Unavailable, "%s: the response of AWS does not include it", about(ref))
+			results[i].Err = provider.NewError(provider.Unavailable, "%s: the response of AWS does not include it", c.about(ref))
 		}
 	}
 	return single

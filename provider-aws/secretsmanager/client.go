@@ -89,7 +89,7 @@ func (c *Client) Get(ctx context.Context, ref provider.Ref) (provider.Value, err
 	in.VersionId, in.VersionStage = version(ref.Version)
 	out, err := awsconfig.Call(ctx, c.config, c.api.GetSecretValue, in)
 	if err != nil {
-		return provider.Value{}, c.explain(err, about(ref))
+		return provider.Value{}, c.explain(err, c.about(ref))
 	}
 	v, err := value(ref, out.SecretString, out.SecretBinary, out.VersionId)
 	if err != nil || !ref.Metadata {
@@ -105,7 +105,7 @@ func (c *Client) Get(ctx context.Context, ref provider.Ref) (provider.Value, err
 func (c *Client) tags(ctx context.Context, ref provider.Ref) (map[string]string, error) {
 	out, err := awsconfig.Call(ctx, c.config, c.api.DescribeSecret, &secretsmanager.DescribeSecretInput{SecretId: aws.String(c.config.ID(ref.Key))})
 	if err != nil {
-		return nil, c.explain(err, "metadata of "+about(provider.Ref{Key: ref.Key}))
+		return nil, c.explain(err, "metadata of "+c.about(provider.Ref{Key: ref.Key}))
 	}
 	return tagMap(out.Tags), nil
 }

@@ -124,9 +124,9 @@ var failing = map[string]struct {
 	fault  emulator.Fault
 	want   *provider.Error
 }{
-	"NotFound":   {"ResourceNotFoundException is NotFound.", emulator.Fault{Code: "ResourceNotFoundException", Message: canary}, provider.NewError(provider.NotFound, `secret "a": does not exist`)},
-	"Marked":     {"A secret in its recovery window is NotFound.", emulator.Fault{Code: "InvalidRequestException", Message: "You can't perform this operation on the secret because it was marked for deletion."}, provider.NewError(provider.NotFound, `secret "a": is scheduled for deletion`)},
-	"Scheduled":  {"Another text for a secret in its recovery window is NotFound, too.", emulator.Fault{Code: "InvalidRequestException", Message: "You can't create this secret because a secret with this name is already scheduled for deletion."}, provider.NewError(provider.NotFound, `secret "a": is scheduled for deletion`)},
+	"NotFound":   {"ResourceNotFoundException is NotFound.", emulator.Fault{Code: "ResourceNotFoundException", Message: canary}, provider.NewError(provider.NotFound, `secret "a": does not exist in region us-east-1`)},
+	"Marked":     {"A secret in its recovery window is NotFound.", emulator.Fault{Code: "InvalidRequestException", Message: "You can't perform this operation on the secret because it was marked for deletion."}, provider.NewError(provider.NotFound, `secret "a": is scheduled for deletion in region us-east-1; restore it, or correct the key`)},
+	"Scheduled":  {"Another text for a secret in its recovery window is NotFound, too.", emulator.Fault{Code: "InvalidRequestException", Message: "You can't create this secret because a secret with this name is already scheduled for deletion."}, provider.NewError(provider.NotFound, `secret "a": is scheduled for deletion in region us-east-1; restore it, or correct the key`)},
 	"State":      {"Another invalid state of a secret is not NotFound.", emulator.Fault{Code: "InvalidRequestException", Message: canary}, provider.NewError(provider.Invalid, `secret "a": AWS rejects the request in the current state of the secret`)},
 	"Parameter":  {"A rejected request is Invalid.", emulator.Fault{Code: "InvalidParameterException", Message: canary}, provider.NewError(provider.Invalid, `secret "a": AWS rejects the request as invalid; check the spec`)},
 	"KMS":        {"The error of a failed decryption names KMS.", emulator.DecryptionFailed("a"), provider.NewError(provider.Denied, `secret "a": `+awsconfig.CannotDecrypt)},

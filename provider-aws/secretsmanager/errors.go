@@ -19,7 +19,7 @@ const invalidRequest = "InvalidRequestException"
 var codes = awsconfig.Codes{
 	"ResourceNotFoundException": {Class: provider.NotFound, Text: "does not exist"},
 	invalidRequest:              {Class: provider.Invalid, Text: "AWS rejects the request in the current state of the secret"},
-	scheduledForDeletion:        {Class: provider.NotFound, Text: "is scheduled for deletion"},
+	scheduledForDeletion:        {Class: provider.NotFound, Text: "is scheduled for deletion; restore it, or correct the key"},
 	"DecryptionFailure":         {Class: provider.Denied, Text: awsconfig.CannotDecrypt},
 	"DecryptionFailureException": {
 		Class: provider.Denied, Text: awsconfig.CannotDecrypt,
@@ -62,4 +62,12 @@ func about(ref provider.Ref) string {
 		return fmt.Sprintf("secret %q version %q", ref.Key, ref.Version)
 	}
 	return fmt.Sprintf("secret %q", ref.Key)
+}
+
+// about is like the function about, and shows the name in AWS if the store has a prefix.
+func (c *Client) about(ref provider.Ref) string {
+	if id := c.config.ID(ref.Key); id != ref.Key {
+		return fmt.Sprintf("%s (%q)", about(ref), id)
+	}
+	return about(ref)
 }

@@ -39,7 +39,7 @@ func (c *Client) Features() provider.Features {
 func do[In, Out any](ctx context.Context, c *Client, f awsconfig.Operation[In, Out, secretsmanager.Options], in *In, action, key string) (*Out, error) {
 	out, err := awsconfig.Call(ctx, c.config, f, in)
 	if err != nil {
-		return nil, awsconfig.ToAllow(c.explain(err, about(provider.Ref{Key: key})), "secretsmanager:"+action)
+		return nil, awsconfig.ToAllow(c.explain(err, c.about(provider.Ref{Key: key})), "secretsmanager:"+action)
 	}
 	return out, nil
 }
@@ -48,7 +48,7 @@ func do[In, Out any](ctx context.Context, c *Client, f awsconfig.Operation[In, O
 func (c *Client) describe(ctx context.Context, key string) (*secretsmanager.DescribeSecretOutput, error) {
 	d, err := do(ctx, c, c.api.DescribeSecret, &secretsmanager.DescribeSecretInput{SecretId: aws.String(c.config.ID(key))}, "DescribeSecret", key)
 	if err == nil && aws.ToString(d.ARN) == "" {
-		err = provider.NewError(provider.Unavailable, "%s: the response of AWS does not include it", about(provider.Ref{Key: key}))
+		err = provider.NewError(provider.Unavailable, "%s: the response of AWS does not include it", c.about(provider.Ref{Key: key}))
 	}
 	return d, err
 }
@@ -95,7 +95,7 @@ func (c *Client) Observe(ctx context.Context, t provider.Target) (provider.Obser
 	}
 	ref := provider.Ref{Key: t.Key}
 	if d.DeletedDate != nil {
-		return provider.Observed{}, c.config.ExplainCode(scheduledForDeletion, "", about(ref), codes)
+		return provider.Observed{}, c.config.ExplainCode(scheduledForDeletion, "", c.about(ref), codes)
 	}
 	has := settingsOf(d)
 	o := provider.Observed{Mark: has.Tags[awsconfig.MarkKey], Drift: m.Drift(has), ID: *d.ARN}
@@ -155,7 +155,7 @@ func (c *Client) Create(ctx context.Context, t provider.Target, data []byte, mar
 	case err != nil:
 		return provider.Written{}, err
 	case awsconfig.IsARN(t.Key):
-		return provider.Written{}, provider.NewError(provider.Invalid, "%s: does not exist, and the ARN of a new secret cannot be chosen; push to a name", about(provider.Ref{Key: t.Key}))
+		return provider.Written{}, provider.NewError(provider.Invalid, "%s: does not exist, and the ARN of a new secret cannot be chosen; push to a name", c.about(provider.Ref{Key: t.Key}))
 	}
 	in := &secretsmanager.CreateSecretInput{
 		Name: aws.String(c.config.ID(t.Key)), ClientRequestToken: token(), Tags: tagList(m.Marked(mark)),
@@ -175,7 +175,7 @@ func (c *Client) Create(ctx context.Context, t provider.Target, data []byte, mar
 // restore restores a secret that is scheduled for deletion, because AWS does not allow a new one of that name.
 // It restores only a secret with the mark of the same object.
 func (c *Client) restore(ctx context.Context, t provider.Target, data []byte, mark string) (provider.Written, error) {
-	what := about(provider.Ref{Key: t.Key})
+	what := c.about(provider.Ref{Key: t.Key})
 	d, err := c.describe(ctx, t.Key)
 	switch {
 	case provider.IsNotFound(err):

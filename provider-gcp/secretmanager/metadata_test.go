@@ -22,6 +22,7 @@ func TestRefusedBeforeAnyCall(t *testing.T) {
 		return strings.Join(all, ",")
 	}
 	cases := map[string]struct{ reason, key, metadata, part string }{
+		"ByNumber":       {"The console shows names with the number of the project, which may be that of the store.", "projects/123456/secrets/db", ``, "write only the id of the secret"},
 		"OtherProject":   {"A full name in another project is rejected.", "projects/other/secrets/db", ``, "is not a secret of"},
 		"Path":           {"A key with .. is rejected.", "../db", ``, "key "},
 		"NoObject":       {"Metadata that are not an object are rejected.", "db", `[]`, "metadata: "},

@@ -20,7 +20,9 @@ var (
 	secretID = regexp.MustCompile(`^[A-Za-z0-9_-]{1,255}$`)
 	// number and alias follow the description of Secret.version_aliases in Google's protos.
 	number = regexp.MustCompile(`^[1-9][0-9]{0,18}$`)
-	alias  = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,62}$`)
+	// byNumber is the name of a secret as the console of Google Cloud shows it.
+	byNumber = regexp.MustCompile(`^projects/[0-9]+/`)
+	alias    = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_-]{0,62}$`)
 )
 
 // parentOf returns the prefix of the names of a store's secrets.
@@ -37,6 +39,9 @@ func (c *Client) idOf(key string) (string, error) {
 	id := key
 	if strings.HasPrefix(key, "projects/") {
 		own, ok := strings.CutPrefix(key, c.parent+secretsPart)
+		if !ok && byNumber.MatchString(key) {
+			return "", provider.NewError(provider.Invalid, "key %s: names a project by its number; if it is the project of the store, write only the id of the secret, and otherwise use a store of its own", shown(key))
+		}
 		if !ok {
 			return "", provider.NewError(provider.Invalid, "key %s: is not a secret of %s; use a store of its own for another project or location", shown(key), c.parent)
 		}

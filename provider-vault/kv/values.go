@@ -19,6 +19,7 @@ const maxValue = 1<<20 - 4<<10
 
 var (
 	errNoObject = errors.New("the value is not a JSON object, as Vault requires; push it with a property, or make an object of it with a template")
+	errNoText   = errors.New("the value is not UTF-8 text, and Vault keeps JSON objects; encode it with a template ({{ b64enc .KEY }}), and push it with a property")
 	errEmpty    = errors.New("the value is an empty object, which KV v1 does not allow")
 	errRounded  = errors.New("the value has a number that KV v2 would round, because it reads numbers as floating point; write it as a string")
 )
@@ -73,7 +74,10 @@ func decoded(data []byte) (object map[string]any, err error) {
 }
 
 func decodeObject(data []byte, e writing) (map[string]any, error) {
-	if !utf8.Valid(data) || !json.Valid(data) || !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
+	if !utf8.Valid(data) {
+		return nil, errNoText
+	}
+	if !json.Valid(data) || !bytes.HasPrefix(bytes.TrimSpace(data), []byte("{")) {
 		return nil, errNoObject
 	}
 	object, err := decoded(data)

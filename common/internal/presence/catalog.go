@@ -72,11 +72,28 @@ func (c Catalog) hint(ref *v1alpha1.StoreRef) string {
 			ofGroup = module
 		}
 	}
-	switch {
+	switch similar := c.similar(kind); {
 	case ofGroup != "":
 		return fmt.Sprintf("no running module serves %s of %s; correct the kind, or install a version of %s that has it", ref.Kind, group, ofGroup)
 	case group != "":
 		return fmt.Sprintf("no running module serves %s of %s; correct apiVersion and kind, or install the module that has this Kind", ref.Kind, group)
+	case kind == "SecretStore":
+		return ref.Kind + " is a Kind of External Secrets Operator; name the Kind of the store itself, such as AWSSecretsManager, or convert the manifests with dsctl migrate"
+	case len(similar) > 0:
+		cluster := strings.TrimSuffix(ref.Kind, kind)
+		return fmt.Sprintf("no running module serves %s; did you mean %s? Otherwise install the module that has this Kind", ref.Kind, cluster+strings.Join(similar, " or "+cluster))
 	}
 	return fmt.Sprintf("no running module serves %s; correct the kind, or install the module that has this Kind", ref.Kind)
+}
+
+// similar returns the Kinds that a misspelt Kind may mean: they differ in case, in a plural, or one contains the other.
+func (c Catalog) similar(kind string) (all []string) {
+	fold := func(s string) string { return strings.ReplaceAll(strings.ToLower(s), "s", "") }
+	for _, k := range c.kinds() {
+		a, b := fold(kind), fold(k.Kind)
+		if len(a) > 3 && (strings.Contains(a, b) || strings.Contains(b, a)) {
+			all = append(all, k.Kind)
+		}
+	}
+	return all
 }

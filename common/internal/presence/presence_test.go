@@ -44,8 +44,24 @@ func TestHint(t *testing.T) {
 			"no running module serves VaultKV of aws.direct-secrets.io; correct the kind, or install a version of provider-aws that has it",
 		},
 		"Unknown": {
-			"the catalog does not have the Kind", v1alpha1.StoreRef{Kind: "AwsSecretsManager"},
-			"no running module serves AwsSecretsManager; correct the kind, or install the module that has this Kind",
+			"the catalog does not have the Kind", v1alpha1.StoreRef{Kind: "Infisical"},
+			"no running module serves Infisical; correct the kind, or install the module that has this Kind",
+		},
+		"Case": {
+			"a Kind differs in case", v1alpha1.StoreRef{Kind: "AwsSecretsManager"},
+			"no running module serves AwsSecretsManager; did you mean AWSSecretsManager? Otherwise install the module that has this Kind",
+		},
+		"Plural": {
+			"a cluster Kind differs in a plural", v1alpha1.StoreRef{Kind: "ClusterAWSSecretManager"},
+			"no running module serves ClusterAWSSecretManager; did you mean ClusterAWSSecretsManager? Otherwise install the module that has this Kind",
+		},
+		"Part": {
+			"a part of a Kind is written", v1alpha1.StoreRef{Kind: "Vault"},
+			"no running module serves Vault; did you mean VaultKV? Otherwise install the module that has this Kind",
+		},
+		"ESO": {
+			"a Kind of ESO is no mistake of spelling", v1alpha1.StoreRef{Kind: "ClusterSecretStore"},
+			"ClusterSecretStore is a Kind of External Secrets Operator; name the Kind of the store itself, such as AWSSecretsManager, or convert the manifests with dsctl migrate",
 		},
 		"UnknownGroup": {
 			"the catalog does not have the group", v1alpha1.StoreRef{APIVersion: "acme.example.com/v1", Kind: "VaultKV"},

@@ -275,7 +275,7 @@ func (w *wants) add(field, key string, v Value, metadata []byte) {
 		case o.Property == v.Property && v.Property == "":
 			w.fail("%s: %s already pushes to %q; remove one of them, or use ${name} in the key if several Secrets are selected", field, o.field, key)
 		case o.Property == v.Property:
-			w.fail("%s: %s already pushes to property %q of %q; remove one of them", field, o.field, v.Property, key)
+			w.fail("%s: %s already pushes to property %q of %q; remove one of them, or use ${name} in the key if several Secrets are selected", field, o.field, v.Property, key)
 		case o.Property == "" || v.Property == "":
 			w.fail("%s: %s also pushes to %q, and only one of them sets a property; set a property in both, or use another key", field, o.field, key)
 		}
@@ -303,6 +303,7 @@ func (w *wants) many(field string, match *regexp.Regexp, d v1alpha1.PushDataTo, 
 		}
 		kvs = append(kvs, render.KeyValue{Key: k, Value: v})
 	}
+	before := kvs
 	kvs, err := render.Rewrite(kvs, d.Rewrite, field)
 	if err != nil {
 		if w.err == nil {
@@ -310,10 +311,10 @@ func (w *wants) many(field string, match *regexp.Regexp, d v1alpha1.PushDataTo, 
 		}
 		return
 	}
-	for _, kv := range kvs {
+	for i, kv := range kvs {
 		switch {
 		case kv.Key == "":
-			w.fail("%s: rewrite makes a key empty; correct it", field)
+			w.fail("%s: rewrite makes a key empty%s; correct it", field, render.Former(before, kvs, d.Rewrite, i))
 		case d.RemoteKey != "":
 			v := Value{Property: property.Escape(kv.Key), Data: kv.Value, Source: s.Name}
 			if err := checkProperty(v.Property); err != nil {

@@ -9,6 +9,46 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
+// TestDesireErrors checks that the message names what to change.
+func TestDesireErrors(t *testing.T) {
+	regexp := func(source, target string) v1alpha1.Rewrite {
+		return v1alpha1.Rewrite{Regexp: &v1alpha1.RewriteRegexp{Source: source, Target: target}}
+	}
+	property := v1alpha1.PushData{Match: v1alpha1.PushMatch{SecretKey: "a", RemoteRef: v1alpha1.PushRemoteRef{RemoteKey: "all", Property: "p"}}}
+	cases := map[string]struct {
+		reason string
+		spec   v1alpha1.PushSecretSpec
+		want   string
+	}{
+		"Property": {
+			"Several selected Secrets push to one property.", v1alpha1.PushSecretSpec{Data: []v1alpha1.PushData{property}},
+			`spec.data[0]: spec.data[0] already pushes to property "p" of "all"; remove one of them, or use ${name} in the key if several Secrets are selected`,
+		},
+		"Empty": {
+			"The former key is named.", v1alpha1.PushSecretSpec{DataTo: []v1alpha1.PushDataTo{{Rewrite: []v1alpha1.Rewrite{regexp("^a$", "x"), regexp("x", "")}}}},
+			`spec.dataTo[0]: rewrite makes a key empty (before: "a"); correct it`,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.spec.StoreRefs = []v1alpha1.PushStoreRef{{Kind: "FakeStore", Name: "s"}}
+			tc.spec.Selector.Secret = &v1alpha1.PushSecretSelector{Name: "db"}
+			p, err := NewPlan(&tc.spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			data := map[string][]byte{"a": []byte("v")}
+			_, err = p.Desire(v1alpha1.StoreRef{Kind: "FakeStore", Name: "s"}, []Source{{Name: "db", Data: data}, {Name: "web", Data: data}})
+			if err == nil {
+				t.Fatal("Desire(): no error")
+			}
+			if diff := cmp.Diff(tc.want, provider.Safe(err).Message); diff != "" {
+				t.Errorf("\n%s\nDesire(): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
 func TestUnmatched(t *testing.T) {
 	secret := func(name string, keys ...string) Source {
 		s := Source{Name: name, Data: map[string][]byte{}}

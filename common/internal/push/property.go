@@ -73,7 +73,7 @@ func (d document) has(of string) ([]byte, bool) {
 // set returns the document with a property set to a value.
 func (d document) set(of string, value []byte) (document, error) {
 	if !utf8.Valid(value) {
-		return nil, provider.NewError(provider.Invalid, "property %.64q: the value is not UTF-8 text, as JSON requires; push it as a whole secret, or encode it with a template", of)
+		return nil, provider.NewError(provider.Invalid, "property %.64q: the value is not UTF-8 text, as JSON requires; encode it with a template ({{ b64enc .KEY }}), or push it as a whole secret to a store that keeps bytes", of)
 	}
 	p, err := d.at(of)
 	if err == nil {

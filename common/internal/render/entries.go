@@ -78,11 +78,12 @@ func (r *renderer) single(f field, ref *v1alpha1.StoreRef, e v1alpha1.DataEntry)
 func (r *renderer) many(f field, ref *v1alpha1.StoreRef, e v1alpha1.DataFromEntry) {
 	kvs, err := r.readMany(f, ref, e)
 	r.take(kvs)
+	before := kvs
 	if err == nil {
 		kvs, err = rewrite(kvs, e.Rewrite, f.String(), r.budget, r.work)
 	}
 	if err == nil {
-		kvs, err = shapeOf(e).apply(kvs, f)
+		kvs, err = shapeOf(e).apply(kvs, f, func(i int) string { return Former(before, kvs, e.Rewrite, i) })
 	}
 	if err == nil {
 		err = r.fill(f, kvs)
@@ -132,12 +133,13 @@ func shapeOf(e v1alpha1.DataFromEntry) shape {
 	return shape{e.Find.ConversionStrategy, e.Find.DecodingStrategy}
 }
 
-func (s shape) apply(kvs []KeyValue, f field) ([]KeyValue, error) {
+// apply converts keys and decodes values. former returns the name of a key before it was rewritten, for messages.
+func (s shape) apply(kvs []KeyValue, f field, former func(i int) string) ([]KeyValue, error) {
 	out := make([]KeyValue, len(kvs))
 	for i, kv := range kvs {
 		k := ConvertKey(kv.Key, s.conversion)
 		if len(validation.IsConfigMapKey(k)) > 0 {
-			return nil, provider.NewError(provider.Invalid, "%s: the remote key %.64q cannot be a key of a Secret", f, kv.Key)
+			return nil, provider.NewError(provider.Invalid, "%s: the remote key %.64q%s cannot be a key of a Secret, which has 1 to 253 letters, digits, '-', '_' and '.'; correct or add a rewrite", f, kv.Key, former(i))
 		}
 		v, err := Decode(kv.Value, s.decoding)
 		if err != nil {
@@ -176,7 +178,7 @@ func (r *renderer) readMany(f field, ref *v1alpha1.StoreRef, e v1alpha1.DataFrom
 	case a.Err != nil:
 		return nil, a.Err
 	case len(a.Found) == 0:
-		return nil, provider.NewError(provider.NotFound, "no secret matches")
+		return nil, provider.NewError(provider.NotFound, "no secret matches; correct the conditions, or create one")
 	}
 	return inOrder(a.Found), nil
 }

@@ -93,13 +93,13 @@ func TestRenderMany(t *testing.T) {
 			"A complete list without a match is an answer: the policies decide what happens.",
 			from(find(shop)),
 			remote{"prod?shop/": found()},
-			rendered{NotFound: `spec.dataFrom[0].find (path "shop/") in FakeStore "prod": no secret matches`},
+			rendered{NotFound: `spec.dataFrom[0].find (path "shop/") in FakeStore "prod": no secret matches; correct the conditions, or create one`},
 		},
 		"FindNothingBesides": {
 			"A list without a match is reported together with the other values.",
 			func(s *spec) { s.DataFrom = []v1alpha1.DataFromEntry{find(shop)} },
 			remote{"prod?shop/": found(), "prod/shop/db": value("x", "v2")},
-			rendered{Data: map[string]string{"password": "x"}, Sources: []string{"shop/db@v2"}, NotFound: `spec.dataFrom[0].find (path "shop/") in FakeStore "prod": no secret matches`},
+			rendered{Data: map[string]string{"password": "x"}, Sources: []string{"shop/db@v2"}, NotFound: `spec.dataFrom[0].find (path "shop/") in FakeStore "prod": no secret matches; correct the conditions, or create one`},
 		},
 		"FindRewrite": {
 			"Keys are rewritten before they are converted.",
@@ -207,7 +207,7 @@ func TestRenderMany(t *testing.T) {
 			"A missing tag is like a missing property.",
 			func(s *spec) { s.Data = []v1alpha1.DataEntry{fetch(entry("team", "one", "team"))} },
 			remote{"prod/one#": tagged(map[string]string{})},
-			rendered{Sources: []string{"one@v1"}, NotFound: `"one" in FakeStore "prod": it has no property "team"`},
+			rendered{Sources: []string{"one@v1"}, NotFound: `"one" in FakeStore "prod": it has no property "team"; correct the property, or add it to the remote secret`},
 		},
 		"MetadataExtract": {
 			"All metadata become keys, converted.",

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"maps"
@@ -47,8 +48,10 @@ type jsonValue struct {
 	properties []string
 
 	parsed, valid bool
-	size          int
-	root          gjson.Result
+	// why is why the value is not JSON, and fix what to do.
+	why, fix string
+	size     int
+	root     gjson.Result
 	// members has, for each property that equals a top-level key, the index of its value in found.
 	members map[string]int
 	found   []gjson.Result
@@ -61,6 +64,7 @@ type jsonValue struct {
 func (d *jsonValue) parse(data []byte) {
 	d.parsed, d.valid, d.size = true, valid(data), len(data)
 	if !d.valid {
+		d.why, d.fix = notJSON(data)
 		return
 	}
 	d.root = gjson.ParseBytes(data)
@@ -92,7 +96,7 @@ func (d *jsonValue) parse(data []byte) {
 // property returns one of the properties of a parsed value.
 func (d *jsonValue) property(property string, work *template.Budget) ([]byte, error) {
 	if !d.valid {
-		return nil, provider.NewError(provider.Invalid, "its value is not JSON, so it has no property %.64q; remove the property or store JSON", property)
+		return nil, provider.NewError(provider.Invalid, "its value is not JSON%s, so it has no property %.64q; remove the property, or %s", d.why, property, d.fix)
 	}
 	if d.twice[property] {
 		return nil, member.Twice(property)
@@ -105,7 +109,7 @@ func (d *jsonValue) property(property string, work *template.Budget) ([]byte, er
 		return nil, err
 	}
 	if !v.Exists() {
-		return nil, provider.NewError(provider.NotFound, "it has no property %.64q", property)
+		return nil, provider.NewError(provider.NotFound, "it has no property %.64q; correct the property, or add it to the remote secret", property)
 	}
 	return exactText(property, v)
 }
@@ -191,6 +195,19 @@ func exactText(name string, v gjson.Result) ([]byte, error) {
 // exhaust the stack.
 func valid(data []byte) bool { return json.Valid(data) }
 
+// notJSON returns why data is not JSON, as part of a sentence, if its encoding shows that; and the fix. Editors and shells of
+// Windows write such text.
+func notJSON(data []byte) (why, fix string) {
+	const utf8 = "store JSON as UTF-8 without a byte order mark"
+	switch {
+	case bytes.HasPrefix(data, []byte("\xef\xbb\xbf")):
+		return ", because it begins with a byte order mark", utf8
+	case bytes.HasPrefix(data, []byte("\xff\xfe")), bytes.HasPrefix(data, []byte("\xfe\xff")), len(data) > 1 && (data[0] == 0) != (data[1] == 0):
+		return ", because it is UTF-16 text", utf8
+	}
+	return "", "store JSON"
+}
+
 // A KeyValue is one member of a JSON object.
 type KeyValue struct {
 	Key   string
@@ -200,7 +217,8 @@ type KeyValue struct {
 // Extract returns the members of a secret that contains a JSON object, in their order.
 func Extract(data []byte) ([]KeyValue, error) {
 	if !valid(data) {
-		return nil, provider.NewError(provider.Invalid, "its value is not JSON; extract needs a JSON object")
+		why, fix := notJSON(data)
+		return nil, provider.NewError(provider.Invalid, "its value is not JSON%s; %s, because extract needs a JSON object", why, fix)
 	}
 	doc := gjson.ParseBytes(data)
 	if !doc.IsObject() {

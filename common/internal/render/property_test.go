@@ -268,6 +268,38 @@ func TestExtract(t *testing.T) {
 	}
 }
 
+// TestNotJSON checks that the message names an encoding that is not JSON.
+func TestNotJSON(t *testing.T) {
+	const utf8 = "store JSON as UTF-8 without a byte order mark"
+	cases := map[string]struct{ reason, data, property, extract string }{
+		"Text": {"Text is just not JSON.", "user=ann", `its value is not JSON, so it has no property "a"; remove the property, or store JSON`, "its value is not JSON; store JSON, because extract needs a JSON object"},
+		"Mark": {
+			"Editors of Windows write a byte order mark.", "\xef\xbb\xbf{\"a\":1}", `its value is not JSON, because it begins with a byte order mark, so it has no property "a"; remove the property, or ` + utf8,
+			"its value is not JSON, because it begins with a byte order mark; " + utf8 + ", because extract needs a JSON object",
+		},
+		"UTF-16": {
+			"So do shells of Windows write UTF-16.", "\xff\xfe{\x00}\x00", `its value is not JSON, because it is UTF-16 text, so it has no property "a"; remove the property, or ` + utf8,
+			"its value is not JSON, because it is UTF-16 text; " + utf8 + ", because extract needs a JSON object",
+		},
+		"Unmarked": {
+			"UTF-16 can have no mark.", "{\x00}\x00", `its value is not JSON, because it is UTF-16 text, so it has no property "a"; remove the property, or ` + utf8,
+			"its value is not JSON, because it is UTF-16 text; " + utf8 + ", because extract needs a JSON object",
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := Property([]byte(tc.data), "a")
+			if diff := cmp.Diff(tc.property, provider.Safe(err).Message); diff != "" {
+				t.Errorf("\n%s\nProperty(): -want, +got:\n%s", tc.reason, diff)
+			}
+			_, err = Extract([]byte(tc.data))
+			if diff := cmp.Diff(tc.extract, provider.Safe(err).Message); diff != "" {
+				t.Errorf("\n%s\nExtract(): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
 func FuzzProperty(f *testing.F) {
 	for _, p := range []string{
 		"user", "db.password", "list.#", "users.#(n==\"x\")#.p", "..#", "..0.user", "@this|@ugly", "@keys|0", "a.@flatten:{\"deep\":true}",

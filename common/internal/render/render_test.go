@@ -272,7 +272,7 @@ func TestRenderErrors(t *testing.T) {
 		"NotJSON": {
 			"A property needs a value that is JSON.",
 			func(s *spec) { s.Data[0].RemoteRef.Property = "a.b" }, remote{"prod/shop/db": value(canary, "")},
-			want{Class: provider.Invalid, Begins: here, Messages: []string{"not JSON", `"a.b"`, "remove the property or store JSON"}},
+			want{Class: provider.Invalid, Begins: here, Messages: []string{"not JSON", `"a.b"`, "remove the property, or store JSON"}},
 		},
 		"PropertyMissing": {
 			"A missing property is NotFound.",
@@ -288,6 +288,14 @@ func TestRenderErrors(t *testing.T) {
 			want{Class: provider.Invalid, Begins: here, Messages: []string{"spec.dataFrom[0]", `"a/b"`, `"a:b"`, `"a_b"`}},
 		},
 		"ExtractEmptyKey":    {"A key must not be empty.", one, remote{"prod/shop/db": value(`{"":"`+canary+`"}`, "")}, want{Class: provider.Invalid, Begins: here, Messages: []string{"spec.dataFrom[0]", "cannot be a key"}}},
+		"RewrittenEmptyKey": {
+			"The key before the rewrite is named.",
+			func(s *spec) {
+				one(s)
+				s.DataFrom[0].Rewrite = []v1alpha1.Rewrite{regexpStep("^user$", "")}
+			}, remote{"prod/shop/db": value(`{"user":"`+canary+`"}`, "")},
+			want{Class: provider.Invalid, Begins: here, Messages: []string{`the remote key "" (before: "user") cannot be a key`, "correct or add a rewrite"}},
+		},
 		"ExtractReservedKey": {"A key must not start with two dots, which the kubelet reserves.", one, remote{"prod/shop/db": value(`{"..data":"`+canary+`"}`, "")}, want{Class: provider.Invalid, Begins: here, Messages: []string{`"..data"`, "cannot be a key"}}},
 		"ExtractLongKey": {
 			"A key has at most 253 characters, and the message cuts a longer one.",

@@ -86,6 +86,16 @@ func Rewrite(kvs []KeyValue, steps []v1alpha1.Rewrite, field string) ([]KeyValue
 	return rewrite(kvs, steps, field, template.NewBudget(), newWork())
 }
 
+// Former returns the text " (before: KEY)" with the key that was renamed to the key at an index; empty if none was, or if a merge
+// has made the keys.
+func Former(before, after []KeyValue, steps []v1alpha1.Rewrite, i int) string {
+	merges := func(w v1alpha1.Rewrite) bool { return w.Merge != nil }
+	if len(before) != len(after) || slices.ContainsFunc(steps, merges) || before[i].Key == after[i].Key {
+		return ""
+	}
+	return fmt.Sprintf(" (before: %.64q)", before[i].Key)
+}
+
 // rewrite is Rewrite with a budget for templates, and one for everything else.
 func rewrite(kvs []KeyValue, steps []v1alpha1.Rewrite, field string, budget, work *template.Budget) ([]KeyValue, error) {
 	for i, w := range steps {

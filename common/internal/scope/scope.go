@@ -131,7 +131,28 @@ func (g Grant) key(key string, counts func(right) bool) error {
 	if odd != "" {
 		return fmt.Errorf("key %.256q is not allowed: %s, and the store limits the keys of this namespace", key, odd)
 	}
-	return fmt.Errorf("key %.256q is not allowed in this namespace by spec.conditions of the store", key)
+	return fmt.Errorf("key %.256q is not allowed in this namespace by spec.conditions of the store; %s", key, g.advice(counts))
+}
+
+// mostPatterns is the maximum number of patterns in a message.
+const mostPatterns = 5
+
+// advice says which keys are allowed.
+func (g Grant) advice(counts func(right) bool) string {
+	var keys []string
+	for _, r := range g.permissions {
+		if counts(r) {
+			keys = append(keys, r.keys...)
+		}
+	}
+	more := ""
+	switch {
+	case len(keys) == 0:
+		return "no key is"
+	case len(keys) > mostPatterns:
+		keys, more = keys[:mostPatterns], " and others"
+	}
+	return fmt.Sprintf("use a key that matches %.64q%s, or have the owner of the store add one to allowedKeys", keys, more)
 }
 
 // finds checks a search: every key that it can return must be allowed.

@@ -63,6 +63,28 @@ func keys(patterns ...string) v1alpha1.StoreCondition {
 	return v1alpha1.StoreCondition{AllowedKeys: patterns}
 }
 
+// TestAllowedKeysAreNamed checks that the message says which keys are allowed.
+func TestAllowedKeysAreNamed(t *testing.T) {
+	cases := map[string]struct {
+		reason    string
+		condition v1alpha1.StoreCondition
+		want      string
+	}{
+		"Some": {"The patterns of the namespace are named.", keys("${namespace}/*"), `use a key that matches ["shop/*"], or have the owner of the store add one to allowedKeys`},
+		"Many": {"A long list is cut.", keys("a/*", "b/*", "c/*", "d/*", "e/*", "f/*"), `use a key that matches ["a/*" "b/*" "c/*" "d/*" "e/*"] and others, or have the owner of the store add one to allowedKeys`},
+		"None": {"Patterns that only allow reads are no advice for a push.", v1alpha1.StoreCondition{AllowedKeys: []string{"shop/*"}, Access: v1alpha1.AccessReadOnly}, "no key is"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			want := `key "x" is not allowed in this namespace by spec.conditions of the store; ` + tc.want
+			g, _ := rules(t, tc.condition).Grant("shop", nil)
+			if got := g.Writes("x"); got == nil || got.Error() != want {
+				t.Errorf("\n%s\nWrites(): %v, want %s", tc.reason, got, want)
+			}
+		})
+	}
+}
+
 // TestReads holds allowed keys, and attempts to read other keys.
 func TestReads(t *testing.T) {
 	own := []v1alpha1.StoreCondition{keys("${namespace}/*", "common/db")}

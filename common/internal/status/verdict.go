@@ -114,7 +114,7 @@ func Cut(text string, most int) string {
 // NotSynced returns the Verdict on values that could not be read, rendered or written.
 func NotSynced(err error) Verdict {
 	safe := provider.Safe(err)
-	v := Failed(v1alpha1.ReasonSecretSyncedError, safe.Message)
+	v := Failed(v1alpha1.ReasonSecretSyncedError, WithFix(safe.Class, safe.Message))
 	v.Class = safe.Class
 	return v
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/snapshot"
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/inspect"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 var now = time.Date(2026, 11, 23, 12, 0, 0, 0, time.UTC)
@@ -188,7 +189,7 @@ metadata: {name: prod}
 			manifest: using + failed("SecretSyncedError", "NotFound: \"shop/db\" does not exist") + "\n---" + prod,
 			want: []Finding{{
 				Severity: Error, Object: db, Reason: "SecretSyncedError", Message: `NotFound: "shop/db" does not exist`,
-				Fix: "correct key, property or version of remoteRef, or create the remote secret; set optional: true if it can be absent",
+				Fix: inspect.FixOf(provider.NotFound),
 			}},
 		},
 		"Suspended": {

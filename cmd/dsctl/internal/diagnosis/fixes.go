@@ -8,6 +8,8 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/snapshot"
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/inspect"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 // A fix returns the advice for an object.
@@ -46,15 +48,13 @@ var fixes = map[string]fix{
 	v1alpha1.ReasonNoRemoteChanges:   fixed("to allow changes at the provider, set global.remoteChanges: true in the chart, or remove --no-remote-changes"),
 	v1alpha1.ReasonStoreNotReady:     fixed("fix the store that the message names"),
 	v1alpha1.ReasonPartlyProvisioned: fixed("see status.failedNamespaces"),
-	"NotFound":                       fixed("correct key, property or version of remoteRef, or create the remote secret; set optional: true if it can be absent"),
-	"Denied":                         fixed("allow the login of the store to read or write this key; the page of the Kind in docs/ lists the permissions"),
+	"NotFound":                       fixed(inspect.FixOf(provider.NotFound)),
+	"Denied":                         fixed(inspect.FixOf(provider.Denied)),
+	"Template":                       fixed(inspect.FixOf(provider.Template)),
 	"Throttled":                      fixed("raise refreshInterval, or the quota of the provider; retrying with back-off until then"),
 	"Unavailable":                    fixed("check that the provider answers; retrying with back-off until then"),
 	"Invalid": func(_ *snapshot.Snapshot, o *snapshot.Object) string {
 		return "correct the spec or the remote value that the message names: kubectl edit " + kubectlName(o)
-	},
-	"Template": func(s *snapshot.Snapshot, o *snapshot.Object) string {
-		return "correct the template at the line that the message names, and try it offline: " + s.Program + " render -f FILE --values VALUES; or: kubectl edit " + kubectlName(o)
 	},
 }
 
@@ -72,7 +72,7 @@ func advise(s *snapshot.Snapshot, o *snapshot.Object, reason, message string) (w
 	} else {
 		rest = message
 	}
-	todo = adviceIn(rest)
+	todo = inspect.FixIn(rest)
 	switch {
 	case reason == v1alpha1.ReasonForbidden && strings.Contains(message, "ResourceQuota"):
 		todo = "raise the quota: kubectl describe resourcequotas -n " + o.Meta.Namespace
@@ -84,25 +84,6 @@ func advise(s *snapshot.Snapshot, o *snapshot.Object, reason, message string) (w
 		todo = known(s, o)
 	}
 	return message, todo
-}
-
-// adviceIn returns the text after the first semicolon of a message. The operator quotes the names in a message, and
-// their authors can be tenants: a semicolon within quotation marks does not count.
-func adviceIn(message string) string {
-	quoted, escaped := false, false
-	for i, r := range message {
-		switch {
-		case escaped:
-			escaped = false
-		case quoted && r == '\\':
-			escaped = true
-		case r == '"':
-			quoted = !quoted
-		case !quoted && strings.HasPrefix(message[i:], "; "):
-			return message[i+len("; "):]
-		}
-	}
-	return ""
 }
 
 // kubectlName returns kubectl's arguments for the object.

@@ -4,12 +4,15 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/direct-secrets/direct-secrets/common/inspect"
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 // TestAdviceOfHostileNames checks that a name in an object of a tenant is never shown as the fix.
 func TestAdviceOfHostileNames(t *testing.T) {
 	t.Parallel()
-	const notFound = "correct key, property or version of remoteRef, or create the remote secret; set optional: true if it can be absent"
+	notFound := inspect.FixOf(provider.NotFound)
 	cases := map[string]struct{ reason, of, message, target, want string }{
 		"Advice": {
 			reason: "the operator's advice follows the semicolon", of: "SecretSyncedError",

@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io/fs"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"go.yaml.in/yaml/v3"
 	"sigs.k8s.io/kustomize/api/konfig"
@@ -54,29 +56,39 @@ func Build(dir string, contents map[string][]byte) ([]byte, error) {
 	return all.AsYaml()
 }
 
-// building is held while the process is cut off.
-var building sync.Mutex
+// building is held while the process is cut off, and cut is true then.
+var (
+	building sync.Mutex
+	cut      atomic.Bool
+)
+
+// The default transport asks for a proxy before each request. It is not replaced for the time of a build: other goroutines read
+// that variable.
+func init() {
+	if t, ok := http.DefaultTransport.(*http.Transport); ok {
+		t.Proxy = proxy
+	}
+}
+
+func proxy(r *http.Request) (*url.URL, error) {
+	if cut.Load() {
+		return nil, fmt.Errorf("%s is not fetched", r.URL.Redacted())
+	}
+	return http.ProxyFromEnvironment(r)
+}
 
 // cutOff keeps Kustomize from running git, which it looks up in PATH, and from HTTP, for which it uses the default transport. It returns
 // what undoes that.
 func cutOff() func() {
 	building.Lock()
-	path, transport := os.Getenv("PATH"), http.DefaultTransport
-	http.DefaultTransport = noTransport{}
+	path := os.Getenv("PATH")
+	cut.Store(true)
 	_ = os.Setenv("PATH", "") // It fails only for malformed names.
 	return func() {
 		_ = os.Setenv("PATH", path)
-		http.DefaultTransport = transport
+		cut.Store(false)
 		building.Unlock()
 	}
-}
-
-// noTransport refuses every request.
-type noTransport struct{}
-
-// RoundTrip implements http.RoundTripper.
-func (noTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	return nil, fmt.Errorf("%s is not fetched", r.URL.Redacted())
 }
 
 // Real returns the absolute path of a file without symbolic links.

@@ -31,7 +31,7 @@ func failure(name string, err error) status.Verdict {
 		}
 	}
 	safe := provider.Safe(err)
-	v := status.Failed(v1alpha1.ReasonSecretSyncedError, safe.Message+more)
+	v := status.Failed(v1alpha1.ReasonSecretSyncedError, status.WithFix(safe.Class, safe.Message+more))
 	if v.Class = safe.Class; errors.Is(err, provider.ErrNoRemoteChanges) {
 		v.Reason, v.Class = v1alpha1.ReasonNoRemoteChanges, ""
 	}

@@ -32,7 +32,7 @@ func TestReady(t *testing.T) {
 	}{
 		"Synced":    {"All stores are in sync.", "s", entry(3, success(&result{})), want{"True", "SecretSynced", "all stores are in sync", ""}},
 		"Exists":    {"A secret left unchanged counts as ready.", "s", entry(3, success(&result{exists: []string{`"k"`}})), want{"True", "SecretAlreadyExists", `not overwritten, because updatePolicy is IfNotExists: "k"`, ""}},
-		"Failed":    {"A failed push is retried, and the message starts with the class of its error.", "s", entry(3, denied), want{"False", "SecretSyncedError", `Denied: FakeStore "s": no (and 1 more)`, "Reconciling"}},
+		"Failed":    {"A failed push is retried, and the message starts with the class of its error.", "s", entry(3, denied), want{"False", "SecretSyncedError", `Denied: FakeStore "s": no (and 1 more); ` + status.FixOf(provider.Denied), "Reconciling"}},
 		"Compared":  {"A store that is compared with a new spec is Reconciling.", "s", entry(2, success(&result{})), want{"Unknown", "Reconciling", `FakeStore "s": comparing the remote secrets with the Secret`, "Reconciling"}},
 		"NotSeen":   {"The verdict waits for a store without an entry.", "s", nil, want{"False", "SecretSyncedError", `Unavailable: FakeStore "s": waiting for the module that serves this store; check that it runs`, "Reconciling"}},
 		"NoneFound": {"The verdict waits for a store that the selector matches.", "", nil, want{"False", "SecretSyncedError", "NotFound: no store that serves this namespace has the labels of spec.storeRefs; label one or correct the selector", "Reconciling"}},

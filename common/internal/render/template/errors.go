@@ -155,6 +155,9 @@ func (rw *rewriter) named(text string) string {
 		return fmt.Sprintf("a value of the type %s has no field %q", typeNames[m[2]], m[1])
 	}
 	if m := wrongType.FindStringSubmatch(text); m != nil && typeNames[m[1]] != "" && typeNames[m[2]] != "" {
+		if typeNames[m[1]] == "dict" && m[2] == "string" {
+			return "an argument must be a dict, not a string; decode it first with fromJson or fromYaml"
+		}
 		return fmt.Sprintf("an argument must be of the type %s, not %s", typeNames[m[1]], typeNames[m[2]])
 	}
 	return ""
