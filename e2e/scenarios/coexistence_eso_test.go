@@ -112,8 +112,9 @@ var notRun = []string{
 	"kubectl describe\n", "kubectl wait --for=condition=Ready\n", "kubectl delete --cascade=orphan\n", // These are parts of commands.
 }
 
-// offline are prefixes of commands that make no requests to the API server.
-var offline = []string{"dsctl --version", "dsctl render", "dsctl completion", "dsctl migrate"}
+// offline are prefixes of commands that make no requests to the API server. The last one needs a file of the reader. The cluster has no Argo CD, and the folder not the file
+// that the last one needs.
+var offline = []string{"dsctl --version", "dsctl render", "dsctl completion", "dsctl migrate", "kubectl patch configmap argocd-cm"}
 
 // atLast are parts of commands that must run last and in this order, because they delete the objects of other commands.
 var atLast = []string{"kubectl delete externalsecrets", "kubectl delete $("}

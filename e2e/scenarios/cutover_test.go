@@ -166,11 +166,12 @@ func (c *cutover) watch() {
 			if !ok {
 				continue
 			}
+			c.history.Lock()
 			was := c.secrets[client.ObjectKeyFromObject(s)]
 			if was == nil {
+				c.history.Unlock()
 				continue
 			}
-			c.history.Lock()
 			c.history.versions++
 			if e.Type == "DELETED" || s.UID != was.UID || s.DeletionTimestamp != nil || !reflect.DeepEqual(s.Data, was.Data) {
 				c.history.faults = append(c.history.faults, fmt.Sprintf("%s %s/%s: UID %s, was %s; keys %d", e.Type, s.Namespace, s.Name, s.UID, was.UID, len(s.Data)))
@@ -365,7 +366,9 @@ func TestCutOverUncertain(t *testing.T) {
 		}
 		return ""
 	})
+	c.history.Lock()
 	delete(c.secrets, name(2)) // Giving it back is a refresh, with the new value.
+	c.history.Unlock()
 	c.unbroken()
 	// Once its reconciliation is suspended, the first object is moved, and what it was is removed.
 	out, code = c.migrate(0, "--execute", "-n", "team-00", "--selector", "app=app-00", "--reconciliation-suspended", "--remove")

@@ -54,7 +54,7 @@ var broken = map[string]struct {
 	"KeyTaken":             {"ExternalSecret broken/key-taken", "Conflict", "other keys", ""},
 	"Template":             {"ExternalSecret broken/template", "SecretSyncedError", "template", ""},
 	"Immutable":            {"ExternalSecret broken/immutable", "SecretSyncedError", "delete the Secret", ""},
-	"ReadOnlyStore":        {"PushSecret broken/push", "SecretSyncedError", "use another store", ""},
+	"ReadOnlyStore":        {"PushSecret broken/push", "Forbidden", "use another store", ""},
 	"Suspended":            {"ExternalSecret broken/suspended", "Suspended", "kubectl direct-secrets resume externalsecret/suspended -n broken", ""},
 	"DryRun":               {"PushSecret broken/planned", "DryRun", "kubectl direct-secrets diff pushsecret/planned -n broken", ""},
 	"Generator":            {"STSSessionToken broken/token", "AuthFailed", "login", "generator"},

@@ -15,6 +15,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
@@ -217,9 +218,11 @@ func TestModuleVersions(t *testing.T) {
 		case 0:
 			wantExist("the present version removes nothing that an old one has pushed", "adopted", "push", "removed", "stays")
 			// Entries that one version has recorded are removed by the other.
-			must(t, shared.Admin.Get(t.Context(), client.ObjectKeyFromObject(ps), ps))
-			ps.Spec.Data = ps.Spec.Data[:3]
-			must(t, shared.Admin.Update(t.Context(), ps))
+			must(t, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+				must(t, shared.Admin.Get(t.Context(), client.ObjectKeyFromObject(ps), ps))
+				ps.Spec.Data = ps.Spec.Data[:3]
+				return shared.Admin.Update(t.Context(), ps)
+			}))
 			wantExist("the present version removes what was created by an old one", "adopted", "push", "stays")
 		case 2:
 			wantExist("an old version removes nothing that the present one has pushed", "adopted", "push", "stays")

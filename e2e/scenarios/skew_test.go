@@ -29,7 +29,7 @@ import (
 // in the presence of a module, and fills all of them.
 var laterCommon = []edit{
 	{"common/apis/v1alpha1/externalsecret_types.go", "type ExternalSecretStatus struct {\n", "type ExternalSecretStatus struct {\n\tLater string `json:\"later,omitempty\"`\n"},
-	{"common/internal/controllers/externalsecret/status.go", "\tst.ObservedGeneration = generation\n", "\tst.ObservedGeneration = generation\n\tst.Later = \"kept\"\n"},
+	{"common/internal/controllers/externalsecret/outcome.go", "\tst.ObservedGeneration = generation\n", "\tst.ObservedGeneration = generation\n\tst.Later = \"kept\"\n"},
 	{"common/apis/v1alpha1/externalsecret_types.go", "type PartStatus struct {\n", "type PartStatus struct {\n\tLater string `json:\"later,omitempty\"`\n"},
 	{"common/internal/handoff/status.go", "\t\tModule: c.Key(),", "\t\tLater: \"kept\", Module: c.Key(),"},
 	{"common/internal/handoff/record.go", "type Record struct {\n", "type Record struct {\n\tLater string `json:\"later,omitempty\"`\n"},

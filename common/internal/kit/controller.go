@@ -85,6 +85,7 @@ func (c *Controller[T]) Reconcile(ctx context.Context, req T) (reconcile.Result,
 		c.end(req)
 		return reconcile.Result{}, nil
 	}
+	c.queue.Begun(req)
 	go func() {
 		res, err := c.do(f, req)
 		c.walks.release(f)

@@ -41,8 +41,8 @@ type Queue[T comparable] struct {
 
 	mu  sync.Mutex
 	due map[T]item
-	// active are the priorities of the items in work.
-	active map[T]int
+	// active are the items that workers have taken.
+	active map[T]work
 	// taken is true once a worker has asked for an item. The queue of a standby replica has no workers, and the
 	// leader processes the same items.
 	taken bool
@@ -53,6 +53,13 @@ type item struct {
 	raised bool
 }
 
+// work is an item that a worker has taken.
+type work struct {
+	priority int
+	// due is when it was due, as long as the work on it has not begun; otherwise zero.
+	due time.Time
+}
+
 // New returns a running queue.
 func New[T comparable](name string, limiter workqueue.TypedRateLimiter[T]) *Queue[T] {
 	q := &Queue[T]{
@@ -61,7 +68,7 @@ func New[T comparable](name string, limiter workqueue.TypedRateLimiter[T]) *Queu
 		limiter:       limiter,
 		stop:          make(chan struct{}),
 		due:           map[T]item{},
-		active:        map[T]int{},
+		active:        map[T]work{},
 	}
 	go q.watch()
 	return q
@@ -114,10 +121,10 @@ func (q *Queue[T]) GetWithPriority() (T, int, bool) {
 	q.mu.Unlock()
 	i, priority, shutdown := q.PriorityQueue.GetWithPriority()
 	q.mu.Lock()
-	delete(q.due, i)
 	if !shutdown {
-		q.active[i] = priority
+		q.active[i] = work{priority, q.due[i].at}
 	}
+	delete(q.due, i)
 	q.mu.Unlock()
 	return i, priority, shutdown
 }
@@ -140,7 +147,17 @@ func (q *Queue[T]) Done(i T) {
 func (q *Queue[T]) Priority(i T) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return q.active[i]
+	return q.active[i].priority
+}
+
+// Begun records that the work on an item has begun. Until then the item waits, although a worker has taken it.
+func (q *Queue[T]) Begun(i T) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if w, ok := q.active[i]; ok {
+		w.due = time.Time{}
+		q.active[i] = w
+	}
 }
 
 // ShutDown implements workqueue.TypedInterface. It may be called more than once.
@@ -192,6 +209,11 @@ func (q *Queue[T]) inspect(now time.Time) (oldest time.Duration, starving []T) {
 			it.raised = true
 			q.due[i] = it
 			starving = append(starving, i)
+		}
+	}
+	for _, w := range q.active {
+		if !w.due.IsZero() {
+			oldest = max(oldest, now.Sub(w.due))
 		}
 	}
 	return oldest, starving

@@ -264,16 +264,19 @@ func TestOldestWaiting(t *testing.T) {
 		adds    []add
 		checkAt time.Duration
 		taken   int
-		want    float64
+		// begun is the number of taken items on which the work has begun.
+		begun int
+		want  float64
 	}{
-		"Empty":       {"An empty queue has no waiting item.", nil, 3 * s, 0, 0},
-		"Waits":       {"The oldest item counts.", []add{{0, "a", priorityqueue.AddOpts{}}, {2 * s, "b", priorityqueue.AddOpts{}}}, 5 * s, 0, 5},
-		"Next":        {"After the oldest is taken, the next oldest counts.", []add{{0, "a", priorityqueue.AddOpts{}}, {2 * s, "b", priorityqueue.AddOpts{}}}, 5 * s, 1, 4},
-		"AllTaken":    {"An item that a worker holds does not wait.", []add{{0, "a", priorityqueue.AddOpts{}}}, 5 * s, 1, 0},
-		"NotDue":      {"An item planned for later does not wait.", []add{{0, "a", priorityqueue.AddOpts{After: time.Hour}}}, 5 * s, 0, 0},
-		"DueMeantime": {"An item waits from the time at which it is due.", []add{{0, "a", priorityqueue.AddOpts{After: 3 * s}}}, 5 * s, 0, 2},
-		"AddedAgain":  {"Adding an item again does not reset its age.", []add{{0, "a", priorityqueue.AddOpts{}}, {3 * s, "a", priorityqueue.AddOpts{}}}, 5 * s, 0, 5},
-		"Raised":      {"Raising an item does not reset its age.", []add{{0, "a", priorityqueue.AddOpts{Priority: at(Low)}}}, 15 * s, 0, 15},
+		"Empty":       {"An empty queue has no waiting item.", nil, 3 * s, 0, 0, 0},
+		"Waits":       {"The oldest item counts.", []add{{0, "a", priorityqueue.AddOpts{}}, {2 * s, "b", priorityqueue.AddOpts{}}}, 5 * s, 0, 0, 5},
+		"Next":        {"After the oldest is taken, the next oldest counts.", []add{{0, "a", priorityqueue.AddOpts{}}, {2 * s, "b", priorityqueue.AddOpts{}}}, 5 * s, 1, 1, 4},
+		"AllTaken":    {"An item in work does not wait.", []add{{0, "a", priorityqueue.AddOpts{}}}, 5 * s, 1, 1, 0},
+		"NotBegun":    {"An item that a worker has taken still waits until the work begins.", []add{{0, "a", priorityqueue.AddOpts{}}}, 5 * s, 1, 0, 6},
+		"NotDue":      {"An item planned for later does not wait.", []add{{0, "a", priorityqueue.AddOpts{After: time.Hour}}}, 5 * s, 0, 0, 0},
+		"DueMeantime": {"An item waits from the time at which it is due.", []add{{0, "a", priorityqueue.AddOpts{After: 3 * s}}}, 5 * s, 0, 0, 2},
+		"AddedAgain":  {"Adding an item again does not reset its age.", []add{{0, "a", priorityqueue.AddOpts{}}, {3 * s, "a", priorityqueue.AddOpts{}}}, 5 * s, 0, 0, 5},
+		"Raised":      {"Raising an item does not reset its age.", []add{{0, "a", priorityqueue.AddOpts{Priority: at(Low)}}}, 15 * s, 0, 0, 15},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -288,8 +291,10 @@ func TestOldestWaiting(t *testing.T) {
 				}
 				time.Sleep(time.Until(start.Add(tc.checkAt)))
 				synctest.Wait()
-				for range tc.taken {
-					q.Get()
+				for n := range tc.taken {
+					if i, _ := q.Get(); n < tc.begun {
+						q.Begun(i)
+					}
 				}
 				if tc.taken > 0 {
 					time.Sleep(time.Second)
