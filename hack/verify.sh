@@ -35,25 +35,6 @@ done
 grep -qF "\"$(hack/controlplane.sh --version)\"" common/testing/controlplane/assets.go ||
 	fail "controlplane.Version is not $(hack/controlplane.sh --version), which the servers' go.mod files pin"
 
-echo "== imports"
-for module in "${modules[@]}"; do
-	(cd "$module" && go list -f '{{join .Imports "\n"}}' ./...) >>"$work/imports"
-	(cd "$module" && go list -f '{{join .TestImports "\n"}}{{"\n"}}{{join .XTestImports "\n"}}' ./...) >>"$work/testimports"
-done
-# uses checks that code ($1 is imports) or tests ($1 is testimports) import package $2 or one below it.
-uses() {
-	grep -qE "^$2(/|\$)" "$work/$1" || fail "no $1 of $2 in any module"
-}
-uses imports sigs.k8s.io/controller-runtime
-uses imports k8s.io/client-go
-uses imports github.com/crossplane/crossplane-runtime/v2/pkg/errors
-uses imports github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter
-uses testimports github.com/crossplane/crossplane-runtime/v2/pkg/test
-uses testimports github.com/google/go-cmp/cmp
-uses imports github.com/aws/aws-sdk-go-v2
-uses imports cloud.google.com/go/secretmanager
-if [[ -d provider-vault ]]; then uses imports github.com/hashicorp/vault/api; fi
-
 echo "== structure"
 go run ./hack/structure common || fail "common is not built as it should be"
 

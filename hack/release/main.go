@@ -6,7 +6,7 @@
 //	release write     also writes the versions, the lock of the umbrella chart and the changelogs of the plan
 //	release check     fails unless everything that is due can be tagged as the tree is, and prints it as JSON
 //	release rehearse  releases until nothing is due, in a copy of the repository, and prints each step
-//	release lock      makes the umbrella chart pin the charts below it, as `make generate` does
+//	release lock      makes the umbrella chart pin the charts below it, and pages state its versions, as `make generate` does
 //
 // A change of common is released before the modules that are built with it, which then move to it with one change of
 // Renovate. docs/reference/versions.md has the rules.

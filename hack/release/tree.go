@@ -137,8 +137,8 @@ func replace(path, pattern, by string) error {
 	return os.WriteFile(path, regexp.MustCompile(pattern).ReplaceAll(raw, []byte(by)), 0o644)
 }
 
-// lock makes the umbrella chart pin each chart below it to a minor version, and writes the exact ones into Chart.lock and into
-// the lists of images.
+// lock makes the umbrella chart pin each chart below it to a minor version, and writes the exact ones into Chart.lock, into the
+// lists of images and into the pages that state them.
 func lock(root string) error {
 	path := filepath.Join(root, "charts", umbrella)
 	u, err := readChart(root, filepath.Join("charts", umbrella))
@@ -177,5 +177,8 @@ func lock(root string) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(path, "Chart.lock"), out, 0o644)
+	if err := os.WriteFile(filepath.Join(path, "Chart.lock"), out, 0o644); err != nil {
+		return err
+	}
+	return writePages(root)
 }

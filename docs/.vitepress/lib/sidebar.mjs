@@ -29,7 +29,7 @@ const sections = [
     ],
     groups: { api: { text: 'Fields of all Kinds', first: ['index', 'externalsecret', 'clusterexternalsecret', 'pushsecret', 'clusterpushsecret'] } },
   },
-  { text: 'Project', dir: 'project', first: ['roadmap', 'changelog', 'architecture', 'writing-a-provider', 'good-first-issues', 'governance'] },
+  { text: 'Project', dir: 'project', first: ['roadmap', 'v1beta1', 'changelog', 'architecture', 'writing-a-provider', 'good-first-issues', 'governance'] },
 ]
 
 /** Returns the sidebar of the pages in the folder `docs`, and fails where a page would not be in it. */
