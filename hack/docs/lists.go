@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"os"
 	"path"
 	"path/filepath"
@@ -29,10 +30,10 @@ var lists = []list{
 		}
 		return rows
 	}},
-	{"docs/operate/images.md", regexp.MustCompile(`(\nfor module in ).*(; do\n  crane copy)`), func(all []moduleKinds) string {
+	{"docs/operate/images.md", regexp.MustCompile(`(\nfor image in ).*(; do\n  crane copy)`), func(all []moduleKinds) string {
 		var names []string
 		for _, m := range all {
-			names = append(names, m.name)
+			names = append(names, m.name+":"+m.version)
 		}
 		return strings.Join(names, " ")
 	}},
@@ -40,8 +41,10 @@ var lists = []list{
 
 // moduleKinds are the namespaced Kinds of a module.
 type moduleKinds struct {
-	name  string
-	kinds []kindPage
+	name string
+	// version is that of its chart, and so of its image; empty if it has no chart.
+	version string
+	kinds   []kindPage
 }
 
 // A kindPage is the page of a Kind, below docs; empty if there is none.
@@ -59,13 +62,20 @@ func modulesOf(tree string, kinds []*kind) ([]moduleKinds, error) {
 			continue
 		}
 		if len(all) == 0 || all[len(all)-1].name != k.Module {
-			all = append(all, moduleKinds{name: k.Module})
+			chart, err := os.ReadFile(filepath.Join(tree, "charts", k.Module, "Chart.yaml")) //nolint:gosec // A file of the tree.
+			if err != nil && !os.IsNotExist(err) {
+				return nil, err
+			}
+			all = append(all, moduleKinds{name: k.Module, version: string(bytes.TrimPrefix(chartVersion.Find(chart), []byte("version: ")))})
 		}
 		last := &all[len(all)-1]
 		last.kinds = append(last.kinds, kindPage{k.Name, pages[k.Name]})
 	}
 	return all, nil
 }
+
+// chartVersion matches the version in a Chart.yaml.
+var chartVersion = regexp.MustCompile(`(?m)^version: \S+`)
 
 var heading = regexp.MustCompile(`(?m)^# (\w+)(?: and Cluster\w+)?$`)
 
