@@ -147,4 +147,8 @@ func TestNamespaceOverride(t *testing.T) {
 			t.Errorf("the policies do not name %s", want)
 		}
 	}
+	// Modules that do not see each other would report each other's objects.
+	if got := strings.Count(one, "--presence-namespace=here"); got != len(modules) || strings.Contains(one, "--presence-namespace=elsewhere") {
+		t.Errorf("%d modules publish themselves in the namespace of the release, want %d", got, len(modules))
+	}
 }

@@ -25,6 +25,12 @@ func (c *Config) Explain(err error, what string, codes Codes) *provider.Error {
 		return own
 	}
 	e := c.explain(err, codes)
+	if e.Class == provider.NotFound && !strings.Contains(what, `"arn:`) { // An ARN has its own region and account.
+		text, fix, named := strings.Cut(e.Message, "; ")
+		if e.Message = text + " in " + c.where(); named {
+			e.Message += "; " + fix
+		}
+	}
 	var l *loginError
 	switch {
 	case errors.As(err, &l):
@@ -74,11 +80,6 @@ func (c *Config) errorFor(m Meaning, api smithy.APIError, err error) *provider.E
 	var l *loginError
 	e := provider.NewError(m.Class, "%s", m.Text)
 	switch {
-	case m.Class == provider.NotFound:
-		text, fix, _ := strings.Cut(m.Text, "; ")
-		if e.Message = text + " in " + c.where(); fix != "" {
-			e.Message += "; " + fix
-		}
 	case m.Class == provider.Throttled:
 		e.RetryAfter = retryAfter(err)
 	case m.Text == denied && errors.As(err, &l):
@@ -96,7 +97,7 @@ func (c *Config) where() string {
 	region, account := "region "+c.AWS.Region, ""
 	if known := c.account; known != nil && known.Load() != nil {
 		account = *known.Load()
-	} else if m := roleAccount.FindStringSubmatch(c.role); m != nil {
+	} else if m := roleAccount.FindStringSubmatch(c.role); m != nil && c.Endpoint == nil {
 		account = m[1]
 	}
 	if account == "" {

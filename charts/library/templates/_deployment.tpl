@@ -144,7 +144,7 @@ spec:
       (printf "leader-election-lease-duration=%s" $s.leaderElection.leaseDuration)
       (printf "leader-election-renew-deadline=%s" $s.leaderElection.renewDeadline)
       (printf "leader-election-retry-period=%s" $s.leaderElection.retryPeriod)
-      (printf "presence-namespace=%s" ($s.presenceNamespace | default .namespace))
+      (printf "presence-namespace=%s" (include "library.presenceNamespace" .))
       (printf "namespaces=%s" (join "," $s.scope.namespaces))
       (printf "controller-class=%s" $s.controllerClass)
       (printf "concurrency=%d" (int $s.concurrency))

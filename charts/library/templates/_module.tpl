@@ -45,6 +45,14 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name (.Chart.Version | replace "+" "_") 
 {{- end -}}
 
 {{/*
+The namespace of the presence Leases. It does not follow the namespace of one module: modules of a release that do not see each
+other would report each other's objects.
+*/}}
+{{- define "library.presenceNamespace" -}}
+{{- .settings.presenceNamespace | default .root.Values.global.namespaceOverride | default .root.Release.Namespace -}}
+{{- end -}}
+
+{{/*
 The metadata of an object, with further labels and annotations if the dict has any. The namespace is empty for objects of
 the cluster.
 */}}

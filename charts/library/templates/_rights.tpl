@@ -24,7 +24,7 @@ its own namespace; and tokens.
 {{ include "library.role" (merge (dict "name" (printf "%s-cluster" .name) "rules" $rights.cluster "namespaces" list) .) }}
 {{- end }}
 {{ include "library.role" (merge (dict "name" (printf "%s-leases" .name) "rules" $rights.leases
-     "namespaces" (list $own ($s.presenceNamespace | default $own) | uniq)) .) }}
+     "namespaces" (list $own (include "library.presenceNamespace" .) | uniq)) .) }}
 {{ include "library.role" (merge (dict "name" (printf "%s-records" .name) "rules" $rights.records "namespaces" (list $own)) .) }}
 {{- if and $s.metrics.enabled $s.metrics.auth }}
 {{ include "library.role" (merge (dict "name" (printf "%s-metrics-auth" .name) "namespaces" list "rules" (list

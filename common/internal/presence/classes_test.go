@@ -13,9 +13,9 @@ func TestMissingClasses(t *testing.T) {
 	m.OnChange(func() { changes++ })
 	store := v1alpha1.StoreRef{APIVersion: group, Kind: "FakeStore", Name: "s"}
 	cluster := v1alpha1.StoreRef{APIVersion: group, Kind: "ClusterFakeStore", Name: "s"}
-	m.Set(store, "shop", "a")
-	m.Set(store, "shop", "a")
-	m.Set(cluster, "", "b")
+	m.Set(store, "shop", "blue", "a")
+	m.Set(store, "shop", "blue", "a")
+	m.Set(cluster, "", "blue", "b")
 	if changes != 2 {
 		t.Errorf("%d changes were reported, want 2: the same message again is none", changes)
 	}
@@ -37,12 +37,12 @@ func TestMissingClasses(t *testing.T) {
 		if name == "OtherNamespace" {
 			namespace = "team"
 		}
-		if got := m.Message(tc.ref, namespace); got != tc.want {
+		if _, got := m.Find(tc.ref, namespace); got != tc.want {
 			t.Errorf("%s: %s: message is %q, want %q", name, tc.reason, got, tc.want)
 		}
 	}
-	m.Set(store, "shop", "")
-	if got := m.Message(store, "shop"); got != "" || changes != 3 {
+	m.Set(store, "shop", "blue", "")
+	if _, got := m.Find(store, "shop"); got != "" || changes != 3 {
 		t.Errorf("after the store is served, the message is %q, and %d changes were reported, want 3", got, changes)
 	}
 }

@@ -80,6 +80,11 @@ func NewPlan(spec *v1alpha1.PushSecretSpec) (*Plan, error) {
 		if err != nil {
 			return nil, errors.Wrapf(err, "spec.dataTo[%d]", i)
 		}
+		if ref := d.StoreRef; ref != nil && !slices.ContainsFunc(spec.StoreRefs, func(r v1alpha1.PushStoreRef) bool {
+			return r.LabelSelector != nil || same(*ref, v1alpha1.StoreRef{APIVersion: r.APIVersion, Kind: r.Kind, Name: r.Name})
+		}) {
+			return nil, errors.Errorf("spec.dataTo[%d].storeRef: %s %q is not in spec.storeRefs; correct it, or add that store", i, ref.Kind, ref.Name)
+		}
 		p.match = append(p.match, re)
 	}
 	return p, render.CheckTemplate(spec.Template)
@@ -183,10 +188,8 @@ func (p *Plan) Desire(ref v1alpha1.StoreRef, sources []Source) ([]Remote, error)
 	return out, nil
 }
 
-// Unmatched returns an error of class NotFound that names the entries of spec.dataTo for a store that match no key of any
-// source; nil if there are none.
-func (p *Plan) Unmatched(ref v1alpha1.StoreRef, sources []Source) error {
-	var all []error
+// Unmatched returns an error of class NotFound for each entry of spec.dataTo for a store that matches no key of any source.
+func (p *Plan) Unmatched(ref v1alpha1.StoreRef, sources []Source) (all []error) {
 	for i, d := range p.spec.DataTo {
 		if d.StoreRef != nil && !same(*d.StoreRef, ref) || slices.ContainsFunc(sources, func(s Source) bool { return matches(p.match[i], s) }) {
 			continue
@@ -201,7 +204,7 @@ func (p *Plan) Unmatched(ref v1alpha1.StoreRef, sources []Source) error {
 			all = append(all, provider.NewError(provider.NotFound, "spec.dataTo[%d]: Secret %s has no keys; add one", i, strings.Join(names, ", ")))
 		}
 	}
-	return errors.Join(all...)
+	return all
 }
 
 // matches reports whether a source has a key that matches; nil matches any key.

@@ -24,6 +24,10 @@ func TestDesireErrors(t *testing.T) {
 			"Several selected Secrets push to one property.", v1alpha1.PushSecretSpec{Data: []v1alpha1.PushData{property}},
 			`spec.data[0]: spec.data[0] already pushes to property "p" of "all"; remove one of them, or use ${name} in the key if several Secrets are selected`,
 		},
+		"NoSuchStore": {
+			"An entry for a store that the spec does not name would be pushed nowhere.", v1alpha1.PushSecretSpec{DataTo: []v1alpha1.PushDataTo{{StoreRef: &v1alpha1.StoreRef{Kind: "FakeStore", Name: "t"}}}},
+			`spec.dataTo[0].storeRef: FakeStore "t" is not in spec.storeRefs; correct it, or add that store`,
+		},
 		"Empty": {
 			"The former key is named.", v1alpha1.PushSecretSpec{DataTo: []v1alpha1.PushDataTo{{Rewrite: []v1alpha1.Rewrite{regexp("^a$", "x"), regexp("x", "")}}}},
 			`spec.dataTo[0]: rewrite makes a key empty (before: "a"); correct it`,
@@ -35,7 +39,10 @@ func TestDesireErrors(t *testing.T) {
 			tc.spec.Selector.Secret = &v1alpha1.PushSecretSelector{Name: "db"}
 			p, err := NewPlan(&tc.spec)
 			if err != nil {
-				t.Fatal(err)
+				if err.Error() != tc.want {
+					t.Errorf("\n%s\nNewPlan(): %v, want %s", tc.reason, err, tc.want)
+				}
+				return
 			}
 			data := map[string][]byte{"a": []byte("v")}
 			_, err = p.Desire(v1alpha1.StoreRef{Kind: "FakeStore", Name: "s"}, []Source{{Name: "db", Data: data}, {Name: "web", Data: data}})
@@ -75,15 +82,15 @@ func TestUnmatched(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			p, err := NewPlan(&v1alpha1.PushSecretSpec{
-				StoreRefs: []v1alpha1.PushStoreRef{{Kind: "FakeStore", Name: "s"}},
+				StoreRefs: []v1alpha1.PushStoreRef{{Kind: "FakeStore", Name: "s"}, {Kind: "FakeStore", Name: "t"}},
 				Selector:  v1alpha1.PushSelector{Secret: &v1alpha1.PushSecretSelector{Name: "db"}}, DataTo: []v1alpha1.PushDataTo{tc.entry},
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
 			got := ""
-			if err := p.Unmatched(v1alpha1.StoreRef{Kind: "FakeStore", Name: "s"}, tc.sources); err != nil {
-				got = string(provider.ClassOf(err)) + ": " + provider.Safe(err).Error()
+			for _, err := range p.Unmatched(v1alpha1.StoreRef{Kind: "FakeStore", Name: "s"}, tc.sources) {
+				got += string(provider.ClassOf(err)) + ": " + provider.Safe(err).Error()
 			}
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("\n%s\nUnmatched(): -want, +got:\n%s", tc.reason, diff)

@@ -287,7 +287,7 @@ func TestRenderErrors(t *testing.T) {
 			one, remote{"prod/shop/db": value(`{"a/b":"`+canary+`","a:b":"`+canary+`"}`, "")},
 			want{Class: provider.Invalid, Begins: here, Messages: []string{"spec.dataFrom[0]", `"a/b"`, `"a:b"`, `"a_b"`}},
 		},
-		"ExtractEmptyKey":    {"A key must not be empty.", one, remote{"prod/shop/db": value(`{"":"`+canary+`"}`, "")}, want{Class: provider.Invalid, Begins: here, Messages: []string{"spec.dataFrom[0]", "cannot be a key"}}},
+		"ExtractEmptyKey": {"A key must not be empty.", one, remote{"prod/shop/db": value(`{"":"`+canary+`"}`, "")}, want{Class: provider.Invalid, Begins: here, Messages: []string{"spec.dataFrom[0]", "cannot be a key"}}},
 		"RewrittenEmptyKey": {
 			"The key before the rewrite is named.",
 			func(s *spec) {

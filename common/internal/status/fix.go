@@ -8,7 +8,7 @@ import (
 
 // fixes are what a user can do about an error of a class, for messages that do not name it.
 var fixes = map[provider.Class]string{
-	provider.NotFound: "create it, or correct the key, property or version in the spec; if it can be absent, set optional: true",
+	provider.NotFound: "create it, or correct the key, property or version in the spec",
 	provider.Denied:   "allow the login of the store to do this; the page of the store's Kind lists the permissions",
 	provider.Template: "correct the template; dsctl render tries it offline",
 }

@@ -8,7 +8,7 @@ import (
 
 // TestNotSyncedNamesAFix checks that a message has a fix, and that a name in it is never taken for one.
 func TestNotSyncedNamesAFix(t *testing.T) {
-	notFound := "; " + fixes[provider.NotFound]
+	notFound := "; " + fixes[provider.NotFound] + ", or set optional: true if it can be absent"
 	cases := map[string]struct {
 		reason string
 		class  provider.Class

@@ -111,10 +111,13 @@ func Cut(text string, most int) string {
 	return strings.ToValidUTF8(text[:most-3], "") + "..."
 }
 
-// NotSynced returns the Verdict on values that could not be read, rendered or written.
+// NotSynced returns the Verdict on values of an ExternalSecret that could not be read, rendered or written.
 func NotSynced(err error) Verdict {
 	safe := provider.Safe(err)
 	v := Failed(v1alpha1.ReasonSecretSyncedError, WithFix(safe.Class, safe.Message))
+	if safe.Class == provider.NotFound && v.Message != safe.Message {
+		v.Message += ", or set optional: true if it can be absent"
+	}
 	v.Class = safe.Class
 	return v
 }

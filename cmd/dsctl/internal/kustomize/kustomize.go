@@ -62,13 +62,16 @@ var (
 	cut      atomic.Bool
 )
 
-// The default transport asks for a proxy before each request. It is not replaced for the time of a build: other goroutines read
+// The default transport asks for a proxy before it connects. It is not replaced for the time of a build: other goroutines read
 // that variable.
-func init() {
-	if t, ok := http.DefaultTransport.(*http.Transport); ok {
-		t.Proxy = proxy
+var transport = func() *http.Transport {
+	t, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		panic("the default transport is none that can be cut off")
 	}
-}
+	t.Proxy = proxy
+	return t
+}()
 
 func proxy(r *http.Request) (*url.URL, error) {
 	if cut.Load() {
@@ -83,6 +86,7 @@ func cutOff() func() {
 	building.Lock()
 	path := os.Getenv("PATH")
 	cut.Store(true)
+	transport.CloseIdleConnections() // A connection that is open needs no proxy.
 	_ = os.Setenv("PATH", "") // It fails only for malformed names.
 	return func() {
 		_ = os.Setenv("PATH", path)

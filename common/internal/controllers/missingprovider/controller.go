@@ -56,10 +56,15 @@ func ofModules(board *presence.Board, duties *presence.Duties, unnamed string) a
 
 // ofClasses is the absence of the operator of a controller class. The operator that reports it on a store reports it on
 // the objects of the store.
-func ofClasses(classes *presence.MissingClasses) absence {
+func ofClasses(board *presence.Board) absence {
 	held := func() bool { return true }
 	return absence{"missingclass", held, func(ref v1alpha1.StoreRef, namespace string, _ time.Time) (*status.Verdict, time.Duration) {
-		if message := classes.Message(ref, namespace); message != "" {
+		class, message := board.Classes.Find(ref, namespace)
+		if message == "" {
+			return nil, 0
+		}
+		// The store is looked at now and then, and an operator may have started meanwhile.
+		if missing, _ := board.MissingClass(&ref, class, namespace, time.Time{}); missing {
 			return ptr.To(status.Stalled(v1alpha1.ReasonProviderNotRunning, message)), 0
 		}
 		return nil, 0
@@ -73,7 +78,7 @@ func Setup(mgr manager.Manager, live client.Client, board *presence.Board, dutie
 		return nil
 	}
 	for _, k := range []kind{externalSecrets(), pushSecrets()} {
-		for _, a := range []absence{ofModules(board, duties, k.unnamed), ofClasses(&board.Classes)} {
+		for _, a := range []absence{ofModules(board, duties, k.unnamed), ofClasses(board)} {
 			ledger, err := metrics.New(mgr, k.kind, metrics.While(a.held))
 			if err != nil {
 				return errors.Wrap(err, "cannot add the collector of object metrics")

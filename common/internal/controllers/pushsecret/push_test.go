@@ -3,6 +3,7 @@ package pushsecret_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 	"time"
@@ -497,28 +498,50 @@ func TestPushOneKeyFails(t *testing.T) {
 	}
 }
 
-// TestPushPatternMatchesNothing misspells the pattern of an entry. The other entries are pushed, and nothing is removed.
+// TestPushPatternMatchesNothing misspells the pattern of an entry. The other entries are pushed, and nothing is removed,
+// neither remote secrets nor properties of one.
 func TestPushPatternMatchesNothing(t *testing.T) {
 	e := testenv.New(t)
 	e.Source("source", map[string]string{"a-1": "1", "b-1": "2"})
-	match := func(re string) v1alpha1.PushDataTo {
-		return v1alpha1.PushDataTo{Match: &v1alpha1.PushKeyMatch{RegExp: re}}
+	for name, remoteKey := range map[string]string{"secrets": "", "properties": "all"} {
+		match := func(re string) v1alpha1.PushDataTo {
+			return v1alpha1.PushDataTo{Match: &v1alpha1.PushKeyMatch{RegExp: re}, RemoteKey: remoteKey}
+		}
+		want := func(values map[string]string) {
+			t.Helper()
+			if remoteKey == "" {
+				for k, v := range values {
+					e.WantRemote(e.Backend, k, v)
+				}
+				return
+			}
+			maps.DeleteFunc(values, func(_, v string) bool { return v == "" })
+			raw, err := json.Marshal(values)
+			if err != nil {
+				t.Fatal(err)
+			}
+			e.WantRemote(e.Backend, remoteKey, string(raw))
+		}
+		e.Source("source", map[string]string{"a-1": "1", "b-1": "2"})
+		e.Create(e.PushSecret(name, testenv.PushDeletes, func(ps *v1alpha1.PushSecret) {
+			ps.Spec.Data, ps.Spec.DataTo = nil, []v1alpha1.PushDataTo{match("^a"), match("^b")}
+		}))
+		e.WantPushed(name, v1alpha1.ReasonSecretSynced)
+		e.Source("source", map[string]string{"a-1": "1", "b-1": "3"})
+		testenv.Update(e.Client, e.GetPush(name), func(ps *v1alpha1.PushSecret) { ps.Spec.DataTo[0] = match("^A") })
+		message := `NotFound: FakeStore "store": spec.dataTo[0].match.regexp: "^A" matches no key of Secret "source"; correct it, or add the key`
+		if got := e.WantPushed(name, v1alpha1.ReasonSecretSyncedError); got != message {
+			t.Errorf("message is %q, want %q", got, message)
+		}
+		want(map[string]string{"a-1": "1", "b-1": "3"})
+		testenv.Update(e.Client, e.GetPush(name), func(ps *v1alpha1.PushSecret) { ps.Spec.DataTo = ps.Spec.DataTo[1:] })
+		e.WantPushed(name, v1alpha1.ReasonSecretSynced)
+		want(map[string]string{"a-1": "", "b-1": "3"})
+		if err := e.API.Delete(e.Ctx, e.GetPush(name)); err != nil {
+			t.Fatal(err)
+		}
+		wantPushDeleted(e, name)
 	}
-	e.Create(e.PushSecret("db", testenv.PushDeletes, func(ps *v1alpha1.PushSecret) {
-		ps.Spec.Data, ps.Spec.DataTo = nil, []v1alpha1.PushDataTo{match("^a"), match("^b")}
-	}))
-	e.WantPushed("db", v1alpha1.ReasonSecretSynced)
-	e.Source("source", map[string]string{"a-1": "1", "b-1": "3"})
-	testenv.Update(e.Client, e.GetPush("db"), func(ps *v1alpha1.PushSecret) { ps.Spec.DataTo[0] = match("^A") })
-	e.WantRemote(e.Backend, "b-1", "3")
-	want := `NotFound: FakeStore "store": spec.dataTo[0].match.regexp: "^A" matches no key of Secret "source"; correct it, or add the key`
-	if got := e.WantPushed("db", v1alpha1.ReasonSecretSyncedError); got != want {
-		t.Errorf("message is %q, want %q", got, want)
-	}
-	e.WantRemote(e.Backend, "a-1", "1")
-	testenv.Update(e.Client, e.GetPush("db"), func(ps *v1alpha1.PushSecret) { ps.Spec.DataTo = ps.Spec.DataTo[1:] })
-	e.WantRemote(e.Backend, "a-1", "")
-	e.WantPushed("db", v1alpha1.ReasonSecretSynced)
 }
 
 // TestPushNewGeneration changes the spec while the store is blocked. Ready must not be True any longer, because it

@@ -26,8 +26,8 @@ type task struct {
 	to        *destination
 	pusher    push.Pusher
 	jobs      []job
-	// unmatched names the entries of spec.dataTo that match no key; nil if there are none.
-	unmatched error
+	// unmatched are the errors of the entries of spec.dataTo that match no key.
+	unmatched []error
 	// origins are other stores that the pushed Secrets were read from.
 	origins []origin
 	// location is where the store keeps its secrets. recorded is the place for the status; empty if it is unknown.
@@ -114,14 +114,12 @@ func (r *runner) carryOut(ctx context.Context, loader *dispatch.Loader, t task) 
 	defer cancel()
 	c.failed = r.open(ctx, loader, &t)
 	c.stay(t.move(), otherPlace)
-	removals := c.write(ctx, t.jobs, func(j job, later bool) push.Outcome {
+	removals := c.write(ctx, t.jobs, len(t.unmatched) > 0, func(j job, later bool) push.Outcome {
 		to := t
 		to.pusher.Later = later
 		return r.apply(ctx, &to, j)
 	})
-	if t.unmatched != nil {
-		c.errs = append(c.errs, t.unmatched) // A misspelt pattern must not remove what the former one has pushed.
-	}
+	c.errs = append(c.errs, t.unmatched...) // A misspelt pattern must not remove what the former one has pushed.
 	incomplete := r.incomplete(&c)
 	for _, j := range removals {
 		if incomplete || c.failed != nil || c.waits && !t.complete() || ctx.Err() != nil {
@@ -205,8 +203,8 @@ type carrying struct {
 func incomplete(c *carrying) bool { return len(c.errs) > 0 }
 
 // write runs the jobs with wanted values, and returns the removals to make afterwards. If only one remote secret is
-// written, the same write also removes its obsolete properties.
-func (c *carrying) write(ctx context.Context, jobs []job, apply func(j job, later bool) push.Outcome) (removals []job) {
+// written, the same write also removes its obsolete properties, unless keep is true.
+func (c *carrying) write(ctx context.Context, jobs []job, keep bool, apply func(j job, later bool) push.Outcome) (removals []job) {
 	wanted := 0
 	for _, j := range jobs {
 		if len(j.want) > 0 {
@@ -214,7 +212,7 @@ func (c *carrying) write(ctx context.Context, jobs []job, apply func(j job, late
 		}
 	}
 	for _, j := range jobs {
-		later := wanted > 1 && j.removes()
+		later := (wanted > 1 || keep) && j.removes()
 		switch {
 		case len(j.want)+len(j.known) == 0:
 			c.keepEntries(j) // The job only keeps entries.

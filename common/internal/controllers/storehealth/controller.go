@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -86,6 +87,15 @@ func newMemory(pool *dispatch.Pool) *kit.Memory[types.NamespacedName, validated]
 	}
 }
 
+// observedElsewhere holds for a store of another class that an operator has observed.
+func observedElsewhere(class string) predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		was, ok := e.ObjectOld.(provider.Object)
+		is, ok2 := e.ObjectNew.(provider.Object)
+		return ok && ok2 && provider.SourceSpec(is).Controller != class && was.StoreStatus().ObservedGeneration != is.StoreStatus().ObservedGeneration
+	}}
+}
+
 // Setup adds a controller for each Kind to a manager. live must not read from a cache.
 func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, o setup.Options) error {
 	for _, k := range o.Kinds {
@@ -113,7 +123,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, o setup
 		if err != nil {
 			return errors.Wrap(err, "cannot create the controller")
 		}
-		err = c.Watch(source.Kind[client.Object](mgr.GetCache(), k.New(), kit.Changes(walks.Interrupt), predicate.GenerationChangedPredicate{}))
+		err = c.Watch(source.Kind[client.Object](mgr.GetCache(), k.New(), kit.Changes(walks.Interrupt), predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, observedElsewhere(o.ControllerClass))))
 		if err != nil {
 			return errors.Wrapf(err, "cannot watch %s", k.GoName())
 		}

@@ -21,6 +21,10 @@ import (
 // otherClassInterval is the interval at which stores of another class are checked. That makes no call to a provider.
 const otherClassInterval = time.Minute
 
+// observedWait is how much longer a store waits that an operator has observed before: that one may have its Leases in another
+// namespace, and be slow or restart after a change of the spec.
+const observedWait = 5 * time.Minute
+
 // skipped is a version of a store of another class.
 type skipped struct {
 	generation int64
@@ -45,25 +49,29 @@ func (r *Reconciler) elsewhere(ctx context.Context, s provider.Object) (reconcil
 	first := len(all) > 0 && all[0].Class == self.Class && slices.Equal(all[0].Namespaces, self.Namespaces)
 	if !missing || !first {
 		r.ledger.Forget(key)
-		r.classes.Set(r.ref(key.Name), key.Namespace, "")
+		r.classes.Set(r.ref(key.Name), key.Namespace, class, "")
 		if wait > 0 {
 			return queue.Later(wait), nil
 		}
 		return queue.Later(otherClassInterval), nil
 	}
 	r.ledger.Set(key, metrics.State{Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonProviderNotRunning})
-	if s.StoreStatus().ObservedGeneration == s.GetGeneration() {
-		r.classes.Set(r.ref(key.Name), key.Namespace, "")
+	observed := s.StoreStatus().ObservedGeneration
+	if observed == s.GetGeneration() || observed > 0 && r.opts.Now().Sub(known.skipped.since) < observedWait {
+		r.classes.Set(r.ref(key.Name), key.Namespace, class, "")
 		return queue.Later(otherClassInterval), nil
 	}
 	message := missingClass(r.anyStore.Kind, key.Name, class)
 	next := s.StoreStatus().DeepCopy()
 	status.Conclude(&next.Conditions, s.GetGeneration(), status.Stalled(v1alpha1.ReasonProviderNotRunning, message))
 	err := r.patch(ctx, s, s.GetResourceVersion(), next)
-	if kerrors.IsConflict(err) {
-		message, err = "", nil // The operator that serves the store may have written its status.
+	if err != nil {
+		message = ""
 	}
-	r.classes.Set(r.ref(key.Name), key.Namespace, message)
+	if kerrors.IsConflict(err) {
+		err = nil // The operator that serves the store may have written its status.
+	}
+	r.classes.Set(r.ref(key.Name), key.Namespace, class, message)
 	return queue.Later(otherClassInterval), err
 }
 

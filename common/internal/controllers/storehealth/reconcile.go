@@ -79,7 +79,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if provider.SourceSpec(s).Controller != r.opts.ControllerClass {
 		return r.elsewhere(ctx, s)
 	}
-	r.classes.Set(r.ref(req.Name), req.Namespace, "")
+	r.classes.Set(r.ref(req.Name), req.Namespace, "", "")
 	known, _ := r.known.Get(req.NamespacedName, s.GetUID())
 	known.skipped = skipped{}
 	c, err := r.check(ctx, s)
@@ -240,5 +240,5 @@ func (r *Reconciler) ref(name string) v1alpha1.StoreRef {
 func (r *Reconciler) forget(key types.NamespacedName) {
 	r.known.Forget(key)
 	r.ledger.Forget(key)
-	r.classes.Set(r.ref(key.Name), key.Namespace, "")
+	r.classes.Set(r.ref(key.Name), key.Namespace, "", "")
 }

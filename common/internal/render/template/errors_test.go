@@ -45,7 +45,7 @@ func TestErrors(t *testing.T) {
 		"a field of a text":         {"{{ .user.name }}", Error{Line: 1, Column: 9, Reason: `a value of the type string has no field "name"`}},
 		"a range over a text":       {"{{ range .user }}{{ end }}", Error{Line: 1, Column: 10, Reason: "range needs a list, a dict or a number"}},
 		"a text for a number":       {`{{ repeat "x" .user }}`, Error{Line: 1, Column: 11, Reason: "an argument must be an integer"}},
-		"a text for a dict":       {`{{ hasKey .user "x" }}`, Error{Line: 1, Column: 11, Reason: "an argument must be a dict, not a string; decode it first with fromJson or fromYaml"}},
+		"a text for a dict":         {`{{ hasKey .user "x" }}`, Error{Line: 1, Column: 11, Reason: "an argument must be a dict, not a string; decode it first with fromJson or fromYaml"}},
 		"a number for a text":       {`{{ upper (len .user) }}`, Error{Line: 1, Column: 15, Reason: "an argument must be of the type string, not int"}},
 		"too few arguments":         {"{{ .user }}\n{{ repeat 1 }}", Error{Line: 2, Column: 4, Reason: `function "repeat" needs 2 arguments, not 1`}},
 		"too few arguments, piped":  {"{{ 1 | dateInZone 1 }}", Error{Line: 1, Column: 8, Reason: `function "dateInZone" needs 3 arguments, not 2`}},
