@@ -120,7 +120,7 @@ charts: ## Package the charts into bin/charts; the same tree yields the same byt
 	@go run ./hack/chartpackages $(BIN)/charts
 
 .PHONY: images
-images: ## Write an OCI archive per module into bin/images and print the digests (IMAGE_VERSION, ARCHS, IMAGES; IMAGE_FLAGS=-load for kind).
+images: ## Write an OCI archive per module into bin/images and print the digests (IMAGE_VERSION, ARCHS, IMAGES; IMAGE_FLAGS=-load for kind, -fips for the FIPS images too).
 	@SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} \
 	go run ./hack/image -version '$(IMAGE_VERSION)' -archs '$(ARCHS)' -out $(BIN)/images \
 		-revision "$$(test -n "$$(git status --porcelain)" || git rev-parse HEAD)" $(IMAGE_FLAGS) $(IMAGES)

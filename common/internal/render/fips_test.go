@@ -3,7 +3,11 @@
 package render
 
 import (
+	"crypto/rand"
+	"crypto/rsa"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
 	"errors"
 	"fmt"
 	"os"
@@ -18,7 +22,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/render/template"
 )
 
-// fipsEnv is the environment variable that marks a child of TestFIPSOnly.
+// fipsEnv is the environment variable that marks a child of TestFIPSOnly. Its value is an RSA key of 1024 bits in PEM, which
+// the child cannot create.
 const fipsEnv = "RENDER_FIPS"
 
 // fipsRefused are the functions whose line in calls fails under GODEBUG=fips140=only, with the reason of Go. The page
@@ -43,6 +48,7 @@ var fipsCases = map[string]struct {
 	"Case:KeyECDSA":     {"a key on P-256 is allowed", `{{ genPrivateKey "ecdsa" }}`, ""},
 	"Case:KeyEd25519":   {"Ed25519 is allowed", `{{ genPrivateKey "ed25519" }}`, ""},
 	"Case:OAEPSHA1":     {"SHA-1 is refused", `{{ .key | rsaDecrypt "RSA-OAEP" "SHA1" .sha1 }}`, "rsaDecrypt"},
+	"Case:OAEPShort":    {"an RSA key of 1024 bits is refused", `{{ .short | rsaDecrypt "RSA-OAEP" "SHA256" (repeat 128 "x") }}`, "rsaDecrypt"},
 	"Case:OAEPSHA512":   {"SHA-512 is allowed", `{{ .key | rsaDecrypt "RSA-OAEP" "SHA512" .sha512 }}`, ""},
 	"Case:ArchiveRC2":   {"RC2 needs SHA-1, which is refused", `{{ pkcs12keyPass "changeit" .legacy }}`, "pkcs12keyPass"},
 	"Case:Archive3DES":  {"3DES with SHA-1 is refused", `{{ pkcs12keyPass "changeit" .des3 }}`, "pkcs12keyPass"},
@@ -56,8 +62,13 @@ func TestFIPSOnly(t *testing.T) {
 	if os.Getenv(fipsEnv) != "" {
 		printFIPS()
 	}
+	key, err := rsa.GenerateKey(rand.Reader, 1024) //nolint:gosec // It is to be refused.
+	if err != nil {
+		t.Fatal(err)
+	}
+	short := pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(key)})
 	child := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFIPSOnly$")
-	child.Env = append(os.Environ(), fipsEnv+"=1", "GODEBUG=fips140=only")
+	child.Env = append(os.Environ(), fipsEnv+"="+string(short), "GODEBUG=fips140=only")
 	var stderr strings.Builder
 	child.Stderr = &stderr
 	out, err := child.Output()
@@ -95,6 +106,7 @@ func printFIPS() {
 		}
 		callValues[name] = string(b)
 	}
+	callValues["short"] = os.Getenv(fipsEnv)
 	if fips.Mode() != "only" {
 		giveUp("the mode is %s", fips.Mode())
 	}
