@@ -83,6 +83,11 @@ test-all: ## Run all tests, the long ones too, with the race detector; each modu
 e2e: ## Run all scenarios (K8S=1.33.13 for another version of Kubernetes, E2E_FLAGS for more).
 	@$(SERVERS) CGO_ENABLED=1 exec go -C e2e test -race -tags long -count=1 -timeout 90m $(E2E_FLAGS) ./...
 
+# The alias "certified" is the version that hack/image pins; a test compares them.
+.PHONY: e2e-fips
+e2e-fips: ## Run the scenario that syncs with every emulator, with modules that are built like FIPS images.
+	@$(SERVERS) GOFIPS140=certified exec go -C e2e test -count=1 -timeout 60m -run '^TestEveryKind$$' $(E2E_FLAGS) ./scenarios
+
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for half a minute (FUZZTIME for another time).
 	@hack/fuzz.sh .
