@@ -83,6 +83,11 @@ test-all: ## Run all tests, the long ones too, with the race detector; each modu
 e2e: ## Run all scenarios (K8S=1.33.13 for another version of Kubernetes, E2E_FLAGS for more).
 	@$(SERVERS) CGO_ENABLED=1 exec go -C e2e test -race -tags long -count=1 -timeout 90m $(E2E_FLAGS) ./...
 
+# The alias "certified" is the version that hack/image pins; a test compares them.
+.PHONY: e2e-fips
+e2e-fips: ## Run the scenario that syncs with every emulator, with modules that are built like FIPS images.
+	@$(SERVERS) GOFIPS140=certified exec go -C e2e test -count=1 -timeout 60m -run '^TestEveryKind$$' $(E2E_FLAGS) ./scenarios
+
 .PHONY: fuzz
 fuzz: ## Run every fuzz target for half a minute (FUZZTIME for another time).
 	@hack/fuzz.sh .
@@ -120,7 +125,7 @@ charts: ## Package the charts into bin/charts; the same tree yields the same byt
 	@go run ./hack/chartpackages $(BIN)/charts
 
 .PHONY: images
-images: ## Write an OCI archive per module into bin/images and print the digests (IMAGE_VERSION, ARCHS, IMAGES; IMAGE_FLAGS=-load for kind).
+images: ## Write an OCI archive per module into bin/images and print the digests (IMAGE_VERSION, ARCHS, IMAGES; IMAGE_FLAGS=-load for kind, -fips for the FIPS images too).
 	@SOURCE_DATE_EPOCH=$${SOURCE_DATE_EPOCH:-$$(git log -1 --format=%ct)} \
 	go run ./hack/image -version '$(IMAGE_VERSION)' -archs '$(ARCHS)' -out $(BIN)/images \
 		-revision "$$(test -n "$$(git status --porcelain)" || git rev-parse HEAD)" $(IMAGE_FLAGS) $(IMAGES)

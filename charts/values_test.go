@@ -238,6 +238,9 @@ func TestSettingsReachThePods(t *testing.T) {
 				f.Image = "mirror.example.com/proxy/direct-secrets/provider-aws@sha256:" + strings.Repeat("a", 64)
 				f.Rest = "pull regcred"
 			}},
+		"FIPS": {"the FIPS image of the module's own version", []string{`global.image.fips=true`}, func(f *facts) { f.Image += "-fips" }},
+		"FIPSTag": {"a tag takes precedence", []string{`global.image={"fips":true,"tag":"v9"}`},
+			func(f *facts) { f.Image = "ghcr.io/direct-secrets/provider-aws:v9" }},
 		"Scope": {"selected namespaces", []string{`global.scope.namespaces=["a","b"]`},
 			func(f *facts) { f.Args = strings.ReplaceAll(f.Args, "--namespaces=", "--namespaces=a,b") }},
 		"Proxy": {"no proxy for the API server", []string{`global.proxy={"https":"http://proxy:3128","noProxy":["vault.example.com"]}`},

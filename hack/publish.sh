@@ -34,19 +34,21 @@ jq -n '{
 }' >"$work/provenance.json"
 
 for archive in "$folder"/images/*.tar; do
-	name=$(basename "$archive" .tar)
+	file=$(basename "$archive" .tar)
+	name=${file%-fips}
 	version=$(jq -r --arg unit "$name" '.[] | select(.unit == $unit).to' "$folder/plan.json")
+	version=${version#v}${file#"$name"} # The tag of a FIPS image has the same suffix as its file.
 	image=$registry/$name
 	# The digest is computed from the built archive, not taken from the registry.
-	skopeo inspect --raw "oci-archive:$archive:${version#v}" >"$work/index.json"
+	skopeo inspect --raw "oci-archive:$archive:$version" >"$work/index.json"
 	digest=sha256:$(sha256sum <"$work/index.json" | cut -d ' ' -f 1)
-	skopeo copy --all --preserve-digests "oci-archive:$archive:${version#v}" "docker://$image:${version#v}"
+	skopeo copy --all --preserve-digests "oci-archive:$archive:$version" "docker://$image:$version"
 	cosign sign --yes --recursive "$image@$digest"
 	cosign attest --yes --type slsaprovenance1 --predicate "$work/provenance.json" "$image@$digest"
 	jq -r '.manifests[] | "\(.platform.architecture) \(.digest)"' "$work/index.json" | while read -r arch part; do
-		cosign attest --yes --type cyclonedx --predicate "$folder/images/$name-$arch.cdx.json" "$image@$part" </dev/null
+		cosign attest --yes --type cyclonedx --predicate "$folder/images/$file-$arch.cdx.json" "$image@$part" </dev/null
 	done
-	echo "$image:${version#v} $digest"
+	echo "$image:$version $digest"
 done
 
 # A signature of the checksums verifies all archives of dsctl.

@@ -21,7 +21,7 @@ jq -r '.[] | "\(.unit) \(.to)"' "$folder/plan.json" | while read -r unit version
 		;;
 	*)
 		cp "bin/charts/$unit-$version.tgz" "$folder/charts"
-		make images IMAGES="$unit" IMAGE_VERSION="$version" </dev/null
+		make images IMAGES="$unit" IMAGE_VERSION="$version" IMAGE_FLAGS=-fips </dev/null
 		cp "bin/images/$unit"* "$folder/images"
 		;;
 	esac

@@ -5,6 +5,7 @@ package operator
 import (
 	"cmp"
 	"context"
+	"crypto/fips140"
 	"crypto/tls"
 	"flag"
 	"fmt"
@@ -33,6 +34,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/controllers/fanout"
+	"github.com/direct-secrets/direct-secrets/common/internal/fips"
 	"github.com/direct-secrets/direct-secrets/common/internal/metrics"
 	"github.com/direct-secrets/direct-secrets/common/internal/presence"
 	"github.com/direct-secrets/direct-secrets/common/internal/referrers"
@@ -163,7 +165,7 @@ func (o *Operator) Run(ctx context.Context) error {
 		return err
 	}
 	defer stop()
-	log.Info("starting", "module", o.name, "group", o.group)
+	log.Info("starting", "module", o.name, "group", o.group, "fips140", fips.Mode(), "cryptoModule", fips140.Version())
 	return errors.Wrap(mgr.Start(ctx), "the manager stopped")
 }
 

@@ -6,6 +6,7 @@ import (
 	"reflect"
 
 	"github.com/direct-secrets/direct-secrets/common/internal/budget"
+	"github.com/direct-secrets/direct-secrets/common/internal/fips"
 )
 
 // A Kind is a store Kind with its provider code, independent of the Go type.
@@ -90,7 +91,11 @@ func (k Kind) Connect(ctx context.Context, o Object, creds Credentials, share *b
 func (k Kind) GoName() string { return reflect.TypeOf(k.New()).Elem().Name() }
 
 func recoverTo(err *error, doing string) {
-	if r := recover(); r != nil {
+	switch r := recover(); {
+	case r == nil:
+	case fips.Refused(r):
+		*err = NewError(Unavailable, "the provider's code failed while %s: %s", doing, fips.Refusal)
+	default:
 		*err = NewError(Unavailable, "the provider's code failed while %s (%s)", doing, fmt.Sprintf("%T", r))
 	}
 }

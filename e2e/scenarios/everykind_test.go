@@ -321,6 +321,10 @@ func TestEveryKind(t *testing.T) {
 			for _, module := range stack.Modules() {
 				process, err := i.StartModule(t.Context(), module)
 				must(t, err)
+				// `make e2e-fips` builds the modules like FIPS images.
+				if os.Getenv("GOFIPS140") != "" && !strings.Contains(process.Log(), `"fips140":"on","cryptoModule":"v1.`) {
+					t.Errorf("%s does not run in FIPS 140-3 mode", module)
+				}
 				t.Cleanup(func() {
 					must(t, process.Stop())
 					if t.Failed() {

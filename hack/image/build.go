@@ -9,9 +9,15 @@ import (
 	"strings"
 )
 
-// settings are the settings of the go command that change a binary. The user's own environment must not affect
-// an image. gRPC's traces would add a page of text/template.
-func settings(arch string) []string { return settingsOf("linux", arch) }
+// fipsModule is the version of Go's cryptographic module in FIPS images. It has the certificate #5247 of the CMVP, and is the
+// version "certified" of Go's lib/fips140. Only a version with a certificate is allowed here.
+const fipsModule = "v1.0.0"
+
+// settings are the settings of the go command that change a binary, with the version of the cryptographic module. The
+// user's own environment must not affect an image. gRPC's traces would add a page of text/template.
+func settings(arch, crypto string) []string {
+	return append(settingsOf("linux", arch), "GOFIPS140="+crypto)
+}
 
 // settingsOf returns the settings for an operating system.
 func settingsOf(system, arch string) []string {
@@ -21,15 +27,16 @@ func settingsOf(system, arch string) []string {
 	}
 }
 
-// build builds the programs of the module in folder.
-func build(folder string, archs []string) ([]program, error) {
+// build builds the programs of the module in folder. crypto is the version of Go's cryptographic module, or off.
+func build(folder string, archs []string, crypto string) ([]program, error) {
 	var out []program
 	for _, arch := range archs {
-		data, err := compile(folder, settings(arch), ".", "")
+		env := settings(arch, crypto)
+		data, err := compile(folder, env, ".", "")
 		if err != nil {
 			return nil, fmt.Errorf("cannot build for %s: %w", arch, err)
 		}
-		terms, err := licences(folder, settings(arch), "-deps", ".")
+		terms, err := licences(folder, env, "-deps", ".")
 		if err != nil {
 			return nil, err
 		}

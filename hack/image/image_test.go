@@ -58,7 +58,7 @@ func licensed() (release, error) {
 
 // built and packed build and pack the module once for all tests.
 var (
-	built  = sync.OnceValues(func() ([]program, error) { return build(filepath.Join("..", "..", module), archs) })
+	built  = sync.OnceValues(func() ([]program, error) { return build(filepath.Join("..", "..", module), archs, "off") })
 	packed = sync.OnceValues(func() (*image, error) {
 		programs, err := built()
 		if err != nil {
@@ -402,7 +402,7 @@ func TestReproducible(t *testing.T) {
 	// The user's settings must not matter.
 	t.Setenv("GOFLAGS", "-tags=other")
 	t.Setenv("GOAMD64", "v3")
-	again := must(build(filepath.Join(elsewhere, module), archs))(t)
+	again := must(build(filepath.Join(elsewhere, module), archs, "off"))(t)
 	later := must(licensed())(t)
 	var first, second bytes.Buffer
 	if err := errors.Join(here.write(&first), must(pack(later, module, again))(t).write(&second)); err != nil {

@@ -127,7 +127,7 @@ func TestLicencesOfAPackage(t *testing.T) {
 			for name, content := range tc.files {
 				writeTo(t, filepath.Join(tree, name), content)
 			}
-			found, err := licences(filepath.Join(tree, "main"), settings("amd64"), "-deps", ".")
+			found, err := licences(filepath.Join(tree, "main"), settings("amd64", "off"), "-deps", ".")
 			var got []string
 			for _, f := range found {
 				if !strings.HasPrefix(f.name, "licenses/stdlib/") {

@@ -4,6 +4,9 @@
 //
 //	image -version 0.1.0 -archs 'amd64 arm64' -out bin/images provider-aws provider-vault
 //
+// With -fips it also writes an image with the version VERSION-fips for each module, which is built with Go's validated
+// cryptographic module. The names of its files have the suffix -fips after the name of the module.
+//
 // With -dsctl it writes an archive of dsctl for each platform instead, with their checksums and the manifest
 // for krew.
 //
@@ -30,7 +33,12 @@ func main() {
 	out := flag.String("out", "bin/images", "folder of the archives")
 	dsctl := flag.Bool("dsctl", false, "write archives of dsctl, and no images")
 	loadable := flag.Bool("load", false, "also write an archive of each architecture that kind, containerd and Docker load without a registry")
+	fips := flag.Bool("fips", false, "also write the image VERSION-fips of each module, with Go's validated cryptographic module")
 	flag.Parse()
+	variants := []variant{{crypto: "off"}}
+	if *fips {
+		variants = append(variants, variant{"-fips", fipsModule})
+	}
 	if *dsctl {
 		if err := saveDsctl(release{Version: *version}, *out); err != nil {
 			fmt.Fprintln(os.Stderr, "image:", err)
@@ -38,7 +46,7 @@ func main() {
 		}
 		return
 	}
-	if err := run(release{Version: *version, Revision: *revision}, strings.Fields(*archs), *out, *loadable, flag.Args()); err != nil {
+	if err := run(release{Version: *version, Revision: *revision}, strings.Fields(*archs), *out, *loadable, flag.Args(), variants...); err != nil {
 		fmt.Fprintln(os.Stderr, "image:", err)
 		os.Exit(1)
 	}
@@ -58,7 +66,11 @@ type release struct {
 	Licences []file
 }
 
-func run(r release, archs []string, out string, loadable bool, modules []string) error {
+// A variant is an image of each module. suffix is that of its version and its files, and crypto the version of Go's
+// cryptographic module, or off.
+type variant struct{ suffix, crypto string }
+
+func run(r release, archs []string, out string, loadable bool, modules []string, variants ...variant) error {
 	if r.Version == "" || len(archs) == 0 || len(modules) == 0 {
 		return fmt.Errorf("a -version, an architecture and a module are needed")
 	}
@@ -77,24 +89,36 @@ func run(r release, archs []string, out string, loadable bool, modules []string)
 		return err
 	}
 	for _, folder := range modules {
-		name := filepath.Base(folder)
-		programs, err := build(folder, archs)
-		if err != nil {
-			return fmt.Errorf("cannot build %s: %w", name, err)
-		}
-		img, err := pack(r, name, programs)
-		if err != nil {
-			return fmt.Errorf("cannot pack %s: %w", name, err)
-		}
-		if err := img.save(out, name); err != nil {
-			return fmt.Errorf("cannot write the archive of %s: %w", name, err)
-		}
-		if loadable {
-			if err := img.saveLoadable(out, name); err != nil {
-				return fmt.Errorf("cannot write the archives of %s to load: %w", name, err)
+		for _, v := range variants {
+			if err := save(r, v, folder, archs, out, loadable); err != nil {
+				return err
 			}
 		}
-		fmt.Println(name, img.digest)
 	}
+	return nil
+}
+
+// save builds a variant of the image of the module in folder, and writes its files into out.
+func save(r release, v variant, folder string, archs []string, out string, loadable bool) error {
+	name := filepath.Base(folder)
+	r.Version += v.suffix
+	programs, err := build(folder, archs, v.crypto)
+	if err != nil {
+		return fmt.Errorf("cannot build %s: %w", name, err)
+	}
+	img, err := pack(r, name, programs)
+	if err != nil {
+		return fmt.Errorf("cannot pack %s: %w", name, err)
+	}
+	name += v.suffix
+	if err := img.save(out, name); err != nil {
+		return fmt.Errorf("cannot write the archive of %s: %w", name, err)
+	}
+	if loadable {
+		if err := img.saveLoadable(out, name); err != nil {
+			return fmt.Errorf("cannot write the archives of %s to load: %w", name, err)
+		}
+	}
+	fmt.Println(name, img.digest)
 	return nil
 }

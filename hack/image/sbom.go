@@ -37,6 +37,12 @@ func billOfMaterials(r release, name string, p program) ([]byte, error) {
 	image := component(cyclonedx.ComponentTypeContainer, name, r.Version, "image")
 	image.Properties = &[]cyclonedx.Property{{Name: "direct-secrets:platform", Value: "linux/" + p.arch}}
 
+	for _, s := range info.Settings {
+		if s.Key == "GOFIPS140" && s.Value != "off" {
+			*image.Properties = append(*image.Properties, cyclonedx.Property{Name: "direct-secrets:fips140", Value: s.Value})
+		}
+	}
+
 	binary := component(cyclonedx.ComponentTypeApplication, info.Main.Path, "v"+r.Version, purl(info.Main.Path, "v"+r.Version))
 	binary.PackageURL = binary.BOMRef
 	binary.Hashes = &[]cyclonedx.Hash{{Algorithm: cyclonedx.HashAlgoSHA256, Value: hex.EncodeToString(sum[:])}}

@@ -130,7 +130,7 @@ spec:
 {{- if $i.digest -}}
 {{- printf "%s@%s" $name $i.digest | quote -}}
 {{- else -}}
-{{- printf "%s:%s" $name ($i.tag | default .root.Chart.AppVersion) | quote -}}
+{{- printf "%s:%s" $name ($i.tag | default (printf "%s%s" .root.Chart.AppVersion (and $i.fips "-fips" | default ""))) | quote -}}
 {{- end -}}
 {{- end -}}
 

@@ -63,7 +63,7 @@ func ofClasses(board *presence.Board) absence {
 		if message == "" {
 			return nil, 0
 		}
-		// The store is looked at now and then, and an operator may have started meanwhile.
+		// The store is checked once a minute, and an operator may have started meanwhile.
 		if missing, _ := board.MissingClass(&ref, class, namespace, time.Time{}); missing {
 			return ptr.To(status.Stalled(v1alpha1.ReasonProviderNotRunning, message)), 0
 		}

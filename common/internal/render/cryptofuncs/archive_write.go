@@ -84,7 +84,7 @@ func encodeArchive(key any, leaf *x509.Certificate, others []*x509.Certificate, 
 	}
 	archive, err := pkcs12.Modern2023.WithRand(salts).Encode(key, leaf, others, password)
 	if err != nil {
-		return "", newError("the archive cannot be written from this certificate, key and password")
+		return "", orRefusal(err, newError("the archive cannot be written from this certificate, key and password"))
 	}
 	return base64.StdEncoding.EncodeToString(archive), nil
 }
@@ -112,7 +112,7 @@ func pemTruststoreToPKCS12Pass(certs, password string) (string, error) {
 	}
 	archive, err := pkcs12.Modern2023.WithRand(salts).EncodeTrustStoreEntries(entries(all), password)
 	if err != nil {
-		return "", newError("the trust store cannot be written from these certificates and this password")
+		return "", orRefusal(err, newError("the trust store cannot be written from these certificates and this password"))
 	}
 	return base64.StdEncoding.EncodeToString(archive), nil
 }
@@ -185,7 +185,7 @@ func salts(password string, contents [][]byte) (*bytes.Reader, error) {
 	}
 	seed, err := pbkdf2.Key(sha256.New, password, h.Sum(nil), 2048, sha256.Size)
 	if err != nil {
-		return nil, newError("the archive cannot be written: PBKDF2 is not available")
+		return nil, orRefusal(err, newError("the archive cannot be written: PBKDF2 is not available"))
 	}
 	stream, err := hkdf.Expand(sha256.New, seed, "salts of a PKCS#12 archive", 256)
 	if err != nil {

@@ -82,7 +82,7 @@ func (p password) cipher(alg pkix.AlgorithmIdentifier) (cipher.Block, []byte, er
 	}
 	block, err := c.new(key)
 	if err != nil {
-		return nil, nil, errDamaged()
+		return nil, nil, orRefusal(err, errDamaged())
 	}
 	return block, iv, nil
 }
@@ -107,7 +107,7 @@ func (p password) cipherOfPBES2(alg pkix.AlgorithmIdentifier) (cipher.Block, []b
 	}
 	block, err := c.new(key)
 	if err != nil {
-		return nil, nil, errDamaged()
+		return nil, nil, orRefusal(err, errDamaged())
 	}
 	return block, iv, nil
 }

@@ -1,6 +1,10 @@
 package cryptofuncs
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/direct-secrets/direct-secrets/common/internal/fips"
+)
 
 // An Error describes what is wrong with an argument of a function and how to fix it. Its text never contains a part
 // of an argument, or the text of a library's error, which might contain one. So it can be shown in conditions, events
@@ -17,4 +21,12 @@ func (e *Error) Safe() string { return e.message }
 // part of a function's argument.
 func newError(format string, args ...any) error {
 	return &Error{message: fmt.Sprintf(format, args...)}
+}
+
+// orRefusal returns otherwise, or that Go refuses the call in FIPS 140-3 mode if that is the error of the library.
+func orRefusal(err, otherwise error) error {
+	if fips.Refused(err) {
+		return newError(fips.Refusal)
+	}
+	return otherwise
 }

@@ -120,7 +120,7 @@ func (p password) pbkdf2(alg pkix.AlgorithmIdentifier, size int) ([]byte, error)
 	}
 	key, err := pbkdf2.Key(d.new, p.utf8, params.Salt, params.Iterations, size)
 	if err != nil {
-		return nil, errAlgorithm()
+		return nil, orRefusal(err, errAlgorithm())
 	}
 	return key, nil
 }

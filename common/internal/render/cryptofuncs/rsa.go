@@ -42,7 +42,7 @@ func rsaDecrypt(scheme, hashName, ciphertext, key string) (string, error) {
 	}
 	plain, err := rsa.DecryptOAEP(h, nil, rsaKey, []byte(ciphertext), nil)
 	if err != nil {
-		return "", newError("the cipher text cannot be decrypted with this key of %d bits and this hash; keys below 1024 bits are refused", rsaKey.N.BitLen())
+		return "", orRefusal(err, newError("the cipher text cannot be decrypted with this key of %d bits and this hash; keys below 1024 bits are refused", rsaKey.N.BitLen()))
 	}
 	return string(plain), nil
 }

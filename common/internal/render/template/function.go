@@ -6,6 +6,8 @@ import (
 	"reflect"
 	"regexp"
 	"unicode/utf8"
+
+	"github.com/direct-secrets/direct-secrets/common/internal/fips"
 )
 
 // A mode is how much of its arguments a function reads.
@@ -183,7 +185,7 @@ func (f *function) shield() {
 	case *noKeyError:
 		panic(p)
 	default:
-		panic(f.failed(nil))
+		panic(f.failed(refusalOf(p)))
 	}
 }
 
@@ -199,8 +201,18 @@ func (f *function) failed(err error) *failure {
 		return &failure{fmt.Sprintf("function %q: %s", f.name, own.reason)}
 	case errors.As(err, &safe):
 		return &failure{fmt.Sprintf("function %q: %s", f.name, safe.Safe())}
+	case fips.Refused(err):
+		return f.failed(refusalOf(err))
 	}
 	return &failure{fmt.Sprintf("function %q failed", f.name)}
+}
+
+// refusalOf returns the failure for an error or a panic of a call that Go refuses in FIPS 140-3 mode; nil for others.
+func refusalOf(v any) error {
+	if !fips.Refused(v) {
+		return nil
+	}
+	return &failure{fips.Refusal}
 }
 
 // admit charges for the arguments, and refuses those that the function must not get.
