@@ -87,7 +87,7 @@ func cutOff() func() {
 	path := os.Getenv("PATH")
 	cut.Store(true)
 	transport.CloseIdleConnections() // A connection that is open needs no proxy.
-	_ = os.Setenv("PATH", "") // It fails only for malformed names.
+	_ = os.Setenv("PATH", "")        // It fails only for malformed names.
 	return func() {
 		_ = os.Setenv("PATH", path)
 		cut.Store(false)
