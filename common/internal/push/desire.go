@@ -56,19 +56,11 @@ func NewPlan(spec *v1alpha1.PushSecretSpec) (*Plan, error) {
 	if err := checkSelector(spec.Selector); err != nil {
 		return nil, err
 	}
-	switch {
-	case len(spec.StoreRefs) == 0:
-		return nil, errors.New("spec.storeRefs is empty; name a store")
-	case len(spec.Data)+len(spec.DataTo) == 0:
-		return nil, errors.New("spec: nothing to push; add an entry to data or dataTo")
+	if err := checkStoreRefs(spec.StoreRefs); err != nil {
+		return nil, err
 	}
-	for i, r := range spec.StoreRefs {
-		if r.Kind == "" || (r.Name == "") == (r.LabelSelector == nil) {
-			return nil, errors.Errorf("spec.storeRefs[%d]: set kind, and either name or labelSelector", i)
-		}
-		if _, err := metav1.LabelSelectorAsSelector(r.LabelSelector); err != nil {
-			return nil, errors.Errorf("spec.storeRefs[%d].labelSelector: invalid label selector; correct its keys, operators and values", i)
-		}
+	if len(spec.Data)+len(spec.DataTo) == 0 {
+		return nil, errors.New("spec: nothing to push; add an entry to data or dataTo")
 	}
 	for i, d := range spec.Data {
 		if err := checkData(d); err != nil {
@@ -105,6 +97,21 @@ func checkSelector(s v1alpha1.PushSelector) error {
 	}
 	if _, err := metav1.LabelSelectorAsSelector(s.Secret.Selector); err != nil {
 		return errors.New("spec.selector.secret.selector: invalid label selector; correct its keys, operators and values")
+	}
+	return nil
+}
+
+func checkStoreRefs(refs []v1alpha1.PushStoreRef) error {
+	if len(refs) == 0 {
+		return errors.New("spec.storeRefs is empty; name a store")
+	}
+	for i, r := range refs {
+		if r.Kind == "" || (r.Name == "") == (r.LabelSelector == nil) {
+			return errors.Errorf("spec.storeRefs[%d]: set kind, and either name or labelSelector", i)
+		}
+		if _, err := metav1.LabelSelectorAsSelector(r.LabelSelector); err != nil {
+			return errors.Errorf("spec.storeRefs[%d].labelSelector: invalid label selector; correct its keys, operators and values", i)
+		}
 	}
 	return nil
 }
