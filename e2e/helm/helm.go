@@ -62,6 +62,12 @@ func New(cluster *rest.Config) (*Client, error) {
 	return &Client{cluster: cluster, version: version}, nil
 }
 
+// Offline returns a Client that only renders, for a version of Kubernetes such as v1.33.0.
+func Offline(kubernetes string) (*Client, error) {
+	version, err := common.ParseKubeVersion(kubernetes)
+	return &Client{cluster: &rest.Config{}, version: version}, err
+}
+
 // Template returns the manifests of a release for the cluster's version of Kubernetes, as `helm template` prints them.
 func (c *Client) Template(r Release) (string, error) {
 	out, err := c.dryRun(r, c.version)

@@ -6,7 +6,8 @@
 //	release write     also writes the versions, the lock of the umbrella chart and the changelogs of the plan
 //	release check     fails unless everything that is due can be tagged as the tree is, and prints it as JSON
 //	release rehearse  releases until nothing is due, in a copy of the repository, and prints each step
-//	release lock      makes the umbrella chart pin the charts below it, and pages state its versions, as `make generate` does
+//	release lock      makes the umbrella chart pin the charts below it, and static manifests and pages have its versions, as
+//	                  `make generate` does
 //
 // A change of common is released before the modules that are built with it, which then move to it with one change of
 // Renovate. docs/reference/versions.md has the rules.
@@ -17,10 +18,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 )
 
 func main() {
+	slog.SetLogLoggerLevel(slog.LevelWarn) // Helm logs each chart behind a symbolic link.
 	if err := run(os.Args[1:], ".", os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)

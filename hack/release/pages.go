@@ -11,7 +11,7 @@ import (
 // module in statedOfUnit. In stated it does not, and the version is that of the umbrella chart.
 var (
 	statedOfUnit = regexp.MustCompile(`\b(common|(?:provider|generator)-[a-z0-9]+)(?:\.tar:|:|/v| v| IMAGE_VERSION=)(\d+\.\d+\.\d+)\b`)
-	stated       = regexp.MustCompile(`(?:charts/direct-secrets --version |\bdirect-secrets-|ARCHS=\w+ IMAGE_VERSION=|charts IMAGE_VERSION=|targetRevision: |/download/v|\$module\S*:|placeholder: |umbrella chart \| .v)(\d+\.\d+\.\d+)\b`)
+	stated       = regexp.MustCompile(`(?:charts/direct-secrets --version |\bdirect-secrets-|ARCHS=\w+ IMAGE_VERSION=|charts IMAGE_VERSION=|targetRevision: |/download/v|charts/crds\?ref=v|\$module\S*:|placeholder: |umbrella chart \| .v)(\d+\.\d+\.\d+)\b`)
 )
 
 // pages returns the pages that state another version than the tree has, by path, with the version of the tree.

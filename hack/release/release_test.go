@@ -33,13 +33,13 @@ func newHistory(t *testing.T) history {
 		"charts/crds/files/crds/a.yaml":   "a\n",
 		"charts/direct-secrets/a.yaml":    "a\n",
 		"charts/direct-secrets/README.md": "a\n",
-		"charts/direct-secrets/Chart.yaml": "name: direct-secrets\nversion: 0.1.0\nappVersion: 0.1.0\ndependencies:\n  - name: library\n    version: 0.1.0\n" +
+		"charts/direct-secrets/Chart.yaml": "name: direct-secrets\nversion: 0.1.0\nappVersion: 0.1.0\nannotations:\n  a: b\ndependencies:\n  - name: library\n    version: 0.1.0\n" +
 			"  - name: crds\n    version: 0.1.0\n  - name: provider-a\n    version: 0.1.0\n    condition: provider-a.enabled\n  - name: provider-b\n    version: 0.1.0\n    condition: provider-b.enabled\n",
 	}
 	for _, p := range []string{"provider-a", "provider-b"} {
 		files[p+"/go.mod"] = "module " + p + "\n\nrequire " + commonPath + " v0.1.0\n"
 		files[p+"/main.go"] = "package main\n"
-		files["charts/"+p+"/Chart.yaml"] = "name: " + p + "\nversion: 0.1.0\nappVersion: 0.1.0\ndependencies:\n  - name: library\n    version: 0.1.0\n"
+		files["charts/"+p+"/Chart.yaml"] = "name: " + p + "\nversion: 0.1.0\nappVersion: 0.1.0\nannotations:\n  artifacthub.io/changes: |\n    - \"before\"\n  a: b\ndependencies:\n  - name: library\n    version: 0.1.0\n"
 	}
 	h.commit("Begin", files)
 	if err := lock(h.root); err != nil {
@@ -246,10 +246,10 @@ func TestUnwritten(t *testing.T) {
 	if diff := cmp.Diff(map[string]string{
 		"provider-a/CHANGELOG.md":            "# Changes of provider-a\n\n## v0.1.1\n\n- Fix a\n",
 		"charts/direct-secrets/CHANGELOG.md": "# Changes of direct-secrets\n\n## v0.1.1\n\n- Pin provider-a v0.1.1\n",
-		"charts/direct-secrets/Chart.yaml": "name: direct-secrets\nversion: 0.1.1\nappVersion: 0.1.1\ndependencies:\n  - name: library\n    version: \"~0.1.0\"\n" +
+		"charts/direct-secrets/Chart.yaml": "name: direct-secrets\nversion: 0.1.1\nappVersion: 0.1.1\nannotations:\n  artifacthub.io/changes: |\n    - \"Pin provider-a v0.1.1\"\n  a: b\ndependencies:\n  - name: library\n    version: \"~0.1.0\"\n" +
 			"  - name: crds\n    version: \"~0.1.0\"\n  - name: provider-a\n    version: \"~0.1.0\"\n    condition: provider-a.enabled\n  - name: provider-b\n    version: \"~0.1.0\"\n    condition: provider-b.enabled\n",
-		"charts/provider-a/Chart.yaml": "name: provider-a\nversion: 0.1.1\nappVersion: 0.1.1\ndependencies:\n  - name: library\n    version: 0.1.0\n",
-		"charts/provider-b/Chart.yaml": "name: provider-b\nversion: 0.1.0\nappVersion: 0.1.0\ndependencies:\n  - name: library\n    version: 0.1.0\n",
+		"charts/provider-a/Chart.yaml": "name: provider-a\nversion: 0.1.1\nappVersion: 0.1.1\nannotations:\n  artifacthub.io/changes: |\n    - \"Fix a\"\n  a: b\ndependencies:\n  - name: library\n    version: 0.1.0\n",
+		"charts/provider-b/Chart.yaml": "name: provider-b\nversion: 0.1.0\nappVersion: 0.1.0\nannotations:\n  artifacthub.io/changes: |\n    - \"before\"\n  a: b\ndependencies:\n  - name: library\n    version: 0.1.0\n",
 	}, got); diff != "" {
 		t.Errorf("what is written: -want, +got:\n%s", diff)
 	}
@@ -309,6 +309,7 @@ func TestVersionsInText(t *testing.T) {
 		"Archive":       {"so does its archive", "bin/charts/direct-secrets-0.1.0.tgz", "bin/charts/direct-secrets-0.4.0.tgz"},
 		"ArgoCD":        {"so does the chart in an Application", "targetRevision: 0.1.0", "targetRevision: 0.4.0"},
 		"Download":      {"dsctl is released with the umbrella chart", "releases/download/v0.1.0/direct-secrets.yaml", "releases/download/v0.4.0/direct-secrets.yaml"},
+		"Base":          {"so do the static manifests of the CRDs", "charts/crds?ref=v0.1.0", "charts/crds?ref=v0.4.0"},
 		"Image":         {"an image has the version of its module", "ghcr.io/direct-secrets/provider-aws:0.1.0", "ghcr.io/direct-secrets/provider-aws:0.3.1"},
 		"ImageArchive":  {"so does an archive of it", "oci-archive:provider-aws.tar:0.1.0", "oci-archive:provider-aws.tar:0.3.1"},
 		"Tag":           {"so does a tag", "`provider-aws/v0.1.0`", "`provider-aws/v0.3.1`"},

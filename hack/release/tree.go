@@ -102,7 +102,8 @@ func write(root string, p plan) error {
 			charts = append(charts, "charts/crds")
 		}
 		for _, c := range charts {
-			if err := replace(filepath.Join(root, c, "Chart.yaml"), `(?m)^((?:version|appVersion): ).*`, "${1}"+r.To[1:]); err != nil {
+			path := filepath.Join(root, c, "Chart.yaml")
+			if err := errors.Join(replace(path, `(?m)^((?:version|appVersion): ).*`, "${1}"+r.To[1:]), writeChanges(path, r.Changes)); err != nil {
 				return err
 			}
 		}
@@ -128,6 +129,18 @@ func writeLog(root string, r release) error {
 	return os.WriteFile(path, []byte(title+entry+before), 0o644)
 }
 
+// writeChanges writes the annotation with the changes of a chart; see https://artifacthub.io/docs/topics/annotations/helm.
+func writeChanges(path string, changes []string) error {
+	if len(changes) == 0 {
+		return nil // This is the first release.
+	}
+	out := "annotations:\n  artifacthub.io/changes: |\n"
+	for _, c := range changes {
+		out += fmt.Sprintf("    - %q\n", c)
+	}
+	return replace(path, `(?m)^annotations:\n(?:  artifacthub\.io/changes: \|\n(?:    .*\n)*)?`, strings.ReplaceAll(out, "$", "$$"))
+}
+
 // replace replaces what matches a pattern in a file.
 func replace(path, pattern, by string) error {
 	raw, err := os.ReadFile(path)
@@ -138,7 +151,7 @@ func replace(path, pattern, by string) error {
 }
 
 // lock makes the umbrella chart pin each chart below it to a minor version, and writes the exact ones into Chart.lock, into the
-// lists of images and into the pages that state them.
+// lists of images, the static manifests and the pages that state them.
 func lock(root string) error {
 	path := filepath.Join(root, "charts", umbrella)
 	u, err := readChart(root, filepath.Join("charts", umbrella))
@@ -180,5 +193,5 @@ func lock(root string) error {
 	if err := os.WriteFile(filepath.Join(path, "Chart.lock"), out, 0o644); err != nil {
 		return err
 	}
-	return writePages(root)
+	return errors.Join(writeManifests(root), writePages(root))
 }

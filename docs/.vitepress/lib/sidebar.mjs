@@ -18,7 +18,7 @@ const sections = [
   {
     text: 'Operate',
     dir: 'operate',
-    first: ['operator', 'sizing', 'runbook', 'disaster', 'upgrade', 'uninstall', 'modules', 'several-releases'],
+    first: ['operator', 'sizing', 'runbook', 'disaster', 'upgrade', 'uninstall', 'modules', 'several-releases', 'static-manifests'],
   },
   {
     text: 'Reference',
