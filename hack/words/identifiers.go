@@ -112,48 +112,50 @@ func (c *identifierCheck) report(all bool) []string {
 // declared returns the identifiers that a file declares, in the order of the file, without the name of its package.
 func declared(parsed *ast.File) []*ast.Ident {
 	var all []*ast.Ident
-	add := func(ids ...*ast.Ident) {
+	add := func(of ast.Expr, ids ...*ast.Ident) {
 		for _, id := range ids {
-			if id != nil && id.Name != "_" {
+			if id != nil && id.Name != "_" && !isIterator(id, of) {
 				all = append(all, id)
 			}
 		}
 	}
-	addDefined := func(operator token.Token, expressions ...ast.Expr) {
+	addDefined := func(operator token.Token, of ast.Expr, expressions ...ast.Expr) {
 		for _, e := range expressions {
 			if id, ok := e.(*ast.Ident); ok && operator == token.DEFINE {
-				add(id)
+				add(of, id)
 			}
 		}
 	}
 	ast.Inspect(parsed, func(n ast.Node) bool {
 		switch n := n.(type) {
 		case *ast.ImportSpec:
-			add(n.Name)
+			add(nil, n.Name)
 		case *ast.FuncDecl:
-			add(n.Name)
+			add(nil, n.Name)
 		case *ast.TypeSpec:
-			add(n.Name)
+			add(nil, n.Name)
 		case *ast.ValueSpec:
-			add(n.Names...)
+			add(n.Type, n.Names...)
 		case *ast.Field:
-			if !isIterator(n) {
-				add(n.Names...)
-			}
+			add(n.Type, n.Names...)
 		case *ast.AssignStmt:
-			addDefined(n.Tok, n.Lhs...)
+			addDefined(n.Tok, n.Rhs[0], n.Lhs...)
 		case *ast.RangeStmt:
-			addDefined(n.Tok, n.Key, n.Value)
+			addDefined(n.Tok, nil, n.Key, n.Value)
 		}
 		return true
 	})
 	return all
 }
 
-// isIterator reports whether a field is the parameter yield of an iterator, as the package iter names it.
-func isIterator(f *ast.Field) bool {
-	_, isFunc := f.Type.(*ast.FuncType)
-	return isFunc && len(f.Names) == 1 && f.Names[0].Name == "yield"
+// isIterator reports whether an identifier is the function yield of an iterator, as the package iter names it. of is its type or
+// value.
+func isIterator(id *ast.Ident, of ast.Expr) bool {
+	switch of.(type) {
+	case *ast.FuncType, *ast.FuncLit:
+		return id.Name == "yield"
+	}
+	return false
 }
 
 // split returns the words of an identifier in lower case. They end at capitals, digits, underscores, dashes and dots.
