@@ -95,7 +95,7 @@ func TestGeneratorCRD(t *testing.T) {
 	scopes := func(s ...string) v1alpha1.GCPAccessTokenSpec { return v1alpha1.GCPAccessTokenSpec{Scopes: s} }
 	everything := v1alpha1.GCPAccessTokenSpec{
 		GeneratorSpec: common.GeneratorSpec{
-			SourceSpec: common.SourceSpec{RefreshInterval: "1m"}, RotationInterval: "30m", KeepPrevious: true,
+			SourceSpec: common.SourceSpec{ValidationInterval: "1m"}, RotationInterval: "30m", KeepPrevious: true,
 		},
 		Scopes:   []string{"https://www.googleapis.com/auth/devstorage.read_only", "openid"},
 		Endpoint: "http://127.0.0.1:8080", Auth: byToken(reader),

@@ -46,7 +46,8 @@ func TestCRD(t *testing.T) {
 		change func(*v1alpha1.VaultKVSpec)
 		want   string // part of the error
 	}{
-		"Least":    {"The server and the path are enough for the API server.", func(*v1alpha1.VaultKVSpec) {}, ""},
+		"Least":    {"The server, the path and a way to log in are enough.", func(*v1alpha1.VaultKVSpec) {}, ""},
+		"Auth":     {"A missing auth is rejected.", func(s *v1alpha1.VaultKVSpec) { s.Auth = nil }, "spec.auth: Required value"},
 		"NoServer": {"A missing server is rejected.", func(s *v1alpha1.VaultKVSpec) { s.Server = "" }, "spec.server"},
 		"NoPath":   {"A missing path is rejected.", func(s *v1alpha1.VaultKVSpec) { s.Path = "" }, "spec.path"},
 		"Version":  {"An unknown version is rejected.", func(s *v1alpha1.VaultKVSpec) { s.Version = "v3" }, "spec.version"},
@@ -91,7 +92,7 @@ func TestCRD(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			spec := v1alpha1.VaultKVSpec{Path: "secret", VaultServer: v1alpha1.VaultServer{Server: "https://vault.example"}}
+			spec := v1alpha1.VaultKVSpec{Path: "secret", VaultServer: v1alpha1.VaultServer{Server: "https://vault.example", Auth: &auth{TokenSecretRef: token}}}
 			tc.change(&spec)
 			for _, o := range []client.Object{
 				&v1alpha1.VaultKV{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: strings.ToLower(name)}, Spec: spec},
@@ -113,7 +114,8 @@ func TestGeneratorCRD(t *testing.T) {
 		change func(*spec)
 		want   string // part of the error
 	}{
-		"Least":    {"The server and the path are enough for the API server.", func(*spec) {}, ""},
+		"Least":    {"The server, the path and a way to log in are enough.", func(*spec) {}, ""},
+		"NoAuth":   {"A missing way to log in is rejected.", func(s *spec) { s.Auth = nil }, "spec.auth: Required value"},
 		"NoServer": {"A missing server is rejected.", func(s *spec) { s.Server = "" }, "spec.server"},
 		"NoPath":   {"A missing path is rejected.", func(s *spec) { s.Path = "" }, "spec.path"},
 		"Method":   {"The method DELETE is rejected.", func(s *spec) { s.Method = "DELETE" }, "spec.method"},
@@ -121,7 +123,7 @@ func TestGeneratorCRD(t *testing.T) {
 		"Result":   {"An unknown result type is rejected.", func(s *spec) { s.ResultType = "All" }, "spec.resultType"},
 		"Auth":     {"The result type Auth is accepted.", func(s *spec) { s.ResultType = "Auth" }, ""},
 		"TwoAuths": {"Two ways to log in are rejected.", func(s *spec) {
-			s.Auth = &v1alpha1.VaultAuth{TokenSecretRef: new(ref("vault", "token")), Cert: &v1alpha1.CertAuth{}}
+			s.Auth.Cert = &v1alpha1.CertAuth{}
 		}, "set exactly one of tokenSecretRef"},
 		"Parameters": {"Nested parameters are accepted.", object(`{"a":{"b":[1,"c"]}}`), ""},
 		"List":       {"Parameters that are not an object are rejected.", object(`["a"]`), "spec.parameters"},
@@ -130,7 +132,7 @@ func TestGeneratorCRD(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			s := spec{Path: "database/creds/shop", VaultServer: v1alpha1.VaultServer{Server: "https://vault.example"}}
+			s := spec{Path: "database/creds/shop", VaultServer: v1alpha1.VaultServer{Server: "https://vault.example", Auth: &v1alpha1.VaultAuth{TokenSecretRef: new(ref("vault", "token"))}}}
 			tc.change(&s)
 			for _, o := range []client.Object{
 				&v1alpha1.VaultDynamicSecret{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: strings.ToLower(name)}, Spec: s},

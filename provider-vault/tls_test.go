@@ -32,7 +32,7 @@ func shop(t *testing.T, srv *vaulttest.Server, url, namespace, name string) *v1a
 	return &v1alpha1.VaultKV{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
 		Spec: v1alpha1.VaultKVSpec{
-			StoreSpec: common.StoreSpec{SourceSpec: common.SourceSpec{RefreshInterval: "1s"}},
+			StoreSpec: common.StoreSpec{SourceSpec: common.SourceSpec{ValidationInterval: "1s"}},
 			Path:      "secret",
 			VaultServer: v1alpha1.VaultServer{RetrySpec: common.RetrySpec{RetrySettings: &common.RetrySettings{MaxRetries: new(int32)}}, Server: url, Auth: &v1alpha1.VaultAuth{AppRole: &v1alpha1.AppRoleAuth{
 				RoleID:    srv.Do(http.MethodGet, "auth/approle/role/shop/role-id", nil)["role_id"].(string),

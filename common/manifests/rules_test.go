@@ -54,8 +54,9 @@ var refusals = map[string]refusal{
 	"interval-push":       {"The minimum applies to pushes.", "PushSecret", "{refreshInterval: 1ms, " + pushes + "}", "refreshInterval must be 0 or at least 1s"},
 	"interval-push-never": {"A push accepts zero, which means never to compare.", "PushSecret", "{refreshInterval: 0s, " + pushes + "}", ""},
 	"interval-fan-out":    {"The minimum applies to each object of a fan-out.", "ClusterExternalSecret", "{externalSecretSpec: {refreshInterval: 1ms, " + reads + "}}", "refreshInterval must be 0 or at least 1s"},
-	"interval-store":      {"The minimum applies to the validation of stores.", "FakeStore", "{backend: a, refreshInterval: 1ms}", "refreshInterval must be 0 or at least 1s"},
-	"interval-generator":  {"The minimum applies to the validation of generators.", "FakeGenerator", "{backend: a, refreshInterval: 1ms}", "refreshInterval must be 0 or at least 1s"},
+	"interval-store":      {"The minimum applies to the validation of stores.", "FakeStore", "{backend: a, validationInterval: 1ms}", "validationInterval must be at least 1s"},
+	"interval-generator":  {"The minimum applies to the validation of generators.", "FakeGenerator", "{backend: a, validationInterval: 1ms}", "validationInterval must be at least 1s"},
+	"interval-store-zero": {"Zero is refused: a store cannot be validated never, or without a pause.", "FakeStore", "{backend: a, validationInterval: '0'}", "validationInterval must be at least 1s"},
 	"rotation":            {"The minimum applies to the rotation of credentials.", "FakeGenerator", "{backend: a, rotationInterval: 1ms}", "rotationInterval must be 0 or at least 1s"},
 
 	"template-push":             {"A PushSecret accepts a template of data.", "PushSecret", "{" + pushes + ", template: {type: '', metadata: {}, data: {a: b}, templateFrom: [{literal: a}, {literal: a, target: Data}]}}", ""},
@@ -100,6 +101,13 @@ var refusals = map[string]refusal{
 	"source-both":        {"A store together with a generator is refused.", "ExternalSecret", "{dataFrom: [{sourceRef: {storeRef: {kind: FakeStore, name: a}, generatorRef: {kind: FakeGenerator, name: a}}}]}", "set either storeRef or generatorRef"},
 	"find-none":          {"A find without conditions is refused.", "ExternalSecret", "{storeRef: {kind: FakeStore, name: s}, dataFrom: [{find: {decodingStrategy: Base64}}]}", "set path, name or tags"},
 	"find-tags":          {"A find by tags is accepted.", "ExternalSecret", "{storeRef: {kind: FakeStore, name: s}, dataFrom: [{find: {tags: {a: b}}}]}", ""},
+
+	"target-name":       {"The name of a Secret is accepted.", "ExternalSecret", "{" + reads + ", target: {name: a-b.c}}", ""},
+	"target-name-empty": {"An empty name counts as unset.", "ExternalSecret", "{" + reads + ", target: {name: ''}}", ""},
+	"target-name-upper": {"Upper case letters are refused.", "ExternalSecret", "{" + reads + ", target: {name: Db}}", "must be the name of a Secret"},
+	"target-name-path":  {"A slash is refused.", "ClusterExternalSecret", "{externalSecretSpec: {" + reads + ", target: {name: a/b}}}", "must be the name of a Secret"},
+	"store-name-empty":  {"A reference without a name is refused.", "ExternalSecret", "{storeRef: {kind: FakeStore, name: ''}}", "spec.storeRef.name: Invalid value"},
+	"store-kind-empty":  {"A reference without a Kind is refused.", "PushSecret", "{storeRefs: [{kind: '', name: a}], selector: {secret: {name: a}}}", "spec.storeRefs[0].kind: Invalid value"},
 
 	"secret-key":       {"All characters that a Secret accepts are accepted.", "ExternalSecret", "{storeRef: {kind: FakeStore, name: s}, data: [{secretKey: a-Z_0.9, remoteRef: {key: a}}, {secretKey: .env, remoteRef: {key: a}}]}", ""},
 	"secret-key-slash": {"A slash is refused.", "ExternalSecret", "{storeRef: {kind: FakeStore, name: s}, data: [{secretKey: a/b, remoteRef: {key: a}}]}", "secretKey must have letters"},

@@ -158,7 +158,7 @@ func newMonitoring(t *testing.T) *monitoring {
 		must(t, shared.AWSStore(t.Context(), ns, plantedStore, func(s *awsv1.AWSSecretsManager) {
 			retries := int32(0)
 			s.Spec.RetrySettings = &v1alpha1.RetrySettings{MaxRetries: &retries}
-			s.Spec.RefreshInterval, s.Spec.Endpoint = "1s", m.aws.URL()
+			s.Spec.ValidationInterval, s.Spec.Endpoint = "1s", m.aws.URL()
 		}))
 	}
 	m.shorten()

@@ -130,7 +130,7 @@ func TestAddress(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			_, err := Connect(t.Context(), appRole(tc.server, func(s *v1alpha1.VaultKVSpec) { s.Insecure = tc.insecure }), plainCreds{plain: tc.plain})
+			_, err := Connect(t.Context(), appRole(tc.server, func(s *v1alpha1.VaultKVSpec) { s.AllowPlainHTTP = tc.insecure }), plainCreds{plain: tc.plain})
 			if tc.want == "" && err != nil || tc.want != "" && (provider.ClassOf(err) != provider.Invalid || !strings.HasPrefix(err.Error(), tc.want)) {
 				t.Errorf("error %v, want %q", err, tc.want)
 			}
@@ -142,7 +142,7 @@ func TestAddress(t *testing.T) {
 func TestInsecure(t *testing.T) {
 	srv, secrets := vault(t, "1h")
 	mustPut(t, srv, "shop/db", db)
-	c := connect(t, appRole(strings.Replace(srv.URL, "127.0.0.1", "0.0.0.0", 1), func(s *v1alpha1.VaultKVSpec) { s.Insecure = true }), secrets)
+	c := connect(t, appRole(strings.Replace(srv.URL, "127.0.0.1", "0.0.0.0", 1), func(s *v1alpha1.VaultKVSpec) { s.AllowPlainHTTP = true }), secrets)
 	if got := read1(t, c); got != db {
 		t.Errorf("got %q", got)
 	}

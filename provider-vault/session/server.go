@@ -146,8 +146,8 @@ func checkAddress(creds provider.Credentials, spec *v1alpha1.VaultServer) (plain
 	switch {
 	case strings.Contains(u.Path, ".."):
 		return plain, provider.NewError(provider.Invalid, "spec.server: the path must not contain \"..\"; write it as https://host:port")
-	case plain && !spec.Insecure && (allowed == nil || !allowed.PlainHTTPAllowed()):
-		return plain, provider.NewError(provider.Invalid, "spec.server: plain http is for the operator's own host (127.0.0.1, localhost) only; use https, or set spec.insecure if the network protects the traffic")
+	case plain && !spec.AllowPlainHTTP && (allowed == nil || !allowed.PlainHTTPAllowed()):
+		return plain, provider.NewError(provider.Invalid, "spec.server: plain http is for the operator's own host (127.0.0.1, localhost) only; use https, or set spec.allowPlainHTTP if the network protects the traffic")
 	}
 	return plain, nil
 }

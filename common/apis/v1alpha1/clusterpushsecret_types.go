@@ -92,7 +92,7 @@ type FanOutStatus struct {
 // NamespaceFailure is a namespace in which an object could not be created, and why.
 type NamespaceFailure struct {
 	Namespace string `json:"namespace"`
-	Reason    string `json:"reason"`
+	Message   string `json:"message"`
 }
 
 // Reasons of the Ready condition of an object that is made in many namespaces.

@@ -134,6 +134,7 @@ type Target struct {
 	// Name of the Secret. Default: the name of the ExternalSecret.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-.a-z0-9]*[a-z0-9])?)?$')",message="must be the name of a Secret: lower case letters, digits, '.' and '-', with a letter or digit at both ends"
 	Name string `json:"name,omitempty"`
 
 	// Owner (the default): create the Secret and own it. Orphan: create it without owning it.
@@ -180,6 +181,7 @@ type Template struct {
 
 	// Go templates, by key of the Secret.
 	// +optional
+	// +kubebuilder:validation:MaxProperties=1000
 	Data map[string]string `json:"data,omitempty"`
 
 	// Templates in ConfigMaps, Secrets or literals.
@@ -192,8 +194,10 @@ type Template struct {
 // TemplateMetadata holds labels and annotations for the Secret.
 type TemplateMetadata struct {
 	// +optional
+	// +kubebuilder:validation:MaxProperties=500
 	Labels map[string]string `json:"labels,omitempty"`
 	// +optional
+	// +kubebuilder:validation:MaxProperties=500
 	Annotations map[string]string `json:"annotations,omitempty"`
 }
 
@@ -210,6 +214,7 @@ type TemplateFrom struct {
 	// +optional
 	Secret *TemplateSource `json:"secret,omitempty"`
 	// +optional
+	// +kubebuilder:validation:MaxLength=262144
 	Literal *string `json:"literal,omitempty"`
 	// Part of the Secret that the result is for. Default: Data.
 	// +optional
@@ -228,6 +233,7 @@ type TemplateSource struct {
 
 // TemplateSourceItem names one key that holds a template.
 type TemplateSourceItem struct {
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Key string `json:"key"`
 	// Values (the default): the template returns one value. KeysAndValues: it returns a YAML map.
@@ -340,10 +346,12 @@ type SourceRef struct {
 // +kubebuilder:validation:XValidation:rule="has(self.path) || has(self.name) || has(self.tags)",message="set path, name or tags"
 type Find struct {
 	// +optional
+	// +kubebuilder:validation:MaxLength=2048
 	Path string `json:"path,omitempty"`
 	// +optional
 	Name *FindName `json:"name,omitempty"`
 	// +optional
+	// +kubebuilder:validation:MaxProperties=50
 	Tags map[string]string `json:"tags,omitempty"`
 	// +optional
 	// +kubebuilder:validation:Enum="";Default;Unicode
@@ -356,6 +364,7 @@ type Find struct {
 // FindName selects secrets by name.
 type FindName struct {
 	// Regular expression in RE2 syntax.
+	// +kubebuilder:validation:MaxLength=512
 	RegExp string `json:"regexp"`
 }
 
@@ -373,12 +382,15 @@ type Rewrite struct {
 
 // RewriteRegexp replaces the matches of source by target.
 type RewriteRegexp struct {
+	// +kubebuilder:validation:MaxLength=512
 	Source string `json:"source"`
+	// +kubebuilder:validation:MaxLength=512
 	Target string `json:"target"`
 }
 
 // RewriteTransform computes each new key with a Go template from the old one.
 type RewriteTransform struct {
+	// +kubebuilder:validation:MaxLength=65536
 	Template string `json:"template"`
 }
 
@@ -388,12 +400,14 @@ type RewriteTransform struct {
 type RewriteMerge struct {
 	// Key of the merged object. Required for strategy JSON, and only valid for it.
 	// +optional
+	// +kubebuilder:validation:MaxLength=2048
 	Into string `json:"into,omitempty"`
 	// +optional
 	// +kubebuilder:validation:Enum="";Extract;JSON
 	Strategy string `json:"strategy,omitempty"`
 	// +optional
 	// +kubebuilder:validation:MaxItems=100
+	// +kubebuilder:validation:items:MaxLength=2048
 	// +listType=atomic
 	Priority []string `json:"priority,omitempty"`
 	// +optional

@@ -110,6 +110,7 @@ type PushStoreRef struct {
 	APIVersion string `json:"apiVersion,omitempty"`
 
 	// Kind of the store, for example AWSSecretsManager.
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Kind string `json:"kind"`
 
@@ -202,6 +203,7 @@ type PushMatch struct {
 	// Key of the Secret. Unset: all keys, as a JSON object.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
+	// +kubebuilder:validation:Pattern=`^[-._a-zA-Z0-9]*$`
 	SecretKey string `json:"secretKey,omitempty"`
 
 	RemoteRef PushRemoteRef `json:"remoteRef"`
@@ -260,7 +262,7 @@ type PushDataTo struct {
 // PushKeyMatch selects keys of a Secret.
 type PushKeyMatch struct {
 	// Regular expression in RE2 syntax that matches any part of the key.
-	// +kubebuilder:validation:MaxLength=1024
+	// +kubebuilder:validation:MaxLength=512
 	RegExp string `json:"regexp"`
 }
 

@@ -12,10 +12,12 @@ type StoreRef struct {
 	APIVersion string `json:"apiVersion,omitempty"`
 
 	// Kind of the store or generator, for example AWSSecretsManager.
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=63
 	Kind string `json:"kind"`
 
 	// Name of the store or generator. A namespaced Kind is looked up in the namespace of the object that refers to it.
+	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	Name string `json:"name"`
 }
@@ -29,8 +31,8 @@ type SourceSpec struct {
 
 	// Interval at which this object is validated. Default 5m, at least 1s.
 	// +optional
-	// +kubebuilder:validation:XValidation:rule="!self.matches('^(0|([0-9]*[.]?[0-9]+(ns|us|µs|ms|s|m|h))+)$') || duration(self) == duration('0s') || duration(self) >= duration('1s')",message="refreshInterval must be 0 or at least 1s"
-	RefreshInterval Duration `json:"refreshInterval,omitempty"`
+	// +kubebuilder:validation:XValidation:rule="!self.matches('^(0|([0-9]*[.]?[0-9]+(ns|us|µs|ms|s|m|h))+)$') || duration(self) >= duration('1s')",message="validationInterval must be at least 1s"
+	ValidationInterval Duration `json:"validationInterval,omitempty"`
 
 	// Enabled (the default): while this object is not Ready, the objects that refer to it wait and do not call the
 	// provider. Disabled: they do not wait.
@@ -92,7 +94,6 @@ type RetrySettings struct {
 type StatusSubresource struct {
 	// Status that the operator reports. observedGeneration is -1 until the operator has reconciled the object.
 	// +optional
-	// Status as the operator reports it. observedGeneration is -1 until the operator has looked at the object.
 	// +kubebuilder:default={"observedGeneration":-1}
 	Status StoreStatus `json:"status,omitzero"`
 }

@@ -59,6 +59,9 @@ func crdFaults(kinds fs.FS) (faults []string) {
 			for _, at := range defaults(*v.Schema.OpenAPIV3Schema, "") {
 				faults = append(faults, fmt.Sprintf("%s: %s has a default: it would show as drift in what persons and tools applied", kind, at))
 			}
+			for _, at := range unlimited(v.Schema.OpenAPIV3Schema.Properties["spec"], "spec") {
+				faults = append(faults, fmt.Sprintf("%s: %s has no maximum: one object could then be too large for its module", kind, at))
+			}
 			faults = append(faults, columnFaults(kind, v.AdditionalPrinterColumns)...)
 			faults = append(faults, generatorFaults(kind, v.Schema.OpenAPIV3Schema.Properties["spec"])...)
 		}
@@ -99,6 +102,25 @@ func generatorFaults(kind string, spec apiextensionsv1.JSONSchemaProps) (faults 
 		}
 	}
 	return faults
+}
+
+// unlimited returns the paths in a schema of strings, lists and maps that have no maximum. Values of maps have none, because
+// the API server limits the size of the object. Label selectors are of Kubernetes.
+func unlimited(s apiextensionsv1.JSONSchemaProps, at string) (found []string) {
+	if _, ok := s.Properties["matchExpressions"]; ok || len(s.Enum) > 0 {
+		return nil
+	}
+	isMap := s.AdditionalProperties != nil
+	if s.Type == "string" && s.MaxLength == nil || s.Type == "array" && s.MaxItems == nil || isMap && s.MaxProperties == nil {
+		found = append(found, at)
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Properties)) {
+		found = append(found, unlimited(s.Properties[name], at+"."+name)...)
+	}
+	if s.Items != nil && s.Items.Schema != nil {
+		found = append(found, unlimited(*s.Items.Schema, at+"[]")...)
+	}
+	return found
 }
 
 // defaults returns the paths in a schema that have a default.

@@ -9,7 +9,7 @@ type VaultServer struct {
 	common.RetrySpec `json:",inline"`
 
 	// Address of the server, for example https://vault.example.com:8200. It must use https, except on the operator's
-	// own host (127.0.0.1, localhost), or with insecure.
+	// own host (127.0.0.1, localhost), or with allowPlainHTTP.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/]')",message="server must be a URL, such as https://vault.example.com:8200"
@@ -18,7 +18,7 @@ type VaultServer struct {
 	// The network protects the traffic, as a service mesh does, so server can use plain http. Without such protection anyone
 	// on the network can read logins and secrets. The condition Ready says so.
 	// +optional
-	Insecure bool `json:"insecure,omitempty"`
+	AllowPlainHTTP bool `json:"allowPlainHTTP,omitempty"`
 
 	// Namespace of Vault Enterprise, Vault Dedicated or OpenBao, for example team/shop.
 	// +optional
@@ -54,7 +54,7 @@ type VaultServer struct {
 	Headers map[string]string `json:"headers,omitempty"`
 
 	// How to log in.
-	// +optional
+	// +required
 	Auth *VaultAuth `json:"auth,omitempty"`
 }
 

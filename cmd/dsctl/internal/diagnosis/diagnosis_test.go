@@ -332,8 +332,8 @@ kind: ClusterExternalSecret
 metadata: {name: all}
 status:
   failedNamespaces:
-  - {namespace: shop, reason: 'ExternalSecret "db" exists and was not created by this object; delete it or choose another name'}
-  - {namespace: other, reason: boom}
+  - {namespace: shop, message: 'ExternalSecret "db" exists and was not created by this object; delete it or choose another name'}
+  - {namespace: other, message: boom}
   conditions: [{type: Ready, status: "False", reason: PartlyProvisioned, message: created in 0 namespaces}]`,
 			want: []Finding{{
 				Severity: Error, Object: snapshot.Ref{Group: "direct-secrets.io", Kind: "ClusterExternalSecret", Name: "all"}, Reason: "PartlyProvisioned",

@@ -252,10 +252,10 @@ func failingFanOut(s *snapshot.Snapshot, o *snapshot.Object) []Finding {
 		if s.Namespace != "" && f.Namespace != s.Namespace {
 			continue
 		}
-		if namespaces[f.Reason] == nil {
-			reasons = append(reasons, f.Reason)
+		if namespaces[f.Message] == nil {
+			reasons = append(reasons, f.Message)
 		}
-		namespaces[f.Reason] = append(namespaces[f.Reason], f.Namespace)
+		namespaces[f.Message] = append(namespaces[f.Message], f.Namespace)
 	}
 	var all []Finding
 	for _, r := range reasons {

@@ -57,7 +57,7 @@ func storeInterval(f *field) {
 		f.dropped("0 is the default")
 	default:
 		f.node = scalarNode(fmt.Sprintf("%ds", seconds), f.node)
-		f.exact("spec.refreshInterval")
+		f.exact("spec.validationInterval")
 	}
 }
 

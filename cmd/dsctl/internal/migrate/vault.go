@@ -100,8 +100,8 @@ func vaultAddress(f *field) {
 		f.exact("spec.server")
 		return
 	}
-	f.changed("spec.server", "the traffic is not encrypted, so insecure is set, and the condition Ready says so", "serve Vault with TLS, or check that a service mesh protects the traffic")
-	f.out.put(f.at("spec.insecure"), nil, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true"})
+	f.changed("spec.server", "the traffic is not encrypted, so allowPlainHTTP is set, and the condition Ready says so", "serve Vault with TLS, or check that a service mesh protects the traffic")
+	f.out.put(f.at("spec.allowPlainHTTP"), nil, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true"})
 }
 
 // kubernetesRole moves the role, if there is a token: the operator's own is never sent.

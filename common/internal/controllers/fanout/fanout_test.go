@@ -84,7 +84,7 @@ func (e *env) wantMade(p *v1alpha1.ClusterExternalSecret, provisioned []string, 
 		bad := map[string]string{}
 		for _, f := range is.Status.FailedNamespaces {
 			ns := strings.TrimPrefix(f.Namespace, e.Name+"-")
-			if bad[ns] = f.Reason; failed[ns] != "" && strings.Contains(f.Reason, failed[ns]) {
+			if bad[ns] = f.Message; failed[ns] != "" && strings.Contains(f.Message, failed[ns]) {
 				bad[ns] = failed[ns]
 			}
 		}
@@ -606,7 +606,7 @@ func TestFanOutBackoff(t *testing.T) {
 			return right(es)
 		})
 	}
-	if r := parent.Status.FailedNamespaces[0].Reason; !strings.Contains(r, "another client keeps changing") {
+	if r := parent.Status.FailedNamespaces[0].Message; !strings.Contains(r, "another client keeps changing") {
 		t.Errorf("the reason is %q", r)
 	}
 	e.child("one", "db", right)

@@ -220,7 +220,7 @@ func (r *reconciler) survey(ctx context.Context, parent client.Object, want desi
 				pending++
 			}
 		case is.refused != "":
-			st.FailedNamespaces = append(st.FailedNamespaces, v1alpha1.NamespaceFailure{Namespace: ns, Reason: is.refused})
+			st.FailedNamespaces = append(st.FailedNamespaces, v1alpha1.NamespaceFailure{Namespace: ns, Message: is.refused})
 		default:
 			st.ProvisionedNamespaces = append(st.ProvisionedNamespaces, ns)
 		}

@@ -127,7 +127,7 @@ func TestGeneratedStays(t *testing.T) {
 		}},
 		"SharedFields": {"The generator's fields for time and scope do not affect the values.", nil, func(g *genEnv) {
 			testenv.Update(g.Client, g.generator("gen"), func(o *fakev1.FakeGenerator) {
-				o.Spec.RefreshInterval, o.Spec.RotationInterval, o.Spec.GatingPolicy, o.Spec.KeepPrevious = "1h", "9999h", v1alpha1.GatingDisabled, true
+				o.Spec.ValidationInterval, o.Spec.RotationInterval, o.Spec.GatingPolicy, o.Spec.KeepPrevious = "1h", "9999h", v1alpha1.GatingDisabled, true
 			})
 		}},
 		"GeneratorAgain":  {"A generator created again with the same spec keeps the values.", nil, func(g *genEnv) { g.Delete(g.generator("gen")); g.Create(g.generator("gen")) }},

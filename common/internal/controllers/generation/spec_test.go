@@ -32,7 +32,7 @@ func TestSpecHash(t *testing.T) {
 		}, true},
 		"Status": {"The status does not affect the values.", func(g *fakev1.FakeGenerator) { g.Status.Capabilities = []string{"Generate"} }, true},
 		"SourceSpec": {"The fields of every store and generator do not affect the values.", func(g *fakev1.FakeGenerator) {
-			g.Spec.Controller, g.Spec.RefreshInterval, g.Spec.GatingPolicy = "x", "1h", "Disabled"
+			g.Spec.Controller, g.Spec.ValidationInterval, g.Spec.GatingPolicy = "x", "1h", "Disabled"
 		}, true},
 		"Rotation": {"The fields of every generator do not affect the values.", func(g *fakev1.FakeGenerator) {
 			g.Spec.RotationInterval, g.Spec.KeepPrevious, g.Spec.RevocationDelay = "1h", true, "1h"
@@ -67,8 +67,8 @@ func TestSpecHash(t *testing.T) {
 // TestShared pins the fields that specHash leaves out: if an upgrade removed one, values would be replaced.
 func TestShared(t *testing.T) {
 	want := []string{
-		"authenticationScope", "conditions", "controller", "gatingPolicy", "keepPrevious", "refreshInterval",
-		"retrySettings", "revocationDelay", "rotationInterval",
+		"authenticationScope", "conditions", "controller", "gatingPolicy", "keepPrevious", "retrySettings",
+		"revocationDelay", "rotationInterval", "validationInterval",
 	}
 	if diff := cmp.Diff(want, slices.Sorted(maps.Keys(shared))); diff != "" {
 		t.Errorf("-want, +got:\n%s", diff)

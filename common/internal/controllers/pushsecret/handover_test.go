@@ -21,7 +21,7 @@ import (
 func TestPushHandOver(t *testing.T) {
 	e := testenv.NewIdle(t)
 	other := e.Server.Backend("other")
-	e.Create(e.Store("twin", "main", func(s *fakev1.FakeStore) { s.Spec.RefreshInterval = "2h" }))
+	e.Create(e.Store("twin", "main", func(s *fakev1.FakeStore) { s.Spec.ValidationInterval = "2h" }))
 	e.Create(e.Store("other", "other"))
 	e.Start()
 	e.Source("source", map[string]string{"password": "one"})
@@ -117,7 +117,7 @@ func TestPushOwn(t *testing.T) {
 // secret that the first one created is deleted with the last object that uses it. Secrets of other writers stay.
 func TestPushTakeOver(t *testing.T) {
 	e := testenv.NewIdle(t)
-	e.Create(e.Store("twin", "main", func(s *fakev1.FakeStore) { s.Spec.RefreshInterval = "2h" }))
+	e.Create(e.Store("twin", "main", func(s *fakev1.FakeStore) { s.Spec.ValidationInterval = "2h" }))
 	e.Start()
 	e.Source("source", map[string]string{"password": "one"})
 	e.Backend.Put("theirs", []byte(`{"a":"one"}`))

@@ -35,7 +35,7 @@ func TestProviderNamespace(t *testing.T) {
 // TestDeniedRead changes the password at the provider. The first refused read triggers a validation of the store,
 // long before its interval ends, and the store then holds its other objects.
 func TestDeniedRead(t *testing.T) {
-	e := testenv.NewCluster(t, v1alpha1.ClusterStoreSpec{}, func(s *fakev1.ClusterFakeStore) { s.Spec.RefreshInterval = "10h" })
+	e := testenv.NewCluster(t, v1alpha1.ClusterStoreSpec{}, func(s *fakev1.ClusterFakeStore) { s.Spec.ValidationInterval = "10h" })
 	e.Backend.Put("db", []byte("one"))
 	for _, n := range []string{"one", "two"} {
 		e.CreateNamespace(n, nil)
@@ -60,7 +60,7 @@ func TestDeniedRead(t *testing.T) {
 
 // TestFailureIsAnEvent has a store refuse its login and accept it again. Each change causes an Event.
 func TestFailureIsAnEvent(t *testing.T) {
-	e := testenv.NewCluster(t, v1alpha1.ClusterStoreSpec{}, func(s *fakev1.ClusterFakeStore) { s.Spec.RefreshInterval = "1s" })
+	e := testenv.NewCluster(t, v1alpha1.ClusterStoreSpec{}, func(s *fakev1.ClusterFakeStore) { s.Spec.ValidationInterval = "1s" })
 	e.WantStore(e.Name, v1alpha1.ReasonStoreValid)
 	e.Backend.SetPassword("changed")
 	e.WantStore(e.Name, v1alpha1.ReasonStoreAuthFailed)
@@ -72,7 +72,7 @@ func TestFailureIsAnEvent(t *testing.T) {
 
 // TestWarnings has a check that succeeds with a warning. The store is valid, its condition has the warning, and each warning causes one Event.
 func TestWarnings(t *testing.T) {
-	e := testenv.NewCluster(t, v1alpha1.ClusterStoreSpec{}, func(s *fakev1.ClusterFakeStore) { s.Spec.RefreshInterval = "1s" })
+	e := testenv.NewCluster(t, v1alpha1.ClusterStoreSpec{}, func(s *fakev1.ClusterFakeStore) { s.Spec.ValidationInterval = "1s" })
 	e.Backend.Inject(fake.Fault{Call: fake.CallCheck, Err: provider.Warnings{"the token ends soon"}})
 	e.WantStore(e.Name, v1alpha1.ReasonStoreValid)
 	checks := len(e.Backend.Calls(fake.CallCheck))

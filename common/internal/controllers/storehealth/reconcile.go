@@ -109,9 +109,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 
 // checkSpec validates the fields that all Kinds have in common, and returns the time until the next validation.
 func checkSpec(spec *v1alpha1.SourceSpec) (time.Duration, error) {
-	interval, err := spec.RefreshInterval.Or(defaultInterval)
+	interval, err := spec.ValidationInterval.Or(defaultInterval)
 	if err != nil {
-		return defaultInterval, provider.NewError(provider.Invalid, "spec.refreshInterval: %s", err)
+		return defaultInterval, provider.NewError(provider.Invalid, "spec.validationInterval: %s", err)
 	}
 	return max(interval, time.Second), nil
 }

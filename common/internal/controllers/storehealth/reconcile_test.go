@@ -107,9 +107,9 @@ func TestCheckSpec(t *testing.T) {
 		want   want
 	}{
 		"Default":     {"A store is validated every five minutes.", v1alpha1.SourceSpec{}, want{Interval: 5 * time.Minute}},
-		"Given":       {"The interval of the spec is used.", v1alpha1.SourceSpec{RefreshInterval: "1h"}, want{Interval: time.Hour}},
-		"TooShort":    {"The shortest interval is one second.", v1alpha1.SourceSpec{RefreshInterval: "0"}, want{Interval: time.Second}},
-		"BadInterval": {"An interval that is no duration is Invalid.", v1alpha1.SourceSpec{RefreshInterval: "soon"}, want{5 * time.Minute, provider.Invalid}},
+		"Given":       {"The interval of the spec is used.", v1alpha1.SourceSpec{ValidationInterval: "1h"}, want{Interval: time.Hour}},
+		"TooShort":    {"The shortest interval is one second.", v1alpha1.SourceSpec{ValidationInterval: "0"}, want{Interval: time.Second}},
+		"BadInterval": {"An interval that is no duration is Invalid.", v1alpha1.SourceSpec{ValidationInterval: "soon"}, want{5 * time.Minute, provider.Invalid}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
