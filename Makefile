@@ -116,6 +116,10 @@ generate: $(TOOLS)/controller-gen ## Write the deep copies and the CRDs of every
 	@go run ./hack/messages
 	@go run ./hack/docs
 
+.PHONY: release-rehearsal
+release-rehearsal: ## Release what is due in a copy of the last commit, publish it to a registry on loopback, and install from it. It needs jq, curl and qemu-user-static.
+	@$(SERVERS) exec go run ./hack/rehearsal
+
 .PHONY: conformance
 conformance: ## Run the conformance tests of all providers and generators, and write their results to docs/reference/conformance.md.
 	@$(SERVERS) exec go run ./hack/conformance

@@ -194,7 +194,7 @@ func statusIsProtected(t *testing.T) {
 
 func partsAreProtected(t *testing.T) {
 	in := newNamespace(t, "parts", nil)
-	const denial = "are written by the modules of Direct Secrets only"
+	const denial = "are written by the modules of direct-secrets only"
 	user, module := as(t, "jane"), as(t, "system:serviceaccount:policies:policies-provider-aws")
 	part := func(name string) *corev1.Secret {
 		return &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: in, Name: name, Labels: map[string]string{"direct-secrets.io/part": "true"}},

@@ -88,7 +88,7 @@ func TestNotesOfAParent(t *testing.T) {
 			if !strings.Contains(notes, "runs provider-aws") {
 				t.Fatalf("these are not the notes of the chart:\n%s", notes)
 			}
-			want := "UNKNOWN: global." + tc.set + " is not a setting of Direct Secrets. Did you mean global." + tc.want + "?"
+			want := "UNKNOWN: global." + tc.set + " is not a setting of direct-secrets. Did you mean global." + tc.want + "?"
 			if got := strings.Contains(notes, want); got != (tc.want != "") || !got && strings.Contains(notes, "UNKNOWN") {
 				t.Errorf("%s: want %q, got:\n%s", tc.reason, tc.want, notes)
 			}

@@ -1,8 +1,12 @@
 package charts
 
 import (
+	"archive/tar"
 	"bytes"
+	"compress/gzip"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"path/filepath"
@@ -242,9 +246,29 @@ func TestPackagesAreReproducible(t *testing.T) {
 		if !bytes.Equal(a, b) {
 			t.Errorf("%s has other bytes the second time", filepath.Base(f))
 		}
+		for _, name := range filesIn(t, a) {
+			if base := filepath.Base(name); base == "kustomization.yaml" || base == "manifests.yaml" {
+				t.Errorf("%s contains %s, which is for users without Helm", filepath.Base(f), name)
+			}
+		}
 	}
 	packed := render(t, filepath.Join(folders[0], "direct-secrets-"+appVersion(t)+".tgz"), enable(modules, everything...))
 	if diff := cmp.Diff(render(t, umbrella, enable(modules, everything...)), packed); diff != "" {
 		t.Errorf("a package renders what the folder renders: -want, +got:\n%s", diff)
+	}
+}
+
+// filesIn returns the names of the files in a package.
+func filesIn(t *testing.T, raw []byte) (names []string) {
+	t.Helper()
+	unzipped, err := gzip.NewReader(bytes.NewReader(raw))
+	must(t, err)
+	for files := tar.NewReader(unzipped); ; {
+		header, err := files.Next()
+		if errors.Is(err, io.EOF) {
+			return names
+		}
+		must(t, err)
+		names = append(names, header.Name)
 	}
 }

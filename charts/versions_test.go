@@ -20,7 +20,7 @@ import (
 func TestKubernetesVersions(t *testing.T) {
 	t.Parallel()
 	oldest, newest := tested(t)
-	want := fmt.Sprintf("Direct Secrets is tested with 1.%d to 1.%d.", oldest, newest)
+	want := fmt.Sprintf("direct-secrets is tested with 1.%d to 1.%d.", oldest, newest)
 	if page := read(t, "../docs/reference/versions.md"); !strings.Contains(page, fmt.Sprintf("| Kubernetes | 1.%d to 1.%d |", oldest, newest)) {
 		t.Errorf("docs/reference/versions.md does not say that 1.%d to 1.%d are supported", oldest, newest)
 	}

@@ -4,7 +4,7 @@
 # dsctl. The signatures are those of the workflow that runs this script, without a key.
 # Usage: publish.sh FOLDER
 #
-# It needs skopeo, helm, cosign and jq, and a login to the registry in docker's configuration.
+# It needs oras, helm, cosign and jq, and a login to the registry in docker's configuration.
 set -euo pipefail
 
 folder=$1
@@ -40,9 +40,9 @@ for archive in "$folder"/images/*.tar; do
 	version=${version#v}${file#"$name"} # The tag of a FIPS image has the same suffix as its file.
 	image=$registry/$name
 	# The digest is computed from the built archive, not taken from the registry.
-	skopeo inspect --raw "oci-archive:$archive:$version" >"$work/index.json"
+	oras manifest fetch --oci-layout "$archive:$version" >"$work/index.json"
 	digest=sha256:$(sha256sum <"$work/index.json" | cut -d ' ' -f 1)
-	skopeo copy --all --preserve-digests "oci-archive:$archive:$version" "docker://$image:$version"
+	oras cp --no-tty --from-oci-layout "$archive:$version" "$image:$version"
 	cosign sign --yes --recursive "$image@$digest"
 	cosign attest --yes --type slsaprovenance1 --predicate "$work/provenance.json" "$image@$digest"
 	jq -r '.manifests[] | "\(.platform.architecture) \(.digest)"' "$work/index.json" | while read -r arch part; do

@@ -105,6 +105,8 @@ var refusals = map[string]refusal{
 	"target-name":       {"The name of a Secret is accepted.", "ExternalSecret", "{" + reads + ", target: {name: a-b.c}}", ""},
 	"target-name-empty": {"An empty name counts as unset.", "ExternalSecret", "{" + reads + ", target: {name: ''}}", ""},
 	"target-name-upper": {"Upper case letters are refused.", "ExternalSecret", "{" + reads + ", target: {name: Db}}", "must be the name of a Secret"},
+	"target-name-dots":  {"Two dots in a row are refused.", "ExternalSecret", "{" + reads + ", target: {name: a..b}}", "must be the name of a Secret"},
+	"push-key":          {"A key that no Secret can have is refused.", "PushSecret", "{" + pushes + ", data: [{match: {secretKey: a/b, remoteRef: {remoteKey: a}}}]}", "spec.data[0].match.secretKey: Invalid value"},
 	"target-name-path":  {"A slash is refused.", "ClusterExternalSecret", "{externalSecretSpec: {" + reads + ", target: {name: a/b}}}", "must be the name of a Secret"},
 	"store-name-empty":  {"A reference without a name is refused.", "ExternalSecret", "{storeRef: {kind: FakeStore, name: ''}}", "spec.storeRef.name: Invalid value"},
 	"store-kind-empty":  {"A reference without a Kind is refused.", "PushSecret", "{storeRefs: [{kind: '', name: a}], selector: {secret: {name: a}}}", "spec.storeRefs[0].kind: Invalid value"},
@@ -173,7 +175,7 @@ func withoutRules(t *testing.T, crds [][]byte) (old [][]byte) {
 	strip = func(v any) {
 		switch v := v.(type) {
 		case map[string]any:
-			for _, rule := range []string{"x-kubernetes-validations", "minLength", "maxLength"} {
+			for _, rule := range []string{"x-kubernetes-validations", "minLength", "maxLength", "pattern", "maxProperties"} {
 				delete(v, rule)
 			}
 			for _, child := range v {

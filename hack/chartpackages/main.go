@@ -4,7 +4,9 @@ package main
 
 import (
 	"fmt"
+	"log/slog"
 	"os"
+	"path/filepath"
 	"strconv"
 	"time"
 
@@ -12,6 +14,7 @@ import (
 )
 
 func main() {
+	slog.SetLogLoggerLevel(slog.LevelWarn) // Helm logs each chart behind a symbolic link.
 	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "chartpackages:", err)
 		os.Exit(1)
@@ -35,5 +38,12 @@ func run(args []string) error {
 	if err := os.MkdirAll(args[0], 0o755); err != nil {
 		return err
 	}
-	return helm.PackageAll("charts", args[0], time.Unix(seconds, 0))
+	if err := helm.PackageAll("charts", args[0], time.Unix(seconds, 0)); err != nil {
+		return err
+	}
+	packages, err := filepath.Glob(filepath.Join(args[0], "*.tgz"))
+	for _, p := range packages {
+		fmt.Println(p)
+	}
+	return err
 }

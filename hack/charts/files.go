@@ -20,7 +20,7 @@ import (
 // one in the go.mod of the module.
 const newChart = `apiVersion: v2
 name: MODULE
-description: The module MODULE of Direct Secrets.
+description: The module MODULE of direct-secrets.
 type: application
 version: VERSION
 appVersion: VERSION
@@ -29,7 +29,7 @@ home: https://github.com/direct-secrets/direct-secrets
 icon: https://raw.githubusercontent.com/direct-secrets/direct-secrets/main/docs/public/logo.svg
 keywords: [secrets, secret-management, operator, MODULE]
 maintainers:
-  - name: The maintainers of Direct Secrets
+  - name: The maintainers of direct-secrets
     url: https://github.com/direct-secrets/direct-secrets/blob/main/docs/project/governance.md
 annotations:
   artifacthub.io/category: security

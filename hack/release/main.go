@@ -5,7 +5,8 @@
 //	release plan      prints the plan
 //	release write     also writes the versions, the lock of the umbrella chart and the changelogs of the plan
 //	release check     fails unless everything that is due can be tagged as the tree is, and prints it as JSON
-//	release rehearse  releases until nothing is due, in a copy of the repository, and prints each step
+//	release rehearse  releases until nothing is due, in a copy of the repository, and prints each step; runs the command in
+//	                  further arguments before each tag
 //	release lock      makes the umbrella chart pin the charts below it, and static manifests and pages have its versions, as
 //	                  `make generate` does
 //
@@ -31,13 +32,13 @@ func main() {
 }
 
 func run(args []string, root string, out io.Writer) error {
-	if len(args) != 1 {
+	if len(args) == 0 || len(args) > 1 && args[0] != "rehearse" {
 		return errors.New("want one of plan, write, check, rehearse, lock")
 	}
 	repository := repo{root}
 	switch args[0] {
 	case "rehearse":
-		return rehearse(repository, out)
+		return rehearse(repository, args[1:], out)
 	case "lock":
 		return lock(root)
 	}

@@ -28,6 +28,11 @@ func writeManifests(root string) error {
 	if err != nil {
 		return err
 	}
+	// Helm uses the .helmignore of the outermost chart only.
+	ignored := "charts/*/.helmignore\ncharts/*/kustomization.yaml\ncharts/*/manifests.yaml\n"
+	if err := os.WriteFile(filepath.Join(root, "charts", umbrella, ".helmignore"), []byte(ignored), 0o644); err != nil {
+		return err
+	}
 	for _, folder := range folders {
 		chart := filepath.Join(folder, "..", "..")
 		crds, err := filepath.Glob(filepath.Join(folder, "*.yaml"))

@@ -4,14 +4,15 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 
 	"golang.org/x/mod/semver"
 )
 
 // rehearse releases what is due in a copy of a repository, until nothing is. It tags what the workflow would publish, and
-// moves modules to a new common as Renovate does.
-func rehearse(of repo, out io.Writer) error {
+// moves modules to a new common as Renovate does. Before each tag it runs a command in the copy, if there is one.
+func rehearse(of repo, command []string, out io.Writer) error {
 	folder, err := os.MkdirTemp("", "release")
 	if err != nil {
 		return err
@@ -51,6 +52,13 @@ func rehearse(of repo, out io.Writer) error {
 		}
 		if err := check(p); err != nil {
 			return err
+		}
+		if len(command) > 0 {
+			publish := exec.Command(command[0], command[1:]...)
+			publish.Dir, publish.Stdout, publish.Stderr = r.root, out, os.Stderr
+			if err := publish.Run(); err != nil {
+				return fmt.Errorf("step %d: %w", step, err)
+			}
 		}
 		for _, release := range p.Releases {
 			if _, err := r.git("tag", release.Tag); err != nil {

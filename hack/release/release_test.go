@@ -29,7 +29,7 @@ func newHistory(t *testing.T) history {
 		"common/manifests/crds/a.yaml":    "a\n",
 		"go.mod":                          "module root\n",
 		"charts/library/Chart.yaml":       "name: library\nversion: 0.1.0\nappVersion: 0.1.0\n",
-		"charts/crds/Chart.yaml":          "name: crds\nversion: 0.1.0\nappVersion: 0.1.0\n",
+		"charts/crds/Chart.yaml":          "name: crds\nversion: 0.1.0\nappVersion: 0.1.0\nannotations:\n  a: b\n",
 		"charts/crds/files/crds/a.yaml":   "a\n",
 		"charts/direct-secrets/a.yaml":    "a\n",
 		"charts/direct-secrets/README.md": "a\n",

@@ -131,12 +131,16 @@ func writeLog(root string, r release) error {
 
 // writeChanges writes the annotation with the changes of a chart; see https://artifacthub.io/docs/topics/annotations/helm.
 func writeChanges(path string, changes []string) error {
-	if len(changes) == 0 {
-		return nil // This is the first release.
-	}
 	out := "annotations:\n  artifacthub.io/changes: |\n"
 	for _, c := range changes {
 		out += fmt.Sprintf("    - %q\n", c)
+	}
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	if !strings.Contains(string(raw), "\nannotations:\n") {
+		return fmt.Errorf("%s has no annotations", path)
 	}
 	return replace(path, `(?m)^annotations:\n(?:  artifacthub\.io/changes: \|\n(?:    .*\n)*)?`, strings.ReplaceAll(out, "$", "$$"))
 }

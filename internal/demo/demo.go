@@ -110,7 +110,7 @@ func (d *demo) create(ctx context.Context) error {
 	if err := d.printYAML(es); err != nil {
 		return err
 	}
-	d.printStep("The Secret, owned by the ExternalSecret, so that it goes with it:")
+	d.printStep("The Secret. Kubernetes deletes it with the ExternalSecret, which owns it:")
 	return d.printYAML(s)
 }
 

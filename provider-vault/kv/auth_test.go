@@ -108,7 +108,10 @@ func methods(t *testing.T) (*vaulttest.Server, creds) {
 	srv.Do(http.MethodPost, "auth/gone/role/shop", role)
 	stopped.Close()
 	srv.Enable("kubernetes")
-	srv.Do(http.MethodPost, "auth/kubernetes/config", M{"kubernetes_host": reviewer(t, api), "disable_local_ca_jwt": true, "token_reviewer_jwt": api})
+	ca, _ := vaulttest.NewAuthority(t).Server(time.Now().Add(time.Hour)) // OpenBao requires one, also for plain HTTP.
+	srv.Do(http.MethodPost, "auth/kubernetes/config", M{
+		"kubernetes_host": reviewer(t, api), "kubernetes_ca_cert": string(ca), "disable_local_ca_jwt": true, "token_reviewer_jwt": api,
+	})
 	srv.Do(http.MethodPost, "sys/auth/raw", M{"type": "kubernetes"}) // This auth method has a role, but no configuration.
 	for _, mount := range []string{"kubernetes", "raw"} {
 		srv.Do(http.MethodPost, "auth/"+mount+"/role/shop", M{

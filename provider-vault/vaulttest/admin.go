@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
-	"strings"
 	"time"
 )
 
@@ -33,11 +32,6 @@ func (s *Server) Try(method, path string, body any) error {
 type statusError string
 
 func (e statusError) Error() string { return string(e) }
-
-// Version returns the name and the version of the server.
-func (s *Server) Version() string {
-	return "HashiCorp Vault " + strings.Join(s.list("sys/version-history"), ", ")
-}
 
 // stay follows no redirect: Vault redirects from invalid paths to corrected ones.
 func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }

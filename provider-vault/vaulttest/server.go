@@ -52,13 +52,20 @@ func Persistent() Option {
 	return func(s *Server) { s.persistent = true }
 }
 
-// Start starts a server and stops it when the test ends.
+// Start starts a server and stops it when the test ends. If VAULT_TEST_SERVER is the address of a running server, the test uses
+// that one, alone.
 func Start(t testing.TB, opts ...Option) *Server {
 	t.Helper()
-	s := &Server{t: t, folder: t.TempDir(), binary: binary(t)}
+	s := &Server{t: t, folder: t.TempDir()}
 	for _, o := range opts {
 		o(s)
 	}
+	if address, token := running(); address != "" {
+		s.attach(address, token)
+		s.Proxy = newProxy(t, s.Address)
+		return s
+	}
+	s.binary = binary(t)
 	if s.TLS != nil {
 		s.certify(time.Now().Add(lifetime))
 	}

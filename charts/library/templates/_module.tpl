@@ -77,7 +77,7 @@ are typing errors. Helm passes the same global to every chart.
 {{- define "library.checkGlobal" -}}
 {{- if .Chart.IsRoot -}}
 {{- range $name, $like := include "library.unknownGlobal" . | fromYaml -}}
-{{- fail (printf "global.%s is not a setting of Direct Secrets; %s" $name (ternary "the README of the chart lists all settings" (printf "use %s" (join " or " $like)) (empty $like))) -}}
+{{- fail (printf "global.%s is not a setting of direct-secrets; %s" $name (ternary "the README of the chart lists all settings" (printf "use %s" (join " or " $like)) (empty $like))) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}

@@ -93,7 +93,7 @@ spec:
   validations:
     - expression: "!(object.?type.orValue('') in ['kubernetes.io/service-account-token', 'bootstrap.kubernetes.io/token'])"
       reason: Forbidden
-      message: modules of Direct Secrets write no Secrets of the types from which Kubernetes takes tokens
+      message: modules of direct-secrets write no Secrets of the types from which Kubernetes takes tokens
 ---
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicyBinding

@@ -134,7 +134,7 @@ type Target struct {
 	// Name of the Secret. Default: the name of the ExternalSecret.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253
-	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-.a-z0-9]*[a-z0-9])?)?$')",message="must be the name of a Secret: lower case letters, digits, '.' and '-', with a letter or digit at both ends"
+	// +kubebuilder:validation:XValidation:rule="self.matches('^([a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*)?$')",message="must be the name of a Secret: lower case letters, digits, '.' and '-', with a letter or digit at both ends"
 	Name string `json:"name,omitempty"`
 
 	// Owner (the default): create the Secret and own it. Orphan: create it without owning it.

@@ -110,6 +110,13 @@ func TestCalls(t *testing.T) {
 			args{requests: []req{{keys: keys(0, 1)}, {at: ms, urgency: Fresh, keys: keys(0, 1)}}},
 			[]call{{2 * ms, keys(0, 1)}},
 		},
+		"FreshShortlyAfter": {
+			"Fresh requests that come one after another share the next read.",
+			args{latency: time.Second, requests: []req{
+				{keys: keys(0, 1)}, {at: 12 * ms, urgency: Fresh, keys: keys(0, 1)}, {at: 100 * ms, urgency: Fresh, keys: keys(0, 1)},
+			}},
+			[]call{{2 * ms, keys(0, 1)}, {202 * ms, keys(0, 1)}},
+		},
 		"TwoFresh": {
 			"Two Fresh requests share the second read.",
 			args{latency: time.Second, requests: []req{

@@ -71,11 +71,18 @@ type asked struct {
 
 func ask(l *Loader, u Urgency, keys ...string) *asked { return askReads(l, u, readsOf(keys...)...) }
 
+// Fresh requests are New, and need a read that starts after them.
+const Fresh Urgency = 2
+
 // askReads starts a Read, and returns after its requests have been made.
 func askReads(l *Loader, u Urgency, reads ...provider.Read) *asked {
 	ctx, cancel := context.WithCancel(context.Background())
 	a := &asked{ctx: ctx, cancel: cancel}
-	r := l.start(trace.Parent{}, reads, u)
+	after := time.Time{}
+	if u == Fresh {
+		u, after = New, time.Now()
+	}
+	r := l.start(trace.Parent{}, reads, u, after)
 	go func() {
 		results, release, err := r.wait(ctx, func() { l.releaseRequest(r) })
 		if a.results, a.release = results, release; err != nil {

@@ -11,6 +11,10 @@ import (
 // sharedFor is the maximum age of an answer that later requests share.
 const sharedFor = time.Second
 
+// apart is the least time between two reads of one secret, as long as requests wait for the first or hold its answer. Many
+// objects that change one after another so share the second read.
+const apart = 200 * time.Millisecond
+
 // flights are the reads that requests wait for, shared by all requests for the same secret, and the answers that are
 // held.
 type flights struct {
@@ -29,6 +33,7 @@ type answer struct {
 	read    provider.Read
 	answer  provider.Answer
 	at      time.Time
+	started time.Time
 	holders int
 }
 
@@ -41,27 +46,49 @@ func size(a provider.Answer) int64 {
 	return int64(n)
 }
 
-// join adds a request to a read, or gives it a held answer.
-func (f *flights) join(read provider.Read, u Urgency, r *request) {
+// join adds a request to a read that has not started before after, or gives it the held answer of one. A new read that must wait
+// is returned with the time until the caller is to add it.
+func (f *flights) join(read provider.Read, u Urgency, after time.Time, r *request) (late *entry, wait time.Duration) {
 	now := time.Now()
-	if a := f.answers[read]; a != nil && u != Fresh && now.Sub(a.at) < sharedFor {
+	a := f.answers[read]
+	if a != nil && !a.started.Before(after) && now.Sub(a.at) < sharedFor {
 		r.accept(a)
 		r.arrived()
-		return
+		return nil, 0
 	}
 	e := f.entries[read]
-	if e == nil || (e.sent && u == Fresh) {
+	if e == nil || (e.sent && e.started.Before(after)) {
+		former := now.Add(-apart)
+		if e != nil {
+			former = e.started
+		} else if a != nil {
+			former = a.started
+		}
 		// The requests of a replaced entry that was already sent still get its answer.
 		e = &entry{read: read, since: now, urgent: u > Periodic}
 		f.entries[read] = e
-		f.add(e)
+		if wait = former.Add(apart).Sub(now); wait > 0 {
+			e.late, late = true, e
+		} else {
+			f.add(e)
+		}
 	}
 	if u > Periodic && !e.urgent && !e.sent {
 		f.remove(e)
 		e.urgent = true
-		f.add(e)
+		if !e.late {
+			f.add(e)
+		}
 	}
 	e.requests = append(e.requests, r)
+	return late, wait
+}
+
+// addLate adds an entry whose time has come, unless no request wants it any longer.
+func (f *flights) addLate(e *entry) {
+	if e.late = false; f.entries[e.read] == e && len(e.requests) > 0 {
+		f.add(e)
+	}
 }
 
 // removeRequest removes a request from a read that was not sent yet, and reports whether the request was part of it.
@@ -84,14 +111,16 @@ func (f *flights) land(batch []*entry, answers []provider.Answer, now time.Time)
 		if f.entries[e.read] == e {
 			delete(f.entries, e.read)
 		}
-		a := &answer{read: e.read, answer: answers[i], at: now}
+		a := &answer{read: e.read, answer: answers[i], at: now, started: e.started}
 		for _, r := range e.requests {
 			r.accept(a)
 			f.limit(r)
 			r.arrived()
 		}
 		if a.holders > 0 {
-			f.answers[e.read] = a
+			if newer := f.answers[e.read]; newer == nil || !a.started.Before(newer.started) {
+				f.answers[e.read] = a
+			}
 			f.share.Add(size(a.answer))
 		}
 		e.requests = nil

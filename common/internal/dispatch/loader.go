@@ -65,7 +65,7 @@ func NewLoader(connect Connect, o Options) *Loader {
 	return l
 }
 
-// Urgency ranks a request, and decides whether it can join a read that is already under way.
+// Urgency ranks a request.
 type Urgency int
 
 const (
@@ -73,7 +73,4 @@ const (
 	Periodic Urgency = iota
 	// New requests come first.
 	New
-	// Fresh requests come first, and need a read that starts after them, because the user has asked for the current
-	// value. An answer under way might be older.
-	Fresh
 )

@@ -453,7 +453,7 @@ func stress(t *testing.T) {
 				if r.IntN(50) == 0 {
 					l.Retire()
 				}
-				results, release, err := l.Read(ctx, reads, Urgency(r.IntN(3)))
+				results, release, err := l.Read(ctx, reads, Urgency(r.IntN(2)), []time.Time{{}, time.Now()}[r.IntN(2)])
 				if release(); err != nil && ctx.Err() == nil {
 					wrong.Add(1)
 				}

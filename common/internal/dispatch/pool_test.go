@@ -152,7 +152,7 @@ func (e *env) asks(l *dispatch.Loader, key string) func() (string, error) {
 	got := make(chan result, 1)
 	go func() {
 		read := provider.Read{Ref: provider.Ref{Key: key}}
-		results, release, err := l.Read(e.ctx, []provider.Read{read}, dispatch.New)
+		results, release, err := l.Read(e.ctx, []provider.Read{read}, dispatch.New, time.Time{})
 		defer release()
 		got <- result{results[read], err}
 	}()

@@ -9,10 +9,13 @@ import (
 
 // entry is one read that requests wait for.
 type entry struct {
-	read     provider.Read
-	since    time.Time
-	urgent   bool
-	sent     bool
+	read    provider.Read
+	since   time.Time
+	urgent  bool
+	sent    bool
+	started time.Time // when it was sent
+	// late is true as long as it is in no queue, because the same secret was read a moment ago.
+	late     bool
 	requests []*request
 }
 
@@ -71,7 +74,7 @@ func first(from *[]*entry) *entry {
 	e := (*from)[0]
 	(*from)[0] = nil
 	*from = (*from)[1:]
-	e.sent = true
+	e.sent, e.started = true, time.Now()
 	return e
 }
 

@@ -2,6 +2,7 @@ package dispatch
 
 import (
 	"context"
+	"time"
 
 	"github.com/direct-secrets/direct-secrets/common/internal/trace"
 	"github.com/direct-secrets/direct-secrets/common/provider"
@@ -22,10 +23,11 @@ type request struct {
 	fetch trace.Parent
 }
 
-// Read reads secrets, and waits for the answers or for the end of ctx. The answers count for the tenant until release is
+// Read reads secrets, and waits for the answers or for the end of ctx. Requests share reads, but none that started before
+// after. The answers count for the tenant until release is
 // called; it is safe to call it twice.
-func (l *Loader) Read(ctx context.Context, reads []provider.Read, u Urgency) (answers map[provider.Read]provider.Answer, release func(), err error) {
-	r := l.start(trace.From(ctx), reads, u)
+func (l *Loader) Read(ctx context.Context, reads []provider.Read, u Urgency, after time.Time) (answers map[provider.Read]provider.Answer, release func(), err error) {
+	r := l.start(trace.From(ctx), reads, u, after)
 	return r.wait(ctx, func() { l.releaseRequest(r) })
 }
 
@@ -40,7 +42,7 @@ func (r *request) wait(ctx context.Context, release func()) (map[provider.Read]p
 	}
 }
 
-func (l *Loader) start(fetch trace.Parent, reads []provider.Read, u Urgency) *request {
+func (l *Loader) start(fetch trace.Parent, reads []provider.Read, u Urgency, after time.Time) *request {
 	r := &request{results: make(map[provider.Read]provider.Answer, len(reads)), done: make(chan struct{}), fetch: fetch}
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -51,7 +53,14 @@ func (l *Loader) start(fetch trace.Parent, reads []provider.Read, u Urgency) *re
 		}
 		r.results[read] = provider.Answer{}
 		r.missing++
-		l.flights.join(read, u, r)
+		if e, wait := l.flights.join(read, u, after, r); e != nil {
+			time.AfterFunc(wait, func() {
+				l.mu.Lock()
+				defer l.mu.Unlock()
+				l.flights.addLate(e)
+				l.pumpLocked()
+			})
+		}
 	}
 	r.arrived()
 	l.pumpLocked()

@@ -3,6 +3,7 @@ package fetch
 import (
 	"context"
 	"sync"
+	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
@@ -22,17 +23,25 @@ var errFailed = errors.New("a store has answered with an error")
 // Urgency ranks a read: requested and changed objects come before periodic refreshes. After a failure every read comes
 // last.
 func Urgency(why policy.Why, failed bool) dispatch.Urgency {
-	if failed {
-		return dispatch.Periodic
-	}
 	switch why {
-	case policy.Requested:
-		return dispatch.Fresh
-	case policy.Changed, policy.First, policy.TargetLost:
-		return dispatch.New
+	case policy.Requested, policy.Changed, policy.First, policy.TargetLost:
+		if !failed {
+			return dispatch.New
+		}
 	case policy.Retry, policy.Elapsed, policy.NotDue:
 	}
 	return dispatch.Periodic
+}
+
+// After returns the time after which a read must start: when the object was seen as it is now, because a user writes a value
+// before the object that reads it. Periodic refreshes can share any read.
+func After(why policy.Why, seen time.Time) time.Time {
+	switch why {
+	case policy.Requested, policy.Changed, policy.First:
+		return seen
+	case policy.TargetLost, policy.Retry, policy.Elapsed, policy.NotDue:
+	}
+	return time.Time{}
 }
 
 // Refused returns a verdict if one of the stores that this operator reads cannot be used now; otherwise nil.
@@ -45,15 +54,16 @@ func (s Stores) Refused() *status.Verdict {
 	return nil
 }
 
-// Read asks all stores that this operator reads, at the same time, and waits for their answers. The caller calls release
+// Read asks all stores that this operator reads, at the same time, and waits for their answers, of reads that start after the
+// given time. The caller calls release
 // when it no longer needs the values. The error is kit.ErrParked, kit.ErrInterrupted, or that of ctx.
-func (s Stores) Read(ctx context.Context, pool *dispatch.Pool, u dispatch.Urgency) (values render.Values, release func(), err error) {
+func (s Stores) Read(ctx context.Context, pool *dispatch.Pool, u dispatch.Urgency, after time.Time) (values render.Values, release func(), err error) {
 	var mu sync.Mutex
 	var releases []func()
 	answers, failed := map[render.Source]provider.Answer{}, false
 	read := func(ctx context.Context, ref v1alpha1.StoreRef, wanted []provider.Read) {
 		st := s.all[ref]
-		found, done, err := pool.Loader(st.Kind, st.Store, st.CredentialsNamespace).Read(ctx, wanted, u)
+		found, done, err := pool.Loader(st.Kind, st.Store, st.CredentialsNamespace).Read(ctx, wanted, u, after)
 		if err != nil {
 			return // ctx has ended.
 		}

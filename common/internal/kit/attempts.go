@@ -18,17 +18,26 @@ type Attempt struct {
 	// Metadata is a hash of the labels and annotations.
 	Metadata string
 	Request  string
+	// Sources is a hash of what the object uses besides stores, such as templates in ConfigMaps.
+	Sources string
 }
 
-// AttemptOf returns the current Attempt of an object. metadata is a hash of its labels and annotations.
-func AttemptOf(o metav1.Object, metadata string) Attempt {
-	return Attempt{o.GetGeneration(), metadata, o.GetAnnotations()[v1alpha1.RefreshRequestAnnotation]}
+// of returns what the user has asked for in the object itself.
+func (a Attempt) of() Attempt {
+	a.Sources = ""
+	return a
+}
+
+// AttemptOf returns the current Attempt of an object, with a hash of its labels and annotations, and one of its sources.
+func AttemptOf(o metav1.Object, metadata, sources string) Attempt {
+	return Attempt{o.GetGeneration(), metadata, o.GetAnnotations()[v1alpha1.RefreshRequestAnnotation], sources}
 }
 
 // Attempts are the memory of the attempts of one object. The zero Attempts are those of an object without any.
 type Attempts struct {
 	mu       sync.Mutex
 	last     Attempt
+	seen     time.Time
 	failures int
 	// notBefore delays the next try of the last attempt. It is wall-clock time, like that of the queue.
 	notBefore time.Time
@@ -41,6 +50,9 @@ func (a *Attempts) Begin(next Attempt) (wait time.Duration, changed bool) {
 	defer a.mu.Unlock()
 	if a.last != next {
 		changed = a.last != (Attempt{})
+		if a.last.of() != next.of() {
+			a.seen = time.Now()
+		}
 		a.last, a.failures, a.notBefore = next, 0, time.Time{}
 	}
 	return max(0, time.Until(a.notBefore)), changed
@@ -51,6 +63,13 @@ func (a *Attempts) Begun() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.last != (Attempt{})
+}
+
+// Seen returns when this process first made an attempt for the object as it is now.
+func (a *Attempts) Seen() time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.seen
 }
 
 // Failed reports whether the last attempt has failed.

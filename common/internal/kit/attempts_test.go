@@ -55,3 +55,34 @@ func TestFail(t *testing.T) {
 		}
 	})
 }
+
+// TestSeen checks when an attempt counts as new to the process: a read for a change of the object starts after it, and objects
+// with a common template can share one.
+func TestSeen(t *testing.T) {
+	before := Attempt{Generation: 1, Metadata: "a", Request: "1", Sources: "x"}
+	cases := map[string]struct {
+		reason string
+		next   Attempt
+		later  bool
+	}{
+		"Same":       {"A retry is of the same object.", before, false},
+		"Sources":    {"A template in a ConfigMap is not the object.", Attempt{Generation: 1, Metadata: "a", Request: "1", Sources: "y"}, false},
+		"Generation": {"Its spec has changed.", Attempt{Generation: 2, Metadata: "a", Request: "1", Sources: "x"}, true},
+		"Metadata":   {"Its labels or annotations have changed.", Attempt{Generation: 1, Metadata: "b", Request: "1", Sources: "x"}, true},
+		"Request":    {"A refresh is requested.", Attempt{Generation: 1, Metadata: "a", Request: "2", Sources: "x"}, true},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var a Attempts
+				a.Begin(before)
+				first := a.Seen()
+				time.Sleep(time.Second)
+				a.Begin(tc.next)
+				if later := a.Seen().After(first); later != tc.later {
+					t.Errorf("%s seen later: %t", tc.reason, later)
+				}
+			})
+		})
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -104,7 +105,7 @@ func read(t *testing.T, l *dispatch.Loader, objects [][]string) {
 			reads = append(reads, provider.Read{Ref: provider.Ref{Key: k}})
 		}
 		wg.Go(func() {
-			got, release, err := l.Read(t.Context(), reads, dispatch.New)
+			got, release, err := l.Read(t.Context(), reads, dispatch.New, time.Time{})
 			defer release()
 			answered.Done()
 			answered.Wait()

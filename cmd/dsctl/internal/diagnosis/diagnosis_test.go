@@ -165,6 +165,15 @@ metadata: {name: prod}
 				Fix: "correct the kind in the reference, or enable the module that has it in the chart", Affects: []snapshot.Ref{db},
 			}},
 		},
+		"KindOfAnotherOperator": {
+			reason: "the condition knows more of the Kind than the cluster",
+			manifest: strings.ReplaceAll(using, "AWSSecretsManager", "SecretStore") +
+				`status: {conditions: [{type: Ready, status: "False", reason: ProviderNotRunning, message: "SecretStore is a Kind of External Secrets Operator; convert the manifests"}]}`,
+			want: []Finding{{
+				Severity: Error, Object: snapshot.Ref{Kind: "SecretStore"}, Reason: "ProviderNotRunning", Message: "SecretStore is a Kind of External Secrets Operator",
+				Fix: "convert the manifests", Affects: []snapshot.Ref{db},
+			}},
+		},
 		"OperatorExpired": {
 			reason:   "an operator that stopped is found although the object is still Ready",
 			manifest: using + `status: {conditions: [{type: Ready, status: "True", reason: SecretSynced}]}` + "\n---" + prod,

@@ -60,7 +60,13 @@ func missingProvider(s *snapshot.Snapshot, o *snapshot.Object) []Finding {
 		k := s.KindOf(&u.StoreRef)
 		switch {
 		case k == nil:
-			return absentKind(o, u.Kind, fmt.Sprintf("the cluster has no Kind %s", u.Kind), "correct the kind in the reference, or enable the module that has it in the chart")
+			why, fix := fmt.Sprintf("the cluster has no Kind %s", u.Kind), "correct the kind in the reference, or enable the module that has it in the chart"
+			if c := o.Ready(); c != nil && c.Reason == v1alpha1.ReasonProviderNotRunning { // The operators know the Kinds of all modules.
+				if what, todo, ok := strings.Cut(c.Message, "; "); ok {
+					why, fix = what, todo
+				}
+			}
+			return absentKind(o, u.Kind, why, fix)
 		case len(s.Running(k.GroupKind(), o.Meta.Namespace)) == 0:
 			return absentKind(o, u.Kind, whyMissingProvider(s, k, o.Meta.Namespace), fixMissingProvider(k))
 		}

@@ -87,7 +87,7 @@ func (s *subject) metadata() string { return referrers.Metadata(s.es, referrers.
 
 // attempt identifies what the user asks for now.
 func (s *subject) attempt() kit.Attempt {
-	return kit.AttemptOf(s.es, s.metadata())
+	return kit.AttemptOf(s.es, referrers.Metadata(s.es), s.metadata())
 }
 
 // Reconcile is one walk over the part of an ExternalSecret.
@@ -170,7 +170,10 @@ func (s *subject) hold() time.Duration { return policy.Jitter(holdInterval, s.op
 
 // fetch reads the stores, and stores their answers in the part.
 func (r *Reconciler) fetch(ctx context.Context, s *subject, why policy.Why) (reconcile.Result, error) {
-	wait, _ := s.obj.attempts.Begin(s.attempt())
+	wait, changed := s.obj.attempts.Begin(s.attempt())
+	if changed && why == policy.Retry {
+		why = policy.Changed
+	}
 	switch refused := s.stores.Refused(); {
 	case wait > 0:
 		return queue.Later(wait), nil
@@ -178,7 +181,7 @@ func (r *Reconciler) fetch(ctx context.Context, s *subject, why policy.Why) (rec
 		return r.reportVerdict(ctx, s, *refused, s.hold())
 	}
 	at, basis := r.opts.Now(), s.basis()
-	values, release, err := s.stores.Read(ctx, r.pool, fetch.Urgency(why, s.obj.attempts.Failed()))
+	values, release, err := s.stores.Read(ctx, r.pool, fetch.Urgency(why, s.obj.attempts.Failed()), fetch.After(why, s.obj.attempts.Seen()))
 	if err != nil {
 		return reconcile.Result{}, err
 	}

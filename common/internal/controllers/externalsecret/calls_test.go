@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -323,5 +324,22 @@ func TestCleanupPolicy(t *testing.T) {
 			}
 			return ""
 		})
+	}
+}
+
+// TestNewObjectSharesNoOlderRead creates an object while the same secret is being read for another one. That answer may be older than
+// the new object, and a user writes a value before the object that reads it.
+func TestNewObjectSharesNoOlderRead(t *testing.T) {
+	e := newEnv(t, func(f *operator.Flags) { f.ProviderTimeout = time.Hour }) // A timeout would end the first read.
+	e.Backend.Put("shared", []byte("x"))
+	end := e.Backend.Inject(fake.Fault{Call: fake.CallGetBatch, Hang: true})
+	defer end()
+	for n, name := range []string{"first", "second"} {
+		e.Create(e.ExternalSecret(name, func(es *v1alpha1.ExternalSecret) { es.Spec.Data[0].RemoteRef.Key = "shared" }))
+		e.Eventually(func() string { return cmp.Diff(n+1, e.Backend.ReadsOf("shared")) })
+	}
+	end()
+	for _, name := range []string{"first", "second"} {
+		e.WantReady(name, v1alpha1.ReasonSecretSynced)
 	}
 }

@@ -108,7 +108,7 @@ func (s *subject) metadata() string {
 
 // attempt identifies what the user asks for now.
 func (s *subject) attempt() kit.Attempt {
-	return kit.AttemptOf(s.es, s.metadata())
+	return kit.AttemptOf(s.es, referrers.Metadata(s.es), s.metadata())
 }
 
 // answered returns the refresh request that a verdict of this pass answers. A report of another module may answer a former one.

@@ -66,7 +66,7 @@ func (d *destination) source(hash string) string {
 // inSync reports whether the status shows that an attempt succeeded.
 func (d *destination) inSync(a kit.Attempt) bool {
 	return d.status.ObservedGeneration == a.Generation && d.status.ObservedRefreshRequest == a.Request &&
-		d.status.ObservedSource == a.Metadata && meta.IsStatusConditionTrue(d.status.Conditions, v1alpha1.ConditionSynced)
+		d.status.ObservedSource == a.Sources && meta.IsStatusConditionTrue(d.status.Conditions, v1alpha1.ConditionSynced)
 }
 
 // conclude sets the Synced condition of the store. The difference of a former dry run no longer applies.
@@ -106,7 +106,7 @@ func (d *destination) take(res *result, next time.Time) {
 		return
 	}
 	before := d.status.DeepCopy()
-	d.status.ObservedGeneration, d.status.ObservedRefreshRequest, d.status.ObservedSource = res.Generation, res.Request, res.Metadata
+	d.status.ObservedGeneration, d.status.ObservedRefreshRequest, d.status.ObservedSource = res.Generation, res.Request, res.Sources
 	if len(res.exists) == 0 { // A value left unchanged is not of this generated part.
 		d.status.ObservedPart = res.generated
 	}

@@ -83,7 +83,7 @@ func (p *pass) jobs(ctx context.Context, d *destination, secrets []pushed, a kit
 	case v != nil:
 		return nil, &result{Attempt: a, refused: v}, nil
 	}
-	jobs, err := d.jobs(p.ps, p.plan, secrets, a.Metadata)
+	jobs, err := d.jobs(p.ps, p.plan, secrets, a.Sources)
 	if err != nil {
 		return nil, refusedBy(d.name(), err, a), nil
 	}

@@ -24,7 +24,7 @@ var noon = time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC)
 func half() float64 { return 0.5 }
 
 func TestDue(t *testing.T) {
-	now, next := kit.Attempt{Generation: 1, Request: "r", Metadata: "s"}, kit.Attempt{Generation: 2, Request: "r", Metadata: "s"}
+	now, next := kit.Attempt{Generation: 1, Request: "r", Sources: "s"}, kit.Attempt{Generation: 2, Request: "r", Sources: "s"}
 	planned := &metav1.Time{Time: noon.Add(time.Minute)}
 	ahead := &metav1.Time{Time: noon.Add(48 * time.Hour)}
 	past := &metav1.Time{Time: noon.Add(-time.Minute)}

@@ -285,7 +285,7 @@ func (p *pass) followSources(ctx context.Context) (*sources, *versions, error) {
 
 // attempt returns the attempt of a push to a store.
 func (p *pass) attempt(d *destination, is refs) kit.Attempt {
-	return kit.AttemptOf(p.ps, d.source(is.hash()))
+	return kit.AttemptOf(p.ps, "", d.source(is.hash()))
 }
 
 // due reports whether a store must be compared now and with which priority, and otherwise how long to wait; 0 for never.
