@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strings"
@@ -42,7 +43,10 @@ func runImages(ctx context.Context, s *stack.Stack, work, module string) error {
 		if arch == runtime.GOARCH {
 			_, err = s.Release("direct-secrets", stack.Namespace).StartBinary(ctx, binary, module)
 		} else {
-			err = command(ctx, nil, emulator, binary, "--help")
+			var out []byte
+			if out, err = exec.CommandContext(ctx, emulator, binary, "--help").CombinedOutput(); err != nil {
+				err = fmt.Errorf("%w: %s", err, out)
+			}
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", arch, err)
