@@ -42,6 +42,8 @@ type document struct {
 	items []*document
 	// err says why the document cannot be read.
 	err error
+	// original is the root before the conversion, which changes it; nil if it is no object of a tool.
+	original *yaml.Node
 	// object is that of External Secrets Operator; nil for others.
 	object *object
 	// namespace is the one that kustomizations give the objects; empty if none does, or several give different ones.

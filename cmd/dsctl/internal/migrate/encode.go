@@ -2,6 +2,7 @@ package migrate
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -114,6 +115,10 @@ func (d *document) edited() (text []byte, changed bool, err error) {
 	if !changed || len(roots) == 0 {
 		return nil, changed, nil
 	}
+	kept := d.items == nil && d.object.isKept()
+	if d.isJSON() && kept {
+		roots = append(roots, d.original)
+	}
 	if d.isJSON() && len(roots) > 1 {
 		text := func(v string) *yaml.Node { return scalarNode(v, &yaml.Node{}) }
 		list := mapping("apiVersion", text("v1"), "kind", text("List"), "items", &yaml.Node{Kind: yaml.SequenceNode, Content: roots})
@@ -136,6 +141,9 @@ func (d *document) edited() (text []byte, changed bool, err error) {
 	if err == nil && d.hidden != nil && d.object != nil {
 		err = d.object.checkBlocks(own)
 	}
+	if kept && err == nil {
+		own = d.withKept(own)
+	}
 	return append(text, own...), true, err
 }
 
@@ -151,7 +159,7 @@ func (d *document) result() (roots []*yaml.Node, changed bool) {
 	}
 	if d.items == nil {
 		o := d.object
-		if o == nil || o.verdict() == Unsupported {
+		if o == nil || o.verdict() == Unsupported || (o.isKept() && o.keptBefore) {
 			return []*yaml.Node{d.node}, false
 		}
 		roots := o.roots()
@@ -170,11 +178,14 @@ func (d *document) result() (roots []*yaml.Node, changed bool) {
 		changed = changed || converted
 		switch {
 		case !converted:
-			items.Content = append(items.Content, was[i])
+			items.Content = append(items.Content, cmp.Or(item.original, was[i]))
 		case len(all) > 0:
 			last := all[len(all)-1]
 			last.FootComment = strings.Join(append(nonEmpty(last.FootComment), nonEmpty(item.object.out.rest())...), "\n")
 			items.Content = append(items.Content, all...)
+			if item.object.isKept() {
+				items.Content = append(items.Content, item.original)
+			}
 		}
 	}
 	list := *d.node

@@ -81,10 +81,11 @@ func (k *kustomizations) becomesOf(dir string, selector *yaml.Node) (*yaml.Node,
 
 // selector converts the group, the version and the Kind of a selector.
 func (k *kustomizations) selector(dir string, selector *yaml.Node) (bool, error) {
-	is, _, err := k.becomesOf(dir, selector)
-	if err != nil {
+	is, all, err := k.becomesOf(dir, selector)
+	if err != nil || stay(all) {
 		return false, err
 	}
+	markPatched(all)
 	group, version, _ := strings.Cut(text(is, "apiVersion"), "/")
 	changed := false
 	for key, to := range map[string]string{"group": group, "version": version, "kind": text(is, "kind")} {
@@ -106,7 +107,7 @@ func (k *kustomizations) replacement(dir string, original *yaml.Node) (bool, err
 			return err
 		}
 		_, all, err := k.becomesOf(dir, selector)
-		if err != nil {
+		if err != nil || stay(all) {
 			return err
 		}
 		for _, p := range paths {

@@ -329,6 +329,9 @@ func (k *kustomizations) patch(dir string, target, patch *yaml.Node) (*yaml.Node
 	if len(all) == 0 {
 		return nil, errors.New("the input has no object that it is for")
 	}
+	if stay(all) {
+		return nil, nil
+	}
 	var result *yaml.Node
 	for _, o := range all {
 		var one *yaml.Node
@@ -346,5 +349,6 @@ func (k *kustomizations) patch(dir string, target, patch *yaml.Node) (*yaml.Node
 		}
 		result = one
 	}
+	markPatched(all)
 	return result, nil
 }

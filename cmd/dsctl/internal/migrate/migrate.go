@@ -76,7 +76,7 @@ type position struct {
 
 // convertOnce converts all but the documents that are refused. It returns those whose text cannot be edited.
 func convertOnce(sources []Source, options Options, refused map[position]error) (Result, map[position]error, error) {
-	in := &inputs{Options: options, accounts: map[string][]account{}, written: map[string]bool{}, existing: map[string]bool{}, patchedRoles: map[string]string{}, names: map[string]string{}, mounts: map[string][]mount{}}
+	in := &inputs{Options: options, accounts: map[string][]account{}, written: map[string]bool{}, existing: map[string][]*document{}, patchedRoles: map[string]string{}, names: map[string]string{}, mounts: map[string][]mount{}}
 	var own, others []*document
 	files, read := make([][]*document, len(sources)), make([][]byte, len(sources))
 	for i, s := range sources {
@@ -108,6 +108,7 @@ func convertOnce(sources []Source, options Options, refused map[position]error) 
 		}
 	}
 	in.convertAll()
+	in.keepNeeded()
 	k.convert(refused)
 	result, failed := Result{}, map[position]error{}
 	for i, s := range sources {
@@ -154,7 +155,8 @@ func (in *inputs) take(d *document) {
 		in.takeRoles(d, d.node)
 	}
 	if group := groupOf(name.APIVersion); group == "direct-secrets.io" || strings.HasSuffix(group, ".direct-secrets.io") {
-		in.existing[name.Kind+"/"+in.namespace(name.Namespace)+"/"+name.Name] = true
+		place := name.Kind + "/" + in.namespace(name.Namespace) + "/" + name.Name
+		in.existing[place] = append(in.existing[place], d)
 	}
 	in.takeWorkload(name, d.node)
 	from, known := tools[groupOf(name.APIVersion)]
@@ -163,7 +165,7 @@ func (in *inputs) take(d *document) {
 	}
 	o := &object{Name: name, document: d, inputs: in, from: from, out: newTree()}
 	in.objects = append(in.objects, o)
-	d.object = o
+	d.object, d.original = o, copyOf(d.node)
 }
 
 // convert converts one object.

@@ -45,6 +45,10 @@ type object struct {
 	merged             *yaml.Node
 	// omitted says that the result holds no such object.
 	omitted bool
+	// neededBy are the objects that need it and stay with External Secrets Operator. keptBefore says that a former conversion kept it
+	// for such objects, notKept that its text cannot be copied, and patched that a kustomization changes it.
+	neededBy                     []*object
+	keptBefore, notKept, patched bool
 	// scopes are the namespaces that references of the object name; "" where one names none.
 	scopes []string
 	// used are the modules and permissions that the result needs.
@@ -123,7 +127,7 @@ func (o *object) claim() bool {
 	for _, root := range o.roots() {
 		place := o.place(root)
 		shared := slices.ContainsFunc(o.before, func(t *tree) bool { return t.root == root && t.shared != "" })
-		if (o.inputs.written[place] || o.inputs.existing[place]) && !shared && groupOf(o.APIVersion) != groupESO && groupOf(o.APIVersion) != groupGenerators {
+		if (o.inputs.written[place] || len(o.inputs.existing[place]) > 0) && !shared && groupOf(o.APIVersion) != groupESO && groupOf(o.APIVersion) != groupGenerators {
 			o.add(Finding{Verdict: Unsupported, Reason: "another object of the input becomes the " + text(root, "kind") + " " + text(root, "metadata", "name") + ", too", Todo: "rename one of them, and convert it again"})
 			return false
 		}
@@ -133,7 +137,7 @@ func (o *object) claim() bool {
 		o.inputs.written[place] = true
 	}
 	o.before = slices.DeleteFunc(o.before, func(t *tree) bool {
-		there := t.shared != "" && (o.inputs.written[t.shared] || o.inputs.existing[o.place(t.root)])
+		there := t.shared != "" && (o.inputs.written[t.shared] || len(o.inputs.existing[o.place(t.root)]) > 0)
 		o.inputs.written[t.shared] = true
 		return there
 	})
@@ -188,7 +192,7 @@ type inputs struct {
 	// written are the results that an object has, as KIND/NAMESPACE/NAME, and those that several objects share.
 	written map[string]bool
 	// existing are the objects of direct-secrets in the input, as KIND/NAMESPACE/NAME.
-	existing map[string]bool
+	existing map[string][]*document
 	// accounts are the ServiceAccounts by NAMESPACE/NAME.
 	accounts map[string][]account
 	// roles are those in values of charts. Their names are those of ServiceAccounts, if the values have them.

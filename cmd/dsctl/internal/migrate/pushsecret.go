@@ -61,19 +61,40 @@ func pushSecret(o *object) {
 	o.refuseLoop()
 }
 
-// refuseLoop reports a Secret that an ExternalSecret reads from a store to which it would be pushed back.
+// refuseLoop reports a Secret that an ExternalSecret reads from a store to which it would be pushed back. The ExternalSecret can be
+// converted already.
 func (o *object) refuseLoop() {
-	secret := text(o.node, "spec", "selector", "secret", "name")
 	for _, es := range o.inputs.objects {
-		target := cmp.Or(text(es.node, "spec", "target", "name"), es.Name.Name)
-		if es.Kind != "ExternalSecret" || groupOf(es.APIVersion) != groupESO || target != secret || o.inputs.namespace(es.Namespace) != o.inputs.namespace(o.Namespace) {
+		if es.Kind == "ExternalSecret" && groupOf(es.APIVersion) == groupESO && o.inputs.namespace(es.Namespace) == o.inputs.namespace(o.Namespace) {
+			from := child(es.node, "spec", "secretStoreRef")
+			o.refuseLoopOf(es.Name.Name, es.node, func(of, name string) bool {
+				return name == text(from, "name") && of == cmp.Or(text(from, "kind"), "SecretStore")
+			})
+		}
+	}
+	for _, place := range slices.Sorted(maps.Keys(o.inputs.existing)) {
+		name, found := strings.CutPrefix(place, "ExternalSecret/"+o.inputs.namespace(o.Namespace)+"/")
+		if !found {
 			continue
 		}
-		from := child(es.node, "spec", "secretStoreRef")
-		for i, to := range contentOf(child(o.node, "spec", "secretStoreRefs")) {
-			if name := text(to, "name"); name != "" && name == text(from, "name") && cmp.Or(text(to, "kind"), "SecretStore") == cmp.Or(text(from, "kind"), "SecretStore") {
-				o.add(Finding{Field: "spec.secretStoreRefs[" + strconv.Itoa(i) + "]", Verdict: Unsupported, Reason: "ExternalSecret " + es.Name.Name + " reads the Secret from this store, so it is not pushed back to it", Todo: "push another Secret, or leave this object with External Secrets Operator"})
-			}
+		for _, es := range o.inputs.existing[place] {
+			from := child(es.node, "spec", "storeRef")
+			o.refuseLoopOf(name, es.node, func(of, name string) bool {
+				to, err := o.storeOf(of, name)
+				return err == nil && name == text(from, "name") && to.kind.name == text(from, "kind")
+			})
+		}
+	}
+}
+
+// refuseLoopOf reports the stores to which the Secret of an ExternalSecret would be pushed and which it reads.
+func (o *object) refuseLoopOf(name string, es *yaml.Node, reads func(of, name string) bool) {
+	if cmp.Or(text(es, "spec", "target", "name"), name) != text(o.node, "spec", "selector", "secret", "name") {
+		return
+	}
+	for i, to := range contentOf(child(o.node, "spec", "secretStoreRefs")) {
+		if store := text(to, "name"); store != "" && reads(cmp.Or(text(to, "kind"), "SecretStore"), store) {
+			o.add(Finding{Field: "spec.secretStoreRefs[" + strconv.Itoa(i) + "]", Verdict: Unsupported, Reason: "ExternalSecret " + name + " reads the Secret from this store, so it is not pushed back to it", Todo: "push another Secret, or leave this object with External Secrets Operator"})
 		}
 	}
 }
@@ -163,20 +184,12 @@ func (f *field) pushStore() ([]*yaml.Node, error) {
 	if of == "" {
 		of = "SecretStore"
 	}
-	var parsed metav1.LabelSelector
-	if err := decode(selector, &parsed); err != nil {
-		return nil, errors.New("the label selector cannot be read")
-	}
-	matching, err := metav1.LabelSelectorAsSelector(&parsed)
+	selected, err := f.selectedStores(of, selector)
 	if err != nil {
-		return nil, errors.New("the label selector cannot be read")
+		return nil, err
 	}
 	kinds := map[string]kind{}
-	for _, o := range f.inputs.objects {
-		inNamespace := of == "ClusterSecretStore" || isFanOut(f.Kind) || f.inputs.namespace(o.Namespace) == f.inputs.namespace(f.Namespace)
-		if o.Kind != of || !inNamespace || !matching.Matches(labelsOf(o.node)) {
-			continue
-		}
+	for _, o := range selected {
 		if o.becomesKind == nil || o.verdict() == Unsupported {
 			return nil, o.unconverted()
 		}
@@ -198,6 +211,25 @@ func (f *field) pushStore() ([]*yaml.Node, error) {
 			first.Content[0], first.Content[1] = key, scalarNode(first.Content[1].Value, value)
 		case "labelSelector":
 			first.Content[2] = key
+		}
+	}
+	return all, nil
+}
+
+// selectedStores returns the stores of the input that a label selector of an object selects.
+func (o *object) selectedStores(of string, selector *yaml.Node) (all []*object, err error) {
+	var parsed metav1.LabelSelector
+	if err := decode(selector, &parsed); err != nil {
+		return nil, errors.New("the label selector cannot be read")
+	}
+	matching, err := metav1.LabelSelectorAsSelector(&parsed)
+	if err != nil {
+		return nil, errors.New("the label selector cannot be read")
+	}
+	for _, store := range o.inputs.objects {
+		inNamespace := of == "ClusterSecretStore" || isFanOut(o.Kind) || o.inputs.namespace(store.Namespace) == o.inputs.namespace(o.Namespace)
+		if store.Kind == of && inNamespace && matching.Matches(labelsOf(store.node)) {
+			all = append(all, store)
 		}
 	}
 	return all, nil

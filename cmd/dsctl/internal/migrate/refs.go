@@ -87,8 +87,10 @@ func (o *object) unconverted() error {
 // of the object, or in a folder around it, or any if they become the same.
 func (o *object) referTo(group, kind, namespace, name string) (target, error) {
 	all, guess := nearest(o.File, o.inputs.allNamed(group, kind, namespace, name), func(o *object) string { return o.File }), ""
-	if given := o.inputs.given(kind, namespace, name); given != nil && len(all) == 0 {
-		return *given, nil
+	if len(all) == 0 && group == groupESO {
+		if found, err := o.knownStore(kind, namespace, name); found != nil || err != nil {
+			return *cmp.Or(found, &target{}), err
+		}
 	}
 	if len(all) == 0 {
 		all = o.inputs.candidates(group, kind, name)
@@ -121,41 +123,6 @@ func (in *inputs) candidates(group, kind, name string) (all []*object) {
 		}
 	}
 	return all
-}
-
-// given returns the store that the user has named for a reference; nil if there is none.
-func (in *inputs) given(kind, namespace, name string) *target {
-	for _, key := range []string{kind + "/" + in.namespace(namespace) + "/" + name, kind + "/" + name} {
-		if s, found := in.Stores[key]; found {
-			return &s.target
-		}
-	}
-	return nil
-}
-
-// A GivenStore is what a store becomes that is not in the input.
-type GivenStore struct{ target target }
-
-// ParseStore returns the store of a text such as ClusterVaultKV:secret or VaultKV:kv:v1, which has the path of the engine and its
-// version.
-func ParseStore(text string) (GivenStore, error) {
-	name, rest, _ := strings.Cut(text, ":")
-	mount, version, _ := strings.Cut(rest, ":")
-	for _, k := range []kind{awsSecretsManager, awsParameterStore, vaultKV, gcpSecretManager} {
-		for _, k := range []kind{k, k.cluster()} {
-			isVault := k.module == vaultKV.module
-			if k.name != name || isVault != (mount != "") {
-				continue
-			}
-			node := func(v string) *yaml.Node { return scalarNode(v, &yaml.Node{}) }
-			store := mapping("spec", mapping("provider", mapping("vault", mapping("path", node(mount), "version", node(version)))))
-			if !isVault {
-				store = mapping("spec", mapping())
-			}
-			return GivenStore{target{kind: k, object: &object{document: &document{node: store}}}}, nil
-		}
-	}
-	return GivenStore{}, fmt.Errorf("%q is not the Kind of a store; of Vault, write it as VaultKV:PATH", text)
 }
 
 // nearest returns those whose file is in the folder of a file or, if there is none, in the nearest folder around it. If there is

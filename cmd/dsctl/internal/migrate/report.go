@@ -49,6 +49,15 @@ func (r *Report) add(o *object) {
 	if one.Verdict == Unsupported {
 		one.To = nil
 	}
+	if o.isKept() {
+		one.Verdict, one.Findings = Changed, append(slices.Clone(one.Findings), o.keptFinding())
+		switch {
+		case o.keptBefore:
+			one.To = []string{o.Kind}
+		case !o.notKept:
+			one.To = append(one.To, o.Kind)
+		}
+	}
 	if show := o.hidden; show != nil {
 		one.Name.Name, one.Namespace, one.Findings = show.Show(one.Name.Name), show.Show(one.Namespace), slices.Clone(one.Findings)
 		for i, f := range one.Findings {
