@@ -47,7 +47,8 @@ type document struct {
 	// object is that of External Secrets Operator; nil for others.
 	object *object
 	// namespace is the one that kustomizations give the objects; empty if none does, or several give different ones.
-	namespace string
+	namespace         string
+	severalNamespaces bool
 	// replaced is what takes the place of a patch or a kustomization; nil if nothing does.
 	replaced *yaml.Node
 	// hidden are the actions of a template.

@@ -179,11 +179,7 @@ func isDocument(raw []byte, n *yaml.Node) bool {
 func (o *object) keptFinding() Finding {
 	var names []string
 	for _, by := range o.neededBy {
-		name := by.Kind + " " + strings.TrimPrefix(by.Namespace+"/"+by.Name.Name, "/")
-		if by.hidden != nil {
-			name = by.hidden.Show(name)
-		}
-		names = append(names, name)
+		names = append(names, by.shownName())
 	}
 	all := shortened(names)
 	f := Finding{

@@ -103,6 +103,7 @@ func (k *kustomizations) namespaces() {
 					if len(names) == 1 {
 						one.namespace = n
 					}
+					one.severalNamespaces = len(names) > 1
 				}
 			}
 		}

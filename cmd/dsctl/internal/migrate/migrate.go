@@ -196,6 +196,7 @@ func (in *inputs) convert(o *object) {
 		}
 		o.verify()
 		if o.verdict() != Unsupported && o.claim() {
+			o.addAccounts()
 			in.used.add(o.used)
 		}
 	}

@@ -26,7 +26,7 @@ func (in *inputs) probe(o *object, was []byte) (*version, error) {
 	if err != nil || len(root.Content) == 0 {
 		return nil, errors.Join(errors.New("the patched object cannot be read"), err)
 	}
-	d := &document{source: o.File, line: o.Line, node: root.Content[0]}
+	d := &document{source: o.File, line: o.Line, node: root.Content[0], severalNamespaces: o.severalNamespaces}
 	one := &object{Name: o.Name, document: d, inputs: in, from: o.from, out: newTree()}
 	one.APIVersion = text(d.node, "apiVersion")
 	in.convert(one)

@@ -16,7 +16,8 @@ type values struct {
 
 // moduleValues are those of one module.
 type moduleValues struct {
-	tokens, ambient bool
+	tokens  tokenValues
+	ambient bool
 }
 
 // module switches a module on; "" is none.
@@ -33,7 +34,7 @@ func (v *values) module(name string) *moduleValues {
 // tokens allows a module to create tokens of ServiceAccounts.
 func (v *values) tokens(k *kind) {
 	if k != nil {
-		v.module(k.module).tokens = true
+		v.module(k.module).tokens.enabled = true
 	}
 }
 
@@ -44,7 +45,9 @@ func (v *values) ambient(k *kind) { v.module(k.module).ambient = true }
 func (v *values) add(o values) {
 	for name, m := range o.modules {
 		all := v.module(name)
-		all.tokens = all.tokens || m.tokens
+		all.tokens.enabled = all.tokens.enabled || m.tokens.enabled
+		all.tokens.namespaces.merge(m.tokens.namespaces)
+		all.tokens.names.merge(m.tokens.names)
 		all.ambient = all.ambient || m.ambient
 	}
 }
@@ -59,9 +62,7 @@ func (v *values) yaml() ([]byte, error) {
 		}
 		m := v.modules[name]
 		t.put([]string{name, "enabled"}, nil, yes())
-		if m.tokens {
-			t.put([]string{name, "serviceAccountTokens", "enabled"}, nil, yes())
-		}
+		m.tokens.put(t, name)
 		if m.ambient {
 			t.set("all", name, "ambientCredentials")
 		}
