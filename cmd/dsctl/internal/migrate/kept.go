@@ -3,6 +3,7 @@ package migrate
 import (
 	"bytes"
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -29,7 +30,19 @@ func (in *inputs) keepNeeded() {
 	}
 	for _, o := range in.objects {
 		if o.own && o.from == eso && o.becomesKind != nil && o.verdict() != Unsupported && !o.omitted {
+			o.neededByUnreadable()
 			o.recognizeKept()
+		}
+	}
+}
+
+// neededByUnreadable finds documents that cannot be read, and in which the name of the object is.
+func (o *object) neededByUnreadable() {
+	name := regexp.MustCompile(`\bname["']?\s*:\s*["']?` + regexp.QuoteMeta(o.Name.Name) + `(?:["'\s,}]|$)`)
+	for _, d := range o.inputs.unreadable {
+		if name.Match(d.raw) {
+			place := Name{Kind: "the document", Name: fmt.Sprintf("%s:%d", d.source, d.line)}
+			o.neededBy = append(o.neededBy, &object{Name: place, document: &document{}})
 		}
 	}
 }
@@ -40,7 +53,7 @@ func (o *object) recognizeKept() {
 	o.keptBefore = slices.ContainsFunc(o.inputs.existing[o.place(o.out.root)], func(d *document) bool { return d.source == o.File })
 	if o.keptBefore && len(o.neededBy) == 0 {
 		o.omitted = true
-		o.add(Finding{Verdict: Exact, Reason: "what it becomes is in the same file, and no object of External Secrets Operator in the input needs it"})
+		o.add(Finding{Verdict: Changed, Reason: "its manifest was kept next to the converted one, and is removed: the objects of the input do not need it any more", Todo: "check that no object outside of the input names it, or convert these together with it"})
 	}
 }
 

@@ -138,6 +138,9 @@ func convertOnce(sources []Source, options Options, refused map[position]error) 
 
 // take adds the object of a document, if it is one of a tool that is known.
 func (in *inputs) take(d *document) {
+	if d.err != nil {
+		in.unreadable = append(in.unreadable, d)
+	}
 	if d.err != nil || d.node == nil {
 		return
 	}

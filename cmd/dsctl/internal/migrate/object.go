@@ -185,6 +185,8 @@ type inputs struct {
 	Options
 
 	objects []*object
+	// unreadable are the documents that can have objects of tools, and cannot be read.
+	unreadable []*document
 	// mounts are the volumes of workloads that use a SecretProviderClass, by its NAMESPACE/NAME.
 	mounts map[string][]mount
 	// names are the keys of the results that have names of their own, by KIND/NAMESPACE/NAME.
