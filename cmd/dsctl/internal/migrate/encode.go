@@ -115,16 +115,9 @@ func (d *document) edited() (text []byte, changed bool, err error) {
 	if !changed || len(roots) == 0 {
 		return nil, changed, nil
 	}
-	kept := d.items == nil && d.object.isKept()
-	if d.isJSON() && kept {
-		roots = append(roots, d.original)
-	}
-	if d.isJSON() && len(roots) > 1 {
-		text := func(v string) *yaml.Node { return scalarNode(v, &yaml.Node{}) }
-		list := mapping("apiVersion", text("v1"), "kind", text("List"), "items", &yaml.Node{Kind: yaml.SequenceNode, Content: roots})
-		var b bytes.Buffer
-		err := encodeJSON(&b, list, "")
-		return append(b.Bytes(), '\n'), true, err
+	if d.isJSON() && (len(roots) > 1 || d.keepsText()) {
+		text, err := d.jsonList(roots)
+		return text, true, err
 	}
 	last := len(roots) - 1
 	for _, root := range roots[:last] {
@@ -141,10 +134,21 @@ func (d *document) edited() (text []byte, changed bool, err error) {
 	if err == nil && d.hidden != nil && d.object != nil {
 		err = d.object.checkBlocks(own)
 	}
-	if kept && err == nil {
+	if err == nil && d.keepsText() {
 		own = d.withKept(own)
 	}
 	return append(text, own...), true, err
+}
+
+// jsonList returns a List of what a document in JSON became.
+func (d *document) jsonList(roots []*yaml.Node) ([]byte, error) {
+	if d.keepsText() {
+		roots = append(roots, d.original)
+	}
+	list := mapping("apiVersion", plain("v1"), "kind", plain("List"), "items", &yaml.Node{Kind: yaml.SequenceNode, Content: roots})
+	var b bytes.Buffer
+	err := encodeJSON(&b, list, "")
+	return append(b.Bytes(), '\n'), err
 }
 
 // unedited reports that the text of an object cannot be edited.
@@ -157,19 +161,24 @@ func (d *document) result() (roots []*yaml.Node, changed bool) {
 	if d.replaced != nil {
 		return []*yaml.Node{d.replaced}, true
 	}
-	if d.items == nil {
-		o := d.object
-		if o == nil || o.verdict() == Unsupported || (o.isKept() && o.keptBefore) {
-			return []*yaml.Node{d.node}, false
-		}
-		roots := o.roots()
-		if len(roots) > 0 {
-			first, last := roots[0], roots[len(roots)-1]
-			first.HeadComment = strings.Join(append(nonEmpty(d.node.HeadComment), nonEmpty(first.HeadComment)...), "\n")
-			first.LineComment, last.FootComment = d.node.LineComment, d.node.FootComment
-		}
-		return roots, true
+	if d.items != nil {
+		return d.listResult()
 	}
+	o := d.object
+	if o == nil || o.verdict() == Unsupported || (o.isKept() && o.keptBefore) {
+		return []*yaml.Node{d.node}, false
+	}
+	roots = o.roots()
+	if len(roots) > 0 {
+		first, last := roots[0], roots[len(roots)-1]
+		first.HeadComment = strings.Join(append(nonEmpty(d.node.HeadComment), nonEmpty(first.HeadComment)...), "\n")
+		first.LineComment, last.FootComment = d.node.LineComment, d.node.FootComment
+	}
+	return roots, true
+}
+
+// listResult returns the List that takes the place of a List.
+func (d *document) listResult() (roots []*yaml.Node, changed bool) {
 	items := *child(d.node, "items")
 	was := items.Content
 	items.Content = nil

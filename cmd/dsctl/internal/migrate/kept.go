@@ -23,17 +23,22 @@ func (in *inputs) keepNeeded() {
 			continue
 		}
 		for _, needed := range o.references(o.node) {
-			if needed.own && needed.becomesKind != nil && needed.verdict() != Unsupported && !slices.Contains(needed.neededBy, o) {
+			if needed.canBeKept() && !slices.Contains(needed.neededBy, o) {
 				needed.neededBy = append(needed.neededBy, o)
 			}
 		}
 	}
 	for _, o := range in.objects {
-		if o.own && o.from == eso && o.becomesKind != nil && o.verdict() != Unsupported && !o.omitted {
+		if o.canBeKept() {
 			o.neededByUnreadable()
 			o.recognizeKept()
 		}
 	}
+}
+
+// canBeKept reports whether an object is a store or a generator of the input that is converted.
+func (o *object) canBeKept() bool {
+	return o.own && o.from == eso && o.becomesKind != nil && o.verdict() != Unsupported && !o.omitted
 }
 
 // neededByUnreadable finds documents that cannot be read, and in which the name of the object is.
@@ -120,6 +125,9 @@ func (o *object) needed(group, kind, name string) []*object {
 
 // knownText reports whether a manifest has a text that does not depend on when it is applied.
 func knownText(s string) bool { return s != "" && !unknown(s) && !strings.Contains(s, "{{") }
+
+// keepsText reports whether the text of a document stays next to what it becomes.
+func (d *document) keepsText() bool { return d.items == nil && d.object.isKept() }
 
 // isKept reports whether the manifest of External Secrets Operator stays next to what it becomes.
 func (o *object) isKept() bool { return o != nil && len(o.neededBy) > 0 && !o.omitted }

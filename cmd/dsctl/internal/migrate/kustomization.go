@@ -79,6 +79,14 @@ func (k *kustomizations) becomesOf(dir string, selector *yaml.Node) (*yaml.Node,
 	return all[0].out.root, all, nil
 }
 
+// patchOf returns what a patch of an object becomes.
+func (in *inputs) patchOf(o *object, patch *yaml.Node) (*yaml.Node, error) {
+	if patch.Kind == yaml.SequenceNode {
+		return in.patchOperations(o, patch)
+	}
+	return in.mergePatch(o, patch)
+}
+
 // selector converts the group, the version and the Kind of a selector.
 func (k *kustomizations) selector(dir string, selector *yaml.Node) (bool, error) {
 	is, all, err := k.becomesOf(dir, selector)

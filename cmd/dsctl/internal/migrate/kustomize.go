@@ -335,13 +335,7 @@ func (k *kustomizations) patch(dir string, target, patch *yaml.Node) (*yaml.Node
 	}
 	var result *yaml.Node
 	for _, o := range all {
-		var one *yaml.Node
-		var err error
-		if patch.Kind == yaml.SequenceNode {
-			one, err = k.in.patchOperations(o, patch)
-		} else {
-			one, err = k.in.mergePatch(o, patch)
-		}
+		one, err := k.in.patchOf(o, patch)
 		if err != nil {
 			return nil, fmt.Errorf("%s %s: %w", o.Kind, o.Name.Name, err)
 		}
