@@ -70,6 +70,7 @@ func TestHelmsRefuseAlike(t *testing.T) {
 	cases := map[string]struct{ reason, set, want string }{
 		"Module": {reason: "the schema rejects an unknown setting in a module", set: "provider-aws.args={--log-level=debug}", want: "use extraArgs"},
 		"Top":    {reason: "the schema rejects an unknown setting at the top level", set: "replicaCount=2", want: "use global.replicaCount, or MODULE.replicaCount for one module"},
+		"Short":  {reason: "the schema knows the short name of a module", set: "aws.enabled=true", want: "use provider-aws"},
 		"Global": {reason: "a template rejects an unknown setting in global", set: "global.replicas=2", want: "use global.replicaCount"},
 	}
 	for name, tc := range cases {

@@ -260,6 +260,10 @@ func (s *settings) umbrellaSchema(modules []string) map[string]any {
 			properties[one.name] = refused("MODULE." + one.name + ", which each module has for itself")
 		}
 	}
+	for _, name := range modules { // Users expect aws instead of provider-aws.
+		_, short, _ := strings.Cut(name, "-")
+		properties[short] = refused(name)
+	}
 	maps.Copy(properties, s.umbrella.properties())
 	for _, m := range modules {
 		properties[m] = map[string]any{"$ref": "#/$defs/module"}

@@ -1,6 +1,8 @@
 package template
 
 import (
+	"errors"
+	"io/fs"
 	"os"
 	"regexp"
 	"slices"
@@ -301,7 +303,11 @@ func TestResultTypes(t *testing.T) {
 
 // TestClassesArePublished compares the classes of functions with the reference of templates.
 func TestClassesArePublished(t *testing.T) {
-	page, err := os.ReadFile("../../../../docs/reference/templates.md")
+	const tree = "../../../../"
+	if _, err := os.Stat(tree + "charts"); errors.Is(err, fs.ErrNotExist) {
+		return // The module is tested alone, so there are no pages.
+	}
+	page, err := os.ReadFile(tree + "docs/reference/templates.md")
 	if err != nil {
 		t.Fatal(err)
 	}
