@@ -216,7 +216,6 @@ func TestBadAuth(t *testing.T) {
 		"GarbageCA":       {"caBundle contains no certificate.", spec{Server: overTLS.Address, CABundle: []byte("c4n4ry"), Auth: token(p("token"))}, invalid, "spec.caBundle: has no certificate in PEM form"},
 		"GarbageProvider": {"The Secret of caProvider contains no certificate.", spec{Server: overTLS.Address, CAProvider: &v1alpha1.CAProvider{Type: "Secret", SecretKeySelector: in("garbage")}, Auth: token(p("token"))}, invalid, "spec.caProvider: has no certificate in PEM form"},
 		"NoCASecret":      {"The Secret of caProvider does not exist.", spec{Server: overTLS.Address, CAProvider: &v1alpha1.CAProvider{Type: "Secret", SecretKeySelector: *missing}, Auth: token(p("token"))}, invalid, "spec.caProvider: " + noSecret},
-		"Ambient":         {"The operator has no identity of its own at Vault.", spec{}, invalid, "spec.auth: "},
 	}
 	reads := func() []string {
 		all := []string{}
