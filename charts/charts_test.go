@@ -8,6 +8,7 @@ import (
 	"errors"
 	"flag"
 	"io"
+	"log/slog"
 	"maps"
 	"os"
 	"slices"
@@ -53,6 +54,7 @@ var (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	slog.SetLogLoggerLevel(slog.LevelWarn) // Helm tells of each link in a chart, which would hide what failed.
 	controlplane.Main(m, func(c *controlplane.ControlPlane) error {
 		log.SetLogger(logr.Discard())
 		return use(c)
