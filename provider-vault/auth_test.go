@@ -144,7 +144,7 @@ func TestBadAuth(t *testing.T) {
 	session := key(in("garbage"), in("garbage"))
 	session.IAM.SecretRef.SessionTokenSecretRef = p("none")
 	certificate := func(a v1alpha1.CertAuth) spec {
-		return spec{Server: overTLS.Address, CABundle: overTLS.TLS.PEM, Auth: &auth{Cert: &a}}
+		return spec{Server: overTLS.Address, Authorities: common.Authorities{CABundle: overTLS.TLS.PEM}, Auth: &auth{Cert: &a}}
 	}
 	elsewhere := in("token")
 	elsewhere.Namespace = "bank"
@@ -212,10 +212,10 @@ func TestBadAuth(t *testing.T) {
 		"CertForeign":     {"The certificate is signed by another authority.", certificate(v1alpha1.CertAuth{ClientCert: in("foreign-crt"), SecretRef: in("foreign-key")}), failed, "spec.auth.cert.clientCert: "},
 		"CertNoRole":      {"The role of the auth method cert does not exist.", certificate(v1alpha1.CertAuth{ClientCert: in("crt"), SecretRef: in("crt-key"), Role: "none"}), failed, "check its authority, its dates, vaultRole and path"},
 		"UnknownCA":       {"The authority of the server is not trusted.", spec{Server: overTLS.Address, Auth: token(p("token"))}, unreachable, "spec.caBundle: "},
-		"OtherCA":         {"Only another authority is trusted.", spec{Server: overTLS.Address, CAProvider: &v1alpha1.CAProvider{Type: "Secret", SecretKeySelector: in("other-ca")}, Auth: token(p("token"))}, unreachable, "spec.caProvider: "},
-		"GarbageCA":       {"caBundle contains no certificate.", spec{Server: overTLS.Address, CABundle: []byte("c4n4ry"), Auth: token(p("token"))}, invalid, "spec.caBundle: has no certificate in PEM form"},
-		"GarbageProvider": {"The Secret of caProvider contains no certificate.", spec{Server: overTLS.Address, CAProvider: &v1alpha1.CAProvider{Type: "Secret", SecretKeySelector: in("garbage")}, Auth: token(p("token"))}, invalid, "spec.caProvider: has no certificate in PEM form"},
-		"NoCASecret":      {"The Secret of caProvider does not exist.", spec{Server: overTLS.Address, CAProvider: &v1alpha1.CAProvider{Type: "Secret", SecretKeySelector: *missing}, Auth: token(p("token"))}, invalid, "spec.caProvider: " + noSecret},
+		"OtherCA":         {"Only another authority is trusted.", spec{Server: overTLS.Address, Authorities: common.Authorities{CAProvider: &common.CAProvider{Type: "Secret", SecretKeySelector: in("other-ca")}}, Auth: token(p("token"))}, unreachable, "spec.caProvider: "},
+		"GarbageCA":       {"caBundle contains no certificate.", spec{Server: overTLS.Address, Authorities: common.Authorities{CABundle: []byte("c4n4ry")}, Auth: token(p("token"))}, invalid, "spec.caBundle: has no certificate in PEM form"},
+		"GarbageProvider": {"The Secret of caProvider contains no certificate.", spec{Server: overTLS.Address, Authorities: common.Authorities{CAProvider: &common.CAProvider{Type: "Secret", SecretKeySelector: in("garbage")}}, Auth: token(p("token"))}, invalid, "spec.caProvider: has no certificate in PEM form"},
+		"NoCASecret":      {"The Secret of caProvider does not exist.", spec{Server: overTLS.Address, Authorities: common.Authorities{CAProvider: &common.CAProvider{Type: "Secret", SecretKeySelector: *missing}}, Auth: token(p("token"))}, invalid, "spec.caProvider: " + noSecret},
 	}
 	reads := func() []string {
 		all := []string{}
@@ -245,7 +245,7 @@ func TestBadAuth(t *testing.T) {
 			"TokenNoNamespace":   {Why: "Which namespace?", Store: newClusterStore(at(spec{Auth: token(p("token"))}), none), Want: invalid, Message: "spec.auth.tokenSecretRef: Secret vault needs a namespace"},
 			"AppRoleNoNamespace": {Why: "Each reference needs a namespace of its own.", Store: newClusterStore(at(spec{Auth: role(v1alpha1.AppRoleAuth{RoleID: "x", SecretRef: in("secret")})}), none), Want: invalid, Message: "spec.auth.appRole.secretRef: Secret vault needs a namespace"},
 			"AccountNoNamespace": {Why: "The reference to a ServiceAccount needs a namespace, too.", Store: newClusterStore(at(spec{Auth: kube(v1alpha1.KubernetesAuth{Role: "shop", ServiceAccountRef: account("default")})}), none), Want: invalid, Message: "spec.auth.kubernetes.serviceAccountRef: ServiceAccount default needs a namespace"},
-			"CANoNamespace":      {Why: "The reference to certificates needs a namespace, too.", Store: newClusterStore(at(spec{CAProvider: &v1alpha1.CAProvider{Type: "Secret", SecretKeySelector: in("other-ca")}, Auth: token(&nowhere)}), none), Want: invalid, Message: "spec.caProvider: Secret vault needs a namespace"},
+			"CANoNamespace":      {Why: "The reference to certificates needs a namespace, too.", Store: newClusterStore(at(spec{Authorities: common.Authorities{CAProvider: &common.CAProvider{Type: "Secret", SecretKeySelector: in("other-ca")}}, Auth: token(&nowhere)}), none), Want: invalid, Message: "spec.caProvider: Secret vault needs a namespace"},
 			"NoSecret":           {Why: "The Secret does not exist in that namespace.", Store: newClusterStore(at(spec{Auth: token(&nowhere)}), none), Want: invalid, Message: "spec.auth.tokenSecretRef: Secret nowhere/vault does not exist"},
 			"NoAccount":          {Why: "The ServiceAccount does not exist in that namespace.", Store: newClusterStore(at(spec{Auth: kube(v1alpha1.KubernetesAuth{Role: "shop", ServiceAccountRef: byAccount})}), none), Want: invalid, Message: "spec.auth.kubernetes.serviceAccountRef: ServiceAccount nowhere/default does not exist"},
 		}, reads)

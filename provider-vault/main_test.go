@@ -81,13 +81,13 @@ func TestCRD(t *testing.T) {
 			s.Auth = &auth{JWT: &v1alpha1.JWTAuth{KubernetesServiceAccountToken: &common.Renamed{}}}
 		}, "kubernetesServiceAccountToken.serviceAccountRef is not supported: use serviceAccountRef"},
 		"CASecret": {"Certificates can be in a Secret.", func(s *v1alpha1.VaultKVSpec) {
-			s.CAProvider = &v1alpha1.CAProvider{Type: "Secret", SecretKeySelector: *token}
+			s.CAProvider = &common.CAProvider{Type: "Secret", SecretKeySelector: *token}
 		}, ""},
 		"CAConfigMap": {"Certificates can be in a ConfigMap.", func(s *v1alpha1.VaultKVSpec) {
-			s.CAProvider = &v1alpha1.CAProvider{Type: "ConfigMap", SecretKeySelector: *token}
+			s.CAProvider = &common.CAProvider{Type: "ConfigMap", SecretKeySelector: *token}
 		}, ""},
 		"CAFile": {"Another Kind for certificates is rejected.", func(s *v1alpha1.VaultKVSpec) {
-			s.CAProvider = &v1alpha1.CAProvider{Type: "File", SecretKeySelector: *token}
+			s.CAProvider = &common.CAProvider{Type: "File", SecretKeySelector: *token}
 		}, "spec.caProvider.type"},
 	}
 	for name, tc := range cases {

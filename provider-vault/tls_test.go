@@ -84,9 +84,9 @@ func TestNewAuthority(t *testing.T) {
 	configMap := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: "tls", Name: "authority"}, Data: map[string]string{"ca.crt": string(first)}}
 	suite.For(t).Create(configMap)
 	type spec = v1alpha1.VaultKVSpec
-	provided := func(kind v1alpha1.CAProviderType) func(*spec) {
+	provided := func(kind common.CAProviderType) func(*spec) {
 		return func(s *spec) {
-			s.CAProvider = &v1alpha1.CAProvider{Type: kind, SecretKeySelector: ref("authority", "ca.crt")}
+			s.CAProvider = &common.CAProvider{Type: kind, SecretKeySelector: ref("authority", "ca.crt")}
 		}
 	}
 	cases := map[string]struct {

@@ -1,12 +1,42 @@
 package provider
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"strings"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
+
+// Authorities returns the PEM certificates of the authorities that can sign a server's certificate; nil means those of the
+// system. at is the field of the spec that embeds them. Errors name the field.
+func Authorities(ctx context.Context, creds Credentials, at string, a v1alpha1.Authorities) (pem []byte, err error) {
+	field := at + ".caBundle"
+	pem = a.CABundle
+	if p := a.CAProvider; p != nil {
+		field = at + ".caProvider"
+		switch {
+		case len(pem) > 0:
+			err = NewError(Invalid, "set either caBundle or caProvider")
+		case p.Type == v1alpha1.CAProviderSecret:
+			pem, err = creds.SecretValue(ctx, p.SecretKeySelector)
+		case p.Type == v1alpha1.CAProviderConfigMap:
+			pem, err = creds.ConfigMapValue(ctx, v1alpha1.ConfigMapKeySelector(p.SecretKeySelector))
+		default:
+			err = NewError(Invalid, "type %q is not valid; write Secret or ConfigMap", string(p.Type))
+		}
+	}
+	if err != nil || len(pem) == 0 {
+		return nil, Field(field, err)
+	}
+	if !x509.NewCertPool().AppendCertsFromPEM(pem) {
+		return nil, NewError(Invalid, "%s: has no certificate in PEM form; store the certificate of the authority there", field)
+	}
+	return pem, nil
+}
 
 // A CertificateFault is the problem of a server's certificate, as the end of a sentence that starts with "the
 // certificate".

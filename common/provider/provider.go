@@ -131,10 +131,21 @@ type Value struct {
 	Key string
 	// Data are the raw bytes.
 	Data []byte
+	// Binary are properties that are not a part of Data, which is a JSON object, because they are not text.
+	Binary map[string][]byte
 	// Version is the provider's version of the value.
 	Version string
 	// Metadata is, for example, the tags. It is only set if the Ref asks for it.
 	Metadata map[string]string
+}
+
+// Size returns the number of bytes of the data.
+func (v Value) Size() int {
+	n := len(v.Data)
+	for _, b := range v.Binary {
+		n += len(b)
+	}
+	return n
 }
 
 // A Result is a Value or an error.

@@ -35,8 +35,8 @@ func TestTLS(t *testing.T) {
 	byCert := func(cert, key, role string) v1alpha1.VaultAuth {
 		return v1alpha1.VaultAuth{Cert: &v1alpha1.CertAuth{ClientCert: ref(cert), SecretRef: ref(key), Role: role}}
 	}
-	provided := func(kind v1alpha1.CAProviderType, key string) *v1alpha1.CAProvider {
-		return &v1alpha1.CAProvider{Type: kind, SecretKeySelector: ref(key)}
+	provided := func(kind common.CAProviderType, key string) *common.CAProvider {
+		return &common.CAProvider{Type: kind, SecretKeySelector: ref(key)}
 	}
 	ca := srv.TLS.PEM
 	cases := map[string]struct {

@@ -2,7 +2,6 @@ package session
 
 import (
 	"context"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -46,7 +45,7 @@ func newServer(ctx context.Context, spec *v1alpha1.VaultServer, creds provider.C
 	if err != nil {
 		return nil, err
 	}
-	s := &server{header: header, plain: plain, transport: newTransport(tlsConfig), namespace: spec.Namespace, authNamespace: spec.Namespace}
+	s := &server{header: header, plain: plain, transport: provider.NewTransport(tlsConfig), namespace: spec.Namespace, authNamespace: spec.Namespace}
 	if spec.Auth != nil && spec.Auth.Namespace != "" {
 		s.authNamespace = spec.Auth.Namespace
 	}
@@ -90,11 +89,6 @@ func (s *server) place(path string) string {
 	if err != nil {
 		return s.config.Address + " " + path // checkAddress has rejected invalid addresses.
 	}
-	host, port := strings.ToLower(u.Hostname()), u.Port()
-	if port == "" {
-		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
-	}
-	address := url.URL{Scheme: u.Scheme, Host: net.JoinHostPort(host, port), Path: strings.Trim(u.Path, "/")}
 	header := s.header.Clone()
 	header.Del(api.HeaderInconsistent)
 	var sent strings.Builder
@@ -102,7 +96,7 @@ func (s *server) place(path string) string {
 	if namespace := strings.Trim(s.namespace, "/"); namespace != "" {
 		path = namespace + "/" + path
 	}
-	return address.String() + " " + path + " " + sent.String()
+	return provider.Address(u) + " " + path + " " + sent.String()
 }
 
 func (s *server) close() { s.transport.CloseIdleConnections() }

@@ -16,9 +16,13 @@ import (
 // tlsOf reads certificates and keys. The operator reconnects when the object that contains one of them changes.
 func tlsOf(ctx context.Context, spec *v1alpha1.VaultServer, creds provider.Credentials) (*tls.Config, error) {
 	c := &tls.Config{MinVersion: tls.VersionTLS12}
-	var err error
-	if c.RootCAs, err = authoritiesOf(ctx, spec, creds); err != nil {
+	pem, err := provider.Authorities(ctx, creds, "spec", spec.Authorities)
+	if err != nil {
 		return nil, err
+	}
+	if pem != nil {
+		c.RootCAs = x509.NewCertPool()
+		c.RootCAs.AppendCertsFromPEM(pem)
 	}
 	if t := spec.ClientTLS; t != nil {
 		c.Certificates, err = certificateOf(ctx, creds, "spec.clientTLS.certSecretRef", t.CertSecretRef, "spec.clientTLS.keySecretRef", t.KeySecretRef)
@@ -36,44 +40,12 @@ func tlsOf(ctx context.Context, spec *v1alpha1.VaultServer, creds provider.Crede
 	return c, err
 }
 
-// authoritiesOf returns the authorities that can sign the server's certificate; nil means those of the system.
-func authoritiesOf(ctx context.Context, spec *v1alpha1.VaultServer, creds provider.Credentials) (*x509.CertPool, error) {
-	pem := spec.CABundle
-	switch p := spec.CAProvider; {
-	case p == nil && len(pem) == 0:
-		return nil, nil
-	case p != nil && len(pem) > 0:
-		return nil, provider.NewError(provider.Invalid, "spec.caProvider: set either caBundle or caProvider")
-	case p != nil:
-		var err error
-		if pem, err = provided(ctx, p, creds); err != nil {
-			return nil, provider.Field(authoritiesField(spec), err)
-		}
-	}
-	pool := x509.NewCertPool()
-	if !pool.AppendCertsFromPEM(pem) {
-		return nil, provider.NewError(provider.Invalid, "%s: has no certificate in PEM form; store the certificate of the authority there", authoritiesField(spec))
-	}
-	return pool, nil
-}
-
 // authoritiesField returns the field with the authorities for the server's certificate, or the field to set.
 func authoritiesField(spec *v1alpha1.VaultServer) string {
 	if spec.CAProvider != nil {
 		return "spec.caProvider"
 	}
 	return "spec.caBundle"
-}
-
-// provided reads the certificates that a store refers to.
-func provided(ctx context.Context, p *v1alpha1.CAProvider, creds provider.Credentials) ([]byte, error) {
-	switch p.Type {
-	case v1alpha1.CAProviderSecret:
-		return creds.SecretValue(ctx, p.SecretKeySelector)
-	case v1alpha1.CAProviderConfigMap:
-		return creds.ConfigMapValue(ctx, common.ConfigMapKeySelector(p.SecretKeySelector))
-	}
-	return nil, provider.NewError(provider.Invalid, "type %q is not valid; write Secret or ConfigMap", string(p.Type))
 }
 
 // untrusted is the error for a server's certificate that none of the authorities in field has signed.

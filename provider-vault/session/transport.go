@@ -20,29 +20,11 @@ const (
 	onceTimeout = 90 * time.Second
 )
 
-func newTransport(c *tls.Config) *http.Transport {
-	return &http.Transport{
-		Proxy:                 http.ProxyFromEnvironment,
-		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-		TLSClientConfig:       c,
-		TLSHandshakeTimeout:   10 * time.Second,
-		ExpectContinueTimeout: time.Second,
-		ForceAttemptHTTP2:     true,
-		MaxIdleConns:          16,
-		MaxIdleConnsPerHost:   8,
-		MaxConnsPerHost:       64,
-		IdleConnTimeout:       time.Minute,
-	}
-}
-
-// newHTTPClient returns a client that follows no redirect, because the token is only for the server of the
-// store.
+// newHTTPClient returns a client with a limit for each request.
 func newHTTPClient(t http.RoundTripper, timeout time.Duration) *http.Client {
-	return &http.Client{
-		Transport:     provider.CountCalls(attentive{t}, operationOf),
-		Timeout:       timeout,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
+	c := provider.NewHTTPClient(attentive{t}, operationOf)
+	c.Timeout = timeout
+	return c
 }
 
 // attentive is a transport that records the server's last error, and rejects answers that are too large.

@@ -235,3 +235,34 @@ type StoreCondition struct {
 	// +kubebuilder:validation:Enum="";ReadOnly;ReadWrite
 	Access Access `json:"access,omitempty"`
 }
+
+// Authorities is embedded by Kinds whose server can have a certificate of a private authority.
+type Authorities struct {
+	// Base64 of the PEM certificates of the authorities that can sign the server's certificate. Default, if caProvider
+	// is also unset: the authorities that the operator's system trusts.
+	// +optional
+	// +kubebuilder:validation:MaxLength=65536
+	CABundle []byte `json:"caBundle,omitempty"`
+
+	// A Secret or ConfigMap with these certificates, instead of caBundle. A change takes effect at once.
+	// +optional
+	CAProvider *CAProvider `json:"caProvider,omitempty"`
+}
+
+// CAProviderType is the Kind of the object with certificates: Secret or ConfigMap.
+type CAProviderType string
+
+// The kinds of objects that hold certificates.
+const (
+	CAProviderSecret    CAProviderType = "Secret"
+	CAProviderConfigMap CAProviderType = "ConfigMap"
+)
+
+// CAProvider names the key of an object that holds certificates.
+type CAProvider struct {
+	// Kind of the object: Secret or ConfigMap.
+	// +kubebuilder:validation:Enum=Secret;ConfigMap
+	Type CAProviderType `json:"type"`
+
+	SecretKeySelector `json:",inline"`
+}

@@ -39,9 +39,9 @@ type answer struct {
 
 // size returns the approximate size of an answer, in bytes.
 func size(a provider.Answer) int64 {
-	n := len(a.Value.Data)
+	n := a.Value.Size()
 	for _, v := range a.Found {
-		n += len(v.Data)
+		n += v.Size()
 	}
 	return int64(n)
 }

@@ -43,16 +43,16 @@ func (l *Loader) find(ctx context.Context, c *provider.Link, s provider.Search) 
 		if err != nil {
 			return nil, err
 		}
-		size += len(v.Data)
+		size += v.Size()
 		switch {
 		case len(found) >= maxFound:
 			return nil, provider.NewError(provider.Invalid, "find: more than %d secrets match; narrow path, name or tags", maxFound)
 		case size > maxFoundBytes:
 			return nil, provider.NewError(provider.Invalid, "find: the matching secrets have more than %d MiB in total; narrow path, name or tags", maxFoundBytes>>20)
-		case !l.flights.share.Take(int64(len(v.Data)), maxFoundBytes):
+		case !l.flights.share.Take(int64(v.Size()), maxFoundBytes):
 			return nil, provider.ErrNoRoom
 		}
-		counted += int64(len(v.Data))
+		counted += int64(v.Size())
 		found = append(found, v)
 	}
 	return found, nil

@@ -69,6 +69,7 @@ func (r Record) ServesRead(uid types.UID, id, request string) bool {
 type value struct {
 	Key      string            `json:"key,omitempty"`
 	Data     []byte            `json:"data,omitempty"`
+	Binary   map[string][]byte `json:"binary,omitempty"`
 	Version  string            `json:"version,omitempty"`
 	Metadata map[string]string `json:"metadata,omitempty"`
 }

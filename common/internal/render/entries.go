@@ -3,12 +3,14 @@ package render
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	member "github.com/direct-secrets/direct-secrets/common/internal/property"
 	"github.com/direct-secrets/direct-secrets/common/internal/render/template"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
@@ -58,7 +60,10 @@ func (f field) at(sub string) field {
 }
 
 func (r *renderer) single(f field, ref *v1alpha1.StoreRef, e v1alpha1.DataEntry) {
-	v, err := r.read(f.at(".remoteRef"), ref, e.RemoteRef)
+	v, binary, err := r.read(f.at(".remoteRef"), ref, e.RemoteRef)
+	if err == nil {
+		err = allText(binary)
+	}
 	if err == nil {
 		v, err = Decode(v, e.RemoteRef.DecodingStrategy)
 	}
@@ -161,14 +166,18 @@ func (r *renderer) readMany(f field, ref *v1alpha1.StoreRef, e v1alpha1.DataFrom
 	}
 	if e.Extract != nil {
 		f = f.at(".extract")
-		v, err := r.read(f, ref, *e.Extract)
+		v, binary, err := r.read(f, ref, *e.Extract)
 		if err == nil && !r.work.Spend(jsonSteps(len(v))) {
 			err = in(f.String(), errWork)
 		}
 		if err != nil {
 			return nil, err
 		}
-		return Extract(v)
+		kvs, err := Extract(v)
+		for _, k := range slices.Sorted(maps.Keys(binary)) {
+			kvs = append(kvs, KeyValue{Key: k, Value: binary[k]})
+		}
+		return kvs, err
 	}
 	a := r.values(Source{Store: *ref, Read: provider.Read{Search: searchOf(*e.Find)}})
 	switch {
@@ -180,7 +189,30 @@ func (r *renderer) readMany(f field, ref *v1alpha1.StoreRef, e v1alpha1.DataFrom
 	case len(a.Found) == 0:
 		return nil, provider.NewError(provider.NotFound, "no secret matches; correct the conditions, or create one")
 	}
+	for _, v := range a.Found {
+		if err := allText(v.Binary); err != nil {
+			return nil, provider.NewError(provider.Invalid, "secret %q: %s", v.Key, err)
+		}
+	}
 	return inOrder(a.Found), nil
+}
+
+// bytesOf returns the property that is not text, by the same names as a member of a JSON object.
+func bytesOf(binary map[string][]byte, property string) (v []byte, ok bool) {
+	if v, ok = binary[property]; !ok && len(binary) > 0 {
+		if names, query := member.Split(property); len(names) == 1 && !query {
+			v, ok = binary[names[0].Text]
+		}
+	}
+	return v, ok
+}
+
+// allText returns an error if a value as a whole lacks properties because they are not text.
+func allText(binary map[string][]byte) error {
+	for _, k := range slices.Sorted(maps.Keys(binary)) {
+		return provider.NewError(provider.Invalid, "its property %.64q is not text, so the whole value cannot be written as JSON; set property, or use dataFrom.extract", k)
+	}
+	return nil
 }
 
 // inOrder returns the found keys and values, sorted by key.
@@ -192,34 +224,38 @@ func inOrder(found []provider.Value) []KeyValue {
 	return kvs
 }
 
-// read returns the value for the remoteRef of a field.
-func (r *renderer) read(f field, ref *v1alpha1.StoreRef, rr v1alpha1.RemoteRef) ([]byte, error) {
+// read returns the value for the remoteRef of a field, and the properties that are not a part of it because they are not text.
+func (r *renderer) read(f field, ref *v1alpha1.StoreRef, rr v1alpha1.RemoteRef) ([]byte, map[string][]byte, error) {
 	s := sourceAt(ref, rr)
 	a := r.values(s)
 	if a.Err != nil {
-		return nil, a.Err
+		return nil, nil, a.Err
 	}
-	data := a.Value.Data
+	data, binary := a.Value.Data, a.Value.Binary
 	if s.Ref.Metadata {
+		binary = nil
 		if a.Value.Metadata == nil { // Without metadata in the answer, it is unknown whether there are any.
-			return nil, provider.NewError(provider.Invalid, "%s: metadataPolicy is Fetch, and the provider has no metadata; remove it", f)
+			return nil, nil, provider.NewError(provider.Invalid, "%s: metadataPolicy is Fetch, and the provider has no metadata; remove it", f)
 		}
 		var err error
 		if data, err = Marshal(a.Value.Metadata); err != nil {
-			return nil, provider.NewError(provider.Invalid, "%s: the metadata cannot be written as JSON", f)
+			return nil, nil, provider.NewError(provider.Invalid, "%s: the metadata cannot be written as JSON", f)
 		}
 	}
+	if v, ok := bytesOf(binary, rr.Property); ok {
+		return v, nil, nil
+	}
 	if n := len(data); n > corev1.MaxSecretSize {
-		return nil, provider.NewError(provider.Invalid, "its value has %d bytes, and a Secret holds at most %d; store a smaller value", n, corev1.MaxSecretSize)
+		return nil, nil, provider.NewError(provider.Invalid, "its value has %d bytes, and a Secret holds at most %d; store a smaller value", n, corev1.MaxSecretSize)
 	}
 	if rr.Property == "" {
-		return data, nil
+		return data, binary, nil
 	}
 	v, err := r.property(s, data, rr.Property)
 	if err != nil {
-		return nil, in(f.at(".property").String(), err)
+		return nil, nil, in(f.at(".property").String(), err)
 	}
-	return v, nil
+	return v, nil, nil
 }
 
 func (r *renderer) property(s Source, data []byte, property string) ([]byte, error) {

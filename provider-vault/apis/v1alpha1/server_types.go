@@ -25,15 +25,7 @@ type VaultServer struct {
 	// +kubebuilder:validation:MaxLength=512
 	Namespace string `json:"namespace,omitempty"`
 
-	// Base64 of the PEM certificates of the authorities that can sign the server's certificate. Default, if caProvider
-	// is also unset: the authorities that the operator's system trusts.
-	// +optional
-	// +kubebuilder:validation:MaxLength=65536
-	CABundle []byte `json:"caBundle,omitempty"`
-
-	// A Secret or ConfigMap with these certificates, instead of caBundle. A change takes effect at once.
-	// +optional
-	CAProvider *CAProvider `json:"caProvider,omitempty"`
+	common.Authorities `json:",inline"`
 
 	// A client certificate for the connection, for servers that require one with every auth method.
 	// +optional
@@ -56,24 +48,6 @@ type VaultServer struct {
 	// How to log in.
 	// +required
 	Auth *VaultAuth `json:"auth,omitempty"`
-}
-
-// CAProviderType is the Kind of the object with certificates: Secret or ConfigMap.
-type CAProviderType string
-
-// The kinds of objects that hold certificates.
-const (
-	CAProviderSecret    CAProviderType = "Secret"
-	CAProviderConfigMap CAProviderType = "ConfigMap"
-)
-
-// CAProvider names the key of an object that holds certificates.
-type CAProvider struct {
-	// Kind of the object: Secret or ConfigMap.
-	// +kubebuilder:validation:Enum=Secret;ConfigMap
-	Type CAProviderType `json:"type"`
-
-	common.SecretKeySelector `json:",inline"`
 }
 
 // ClientTLS names the parts of a client certificate.

@@ -1,0 +1,45 @@
+package provider
+
+import (
+	"crypto/tls"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// NewTransport returns the transport of one store, for which c has the certificates.
+func NewTransport(c *tls.Config) *http.Transport {
+	return &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		DialContext:           (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		TLSClientConfig:       c,
+		TLSHandshakeTimeout:   10 * time.Second,
+		ExpectContinueTimeout: time.Second,
+		ForceAttemptHTTP2:     true,
+		MaxIdleConns:          16,
+		MaxIdleConnsPerHost:   8,
+		MaxConnsPerHost:       64,
+		IdleConnTimeout:       time.Minute,
+	}
+}
+
+// NewHTTPClient returns a client that counts requests as CountCalls does, and follows no redirect, because credentials are only
+// for the server of the store.
+func NewHTTPClient(t http.RoundTripper, operation func(*http.Request) string) *http.Client {
+	return &http.Client{
+		Transport:     CountCalls(t, operation),
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// Address returns the host, port and path of a URL in one form, for an Identity.
+func Address(u *url.URL) string {
+	port := u.Port()
+	if port == "" {
+		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
+	}
+	address := url.URL{Scheme: u.Scheme, Host: net.JoinHostPort(strings.ToLower(u.Hostname()), port), Path: strings.Trim(u.Path, "/")}
+	return address.String()
+}

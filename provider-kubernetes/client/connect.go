@@ -1,0 +1,231 @@
+// Package client reads and writes the Secrets of one namespace, and reads its ConfigMaps, for the store Kinds
+// KubernetesSecrets and ClusterKubernetesSecrets.
+package client
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	ctrl "sigs.k8s.io/controller-runtime"
+
+	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/provider-kubernetes/apis/v1alpha1"
+)
+
+// RBAC used by the shared controllers for these Kinds, and for tokens of the ServiceAccounts that stores log in as.
+// +kubebuilder:rbac:groups=kubernetes.direct-secrets.io,resources=kubernetessecrets,verbs=list;watch
+// +kubebuilder:rbac:groups=kubernetes.direct-secrets.io,resources=kubernetessecrets/status,verbs=patch
+// +kubebuilder:rbac:groups=kubernetes.direct-secrets.io,resources=clusterkubernetessecrets,verbs=list;watch,roleName=cluster
+// +kubebuilder:rbac:groups=kubernetes.direct-secrets.io,resources=clusterkubernetessecrets/status,verbs=patch,roleName=cluster
+// +kubebuilder:rbac:groups="",resources=serviceaccounts/token,verbs=create,roleName=tokens
+
+// Connect returns the client of a store. It does not call the API server.
+func Connect(ctx context.Context, s *v1alpha1.KubernetesSecrets, creds provider.Credentials) (provider.Client, error) {
+	return connect(ctx, &s.Spec, creds)
+}
+
+// ConnectCluster returns the client of a cluster store. It does not call the API server.
+func ConnectCluster(ctx context.Context, s *v1alpha1.ClusterKubernetesSecrets, creds provider.Credentials) (provider.Client, error) {
+	return connect(ctx, &s.Spec.KubernetesSecretsSpec, creds)
+}
+
+func connect(ctx context.Context, spec *v1alpha1.KubernetesSecretsSpec, creds provider.Credentials) (provider.Client, error) {
+	config, err := configOf(ctx, spec, creds)
+	if err != nil {
+		return nil, err
+	}
+	u, err := provider.ParseURL(creds, "spec.server.url", config.Host)
+	if err != nil {
+		return nil, err
+	}
+	secured, err := rest.TLSConfigFor(config)
+	if err != nil {
+		return nil, provider.NewError(provider.Invalid, "spec: the certificates or the key are not in PEM form, or do not belong together")
+	}
+	transport := provider.NewTransport(secured)
+	login := &login{next: limited{transport}, token: func(context.Context) (string, error) { return config.BearerToken, nil }}
+	if a := spec.Auth; a != nil && a.ServiceAccount != nil {
+		login.token = func(ctx context.Context) (string, error) {
+			token, err := creds.ServiceAccountToken(ctx, *a.ServiceAccount)
+			return token, provider.Field("spec.auth.serviceAccount", err)
+		}
+	}
+	calls, err := rest.RESTClientForConfigAndClient(&rest.Config{
+		Host: config.Host, APIPath: "/api", QPS: -1, WarningHandler: rest.NoWarnings{}, UserAgent: "direct-secrets",
+		ContentConfig: rest.ContentConfig{GroupVersion: &corev1.SchemeGroupVersion, NegotiatedSerializer: scheme.Codecs.WithoutConversion()},
+	}, provider.NewHTTPClient(login, operation))
+	if err != nil {
+		return nil, provider.NewError(provider.Invalid, "spec.server.url: is not the URL of an API server")
+	}
+	c := &Client{
+		calls: calls, namespace: spec.RemoteNamespace, place: provider.Address(u) + " " + spec.RemoteNamespace,
+		server: "spec.server", login: "spec.auth", close: transport.CloseIdleConnections,
+	}
+	if spec.AuthRef != nil {
+		c.server, c.login = "spec.authRef", "spec.authRef"
+	}
+	return c, nil
+}
+
+// configOf returns the address of the server, the authorities that it trusts, and credentials that do not change.
+func configOf(ctx context.Context, spec *v1alpha1.KubernetesSecretsSpec, creds provider.Credentials) (*rest.Config, error) {
+	if (spec.Auth == nil) == (spec.AuthRef == nil) {
+		return nil, provider.NewError(provider.Invalid, "spec.auth: set either auth or authRef")
+	}
+	if spec.AuthRef != nil {
+		raw, err := creds.SecretValue(ctx, *spec.AuthRef)
+		if err != nil {
+			return nil, provider.Field("spec.authRef", err)
+		}
+		return kubeconfig(raw)
+	}
+	config := &rest.Config{}
+	if s := spec.Server; s != nil {
+		pem, err := provider.Authorities(ctx, creds, "spec.server", s.Authorities)
+		if err != nil {
+			return nil, err
+		}
+		config.Host, config.CAData = s.URL, pem
+	} else {
+		own, err := ctrl.GetConfig()
+		if err != nil {
+			return nil, provider.NewError(provider.Invalid, "spec.server: the operator does not run in a cluster; set server")
+		}
+		config = rest.AnonymousClientConfig(own) // The operator's own credentials are not for stores.
+	}
+	a := spec.Auth
+	if set := []bool{a.ServiceAccount != nil, a.Token != nil, a.Cert != nil}; len(slices.DeleteFunc(set, func(is bool) bool { return !is })) != 1 {
+		return nil, provider.NewError(provider.Invalid, "spec.auth: set exactly one of serviceAccount, token and cert")
+	}
+	var err error
+	read := func(field string, ref common.SecretKeySelector) (value []byte) {
+		if err == nil {
+			value, err = creds.SecretValue(ctx, ref)
+			err = provider.Field("spec.auth."+field, err)
+		}
+		return value
+	}
+	if a.Token != nil {
+		config.BearerToken = strings.TrimSpace(string(read("token.bearerToken", a.Token.BearerToken)))
+	}
+	if a.Cert != nil {
+		config.CertData, config.KeyData = read("cert.clientCert", a.Cert.ClientCert), read("cert.clientKey", a.Cert.ClientKey)
+	}
+	return config, err
+}
+
+// kubeconfig returns the server and the credentials of a kubeconfig. It accepts none that make the operator read a file, run a
+// command or use a proxy.
+func kubeconfig(raw []byte) (*rest.Config, error) {
+	refused := func(what string) (*rest.Config, error) {
+		return nil, provider.NewError(provider.Invalid, "spec.authRef: the kubeconfig %s", what)
+	}
+	file, err := clientcmd.Load(raw)
+	if err != nil {
+		return refused("is not valid")
+	}
+	current := file.Contexts[file.CurrentContext]
+	if current == nil || file.Clusters[current.Cluster] == nil || file.AuthInfos[current.AuthInfo] == nil {
+		return refused("has no current-context with a cluster and a user")
+	}
+	cluster, user := file.Clusters[current.Cluster], file.AuthInfos[current.AuthInfo]
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{
+		{"exec", user.Exec != nil},
+		{"auth-provider", user.AuthProvider != nil},
+		{"tokenFile", user.TokenFile != ""},
+		{"client-certificate", user.ClientCertificate != ""},
+		{"client-key", user.ClientKey != ""},
+		{"username", user.Username != "" || user.Password != ""},
+		{"as", user.Impersonate != "" || user.ImpersonateUID != "" || len(user.ImpersonateGroups)+len(user.ImpersonateUserExtra) > 0},
+		{"certificate-authority", cluster.CertificateAuthority != ""},
+		{"insecure-skip-tls-verify", cluster.InsecureSkipTLSVerify},
+		{"proxy-url", cluster.ProxyURL != ""},
+	} {
+		if f.set {
+			return refused("sets " + f.name + ", which is not supported; use token, client-certificate-data, client-key-data and certificate-authority-data")
+		}
+	}
+	if user.Token == "" && len(user.ClientCertificateData) == 0 {
+		return refused("has neither a token nor client-certificate-data")
+	}
+	return &rest.Config{Host: cluster.Server, BearerToken: user.Token, TLSClientConfig: rest.TLSClientConfig{
+		ServerName: cluster.TLSServerName, CAData: cluster.CertificateAuthorityData, CertData: user.ClientCertificateData, KeyData: user.ClientKeyData,
+	}}, nil
+}
+
+// tokenAge is how long a token of a ServiceAccount is used. It is valid for ten minutes.
+const tokenAge = 5 * time.Minute
+
+// login is a transport that adds the token.
+type login struct {
+	next  http.RoundTripper
+	token func(context.Context) (string, error)
+
+	mu    sync.Mutex
+	held  string
+	since time.Time
+}
+
+// RoundTrip implements http.RoundTripper.
+func (l *login) RoundTrip(r *http.Request) (*http.Response, error) {
+	l.mu.Lock()
+	if time.Since(l.since) > tokenAge {
+		token, err := l.token(r.Context())
+		if err != nil {
+			l.mu.Unlock()
+			return nil, err
+		}
+		l.held, l.since = token, time.Now()
+	}
+	token := l.held
+	l.mu.Unlock()
+	if token != "" {
+		r = r.Clone(r.Context())
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	resp, err := l.next.RoundTrip(r)
+	if err == nil && resp.StatusCode == http.StatusUnauthorized {
+		l.mu.Lock()
+		if l.held == token {
+			l.since = time.Time{} // The next request gets a new one.
+		}
+		l.mu.Unlock()
+	}
+	return resp, err
+}
+
+// limited is a transport that limits answers.
+type limited struct{ next http.RoundTripper }
+
+// RoundTrip implements http.RoundTripper.
+func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := l.next.RoundTrip(r)
+	if err == nil {
+		most := int64(provider.MaxAnswer)
+		if r.URL.Query().Has("limit") {
+			most = provider.MaxListing
+		}
+		resp.Body = provider.LimitAnswer(r.Context(), resp.Body, most)
+	}
+	return resp, err
+}
+
+// operation returns the operation of a request for metrics.
+func operation(r *http.Request) string {
+	if r.URL.Query().Has("limit") {
+		return "list"
+	}
+	return map[string]string{http.MethodGet: "get", http.MethodPost: "create", http.MethodPatch: "patch", http.MethodDelete: "delete"}[r.Method]
+}

@@ -1,0 +1,235 @@
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+// markKey is the annotation with the mark of a provider.Writer. No setting can have its domain.
+const (
+	reserved = "direct-secrets.io/"
+	markKey  = reserved + "created-by"
+)
+
+// settings is the metadata of a provider.Target.
+type settings struct {
+	Type        corev1.SecretType `json:"type"`
+	Labels      map[string]string `json:"labels"`
+	Annotations map[string]string `json:"annotations"`
+}
+
+func settingsOf(t provider.Target) (s settings, err error) {
+	if strings.HasPrefix(t.Key, configMap) {
+		return s, provider.NewError(provider.Invalid, "secret %q: ConfigMaps are read only; push to a Secret", t.Key)
+	}
+	if len(t.Metadata) > 0 {
+		d := json.NewDecoder(bytes.NewReader(t.Metadata))
+		d.DisallowUnknownFields()
+		if err := d.Decode(&s); err != nil {
+			return s, provider.NewError(provider.Invalid, "metadata: %s; the settings are type, labels and annotations, which are objects of strings", err)
+		}
+	}
+	for _, k := range slices.Concat(slices.Collect(maps.Keys(s.Labels)), slices.Collect(maps.Keys(s.Annotations))) {
+		if domain, _, _ := strings.Cut(k, "/"); strings.HasSuffix(domain+"/", reserved) {
+			return s, provider.NewError(provider.Invalid, "metadata: %.64q is reserved for the operator; choose another name", k)
+		}
+	}
+	return s, nil
+}
+
+// drift returns the settings that a Secret does not have.
+func (s settings) drift(of *corev1.Secret) (names []string) {
+	if s.Type != "" && s.Type != of.Type {
+		names = append(names, "type")
+	}
+	for kind, m := range map[string][2]map[string]string{"labels": {s.Labels, of.Labels}, "annotations": {s.Annotations, of.Annotations}} {
+		for k, want := range m[0] {
+			if got, ok := m[1][k]; !ok || got != want {
+				names = append(names, kind+"."+k)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// dataOf returns the data of a Secret for a JSON object of strings.
+func dataOf(raw []byte) (map[string][]byte, error) {
+	var text map[string]string
+	if err := json.Unmarshal(raw, &text); err != nil || text == nil {
+		return nil, provider.NewError(provider.Invalid, "the value is not a JSON object of strings, which a Secret needs; set property, or push the whole Secret")
+	}
+	data := make(map[string][]byte, len(text))
+	for k, v := range text {
+		data[k] = []byte(v)
+	}
+	return data, nil
+}
+
+// Features implements provider.Writer.
+func (*Client) Features() provider.Features { return provider.Features{Exclusive: true, Guarded: true} }
+
+// Observe implements provider.Writer.
+func (c *Client) Observe(ctx context.Context, t provider.Target) (provider.Observed, error) {
+	_, seen, err := c.observe(ctx, t)
+	return seen, err
+}
+
+func (c *Client) observe(ctx context.Context, t provider.Target) (*corev1.Secret, provider.Observed, error) {
+	wanted, err := settingsOf(t)
+	if err != nil {
+		return nil, provider.Observed{}, err
+	}
+	s, err := c.object(ctx, t.Key)
+	if err != nil {
+		return nil, provider.Observed{}, err
+	}
+	v := valueOf(provider.Ref{Key: t.Key}, s)
+	for k := range v.Binary {
+		return nil, provider.Observed{}, provider.NewError(provider.Invalid, "secret %q: its key %.64q is not text, so nothing can be pushed to it; remove the key, or push to another Secret", t.Key, k)
+	}
+	return s, provider.Observed{Data: v.Data, Version: v.Version, ID: string(s.UID), Mark: s.Annotations[markKey], Drift: wanted.drift(s)}, nil
+}
+
+// Create implements provider.Writer.
+func (c *Client) Create(ctx context.Context, t provider.Target, raw []byte, mark string) (provider.Written, error) {
+	wanted, err := settingsOf(t)
+	if err != nil {
+		return provider.Written{}, err
+	}
+	data, err := dataOf(raw)
+	if err != nil {
+		return provider.Written{}, err
+	}
+	s := &corev1.Secret{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
+		ObjectMeta: metav1.ObjectMeta{Name: t.Key, Labels: wanted.Labels, Annotations: map[string]string{markKey: mark}},
+		Type:       wanted.Type, Data: data,
+	}
+	maps.Copy(s.Annotations, wanted.Annotations)
+	err = c.calls.Post().Namespace(c.namespace).Resource("secrets").MaxRetries(0).Body(s).Do(ctx).Into(s)
+	return c.written(s, err, t, "create")
+}
+
+// Update implements provider.Writer.
+func (c *Client) Update(ctx context.Context, t provider.Target, seen provider.Observed, raw []byte) (provider.Written, error) {
+	wanted, err := settingsOf(t)
+	if err != nil {
+		return provider.Written{}, err
+	}
+	change := map[string]any{}
+	if slices.Contains(seen.Drift, "type") {
+		return provider.Written{}, provider.NewError(provider.Invalid, "metadata: type: the type of the Secret %q cannot be changed; delete it, or correct type", t.Key)
+	}
+	s, err := c.unchanged(ctx, t, seen)
+	if err != nil {
+		return provider.Written{}, err
+	}
+	if raw != nil {
+		data, err := dataOf(raw)
+		if err != nil {
+			return provider.Written{}, err
+		}
+		change["data"] = dataChange(s.Data, data)
+	}
+	metadata := map[string]any{} // A null would remove all.
+	if len(wanted.Labels) > 0 {
+		metadata["labels"] = wanted.Labels
+	}
+	if len(wanted.Annotations) > 0 {
+		metadata["annotations"] = wanted.Annotations
+	}
+	return c.patch(ctx, t, s, change, metadata)
+}
+
+// dataChange returns a merge patch from one content to another.
+func dataChange(from, to map[string][]byte) map[string]any {
+	change := map[string]any{}
+	for k := range from {
+		if _, ok := to[k]; !ok {
+			change[k] = nil
+		}
+	}
+	for k, v := range to {
+		if old, ok := from[k]; !ok || !bytes.Equal(old, v) {
+			change[k] = v
+		}
+	}
+	return change
+}
+
+// Mark implements provider.Writer.
+func (c *Client) Mark(ctx context.Context, t provider.Target, seen provider.Observed, mark string) error {
+	s, err := c.unchanged(ctx, t, seen)
+	if err == nil {
+		_, err = c.patch(ctx, t, s, map[string]any{}, map[string]any{"annotations": map[string]string{markKey: mark}})
+	}
+	return err
+}
+
+// Delete implements provider.Writer.
+func (c *Client) Delete(ctx context.Context, t provider.Target, seen provider.Observed) error {
+	s, err := c.unchanged(ctx, t, seen)
+	switch {
+	case errors.Is(err, errDeleted):
+		return nil
+	case err != nil:
+		return err
+	}
+	o := &metav1.DeleteOptions{
+		TypeMeta:      metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
+		Preconditions: &metav1.Preconditions{UID: &s.UID, ResourceVersion: &s.ResourceVersion},
+	}
+	_, err = c.written(s, c.calls.Delete().Namespace(c.namespace).Resource("secrets").Name(t.Key).MaxRetries(0).Body(o).Do(ctx).Error(), t, "delete")
+	return err
+}
+
+// errDeleted is the error of unchanged for a Secret that does not exist.
+var errDeleted error = provider.NewError(provider.Conflict, "the Secret was deleted in the meantime")
+
+// unchanged returns the Secret, or Conflict if its value or its mark is not what was seen.
+func (c *Client) unchanged(ctx context.Context, t provider.Target, seen provider.Observed) (*corev1.Secret, error) {
+	s, now, err := c.observe(ctx, t)
+	switch {
+	case provider.IsNotFound(err):
+		err = errDeleted
+	case err == nil && (now.Version != seen.Version || now.ID != seen.ID || now.Mark != seen.Mark):
+		err = provider.NewError(provider.Conflict, "secret %q: has changed", t.Key)
+	}
+	return s, err
+}
+
+// patch changes the version of a Secret that s is, and no later one.
+func (c *Client) patch(ctx context.Context, t provider.Target, s *corev1.Secret, change, metadata map[string]any) (provider.Written, error) {
+	metadata["uid"], metadata["resourceVersion"] = s.UID, s.ResourceVersion
+	change["metadata"] = metadata
+	raw, err := json.Marshal(change)
+	if err == nil {
+		err = c.calls.Patch(types.MergePatchType).Namespace(c.namespace).Resource("secrets").Name(t.Key).MaxRetries(0).Body(raw).Do(ctx).Into(s)
+	}
+	return c.written(s, err, t, "patch")
+}
+
+// written returns the result of a write.
+func (c *Client) written(s *corev1.Secret, err error, t provider.Target, verb string) (provider.Written, error) {
+	if err != nil {
+		e := c.explain(err, fmt.Sprintf("secret %q", t.Key), fmt.Sprintf("grant the identity %s on secrets in namespace %s", verb, c.namespace))
+		if isAbout(err, "secrets", t.Key) && e.Class == provider.Unavailable { // It was deleted in the meantime.
+			e.Class = provider.Conflict
+		}
+		return provider.Written{}, e
+	}
+	return provider.Written{Version: versionOf(s), ID: string(s.UID)}, nil
+}
