@@ -70,7 +70,7 @@ test-race: ## Run the tests of `make test` with the race detector.
 	@$(SERVERS) $(call each,$(GO_RACE) ./...)
 
 .PHONY: test-standalone
-test-standalone: ## Test each module alone against a packed common (COMMON=v0.1.1 for another version).
+test-standalone: ## Test each module alone against a packed common (COMMON=next for its next patch, or another version).
 	@$(SERVERS) COMMON=$(COMMON) hack/standalone.sh test $(MODULES)
 
 .PHONY: test-all
@@ -170,7 +170,7 @@ lint: $(TOOLS)/golangci-lint ## Hold all texts to plain words, and run golangci-
 	done
 
 .PHONY: standalone
-standalone: ## Build and vet each module alone, with its tests, against a packed common (COMMON=v0.1.1 for another version).
+standalone: ## Build and vet each module alone, with its tests, against a packed common (COMMON=next for its next patch, or another version).
 	@COMMON=$(COMMON) hack/standalone.sh vet $(MODULES)
 
 # Each tool is pinned in its own folder below hack. It is rebuilt when its version changes.

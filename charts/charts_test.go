@@ -54,7 +54,7 @@ var (
 
 func TestMain(m *testing.M) {
 	flag.Parse()
-	slog.SetLogLoggerLevel(slog.LevelWarn) // Helm tells of each link in a chart, which would hide what failed.
+	slog.SetLogLoggerLevel(slog.LevelWarn) // Helm reports each link in a chart, which would hide what failed.
 	controlplane.Main(m, func(c *controlplane.ControlPlane) error {
 		log.SetLogger(logr.Discard())
 		return use(c)

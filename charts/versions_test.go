@@ -76,27 +76,46 @@ func tested(t *testing.T) (oldest, newest int) {
 	return oldest, newest
 }
 
+// commonOf returns the version of common in the go.mod of a module.
+func commonOf(t *testing.T, module string) string {
+	t.Helper()
+	found := regexp.MustCompile(`direct-secrets/common (v\S+)`).FindStringSubmatch(read(t, filepath.Join("..", module, "go.mod")))
+	if found == nil {
+		t.Fatalf("%s/go.mod does not require common", module)
+	}
+	return found[1]
+}
+
 // TestCommonVersions renders the umbrella chart with a module that is built with another version of common.
 func TestCommonVersions(t *testing.T) {
 	t.Parallel()
-	required := regexp.MustCompile(`direct-secrets/common (v\S+)`)
 	for _, module := range modules {
-		mod := required.FindStringSubmatch(read(t, filepath.Join("..", module, "go.mod")))
-		if meta := read(t, filepath.Join(module, "Chart.yaml")); mod == nil || !strings.Contains(meta, "  direct-secrets.io/common: "+mod[1]+"\n") {
+		if meta := read(t, filepath.Join(module, "Chart.yaml")); !strings.Contains(meta, "  direct-secrets.io/common: "+commonOf(t, module)+"\n") {
 			t.Errorf("charts/%s/Chart.yaml does not have the version of common in %s/go.mod", module, module)
 		}
 	}
+	is := commonOf(t, "provider-vault")
+	var major, minor int
+	_, err := fmt.Sscanf(is, "v%d.%d.", &major, &minor)
+	must(t, err)
+	version := func(majors, minors, patch int) string {
+		return fmt.Sprintf("v%d.%d.%d", major+majors, minor+minors, patch)
+	}
+	tooFar := func(common string) string {
+		return "provider-aws is built with common " + common + " and provider-vault with common " + is
+	}
+	both := []string{"provider-aws", "provider-vault"}
 	cases := map[string]struct {
 		reason, common string
 		enabled        []string
 		err            string
 	}{
-		"Same":      {reason: "one version", common: "v0.1.0", enabled: []string{"provider-aws", "provider-vault"}},
-		"Patch":     {reason: "another patch", common: "v0.1.7", enabled: []string{"provider-aws", "provider-vault"}},
-		"Minor":     {reason: "the next minor version", common: "v0.2.3", enabled: []string{"provider-aws", "provider-vault"}},
-		"TwoMinors": {reason: "two minor versions apart", common: "v0.3.0", enabled: []string{"provider-aws", "provider-vault"}, err: "provider-aws is built with common v0.3.0 and provider-vault with common v0.1.0"},
-		"Major":     {reason: "another major version", common: "v1.1.0", enabled: []string{"provider-aws", "provider-vault"}, err: "provider-aws is built with common v1.1.0 and provider-vault with common v0.1.0"},
-		"Alone":     {reason: "modules that are off do not count", common: "v1.1.0", enabled: []string{"provider-aws"}},
+		"Same":      {reason: "one version", common: is, enabled: both},
+		"Patch":     {reason: "another patch", common: version(0, 0, 97), enabled: both},
+		"Minor":     {reason: "the next minor version", common: version(0, 1, 3), enabled: both},
+		"TwoMinors": {reason: "two minor versions apart", common: version(0, 2, 0), enabled: both, err: tooFar(version(0, 2, 0))},
+		"Major":     {reason: "another major version", common: version(1, 0, 0), enabled: both, err: tooFar(version(1, 0, 0))},
+		"Alone":     {reason: "modules that are off do not count", common: version(1, 0, 0), enabled: []string{"provider-aws"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +123,8 @@ func TestCommonVersions(t *testing.T) {
 			tree := t.TempDir()
 			must(t, os.CopyFS(tree, os.DirFS(".")))
 			meta := filepath.Join(tree, "provider-aws", "Chart.yaml")
-			must(t, os.WriteFile(meta, []byte(strings.Replace(read(t, meta), "direct-secrets.io/common: v0.1.0", "direct-secrets.io/common: "+tc.common, 1)), 0o600))
+			was, edited := read(t, meta), "direct-secrets.io/common: "+tc.common
+			must(t, os.WriteFile(meta, []byte(strings.Replace(was, "direct-secrets.io/common: "+commonOf(t, "provider-aws"), edited, 1)), 0o600))
 			_, err := helmClient.Template(helm.Release{Name: release, Namespace: namespace, Chart: filepath.Join(tree, umbrella), Values: enable(tc.enabled)})
 			if got := fmt.Sprint(err); (err == nil) != (tc.err == "") || !strings.Contains(got, tc.err) {
 				t.Errorf("%s: got %v, want an error with %q", tc.reason, err, tc.err)

@@ -303,7 +303,7 @@ func TestPages(t *testing.T) {
 // TestVersionsInText replaces each form in which a page states a version.
 func TestVersionsInText(t *testing.T) {
 	t.Parallel()
-	is := unitVersions{"common": "0.2.0", "provider-aws": "0.3.1", umbrella: "0.4.0"}
+	is := unitVersions{"provider-aws": "0.3.1", umbrella: "0.4.0"}
 	cases := map[string]struct{ reason, text, want string }{
 		"Chart":         {"the umbrella chart has its own version", "oci://ghcr.io/direct-secrets/charts/direct-secrets --version 0.1.0 -n a", "oci://ghcr.io/direct-secrets/charts/direct-secrets --version 0.4.0 -n a"},
 		"Archive":       {"so does its archive", "bin/charts/direct-secrets-0.1.0.tgz", "bin/charts/direct-secrets-0.4.0.tgz"},
@@ -314,7 +314,7 @@ func TestVersionsInText(t *testing.T) {
 		"ImageArchive":  {"so does an archive of it", "oci-archive:provider-aws.tar:0.1.0", "oci-archive:provider-aws.tar:0.3.1"},
 		"Tag":           {"so does a tag", "`provider-aws/v0.1.0`", "`provider-aws/v0.3.1`"},
 		"Build":         {"so does a build of one module", "IMAGES=provider-aws IMAGE_VERSION=0.1.0", "IMAGES=provider-aws IMAGE_VERSION=0.3.1"},
-		"Common":        {"common has the version that modules require", "direct-secrets/common v0.1.0", "direct-secrets/common v0.2.0"},
+		"Common":        {"the version of common, which Renovate changes, is left unchanged", "direct-secrets/common v0.1.0", "direct-secrets/common v0.1.0"},
 		"UnknownModule": {"a module that is not in the tree is left unchanged", "provider-acme:0.1.0", "provider-acme:0.1.0"},
 		"Other":         {"versions of other software are left unchanged", "Kubernetes 1.33.13", "Kubernetes 1.33.13"},
 	}
