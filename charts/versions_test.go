@@ -86,7 +86,8 @@ func commonOf(t *testing.T, module string) string {
 	return found[1]
 }
 
-// TestCommonVersions renders the umbrella chart with a module that is built with another version of common.
+// TestCommonVersions renders the umbrella chart with a chart of a module that has another version, or is built with another
+// version of common.
 func TestCommonVersions(t *testing.T) {
 	t.Parallel()
 	for _, module := range modules {
@@ -94,6 +95,7 @@ func TestCommonVersions(t *testing.T) {
 			t.Errorf("charts/%s/Chart.yaml does not have the version of common in %s/go.mod", module, module)
 		}
 	}
+	const common = "direct-secrets.io/common: "
 	is := commonOf(t, "provider-vault")
 	var major, minor int
 	_, err := fmt.Sscanf(is, "v%d.%d.", &major, &minor)
@@ -106,16 +108,24 @@ func TestCommonVersions(t *testing.T) {
 	}
 	both := []string{"provider-aws", "provider-vault"}
 	cases := map[string]struct {
-		reason, common string
-		enabled        []string
-		err            string
+		reason string
+		// annotation and version replace the annotation with common and the version in the chart of provider-aws.
+		annotation, version string
+		enabled             []string
+		err                 string
 	}{
-		"Same":      {reason: "one version", common: is, enabled: both},
-		"Patch":     {reason: "another patch", common: version(0, 0, 97), enabled: both},
-		"Minor":     {reason: "the next minor version", common: version(0, 1, 3), enabled: both},
-		"TwoMinors": {reason: "two minor versions apart", common: version(0, 2, 0), enabled: both, err: tooFar(version(0, 2, 0))},
-		"Major":     {reason: "another major version", common: version(1, 0, 0), enabled: both, err: tooFar(version(1, 0, 0))},
-		"Alone":     {reason: "modules that are off do not count", common: version(1, 0, 0), enabled: []string{"provider-aws"}},
+		"Same":      {reason: "one version", annotation: common + is, enabled: both},
+		"Patch":     {reason: "another patch", annotation: common + version(0, 0, 97), enabled: both},
+		"Minor":     {reason: "the next minor version", annotation: common + version(0, 1, 3), enabled: both},
+		"TwoMinors": {reason: "two minor versions apart", annotation: common + version(0, 2, 0), enabled: both, err: tooFar(version(0, 2, 0)) + ", which do not work together: use a newer chart of provider-vault"},
+		"Major":     {reason: "another major version", annotation: common + version(1, 0, 0), enabled: both, err: tooFar(version(1, 0, 0))},
+		"Alone":     {reason: "modules that are off do not count", annotation: common + version(1, 0, 0), enabled: []string{"provider-aws"}},
+		"Narrow":    {reason: "a range that excludes the other module", annotation: common + version(0, 1, 0) + "\n  direct-secrets.io/works-with-common: '>=" + version(0, 1, 0) + "'", enabled: both, err: tooFar(version(0, 1, 0))},
+		"Empty":     {reason: "a module has a version of common", annotation: common + `""`, enabled: both, err: "set the annotation direct-secrets.io/common in the Chart.yaml of provider-aws"},
+		"None":      {reason: "so it has the annotation", annotation: "a: b", enabled: both, err: "set the annotation direct-secrets.io/common in the Chart.yaml of provider-aws"},
+		"NoVersion": {reason: "the annotation is a version", annotation: common + "main", enabled: both, err: "semver"},
+		"OfLater":   {reason: "the umbrella chart excludes a later chart of a module", annotation: common + is, version: "97.0.0", enabled: both, err: "provider-aws has the version 97.0.0, and this version of the chart direct-secrets works with ~"},
+		"OfOff":     {reason: "the chart of a module that is off does not matter", annotation: common + is, version: "97.0.0", enabled: []string{"provider-vault"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -123,8 +133,11 @@ func TestCommonVersions(t *testing.T) {
 			tree := t.TempDir()
 			must(t, os.CopyFS(tree, os.DirFS(".")))
 			meta := filepath.Join(tree, "provider-aws", "Chart.yaml")
-			was, edited := read(t, meta), "direct-secrets.io/common: "+tc.common
-			must(t, os.WriteFile(meta, []byte(strings.Replace(was, "direct-secrets.io/common: "+commonOf(t, "provider-aws"), edited, 1)), 0o600))
+			edited := strings.Replace(read(t, meta), common+commonOf(t, "provider-aws"), tc.annotation, 1)
+			if tc.version != "" {
+				edited = regexp.MustCompile(`(?m)^version: .*`).ReplaceAllString(edited, "version: "+tc.version)
+			}
+			must(t, os.WriteFile(meta, []byte(edited), 0o600))
 			_, err := helmClient.Template(helm.Release{Name: release, Namespace: namespace, Chart: filepath.Join(tree, umbrella), Values: enable(tc.enabled)})
 			if got := fmt.Sprint(err); (err == nil) != (tc.err == "") || !strings.Contains(got, tc.err) {
 				t.Errorf("%s: got %v, want an error with %q", tc.reason, err, tc.err)
