@@ -64,7 +64,7 @@ func run(args []string, root string, out io.Writer) error {
 		}
 		e := json.NewEncoder(out)
 		e.SetIndent("", "  ")
-		return e.Encode(p.Releases)
+		return e.Encode(append([]release{}, p.Releases...)) // An empty list if nothing is due.
 	}
 	return fmt.Errorf("%q is none of plan, write, check, rehearse, lock", args[0])
 }

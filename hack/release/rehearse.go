@@ -80,7 +80,7 @@ func (r repo) move(common string) error {
 		return err
 	}
 	for _, u := range units[1 : len(units)-1] {
-		is, err := r.requires(u)
+		is, err := r.requires(u, "HEAD")
 		if err != nil {
 			return err
 		}

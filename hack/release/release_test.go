@@ -3,7 +3,9 @@ package main
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -138,9 +140,19 @@ func TestPlan(t *testing.T) {
 				"v0.1.1 (after v0.1.0)\n  - Correct a label\n  - Pin provider-a v0.1.1\n  - Pin provider-b v0.1.1\n",
 		},
 		"Schema": {
-			"a new value of a chart makes a minor release of the module",
+			"a new value of a chart makes a minor release of the module, and of the umbrella that has the value, too",
 			[]any{"Add a value", one("charts/provider-a/values.schema.json"), "Fix a", one(a)},
-			"provider-a/v0.2.0 (after v0.1.0)\n  - Add a value\n  - Fix a\nv0.1.1 (after v0.1.0)\n  - Pin provider-a v0.2.0\n",
+			"provider-a/v0.2.0 (after v0.1.0)\n  - Add a value\n  - Fix a\nv0.2.0 (after v0.1.0)\n  - Pin provider-a v0.2.0\n",
+		},
+		"Dsctl": {
+			"what is linked into dsctl releases it",
+			[]any{"Change the demo", one("internal/demo/a.go"), "Change the stack", one("e2e/stack/a.go")},
+			"v0.1.1 (after v0.1.0)\n  - Change the demo\n  - Change the stack\n",
+		},
+		"Written": {
+			"the commit of the release is no change in it",
+			[]any{"Fix a", one(a), "Release", one("provider-a/CHANGELOG.md", "charts/provider-a/b.yaml", "charts/direct-secrets/CHANGELOG.md", "charts/direct-secrets/a.yaml")},
+			"provider-a/v0.1.1 (after v0.1.0)\n  - Fix a\nv0.1.1 (after v0.1.0)\n  - Pin provider-a v0.1.1\n",
 		},
 		"Trailer": {
 			"a commit can ask for a minor release",
@@ -188,6 +200,71 @@ func TestStale(t *testing.T) {
 	}
 }
 
+// TestCut plans again after a release was cut between two tags: the umbrella chart has the version that was written.
+func TestCut(t *testing.T) {
+	t.Parallel()
+	h := newHistory(t)
+	h.released()
+	h.commit("Add a value", map[string]string{"charts/provider-a/values.schema.json": "b\n"})
+	if err := run([]string{"write"}, h.root, &bytes.Buffer{}); err != nil {
+		t.Fatal(err)
+	}
+	h.commit("Release", nil)
+	h.run("tag", "provider-a/v0.2.0")
+	out := &bytes.Buffer{}
+	if err := run([]string{"check"}, h.root, out); err != nil {
+		t.Fatal(err)
+	}
+	h.run("tag", "v0.2.0")
+	if err := run([]string{"check"}, h.root, out); err != nil {
+		t.Fatal(err)
+	}
+	want := `[
+  {
+    "unit": "direct-secrets",
+    "tag": "v0.2.0",
+    "from": "v0.1.0",
+    "to": "v0.2.0",
+    "changes": [
+      "Pin provider-a v0.2.0"
+    ]
+  }
+]
+[]
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+}
+
+// TestFolders checks that a change of each package that is linked into dsctl or a module makes a release.
+func TestFolders(t *testing.T) {
+	t.Parallel()
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	units, err := repo{root}.units()
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := exec.Command("go", "list", "-deps", "-f", "{{.Dir}}", "./cmd/...") //nolint:noctx // It ends by itself.
+	list.Dir = root
+	out, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range strings.Fields(string(out)) {
+		path, ours := strings.CutPrefix(folder, root+"/")
+		released := slices.ContainsFunc(units, func(u unit) bool {
+			return slices.ContainsFunc(u.Folders, func(of string) bool { return strings.HasPrefix(path+"/", of+"/") })
+		})
+		if ours && !released {
+			t.Errorf("a change of %s, which dsctl contains, makes no release", path)
+		}
+	}
+}
+
 // TestUnwritten checks that nothing is published before its version and its changelog are in the tree.
 func TestUnwritten(t *testing.T) {
 	t.Parallel()
@@ -216,8 +293,7 @@ func TestUnwritten(t *testing.T) {
     "from": "v0.1.0",
     "to": "v0.1.1",
     "changes": [
-      "Fix a",
-      "Release"
+      "Fix a"
     ]
   },
   {
@@ -226,7 +302,6 @@ func TestUnwritten(t *testing.T) {
     "from": "v0.1.0",
     "to": "v0.1.1",
     "changes": [
-      "Release",
       "Pin provider-a v0.1.1"
     ]
   }
@@ -263,8 +338,8 @@ func TestRehearse(t *testing.T) {
 		{"no tags", "Step 1\ncommon/v0.1.0 (first release)\nAfter common, with the change of Renovate that moves to it: provider-a, provider-b, direct-secrets\n" +
 			"Step 2\nprovider-a/v0.1.0 (first release)\nprovider-b/v0.1.0 (first release)\nv0.1.0 (first release)\nStep 3\nNothing is due.\n"},
 		{"common has changed", "Step 1\ncommon/v0.2.0 (after v0.1.0)\n  - Add a field\n" +
-			"Step 2\nprovider-a/v0.1.1 (after v0.1.0)\n  - Move to common v0.2.0\nprovider-b/v0.1.1 (after v0.1.0)\n  - Move to common v0.2.0\n" +
-			"v0.1.1 (after v0.1.0)\n  - Pin provider-a v0.1.1\n  - Pin provider-b v0.1.1\nStep 3\nNothing is due.\n"},
+			"Step 2\nprovider-a/v0.2.0 (after v0.1.0)\n  - Move to common v0.2.0\nprovider-b/v0.2.0 (after v0.1.0)\n  - Move to common v0.2.0\n" +
+			"v0.2.0 (after v0.1.0)\n  - Pin provider-a v0.2.0\n  - Pin provider-b v0.2.0\nStep 3\nNothing is due.\n"},
 	}
 	for i, tc := range cases {
 		if i == 1 {
