@@ -26,6 +26,7 @@ TAGS ?=
 TEST_TIMEOUT ?= 30m
 GO_TEST_FLAGS = -p 3 -parallel 8 -timeout $(TEST_TIMEOUT) -tags=$(TAGS) $(TEST_FLAGS)
 TEST_FLAGS ?=
+REHEARSE_TESTS ?= hack/release-tests.sh
 
 # each runs $(1) in each module, and fails at the end if it failed in one.
 each = failed=; for module in $(MODULES); do echo "== $$module"; (cd $$module && $(1)) || failed+=" $$module"; done; \
@@ -119,6 +120,10 @@ generate: $(TOOLS)/controller-gen ## Write the deep copies and the CRDs of every
 .PHONY: release-rehearsal
 release-rehearsal: ## Release what is due in a copy of the last commit, publish it to a registry on loopback, and install from it. It needs jq, curl and qemu-user-static.
 	@$(SERVERS) exec go run ./hack/rehearsal
+
+.PHONY: rehearse
+rehearse: ## Release what is due and a change of each sort in a copy of the last commit, with the workflow's jobs, and test each commit (REHEARSE_TESTS="go vet ./hack/..." for other tests).
+	@$(SERVERS) exec go run ./hack/release rehearse $(REHEARSE_TESTS)
 
 .PHONY: conformance
 conformance: ## Run the conformance tests of all providers and generators, and write their results to docs/reference/conformance.md.

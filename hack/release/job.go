@@ -124,3 +124,55 @@ func (r *rehearsal) upload(from, name string, required bool) error {
 	}
 	return os.WriteFile(filepath.Join(to, filepath.Base(from)), raw, 0o600)
 }
+
+// release runs the workflow for a plan. If cut is true, it is cancelled before the last tag, and started again.
+func (r *rehearsal) release(p plan, cut bool, out io.Writer) error {
+	commit, err := r.origin.git("rev-parse", "HEAD")
+	if err != nil {
+		return err
+	}
+	if cut {
+		last := p.Releases[len(p.Releases)-1].Tag
+		if err := r.runWorkflow(commit, "CUT="+last); err == nil {
+			return fmt.Errorf("the workflow is not cancelled at %s", last)
+		}
+		if _, err := fmt.Fprintf(out, "the workflow is cancelled at %s, and started again\n", last); err != nil {
+			return err
+		}
+	}
+	if err := r.runWorkflow(commit); err != nil {
+		return err
+	}
+	for _, release := range p.Releases {
+		at, err := r.origin.git("rev-parse", release.Tag)
+		if err != nil {
+			return err
+		}
+		folder := filepath.Join(r.state, "releases", release.Tag)
+		draft, err := os.ReadFile(filepath.Join(folder, "draft"))
+		if err != nil || at != commit || string(draft) != "false\n" {
+			return fmt.Errorf("the release %s is not published: the tag is at %s, want %s: %w", release.Tag, at, commit, err)
+		}
+		files, err := os.ReadFile(filepath.Join(folder, "files"))
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(out, "released %s: %d files\n", release.Tag, len(strings.Fields(string(files)))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// runWorkflow runs all jobs of the workflow "release".
+func (r *rehearsal) runWorkflow(commit string, env ...string) error {
+	if err := os.RemoveAll(filepath.Join(r.state, "artifacts")); err != nil {
+		return err
+	}
+	for _, name := range []string{"build", "publish", "tags"} {
+		if err := r.runJob(filepath.Join(r.origin.root, ".github", "workflows", "release.yaml"), name, commit, env...); err != nil {
+			return err
+		}
+	}
+	return nil
+}

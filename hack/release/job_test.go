@@ -20,10 +20,10 @@ const planned = `[
 var workflowFile = filepath.Join("..", "..", ".github", "workflows", "release.yaml")
 
 // newTagsJob returns a repository, a rehearsal of its job "tags" for the releases in planned, the commit, and what the job prints.
-func newTagsJob(t *testing.T) (history, *rehearsal, string, *bytes.Buffer) {
+func newTagsJob(t *testing.T) (testRepo, *rehearsal, string, *bytes.Buffer) {
 	t.Helper()
 	tree := filepath.Join("..", "..")
-	h := newHistory(t)
+	h := newTestRepo(t)
 	script, err := os.ReadFile(filepath.Join(tree, "hack", "release-tags.sh"))
 	if err != nil {
 		t.Fatal(err)

@@ -12,16 +12,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// history is a repository with common, two providers and the umbrella chart, as small as it can be.
-type history struct {
+// testRepo is a repository with common, two providers and the umbrella chart, as small as it can be.
+type testRepo struct {
 	*testing.T
 
 	repo
 }
 
-func newHistory(t *testing.T) history {
+func newTestRepo(t *testing.T) testRepo {
 	t.Helper()
-	h := history{t, repo{t.TempDir()}}
+	h := testRepo{t, repo{t.TempDir()}}
 	h.run("init", "--quiet", "--initial-branch=main")
 	h.run("config", "user.name", "test")
 	h.run("config", "user.email", "test@example.com")
@@ -51,7 +51,7 @@ func newHistory(t *testing.T) history {
 	return h
 }
 
-func (h history) run(args ...string) {
+func (h testRepo) run(args ...string) {
 	h.Helper()
 	if _, err := h.git(args...); err != nil {
 		h.Fatal(err)
@@ -59,7 +59,7 @@ func (h history) run(args ...string) {
 }
 
 // commit changes files, each by a line that is added.
-func (h history) commit(message string, files map[string]string) {
+func (h testRepo) commit(message string, files map[string]string) {
 	h.Helper()
 	for name, text := range files {
 		path := filepath.Join(h.root, name)
@@ -76,14 +76,14 @@ func (h history) commit(message string, files map[string]string) {
 }
 
 // released makes all units have the release v0.1.0.
-func (h history) released() {
+func (h testRepo) released() {
 	h.Helper()
 	for _, prefix := range []string{"common/", "provider-a/", "provider-b/", ""} {
 		h.run("tag", prefix+"v0.1.0")
 	}
 }
 
-func (h history) plan() plan {
+func (h testRepo) plan() plan {
 	h.Helper()
 	p, err := read(h.repo)
 	if err != nil {
@@ -174,7 +174,7 @@ func TestPlan(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHistory(t)
+			h := newTestRepo(t)
 			h.released()
 			for i := 0; i < len(tc.commits); i += 2 {
 				h.commit(tc.commits[i].(string), tc.commits[i+1].(map[string]string))
@@ -189,7 +189,7 @@ func TestPlan(t *testing.T) {
 // TestStale plans a release of a module that still requires an old common.
 func TestStale(t *testing.T) {
 	t.Parallel()
-	h := newHistory(t)
+	h := newTestRepo(t)
 	h.released()
 	h.commit("Fix common", map[string]string{"common/a.go": "b\n"})
 	h.run("tag", "common/v0.1.1")
@@ -203,7 +203,7 @@ func TestStale(t *testing.T) {
 // TestCut plans again after a release was cut between two tags: the umbrella chart has the version that was written.
 func TestCut(t *testing.T) {
 	t.Parallel()
-	h := newHistory(t)
+	h := newTestRepo(t)
 	h.released()
 	h.commit("Add a value", map[string]string{"charts/provider-a/values.schema.json": "b\n"})
 	if err := run([]string{"write"}, h.root, &bytes.Buffer{}); err != nil {
@@ -268,7 +268,7 @@ func TestFolders(t *testing.T) {
 // TestUnwritten checks that nothing is published before its version and its changelog are in the tree.
 func TestUnwritten(t *testing.T) {
 	t.Parallel()
-	h := newHistory(t)
+	h := newTestRepo(t)
 	h.released()
 	h.commit("Fix a", map[string]string{"provider-a/main.go": "b\n"})
 	if err := check(h.plan()); err == nil || !strings.Contains(err.Error(), "provider-a v0.1.1 is due") {
@@ -330,10 +330,10 @@ func TestUnwritten(t *testing.T) {
 	}
 }
 
-// TestRehearse releases everything for the first time, and then a change of common.
-func TestRehearse(t *testing.T) {
+// TestPublish releases everything for the first time, and then a change of common.
+func TestPublish(t *testing.T) {
 	t.Parallel()
-	h := newHistory(t)
+	h := newTestRepo(t)
 	cases := []struct{ reason, want string }{
 		{"no tags", "Step 1\ncommon/v0.1.0 (first release)\nAfter common, with the change of Renovate that moves to it: provider-a, provider-b, direct-secrets\n" +
 			"Step 2\nprovider-a/v0.1.0 (first release)\nprovider-b/v0.1.0 (first release)\nv0.1.0 (first release)\nStep 3\nNothing is due.\n"},
@@ -347,7 +347,7 @@ func TestRehearse(t *testing.T) {
 			h.commit("Add a field", map[string]string{"common/manifests/crds/a.yaml": "b\n"})
 		}
 		out := &bytes.Buffer{}
-		if err := run([]string{"rehearse"}, h.root, out); err != nil {
+		if err := run([]string{"publish"}, h.root, out); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(tc.want, out.String()); diff != "" {
