@@ -26,6 +26,7 @@ TAGS ?=
 TEST_TIMEOUT ?= 30m
 GO_TEST_FLAGS = -p 3 -parallel 8 -timeout $(TEST_TIMEOUT) -tags=$(TAGS) $(TEST_FLAGS)
 TEST_FLAGS ?=
+REHEARSE_TESTS ?= hack/release-tests.sh
 
 # each runs $(1) in each module, and fails at the end if it failed in one.
 each = failed=; for module in $(MODULES); do echo "== $$module"; (cd $$module && $(1)) || failed+=" $$module"; done; \
@@ -70,7 +71,7 @@ test-race: ## Run the tests of `make test` with the race detector.
 	@$(SERVERS) $(call each,$(GO_RACE) ./...)
 
 .PHONY: test-standalone
-test-standalone: ## Test each module alone against a packed common (COMMON=v0.1.1 for another version).
+test-standalone: ## Test each module alone against a packed common (COMMON=next for its next patch, or another version).
 	@$(SERVERS) COMMON=$(COMMON) hack/standalone.sh test $(MODULES)
 
 .PHONY: test-all
@@ -119,6 +120,10 @@ generate: $(TOOLS)/controller-gen ## Write the deep copies and the CRDs of every
 .PHONY: release-rehearsal
 release-rehearsal: ## Release what is due in a copy of the last commit, publish it to a registry on loopback, and install from it. It needs jq, curl and qemu-user-static.
 	@$(SERVERS) exec go run ./hack/rehearsal
+
+.PHONY: rehearse
+rehearse: ## Release what is due and a change of each sort in a copy of the last commit, with the workflow's jobs, and test each commit (REHEARSE_TESTS="go vet ./hack/..." for other tests).
+	@$(SERVERS) exec go run ./hack/release rehearse $(REHEARSE_TESTS)
 
 .PHONY: conformance
 conformance: ## Run the conformance tests of all providers and generators, and write their results to docs/reference/conformance.md.
@@ -170,7 +175,7 @@ lint: $(TOOLS)/golangci-lint ## Hold all texts to plain words, and run golangci-
 	done
 
 .PHONY: standalone
-standalone: ## Build and vet each module alone, with its tests, against a packed common (COMMON=v0.1.1 for another version).
+standalone: ## Build and vet each module alone, with its tests, against a packed common (COMMON=next for its next patch, or another version).
 	@COMMON=$(COMMON) hack/standalone.sh vet $(MODULES)
 
 # Each tool is pinned in its own folder below hack. It is rebuilt when its version changes.

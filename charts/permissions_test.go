@@ -48,6 +48,38 @@ func TestPermissions(t *testing.T) {
 	}
 }
 
+// TestScopeIsNamespaced checks that a release for chosen namespaces has no other cluster-wide objects than its values describe.
+func TestScopeIsNamespaced(t *testing.T) {
+	t.Parallel()
+	words := strings.Join(strings.Fields(strings.ReplaceAll(read(t, filepath.Join(umbrella, "values.yaml")), "#", "")), " ")
+	const described = "nothing cluster-wide except CRDs and, with metrics.auth, a ClusterRole for reviews of tokens"
+	if !strings.Contains(words, described) {
+		t.Errorf("values.yaml does not describe %q", described)
+	}
+	cases := map[string]struct {
+		reason string
+		sets   []string
+		want   []string
+	}{
+		"Default":     {"only CRDs are cluster-wide", nil, []string{"CustomResourceDefinition"}},
+		"MetricsAuth": {"tokens are reviewed for the cluster", []string{`global.metrics.auth=true`}, []string{"ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			kinds := map[string]bool{}
+			for _, o := range render(t, umbrella, enable(modules, append(tc.sets, `global.scope.namespaces=["a"]`)...)) {
+				if o.GetNamespace() == "" {
+					kinds[o.GetKind()] = true
+				}
+			}
+			if diff := cmp.Diff(tc.want, slices.Sorted(maps.Keys(kinds))); diff != "" {
+				t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
 // TestUserRolesNeedNoCRDs checks that the ClusterRoles for users contain the Kinds even if the chart does not
 // install the CRDs.
 func TestUserRolesNeedNoCRDs(t *testing.T) {

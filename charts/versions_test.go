@@ -76,27 +76,56 @@ func tested(t *testing.T) (oldest, newest int) {
 	return oldest, newest
 }
 
-// TestCommonVersions renders the umbrella chart with a module that is built with another version of common.
+// commonOf returns the version of common in the go.mod of a module.
+func commonOf(t *testing.T, module string) string {
+	t.Helper()
+	found := regexp.MustCompile(`direct-secrets/common (v\S+)`).FindStringSubmatch(read(t, filepath.Join("..", module, "go.mod")))
+	if found == nil {
+		t.Fatalf("%s/go.mod does not require common", module)
+	}
+	return found[1]
+}
+
+// TestCommonVersions renders the umbrella chart with a chart of a module that has another version, or is built with another
+// version of common.
 func TestCommonVersions(t *testing.T) {
 	t.Parallel()
-	required := regexp.MustCompile(`direct-secrets/common (v\S+)`)
 	for _, module := range modules {
-		mod := required.FindStringSubmatch(read(t, filepath.Join("..", module, "go.mod")))
-		if meta := read(t, filepath.Join(module, "Chart.yaml")); mod == nil || !strings.Contains(meta, "  direct-secrets.io/common: "+mod[1]+"\n") {
+		if meta := read(t, filepath.Join(module, "Chart.yaml")); !strings.Contains(meta, "  direct-secrets.io/common: "+commonOf(t, module)+"\n") {
 			t.Errorf("charts/%s/Chart.yaml does not have the version of common in %s/go.mod", module, module)
 		}
 	}
+	const common = "direct-secrets.io/common: "
+	is := commonOf(t, "provider-vault")
+	var major, minor int
+	_, err := fmt.Sscanf(is, "v%d.%d.", &major, &minor)
+	must(t, err)
+	version := func(majors, minors, patch int) string {
+		return fmt.Sprintf("v%d.%d.%d", major+majors, minor+minors, patch)
+	}
+	tooFar := func(common string) string {
+		return "provider-aws is built with common " + common + " and provider-vault with common " + is
+	}
+	both := []string{"provider-aws", "provider-vault"}
 	cases := map[string]struct {
-		reason, common string
-		enabled        []string
-		err            string
+		reason string
+		// annotation and version replace the annotation with common and the version in the chart of provider-aws.
+		annotation, version string
+		enabled             []string
+		err                 string
 	}{
-		"Same":      {reason: "one version", common: "v0.1.0", enabled: []string{"provider-aws", "provider-vault"}},
-		"Patch":     {reason: "another patch", common: "v0.1.7", enabled: []string{"provider-aws", "provider-vault"}},
-		"Minor":     {reason: "the next minor version", common: "v0.2.3", enabled: []string{"provider-aws", "provider-vault"}},
-		"TwoMinors": {reason: "two minor versions apart", common: "v0.3.0", enabled: []string{"provider-aws", "provider-vault"}, err: "provider-aws is built with common v0.3.0 and provider-vault with common v0.1.0"},
-		"Major":     {reason: "another major version", common: "v1.1.0", enabled: []string{"provider-aws", "provider-vault"}, err: "provider-aws is built with common v1.1.0 and provider-vault with common v0.1.0"},
-		"Alone":     {reason: "modules that are off do not count", common: "v1.1.0", enabled: []string{"provider-aws"}},
+		"Same":      {reason: "one version", annotation: common + is, enabled: both},
+		"Patch":     {reason: "another patch", annotation: common + version(0, 0, 97), enabled: both},
+		"Minor":     {reason: "the next minor version", annotation: common + version(0, 1, 3), enabled: both},
+		"TwoMinors": {reason: "two minor versions apart", annotation: common + version(0, 2, 0), enabled: both, err: tooFar(version(0, 2, 0)) + ", which do not work together: use a newer chart of provider-vault"},
+		"Major":     {reason: "another major version", annotation: common + version(1, 0, 0), enabled: both, err: tooFar(version(1, 0, 0))},
+		"Alone":     {reason: "modules that are off do not count", annotation: common + version(1, 0, 0), enabled: []string{"provider-aws"}},
+		"Narrow":    {reason: "a range that excludes the other module", annotation: common + version(0, 1, 0) + "\n  direct-secrets.io/works-with-common: '>=" + version(0, 1, 0) + "'", enabled: both, err: tooFar(version(0, 1, 0))},
+		"Empty":     {reason: "a module has a version of common", annotation: common + `""`, enabled: both, err: "set the annotation direct-secrets.io/common in the Chart.yaml of provider-aws"},
+		"None":      {reason: "so it has the annotation", annotation: "a: b", enabled: both, err: "set the annotation direct-secrets.io/common in the Chart.yaml of provider-aws"},
+		"NoVersion": {reason: "the annotation is a version", annotation: common + "main", enabled: both, err: "semver"},
+		"OfLater":   {reason: "the umbrella chart excludes a later chart of a module", annotation: common + is, version: "97.0.0", enabled: both, err: "provider-aws has the version 97.0.0, and this version of the chart direct-secrets works with ~"},
+		"OfOff":     {reason: "the chart of a module that is off does not matter", annotation: common + is, version: "97.0.0", enabled: []string{"provider-vault"}},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -104,7 +133,11 @@ func TestCommonVersions(t *testing.T) {
 			tree := t.TempDir()
 			must(t, os.CopyFS(tree, os.DirFS(".")))
 			meta := filepath.Join(tree, "provider-aws", "Chart.yaml")
-			must(t, os.WriteFile(meta, []byte(strings.Replace(read(t, meta), "direct-secrets.io/common: v0.1.0", "direct-secrets.io/common: "+tc.common, 1)), 0o600))
+			edited := strings.Replace(read(t, meta), common+commonOf(t, "provider-aws"), tc.annotation, 1)
+			if tc.version != "" {
+				edited = regexp.MustCompile(`(?m)^version: .*`).ReplaceAllString(edited, "version: "+tc.version)
+			}
+			must(t, os.WriteFile(meta, []byte(edited), 0o600))
 			_, err := helmClient.Template(helm.Release{Name: release, Namespace: namespace, Chart: filepath.Join(tree, umbrella), Values: enable(tc.enabled)})
 			if got := fmt.Sprint(err); (err == nil) != (tc.err == "") || !strings.Contains(got, tc.err) {
 				t.Errorf("%s: got %v, want an error with %q", tc.reason, err, tc.err)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Checks that each module builds alone, and that an update of common changes only versions. The first argument is the action
 # for each module: `vet` builds and vets it with its tests, `test` also runs these. The others are the folders of the modules.
-# COMMON is the version of common; the default is the version that the modules require.
+# COMMON is the version of common, or "next" for the next patch; the default is the version that the modules require.
 #
 # First every go.mod in a copy of the tree is updated to that common and tidied, as Renovate does it. Then common and every
 # module that requires it are moved out of that copy, and built and vetted without their `replace`, with common from a module
@@ -14,7 +14,9 @@ what=$1
 shift
 root=github.com/direct-secrets/direct-secrets
 common=$root/common
-version=${COMMON:-$(go list -m -f '{{.Version}}' "$common")}
+required=$(go list -m -f '{{.Version}}' "$common")
+version=${COMMON:-$required}
+if [[ $version == next ]]; then version=${required%.*}.$((${required##*.} + 1)); fi
 work=$(mktemp -d)
 
 # The modules of this project in the module cache come from an earlier run. The files are read-only

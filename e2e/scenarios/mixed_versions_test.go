@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/e2e/previous"
 	"github.com/direct-secrets/direct-secrets/e2e/stack"
 )
 
@@ -110,12 +111,15 @@ func TestMixedVersions(t *testing.T) {
 }
 
 // TestModuleVersions upgrades and downgrades the modules of a cluster one by one, between the last release and the present
-// code with the next minor version of common. A change of a version writes nothing, and a new value is written once.
+// code with the next minor version of common after that of the release. A change of a version writes nothing, and a new value is written once.
 func TestModuleVersions(t *testing.T) {
 	t.Parallel()
-	old, present := binariesOf(t, previousRelease(t)), map[string]string{}
+	from := previousRelease(t)
+	released, err := previous.Common(filepath.Join("..", ".."), from)
+	must(t, err)
+	old, present := binariesOf(t, from), map[string]string{}
 	for _, module := range mixedModules {
-		present[module] = buildWith(t, module, ahead(t, 1))
+		present[module] = buildWith(t, module, ahead(t, released, 1))
 	}
 	m := newMix(t, "module-versions")
 	start := func(module string, version map[string]string) {

@@ -194,10 +194,10 @@ func present(t *testing.T) string {
 	return string(found[1])
 }
 
-// ahead returns the version of common that is some minor versions after the present one.
-func ahead(t *testing.T, minors int) string {
+// ahead returns the version of common that is some minor versions after another one.
+func ahead(t *testing.T, version string, minors int) string {
 	t.Helper()
-	parts := strings.Split(present(t), ".")
+	parts := strings.Split(version, ".")
 	minor, err := strconv.Atoi(parts[1])
 	must(t, err)
 	return fmt.Sprintf("%s.%d.0", parts[0], minor+minors)
@@ -207,7 +207,7 @@ func ahead(t *testing.T, minors int) string {
 // and stay unchanged. Other objects are not affected, nor are adjacent versions.
 func TestSkewVersions(t *testing.T) {
 	t.Parallel()
-	next, far := buildWith(t, stack.ProviderVault, ahead(t, 1)), buildWith(t, stack.ProviderVault, ahead(t, 2))
+	next, far := buildWith(t, stack.ProviderVault, ahead(t, present(t), 1)), buildWith(t, stack.ProviderVault, ahead(t, present(t), 2))
 	m := newMix(t, "skew-versions")
 	vaultAs := func(binary string) {
 		if m.processes[stack.ProviderVault] != nil {
@@ -232,8 +232,8 @@ func TestSkewVersions(t *testing.T) {
 	m.run(stack.ProviderAWS, stack.GeneratorPassword)
 	skewed := func() {
 		t.Helper()
-		m.wantFailed("leads", v1alpha1.ReasonVersionSkew, stack.ProviderAWS, present(t), stack.ProviderVault, ahead(t, 2))
-		m.wantFailed("follows", v1alpha1.ReasonVersionSkew, present(t), stack.ProviderVault, ahead(t, 2)) // Two minor versions are too far apart.
+		m.wantFailed("leads", v1alpha1.ReasonVersionSkew, stack.ProviderAWS, present(t), stack.ProviderVault, ahead(t, present(t), 2))
+		m.wantFailed("follows", v1alpha1.ReasonVersionSkew, present(t), stack.ProviderVault, ahead(t, present(t), 2)) // Two minor versions are too far apart.
 	}
 	skewed()
 	for n := range 3 { // Meanwhile both modules work.

@@ -68,7 +68,7 @@ func publish(ctx context.Context, to string) error {
 		return err
 	}
 	return command(ctx, []string{"REGISTRY=" + to, "PATH=" + programs + ":" + os.Getenv("PATH")},
-		"go", "run", "./hack/release", "rehearse", "bash", "-c", "hack/release-build.sh bin/release && hack/publish.sh bin/release && rm -r bin/release")
+		"go", "run", "./hack/release", "publish", "bash", "-c", "hack/release-build.sh bin/release && hack/publish.sh bin/release && rm -r bin/release")
 }
 
 // latest returns the newest version of what is published, without a leading v.

@@ -5,8 +5,11 @@
 //	release plan      prints the plan
 //	release write     also writes the versions, the lock of the umbrella chart and the changelogs of the plan
 //	release check     fails unless everything that is due can be tagged as the tree is, and prints it as JSON
-//	release rehearse  releases until nothing is due, in a copy of the repository, and prints each step; runs the command in
-//	                  further arguments before each tag
+//	release publish   releases until nothing is due, in a copy of the repository, with the command in further arguments instead
+//	                  of the workflow "release"
+//	release rehearse  releases until nothing is due, in a copy, and then a change of each sort. It runs the jobs of the
+//	                  workflow with stand-ins for the network. The command in further arguments must pass on each commit
+//	                  that CI tests
 //	release lock      makes the umbrella chart pin the charts below it, and static manifests and pages have its versions, as
 //	                  `make generate` does
 //
@@ -32,11 +35,13 @@ func main() {
 }
 
 func run(args []string, root string, out io.Writer) error {
-	if len(args) == 0 || len(args) > 1 && args[0] != "rehearse" {
-		return errors.New("want one of plan, write, check, rehearse, lock")
+	if len(args) == 0 || len(args) > 1 && args[0] != "rehearse" && args[0] != "publish" {
+		return errors.New("want one of plan, write, check, publish, rehearse, lock")
 	}
 	repository := repo{root}
 	switch args[0] {
+	case "publish":
+		return publishDue(repository, args[1:], out)
 	case "rehearse":
 		return rehearse(repository, args[1:], out)
 	case "lock":
@@ -64,9 +69,9 @@ func run(args []string, root string, out io.Writer) error {
 		}
 		e := json.NewEncoder(out)
 		e.SetIndent("", "  ")
-		return e.Encode(p.Releases)
+		return e.Encode(append([]release{}, p.Releases...)) // An empty list if nothing is due.
 	}
-	return fmt.Errorf("%q is none of plan, write, check, rehearse, lock", args[0])
+	return fmt.Errorf("%q is none of plan, write, check, publish, rehearse, lock", args[0])
 }
 
 // check returns an error unless the whole plan can be tagged.

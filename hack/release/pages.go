@@ -7,10 +7,10 @@ import (
 	"strings"
 )
 
-// statedOfUnit and stated match where a page states a version of this project. The text before the version names common or a
-// module in statedOfUnit. In stated it does not, and the version is that of the umbrella chart.
+// statedOfUnit and stated match where a page states a version of this project. The text before the version names a module
+// in statedOfUnit. In stated it does not, and the version is that of the umbrella chart.
 var (
-	statedOfUnit = regexp.MustCompile(`\b(common|(?:provider|generator)-[a-z0-9]+)(?:\.tar:|:|/v| v| IMAGE_VERSION=)(\d+\.\d+\.\d+)\b`)
+	statedOfUnit = regexp.MustCompile(`\b((?:provider|generator)-[a-z0-9]+)(?:\.tar:|:|/v| v| IMAGE_VERSION=)(\d+\.\d+\.\d+)\b`)
 	stated       = regexp.MustCompile(`(?:charts/direct-secrets --version |\bdirect-secrets-|ARCHS=\w+ IMAGE_VERSION=|charts IMAGE_VERSION=|targetRevision: |/download/v|charts/crds\?ref=v|\$module\S*:|placeholder: |umbrella chart \| .v)(\d+\.\d+\.\d+)\b`)
 )
 
@@ -21,7 +21,7 @@ func pages(root string) (map[string]string, error) {
 		return nil, err
 	}
 	stale := map[string]string{}
-	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", ".github/ISSUE_TEMPLATE/*", "hack/newprovider/go.mod.tmpl"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/*/*.md", ".github/ISSUE_TEMPLATE/*"} {
 		paths, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil {
 			return nil, err
@@ -45,7 +45,7 @@ func pages(root string) (map[string]string, error) {
 // unitVersions are the versions of the units in the tree, by name, without the v.
 type unitVersions map[string]string
 
-// versions returns the versions that the tree has. That of common is the one that modules require.
+// versions returns the versions that the tree has. Pages do not state that of common, so that Renovate's change of it changes no page.
 func (r repo) versions() (unitVersions, error) {
 	units, err := r.units()
 	if err != nil {
@@ -61,14 +61,6 @@ func (r repo) versions() (unitVersions, error) {
 			return nil, err
 		}
 		versions[u.Name] = c.Version
-		if u.Name == umbrella {
-			continue
-		}
-		common, err := r.requires(u)
-		if err != nil {
-			return nil, err
-		}
-		versions["common"] = strings.TrimPrefix(common, "v")
 	}
 	return versions, nil
 }

@@ -41,8 +41,10 @@ type state struct {
 	Last string
 	// Commits have changed it since.
 	Commits []commit
-	// Common is the version of common that a module requires; empty for others.
-	Common string
+	// Common is the version of common that a module requires, and LastCommon that of its last release; empty for others.
+	Common, LastCommon string
+	// Pinned are the versions of modules in the last release of the umbrella chart, by name, without the v; nil for others.
+	Pinned map[string]string
 	// Version is that of its chart; empty for common. Log is true if its changelog has an entry for a version.
 	Version string
 	Log     func(version string) bool
@@ -52,7 +54,7 @@ type state struct {
 func decide(all []state) plan {
 	var p plan
 	common := all[0]
-	if due := p.due(common, common.first(all)); due != nil {
+	if due := p.due(common, common.first(all), demand{level: patch}); due != nil {
 		p.Releases = []release{*due}
 		for _, s := range all[1:] {
 			if len(s.Commits) > 0 || s.Last == "" {
@@ -61,24 +63,52 @@ func decide(all []state) plan {
 		}
 		return p
 	}
+	moved := demand{level: patch}
 	for _, s := range all[1:] {
-		due := p.due(s, "v"+s.Version)
-		if s.Name == umbrella && due == nil && len(p.Releases) > 0 {
-			due = s.next(patch, "v"+s.Version)
-		}
-		if due == nil {
-			continue
-		}
+		of := demand{level: step(s.LastCommon, s.Common)}
 		if s.Name == umbrella {
-			for _, r := range p.Releases {
-				due.Changes = append(due.Changes, fmt.Sprintf("Pin %s %s", r.Unit, r.To))
-			}
-		} else if s.Common != common.Last {
-			p.Refused = append(p.Refused, fmt.Sprintf("%s requires common %s, and the last release is %s: merge the change of Renovate first", s.Name, s.Common, common.Last))
+			of = moved
 		}
-		p.Releases = append(p.Releases, *due)
+		due := p.due(s, "v"+s.Version, of)
+		if due != nil {
+			if s.Name != umbrella && s.Common != common.Last {
+				p.Refused = append(p.Refused, fmt.Sprintf("%s requires common %s, and the last release is %s: merge the change of Renovate first", s.Name, s.Common, common.Last))
+			}
+			p.Releases = append(p.Releases, *due)
+		}
+		moved.pin(s, due, all[len(all)-1].Pinned[s.Name])
 	}
 	return p
+}
+
+// A demand is what other units ask of a release: its least level, and changes that it contains besides its own.
+type demand struct {
+	level   string
+	changes []string
+}
+
+// pin adds a module that the umbrella chart had in version was at its last release. It compares releases and not the plan,
+// because a release that was cut has tagged some modules already.
+func (d *demand) pin(s state, due *release, was string) {
+	is := s.Last
+	if due != nil {
+		is = due.To
+	}
+	if is == "v"+was {
+		return
+	}
+	d.changes = append(d.changes, fmt.Sprintf("Pin %s %s", s.Name, is))
+	if step("v"+was, is) == minor {
+		d.level = minor
+	}
+}
+
+// step returns whether the way from one version to another is a minor one. Without a former version it is a patch.
+func step(from, to string) string {
+	if semver.IsValid(from) && semver.MajorMinor(from) != semver.MajorMinor(to) {
+		return minor
+	}
+	return patch
 }
 
 // first returns the version of the first release of common: the one that modules require.
@@ -97,11 +127,11 @@ const (
 )
 
 // due returns the release of a unit that has changed; nil if it has not. first is the version if it was never released.
-func (p *plan) due(s state, first string) *release {
-	if s.Last != "" && len(s.Commits) == 0 {
+func (p *plan) due(s state, first string, of demand) *release {
+	if s.Last != "" && len(s.Commits) == 0 && len(of.changes) == 0 {
 		return nil
 	}
-	level := patch
+	level := of.level
 	for _, c := range s.Commits {
 		schema := slices.ContainsFunc(c.Files, isSchema)
 		switch {
@@ -114,6 +144,7 @@ func (p *plan) due(s state, first string) *release {
 		}
 	}
 	r := s.next(level, first)
+	r.Changes = append(r.Changes, of.changes...)
 	if s.Chart != "" && r.From != "" && s.Version != r.From[1:] && s.Version != r.To[1:] {
 		p.Refused = append(p.Refused, fmt.Sprintf("%s has the version %s, which is neither the last release %s nor the next one %s", s.Chart, s.Version, r.From, r.To))
 	}
@@ -133,7 +164,9 @@ func (s state) next(level, first string) *release {
 	} else {
 		r.To = raise(s.Last, level)
 		for _, c := range s.Commits {
-			r.Changes = append(r.Changes, c.Subject)
+			if !c.Release {
+				r.Changes = append(r.Changes, c.Subject)
+			}
 		}
 	}
 	r.Tag = s.Prefix + r.To

@@ -3,23 +3,25 @@ package main
 import (
 	"bytes"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-// history is a repository with common, two providers and the umbrella chart, as small as it can be.
-type history struct {
+// testRepo is a repository with common, two providers and the umbrella chart, as small as it can be.
+type testRepo struct {
 	*testing.T
 
 	repo
 }
 
-func newHistory(t *testing.T) history {
+func newTestRepo(t *testing.T) testRepo {
 	t.Helper()
-	h := history{t, repo{t.TempDir()}}
+	h := testRepo{t, repo{t.TempDir()}}
 	h.run("init", "--quiet", "--initial-branch=main")
 	h.run("config", "user.name", "test")
 	h.run("config", "user.email", "test@example.com")
@@ -49,7 +51,7 @@ func newHistory(t *testing.T) history {
 	return h
 }
 
-func (h history) run(args ...string) {
+func (h testRepo) run(args ...string) {
 	h.Helper()
 	if _, err := h.git(args...); err != nil {
 		h.Fatal(err)
@@ -57,7 +59,7 @@ func (h history) run(args ...string) {
 }
 
 // commit changes files, each by a line that is added.
-func (h history) commit(message string, files map[string]string) {
+func (h testRepo) commit(message string, files map[string]string) {
 	h.Helper()
 	for name, text := range files {
 		path := filepath.Join(h.root, name)
@@ -74,14 +76,14 @@ func (h history) commit(message string, files map[string]string) {
 }
 
 // released makes all units have the release v0.1.0.
-func (h history) released() {
+func (h testRepo) released() {
 	h.Helper()
 	for _, prefix := range []string{"common/", "provider-a/", "provider-b/", ""} {
 		h.run("tag", prefix+"v0.1.0")
 	}
 }
 
-func (h history) plan() plan {
+func (h testRepo) plan() plan {
 	h.Helper()
 	p, err := read(h.repo)
 	if err != nil {
@@ -138,9 +140,19 @@ func TestPlan(t *testing.T) {
 				"v0.1.1 (after v0.1.0)\n  - Correct a label\n  - Pin provider-a v0.1.1\n  - Pin provider-b v0.1.1\n",
 		},
 		"Schema": {
-			"a new value of a chart makes a minor release of the module",
+			"a new value of a chart makes a minor release of the module, and of the umbrella that has the value, too",
 			[]any{"Add a value", one("charts/provider-a/values.schema.json"), "Fix a", one(a)},
-			"provider-a/v0.2.0 (after v0.1.0)\n  - Add a value\n  - Fix a\nv0.1.1 (after v0.1.0)\n  - Pin provider-a v0.2.0\n",
+			"provider-a/v0.2.0 (after v0.1.0)\n  - Add a value\n  - Fix a\nv0.2.0 (after v0.1.0)\n  - Pin provider-a v0.2.0\n",
+		},
+		"Dsctl": {
+			"what is linked into dsctl releases it",
+			[]any{"Change the demo", one("internal/demo/a.go"), "Change the stack", one("e2e/stack/a.go")},
+			"v0.1.1 (after v0.1.0)\n  - Change the demo\n  - Change the stack\n",
+		},
+		"Written": {
+			"the commit of the release is no change in it",
+			[]any{"Fix a", one(a), "Release", one("provider-a/CHANGELOG.md", "charts/provider-a/b.yaml", "charts/direct-secrets/CHANGELOG.md", "charts/direct-secrets/a.yaml")},
+			"provider-a/v0.1.1 (after v0.1.0)\n  - Fix a\nv0.1.1 (after v0.1.0)\n  - Pin provider-a v0.1.1\n",
 		},
 		"Trailer": {
 			"a commit can ask for a minor release",
@@ -162,7 +174,7 @@ func TestPlan(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHistory(t)
+			h := newTestRepo(t)
 			h.released()
 			for i := 0; i < len(tc.commits); i += 2 {
 				h.commit(tc.commits[i].(string), tc.commits[i+1].(map[string]string))
@@ -177,7 +189,7 @@ func TestPlan(t *testing.T) {
 // TestStale plans a release of a module that still requires an old common.
 func TestStale(t *testing.T) {
 	t.Parallel()
-	h := newHistory(t)
+	h := newTestRepo(t)
 	h.released()
 	h.commit("Fix common", map[string]string{"common/a.go": "b\n"})
 	h.run("tag", "common/v0.1.1")
@@ -188,10 +200,75 @@ func TestStale(t *testing.T) {
 	}
 }
 
+// TestCut plans again after a release was cut between two tags: the umbrella chart has the version that was written.
+func TestCut(t *testing.T) {
+	t.Parallel()
+	h := newTestRepo(t)
+	h.released()
+	h.commit("Add a value", map[string]string{"charts/provider-a/values.schema.json": "b\n"})
+	if err := run([]string{"write"}, h.root, &bytes.Buffer{}); err != nil {
+		t.Fatal(err)
+	}
+	h.commit("Release", nil)
+	h.run("tag", "provider-a/v0.2.0")
+	out := &bytes.Buffer{}
+	if err := run([]string{"check"}, h.root, out); err != nil {
+		t.Fatal(err)
+	}
+	h.run("tag", "v0.2.0")
+	if err := run([]string{"check"}, h.root, out); err != nil {
+		t.Fatal(err)
+	}
+	want := `[
+  {
+    "unit": "direct-secrets",
+    "tag": "v0.2.0",
+    "from": "v0.1.0",
+    "to": "v0.2.0",
+    "changes": [
+      "Pin provider-a v0.2.0"
+    ]
+  }
+]
+[]
+`
+	if diff := cmp.Diff(want, out.String()); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
+	}
+}
+
+// TestFolders checks that a change of each package that is linked into dsctl or a module makes a release.
+func TestFolders(t *testing.T) {
+	t.Parallel()
+	root, err := filepath.Abs(filepath.Join("..", ".."))
+	if err != nil {
+		t.Fatal(err)
+	}
+	units, err := repo{root}.units()
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := exec.Command("go", "list", "-deps", "-f", "{{.Dir}}", "./cmd/...") //nolint:noctx // It ends by itself.
+	list.Dir = root
+	out, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range strings.Fields(string(out)) {
+		path, ours := strings.CutPrefix(folder, root+"/")
+		released := slices.ContainsFunc(units, func(u unit) bool {
+			return slices.ContainsFunc(u.Folders, func(of string) bool { return strings.HasPrefix(path+"/", of+"/") })
+		})
+		if ours && !released {
+			t.Errorf("a change of %s, which dsctl contains, makes no release", path)
+		}
+	}
+}
+
 // TestUnwritten checks that nothing is published before its version and its changelog are in the tree.
 func TestUnwritten(t *testing.T) {
 	t.Parallel()
-	h := newHistory(t)
+	h := newTestRepo(t)
 	h.released()
 	h.commit("Fix a", map[string]string{"provider-a/main.go": "b\n"})
 	if err := check(h.plan()); err == nil || !strings.Contains(err.Error(), "provider-a v0.1.1 is due") {
@@ -216,8 +293,7 @@ func TestUnwritten(t *testing.T) {
     "from": "v0.1.0",
     "to": "v0.1.1",
     "changes": [
-      "Fix a",
-      "Release"
+      "Fix a"
     ]
   },
   {
@@ -226,7 +302,6 @@ func TestUnwritten(t *testing.T) {
     "from": "v0.1.0",
     "to": "v0.1.1",
     "changes": [
-      "Release",
       "Pin provider-a v0.1.1"
     ]
   }
@@ -255,16 +330,16 @@ func TestUnwritten(t *testing.T) {
 	}
 }
 
-// TestRehearse releases everything for the first time, and then a change of common.
-func TestRehearse(t *testing.T) {
+// TestPublish releases everything for the first time, and then a change of common.
+func TestPublish(t *testing.T) {
 	t.Parallel()
-	h := newHistory(t)
+	h := newTestRepo(t)
 	cases := []struct{ reason, want string }{
 		{"no tags", "Step 1\ncommon/v0.1.0 (first release)\nAfter common, with the change of Renovate that moves to it: provider-a, provider-b, direct-secrets\n" +
 			"Step 2\nprovider-a/v0.1.0 (first release)\nprovider-b/v0.1.0 (first release)\nv0.1.0 (first release)\nStep 3\nNothing is due.\n"},
 		{"common has changed", "Step 1\ncommon/v0.2.0 (after v0.1.0)\n  - Add a field\n" +
-			"Step 2\nprovider-a/v0.1.1 (after v0.1.0)\n  - Move to common v0.2.0\nprovider-b/v0.1.1 (after v0.1.0)\n  - Move to common v0.2.0\n" +
-			"v0.1.1 (after v0.1.0)\n  - Pin provider-a v0.1.1\n  - Pin provider-b v0.1.1\nStep 3\nNothing is due.\n"},
+			"Step 2\nprovider-a/v0.2.0 (after v0.1.0)\n  - Move to common v0.2.0\nprovider-b/v0.2.0 (after v0.1.0)\n  - Move to common v0.2.0\n" +
+			"v0.2.0 (after v0.1.0)\n  - Pin provider-a v0.2.0\n  - Pin provider-b v0.2.0\nStep 3\nNothing is due.\n"},
 	}
 	for i, tc := range cases {
 		if i == 1 {
@@ -272,7 +347,7 @@ func TestRehearse(t *testing.T) {
 			h.commit("Add a field", map[string]string{"common/manifests/crds/a.yaml": "b\n"})
 		}
 		out := &bytes.Buffer{}
-		if err := run([]string{"rehearse"}, h.root, out); err != nil {
+		if err := run([]string{"publish"}, h.root, out); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(tc.want, out.String()); diff != "" {
@@ -281,49 +356,5 @@ func TestRehearse(t *testing.T) {
 		if p := h.plan(); len(p.Releases) == 0 {
 			t.Error("the rehearsal has changed the repository")
 		}
-	}
-}
-
-// TestPages checks that the pages state the versions of the tree.
-func TestPages(t *testing.T) {
-	t.Parallel()
-	stale, err := pages(filepath.Join("..", ".."))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for path, text := range stale {
-		is, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Errorf("%s states other versions than the tree: run `make generate`: -want, +got:\n%s", path, cmp.Diff(text, string(is)))
-	}
-}
-
-// TestVersionsInText replaces each form in which a page states a version.
-func TestVersionsInText(t *testing.T) {
-	t.Parallel()
-	is := unitVersions{"common": "0.2.0", "provider-aws": "0.3.1", umbrella: "0.4.0"}
-	cases := map[string]struct{ reason, text, want string }{
-		"Chart":         {"the umbrella chart has its own version", "oci://ghcr.io/direct-secrets/charts/direct-secrets --version 0.1.0 -n a", "oci://ghcr.io/direct-secrets/charts/direct-secrets --version 0.4.0 -n a"},
-		"Archive":       {"so does its archive", "bin/charts/direct-secrets-0.1.0.tgz", "bin/charts/direct-secrets-0.4.0.tgz"},
-		"ArgoCD":        {"so does the chart in an Application", "targetRevision: 0.1.0", "targetRevision: 0.4.0"},
-		"Download":      {"dsctl is released with the umbrella chart", "releases/download/v0.1.0/direct-secrets.yaml", "releases/download/v0.4.0/direct-secrets.yaml"},
-		"Base":          {"so do the static manifests of the CRDs", "charts/crds?ref=v0.1.0", "charts/crds?ref=v0.4.0"},
-		"Image":         {"an image has the version of its module", "ghcr.io/direct-secrets/provider-aws:0.1.0", "ghcr.io/direct-secrets/provider-aws:0.3.1"},
-		"ImageArchive":  {"so does an archive of it", "oci-archive:provider-aws.tar:0.1.0", "oci-archive:provider-aws.tar:0.3.1"},
-		"Tag":           {"so does a tag", "`provider-aws/v0.1.0`", "`provider-aws/v0.3.1`"},
-		"Build":         {"so does a build of one module", "IMAGES=provider-aws IMAGE_VERSION=0.1.0", "IMAGES=provider-aws IMAGE_VERSION=0.3.1"},
-		"Common":        {"common has the version that modules require", "direct-secrets/common v0.1.0", "direct-secrets/common v0.2.0"},
-		"UnknownModule": {"a module that is not in the tree is left unchanged", "provider-acme:0.1.0", "provider-acme:0.1.0"},
-		"Other":         {"versions of other software are left unchanged", "Kubernetes 1.33.13", "Kubernetes 1.33.13"},
-	}
-	for name, tc := range cases {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			if got := is.in(tc.text); got != tc.want {
-				t.Errorf("%s: got %q, want %q", tc.reason, got, tc.want)
-			}
-		})
 	}
 }

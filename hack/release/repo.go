@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/mod/modfile"
 	"golang.org/x/mod/semver"
+	"sigs.k8s.io/yaml"
 )
 
 // commonPath is the module path of common.
@@ -35,6 +36,8 @@ type commit struct {
 	// Level is what the trailer "Release: minor" or "Release: patch" asks for; empty if there is none.
 	Level string
 	Files []string
+	// Release is true if it has written the changelog of the unit.
+	Release bool
 }
 
 // repo is the repository in a folder.
@@ -63,7 +66,7 @@ func (r repo) units() ([]unit, error) {
 		all = append(all, unit{Name: name, Prefix: name + "/", Folders: []string{name, chart, "charts/library"}, Chart: chart})
 	}
 	chart := filepath.Join("charts", umbrella)
-	return append(all, unit{Name: umbrella, Folders: []string{chart, "charts/crds", "charts/library", "cmd", "go.mod", "go.sum"}, Chart: chart}), nil
+	return append(all, unit{Name: umbrella, Folders: []string{chart, "charts/crds", "charts/library", "cmd", "internal", "e2e/stack", "go.mod", "go.sum"}, Chart: chart}), nil
 }
 
 // last returns the version of the last release of a unit that the present commit contains; empty if there is none.
@@ -97,7 +100,9 @@ func (r repo) commits(u unit, since string) ([]commit, error) {
 	for _, record := range strings.Split(out, "\x1e")[1:] {
 		parts := strings.SplitN(record, "\x1f", 3)
 		c := commit{Subject: parts[0], Level: strings.TrimSpace(parts[1])}
-		c.Files = slices.DeleteFunc(strings.Fields(parts[2]), func(f string) bool { return !shipped(f) })
+		files := strings.Fields(parts[2])
+		c.Release = slices.Contains(files, changelog("", u))
+		c.Files = slices.DeleteFunc(files, func(f string) bool { return !shipped(f) })
 		if len(c.Files) > 0 {
 			all = append(all, c)
 		}
@@ -110,14 +115,14 @@ func shipped(file string) bool {
 	return !strings.HasSuffix(file, "_test.go") && !strings.HasSuffix(file, ".md") && !slices.Contains(strings.Split(file, "/"), "testdata")
 }
 
-// requires returns the version of common that a module requires.
-func (r repo) requires(u unit) (string, error) {
-	path := filepath.Join(r.root, u.Folders[0], "go.mod")
-	raw, err := os.ReadFile(path)
+// requires returns the version of common that a module requires in a commit.
+func (r repo) requires(u unit, commit string) (string, error) {
+	path := u.Folders[0] + "/go.mod"
+	raw, err := r.git("show", commit+":"+path)
 	if err != nil {
 		return "", err
 	}
-	f, err := modfile.Parse(path, raw, nil)
+	f, err := modfile.Parse(path, []byte(raw), nil)
 	if err != nil {
 		return "", err
 	}
@@ -127,4 +132,21 @@ func (r repo) requires(u unit) (string, error) {
 		}
 	}
 	return "", fmt.Errorf("%s does not require %s", path, commonPath)
+}
+
+// pinned returns the versions of the charts in the lock of the umbrella chart, by name, in a commit.
+func (r repo) pinned(commit string) (map[string]string, error) {
+	raw, err := r.git("show", commit+":charts/"+umbrella+"/Chart.lock")
+	if err != nil {
+		return nil, err
+	}
+	var c chart
+	if err := yaml.Unmarshal([]byte(raw), &c); err != nil {
+		return nil, err
+	}
+	versions := map[string]string{}
+	for _, d := range c.Dependencies {
+		versions[d.Name] = d.Version
+	}
+	return versions, nil
 }

@@ -56,28 +56,47 @@ func read(r repo) (plan, error) {
 	}
 	var all []state
 	for _, u := range units {
-		s := state{unit: u, Log: func(version string) bool { return logged(r.root, u, version) }}
-		if s.Last, err = r.last(u); err != nil {
+		s, err := r.state(u)
+		if err != nil {
 			return plan{}, err
-		}
-		if s.Commits, err = r.commits(u, s.Last); err != nil {
-			return plan{}, err
-		}
-		if u.Chart != "" {
-			c, err := readChart(r.root, u.Chart)
-			if err != nil {
-				return plan{}, err
-			}
-			s.Version = c.Version
-		}
-		if u.Name != "common" && u.Name != umbrella {
-			if s.Common, err = r.requires(u); err != nil {
-				return plan{}, err
-			}
 		}
 		all = append(all, s)
 	}
 	return decide(all), nil
+}
+
+// state reads what the plan needs to know of a unit.
+func (r repo) state(u unit) (state, error) {
+	s := state{unit: u, Log: func(version string) bool { return logged(r.root, u, version) }}
+	var err error
+	if s.Last, err = r.last(u); err != nil {
+		return s, err
+	}
+	if s.Commits, err = r.commits(u, s.Last); err != nil {
+		return s, err
+	}
+	if u.Chart == "" {
+		return s, nil
+	}
+	c, err := readChart(r.root, u.Chart)
+	if err != nil {
+		return s, err
+	}
+	s.Version = c.Version
+	if u.Name != umbrella {
+		if s.Common, err = r.requires(u, "HEAD"); err != nil {
+			return s, err
+		}
+	}
+	if s.Last == "" {
+		return s, nil
+	}
+	if u.Name == umbrella {
+		s.Pinned, err = r.pinned(u.Prefix + s.Last)
+	} else {
+		s.LastCommon, err = r.requires(u, u.Prefix+s.Last)
+	}
+	return s, err
 }
 
 // changelog returns the path of the changelog of a unit.

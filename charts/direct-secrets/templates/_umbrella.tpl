@@ -70,19 +70,36 @@ the values.
 {{- end -}}
 
 {{/*
-Modules share objects, so the version of common that each is built with must be one that the others work with: their minor
-versions may differ by one. The chart of a module states it in an annotation; Chart.yaml and Chart.lock pin the charts, but a
-chart in the folder charts can be another one.
+A chart of a module in the folder charts can be another one than Chart.yaml and Chart.lock pin. Helm renders it, whatever its
+version. Modules also share objects, so each must work with the version of common with which another one is built. The chart of a
+module states its own in the annotation direct-secrets.io/common. It works with minor versions that differ by one, or with the
+range in the annotation direct-secrets.io/works-with-common.
 */}}
 {{- define "umbrella.checkCommon" -}}
+{{- $pinned := dict -}}
+{{- range .Chart.Dependencies }}{{ $_ := set $pinned .Name .Version }}{{ end -}}
 {{- $common := dict -}}
+{{- $ranges := dict -}}
 {{- range $name, $chart := .Subcharts -}}
-{{- with index (default dict $chart.Chart.Annotations) "direct-secrets.io/common" -}}{{- $_ := set $common $name (semver .) -}}{{- end -}}
+{{- if $chart.Values.image -}}
+{{- $version := get $pinned $chart.Chart.Name -}}
+{{- if and $version (not (semverCompare $version $chart.Chart.Version)) -}}
+{{- fail (printf "the chart %s has the version %s, and this version of the chart direct-secrets works with %s: run `helm dependency update`, or use another version of the chart direct-secrets" $name $chart.Chart.Version $version) -}}
+{{- end -}}
+{{- $annotations := default dict $chart.Chart.Annotations -}}
+{{- $is := index $annotations "direct-secrets.io/common" -}}
+{{- if not $is -}}
+{{- fail (printf "set the annotation direct-secrets.io/common in the Chart.yaml of %s to the version of common in its go.mod" $name) -}}
+{{- end -}}
+{{- $is = semver $is -}}
+{{- $_ := set $common $name $is -}}
+{{- $_ = set $ranges $name (index $annotations "direct-secrets.io/works-with-common" | default (printf ">=%d.%d.0-0 <%d.%d.0-0" $is.Major (max (sub $is.Minor 1) 0) $is.Major (add $is.Minor 2))) -}}
+{{- end -}}
 {{- end -}}
 {{- range $a, $is := $common -}}
 {{- range $b, $other := $common -}}
-{{- if or (ne $is.Major $other.Major) (gt (sub $is.Minor $other.Minor) 1) -}}
-{{- fail (printf "%s is built with common v%s and %s with common v%s, and their minor versions may differ by one: use a newer chart of %s" $a $is.String $b $other.String $b) -}}
+{{- if not (semverCompare (get $ranges $a) $other.Original) -}}
+{{- fail (printf "%s is built with common v%s and %s with common v%s, which do not work together: use a newer chart of %s" $a $is.String $b $other.String (ternary $a $b ($is.LessThan $other))) -}}
 {{- end -}}
 {{- end -}}
 {{- end -}}
