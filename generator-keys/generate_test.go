@@ -30,9 +30,13 @@ type pair struct {
 func pairs(namespace string) map[string]pair {
 	key, clusterKey := sshKeys(namespace, "key", v1alpha1.SSHKeySettings{Comment: "me@shop"})
 	id, clusterID := uuids(namespace, "id", common.GeneratorSpec{})
+	login, clusterLogin := basicAuths(namespace, "login", v1alpha1.BasicAuthSettings{Username: "shop-admin"})
+	tls, clusterTLS := certificates(namespace, "tls", v1alpha1.TLSCertificateSettings{DNSNames: []string{"shop.example.com"}})
 	return map[string]pair{
-		"SSHKey": {own: key, shared: clusterKey, secret: []string{"privateKey", "publicKey"}},
-		"UUID":   {own: id, shared: clusterID, secret: []string{"uuid"}},
+		"BasicAuth":      {own: login, shared: clusterLogin, secret: []string{"password", "auth"}, plain: []string{"username"}},
+		"TLSCertificate": {own: tls, shared: clusterTLS, secret: []string{"tls.crt", "tls.key", "ca.crt"}},
+		"SSHKey":         {own: key, shared: clusterKey, secret: []string{"privateKey", "publicKey"}},
+		"UUID":           {own: id, shared: clusterID, secret: []string{"uuid"}},
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -10,8 +11,10 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 	"github.com/direct-secrets/direct-secrets/generator-keys/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/generator-keys/basicauth"
 	"github.com/direct-secrets/direct-secrets/generator-keys/manifests"
 	"github.com/direct-secrets/direct-secrets/generator-keys/sshkey"
+	"github.com/direct-secrets/direct-secrets/generator-keys/tlscertificate"
 )
 
 var suite operatortest.Suite
@@ -46,6 +49,20 @@ func uuids(namespace, name string, s common.GeneratorSpec) (*v1alpha1.UUID, *v1a
 	spec := v1alpha1.UUIDSpec{GeneratorSpec: s}
 	return &v1alpha1.UUID{ObjectMeta: named(namespace, name), Spec: spec},
 		&v1alpha1.ClusterUUID{ObjectMeta: named("", name), Spec: v1alpha1.ClusterUUIDSpec{UUIDSpec: spec}}
+}
+
+// basicAuths returns an object of each Kind.
+func basicAuths(namespace, name string, s v1alpha1.BasicAuthSettings) (*v1alpha1.BasicAuth, *v1alpha1.ClusterBasicAuth) {
+	spec := v1alpha1.BasicAuthSpec{BasicAuthSettings: s}
+	return &v1alpha1.BasicAuth{ObjectMeta: named(namespace, name), Spec: spec},
+		&v1alpha1.ClusterBasicAuth{ObjectMeta: named("", name), Spec: v1alpha1.ClusterBasicAuthSpec{BasicAuthSpec: spec}}
+}
+
+// certificates returns an object of each Kind.
+func certificates(namespace, name string, s v1alpha1.TLSCertificateSettings) (*v1alpha1.TLSCertificate, *v1alpha1.ClusterTLSCertificate) {
+	spec := v1alpha1.TLSCertificateSpec{TLSCertificateSettings: s}
+	return &v1alpha1.TLSCertificate{ObjectMeta: named(namespace, name), Spec: spec},
+		&v1alpha1.ClusterTLSCertificate{ObjectMeta: named("", name), Spec: v1alpha1.ClusterTLSCertificateSpec{TLSCertificateSpec: spec}}
 }
 
 // accepts checks that the API server accepts or rejects both objects with an error that contains want, and that the code
@@ -89,6 +106,69 @@ func TestSSHKeyCRD(t *testing.T) {
 			own, shared := sshKeys("default", "", v1alpha1.SSHKeySettings{KeySettings: tc.key, Comment: tc.text})
 			own.GenerateName, shared.GenerateName = "crd-", "crd-"
 			accepts(t, tc.reason, tc.want, own, shared, func() (provider.Generator, error) { return sshkey.Connect(t.Context(), own, nil) })
+		})
+	}
+}
+
+func TestBasicAuthCRD(t *testing.T) {
+	cases := map[string]struct {
+		reason   string
+		settings v1alpha1.BasicAuthSettings
+		want     string // part of the error
+	}{
+		"Name":     {"A name is enough.", v1alpha1.BasicAuthSettings{Username: "a"}, ""},
+		"All":      {"The largest values are accepted.", v1alpha1.BasicAuthSettings{Username: strings.Repeat("~", 128), Length: 72, Cost: 14}, ""},
+		"Least":    {"The smallest values are accepted.", v1alpha1.BasicAuthSettings{Username: "!", Length: 13, Cost: 10}, ""},
+		"NoName":   {"A login has a name.", v1alpha1.BasicAuthSettings{}, "spec.username"},
+		"LongName": {"A longer name is rejected.", v1alpha1.BasicAuthSettings{Username: strings.Repeat("n", 129)}, "spec.username"},
+		"Colon":    {"A colon ends the name.", v1alpha1.BasicAuthSettings{Username: "a:b"}, "username must be printable ASCII"},
+		"Space":    {"A space is rejected.", v1alpha1.BasicAuthSettings{Username: "a b"}, "username must be printable ASCII"},
+		"Lines":    {"A line break at the end is rejected.", v1alpha1.BasicAuthSettings{Username: "a\n"}, "username must be printable ASCII"},
+		"Comment":  {"A name does not begin a comment.", v1alpha1.BasicAuthSettings{Username: "#a"}, "must not begin with #"},
+		"Short":    {"A short password is rejected.", v1alpha1.BasicAuthSettings{Username: "a", Length: 12}, "less than 64 bits"},
+		"Long":     {"A longer password than bcrypt reads is rejected.", v1alpha1.BasicAuthSettings{Username: "a", Length: 73}, "spec.length"},
+		"Cheap":    {"A low cost is rejected.", v1alpha1.BasicAuthSettings{Username: "a", Cost: 9}, "spec.cost"},
+		"Costly":   {"A high cost is rejected.", v1alpha1.BasicAuthSettings{Username: "a", Cost: 15}, "spec.cost"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			own, shared := basicAuths("default", "", tc.settings)
+			own.GenerateName, shared.GenerateName = "crd-", "crd-"
+			accepts(t, tc.reason, tc.want, own, shared, func() (provider.Generator, error) { return basicauth.Connect(t.Context(), own, nil) })
+		})
+	}
+}
+
+func TestTLSCertificateCRD(t *testing.T) {
+	type settings = v1alpha1.TLSCertificateSettings
+	all := settings{
+		CommonName: strings.Repeat("c", 64), DNSNames: []string{"*.shop.example.com", "localhost"}, IPAddresses: []string{"192.0.2.1", "::1"},
+		URIs: []string{"spiffe://example.org/shop"}, Duration: "24h", RenewBefore: "8h", Usages: []v1alpha1.Usage{"server auth", "client auth", "code signing", "email protection"},
+	}
+	cases := map[string]struct {
+		reason   string
+		settings settings
+		want     string // part of the error
+	}{
+		"DNSName":    {"A DNS name is enough.", settings{DNSNames: []string{"a"}}, ""},
+		"CommonName": {"A common name is enough.", settings{CommonName: "a"}, ""},
+		"IP":         {"An IP address is enough.", settings{IPAddresses: []string{"::1"}}, ""},
+		"URI":        {"A URI is enough.", settings{URIs: []string{"spiffe://a/b"}}, ""},
+		"All":        {"All fields together are valid.", all, ""},
+		"None":       {"A certificate without a name is rejected.", settings{}, "the certificate has no name"},
+		"Control":    {"A control character is rejected.", settings{CommonName: "a\nb"}, "commonName must have no control characters"},
+		"Wildcard":   {"Only the first label can be a wildcard.", settings{DNSNames: []string{"a.*"}}, "spec.dnsNames"},
+		"Space":      {"A space is rejected.", settings{DNSNames: []string{"a b"}}, "spec.dnsNames"},
+		"Usage":      {"An unknown usage is rejected.", settings{CommonName: "a", Usages: []v1alpha1.Usage{"any"}}, "spec.usages"},
+		"Duration":   {"A duration has a format.", settings{CommonName: "a", Duration: "90d"}, "must be a duration"},
+		"Renew":      {"renewBefore has a format.", settings{CommonName: "a", RenewBefore: "30d"}, "must be a duration"},
+		"Size":       {"The size of the key is checked.", settings{CommonName: "a", KeySettings: v1alpha1.KeySettings{KeySize: 256}}, "keySize needs keyType"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			own, shared := certificates("default", "", tc.settings)
+			own.GenerateName, shared.GenerateName = "crd-", "crd-"
+			accepts(t, tc.reason, tc.want, own, shared, func() (provider.Generator, error) { return tlscertificate.Connect(t.Context(), own, nil) })
 		})
 	}
 }

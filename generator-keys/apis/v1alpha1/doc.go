@@ -24,6 +24,8 @@ var GroupVersion = schema.GroupVersion{Group: Group, Version: "v1alpha1"}
 func AddToScheme(s *runtime.Scheme) error {
 	return common.Register(s, GroupVersion,
 		&SSHKey{}, &SSHKeyList{}, &ClusterSSHKey{}, &ClusterSSHKeyList{},
+		&BasicAuth{}, &BasicAuthList{}, &ClusterBasicAuth{}, &ClusterBasicAuthList{},
+		&TLSCertificate{}, &TLSCertificateList{}, &ClusterTLSCertificate{}, &ClusterTLSCertificateList{},
 		&UUID{}, &UUIDList{}, &ClusterUUID{}, &ClusterUUIDList{},
 	)
 }
