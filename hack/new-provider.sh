@@ -1,25 +1,39 @@
 #!/usr/bin/env bash
-# Creates the module provider-NAME with the store Kinds KIND and ClusterKIND. The module compiles, and passes the
-# conformance suite with an in-memory store. In this tree it also gets a page, owners, a chart and its place in every list.
-# Usage: new-provider.sh NAME [KIND] [FOLDER], where the default of FOLDER is the root of this tree. Needs
-# bin/tools/controller-gen.
+# Creates a module with the Kinds KIND and ClusterKIND. The module compiles and passes its tests. In this tree it also gets a
+# page, owners, a chart and its place in every list.
+#
+# - provider: the module provider-NAME with a store. It passes the conformance suite with an in-memory store.
+# - generator: the module generator-NAME with a generator.
+#
+# Usage: new-provider.sh provider|generator NAME [KIND] [FOLDER], where the default of FOLDER is the root of this tree. Needs
+# bin/tools/controller-gen, and for a generator KUBEBUILDER_ASSETS if its tests run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-name=${1:-} kind=${2:-}
+type=${1:-} name=${2:-} kind=${3:-}
+case $type in
+provider) suffix=Store example="AcmeVault" ;;
+generator) suffix='' example="AcmeToken" ;;
+*) echo "the type of the module is '$type'; it must be provider or generator" >&2; exit 1 ;;
+esac
 [[ $name =~ ^[a-z][a-z0-9]{0,30}$ ]] || { echo "NAME is '$name'; it must be of lower-case letters and digits, for example acme" >&2; exit 1; }
-kind=${kind:-${name^}Store}
-[[ $kind =~ ^[A-Z][A-Za-z0-9]{0,40}$ ]] || { echo "KIND is '$kind'; it must begin with a capital letter, for example AcmeVault" >&2; exit 1; }
-out=${3:-.}/provider-$name
+kind=${kind:-${name^}$suffix}
+[[ $kind =~ ^[A-Z][A-Za-z0-9]{0,40}$ ]] || { echo "KIND is '$kind'; it must begin with a capital letter, for example $example" >&2; exit 1; }
+module=$type-$name
+out=${4:-.}/$module
 [[ ! -e $out ]] || { echo "$out exists" >&2; exit 1; }
 
 # lay_out writes a template to a file.
 lay_out() {
 	mkdir -p "$(dirname "$2")"
-	sed -e "s/NAME/$name/g; s/KIND/$kind/g; s/LOWER/${kind,,}/g" "$1" >"$2"
+	sed -e "s/MODULE/$module/g; s/NAME/$name/g; s/KIND/$kind/g; s/LOWER/${kind,,}/g" "$1" >"$2"
 }
-(cd hack/newprovider && find . -name '*.tmpl') | while IFS= read -r file; do
-	lay_out "hack/newprovider/$file" "$out/${file%.tmpl}"
+# Modules of both types share these templates.
+for file in go.mod apis/v1alpha1/doc.go manifests/manifests.go; do
+	lay_out "hack/newprovider/$file.tmpl" "$out/$file"
+done
+(cd "hack/new$type" && find . -name '*.tmpl') | while IFS= read -r file; do
+	lay_out "hack/new$type/$file" "$out/${file%.tmpl}"
 done
 tools=$PWD/bin/tools
 go -C "$out" mod edit -replace="github.com/direct-secrets/direct-secrets/common=$(realpath --relative-to="$out" common)"
@@ -27,13 +41,14 @@ go -C "$out" mod tidy
 (cd "$out/apis" && "$tools/controller-gen" paths=./v1alpha1 object crd:allowDangerousTypes=false output:crd:dir=../manifests/crds)
 go run ./hack/permissions "$tools/controller-gen" "$out"
 gofmt -w "$out"
-if [[ -z ${3:-} ]]; then
-	[[ -e docs/providers/$name.md ]] || lay_out hack/newprovider.md.tmpl "docs/providers/$name.md"
-	owners=$(awk -v module="provider-$name" '
+if [[ -z ${4:-} ]]; then
+	if [[ $type == provider ]]; then page=docs/providers/$name.md; else page=docs/generators/${kind,,}.md; fi
+	[[ -e $page ]] || lay_out "hack/new$type.md.tmpl" "$page"
+	owners=$(awk -v module="$module" '
 		!code && /^\/generator-/ { printf "%-21s @direct-secrets/%s\n", "/" module "/", module; code = 1 }
 		!chart && /^\/charts\/generator-/ { printf "%-28s @direct-secrets/%s\n", "/charts/" module "/", module; chart = 1 }
 		{ print }' .github/CODEOWNERS)
 	echo "$owners" >.github/CODEOWNERS
 	make --no-print-directory generate
 fi
-echo "$out is laid out. Next: put the service's SDK into client/client.go, and read docs/project/writing-a-provider.md."
+echo "$out is laid out. Next: write its code, and read docs/project/writing-a-provider.md."

@@ -48,9 +48,13 @@ for other in provider-aws:. e2e/servers/kubernetes:k8s.io/kubernetes/cmd/kube-ap
 	[[ -z $differ ]] || fail "dsctl and ${other%%:*} build with different versions (dsctl has the first) of: $differ"
 done
 
-echo "== a new provider"
-{ hack/new-provider.sh acme AcmeVault "$work" && go -C "$work/provider-acme" test ./...; } >"$work/new" 2>&1 ||
-	{ cat "$work/new"; fail "what \`make new-provider\` lays out does not pass its tests"; }
+echo "== a new provider and a new generator"
+assets=$(hack/controlplane.sh)
+for new in "provider acme AcmeVault" "generator acme AcmeToken"; do
+	read -r type name kind <<<"$new"
+	{ hack/new-provider.sh "$type" "$name" "$kind" "$work" && KUBEBUILDER_ASSETS=$assets go -C "$work/$type-$name" test ./...; } >"$work/new" 2>&1 ||
+		{ cat "$work/new"; fail "what \`make new-$type\` lays out does not pass its tests"; }
+done
 
 echo "== sizes"
 # within checks that the size $2 of $1 is at most $3, in the unit $4.

@@ -42,6 +42,9 @@ type Generated struct {
 	State string
 	// Expires is when the values stop working; zero if they do not.
 	Expires time.Time
+	// Replace is when values that expire are replaced or renewed, or up to a tenth of the time until then earlier. Zero:
+	// after two thirds of the time until Expires. It is ignored if it is not before Expires.
+	Replace time.Time
 }
 
 // A Renewer is a Generator that can extend the validity of values.

@@ -88,6 +88,8 @@ type Entry struct {
 	Renewed time.Time `json:"renewed,omitzero"`
 	// Expires is when the values become invalid; zero if they never do.
 	Expires time.Time `json:"expires,omitzero"`
+	// Replace is when the values are replaced or renewed; zero for a time that depends on Expires.
+	Replace time.Time `json:"replace,omitzero"`
 	// Final is true after a renewal turned out to be impossible.
 	Final bool `json:"final,omitempty"`
 	// State is opaque data of the generator.

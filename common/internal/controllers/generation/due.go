@@ -99,10 +99,15 @@ func (in input) reached(next, planned time.Time) bool {
 // with ever shorter lifetimes.
 const shortest = 10 * time.Second
 
-// renewal returns when expiring values are renewed or replaced: after two thirds of their lifetime.
+// renewal returns when expiring values are renewed or replaced: at the time that the generator has set, or after two
+// thirds of their lifetime.
 func renewal(e handoff.Entry, spread float64) time.Time {
 	since := latest(e.Made, e.Renewed)
-	return since.Add(max(early(e.Expires.Sub(since)*2/3, spread), shortest))
+	after := e.Expires.Sub(since) * 2 / 3
+	if e.Replace.After(since) && e.Replace.Before(e.Expires) {
+		after = e.Replace.Sub(since)
+	}
+	return since.Add(max(early(after, spread), shortest))
 }
 
 // latest returns when values were last made or renewed.

@@ -60,6 +60,11 @@ func TestValuesDue(t *testing.T) {
 		"Expired":           {"An expired lease is not renewed.", input{Entry: with(lease, func(e *handoff.Entry) { e.Expires = noon }), Spec: "s", Rotates: true}, want{whyExpiring, time.Time{}}},
 		"RenewedLately":     {"The lifetime counts from the last renewal.", input{Entry: with(lease, func(e *handoff.Entry) { e.Renewed = noon.Add(-time.Hour) }), Spec: "s"}, want{Next: noon.Add(3 * time.Hour)}},
 		"Short":             {"A lease of a few seconds is not renewed all the time.", input{Entry: with(lease, func(e *handoff.Entry) { e.Renewed, e.Expires = noon.Add(-5*time.Second), noon.Add(time.Second) }), Spec: "s"}, want{Next: noon.Add(5 * time.Second)}},
+		"Replace":           {"The generator has set the time, which has come.", input{Entry: with(expiring, func(e *handoff.Entry) { e.Expires, e.Replace = noon.Add(50*time.Hour), noon }), Spec: "s", Rotates: true}, want{whyExpiring, time.Time{}}},
+		"ReplaceLater":      {"The generator has set a time after two thirds of the lifetime.", input{Entry: with(expiring, func(e *handoff.Entry) { e.Replace = noon.Add(4 * time.Hour) }), Spec: "s", Rotates: true}, want{Next: noon.Add(4 * time.Hour)}},
+		"ReplaceSpread":     {"Replacements are spread over a tenth of the time.", input{Entry: with(expiring, func(e *handoff.Entry) { e.Replace = noon.Add(time.Hour) }), Spec: "s", Rotates: true, Spread: 0.99}, want{whyExpiring, time.Time{}}},
+		"ReplaceAfter":      {"A time after the end is ignored.", input{Entry: with(expiring, func(e *handoff.Entry) { e.Replace = noon.Add(6 * time.Hour) }), Spec: "s", Rotates: true}, want{whyExpiring, time.Time{}}},
+		"ReplaceBefore":     {"A time before the values were made is ignored.", input{Entry: with(expiring, func(e *handoff.Entry) { e.Expires, e.Replace = noon.Add(8*time.Hour), noon.Add(-11*time.Hour) }), Spec: "s", Rotates: true}, want{Next: noon.Add(2 * time.Hour)}},
 		"ElapsedBeforeThat": {"A rotation that is due takes precedence over a renewal.", input{Entry: &lease, Spec: "s", Rotates: true, Held: true, Interval: time.Hour}, want{whyElapsed, time.Time{}}},
 	}
 	for name, tc := range cases {

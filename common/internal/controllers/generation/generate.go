@@ -130,7 +130,7 @@ func renew(ctx context.Context, p *pass, id string, s step, d *draft) error {
 	case err != nil:
 		return err
 	default:
-		e.State, e.Proof, e.Expires, e.Renewed = got.State, proof, got.Expires, p.now
+		e.State, e.Proof, e.Expires, e.Replace, e.Renewed = got.State, proof, got.Expires, got.Replace, p.now
 	}
 	d.rec.Entries[id] = e
 	return nil

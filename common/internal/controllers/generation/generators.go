@@ -133,7 +133,8 @@ func (g *generators) generate(ctx context.Context, req request, ref v1alpha1.Sto
 		if err != nil {
 			return err
 		}
-		v.values, v.State, v.Expires, v.Clean = made.Values, made.State, made.Expires, cleans && made.State != ""
+		v.values, v.State, v.Expires, v.Replace = made.Values, made.State, made.Expires, made.Replace
+		v.Clean = cleans && made.State != ""
 		if made.State == "" {
 			return nil
 		}
