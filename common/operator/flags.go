@@ -31,6 +31,8 @@ type Flags struct {
 	ProviderTimeout      time.Duration
 	// NoRemoteChanges runs the operator without any change outside the cluster.
 	NoRemoteChanges bool
+	// ConfigMapTargets lets ExternalSecrets write ConfigMaps, which needs permission.
+	ConfigMapTargets bool
 }
 
 // logs are the flags for logging.
@@ -83,6 +85,8 @@ func (f *Flags) Bind(fs *flag.FlagSet) {
 	fs.StringVar(&f.DefaultCleanupPolicy, "default-secret-cleanup-policy", string(v1alpha1.CleanupOnDelete),
 		"cleanupPolicy of ExternalSecrets that do not set it: OnDelete or Never.")
 	fs.DurationVar(&f.ProviderTimeout, "provider-timeout", 30*time.Second, "Timeout of one call to a provider, including its retries.")
+	fs.BoolVar(&f.ConfigMapTargets, "configmap-targets", false,
+		"serve ExternalSecrets whose target.kind is ConfigMap; it needs the permission to write ConfigMaps")
 	fs.BoolVar(&f.NoRemoteChanges, "no-remote-changes", false,
 		"Read stores and write Secrets, but change nothing outside the cluster: no push, removal, revocation, renewal or new dynamic credential. For a restored backup, a cloned cluster and a drill.")
 }

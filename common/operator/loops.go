@@ -120,7 +120,7 @@ func (o *Operator) addLoops(s *shared) error {
 		Namespaced:           o.flags.namespaced(),
 		Walks:                s.walks,
 		CallTimeout:          o.flags.ProviderTimeout,
-		NoRemoteChanges:      o.flags.NoRemoteChanges,
+		Permitted:            setup.Permitted{NoRemoteChanges: o.flags.NoRemoteChanges, ConfigMapTargets: o.flags.ConfigMapTargets},
 		DefaultCleanupPolicy: v1alpha1.CleanupPolicy(o.flags.DefaultCleanupPolicy),
 		Audit:                o.flags.audit(os.Stderr),
 		Board:                s.board,

@@ -244,12 +244,10 @@ func (o *Operator) metrics() (metricsserver.Options, error) {
 	return opts, nil
 }
 
-// cache returns the options of the cache: it holds ExternalSecrets, and the metadata of the Secrets that this module
-// writes. Reads do not copy objects, so a controller must not change an object from the cache.
+// cache returns the options of the cache: it holds ExternalSecrets, and the metadata of the Secrets and ConfigMaps that this
+// module writes. Reads do not copy objects, so a controller must not change an object from the cache.
 func (o *Operator) cache(transform toolscache.TransformFunc) cache.Options {
 	yes := true
-	secrets := &metav1.PartialObjectMetadata{}
-	secrets.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 	opts := cache.Options{
 		DefaultTransform: cache.TransformStripManagedFields(),
 		ByObject: map[client.Object]cache.ByObject{
@@ -257,17 +255,21 @@ func (o *Operator) cache(transform toolscache.TransformFunc) cache.Options {
 				Transform:             transform,
 				UnsafeDisableDeepCopy: &yes,
 			},
-			secrets: {
-				Label: labels.SelectorFromSet(labels.Set{target.ManagedLabel(o.group): "true"}),
-				Transform: func(obj any) (any, error) {
-					if m, ok := obj.(*metav1.PartialObjectMetadata); ok {
-						target.Reduce(m)
-					}
-					return obj, nil
-				},
-				UnsafeDisableDeepCopy: &yes,
-			},
 		},
+	}
+	for _, kind := range []string{"Secret", "ConfigMap"} {
+		targets := &metav1.PartialObjectMetadata{}
+		targets.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind(kind))
+		opts.ByObject[targets] = cache.ByObject{
+			Label: labels.SelectorFromSet(labels.Set{target.ManagedLabel(o.group): "true"}),
+			Transform: func(obj any) (any, error) {
+				if m, ok := obj.(*metav1.PartialObjectMetadata); ok {
+					target.Reduce(m)
+				}
+				return obj, nil
+			},
+			UnsafeDisableDeepCopy: &yes,
+		}
 	}
 	for _, n := range o.flags.namespaces() {
 		if opts.DefaultNamespaces == nil {

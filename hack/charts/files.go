@@ -275,6 +275,8 @@ type permissions struct {
 	Leases  []rbacv1.PolicyRule `json:"leases"`
 	Records []rbacv1.PolicyRule `json:"records,omitempty"`
 	Tokens  []rbacv1.PolicyRule `json:"tokens,omitempty"`
+	// ConfigMaps is for targets that are ConfigMaps.
+	ConfigMaps []rbacv1.PolicyRule `json:"configMaps,omitempty"`
 }
 
 func writePermissions(from, module, chart string) error {
@@ -283,7 +285,7 @@ func writePermissions(from, module, chart string) error {
 		return err
 	}
 	var r permissions
-	parts := map[string]*[]rbacv1.PolicyRule{"": &r.Rules, "-cluster": &r.Cluster, "-leases": &r.Leases, "-records": &r.Records, "-tokens": &r.Tokens}
+	parts := map[string]*[]rbacv1.PolicyRule{"": &r.Rules, "-cluster": &r.Cluster, "-leases": &r.Leases, "-records": &r.Records, "-tokens": &r.Tokens, "-configmaps": &r.ConfigMaps}
 	for _, doc := range strings.Split(string(raw), "\n---\n") {
 		var role rbacv1.ClusterRole
 		if err := yaml.UnmarshalStrict([]byte(doc), &role); err != nil {

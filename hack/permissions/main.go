@@ -41,6 +41,8 @@ var roles = []struct {
 	{"tokens", "-tokens", `# Optional: only for stores of %s that log in with the token of a ServiceAccount. A subject that can create
 # tokens of a ServiceAccount can act as it, so bind this only in the namespaces that need it.
 `},
+	{"configmaps", "-configmaps", `# Optional: only for ExternalSecrets of %s whose target is a ConfigMap, with --configmap-targets.
+`},
 }
 
 func main() {

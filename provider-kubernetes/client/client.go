@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
@@ -148,7 +149,7 @@ func valueOf(ref provider.Ref, s *corev1.Secret) provider.Value {
 		}
 		v.Binary[k] = b
 	}
-	v.Data, _ = json.Marshal(text) // Strings can always be encoded.
+	v.Data = encoded(text)
 	if ref.Metadata {
 		v.Metadata = map[string]string{}
 		maps.Copy(v.Metadata, s.Annotations)
@@ -157,12 +158,20 @@ func valueOf(ref provider.Ref, s *corev1.Secret) provider.Value {
 	return v
 }
 
+// encoded returns an object as JSON, sorted and without the escapes for HTML.
+func encoded(o any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(o) // Strings and bytes can always be encoded.
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
 // versionOf returns a version of the data alone, unlike resourceVersion, which changes with each label. The key of the hash is
 // the UID, which only those who can read the Secret know.
 func versionOf(s *corev1.Secret) string {
 	h := hmac.New(sha256.New, []byte(s.UID))
-	raw, _ := json.Marshal(s.Data) // Sorted, and can always be encoded.
-	h.Write(raw)
+	h.Write(encoded(s.Data))
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 

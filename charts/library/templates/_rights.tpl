@@ -12,7 +12,7 @@ automountServiceAccountToken: false
 {{/*
 The permissions in `files/rights.yaml`, which `make generate` writes from the markers in the code. Its parts are: `rights`,
 in every served namespace; cluster, for cluster-scoped resources; leases, in the namespaces of Leases; records, in
-its own namespace; and tokens.
+its own namespace; tokens; and configMaps.
 */}}
 {{- define "library.rights" -}}
 {{- $s := .settings -}}
@@ -26,6 +26,9 @@ its own namespace; and tokens.
 {{ include "library.role" (merge (dict "name" (printf "%s-leases" .name) "rules" $rights.leases
      "namespaces" (list $own (include "library.presenceNamespace" .) | uniq)) .) }}
 {{ include "library.role" (merge (dict "name" (printf "%s-records" .name) "rules" $rights.records "namespaces" (list $own)) .) }}
+{{- if $s.configMapTargets.enabled }}
+{{ include "library.role" (merge (dict "name" (printf "%s-configmaps" .name) "rules" $rights.configMaps "namespaces" $s.scope.namespaces) .) }}
+{{- end }}
 {{- if and $s.metrics.enabled $s.metrics.auth }}
 {{ include "library.role" (merge (dict "name" (printf "%s-metrics-auth" .name) "namespaces" list "rules" (list
      (dict "apiGroups" (list "authentication.k8s.io") "resources" (list "tokenreviews") "verbs" (list "create"))

@@ -41,6 +41,7 @@ names:
   - ambientCredentials
   - allowPlainHTTP
   - remoteChanges
+  - configMapTargets
   - controllerClass
   - concurrency
   - providerTimeout

@@ -43,6 +43,8 @@ type ExternalSecretList struct {
 // ExternalSecretSpec describes what to read, and the Secret to write.
 //
 // +kubebuilder:validation:XValidation:rule="has(self.storeRef) || (has(self.data) && size(self.data) > 0 || has(self.dataFrom) && size(self.dataFrom) > 0) && (!has(self.data) || self.data.all(e, has(e.sourceRef))) && (!has(self.dataFrom) || self.dataFrom.all(e, has(e.sourceRef)))",message="set storeRef, or sourceRef in each entry of data and dataFrom"
+// +kubebuilder:validation:XValidation:rule="(has(self.target) && has(self.target.kind) && self.target.kind == 'ConfigMap') == (has(oldSelf.target) && has(oldSelf.target.kind) && oldSelf.target.kind == 'ConfigMap')",message="target.kind cannot be changed; create another ExternalSecret"
+// +kubebuilder:validation:XValidation:rule="!(has(self.target) && has(self.target.kind) && self.target.kind == 'ConfigMap') || !has(self.dataFrom) || self.dataFrom.all(e, !has(e.sourceRef) || !has(e.sourceRef.generatorRef))",message="generated values are secret: write them to a Secret"
 type ExternalSecretSpec struct {
 	// Store that data and dataFrom read from, unless an entry sets its own.
 	// +optional
@@ -124,13 +126,30 @@ const (
 	CleanupNever    CleanupPolicy = "Never"
 )
 
+// TargetKind is the Kind that an ExternalSecret writes.
+//
+// +kubebuilder:validation:Enum="";Secret;ConfigMap
+type TargetKind string
+
+// The Kinds; unset means Secret.
+const (
+	TargetSecret    TargetKind = "Secret"
+	TargetConfigMap TargetKind = "ConfigMap"
+)
+
 // Target describes the Secret that an ExternalSecret writes.
 //
 // +kubebuilder:validation:XValidation:rule="!(has(self.deletionPolicy) && self.deletionPolicy == 'Delete' && has(self.creationPolicy) && self.creationPolicy in ['Merge', 'CreateOrMerge', 'None'])",message="deletionPolicy Delete needs creationPolicy Owner or Orphan: a shared Secret is never deleted; use deletionPolicy Merge to remove only the keys of this object"
 // +kubebuilder:validation:XValidation:rule="!(has(self.deletionPolicy) && self.deletionPolicy == 'Merge' && has(self.creationPolicy) && self.creationPolicy == 'None')",message="deletionPolicy Merge needs a creationPolicy that writes a Secret; None writes none"
 // +kubebuilder:validation:XValidation:rule="!(has(self.cleanupPolicy) && size(self.cleanupPolicy) > 0 && has(self.creationPolicy) && size(self.creationPolicy) > 0 && self.creationPolicy != 'Owner')",message="cleanupPolicy needs creationPolicy Owner: only an owned Secret is cleaned up"
 // +kubebuilder:validation:XValidation:rule="!(has(self.immutable) && self.immutable && has(self.creationPolicy) && self.creationPolicy in ['Merge', 'CreateOrMerge', 'None'])",message="immutable needs creationPolicy Owner or Orphan: a shared Secret must stay mutable"
+// +kubebuilder:validation:XValidation:rule="!(has(self.kind) && self.kind == 'ConfigMap' && has(self.template) && has(self.template.type) && size(self.template.type) > 0)",message="a ConfigMap has no type: remove template.type"
 type Target struct {
+	// Kind to write. Secret (the default), or ConfigMap for values that are not secret, if the operator allows it. Everything that
+	// is said about the Secret then holds for the ConfigMap. It cannot be changed.
+	// +optional
+	Kind TargetKind `json:"kind,omitempty"`
+
 	// Name of the Secret. Default: the name of the ExternalSecret.
 	// +optional
 	// +kubebuilder:validation:MaxLength=253

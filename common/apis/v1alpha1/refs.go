@@ -1,6 +1,7 @@
 package v1alpha1
 
 import (
+	"cmp"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -36,10 +37,14 @@ func (es *ExternalSecret) LeadingStore() *StoreRef {
 	return nil
 }
 
-// TargetName returns the name of the Secret that the object writes.
+// ConfigMapTarget is the start of the TargetName of a ConfigMap. No Secret has such a name.
+const ConfigMapTarget = "configmaps/"
+
+// TargetName returns the name of the Secret that the object writes. That of a ConfigMap starts with ConfigMapTarget.
 func (es *ExternalSecret) TargetName() string {
-	if es.Spec.Target.Name != "" {
-		return es.Spec.Target.Name
+	name := cmp.Or(es.Spec.Target.Name, es.Name)
+	if es.Spec.Target.Kind == TargetConfigMap {
+		return ConfigMapTarget + name
 	}
-	return es.Name
+	return name
 }

@@ -3,6 +3,7 @@
 package render
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -55,8 +56,8 @@ func NewPlan(es *v1alpha1.ExternalSecret) (Plan, error) {
 		return Plan{}, errors.Wrap(err, "spec.refreshInterval")
 	}
 	p := Plan{Interval: interval, Target: es.TargetName(), TemplateRefs: templateRefsOf(es.Spec.Target.Template)}
-	if msgs := validation.IsDNS1123Subdomain(p.Target); len(msgs) > 0 {
-		return Plan{}, errors.Errorf("spec.target.name: %q cannot be the name of a Secret: %s", p.Target, msgs[0])
+	if name := cmp.Or(es.Spec.Target.Name, es.Name); len(validation.IsDNS1123Subdomain(name)) > 0 {
+		return Plan{}, errors.Errorf("spec.target.name: %q cannot be the name of a Secret: %s", name, validation.IsDNS1123Subdomain(name)[0])
 	}
 	if err := unsupported(es); err != nil {
 		return Plan{}, err

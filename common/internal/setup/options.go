@@ -29,9 +29,7 @@ type Options struct {
 	Walks *kit.Walks
 	// CallTimeout is the timeout of one call to a provider, including retries.
 	CallTimeout time.Duration
-	// NoRemoteChanges is true for an operator that changes nothing outside the cluster. Its Kinds refuse such changes,
-	// too.
-	NoRemoteChanges bool
+	Permitted
 	// DefaultCleanupPolicy applies to ExternalSecrets without a cleanupPolicy.
 	DefaultCleanupPolicy v1alpha1.CleanupPolicy
 	// Audit gets a line for each key of a Secret that is added, changed or removed; nil: none.
@@ -46,4 +44,13 @@ type Options struct {
 	Random func() float64
 	// Now is the clock.
 	Now func() time.Time
+}
+
+// Permitted is what the flags of an operator permit.
+type Permitted struct {
+	// NoRemoteChanges is true for an operator that changes nothing outside the cluster. Its Kinds refuse such changes,
+	// too.
+	NoRemoteChanges bool
+	// ConfigMapTargets is true for an operator that writes ConfigMaps, too.
+	ConfigMapTargets bool
 }

@@ -10,6 +10,7 @@ import (
 	"encoding/hex"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -22,6 +23,8 @@ import (
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/tools/cache"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
 // An ObjectRef names the object to observe, or all objects in a namespace that a selector matches.
@@ -51,8 +54,11 @@ func VersionOf(versions map[string]string) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// SecretRef names a Secret.
+// SecretRef names a Secret, or the ConfigMap of a v1alpha1.ConfigMapTarget.
 func SecretRef(namespace, name string) ObjectRef {
+	if name, ok := strings.CutPrefix(name, v1alpha1.ConfigMapTarget); ok {
+		return ConfigMapRef(namespace, name)
+	}
 	return ObjectRef{
 		Resource:       schema.GroupVersionResource{Version: "v1", Resource: "secrets"},
 		NamespacedName: types.NamespacedName{Namespace: namespace, Name: name},

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
@@ -38,11 +39,12 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, watches
 	if err != nil {
 		return errors.Wrap(err, "cannot add the collector of object metrics")
 	}
-	if err := indexMarks(mgr.GetFieldIndexer()); err != nil {
+	if err := indexMarks(mgr.GetFieldIndexer(), resolve.SecretMetadata()); err != nil {
 		return err
 	}
 	r := newReconciler(Reconciler{
-		cache: mgr.GetCache(), live: live, referrers: refs, pool: pool, watches: watches,
+		cache: target.ConfigMapReader{Reader: mgr.GetCache(), Off: !o.ConfigMapTargets},
+		live:  target.ConfigMapClient{Client: live}, referrers: refs, pool: pool, watches: watches,
 		events: mgr.GetEventRecorder("direct-secrets"), ledger: ledger, opts: o,
 	})
 	walks := kit.NewController(o.Walks, r.Reconcile)
@@ -61,12 +63,19 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, watches
 		}
 	})
 	h := handlers{referrers: refs, objects: r.objects, elected: mgr.Elected(), now: o.Now, interrupt: walks.Interrupt}
-	return h.watch(c, mgr.GetCache(), o)
+	if err := h.watch(c, mgr.GetCache(), o); err != nil || !o.ConfigMapTargets {
+		return err
+	}
+	maps := target.ConfigMapMetadata()
+	if err := indexMarks(mgr.GetFieldIndexer(), maps); err != nil {
+		return err
+	}
+	return errors.Wrap(c.Watch(source.Kind[client.Object](mgr.GetCache(), maps, target.ConfigMapEvents(h.secretEvents()))), "cannot watch ConfigMaps")
 }
 
-func indexMarks(indexer client.FieldIndexer) error {
-	err := indexer.IndexField(context.Background(), resolve.SecretMetadata(), markIndex, func(obj client.Object) []string {
+func indexMarks(indexer client.FieldIndexer, targets client.Object) error {
+	err := indexer.IndexField(context.Background(), targets, markIndex, func(obj client.Object) []string {
 		return slices.Collect(maps.Keys(target.Marks(obj.GetAnnotations())))
 	})
-	return errors.Wrap(err, "cannot index Secrets by mark")
+	return errors.Wrap(err, "cannot index targets by mark")
 }

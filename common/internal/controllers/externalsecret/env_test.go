@@ -22,12 +22,14 @@ type env struct{ *testenv.Env }
 
 func newEnv(t *testing.T, flags ...func(*operator.Flags)) *env {
 	t.Helper()
-	return &env{testenv.New(t, flags...)}
+	e := newIdleEnv(t, flags...)
+	e.Start()
+	return e
 }
 
 func newIdleEnv(t *testing.T, flags ...func(*operator.Flags)) *env {
 	t.Helper()
-	return &env{testenv.NewIdle(t, flags...)}
+	return &env{asConfigMaps(t, testenv.NewIdle(t, flags...))}
 }
 
 // prompt bounds the time for steps that should take less than a second. A machine under load may need longer. A

@@ -37,7 +37,7 @@ func simulated(run *simulation.Run, change ...func(*Reconciler)) func(*simulatio
 		if err != nil {
 			panic(err)
 		}
-		if err := errors.Join(refs.Index(op.Context, op.Cache), indexMarks(op.Cache)); err != nil {
+		if err := errors.Join(refs.Index(op.Context, op.Cache), indexMarks(op.Cache, resolve.SecretMetadata())); err != nil {
 			panic(err)
 		}
 		o := Options{

@@ -127,6 +127,9 @@ func (r *Reconciler) checkPreconditions(ctx context.Context, s *subject) (o *out
 	if s.plan, err = render.NewPlan(s.es); err != nil {
 		return withVerdict(status.Stalled(v1alpha1.ReasonInvalidSpec, err.Error()), 0), nil
 	}
+	if s.es.Spec.Target.Kind == v1alpha1.TargetConfigMap && !s.opts.ConfigMapTargets {
+		return withVerdict(status.Stalled(v1alpha1.ReasonInvalidSpec, "spec.target.kind: this operator writes no ConfigMaps; in the chart, set configMapTargets.enabled, or write a Secret"), 0), nil
+	}
 	s.stores, err = fetch.Resolve(ctx, r.referrers, s.es, s.plan, true)
 	switch {
 	case kerrors.IsNotFound(errors.Cause(err)):
