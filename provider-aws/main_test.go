@@ -232,6 +232,10 @@ func testPushExample(t *testing.T, srv *emulator.Server) {
 	controlplane.Eventually(t, func() string {
 		return cmp.Diff("made-in-the-cluster", suite.For(t).In("garden").Data("password")["password"])
 	})
+	controlplane.Eventually(t, func() string { return cmp.Diff([]string{"eu-west-1"}, srv.Replicas("shared/passwords")) })
+	if policy := srv.ResourcePolicy("shared/passwords"); !strings.Contains(policy, "arn:aws:iam::444455556666:root") {
+		t.Errorf("the policy of the example is not set: %q", policy)
+	}
 	generated := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "generated"}, Data: map[string][]byte{"password": []byte("made-again")}}
 	if err := suite.API.Update(t.Context(), generated); err != nil {
 		t.Fatal(err)
