@@ -16,7 +16,8 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-aws/manifests"
 )
 
-// tenantsPolicy is the policy of the role in docs/guides/multi-tenancy.md, with the region and account of the emulator.
+// tenantsPolicy is the policy of the role in docs/guides/multi-tenancy.md, with the region and account of the emulator, and
+// with what a push needs.
 const tenantsPolicy = `{
   "Version": "2012-10-17",
   "Statement": [
