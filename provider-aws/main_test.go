@@ -50,7 +50,7 @@ func byToken() *v1alpha1.AWSAuth {
 func TestCRD(t *testing.T) {
 	both := byKey()
 	both.ServiceAccountRef = byToken().ServiceAccountRef
-	const needsRole = "additionalRoles, externalID, sessionTags and transitiveTagKeys need a role"
+	const needsRole = "additionalRoles, externalID, sessionTags, sessionTagsPolicy and transitiveTagKeys need a role"
 	cases := map[string]struct {
 		reason string
 		spec   v1alpha1.AWSSpec
@@ -107,6 +107,7 @@ func TestProvider(t *testing.T) {
 	t.Run("Cluster", func(t *testing.T) { testCluster(t, srv) })
 	t.Run("Example", func(t *testing.T) { testExample(t, srv) })
 	t.Run("PushExample", func(t *testing.T) { testPushExample(t, srv) })
+	t.Run("SessionTags", func(t *testing.T) { testSessionTags(t, srv) })
 }
 
 func testNamespaced(t *testing.T, srv *emulator.Server, role string) {
@@ -231,6 +232,10 @@ func testPushExample(t *testing.T, srv *emulator.Server) {
 	controlplane.Eventually(t, func() string {
 		return cmp.Diff("made-in-the-cluster", suite.For(t).In("garden").Data("password")["password"])
 	})
+	controlplane.Eventually(t, func() string { return cmp.Diff([]string{"eu-west-1"}, srv.Replicas("shared/passwords")) })
+	if policy := srv.ResourcePolicy("shared/passwords"); !strings.Contains(policy, "arn:aws:iam::444455556666:root") {
+		t.Errorf("the policy of the example is not set: %q", policy)
+	}
 	generated := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "garden", Name: "generated"}, Data: map[string][]byte{"password": []byte("made-again")}}
 	if err := suite.API.Update(t.Context(), generated); err != nil {
 		t.Fatal(err)

@@ -96,9 +96,6 @@ const CannotDecrypt = "KMS cannot decrypt it; check that its KMS key is enabled 
 // CannotEncrypt is the text for a KMS error that a service passes on when it writes.
 const CannotEncrypt = "KMS cannot encrypt it; check that its KMS key is enabled and that kms:Encrypt, kms:GenerateDataKey and kms:Decrypt are allowed"
 
-// BadPolicy is the text for error codes about resource policies.
-const BadPolicy = "AWS does not accept the policy of the secret; correct it in AWS"
-
 const (
 	denied       = "access denied"
 	rejected     = "AWS rejects the request as invalid; check the spec"

@@ -77,7 +77,9 @@ func Load(ctx context.Context, o Object, creds provider.Credentials) (*Config, e
 	if err != nil {
 		return nil, err
 	}
-	c.assume(o.AWS(), Session{}, sessionName(o.GetNamespace(), o.GetName()), creds)
+	if err := c.assume(o, Session{}, creds); err != nil {
+		return nil, err
+	}
 	return c, nil
 }
 
@@ -89,7 +91,9 @@ func LoadSTS(ctx context.Context, o Object, s Session, creds provider.Credential
 		return nil, err
 	}
 	c.sts = c.Endpoint
-	c.assume(o.AWS(), s, sessionName(o.GetNamespace(), o.GetName()), creds)
+	if err := c.assume(o, s, creds); err != nil {
+		return nil, err
+	}
 	return c, nil
 }
 
@@ -184,7 +188,7 @@ func (c *Config) use(cfg aws.Config, t *http.Transport) {
 
 // check rejects settings with which no call could succeed. The API server already rejects most of them.
 func check(spec *v1alpha1.AWSSpec) error {
-	passed := spec.ExternalID != "" || len(spec.SessionTags) > 0 || len(spec.TransitiveTagKeys) > 0
+	passed := spec.ExternalID != "" || len(spec.SessionTags) > 0 || len(spec.TransitiveTagKeys) > 0 || spec.SessionTagsPolicy == v1alpha1.SessionTagsSimple
 	byToken := spec.Auth != nil && spec.Auth.ServiceAccountRef != nil
 	switch {
 	case spec.Region != "" && !region.MatchString(spec.Region):
@@ -194,9 +198,9 @@ func check(spec *v1alpha1.AWSSpec) error {
 	case byToken && spec.Role == "":
 		return provider.NewError(provider.Invalid, "spec.role: required with spec.auth.serviceAccountRef; set it to the ARN of the role that trusts the ServiceAccount")
 	case spec.Role == "" && (passed || len(spec.AdditionalRoles) > 0):
-		return provider.NewError(provider.Invalid, "spec.role: required with additionalRoles, externalID, sessionTags or transitiveTagKeys")
+		return provider.NewError(provider.Invalid, "spec.role: required with additionalRoles, externalID, sessionTags, sessionTagsPolicy or transitiveTagKeys")
 	case byToken && passed && len(spec.AdditionalRoles) == 0:
-		return provider.NewError(provider.Invalid, "spec.role: externalID, sessionTags and transitiveTagKeys cannot be used with a role that is assumed with a token; remove them, or name the role that trusts the ServiceAccount in spec.additionalRoles")
+		return provider.NewError(provider.Invalid, "spec.role: externalID, sessionTags, sessionTagsPolicy and transitiveTagKeys cannot be used with a role that is assumed with a token; remove them, or name the role that trusts the ServiceAccount in spec.additionalRoles")
 	}
 	return nil
 }

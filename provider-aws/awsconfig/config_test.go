@@ -176,8 +176,8 @@ func TestLoadAmbientWithoutRegion(t *testing.T) {
 }
 
 func TestCheck(t *testing.T) {
-	const needsRole = "spec.role: required with additionalRoles, externalID, sessionTags or transitiveTagKeys"
-	const noPassing = "spec.role: externalID, sessionTags and transitiveTagKeys cannot be used with a role that is assumed with a token; remove them, or name the role that trusts the ServiceAccount in spec.additionalRoles"
+	const needsRole = "spec.role: required with additionalRoles, externalID, sessionTags, sessionTagsPolicy or transitiveTagKeys"
+	const noPassing = "spec.role: externalID, sessionTags, sessionTagsPolicy and transitiveTagKeys cannot be used with a role that is assumed with a token; remove them, or name the role that trusts the ServiceAccount in spec.additionalRoles"
 	both := byKey()
 	both.ServiceAccountRef = byToken().ServiceAccountRef
 	cases := map[string]struct {

@@ -76,12 +76,17 @@ func (c *Config) explain(err error, codes Codes) *provider.Error {
 	return provider.Safe(err)
 }
 
+// tagSession is the permission to pass session tags.
+const tagSession = "sts:TagSession"
+
 func (c *Config) errorFor(m Meaning, api smithy.APIError, err error) *provider.Error {
 	var l *loginError
 	e := provider.NewError(m.Class, "%s", m.Text)
 	switch {
 	case m.Class == provider.Throttled:
 		e.RetryAfter = retryAfter(err)
+	case m.Text == denied && errors.As(err, &l) && strings.Contains(api.ErrorMessage(), tagSession):
+		e.Message = "the caller is not allowed to pass session tags; allow " + tagSession + " in the caller's policy, and in the role's trust policy"
 	case m.Text == denied && errors.As(err, &l):
 		e.Message = "the caller is not allowed to assume the role; allow it in the caller's policy, and in the role's trust policy (principal, spec.externalID, spec.sessionTags)"
 	case m.Text == denied:

@@ -68,7 +68,8 @@ type step struct {
 	options func(*stscreds.AssumeRoleOptions)
 }
 
-func steps(spec *v1alpha1.AWSSpec) []step {
+// steps returns the chain of roles. tags are passed when spec.role is assumed.
+func steps(spec *v1alpha1.AWSSpec, tags []types.Tag) []step {
 	var all []step
 	for i, arn := range spec.AdditionalRoles {
 		all = append(all, step{field: fmt.Sprintf("spec.additionalRoles[%d]", i), arn: arn})
@@ -80,10 +81,7 @@ func steps(spec *v1alpha1.AWSSpec) []step {
 		if spec.ExternalID != "" {
 			o.ExternalID = aws.String(spec.ExternalID)
 		}
-		for _, t := range spec.SessionTags {
-			o.Tags = append(o.Tags, types.Tag{Key: aws.String(t.Key), Value: aws.String(t.Value)})
-		}
-		o.TransitiveTagKeys = spec.TransitiveTagKeys
+		o.Tags, o.TransitiveTagKeys = tags, spec.TransitiveTagKeys
 	}})
 }
 
@@ -99,8 +97,13 @@ func (s Session) duration() time.Duration { return cmp.Or(s.Duration, sessionDur
 
 // assume adds the chain of roles to the present credentials. Calls to AWS share one cached session until it
 // expires; s describes the separate sessions that OpenSession opens.
-func (c *Config) assume(spec *v1alpha1.AWSSpec, s Session, session string, creds provider.Credentials) {
-	all := steps(spec)
+func (c *Config) assume(o Object, s Session, creds provider.Credentials) error {
+	spec, session := o.AWS(), sessionName(o.GetNamespace(), o.GetName())
+	tags, err := sessionTags(o, creds)
+	if err != nil {
+		return err
+	}
+	all := steps(spec, tags)
 	for i, one := range all {
 		if i == len(all)-1 {
 			c.role = one.arn
@@ -108,6 +111,7 @@ func (c *Config) assume(spec *v1alpha1.AWSSpec, s Session, session string, creds
 		}
 		c.AWS.Credentials = c.cached(c.login(spec, i, one, Session{}, session, creds))
 	}
+	return nil
 }
 
 // login assumes one role of the chain. If the spec names a ServiceAccount, its token assumes the first role.

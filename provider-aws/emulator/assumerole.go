@@ -35,6 +35,9 @@ func (e *Emulator) assumeRole(q *request, form url.Values) (any, error) {
 	if !known || !r.trusts(q.caller, externalID) || q.caller.denies("sts:AssumeRole", "") {
 		return nil, forbidden("User: " + q.caller.arn + " is not authorized to perform: sts:AssumeRole on resource: " + arn)
 	}
+	if len(members(form, "Tags", ".Key", ".Value")) > 0 && q.caller.denies("sts:TagSession", "") {
+		return nil, forbidden("User: " + q.caller.arn + " is not authorized to perform: sts:TagSession on resource: " + arn)
+	}
 	s := Session{Name: form.Get("RoleSessionName"), ExternalID: externalID, SourceAccessKeyID: accessKeyOf(q.http)}
 	d, err := sessionDuration(form, r)
 	if err != nil {

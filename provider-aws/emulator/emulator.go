@@ -32,6 +32,8 @@ type Emulator struct {
 	order      []*secret // in order of creation
 	seq        uint64
 	parameters map[string]*parameter
+	// occupied are the regions that have a secret of every name, so that replication fails.
+	occupied map[string]bool
 
 	identities identities
 	control    http.Handler

@@ -43,6 +43,7 @@ type principal struct {
 	sessionToken    string
 	expires         time.Time // the zero time means never
 	deny            []Deny
+	policy          *Policy    // nil allows everything that deny does not list
 	session         *Session   // nil for a user's access key
 	mfa             *mfaDevice // nil for a user without a device
 	signer          *v4.Signer // one per principal, because a signer caches the key derived for it

@@ -86,7 +86,7 @@ func handle[In any, P interface {
 // allow checks a permission of the caller on one secret, or without one.
 func (e *Emulator) allow(q *request, operation, secretID string) error {
 	action := q.service.name() + ":" + operation
-	if q.caller.denies(action, e.nameOf(secretID)) {
+	if q.caller.denies(action, e.nameOf(secretID)) || !e.policyAllows(q, action, secretID) {
 		return accessDenied(q.caller, action, secretID)
 	}
 	return nil

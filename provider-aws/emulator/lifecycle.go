@@ -53,6 +53,9 @@ func (e *Emulator) deleteSecret(q *request, in *deleteSecretInput) (any, error) 
 	if s.scheduled() {
 		return nil, invalidRequest("You can't perform this operation on the secret because it was already scheduled for deletion.")
 	}
+	if len(s.replicas) > 0 {
+		return nil, stillReplicated(s)
+	}
 	s.deleteAt = now.Add(window)
 	return &secretName{ARN: s.arn, Name: s.name, DeletionDate: date(s.deleteAt)}, nil
 }
@@ -65,6 +68,9 @@ func (e *Emulator) forceDelete(id string, now time.Time) (any, error) {
 			return nil, err
 		}
 		return &secretName{ARN: e.arnPrefix() + id + arnSuffix(), Name: id, DeletionDate: date(now)}, nil
+	}
+	if len(s.replicas) > 0 {
+		return nil, stillReplicated(s)
 	}
 	e.remove(s)
 	return &secretName{ARN: s.arn, Name: s.name, DeletionDate: date(now)}, nil

@@ -32,6 +32,7 @@ type secretEntry struct {
 	Tags                   []tag               `json:",omitempty"`
 	SecretVersionsToStages map[string][]string `json:",omitempty"`
 	VersionIDsToStages     map[string][]string `json:"VersionIdsToStages,omitempty"`
+	ReplicationStatus      []replica           `json:",omitempty"`
 
 	at position
 }
@@ -57,7 +58,7 @@ func (e *Emulator) describeSecret(q *request, in *describeSecretInput) (any, err
 		return nil, err
 	}
 	out := newSecretEntry(s)
-	out.VersionIDsToStages = s.labels()
+	out.VersionIDsToStages, out.ReplicationStatus = s.labels(), slices.Clone(s.replicas)
 	return out, nil
 }
 

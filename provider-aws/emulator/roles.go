@@ -31,6 +31,9 @@ type Role struct {
 
 	// Deny lists the actions that sessions are not allowed to do; everything else is allowed.
 	Deny []Deny `json:",omitempty"`
+
+	// Policy limits what sessions can do with secrets and parameters; nil allows everything that Deny does not list.
+	Policy *Policy `json:",omitempty"`
 }
 
 // A WebIdentity selects tokens by their claims. An empty field accepts all.
@@ -120,7 +123,7 @@ func (e *Emulator) open(r Role, s Session, d time.Duration) *sessionCredentials 
 	s.Chain = append(slices.Clone(s.Chain), r.ARN)
 	s.Tags = maps.Clone(s.Tags)
 	return e.record(principal{
-		arn: s.AssumedRoleARN, userID: "AROA" + strings.ToUpper(hashString([]byte(r.ARN))) + ":" + s.Name, deny: r.Deny,
+		arn: s.AssumedRoleARN, userID: "AROA" + strings.ToUpper(hashString([]byte(r.ARN))) + ":" + s.Name, deny: r.Deny, policy: r.Policy,
 	}, s, d)
 }
 

@@ -2,19 +2,23 @@ package emulator
 
 // secretsManager is the service with the secrets.
 var secretsManager = &jsonService{scope: "secretsmanager", target: "secretsmanager.", operations: map[string]operation{
-	"BatchGetSecretValue":      handle((*Emulator).batchGetSecretValue),
-	"CreateSecret":             handle((*Emulator).createSecret),
-	"DeleteSecret":             handle((*Emulator).deleteSecret),
-	"DescribeSecret":           handle((*Emulator).describeSecret),
-	"GetSecretValue":           handle((*Emulator).getSecretValue),
-	"ListSecretVersionIds":     handle((*Emulator).listSecretVersionIDs),
-	"ListSecrets":              handle((*Emulator).listSecrets),
-	"PutSecretValue":           handle((*Emulator).putSecretValue),
-	"RestoreSecret":            handle((*Emulator).restoreSecret),
-	"TagResource":              handle((*Emulator).tagResource),
-	"UntagResource":            handle((*Emulator).untagResource),
-	"UpdateSecret":             handle((*Emulator).updateSecret),
-	"UpdateSecretVersionStage": handle((*Emulator).updateSecretVersionStage),
+	"BatchGetSecretValue":          handle((*Emulator).batchGetSecretValue),
+	"CreateSecret":                 handle((*Emulator).createSecret),
+	"DeleteSecret":                 handle((*Emulator).deleteSecret),
+	"DescribeSecret":               handle((*Emulator).describeSecret),
+	"GetResourcePolicy":            handle((*Emulator).getResourcePolicy),
+	"GetSecretValue":               handle((*Emulator).getSecretValue),
+	"ListSecretVersionIds":         handle((*Emulator).listSecretVersionIDs),
+	"ListSecrets":                  handle((*Emulator).listSecrets),
+	"PutResourcePolicy":            handle((*Emulator).putResourcePolicy),
+	"PutSecretValue":               handle((*Emulator).putSecretValue),
+	"RemoveRegionsFromReplication": handle((*Emulator).removeRegionsFromReplication),
+	"ReplicateSecretToRegions":     handle((*Emulator).replicateSecretToRegions),
+	"RestoreSecret":                handle((*Emulator).restoreSecret),
+	"TagResource":                  handle((*Emulator).tagResource),
+	"UntagResource":                handle((*Emulator).untagResource),
+	"UpdateSecret":                 handle((*Emulator).updateSecret),
+	"UpdateSecretVersionStage":     handle((*Emulator).updateSecretVersionStage),
 }}
 
 // secretRef is the field of a request that names one secret.

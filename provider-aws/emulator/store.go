@@ -23,6 +23,8 @@ type secret struct {
 	kmsKeyID    string
 	kind        string
 	tags        []tag
+	replicas    []replica
+	policy      string
 	created     time.Time
 	changed     time.Time
 	deleteAt    time.Time // the zero time means not scheduled for deletion

@@ -10,6 +10,8 @@ type createSecretInput struct {
 	KmsKeyID    string `json:"KmsKeyId"`
 	Type        string
 	Tags        []tag
+
+	AddReplicaRegions []replica
 }
 
 func (in *createSecretInput) secretIDs() []string { return []string{in.Name} }
@@ -27,12 +29,21 @@ func (e *Emulator) createSecret(q *request, in *createSecretInput) (any, error) 
 	if err := e.allow(q, "CreateSecret", in.Name); err != nil {
 		return nil, err
 	}
+	if err := e.checkReplicas(in.AddReplicaRegions); err != nil {
+		return nil, err
+	}
+	if len(in.AddReplicaRegions) > 0 {
+		if err := e.allow(q, "ReplicateSecretToRegions", in.Name); err != nil {
+			return nil, err
+		}
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if s := e.lookup(in.Name); s != nil {
 		return in.again(s)
 	}
 	s := e.insert(in.Name)
+	e.replicate(s, in.AddReplicaRegions)
 	s.description, s.kmsKeyID, s.kind = in.Description, in.KmsKeyID, in.Type
 	for _, t := range in.Tags {
 		s.setTag(t)

@@ -47,8 +47,10 @@ func harness(t *testing.T, aws *emulator.Server) conformance.Harness {
 		},
 		MaxWrite: maxValue,
 		Metadata: []string{
-			`{"description":"one","kmsKeyID":"alias/one","tags":{"team":"one"}}`,
-			`{"description":"two","kmsKeyID":"alias/two","tags":{"team":"two"}}`,
+			`{"description":"one","kmsKeyID":"alias/one","tags":{"team":"one"},"replicaRegions":[{"region":"eu-west-1"}],` +
+				`"resourcePolicy":{"Statement":[{"Effect":"Deny","Principal":"*","Action":"secretsmanager:DeleteSecret","Resource":"*"}]}}`,
+			`{"description":"two","kmsKeyID":"alias/two","tags":{"team":"two"},"replicaRegions":[{"region":"eu-west-2","kmsKeyID":"alias/two"}],` +
+				`"resourcePolicy":"{\"Statement\":[{\"Effect\":\"Allow\",\"Principal\":{\"AWS\":\"444455556666\"},\"Action\":\"secretsmanager:GetSecretValue\",\"Resource\":\"*\"}]}"}`,
 		},
 	}
 }

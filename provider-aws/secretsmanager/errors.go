@@ -19,6 +19,7 @@ const invalidRequest = "InvalidRequestException"
 var codes = awsconfig.Codes{
 	"ResourceNotFoundException": {Class: provider.NotFound, Text: "does not exist"},
 	invalidRequest:              {Class: provider.Invalid, Text: "AWS rejects the request in the current state of the secret"},
+	hasReplicas:                 {Class: provider.Unavailable, Text: "AWS has not removed its replicas yet; retrying"},
 	scheduledForDeletion:        {Class: provider.NotFound, Text: "is scheduled for deletion; restore it, or correct the key"},
 	"DecryptionFailure":         {Class: provider.Denied, Text: awsconfig.CannotDecrypt},
 	"DecryptionFailureException": {
@@ -27,8 +28,8 @@ var codes = awsconfig.Codes{
 	"EncryptionFailure":                {Class: provider.Denied, Text: awsconfig.CannotEncrypt},
 	"ResourceExistsException":          {Class: provider.Conflict, Text: "exists already"},
 	"LimitExceededException":           {Class: provider.Invalid, Text: "a limit of AWS is reached, such as the number of new versions of a secret within a day; write less often, or raise the quota"},
-	"MalformedPolicyDocumentException": {Class: provider.Invalid, Text: awsconfig.BadPolicy},
-	"PublicPolicyException":            {Class: provider.Invalid, Text: awsconfig.BadPolicy},
+	"MalformedPolicyDocumentException": {Class: provider.Invalid, Text: "AWS does not accept metadata.resourcePolicy as a policy; correct it"},
+	"PublicPolicyException":            {Class: provider.Invalid, Text: "metadata.resourcePolicy gives access to everyone; name the principals"},
 	"PreconditionNotMetException":      {Class: provider.Invalid, Text: "AWS rejects the request in the current state of the secret"},
 
 	"InternalServiceError":      {Class: provider.Unavailable, Text: "AWS has an internal error"},
@@ -37,6 +38,9 @@ var codes = awsconfig.Codes{
 
 // scheduledForDeletion is not a code of AWS. It stands for an InvalidRequestException with this text.
 const scheduledForDeletion = "scheduled for deletion"
+
+// hasReplicas is not a code of AWS either. It stands for an InvalidRequestException about replica regions.
+const hasReplicas = "replica regions"
 
 // explain turns an error of the SDK into a provider.Error.
 func (c *Client) explain(err error, what string) error {
@@ -52,6 +56,9 @@ func codeOf(api smithy.APIError) string {
 	text := api.ErrorMessage()
 	if api.ErrorCode() == invalidRequest && (strings.Contains(text, "marked for deletion") || strings.Contains(text, "scheduled for deletion")) {
 		return scheduledForDeletion
+	}
+	if api.ErrorCode() == invalidRequest && strings.Contains(text, hasReplicas) {
+		return hasReplicas
 	}
 	return api.ErrorCode()
 }

@@ -97,8 +97,11 @@ func (c *Client) Observe(ctx context.Context, t provider.Target) (provider.Obser
 	if d.DeletedDate != nil {
 		return provider.Observed{}, c.config.ExplainCode(scheduledForDeletion, "", c.about(ref), codes)
 	}
-	has := settingsOf(d)
-	o := provider.Observed{Mark: has.Tags[awsconfig.MarkKey], Drift: m.Drift(has), ID: *d.ARN}
+	drift, err := c.drift(ctx, t.Key, m, d)
+	if err != nil {
+		return provider.Observed{}, err
+	}
+	o := provider.Observed{Mark: tagMap(d.Tags)[awsconfig.MarkKey], Drift: drift, ID: *d.ARN}
 	out, err := do(ctx, c, c.api.GetSecretValue, &secretsmanager.GetSecretValueInput{SecretId: d.ARN}, "GetSecretValue", t.Key)
 	switch {
 	case provider.IsNotFound(err) && currentOf(d) == "": // The secret has no value yet.
@@ -145,7 +148,7 @@ func written(key string, arn, id *string) (provider.Written, error) {
 	return provider.Written{Version: versionName(*id), ID: *arn}, nil
 }
 
-// Create creates a secret and its mark with one call.
+// Create creates a secret and its mark with one call. A secret with a policy gets its value only under that policy.
 func (c *Client) Create(ctx context.Context, t provider.Target, data []byte, mark string) (provider.Written, error) {
 	m, err := c.settings(t)
 	if err == nil {
@@ -158,10 +161,12 @@ func (c *Client) Create(ctx context.Context, t provider.Target, data []byte, mar
 		return provider.Written{}, provider.NewError(provider.Invalid, "%s: does not exist, and the ARN of a new secret cannot be chosen; push to a name", c.about(provider.Ref{Key: t.Key}))
 	}
 	in := &secretsmanager.CreateSecretInput{
-		Name: aws.String(c.config.ID(t.Key)), ClientRequestToken: token(), Tags: tagList(m.Marked(mark)),
-		Description: given(m.Description), KmsKeyId: given(m.KMSKeyID),
+		Name: aws.String(c.config.ID(t.Key)), ClientRequestToken: token(), Tags: tagList(m.newTags(mark)),
+		Description: given(m.Description), KmsKeyId: given(m.KMSKeyID), AddReplicaRegions: replicaList(m.ReplicaRegions),
 	}
-	in.SecretString, in.SecretBinary = payload(data)
+	if m.ResourcePolicy == nil {
+		in.SecretString, in.SecretBinary = payload(data)
+	}
 	out, err := do(ctx, c, c.api.CreateSecret, in, "CreateSecret", t.Key)
 	switch {
 	case provider.IsNotFound(err):
@@ -169,7 +174,11 @@ func (c *Client) Create(ctx context.Context, t provider.Target, data []byte, mar
 	case err != nil:
 		return provider.Written{}, err
 	}
-	return written(t.Key, out.ARN, out.VersionId)
+	if m.ResourcePolicy == nil {
+		return written(t.Key, out.ARN, out.VersionId)
+	}
+	seen := provider.Observed{ID: aws.ToString(out.ARN), Mark: mark, Drift: []string{policyDrift}}
+	return c.Update(ctx, t, seen, data)
 }
 
 // restore restores a secret that is scheduled for deletion, because AWS does not allow a new one of that name.
@@ -200,11 +209,16 @@ func (c *Client) restore(ctx context.Context, t provider.Target, data []byte, ma
 	return c.Update(ctx, t, seen, data)
 }
 
-// Update writes the value first, because only that write is guarded, and then the settings that have drifted.
+// Update writes the policy first, so that a new value is never under the old one. Then it writes the value, because only
+// that write is guarded, and then the other settings that have drifted.
 func (c *Client) Update(ctx context.Context, t provider.Target, seen provider.Observed, data []byte) (provider.Written, error) {
 	m, err := c.settings(t)
 	if err != nil {
 		return provider.Written{}, err
+	}
+	drifted := m.Drifted(seen.Drift)
+	if err := c.putPolicy(ctx, t.Key, aws.String(cmp.Or(seen.ID, c.config.ID(t.Key))), drifted.ResourcePolicy); err != nil {
+		return provider.Written{}, awsconfig.Moved(err)
 	}
 	w := provider.Written{Version: seen.Version, ID: seen.ID}
 	if data != nil && (seen.Data == nil || !bytes.Equal(data, seen.Data)) {
@@ -215,7 +229,7 @@ func (c *Client) Update(ctx context.Context, t provider.Target, seen provider.Ob
 			return provider.Written{}, awsconfig.Moved(err)
 		}
 	}
-	if err := c.updateSettings(ctx, t, seen, m.Drifted(seen.Drift)); err != nil {
+	if err := c.updateSettings(ctx, t, seen, drifted); err != nil {
 		return provider.Written{}, awsconfig.Moved(err)
 	}
 	return w, nil
@@ -278,7 +292,7 @@ func (c *Client) promote(ctx context.Context, key string, was *secretsmanager.De
 }
 
 // updateSettings updates the settings that have drifted. It creates no version.
-func (c *Client) updateSettings(ctx context.Context, t provider.Target, seen provider.Observed, m awsconfig.Metadata) error {
+func (c *Client) updateSettings(ctx context.Context, t provider.Target, seen provider.Observed, m Metadata) error {
 	id := aws.String(cmp.Or(seen.ID, c.config.ID(t.Key)))
 	if m.Description != "" || m.KMSKeyID != "" {
 		in := &secretsmanager.UpdateSecretInput{SecretId: id, Description: given(m.Description), KmsKeyId: given(m.KMSKeyID)}
@@ -286,11 +300,13 @@ func (c *Client) updateSettings(ctx context.Context, t provider.Target, seen pro
 			return err
 		}
 	}
-	if len(m.Tags) == 0 {
-		return nil
+	if len(m.Tags) > 0 {
+		in := &secretsmanager.TagResourceInput{SecretId: id, Tags: tagList(m.Tags)}
+		if _, err := do(ctx, c, c.api.TagResource, in, "TagResource", t.Key); err != nil {
+			return err
+		}
 	}
-	_, err := do(ctx, c, c.api.TagResource, &secretsmanager.TagResourceInput{SecretId: id, Tags: tagList(m.Tags)}, "TagResource", t.Key)
-	return err
+	return c.replicate(ctx, t.Key, id, m.ReplicaRegions)
 }
 
 // Mark replaces the mark of a secret. AWS has no conditional call for this, so the secret is described right
@@ -335,6 +351,9 @@ func (c *Client) Delete(ctx context.Context, t provider.Target, seen provider.Ob
 		return err
 	case !unchanged(d, seen), tagMap(d.Tags)[awsconfig.MarkKey] != seen.Mark:
 		return changed(t.Key)
+	}
+	if err := c.removeReplicas(ctx, t.Key, d); err != nil {
+		return err
 	}
 	in := &secretsmanager.DeleteSecretInput{SecretId: d.ARN}
 	if c.deletion != nil && c.deletion.ForceDeleteWithoutRecovery {

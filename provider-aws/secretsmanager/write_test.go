@@ -81,14 +81,14 @@ func TestWriteRefused(t *testing.T) {
 		"Large":     {"A value that is too large is rejected.", "a", make([]byte, maxValue+1), "{}", `secret "a": the value has 65537 bytes, and AWS allows at most 65536`},
 		"ARN":       {"An ARN cannot be created.", "arn:aws:secretsmanager:us-east-1:000000000000:secret:a-abcdef", []byte("v"), "{}", `secret "arn:aws:secretsmanager:us-east-1:000000000000:secret:a-abcdef": does not exist, and the ARN of a new secret cannot be chosen; push to a name`},
 		"Key":       {"An invalid key is rejected.", "", []byte("v"), "{}", "a key of 0 characters is not valid in AWS"},
-		"Unknown":   {"An unknown field is rejected.", "a", []byte("v"), `{"kmsKeyId":"x"}`, `metadata: unknown field "kmsKeyId"; allowed are description, kmsKeyID and tags`},
-		"Twice":     {"A duplicate field is rejected.", "a", []byte("v"), `{"description":"x","description":"y"}`, `metadata: duplicate field "description"; allowed are description, kmsKeyID and tags`},
-		"Type":      {"A value of another type is rejected.", "a", []byte("v"), `{"description":1}`, `metadata: cannot unmarshal number into Go struct field Metadata.description of type string; allowed are description, kmsKeyID and tags`},
+		"Unknown":   {"An unknown field is rejected.", "a", []byte("v"), `{"kmsKeyId":"x"}`, `metadata: unknown field "kmsKeyId"; allowed are description, kmsKeyID, tags, replicaRegions and resourcePolicy`},
+		"Twice":     {"A duplicate field is rejected.", "a", []byte("v"), `{"description":"x","description":"y"}`, `metadata: duplicate field "description"; allowed are description, kmsKeyID, tags, replicaRegions and resourcePolicy`},
+		"Type":      {"A value of another type is rejected.", "a", []byte("v"), `{"description":1}`, `metadata: cannot unmarshal number into Go struct field Metadata.Metadata.description of type string; allowed are description, kmsKeyID, tags, replicaRegions and resourcePolicy`},
 		"TagAWS":    {"A tag with AWS's prefix is rejected.", "a", []byte("v"), `{"tags":{"AWS:x":"y"}}`, `metadata.tags: the key "AWS:x" is reserved by AWS; use another one`},
 		"TagMark":   {"A tag with the prefix of the marks is rejected.", "a", []byte("v"), `{"tags":{"direct-secrets.io/created-by":"me"}}`, `metadata.tags: the key "direct-secrets.io/created-by" is reserved for the operator, which records there which object created the secret; remove it`},
 		"TagEmpty":  {"A tag without a key is rejected.", "a", []byte("v"), `{"tags":{"":"y"}}`, `metadata.tags: a key is empty; name the tag`},
 		"TagsMany":  {"Too many tags are rejected.", "a", []byte("v"), many + `}}`, `metadata.tags: has 49 tags, at most 48 are allowed; remove some`},
-		"NotObject": {"Metadata that are not an object are rejected.", "a", []byte("v"), `[]`, `metadata: cannot unmarshal array into Go value of type awsconfig.Metadata; allowed are description, kmsKeyID and tags`},
+		"NotObject": {"Metadata that are not an object are rejected.", "a", []byte("v"), `[]`, `metadata: cannot unmarshal array into Go value of type secretsmanager.Metadata; allowed are description, kmsKeyID, tags, replicaRegions and resourcePolicy`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -433,7 +433,7 @@ func TestWriteErrors(t *testing.T) {
 		"Stage":     {"The error names the permission to move labels.", "UpdateSecretVersionStage", emulator.Fault{Code: "AccessDeniedException"}, provider.NewError(provider.Denied, `secret "a": access denied; allow secretsmanager:UpdateSecretVersionStage in a policy`)},
 		"Parameter": {"A rejected call is not a Conflict if no other writer has changed the secret.", "UpdateSecretVersionStage", emulator.Fault{Code: "InvalidParameterException", Message: canary}, provider.NewError(provider.Invalid, `secret "a": AWS rejects the request as invalid; check the spec`)},
 		"Throttled": {"Too many calls are Throttled.", "PutSecretValue", emulator.Throttled(), provider.NewError(provider.Throttled, `secret "a": AWS throttles the calls; retrying with back-off`)},
-		"Policy":    {"A rejected policy has its own message.", "PutSecretValue", emulator.Fault{Code: "MalformedPolicyDocumentException"}, provider.NewError(provider.Invalid, `secret "a": %s`, awsconfig.BadPolicy)},
+		"Policy":    {"A rejected policy has its own message.", "PutSecretValue", emulator.Fault{Code: "MalformedPolicyDocumentException"}, provider.NewError(provider.Invalid, `secret "a": AWS does not accept metadata.resourcePolicy as a policy; correct it`)},
 		"Unknown":   {"An unknown error code is Unavailable.", "CreateSecret", emulator.Fault{Code: "NewException", Message: canary}, provider.NewError(provider.Unavailable, `secret "new": AWS returned the error NewException`)},
 		"Missing":   {"A NotFound for a new secret is Unavailable if AWS has no secret of that name.", "CreateSecret", emulator.Fault{Code: "ResourceNotFoundException"}, provider.NewError(provider.Unavailable, `secret "new": AWS refuses to create it, although no secret has this name; AWS may still be deleting one, or cannot find metadata.kmsKeyID`)},
 		"Replicas":  {"Another invalid state of a secret has its own message.", "DeleteSecret", emulator.Fault{Code: "InvalidRequestException", Message: canary}, provider.NewError(provider.Invalid, `secret "a": AWS rejects the request in the current state of the secret`)},

@@ -380,7 +380,7 @@ func TestConnectFails(t *testing.T) {
 		"MFAToken":  {"An MFA device with a ServiceAccount is rejected.", mfa, "", token, field("serialNumber", mine)},
 		"Rotation":  {"A token code with a rotation interval is rejected.", mfa, "1h", same, provider.NewError(provider.Invalid, "spec.rotationInterval: spec.requestParameters.tokenCode works only once, so a rotation would fail; remove rotationInterval")},
 		"Region":    {"A missing region is rejected.", v1alpha1.STSRequestParameters{}, "", func(s *awstest.Store) { s.Region = "" }, provider.NewError(provider.Invalid, "spec.region: required with spec.auth; set it, for example to eu-central-1")},
-		"Roles":     {"additionalRoles without a role are rejected.", v1alpha1.STSRequestParameters{}, "", func(s *awstest.Store) { s.AdditionalRoles = []string{"a"} }, provider.NewError(provider.Invalid, "spec.role: required with additionalRoles, externalID, sessionTags or transitiveTagKeys")},
+		"Roles":     {"additionalRoles without a role are rejected.", v1alpha1.STSRequestParameters{}, "", func(s *awstest.Store) { s.AdditionalRoles = []string{"a"} }, provider.NewError(provider.Invalid, "spec.role: required with additionalRoles, externalID, sessionTags, sessionTagsPolicy or transitiveTagKeys")},
 		"Ambient":   {"The operator's identity cannot be used unless the operator allows it.", v1alpha1.STSRequestParameters{}, "", func(s *awstest.Store) { s.Auth = nil }, provider.NewError(provider.Invalid, "spec.auth: auth is not set")},
 	}
 	for name, tc := range cases {

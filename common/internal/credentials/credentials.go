@@ -160,6 +160,9 @@ func (r *Reader) Ambient() error {
 // PlainHTTPAllowed implements provider.PlainHTTPAllower.
 func (r *Reader) PlainHTTPAllowed() bool { return r.fence.PlainHTTP }
 
+// LimitedTo implements provider.NamespaceLimiter.
+func (r *Reader) LimitedTo() string { return r.fence.Namespace }
+
 // namespace returns the namespace to read in. It returns an error if the reference is outside the fence, or if a name
 // is not valid.
 func (r *Reader) namespace(named, what, name string) (string, error) {

@@ -7,7 +7,7 @@ import (
 // AWSSpec is embedded by every store and generator Kind of AWS: the region and endpoint of the service, and how to log
 // in.
 //
-// +kubebuilder:validation:XValidation:rule="(has(self.role) && size(self.role) > 0) || !((has(self.additionalRoles) && size(self.additionalRoles) > 0) || (has(self.externalID) && size(self.externalID) > 0) || (has(self.sessionTags) && size(self.sessionTags) > 0) || (has(self.transitiveTagKeys) && size(self.transitiveTagKeys) > 0))",message="additionalRoles, externalID, sessionTags and transitiveTagKeys need a role"
+// +kubebuilder:validation:XValidation:rule="(has(self.role) && size(self.role) > 0) || !((has(self.additionalRoles) && size(self.additionalRoles) > 0) || (has(self.externalID) && size(self.externalID) > 0) || (has(self.sessionTags) && size(self.sessionTags) > 0) || (has(self.transitiveTagKeys) && size(self.transitiveTagKeys) > 0) || (has(self.sessionTagsPolicy) && self.sessionTagsPolicy == 'Simple'))",message="additionalRoles, externalID, sessionTags, sessionTagsPolicy and transitiveTagKeys need a role"
 // +kubebuilder:validation:XValidation:rule="!has(self.auth) || !has(self.auth.serviceAccountRef) || (has(self.role) && size(self.role) > 0)",message="auth.serviceAccountRef needs a role that its token can assume"
 type AWSSpec struct {
 	common.RetrySpec `json:",inline"`
@@ -39,12 +39,21 @@ type AWSSpec struct {
 	// +kubebuilder:validation:MaxLength=1224
 	ExternalID string `json:"externalID,omitempty"`
 
-	// Session tags to pass when the role is assumed.
+	// Session tags to pass when the role is assumed. Keys that begin with direct-secrets.io/ are reserved for
+	// sessionTagsPolicy.
 	// +optional
 	// +kubebuilder:validation:MaxItems=50
 	// +listType=map
 	// +listMapKey=key
 	SessionTags []SessionTag `json:"sessionTags,omitempty"`
+
+	// Session tags that the operator adds when the role is assumed, so that IAM policies can check them. Simple:
+	// direct-secrets.io/namespace, the namespace of the objects that read and push; direct-secrets.io/store-kind and
+	// direct-secrets.io/store-name; and direct-secrets.io/service-account with auth.serviceAccountRef. Cluster Kinds need
+	// authenticationScope ManifestNamespace for it. None (the default): no tags.
+	// +optional
+	// +kubebuilder:validation:Enum="";None;Simple
+	SessionTagsPolicy SessionTagsPolicy `json:"sessionTagsPolicy,omitempty"`
 
 	// Keys of session tags that are inherited by later sessions in a chain of roles.
 	// +optional
@@ -73,10 +82,20 @@ type KeySpec struct {
 	Prefix string `json:"prefix,omitempty"`
 }
 
+// SessionTagsPolicy defines which session tags the operator adds.
+type SessionTagsPolicy string
+
+// The policies for session tags; unset means SessionTagsNone.
+const (
+	SessionTagsNone   SessionTagsPolicy = "None"
+	SessionTagsSimple SessionTagsPolicy = "Simple"
+)
+
 // SessionTag is a tag of an STS session.
 type SessionTag struct {
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=128
+	// +kubebuilder:validation:XValidation:rule="!self.lowerAscii().startsWith('direct-secrets.io/')",message="keys of sessionTags must not begin with direct-secrets.io/; use sessionTagsPolicy"
 	Key string `json:"key"`
 	// +kubebuilder:validation:MaxLength=256
 	Value string `json:"value"`

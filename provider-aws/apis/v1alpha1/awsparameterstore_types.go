@@ -63,6 +63,8 @@ type ClusterAWSParameterStore struct {
 }
 
 // ClusterAWSParameterStoreSpec is an AWSParameterStoreSpec with conditions for namespaces.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.sessionTagsPolicy) || self.sessionTagsPolicy != 'Simple' || (has(self.authenticationScope) && self.authenticationScope == 'ManifestNamespace')",message="sessionTagsPolicy: Simple needs authenticationScope: ManifestNamespace, with which each namespace has its own session"
 type ClusterAWSParameterStoreSpec struct {
 	AWSParameterStoreSpec   `json:",inline"`
 	common.ClusterStoreSpec `json:",inline"`

@@ -87,6 +87,8 @@ type ClusterAWSSecretsManager struct {
 }
 
 // ClusterAWSSecretsManagerSpec is an AWSSecretsManagerSpec with conditions for namespaces.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.sessionTagsPolicy) || self.sessionTagsPolicy != 'Simple' || (has(self.authenticationScope) && self.authenticationScope == 'ManifestNamespace')",message="sessionTagsPolicy: Simple needs authenticationScope: ManifestNamespace, with which each namespace has its own session"
 type ClusterAWSSecretsManagerSpec struct {
 	AWSSecretsManagerSpec   `json:",inline"`
 	common.ClusterStoreSpec `json:",inline"`

@@ -76,6 +76,8 @@ type ClusterECRAuthorizationToken struct {
 }
 
 // ClusterECRAuthorizationTokenSpec is an ECRAuthorizationTokenSpec with conditions for namespaces.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.sessionTagsPolicy) || self.sessionTagsPolicy != 'Simple' || (has(self.authenticationScope) && self.authenticationScope == 'ManifestNamespace')",message="sessionTagsPolicy: Simple needs authenticationScope: ManifestNamespace, with which each namespace has its own session"
 type ClusterECRAuthorizationTokenSpec struct {
 	ECRAuthorizationTokenSpec   `json:",inline"`
 	common.ClusterGeneratorSpec `json:",inline"`

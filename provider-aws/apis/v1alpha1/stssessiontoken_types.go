@@ -94,6 +94,8 @@ type ClusterSTSSessionToken struct {
 }
 
 // ClusterSTSSessionTokenSpec is an STSSessionTokenSpec with conditions for namespaces.
+//
+// +kubebuilder:validation:XValidation:rule="!has(self.sessionTagsPolicy) || self.sessionTagsPolicy != 'Simple' || (has(self.authenticationScope) && self.authenticationScope == 'ManifestNamespace')",message="sessionTagsPolicy: Simple needs authenticationScope: ManifestNamespace, with which each namespace has its own session"
 type ClusterSTSSessionTokenSpec struct {
 	STSSessionTokenSpec         `json:",inline"`
 	common.ClusterGeneratorSpec `json:",inline"`

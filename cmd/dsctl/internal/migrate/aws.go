@@ -56,7 +56,7 @@ func sessionTagsPolicy(f *field) {
 	case "None":
 		f.dropped("it is the default")
 	case "Simple", "Custom":
-		f.unsupported("the operator adds no tags of its own to a session", "list the tags that the policies of AWS check in sessionTags, and remove the field")
+		f.unsupported("the tags that the operator adds to a session have other keys", "add the keys of the operator to the policies of AWS, convert the store without the field, and set sessionTagsPolicy: Simple")
 	default:
 		f.invalid("one of None, Simple, Custom")
 	}
@@ -65,7 +65,7 @@ func sessionTagsPolicy(f *field) {
 // customSessionTags drops tags that have no effect. Otherwise sessionTagsPolicy is refused.
 func customSessionTags(f *field) {
 	if policy := f.sibling(1, "sessionTagsPolicy"); policy != nil && policy.Value == "Custom" {
-		f.unsupported("the operator has no such tags", "move them to sessionTags")
+		f.unsupported("sessionTags has such tags", "move them to sessionTags")
 		return
 	}
 	f.dropped("External Secrets Operator uses them only with sessionTagsPolicy: Custom")

@@ -170,6 +170,8 @@ func (s *settings) secretsManager(name string, value *yaml.Node) {
 		s.tags(value)
 	case "kmsKeyId", "kmsKeyID":
 		s.put("kmsKeyID", value)
+	case "resourcePolicy":
+		s.at(name, value).unsupported("the operator takes the policy itself, and no reference to it", "convert the PushSecret without it, and write the policy in data[].metadata.resourcePolicy")
 	case "secretPushFormat":
 		if value.Value == "string" {
 			s.at(name, value).dropped("text is stored as text")
