@@ -16,7 +16,7 @@ func vaultServer(from string) rules {
 		from + ".server":               vaultAddress,
 		from + ".namespace":            scalar("spec.namespace"),
 		from + ".caBundle":             scalar("spec.caBundle"),
-		from + ".caProvider":           unless(1, "caBundle", caProvider),
+		from + ".caProvider":           unless(1, "caBundle", caProvider("spec.caProvider")),
 		from + ".tls.certSecretRef":    clientTLS("spec.clientTLS.certSecretRef", "tls.crt"),
 		from + ".tls.keySecretRef":     clientTLS("spec.clientTLS.keySecretRef", "tls.key"),
 		from + ".readYourWrites":       scalar("spec.readYourWrites"),
@@ -95,13 +95,18 @@ func finishVaultStore(o *object, at []string) {
 
 // vaultAddress moves the address of the server, and makes explicit that it can be a plain one on another host.
 func vaultAddress(f *field) {
-	u, err := url.Parse(f.node.Value)
-	if err != nil || u.Scheme != "http" || u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback() {
+	if !isPlainHTTP(f.node.Value) {
 		f.exact("spec.server")
 		return
 	}
 	f.changed("spec.server", "the traffic is not encrypted, so allowPlainHTTP is set, and the condition Ready says so", "serve Vault with TLS, or check that a service mesh protects the traffic")
 	f.out.put(f.at("spec.allowPlainHTTP"), nil, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true"})
+}
+
+// isPlainHTTP reports whether an address is without TLS, and on another host than the operator.
+func isPlainHTTP(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && u.Scheme == "http" && u.Hostname() != "localhost" && !net.ParseIP(u.Hostname()).IsLoopback()
 }
 
 // kubernetesRole moves the role, if there is a token: the operator's own is never sent.
@@ -156,14 +161,16 @@ func headers(f *field) {
 }
 
 // caProvider moves the source of the certificates of a server.
-func caProvider(f *field) {
-	if f.Kind == "ClusterSecretStore" && text(f.node, "namespace") == "" {
-		f.unsupported("External Secrets Operator requires the namespace in a ClusterSecretStore", "name it, and convert it again")
-		return
+func caProvider(to string) rule {
+	return func(f *field) {
+		if f.Kind == "ClusterSecretStore" && text(f.node, "namespace") == "" {
+			f.unsupported("External Secrets Operator requires the namespace in a ClusterSecretStore", "name it, and convert it again")
+			return
+		}
+		f.selector(to, []string{"type", "name", "key", "namespace"}, func() bool {
+			return text(f.node, "key") != "" && slices.Contains([]string{"Secret", "ConfigMap"}, text(f.node, "type"))
+		})
 	}
-	f.selector("spec.caProvider", []string{"type", "name", "key", "namespace"}, func() bool {
-		return text(f.node, "key") != "" && slices.Contains([]string{"Secret", "ConfigMap"}, text(f.node, "type"))
-	})
 }
 
 // jwtToken moves the login with the token of a ServiceAccount by JWT.
