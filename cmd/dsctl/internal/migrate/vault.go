@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"maps"
 	"net"
 	"net/url"
 	"slices"
@@ -45,9 +46,8 @@ func vaultServer(from string) rules {
 		auth + ".cert.vaultRole":  scalar("spec.auth.cert.vaultRole"),
 		auth + ".cert.clientCert": secretKey("spec.auth.cert.clientCert", ""),
 		auth + ".cert.secretRef":  secretKey("spec.auth.cert.secretRef", ""),
-
-		auth + ".gcp": never("Vault is not logged in to with credentials of Google", "use the auth method kubernetes or jwt"),
 	}
+	maps.Copy(all, vaultGCP(auth+".gcp"))
 	for _, method := range []string{"userPass", "ldap"} {
 		all[auth+"."+method+".path"] = scalar("spec.auth." + method + ".path")
 		all[auth+"."+method+".username"] = scalar("spec.auth." + method + ".username")
@@ -74,6 +74,30 @@ func vaultIAM(from string) rules {
 		all[from+".secretRef."+name] = unless(2, "jwt", secretKey(to+".secretRef."+name, ""))
 	}
 	return all
+}
+
+// vaultGCP are the rules for a login with a service account of Google. External Secrets Operator prefers a key.
+func vaultGCP(from string) rules {
+	const to = "spec.auth.gcp"
+	noKey := unless(1, "secretRef", never("the login needs a key of the service account", "use secretRef, or the auth method kubernetes or jwt"))
+	return rules{
+		from + ".path":      scalar(to + ".path"),
+		from + ".role":      vaultGCPRole,
+		from + ".projectID": drop("a login needs no project"),
+		from + ".location":  drop("a login needs no location"),
+		from + ".secretRef.secretAccessKeySecretRef": secretKey(to+".secretRef.secretAccessKeySecretRef", ""),
+		from + ".workloadIdentity":                   noKey,
+		from + ".serviceAccountRef":                  noKey,
+	}
+}
+
+// vaultGCPRole moves the role, if there is a key: the operator's own credentials of Google are never sent.
+func vaultGCPRole(f *field) {
+	if f.sibling(1, "secretRef") == nil {
+		f.unsupported("the login needs a key of the service account, and the operator's own credentials of Google are never sent", "use secretRef, or the auth method kubernetes or jwt")
+		return
+	}
+	f.exact("spec.auth.gcp.role")
 }
 
 var vaultStore = rules{
