@@ -99,6 +99,8 @@ require (
 	github.com/cyphar/filepath-securejoin v0.7.0 // indirect
 	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect
 	github.com/dennwc/varint v1.0.0 // indirect
+	github.com/direct-secrets/direct-secrets/generator-keys v0.1.0
+	github.com/direct-secrets/direct-secrets/provider-kubernetes v0.1.0
 	github.com/dylibso/observe-sdk/go v0.0.0-20240819160327-2d926c5d788a // indirect
 	github.com/edsrzf/mmap-go v1.2.1-0.20241212181136-fad1cd13edbd // indirect
 	github.com/emicklei/go-restful/v3 v3.13.0 // indirect
@@ -237,3 +239,7 @@ replace github.com/direct-secrets/direct-secrets/generator-password => ./generat
 replace github.com/direct-secrets/direct-secrets/provider-gcp => ./provider-gcp
 
 replace github.com/direct-secrets/direct-secrets/provider-vault => ./provider-vault
+
+replace github.com/direct-secrets/direct-secrets/generator-keys => ./generator-keys
+
+replace github.com/direct-secrets/direct-secrets/provider-kubernetes => ./provider-kubernetes

@@ -141,6 +141,9 @@ func TestBadAuth(t *testing.T) {
 	key := func(id, key common.SecretKeySelector) *auth {
 		return &auth{IAM: &v1alpha1.IAMAuth{Role: "r", SecretRef: &v1alpha1.IAMSecretRef{AccessKeyIDSecretRef: id, SecretAccessKeySecretRef: key}}}
 	}
+	google := func(ref common.SecretKeySelector) *auth {
+		return &auth{GCP: &v1alpha1.GCPAuth{Role: "r", SecretRef: v1alpha1.GCPSecretRef{SecretAccessKeySecretRef: ref}}}
+	}
 	session := key(in("garbage"), in("garbage"))
 	session.IAM.SecretRef.SessionTokenSecretRef = p("none")
 	certificate := func(a v1alpha1.CertAuth) spec {
@@ -204,6 +207,10 @@ func TestBadAuth(t *testing.T) {
 		"IAMNoKey":     {"The Secret of the secret access key does not exist.", spec{Auth: key(in("garbage"), *missing)}, invalid, "spec.auth.iam.secretRef.secretAccessKeySecretRef: " + noSecret},
 		"IAMNoSession": {"The Secret has no such key for the session token.", spec{Auth: session}, invalid, "spec.auth.iam.secretRef.sessionTokenSecretRef: " + noKey},
 		"IAMNoAccount": {"The ServiceAccount does not exist.", spec{Auth: &auth{IAM: &v1alpha1.IAMAuth{Role: "r", AWSIAMRole: "arn:aws:iam::000000000000:role/r", ServiceAccountRef: account("missing")}}}, invalid, "spec.auth.iam.serviceAccountRef: " + noAccount},
+
+		"GCPNoSecret": {"The Secret of the key does not exist.", spec{Auth: google(*missing)}, invalid, "spec.auth.gcp.secretRef.secretAccessKeySecretRef: " + noSecret},
+		"GCPNoKey":    {"The Secret has no such key for the key of the service account.", spec{Auth: google(in("none"))}, invalid, "spec.auth.gcp.secretRef.secretAccessKeySecretRef: " + noKey},
+		"GCPGarbage":  {"The key of the service account is not a key file.", spec{Auth: google(in("garbage"))}, invalid, "spec.auth.gcp.secretRef.secretAccessKeySecretRef: is not the JSON key file"},
 
 		"CertNoSecret":    {"The Secret of the certificate does not exist.", certificate(v1alpha1.CertAuth{ClientCert: *missing, SecretRef: in("crt-key")}), invalid, "spec.auth.cert.clientCert: " + noSecret},
 		"CertNoKey":       {"The Secret has no such key for the private key.", certificate(v1alpha1.CertAuth{ClientCert: in("crt"), SecretRef: in("none")}), invalid, "spec.auth.cert.secretRef: " + noKey},

@@ -73,6 +73,15 @@ func TestCRD(t *testing.T) {
 		"IAMRoleName": {"A role without its ARN is rejected.", func(s *v1alpha1.VaultKVSpec) {
 			s.Auth = &auth{IAM: &v1alpha1.IAMAuth{Role: "r", AWSIAMRole: "shop", ServiceAccountRef: account}}
 		}, "role must be the ARN of an IAM role"},
+		"GCP": {"The auth method gcp with a key is accepted.", func(s *v1alpha1.VaultKVSpec) {
+			s.Auth = &auth{GCP: &v1alpha1.GCPAuth{Role: "r", SecretRef: v1alpha1.GCPSecretRef{SecretAccessKeySecretRef: *token}}}
+		}, ""},
+		"GCPNoRole": {"The auth method gcp needs a role.", func(s *v1alpha1.VaultKVSpec) {
+			s.Auth = &auth{GCP: &v1alpha1.GCPAuth{SecretRef: v1alpha1.GCPSecretRef{SecretAccessKeySecretRef: *token}}}
+		}, "spec.auth.gcp.role"},
+		"GCPAndToken": {"The auth method gcp with another method is rejected.", func(s *v1alpha1.VaultKVSpec) {
+			s.Auth = &auth{TokenSecretRef: token, GCP: &v1alpha1.GCPAuth{Role: "r", SecretRef: v1alpha1.GCPSecretRef{SecretAccessKeySecretRef: *token}}}
+		}, "cert, iam and gcp"},
 		"ServerHost": {"A server without a scheme is rejected.", func(s *v1alpha1.VaultKVSpec) { s.Server = "vault.example" }, "server must be a URL"},
 		"IAMFormer": {"The error for a former field of iam names the present one.", func(s *v1alpha1.VaultKVSpec) {
 			s.Auth = &auth{IAM: &v1alpha1.IAMAuth{Role: "r", JWT: &common.Renamed{}}}

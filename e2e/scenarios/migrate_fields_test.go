@@ -20,7 +20,7 @@ const migrateFields = "../../cmd/dsctl/internal/migrate/testdata/fields.txt"
 // migrateKinds are the Kinds of External Secrets Operator that migrate converts.
 var migrateKinds = []string{
 	"ClusterExternalSecret", "ClusterGenerator", "ClusterPushSecret", "ClusterSecretStore", "ECRAuthorizationToken", "ExternalSecret",
-	"GCRAccessToken", "PushSecret", "Password", "STSSessionToken", "SecretStore", "VaultDynamicSecret",
+	"GCRAccessToken", "PushSecret", "Password", "SSHKey", "STSSessionToken", "SecretStore", "UUID", "VaultDynamicSecret",
 }
 
 // A parent holds what migrate converts only some of; of the rest the list has the names.
@@ -31,9 +31,9 @@ type parent struct {
 
 // migrateParents are those of each Kind.
 var migrateParents = map[string]parent{
-	"SecretStore":        {"spec.provider.", []string{"aws", "vault", "gcpsm"}},
-	"ClusterSecretStore": {"spec.provider.", []string{"aws", "vault", "gcpsm"}},
-	"ClusterGenerator":   {"spec.generator.", []string{"passwordSpec", "ecrAuthorizationTokenSpec", "stsSessionTokenSpec", "gcrAccessTokenSpec", "vaultDynamicSecretSpec"}},
+	"SecretStore":        {"spec.provider.", []string{"aws", "vault", "gcpsm", "kubernetes"}},
+	"ClusterSecretStore": {"spec.provider.", []string{"aws", "vault", "gcpsm", "kubernetes"}},
+	"ClusterGenerator":   {"spec.generator.", []string{"passwordSpec", "sshKeySpec", "uuidSpec", "ecrAuthorizationTokenSpec", "stsSessionTokenSpec", "gcrAccessTokenSpec", "vaultDynamicSecretSpec"}},
 }
 
 // TestMigrateFields holds the list of the fields of External Secrets Operator to its CRDs. If they have changed, set

@@ -98,8 +98,11 @@ func methodOf(auth *v1alpha1.VaultAuth, creds provider.Credentials) (*method, er
 	if auth.IAM != nil {
 		add(byIAM(auth.IAM, creds))
 	}
+	if auth.GCP != nil {
+		add(byGCP(auth.GCP, creds))
+	}
 	if len(made) != 1 {
-		return nil, provider.NewError(provider.Invalid, "spec.auth: set exactly one of tokenSecretRef, appRole, kubernetes, jwt, userPass, ldap, cert and iam")
+		return nil, provider.NewError(provider.Invalid, "spec.auth: set exactly one of tokenSecretRef, appRole, kubernetes, jwt, userPass, ldap, cert, iam and gcp")
 	}
 	return made[0], failed
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	gcp "github.com/hashicorp/vault-plugin-auth-gcp/plugin"
 	jwt "github.com/hashicorp/vault-plugin-auth-jwt"
 	kubernetes "github.com/hashicorp/vault-plugin-auth-kubernetes"
 	kv "github.com/hashicorp/vault-plugin-secrets-kv"
@@ -24,6 +25,7 @@ var (
 		"approle":    approle.Factory,
 		"aws":        awsauth.Factory,
 		"cert":       cert.Factory,
+		"gcp":        gcp.Factory,
 		"jwt":        jwt.Factory,
 		"kubernetes": kubernetes.Factory,
 		"ldap":       ldap.Factory,

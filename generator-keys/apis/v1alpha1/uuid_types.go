@@ -6,7 +6,7 @@ import (
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// UUID is a generator of random UUIDs.
+// UUID is a generator of random UUIDs, such as the identifier of an installation.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

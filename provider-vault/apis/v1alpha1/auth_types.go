@@ -6,7 +6,7 @@ import (
 
 // VaultAuth selects a method to log in.
 //
-// +kubebuilder:validation:XValidation:rule="[has(self.tokenSecretRef), has(self.appRole), has(self.kubernetes), has(self.jwt), has(self.userPass), has(self.ldap), has(self.cert), has(self.iam)].exists_one(x, x)",message="set exactly one of tokenSecretRef, appRole, kubernetes, jwt, userPass, ldap, cert and iam"
+// +kubebuilder:validation:XValidation:rule="[has(self.tokenSecretRef), has(self.appRole), has(self.kubernetes), has(self.jwt), has(self.userPass), has(self.ldap), has(self.cert), has(self.iam), has(self.gcp)].exists_one(x, x)",message="set exactly one of tokenSecretRef, appRole, kubernetes, jwt, userPass, ldap, cert, iam and gcp"
 type VaultAuth struct {
 	// Namespace of the auth method, if it is not the namespace of the secrets.
 	// +optional
@@ -44,6 +44,10 @@ type VaultAuth struct {
 	// Log in with an AWS identity.
 	// +optional
 	IAM *IAMAuth `json:"iam,omitempty"`
+
+	// Log in with a service account of Google Cloud.
+	// +optional
+	GCP *GCPAuth `json:"gcp,omitempty"`
 }
 
 // AppRoleAuth logs in with a role id and a secret id.
@@ -219,4 +223,27 @@ type IAMSecretRef struct {
 	// Key of a Secret that holds the session token. Required for a temporary access key.
 	// +optional
 	SessionTokenSecretRef *common.SecretKeySelector `json:"sessionTokenSecretRef,omitempty"`
+}
+
+// GCPAuth logs in with a service account of Google Cloud: the operator signs a token with the key of the account, and Vault
+// verifies it with the public keys that Google has for the account.
+type GCPAuth struct {
+	// Mount path of the auth method. Default: gcp.
+	// +optional
+	// +kubebuilder:validation:MaxLength=512
+	Path string `json:"path,omitempty"`
+
+	// Role of the auth method. Its type must be iam.
+	// +kubebuilder:validation:MinLength=1
+	// +kubebuilder:validation:MaxLength=512
+	Role string `json:"role"`
+
+	// The key of the service account.
+	SecretRef GCPSecretRef `json:"secretRef"`
+}
+
+// GCPSecretRef names the key of a service account.
+type GCPSecretRef struct {
+	// Key of a Secret that holds the key file of the service account, in the JSON format of Google.
+	SecretAccessKeySecretRef common.SecretKeySelector `json:"secretAccessKeySecretRef"`
 }

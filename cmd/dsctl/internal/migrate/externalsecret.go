@@ -26,7 +26,7 @@ func remoteRef(from, to string) rules {
 	return rules{
 		from + ".key":                remoteKey(to + ".key"),
 		from + ".property":           property(to + ".property"),
-		from + ".version":            scalar(to + ".version"),
+		from + ".version":            remoteVersion(to + ".version"),
 		from + ".metadataPolicy":     oneOf(to+".metadataPolicy", "None", "Fetch"),
 		from + ".conversionStrategy": oneOf(to+".conversionStrategy", conversions...),
 		from + ".decodingStrategy":   oneOf(to+".decodingStrategy", decodings...),

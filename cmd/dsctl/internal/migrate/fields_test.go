@@ -118,7 +118,7 @@ func concerns(field, path string) bool {
 	if field == "spec.kind" && strings.HasPrefix(path, "spec.generator.") {
 		return true // The Kind of the generator decides.
 	}
-	return field != "" && n > 1 && strings.TrimSuffix(strings.Join(at[:n], "."), "[]") == strings.TrimSuffix(strings.Join(of[:n], "."), "[]")
+	return field != "" && (n > 1 || field == path) && strings.TrimSuffix(strings.Join(at[:n], "."), "[]") == strings.TrimSuffix(strings.Join(of[:n], "."), "[]")
 }
 
 // same maps a field of one Kind to that of another whose rules are the same.

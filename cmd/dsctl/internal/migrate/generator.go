@@ -19,6 +19,12 @@ var generators = map[string]rules{
 		"spec.secretKeys":       whole("spec.secretKeys", yaml.SequenceNode),
 		"spec.encoding":         oneOf("spec.encoding", "raw", "base64", "base64url", "base32", "hex"),
 	},
+	"SSHKey": {
+		"spec.keyType": keyType,
+		"spec.keySize": keySize,
+		"spec.comment": scalar("spec.comment"),
+	},
+	"UUID": {"spec": noSettings},
 	"ECRAuthorizationToken": rules{
 		"spec.region": scalar("spec.region"),
 		"spec.role":   scalar("spec.role"),
@@ -99,7 +105,7 @@ func getParameters(f *field) {
 
 // specs has the field of a ClusterGenerator for each Kind.
 var specs = map[string]string{
-	"Password": "passwordSpec", "ECRAuthorizationToken": "ecrAuthorizationTokenSpec", "STSSessionToken": "stsSessionTokenSpec",
+	"Password": "passwordSpec", "SSHKey": "sshKeySpec", "UUID": "uuidSpec", "ECRAuthorizationToken": "ecrAuthorizationTokenSpec", "STSSessionToken": "stsSessionTokenSpec",
 	"GCRAccessToken": "gcrAccessTokenSpec", "VaultDynamicSecret": "vaultDynamicSecretSpec",
 }
 
@@ -143,7 +149,10 @@ func (o *object) generate(of string, at []string, r rules) {
 	r.with(metadata()).walk(&field{object: o, node: o.node})
 	login := slices.Concat(at, []string{"auth"})
 	switch of {
-	case "Password":
+	case "SSHKey":
+		o.keyDefaults()
+		fallthrough
+	case "Password", "UUID":
 		o.rotation()
 		return
 	case "ECRAuthorizationToken":

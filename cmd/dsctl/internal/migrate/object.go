@@ -173,7 +173,10 @@ var (
 	awsParameterStore = kind{"aws", "AWSParameterStore", "provider-aws"}
 	vaultKV           = kind{"vault", "VaultKV", "provider-vault"}
 	gcpSecretManager  = kind{"gcp", "GCPSecretManager", "provider-gcp"}
+	kubernetesSecrets = kind{"kubernetes", "KubernetesSecrets", "provider-kubernetes"}
 	password          = kind{"generator", "Password", "generator-password"}
+	sshKey            = kind{"keys", "SSHKey", "generator-keys"}
+	uuid              = kind{"keys", "UUID", "generator-keys"}
 	ecrToken          = kind{"aws", "ECRAuthorizationToken", "provider-aws"}
 	stsToken          = kind{"aws", "STSSessionToken", "provider-aws"}
 	gcpToken          = kind{"gcp", "GCPAccessToken", "provider-gcp"}

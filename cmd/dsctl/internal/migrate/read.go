@@ -56,31 +56,47 @@ func vaultKey(key, path, version string) string {
 	return rest
 }
 
-// property moves the path inside a remote secret. The metadata of Google has another shape.
+// property moves the path inside a remote secret. The metadata of Google and Kubernetes has another shape.
 func property(to string) rule {
 	return func(f *field) {
 		fetch := f.sibling(1, "metadataPolicy")
 		found, known := f.storeFor()
-		if f.node.Kind != yaml.ScalarNode || fetch == nil || fetch.Value != "Fetch" || !known || !found.is(gcpSecretManager) {
+		switch fetches := fetch != nil && fetch.Value == "Fetch"; {
+		case f.node.Kind != yaml.ScalarNode || !known:
 			scalar(to)(f)
-			return
+		case fetches && found.hasLabels():
+			f.metadataProperty(to, found)
+		case !fetches && found.is(kubernetesSecrets):
+			f.keyOfSecret(to)
+		default:
+			scalar(to)(f)
 		}
-		of, name, cut := strings.Cut(f.node.Value, ".")
-		if !cut || name == "" || (of != "labels" && of != "annotations") {
-			f.unsupported("labels and annotations of Google are read one by one here", "name one, as labels.NAME or annotations.NAME")
-			return
-		}
+	}
+}
+
+// hasLabels reports whether the metadata of a store has labels and annotations.
+func (t target) hasLabels() bool { return t.is(gcpSecretManager) || t.is(kubernetesSecrets) }
+
+// metadataProperty moves the path of a label or an annotation.
+func (f *field) metadataProperty(to string, store target) {
+	of, name, cut := strings.Cut(f.node.Value, ".")
+	switch {
+	case !cut || name == "" || (of != "labels" && of != "annotations"):
+		f.unsupported("labels and annotations are read one by one here", "name one, as labels.NAME or annotations.NAME")
+	case store.is(kubernetesSecrets) && strings.Contains(name, "."):
+		f.unsupported("in Kubernetes, External Secrets Operator takes a second dot for the end of the name, and here it is a part of the name", "name a label or annotation without a dot")
+	default:
 		f.node = scalarNode(name, f.node)
 		f.changed(to, "labels and annotations are read together, and a label takes precedence", "check that no label and annotation have the same name")
 	}
 }
 
-// metadataShape reports metadata of Google that is read as a whole: it has another shape.
+// metadataShape reports metadata of Google or Kubernetes that is read as a whole: it has another shape.
 func (f *field) metadataShape() {
 	fetch := child(f.node, "metadataPolicy")
 	found, known := f.storeFor()
-	if fetch != nil && fetch.Value == "Fetch" && known && found.is(gcpSecretManager) && child(f.node, "property") == nil {
-		f.below(nil, fetch, "metadataPolicy").unsupported("labels and annotations of Google are one object here, and two in External Secrets Operator", "name a property, as labels.NAME or annotations.NAME")
+	if fetch != nil && fetch.Value == "Fetch" && known && found.hasLabels() && child(f.node, "property") == nil {
+		f.below(nil, fetch, "metadataPolicy").unsupported("labels and annotations are one object here, and two in External Secrets Operator", "name a property, as labels.NAME or annotations.NAME")
 	}
 }
 
@@ -96,8 +112,11 @@ func find(f *field) {
 	name, tags, path := child(f.node, "name"), child(f.node, "tags"), text(f.node, "path")
 	found, known := f.storeFor()
 	vault := known && found.is(vaultKV)
+	all := findRules
 	switch {
 	case !known: // The error is reported at the reference.
+	case found.is(kubernetesSecrets):
+		all = f.findSecrets()
 	case name == nil && (tags == nil || len(tags.Content) == 0) && (!vault || path == ""):
 		f.unsupported("External Secrets Operator finds nothing, or refuses it, without name and tags", "set name.regexp: .* for all secrets")
 		return
@@ -108,7 +127,9 @@ func find(f *field) {
 		f.out.set("/", at...)
 		f.add(Finding{To: (&field{path: at}).String(), Verdict: Exact, Reason: "External Secrets Operator searches parameters in hierarchies only, which begin with /"})
 	}
-	findRules.walk(f)
+	if all != nil {
+		all.walk(f)
+	}
 }
 
 // findTags moves the tags of a search.

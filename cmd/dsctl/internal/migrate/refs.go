@@ -246,7 +246,7 @@ func (f *field) only(keys ...string) bool {
 
 // generatorKinds are the Kinds that generators become.
 var generatorKinds = map[string]kind{
-	"Password": password, "ECRAuthorizationToken": ecrToken, "STSSessionToken": stsToken,
+	"Password": password, "SSHKey": sshKey, "UUID": uuid, "ECRAuthorizationToken": ecrToken, "STSSessionToken": stsToken,
 	"GCRAccessToken": gcpToken, "VaultDynamicSecret": vaultDynamic,
 }
 

@@ -25,9 +25,11 @@ import (
 	utilyaml "sigs.k8s.io/yaml"
 
 	"github.com/direct-secrets/direct-secrets/common/manifests"
+	keys_manifests "github.com/direct-secrets/direct-secrets/generator-keys/manifests"
 	password_manifests "github.com/direct-secrets/direct-secrets/generator-password/manifests"
 	aws_manifests "github.com/direct-secrets/direct-secrets/provider-aws/manifests"
 	gcp_manifests "github.com/direct-secrets/direct-secrets/provider-gcp/manifests"
+	kubernetes_manifests "github.com/direct-secrets/direct-secrets/provider-kubernetes/manifests"
 	vault_manifests "github.com/direct-secrets/direct-secrets/provider-vault/manifests"
 )
 
@@ -48,8 +50,8 @@ func schemaOf(kind string) (*schema, error) {
 }
 
 func loadSchema(kind string) (*schema, error) {
-	suffix := "_" + strings.ToLower(kind) + "s.yaml"
-	for _, crds := range []embed.FS{manifests.CRDs, aws_manifests.CRDs, vault_manifests.CRDs, gcp_manifests.CRDs, password_manifests.CRDs} {
+	suffix := "_" + strings.TrimSuffix(strings.ToLower(kind), "s") + "s.yaml"
+	for _, crds := range []embed.FS{manifests.CRDs, aws_manifests.CRDs, vault_manifests.CRDs, gcp_manifests.CRDs, kubernetes_manifests.CRDs, password_manifests.CRDs, keys_manifests.CRDs} {
 		files, err := crds.ReadDir("crds")
 		if err != nil {
 			return nil, err

@@ -61,8 +61,8 @@ func pushKey(to string) rule {
 	}
 }
 
-// pushProperty moves the property of a remote secret that is written. In Vault, External Secrets Operator takes it for one
-// key, here dots separate the parts of a path.
+// pushProperty moves the property of a remote secret that is written. In Vault and Kubernetes, External Secrets Operator takes it
+// for one key, here dots separate the parts of a path.
 func pushProperty(f *field) {
 	const to = "spec.data[].match.remoteRef.property"
 	kinds := f.pushKinds()
@@ -74,16 +74,25 @@ func pushProperty(f *field) {
 		f.dropped("External Secrets Operator ignores it, and writes the whole parameter")
 		return
 	}
-	if !kinds[vaultKV.name] || !strings.ContainsAny(f.node.Value, `.\\`) {
+	var literal []string
+	for _, of := range []struct {
+		kind kind
+		name string
+	}{{vaultKV, "Vault"}, {kubernetesSecrets, "Kubernetes"}} {
+		if kinds[of.kind.name] {
+			literal = append(literal, of.name)
+		}
+	}
+	if len(literal) == 0 || !strings.ContainsAny(f.node.Value, `.\\`) {
 		scalar(to)(f)
 		return
 	}
-	if len(kinds) > 1 {
-		f.unsupported("a property with a dot is one key in Vault, and a path in other stores", "make a PushSecret for each store")
+	if len(kinds) > len(literal) {
+		f.unsupported("a property with a dot is one key in "+strings.Join(literal, " and ")+", and a path in other stores", "make a PushSecret for each store")
 		return
 	}
 	f.node = scalarNode(literalProperty(f.node.Value), f.node)
-	f.move(to, Finding{Verdict: Exact, Reason: "in Vault, External Secrets Operator takes a property with a dot for one key"})
+	f.move(to, Finding{Verdict: Exact, Reason: "in " + strings.Join(literal, " and ") + ", External Secrets Operator takes a property with a dot for one key"})
 }
 
 // literalProperty returns a property that is one key, also if the key has dots.
@@ -108,6 +117,7 @@ func pushMetadata(f *field) {
 		s := &settings{field: f, result: &yaml.Node{Kind: yaml.MappingNode}}
 		convert := map[string]func(*settings, string, *yaml.Node){
 			awsSecretsManager.name: (*settings).secretsManager, awsParameterStore.name: (*settings).parameterStore, gcpSecretManager.name: (*settings).google,
+			kubernetesSecrets.name: (*settings).kubernetes,
 		}
 		for k := range kinds {
 			s.each(convert[k])
@@ -247,11 +257,17 @@ func (s *settings) finishGoogle() {
 func (f *field) finishSettings(data *yaml.Node) {
 	kinds := f.pushKinds()
 	once := text(f.object.node, strings.Split(f.specPath("spec.updatePolicy"), ".")...) == "IfNotExists"
+	if kinds[kubernetesSecrets.name] {
+		f.finishKubernetesPushes()
+	}
 	for i := range length(data) {
 		entry := data.Content[i]
 		at := f.specPath("spec.data") + "[" + strconv.Itoa(i) + "]"
 		if once && (kinds[awsSecretsManager.name] || kinds[gcpSecretManager.name]) && text(entry, "match", "remoteRef", "property") != "" {
 			f.add(Finding{Field: f.specPath("spec.updatePolicy"), Verdict: Changed, Reason: "a property that does not exist is written into a secret that exists; External Secrets Operator leaves such a secret as it is", Todo: "check that the property of " + at + " may be written"})
+		}
+		if kinds[kubernetesSecrets.name] {
+			f.finishKubernetesPush(entry, at)
 		}
 		whole := text(entry, "match", "secretKey") == ""
 		format := text(entry, "metadata", "spec", "secretPushFormat")

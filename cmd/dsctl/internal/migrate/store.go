@@ -186,6 +186,8 @@ func (o *object) provider(name string) (kind, provider, bool) {
 		return vaultKV, provider{openBaoStore, finishVaultStore}, true
 	case "gcpsm":
 		return gcpSecretManager, provider{gcpStore, func(*object, []string) {}}, true
+	case "kubernetes":
+		return kubernetesSecrets, provider{kubernetesStore, finishKubernetesStore}, true
 	default:
 		o.add(Finding{Field: "spec.provider." + name, Verdict: Unsupported, Reason: "direct-secrets has no module for this provider", Todo: "leave the store, and what refers to it, with External Secrets Operator"})
 	}
@@ -195,11 +197,13 @@ func (o *object) provider(name string) (kind, provider, bool) {
 // withAuth reports a login that is not complete, and counts on the operator's own credentials where a store has none.
 func (o *object) withAuth(auth *yaml.Node) {
 	switch {
-	case child(o.out.root, "spec", "auth") != nil || o.verdict() == Unsupported:
+	case child(o.out.root, "spec", "auth") != nil || child(o.out.root, "spec", "authRef") != nil || o.verdict() == Unsupported:
 	case auth != nil && len(auth.Content) > 0:
 		o.add(Finding{Field: "spec", Verdict: Unsupported, Reason: "the login is not complete", Todo: "complete auth, and convert it again"})
 	case o.becomesKind.module == vaultKV.module:
 		o.add(Finding{Field: "spec", Verdict: Unsupported, Reason: "there is no login, and Vault knows no credentials of the operator", Todo: "give it a login of its own, and convert it again"})
+	case o.becomesKind.module == kubernetesSecrets.module:
+		o.add(Finding{Field: "spec", Verdict: Unsupported, Reason: "there is no login, and the operator's own credentials are never used for Kubernetes", Todo: "give it a login of its own, and convert it again"})
 	case strings.HasPrefix(o.Kind, "Cluster"):
 		o.add(Finding{Verdict: Changed, Reason: "there is no login, so the operator's own credentials are used", Todo: "give the ServiceAccount of the operator what that of External Secrets Operator has"})
 	default:

@@ -95,7 +95,7 @@ func (o *object) addAccounts() {
 // accountRefs returns the references to ServiceAccounts below a node.
 func accountRefs(n *yaml.Node) (all []*yaml.Node) {
 	for key, value := range pairs(n) {
-		if key.Value == "serviceAccountRef" {
+		if key.Value == "serviceAccountRef" || (key.Value == "serviceAccount" && value.Kind == yaml.MappingNode) {
 			all = append(all, value)
 		}
 		all = append(all, accountRefs(value)...)

@@ -20,6 +20,7 @@ func TestTokenValues(t *testing.T) {
 		return strings.NewReplacer("%LIST", list, "%OBJECT", object).Replace(unknown)
 	}
 	other := strings.NewReplacer("{name: vault, namespace: shop}", "{name: other, namespace: web}", "{name: reader}", "{name: agent}").Replace(store)
+	kubernetes := strings.NewReplacer("vault: {server: \"https://vault\", path: secret, auth: {kubernetes: {mountPath: kubernetes, role: shop, serviceAccountRef: {name: reader}}}}", "kubernetes: {auth: {serviceAccount: {name: reader}}}").Replace(store)
 	noNamespace := strings.Replace(store, ", namespace: shop", "", 1)
 	cluster := strings.NewReplacer("SecretStore", "ClusterSecretStore", ", namespace: shop", "").Replace(store)
 	cases := map[string]struct {
@@ -29,6 +30,7 @@ func TestTokenValues(t *testing.T) {
 		want   string
 	}{
 		"Known":            {"All are known.", "", map[string]string{"a.yaml": store, "b.yaml": other}, begin + enabled + "    namespaces:\n    - shop\n    - web\n    names:\n    - agent\n    - reader\n"},
+		"OtherField":       {"A store of Kubernetes names it in another field.", "", map[string]string{"a.yaml": kubernetes}, strings.Replace(begin, "vault", "kubernetes", 1) + enabled + "    namespaces:\n    - shop\n    names:\n    - reader\n"},
 		"ClusterNamespace": {"A cluster store names the namespace.", "", map[string]string{"a.yaml": strings.Replace(cluster, "{name: reader}", "{name: reader, namespace: platform}", 1)}, begin + enabled + "    namespaces:\n    - platform\n    names:\n    - reader\n"},
 		"Cluster":          {"A cluster store uses the ServiceAccount of each namespace.", "", map[string]string{"a.yaml": cluster, "b.yaml": other}, begin + without("namespaces", "ClusterSecretStore vault") + enabled + "    names:\n    - agent\n    - reader\n"},
 		"NoNamespace":      {"The namespace is not known before the manifest is applied.", "", map[string]string{"a.yaml": noNamespace}, begin + without("namespaces", "SecretStore vault") + enabled + "    names:\n    - reader\n"},

@@ -42,6 +42,8 @@ var eso = &tool{name: "External Secrets Operator", internal: "GeneratorState", g
 	groupGenerators: {
 		"ClusterGenerator":      {v1alpha, 0, clusterGenerator},
 		"Password":              {v1alpha, 0, generator},
+		"SSHKey":                {v1alpha, 0, generator},
+		"UUID":                  {v1alpha, 0, generator},
 		"ECRAuthorizationToken": {v1alpha, 0, generator},
 		"STSSessionToken":       {v1alpha, 0, generator},
 		"GCRAccessToken":        {v1alpha, 0, generator},

@@ -11,9 +11,11 @@ import (
 	utilyaml "sigs.k8s.io/yaml"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	keys "github.com/direct-secrets/direct-secrets/generator-keys/apis/v1alpha1"
 	passwords "github.com/direct-secrets/direct-secrets/generator-password/apis/v1alpha1"
 	aws "github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 	gcp "github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
+	kubernetes "github.com/direct-secrets/direct-secrets/provider-kubernetes/apis/v1alpha1"
 	vault "github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 )
 
@@ -39,6 +41,12 @@ var types = map[string]func() any{
 	"ClusterVaultKV":               func() any { return &vault.ClusterVaultKV{} },
 	"VaultDynamicSecret":           func() any { return &vault.VaultDynamicSecret{} },
 	"ClusterVaultDynamicSecret":    func() any { return &vault.ClusterVaultDynamicSecret{} },
+	"KubernetesSecrets":            func() any { return &kubernetes.KubernetesSecrets{} },
+	"ClusterKubernetesSecrets":     func() any { return &kubernetes.ClusterKubernetesSecrets{} },
+	"SSHKey":                       func() any { return &keys.SSHKey{} },
+	"ClusterSSHKey":                func() any { return &keys.ClusterSSHKey{} },
+	"UUID":                         func() any { return &keys.UUID{} },
+	"ClusterUUID":                  func() any { return &keys.ClusterUUID{} },
 	"Password":                     func() any { return &passwords.Password{} },
 	"ClusterPassword":              func() any { return &passwords.ClusterPassword{} },
 }

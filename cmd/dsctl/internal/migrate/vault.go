@@ -1,6 +1,7 @@
 package migrate
 
 import (
+	"maps"
 	"net"
 	"net/url"
 	"slices"
@@ -16,7 +17,7 @@ func vaultServer(from string) rules {
 		from + ".server":               vaultAddress,
 		from + ".namespace":            scalar("spec.namespace"),
 		from + ".caBundle":             scalar("spec.caBundle"),
-		from + ".caProvider":           unless(1, "caBundle", caProvider),
+		from + ".caProvider":           unless(1, "caBundle", caProvider("spec.caProvider")),
 		from + ".tls.certSecretRef":    clientTLS("spec.clientTLS.certSecretRef", "tls.crt"),
 		from + ".tls.keySecretRef":     clientTLS("spec.clientTLS.keySecretRef", "tls.key"),
 		from + ".readYourWrites":       scalar("spec.readYourWrites"),
@@ -45,9 +46,8 @@ func vaultServer(from string) rules {
 		auth + ".cert.vaultRole":  scalar("spec.auth.cert.vaultRole"),
 		auth + ".cert.clientCert": secretKey("spec.auth.cert.clientCert", ""),
 		auth + ".cert.secretRef":  secretKey("spec.auth.cert.secretRef", ""),
-
-		auth + ".gcp": never("Vault is not logged in to with credentials of Google", "use the auth method kubernetes or jwt"),
 	}
+	maps.Copy(all, vaultGCP(auth+".gcp"))
 	for _, method := range []string{"userPass", "ldap"} {
 		all[auth+"."+method+".path"] = scalar("spec.auth." + method + ".path")
 		all[auth+"."+method+".username"] = scalar("spec.auth." + method + ".username")
@@ -76,6 +76,30 @@ func vaultIAM(from string) rules {
 	return all
 }
 
+// vaultGCP are the rules for a login with a service account of Google. External Secrets Operator prefers a key.
+func vaultGCP(from string) rules {
+	const to = "spec.auth.gcp"
+	noKey := unless(1, "secretRef", never("the login needs a key of the service account", "use secretRef, or the auth method kubernetes or jwt"))
+	return rules{
+		from + ".path":      scalar(to + ".path"),
+		from + ".role":      vaultGCPRole,
+		from + ".projectID": drop("a login needs no project"),
+		from + ".location":  drop("a login needs no location"),
+		from + ".secretRef.secretAccessKeySecretRef": secretKey(to+".secretRef.secretAccessKeySecretRef", ""),
+		from + ".workloadIdentity":                   noKey,
+		from + ".serviceAccountRef":                  noKey,
+	}
+}
+
+// vaultGCPRole moves the role, if there is a key: the operator's own credentials of Google are never sent.
+func vaultGCPRole(f *field) {
+	if f.sibling(1, "secretRef") == nil {
+		f.unsupported("the login needs a key of the service account, and the operator's own credentials of Google are never sent", "use secretRef, or the auth method kubernetes or jwt")
+		return
+	}
+	f.exact("spec.auth.gcp.role")
+}
+
 var vaultStore = rules{
 	"spec.provider.vault.path":    scalar("spec.path"),
 	"spec.provider.vault.version": oneOf("spec.version", "v1", "v2"),
@@ -95,13 +119,18 @@ func finishVaultStore(o *object, at []string) {
 
 // vaultAddress moves the address of the server, and makes explicit that it can be a plain one on another host.
 func vaultAddress(f *field) {
-	u, err := url.Parse(f.node.Value)
-	if err != nil || u.Scheme != "http" || u.Hostname() == "localhost" || net.ParseIP(u.Hostname()).IsLoopback() {
+	if !isPlainHTTP(f.node.Value) {
 		f.exact("spec.server")
 		return
 	}
 	f.changed("spec.server", "the traffic is not encrypted, so allowPlainHTTP is set, and the condition Ready says so", "serve Vault with TLS, or check that a service mesh protects the traffic")
 	f.out.put(f.at("spec.allowPlainHTTP"), nil, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true"})
+}
+
+// isPlainHTTP reports whether an address is without TLS, and on another host than the operator.
+func isPlainHTTP(address string) bool {
+	u, err := url.Parse(address)
+	return err == nil && u.Scheme == "http" && u.Hostname() != "localhost" && !net.ParseIP(u.Hostname()).IsLoopback()
 }
 
 // kubernetesRole moves the role, if there is a token: the operator's own is never sent.
@@ -156,14 +185,16 @@ func headers(f *field) {
 }
 
 // caProvider moves the source of the certificates of a server.
-func caProvider(f *field) {
-	if f.Kind == "ClusterSecretStore" && text(f.node, "namespace") == "" {
-		f.unsupported("External Secrets Operator requires the namespace in a ClusterSecretStore", "name it, and convert it again")
-		return
+func caProvider(to string) rule {
+	return func(f *field) {
+		if f.Kind == "ClusterSecretStore" && text(f.node, "namespace") == "" {
+			f.unsupported("External Secrets Operator requires the namespace in a ClusterSecretStore", "name it, and convert it again")
+			return
+		}
+		f.selector(to, []string{"type", "name", "key", "namespace"}, func() bool {
+			return text(f.node, "key") != "" && slices.Contains([]string{"Secret", "ConfigMap"}, text(f.node, "type"))
+		})
 	}
-	f.selector("spec.caProvider", []string{"type", "name", "key", "namespace"}, func() bool {
-		return text(f.node, "key") != "" && slices.Contains([]string{"Secret", "ConfigMap"}, text(f.node, "type"))
-	})
 }
 
 // jwtToken moves the login with the token of a ServiceAccount by JWT.

@@ -124,7 +124,7 @@ func vaultAuth(o *object) {
 		o.refuse("spec.method", "it is not one of kubernetes, jwt, appRole, aws")
 		return
 	case method == "gcp":
-		o.add(Finding{Field: "spec.method", Verdict: Unsupported, Reason: "Vault is not logged in to with credentials of Google", Todo: "use the auth method kubernetes or jwt"})
+		o.add(Finding{Field: "spec.method", Verdict: Unsupported, Reason: "Vault is not logged in to with a workload identity of Google", Todo: "use the auth method kubernetes or jwt, or write the store with auth.gcp and a key of the service account"})
 		return
 	case strings.Trim(text(merged, "spec", "mount"), "/") == "":
 		o.refuse("spec.mount", "it is missing")
