@@ -239,6 +239,10 @@ type TemplateFrom struct {
 	// +optional
 	// +kubebuilder:validation:Enum="";Data;Labels;Annotations
 	Target string `json:"target,omitempty"`
+	// How each value of the result is decoded, for example to write bytes. Default: None.
+	// +optional
+	// +kubebuilder:validation:Enum="";None;Base64;Base64URL;Auto
+	ValuesDecodingStrategy string `json:"valuesDecodingStrategy,omitempty"`
 }
 
 // TemplateSource names keys of a ConfigMap or Secret in the namespace of the ExternalSecret.
@@ -320,6 +324,11 @@ type RemoteRef struct {
 	// +optional
 	// +kubebuilder:validation:Enum="";Default;Unicode
 	ConversionStrategy string `json:"conversionStrategy,omitempty"`
+
+	// Fail: a decoded value with a null byte is an error, for clients that end a value there. Default: Ignore.
+	// +optional
+	// +kubebuilder:validation:Enum="";Ignore;Fail
+	NullBytePolicy string `json:"nullBytePolicy,omitempty"`
 }
 
 // DataFromEntry is a source of many keys: extract, find, or a generator.
@@ -378,6 +387,10 @@ type Find struct {
 	// +optional
 	// +kubebuilder:validation:Enum="";None;Base64;Base64URL;Auto
 	DecodingStrategy string `json:"decodingStrategy,omitempty"`
+	// Fail: a decoded value with a null byte is an error. Default: Ignore.
+	// +optional
+	// +kubebuilder:validation:Enum="";Ignore;Fail
+	NullBytePolicy string `json:"nullBytePolicy,omitempty"`
 }
 
 // FindName selects secrets by name.

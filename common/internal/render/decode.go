@@ -16,6 +16,11 @@ const (
 	decodeAuto      = "Auto"
 )
 
+var decodings = []string{decodeNone, decodeBase64, decodeBase64URL, decodeAuto}
+
+// The policies for null bytes. Unset means Ignore.
+const nullsIgnore, nullsFail = "Ignore", "Fail"
+
 // Decode decodes a value by a decodingStrategy. None returns it unchanged. Base64 and Base64URL use the alphabets of
 // RFC 4648, with or without padding, on one or several lines. Auto decodes Base64 or Base64URL with correct padding,
 // and returns anything else unchanged. It also decodes every word of four letters, because that is valid Base64.

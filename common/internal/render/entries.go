@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"cmp"
 	"fmt"
 	"maps"
@@ -65,7 +66,7 @@ func (r *renderer) single(f field, ref *v1alpha1.StoreRef, e v1alpha1.DataEntry)
 		err = allText(binary)
 	}
 	if err == nil {
-		v, err = Decode(v, e.RemoteRef.DecodingStrategy)
+		v, err = shape{decoding: e.RemoteRef.DecodingStrategy, nulls: e.RemoteRef.NullBytePolicy}.value(v)
 	}
 	var kvs []KeyValue
 	if err == nil {
@@ -126,16 +127,25 @@ func (r *renderer) fill(f field, kvs []KeyValue) error {
 }
 
 // shape is the conversion of the keys and the decoding of the values of an entry.
-type shape struct{ conversion, decoding string }
+type shape struct{ conversion, decoding, nulls string }
 
 func shapeOf(e v1alpha1.DataFromEntry) shape {
 	if generatorOf(e) != nil {
 		return shape{}
 	}
 	if e.Extract != nil {
-		return shape{e.Extract.ConversionStrategy, e.Extract.DecodingStrategy}
+		return shape{e.Extract.ConversionStrategy, e.Extract.DecodingStrategy, e.Extract.NullBytePolicy}
 	}
-	return shape{e.Find.ConversionStrategy, e.Find.DecodingStrategy}
+	return shape{e.Find.ConversionStrategy, e.Find.DecodingStrategy, e.Find.NullBytePolicy}
+}
+
+// value decodes a value.
+func (s shape) value(v []byte) ([]byte, error) {
+	v, err := Decode(v, s.decoding)
+	if err == nil && s.nulls == nullsFail && bytes.IndexByte(v, 0) >= 0 {
+		return nil, provider.NewError(provider.Invalid, "its value has a null byte, which nullBytePolicy: Fail rejects; correct the value")
+	}
+	return v, err
 }
 
 // apply converts keys and decodes values. former returns the name of a key before it was rewritten, for messages.
@@ -146,7 +156,7 @@ func (s shape) apply(kvs []KeyValue, f field, former func(i int) string) ([]KeyV
 		if len(validation.IsConfigMapKey(k)) > 0 {
 			return nil, provider.NewError(provider.Invalid, "%s: the remote key %.64q%s cannot be a key of a Secret, which has 1 to 253 letters, digits, '-', '_' and '.'; correct or add a rewrite", f, kv.Key, former(i))
 		}
-		v, err := Decode(kv.Value, s.decoding)
+		v, err := s.value(kv.Value)
 		if err != nil {
 			return nil, provider.NewError(provider.Invalid, "%s: the remote key %.64q: %s", f, kv.Key, provider.Safe(err).Message)
 		}

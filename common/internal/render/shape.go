@@ -1,16 +1,13 @@
 package render
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
-	"go.yaml.in/yaml/v3"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
@@ -125,7 +122,8 @@ func checkTemplateFrom(f v1alpha1.TemplateFrom, target string) error {
 	if set != 1 {
 		return errors.Errorf("%d of configMap, secret and literal are set; set exactly one", set)
 	}
-	if err := known(enum{"target", f.Target, []string{targetData, targetLabels, targetAnnotations}}); err != nil {
+	if err := known(enum{"target", f.Target, []string{targetData, targetLabels, targetAnnotations}},
+		enum{"valuesDecodingStrategy", f.ValuesDecodingStrategy, decodings}); err != nil {
 		return err
 	}
 	ref, src := sourceOf(f)
@@ -278,7 +276,7 @@ func (s *shaping) execute(name, text string) ([]byte, error) {
 // from renders the templates of another object, or of a literal.
 func (s *shaping) from(f v1alpha1.TemplateFrom, at string) error {
 	if f.Literal != nil {
-		return s.keysAndValues(at+".literal", f.Target, *f.Literal)
+		return s.keysAndValues(at+".literal", f, *f.Literal)
 	}
 	ref, src := sourceOf(f)
 	contents, ok := s.templateSources[ref]
@@ -292,69 +290,20 @@ func (s *shaping) from(f v1alpha1.TemplateFrom, at string) error {
 		case !ok:
 			return failed("%s: it has no such key", name)
 		case item.TemplateAs == templateAsKeysAndValues:
-			if err := s.keysAndValues(name, f.Target, text); err != nil {
+			if err := s.keysAndValues(name, f, text); err != nil {
 				return err
 			}
 			continue
 		}
 		v, err := s.execute(name, text)
 		if err == nil {
-			err = s.put(name, f.Target, item.Key, v)
+			err = s.decoded(name, f, item.Key, v)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// keysAndValues renders a template whose output is a YAML mapping from keys to scalars.
-func (s *shaping) keysAndValues(name, target, text string) error {
-	out, err := s.execute(name, text)
-	if err != nil {
-		return err
-	}
-	if s.yaml += len(out)/16 + elements(out); s.yaml > maxYAML {
-		return failed("%s: the YAML output of the templates of this Secret has too many elements; output fewer keys, or use a separate template for each large value", name)
-	}
-	var doc yaml.Node
-	documents := yaml.NewDecoder(bytes.NewReader(out))
-	switch err := documents.Decode(&doc); {
-	case errors.Is(err, io.EOF):
-		return nil // The document is empty, or has only comments.
-	case err != nil:
-		return failed("%s: the output is not YAML", name)
-	case !errors.Is(documents.Decode(&yaml.Node{}), io.EOF):
-		return failed("%s: the output is not a single YAML document", name)
-	}
-	m := doc.Content[0]
-	if m.Kind != yaml.MappingNode {
-		return failed("%s: the output is not a YAML mapping of keys to values", name)
-	}
-	lines := make(map[string]int, len(m.Content)/2)
-	for i := 0; i+1 < len(m.Content); i += 2 {
-		k, v := m.Content[i], m.Content[i+1]
-		if k.Kind != yaml.ScalarNode || v.Kind != yaml.ScalarNode {
-			return failed("%s: line %d of the output: a key or value is not a string; write a structured or multi-line value as a block with |", name, k.Line)
-		}
-		if line, twice := lines[k.Value]; twice {
-			return failed("%s: line %d of the output: the key is already in line %d; output each key once", name, k.Line, line)
-		}
-		lines[k.Value] = k.Line
-		if err := s.put(fmt.Sprintf("%s: line %d of the output", name, k.Line), target, k.Value, []byte(v.Value)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// elements returns an upper bound of the number of elements of a YAML document.
-func elements(text []byte) int {
-	n := 0
-	for _, c := range "\n:,[{-?&*!#" {
-		n += bytes.Count(text, []byte(string(c)))
-	}
-	return n
 }
 
 // put stores a value in its target. Its errors do not show the key, which might be a value.

@@ -14,6 +14,7 @@ func unsupported(es *v1alpha1.ExternalSecret) error {
 	t := es.Spec.Target
 	if err := known(
 		enum{"spec.refreshPolicy", string(es.Spec.RefreshPolicy), names(v1alpha1.RefreshPeriodic, v1alpha1.RefreshOnChange, v1alpha1.RefreshCreatedOnce)},
+		enum{"spec.target.kind", string(t.Kind), names(v1alpha1.TargetSecret, v1alpha1.TargetConfigMap)},
 		enum{"spec.target.creationPolicy", string(t.CreationPolicy), names(v1alpha1.CreateOwner, v1alpha1.CreateOrphan, v1alpha1.CreateMerge, v1alpha1.CreateCreateOrMerge, v1alpha1.CreateNone)},
 		enum{"spec.target.deletionPolicy", string(t.DeletionPolicy), names(v1alpha1.DeletionRetain, v1alpha1.DeletionDelete, v1alpha1.DeletionMerge)},
 		enum{"spec.target.cleanupPolicy", string(t.CleanupPolicy), names(v1alpha1.CleanupOnDelete, v1alpha1.CleanupNever)},
@@ -79,7 +80,7 @@ func unsupportedDataFrom(e v1alpha1.DataFromEntry) error {
 		return err
 	}
 	if e.Find != nil {
-		return errors.Wrap(known(strategies(e.Find.DecodingStrategy, e.Find.ConversionStrategy)...), "find")
+		return errors.Wrap(known(strategies(e.Find.DecodingStrategy, e.Find.ConversionStrategy, e.Find.NullBytePolicy)...), "find")
 	}
 	return errors.Wrap(unsupportedRef(*e.Extract), "extract")
 }
@@ -97,13 +98,14 @@ func checkRewrites(all []v1alpha1.Rewrite) error {
 const metadataNone, metadataFetch = "None", "Fetch"
 
 func unsupportedRef(r v1alpha1.RemoteRef) error {
-	return known(append(strategies(r.DecodingStrategy, r.ConversionStrategy),
+	return known(append(strategies(r.DecodingStrategy, r.ConversionStrategy, r.NullBytePolicy),
 		enum{"metadataPolicy", r.MetadataPolicy, []string{metadataNone, metadataFetch}})...)
 }
 
-func strategies(decoding, conversion string) []enum {
+func strategies(decoding, conversion, nulls string) []enum {
 	return []enum{
-		{"decodingStrategy", decoding, []string{decodeNone, decodeBase64, decodeBase64URL, decodeAuto}},
+		{"decodingStrategy", decoding, decodings},
+		{"nullBytePolicy", nulls, []string{nullsIgnore, nullsFail}},
 		{"conversionStrategy", conversion, []string{convertDefault, convertUnicode}},
 	}
 }

@@ -30,19 +30,7 @@ func remoteRef(from, to string) rules {
 		from + ".metadataPolicy":     oneOf(to+".metadataPolicy", "None", "Fetch"),
 		from + ".conversionStrategy": oneOf(to+".conversionStrategy", conversions...),
 		from + ".decodingStrategy":   oneOf(to+".decodingStrategy", decodings...),
-		from + ".nullBytePolicy":     nullBytes,
-	}
-}
-
-// nullBytes drops the policy for values with null bytes, which are written as they are.
-func nullBytes(f *field) {
-	switch f.node.Value {
-	case "Ignore":
-		f.dropped("a value is written as it is")
-	case "Fail":
-		f.left("a value with null bytes is written as it is, and External Secrets Operator refuses it", "check that the application can read such a value")
-	default:
-		f.invalid("one of Ignore, Fail")
+		from + ".nullBytePolicy":     oneOf(to+".nullBytePolicy", "Ignore", "Fail"),
 	}
 }
 
@@ -92,7 +80,7 @@ var externalSecrets = rules{
 	"spec.dataFrom[].find.name.regexp":        scalar("spec.dataFrom[].find.name.regexp"),
 	"spec.dataFrom[].find.tags":               findTags,
 	"spec.dataFrom[].find.conversionStrategy": oneOf("spec.dataFrom[].find.conversionStrategy", conversions...),
-	"spec.dataFrom[].find.nullBytePolicy":     nullBytes,
+	"spec.dataFrom[].find.nullBytePolicy":     oneOf("spec.dataFrom[].find.nullBytePolicy", "Ignore", "Fail"),
 	"spec.dataFrom[].find.decodingStrategy":   oneOf("spec.dataFrom[].find.decodingStrategy", decodings...),
 	"spec.dataFrom[].sourceRef.storeRef":      storeRef("spec.dataFrom[].sourceRef.storeRef"),
 	"spec.dataFrom[].sourceRef.generatorRef":  generatorRef("spec.dataFrom[].sourceRef.generatorRef"),

@@ -41,20 +41,14 @@ func templates(at string) rules {
 			}
 			f.dropped("it is the only engine")
 		},
-		at + ".metadata.labels":      templateMap(at + ".metadata.labels"),
-		at + ".metadata.annotations": templateMap(at + ".metadata.annotations"),
-		at + ".metadata.finalizers":  finalizers,
-		at + ".mergePolicy":          oneOf(at+".mergePolicy", "Replace", "Merge"),
-		at + ".data":                 templateMap(at + ".data"),
-		from + ".target":             oneOf(from+".target", "Data", "Annotations", "Labels"),
-		from + ".literal":            templateText(from + ".literal"),
-		from + ".valuesDecodingStrategy": func(f *field) {
-			if f.node.Value != "None" {
-				f.unsupported("what a template yields is not decoded", "decode it in the template, as with b64dec, and remove the field")
-				return
-			}
-			f.dropped("it is the default")
-		},
+		at + ".metadata.labels":          templateMap(at + ".metadata.labels"),
+		at + ".metadata.annotations":     templateMap(at + ".metadata.annotations"),
+		at + ".metadata.finalizers":      finalizers,
+		at + ".mergePolicy":              oneOf(at+".mergePolicy", "Replace", "Merge"),
+		at + ".data":                     templateMap(at + ".data"),
+		from + ".target":                 oneOf(from+".target", "Data", "Annotations", "Labels"),
+		from + ".literal":                templateText(from + ".literal"),
+		from + ".valuesDecodingStrategy": oneOf(from+".valuesDecodingStrategy", decodings...),
 	}
 	for _, kind := range []string{".configMap", ".secret"} {
 		all[from+kind+".name"] = scalar(from + kind + ".name")
