@@ -87,11 +87,11 @@ func TestSSHKeyCRD(t *testing.T) {
 	}{
 		"Empty":     {reason: "An empty spec is valid, because every field has a default."},
 		"RSA":       {reason: "The smallest RSA key is accepted.", key: key{KeyType: "rsa", KeySize: 2048}, text: "me@shop"},
-		"RSALarge":  {reason: "The largest RSA key is accepted.", key: key{KeyType: "rsa", KeySize: 8192}},
+		"RSALarge":  {reason: "The largest RSA key is accepted.", key: key{KeyType: "rsa", KeySize: 4096}},
 		"ECDSA":     {reason: "Every curve is accepted.", key: key{KeyType: "ecdsa", KeySize: 521}},
 		"Ed25519":   {reason: "The default type can be set.", key: key{KeyType: "ed25519"}, text: "größer"},
-		"RSAShort":  {reason: "A short RSA key is rejected.", key: key{KeyType: "rsa", KeySize: 2040}, want: "keySize of an RSA key must be from 2048 to 8192"},
-		"RSAOdd":    {reason: "An odd size is rejected.", key: key{KeyType: "rsa", KeySize: 2049}, want: "keySize of an RSA key must be from 2048 to 8192"},
+		"RSAShort":  {reason: "A short RSA key is rejected.", key: key{KeyType: "rsa", KeySize: 2040}, want: "keySize of an RSA key must be from 2048 to 4096"},
+		"RSAOdd":    {reason: "An odd size is rejected.", key: key{KeyType: "rsa", KeySize: 2049}, want: "keySize of an RSA key must be from 2048 to 4096"},
 		"RSATooBig": {reason: "A longer RSA key is rejected.", key: key{KeyType: "rsa", KeySize: 8200}, want: "spec.keySize"},
 		"Negative":  {reason: "A negative size is rejected.", key: key{KeyType: "rsa", KeySize: -2048}, want: "keySize of an RSA key"},
 		"Curve":     {reason: "An unknown curve is rejected.", key: key{KeyType: "ecdsa", KeySize: 512}, want: "keySize of an ECDSA key must be 256, 384 or 521"},
@@ -117,7 +117,7 @@ func TestBasicAuthCRD(t *testing.T) {
 		want     string // part of the error
 	}{
 		"Name":     {"A name is enough.", v1alpha1.BasicAuthSettings{Username: "a"}, ""},
-		"All":      {"The largest values are accepted.", v1alpha1.BasicAuthSettings{Username: strings.Repeat("~", 128), Length: 72, Cost: 14}, ""},
+		"All":      {"The largest values are accepted.", v1alpha1.BasicAuthSettings{Username: strings.Repeat("~", 128), Length: 72, Cost: 12}, ""},
 		"Least":    {"The smallest values are accepted.", v1alpha1.BasicAuthSettings{Username: "!", Length: 13, Cost: 10}, ""},
 		"NoName":   {"A login has a name.", v1alpha1.BasicAuthSettings{}, "spec.username"},
 		"LongName": {"A longer name is rejected.", v1alpha1.BasicAuthSettings{Username: strings.Repeat("n", 129)}, "spec.username"},
@@ -128,7 +128,7 @@ func TestBasicAuthCRD(t *testing.T) {
 		"Short":    {"A short password is rejected.", v1alpha1.BasicAuthSettings{Username: "a", Length: 12}, "less than 64 bits"},
 		"Long":     {"A longer password than bcrypt reads is rejected.", v1alpha1.BasicAuthSettings{Username: "a", Length: 73}, "spec.length"},
 		"Cheap":    {"A low cost is rejected.", v1alpha1.BasicAuthSettings{Username: "a", Cost: 9}, "spec.cost"},
-		"Costly":   {"A high cost is rejected.", v1alpha1.BasicAuthSettings{Username: "a", Cost: 15}, "spec.cost"},
+		"Costly":   {"A high cost is rejected.", v1alpha1.BasicAuthSettings{Username: "a", Cost: 13}, "spec.cost"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -57,6 +57,7 @@ func TestCRD(t *testing.T) {
 		"Account":     {"A ServiceAccount of this cluster is enough.", spec{RemoteNamespace: "shared", Auth: byAccount("reader")}, ""},
 		"Kubeconfig":  {"A kubeconfig is enough.", spec{RemoteNamespace: "shared", AuthRef: kubeconfig}, ""},
 		"Server":      {"Another cluster has an address.", spec{RemoteNamespace: "shared", Server: &v1alpha1.KubernetesServer{URL: "https://10.0.0.1:6443"}, Auth: byToken("", "kube")}, ""},
+		"Audience":    {"A token for this cluster is not sent to another one.", spec{RemoteNamespace: "shared", Server: &v1alpha1.KubernetesServer{URL: "https://10.0.0.1"}, Auth: byAccount("reader")}, "audiences is required with server"},
 		"NoAuth":      {"A store needs a login, because the operator's own identity is never used.", spec{RemoteNamespace: "shared"}, "set either auth or authRef"},
 		"EmptyAuth":   {"An empty auth is rejected.", spec{RemoteNamespace: "shared", Auth: &v1alpha1.KubernetesAuth{}}, one},
 		"TwoAuths":    {"Two logins are rejected.", spec{RemoteNamespace: "shared", Auth: both}, one},

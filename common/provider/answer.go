@@ -3,8 +3,11 @@ package provider
 import (
 	"context"
 	"io"
+	"strings"
 	"sync/atomic"
 	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
 	"github.com/direct-secrets/direct-secrets/common/internal/budget"
 )
@@ -101,6 +104,15 @@ func (l *limited) Close() error {
 // ErrNoRoom is the error of an answer that exceeds the memory for answers.
 var ErrNoRoom = NewError(Unavailable, "large responses of this store or of others fill the memory limit for responses; retrying")
 
+// larger is the start of the message for an answer that is too large.
+const larger = "the provider's response is larger than "
+
+// IsTooLarge reports whether an answer was larger than its limit, so that a provider can ask for less.
+func IsTooLarge(err error) bool {
+	var e *Error
+	return errors.As(err, &e) && e != nil && strings.HasPrefix(e.Message, larger)
+}
+
 func (l *limited) tooLarge() error {
-	return NewError(Unavailable, "the provider's response is larger than %d KiB; check the address, or store a smaller value", l.most>>10)
+	return NewError(Unavailable, larger+"%d KiB; check the address, or store a smaller value", l.most>>10)
 }

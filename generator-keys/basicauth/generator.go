@@ -42,7 +42,7 @@ const (
 	minLength     = 13
 	maxLength     = 72 // bcrypt ignores or refuses more
 	defaultCost   = 10
-	maxCost       = 14
+	maxCost       = 12
 )
 
 // username matches names that a file of htpasswd can have: a colon ends the name, and # begins a comment.

@@ -17,7 +17,7 @@ import (
 const (
 	minRSA     = 2048
 	defaultRSA = 3072
-	maxRSA     = 8192
+	maxRSA     = 4096
 )
 
 // A Maker generates private keys of one type and size.
@@ -67,8 +67,17 @@ func newRSA(size int32) (Maker, error) {
 	return func() (crypto.Signer, error) { return rsa.GenerateKey(rand.Reader, int(size)) }, nil
 }
 
+// busy has room for one key at a time, because an RSA key takes a processor for seconds, and one tenant can ask for many.
+var busy = make(chan struct{}, 1)
+
 // Make generates a key, unless ctx has ended. Its errors are of class Unavailable.
 func (m Maker) Make(ctx context.Context) (crypto.Signer, error) {
+	select {
+	case <-ctx.Done():
+		return nil, provider.Safe(ctx.Err())
+	case busy <- struct{}{}:
+		defer func() { <-busy }()
+	}
 	if err := ctx.Err(); err != nil {
 		return nil, provider.Safe(err)
 	}

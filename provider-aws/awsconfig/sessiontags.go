@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"reflect"
 	"strings"
+	"unicode"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sts/types"
@@ -36,6 +37,9 @@ func sessionTags(o Object, creds provider.Credentials) ([]types.Tag, error) {
 	}
 	for i, t := range o.AWS().SessionTags {
 		// A tenant can write a store. Policies must be able to rely on the operator's keys, which STS compares without case.
+		if strings.ContainsFunc(t.Key, func(r rune) bool { return r > unicode.MaxASCII }) { // AWS could take such a letter for one of a reserved key.
+			return nil, provider.NewError(provider.Invalid, "spec.sessionTags[%d].key: has a character that is not ASCII; use letters, digits and punctuation of ASCII", i)
+		}
 		if strings.HasPrefix(strings.ToLower(t.Key), reserved) {
 			return nil, provider.NewError(provider.Invalid, "spec.sessionTags[%d].key: keys that begin with %s are reserved for the operator; remove the tag, and set spec.sessionTagsPolicy", i, reserved)
 		}

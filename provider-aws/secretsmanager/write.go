@@ -217,14 +217,26 @@ func (c *Client) Update(ctx context.Context, t provider.Target, seen provider.Ob
 		return provider.Written{}, err
 	}
 	drifted := m.Drifted(seen.Drift)
+	writes := data != nil && (seen.Data == nil || !bytes.Equal(data, seen.Data))
+	if writes {
+		if err := checkValue(t.Key, data); err != nil {
+			return provider.Written{}, err
+		}
+	}
+	if drifted.ResourcePolicy != nil { // AWS has no condition for this call, so another owner's policy must not be replaced.
+		d, err := c.describeUnchanged(ctx, t.Key, seen)
+		if err == nil && tagMap(d.Tags)[awsconfig.MarkKey] != seen.Mark {
+			err = changed(t.Key)
+		}
+		if err != nil {
+			return provider.Written{}, err
+		}
+	}
 	if err := c.putPolicy(ctx, t.Key, aws.String(cmp.Or(seen.ID, c.config.ID(t.Key))), drifted.ResourcePolicy); err != nil {
 		return provider.Written{}, awsconfig.Moved(err)
 	}
 	w := provider.Written{Version: seen.Version, ID: seen.ID}
-	if data != nil && (seen.Data == nil || !bytes.Equal(data, seen.Data)) {
-		if err := checkValue(t.Key, data); err != nil {
-			return provider.Written{}, err
-		}
+	if writes {
 		if w, err = c.put(ctx, t.Key, seen, data); err != nil {
 			return provider.Written{}, awsconfig.Moved(err)
 		}

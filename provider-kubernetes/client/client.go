@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	authorizationv1 "k8s.io/api/authorization/v1"
 	corev1 "k8s.io/api/core/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation"
@@ -95,7 +96,7 @@ func (c *Client) Get(ctx context.Context, ref provider.Ref) (provider.Value, err
 	}
 	v := valueOf(ref, s)
 	if ref.Version != "" && ref.Version != v.Version {
-		return provider.Value{}, provider.NewError(provider.NotFound, "secret %q: has no version %.64q, because Kubernetes keeps only the current value; remove version", ref.Key, ref.Version)
+		return provider.Value{}, provider.NewError(provider.Invalid, "secret %q: has no version %.64q, because Kubernetes keeps only the current value; remove version", ref.Key, ref.Version)
 	}
 	return v, nil
 }
@@ -167,8 +168,14 @@ func encoded(o any) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// versionOf returns a version of the data alone, unlike resourceVersion, which changes with each label. The key of the hash is
-// the UID, which only those who can read the Secret know.
+// idOf returns a hash of the UID, which is the key of versions.
+func idOf(s *corev1.Secret) string {
+	h := sha256.Sum256([]byte("id of " + s.UID))
+	return hex.EncodeToString(h[:16])
+}
+
+// versionOf returns a version of the data alone, unlike resourceVersion, which changes with each label. It is a hash whose key is
+// the UID: an id that is in no status.
 func versionOf(s *corev1.Secret) string {
 	h := hmac.New(sha256.New, []byte(s.UID))
 	h.Write(encoded(s.Data))
@@ -183,7 +190,7 @@ func (c *Client) GetBatch(ctx context.Context, refs []provider.Ref) []provider.R
 	listed := map[string]*corev1.Secret{}
 	if len(refs) > few && !c.noLists.Load() {
 		list, err := c.list(ctx, metav1.ListOptions{Limit: page})
-		c.noLists.Store(err != nil && ctx.Err() == nil)
+		c.noLists.Store(kerrors.IsForbidden(err))
 		for i := range list.Items {
 			listed[list.Items[i].Name] = &list.Items[i]
 		}
@@ -221,6 +228,10 @@ func (c *Client) Find(ctx context.Context, q provider.Query) iter.Seq2[provider.
 	return func(yield func(provider.Value, error) bool) {
 		for o := (metav1.ListOptions{Limit: page, LabelSelector: labels.SelectorFromSet(q.Tags).String()}); ; {
 			list, err := c.list(ctx, o)
+			if o.Limit > 1 && provider.IsTooLarge(err) {
+				o.Limit = (o.Limit + 7) / 8
+				continue
+			}
 			if err != nil {
 				yield(provider.Value{}, c.explain(err, "listing secrets", fmt.Sprintf("grant the identity list on secrets in namespace %s", c.namespace)))
 				return

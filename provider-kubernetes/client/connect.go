@@ -52,6 +52,9 @@ func connect(ctx context.Context, spec *v1alpha1.KubernetesSecretsSpec, creds pr
 		return nil, provider.NewError(provider.Invalid, "spec: the certificates or the key are not in PEM form, or do not belong together")
 	}
 	transport := provider.NewTransport(secured)
+	if a := spec.Auth; a != nil && a.ServiceAccount != nil && spec.Server != nil && len(a.ServiceAccount.Audiences) == 0 {
+		return nil, provider.NewError(provider.Invalid, "spec.auth.serviceAccount.audiences: required with server, because another cluster must not get a token that this one accepts; name the audience of that cluster")
+	}
 	login := &login{next: limited{transport}, token: func(context.Context) (string, error) { return config.BearerToken, nil }}
 	if a := spec.Auth; a != nil && a.ServiceAccount != nil {
 		login.token = func(ctx context.Context) (string, error) {

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
@@ -36,7 +37,11 @@ func (c *Client) explain(err error, what, grant string) *provider.Error {
 	case kerrors.IsInvalid(err), kerrors.IsBadRequest(err), kerrors.IsRequestEntityTooLargeError(err):
 		return provider.NewError(provider.Invalid, "%s: the API server refuses it%s", what, fieldsOf(err))
 	case kerrors.ReasonForError(err) != metav1.StatusReasonUnknown:
-		return provider.NewError(provider.Unavailable, "%s: the API server returned %s", what, kerrors.ReasonForError(err))
+		return provider.NewError(provider.Unavailable, "%s: the API server returned %.64q", what, kerrors.ReasonForError(err))
+	}
+	var own *provider.Error
+	if errors.As(err, &own) && strings.HasPrefix(own.Message, "spec.") {
+		return own
 	}
 	e := *provider.Safe(err)
 	e.Message = what + ": " + c.server + ": " + e.Message
@@ -47,7 +52,7 @@ func (c *Client) explain(err error, what, grant string) *provider.Error {
 func fieldsOf(err error) (fields string) {
 	var s kerrors.APIStatus
 	if errors.As(err, &s) && s.Status().Details != nil {
-		for _, c := range s.Status().Details.Causes {
+		for _, c := range s.Status().Details.Causes[:min(8, len(s.Status().Details.Causes))] {
 			fields += fmt.Sprintf("; correct %.64q", c.Field)
 		}
 	}
@@ -64,8 +69,11 @@ func (c *Client) missing(ctx context.Context, err error, resource, name string) 
 	if !isAbout(err, resource, name) {
 		return provider.NewError(provider.Unavailable, "%s: the response is not that of an API server", what)
 	}
-	err = c.calls.Get().Resource("namespaces").Name(c.namespace).MaxRetries(0).Do(ctx).Into(&corev1.Namespace{})
+	ns := &corev1.Namespace{}
+	err = c.calls.Get().Resource("namespaces").Name(c.namespace).MaxRetries(0).Do(ctx).Into(ns)
 	switch {
+	case err == nil && ns.DeletionTimestamp != nil:
+		return provider.NewError(provider.Invalid, "spec.remoteNamespace: namespace %s is being deleted", c.namespace)
 	case err == nil, kerrors.IsForbidden(err):
 		return provider.NewError(provider.NotFound, "%s: does not exist in namespace %s", what, c.namespace)
 	case kerrors.IsNotFound(err) && isAbout(err, "namespaces", c.namespace):

@@ -244,9 +244,28 @@ func harness(t *testing.T) conformance.Harness {
 		MaxWrite: 1<<20 + len(`{"a":""}`),
 		Metadata: []string{`{"labels":{"team":"shop"},"annotations":{"a":"b"}}`, `{"labels":{"team":"bank"},"annotations":{"a":"c"}}`},
 		Without: map[string]string{
-			"read/json":     "a Secret holds strings",
-			"read/version":  "Kubernetes keeps no versions",
-			"batch/version": "Kubernetes keeps no versions",
+			"read/json":            "a Secret holds strings",
+			"read/version":         "Kubernetes keeps no versions",
+			"batch/version":        "Kubernetes keeps no versions",
+			"read/missing-version": "Kubernetes keeps no versions",
 		},
 	}
+}
+
+func keyOf(name string) client.ObjectKey {
+	if name == "ending" {
+		return client.ObjectKey{Name: name}
+	}
+	return client.ObjectKey{Namespace: remote, Name: name}
+}
+
+// adminToken returns a token of a ServiceAccount that is allowed everything.
+func adminToken(t testing.TB) string {
+	t.Helper()
+	token := tokenWith(t, "admin", "get")
+	must(t, admin.Create(t.Context(), &rbacv1.ClusterRoleBinding{
+		ObjectMeta: metav1.ObjectMeta{Name: "admin"}, RoleRef: rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "cluster-admin"},
+		Subjects: []rbacv1.Subject{{Kind: "ServiceAccount", Namespace: remote, Name: "admin"}},
+	}))
+	return token
 }

@@ -41,9 +41,12 @@ func settingsOf(t provider.Target) (s settings, err error) {
 			return s, provider.NewError(provider.Invalid, "metadata: %s; the settings are type, labels and annotations, which are objects of strings", err)
 		}
 	}
+	if s.Type == corev1.SecretTypeServiceAccountToken || s.Type == corev1.SecretTypeBootstrapToken {
+		return s, provider.NewError(provider.Invalid, "metadata: type: %s is refused, because the cluster would make it a login; choose another type", s.Type)
+	}
 	for _, k := range slices.Concat(slices.Collect(maps.Keys(s.Labels)), slices.Collect(maps.Keys(s.Annotations))) {
-		if domain, _, _ := strings.Cut(k, "/"); strings.HasSuffix(domain+"/", reserved) {
-			return s, provider.NewError(provider.Invalid, "metadata: %.64q is reserved for the operator; choose another name", k)
+		if domain, name, _ := strings.Cut(k, "/"); strings.HasSuffix(domain+"/", reserved) || domain == "kubernetes.io" && strings.HasPrefix(name, "service-account") {
+			return s, provider.NewError(provider.Invalid, "metadata: %.64q is reserved; choose another name", k)
 		}
 	}
 	return s, nil
@@ -87,6 +90,14 @@ func (c *Client) Observe(ctx context.Context, t provider.Target) (provider.Obser
 	return seen, err
 }
 
+// checkText returns an error for a Secret with a value that is not text, which an update would lose.
+func checkText(s *corev1.Secret) error {
+	for k := range valueOf(provider.Ref{}, s).Binary {
+		return provider.NewError(provider.Invalid, "secret %q: its key %.64q is not text, so nothing can be pushed to it; remove the key, or push to another Secret", s.Name, k)
+	}
+	return nil
+}
+
 func (c *Client) observe(ctx context.Context, t provider.Target) (*corev1.Secret, provider.Observed, error) {
 	wanted, err := settingsOf(t)
 	if err != nil {
@@ -97,10 +108,7 @@ func (c *Client) observe(ctx context.Context, t provider.Target) (*corev1.Secret
 		return nil, provider.Observed{}, err
 	}
 	v := valueOf(provider.Ref{Key: t.Key}, s)
-	for k := range v.Binary {
-		return nil, provider.Observed{}, provider.NewError(provider.Invalid, "secret %q: its key %.64q is not text, so nothing can be pushed to it; remove the key, or push to another Secret", t.Key, k)
-	}
-	return s, provider.Observed{Data: v.Data, Version: v.Version, ID: string(s.UID), Mark: s.Annotations[markKey], Drift: wanted.drift(s)}, nil
+	return s, provider.Observed{Data: v.Data, Version: v.Version, ID: idOf(s), Mark: s.Annotations[markKey], Drift: wanted.drift(s)}, nil
 }
 
 // Create implements provider.Writer.
@@ -119,8 +127,9 @@ func (c *Client) Create(ctx context.Context, t provider.Target, raw []byte, mark
 		Type:       wanted.Type, Data: data,
 	}
 	maps.Copy(s.Annotations, wanted.Annotations)
-	err = c.calls.Post().Namespace(c.namespace).Resource("secrets").MaxRetries(0).Body(s).Do(ctx).Into(s)
-	return c.written(s, err, t, "create")
+	made := &corev1.Secret{}
+	err = c.calls.Post().Namespace(c.namespace).Resource("secrets").MaxRetries(0).Body(s).Do(ctx).Into(made)
+	return c.written(made, err, t, "create")
 }
 
 // Update implements provider.Writer.
@@ -139,6 +148,9 @@ func (c *Client) Update(ctx context.Context, t provider.Target, seen provider.Ob
 	}
 	if raw != nil {
 		data, err := dataOf(raw)
+		if err == nil {
+			err = checkText(s)
+		}
 		if err != nil {
 			return provider.Written{}, err
 		}
@@ -216,6 +228,7 @@ func (c *Client) patch(ctx context.Context, t provider.Target, s *corev1.Secret,
 	metadata["uid"], metadata["resourceVersion"] = s.UID, s.ResourceVersion
 	change["metadata"] = metadata
 	raw, err := json.Marshal(change)
+	s = &corev1.Secret{} // A decoder would keep the keys of another one.
 	if err == nil {
 		err = c.calls.Patch(types.MergePatchType).Namespace(c.namespace).Resource("secrets").Name(t.Key).MaxRetries(0).Body(raw).Do(ctx).Into(s)
 	}
@@ -231,5 +244,5 @@ func (c *Client) written(s *corev1.Secret, err error, t provider.Target, verb st
 		}
 		return provider.Written{}, e
 	}
-	return provider.Written{Version: versionOf(s), ID: string(s.UID)}, nil
+	return provider.Written{Version: versionOf(s), ID: idOf(s)}, nil
 }

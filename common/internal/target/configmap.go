@@ -9,6 +9,7 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	corev1 "k8s.io/api/core/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
@@ -23,7 +24,7 @@ import (
 // +kubebuilder:rbac:groups="",resources=configmaps,verbs=get;list;watch;create;patch;delete,roleName=configmaps
 
 // A ConfigMapReader is a Reader for which a ConfigMap is a Secret whose name starts with v1alpha1.ConfigMapTarget. So
-// everything that is decided about a Secret, is decided about a ConfigMap. It lists no ConfigMaps if Off is true.
+// everything that is decided about a Secret, is decided about a ConfigMap. It finds no ConfigMaps if Off is true.
 type ConfigMapReader struct {
 	client.Reader
 	Off bool
@@ -34,6 +35,9 @@ func (c ConfigMapReader) Get(ctx context.Context, key client.ObjectKey, o client
 	name, ok := strings.CutPrefix(key.Name, v1alpha1.ConfigMapTarget)
 	if !ok {
 		return c.Reader.Get(ctx, key, o, opts...)
+	}
+	if c.Off {
+		return kerrors.NewNotFound(corev1.Resource("configmaps"), name)
 	}
 	key.Name = name
 	if to, ok := o.(*metav1.PartialObjectMetadata); ok {

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Quiet returns a client that removes the API server's text from errors of writes to Secrets, except for the names of
+// Quiet returns a client that removes the API server's text from errors of writes to Secrets and ConfigMaps, except for the names of
 // rejected fields. An admission webhook or policy may quote values in that text, and errors reach logs and statuses.
 // The functions of k8s.io/apimachinery/pkg/api/errors still work on the errors.
 func Quiet(c client.Client) client.Client { return quiet{c} }
@@ -42,13 +42,13 @@ func ofQuota(text string) bool {
 	return strings.Contains(text, quota) || strings.Contains(text, "status unknown for quota")
 }
 
-// redact removes the text from an error about a Secret.
+// redact removes the text from an error about a Secret or ConfigMap.
 func (q quiet) redact(o client.Object, err error) error {
 	var answer *kerrors.StatusError
 	if !errors.As(err, &answer) {
 		return err
 	}
-	if gvk, known := q.GroupVersionKindFor(o); known == nil && gvk.GroupKind() != corev1.SchemeGroupVersion.WithKind("Secret").GroupKind() {
+	if gvk, known := q.GroupVersionKindFor(o); known == nil && (gvk.Group != corev1.GroupName || gvk.Kind != "Secret" && gvk.Kind != "ConfigMap") {
 		return err
 	}
 	s := *answer.ErrStatus.DeepCopy()

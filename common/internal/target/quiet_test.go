@@ -46,7 +46,7 @@ func TestQuiet(t *testing.T) {
 			return kerrors.IsInvalid(err) && strings.HasSuffix(rejectedFields(err), "data (FieldValueInvalid)")
 		}},
 		"Quota":    {"a quota error is still recognized", &corev1.Secret{}, errors.Wrap(full, "wrapped"), false, func(err error) bool { return ofQuota(err.Error()) }},
-		"Other":    {"an object of another Kind holds no value", &corev1.ConfigMap{}, denied, true, kerrors.IsForbidden},
+		"Other":    {"an object of another Kind holds no value", &corev1.Namespace{}, denied, true, kerrors.IsForbidden},
 		"NoAnswer": {"the error is not from the API server", &corev1.Secret{}, context.Canceled, false, func(err error) bool { return errors.Is(err, context.Canceled) }},
 		"None":     {"a success is no error", &corev1.Secret{}, nil, false, func(err error) bool { return err == nil }},
 	}
@@ -68,8 +68,8 @@ func TestQuiet(t *testing.T) {
 }
 
 func gvkOf(o client.Object) schema.GroupVersionKind {
-	if _, ok := o.(*corev1.ConfigMap); ok {
-		return corev1.SchemeGroupVersion.WithKind("ConfigMap")
+	if _, ok := o.(*corev1.Namespace); ok {
+		return corev1.SchemeGroupVersion.WithKind("Namespace")
 	}
 	return corev1.SchemeGroupVersion.WithKind("Secret")
 }

@@ -93,7 +93,7 @@ type BasicAuthSettings struct {
 	// Cost of the bcrypt hash; each step doubles the time of a login. Default 10.
 	// +optional
 	// +kubebuilder:validation:Minimum=10
-	// +kubebuilder:validation:Maximum=14
+	// +kubebuilder:validation:Maximum=12
 	Cost int32 `json:"cost,omitempty"`
 }
 

@@ -30,6 +30,7 @@ type KubernetesSecrets struct {
 //
 // +kubebuilder:validation:XValidation:rule="has(self.auth) != has(self.authRef)",message="set either auth or authRef"
 // +kubebuilder:validation:XValidation:rule="!has(self.authRef) || !has(self.server)",message="the kubeconfig of authRef contains the server: remove server"
+// +kubebuilder:validation:XValidation:rule="!has(self.server) || !has(self.auth) || !has(self.auth.serviceAccount) || (has(self.auth.serviceAccount.audiences) && size(self.auth.serviceAccount.audiences) > 0)",message="auth.serviceAccount.audiences is required with server: another cluster must not get a token that this one accepts"
 type KubernetesSecretsSpec struct {
 	common.StoreSpec `json:",inline"`
 
@@ -69,8 +70,8 @@ type KubernetesServer struct {
 //
 // +kubebuilder:validation:XValidation:rule="[has(self.serviceAccount), has(self.token), has(self.cert)].exists_one(x, x)",message="set exactly one of serviceAccount, token and cert"
 type KubernetesAuth struct {
-	// A ServiceAccount of this cluster whose token is sent. Another cluster must trust the issuer of these tokens. Default
-	// audience: that of this cluster's API server.
+	// A ServiceAccount of this cluster whose token is sent. With server, the other cluster must trust the issuer of these tokens,
+	// and audiences is required. Default audience: that of this cluster's API server.
 	// +optional
 	ServiceAccount *common.ServiceAccountSelector `json:"serviceAccount,omitempty"`
 

@@ -44,7 +44,8 @@ func newAnswer(s *subject, values render.Values, templateSources render.Template
 	a := &answer{at: at, basis: s.state.basis}
 	a.read, a.err = render.Read(s.es, s.plan, values)
 	a.shape = sync.OnceValues(func() (render.Output, error) { return render.Shape(s.es, s.plan, a.read, templateSources) })
-	if inputs := render.Inputs(s.es, s.plan, a.read, templateSources); inputs != nil {
+	// A reader of a ConfigMap could guess inputs that its template leaves out.
+	if inputs := render.Inputs(s.es, s.plan, a.read, templateSources); inputs != nil && s.es.Spec.Target.Kind != v1alpha1.TargetConfigMap {
 		a.inputs = target.HashInputs(s.es.UID, inputs)
 	}
 	return a
