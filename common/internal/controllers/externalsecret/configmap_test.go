@@ -20,17 +20,20 @@ import (
 
 const onConfigMaps = "TestConfigMapTarget"
 
+// onBoth are the tables of Secrets that also hold for ConfigMaps.
+var onBoth = map[string]func(*testing.T){
+	"Creation": TestCreationPolicy, "CreationChanges": TestCreationPolicyChanges, "None": TestNone,
+	"Adoption": TestAdoptionIsWhole, "Foreign": TestForeignSecret, "Guest": TestOwnerWithGuest,
+	"Drift": TestForeignChanges,
+	"Merge": TestMergeConflict, "MergeHandOver": TestMergeHandOver, "MergeQueue": TestMergeQueue,
+	"NotFound": TestNotFound, "NotFoundWithGuest": TestNotFoundWithGuest,
+	"Deletion": TestDeletion, "Cascade": TestCascade, "Cleanup": TestCleanupMoves, "Rename": TestRename,
+	"Immutable": TestImmutableMoves, "Unlabelled": TestUnlabelled,
+}
+
 // TestConfigMapTarget runs the tables of Secrets with ConfigMaps.
 func TestConfigMapTarget(t *testing.T) {
-	for name, test := range map[string]func(*testing.T){
-		"Creation": TestCreationPolicy, "CreationChanges": TestCreationPolicyChanges, "None": TestNone,
-		"Adoption": TestAdoptionIsWhole, "Foreign": TestForeignSecret, "Guest": TestOwnerWithGuest,
-		"Drift": TestForeignChanges, "Revert": TestRevertBackoff,
-		"Merge": TestMergeConflict, "MergeHandOver": TestMergeHandOver, "MergeQueue": TestMergeQueue,
-		"NotFound": TestNotFound, "NotFoundWithGuest": TestNotFoundWithGuest, "FailureNeverDeletes": TestFailureNeverDeletes,
-		"Deletion": TestDeletion, "Cascade": TestCascade, "Cleanup": TestCleanupMoves, "Rename": TestRename,
-		"Immutable": TestImmutableMoves, "Unlabelled": TestUnlabelled,
-	} {
+	for name, test := range onBoth {
 		t.Run(name, test)
 	}
 }

@@ -1,0 +1,7 @@
+//go:build long
+
+package externalsecret_test
+
+func init() {
+	onBoth["Revert"], onBoth["FailureNeverDeletes"] = TestRevertBackoff, TestFailureNeverDeletes
+}
