@@ -235,6 +235,7 @@ var fields = map[string]string{
 	"suspend":                                          "served",
 	"refreshPolicy":                                    "served Periodic OnChange CreatedOnce; refused Hourly",
 	"refreshInterval":                                  "served 1h",
+	"target.kind":                                      "served Secret ConfigMap; refused Later",
 	"target.name":                                      "served",
 	"target.creationPolicy":                            "served Owner Orphan Merge CreateOrMerge None; refused Later",
 	"target.deletionPolicy":                            "served Retain Delete Merge; refused Later",

@@ -14,6 +14,7 @@ func unsupported(es *v1alpha1.ExternalSecret) error {
 	t := es.Spec.Target
 	if err := known(
 		enum{"spec.refreshPolicy", string(es.Spec.RefreshPolicy), names(v1alpha1.RefreshPeriodic, v1alpha1.RefreshOnChange, v1alpha1.RefreshCreatedOnce)},
+		enum{"spec.target.kind", string(t.Kind), names(v1alpha1.TargetSecret, v1alpha1.TargetConfigMap)},
 		enum{"spec.target.creationPolicy", string(t.CreationPolicy), names(v1alpha1.CreateOwner, v1alpha1.CreateOrphan, v1alpha1.CreateMerge, v1alpha1.CreateCreateOrMerge, v1alpha1.CreateNone)},
 		enum{"spec.target.deletionPolicy", string(t.DeletionPolicy), names(v1alpha1.DeletionRetain, v1alpha1.DeletionDelete, v1alpha1.DeletionMerge)},
 		enum{"spec.target.cleanupPolicy", string(t.CleanupPolicy), names(v1alpha1.CleanupOnDelete, v1alpha1.CleanupNever)},
