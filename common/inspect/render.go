@@ -30,14 +30,21 @@ func Check(es *v1alpha1.ExternalSecret) error {
 	if _, err := render.NewPlan(es); err != nil {
 		return err
 	}
+	if err := checkConfigMap(es); err != nil {
+		return err
+	}
 	return render.ParseTemplates(es.Spec.Target.Template)
 }
 
 // Render returns the Secret of an ExternalSecret, without the operator's own metadata; nil if its deletionPolicy
-// would delete it. It makes no request. The error names the field or the key, and shows no value.
+// would delete it. It makes no request. The error names the field or the key, and shows no value. A ConfigMap is returned as
+// a Secret whose name starts with v1alpha1.ConfigMapTarget; Manifest returns the ConfigMap.
 func Render(es *v1alpha1.ExternalSecret, remote Remote) (*corev1.Secret, error) {
 	plan, err := render.NewPlan(es)
 	if err != nil {
+		return nil, err
+	}
+	if err := checkConfigMap(es); err != nil {
 		return nil, err
 	}
 	out, err := render.Read(es, plan, remote.answer)
@@ -70,6 +77,9 @@ func Render(es *v1alpha1.ExternalSecret, remote Remote) (*corev1.Secret, error) 
 	}
 	if t.Immutable {
 		s.Immutable = &t.Immutable
+	}
+	if _, err := Manifest(es, s); err != nil {
+		return nil, err
 	}
 	return s, nil
 }

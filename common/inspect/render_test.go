@@ -95,6 +95,16 @@ dataFrom: [{extract: {key: shop/db}}]`,
 			spec:   `{dataFrom: [{sourceRef: {generatorRef: {kind: Password, name: other}}}]}`,
 			want:   want{Absent: true, Err: `spec.dataFrom[0] in Password "other": there are no values for this generator`},
 		},
+		"ConfigMap": {
+			reason: "a ConfigMap is rendered as a Secret",
+			spec:   `{storeRef: {kind: VaultKV, name: kv}, target: {kind: ConfigMap}, data: [{secretKey: b, remoteRef: {key: other}}]}`,
+			want:   want{Data: map[string]string{"b": "x"}},
+		},
+		"ConfigMapGenerated": {
+			reason: "generated values are not written to a ConfigMap",
+			spec:   `{target: {kind: ConfigMap}, dataFrom: [{sourceRef: {generatorRef: {kind: Password, name: pw}}}]}`,
+			want:   want{Absent: true, Err: "spec.dataFrom[0].sourceRef.generatorRef: generated values are secret; write them to a Secret"},
+		},
 		"InvalidSpec": {
 			reason: "an invalid spec is refused",
 			spec:   `{storeRef: {kind: VaultKV, name: kv}}`,

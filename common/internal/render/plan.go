@@ -49,6 +49,14 @@ func (p Plan) Stores() []v1alpha1.StoreRef {
 	return refs
 }
 
+// isTarget reports whether it is the object with a TargetName.
+func (r TextRef) isTarget(name string) bool {
+	if r.Secret {
+		return name == r.Name
+	}
+	return name == v1alpha1.ConfigMapTarget+r.Name
+}
+
 // NewPlan validates a spec and returns its plan. The error names the field and the fix.
 func NewPlan(es *v1alpha1.ExternalSecret) (Plan, error) {
 	interval, err := es.Spec.RefreshInterval.Interval(DefaultRefreshInterval)

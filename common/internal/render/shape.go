@@ -134,8 +134,8 @@ func checkTemplateFrom(f v1alpha1.TemplateFrom, target string) error {
 	if msgs := validation.IsDNS1123Subdomain(src.Name); len(msgs) > 0 {
 		return errors.Errorf("%s.name: %q cannot be the name of a %s", field, src.Name, ref.Kind())
 	}
-	if ref.Secret && src.Name == target { // Each write would cause another one.
-		return errors.Errorf("%s.name: %q is the Secret that this ExternalSecret writes; keep the templates in another", field, src.Name)
+	if ref.isTarget(target) { // Each write would cause another one.
+		return errors.Errorf("%s.name: %q is the %s that this ExternalSecret writes; keep the templates in another", field, src.Name, ref.Kind())
 	}
 	if len(src.Items) == 0 {
 		return errors.Errorf("%s.items is empty; name the keys that hold templates", field)

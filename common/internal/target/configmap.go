@@ -132,6 +132,14 @@ func secretOf(m *corev1.ConfigMap, o client.Object) error {
 	return nil
 }
 
+// AsConfigMap returns the ConfigMap that a Secret stands for. The error names a value that is not text.
+func AsConfigMap(s *corev1.Secret) (*corev1.ConfigMap, error) {
+	text, err := textOf(s.Data)
+	m := &corev1.ConfigMap{ObjectMeta: *s.ObjectMeta.DeepCopy(), Immutable: s.Immutable, Data: text}
+	m.Name = strings.TrimPrefix(s.Name, v1alpha1.ConfigMapTarget)
+	return m, err
+}
+
 // textOf returns the data of a ConfigMap for that of a Secret.
 func textOf(data map[string][]byte) (map[string]string, error) {
 	text := make(map[string]string, len(data))
@@ -154,16 +162,12 @@ func (c ConfigMapClient) Get(ctx context.Context, key client.ObjectKey, o client
 
 // Create implements client.Writer.
 func (c ConfigMapClient) Create(ctx context.Context, o client.Object, opts ...client.CreateOption) error {
-	m := configMapOf(o)
 	s, ok := o.(*corev1.Secret)
-	if m == nil || !ok {
+	if configMapOf(o) == nil || !ok {
 		return c.Client.Create(ctx, o, opts...)
 	}
-	name := m.Name
-	m.ObjectMeta, m.Immutable = *s.ObjectMeta.DeepCopy(), s.Immutable
-	m.Name = name
-	var err error
-	if m.Data, err = textOf(s.Data); err != nil {
+	m, err := AsConfigMap(s)
+	if err != nil {
 		return err
 	}
 	if err := c.Client.Create(ctx, m, opts...); err != nil {

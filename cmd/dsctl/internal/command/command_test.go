@@ -44,7 +44,16 @@ spec:
   target: {template: {mergePolicy: Merge, metadata: {labels: {team: "{{ .user }}"}}, data: {dsn: "{{ .user }}:{{ .password }}"}}}
   dataFrom: [{extract: {key: shop/db}}]
 `
-	values = `remote: {shop/db: {user: shop, password: hunter2}}`
+	values    = `remote: {shop/db: {user: shop, password: hunter2}}`
+	configMap = `
+apiVersion: direct-secrets.io/v1alpha1
+kind: ExternalSecret
+metadata: {name: app, namespace: shop}
+spec:
+  storeRef: {kind: VaultKV, name: kv}
+  target: {kind: ConfigMap, name: env, template: {metadata: {labels: {team: shop}}}}
+  data: [{secretKey: user, remoteRef: {key: shop/db, property: user}}]
+`
 )
 
 func TestRender(t *testing.T) {
@@ -103,6 +112,35 @@ metadata:
   namespace: shop
 type: Opaque
 `,
+		},
+		"ConfigMap": {
+			reason: "a ConfigMap has its own Kind and no type", manifest: configMap, values: values,
+			out: "ConfigMap shop/env\n  user: 4 bytes\n  labels: team\n",
+		},
+		"ConfigMapJSON": {
+			reason: "a program does not take a ConfigMap for a Secret", manifest: strings.Replace(configMap, ", template: {metadata: {labels: {team: shop}}}", "", 1), values: values, args: []string{"-o", "yaml"},
+			out: "configMap: env\ndata:\n- bytes: 4\n  key: user\nexternalSecret: app\nnamespace: shop\n",
+		},
+		"ConfigMapValues": {
+			reason: "with --show-values a ConfigMap is printed that kubectl can apply", manifest: configMap, values: values, args: []string{"--show-values"},
+			out: "apiVersion: v1\ndata:\n  user: shop\nkind: ConfigMap\nmetadata:\n  labels:\n    team: shop\n  name: env\n  namespace: shop\n",
+		},
+		"ConfigMapAbsent": {
+			reason: "deletionPolicy Delete removes a ConfigMap, too", manifest: strings.Replace(configMap, "name: env,", "name: env, deletionPolicy: Delete,", 1), values: "remote: {}",
+			out: "ConfigMap shop/env: none, because of spec.target.deletionPolicy\n",
+		},
+		"ConfigMapNotText": {
+			reason: "a value that is not text is an error, as in the operator", values: "remote: {shop/db: {user: /w==}}",
+			manifest: strings.Replace(configMap, "property: user", "property: user, decodingStrategy: Base64", 1),
+			errs:     "error: ExternalSecret app: the value of key \"user\" is not text, as a ConfigMap needs; write it to a Secret\n", code: ExitFailed,
+		},
+		"ConfigMapType": {
+			reason: "the API server refuses the type of a ConfigMap", manifest: strings.Replace(configMap, "template: {", "template: {type: Opaque, ", 1), values: values,
+			errs: "error: ExternalSecret app: spec.target.template.type: a ConfigMap has no type; remove it\n", code: ExitFailed,
+		},
+		"ConfigMapGenerated": {
+			reason: "the API server refuses generated values in a ConfigMap", manifest: configMap + "  dataFrom: [{sourceRef: {generatorRef: {kind: Password, name: pw}}}]\n", values: values,
+			errs: "error: ExternalSecret app: spec.dataFrom[0].sourceRef.generatorRef: generated values are secret; write them to a Secret\n", code: ExitFailed,
 		},
 		"TemplateError": {
 			reason: "an error of a template names the line and shows no value", manifest: strings.Replace(externalSecret, "{{ .password }}", "{{ .pasword }}", 1), values: values,

@@ -24,12 +24,12 @@ func newDiff(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "diff {NAME ... | -f FILE} [--values FILE]",
 		Short: "Show what an ExternalSecret or a PushSecret would change, by names only",
-		Long: `diff compares the Secret that an ExternalSecret yields with the one in the cluster. It prints names of keys, labels and
+		Long: `diff compares the Secret or ConfigMap that an ExternalSecret yields with the one in the cluster. It prints names of keys, labels and
 annotations, and never a value. It changes nothing, and reads no store.
 
 For an object with creationPolicy None it prints what the operator has compared, values included.
-For others, without --values, it knows the keys that the spec names, and reads of the Secret only its metadata.
-With --values, a file as for render, it compares values, too, and needs the permission to get the Secret.
+For others, without --values, it knows the keys that the spec names, and reads of the Secret or ConfigMap only its metadata.
+With --values, a file as for render, it compares values, too, and needs the permission to get the Secret or ConfigMap.
 
 For a PushSecret (pushsecret/NAME) with spec.dryRun it prints what the operator would do in each store, values compared.
 
@@ -147,7 +147,7 @@ func (o *options) changeables(ctx context.Context, s *session, args []string, ma
 // compare compares the result of an ExternalSecret with its Secret. Without values it reads only the metadata
 // of the Secret.
 func compare(ctx context.Context, s *session, es *v1alpha1.ExternalSecret, remote *inspect.Remote) (offline.Difference, error) {
-	key := types.NamespacedName{Namespace: es.Namespace, Name: es.TargetName()}
+	key, targets := types.NamespacedName{Namespace: es.Namespace, Name: es.TargetName()}, inspect.Targets(s.Client)
 	if remote == nil {
 		if d, found := offline.Reported(es); found {
 			return d, nil
@@ -158,7 +158,7 @@ func compare(ctx context.Context, s *session, es *v1alpha1.ExternalSecret, remot
 		m := &metav1.PartialObjectMetadata{}
 		m.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "Secret"})
 		live := offline.Live{}
-		if err := s.Client.Get(ctx, key, m); client.IgnoreNotFound(err) != nil {
+		if err := targets.Get(ctx, key, m); client.IgnoreNotFound(err) != nil {
 			return offline.Difference{}, err
 		} else if err == nil {
 			live.Secret = &corev1.Secret{ObjectMeta: m.ObjectMeta}
@@ -171,7 +171,7 @@ func compare(ctx context.Context, s *session, es *v1alpha1.ExternalSecret, remot
 		return offline.Difference{}, err
 	}
 	live := offline.Live{Secret: &corev1.Secret{}, Values: true}
-	if err := s.Client.Get(ctx, key, live.Secret); client.IgnoreNotFound(err) != nil {
+	if err := targets.Get(ctx, key, live.Secret); client.IgnoreNotFound(err) != nil {
 		return offline.Difference{}, err
 	} else if err != nil {
 		live.Secret = nil
@@ -181,7 +181,11 @@ func compare(ctx context.Context, s *session, es *v1alpha1.ExternalSecret, remot
 
 func format(d offline.Difference) output.Lines {
 	var b output.Lines
-	b.Add("ExternalSecret %s%s, Secret %[1]s%[3]s: %[4]s", prefixOf(d.Namespace), d.ExternalSecret, d.Secret, d.Action)
+	kind, name := v1alpha1.TargetSecret, d.Secret
+	if d.ConfigMap != "" {
+		kind, name = v1alpha1.TargetConfigMap, d.ConfigMap
+	}
+	b.Add("ExternalSecret %s%s, %s %[1]s%[4]s: %[5]s", prefixOf(d.Namespace), d.ExternalSecret, kind, name, d.Action)
 	for _, n := range []struct {
 		what string
 		v1alpha1.NameDifference

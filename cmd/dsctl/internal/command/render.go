@@ -8,19 +8,21 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/output"
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/inspect"
 )
 
-// rendered is a rendered Secret without its values.
+// rendered is a rendered Secret or ConfigMap without its values.
 type rendered struct {
 	ExternalSecret string            `json:"externalSecret"`
 	Namespace      string            `json:"namespace,omitempty"`
-	Secret         string            `json:"secret"`
+	Secret         string            `json:"secret,omitempty"`
+	ConfigMap      string            `json:"configMap,omitempty"`
 	Type           corev1.SecretType `json:"type,omitempty"`
-	// Absent is set if deletionPolicy means that there is no Secret.
+	// Absent is set if deletionPolicy means that there is no Secret or ConfigMap.
 	Absent      bool     `json:"absent,omitempty"`
 	Data        []datum  `json:"data,omitempty"`
 	Labels      []string `json:"labels,omitempty"`
@@ -38,8 +40,8 @@ func newRender(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "render -f FILE --values FILE",
 		Short: "Render an ExternalSecret with values from a file, without a cluster",
-		Long: `render shows which Secret an ExternalSecret yields, with the values of a file in place of those of stores. It needs no cluster.
-It prints the names and sizes of keys. With --show-values it prints the Secret.
+		Long: `render shows which Secret or ConfigMap an ExternalSecret yields, with the values of a file in place of those of stores. It needs no cluster.
+It prints the names and sizes of keys. With --show-values it prints the Secret or ConfigMap.
 
 The file of values is YAML:
 
@@ -64,7 +66,7 @@ The file of values is YAML:
 	for _, f := range []string{"filename", "values"} {
 		_ = c.MarkFlagRequired(f) // The flag exists.
 	}
-	c.Flags().BoolVar(&show, "show-values", false, "Print the Secret with its values.")
+	c.Flags().BoolVar(&show, "show-values", false, "Print the Secret or ConfigMap with its values.")
 	return c
 }
 
@@ -85,22 +87,26 @@ func (o *options) render(manifest, values string, show bool) error {
 	if err != nil {
 		return err
 	}
-	results, secrets := []rendered{}, []*corev1.Secret{}
+	results, objects := []rendered{}, []client.Object{}
 	var failed error
 	for _, es := range all {
 		s, err := inspect.Render(es, remote)
+		var object client.Object
+		if err == nil && s != nil {
+			object, err = inspect.Manifest(es, s)
+		}
 		if err != nil {
 			o.errs.Error(fmt.Errorf("ExternalSecret %s: %w", es.Name, err))
 			failed = exitCode(ExitFailed)
 			continue
 		}
 		results = append(results, newRendered(es, s))
-		if s != nil {
-			secrets = append(secrets, s)
+		if object != nil {
+			objects = append(objects, object)
 		}
 	}
 	if len(results) > 0 || o.format == "json" {
-		err = o.printRendered(results, secrets, show)
+		err = o.printRendered(results, objects, show)
 	}
 	if err != nil {
 		return err
@@ -108,12 +114,12 @@ func (o *options) render(manifest, values string, show bool) error {
 	return failed
 }
 
-func (o *options) printRendered(results []rendered, secrets []*corev1.Secret, show bool) error {
+func (o *options) printRendered(results []rendered, objects []client.Object, show bool) error {
 	switch {
 	case show && o.format == "json":
-		return o.out.JSON(secrets)
+		return o.out.JSON(objects)
 	case show:
-		return output.YAML(o.out, secrets)
+		return output.YAML(o.out, objects)
 	case o.format == "json":
 		return o.out.JSON(results)
 	case o.format == "yaml":
@@ -128,11 +134,20 @@ func (o *options) printRendered(results []rendered, secrets []*corev1.Secret, sh
 }
 
 func newRendered(es *v1alpha1.ExternalSecret, s *corev1.Secret) rendered {
-	r := rendered{ExternalSecret: es.Name, Namespace: es.Namespace, Secret: es.TargetName(), Absent: s == nil}
+	r := rendered{ExternalSecret: es.Name, Namespace: es.Namespace, Absent: s == nil}
+	kind, name := inspect.TargetOf(es)
+	if kind == v1alpha1.TargetConfigMap {
+		r.ConfigMap = name
+	} else {
+		r.Secret = name
+	}
 	if s == nil {
 		return r
 	}
-	r.Type, r.Labels, r.Annotations = s.Type, slices.Sorted(maps.Keys(s.Labels)), slices.Sorted(maps.Keys(s.Annotations))
+	if kind == v1alpha1.TargetSecret {
+		r.Type = s.Type
+	}
+	r.Labels, r.Annotations = slices.Sorted(maps.Keys(s.Labels)), slices.Sorted(maps.Keys(s.Annotations))
 	for _, k := range slices.Sorted(maps.Keys(s.Data)) {
 		r.Data = append(r.Data, datum{Key: k, Bytes: len(s.Data[k])})
 	}
@@ -141,11 +156,17 @@ func newRendered(es *v1alpha1.ExternalSecret, s *corev1.Secret) rendered {
 
 func (r rendered) lines() output.Lines {
 	var b output.Lines
-	name := strings.Trim(r.Namespace+"/"+r.Secret, "/")
-	if r.Absent {
-		b.Add("Secret %s: none, because of spec.target.deletionPolicy", name)
-	} else {
-		b.Add("Secret %s of type %s", name, r.Type)
+	name := "Secret " + prefixOf(r.Namespace) + r.Secret
+	if r.ConfigMap != "" {
+		name = "ConfigMap " + prefixOf(r.Namespace) + r.ConfigMap
+	}
+	switch {
+	case r.Absent:
+		b.Add("%s: none, because of spec.target.deletionPolicy", name)
+	case r.Type != "":
+		b.Add("%s of type %s", name, r.Type)
+	default:
+		b.Add("%s", name)
 	}
 	for _, d := range r.Data {
 		b.Add("  %s: %d bytes", d.Key, d.Bytes)

@@ -15,7 +15,7 @@ func newTree(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "tree [[KIND/]NAME]",
 		Short: "Follow secrets from their stores to the workloads that read them",
-		Long: `tree shows each store and generator, the objects that use it, their Secrets, and the workloads that read these.
+		Long: `tree shows each store and generator, the objects that use it, their Secrets or ConfigMaps, and the workloads that read these.
 It reads names only. With KIND/NAME, or the NAME of an ExternalSecret, it shows the trees of that object.`,
 		Example: `  dsctl tree -n shop
   dsctl tree db -n shop

@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/migrate"
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
 // workers is how many objects are moved at a time. The limit of requests of the client is what bounds the speed.
@@ -203,6 +204,8 @@ func (c *Cutover) refused(u Unit) string {
 		return u.MadeBy + " makes it and would take the change back; move that, with -A, or as the guide on moving says"
 	case u.To == nil:
 		return notConverted
+	case field(u.To, "target", "kind") == string(v1alpha1.TargetConfigMap):
+		return "it writes a ConfigMap, and only Secrets are moved; apply the converted manifest with another spec.target.name, let workloads read that ConfigMap, and delete the object of External Secrets Operator"
 	case u.Changes > 0 && !c.AcceptChanges:
 		return fmt.Sprintf("the conversion changes something (%d findings); check the report of migrate, and use --accept-changes", u.Changes)
 	case unsuspended != "":

@@ -159,6 +159,7 @@ func TestRefused(t *testing.T) {
 		"PushGenerates":   {unit: Unit{From: push, To: esoPush(map[string]any{"selector": map[string]any{"generatorRef": map[string]any{"kind": "Password"}}}, "")}, want: "a generator supplies its value, and direct-secrets would generate and push a new one; the guide on moving says how to move that"},
 		"PushIfNotExists": {unit: Unit{From: push, To: esoPush(map[string]any{"updatePolicy": "IfNotExists", "deletionPolicy": "Delete"}, "")}, want: "with updatePolicy IfNotExists it may name remote secrets that External Secrets Operator did not create, and deletionPolicy Delete would delete them; set deletionPolicy None"},
 		"PushRefuse":      {unit: Unit{From: push, To: esoPush(map[string]any{"adoptionPolicy": "Refuse"}, "")}, want: "adoptionPolicy Refuse would leave its remote secrets alone"},
+		"ConfigMap":       {unit: Unit{From: esoObject(map[string]any{}), To: esoObject(map[string]any{"target": map[string]any{"kind": "ConfigMap"}})}, options: Options{AcceptChanges: true}, want: "it writes a ConfigMap, and only Secrets are moved; apply the converted manifest with another spec.target.name, let workloads read that ConfigMap, and delete the object of External Secrets Operator"},
 		"NotSynced":       {unit: Unit{From: unsynced, To: to}, want: "External Secrets Operator has not synced it; correct that first"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -32,17 +32,18 @@ var fixes = map[string]fix{
 		if o.ExternalSecret == nil {
 			return "choose another name, or remove the other object"
 		}
-		name := o.ExternalSecret.TargetName()
+		kind, name := inspect.TargetOf(o.ExternalSecret)
 		if len(validation.IsDNS1123Subdomain(name)) > 0 {
 			name = "NAME" // A shell could execute other text.
 		}
-		return fmt.Sprintf("choose another spec.target.name, or remove the other owner; to see it: kubectl get secret -n %s %s -o yaml --show-managed-fields", o.Meta.Namespace, name)
+		return fmt.Sprintf("choose another spec.target.name, or remove the other owner; to see it: kubectl get %s -n %s %s -o yaml --show-managed-fields", strings.ToLower(string(kind)), o.Meta.Namespace, name)
 	},
 	v1alpha1.ReasonSecretMissing: func(_ *snapshot.Snapshot, o *snapshot.Object) string {
 		if o.ExternalSecret == nil || o.ExternalSecret.Spec.Target.CreationPolicy != v1alpha1.CreateMerge {
 			return "remove the finalizers of the Secret if their owner no longer exists"
 		}
-		return fmt.Sprintf("create Secret %s/%s, or set spec.target.creationPolicy: CreateOrMerge", o.Meta.Namespace, o.ExternalSecret.TargetName())
+		kind, name := inspect.TargetOf(o.ExternalSecret)
+		return fmt.Sprintf("create %s %s/%s, or set spec.target.creationPolicy: CreateOrMerge", kind, o.Meta.Namespace, name)
 	},
 	v1alpha1.ReasonVersionSkew:       fixed("upgrade the older of the two modules"),
 	v1alpha1.ReasonNoRemoteChanges:   fixed("to allow changes at the provider, set global.remoteChanges: true in the chart, or remove --no-remote-changes"),

@@ -72,7 +72,7 @@ var externalSecrets = rules{
 	"spec.target.creationPolicy":              creationPolicy,
 	"spec.target.deletionPolicy":              oneOf("spec.target.deletionPolicy", "Retain", "Delete", "Merge"),
 	"spec.target.immutable":                   immutable,
-	"spec.target.manifest":                    never("the target must be a Secret", "leave this object with External Secrets Operator"),
+	"spec.target.manifest":                    targetManifest,
 	"spec.data[].secretKey":                   scalar("spec.data[].secretKey"),
 	"spec.data[].sourceRef.storeRef":          storeRef("spec.data[].sourceRef.storeRef"),
 	"spec.dataFrom[].find":                    find,

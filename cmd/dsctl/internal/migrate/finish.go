@@ -15,6 +15,10 @@ func immutable(f *field) {
 		f.dropped("no Secret is written")
 		return
 	}
+	if f.node.Value == "true" && text(f.sibling(1, "manifest"), "kind") == configMap {
+		f.unsupported("External Secrets Operator writes the ConfigMap once, and does not make it immutable", "set refreshPolicy: CreatedOnce instead, and convert it again")
+		return
+	}
 	f.exact("spec.target.immutable")
 }
 
@@ -45,6 +49,7 @@ func (o *object) finishExternalSecret(at string) {
 		o.shape(at, "dataFrom", i, from.Content[i], "extract")
 	}
 	o.deletionPolicy(at, spec, hasProperty(data, "remoteRef") || hasProperty(from, "extract"))
+	o.allowConfigMaps(at)
 }
 
 // finishData reports what External Secrets Operator refuses in an entry of data; store says that the object names one.

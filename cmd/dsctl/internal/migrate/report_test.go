@@ -29,7 +29,7 @@ func largeTree() []Source {
 			case i == 0 && team%4 == 0:
 				target = "  target: {template: {data: {a: \"{{ .a | fromJson }}\"}}}\n"
 			case i == 1 && team%5 == 0:
-				target = "  target: {manifest: {kind: ConfigMap}}\n"
+				target = "  target: {manifest: {apiVersion: apps/v1, kind: Deployment}}\n"
 			case i == 2 && team%8 == 0:
 				target = "  refreshInterval: 100ms\n"
 			}

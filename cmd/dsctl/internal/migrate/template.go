@@ -12,6 +12,10 @@ var refusedTypes = []string{"kubernetes.io/service-account-token", "bootstrap.ku
 
 func secretType(to string) rule {
 	return func(f *field) {
+		if text(f.sibling(2, "manifest"), "kind") == configMap {
+			f.unsupported("a ConfigMap has no type", "remove it, and convert it again")
+			return
+		}
 		if slices.Contains(refusedTypes, f.node.Value) {
 			f.unsupported("a Secret of this type is never written", "leave this object with "+f.from.name)
 			return
@@ -44,9 +48,9 @@ func templates(at string) rules {
 		at + ".metadata.labels":          templateMap(at + ".metadata.labels"),
 		at + ".metadata.annotations":     templateMap(at + ".metadata.annotations"),
 		at + ".metadata.finalizers":      finalizers,
-		at + ".mergePolicy":              oneOf(at+".mergePolicy", "Replace", "Merge"),
+		at + ".mergePolicy":              mergePolicy(at + ".mergePolicy"),
 		at + ".data":                     templateMap(at + ".data"),
-		from + ".target":                 oneOf(from+".target", "Data", "Annotations", "Labels"),
+		from + ".target":                 templateTarget(from + ".target"),
 		from + ".literal":                templateText(from + ".literal"),
 		from + ".valuesDecodingStrategy": oneOf(from+".valuesDecodingStrategy", decodings...),
 	}

@@ -18,6 +18,8 @@ type values struct {
 type moduleValues struct {
 	tokens  tokenValues
 	ambient bool
+	// configMaps allows the module to write ConfigMaps.
+	configMaps bool
 }
 
 // module switches a module on; "" is none.
@@ -49,6 +51,7 @@ func (v *values) add(o values) {
 		all.tokens.namespaces.merge(m.tokens.namespaces)
 		all.tokens.names.merge(m.tokens.names)
 		all.ambient = all.ambient || m.ambient
+		all.configMaps = all.configMaps || m.configMaps
 	}
 }
 
@@ -65,6 +68,9 @@ func (v *values) yaml() ([]byte, error) {
 		m.tokens.put(t, name)
 		if m.ambient {
 			t.set("all", name, "ambientCredentials")
+		}
+		if m.configMaps {
+			t.put([]string{name, "configMapTargets", "enabled"}, nil, yes())
 		}
 	}
 	if len(t.root.Content) == 0 {

@@ -10,9 +10,10 @@ import (
 // A Difference lists what an ExternalSecret would change. It contains names only.
 type Difference struct {
 	Namespace string `json:"namespace,omitempty"`
-	// ExternalSecret and Secret are the objects' names.
+	// ExternalSecret, Secret and ConfigMap are the objects' names. One of Secret and ConfigMap is empty.
 	ExternalSecret string                  `json:"externalSecret"`
-	Secret         string                  `json:"secret"`
+	Secret         string                  `json:"secret,omitempty"`
+	ConfigMap      string                  `json:"configMap,omitempty"`
 	Action         inspect.Action          `json:"action"`
 	Data           v1alpha1.NameDifference `json:"data,omitzero"`
 	Labels         v1alpha1.NameDifference `json:"labels,omitzero"`
@@ -80,8 +81,14 @@ func Reported(es *v1alpha1.ExternalSecret) (Difference, bool) {
 }
 
 func differenceOf(es *v1alpha1.ExternalSecret, c inspect.Change, notes ...string) Difference {
-	return Difference{
-		Namespace: es.Namespace, ExternalSecret: es.Name, Secret: es.TargetName(), Notes: notes,
+	d := Difference{
+		Namespace: es.Namespace, ExternalSecret: es.Name, Notes: notes,
 		Action: c.Action, Data: c.Data, Labels: c.Labels, Annotations: c.Annotations, Problems: c.Problems,
 	}
+	if kind, name := inspect.TargetOf(es); kind == v1alpha1.TargetConfigMap {
+		d.ConfigMap = name
+	} else {
+		d.Secret = name
+	}
+	return d
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // Named returns the Secret of an ExternalSecret without values, as far as the spec names the keys. complete is
-// false if further keys depend on values.
+// false if further keys depend on values. A ConfigMap is returned as by inspect.Render.
 func Named(es *v1alpha1.ExternalSecret) (s *corev1.Secret, complete bool) {
 	t := es.Spec.Target.Template
 	s = &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: es.Namespace, Name: es.TargetName()}, Data: map[string][]byte{}, Type: corev1.SecretTypeOpaque}

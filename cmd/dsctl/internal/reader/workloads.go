@@ -3,6 +3,7 @@ package reader
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,9 +15,10 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/snapshot"
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/tree"
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// Tree reads what a tree shows in addition to the snapshot: workloads, and which Secrets exist, without their
+// Tree reads what a tree shows in addition to the snapshot: workloads, and which targets exist, without their
 // values. Requests that the user is not allowed to make are added to Refused.
 func (r *Reader) Tree(ctx context.Context, s *snapshot.Snapshot) (tree.Input, error) {
 	in := tree.Input{Snapshot: s}
@@ -31,21 +33,44 @@ func (r *Reader) Tree(ctx context.Context, s *snapshot.Snapshot) (tree.Input, er
 			return in, err
 		}
 	}
-	secrets := &metav1.PartialObjectMetadataList{}
-	secrets.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: "SecretList"})
+	in.Exists = map[v1alpha1.TargetKind]func(namespace, name string) bool{}
+	kinds := []v1alpha1.TargetKind{v1alpha1.TargetSecret}
+	if writesConfigMap(s) { // Others need no permission to list ConfigMaps.
+		kinds = append(kinds, v1alpha1.TargetConfigMap)
+	}
+	for _, kind := range kinds {
+		if err := r.existing(ctx, s, kind, in.Exists); err != nil {
+			return in, err
+		}
+	}
+	r.Progress("")
+	return in, nil
+}
+
+// writesConfigMap reports whether an ExternalSecret has a ConfigMap as its target.
+func writesConfigMap(s *snapshot.Snapshot) bool {
+	return slices.ContainsFunc(s.Objects, func(o snapshot.Object) bool {
+		return o.ExternalSecret != nil && o.ExternalSecret.Spec.Target.Kind == v1alpha1.TargetConfigMap
+	})
+}
+
+// existing adds which objects of a Kind exist.
+func (r *Reader) existing(ctx context.Context, s *snapshot.Snapshot, kind v1alpha1.TargetKind, to map[v1alpha1.TargetKind]func(namespace, name string) bool) error {
+	list := &metav1.PartialObjectMetadataList{}
+	list.SetGroupVersionKind(schema.GroupVersionKind{Version: "v1", Kind: string(kind) + "List"})
 	exist := map[types.NamespacedName]bool{}
-	err := r.pages(ctx, "Secret", secrets, s.Namespace, func(page client.ObjectList) {
+	err := r.pages(ctx, string(kind), list, s.Namespace, func(page client.ObjectList) {
 		for _, m := range page.(*metav1.PartialObjectMetadataList).Items {
 			exist[client.ObjectKeyFromObject(&m)] = true
 		}
 	})
-	r.Progress("")
-	if err == nil {
-		in.Exists = func(namespace, name string) bool {
-			return exist[types.NamespacedName{Namespace: namespace, Name: name}]
-		}
+	if err != nil {
+		return refused(s, err, strings.ToLower(string(kind))+"s")
 	}
-	return in, refused(s, err, "secrets")
+	to[kind] = func(namespace, name string) bool {
+		return exist[types.NamespacedName{Namespace: namespace, Name: name}]
+	}
+	return nil
 }
 
 // refused adds a request that the user is not allowed to make to Refused. It returns any other error.

@@ -9,6 +9,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/output"
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/snapshot"
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/inspect"
 )
 
 // A Node is an object, together with the objects that depend on it.
@@ -23,12 +24,20 @@ type Node struct {
 	Children []Node `json:"children,omitempty"`
 }
 
-// A Workload is an object that reads Secrets in its namespace.
+// A Workload is an object that reads Secrets or ConfigMaps in its namespace.
 type Workload struct {
 	snapshot.Ref
 
-	// Secrets are the names of the Secrets that it reads.
-	Secrets []string
+	// Secrets and ConfigMaps are the names of those that it reads.
+	Secrets, ConfigMaps []string
+}
+
+// names returns the names of the objects of a Kind that it reads.
+func (w Workload) names(kind v1alpha1.TargetKind) []string {
+	if kind == v1alpha1.TargetConfigMap {
+		return w.ConfigMaps
+	}
+	return w.Secrets
 }
 
 // Input is the data for a tree.
@@ -36,8 +45,8 @@ type Input struct {
 	*snapshot.Snapshot
 
 	Workloads []Workload
-	// Exists reports whether a Secret exists. It is nil if Secrets could not be read.
-	Exists func(namespace, name string) bool
+	// Exists reports whether an object exists. A Kind is absent from it if its objects could not be read.
+	Exists map[v1alpha1.TargetKind]func(namespace, name string) bool
 }
 
 // Build returns a tree for each store and generator, including those that do not exist. An object that uses
@@ -119,14 +128,16 @@ func (in *Input) absent(u snapshot.Use, namespace string) Node {
 	return n
 }
 
-// dependent returns the node for an object that uses stores, with its Secret and the workloads that read it.
+// dependent returns the node for an object that uses stores, with its target and the workloads that read that.
 func (in *Input) dependent(o *snapshot.Object) Node {
 	n := node(o)
 	switch {
 	case o.ExternalSecret != nil && o.ExternalSecret.Spec.Target.CreationPolicy == v1alpha1.CreateNone:
-		n.Note = "writes no Secret"
+		kind, _ := inspect.TargetOf(o.ExternalSecret)
+		n.Note = "writes no " + string(kind)
 	case o.ExternalSecret != nil:
-		n.Children = []Node{in.secret(o.Meta.Namespace, o.ExternalSecret.TargetName())}
+		kind, name := inspect.TargetOf(o.ExternalSecret)
+		n.Children = []Node{in.target(kind, o.Meta.Namespace, name)}
 	case o.PushSecret != nil:
 		n.Note = "pushes " + pushed(o.PushSecret)
 	}
@@ -143,13 +154,13 @@ func pushed(ps *v1alpha1.PushSecret) string {
 	return "Secrets by their labels"
 }
 
-func (in *Input) secret(namespace, name string) Node {
-	n := Node{Ref: snapshot.Ref{Kind: "Secret", Namespace: namespace, Name: name}}
-	if in.Exists != nil && !in.Exists(namespace, name) {
+func (in *Input) target(kind v1alpha1.TargetKind, namespace, name string) Node {
+	n := Node{Ref: snapshot.Ref{Kind: string(kind), Namespace: namespace, Name: name}}
+	if exists := in.Exists[kind]; exists != nil && !exists(namespace, name) {
 		n.Note = "does not exist"
 	}
 	for _, w := range in.Workloads {
-		if w.Namespace == namespace && slices.Contains(w.Secrets, name) {
+		if w.Namespace == namespace && slices.Contains(w.names(kind), name) {
 			n.Children = append(n.Children, Node{Ref: w.Ref})
 		}
 	}

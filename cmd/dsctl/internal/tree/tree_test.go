@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/snapshot"
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
 func kind(group, name string, namespaced bool) snapshot.Kind {
@@ -76,6 +77,18 @@ kind: ExternalSecret
 metadata: {name: misspelt}
 spec: {dataFrom: [{sourceRef: {generatorRef: {kind: Pasword, name: pw}}}]}
 ---
+kind: ExternalSecret
+metadata: {name: app}
+spec: {storeRef: {kind: ClusterVaultKV, name: vars}, target: {kind: ConfigMap}}
+---
+kind: ExternalSecret
+metadata: {name: app2}
+spec: {storeRef: {kind: ClusterVaultKV, name: vars}, target: {kind: ConfigMap, name: db}}
+---
+kind: ExternalSecret
+metadata: {name: app3}
+spec: {storeRef: {kind: ClusterVaultKV, name: vars}, target: {kind: ConfigMap, creationPolicy: None}}
+---
 kind: PushSecret
 metadata: {name: up}
 spec: {storeRefs: [{kind: AWSSecretsManager, labelSelector: {matchLabels: {push: "yes"}}}], selector: {secret: {name: db}}}`
@@ -87,8 +100,13 @@ func input(t *testing.T) Input {
 			{Ref: snapshot.Ref{Kind: "Deployment", Namespace: "shop", Name: "web"}, Secrets: []string{"db"}},
 			{Ref: snapshot.Ref{Kind: "CronJob", Namespace: "shop", Name: "report"}, Secrets: []string{"db", "x"}},
 			{Ref: snapshot.Ref{Kind: "Pod", Namespace: "else", Name: "web"}, Secrets: []string{"db"}},
+			{Ref: snapshot.Ref{Kind: "Job", Namespace: "shop", Name: "import"}, Secrets: []string{"app"}, ConfigMaps: []string{"other"}},
+			{Ref: snapshot.Ref{Kind: "Pod", Namespace: "shop", Name: "api"}, ConfigMaps: []string{"app"}},
 		},
-		Exists: func(_, name string) bool { return name == "db" },
+		Exists: map[v1alpha1.TargetKind]func(namespace, name string) bool{
+			v1alpha1.TargetSecret:    func(_, name string) bool { return name == "db" },
+			v1alpha1.TargetConfigMap: func(_, name string) bool { return name == "app" },
+		},
 	}
 }
 
@@ -118,6 +136,13 @@ ClusterVaultKV kv  Ready=Unknown
 │       ├── Deployment shop/web
 │       └── CronJob shop/report
 └── ExternalSecret shop/checked  Ready=Unknown  (writes no Secret)
+ClusterVaultKV vars  (does not exist)
+├── ExternalSecret shop/app  Ready=Unknown
+│   └── ConfigMap shop/app
+│       └── Pod shop/api
+├── ExternalSecret shop/app2  Ready=Unknown
+│   └── ConfigMap shop/db  (does not exist)
+└── ExternalSecret shop/app3  Ready=Unknown  (writes no ConfigMap)
 Pasword shop/pw  (the cluster has no such Kind)
 └── ExternalSecret shop/misspelt  Ready=Unknown
     └── Secret shop/misspelt  (does not exist)
@@ -154,10 +179,18 @@ func TestWorkloads(t *testing.T) {
 			{VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
 				{Secret: &corev1.SecretProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "projected"}}},
 			}}}},
-			{VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{}}},
+			{VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: corev1.LocalObjectReference{Name: "map-volume"}}}},
+			{VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
+				{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: corev1.LocalObjectReference{Name: "map-projected"}}},
+			}}}},
 		},
-		InitContainers: []corev1.Container{{EnvFrom: []corev1.EnvFromSource{{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "from"}}}}}},
-		Containers:     []corev1.Container{{Env: []corev1.EnvVar{{ValueFrom: &corev1.EnvVarSource{SecretKeyRef: selector("key")}}, {ValueFrom: &corev1.EnvVarSource{SecretKeyRef: selector("volume")}}}}},
+		InitContainers: []corev1.Container{{EnvFrom: []corev1.EnvFromSource{
+			{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "from"}}},
+			{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: "map-from"}}},
+		}}},
+		Containers: []corev1.Container{{Env: []corev1.EnvVar{
+			{Name: "literal"}, {ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "map-key"}}}},
+			{ValueFrom: &corev1.EnvVarSource{SecretKeyRef: selector("key")}}, {ValueFrom: &corev1.EnvVarSource{SecretKeyRef: selector("volume")}}}}},
 	}
 	controlled := metav1.ObjectMeta{Name: "web-1", OwnerReferences: []metav1.OwnerReference{{Kind: "ReplicaSet", Name: "web", Controller: new(bool)}}}
 	*controlled.OwnerReferences[0].Controller = true
@@ -167,9 +200,9 @@ func TestWorkloads(t *testing.T) {
 		want   []Workload
 	}{
 		"Deployment": {
-			reason: "all ways to read a Secret are found, and each Secret is listed once",
+			reason: "all ways to read a Secret or ConfigMap are found, and each is listed once",
 			list:   &appsv1.DeploymentList{Items: []appsv1.Deployment{{ObjectMeta: metav1.ObjectMeta{Name: "web"}, Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: spec}}}}},
-			want:   []Workload{{Ref: snapshot.Ref{Kind: "Deployment", Name: "web"}, Secrets: []string{"from", "key", "projected", "pull", "volume"}}},
+			want:   []Workload{{Ref: snapshot.Ref{Kind: "Deployment", Name: "web"}, Secrets: []string{"from", "key", "projected", "pull", "volume"}, ConfigMaps: []string{"map-from", "map-key", "map-projected", "map-volume"}}},
 		},
 		"Pod": {
 			reason: "a Pod of a Deployment is omitted, and a Pod without a controller is listed",

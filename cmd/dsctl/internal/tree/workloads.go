@@ -13,7 +13,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/snapshot"
 )
 
-// WorkloadLists returns the lists of the Kinds that can read Secrets: those with pods, and Ingresses.
+// WorkloadLists returns the lists of the Kinds that can read Secrets or ConfigMaps: those with pods, and Ingresses.
 func WorkloadLists() []client.ObjectList {
 	return []client.ObjectList{
 		&appsv1.DeploymentList{}, &appsv1.StatefulSetList{}, &appsv1.DaemonSetList{}, &appsv1.ReplicaSetList{},
@@ -21,37 +21,38 @@ func WorkloadLists() []client.ObjectList {
 	}
 }
 
-// Workloads returns the workloads of a list that read Secrets. It omits those that another workload controls,
+// Workloads returns the workloads of a list that read Secrets or ConfigMaps. It omits those that another workload controls,
 // because that one is listed.
 func Workloads(l client.ObjectList) []Workload {
 	var all []Workload
-	add := func(kind string, o metav1.Object, secrets []string) {
-		if len(secrets) > 0 && metav1.GetControllerOf(o) == nil {
-			all = append(all, Workload{Ref: snapshot.Ref{Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName()}, Secrets: secrets})
+	add := func(kind string, o metav1.Object, r reads) {
+		w := Workload{Ref: snapshot.Ref{Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName()}, Secrets: distinct(r.secrets), ConfigMaps: distinct(r.configMaps)}
+		if len(w.Secrets)+len(w.ConfigMaps) > 0 && metav1.GetControllerOf(o) == nil {
+			all = append(all, w)
 		}
 	}
 	switch l := l.(type) {
 	case *appsv1.DeploymentList:
-		each(l.Items, func(o *appsv1.Deployment) { add("Deployment", o, secretsOf(&o.Spec.Template.Spec)) })
+		each(l.Items, func(o *appsv1.Deployment) { add("Deployment", o, readsOf(&o.Spec.Template.Spec)) })
 	case *appsv1.StatefulSetList:
-		each(l.Items, func(o *appsv1.StatefulSet) { add("StatefulSet", o, secretsOf(&o.Spec.Template.Spec)) })
+		each(l.Items, func(o *appsv1.StatefulSet) { add("StatefulSet", o, readsOf(&o.Spec.Template.Spec)) })
 	case *appsv1.DaemonSetList:
-		each(l.Items, func(o *appsv1.DaemonSet) { add("DaemonSet", o, secretsOf(&o.Spec.Template.Spec)) })
+		each(l.Items, func(o *appsv1.DaemonSet) { add("DaemonSet", o, readsOf(&o.Spec.Template.Spec)) })
 	case *appsv1.ReplicaSetList:
-		each(l.Items, func(o *appsv1.ReplicaSet) { add("ReplicaSet", o, secretsOf(&o.Spec.Template.Spec)) })
+		each(l.Items, func(o *appsv1.ReplicaSet) { add("ReplicaSet", o, readsOf(&o.Spec.Template.Spec)) })
 	case *batchv1.CronJobList:
-		each(l.Items, func(o *batchv1.CronJob) { add("CronJob", o, secretsOf(&o.Spec.JobTemplate.Spec.Template.Spec)) })
+		each(l.Items, func(o *batchv1.CronJob) { add("CronJob", o, readsOf(&o.Spec.JobTemplate.Spec.Template.Spec)) })
 	case *batchv1.JobList:
-		each(l.Items, func(o *batchv1.Job) { add("Job", o, secretsOf(&o.Spec.Template.Spec)) })
+		each(l.Items, func(o *batchv1.Job) { add("Job", o, readsOf(&o.Spec.Template.Spec)) })
 	case *corev1.PodList:
-		each(l.Items, func(o *corev1.Pod) { add("Pod", o, secretsOf(&o.Spec)) })
+		each(l.Items, func(o *corev1.Pod) { add("Pod", o, readsOf(&o.Spec)) })
 	case *networkingv1.IngressList:
 		each(l.Items, func(o *networkingv1.Ingress) {
 			var names []string
 			for _, t := range o.Spec.TLS {
 				names = append(names, t.SecretName)
 			}
-			add("Ingress", o, distinct(names))
+			add("Ingress", o, reads{secrets: names})
 		})
 	}
 	return all
@@ -63,46 +64,68 @@ func each[T any](items []T, f func(*T)) {
 	}
 }
 
-// secretsOf returns the names of the Secrets that a pod reads, each once.
-func secretsOf(p *corev1.PodSpec) []string {
-	var names []string
+// reads are the names of the Secrets and ConfigMaps that a workload reads.
+type reads struct{ secrets, configMaps []string }
+
+// readsOf returns what a pod reads.
+func readsOf(p *corev1.PodSpec) reads {
+	var r reads
 	for _, s := range p.ImagePullSecrets {
-		names = append(names, s.Name)
+		r.secrets = append(r.secrets, s.Name)
 	}
 	for i := range p.Volumes {
-		names = append(names, secretsOfVolume(&p.Volumes[i].VolumeSource)...)
+		r.addVolume(&p.Volumes[i].VolumeSource)
 	}
 	for _, c := range slices.Concat(p.InitContainers, p.Containers) {
-		for _, e := range c.EnvFrom {
-			if e.SecretRef != nil {
-				names = append(names, e.SecretRef.Name)
-			}
-		}
-		for _, e := range c.Env {
-			if e.ValueFrom != nil && e.ValueFrom.SecretKeyRef != nil {
-				names = append(names, e.ValueFrom.SecretKeyRef.Name)
-			}
-		}
+		r.addEnv(&c)
 	}
-	return distinct(names)
+	return r
 }
 
-func secretsOfVolume(v *corev1.VolumeSource) []string {
-	var names []string
-	if v.Secret != nil {
-		names = append(names, v.Secret.SecretName)
-	}
-	if v.CSI != nil && v.CSI.NodePublishSecretRef != nil {
-		names = append(names, v.CSI.NodePublishSecretRef.Name)
-	}
-	if v.Projected != nil {
-		for _, s := range v.Projected.Sources {
-			if s.Secret != nil {
-				names = append(names, s.Secret.Name)
-			}
+// addEnv adds what a container reads for its environment variables.
+func (r *reads) addEnv(c *corev1.Container) {
+	for _, e := range c.EnvFrom {
+		if e.SecretRef != nil {
+			r.secrets = append(r.secrets, e.SecretRef.Name)
+		}
+		if e.ConfigMapRef != nil {
+			r.configMaps = append(r.configMaps, e.ConfigMapRef.Name)
 		}
 	}
-	return names
+	for _, e := range c.Env {
+		if e.ValueFrom == nil {
+			continue
+		}
+		if k := e.ValueFrom.SecretKeyRef; k != nil {
+			r.secrets = append(r.secrets, k.Name)
+		}
+		if k := e.ValueFrom.ConfigMapKeyRef; k != nil {
+			r.configMaps = append(r.configMaps, k.Name)
+		}
+	}
+}
+
+func (r *reads) addVolume(v *corev1.VolumeSource) {
+	if v.Secret != nil {
+		r.secrets = append(r.secrets, v.Secret.SecretName)
+	}
+	if v.ConfigMap != nil {
+		r.configMaps = append(r.configMaps, v.ConfigMap.Name)
+	}
+	if v.CSI != nil && v.CSI.NodePublishSecretRef != nil {
+		r.secrets = append(r.secrets, v.CSI.NodePublishSecretRef.Name)
+	}
+	if v.Projected == nil {
+		return
+	}
+	for _, s := range v.Projected.Sources {
+		if s.Secret != nil {
+			r.secrets = append(r.secrets, s.Secret.Name)
+		}
+		if s.ConfigMap != nil {
+			r.configMaps = append(r.configMaps, s.ConfigMap.Name)
+		}
+	}
 }
 
 func distinct(names []string) []string {
