@@ -102,6 +102,10 @@ var refusals = map[string]refusal{
 	"find-none":          {"A find without conditions is refused.", "ExternalSecret", "{storeRef: {kind: FakeStore, name: s}, dataFrom: [{find: {decodingStrategy: Base64}}]}", "set path, name or tags"},
 	"find-tags":          {"A find by tags is accepted.", "ExternalSecret", "{storeRef: {kind: FakeStore, name: s}, dataFrom: [{find: {tags: {a: b}}}]}", ""},
 
+	"target-config-map": {"A ConfigMap is accepted.", "ExternalSecret", "{" + reads + ", target: {kind: ConfigMap}}", ""},
+	"target-type":       {"A ConfigMap has no type.", "ExternalSecret", "{" + reads + ", target: {kind: ConfigMap, template: {type: a}}}", "a ConfigMap has no type: remove template.type"},
+	"target-generated":  {"Generated values are secret.", "ExternalSecret", "{target: {kind: ConfigMap}, dataFrom: [{sourceRef: {generatorRef: {kind: FakeGenerator, name: a}}}]}", "generated values are secret: write them to a Secret"},
+
 	"target-name":       {"The name of a Secret is accepted.", "ExternalSecret", "{" + reads + ", target: {name: a-b.c}}", ""},
 	"target-name-empty": {"An empty name counts as unset.", "ExternalSecret", "{" + reads + ", target: {name: ''}}", ""},
 	"target-name-upper": {"Upper case letters are refused.", "ExternalSecret", "{" + reads + ", target: {name: Db}}", "must be the name of a Secret"},
@@ -157,6 +161,19 @@ func TestRules(t *testing.T) {
 				answers = append(answers, err.Error())
 				t.Logf("%s %s\n%s", tc.kind, tc.spec, err)
 			}
+		})
+	}
+	for from, to := range map[string]string{"ConfigMap": "Secret", "Secret": "ConfigMap"} {
+		t.Run("target-kind-of-"+strings.ToLower(from), func(t *testing.T) {
+			o := refusal{kind: "ExternalSecret", spec: "{" + reads + ", target: {kind: " + from + "}}"}.object(t, "from-"+strings.ToLower(from))
+			if err := api.Create(t.Context(), o); err != nil {
+				t.Fatal(err)
+			}
+			err := api.Patch(t.Context(), o, client.RawPatch("application/merge-patch+json", []byte(`{"spec":{"target":{"kind":"`+to+`"}}}`)), client.DryRunAll)
+			if !kerrors.IsInvalid(err) || !strings.Contains(err.Error(), "target.kind cannot be changed") {
+				t.Fatalf("a %s becomes a %s: %v", from, to, err)
+			}
+			answers = append(answers, err.Error())
 		})
 	}
 	all, err := operatortest.Rules(manifests.CRDs, fake.CRDs)

@@ -1,5 +1,6 @@
 // Command conformance runs the conformance tests of all providers and generators, and writes their results to a page of the
-// docs: for each Kind and server the capabilities, with the number of checks.
+// docs: for each Kind and server the capabilities, with the number of checks. A module of another repository names its page
+// and its folder.
 package main
 
 import (
@@ -8,6 +9,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"maps"
 	"os"
@@ -32,21 +34,31 @@ const tests = "^(TestConformance.*|TestPushModel.*|TestGenerates|TestAnswersOfOp
 var capabilities = []string{"Read", "BatchRead", "Find", "Check", "Identity", "Write", "Push", "Generate"}
 
 func main() {
-	if err := run("docs/reference/conformance.md", time.Now()); err != nil {
+	page := flag.String("page", "docs/reference/conformance.md", "the page to write")
+	flag.Parse()
+	modules, err := flag.Args(), error(nil)
+	if len(modules) == 0 {
+		modules, err = ownModules(".")
+	}
+	if err := errors.Join(err, run(*page, modules, time.Now())); err != nil {
 		fmt.Fprintln(os.Stderr, "conformance:", err)
 		os.Exit(1)
 	}
 }
 
-func run(page string, now time.Time) error {
-	modules, err := filepath.Glob("*-*/main.go")
-	if err != nil {
-		return err
+// ownModules returns the folders of the modules of this tree.
+func ownModules(tree string) (folders []string, err error) {
+	mains, err := filepath.Glob(filepath.Join(tree, "*-*", "main.go"))
+	for _, m := range mains {
+		folders = append(folders, filepath.Dir(m))
 	}
+	return folders, err
+}
+
+func run(page string, modules []string, now time.Time) error {
 	var all []conformance.Result
 	var failed []error
-	for _, m := range modules {
-		module := filepath.Dir(m)
+	for _, module := range modules {
 		cmd := exec.Command("go", "test", "-count=1", "-v", "-timeout=30m", "-run", tests, "./...")
 		cmd.Dir, cmd.Stderr = module, os.Stderr
 		out, err := cmd.Output()
@@ -129,7 +141,9 @@ Results of %s:
 		}
 		b.WriteString("\n")
 	}
-	b.WriteString("\n" + openBao)
+	if slices.ContainsFunc(order, func(r row) bool { return r.kind == "VaultKV" }) {
+		b.WriteString("\n" + openBao)
+	}
 	b.WriteString("\nThese checks are not made:\n\n| Kind | server | check | reason |\n|---|---|---|---|\n")
 	for _, at := range order {
 		for _, name := range slices.Sorted(maps.Keys(without[at])) {

@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -43,19 +42,23 @@ func connect(ctx context.Context, spec *v1alpha1.KubernetesSecretsSpec, creds pr
 	if err != nil {
 		return nil, err
 	}
-	u, err := provider.ParseURL(creds, "spec.server.url", config.Host)
+	server, auth := "spec.server", "spec.auth"
+	if spec.AuthRef != nil {
+		server, auth = "spec.authRef", "spec.authRef"
+	}
+	u, err := provider.ParseURL(creds, server, config.Host)
 	if err != nil {
 		return nil, err
 	}
 	secured, err := rest.TLSConfigFor(config)
 	if err != nil {
-		return nil, provider.NewError(provider.Invalid, "spec: the certificates or the key are not in PEM form, or do not belong together")
+		return nil, provider.NewError(provider.Invalid, "%s: the certificates or the key are not in PEM form, or do not belong together", auth)
 	}
 	transport := provider.NewTransport(secured)
 	if a := spec.Auth; a != nil && a.ServiceAccount != nil && spec.Server != nil && len(a.ServiceAccount.Audiences) == 0 {
 		return nil, provider.NewError(provider.Invalid, "spec.auth.serviceAccount.audiences: required with server, because another cluster must not get a token that this one accepts; name the audience of that cluster")
 	}
-	login := &login{next: limited{transport}, token: func(context.Context) (string, error) { return config.BearerToken, nil }}
+	login := &login{next: limited{transport}, lock: make(chan struct{}, 1), token: func(context.Context) (string, error) { return config.BearerToken, nil }}
 	if a := spec.Auth; a != nil && a.ServiceAccount != nil {
 		login.token = func(ctx context.Context) (string, error) {
 			token, err := creds.ServiceAccountToken(ctx, *a.ServiceAccount)
@@ -67,16 +70,12 @@ func connect(ctx context.Context, spec *v1alpha1.KubernetesSecretsSpec, creds pr
 		ContentConfig: rest.ContentConfig{GroupVersion: &corev1.SchemeGroupVersion, NegotiatedSerializer: scheme.Codecs.WithoutConversion()},
 	}, provider.NewHTTPClient(login, operation))
 	if err != nil {
-		return nil, provider.NewError(provider.Invalid, "spec.server.url: is not the URL of an API server")
+		return nil, provider.NewError(provider.Invalid, "%s: is not the URL of an API server", server)
 	}
-	c := &Client{
+	return &Client{
 		calls: calls, namespace: spec.RemoteNamespace, place: provider.Address(u) + " " + spec.RemoteNamespace,
-		server: "spec.server", login: "spec.auth", close: transport.CloseIdleConnections,
-	}
-	if spec.AuthRef != nil {
-		c.server, c.login = "spec.authRef", "spec.authRef"
-	}
-	return c, nil
+		server: server, login: auth, close: transport.CloseIdleConnections,
+	}, nil
 }
 
 // configOf returns the address of the server, the authorities that it trusts, and credentials that do not change.
@@ -176,35 +175,45 @@ type login struct {
 	next  http.RoundTripper
 	token func(context.Context) (string, error)
 
-	mu    sync.Mutex
+	// lock has room for one holder, which protects the fields below.
+	lock  chan struct{}
 	held  string
 	since time.Time
 }
 
-// RoundTrip implements http.RoundTripper.
-func (l *login) RoundTrip(r *http.Request) (*http.Response, error) {
-	l.mu.Lock()
-	if time.Since(l.since) > tokenAge {
-		token, err := l.token(r.Context())
-		if err != nil {
-			l.mu.Unlock()
-			return nil, err
+// current returns the token, and gets a new one if it is old or forget is it.
+func (l *login) current(ctx context.Context, forget string) (token string, err error) {
+	select {
+	case l.lock <- struct{}{}:
+		defer func() { <-l.lock }()
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+	if time.Since(l.since) > tokenAge || forget != "" && forget == l.held {
+		if token, err = l.token(ctx); err != nil {
+			return "", err
 		}
 		l.held, l.since = token, time.Now()
 	}
-	token := l.held
-	l.mu.Unlock()
+	return l.held, nil
+}
+
+// RoundTrip implements http.RoundTripper.
+func (l *login) RoundTrip(r *http.Request) (*http.Response, error) {
+	token, err := l.current(r.Context(), "")
+	if err != nil {
+		if r.Body != nil {
+			_ = r.Body.Close() // The error is that of the token.
+		}
+		return nil, err
+	}
 	if token != "" {
 		r = r.Clone(r.Context())
 		r.Header.Set("Authorization", "Bearer "+token)
 	}
 	resp, err := l.next.RoundTrip(r)
 	if err == nil && resp.StatusCode == http.StatusUnauthorized {
-		l.mu.Lock()
-		if l.held == token {
-			l.since = time.Time{} // The next request gets a new one.
-		}
-		l.mu.Unlock()
+		_, _ = l.current(r.Context(), token) // The next request has a new one.
 	}
 	return resp, err
 }

@@ -82,50 +82,6 @@ func TestConfigMapRefused(t *testing.T) {
 	}
 }
 
-// TestConfigMapRules checks the rules of the schema.
-func TestConfigMapRules(t *testing.T) {
-	e := newIdleEnv(t)
-	configMap := into(v1alpha1.Target{Kind: v1alpha1.TargetConfigMap})
-	e.Create(e.ExternalSecret("kept", configMap))
-	e.Create(e.ExternalSecret("secret"))
-	cases := map[string]struct {
-		reason string
-		do     func() error
-		want   string
-	}{
-		"ToSecret": {"A ConfigMap stays one.", func() error { return e.API.Update(e.Ctx, e.with("kept", func(t *v1alpha1.Target) { t.Kind = "" })) }, "target.kind cannot be changed"},
-		"ToConfigMap": {"A Secret stays one.", func() error {
-			return e.API.Update(e.Ctx, e.with("secret", func(t *v1alpha1.Target) { t.Kind = v1alpha1.TargetConfigMap }))
-		}, "target.kind cannot be changed"},
-		"Named": {"Secret is the default.", func() error {
-			return e.API.Update(e.Ctx, e.with("secret", func(t *v1alpha1.Target) { t.Kind = v1alpha1.TargetSecret }))
-		}, ""},
-		"Type": {"A ConfigMap has no type.", func() error {
-			return e.API.Create(e.Ctx, e.ExternalSecret("type", into(v1alpha1.Target{Kind: v1alpha1.TargetConfigMap, Template: &v1alpha1.Template{Type: "a"}})))
-		}, "a ConfigMap has no type"},
-		"Generator": {"Generated values are secret.", func() error {
-			return e.API.Create(e.Ctx, e.ExternalSecret("generator", configMap, func(es *v1alpha1.ExternalSecret) {
-				es.Spec.DataFrom = []v1alpha1.DataFromEntry{{SourceRef: &v1alpha1.SourceRef{GeneratorRef: &v1alpha1.StoreRef{Kind: "Password", Name: "a"}}}}
-			}))
-		}, "generated values are secret"},
-		"Other": {"There is no third Kind.", func() error {
-			return e.API.Create(e.Ctx, e.ExternalSecret("other", into(v1alpha1.Target{Kind: "Pod"})))
-		}, "spec.target.kind"},
-	}
-	for name, tc := range cases {
-		if err := tc.do(); (tc.want == "") != (err == nil) || err != nil && !strings.Contains(err.Error(), tc.want) {
-			t.Errorf("%s: %s Got %v, want %q", name, tc.reason, err, tc.want)
-		}
-	}
-}
-
-// with returns an ExternalSecret with another target.
-func (e *env) with(name string, change func(*v1alpha1.Target)) *v1alpha1.ExternalSecret {
-	es := e.Get(name)
-	change(&es.Spec.Target)
-	return es
-}
-
 // asConfigMaps makes an environment of TestConfigMapTarget use ConfigMaps wherever a test names a Secret.
 func asConfigMaps(t *testing.T, e *testenv.Env) *testenv.Env {
 	if !strings.HasPrefix(t.Name(), onConfigMaps+"/") {
