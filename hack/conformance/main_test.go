@@ -1,6 +1,9 @@
 package main
 
 import (
+	"os"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -40,3 +43,33 @@ PASS
 		t.Error("a damaged result is no error")
 	}
 }
+
+// TestEveryKindHasARow compares the page with the Kinds of all modules. A cluster Kind has the row of its Kind.
+func TestEveryKindHasARow(t *testing.T) {
+	page, err := os.ReadFile("../../docs/reference/conformance.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	modules, err := ownModules("../..")
+	if err != nil || len(modules) == 0 {
+		t.Fatalf("modules %v: %v", modules, err)
+	}
+	for _, m := range modules {
+		crds, err := filepath.Glob(filepath.Join(m, "manifests", "crds", "*.yaml"))
+		if err != nil || len(crds) == 0 {
+			t.Fatalf("CRDs of %s: %v, %v", m, crds, err)
+		}
+		for _, f := range crds {
+			raw, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			kind := string(ofKind.FindSubmatch(raw)[1])
+			if !strings.HasPrefix(kind, "Cluster") && !strings.Contains(string(page), "| `"+kind+"` |") {
+				t.Errorf("%s has no row: set Kind and Service of its conformance.Harness, or Service of its operatortest.Generation, and run make conformance", kind)
+			}
+		}
+	}
+}
+
+var ofKind = regexp.MustCompile(`(?m)^    kind: (\w+)$`)
