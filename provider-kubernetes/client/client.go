@@ -226,7 +226,12 @@ func (c *Client) list(ctx context.Context, o metav1.ListOptions) (corev1.SecretL
 // Find lists the secrets that have the labels of the query.
 func (c *Client) Find(ctx context.Context, q provider.Query) iter.Seq2[provider.Value, error] {
 	return func(yield func(provider.Value, error) bool) {
-		for o := (metav1.ListOptions{Limit: page, LabelSelector: labels.SelectorFromSet(q.Tags).String()}); ; {
+		selector, err := labels.ValidatedSelectorFromSet(q.Tags)
+		if err != nil { // In a request, a comma of a value would begin another condition.
+			yield(provider.Value{}, provider.NewError(provider.Invalid, "find: tags: a key or a value cannot be that of a label; use letters, digits, '-', '_' and '.'"))
+			return
+		}
+		for o := (metav1.ListOptions{Limit: page, LabelSelector: selector.String()}); ; {
 			list, err := c.list(ctx, o)
 			if o.Limit > 1 && provider.IsTooLarge(err) {
 				o.Limit = (o.Limit + 7) / 8

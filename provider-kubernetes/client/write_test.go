@@ -128,3 +128,24 @@ func TestNamespaces(t *testing.T) {
 		t.Errorf("another version of a secret that exists: %v", err)
 	}
 }
+
+// TestFindTags searches by tags that no label can have. They select nothing, and are no other selector.
+func TestFindTags(t *testing.T) {
+	c := newWriter(t, "tags", remote)
+	must(t, put(t.Context(), "tagged", []byte(`{"a":"1"}`), map[string]string{"find-tags": "shop"}))
+	for name, tags := range map[string]map[string]string{
+		"Value": {"find-tags": "shop,other!=a"},
+		"Key":   {"find-tags in (shop),other!": ""},
+		"Space": {"find-tags": "my shop"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for v, err := range c.Find(t.Context(), provider.Query{Tags: tags}) {
+				if provider.ClassOf(err) != provider.Invalid || !strings.Contains(err.Error(), "find: tags") {
+					t.Errorf("found %q: %v", v.Key, err)
+				}
+				return
+			}
+			t.Error("there is no error")
+		})
+	}
+}
