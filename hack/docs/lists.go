@@ -30,6 +30,17 @@ var lists = []list{
 		}
 		return rows
 	}},
+	{"docs/generators/index.md", regexp.MustCompile(`(\| Kind \| module \| generates \|\n\|---\|---\|---\|\n)(?:\|.*\n)*()`), func(all []moduleKinds) string {
+		rows := ""
+		for _, m := range all {
+			for _, k := range m.kinds {
+				if k.generates != "" {
+					rows += "| [" + k.kind + "](" + path.Base(k.page) + ") | " + code(m.name) + " | " + k.generates + " |\n"
+				}
+			}
+		}
+		return rows
+	}},
 	{"docs/operate/images.md", regexp.MustCompile(`(\nfor image in ).*(; do\n  crane copy)`), func(all []moduleKinds) string {
 		var names []string
 		for _, m := range all {
@@ -47,8 +58,9 @@ type moduleKinds struct {
 	kinds   []kindPage
 }
 
-// A kindPage is the page of a Kind, below docs; empty if there is none.
-type kindPage struct{ kind, page string }
+// A kindPage is the page of a Kind, below docs; empty if there is none. A generator's page says in its first sentence what it
+// generates.
+type kindPage struct{ kind, page, generates string }
 
 // modulesOf groups the namespaced Kinds by module, without those of common.
 func modulesOf(tree string, kinds []*kind) ([]moduleKinds, error) {
@@ -69,7 +81,9 @@ func modulesOf(tree string, kinds []*kind) ([]moduleKinds, error) {
 			all = append(all, moduleKinds{name: k.Module, version: string(bytes.TrimPrefix(chartVersion.Find(chart), []byte("version: ")))})
 		}
 		last := &all[len(all)-1]
-		last.kinds = append(last.kinds, kindPage{k.Name, pages[k.Name]})
+		page := pages[k.Name]
+		page.kind = k.Name
+		last.kinds = append(last.kinds, page)
 	}
 	return all, nil
 }
@@ -77,11 +91,15 @@ func modulesOf(tree string, kinds []*kind) ([]moduleKinds, error) {
 // chartVersion matches the version in a Chart.yaml.
 var chartVersion = regexp.MustCompile(`(?m)^version: \S+`)
 
-var heading = regexp.MustCompile(`(?m)^# (\w+)(?: and Cluster\w+)?$`)
+var (
+	heading = regexp.MustCompile(`(?m)^# (\w+)(?: and Cluster\w+)?$`)
+	// generates matches the first sentence of a generator's page.
+	generates = regexp.MustCompile(`(?s)\n\nA generator of (.+?)\.\s`)
+)
 
 // titled returns the pages of stores and generators, by the Kind in their title.
-func titled(docs string) (map[string]string, error) {
-	pages := map[string]string{}
+func titled(docs string) (map[string]kindPage, error) {
+	pages := map[string]kindPage{}
 	for _, folder := range []string{"providers", "generators"} {
 		found, err := filepath.Glob(filepath.Join(docs, folder, "*.md"))
 		if err != nil {
@@ -93,7 +111,11 @@ func titled(docs string) (map[string]string, error) {
 				return nil, err
 			}
 			if title := heading.FindSubmatch(text); title != nil {
-				pages[string(title[1])] = path.Join(folder, filepath.Base(file))
+				page := kindPage{page: path.Join(folder, filepath.Base(file))}
+				if what := generates.FindSubmatch(text); what != nil {
+					page.generates = strings.Join(strings.Fields(string(what[1])), " ")
+				}
+				pages[string(title[1])] = page
 			}
 		}
 	}
