@@ -5,8 +5,9 @@
 # - provider: the module provider-NAME with a store. It passes the conformance suite with an in-memory store.
 # - generator: the module generator-NAME with a generator.
 #
-# Usage: new-provider.sh provider|generator NAME [KIND] [FOLDER], where the default of FOLDER is the root of this tree. Needs
-# bin/tools/controller-gen, and for a generator KUBEBUILDER_ASSETS if its tests run.
+# Usage: new-provider.sh provider|generator NAME [KIND] [FOLDER] [PATH], where the default of FOLDER is the root of this tree, and that
+# of PATH, the path of the Go module, is one of this repository. Needs bin/tools/controller-gen, and for a generator
+# KUBEBUILDER_ASSETS if its tests run.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -20,13 +21,15 @@ esac
 kind=${kind:-${name^}$suffix}
 [[ $kind =~ ^[A-Z][A-Za-z0-9]{0,40}$ ]] || { echo "KIND is '$kind'; it must begin with a capital letter, for example $example" >&2; exit 1; }
 module=$type-$name
-out=${4:-.}/$module
+repository=github.com/direct-secrets/direct-secrets
+out=${4:-.}/$module path=${5:-$repository/$module}
+[[ $path =~ ^[-A-Za-z0-9._~/]+$ ]] || { echo "PATH is '$path'; it must be the path of a Go module, for example example.com/acme/$module" >&2; exit 1; }
 [[ ! -e $out ]] || { echo "$out exists" >&2; exit 1; }
 
 # lay_out writes a template to a file.
 lay_out() {
 	mkdir -p "$(dirname "$2")"
-	sed -e "s/MODULE/$module/g; s/NAME/$name/g; s/KIND/$kind/g; s/LOWER/${kind,,}/g" "$1" >"$2"
+	sed -E -e "s=$repository/(MODULE|$type-NAME)=$path=g; s/MODULE/$module/g; s/NAME/$name/g; s/KIND/$kind/g; s/LOWER/${kind,,}/g" "$1" >"$2"
 }
 # Modules of both types share these templates.
 for file in go.mod apis/v1alpha1/doc.go manifests/manifests.go; do
@@ -36,7 +39,7 @@ done
 	lay_out "hack/new$type/$file" "$out/${file%.tmpl}"
 done
 tools=$PWD/bin/tools
-go -C "$out" mod edit -replace="github.com/direct-secrets/direct-secrets/common=$(realpath --relative-to="$out" common)"
+go -C "$out" mod edit -replace="$repository/common=$(realpath --relative-to="$out" common)"
 go -C "$out" mod tidy
 (cd "$out/apis" && "$tools/controller-gen" paths=./v1alpha1 object crd:allowDangerousTypes=false output:crd:dir=../manifests/crds)
 go run ./hack/permissions "$tools/controller-gen" "$out"

@@ -52,7 +52,7 @@ echo "== a new provider and a new generator"
 assets=$(hack/controlplane.sh)
 for new in "provider acme AcmeVault" "generator acme AcmeToken"; do
 	read -r type name kind <<<"$new"
-	{ hack/new-provider.sh "$type" "$name" "$kind" "$work" && KUBEBUILDER_ASSETS=$assets go -C "$work/$type-$name" test ./...; } >"$work/new" 2>&1 ||
+	{ hack/new-provider.sh "$type" "$name" "$kind" "$work" "example.com/acme/$type-$name" && KUBEBUILDER_ASSETS=$assets go -C "$work/$type-$name" test ./...; } >"$work/new" 2>&1 ||
 		{ cat "$work/new"; fail "what \`make new-$type\` lays out does not pass its tests"; }
 done
 

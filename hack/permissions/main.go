@@ -80,13 +80,14 @@ func write(controllerGen, module string) error {
 // markers returns controller-gen's output for the markers of the packages of a module. Other packages need no
 // permissions.
 func markers(controllerGen, module string) ([]byte, error) {
-	used, err := run(module, "go", "list", "-deps", ".")
+	// A module of another repository has another path.
+	used, err := run(module, "go", "list", "-deps", "-f", "{{if .Module}}{{.ImportPath}} {{.Module.Main}}{{end}}", ".")
 	if err != nil {
 		return nil, err
 	}
 	args := []string{"rbac:roleName=" + roles[0].marker, "output:rbac:stdout"}
-	for pkg := range strings.FieldsSeq(string(used)) {
-		if strings.HasPrefix(pkg, project) {
+	for line := range strings.Lines(string(used)) {
+		if pkg, isOwn, _ := strings.Cut(strings.TrimSpace(line), " "); isOwn == "true" || strings.HasPrefix(pkg, project) {
 			args = append(args, "paths="+pkg)
 		}
 	}
