@@ -17,6 +17,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/controllers/eventsource"
 	"github.com/direct-secrets/direct-secrets/common/internal/controllers/externalsecret"
 	"github.com/direct-secrets/direct-secrets/common/internal/controllers/fanout"
 	"github.com/direct-secrets/direct-secrets/common/internal/controllers/generation"
@@ -140,6 +141,9 @@ func (o *Operator) addLoops(s *shared) error {
 	}
 	if err := externalsecret.Setup(s, s.live, s.pool, s.watches, refs, opts); err != nil {
 		return errors.Wrap(err, "cannot set up the ExternalSecret controller")
+	}
+	if err := eventsource.Setup(s, s.live, s.pool, refs.Resolver, opts); err != nil {
+		return errors.Wrap(err, "cannot set up the controller of event sources")
 	}
 	if err := pushsecret.Setup(s, s.live, s.pool, s.watches, opts); err != nil {
 		return errors.Wrap(err, "cannot set up the PushSecret controller")

@@ -46,6 +46,7 @@ const (
 	CapabilityCleanup  = "Cleanup"
 	CapabilityCheck    = "Check"
 	CapabilityWrite    = "Write"
+	CapabilityReceive  = "Receive"
 )
 
 // Capabilities returns the capabilities of a Client or Generator, by the interfaces that it implements.
@@ -62,6 +63,7 @@ func Capabilities(c any) (caps []string) {
 		{CapabilityCleanup, is[Cleaner](c)},
 		{CapabilityCheck, is[Checker](c)},
 		{CapabilityWrite, is[Writer](c)},
+		{CapabilityReceive, is[EventSource](c)},
 	} {
 		if of.has {
 			caps = append(caps, of.name)
@@ -153,8 +155,15 @@ func (l *Link) Find(ctx context.Context, q Query) iter.Seq2[Value, error] {
 	}
 }
 
-// Check checks whether the Client or Generator works. It returns nil for one that is not a Checker.
+// Check checks whether the Client, Generator or EventSource works. It returns nil for one that is not a Checker. An EventSource
+// whose last Receive has failed does not work.
 func (l *Link) Check(ctx context.Context) error {
+	if l.Can(CapabilityReceive) && l.refused != nil {
+		return Warnings{"the operator runs with --no-remote-changes, so it receives no messages"}
+	}
+	if err := lastReceived(l); err != nil {
+		return err
+	}
 	ch, ok := l.made.(Checker)
 	if !ok {
 		return nil

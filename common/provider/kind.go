@@ -17,12 +17,16 @@ type Kind struct {
 	Cluster bool
 	// Generator is true for a generator Kind.
 	Generator bool
+	// EventSource is true for an event source Kind.
+	EventSource bool
 
 	// readOnly is true for a generator whose Generate changes nothing at the service, and noRemoteChanges if all other
 	// changes are refused.
 	readOnly, noRemoteChanges bool
-	// connect returns a Client, or a Generator for a generator Kind.
+	// connect returns a Client, a Generator for a generator Kind, or an EventSource for an event source Kind.
 	connect func(ctx context.Context, o Object, creds Credentials) (any, error)
+	// keys is the function of WithKeys.
+	keys func(store Object, e Event) []string
 }
 
 // KindOf returns the namespaced Kind whose Go type is S, a pointer to a struct.
@@ -63,7 +67,7 @@ func ClusterGeneratorKindOf[S ClusterGeneratorObject](c GeneratorConnector[S]) K
 	return k
 }
 
-// Connect creates the Client of a store, or the Generator of a generator. All answers to it count for the tenant of share. It
+// Connect creates the Client of a store, the Generator of a generator, or the EventSource of an event source. All answers to it count for the tenant of share. It
 // turns a panic of the provider into an error without the panic's value, which might contain a secret.
 func (k Kind) Connect(ctx context.Context, o Object, creds Credentials, share *budget.Share) (*Link, error) {
 	l := NewLink(k.GoName(), nil, share)
@@ -81,7 +85,9 @@ func (k Kind) Connect(ctx context.Context, o Object, creds Credentials, share *b
 	switch {
 	case k.Generator && !l.Can(CapabilityGenerate):
 		return nil, NewError(Unavailable, "the provider's code returned no Generator")
-	case !k.Generator && !l.Can(CapabilityRead):
+	case k.EventSource && !l.Can(CapabilityReceive):
+		return nil, NewError(Unavailable, "the provider's code returned no EventSource")
+	case !k.Generator && !k.EventSource && !l.Can(CapabilityRead):
 		return nil, NewError(Unavailable, "the provider's code returned no Client")
 	}
 	return l, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	stderrors "errors"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
@@ -11,16 +12,18 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/budget"
 )
 
-// A Link is a connected Client or Generator. Operators reach the provider's code only through its methods, so that every
+// A Link is a connected Client, Generator or EventSource. Operators reach the provider's code only through its methods, so that every
 // answer counts for a tenant and in the metrics.
 type Link struct {
 	// kind is the label of the metrics.
 	kind  string
 	share *budget.Share
-	// made is the Client or Generator.
+	// made is the Client, Generator or EventSource.
 	made any
 	// refused is the error of a call that changes something at the service, and heldBack that of Generate; nil if they are allowed.
 	refused, heldBack error
+	// received is the result of the last Receive.
+	received atomic.Pointer[received]
 }
 
 // NewLink returns a Link to a Client or Generator. kind is a label of the metrics. The answers count for the tenant of

@@ -17,7 +17,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/pattern"
 )
 
-// An Object is a StoreObject or a GeneratorObject.
+// An Object is a StoreObject, a GeneratorObject or an EventSourceObject.
 type Object interface {
 	client.Object
 
@@ -33,10 +33,13 @@ type StoreObject interface {
 	StoreSpec() *v1alpha1.StoreSpec
 }
 
-// SourceSpec returns the common part of the specs of stores and generators, which the caller can change.
+// SourceSpec returns the common part of the specs of stores, generators and event sources, which the caller can change.
 func SourceSpec(o Object) *v1alpha1.SourceSpec {
-	if g, ok := o.(GeneratorObject); ok {
-		return &g.GeneratorSpec().SourceSpec
+	switch o := o.(type) {
+	case GeneratorObject:
+		return &o.GeneratorSpec().SourceSpec
+	case EventSourceObject:
+		return &o.EventSourceSpec().SourceSpec
 	}
 	return &o.(StoreObject).StoreSpec().SourceSpec
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// A Pool provides the Loader of each store, and the Connection of each generator.
+// A Pool provides the Loader of each store, and the Connection of each generator and event source.
 type Pool struct {
 	// Objects reads the Secrets and ConfigMaps of tenants.
 	Objects *room.Reader
@@ -39,7 +39,7 @@ const unused = 30 * time.Minute
 type connection struct {
 	generation int64
 	asked      time.Time
-	// shared is a *Loader, or a *Connection for a generator Kind.
+	// shared is a *Loader, or a *Connection for the Kind of a generator or event source.
 	shared retirer
 	// read holds the Secrets and ConfigMaps that were looked up for it.
 	read map[watch.ObjectRef]bool
@@ -73,8 +73,8 @@ func tenantOf(s provider.Object, credentialsNamespace string) string {
 	return cmp.Or(credentialsNamespace, s.GetNamespace(), string(s.GetUID()))
 }
 
-// Generator returns the Connection of a generator. Its parameters are those of Loader.
-func (p *Pool) Generator(k provider.Kind, s provider.Object, credentialsNamespace string) *Connection {
+// Connection returns the Connection of a generator or event source. Its parameters are those of Loader.
+func (p *Pool) Connection(k provider.Kind, s provider.Object, credentialsNamespace string) *Connection {
 	return sharedOf(p, k, s, credentialsNamespace, func(s provider.Object, creds provider.Credentials) *Connection {
 		return newConnection(connect(k, s, creds), p.opts.Budget.Share(tenantOf(s, credentialsNamespace)))
 	})

@@ -498,7 +498,7 @@ func TestGenerator(t *testing.T) {
 	e := newEnv(t)
 	kind := e.server.GeneratorKinds()[0]
 	at := func(generation int64) *dispatch.Connection {
-		return e.pool.Generator(kind, &fakev1.FakeGenerator{
+		return e.pool.Connection(kind, &fakev1.FakeGenerator{
 			ObjectMeta: metav1.ObjectMeta{Namespace: e.ns, Name: "gen", UID: types.UID(e.ns), Generation: generation},
 			Spec:       fakev1.FakeGeneratorSpec{Backend: "main"},
 		}, "")

@@ -24,7 +24,7 @@ var errFailed = errors.New("a store has answered with an error")
 // last.
 func Urgency(why policy.Why, failed bool) dispatch.Urgency {
 	switch why {
-	case policy.Requested, policy.Changed, policy.First, policy.TargetLost:
+	case policy.Requested, policy.Changed, policy.First, policy.TargetLost, policy.Notified:
 		if !failed {
 			return dispatch.New
 		}
@@ -33,12 +33,14 @@ func Urgency(why policy.Why, failed bool) dispatch.Urgency {
 	return dispatch.Periodic
 }
 
-// After returns the time after which a read must start: when the object was seen as it is now, because a user writes a value
-// before the object that reads it. Periodic refreshes can share any read.
-func After(why policy.Why, seen time.Time) time.Time {
+// After returns the time after which a read must start. A user writes a value before the object that reads it, so that is when the
+// object was first seen as it is now. After an event, it is the time of the event. Periodic refreshes can share any read.
+func After(why policy.Why, of *kit.Attempts) time.Time {
 	switch why {
 	case policy.Requested, policy.Changed, policy.First:
-		return seen
+		return of.Seen()
+	case policy.Notified:
+		return of.Notified()
 	case policy.TargetLost, policy.Retry, policy.Elapsed, policy.NotDue:
 	}
 	return time.Time{}

@@ -7,30 +7,40 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
+	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 )
+
+// from is when a read must start.
+type from string
+
+const ever, sight, event from = "any time", "after the object was seen", "after the event"
 
 func TestUrgency(t *testing.T) {
 	type outcome struct {
 		Succeeded, Failed dispatch.Urgency
-		// Again is true if the read must start after the object was seen.
-		Again bool
+		After             from
 	}
 	cases := map[policy.Why]struct {
 		reason string
 		want   outcome
 	}{
-		policy.Requested:  {"A user asks for the value of this moment.", outcome{dispatch.New, dispatch.Periodic, true}},
-		policy.First:      {"A user writes the value, and then creates the object.", outcome{dispatch.New, dispatch.Periodic, true}},
-		policy.Changed:    {"A user writes the value, and then changes the object.", outcome{dispatch.New, dispatch.Periodic, true}},
-		policy.TargetLost: {"A missing Secret is urgent, and any value will do.", outcome{dispatch.New, dispatch.Periodic, false}},
-		policy.Retry:      {"A retry comes last.", outcome{dispatch.Periodic, dispatch.Periodic, false}},
-		policy.Elapsed:    {"A periodic refresh comes last.", outcome{dispatch.Periodic, dispatch.Periodic, false}},
+		policy.Requested:  {"A user asks for the value of this moment.", outcome{dispatch.New, dispatch.Periodic, sight}},
+		policy.First:      {"A user writes the value, and then creates the object.", outcome{dispatch.New, dispatch.Periodic, sight}},
+		policy.Changed:    {"A user writes the value, and then changes the object.", outcome{dispatch.New, dispatch.Periodic, sight}},
+		policy.Notified:   {"The value has changed just now.", outcome{dispatch.New, dispatch.Periodic, event}},
+		policy.TargetLost: {"A missing Secret is urgent, and any value will do.", outcome{dispatch.New, dispatch.Periodic, ever}},
+		policy.Retry:      {"A retry comes last.", outcome{dispatch.Periodic, dispatch.Periodic, ever}},
+		policy.Elapsed:    {"A periodic refresh comes last.", outcome{dispatch.Periodic, dispatch.Periodic, ever}},
 	}
 	for why, tc := range cases {
 		t.Run(string(why), func(t *testing.T) {
-			seen := time.Now()
-			if diff := cmp.Diff(tc.want, outcome{Urgency(why, false), Urgency(why, true), After(why, seen).Equal(seen)}); diff != "" {
+			notified, of := time.Now(), &kit.Attempts{}
+			of.Begin(kit.Attempt{Generation: 1})
+			of.Notify(notified)
+			after := map[time.Time]from{{}: ever, notified: event}
+			after[of.Seen()] = sight
+			if diff := cmp.Diff(tc.want, outcome{Urgency(why, false), Urgency(why, true), after[After(why, of)]}); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 		})

@@ -41,6 +41,31 @@ type Attempts struct {
 	failures int
 	// notBefore delays the next try of the last attempt. It is wall-clock time, like that of the queue.
 	notBefore time.Time
+	// notified is when an event last said that a remote secret of the object has changed, and no attempt that began later has
+	// ended; zero if there is none. began is when the attempt under way began.
+	notified, began time.Time
+}
+
+// Notify records that a remote secret of the object has changed. It ends the delay of the next try.
+func (a *Attempts) Notify(at time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.notified, a.notBefore = at, time.Time{}
+}
+
+// Notified returns when an event last said that a remote secret of the object has changed, if no attempt that began later has ended;
+// otherwise zero.
+func (a *Attempts) Notified() time.Time {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.notified
+}
+
+// end ends the attempt under way. It answers the events before its begin.
+func (a *Attempts) end() {
+	if !a.notified.After(a.began) {
+		a.notified = time.Time{}
+	}
 }
 
 // Begin starts an attempt. It returns how long that is still delayed, and whether it differs from the last attempt of
@@ -55,6 +80,7 @@ func (a *Attempts) Begin(next Attempt) (wait time.Duration, changed bool) {
 		}
 		a.last, a.failures, a.notBefore = next, 0, time.Time{}
 	}
+	a.began = time.Now()
 	return max(0, time.Until(a.notBefore)), changed
 }
 
@@ -83,6 +109,7 @@ func (a *Attempts) Failed() bool {
 func (a *Attempts) Fail(atLeast time.Duration) time.Duration {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.end()
 	wait := max(min(firstBackoff<<min(a.failures, 16), lastBackoff), atLeast)
 	a.failures++
 	a.notBefore = time.Now().Add(wait)
@@ -93,6 +120,7 @@ func (a *Attempts) Fail(atLeast time.Duration) time.Duration {
 func (a *Attempts) Succeed() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.end()
 	a.failures, a.notBefore = 0, time.Time{}
 }
 

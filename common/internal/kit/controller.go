@@ -27,11 +27,13 @@ type Controller[T comparable] struct {
 
 	mu   sync.Mutex
 	busy map[T]*flight
+	// promised are the functions of OnEnd, by object, that no walk has taken yet.
+	promised map[T][]func()
 }
 
 // NewController returns a Controller whose walks are bounded by walks.
 func NewController[T comparable](walks *Walks, walk func(ctx context.Context, req T) (reconcile.Result, error)) *Controller[T] {
-	return &Controller[T]{walks: walks, walk: walk, busy: map[T]*flight{}}
+	return &Controller[T]{walks: walks, walk: walk, busy: map[T]*flight{}, promised: map[T][]func(){}}
 }
 
 // NewQueue creates the queue. It has the signature of an option of controller-runtime.
@@ -73,6 +75,30 @@ func (c *Controller[T]) Interrupt(req T) {
 	}
 }
 
+// OnEnd calls f after the next walk over an object that begins from now on and comes to a result, which may be a failure in its
+// status. It is not called if the operator stops before. The caller queues the object.
+func (c *Controller[T]) OnEnd(req T, f func()) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.promised[req] = append(c.promised[req], f)
+}
+
+// keep calls the functions that a walk has taken if it came to a result. Otherwise the next walk takes them.
+func (c *Controller[T]) keep(f *flight, req T, res reconcile.Result, err error) {
+	if len(f.promised) == 0 {
+		return
+	}
+	if err == nil && !f.unfinished && f.ctx.Err() == nil && !queue.IsSoon(res) {
+		for _, call := range f.promised {
+			call()
+		}
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.promised[req] = append(f.promised, c.promised[req]...)
+}
+
 // Reconcile begins a walk, and does not wait for its end. An object with a walk in flight is queued again at the end
 // of that walk.
 func (c *Controller[T]) Reconcile(ctx context.Context, req T) (reconcile.Result, error) {
@@ -83,7 +109,7 @@ func (c *Controller[T]) Reconcile(ctx context.Context, req T) (reconcile.Result,
 	}
 	if !c.walks.enter(ctx, priority) {
 		c.end(req)
-		return reconcile.Result{}, nil
+		return reconcile.Result{}, nil // The operator stops.
 	}
 	c.queue.Begun(req)
 	go func() {
@@ -91,6 +117,7 @@ func (c *Controller[T]) Reconcile(ctx context.Context, req T) (reconcile.Result,
 		c.walks.release(f)
 		c.walks.shares.end(f.parked.objectID)
 		again := c.end(req)
+		c.keep(f, req, res, err)
 		c.requeue(f.ctx, req, priority, res, err)
 		if again != nil {
 			c.Enqueue(req, *again)
@@ -127,6 +154,8 @@ func (c *Controller[T]) begin(ctx context.Context, req T, priority int) *flight 
 	f.parked = parked{objectID: objectID[T]{c, req}, priority: priority, queue: func() { c.Enqueue(req, priority) }}
 	f.interrupted, f.interrupt = context.WithCancel(context.Background())
 	f.ctx = context.WithValue(ctx, flightKey{}, f)
+	f.promised = c.promised[req]
+	delete(c.promised, req)
 	c.busy[req] = f
 	return f
 }
@@ -154,6 +183,7 @@ func (c *Controller[T]) do(f *flight, req T) (res reconcile.Result, err error) {
 		case f.ctx.Err() != nil: // The operator stops. An error that this causes is not reported.
 			res, err = reconcile.Result{}, nil
 		case errors.Is(err, ErrParked):
+			f.unfinished = true
 			res, err = reconcile.Result{}, nil
 		case errors.Is(err, ErrInterrupted):
 			res, err = queue.Soon(), nil

@@ -22,6 +22,9 @@ type flight struct {
 	interrupted context.Context //nolint:containedctx // It is a signal.
 	interrupt   context.CancelFunc
 	parked      parked
+	// promised are the functions to call once the walk has come to a result. unfinished is true if it has not.
+	promised   []func()
+	unfinished bool
 }
 
 type flightKey struct{}

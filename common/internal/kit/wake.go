@@ -44,11 +44,19 @@ type Wake[T comparable] struct {
 	Referrers func(ctx context.Context, k resolve.Route, store types.NamespacedName, namespace string) []Referrer[T]
 	// Free ends the back-off of an object.
 	Free func(object T)
+	// Notify records a change of a remote secret in the memory of the objects that read or push it from a store, and returns
+	// those for which it may be new. Nil if the controller reads no remote secrets.
+	Notify func(ctx context.Context, k resolve.Route, store types.NamespacedName, c *refresh.Change) []T
+	// OnEnd is Controller.OnEnd.
+	OnEnd func(object T, f func())
 }
 
 // Sources returns the sources of the events.
 func (w *Wake[T]) Sources(c cache.Cache, bus *refresh.Bus) []source.TypedSource[T] {
 	sources := []source.TypedSource[T]{refresh.Source(bus, func(e refresh.Event) bool { return e.Namespace != "" }, w.credentials)}
+	if w.Notify != nil {
+		sources = append(sources, refresh.Source(bus, func(e refresh.Event) bool { return e.Change != nil }, w.changed))
+	}
 	cluster := false
 	for _, k := range w.Resolver.Kinds {
 		if k.Cluster && w.Namespaced {
@@ -68,6 +76,20 @@ func (w *Wake[T]) credentials(ctx context.Context, e refresh.Event, q workqueue.
 	for _, k := range w.Resolver.Kinds {
 		if k.GoName() == e.Kind.GoName() {
 			w.release(ctx, q, k, e.Store, e.Namespace)
+		}
+	}
+}
+
+// changed wakes the objects that read or push a remote secret that has changed.
+func (w *Wake[T]) changed(ctx context.Context, e refresh.Event, q workqueue.TypedRateLimitingInterface[T]) {
+	for _, k := range w.Resolver.Kinds {
+		if k.GoName() != e.Kind.GoName() {
+			continue
+		}
+		for _, object := range w.Notify(ctx, k, e.Store, e.Change) {
+			e.Change.Hold()
+			w.OnEnd(object, e.Change.Release)
+			queue.AddTo(q, queue.High, 0, object)
 		}
 	}
 }

@@ -21,6 +21,8 @@ type RefreshInput struct {
 	Refreshed bool
 	// Failing is true if the last attempt failed.
 	Failing bool
+	// Notified is true if an event says that a remote secret has changed.
+	Notified bool
 	// Next is the time of the next periodic refresh, including its jitter.
 	Next time.Time
 
@@ -38,6 +40,7 @@ const (
 	Requested  Why = "requested"
 	First      Why = "first"
 	Changed    Why = "changed"
+	Notified   Why = "event"
 	Retry      Why = "retry"
 	Elapsed    Why = "elapsed"
 	TargetLost Why = "target changed"
@@ -52,6 +55,8 @@ func RefreshDue(in RefreshInput) Why {
 		return Requested
 	case !in.Refreshed:
 		return First
+	case in.Notified && !once && in.Policy != v1alpha1.RefreshOnChange:
+		return Notified
 	case in.Failing && in.Generation == in.ObservedGeneration:
 		return Retry
 	case once && !in.Failing:

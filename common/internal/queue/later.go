@@ -22,6 +22,9 @@ func Soon() reconcile.Result {
 	return reconcile.Result{RequeueAfter: 20*time.Millisecond + rand.N(80*time.Millisecond)}
 }
 
+// IsSoon reports whether a result is one of Soon or Again: the pass has not come to an end.
+func IsSoon(res reconcile.Result) bool { return res.RequeueAfter > 0 && res.Priority == nil }
+
 // Misses counts the passes in a row that ended with Again.
 type Misses int
 

@@ -36,16 +36,21 @@ func New(cache client.Reader, scheme *runtime.Scheme, kinds []provider.Kind, mod
 	return &Referrers{r, cache, module, class}, errors.Wrap(err, "cannot look up the store Kinds")
 }
 
-// Index adds the index to a cache by which it finds the objects that refer to a store.
+// Index adds the indexes to a cache by which it finds the objects that refer to a store, and those that read a remote secret.
 func (r *Referrers) Index(ctx context.Context, indexer client.FieldIndexer) error {
-	err := indexer.IndexField(ctx, &v1alpha1.ExternalSecret{}, storeIndex, func(obj client.Object) []string {
-		es, ok := obj.(*v1alpha1.ExternalSecret)
-		if !ok {
-			return nil
+	for field, values := range map[string]func(*v1alpha1.ExternalSecret) []string{storeIndex: r.storeKeys, readIndex: r.readKeys} {
+		err := indexer.IndexField(ctx, &v1alpha1.ExternalSecret{}, field, func(obj client.Object) []string {
+			es, ok := obj.(*v1alpha1.ExternalSecret)
+			if !ok {
+				return nil
+			}
+			return values(es)
+		})
+		if err != nil {
+			return errors.Wrap(err, "cannot index ExternalSecrets by "+field)
 		}
-		return r.storeKeys(es)
-	})
-	return errors.Wrap(err, "cannot index ExternalSecrets by store")
+	}
+	return nil
 }
 
 // storeKeys returns the index values of an object: one for each store that it refers to.

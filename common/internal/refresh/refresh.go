@@ -25,6 +25,8 @@ type Event struct {
 	// Namespace is the one whose credentials for the store have changed, if credentials are looked up in the
 	// namespace of the referring object. It is empty for credentials in the store's own namespace.
 	Namespace string
+	// Change says that a remote secret of the store has changed; nil if the store or its credentials have.
+	Change *Change
 }
 
 // A Bus delivers events to the controllers that subscribe to them. The zero Bus is ready for use.
@@ -48,6 +50,9 @@ func Source[T comparable](b *Bus, wants func(Event) bool, h func(ctx context.Con
 	return source.TypedChannel[*Event, T](s.events, handler.TypedFuncs[*Event, T]{
 		GenericFunc: func(ctx context.Context, e event.TypedGenericEvent[*Event], q workqueue.TypedRateLimitingInterface[T]) {
 			h(ctx, *e.Object, q)
+			if c := e.Object.Change; c != nil {
+				c.Release()
+			}
 		},
 	})
 }
@@ -59,6 +64,9 @@ func (b *Bus) Publish(e Event) {
 	b.mu.Unlock()
 	for _, s := range subs {
 		if s.wants(e) {
+			if e.Change != nil {
+				e.Change.Hold()
+			}
 			s.events <- event.TypedGenericEvent[*Event]{Object: &e}
 		}
 	}

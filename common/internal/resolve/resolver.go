@@ -39,7 +39,7 @@ const (
 	Absent Why = "Absent"
 	// OtherClass: an operator of another controller class serves the store.
 	OtherClass Why = "OtherClass"
-	// WrongKind: a generator where a store is needed, or the reverse.
+	// WrongKind: a generator where a store is needed, or the reverse; or an event source.
 	WrongKind Why = "WrongKind"
 	// NotAdmitted: the cluster store does not serve the namespace.
 	NotAdmitted Why = "NotAdmitted"
@@ -125,7 +125,7 @@ func (r *Resolver) Resolve(ctx context.Context, ref v1alpha1.StoreRef, namespace
 	if err != nil || refusal != nil {
 		return h, refusal, err
 	}
-	if m := misuse(h.Generator, use); m != "" {
+	if m := misuse(h.Kind, use); m != "" {
 		h.Store = nil
 		return h, &Refusal{Why: WrongKind, Message: m}, nil
 	}
@@ -149,8 +149,11 @@ func (r *Resolver) Resolve(ctx context.Context, ref v1alpha1.StoreRef, namespace
 }
 
 // misuse returns a message if a reference names a Kind of the wrong sort; empty if it does not.
-func misuse(generator bool, use Use) string {
+func misuse(k provider.Kind, use Use) string {
+	generator := k.Generator
 	switch {
+	case k.EventSource:
+		return "is an event source, from which nothing is read; name a store or a generator"
 	case generator && use == Read:
 		return "is a generator, and storeRef is for stores; name it in dataFrom[].sourceRef.generatorRef"
 	case generator && use == Push:

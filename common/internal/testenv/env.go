@@ -136,7 +136,9 @@ func operatorOf(name, group string, config *rest.Config, kinds []provider.Kind, 
 }
 
 // kindsOf returns all Kinds that a module can serve: stores and generators.
-func kindsOf(s *fake.Server) []provider.Kind { return slices.Concat(s.Kinds(), s.GeneratorKinds()) }
+func kindsOf(s *fake.Server) []provider.Kind {
+	return slices.Concat(s.Kinds(), s.GeneratorKinds(), s.EventSourceKinds())
+}
 
 // WaitForEvents returns when the operator has processed all events of Secrets so far, because it repairs a later change only
 // after them.

@@ -18,6 +18,8 @@ const defaultBatchSize = 20
 type Backend struct {
 	CallLog[Record]
 	Faults[Fault]
+	// Queue has the messages for event sources.
+	Queue Queue
 
 	batchSize int
 	lacks     map[string]bool

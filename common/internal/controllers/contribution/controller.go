@@ -25,6 +25,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 	"github.com/direct-secrets/direct-secrets/common/internal/referrers"
+	"github.com/direct-secrets/direct-secrets/common/internal/refresh"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
 	"github.com/direct-secrets/direct-secrets/common/internal/setup"
 )
@@ -47,7 +48,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, refs *r
 			walks.Enqueue(reconcile.Request{NamespacedName: key}, queue.Low)
 		}
 	})
-	return handlers{refs, r.objects, walks.Interrupt}.watch(c, mgr.GetCache(), o)
+	return handlers{refs, r.objects, walks.Interrupt, walks.OnEnd}.watch(c, mgr.GetCache(), o)
 }
 
 // New returns a Reconciler. live must not read from a cache.
@@ -61,7 +62,7 @@ func New(cache client.Reader, live client.Client, pool *dispatch.Pool, refs *ref
 // Events returns handlers that enqueue changed objects, and the objects of changed parts. interrupt ends the wait for a
 // store in the walk over an object.
 func (r *Reconciler) Events(interrupt func(reconcile.Request)) (objects, parts handler.EventHandler) {
-	h := handlers{r.referrers, r.objects, interrupt}
+	h := handlers{r.referrers, r.objects, interrupt, nil}
 	return h.objectEvents(), h.partEvents()
 }
 
@@ -70,13 +71,14 @@ type handlers struct {
 	referrers *referrers.Referrers
 	objects   *kit.Memory[types.NamespacedName, object]
 	interrupt func(reconcile.Request)
+	onEnd     func(reconcile.Request, func())
 }
 
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets,verbs=list;watch
 // +kubebuilder:rbac:groups="",resources=secrets,verbs=list;watch
 
 func (h handlers) watch(c controller.Controller, from cache.Cache, o Options) error {
-	wake := &kit.Wake[reconcile.Request]{Resolver: h.referrers.Resolver, Namespaced: o.Namespaced, Referrers: h.referring, Free: h.free}
+	wake := &kit.Wake[reconcile.Request]{Resolver: h.referrers.Resolver, Namespaced: o.Namespaced, Referrers: h.referring, Free: h.free, Notify: h.notify, OnEnd: h.onEnd}
 	for _, s := range append([]source.Source{
 		source.Kind[client.Object](from, &v1alpha1.ExternalSecret{}, h.objectEvents()),
 		source.Kind[client.Object](from, resolve.SecretMetadata(), h.partEvents()),
@@ -110,6 +112,23 @@ func (h handlers) free(req reconcile.Request) {
 	if obj := h.objects.Peek(req.NamespacedName); obj != nil {
 		obj.attempts.Free()
 	}
+}
+
+// notify records a change of a remote secret for the objects of other operators for which this one reads it. Their status does not
+// show the versions of this operator's values before the part is taken.
+func (h handlers) notify(ctx context.Context, k resolve.Route, store types.NamespacedName, c *refresh.Change) []reconcile.Request {
+	var all []reconcile.Request
+	for _, es := range h.referrers.Reading(ctx, k, store, c) {
+		contributes, err := h.referrers.Contributes(ctx, es)
+		if err != nil || !contributes {
+			continue
+		}
+		req := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(es)}
+		obj, _ := h.objects.Get(req.NamespacedName, es.UID)
+		obj.attempts.Notify(c.At)
+		all = append(all, req)
+	}
+	return all
 }
 
 type requests = workqueue.TypedRateLimitingInterface[reconcile.Request]

@@ -33,7 +33,8 @@ func (s *subject) due(started time.Time) policy.Why {
 	in := policy.RefreshInput{
 		Policy: s.es.Spec.RefreshPolicy, Interval: plan.Interval, Now: now,
 		Refreshed: covered || inSync && reads.Version != "", Failing: s.obj.failing || s.lacks(reads) || s.failedBefore(),
-		Next: s.obj.next, Generation: 1,
+		Notified: !s.obj.attempts.Notified().IsZero(),
+		Next:     s.obj.next, Generation: 1,
 		MetadataHash: s.metadata(), ObservedMetadataHash: reads.Metadata,
 		Request: s.es.Annotations[v1alpha1.RefreshRequestAnnotation], ObservedRequest: reads.Request,
 	}

@@ -181,7 +181,7 @@ func (r *Reconciler) fetch(ctx context.Context, s *subject, why policy.Why) (rec
 		return r.reportVerdict(ctx, s, *refused, s.hold())
 	}
 	at, basis := r.opts.Now(), s.basis()
-	values, release, err := s.stores.Read(ctx, r.pool, fetch.Urgency(why, s.obj.attempts.Failed()), fetch.After(why, s.obj.attempts.Seen()))
+	values, release, err := s.stores.Read(ctx, r.pool, fetch.Urgency(why, s.obj.attempts.Failed()), fetch.After(why, &s.obj.attempts))
 	if err != nil {
 		return reconcile.Result{}, err
 	}

@@ -53,6 +53,7 @@ func due(s *subject, blocked bool, next time.Time) policy.Why {
 		Now:                  now,
 		Refreshed:            s.seen.RefreshTime != nil && !onlyCompared(s),
 		Failing:              failing,
+		Notified:             !s.obj.attempts.Notified().IsZero(),
 		Next:                 next,
 		Generation:           s.es.Generation,
 		ObservedGeneration:   s.observedGeneration(),

@@ -23,6 +23,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 	"github.com/direct-secrets/direct-secrets/common/internal/referrers"
+	"github.com/direct-secrets/direct-secrets/common/internal/refresh"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 )
@@ -36,6 +37,7 @@ type handlers struct {
 	now     func() time.Time
 	// interrupt ends the wait for a store in the walk over an object.
 	interrupt func(reconcile.Request)
+	onEnd     func(reconcile.Request, func())
 }
 
 // +kubebuilder:rbac:groups=direct-secrets.io,resources=externalsecrets,verbs=list;watch
@@ -45,7 +47,7 @@ type handlers struct {
 
 func (h *handlers) watch(c controller.Controller, from cache.Cache, o Options) error {
 	secrets := resolve.SecretMetadata()
-	wake := &kit.Wake[reconcile.Request]{Resolver: h.referrers.Resolver, Namespaced: o.Namespaced, Referrers: h.referring, Free: h.requestRead}
+	wake := &kit.Wake[reconcile.Request]{Resolver: h.referrers.Resolver, Namespaced: o.Namespaced, Referrers: h.referring, Free: h.requestRead, Notify: h.notify, OnEnd: h.onEnd}
 	for _, s := range append([]source.Source{
 		source.Kind[client.Object](from, &v1alpha1.ExternalSecret{}, h.objectEvents()),
 		source.Kind[client.Object](from, secrets, h.secretEvents()),
@@ -90,6 +92,21 @@ func (h *handlers) requestRead(req reconcile.Request) {
 		obj.attempts.Free()
 		obj.signals.readAgain.Store(true)
 	}
+}
+
+// notify records a change of a remote secret for the objects of this module that read it.
+func (h *handlers) notify(ctx context.Context, k resolve.Route, store types.NamespacedName, c *refresh.Change) []reconcile.Request {
+	var all []reconcile.Request
+	for _, es := range h.referrers.Reading(ctx, k, store, c) {
+		if !h.referrers.Claims(es) {
+			continue
+		}
+		req := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(es)}
+		obj, _ := h.objects.Get(req.NamespacedName, es.UID)
+		obj.attempts.Notify(c.At)
+		all = append(all, req)
+	}
+	return all
 }
 
 // isLeader reports whether this replica is the leader.

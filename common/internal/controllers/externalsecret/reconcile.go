@@ -218,7 +218,7 @@ func (r *Reconciler) fetch(ctx context.Context, s *subject) (*outcome, error) {
 		s.state.why = policy.Changed
 	}
 	at := r.opts.Now()
-	values, release, err := s.stores.Read(ctx, r.pool, fetch.Urgency(s.state.why, s.obj.attempts.Failed()), fetch.After(s.state.why, s.obj.attempts.Seen()))
+	values, release, err := s.stores.Read(ctx, r.pool, fetch.Urgency(s.state.why, s.obj.attempts.Failed()), fetch.After(s.state.why, &s.obj.attempts))
 	if err != nil {
 		return nil, err
 	}

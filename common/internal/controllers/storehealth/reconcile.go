@@ -58,6 +58,8 @@ type validated struct {
 	uid      types.UID
 	attempts kit.Attempts
 	missed   int
+	// isQueue is true for an event source.
+	isQueue bool
 	// warnings are the warnings of the last check.
 	warnings provider.Warnings
 	// skipped is the class that was not of this operator.
@@ -93,6 +95,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		failure = nil
 	}
 	r.warn(s, known, warnings)
+	known.isQueue = r.kind.EventSource
 	conclude(next, s.GetGeneration(), known, failure)
 	state := metrics.Of(next.Conditions, s.GetCreationTimestamp().Time)
 	r.ledger.Set(req.NamespacedName, state)
@@ -166,8 +169,8 @@ func (r *Reconciler) ask(ctx context.Context, s provider.Object) ([]string, erro
 }
 
 func (r *Reconciler) connect(ctx context.Context, s provider.Object) (*provider.Link, error) {
-	if r.kind.Generator {
-		return r.pool.Generator(r.kind, s, "").Link(ctx)
+	if r.kind.Generator || r.kind.EventSource {
+		return r.pool.Connection(r.kind, s, "").Link(ctx)
 	}
 	return r.pool.Loader(r.kind, s, "").Link(ctx)
 }
@@ -194,7 +197,11 @@ var stalls = map[provider.Class]string{
 // valid store stays valid for a few attempts, and a store that was never validated is Unknown, which does not hold its
 // objects.
 func conclude(st *v1alpha1.StoreStatus, generation int64, known *validated, err error) {
-	v := status.Good(v1alpha1.ReasonStoreValid, strings.Join(append([]string{"the store answers"}, known.warnings...), "; "))
+	answers := "the store answers"
+	if known.isQueue {
+		answers = "the queue answers"
+	}
+	v := status.Good(v1alpha1.ReasonStoreValid, strings.Join(append([]string{answers}, known.warnings...), "; "))
 	if err == nil {
 		known.missed = 0
 	} else {

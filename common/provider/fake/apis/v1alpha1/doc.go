@@ -1,4 +1,4 @@
-// Package v1alpha1 holds the store and generator Kinds of the in-memory provider. They serve tests only; no
+// Package v1alpha1 holds the store, generator and event source Kinds of the in-memory provider. They serve tests only; no
 // release installs them.
 //
 // +kubebuilder:object:generate=true
@@ -26,5 +26,7 @@ func AddToScheme(s *runtime.Scheme) error {
 		&ClusterFakeStore{}, &ClusterFakeStoreList{},
 		&FakeGenerator{}, &FakeGeneratorList{},
 		&ClusterFakeGenerator{}, &ClusterFakeGeneratorList{},
+		&FakeEventSource{}, &FakeEventSourceList{},
+		&ClusterFakeEventSource{}, &ClusterFakeEventSourceList{},
 	)
 }

@@ -1,0 +1,110 @@
+// Package eventsource is the controller that receives messages about changed secrets, and wakes the objects that read or push
+// these secrets. It reads no secret: the objects' own controllers do.
+package eventsource
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/predicate"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
+	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
+	"github.com/direct-secrets/direct-secrets/common/internal/setup"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+// Setup adds a controller for each event source Kind to a manager. live must not read from a cache.
+func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, resolver *resolve.Resolver, o setup.Options) error {
+	if o.NoRemoteChanges {
+		return nil // Receiving a message changes the queue.
+	}
+	var bursts *bursts
+	for _, k := range resolver.Kinds {
+		if !k.EventSource || k.Cluster && o.Namespaced {
+			continue
+		}
+		if bursts == nil {
+			bursts = newBursts(o.Bus.Publish)
+		}
+		r := &Reconciler{
+			cache: mgr.GetCache(), live: live, pool: pool, kind: k.Kind, opts: o,
+			matcher: matcher{cache: mgr.GetCache(), scheme: mgr.GetScheme(), resolver: resolver, namespaced: o.Namespaced, publish: bursts.publish},
+			running: map[types.NamespacedName]*receiver{},
+		}
+		c, err := controller.New("eventsource-"+strings.ToLower(k.GoName()), mgr, controller.Options{
+			Reconciler: r, RateLimiter: ratelimiter.NewController(),
+		})
+		if err != nil {
+			return errors.Wrap(err, "cannot create the controller")
+		}
+		err = c.Watch(source.Kind[client.Object](mgr.GetCache(), k.New(), &handler.EnqueueRequestForObject{}, predicate.GenerationChangedPredicate{}))
+		if err != nil {
+			return errors.Wrapf(err, "cannot watch %s", k.GoName())
+		}
+	}
+	return nil
+}
+
+// A Reconciler runs a receiver for each event source of one Kind.
+type Reconciler struct {
+	cache client.Reader
+	// live does not read from a cache.
+	live    client.Client
+	pool    *dispatch.Pool
+	kind    provider.Kind
+	opts    setup.Options
+	matcher matcher
+
+	mu      sync.Mutex
+	running map[types.NamespacedName]*receiver
+}
+
+// Reconcile starts the receiver of an event source, and ends that of an earlier generation.
+func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reconcile.Result, error) {
+	o, ok := r.kind.New().(provider.EventSourceObject)
+	if !ok {
+		return reconcile.Result{}, errors.Errorf("%s is not an event source", r.kind.GoName())
+	}
+	err := r.cache.Get(ctx, req.NamespacedName, o)
+	if client.IgnoreNotFound(err) != nil {
+		return reconcile.Result{}, errors.Wrap(err, "cannot read the event source")
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	was := r.running[req.NamespacedName]
+	wanted := err == nil && o.GetDeletionTimestamp() == nil && provider.SourceSpec(o).Controller == r.opts.ControllerClass
+	if was != nil && wanted && was.uid == o.GetUID() && was.generation == o.GetGeneration() {
+		return reconcile.Result{}, nil
+	}
+	if was != nil {
+		was.stop()
+		delete(r.running, req.NamespacedName)
+	}
+	if wanted {
+		r.running[req.NamespacedName] = r.start(ctx, o)
+	}
+	return reconcile.Result{}, nil
+}
+
+// start starts a receiver. It ends with the context of the controller, or when it is stopped.
+func (r *Reconciler) start(ctx context.Context, o provider.EventSourceObject) *receiver {
+	ctx, stop := context.WithCancel(ctx)
+	rc := &receiver{
+		Reconciler: r, source: o, uid: o.GetUID(), generation: o.GetGeneration(), stop: stop,
+		open: map[string]*delivery{}, handled: make(chan provider.Message, maxOpen),
+	}
+	go rc.run(ctx)
+	go rc.tend(ctx)
+	return rc
+}

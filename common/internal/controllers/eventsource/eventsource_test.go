@@ -1,0 +1,295 @@
+package eventsource_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
+	"github.com/direct-secrets/direct-secrets/common/operator"
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
+	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
+)
+
+func TestMain(m *testing.M) { testenv.Main(m) }
+
+// newEnv starts an operator with the event source "events" over the queue of the store "store".
+func newEnv(t *testing.T, flags ...func(*operator.Flags)) *testenv.Env {
+	t.Helper()
+	e := testenv.New(t, flags...)
+	e.Create(source(e, "events"))
+	return e
+}
+
+func source(e *testenv.Env, name string) *fakev1.FakeEventSource {
+	return &fakev1.FakeEventSource{ObjectMeta: e.Meta(name), Spec: fakev1.FakeEventSourceSpec{Backend: "main"}}
+}
+
+// seldom makes an object rely on events.
+func seldom(es *v1alpha1.ExternalSecret) { es.Spec.RefreshInterval = "24h" }
+
+// wantEmpty waits until all messages of a queue were acknowledged.
+func wantEmpty(e *testenv.Env, q *fake.Queue) {
+	e.Helper()
+	e.Eventually(func() string {
+		if n := q.Left(); n > 0 {
+			return fmt.Sprintf("%d messages are left", n)
+		}
+		return ""
+	})
+}
+
+// TestRefreshes changes a secret, and sends an event about it.
+func TestRefreshes(t *testing.T) {
+	t.Parallel()
+	find := func(path string) testenv.Spec {
+		return func(es *v1alpha1.ExternalSecret) {
+			es.Spec.Data = nil
+			es.Spec.DataFrom = []v1alpha1.DataFromEntry{{Find: &v1alpha1.Find{Path: path}}}
+		}
+	}
+	cases := map[string]struct {
+		reason string
+		change testenv.Spec
+		event  provider.Event
+		// reads is the number of reads after the event.
+		reads int
+	}{
+		"Named":     {"An object that reads the secret is refreshed.", func(*v1alpha1.ExternalSecret) {}, provider.Event{Names: []string{"db"}}, 1},
+		"OtherName": {"A secret can have several names.", func(*v1alpha1.ExternalSecret) {}, provider.Event{Names: []string{"id-1", "db"}}, 1},
+		"Place":     {"The event is about this store.", func(*v1alpha1.ExternalSecret) {}, provider.Event{Names: []string{"db"}, Place: "store"}, 1},
+		"Extract": {"A whole secret counts like a property.", func(es *v1alpha1.ExternalSecret) {
+			es.Spec.Data, es.Spec.DataFrom = nil, []v1alpha1.DataFromEntry{{Extract: &v1alpha1.RemoteRef{Key: "db"}}}
+		}, provider.Event{Names: []string{"db"}}, 1},
+		"Found":          {"A search that the secret matches counts.", find("d"), provider.Event{Names: []string{"db"}}, 1},
+		"NotFound":       {"A search for other secrets does not.", find("x"), provider.Event{Names: []string{"db"}}, 0},
+		"OtherSecret":    {"An event about another secret costs nothing.", func(*v1alpha1.ExternalSecret) {}, provider.Event{Names: []string{"other"}}, 0},
+		"OtherPlace":     {"An event about another store costs nothing.", func(*v1alpha1.ExternalSecret) {}, provider.Event{Names: []string{"db"}, Place: "elsewhere"}, 0},
+		"OtherKind":      {"An event about another service costs nothing.", func(*v1alpha1.ExternalSecret) {}, provider.Event{Kind: "VaultKV", Names: []string{"db"}}, 0},
+		"Unnamed":        {"An event without a name costs nothing.", func(*v1alpha1.ExternalSecret) {}, provider.Event{}, 0},
+		"CurrentVersion": {"A version that the object has already costs nothing.", func(*v1alpha1.ExternalSecret) {}, provider.Event{Names: []string{"db"}, Version: "first"}, 0},
+		"OldVersion":     {"Which version is newer is not known, so another one is read.", func(*v1alpha1.ExternalSecret) {}, provider.Event{Names: []string{"db"}, Version: "older"}, 1},
+		"OnChange":       {"The object is refreshed only when it changes.", func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshPolicy = v1alpha1.RefreshOnChange }, provider.Event{Names: []string{"db"}}, 0},
+		"CreatedOnce":    {"The object is refreshed only once.", func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshPolicy = v1alpha1.RefreshCreatedOnce }, provider.Event{Names: []string{"db"}}, 0},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t)
+			e.Backend.Put("db", []byte(`{"password":"old"}`), fake.Version("first"))
+			e.Backend.Put("x", []byte(`{}`))
+			e.Create(e.ExternalSecret("db", seldom, tc.change))
+			e.WantReady("db", v1alpha1.ReasonSecretSynced)
+			e.Backend.Reset()
+			if tc.event.Version == "" {
+				e.Backend.Put("db", []byte(`{"password":"new"}`))
+			}
+			if tc.event.Kind == "" {
+				tc.event.Kind = "FakeStore"
+			}
+			e.Backend.Queue.Send(provider.Message{Events: []provider.Event{tc.event}})
+			wantEmpty(e, &e.Backend.Queue)
+			if diff := cmp.Diff(tc.reads, e.Backend.Reads()); diff != "" {
+				t.Errorf("%s\nreads, when the message is acknowledged: -want, +got:\n%s", tc.reason, diff)
+			}
+			want := map[int]string{0: "old", 1: "new"}[tc.reads]
+			if tc.event.Version != "" {
+				want = "old"
+			}
+			for _, v := range e.Data("db") {
+				if v != want && v != fmt.Sprintf(`{"password":%q}`, want) && name != "NotFound" {
+					t.Errorf("%s\nthe Secret has %q, want %q", tc.reason, v, want)
+				}
+			}
+		})
+	}
+}
+
+// TestNamespaces sends an event about a secret that objects of two namespaces read from stores of the same name.
+func TestNamespaces(t *testing.T) {
+	e := testenv.NewCluster(t, v1alpha1.ClusterStoreSpec{})
+	namespaces := []string{"own", "admitted", "refused"}
+	e.Backend.Put("db", []byte("old"))
+	for _, ns := range namespaces {
+		e.CreateNamespace(ns, map[string]string{"class": ns})
+		e.In(ns).Create(&fakev1.FakeStore{ObjectMeta: e.In(ns).Meta("store"), Spec: fakev1.FakeStoreSpec{Backend: e.Name}})
+		e.CreateExternalSecret(ns, "db", seldom)
+		e.In(ns).Create(&v1alpha1.ExternalSecret{ObjectMeta: e.In(ns).Meta("own"), Spec: v1alpha1.ExternalSecretSpec{
+			StoreRef: &v1alpha1.StoreRef{Kind: "FakeStore", Name: "store"}, RefreshInterval: "24h",
+			Data: []v1alpha1.DataEntry{{SecretKey: "value", RemoteRef: v1alpha1.RemoteRef{Key: "db"}}},
+		}})
+		e.In(ns).WantReady("db", v1alpha1.ReasonSecretSynced)
+		e.In(ns).WantReady("own", v1alpha1.ReasonSecretSynced)
+	}
+	cases := []struct {
+		reason string
+		source provider.EventSourceObject
+		want   map[string]string
+	}{
+		{
+			"A namespaced event source reaches its own namespace, whatever store its objects use.",
+			&fakev1.FakeEventSource{ObjectMeta: e.In("own").Meta("events"), Spec: fakev1.FakeEventSourceSpec{Backend: e.Name}},
+			map[string]string{"own": "first first", "admitted": "old old", "refused": "old old"},
+		},
+		{
+			"A cluster event source reaches the namespaces that its conditions admit.",
+			&fakev1.ClusterFakeEventSource{ObjectMeta: metav1.ObjectMeta{Name: e.Name}, Spec: fakev1.ClusterFakeEventSourceSpec{
+				FakeEventSourceSpec: fakev1.FakeEventSourceSpec{Backend: e.Name},
+				ClusterEventSourceSpec: v1alpha1.ClusterEventSourceSpec{Conditions: []v1alpha1.NamespaceCondition{
+					{NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"class": "admitted"}}},
+				}},
+			}},
+			map[string]string{"own": "first first", "admitted": "second second", "refused": "old old"},
+		},
+	}
+	for i, tc := range cases {
+		e.Create(tc.source)
+		e.Backend.Put("db", []byte([]string{"first", "second"}[i]))
+		e.Backend.Queue.Changed("", "db")
+		e.Eventually(func() string {
+			if n := e.Backend.Queue.Left(); n > 0 {
+				return fmt.Sprintf("%d messages are left", n)
+			}
+			return ""
+		})
+		got := map[string]string{}
+		for _, ns := range namespaces {
+			got[ns] = e.In(ns).Data("db")["value"] + " " + e.In(ns).Data("own")["value"]
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+		}
+		e.Delete(tc.source)
+	}
+}
+
+// TestBurst sends many events about one secret at once.
+func TestBurst(t *testing.T) {
+	e := newEnv(t)
+	e.Backend.Put("db", []byte("old"))
+	for i := range 10 {
+		e.Create(e.ExternalSecret(fmt.Sprintf("db-%d", i), seldom, func(es *v1alpha1.ExternalSecret) { es.Spec.Data[0].RemoteRef.Key = "db" }))
+	}
+	for i := range 10 {
+		e.WantReady(fmt.Sprintf("db-%d", i), v1alpha1.ReasonSecretSynced)
+	}
+	e.Backend.Reset()
+	for i := range 100 {
+		e.Backend.Put("db", fmt.Appendf(nil, "new-%02d", i))
+		e.Backend.Queue.Changed("", "db")
+	}
+	wantEmpty(e, &e.Backend.Queue)
+	for i := range 10 {
+		e.WantSecret(fmt.Sprintf("db-%d", i), "value", "new-99")
+	}
+	// The first event is one read, and the others are one or two, depending on how long it takes to receive them.
+	if n := e.Backend.ReadsOf("db"); n > 3 {
+		t.Errorf("100 events about one secret are %d reads", n)
+	}
+}
+
+// TestDelivery checks when a message is acknowledged.
+func TestDelivery(t *testing.T) {
+	t.Parallel()
+	t.Run("Failed", func(t *testing.T) {
+		e := newEnv(t)
+		e.Backend.Put("db", []byte("old"))
+		e.Create(e.ExternalSecret("db", seldom))
+		e.WantReady("db", v1alpha1.ReasonSecretSynced)
+		end := e.Backend.Inject(fake.Fault{Call: fake.CallGet, Err: provider.NewError(provider.Throttled, "slow down")})
+		defer e.Backend.Inject(fake.Fault{Call: fake.CallGetBatch, Err: provider.NewError(provider.Throttled, "slow down")})()
+		e.Backend.Put("db", []byte("new"))
+		e.Backend.Queue.Changed("", "db")
+		wantEmpty(e, &e.Backend.Queue)
+		if c := e.Get("db").Status.Conditions; c[0].Reason != v1alpha1.ReasonSecretSyncedError {
+			t.Errorf("the message is acknowledged while the status shows %+v", c)
+		}
+		end()
+		e.Backend.ClearFaults()
+		e.WantSecret("db", "value", "new")
+	})
+	t.Run("Stopped", func(t *testing.T) {
+		e := newEnv(t)
+		e.Backend.Queue.Hold = time.Second
+		e.Backend.Put("db", []byte("old"))
+		e.Create(e.ExternalSecret("db", seldom))
+		e.WantReady("db", v1alpha1.ReasonSecretSynced)
+		reads := e.Backend.Reads()
+		open := e.Backend.Inject(fake.Fault{Call: fake.CallGet, Hang: true})
+		e.Backend.Put("db", []byte("new"))
+		e.Backend.Queue.Changed("", "db")
+		e.Eventually(func() string {
+			if e.Backend.Reads() == reads {
+				return "nothing is read"
+			}
+			return ""
+		})
+		e.Stop()
+		open()
+		if n := e.Backend.Queue.Left(); n != 1 {
+			t.Errorf("%d messages are left while the Secret is not written", n)
+		}
+		e.Start()
+		wantEmpty(e, &e.Backend.Queue)
+		e.WantSecret("db", "value", "new")
+	})
+}
+
+// TestMalformed sends messages that are no events.
+func TestMalformed(t *testing.T) {
+	e := newEnv(t)
+	for range 3 {
+		e.Backend.Queue.Send(provider.Message{Malformed: "it is not JSON"})
+	}
+	wantEmpty(e, &e.Backend.Queue)
+	e.Eventually(func() string {
+		s := source(e, "events")
+		if err := e.API.Get(e.Ctx, client.ObjectKeyFromObject(s), s); err != nil {
+			return err.Error()
+		}
+		return cmp.Diff([]int64{3, 0, 3}, []int64{s.Status.ReceivedEvents.ReceivedEvents, s.Status.MatchedEvents, s.Status.MalformedEvents})
+	})
+}
+
+// TestQueueFails checks the condition of an event source whose queue refuses to deliver.
+func TestQueueFails(t *testing.T) {
+	e := newEnv(t)
+	e.Want(source(e, "events"), v1alpha1.ReasonStoreValid)
+	e.Backend.Queue.Refuse(provider.NewError(provider.Denied, "receiving messages: access denied; grant sqs:ReceiveMessage"))
+	c := e.Want(source(e, "events"), v1alpha1.ReasonStoreAuthFailed)
+	if diff := cmp.Diff("receiving messages: access denied; grant sqs:ReceiveMessage", c.Message); diff != "" {
+		t.Errorf("the message of Ready: -want, +got:\n%s", diff)
+	}
+	e.Backend.Queue.Refuse(nil)
+	e.Want(source(e, "events"), v1alpha1.ReasonStoreValid)
+}
+
+// TestNotAStore names an event source where a store is needed.
+func TestNotAStore(t *testing.T) {
+	e := newEnv(t)
+	e.Create(e.ExternalSecret("db", func(es *v1alpha1.ExternalSecret) {
+		es.Spec.StoreRef = &v1alpha1.StoreRef{Kind: "FakeEventSource", Name: "events"}
+	}))
+	e.Eventually(func() string { return cmp.Diff("False InvalidSpec", e.Ready(e.Get("db"))) })
+}
+
+// TestNoRemoteChanges receives nothing, because that changes the queue.
+func TestNoRemoteChanges(t *testing.T) {
+	e := newEnv(t, func(f *operator.Flags) { f.NoRemoteChanges = true })
+	e.Backend.Put("db", []byte("old"))
+	e.Create(e.ExternalSecret("db", seldom))
+	e.WantReady("db", v1alpha1.ReasonSecretSynced)
+	e.Backend.Queue.Changed("", "db")
+	c := e.Want(source(e, "events"), v1alpha1.ReasonStoreValid)
+	if want := "the queue answers; the operator runs with --no-remote-changes, so it receives no messages"; c.Message != want {
+		t.Errorf("the message of Ready is %q, want %q", c.Message, want)
+	}
+	if n := e.Backend.Queue.Left(); n != 1 {
+		t.Errorf("%d messages are left, want 1", n)
+	}
+}

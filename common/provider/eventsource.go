@@ -1,0 +1,145 @@
+package provider
+
+import (
+	"context"
+	"time"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+)
+
+// An EventSourceObject is an Object of an event source Kind: it embeds EventSourceSpec and EventSourceSubresource.
+type EventSourceObject interface {
+	Object
+
+	// EventSourceSpec returns the embedded spec, which the caller can change.
+	EventSourceSpec() *v1alpha1.EventSourceSpec
+	// Received returns the part of the status about events, which the caller can change.
+	Received() *v1alpha1.ReceivedEvents
+}
+
+// A ClusterEventSourceObject is an EventSourceObject of a cluster Kind.
+type ClusterEventSourceObject interface {
+	EventSourceObject
+	ClusterObject
+}
+
+// An EventSourceConnector creates the EventSource of an object of one event source Kind. It has the same duties as a
+// Connector.
+type EventSourceConnector[S EventSourceObject] func(ctx context.Context, s S, creds Credentials) (EventSource, error)
+
+// An EventSource receives messages about changed secrets from a queue. It must be safe for concurrent use. A message carries no
+// value and grants nothing: what it causes is a read, which is authorized like any other. So it does not matter who sent it.
+type EventSource interface {
+	// Receive waits for messages, at most about 20 seconds, and returns up to ten. It returns none if there are none. The
+	// queue must not deliver a message again within Hold.
+	Receive(ctx context.Context) ([]Message, error)
+
+	// Extend keeps messages from being delivered again within Hold from now.
+	Extend(ctx context.Context, messages []Message) error
+
+	// Ack removes messages from the queue. A message that is not removed is delivered again.
+	Ack(ctx context.Context, messages []Message) error
+}
+
+// Hold is how long a queue does not deliver a message again, after Receive or Extend.
+const Hold = time.Minute
+
+// A Message is what a queue delivers.
+type Message struct {
+	// Receipt identifies the delivery for Extend and Ack.
+	Receipt string
+	// Sent is when the service sent the message; zero if that is not known.
+	Sent time.Time
+	// Events are the changes that the message reports.
+	Events []Event
+	// Malformed is why the message is not known to report a change; empty if it does. It must not quote the message.
+	Malformed string
+}
+
+// An Event says that a secret has changed.
+type Event struct {
+	// Kind is the namespaced store Kind that reads the secret, for example AWSSecretsManager.
+	Kind string
+	// Names are the names that the service has for the secret, for example its ARN and its name.
+	Names []string
+	// Place is where the secret is, for example a region; empty if that is not known.
+	Place string
+	// Version is the version of the value after the change, as Value has it; empty if that is not known.
+	Version string
+}
+
+// EventSourceKindOf returns the namespaced event source Kind whose Go type is S, a pointer to a struct.
+func EventSourceKindOf[S EventSourceObject](c EventSourceConnector[S]) Kind {
+	k := kindOf(c)
+	k.EventSource = true
+	return k
+}
+
+// ClusterEventSourceKindOf returns the cluster-scoped event source Kind whose Go type is S.
+func ClusterEventSourceKindOf[S ClusterEventSourceObject](c EventSourceConnector[S]) Kind {
+	k := EventSourceKindOf(c)
+	k.Cluster = true
+	return k
+}
+
+// WithKeys returns the Kind of a store whose secrets event sources report. keys is as the method Keys.
+func (k Kind) WithKeys(keys func(store Object, e Event) []string) Kind {
+	k.keys = keys
+	return k
+}
+
+// Keys returns the keys by which objects that use a store can name the secret of an event, first the one that Find returns; none
+// if the secret is not one of the store.
+func (k Kind) Keys(store Object, e Event) []string {
+	if k.keys == nil {
+		return nil
+	}
+	keys, err := guard("matching an event", func() ([]string, error) { return k.keys(store, e), nil })
+	if err != nil {
+		return nil
+	}
+	return keys
+}
+
+// Receive waits for messages. Its result is also that of the next Check.
+func Receive(ctx context.Context, l *Link) ([]Message, error) {
+	s, err := as[EventSource](l, "receive")
+	if err != nil {
+		return nil, err
+	}
+	messages, err := call(ctx, l, "Receive", "receiving", l.refused, s.Receive)
+	if ctx.Err() == nil {
+		l.received.Store(&received{err})
+	}
+	return messages, err
+}
+
+// received is the result of the last Receive.
+type received struct{ err error }
+
+// lastReceived returns the error of the last Receive.
+func lastReceived(l *Link) error {
+	if r := l.received.Load(); r != nil {
+		return r.err
+	}
+	return nil
+}
+
+// Extend keeps messages from being delivered again within Hold from now.
+func Extend(ctx context.Context, l *Link, messages []Message) error {
+	return onMessages(ctx, l, "Extend", messages, EventSource.Extend)
+}
+
+// Ack removes messages from the queue.
+func Ack(ctx context.Context, l *Link, messages []Message) error {
+	return onMessages(ctx, l, "Ack", messages, EventSource.Ack)
+}
+
+func onMessages(ctx context.Context, l *Link, name string, messages []Message, f func(EventSource, context.Context, []Message) error) error {
+	s, err := as[EventSource](l, name)
+	if err != nil {
+		return err
+	}
+	_, err = call(ctx, l, name, "handling messages", l.refused, func(ctx context.Context) (struct{}, error) { return struct{}{}, f(s, ctx, messages) })
+	return err
+}

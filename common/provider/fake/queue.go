@@ -1,0 +1,166 @@
+package fake
+
+import (
+	"context"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
+)
+
+// A Queue holds messages until they are acknowledged. It delivers a message again when its hold is over. The zero Queue is empty.
+type Queue struct {
+	// Hold replaces provider.Hold; 0 means that.
+	Hold time.Duration
+
+	mu       sync.Mutex
+	receipts int
+	messages []*queued
+	// refusal is the error of Receive; nil: none.
+	refusal error
+	acked   int
+}
+
+type queued struct {
+	provider.Message
+	// hidden is when the message is delivered again.
+	hidden time.Time
+}
+
+// Send adds messages.
+func (q *Queue) Send(messages ...provider.Message) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, m := range messages {
+		m.Sent = time.Now()
+		q.messages = append(q.messages, &queued{Message: m})
+	}
+}
+
+// Changed sends a message for each key: its secret in a FakeStore has a new version, which may be empty.
+func (q *Queue) Changed(version string, keys ...string) {
+	for _, key := range keys {
+		q.Send(provider.Message{Events: []provider.Event{{Kind: "FakeStore", Names: []string{key}, Version: version}}})
+	}
+}
+
+// Refuse makes Receive fail; nil ends that.
+func (q *Queue) Refuse(err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.refusal = err
+}
+
+// Left returns the number of messages that are not acknowledged, and Acked that of the others.
+func (q *Queue) Left() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.messages)
+}
+
+// Acked returns the number of messages that were acknowledged.
+func (q *Queue) Acked() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.acked
+}
+
+// Receive implements provider.EventSource.
+func (q *Queue) Receive(ctx context.Context) ([]provider.Message, error) {
+	for start := time.Now(); ; {
+		messages, err := q.take()
+		if len(messages) > 0 || err != nil || time.Since(start) > time.Second || !provider.Sleep(ctx, 10*time.Millisecond) {
+			return messages, err
+		}
+	}
+}
+
+// take returns up to ten messages, and holds them.
+func (q *Queue) take() (messages []provider.Message, err error) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	now := time.Now()
+	for _, m := range q.messages {
+		if len(messages) < 10 && q.refusal == nil && now.After(m.hidden) {
+			q.receipts++
+			m.Receipt, m.hidden = strconv.Itoa(q.receipts), now.Add(q.hold())
+			messages = append(messages, m.Message)
+		}
+	}
+	return messages, q.refusal
+}
+
+func (q *Queue) hold() time.Duration {
+	if q.Hold > 0 {
+		return q.Hold
+	}
+	return provider.Hold
+}
+
+// Extend implements provider.EventSource.
+func (q *Queue) Extend(_ context.Context, messages []provider.Message) error {
+	q.each(messages, func(m *queued) { m.hidden = time.Now().Add(q.hold()) })
+	return nil
+}
+
+// Ack implements provider.EventSource.
+func (q *Queue) Ack(_ context.Context, messages []provider.Message) error {
+	acked := map[*queued]bool{}
+	q.each(messages, func(m *queued) { acked[m] = true })
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	kept := q.messages[:0]
+	for _, m := range q.messages {
+		if !acked[m] {
+			kept = append(kept, m)
+		}
+	}
+	q.messages = kept
+	q.acked += len(acked)
+	return nil
+}
+
+// each calls f for the messages with a receipt of the last delivery.
+func (q *Queue) each(messages []provider.Message, f func(*queued)) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, m := range q.messages {
+		for _, of := range messages {
+			if of.Receipt == m.Receipt {
+				f(m)
+			}
+		}
+	}
+}
+
+// EventSourceKinds returns both event source Kinds of this Server.
+func (s *Server) EventSourceKinds() []provider.Kind {
+	return []provider.Kind{
+		provider.EventSourceKindOf(func(_ context.Context, o *v1alpha1.FakeEventSource, _ provider.Credentials) (provider.EventSource, error) {
+			return s.queue(o.Spec.Backend)
+		}),
+		provider.ClusterEventSourceKindOf(func(_ context.Context, o *v1alpha1.ClusterFakeEventSource, _ provider.Credentials) (provider.EventSource, error) {
+			return s.queue(o.Spec.Backend)
+		}),
+	}
+}
+
+func (s *Server) queue(backend string) (provider.EventSource, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	b, ok := s.backends[backend]
+	if !ok {
+		return nil, provider.NewError(provider.Invalid, "spec.backend: no backend %q is set up", backend)
+	}
+	return &b.Queue, nil
+}
+
+// keysOf returns the keys of the secret of an event in a store, which are its names. The place is the name of a store.
+func keysOf(o provider.Object, e provider.Event) []string {
+	if e.Place != "" && e.Place != o.GetName() {
+		return nil
+	}
+	return e.Names
+}
