@@ -4,6 +4,7 @@ package scenarios
 
 import (
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -42,12 +42,18 @@ func binariesOf(t *testing.T, commit string) map[string]string {
 	t.Helper()
 	tree, old := checkout(t, commit), map[string]string{}
 	for _, module := range mixedModules {
-		binary := filepath.Join(tree, module+".bin")
-		must(t, buildIn(filepath.Join(tree, module), binary))
-		old[module] = filepath.Join(tree, module+".sh")
-		must(t, os.WriteFile(old[module], fmt.Appendf(nil, withItsFlags, binary), 0o700)) //nolint:gosec // It is a program.
+		old[module] = binaryOf(t, tree, module)
 	}
 	return old
+}
+
+// binaryOf builds a module in the folder with an old tree.
+func binaryOf(t *testing.T, tree, module string) string {
+	t.Helper()
+	binary, program := filepath.Join(tree, module+".bin"), filepath.Join(tree, module+".sh")
+	must(t, buildIn(filepath.Join(tree, module), binary))
+	must(t, os.WriteFile(program, fmt.Appendf(nil, withItsFlags, binary), 0o700)) //nolint:gosec // It is a program.
+	return program
 }
 
 // TestMixedVersions makes modules with and without typed contributions work on the same objects.
@@ -110,15 +116,32 @@ func TestMixedVersions(t *testing.T) {
 	}
 }
 
+// These are the operations that read a value from AWS, and those that write one.
+var (
+	awsReads  = []string{"GetSecretValue", "BatchGetSecretValue"}
+	awsWrites = []string{"CreateSecret", "PutSecretValue", "UpdateSecret"}
+)
+
+// awsCalls returns how many calls of some operations name a remote secret, or its ARN.
+func awsCalls(key string, operations ...string) (n int) {
+	for _, c := range shared.AWS.Calls() {
+		if slices.Contains(operations, c.Operation) && slices.ContainsFunc(c.SecretIDs, func(id string) bool { return strings.Contains(id, key) }) {
+			n++
+		}
+	}
+	return n
+}
+
 // TestModuleVersions upgrades and downgrades the modules of a cluster one by one, between the last release and the present
-// code with the next minor version of common after that of the release. A change of a version writes nothing, and a new value is written once.
+// code with the next minor version of common after that of the release. The steady modules run at the present version all
+// the time. A change of a version writes nothing, and a new value is written once.
 func TestModuleVersions(t *testing.T) {
 	t.Parallel()
 	from := previousRelease(t)
 	released, err := previous.Common(filepath.Join("..", ".."), from)
 	must(t, err)
 	old, present := binariesOf(t, from), map[string]string{}
-	for _, module := range mixedModules {
+	for _, module := range slices.Concat(steadyModules, mixedModules) {
 		present[module] = buildWith(t, module, ahead(t, released, 1))
 	}
 	m := newMix(t, "module-versions")
@@ -128,6 +151,9 @@ func TestModuleVersions(t *testing.T) {
 	}
 	for _, module := range mixedModules {
 		start(module, old)
+	}
+	for _, module := range steadyModules {
+		start(module, present)
 	}
 	source := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: m.ns, Name: "source"}, StringData: map[string]string{"value": "pushed 0"}}
 	must(t, shared.Admin.Create(t.Context(), source))
@@ -142,35 +168,50 @@ func TestModuleVersions(t *testing.T) {
 	must(t, shared.Admin.Create(t.Context(), ps))
 	m.put("es", 0)
 	m.create("es", often)
-	m.waitUntilInSync("es", "es", 0, 0)
-	m.putAWS("es", 1)
-	m.waitUntilInSync("es", "es", 1, 0) // The first change of a created Secret takes a second request, which makes it one of server-side apply.
-	// calls returns how many calls of some operations name a remote secret, or its ARN.
-	calls := func(key string, operations ...string) (n int) {
-		for _, c := range shared.AWS.Calls() {
-			if slices.Contains(operations, c.Operation) && slices.ContainsFunc(c.SecretIDs, func(id string) bool { return strings.Contains(id, m.key(key)) }) {
-				n++
-			}
+	s := newSteady(m)
+	names := slices.Collect(maps.Keys(claimingStores))
+	names = append(names, "es")
+	putAWS := func(n int) {
+		for _, name := range names {
+			m.putAWS(name, n)
 		}
-		return n
 	}
-	reads := func() int { return calls("es", "GetSecretValue", "BatchGetSecretValue") }
-	// written returns how many versions of the Secret and writes of the remote secret there were.
-	written := func() [2]int {
-		return [2]int{len(m.history.of("es")), calls("push", "CreateSecret", "PutSecretValue", "UpdateSecret")}
+	inSync := func(aws, kubernetes int) {
+		t.Helper()
+		m.waitUntilInSync("es", "es", aws, 0)
+		s.waitUntilInSync(aws, kubernetes)
+	}
+	// refreshed waits until AWS and Vault are read for each object so many times more.
+	refreshed := func(more int) {
+		t.Helper()
+		reads := func(name string) [2]int { return [2]int{awsCalls(m.key(name), awsReads...), m.vaultReads(name)} }
+		for _, name := range names {
+			before := reads(name)
+			eventually(t, func() string {
+				if is := reads(name); is[0] < before[0]+more || is[1] < before[1]+more {
+					return fmt.Sprintf("%s: after %v reads of AWS and of Vault there are %v, want %d more", name, before, is, more)
+				}
+				return ""
+			})
+		}
+	}
+	inSync(0, 0)
+	putAWS(1) // The first change of a created Secret takes a second request, which makes it one of server-side apply.
+	s.putKubernetes(1)
+	inSync(1, 1)
+	// written returns how many versions of the Secrets and writes of the remote secrets there were.
+	written := func() map[string]int {
+		n := s.written()
+		n["Secret es"], n["AWS: push"] = len(m.history.of("es")), awsCalls(m.key("push"), awsWrites...)
+		return n
 	}
 	pushed := func(n int) {
 		t.Helper()
 		eventually(t, func() string {
 			value, _ := shared.AWS.Get(m.key("push"))
-			is := &v1alpha1.PushSecret{}
-			must(t, shared.Admin.Get(t.Context(), client.ObjectKeyFromObject(ps), is))
-			c := meta.FindStatusCondition(is.Status.Conditions, v1alpha1.ConditionReady)
-			if want := fmt.Sprint("pushed ", n); string(value) != want || c == nil || c.Status != metav1.ConditionTrue {
-				return fmt.Sprintf("the remote secret is %q, want %q; Ready is %+v", value, want, c)
-			}
-			return ""
+			return cmp.Diff(fmt.Sprint("pushed ", n), string(value)) + unpushed(t, m.ns, "push")
 		})
+		s.waitUntilPushed(n)
 	}
 	pushed(0)
 	// exist returns which of the pushed secrets exist.
@@ -199,24 +240,23 @@ func TestModuleVersions(t *testing.T) {
 		before := written()
 		m.kill(step.module)
 		start(step.module, step.version)
-		aws, vault := reads(), m.vaultReads("es")
-		eventually(t, func() string {
-			if a, v := reads(), m.vaultReads("es"); a < aws+2 || v < vault+2 {
-				return fmt.Sprintf("after the change: %d reads of AWS and %d of Vault, want 2", a-aws, v-vault)
-			}
-			return ""
-		})
-		m.waitUntilInSync("es", "es", n+1, 0)
+		refreshed(2)
+		inSync(n+1, n+1)
 		if diff := cmp.Diff(before, written()); diff != "" {
-			t.Errorf("step %d: another version of %s writes something: Secret and remote secret: -before, +after:\n%s", n, step.module, diff)
+			t.Errorf("step %d: another version of %s writes something: -before, +after:\n%s", n, step.module, diff)
 		}
-		m.putAWS("es", n+2)
-		m.waitUntilInSync("es", "es", n+2, 0)
+		putAWS(n + 2)
+		inSync(n+2, n+1)
+		s.putKubernetes(n + 2)
+		inSync(n+2, n+2)
 		source.StringData = map[string]string{"value": fmt.Sprint("pushed ", n+1)}
 		must(t, shared.Admin.Update(t.Context(), source))
 		pushed(n + 1)
-		if diff := cmp.Diff([2]int{before[0] + 1, before[1] + 1}, written()); diff != "" {
-			t.Errorf("step %d: new values are not written once: Secret and remote secret: -want, +got:\n%s", n, diff)
+		before["Secret es"]++
+		before["AWS: push"]++
+		s.wantMore(before)
+		if diff := cmp.Diff(before, written()); diff != "" {
+			t.Errorf("step %d: new values are not written once: -want, +got:\n%s", n, diff)
 		}
 		switch n {
 		case 0:
@@ -232,8 +272,10 @@ func TestModuleVersions(t *testing.T) {
 			wantExist("an old version removes nothing that the present one has pushed", "adopted", "push", "stays")
 		}
 	}
+	s.end()
 	must(t, shared.Admin.Delete(t.Context(), ps))
 	wantExist("an old version removes what was created, by whichever version, and not what was adopted", "adopted")
 	m.history.end(t, m.ns)
 	m.whole("es")
+	s.whole()
 }

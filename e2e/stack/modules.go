@@ -17,10 +17,12 @@ import (
 
 // These are the modules that scenarios name: the names of their binaries and ServiceAccounts.
 const (
-	ProviderAWS       = "provider-aws"
-	ProviderGCP       = "provider-gcp"
-	ProviderVault     = "provider-vault"
-	GeneratorPassword = "generator-password"
+	ProviderAWS        = "provider-aws"
+	ProviderGCP        = "provider-gcp"
+	ProviderKubernetes = "provider-kubernetes"
+	ProviderVault      = "provider-vault"
+	GeneratorKeys      = "generator-keys"
+	GeneratorPassword  = "generator-password"
 )
 
 // kindTypes are the Kinds that scenarios use as Go types.

@@ -18,15 +18,16 @@ import (
 
 // A Proxy is in front of the API server. It passes everything on immediately, with two exceptions. It can delay
 // the events of watches, so that processes behind it act on outdated state. And it can hold requests, so that a
-// process can be killed at that very moment.
+// process can be killed at that very moment. It counts the requests that write.
 type Proxy struct {
 	stack  *Stack
 	url    string
 	ca     []byte
 	server *http.Server
 
-	mu    sync.Mutex
-	holds []*hold
+	mu     sync.Mutex
+	holds  []*hold
+	writes map[Write]int
 }
 
 // StartProxy starts a Proxy. delay returns the present delay of a watch; nil means none. It is called again
@@ -36,12 +37,12 @@ func (s *Stack) StartProxy(delay func() time.Duration) (*Proxy, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &Proxy{stack: s, url: "https://" + addresses[0]}
+	p := &Proxy{stack: s, url: "https://" + addresses[0], writes: map[Write]int{}}
 	next, err := forward(s.Config(), delay)
 	if err != nil {
 		return nil, err
 	}
-	p.server = &http.Server{Handler: p.holding(next), ErrorLog: next.ErrorLog, ReadHeaderTimeout: time.Minute}
+	p.server = &http.Server{Handler: p.holding(p.counting(next)), ErrorLog: next.ErrorLog, ReadHeaderTimeout: time.Minute}
 	// Clients send the token of a kubeconfig only over TLS.
 	crt, key, err := cert.GenerateSelfSignedCertKey("127.0.0.1", nil, nil)
 	if err != nil {

@@ -97,18 +97,14 @@ func (c *Config) errorFor(m Meaning, api smithy.APIError, err error) *provider.E
 	return e
 }
 
-// where returns the region of the store, and its account if that is known without a call.
+// where returns the region of the store, and its account if the role names it. It does not depend on earlier calls, because
+// a message that changes after each start is written to the status each time.
 func (c *Config) where() string {
-	region, account := "region "+c.AWS.Region, ""
-	if known := c.account; known != nil && known.Load() != nil {
-		account = *known.Load()
-	} else if m := roleAccount.FindStringSubmatch(c.role); m != nil && c.Endpoint == nil {
-		account = m[1]
+	region := "region " + c.AWS.Region
+	if m := roleAccount.FindStringSubmatch(c.role); m != nil && c.Endpoint == nil {
+		return "account " + m[1] + ", " + region
 	}
-	if account == "" {
-		return region
-	}
-	return "account " + account + ", " + region
+	return region
 }
 
 // roleAccount extracts the account from the ARN of a role.

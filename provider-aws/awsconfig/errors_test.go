@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -29,6 +30,8 @@ func answer(status int, retryAfter string, err error) error {
 func coded(code, message string) error {
 	return answer(http.StatusBadRequest, "", &smithy.GenericAPIError{Code: code, Message: message})
 }
+
+var serviceCodes = Codes{"ServiceCode": {Class: provider.NotFound, Text: "does not exist; create it"}}
 
 func TestExplain(t *testing.T) {
 	const arn = "arn:aws:sts::000000000000:assumed-role/shop/session"
@@ -161,7 +164,7 @@ func TestExplain(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			c := &Config{credentialsSource: secretSource, AWS: aws.Config{Region: "eu-north-1"}, role: "arn:aws:iam::111122223333:role/a/b"}
-			got := c.Explain(tc.err, "it", Codes{"ServiceCode": {Class: provider.NotFound, Text: "does not exist; create it"}})
+			got := c.Explain(tc.err, "it", serviceCodes)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("%s\nExplain(...): -want, +got:\n%s", tc.reason, diff)
 			}
@@ -180,5 +183,17 @@ func TestCommonCodes(t *testing.T) {
 		if m.Text == "" {
 			t.Errorf("%s: no text", code)
 		}
+	}
+}
+
+// TestExplainAfterCalls checks that a message does not depend on earlier calls. A process that has just started would otherwise
+// report the same failure with another text, and write it to the status.
+func TestExplainAfterCalls(t *testing.T) {
+	c := &Config{AWS: aws.Config{Region: "eu-north-1"}, account: &atomic.Pointer[string]{}}
+	failure := coded("ServiceCode", canary)
+	before := c.Explain(failure, "it", serviceCodes)
+	c.account.Store(aws.String("111122223333"))
+	if after := c.Explain(failure, "it", serviceCodes); after.Message != before.Message {
+		t.Errorf("the message is %q before the account is known, and then %q", before.Message, after.Message)
 	}
 }
