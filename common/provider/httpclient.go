@@ -25,13 +25,33 @@ func NewTransport(c *tls.Config) *http.Transport {
 	}
 }
 
-// NewHTTPClient returns a client that counts requests as CountCalls does, and follows no redirect, because credentials are only
-// for the server of the store.
-func NewHTTPClient(t http.RoundTripper, operation func(*http.Request) string) *http.Client {
+// NewHTTPClient returns a client that counts requests as CountCalls does, limits answers to MaxListing or MaxAnswer, and follows no
+// redirect, because credentials are only for the server of the store.
+func NewHTTPClient(t http.RoundTripper, operation func(*http.Request) string, isListing func(*http.Request) bool) *http.Client {
 	return &http.Client{
-		Transport:     CountCalls(t, operation),
+		Transport:     CountCalls(limitedAnswers{t, isListing}, operation),
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
+}
+
+// limitedAnswers is a transport that limits each answer.
+type limitedAnswers struct {
+	next      http.RoundTripper
+	isListing func(*http.Request) bool
+}
+
+// RoundTrip implements http.RoundTripper.
+func (l limitedAnswers) RoundTrip(r *http.Request) (*http.Response, error) {
+	resp, err := l.next.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	most := int64(MaxAnswer)
+	if l.isListing(r) {
+		most = MaxListing
+	}
+	resp.Body = LimitAnswer(r.Context(), resp.Body, most)
+	return resp, nil
 }
 
 // Address returns the host, port and path of a URL in one form, for an Identity.

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
-	"sigs.k8s.io/json"
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
@@ -29,22 +28,6 @@ type Metadata struct {
 	Description string            `json:"description"`
 	KMSKeyID    string            `json:"kmsKeyID"`
 	Tags        map[string]string `json:"tags"`
-}
-
-// ParseMetadata decodes the metadata of a provider.Target, if there is any. takes lists the allowed fields for
-// the error.
-func ParseMetadata(raw []byte, into any, takes string) error {
-	if raw == nil {
-		return nil
-	}
-	strict, err := json.UnmarshalStrict(raw, into)
-	if err == nil && len(strict) > 0 {
-		err = strict[0]
-	}
-	if err != nil {
-		return provider.NewError(provider.Invalid, "metadata: %s; allowed are %s", strings.TrimPrefix(err.Error(), "json: "), takes)
-	}
-	return nil
 }
 
 // Check rejects metadata that AWS would reject, or that could be confused with a mark.

@@ -25,45 +25,34 @@ func tune(t *http.Transport) *http.Transport {
 	return t
 }
 
-// newHTTPClient follows no redirect: an endpoint must not send signed requests elsewhere.
+// newHTTPClient returns a client with a limit for each request.
 func newHTTPClient(t *http.Transport) *http.Client {
-	return &http.Client{
-		Transport:     provider.CountCalls(limited{t}, operationOf),
-		Timeout:       attemptTimeout,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
+	c := provider.NewHTTPClient(readBody{t}, operationOf, isListing)
+	c.Timeout = attemptTimeout
+	return c
 }
 
-// limited is a transport that rejects answers that are too large.
-type limited struct{ next http.RoundTripper }
+// readBody is a transport that only reads the body of a request. The SDK closes a body as soon as there is an answer. Its WriteTo
+// (unlike its Read) then returns io.EOF as an error, and net/http closes the connection while the answer is read.
+type readBody struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
-func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
+func (b readBody) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.Body != nil {
-		// The SDK closes a body as soon as there is an answer. Its WriteTo (unlike its Read) then returns
-		// io.EOF as an error, and net/http closes the connection while the answer is read.
 		r = r.WithContext(r.Context())
 		r.Body = struct{ io.ReadCloser }{r.Body}
 	}
-	resp, err := l.next.RoundTrip(r)
-	if err == nil {
-		resp.Body = provider.LimitAnswer(r.Context(), resp.Body, most(r))
-	}
-	return resp, err
+	return b.next.RoundTrip(r)
 }
 
 // listings are the operations whose answer can hold more than one secret of 64 KiB, or more than ten parameters
 // of 8 KiB.
 var listings = map[string]bool{"BatchGetSecretValue": true, "ListSecrets": true, "DescribeParameters": true}
 
-// most returns the maximum size of the answer to a request, in bytes. JSON services name the operation in a
-// header.
-func most(r *http.Request) int64 {
+// isListing reports whether a request is one of listings. JSON services name the operation in a header.
+func isListing(r *http.Request) bool {
 	_, operation, _ := strings.Cut(r.Header.Get("X-Amz-Target"), ".")
-	if listings[operation] {
-		return provider.MaxListing
-	}
-	return provider.MaxAnswer
+	return listings[operation]
 }
 
 // operationOf returns the SDK's name of the operation that a request calls.

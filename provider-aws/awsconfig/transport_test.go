@@ -79,7 +79,7 @@ func TestRequestBody(t *testing.T) {
 		t.Fatal("the original body has no WriteTo")
 	}
 	sent := ""
-	resp, err := limited{roundTripper(func(r *http.Request) (*http.Response, error) {
+	resp, err := readBody{roundTripper(func(r *http.Request) (*http.Response, error) {
 		if _, ok := r.Body.(io.WriterTo); ok {
 			t.Error("RoundTrip: the body has WriteTo")
 		}

@@ -34,7 +34,7 @@ type metadata struct {
 
 // settings decodes and checks the metadata of a target.
 func settings(t provider.Target) (m metadata, err error) {
-	if err := awsconfig.ParseMetadata(t.Metadata, &m, takes); err != nil {
+	if err := provider.DecodeMetadata(t.Metadata, &m, takes); err != nil {
 		return m, err
 	}
 	switch {

@@ -31,7 +31,7 @@ func (c *Client) settings(t provider.Target) (m Metadata, err error) {
 	if err := c.config.CheckKey(t.Key); err != nil {
 		return m, err
 	}
-	if err := awsconfig.ParseMetadata(t.Metadata, &m, "description, kmsKeyID, tags, replicaRegions and resourcePolicy"); err != nil {
+	if err := provider.DecodeMetadata(t.Metadata, &m, "description, kmsKeyID, tags, replicaRegions and resourcePolicy"); err != nil {
 		return m, err
 	}
 	if err := m.Check(); err != nil {

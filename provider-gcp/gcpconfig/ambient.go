@@ -23,39 +23,49 @@ type ambient struct {
 }
 
 // login returns when ctx ends, which Google's library ignores.
-func (a ambient) login(ctx context.Context) (token, error) {
+func (a ambient) login(ctx context.Context) (provider.Token, error) {
 	type answer struct {
-		token
+		provider.Token
 		err error
 	}
 	given := make(chan answer, 1)
 	go func() {
-		t, err := guarded(ctx, asker(a))
+		t, err := asker(a).guarded(ctx)
 		given <- answer{t, err}
 	}()
 	select {
 	case <-ctx.Done():
-		return token{}, explainAmbient(ctx.Err())
+		return provider.Token{}, explainAmbient(ctx.Err())
 	case got := <-given:
-		return got.token, got.err
+		return got.Token, got.err
 	}
 }
 
 // An asker logs in with Google's library.
 type asker ambient
 
+// guarded logs in on a separate goroutine, where a panic would stop the operator and print its value.
+func (a asker) guarded(ctx context.Context) (got provider.Token, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = provider.NewError(provider.Unavailable, "cannot log in: the provider's code failed (%T)", r)
+		}
+	}()
+	return a.login(ctx)
+}
+
 // login gets a new token: the library caches a token in its source, and this is a new source.
-func (a asker) login(ctx context.Context) (token, error) {
+func (a asker) login(ctx context.Context) (provider.Token, error) {
 	ctx = context.WithValue(ctx, oauth2.HTTPClient, a.client)
 	creds, err := googleauth.FindDefaultCredentials(ctx, a.scopes...)
 	if err != nil {
-		return token{}, provider.NewError(provider.Denied, "spec.auth: not set, and the operator has no Google identity of its own; set spec.auth, or give the operator one")
+		return provider.Token{}, provider.NewError(provider.Denied, "spec.auth: not set, and the operator has no Google identity of its own; set spec.auth, or give the operator one")
 	}
 	t, err := creds.TokenSource.Token()
 	if err != nil {
-		return token{}, explainAmbient(err)
+		return provider.Token{}, explainAmbient(err)
 	}
-	return token{value: t.AccessToken, since: time.Now(), expiry: t.Expiry}, nil
+	return provider.Token{Value: t.AccessToken, Since: time.Now(), Expiry: t.Expiry}, nil
 }
 
 var ambientRefusals = refusals{"invalid_scope": badScope}

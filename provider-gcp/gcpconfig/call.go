@@ -25,7 +25,7 @@ func call[In, Out any](ctx context.Context, c *Config, worth func(error) bool, f
 	renewed := false
 	err = c.retries.doWhile(ctx, worth, func(ctx context.Context) error {
 		for {
-			token, err := c.tokens.get(ctx)
+			token, err := c.tokens.Get(ctx)
 			if err != nil {
 				return err
 			}
@@ -35,7 +35,7 @@ func call[In, Out any](ctx context.Context, c *Config, worth func(error) bool, f
 				return err
 			}
 			renewed = true
-			c.tokens.forget(token)
+			c.tokens.Forget(token)
 		}
 	})
 	return out, err

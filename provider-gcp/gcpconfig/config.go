@@ -20,7 +20,7 @@ type Config struct {
 	Conn *grpc.ClientConn
 
 	retries retries
-	tokens  *tokens
+	tokens  *provider.Tokens
 	http    *http.Client
 }
 
@@ -55,11 +55,16 @@ func Load(ctx context.Context, spec *v1alpha1.GCPSpec, creds provider.Credential
 	if spec.Auth == nil && !at.trusted() {
 		return nil, provider.NewError(provider.Invalid, "spec.endpoint: without spec.auth it must be an address of googleapis.com, because the operator's own identity is sent there")
 	}
-	c.tokens = newTokens(ctx, l)
+	c.tokens = provider.NewTokens(ctx, l.login)
 	if c.Conn, err = dial(at, roots); err != nil {
 		return nil, err
 	}
 	return c, nil
+}
+
+// A login gets an access token. Errors that are not of package provider are those of an attempt.
+type login interface {
+	login(ctx context.Context) (provider.Token, error)
 }
 
 // newLogin returns the login for an identity and scopes.
@@ -88,7 +93,7 @@ func newLogin(ctx context.Context, p poster, auth *v1alpha1.GCPAuth, at logins, 
 
 // Close closes the connection, and cancels a login in progress.
 func (c *Config) Close() error {
-	c.tokens.close()
+	c.tokens.Close()
 	c.http.CloseIdleConnections()
 	return c.Conn.Close()
 }

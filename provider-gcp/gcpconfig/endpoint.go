@@ -131,19 +131,11 @@ func tlsConfig(roots *x509.CertPool) *tls.Config {
 // newHTTPClient returns a client for logins. It follows no redirect, because a login must reach one address
 // only.
 func newHTTPClient(roots *x509.CertPool) *http.Client {
-	return &http.Client{
-		Transport: provider.CountCalls(&http.Transport{
-			Proxy:               http.ProxyFromEnvironment,
-			DialContext:         (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-			TLSClientConfig:     tlsConfig(roots),
-			TLSHandshakeTimeout: 10 * time.Second,
-			ForceAttemptHTTP2:   true,
-			MaxIdleConnsPerHost: 1,
-			IdleConnTimeout:     time.Minute,
-		}, func(*http.Request) string { return "login" }),
-		Timeout:       attemptTimeout,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}
+	t := provider.NewTransport(tlsConfig(roots))
+	t.MaxIdleConnsPerHost = 1
+	c := provider.NewHTTPClient(t, func(*http.Request) string { return "login" }, func(*http.Request) bool { return false })
+	c.Timeout = attemptTimeout
+	return c
 }
 
 // limit rejects answers that are too large. The largest valid one is a page of secrets with their annotations. gRPC decodes an

@@ -133,15 +133,15 @@ var keyRefusals = refusals{
 	"invalid_scope":       badScope,
 }
 
-func (l keyLogin) login(ctx context.Context) (token, error) {
+func (l keyLogin) login(ctx context.Context) (provider.Token, error) {
 	assertion, err := l.key.assertion(time.Now(), l.scopes)
 	if err != nil {
-		return token{}, provider.NewError(provider.Invalid, keyField+": its private_key cannot sign")
+		return provider.Token{}, provider.NewError(provider.Invalid, keyField+": its private_key cannot sign")
 	}
 	form := url.Values{"grant_type": {grantJWT}, "assertion": {assertion}}
 	t, err := l.form(ctx, l.key.tokenURL, form)
 	if err != nil {
-		return token{}, keyRefusals.explain(keyField, err)
+		return provider.Token{}, keyRefusals.explain(keyField, err)
 	}
 	return t, nil
 }

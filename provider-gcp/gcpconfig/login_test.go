@@ -65,7 +65,7 @@ func TestLoginAnswers(t *testing.T) {
 				t.Errorf("%s\nsent %q", tc.reason, sent)
 			}
 			if tc.class == "" {
-				if err != nil || got.value != "a" || got.expiry.Sub(got.since) != time.Hour {
+				if err != nil || got.Value != "a" || got.Expiry.Sub(got.Since) != time.Hour {
 					t.Errorf("%s\n%+v, %v", tc.reason, got, err)
 				}
 				return

@@ -72,31 +72,31 @@ func (m refusals) explain(field string, err error) *provider.Error {
 }
 
 // form posts a form to an OAuth endpoint.
-func (p poster) form(ctx context.Context, to string, form url.Values) (token, error) {
+func (p poster) form(ctx context.Context, to string, form url.Values) (provider.Token, error) {
 	var out struct {
 		AccessToken string  `json:"access_token"`
 		ExpiresIn   float64 `json:"expires_in"`
 	}
 	since, err := p.post(ctx, to, "application/x-www-form-urlencoded", "", form.Encode(), &out)
 	if err != nil {
-		return token{}, err
+		return provider.Token{}, err
 	}
 	return newToken(out.AccessToken, since, since.Add(time.Duration(min(max(out.ExpiresIn, 0), 86400)*float64(time.Second))))
 }
 
 // impersonate requests a token of a service account from the IAM Credentials API.
-func (p poster) impersonate(ctx context.Context, to, bearer string, scopes []string) (token, error) {
+func (p poster) impersonate(ctx context.Context, to, bearer string, scopes []string) (provider.Token, error) {
 	var out struct {
 		AccessToken string    `json:"accessToken"`
 		ExpireTime  time.Time `json:"expireTime"`
 	}
 	body, err := json.Marshal(map[string]any{"scope": scopes, "lifetime": impersonatedLifetime})
 	if err != nil {
-		return token{}, err
+		return provider.Token{}, err
 	}
 	since, err := p.post(ctx, to, "application/json", bearer, string(body), &out)
 	if err != nil {
-		return token{}, err
+		return provider.Token{}, err
 	}
 	return newToken(out.AccessToken, since, out.ExpireTime)
 }
@@ -104,11 +104,11 @@ func (p poster) impersonate(ctx context.Context, to, bearer string, scopes []str
 // tokenText matches tokens that are valid in a header.
 var tokenText = regexp.MustCompile(`^[A-Za-z0-9._~+/=|:-]+$`)
 
-func newToken(value string, since, expiry time.Time) (token, error) {
+func newToken(value string, since, expiry time.Time) (provider.Token, error) {
 	if !tokenText.MatchString(value) || !since.Before(expiry) {
-		return token{}, provider.NewError(provider.Unavailable, "cannot log in: the response of Google has no access token or no expiry")
+		return provider.Token{}, provider.NewError(provider.Unavailable, "cannot log in: the response of Google has no access token or no expiry")
 	}
-	return token{value: value, since: since, expiry: expiry}, nil
+	return provider.Token{Value: value, Since: since, Expiry: expiry}, nil
 }
 
 // post sends a request, with retries, and decodes the answer. It returns the time when the request was sent.

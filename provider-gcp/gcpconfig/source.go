@@ -21,7 +21,7 @@ var scopeText = regexp.MustCompile(`^[A-Za-z0-9._~:/+-]{1,256}$`)
 
 // A Source gets access tokens for other programs to use. It is safe for concurrent use.
 type Source struct {
-	tokens *tokens
+	tokens *provider.Tokens
 	http   *http.Client
 }
 
@@ -44,7 +44,7 @@ func LoadSource(ctx context.Context, spec *v1alpha1.GCPAccessTokenSpec, creds pr
 	if err != nil {
 		return nil, err
 	}
-	s.tokens = newTokens(ctx, l)
+	s.tokens = provider.NewTokens(ctx, l.login)
 	return s, nil
 }
 
@@ -66,19 +66,19 @@ func scopesOf(scopes []string) ([]string, error) {
 // Token logs in, and returns a new access token and its expiry. Only the metadata server returns a token that
 // others have, too, while it is valid for some more minutes. Errors are of package provider.
 func (s *Source) Token(ctx context.Context) (value string, expires time.Time, err error) {
-	t, err := s.tokens.newToken(ctx)
+	t, err := s.tokens.New(ctx)
 	if err == nil {
-		t, err = newToken(t.value, t.since, t.expiry)
+		t, err = newToken(t.Value, t.Since, t.Expiry)
 	}
 	if err != nil {
 		return "", time.Time{}, Explain(err, "spec.auth")
 	}
-	return t.value, t.expiry, nil
+	return t.Value, t.Expiry, nil
 }
 
 // Close cancels a login in progress.
 func (s *Source) Close() error {
-	s.tokens.close()
+	s.tokens.Close()
 	s.http.CloseIdleConnections()
 	return nil
 }

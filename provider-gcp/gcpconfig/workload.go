@@ -91,14 +91,14 @@ var impersonationRefusals = refusals{
 // RBAC that only spec.auth.workloadIdentity needs.
 // +kubebuilder:rbac:groups="",resources=serviceaccounts/token,verbs=create,roleName=tokens
 
-func (l workloadLogin) login(ctx context.Context) (token, error) {
+func (l workloadLogin) login(ctx context.Context) (provider.Token, error) {
 	scopes := l.scopes
 	if l.email != "" {
 		scopes = []string{scope} // the scope for impersonation
 	}
 	subject, err := l.creds.ServiceAccountToken(ctx, l.account, l.tokenAudience...)
 	if err != nil {
-		return token{}, provider.Field(accountField, err)
+		return provider.Token{}, provider.Field(accountField, err)
 	}
 	t, err := l.form(ctx, l.at.exchange, url.Values{
 		"grant_type":           {grantExchange},
@@ -109,14 +109,14 @@ func (l workloadLogin) login(ctx context.Context) (token, error) {
 		"subject_token":        {subject},
 	})
 	if err != nil {
-		return token{}, exchangeRefusals.explain(workloadField, err)
+		return provider.Token{}, exchangeRefusals.explain(workloadField, err)
 	}
 	if l.email == "" {
 		return t, nil
 	}
-	t, err = l.impersonate(ctx, l.at.impersonate+url.PathEscape(l.email)+":generateAccessToken", t.value, l.scopes)
+	t, err = l.impersonate(ctx, l.at.impersonate+url.PathEscape(l.email)+":generateAccessToken", t.Value, l.scopes)
 	if err != nil {
-		return token{}, impersonationRefusals.explain(emailField, err)
+		return provider.Token{}, impersonationRefusals.explain(emailField, err)
 	}
 	return t, nil
 }

@@ -1,9 +1,6 @@
 package secretmanager
 
 import (
-	"bytes"
-	"encoding/json"
-	"io"
 	"maps"
 	"regexp"
 	"slices"
@@ -75,19 +72,8 @@ func refused(format string, args ...any) error {
 // settingsOf decodes metadata strictly, so that no unknown field is silently ignored.
 func (c *Client) settingsOf(metadata []byte) (settings, error) {
 	var s settings
-	if metadata == nil {
-		return s, nil
-	}
-	d := json.NewDecoder(bytes.NewReader(metadata))
-	d.DisallowUnknownFields()
-	err := d.Decode(&s)
-	if err == nil {
-		if _, more := d.Token(); more != io.EOF {
-			return s, refused("metadata: is not one JSON object")
-		}
-	}
-	if err != nil {
-		return s, refused("metadata: %.200s; allowed are labels and annotations (maps of strings), replication and topics", err)
+	if err := provider.DecodeMetadata(metadata, &s, "labels and annotations (maps of strings), replication and topics"); err != nil || metadata == nil {
+		return s, err
 	}
 	return s, s.check(c.regional())
 }

@@ -29,7 +29,7 @@ func TestRefusedBeforeAnyCall(t *testing.T) {
 		"Broken":         {"Truncated metadata are rejected.", "db", `{`, "metadata: "},
 		"Two":            {"Two objects are rejected.", "db", `{}{}`, "metadata: is not one JSON object"},
 		"Unknown":        {"The error names an unknown setting.", "db", `{"lables":{}}`, `"lables"`},
-		"UnknownInside":  {"The error names an unknown nested setting.", "db", `{"replication":{"automatic":{"key":"x"}}}`, `"key"`},
+		"UnknownInside":  {"The error names an unknown nested setting.", "db", `{"replication":{"automatic":{"key":"x"}}}`, `"replication.automatic.key"`},
 		"LongName":       {"The message for a very long setting is short.", "db", `{"` + strings.Repeat("a", 10_000) + `":1}`, "metadata: "},
 		"Number":         {"A label value of another type is rejected.", "db", `{"labels":{"a":1}}`, "labels"},
 		"LabelKey":       {"A label key against Google's rules is rejected.", "db", `{"labels":{"Team":"x"}}`, `metadata.labels: key "Team"`},

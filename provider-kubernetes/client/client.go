@@ -1,15 +1,14 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"fmt"
 	"iter"
 	"maps"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"unicode/utf8"
@@ -20,6 +19,7 @@ import (
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
@@ -41,12 +41,12 @@ const (
 
 // A Client reads and writes the Secrets of one namespace.
 type Client struct {
-	calls     rest.Interface
-	namespace string
-	place     string
+	calls            rest.Interface
+	tokens           *provider.Tokens
+	transport        *http.Transport
+	namespace, place string
 	// server and login are the fields of the spec with the address and the credentials.
 	server, login string
-	close         func()
 	// noLists is set once a list has failed, for example because the identity may only get secrets.
 	noLists atomic.Bool
 }
@@ -59,10 +59,27 @@ var (
 	_ provider.Writer     = &Client{}
 )
 
-// Close closes idle connections.
+// Close closes idle connections, and cancels a login in progress.
 func (c *Client) Close() error {
-	c.close()
+	c.tokens.Close()
+	c.transport.CloseIdleConnections()
 	return nil
+}
+
+// do sends a request with a token, and decodes its answer. The next request has another token if the server refuses this one.
+func (c *Client) do(ctx context.Context, r *rest.Request, into runtime.Object) error {
+	token, err := c.tokens.Get(ctx)
+	if err != nil {
+		return err
+	}
+	if token != "" {
+		r.SetHeader("Authorization", "Bearer "+token)
+	}
+	err = r.MaxRetries(0).Do(ctx).Into(into)
+	if kerrors.IsUnauthorized(err) {
+		c.tokens.Forget(token)
+	}
+	return err
 }
 
 // Identity returns the address of the API server and the namespace.
@@ -72,13 +89,10 @@ func (c *Client) Identity(context.Context) (provider.Identity, error) {
 
 // Check checks address and login, and warns if the identity cannot read all secrets.
 func (c *Client) Check(ctx context.Context) error {
-	review := &authorizationv1.SelfSubjectAccessReview{
-		TypeMeta: metav1.TypeMeta{APIVersion: "authorization.k8s.io/v1", Kind: "SelfSubjectAccessReview"},
-		Spec: authorizationv1.SelfSubjectAccessReviewSpec{
-			ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: c.namespace, Verb: "get", Resource: "secrets"},
-		},
-	}
-	err := c.calls.Post().AbsPath("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews").MaxRetries(0).Body(review).Do(ctx).Into(review)
+	review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+		ResourceAttributes: &authorizationv1.ResourceAttributes{Namespace: c.namespace, Verb: "get", Resource: "secrets"},
+	}}
+	err := c.do(ctx, c.calls.Post().AbsPath("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews").Body(review), review)
 	switch {
 	case err != nil:
 		return c.explain(err, "logging in", "")
@@ -122,16 +136,15 @@ func (c *Client) object(ctx context.Context, key string) (*corev1.Secret, error)
 
 // read reads an object. An answer without its name is not that of an API server.
 func (c *Client) read(ctx context.Context, resource, name string, o client.Object) error {
-	what := fmt.Sprintf("secret %q", name)
 	if why := validation.IsDNS1123Subdomain(name); len(why) > 0 {
-		return provider.NewError(provider.Invalid, "%s: is not the name of a Secret; write name, or %sname", what, configMap)
+		return provider.NewError(provider.Invalid, "secret %q: is not the name of a Secret; write name, or %sname", name, configMap)
 	}
-	err := c.calls.Get().Namespace(c.namespace).Resource(resource).Name(name).MaxRetries(0).Do(ctx).Into(o)
-	switch {
-	case err != nil:
+	err := c.do(ctx, c.calls.Get().Namespace(c.namespace).Resource(resource).Name(name), o)
+	if err == nil && (o.GetName() != name || o.GetNamespace() != c.namespace || o.GetUID() == "") {
+		err = errForeign
+	}
+	if err != nil {
 		return c.missing(ctx, err, resource, name)
-	case o.GetName() != name || o.GetNamespace() != c.namespace || o.GetUID() == "":
-		return provider.NewError(provider.Unavailable, "%s: the response is not that of an API server", what)
 	}
 	return nil
 }
@@ -150,22 +163,13 @@ func valueOf(ref provider.Ref, s *corev1.Secret) provider.Value {
 		}
 		v.Binary[k] = b
 	}
-	v.Data = encoded(text)
+	v.Data = provider.EncodeJSON(text)
 	if ref.Metadata {
 		v.Metadata = map[string]string{}
 		maps.Copy(v.Metadata, s.Annotations)
 		maps.Copy(v.Metadata, s.Labels)
 	}
 	return v
-}
-
-// encoded returns an object as JSON, sorted and without the escapes for HTML.
-func encoded(o any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	_ = e.Encode(o) // Strings and bytes can always be encoded.
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
 // idOf returns a hash of the UID, which is the key of versions.
@@ -178,7 +182,7 @@ func idOf(s *corev1.Secret) string {
 // the UID: an id that is in no status.
 func versionOf(s *corev1.Secret) string {
 	h := hmac.New(sha256.New, []byte(s.UID))
-	h.Write(encoded(s.Data))
+	h.Write(provider.EncodeJSON(s.Data))
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
@@ -216,9 +220,9 @@ func (c *Client) GetBatch(ctx context.Context, refs []provider.Ref) []provider.R
 func (c *Client) list(ctx context.Context, o metav1.ListOptions) (corev1.SecretList, error) {
 	var list corev1.SecretList
 	o.FieldSelector = "type!=helm.sh/release.v1"
-	err := c.calls.Get().Namespace(c.namespace).Resource("secrets").VersionedParams(&o, scheme.ParameterCodec).MaxRetries(0).Do(ctx).Into(&list)
+	err := c.do(ctx, c.calls.Get().Namespace(c.namespace).Resource("secrets").VersionedParams(&o, scheme.ParameterCodec), &list)
 	if err == nil && list.ResourceVersion == "" {
-		err = provider.NewError(provider.Unavailable, "listing secrets: the response is not that of an API server")
+		err = errForeign
 	}
 	return list, err
 }

@@ -37,6 +37,9 @@ func ConnectCluster(ctx context.Context, s *v1alpha1.ClusterKubernetesSecrets, c
 	return connect(ctx, &s.Spec.KubernetesSecretsSpec, creds)
 }
 
+// tokenLifetime is how long a token of a ServiceAccount is valid.
+const tokenLifetime = 10 * time.Minute
+
 func connect(ctx context.Context, spec *v1alpha1.KubernetesSecretsSpec, creds provider.Credentials) (provider.Client, error) {
 	config, err := configOf(ctx, spec, creds)
 	if err != nil {
@@ -54,27 +57,30 @@ func connect(ctx context.Context, spec *v1alpha1.KubernetesSecretsSpec, creds pr
 	if err != nil {
 		return nil, provider.NewError(provider.Invalid, "%s: the certificates or the key are not in PEM form, or do not belong together", auth)
 	}
-	transport := provider.NewTransport(secured)
-	if a := spec.Auth; a != nil && a.ServiceAccount != nil && spec.Server != nil && len(a.ServiceAccount.Audiences) == 0 {
-		return nil, provider.NewError(provider.Invalid, "spec.auth.serviceAccount.audiences: required with server, because another cluster must not get a token that this one accepts; name the audience of that cluster")
+	login := func(context.Context) (provider.Token, error) {
+		return provider.Token{Value: config.BearerToken, Since: time.Now()}, nil
 	}
-	login := &login{next: limited{transport}, lock: make(chan struct{}, 1), token: func(context.Context) (string, error) { return config.BearerToken, nil }}
 	if a := spec.Auth; a != nil && a.ServiceAccount != nil {
-		login.token = func(ctx context.Context) (string, error) {
+		if spec.Server != nil && len(a.ServiceAccount.Audiences) == 0 {
+			return nil, provider.NewError(provider.Invalid, "spec.auth.serviceAccount.audiences: required with server, because another cluster must not get a token that this one accepts; name the audience of that cluster")
+		}
+		login = func(ctx context.Context) (provider.Token, error) {
+			now := time.Now()
 			token, err := creds.ServiceAccountToken(ctx, *a.ServiceAccount)
-			return token, provider.Field("spec.auth.serviceAccount", err)
+			return provider.Token{Value: token, Since: now, Expiry: now.Add(tokenLifetime)}, provider.Field("spec.auth.serviceAccount", err)
 		}
 	}
+	transport := provider.NewTransport(secured)
 	calls, err := rest.RESTClientForConfigAndClient(&rest.Config{
 		Host: config.Host, APIPath: "/api", QPS: -1, WarningHandler: rest.NoWarnings{}, UserAgent: "direct-secrets",
 		ContentConfig: rest.ContentConfig{GroupVersion: &corev1.SchemeGroupVersion, NegotiatedSerializer: scheme.Codecs.WithoutConversion()},
-	}, provider.NewHTTPClient(login, operation))
+	}, provider.NewHTTPClient(transport, operation, func(r *http.Request) bool { return operation(r) == "list" }))
 	if err != nil {
 		return nil, provider.NewError(provider.Invalid, "%s: is not the URL of an API server", server)
 	}
 	return &Client{
-		calls: calls, namespace: spec.RemoteNamespace, place: provider.Address(u) + " " + spec.RemoteNamespace,
-		server: server, login: auth, close: transport.CloseIdleConnections,
+		calls: calls, tokens: provider.NewTokens(ctx, login), transport: transport,
+		namespace: spec.RemoteNamespace, place: provider.Address(u) + " " + spec.RemoteNamespace, server: server, login: auth,
 	}, nil
 }
 
@@ -165,73 +171,6 @@ func kubeconfig(raw []byte) (*rest.Config, error) {
 	return &rest.Config{Host: cluster.Server, BearerToken: user.Token, TLSClientConfig: rest.TLSClientConfig{
 		ServerName: cluster.TLSServerName, CAData: cluster.CertificateAuthorityData, CertData: user.ClientCertificateData, KeyData: user.ClientKeyData,
 	}}, nil
-}
-
-// tokenAge is how long a token of a ServiceAccount is used. It is valid for ten minutes.
-const tokenAge = 5 * time.Minute
-
-// login is a transport that adds the token.
-type login struct {
-	next  http.RoundTripper
-	token func(context.Context) (string, error)
-
-	// lock has room for one holder, which protects the fields below.
-	lock  chan struct{}
-	held  string
-	since time.Time
-}
-
-// current returns the token, and gets a new one if it is old or forget is it.
-func (l *login) current(ctx context.Context, forget string) (token string, err error) {
-	select {
-	case l.lock <- struct{}{}:
-		defer func() { <-l.lock }()
-	case <-ctx.Done():
-		return "", ctx.Err()
-	}
-	if time.Since(l.since) > tokenAge || forget != "" && forget == l.held {
-		if token, err = l.token(ctx); err != nil {
-			return "", err
-		}
-		l.held, l.since = token, time.Now()
-	}
-	return l.held, nil
-}
-
-// RoundTrip implements http.RoundTripper.
-func (l *login) RoundTrip(r *http.Request) (*http.Response, error) {
-	token, err := l.current(r.Context(), "")
-	if err != nil {
-		if r.Body != nil {
-			_ = r.Body.Close() // The error is that of the token.
-		}
-		return nil, err
-	}
-	if token != "" {
-		r = r.Clone(r.Context())
-		r.Header.Set("Authorization", "Bearer "+token)
-	}
-	resp, err := l.next.RoundTrip(r)
-	if err == nil && resp.StatusCode == http.StatusUnauthorized {
-		_, _ = l.current(r.Context(), token) // The next request has a new one.
-	}
-	return resp, err
-}
-
-// limited is a transport that limits answers.
-type limited struct{ next http.RoundTripper }
-
-// RoundTrip implements http.RoundTripper.
-func (l limited) RoundTrip(r *http.Request) (*http.Response, error) {
-	resp, err := l.next.RoundTrip(r)
-	if err == nil {
-		most := int64(provider.MaxAnswer)
-		if r.URL.Query().Has("limit") {
-			most = provider.MaxListing
-		}
-		resp.Body = provider.LimitAnswer(r.Context(), resp.Body, most)
-	}
-	return resp, err
 }
 
 // operation returns the operation of a request for metrics.

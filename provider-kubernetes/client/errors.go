@@ -33,7 +33,7 @@ func (c *Client) explain(err error, what, grant string) *provider.Error {
 	case kerrors.IsConflict(err), kerrors.IsAlreadyExists(err):
 		return provider.NewError(provider.Conflict, "%s: the Secret has changed, or exists already", what)
 	case isForeign(err):
-		return provider.NewError(provider.Unavailable, "%s: %s: the response is not that of an API server", what, c.server)
+		err = errForeign
 	case kerrors.IsInvalid(err), kerrors.IsBadRequest(err), kerrors.IsRequestEntityTooLargeError(err):
 		return provider.NewError(provider.Invalid, "%s: the API server refuses it%s", what, fieldsOf(err))
 	case kerrors.ReasonForError(err) != metav1.StatusReasonUnknown:
@@ -63,30 +63,29 @@ func fieldsOf(err error) (fields string) {
 // exists, as far as the identity may know.
 func (c *Client) missing(ctx context.Context, err error, resource, name string) error {
 	what := fmt.Sprintf("%s %q", resource[:len(resource)-1], name)
-	if !kerrors.IsNotFound(err) {
-		return c.explain(err, what, fmt.Sprintf("grant the identity get on %s in namespace %s", resource, c.namespace))
+	if isMissing(err, resource, name) {
+		ns := &corev1.Namespace{}
+		err = c.do(ctx, c.calls.Get().Resource("namespaces").Name(c.namespace), ns)
+		switch {
+		case err == nil && ns.DeletionTimestamp != nil:
+			return provider.NewError(provider.Invalid, "spec.remoteNamespace: namespace %s is being deleted", c.namespace)
+		case err == nil, kerrors.IsForbidden(err):
+			return provider.NewError(provider.NotFound, "%s: does not exist in namespace %s", what, c.namespace)
+		case isMissing(err, "namespaces", c.namespace):
+			return provider.NewError(provider.Invalid, "spec.remoteNamespace: namespace %s does not exist", c.namespace)
+		}
 	}
-	if !isAbout(err, resource, name) {
-		return provider.NewError(provider.Unavailable, "%s: the response is not that of an API server", what)
-	}
-	ns := &corev1.Namespace{}
-	err = c.calls.Get().Resource("namespaces").Name(c.namespace).MaxRetries(0).Do(ctx).Into(ns)
-	switch {
-	case err == nil && ns.DeletionTimestamp != nil:
-		return provider.NewError(provider.Invalid, "spec.remoteNamespace: namespace %s is being deleted", c.namespace)
-	case err == nil, kerrors.IsForbidden(err):
-		return provider.NewError(provider.NotFound, "%s: does not exist in namespace %s", what, c.namespace)
-	case kerrors.IsNotFound(err) && isAbout(err, "namespaces", c.namespace):
-		return provider.NewError(provider.Invalid, "spec.remoteNamespace: namespace %s does not exist", c.namespace)
-	}
-	return c.explain(err, what, "")
+	return c.explain(err, what, fmt.Sprintf("grant the identity get on %s in namespace %s", resource, c.namespace))
 }
 
-// isAbout reports whether an error is the API server's own one about an object, not one of a proxy or of another path.
-func isAbout(err error, resource, name string) bool {
+// isMissing reports whether the API server itself, not a proxy, says that an object does not exist.
+func isMissing(err error, resource, name string) bool {
 	var s kerrors.APIStatus
-	return errors.As(err, &s) && !isForeign(err) && s.Status().Details != nil && s.Status().Details.Kind == resource && s.Status().Details.Name == name
+	return kerrors.IsNotFound(err) && !isForeign(err) && errors.As(err, &s) && s.Status().Details != nil && s.Status().Details.Kind == resource && s.Status().Details.Name == name
 }
+
+// errForeign is the error of a response of another kind of server, such as a proxy.
+var errForeign = provider.NewError(provider.Unavailable, "the response is not that of an API server")
 
 // isForeign reports whether an error answer has not the format of an API server.
 func isForeign(err error) bool {

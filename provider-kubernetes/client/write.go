@@ -1,7 +1,6 @@
 package client
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -13,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
@@ -34,12 +34,8 @@ func settingsOf(t provider.Target) (s settings, err error) {
 	if strings.HasPrefix(t.Key, configMap) {
 		return s, provider.NewError(provider.Invalid, "secret %q: ConfigMaps are read only; push to a Secret", t.Key)
 	}
-	if len(t.Metadata) > 0 {
-		d := json.NewDecoder(bytes.NewReader(t.Metadata))
-		d.DisallowUnknownFields()
-		if err := d.Decode(&s); err != nil {
-			return s, provider.NewError(provider.Invalid, "metadata: %s; the settings are type, labels and annotations, which are objects of strings", err)
-		}
+	if err := provider.DecodeMetadata(t.Metadata, &s, "type, labels and annotations, which are objects of strings"); err != nil {
+		return s, err
 	}
 	if s.Type == corev1.SecretTypeServiceAccountToken || s.Type == corev1.SecretTypeBootstrapToken {
 		return s, provider.NewError(provider.Invalid, "metadata: type: %s is refused, because the cluster would make it a login; choose another type", s.Type)
@@ -68,17 +64,26 @@ func (s settings) drift(of *corev1.Secret) (names []string) {
 	return names
 }
 
-// dataOf returns the data of a Secret for a JSON object of strings.
-func dataOf(raw []byte) (map[string][]byte, error) {
+// apply sets the settings and the data of a Secret. nil keeps the data.
+func (s settings) apply(to *corev1.Secret, raw []byte) error {
+	for k, v := range s.Labels {
+		metav1.SetMetaDataLabel(&to.ObjectMeta, k, v)
+	}
+	for k, v := range s.Annotations {
+		metav1.SetMetaDataAnnotation(&to.ObjectMeta, k, v)
+	}
+	if raw == nil {
+		return nil
+	}
 	var text map[string]string
 	if err := json.Unmarshal(raw, &text); err != nil || text == nil {
-		return nil, provider.NewError(provider.Invalid, "the value is not a JSON object of strings, which a Secret needs; set property, or push the whole Secret")
+		return provider.NewError(provider.Invalid, "the value is not a JSON object of strings, which a Secret needs; set property, or push the whole Secret")
 	}
-	data := make(map[string][]byte, len(text))
+	to.Data = make(map[string][]byte, len(text))
 	for k, v := range text {
-		data[k] = []byte(v)
+		to.Data[k] = []byte(v)
 	}
-	return data, nil
+	return nil
 }
 
 // Features implements provider.Writer.
@@ -88,14 +93,6 @@ func (*Client) Features() provider.Features { return provider.Features{Exclusive
 func (c *Client) Observe(ctx context.Context, t provider.Target) (provider.Observed, error) {
 	_, seen, err := c.observe(ctx, t)
 	return seen, err
-}
-
-// checkText returns an error for a Secret with a value that is not text, which an update would lose.
-func checkText(s *corev1.Secret) error {
-	for k := range valueOf(provider.Ref{}, s).Binary {
-		return provider.NewError(provider.Invalid, "secret %q: its key %.64q is not text, so nothing can be pushed to it; remove the key, or push to another Secret", s.Name, k)
-	}
-	return nil
 }
 
 func (c *Client) observe(ctx context.Context, t provider.Target) (*corev1.Secret, provider.Observed, error) {
@@ -114,97 +111,57 @@ func (c *Client) observe(ctx context.Context, t provider.Target) (*corev1.Secret
 // Create implements provider.Writer.
 func (c *Client) Create(ctx context.Context, t provider.Target, raw []byte, mark string) (provider.Written, error) {
 	wanted, err := settingsOf(t)
+	s := &corev1.Secret{Type: wanted.Type, ObjectMeta: metav1.ObjectMeta{Name: t.Key, Annotations: map[string]string{markKey: mark}}}
+	if err == nil {
+		err = wanted.apply(s, raw)
+	}
 	if err != nil {
 		return provider.Written{}, err
 	}
-	data, err := dataOf(raw)
-	if err != nil {
-		return provider.Written{}, err
-	}
-	s := &corev1.Secret{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "v1", Kind: "Secret"},
-		ObjectMeta: metav1.ObjectMeta{Name: t.Key, Labels: wanted.Labels, Annotations: map[string]string{markKey: mark}},
-		Type:       wanted.Type, Data: data,
-	}
-	maps.Copy(s.Annotations, wanted.Annotations)
-	made := &corev1.Secret{}
-	err = c.calls.Post().Namespace(c.namespace).Resource("secrets").MaxRetries(0).Body(s).Do(ctx).Into(made)
+	made := &corev1.Secret{} // A decoder would keep the keys of another one.
+	err = c.do(ctx, c.calls.Post().Namespace(c.namespace).Resource("secrets").Body(s), made)
 	return c.written(made, err, t, "create")
 }
 
 // Update implements provider.Writer.
 func (c *Client) Update(ctx context.Context, t provider.Target, seen provider.Observed, raw []byte) (provider.Written, error) {
-	wanted, err := settingsOf(t)
-	if err != nil {
-		return provider.Written{}, err
-	}
-	change := map[string]any{}
-	if slices.Contains(seen.Drift, "type") {
-		return provider.Written{}, provider.NewError(provider.Invalid, "metadata: type: the type of the Secret %q cannot be changed; delete it, or correct type", t.Key)
-	}
-	s, err := c.unchanged(ctx, t, seen)
-	if err != nil {
-		return provider.Written{}, err
-	}
-	if raw != nil {
-		data, err := dataOf(raw)
-		if err == nil {
-			err = checkText(s)
+	return c.patch(ctx, t, seen, func(s *corev1.Secret) error {
+		wanted, err := settingsOf(t)
+		switch {
+		case err != nil:
+			return err
+		case slices.Contains(seen.Drift, "type"):
+			return provider.NewError(provider.Invalid, "metadata: type: the type of the Secret %q cannot be changed; delete it, or correct type", t.Key)
 		}
-		if err != nil {
-			return provider.Written{}, err
+		for k := range valueOf(provider.Ref{}, s).Binary {
+			if raw != nil { // An update would lose the key.
+				return provider.NewError(provider.Invalid, "secret %q: its key %.64q is not text, so nothing can be pushed to it; remove the key, or push to another Secret", s.Name, k)
+			}
 		}
-		change["data"] = dataChange(s.Data, data)
-	}
-	metadata := map[string]any{} // A null would remove all.
-	if len(wanted.Labels) > 0 {
-		metadata["labels"] = wanted.Labels
-	}
-	if len(wanted.Annotations) > 0 {
-		metadata["annotations"] = wanted.Annotations
-	}
-	return c.patch(ctx, t, s, change, metadata)
-}
-
-// dataChange returns a merge patch from one content to another.
-func dataChange(from, to map[string][]byte) map[string]any {
-	change := map[string]any{}
-	for k := range from {
-		if _, ok := to[k]; !ok {
-			change[k] = nil
-		}
-	}
-	for k, v := range to {
-		if old, ok := from[k]; !ok || !bytes.Equal(old, v) {
-			change[k] = v
-		}
-	}
-	return change
+		return wanted.apply(s, raw)
+	})
 }
 
 // Mark implements provider.Writer.
 func (c *Client) Mark(ctx context.Context, t provider.Target, seen provider.Observed, mark string) error {
-	s, err := c.unchanged(ctx, t, seen)
-	if err == nil {
-		_, err = c.patch(ctx, t, s, map[string]any{}, map[string]any{"annotations": map[string]string{markKey: mark}})
-	}
+	_, err := c.patch(ctx, t, seen, func(s *corev1.Secret) error {
+		metav1.SetMetaDataAnnotation(&s.ObjectMeta, markKey, mark)
+		return nil
+	})
 	return err
 }
 
 // Delete implements provider.Writer.
 func (c *Client) Delete(ctx context.Context, t provider.Target, seen provider.Observed) error {
 	s, err := c.unchanged(ctx, t, seen)
-	switch {
-	case errors.Is(err, errDeleted):
+	if err == nil {
+		o := &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &s.UID, ResourceVersion: &s.ResourceVersion}}
+		err = c.do(ctx, c.calls.Delete().Namespace(c.namespace).Resource("secrets").Name(t.Key).Body(o), &corev1.Secret{})
+		_, err = c.written(s, err, t, "delete")
+	}
+	if errors.Is(err, errDeleted) {
 		return nil
-	case err != nil:
-		return err
 	}
-	o := &metav1.DeleteOptions{
-		TypeMeta:      metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"},
-		Preconditions: &metav1.Preconditions{UID: &s.UID, ResourceVersion: &s.ResourceVersion},
-	}
-	_, err = c.written(s, c.calls.Delete().Namespace(c.namespace).Resource("secrets").Name(t.Key).MaxRetries(0).Body(o).Do(ctx).Error(), t, "delete")
 	return err
 }
 
@@ -223,14 +180,21 @@ func (c *Client) unchanged(ctx context.Context, t provider.Target, seen provider
 	return s, err
 }
 
-// patch changes the version of a Secret that s is, and no later one.
-func (c *Client) patch(ctx context.Context, t provider.Target, s *corev1.Secret, change, metadata map[string]any) (provider.Written, error) {
-	metadata["uid"], metadata["resourceVersion"] = s.UID, s.ResourceVersion
-	change["metadata"] = metadata
-	raw, err := json.Marshal(change)
+// patch changes the version of a Secret that was seen, and no later one.
+func (c *Client) patch(ctx context.Context, t provider.Target, seen provider.Observed, change func(*corev1.Secret) error) (provider.Written, error) {
+	s, err := c.unchanged(ctx, t, seen)
+	if err != nil {
+		return provider.Written{}, err
+	}
+	from := s.DeepCopy()
+	from.UID, from.ResourceVersion = "", "" // The patch then has those of s, which the API server compares.
+	if err := change(s); err != nil {
+		return provider.Written{}, err
+	}
+	raw, err := client.MergeFrom(from).Data(s)
 	s = &corev1.Secret{} // A decoder would keep the keys of another one.
 	if err == nil {
-		err = c.calls.Patch(types.MergePatchType).Namespace(c.namespace).Resource("secrets").Name(t.Key).MaxRetries(0).Body(raw).Do(ctx).Into(s)
+		err = c.do(ctx, c.calls.Patch(types.MergePatchType).Namespace(c.namespace).Resource("secrets").Name(t.Key).Body(raw), s)
 	}
 	return c.written(s, err, t, "patch")
 }
@@ -239,7 +203,7 @@ func (c *Client) patch(ctx context.Context, t provider.Target, s *corev1.Secret,
 func (c *Client) written(s *corev1.Secret, err error, t provider.Target, verb string) (provider.Written, error) {
 	if err != nil {
 		e := c.explain(err, fmt.Sprintf("secret %q", t.Key), fmt.Sprintf("grant the identity %s on secrets in namespace %s", verb, c.namespace))
-		if isAbout(err, "secrets", t.Key) && e.Class == provider.Unavailable { // It was deleted in the meantime.
+		if isMissing(err, "secrets", t.Key) { // It was deleted in the meantime.
 			e.Class = provider.Conflict
 		}
 		return provider.Written{}, e

@@ -1,10 +1,8 @@
 package kv
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
-	"io"
 	"maps"
 	"math"
 	"slices"
@@ -72,20 +70,10 @@ func (kv1) settings(raw []byte) (settings, error) {
 // settings decodes metadata strictly, so that no unknown field is silently ignored.
 func (kv2) settings(raw []byte) (settings, error) {
 	var s settings
-	if raw == nil {
-		return s, nil
+	if err := provider.DecodeMetadata(raw, &s, "customMetadata (a map of strings), maxVersions, casRequired and deleteVersionAfter"); err != nil {
+		return settings{}, err
 	}
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.DisallowUnknownFields()
-	err := d.Decode(&s)
-	if err == nil {
-		if _, end := d.Token(); end != io.EOF {
-			return settings{}, provider.NewError(provider.Invalid, "metadata: is not one JSON object")
-		}
-		return s, s.check()
-	}
-	text := strings.TrimPrefix(err.Error(), "json: ")
-	return settings{}, provider.NewError(provider.Invalid, "metadata: %.200s; allowed are customMetadata (a map of strings), maxVersions, casRequired and deleteVersionAfter", text)
+	return s, s.check()
 }
 
 // check rejects metadata that Vault would reject, or that could be confused with a mark.

@@ -57,13 +57,7 @@ func spelled(object json.RawMessage) []byte {
 	if err != nil {
 		return object
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if e.Encode(members) != nil {
-		return object
-	}
-	return bytes.TrimSpace(b.Bytes())
+	return provider.EncodeJSON(members)
 }
 
 func decoded(data []byte) (object map[string]any, err error) {

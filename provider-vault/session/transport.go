@@ -22,29 +22,23 @@ const (
 
 // newHTTPClient returns a client with a limit for each request.
 func newHTTPClient(t http.RoundTripper, timeout time.Duration) *http.Client {
-	c := provider.NewHTTPClient(attentive{t}, operationOf)
+	c := provider.NewHTTPClient(attentive{t}, operationOf, func(r *http.Request) bool {
+		return r.URL.Query().Has("list") // A folder can have about 100,000 names, and Vault has no pages.
+	})
 	c.Timeout = timeout
 	return c
 }
 
-// attentive is a transport that records the server's last error, and rejects answers that are too large.
+// attentive is a transport that records the server's last error.
 type attentive struct{ next http.RoundTripper }
 
 // RoundTrip implements http.RoundTripper.
 func (a attentive) RoundTrip(r *http.Request) (*http.Response, error) {
 	resp, err := a.next.RoundTrip(r)
-	if err != nil {
-		return nil, err
-	}
-	if s, ok := r.Context().Value(lastErrorKey{}).(*answered); ok && resp.StatusCode >= http.StatusMultipleChoices {
+	if s, ok := r.Context().Value(lastErrorKey{}).(*answered); ok && err == nil && resp.StatusCode >= http.StatusMultipleChoices {
 		s.last = &Refusal{Status: resp.StatusCode, retryAfter: provider.RetryAfterHeader(resp.Header)}
 	}
-	most := int64(provider.MaxAnswer)
-	if r.URL.Query().Has("list") { // A folder can have about 100,000 names, and Vault has no pages.
-		most = provider.MaxListing
-	}
-	resp.Body = provider.LimitAnswer(r.Context(), resp.Body, most)
-	return resp, nil
+	return resp, err
 }
 
 type lastErrorKey struct{}

@@ -10,6 +10,8 @@ import (
 	"strconv"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
 // newer changes an answer into that of a later version of the server: it adds fields that today's clients do not
@@ -70,7 +72,7 @@ func newerJSON(raw []byte) ([]byte, error) {
 		}
 	}
 	o[unknownMember] = json.RawMessage(unknownValue)
-	return marshal(o)
+	return provider.EncodeJSON(o), nil
 }
 
 func newerLists(raw json.RawMessage) (json.RawMessage, error) {
@@ -87,7 +89,7 @@ func newerLists(raw json.RawMessage) (json.RawMessage, error) {
 				return nil, err
 			}
 		}
-		return marshal(list)
+		return provider.EncodeJSON(list), nil
 	case json.Unmarshal(raw, &o) == nil && o != nil:
 		if _, value := o[canary]; value {
 			return raw, nil
@@ -98,18 +100,9 @@ func newerLists(raw json.RawMessage) (json.RawMessage, error) {
 				return nil, err
 			}
 		}
-		return marshal(o)
+		return provider.EncodeJSON(o), nil
 	}
 	return raw, nil
-}
-
-// marshal does not escape characters of strings for HTML.
-func marshal(v any) ([]byte, error) {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(v)
-	return bytes.TrimSpace(b.Bytes()), err
 }
 
 // frameHead is the length of the header of each gRPC message: a flag for compression, and the message's length. See

@@ -3,7 +3,6 @@ package fake
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -177,18 +176,11 @@ func merged(a, b map[string]string) map[string]string {
 
 // tagsOf returns the tags in the metadata of a Target.
 func tagsOf(t provider.Target) (map[string]string, error) {
-	if t.Metadata == nil {
-		return nil, nil
-	}
 	var m struct {
 		Tags map[string]string `json:"tags"`
 	}
-	d := json.NewDecoder(bytes.NewReader(t.Metadata))
-	d.DisallowUnknownFields()
-	if err := d.Decode(&m); err != nil {
-		return nil, provider.NewError(provider.Invalid, "metadata: %s; the fake accepts only tags, as a map of strings", err)
-	}
-	return m.Tags, nil
+	err := provider.DecodeMetadata(t.Metadata, &m, "tags, as a map of strings")
+	return m.Tags, err
 }
 
 // Mark returns the mark of a secret, which shows its creator.

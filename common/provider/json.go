@@ -1,0 +1,37 @@
+package provider
+
+import (
+	"bytes"
+	stdjson "encoding/json"
+	"strings"
+
+	"sigs.k8s.io/json"
+)
+
+// EncodeJSON returns a value as JSON with sorted keys and without the escapes for HTML. The value must be one that can be encoded.
+func EncodeJSON(v any) []byte {
+	var b bytes.Buffer
+	e := stdjson.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(v)
+	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
+}
+
+// DecodeMetadata decodes the metadata of a Target, if there is any. No unknown or duplicate field is silently ignored. allowed lists
+// the fields for the error, which has class Invalid.
+func DecodeMetadata(raw []byte, into any, allowed string) error {
+	if raw == nil {
+		return nil
+	}
+	if !stdjson.Valid(raw) {
+		return NewError(Invalid, "metadata: is not one JSON object; allowed are %s", allowed)
+	}
+	strict, err := json.UnmarshalStrict(raw, into)
+	if err == nil && len(strict) > 0 {
+		err = strict[0]
+	}
+	if err != nil {
+		return NewError(Invalid, "metadata: %.200s; allowed are %s", strings.TrimPrefix(err.Error(), "json: "), allowed)
+	}
+	return nil
+}
