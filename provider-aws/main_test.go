@@ -108,6 +108,7 @@ func TestProvider(t *testing.T) {
 	t.Run("Example", func(t *testing.T) { testExample(t, srv) })
 	t.Run("PushExample", func(t *testing.T) { testPushExample(t, srv) })
 	t.Run("SessionTags", func(t *testing.T) { testSessionTags(t, srv) })
+	t.Run("Events", testEvents)
 }
 
 func testNamespaced(t *testing.T, srv *emulator.Server, role string) {

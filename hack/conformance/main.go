@@ -31,7 +31,7 @@ Both have been changed for OpenBao, and not been run there again. CI does not ru
 const tests = "^(TestConformance.*|TestPushModel.*|TestGenerates|TestAnswersOfOpenBao)$"
 
 // capabilities are the columns of the table.
-var capabilities = []string{"Read", "BatchRead", "Find", "Check", "Identity", "Write", "Push", "Generate"}
+var capabilities = []string{"Read", "BatchRead", "Find", "Check", "Identity", "Write", "Push", "Generate", "Receive"}
 
 func main() {
 	page := flag.String("page", "docs/reference/conformance.md", "the page to write")

@@ -32,8 +32,8 @@ PASS
 	}
 	want := []string{
 		"Results of 2026-11-24:",
-		"| `A` | s | – | – | – | – | – | – | – | 2 |",
-		"| `B` | s 1 | 40 | – | **2 of 5 failed** | – | – | – | – | – |",
+		"| `A` | s | – | – | – | – | – | – | – | 2 | – |",
+		"| `B` | s 1 | 40 | – | **2 of 5 failed** | – | – | – | – | – | – |",
 		"| `B` | s 1 | find/tags | no tags |",
 	}
 	if diff := cmp.Diff(want, rows); diff != "" {

@@ -23,6 +23,7 @@ type list struct {
 var lists = []list{
 	{"README.md", regexp.MustCompile(`(\| stores \| ).*(, \[cluster stores\])`), func(m []moduleKinds) string { return links(m, "docs", "providers") }},
 	{"README.md", regexp.MustCompile(`(\| generators \| \[overview\]\(docs/generators/index\.md\), ).*( \|\n)`), func(m []moduleKinds) string { return links(m, "docs", "generators") }},
+	{"README.md", regexp.MustCompile(`(\| events \| ).*( \|\n)`), func(m []moduleKinds) string { return links(m, "docs", "events") }},
 	{"docs/start/install.md", regexp.MustCompile(`(\| module \| Kinds \|\n\|---\|---\|\n)(?:\|.*\n)*()`), func(all []moduleKinds) string {
 		rows := ""
 		for _, m := range all {
@@ -97,10 +98,10 @@ var (
 	generates = regexp.MustCompile(`(?s)\n\nA generator of (.+?)\.\s`)
 )
 
-// titled returns the pages of stores and generators, by the Kind in their title.
+// titled returns the pages of stores, generators and event sources, by the Kind in their title.
 func titled(docs string) (map[string]kindPage, error) {
 	pages := map[string]kindPage{}
-	for _, folder := range []string{"providers", "generators"} {
+	for _, folder := range []string{"providers", "generators", "events"} {
 		found, err := filepath.Glob(filepath.Join(docs, folder, "*.md"))
 		if err != nil {
 			return nil, err

@@ -8,14 +8,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestLists writes every list into its page of this tree, for one module with a store that has a page, a generator that
-// has a page, and a Kind without a page.
+// TestLists writes every list into its page of this tree, for one module with a store that has a page, a generator and an
+// event source that have one, and a Kind without a page.
 func TestLists(t *testing.T) {
-	modules := []moduleKinds{{"provider-acme", "1.2.3", []kindPage{{"AcmeVault", "providers/acme.md", ""}, {"AcmeToken", "generators/acme.md", "tokens"}, {"AcmeOther", "", ""}}}}
+	modules := []moduleKinds{{"provider-acme", "1.2.3", []kindPage{{"AcmeVault", "providers/acme.md", ""}, {"AcmeToken", "generators/acme.md", "tokens"}, {"AcmeEvents", "events/acme.md", ""}, {"AcmeOther", "", ""}}}}
 	want := []string{
 		"[AcmeVault](docs/providers/acme.md)",
 		"[AcmeToken](docs/generators/acme.md)",
-		"| `provider-acme` | [AcmeVault](../providers/acme.md), [AcmeToken](../generators/acme.md), AcmeOther |\n",
+		"[AcmeEvents](docs/events/acme.md)",
+		"| `provider-acme` | [AcmeVault](../providers/acme.md), [AcmeToken](../generators/acme.md), [AcmeEvents](../events/acme.md), AcmeOther |\n",
 		"| [AcmeToken](acme.md) | `provider-acme` | tokens |\n",
 		"provider-acme:1.2.3",
 	}

@@ -45,9 +45,9 @@ func (b readBody) RoundTrip(r *http.Request) (*http.Response, error) {
 	return b.next.RoundTrip(r)
 }
 
-// listings are the operations whose answer can hold more than one secret of 64 KiB, or more than ten parameters
-// of 8 KiB.
-var listings = map[string]bool{"BatchGetSecretValue": true, "ListSecrets": true, "DescribeParameters": true}
+// listings are the operations whose answer can hold more than one secret of 64 KiB, more than ten parameters of 8 KiB, or more than
+// one message of 1 MiB.
+var listings = map[string]bool{"BatchGetSecretValue": true, "ListSecrets": true, "DescribeParameters": true, "ReceiveMessage": true}
 
 // isListing reports whether a request is one of listings. JSON services name the operation in a header.
 func isListing(r *http.Request) bool {

@@ -43,8 +43,16 @@ func Description(text string) PutOption {
 
 // Put adds a version to a secret and returns the version's id. It creates or restores the secret if necessary.
 // It is not counted as a call, and has no size limit. Text is stored as SecretString, other bytes as
-// SecretBinary.
+// SecretBinary. Queues get the event of a call.
 func (e *Emulator) Put(name string, value []byte, opts ...PutOption) (versionID string) {
+	arn, id := e.put(name, value, opts...)
+	if e.hasQueues() {
+		e.trail("PutSecretValue", map[string]string{"secretId": name}, map[string]string{"arn": arn, "name": name, "versionId": id})
+	}
+	return id
+}
+
+func (e *Emulator) put(name string, value []byte, opts ...PutOption) (arn, versionID string) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	s := e.lookup(name)
@@ -56,7 +64,7 @@ func (e *Emulator) Put(name string, value []byte, opts ...PutOption) (versionID 
 	for _, o := range opts {
 		o(s, &p)
 	}
-	return s.put(newUUID(), payload{data: bytes.Clone(value), binary: p.binary}, p.stages, e.now()).id
+	return s.arn, s.put(newUUID(), payload{data: bytes.Clone(value), binary: p.binary}, p.stages, e.now()).id
 }
 
 // Get returns the current value of a secret, and whether a client could read it.

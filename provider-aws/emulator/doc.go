@@ -1,5 +1,6 @@
 // Package emulator is an in-memory AWS for tests and demos, as one HTTP handler. It emulates Secrets Manager,
-// Parameter Store and the logins of container registries (AWS JSON 1.1), and STS (AWS query protocol). It uses
+// Parameter Store, SQS with the events of EventBridge, and the logins of container registries (AWS JSON), and STS (AWS query
+// protocol). It uses
 // the wire protocol of the unmodified AWS SDKs and checks their signatures, so the program under test only
 // needs another endpoint.
 //

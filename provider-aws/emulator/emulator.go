@@ -20,8 +20,8 @@ const (
 // Name is what published tables of results call this server.
 const Name = "AWS emulator of this project"
 
-// An Emulator is an http.Handler that emulates Secrets Manager, Parameter Store, the container registries and
-// STS. It is safe for concurrent use. Create one with New or Start.
+// An Emulator is an http.Handler that emulates Secrets Manager, Parameter Store, SQS, the container registries
+// and STS. It is safe for concurrent use. Create one with New or Start.
 type Emulator struct {
 	config
 	fake.CallLog[Call]
@@ -34,6 +34,9 @@ type Emulator struct {
 	parameters map[string]*parameter
 	// occupied are the regions that have a secret of every name, so that replication fails.
 	occupied map[string]bool
+
+	queuesMu sync.Mutex
+	queues   map[string]*Queue
 
 	identities identities
 	control    http.Handler
@@ -128,6 +131,7 @@ func (e *Emulator) serve(q *request) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	e.notify(q, out)
 	if p, ok := out.(page); ok && q.fault.Page != "" {
 		p.cut(q.fault.Page, q.fault.KeepEntries)
 	}

@@ -27,8 +27,9 @@ func ParameterTags(tags map[string]string) ParameterOption {
 }
 
 // PutParameter adds a version to a parameter and returns the version's number. It creates the parameter if
-// necessary. It is not counted as a call, and has no size limit.
+// necessary. It is not counted as a call, and has no size limit. Queues get the event of a call.
 func (e *Emulator) PutParameter(name, value string, opts ...ParameterOption) (version int64) {
+	defer e.parameterChange(name, "Update")
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	p := e.parameters[name]

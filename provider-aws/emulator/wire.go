@@ -15,7 +15,7 @@ import (
 // form.
 func route(r *http.Request, body []byte) (service, string) {
 	if target := r.Header.Get("X-Amz-Target"); target != "" {
-		for _, s := range []*jsonService{secretsManager, systemsManager, privateRegistry, publicRegistry} {
+		for _, s := range []*jsonService{secretsManager, systemsManager, privateRegistry, publicRegistry, queueService} {
 			if operation, ok := strings.CutPrefix(target, s.target); ok {
 				return s, operation
 			}

@@ -120,7 +120,7 @@ func tagMap(tags []types.Tag) map[string]string {
 
 // value returns the Value of an answer. An answer without a value is Unavailable.
 func value(ref provider.Ref, text *string, binary []byte, id *string) (provider.Value, error) {
-	v := provider.Value{Key: ref.Key, Data: binary, Version: versionName(aws.ToString(id))}
+	v := provider.Value{Key: ref.Key, Data: binary, Version: VersionName(aws.ToString(id))}
 	if text != nil {
 		v.Data = []byte(*text)
 	}

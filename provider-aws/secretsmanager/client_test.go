@@ -53,8 +53,8 @@ func TestVersion(t *testing.T) {
 			if tc.id == "" {
 				return
 			}
-			if again, _ := version(versionName(tc.id)); aws.ToString(again) != tc.id {
-				t.Errorf("The version of a value can be requested.\nversionName(%q): got %q", tc.id, versionName(tc.id))
+			if again, _ := version(VersionName(tc.id)); aws.ToString(again) != tc.id {
+				t.Errorf("The version of a value can be requested.\nversionName(%q): got %q", tc.id, VersionName(tc.id))
 			}
 		})
 	}

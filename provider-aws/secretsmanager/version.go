@@ -27,9 +27,9 @@ func version(v string) (id, stage *string) {
 	return nil, aws.String(v)
 }
 
-// versionName formats a version id so that version can parse it again. An id is a UUID unless another writer
+// VersionName formats a version id so that version can parse it again. An id is a UUID unless another writer
 // chose a different token.
-func versionName(id string) string {
+func VersionName(id string) string {
 	if id == "" || uuid.MatchString(id) {
 		return id
 	}

@@ -65,7 +65,7 @@ func (c *Client) describeUnchanged(ctx context.Context, key string, seen provide
 // unchanged reports whether a secret is still the one in seen. AWS appends random characters to the ARN of each
 // new secret, so the ARN is the ID.
 func unchanged(d *secretsmanager.DescribeSecretOutput, seen provider.Observed) bool {
-	return versionName(currentOf(d)) == seen.Version && (seen.ID == "" || seen.ID == *d.ARN)
+	return VersionName(currentOf(d)) == seen.Version && (seen.ID == "" || seen.ID == *d.ARN)
 }
 
 func changed(key string) error {
@@ -145,7 +145,7 @@ func written(key string, arn, id *string) (provider.Written, error) {
 	if aws.ToString(arn) == "" || aws.ToString(id) == "" {
 		return provider.Written{}, provider.NewError(provider.Unavailable, "%s: the response of AWS has no version", about(provider.Ref{Key: key}))
 	}
-	return provider.Written{Version: versionName(*id), ID: *arn}, nil
+	return provider.Written{Version: VersionName(*id), ID: *arn}, nil
 }
 
 // Create creates a secret and its mark with one call. A secret with a policy gets its value only under that policy.

@@ -50,7 +50,7 @@ func labels(t *testing.T, c *Client) map[string]string {
 	t.Helper()
 	all := map[string]string{}
 	for id, stages := range described(t, c).VersionIdsToStages {
-		v, err := c.Get(t.Context(), provider.Ref{Key: "a", Version: versionName(id)})
+		v, err := c.Get(t.Context(), provider.Ref{Key: "a", Version: VersionName(id)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -12,8 +12,6 @@ type EventSourceSpec struct {
 // ClusterEventSourceSpec is embedded by the cluster Kind of every event source. It limits the namespaces whose objects the
 // event source refreshes.
 type ClusterEventSourceSpec struct {
-	ScopeSpec `json:",inline"`
-
 	// Namespaces whose objects are refreshed: those that match an entry. Unset: all namespaces.
 	// +optional
 	// +kubebuilder:validation:MaxItems=100
@@ -23,7 +21,7 @@ type ClusterEventSourceSpec struct {
 
 // AsStore returns the spec of a store that serves the same namespaces.
 func (s ClusterEventSourceSpec) AsStore() *ClusterStoreSpec {
-	return ClusterGeneratorSpec{Conditions: s.Conditions}.AsStore(s.ScopeSpec)
+	return ClusterGeneratorSpec{Conditions: s.Conditions}.AsStore(ScopeSpec{})
 }
 
 // EventSourceSubresource is embedded by every event source Kind.

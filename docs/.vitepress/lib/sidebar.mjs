@@ -10,6 +10,7 @@ const sections = [
   { text: 'Start', dir: 'start', first: ['why', 'concepts', 'install', 'first-secret'] },
   { text: 'Providers', dir: 'providers', last: ['cluster-stores'] },
   { text: 'Generators', dir: 'generators', first: ['index'] },
+  { text: 'Events', dir: 'events' },
   {
     text: 'Guides',
     dir: 'guides',

@@ -31,5 +31,7 @@ func AddToScheme(s *runtime.Scheme) error {
 		&ClusterECRAuthorizationToken{}, &ClusterECRAuthorizationTokenList{},
 		&STSSessionToken{}, &STSSessionTokenList{},
 		&ClusterSTSSessionToken{}, &ClusterSTSSessionTokenList{},
+		&AWSEventSource{}, &AWSEventSourceList{},
+		&ClusterAWSEventSource{}, &ClusterAWSEventSourceList{},
 	)
 }
