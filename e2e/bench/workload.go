@@ -134,7 +134,7 @@ func each(objects []Object, workers int, f func(Object) error) error {
 	}
 }
 
-// arrivals records when a watch first saw each Secret.
+// arrivals records when a watch first saw each Secret, or its first change after forget.
 type arrivals struct {
 	mu   sync.Mutex
 	seen map[types.NamespacedName]time.Time
@@ -157,11 +157,12 @@ func watchSecretsWith(ctx context.Context, s *stack.Stack, label string) (*arriv
 	a := &arrivals{seen: map[types.NamespacedName]time.Time{}, more: make(chan struct{}, 1), stop: cancel}
 	informer := metadatainformer.NewFilteredMetadataInformer(c, corev1.SchemeGroupVersion.WithResource("secrets"), metav1.NamespaceAll,
 		0, cache.Indexers{}, func(o *metav1.ListOptions) { o.LabelSelector = label + "=true" }).Informer()
-	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(obj any) {
+	note := func(obj any) {
 		if m, ok := obj.(*metav1.PartialObjectMetadata); ok {
 			a.note(types.NamespacedName{Namespace: m.Namespace, Name: m.Name})
 		}
-	}}); err != nil {
+	}
+	if _, err := informer.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: note, UpdateFunc: func(_, obj any) { note(obj) }}); err != nil {
 		cancel()
 		return nil, err
 	}
@@ -171,6 +172,13 @@ func watchSecretsWith(ctx context.Context, s *stack.Stack, label string) (*arriv
 		return nil, errors.New("the watch did not start")
 	}
 	return a, nil
+}
+
+// forget forgets what was seen.
+func (a *arrivals) forget() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	clear(a.seen)
 }
 
 func (a *arrivals) note(key types.NamespacedName) {

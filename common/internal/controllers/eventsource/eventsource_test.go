@@ -293,3 +293,45 @@ func TestNoRemoteChanges(t *testing.T) {
 		t.Errorf("%d messages are left, want 1", n)
 	}
 }
+
+// TestPushes sends an event about a secret that a PushSecret has written.
+func TestPushes(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		reason string
+		change func(*v1alpha1.PushSecret)
+		// edit changes the remote secret, and returns its version.
+		edit func(b *fake.Backend) string
+		want string
+		// compared is true if the remote secret is read.
+		compared bool
+	}{
+		"Edited":      {"The value of another client is replaced.", func(*v1alpha1.PushSecret) {}, func(b *fake.Backend) string { return b.Put("db", []byte("edited")) }, "ours", true},
+		"Unversioned": {"Without a version, the secret is compared.", func(*v1alpha1.PushSecret) {}, func(*fake.Backend) string { return "" }, "ours", true},
+		"Echo":        {"The event of an own push costs nothing.", func(*v1alpha1.PushSecret) {}, func(b *fake.Backend) string { v := b.Versions("db"); return v[len(v)-1] }, "ours", false},
+		"IfNotExists": {"The value of another client stays.", func(ps *v1alpha1.PushSecret) { ps.Spec.UpdatePolicy = v1alpha1.UpdateIfNotExists }, func(b *fake.Backend) string { return b.Put("db", []byte("edited")) }, "edited", false},
+		"Suspended":   {"The object is suspended.", func(ps *v1alpha1.PushSecret) { ps.Annotations = map[string]string{"suspend": "soon"} }, func(b *fake.Backend) string { return b.Put("db", []byte("edited")) }, "edited", false},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t)
+			e.Source("source", map[string]string{"password": "ours"})
+			ps := e.PushSecret("db", tc.change, func(ps *v1alpha1.PushSecret) { ps.Spec.RefreshInterval = "24h" })
+			e.Create(ps)
+			e.WantPushed("db", v1alpha1.ReasonSecretSynced)
+			e.WantRemote(e.Backend, "db", "ours")
+			if ps.Annotations["suspend"] != "" {
+				testenv.Update(e.Client, ps, func(ps *v1alpha1.PushSecret) { ps.Spec.Suspend = true })
+				e.WantPushed("db", v1alpha1.ReasonSuspended)
+			}
+			version := tc.edit(e.Backend)
+			e.Backend.Reset()
+			e.Backend.Queue.Changed(version, "db")
+			wantEmpty(e, &e.Backend.Queue)
+			if compared := e.Backend.Count(fake.CallObserve) > 0; compared != tc.compared {
+				t.Errorf("%s\ncompared: %t, want %t", tc.reason, compared, tc.compared)
+			}
+			e.WantRemote(e.Backend, "db", tc.want)
+		})
+	}
+}

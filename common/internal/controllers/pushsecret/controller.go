@@ -42,10 +42,13 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, follow 
 		runner: &runner{pool: pool, incomplete: incomplete, timeout: o.CallTimeout, waits: waitsFor},
 		ledger: ledger, events: mgr.GetEventRecorder("direct-secrets"), opts: o,
 	}
-	objects, units := kit.NewController(o.Walks, r.Reconcile), kit.NewController(o.Walks, r.Push)
+	if err := indexEntries(mgr.GetFieldIndexer()); err != nil {
+		return err
+	}
+	objects, atStores := kit.NewController(o.Walks, r.Reconcile), kit.NewController(o.Walks, r.Push)
 	// The end of a push and a change of a Secret are no events of a PushSecret, so they queue the object directly.
-	r.wake, r.start = func(key types.NamespacedName) { objects.Enqueue(requestFor(key), queue.High) }, units.Enqueue
-	r.crowded = func(u unit) bool { return units.Crowded(u, u.Namespace) }
+	r.wake = func(key types.NamespacedName) { objects.Enqueue(requestFor(key), queue.High) }
+	r.units = units{start: atStores.Enqueue, crowded: func(u unit) bool { return atStores.Crowded(u, u.Namespace) }, onEnd: atStores.OnEnd}
 	r.follow = follower{watches: follow, wake: r.wake}
 	c, err := controller.New(controllerName, mgr, controller.Options{
 		Reconciler: objects, RateLimiter: ratelimiter.NewController(), NewQueue: objects.NewQueue,
@@ -54,7 +57,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, follow 
 		return errors.Wrap(err, "cannot create the controller")
 	}
 	_, err = controller.NewTyped(controllerName+"-store", mgr, controller.TypedOptions[unit]{
-		Reconciler: units, NewQueue: units.NewQueue,
+		Reconciler: atStores, NewQueue: atStores.NewQueue,
 		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[unit](time.Second, time.Minute),
 		LogConstructor: func(u *unit) logr.Logger {
 			log := mgr.GetLogger().WithValues("controller", controllerName)

@@ -36,7 +36,7 @@ func requestFor(key types.NamespacedName) reconcile.Request {
 
 // watch starts the watches of a controller, which turn events into requests.
 func (r *reconciler) watch(c controller.Controller, informers cache.Cache, o setup.Options) error {
-	wake := &kit.Wake[reconcile.Request]{Resolver: r.routes, Namespaced: o.Namespaced, Referrers: r.referring, Free: r.free}
+	wake := &kit.Wake[reconcile.Request]{Resolver: r.routes, Namespaced: o.Namespaced, Referrers: r.referring, Free: r.free, Notify: r.notify}
 	objects := source.Kind[client.Object](informers, &v1alpha1.PushSecret{}, r.objectEvents())
 	for _, s := range append(wake.Sources(informers, o.Bus), objects) {
 		if err := c.Watch(s); err != nil {

@@ -41,8 +41,8 @@ func simulated(run *simulation.Run, change ...func(*reconciler)) func(*simulatio
 		stores := storeReader{client: op.Live, routes: routes}
 		r := &reconciler{
 			claim: claimOf(o.Module, "", routes), client: op.Live, cache: op.Cache, memory: mem, peers: mem, stores: stores, wake: op.Enqueue,
-			crowded: func(unit) bool { return false },
-			follow:  follower{watches: watched, wake: op.Enqueue},
+			units:  units{crowded: func(unit) bool { return false }},
+			follow: follower{watches: watched, wake: op.Enqueue},
 			runner: &runner{
 				pool:       dispatch.NewPool(op.Live, watched, credentials.Rules{Ambient: credentials.AmbientNone}, dispatch.Options{}, nil),
 				incomplete: incomplete, timeout: o.CallTimeout, waits: waitsFor,

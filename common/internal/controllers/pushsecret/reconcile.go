@@ -40,14 +40,22 @@ type reconciler struct {
 	stores storeReader
 	follow follower
 	runner *runner
-	// wake requeues an object. start requeues an object at one of its stores.
-	wake  func(types.NamespacedName)
+	// wake requeues an object.
+	wake func(types.NamespacedName)
+	units
+	ledger *metrics.Ledger
+	events events.EventRecorder
+	opts   setup.Options
+}
+
+// units are the walks over objects at one of their stores.
+type units struct {
+	// start requeues a unit.
 	start func(u unit, priority int)
 	// crowded reports whether only the share of its own namespace holds a unit back.
 	crowded func(unit) bool
-	ledger  *metrics.Ledger
-	events  events.EventRecorder
-	opts    setup.Options
+	// onEnd calls a function at the end of the next walk over a unit.
+	onEnd func(u unit, f func())
 }
 
 // pass is one walk over an object, or over an object at one of its stores.

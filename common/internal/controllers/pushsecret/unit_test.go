@@ -57,7 +57,7 @@ func scenarioOf(t *testing.T, ps *v1alpha1.PushSecret) *scenario {
 	mem, watched, woken := newMemory(), simulation.NewWatches(), func(types.NamespacedName) {}
 	r := &reconciler{
 		claim: claimOf(o.Module, "", routes), client: c, cache: c, memory: mem, peers: mem, stores: storeReader{client: c, routes: routes}, wake: woken,
-		start: func(unit, int) {}, crowded: func(unit) bool { return false },
+		units:  units{start: func(unit, int) {}, crowded: func(unit) bool { return false }},
 		follow: follower{watches: watched, wake: woken},
 		runner: &runner{
 			pool:       dispatch.NewPool(c, watched, credentials.Rules{Ambient: credentials.AmbientNone}, dispatch.Options{}, nil),

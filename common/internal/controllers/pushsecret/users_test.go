@@ -45,7 +45,7 @@ func lookup(t *testing.T, other *peer, waited time.Duration) (*others, *object) 
 	mem := newMemory()
 	r := &reconciler{
 		claim: claim{routes: routes}, client: c, memory: mem, peers: mem, opts: setup.Options{Now: func() time.Time { return noon }},
-		start: func(unit, int) {}, crowded: func(u unit) bool { return u.Namespace == "crowded" },
+		units: units{start: func(unit, int) {}, crowded: func(u unit) bool { return u.Namespace == "crowded" }},
 	}
 	store := storeID{fakev1.GroupVersion.String(), "FakeStore", "store"}
 	add := func(namespace, name string, p *peer) *object {
