@@ -29,6 +29,8 @@ require (
 	software.sslmate.com/src/go-pkcs12 v0.7.4
 )
 
+require github.com/robfig/cron/v3 v3.0.1 // indirect
+
 require (
 	cloud.google.com/go/auth v0.20.0 // indirect
 	cloud.google.com/go/auth/oauth2adapt v0.2.8 // indirect

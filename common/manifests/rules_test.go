@@ -102,6 +102,17 @@ var refusals = map[string]refusal{
 	"find-none":          {"A find without conditions is refused.", "ExternalSecret", "{storeRef: {kind: FakeStore, name: s}, dataFrom: [{find: {decodingStrategy: Base64}}]}", "set path, name or tags"},
 	"find-tags":          {"A find by tags is accepted.", "ExternalSecret", "{storeRef: {kind: FakeStore, name: s}, dataFrom: [{find: {tags: {a: b}}}]}", ""},
 
+	"windows":              {"All fields of sync windows are accepted.", "ExternalSecret", "{storeRef: {kind: FakeStore, name: s}, syncWindows: {kind: deny, windows: [{schedule: '0 2 * * MON-FRI', duration: 1h30m, timeZone: Europe/Berlin}, {kind: allow, schedule: '@daily', duration: 24h, timeZone: Etc/GMT+1}, {kind: '', schedule: '@weekly', duration: 1m, timeZone: ''}]}}", ""},
+	"windows-zone":         {"A time zone in the schedule is refused.", "ExternalSecret", "{storeRef: {kind: FakeStore, name: s}, syncWindows: {kind: allow, windows: [{schedule: 'TZ=UTC 0 2 * * *', duration: 1h}]}}", "schedule cannot have a time zone: set timeZone"},
+	"windows-every":        {"An interval has no fixed times.", "ExternalSecret", "{storeRef: {kind: FakeStore, name: s}, syncWindows: {kind: allow, windows: [{schedule: '@every 6h', duration: 1h}]}}", "@every has no fixed times"},
+	"windows-short":        {"A window is open for at least a minute.", "ExternalSecret", "{storeRef: {kind: FakeStore, name: s}, syncWindows: {kind: allow, windows: [{schedule: '@daily', duration: 59s}]}}", "duration must be at least 1m"},
+	"windows-push":         {"A PushSecret has the same rules.", "PushSecret", "{storeRefs: [{kind: FakeStore, name: a}], selector: {secret: {name: a}}, syncWindows: {kind: allow, windows: [{schedule: '@daily', duration: '0'}]}}", "duration must be at least 1m"},
+	"windows-fan-out":      {"So has each object of a fan-out.", "ClusterExternalSecret", "{externalSecretSpec: {storeRef: {kind: FakeStore, name: s}, syncWindows: {kind: allow, windows: [{schedule: '@daily', duration: 1s}]}}}", "duration must be at least 1m"},
+	"windows-fan-out-push": {"So has each push of a fan-out.", "ClusterPushSecret", "{pushSecretSpec: {storeRefs: [{kind: FakeStore, name: a}], selector: {secret: {name: a}}, syncWindows: {kind: allow, windows: [{schedule: '@every 1h', duration: 1h}]}}}", "@every has no fixed times"},
+	"windows-kind-empty":   {"The kind is required.", "ExternalSecret", "{storeRef: {kind: FakeStore, name: s}, syncWindows: {kind: '', windows: [{schedule: '@daily', duration: 1h}]}}", "syncWindows.kind: Invalid value"},
+	"windows-duration":     {"A duration is required.", "ExternalSecret", "{storeRef: {kind: FakeStore, name: s}, syncWindows: {kind: allow, windows: [{schedule: '@daily', duration: ''}]}}", "duration: Invalid value"},
+	"windows-zone-path":    {"A time zone is not a path.", "ExternalSecret", "{storeRef: {kind: FakeStore, name: s}, syncWindows: {kind: allow, windows: [{schedule: '@daily', duration: 1h, timeZone: ../Berlin}]}}", "timeZone: Invalid value"},
+
 	"target-config-map": {"A ConfigMap is accepted.", "ExternalSecret", "{" + reads + ", target: {kind: ConfigMap}}", ""},
 	"target-type":       {"A ConfigMap has no type.", "ExternalSecret", "{" + reads + ", target: {kind: ConfigMap, template: {type: a}}}", "a ConfigMap has no type: remove template.type"},
 	"target-generated":  {"Generated values are secret.", "ExternalSecret", "{target: {kind: ConfigMap}, dataFrom: [{sourceRef: {generatorRef: {kind: FakeGenerator, name: a}}}]}", "generated values are secret: write them to a Secret"},

@@ -64,6 +64,11 @@ type ExternalSecretSpec struct {
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^(0|([0-9]*[.]?[0-9]+(ns|us|µs|ms|s|m|h))+)$') || duration(self) == duration('0s') || duration(self) >= duration('1s')",message="refreshInterval must be 0 or at least 1s"
 	RefreshInterval Duration `json:"refreshInterval,omitempty"`
 
+	// Times at which refreshInterval, an event or rotationInterval can cause a refresh. One that becomes due at another time is made
+	// when the next window opens.
+	// +optional
+	SyncWindows *SyncWindows `json:"syncWindows,omitempty"`
+
 	// The Secret to write.
 	// +optional
 	Target Target `json:"target,omitzero"`
@@ -460,6 +465,10 @@ type ExternalSecretStatus struct {
 	// +optional
 	NextRefreshTime *metav1.Time `json:"nextRefreshTime,omitempty"`
 
+	// Time at which the next of spec.syncWindows opens, while a refresh waits for it.
+	// +optional
+	NextWindowTime *metav1.Time `json:"nextWindowTime,omitempty"`
+
 	// Generation of the spec that this status describes.
 	// +optional
 	ObservedGeneration int64 `json:"observedGeneration,omitempty"`
@@ -619,6 +628,9 @@ type PartStatus struct {
 	// Value of the annotation direct-secrets.io/refresh-requested-at that the message answers.
 	// +optional
 	AttemptedRefreshRequest string `json:"attemptedRefreshRequest,omitempty"`
+	// Time at which the next of spec.syncWindows opens, while a read or a rotation waits for it.
+	// +optional
+	NextWindowTime *metav1.Time `json:"nextWindowTime,omitempty"`
 }
 
 // Condition types, after the kstatus conventions of sigs.k8s.io/cli-utils.

@@ -62,6 +62,11 @@ type PushSecretSpec struct {
 	// +kubebuilder:validation:XValidation:rule="!self.matches('^(0|([0-9]*[.]?[0-9]+(ns|us|µs|ms|s|m|h))+)$') || duration(self) == duration('0s') || duration(self) >= duration('1s')",message="refreshInterval must be 0 or at least 1s"
 	RefreshInterval Duration `json:"refreshInterval,omitempty"`
 
+	// Times at which refreshInterval can cause a comparison, and rotationInterval new values. One that becomes due at another time is
+	// made when the next window opens. A change of the Secret is pushed at any time.
+	// +optional
+	SyncWindows *SyncWindows `json:"syncWindows,omitempty"`
+
 	// Replace (the default): overwrite values that differ. IfNotExists: write only values that do not exist.
 	// +optional
 	UpdatePolicy PushUpdatePolicy `json:"updatePolicy,omitempty"`
@@ -332,6 +337,10 @@ type PushStoreStatus struct {
 	// Time of the next comparison with the store.
 	// +optional
 	NextRefreshTime *metav1.Time `json:"nextRefreshTime,omitempty"`
+
+	// Time at which the next of spec.syncWindows opens, while a comparison waits for it.
+	// +optional
+	NextWindowTime *metav1.Time `json:"nextWindowTime,omitempty"`
 
 	// Hash of the place where the store keeps its secrets, such as account and region. Stores with an equal place lead to the
 	// same remote secrets.

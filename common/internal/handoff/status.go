@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -74,6 +75,8 @@ type Report struct {
 	Message string
 	// Request is the refresh request that the message answers.
 	Request string
+	// Window is when the sync window opens that a read or a rotation waits for; nil if none does.
+	Window *metav1.Time
 }
 
 // LastReport is what this process last recorded in the status about a part, until the cache shows it. The zero value is ready
@@ -103,12 +106,18 @@ func (c Contributor) Of(recorded []v1alpha1.PartStatus) *v1alpha1.PartStatus {
 	return &recorded[i]
 }
 
+// Latest returns the contributor's entry in the status of an object as recorded in the cache, or as this process wrote it after
+// that; nil if there is none.
+func (c Contributor) Latest(o client.Object, recorded []v1alpha1.PartStatus, t *LastReport) *v1alpha1.PartStatus {
+	return t.last.Latest(reportedEntryOf(o.GetName(), o.GetResourceVersion(), c.Of(recorded))).entry
+}
+
 // Report updates the contributor's entry in the status of an object, if it differs. recorded are the entries in the cache.
 // t is what this process recorded before, and is updated. live must not read from a cache.
 func (c Contributor) Report(ctx context.Context, live client.Client, kind string, o client.Object, recorded []v1alpha1.PartStatus, s Report, t *LastReport) error {
-	is := t.last.Latest(reportedEntryOf(o.GetName(), o.GetResourceVersion(), c.Of(recorded))).entry
+	is := c.Latest(o, recorded, t)
 	want := s.entry(c, is)
-	if is == want || is != nil && want != nil && *is == *want {
+	if equality.Semantic.DeepEqual(is, want) {
 		return nil
 	}
 	version, err := c.apply(ctx, live, kind, o, want)
@@ -126,6 +135,7 @@ func (s Report) entry(c Contributor, is *v1alpha1.PartStatus) *v1alpha1.PartStat
 	want := &v1alpha1.PartStatus{
 		Module: c.Key(), Group: c.Group, Class: c.Class, Purpose: c.Purpose,
 		Reason: s.Reason, ErrorClass: string(s.Class), Message: status.Cut(s.Message, status.MaxMessage),
+		NextWindowTime: s.Window,
 	}
 	if s.Message != "" {
 		want.AttemptedRefreshRequest = s.Request

@@ -24,11 +24,20 @@ type RefreshInput struct {
 	// Notified is true if an event says that a remote secret has changed.
 	Notified bool
 	// Next is the time of the next periodic refresh, including its jitter.
-	Next time.Time
+	Next    time.Time
+	Windows WindowState
 
 	Generation, ObservedGeneration     int64
 	MetadataHash, ObservedMetadataHash string
 	Request, ObservedRequest           string
+}
+
+// WindowState is the state of the sync windows of an object.
+type WindowState struct {
+	// Closed is true while they allow no refresh because of an event or the time.
+	Closed bool
+	// Held is true if they held a refresh back.
+	Held bool
 }
 
 // Why is the reason for a refresh.
@@ -55,7 +64,7 @@ func RefreshDue(in RefreshInput) Why {
 		return Requested
 	case !in.Refreshed:
 		return First
-	case in.Notified && !once && in.Policy != v1alpha1.RefreshOnChange:
+	case in.Notified && in.followsEvents():
 		return Notified
 	case in.Failing && in.Generation == in.ObservedGeneration:
 		return Retry
@@ -63,12 +72,24 @@ func RefreshDue(in RefreshInput) Why {
 		return NotDue
 	case changed: // This includes CreatedOnce after a failure, so that a corrected spec takes effect.
 		return Changed
-	case in.Policy == v1alpha1.RefreshOnChange:
+	case in.Policy == v1alpha1.RefreshOnChange, in.Windows.Closed:
 		return NotDue
-	case !in.Now.Before(in.Next):
+	case in.Windows.Held, !in.Now.Before(in.Next):
 		return Elapsed
 	}
 	return NotDue
+}
+
+// followsEvents reports whether an event causes a refresh now.
+func (in RefreshInput) followsEvents() bool {
+	return !in.Windows.Closed && !Once(in.Policy, in.Interval) && in.Policy != v1alpha1.RefreshOnChange
+}
+
+// RefreshHeld reports whether the sync windows hold back a refresh that is due.
+func RefreshHeld(in RefreshInput) bool {
+	open := in
+	open.Windows.Closed = false
+	return in.Windows.Closed && RefreshDue(in) == NotDue && RefreshDue(open) != NotDue
 }
 
 // Once reports whether an object is refreshed until the first success, and not again.

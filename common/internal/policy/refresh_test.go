@@ -141,6 +141,46 @@ func TestRefreshDue(t *testing.T) {
 	}
 }
 
+// TestRefreshDueClosed decides while the sync windows are closed. The object is otherwise due for the named reasons.
+func TestRefreshDueClosed(t *testing.T) {
+	now := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+	type want struct {
+		Why  Why
+		Held bool
+	}
+	cases := map[string]struct {
+		reason string
+		change func(in *RefreshInput)
+		want   want
+	}{
+		"NotDue":    {"Nothing is held back that is not due.", func(*RefreshInput) {}, want{NotDue, false}},
+		"Elapsed":   {"A periodic refresh waits.", func(in *RefreshInput) { in.Next = now }, want{NotDue, true}},
+		"Notified":  {"So does one because of an event.", func(in *RefreshInput) { in.Notified = true }, want{NotDue, true}},
+		"Held":      {"So does one that a former process held back.", func(in *RefreshInput) { in.Windows.Held = true }, want{NotDue, true}},
+		"First":     {"The first read does not wait.", func(in *RefreshInput) { in.Refreshed, in.Notified = false, true }, want{First, false}},
+		"Requested": {"A request does not wait.", func(in *RefreshInput) { in.Request, in.Next = "1", now }, want{Requested, false}},
+		"Spec":      {"A changed spec does not wait, even after an event.", func(in *RefreshInput) { in.Generation, in.Notified = 2, true }, want{Changed, false}},
+		"Metadata":  {"Nor does a changed label.", func(in *RefreshInput) { in.MetadataHash, in.Next = "n", now }, want{Changed, false}},
+		"Failing":   {"A retry does not wait, even after an event.", func(in *RefreshInput) { in.Failing, in.Notified = true, true }, want{Retry, false}},
+		"OnChange": {"Nothing is due under OnChange.", func(in *RefreshInput) {
+			in.Policy, in.Windows.Held, in.Notified, in.Next = v1alpha1.RefreshOnChange, true, true, now
+		}, want{NotDue, false}},
+		"Once": {"Nor under CreatedOnce.", func(in *RefreshInput) {
+			in.Policy, in.Windows.Held, in.Notified, in.Next = v1alpha1.RefreshCreatedOnce, true, true, now
+		}, want{NotDue, false}},
+		"Opened": {"Once the windows are open, what was held back is due.", func(in *RefreshInput) { in.Windows.Held, in.Windows.Closed = true, false }, want{Elapsed, false}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			in := RefreshInput{Interval: time.Hour, Now: now, Next: now.Add(time.Minute), Refreshed: true, Generation: 1, ObservedGeneration: 1, Windows: WindowState{Closed: true}}
+			tc.change(&in)
+			if diff := cmp.Diff(tc.want, want{RefreshDue(in), RefreshHeld(in)}); diff != "" {
+				t.Errorf("\n%s\nRefreshDue(), RefreshHeld(): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
 func TestPeriodic(t *testing.T) {
 	cases := map[string]struct {
 		reason   string

@@ -25,7 +25,7 @@ const MissingFieldsAnnotation = v1alpha1.Group + "/missing-fields"
 const schemaPath = "/openapi/v3/apis/" + v1alpha1.Group + "/v1alpha1"
 
 // holdingFields are the fields that hold an object back.
-var holdingFields = []string{"ExternalSecret spec.suspend", "PushSecret spec.dryRun", "PushSecret spec.suspend"}
+var holdingFields = []string{"ExternalSecret spec.suspend", "ExternalSecret spec.syncWindows", "PushSecret spec.dryRun", "PushSecret spec.suspend", "PushSecret spec.syncWindows"}
 
 // A fieldCheck knows which of holdingFields the served schema does not have. It is safe for concurrent use.
 type fieldCheck struct {

@@ -6,10 +6,10 @@ import "testing"
 func TestMissingFields(t *testing.T) {
 	cases := map[string]struct{ reason, schema, want string }{
 		"Present": {"A CRD with all fields misses none.", `{"components":{"schemas":{"a":{"x-kubernetes-group-version-kind":[{"kind":"PushSecret"}],
-			"properties":{"spec":{"properties":{"dryRun":{},"suspend":{}}}}}}}}`, ""},
+			"properties":{"spec":{"properties":{"dryRun":{},"suspend":{},"syncWindows":{}}}}}}}}`, ""},
 		"Older": {"The fields of an older CRD are named, each with its Kind.", `{"components":{"schemas":{
-			"a":{"x-kubernetes-group-version-kind":[{"kind":"PushSecret"}],"properties":{"spec":{"properties":{"suspend":{}}}}},
-			"b":{"x-kubernetes-group-version-kind":[{"kind":"ExternalSecret"}],"properties":{"spec":{}}}}}}`, "ExternalSecret spec.suspend, PushSecret spec.dryRun"},
+			"a":{"x-kubernetes-group-version-kind":[{"kind":"PushSecret"}],"properties":{"spec":{"properties":{"suspend":{},"syncWindows":{}}}}},
+			"b":{"x-kubernetes-group-version-kind":[{"kind":"ExternalSecret"}],"properties":{"spec":{}}}}}}`, "ExternalSecret spec.suspend, ExternalSecret spec.syncWindows, PushSecret spec.dryRun"},
 		"Other": {"Other Kinds, such as lists, are ignored.", `{"components":{"schemas":{"a":{"x-kubernetes-group-version-kind":[{"kind":"PushSecretList"}]},"b":{}}}}`, ""},
 	}
 	for name, tc := range cases {

@@ -21,6 +21,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/pattern"
 	"github.com/direct-secrets/direct-secrets/common/internal/property"
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
+	"github.com/direct-secrets/direct-secrets/common/internal/windows"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -39,6 +40,8 @@ const MaxNames = 256 << 10
 type Plan struct {
 	// Interval is the time between two comparisons; 0 for none.
 	Interval time.Duration
+	// Windows are the sync windows.
+	Windows windows.Windows
 	// TemplateRefs are the ConfigMaps and Secrets that hold templates.
 	TemplateRefs []render.TextRef
 
@@ -53,6 +56,9 @@ func NewPlan(spec *v1alpha1.PushSecretSpec) (*Plan, error) {
 		return nil, errors.Wrap(err, "spec.refreshInterval")
 	}
 	p := &Plan{Interval: interval, TemplateRefs: render.TemplateRefsOf(spec.Template), spec: spec}
+	if p.Windows, err = windows.Parse(spec.SyncWindows); err != nil {
+		return nil, errors.Wrap(err, "spec.syncWindows")
+	}
 	if err := checkSelector(spec.Selector); err != nil {
 		return nil, err
 	}

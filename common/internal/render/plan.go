@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/windows"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -34,6 +35,8 @@ type Plan struct {
 	Interval time.Duration
 	// Target is the name of the Secret.
 	Target string
+	// Windows are the sync windows.
+	Windows windows.Windows
 	// TemplateRefs are the ConfigMaps and Secrets with templates.
 	TemplateRefs []TextRef
 }
@@ -69,6 +72,9 @@ func NewPlan(es *v1alpha1.ExternalSecret) (Plan, error) {
 	}
 	if err := unsupported(es); err != nil {
 		return Plan{}, err
+	}
+	if p.Windows, err = windows.Parse(es.Spec.SyncWindows); err != nil {
+		return Plan{}, errors.Wrap(err, "spec.syncWindows")
 	}
 	if len(es.Spec.Data)+len(es.Spec.DataFrom) == 0 {
 		return Plan{}, errors.New("spec: nothing to read; add an entry to data or dataFrom")

@@ -201,6 +201,9 @@ func TestNewPlanErrors(t *testing.T) {
 			s.DataFrom = []v1alpha1.DataFromEntry{extract("a")}
 			s.DataFrom[0].Find = &v1alpha1.Find{Path: "a"}
 		}, []string{"spec.dataFrom[0]", "split the entry in two"}},
+		"Windows": {"Sync windows are refused before any read.", func(s *spec) {
+			s.SyncWindows = &v1alpha1.SyncWindows{Kind: v1alpha1.SyncAllow, Windows: []v1alpha1.SyncWindow{{Schedule: "0 2 * * *", Duration: "4h", TimeZone: "Berlin"}}}
+		}, []string{"spec.syncWindows: windows[0]: timeZone", `"Berlin"`, "Europe/Berlin"}},
 		"RewriteNothing": {"An empty step is refused.", rewriting(v1alpha1.Rewrite{}), []string{"spec.dataFrom[0]: rewrite[0]", "0 of regexp, transform and merge", "set exactly one"}},
 		"RewriteTwice": {"A step with two changes is refused, because their order is undefined.", rewriting(v1alpha1.Rewrite{Regexp: &v1alpha1.RewriteRegexp{}, Merge: &v1alpha1.RewriteMerge{}}),
 			[]string{"spec.dataFrom[0]: rewrite[0]", "2 of regexp, transform and merge", "set exactly one"}},
@@ -235,6 +238,11 @@ var fields = map[string]string{
 	"suspend":                                          "served",
 	"refreshPolicy":                                    "served Periodic OnChange CreatedOnce; refused Hourly",
 	"refreshInterval":                                  "served 1h",
+	"syncWindows.kind":                                 "served allow deny; refused Later",
+	"syncWindows.windows.kind":                         "served allow deny; refused Later",
+	"syncWindows.windows.schedule":                     "served @daily",
+	"syncWindows.windows.duration":                     "served 1h",
+	"syncWindows.windows.timeZone":                     "served Europe/Berlin",
 	"target.kind":                                      "served Secret ConfigMap; refused Later",
 	"target.name":                                      "served",
 	"target.creationPolicy":                            "served Owner Orphan Merge CreateOrMerge None; refused Later",
@@ -344,6 +352,8 @@ func tryField(t *testing.T, path []string, value string, served bool) {
 		s.DataFrom = []v1alpha1.DataFromEntry{extract("shop/db")}
 		s.DataFrom[0].SourceRef = &v1alpha1.SourceRef{StoreRef: fakeStore("third")}
 		switch strings.Join(path[:min(len(path), 3)], ".") {
+		case "syncWindows.kind", "syncWindows.windows.kind", "syncWindows.windows.schedule", "syncWindows.windows.duration", "syncWindows.windows.timeZone":
+			s.SyncWindows = &v1alpha1.SyncWindows{Kind: v1alpha1.SyncAllow, Windows: []v1alpha1.SyncWindow{{Schedule: "0 2 * * *", Duration: "4h"}}}
 		case "dataFrom.sourceRef.generatorRef":
 			s.DataFrom[0].Extract = nil
 			s.DataFrom[0].SourceRef = &v1alpha1.SourceRef{GeneratorRef: fakeStore("fourth")}

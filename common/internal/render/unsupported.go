@@ -1,6 +1,7 @@
 package render
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
@@ -21,6 +22,15 @@ func unsupported(es *v1alpha1.ExternalSecret) error {
 	); err != nil {
 		return err
 	}
+	if w := es.Spec.SyncWindows; w != nil {
+		kinds := []enum{{"spec.syncWindows.kind", string(w.Kind), syncKinds}}
+		for i, one := range w.Windows {
+			kinds = append(kinds, enum{fmt.Sprintf("spec.syncWindows.windows[%d].kind", i), string(one.Kind), syncKinds})
+		}
+		if err := known(kinds...); err != nil {
+			return err
+		}
+	}
 	if err := checkTemplate(t.Template, es.TargetName()); err != nil {
 		return errors.Errorf("%s.%s", templateField, err)
 	}
@@ -36,6 +46,9 @@ func unsupported(es *v1alpha1.ExternalSecret) error {
 	}
 	return nil
 }
+
+// syncKinds are the kinds of sync windows.
+var syncKinds = names(v1alpha1.SyncAllow, v1alpha1.SyncDeny)
 
 // enum is a field with its supported values.
 type enum struct {

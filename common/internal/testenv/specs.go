@@ -1,6 +1,7 @@
 package testenv
 
 import (
+	"fmt"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -62,4 +63,23 @@ func WithClusterAuth(namespace string) func(*fakev1.ClusterFakeStore) {
 
 func auth(namespace string) *fakev1.FakeAuth {
 	return &fakev1.FakeAuth{SecretRef: v1alpha1.SecretKeySelector{Name: "credentials", Key: "password", Namespace: namespace}}
+}
+
+// Opens returns sync windows that are open for four hours from a minute of each day.
+func Opens(at time.Time) *v1alpha1.SyncWindows {
+	return &v1alpha1.SyncWindows{Kind: v1alpha1.SyncAllow, Windows: []v1alpha1.SyncWindow{{
+		Schedule: at.UTC().Format("4 15 * * *"), Duration: "4h",
+	}}}
+}
+
+// SameTime returns how a time in a status differs from the wanted one; zero stands for none.
+func SameTime(want time.Time, is *metav1.Time) string {
+	got := time.Time{}
+	if is != nil {
+		got = is.Time
+	}
+	if !got.Equal(want) {
+		return fmt.Sprintf("the time is %s, want %s", got.UTC(), want.UTC())
+	}
+	return ""
 }

@@ -250,6 +250,11 @@ status: {conditions: [{type: Ready, status: Unknown, reason: NoRemoteChanges, me
 				Fix: "see the operator's log and the runbook under DirectSecretsQueueStuck; to try again now: dsctl refresh externalsecret/db -n shop",
 			}},
 		},
+		"InWindow": {
+			reason: "a refresh that waits for a sync window is not overdue",
+			manifest: using + `status: {nextRefreshTime: "2026-11-23T11:30:00Z", nextWindowTime: "2026-11-24T02:00:00Z", conditions: [{type: Ready, status: "True", reason: SecretSynced}]}` +
+				"\n---" + prod,
+		},
 		"Gone": {
 			reason:   "an object that is Ready without a Secret is a warning, because its key can be misspelt",
 			manifest: using + `status: {conditions: [{type: Ready, status: "True", reason: SecretDeleted, message: nothing there}]}` + "\n---" + prod,

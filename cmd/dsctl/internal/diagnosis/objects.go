@@ -321,6 +321,9 @@ func refreshOverdue(s *snapshot.Snapshot, o *snapshot.Object) []Finding {
 		return nil
 	}
 	next := o.ExternalSecret.Status.NextRefreshTime
+	if window := o.ExternalSecret.Status.NextWindowTime; window != nil {
+		next = window // The refresh waits for it.
+	}
 	if next == nil || s.Now.Sub(next.Time) < refreshSlack {
 		return nil
 	}

@@ -34,11 +34,6 @@ func remoteRef(from, to string) rules {
 	}
 }
 
-// syncWindows leaves the windows out.
-func syncWindows(f *field) {
-	f.left("the object is in sync at any time, not only in the windows", "suspend it by spec.suspend while nothing may change")
-}
-
 // creationPolicy moves the policy that says who creates the Secret.
 func creationPolicy(f *field) {
 	if f.node.Value == "CreateOrMerge" {
@@ -68,7 +63,8 @@ var externalSecrets = rules{
 	"spec.refreshInterval":                    interval("spec.refreshInterval"),
 	"spec.secretStoreRef":                     storeRef("spec.storeRef"),
 	"spec.target.name":                        scalar("spec.target.name"),
-	"spec.syncWindows":                        syncWindows,
+	"spec.syncWindows.kind":                   oneOf("spec.syncWindows.kind", "allow", "deny"),
+	"spec.syncWindows.windows":                syncWindows,
 	"spec.target.creationPolicy":              creationPolicy,
 	"spec.target.deletionPolicy":              oneOf("spec.target.deletionPolicy", "Retain", "Delete", "Merge"),
 	"spec.target.immutable":                   immutable,

@@ -10,9 +10,10 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
+	"github.com/direct-secrets/direct-secrets/common/internal/windows"
 )
 
-// due returns why the stores must be read for the part; policy.NotDue if no read is due.
+// due returns why the stores must be read for the part; policy.NotDue if no read is due. It also sets s.hold.
 func (s *subject) due(started time.Time) policy.Why {
 	reads, plan := s.reads(), s.stores.Plan
 	now := s.opts.Now()
@@ -37,9 +38,16 @@ func (s *subject) due(started time.Time) policy.Why {
 		Next:     s.obj.next, Generation: 1,
 		MetadataHash: s.metadata(), ObservedMetadataHash: reads.Metadata,
 		Request: s.es.Annotations[v1alpha1.RefreshRequestAnnotation], ObservedRequest: reads.Request,
+		Windows: policy.WindowState{Closed: !plan.Windows.Open(now)},
+	}
+	if entry := s.self.Latest(s.es, s.es.Status.Parts, &s.obj.lastReport); entry != nil {
+		in.Windows.Held = entry.NextWindowTime != nil // A former process may have learned of an event.
 	}
 	if covered {
 		in.ObservedGeneration = in.Generation
+	}
+	if s.hold = (windows.Hold{}); policy.RefreshHeld(in) {
+		s.hold = plan.Windows.Hold(now, s.opts.Random())
 	}
 	return policy.RefreshDue(in)
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
+	"github.com/direct-secrets/direct-secrets/common/internal/windows"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -21,6 +22,9 @@ func TestDue(t *testing.T) {
 	src := render.Source{Store: v1alpha1.StoreRef{Kind: "FakeStore", Name: "s"}, Read: provider.Read{Ref: provider.Ref{Key: "db"}}}
 	self := handoff.Contributor{Group: "fake.direct-secrets.io", Purpose: v1alpha1.PartRead}
 	id := handoff.SourceID(src.Store, src.Read)
+	closed := func(s *subject) {
+		s.stores.Plan.Windows, _ = windows.Parse(&v1alpha1.SyncWindows{Kind: v1alpha1.SyncDeny, Windows: []v1alpha1.SyncWindow{{Schedule: "0 3 * * *", Duration: "1h"}}})
+	}
 	cases := map[string]struct {
 		reason string
 		change func(s *subject)
@@ -51,6 +55,22 @@ func TestDue(t *testing.T) {
 			"The values of an immutable Secret are read once.",
 			func(s *subject) { s.es.Spec.Target.Immutable, s.obj.failing = true, true }, policy.NotDue,
 		},
+		"Closed": {
+			"While the sync windows are closed, a periodic read waits.",
+			func(s *subject) { closed(s); s.obj.next = now.Add(-time.Second) }, policy.NotDue,
+		},
+		"ClosedEvent": {
+			"So does one because of an event.",
+			func(s *subject) { closed(s); s.obj.attempts.Notify(now) }, policy.NotDue,
+		},
+		"ClosedFailing": {
+			"A retry does not wait.",
+			func(s *subject) { closed(s); s.obj.failing = true; s.obj.attempts.Notify(now) }, policy.Retry,
+		},
+		"Held": {
+			"A read that a former process held back is made in the next window.",
+			func(s *subject) { s.es.Status.Parts[0].NextWindowTime = &metav1.Time{Time: now.Add(-time.Second)} }, policy.Elapsed,
+		},
 		"OnChange": {
 			"Without an interval the planned time does not count.",
 			func(s *subject) {
@@ -78,6 +98,9 @@ func TestDue(t *testing.T) {
 			tc.change(s)
 			if got := s.due(now.Add(-time.Hour)); got != tc.want {
 				t.Errorf("\n%s\ndue(): %s, want %s", tc.reason, got, tc.want)
+			}
+			if held := s.stores.Plan.Windows != nil && tc.want == policy.NotDue; s.hold.Holds() != held {
+				t.Errorf("\n%s\ndue(): hold is %+v, want a time: %t", tc.reason, s.hold, held)
 			}
 		})
 	}

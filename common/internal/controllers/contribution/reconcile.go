@@ -25,6 +25,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/status"
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 	"github.com/direct-secrets/direct-secrets/common/internal/trace"
+	"github.com/direct-secrets/direct-secrets/common/internal/windows"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -77,6 +78,8 @@ type subject struct {
 	// part is the metadata of the part, nil if there is none; record describes its content.
 	part   *metav1.PartialObjectMetadata
 	record handoff.Record
+	// hold is how long the sync windows hold back a read that is due.
+	hold windows.Hold
 }
 
 func (s *subject) key() types.NamespacedName { return client.ObjectKeyFromObject(s.es) }
@@ -149,7 +152,7 @@ func (r *Reconciler) pass(ctx context.Context, s *subject) (reconcile.Result, er
 		return reconcile.Result{}, r.retract(ctx, s)
 	}
 	if refused := s.stores.Admit(); refused != nil {
-		return r.reportVerdict(ctx, s, *refused, s.hold())
+		return r.reportVerdict(ctx, s, *refused, s.pause())
 	}
 	if why := s.due(r.started); why != policy.NotDue {
 		return r.fetch(ctx, s, why)
@@ -165,8 +168,8 @@ func (r *Reconciler) pass(ctx context.Context, s *subject) (reconcile.Result, er
 	return r.handedOver(ctx, s, false)
 }
 
-// hold returns holdInterval with jitter.
-func (s *subject) hold() time.Duration { return policy.Jitter(holdInterval, s.opts.Random()) }
+// pause returns holdInterval with jitter.
+func (s *subject) pause() time.Duration { return policy.Jitter(holdInterval, s.opts.Random()) }
 
 // fetch reads the stores, and stores their answers in the part.
 func (r *Reconciler) fetch(ctx context.Context, s *subject, why policy.Why) (reconcile.Result, error) {
@@ -178,7 +181,7 @@ func (r *Reconciler) fetch(ctx context.Context, s *subject, why policy.Why) (rec
 	case wait > 0:
 		return queue.Later(wait), nil
 	case refused != nil:
-		return r.reportVerdict(ctx, s, *refused, s.hold())
+		return r.reportVerdict(ctx, s, *refused, s.pause())
 	}
 	at, basis := r.opts.Now(), s.basis()
 	values, release, err := s.stores.Read(ctx, r.pool, fetch.Urgency(why, s.obj.attempts.Failed()), fetch.After(why, &s.obj.attempts))
@@ -248,7 +251,10 @@ func (r *Reconciler) handedOver(ctx context.Context, s *subject, newValues bool)
 	s.obj.failing, s.obj.misses = false, 0
 	s.obj.unreported = s.obj.unreported || newValues
 	wait := time.Duration(0)
-	if !s.obj.next.IsZero() {
+	switch {
+	case s.hold.Holds():
+		wait = s.hold.Wait(r.opts.Now())
+	case !s.obj.next.IsZero():
 		wait = max(s.obj.next.Sub(r.opts.Now()), time.Millisecond)
 	}
 	if reads := s.record.Reads; reads != nil && s.lacks(*reads) {
@@ -258,7 +264,7 @@ func (r *Reconciler) handedOver(ctx context.Context, s *subject, newValues bool)
 		s.obj.attempts.Succeed()
 	}
 	metrics.Synced("Part", v1alpha1.ReasonSecretSynced)
-	if err := r.report(ctx, s, handoff.Report{Part: s.part, NewValues: s.obj.unreported}); err != nil {
+	if err := r.report(ctx, s, handoff.Report{Part: s.part, NewValues: s.obj.unreported, Window: s.hold.Time()}); err != nil {
 		return reconcile.Result{}, err
 	}
 	s.obj.unreported = false

@@ -2,6 +2,7 @@ package eventsource_test
 
 import (
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -334,4 +335,36 @@ func TestPushes(t *testing.T) {
 			e.WantRemote(e.Backend, "db", tc.want)
 		})
 	}
+}
+
+// TestSyncWindow sends an event while the sync windows of an object are closed. The message is acknowledged, and the secret is read
+// when they open, also by the next process.
+func TestSyncWindow(t *testing.T) {
+	var ahead atomic.Int64
+	e := testenv.NewIdle(t)
+	start := func() { e.Start(testenv.Ahead(&ahead), operator.WithRandom(func() float64 { return 0 })) }
+	start()
+	e.Create(source(e, "events"))
+	opens := time.Now().Add(6 * time.Hour).Truncate(time.Minute)
+	e.Backend.Put("db", []byte("old"))
+	e.Create(e.ExternalSecret("db", seldom, func(es *v1alpha1.ExternalSecret) { es.Spec.SyncWindows = testenv.Opens(opens) }))
+	e.WantReady("db", v1alpha1.ReasonSecretSynced)
+	e.Backend.Put("db", []byte("new"))
+	e.Backend.Queue.Changed("", "db")
+	wantEmpty(e, &e.Backend.Queue)
+	if problem := testenv.SameTime(opens, e.Get("db").Status.NextWindowTime); problem != "" {
+		t.Errorf("the message is acknowledged, but status.nextWindowTime does not show that a refresh waits: %s", problem)
+	}
+	if got := e.Data("db")["value"]; got != "old" {
+		t.Errorf("the Secret has %q before the window", got)
+	}
+	e.Stop()
+	ahead.Store(int64(time.Until(opens.Add(-2 * time.Second))))
+	start()
+	e.Eventually(func() string {
+		if got := e.Data("db")["value"]; got != "new" {
+			return fmt.Sprintf("the Secret has %q after the opening", got)
+		}
+		return testenv.SameTime(time.Time{}, e.Get("db").Status.NextWindowTime)
+	})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 	"github.com/direct-secrets/direct-secrets/common/internal/status"
+	"github.com/direct-secrets/direct-secrets/common/internal/windows"
 )
 
 // The functions in this file decide what a walk does, based on what was loaded. They have no I/O.
@@ -18,7 +19,7 @@ import (
 func decide(s *subject, t policy.Target, blocked bool, started time.Time) (policy.Decision, syncState, time.Time) {
 	st, next := s.state, planned(s, started)
 	st.blocked, st.basis = blocked, s.basis(t)
-	st.why = due(s, blocked, next)
+	st.why, st.hold = due(s, blocked, next)
 	d := policy.Decide(s.self(st.why, blocked), t, nil)
 	// If this generation has already set ownerReference and mark, another client has changed them.
 	st.lost = d.Action == policy.Own && t.Mark.Generation == s.es.Generation
@@ -33,9 +34,9 @@ func planned(s *subject, started time.Time) time.Time {
 	return policy.Planned(s.obj.next, timeOf(s.seen.NextRefreshTime), s.opts.Now(), started, s.plan.Interval, s.opts.Random())
 }
 
-// due returns the reason to read the provider; policy.NotDue if no read is due. yields is true while other
-// ExternalSecrets hold keys that this one wants.
-func due(s *subject, blocked bool, next time.Time) policy.Why {
+// due returns the reason to read the provider; policy.NotDue if no read is due. hold is how long the sync windows hold a read back.
+// blocked is true while other ExternalSecrets hold keys that this one wants.
+func due(s *subject, blocked bool, next time.Time) (why policy.Why, hold windows.Hold) {
 	now := s.opts.Now()
 	reason := s.ready().Reason
 	failing := s.ready().Status == metav1.ConditionFalse
@@ -47,21 +48,27 @@ func due(s *subject, blocked bool, next time.Time) policy.Why {
 	case s.obj.signals.readAgain.Load():
 		failing = true
 	}
-	return policy.RefreshDue(policy.RefreshInput{
-		Policy:               s.es.Spec.RefreshPolicy,
-		Interval:             s.plan.Interval,
-		Now:                  now,
-		Refreshed:            s.seen.RefreshTime != nil && !onlyCompared(s),
-		Failing:              failing,
-		Notified:             !s.obj.attempts.Notified().IsZero(),
-		Next:                 next,
+	in := policy.RefreshInput{
+		Policy:    s.es.Spec.RefreshPolicy,
+		Interval:  s.plan.Interval,
+		Now:       now,
+		Refreshed: s.seen.RefreshTime != nil && !onlyCompared(s),
+		Failing:   failing,
+		Notified:  !s.obj.attempts.Notified().IsZero(),
+		Next:      next,
+		// A former process may have learned of an event.
+		Windows:              policy.WindowState{Closed: !s.plan.Windows.Open(now), Held: s.seen.NextWindowTime != nil},
 		Generation:           s.es.Generation,
 		ObservedGeneration:   s.observedGeneration(),
 		MetadataHash:         s.metadata(),
 		ObservedMetadataHash: s.seen.ObservedMetadataHash,
 		Request:              s.es.Annotations[v1alpha1.RefreshRequestAnnotation],
 		ObservedRequest:      s.seen.ObservedRefreshRequest,
-	})
+	}
+	if policy.RefreshHeld(in) {
+		hold = s.plan.Windows.Hold(now, s.opts.Random())
+	}
+	return policy.RefreshDue(in), hold
 }
 
 // onlyCompared reports whether the values were read under creationPolicy None, which no longer applies: nothing is
@@ -141,13 +148,17 @@ func pause(s *subject) time.Duration {
 	return remaining(s)
 }
 
-// remaining returns the time until the next periodic refresh, or until contributions of other operators must be
+// remaining returns the time until the next periodic refresh or the opening that it waits for, or until contributions of other operators must be
 // checked again, whichever comes first; 0 if there is neither.
 func remaining(s *subject) time.Duration {
-	if s.obj.next.IsZero() {
+	now := s.opts.Now()
+	wait := max(s.obj.next.Sub(now), time.Millisecond)
+	switch {
+	case s.state.hold.Holds():
+		wait = s.state.hold.Wait(now)
+	case s.obj.next.IsZero():
 		return s.handed.Wait
 	}
-	wait := max(s.obj.next.Sub(s.opts.Now()), time.Millisecond)
 	if s.handed.Wait > 0 {
 		wait = min(wait, s.handed.Wait)
 	}

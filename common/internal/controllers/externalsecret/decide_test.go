@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
@@ -11,6 +12,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/presence"
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
 	"github.com/direct-secrets/direct-secrets/common/internal/status"
+	"github.com/direct-secrets/direct-secrets/common/internal/windows"
 )
 
 // decided is an object that an earlier process has refreshed, an hour after the start of this process.
@@ -83,11 +85,59 @@ func TestDue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := decided(now, tc.change)
 			before := s.obj.next
-			if got := due(s, tc.blocked, planned(s, now.Add(-time.Hour))); got != tc.want {
+			if got, _ := due(s, tc.blocked, planned(s, now.Add(-time.Hour))); got != tc.want {
 				t.Errorf("\n%s\ndue(): %q, want %q", tc.reason, got, tc.want)
 			}
 			if !s.obj.next.Equal(before) {
 				t.Errorf("\n%s\ndue(): a decision changes the memory of the object", tc.reason)
+			}
+		})
+	}
+}
+
+// TestDueInWindows decides at noon about an object whose refresh is due.
+func TestDueInWindows(t *testing.T) {
+	now := time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
+	opens := time.Date(2030, 1, 2, 2, 0, 0, 0, time.UTC)
+	type want struct {
+		Why  policy.Why
+		Hold windows.Hold
+		// Wait is the time until the next walk.
+		Wait time.Duration
+	}
+	cases := map[string]struct {
+		reason   string
+		schedule string
+		change   func(*subject)
+		want     want
+	}{
+		"Closed": {"The refresh waits for the opening, and some seconds more.", "0 2 * * *", func(*subject) {}, want{policy.NotDue, windows.Hold{Opens: opens, Resume: opens.Add(30 * time.Second)}, 14*time.Hour + 30*time.Second}},
+		"Open":   {"It is made in a window.", "0 11 * * *", func(*subject) {}, want{Why: policy.Elapsed, Wait: time.Millisecond}},
+		"Fresh":  {"Nothing waits that is not due.", "0 2 * * *", func(s *subject) { s.seen.NextRefreshTime.Time = now.Add(time.Minute) }, want{Wait: time.Minute}},
+		"Recorded": {"A refresh that a former process held back waits.", "0 2 * * *", func(s *subject) {
+			s.seen.NextRefreshTime.Time, s.seen.NextWindowTime = now.Add(time.Minute), &metav1.Time{Time: opens}
+		}, want{policy.NotDue, windows.Hold{Opens: opens, Resume: opens.Add(30 * time.Second)}, 14*time.Hour + 30*time.Second}},
+		"Released": {"In a window, it is made.", "0 11 * * *", func(s *subject) {
+			s.seen.NextRefreshTime.Time, s.seen.NextWindowTime = now.Add(time.Minute), &metav1.Time{Time: now.Add(-time.Hour)}
+		}, want{Why: policy.Elapsed, Wait: time.Minute}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var err error
+			s := decided(now)
+			s.seen.NextRefreshTime.Time = now.Add(-time.Minute)
+			s.plan.Windows, err = windows.Parse(&v1alpha1.SyncWindows{Kind: v1alpha1.SyncAllow, Windows: []v1alpha1.SyncWindow{{Schedule: tc.schedule, Duration: "4h"}}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			tc.change(s)
+			s.obj.next = s.seen.NextRefreshTime.Time
+			var got want
+			got.Why, got.Hold = due(s, false, s.obj.next)
+			s.state.hold = got.Hold
+			got.Wait = remaining(s)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("\n%s\ndue(): -want, +got:\n%s", tc.reason, diff)
 			}
 		})
 	}

@@ -20,6 +20,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
+	"github.com/direct-secrets/direct-secrets/common/internal/windows"
 )
 
 // subject is one ExternalSecret in one pass: what was loaded, and what was decided.
@@ -42,6 +43,8 @@ type subject struct {
 type syncState struct {
 	// why is the reason to read the provider.
 	why policy.Why
+	// hold is how long the sync windows hold back a read that is due.
+	hold windows.Hold
 	// basis is subject.basis for the present target.
 	basis string
 	// blocked is true while other ExternalSecrets still hold keys that this one wants.

@@ -123,7 +123,9 @@ func (r *Reconciler) end(ctx context.Context, s *subject, o *outcome) (reconcile
 	case o.soon:
 		return queue.Soon(), nil
 	case o.verdict == nil:
-		return queue.Later(o.wait), nil
+		s.next = s.seen.DeepCopy()
+		s.next.NextWindowTime = s.state.hold.Time()
+		return queue.Later(o.wait), r.patch(ctx, s)
 	}
 	wait := o.wait
 	if o.retry {
@@ -134,7 +136,7 @@ func (r *Reconciler) end(ctx context.Context, s *subject, o *outcome) (reconcile
 	}
 	r.watchTarget(s, o)
 	conclude(s.next, s.es.Generation, *o.verdict)
-	s.next.AttemptedRefreshRequest = s.answered()
+	s.next.AttemptedRefreshRequest, s.next.NextWindowTime = s.answered(), s.state.hold.Time()
 	metrics.Synced("ExternalSecret", o.verdict.Reason)
 	switch err := r.patch(ctx, s); {
 	case errors.Is(err, status.ErrOvertaken):
@@ -204,8 +206,9 @@ func account(objects *objects, ledger *metrics.Ledger, s *subject) {
 		objects.taken(s.key(), s.es.Generation) // Do not count the time of a suspended object.
 	}
 	stand := metrics.Of(s.next.Conditions, s.es.CreationTimestamp.Time)
-	// The status of an object that is no longer read, or never was, has no next refresh time.
-	if !s.es.Spec.Suspend && s.next.NextRefreshTime != nil && policy.Periodic(s.es.Spec.RefreshPolicy, s.plan.Interval) {
+	// The status of an object that is no longer read, or never was, has no next refresh time. An object
+	// that waits for a sync window is not late.
+	if !s.es.Spec.Suspend && !s.state.hold.Holds() && s.next.NextRefreshTime != nil && policy.Periodic(s.es.Spec.RefreshPolicy, s.plan.Interval) {
 		stand.Interval, stand.Good = s.plan.Interval, s.obj.good
 		if t := s.next.RefreshTime; t != nil && t.After(stand.Good) {
 			stand.Good = t.Time // An earlier process wrote it.

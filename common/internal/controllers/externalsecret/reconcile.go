@@ -24,6 +24,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
 	"github.com/direct-secrets/direct-secrets/common/internal/trace"
 	"github.com/direct-secrets/direct-secrets/common/internal/watch"
+	"github.com/direct-secrets/direct-secrets/common/internal/windows"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -271,7 +272,7 @@ func (r *Reconciler) apply(ctx context.Context, s *subject, a *answer) (*outcome
 // succeed records that the target matches the provider's answer, and plans the next refresh.
 func (r *Reconciler) succeed(ctx context.Context, s *subject, a *answer, j writeDecision) (*outcome, error) {
 	s.obj.attempts.Succeed()
-	s.obj.next, s.obj.misses = time.Time{}, 0
+	s.obj.next, s.obj.misses, s.state.hold = time.Time{}, 0, windows.Hold{}
 	s.obj.blocked, s.obj.wantsOnlyBlocked = j.blocked, len(j.desired.Data) == 0
 	s.obj.good = a.at
 	s.obj.signals.lacks.Store(a.read.NotFound != nil)

@@ -1,6 +1,7 @@
 package generation
 
 import (
+	"cmp"
 	"hash/fnv"
 	"maps"
 	"slices"
@@ -81,6 +82,8 @@ type outcome struct {
 	parked bool
 	// failure is why values are missing or could not be replaced; without a message if there is no failure.
 	failure provider.Error
+	// window is when the sync window opens that a replacement waits for; nil if none does.
+	window *metav1.Time
 	// reason is the reason of the Ready condition for the failure; empty for the default.
 	reason string
 }
@@ -152,7 +155,7 @@ func (v view) decideValues(f found, held bool, t *todo, out *outcome) {
 	id := handoff.ID(f.ref)
 	in := input{
 		Now: v.now, Suspended: v.user.suspended, Fixed: v.user.fixed, Rotates: v.user.rotates,
-		Held: held, Request: v.user.refresh, Spread: spread(v.user.GetUID(), id),
+		Held: held, Request: v.user.refresh, Windows: v.user.windows, Spread: spread(v.user.GetUID(), id),
 	}
 	if e, ok := v.rec.Entries[id]; ok {
 		in.Entry = &e
@@ -165,11 +168,12 @@ func (v view) decideValues(f found, held bool, t *todo, out *outcome) {
 		out.fault(f.ref, provider.NewError(provider.Invalid, "spec.rotationInterval: %s", err))
 		return
 	}
-	why, next := valuesDue(in)
+	why, next, hold := valuesDue(in)
 	wait := v.attempts.wait(id, causeOf(in.Spec, in.Request), v.now)
 	switch n := len(v.rec.Retired); {
 	case why == "":
 		t.current = append(t.current, id)
+		out.window = cmp.Or(out.window, hold.Time())
 		if !next.IsZero() {
 			out.due(next, v.now)
 		}

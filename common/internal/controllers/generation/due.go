@@ -5,6 +5,7 @@ import (
 
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
+	"github.com/direct-secrets/direct-secrets/common/internal/windows"
 )
 
 // input is the input of the decision about the values of one generator.
@@ -27,6 +28,8 @@ type input struct {
 	Spec string
 	// Interval is the time after which values are replaced; 0 for never.
 	Interval time.Duration
+	// Windows are the sync windows of the object. They hold back only replacements because of Interval.
+	Windows windows.Windows
 	// Spread is in [0, 1) and constant for the same values, so that not all are due at the same time.
 	Spread float64
 }
@@ -43,32 +46,43 @@ const (
 )
 
 // valuesDue returns the reason to make or renew the values of one generator; without one, when to check again. A zero
-// time stands for never.
-func valuesDue(in input) (why string, next time.Time) {
+// time stands for never. hold is how long the sync windows hold a replacement back.
+func valuesDue(in input) (why string, next time.Time, hold windows.Hold) {
 	e := in.Entry
 	if e == nil {
 		if in.Suspended {
-			return "", time.Time{}
+			return "", time.Time{}, hold
 		}
-		return whyFirst, time.Time{}
+		return whyFirst, time.Time{}, hold
 	}
 	replaces := !in.Suspended && !in.Fixed
 	rotates := in.Rotates && replaces
 	switch {
 	case replaces && in.Request != "" && in.Request != e.Request:
-		return whyRequested, time.Time{}
+		return whyRequested, time.Time{}, hold
 	case rotates && in.Spec != e.Spec:
-		return whyChanged, time.Time{}
+		return whyChanged, time.Time{}, hold
 	}
 	if rotates && in.Held && in.Interval > 0 {
-		if next = e.Made.Add(early(in.Interval, in.Spread)); in.reached(next, e.Made) {
-			return whyElapsed, time.Time{}
+		var elapsed bool
+		if elapsed, next, hold = in.rotation(); elapsed {
+			return whyElapsed, time.Time{}, hold
 		}
 	}
 	if e.Expires.IsZero() {
-		return "", next
+		return "", next, hold
 	}
-	return in.expiring(rotates, next)
+	why, next = in.expiring(rotates, next)
+	return why, next, hold
+}
+
+// rotation reports whether values are replaced because of Interval, and otherwise when to check again. hold is as in valuesDue.
+func (in input) rotation() (elapsed bool, next time.Time, hold windows.Hold) {
+	if next = in.Entry.Made.Add(early(in.Interval, in.Spread)); !in.reached(next, in.Entry.Made) {
+		return false, next, hold
+	}
+	hold = in.Windows.Hold(in.Now, in.Spread)
+	return !hold.Holds(), hold.Resume, hold
 }
 
 // expiring is valuesDue for values that expire. next is the time of the next check for another reason.

@@ -6,7 +6,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+	"github.com/direct-secrets/direct-secrets/common/internal/windows"
 )
 
 var noon = time.Date(2030, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -71,7 +73,52 @@ func TestValuesDue(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			tc.in.Now = noon
 			var got want
-			got.Why, got.Next = valuesDue(tc.in)
+			got.Why, got.Next, _ = valuesDue(tc.in)
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("\n%s\nvaluesDue(): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestValuesDueClosed decides at noon. The sync windows are closed until 02:00, and the values were made ten hours ago.
+func TestValuesDueClosed(t *testing.T) {
+	ws, err := windows.Parse(&v1alpha1.SyncWindows{Kind: v1alpha1.SyncAllow, Windows: []v1alpha1.SyncWindow{{Schedule: "0 2 * * *", Duration: "4h"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	opens := noon.Add(14 * time.Hour)
+	made := handoff.Entry{Version: "v", Spec: "s", Made: noon.Add(-10 * time.Hour)}
+	expires := func(at time.Time, state string) *handoff.Entry {
+		e := made
+		e.Expires, e.State = at, state
+		return &e
+	}
+	type want struct {
+		Why  string
+		Next time.Time
+		Hold windows.Hold
+	}
+	hold := windows.Hold{Opens: opens, Resume: opens}
+	cases := map[string]struct {
+		reason string
+		in     input
+		want   want
+	}{
+		"Elapsed":     {"A replacement because of rotationInterval waits.", input{Entry: &made, Spec: "s", Interval: time.Hour}, want{"", opens, hold}},
+		"Early":       {"Nothing waits that is not due.", input{Entry: &made, Spec: "s", Interval: 11 * time.Hour}, want{Next: noon.Add(time.Hour)}},
+		"First":       {"The first values do not wait.", input{Spec: "s"}, want{Why: whyFirst}},
+		"Requested":   {"A request does not wait.", input{Entry: &made, Spec: "s", Request: "1", Interval: time.Hour}, want{Why: whyRequested}},
+		"Changed":     {"A changed generator does not wait.", input{Entry: &made, Spec: "t", Interval: time.Hour}, want{Why: whyChanged}},
+		"Renew":       {"The renewal of a lease does not wait, even if a replacement does.", input{Entry: expires(noon.Add(5*time.Hour), "lease"), Spec: "s", Interval: time.Hour}, want{whyRenew, time.Time{}, hold}},
+		"Expiring":    {"Values are replaced before they expire.", input{Entry: expires(noon.Add(5*time.Hour), ""), Spec: "s", Interval: time.Hour}, want{whyExpiring, time.Time{}, hold}},
+		"RenewBefore": {"A lease that is renewed before the opening is checked then.", input{Entry: expires(noon.Add(8*time.Hour), "lease"), Spec: "s", Interval: time.Hour}, want{"", noon.Add(2 * time.Hour), hold}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			tc.in.Now, tc.in.Windows, tc.in.Rotates, tc.in.Held = noon, ws, true, true
+			var got want
+			got.Why, got.Next, got.Hold = valuesDue(tc.in)
 			if diff := cmp.Diff(tc.want, got); diff != "" {
 				t.Errorf("\n%s\nvaluesDue(): -want, +got:\n%s", tc.reason, diff)
 			}

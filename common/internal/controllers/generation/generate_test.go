@@ -299,6 +299,22 @@ func TestKeepPrevious(t *testing.T) {
 	}
 }
 
+// wantRenewed waits until all credentials with a lifetime of an hour have been renewed.
+func (g *genEnv) wantRenewed() {
+	g.Helper()
+	g.Eventually(func() string {
+		for _, p := range g.parts() {
+			rec, _ := handoff.Of(p.Annotations)
+			for _, e := range rec.Entries {
+				if left := e.Expires.Sub(time.Now().Add(time.Duration(g.ahead.Load()))); left < 50*time.Minute {
+					return fmt.Sprintf("the credential is valid for another %s, want an hour", left)
+				}
+			}
+		}
+		return ""
+	})
+}
+
 // TestRenewal checks that a credential is renewed, and not replaced, as long as its object exists.
 func TestRenewal(t *testing.T) {
 	g := newGenEnv(t, leased)
@@ -306,17 +322,7 @@ func TestRenewal(t *testing.T) {
 	for range 5 {
 		g.wantDelivered("db")
 		g.pass(45 * time.Minute)
-		g.Eventually(func() string {
-			for _, p := range g.parts() {
-				rec, _ := handoff.Of(p.Annotations)
-				for _, e := range rec.Entries {
-					if left := e.Expires.Sub(time.Now().Add(time.Duration(g.ahead.Load()))); left < 50*time.Minute {
-						return fmt.Sprintf("the credential is valid for another %s, want an hour", left)
-					}
-				}
-			}
-			return ""
-		})
+		g.wantRenewed()
 		g.wantLive(user)
 	}
 	if got := g.user("db"); got != user {

@@ -297,6 +297,7 @@ func (p *pass) report(ctx context.Context, part metav1.Object, newValues bool) e
 	}
 	return p.contributor.Report(ctx, p.client, p.user.kind, p.user.Object, p.user.parts, handoff.Report{
 		Part: part, NewValues: newValues, Reason: p.out.reason, Class: p.out.failure.Class, Message: p.out.failure.Message, Request: request,
+		Window: p.out.window,
 	}, &p.obj.lastReport)
 }
 

@@ -14,6 +14,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/push"
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
+	"github.com/direct-secrets/direct-secrets/common/internal/windows"
 )
 
 // The kinds of objects that use generators, and the kind of a part.
@@ -28,8 +29,9 @@ type user struct {
 	refresh string
 	// generators are the generators of this module that it uses, each once.
 	generators []v1alpha1.StoreRef
-	// suspended, fixed and rotates are as in input.
+	// suspended, fixed, rotates and windows are as in input.
 	suspended, fixed, rotates bool
+	windows                   windows.Windows
 	// inSync is true if the object is in sync at its present generation.
 	inSync bool
 	// delivered holds, by generator, the version of the values that the consumers hold.
@@ -82,7 +84,7 @@ func (u *user) ofExternalSecret(es *v1alpha1.ExternalSecret, routes *resolve.Rou
 	}
 	plan, err := render.NewPlan(es)
 	u.suspended = es.Spec.Suspend || err != nil // An invalid spec makes no values either.
-	u.fixed = es.Spec.Target.Immutable
+	u.fixed, u.windows = es.Spec.Target.Immutable, plan.Windows
 	u.rotates = policy.Periodic(es.Spec.RefreshPolicy, plan.Interval)
 	u.delivered = map[handoff.Generator]string{}
 	for _, ref := range u.generators {
@@ -113,7 +115,10 @@ func (u *user) ofPushSecret(ps *v1alpha1.PushSecret, routes *resolve.Routes) {
 	if len(u.generators) == 0 {
 		return
 	}
-	_, err := push.NewPlan(&ps.Spec)
+	plan, err := push.NewPlan(&ps.Spec)
+	if err == nil {
+		u.windows = plan.Windows
+	}
 	u.suspended, u.rotates = ps.Spec.Suspend || ps.Spec.DryRun || err != nil, true
 	u.fixed = ps.Spec.UpdatePolicy == v1alpha1.UpdateIfNotExists // Existing values are never replaced.
 	u.delivered = map[handoff.Generator]string{}

@@ -13,6 +13,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
+	"github.com/direct-secrets/direct-secrets/common/internal/windows"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -77,6 +78,7 @@ type schedule struct {
 	now time.Time
 	// interval is the time between two comparisons; 0 for none.
 	interval time.Duration
+	windows  windows.Windows
 	// random returns numbers in [0, 1) for jitter.
 	random func() float64
 }
@@ -99,21 +101,26 @@ func (s *storeState) late(now time.Time, limit time.Duration) bool {
 	return !s.wait.since.IsZero() && now.Sub(s.wait.since) >= limit
 }
 
-// due reports whether the store must be compared now, and otherwise how long to wait; 0 for never. planned is the time
-// in the status of a store that was in sync.
-func (s *storeState) due(a kit.Attempt, inSync bool, planned *metav1.Time, sch schedule) (bool, time.Duration) {
+// due reports whether the store must be compared now, and otherwise how long to wait; 0 for never. hold is how long the sync windows
+// hold back a comparison that is due. planned is the time in the status of a store that was in sync.
+func (s *storeState) due(a kit.Attempt, inSync bool, planned *metav1.Time, sch schedule) (due bool, wait time.Duration, hold windows.Hold) {
 	if wait := s.begin(a, sch.now); wait > 0 {
-		return false, wait
+		return false, wait, hold
 	}
 	if !inSync || s.asked || sch.interval == 0 {
-		return !inSync || s.asked, 0
+		return !inSync || s.asked, 0, hold
 	}
 	if planned == nil {
 		planned = &metav1.Time{}
 	}
 	s.next = policy.Planned(s.next, planned.Time, sch.now, sch.now, sch.interval, sch.random())
-	wait := s.next.Sub(sch.now)
-	return wait <= 0, max(0, wait)
+	if wait := s.next.Sub(sch.now); wait > 0 {
+		return false, wait, hold
+	}
+	if hold = sch.windows.Hold(sch.now, sch.random()); hold.Holds() {
+		return false, hold.Wait(sch.now), hold
+	}
+	return true, 0, hold
 }
 
 // take returns the result of a push that has ended and plans the next attempt; nil if there is no new result.

@@ -14,6 +14,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/kit"
 	"github.com/direct-secrets/direct-secrets/common/internal/status"
+	"github.com/direct-secrets/direct-secrets/common/internal/windows"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -63,11 +64,47 @@ func TestDue(t *testing.T) {
 					s.attempts.Fail(0)
 					time.Sleep(tc.since)
 				}
-				due, wait := s.due(tc.attempt, tc.inSync, tc.planned, schedule{noon, tc.interval, half})
+				due, wait, _ := s.due(tc.attempt, tc.inSync, tc.planned, schedule{now: noon, interval: tc.interval, random: half})
 				if diff := cmp.Diff(tc.want, want{due, wait}); diff != "" {
 					t.Errorf("\n%s\ndue(): -want, +got:\n%s", tc.reason, diff)
 				}
 			})
+		})
+	}
+}
+
+// TestDueClosed compares at noon. The sync windows are closed until 02:00.
+func TestDueClosed(t *testing.T) {
+	ws, err := windows.Parse(&v1alpha1.SyncWindows{Kind: v1alpha1.SyncAllow, Windows: []v1alpha1.SyncWindow{{Schedule: "0 2 * * *", Duration: "4h"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	opens := noon.Add(14 * time.Hour)
+	type want struct {
+		Due  bool
+		Wait time.Duration
+		Hold windows.Hold
+	}
+	cases := map[string]struct {
+		reason string
+		next   time.Time
+		asked  bool
+		inSync bool
+		want   want
+	}{
+		"Periodic": {"A comparison because of the interval waits.", noon, false, true, want{false, 14*time.Hour + 30*time.Second, windows.Hold{Opens: opens, Resume: opens.Add(30 * time.Second)}}},
+		"NotYet":   {"Nothing waits that is not due.", noon.Add(time.Minute), false, true, want{Wait: time.Minute}},
+		"Changed":  {"A store that is out of sync is written.", noon, false, false, want{Due: true}},
+		"Asked":    {"A comparison that the removal by another object needs does not wait.", noon, true, true, want{Due: true}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			s := &storeState{next: tc.next, asked: tc.asked}
+			var got want
+			got.Due, got.Wait, got.Hold = s.due(kit.Attempt{Generation: 1}, tc.inSync, nil, schedule{now: noon, interval: time.Hour, windows: ws, random: half})
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("\n%s\ndue(): -want, +got:\n%s", tc.reason, diff)
+			}
 		})
 	}
 }
@@ -111,14 +148,14 @@ func TestTake(t *testing.T) {
 				for range tc.failures {
 					s.attempts.Fail(0)
 				}
-				if got := s.take(schedule{noon, tc.interval, half}); got != tc.result {
+				if got := s.take(schedule{now: noon, interval: tc.interval, random: half}); got != tc.result {
 					t.Errorf("\n%s\ntake(): %v, want %v", tc.reason, got, tc.result)
 				}
 				wait, _ := s.attempts.Begin(kit.Attempt{})
 				if diff := cmp.Diff(tc.want, want{wait, s.broken, s.failing, s.next, s.good}); diff != "" {
 					t.Errorf("\n%s\ntake(): -want, +got:\n%s", tc.reason, diff)
 				}
-				if s.take(schedule{noon, tc.interval, half}) != nil {
+				if s.take(schedule{now: noon, interval: tc.interval, random: half}) != nil {
 					t.Errorf("\n%s\ntake() returns a result twice", tc.reason)
 				}
 			})
@@ -147,7 +184,7 @@ func TestBegin(t *testing.T) {
 	if diff := cmp.Diff(2, len(p.open())); diff != "" {
 		t.Errorf("open stores: -want, +got:\n%s", diff)
 	}
-	p.with(a, func(s *storeState) { s.take(schedule{noon, 0, half}) })
+	p.with(a, func(s *storeState) { s.take(schedule{now: noon, random: half}) })
 	begins(a, true, "after the result was taken")
 }
 
@@ -194,16 +231,16 @@ func TestWaitsAgain(t *testing.T) {
 // TestNewAttemptDoesNotWait begins another attempt while a removal of the former one waits for other objects.
 func TestNewAttemptDoesNotWait(t *testing.T) {
 	s := &storeState{}
-	sch := schedule{noon, time.Hour, half}
+	sch := schedule{now: noon, interval: time.Hour, random: half}
 	former := kit.Attempt{Generation: 1}
 	s.due(former, false, nil, sch)
 	s.result = &result{Attempt: former, waits: true}
 	s.take(sch)
-	if due, wait := s.due(former, false, nil, sch); due || wait <= 0 {
+	if due, wait, _ := s.due(former, false, nil, sch); due || wait <= 0 {
 		t.Errorf("the removal does not wait: due %t, wait %s", due, wait)
 	}
 	s.wait.generations = map[types.UID]int64{"other": 1}
-	if due, _ := s.due(kit.Attempt{Generation: 2}, false, nil, sch); !due || s.wait.generations != nil {
+	if due, _, _ := s.due(kit.Attempt{Generation: 2}, false, nil, sch); !due || s.wait.generations != nil {
 		t.Errorf("the next generation: due %t, waits for %v", due, s.wait.generations)
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/setup"
 	"github.com/direct-secrets/direct-secrets/common/internal/status"
 	"github.com/direct-secrets/direct-secrets/common/internal/trace"
+	"github.com/direct-secrets/direct-secrets/common/internal/windows"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -266,7 +267,7 @@ func (p *pass) push(ctx context.Context, dests []destination) (starts []func(), 
 		switch {
 		case d.refusal != nil:
 			d.conclude(*d.refusal, p.ps.Generation)
-			d.status.AttemptedRefreshRequest = requestOf(p.ps)
+			d.status.AttemptedRefreshRequest, d.status.NextWindowTime = requestOf(p.ps), nil
 			continue
 		case slices.Contains(busy, id):
 			continue
@@ -307,7 +308,9 @@ func (p *pass) due(d *destination, is refs) (due bool, priority int, wait time.D
 		if inSync && !s.asked {
 			s.done = max(s.done, a.Generation)
 		}
-		due, wait = s.due(a, inSync, d.status.NextRefreshTime, sch)
+		var hold windows.Hold
+		due, wait, hold = s.due(a, inSync, d.status.NextRefreshTime, sch)
+		d.status.NextWindowTime = hold.Time()
 		if priority = queue.High; inSync || s.attempts.Failed() {
 			priority = queue.Low
 		}
@@ -331,7 +334,7 @@ func (p *pass) known() []v1alpha1.PushStoreStatus {
 func (p *pass) schedule() schedule {
 	s := schedule{now: p.now, random: p.opts.Random}
 	if p.plan != nil {
-		s.interval = p.plan.Interval
+		s.interval, s.windows = p.plan.Interval, p.plan.Windows
 	}
 	return s
 }

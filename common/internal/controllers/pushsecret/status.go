@@ -169,8 +169,8 @@ func requestOf(ps *v1alpha1.PushSecret) string {
 // metricsState returns the state of an object for the metrics, from its conditions and status entries.
 func metricsState(ps *v1alpha1.PushSecret, conditions []metav1.Condition, stores []v1alpha1.PushStoreStatus, at *progress, sch schedule) metrics.State {
 	s := metrics.Of(conditions, ps.CreationTimestamp.Time)
-	if sch.interval == 0 {
-		return s
+	if sch.interval == 0 || slices.ContainsFunc(stores, func(of v1alpha1.PushStoreStatus) bool { return of.NextWindowTime != nil }) {
+		return s // An object that waits for a sync window is not late.
 	}
 	s.Interval, s.Good = sch.interval, sch.now
 	for _, of := range stores {

@@ -1,0 +1,280 @@
+// Package windows knows when the sync windows of an object are open. Its functions are pure.
+package windows
+
+import (
+	"strings"
+	"sync"
+	"time"
+
+	// Images from scratch, and Windows, have no time zones.
+	_ "time/tzdata"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"github.com/robfig/cron/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+)
+
+const (
+	// horizon is how far ahead At looks for a change.
+	horizon = 366 * 24 * time.Hour
+	// maxSteps limits the work of At.
+	maxSteps = 5000
+	// again is when to look again for an opening that was not found.
+	again = 24 * time.Hour
+	// minDuration is the resolution of a schedule.
+	minDuration = time.Minute
+	// spread is the time after an opening over which held refreshes are spread.
+	spread = time.Minute
+)
+
+// Windows are the sync windows of an object. Without any, it can be refreshed at any time.
+type Windows []window
+
+// window is open for a duration after each time of a schedule.
+type window struct {
+	deny     bool
+	schedule cron.SpecSchedule
+	duration time.Duration
+}
+
+// Parse returns the windows of a spec, which may be nil. The error names the field below spec.syncWindows, and the fix.
+func Parse(spec *v1alpha1.SyncWindows) (Windows, error) {
+	if spec == nil {
+		return nil, nil
+	}
+	if len(spec.Windows) == 0 {
+		return nil, errors.New("windows is empty; add a window, or remove syncWindows")
+	}
+	var all Windows
+	for i, s := range spec.Windows {
+		kind := s.Kind
+		if kind == "" {
+			kind = spec.Kind
+		}
+		w, err := parse(kind, s)
+		if err != nil {
+			return nil, errors.Wrapf(err, "windows[%d]", i)
+		}
+		all = append(all, w)
+	}
+	return all, nil
+}
+
+func parse(kind v1alpha1.SyncWindowKind, s v1alpha1.SyncWindow) (window, error) {
+	if kind != v1alpha1.SyncAllow && kind != v1alpha1.SyncDeny {
+		return window{}, errors.Errorf("kind: %q is not a kind of a window; set allow or deny", string(kind))
+	}
+	d, err := s.Duration.Or(0)
+	switch {
+	case err != nil:
+		return window{}, errors.Wrap(err, "duration")
+	case d < minDuration:
+		return window{}, errors.Errorf("duration: %q is too short; set at least 1m", string(s.Duration))
+	}
+	schedule, err := parseSchedule(s.Schedule)
+	if err != nil {
+		return window{}, errors.Wrap(err, "schedule")
+	}
+	if schedule.Location, err = location(s.TimeZone); err != nil {
+		return window{}, errors.Wrap(err, "timeZone")
+	}
+	return window{deny: kind == v1alpha1.SyncDeny, schedule: *schedule, duration: d}, nil
+}
+
+// parser reads five fields, or a word such as @daily.
+var parser = cron.NewParser(cron.Minute | cron.Hour | cron.Dom | cron.Month | cron.Dow | cron.Descriptor)
+
+func parseSchedule(text string) (*cron.SpecSchedule, error) {
+	if strings.Contains(text, "TZ=") {
+		return nil, errors.Errorf("%q cannot have a time zone; set timeZone", text)
+	}
+	s, err := parser.Parse(text)
+	if err != nil {
+		return nil, errors.Errorf("%q is not a cron expression with five fields, such as '0 2 * * *', nor a word such as @daily", text)
+	}
+	spec, ok := s.(*cron.SpecSchedule)
+	if !ok {
+		return nil, errors.Errorf("%q has no fixed times; write a cron expression such as '0 */6 * * *'", text)
+	}
+	spec.Location = time.UTC
+	// The days of the calendar repeat after 28 years, but the library looks five years ahead. That is enough for 29 February, but
+	// for the years about 2100.
+	if spec.Next(time.Date(2024, 1, 1, 0, 0, 0, 0, time.UTC)).IsZero() {
+		return nil, errors.Errorf("%q names a day that does not exist; correct it", text)
+	}
+	return spec, nil
+}
+
+// locations are the time zones that were loaded, by name. Their number is limited by that of the existing ones.
+var locations sync.Map
+
+func location(name string) (*time.Location, error) {
+	if l, ok := locations.Load(name); ok {
+		return l.(*time.Location), nil //nolint:forcetypeassert // Only this function stores values.
+	}
+	l, err := time.LoadLocation(name)
+	if err != nil || l == time.Local || strings.Contains(name, "//") {
+		return nil, errors.Errorf("%q is not a time zone; write one such as Europe/Berlin, or remove it for UTC", name)
+	}
+	locations.Store(name, l)
+	return l, nil
+}
+
+// Open reports whether an object can be refreshed at a time.
+func (ws Windows) Open(t time.Time) bool {
+	allows, open := false, false
+	for _, w := range ws {
+		is := !w.opened(t).IsZero()
+		switch {
+		case w.deny && is:
+			return false
+		case !w.deny:
+			allows, open = true, open || is
+		}
+	}
+	return open || !allows
+}
+
+// At reports whether an object can be refreshed at a time, and when that changes next. The time is zero if no change was found within
+// a year, or in a reasonable number of steps.
+func (ws Windows) At(now time.Time) (open bool, changes time.Time) {
+	open = ws.Open(now)
+	steps := maxSteps
+	for t := now; steps > 0; steps-- {
+		if open {
+			t = ws.closes(t, &steps)
+		} else {
+			t = ws.opens(t, &steps)
+		}
+		switch {
+		case t.IsZero() || t.Sub(now) > horizon:
+			return open, time.Time{}
+		case ws.Open(t) != open:
+			return open, t
+		}
+	}
+	return open, time.Time{}
+}
+
+// opens returns the earliest time after t, at which the windows are closed, at which they may open; zero for never.
+func (ws Windows) opens(t time.Time, steps *int) (at time.Time) {
+	for _, w := range ws {
+		if w.deny && !w.opened(t).IsZero() {
+			at = later(at, w.closes(t, steps))
+		}
+	}
+	if !at.IsZero() {
+		return at
+	}
+	for _, w := range ws {
+		if !w.deny {
+			at = earlier(at, w.schedule.Next(t))
+		}
+	}
+	return at
+}
+
+// closes returns the earliest time after t, at which the windows are open, at which they may close; zero for never.
+func (ws Windows) closes(t time.Time, steps *int) time.Time {
+	var allowed, denied time.Time
+	for _, w := range ws {
+		switch {
+		case w.deny:
+			denied = earlier(denied, w.schedule.Next(t))
+		case !w.opened(t).IsZero():
+			allowed = later(allowed, w.closes(t, steps))
+		}
+	}
+	return earlier(allowed, denied)
+}
+
+// A Hold says how long what is due must wait for the windows to open. The zero Hold holds nothing back.
+type Hold struct {
+	// Opens is when the windows open; zero if that is not within a year.
+	Opens time.Time
+	// Resume is when to check again: up to a minute after the opening, so that not all objects are refreshed at once; or after a day.
+	Resume time.Time
+}
+
+// Hold returns how long the windows hold back what is due. random is in [0, 1).
+func (ws Windows) Hold(now time.Time, random float64) Hold {
+	if ws.Open(now) {
+		return Hold{}
+	}
+	_, opens := ws.At(now)
+	if opens.IsZero() {
+		return Hold{Resume: now.Add(again)}
+	}
+	within := spread
+	if _, closes := ws.At(opens); !closes.IsZero() {
+		within = min(within, closes.Sub(opens)/2)
+	}
+	return Hold{opens, opens.Add(time.Duration(float64(within) * random))}
+}
+
+// Holds reports whether something is held back.
+func (h Hold) Holds() bool { return !h.Resume.IsZero() }
+
+// Wait returns the time until Resume, which is not 0.
+func (h Hold) Wait(now time.Time) time.Duration { return max(h.Resume.Sub(now), time.Millisecond) }
+
+// Time returns the time of the opening for a status; nil if it is not known.
+func (h Hold) Time() *metav1.Time {
+	if h.Opens.IsZero() {
+		return nil
+	}
+	return &metav1.Time{Time: h.Opens}
+}
+
+// opened returns the first time of the schedule since which a window is open; zero if it is closed.
+func (w window) opened(t time.Time) time.Time {
+	if at := w.schedule.Next(t.Add(-w.duration)); !at.IsZero() && !at.After(t) {
+		return at
+	}
+	return time.Time{}
+}
+
+// closes returns when a window closes that is open at t, or a later time at which it is still open if there are no steps left. A
+// window can be open longer than its duration, if it opens again before it closes.
+func (w window) closes(t time.Time, steps *int) time.Time {
+	end := w.opened(t).Add(w.duration)
+	for *steps > 0 && end.Sub(t) <= horizon {
+		at := w.lastOpening(end, steps)
+		if at.IsZero() {
+			return end
+		}
+		end = at.Add(w.duration)
+	}
+	return end
+}
+
+// lastOpening returns a late opening of a window within one duration up to end; zero if there is none. It looks back further each
+// time, because there can be thousands of them.
+func (w window) lastOpening(end time.Time, steps *int) time.Time {
+	for back := time.Minute; ; back = min(2*back, w.duration) {
+		*steps--
+		if at := w.schedule.Next(end.Add(-back)); !at.IsZero() && !at.After(end) {
+			return at
+		}
+		if back == w.duration {
+			return time.Time{}
+		}
+	}
+}
+
+// earlier returns the earlier of two times; the other one if one is zero.
+func earlier(a, b time.Time) time.Time {
+	if a.IsZero() || !b.IsZero() && b.Before(a) {
+		return b
+	}
+	return a
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}

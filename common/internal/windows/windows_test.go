@@ -1,0 +1,242 @@
+package windows
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+)
+
+const (
+	allow = v1alpha1.SyncAllow
+	deny  = v1alpha1.SyncDeny
+)
+
+// spec returns windows of one kind, each as "schedule | duration | time zone | kind".
+func spec(kind v1alpha1.SyncWindowKind, windows ...string) *v1alpha1.SyncWindows {
+	s := &v1alpha1.SyncWindows{Kind: kind}
+	for _, text := range windows {
+		part := strings.Split(text+"|||", "|")
+		for i := range part {
+			part[i] = strings.TrimSpace(part[i])
+		}
+		s.Windows = append(s.Windows, v1alpha1.SyncWindow{
+			Schedule: part[0], Duration: v1alpha1.Duration(part[1]), TimeZone: part[2], Kind: v1alpha1.SyncWindowKind(part[3]),
+		})
+	}
+	return s
+}
+
+func at(t *testing.T, text string) time.Time {
+	t.Helper()
+	v, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+func TestAt(t *testing.T) {
+	type want struct {
+		Open bool
+		// Changes is in UTC; empty for never.
+		Changes string
+	}
+	night := []string{"0 2 * * * | 4h"}
+	berlin := []string{"0 2 * * * | 4h | Europe/Berlin"}
+	york := []string{"30 1 * * * | 2h | America/New_York"}
+	cases := map[string]struct {
+		reason string
+		spec   *v1alpha1.SyncWindows
+		now    string
+		want   want
+	}{
+		"None":       {"Without windows, it is always open.", nil, "2026-11-26T12:00:00Z", want{true, ""}},
+		"Before":     {"An allowed window is closed before its start.", spec(allow, night...), "2026-11-26T01:59:59Z", want{false, "2026-11-26T02:00:00Z"}},
+		"Start":      {"It is open from its start.", spec(allow, night...), "2026-11-26T02:00:00Z", want{true, "2026-11-26T06:00:00Z"}},
+		"Inside":     {"It stays open for its duration.", spec(allow, night...), "2026-11-26T05:59:59Z", want{true, "2026-11-26T06:00:00Z"}},
+		"Fraction":   {"Times have fractions of a second.", spec(allow, night...), "2026-11-26T05:59:59.9Z", want{true, "2026-11-26T06:00:00Z"}},
+		"End":        {"It is closed from its end.", spec(allow, night...), "2026-11-26T06:00:00Z", want{false, "2026-11-27T02:00:00Z"}},
+		"DenyBefore": {"All other times of denied windows are allowed.", spec(deny, night...), "2026-11-26T01:00:00Z", want{true, "2026-11-26T02:00:00Z"}},
+		"DenyInside": {"A denied window is closed.", spec(deny, night...), "2026-11-26T03:00:00Z", want{false, "2026-11-26T06:00:00Z"}},
+		"Word":       {"A word stands for a schedule.", spec(allow, "@daily | 1h"), "2026-11-26T12:00:00Z", want{false, "2026-11-27T00:00:00Z"}},
+		"Weekend":    {"A window can start on a day of the week.", spec(deny, "0 0 * * SAT | 48h"), "2026-11-29T12:00:00Z", want{false, "2026-11-30T00:00:00Z"}},
+
+		"AcrossMidnight": {"A window can end on the next day.", spec(allow, "0 22 * * * | 8h"), "2026-11-27T03:00:00Z", want{true, "2026-11-27T06:00:00Z"}},
+		"Overlapping":    {"Windows that overlap are one.", spec(allow, "0 2 * * * | 4h", "0 5 * * * | 4h"), "2026-11-26T03:00:00Z", want{true, "2026-11-26T09:00:00Z"}},
+		"Adjacent":       {"So are windows that touch.", spec(allow, "0 2 * * * | 4h", "0 6 * * * | 4h"), "2026-11-26T03:00:00Z", want{true, "2026-11-26T10:00:00Z"}},
+		"DenyWins":       {"While both are open, deny takes precedence.", spec(allow, "0 2 * * * | 4h", "0 3 * * * | 1h||deny"), "2026-11-26T03:30:00Z", want{false, "2026-11-26T04:00:00Z"}},
+		"DenyLater":      {"An allowed window closes when a denied one opens.", spec(allow, "0 2 * * * | 4h", "0 3 * * * | 1h||deny"), "2026-11-26T02:30:00Z", want{true, "2026-11-26T03:00:00Z"}},
+		"DenyToEnd":      {"A denied window that covers the rest leaves the next day.", spec(allow, "0 2 * * * | 4h", "0 3 27 * * | 9h||deny"), "2026-11-27T05:00:00Z", want{false, "2026-11-28T02:00:00Z"}},
+		"OnlyAllowed":    {"With one allowed window, other times are closed, whatever is denied.", spec(deny, "0 2 * * * | 1h", "0 8 * * * | 1h||allow"), "2026-11-26T12:00:00Z", want{false, "2026-11-27T08:00:00Z"}},
+
+		"LongerThanPeriod":  {"A window that is longer than its period never closes.", spec(allow, "0 * * * * | 2h"), "2026-11-26T12:30:00Z", want{true, ""}},
+		"EachMinute":        {"So does one that opens each minute for a day.", spec(deny, "* * * * * | 24h"), "2026-11-26T12:30:00Z", want{false, ""}},
+		"AsLongAsPeriod":    {"In UTC, a day is as long as its period.", spec(deny, "0 0 * * * | 24h"), "2026-11-26T12:30:00Z", want{false, ""}},
+		"LongOnWeekdays":    {"A long window closes after its last start.", spec(allow, "0 */2 * * MON-FRI | 5h"), "2026-11-26T12:30:00Z", want{true, "2026-11-28T03:00:00Z"}},
+		"EachMinuteOfHours": {"Many starts are one window.", spec(allow, "* 2-4 * * * | 30m"), "2026-11-26T02:10:00Z", want{true, "2026-11-26T05:29:00Z"}},
+		"Rare":              {"A window beyond a year counts as never.", spec(allow, "0 0 29 2 * | 24h"), "2026-11-26T12:00:00Z", want{false, ""}},
+		"RareAmongMany":     {"Denied windows outside of allowed ones are not looked at.", spec(allow, "0 0 1 7 * | 1h", "*/2 * * * * | 1m||deny"), "2026-11-26T12:00:00Z", want{false, "2027-07-01T00:01:00Z"}},
+
+		"Zone":              {"A window is in its time zone.", spec(allow, berlin...), "2026-11-26T00:30:00Z", want{false, "2026-11-26T01:00:00Z"}},
+		"ZoneSummer":        {"In summer, it is an hour earlier in UTC.", spec(allow, berlin...), "2026-07-26T00:00:00Z", want{true, "2026-07-26T04:00:00Z"}},
+		"SpringBefore":      {"A start that the change to summer time skips does not take place.", spec(allow, berlin...), "2026-03-28T12:00:00Z", want{false, "2026-03-30T00:00:00Z"}},
+		"SpringAcross":      {"A window that is open during the change keeps its duration.", spec(allow, "0 1 * * * | 4h | Europe/Berlin"), "2026-03-29T00:30:00Z", want{true, "2026-03-29T04:00:00Z"}},
+		"AutumnAcross":      {"So does one at the end of summer time.", spec(allow, "0 1 * * * | 4h | Europe/Berlin"), "2026-10-25T00:30:00Z", want{true, "2026-10-25T03:00:00Z"}},
+		"AutumnTwice":       {"A start in the hour that is repeated takes place twice, so the window is longer.", spec(allow, berlin...), "2026-10-25T00:30:00Z", want{true, "2026-10-25T05:00:00Z"}},
+		"AutumnDay":         {"A day of 25 hours leaves an hour after a window of 24.", spec(deny, "0 0 * * * | 24h | Europe/Berlin"), "2026-10-20T12:00:00Z", want{false, "2026-10-25T22:00:00Z"}},
+		"YorkSpring":        {"New York skips the hour after 02:00; this window starts before.", spec(allow, york...), "2026-03-08T06:45:00Z", want{true, "2026-03-08T08:30:00Z"}},
+		"YorkSpringSkipped": {"A start at 02:30 is skipped.", spec(allow, "30 2 * * * | 2h | America/New_York"), "2026-03-08T05:00:00Z", want{false, "2026-03-09T06:30:00Z"}},
+		"YorkAutumn":        {"01:30 takes place twice, an hour apart.", spec(allow, "30 1 * * * | 15m | America/New_York"), "2026-11-01T05:50:00Z", want{false, "2026-11-01T06:30:00Z"}},
+		"YorkAutumnOnce":    {"Two starts are one window, if it is longer than an hour.", spec(allow, york...), "2026-11-01T05:45:00Z", want{true, "2026-11-01T08:30:00Z"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			ws, err := Parse(tc.spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			open, changes := ws.At(at(t, tc.now))
+			got := want{Open: open}
+			if !changes.IsZero() {
+				got.Changes = changes.UTC().Format(time.RFC3339)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("\n%s\nAt(%s): -want, +got:\n%s", tc.reason, tc.now, diff)
+			}
+		})
+	}
+}
+
+// TestAtAgainstOpen compares At with Open, minute by minute. It leaves out Australia/Lord_Howe: it changes the clock by half an hour,
+// and on these days the library finds other times from further away.
+func TestAtAgainstOpen(t *testing.T) {
+	cases := map[string]*v1alpha1.SyncWindows{
+		"Mixed":     spec(allow, "0 1 * * * | 5h | Europe/Berlin", "*/7 3 * * * | 3m | America/New_York|deny", "30 22 * * * | 90m"),
+		"Deny":      spec(deny, "15 1,2,3 * * * | 50m | America/New_York", "0 */5 * * * | 2h | Asia/Kathmandu"),
+		"Half hour": spec(allow, "*/30 * * * * | 20m | Asia/Kathmandu"),
+	}
+	for name, s := range cases {
+		for _, day := range []string{"2026-03-07T12:00:00Z", "2026-03-28T12:00:00Z", "2026-04-04T12:00:00Z", "2026-10-03T12:00:00Z", "2026-10-24T12:00:00Z", "2026-10-31T12:00:00Z"} {
+			ws, err := Parse(s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			now := at(t, day)
+			is, next := ws.At(now)
+			for end := now.Add(30 * time.Hour); now.Before(end); now = now.Add(time.Minute) {
+				if now.Equal(next) {
+					is, next = ws.At(now)
+				}
+				if open := ws.Open(now); open != is {
+					t.Fatalf("%s: Open(%s): %t, but At has named no change since the last", name, now, open)
+				}
+			}
+		}
+	}
+}
+
+// TestAllZones looks at the days of all changes of the clock. The library must find a next time in each.
+func TestAllZones(t *testing.T) {
+	for _, zone := range []string{"America/Sao_Paulo", "Africa/Cairo", "Asia/Beirut", "America/Havana", "Pacific/Apia", "Asia/Kathmandu", "Atlantic/Azores"} {
+		ws, err := Parse(spec(allow, "0 0 * * * | 1h | "+zone))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for now := at(t, "2010-01-01T12:00:00Z"); now.Year() < 2012; now = now.AddDate(0, 0, 1) {
+			if open, changes := ws.At(now); changes.IsZero() || changes.Sub(now) > 49*time.Hour {
+				t.Errorf("%s: At(%s): %t, %s; want a change within two days", zone, now, open, changes)
+			}
+		}
+	}
+}
+
+func TestHold(t *testing.T) {
+	now := at(t, "2026-11-26T12:00:00Z")
+	cases := map[string]struct {
+		reason string
+		spec   *v1alpha1.SyncWindows
+		random float64
+		want   Hold
+	}{
+		"Open":   {"Nothing waits while the windows are open.", spec(deny, "0 2 * * * | 4h"), 0.5, Hold{}},
+		"First":  {"The first object is refreshed at the opening.", spec(allow, "0 2 * * * | 4h"), 0, Hold{at(t, "2026-11-27T02:00:00Z"), at(t, "2026-11-27T02:00:00Z")}},
+		"Spread": {"Others follow within a minute.", spec(allow, "0 2 * * * | 4h"), 0.5, Hold{at(t, "2026-11-27T02:00:00Z"), at(t, "2026-11-27T02:00:30Z")}},
+		"Short":  {"All follow before a short window closes.", spec(allow, "0 2 * * * | 1m"), 0.5, Hold{at(t, "2026-11-27T02:00:00Z"), at(t, "2026-11-27T02:00:15Z")}},
+		"Never":  {"If the windows never open, this is checked again.", spec(deny, "* * * * * | 1h"), 0.5, Hold{time.Time{}, now.Add(again)}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			ws, err := Parse(tc.spec)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tc.want, ws.Hold(now, tc.random)); diff != "" {
+				t.Errorf("\n%s\nHold(): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestLimit looks for a change that takes too many steps.
+func TestLimit(t *testing.T) {
+	ws, err := Parse(spec(deny, "* * * * * | 1m", "1-59/2 * * * * | 1m", "*/2 * * * * | 1m"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := maxSteps
+	if ws.opens(at(t, "2026-11-26T12:00:00Z"), &steps); steps > 0 || steps < -10 {
+		t.Errorf("%d steps are left, want the search to stop at the limit", steps)
+	}
+}
+
+func TestParseErrors(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		spec   *v1alpha1.SyncWindows
+		want   []string
+	}{
+		"Empty":       {"An object without windows is a mistake.", spec(allow), []string{"windows is empty", "remove syncWindows"}},
+		"Kind":        {"The kind must be known.", spec("Allow", "@daily | 1h"), []string{"windows[0]: kind", `"Allow"`, "set allow or deny"}},
+		"OwnKind":     {"So must that of a window.", spec(allow, "@daily | 1h", "@daily | 1h||no"), []string{"windows[1]: kind", `"no"`}},
+		"NoDuration":  {"The duration is required.", spec(allow, "@daily"), []string{"windows[0]: duration", "at least 1m"}},
+		"Short":       {"A schedule has minutes.", spec(allow, "@daily | 59s"), []string{"windows[0]: duration", `"59s"`, "at least 1m"}},
+		"Duration":    {"A duration has a unit.", spec(allow, "@daily | 5"), []string{"windows[0]: duration", `"5"`, "write it as"}},
+		"Schedule":    {"A schedule is a cron expression.", spec(allow, "at night | 1h"), []string{"windows[0]: schedule", `"at night"`, "five fields"}},
+		"Seconds":     {"It has no seconds.", spec(allow, "0 0 2 * * * | 1h"), []string{"windows[0]: schedule", "five fields"}},
+		"Every":       {"An interval has no fixed times.", spec(allow, "@every 6h | 1h"), []string{"windows[0]: schedule", "no fixed times"}},
+		"ZoneInside":  {"The time zone has a field of its own.", spec(allow, "CRON_TZ=Europe/Berlin 0 2 * * * | 1h"), []string{"windows[0]: schedule", "set timeZone"}},
+		"ZoneOnly":    {"The library panics at this one.", spec(allow, "TZ=0 | 1h"), []string{"windows[0]: schedule", "set timeZone"}},
+		"NoSuchDay":   {"A day that never comes is a mistake.", spec(allow, "0 0 30 2 * | 1h"), []string{"windows[0]: schedule", "does not exist"}},
+		"Zone":        {"The time zone must exist.", spec(allow, "@daily | 1h | Europe/Bonn"), []string{"windows[0]: timeZone", `"Europe/Bonn"`, "Europe/Berlin"}},
+		"Local":       {"The time zone of the operator has no meaning.", spec(allow, "@daily | 1h | Local"), []string{"windows[0]: timeZone", `"Local"`}},
+		"Slashes":     {"A time zone has one name.", spec(allow, "@daily | 1h | Europe//Berlin"), []string{"windows[0]: timeZone", `"Europe//Berlin"`}},
+		"OutsideZone": {"A time zone is not a file.", spec(allow, "@daily | 1h | ../Berlin"), []string{"windows[0]: timeZone"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, err := Parse(tc.spec)
+			if err == nil {
+				t.Fatalf("\n%s\nParse(): no error", tc.reason)
+			}
+			for _, w := range tc.want {
+				if !strings.Contains(err.Error(), w) {
+					t.Errorf("\n%s\nParse(): %q does not contain %q", tc.reason, err, w)
+				}
+			}
+		})
+	}
+}
+
+func BenchmarkAtDense(b *testing.B) {
+	ws, err := Parse(spec(deny, "* * * * * | 1m | Europe/Berlin"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		ws.At(time.Unix(1795000000, 0))
+	}
+}
