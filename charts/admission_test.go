@@ -9,6 +9,8 @@ import (
 	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
+	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/client-go/rest"
@@ -61,6 +63,14 @@ func TestAdmissionPolicies(t *testing.T) {
 		}
 		return ""
 	})
+	for _, kind := range []string{"ExternalSecret", "PushSecret"} { // The API server needs some time before it serves a CRD.
+		controlplane.Eventually(t, func() string {
+			if err := admin.Create(background, object(t, "policies", "{apiVersion: direct-secrets.io/v1alpha1, kind: %s, metadata: {name: x}}", kind), client.DryRunAll); meta.IsNoMatchError(err) || kerrors.IsNotFound(err) {
+				return err.Error()
+			}
+			return ""
+		})
+	}
 	t.Run("CRDs", crdsAreProtected)
 	t.Run("ClusterKinds", clusterKindsAreChosen)
 	t.Run("Parts", partsAreProtected)

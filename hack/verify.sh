@@ -66,9 +66,9 @@ for main in provider-*/main.go generator-*/main.go; do
 	if [[ -f $main ]]; then within "$main" "$(wc -l <"$main")" 40 lines; fi
 done
 # The linker omits unused methods, unless a program can call methods by name, as text/template does. Every binary is then ten
-# megabytes larger. `go build -ldflags=-dumpdep` shows the callers with <ReflectMethod>.
+# megabytes larger. The largest one, provider-aws, has 47 megabytes: SQS's client took one more, and the time zones half of one. `go build -ldflags=-dumpdep` shows the callers with <ReflectMethod>.
 for binary in bin/*; do
-	if [[ -f $binary ]]; then within "$binary" "$(wc -c <"$binary")" 46000000 bytes; fi
+	if [[ -f $binary ]]; then within "$binary" "$(wc -c <"$binary")" 48000000 bytes; fi
 done
 
 echo "== workflows"

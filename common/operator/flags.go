@@ -33,6 +33,8 @@ type Flags struct {
 	NoRemoteChanges bool
 	// ConfigMapTargets lets ExternalSecrets write ConfigMaps, which needs permission.
 	ConfigMapTargets bool
+	// WorkloadRestarts lets ExternalSecrets restart workloads, which needs permission.
+	WorkloadRestarts bool
 }
 
 // logs are the flags for logging.
@@ -87,6 +89,8 @@ func (f *Flags) Bind(fs *flag.FlagSet) {
 	fs.DurationVar(&f.ProviderTimeout, "provider-timeout", 30*time.Second, "Timeout of one call to a provider, including its retries.")
 	fs.BoolVar(&f.ConfigMapTargets, "configmap-targets", false,
 		"serve ExternalSecrets whose target.kind is ConfigMap; it needs the permission to write ConfigMaps")
+	fs.BoolVar(&f.WorkloadRestarts, "workload-restarts", false,
+		"Serve ExternalSecrets with target.restart. It needs the permission to list and patch workloads.")
 	fs.BoolVar(&f.NoRemoteChanges, "no-remote-changes", false,
 		"Read stores and write Secrets, but change nothing outside the cluster: no push, removal, revocation, renewal or new dynamic credential. For a restored backup, a cloned cluster and a drill.")
 }

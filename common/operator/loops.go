@@ -23,6 +23,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/controllers/generation"
 	"github.com/direct-secrets/direct-secrets/common/internal/controllers/missingprovider"
 	"github.com/direct-secrets/direct-secrets/common/internal/controllers/pushsecret"
+	"github.com/direct-secrets/direct-secrets/common/internal/controllers/restart"
 	"github.com/direct-secrets/direct-secrets/common/internal/controllers/storehealth"
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
 	"github.com/direct-secrets/direct-secrets/common/internal/kit"
@@ -121,7 +122,7 @@ func (o *Operator) addLoops(s *shared) error {
 		Namespaced:           o.flags.namespaced(),
 		Walks:                s.walks,
 		CallTimeout:          o.flags.ProviderTimeout,
-		Permitted:            setup.Permitted{NoRemoteChanges: o.flags.NoRemoteChanges, ConfigMapTargets: o.flags.ConfigMapTargets},
+		Permitted:            setup.Permitted{NoRemoteChanges: o.flags.NoRemoteChanges, ConfigMapTargets: o.flags.ConfigMapTargets, WorkloadRestarts: o.flags.WorkloadRestarts},
 		DefaultCleanupPolicy: v1alpha1.CleanupPolicy(o.flags.DefaultCleanupPolicy),
 		Audit:                o.flags.audit(os.Stderr),
 		Board:                s.board,
@@ -141,6 +142,9 @@ func (o *Operator) addLoops(s *shared) error {
 	}
 	if err := externalsecret.Setup(s, s.live, s.pool, s.watches, refs, opts); err != nil {
 		return errors.Wrap(err, "cannot set up the ExternalSecret controller")
+	}
+	if err := restart.Setup(s, s.live, refs, opts); err != nil {
+		return errors.Wrap(err, "cannot set up the controller of restarts")
 	}
 	if err := eventsource.Setup(s, s.live, s.pool, refs.Resolver, opts); err != nil {
 		return errors.Wrap(err, "cannot set up the controller of event sources")

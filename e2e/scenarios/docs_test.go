@@ -323,7 +323,8 @@ var foreign = map[string][]string{
 	"argoproj.io/v1alpha1/Application": {
 		"spec.project", "spec.destination.server", "spec.destination.namespace", "spec.source.repoURL", "spec.source.chart",
 		"spec.source.targetRevision", "spec.source.helm.valuesObject.*", "spec.syncPolicy.automated.prune",
-		"spec.syncPolicy.automated.selfHeal", "spec.syncPolicy.syncOptions",
+		"spec.syncPolicy.automated.selfHeal", "spec.syncPolicy.syncOptions", "spec.source.path",
+		"spec.ignoreDifferences.group", "spec.ignoreDifferences.kind", "spec.ignoreDifferences.managedFieldsManagers",
 	},
 }
 

@@ -277,6 +277,8 @@ type permissions struct {
 	Tokens  []rbacv1.PolicyRule `json:"tokens,omitempty"`
 	// ConfigMaps is for targets that are ConfigMaps.
 	ConfigMaps []rbacv1.PolicyRule `json:"configMaps,omitempty"`
+	// Workloads is for restarts.
+	Workloads []rbacv1.PolicyRule `json:"workloads,omitempty"`
 }
 
 func writePermissions(from, module, chart string) error {
@@ -285,7 +287,7 @@ func writePermissions(from, module, chart string) error {
 		return err
 	}
 	var r permissions
-	parts := map[string]*[]rbacv1.PolicyRule{"": &r.Rules, "-cluster": &r.Cluster, "-leases": &r.Leases, "-records": &r.Records, "-tokens": &r.Tokens, "-configmaps": &r.ConfigMaps}
+	parts := map[string]*[]rbacv1.PolicyRule{"": &r.Rules, "-cluster": &r.Cluster, "-leases": &r.Leases, "-records": &r.Records, "-tokens": &r.Tokens, "-configmaps": &r.ConfigMaps, "-workloads": &r.Workloads}
 	for _, doc := range strings.Split(string(raw), "\n---\n") {
 		var role rbacv1.ClusterRole
 		if err := yaml.UnmarshalStrict([]byte(doc), &role); err != nil {

@@ -43,6 +43,8 @@ var roles = []struct {
 `},
 	{"configmaps", "-configmaps", `# Optional: only for ExternalSecrets of %s whose target is a ConfigMap, with --configmap-targets.
 `},
+	{"workloads", "-workloads", `# Optional: only for ExternalSecrets of %s that restart workloads, with --workload-restarts.
+`},
 }
 
 func main() {

@@ -154,6 +154,7 @@ spec:
       (printf "allow-plain-http=%t" $s.allowPlainHTTP)
       (printf "no-remote-changes=%t" (eq (toString $s.remoteChanges) "false"))
       (printf "configmap-targets=%t" $s.configMapTargets.enabled)
+      (printf "workload-restarts=%t" $s.workloadRestarts.enabled)
       (printf "log-level=%s" $s.logLevel)
       (printf "log-format=%s" $s.logFormat)
       (printf "audit-log=%t" $s.auditLog)

@@ -12,7 +12,7 @@ automountServiceAccountToken: false
 {{/*
 The permissions in `files/rights.yaml`, which `make generate` writes from the markers in the code. Its parts are: `rights`,
 in every served namespace; cluster, for cluster-scoped resources; leases, in the namespaces of Leases; records, in
-its own namespace; tokens; and configMaps.
+its own namespace; tokens; configMaps; and workloads.
 */}}
 {{- define "library.rights" -}}
 {{- $s := .settings -}}
@@ -28,6 +28,9 @@ its own namespace; tokens; and configMaps.
 {{ include "library.role" (merge (dict "name" (printf "%s-records" .name) "rules" $rights.records "namespaces" (list $own)) .) }}
 {{- if $s.configMapTargets.enabled }}
 {{ include "library.role" (merge (dict "name" (printf "%s-configmaps" .name) "rules" $rights.configMaps "namespaces" $s.scope.namespaces) .) }}
+{{- end }}
+{{- if $s.workloadRestarts.enabled }}
+{{ include "library.role" (merge (dict "name" (printf "%s-workloads" .name) "rules" $rights.workloads "namespaces" $s.scope.namespaces) .) }}
 {{- end }}
 {{- if and $s.metrics.enabled $s.metrics.auth }}
 {{ include "library.role" (merge (dict "name" (printf "%s-metrics-auth" .name) "namespaces" list "rules" (list

@@ -42,6 +42,7 @@ names:
   - allowPlainHTTP
   - remoteChanges
   - configMapTargets
+  - workloadRestarts
   - controllerClass
   - concurrency
   - providerTimeout

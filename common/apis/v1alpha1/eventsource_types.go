@@ -21,7 +21,7 @@ type ClusterEventSourceSpec struct {
 
 // AsStore returns the spec of a store that serves the same namespaces.
 func (s ClusterEventSourceSpec) AsStore() *ClusterStoreSpec {
-	return ClusterGeneratorSpec{Conditions: s.Conditions}.AsStore(ScopeSpec{})
+	return ClusterGeneratorSpec(s).AsStore(ScopeSpec{})
 }
 
 // EventSourceSubresource is embedded by every event source Kind.

@@ -149,6 +149,7 @@ const (
 // +kubebuilder:validation:XValidation:rule="!(has(self.cleanupPolicy) && size(self.cleanupPolicy) > 0 && has(self.creationPolicy) && size(self.creationPolicy) > 0 && self.creationPolicy != 'Owner')",message="cleanupPolicy needs creationPolicy Owner: only an owned Secret is cleaned up"
 // +kubebuilder:validation:XValidation:rule="!(has(self.immutable) && self.immutable && has(self.creationPolicy) && self.creationPolicy in ['Merge', 'CreateOrMerge', 'None'])",message="immutable needs creationPolicy Owner or Orphan: a shared Secret must stay mutable"
 // +kubebuilder:validation:XValidation:rule="!(has(self.kind) && self.kind == 'ConfigMap' && has(self.template) && has(self.template.type) && size(self.template.type) > 0)",message="a ConfigMap has no type: remove template.type"
+// +kubebuilder:validation:XValidation:rule="!(has(self.restart) && has(self.creationPolicy) && self.creationPolicy == 'None')",message="restart needs a creationPolicy that writes a Secret; None writes none"
 type Target struct {
 	// Kind to write. Secret (the default), or ConfigMap for values that are not secret, if the operator allows it. Everything that
 	// is said about the Secret then holds for the ConfigMap. It cannot be changed.
@@ -185,6 +186,10 @@ type Target struct {
 	// Shape of the Secret.
 	// +optional
 	Template *Template `json:"template,omitempty"`
+
+	// Workloads to restart when the data of the Secret changes, if the operator allows it.
+	// +optional
+	Restart *Restart `json:"restart,omitempty"`
 }
 
 // Template shapes the Secret from the values that were read.
@@ -497,6 +502,10 @@ type ExternalSecretStatus struct {
 	// Names of what another creationPolicy would change in the target. Only with creationPolicy None.
 	// +optional
 	Difference *Difference `json:"difference,omitempty"`
+
+	// Restarts of workloads. Only with spec.target.restart.
+	// +optional
+	Restart *RestartStatus `json:"restart,omitempty"`
 
 	// Contributions of modules: generated values, and values read for an object that another module reconciles.
 	// +optional

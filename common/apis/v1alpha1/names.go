@@ -28,6 +28,16 @@ const (
 	// hash of the store's group, kind, namespace and name follows.
 	StoreLabelPrefix = "stores." + Group + "/"
 
+	// RestartAnnotationPrefix starts the annotation on a pod template with the hash of a Secret's data; the name of the
+	// Secret follows.
+	RestartAnnotationPrefix = "restart." + Group + "/"
+
+	// SaltAnnotation is the annotation of a Secret with the key of that hash.
+	SaltAnnotation = Group + "/restart-salt"
+
+	// RestartFieldManager is the field manager of both annotations.
+	RestartFieldManager = "direct-secrets-restart"
+
 	// FieldManagerPrefix starts the field manager of every write to a Secret; the name of the
 	// ExternalSecret follows.
 	FieldManagerPrefix = "direct-secrets:"

@@ -53,4 +53,6 @@ type Permitted struct {
 	NoRemoteChanges bool
 	// ConfigMapTargets is true for an operator that writes ConfigMaps, too.
 	ConfigMapTargets bool
+	// WorkloadRestarts is true for an operator that restarts workloads.
+	WorkloadRestarts bool
 }

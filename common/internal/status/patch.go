@@ -21,6 +21,8 @@ type Kind[O client.Object, S any] struct {
 	Status func(O) *S
 	// Except are the status fields that Patch does not write, because others own them.
 	Except []string
+	// Keep copies to a status what other writers own in live, such as their conditions. Nil: they own whole fields only.
+	Keep func(next, live *S)
 	// Overtaken reports whether another operator has written a status after seen, for work that it has done itself.
 	// Then the status to write is out of date. Nil means never.
 	Overtaken func(seen, live *S) bool
@@ -59,6 +61,9 @@ func (k Kind[O, S]) Patch(ctx context.Context, c client.Client, o O, version str
 		}
 		if k.Overtaken != nil && k.Overtaken(before, k.Status(live)) {
 			return none, false, ErrOvertaken
+		}
+		if k.Keep != nil {
+			k.Keep(next, k.Status(live))
 		}
 		before, version = k.Status(live), live.GetResourceVersion()
 	}
@@ -100,9 +105,20 @@ func difference(before, next any, except []string) (map[string]any, error) {
 		delete(from, name)
 		delete(to, name)
 	}
+	return changedFields(from, to), nil
+}
+
+// changedFields returns a merge patch between two objects. In such a patch, a field that is absent stays as it is, at any depth.
+func changedFields(from, to map[string]any) map[string]any {
 	diff := map[string]any{}
 	for name, v := range to {
-		if !equality.Semantic.DeepEqual(from[name], v) {
+		was, ok := from[name].(map[string]any)
+		is, ok2 := v.(map[string]any)
+		switch {
+		case equality.Semantic.DeepEqual(from[name], v):
+		case ok && ok2:
+			diff[name] = changedFields(was, is)
+		default:
 			diff[name] = v
 		}
 	}
@@ -111,7 +127,7 @@ func difference(before, next any, except []string) (map[string]any, error) {
 			diff[name] = nil
 		}
 	}
-	return diff, nil
+	return diff
 }
 
 func fields(status any) (map[string]any, error) {

@@ -26,7 +26,7 @@ var resource = schema.GroupResource{Group: v1alpha1.Group, Resource: "externalse
 
 func TestDifference(t *testing.T) {
 	type status = v1alpha1.ExternalSecretStatus
-	base := status{ObservedGeneration: 1, ObservedRefreshRequest: "r", Binding: &v1alpha1.Binding{Name: "db"}, Parts: []v1alpha1.PartStatus{{Module: "gcp"}}}
+	base := status{ObservedGeneration: 1, ObservedRefreshRequest: "r", Binding: &v1alpha1.Binding{Name: "db"}, Difference: &v1alpha1.Difference{Exists: true, Type: "x"}, Parts: []v1alpha1.PartStatus{{Module: "gcp"}}}
 	cases := map[string]struct {
 		reason string
 		change func(*status)
@@ -36,6 +36,7 @@ func TestDifference(t *testing.T) {
 		"Changed":  {"Only changed fields are sent, so that unknown fields and those of other owners are kept.", func(s *status) { s.ObservedGeneration = 2 }, `{"observedGeneration":2}`},
 		"Added":    {"A new field is sent.", func(s *status) { s.Sources = []v1alpha1.SourceStatus{{Key: "a"}} }, `{"sources":[{"key":"a"}]}`},
 		"Removed":  {"A removed field is sent as null.", func(s *status) { s.ObservedRefreshRequest, s.Binding = "", nil }, `{"binding":null,"observedRefreshRequest":null}`},
+		"Nested":   {"A field that is removed within another one is sent as null.", func(s *status) { s.Difference = &v1alpha1.Difference{Exists: true} }, `{"difference":{"type":null}}`},
 		"NotParts": {"Entries of other modules are not sent.", func(s *status) { s.Binding.Name = "x" }, `{"binding":{"name":"x"}}`},
 	}
 	for name, tc := range cases {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/output"
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/snapshot"
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
@@ -30,6 +32,12 @@ type Workload struct {
 
 	// Secrets and ConfigMaps are the names of those that it reads.
 	Secrets, ConfigMaps []string
+	pod                 *corev1.PodSpec
+}
+
+// restarts reports whether a change of the target of an ExternalSecret restarts the workload.
+func (w *Workload) restarts(es *v1alpha1.ExternalSecret) bool {
+	return w.pod != nil && inspect.Restarts(es, v1alpha1.WorkloadRef{Kind: v1alpha1.WorkloadKind(w.Kind), Name: w.Name}, w.pod)
 }
 
 // names returns the names of the objects of a Kind that it reads.
@@ -137,7 +145,7 @@ func (in *Input) dependent(o *snapshot.Object) Node {
 		n.Note = "writes no " + string(kind)
 	case o.ExternalSecret != nil:
 		kind, name := inspect.TargetOf(o.ExternalSecret)
-		n.Children = []Node{in.target(kind, o.Meta.Namespace, name)}
+		n.Children = []Node{in.target(o.ExternalSecret, kind, o.Meta.Namespace, name)}
 	case o.PushSecret != nil:
 		n.Note = "pushes " + pushed(o.PushSecret)
 	}
@@ -154,14 +162,22 @@ func pushed(ps *v1alpha1.PushSecret) string {
 	return "Secrets by their labels"
 }
 
-func (in *Input) target(kind v1alpha1.TargetKind, namespace, name string) Node {
+func (in *Input) target(es *v1alpha1.ExternalSecret, kind v1alpha1.TargetKind, namespace, name string) Node {
 	n := Node{Ref: snapshot.Ref{Kind: string(kind), Namespace: namespace, Name: name}}
 	if exists := in.Exists[kind]; exists != nil && !exists(namespace, name) {
 		n.Note = "does not exist"
 	}
 	for _, w := range in.Workloads {
-		if w.Namespace == namespace && slices.Contains(w.names(kind), name) {
-			n.Children = append(n.Children, Node{Ref: w.Ref})
+		if w.Namespace != namespace {
+			continue
+		}
+		child := Node{Ref: w.Ref}
+		restarts := w.restarts(es)
+		if restarts {
+			child.Note = "restarts when the " + string(kind) + " changes"
+		}
+		if restarts || slices.Contains(w.names(kind), name) {
+			n.Children = append(n.Children, child)
 		}
 	}
 	return n

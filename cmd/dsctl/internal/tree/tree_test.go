@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -222,9 +223,41 @@ func TestWorkloads(t *testing.T) {
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if diff := cmp.Diff(tc.want, Workloads(tc.list)); diff != "" {
+			if diff := cmp.Diff(tc.want, Workloads(tc.list), cmpopts.IgnoreUnexported(Workload{})); diff != "" {
 				t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+func TestRestarts(t *testing.T) {
+	t.Parallel()
+	in := Input{Snapshot: read(t, `
+kind: ExternalSecret
+metadata: {name: db}
+spec: {storeRef: {kind: ClusterVaultKV, name: kv}, target: {restart: {auto: true}}}
+---
+kind: ExternalSecret
+metadata: {name: listed}
+spec: {storeRef: {kind: ClusterVaultKV, name: kv}, target: {restart: {workloads: [{kind: Deployment, name: other}]}}}`)}
+	pod := corev1.PodSpec{Volumes: []corev1.Volume{{VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "db"}}}}}
+	deployment := func(name string, p corev1.PodSpec) appsv1.Deployment {
+		return appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name}, Spec: appsv1.DeploymentSpec{Template: corev1.PodTemplateSpec{Spec: p}}}
+	}
+	in.Workloads = Workloads(&appsv1.DeploymentList{Items: []appsv1.Deployment{
+		deployment("web", pod), deployment("pull", corev1.PodSpec{ImagePullSecrets: []corev1.LocalObjectReference{{Name: "db"}}}), deployment("other", corev1.PodSpec{}),
+	}})
+	want := `
+ClusterVaultKV kv  (does not exist)
+├── ExternalSecret shop/db  Ready=Unknown
+│   └── Secret shop/db
+│       ├── Deployment shop/web  (restarts when the Secret changes)
+│       └── Deployment shop/pull
+└── ExternalSecret shop/listed  Ready=Unknown
+    └── Secret shop/listed
+        └── Deployment shop/other  (restarts when the Secret changes)
+`
+	if diff := cmp.Diff(want, "\n"+strings.Join(Text(Build(in)), "\n")+"\n"); diff != "" {
+		t.Errorf("-want, +got:\n%s", diff)
 	}
 }

@@ -21,23 +21,23 @@ func WorkloadLists() []client.ObjectList {
 	}
 }
 
-// Workloads returns the workloads of a list that read Secrets or ConfigMaps. It omits those that another workload controls,
+// Workloads returns the workloads of a list that read Secrets or ConfigMaps, or that an ExternalSecret can restart. It omits those that another workload controls,
 // because that one is listed.
 func Workloads(l client.ObjectList) []Workload {
 	var all []Workload
 	add := func(kind string, o metav1.Object, r reads) {
-		w := Workload{Ref: snapshot.Ref{Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName()}, Secrets: distinct(r.secrets), ConfigMaps: distinct(r.configMaps)}
-		if len(w.Secrets)+len(w.ConfigMaps) > 0 && metav1.GetControllerOf(o) == nil {
+		w := Workload{Ref: snapshot.Ref{Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName()}, Secrets: distinct(r.secrets), ConfigMaps: distinct(r.configMaps), pod: r.pod}
+		if (len(w.Secrets)+len(w.ConfigMaps) > 0 || w.pod != nil) && metav1.GetControllerOf(o) == nil {
 			all = append(all, w)
 		}
 	}
 	switch l := l.(type) {
 	case *appsv1.DeploymentList:
-		each(l.Items, func(o *appsv1.Deployment) { add("Deployment", o, readsOf(&o.Spec.Template.Spec)) })
+		each(l.Items, func(o *appsv1.Deployment) { add("Deployment", o, restartable(&o.Spec.Template.Spec)) })
 	case *appsv1.StatefulSetList:
-		each(l.Items, func(o *appsv1.StatefulSet) { add("StatefulSet", o, readsOf(&o.Spec.Template.Spec)) })
+		each(l.Items, func(o *appsv1.StatefulSet) { add("StatefulSet", o, restartable(&o.Spec.Template.Spec)) })
 	case *appsv1.DaemonSetList:
-		each(l.Items, func(o *appsv1.DaemonSet) { add("DaemonSet", o, readsOf(&o.Spec.Template.Spec)) })
+		each(l.Items, func(o *appsv1.DaemonSet) { add("DaemonSet", o, restartable(&o.Spec.Template.Spec)) })
 	case *appsv1.ReplicaSetList:
 		each(l.Items, func(o *appsv1.ReplicaSet) { add("ReplicaSet", o, readsOf(&o.Spec.Template.Spec)) })
 	case *batchv1.CronJobList:
@@ -65,7 +65,18 @@ func each[T any](items []T, f func(*T)) {
 }
 
 // reads are the names of the Secrets and ConfigMaps that a workload reads.
-type reads struct{ secrets, configMaps []string }
+type reads struct {
+	secrets, configMaps []string
+	// pod is nil if restarts do not apply to the Kind.
+	pod *corev1.PodSpec
+}
+
+// restartable returns what a pod of a workload reads that an ExternalSecret can restart.
+func restartable(p *corev1.PodSpec) reads {
+	r := readsOf(p)
+	r.pod = p
+	return r
+}
 
 // readsOf returns what a pod reads.
 func readsOf(p *corev1.PodSpec) reads {

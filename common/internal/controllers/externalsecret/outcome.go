@@ -8,6 +8,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"k8s.io/apimachinery/pkg/api/equality"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -184,8 +185,18 @@ func removeWatches(watches *watch.Watches, key types.NamespacedName) {
 var statuses = status.Kind[*v1alpha1.ExternalSecret, v1alpha1.ExternalSecretStatus]{
 	New:       func() *v1alpha1.ExternalSecret { return &v1alpha1.ExternalSecret{} },
 	Status:    func(es *v1alpha1.ExternalSecret) *v1alpha1.ExternalSecretStatus { return &es.Status },
-	Except:    []string{"parts"},
+	Except:    []string{"parts", "restart"},
+	Keep:      keepRestarts,
 	Overtaken: func(seen, live *v1alpha1.ExternalSecretStatus) bool { return last(seen) != last(live) },
+}
+
+// keepRestarts copies the condition of restarts, which their controller writes.
+func keepRestarts(next, live *v1alpha1.ExternalSecretStatus) {
+	if c := meta.FindStatusCondition(live.Conditions, v1alpha1.ConditionWorkloadsRestarted); c != nil {
+		meta.SetStatusCondition(&next.Conditions, *c)
+	} else {
+		meta.RemoveStatusCondition(&next.Conditions, v1alpha1.ConditionWorkloadsRestarted)
+	}
 }
 
 // patch writes the status if it differs from the one that was seen.

@@ -131,6 +131,9 @@ func (r *Reconciler) checkPreconditions(ctx context.Context, s *subject) (o *out
 	if s.es.Spec.Target.Kind == v1alpha1.TargetConfigMap && !s.opts.ConfigMapTargets {
 		return withVerdict(status.Stalled(v1alpha1.ReasonInvalidSpec, "spec.target.kind: this operator writes no ConfigMaps; in the chart, set configMapTargets.enabled, or write a Secret"), 0), nil
 	}
+	if s.es.Spec.Target.Restart != nil && !s.opts.WorkloadRestarts {
+		return withVerdict(status.Stalled(v1alpha1.ReasonInvalidSpec, "spec.target.restart: this operator restarts no workloads; in the chart, set workloadRestarts.enabled, or remove restart"), 0), nil
+	}
 	s.stores, err = fetch.Resolve(ctx, r.referrers, s.es, s.plan, true)
 	switch {
 	case kerrors.IsNotFound(errors.Cause(err)):
