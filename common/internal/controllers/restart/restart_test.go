@@ -300,10 +300,12 @@ func TestCrash(t *testing.T) {
 		"Between":    {"The second workload restarts later, the first does not restart again.", func(e *env) func() { return e.gate.Close(onSecond) }},
 		"Unrecorded": {"A restart whose answer was lost is not repeated.", func(e *env) func() { return e.gate.Lose(onSecond) }},
 		"Status": {"A restart that the status does not show is not repeated.", func(e *env) func() {
-			patched := false
+			var patched atomic.Bool
 			return e.gate.Close(func(r *http.Request) bool {
-				patched = patched || onSecond(r)
-				return patched && strings.HasSuffix(r.URL.Path, "/status")
+				if onSecond(r) {
+					patched.Store(true)
+				}
+				return patched.Load() && strings.HasSuffix(r.URL.Path, "/status")
 			})
 		}},
 	}
