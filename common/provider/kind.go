@@ -20,6 +20,8 @@ type Kind struct {
 	// EventSource is true for an event source Kind.
 	EventSource bool
 
+	// name is that of the Go type.
+	name string
 	// readOnly is true for a generator whose Generate changes nothing at the service, and noRemoteChanges if all other
 	// changes are refused.
 	readOnly, noRemoteChanges bool
@@ -35,7 +37,8 @@ func KindOf[S StoreObject](c Connector[S]) Kind { return kindOf(c) }
 func kindOf[S Object, C any](connect func(context.Context, S, Credentials) (C, error)) Kind {
 	t := reflect.TypeFor[S]().Elem()
 	return Kind{
-		New: func() Object { return reflect.New(t).Interface().(S) },
+		name: t.Name(),
+		New:  func() Object { return reflect.New(t).Interface().(S) },
 		connect: func(ctx context.Context, o Object, creds Credentials) (any, error) {
 			s, ok := o.(S)
 			if !ok {
@@ -94,7 +97,7 @@ func (k Kind) Connect(ctx context.Context, o Object, creds Credentials, share *b
 }
 
 // GoName returns the name of the Go type, which is the Kind's name.
-func (k Kind) GoName() string { return reflect.TypeOf(k.New()).Elem().Name() }
+func (k Kind) GoName() string { return k.name }
 
 func recoverTo(err *error, doing string) {
 	switch r := recover(); {

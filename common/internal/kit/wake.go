@@ -44,9 +44,9 @@ type Wake[T comparable] struct {
 	Referrers func(ctx context.Context, k resolve.Route, store types.NamespacedName, namespace string) []Referrer[T]
 	// Free ends the back-off of an object.
 	Free func(object T)
-	// Notify records a change of a remote secret in the memory of the objects that read or push it from a store, and returns
-	// those for which it may be new. Nil if the controller reads no remote secrets.
-	Notify func(ctx context.Context, k resolve.Route, store types.NamespacedName, c *refresh.Change) []T
+	// Notify records a change of a remote secret in the memory of the objects that read or push it, from stores of a Kind, and
+	// returns those for which it may be new. Nil if the controller reads no remote secrets.
+	Notify func(ctx context.Context, k resolve.Route, c *refresh.Change) []T
 	// OnEnd is Controller.OnEnd.
 	OnEnd func(object T, f func())
 }
@@ -86,7 +86,7 @@ func (w *Wake[T]) changed(ctx context.Context, e refresh.Event, q workqueue.Type
 		if k.GoName() != e.Kind.GoName() {
 			continue
 		}
-		for _, object := range w.Notify(ctx, k, e.Store, e.Change) {
+		for _, object := range w.Notify(ctx, k, e.Change) {
 			e.Change.Hold()
 			w.OnEnd(object, e.Change.Release)
 			queue.AddTo(q, queue.High, 0, object)

@@ -5,7 +5,6 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
@@ -15,11 +14,11 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// readIndex is the cache index from a remote secret to the objects that read it.
+// readIndex is the cache index from a store Kind and a remote secret to the objects that read it, from any store.
 const readIndex = "direct-secrets.io/read"
 
-// readKey is the value of readIndex for a remote secret of a store; with an empty key for a search.
-func readKey(store, key string) string { return store + "\x00" + key }
+// readKey is the value of readIndex for a remote secret; with an empty key for searches.
+func readKey(k resolve.Route, key string) string { return k.GVK.Kind + "\x00" + key }
 
 // readKeys returns the values of readIndex of an object: one for each remote secret that it reads.
 func (r *Referrers) readKeys(es *v1alpha1.ExternalSecret) []string {
@@ -30,48 +29,46 @@ func (r *Referrers) readKeys(es *v1alpha1.ExternalSecret) []string {
 	var keys []string
 	for _, src := range plan.Sources {
 		if k, ok := r.Serves(&src.Store); ok && !src.Generator {
-			keys = append(keys, readKey(k.IndexKey(k.Key(src.Store.Name, es.Namespace)), src.Ref.Key))
+			keys = append(keys, readKey(k, src.Ref.Key))
 		}
 	}
 	slices.Sort(keys)
 	return slices.Compact(keys)
 }
 
-// Reading returns the objects that read a changed secret of a store, and whose status does not show its new version.
-func (r *Referrers) Reading(ctx context.Context, k resolve.Route, store types.NamespacedName, c *refresh.Change) []*v1alpha1.ExternalSecret {
+// Reading returns the objects that read a changed secret from stores of a Kind, and whose status does not show its new version.
+func (r *Referrers) Reading(ctx context.Context, k resolve.Route, c *refresh.Change) []*v1alpha1.ExternalSecret {
 	var all []*v1alpha1.ExternalSecret
-	add := func(key string, reads func(*v1alpha1.ExternalSecret) bool) {
+	for _, key := range append([]string{""}, c.Keys...) {
 		var list v1alpha1.ExternalSecretList
-		if err := r.cache.List(ctx, &list, client.MatchingFields{readIndex: readKey(k.IndexKey(store), key)}); err != nil {
-			return // List fails only if the cache is shutting down.
+		if err := r.cache.List(ctx, &list, client.MatchingFields{readIndex: readKey(k, key)}); err != nil {
+			return nil // List fails only if the cache is shutting down.
 		}
 		for i := range list.Items {
-			es := &list.Items[i]
-			if !slices.Contains(all, es) && c.Reaches(es.Namespace) && reads(es) {
+			if es := &list.Items[i]; !slices.Contains(all, es) && r.reads(es, k, c) {
 				all = append(all, es)
 			}
 		}
 	}
-	for _, key := range c.Keys {
-		add(key, func(*v1alpha1.ExternalSecret) bool { return true })
-	}
-	add("", func(es *v1alpha1.ExternalSecret) bool { return r.finds(es, k, store, c.Keys[0]) })
 	if len(all) > 0 {
 		c.Match()
 	}
 	return slices.DeleteFunc(all, func(es *v1alpha1.ExternalSecret) bool { return shows(es, c) })
 }
 
-// finds reports whether a search of an object can find a key. The tags of the secret are not known.
-func (r *Referrers) finds(es *v1alpha1.ExternalSecret, k resolve.Route, store types.NamespacedName, key string) bool {
+// reads reports whether an object reads a changed secret, or may find it: the tags of the secret are not known.
+func (r *Referrers) reads(es *v1alpha1.ExternalSecret, k resolve.Route, c *refresh.Change) bool {
 	plan, err := render.NewPlan(es)
 	return err == nil && slices.ContainsFunc(plan.Sources, func(src render.Source) bool {
 		is, ok := r.Serves(&src.Store)
-		if !ok || src.Search == (provider.Search{}) || is.GVK != k.GVK || k.Key(src.Store.Name, es.Namespace) != store {
+		if !ok || src.Generator || is.GVK != k.GVK || !c.Reaches(k.Key(src.Store.Name, es.Namespace), es.Namespace) {
 			return false
 		}
+		if src.Search == (provider.Search{}) {
+			return slices.Contains(c.Keys, src.Ref.Key)
+		}
 		q, err := src.Search.Query()
-		return err == nil && strings.HasPrefix(key, q.Path) && (q.Name == nil || q.Name.MatchString(key))
+		return err == nil && strings.HasPrefix(c.Keys[0], q.Path) && (q.Name == nil || q.Name.MatchString(c.Keys[0]))
 	})
 }
 

@@ -3,6 +3,8 @@ package refresh
 import (
 	"sync/atomic"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // A Change says that a remote secret has changed. A controller holds it while it handles it.
@@ -13,8 +15,8 @@ type Change struct {
 	Version string
 	// At is when the operator learned of it. Only a read that starts later shows the new value.
 	At time.Time
-	// Reaches reports whether the event source reaches the objects of a namespace.
-	Reaches func(namespace string) bool
+	// Reaches reports whether the secret is one of a store, and the event source reaches the objects of a namespace that use it.
+	Reaches func(store types.NamespacedName, namespace string) bool
 
 	matched atomic.Bool
 	held    atomic.Int64

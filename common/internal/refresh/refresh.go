@@ -20,12 +20,13 @@ const buffer = 1024
 
 // An Event reports that reads from a store might have another result than before.
 type Event struct {
-	Kind  provider.Kind
+	Kind provider.Kind
+	// Store is empty for a Change, which can be one of many stores.
 	Store types.NamespacedName
 	// Namespace is the one whose credentials for the store have changed, if credentials are looked up in the
 	// namespace of the referring object. It is empty for credentials in the store's own namespace.
 	Namespace string
-	// Change says that a remote secret of the store has changed; nil if the store or its credentials have.
+	// Change says that a remote secret of stores of the Kind has changed; nil if the store or its credentials have.
 	Change *Change
 }
 

@@ -116,9 +116,9 @@ func (h handlers) free(req reconcile.Request) {
 
 // notify records a change of a remote secret for the objects of other operators for which this one reads it. Their status does not
 // show the versions of this operator's values before the part is taken.
-func (h handlers) notify(ctx context.Context, k resolve.Route, store types.NamespacedName, c *refresh.Change) []reconcile.Request {
+func (h handlers) notify(ctx context.Context, k resolve.Route, c *refresh.Change) []reconcile.Request {
 	var all []reconcile.Request
-	for _, es := range h.referrers.Reading(ctx, k, store, c) {
+	for _, es := range h.referrers.Reading(ctx, k, c) {
 		contributes, err := h.referrers.Contributes(ctx, es)
 		if err != nil || !contributes {
 			continue

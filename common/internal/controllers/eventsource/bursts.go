@@ -13,12 +13,8 @@ import (
 // burstFor is the time within which the changes of one secret are one read.
 const burstFor = time.Second
 
-// secret identifies a secret of a store.
-type secret struct {
-	kind  string
-	store types.NamespacedName
-	key   string
-}
+// secret identifies a secret of the stores of a Kind.
+type secret struct{ kind, key string }
 
 // bursts publish the first change of a secret at once, and those of the next second as one.
 type bursts struct {
@@ -43,7 +39,7 @@ func newBursts(to func(refresh.Event)) *bursts {
 
 // publish publishes a change, now or at the end of the burst.
 func (b *bursts) publish(e refresh.Event) {
-	if b.first(secret{e.Kind.GoName(), e.Store, e.Change.Keys[0]}, e, time.Now()) {
+	if b.first(secret{e.Kind.GoName(), e.Change.Keys[0]}, e, time.Now()) {
 		b.to(e)
 	}
 }
@@ -99,8 +95,8 @@ func merged(all []refresh.Event) *refresh.Change {
 	if slices.ContainsFunc(all, func(e refresh.Event) bool { return e.Change.Version != last.Version }) {
 		c.Version = "" // Which of them is current is not known.
 	}
-	c.Reaches = func(namespace string) bool {
-		return slices.ContainsFunc(all, func(e refresh.Event) bool { return e.Change.Reaches(namespace) })
+	c.Reaches = func(store types.NamespacedName, namespace string) bool {
+		return slices.ContainsFunc(all, func(e refresh.Event) bool { return e.Change.Reaches(store, namespace) })
 	}
 	return c
 }

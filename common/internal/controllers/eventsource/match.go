@@ -2,10 +2,12 @@ package eventsource
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/internal/kit"
@@ -23,25 +25,45 @@ type matcher struct {
 	publish    func(refresh.Event)
 }
 
-// match publishes a change for each store that may have the secret of an event. It calls begin for each, and what that returned
-// when the last walk that the change caused has ended.
+// match publishes a change for the stores that may have the secret of an event: one for all stores whose objects name it by the
+// same keys. It calls begin for each change, and what that returned when the last walk that the change caused has ended.
 func (m *matcher) match(ctx context.Context, from provider.EventSourceObject, e provider.Event, at time.Time, begin func() (done func(matched bool))) {
 	for _, k := range m.resolver.Kinds {
 		if k.Generator || k.EventSource || k.Cluster && m.namespaced || strings.TrimPrefix(k.GoName(), "Cluster") != e.Kind {
 			continue
 		}
-		for _, store := range m.stores(ctx, k, from) {
-			keys := k.Keys(store, e)
-			if len(keys) == 0 {
-				continue
-			}
+		for _, g := range m.groups(ctx, k, from, e) {
 			c := refresh.NewChange(begin())
-			c.Keys, c.Version, c.At = keys, e.Version, at
-			c.Reaches = func(namespace string) bool { return m.reaches(ctx, from, namespace) }
-			m.publish(refresh.Event{Kind: k.Kind, Store: client.ObjectKeyFromObject(store), Change: c})
+			c.Keys, c.Version, c.At = g.keys, e.Version, at
+			c.Reaches = func(store types.NamespacedName, namespace string) bool {
+				return g.stores[store] && m.reaches(ctx, from, namespace)
+			}
+			m.publish(refresh.Event{Kind: k.Kind, Change: c})
 			c.Release()
 		}
 	}
+}
+
+// group are the stores whose objects name a secret by the same keys.
+type group struct {
+	keys   []string
+	stores map[types.NamespacedName]bool
+}
+
+// groups returns the stores of a Kind that may have the secret of an event.
+func (m *matcher) groups(ctx context.Context, k resolve.Route, from provider.EventSourceObject, e provider.Event) (groups []group) {
+	for _, store := range m.stores(ctx, k, from) {
+		keys := k.Keys(store, e)
+		if len(keys) == 0 {
+			continue
+		}
+		i := slices.IndexFunc(groups, func(g group) bool { return slices.Equal(g.keys, keys) })
+		if i < 0 {
+			i, groups = len(groups), append(groups, group{keys, map[types.NamespacedName]bool{}})
+		}
+		groups[i].stores[client.ObjectKeyFromObject(store)] = true
+	}
+	return groups
 }
 
 // stores returns the stores of a Kind that objects use which an event source reaches.

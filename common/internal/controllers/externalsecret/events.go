@@ -95,9 +95,9 @@ func (h *handlers) requestRead(req reconcile.Request) {
 }
 
 // notify records a change of a remote secret for the objects of this module that read it.
-func (h *handlers) notify(ctx context.Context, k resolve.Route, store types.NamespacedName, c *refresh.Change) []reconcile.Request {
+func (h *handlers) notify(ctx context.Context, k resolve.Route, c *refresh.Change) []reconcile.Request {
 	var all []reconcile.Request
-	for _, es := range h.referrers.Reading(ctx, k, store, c) {
+	for _, es := range h.referrers.Reading(ctx, k, c) {
 		if !h.referrers.Claims(es) {
 			continue
 		}
