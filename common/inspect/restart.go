@@ -15,3 +15,10 @@ func Restarts(es *v1alpha1.ExternalSecret, workload v1alpha1.WorkloadRef, pod *c
 	}
 	return false
 }
+
+// PodReads returns the names of the Secrets and ConfigMaps that pods read as volumes and in environment variables. A name can be
+// there several times.
+func PodReads(p *corev1.PodSpec) (secrets, configMaps []string) {
+	u := restart.UsesOf(p)
+	return u.Secrets, u.ConfigMaps
+}

@@ -101,16 +101,14 @@ func (u *Uses) addEnv(c *corev1.Container) {
 
 // Concerns reports whether a change of the target of an ExternalSecret restarts a workload of a Kind and name.
 func Concerns(es *v1alpha1.ExternalSecret, ref v1alpha1.WorkloadRef, u Uses) bool {
-	r, name := es.Spec.Target.Restart, es.Spec.Target.Name
-	if name == "" {
-		name = es.Name
-	}
+	r := es.Spec.Target.Restart
+	name, isConfigMap := strings.CutPrefix(es.TargetName(), v1alpha1.ConfigMapTarget)
 	switch {
 	case r == nil:
 		return false
 	case !r.Auto:
 		return slices.Contains(r.Workloads, ref)
-	case es.Spec.Target.Kind == v1alpha1.TargetConfigMap:
+	case isConfigMap:
 		return slices.Contains(u.ConfigMaps, name)
 	}
 	return slices.Contains(u.Secrets, name)

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/cmd/dsctl/internal/snapshot"
+	"github.com/direct-secrets/direct-secrets/common/inspect"
 )
 
 // WorkloadLists returns the lists of the Kinds that can read Secrets or ConfigMaps: those with pods, and Ingresses.
@@ -21,8 +22,8 @@ func WorkloadLists() []client.ObjectList {
 	}
 }
 
-// Workloads returns the workloads of a list that read Secrets or ConfigMaps, or that an ExternalSecret can restart. It omits those that another workload controls,
-// because that one is listed.
+// Workloads returns the workloads of a list that read Secrets or ConfigMaps, or that an ExternalSecret can restart. It omits those
+// that another workload controls, because that one is listed.
 func Workloads(l client.ObjectList) []Workload {
 	var all []Workload
 	add := func(kind string, o metav1.Object, r reads) {
@@ -78,65 +79,18 @@ func restartable(p *corev1.PodSpec) reads {
 	return r
 }
 
-// readsOf returns what a pod reads.
-func readsOf(p *corev1.PodSpec) reads {
-	var r reads
+// readsOf returns what a pod reads, also for pulls of images and the drivers of its volumes.
+func readsOf(p *corev1.PodSpec) (r reads) {
+	r.secrets, r.configMaps = inspect.PodReads(p)
 	for _, s := range p.ImagePullSecrets {
 		r.secrets = append(r.secrets, s.Name)
 	}
 	for i := range p.Volumes {
-		r.addVolume(&p.Volumes[i].VolumeSource)
-	}
-	for _, c := range slices.Concat(p.InitContainers, p.Containers) {
-		r.addEnv(&c)
+		if csi := p.Volumes[i].CSI; csi != nil && csi.NodePublishSecretRef != nil {
+			r.secrets = append(r.secrets, csi.NodePublishSecretRef.Name)
+		}
 	}
 	return r
-}
-
-// addEnv adds what a container reads for its environment variables.
-func (r *reads) addEnv(c *corev1.Container) {
-	for _, e := range c.EnvFrom {
-		if e.SecretRef != nil {
-			r.secrets = append(r.secrets, e.SecretRef.Name)
-		}
-		if e.ConfigMapRef != nil {
-			r.configMaps = append(r.configMaps, e.ConfigMapRef.Name)
-		}
-	}
-	for _, e := range c.Env {
-		if e.ValueFrom == nil {
-			continue
-		}
-		if k := e.ValueFrom.SecretKeyRef; k != nil {
-			r.secrets = append(r.secrets, k.Name)
-		}
-		if k := e.ValueFrom.ConfigMapKeyRef; k != nil {
-			r.configMaps = append(r.configMaps, k.Name)
-		}
-	}
-}
-
-func (r *reads) addVolume(v *corev1.VolumeSource) {
-	if v.Secret != nil {
-		r.secrets = append(r.secrets, v.Secret.SecretName)
-	}
-	if v.ConfigMap != nil {
-		r.configMaps = append(r.configMaps, v.ConfigMap.Name)
-	}
-	if v.CSI != nil && v.CSI.NodePublishSecretRef != nil {
-		r.secrets = append(r.secrets, v.CSI.NodePublishSecretRef.Name)
-	}
-	if v.Projected == nil {
-		return
-	}
-	for _, s := range v.Projected.Sources {
-		if s.Secret != nil {
-			r.secrets = append(r.secrets, s.Secret.Name)
-		}
-		if s.ConfigMap != nil {
-			r.configMaps = append(r.configMaps, s.ConfigMap.Name)
-		}
-	}
 }
 
 func distinct(names []string) []string {
