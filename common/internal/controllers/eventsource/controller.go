@@ -84,7 +84,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	defer r.mu.Unlock()
 	was := r.running[req.NamespacedName]
 	wanted := err == nil && o.GetDeletionTimestamp() == nil && provider.SourceSpec(o).Controller == r.opts.ControllerClass
-	if was != nil && wanted && was.uid == o.GetUID() && was.generation == o.GetGeneration() {
+	if was != nil && wanted && was.source.GetUID() == o.GetUID() && was.source.GetGeneration() == o.GetGeneration() {
 		return reconcile.Result{}, nil
 	}
 	if was != nil {
@@ -101,7 +101,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 func (r *Reconciler) start(ctx context.Context, o provider.EventSourceObject) *receiver {
 	ctx, stop := context.WithCancel(ctx)
 	rc := &receiver{
-		Reconciler: r, source: o, uid: o.GetUID(), generation: o.GetGeneration(), stop: stop,
+		Reconciler: r, source: o, stop: stop,
 		open: map[string]*delivery{}, handled: make(chan provider.Message, maxOpen),
 	}
 	go rc.run(ctx)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -25,20 +26,31 @@ type matcher struct {
 	publish    func(refresh.Event)
 }
 
+// view is a matcher for the messages of one call to an event source. It lists the stores of each Kind once.
+type view struct {
+	*matcher
+	from   provider.EventSourceObject
+	listed map[schema.GroupVersionKind][]provider.Object
+}
+
+func (m *matcher) view(from provider.EventSourceObject) *view {
+	return &view{m, from, map[schema.GroupVersionKind][]provider.Object{}}
+}
+
 // match publishes a change for the stores that may have the secret of an event: one for all stores whose objects name it by the
 // same keys. It calls begin for each change, and what that returned when the last walk that the change caused has ended.
-func (m *matcher) match(ctx context.Context, from provider.EventSourceObject, e provider.Event, at time.Time, begin func() (done func(matched bool))) {
-	for _, k := range m.resolver.Kinds {
-		if k.Generator || k.EventSource || k.Cluster && m.namespaced || strings.TrimPrefix(k.GoName(), "Cluster") != e.Kind {
+func (v *view) match(ctx context.Context, e provider.Event, at time.Time, begin func() (done func(matched bool))) {
+	for _, k := range v.resolver.Kinds {
+		if k.Generator || k.EventSource || k.Cluster && v.namespaced || strings.TrimPrefix(k.GoName(), "Cluster") != e.Kind {
 			continue
 		}
-		for _, g := range m.groups(ctx, k, from, e) {
+		for _, g := range v.groups(ctx, k, e) {
 			c := refresh.NewChange(begin())
 			c.Keys, c.Version, c.At = g.keys, e.Version, at
 			c.Reaches = func(store types.NamespacedName, namespace string) bool {
-				return g.stores[store] && m.reaches(ctx, from, namespace)
+				return g.stores[store] && v.reaches(ctx, v.from, namespace)
 			}
-			m.publish(refresh.Event{Kind: k.Kind, Change: c})
+			v.publish(refresh.Event{Kind: k.Kind, Change: c})
 			c.Release()
 		}
 	}
@@ -51,8 +63,13 @@ type group struct {
 }
 
 // groups returns the stores of a Kind that may have the secret of an event.
-func (m *matcher) groups(ctx context.Context, k resolve.Route, from provider.EventSourceObject, e provider.Event) (groups []group) {
-	for _, store := range m.stores(ctx, k, from) {
+func (v *view) groups(ctx context.Context, k resolve.Route, e provider.Event) (groups []group) {
+	stores, ok := v.listed[k.GVK]
+	if !ok {
+		stores = v.stores(ctx, k, v.from)
+		v.listed[k.GVK] = stores
+	}
+	for _, store := range stores {
 		keys := k.Keys(store, e)
 		if len(keys) == 0 {
 			continue

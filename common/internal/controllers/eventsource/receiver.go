@@ -8,7 +8,6 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
@@ -37,10 +36,8 @@ const (
 // A receiver receives the messages of one generation of an event source.
 type receiver struct {
 	*Reconciler
-	source     provider.EventSourceObject
-	uid        types.UID
-	generation int64
-	stop       context.CancelFunc
+	source provider.EventSourceObject
+	stop   context.CancelFunc
 	// handled are the messages to remove from the queue.
 	handled chan provider.Message
 
@@ -82,8 +79,9 @@ func (rc *receiver) run(ctx context.Context) {
 			continue
 		}
 		attempts.Succeed()
+		v := rc.matcher.view(rc.source)
 		for _, m := range messages {
-			rc.handle(ctx, m)
+			rc.handle(ctx, m, v)
 		}
 	}
 }
@@ -108,7 +106,7 @@ func (rc *receiver) full() bool {
 }
 
 // handle wakes the objects that a message is about. The message is removed from the queue when the last of their walks has ended.
-func (rc *receiver) handle(ctx context.Context, m provider.Message) {
+func (rc *receiver) handle(ctx context.Context, m provider.Message, v *view) {
 	now := time.Now()
 	d := &delivery{message: m, received: now, held: now}
 	d.left.Store(1)
@@ -116,17 +114,21 @@ func (rc *receiver) handle(ctx context.Context, m provider.Message) {
 	rc.open[m.Receipt] = d
 	rc.counted.ReceivedEvents++
 	rc.counted.LastEventTime = &metav1.Time{Time: now}
+	firstMalformed := false
 	if m.Malformed != "" {
 		rc.counted.MalformedEvents++
+		firstMalformed = rc.counted.MalformedEvents == 1 // A sender must not be able to fill the log.
 	}
 	rc.mu.Unlock()
 	received.WithLabelValues(rc.kind.GoName()).Inc()
 	if m.Malformed != "" {
 		malformed.WithLabelValues(rc.kind.GoName()).Inc()
+	}
+	if firstMalformed {
 		log.FromContext(ctx).Info("ignoring a message that reports no change of a secret", "eventSource", client.ObjectKeyFromObject(rc.source), "why", m.Malformed)
 	}
 	for _, e := range m.Events {
-		rc.matcher.match(ctx, rc.source, e, now, func() (done func(matched bool)) {
+		v.match(ctx, e, now, func() (done func(matched bool)) {
 			d.left.Add(1)
 			return func(matched bool) { rc.end(d, matched) }
 		})
@@ -243,7 +245,7 @@ func (rc *receiver) report(ctx context.Context) {
 
 func (rc *receiver) write(ctx context.Context, counted v1alpha1.ReceivedEvents) error {
 	o, ok := rc.kind.New().(provider.EventSourceObject)
-	if err := rc.cache.Get(ctx, client.ObjectKeyFromObject(rc.source), o); err != nil || !ok || o.GetUID() != rc.uid {
+	if err := rc.cache.Get(ctx, client.ObjectKeyFromObject(rc.source), o); err != nil || !ok || o.GetUID() != rc.source.GetUID() {
 		return errors.Wrap(client.IgnoreNotFound(err), "cannot read the event source")
 	}
 	next := o.Received().DeepCopy()
