@@ -163,19 +163,25 @@ func TestDrift(t *testing.T) {
 		},
 	}
 	for name, tc := range cases {
-		for _, applied := range []bool{false, true} {
-			suffix := map[bool]string{false: "AfterCreate", true: "AfterApply"}[applied]
+		for suffix, operations := range map[string][]metav1.ManagedFieldsOperationType{
+			"AfterCreate": {metav1.ManagedFieldsOperationUpdate},
+			"AfterChange": {metav1.ManagedFieldsOperationApply, metav1.ManagedFieldsOperationUpdate},
+			"AfterFold":   {metav1.ManagedFieldsOperationApply},
+		} {
 			t.Run(name+suffix, func(t *testing.T) {
 				e := newEnv(t)
 				o := e.object("db")
 				d := o.wants("db", "a", "1", "b", "1")
 				d.Labels["stores.direct-secrets.io/x"] = "true"
 				d.Seal()
-				e.writes(d)
-				if applied {
-					e.writes(d)
+				switch suffix {
+				case "AfterChange":
+					e.writes(o.wants("db", "a", "0", "b", "1"))
+				case "AfterFold":
+					e.writes(o.wants("db", "a", "1", "b", "1", "removed", "1"))
 				}
-				wantOperation(e, o, applied)
+				e.writes(d)
+				e.wantOperations(o, operations)
 				tc.do(e)
 
 				s := e.secret("db")
@@ -203,17 +209,17 @@ func TestDrift(t *testing.T) {
 	}
 }
 
-// wantOperation checks the precondition of a row: our entry is from a POST, or from an apply.
-func wantOperation(e *env, o object, applied bool) {
+// wantOperations checks the precondition of a row: which entries are ours.
+func (e *env) wantOperations(o object, want []metav1.ManagedFieldsOperationType) {
 	e.Helper()
-	want := metav1.ManagedFieldsOperationUpdate
-	if applied {
-		want = metav1.ManagedFieldsOperationApply
-	}
+	var got []metav1.ManagedFieldsOperationType
 	for _, entry := range e.secret("db").ManagedFields {
-		if entry.Manager == o.manager() && entry.Operation != want {
-			e.Errorf("our entry is an %s, want %s", entry.Operation, want)
+		if entry.Manager == o.manager() {
+			got = append(got, entry.Operation)
 		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		e.Errorf("operations of our entries: -want, +got:\n%s", diff)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
@@ -26,8 +27,13 @@ const unclaimed = "before-first-apply"
 //
 // Fields of others that no entry names get a manager, because an apply that drops the last managed field also removes
 // those. The same holds for a type that this object no longer sets.
+//
+// An apply that removes nothing from a Secret that we alone wrote needs no fold, so a first change is one write.
 func (w *Writer) fold(ctx context.Context, live *corev1.Secret, d Desired, c Others) (*corev1.Secret, error) {
 	manager := Manager(d.Mark.Name)
+	if d.keeps(live) {
+		return live, nil
+	}
 	s := live.DeepCopy()
 	if err := csaupgrade.UpgradeManagedFields(s, sets.New(manager), manager); err != nil {
 		return nil, errors.New("cannot read the managedFields of the Secret")
@@ -56,6 +62,33 @@ func (w *Writer) fold(ctx context.Context, live *corev1.Secret, d Desired, c Oth
 		return nil, Classify(err)
 	}
 	return out, nil
+}
+
+// keeps reports whether all fields of a Secret are ours, and wanted.
+func (d *Desired) keeps(live *corev1.Secret) bool {
+	known := fieldpath.NewSet()
+	for _, e := range live.ManagedFields {
+		if e.Manager != Manager(d.Mark.Name) || e.Subresource != "" {
+			return false
+		}
+		known = known.Union(decode(e))
+	}
+	for _, r := range live.OwnerReferences {
+		if d.Owner == nil || d.Owner.UID != r.UID {
+			return false
+		}
+	}
+	is, wants := fieldsIn(known), newFields(maps.Keys(d.Data), maps.Keys(d.Labels), maps.Keys(d.annotations()))
+	return present(live).Difference(known).Empty() && (d.Type != "" || !is.Type) && (d.Immutable || !is.Immutable) &&
+		within(is.Data, wants.Data) && within(is.Labels, wants.Labels) && within(is.Annotations, wants.Annotations)
+}
+
+// within reports whether all names are among others, which are sorted.
+func within(names, others []string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool {
+		_, found := slices.BinarySearch(others, name)
+		return !found
+	})
 }
 
 // held returns the paths that become ours: wanted fields that already have our value, and our mark with any value.

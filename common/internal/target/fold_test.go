@@ -192,6 +192,65 @@ func TestFold(t *testing.T) {
 	}
 }
 
+// TestFoldOnlyIfNeeded checks that the first change of a Secret is one request, unless the change removes something.
+func TestFoldOnlyIfNeeded(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		before func(e *env)
+		change func(d *target.Desired)
+		folds  int
+	}{
+		"Value":      {"Nothing is removed.", nil, func(d *target.Desired) { d.Data["a"] = []byte("2") }, 0},
+		"More":       {"Nothing is removed.", nil, func(d *target.Desired) { d.Data["z"], d.Labels["z"] = []byte("2"), "z" }, 0},
+		"Key":        {"A key is removed.", nil, func(d *target.Desired) { delete(d.Data, "a") }, 1},
+		"Label":      {"A label is removed.", nil, func(d *target.Desired) { delete(d.Labels, "l") }, 1},
+		"Annotation": {"An annotation is removed.", nil, func(d *target.Desired) { delete(d.Annotations, "n") }, 1},
+		"Owner":      {"The ownerReference is removed.", nil, func(d *target.Desired) { d.Owner = nil }, 1},
+		"Type":       {"The type is no longer set.", nil, func(d *target.Desired) { d.Type = "" }, 1},
+		"Foreign": {
+			"Another manager holds a key.", func(e *env) { e.updates("db", "kubectl", setData("theirs", "x")) },
+			func(d *target.Desired) { d.Data["a"] = []byte("2") }, 1,
+		},
+		"NoManagedFields": {
+			"No manager holds the keys.", func(e *env) { e.resetsManagedFields("db") },
+			func(d *target.Desired) { d.Data["a"] = []byte("2") }, 1,
+		},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			e := newEnv(t)
+			o := e.object("db")
+			wants := func() *target.Desired {
+				d := owned(o.wants("db", "a", "1", "b", "1"), o.reference(true))
+				d.Labels["l"], d.Annotations = "l", map[string]string{"n": "n"}
+				d.Seal()
+				return &d
+			}
+			e.writes(*wants())
+			if tc.before != nil {
+				tc.before(e)
+			}
+			folds := 0
+			e.w = e.onFold(func() { folds++ })
+			d := wants()
+			tc.change(d)
+			d.Seal()
+			s := e.writes(*d)
+
+			if folds != tc.folds {
+				t.Errorf("\n%s\n%d folds, want %d", tc.reason, folds, tc.folds)
+			}
+			_, hasKey := s.Data["a"]
+			_, hasLabel := s.Labels["l"]
+			_, hasAnnotation := s.Annotations["n"]
+			got := []bool{hasKey, hasLabel, hasAnnotation, len(s.OwnerReferences) == 1}
+			if diff := cmp.Diff([]bool{d.Data["a"] != nil, d.Labels["l"] != "", d.Annotations["n"] != "", d.Owner != nil}, got); diff != "" {
+				t.Errorf("\n%s\nkey, label, annotation, owner: -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
 // TestOwnRemovesAReferenceThatAToolHolds checks that a reference to us is ours even if a backup tool restored it.
 func TestOwnRemovesAReferenceThatAToolHolds(t *testing.T) {
 	for _, how := range []string{"Update", "Apply"} {

@@ -135,12 +135,13 @@ func TestGuard(t *testing.T) {
 	}
 	writes := map[string]struct {
 		reason string
-		// folded is true if the Secret was applied to before, so that there is nothing to fold.
-		folded bool
-		write  write
-		pairs  []string
+		// applied is true if the Secret was applied to before.
+		applied bool
+		write   write
+		pairs   []string
 	}{
-		"ApplyAfterCreate":   {"The fold is guarded.", false, apply, []string{"a", "2"}},
+		"ApplyAfterCreate":   {"The first apply is guarded.", false, apply, []string{"a", "2"}},
+		"ApplyWithFold":      {"The fold is guarded.", false, apply, []string{"b", "2"}},
 		"ApplyAfterApply":    {"The apply is guarded.", true, apply, []string{"a", "2"}},
 		"ApplyOfTheSame":     {"An apply that changes nothing is guarded, too.", true, apply, []string{"a", "1"}},
 		"OwnAfterCreate":     {"A change of the owner alone is guarded.", false, own, nil},
@@ -163,7 +164,7 @@ func TestGuard(t *testing.T) {
 				e := newEnv(t)
 				o := e.object("db")
 				e.writes(o.wants("db", "a", "1"))
-				if tc.folded {
+				if tc.applied {
 					e.writes(o.wants("db", "a", "1"))
 				}
 				live := e.secret("db")
@@ -194,21 +195,15 @@ func TestGuardBetweenFoldAndApply(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			e := newEnv(t)
 			o := e.object("db")
-			e.writes(o.wants("db", "a", "1"))
+			e.writes(o.wants("db", "a", "1", "removed", "1"))
 
 			var was *corev1.Secret
 			folds := 0
-			w := target.NewWriter(e.intercepted(interceptor.Funcs{
-				Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
-					err := c.Patch(ctx, obj, p, opts...)
-					if p.Type() == types.JSONPatchType && err == nil {
-						folds++
-						tc.move(e)
-						was = e.secret("db")
-					}
-					return err
-				},
-			}), nil)
+			w := e.onFold(func() {
+				folds++
+				tc.move(e)
+				was = e.secret("db")
+			})
 			_, _, err := w.Apply(e.ctx, e.secret("db"), o.wants("db", "a", "2"), target.Others{})
 			if folds != 1 || !kerrors.IsConflict(err) {
 				t.Errorf("\n%s\nfolds: %d, error: %v, want one fold and a Conflict", tc.reason, folds, err)
@@ -216,6 +211,20 @@ func TestGuardBetweenFoldAndApply(t *testing.T) {
 			e.wantUntouched("db", was)
 		})
 	}
+}
+
+// onFold returns a Writer that calls f after each fold.
+func (e *env) onFold(f func()) *target.Writer {
+	e.Helper()
+	return target.NewWriter(e.intercepted(interceptor.Funcs{
+		Patch: func(ctx context.Context, c client.WithWatch, obj client.Object, p client.Patch, opts ...client.PatchOption) error {
+			err := c.Patch(ctx, obj, p, opts...)
+			if p.Type() == types.JSONPatchType && err == nil {
+				f()
+			}
+			return err
+		},
+	}), nil)
 }
 
 func (e *env) intercepted(f interceptor.Funcs) client.Client {

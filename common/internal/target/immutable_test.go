@@ -46,7 +46,7 @@ func TestApplySeals(t *testing.T) {
 		theirs bool
 	}{
 		"AfterCreate": {
-			"The entry of our POST is folded first.",
+			"The Secret of our POST becomes immutable.",
 			func(e *env, o object) { e.writes(o.wants("db", "a", "1", "b", "1")) },
 			map[string]string{"a": "1", "b": "1"}, false,
 		},

@@ -25,7 +25,7 @@ import (
 func TestApplyOfTheOwnerAloneEmptiesData(t *testing.T) {
 	e := newEnv(t)
 	o := e.object("db")
-	e.writes(o.wants("db", "a", "1"))
+	e.writes(o.wants("db", "a", "1", "b", "1"))
 	e.writes(o.wants("db", "a", "1"))
 
 	e.mustApply("db", o.manager(), map[string]any{"metadata": map[string]any{"ownerReferences": []metav1.OwnerReference{o.reference(true)}}})
@@ -39,7 +39,7 @@ func TestOwn(t *testing.T) {
 		applied bool
 		foreign func(e *env)
 	}{
-		"AfterCreate": {reason: "The entry of the POST is folded first.", foreign: func(*env) {}},
+		"AfterCreate": {reason: "The fields of the POST are applied.", foreign: func(*env) {}},
 		"AfterApply":  {reason: "An applied Secret is applied again.", applied: true, foreign: func(*env) {}},
 		"Foreign": {
 			reason: "Fields of others are kept.",
@@ -375,7 +375,7 @@ func TestStringDataIsNeverSent(t *testing.T) {
 	cfg.Wrap(func(rt http.RoundTripper) http.RoundTripper { r.RoundTripper = rt; return r })
 	e.w = target.NewWriter(e.clientOf(cfg), nil)
 	o := e.object("db")
-	d := o.wants("db", "a", "1")
+	d := o.wants("db", "a", "1", "b", "1")
 	e.writes(d)
 	e.writes(o.wants("db", "a", "2"))
 	e.owns(owned(d, o.reference(true)))
