@@ -3,6 +3,7 @@ package emulator
 import (
 	"crypto/md5" //nolint:gosec // The protocol of SQS has it.
 	"encoding/hex"
+	"math/rand/v2"
 	"slices"
 	"strconv"
 	"strings"
@@ -80,6 +81,25 @@ func (q *Queue) Redeliver() {
 		m.hidden = time.Time{}
 	}
 }
+
+// Disturb does what a standard queue may do to messages: it makes some of those that were received visible again, duplicates some, and
+// changes their order.
+func (q *Queue) Disturb(random *rand.Rand) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for _, m := range slices.Clone(q.messages) {
+		if random.IntN(4) == 0 {
+			m.hidden = time.Time{}
+		}
+		if random.IntN(8) == 0 && len(q.messages) < maxDisturbed {
+			q.messages = append(q.messages, &queueMessage{id: newUUID(), body: m.body, sent: m.sent})
+		}
+	}
+	random.Shuffle(len(q.messages), func(i, j int) { q.messages[i], q.messages[j] = q.messages[j], q.messages[i] })
+}
+
+// maxDisturbed is the number of messages from which on Disturb duplicates none.
+const maxDisturbed = 1000
 
 // take returns up to n visible messages, and hides them.
 func (q *Queue) take(n int, hide time.Duration) (taken []queueMessage) {
