@@ -29,7 +29,10 @@ require (
 	software.sslmate.com/src/go-pkcs12 v0.7.4
 )
 
-require github.com/robfig/cron/v3 v3.0.1 // indirect
+require (
+	cloud.google.com/go/pubsub/v2 v2.7.0 // indirect
+	github.com/robfig/cron/v3 v3.0.1 // indirect
+)
 
 require (
 	cloud.google.com/go/auth v0.20.0 // indirect

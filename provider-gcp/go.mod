@@ -4,6 +4,7 @@ go 1.26.0
 
 require (
 	cloud.google.com/go/compute/metadata v0.9.0
+	cloud.google.com/go/pubsub/v2 v2.7.0
 	cloud.google.com/go/secretmanager v1.22.0
 	github.com/crossplane/crossplane-runtime/v2 v2.4.0
 	github.com/direct-secrets/direct-secrets/common v0.1.0

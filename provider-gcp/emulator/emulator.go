@@ -18,7 +18,7 @@ import (
 // Name is what published tables of results call this server.
 const Name = "Google emulator of this project"
 
-// An Emulator is a SecretManagerService with its login endpoints. Create one with New or Start.
+// An Emulator is a SecretManagerService with its login endpoints, and the subscriptions that its notifications are sent to. Create one with New or Start.
 type Emulator struct {
 	pb.UnimplementedSecretManagerServiceServer
 
@@ -30,8 +30,9 @@ type Emulator struct {
 	secrets map[name]*secret
 	order   []*secret // in order of creation
 
-	identities identities
-	handedOut  handedOut
+	identities    identities
+	handedOut     handedOut
+	subscriptions subscriptions
 }
 
 // New returns an Emulator that does not listen. It has no identities yet.
@@ -47,8 +48,13 @@ type named interface{ GetName() string }
 // parented are the requests that name the parent of a resource.
 type parented interface{ GetParent() string }
 
+// subscribed are the requests that name a subscription.
+type subscribed interface{ GetSubscription() string }
+
 func resourceOf(req any) string {
 	switch r := req.(type) {
+	case subscribed:
+		return r.GetSubscription()
 	case *pb.CreateSecretRequest:
 		return r.GetParent() + "/secrets/" + r.GetSecretId()
 	case named:

@@ -31,6 +31,12 @@ const parent = "projects/" + emulator.DefaultProject
 
 func start(t testing.TB, opts ...emulator.Option) (*emulator.Server, pb.SecretManagerServiceClient) {
 	t.Helper()
+	srv, conn := dial(t, opts...)
+	return srv, pb.NewSecretManagerServiceClient(conn)
+}
+
+func dial(t testing.TB, opts ...emulator.Option) (*emulator.Server, *grpc.ClientConn) {
+	t.Helper()
 	srv, err := emulator.Start(opts...)
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +53,7 @@ func start(t testing.TB, opts ...emulator.Option) (*emulator.Server, pb.SecretMa
 			t.Error(err)
 		}
 	})
-	return srv, pb.NewSecretManagerServiceClient(conn)
+	return srv, conn
 }
 
 // as returns a context with a valid login and a deadline.

@@ -60,6 +60,9 @@ func (e *Emulator) insertLocked(n name) *secret {
 }
 
 func (e *Emulator) removeLocked(n name) {
+	if s := e.secrets[n]; s != nil {
+		e.notify("SECRET_DELETE", s, nil)
+	}
 	e.order = slices.DeleteFunc(e.order, func(s *secret) bool { return s.name == n })
 	delete(e.secrets, n)
 }
@@ -166,6 +169,7 @@ func (e *Emulator) Put(id string, data []byte, opts ...PutOption) int64 {
 	s := e.secrets[p.name]
 	if s == nil {
 		s = e.insertLocked(p.name)
+		e.notify("SECRET_CREATE", s, nil)
 	}
 	if p.labels != nil {
 		s.labels = maps.Clone(p.labels)
@@ -175,6 +179,7 @@ func (e *Emulator) Put(id string, data []byte, opts ...PutOption) int64 {
 	}
 	if p.labels != nil || p.annotations != nil {
 		s.etag++
+		e.notify("SECRET_UPDATE", s, nil)
 	}
 	if p.empty {
 		return 0
@@ -186,6 +191,7 @@ func (e *Emulator) Put(id string, data []byte, opts ...PutOption) int64 {
 		}
 		s.aliases[p.alias] = v.number
 	}
+	e.notify("SECRET_VERSION_ADD", s, v)
 	return v.number
 }
 
@@ -197,7 +203,12 @@ func (e *Emulator) SetState(id string, number int64, state pb.SecretVersion_Stat
 	if s == nil || number < 1 || number > int64(len(s.versions)) {
 		return
 	}
-	s.versions[number-1].set(state, e.now())
+	e.setLocked(s, s.versions[number-1], state)
+}
+
+func (e *Emulator) setLocked(s *secret, v *version, state pb.SecretVersion_State) {
+	v.set(state, e.now())
+	e.notify(stateChanges[state], s, v)
 }
 
 func (v *version) set(state pb.SecretVersion_State, at time.Time) {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"cloud.google.com/go/pubsub/v2/apiv1/pubsubpb"
 	pb "cloud.google.com/go/secretmanager/apiv1/secretmanagerpb"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"google.golang.org/grpc"
@@ -37,6 +38,7 @@ func Start(opts ...Option) (*Server, error) {
 	e := build(c)
 	s := &Server{Emulator: e, listener: l, grpc: grpc.NewServer(grpc.UnaryInterceptor(e.intercept)), done: make(chan struct{})}
 	pb.RegisterSecretManagerServiceServer(s.grpc, e)
+	pubsubpb.RegisterSubscriberServer(s.grpc, &subscriber{emulator: e})
 	s.http = &http.Server{Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second, Protocols: &http.Protocols{}, ErrorLog: log.New(io.Discard, "", 0)}
 	s.http.Protocols.SetHTTP1(true)
 	s.http.Protocols.SetHTTP2(true)

@@ -65,6 +65,7 @@ func (e *Emulator) CreateSecret(_ context.Context, in *pb.CreateSecretRequest) (
 	if r := in.GetSecret().GetReplication(); r != nil {
 		s.replication = proto.CloneOf(r)
 	}
+	e.notify("SECRET_CREATE", s, nil)
 	return e.secretProto(s), nil
 }
 
@@ -147,6 +148,7 @@ func (e *Emulator) AddSecretVersion(_ context.Context, in *pb.AddSecretVersionRe
 	}
 	v := s.add(p.GetData(), e.now())
 	v.checked = p.DataCrc32C != nil
+	e.notify("SECRET_VERSION_ADD", s, v)
 	return e.versionProto(s, v), nil
 }
 
@@ -176,6 +178,7 @@ func (e *Emulator) UpdateSecret(_ context.Context, in *pb.UpdateSecretRequest) (
 	}
 	changed.etag++
 	*s = changed
+	e.notify("SECRET_UPDATE", s, nil)
 	return e.secretProto(s), nil
 }
 
@@ -270,6 +273,6 @@ func (e *Emulator) setState(in changesState, state pb.SecretVersion_State) (*pb.
 	case v.state == pb.SecretVersion_DESTROYED:
 		return nil, precondition("Secret Version [%s] is in %s state.", e.versionName(s.name, v.number), v.state)
 	}
-	v.set(state, e.now())
+	e.setLocked(s, v, state)
 	return e.versionProto(s, v), nil
 }

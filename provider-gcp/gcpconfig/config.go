@@ -14,9 +14,9 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
 )
 
-// A Config holds the settings from which the client of one store is created. It is safe for concurrent use.
+// A Config holds the settings from which the client of one object is created. It is safe for concurrent use.
 type Config struct {
-	// Conn is the connection to Secret Manager. The first call opens it.
+	// Conn is the connection to the service. The first call opens it.
 	Conn *grpc.ClientConn
 
 	retries retries
@@ -29,17 +29,17 @@ var (
 	location  = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`)
 )
 
-// Load returns the Config of a store. It reads Secrets through creds, does not call Google, and does not keep
+// Load returns the Config of an object that uses a service. It reads Secrets through creds, does not call Google, and does not keep
 // ctx. It keeps creds only to request ServiceAccount tokens. Nil roots mean the system's trusted certificates.
 // Errors are of package provider, and name the field to fix.
-func Load(ctx context.Context, spec *v1alpha1.GCPSpec, creds provider.Credentials, roots *x509.CertPool) (*Config, error) {
+func Load(ctx context.Context, service Service, spec *v1alpha1.GCPSpec, creds provider.Credentials, roots *x509.CertPool) (*Config, error) {
 	switch {
 	case !projectID.MatchString(spec.ProjectID):
 		return nil, provider.NewError(provider.Invalid, "spec.projectID: %q is not a valid project id", spec.ProjectID)
 	case spec.Location != "" && !location.MatchString(spec.Location):
 		return nil, provider.NewError(provider.Invalid, "spec.location: %q is not a location; write it as europe-west3", spec.Location)
 	}
-	at, err := parseEndpoint(spec, creds)
+	at, err := parseEndpoint(service, spec, creds)
 	if err != nil {
 		return nil, err
 	}

@@ -30,6 +30,15 @@ const (
 	userAgent = "direct-secrets"
 )
 
+// A Service is the first part of the host name of a service.
+type Service string
+
+// These are the services.
+const (
+	SecretManager Service = "secretmanager"
+	PubSub        Service = "pubsub"
+)
+
 // logins are the URLs for logins.
 type logins struct{ token, exchange, impersonate string }
 
@@ -59,10 +68,10 @@ func (e endpoint) trusted() bool {
 
 // parseEndpoint returns the service's own address for an unset endpoint. An emulator on the operator's own host
 // serves logins, too. Login credentials are sent only to Google's addresses and to an emulator.
-func parseEndpoint(spec *v1alpha1.GCPSpec, creds provider.Credentials) (endpoint, error) {
-	e := endpoint{host: "secretmanager.googleapis.com", port: "443", logins: google}
+func parseEndpoint(service Service, spec *v1alpha1.GCPSpec, creds provider.Credentials) (endpoint, error) {
+	e := endpoint{host: string(service) + ".googleapis.com", port: "443", logins: google}
 	if spec.Location != "" {
-		e.host = "secretmanager." + spec.Location + ".rep.googleapis.com"
+		e.host = string(service) + "." + spec.Location + ".rep.googleapis.com"
 	}
 	if spec.Endpoint == "" {
 		return e, nil
@@ -95,7 +104,7 @@ func parseEmulator(raw string, creds provider.Credentials) (logins, error) {
 	if raw == "" {
 		return google, nil
 	}
-	e, err := parseEndpoint(&v1alpha1.GCPSpec{Endpoint: raw}, creds)
+	e, err := parseEndpoint("", &v1alpha1.GCPSpec{Endpoint: raw}, creds)
 	if err == nil && !provider.Loopback(e.host) {
 		err = provider.NewError(provider.Invalid, "spec.endpoint: must be the address of an emulator on the operator's own host; remove it to use Google")
 	}
@@ -138,11 +147,11 @@ func newHTTPClient(roots *x509.CertPool) *http.Client {
 	return c
 }
 
-// limit rejects answers that are too large. The largest valid one is a page of secrets with their annotations. gRPC decodes an
-// answer before anything else sees it, so the answers of a server that may be hostile count before they arrive.
+// limit rejects answers that are too large. The largest valid ones are a page of secrets with their annotations, and messages of
+// 10 MB. gRPC decodes an answer before anything else sees it, so the answers of a server that may be hostile count before they arrive.
 func limit(trusted bool) grpc.UnaryClientInterceptor {
 	return func(ctx context.Context, method string, in, out any, conn *grpc.ClientConn, call grpc.UnaryInvoker, opts ...grpc.CallOption) error {
-		lists, most := strings.Contains(method, "/List"), provider.MaxAnswer
+		lists, most := strings.Contains(method, "/List") || strings.HasSuffix(method, "/Pull"), provider.MaxAnswer
 		switch {
 		case lists && trusted:
 			most = 4 * provider.MaxListing

@@ -10,6 +10,16 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
 )
 
+// TestServices compares the addresses of the services.
+func TestServices(t *testing.T) {
+	for service, want := range map[Service]string{SecretManager: "secretmanager.googleapis.com", PubSub: "pubsub.googleapis.com"} {
+		got, err := parseEndpoint(service, &v1alpha1.GCPSpec{}, noCredentials{})
+		if diff := cmp.Diff(want, got.host); diff != "" || err != nil {
+			t.Errorf("%s: %v: -want, +got:\n%s", service, err, diff)
+		}
+	}
+}
+
 func TestParseEndpoint(t *testing.T) {
 	cases := map[string]struct {
 		reason   string
@@ -36,7 +46,7 @@ func TestParseEndpoint(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			got, err := parseEndpoint(&v1alpha1.GCPSpec{Location: tc.location, Endpoint: tc.endpoint}, noCredentials{plain: tc.plainOK})
+			got, err := parseEndpoint(SecretManager, &v1alpha1.GCPSpec{Location: tc.location, Endpoint: tc.endpoint}, noCredentials{plain: tc.plainOK})
 			if tc.err != "" {
 				if provider.ClassOf(err) != provider.Invalid || !strings.HasPrefix(err.Error(), "spec.endpoint: ") || !strings.Contains(err.Error(), tc.err) {
 					t.Errorf("%s\nerror %v, want %q", tc.reason, err, tc.err)

@@ -13,24 +13,29 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// A meaning explains an error of Google: its class, what is wrong, and how to fix it. Google's own text is
+// A Meaning explains an error of Google: its class, what is wrong, and how to fix it. Google's own text is
 // never shown.
-type meaning struct {
-	class provider.Class
-	text  string
+type Meaning struct {
+	Class provider.Class
+	Text  string
 }
+
+// Meanings are the errors of a service that mean something else than those of Secret Manager, by their reason, or by the name of
+// their code.
+type Meanings map[string]Meaning
 
 // These are the states of a version, which Google names only in the text of a FailedPrecondition.
 const (
 	disabled  = "DISABLED"
 	destroyed = "DESTROYED"
-	elsewhere = "NOT_A_SECRET"
+	// Elsewhere is the reason of a NotFound that is about the project or the location.
+	Elsewhere = "NOT_A_SECRET"
 )
 
 // reasons are more precise than codes. They are those of https://cloud.google.com/apis/design/errors and
 // package googleapis/api/error_reason.proto, and the states above. An error of the project does not mean that a
 // secret is missing.
-var reasons = map[string]meaning{
+var reasons = map[string]Meaning{
 	"SERVICE_DISABLED":                {provider.Invalid, "spec.projectID: the Secret Manager API is not enabled in the project; enable secretmanager.googleapis.com"},
 	"API_NOT_ACTIVATED":               {provider.Invalid, "spec.projectID: the Secret Manager API is not enabled in the project; enable secretmanager.googleapis.com"},
 	"CONSUMER_INVALID":                {provider.Invalid, "spec.projectID: the project does not exist, or the caller has no access to it"},
@@ -43,13 +48,13 @@ var reasons = map[string]meaning{
 	"ACCOUNT_STATE_INVALID":           {provider.Denied, "the caller's account is disabled or deleted"},
 	"RATE_LIMIT_EXCEEDED":             {provider.Throttled, throttled},
 	"RESOURCE_QUOTA_EXCEEDED":         {provider.Throttled, throttled},
-	elsewhere:                         {provider.Invalid, "spec.projectID, spec.location: the project or location does not exist at Google"},
+	Elsewhere:                         {provider.Invalid, "spec.projectID, spec.location: the project or location does not exist at Google"},
 	disabled:                          {provider.Invalid, "is disabled; enable it, or add a version"},
 	destroyed:                         {provider.NotFound, "is destroyed"},
 }
 
 // byCode applies to errors without a reason in the table above. Any other code is Unavailable.
-var byCode = map[codes.Code]meaning{
+var byCode = map[codes.Code]Meaning{
 	codes.NotFound:           {provider.NotFound, "does not exist"},
 	codes.PermissionDenied:   {provider.Denied, denied},
 	codes.Unauthenticated:    {provider.Denied, "Google does not accept the access token of the identity in spec.auth"},
@@ -73,21 +78,24 @@ const (
 
 // Explain turns the error of a call into a provider.Error. what names the object of the call, such as a secret.
 // Google's text is not used: it can contain what was sent or received.
-func Explain(err error, what string) *provider.Error {
+func Explain(err error, what string) *provider.Error { return Meanings(nil).Explain(err, what) }
+
+// Explain is Explain for the calls of a service.
+func (m Meanings) Explain(err error, what string) *provider.Error {
 	var own *provider.Error
 	if errors.As(err, &own) {
 		return own
 	}
-	e := explain(err)
+	e := m.explain(err)
 	if what != "" {
 		e.Message = what + ": " + e.Message
 	}
 	return e
 }
 
-func explain(err error) *provider.Error {
+func (m Meanings) explain(err error) *provider.Error {
 	code := codeOf(err)
-	if isTooLarge(err) {
+	if IsTooLarge(err) {
 		return provider.NewError(provider.Unavailable, "the response of Google is too large, or damaged; check spec.endpoint")
 	}
 	if code == codes.OK || code == codes.Unavailable {
@@ -95,26 +103,38 @@ func explain(err error) *provider.Error {
 	}
 	s := status.Convert(err)
 	info := infoOf(s)
-	m, ok := reasons[reasonOf(s, info)]
-	if !ok {
-		m, ok = byCode[code]
-	}
+	is, ok := m.of(reasonOf(s, info), code)
 	if !ok {
 		return provider.NewError(provider.Unavailable, "Google returned the error %s", code)
 	}
-	e := provider.NewError(m.class, "%s", m.text)
+	e := provider.NewError(is.Class, "%s", is.Text)
 	switch {
-	case m.class == provider.Throttled:
+	case is.Class == provider.Throttled:
 		e.RetryAfter = retryAfter(err)
-	case m.text == denied:
+	case is.Text == denied:
 		e.Message = deniedBy(s, info)
 	}
 	return e
 }
 
-// isTooLarge reports whether gRPC itself, not a server, rejected an answer beyond provider.MaxAnswer. gRPC uses
+// of returns the meaning of a reason, or else of a code.
+func (m Meanings) of(reason string, code codes.Code) (is Meaning, ok bool) {
+	if is, ok = m[reason]; ok {
+		return is, true
+	}
+	if is, ok = reasons[reason]; ok {
+		return is, true
+	}
+	if is, ok = m[code.String()]; ok {
+		return is, true
+	}
+	is, ok = byCode[code]
+	return is, ok
+}
+
+// IsTooLarge reports whether gRPC itself, not a server, rejected an answer beyond provider.MaxAnswer. gRPC uses
 // the code of an exhausted quota for that, also for noise that it takes for a large answer.
-func isTooLarge(err error) bool {
+func IsTooLarge(err error) bool {
 	return codeOf(err) == codes.ResourceExhausted && strings.HasPrefix(status.Convert(err).Message(), "grpc: received message larger than max")
 }
 
@@ -157,7 +177,7 @@ func reasonOf(s *status.Status, info *errdetails.ErrorInfo) string {
 	case codes.NotFound:
 		rest := resource.ReplaceAllString(s.Message(), "")
 		if notOfIt.MatchString(rest) && !ofSecret.MatchString(rest) {
-			return elsewhere
+			return Elsewhere
 		}
 	}
 	return ""
@@ -226,7 +246,7 @@ func IsChanged(err error) bool {
 
 // IsPermissionMissing reports whether the login works, but a permission is missing.
 func IsPermissionMissing(err error) bool {
-	return codeOf(err) == codes.PermissionDenied && !isOwn(err) && strings.HasPrefix(explain(err).Message, denied)
+	return codeOf(err) == codes.PermissionDenied && !isOwn(err) && strings.HasPrefix(Explain(err, "").Message, denied)
 }
 
 func isOwn(err error) bool {

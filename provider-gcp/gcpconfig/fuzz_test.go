@@ -20,7 +20,7 @@ func FuzzParseEndpoint(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {
-		e, err := parseEndpoint(&v1alpha1.GCPSpec{Endpoint: raw}, noCredentials{})
+		e, err := parseEndpoint(SecretManager, &v1alpha1.GCPSpec{Endpoint: raw}, noCredentials{})
 		if err != nil {
 			return
 		}

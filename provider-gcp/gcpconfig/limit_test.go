@@ -31,6 +31,7 @@ func TestLimit(t *testing.T) {
 		"Access":    {"An answer that is larger than the largest secret is rejected.", "AccessSecretVersion", true, provider.MaxAnswer, 30, 30},
 		"Get":       {"An answer that is larger than the largest settings is rejected.", "GetSecret", true, provider.MaxAnswer, 30, 30},
 		"List":      {"A page of secrets can be larger.", "ListSecrets", true, 4 * provider.MaxListing, 30, 30},
+		"Pull":      {"Messages can be larger.", "Pull", true, 4 * provider.MaxListing, 30, 30},
 		"Other":     {"The answers of a server that is not Google's count before they arrive.", "AccessSecretVersion", false, 96 << 10, 30, 21},
 		"OtherList": {"So do its lists.", "ListSecrets", false, 1 << 20, 30, 2},
 	}

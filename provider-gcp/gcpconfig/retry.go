@@ -82,7 +82,7 @@ func worthRetrying(err error) bool {
 	case codes.Unavailable:
 		return provider.CertificateFaultOf(err) == ""
 	case codes.ResourceExhausted:
-		return retryAfter(err) == 0 && !isTooLarge(err)
+		return retryAfter(err) == 0 && !IsTooLarge(err)
 	case codes.Internal, codes.DeadlineExceeded, codes.Aborted:
 		return true
 	case codes.OK: // there was no answer

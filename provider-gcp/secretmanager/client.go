@@ -29,8 +29,8 @@ type Provider struct {
 // Kinds returns the store Kinds that the Provider serves.
 func (p Provider) Kinds() []provider.Kind {
 	return []provider.Kind{
-		provider.KindOf(p.Connect),
-		provider.ClusterKindOf(p.ConnectCluster),
+		provider.KindOf(p.Connect).WithKeys(Keys),
+		provider.ClusterKindOf(p.ConnectCluster).WithKeys(Keys),
 	}
 }
 
@@ -45,7 +45,7 @@ func (p Provider) ConnectCluster(ctx context.Context, s *v1alpha1.ClusterGCPSecr
 }
 
 func (p Provider) connect(ctx context.Context, spec *v1alpha1.GCPSpec, creds provider.Credentials) (provider.Client, error) {
-	c, err := gcpconfig.Load(ctx, spec, creds, p.RootCAs)
+	c, err := gcpconfig.Load(ctx, gcpconfig.SecretManager, spec, creds, p.RootCAs)
 	if err != nil {
 		return nil, err
 	}

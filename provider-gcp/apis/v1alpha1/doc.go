@@ -1,4 +1,4 @@
-// Package v1alpha1 holds the store and generator Kinds of Google Cloud.
+// Package v1alpha1 holds the store, generator and event source Kinds of Google Cloud.
 //
 // No field has an API-server default: what is unset stays unset in the stored object, and the code
 // gives it its meaning.
@@ -27,5 +27,7 @@ func AddToScheme(s *runtime.Scheme) error {
 		&ClusterGCPSecretManager{}, &ClusterGCPSecretManagerList{},
 		&GCPAccessToken{}, &GCPAccessTokenList{},
 		&ClusterGCPAccessToken{}, &ClusterGCPAccessTokenList{},
+		&GCPEventSource{}, &GCPEventSourceList{},
+		&ClusterGCPEventSource{}, &ClusterGCPEventSourceList{},
 	)
 }

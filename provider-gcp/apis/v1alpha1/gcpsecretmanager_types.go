@@ -81,6 +81,9 @@ type ClusterGCPSecretManagerSpec struct {
 // StoreSpec returns the embedded spec.
 func (s *GCPSecretManager) StoreSpec() *common.StoreSpec { return &s.Spec.StoreSpec }
 
+// GCP returns the embedded spec.
+func (s *GCPSecretManager) GCP() *GCPSpec { return &s.Spec.GCPSpec }
+
 // StoreSpec returns the embedded spec.
 func (s *ClusterGCPSecretManager) StoreSpec() *common.StoreSpec { return &s.Spec.StoreSpec }
 
@@ -88,3 +91,6 @@ func (s *ClusterGCPSecretManager) StoreSpec() *common.StoreSpec { return &s.Spec
 func (s *ClusterGCPSecretManager) ClusterStoreSpec() *common.ClusterStoreSpec {
 	return &s.Spec.ClusterStoreSpec
 }
+
+// GCP returns the embedded spec.
+func (s *ClusterGCPSecretManager) GCP() *GCPSpec { return &s.Spec.GCPSpec }
