@@ -28,6 +28,8 @@ func TestPermissions(t *testing.T) {
 		"tokens-scope":      {reason: "a setting allows tokens in the served namespaces", sets: []string{`global.scope.namespaces=["a","b"]`, `provider-aws.serviceAccountTokens.enabled=true`}},
 		"presence":          {reason: "Leases in another namespace need permissions there", sets: []string{`global.presenceNamespace="shared"`, `global.scope.namespaces=["a"]`}},
 		"metrics-auth":      {reason: "reviews of tokens need permissions in the whole cluster", sets: []string{`global.metrics.auth=true`, `global.scope.namespaces=["a"]`}},
+		"receivers":         {reason: "a setting allows EventReceivers", sets: []string{`global.eventReceiver.enabled=true`}},
+		"receivers-scope":   {reason: "a release of a tenant has only Roles for EventReceivers", sets: []string{`global.eventReceiver.enabled=true`, `global.scope.namespaces=["a"]`}},
 		"aggregated":        {reason: "a setting grants permissions to the users of the cluster", sets: []string{`global.crds.aggregateRoles=true`}},
 	}
 	for name, tc := range cases {
@@ -256,7 +258,9 @@ func TestWhatIsNotEnabledLeavesNothing(t *testing.T) {
 	t.Parallel()
 	none := names(render(t, umbrella, nil))
 	want := []string{
+		"CustomResourceDefinition clustereventreceivers.direct-secrets.io",
 		"CustomResourceDefinition clusterexternalsecrets.direct-secrets.io", "CustomResourceDefinition clusterpushsecrets.direct-secrets.io",
+		"CustomResourceDefinition eventreceivers.direct-secrets.io",
 		"CustomResourceDefinition externalsecrets.direct-secrets.io", "CustomResourceDefinition pushsecrets.direct-secrets.io",
 	}
 	if diff := cmp.Diff(want, none); diff != "" {

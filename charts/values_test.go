@@ -225,13 +225,13 @@ func TestSettingsReachThePods(t *testing.T) {
 			[]string{`global={"allowPlainHTTP":true,"controllerClass":"x","image":{"tag":"v9"}}`, `provider-aws={"allowPlainHTTP":false,"controllerClass":"","image":{"tag":""}}`}, func(*facts) {}},
 		"Everything": {"each flag has a value",
 			[]string{`global={"leaderElection":{"enabled":false,"leaseDuration":"60s","renewDeadline":"40s","retryPeriod":"2s"},"presenceNamespace":"shared","controllerClass":"blue","concurrency":7,"providerTimeout":"5s","defaultSecretCleanupPolicy":"Never",` +
-				`"ambientCredentials":"none","allowPlainHTTP":true,"remoteChanges":false,"configMapTargets":{"enabled":true},"workloadRestarts":{"enabled":true},"logFormat":"text","logLevel":"debug","auditLog":true,"metrics":{"enabled":false,"perObject":true,"auth":true,"tls":{"secretName":"cert"}}}`},
+				`"ambientCredentials":"none","allowPlainHTTP":true,"remoteChanges":false,"configMapTargets":{"enabled":true},"workloadRestarts":{"enabled":true},"eventReceiver":{"enabled":true,"tls":{"secretName":"events"}},"logFormat":"text","logLevel":"debug","auditLog":true,"metrics":{"enabled":false,"perObject":true,"auth":true,"tls":{"secretName":"cert"}}}`},
 			func(f *facts) {
 				f.Args = "--leader-elect=false --leader-election-namespace=direct-secrets --leader-election-id=direct-secrets.provider-aws.direct-secrets.io --leader-election-lease-duration=60s --leader-election-renew-deadline=40s --leader-election-retry-period=2s --presence-namespace=shared --namespaces= --controller-class=blue " +
 					"--concurrency=7 --provider-timeout=5s --default-secret-cleanup-policy=Never --ambient-credentials=none --allow-plain-http=true --no-remote-changes=true --configmap-targets=true --workload-restarts=true " +
-					"--log-level=debug --log-format=text --audit-log=true --metrics-bind-address=0 --metrics-per-object=true --metrics-auth=true --metrics-cert-dir=/etc/direct-secrets/metrics --health-probe-bind-address=:8081 --pprof-bind-address=0 " +
+					"--log-level=debug --log-format=text --audit-log=true --metrics-bind-address=0 --metrics-per-object=true --metrics-auth=true --metrics-cert-dir=/etc/direct-secrets/metrics --health-probe-bind-address=:8081 --pprof-bind-address=0 --event-receiver-bind-address=:8082 --event-receiver-cert-dir=/etc/direct-secrets/events " +
 					strings.Join(moduleFlags(t), " ")
-				f.Rest = "volume direct-secrets-metrics mount /etc/direct-secrets/metrics"
+				f.Rest = "volume direct-secrets-metrics volume direct-secrets-events mount /etc/direct-secrets/metrics mount /etc/direct-secrets/events"
 			}},
 		"Mirror": {"images of a mirror, by digest", []string{`global.image={"registry":"mirror.example.com/proxy"}`, `provider-aws.image.digest="sha256:` + strings.Repeat("a", 64) + `"`, `global.imagePullSecrets=[{"name":"regcred"}]`},
 			func(f *facts) {
@@ -268,7 +268,7 @@ func TestSettingsReachThePods(t *testing.T) {
 				Image: "ghcr.io/direct-secrets/provider-aws:" + appVersion(t),
 				Args: "--leader-elect=true --leader-election-namespace=direct-secrets --leader-election-id=direct-secrets.provider-aws.direct-secrets.io --leader-election-lease-duration=15s --leader-election-renew-deadline=5s --leader-election-retry-period=1s --presence-namespace=direct-secrets --namespaces= --controller-class= " +
 					"--concurrency=64 --provider-timeout=30s --default-secret-cleanup-policy=OnDelete --ambient-credentials=cluster --allow-plain-http=false --no-remote-changes=false --configmap-targets=false --workload-restarts=false " +
-					"--log-level=info --log-format=json --audit-log=false --metrics-bind-address=:8080 --metrics-per-object=false --metrics-auth=false --metrics-cert-dir= --health-probe-bind-address=:8081 --pprof-bind-address=0 " +
+					"--log-level=info --log-format=json --audit-log=false --metrics-bind-address=:8080 --metrics-per-object=false --metrics-auth=false --metrics-cert-dir= --health-probe-bind-address=:8081 --pprof-bind-address=0 --event-receiver-bind-address=0 --event-receiver-cert-dir= " +
 					strings.Join(moduleFlags(t), " "),
 				Env: "GOMEMLIMIT=460MiB",
 			}

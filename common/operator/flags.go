@@ -55,6 +55,15 @@ type addresses struct {
 	MetricsCertDir string
 	ProbeAddress   string
 	PprofAddress   string
+	// EventReceiverAddress is where EventReceivers receive; "0" if they do not.
+	EventReceiverAddress string
+	// EventReceiverCertDir has the certificate for HTTPS there.
+	EventReceiverCertDir string
+}
+
+// receives reports whether EventReceivers receive.
+func (a *addresses) receives() bool {
+	return a.EventReceiverAddress != "" && a.EventReceiverAddress != "0"
 }
 
 // leases are the flags for the Leases by which replicas, and the operators of other modules, find each other.
@@ -113,6 +122,10 @@ func (a *addresses) bind(fs *flag.FlagSet) {
 		"Folder with tls.crt and tls.key for --metrics-auth. They are read again when they change. Default: a self-signed certificate, which no client can verify.")
 	fs.StringVar(&a.ProbeAddress, "health-probe-bind-address", ":8081", "Address of /healthz and /readyz; 0 disables them.")
 	fs.StringVar(&a.PprofAddress, "pprof-bind-address", "0", "Address of the Go profiler (pprof); 0 disables it.")
+	fs.StringVar(&a.EventReceiverAddress, "event-receiver-bind-address", "0",
+		"Address at which EventReceivers and ClusterEventReceivers receive requests; 0 disables it. It needs the permission to list and watch them.")
+	fs.StringVar(&a.EventReceiverCertDir, "event-receiver-cert-dir", "",
+		"Folder with tls.crt and tls.key for --event-receiver-bind-address. They are read again when they change. Default: plain HTTP, for an Ingress with TLS.")
 }
 
 func (l *leases) bind(fs *flag.FlagSet) {
@@ -161,6 +174,9 @@ func (f *Flags) Check() error {
 	}
 	if f.MetricsCertDir != "" && !f.MetricsAuth {
 		return errors.Errorf("--metrics-cert-dir is %s, but metrics are served without TLS; set --metrics-auth too", f.MetricsCertDir)
+	}
+	if f.EventReceiverCertDir != "" && !f.receives() {
+		return errors.Errorf("--event-receiver-cert-dir is %s, but nothing is received; set --event-receiver-bind-address too", f.EventReceiverCertDir)
 	}
 	if err := f.checkTiming(); err != nil {
 		return err

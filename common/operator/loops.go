@@ -134,7 +134,11 @@ func (o *Operator) addLoops(s *shared) error {
 	if err := missingprovider.Setup(s, s.live, s.board, s.duties); err != nil {
 		return errors.Wrap(err, "cannot set up the controller of objects without a running module")
 	}
-	if err := storehealth.Setup(s, s.live, s.pool, opts); err != nil {
+	sources, err := o.addReceiver(s, opts)
+	if err != nil {
+		return err
+	}
+	if err := storehealth.Setup(s, s.live, s.pool, sources); err != nil {
 		return errors.Wrap(err, "cannot set up the store controller")
 	}
 	if err := contribution.Setup(s, s.live, s.pool, refs, opts); err != nil {
@@ -146,7 +150,7 @@ func (o *Operator) addLoops(s *shared) error {
 	if err := restart.Setup(s, s.live, refs, opts); err != nil {
 		return errors.Wrap(err, "cannot set up the controller of restarts")
 	}
-	if err := eventsource.Setup(s, s.live, s.pool, refs.Resolver, opts); err != nil {
+	if err := eventsource.Setup(s, s.live, s.pool, refs.Resolver, sources); err != nil {
 		return errors.Wrap(err, "cannot set up the controller of event sources")
 	}
 	if err := pushsecret.Setup(s, s.live, s.pool, s.watches, opts); err != nil {

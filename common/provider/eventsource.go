@@ -2,6 +2,7 @@ package provider
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
@@ -66,6 +67,8 @@ type Event struct {
 	Place string
 	// Version is the version of the value after the change, as Value has it; empty if that is not known.
 	Version string
+	// Stores are the only stores whose secret it can be, whose objects use the names as keys; empty if that is not known.
+	Stores []v1alpha1.EventStoreRef
 }
 
 // EventSourceKindOf returns the namespaced event source Kind whose Go type is S, a pointer to a struct.
@@ -90,15 +93,52 @@ func (k Kind) WithKeys(keys func(store Object, e Event) []string) Kind {
 
 // Keys returns the keys by which objects that use a store can name the secret of an event, first the one that Find returns; none
 // if the secret is not one of the store.
-func (k Kind) Keys(store Object, e Event) []string {
-	if k.keys == nil {
-		return nil
+func (k Kind) Keys(store Object, e Event) (keys []string) {
+	if len(e.Stores) > 0 {
+		if !slices.Contains(e.Stores, v1alpha1.EventStoreRef{Kind: k.GoName(), Name: store.GetName()}) {
+			return nil
+		}
+		keys = slices.Clone(e.Names)
 	}
-	keys, err := guard("matching an event", func() ([]string, error) { return k.keys(store, e), nil })
+	if k.keys == nil {
+		return keys
+	}
+	more, err := guard("matching an event", func() ([]string, error) { return k.keys(store, e), nil })
 	if err != nil {
-		return nil
+		return keys
+	}
+	for _, key := range more {
+		if !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
 	}
 	return keys
+}
+
+// ServedIf returns the Kind, of whose objects this module serves only those for which serves returns true.
+func (k Kind) ServedIf(serves func(Object) bool) Kind {
+	k.serves = serves
+	return k
+}
+
+// Serves reports whether this module serves an object of the Kind.
+func (k Kind) Serves(o Object) bool { return k.serves == nil || k.serves(o) }
+
+// WithAnswers returns the Kind with another text for the condition of an object that works.
+func (k Kind) WithAnswers(text string) Kind {
+	k.answers = text
+	return k
+}
+
+// Answers returns the text for the condition of an object that works.
+func (k Kind) Answers() string {
+	switch {
+	case k.answers != "":
+		return k.answers
+	case k.EventSource:
+		return "the queue answers"
+	}
+	return "the store answers"
 }
 
 // Receive waits for messages. Its result is also that of the next Check.

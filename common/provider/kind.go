@@ -27,8 +27,10 @@ type Kind struct {
 	readOnly, noRemoteChanges bool
 	// connect returns a Client, a Generator for a generator Kind, or an EventSource for an event source Kind.
 	connect func(ctx context.Context, o Object, creds Credentials) (any, error)
-	// keys is the function of WithKeys.
-	keys func(store Object, e Event) []string
+	// keys is the function of WithKeys, serves that of ServedIf, and answers the text of WithAnswers.
+	keys    func(store Object, e Event) []string
+	serves  func(Object) bool
+	answers string
 }
 
 // KindOf returns the namespaced Kind whose Go type is S, a pointer to a struct.

@@ -279,6 +279,9 @@ type permissions struct {
 	ConfigMaps []rbacv1.PolicyRule `json:"configMaps,omitempty"`
 	// Workloads is for restarts.
 	Workloads []rbacv1.PolicyRule `json:"workloads,omitempty"`
+	// Receivers is for EventReceivers, and ClusterReceivers for ClusterEventReceivers.
+	Receivers        []rbacv1.PolicyRule `json:"receivers,omitempty"`
+	ClusterReceivers []rbacv1.PolicyRule `json:"clusterReceivers,omitempty"`
 }
 
 func writePermissions(from, module, chart string) error {
@@ -287,7 +290,8 @@ func writePermissions(from, module, chart string) error {
 		return err
 	}
 	var r permissions
-	parts := map[string]*[]rbacv1.PolicyRule{"": &r.Rules, "-cluster": &r.Cluster, "-leases": &r.Leases, "-records": &r.Records, "-tokens": &r.Tokens, "-configmaps": &r.ConfigMaps, "-workloads": &r.Workloads}
+	parts := map[string]*[]rbacv1.PolicyRule{"": &r.Rules, "-cluster": &r.Cluster, "-leases": &r.Leases, "-records": &r.Records, "-tokens": &r.Tokens, "-configmaps": &r.ConfigMaps, "-workloads": &r.Workloads,
+		"-receivers": &r.Receivers, "-receivers-cluster": &r.ClusterReceivers}
 	for _, doc := range strings.Split(string(raw), "\n---\n") {
 		var role rbacv1.ClusterRole
 		if err := yaml.UnmarshalStrict([]byte(doc), &role); err != nil {

@@ -23,7 +23,7 @@ type list struct {
 var lists = []list{
 	{"README.md", regexp.MustCompile(`(\| stores \| ).*(, \[cluster stores\])`), func(m []moduleKinds) string { return links(m, "docs", "providers") }},
 	{"README.md", regexp.MustCompile(`(\| generators \| \[overview\]\(docs/generators/index\.md\), ).*( \|\n)`), func(m []moduleKinds) string { return links(m, "docs", "generators") }},
-	{"README.md", regexp.MustCompile(`(\| events \| ).*( \|\n)`), func(m []moduleKinds) string { return links(m, "docs", "events") }},
+	{"README.md", regexp.MustCompile(`(\| events \| ).*(, \[EventReceiver\])`), func(m []moduleKinds) string { return links(m, "docs", "events") }},
 	{"docs/start/install.md", regexp.MustCompile(`(\| module \| Kinds \|\n\|---\|---\|\n)(?:\|.*\n)*()`), func(all []moduleKinds) string {
 		rows := ""
 		for _, m := range all {

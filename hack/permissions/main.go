@@ -45,6 +45,10 @@ var roles = []struct {
 `},
 	{"workloads", "-workloads", `# Optional: only for ExternalSecrets of %s that restart workloads, with --workload-restarts.
 `},
+	{"receivers", "-receivers", `# Optional: only for EventReceivers of %s, with --event-receiver-bind-address.
+`},
+	{"receivers-cluster", "-receivers-cluster", `# Optional: only for ClusterEventReceivers of %s, with --event-receiver-bind-address, if it serves all namespaces.
+`},
 }
 
 func main() {
@@ -190,7 +194,7 @@ func check(rules []rbacv1.PolicyRule, marker string, cluster map[string]bool) er
 		for _, group := range rule.APIGroups {
 			for _, resource := range rule.Resources {
 				name, _, _ := strings.Cut(resource, "/")
-				if cluster[group+"/"+name] && marker != "cluster" {
+				if cluster[group+"/"+name] && marker != "cluster" && !strings.HasSuffix(marker, "-cluster") {
 					errs = append(errs, fmt.Errorf("%s of group %q has no namespace: its markers need roleName=cluster", resource, group))
 				}
 			}

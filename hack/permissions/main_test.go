@@ -79,6 +79,7 @@ func TestClusterScoped(t *testing.T) {
 	}
 	want := map[string]bool{
 		"/namespaces": true,
+		"direct-secrets.io/clustereventreceivers":      true,
 		"direct-secrets.io/clusterexternalsecrets":     true,
 		"direct-secrets.io/clusterpushsecrets":         true,
 		"generator.direct-secrets.io/clusterpasswords": true,

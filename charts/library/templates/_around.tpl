@@ -32,13 +32,22 @@ spec:
     matchLabels:
       {{- include "library.selector" .root | nindent 6 }}
   policyTypes: [Ingress{{ if $p.egress }}, Egress{{ end }}]
-  {{- if $s.metrics.enabled }}
+  {{- if or $s.metrics.enabled $s.eventReceiver.enabled }}
   ingress:
+    {{- if $s.metrics.enabled }}
     - ports: [{port: metrics, protocol: TCP}]
       {{- with $p.metricsFrom }}
       from:
         {{- toYaml . | nindent 8 }}
       {{- end }}
+    {{- end }}
+    {{- if $s.eventReceiver.enabled }}
+    - ports: [{port: events, protocol: TCP}]
+      {{- with $s.eventReceiver.from }}
+      from:
+        {{- toYaml . | nindent 8 }}
+      {{- end }}
+    {{- end }}
   {{- else }}
   ingress: []
   {{- end }}
@@ -47,6 +56,20 @@ spec:
     - ports: [{port: 53, protocol: UDP}, {port: 53, protocol: TCP}]
     {{- toYaml . | nindent 4 }}
   {{- end }}
+{{- end -}}
+{{- end -}}
+
+{{- define "library.events" -}}
+{{- if .settings.eventReceiver.enabled -}}
+---
+apiVersion: v1
+kind: Service
+{{ include "library.metadata" (merge (dict "name" (printf "%s-events" .name)) .) }}
+spec:
+  selector:
+    {{- include "library.selector" .root | nindent 4 }}
+  ports:
+    - {name: events, port: 8082, targetPort: events, protocol: TCP}
 {{- end -}}
 {{- end -}}
 

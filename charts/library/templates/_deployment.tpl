@@ -97,6 +97,9 @@ spec:
             - {name: metrics, containerPort: 8080}
             {{- end }}
             - {name: probes, containerPort: 8081}
+            {{- if $s.eventReceiver.enabled }}
+            - {name: events, containerPort: 8082}
+            {{- end }}
           livenessProbe:
             httpGet: {path: /healthz, port: probes}
             periodSeconds: 20
@@ -163,7 +166,9 @@ spec:
       (printf "metrics-auth=%t" $s.metrics.auth)
       (printf "metrics-cert-dir=%s" (ternary "/etc/direct-secrets/metrics" "" (ne $s.metrics.tls.secretName "")))
       "health-probe-bind-address=:8081"
-      "pprof-bind-address=0" }}
+      "pprof-bind-address=0"
+      (printf "event-receiver-bind-address=%s" (ternary ":8082" "0" $s.eventReceiver.enabled))
+      (printf "event-receiver-cert-dir=%s" (ternary "/etc/direct-secrets/events" "" (include "library.eventsTLS" . | eq "true"))) }}
 - {{ printf "--%s" $flag | quote }}
 {{- end }}
 {{- range $module, $kinds := $s.moduleKinds }}
@@ -172,6 +177,11 @@ spec:
 {{- range $s.extraArgs }}
 - {{ quote . }}
 {{- end }}
+{{- end -}}
+
+{{/* Whether events are received over HTTPS: true or false. */}}
+{{- define "library.eventsTLS" -}}
+{{- with .settings.eventReceiver }}{{ and .enabled (ne .tls.secretName "") }}{{ end -}}
 {{- end -}}
 
 {{- define "library.env" -}}
@@ -229,6 +239,9 @@ spec:
 {{- if $s.metrics.tls.secretName }}
 - {name: direct-secrets-metrics, mountPath: /etc/direct-secrets/metrics, readOnly: true}
 {{- end }}
+{{- if include "library.eventsTLS" . | eq "true" }}
+- {name: direct-secrets-events, mountPath: /etc/direct-secrets/events, readOnly: true}
+{{- end }}
 {{- with $s.volumeMounts }}
 {{ toYaml . }}
 {{- end }}
@@ -248,6 +261,12 @@ spec:
 - name: direct-secrets-metrics
   secret:
     secretName: {{ . }}
+    items: [{key: tls.crt, path: tls.crt}, {key: tls.key, path: tls.key}]
+{{- end }}
+{{- if include "library.eventsTLS" . | eq "true" }}
+- name: direct-secrets-events
+  secret:
+    secretName: {{ .settings.eventReceiver.tls.secretName }}
     items: [{key: tls.crt, path: tls.crt}, {key: tls.key, path: tls.key}]
 {{- end }}
 {{- with .settings.volumes }}

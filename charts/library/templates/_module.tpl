@@ -3,7 +3,7 @@
 {{- $settings := mergeOverwrite (deepCopy .Values.global) (omit .Values "global" "enabled" "library") -}}
 {{- $m := dict "root" . "settings" $settings "name" (include "library.name" .) "namespace" (include "library.namespace" .) "serviceAccount" (include "library.serviceAccountName" .) -}}
 {{- include "library.check" $m -}}
-{{- range $part := list "crds" "aggregateRoles" "serviceAccount" "rights" "tokenPolicy" "deployment" "podDisruptionBudget" "networkPolicy" "metrics" }}
+{{- range $part := list "crds" "aggregateRoles" "serviceAccount" "rights" "tokenPolicy" "deployment" "podDisruptionBudget" "networkPolicy" "metrics" "events" }}
 {{ include (printf "library.%s" $part) $m }}
 {{- end }}
 {{- end -}}

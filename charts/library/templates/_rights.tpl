@@ -12,7 +12,7 @@ automountServiceAccountToken: false
 {{/*
 The permissions in `files/rights.yaml`, which `make generate` writes from the markers in the code. Its parts are: `rights`,
 in every served namespace; cluster, for cluster-scoped resources; leases, in the namespaces of Leases; records, in
-its own namespace; tokens; configMaps; and workloads.
+its own namespace; tokens; configMaps; workloads; receivers; and clusterReceivers.
 */}}
 {{- define "library.rights" -}}
 {{- $s := .settings -}}
@@ -31,6 +31,12 @@ its own namespace; tokens; configMaps; and workloads.
 {{- end }}
 {{- if $s.workloadRestarts.enabled }}
 {{ include "library.role" (merge (dict "name" (printf "%s-workloads" .name) "rules" $rights.workloads "namespaces" $s.scope.namespaces) .) }}
+{{- end }}
+{{- if $s.eventReceiver.enabled }}
+{{ include "library.role" (merge (dict "name" (printf "%s-receivers" .name) "rules" $rights.receivers "namespaces" $s.scope.namespaces) .) }}
+{{- if not $s.scope.namespaces }}
+{{ include "library.role" (merge (dict "name" (printf "%s-receivers-cluster" .name) "rules" $rights.clusterReceivers "namespaces" list) .) }}
+{{- end }}
 {{- end }}
 {{- if and $s.metrics.enabled $s.metrics.auth }}
 {{ include "library.role" (merge (dict "name" (printf "%s-metrics-auth" .name) "namespaces" list "rules" (list

@@ -43,6 +43,7 @@ names:
   - remoteChanges
   - configMapTargets
   - workloadRestarts
+  - eventReceiver
   - controllerClass
   - concurrency
   - providerTimeout

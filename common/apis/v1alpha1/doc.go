@@ -23,7 +23,8 @@ var GroupVersion = schema.GroupVersion{Group: Group, Version: "v1alpha1"}
 // AddToScheme registers the types of this package with a scheme.
 func AddToScheme(s *runtime.Scheme) error {
 	return Register(s, GroupVersion, &ExternalSecret{}, &ExternalSecretList{}, &PushSecret{}, &PushSecretList{},
-		&ClusterExternalSecret{}, &ClusterExternalSecretList{}, &ClusterPushSecret{}, &ClusterPushSecretList{})
+		&ClusterExternalSecret{}, &ClusterExternalSecretList{}, &ClusterPushSecret{}, &ClusterPushSecretList{},
+		&EventReceiver{}, &EventReceiverList{}, &ClusterEventReceiver{}, &ClusterEventReceiverList{})
 }
 
 // Register adds Kinds of a group and version to a scheme. Its error is that of an AddToScheme, and always nil.

@@ -10,8 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/operator"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 	"github.com/direct-secrets/direct-secrets/common/testing/operatortest"
 )
 
@@ -23,13 +25,27 @@ type ClusterEnv struct {
 	Name    string
 	Server  *fake.Server
 	Backend *fake.Backend
+	// EventsURL is where the operator receives events.
+	EventsURL string
 }
 
 // everywhere is the operator for the whole cluster, and its provider.
 var everywhere struct {
 	once   sync.Once
 	server *fake.Server
+	events string
 	end    func() error
+}
+
+// Receiving returns a flag by which an operator receives events, and the URL for that, which ends in a slash.
+func Receiving(t testing.TB) (set func(*operator.Flags), url string) {
+	t.Helper()
+	ports, err := controlplane.FreePorts(1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := "127.0.0.1:" + ports[0]
+	return func(f *operator.Flags) { f.EventReceiverAddress = address }, "http://" + address + "/events/"
 }
 
 // NewCluster creates a cluster store.
@@ -39,10 +55,12 @@ func NewCluster(t *testing.T, spec v1alpha1.ClusterStoreSpec, change ...func(*fa
 	p := wide.get(t)
 	everywhere.once.Do(func() {
 		everywhere.server = fake.NewServer()
-		everywhere.end = operatortest.Run(operatorOf("provider-fake", fakev1.Group, p.Cluster.Config(), kindsOf(everywhere.server)))
+		flag, url := Receiving(t)
+		everywhere.events = url
+		everywhere.end = operatortest.Run(operatorOf("provider-fake", fakev1.Group, p.Cluster.Config(), kindsOf(everywhere.server), operator.WithFlags(flag)))
 	})
 	name := nameOf(t)
-	e := &ClusterEnv{Client: NewClient(t, p, ""), Name: name, Server: everywhere.server, Backend: everywhere.server.Backend(name)}
+	e := &ClusterEnv{Client: NewClient(t, p, ""), Name: name, Server: everywhere.server, Backend: everywhere.server.Backend(name), EventsURL: everywhere.events}
 	s := &fakev1.ClusterFakeStore{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: fakev1.ClusterFakeStoreSpec{
 		FakeStoreSpec: fakev1.FakeStoreSpec{Backend: name}, ClusterStoreSpec: spec,
 	}}

@@ -30,7 +30,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, resolve
 		return nil // Receiving a message changes the queue.
 	}
 	var bursts *bursts
-	for _, k := range resolver.Kinds {
+	for _, k := range o.Kinds {
 		if !k.EventSource || k.Cluster && o.Namespaced {
 			continue
 		}
@@ -38,7 +38,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, resolve
 			bursts = newBursts(o.Bus.Publish)
 		}
 		r := &Reconciler{
-			cache: mgr.GetCache(), live: live, pool: pool, kind: k.Kind, opts: o,
+			cache: mgr.GetCache(), live: live, pool: pool, kind: k, opts: o,
 			matcher: matcher{cache: mgr.GetCache(), scheme: mgr.GetScheme(), resolver: resolver, namespaced: o.Namespaced, publish: bursts.publish},
 			running: map[types.NamespacedName]*receiver{},
 		}
@@ -83,7 +83,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	was := r.running[req.NamespacedName]
-	wanted := err == nil && o.GetDeletionTimestamp() == nil && provider.SourceSpec(o).Controller == r.opts.ControllerClass
+	wanted := err == nil && r.kind.Serves(o) && o.GetDeletionTimestamp() == nil && provider.SourceSpec(o).Controller == r.opts.ControllerClass
 	if was != nil && wanted && was.source.GetUID() == o.GetUID() && was.source.GetGeneration() == o.GetGeneration() {
 		return reconcile.Result{}, nil
 	}

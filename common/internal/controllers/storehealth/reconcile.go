@@ -58,8 +58,8 @@ type validated struct {
 	uid      types.UID
 	attempts kit.Attempts
 	missed   int
-	// isQueue is true for an event source.
-	isQueue bool
+	// answers is the text for a store that works.
+	answers string
 	// warnings are the warnings of the last check.
 	warnings provider.Warnings
 	// skipped is the class that was not of this operator.
@@ -78,6 +78,11 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		r.forget(req.NamespacedName)
 		return reconcile.Result{}, errors.Wrap(client.IgnoreNotFound(err), "cannot read the store")
 	}
+	if !r.kind.Serves(s) {
+		r.pool.Drop(s.GetUID())
+		r.forget(req.NamespacedName)
+		return reconcile.Result{}, nil
+	}
 	if provider.SourceSpec(s).Controller != r.opts.ControllerClass {
 		return r.elsewhere(ctx, s)
 	}
@@ -95,7 +100,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		failure = nil
 	}
 	r.warn(s, known, warnings)
-	known.isQueue = r.kind.EventSource
+	known.answers = r.kind.Answers()
 	conclude(next, s.GetGeneration(), known, failure)
 	state := metrics.Of(next.Conditions, s.GetCreationTimestamp().Time)
 	r.ledger.Set(req.NamespacedName, state)
@@ -197,11 +202,7 @@ var stalls = map[provider.Class]string{
 // valid store stays valid for a few attempts, and a store that was never validated is Unknown, which does not hold its
 // objects.
 func conclude(st *v1alpha1.StoreStatus, generation int64, known *validated, err error) {
-	answers := "the store answers"
-	if known.isQueue {
-		answers = "the queue answers"
-	}
-	v := status.Good(v1alpha1.ReasonStoreValid, strings.Join(append([]string{answers}, known.warnings...), "; "))
+	v := status.Good(v1alpha1.ReasonStoreValid, strings.Join(append([]string{known.answers}, known.warnings...), "; "))
 	if err == nil {
 		known.missed = 0
 	} else {

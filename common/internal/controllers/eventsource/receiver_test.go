@@ -1,0 +1,235 @@
+package eventsource_test
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
+	"github.com/direct-secrets/direct-secrets/common/operator"
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
+	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
+)
+
+const signingKey = "0123456789abcdef0123456789abcdef"
+
+// receiver returns an EventReceiver "ci" for stores of a Kind, and creates its key.
+func receiver(e *testenv.Env, stores ...v1alpha1.EventStoreRef) *v1alpha1.EventReceiver {
+	e.Helper()
+	e.Create(&corev1.Secret{ObjectMeta: e.Meta("ci"), Data: map[string][]byte{"key": []byte(signingKey)}})
+	return &v1alpha1.EventReceiver{ObjectMeta: e.Meta("ci"), Spec: v1alpha1.EventReceiverSpec{
+		SecretRef: v1alpha1.SecretKeySelector{Name: "ci", Key: "key"}, Stores: stores,
+	}}
+}
+
+// post sends a signed request, and returns the status of the answer.
+func post(ctx context.Context, url, body string) (int, error) {
+	stamp := strconv.FormatInt(time.Now().Unix(), 10)
+	sum := hmac.New(sha256.New, []byte(signingKey))
+	sum.Write([]byte(stamp + "." + body))
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		return 0, err
+	}
+	r.Header.Set("X-Direct-Secrets-Timestamp", stamp)
+	r.Header.Set("X-Direct-Secrets-Signature", "sha256="+hex.EncodeToString(sum.Sum(nil)))
+	a, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, err
+	}
+	return a.StatusCode, a.Body.Close()
+}
+
+// wantStatus sends a request with a key, and checks the status of the answer.
+func wantStatus(e *testenv.Client, url, key string, want int) {
+	e.Helper()
+	got, err := post(e.Ctx, url, fmt.Sprintf(`{"keys":[%q]}`, key))
+	if err != nil || got != want {
+		e.Errorf("POST %s about %s: status %d, %v, want %d", url, key, got, err, want)
+	}
+}
+
+// TestReceiver sends signed requests about secrets of stores that a receiver names, and of others.
+func TestReceiver(t *testing.T) {
+	set, url := testenv.Receiving(t)
+	e := testenv.New(t, set)
+	e.Create(e.Store("other", "main"))
+	e.Backend.Put("shop/db", []byte("old"))
+	for _, store := range []string{"store", "other"} {
+		e.Create(e.ExternalSecret(store, seldom, func(es *v1alpha1.ExternalSecret) {
+			es.Spec.StoreRef.Name, es.Spec.Data[0].RemoteRef.Key = store, "shop/db"
+		}))
+		e.WantReady(store, v1alpha1.ReasonSecretSynced)
+	}
+	e.Create(receiver(e, v1alpha1.EventStoreRef{Kind: "FakeStore", Name: "store"}))
+	c := e.Want(&v1alpha1.EventReceiver{ObjectMeta: e.Meta("ci")}, v1alpha1.ReasonStoreValid)
+	if c.Message != "signed requests are accepted" {
+		t.Errorf("the message of Ready is %q", c.Message)
+	}
+	e.Backend.Put("shop/db", []byte("new"))
+	wantStatus(e.Client, url+e.NS+"/ci", "shop/db", http.StatusOK)
+	if diff := cmp.Diff([]string{"new", "old"}, []string{e.Data("store")["value"], e.Data("other")["value"]}); diff != "" {
+		t.Errorf("at the answer, the objects of the named store only have the new value: -want, +got:\n%s", diff)
+	}
+	reads := e.Backend.Reads()
+	wantStatus(e.Client, url+e.NS+"/ci", "shop/other", http.StatusOK)
+	if n := e.Backend.Reads() - reads; n != 0 {
+		t.Errorf("a request about a secret that no object reads: %d reads", n)
+	}
+	if status, err := post(e.Ctx, url+e.NS+"/ci", `{}`); err != nil || status != http.StatusBadRequest {
+		t.Errorf("a malformed body: status %d, %v", status, err)
+	}
+	wantStatus(e.Client, url+e.NS+"/absent", "shop/db", http.StatusUnauthorized)
+	e.Eventually(func() string {
+		r := &v1alpha1.EventReceiver{ObjectMeta: e.Meta("ci")}
+		if err := e.API.Get(e.Ctx, client.ObjectKeyFromObject(r), r); err != nil {
+			return err.Error()
+		}
+		return cmp.Diff([]int64{3, 1, 1}, []int64{r.Status.ReceivedEvents.ReceivedEvents, r.Status.MatchedEvents, r.Status.MalformedEvents})
+	})
+	e.Delete(&v1alpha1.EventReceiver{ObjectMeta: e.Meta("ci")})
+	e.Eventually(func() string {
+		if status, err := post(e.Ctx, url+e.NS+"/ci", `{"keys":["shop/db"]}`); err != nil || status != http.StatusUnauthorized {
+			return fmt.Sprintf("after the deletion: status %d, %v", status, err)
+		}
+		return ""
+	})
+}
+
+// TestReceiverSlow sends a request whose refresh takes longer than the request waits.
+func TestReceiverSlow(t *testing.T) {
+	set, url := testenv.Receiving(t)
+	e := testenv.New(t, set, func(f *operator.Flags) { f.ProviderTimeout = time.Minute })
+	e.Backend.Put("db", []byte("old"))
+	e.Create(e.ExternalSecret("db", seldom))
+	e.WantReady("db", v1alpha1.ReasonSecretSynced)
+	e.Create(receiver(e, v1alpha1.EventStoreRef{Kind: "FakeStore", Name: "store"}))
+	e.Want(&v1alpha1.EventReceiver{ObjectMeta: e.Meta("ci")}, v1alpha1.ReasonStoreValid)
+	resume := e.Backend.Inject(fake.Fault{Hang: true})
+	e.Backend.Put("db", []byte("new"))
+	wantStatus(e.Client, url+e.NS+"/ci", "db", http.StatusAccepted)
+	resume()
+	e.WantSecret("db", "value", "new")
+}
+
+// TestReceiverKey changes the key of a receiver.
+func TestReceiverKey(t *testing.T) {
+	set, url := testenv.Receiving(t)
+	e := testenv.New(t, set)
+	e.Create(receiver(e, v1alpha1.EventStoreRef{Kind: "FakeStore", Name: "store"}))
+	of := func() client.Object { return &v1alpha1.EventReceiver{ObjectMeta: e.Meta("ci")} }
+	e.Want(of(), v1alpha1.ReasonStoreValid)
+	change := func(key string) {
+		testenv.Update(e.Client, &corev1.Secret{ObjectMeta: e.Meta("ci")}, func(s *corev1.Secret) { s.Data["key"] = []byte(key) })
+	}
+	eventually := func(want int) {
+		t.Helper()
+		e.Eventually(func() string {
+			if status, err := post(e.Ctx, url+e.NS+"/ci", fmt.Sprintf(`{"keys":["%d"]}`, time.Now().UnixNano())); err != nil || status != want {
+				return fmt.Sprintf("status %d, %v, want %d", status, err, want)
+			}
+			return ""
+		})
+	}
+	change(strings.Repeat("other", 10))
+	eventually(http.StatusUnauthorized)
+	change(signingKey)
+	eventually(http.StatusOK)
+	change("short")
+	if c := e.Want(of(), v1alpha1.ReasonStoreInvalidSpec); !strings.Contains(c.Message, "the key has 5 bytes, and at least 32 are required") {
+		t.Errorf("the message of Ready is %q", c.Message)
+	}
+	eventually(http.StatusUnauthorized)
+}
+
+// TestReceiverStores names Kinds of which no receiver can receive events.
+func TestReceiverStores(t *testing.T) {
+	set, _ := testenv.Receiving(t)
+	e := testenv.New(t, set)
+	cases := map[string]struct{ reason, kind, want string }{
+		"foreign":   {"A receiver is for the stores of one module.", "VaultKV", "spec.stores[1].kind: VaultKV is not a Kind of the module of spec.stores[0]; name the stores of each module in an object of their own"},
+		"generator": {"Nothing changes in a generator.", "FakeGenerator", "spec.stores[1].kind: FakeGenerator is not the Kind of a store; name a store"},
+		"cluster":   {"A tenant's operator reads no cluster Kinds.", "ClusterFakeStore", "spec.stores[1].kind: ClusterFakeStore is a cluster Kind, and this operator serves selected namespaces only; use the namespaced Kind"},
+	}
+	r := receiver(e)
+	for name, tc := range cases {
+		r := r.DeepCopy()
+		r.Name, r.Spec.Stores = name, []v1alpha1.EventStoreRef{{Kind: "FakeStore", Name: "store"}, {Kind: tc.kind, Name: "store"}}
+		e.Create(r)
+		if diff := cmp.Diff(tc.want, e.Want(r, v1alpha1.ReasonStoreInvalidSpec).Message); diff != "" {
+			t.Errorf("%s: -want, +got:\n%s", tc.reason, diff)
+		}
+	}
+	other := r.DeepCopy()
+	other.Name, other.Spec.Stores = "elsewhere", []v1alpha1.EventStoreRef{{Kind: "VaultKV", Name: "store"}, {Kind: "FakeStore", Name: "store"}}
+	e.Create(other)
+	r.Spec.Stores = []v1alpha1.EventStoreRef{{Kind: "FakeStore", Name: "store"}}
+	e.Create(r)
+	e.Want(r, v1alpha1.ReasonStoreValid) // The operator has reconciled the earlier object, too.
+	if err := e.API.Get(e.Ctx, client.ObjectKeyFromObject(other), other); err != nil || len(other.Status.Conditions) > 0 {
+		t.Errorf("the operator reports %v, %v for the object of another module", other.Status.Conditions, err)
+	}
+}
+
+// TestReceiverNamespaces sends requests about a secret that objects of several namespaces read.
+func TestReceiverNamespaces(t *testing.T) {
+	e := testenv.NewCluster(t, v1alpha1.ClusterStoreSpec{})
+	namespaces := []string{"own", "admitted", "refused"}
+	e.Backend.Put("db", []byte("old"))
+	for _, ns := range namespaces {
+		e.CreateNamespace(ns, map[string]string{"class": ns})
+		e.In(ns).Create(&fakev1.FakeStore{ObjectMeta: e.In(ns).Meta("store"), Spec: fakev1.FakeStoreSpec{Backend: e.Name}})
+		e.CreateExternalSecret(ns, "db", seldom)
+		e.In(ns).Create(&v1alpha1.ExternalSecret{ObjectMeta: e.In(ns).Meta("own"), Spec: v1alpha1.ExternalSecretSpec{
+			StoreRef: &v1alpha1.StoreRef{Kind: "FakeStore", Name: "store"}, RefreshInterval: "24h",
+			Data: []v1alpha1.DataEntry{{SecretKey: "value", RemoteRef: v1alpha1.RemoteRef{Key: "db"}}},
+		}})
+		e.In(ns).WantReady("db", v1alpha1.ReasonSecretSynced)
+		e.In(ns).WantReady("own", v1alpha1.ReasonSecretSynced)
+	}
+	stores := []v1alpha1.EventStoreRef{{Kind: "FakeStore", Name: "store"}, {Kind: "ClusterFakeStore", Name: e.Name}}
+	key := v1alpha1.SecretKeySelector{Name: "ci", Key: "key"}
+	own := e.In("own").Meta("ci")
+	e.Create(&corev1.Secret{ObjectMeta: own, Data: map[string][]byte{"key": []byte(signingKey)}})
+	namespaced := &v1alpha1.EventReceiver{ObjectMeta: own, Spec: v1alpha1.EventReceiverSpec{SecretRef: key, Stores: stores}}
+	cluster := &v1alpha1.ClusterEventReceiver{ObjectMeta: metav1.ObjectMeta{Name: e.Name}}
+	cluster.Spec.SecretRef, cluster.Spec.Stores = key, stores
+	cluster.Spec.SecretRef.Namespace = own.Namespace
+	cluster.Spec.Conditions = []v1alpha1.NamespaceCondition{{NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"class": "admitted"}}}}
+	cases := []struct {
+		reason   string
+		receiver client.Object
+		path     string
+		want     map[string]string
+	}{
+		{"A namespaced receiver reaches its own namespace, whatever store its objects use.", namespaced, own.Namespace + "/ci", map[string]string{"own": "0 0", "admitted": "old old", "refused": "old old"}},
+		{"A cluster receiver reaches the namespaces that its conditions admit.", cluster, e.Name, map[string]string{"own": "0 0", "admitted": "1 1", "refused": "old old"}},
+	}
+	for i, tc := range cases {
+		e.Create(tc.receiver)
+		e.Want(tc.receiver, v1alpha1.ReasonStoreValid)
+		e.Backend.Put("db", []byte(strconv.Itoa(i)))
+		wantStatus(e.Client, e.EventsURL+tc.path, "db", http.StatusOK)
+		got := map[string]string{}
+		for _, ns := range namespaces {
+			got[ns] = e.In(ns).Data("db")["value"] + " " + e.In(ns).Data("own")["value"]
+		}
+		if diff := cmp.Diff(tc.want, got); diff != "" {
+			t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+		}
+		e.Delete(tc.receiver)
+	}
+}

@@ -1,0 +1,160 @@
+package eventreceiver
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+const (
+	// TimestampHeader has the Unix time of a request in seconds.
+	TimestampHeader = "X-Direct-Secrets-Timestamp"
+	// SignatureHeader has sha256= and the HMAC-SHA256, in hexadecimal digits, of the timestamp, a dot and the body.
+	SignatureHeader = "X-Direct-Secrets-Signature"
+
+	// tolerance is the maximum difference between a timestamp and the clock.
+	tolerance = 5 * time.Minute
+	// maxBody is the maximum length of a body in bytes.
+	maxBody = 64 << 10
+	// answerWithin is how long a request waits for the refreshes that it causes.
+	answerWithin = 25 * time.Second
+	// reading is the maximum number of requests whose bodies are read and verified at the same time.
+	reading = 64
+	// all is the maximum number of requests in a second, whoever sends them.
+	all = 500
+)
+
+// A Handler answers requests with a status, and with no content. An unknown path is answered like a wrong signature, after the same
+// work.
+type Handler struct {
+	*Endpoints
+
+	// Ready reports whether all paths are open. Until then the answer is 503.
+	Ready atomic.Bool
+
+	now     func() time.Time
+	within  time.Duration
+	mac     func(key []byte, timestamp string, body []byte) signature
+	limiter *rate.Limiter
+	slots   chan struct{}
+}
+
+// NewHandler returns a Handler that is not ready.
+func NewHandler() *Handler {
+	return &Handler{
+		Endpoints: &Endpoints{}, now: time.Now, within: answerWithin, mac: mac,
+		limiter: rate.NewLimiter(all, all), slots: make(chan struct{}, reading),
+	}
+}
+
+// ServeHTTP implements http.Handler.
+func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	status := h.status(r)
+	if status != http.StatusBadRequest {
+		w.WriteHeader(status)
+		return
+	}
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, expected) // The sender can have closed the connection.
+}
+
+// status handles a request, and returns the status of the answer.
+func (h *Handler) status(r *http.Request) int {
+	if !h.Ready.Load() {
+		return http.StatusServiceUnavailable
+	}
+	p, refused := h.accept(r)
+	switch {
+	case refused != 0:
+		return refused
+	case p.Malformed:
+		return http.StatusBadRequest
+	}
+	defer p.at.forget(p.Receipt)
+	late := time.NewTimer(h.within)
+	defer late.Stop()
+	select {
+	case <-p.done:
+		return http.StatusOK
+	case <-late.C:
+		return http.StatusAccepted
+	case <-p.at.closed:
+		return http.StatusServiceUnavailable
+	case <-r.Context().Done(): // The server stops, or the sender has closed the connection.
+		return http.StatusServiceUnavailable
+	}
+}
+
+// accept verifies a request and queues its report, or returns the status of the refusal.
+func (h *Handler) accept(r *http.Request) (p pending, refused int) {
+	if r.Method != http.MethodPost {
+		return p, http.StatusUnauthorized
+	}
+	if !h.limiter.AllowN(h.now(), 1) {
+		return p, http.StatusTooManyRequests
+	}
+	select {
+	case h.slots <- struct{}{}:
+		defer func() { <-h.slots }()
+	default:
+		return p, http.StatusTooManyRequests
+	}
+	if r.ContentLength > maxBody {
+		return p, http.StatusRequestEntityTooLarge
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	switch {
+	case err != nil: // The sender is too slow, or has closed the connection.
+		return p, http.StatusUnauthorized
+	case len(body) > maxBody:
+		return p, http.StatusRequestEntityTooLarge
+	}
+	now := h.now()
+	at, signed, until := h.verify(r, body, now)
+	if at == nil {
+		return p, http.StatusUnauthorized
+	}
+	keys := keysOf(r.Header.Get("Content-Type"), body)
+	return at.admit(Report{Keys: keys, Malformed: len(keys) == 0, At: now}, signed, until)
+}
+
+// absent is the key for unknown paths. No signature by it is accepted.
+var absent = make([]byte, MinKey)
+
+// verify returns the path of a request with a right signature, the signature, and the time until which it is valid; nil for any other
+// request.
+func (h *Handler) verify(r *http.Request, body []byte, now time.Time) (*endpoint, signature, time.Time) {
+	at, key := h.find(r.URL.Path)
+	if at == nil {
+		key = absent
+	}
+	timestamp := r.Header.Get(TimestampHeader)
+	want := h.mac(key, timestamp, body)
+	digits, hasPrefix := strings.CutPrefix(r.Header.Get(SignatureHeader), "sha256=")
+	got, err := hex.DecodeString(digits)
+	right := hmac.Equal(got, want[:])
+	seconds, errTime := strconv.ParseInt(timestamp, 10, 64)
+	sent := time.Unix(seconds, 0)
+	if at == nil || !hasPrefix || err != nil || !right || errTime != nil || now.Sub(sent).Abs() > tolerance {
+		return nil, want, sent
+	}
+	return at, want, sent.Add(tolerance)
+}
+
+// mac returns the signature of a request.
+func mac(key []byte, timestamp string, body []byte) (s signature) {
+	m := hmac.New(sha256.New, key)
+	m.Write([]byte(timestamp + "."))
+	m.Write(body)
+	m.Sum(s[:0])
+	return s
+}
