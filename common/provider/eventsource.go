@@ -85,19 +85,29 @@ func ClusterEventSourceKindOf[S ClusterEventSourceObject](c EventSourceConnector
 	return k
 }
 
-// WithKeys returns the Kind of a store whose secrets event sources report. keys is as the method Keys.
-func (k Kind) WithKeys(keys func(store Object, e Event) []string) Kind {
-	k.keys = keys
+// WithKeys returns the Kind of a store whose secrets event sources report. keys is as the method Keys. scope is as the method Scope.
+func (k Kind) WithKeys(scope func(store Object) any, keys func(store Object, e Event) []string) Kind {
+	k.scope, k.keys = scope, keys
 	return k
+}
+
+// Scope returns a comparable value of the settings of a store by which its objects name secrets. Stores with equal values have the
+// same Keys.
+func (k Kind) Scope(store Object) any {
+	if k.scope == nil {
+		return nil
+	}
+	scope, err := guard("matching an event", func() (any, error) { return k.scope(store), nil })
+	if err != nil {
+		return nil
+	}
+	return scope
 }
 
 // Keys returns the keys by which objects that use a store can name the secret of an event, first the one that Find returns; none
 // if the secret is not one of the store.
 func (k Kind) Keys(store Object, e Event) (keys []string) {
 	if len(e.Stores) > 0 {
-		if !slices.Contains(e.Stores, v1alpha1.EventStoreRef{Kind: k.GoName(), Name: store.GetName()}) {
-			return nil
-		}
 		keys = slices.Clone(e.Names)
 	}
 	if k.keys == nil {
@@ -113,6 +123,11 @@ func (k Kind) Keys(store Object, e Event) (keys []string) {
 		}
 	}
 	return keys
+}
+
+// MayBeOf reports whether the secret of an event can be one of a store by its name.
+func (e *Event) MayBeOf(k Kind, store string) bool {
+	return len(e.Stores) == 0 || slices.Contains(e.Stores, v1alpha1.EventStoreRef{Kind: k.GoName(), Name: store})
 }
 
 // ServedIf returns the Kind, of whose objects this module serves only those for which serves returns true.

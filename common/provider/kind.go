@@ -27,7 +27,8 @@ type Kind struct {
 	readOnly, noRemoteChanges bool
 	// connect returns a Client, a Generator for a generator Kind, or an EventSource for an event source Kind.
 	connect func(ctx context.Context, o Object, creds Credentials) (any, error)
-	// keys is the function of WithKeys, serves that of ServedIf, and answers the text of WithAnswers.
+	// scope and keys are the functions of WithKeys, serves that of ServedIf, and answers the text of WithAnswers.
+	scope   func(store Object) any
 	keys    func(store Object, e Event) []string
 	serves  func(Object) bool
 	answers string

@@ -52,6 +52,12 @@ var manifests = withFiles(map[string][]manifest{
 	"ClusterPushSecret": {
 		{name: "spread", reason: v1alpha1.ReasonProvisioned, spec: `{namespaces: [minimal], pushSecretSpec: {storeRefs: [{kind: AWSSecretsManager, name: prod}], selector: {secret: {name: source}}, data: [{match: {remoteRef: {remoteKey: spread}}}]}}`},
 	},
+	"EventReceiver": {
+		{name: "least", reason: v1alpha1.ReasonStoreValid, spec: `{secretRef: {name: key, key: key}, stores: [{kind: AWSSecretsManager, name: prod}]}`},
+	},
+	"ClusterEventReceiver": {
+		{name: "least", reason: v1alpha1.ReasonStoreValid, spec: `{secretRef: {name: key, namespace: minimal, key: key}, stores: [{kind: AWSSecretsManager, name: prod}]}`},
+	},
 	"AWSSecretsManager":            {{name: "least", spec: `{}`}},
 	"ClusterAWSSecretsManager":     {{name: "least", spec: `{}`}},
 	"AWSParameterStore":            {{name: "least", spec: `{}`}},
@@ -163,6 +169,7 @@ func TestMinimalManifests(t *testing.T) {
 	s.AWS.Put("db", []byte("x"))
 	s.AWS.Put("json", []byte(`{"user":"shop"}`))
 	must(t, s.Admin.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: minimal, Name: "source"}, StringData: map[string]string{"password": "x"}}))
+	must(t, s.Admin.Create(ctx, &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: minimal, Name: "key"}, StringData: map[string]string{"key": strings.Repeat("k", 32)}}))
 	var processes []*stack.Process
 	t.Cleanup(func() {
 		for _, p := range processes {
@@ -175,7 +182,7 @@ func TestMinimalManifests(t *testing.T) {
 		}
 	})
 	for _, module := range stack.Modules() {
-		p, err := s.StartModule(ctx, module, "--leader-elect=false")
+		p, err := s.StartModule(ctx, module, "--leader-elect=false", "--event-receiver-bind-address=127.0.0.1:0")
 		must(t, err)
 		processes = append(processes, p)
 	}

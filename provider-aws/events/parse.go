@@ -111,6 +111,14 @@ type store interface {
 // suffix is the length of the random text at the end of a secret's ARN, with its hyphen.
 const suffix = 7
 
+// Scope returns the settings of a store by which Keys differs; see provider.Kind.Scope.
+func Scope(o provider.Object) any {
+	if s, ok := o.(store); ok {
+		return [2]string{s.AWS().Region, s.KeySpec().Prefix}
+	}
+	return nil
+}
+
 // Keys returns the keys by which objects that use a store can name the secret or parameter of an event; see provider.Kind.Keys. A
 // store without a region may be in any.
 func Keys(o provider.Object, e provider.Event) []string {

@@ -103,6 +103,11 @@ func TestKeys(t *testing.T) {
 			if diff := cmp.Diff(tc.want, Keys(tc.store, tc.event)); diff != "" {
 				t.Errorf("%s\nKeys(): -want, +got:\n%s", tc.reason, diff)
 			}
+			for _, other := range cases {
+				if diff := cmp.Diff(tc.want, Keys(other.store, tc.event)); diff != "" && Scope(other.store) == Scope(tc.store) {
+					t.Errorf("a store with the same Scope has other keys:\n%s", diff)
+				}
+			}
 		})
 	}
 }

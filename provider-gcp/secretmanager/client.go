@@ -29,8 +29,8 @@ type Provider struct {
 // Kinds returns the store Kinds that the Provider serves.
 func (p Provider) Kinds() []provider.Kind {
 	return []provider.Kind{
-		provider.KindOf(p.Connect).WithKeys(Keys),
-		provider.ClusterKindOf(p.ConnectCluster).WithKeys(Keys),
+		provider.KindOf(p.Connect).WithKeys(Scope, Keys),
+		provider.ClusterKindOf(p.ConnectCluster).WithKeys(Scope, Keys),
 	}
 }
 

@@ -45,6 +45,14 @@ type store interface {
 	GCP() *v1alpha1.GCPSpec
 }
 
+// Scope returns the settings of a store by which Keys differs; see provider.Kind.Scope.
+func Scope(o provider.Object) any {
+	if s, ok := o.(store); ok {
+		return parentOf(s.GCP())
+	}
+	return nil
+}
+
 // Keys returns the keys by which objects that use a store can name the secret of an event; see provider.Kind.Keys. An event has the
 // number of the project. A store that has the id instead may be of any project: if it is of another one, the event costs one read.
 func Keys(o provider.Object, e provider.Event) (keys []string) {

@@ -41,6 +41,11 @@ func TestKeys(t *testing.T) {
 			if diff := cmp.Diff(tc.want, Keys(tc.store, e)); diff != "" || !ok {
 				t.Errorf("%s\nKeys(): -want, +got:\n%s", tc.reason, diff)
 			}
+			for _, other := range cases {
+				if diff := cmp.Diff(tc.want, Keys(other.store, e)); diff != "" && Scope(other.store) == Scope(tc.store) {
+					t.Errorf("a store with the same Scope has other keys:\n%s", diff)
+				}
+			}
 		})
 	}
 	if keys := Keys(store("shop", ""), provider.Event{Names: []string{"db", ""}}); len(keys) > 0 {

@@ -157,6 +157,9 @@ func (s *Server) queue(backend string) (provider.EventSource, error) {
 	return &b.Queue, nil
 }
 
+// scopeOf returns the settings of a store by which keysOf differs.
+func scopeOf(o provider.Object) any { return o.GetName() }
+
 // keysOf returns the keys of the secret of an event in a store, which are its names. The place is the name of a store.
 func keysOf(o provider.Object, e provider.Event) []string {
 	if e.Place != "" && e.Place != o.GetName() {

@@ -51,8 +51,8 @@ func (s *Server) Backend(name string, opts ...Option) *Backend {
 // Kinds returns both store Kinds of this Server.
 func (s *Server) Kinds() []provider.Kind {
 	return []provider.Kind{
-		provider.KindOf(s.ConnectFakeStore).WithKeys(keysOf),
-		provider.ClusterKindOf(s.ConnectClusterFakeStore).WithKeys(keysOf),
+		provider.KindOf(s.ConnectFakeStore).WithKeys(scopeOf, keysOf),
+		provider.ClusterKindOf(s.ConnectClusterFakeStore).WithKeys(scopeOf, keysOf),
 	}
 }
 

@@ -30,16 +30,22 @@ type matcher struct {
 type view struct {
 	*matcher
 	from   provider.EventSourceObject
-	listed map[schema.GroupVersionKind][]provider.Object
+	scopes map[schema.GroupVersionKind][]scope
+}
+
+// scope are the stores of a Kind whose objects name secrets by the same rules: those of one store.
+type scope struct {
+	one provider.Object
+	of  map[types.NamespacedName]bool
 }
 
 func (m *matcher) view(from provider.EventSourceObject) *view {
-	return &view{m, from, map[schema.GroupVersionKind][]provider.Object{}}
+	return &view{m, from, map[schema.GroupVersionKind][]scope{}}
 }
 
 // match publishes a change for the stores that may have the secret of an event: one for all stores whose objects name it by the
 // same keys. It calls begin for each change, and what that returned when the last walk that the change caused has ended.
-func (v *view) match(ctx context.Context, e provider.Event, at time.Time, begin func() (done func(matched bool))) {
+func (v *view) match(ctx context.Context, e *provider.Event, at time.Time, begin func() (done func(matched bool))) {
 	for _, k := range v.resolver.Kinds {
 		if k.Generator || k.EventSource || k.Cluster && v.namespaced || strings.TrimPrefix(k.GoName(), "Cluster") != e.Kind {
 			continue
@@ -48,7 +54,7 @@ func (v *view) match(ctx context.Context, e provider.Event, at time.Time, begin 
 			c := refresh.NewChange(begin())
 			c.Keys, c.Version, c.At = g.keys, e.Version, at
 			c.Reaches = func(store types.NamespacedName, namespace string) bool {
-				return g.stores[store] && v.reaches(ctx, v.from, namespace)
+				return g.has(store) && e.MayBeOf(k.Kind, store.Name) && v.reaches(ctx, v.from, namespace)
 			}
 			v.publish(refresh.Event{Kind: k.Kind, Change: c})
 			c.Release()
@@ -59,28 +65,46 @@ func (v *view) match(ctx context.Context, e provider.Event, at time.Time, begin 
 // group are the stores whose objects name a secret by the same keys.
 type group struct {
 	keys   []string
-	stores map[types.NamespacedName]bool
+	scopes []scope
+}
+
+func (g *group) has(store types.NamespacedName) bool {
+	return slices.ContainsFunc(g.scopes, func(s scope) bool { return s.of[store] })
 }
 
 // groups returns the stores of a Kind that may have the secret of an event.
-func (v *view) groups(ctx context.Context, k resolve.Route, e provider.Event) (groups []group) {
-	stores, ok := v.listed[k.GVK]
-	if !ok {
-		stores = v.stores(ctx, k, v.from)
-		v.listed[k.GVK] = stores
-	}
-	for _, store := range stores {
-		keys := k.Keys(store, e)
+func (v *view) groups(ctx context.Context, k resolve.Route, e *provider.Event) (groups []*group) {
+	for _, s := range v.scopesOf(ctx, k) {
+		keys := k.Keys(s.one, *e)
 		if len(keys) == 0 {
 			continue
 		}
-		i := slices.IndexFunc(groups, func(g group) bool { return slices.Equal(g.keys, keys) })
+		i := slices.IndexFunc(groups, func(g *group) bool { return slices.Equal(g.keys, keys) })
 		if i < 0 {
-			i, groups = len(groups), append(groups, group{keys, map[types.NamespacedName]bool{}})
+			i, groups = len(groups), append(groups, &group{keys: keys})
 		}
-		groups[i].stores[client.ObjectKeyFromObject(store)] = true
+		groups[i].scopes = append(groups[i].scopes, s)
 	}
 	return groups
+}
+
+func (v *view) scopesOf(ctx context.Context, k resolve.Route) []scope {
+	all, ok := v.scopes[k.GVK]
+	if ok {
+		return all
+	}
+	index := map[any]int{}
+	for _, store := range v.stores(ctx, k, v.from) {
+		is := k.Scope(store)
+		i, ok := index[is]
+		if !ok {
+			i = len(all)
+			index[is], all = i, append(all, scope{store, map[types.NamespacedName]bool{}})
+		}
+		all[i].of[client.ObjectKeyFromObject(store)] = true
+	}
+	v.scopes[k.GVK] = all
+	return all
 }
 
 // stores returns the stores of a Kind that objects use which an event source reaches.

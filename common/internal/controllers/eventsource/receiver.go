@@ -127,8 +127,8 @@ func (rc *receiver) handle(ctx context.Context, m provider.Message, v *view) {
 	if firstMalformed {
 		log.FromContext(ctx).Info("ignoring a message that reports no change of a secret", "eventSource", client.ObjectKeyFromObject(rc.source), "why", m.Malformed)
 	}
-	for _, e := range m.Events {
-		v.match(ctx, e, now, func() (done func(matched bool)) {
+	for i := range m.Events {
+		v.match(ctx, &m.Events[i], now, func() (done func(matched bool)) {
 			d.left.Add(1)
 			return func(matched bool) { rc.end(d, matched) }
 		})
