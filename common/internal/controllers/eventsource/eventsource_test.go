@@ -114,19 +114,7 @@ func TestRefreshes(t *testing.T) {
 // TestNamespaces sends an event about a secret that objects of two namespaces read from stores of the same name.
 func TestNamespaces(t *testing.T) {
 	e := testenv.NewCluster(t, v1alpha1.ClusterStoreSpec{})
-	namespaces := []string{"own", "admitted", "refused"}
-	e.Backend.Put("db", []byte("old"))
-	for _, ns := range namespaces {
-		e.CreateNamespace(ns, map[string]string{"class": ns})
-		e.In(ns).Create(&fakev1.FakeStore{ObjectMeta: e.In(ns).Meta("store"), Spec: fakev1.FakeStoreSpec{Backend: e.Name}})
-		e.CreateExternalSecret(ns, "db", seldom)
-		e.In(ns).Create(&v1alpha1.ExternalSecret{ObjectMeta: e.In(ns).Meta("own"), Spec: v1alpha1.ExternalSecretSpec{
-			StoreRef: &v1alpha1.StoreRef{Kind: "FakeStore", Name: "store"}, RefreshInterval: "24h",
-			Data: []v1alpha1.DataEntry{{SecretKey: "value", RemoteRef: v1alpha1.RemoteRef{Key: "db"}}},
-		}})
-		e.In(ns).WantReady("db", v1alpha1.ReasonSecretSynced)
-		e.In(ns).WantReady("own", v1alpha1.ReasonSecretSynced)
-	}
+	spread(e)
 	cases := []struct {
 		reason string
 		source provider.EventSourceObject
@@ -150,23 +138,49 @@ func TestNamespaces(t *testing.T) {
 	}
 	for i, tc := range cases {
 		e.Create(tc.source)
-		e.Backend.Put("db", []byte([]string{"first", "second"}[i]))
-		e.Backend.Queue.Changed("", "db")
+		e.Backend.Put(e.Name, []byte([]string{"first", "second"}[i]))
+		e.Backend.Queue.Changed("", e.Name)
 		e.Eventually(func() string {
 			if n := e.Backend.Queue.Left(); n > 0 {
 				return fmt.Sprintf("%d messages are left", n)
 			}
 			return ""
 		})
-		got := map[string]string{}
-		for _, ns := range namespaces {
-			got[ns] = e.In(ns).Data("db")["value"] + " " + e.In(ns).Data("own")["value"]
-		}
-		if diff := cmp.Diff(tc.want, got); diff != "" {
+		if diff := cmp.Diff(tc.want, values(e)); diff != "" {
 			t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 		}
 		e.Delete(tc.source)
 	}
+}
+
+// spread creates, in three namespaces, an object for a cluster store and one for a store of the namespace. They read the secret with
+// the name of the test: other tests have event sources that reach the same namespaces.
+func spread(e *testenv.ClusterEnv) {
+	e.Helper()
+	e.Backend.Put(e.Name, []byte("old"))
+	for _, ns := range namespaces {
+		e.CreateNamespace(ns, map[string]string{"class": ns})
+		e.In(ns).Create(&fakev1.FakeStore{ObjectMeta: e.In(ns).Meta("store"), Spec: fakev1.FakeStoreSpec{Backend: e.Name}})
+		e.CreateExternalSecret(ns, e.Name, seldom)
+		e.In(ns).Create(&v1alpha1.ExternalSecret{ObjectMeta: e.In(ns).Meta("own"), Spec: v1alpha1.ExternalSecretSpec{
+			StoreRef: &v1alpha1.StoreRef{Kind: "FakeStore", Name: "store"}, RefreshInterval: "24h",
+			Data: []v1alpha1.DataEntry{{SecretKey: "value", RemoteRef: v1alpha1.RemoteRef{Key: e.Name}}},
+		}})
+		e.In(ns).WantReady("db", v1alpha1.ReasonSecretSynced)
+		e.In(ns).WantReady("own", v1alpha1.ReasonSecretSynced)
+	}
+}
+
+var namespaces = []string{"own", "admitted", "refused"}
+
+// values returns the values of both objects in each namespace.
+func values(e *testenv.ClusterEnv) map[string]string {
+	e.Helper()
+	got := map[string]string{}
+	for _, ns := range namespaces {
+		got[ns] = e.In(ns).Data("db")["value"] + " " + e.In(ns).Data("own")["value"]
+	}
+	return got
 }
 
 // TestBurst sends many events about one secret at once.

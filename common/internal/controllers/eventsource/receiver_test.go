@@ -21,7 +21,6 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
 	"github.com/direct-secrets/direct-secrets/common/operator"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
-	fakev1 "github.com/direct-secrets/direct-secrets/common/provider/fake/apis/v1alpha1"
 )
 
 const signingKey = "0123456789abcdef0123456789abcdef"
@@ -187,19 +186,7 @@ func TestReceiverStores(t *testing.T) {
 // TestReceiverNamespaces sends requests about a secret that objects of several namespaces read.
 func TestReceiverNamespaces(t *testing.T) {
 	e := testenv.NewCluster(t, v1alpha1.ClusterStoreSpec{})
-	namespaces := []string{"own", "admitted", "refused"}
-	e.Backend.Put("db", []byte("old"))
-	for _, ns := range namespaces {
-		e.CreateNamespace(ns, map[string]string{"class": ns})
-		e.In(ns).Create(&fakev1.FakeStore{ObjectMeta: e.In(ns).Meta("store"), Spec: fakev1.FakeStoreSpec{Backend: e.Name}})
-		e.CreateExternalSecret(ns, "db", seldom)
-		e.In(ns).Create(&v1alpha1.ExternalSecret{ObjectMeta: e.In(ns).Meta("own"), Spec: v1alpha1.ExternalSecretSpec{
-			StoreRef: &v1alpha1.StoreRef{Kind: "FakeStore", Name: "store"}, RefreshInterval: "24h",
-			Data: []v1alpha1.DataEntry{{SecretKey: "value", RemoteRef: v1alpha1.RemoteRef{Key: "db"}}},
-		}})
-		e.In(ns).WantReady("db", v1alpha1.ReasonSecretSynced)
-		e.In(ns).WantReady("own", v1alpha1.ReasonSecretSynced)
-	}
+	spread(e)
 	stores := []v1alpha1.EventStoreRef{{Kind: "FakeStore", Name: "store"}, {Kind: "ClusterFakeStore", Name: e.Name}}
 	key := v1alpha1.SecretKeySelector{Name: "ci", Key: "key"}
 	own := e.In("own").Meta("ci")
@@ -221,13 +208,9 @@ func TestReceiverNamespaces(t *testing.T) {
 	for i, tc := range cases {
 		e.Create(tc.receiver)
 		e.Want(tc.receiver, v1alpha1.ReasonStoreValid)
-		e.Backend.Put("db", []byte(strconv.Itoa(i)))
-		wantStatus(e.Client, e.EventsURL+tc.path, "db", http.StatusOK)
-		got := map[string]string{}
-		for _, ns := range namespaces {
-			got[ns] = e.In(ns).Data("db")["value"] + " " + e.In(ns).Data("own")["value"]
-		}
-		if diff := cmp.Diff(tc.want, got); diff != "" {
+		e.Backend.Put(e.Name, []byte(strconv.Itoa(i)))
+		wantStatus(e.Client, e.EventsURL+tc.path, e.Name, http.StatusOK)
+		if diff := cmp.Diff(tc.want, values(e)); diff != "" {
 			t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 		}
 		e.Delete(tc.receiver)
