@@ -236,6 +236,7 @@ func TestDelivery(t *testing.T) {
 		e.WantReady("db", v1alpha1.ReasonSecretSynced)
 		reads := e.Backend.Reads()
 		open := e.Backend.Inject(fake.Fault{Call: fake.CallGet, Hang: true})
+		openBatch := e.Backend.Inject(fake.Fault{Call: fake.CallGetBatch, Hang: true})
 		e.Backend.Put("db", []byte("new"))
 		e.Backend.Queue.Changed("", "db")
 		e.Eventually(func() string {
@@ -246,6 +247,7 @@ func TestDelivery(t *testing.T) {
 		})
 		e.Stop()
 		open()
+		openBatch()
 		if n := e.Backend.Queue.Left(); n != 1 {
 			t.Errorf("%d messages are left while the Secret is not written", n)
 		}

@@ -197,8 +197,12 @@ func (rc *receiver) gather(ctx context.Context, first provider.Message) []provid
 	return all
 }
 
-// ack removes messages from the queue. If that fails, they come again, and cost a comparison.
+// ack removes messages from the queue. If that fails, they come again, and cost a comparison. At the end, what ends without a result
+// must not count as handled.
 func (rc *receiver) ack(ctx context.Context, messages []provider.Message) {
+	if ctx.Err() != nil {
+		return
+	}
 	if err := rc.call(ctx, func(ctx context.Context, l *provider.Link) error { return provider.Ack(ctx, l, messages) }); err != nil && ctx.Err() == nil {
 		log.FromContext(ctx).Info("cannot remove messages from the queue; they come again", "eventSource", client.ObjectKeyFromObject(rc.source), "error", provider.Safe(err).Error())
 	}
