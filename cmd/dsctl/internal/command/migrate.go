@@ -47,8 +47,8 @@ func newMigrate(o *options) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "migrate {-f FILE|DIR|- ... | --cluster}",
 		Short: "Convert manifests of other secret operators",
-		Long: `migrate converts objects of External Secrets Operator, Vault Secrets Operator and the Secrets Store CSI driver to those of
-direct-secrets, and reports on each field. It knows the fields of External Secrets Operator 1.0 to 2.9. Unless --execute or
+		Long: `migrate converts objects of External Secrets Operator and its reloader, Vault Secrets Operator and the Secrets Store CSI driver to
+those of direct-secrets, and reports on each field. It moves annotations of Stakater's Reloader to the ExternalSecrets. It knows the fields of External Secrets Operator 1.0 to 2.9. Unless --execute or
 --revert is given, it changes nothing in the cluster, and reads no value of a secret.
 
 Objects of other tools, and objects that cannot be converted, stay as they are. So do comments, the order of documents, and all text
@@ -176,6 +176,11 @@ func (o *options) input(ctx context.Context, m *migration) ([]file, migrate.Opti
 		options.Context = append(options.Context, found)
 	}
 	options.Context = append(options.Context, others)
+	if err != nil {
+		return files, options, err
+	}
+	workloads, err := o.workloadSource(ctx, s.Client, namespace)
+	options.Context = append(options.Context, workloads)
 	return files, options, err
 }
 

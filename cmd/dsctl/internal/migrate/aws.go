@@ -108,7 +108,7 @@ func irsa(to string) rule {
 
 // accountOf returns the namespace in which External Secrets Operator looks up a ServiceAccount.
 func (o *object) accountOf(ref *yaml.Node) string {
-	if n := text(ref, "namespace"); n != "" && o.Kind == "ClusterSecretStore" {
+	if n := text(ref, "namespace"); n != "" && o.namesNamespaces() {
 		return n
 	}
 	return o.inputs.namespace(o.Namespace)
@@ -116,7 +116,12 @@ func (o *object) accountOf(ref *yaml.Node) string {
 
 // referent reports whether a reference is looked up in the namespace of each object that uses the store.
 func (o *object) referent(ref *yaml.Node) bool {
-	return o.Kind == "ClusterGenerator" || (o.Kind == "ClusterSecretStore" && text(ref, "namespace") == "")
+	return o.Kind == "ClusterGenerator" || (o.namesNamespaces() && text(ref, "namespace") == "")
+}
+
+// namesNamespaces reports whether references of the object name a namespace.
+func (o *object) namesNamespaces() bool {
+	return o.Kind == "ClusterSecretStore" || groupOf(o.APIVersion) == groupReloader
 }
 
 // annotatedRole returns the role in the annotation of a ServiceAccount, or reports why it is not known.

@@ -86,6 +86,13 @@ func (o *object) allowConfigMaps(at string) {
 	if text(spec, "target", "kind") != configMap {
 		return
 	}
+	for _, k := range storesOf(spec) {
+		o.used.module(k.module).configMaps = true
+	}
+}
+
+// storesOf returns the Kind of the store whose module reconciles an ExternalSecret with a spec; none if no store is named.
+func storesOf(spec *yaml.Node) []kind {
 	list := "data"
 	if child(spec, list) == nil {
 		list = "dataFrom"
@@ -94,9 +101,11 @@ func (o *object) allowConfigMaps(at string) {
 	if store == "" {
 		store = text(spec, list, index(0), "sourceRef", "storeRef", "kind")
 	}
+	var all []kind
 	for _, k := range storeKinds {
 		if strings.TrimPrefix(store, "Cluster") == k.name {
-			o.used.module(k.module).configMaps = true
+			all = append(all, k)
 		}
 	}
+	return all
 }

@@ -51,6 +51,8 @@ type document struct {
 	severalNamespaces bool
 	// replaced is what takes the place of a patch or a kustomization; nil if nothing does.
 	replaced *yaml.Node
+	// own says that the document is converted, and not only looked up.
+	own bool
 	// hidden are the actions of a template.
 	hidden *actions.Hidden
 }

@@ -189,6 +189,10 @@ func (d *document) listResult() (roots []*yaml.Node, changed bool) {
 		case !converted:
 			items.Content = append(items.Content, cmp.Or(item.original, was[i]))
 		case len(all) > 0:
+			if item.object == nil {
+				items.Content = append(items.Content, all...)
+				continue
+			}
 			last := all[len(all)-1]
 			last.FootComment = strings.Join(append(nonEmpty(last.FootComment), nonEmpty(item.object.out.rest())...), "\n")
 			items.Content = append(items.Content, all...)

@@ -17,6 +17,7 @@ var complete = map[string]string{
 	"ClusterPushSecret":     "spec: {pushSecretSpec: {secretStoreRefs: [{name: prod}]}}",
 	"VaultAuth":             "spec: {method: kubernetes, mount: kubernetes}",
 	"SecretProviderClass":   "spec: {provider: aws}",
+	"Config":                "spec: {}",
 }
 
 // otherFields are the objects that others refer to.

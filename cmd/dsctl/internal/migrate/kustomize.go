@@ -244,6 +244,7 @@ func (k *kustomizations) convert(refused map[position]error) {
 				}
 			}
 			k.mentions(d)
+			k.mentionsReloader(d)
 		}
 	}
 }

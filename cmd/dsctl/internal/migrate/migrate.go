@@ -92,6 +92,9 @@ func convertOnce(sources []Source, options Options, refused map[position]error) 
 		}
 	}
 	k := findKustomizations(in, slices.Concat(files...))
+	for _, d := range own {
+		d.own = true
+	}
 	for _, d := range slices.Concat(own, others) {
 		if k.patches[path.Clean(d.source)] == nil {
 			in.take(d)
@@ -108,6 +111,7 @@ func convertOnce(sources []Source, options Options, refused map[position]error) 
 		}
 	}
 	in.convertAll()
+	in.moveRestarts(refused)
 	in.keepNeeded()
 	k.convert(refused)
 	result, failed := Result{}, map[position]error{}
@@ -130,6 +134,8 @@ func convertOnce(sources []Source, options Options, refused map[position]error) 
 			result.Objects = append(result.Objects, one)
 		}
 	}
+	result.Report.Objects = append(result.Report.Objects, in.restarted...)
+	result.Report.addWorkloads(in.workloads)
 	result.Report.Others = k.notes
 	var err error
 	result.Values, err = in.used.yaml()
@@ -160,8 +166,12 @@ func (in *inputs) take(d *document) {
 	if group := groupOf(name.APIVersion); group == "direct-secrets.io" || strings.HasSuffix(group, ".direct-secrets.io") {
 		place := name.Kind + "/" + in.namespace(name.Namespace) + "/" + name.Name
 		in.existing[place] = append(in.existing[place], d)
+		if d.own && d.hidden == nil && name.Kind == "ExternalSecret" {
+			in.restarters = append(in.restarters, d)
+		}
 	}
 	in.takeWorkload(name, d.node)
+	in.takeRestarted(name, d)
 	from, known := tools[groupOf(name.APIVersion)]
 	if !known {
 		return

@@ -192,6 +192,13 @@ type inputs struct {
 	unreadable []*document
 	// mounts are the volumes of workloads that use a SecretProviderClass, by its NAMESPACE/NAME.
 	mounts map[string][]mount
+	// workloads are those that a tool can restart, and restarters the ExternalSecrets of direct-secrets that are converted, too.
+	workloads  []*workload
+	restarters []*document
+	// restarted reports on those of the restarters that change.
+	restarted []ObjectReport
+	// makes says that an ExternalSecret of the input makes a Secret.
+	makes bool
 	// names are the keys of the results that have names of their own, by KIND/NAMESPACE/NAME.
 	names map[string]string
 	// written are the results that an object has, as KIND/NAMESPACE/NAME, and those that several objects share.

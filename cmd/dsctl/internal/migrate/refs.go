@@ -308,7 +308,7 @@ func (f *field) selector(to string, keys []string, complete func() bool) {
 		return
 	}
 	namespace := child(f.node, "namespace")
-	if f.Kind != "ClusterSecretStore" && namespace != nil {
+	if !f.namesNamespaces() && namespace != nil {
 		if !f.ownNamespace(namespace) {
 			return
 		}

@@ -68,6 +68,23 @@ func (r *Report) add(o *object) {
 	r.Objects = append(r.Objects, one)
 }
 
+// addWorkloads adds the workloads for which there are findings.
+func (r *Report) addWorkloads(all []*workload) {
+	for _, w := range all {
+		if len(w.findings) == 0 {
+			continue
+		}
+		one := ObjectReport{Name: w.Name, Verdict: Exact, Findings: w.findings}
+		if w.edited {
+			one.To = []string{w.Kind}
+		}
+		for _, f := range w.findings {
+			one.Verdict = worse(one.Verdict, f.Verdict)
+		}
+		r.Objects = append(r.Objects, one)
+	}
+}
+
 func (r *Report) unreadable(d *document) {
 	r.Objects = append(r.Objects, ObjectReport{
 		Name: Name{File: d.source, Line: d.line}, Verdict: Unsupported,

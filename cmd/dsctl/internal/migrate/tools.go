@@ -52,7 +52,7 @@ var eso = &tool{name: "External Secrets Operator", internal: "GeneratorState", g
 }}
 
 // tools are those that are known, by API group.
-var tools = byGroup(eso, vso, csi)
+var tools = byGroup(eso, vso, csi, esoReloader)
 
 func byGroup(all ...*tool) map[string]*tool {
 	found := map[string]*tool{}

@@ -29,6 +29,8 @@ var types = map[string]func() any{
 	"ClusterAWSSecretsManager":     func() any { return &aws.ClusterAWSSecretsManager{} },
 	"AWSParameterStore":            func() any { return &aws.AWSParameterStore{} },
 	"ClusterAWSParameterStore":     func() any { return &aws.ClusterAWSParameterStore{} },
+	"ClusterAWSEventSource":        func() any { return &aws.ClusterAWSEventSource{} },
+	"ClusterGCPEventSource":        func() any { return &gcp.ClusterGCPEventSource{} },
 	"ECRAuthorizationToken":        func() any { return &aws.ECRAuthorizationToken{} },
 	"ClusterECRAuthorizationToken": func() any { return &aws.ClusterECRAuthorizationToken{} },
 	"STSSessionToken":              func() any { return &aws.STSSessionToken{} },

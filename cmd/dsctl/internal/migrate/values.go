@@ -20,6 +20,8 @@ type moduleValues struct {
 	ambient bool
 	// configMaps allows the module to write ConfigMaps.
 	configMaps bool
+	// restarts allows the module to restart workloads.
+	restarts bool
 }
 
 // module switches a module on; "" is none.
@@ -52,6 +54,7 @@ func (v *values) add(o values) {
 		all.tokens.names.merge(m.tokens.names)
 		all.ambient = all.ambient || m.ambient
 		all.configMaps = all.configMaps || m.configMaps
+		all.restarts = all.restarts || m.restarts
 	}
 }
 
@@ -71,6 +74,9 @@ func (v *values) yaml() ([]byte, error) {
 		}
 		if m.configMaps {
 			t.put([]string{name, "configMapTargets", "enabled"}, nil, yes())
+		}
+		if m.restarts {
+			t.put([]string{name, "workloadRestarts", "enabled"}, nil, yes())
 		}
 	}
 	if len(t.root.Content) == 0 {

@@ -165,7 +165,25 @@ func hmacSecretData(f *field) {
 	}
 }
 
-// restarts reports workloads that Vault Secrets Operator restarts.
+// restartTarget moves a workload that Vault Secrets Operator restarts.
+func (f *field) restartTarget() {
+	of := strings.TrimPrefix(text(f.node, "kind"), "argo.")
+	switch {
+	case f.node.Kind != yaml.MappingNode:
+		f.invalid("a mapping")
+	case !f.only("kind", "name"):
+	case !slices.Contains([]string{"Deployment", "DaemonSet", "StatefulSet", "Rollout"}, of):
+		f.invalid("of the kind Deployment, DaemonSet, StatefulSet or argo.Rollout")
+	default:
+		name := child(f.node, "name")
+		f.out.pend(len(f.path)+1, f.node.Content...)
+		f.node = mapping("kind", plain(of), "name", name)
+		f.used.module(vaultKV.module).restarts = true
+		f.moveTo([]string{"spec", "target", "restart", "workloads", f.path[len(f.path)-1]}, Finding{Verdict: Changed, Reason: causeRestart, Todo: "apply the values with workloadRestarts.enabled"})
+	}
+}
+
+// restarts moves workloads that Vault Secrets Operator restarts.
 func restarts(f *field) {
 	switch {
 	case f.node.Kind != yaml.SequenceNode:
@@ -177,12 +195,7 @@ func restarts(f *field) {
 	default:
 		f.pend()
 		for i, n := range f.node.Content {
-			at := f.below(nil, n, index(i))
-			if !at.only("kind", "name") {
-				return
-			}
-			at.pend()
-			f.add(Finding{Field: at.String(), Verdict: Changed, Reason: "direct-secrets restarts no workloads", Todo: "install Reloader, and set the annotation reloader.stakater.com/auto: \"true\" on the " + text(n, "kind") + " " + text(n, "name")})
+			f.below(nil, n, index(i)).restartTarget()
 		}
 	}
 }
