@@ -192,6 +192,32 @@ func TestAlerts(t *testing.T) {
 			series: []string{`directsecrets_shared_duties{namespace="a",lease="ns/shared"} 0x60`, `directsecrets_shared_duties{namespace="b",lease="ns/shared"} 0x60`},
 			want:   []string{`{lease="ns/shared", namespace="a"}`, `{lease="ns/shared", namespace="b"}`},
 		},
+		"EventsSilent": {
+			reason: "polling finds changes, and no event comes", alert: "DirectSecretsEventsSilent",
+			series: []string{`directsecrets_events_received_total{namespace="ns",job="aws",kind="AWSEventSource"} 7x60`, `directsecrets_changes_found_total{namespace="ns",job="aws",cause="Polling"} 0x50 1x10`},
+			want:   []string{`{job="aws", kind="AWSEventSource", namespace="ns"}`},
+		},
+		"EventsReceived": {
+			reason: "an event source of the module works, and others are those of other modules", alert: "DirectSecretsEventsSilent",
+			series: []string{`directsecrets_events_received_total{namespace="ns",job="aws",kind="AWSEventSource"} 0x20 1x40`, `directsecrets_events_received_total{namespace="ns",job="gcp",kind="GCPEventSource"} 0x60`, `directsecrets_changes_found_total{namespace="ns",job="aws",cause="Polling"} 0x50 1x10`},
+		},
+		"EventsNotNeeded": {
+			reason: "nothing has changed", alert: "DirectSecretsEventsSilent",
+			series: []string{`directsecrets_events_received_total{namespace="ns",job="aws",kind="AWSEventSource"} 0x60`, `directsecrets_changes_found_total{namespace="ns",job="aws",cause="Polling"} 3x60`},
+		},
+		"EventsLate": {
+			reason: "a fifth of the events takes longer than a minute", alert: "DirectSecretsEventsLate",
+			series: []string{`directsecrets_event_lag_seconds_bucket{namespace="ns",job="aws",kind="AWSEventSource",le="60"} 0+8x60`, `directsecrets_event_lag_seconds_count{namespace="ns",job="aws",kind="AWSEventSource"} 0+10x60`},
+			want:   []string{`{job="aws", kind="AWSEventSource", namespace="ns"}`},
+		},
+		"EventsInTime": {
+			reason: "a few late events do not fire", alert: "DirectSecretsEventsLate",
+			series: []string{`directsecrets_event_lag_seconds_bucket{namespace="ns",job="aws",kind="AWSEventSource",le="60"} 0+19x60`, `directsecrets_event_lag_seconds_count{namespace="ns",job="aws",kind="AWSEventSource"} 0+20x60`},
+		},
+		"NoEvents": {
+			reason: "without events none is late", alert: "DirectSecretsEventsLate",
+			series: []string{`directsecrets_event_lag_seconds_bucket{namespace="ns",job="aws",kind="AWSEventSource",le="60"} 8x60`, `directsecrets_event_lag_seconds_count{namespace="ns",job="aws",kind="AWSEventSource"} 10x60`},
+		},
 	}
 	rules, fires := alerts(t), map[string]bool{}
 	for name, tc := range cases {

@@ -69,6 +69,10 @@ var quick = []struct{ as, in string }{
 	{"calls_total{result=\"Throttled\"}[5m]", "calls_total{result=\"Throttled\"}[20s]"},
 	{"calls_total[5m]", "calls_total[20s]"},
 	{"build_info[1h]", "build_info[1m]"},
+	{"directsecrets_events_received_total[1d]", "directsecrets_events_received_total[20s]"},
+	{"directsecrets_changes_found_total{cause=\"Polling\"}[1d]", "directsecrets_changes_found_total{cause=\"Polling\"}[20s]"},
+	{"directsecrets_event_lag_seconds_bucket{le=\"60\"}[15m]", "directsecrets_event_lag_seconds_bucket{le=\"1\"}[20s]"},
+	{"directsecrets_event_lag_seconds_count[15m]", "directsecrets_event_lag_seconds_count[20s]"},
 }
 
 // TestMonitoring scrapes running modules into Prometheus' own storage, and evaluates the alerts of the chart.
@@ -88,6 +92,8 @@ func TestMonitoring(t *testing.T) {
 		{"DirectSecretsStoreFailing", m.denied},
 		{"DirectSecretsProviderThrottled", m.throttled},
 		{"DirectSecretsStoreFailing", m.absentClass},
+		{"DirectSecretsEventsSilent", m.silent},
+		{"DirectSecretsEventsLate", m.late},
 		{"DirectSecretsModuleNotRunning", m.absentModule},
 		{"DirectSecretsDeletionStuck", m.lingering},
 		{"DirectSecretsSharedDutiesNotHeld", m.undone},
@@ -384,6 +390,42 @@ func (m *monitoring) absentClass(alert string) {
 		m.Errorf("a store of a class that no operator serves has conditions %v", s.Status.Conditions)
 	}
 	must(m.T, shared.Admin.Delete(m.Context(), s))
+	m.quiet()
+}
+
+// silent creates an event source whose queue gets no events. Polling finds the changes.
+func (m *monitoring) silent(alert string) {
+	queue := m.aws.AddQueue("monitoring")
+	queue.Unfeed(true)
+	var store awsv1.AWSSecretsManager
+	must(m.T, shared.Admin.Get(m.Context(), types.NamespacedName{Namespace: plantedNamespace, Name: plantedStore}, &store))
+	source := &awsv1.AWSEventSource{ObjectMeta: metav1.ObjectMeta{Namespace: plantedNamespace, Name: "changes"}}
+	source.Spec.AWSSpec = store.Spec.AWSSpec
+	source.Spec.SQS.QueueURL = queue.URL
+	must(m.T, shared.Admin.Create(m.Context(), source))
+	m.wantSamples(`directsecrets_events_received_total{kind="AWSEventSource"} == 0`)
+	m.aws.Put(plantedRemote, []byte(plantedValue+"-3"))
+	m.fires(alert)
+	queue.Unfeed(false)
+	m.aws.Put(plantedRemote, []byte(plantedValue+"-4"))
+	m.quiet()
+	m.wantSamples(`directsecrets_changes_found_total{cause="Event"} > 0`)
+}
+
+// late delays the delivery of events.
+func (m *monitoring) late(alert string) {
+	m.Cleanup(m.aws.ClearFaults)
+	m.aws.Inject(emulator.Fault{Call: "ReceiveMessage", Latency: 3 * time.Second})
+	n := 4
+	eventually(m.T, func() string {
+		n++
+		m.aws.Put(plantedRemote, fmt.Appendf(nil, "%s-%d", plantedValue, n))
+		if now, err := m.active(); !now[alert] {
+			return fmt.Sprintf("%s does not fire: %v %v", alert, now, err)
+		}
+		return ""
+	})
+	m.aws.ClearFaults()
 	m.quiet()
 }
 

@@ -71,7 +71,9 @@ func (e *Emulator) emit(source, detailType string, resources []string, detail ma
 	e.queuesMu.Lock()
 	defer e.queuesMu.Unlock()
 	for _, q := range e.queues {
-		q.Send(string(body))
+		if q.isFed() {
+			q.Send(string(body))
+		}
 	}
 }
 

@@ -33,6 +33,7 @@ type Queue struct {
 	Undelivered *Queue
 
 	mu       sync.Mutex
+	unfed    bool
 	serial   int
 	messages []*queueMessage
 }
@@ -64,6 +65,19 @@ func (q *Queue) Send(body string) {
 	defer q.mu.Unlock()
 	q.serial++
 	q.messages = append(q.messages, &queueMessage{id: newUUID(), body: body, sent: time.Now()})
+}
+
+// Unfeed ends, or with false begins again, that events of EventBridge arrive, as a missing rule does.
+func (q *Queue) Unfeed(unfed bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.unfed = unfed
+}
+
+func (q *Queue) isFed() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return !q.unfed
 }
 
 // Left returns the number of messages that were not deleted.

@@ -499,6 +499,10 @@ type ExternalSecretStatus struct {
 	// +listType=atomic
 	Sources []SourceStatus `json:"sources,omitempty"`
 
+	// Kind and name of the event source that reported the present versions. Empty if polling or a request found them.
+	// +optional
+	EventSource string `json:"eventSource,omitempty"`
+
 	// Names of what another creationPolicy would change in the target. Only with creationPolicy None.
 	// +optional
 	Difference *Difference `json:"difference,omitempty"`

@@ -37,7 +37,7 @@ func TestUrgency(t *testing.T) {
 		t.Run(string(why), func(t *testing.T) {
 			notified, of := time.Now(), &kit.Attempts{}
 			of.Begin(kit.Attempt{Generation: 1})
-			of.Notify(notified)
+			of.Notify(notified, "")
 			after := map[time.Time]from{{}: ever, notified: event}
 			after[of.Seen()] = sight
 			if diff := cmp.Diff(tc.want, outcome{Urgency(why, false), Urgency(why, true), after[After(why, of)]}); diff != "" {

@@ -44,13 +44,22 @@ type Attempts struct {
 	// notified is when an event last said that a remote secret of the object has changed, and no attempt that began later has
 	// ended; zero if there is none. began is when the attempt under way began.
 	notified, began time.Time
+	// by is the event source that said so last.
+	by string
 }
 
-// Notify records that a remote secret of the object has changed. It ends the delay of the next try.
-func (a *Attempts) Notify(at time.Time) {
+// Notify records that a remote secret of the object has changed, and which event source says so. It ends the delay of the next try.
+func (a *Attempts) Notify(at time.Time, by string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.notified, a.notBefore = at, time.Time{}
+	a.notified, a.by, a.notBefore = at, by, time.Time{}
+}
+
+// NotifiedBy returns the event source of the last event about the object.
+func (a *Attempts) NotifiedBy() string {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.by
 }
 
 // Notified returns when an event last said that a remote secret of the object has changed, if no attempt that began later has ended;

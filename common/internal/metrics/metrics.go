@@ -29,7 +29,24 @@ var (
 	}, []string{"cause"})
 )
 
-func init() { metrics.Registry.MustRegister(syncs, changeSeconds, every) }
+var changes = prometheus.NewCounterVec(prometheus.CounterOpts{
+	Name: "directsecrets_changes_found_total",
+	Help: "Changed values that a refresh has found, by what caused the refresh: Event or Polling.",
+}, []string{"cause"})
+
+func init() {
+	metrics.Registry.MustRegister(syncs, changeSeconds, changes, every)
+	changes.WithLabelValues(Polling) // From 0 on, so that the first change is an increase.
+}
+
+// The causes of a refresh that found a changed value.
+const (
+	Event   = "Event"
+	Polling = "Polling"
+)
+
+// Found counts a changed value.
+func Found(cause string) { changes.WithLabelValues(cause).Inc() }
 
 // Synced counts the outcome of a reconcile.
 func Synced(kind, reason string) { syncs.WithLabelValues(kind, reason).Inc() }

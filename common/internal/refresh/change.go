@@ -15,6 +15,8 @@ type Change struct {
 	Version string
 	// At is when the operator learned of it. Only a read that starts later shows the new value.
 	At time.Time
+	// By is the Kind and name of the event source, separated by a slash.
+	By string
 	// Reaches reports whether the secret is one of a store, and the event source reaches the objects of a namespace that use it.
 	Reaches func(store types.NamespacedName, namespace string) bool
 

@@ -61,11 +61,11 @@ func TestDue(t *testing.T) {
 		},
 		"ClosedEvent": {
 			"So does one because of an event.",
-			func(s *subject) { closed(s); s.obj.attempts.Notify(now) }, policy.NotDue,
+			func(s *subject) { closed(s); s.obj.attempts.Notify(now, "") }, policy.NotDue,
 		},
 		"ClosedFailing": {
 			"A retry does not wait.",
-			func(s *subject) { closed(s); s.obj.failing = true; s.obj.attempts.Notify(now) }, policy.Retry,
+			func(s *subject) { closed(s); s.obj.failing = true; s.obj.attempts.Notify(now, "") }, policy.Retry,
 		},
 		"Held": {
 			"A read that a former process held back is made in the next window.",

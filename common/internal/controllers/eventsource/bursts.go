@@ -91,7 +91,7 @@ func merged(all []refresh.Event) *refresh.Change {
 			e.Change.Release()
 		}
 	})
-	c.Keys, c.Version, c.At = last.Keys, last.Version, last.At
+	c.Keys, c.Version, c.At, c.By = last.Keys, last.Version, last.At, last.By
 	if slices.ContainsFunc(all, func(e refresh.Event) bool { return e.Change.Version != last.Version }) {
 		c.Version = "" // Which of them is current is not known.
 	}

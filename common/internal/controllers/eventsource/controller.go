@@ -39,7 +39,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, resolve
 		}
 		r := &Reconciler{
 			cache: mgr.GetCache(), live: live, pool: pool, kind: k, opts: o,
-			matcher: matcher{cache: mgr.GetCache(), scheme: mgr.GetScheme(), resolver: resolver, namespaced: o.Namespaced, publish: bursts.publish},
+			matcher: matcher{cache: mgr.GetCache(), scheme: mgr.GetScheme(), resolver: resolver, namespaced: o.Namespaced, kind: k.GoName(), publish: bursts.publish},
 			running: map[types.NamespacedName]*receiver{},
 		}
 		c, err := controller.New("eventsource-"+strings.ToLower(k.GoName()), mgr, controller.Options{

@@ -23,7 +23,9 @@ type matcher struct {
 	scheme     *runtime.Scheme
 	resolver   *resolve.Resolver
 	namespaced bool
-	publish    func(refresh.Event)
+	// kind is that of the event sources.
+	kind    string
+	publish func(refresh.Event)
 }
 
 // view is a matcher for the messages of one call to an event source. It lists the stores of each Kind once.
@@ -53,6 +55,7 @@ func (v *view) match(ctx context.Context, e *provider.Event, at time.Time, begin
 		for _, g := range v.groups(ctx, k, e) {
 			c := refresh.NewChange(begin())
 			c.Keys, c.Version, c.At = g.keys, e.Version, at
+			c.By = v.kind + "/" + v.from.GetName()
 			c.Reaches = func(store types.NamespacedName, namespace string) bool {
 				return g.has(store) && e.MayBeOf(k.Kind, store.Name) && v.reaches(ctx, v.from, namespace)
 			}

@@ -60,6 +60,7 @@ type delivery struct {
 
 // run receives messages until ctx ends.
 func (rc *receiver) run(ctx context.Context) {
+	received.WithLabelValues(rc.kind.GoName()).Add(0) // An alert needs the count of a silent source, too.
 	var attempts kit.Attempts
 	for ctx.Err() == nil {
 		if rc.full() {

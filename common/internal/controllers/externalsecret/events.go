@@ -103,7 +103,7 @@ func (h *handlers) notify(ctx context.Context, k resolve.Route, c *refresh.Chang
 		}
 		req := reconcile.Request{NamespacedName: client.ObjectKeyFromObject(es)}
 		obj, _ := h.objects.Get(req.NamespacedName, es.UID)
-		obj.attempts.Notify(c.At)
+		obj.attempts.Notify(c.At, c.By)
 		all = append(all, req)
 	}
 	return all

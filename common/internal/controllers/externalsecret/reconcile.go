@@ -2,6 +2,7 @@ package externalsecret
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
@@ -272,6 +273,19 @@ func (r *Reconciler) apply(ctx context.Context, s *subject, a *answer) (*outcome
 	return r.succeed(ctx, s, a, j)
 }
 
+// foundBy returns the event source that caused the read of other values; empty if something else caused it.
+func foundBy(s *subject) string {
+	switch s.state.why {
+	case policy.Notified:
+		metrics.Found(metrics.Event)
+		return s.obj.attempts.NotifiedBy()
+	case policy.Elapsed:
+		metrics.Found(metrics.Polling)
+	case policy.NotDue, policy.Requested, policy.First, policy.Changed, policy.Retry, policy.TargetLost:
+	}
+	return ""
+}
+
 // succeed records that the target matches the provider's answer, and plans the next refresh.
 func (r *Reconciler) succeed(ctx context.Context, s *subject, a *answer, j writeDecision) (*outcome, error) {
 	s.obj.attempts.Succeed()
@@ -288,7 +302,9 @@ func (r *Reconciler) succeed(ctx context.Context, s *subject, a *answer, j write
 	if failure := s.handed.Problem; failure != nil && v.Status == metav1.ConditionTrue {
 		v = *failure // The present values stay, but other values were due.
 	}
-	s.next.Sources = a.read.Sources
+	if s.next.Sources = a.read.Sources; !slices.Equal(s.next.Sources, s.seen.Sources) {
+		s.next.EventSource = foundBy(s)
+	}
 	s.next.Binding = nil
 	if s.es.Spec.Target.CreationPolicy != v1alpha1.CreateNone && !j.Absent {
 		s.next.Binding = &v1alpha1.Binding{Name: s.plan.Target}
