@@ -207,7 +207,7 @@ func TestAlerts(t *testing.T) {
 		},
 		"EventsLate": {
 			reason: "a fifth of the events takes longer than a minute", alert: "DirectSecretsEventsLate",
-			series: []string{`directsecrets_event_lag_seconds_bucket{namespace="ns",job="aws",kind="AWSEventSource",le="60"} 0+8x60`, `directsecrets_event_lag_seconds_count{namespace="ns",job="aws",kind="AWSEventSource"} 0+10x60`},
+			series: []string{`directsecrets_event_lag_seconds_bucket{namespace="ns",job="aws",kind="AWSEventSource",le="60.0"} 0+8x60`, `directsecrets_event_lag_seconds_count{namespace="ns",job="aws",kind="AWSEventSource"} 0+10x60`},
 			want:   []string{`{job="aws", kind="AWSEventSource", namespace="ns"}`},
 		},
 		"EventsInTime": {

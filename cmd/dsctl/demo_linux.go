@@ -10,6 +10,6 @@ import (
 	"github.com/direct-secrets/direct-secrets/internal/demo"
 )
 
-func runDemo(ctx context.Context, cluster *rest.Config, s genericiooptions.IOStreams) error {
-	return demo.Run(ctx, cluster, os.Stdin, s.Out)
+func runDemo(ctx context.Context, cluster *rest.Config, rotation bool, s genericiooptions.IOStreams) error {
+	return demo.Run(ctx, demo.Options{Cluster: cluster, Rotation: rotation}, os.Stdin, s.Out)
 }

@@ -10,6 +10,6 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-func runDemo(context.Context, *rest.Config, genericiooptions.IOStreams) error {
+func runDemo(context.Context, *rest.Config, bool, genericiooptions.IOStreams) error {
 	return errors.New("the demo needs Linux: it starts the servers of a control plane")
 }

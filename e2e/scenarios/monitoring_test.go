@@ -71,7 +71,7 @@ var quick = []struct{ as, in string }{
 	{"build_info[1h]", "build_info[1m]"},
 	{"directsecrets_events_received_total[1d]", "directsecrets_events_received_total[20s]"},
 	{"directsecrets_changes_found_total{cause=\"Polling\"}[1d]", "directsecrets_changes_found_total{cause=\"Polling\"}[20s]"},
-	{"directsecrets_event_lag_seconds_bucket{le=\"60\"}[15m]", "directsecrets_event_lag_seconds_bucket{le=\"1\"}[20s]"},
+	{"directsecrets_event_lag_seconds_bucket{le=~\"60|60[.]0\"}[15m]", "directsecrets_event_lag_seconds_bucket{le=\"1.0\"}[20s]"},
 	{"directsecrets_event_lag_seconds_count[15m]", "directsecrets_event_lag_seconds_count[20s]"},
 }
 
@@ -416,16 +416,19 @@ func (m *monitoring) silent(alert string) {
 func (m *monitoring) late(alert string) {
 	m.Cleanup(m.aws.ClearFaults)
 	m.aws.Inject(emulator.Fault{Call: "ReceiveMessage", Latency: 3 * time.Second})
-	n := 4
+	n, queue := 4, m.aws.AddQueue("monitoring")
 	eventually(m.T, func() string {
-		n++
-		m.aws.Put(plantedRemote, fmt.Appendf(nil, "%s-%d", plantedValue, n))
+		if queue.Left() == 0 {
+			n++
+			m.aws.Put(plantedRemote, fmt.Appendf(nil, "%s-%d", plantedValue, n))
+		}
 		if now, err := m.active(); !now[alert] {
 			return fmt.Sprintf("%s does not fire: %v %v", alert, now, err)
 		}
 		return ""
 	})
 	m.aws.ClearFaults()
+	m.aws.Put(plantedRemote, []byte(plantedValue+"-2"))
 	m.quiet()
 }
 

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -16,6 +17,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -33,11 +35,20 @@ const timeout = time.Minute
 // example is the namespace and name of the example's ExternalSecret and Secret.
 var example = types.NamespacedName{Namespace: "shop", Name: "db"}
 
-// Run shows the demo in an existing cluster or, if that is nil, on its own control plane. If stdin is a
-// terminal, everything keeps running until ctx ends. Run deletes what it has created in a cluster.
-func Run(ctx context.Context, cluster *rest.Config, stdin *os.File, out io.Writer) (err error) {
+// Options are the settings of the demo.
+type Options struct {
+	// Cluster is an existing cluster; nil: the demo starts its own control plane.
+	Cluster *rest.Config
+	// Rotation shows how a change in AWS reaches the pods within seconds, instead of a refresh by time.
+	Rotation bool
+}
+
+// Run shows the demo. If stdin is a terminal, everything keeps running until ctx ends. Run deletes what it has created in an
+// existing cluster.
+func Run(ctx context.Context, o Options, stdin *os.File, out io.Writer) (err error) {
 	ctrl.SetLogger(logr.Discard())
-	d := &demo{out: out}
+	d := &demo{out: out, rotation: o.Rotation}
+	cluster := o.Cluster
 	if cluster == nil {
 		d.printStep("Starting a control plane and an emulator of AWS.")
 	} else {
@@ -60,13 +71,17 @@ func Run(ctx context.Context, cluster *rest.Config, stdin *os.File, out io.Write
 		d.printStep("There is no kube-controller-manager. The demo does not need it, but nothing is garbage-collected.")
 	}
 	d.printStep("Starting provider-aws as a process of its own, with the permissions of its ServiceAccount.")
-	p, err := d.stack.StartModule(ctx, stack.ProviderAWS)
+	p, err := d.stack.StartModule(ctx, stack.ProviderAWS, fmt.Sprintf("--workload-restarts=%t", o.Rotation))
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, p.Stop()) }()
 
-	for _, step := range []func(context.Context) error{d.create, d.rotate, d.delete} {
+	steps := []func(context.Context) error{d.create, d.rotate, d.delete}
+	if o.Rotation {
+		steps = []func(context.Context) error{d.create, d.receiveEvents, d.rotateInSeconds}
+	}
+	for _, step := range steps {
 		if err := step(ctx); err != nil {
 			return fmt.Errorf("%w\n%s", err, p.Log())
 		}
@@ -79,8 +94,9 @@ func Run(ctx context.Context, cluster *rest.Config, stdin *os.File, out io.Write
 }
 
 type demo struct {
-	stack *stack.Stack
-	out   io.Writer
+	stack    *stack.Stack
+	out      io.Writer
+	rotation bool
 }
 
 // create stores secrets in AWS, applies the example and shows the result.
@@ -103,7 +119,7 @@ func (d *demo) create(ctx context.Context) error {
 		return err
 	}
 	d.printStep("The Secret is there after %s. The ExternalSecret:", time.Since(started).Round(time.Millisecond))
-	es, err := d.synced(ctx)
+	es, err := d.waitConditions(ctx, v1alpha1.ConditionReady)
 	if err != nil {
 		return err
 	}
@@ -162,9 +178,13 @@ func (d *demo) stay(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	kinds := "externalsecrets.direct-secrets.io,awssecretsmanagers.aws.direct-secrets.io,secrets"
+	if d.rotation {
+		kinds += ",awseventsources.aws.direct-secrets.io,deployments"
+	}
 	d.printStep("Everything stays up until you press Ctrl-C. In another terminal, look at the objects, find errors, and change the value in AWS:")
 	d.print("export KUBECONFIG=" + path + "\n" +
-		"kubectl get externalsecrets.direct-secrets.io,awssecretsmanagers.aws.direct-secrets.io,secrets -n shop\n" +
+		"kubectl get " + kinds + " -n shop\n" +
 		dsctl + " doctor -n shop\n" +
 		dsctl + " get -n shop -o wide\n" +
 		"curl -X PUT --data '{\"password\":\"third\"}' " + d.stack.AWS.URL() + "/_control/secrets/shop/db\n")
@@ -185,12 +205,15 @@ func (d *demo) wait(ctx context.Context, ok func(*corev1.Secret) bool) (*corev1.
 	return s, err
 }
 
-// synced waits for the ExternalSecret until it is Ready, and returns it.
-func (d *demo) synced(ctx context.Context) (*v1alpha1.ExternalSecret, error) {
+// waitConditions waits for the ExternalSecret until these conditions are True for its present spec, and returns it.
+func (d *demo) waitConditions(ctx context.Context, conditions ...string) (*v1alpha1.ExternalSecret, error) {
 	es := &v1alpha1.ExternalSecret{}
 	err := d.poll(ctx, "the ExternalSecret", func(ctx context.Context) (bool, error) {
 		err := d.stack.Admin.Get(ctx, example, es)
-		return meta.IsStatusConditionTrue(es.Status.Conditions, v1alpha1.ConditionReady), err
+		return !slices.ContainsFunc(conditions, func(name string) bool {
+			c := meta.FindStatusCondition(es.Status.Conditions, name)
+			return c == nil || c.Status != metav1.ConditionTrue || c.ObservedGeneration != es.Generation
+		}), err
 	})
 	return es, err
 }

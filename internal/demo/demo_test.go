@@ -58,7 +58,7 @@ func present(t *testing.T) []string {
 }
 
 // run runs the demo in the cluster, without a terminal, and returns its output.
-func run(t *testing.T) (string, error) {
+func run(t *testing.T, rotation bool) (string, error) {
 	t.Helper()
 	null, err := os.Open(os.DevNull)
 	if err != nil {
@@ -66,7 +66,7 @@ func run(t *testing.T) (string, error) {
 	}
 	defer func() { _ = null.Close() }()
 	var out strings.Builder
-	err = Run(t.Context(), cluster.Config(), null, &out)
+	err = Run(t.Context(), Options{Cluster: cluster.Config(), Rotation: rotation}, null, &out)
 	return out.String(), err
 }
 
@@ -97,19 +97,31 @@ func buildProvider(t *testing.T) {
 // TestCluster runs the demo in an existing cluster.
 func TestCluster(t *testing.T) {
 	buildProvider(t)
-	before := present(t)
-
-	out, err := run(t)
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	deleting := "Deleting all that the demo has created"
+	cases := map[string]struct {
+		reason   string
+		rotation bool
+		want     []string
+	}{
+		"Refresh":  {reason: "the Secret is created, refreshed and restored", want: []string{"reason: SecretSynced", "The Secret has the new password.", "It is back after", deleting}},
+		"Rotation": {reason: "an event gets the change to the Secret, and to the pods", rotation: true, want: []string{"0.00  the password of shop/db changes", "the Secret db has the new password", "the pod template of the Deployment shop changes", "restart.direct-secrets.io/db: ", deleting}},
 	}
-	for _, want := range []string{"reason: SecretSynced", "The Secret has the new password.", "It is back after", "Deleting all that the demo has created"} {
-		if !strings.Contains(out, want) {
-			t.Errorf("the demo does not print %q:\n%s", want, out)
-		}
-	}
-	if diff := cmp.Diff(before, present(t)); diff != "" {
-		t.Errorf("what the demo leaves in the cluster: -before, +after:\n%s", diff)
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			before := present(t)
+			out, err := run(t, tc.rotation)
+			if err != nil {
+				t.Fatalf("%s: %v\n%s", tc.reason, err, out)
+			}
+			for _, want := range tc.want {
+				if !strings.Contains(out, want) {
+					t.Errorf("%s: the demo does not print %q:\n%s", tc.reason, want, out)
+				}
+			}
+			if diff := cmp.Diff(before, present(t)); diff != "" {
+				t.Errorf("what the demo leaves in the cluster: -before, +after:\n%s", diff)
+			}
+		})
 	}
 
 	t.Run("Occupied", func(t *testing.T) {
@@ -118,7 +130,7 @@ func TestCluster(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := present(t)
-		if out, err := run(t); err == nil || !strings.Contains(err.Error(), "Namespace shop") {
+		if out, err := run(t, false); err == nil || !strings.Contains(err.Error(), "Namespace shop") {
 			t.Errorf("the namespace is somebody else's: got %v, want an error that names it\n%s", err, out)
 		}
 		if diff := cmp.Diff(before, present(t)); diff != "" {
@@ -145,7 +157,7 @@ func TestCluster(t *testing.T) {
 				}
 			}
 		}()
-		out, err := run(t)
+		out, err := run(t, false)
 		if err := <-created; err != nil {
 			t.Fatal(err)
 		}

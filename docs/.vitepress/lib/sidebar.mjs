@@ -14,7 +14,7 @@ const sections = [
   {
     text: 'Guides',
     dir: 'guides',
-    first: ['shape-a-secret', 'templates', 'certificates-and-registries', 'rotation', 'source-of-truth', 'push-and-failover', 'gitops', 'multi-tenancy', 'moving-from-eso', 'moving-from-a-reloader'],
+    first: ['shape-a-secret', 'templates', 'certificates-and-registries', 'rotation', 'rotation-in-seconds', 'source-of-truth', 'push-and-failover', 'gitops', 'multi-tenancy', 'moving-from-eso', 'moving-from-a-reloader'],
   },
   {
     text: 'Operate',

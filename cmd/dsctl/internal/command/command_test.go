@@ -26,7 +26,10 @@ func run(t *testing.T, stdin string, args ...string) (out, errs string, code int
 	t.Helper()
 	var o, e bytes.Buffer
 	streams := genericiooptions.IOStreams{In: strings.NewReader(stdin), Out: &o, ErrOut: &e}
-	code = Run(t.Context(), args, streams, "v0.1.1", func(context.Context, *rest.Config, genericiooptions.IOStreams) error { return nil })
+	code = Run(t.Context(), args, streams, "v0.1.1", func(_ context.Context, _ *rest.Config, rotation bool, s genericiooptions.IOStreams) error {
+		_, err := fmt.Fprintf(s.Out, "rotation %t", rotation)
+		return err
+	})
 	return o.String(), e.String(), code
 }
 
@@ -206,6 +209,16 @@ func TestUsage(t *testing.T) {
 				t.Errorf("%s: exit code %d: %s", tc.reason, code, errs)
 			}
 		})
+	}
+}
+
+// TestDemo checks that the demo gets its flag.
+func TestDemo(t *testing.T) {
+	t.Parallel()
+	for want, args := range map[string][]string{"rotation false": {"demo"}, "rotation true": {"demo", "--rotation"}} {
+		if out, errs, code := run(t, "", args...); code != 0 || out != want {
+			t.Errorf("%v: exit code %d: %s, output %q, want %q", args, code, errs, out, want)
+		}
 	}
 }
 

@@ -30,8 +30,8 @@ const (
 var errFound = errors.New("found")
 
 // Demo shows how an ExternalSecret becomes a Secret, in the given cluster or, if that is nil, on its own
-// control plane.
-type Demo func(ctx context.Context, cluster *rest.Config, streams genericiooptions.IOStreams) error
+// control plane. With rotation, it shows how a change reaches the pods.
+type Demo func(ctx context.Context, cluster *rest.Config, rotation bool, streams genericiooptions.IOStreams) error
 
 // Run runs dsctl and returns its exit code.
 func Run(ctx context.Context, args []string, streams genericiooptions.IOStreams, version string, demo Demo) int {

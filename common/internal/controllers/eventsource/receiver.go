@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"github.com/prometheus/client_golang/prometheus"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/log"
@@ -60,7 +61,9 @@ type delivery struct {
 
 // run receives messages until ctx ends.
 func (rc *receiver) run(ctx context.Context) {
-	received.WithLabelValues(rc.kind.GoName()).Add(0) // An alert needs the count of a silent source, too.
+	for _, count := range []*prometheus.CounterVec{received, matchedEvents, malformed} {
+		count.WithLabelValues(rc.kind.GoName()) // An alert needs the count of a silent source, too.
+	}
 	var attempts kit.Attempts
 	for ctx.Err() == nil {
 		if rc.full() {
