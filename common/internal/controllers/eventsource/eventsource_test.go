@@ -194,6 +194,7 @@ func TestBurst(t *testing.T) {
 		e.WantReady(fmt.Sprintf("db-%d", i), v1alpha1.ReasonSecretSynced)
 	}
 	e.Backend.Reset()
+	start := time.Now()
 	for i := range 100 {
 		e.Backend.Put("db", fmt.Appendf(nil, "new-%02d", i))
 		e.Backend.Queue.Changed("", "db")
@@ -202,9 +203,9 @@ func TestBurst(t *testing.T) {
 	for i := range 10 {
 		e.WantSecret(fmt.Sprintf("db-%d", i), "value", "new-99")
 	}
-	// The first event is one read, and the others are one or two, depending on how long it takes to receive them.
-	if n := e.Backend.ReadsOf("db"); n > 3 {
-		t.Errorf("100 events about one secret are %d reads", n)
+	// The first event is one read, and those of each following second are one. A busy machine takes longer to receive them.
+	if n, most := e.Backend.ReadsOf("db"), 2+int(time.Since(start)/time.Second); n > most {
+		t.Errorf("100 events about one secret are %d reads, want at most %d", n, most)
 	}
 }
 
