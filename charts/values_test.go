@@ -194,6 +194,9 @@ func TestSettingsReachThePods(t *testing.T) {
 		c := p.Spec.Containers[0]
 		var env, rest []string
 		for _, e := range c.Env {
+			if e.ValueFrom != nil {
+				e.Value = e.ValueFrom.FieldRef.FieldPath
+			}
 			env = append(env, e.Name+"="+e.Value)
 		}
 		for _, v := range p.Spec.Volumes {
@@ -231,6 +234,7 @@ func TestSettingsReachThePods(t *testing.T) {
 					"--concurrency=7 --provider-timeout=5s --default-secret-cleanup-policy=Never --ambient-credentials=none --allow-plain-http=true --no-remote-changes=true --configmap-targets=true --workload-restarts=true " +
 					"--log-level=debug --log-format=text --audit-log=true --metrics-bind-address=0 --metrics-per-object=true --metrics-auth=true --metrics-cert-dir=/etc/direct-secrets/metrics --health-probe-bind-address=:8081 --pprof-bind-address=0 --event-receiver-bind-address=:8082 --event-receiver-cert-dir=/etc/direct-secrets/events " +
 					strings.Join(moduleFlags(t), " ")
+				f.Env += " POD_IP=status.podIP"
 				f.Rest = "volume direct-secrets-metrics volume direct-secrets-events mount /etc/direct-secrets/metrics mount /etc/direct-secrets/events"
 			}},
 		"Mirror": {"images of a mirror, by digest", []string{`global.image={"registry":"mirror.example.com/proxy"}`, `provider-aws.image.digest="sha256:` + strings.Repeat("a", 64) + `"`, `global.imagePullSecrets=[{"name":"regcred"}]`},

@@ -123,7 +123,7 @@ func (a *addresses) bind(fs *flag.FlagSet) {
 	fs.StringVar(&a.ProbeAddress, "health-probe-bind-address", ":8081", "Address of /healthz and /readyz; 0 disables them.")
 	fs.StringVar(&a.PprofAddress, "pprof-bind-address", "0", "Address of the Go profiler (pprof); 0 disables it.")
 	fs.StringVar(&a.EventReceiverAddress, "event-receiver-bind-address", "0",
-		"Address at which EventReceivers and ClusterEventReceivers receive requests; 0 disables it. It needs the permission to list and watch them.")
+		"Address at which EventReceivers and ClusterEventReceivers receive requests; 0 disables it. It needs the permission to list and watch them. A standby replica forwards requests to the leader, at the IP address in its environment variable POD_IP.")
 	fs.StringVar(&a.EventReceiverCertDir, "event-receiver-cert-dir", "",
 		"Folder with tls.crt and tls.key for --event-receiver-bind-address. They are read again when they change. Default: plain HTTP, for an Ingress with TLS.")
 }

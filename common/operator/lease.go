@@ -3,6 +3,7 @@ package operator
 import (
 	"cmp"
 	"context"
+	"net/netip"
 	"os"
 	"strings"
 	"time"
@@ -61,8 +62,13 @@ func (l *leases) requestTimeout() time.Duration {
 	return min(presence.RequestTimeout(l.RenewDeadline), spare-500*time.Millisecond)
 }
 
-// identity returns the identity of a replica in the Lease.
-func (l *leases) identity(replica string) string { return replica + "_" + l.RetryPeriod.String() }
+// identity returns the identity of a replica in the Lease. receiver is where it receives events; it can be invalid.
+func (l *leases) identity(replica string, receiver netip.AddrPort) string {
+	if receiver.IsValid() {
+		replica += "_" + receiver.String()
+	}
+	return replica + "_" + l.RetryPeriod.String()
+}
 
 // early is the lock of a replica that takes over before the Lease of another one has expired by its own duration.
 type early struct{ resourcelock.Interface }
@@ -105,7 +111,8 @@ func (o *Operator) lock(cfg *rest.Config) (resourcelock.Interface, error) {
 	if err != nil {
 		return nil, errors.Wrap(err, "cannot determine the name of this replica")
 	}
-	lock, err := presence.NewLock(cfg, types.NamespacedName{Namespace: namespace, Name: o.leaseName()}, o.flags.identity(host+"_"+uuid.NewString()), o.flags.requestTimeout())
+	identity := o.flags.identity(host+"_"+uuid.NewString(), o.flags.receiverAddress())
+	lock, err := presence.NewLock(cfg, types.NamespacedName{Namespace: namespace, Name: o.leaseName()}, identity, o.flags.requestTimeout())
 	return early{lock}, errors.Wrap(err, "cannot create the leader election Lease")
 }
 

@@ -3,6 +3,7 @@ package operator
 import (
 	"context"
 	"encoding/json"
+	"net/netip"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -138,10 +139,10 @@ func takeOver(t *testing.T, holder, other *leases, slow bool) {
 	ctx, cancel := context.WithCancel(t.Context())
 	shared := &lease{}
 	var ended, becameLeader time.Time
-	leader := &connection{lease: shared, leases: holder, name: holder.identity("leader"), slow: slow, cut: time.Now().Add(200*time.Second + 50*time.Millisecond)}
+	leader := &connection{lease: shared, leases: holder, name: holder.identity("leader", netip.AddrPort{}), slow: slow, cut: time.Now().Add(200*time.Second + 50*time.Millisecond)}
 	go leader.elector(t, leaderelection.LeaderCallbacks{OnStartedLeading: func(context.Context) {}, OnStoppedLeading: func() { ended = time.Now() }}).Run(ctx)
 	synctest.Wait()
-	standby := &connection{lease: shared, leases: other, name: other.identity("standby")}
+	standby := &connection{lease: shared, leases: other, name: other.identity("standby", netip.AddrPort{})}
 	standby.elector(t, leaderelection.LeaderCallbacks{
 		OnStartedLeading: func(context.Context) { becameLeader = time.Now(); cancel() }, OnStoppedLeading: func() {},
 	}).Run(ctx)

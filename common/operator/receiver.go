@@ -35,14 +35,23 @@ func (o *Operator) addReceiver(s *shared, opts setup.Options) (setup.Options, er
 		for i, k := range own {
 			own[i] = k.WithoutRemoteChanges()
 		}
-	} else if err := s.Add(manager.RunnableFunc(func(ctx context.Context) error {
-		if err := s.openReceivers(ctx, own, opts); err != nil {
-			return err
+	} else {
+		leader, err := o.leaderReader(s.GetConfig())
+		if err != nil {
+			return opts, err
 		}
-		h.Ready.Store(true)
-		return nil
-	})); err != nil {
-		return opts, errors.Wrap(err, "cannot add the receivers")
+		if leader != nil {
+			h.Forwarder = eventreceiver.NewForwarder(leader.Address, o.flags.EventReceiverCertDir, s.log)
+		}
+		if err := s.Add(manager.RunnableFunc(func(ctx context.Context) error {
+			if err := s.openReceivers(ctx, own, opts); err != nil {
+				return err
+			}
+			h.Ready.Store(true)
+			return nil
+		})); err != nil {
+			return opts, errors.Wrap(err, "cannot add the receivers")
+		}
 	}
 	opts.Kinds = slices.Concat(opts.Kinds, own)
 	return opts, errors.Wrap(s.Add(&eventreceiver.Server{Address: o.flags.EventReceiverAddress, CertDir: o.flags.EventReceiverCertDir, Handler: h}), "cannot add the server for events")

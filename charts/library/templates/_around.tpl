@@ -45,6 +45,8 @@ spec:
     - ports: [{port: events, protocol: TCP}]
       {{- with $s.eventReceiver.from }}
       from:
+        # Standby replicas forward requests.
+        - podSelector: {matchLabels: {{ include "library.selector" $.root | fromYaml | toJson }}}
         {{- toYaml . | nindent 8 }}
       {{- end }}
     {{- end }}
@@ -54,6 +56,10 @@ spec:
   {{- with $p.egress }}
   egress:
     - ports: [{port: 53, protocol: UDP}, {port: 53, protocol: TCP}]
+    {{- if $s.eventReceiver.enabled }}
+    - ports: [{port: 8082, protocol: TCP}]
+      to: [{podSelector: {matchLabels: {{ include "library.selector" $.root | fromYaml | toJson }}}}]
+    {{- end }}
     {{- toYaml . | nindent 4 }}
   {{- end }}
 {{- end -}}

@@ -199,6 +199,10 @@ spec:
 {{- /* The kubelet replaces the variable by the address of the API server. */}}
 - {name: NO_PROXY, value: {{ join "," (concat (list "$(KUBERNETES_SERVICE_HOST)" ".svc" ".cluster.local") $s.proxy.noProxy) | quote }}}
 {{- end }}
+{{- if $s.eventReceiver.enabled }}
+{{- /* A standby replica forwards requests to the leader at this address. */}}
+- {name: POD_IP, valueFrom: {fieldRef: {fieldPath: status.podIP}}}
+{{- end }}
 {{- if or $s.extraCA.configMap $s.extraCA.secret }}
 - {name: SSL_CERT_DIR, value: "/etc/ssl/certs:/etc/direct-secrets/ca"}
 {{- end }}

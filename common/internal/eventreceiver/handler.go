@@ -37,8 +37,10 @@ const (
 type Handler struct {
 	*Endpoints
 
-	// Ready reports whether all paths are open. Until then the answer is 503.
+	// Ready reports whether all paths are open. Until then requests are forwarded.
 	Ready atomic.Bool
+	// Forwarder sends the requests of a standby replica to the leader. It is nil if there are no other replicas: then the answer is 503.
+	Forwarder *Forwarder
 
 	now     func() time.Time
 	within  time.Duration
@@ -70,7 +72,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // status handles a request, and returns the status of the answer.
 func (h *Handler) status(r *http.Request) int {
 	if !h.Ready.Load() {
-		return http.StatusServiceUnavailable
+		return h.forward(r)
 	}
 	p, refused := h.accept(r)
 	switch {
@@ -94,29 +96,25 @@ func (h *Handler) status(r *http.Request) int {
 	}
 }
 
+// forward passes a request within the limits on to the leader, and returns the status of the answer.
+func (h *Handler) forward(r *http.Request) int {
+	if h.Forwarder == nil || r.Header.Get(ForwardedHeader) != "" { // The other replica takes this one for the leader.
+		return http.StatusServiceUnavailable
+	}
+	body, release, refused := h.read(r)
+	release()
+	if refused != 0 {
+		return refused
+	}
+	return h.Forwarder.forward(r, body)
+}
+
 // accept verifies a request and queues its report, or returns the status of the refusal.
 func (h *Handler) accept(r *http.Request) (p pending, refused int) {
-	if r.Method != http.MethodPost {
-		return p, http.StatusUnauthorized
-	}
-	if !h.limiter.AllowN(h.now(), 1) {
-		return p, http.StatusTooManyRequests
-	}
-	select {
-	case h.slots <- struct{}{}:
-		defer func() { <-h.slots }()
-	default:
-		return p, http.StatusTooManyRequests
-	}
-	if r.ContentLength > maxBody {
-		return p, http.StatusRequestEntityTooLarge
-	}
-	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
-	switch {
-	case err != nil: // The sender is too slow, or has closed the connection.
-		return p, http.StatusUnauthorized
-	case len(body) > maxBody:
-		return p, http.StatusRequestEntityTooLarge
+	body, release, refused := h.read(r)
+	defer release()
+	if refused != 0 {
+		return p, refused
 	}
 	now := h.now()
 	at, signed, until := h.verify(r, body, now)
@@ -125,6 +123,35 @@ func (h *Handler) accept(r *http.Request) (p pending, refused int) {
 	}
 	keys := keysOf(r.Header.Get("Content-Type"), body)
 	return at.admit(Report{Keys: keys, Malformed: len(keys) == 0, At: now}, signed, until)
+}
+
+// read returns the body of a request within the limits, or the status of the refusal. The caller must call release after it has used
+// the body.
+func (h *Handler) read(r *http.Request) (body []byte, release func(), refused int) {
+	release = func() {}
+	if r.Method != http.MethodPost {
+		return nil, release, http.StatusUnauthorized
+	}
+	if !h.limiter.AllowN(h.now(), 1) {
+		return nil, release, http.StatusTooManyRequests
+	}
+	select {
+	case h.slots <- struct{}{}:
+		release = func() { <-h.slots }
+	default:
+		return nil, release, http.StatusTooManyRequests
+	}
+	if r.ContentLength > maxBody {
+		return nil, release, http.StatusRequestEntityTooLarge
+	}
+	body, err := io.ReadAll(io.LimitReader(r.Body, maxBody+1))
+	switch {
+	case err != nil: // The sender is too slow, or has closed the connection.
+		return nil, release, http.StatusUnauthorized
+	case len(body) > maxBody:
+		return nil, release, http.StatusRequestEntityTooLarge
+	}
+	return body, release, 0
 }
 
 // absent is the key for unknown paths. No signature by it is accepted.

@@ -407,20 +407,26 @@ func TestFlood(t *testing.T) {
 // listen serves a handler until the test ends, and returns its URL.
 func listen(t *testing.T, h http.Handler) string {
 	t.Helper()
+	return "http://" + serve(t, &Server{Handler: h})
+}
+
+// serve runs a server until the test ends, and returns its address.
+func serve(t *testing.T, s *Server) string {
+	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // It does not wait.
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
-	go func() { ended <- (&Server{Handler: h}).serve(ctx, l) }()
+	go func() { ended <- s.serve(ctx, l) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
 	})
-	return "http://" + l.Addr().String()
+	return l.Addr().String()
 }
 
 // TestSlowSender sends a body that does not end, on more connections than bodies are read at the same time.

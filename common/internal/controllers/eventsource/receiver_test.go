@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -215,4 +216,47 @@ func TestReceiverNamespaces(t *testing.T) {
 		}
 		e.Delete(tc.receiver)
 	}
+}
+
+// TestReceiverStandby sends requests to a standby replica, before and after the leader stops.
+func TestReceiverStandby(t *testing.T) {
+	elect := func(f *operator.Flags) { f.LeaderElect, f.RetryPeriod = true, 200*time.Millisecond }
+	set, url := testenv.Receiving(t)
+	leader := testenv.NewIdle(t, elect, set)
+	leader.Flags = append(leader.Flags, func(f *operator.Flags) { f.LeaderElectNamespace = leader.NS })
+	set, urlOfStandby := testenv.Receiving(t)
+	standby := leader.SecondOperator(append(leader.Flags, set)...)
+	leader.Start()
+	leader.Backend.Put("db", []byte("first"))
+	leader.Create(leader.ExternalSecret("db", seldom))
+	leader.Create(receiver(leader, v1alpha1.EventStoreRef{Kind: "FakeStore", Name: "store"}))
+	leader.WantReady("db", v1alpha1.ReasonSecretSynced)
+	leader.Want(&v1alpha1.EventReceiver{ObjectMeta: leader.Meta("ci")}, v1alpha1.ReasonStoreValid)
+	standby.Start()
+	reported := func(value string) {
+		leader.Helper()
+		leader.Backend.Put("db", []byte(value))
+		leader.Eventually(func() string { // The replica is starting.
+			if status, err := post(leader.Ctx, urlOfStandby+leader.NS+"/ci", `{"keys":["db"]}`); err != nil || status != http.StatusOK {
+				return fmt.Sprintf("status %d, %v", status, err)
+			}
+			return ""
+		})
+		if got := leader.Data("db")["value"]; got != value {
+			leader.Errorf("at the answer, the object has the value %q, want %q", got, value)
+		}
+	}
+	reported("second")
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: leader.NS, Name: "provider-fake." + v1alpha1.Group}}
+	if err := leader.API.Get(leader.Ctx, client.ObjectKeyFromObject(lease), lease); err != nil {
+		t.Fatal(err)
+	}
+	if holder := *lease.Spec.HolderIdentity; !strings.Contains(url, strings.Split(holder, "_")[2]+"/") {
+		t.Errorf("after the answer of the standby replica, the leader is %s", holder)
+	}
+	if status, err := post(leader.Ctx, urlOfStandby+leader.NS+"/absent", `{"keys":["db"]}`); err != nil || status != http.StatusUnauthorized {
+		t.Errorf("a request to an unknown path: status %d, %v", status, err)
+	}
+	leader.Stop()
+	reported("third")
 }
