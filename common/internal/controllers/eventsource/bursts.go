@@ -2,6 +2,7 @@ package eventsource
 
 import (
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -13,8 +14,8 @@ import (
 // burstFor is the time within which the changes of one secret are one read.
 const burstFor = time.Second
 
-// secret identifies a secret of the stores of a Kind.
-type secret struct{ kind, key string }
+// secret identifies the secrets of the stores of a Kind that have the same keys, separated by NUL.
+type secret struct{ kind, keys string }
 
 // bursts publish the first change of a secret at once, and those of the next second as one.
 type bursts struct {
@@ -39,7 +40,7 @@ func newBursts(to func(refresh.Event)) *bursts {
 
 // publish publishes a change, now or at the end of the burst.
 func (b *bursts) publish(e refresh.Event) {
-	if b.first(secret{e.Kind.GoName(), e.Change.Keys[0]}, e, time.Now()) {
+	if b.first(secret{e.Kind.GoName(), strings.Join(e.Change.Keys, "\x00")}, e, time.Now()) {
 		b.to(e)
 	}
 }

@@ -118,17 +118,14 @@ func (rc *receiver) handle(ctx context.Context, m provider.Message, v *view) {
 	rc.open[m.Receipt] = d
 	rc.counted.ReceivedEvents++
 	rc.counted.LastEventTime = &metav1.Time{Time: now}
-	firstMalformed := false
 	if m.Malformed != "" {
 		rc.counted.MalformedEvents++
-		firstMalformed = rc.counted.MalformedEvents == 1 // A sender must not be able to fill the log.
-	}
-	rc.mu.Unlock()
-	received.WithLabelValues(rc.kind.GoName()).Inc()
-	if m.Malformed != "" {
 		malformed.WithLabelValues(rc.kind.GoName()).Inc()
 	}
-	if firstMalformed {
+	first := rc.counted.MalformedEvents == 1
+	rc.mu.Unlock()
+	received.WithLabelValues(rc.kind.GoName()).Inc()
+	if m.Malformed != "" && first { // A sender must not be able to fill the log.
 		log.FromContext(ctx).Info("ignoring a message that reports no change of a secret", "eventSource", client.ObjectKeyFromObject(rc.source), "why", m.Malformed)
 	}
 	for i := range m.Events {
