@@ -50,7 +50,13 @@ func Events(ctx context.Context, r *Report, size Size) error {
 				return struct{}{}, fmt.Errorf("%w\n%s", err, p.Log())
 			}
 		}
-		return struct{}{}, nil
+		if err := p.Stop(); err != nil {
+			return struct{}{}, err
+		}
+		some := objects[:min(burstChanges, len(objects))]
+		floor, err := changeFloor(ctx, s, some)
+		r.Add(Row{Scenario: "events", What: fmt.Sprintf("%d Secrets changed: floor", len(some)), Value: floor.Seconds(), Unit: "s"})
+		return struct{}{}, err
 	})
 	return err
 }

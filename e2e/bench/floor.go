@@ -8,6 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	corev1ac "k8s.io/client-go/applyconfigurations/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
@@ -36,6 +37,25 @@ func floor(ctx context.Context, s *stack.Stack, objects []Object) (time.Duration
 		if err != nil {
 			return err
 		}
+		return s.Admin.Status().Patch(ctx, es, client.RawPatch(types.MergePatchType, body))
+	})
+	return time.Since(start), err
+}
+
+// changeFloor changes Secrets with the writes that no operator can avoid: a value by server-side apply, and the status. No operator
+// must run.
+func changeFloor(ctx context.Context, s *stack.Stack, objects []Object) (time.Duration, error) {
+	start := time.Now()
+	err := each(objects, clients, func(o Object) error {
+		secret := corev1ac.Secret(o.Name, o.Namespace).WithData(map[string][]byte{"username": []byte("u"), "password": []byte("floor of " + o.Name)})
+		if err := s.Admin.Apply(ctx, secret, client.ForceOwnership, client.FieldOwner(inspect.FieldManager(o.Name))); err != nil {
+			return err
+		}
+		body, err := json.Marshal(map[string]any{"status": floorStatus(o)})
+		if err != nil {
+			return err
+		}
+		es := &v1alpha1.ExternalSecret{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}}
 		return s.Admin.Status().Patch(ctx, es, client.RawPatch(types.MergePatchType, body))
 	})
 	return time.Since(start), err

@@ -3,6 +3,7 @@ package command
 import (
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 
 	"golang.org/x/term"
@@ -32,6 +33,9 @@ func (o *options) connect() (*session, error) {
 		return nil, err
 	}
 	cfg.QPS, cfg.Burst = 50, 300 // The same values as kubectl.
+	if cfg.Proxy == nil {
+		cfg.Proxy = http.ProxyFromEnvironment // Else a plain connection is the default transport, which a build of a kustomization cuts off.
+	}
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, v1alpha1.AddToScheme} {
 		if err := add(scheme); err != nil {
