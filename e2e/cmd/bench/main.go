@@ -33,7 +33,7 @@ func run() error {
 		rounds     = flag.Int("rounds", 3, "rounds of floor and operator; the median counts")
 		kills      = flag.Int("kills", 8, "times that the operator is killed while it syncs")
 		soak       = flag.Duration("soak", 0, "run only the soak, for this long")
-		only       = flag.String("only", "", "scenarios to run, separated by commas: create, together, template, restart, steady, faults, kill, push, fanout, mixed, modules, tenants, paths, replicas, events; default: all")
+		only       = flag.String("only", "", "scenarios to run, separated by commas: create, together, template, restart, steady, faults, kill, push, fanout, mixed, modules, tenants, paths, replicas, events, reported; default: all")
 		out        = flag.String("json", "bench.json", "file for the figures as JSON")
 	)
 	flag.Parse()
@@ -66,6 +66,7 @@ func run() error {
 		{"events", 10 * time.Minute, func(ctx context.Context) error {
 			return bench.Events(ctx, r, bench.Size{Objects: 10 * *objects, Namespaces: *namespaces})
 		}},
+		{"reported", 10 * time.Minute, func(ctx context.Context) error { return bench.Reported(ctx, r) }},
 	}
 	if *soak > 0 {
 		scenarios = scenarios[:1]
