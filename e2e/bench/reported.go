@@ -55,8 +55,8 @@ type route struct {
 	report func(key string) error
 }
 
-// Reported measures how long a change takes on each route but the one that Events measures, from the write of the remote secret to the
-// write of the Secret, and to the restart of a workload. It also measures the memory of modules with an event source.
+// Reported measures how long a change takes on each route but that of Events, from the write of the remote secret to that of the Secret.
+// It also measures the time to the restart of a workload, and the memory of modules with an event source.
 func Reported(ctx context.Context, r *Report) error {
 	gcp, err := gcpemulator.Start()
 	if err != nil {
@@ -235,10 +235,10 @@ func (o route) measure(ctx context.Context, s *stack.Stack, r *Report, i int) er
 	}
 	defer seen.stop()
 	var waits []time.Duration
-	pace := time.NewTicker(time.Second / 20) // What a receiver accepts from one sender.
-	defer pace.Stop()
+	ticks := time.NewTicker(time.Second / 20) // A receiver accepts no more from one sender.
+	defer ticks.Stop()
 	for n := range reportedChanges {
-		<-pace.C
+		<-ticks.C
 		object := objects[n%len(objects)]
 		seen.forget()
 		start := time.Now()
