@@ -62,4 +62,8 @@ type ReceivedEvents struct {
 	// Number of messages that were no event of a secret.
 	// +optional
 	MalformedEvents int64 `json:"malformedEvents,omitempty"`
+
+	// Time at which polling last found a change of a secret whose change before was reported, but not this one.
+	// +optional
+	LastMissedTime *metav1.Time `json:"lastMissedTime,omitempty"`
 }

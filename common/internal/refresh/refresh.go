@@ -26,6 +26,9 @@ type Event struct {
 	// Namespace is the one whose credentials for the store have changed, if credentials are looked up in the
 	// namespace of the referring object. It is empty for credentials in the store's own namespace.
 	Namespace string
+	// Missed is the Kind and name of an event source, separated by a slash, that did not report a change of a secret which an object
+	// of the namespace reads. It is empty otherwise.
+	Missed string
 	// Change says that a remote secret of stores of the Kind has changed; nil if the store or its credentials have.
 	Change *Change
 }

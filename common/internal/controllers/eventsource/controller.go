@@ -10,6 +10,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/ratelimiter"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -19,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/direct-secrets/direct-secrets/common/internal/dispatch"
+	"github.com/direct-secrets/direct-secrets/common/internal/refresh"
 	"github.com/direct-secrets/direct-secrets/common/internal/resolve"
 	"github.com/direct-secrets/direct-secrets/common/internal/setup"
 	"github.com/direct-secrets/direct-secrets/common/provider"
@@ -51,6 +53,9 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, resolve
 		err = c.Watch(source.Kind[client.Object](mgr.GetCache(), k.New(), &handler.EnqueueRequestForObject{}, predicate.GenerationChangedPredicate{}))
 		if err != nil {
 			return errors.Wrapf(err, "cannot watch %s", k.GoName())
+		}
+		if err := c.Watch(refresh.Source(o.Bus, r.concerns, r.miss)); err != nil {
+			return errors.Wrap(err, "cannot watch missed changes")
 		}
 	}
 	return nil
@@ -95,6 +100,25 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 		r.running[req.NamespacedName] = r.start(ctx, o)
 	}
 	return reconcile.Result{}, nil
+}
+
+// concerns reports whether an event source of this Kind has missed a change.
+func (r *Reconciler) concerns(e refresh.Event) bool {
+	return strings.HasPrefix(e.Missed, r.kind.GoName()+"/")
+}
+
+// miss counts a change that an event source has missed.
+func (r *Reconciler) miss(_ context.Context, e refresh.Event, _ workqueue.TypedRateLimitingInterface[reconcile.Request]) {
+	key := types.NamespacedName{Name: strings.TrimPrefix(e.Missed, r.kind.GoName()+"/")}
+	if !r.kind.Cluster {
+		key.Namespace = e.Namespace
+	}
+	r.mu.Lock()
+	rc := r.running[key]
+	r.mu.Unlock()
+	if rc != nil {
+		rc.miss(r.opts.Now())
+	}
 }
 
 // start starts a receiver. It ends with the context of the controller, or when it is stopped.

@@ -230,13 +230,20 @@ func (rc *receiver) extend(ctx context.Context, now time.Time) {
 	}
 }
 
+// miss counts a change that the event source has not reported.
+func (rc *receiver) miss(now time.Time) {
+	rc.mu.Lock()
+	defer rc.mu.Unlock()
+	rc.counted.LastMissedTime = &metav1.Time{Time: now}
+}
+
 // report writes the counts since the last report into the status.
 func (rc *receiver) report(ctx context.Context) {
 	rc.mu.Lock()
 	counted := rc.counted
 	rc.counted = v1alpha1.ReceivedEvents{}
 	rc.mu.Unlock()
-	if counted.ReceivedEvents == 0 {
+	if counted == (v1alpha1.ReceivedEvents{}) {
 		return
 	}
 	err := rc.write(ctx, counted)
@@ -261,10 +268,16 @@ func (rc *receiver) write(ctx context.Context, counted v1alpha1.ReceivedEvents) 
 
 // add adds counts to earlier ones.
 func add(to *v1alpha1.ReceivedEvents, counted v1alpha1.ReceivedEvents) {
-	if counted.LastEventTime != nil && (to.LastEventTime == nil || to.LastEventTime.Before(counted.LastEventTime)) {
-		to.LastEventTime = counted.LastEventTime
-	}
+	to.LastEventTime, to.LastMissedTime = later(to.LastEventTime, counted.LastEventTime), later(to.LastMissedTime, counted.LastMissedTime)
 	to.ReceivedEvents += counted.ReceivedEvents
 	to.MatchedEvents += counted.MatchedEvents
 	to.MalformedEvents += counted.MalformedEvents
+}
+
+// later returns the later of two times, which can be nil.
+func later(a, b *metav1.Time) *metav1.Time {
+	if a == nil || a.Before(b) {
+		return b
+	}
+	return a
 }

@@ -1,7 +1,12 @@
 package eventsource_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
@@ -53,4 +58,38 @@ func TestStatus(t *testing.T) {
 	e.Backend.Put("db", []byte("third"))
 	testenv.Update(e.Client, e.Get("db"), testenv.Request("now"))
 	wants("db", "third", "")
+}
+
+// TestMissed changes a secret without an event whose changes were reported before. The event source says so when polling finds it.
+func TestMissed(t *testing.T) {
+	e := newEnv(t)
+	e.Backend.Put("db", []byte("first"))
+	e.Create(e.ExternalSecret("db", func(es *v1alpha1.ExternalSecret) { es.Spec.RefreshInterval = "2s" }))
+	e.WantSecret("db", "value", "first")
+	for n := 0; e.Get("db").Status.EventSource == ""; n++ { // A poll can find a change before its event comes.
+		value := fmt.Sprintf("reported-%d", n)
+		e.Backend.Put("db", []byte(value))
+		e.Backend.Queue.Changed("", "db")
+		e.WantSecret("db", "value", value)
+		wantEmpty(e, &e.Backend.Queue)
+	}
+	ready := func() string {
+		o := source(e, "events")
+		if err := e.API.Get(e.Ctx, client.ObjectKeyFromObject(o), o); err != nil {
+			return err.Error()
+		}
+		return meta.FindStatusCondition(o.Status.Conditions, v1alpha1.ConditionReady).Message
+	}
+	const warning = "that no event reported"
+	if is := ready(); strings.Contains(is, warning) {
+		t.Errorf("before, the condition says %q", is)
+	}
+	e.Backend.Put("db", []byte("silent"))
+	e.WantSecret("db", "value", "silent")
+	e.Eventually(func() string {
+		if is := ready(); !strings.Contains(is, warning) {
+			return "the condition says " + is
+		}
+		return ""
+	})
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/policy"
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 	"github.com/direct-secrets/direct-secrets/common/internal/referrers"
+	"github.com/direct-secrets/direct-secrets/common/internal/refresh"
 	"github.com/direct-secrets/direct-secrets/common/internal/render"
 	"github.com/direct-secrets/direct-secrets/common/internal/status"
 	"github.com/direct-secrets/direct-secrets/common/internal/target"
@@ -273,7 +274,8 @@ func (r *Reconciler) apply(ctx context.Context, s *subject, a *answer) (*outcome
 	return r.succeed(ctx, s, a, j)
 }
 
-// foundBy returns the event source that caused the read of other values; empty if something else caused it.
+// foundBy returns the event source that caused the read of other values; empty if something else caused it. If the object reads one
+// secret, the event source that reported its last change should have reported this one, too. With sync windows, it may have.
 func foundBy(s *subject) string {
 	switch s.state.why {
 	case policy.Notified:
@@ -281,6 +283,9 @@ func foundBy(s *subject) string {
 		return s.obj.attempts.NotifiedBy()
 	case policy.Elapsed:
 		metrics.Found(metrics.Polling)
+		if s.seen.EventSource != "" && len(s.seen.Sources) == 1 && s.es.Spec.SyncWindows == nil && s.obj.attempts.Notified().IsZero() {
+			s.opts.Bus.Publish(refresh.Event{Missed: s.seen.EventSource, Namespace: s.es.Namespace})
+		}
 	case policy.NotDue, policy.Requested, policy.First, policy.Changed, policy.Retry, policy.TargetLost:
 	}
 	return ""

@@ -96,6 +96,15 @@ func observedElsewhere(class string) predicate.Predicate {
 	}}
 }
 
+// missedMore holds for an event source that has missed a change.
+func missedMore() predicate.Predicate {
+	return predicate.Funcs{UpdateFunc: func(e event.UpdateEvent) bool {
+		was, ok := e.ObjectOld.(provider.EventSourceObject)
+		is, ok2 := e.ObjectNew.(provider.EventSourceObject)
+		return ok && ok2 && !was.Received().LastMissedTime.Equal(is.Received().LastMissedTime)
+	}}
+}
+
 // Setup adds a controller for each Kind to a manager. live must not read from a cache.
 func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, o setup.Options) error {
 	for _, k := range o.Kinds {
@@ -123,7 +132,7 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, o setup
 		if err != nil {
 			return errors.Wrap(err, "cannot create the controller")
 		}
-		err = c.Watch(source.Kind[client.Object](mgr.GetCache(), k.New(), kit.Changes(walks.Interrupt), predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, observedElsewhere(o.ControllerClass))))
+		err = c.Watch(source.Kind[client.Object](mgr.GetCache(), k.New(), kit.Changes(walks.Interrupt), predicate.Or[client.Object](predicate.GenerationChangedPredicate{}, observedElsewhere(o.ControllerClass), missedMore())))
 		if err != nil {
 			return errors.Wrapf(err, "cannot watch %s", k.GoName())
 		}

@@ -3,6 +3,7 @@ package storehealth
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"slices"
 	"strings"
 	"time"
@@ -99,6 +100,9 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 	if errors.As(failure, &warnings) {
 		failure = nil
 	}
+	if w := missed(s, r.opts.Now); w != "" && failure == nil {
+		warnings = append(warnings, w)
+	}
 	r.warn(s, known, warnings)
 	known.answers = r.kind.Answers()
 	conclude(next, s.GetGeneration(), known, failure)
@@ -178,6 +182,18 @@ func (r *Reconciler) connect(ctx context.Context, s provider.Object) (*provider.
 		return r.pool.Connection(r.kind, s, "").Link(ctx)
 	}
 	return r.pool.Loader(r.kind, s, "").Link(ctx)
+}
+
+// missedFor is how long a condition reports a change that an event source has missed.
+const missedFor = 24 * time.Hour
+
+// missed returns a warning about the last change that an event source has missed; empty if there is none.
+func missed(s provider.Object, now func() time.Time) string {
+	o, ok := s.(provider.EventSourceObject)
+	if !ok || o.Received().LastMissedTime == nil || now().Sub(o.Received().LastMissedTime.Time) > missedFor {
+		return ""
+	}
+	return fmt.Sprintf("polling found a change at %s that no event reported; check what sends events here", o.Received().LastMissedTime.UTC().Format(time.RFC3339))
 }
 
 // warn emits an Event for each new warning.
