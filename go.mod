@@ -103,6 +103,7 @@ require (
 	github.com/dennwc/varint v1.0.0 // indirect
 	github.com/direct-secrets/direct-secrets/generator-keys v0.1.0
 	github.com/direct-secrets/direct-secrets/provider-kubernetes v0.1.0
+	github.com/direct-secrets/direct-secrets/provider-onepassword v0.1.0
 	github.com/dylibso/observe-sdk/go v0.0.0-20240819160327-2d926c5d788a // indirect
 	github.com/edsrzf/mmap-go v1.2.1-0.20241212181136-fad1cd13edbd // indirect
 	github.com/emicklei/go-restful/v3 v3.13.0 // indirect
@@ -245,3 +246,5 @@ replace github.com/direct-secrets/direct-secrets/provider-vault => ./provider-va
 replace github.com/direct-secrets/direct-secrets/generator-keys => ./generator-keys
 
 replace github.com/direct-secrets/direct-secrets/provider-kubernetes => ./provider-kubernetes
+
+replace github.com/direct-secrets/direct-secrets/provider-onepassword => ./provider-onepassword

@@ -136,6 +136,9 @@ type Value struct {
 	Data []byte
 	// Binary are properties that are not a part of Data, which is a JSON object, because they are not text.
 	Binary map[string][]byte
+	// Further are properties that neither the value as a whole nor an extract has, such as other names of its properties. None
+	// has the name of a property in Data or Binary.
+	Further map[string]Further
 	// Version is the provider's version of the value.
 	Version string
 	// Metadata is, for example, the tags. It is only set if the Ref asks for it.
@@ -148,7 +151,19 @@ func (v Value) Size() int {
 	for _, b := range v.Binary {
 		n += len(b)
 	}
+	for _, f := range v.Further {
+		n += len(f.Data)
+	}
 	return n
+}
+
+// A Further is a property that is read only by its name.
+type Further struct {
+	// Data are the raw bytes.
+	Data []byte `json:"data,omitempty"`
+	// Refused is why the property cannot be read, and what to do, as the end of a sentence; empty if it can be read. The secret
+	// can then not be read as a whole or be extracted, because the result would lack the property, or have it by another name.
+	Refused string `json:"refused,omitempty"`
 }
 
 // A Result is a Value or an error.

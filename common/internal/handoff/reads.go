@@ -67,11 +67,12 @@ func (r Record) ServesRead(uid types.UID, id, request string) bool {
 
 // value is the encoding of a provider.Value in a part.
 type value struct {
-	Key      string            `json:"key,omitempty"`
-	Data     []byte            `json:"data,omitempty"`
-	Binary   map[string][]byte `json:"binary,omitempty"`
-	Version  string            `json:"version,omitempty"`
-	Metadata map[string]string `json:"metadata,omitempty"`
+	Key      string                      `json:"key,omitempty"`
+	Data     []byte                      `json:"data,omitempty"`
+	Binary   map[string][]byte           `json:"binary,omitempty"`
+	Further  map[string]provider.Further `json:"further,omitempty"`
+	Version  string                      `json:"version,omitempty"`
+	Metadata map[string]string           `json:"metadata,omitempty"`
 }
 
 // answer is the encoding of a provider.Answer in a part. The only error that it stores is a definite "does not exist".

@@ -21,13 +21,23 @@ func TestBytes(t *testing.T) {
 		"prod/shop/db#": {Value: provider.Value{Key: "shop/db", Version: "1", Metadata: map[string]string{"team": "shop"}, Binary: map[string][]byte{"team": []byte(keystore)}}},
 		"prod?all":      {Found: []provider.Value{{Key: "db", Version: "1", Binary: map[string][]byte{"a": {0xff}}}}},
 	}
-	one := func(property string, change ...func(*v1alpha1.RemoteRef)) func(*spec) {
+	from["prod/named"] = provider.Answer{Value: provider.Value{Key: "named", Version: "1", Data: []byte(`{"host":"h"}`), Further: map[string]provider.Further{"web.host": {Data: []byte("h")}}}}
+	from["prod/named#"] = provider.Answer{Value: provider.Value{Key: "named", Version: "1", Metadata: map[string]string{"web.host": "tag"}, Further: from["prod/named"].Value.Further}}
+	from["prod/twice"] = provider.Answer{Value: provider.Value{Key: "twice", Version: "1", Data: []byte(`{"a":"1","b":"2"}`), Further: map[string]provider.Further{"port": {Refused: "two fields have this label; use a or b"}}}}
+	from["prod?twice"] = provider.Answer{Found: []provider.Value{from["prod/twice"].Value}}
+	of := func(key, property string, change ...func(*v1alpha1.RemoteRef)) func(*spec) {
 		return func(s *spec) {
-			s.Data = []v1alpha1.DataEntry{entry("k", "shop/db", property)}
+			s.Data = []v1alpha1.DataEntry{entry("k", key, property)}
 			for _, f := range change {
 				f(&s.Data[0].RemoteRef)
 			}
 		}
+	}
+	allOf := func(key string) func(*spec) {
+		return func(s *spec) { s.Data, s.DataFrom = nil, []v1alpha1.DataFromEntry{extract(key)} }
+	}
+	one := func(property string, change ...func(*v1alpha1.RemoteRef)) func(*spec) {
+		return of("shop/db", property, change...)
 	}
 	all := func(nulls string) func(*spec) {
 		return func(s *spec) {
@@ -59,6 +69,18 @@ func TestBytes(t *testing.T) {
 		"Find": {"A found secret is JSON, too.", func(s *spec) {
 			s.Data, s.DataFrom = nil, []v1alpha1.DataFromEntry{{Find: &v1alpha1.Find{Path: "all"}}}
 		}, nil, `secret "db": its property "a" is not text`},
+
+		"Further":       {"A further name of a property reads it.", of("named", "web.host"), map[string]string{"k": "h"}, ""},
+		"FurtherWhole":  {"The whole value has each property once.", of("named", ""), map[string]string{"k": `{"host":"h"}`}, ""},
+		"FurtherAll":    {"Extract has each property once.", allOf("named"), map[string]string{"host": "h"}, ""},
+		"FurtherMeta":   {"Metadata are not properties.", of("named", "web.host", func(r *v1alpha1.RemoteRef) { r.MetadataPolicy = metadataFetch }), map[string]string{"k": "tag"}, ""},
+		"Refused":       {"A property that cannot be read is not NotFound, which would remove the key.", of("twice", "port"), nil, `Invalid: "twice" in FakeStore "prod": its property "port" cannot be read: two fields have this label; use a or b`},
+		"RefusedOthers": {"Other properties are read.", of("twice", "b"), map[string]string{"k": "2"}, ""},
+		"RefusedWhole":  {"The whole value would lack the property.", of("twice", ""), nil, `its property "port" cannot be read`},
+		"RefusedAll":    {"An extract would lack the property.", allOf("twice"), nil, `its property "port" cannot be read`},
+		"RefusedFound": {"A found secret is a whole value.", func(s *spec) {
+			s.Data, s.DataFrom = nil, []v1alpha1.DataFromEntry{{Find: &v1alpha1.Find{Path: "twice"}}}
+		}, nil, `secret "twice": its property "port" cannot be read`},
 
 		"NullIgnored": {"A null byte is a part of a value.", one("port", func(r *v1alpha1.RemoteRef) { r.NullBytePolicy = nullsIgnore }), map[string]string{"k": "a\x00b"}, ""},
 		"NullFails":   {"With Fail it is an error.", one("port", func(r *v1alpha1.RemoteRef) { r.NullBytePolicy = nullsFail }), nil, "its value has a null byte, which nullBytePolicy: Fail rejects"},

@@ -200,7 +200,7 @@ func (r *renderer) readMany(f field, ref *v1alpha1.StoreRef, e v1alpha1.DataFrom
 		return nil, provider.NewError(provider.NotFound, "no secret matches; correct the conditions, or create one")
 	}
 	for _, v := range a.Found {
-		if err := allText(v.Binary); err != nil {
+		if err := cmp.Or(refusalOf(v.Further, ""), allText(v.Binary)); err != nil {
 			return nil, provider.NewError(provider.Invalid, "secret %q: %s", v.Key, err)
 		}
 	}
@@ -215,6 +215,20 @@ func bytesOf(binary map[string][]byte, property string) (v []byte, ok bool) {
 		}
 	}
 	return v, ok
+}
+
+// refusalOf returns an error if a property cannot be read. Without a property it is that of the first one that cannot.
+func refusalOf(further map[string]provider.Further, property string) error {
+	names := []string{property}
+	if property == "" {
+		names = slices.Sorted(maps.Keys(further))
+	}
+	for _, k := range names {
+		if why := further[k].Refused; why != "" {
+			return provider.NewError(provider.Invalid, "its property %.64q cannot be read: %s", k, why)
+		}
+	}
+	return nil
 }
 
 // allText returns an error if a value as a whole lacks properties because they are not text.
@@ -250,6 +264,14 @@ func (r *renderer) read(f field, ref *v1alpha1.StoreRef, rr v1alpha1.RemoteRef) 
 		var err error
 		if data, err = Marshal(a.Value.Metadata); err != nil {
 			return nil, nil, provider.NewError(provider.Invalid, "%s: the metadata cannot be written as JSON", f)
+		}
+	}
+	if !s.Ref.Metadata {
+		if err := refusalOf(a.Value.Further, rr.Property); err != nil {
+			return nil, nil, err
+		}
+		if more, ok := a.Value.Further[rr.Property]; ok {
+			return more.Data, nil, nil
 		}
 	}
 	if v, ok := bytesOf(binary, rr.Property); ok {

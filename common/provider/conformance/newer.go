@@ -59,8 +59,11 @@ const (
 
 // newerJSON adds a member to an object, and to objects that are elements of a list in it, at any depth. Those objects
 // are messages. Other objects might be maps, such as tags, where a member would be an entry. The value of a secret
-// does not change.
+// does not change. An answer can also be a list.
 func newerJSON(raw []byte) ([]byte, error) {
+	if bytes.HasPrefix(bytes.TrimSpace(raw), []byte("[")) {
+		return newerLists(raw)
+	}
 	var o map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &o); err != nil || o == nil {
 		return nil, errors.New("harness: an answer is not a JSON object")

@@ -17,7 +17,8 @@ func TestNewerJSON(t *testing.T) {
 		"Map":     {"An object that is not an element might be a map.", `{"Tags":{"a":"b"}}`, `{"Tags":{"a":"b"},` + more + `}`},
 		"Deep":    {"Lists can be at any depth.", `{"Parameter":{"Tags":[{}]}}`, `{"Parameter":{"Tags":[{` + more + `}]},` + more + `}`},
 		"Value":   {"The value of a secret does not change.", `{"data":{"data":{"c4n4ry":"a","list":[{}]}}}`, `{"data":{"data":{"c4n4ry":"a","list":[{}]}},` + more + `}`},
-		"NoJSON":  {"An answer that is not an object is an error.", `[]`, ""},
+		"Top":     {"An answer can be a list of messages.", `[{"a":1},"b"]`, `[{"a":1,` + more + `},"b"]`},
+		"NoJSON":  {"An answer that is neither an object nor a list is an error.", `"a"`, ""},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

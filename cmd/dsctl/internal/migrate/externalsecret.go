@@ -27,7 +27,7 @@ func remoteRef(from, to string) rules {
 		from + ".key":                remoteKey(to + ".key"),
 		from + ".property":           property(to + ".property"),
 		from + ".version":            remoteVersion(to + ".version"),
-		from + ".metadataPolicy":     oneOf(to+".metadataPolicy", "None", "Fetch"),
+		from + ".metadataPolicy":     metadataPolicy(to + ".metadataPolicy"),
 		from + ".conversionStrategy": oneOf(to+".conversionStrategy", conversions...),
 		from + ".decodingStrategy":   oneOf(to+".decodingStrategy", decodings...),
 		from + ".nullBytePolicy":     oneOf(to+".nullBytePolicy", "Ignore", "Fail"),

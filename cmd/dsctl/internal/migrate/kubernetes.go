@@ -84,17 +84,6 @@ func finishKubernetesStore(o *object, at []string) {
 	}
 }
 
-// remoteVersion moves the version of a remote secret. Kubernetes has none.
-func remoteVersion(to string) rule {
-	return func(f *field) {
-		if found, known := f.storeFor(); known && found.is(kubernetesSecrets) {
-			f.dropped("Kubernetes keeps no versions, and External Secrets Operator ignores it")
-			return
-		}
-		scalar(to)(f)
-	}
-}
-
 // keyOfSecret moves the name of a key of a Secret.
 func (f *field) keyOfSecret(to string) {
 	key := f.node.Value

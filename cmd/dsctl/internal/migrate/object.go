@@ -174,6 +174,7 @@ var (
 	vaultKV           = kind{"vault", "VaultKV", "provider-vault"}
 	gcpSecretManager  = kind{"gcp", "GCPSecretManager", "provider-gcp"}
 	kubernetesSecrets = kind{"kubernetes", "KubernetesSecrets", "provider-kubernetes"}
+	onePassword       = kind{"onepassword", "OnePasswordConnect", "provider-onepassword"}
 	password          = kind{"generator", "Password", "generator-password"}
 	sshKey            = kind{"keys", "SSHKey", "generator-keys"}
 	uuid              = kind{"keys", "UUID", "generator-keys"}

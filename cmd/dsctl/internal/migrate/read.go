@@ -11,6 +11,10 @@ import (
 func remoteKey(to string) rule {
 	return func(f *field) {
 		found, known := f.storeFor()
+		if known && found.is(onePassword) {
+			f.itemKey(to)
+			return
+		}
 		if f.node.Kind != yaml.ScalarNode || !known || !found.is(vaultKV) {
 			scalar(to)(f)
 			return
@@ -25,6 +29,31 @@ func remoteKey(to string) rule {
 		default:
 			f.vaultKey(to, f.node.Value)
 		}
+	}
+}
+
+// remoteVersion moves the version of a remote secret. Kubernetes and Connect have none.
+func remoteVersion(to string) rule {
+	return func(f *field) {
+		switch found, known := f.storeFor(); {
+		case known && found.is(kubernetesSecrets):
+			f.dropped("Kubernetes keeps no versions, and External Secrets Operator ignores it")
+		case known && found.is(onePassword):
+			f.itemVersion()
+		default:
+			scalar(to)(f)
+		}
+	}
+}
+
+// metadataPolicy moves the policy that reads the metadata of a remote secret.
+func metadataPolicy(to string) rule {
+	return func(f *field) {
+		if found, known := f.storeFor(); known && found.is(onePassword) {
+			f.dropped("External Secrets Operator ignores it for 1Password, and reads the value")
+			return
+		}
+		oneOf(to, "None", "Fetch")(f)
 	}
 }
 
@@ -62,6 +91,8 @@ func property(to string) rule {
 		fetch := f.sibling(1, "metadataPolicy")
 		found, known := f.storeFor()
 		switch fetches := fetch != nil && fetch.Value == "Fetch"; {
+		case known && found.is(onePassword):
+			f.itemProperty(to)
 		case f.node.Kind != yaml.ScalarNode || !known:
 			scalar(to)(f)
 		case fetches && found.hasLabels():
@@ -117,6 +148,8 @@ func find(f *field) {
 	case !known: // The error is reported at the reference.
 	case found.is(kubernetesSecrets):
 		all = f.findSecrets()
+	case found.is(onePassword):
+		all = f.findFields()
 	case name == nil && (tags == nil || len(tags.Content) == 0) && (!vault || path == ""):
 		f.unsupported("External Secrets Operator finds nothing, or refuses it, without name and tags", "set name.regexp: .* for all secrets")
 		return

@@ -188,6 +188,10 @@ func (o *object) provider(name string) (kind, provider, bool) {
 		return gcpSecretManager, provider{gcpStore, func(*object, []string) {}}, true
 	case "kubernetes":
 		return kubernetesSecrets, provider{kubernetesStore, finishKubernetesStore}, true
+	case "onepassword":
+		return onePassword, provider{onePasswordStore, finishOnePasswordStore}, true
+	case "onepasswordSDK":
+		o.add(Finding{Field: "spec.provider.onepasswordSDK", Verdict: Unsupported, Reason: "1Password is read through a Connect server, and not with a service account", Todo: "leave the store, and what refers to it, with External Secrets Operator, or install Connect and make a OnePasswordConnect"})
 	default:
 		o.add(Finding{Field: "spec.provider." + name, Verdict: Unsupported, Reason: "direct-secrets has no module for this provider", Todo: "leave the store, and what refers to it, with External Secrets Operator"})
 	}
@@ -204,6 +208,8 @@ func (o *object) withAuth(auth *yaml.Node) {
 		o.add(Finding{Field: "spec", Verdict: Unsupported, Reason: "there is no login, and Vault knows no credentials of the operator", Todo: "give it a login of its own, and convert it again"})
 	case o.becomesKind.module == kubernetesSecrets.module:
 		o.add(Finding{Field: "spec", Verdict: Unsupported, Reason: "there is no login, and the operator's own credentials are never used for Kubernetes", Todo: "give it a login of its own, and convert it again"})
+	case o.becomesKind.module == onePassword.module:
+		o.add(Finding{Field: "spec", Verdict: Unsupported, Reason: "there is no login, and 1Password knows no credentials of the operator", Todo: "name the Secret with the token, and convert it again"})
 	case strings.HasPrefix(o.Kind, "Cluster"):
 		o.add(Finding{Verdict: Changed, Reason: "there is no login, so the operator's own credentials are used", Todo: "give the ServiceAccount of the operator what that of External Secrets Operator has"})
 	default:

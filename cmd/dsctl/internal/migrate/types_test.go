@@ -16,6 +16,7 @@ import (
 	aws "github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
 	gcp "github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
 	kubernetes "github.com/direct-secrets/direct-secrets/provider-kubernetes/apis/v1alpha1"
+	onepassword "github.com/direct-secrets/direct-secrets/provider-onepassword/apis/v1alpha1"
 	vault "github.com/direct-secrets/direct-secrets/provider-vault/apis/v1alpha1"
 )
 
@@ -45,6 +46,8 @@ var types = map[string]func() any{
 	"ClusterVaultDynamicSecret":    func() any { return &vault.ClusterVaultDynamicSecret{} },
 	"KubernetesSecrets":            func() any { return &kubernetes.KubernetesSecrets{} },
 	"ClusterKubernetesSecrets":     func() any { return &kubernetes.ClusterKubernetesSecrets{} },
+	"OnePasswordConnect":           func() any { return &onepassword.OnePasswordConnect{} },
+	"ClusterOnePasswordConnect":    func() any { return &onepassword.ClusterOnePasswordConnect{} },
 	"SSHKey":                       func() any { return &keys.SSHKey{} },
 	"ClusterSSHKey":                func() any { return &keys.ClusterSSHKey{} },
 	"UUID":                         func() any { return &keys.UUID{} },

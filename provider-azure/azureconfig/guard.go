@@ -1,0 +1,78 @@
+package azureconfig
+
+import (
+	"net/http"
+	"net/url"
+	"regexp"
+	"strings"
+
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+// A guard is an HTTP client that sends requests to one host only. Azure's libraries follow addresses in answers, such as that of the
+// next page, and would send a token there.
+type guard struct {
+	client doer
+	host   string
+	field  string // where the host comes from
+	// plain sends requests without TLS. Azure's libraries refuse plain http for every host, so that they get URLs with https.
+	plain bool
+	// inspect checks each answer, if it is set.
+	inspect func(*http.Request, *http.Response) error
+}
+
+// Do implements policy.Transporter.
+func (g guard) Do(r *http.Request) (*http.Response, error) {
+	if !strings.EqualFold(r.URL.Host, g.host) {
+		return nil, provider.NewError(provider.Unavailable, "%s: the response leads to another host; no request was sent there", g.field)
+	}
+	if g.plain {
+		r = r.Clone(r.Context())
+		r.URL.Scheme = "http"
+	}
+	resp, err := g.client.Do(r)
+	if err != nil || g.inspect == nil {
+		return resp, err
+	}
+	if err := g.inspect(r, resp); err != nil {
+		_ = resp.Body.Close() // The answer is not used.
+		return nil, err
+	}
+	return resp, nil
+}
+
+var (
+	parameter = regexp.MustCompile(`(?:^|[ ,])([a-z]+)="?([^", ]*)"?`)
+	tenantID  = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
+)
+
+// checkChallenge rejects a challenge that names an authority, a tenant or a resource that the spec does not have.
+func (p place) checkChallenge(tenant, header string) error {
+	scheme, rest, _ := strings.Cut(header, " ")
+	values := map[string]string{}
+	for _, m := range parameter.FindAllStringSubmatch(rest, -1) {
+		values[m[1]] = m[2]
+	}
+	authority, err := url.Parse(values["authorization"])
+	named := strings.Trim(values["authorization"], " ")
+	resource := values["resource"]
+	if resource == "" {
+		resource = strings.TrimSuffix(values["scope"], "/.default")
+	}
+	switch {
+	case !strings.EqualFold(scheme, "Bearer") || err != nil || named == "" || resource == "":
+		return provider.NewError(provider.Unavailable, "spec.vaultURL: the response has no challenge of Key Vault; check the address")
+	case authority.Scheme != "https" || !p.isAuthority(authority.Host):
+		return provider.NewError(provider.Invalid, "spec.environment: the vault names another authority than that of the environment; correct environment or vaultURL")
+	case strings.TrimSuffix(resource, "/") != p.resource:
+		return provider.NewError(provider.Invalid, "spec.environment: the vault demands tokens for another resource than %s; correct environment or vaultURL", p.resource)
+	}
+	of, _, _ := strings.Cut(strings.Trim(authority.Path, "/"), "/")
+	switch {
+	case of == "":
+		return provider.NewError(provider.Unavailable, "spec.vaultURL: the response has no challenge of Key Vault; check the address")
+	case tenantID.MatchString(tenant) && !strings.EqualFold(of, tenant):
+		return provider.NewError(provider.Invalid, "spec.tenantID: the vault is part of another tenant; correct tenantID or vaultURL")
+	}
+	return nil
+}

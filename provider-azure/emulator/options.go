@@ -1,0 +1,68 @@
+package emulator
+
+import (
+	"crypto/tls"
+	"time"
+)
+
+const (
+	// DefaultTenant is the tenant of the vault.
+	DefaultTenant = "11111111-1111-1111-1111-111111111111"
+	// Resource is what tokens for the vault are requested for.
+	Resource = "https://vault.azure.net"
+	// MaxValue is the size limit of a value, in bytes.
+	MaxValue = 25 << 10
+)
+
+// An Option changes the settings of a new Server.
+type Option func(*config)
+
+type config struct {
+	address         string
+	tenant          string
+	resources       []string
+	authority       string
+	pageSize        int
+	tokenLifetime   time.Duration
+	latency         time.Duration
+	purgeProtection bool
+	now             func() time.Time
+	verifyToken     func(token string) error
+	tls             *tls.Config
+}
+
+// WithAddress sets the address that Start listens on, which must be a loopback one; the default is a free port on 127.0.0.1.
+func WithAddress(address string) Option { return func(c *config) { c.address = address } }
+
+// WithTenant sets the tenant; the default is DefaultTenant.
+func WithTenant(tenant string) Option { return func(c *config) { c.tenant = tenant } }
+
+// WithResources sets what tokens can be for; the default is Resource. A challenge names the first one.
+func WithResources(urls ...string) Option { return func(c *config) { c.resources = urls } }
+
+// WithAuthority sets the authority that a challenge names, such as https://login.microsoftonline.com; the default is this server.
+func WithAuthority(url string) Option { return func(c *config) { c.authority = url } }
+
+// WithPageSize sets the number of entries of a page; the default is 25, as in Key Vault.
+func WithPageSize(n int) Option { return func(c *config) { c.pageSize = n } }
+
+// WithTokenLifetime sets how long access tokens are valid; the default is one hour.
+func WithTokenLifetime(d time.Duration) Option { return func(c *config) { c.tokenLifetime = d } }
+
+// WithLatency delays every call.
+func WithLatency(d time.Duration) Option { return func(c *config) { c.latency = d } }
+
+// WithPurgeProtection makes the vault refuse to purge a deleted secret.
+func WithPurgeProtection() Option { return func(c *config) { c.purgeProtection = true } }
+
+// WithClock replaces the clock for dates and the expiry of tokens.
+func WithClock(now func() time.Time) Option { return func(c *config) { c.now = now } }
+
+// WithTokenVerifier makes logins with federated tokens call verify. An error rejects the token. Without a verifier only the claims of
+// federated tokens are checked, not their signatures.
+func WithTokenVerifier(verify func(token string) error) Option {
+	return func(c *config) { c.verifyToken = verify }
+}
+
+// WithTLS serves TLS.
+func WithTLS(t *tls.Config) Option { return func(c *config) { c.tls = t } }

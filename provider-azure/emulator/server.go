@@ -1,0 +1,215 @@
+package emulator
+
+import (
+	"crypto/tls"
+	"encoding/json"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+
+	"github.com/direct-secrets/direct-secrets/common/provider/fake"
+)
+
+// Name is what published tables of results call this server.
+const Name = "Azure emulator of this project"
+
+// A Server is a vault with its login endpoints, on a port. Create one with Start.
+type Server struct {
+	config
+	fake.CallLog[Call]
+	fake.Faults[Fault]
+
+	*vault
+	*identities
+
+	listener net.Listener
+	http     *http.Server
+	done     chan struct{}
+}
+
+// Start listens on a loopback address and serves until Close. It returns an error if it cannot listen.
+func Start(opts ...Option) (*Server, error) {
+	c := config{address: "127.0.0.1:0", tenant: DefaultTenant, resources: []string{Resource}, pageSize: 25, tokenLifetime: time.Hour, now: time.Now}
+	for _, o := range opts {
+		o(&c)
+	}
+	l, err := net.Listen("tcp", c.address)
+	if err != nil {
+		return nil, errors.Wrap(err, "cannot listen")
+	}
+	if a, ok := l.Addr().(*net.TCPAddr); !ok || !a.IP.IsLoopback() {
+		return nil, errors.Join(errors.New("the address must be a loopback one: the emulator is no safe place for secrets"), l.Close())
+	}
+	s := &Server{
+		config: c, vault: &vault{config: c, secrets: map[string]*secret{}},
+		identities: &identities{config: c, apps: map[string]App{}, tokens: map[string]accessToken{}}, listener: l, done: make(chan struct{}),
+	}
+	s.http = &http.Server{Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second, Protocols: &http.Protocols{}, ErrorLog: log.New(io.Discard, "", 0)}
+	s.http.Protocols.SetHTTP1(true)
+	s.http.Protocols.SetHTTP2(true)
+	s.http.Protocols.SetUnencryptedHTTP2(true)
+	serve := l
+	if c.tls != nil {
+		t := c.tls.Clone()
+		t.NextProtos = []string{"h2", "http/1.1"}
+		serve = tls.NewListener(l, t)
+	}
+	go func() {
+		defer close(s.done)
+		_ = s.http.Serve(serve) // returns ErrServerClosed after Close; the server has no place to report another error
+	}()
+	return s, nil
+}
+
+// URL returns the URL of the vault and of the logins.
+func (s *Server) URL() string {
+	if s.tls != nil {
+		return "https://" + s.listener.Addr().String()
+	}
+	return "http://" + s.listener.Addr().String()
+}
+
+// Close stops the server immediately, and closes the connections of calls in progress.
+func (s *Server) Close() error {
+	err := s.http.Close()
+	<-s.done
+	return err
+}
+
+// self returns the URL of this server with https, whatever it serves, because Azure's libraries accept no other.
+func (s *Server) self() string { return "https://" + s.listener.Addr().String() }
+
+// An operation answers one kind of request with an object, or with a failure.
+type operation func(r *http.Request) (any, *failure)
+
+func (s *Server) handler() http.Handler {
+	mux := http.NewServeMux()
+	vault := func(pattern, call string, do operation) {
+		mux.HandleFunc(pattern, func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, call, do) })
+	}
+	vault("GET /secrets", CallList, s.list)
+	vault("GET /secrets/{name}/versions", CallVersions, s.versions)
+	vault("GET /secrets/{name}/{$}", CallGet, s.get)
+	vault("GET /secrets/{name}", CallGet, s.get)
+	vault("GET /secrets/{name}/{version}", CallGet, s.get)
+	vault("PUT /secrets/{name}", CallSet, s.set)
+	vault("PATCH /secrets/{name}/{$}", CallUpdate, s.update)
+	vault("PATCH /secrets/{name}/{version}", CallUpdate, s.update)
+	vault("DELETE /secrets/{name}", CallDelete, s.remove)
+	vault("GET /deletedsecrets/{name}", CallDeleted, s.deleted)
+	vault("POST /deletedsecrets/{name}/recover", CallRecover, s.recover)
+	vault("DELETE /deletedsecrets/{name}", CallPurge, s.purge)
+	vault("/", callOther, func(*http.Request) (any, *failure) {
+		return nil, &failure{status: http.StatusNotFound, code: "NotFound", message: "No such resource."}
+	})
+	mux.HandleFunc("GET /{tenant}/v2.0/.well-known/openid-configuration", s.login(CallDiscovery, s.discovery))
+	mux.HandleFunc("POST /{tenant}/oauth2/v2.0/token", s.login(CallToken, s.token))
+	mux.HandleFunc("GET "+machinePath, s.login(CallMachine, s.machine))
+	return mux
+}
+
+// answer counts a call, applies injected faults, authorizes the call and runs it, in that order: a call that fails is counted, too.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, call string, do operation) {
+	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	if token == "" {
+		call = CallChallenge
+	}
+	caller, known := s.lookupToken(token, s.now())
+	fault, ok := s.begin(w, r, call, caller)
+	if !ok {
+		return
+	}
+	if !known {
+		authority := s.authority
+		if authority == "" {
+			authority = s.self()
+		}
+		w.Header().Set("WWW-Authenticate", `Bearer authorization="`+authority+"/"+s.tenant+`", resource="`+s.resources[0]+`"`)
+		(&failure{status: http.StatusUnauthorized, code: "Unauthorized", message: "AKV10000: Request is missing a Bearer or PoP token."}).write(w)
+		return
+	}
+	if r.URL.Query().Get("api-version") == "" {
+		badParameter("api-version must be specified").write(w)
+		return
+	}
+	out, failed := do(r)
+	switch {
+	case failed != nil:
+		failed.write(w)
+	case fault.Body == BodyLost:
+		panic(http.ErrAbortHandler)
+	default:
+		damage(out, fault.Body)
+		respond(w, http.StatusOK, out)
+	}
+}
+
+// login answers a request for a token, like answer.
+func (s *Server) login(call string, do func(r *http.Request) (any, *refusal)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if _, ok := s.begin(w, r, call, ""); !ok {
+			return
+		}
+		out, refused := do(r)
+		if refused != nil {
+			respond(w, refused.status, map[string]any{"error": refused.code, "error_description": "AADSTS: the login failed.", "error_codes": []int{refused.number}})
+			return
+		}
+		respond(w, http.StatusOK, out)
+	}
+}
+
+// begin counts a call and applies a fault. It returns false if the call has been answered.
+func (s *Server) begin(w http.ResponseWriter, r *http.Request, call, caller string) (Fault, bool) {
+	s.Record(Call{Time: s.now(), Method: call, Host: r.Host, Path: r.URL.Path, Caller: caller})
+	if fake.Pause(r.Context(), s.latency) != nil {
+		return Fault{}, false
+	}
+	f := s.Take(func(f Fault) bool { return f.matches(call, r.PathValue("name")) })
+	if f == nil {
+		return Fault{}, true
+	}
+	if f.Delay(r.Context()) != nil {
+		return Fault{}, false
+	}
+	if failed := f.Fault.failure(); failed != nil {
+		failed.write(w)
+		return Fault{}, false
+	}
+	return f.Fault, true
+}
+
+func respond(w http.ResponseWriter, status int, body any) {
+	w.Header().Set("Content-Type", "application/json; charset=utf-8")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(body) // The client might have closed the connection.
+}
+
+func damage(out any, f BodyFault) {
+	switch o := out.(type) {
+	case *bundle:
+		switch f {
+		case BodyNoValue:
+			o.Value = nil
+		case BodyOtherName:
+			o.ID = strings.Replace(o.ID, "/secrets/", "/secrets/another-", 1)
+		case BodyHuge:
+			huge := strings.Repeat("x", 4<<20)
+			o.Value = &huge
+		}
+	case *page:
+		switch f {
+		case BodyNoValue:
+			o.Value = nil
+		case BodySamePage:
+			o.NextLink = o.self
+		case BodyOtherHost:
+			o.NextLink = "https://elsewhere.example/secrets?api-version=7.5&$skiptoken=1"
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package emulator
+
+import (
+	"net/http"
+	"strings"
+)
+
+func conflict(inner, text string) *failure {
+	return &failure{status: http.StatusConflict, code: "Conflict", inner: inner, message: text}
+}
+
+// set adds a version. Settings that the request omits are unset, not those of the version before.
+func (s *vault) set(r *http.Request) (any, *failure) {
+	name := r.PathValue("name")
+	c, failed := decode(r)
+	switch {
+	case failed != nil:
+		return nil, failed
+	case !secretName.MatchString(name):
+		return nil, badParameter("The request URI contains an invalid name: " + name)
+	case c.Value == nil:
+		return nil, badParameter("The request has no value")
+	case len(*c.Value) > MaxValue:
+		return nil, badParameter("The value is too long")
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of := s.secrets[strings.ToLower(name)]
+	if of != nil && of.deleted != nil {
+		return nil, conflict("ObjectIsDeletedButRecoverable", "Secret "+name+" is currently in a deleted but recoverable state, and its name cannot be reused.")
+	}
+	if of == nil {
+		of = &secret{name: name}
+		s.secrets[strings.ToLower(name)] = of
+	}
+	v := s.addLocked(of, *c.Value)
+	v.apply(c)
+	b := s.bundle(r, of, v, true)
+	b.Value = &v.value
+	return b, nil
+}
+
+// apply changes the settings that the request has.
+func (v *version) apply(c change) {
+	if c.ContentType != nil {
+		v.contentType = *c.ContentType
+	}
+	if c.Tags != nil {
+		v.tags = *c.Tags
+	}
+	if c.Attributes.Enabled != nil {
+		v.enabled = *c.Attributes.Enabled
+	}
+	if c.Attributes.NotBefore != nil {
+		v.notBefore = fromUnix(c.Attributes.NotBefore)
+	}
+	if c.Attributes.Expires != nil {
+		v.expires = fromUnix(c.Attributes.Expires)
+	}
+}
+
+func (s *vault) update(r *http.Request) (any, *failure) {
+	c, failed := decode(r)
+	if failed != nil {
+		return nil, failed
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of, v, failed := s.versionLocked(r)
+	if failed != nil {
+		return nil, failed
+	}
+	v.apply(c)
+	v.updated = s.now()
+	return s.bundle(r, of, v, true), nil
+}
+
+func (s *vault) remove(r *http.Request) (any, *failure) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of, failed := s.liveLocked(r.PathValue("name"))
+	if failed != nil {
+		return nil, failed
+	}
+	now := s.now()
+	of.deleted = &now
+	return s.deletedBundle(r, of), nil
+}
+
+func (s *vault) deletedBundle(r *http.Request, of *secret) *bundle {
+	b := s.bundle(r, of, of.versions[len(of.versions)-1], true)
+	b.RecoveryID, b.DeletedDate = "https://"+r.Host+"/deletedsecrets/"+of.name, unix(of.deleted)
+	return b
+}
+
+// deletedLocked returns a secret that is deleted and can be recovered.
+func (s *vault) deletedLocked(name string) (*secret, *failure) {
+	of := s.secrets[strings.ToLower(name)]
+	if of == nil || of.deleted == nil {
+		return nil, notFound(name)
+	}
+	return of, nil
+}
+
+func (s *vault) deleted(r *http.Request) (any, *failure) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of, failed := s.deletedLocked(r.PathValue("name"))
+	if failed != nil {
+		return nil, failed
+	}
+	return s.deletedBundle(r, of), nil
+}
+
+func (s *vault) recover(r *http.Request) (any, *failure) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of, failed := s.deletedLocked(r.PathValue("name"))
+	if failed != nil {
+		return nil, failed
+	}
+	of.deleted = nil
+	return s.bundle(r, of, of.versions[len(of.versions)-1], true), nil
+}
+
+func (s *vault) purge(r *http.Request) (any, *failure) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	of, failed := s.deletedLocked(r.PathValue("name"))
+	switch {
+	case failed != nil:
+		return nil, failed
+	case s.purgeProtection:
+		return nil, &failure{status: http.StatusForbidden, code: "Forbidden", inner: "ForbiddenByPolicy", message: "Operation purge is not allowed because purge protection is enabled for this vault."}
+	}
+	delete(s.secrets, strings.ToLower(of.name))
+	return map[string]any{}, nil
+}

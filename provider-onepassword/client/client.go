@@ -1,0 +1,133 @@
+package client
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+const (
+	// parallel is the maximum number of concurrent requests of one batch or search.
+	parallel = 8
+	// few is the number of items up to which a batch looks up each title, instead of listing the vaults.
+	few = 4
+	// batchSize is the maximum number of items in one batch.
+	batchSize = 100
+)
+
+// A Client reads the items of some vaults.
+type Client struct {
+	api   api
+	names []string // of spec.vaults
+	place string
+	// insecure is true if the traffic is not encrypted.
+	insecure bool
+
+	mu     sync.Mutex
+	vaults []vault // in order of search; nil before they are known
+	places places
+}
+
+var (
+	_ provider.Batcher    = &Client{}
+	_ provider.Finder     = &Client{}
+	_ provider.Checker    = &Client{}
+	_ provider.Identifier = &Client{}
+)
+
+// Close closes idle connections.
+func (c *Client) Close() error {
+	c.api.transport.CloseIdleConnections()
+	return nil
+}
+
+// Identity returns the address of the server and the vaults.
+func (c *Client) Identity(context.Context) (provider.Identity, error) {
+	return provider.Identity{Place: c.place}, nil
+}
+
+// Check lists the vaults. It warns if the traffic is not encrypted.
+func (c *Client) Check(ctx context.Context) error {
+	c.forgetVaults()
+	if _, err := c.searched(ctx); err != nil {
+		return err
+	}
+	if c.insecure {
+		return provider.Warnings{"spec.insecure: the token and all values are sent without TLS; only the network protects them"}
+	}
+	return nil
+}
+
+// Get reads an item by its title or ID. The value is a JSON object with its fields and the text files.
+func (c *Client) Get(ctx context.Context, ref provider.Ref) (provider.Value, error) {
+	i, err := c.item(ctx, ref.Key)
+	if err != nil {
+		return provider.Value{}, err
+	}
+	return c.value(ctx, ref, i)
+}
+
+func (c *Client) value(ctx context.Context, ref provider.Ref, i *item) (provider.Value, error) {
+	contents, err := c.contents(ctx, i)
+	if err != nil {
+		return provider.Value{}, err
+	}
+	v := valueOf(ref.Key, i, contents)
+	if ref.Version != "" && ref.Version != v.Version {
+		return provider.Value{}, provider.NewError(provider.Invalid, "item %s: has no version %.64q, because Connect returns only the current one; remove version", quoted(ref.Key), ref.Version)
+	}
+	if ref.Metadata {
+		v.Metadata = map[string]string{}
+		for _, t := range i.Tags {
+			k, text, _ := strings.Cut(t, "=")
+			v.Metadata[k] = text
+		}
+	}
+	return v, nil
+}
+
+// contents returns the contents of the files of an item that are not too large, by ID.
+func (c *Client) contents(ctx context.Context, i *item) (map[string][]byte, error) {
+	contents := map[string][]byte{}
+	for _, f := range i.Files {
+		if tooLarge(i, f) != "" {
+			continue
+		}
+		b, err := c.api.getFile(ctx, i, f)
+		if provider.IsNotFound(err) { // The item is another one now.
+			err = changed(i)
+		}
+		if err != nil {
+			return nil, err
+		}
+		contents[f.ID] = b
+	}
+	return contents, nil
+}
+
+func changed(i *item) error {
+	return provider.NewError(provider.Unavailable, "item %s: has changed while it was read; retrying", quoted(i.Title))
+}
+
+// BatchSize implements provider.Batcher.
+func (c *Client) BatchSize() int { return batchSize }
+
+// GetBatch finds the items with one list of each vault, and then reads several at a time.
+func (c *Client) GetBatch(ctx context.Context, refs []provider.Ref) []provider.Result {
+	c.locateAll(ctx, refs)
+	results := make([]provider.Result, len(refs))
+	var g errgroup.Group
+	g.SetLimit(parallel)
+	for i, ref := range refs {
+		g.Go(func() error {
+			results[i].Value, results[i].Err = c.Get(ctx, ref)
+			return nil
+		})
+	}
+	_ = g.Wait() // Each result has its own error.
+	return results
+}

@@ -1,0 +1,90 @@
+// Package client reads the items of vaults of 1Password through a Connect server, for the store Kinds OnePasswordConnect and
+// ClusterOnePasswordConnect.
+//
+// It calls the REST API of Connect itself. The module github.com/1Password/connect-sdk-go has had no release since July 2023, takes
+// no context, has no timeout, reads answers without a limit, and follows redirects.
+package client
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"strings"
+
+	"github.com/direct-secrets/direct-secrets/common/provider"
+	"github.com/direct-secrets/direct-secrets/provider-onepassword/apis/v1alpha1"
+)
+
+// RBAC used by the shared controllers for these Kinds.
+// +kubebuilder:rbac:groups=onepassword.direct-secrets.io,resources=onepasswordconnects,verbs=list;watch
+// +kubebuilder:rbac:groups=onepassword.direct-secrets.io,resources=onepasswordconnects/status,verbs=patch
+// +kubebuilder:rbac:groups=onepassword.direct-secrets.io,resources=clusteronepasswordconnects,verbs=list;watch,roleName=cluster
+// +kubebuilder:rbac:groups=onepassword.direct-secrets.io,resources=clusteronepasswordconnects/status,verbs=patch,roleName=cluster
+
+// Connect returns the client of a store. It does not call the server.
+func Connect(ctx context.Context, s *v1alpha1.OnePasswordConnect, creds provider.Credentials) (provider.Client, error) {
+	return connect(ctx, &s.Spec, creds)
+}
+
+// ConnectCluster returns the client of a cluster store. It does not call the server.
+func ConnectCluster(ctx context.Context, s *v1alpha1.ClusterOnePasswordConnect, creds provider.Credentials) (provider.Client, error) {
+	return connect(ctx, &s.Spec.OnePasswordConnectSpec, creds)
+}
+
+// The fields of the spec that errors name.
+const (
+	hostField   = "spec.connectHost"
+	tokenField  = "spec.auth.secretRef.connectTokenSecretRef"
+	vaultsField = "spec.vaults"
+)
+
+// plainHTTP allows plain http, as spec.insecure requests.
+type plainHTTP struct{ provider.Credentials }
+
+// PlainHTTPAllowed implements provider.PlainHTTPAllower.
+func (plainHTTP) PlainHTTPAllowed() bool { return true }
+
+func connect(ctx context.Context, spec *v1alpha1.OnePasswordConnectSpec, creds provider.Credentials) (provider.Client, error) {
+	insecure := spec.Insecure != nil && *spec.Insecure
+	at := creds
+	if insecure {
+		at = plainHTTP{creds}
+	}
+	u, err := provider.ParseURL(at, hostField, spec.ConnectHost)
+	if err != nil {
+		if !insecure && strings.HasPrefix(spec.ConnectHost, "http://") {
+			return nil, provider.NewError(provider.ClassOf(err), "%s, or set spec.insecure: true if the network protects the traffic", err)
+		}
+		return nil, err
+	}
+	if len(spec.Vaults) == 0 {
+		return nil, provider.NewError(provider.Invalid, "%s: has no vault; name at least one", vaultsField)
+	}
+	raw, err := creds.SecretValue(ctx, spec.Auth.SecretRef.ConnectTokenSecretRef)
+	if err != nil {
+		return nil, provider.Field(tokenField, err)
+	}
+	token := strings.TrimSpace(string(raw))
+	if token == "" || strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return nil, provider.NewError(provider.Invalid, "%s: is not a token of Connect; store the token alone under this key", tokenField)
+	}
+	secured := &tls.Config{MinVersion: tls.VersionTLS12}
+	pem, err := provider.Authorities(ctx, creds, "spec", spec.Authorities)
+	if err != nil {
+		return nil, err
+	}
+	if pem != nil {
+		secured.RootCAs = x509.NewCertPool()
+		secured.RootCAs.AppendCertsFromPEM(pem)
+	}
+	transport := provider.NewTransport(secured)
+	u.Path = strings.TrimRight(u.Path, "/")
+	return &Client{
+		api: api{
+			base: u.String(), token: token, transport: transport,
+			http: provider.NewHTTPClient(transport, operation, isListing),
+		},
+		names: spec.Vaults, place: provider.Address(u) + " " + string(provider.EncodeJSON(spec.Vaults)),
+		insecure: u.Scheme == "http" && !provider.Loopback(u.Hostname()),
+	}, nil
+}

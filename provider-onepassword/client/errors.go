@@ -1,0 +1,54 @@
+package client
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+// quoted returns a name of the remote side for a message.
+func quoted(name string) string { return fmt.Sprintf("%.64q", name) }
+
+// foreign is the error of a response that is not one of a Connect server, such as that of a proxy.
+func foreign(what string) error {
+	return provider.NewError(provider.Unavailable, "%s: %s: the response is not that of a Connect server; check the address", what, hostField)
+}
+
+// explain classifies the error of a request without an answer. what is what was done.
+func explain(err error, what string) error {
+	if fault := provider.CertificateFaultOf(err); fault != "" {
+		return provider.NewError(provider.Unavailable, "%s: %s: the server's certificate %s; correct spec.caBundle or spec.caProvider", what, hostField, fault)
+	}
+	e := *provider.Safe(err)
+	e.Message = what + ": " + hostField + ": " + e.Message
+	return &e
+}
+
+// explainStatus classifies an answer with an error. Only an answer in the format of Connect is relied on, and no text of it is shown.
+func explainStatus(resp *http.Response, body []byte, what string) error {
+	var answer struct {
+		Status  int    `json:"status"`
+		Message string `json:"message"`
+	}
+	if resp.StatusCode == http.StatusTooManyRequests { // A proxy can also throttle.
+		e := provider.NewError(provider.Throttled, "%s: the Connect server throttles the calls; retrying with back-off", what)
+		e.RetryAfter = provider.RetryAfterHeader(resp.Header)
+		return e
+	}
+	if json.Unmarshal(body, &answer) != nil || answer.Status != resp.StatusCode || answer.Message == "" {
+		return foreign(what)
+	}
+	switch resp.StatusCode {
+	case http.StatusUnauthorized:
+		return provider.NewError(provider.Denied, "%s: %s: the Connect server does not accept the token; create another one", what, tokenField)
+	case http.StatusForbidden:
+		return provider.NewError(provider.Denied, "%s: access denied; grant the token of %s the vault", what, tokenField)
+	case http.StatusNotFound:
+		return provider.NewError(provider.NotFound, "%s: it does not exist", what)
+	case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
+		return provider.NewError(provider.Invalid, "%s: the Connect server refuses the request (status %d)", what, resp.StatusCode)
+	}
+	return provider.NewError(provider.Unavailable, "%s: the Connect server returned status %d", what, resp.StatusCode)
+}

@@ -1,0 +1,114 @@
+package client
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+// maxFound is the maximum number of items that a query can select.
+const maxFound = 10_000
+
+// Find lists the items of all vaults, and then reads several at a time. It omits items that are deleted in the meantime. Any other
+// error fails the query, because an incomplete list would delete keys.
+func (c *Client) Find(ctx context.Context, q provider.Query) iter.Seq2[provider.Value, error] {
+	return func(yield func(provider.Value, error) bool) {
+		found, err := c.list(ctx, q)
+		if err != nil {
+			yield(provider.Value{}, err)
+			return
+		}
+		for some := range slices.Chunk(found, parallel) {
+			for _, r := range c.readAll(ctx, some) {
+				if provider.IsNotFound(r.Err) {
+					continue
+				}
+				if !yield(r.Value, r.Err) || r.Err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// A match is an item that a query selects.
+type match struct {
+	title string
+	at    place
+}
+
+// list returns the items that a query selects. Of items with one title in several vaults it is the first one, as with Get.
+func (c *Client) list(ctx context.Context, q provider.Query) ([]match, error) {
+	vaults, err := c.searched(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var found []match
+	seen := map[string]bool{}
+	for _, v := range vaults {
+		items, err := c.itemsOf(ctx, v, "")
+		if err != nil {
+			return nil, err
+		}
+		ids := titled(items)
+		for _, i := range items {
+			if seen[i.Title] || !selects(q, i) {
+				continue
+			}
+			if len(ids[i.Title]) > 1 {
+				return nil, named(i.Title, ambiguous(v, ids[i.Title]))
+			}
+			found = append(found, match{i.Title, place{vault: v, id: i.ID}})
+		}
+		for title := range ids {
+			seen[title] = true
+		}
+	}
+	if len(found) > maxFound {
+		return nil, provider.NewError(provider.Invalid, "find: more than %d items match; narrow path, name or tags", maxFound)
+	}
+	return found, nil
+}
+
+// selects reports whether a query selects an item.
+func selects(q provider.Query, i item) bool {
+	if !strings.HasPrefix(i.Title, q.Path) || q.Name != nil && !q.Name.MatchString(i.Title) {
+		return false
+	}
+	for k, v := range q.Tags {
+		if v != "" {
+			k += "=" + v
+		}
+		if !slices.Contains(i.Tags, k) {
+			return false
+		}
+	}
+	return true
+}
+
+// readAll reads items concurrently.
+func (c *Client) readAll(ctx context.Context, found []match) []provider.Result {
+	results := make([]provider.Result, len(found))
+	var g errgroup.Group
+	for n, m := range found {
+		g.Go(func() error {
+			i, err := c.api.getItem(ctx, m.at)
+			if err == nil && i.Title != m.title {
+				err = changed(i)
+			}
+			if err != nil {
+				results[n].Err = named(m.title, err)
+				return nil
+			}
+			results[n].Value, results[n].Err = c.value(ctx, provider.Ref{Key: m.title}, i)
+			return nil
+		})
+	}
+	_ = g.Wait() // Each result has its own error.
+	return results
+}

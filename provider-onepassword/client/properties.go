@@ -1,0 +1,169 @@
+package client
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+// otpSuffix is the end of the name of the current one-time password of a field, as in the secret references of 1Password.
+const otpSuffix = "?attribute=otp"
+
+// typeOTP is the type of a field with the URI of a one-time password.
+const typeOTP = "OTP"
+
+// tooLarge returns why a file is not read; empty if it is. The files before it count, too, so that one item is one answer.
+func tooLarge(i *item, f entry) string {
+	if f.Size > corev1.MaxSecretSize {
+		return fmt.Sprintf("the file has %d bytes, and a Secret holds at most %d; store a smaller file", f.Size, corev1.MaxSecretSize)
+	}
+	var all int64
+	for _, o := range i.Files {
+		if o.Size <= corev1.MaxSecretSize {
+			all += o.Size
+		}
+		if o.ID == f.ID && all > provider.MaxAnswer {
+			return fmt.Sprintf("the item has more than %d bytes of files; store them in several items", provider.MaxAnswer)
+		}
+	}
+	return ""
+}
+
+// A property is a field or a file of an item.
+type property struct {
+	id, label, section string
+	data               []byte
+	// otp is the current one-time password.
+	otp string
+	// refused is why it cannot be read.
+	refused string
+}
+
+// names returns the names of a property, the best first.
+func (p *property) names() []string {
+	var all []string
+	if p.label != "" {
+		all = append(all, p.label)
+	}
+	if p.label != "" && p.section != "" {
+		all = append(all, p.section+"."+p.label)
+	}
+	return append(all, p.id)
+}
+
+// propertiesOf returns the fields and the files of an item. contents are those of the files, by ID.
+func propertiesOf(i *item, contents map[string][]byte) []*property {
+	labels := map[string]string{}
+	for _, s := range i.Sections {
+		labels[s.ID] = s.Label
+	}
+	sectionOf := func(s *section) string {
+		if s == nil {
+			return ""
+		}
+		if s.Label != "" {
+			return s.Label
+		}
+		return labels[s.ID]
+	}
+	var all []*property
+	for _, f := range i.Fields {
+		p := &property{id: f.ID, label: f.Label, section: sectionOf(f.Section), data: []byte(f.Value)}
+		if f.Type == typeOTP {
+			p.otp = f.TOTP
+		}
+		all = append(all, p)
+	}
+	for _, f := range i.Files {
+		all = append(all, &property{id: f.ID, label: f.Name, section: sectionOf(f.Section), data: contents[f.ID], refused: tooLarge(i, f)})
+	}
+	return all
+}
+
+// An index finds properties by their names.
+type index struct{ ids, labels, sections map[string][]*property }
+
+func indexOf(all []*property) index {
+	x := index{map[string][]*property{}, map[string][]*property{}, map[string][]*property{}}
+	for _, p := range all {
+		x.ids[p.id] = append(x.ids[p.id], p)
+		x.labels[p.label] = append(x.labels[p.label], p)
+		if p.section != "" {
+			name := p.section + "." + p.label
+			x.sections[name] = append(x.sections[name], p)
+		}
+	}
+	return x
+}
+
+// owners returns the properties that have a name: that whose ID it is, or else those whose label it is, or else those whose section
+// and label it is.
+func (x index) owners(name string) []*property {
+	for _, by := range []map[string][]*property{x.ids, x.labels, x.sections} {
+		if some := by[name]; len(some) > 0 {
+			return some
+		}
+	}
+	return nil
+}
+
+// own returns the names that only one property has, and those that several have.
+func (x index) own(p *property) (own, shared []string) {
+	for _, name := range p.names() {
+		switch some := x.owners(name); {
+		case len(some) > 1:
+			shared = append(shared, name)
+		case some[0] == p && !slices.Contains(own, name):
+			own = append(own, name)
+		}
+	}
+	return own, shared
+}
+
+// valueOf returns the value of an item. Each property is a member by the first of its names that no other one has, and has the
+// others as further names. A name of several properties is refused.
+func valueOf(key string, i *item, contents map[string][]byte) provider.Value {
+	v := provider.Value{Key: key, Version: strconv.Itoa(i.Version), Binary: map[string][]byte{}, Further: map[string]provider.Further{}}
+	text := map[string]string{}
+	all := propertiesOf(i, contents)
+	x := indexOf(all)
+	for _, p := range all {
+		own, shared := x.own(p)
+		for _, name := range shared {
+			if _, done := v.Further[name]; !done {
+				v.Further[name] = provider.Further{Refused: "several fields or files have this name; use the ID of one instead: " + list(idsOf(x.owners(name)))}
+			}
+		}
+		for n, name := range own {
+			switch {
+			case p.refused != "":
+				v.Further[name] = provider.Further{Refused: p.refused}
+			case n > 0:
+				v.Further[name] = provider.Further{Data: p.data}
+			case utf8.Valid(p.data):
+				text[name] = string(p.data)
+			default:
+				v.Binary[name] = p.data
+			}
+			if otp := name + otpSuffix; p.otp != "" && x.owners(otp) == nil {
+				v.Further[otp] = provider.Further{Data: []byte(p.otp)}
+			}
+		}
+	}
+	v.Data = provider.EncodeJSON(text)
+	return v
+}
+
+func idsOf(some []*property) []string {
+	var ids []string
+	for _, p := range some {
+		ids = append(ids, p.id)
+	}
+	slices.Sort(ids)
+	return ids
+}

@@ -1,0 +1,90 @@
+package emulator
+
+import (
+	"encoding/json"
+	"net/http"
+	"slices"
+	"strings"
+)
+
+// listItems lists items without their fields and files.
+func (r request) listItems() response {
+	all := []Item{}
+	filter := r.URL.Query().Get("filter")
+	if strings.Count(filter, `"`) > 2 { // How Connect reads these is not documented.
+		return failed(http.StatusBadRequest, "Invalid filter")
+	}
+	for _, i := range r.vault.items {
+		if selects(filter, "title", i.Title) || selects(filter, "tag", i.Tags...) {
+			summary := *i
+			summary.Fields, summary.Files, summary.Sections = nil, nil, nil
+			all = append(all, summary)
+		}
+	}
+	return response{status: http.StatusOK, body: all}
+}
+
+func (r request) getItem() response {
+	return response{status: http.StatusOK, body: *r.item}
+}
+
+// decode returns the item in the body of a request.
+func decode(r request) (item Item, err error) {
+	return item, json.NewDecoder(r.Body).Decode(&item)
+}
+
+func (r request) createItem() response {
+	item, err := decode(r)
+	if err != nil || item.Category == "" || item.Vault.ID != r.vault.id {
+		return failed(http.StatusBadRequest, "Unable to create item due to invalid input")
+	}
+	item.Files = nil
+	return response{status: http.StatusOK, body: *r.emulator.addLocked(r.vault, item)}
+}
+
+// replaceItem replaces an item. Connect does not compare versions.
+func (r request) replaceItem() response {
+	item, err := decode(r)
+	if err != nil || item.ID != r.item.ID || item.Vault.ID != r.vault.id {
+		return failed(http.StatusBadRequest, "Unable to update item due to invalid input")
+	}
+	was := *r.item
+	*r.item = item
+	r.item.CreatedAt, r.item.Version, r.item.Files = was.CreatedAt, was.Version, was.Files
+	r.emulator.changedLocked(r.item)
+	return response{status: http.StatusOK, body: *r.item}
+}
+
+func (r request) deleteItem() response {
+	r.vault.items = slices.DeleteFunc(r.vault.items, func(i *Item) bool { return i == r.item })
+	return response{status: http.StatusNoContent}
+}
+
+func (r request) listFiles() response {
+	return response{status: http.StatusOK, body: append([]File{}, r.item.Files...)}
+}
+
+// fileOf returns the file that a path names.
+func fileOf(r request) (File, bool) {
+	i := slices.IndexFunc(r.item.Files, func(f File) bool { return f.ID == r.PathValue("file") })
+	if i < 0 {
+		return File{}, false
+	}
+	return r.item.Files[i], true
+}
+
+func (r request) getFile() response {
+	f, ok := fileOf(r)
+	if !ok {
+		return failed(http.StatusNotFound, "File not found")
+	}
+	return response{status: http.StatusOK, body: f}
+}
+
+func (r request) getFileContent() response {
+	f, ok := fileOf(r)
+	if !ok {
+		return failed(http.StatusNotFound, "File not found")
+	}
+	return response{status: http.StatusOK, raw: append([]byte{}, f.Content...)}
+}
