@@ -32,7 +32,6 @@ func TestTransport(t *testing.T) {
 	here.Source("onepassword", map[string]string{"token": emulator.DefaultToken})
 	here.Source("authority", map[string]string{"ca.crt": string(authority)})
 	suite.Start(t, "provider-onepassword", manifests.Permissions, newOperator)
-	yes := true
 	cases := map[string]struct {
 		reason string
 		url    string
@@ -44,8 +43,8 @@ func TestTransport(t *testing.T) {
 		"secret": {"An authority in a Secret is trusted.", secured.URL(), func(s *spec) {
 			s.CAProvider = &common.CAProvider{Type: common.CAProviderSecret, SecretKeySelector: common.SecretKeySelector{Name: "authority", Key: "ca.crt"}}
 		}, "True Valid", ""},
-		"unknown":  {"Another authority is not trusted.", untrusted.URL(), func(*spec) {}, "Unknown Unreachable", "the server's certificate is signed by an authority that is not trusted; correct spec.caBundle"},
-		"insecure": {"The condition says that the traffic is not encrypted.", strings.Replace(plain.URL(), "127.0.0.1", "0.0.0.0", 1), func(s *spec) { s.Insecure = &yes }, "True Valid", "spec.insecure: the token and all values are sent without TLS"},
+		"unknown": {"Another authority is not trusted.", untrusted.URL(), func(*spec) {}, "Unknown Unreachable", "the server's certificate is signed by an authority that is not trusted; correct spec.caBundle"},
+		"plain":   {"The condition says that the traffic is not encrypted.", strings.Replace(plain.URL(), "127.0.0.1", "0.0.0.0", 1), func(s *spec) { s.AllowPlainHTTP = true }, "True Valid", "spec.allowPlainHTTP: the token and all values are sent without TLS"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

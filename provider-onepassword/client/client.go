@@ -24,8 +24,8 @@ type Client struct {
 	api   api
 	names []string // of spec.vaults
 	place string
-	// insecure is true if the traffic is not encrypted.
-	insecure bool
+	// plain is true if the traffic is not encrypted.
+	plain bool
 
 	mu     sync.Mutex
 	vaults []vault // in order of search; nil before they are known
@@ -56,8 +56,8 @@ func (c *Client) Check(ctx context.Context) error {
 	if _, err := c.searched(ctx); err != nil {
 		return err
 	}
-	if c.insecure {
-		return provider.Warnings{"spec.insecure: the token and all values are sent without TLS; only the network protects them"}
+	if c.plain {
+		return provider.Warnings{"spec.allowPlainHTTP: the token and all values are sent without TLS; only the network protects them"}
 	}
 	return nil
 }

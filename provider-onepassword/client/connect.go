@@ -38,22 +38,21 @@ const (
 	vaultsField = "spec.vaults"
 )
 
-// plainHTTP allows plain http, as spec.insecure requests.
+// plainHTTP allows plain http, as spec.allowPlainHTTP requests.
 type plainHTTP struct{ provider.Credentials }
 
 // PlainHTTPAllowed implements provider.PlainHTTPAllower.
 func (plainHTTP) PlainHTTPAllowed() bool { return true }
 
 func connect(ctx context.Context, spec *v1alpha1.OnePasswordConnectSpec, creds provider.Credentials) (provider.Client, error) {
-	insecure := spec.Insecure != nil && *spec.Insecure
 	at := creds
-	if insecure {
+	if spec.AllowPlainHTTP {
 		at = plainHTTP{creds}
 	}
 	u, err := provider.ParseURL(at, hostField, spec.ConnectHost)
 	if err != nil {
-		if !insecure && strings.HasPrefix(spec.ConnectHost, "http://") {
-			return nil, provider.NewError(provider.ClassOf(err), "%s, or set spec.insecure: true if the network protects the traffic", err)
+		if !spec.AllowPlainHTTP && strings.HasPrefix(spec.ConnectHost, "http://") {
+			return nil, provider.NewError(provider.ClassOf(err), "%s, or set spec.allowPlainHTTP if the network protects the traffic", err)
 		}
 		return nil, err
 	}
@@ -85,6 +84,6 @@ func connect(ctx context.Context, spec *v1alpha1.OnePasswordConnectSpec, creds p
 			http: provider.NewHTTPClient(transport, operation, isListing),
 		},
 		names: spec.Vaults, place: provider.Address(u) + " " + string(provider.EncodeJSON(spec.Vaults)),
-		insecure: u.Scheme == "http" && !provider.Loopback(u.Hostname()),
+		plain: u.Scheme == "http" && !provider.Loopback(u.Hostname()),
 	}, nil
 }

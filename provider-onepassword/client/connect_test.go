@@ -13,7 +13,6 @@ import (
 )
 
 func TestConnect(t *testing.T) {
-	yes := true
 	cases := map[string]struct {
 		reason string
 		change func(*v1alpha1.OnePasswordConnect)
@@ -21,12 +20,12 @@ func TestConnect(t *testing.T) {
 		want   string // a part of the error
 	}{
 		"HTTPS": {"A server with TLS is accepted.", func(s *v1alpha1.OnePasswordConnect) { s.Spec.ConnectHost = "https://connect.example" }, "t", ""},
-		"HTTP":  {"A token is not sent without TLS, and the message has both ways out.", func(s *v1alpha1.OnePasswordConnect) { s.Spec.ConnectHost = "http://connect.example" }, "t", "spec.connectHost: plain http is for the operator's own host (127.0.0.1, localhost) only; use https, or set spec.insecure: true"},
-		"Insecure": {"The owner of the store can allow it.", func(s *v1alpha1.OnePasswordConnect) {
-			s.Spec.ConnectHost, s.Spec.Insecure = "http://connect.example", &yes
+		"HTTP":  {"A token is not sent without TLS, and the message has both ways out.", func(s *v1alpha1.OnePasswordConnect) { s.Spec.ConnectHost = "http://connect.example" }, "t", "spec.connectHost: plain http is for the operator's own host (127.0.0.1, localhost) only; use https, or set spec.allowPlainHTTP"},
+		"Plain": {"The owner of the store can allow it.", func(s *v1alpha1.OnePasswordConnect) {
+			s.Spec.ConnectHost, s.Spec.AllowPlainHTTP = "http://connect.example", true
 		}, "t", ""},
-		"FTP": {"Insecure allows no other scheme.", func(s *v1alpha1.OnePasswordConnect) {
-			s.Spec.ConnectHost, s.Spec.Insecure = "ftp://connect.example", &yes
+		"FTP": {"It allows no other scheme.", func(s *v1alpha1.OnePasswordConnect) {
+			s.Spec.ConnectHost, s.Spec.AllowPlainHTTP = "ftp://connect.example", true
 		}, "t", "spec.connectHost: must begin with https://"},
 		"User":     {"An address has no credentials.", func(s *v1alpha1.OnePasswordConnect) { s.Spec.ConnectHost = "https://a:b@connect.example" }, "t", "spec.connectHost: must have no user"},
 		"NoVault":  {"A store needs a vault.", func(s *v1alpha1.OnePasswordConnect) { s.Spec.Vaults = nil }, "t", "spec.vaults: has no vault"},
@@ -56,20 +55,20 @@ func TestCheck(t *testing.T) {
 	srv := start(t)
 	srv.AddToken("other", "none")
 	cases := map[string]struct {
-		reason   string
-		insecure bool
-		token    string
-		want     string // the class and a part of the error
+		reason string
+		plain  bool
+		token  string
+		want   string // the class and a part of the error
 	}{
 		"Good":     {"A login that works is no error.", false, emulator.DefaultToken, ""},
-		"Insecure": {"A store without TLS warns.", true, emulator.DefaultToken, "spec.insecure: the token and all values are sent without TLS"},
+		"Plain":    {"A store without TLS warns.", true, emulator.DefaultToken, "spec.allowPlainHTTP: the token and all values are sent without TLS"},
 		"Unknown":  {"Another token is denied.", false, "wrong", "Denied: listing vaults: spec.auth.secretRef.connectTokenSecretRef: the Connect server does not accept the token"},
 		"NoAccess": {"A token without the vault is not valid for the store.", false, "other", `Invalid: spec.vaults: there is no vault "shop", or the token has no access to it`},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
 			c := client(t, srv)
-			c.api.token, c.insecure = tc.token, tc.insecure
+			c.api.token, c.plain = tc.token, tc.plain
 			err, got := c.Check(soon(t)), ""
 			var warnings provider.Warnings
 			switch w, ok := err.(provider.Warnings); { //nolint:errorlint // Check returns Warnings unwrapped.

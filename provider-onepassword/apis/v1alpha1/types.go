@@ -30,7 +30,7 @@ type OnePasswordConnectSpec struct {
 	common.StoreSpec `json:",inline"`
 
 	// URL of the Connect server, for example https://connect.example.com. It must begin with https, except on the operator's own
-	// host, or with insecure.
+	// host, or with allowPlainHTTP.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=2048
 	// +kubebuilder:validation:XValidation:rule="self.matches('^https?://[^/]')",message="connectHost must be a URL, such as https://connect.example.com"
@@ -39,7 +39,7 @@ type OnePasswordConnectSpec struct {
 	// If true, connectHost can begin with http. Set it only if the network protects the traffic, for example in a service mesh:
 	// anyone who can read the traffic can read the token and all values.
 	// +optional
-	Insecure *bool `json:"insecure,omitempty"`
+	AllowPlainHTTP bool `json:"allowPlainHTTP,omitempty"`
 
 	common.Authorities `json:",inline"`
 

@@ -179,11 +179,6 @@ func (in *OnePasswordConnectSecretRef) DeepCopy() *OnePasswordConnectSecretRef {
 func (in *OnePasswordConnectSpec) DeepCopyInto(out *OnePasswordConnectSpec) {
 	*out = *in
 	out.StoreSpec = in.StoreSpec
-	if in.Insecure != nil {
-		in, out := &in.Insecure, &out.Insecure
-		*out = new(bool)
-		**out = **in
-	}
 	in.Authorities.DeepCopyInto(&out.Authorities)
 	if in.Vaults != nil {
 		in, out := &in.Vaults, &out.Vaults

@@ -26,8 +26,8 @@ func connectHost(f *field) {
 		scalar(to)(f)
 		return
 	}
-	f.changed(to, "the traffic is not encrypted, so insecure is set, and the condition Ready says so", "serve Connect with TLS, or check that a service mesh protects the traffic")
-	f.out.put(f.at("spec.insecure"), nil, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true"})
+	f.changed(to, "the traffic is not encrypted, so allowPlainHTTP is set, and the condition Ready says so", "serve Connect with TLS, or check that a service mesh protects the traffic")
+	f.out.put(f.at("spec.allowPlainHTTP"), nil, &yaml.Node{Kind: yaml.ScalarNode, Tag: "!!bool", Value: "true"})
 }
 
 // vaultsInOrder moves the vaults, which External Secrets Operator searches in the order of their numbers.
