@@ -64,11 +64,11 @@ require (
 	cloud.google.com/go/auth/oauth2adapt v0.2.8 // indirect
 	cloud.google.com/go/compute/metadata v0.9.0 // indirect
 	dario.cat/mergo v1.0.2 // indirect
-	github.com/Azure/azure-sdk-for-go/sdk/azcore v1.21.1 // indirect
-	github.com/Azure/azure-sdk-for-go/sdk/azidentity v1.13.1 // indirect
-	github.com/Azure/azure-sdk-for-go/sdk/internal v1.12.0 // indirect
+	github.com/Azure/azure-sdk-for-go/sdk/azcore v1.23.3 // indirect
+	github.com/Azure/azure-sdk-for-go/sdk/azidentity v1.15.0 // indirect
+	github.com/Azure/azure-sdk-for-go/sdk/internal v1.13.0 // indirect
 	github.com/Azure/go-ansiterm v0.0.0-20250102033503-faa5f7b0171c // indirect
-	github.com/AzureAD/microsoft-authentication-library-for-go v1.6.0 // indirect
+	github.com/AzureAD/microsoft-authentication-library-for-go v1.10.1 // indirect
 	github.com/BurntSushi/toml v1.6.0 // indirect
 	github.com/DataDog/datadog-agent/pkg/template v0.85.2 // indirect
 	github.com/MakeNowJust/heredoc v1.0.0 // indirect
@@ -102,6 +102,7 @@ require (
 	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect
 	github.com/dennwc/varint v1.0.0 // indirect
 	github.com/direct-secrets/direct-secrets/generator-keys v0.1.0
+	github.com/direct-secrets/direct-secrets/provider-azure v0.1.0
 	github.com/direct-secrets/direct-secrets/provider-kubernetes v0.1.0
 	github.com/direct-secrets/direct-secrets/provider-onepassword v0.1.0
 	github.com/dylibso/observe-sdk/go v0.0.0-20240819160327-2d926c5d788a // indirect
@@ -248,3 +249,5 @@ replace github.com/direct-secrets/direct-secrets/generator-keys => ./generator-k
 replace github.com/direct-secrets/direct-secrets/provider-kubernetes => ./provider-kubernetes
 
 replace github.com/direct-secrets/direct-secrets/provider-onepassword => ./provider-onepassword
+
+replace github.com/direct-secrets/direct-secrets/provider-azure => ./provider-azure

@@ -31,8 +31,8 @@ type parent struct {
 
 // migrateParents are those of each Kind.
 var migrateParents = map[string]parent{
-	"SecretStore":        {"spec.provider.", []string{"aws", "vault", "gcpsm", "kubernetes", "onepassword"}},
-	"ClusterSecretStore": {"spec.provider.", []string{"aws", "vault", "gcpsm", "kubernetes", "onepassword"}},
+	"SecretStore":        {"spec.provider.", []string{"aws", "vault", "gcpsm", "kubernetes", "onepassword", "azurekv"}},
+	"ClusterSecretStore": {"spec.provider.", []string{"aws", "vault", "gcpsm", "kubernetes", "onepassword", "azurekv"}},
 	"ClusterGenerator":   {"spec.generator.", []string{"passwordSpec", "sshKeySpec", "uuidSpec", "ecrAuthorizationTokenSpec", "stsSessionTokenSpec", "gcrAccessTokenSpec", "vaultDynamicSecretSpec"}},
 }
 

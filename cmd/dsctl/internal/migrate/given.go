@@ -6,7 +6,7 @@ import (
 )
 
 // storeKinds are the namespaced Kinds of stores.
-var storeKinds = []kind{awsSecretsManager, awsParameterStore, vaultKV, gcpSecretManager, kubernetesSecrets, onePassword}
+var storeKinds = []kind{awsSecretsManager, awsParameterStore, vaultKV, gcpSecretManager, kubernetesSecrets, onePassword, azureKeyVault}
 
 // knownStore returns what a store of External Secrets Operator became that is not in the input: what the input has of direct-secrets
 // or, if there is none, what the user has named. It returns nil if there is neither.

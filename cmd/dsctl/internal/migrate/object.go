@@ -175,6 +175,7 @@ var (
 	gcpSecretManager  = kind{"gcp", "GCPSecretManager", "provider-gcp"}
 	kubernetesSecrets = kind{"kubernetes", "KubernetesSecrets", "provider-kubernetes"}
 	onePassword       = kind{"onepassword", "OnePasswordConnect", "provider-onepassword"}
+	azureKeyVault     = kind{"azure", "AzureKeyVault", "provider-azure"}
 	password          = kind{"generator", "Password", "generator-password"}
 	sshKey            = kind{"keys", "SSHKey", "generator-keys"}
 	uuid              = kind{"keys", "UUID", "generator-keys"}

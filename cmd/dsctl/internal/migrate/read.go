@@ -15,6 +15,10 @@ func remoteKey(to string) rule {
 			f.itemKey(to)
 			return
 		}
+		if known && found.is(azureKeyVault) {
+			f.vaultObjectKey(to)
+			return
+		}
 		if f.node.Kind != yaml.ScalarNode || !known || !found.is(vaultKV) {
 			scalar(to)(f)
 			return
@@ -40,6 +44,8 @@ func remoteVersion(to string) rule {
 			f.dropped("Kubernetes keeps no versions, and External Secrets Operator ignores it")
 		case known && found.is(onePassword):
 			f.itemVersion()
+		case known && found.is(azureKeyVault):
+			f.vaultObjectVersion(to)
 		default:
 			scalar(to)(f)
 		}
@@ -49,11 +55,14 @@ func remoteVersion(to string) rule {
 // metadataPolicy moves the policy that reads the metadata of a remote secret.
 func metadataPolicy(to string) rule {
 	return func(f *field) {
-		if found, known := f.storeFor(); known && found.is(onePassword) {
+		switch found, known := f.storeFor(); {
+		case known && found.is(onePassword):
 			f.dropped("External Secrets Operator ignores it for 1Password, and reads the value")
-			return
+		case known && found.is(azureKeyVault):
+			f.vaultObjectMetadata(to, found)
+		default:
+			oneOf(to, "None", "Fetch")(f)
 		}
-		oneOf(to, "None", "Fetch")(f)
 	}
 }
 
@@ -93,6 +102,8 @@ func property(to string) rule {
 		switch fetches := fetch != nil && fetch.Value == "Fetch"; {
 		case known && found.is(onePassword):
 			f.itemProperty(to)
+		case known && found.is(azureKeyVault):
+			f.vaultObjectProperty(to)
 		case f.node.Kind != yaml.ScalarNode || !known:
 			scalar(to)(f)
 		case fetches && found.hasLabels():
@@ -150,6 +161,8 @@ func find(f *field) {
 		all = f.findSecrets()
 	case found.is(onePassword):
 		all = f.findFields()
+	case found.is(azureKeyVault):
+		all = f.findInVault()
 	case name == nil && (tags == nil || len(tags.Content) == 0) && (!vault || path == ""):
 		f.unsupported("External Secrets Operator finds nothing, or refuses it, without name and tags", "set name.regexp: .* for all secrets")
 		return

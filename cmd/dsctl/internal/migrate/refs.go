@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
@@ -145,7 +146,7 @@ func (t target) meaning() string {
 	if t.is(vaultKV) {
 		engine, version = t.vault()
 	}
-	return strings.Join([]string{t.kind.name, engine, version, text(t.object.node, "spec", "provider", "aws", "prefix")}, " ")
+	return strings.Join([]string{t.kind.name, engine, version, text(t.object.node, "spec", "provider", "aws", "prefix"), strconv.FormatBool(t.object.usesNewSDK())}, " ")
 }
 
 // storeRef moves a reference to a store. That of an object may name none, if its entries do.

@@ -17,14 +17,14 @@ import (
 // largeTree returns the manifests of an organization: 400 ExternalSecrets of 40 teams, in stores of several providers.
 func largeTree() []Source {
 	files := map[string]string{
-		"platform/google.yaml": "apiVersion: external-secrets.io/v1\nkind: ClusterSecretStore\nmetadata: {name: google}\nspec: {provider: {gcpsm: {projectID: shop, auth: {secretRef: {secretAccessKeySecretRef: {name: google, key: key.json, namespace: platform}}}}}}\n",
-		"platform/azure.yaml":  "apiVersion: external-secrets.io/v1\nkind: ClusterSecretStore\nmetadata: {name: azure}\nspec: {provider: {azurekv: {vaultUrl: \"https://shop.vault.azure.net\"}}}\n",
-		"platform/vault.yaml":  "apiVersion: external-secrets.io/v1\nkind: ClusterSecretStore\nmetadata: {name: vault}\nspec: {provider: {vault: {server: \"http://vault.vault:8200\", path: secret, auth: {tokenSecretRef: {name: vault, key: token, namespace: vault}}}}}\n",
-		"platform/fake.yaml":   "apiVersion: external-secrets.io/v1\nkind: ClusterSecretStore\nmetadata: {name: fake}\nspec: {provider: {fake: {data: []}}}\n",
+		"platform/google.yaml":  "apiVersion: external-secrets.io/v1\nkind: ClusterSecretStore\nmetadata: {name: google}\nspec: {provider: {gcpsm: {projectID: shop, auth: {secretRef: {secretAccessKeySecretRef: {name: google, key: key.json, namespace: platform}}}}}}\n",
+		"platform/doppler.yaml": "apiVersion: external-secrets.io/v1\nkind: ClusterSecretStore\nmetadata: {name: doppler}\nspec: {provider: {doppler: {project: shop, config: prod}}}\n",
+		"platform/vault.yaml":   "apiVersion: external-secrets.io/v1\nkind: ClusterSecretStore\nmetadata: {name: vault}\nspec: {provider: {vault: {server: \"http://vault.vault:8200\", path: secret, auth: {tokenSecretRef: {name: vault, key: token, namespace: vault}}}}}\n",
+		"platform/fake.yaml":    "apiVersion: external-secrets.io/v1\nkind: ClusterSecretStore\nmetadata: {name: fake}\nspec: {provider: {fake: {data: []}}}\n",
 	}
 	for team := range 40 {
 		for i := range 10 {
-			store, target, key := []string{"google", "google", "google", "google", "google", "vault", "vault", "azure", "azure", "missing"}[i], "", "db"
+			store, target, key := []string{"google", "google", "google", "google", "google", "vault", "vault", "doppler", "doppler", "missing"}[i], "", "db"
 			switch {
 			case i == 0 && team%4 == 0:
 				target = "  target: {template: {data: {a: \"{{ .a | fromJson }}\"}}}\n"

@@ -28,6 +28,7 @@ import (
 	keys_manifests "github.com/direct-secrets/direct-secrets/generator-keys/manifests"
 	password_manifests "github.com/direct-secrets/direct-secrets/generator-password/manifests"
 	aws_manifests "github.com/direct-secrets/direct-secrets/provider-aws/manifests"
+	azure_manifests "github.com/direct-secrets/direct-secrets/provider-azure/manifests"
 	gcp_manifests "github.com/direct-secrets/direct-secrets/provider-gcp/manifests"
 	kubernetes_manifests "github.com/direct-secrets/direct-secrets/provider-kubernetes/manifests"
 	onepassword_manifests "github.com/direct-secrets/direct-secrets/provider-onepassword/manifests"
@@ -52,7 +53,7 @@ func schemaOf(kind string) (*schema, error) {
 
 func loadSchema(kind string) (*schema, error) {
 	suffix := "_" + strings.TrimSuffix(strings.ToLower(kind), "s") + "s.yaml"
-	for _, crds := range []embed.FS{manifests.CRDs, aws_manifests.CRDs, vault_manifests.CRDs, gcp_manifests.CRDs, kubernetes_manifests.CRDs, onepassword_manifests.CRDs, password_manifests.CRDs, keys_manifests.CRDs} {
+	for _, crds := range []embed.FS{manifests.CRDs, aws_manifests.CRDs, vault_manifests.CRDs, gcp_manifests.CRDs, kubernetes_manifests.CRDs, onepassword_manifests.CRDs, azure_manifests.CRDs, password_manifests.CRDs, keys_manifests.CRDs} {
 		files, err := crds.ReadDir("crds")
 		if err != nil {
 			return nil, err

@@ -22,13 +22,13 @@ func (f *field) pushKinds() map[string]bool {
 	return kinds
 }
 
-// vaultStores returns the stores of Vault that a PushSecret names.
-func (f *field) vaultStores() []target {
+// storesOf returns the stores of a Kind that a PushSecret names.
+func (f *field) storesOf(k kind) []target {
 	var all []target
 	refs := child(f.object.node, strings.Split(f.specPath("spec.secretStoreRefs"), ".")...)
 	for i := range length(refs) {
 		n := refs.Content[i]
-		if found, err := f.storeOf(text(n, "kind"), text(n, "name")); err == nil && found.is(vaultKV) {
+		if found, err := f.storeOf(text(n, "kind"), text(n, "name")); err == nil && found.is(k) {
 			all = append(all, found)
 		}
 	}
@@ -43,7 +43,10 @@ func pushKey(to string) rule {
 			return
 		}
 		kinds := f.pushKinds()
-		for _, s := range f.vaultStores() {
+		if kinds[azureKeyVault.name] && f.pushVaultKey(to) {
+			return
+		}
+		for _, s := range f.storesOf(vaultKV) {
 			path, version := s.vault()
 			key := vaultKey(f.node.Value, path, version)
 			if key == f.node.Value {
@@ -66,12 +69,21 @@ func pushKey(to string) rule {
 func pushProperty(f *field) {
 	const to = "spec.data[].match.remoteRef.property"
 	kinds := f.pushKinds()
-	if kinds[awsParameterStore.name] {
-		if len(kinds) > 1 {
-			f.unsupported("External Secrets Operator ignores it at Parameter Store, and not in other stores", "make a PushSecret for each provider")
-			return
+	var whole []string
+	for _, of := range []struct {
+		kind kind
+		name string
+	}{{awsParameterStore, "Parameter Store"}, {azureKeyVault, "Azure Key Vault"}} {
+		if kinds[of.kind.name] {
+			whole = append(whole, of.name)
 		}
-		f.dropped("External Secrets Operator ignores it, and writes the whole parameter")
+	}
+	switch {
+	case len(whole) > 0 && len(kinds) > len(whole):
+		f.unsupported("External Secrets Operator ignores it at "+strings.Join(whole, " and ")+", and not in other stores", "make a PushSecret for each provider")
+		return
+	case len(whole) > 0:
+		f.dropped("External Secrets Operator ignores it at " + strings.Join(whole, " and ") + ", and writes the whole value")
 		return
 	}
 	var literal []string
@@ -117,7 +129,7 @@ func pushMetadata(f *field) {
 		s := &settings{field: f, result: &yaml.Node{Kind: yaml.MappingNode}}
 		convert := map[string]func(*settings, string, *yaml.Node){
 			awsSecretsManager.name: (*settings).secretsManager, awsParameterStore.name: (*settings).parameterStore, gcpSecretManager.name: (*settings).google,
-			kubernetesSecrets.name: (*settings).kubernetes,
+			kubernetesSecrets.name: (*settings).kubernetes, azureKeyVault.name: (*settings).azure,
 		}
 		for k := range kinds {
 			s.each(convert[k])
@@ -162,7 +174,7 @@ func (s *settings) at(name string, value *yaml.Node) *field {
 	return s.below(nil, value, "spec."+name)
 }
 
-// tags adds the tags of a secret at AWS.
+// tags adds the tags of a secret at AWS or Azure.
 func (s *settings) tags(value *yaml.Node) {
 	s.put("tags", value)
 	s.add(Finding{Field: s.String() + ".spec.tags", Verdict: Changed, Reason: "tags that it does not name stay; External Secrets Operator removes them", Todo: "remove such tags by hand, if they are not wanted"})
@@ -294,7 +306,7 @@ func (f *field) finishSettings(data *yaml.Node) {
 
 // oldVault reports what a store of KV version 1, which compares no versions and keeps no metadata, does not do.
 func (f *field) oldVault() {
-	if !slices.ContainsFunc(f.vaultStores(), func(s target) bool { _, version := s.vault(); return version == "v1" }) {
+	if !slices.ContainsFunc(f.storesOf(vaultKV), func(s target) bool { _, version := s.vault(); return version == "v1" }) {
 		return
 	}
 	const todo = "use a secrets engine of version 2"

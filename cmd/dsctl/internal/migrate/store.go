@@ -190,6 +190,8 @@ func (o *object) provider(name string) (kind, provider, bool) {
 		return kubernetesSecrets, provider{kubernetesStore, finishKubernetesStore}, true
 	case "onepassword":
 		return onePassword, provider{onePasswordStore, finishOnePasswordStore}, true
+	case "azurekv":
+		return azureKeyVault, provider{azureStore, finishAzureStore}, true
 	case "onepasswordSDK":
 		o.add(Finding{Field: "spec.provider.onepasswordSDK", Verdict: Unsupported, Reason: "1Password is read through a Connect server, and not with a service account", Todo: "leave the store, and what refers to it, with External Secrets Operator, or install Connect and make a OnePasswordConnect"})
 	default:

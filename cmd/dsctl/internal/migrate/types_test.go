@@ -14,6 +14,7 @@ import (
 	keys "github.com/direct-secrets/direct-secrets/generator-keys/apis/v1alpha1"
 	passwords "github.com/direct-secrets/direct-secrets/generator-password/apis/v1alpha1"
 	aws "github.com/direct-secrets/direct-secrets/provider-aws/apis/v1alpha1"
+	azure "github.com/direct-secrets/direct-secrets/provider-azure/apis/v1alpha1"
 	gcp "github.com/direct-secrets/direct-secrets/provider-gcp/apis/v1alpha1"
 	kubernetes "github.com/direct-secrets/direct-secrets/provider-kubernetes/apis/v1alpha1"
 	onepassword "github.com/direct-secrets/direct-secrets/provider-onepassword/apis/v1alpha1"
@@ -48,6 +49,8 @@ var types = map[string]func() any{
 	"ClusterKubernetesSecrets":     func() any { return &kubernetes.ClusterKubernetesSecrets{} },
 	"OnePasswordConnect":           func() any { return &onepassword.OnePasswordConnect{} },
 	"ClusterOnePasswordConnect":    func() any { return &onepassword.ClusterOnePasswordConnect{} },
+	"AzureKeyVault":                func() any { return &azure.AzureKeyVault{} },
+	"ClusterAzureKeyVault":         func() any { return &azure.ClusterAzureKeyVault{} },
 	"SSHKey":                       func() any { return &keys.SSHKey{} },
 	"ClusterSSHKey":                func() any { return &keys.ClusterSSHKey{} },
 	"UUID":                         func() any { return &keys.UUID{} },

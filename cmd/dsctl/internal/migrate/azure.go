@@ -1,0 +1,328 @@
+package migrate
+
+import (
+	"cmp"
+	"net/url"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+
+	azure "github.com/direct-secrets/direct-secrets/provider-azure/apis/v1alpha1"
+)
+
+// The values of authType.
+const (
+	servicePrincipal = "ServicePrincipal"
+	managedIdentity  = "ManagedIdentity"
+	// federated is the login of a ServiceAccount.
+	federated = "WorkloadIdentity"
+)
+
+const (
+	clientIDAnnotation = "azure.workload.identity/client-id"
+	tenantIDAnnotation = "azure.workload.identity/tenant-id"
+	tokenExchange      = "api://AzureADTokenExchange"
+)
+
+// azureStack is the environment whose addresses are in customCloudConfig.
+const azureStack = "AzureStackCloud"
+
+// azureVaults are the domains of the vaults of each cloud that a store can name.
+var azureVaults = map[string]string{
+	string(azure.PublicCloud):       "vault.azure.net",
+	string(azure.ChinaCloud):        "vault.azure.cn",
+	string(azure.USGovernmentCloud): "vault.usgovcloudapi.net",
+}
+
+const azureAt = "spec.provider.azurekv"
+
+// azureStore are the rules for a store of Azure Key Vault.
+var azureStore = rules{
+	azureAt + ".vaultUrl":                                  vaultURL,
+	azureAt + ".tenantId":                                  unlessEmpty("spec.tenantID"),
+	azureAt + ".environmentType":                           azureEnvironment,
+	azureAt + ".useAzureSDK":                               usesAzureSDK,
+	azureAt + ".authType":                                  azureAuthType,
+	azureAt + ".identityId":                                azureLogins(unlessEmpty("spec.auth.managedIdentity.clientID"), managedIdentity),
+	azureAt + ".serviceAccountRef":                         azureLogins(serviceAccount("spec.auth.serviceAccountRef", tokenExchange), federated),
+	azureAt + ".authSecretRef.clientId":                    azureLogins(azureClientID, servicePrincipal, federated),
+	azureAt + ".authSecretRef.tenantId":                    azureLogins(never("tenantID is text, and no reference to a Secret", "write the ID of the tenant into tenantId, and remove the reference"), federated),
+	azureAt + ".authSecretRef.clientSecret":                azureLogins(secretKey("spec.auth.clientSecret.clientSecretRef", ""), servicePrincipal),
+	azureAt + ".authSecretRef.clientCertificate":           azureLogins(secretKey("spec.auth.clientCertificate.clientCertificateRef", ""), servicePrincipal),
+	azureAt + ".customCloudConfig.activeDirectoryEndpoint": customCloud(func(f *field) { f.authority("spec.customCloudConfig.activeDirectoryEndpoint") }),
+	azureAt + ".customCloudConfig.keyVaultDNSSuffix":       customCloud(scalar("spec.customCloudConfig.keyVaultDNSSuffix")),
+	azureAt + ".customCloudConfig.keyVaultEndpoint":        drop("vaultURL is the address of the vault"),
+	azureAt + ".customCloudConfig.resourceManagerEndpoint": drop("secrets are not read from Resource Manager"),
+}
+
+// unlessEmpty moves a text that is not empty.
+func unlessEmpty(to string) rule {
+	return func(f *field) {
+		if f.node.Kind == yaml.ScalarNode && f.node.Value == "" {
+			f.dropped("it is empty")
+			return
+		}
+		scalar(to)(f)
+	}
+}
+
+// azureAuth returns the authType of a store.
+func (o *object) azureAuth() string {
+	return cmp.Or(text(o.node, "spec", "provider", "azurekv", "authType"), servicePrincipal)
+}
+
+// usesNewSDK reports whether External Secrets Operator uses the current SDK of Azure for a store, which decides some of what it does.
+func (o *object) usesNewSDK() bool {
+	return text(o.node, "spec", "provider", "azurekv", "useAzureSDK") == "true"
+}
+
+// azureLogins applies a rule if the store logs in by one of some types, and else drops the field.
+func azureLogins(then rule, of ...string) rule {
+	return func(f *field) {
+		if !slices.Contains(of, f.azureAuth()) {
+			f.dropped("External Secrets Operator ignores it, unless authType is " + strings.Join(of, " or "))
+			return
+		}
+		then(f)
+	}
+}
+
+func azureAuthType(f *field) {
+	switch f.node.Value {
+	case servicePrincipal, managedIdentity, federated:
+		f.pend()
+		f.add(Finding{Field: f.String(), To: "spec.auth", Verdict: Exact})
+	default:
+		f.invalid("one of " + strings.Join([]string{servicePrincipal, managedIdentity, federated}, ", "))
+	}
+}
+
+func usesAzureSDK(f *field) {
+	if !slices.Contains([]string{"true", "false"}, f.node.Value) {
+		f.invalid("true or false")
+		return
+	}
+	f.dropped("the current SDK of Azure is always used")
+}
+
+// vaultURL moves the address of a vault. It must be in the domain of the cloud, because tokens are sent only there.
+func vaultURL(f *field) {
+	const to = "spec.vaultURL"
+	if f.byAction(to) {
+		return
+	}
+	u, err := url.Parse(f.node.Value)
+	if f.node.Kind != yaml.ScalarNode || err != nil || u.Hostname() == "" {
+		f.invalid("a URL")
+		return
+	}
+	domain := f.vaultDomain()
+	switch {
+	case u.Scheme != "https":
+		f.unsupported("a vault is read only with https://", "write the address as https://NAME."+cmp.Or(domain, azureVaults[string(azure.PublicCloud)]))
+	case u.Path != "" && u.Path != "/":
+		f.unsupported("the address of a vault has no path", "write it as https://"+u.Host)
+	case domain != "" && !unknown(domain) && !strings.HasSuffix(strings.ToLower(u.Hostname()), "."+domain):
+		f.unsupported("tokens are sent only to hosts of the cloud, which end with "+domain, "write the address as https://NAME."+domain+", or set environmentType")
+	default:
+		f.exact(to)
+	}
+}
+
+// vaultDomain returns the domain of the vaults of the store's cloud; "" if the store does not name it.
+func (f *field) vaultDomain() string {
+	store := child(f.object.node, "spec", "provider", "azurekv")
+	return cmp.Or(text(store, "customCloudConfig", "keyVaultDNSSuffix"), azureVaults[cmp.Or(text(store, "environmentType"), string(azure.PublicCloud))])
+}
+
+// azureEnvironment moves the name of a cloud. With customCloudConfig, the environment is always Custom.
+func azureEnvironment(f *field) {
+	const to = "spec.environment"
+	config := f.sibling(1, "customCloudConfig")
+	_, known := azureVaults[f.node.Value]
+	switch {
+	case f.node.Kind != yaml.ScalarNode:
+		f.invalid("a single value")
+	case f.node.Value == "":
+		f.dropped("PublicCloud is the default")
+	case f.node.Value == "GermanCloud":
+		f.unsupported("Azure closed this cloud in 2021", "write the cloud that has the vault now")
+	case f.node.Value == azureStack && config == nil:
+		f.unsupported("External Secrets Operator requires customCloudConfig for "+azureStack, "set customCloudConfig, and convert it again")
+	case f.node.Value == azureStack && f.azureAuth() == managedIdentity:
+		f.unsupported("a managed identity is used only for a vault of a known cloud", "use another authType")
+	case f.node.Value == azureStack:
+		f.node = scalarNode(string(azure.CustomEnvironment), f.node)
+		f.exact(to)
+	case !known && !unknown(f.node.Value):
+		f.invalid("one of PublicCloud, USGovernmentCloud, ChinaCloud, GermanCloud, " + azureStack)
+	case config != nil && f.azureAuth() != managedIdentity:
+		f.node = scalarNode(string(azure.CustomEnvironment), f.node)
+		f.move(to, Finding{Verdict: Exact, Reason: "customCloudConfig has the addresses"})
+	default:
+		f.exact(to)
+	}
+}
+
+// customCloud applies a rule for an address of customCloudConfig, which a managed identity does not need.
+func customCloud(then rule) rule {
+	return func(f *field) {
+		switch {
+		case !f.usesNewSDK():
+			f.unsupported("External Secrets Operator refuses customCloudConfig unless useAzureSDK is true", "set useAzureSDK, and convert it again, or remove customCloudConfig")
+		case f.azureAuth() == managedIdentity:
+			f.dropped("a managed identity gets its tokens from the machine")
+		default:
+			then(f)
+		}
+	}
+}
+
+// authority moves the address of the authority that issues tokens.
+func (f *field) authority(to string) {
+	u, err := url.Parse(f.node.Value)
+	switch {
+	case f.byAction(to):
+	case f.node.Kind != yaml.ScalarNode || err != nil || u.Scheme != "https" || u.Host == "":
+		f.unsupported("it is not a URL with https://", "write it as https://HOST")
+	case u.Path != "" && u.Path != "/":
+		f.unsupported("the address of an authority has no path", "use another login than that of the path "+u.Path+", or leave the store with External Secrets Operator")
+	default:
+		f.exact(to)
+	}
+}
+
+// azureClientID moves the reference to the ID of an application.
+func azureClientID(f *field) {
+	switch {
+	case f.azureAuth() == federated:
+		f.unsupported("the client ID of a ServiceAccount is text, and no reference to a Secret", "remove authSecretRef, and write the ID into the annotation "+clientIDAnnotation+" of the ServiceAccount")
+	case f.sibling(1, "clientCertificate") != nil:
+		secretKey("spec.auth.clientCertificate.clientIDRef", "")(f)
+	default:
+		secretKey("spec.auth.clientSecret.clientIDRef", "")(f)
+	}
+}
+
+// finishAzureStore completes the login and the addresses, and reports what differs for each store.
+func finishAzureStore(o *object, at []string) {
+	store := child(o.node, at...)
+	if text(store, "vaultUrl") == "" {
+		o.refuse(azureAt+".vaultUrl", "it is missing")
+	}
+	switch o.azureAuth() {
+	case servicePrincipal:
+		o.finishApplication(store)
+	case managedIdentity:
+		o.finishMachine()
+	case federated:
+		o.finishFederated(child(store, "serviceAccountRef"))
+	}
+	if config := child(o.out.root, "spec", "customCloudConfig"); config != nil {
+		o.finishCustomCloud(store, config)
+	}
+	o.add(Finding{Field: azureAt, Verdict: Changed, Reason: "the case of names counts, and a secret that has expired, or is not valid yet, is an error; External Secrets Operator ignores the case, and reads such a secret", Todo: "check that each key is written as its secret is named, and that its dates are right"})
+}
+
+// finishApplication reports a login of an application that is not complete.
+func (o *object) finishApplication(store *yaml.Node) {
+	secret, certificate := child(store, "authSecretRef", "clientSecret"), child(store, "authSecretRef", "clientCertificate")
+	switch {
+	case text(store, "tenantId") == "":
+		o.refuse(azureAt+".tenantId", "it is missing, and "+servicePrincipal+" requires it")
+	case secret != nil && certificate != nil:
+		o.refuse(azureAt+".authSecretRef", "External Secrets Operator refuses clientSecret together with clientCertificate")
+	case child(store, "authSecretRef", "clientId") == nil || (secret == nil && certificate == nil):
+		o.refuse(azureAt+".authSecretRef", servicePrincipal+" requires clientId, and clientSecret or clientCertificate")
+	}
+}
+
+// finishMachine completes the login of a managed identity, which is one of the machines that the operator runs on.
+func (o *object) finishMachine() {
+	if child(o.out.root, "spec", "auth", "managedIdentity") == nil {
+		o.out.put([]string{"spec", "auth", "managedIdentity"}, nil, &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle})
+	}
+	found := Finding{Field: azureAt + ".authType", To: "spec.auth.managedIdentity", Verdict: Changed, Reason: "the identity is one of the machines that the operator runs on", Todo: "check that these machines have it"}
+	if !strings.HasPrefix(o.Kind, "Cluster") {
+		o.used.ambient(o.becomesKind)
+		found.Reason += ", and namespaced stores can use it only if ambientCredentials is all"
+		found.Todo += "; the values that are written allow it for now, so give the store a login of its own"
+	}
+	o.add(found)
+}
+
+// finishFederated adds the client and the tenant of a ServiceAccount, which External Secrets Operator reads from its annotations.
+func (o *object) finishFederated(ref *yaml.Node) {
+	if ref == nil {
+		o.add(Finding{Field: azureAt + ".serviceAccountRef", Verdict: Unsupported, Reason: "without it, External Secrets Operator logs in as its own ServiceAccount", Todo: "name a ServiceAccount that the client trusts by a federated credential, and convert it again"})
+		return
+	}
+	if child(o.out.root, "spec", "auth", "serviceAccountRef") == nil || child(o.node, "spec", "provider", "azurekv", "authSecretRef", "clientId") != nil {
+		return // It is reported there.
+	}
+	client, tenant, known := o.federatedClient(azureAt+".serviceAccountRef", ref)
+	if !known {
+		return
+	}
+	o.out.set(client, "spec", "auth", "serviceAccountRef", "clientID")
+	o.add(Finding{To: "spec.auth.serviceAccountRef.clientID", Verdict: Exact, Reason: "External Secrets Operator reads it from the annotation " + clientIDAnnotation})
+	switch own := text(o.out.root, "spec", "tenantID"); {
+	case own == "" && tenant == "":
+		o.add(Finding{Field: azureAt + ".tenantId", Verdict: Unsupported, Reason: "without it, and without the annotation " + tenantIDAnnotation + " of the ServiceAccount, External Secrets Operator uses a tenant of its own environment", Todo: "set tenantId, and convert it again"})
+	case own == "":
+		o.out.set(tenant, "spec", "tenantID")
+		o.add(Finding{To: "spec.tenantID", Verdict: Exact, Reason: "External Secrets Operator reads it from the annotation " + tenantIDAnnotation})
+	case tenant != "" && tenant != own:
+		o.refuse(azureAt+".tenantId", "the annotation "+tenantIDAnnotation+" of the ServiceAccount has another tenant")
+	}
+}
+
+// federatedClient returns the client and the tenant in the annotations of a ServiceAccount, or reports why they are not known.
+func (o *object) federatedClient(field string, ref *yaml.Node) (client, tenant string, known bool) {
+	refuse := func(reason, todo string) (string, string, bool) {
+		o.add(Finding{Field: field, Verdict: Unsupported, Reason: reason, Todo: todo})
+		return "", "", false
+	}
+	if o.referent(ref) {
+		return refuse("the client is in the annotation "+clientIDAnnotation+" of a ServiceAccount of each namespace", "make a store per namespace, or name the namespace")
+	}
+	namespace, name := o.accountOf(ref), text(ref, "name")
+	place := namespace + "/" + name
+	if !o.inputs.knows(namespace, name) {
+		return refuse("the client is in the annotation "+clientIDAnnotation+" of the ServiceAccount "+place+", which is not in the input", "add its manifest, or use --cluster")
+	}
+	client, _, twice := o.annotation(namespace, name, clientIDAnnotation)
+	tenant, _, tenants := o.annotation(namespace, name, tenantIDAnnotation)
+	switch {
+	case twice != "" || tenants != "":
+		return refuse(cmp.Or(twice, tenants), "convert the folder of each by itself")
+	case client == "":
+		return refuse("the ServiceAccount "+place+" has no annotation "+clientIDAnnotation+", which "+o.from.name+" requires", "annotate it with the ID of the client, and convert it again")
+	}
+	return client, tenant, true
+}
+
+// finishCustomCloud adds what a cloud of its own needs, and External Secrets Operator does not.
+func (o *object) finishCustomCloud(store, config *yaml.Node) {
+	o.out.set(string(azure.CustomEnvironment), "spec", "environment")
+	if child(config, "activeDirectoryEndpoint") == nil {
+		o.refuse(azureAt+".customCloudConfig.activeDirectoryEndpoint", "it is missing")
+	}
+	if child(config, "keyVaultDNSSuffix") != nil {
+		return
+	}
+	const to = "spec.customCloudConfig.keyVaultDNSSuffix"
+	if known := azureVaults[cmp.Or(text(store, "environmentType"), string(azure.PublicCloud))]; known != "" {
+		o.out.set(known, strings.Split(to, ".")...)
+		o.add(Finding{To: to, Verdict: Exact, Reason: "it is the domain of the vaults of environmentType"})
+		return
+	}
+	u, err := url.Parse(text(store, "vaultUrl"))
+	if err != nil {
+		return // It is reported at vaultUrl.
+	}
+	_, domain, _ := strings.Cut(strings.ToLower(u.Hostname()), ".")
+	o.out.set(domain, strings.Split(to, ".")...)
+	o.add(Finding{Field: azureAt + ".customCloudConfig.keyVaultDNSSuffix", To: to, Verdict: Changed, Reason: "tokens are requested for the domain of vaultUrl, " + domain + "; External Secrets Operator requests them for what the vault names", Todo: "check that the cloud has this domain"})
+}
