@@ -222,7 +222,12 @@ func finishAzureStore(o *object, at []string) {
 	if config := child(o.out.root, "spec", "customCloudConfig"); config != nil {
 		o.finishCustomCloud(store, config)
 	}
-	o.add(Finding{Field: azureAt, Verdict: Changed, Reason: "the case of names counts, and a secret that has expired, or is not valid yet, is an error; External Secrets Operator ignores the case, and reads such a secret", Todo: "check that each key is written as its secret is named, and that its dates are right"})
+	o.strictNames(azureAt)
+}
+
+// strictNames reports which secrets of Azure Key Vault a store does not read, and other tools do.
+func (o *object) strictNames(field string) {
+	o.add(Finding{Field: field, Verdict: Changed, Reason: "the case of names counts, and a secret that has expired, or is not valid yet, is an error; " + o.from.name + " ignores the case, and reads such a secret", Todo: "check that each key is written as its secret is named, and that its dates are right"})
 }
 
 // finishApplication reports a login of an application that is not complete.
@@ -243,9 +248,14 @@ func (o *object) finishMachine() {
 	if child(o.out.root, "spec", "auth", "managedIdentity") == nil {
 		o.out.put([]string{"spec", "auth", "managedIdentity"}, nil, &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle})
 	}
-	found := Finding{Field: azureAt + ".authType", To: "spec.auth.managedIdentity", Verdict: Changed, Reason: "the identity is one of the machines that the operator runs on", Todo: "check that these machines have it"}
+	o.machineIdentity(azureAt + ".authType")
+}
+
+// machineIdentity reports a login with a managed identity, and allows it to namespaced stores.
+func (o *object) machineIdentity(field string) {
+	found := Finding{Field: field, To: "spec.auth.managedIdentity", Verdict: Changed, Reason: "the identity is one of the machines that the operator runs on", Todo: "check that these machines have it"}
 	if !strings.HasPrefix(o.Kind, "Cluster") {
-		o.used.ambient(o.becomesKind)
+		o.used.ambient(&azureKeyVault)
 		found.Reason += ", and namespaced stores can use it only if ambientCredentials is all"
 		found.Todo += "; the values that are written allow it for now, so give the store a login of its own"
 	}

@@ -120,6 +120,8 @@ type csiProvider struct {
 	parameters rules
 	// list is the parameter with the objects.
 	list string
+	// array says that the objects are texts in YAML, in a list with the name array.
+	array bool
 	// object converts one of them.
 	object func(c *class, f *field)
 	// login completes the stores.
@@ -137,6 +139,8 @@ func secretProviderClass(o *object) {
 		p = csiGCP
 	case "vault":
 		p = csiVault
+	case "azure":
+		p = csiAzure
 	default:
 		o.add(Finding{Field: "spec.provider", Verdict: Unsupported, Reason: "direct-secrets has no module for this provider", Todo: "leave it with " + o.from.name})
 		return
@@ -167,11 +171,19 @@ func (c *class) objects(p csiProvider) rule {
 		if err == nil && len(root.Content) > 0 {
 			err = new(expansion).expand(root.Content[0], 0)
 		}
-		if f.node.Kind != yaml.ScalarNode || err != nil || len(root.Content) == 0 || root.Content[0].Kind != yaml.SequenceNode {
+		if f.node.Kind != yaml.ScalarNode || err != nil || len(root.Content) == 0 {
 			f.invalid("a list in YAML")
 			return
 		}
-		for i, n := range root.Content[0].Content {
+		list := root.Content[0]
+		if p.array {
+			list = arrayOf(list)
+		}
+		if list == nil || list.Kind != yaml.SequenceNode {
+			f.invalid(map[bool]string{false: "a list in YAML", true: "a list in YAML with the name array, and with a text in YAML for each object"}[p.array])
+			return
+		}
+		for i, n := range list.Content {
 			at := f.below(nil, n, index(i))
 			if n.Kind != yaml.MappingNode {
 				at.invalid("a mapping")
@@ -180,6 +192,36 @@ func (c *class) objects(p csiProvider) rule {
 			p.object(c, at)
 		}
 	}
+}
+
+// arrayOf returns the list array of a mapping, whose entries are texts in YAML, with what these hold; nil if it is no such mapping.
+func arrayOf(n *yaml.Node) *yaml.Node {
+	array := child(n, "array")
+	if length(array) == 0 {
+		return nil
+	}
+	list := &yaml.Node{Kind: yaml.SequenceNode}
+	for _, entry := range array.Content {
+		root, err := readOne([]byte(entry.Value))
+		if err == nil && len(root.Content) > 0 {
+			err = new(expansion).expand(root.Content[0], 0)
+		}
+		if entry.Kind != yaml.ScalarNode || err != nil || len(root.Content) == 0 {
+			return nil
+		}
+		list.Content = append(list.Content, root.Content[0])
+	}
+	return list
+}
+
+// withParts adds texts to a mapping, each a key and its value, without those that are empty.
+func withParts(n *yaml.Node, parts ...[2]string) *yaml.Node {
+	for _, p := range parts {
+		if p[1] != "" {
+			n.Content = append(n.Content, plain(p[0]), plain(p[1]))
+		}
+	}
+	return n
 }
 
 // fileMode reports the mode of a file.
@@ -213,6 +255,18 @@ func (c *class) account() string {
 	}
 	c.add(Finding{Field: "spec.parameters", Verdict: Changed, Reason: "the store logs in as the ServiceAccount " + name + " for every ExternalSecret of the namespace; the driver does so for pods of this ServiceAccount", Todo: "check who can create ExternalSecrets in the namespace"})
 	return name
+}
+
+// publishSecret returns the Secret that the driver passes to the provider; "" if there is none. It reports volumes with different ones.
+func (c *class) publishSecret() (secret string, same bool) {
+	for i, m := range c.mounts {
+		if i > 0 && m.secret != secret {
+			c.add(Finding{Field: "spec.parameters", Verdict: Unsupported, Reason: "its volumes log in with different Secrets", Todo: "make a SecretProviderClass for each of them"})
+			return "", false
+		}
+		secret = m.secret
+	}
+	return secret, true
 }
 
 // finish makes the results: the stores, and an ExternalSecret for each Secret.

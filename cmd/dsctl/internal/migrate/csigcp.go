@@ -73,13 +73,9 @@ var gkeCluster = regexp.MustCompile(`^projects/([^/]+)/locations/([^/]+)/cluster
 
 // gcpLogin completes the stores of Google.
 func gcpLogin(c *class) {
-	secret := ""
-	for i, m := range c.mounts {
-		if i > 0 && m.secret != secret {
-			c.add(Finding{Field: "spec.parameters", Verdict: Unsupported, Reason: "its volumes log in with different Secrets", Todo: "make a SecretProviderClass for each of them"})
-			return
-		}
-		secret = m.secret
+	secret, same := c.publishSecret()
+	if !same {
+		return
 	}
 	switch {
 	case secret != "":

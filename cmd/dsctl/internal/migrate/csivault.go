@@ -61,12 +61,7 @@ func vaultObject(c *class, f *field) {
 		return
 	}
 	f.fileMode("filePermission")
-	ref := mapping("key", plain(name), "property", plain(literalProperty(key)))
-	for _, more := range [][2]string{{"version", version}, {"decodingStrategy", decoding}} {
-		if more[1] != "" {
-			ref.Content = append(ref.Content, plain(more[0]), plain(more[1]))
-		}
-	}
+	ref := withParts(mapping("key", plain(name), "property", plain(literalProperty(key))), [2]string{"version", version}, [2]string{"decodingStrategy", decoding})
 	c.addFile(f, &csiFile{name: text(f.node, "objectName"), store: c.store(vaultKV, mount), ref: ref})
 	f.add(Finding{Field: f.String() + ".secretPath", To: "spec.path", Verdict: Changed, Reason: "the path is taken for the key " + name + " of the KV secrets engine " + mount + " in version 2", Todo: "check that it is one"})
 }

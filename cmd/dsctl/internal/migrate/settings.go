@@ -64,20 +64,28 @@ func pushKey(to string) rule {
 	}
 }
 
+// A service is what the stores of a Kind read, with its name for reports.
+type service struct {
+	kind kind
+	name string
+}
+
+// servicesOf returns the names of those whose Kind is one of several.
+func servicesOf(kinds map[string]bool, of ...service) (names []string) {
+	for _, s := range of {
+		if kinds[s.kind.name] {
+			names = append(names, s.name)
+		}
+	}
+	return names
+}
+
 // pushProperty moves the property of a remote secret that is written. In Vault and Kubernetes, External Secrets Operator takes it
 // for one key, here dots separate the parts of a path.
 func pushProperty(f *field) {
 	const to = "spec.data[].match.remoteRef.property"
 	kinds := f.pushKinds()
-	var whole []string
-	for _, of := range []struct {
-		kind kind
-		name string
-	}{{awsParameterStore, "Parameter Store"}, {azureKeyVault, "Azure Key Vault"}} {
-		if kinds[of.kind.name] {
-			whole = append(whole, of.name)
-		}
-	}
+	whole := servicesOf(kinds, service{awsParameterStore, "Parameter Store"}, service{azureKeyVault, "Azure Key Vault"})
 	switch {
 	case len(whole) > 0 && len(kinds) > len(whole):
 		f.unsupported("External Secrets Operator ignores it at "+strings.Join(whole, " and ")+", and not in other stores", "make a PushSecret for each provider")
@@ -86,15 +94,7 @@ func pushProperty(f *field) {
 		f.dropped("External Secrets Operator ignores it at " + strings.Join(whole, " and ") + ", and writes the whole value")
 		return
 	}
-	var literal []string
-	for _, of := range []struct {
-		kind kind
-		name string
-	}{{vaultKV, "Vault"}, {kubernetesSecrets, "Kubernetes"}} {
-		if kinds[of.kind.name] {
-			literal = append(literal, of.name)
-		}
-	}
+	literal := servicesOf(kinds, service{vaultKV, "Vault"}, service{kubernetesSecrets, "Kubernetes"})
 	if len(literal) == 0 || !strings.ContainsAny(f.node.Value, `.\\`) {
 		scalar(to)(f)
 		return
