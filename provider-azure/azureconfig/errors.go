@@ -79,14 +79,14 @@ func explainTransport(ctx context.Context, err error, field string) *provider.Er
 	return &e
 }
 
-// denials explain the inner codes of a 403.
+// denials explain the inner codes of a 403. {permission} and {role} are those of the Access.
 var denials = map[string]struct {
 	class provider.Class
 	text  string
 }{
-	"AccessDenied":          {provider.Denied, "access denied by the access policies of the vault; add the permission to the policy of the identity in spec.auth"},
-	"ForbiddenByPolicy":     {provider.Denied, "access denied by the access policies of the vault; add the permission to the policy of the identity in spec.auth"},
-	"ForbiddenByRbac":       {provider.Denied, "access denied by Azure RBAC; grant the identity in spec.auth a role such as Key Vault Secrets User"},
+	"AccessDenied":          {provider.Denied, "access denied by the access policies of the vault; add the permission{permission} to the policy of the identity in spec.auth"},
+	"ForbiddenByPolicy":     {provider.Denied, "access denied by the access policies of the vault; add the permission{permission} to the policy of the identity in spec.auth"},
+	"ForbiddenByRbac":       {provider.Denied, "access denied by Azure RBAC; grant the identity in spec.auth a role such as {role}"},
 	"ForbiddenByFirewall":   {provider.Denied, "the firewall of the vault blocks the operator's address; allow its network, or use a private endpoint"},
 	"ForbiddenByConnection": {provider.Denied, "the vault accepts only connections by a private endpoint; use one, or allow the operator's network"},
 	"SecretDisabled":        {provider.Invalid, "is disabled; enable it, or add a version"},
@@ -110,6 +110,28 @@ func InnerCode(err error) string {
 // Explain turns the error of a call into a provider.Error. what names the object of the call. Azure's text is not used: it can contain
 // what was sent or received.
 func Explain(ctx context.Context, err error, what string) *provider.Error {
+	return explainCall(ctx, err, what, Access{role: ReadSecret.role, missing: ReadSecret.missing})
+}
+
+// ExplainRead is Explain for a read. An error about a missing permission names the permission or the role.
+func ExplainRead(ctx context.Context, err error, what string, needs Access) *provider.Error {
+	return explainCall(ctx, err, what, needs)
+}
+
+// An Access is the access that a call needs.
+type Access struct {
+	permission string // of an access policy, as the rest of "the permission"
+	role       string // that has it
+	missing    string // the code of Key Vault for an object that does not exist
+}
+
+// These are what the reads of one secret and one key need.
+var (
+	ReadSecret = Access{permission: " Get of secrets", role: "Key Vault Secrets User", missing: "SecretNotFound"}
+	ReadKey    = Access{permission: " Get of keys", role: "Key Vault Crypto User", missing: "KeyNotFound"}
+)
+
+func explainCall(ctx context.Context, err error, what string, needs Access) *provider.Error {
 	var own *provider.Error
 	if errors.As(err, &own) {
 		return own
@@ -135,10 +157,10 @@ func Explain(ctx context.Context, err error, what string) *provider.Error {
 		return of(provider.Unavailable, "spec.vaultURL: the response is not that of Key Vault; check the address")
 	case r.StatusCode == http.StatusForbidden:
 		if d, ok := denials[inner]; ok {
-			return of(d.class, d.text)
+			return of(d.class, strings.NewReplacer("{permission}", needs.permission, "{role}", needs.role).Replace(d.text))
 		}
 		return of(provider.Denied, "access denied; grant the identity in spec.auth the permission")
-	case r.StatusCode == http.StatusNotFound && code == "SecretNotFound":
+	case r.StatusCode == http.StatusNotFound && code == needs.missing:
 		return of(provider.NotFound, "does not exist")
 	case r.StatusCode == http.StatusConflict:
 		if text, ok := conflicts[inner]; ok {

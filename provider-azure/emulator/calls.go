@@ -7,6 +7,7 @@ const (
 	// CallChallenge is a request to the vault without a token.
 	CallChallenge = "Challenge"
 	CallGet       = "GetSecret"
+	CallGetKey    = "GetKey"
 	CallList      = "ListSecrets"
 	CallVersions  = "ListVersions"
 	CallSet       = "SetSecret"

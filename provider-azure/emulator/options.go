@@ -28,6 +28,7 @@ type config struct {
 	purgeProtection bool
 	now             func() time.Time
 	verifyToken     func(token string) error
+	convert         func()
 	tls             *tls.Config
 }
 
@@ -63,6 +64,9 @@ func WithClock(now func() time.Time) Option { return func(c *config) { c.now = n
 func WithTokenVerifier(verify func(token string) error) Option {
 	return func(c *config) { c.verifyToken = verify }
 }
+
+// WithConversion calls do before each conversion of the archive of a certificate. do can change the vault.
+func WithConversion(do func()) Option { return func(c *config) { c.convert = do } }
 
 // WithTLS serves TLS.
 func WithTLS(t *tls.Config) Option { return func(c *config) { c.tls = t } }

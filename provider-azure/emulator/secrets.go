@@ -21,6 +21,8 @@ import (
 type version struct {
 	id          string
 	value       string
+	pem         string         // what an archive is converted to
+	key         map[string]any // the JWK of a key
 	contentType string
 	tags        map[string]string
 	enabled     bool
@@ -43,6 +45,7 @@ type vault struct {
 
 	mu      sync.Mutex
 	secrets map[string]*secret // by name in lower case
+	keys    map[string]*secret // likewise
 	serial  int                // counts all created versions
 }
 
@@ -139,21 +142,30 @@ func (s *vault) versionLocked(r *http.Request) (*secret, *version, *failure) {
 	if failed != nil {
 		return nil, nil, failed
 	}
+	v, failed := of.requested(r, notFound)
+	return of, v, failed
+}
+
+// requested returns the version that a request names, or the current one.
+func (of *secret) requested(r *http.Request, missing func(name string) *failure) (*version, *failure) {
 	id := r.PathValue("version")
 	if id == "" {
-		return of, of.versions[len(of.versions)-1], nil
+		return of.versions[len(of.versions)-1], nil
 	}
 	if !versionID.MatchString(id) {
-		return nil, nil, badParameter("The request URI contains an invalid version: " + id)
+		return nil, badParameter("The request URI contains an invalid version: " + id)
 	}
 	i := slices.IndexFunc(of.versions, func(v *version) bool { return v.id == id })
 	if i < 0 {
-		return nil, nil, notFound(of.name + "/" + id)
+		return nil, missing(of.name + "/" + id)
 	}
-	return of, of.versions[i], nil
+	return of.versions[i], nil
 }
 
 func (s *vault) get(r *http.Request) (any, *failure) {
+	if r.URL.Query().Has("outContentType") && s.convert != nil {
+		s.convert()
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	of, v, failed := s.versionLocked(r)
@@ -165,6 +177,13 @@ func (s *vault) get(r *http.Request) (any, *failure) {
 	}
 	b := s.bundle(r, of, v, true)
 	b.Value = &v.value
+	switch to := r.URL.Query().Get("outContentType"); {
+	case to == "":
+	case to != TypePEM || v.contentType != TypeArchive:
+		return nil, badParameter("The content cannot be converted to " + to)
+	default:
+		b.Value, b.ContentType = &v.pem, TypePEM
+	}
 	return b, nil
 }
 
@@ -252,19 +271,24 @@ func (s *vault) Put(name string, data []byte, opts ...PutOption) (id string, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	of := s.secrets[strings.ToLower(name)]
+	return s.putLocked(s.secrets, name, string(data), opts).id, nil
+}
+
+// putLocked adds a version to an object, which it creates if it does not exist.
+func (s *vault) putLocked(to map[string]*secret, name, value string, opts []PutOption) *version {
+	of := to[strings.ToLower(name)]
 	if of == nil || of.deleted != nil {
 		of = &secret{name: name}
-		s.secrets[strings.ToLower(name)] = of
+		to[strings.ToLower(name)] = of
 	}
-	v := s.addLocked(of, string(data))
+	v := s.addLocked(of, value)
 	if n := len(of.versions); n > 1 {
 		v.tags = of.versions[n-2].tags
 	}
 	for _, o := range opts {
 		o(of, v)
 	}
-	return v.id, nil
+	return v
 }
 
 // addLocked adds an enabled version.

@@ -25,6 +25,7 @@ type Server struct {
 	fake.Faults[Fault]
 
 	*vault
+	keyring
 	*identities
 
 	listener net.Listener
@@ -45,8 +46,9 @@ func Start(opts ...Option) (*Server, error) {
 	if a, ok := l.Addr().(*net.TCPAddr); !ok || !a.IP.IsLoopback() {
 		return nil, errors.Join(errors.New("the address must be a loopback one: the emulator is no safe place for secrets"), l.Close())
 	}
+	v := &vault{config: c, secrets: map[string]*secret{}, keys: map[string]*secret{}}
 	s := &Server{
-		config: c, vault: &vault{config: c, secrets: map[string]*secret{}},
+		config: c, vault: v, keyring: keyring{v},
 		identities: &identities{config: c, apps: map[string]App{}, tokens: map[string]accessToken{}}, listener: l, done: make(chan struct{}),
 	}
 	s.http = &http.Server{Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second, Protocols: &http.Protocols{}, ErrorLog: log.New(io.Discard, "", 0)}
@@ -97,6 +99,9 @@ func (s *Server) handler() http.Handler {
 	vault("GET /secrets/{name}/{$}", CallGet, s.get)
 	vault("GET /secrets/{name}", CallGet, s.get)
 	vault("GET /secrets/{name}/{version}", CallGet, s.get)
+	vault("GET /keys/{name}/{$}", CallGetKey, s.getKey)
+	vault("GET /keys/{name}", CallGetKey, s.getKey)
+	vault("GET /keys/{name}/{version}", CallGetKey, s.getKey)
 	vault("PUT /secrets/{name}", CallSet, s.set)
 	vault("PATCH /secrets/{name}/{$}", CallUpdate, s.update)
 	vault("PATCH /secrets/{name}/{version}", CallUpdate, s.update)
@@ -192,6 +197,8 @@ func respond(w http.ResponseWriter, status int, body any) {
 
 func damage(out any, f BodyFault) {
 	switch o := out.(type) {
+	case *keyBundle:
+		o.damage(f)
 	case *bundle:
 		switch f {
 		case BodyNoValue:

@@ -16,31 +16,64 @@ var (
 	versionID  = regexp.MustCompile(`^[0-9a-f]{32}$`)
 )
 
-// nameOf returns the name of the secret that a key names: the name itself, or secret/ and the name.
-func nameOf(key string) (string, error) {
-	for _, prefix := range []string{"cert/", "key/"} {
-		if strings.HasPrefix(key, prefix) {
-			return "", provider.NewError(provider.Invalid, "key %s: certificates and keys cannot be read yet; a certificate with its private key is also a secret with the same name", shown(key))
+// A collection is what Key Vault keeps apart: the objects of one collection have their own names. Its value is its path in the API.
+type collection string
+
+const (
+	secrets      collection = "secrets"
+	certificates collection = "certificates"
+	keys         collection = "keys"
+)
+
+var prefixes = map[string]collection{"secret/": secrets, "cert/": certificates, "key/": keys}
+
+// noun returns what one object of the collection is called.
+func (c collection) noun() string { return strings.TrimSuffix(string(c), "s") }
+
+// split returns the collection that a key names by its prefix, and the rest of the key. Without a prefix it is that of secrets.
+func split(key string) (collection, string) {
+	for prefix, c := range prefixes {
+		if rest, ok := strings.CutPrefix(key, prefix); ok {
+			return c, rest
 		}
 	}
-	name := strings.TrimPrefix(key, "secret/")
+	return secrets, key
+}
+
+// objectOf returns the collection and the name of the object that a key names: the name of a secret, or secret/, cert/ or key/ and a name.
+func objectOf(key string) (collection, string, error) {
+	c, name := split(key)
 	if !secretName.MatchString(name) {
-		return "", provider.NewError(provider.Invalid, "key %s: is not the name of a secret, which has at most 127 letters, digits and - (the version goes into version, a part of a value into property)", shown(key))
+		return "", "", provider.NewError(provider.Invalid, "key %s: is not the name of a %s, which has at most 127 letters, digits and - (the version goes into version, a part of a value into property)", shown(key), c.noun())
 	}
-	return name, nil
+	return c, name, nil
+}
+
+// writableName returns the name of the secret that a key names. Only secrets can be written.
+func writableName(key string) (string, error) {
+	c, name, err := objectOf(key)
+	if err == nil && c != secrets {
+		err = provider.NewError(provider.Invalid, "key %s: a %s cannot be pushed to; use the name of a secret", shown(key), c.noun())
+	}
+	return name, err
 }
 
 // parseID returns the name and the version in the ID of a secret, which is a URL.
 func parseID(id *azsecrets.ID) (name, version string, ok bool) {
+	return parseURL(secrets, (*string)(id))
+}
+
+// parseURL returns the name and the version in the ID of an object of a collection.
+func parseURL(of collection, id *string) (name, version string, ok bool) {
 	if id == nil {
 		return "", "", false
 	}
-	u, err := url.Parse(string(*id))
+	u, err := url.Parse(*id)
 	if err != nil {
 		return "", "", false
 	}
 	parts := strings.Split(strings.Trim(u.Path, "/"), "/")
-	if len(parts) < 2 || len(parts) > 3 || parts[0] != "secrets" || !secretName.MatchString(parts[1]) {
+	if len(parts) < 2 || len(parts) > 3 || parts[0] != string(of) || !secretName.MatchString(parts[1]) {
 		return "", "", false
 	}
 	if len(parts) == 3 {
@@ -49,12 +82,12 @@ func parseID(id *azsecrets.ID) (name, version string, ok bool) {
 	return parts[1], version, true
 }
 
-// otherName returns the error of an answer about a secret with another name. Key Vault ignores the case of names, but keys do not.
+// otherName returns the error of an answer about an object with another name. Key Vault ignores the case of names, but keys do not.
 func otherName(ref provider.Ref, got, name string) error {
 	if strings.EqualFold(got, name) {
-		return provider.NewError(provider.Invalid, "%s: the secret is named %q; write the key so", about(ref), got)
+		return provider.NewError(provider.Invalid, "%s: the %s is named %q; write the key so", about(ref), nounOf(ref), got)
 	}
-	return provider.NewError(provider.Unavailable, "%s: the response of Key Vault is about another secret", about(ref))
+	return provider.NewError(provider.Unavailable, "%s: the response of Key Vault is about another %s", about(ref), nounOf(ref))
 }
 
 const maxShown = 80
@@ -67,10 +100,15 @@ func shown(s string) string {
 	return fmt.Sprintf("%q", s)
 }
 
+func nounOf(ref provider.Ref) string {
+	c, _ := split(ref.Key)
+	return c.noun()
+}
+
 // about describes a ref in messages.
 func about(ref provider.Ref) string {
 	if ref.Version != "" {
-		return fmt.Sprintf("secret %q version %q", ref.Key, ref.Version)
+		return fmt.Sprintf("%s %q version %q", nounOf(ref), ref.Key, ref.Version)
 	}
-	return fmt.Sprintf("secret %q", ref.Key)
+	return fmt.Sprintf("%s %q", nounOf(ref), ref.Key)
 }

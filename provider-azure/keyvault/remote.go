@@ -22,7 +22,7 @@ type remote struct {
 func (r remote) String() string { return about(provider.Ref{Key: r.Key}) }
 
 func remoteOf(t provider.Target) (remote, error) {
-	name, err := nameOf(t.Key)
+	name, err := writableName(t.Key)
 	if err != nil {
 		return remote{}, err
 	}
@@ -101,7 +101,7 @@ func (c *vault) current(ctx context.Context, r remote) (stored, error) { return 
 
 // version reads a version; empty means the current one.
 func (c *vault) version(ctx context.Context, r remote, version string) (stored, error) {
-	out, err := c.get(ctx, r.name, version)
+	out, err := c.get(ctx, r.name, version, nil)
 	if err != nil {
 		return stored{}, r.explain(ctx, err)
 	}

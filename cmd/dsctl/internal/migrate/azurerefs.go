@@ -39,10 +39,11 @@ func (f *field) vaultObjectKey(to string) {
 		f.invalid("the name of a secret, or secret/, cert/ or key/ with a name")
 	case of != azureSecret && extracted:
 		f.unsupported("External Secrets Operator extracts only secrets", "read it as an entry of data")
+	case of != azureSecret && f.fetchesTags():
+		f.unsupported("tags of certificates and keys are not converted", "write the entry yourself, or remove metadataPolicy")
 	case of == azureKey:
-		f.unsupported("the public part of a key is not read in the form of a JSON Web Key", "store it as a secret, or leave this object with External Secrets Operator")
-	case of == azureCertificate && f.fetchesTags():
-		f.unsupported("only the tags of secrets are read", "remove metadataPolicy, or leave this object with External Secrets Operator")
+		f.node = scalarNode(of+"/"+name, f.node)
+		f.exact(to)
 	case of == azureCertificate:
 		f.node = scalarNode(of+"/"+name, f.node)
 		f.changed(to, "the certificate is in PEM; in External Secrets Operator it is in DER", "check what readers of the Secret expect")
@@ -72,7 +73,7 @@ func (f *field) vaultObjectProperty(to string) {
 		scalar(to)(f)
 	case f.byAction(to):
 	case !fetches && of == azureKey:
-		f.exact(to) // The key is refused.
+		f.exact(to) // It is a member of the JSON Web Key.
 	case !fetches:
 		f.dropped("External Secrets Operator ignores it for a certificate")
 	case strings.HasPrefix(f.node.Value, "attribute."):

@@ -70,7 +70,7 @@ func azureObject(c *class, f *field) {
 	case o.name == "":
 		f.unsupported("it has no objectName", "correct it, and convert it again")
 	case o.of == azureKey:
-		at.unsupported("the public part of a key is not read", "store it as a secret, and read that")
+		at.unsupported("a key is not converted", "write an entry with the key key/NAME and the property publicKey")
 	case o.of != azureSecret && o.of != azureCertificate:
 		at.invalid("one of secret, key, cert")
 	case o.isVersion() && o.isForm():
