@@ -56,3 +56,33 @@ func TestParseURL(t *testing.T) {
 		})
 	}
 }
+
+func TestParseServer(t *testing.T) {
+	const refused = "spec.server: plain http is for the operator's own host (127.0.0.1, localhost) only; use https, or set spec.allowPlainHTTP if the network protects the traffic"
+	cases := map[string]struct {
+		reason            string
+		raw               string
+		allowed, operator bool
+		plain             bool
+		want              string
+	}{
+		"HTTPS":    {"TLS is not plain.", "https://example.com", false, false, false, ""},
+		"Loopback": {"The traffic to the own host stays on it.", "http://127.0.0.1:8200", false, false, false, ""},
+		"Refused":  {"The message names both fixes.", "http://example.com", false, false, true, refused},
+		"Allowed":  {"The store can allow it.", "http://example.com", true, false, true, ""},
+		"Operator": {"The operator can allow it for all stores.", "http://example.com", false, true, true, ""},
+		"Other":    {"Another scheme stays refused.", "ftp://example.com", true, true, false, "spec.server: must begin with https://"},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			_, plain, err := provider.ParseServer(plain{allowed: tc.operator}, "spec.server", tc.raw, tc.allowed)
+			got := ""
+			if err != nil {
+				got = err.Error()
+			}
+			if got != tc.want || plain != tc.plain {
+				t.Errorf("\n%s\nParseServer(%q): plain %t, error %q, want %t, %q", tc.reason, tc.raw, plain, got, tc.plain, tc.want)
+			}
+		})
+	}
+}

@@ -17,7 +17,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -271,7 +270,7 @@ func rotations(ctx context.Context, s *stack.Stack, r *Report, of route) error {
 		return err
 	}
 	for _, o := range objects {
-		if err := s.Admin.Create(ctx, deployment(o)); err != nil {
+		if err := s.Admin.Create(ctx, stack.Deployment(o.Namespace, o.Name)); err != nil {
 			return err
 		}
 	}
@@ -290,7 +289,7 @@ func rotations(ctx context.Context, s *stack.Stack, r *Report, of route) error {
 		}
 		for i := range all.Items {
 			d := &all.Items[i]
-			if err := roll(ctx, s, d); err != nil {
+			if err := s.RollOut(ctx, d); err != nil {
 				return err
 			}
 			_, restarted := d.Spec.Template.Annotations[v1alpha1.RestartAnnotationPrefix+d.Name]
@@ -309,27 +308,4 @@ func rotations(ctx context.Context, s *stack.Stack, r *Report, of route) error {
 		Value: percentile(slices.Collect(maps.Values(waits)), 99), Unit: "s", Bound: atMost(10),
 	})
 	return nil
-}
-
-// roll completes the rollout of a Deployment, as its controller would.
-func roll(ctx context.Context, s *stack.Stack, d *appsv1.Deployment) error {
-	if d.Status.ObservedGeneration == d.Generation {
-		return nil
-	}
-	d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1}
-	if err := s.Admin.Status().Update(ctx, d); !kerrors.IsConflict(err) {
-		return err
-	}
-	return nil
-}
-
-// deployment returns a Deployment whose pods use the Secret of an object.
-func deployment(o Object) *appsv1.Deployment {
-	labels := map[string]string{"app": o.Name}
-	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Name: o.Name}}
-	d.Spec.Selector, d.Spec.Template.Labels = &metav1.LabelSelector{MatchLabels: labels}, labels
-	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "app", Image: "app", EnvFrom: []corev1.EnvFromSource{
-		{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: o.Name}}},
-	}}}
-	return d
 }

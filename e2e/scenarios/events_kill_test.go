@@ -14,8 +14,6 @@ import (
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	corev1 "k8s.io/api/core/v1"
-	kerrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -124,21 +122,9 @@ func newStream(t *testing.T, objects int) *stream {
 		es.Spec.Data = []v1alpha1.DataEntry{{SecretKey: "value", RemoteRef: v1alpha1.RemoteRef{Key: f.ns + "/" + name}}}
 		es.Spec.Target.Restart = &v1alpha1.Restart{Auto: true, Window: "1s"}
 		must(t, shared.Admin.Create(t.Context(), es))
-		must(t, shared.Admin.Create(t.Context(), deployment(f.ns, name)))
+		must(t, shared.Admin.Create(t.Context(), stack.Deployment(f.ns, name)))
 	}
 	return f
-}
-
-// deployment returns a Deployment whose pods use a Secret.
-func deployment(namespace, secret string) *appsv1.Deployment {
-	labels := map[string]string{"app": secret}
-	d := &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: secret}}
-	d.Spec.Selector = &metav1.LabelSelector{MatchLabels: labels}
-	d.Spec.Template.Labels = labels
-	d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "app", Image: "app", EnvFrom: []corev1.EnvFromSource{
-		{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: secret}}},
-	}}}
-	return d
 }
 
 // repeat calls f at random moments until ctx ends.
@@ -219,12 +205,8 @@ func (f *stream) roll(ctx context.Context, t *testing.T) {
 				return
 			}
 			f.note(d)
-			if d.Status.ObservedGeneration == d.Generation {
-				continue
-			}
-			d.Status = appsv1.DeploymentStatus{ObservedGeneration: d.Generation, Replicas: 1, UpdatedReplicas: 1, ReadyReplicas: 1, AvailableReplicas: 1}
-			if err := shared.Admin.Status().Update(ctx, d); err != nil && !kerrors.IsConflict(err) && ctx.Err() == nil {
-				t.Error(err) // After a conflict, the event of the other change follows.
+			if err := shared.RollOut(ctx, d); err != nil && ctx.Err() == nil { // After a conflict, the event of the other change follows.
+				t.Error(err)
 			}
 		}
 	}

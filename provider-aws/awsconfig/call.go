@@ -84,3 +84,9 @@ func (c *Config) LoginFailure(err error, codes Codes) error {
 	}
 	return c.Explain(err, "", codes)
 }
+
+// NoList returns the error for an answer without the requested list. AWS sends an empty list if nothing
+// matches, so the answer does not come from AWS.
+func NoList(what string) error {
+	return provider.NewError(provider.Unavailable, "%s: the response is not from AWS; check spec.endpoint", what)
+}

@@ -34,7 +34,7 @@ func (c *Client) Find(ctx context.Context, q provider.Query) iter.Seq2[provider.
 			yield(provider.Value{}, err)
 			return
 		}
-		found.Emit(ctx, c, yield)
+		provider.Emit(found.Refs, c.BatchSize(), func(some []provider.Ref) []provider.Result { return c.GetBatch(ctx, some) }, yield)
 	}
 }
 
@@ -78,7 +78,7 @@ func (c *Client) findByPath(ctx context.Context, s scope, yield func(provider.Va
 	in := &ssm.GetParametersByPathInput{
 		Path: aws.String(path), Recursive: aws.Bool(true), WithDecryption: aws.Bool(true), MaxResults: aws.Int32(byPathSize),
 	}
-	var seen awsconfig.Listing
+	var seen provider.Listing
 	stopped := false
 	err := awsconfig.Pages(whatList, func(token *string) (*string, error) {
 		in.NextToken = token
@@ -117,10 +117,10 @@ func (c *Client) findByPath(ctx context.Context, s scope, yield func(provider.Va
 }
 
 // list returns the matching names, also by tags.
-func (c *Client) list(ctx context.Context, s scope) (*awsconfig.Listing, error) {
+func (c *Client) list(ctx context.Context, s scope) (*provider.Listing, error) {
 	filters, unfiltered := filters(s)
 	in := &ssm.DescribeParametersInput{ParameterFilters: filters, MaxResults: aws.Int32(describeSize)}
-	found := &awsconfig.Listing{}
+	found := &provider.Listing{}
 	err := awsconfig.Pages(whatList, func(token *string) (*string, error) {
 		in.NextToken = token
 		out, err := awsconfig.Call(ctx, c.config, c.api.DescribeParameters, in)

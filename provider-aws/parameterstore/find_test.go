@@ -8,7 +8,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
-	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig/awstest"
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
 )
@@ -167,7 +166,7 @@ func TestFindStops(t *testing.T) {
 }
 
 func TestFindTooMany(t *testing.T) {
-	srv, _ := filled(t, awsconfig.MaxFound+1)
+	srv, _ := filled(t, provider.MaxFound+1)
 	got, err := awstest.Found(t.Context(), client(t, srv), provider.Query{})
 	want := provider.NewError(provider.Invalid, "find: more than 10000 secrets match; narrow path, name or tags")
 	if diff := cmp.Diff(error(want), err); diff != "" || len(got) > 0 {

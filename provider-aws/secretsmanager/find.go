@@ -26,14 +26,14 @@ func (c *Client) Find(ctx context.Context, q provider.Query) iter.Seq2[provider.
 			yield(provider.Value{}, err)
 			return
 		}
-		found.Emit(ctx, c, yield)
+		provider.Emit(found.Refs, c.BatchSize(), func(some []provider.Ref) []provider.Result { return c.GetBatch(ctx, some) }, yield)
 	}
 }
 
-func (c *Client) list(ctx context.Context, q provider.Query) (*awsconfig.Listing, error) {
+func (c *Client) list(ctx context.Context, q provider.Query) (*provider.Listing, error) {
 	const what = "listing secrets"
 	in := &secretsmanager.ListSecretsInput{Filters: filters(c.config.Prefix+q.Path, q.Tags), MaxResults: aws.Int32(100)}
-	found := &awsconfig.Listing{}
+	found := &provider.Listing{}
 	err := awsconfig.Pages(what, func(token *string) (*string, error) {
 		in.NextToken = token
 		out, err := awsconfig.Call(ctx, c.config, c.api.ListSecrets, in)

@@ -13,7 +13,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
-	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig/awstest"
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
 )
@@ -131,7 +130,7 @@ func TestFindDeleted(t *testing.T) {
 
 func TestFindTooMany(t *testing.T) {
 	srv := awstest.Start(t)
-	for i := range awsconfig.MaxFound + 1 {
+	for i := range provider.MaxFound + 1 {
 		srv.Put(fmt.Sprintf("p/%05d", i), []byte("v"))
 	}
 	got, err := awstest.Found(t.Context(), client(t, srv), provider.Query{})

@@ -1,16 +1,10 @@
 package emulator
 
 import (
-	"crypto/tls"
 	"encoding/json"
-	"io"
-	"log"
-	"net"
 	"net/http"
 	"strings"
 	"time"
-
-	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
 )
@@ -27,10 +21,7 @@ type Server struct {
 	*vault
 	keyring
 	*identities
-
-	listener net.Listener
-	http     *http.Server
-	done     chan struct{}
+	*fake.Listener
 }
 
 // Start listens on a loopback address and serves until Close. It returns an error if it cannot listen.
@@ -39,52 +30,15 @@ func Start(opts ...Option) (*Server, error) {
 	for _, o := range opts {
 		o(&c)
 	}
-	l, err := net.Listen("tcp", c.address)
-	if err != nil {
-		return nil, errors.Wrap(err, "cannot listen")
-	}
-	if a, ok := l.Addr().(*net.TCPAddr); !ok || !a.IP.IsLoopback() {
-		return nil, errors.Join(errors.New("the address must be a loopback one: the emulator is no safe place for secrets"), l.Close())
-	}
 	v := &vault{config: c, secrets: map[string]*secret{}, keys: map[string]*secret{}}
-	s := &Server{
-		config: c, vault: v, keyring: keyring{v},
-		identities: &identities{config: c, apps: map[string]App{}, tokens: map[string]accessToken{}}, listener: l, done: make(chan struct{}),
-	}
-	s.http = &http.Server{Handler: s.handler(), ReadHeaderTimeout: 10 * time.Second, Protocols: &http.Protocols{}, ErrorLog: log.New(io.Discard, "", 0)}
-	s.http.Protocols.SetHTTP1(true)
-	s.http.Protocols.SetHTTP2(true)
-	s.http.Protocols.SetUnencryptedHTTP2(true)
-	serve := l
-	if c.tls != nil {
-		t := c.tls.Clone()
-		t.NextProtos = []string{"h2", "http/1.1"}
-		serve = tls.NewListener(l, t)
-	}
-	go func() {
-		defer close(s.done)
-		_ = s.http.Serve(serve) // returns ErrServerClosed after Close; the server has no place to report another error
-	}()
-	return s, nil
-}
-
-// URL returns the URL of the vault and of the logins.
-func (s *Server) URL() string {
-	if s.tls != nil {
-		return "https://" + s.listener.Addr().String()
-	}
-	return "http://" + s.listener.Addr().String()
-}
-
-// Close stops the server immediately, and closes the connections of calls in progress.
-func (s *Server) Close() error {
-	err := s.http.Close()
-	<-s.done
-	return err
+	s := &Server{config: c, vault: v, keyring: keyring{v}, identities: &identities{config: c, apps: map[string]App{}, tokens: map[string]accessToken{}}}
+	var err error
+	s.Listener, err = fake.Listen(c.address, c.tls, s.handler())
+	return s, err
 }
 
 // self returns the URL of this server with https, whatever it serves, because Azure's libraries accept no other.
-func (s *Server) self() string { return "https://" + s.listener.Addr().String() }
+func (s *Server) self() string { return "https://" + s.Address() }
 
 // An operation answers one kind of request with an object, or with a failure.
 type operation func(r *http.Request) (any, *failure)

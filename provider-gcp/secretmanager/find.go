@@ -9,15 +9,12 @@ import (
 	"strings"
 
 	pb "cloud.google.com/go/secretmanager/apiv1/secretmanagerpb"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/gcpconfig"
 )
 
 const (
-	// maxFound is the maximum number of secrets that a query can select.
-	maxFound = 10000
 	// pageSize is the requested number of secrets per page. Google can return fewer.
 	pageSize = 1000
 	// parallel is the maximum number of concurrent reads for one query.
@@ -29,43 +26,20 @@ const (
 // other error fails the query, also that of a disabled version, because an incomplete list would delete keys.
 func (c *Client) Find(ctx context.Context, q provider.Query) iter.Seq2[provider.Value, error] {
 	return func(yield func(provider.Value, error) bool) {
-		keys, err := c.list(ctx, q)
+		found, err := c.list(ctx, q)
 		if err != nil {
 			yield(provider.Value{}, err)
 			return
 		}
-		for some := range slices.Chunk(keys, parallel) {
-			for _, r := range c.readAll(ctx, some) {
-				if provider.IsNotFound(r.Err) {
-					continue
-				}
-				if !yield(r.Value, r.Err) || r.Err != nil {
-					return
-				}
-			}
-		}
+		read := func(ref provider.Ref) (provider.Value, error) { return c.Get(ctx, ref) }
+		provider.Emit(found.Refs, parallel, func(some []provider.Ref) []provider.Result { return provider.ReadEach(some, parallel, read) }, yield)
 	}
-}
-
-// readAll reads secrets concurrently.
-func (c *Client) readAll(ctx context.Context, keys []string) []provider.Result {
-	results := make([]provider.Result, len(keys))
-	var g errgroup.Group
-	for i, key := range keys {
-		g.Go(func() error {
-			results[i].Value, results[i].Err = c.Get(ctx, provider.Ref{Key: key})
-			return nil
-		})
-	}
-	_ = g.Wait() // Each result carries its own error.
-	return results
 }
 
 // list returns each matching secret once. Pages can repeat a secret if secrets change while they are fetched.
-func (c *Client) list(ctx context.Context, q provider.Query) ([]string, error) {
+func (c *Client) list(ctx context.Context, q provider.Query) (*provider.Listing, error) {
 	in := &pb.ListSecretsRequest{Parent: c.parent, PageSize: pageSize, Filter: filter(q)}
-	var keys []string
-	seen, pages := map[string]bool{}, map[string]bool{}
+	found, pages := &provider.Listing{}, map[string]bool{}
 	for {
 		out, err := gcpconfig.Call(ctx, c.config, c.api.ListSecrets, in, params("parent", c.parent))
 		if err != nil {
@@ -76,16 +50,15 @@ func (c *Client) list(ctx context.Context, q provider.Query) ([]string, error) {
 			if err != nil {
 				return nil, err
 			}
-			if !seen[id] && selects(q, id, s.GetLabels()) {
-				seen[id] = true
-				keys = append(keys, id)
+			if !selects(q, id, s.GetLabels()) {
+				continue
+			}
+			if _, err := found.Add(id); err != nil {
+				return nil, err
 			}
 		}
-		if len(keys) > maxFound {
-			return nil, provider.NewError(provider.Invalid, "find: more than %d secrets match; narrow path, name or tags", maxFound)
-		}
 		if in.PageToken = out.GetNextPageToken(); in.PageToken == "" {
-			return keys, nil
+			return found, nil
 		}
 		if pages[in.PageToken] {
 			return nil, provider.NewError(provider.Unavailable, "listing secrets: Google repeats the same page of the list")

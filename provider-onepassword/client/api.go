@@ -66,13 +66,12 @@ type api struct {
 func operation(r *http.Request) string {
 	_, path, _ := strings.Cut(r.URL.Path, "/v1/")
 	parts := strings.Split(path, "/")
-	name := map[int]string{1: "vaults", 3: "items", 4: "item", 7: "file"}[len(parts)]
-	return map[string]string{http.MethodGet: "get-", http.MethodPost: "create-", http.MethodPut: "replace-", http.MethodDelete: "delete-"}[r.Method] + name
+	return "get-" + map[int]string{1: "vaults", 3: "items", 4: "item", 7: "file"}[len(parts)]
 }
 
 // isListing reports whether the answer to a request can be as large as a list.
 func isListing(r *http.Request) bool {
-	return strings.HasSuffix(r.URL.Path, "s") && r.Method == http.MethodGet
+	return strings.HasSuffix(r.URL.Path, "s")
 }
 
 // listVaults returns the vaults to which the token has access.

@@ -5,8 +5,6 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -119,15 +117,5 @@ func (c *Client) BatchSize() int { return batchSize }
 // GetBatch finds the items with one list of each vault, and then reads several at a time.
 func (c *Client) GetBatch(ctx context.Context, refs []provider.Ref) []provider.Result {
 	c.locateAll(ctx, refs)
-	results := make([]provider.Result, len(refs))
-	var g errgroup.Group
-	g.SetLimit(parallel)
-	for i, ref := range refs {
-		g.Go(func() error {
-			results[i].Value, results[i].Err = c.Get(ctx, ref)
-			return nil
-		})
-	}
-	_ = g.Wait() // Each result has its own error.
-	return results
+	return provider.ReadEach(refs, parallel, func(ref provider.Ref) (provider.Value, error) { return c.Get(ctx, ref) })
 }

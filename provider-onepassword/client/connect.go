@@ -38,22 +38,9 @@ const (
 	vaultsField = "spec.vaults"
 )
 
-// plainHTTP allows plain http, as spec.allowPlainHTTP requests.
-type plainHTTP struct{ provider.Credentials }
-
-// PlainHTTPAllowed implements provider.PlainHTTPAllower.
-func (plainHTTP) PlainHTTPAllowed() bool { return true }
-
 func connect(ctx context.Context, spec *v1alpha1.OnePasswordConnectSpec, creds provider.Credentials) (provider.Client, error) {
-	at := creds
-	if spec.AllowPlainHTTP {
-		at = plainHTTP{creds}
-	}
-	u, err := provider.ParseURL(at, hostField, spec.ConnectHost)
+	u, plain, err := provider.ParseServer(creds, hostField, spec.ConnectHost, spec.AllowPlainHTTP)
 	if err != nil {
-		if !spec.AllowPlainHTTP && strings.HasPrefix(spec.ConnectHost, "http://") {
-			return nil, provider.NewError(provider.ClassOf(err), "%s, or set spec.allowPlainHTTP if the network protects the traffic", err)
-		}
 		return nil, err
 	}
 	if len(spec.Vaults) == 0 {
@@ -84,6 +71,6 @@ func connect(ctx context.Context, spec *v1alpha1.OnePasswordConnectSpec, creds p
 			http: provider.NewHTTPClient(transport, operation, isListing),
 		},
 		names: spec.Vaults, place: provider.Address(u) + " " + string(provider.EncodeJSON(spec.Vaults)),
-		plain: u.Scheme == "http" && !provider.Loopback(u.Hostname()),
+		plain: plain,
 	}, nil
 }

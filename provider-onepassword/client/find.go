@@ -6,13 +6,8 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
-
-// maxFound is the maximum number of items that a query can select.
-const maxFound = 10_000
 
 // Find lists the items of all vaults, and then reads several at a time. It omits items that are deleted in the meantime. Any other
 // error fails the query, because an incomplete list would delete keys.
@@ -23,16 +18,8 @@ func (c *Client) Find(ctx context.Context, q provider.Query) iter.Seq2[provider.
 			yield(provider.Value{}, err)
 			return
 		}
-		for some := range slices.Chunk(found, parallel) {
-			for _, r := range c.readAll(ctx, some) {
-				if provider.IsNotFound(r.Err) {
-					continue
-				}
-				if !yield(r.Value, r.Err) || r.Err != nil {
-					return
-				}
-			}
-		}
+		read := func(m match) (provider.Value, error) { return c.match(ctx, m) }
+		provider.Emit(found, parallel, func(some []match) []provider.Result { return provider.ReadEach(some, parallel, read) }, yield)
 	}
 }
 
@@ -69,8 +56,8 @@ func (c *Client) list(ctx context.Context, q provider.Query) ([]match, error) {
 			seen[title] = true
 		}
 	}
-	if len(found) > maxFound {
-		return nil, provider.NewError(provider.Invalid, "find: more than %d items match; narrow path, name or tags", maxFound)
+	if len(found) > provider.MaxFound {
+		return nil, provider.NewError(provider.Invalid, "find: more than %d items match; narrow path, name or tags", provider.MaxFound)
 	}
 	return found, nil
 }
@@ -91,24 +78,14 @@ func selects(q provider.Query, i item) bool {
 	return true
 }
 
-// readAll reads items concurrently.
-func (c *Client) readAll(ctx context.Context, found []match) []provider.Result {
-	results := make([]provider.Result, len(found))
-	var g errgroup.Group
-	for n, m := range found {
-		g.Go(func() error {
-			i, err := c.api.getItem(ctx, m.at)
-			if err == nil && i.Title != m.title {
-				err = changed(i)
-			}
-			if err != nil {
-				results[n].Err = named(m.title, err)
-				return nil
-			}
-			results[n].Value, results[n].Err = c.value(ctx, provider.Ref{Key: m.title}, i)
-			return nil
-		})
+// match reads an item that must still have the title.
+func (c *Client) match(ctx context.Context, m match) (provider.Value, error) {
+	i, err := c.api.getItem(ctx, m.at)
+	if err == nil && i.Title != m.title {
+		err = changed(i)
 	}
-	_ = g.Wait() // Each result has its own error.
-	return results
+	if err != nil {
+		return provider.Value{}, named(m.title, err)
+	}
+	return c.value(ctx, provider.Ref{Key: m.title}, i)
 }

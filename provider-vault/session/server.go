@@ -120,30 +120,16 @@ func forgetEnvironment() {
 	}
 }
 
-// plainHTTP are Credentials with which an address can be http://.
-type plainHTTP struct{ provider.Credentials }
-
-// PlainHTTPAllowed implements provider.PlainHTTPAllower.
-func (plainHTTP) PlainHTTPAllowed() bool { return true }
-
 // checkAddress rejects addresses that cannot be used, or must not. It reports whether the address is http:// on another host.
 func checkAddress(creds provider.Credentials, spec *v1alpha1.VaultServer) (plain bool, err error) {
 	if spec.Server == "" {
 		return false, provider.NewError(provider.Invalid, "spec.server: not set; write it as https://host:port")
 	}
-	u, err := provider.ParseURL(plainHTTP{creds}, "spec.server", spec.Server)
-	if err != nil {
-		return false, err
+	u, plain, err := provider.ParseServer(creds, "spec.server", spec.Server, spec.AllowPlainHTTP)
+	if err == nil && strings.Contains(u.Path, "..") {
+		err = provider.NewError(provider.Invalid, "spec.server: the path must not contain \"..\"; write it as https://host:port")
 	}
-	plain = u.Scheme == "http" && !provider.Loopback(u.Hostname())
-	allowed, _ := creds.(provider.PlainHTTPAllower)
-	switch {
-	case strings.Contains(u.Path, ".."):
-		return plain, provider.NewError(provider.Invalid, "spec.server: the path must not contain \"..\"; write it as https://host:port")
-	case plain && !spec.AllowPlainHTTP && (allowed == nil || !allowed.PlainHTTPAllowed()):
-		return plain, provider.NewError(provider.Invalid, "spec.server: plain http is for the operator's own host (127.0.0.1, localhost) only; use https, or set spec.allowPlainHTTP if the network protects the traffic")
-	}
-	return plain, nil
+	return plain, err
 }
 
 // headersOf returns the headers of every request.
