@@ -107,17 +107,6 @@ func InnerCode(err error) string {
 	return inner
 }
 
-// Explain turns the error of a call into a provider.Error. what names the object of the call. Azure's text is not used: it can contain
-// what was sent or received.
-func Explain(ctx context.Context, err error, what string) *provider.Error {
-	return explainCall(ctx, err, what, Access{role: ReadSecret.role, missing: ReadSecret.missing})
-}
-
-// ExplainRead is Explain for a read. An error about a missing permission names the permission or the role.
-func ExplainRead(ctx context.Context, err error, what string, needs Access) *provider.Error {
-	return explainCall(ctx, err, what, needs)
-}
-
 // An Access is the access that a call needs.
 type Access struct {
 	permission string // of an access policy, as the rest of "the permission"
@@ -125,13 +114,17 @@ type Access struct {
 	missing    string // the code of Key Vault for an object that does not exist
 }
 
-// These are what the reads of one secret and one key need.
+// These are what calls need: a list of secrets, reads of one secret and one key, and writes.
 var (
-	ReadSecret = Access{permission: " Get of secrets", role: "Key Vault Secrets User", missing: "SecretNotFound"}
-	ReadKey    = Access{permission: " Get of keys", role: "Key Vault Crypto User", missing: "KeyNotFound"}
+	ListSecrets = Access{role: "Key Vault Secrets User", missing: "SecretNotFound"}
+	ReadSecret  = Access{permission: " Get of secrets", role: "Key Vault Secrets User", missing: "SecretNotFound"}
+	ReadKey     = Access{permission: " Get of keys", role: "Key Vault Crypto User", missing: "KeyNotFound"}
+	WriteSecret = Access{role: "Key Vault Secrets Officer", missing: "SecretNotFound"}
 )
 
-func explainCall(ctx context.Context, err error, what string, needs Access) *provider.Error {
+// Explain turns the error of a call into a provider.Error. what names the object of the call. Azure's text is not used: it can contain
+// what was sent or received.
+func Explain(ctx context.Context, err error, what string, needs Access) *provider.Error {
 	var own *provider.Error
 	if errors.As(err, &own) {
 		return own
@@ -175,7 +168,7 @@ func explainCall(ctx context.Context, err error, what string, needs Access) *pro
 
 // ExplainList is Explain for a list. A vault always has a list, so NotFound proves nothing.
 func ExplainList(ctx context.Context, err error, what string) error {
-	e := Explain(ctx, err, what)
+	e := Explain(ctx, err, what, ListSecrets)
 	switch _, inner := codes(err); {
 	case e.Class == provider.NotFound:
 		return provider.NewError(provider.Unavailable, "%s: spec.vaultURL: the response is not that of Key Vault; check the address", what)

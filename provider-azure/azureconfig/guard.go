@@ -54,13 +54,12 @@ func (p place) checkChallenge(tenant, header string) error {
 		values[m[1]] = m[2]
 	}
 	authority, err := url.Parse(values["authorization"])
-	named := strings.Trim(values["authorization"], " ")
 	resource := values["resource"]
 	if resource == "" {
 		resource = strings.TrimSuffix(values["scope"], "/.default")
 	}
 	switch {
-	case !strings.EqualFold(scheme, "Bearer") || err != nil || named == "" || resource == "":
+	case !strings.EqualFold(scheme, "Bearer") || err != nil || values["authorization"] == "" || resource == "":
 		return provider.NewError(provider.Unavailable, "spec.vaultURL: the response has no challenge of Key Vault; check the address")
 	case authority.Scheme != "https" || !p.isAuthority(authority.Host):
 		return provider.NewError(provider.Invalid, "spec.environment: the vault names another authority than that of the environment; correct environment or vaultURL")

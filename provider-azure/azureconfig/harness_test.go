@@ -161,7 +161,7 @@ func read(t *testing.T, n Network, spec *v1alpha1.AzureSpec, from creds) error {
 		_, err = api.GetSecret(ctx, "db", "", nil)
 	}
 	if err != nil {
-		return Explain(ctx, err, "db")
+		return Explain(ctx, err, "db", ReadSecret)
 	}
 	return nil
 }

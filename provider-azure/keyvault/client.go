@@ -129,7 +129,7 @@ func (c *vault) get(ctx context.Context, name, version string, options *azsecret
 // explain explains the error of a read.
 func explain(ctx context.Context, err error, ref provider.Ref) error {
 	of, _ := split(ref.Key)
-	return azureconfig.ExplainRead(ctx, err, about(ref), accesses[of])
+	return azureconfig.Explain(ctx, err, about(ref), accesses[of])
 }
 
 // accesses are what the reads of a collection need. A certificate is read as the secret of the same name.

@@ -3,19 +3,16 @@ package keyvault
 import (
 	"context"
 	"iter"
-	"slices"
 	"strings"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/runtime"
 	"github.com/Azure/azure-sdk-for-go/sdk/security/keyvault/azsecrets"
-	"golang.org/x/sync/errgroup"
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-azure/azureconfig"
 )
 
 const (
-	// maxFound is the maximum number of secrets that a query can select.
-	maxFound = 10000
 	// parallel is the maximum number of concurrent reads for one query.
 	parallel = 16
 )
@@ -25,87 +22,72 @@ const (
 // keys.
 func (c *Client) Find(ctx context.Context, q provider.Query) iter.Seq2[provider.Value, error] {
 	return func(yield func(provider.Value, error) bool) {
-		keys, err := c.list(ctx, q)
+		found, err := c.list(ctx, q)
 		if err != nil {
 			yield(provider.Value{}, err)
 			return
 		}
-		for some := range slices.Chunk(keys, parallel) {
-			for _, r := range c.readAll(ctx, some) {
-				if provider.IsNotFound(r.Err) {
-					continue
-				}
-				if !yield(r.Value, r.Err) || r.Err != nil {
-					return
-				}
-			}
-		}
+		read := func(ref provider.Ref) (provider.Value, error) { return c.Get(ctx, ref) }
+		provider.Emit(found.Refs, parallel, func(some []provider.Ref) []provider.Result { return provider.ReadEach(some, parallel, read) }, yield)
 	}
 }
 
-// readAll reads secrets concurrently.
-func (c *Client) readAll(ctx context.Context, keys []string) []provider.Result {
-	results := make([]provider.Result, len(keys))
-	var g errgroup.Group
-	for i, key := range keys {
-		g.Go(func() error {
-			results[i].Value, results[i].Err = c.Get(ctx, provider.Ref{Key: key})
-			return nil
-		})
-	}
-	_ = g.Wait() // Each result carries its own error.
-	return results
-}
-
-// list returns each matching secret once. Pages can repeat a secret if secrets change while they are fetched.
-func (c *Client) list(ctx context.Context, q provider.Query) ([]string, error) {
-	var keys []string
-	seen, links := map[string]bool{}, map[string]bool{}
-	for page, err := range c.pages(ctx) {
+// list returns each matching secret once.
+func (c *Client) list(ctx context.Context, q provider.Query) (*provider.Listing, error) {
+	found := &provider.Listing{}
+	for all, err := range c.pages(ctx) {
 		if err != nil {
 			return nil, err
 		}
-		for _, s := range page.Value {
+		for _, s := range all {
 			name, _, ok := parseID(s.ID)
 			if !ok {
 				return nil, provider.NewError(provider.Unavailable, "listing secrets: the response of Key Vault has a secret without a valid name")
 			}
-			if !seen[name] && (s.Managed == nil || !*s.Managed) && selects(q, name, s.Tags) {
-				seen[name] = true
-				keys = append(keys, name)
+			if deref(s.Managed) || !selects(q, name, s.Tags) {
+				continue
+			}
+			if _, err := found.Add(name); err != nil {
+				return nil, err
 			}
 		}
-		if len(keys) > maxFound {
-			return nil, provider.NewError(provider.Invalid, "find: more than %d secrets match; narrow path, name or tags", maxFound)
-		}
-		if page.NextLink == nil {
-			continue
-		}
-		if links[*page.NextLink] {
-			return nil, provider.NewError(provider.Unavailable, "listing secrets: Key Vault repeats the same page of the list")
-		}
-		links[*page.NextLink] = true
 	}
-	return keys, nil
+	return found, nil
 }
 
-// pages yields the pages of the list of all secrets. A page without a list is Unavailable.
-func (c *Client) pages(ctx context.Context) iter.Seq2[azsecrets.ListSecretPropertiesResponse, error] {
-	return func(yield func(azsecrets.ListSecretPropertiesResponse, error) bool) {
-		pager := c.api.NewListSecretPropertiesPager(nil)
-		for pager.More() {
-			err := c.config.Ready(ctx)
-			var page azsecrets.ListSecretPropertiesResponse
+// pages yields the pages of the list of all secrets.
+func (c *vault) pages(ctx context.Context) iter.Seq2[[]*azsecrets.SecretProperties, error] {
+	const what = "listing secrets"
+	of := func(p azsecrets.ListSecretPropertiesResponse) azsecrets.SecretPropertiesListResult {
+		return p.SecretPropertiesListResult
+	}
+	return pagesOf(ctx, c.config, c.api.NewListSecretPropertiesPager(nil), of, what, func(err error) error { return azureconfig.ExplainList(ctx, err, what) })
+}
+
+// pagesOf yields the pages of a list, and at the end an error, if there is one. A page without a list, and one that comes again, are
+// Unavailable. what describes the list.
+func pagesOf[T any](
+	ctx context.Context, config *azureconfig.Config, pager *runtime.Pager[T], of func(T) azsecrets.SecretPropertiesListResult, what string, explain func(error) error,
+) iter.Seq2[[]*azsecrets.SecretProperties, error] {
+	return func(yield func([]*azsecrets.SecretProperties, error) bool) {
+		for links := map[string]bool{}; pager.More(); {
+			err := config.Ready(ctx)
+			var next T
 			if err == nil {
-				page, err = pager.NextPage(ctx)
+				next, err = pager.NextPage(ctx)
 			}
-			switch {
+			page := of(next)
+			switch link := deref(page.NextLink); {
 			case err != nil:
-				err = azureconfig.ExplainList(ctx, err, "listing secrets")
+				err = explain(err)
 			case page.Value == nil:
-				err = provider.NewError(provider.Unavailable, "listing secrets: spec.vaultURL: the response is not that of Key Vault; check the address")
+				err = provider.NewError(provider.Unavailable, "%s: spec.vaultURL: the response is not that of Key Vault; check the address", what)
+			case links[link]:
+				err = provider.NewError(provider.Unavailable, "%s: Key Vault repeats the same page of the list", what)
+			case link != "":
+				links[link] = true
 			}
-			if !yield(page, err) || err != nil {
+			if !yield(page.Value, err) || err != nil {
 				return
 			}
 		}

@@ -35,7 +35,7 @@ func (r remote) explain(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
 	}
-	return azureconfig.Explain(ctx, err, r.String())
+	return azureconfig.Explain(ctx, err, r.String(), azureconfig.WriteSecret)
 }
 
 func (r remote) changed() error {
@@ -108,10 +108,10 @@ func (c *vault) version(ctx context.Context, r remote, version string) (stored, 
 	got, is, ok := parseID(out.ID)
 	switch {
 	case !ok || out.Value == nil || is == "":
-		return stored{}, provider.NewError(provider.Unavailable, "%s: spec.vaultURL: the response is not that of Key Vault; check the address", r)
+		return stored{}, notKeyVault(provider.Ref{Key: r.Key})
 	case got != r.name:
 		return stored{}, otherName(provider.Ref{Key: r.Key}, got, r.name)
-	case out.Managed != nil && *out.Managed:
+	case deref(out.Managed):
 		return stored{}, provider.NewError(provider.Invalid, "%s: is part of a certificate, which cannot be pushed to; choose another key", r)
 	}
 	return stored{out.Secret, is}, nil
@@ -134,27 +134,20 @@ func (c *vault) versions(ctx context.Context, r remote) (map[string]bool, error)
 }
 
 func (c *vault) eachVersion(ctx context.Context, r remote, do func(id string, s *azsecrets.SecretProperties)) error {
-	links := map[string]bool{}
-	for pager := c.api.NewListSecretPropertiesVersionsPager(r.name, nil); pager.More(); {
-		if err := c.config.Ready(ctx); err != nil {
+	of := func(p azsecrets.ListSecretPropertiesVersionsResponse) azsecrets.SecretPropertiesListResult {
+		return p.SecretPropertiesListResult
+	}
+	explain := func(err error) error { return r.explain(ctx, err) }
+	for all, err := range pagesOf(ctx, c.config, c.api.NewListSecretPropertiesVersionsPager(r.name, nil), of, r.String(), explain) {
+		if err != nil {
 			return err
 		}
-		page, err := pager.NextPage(ctx)
-		if err != nil {
-			return r.explain(ctx, err)
-		}
-		for _, s := range page.Value {
+		for _, s := range all {
 			got, id, ok := parseID(s.ID)
 			if !ok || got != r.name || id == "" {
 				return provider.NewError(provider.Unavailable, "%s: the list of versions is not that of Key Vault; check spec.vaultURL", r)
 			}
 			do(id, s)
-		}
-		if page.NextLink != nil {
-			if links[*page.NextLink] {
-				return provider.NewError(provider.Unavailable, "%s: Key Vault repeats the same page of the list", r)
-			}
-			links[*page.NextLink] = true
 		}
 	}
 	return nil

@@ -136,6 +136,7 @@ func TestOverlap(t *testing.T) {
 		"One":        {"A value of another client is returned as lost.", []string{"theirs"}, nil, "ours", "theirs", "", emulator.Fault{}},
 		"Same":       {"The same value is not lost.", []string{"ours"}, nil, "ours", "", "", emulator.Fault{}},
 		"Unlisted":   {"The error names the version if the others cannot be listed.", []string{"theirs"}, nil, "ours", "", "cannot be checked: ", emulator.Fault{Call: emulator.CallVersions, Status: http.StatusForbidden, Code: "Forbidden", Inner: "ForbiddenByRbac"}},
+		"NoList":     {"An answer without a list does not prove that there are no others.", []string{"theirs"}, nil, "ours", "", "cannot be checked: ", emulator.Fault{Call: emulator.CallVersions, Body: emulator.BodyNoValue}},
 		"Disabled":   {"The error names a version that cannot be restored.", []string{"theirs"}, emulator.Disabled(), "ours", "", "cannot be restored: ", emulator.Fault{}},
 		"Unreadable": {"The error names a version that cannot be read.", []string{"theirs"}, nil, "ours", "", "cannot be checked: ", emulator.Fault{Call: emulator.CallGet, Status: http.StatusForbidden, Code: "Forbidden", Inner: "ForbiddenByRbac"}},
 	}
@@ -149,8 +150,11 @@ func TestOverlap(t *testing.T) {
 			w, err := c.Update(soon(t), target(""), o, []byte(tc.data))
 			if tc.part != "" {
 				class := provider.Denied
-				if tc.option != nil {
+				switch {
+				case tc.option != nil:
 					class = provider.Invalid
+				case tc.fault.Body != "":
+					class = provider.Unavailable
 				}
 				fails(t, tc.reason, err, class, tc.part)
 				return
@@ -279,6 +283,27 @@ func TestDeleteOverlap(t *testing.T) {
 	fails(t, "A deletion that covers a version of another client is a conflict.", c.Delete(ctx, target(""), o), provider.Conflict, "another client changed it")
 	if diff := cmp.Diff("theirs", string(observe(t, c, "").Data)); diff != "" {
 		t.Errorf("value: -want, +got:\n%s", diff)
+	}
+}
+
+// TestWriteDenied denies writes: the message names the role that allows them, and not one that only reads.
+func TestWriteDenied(t *testing.T) {
+	for call, write := range map[string]func(*Client, provider.Observed) error{
+		emulator.CallSet: func(c *Client, o provider.Observed) error {
+			_, err := c.Update(soon(t), target(""), o, []byte("new"))
+			return err
+		},
+		emulator.CallUpdate: func(c *Client, o provider.Observed) error { return c.Mark(soon(t), target(""), o, "other") },
+		emulator.CallDelete: func(c *Client, o provider.Observed) error { return c.Delete(soon(t), target(""), o) },
+	} {
+		t.Run(call, func(t *testing.T) {
+			srv := start(t)
+			c := client(t, srv)
+			create(t, c, "", "ours")
+			o := observe(t, c, "")
+			srv.Inject(emulator.Fault{Call: call, Status: http.StatusForbidden, Code: "Forbidden", Inner: "ForbiddenByRbac"})
+			fails(t, "A write needs another role than a read.", write(c, o), provider.Denied, "a role such as Key Vault Secrets Officer")
+		})
 	}
 }
 
