@@ -19,12 +19,11 @@ type cloud struct {
 	suffix string
 }
 
-// clouds are those of https://learn.microsoft.com/azure/key-vault/general/about-keys-secrets-certificates and
-// https://learn.microsoft.com/entra/identity-platform/authentication-national-cloud.
+// clouds are those of https://learn.microsoft.com/entra/identity-platform/authentication-national-cloud.
 var clouds = map[v1alpha1.Environment]cloud{
-	v1alpha1.PublicCloud:       {"https://login.microsoftonline.com", []string{"login.windows.net", "login.microsoft.com", "sts.windows.net"}, "vault.azure.net"},
-	v1alpha1.ChinaCloud:        {"https://login.chinacloudapi.cn", []string{"login.partner.microsoftonline.cn"}, "vault.azure.cn"},
-	v1alpha1.USGovernmentCloud: {"https://login.microsoftonline.us", []string{"login.usgovcloudapi.net"}, "vault.usgovcloudapi.net"},
+	v1alpha1.PublicCloud:       {"https://login.microsoftonline.com", []string{"login.windows.net", "login.microsoft.com", "sts.windows.net"}, v1alpha1.VaultDomains[v1alpha1.PublicCloud]},
+	v1alpha1.ChinaCloud:        {"https://login.chinacloudapi.cn", []string{"login.partner.microsoftonline.cn"}, v1alpha1.VaultDomains[v1alpha1.ChinaCloud]},
+	v1alpha1.USGovernmentCloud: {"https://login.microsoftonline.us", []string{"login.usgovcloudapi.net"}, v1alpha1.VaultDomains[v1alpha1.USGovernmentCloud]},
 }
 
 // A place is where a vault is, and where tokens for it come from.

@@ -29,8 +29,6 @@ const (
 
 	// machineHost is the address of the instance metadata service.
 	machineHost = "169.254.169.254"
-	// federatedAudience is the audience that Microsoft Entra ID expects in a federated token.
-	federatedAudience = "api://AzureADTokenExchange"
 )
 
 // A source creates a credential of Azure's library.
@@ -105,7 +103,7 @@ func federatedOf(tenant string, a *v1alpha1.FederatedServiceAccount, creds provi
 	}
 	audiences := a.Audiences
 	if len(audiences) == 0 {
-		audiences = []string{federatedAudience}
+		audiences = []string{v1alpha1.FederatedAudience}
 	}
 	return source{accountField, false, func(ctx context.Context, o azcore.ClientOptions) (azcore.TokenCredential, error) {
 		// Azure's library would keep only the text of this error.

@@ -26,11 +26,18 @@ type Event struct {
 	// Namespace is the one whose credentials for the store have changed, if credentials are looked up in the
 	// namespace of the referring object. It is empty for credentials in the store's own namespace.
 	Namespace string
-	// Missed is the Kind and name of an event source, separated by a slash, that did not report a change of a secret which an object
-	// of the namespace reads. It is empty otherwise.
-	Missed string
+	// Missed says that an event source has missed a change. Then no other field is set. It is nil otherwise.
+	Missed *Missed
 	// Change says that a remote secret of stores of the Kind has changed; nil if the store or its credentials have.
 	Change *Change
+}
+
+// Missed is a change of a secret that an event source did not report.
+type Missed struct {
+	// By is the Kind and name of the event source, separated by a slash.
+	By string
+	// Namespace is that of an object that reads the secret.
+	Namespace string
 }
 
 // A Bus delivers events to the controllers that subscribe to them. The zero Bus is ready for use.

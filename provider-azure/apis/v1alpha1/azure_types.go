@@ -17,6 +17,17 @@ const (
 	CustomEnvironment Environment = "Custom"
 )
 
+// VaultDomains are the domains of the vaults of each environment but CustomEnvironment, by
+// https://learn.microsoft.com/azure/key-vault/general/about-keys-secrets-certificates.
+var VaultDomains = map[Environment]string{
+	PublicCloud:       "vault.azure.net",
+	ChinaCloud:        "vault.azure.cn",
+	USGovernmentCloud: "vault.usgovcloudapi.net",
+}
+
+// FederatedAudience is the default audience of the token of a ServiceAccount: the one that Microsoft Entra ID expects.
+const FederatedAudience = "api://AzureADTokenExchange"
+
 // AzureSpec describes the vault, its cloud, and how to log in.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.environment) && self.environment == 'Custom') == has(self.customCloudConfig)",message="set customCloudConfig with environment Custom, and only then"

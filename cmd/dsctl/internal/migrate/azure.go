@@ -22,18 +22,10 @@ const (
 const (
 	clientIDAnnotation = "azure.workload.identity/client-id"
 	tenantIDAnnotation = "azure.workload.identity/tenant-id"
-	tokenExchange      = "api://AzureADTokenExchange"
 )
 
 // azureStack is the environment whose addresses are in customCloudConfig.
 const azureStack = "AzureStackCloud"
-
-// azureVaults are the domains of the vaults of each cloud that a store can name.
-var azureVaults = map[string]string{
-	string(azure.PublicCloud):       "vault.azure.net",
-	string(azure.ChinaCloud):        "vault.azure.cn",
-	string(azure.USGovernmentCloud): "vault.usgovcloudapi.net",
-}
 
 const azureAt = "spec.provider.azurekv"
 
@@ -45,7 +37,7 @@ var azureStore = rules{
 	azureAt + ".useAzureSDK":                               usesAzureSDK,
 	azureAt + ".authType":                                  azureAuthType,
 	azureAt + ".identityId":                                azureLogins(unlessEmpty("spec.auth.managedIdentity.clientID"), managedIdentity),
-	azureAt + ".serviceAccountRef":                         azureLogins(serviceAccount("spec.auth.serviceAccountRef", tokenExchange), federated),
+	azureAt + ".serviceAccountRef":                         azureLogins(serviceAccount("spec.auth.serviceAccountRef", azure.FederatedAudience), federated),
 	azureAt + ".authSecretRef.clientId":                    azureLogins(azureClientID, servicePrincipal, federated),
 	azureAt + ".authSecretRef.tenantId":                    azureLogins(never("tenantID is text, and no reference to a Secret", "write the ID of the tenant into tenantId, and remove the reference"), federated),
 	azureAt + ".authSecretRef.clientSecret":                azureLogins(secretKey("spec.auth.clientSecret.clientSecretRef", ""), servicePrincipal),
@@ -120,7 +112,7 @@ func vaultURL(f *field) {
 	domain := f.vaultDomain()
 	switch {
 	case u.Scheme != "https":
-		f.unsupported("a vault is read only with https://", "write the address as https://NAME."+cmp.Or(domain, azureVaults[string(azure.PublicCloud)]))
+		f.unsupported("a vault is read only with https://", "write the address as https://NAME."+cmp.Or(domain, azure.VaultDomains[azure.PublicCloud]))
 	case u.Path != "" && u.Path != "/":
 		f.unsupported("the address of a vault has no path", "write it as https://"+u.Host)
 	case domain != "" && !unknown(domain) && !strings.HasSuffix(strings.ToLower(u.Hostname()), "."+domain):
@@ -133,14 +125,14 @@ func vaultURL(f *field) {
 // vaultDomain returns the domain of the vaults of the store's cloud; "" if the store does not name it.
 func (f *field) vaultDomain() string {
 	store := child(f.object.node, "spec", "provider", "azurekv")
-	return cmp.Or(text(store, "customCloudConfig", "keyVaultDNSSuffix"), azureVaults[cmp.Or(text(store, "environmentType"), string(azure.PublicCloud))])
+	return cmp.Or(text(store, "customCloudConfig", "keyVaultDNSSuffix"), azure.VaultDomains[azure.Environment(cmp.Or(text(store, "environmentType"), string(azure.PublicCloud)))])
 }
 
 // azureEnvironment moves the name of a cloud. With customCloudConfig, the environment is always Custom.
 func azureEnvironment(f *field) {
 	const to = "spec.environment"
 	config := f.sibling(1, "customCloudConfig")
-	_, known := azureVaults[f.node.Value]
+	_, known := azure.VaultDomains[azure.Environment(f.node.Value)]
 	switch {
 	case f.node.Kind != yaml.ScalarNode:
 		f.invalid("a single value")
@@ -323,7 +315,7 @@ func (o *object) finishCustomCloud(store, config *yaml.Node) {
 		return
 	}
 	const to = "spec.customCloudConfig.keyVaultDNSSuffix"
-	if known := azureVaults[cmp.Or(text(store, "environmentType"), string(azure.PublicCloud))]; known != "" {
+	if known := azure.VaultDomains[azure.Environment(cmp.Or(text(store, "environmentType"), string(azure.PublicCloud)))]; known != "" {
 		o.out.set(known, strings.Split(to, ".")...)
 		o.add(Finding{To: to, Verdict: Exact, Reason: "it is the domain of the vaults of environmentType"})
 		return

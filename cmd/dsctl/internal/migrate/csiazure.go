@@ -170,7 +170,7 @@ func (c *class) azureStore(vault, tenant string, cloud azure.Environment, login 
 		return
 	}
 	s := c.stores[0]
-	s.spec = mapping("vaultURL", plain("https://"+strings.ToLower(vault)+"."+azureVaults[string(cloud)]))
+	s.spec = mapping("vaultURL", plain("https://"+strings.ToLower(vault)+"."+azure.VaultDomains[cloud]))
 	if cloud != azure.PublicCloud {
 		s.spec.Content = append(s.spec.Content, plain("environment"), plain(string(cloud)))
 	}

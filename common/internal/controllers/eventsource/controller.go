@@ -104,14 +104,14 @@ func (r *Reconciler) Reconcile(ctx context.Context, req reconcile.Request) (reco
 
 // concerns reports whether an event source of this Kind has missed a change.
 func (r *Reconciler) concerns(e refresh.Event) bool {
-	return strings.HasPrefix(e.Missed, r.kind.GoName()+"/")
+	return e.Missed != nil && strings.HasPrefix(e.Missed.By, r.kind.GoName()+"/")
 }
 
 // miss counts a change that an event source has missed.
 func (r *Reconciler) miss(_ context.Context, e refresh.Event, _ workqueue.TypedRateLimitingInterface[reconcile.Request]) {
-	key := types.NamespacedName{Name: strings.TrimPrefix(e.Missed, r.kind.GoName()+"/")}
+	key := types.NamespacedName{Name: strings.TrimPrefix(e.Missed.By, r.kind.GoName()+"/")}
 	if !r.kind.Cluster {
-		key.Namespace = e.Namespace
+		key.Namespace = e.Missed.Namespace
 	}
 	r.mu.Lock()
 	rc := r.running[key]

@@ -284,7 +284,7 @@ func foundBy(s *subject) string {
 	case policy.Elapsed:
 		metrics.Found(metrics.Polling)
 		if s.seen.EventSource != "" && len(s.seen.Sources) == 1 && s.es.Spec.SyncWindows == nil && s.obj.attempts.Notified().IsZero() {
-			s.opts.Bus.Publish(refresh.Event{Missed: s.seen.EventSource, Namespace: s.es.Namespace})
+			s.opts.Bus.Publish(refresh.Event{Missed: &refresh.Missed{By: s.seen.EventSource, Namespace: s.es.Namespace}})
 		}
 	case policy.NotDue, policy.Requested, policy.First, policy.Changed, policy.Retry, policy.TargetLost:
 	}
