@@ -86,16 +86,21 @@ func TestRefreshes(t *testing.T) {
 			e.Backend.Put("x", []byte(`{}`))
 			e.Create(e.ExternalSecret("db", seldom, tc.change))
 			e.WantReady("db", v1alpha1.ReasonSecretSynced)
-			e.Backend.Reset()
 			if tc.event.Version == "" {
 				e.Backend.Put("db", []byte(`{"password":"new"}`))
 			}
 			if tc.event.Kind == "" {
 				tc.event.Kind = "FakeStore"
 			}
-			e.Backend.Queue.Send(provider.Message{Events: []provider.Event{tc.event}})
-			wantEmpty(e, &e.Backend.Queue)
-			if diff := cmp.Diff(tc.reads, e.Backend.Reads()); diff != "" {
+			reads := func() string {
+				e.Backend.Reset()
+				e.Backend.Queue.Send(provider.Message{Events: []provider.Event{tc.event}})
+				wantEmpty(e, &e.Backend.Queue)
+				return cmp.Diff(tc.reads, e.Backend.Reads())
+			}
+			if name == "CurrentVersion" { // The cache of the operator can lag behind its own status.
+				e.Eventually(reads)
+			} else if diff := reads(); diff != "" {
 				t.Errorf("%s\nreads, when the message is acknowledged: -want, +got:\n%s", tc.reason, diff)
 			}
 			want := map[int]string{0: "old", 1: "new"}[tc.reads]
