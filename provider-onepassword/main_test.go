@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -24,7 +25,9 @@ func TestMain(m *testing.M) { suite.Main(m, v1alpha1.AddToScheme, manifests.CRDs
 func TestCRDs(t *testing.T) { operatortest.CheckCRDs(t, manifests.CRDs) }
 
 func TestExamples(t *testing.T) {
-	suite.Examples(t, operatortest.Example(t, manifests.Examples, "onepasswordconnect.yaml"))
+	for _, name := range []string{"onepasswordconnect.yaml", "push.yaml"} {
+		suite.Examples(t, operatortest.Example(t, manifests.Examples, name))
+	}
 }
 
 type spec = v1alpha1.OnePasswordConnectSpec
@@ -211,4 +214,47 @@ func TestBadStores(t *testing.T) {
 			t.Errorf("the token of another namespace was sent: %+v", call)
 		}
 	}
+}
+
+// TestPush pushes two keys of a Secret to an item, reads it again, and deletes the PushSecret.
+func TestPush(t *testing.T) {
+	const ns = "push"
+	srv := start(t)
+	c := suite.For(t)
+	c.Namespace(ns, nil)
+	here := c.In(ns)
+	here.Source("onepassword", map[string]string{"token": emulator.DefaultToken})
+	here.Source("db", map[string]string{"user": "ada", "password": "s3cret"})
+	suite.Start(t, "provider-onepassword", manifests.Permissions, newOperator)
+	here.Create(newStore(ns, "prod", specFor(srv.URL(), "", emulator.DefaultVault)))
+
+	ps := &common.PushSecret{ObjectMeta: metav1.ObjectMeta{Namespace: ns, Name: "db"}}
+	ps.Spec.StoreRefs = []common.PushStoreRef{{Kind: "OnePasswordConnect", Name: "prod"}}
+	ps.Spec.Selector.Secret = &common.PushSecretSelector{Name: "db"}
+	ps.Spec.DeletionPolicy = common.PushDeletionDelete
+	for _, key := range []string{"user", "password"} {
+		ps.Spec.Data = append(ps.Spec.Data, common.PushData{Match: common.PushMatch{SecretKey: key, RemoteRef: common.PushRemoteRef{RemoteKey: "Database", Property: key}}})
+	}
+	here.Create(ps)
+	items := func(want ...string) {
+		t.Helper()
+		here.Eventually(func() string {
+			got := []string{}
+			for _, i := range srv.Items(emulator.DefaultVault) {
+				for _, f := range i.Fields {
+					got = append(got, i.Title+" "+f.Label+"="+f.Value)
+				}
+			}
+			return cmp.Diff(want, got, cmpopts.EquateEmpty())
+		})
+	}
+	items("Database password=s3cret", "Database user=ada", "Database notesPlain=")
+	if tags := srv.Items(emulator.DefaultVault)[0].Tags; len(tags) != 1 || tags[0] != "direct-secrets.io_created-by="+string(ps.UID) {
+		t.Errorf("the item has the tags %q", tags)
+	}
+	here.Create(operatortest.ExternalSecret(ns, "copy", "OnePasswordConnect", "prod", "Database", "user"))
+	here.WantSecret("copy", "user", "ada")
+
+	here.Delete(ps)
+	items()
 }

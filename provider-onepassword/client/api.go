@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
@@ -43,10 +44,12 @@ type entry struct {
 	ID      string   `json:"id"`
 	Section *section `json:"section"`
 	// Type, Label, Value and TOTP are those of a field. TOTP is the current one-time password.
-	Type  string `json:"type"`
-	Label string `json:"label"`
-	Value string `json:"value"`
-	TOTP  string `json:"totp"`
+	// Purpose is NOTES for the note of an item.
+	Type    string `json:"type"`
+	Purpose string `json:"purpose"`
+	Label   string `json:"label"`
+	Value   string `json:"value"`
+	TOTP    string `json:"totp"`
 	// Name and Size, in bytes, are those of a file.
 	Name string `json:"name"`
 	Size int64  `json:"size"`
@@ -65,18 +68,20 @@ type api struct {
 // operation returns the operation of a request for metrics.
 func operation(r *http.Request) string {
 	_, path, _ := strings.Cut(r.URL.Path, "/v1/")
-	parts := strings.Split(path, "/")
-	return "get-" + map[int]string{1: "vaults", 3: "items", 4: "item", 7: "file"}[len(parts)]
+	if r.Method != http.MethodGet {
+		return map[string]string{http.MethodPost: "create", http.MethodPatch: "update", http.MethodDelete: "delete"}[r.Method] + "-item"
+	}
+	return "get-" + map[int]string{1: "vaults", 3: "items", 4: "item", 7: "file"}[strings.Count(path, "/")+1]
 }
 
 // isListing reports whether the answer to a request can be as large as a list.
 func isListing(r *http.Request) bool {
-	return strings.HasSuffix(r.URL.Path, "s")
+	return slices.Contains([]string{"get-vaults", "get-items"}, operation(r))
 }
 
 // listVaults returns the vaults to which the token has access.
 func (a *api) listVaults(ctx context.Context) (all []vault, err error) {
-	if err := a.call(ctx, "listing vaults", "/v1/vaults", &all); err != nil {
+	if err := a.call(ctx, "listing vaults", http.MethodGet, "/v1/vaults", nil, &all); err != nil {
 		return nil, err
 	}
 	if all == nil {
@@ -97,7 +102,7 @@ func (a *api) listItems(ctx context.Context, in vault, title string) (all []item
 	if title != "" && !strings.ContainsAny(title, `"\`) {
 		path += "?filter=" + url.QueryEscape(`title eq "`+title+`"`)
 	}
-	if err := a.call(ctx, "listing items of vault "+quoted(in.Name), path, &all); err != nil {
+	if err := a.call(ctx, "listing items of vault "+quoted(in.Name), http.MethodGet, path, nil, &all); err != nil {
 		return nil, err
 	}
 	if all == nil {
@@ -113,16 +118,25 @@ func (a *api) listItems(ctx context.Context, in vault, title string) (all []item
 
 // getItem returns an item with its fields.
 func (a *api) getItem(ctx context.Context, at place) (*item, error) {
+	return a.oneItem(ctx, "reading the item", http.MethodGet, at, nil)
+}
+
+// oneItem makes a request for an item, and returns the item of the answer.
+func (a *api) oneItem(ctx context.Context, what, method string, at place, body any) (*item, error) {
 	i := &item{}
-	if err := a.call(ctx, "reading the item", "/v1/vaults/"+at.vault.ID+"/items/"+at.id, i); err != nil {
+	path := "/v1/vaults/" + at.vault.ID + "/items"
+	if at.id != "" {
+		path += "/" + at.id
+	}
+	if err := a.call(ctx, what, method, path, body, i); err != nil {
 		return nil, err
 	}
-	if i.ID != at.id || i.Vault.ID != at.vault.ID || i.Version < 1 {
-		return nil, foreign("reading the item")
+	if i.ID != at.id && at.id != "" || !remoteID.MatchString(i.ID) || i.Vault.ID != at.vault.ID || i.Version < 1 {
+		return nil, foreign(what)
 	}
 	for _, f := range i.Files {
 		if !remoteID.MatchString(f.ID) {
-			return nil, foreign("reading the item")
+			return nil, foreign(what)
 		}
 	}
 	return i, nil
@@ -131,7 +145,7 @@ func (a *api) getItem(ctx context.Context, at place) (*item, error) {
 // getFile returns the content of a file of an item.
 func (a *api) getFile(ctx context.Context, i *item, f entry) ([]byte, error) {
 	what := "reading the file " + quoted(f.Name)
-	body, err := a.send(ctx, what, "/v1/vaults/"+i.Vault.ID+"/items/"+i.ID+"/files/"+f.ID+"/content")
+	body, err := a.send(ctx, what, http.MethodGet, "/v1/vaults/"+i.Vault.ID+"/items/"+i.ID+"/files/"+f.ID+"/content", nil)
 	if err != nil {
 		return nil, err
 	}
@@ -141,26 +155,33 @@ func (a *api) getFile(ctx context.Context, i *item, f entry) ([]byte, error) {
 	return body, nil
 }
 
-// call makes a GET request, and decodes the answer.
-func (a *api) call(ctx context.Context, what, path string, into any) error {
-	body, err := a.send(ctx, what, path)
+// call makes a request with a body in JSON, if there is one, and decodes the answer.
+func (a *api) call(ctx context.Context, what, method, path string, body, into any) error {
+	raw, err := a.send(ctx, what, method, path, body)
 	if err != nil {
 		return err
 	}
-	if json.Unmarshal(body, into) != nil {
+	if into != nil && json.Unmarshal(raw, into) != nil {
 		return foreign(what)
 	}
 	return nil
 }
 
-// send makes a GET request, and returns the body of an answer with status 200.
-func (a *api) send(ctx context.Context, what, path string) (body []byte, err error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.base+path, nil)
+// send makes a request, and returns the body of an answer without an error. It never repeats a request.
+func (a *api) send(ctx context.Context, what, method, path string, body any) ([]byte, error) {
+	var raw []byte
+	if body != nil {
+		raw = provider.EncodeJSON(body)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, a.base+path, bytes.NewReader(raw))
 	if err != nil {
 		return nil, provider.NewError(provider.Invalid, "%s: is not the URL of a Connect server", hostField)
 	}
 	req.Header.Set("Authorization", "Bearer "+a.token)
 	req.Header.Set("User-Agent", "direct-secrets")
+	if body != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
 	resp, err := a.http.Do(req)
 	if err != nil {
 		return nil, explain(err, what)
@@ -170,7 +191,7 @@ func (a *api) send(ctx context.Context, what, path string) (body []byte, err err
 	if _, err := io.Copy(&b, resp.Body); err != nil {
 		return nil, explain(err, what)
 	}
-	if resp.StatusCode != http.StatusOK {
+	if resp.StatusCode != http.StatusOK && (method != http.MethodDelete || resp.StatusCode != http.StatusNoContent) {
 		return nil, explainStatus(resp, b.Bytes(), what)
 	}
 	return b.Bytes(), nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
@@ -17,7 +18,7 @@ const (
 	batchSize = 100
 )
 
-// A Client reads the items of some vaults.
+// A Client reads and writes the items of some vaults.
 type Client struct {
 	api   api
 	names []string // of spec.vaults
@@ -28,6 +29,11 @@ type Client struct {
 	mu     sync.Mutex
 	vaults []vault // in order of search; nil before they are known
 	places places
+
+	// slot holds a value while a write is in progress. unanswered has the items whose creation was not answered, and until when each
+	// may still appear; the owner of the slot uses it.
+	slot       chan struct{}
+	unanswered map[string]time.Time
 }
 
 var (

@@ -1,4 +1,4 @@
-// Package client reads the items of vaults of 1Password through a Connect server, for the store Kinds OnePasswordConnect and
+// Package client reads and writes the items of vaults of 1Password through a Connect server, for the store Kinds OnePasswordConnect and
 // ClusterOnePasswordConnect.
 //
 // It calls the REST API of Connect itself. The module github.com/1Password/connect-sdk-go has had no release since July 2023, takes
@@ -10,6 +10,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"strings"
+	"time"
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-onepassword/apis/v1alpha1"
@@ -71,6 +72,6 @@ func connect(ctx context.Context, spec *v1alpha1.OnePasswordConnectSpec, creds p
 			http: provider.NewHTTPClient(transport, operation, isListing),
 		},
 		names: spec.Vaults, place: provider.Address(u) + " " + string(provider.EncodeJSON(spec.Vaults)),
-		plain: plain,
+		plain: plain, slot: make(chan struct{}, 1), unanswered: map[string]time.Time{},
 	}, nil
 }

@@ -44,9 +44,15 @@ func explainStatus(resp *http.Response, body []byte, what string) error {
 	case http.StatusUnauthorized:
 		return provider.NewError(provider.Denied, "%s: %s: the Connect server does not accept the token; create another one", what, tokenField)
 	case http.StatusForbidden:
-		return provider.NewError(provider.Denied, "%s: access denied; grant the token of %s the vault", what, tokenField)
+		needed := "the vault"
+		if resp.Request.Method != http.MethodGet {
+			needed = "write access to the vault"
+		}
+		return provider.NewError(provider.Denied, "%s: access denied; grant the token of %s %s", what, tokenField, needed)
 	case http.StatusNotFound:
 		return provider.NewError(provider.NotFound, "%s: it does not exist", what)
+	case http.StatusConflict:
+		return provider.NewError(provider.Conflict, "%s: another client changes the vault at the same time; retrying", what)
 	case http.StatusBadRequest, http.StatusRequestEntityTooLarge:
 		return provider.NewError(provider.Invalid, "%s: the Connect server refuses the request (status %d)", what, resp.StatusCode)
 	}

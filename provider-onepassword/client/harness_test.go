@@ -9,6 +9,8 @@ import (
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
+	corev1 "k8s.io/api/core/v1"
+
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/common/provider/conformance"
@@ -120,6 +122,8 @@ func harness(srv *emulator.Server) conformance.Harness {
 			return srv.Inject(fault), nil
 		},
 		JSONOnly: true,
+		MaxWrite: corev1.MaxSecretSize,
+		Metadata: []string{`{"tags":{"team":"shop"}}`, `{"tags":{"team":"bank"}}`},
 		Without: map[string]string{
 			"read/json":            "a field holds text",
 			"read/version":         none,

@@ -93,16 +93,31 @@ func (c *Client) item(ctx context.Context, key string) (*item, error) {
 	if err := checkKey(key); err != nil {
 		return nil, err
 	}
-	if p, ok := c.places.known(key); ok {
-		i, err := c.api.getItem(ctx, p)
-		switch {
-		case err == nil && (i.Title == key || i.ID == key):
-			return i, nil
-		case err != nil && !provider.IsNotFound(err):
-			return nil, named(key, err)
-		}
-		c.places.forget(key)
+	if i, err := c.known(ctx, key); i != nil || err != nil {
+		return i, err
 	}
+	return c.search(ctx, key)
+}
+
+// known reads an item at the place where it was read last; nil if it is not known, or the item is not there any more.
+func (c *Client) known(ctx context.Context, key string) (*item, error) {
+	p, ok := c.places.known(key)
+	if !ok {
+		return nil, nil //nolint:nilnil // That an item is not known is no error.
+	}
+	i, err := c.api.getItem(ctx, p)
+	switch {
+	case err == nil && (i.Title == key || i.ID == key):
+		return i, nil
+	case err != nil && !provider.IsNotFound(err):
+		return nil, named(key, err)
+	}
+	c.places.forget(key)
+	return nil, nil //nolint:nilnil // As above.
+}
+
+// search reads an item without its known place.
+func (c *Client) search(ctx context.Context, key string) (*item, error) {
 	vaults, err := c.searched(ctx)
 	if err != nil {
 		return nil, named(key, err)

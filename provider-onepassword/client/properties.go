@@ -1,9 +1,11 @@
 package client
 
 import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
 	"slices"
-	"strconv"
 	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,8 +16,16 @@ import (
 // otpSuffix is the end of the name of the current one-time password of a field, as in the secret references of 1Password.
 const otpSuffix = "?attribute=otp"
 
-// typeOTP is the type of a field with the URI of a one-time password.
-const typeOTP = "OTP"
+const (
+	// typeOTP is the type of a field with the URI of a one-time password.
+	typeOTP = "OTP"
+	// typeConcealed is the type of a field that the apps hide.
+	typeConcealed = "CONCEALED"
+	// purposeNotes is the purpose of the note of an item.
+	purposeNotes = "NOTES"
+	// notesLabel is the label of the note.
+	notesLabel = "notesPlain"
+)
 
 // tooLarge returns why a file is not read; empty if it is. The files before it count, too, so that one item is one answer.
 func tooLarge(i *item, f entry) string {
@@ -38,6 +48,8 @@ func tooLarge(i *item, f entry) string {
 type property struct {
 	id, label, section string
 	data               []byte
+	// file and note report whether it is a file, or the note of the item.
+	file, note bool
 	// otp is the current one-time password.
 	otp string
 	// refused is why it cannot be read.
@@ -56,7 +68,8 @@ func (p *property) names() []string {
 	return append(all, p.id)
 }
 
-// propertiesOf returns the fields and the files of an item. contents are those of the files, by ID.
+// propertiesOf returns the fields and the files of an item. contents are those of the files, by ID. An empty note is no property,
+// because 1Password adds one to each item.
 func propertiesOf(i *item, contents map[string][]byte) []*property {
 	labels := map[string]string{}
 	for _, s := range i.Sections {
@@ -73,17 +86,22 @@ func propertiesOf(i *item, contents map[string][]byte) []*property {
 	}
 	var all []*property
 	for _, f := range i.Fields {
-		p := &property{id: f.ID, label: f.Label, section: sectionOf(f.Section), data: []byte(f.Value)}
+		if isEmptyNote(f) {
+			continue
+		}
+		p := &property{id: f.ID, label: f.Label, section: sectionOf(f.Section), data: []byte(f.Value), note: f.Purpose == purposeNotes}
 		if f.Type == typeOTP {
 			p.otp = f.TOTP
 		}
 		all = append(all, p)
 	}
 	for _, f := range i.Files {
-		all = append(all, &property{id: f.ID, label: f.Name, section: sectionOf(f.Section), data: contents[f.ID], refused: tooLarge(i, f)})
+		all = append(all, &property{id: f.ID, label: f.Name, section: sectionOf(f.Section), data: contents[f.ID], file: true, refused: tooLarge(i, f)})
 	}
 	return all
 }
+
+func isEmptyNote(f entry) bool { return f.Purpose == purposeNotes && f.Value == "" }
 
 // An index finds properties by their names.
 type index struct{ ids, labels, sections map[string][]*property }
@@ -128,7 +146,7 @@ func (x index) own(p *property) (own, shared []string) {
 // valueOf returns the value of an item. Each property is a member by the first of its names that no other one has, and has the
 // others as further names. A name of several properties is refused.
 func valueOf(key string, i *item, contents map[string][]byte) provider.Value {
-	v := provider.Value{Key: key, Version: strconv.Itoa(i.Version), Binary: map[string][]byte{}, Further: map[string]provider.Further{}}
+	v := provider.Value{Key: key, Version: versionOf(i, contents), Binary: map[string][]byte{}, Further: map[string]provider.Further{}}
 	text := map[string]string{}
 	all := propertiesOf(i, contents)
 	x := indexOf(all)
@@ -157,6 +175,28 @@ func valueOf(key string, i *item, contents map[string][]byte) provider.Value {
 	}
 	v.Data = provider.EncodeJSON(text)
 	return v
+}
+
+// versionOf returns a version of the values alone, unlike the version of 1Password, which changes with each tag. It reveals no value:
+// it is a hash that also covers the IDs of the vault, the item and the fields, and no status has these.
+func versionOf(i *item, contents map[string][]byte) string {
+	type part struct {
+		ID, Section, Label string
+		Value              []byte
+	}
+	var parts []part
+	for _, p := range propertiesOf(i, contents) {
+		parts = append(parts, part{p.id, p.section, p.label, p.data})
+	}
+	h := hmac.New(sha256.New, []byte(i.Vault.ID+i.ID))
+	h.Write(provider.EncodeJSON(parts))
+	return hex.EncodeToString(h.Sum(nil)[:16])
+}
+
+// idOf returns a hash of the ID of an item, because the ID is the key of versions.
+func idOf(i *item) string {
+	h := sha256.Sum256([]byte("id of " + i.ID))
+	return hex.EncodeToString(h[:16])
 }
 
 func idsOf(some []*property) []string {

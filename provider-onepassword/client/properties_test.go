@@ -75,7 +75,7 @@ func TestProperties(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			want := provider.Value{Key: "db", Version: "1", Data: []byte(tc.data), Binary: tc.binary, Further: tc.further}
+			want := provider.Value{Key: "db", Version: got.Version, Data: []byte(tc.data), Binary: tc.binary, Further: tc.further}
 			if tc.binary == nil {
 				want.Binary = map[string][]byte{}
 			}

@@ -64,6 +64,9 @@ type Item struct {
 	Sections  []Section `json:"sections,omitempty"`
 	Fields    []Field   `json:"fields,omitempty"`
 	Files     []File    `json:"files,omitempty"`
+
+	// lag is the number of lists that still omit the item.
+	lag int
 }
 
 // A VaultRef is the vault of an item.
@@ -191,6 +194,45 @@ func (e *Emulator) changedLocked(item *Item) {
 	item.UpdatedAt = e.now()
 }
 
+// SetField writes a field, by its label, of the first item of a vault with a title.
+func (e *Emulator) SetField(vaultName, title, label, value string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, item := range e.vaultLocked(vaultName).items {
+		i := slices.IndexFunc(item.Fields, func(f Field) bool { return f.Label == label })
+		if item.Title == title && i >= 0 {
+			item.Fields = slices.Clone(item.Fields)
+			item.Fields[i].Value = value
+			e.changedLocked(item)
+			return
+		}
+	}
+}
+
+// Items returns the items of a vault, by name.
+func (e *Emulator) Items(vaultName string) (all []Item) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	for _, i := range e.vaultLocked(vaultName).items {
+		all = append(all, *i)
+	}
+	return all
+}
+
+// Item returns the item with an ID; the zero Item if there is none.
+func (e *Emulator) Item(id string) Item {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+	for _, v := range e.vaults {
+		for _, i := range v.items {
+			if i.ID == id {
+				return *i
+			}
+		}
+	}
+	return Item{}
+}
+
 // Delete deletes the items of a vault that have a title.
 func (e *Emulator) Delete(vaultName, title string) {
 	e.mu.Lock()
@@ -217,14 +259,8 @@ func (e *Emulator) vaultLocked(name string) *vault {
 
 // titleOf returns the title of the item that a path names, or that a filter asks for.
 func (e *Emulator) titleOf(itemID, filter string) string {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	for _, v := range e.vaults {
-		for _, i := range v.items {
-			if itemID != "" && i.ID == itemID {
-				return i.Title
-			}
-		}
+	if item := e.Item(itemID); itemID != "" && item.ID != "" {
+		return item.Title
 	}
 	title, _ := strings.CutPrefix(filter, `title eq "`)
 	return strings.TrimSuffix(title, `"`)

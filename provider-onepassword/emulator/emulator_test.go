@@ -77,7 +77,11 @@ func TestCalls(t *testing.T) {
 		{"A missing file is not found.", "GET", items + "/" + id + "/files/none/content", DefaultToken, "", 404, `"message":"File not found"`},
 		{"An item without a category is refused.", "POST", items, DefaultToken, `{"title":"new"}`, 400, `"status":400`},
 		{"An item is created.", "POST", items, DefaultToken, `{"title":"new","category":"PASSWORD","vault":{"id":"` + v + `"}}`, 200, `"version":1`},
-		{"An item is replaced.", "PUT", items + "/" + id, DefaultToken, `{"id":"` + id + `","title":"Db","category":"PASSWORD","vault":{"id":"` + v + `"},"fields":[{"id":"a","value":"y"}]}`, 200, `"version":2`},
+		{"A field is appended and another one written, with the tags.", "PATCH", items + "/" + id, DefaultToken, `[{"op":"add","path":"/fields","value":{"label":"n","value":"z"}},{"op":"add","path":"/fields/password/value","value":"y"},{"op":"replace","path":"/tags","value":["new"]}]`, 200, `"tags":["new"],"version":2,"createdAt":"2026-11-27T00:00:00Z","updatedAt":"2026-11-27T00:00:00Z","fields":[{"id":"password","value":"y"},{"id":"0`},
+		{"A field is removed.", "PATCH", items + "/" + id, DefaultToken, `[{"op":"remove","path":"/fields/password"}]`, 200, `"version":3`},
+		{"A missing field is refused, and nothing is written.", "PATCH", items + "/" + id, DefaultToken, `[{"op":"replace","path":"/tags","value":[]},{"op":"remove","path":"/fields/none"}]`, 400, `"status":400`},
+		{"Another operation is refused.", "PATCH", items + "/" + id, DefaultToken, `[{"op":"test","path":"/tags","value":[]}]`, 400, `"status":400`},
+		{"An item is replaced.", "PUT", items + "/" + id, DefaultToken, `{"id":"` + id + `","title":"Db","category":"PASSWORD","vault":{"id":"` + v + `"},"fields":[{"id":"a","value":"y"}]}`, 200, `"version":4`},
 		{"The ID of an item does not change.", "PUT", items + "/" + id, DefaultToken, `{"id":"other","vault":{"id":"` + v + `"}}`, 400, `"status":400`},
 		{"The files of a replaced item remain.", "GET", items + "/" + id, DefaultToken, "", 200, `"fields":[{"id":"a","value":"y"}],"files":[{"id":"f"`},
 		{"An item is deleted.", "DELETE", items + "/" + id, DefaultToken, "", 204, ``},
@@ -89,7 +93,7 @@ func TestCalls(t *testing.T) {
 			t.Errorf("%s\n%s %s: got %d %s, want %d %s", tc.reason, tc.method, tc.path, status, body, tc.status, tc.want)
 		}
 	}
-	want := map[string]int{"ListVaults": 4, "GetVault": 1, "ListItems": 5, "GetItem": 3, "ListFiles": 1, "GetFile": 1, "GetFileContent": 2, "CreateItem": 2, "ReplaceItem": 2, "DeleteItem": 1}
+	want := map[string]int{"ListVaults": 4, "GetVault": 1, "ListItems": 5, "GetItem": 3, "ListFiles": 1, "GetFile": 1, "GetFileContent": 2, "CreateItem": 2, "PatchItem": 4, "ReplaceItem": 2, "DeleteItem": 1}
 	if diff := cmp.Diff(want, srv.Counts()); diff != "" {
 		t.Errorf("calls: -want, +got:\n%s", diff)
 	}

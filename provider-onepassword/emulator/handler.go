@@ -47,6 +47,7 @@ func (e *Emulator) Handler() http.Handler {
 		{"POST /v1/vaults/{vault}/items", "CreateItem", request.createItem},
 		{"GET /v1/vaults/{vault}/items/{item}", "GetItem", request.getItem},
 		{"PUT /v1/vaults/{vault}/items/{item}", "ReplaceItem", request.replaceItem},
+		{"PATCH /v1/vaults/{vault}/items/{item}", "PatchItem", request.patchItem},
 		{"DELETE /v1/vaults/{vault}/items/{item}", "DeleteItem", request.deleteItem},
 		{"GET /v1/vaults/{vault}/items/{item}/files", "ListFiles", request.listFiles},
 		{"GET /v1/vaults/{vault}/items/{item}/files/{file}", "GetFile", request.getFile},

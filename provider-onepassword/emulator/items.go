@@ -15,6 +15,10 @@ func (r request) listItems() response {
 		return failed(http.StatusBadRequest, "Invalid filter")
 	}
 	for _, i := range r.vault.items {
+		if i.lag > 0 {
+			i.lag--
+			continue
+		}
 		if selects(filter, "title", i.Title) || selects(filter, "tag", i.Tags...) {
 			summary := *i
 			summary.Fields, summary.Files, summary.Sections = nil, nil, nil
@@ -38,7 +42,10 @@ func (r request) createItem() response {
 	if err != nil || item.Category == "" || item.Vault.ID != r.vault.id {
 		return failed(http.StatusBadRequest, "Unable to create item due to invalid input")
 	}
-	item.Files = nil
+	item.Files, item.lag = nil, r.emulator.lag
+	if !slices.ContainsFunc(item.Fields, func(f Field) bool { return f.Purpose == "NOTES" }) {
+		item.Fields = append(item.Fields, Field{ID: "notesPlain", Type: "STRING", Purpose: "NOTES", Label: "notesPlain"})
+	}
 	return response{status: http.StatusOK, body: *r.emulator.addLocked(r.vault, item)}
 }
 

@@ -13,6 +13,7 @@ type config struct {
 	vaults  []string
 	latency time.Duration
 	now     func() time.Time
+	lag     int
 	tls     *tls.Config
 }
 
@@ -35,6 +36,9 @@ func WithLatency(d time.Duration) Option { return func(c *config) { c.latency = 
 
 // WithClock replaces the clock for the times of items.
 func WithClock(now func() time.Time) Option { return func(c *config) { c.now = now } }
+
+// WithLag omits each new item from the next lists that would have it.
+func WithLag(lists int) Option { return func(c *config) { c.lag = lists } }
 
 // WithTLS serves TLS.
 func WithTLS(t *tls.Config) Option { return func(c *config) { c.tls = t } }

@@ -58,10 +58,15 @@ func PushModel(t *testing.T, h Harness) {
 	Result{Kind: h.Kind, Service: h.Service, Capability: "Push", Passed: n}.Log(t) // A sequence that fails ends the test.
 }
 
-var (
-	keys       = []string{"a", "b"}
-	properties = []string{"x", "y", "z.z"}
-)
+var keys = []string{"a", "b"}
+
+// propertiesOf returns the properties that the model uses. A provider whose properties hold only text has no path of names.
+func propertiesOf(h Harness) []string {
+	if _, flat := h.Without["read/json"]; flat {
+		return []string{"x", "y", "z"}
+	}
+	return []string{"x", "y", "z.z"}
+}
 
 // A spoiler is a Writer that injects events at the worst moment.
 type spoiler struct {
@@ -203,7 +208,7 @@ func (m *model) edit() {
 	leaf := rapid.SampledFrom(keys).Draw(m.T, "key")
 	if m.policies.Guarded && rapid.IntRange(0, 3).Draw(m.T, "whole") > 0 {
 		delete(m.want[leaf], "")
-		m.wants(leaf, rapid.SampledFrom(properties).Draw(m.T, "property"))
+		m.wants(leaf, rapid.SampledFrom(propertiesOf(m.h)).Draw(m.T, "property"))
 		return
 	}
 	m.want[leaf] = nil
@@ -248,7 +253,7 @@ func (m *model) foreign(leaf string) {
 			f = &fact{values: map[string]pushed{}}
 			m.facts[leaf] = f
 		}
-		p := rapid.SampledFrom([]string{"x", "y", "z.z", "theirs"}).Draw(m.T, "property")
+		p := rapid.SampledFrom(append(propertiesOf(m.h), "theirs")).Draw(m.T, "property")
 		if _, isWhole := f.values["whole"]; isWhole {
 			p = "whole"
 		}

@@ -6,7 +6,7 @@ import (
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 )
 
-// OnePasswordConnect is a store: the items of vaults of 1Password, read through a Connect server.
+// OnePasswordConnect is a store: the items of vaults of 1Password, read and written through a Connect server.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status

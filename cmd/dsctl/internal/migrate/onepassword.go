@@ -16,9 +16,6 @@ var onePasswordStore = rules{
 	"spec.provider.onepassword.auth.secretRef.connectTokenSecretRef": secretKey("spec.auth.secretRef.connectTokenSecretRef", ""),
 }
 
-// errReadOnly is the error of a PushSecret for a OnePasswordConnect.
-var errReadOnly = &refError{reason: "a OnePasswordConnect is read-only", todo: "leave this object with External Secrets Operator, and remove the store from others", cause: "a OnePasswordConnect is read-only"}
-
 // connectHost moves the address of a Connect server.
 func connectHost(f *field) {
 	const to = "spec.connectHost"
@@ -140,4 +137,50 @@ func (f *field) findFields() rules {
 		at + ".nullBytePolicy":     oneOf(to+".nullBytePolicy", "Ignore", "Fail"),
 		at + ".decodingStrategy":   oneOf(to+".decodingStrategy", decodings...),
 	}
+}
+
+// finishItemPush makes the property explicit that External Secrets Operator writes by default. i is the index of the entry, and kinds
+// the number of Kinds of stores.
+func (f *field) finishItemPush(entry *yaml.Node, i, kinds int) {
+	path := append(strings.Split(f.specPath("spec.data"), "."), index(i), "match", "remoteRef", "property")
+	to := (&field{path: path}).String()
+	switch {
+	case text(entry, "match", "secretKey") == "":
+		f.refuse((&field{path: append(slices.Clone(path[:len(path)-2]), "secretKey")}).String(), "it is missing, and External Secrets Operator pushes no whole Secret to 1Password")
+	case text(entry, "match", "remoteRef", "property") != "":
+	case kinds > 1:
+		f.add(Finding{Field: to, Verdict: Unsupported, Reason: "without a property, External Secrets Operator writes the field password in 1Password, and the whole value in other stores", Todo: "make a PushSecret for each provider"})
+	default:
+		f.out.set("password", path...)
+		f.add(Finding{To: to, Verdict: Exact, Reason: "without a property, External Secrets Operator writes the field password"})
+	}
+}
+
+// finishItemPushes reports what differs for all Secrets that are pushed to 1Password.
+func (f *field) finishItemPushes() {
+	f.add(Finding{Verdict: Changed, Reason: "titles and labels are case-sensitive, and a label of several fields is refused", Todo: "check that each key is written as the title of its item"})
+	path := strings.Split(f.specPath("spec.dataTo"), ".")
+	if to := child(f.object.node, path...); length(to) > 0 {
+		f.add(Finding{Field: strings.Join(path, "."), Verdict: Unsupported, Reason: "an entry of dataTo names no property, and the value of an item is a JSON object of its fields", Todo: "name each key in data, with property: password"})
+	}
+}
+
+// onePassword converts the settings of an item.
+func (s *settings) onePassword(name string, value *yaml.Node) {
+	if name != "tags" || value.Kind != yaml.SequenceNode {
+		s.unknown(name, value)
+		return
+	}
+	tags := &yaml.Node{Kind: yaml.MappingNode}
+	for _, n := range value.Content {
+		tag, text, _ := strings.Cut(n.Value, "=")
+		if child(tags, tag) != nil {
+			s.at(name, value).unsupported("a tag with a value replaces others of the same name", "name each tag once")
+			return
+		}
+		to := scalarNode(text, n)
+		to.Style = yaml.DoubleQuotedStyle
+		tags.Content = append(tags.Content, scalarNode(tag, &yaml.Node{}), to)
+	}
+	s.tags(tags)
 }

@@ -178,9 +178,6 @@ func (f *field) pushStore() ([]*yaml.Node, error) {
 		if err != nil {
 			return nil, err
 		}
-		if found.is(onePassword) {
-			return nil, errReadOnly
-		}
 		f.used.module(found.kind.module)
 		return []*yaml.Node{f.reference(found.kind)}, nil
 	}
@@ -195,9 +192,6 @@ func (f *field) pushStore() ([]*yaml.Node, error) {
 	for _, o := range selected {
 		if o.becomesKind == nil || o.verdict() == Unsupported {
 			return nil, o.unconverted()
-		}
-		if o.becomesKind.module == onePassword.module {
-			return nil, errReadOnly
 		}
 		kinds[o.becomesKind.name] = *o.becomesKind
 	}

@@ -80,7 +80,7 @@ func servicesOf(kinds map[string]bool, of ...service) (names []string) {
 	return names
 }
 
-// pushProperty moves the property of a remote secret that is written. In Vault and Kubernetes, External Secrets Operator takes it
+// pushProperty moves the property of a remote secret that is written. In Vault, Kubernetes and 1Password, External Secrets Operator takes it
 // for one key, here dots separate the parts of a path.
 func pushProperty(f *field) {
 	const to = "spec.data[].match.remoteRef.property"
@@ -94,7 +94,7 @@ func pushProperty(f *field) {
 		f.dropped("External Secrets Operator ignores it at " + strings.Join(whole, " and ") + ", and writes the whole value")
 		return
 	}
-	literal := servicesOf(kinds, service{vaultKV, "Vault"}, service{kubernetesSecrets, "Kubernetes"})
+	literal := servicesOf(kinds, service{vaultKV, "Vault"}, service{kubernetesSecrets, "Kubernetes"}, service{onePassword, "1Password"})
 	if len(literal) == 0 || !strings.ContainsAny(f.node.Value, `.\\`) {
 		scalar(to)(f)
 		return
@@ -129,7 +129,7 @@ func pushMetadata(f *field) {
 		s := &settings{field: f, result: &yaml.Node{Kind: yaml.MappingNode}}
 		convert := map[string]func(*settings, string, *yaml.Node){
 			awsSecretsManager.name: (*settings).secretsManager, awsParameterStore.name: (*settings).parameterStore, gcpSecretManager.name: (*settings).google,
-			kubernetesSecrets.name: (*settings).kubernetes, azureKeyVault.name: (*settings).azure,
+			kubernetesSecrets.name: (*settings).kubernetes, azureKeyVault.name: (*settings).azure, onePassword.name: (*settings).onePassword,
 		}
 		for k := range kinds {
 			s.each(convert[k])
@@ -174,7 +174,7 @@ func (s *settings) at(name string, value *yaml.Node) *field {
 	return s.below(nil, value, "spec."+name)
 }
 
-// tags adds the tags of a secret at AWS or Azure.
+// tags adds the tags of a secret at AWS, Azure or 1Password.
 func (s *settings) tags(value *yaml.Node) {
 	s.put("tags", value)
 	s.add(Finding{Field: s.String() + ".spec.tags", Verdict: Changed, Reason: "tags that it does not name stay; External Secrets Operator removes them", Todo: "remove such tags by hand, if they are not wanted"})
@@ -272,6 +272,9 @@ func (f *field) finishSettings(data *yaml.Node) {
 	if kinds[kubernetesSecrets.name] {
 		f.finishKubernetesPushes()
 	}
+	if kinds[onePassword.name] {
+		f.finishItemPushes()
+	}
 	for i := range length(data) {
 		entry := data.Content[i]
 		at := f.specPath("spec.data") + "[" + strconv.Itoa(i) + "]"
@@ -280,6 +283,9 @@ func (f *field) finishSettings(data *yaml.Node) {
 		}
 		if kinds[kubernetesSecrets.name] {
 			f.finishKubernetesPush(entry, at)
+		}
+		if kinds[onePassword.name] {
+			f.finishItemPush(entry, i, len(kinds))
 		}
 		whole := text(entry, "match", "secretKey") == ""
 		format := text(entry, "metadata", "spec", "secretPushFormat")

@@ -1,0 +1,124 @@
+package client
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+// A change is a part of a JSON patch, as Connect accepts it: "add" with the path /fields appends a field, and fields have their ID as
+// index.
+type change struct {
+	Op    string `json:"op"`
+	Path  string `json:"path"`
+	Value any    `json:"value,omitempty"`
+}
+
+// A newField is a field without an ID.
+type newField struct {
+	Type    string `json:"type"`
+	Purpose string `json:"purpose,omitempty"`
+	Label   string `json:"label"`
+	Value   string `json:"value"`
+}
+
+// fieldOf returns a field that the apps hide, or the note of the item.
+func fieldOf(label, text string) newField {
+	if label == notesLabel {
+		return newField{"STRING", purposeNotes, label, text}
+	}
+	return newField{typeConcealed, "", label, text}
+}
+
+// membersOf returns the members of a value, all of which must be text.
+func membersOf(data []byte) (members map[string]string, err error) {
+	if len(data) > corev1.MaxSecretSize {
+		return nil, provider.NewError(provider.Invalid, "the value has %d bytes, and an item is read up to %d; push less", len(data), corev1.MaxSecretSize)
+	}
+	if !utf8.Valid(data) || json.Unmarshal(data, &members) != nil || members == nil {
+		return nil, provider.NewError(provider.Invalid, "the value is not a JSON object of strings, which the fields of an item are; set property, without a dot, or push the whole Secret")
+	}
+	return members, nil
+}
+
+// newFields returns the fields for a value.
+func newFields(key string, data []byte) ([]newField, error) {
+	members, err := membersOf(data)
+	if err != nil {
+		return nil, named(key, err)
+	}
+	fields := []newField{}
+	for _, label := range slices.Sorted(maps.Keys(members)) {
+		if err := checkLabel(label); err != nil {
+			return nil, named(key, err)
+		}
+		fields = append(fields, fieldOf(label, members[label]))
+	}
+	return fields, nil
+}
+
+// checkLabel returns an error for a label with which a field cannot be created.
+func checkLabel(label string) error {
+	if !isText(label) || strings.HasSuffix(label, otpSuffix) {
+		return provider.NewError(provider.Invalid, "property %s: is not the label of a new field; use at most %d bytes of text, without control characters and spaces at an end, and without %s", quoted(label), maxText, otpSuffix)
+	}
+	return nil
+}
+
+// changesOf returns the changes that give an item a value; nil keeps its own. The value has each property by its first own name, as in
+// valueOf. Properties without an own name stay.
+func changesOf(i *item, contents map[string][]byte, data []byte) (all []change, err error) {
+	if data == nil {
+		return nil, nil
+	}
+	members, err := membersOf(data)
+	if err != nil {
+		return nil, err
+	}
+	properties := propertiesOf(i, contents)
+	x := indexOf(properties)
+	for _, p := range properties {
+		own, _ := x.own(p)
+		if len(own) == 0 || p.refused != "" || !utf8.Valid(p.data) {
+			continue
+		}
+		text, keep := members[own[0]]
+		delete(members, own[0])
+		path := "/fields/" + pointer.Replace(p.id)
+		switch {
+		case keep && text == string(p.data):
+		case p.file:
+			return nil, provider.NewError(provider.Invalid, "property %s: is a file, and Connect cannot write files; push to another property", quoted(own[0]))
+		case keep, p.note: // The note of an item stays, without text.
+			all = append(all, change{"add", path + "/value", text})
+		default:
+			all = append(all, change{Op: "remove", Path: path})
+		}
+	}
+	for _, f := range i.Fields {
+		if text, ok := members[f.Label]; ok && isEmptyNote(f) && x.owners(f.Label) == nil {
+			delete(members, f.Label)
+			all = append(all, change{"add", "/fields/" + pointer.Replace(f.ID) + "/value", text})
+		}
+	}
+	for _, label := range slices.Sorted(maps.Keys(members)) {
+		if some := x.owners(label); len(some) > 0 {
+			own, _ := x.own(some[0])
+			return nil, provider.NewError(provider.Invalid, "property %s: is also a name of other fields or files; use another name, or one of: %s", quoted(label), list(append(own, idsOf(some)...)))
+		}
+		if err := checkLabel(label); err != nil {
+			return nil, err
+		}
+		all = append(all, change{"add", "/fields", fieldOf(label, members[label])})
+	}
+	return all, nil
+}
+
+// pointer escapes a part of a JSON pointer (RFC 6901).
+var pointer = strings.NewReplacer("~", "~0", "/", "~1")

@@ -1,0 +1,103 @@
+package client
+
+import (
+	"maps"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+const (
+	// reserved is the start of names of tags that only the operator sets.
+	reserved = "direct-secrets.io"
+	// markTag is the name of the tag with the mark of a provider.Writer. A slash would make it a tag below another one.
+	markTag = reserved + "_created-by"
+	// maxText is the maximum length of a tag and of a label, in bytes.
+	maxText = 256
+)
+
+// settings is the metadata of a provider.Target.
+type settings struct {
+	// Tags are the tags by name. A tag of 1Password is the name, or the name and a value after "=".
+	Tags map[string]string `json:"tags"`
+}
+
+// settingsOf returns the settings of a target, whose key must be one that a title can have.
+func settingsOf(t provider.Target) (s settings, err error) {
+	if err := checkKey(t.Key); err != nil {
+		return s, err
+	}
+	if err := provider.DecodeMetadata(t.Metadata, &s, "tags, which is an object of strings"); err != nil {
+		return s, err
+	}
+	for name, value := range s.Tags {
+		switch {
+		case strings.HasPrefix(name, reserved):
+			return s, provider.NewError(provider.Invalid, "metadata.tags: %s is reserved; choose another name", quoted(name))
+		case strings.Contains(name, "=") || !isText(tag(name, value)):
+			return s, provider.NewError(provider.Invalid, "metadata.tags: %s is not a tag; use a name without \"=\", and at most %d bytes for name and value", quoted(name), maxText)
+		}
+	}
+	return s, nil
+}
+
+// isText reports whether 1Password keeps a label or a tag as it is.
+func isText(s string) bool {
+	return s != "" && len(s) <= maxText && utf8.ValidString(s) && strings.TrimSpace(s) == s && !strings.ContainsFunc(s, unicode.IsControl)
+}
+
+// tag returns the tag with a name and a value.
+func tag(name, value string) string {
+	if value == "" {
+		return name
+	}
+	return name + "=" + value
+}
+
+// drift returns the settings that an item does not have.
+func (s settings) drift(i *item) (names []string) {
+	for name := range s.Tags {
+		if !slices.Equal(i.Tags, s.onto(i.Tags, name)) {
+			names = append(names, "tags."+name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// onto returns tags in which some tags, by name, are those of the settings.
+func (s settings) onto(tags []string, names ...string) []string {
+	set := map[string]bool{}
+	var all []string
+	for _, t := range tags {
+		name, _, _ := strings.Cut(t, "=")
+		if !slices.Contains(names, name) {
+			all = append(all, t)
+		} else if !set[name] {
+			set[name] = true
+			all = append(all, tag(name, s.Tags[name]))
+		}
+	}
+	for _, name := range slices.Sorted(slices.Values(names)) {
+		if !set[name] {
+			all = append(all, tag(name, s.Tags[name]))
+		}
+	}
+	return all
+}
+
+// names returns the names of all tags.
+func (s settings) names() []string { return slices.Collect(maps.Keys(s.Tags)) }
+
+// markOf returns the mark of an item; empty if it has none.
+func markOf(i *item) string {
+	for _, t := range i.Tags {
+		if mark, ok := strings.CutPrefix(t, markTag+"="); ok {
+			return mark
+		}
+	}
+	return ""
+}

@@ -1,0 +1,258 @@
+package client
+
+import (
+	"context"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/direct-secrets/direct-secrets/common/provider"
+)
+
+const (
+	// category is that of new items. Items of this category can have any fields.
+	category = "SERVER"
+	// unansweredWait is how long a creation without an answer can take effect, and be missing in lists.
+	unansweredWait = 30 * time.Second
+)
+
+var _ provider.Writer = &Client{}
+
+// A newItem is the body of a request that creates an item.
+type newItem struct {
+	Vault    vaultID    `json:"vault"`
+	Title    string     `json:"title"`
+	Category string     `json:"category"`
+	Tags     []string   `json:"tags"`
+	Fields   []newField `json:"fields"`
+}
+
+type vaultID struct {
+	ID string `json:"id"`
+}
+
+// Features returns both features. Connect has no conditional write. A creation never overwrites an item, and an update writes only the
+// fields that differ, so it loses no other field. The versions of an item show whether another client wrote at the same time.
+func (*Client) Features() provider.Features { return provider.Features{Exclusive: true, Guarded: true} }
+
+// Observe reads an item.
+func (c *Client) Observe(ctx context.Context, t provider.Target) (provider.Observed, error) {
+	s, err := settingsOf(t)
+	if err != nil {
+		return provider.Observed{}, err
+	}
+	i, contents, err := c.fresh(ctx, t.Key)
+	if err != nil {
+		return provider.Observed{}, err
+	}
+	v := valueOf(t.Key, i, contents)
+	return provider.Observed{Data: v.Data, Version: v.Version, ID: idOf(i), Mark: markOf(i), Drift: s.drift(i)}, nil
+}
+
+// find reads an item. It searches the vaults, because an earlier one can have the title now. A list of Connect can lack an item that
+// was created just now, so the item counts as missing only if it is not at its known place either.
+func (c *Client) find(ctx context.Context, key string) (*item, error) {
+	i, err := c.search(ctx, key)
+	if provider.IsNotFound(err) {
+		if known, e := c.known(ctx, key); known != nil || e != nil {
+			return known, e
+		}
+	}
+	return i, err
+}
+
+// fresh is find, and also reads the contents of the files.
+func (c *Client) fresh(ctx context.Context, key string) (*item, map[string][]byte, error) {
+	i, err := c.find(ctx, key)
+	if err != nil {
+		return nil, nil, err
+	}
+	contents, err := c.contents(ctx, i)
+	return i, contents, err
+}
+
+// inSlot calls write when no other write of the client is in progress: 1Password refuses writes to a vault that overlap.
+func (c *Client) inSlot(ctx context.Context, key string, write func() (provider.Written, error)) (provider.Written, error) {
+	select {
+	case c.slot <- struct{}{}:
+		defer func() { <-c.slot }()
+		return write()
+	case <-ctx.Done():
+		return provider.Written{}, named(key, explain(ctx.Err(), "waiting for another write"))
+	}
+}
+
+// Create creates an item in the first vault, with the mark as a tag. If another item with the title exists afterwards, Create deletes
+// its own, and returns Conflict.
+func (c *Client) Create(ctx context.Context, t provider.Target, data []byte, mark string) (provider.Written, error) {
+	s, err := settingsOf(t)
+	if err != nil {
+		return provider.Written{}, err
+	}
+	fields, err := newFields(t.Key, data)
+	if err != nil {
+		return provider.Written{}, err
+	}
+	if !isTitle(t.Key) {
+		return provider.Written{}, provider.NewError(provider.Invalid, "item %s: does not exist, and cannot be created with this key, which is an ID or has spaces at an end; use another title", quoted(t.Key))
+	}
+	return c.inSlot(ctx, t.Key, func() (provider.Written, error) {
+		_, err := c.find(ctx, t.Key)
+		switch {
+		case err == nil:
+			return provider.Written{}, provider.NewError(provider.Conflict, "item %s: another client created it meanwhile; retrying", quoted(t.Key))
+		case !provider.IsNotFound(err):
+			return provider.Written{}, err
+		}
+		vaults, err := c.searched(ctx)
+		if err == nil {
+			err = c.checkUnanswered(t.Key)
+		}
+		if err != nil {
+			return provider.Written{}, named(t.Key, err)
+		}
+		in := vaults[0]
+		i, err := c.api.oneItem(ctx, "creating the item", http.MethodPost, place{vault: in}, newItem{
+			Vault: vaultID{in.ID}, Title: t.Key, Category: category, Tags: s.onto([]string{tag(markTag, mark)}, s.names()...), Fields: fields,
+		})
+		if err != nil {
+			if provider.ClassOf(err) == provider.Unavailable {
+				c.unanswered[t.Key] = time.Now().Add(unansweredWait)
+			}
+			return provider.Written{}, named(t.Key, err)
+		}
+		c.places.keep(t.Key, place{vault: in, id: i.ID})
+		if err := c.onlyOne(ctx, t.Key, place{vault: in, id: i.ID}); err != nil {
+			return provider.Written{}, err
+		}
+		return provider.Written{Version: versionOf(i, nil), ID: idOf(i)}, nil
+	})
+}
+
+// checkUnanswered returns an error if an earlier creation of an item may still take effect. The caller holds the slot.
+func (c *Client) checkUnanswered(key string) error {
+	if until := c.unanswered[key]; time.Now().Before(until) {
+		return provider.NewError(provider.Unavailable, "Connect did not answer when the item was created; it is created again at %s, if it does not exist then", until.UTC().Format(time.RFC3339))
+	}
+	delete(c.unanswered, key)
+	return nil
+}
+
+// onlyOne deletes an item that was just created if another one has its title.
+func (c *Client) onlyOne(ctx context.Context, title string, own place) error {
+	vaults, err := c.searched(ctx)
+	if err != nil {
+		return named(title, err)
+	}
+	for _, v := range vaults {
+		items, err := c.itemsOf(ctx, v, title)
+		if err != nil {
+			return named(title, err)
+		}
+		if !slices.ContainsFunc(titled(items)[title], func(id string) bool { return id != own.id }) {
+			continue
+		}
+		c.places.forget(title)
+		if err := c.remove(ctx, own); err != nil {
+			return named(title, err)
+		}
+		return provider.NewError(provider.Conflict, "item %s: another client created it at the same time; retrying", quoted(title))
+	}
+	return nil
+}
+
+// remove deletes an item, which need not exist.
+func (c *Client) remove(ctx context.Context, at place) error {
+	err := c.api.call(ctx, "deleting the item", http.MethodDelete, "/v1/vaults/"+at.vault.ID+"/items/"+at.id, nil, nil)
+	if provider.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// Update writes the fields and tags that differ.
+func (c *Client) Update(ctx context.Context, t provider.Target, seen provider.Observed, data []byte) (provider.Written, error) {
+	s, err := settingsOf(t)
+	if err != nil {
+		return provider.Written{}, err
+	}
+	return c.change(ctx, t, seen, func(i *item, contents map[string][]byte) ([]change, error) {
+		all, err := changesOf(i, contents, data)
+		if tags := s.onto(i.Tags, s.names()...); !slices.Equal(tags, i.Tags) {
+			all = append(all, change{"replace", "/tags", tags})
+		}
+		return all, err
+	})
+}
+
+// Mark replaces the tag with the mark.
+func (c *Client) Mark(ctx context.Context, t provider.Target, seen provider.Observed, mark string) error {
+	_, err := c.change(ctx, t, seen, func(i *item, _ map[string][]byte) ([]change, error) {
+		return []change{{"replace", "/tags", settings{Tags: map[string]string{markTag: mark}}.onto(i.Tags, markTag)}}, nil
+	})
+	return err
+}
+
+// change patches an item that is as it was seen.
+func (c *Client) change(ctx context.Context, t provider.Target, seen provider.Observed, changes func(*item, map[string][]byte) ([]change, error)) (provider.Written, error) {
+	return c.inSlot(ctx, t.Key, func() (provider.Written, error) {
+		i, contents, err := c.unchanged(ctx, t.Key, seen)
+		if err != nil {
+			return provider.Written{}, deletedIsConflict(t.Key, err)
+		}
+		all, err := changes(i, contents)
+		if err != nil {
+			return provider.Written{}, named(t.Key, err)
+		}
+		if len(all) == 0 {
+			return provider.Written{Version: seen.Version, ID: seen.ID}, nil
+		}
+		after, err := c.api.oneItem(ctx, "updating the item", http.MethodPatch, place{vault: i.Vault, id: i.ID}, all)
+		if err != nil {
+			return provider.Written{}, deletedIsConflict(t.Key, named(t.Key, err))
+		}
+		if after.Version > i.Version+len(all) {
+			return provider.Written{}, provider.NewError(provider.Unavailable, "item %s: another client changed it at the same time; if it wrote the same fields, its values are in the item's history", quoted(t.Key))
+		}
+		return provider.Written{Version: versionOf(after, contents), ID: seen.ID}, nil
+	})
+}
+
+// unchanged reads an item. It returns Conflict if its value or its mark is not what was seen.
+func (c *Client) unchanged(ctx context.Context, key string, seen provider.Observed) (*item, map[string][]byte, error) {
+	i, contents, err := c.fresh(ctx, key)
+	if err == nil && (versionOf(i, contents) != seen.Version || idOf(i) != seen.ID || markOf(i) != seen.Mark) {
+		err = provider.NewError(provider.Conflict, "item %s: another client changed it meanwhile; retrying", quoted(key))
+	}
+	return i, contents, err
+}
+
+// deletedIsConflict turns the error of an item that does not exist any more into Conflict.
+func deletedIsConflict(key string, err error) error {
+	if provider.IsNotFound(err) {
+		return provider.NewError(provider.Conflict, "item %s: was deleted meanwhile; retrying", quoted(key))
+	}
+	return err
+}
+
+// Delete deletes an item. 1Password keeps deleted items for 30 days.
+func (c *Client) Delete(ctx context.Context, t provider.Target, seen provider.Observed) error {
+	_, err := c.inSlot(ctx, t.Key, func() (none provider.Written, err error) {
+		i, _, err := c.unchanged(ctx, t.Key, seen)
+		if err == nil {
+			err = named(t.Key, c.remove(ctx, place{vault: i.Vault, id: i.ID}))
+		}
+		if err == nil {
+			c.places.forget(t.Key)
+		}
+		return none, err
+	})
+	if provider.IsNotFound(err) {
+		return nil
+	}
+	return err
+}
+
+// isTitle reports whether an item can be created with a key as its title, and is found by it.
+func isTitle(key string) bool { return !remoteID.MatchString(key) && strings.TrimSpace(key) == key }
