@@ -133,13 +133,21 @@ func (c *Client) Update(ctx context.Context, t provider.Target, seen provider.Ob
 		case slices.Contains(seen.Drift, "type"):
 			return provider.NewError(provider.Invalid, "metadata: type: the type of the Secret %q cannot be changed; delete it, or correct type", t.Key)
 		}
-		for k := range valueOf(provider.Ref{}, s).Binary {
-			if raw != nil { // An update would lose the key.
-				return provider.NewError(provider.Invalid, "secret %q: its key %.64q is not text, so nothing can be pushed to it; remove the key, or push to another Secret", s.Name, k)
+		if raw != nil { // An update would lose the key.
+			if err := checkText(s); err != nil {
+				return err
 			}
 		}
 		return wanted.apply(s, raw)
 	})
+}
+
+// checkText returns an error for a Secret with a key that is not in its value, so that a caller would lose it without notice.
+func checkText(s *corev1.Secret) error {
+	for k := range valueOf(provider.Ref{}, s).Binary {
+		return provider.NewError(provider.Invalid, "secret %q: its key %.64q is not text, so nothing can be pushed to it or deleted; remove the key, or push to another Secret", s.Name, k)
+	}
+	return nil
 }
 
 // Mark implements provider.Writer.
@@ -154,6 +162,9 @@ func (c *Client) Mark(ctx context.Context, t provider.Target, seen provider.Obse
 // Delete implements provider.Writer.
 func (c *Client) Delete(ctx context.Context, t provider.Target, seen provider.Observed) error {
 	s, err := c.unchanged(ctx, t, seen)
+	if err == nil {
+		err = checkText(s)
+	}
 	if err == nil {
 		o := &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &s.UID, ResourceVersion: &s.ResourceVersion}}
 		err = c.do(ctx, c.calls.Delete().Namespace(c.namespace).Resource("secrets").Name(t.Key).Body(o), &corev1.Secret{})

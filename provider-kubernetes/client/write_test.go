@@ -49,7 +49,7 @@ func uidOf(t *testing.T, name string) string {
 	return string(s.UID)
 }
 
-// TestBytesOfOthers pushes to a Secret to which another client has added a key that is not text.
+// TestBytesOfOthers pushes to, and deletes, a Secret to which another client has added a key that is not text.
 func TestBytesOfOthers(t *testing.T) {
 	c, target := newWriter(t, "bytes", remote), provider.Target{Key: "bytes"}
 	_, err := c.Create(t.Context(), target, []byte(`{"a":"1"}`), "mark")
@@ -63,7 +63,10 @@ func TestBytesOfOthers(t *testing.T) {
 	if _, err := c.Update(t.Context(), target, seen, []byte(`{"a":"2"}`)); provider.ClassOf(err) != provider.Invalid || !strings.Contains(err.Error(), `its key "keystore.jks" is not text`) {
 		t.Errorf("an update would lose the key: %v", err)
 	}
-	must(t, c.Delete(t.Context(), target, seen))
+	if err := c.Delete(t.Context(), target, seen); provider.ClassOf(err) != provider.Invalid || !strings.Contains(err.Error(), `its key "keystore.jks" is not text`) {
+		t.Errorf("a deletion would lose the key: %v", err)
+	}
+	must(t, admin.Delete(t.Context(), s))
 }
 
 // TestRefusedSettings pushes Secrets that the cluster would fill with a login.

@@ -84,17 +84,17 @@ func changesOf(i *item, contents map[string][]byte, data []byte) (all []change, 
 	properties := propertiesOf(i, contents)
 	x := indexOf(properties)
 	for _, p := range properties {
-		own, _ := x.own(p)
-		if len(own) == 0 || p.refused != "" || !utf8.Valid(p.data) {
+		name := x.member(p)
+		if name == "" {
 			continue
 		}
-		text, keep := members[own[0]]
-		delete(members, own[0])
+		text, keep := members[name]
+		delete(members, name)
 		path := "/fields/" + pointer.Replace(p.id)
 		switch {
 		case keep && text == string(p.data):
 		case p.file:
-			return nil, provider.NewError(provider.Invalid, "property %s: is a file, and Connect cannot write files; push to another property", quoted(own[0]))
+			return nil, provider.NewError(provider.Invalid, "property %s: is a file, and Connect cannot write files; push to another property", quoted(name))
 		case keep, p.note: // The note of an item stays, without text.
 			all = append(all, change{"add", path + "/value", text})
 		default:

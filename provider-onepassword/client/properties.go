@@ -143,6 +143,15 @@ func (x index) own(p *property) (own, shared []string) {
 	return own, shared
 }
 
+// member returns the name of a property in the JSON object of the item; empty if it is not in there.
+func (x index) member(p *property) string {
+	own, _ := x.own(p)
+	if len(own) == 0 || p.refused != "" || !utf8.Valid(p.data) {
+		return ""
+	}
+	return own[0]
+}
+
 // valueOf returns the value of an item. Each property is a member by the first of its names that no other one has, and has the
 // others as further names. A name of several properties is refused.
 func valueOf(key string, i *item, contents map[string][]byte) provider.Value {

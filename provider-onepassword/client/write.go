@@ -236,10 +236,14 @@ func deletedIsConflict(key string, err error) error {
 	return err
 }
 
-// Delete deletes an item. 1Password keeps deleted items for 30 days.
+// Delete deletes an item, which 1Password then keeps for 30 days. It refuses one with fields or files that Observe does not return,
+// because the caller cannot know that they are lost.
 func (c *Client) Delete(ctx context.Context, t provider.Target, seen provider.Observed) error {
 	_, err := c.inSlot(ctx, t.Key, func() (none provider.Written, err error) {
-		i, _, err := c.unchanged(ctx, t.Key, seen)
+		i, contents, err := c.unchanged(ctx, t.Key, seen)
+		if err == nil {
+			err = checkHidden(t.Key, i, contents)
+		}
 		if err == nil {
 			err = named(t.Key, c.remove(ctx, place{vault: i.Vault, id: i.ID}))
 		}
@@ -252,6 +256,17 @@ func (c *Client) Delete(ctx context.Context, t provider.Target, seen provider.Ob
 		return nil
 	}
 	return err
+}
+
+// checkHidden returns an error for an item with properties that are not in its value.
+func checkHidden(key string, i *item, contents map[string][]byte) error {
+	all := propertiesOf(i, contents)
+	x := indexOf(all)
+	hidden := slices.DeleteFunc(all, func(p *property) bool { return x.member(p) != "" })
+	if len(hidden) > 0 {
+		return provider.NewError(provider.Invalid, "item %s: is not deleted, because it has files or fields that a push does not know: %s; remove these, or set deletionPolicy: None and delete the item in 1Password", quoted(key), list(idsOf(hidden)))
+	}
+	return nil
 }
 
 // isTitle reports whether an item can be created with a key as its title, and is found by it.

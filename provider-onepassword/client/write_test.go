@@ -257,6 +257,38 @@ func TestUnanswered(t *testing.T) {
 	}
 }
 
+// TestHidden deletes items, of which some have a property that is not in the value.
+func TestHidden(t *testing.T) {
+	field := func(id, label string) emulator.Field { return emulator.Field{ID: id, Label: label, Value: "1"} }
+	file := func(content string) emulator.File {
+		return emulator.File{ID: strings.Repeat("f", 26), Name: "file", Content: []byte(content)}
+	}
+	cases := map[string]struct {
+		reason string
+		item   emulator.Item
+		part   string
+	}{
+		"Text":      {"An item whose value has everything is deleted.", emulator.Item{Fields: []emulator.Field{field("a", "")}, Files: []emulator.File{file("pem")}}, ""},
+		"Ambiguous": {"Fields with one label are in the value by their IDs.", emulator.Item{Fields: []emulator.Field{field("a", "x"), field("b", "x")}}, ""},
+		"Binary":    {"A file that is not text is kept.", emulator.Item{Files: []emulator.File{file("\xff")}}, "has files or fields that a push does not know: " + strings.Repeat("f", 26)},
+		"Large":     {"A file that is not read is kept.", emulator.Item{Files: []emulator.File{file(strings.Repeat("x", corev1.MaxSecretSize+1))}}, strings.Repeat("f", 26)},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			srv := start(t)
+			tc.item.Title = "db"
+			srv.Add(vaultName, tc.item)
+			c := client(t, srv)
+			err := c.Delete(soon(t), db, observe(t, c, db))
+			if n := len(srv.Items(vaultName)); tc.part == "" && (err != nil || n != 0) {
+				t.Errorf("%s\nDelete(...): %v; %d items are left", tc.reason, err, n)
+			} else if tc.part != "" {
+				fails(t, tc.reason, err, provider.Invalid, tc.part)
+			}
+		})
+	}
+}
+
 // TestTags sets tags by name, and keeps the others and the mark.
 func TestTags(t *testing.T) {
 	cases := map[string]struct {
