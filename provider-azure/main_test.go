@@ -88,8 +88,10 @@ func TestCRD(t *testing.T) {
 		change func(*v1alpha1.AzureSpec)
 		want   string // part of the error
 	}{
-		"Good":  {"A vault, a tenant and a client secret are enough.", func(*v1alpha1.AzureSpec) {}, ""},
-		"Token": {"A ServiceAccount with a client is valid.", func(s *v1alpha1.AzureSpec) { s.Auth = byToken("", "c") }, ""},
+		"Good":      {"A vault, a tenant and a client secret are enough.", func(*v1alpha1.AzureSpec) {}, ""},
+		"Token":     {"A ServiceAccount with a client is valid.", func(s *v1alpha1.AzureSpec) { s.Auth = byToken("", "c") }, ""},
+		"Annotated": {"A ServiceAccount can have the client and the tenant in its annotations.", func(s *v1alpha1.AzureSpec) { s.TenantID, s.Auth = "", byToken("", "") }, ""},
+		"Client":    {"A client with other characters is rejected, because it becomes part of a request.", func(s *v1alpha1.AzureSpec) { s.Auth = byToken("", "c/../x") }, "spec.auth.serviceAccountRef.clientID"},
 		"Machine": {"A managed identity needs no tenant.", func(s *v1alpha1.AzureSpec) {
 			s.TenantID, s.Auth = "", v1alpha1.AzureAuth{ManagedIdentity: &v1alpha1.ManagedIdentity{}}
 		}, ""},
@@ -168,4 +170,39 @@ func TestProvider(t *testing.T) {
 		}
 		return cmp.Diff("True Valid", suite.For(t).Ready(newStore(ns, "by-secret", v1alpha1.AzureSpec{})))
 	})
+}
+
+// TestAnnotations logs in as the client that the annotations of ServiceAccounts name. A changed annotation is a new login without a restart.
+func TestAnnotations(t *testing.T) {
+	const ns, bank = "wages", "wages-bank"
+	srv := startEmulator(t)
+	put(t, srv, "wages-db", `{"password":"one"}`)
+	account := func(namespace, client string) *corev1.ServiceAccount {
+		return &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "annotated", Annotations: map[string]string{
+			"azure.workload.identity/client-id": client, "azure.workload.identity/tenant-id": emulator.DefaultTenant,
+		}}}
+	}
+	for _, namespace := range []string{ns, bank} {
+		suite.For(t).Namespace(namespace, nil)
+		srv.SetApp(namespace, emulator.App{Subjects: []string{"system:serviceaccount:" + namespace + ":annotated"}})
+	}
+	suite.For(t).Create(account(ns, "unknown"))
+	suite.For(t).Create(account(bank, bank))
+	spec := func(namespace string) v1alpha1.AzureSpec {
+		s := specOf(srv, byToken(namespace, ""))
+		s.TenantID, s.Auth.ServiceAccountRef.Name = "", "annotated"
+		return s
+	}
+	suite.For(t).Create(newStore(ns, "annotated", spec("")))
+	suite.For(t).Create(newClusterStore("annotated", spec(bank), common.ClusterStoreSpec{}))
+	suite.Start(t, "provider-azure", manifests.Permissions, newOperator)
+	suite.For(t).Create(operatortest.ExternalSecret(ns, "own", "AzureKeyVault", "annotated", "wages-db", "password"))
+	suite.For(t).Create(operatortest.ExternalSecret(ns, "shared", "ClusterAzureKeyVault", "annotated", "wages-db", "password"))
+	controlplane.Eventually(t, func() string { return cmp.Diff("one", suite.For(t).In(ns).Data("shared")["password"]) })
+	controlplane.Eventually(t, func() string {
+		return cmp.Diff("False "+common.ReasonStoreAuthFailed, suite.For(t).Ready(newStore(ns, "annotated", v1alpha1.AzureSpec{})))
+	})
+	own := account(ns, ns)
+	suite.For(t).Update(own, func() { own.Annotations["azure.workload.identity/client-id"] = ns })
+	controlplane.Eventually(t, func() string { return cmp.Diff("one", suite.For(t).In(ns).Data("own")["password"]) })
 }

@@ -49,6 +49,10 @@ type Config struct {
 // Load returns the Config of an object. It reads Secrets through creds, does not call Azure, and does not keep ctx. It keeps creds only
 // to request ServiceAccount tokens. Errors are of package provider, and name the field to fix.
 func (n Network) Load(ctx context.Context, spec *v1alpha1.AzureSpec, creds provider.Credentials) (*Config, error) {
+	spec, tenant, err := annotated(ctx, spec, creds)
+	if err != nil {
+		return nil, err
+	}
 	at, err := placeOf(spec, creds)
 	if err != nil {
 		return nil, err
@@ -66,7 +70,7 @@ func (n Network) Load(ctx context.Context, spec *v1alpha1.AzureSpec, creds provi
 		return provider.NewHTTPClient(wrapped, operation, func(r *http.Request) bool { return operation(r) == "list" })
 	}
 	options := optionsOf(retries)
-	l := login{place: at, tenant: spec.TenantID, client: calls(func(*http.Request) string { return "login" }), retries: options.Retry}
+	l := login{place: at, tenant: tenant, client: calls(func(*http.Request) string { return "login" }), retries: options.Retry}
 	if l.source, err = sourceOf(ctx, spec, at, creds); err != nil {
 		return nil, err
 	}
@@ -74,7 +78,7 @@ func (n Network) Load(ctx context.Context, spec *v1alpha1.AzureSpec, creds provi
 		VaultURL: "https://" + at.vault.Host, Place: provider.Address(at.vault), Emulated: at.emulated,
 		Options: options, place: at, tokens: provider.NewTokens(ctx, l.login), idle: transport.CloseIdleConnections,
 	}
-	check := func(header string) error { return at.checkChallenge(spec.TenantID, header) }
+	check := func(header string) error { return at.checkChallenge(tenant, header) }
 	c.Options.Transport = guard{
 		client: newChallenges(calls(operation), func(header string) bool { return check(header) == nil }), host: at.vault.Host, field: "spec.vaultURL", plain: at.vault.Scheme == "http",
 		inspect: func(r *http.Request, resp *http.Response) error {

@@ -14,8 +14,8 @@ import (
 
 // refusals explain the numbers after AADSTS of https://learn.microsoft.com/entra/identity-platform/reference-error-codes.
 var refusals = map[int]struct{ field, text string }{
-	90002:   {"spec.tenantID", "the tenant does not exist in the environment; correct tenantID or environment"},
-	900023:  {"spec.tenantID", "is not the ID of a tenant; correct it"},
+	90002:   {tenantField, "the tenant does not exist in the environment; correct tenantID or environment"},
+	900023:  {tenantField, "is not the ID of a tenant; correct it"},
 	700016:  {"", "the tenant has no such application; correct the client ID or tenantID"},
 	7000215: {"", "the client secret is wrong; store the value of the secret, not its ID"},
 	7000222: {"", "the client secret has expired; create another one"},
@@ -45,8 +45,11 @@ func (l login) explain(ctx context.Context, err error, last answer) error {
 	for _, n := range last.numbers {
 		if r, ok := refusals[n]; ok {
 			field := r.field
-			if field == "" {
+			switch field {
+			case "":
 				field = l.source.field
+			case tenantField:
+				field = l.tenant.field
 			}
 			return provider.NewError(provider.Denied, "%s: %s (AADSTS%d)", field, r.text, n)
 		}

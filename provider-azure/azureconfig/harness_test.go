@@ -15,8 +15,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
 	"github.com/Azure/azure-sdk-for-go/sdk/security/keyvault/azsecrets"
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
+	"software.sslmate.com/src/go-pkcs12"
 
 	common "github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/provider"
@@ -33,9 +35,10 @@ const (
 
 // creds are provider.Credentials from a map.
 type creds struct {
-	values  map[string][]byte // by key
-	token   string
-	ambient bool
+	values      map[string][]byte // by key
+	token       string
+	ambient     bool
+	annotations map[string]string // of the ServiceAccount
 }
 
 func (c creds) SecretValue(_ context.Context, sel common.SecretKeySelector) ([]byte, error) {
@@ -54,6 +57,13 @@ func (c creds) ServiceAccountToken(context.Context, common.ServiceAccountSelecto
 		return "", provider.NewError(provider.Denied, "auth: no token")
 	}
 	return c.token, nil
+}
+
+func (c creds) ServiceAccountAnnotations(context.Context, common.ServiceAccountSelector) (map[string]string, error) {
+	if c.annotations == nil {
+		return nil, provider.NewError(provider.Invalid, "auth: ServiceAccount shop/shop does not exist")
+	}
+	return c.annotations, nil
 }
 
 func (c creds) Ambient() error {
@@ -142,9 +152,7 @@ func byMachine(id string) v1alpha1.AzureAuth {
 // read loads a config, and reads a secret with it.
 func read(t *testing.T, n Network, spec *v1alpha1.AzureSpec, from creds) error {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	c, err := n.Load(ctx, spec, from)
+	c, err := n.Load(t.Context(), spec, from)
 	if err != nil {
 		return err
 	}
@@ -153,6 +161,14 @@ func read(t *testing.T, n Network, spec *v1alpha1.AzureSpec, from creds) error {
 			t.Error(err)
 		}
 	}()
+	return get(t, c)
+}
+
+// get reads a secret.
+func get(t *testing.T, c *Config) error {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
 	api, err := azsecrets.NewClient(c.VaultURL, c, &azsecrets.ClientOptions{ClientOptions: c.Options, DisableChallengeResourceVerification: c.Emulated})
 	if err != nil {
 		t.Fatal(err)
@@ -201,4 +217,18 @@ func certificate(t *testing.T) (*x509.Certificate, []byte) {
 		t.Fatal(err)
 	}
 	return parsed, append(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})...)
+}
+
+// archive returns a certificate and its private key as PKCS#12.
+func archive(t *testing.T, with *pkcs12.Encoder, form []byte, password string) []byte {
+	t.Helper()
+	chain, key, err := azidentity.ParseCertificates(form, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := with.Encode(key, chain[0], nil, password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
 }

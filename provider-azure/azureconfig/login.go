@@ -22,6 +22,7 @@ import (
 )
 
 const (
+	tenantField  = "spec.tenantID"
 	accountField = "spec.auth.serviceAccountRef"
 	machineField = "spec.auth.managedIdentity"
 	secretField  = "spec.auth.clientSecret"
@@ -29,6 +30,9 @@ const (
 
 	// machineHost is the address of the instance metadata service.
 	machineHost = "169.254.169.254"
+	// noClaims is an empty set of claims. Azure's library keeps the tokens of managed identities for the whole process, and gets a new one
+	// only for a request with claims: https://pkg.go.dev/github.com/AzureAD/microsoft-authentication-library-for-go/apps/managedidentity#WithClaims.
+	noClaims = "{}"
 )
 
 // A source creates a credential of Azure's library.
@@ -42,7 +46,7 @@ type source struct {
 // A login gets tokens for one place.
 type login struct {
 	place   place
-	tenant  string
+	tenant  setting
 	client  *http.Client
 	retries policy.RetryOptions
 	source  source
@@ -139,7 +143,7 @@ func certificateOf(ctx context.Context, tenant string, s *v1alpha1.ClientCertifi
 	if err != nil {
 		return source{}, provider.Field(certField+".clientCertificateRef", err)
 	}
-	chain, key, err := azidentity.ParseCertificates(raw, nil)
+	chain, key, err := parseCertificate(raw)
 	if err != nil {
 		return source{}, provider.NewError(provider.Invalid, certField+".clientCertificateRef: is not a certificate with its private key, in PEM form or as PKCS#12 without a password")
 	}
@@ -190,8 +194,12 @@ func (l login) login(ctx context.Context) (provider.Token, error) {
 	case err != nil:
 		return provider.Token{}, provider.NewError(provider.Invalid, "%s: Azure's library does not accept it; correct it", l.source.field)
 	}
+	request := policy.TokenRequestOptions{Scopes: []string{l.place.scope()}}
+	if l.source.machine {
+		request.Claims = noClaims
+	}
 	since := time.Now()
-	t, err := credential.GetToken(ctx, policy.TokenRequestOptions{Scopes: []string{l.place.scope()}})
+	t, err := credential.GetToken(ctx, request)
 	if err != nil {
 		return provider.Token{}, l.explain(ctx, err, last)
 	}

@@ -1,8 +1,8 @@
 package azureconfig
 
 import (
-	"crypto/rand"
 	"crypto/x509"
+	"maps"
 	"net/http"
 	"slices"
 	"testing"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/golang-jwt/jwt/v5"
 	"github.com/google/go-cmp/cmp"
+	"software.sslmate.com/src/go-pkcs12"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
@@ -81,7 +82,7 @@ func TestCheckChallenge(t *testing.T) {
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
-			fails(t, tc.reason, at.checkChallenge(tc.tenant, tc.header), tc.class, tc.part)
+			fails(t, tc.reason, at.checkChallenge(setting{tc.tenant, tenantField}, tc.header), tc.class, tc.part)
 		})
 	}
 }
@@ -97,9 +98,14 @@ func signed(t *testing.T, subject, audience string) string {
 
 func TestLogins(t *testing.T) {
 	known, knownPEM := certificate(t)
+	archives := map[string][]byte{}
+	for name, with := range map[string]*pkcs12.Encoder{"des": pkcs12.LegacyDES, "rc2": pkcs12.LegacyRC2, "aes": pkcs12.Modern2023, "bare": pkcs12.Passwordless} {
+		archives[name] = archive(t, with, knownPEM, "")
+	}
 	_, unrelatedPEM := certificate(t)
-	values := map[string][]byte{"secret": []byte(secret + "\n"), "wrong": []byte("wrong"), "cert": knownPEM, "stranger": unrelatedPEM, "garbage": []byte(secret)}
-	machine := rand.Text() // Azure's library shares the tokens of managed identities in the process.
+	values := map[string][]byte{"secret": []byte(secret + "\n"), "wrong": []byte("wrong"), "cert": knownPEM, "stranger": unrelatedPEM, "garbage": []byte(secret), "locked": archive(t, pkcs12.Modern2023, knownPEM, secret)}
+	maps.Copy(values, archives)
+	const machine = "machine"
 	const shop = "system:serviceaccount:shop:shop"
 	token := signed(t, shop, emulator.FederatedAudience)
 	withKey := func(a v1alpha1.AzureAuth, key string) v1alpha1.AzureAuth {
@@ -132,6 +138,11 @@ func TestLogins(t *testing.T) {
 		"Server":       {"An error of the login is no wrong secret.", bySecret(), creds{}, emulator.Fault{Call: emulator.CallToken, Status: http.StatusServiceUnavailable}, nil, provider.Unavailable, "the status 503", 0},
 		"Certificate":  {"A certificate logs in.", byCertificate(), creds{}, emulator.Fault{}, nil, "", "", 0},
 		"Stranger":     {"A certificate that the application does not have is named.", withKey(byCertificate(), "stranger"), creds{}, emulator.Fault{}, nil, provider.Denied, "spec.auth.clientCertificate: the application does not have this certificate", 0},
+		"DES":          {"A PKCS#12 archive without a password logs in.", withKey(byCertificate(), "des"), creds{}, emulator.Fault{}, nil, "", "", 0},
+		"RC2":          {"So does one as older tools make it.", withKey(byCertificate(), "rc2"), creds{}, emulator.Fault{}, nil, "", "", 0},
+		"AES":          {"So does one as OpenSSL 3 makes it.", withKey(byCertificate(), "aes"), creds{}, emulator.Fault{}, nil, "", "", 0},
+		"Bare":         {"So does one without encryption.", withKey(byCertificate(), "bare"), creds{}, emulator.Fault{}, nil, "", "", 0},
+		"Locked":       {"A PKCS#12 archive with a password is named.", withKey(byCertificate(), "locked"), creds{}, emulator.Fault{}, nil, provider.Invalid, "spec.auth.clientCertificate.clientCertificateRef: is not a certificate with its private key, in PEM form or as PKCS#12 without a password", 0},
 		"Garbage":      {"A text is no certificate.", withKey(byCertificate(), "garbage"), creds{}, emulator.Fault{}, nil, provider.Invalid, "spec.auth.clientCertificate.clientCertificateRef: is not a certificate", 0},
 		"Token":        {"A ServiceAccount logs in.", byToken(), creds{token: token}, emulator.Fault{}, nil, "", "", 0},
 		"NoToken":      {"A refused ServiceAccount token names its field.", byToken(), creds{}, emulator.Fault{}, nil, provider.Denied, "spec.auth.serviceAccountRef: no token", 0},
@@ -139,9 +150,10 @@ func TestLogins(t *testing.T) {
 		"Audience":     {"The audience does not match.", byToken(), creds{token: signed(t, shop, "x")}, emulator.Fault{}, nil, provider.Denied, "has the audience of the token", 0},
 		"Issuer":       {"The token cannot be verified.", byToken(), creds{token: token}, emulator.Fault{}, []emulator.Option{emulator.WithTokenVerifier(func(string) error { return errors.New("boom") })}, provider.Denied, "check that the issuer of the cluster", 0},
 		"User":         {"A user-assigned identity logs in.", byMachine(machine), creds{ambient: true}, emulator.Fault{}, nil, "", "", 0},
+		"System":       {"The system-assigned identity logs in without a client ID.", byMachine(""), creds{ambient: true}, emulator.Fault{}, nil, "", "", 0},
 		"NotAmbient":   {"A store without permission does not get the identity of the machine.", byMachine(""), creds{}, emulator.Fault{}, nil, provider.Invalid, "spec.auth.managedIdentity: the operator's own identity is not for stores", 0},
 		"NoIdentity":   {"An identity that the machine does not have is named.", byMachine("other"), creds{ambient: true}, emulator.Fault{}, nil, provider.Denied, "spec.auth.managedIdentity: the machine has no such identity", 0},
-		"MachineSlows": {"The throttling of the machine's identities is passed on.", byMachine(rand.Text()), creds{ambient: true}, emulator.Fault{Call: emulator.CallMachine, Status: http.StatusTooManyRequests, RetryAfter: 3 * time.Second}, nil, provider.Throttled, "throttles logins", 3 * time.Second},
+		"MachineSlows": {"The throttling of the machine's identities is passed on.", byMachine(machine), creds{ambient: true}, emulator.Fault{Call: emulator.CallMachine, Status: http.StatusTooManyRequests, RetryAfter: 3 * time.Second}, nil, provider.Throttled, "throttles logins", 3 * time.Second},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -160,6 +172,44 @@ func TestLogins(t *testing.T) {
 			}
 			if machine := slices.Contains(hosts(), "http://"+machineHost); machine != (tc.auth.ManagedIdentity != nil && tc.from.ambient) {
 				t.Errorf("%s\nrequests were sent to %q", tc.reason, hosts())
+			}
+		})
+	}
+}
+
+// TestRevoked reads twice, revokes all tokens, and reads twice again with the same Config. The first read after it fails, and the second
+// one has a new token.
+func TestRevoked(t *testing.T) {
+	cases := map[string]struct {
+		reason string
+		auth   v1alpha1.AzureAuth
+		call   string
+	}{
+		"User":   {"A new token of a user-assigned identity is requested.", byMachine("machine"), emulator.CallMachine},
+		"System": {"A new token of the system-assigned identity is requested.", byMachine(""), emulator.CallMachine},
+		"Secret": {"A new token is requested with the client secret.", bySecret(), emulator.CallToken},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			srv := start(t)
+			srv.SetApp("machine", emulator.App{Machine: true})
+			n, _ := diverted(t, srv)
+			c, err := n.Load(t.Context(), specOf(tc.auth), creds{ambient: true, values: map[string][]byte{"secret": []byte(secret)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer func() {
+				if err := c.Close(); err != nil {
+					t.Error(err)
+				}
+			}()
+			fails(t, tc.reason, get(t, c), "", "")
+			fails(t, tc.reason, get(t, c), "", "")
+			srv.RevokeTokens()
+			fails(t, tc.reason, get(t, c), provider.Denied, "does not accept the token")
+			fails(t, tc.reason, get(t, c), "", "")
+			if diff := cmp.Diff(2, srv.Count(tc.call)); diff != "" {
+				t.Errorf("%s\nlogins: -want, +got:\n%s", tc.reason, diff)
 			}
 		})
 	}

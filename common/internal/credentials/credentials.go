@@ -89,27 +89,9 @@ func (r *Reader) ConfigMapValue(ctx context.Context, sel v1alpha1.ConfigMapKeySe
 // value reads the object that sel names into o, and returns the value that found extracts from o. what and refTo are
 // the name and the reference of the object's kind.
 func (r *Reader) value(ctx context.Context, sel v1alpha1.SecretKeySelector, what string, refTo func(namespace, name string) watch.ObjectRef, o client.Object, found func() []byte) ([]byte, error) {
-	ns, err := r.namespace(sel.Namespace, what, sel.Name)
+	ref, err := r.get(ctx, sel.Namespace, sel.Name, what, refTo, o)
 	if err != nil {
 		return nil, err
-	}
-	ref := refTo(ns, sel.Name)
-	held, err := r.objects.HoldIn(ctx, r.fence.Tenant, room.One)
-	if err != nil {
-		return nil, provider.NewError(provider.Unavailable, "auth: %s %s was not read in time; retrying", what, ref)
-	}
-	defer held.Release()
-	err = held.Get(ctx, ref.NamespacedName, o)
-	if client.IgnoreNotFound(err) == nil {
-		r.read(ref, o.GetResourceVersion())
-	}
-	switch {
-	case kerrors.IsNotFound(err):
-		return nil, provider.NewError(provider.Invalid, "auth: %s %s does not exist; create it or correct the reference", what, ref)
-	case kerrors.IsForbidden(err):
-		return nil, provider.NewError(provider.Denied, "auth: the operator has no permission to read %s %s; grant it get, list and watch on %s in that namespace", what, ref, ref.Resource.Resource)
-	case err != nil:
-		return nil, provider.NewError(provider.Unavailable, "auth: cannot read %s %s: %s", what, ref, kerrors.ReasonForError(err))
 	}
 	v := found()
 	if len(v) == 0 {
@@ -118,10 +100,52 @@ func (r *Reader) value(ctx context.Context, sel v1alpha1.SecretKeySelector, what
 	return v, nil
 }
 
+// get reads the object with a name into o, and returns its reference.
+func (r *Reader) get(ctx context.Context, namespace, name, what string, refTo func(namespace, name string) watch.ObjectRef, o client.Object) (watch.ObjectRef, error) {
+	ns, err := r.namespace(namespace, what, name)
+	if err != nil {
+		return watch.ObjectRef{}, err
+	}
+	ref := refTo(ns, name)
+	held, err := r.objects.HoldIn(ctx, r.fence.Tenant, room.One)
+	if err != nil {
+		return ref, provider.NewError(provider.Unavailable, "auth: %s %s was not read in time; retrying", what, ref)
+	}
+	defer held.Release()
+	err = held.Get(ctx, ref.NamespacedName, o)
+	if client.IgnoreNotFound(err) == nil {
+		r.read(ref, o.GetResourceVersion())
+	}
+	switch {
+	case kerrors.IsNotFound(err):
+		return ref, provider.NewError(provider.Invalid, "auth: %s %s does not exist; create it or correct the reference", what, ref)
+	case kerrors.IsForbidden(err):
+		return ref, provider.NewError(provider.Denied, "auth: the operator has no permission to read %s %s; grant it get, list and watch on %s in that namespace%s", what, ref, ref.Resource.Resource, chartSetting[what])
+	case err != nil:
+		return ref, provider.NewError(provider.Unavailable, "auth: cannot read %s %s: %s", what, ref, kerrors.ReasonForError(err))
+	}
+	return ref, nil
+}
+
+const account = "ServiceAccount"
+
+// chartSetting names the setting of the chart that grants what the chart does not always grant.
+var chartSetting = map[string]string{account: ": in the chart, set serviceAccountTokens.enabled"}
+
+// ServiceAccountAnnotations implements provider.ServiceAccountReader. Each module that calls this method has the RBAC marker next to
+// the call.
+func (r *Reader) ServiceAccountAnnotations(ctx context.Context, sel v1alpha1.ServiceAccountSelector) (map[string]string, error) {
+	sa := &corev1.ServiceAccount{}
+	if _, err := r.get(ctx, sel.Namespace, sel.Name, account, watch.ServiceAccountRef, sa); err != nil {
+		return nil, err
+	}
+	return sa.Annotations, nil
+}
+
 // ServiceAccountToken implements provider.Credentials. Only few modules need this permission, and it is a powerful
 // one. So each module that calls this method has the RBAC marker next to the call.
 func (r *Reader) ServiceAccountToken(ctx context.Context, sel v1alpha1.ServiceAccountSelector, audiences ...string) (string, error) {
-	ns, err := r.namespace(sel.Namespace, "ServiceAccount", sel.Name)
+	ns, err := r.namespace(sel.Namespace, account, sel.Name)
 	if err != nil {
 		return "", err
 	}

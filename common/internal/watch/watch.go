@@ -73,6 +73,14 @@ func ConfigMapRef(namespace, name string) ObjectRef {
 	}
 }
 
+// ServiceAccountRef names a ServiceAccount.
+func ServiceAccountRef(namespace, name string) ObjectRef {
+	return ObjectRef{
+		Resource:       schema.GroupVersionResource{Version: "v1", Resource: "serviceaccounts"},
+		NamespacedName: types.NamespacedName{Namespace: namespace, Name: name},
+	}
+}
+
 // Watches is the set of watches of a process.
 type Watches struct {
 	// PerNamespace is the maximum number of watches in one namespace, by default 500: each takes about 75 KiB. Other objects are

@@ -31,7 +31,7 @@ const FederatedAudience = "api://AzureADTokenExchange"
 // AzureSpec describes the vault, its cloud, and how to log in.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.environment) && self.environment == 'Custom') == has(self.customCloudConfig)",message="set customCloudConfig with environment Custom, and only then"
-// +kubebuilder:validation:XValidation:rule="has(self.auth.managedIdentity) || (has(self.tenantID) && size(self.tenantID) > 0)",message="set tenantID, which only managedIdentity does not need"
+// +kubebuilder:validation:XValidation:rule="has(self.auth.managedIdentity) || has(self.auth.serviceAccountRef) || (has(self.tenantID) && size(self.tenantID) > 0)",message="set tenantID, which only managedIdentity and serviceAccountRef do not need"
 type AzureSpec struct {
 	common.RetrySpec `json:",inline"`
 
@@ -49,7 +49,8 @@ type AzureSpec struct {
 	// +optional
 	CustomCloudConfig *CustomCloudConfig `json:"customCloudConfig,omitempty"`
 
-	// Tenant of Microsoft Entra ID of the vault: an ID or a domain. Required unless auth is managedIdentity.
+	// Tenant of Microsoft Entra ID of the vault: an ID or a domain. Required for clientSecret and clientCertificate. Unset with
+	// serviceAccountRef: the annotation azure.workload.identity/tenant-id of the ServiceAccount.
 	// +optional
 	// +kubebuilder:validation:MaxLength=255
 	// +kubebuilder:validation:Pattern=`^([A-Za-z0-9][A-Za-z0-9.-]*)?$`
@@ -99,10 +100,12 @@ type FederatedServiceAccount struct {
 	// The ServiceAccount. Default audience of its token: api://AzureADTokenExchange.
 	common.ServiceAccountSelector `json:",inline"`
 
-	// ID of the application or managed identity that trusts the ServiceAccount.
+	// ID of the application or managed identity that trusts the ServiceAccount. Unset: the annotation
+	// azure.workload.identity/client-id of the ServiceAccount.
+	// +optional
 	// +kubebuilder:validation:MaxLength=255
-	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9._-]+$`
-	ClientID string `json:"clientID"`
+	// +kubebuilder:validation:Pattern=`^[A-Za-z0-9._-]*$`
+	ClientID string `json:"clientID,omitempty"`
 }
 
 // ManagedIdentity is a managed identity of a machine.

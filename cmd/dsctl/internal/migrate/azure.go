@@ -254,7 +254,7 @@ func (o *object) machineIdentity(field string) {
 	o.add(found)
 }
 
-// finishFederated adds the client and the tenant of a ServiceAccount, which External Secrets Operator reads from its annotations.
+// finishFederated reports the login of a ServiceAccount whose client or tenant is not in its annotations. Both operators read them there.
 func (o *object) finishFederated(ref *yaml.Node) {
 	if ref == nil {
 		o.add(Finding{Field: azureAt + ".serviceAccountRef", Verdict: Unsupported, Reason: "without it, External Secrets Operator logs in as its own ServiceAccount", Todo: "name a ServiceAccount that the client trusts by a federated credential, and convert it again"})
@@ -263,46 +263,23 @@ func (o *object) finishFederated(ref *yaml.Node) {
 	if child(o.out.root, "spec", "auth", "serviceAccountRef") == nil || child(o.node, "spec", "provider", "azurekv", "authSecretRef", "clientId") != nil {
 		return // It is reported there.
 	}
-	client, tenant, known := o.federatedClient(azureAt+".serviceAccountRef", ref)
-	if !known {
+	own, namespace, name := text(o.out.root, "spec", "tenantID"), o.accountOf(ref), text(ref, "name")
+	if o.referent(ref) || !o.inputs.knows(namespace, name) {
+		if own == "" {
+			o.add(Finding{Field: azureAt + ".tenantId", To: "spec.tenantID", Verdict: Changed, Reason: "the tenant is in the annotation " + tenantIDAnnotation + " of the ServiceAccount, which is not in the input; without it, External Secrets Operator uses a tenant of its own environment", Todo: "check that the ServiceAccount has the annotation, or set tenantID"})
+		}
 		return
 	}
-	o.out.set(client, "spec", "auth", "serviceAccountRef", "clientID")
-	o.add(Finding{To: "spec.auth.serviceAccountRef.clientID", Verdict: Exact, Reason: "External Secrets Operator reads it from the annotation " + clientIDAnnotation})
-	switch own := text(o.out.root, "spec", "tenantID"); {
-	case own == "" && tenant == "":
-		o.add(Finding{Field: azureAt + ".tenantId", Verdict: Unsupported, Reason: "without it, and without the annotation " + tenantIDAnnotation + " of the ServiceAccount, External Secrets Operator uses a tenant of its own environment", Todo: "set tenantId, and convert it again"})
-	case own == "":
-		o.out.set(tenant, "spec", "tenantID")
-		o.add(Finding{To: "spec.tenantID", Verdict: Exact, Reason: "External Secrets Operator reads it from the annotation " + tenantIDAnnotation})
-	case tenant != "" && tenant != own:
-		o.refuse(azureAt+".tenantId", "the annotation "+tenantIDAnnotation+" of the ServiceAccount has another tenant")
-	}
-}
-
-// federatedClient returns the client and the tenant in the annotations of a ServiceAccount, or reports why they are not known.
-func (o *object) federatedClient(field string, ref *yaml.Node) (client, tenant string, known bool) {
-	refuse := func(reason, todo string) (string, string, bool) {
-		o.add(Finding{Field: field, Verdict: Unsupported, Reason: reason, Todo: todo})
-		return "", "", false
-	}
-	if o.referent(ref) {
-		return refuse("the client is in the annotation "+clientIDAnnotation+" of a ServiceAccount of each namespace", "make a store per namespace, or name the namespace")
-	}
-	namespace, name := o.accountOf(ref), text(ref, "name")
-	place := namespace + "/" + name
-	if !o.inputs.knows(namespace, name) {
-		return refuse("the client is in the annotation "+clientIDAnnotation+" of the ServiceAccount "+place+", which is not in the input", "add its manifest, or use --cluster")
-	}
-	client, _, twice := o.annotation(namespace, name, clientIDAnnotation)
+	client, _, clients := o.annotation(namespace, name, clientIDAnnotation)
 	tenant, _, tenants := o.annotation(namespace, name, tenantIDAnnotation)
 	switch {
-	case twice != "" || tenants != "":
-		return refuse(cmp.Or(twice, tenants), "convert the folder of each by itself")
-	case client == "":
-		return refuse("the ServiceAccount "+place+" has no annotation "+clientIDAnnotation+", which "+o.from.name+" requires", "annotate it with the ID of the client, and convert it again")
+	case client == "" && clients == "":
+		o.add(Finding{Field: azureAt + ".serviceAccountRef", Verdict: Unsupported, Reason: "the ServiceAccount " + namespace + "/" + name + " has no annotation " + clientIDAnnotation + ", which External Secrets Operator requires", Todo: "annotate it with the ID of the client, and convert it again"})
+	case own == "" && tenant == "" && tenants == "":
+		o.add(Finding{Field: azureAt + ".tenantId", Verdict: Unsupported, Reason: "without it, and without the annotation " + tenantIDAnnotation + " of the ServiceAccount, External Secrets Operator uses a tenant of its own environment", Todo: "set tenantId, and convert it again"})
+	case own != "" && tenant != "" && tenant != own:
+		o.refuse(azureAt+".tenantId", "the annotation "+tenantIDAnnotation+" of the ServiceAccount has another tenant")
 	}
-	return client, tenant, true
 }
 
 // finishCustomCloud adds what a cloud of its own needs, and External Secrets Operator does not.

@@ -46,7 +46,8 @@ func (f *field) vaultObjectKey(to string) {
 		f.exact(to)
 	case of == azureCertificate:
 		f.node = scalarNode(of+"/"+name, f.node)
-		f.changed(to, "the certificate is in PEM; in External Secrets Operator it is in DER", "check what readers of the Secret expect")
+		f.out.set("cer", f.at(strings.TrimSuffix(to, "key")+"property")...)
+		f.changed(to, "the certificate is read as the secret of its name, and External Secrets Operator reads it as a certificate", "grant the identity the permission Get of secrets, such as by the role Key Vault Secrets User")
 	case more:
 		f.node = scalarNode(of+"/"+name, f.node)
 		f.changed(to, "a key is a name only, and External Secrets Operator ignores what follows it", "check the key")

@@ -69,9 +69,7 @@ func azureObject(c *class, f *field) {
 	switch {
 	case o.name == "":
 		f.unsupported("it has no objectName", "correct it, and convert it again")
-	case o.of == azureKey:
-		at.unsupported("a key is not converted", "write an entry with the key key/NAME and the property publicKey")
-	case o.of != azureSecret && o.of != azureCertificate:
+	case !slices.Contains([]string{azureSecret, azureKey, azureCertificate}, o.of):
 		at.invalid("one of secret, key, cert")
 	case o.isVersion() && o.isForm():
 		c.azureFile(o)
@@ -123,10 +121,13 @@ const pfx = "pfx"
 // azureFile adds the file of an object.
 func (c *class) azureFile(o keyVaultObject) {
 	o.fileMode("filePermission")
-	key, decoding := o.name, ""
-	if o.of == azureCertificate {
+	key, property, decoding := o.name, "", ""
+	switch {
+	case o.of == azureCertificate:
 		key = azureCertificate + "/" + o.name
-	} else if o.format != pfx {
+	case o.of == azureKey:
+		key, property = azureKey+"/"+o.name, "publicKey"
+	case o.format != pfx:
 		_, at := o.part("objectFormat")
 		o.add(Finding{Field: at.String(), Verdict: Changed, Reason: "the secret of a certificate is read as it is stored; the driver converts PKCS#12 to PEM", Todo: "if it is the secret of a certificate, set the content type of the certificate to application/x-pem-file, or use the functions pkcs12cert and pkcs12key in target.template"})
 	}
@@ -134,7 +135,7 @@ func (c *class) azureFile(o keyVaultObject) {
 		decoding = "Base64"
 	}
 	alias, _ := o.part("objectAlias")
-	ref := withParts(mapping("key", plain(key)), [2]string{"version", o.version}, [2]string{"decodingStrategy", decoding})
+	ref := withParts(mapping("key", plain(key)), [2]string{"property", property}, [2]string{"version", o.version}, [2]string{"decodingStrategy", decoding})
 	c.addFile(o.field, &csiFile{name: cmp.Or(alias, o.name), store: c.store(azureKeyVault, ""), ref: ref})
 	o.add(Finding{Field: o.String(), To: "spec.data[].remoteRef", Verdict: Exact})
 }

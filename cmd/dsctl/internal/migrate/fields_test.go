@@ -75,6 +75,9 @@ func withField(version, kind, path, of string) ([]Finding, error) {
 	t := &tree{root: root.Content[0], lists: map[string]*yaml.Node{}}
 	t.set(version, "apiVersion")
 	t.set(kind, "kind")
+	if csiAzure.parameters[path] != nil && csiAWS.parameters[path] == nil {
+		t.set("azure", "spec", "provider")
+	}
 	switch {
 	case strings.HasPrefix(path, "spec.provider.aws."), strings.HasSuffix(kind, "SecretStore") && !strings.HasPrefix(path, "spec.provider."):
 		t.set("SecretsManager", "spec", "provider", "aws", "service")
