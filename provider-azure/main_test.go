@@ -58,7 +58,7 @@ func byToken(namespace, clientID string) v1alpha1.AzureAuth {
 
 // specOf returns the spec of a store of an emulator.
 func specOf(srv *emulator.Server, auth v1alpha1.AzureAuth) v1alpha1.AzureSpec {
-	return v1alpha1.AzureSpec{VaultURL: srv.URL(), TenantID: emulator.DefaultTenant, Auth: auth}
+	return v1alpha1.AzureSpec{VaultURL: srv.URL(), AzureLogin: v1alpha1.AzureLogin{TenantID: emulator.DefaultTenant, Auth: auth}}
 }
 
 // startEmulator starts an emulator, in which reader has a client secret, and stops it when the test ends.
@@ -81,7 +81,7 @@ func put(t *testing.T, srv *emulator.Server, name, value string) {
 }
 
 func TestCRD(t *testing.T) {
-	good := v1alpha1.AzureSpec{VaultURL: "https://shop.vault.azure.net", TenantID: "t", Auth: bySecret("")}
+	good := v1alpha1.AzureSpec{VaultURL: "https://shop.vault.azure.net", AzureLogin: v1alpha1.AzureLogin{TenantID: "t", Auth: bySecret("")}}
 	custom := &v1alpha1.CustomCloudConfig{ActiveDirectoryEndpoint: "https://login.example", KeyVaultDNSSuffix: "vault.example"}
 	cases := map[string]struct {
 		reason string

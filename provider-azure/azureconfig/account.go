@@ -23,7 +23,7 @@ type setting struct{ text, field string }
 
 // annotated returns the spec with the client and the tenant that the annotations of the ServiceAccount in auth have, as far as the spec
 // does not set them. It does not change spec.
-func annotated(ctx context.Context, spec *v1alpha1.AzureSpec, creds provider.Credentials) (*v1alpha1.AzureSpec, setting, error) {
+func annotated(ctx context.Context, spec *v1alpha1.AzureLogin, creds provider.Credentials) (*v1alpha1.AzureLogin, setting, error) {
 	tenant := setting{spec.TenantID, tenantField}
 	if spec.Auth.ServiceAccountRef == nil || (spec.Auth.ServiceAccountRef.ClientID != "" && tenant.text != "") {
 		return spec, tenant, nil
@@ -38,7 +38,7 @@ func annotated(ctx context.Context, spec *v1alpha1.AzureSpec, creds provider.Cre
 	if err != nil {
 		return nil, tenant, err
 	}
-	if tenant, err = tenant.or(annotations, tenantAnnotation, tenantText, "the vault's tenant"); err != nil {
+	if tenant, err = tenant.or(annotations, tenantAnnotation, tenantText, "the tenant"); err != nil {
 		return nil, tenant, err
 	}
 	account.ClientID, spec.TenantID = client.text, tenant.text

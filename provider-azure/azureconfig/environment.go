@@ -12,64 +12,126 @@ import (
 
 // A cloud has the addresses of an environment.
 type cloud struct {
-	// authority is the URL that tokens are requested from, and aliases are other hosts of it, which a challenge can name.
+	environment v1alpha1.Environment
+	// authority is the URL that tokens are requested from, and aliases are other hosts of it, which a challenge can name. field is that
+	// of the spec with the authority.
 	authority string
 	aliases   []string
-	// suffix is the domain of the vaults.
-	suffix string
+	field     string
 }
 
 // clouds are those of https://learn.microsoft.com/entra/identity-platform/authentication-national-cloud.
-var clouds = map[v1alpha1.Environment]cloud{
-	v1alpha1.PublicCloud:       {"https://login.microsoftonline.com", []string{"login.windows.net", "login.microsoft.com", "sts.windows.net"}, v1alpha1.VaultDomains[v1alpha1.PublicCloud]},
-	v1alpha1.ChinaCloud:        {"https://login.chinacloudapi.cn", []string{"login.partner.microsoftonline.cn"}, v1alpha1.VaultDomains[v1alpha1.ChinaCloud]},
-	v1alpha1.USGovernmentCloud: {"https://login.microsoftonline.us", []string{"login.usgovcloudapi.net"}, v1alpha1.VaultDomains[v1alpha1.USGovernmentCloud]},
+var clouds = []cloud{
+	{v1alpha1.PublicCloud, "https://login.microsoftonline.com", []string{"login.windows.net", "login.microsoft.com", "sts.windows.net"}, environmentField},
+	{v1alpha1.ChinaCloud, "https://login.chinacloudapi.cn", []string{"login.partner.microsoftonline.cn"}, environmentField},
+	{v1alpha1.USGovernmentCloud, "https://login.microsoftonline.us", []string{"login.usgovcloudapi.net"}, environmentField},
+	{v1alpha1.CustomEnvironment, "", nil, "spec.customCloudConfig.activeDirectoryEndpoint"},
 }
 
-// A place is where a vault is, and where tokens for it come from.
-type place struct {
-	vault     *url.URL
-	authority *url.URL
-	aliases   []string
-	// resource is what tokens are requested for.
-	resource string
-	// emulated reports whether the vault is on the operator's own host.
-	emulated bool
-}
+const environmentField = "spec.environment"
 
-var vaultName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
-
-// placeOf checks the addresses of a spec. Tokens are sent only to hosts of the environment's own domain, and to the operator's own host.
-func placeOf(spec *v1alpha1.AzureSpec, creds provider.Credentials) (place, error) {
-	environment := spec.Environment
+// cloudOf returns the cloud of a spec. custom reports whether the spec has addresses of its own.
+func cloudOf(environment v1alpha1.Environment, custom bool) (cloud, error) {
 	if environment == "" {
 		environment = v1alpha1.PublicCloud
 	}
-	c, known := clouds[environment]
-	custom := environment == v1alpha1.CustomEnvironment
-	authorityField := "spec.environment"
+	i := slices.IndexFunc(clouds, func(c cloud) bool { return c.environment == environment })
 	switch {
-	case !known && !custom:
-		return place{}, provider.NewError(provider.Invalid, "spec.environment: %q is not a cloud; write PublicCloud, ChinaCloud, USGovernmentCloud or Custom", environment)
-	case custom != (spec.CustomCloudConfig != nil):
-		return place{}, provider.NewError(provider.Invalid, "spec.customCloudConfig: set it with environment Custom, and only then")
-	case custom:
-		authorityField = "spec.customCloudConfig.activeDirectoryEndpoint"
-		c = cloud{authority: strings.TrimSuffix(spec.CustomCloudConfig.ActiveDirectoryEndpoint, "/"), suffix: spec.CustomCloudConfig.KeyVaultDNSSuffix}
+	case i < 0:
+		return cloud{}, provider.NewError(provider.Invalid, environmentField+": %q is not a cloud; write PublicCloud, ChinaCloud, USGovernmentCloud or Custom", environment)
+	case custom != (environment == v1alpha1.CustomEnvironment):
+		return cloud{}, provider.NewError(provider.Invalid, "spec.customCloudConfig: set it with environment Custom, and only then")
 	}
-	vault, err := bareURL(creds, "spec.vaultURL", spec.VaultURL)
+	return clouds[i], nil
+}
+
+// A target is what a spec connects to.
+type target struct {
+	// field is that of the spec with the address, noun is what has the address, and service is what tokens are for. All are for errors.
+	field, noun, service string
+	// raw is the URL, and form shows users how to write it, with %s for the domain.
+	raw, form string
+	// domain is that of all hosts of the cloud, and resource what tokens are requested for.
+	domain, resource string
+}
+
+// A place is where a target is, and where tokens for it come from.
+type place struct {
+	target
+	url       *url.URL
+	authority *url.URL
+	aliases   []string
+	// custom reports whether the addresses of the cloud come from the spec, and emulated whether the target is on the operator's own
+	// host. Then the domain proves nothing.
+	custom, emulated bool
+}
+
+var (
+	hostName     = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]*[a-z0-9])?$`)
+	registryText = regexp.MustCompile(`^[A-Za-z0-9]([A-Za-z0-9.-]*[A-Za-z0-9])?(:[0-9]{1,5})?$`)
+	resourceText = regexp.MustCompile(`^https://[A-Za-z0-9.:/_-]+$`)
+)
+
+// vaultOf returns the place of the vault of a spec.
+func vaultOf(spec *v1alpha1.AzureSpec, creds provider.Credentials) (place, error) {
+	custom := spec.CustomCloudConfig
+	c, err := cloudOf(spec.Environment, custom != nil)
 	if err != nil {
 		return place{}, err
 	}
-	p := place{vault: vault, aliases: c.aliases, resource: "https://" + c.suffix, emulated: provider.Loopback(vault.Hostname())}
-	name, inCloud := strings.CutSuffix(strings.ToLower(vault.Hostname()), "."+c.suffix)
-	switch {
-	case p.emulated && !custom:
-		c.authority = vault.String()
-	case !p.emulated && (!inCloud || !vaultName.MatchString(name) || vault.Port() != "" && vault.Port() != "443"):
-		return place{}, provider.NewError(provider.Invalid, "spec.vaultURL: is not a vault of the environment %s; write it as https://NAME.%s, or set environment", environment, c.suffix)
+	domain := v1alpha1.VaultDomains[c.environment]
+	if custom != nil {
+		c.authority, domain = custom.ActiveDirectoryEndpoint, custom.KeyVaultDNSSuffix
 	}
-	p.authority, err = bareURL(creds, authorityField, c.authority)
+	return c.place(target{"spec.vaultURL", "vault", "Key Vault", spec.VaultURL, "https://NAME.%s", domain, "https://" + domain}, creds)
+}
+
+// registryOf returns the place of the registry of a spec.
+func registryOf(spec *v1alpha1.ACRAccessTokenSpec, creds provider.Credentials) (place, error) {
+	custom := spec.CustomCloudConfig
+	c, err := cloudOf(spec.Environment, custom != nil)
+	if err != nil {
+		return place{}, err
+	}
+	t := target{registryField, "registry", "Azure Container Registry", "https://" + spec.Registry, "NAME.%s", v1alpha1.RegistryDomains[c.environment], registryResource}
+	if custom != nil {
+		c.authority, t.domain, t.resource = custom.ActiveDirectoryEndpoint, custom.RegistryDNSSuffix, strings.TrimSuffix(custom.Resource, "/")
+	}
+	host, _, port := strings.Cut(spec.Registry, ":")
+	switch {
+	case !registryText.MatchString(spec.Registry) || port && !provider.Loopback(host):
+		return place{}, provider.NewError(provider.Invalid, registryField+": is not the login server of a registry; write it as NAME.azurecr.io, without https://, port and path")
+	case custom != nil && !resourceText.MatchString(custom.Resource):
+		return place{}, provider.NewError(provider.Invalid, "spec.customCloudConfig.resource: is not a resource; write it as "+registryResource)
+	case provider.Loopback(host):
+		t.raw = "http://" + spec.Registry
+	}
+	return c.place(t, creds)
+}
+
+const (
+	registryField = "spec.registry"
+	// registryResource is what tokens for registries of all known clouds are requested for, as Azure's library does. Unlike those for
+	// Azure Resource Manager, they cannot change resources, and registries that refuse the others accept them:
+	// https://learn.microsoft.com/azure/container-registry/container-registry-disable-authentication-as-arm.
+	registryResource = "https://containerregistry.azure.net"
+)
+
+// place checks the addresses of a target. Tokens are sent only to hosts of the environment's own domain, and to the operator's own host.
+func (c cloud) place(t target, creds provider.Credentials) (place, error) {
+	at, err := bareURL(creds, t.field, t.raw)
+	if err != nil {
+		return place{}, err
+	}
+	p := place{target: t, url: at, aliases: c.aliases, custom: c.environment == v1alpha1.CustomEnvironment, emulated: provider.Loopback(at.Hostname())}
+	name, inCloud := strings.CutSuffix(at.Hostname(), "."+t.domain)
+	switch {
+	case p.emulated && !p.custom:
+		c.authority = at.String()
+	case !p.emulated && (!inCloud || !hostName.MatchString(name) || at.Port() != "" && at.Port() != "443"):
+		return place{}, provider.NewError(provider.Invalid, "%s: is not a %s of the environment %s; write it as "+t.form+", or set environment", t.field, t.noun, c.environment, t.domain)
+	}
+	p.authority, err = bareURL(creds, c.field, strings.TrimSuffix(c.authority, "/"))
 	return p, err
 }
 

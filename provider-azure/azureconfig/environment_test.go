@@ -9,7 +9,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/provider-azure/apis/v1alpha1"
 )
 
-func TestPlaceOf(t *testing.T) {
+func TestVaultOf(t *testing.T) {
 	stack := &v1alpha1.CustomCloudConfig{ActiveDirectoryEndpoint: "https://login.stack.example/", KeyVaultDNSSuffix: "vault.stack.example"}
 	const notVault = "spec.vaultURL: is not a vault of the environment "
 	cases := map[string]struct {
@@ -42,7 +42,7 @@ func TestPlaceOf(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			spec := specOf(bySecret())
 			spec.Environment, spec.CustomCloudConfig, spec.VaultURL = tc.environment, tc.custom, tc.url
-			p, err := placeOf(spec, creds{})
+			p, err := vaultOf(spec, creds{})
 			fails(t, tc.reason, err, tc.class, tc.part)
 			if tc.class != "" {
 				return

@@ -26,7 +26,7 @@ var refusals = map[int]struct{ field, text string }{
 	700212:  {"", "no federated credential of the client has the audience of the token; correct its audience, or set audiences"},
 	700213:  {"", "no federated credential of the client has the subject of the ServiceAccount; correct its subject"},
 	7000272: {"", "the token of the ServiceAccount is not accepted; check that the issuer of the cluster can be reached by Azure"},
-	500011:  {"spec.environment", "the tenant has no Key Vault of the environment; correct environment or tenantID"},
+	500011:  {"spec.environment", "the tenant has no {service} of the environment; correct environment or tenantID"},
 	53003:   {"", "a conditional access policy of the tenant blocks the login; allow it for the application"},
 }
 
@@ -51,7 +51,7 @@ func (l login) explain(ctx context.Context, err error, last answer) error {
 			case tenantField:
 				field = l.tenant.field
 			}
-			return provider.NewError(provider.Denied, "%s: %s (AADSTS%d)", field, r.text, n)
+			return provider.NewError(provider.Denied, "%s: %s (AADSTS%d)", field, strings.ReplaceAll(r.text, "{service}", l.place.service), n)
 		}
 	}
 	switch {
@@ -62,11 +62,11 @@ func (l login) explain(ctx context.Context, err error, last answer) error {
 	case last.status == http.StatusUnauthorized || last.status == http.StatusForbidden || last.code != "":
 		return provider.NewError(provider.Denied, "%s: Azure refuses the login", l.source.field)
 	}
-	return explainTransport(ctx, err, l.source.field)
+	return ExplainTransport(ctx, err, l.source.field)
 }
 
-// explainTransport explains a call without an answer that can be used.
-func explainTransport(ctx context.Context, err error, field string) *provider.Error {
+// ExplainTransport explains a call without an answer that can be used. field is that of the spec with the address.
+func ExplainTransport(ctx context.Context, err error, field string) *provider.Error {
 	var dns *net.DNSError
 	fault := provider.CertificateFaultOf(err)
 	switch {
@@ -134,7 +134,7 @@ func Explain(ctx context.Context, err error, what string, needs Access) *provide
 	}
 	var r *azcore.ResponseError
 	if !errors.As(err, &r) {
-		e := explainTransport(ctx, err, "spec.vaultURL")
+		e := ExplainTransport(ctx, err, "spec.vaultURL")
 		e.Message = what + ": " + e.Message
 		return e
 	}

@@ -129,7 +129,7 @@ func specOf(auth v1alpha1.AzureAuth) *v1alpha1.AzureSpec {
 	none := int32(0)
 	return &v1alpha1.AzureSpec{
 		RetrySpec: common.RetrySpec{RetrySettings: &common.RetrySettings{MaxRetries: &none, RetryInterval: "1ms"}},
-		VaultURL:  "https://shop.vault.azure.net", TenantID: tenant, Auth: auth,
+		VaultURL:  "https://shop.vault.azure.net", AzureLogin: v1alpha1.AzureLogin{TenantID: tenant, Auth: auth},
 	}
 }
 
@@ -169,7 +169,7 @@ func get(t *testing.T, c *Config) error {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	api, err := azsecrets.NewClient(c.VaultURL, c, &azsecrets.ClientOptions{ClientOptions: c.Options, DisableChallengeResourceVerification: c.Emulated})
+	api, err := azsecrets.NewClient(c.URL, c, &azsecrets.ClientOptions{ClientOptions: c.Options, DisableChallengeResourceVerification: c.Emulated})
 	if err != nil {
 		t.Fatal(err)
 	}

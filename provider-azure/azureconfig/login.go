@@ -56,7 +56,7 @@ type login struct {
 // +kubebuilder:rbac:groups="",resources=serviceaccounts/token,verbs=create,roleName=tokens
 
 // sourceOf returns the source for the auth of a spec.
-func sourceOf(ctx context.Context, spec *v1alpha1.AzureSpec, at place, creds provider.Credentials) (source, error) {
+func sourceOf(ctx context.Context, spec *v1alpha1.AzureLogin, at place, creds provider.Credentials) (source, error) {
 	a := spec.Auth
 	set := 0
 	for _, is := range []bool{a.ServiceAccountRef != nil, a.ManagedIdentity != nil, a.ClientSecret != nil, a.ClientCertificate != nil} {
@@ -68,9 +68,9 @@ func sourceOf(ctx context.Context, spec *v1alpha1.AzureSpec, at place, creds pro
 	case set != 1:
 		return source{}, provider.NewError(provider.Invalid, "spec.auth: set exactly one of serviceAccountRef, managedIdentity, clientSecret and clientCertificate")
 	case a.ManagedIdentity != nil:
-		return machineOf(a.ManagedIdentity, spec.Environment, at, creds)
+		return machineOf(a.ManagedIdentity, at, creds)
 	case !tenantText.MatchString(spec.TenantID):
-		return source{}, provider.NewError(provider.Invalid, "spec.tenantID: is missing or not valid; set the ID of the vault's tenant")
+		return source{}, provider.NewError(provider.Invalid, "spec.tenantID: is missing or not valid; set the ID of the %s's tenant", at.noun)
 	case a.ServiceAccountRef != nil:
 		return federatedOf(spec.TenantID, a.ServiceAccountRef, creds)
 	case a.ClientSecret != nil:
@@ -84,13 +84,13 @@ var (
 	clientText = regexp.MustCompile(`^[A-Za-z0-9._-]{1,255}$`)
 )
 
-// machineOf returns the source for the operator's own identity. Its tokens are sent only to vaults of Azure.
-func machineOf(m *v1alpha1.ManagedIdentity, environment v1alpha1.Environment, at place, creds provider.Credentials) (source, error) {
+// machineOf returns the source for the operator's own identity. Its tokens are sent only to Azure.
+func machineOf(m *v1alpha1.ManagedIdentity, at place, creds provider.Credentials) (source, error) {
 	if err := creds.Ambient(); err != nil {
 		return source{}, provider.Field(machineField, err)
 	}
-	if at.emulated || environment == v1alpha1.CustomEnvironment {
-		return source{}, provider.NewError(provider.Invalid, "spec.vaultURL: with auth.managedIdentity it must be a vault of a known cloud, because tokens of the operator's own identity are sent there")
+	if at.emulated || at.custom {
+		return source{}, provider.NewError(provider.Invalid, "%s: with auth.managedIdentity it must be a %s of a known cloud, because tokens of the operator's own identity are sent there", at.field, at.noun)
 	}
 	return source{machineField, true, func(_ context.Context, o azcore.ClientOptions) (azcore.TokenCredential, error) {
 		options := &azidentity.ManagedIdentityCredentialOptions{ClientOptions: o}

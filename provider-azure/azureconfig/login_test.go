@@ -60,7 +60,7 @@ func TestChallengeOfVault(t *testing.T) {
 
 func TestCheckChallenge(t *testing.T) {
 	const other = "22222222-2222-2222-2222-222222222222"
-	at, err := placeOf(specOf(bySecret()), creds{})
+	at, err := vaultOf(specOf(bySecret()), creds{})
 	if err != nil {
 		t.Fatal(err)
 	}

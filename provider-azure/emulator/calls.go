@@ -21,7 +21,10 @@ const (
 	CallToken     = "Token"
 	// CallMachine requests a token of the managed identity.
 	CallMachine = "MachineToken"
-	callOther   = "Other"
+	// CallExchange exchanges a token of Entra ID for a refresh token of the registry, and CallAccess that one for an access token.
+	CallExchange = "ExchangeToken"
+	CallAccess   = "RegistryToken"
+	callOther    = "Other"
 )
 
 // A Call is one request. It contains no value.

@@ -31,11 +31,14 @@ type App struct {
 	Subjects []string
 	// Machine reports whether IMDS returns its tokens.
 	Machine bool
+	// NoRegistry reports whether it has no role in the registry.
+	NoRegistry bool
 }
 
 type accessToken struct {
-	client  string
-	expires time.Time
+	client   string
+	resource string
+	expires  time.Time
 }
 
 // identities are the applications and the issued tokens.
@@ -80,19 +83,19 @@ func (i *identities) machineApp(clientID string) (string, bool) {
 	return "", false
 }
 
-func (i *identities) lookupToken(token string, now time.Time) (clientID string, ok bool) {
+func (i *identities) lookupToken(token, resource string, now time.Time) (clientID string, ok bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	t, ok := i.tokens[token]
-	return t.client, ok && now.Before(t.expires)
+	return t.client, ok && t.resource == resource && now.Before(t.expires)
 }
 
-// issue returns a new token.
-func (i *identities) issue(clientID string) string {
+// issue returns a new token for a resource.
+func (i *identities) issue(clientID, resource string) string {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	token := rand.Text()
-	i.tokens[token] = accessToken{clientID, i.now().Add(i.tokenLifetime)}
+	i.tokens[token] = accessToken{clientID, resource, i.now().Add(i.tokenLifetime)}
 	return token
 }
 
@@ -127,10 +130,11 @@ func (i *identities) token(r *http.Request) (any, *refusal) {
 	}
 	clientID := r.PostForm.Get("client_id")
 	app, ok := i.app(clientID)
+	resource := i.resourceOf(r.PostForm.Get("scope"))
 	switch {
 	case !ok:
 		return nil, &refusal{http.StatusBadRequest, "unauthorized_client", 700016}
-	case !slices.ContainsFunc(strings.Fields(r.PostForm.Get("scope")), i.isScope):
+	case resource == "":
 		return nil, &refusal{http.StatusBadRequest, "invalid_resource", 500011}
 	}
 	assertion := r.PostForm.Get("client_assertion")
@@ -144,13 +148,17 @@ func (i *identities) token(r *http.Request) (any, *refusal) {
 		}
 	}
 	seconds := int(i.tokenLifetime / time.Second)
-	return map[string]any{"token_type": "Bearer", "expires_in": seconds, "ext_expires_in": seconds, "access_token": i.issue(clientID)}, nil
+	return map[string]any{"token_type": "Bearer", "expires_in": seconds, "ext_expires_in": seconds, "access_token": i.issue(clientID, resource)}, nil
 }
 
-// isScope reports whether tokens can have a scope.
-func (i *identities) isScope(scope string) bool {
-	resource, ok := strings.CutSuffix(scope, "/.default")
-	return ok && slices.Contains(i.resources, resource)
+// resourceOf returns the resource of the first scope that tokens can have; empty if there is none.
+func (i *identities) resourceOf(scopes string) string {
+	for scope := range strings.FieldsSeq(scopes) {
+		if resource, ok := strings.CutSuffix(scope, "/.default"); ok && slices.Contains(i.resources, resource) {
+			return resource
+		}
+	}
+	return ""
 }
 
 // checkAssertion accepts a token that is signed with a certificate of the application, or a ServiceAccount token that it trusts.
@@ -198,7 +206,7 @@ func (i *identities) machine(r *http.Request) (any, *refusal) {
 		return nil, &refusal{http.StatusBadRequest, "invalid_resource", 500011}
 	}
 	return map[string]any{
-		"token_type": "Bearer", "access_token": i.issue(id), "resource": q.Get("resource"), "client_id": id,
+		"token_type": "Bearer", "access_token": i.issue(id, q.Get("resource")), "resource": q.Get("resource"), "client_id": id,
 		"expires_in": int(i.tokenLifetime / time.Second), "expires_on": i.now().Add(i.tokenLifetime).Unix(),
 	}, nil
 }

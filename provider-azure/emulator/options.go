@@ -10,6 +10,8 @@ const (
 	DefaultTenant = "11111111-1111-1111-1111-111111111111"
 	// Resource is what tokens for the vault are requested for.
 	Resource = "https://vault.azure.net"
+	// RegistryResource is what tokens for the registry are requested for.
+	RegistryResource = "https://containerregistry.azure.net"
 	// MaxValue is the size limit of a value, in bytes.
 	MaxValue = 25 << 10
 )
@@ -24,6 +26,7 @@ type config struct {
 	authority       string
 	pageSize        int
 	tokenLifetime   time.Duration
+	registryTokens  time.Duration
 	latency         time.Duration
 	purgeProtection bool
 	now             func() time.Time
@@ -38,7 +41,8 @@ func WithAddress(address string) Option { return func(c *config) { c.address = a
 // WithTenant sets the tenant; the default is DefaultTenant.
 func WithTenant(tenant string) Option { return func(c *config) { c.tenant = tenant } }
 
-// WithResources sets what tokens can be for; the default is Resource. A challenge names the first one.
+// WithResources sets what tokens can be for; the default is Resource and RegistryResource. The first one is that of the vault, which a
+// challenge names, and the last one that of the registry.
 func WithResources(urls ...string) Option { return func(c *config) { c.resources = urls } }
 
 // WithAuthority sets the authority that a challenge names, such as https://login.microsoftonline.com; the default is this server.
@@ -49,6 +53,12 @@ func WithPageSize(n int) Option { return func(c *config) { c.pageSize = n } }
 
 // WithTokenLifetime sets how long access tokens are valid; the default is one hour.
 func WithTokenLifetime(d time.Duration) Option { return func(c *config) { c.tokenLifetime = d } }
+
+// WithRegistryTokenLifetime sets how long tokens of the registry are valid. The default is three hours for refresh tokens, and 75
+// minutes for access tokens.
+func WithRegistryTokenLifetime(d time.Duration) Option {
+	return func(c *config) { c.registryTokens = d }
+}
 
 // WithLatency delays every call.
 func WithLatency(d time.Duration) Option { return func(c *config) { c.latency = d } }

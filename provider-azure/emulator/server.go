@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"crypto/rand"
 	"encoding/json"
 	"net/http"
 	"strings"
@@ -21,17 +22,19 @@ type Server struct {
 	*vault
 	keyring
 	*identities
+	*registry
 	*fake.Listener
 }
 
 // Start listens on a loopback address and serves until Close. It returns an error if it cannot listen.
 func Start(opts ...Option) (*Server, error) {
-	c := config{address: "127.0.0.1:0", tenant: DefaultTenant, resources: []string{Resource}, pageSize: 25, tokenLifetime: time.Hour, now: time.Now}
+	c := config{address: "127.0.0.1:0", tenant: DefaultTenant, resources: []string{Resource, RegistryResource}, pageSize: 25, tokenLifetime: time.Hour, now: time.Now}
 	for _, o := range opts {
 		o(&c)
 	}
 	v := &vault{config: c, secrets: map[string]*secret{}, keys: map[string]*secret{}}
-	s := &Server{config: c, vault: v, keyring: keyring{v}, identities: &identities{config: c, apps: map[string]App{}, tokens: map[string]accessToken{}}}
+	i := &identities{config: c, apps: map[string]App{}, tokens: map[string]accessToken{}}
+	s := &Server{config: c, vault: v, keyring: keyring{v}, identities: i, registry: &registry{identities: i, key: []byte(rand.Text())}}
 	var err error
 	s.Listener, err = fake.Listen(c.address, c.tls, s.handler())
 	return s, err
@@ -68,6 +71,8 @@ func (s *Server) handler() http.Handler {
 	})
 	mux.HandleFunc("GET /{tenant}/v2.0/.well-known/openid-configuration", s.login(CallDiscovery, s.discovery))
 	mux.HandleFunc("POST /{tenant}/oauth2/v2.0/token", s.login(CallToken, s.token))
+	mux.HandleFunc("POST /oauth2/exchange", s.grant(CallExchange, s.exchange))
+	mux.HandleFunc("POST /oauth2/token", s.grant(CallAccess, s.access))
 	mux.HandleFunc("GET "+machinePath, s.login(CallMachine, s.machine))
 	return mux
 }
@@ -78,7 +83,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, call string, do 
 	if token == "" {
 		call = CallChallenge
 	}
-	caller, known := s.lookupToken(token, s.now())
+	caller, known := s.lookupToken(token, s.resources[0], s.now())
 	fault, ok := s.begin(w, r, call, caller)
 	if !ok {
 		return
@@ -120,6 +125,26 @@ func (s *Server) login(call string, do func(r *http.Request) (any, *refusal)) ht
 			return
 		}
 		respond(w, http.StatusOK, out)
+	}
+}
+
+// grant answers a request for a token of the registry, like answer.
+func (s *Server) grant(call string, do func(r *http.Request) (*grant, *registryError)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		fault, ok := s.begin(w, r, call, "")
+		if !ok {
+			return
+		}
+		out, refused := do(r)
+		switch {
+		case refused != nil:
+			respond(w, refused.status, map[string]any{"errors": []map[string]string{{"code": refused.code, "message": refused.message}}})
+		case fault.Body == BodyLost:
+			panic(http.ErrAbortHandler)
+		default:
+			out.damage(fault.Body)
+			respond(w, http.StatusOK, out)
+		}
 	}
 }
 

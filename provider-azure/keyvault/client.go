@@ -45,11 +45,11 @@ func (p Provider) connect(ctx context.Context, spec *v1alpha1.AzureSpec, creds p
 		return nil, err
 	}
 	// The domain of an emulator proves nothing. The Config checks each challenge against the spec, whatever the domain.
-	api, err := azsecrets.NewClient(c.VaultURL, c, &azsecrets.ClientOptions{ClientOptions: c.Options, DisableChallengeResourceVerification: c.Emulated})
+	api, err := azsecrets.NewClient(c.URL, c, &azsecrets.ClientOptions{ClientOptions: c.Options, DisableChallengeResourceVerification: c.Emulated})
 	if err != nil {
 		return nil, provider.NewError(provider.Invalid, "spec.vaultURL: Azure's library does not accept it; write it as https://NAME.vault.azure.net")
 	}
-	keys, err := azkeys.NewClient(c.VaultURL, c, &azkeys.ClientOptions{ClientOptions: c.Options, DisableChallengeResourceVerification: c.Emulated})
+	keys, err := azkeys.NewClient(c.URL, c, &azkeys.ClientOptions{ClientOptions: c.Options, DisableChallengeResourceVerification: c.Emulated})
 	if err != nil {
 		return nil, provider.NewError(provider.Invalid, "spec.vaultURL: Azure's library does not accept it; write it as https://NAME.vault.azure.net")
 	}

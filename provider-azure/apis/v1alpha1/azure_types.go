@@ -28,12 +28,20 @@ var VaultDomains = map[Environment]string{
 // FederatedAudience is the default audience of the token of a ServiceAccount: the one that Microsoft Entra ID expects.
 const FederatedAudience = "api://AzureADTokenExchange"
 
+// RegistryDomains are the domains of the container registries of each environment but CustomEnvironment, by
+// https://learn.microsoft.com/azure/container-registry/container-registry-firewall-access-rules.
+var RegistryDomains = map[Environment]string{
+	PublicCloud:       "azurecr.io",
+	ChinaCloud:        "azurecr.cn",
+	USGovernmentCloud: "azurecr.us",
+}
+
 // AzureSpec describes the vault, its cloud, and how to log in.
 //
 // +kubebuilder:validation:XValidation:rule="(has(self.environment) && self.environment == 'Custom') == has(self.customCloudConfig)",message="set customCloudConfig with environment Custom, and only then"
-// +kubebuilder:validation:XValidation:rule="has(self.auth.managedIdentity) || has(self.auth.serviceAccountRef) || (has(self.tenantID) && size(self.tenantID) > 0)",message="set tenantID, which only managedIdentity and serviceAccountRef do not need"
 type AzureSpec struct {
 	common.RetrySpec `json:",inline"`
+	AzureLogin       `json:",inline"`
 
 	// URL of the vault, such as https://shop.vault.azure.net. Its host must be one of the environment. The URL of an emulator on the
 	// operator's own host (127.0.0.1, localhost) is also accepted; logins then use that host, too, unless environment is Custom.
@@ -48,8 +56,13 @@ type AzureSpec struct {
 	// Addresses of a cloud that the operator does not know, such as one of Azure Stack. Only for environment Custom.
 	// +optional
 	CustomCloudConfig *CustomCloudConfig `json:"customCloudConfig,omitempty"`
+}
 
-	// Tenant of Microsoft Entra ID of the vault: an ID or a domain. Required for clientSecret and clientCertificate. Unset with
+// AzureLogin sets the tenant and the credentials that log in to Azure.
+//
+// +kubebuilder:validation:XValidation:rule="has(self.auth.managedIdentity) || has(self.auth.serviceAccountRef) || (has(self.tenantID) && size(self.tenantID) > 0)",message="set tenantID, which only managedIdentity and serviceAccountRef do not need"
+type AzureLogin struct {
+	// Tenant of Microsoft Entra ID of the service: an ID or a domain. Required for clientSecret and clientCertificate. Unset with
 	// serviceAccountRef: the annotation azure.workload.identity/tenant-id of the ServiceAccount.
 	// +optional
 	// +kubebuilder:validation:MaxLength=255

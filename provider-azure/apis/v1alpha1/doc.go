@@ -22,5 +22,7 @@ var GroupVersion = schema.GroupVersion{Group: Group, Version: "v1alpha1"}
 
 // AddToScheme registers the types of this package with a scheme.
 func AddToScheme(s *runtime.Scheme) error {
-	return common.Register(s, GroupVersion, &AzureKeyVault{}, &AzureKeyVaultList{}, &ClusterAzureKeyVault{}, &ClusterAzureKeyVaultList{})
+	return common.Register(s, GroupVersion,
+		&AzureKeyVault{}, &AzureKeyVaultList{}, &ClusterAzureKeyVault{}, &ClusterAzureKeyVaultList{},
+		&ACRAccessToken{}, &ACRAccessTokenList{}, &ClusterACRAccessToken{}, &ClusterACRAccessTokenList{})
 }
