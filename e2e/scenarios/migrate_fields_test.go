@@ -19,7 +19,7 @@ const migrateFields = "../../cmd/dsctl/internal/migrate/testdata/fields.txt"
 
 // migrateKinds are the Kinds of External Secrets Operator that migrate converts.
 var migrateKinds = []string{
-	"ClusterExternalSecret", "ClusterGenerator", "ClusterPushSecret", "ClusterSecretStore", "ECRAuthorizationToken", "ExternalSecret",
+	"ACRAccessToken", "ClusterExternalSecret", "ClusterGenerator", "ClusterPushSecret", "ClusterSecretStore", "ECRAuthorizationToken", "ExternalSecret",
 	"GCRAccessToken", "PushSecret", "Password", "SSHKey", "STSSessionToken", "SecretStore", "UUID", "VaultDynamicSecret",
 }
 
@@ -33,7 +33,7 @@ type parent struct {
 var migrateParents = map[string]parent{
 	"SecretStore":        {"spec.provider.", []string{"aws", "vault", "gcpsm", "kubernetes", "onepassword", "azurekv"}},
 	"ClusterSecretStore": {"spec.provider.", []string{"aws", "vault", "gcpsm", "kubernetes", "onepassword", "azurekv"}},
-	"ClusterGenerator":   {"spec.generator.", []string{"passwordSpec", "sshKeySpec", "uuidSpec", "ecrAuthorizationTokenSpec", "stsSessionTokenSpec", "gcrAccessTokenSpec", "vaultDynamicSecretSpec"}},
+	"ClusterGenerator":   {"spec.generator.", []string{"passwordSpec", "sshKeySpec", "uuidSpec", "ecrAuthorizationTokenSpec", "stsSessionTokenSpec", "acrAccessTokenSpec", "gcrAccessTokenSpec", "vaultDynamicSecretSpec"}},
 }
 
 // TestMigrateFields holds the list of the fields of External Secrets Operator to its CRDs. If they have changed, set

@@ -207,9 +207,11 @@ func finishAzureStore(o *object, at []string) {
 	case servicePrincipal:
 		o.finishApplication(store)
 	case managedIdentity:
-		o.finishMachine()
+		o.completeMachine(azureAt + ".authType")
 	case federated:
-		o.finishFederated(child(store, "serviceAccountRef"))
+		if child(store, "authSecretRef", "clientId") == nil { // Otherwise it is reported there.
+			o.finishFederated(child(store, "serviceAccountRef"), azureAt+".serviceAccountRef", azureAt+".tenantId")
+		}
 	}
 	if config := child(o.out.root, "spec", "customCloudConfig"); config != nil {
 		o.finishCustomCloud(store, config)
@@ -235,38 +237,39 @@ func (o *object) finishApplication(store *yaml.Node) {
 	}
 }
 
-// finishMachine completes the login of a managed identity, which is one of the machines that the operator runs on.
-func (o *object) finishMachine() {
+// completeMachine completes the login of a managed identity, which is one of the machines that the operator runs on.
+func (o *object) completeMachine(field string) {
 	if child(o.out.root, "spec", "auth", "managedIdentity") == nil {
 		o.out.put([]string{"spec", "auth", "managedIdentity"}, nil, &yaml.Node{Kind: yaml.MappingNode, Style: yaml.FlowStyle})
 	}
-	o.machineIdentity(azureAt + ".authType")
+	o.machineIdentity(field)
 }
 
-// machineIdentity reports a login with a managed identity, and allows it to namespaced stores.
+// machineIdentity reports a login with a managed identity, and allows it to namespaced Kinds.
 func (o *object) machineIdentity(field string) {
 	found := Finding{Field: field, To: "spec.auth.managedIdentity", Verdict: Changed, Reason: "the identity is one of the machines that the operator runs on", Todo: "check that these machines have it"}
 	if !strings.HasPrefix(o.Kind, "Cluster") {
-		o.used.ambient(&azureKeyVault)
-		found.Reason += ", and namespaced stores can use it only if ambientCredentials is all"
-		found.Todo += "; the values that are written allow it for now, so give the store a login of its own"
+		o.used.ambient(&azureKeyVault) // Of the module, for each of its Kinds.
+		found.Reason += ", and namespaced Kinds can use it only if ambientCredentials is all"
+		found.Todo += "; the values that are written allow it for now, so give it a login of its own"
 	}
 	o.add(found)
 }
 
-// finishFederated reports the login of a ServiceAccount whose client or tenant is not in its annotations. Both operators read them there.
-func (o *object) finishFederated(ref *yaml.Node) {
+// finishFederated reports the login of a ServiceAccount whose client or tenant is not in its annotations. Both operators read them
+// there. account and tenantID are the fields of the original.
+func (o *object) finishFederated(ref *yaml.Node, account, tenantID string) {
 	if ref == nil {
-		o.add(Finding{Field: azureAt + ".serviceAccountRef", Verdict: Unsupported, Reason: "without it, External Secrets Operator logs in as its own ServiceAccount", Todo: "name a ServiceAccount that the client trusts by a federated credential, and convert it again"})
+		o.add(Finding{Field: account, Verdict: Unsupported, Reason: "without it, External Secrets Operator logs in as its own ServiceAccount", Todo: "name a ServiceAccount that the client trusts by a federated credential, and convert it again"})
 		return
 	}
-	if child(o.out.root, "spec", "auth", "serviceAccountRef") == nil || child(o.node, "spec", "provider", "azurekv", "authSecretRef", "clientId") != nil {
+	if child(o.out.root, "spec", "auth", "serviceAccountRef") == nil {
 		return // It is reported there.
 	}
 	own, namespace, name := text(o.out.root, "spec", "tenantID"), o.accountOf(ref), text(ref, "name")
 	if o.referent(ref) || !o.inputs.knows(namespace, name) {
 		if own == "" {
-			o.add(Finding{Field: azureAt + ".tenantId", To: "spec.tenantID", Verdict: Changed, Reason: "the tenant is in the annotation " + tenantIDAnnotation + " of the ServiceAccount, which is not in the input; without it, External Secrets Operator uses a tenant of its own environment", Todo: "check that the ServiceAccount has the annotation, or set tenantID"})
+			o.add(Finding{Field: tenantID, To: "spec.tenantID", Verdict: Changed, Reason: "the tenant is in the annotation " + tenantIDAnnotation + " of the ServiceAccount, which is not in the input; without it, External Secrets Operator uses a tenant of its own environment", Todo: "check that the ServiceAccount has the annotation, or set tenantID"})
 		}
 		return
 	}
@@ -274,11 +277,11 @@ func (o *object) finishFederated(ref *yaml.Node) {
 	tenant, _, tenants := o.annotation(namespace, name, tenantIDAnnotation)
 	switch {
 	case client == "" && clients == "":
-		o.add(Finding{Field: azureAt + ".serviceAccountRef", Verdict: Unsupported, Reason: "the ServiceAccount " + namespace + "/" + name + " has no annotation " + clientIDAnnotation + ", which External Secrets Operator requires", Todo: "annotate it with the ID of the client, and convert it again"})
+		o.add(Finding{Field: account, Verdict: Unsupported, Reason: "the ServiceAccount " + namespace + "/" + name + " has no annotation " + clientIDAnnotation + ", which External Secrets Operator requires", Todo: "annotate it with the ID of the client, and convert it again"})
 	case own == "" && tenant == "" && tenants == "":
-		o.add(Finding{Field: azureAt + ".tenantId", Verdict: Unsupported, Reason: "without it, and without the annotation " + tenantIDAnnotation + " of the ServiceAccount, External Secrets Operator uses a tenant of its own environment", Todo: "set tenantId, and convert it again"})
+		o.add(Finding{Field: tenantID, Verdict: Unsupported, Reason: "without it, and without the annotation " + tenantIDAnnotation + " of the ServiceAccount, External Secrets Operator uses a tenant of its own environment", Todo: "set tenantId, and convert it again"})
 	case own != "" && tenant != "" && tenant != own:
-		o.refuse(azureAt+".tenantId", "the annotation "+tenantIDAnnotation+" of the ServiceAccount has another tenant")
+		o.refuse(tenantID, "the annotation "+tenantIDAnnotation+" of the ServiceAccount has another tenant")
 	}
 }
 

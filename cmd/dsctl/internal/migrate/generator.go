@@ -41,6 +41,7 @@ var generators = map[string]rules{
 	}.with(awsAuth("spec.auth", "spec.auth", "secretRef"), rules{
 		"spec.auth.jwt.serviceAccountRef": never("External Secrets Operator makes no session tokens for a ServiceAccount", "remove it, or write the generator by hand, with a role"),
 	}),
+	"ACRAccessToken": acrTokens,
 	"GCRAccessToken": rules{
 		"spec.projectID": drop("a token is for all projects of its account"),
 	}.with(gcpAuth("spec.auth")),
@@ -106,7 +107,7 @@ func getParameters(f *field) {
 // specs has the field of a ClusterGenerator for each Kind.
 var specs = map[string]string{
 	"Password": "passwordSpec", "SSHKey": "sshKeySpec", "UUID": "uuidSpec", "ECRAuthorizationToken": "ecrAuthorizationTokenSpec", "STSSessionToken": "stsSessionTokenSpec",
-	"GCRAccessToken": "gcrAccessTokenSpec", "VaultDynamicSecret": "vaultDynamicSecretSpec",
+	"ACRAccessToken": "acrAccessTokenSpec", "GCRAccessToken": "gcrAccessTokenSpec", "VaultDynamicSecret": "vaultDynamicSecretSpec",
 }
 
 // clusterGenerators are the rules for the spec of a ClusterGenerator.
@@ -157,6 +158,8 @@ func (o *object) generate(of string, at []string, r rules) {
 		return
 	case "ECRAuthorizationToken":
 		o.awsRoles(at)
+	case "ACRAccessToken":
+		o.finishRegistry(at)
 	case "VaultDynamicSecret":
 		login = slices.Concat(at, []string{"provider", "auth"})
 	}

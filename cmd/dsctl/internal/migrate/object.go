@@ -181,6 +181,7 @@ var (
 	uuid              = kind{"keys", "UUID", "generator-keys"}
 	ecrToken          = kind{"aws", "ECRAuthorizationToken", "provider-aws"}
 	stsToken          = kind{"aws", "STSSessionToken", "provider-aws"}
+	acrToken          = kind{"azure", "ACRAccessToken", "provider-azure"}
 	gcpToken          = kind{"gcp", "GCPAccessToken", "provider-gcp"}
 	vaultDynamic      = kind{"vault", "VaultDynamicSecret", "provider-vault"}
 )

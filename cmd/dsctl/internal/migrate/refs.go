@@ -248,7 +248,7 @@ func (f *field) only(keys ...string) bool {
 // generatorKinds are the Kinds that generators become.
 var generatorKinds = map[string]kind{
 	"Password": password, "SSHKey": sshKey, "UUID": uuid, "ECRAuthorizationToken": ecrToken, "STSSessionToken": stsToken,
-	"GCRAccessToken": gcpToken, "VaultDynamicSecret": vaultDynamic,
+	"ACRAccessToken": acrToken, "GCRAccessToken": gcpToken, "VaultDynamicSecret": vaultDynamic,
 }
 
 // generatorRef moves a reference to a generator.

@@ -46,6 +46,7 @@ var eso = &tool{name: "External Secrets Operator", internal: "GeneratorState", g
 		"UUID":                  {v1alpha, 0, generator},
 		"ECRAuthorizationToken": {v1alpha, 0, generator},
 		"STSSessionToken":       {v1alpha, 0, generator},
+		"ACRAccessToken":        {v1alpha, 0, generator},
 		"GCRAccessToken":        {v1alpha, 0, generator},
 		"VaultDynamicSecret":    {v1alpha, 0, generator},
 	},

@@ -51,6 +51,8 @@ var types = map[string]func() any{
 	"ClusterOnePasswordConnect":    func() any { return &onepassword.ClusterOnePasswordConnect{} },
 	"AzureKeyVault":                func() any { return &azure.AzureKeyVault{} },
 	"ClusterAzureKeyVault":         func() any { return &azure.ClusterAzureKeyVault{} },
+	"ACRAccessToken":               func() any { return &azure.ACRAccessToken{} },
+	"ClusterACRAccessToken":        func() any { return &azure.ClusterACRAccessToken{} },
 	"SSHKey":                       func() any { return &keys.SSHKey{} },
 	"ClusterSSHKey":                func() any { return &keys.ClusterSSHKey{} },
 	"UUID":                         func() any { return &keys.UUID{} },
