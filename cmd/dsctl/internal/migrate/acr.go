@@ -23,18 +23,10 @@ var acrTokens = rules{
 
 // registryEnvironment moves the name of a cloud.
 func registryEnvironment(f *field) {
-	_, known := azure.RegistryDomains[azure.Environment(f.node.Value)]
 	switch {
-	case f.node.Kind != yaml.ScalarNode:
-		f.invalid("a single value")
-	case f.node.Value == "":
-		f.dropped("PublicCloud is the default")
-	case f.node.Value == "GermanCloud":
-		f.unsupported("Azure closed this cloud in 2021", "write the cloud that has the registry now")
+	case f.isNoCloud("registry"):
 	case f.node.Value == azureStack:
 		f.unsupported("the addresses of the cloud are not in the generator", "write an ACRAccessToken with customCloudConfig")
-	case !known && !unknown(f.node.Value):
-		f.invalid("one of PublicCloud, USGovernmentCloud, ChinaCloud, GermanCloud, " + azureStack)
 	default:
 		f.exact("spec.environment")
 	}

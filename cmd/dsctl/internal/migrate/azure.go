@@ -132,14 +132,8 @@ func (f *field) vaultDomain() string {
 func azureEnvironment(f *field) {
 	const to = "spec.environment"
 	config := f.sibling(1, "customCloudConfig")
-	_, known := azure.VaultDomains[azure.Environment(f.node.Value)]
 	switch {
-	case f.node.Kind != yaml.ScalarNode:
-		f.invalid("a single value")
-	case f.node.Value == "":
-		f.dropped("PublicCloud is the default")
-	case f.node.Value == "GermanCloud":
-		f.unsupported("Azure closed this cloud in 2021", "write the cloud that has the vault now")
+	case f.isNoCloud("vault"):
 	case f.node.Value == azureStack && config == nil:
 		f.unsupported("External Secrets Operator requires customCloudConfig for "+azureStack, "set customCloudConfig, and convert it again")
 	case f.node.Value == azureStack && f.azureAuth() == managedIdentity:
@@ -147,14 +141,30 @@ func azureEnvironment(f *field) {
 	case f.node.Value == azureStack:
 		f.node = scalarNode(string(azure.CustomEnvironment), f.node)
 		f.exact(to)
-	case !known && !unknown(f.node.Value):
-		f.invalid("one of PublicCloud, USGovernmentCloud, ChinaCloud, GermanCloud, " + azureStack)
 	case config != nil && f.azureAuth() != managedIdentity:
 		f.node = scalarNode(string(azure.CustomEnvironment), f.node)
 		f.move(to, Finding{Verdict: Exact, Reason: "customCloudConfig has the addresses"})
 	default:
 		f.exact(to)
 	}
+}
+
+// isNoCloud reports an environment that is no cloud, or one that does not exist any more. noun is what the cloud has.
+func (f *field) isNoCloud(noun string) bool {
+	_, known := azure.VaultDomains[azure.Environment(f.node.Value)]
+	switch {
+	case f.node.Kind != yaml.ScalarNode:
+		f.invalid("a single value")
+	case f.node.Value == "":
+		f.dropped("PublicCloud is the default")
+	case f.node.Value == "GermanCloud":
+		f.unsupported("Azure closed this cloud in 2021", "write the cloud that has the "+noun+" now")
+	case !known && f.node.Value != azureStack && !unknown(f.node.Value):
+		f.invalid("one of PublicCloud, USGovernmentCloud, ChinaCloud, GermanCloud, " + azureStack)
+	default:
+		return false
+	}
+	return true
 }
 
 // customCloud applies a rule for an address of customCloudConfig, which a managed identity does not need.
