@@ -223,7 +223,7 @@ func put(ctx context.Context, name string, raw []byte, tags map[string]string) e
 // harness is the harness of the conformance suite for a real API server.
 func harness(t *testing.T) conformance.Harness {
 	f := newFaulty(t)
-	creds := fake.Credentials{"token": tokenWith(t, "suite", "get", "list", "create", "patch", "delete"), "wrong": "wrong"}
+	creds := fake.Credentials{"token": tokenWith(t, strings.ToLower(t.Name()), "get", "list", "create", "patch", "delete"), "wrong": "wrong"}
 	connect := func(url, namespace, key string) func(context.Context) (provider.Client, error) {
 		return func(ctx context.Context) (provider.Client, error) {
 			return Connect(ctx, store(url, namespace, key), creds)
