@@ -9,6 +9,7 @@ import (
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
+	"github.com/direct-secrets/direct-secrets/common/internal/render/cryptofuncs"
 )
 
 // Authorities returns the PEM certificates of the authorities that can sign a server's certificate; nil means those of the
@@ -36,6 +37,17 @@ func Authorities(ctx context.Context, creds Credentials, at string, a v1alpha1.A
 		return nil, NewError(Invalid, "%s: has no certificate in PEM form; store the certificate of the authority there", field)
 	}
 	return pem, nil
+}
+
+// ArchivePEM returns the private key and the certificates of a PKCS#12 archive without a password, as PEM: leaf, intermediates, root. The
+// archive sets the work of deriving its keys, so one that takes more than a second is refused, which libraries do not do. The error has
+// class Invalid and contains no value.
+func ArchivePEM(archive []byte) ([]byte, error) {
+	pem, err := cryptofuncs.ArchivePEM(string(archive))
+	if err != nil {
+		return nil, NewError(Invalid, "is not a PKCS#12 archive with a private key and a certificate, without a password and with at most 600,000 iterations")
+	}
+	return []byte(pem), nil
 }
 
 // A CertificateFault is the problem of a server's certificate, as the end of a sentence that starts with "the

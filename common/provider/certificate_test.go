@@ -1,16 +1,23 @@
 package provider_test
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/pem"
+	"math/big"
 	"net"
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 	"github.com/google/go-cmp/cmp"
+	"software.sslmate.com/src/go-pkcs12"
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
@@ -46,6 +53,54 @@ func TestCertificateFaultOf(t *testing.T) {
 			// gRPC keeps only the text of the error.
 			if diff := cmp.Diff(tc.want, provider.CertificateFaultOf(errors.New("connection error: "+tc.err.Error()))); diff != "" {
 				t.Errorf("%s\nCertificateFaultOf(the text of the error): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestArchivePEM reads archives of a key and a certificate.
+func TestArchivePEM(t *testing.T) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1)}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	certificate, err := x509.ParseCertificate(der)
+	if err != nil {
+		t.Fatal(err)
+	}
+	archive := func(password string) []byte {
+		raw, err := pkcs12.Modern2023.Encode(key, certificate, nil, password)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return raw
+	}
+	cases := map[string]struct {
+		reason  string
+		archive []byte
+		want    []string // types of the blocks
+	}{
+		"Open":   {"The key comes before the certificate.", archive(""), []string{"PRIVATE KEY", "CERTIFICATE"}},
+		"Locked": {"An archive with a password is refused.", archive("hunter2"), nil},
+		"Other":  {"A text is refused.", []byte("hunter2"), nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			raw, err := provider.ArchivePEM(tc.archive)
+			if tc.want == nil && (provider.ClassOf(err) != provider.Invalid || strings.Contains(err.Error(), "hunter2")) {
+				t.Errorf("%s\nerror %v", tc.reason, err)
+			}
+			var got []string
+			for block, rest := pem.Decode(raw); block != nil; block, rest = pem.Decode(rest) {
+				got = append(got, block.Type)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 		})
 	}

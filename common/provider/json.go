@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"sigs.k8s.io/json"
+
+	"github.com/direct-secrets/direct-secrets/common/internal/exactjson"
 )
 
 // EncodeJSON returns a value as JSON with sorted keys and without the escapes for HTML. The value must be one that can be encoded.
@@ -34,4 +36,21 @@ func DecodeMetadata(raw []byte, into any, allowed string) error {
 		return NewError(Invalid, "metadata: %.200s; allowed are %s", strings.TrimPrefix(err.Error(), "json: "), allowed)
 	}
 	return nil
+}
+
+// DecodeStrings returns the members of a JSON object whose values are all strings; false for any other value. That includes an object
+// that encoding/json would change: with null, with a member twice, or with text that is not Unicode.
+func DecodeStrings(raw []byte) (map[string]string, bool) {
+	var members map[string]*string
+	if exactjson.Check(raw) != nil || stdjson.Unmarshal(raw, &members) != nil || members == nil {
+		return nil, false
+	}
+	text := make(map[string]string, len(members))
+	for name, value := range members {
+		if value == nil {
+			return nil, false
+		}
+		text[name] = *value
+	}
+	return text, true
 }

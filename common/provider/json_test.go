@@ -43,3 +43,32 @@ func TestEncodeJSON(t *testing.T) {
 		t.Errorf("keys must be sorted, and characters of HTML as they are: %s", got)
 	}
 }
+
+func TestDecodeStrings(t *testing.T) {
+	cases := map[string]struct {
+		reason, raw string
+		want        map[string]string
+	}{
+		"Strings": {"All members are returned.", `{"a":"1","b":""}`, map[string]string{"a": "1", "b": ""}},
+		"Pair":    {"A surrogate pair is one character.", `{"a":"\ud83d\ude00"}`, map[string]string{"a": "😀"}},
+		"Empty":   {"An object can have no member.", `{}`, map[string]string{}},
+		"Null":    {"Null is no object.", `null`, nil},
+		"Member":  {"Null is no string, and not an empty one.", `{"a":null}`, nil},
+		"Number":  {"A number is no string.", `{"a":1}`, nil},
+		"Twice":   {"It is unclear which of two members counts.", `{"a":"1","a":"2"}`, nil},
+		"Half":    {"Half of a surrogate pair is no text.", `{"a":"\ud800"}`, nil},
+		"Bytes":   {"Bytes that are not UTF-8 are no text.", "{\"a\":\"\xff\"}", nil},
+		"More":    {"A second value is rejected.", `{}{}`, nil},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			got, ok := provider.DecodeStrings([]byte(tc.raw))
+			if ok != (tc.want != nil) {
+				t.Errorf("%s\nDecodeStrings(...): %t", tc.reason, ok)
+			}
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}

@@ -3,16 +3,21 @@ package azureconfig
 import (
 	"crypto"
 	"crypto/x509"
+	"encoding/pem"
 
 	"github.com/Azure/azure-sdk-for-go/sdk/azidentity"
-	"software.sslmate.com/src/go-pkcs12"
+
+	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
-// parseCertificate returns the certificates and the private key of PEM, or of PKCS#12 without a password. Azure's library reads PEM, and
-// not the PKCS#12 of current tools, such as OpenSSL 3.
+// parseCertificate returns the certificates and the private key of PEM, or of PKCS#12 without a password. Azure's library gets only PEM:
+// it does not read the PKCS#12 of current tools, such as OpenSSL 3, and does not limit the work for which an archive asks.
 func parseCertificate(raw []byte) ([]*x509.Certificate, crypto.PrivateKey, error) {
-	if key, leaf, issuers, err := pkcs12.DecodeChain(raw, ""); err == nil {
-		return append([]*x509.Certificate{leaf}, issuers...), key, nil
+	if block, _ := pem.Decode(raw); block == nil {
+		var err error
+		if raw, err = provider.ArchivePEM(raw); err != nil {
+			return nil, nil, err
+		}
 	}
 	return azidentity.ParseCertificates(raw, nil)
 }

@@ -6,7 +6,9 @@ import (
 	"crypto/rsa"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/asn1"
 	"encoding/pem"
+	"math"
 	"math/big"
 	"net/http"
 	"net/url"
@@ -227,6 +229,29 @@ func archive(t *testing.T, with *pkcs12.Encoder, form []byte, password string) [
 		t.Fatal(err)
 	}
 	raw, err := with.Encode(key, chain[0], nil, password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// laborious returns an archive whose MAC takes years to compute.
+func laborious(t *testing.T, archive []byte) []byte {
+	t.Helper()
+	var file struct {
+		Version int
+		Content asn1.RawValue
+		MAC     struct {
+			MAC        asn1.RawValue
+			Salt       []byte
+			Iterations int
+		}
+	}
+	if _, err := asn1.Unmarshal(archive, &file); err != nil {
+		t.Fatal(err)
+	}
+	file.MAC.Iterations = math.MaxInt
+	raw, err := asn1.Marshal(file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -105,6 +105,7 @@ func TestLogins(t *testing.T) {
 	_, unrelatedPEM := certificate(t)
 	values := map[string][]byte{"secret": []byte(secret + "\n"), "wrong": []byte("wrong"), "cert": knownPEM, "stranger": unrelatedPEM, "garbage": []byte(secret), "locked": archive(t, pkcs12.Modern2023, knownPEM, secret)}
 	maps.Copy(values, archives)
+	values["laborious"] = laborious(t, archives["aes"])
 	const machine = "machine"
 	const shop = "system:serviceaccount:shop:shop"
 	token := signed(t, shop, emulator.FederatedAudience)
@@ -143,6 +144,7 @@ func TestLogins(t *testing.T) {
 		"AES":          {"So does one as OpenSSL 3 makes it.", withKey(byCertificate(), "aes"), creds{}, emulator.Fault{}, nil, "", "", 0},
 		"Bare":         {"So does one without encryption.", withKey(byCertificate(), "bare"), creds{}, emulator.Fault{}, nil, "", "", 0},
 		"Locked":       {"A PKCS#12 archive with a password is named.", withKey(byCertificate(), "locked"), creds{}, emulator.Fault{}, nil, provider.Invalid, "spec.auth.clientCertificate.clientCertificateRef: is not a certificate with its private key, in PEM form or as PKCS#12 without a password", 0},
+		"Laborious":    {"An archive that would keep the operator busy for years is refused.", withKey(byCertificate(), "laborious"), creds{}, emulator.Fault{}, nil, provider.Invalid, "as PKCS#12 without a password and with at most 600,000 iterations", 0},
 		"Garbage":      {"A text is no certificate.", withKey(byCertificate(), "garbage"), creds{}, emulator.Fault{}, nil, provider.Invalid, "spec.auth.clientCertificate.clientCertificateRef: is not a certificate", 0},
 		"Token":        {"A ServiceAccount logs in.", byToken(), creds{token: token}, emulator.Fault{}, nil, "", "", 0},
 		"NoToken":      {"A refused ServiceAccount token names its field.", byToken(), creds{}, emulator.Fault{}, nil, provider.Denied, "spec.auth.serviceAccountRef: no token", 0},

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -75,8 +74,8 @@ func (s settings) apply(to *corev1.Secret, raw []byte) error {
 	if raw == nil {
 		return nil
 	}
-	var text map[string]string
-	if err := json.Unmarshal(raw, &text); err != nil || text == nil {
+	text, ok := provider.DecodeStrings(raw)
+	if !ok {
 		return provider.NewError(provider.Invalid, "the value is not a JSON object of strings, which a Secret needs; set property, or push the whole Secret")
 	}
 	to.Data = make(map[string][]byte, len(text))

@@ -37,6 +37,9 @@ func TestUpdateRemovesKeys(t *testing.T) {
 	if string(now.Data) != `{"b":"3"}` || w.Version != now.Version || w.ID != now.ID {
 		t.Errorf("Update returns %+v, and then there is %+v with %s", w, now, now.Data)
 	}
+	if _, err := c.Update(t.Context(), target, now, []byte(`{"b":null}`)); provider.ClassOf(err) != provider.Invalid {
+		t.Errorf("a null is not an empty value: %v", err)
+	}
 	if strings.Contains(now.Version+now.ID, uidOf(t, "removed")) {
 		t.Error("a status shows the key of the versions")
 	}

@@ -1,11 +1,9 @@
 package client
 
 import (
-	"encoding/json"
 	"maps"
 	"slices"
 	"strings"
-	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -37,11 +35,12 @@ func fieldOf(label, text string) newField {
 }
 
 // membersOf returns the members of a value, all of which must be text.
-func membersOf(data []byte) (members map[string]string, err error) {
+func membersOf(data []byte) (map[string]string, error) {
 	if len(data) > corev1.MaxSecretSize {
 		return nil, provider.NewError(provider.Invalid, "the value has %d bytes, and an item is read up to %d; push less", len(data), corev1.MaxSecretSize)
 	}
-	if !utf8.Valid(data) || json.Unmarshal(data, &members) != nil || members == nil {
+	members, ok := provider.DecodeStrings(data)
+	if !ok {
 		return nil, provider.NewError(provider.Invalid, "the value is not a JSON object of strings, which the fields of an item are; set property, without a dot, or push the whole Secret")
 	}
 	return members, nil
@@ -55,7 +54,7 @@ func newFields(key string, data []byte) ([]newField, error) {
 	}
 	fields := []newField{}
 	for _, label := range slices.Sorted(maps.Keys(members)) {
-		if err := checkLabel(label); err != nil {
+		if err := checkNew(label, members[label]); err != nil {
 			return nil, named(key, err)
 		}
 		fields = append(fields, fieldOf(label, members[label]))
@@ -63,12 +62,21 @@ func newFields(key string, data []byte) ([]newField, error) {
 	return fields, nil
 }
 
-// checkLabel returns an error for a label with which a field cannot be created.
-func checkLabel(label string) error {
+// checkNew returns an error for a label and a text with which a field cannot be created.
+func checkNew(label, text string) error {
+	if label == notesLabel && text == "" {
+		return emptyNote(label)
+	}
 	if !isText(label) || strings.HasSuffix(label, otpSuffix) {
 		return provider.NewError(provider.Invalid, "property %s: is not the label of a new field; use at most %d bytes of text, without control characters and spaces at an end, and without %s", quoted(label), maxText, otpSuffix)
 	}
 	return nil
+}
+
+// emptyNote is the error for an empty text that the note of an item would get: an empty note is no property, so the next compare would
+// not find it, and write again.
+func emptyNote(name string) error {
+	return provider.NewError(provider.Invalid, "property %s: is the note of the item, and a note without text counts as missing; push a text, or remove the property", quoted(name))
 }
 
 // changesOf returns the changes that give an item a value; nil keeps its own. The value has each property by its first own name, as in
@@ -90,19 +98,21 @@ func changesOf(i *item, contents map[string][]byte, data []byte) (all []change, 
 		}
 		text, keep := members[name]
 		delete(members, name)
+		if keep && text == string(p.data) {
+			continue
+		}
+		if err := x.checkWrite(p, name, text, keep); err != nil {
+			return nil, err
+		}
 		path := "/fields/" + pointer.Replace(p.id)
-		switch {
-		case keep && text == string(p.data):
-		case p.file:
-			return nil, provider.NewError(provider.Invalid, "property %s: is a file, and Connect cannot write files; push to another property", quoted(name))
-		case keep, p.note: // The note of an item stays, without text.
+		if keep || p.note { // The note of an item stays, without text.
 			all = append(all, change{"add", path + "/value", text})
-		default:
+		} else {
 			all = append(all, change{Op: "remove", Path: path})
 		}
 	}
 	for _, f := range i.Fields {
-		if text, ok := members[f.Label]; ok && isEmptyNote(f) && x.owners(f.Label) == nil {
+		if text, ok := members[f.Label]; ok && text != "" && isEmptyNote(f) && x.owners(f.Label) == nil {
 			delete(members, f.Label)
 			all = append(all, change{"add", "/fields/" + pointer.Replace(f.ID) + "/value", text})
 		}
@@ -112,12 +122,25 @@ func changesOf(i *item, contents map[string][]byte, data []byte) (all []change, 
 			own, _ := x.own(some[0])
 			return nil, provider.NewError(provider.Invalid, "property %s: is also a name of other fields or files; use another name, or one of: %s", quoted(label), list(append(own, idsOf(some)...)))
 		}
-		if err := checkLabel(label); err != nil {
+		if err := checkNew(label, members[label]); err != nil {
 			return nil, err
 		}
 		all = append(all, change{"add", "/fields", fieldOf(label, members[label])})
 	}
 	return all, nil
+}
+
+// checkWrite returns an error for a property that cannot get a text, or be removed if keep is false.
+func (x index) checkWrite(p *property, name, text string, keep bool) error {
+	switch {
+	case p.file:
+		return provider.NewError(provider.Invalid, "property %s: is a file, and Connect cannot write files; push to another property", quoted(name))
+	case len(x.ids[p.id]) > 1: // The path of the change would name both.
+		return provider.NewError(provider.Invalid, "property %s: another field of the item has the same ID, so Connect cannot change only one; replace the field by a new one in 1Password", quoted(name))
+	case keep && p.note && text == "":
+		return emptyNote(name)
+	}
+	return nil
 }
 
 // pointer escapes a part of a JSON pointer (RFC 6901).

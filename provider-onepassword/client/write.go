@@ -122,6 +122,12 @@ func (c *Client) Create(ctx context.Context, t provider.Target, data []byte, mar
 			}
 			return provider.Written{}, named(t.Key, err)
 		}
+		if i.Title != t.Key { // It would not be found, and created again at each compare.
+			if err = c.remove(ctx, place{vault: in, id: i.ID}); err == nil {
+				err = provider.NewError(provider.Invalid, "1Password stored it with another title, so it was deleted again; use another key")
+			}
+			return provider.Written{}, named(t.Key, err)
+		}
 		c.places.keep(t.Key, place{vault: in, id: i.ID})
 		if err := c.onlyOne(ctx, t.Key, place{vault: in, id: i.ID}); err != nil {
 			return provider.Written{}, err
@@ -212,7 +218,7 @@ func (c *Client) change(ctx context.Context, t provider.Target, seen provider.Ob
 		if err != nil {
 			return provider.Written{}, deletedIsConflict(t.Key, named(t.Key, err))
 		}
-		if after.Version > i.Version+len(all) {
+		if after.Version > i.Version+1 { // One request is one version.
 			return provider.Written{}, provider.NewError(provider.Unavailable, "item %s: another client changed it at the same time; if it wrote the same fields, its values are in the item's history", quoted(t.Key))
 		}
 		return provider.Written{Version: versionOf(after, contents), ID: seen.ID}, nil

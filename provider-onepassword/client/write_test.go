@@ -61,10 +61,14 @@ func TestWriteRefused(t *testing.T) {
 		"Text":      {"A value that is no object is rejected.", "db", ``, `hunter2`, "is not a JSON object of strings"},
 		"Nested":    {"A property in a property is rejected.", "db", ``, `{"a":{"b":"c"}}`, "without a dot"},
 		"Null":      {"A value without an object is rejected.", "db", ``, `null`, "is not a JSON object of strings"},
+		"Member":    {"A null is not an empty text.", "db", ``, `{"a":null}`, "is not a JSON object of strings"},
+		"Twice":     {"A property that occurs twice is rejected.", "db", ``, `{"a":"1","a":"2"}`, "is not a JSON object of strings"},
+		"Half":      {"An escape that is not text is rejected, and not changed.", "db", ``, `{"a":"\ud800"}`, "is not a JSON object of strings"},
 		"Encoding":  {"A value that is not text is rejected, and not changed.", "db", ``, "{\"a\":\"\xff\"}", "is not a JSON object of strings"},
 		"Size":      {"A value that could not be read is rejected.", "db", ``, `{"a":"` + strings.Repeat("x", corev1.MaxSecretSize) + `"}`, "the value has 1048584 bytes"},
 		"Label":     {"A property without a name is rejected.", "db", ``, `{"":"x"}`, `property "": is not the label of a new field`},
 		"LongLabel": {"A long label is rejected.", "db", ``, `{"` + long + `":"x"}`, "is not the label of a new field"},
+		"Note":      {"An empty note would be written again and again.", "db", ``, `{"notesPlain":""}`, `property "notesPlain": is the note of the item`},
 		"OTP":       {"The name of a one-time password is no label.", "db", ``, `{"a?attribute=otp":"x"}`, `property "a?attribute=otp"`},
 	}
 	srv := start(t)
@@ -161,6 +165,34 @@ func TestUpdateFields(t *testing.T) {
 	}
 }
 
+// TestSameID writes to an item of which two fields have one ID, so that a change of one could be a change of the other.
+func TestSameID(t *testing.T) {
+	item := emulator.Item{Title: "db", Fields: []emulator.Field{
+		{ID: "x", Label: "a", Value: "1"}, {ID: "x", Label: "b", Value: "2"}, {ID: "y", Label: "c", Value: "3"},
+	}}
+	cases := map[string]struct{ reason, value, part, want string }{
+		"Other":   {"A field with its own ID is written.", `{"a":"1","b":"2","c":"4"}`, "", `{"a":"1","b":"2","c":"4"}`},
+		"Changed": {"A change of one of the two is refused.", `{"a":"1","b":"4","c":"3"}`, `property "b": another field of the item has the same ID`, `{"a":"1","b":"2","c":"3"}`},
+		"Removed": {"So is its removal.", `{"a":"1","c":"3"}`, `property "b": another field of the item has the same ID`, `{"a":"1","b":"2","c":"3"}`},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			srv := start(t)
+			srv.Add(vaultName, item)
+			c := client(t, srv)
+			_, err := c.Update(soon(t), db, observe(t, c, db), []byte(tc.value))
+			if tc.part != "" {
+				fails(t, tc.reason, err, provider.Invalid, tc.part)
+			} else if err != nil {
+				t.Errorf("%s\nUpdate(...): %v", tc.reason, err)
+			}
+			if diff := cmp.Diff(tc.want, string(observe(t, c, db).Data)); diff != "" {
+				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
 // TestNote creates an item with a note, and removes it again.
 func TestNote(t *testing.T) {
 	srv := start(t)
@@ -204,9 +236,9 @@ func TestUpdateOverlap(t *testing.T) {
 	create(t, c, `{"a":"1","b":"1"}`)
 	o := observe(t, c, db)
 	during(t, srv, "PatchItem", func() { srv.SetField(vaultName, "db", "b", "theirs") })
-	_, err := c.Update(soon(t), db, o, []byte(`{"a":"ours","b":"1"}`))
-	fails(t, "An overlap is reported.", err, provider.Unavailable, "its values are in the item's history")
-	if diff := cmp.Diff(`{"a":"ours","b":"theirs"}`, string(observe(t, c, db).Data)); diff != "" {
+	_, err := c.Update(soon(t), db, o, []byte(`{"a":"ours","b":"1","c":"ours"}`))
+	fails(t, "An overlap is reported, also of a write with several changes.", err, provider.Unavailable, "its values are in the item's history")
+	if diff := cmp.Diff(`{"a":"ours","b":"theirs","c":"ours"}`, string(observe(t, c, db).Data)); diff != "" {
 		t.Errorf("Both fields are written: -want, +got:\n%s", diff)
 	}
 }

@@ -283,3 +283,13 @@ func explicit(v asn1.RawValue, into any) error {
 func errDamaged() error {
 	return newError("the archive is not PKCS#12 in DER, or is damaged; check it with openssl pkcs12 -info, and store it as bytes")
 }
+
+// ArchivePEM returns the private keys and then the certificates of an archive without a password, as pkcs12key and pkcs12cert do.
+func ArchivePEM(archive string) (string, error) {
+	key, err := pkcs12key(archive)
+	if err != nil {
+		return "", err
+	}
+	certificates, err := pkcs12cert(archive)
+	return key + certificates, err
+}
