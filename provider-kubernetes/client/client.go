@@ -2,9 +2,6 @@ package client
 
 import (
 	"context"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"iter"
 	"maps"
@@ -173,18 +170,11 @@ func valueOf(ref provider.Ref, s *corev1.Secret) provider.Value {
 }
 
 // idOf returns a hash of the UID, which is the key of versions.
-func idOf(s *corev1.Secret) string {
-	h := sha256.Sum256([]byte("id of " + s.UID))
-	return hex.EncodeToString(h[:16])
-}
+func idOf(s *corev1.Secret) string { return provider.HashedID(string(s.UID)) }
 
-// versionOf returns a version of the data alone, unlike resourceVersion, which changes with each label. It is a hash whose key is
-// the UID: an id that is in no status.
-func versionOf(s *corev1.Secret) string {
-	h := hmac.New(sha256.New, []byte(s.UID))
-	h.Write(provider.EncodeJSON(s.Data))
-	return hex.EncodeToString(h.Sum(nil)[:16])
-}
+// versionOf returns a version of the data alone, unlike resourceVersion, which changes with each label. Its key is the UID: an id that is
+// in no status.
+func versionOf(s *corev1.Secret) string { return provider.Fingerprint(string(s.UID), s.Data) }
 
 // BatchSize implements provider.Batcher.
 func (c *Client) BatchSize() int { return page }

@@ -1,9 +1,6 @@
 package client
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"unicode/utf8"
@@ -186,8 +183,8 @@ func valueOf(key string, i *item, contents map[string][]byte) provider.Value {
 	return v
 }
 
-// versionOf returns a version of the values alone, unlike the version of 1Password, which changes with each tag. It reveals no value:
-// it is a hash that also covers the IDs of the vault, the item and the fields, and no status has these.
+// versionOf returns a version of the values alone, unlike the version of 1Password, which changes with each tag. The hash also covers
+// the IDs of all fields: a spec can name the item by its ID.
 func versionOf(i *item, contents map[string][]byte) string {
 	type part struct {
 		ID, Section, Label string
@@ -197,16 +194,11 @@ func versionOf(i *item, contents map[string][]byte) string {
 	for _, p := range propertiesOf(i, contents) {
 		parts = append(parts, part{p.id, p.section, p.label, p.data})
 	}
-	h := hmac.New(sha256.New, []byte(i.Vault.ID+i.ID))
-	h.Write(provider.EncodeJSON(parts))
-	return hex.EncodeToString(h.Sum(nil)[:16])
+	return provider.Fingerprint(i.Vault.ID+i.ID, parts)
 }
 
-// idOf returns a hash of the ID of an item, because the ID is the key of versions.
-func idOf(i *item) string {
-	h := sha256.Sum256([]byte("id of " + i.ID))
-	return hex.EncodeToString(h[:16])
-}
+// idOf returns a hash of the ID of an item, which is part of the key of versions.
+func idOf(i *item) string { return provider.HashedID(i.ID) }
 
 func idsOf(some []*property) []string {
 	var ids []string

@@ -122,14 +122,15 @@ func (c *Client) Create(ctx context.Context, t provider.Target, data []byte, mar
 			}
 			return provider.Written{}, named(t.Key, err)
 		}
+		own := place{vault: in, id: i.ID}
 		if i.Title != t.Key { // It would not be found, and created again at each compare.
-			if err = c.remove(ctx, place{vault: in, id: i.ID}); err == nil {
+			if err = c.remove(ctx, own); err == nil {
 				err = provider.NewError(provider.Invalid, "1Password stored it with another title, so it was deleted again; use another key")
 			}
 			return provider.Written{}, named(t.Key, err)
 		}
-		c.places.keep(t.Key, place{vault: in, id: i.ID})
-		if err := c.onlyOne(ctx, t.Key, place{vault: in, id: i.ID}); err != nil {
+		c.places.keep(t.Key, own)
+		if err := c.onlyOne(ctx, t.Key, own); err != nil {
 			return provider.Written{}, err
 		}
 		return provider.Written{Version: versionOf(i, nil), ID: idOf(i)}, nil
