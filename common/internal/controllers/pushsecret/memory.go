@@ -17,12 +17,19 @@ import (
 // memory is that of the objects of this controller.
 type memory = kit.Memory[types.NamespacedName, object]
 
-// newMemory returns an empty memory. It ends the pushes of a deleted object. Another object with its name may push other
+// newMemory returns an empty memory. Objects that push are added to a. It ends the pushes of a deleted object. Another object with its name may push other
 // values.
-func newMemory() *memory {
+func newMemory(a *ahead) *memory {
 	return &memory{
-		New:  func(uid types.UID, _ *object) *object { return &object{uid: uid} },
-		Drop: func(o *object) { o.stores.cancel() },
+		New: func(uid types.UID, _ *object) *object {
+			o := &object{uid: uid}
+			o.entries.ahead = func() { a.add(o) }
+			return o
+		},
+		Drop: func(o *object) {
+			o.stores.cancel()
+			a.remove(o)
+		},
 	}
 }
 
@@ -53,6 +60,44 @@ type entries struct {
 	mu sync.Mutex
 	// changed are the present entries for remote secrets, by store and key.
 	changed map[storeID]map[string][]v1alpha1.PushEntryStatus
+	// calls are the remote secrets that a call may change now, by store.
+	calls map[storeID]string
+	// ahead is called before each call that may change a remote secret. It may be nil.
+	ahead func()
+}
+
+// begin records that a call may change a remote secret. The caller calls end once the entries show what it did.
+func (e *entries) begin(id storeID, key string) (end func()) {
+	e.mu.Lock()
+	if e.calls == nil {
+		e.calls = map[storeID]string{}
+	}
+	e.calls[id] = key
+	e.mu.Unlock()
+	if e.ahead != nil {
+		e.ahead()
+	}
+	return func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		delete(e.calls, id)
+	}
+}
+
+// calling returns the stores where a call may change a remote secret now.
+func (e *entries) calling(key string) map[storeID]string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	at := maps.Clone(e.calls)
+	maps.DeleteFunc(at, func(_ storeID, is string) bool { return is != key })
+	return at
+}
+
+// pending reports whether a call or a change was not written yet.
+func (e *entries) pending() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return len(e.calls)+len(e.changed) > 0
 }
 
 // set records the entries for a remote secret. was is what the status showed.
@@ -71,21 +116,23 @@ func (e *entries) set(id storeID, key string, was, is []v1alpha1.PushEntryStatus
 	e.changed[id][key] = is
 }
 
-// own marks a property that another object hands over as created. written is the status of the object.
-func (e *entries) own(written []v1alpha1.PushStoreStatus, id storeID, is v1alpha1.PushEntryStatus) {
+// own marks a property that another object hands over as created. ps is the object as the cache shows it.
+func (o *object) own(ps *v1alpha1.PushSecret, id storeID, is v1alpha1.PushEntryStatus) {
 	var was, next []v1alpha1.PushEntryStatus
-	e.each(written, func(at storeID, _ string, o v1alpha1.PushEntryStatus, _ bool) {
-		if at == id && o.RemoteKey == is.RemoteKey {
-			was = append(was, o)
-			o.Created = o.Created || o.Property == is.Property
-			next = append(next, o)
+	o.eachEntry(ps, func(at storeID, _ string, e v1alpha1.PushEntryStatus, _ bool) {
+		if at == id && e.RemoteKey == is.RemoteKey {
+			was = append(was, e)
+			e.Created = e.Created || e.Property == is.Property
+			next = append(next, e)
 		}
 	})
-	e.set(id, is.RemoteKey, was, next)
+	o.entries.set(id, is.RemoteKey, was, next)
 }
 
 // over returns the entries of a status with the changes.
 func (e *entries) over(written []v1alpha1.PushStoreStatus) (out []v1alpha1.PushStoreStatus) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
 	at := map[storeID]int{}
 	for _, s := range written {
 		at[idOf(s)] = len(out)
@@ -104,11 +151,17 @@ func (e *entries) over(written []v1alpha1.PushStoreStatus) (out []v1alpha1.PushS
 	return out
 }
 
-// each calls f with the entries of a status and the changes. place is what the status shows for the store. recorded is true if
-// the status shows the entry.
+// eachEntry calls f with the present entries of an object. ps is the object as the cache shows it. place is what the status shows for
+// the store. recorded is true if the status shows the entry.
+func (o *object) eachEntry(ps *v1alpha1.PushSecret, f func(id storeID, place string, is v1alpha1.PushEntryStatus, recorded bool)) {
+	o.entries.mu.Lock()
+	defer o.entries.mu.Unlock()
+	// Under the lock, because wrote drops a change once a written status has it.
+	o.entries.each(o.written.Later(ps).Status.Stores, f)
+}
+
+// each is eachEntry for a status. The caller holds the lock.
 func (e *entries) each(written []v1alpha1.PushStoreStatus, f func(id storeID, place string, is v1alpha1.PushEntryStatus, recorded bool)) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
 	places := map[storeID]string{}
 	for i := range written {
 		s := &written[i]

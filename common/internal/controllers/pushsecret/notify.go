@@ -46,7 +46,13 @@ func (r *reconciler) notify(ctx context.Context, k resolve.Route, c *refresh.Cha
 		}
 		for i := range list.Items {
 			if ps := &list.Items[i]; r.concerns(ps) {
-				r.compare(ps, k, key, c)
+				obj, _ := r.memory.Get(client.ObjectKeyFromObject(ps), ps.UID)
+				r.compare(obj, ps, k, key, c)
+			}
+		}
+		for _, obj := range r.ahead.all() {
+			if ps := obj.seen.Load(); ps != nil && r.concerns(ps) {
+				r.compare(obj, ps, k, key, c)
 			}
 		}
 	}
@@ -54,18 +60,16 @@ func (r *reconciler) notify(ctx context.Context, k resolve.Route, c *refresh.Cha
 }
 
 // compare queues an object at the stores whose secret has changed.
-func (r *reconciler) compare(ps *v1alpha1.PushSecret, k resolve.Route, key string, c *refresh.Change) {
-	for _, s := range r.entries(ps) {
-		of := func(e v1alpha1.PushEntryStatus) bool { return e.RemoteKey == key }
-		if s.Kind != k.GVK.Kind || !slices.ContainsFunc(s.Entries, of) || !c.Reaches(k.Key(s.Name, ps.Namespace), ps.Namespace) {
+func (r *reconciler) compare(obj *object, ps *v1alpha1.PushSecret, k resolve.Route, key string, c *refresh.Change) {
+	for id, own := range obj.pushes(ps, k.GVK.Kind, key, c.Version) {
+		if !c.Reaches(k.Key(id.name, ps.Namespace), ps.Namespace) {
 			continue
 		}
 		c.Match()
-		if ps.Spec.Suspend || ps.Spec.UpdatePolicy == v1alpha1.UpdateIfNotExists || ps.DeletionTimestamp != nil || shows(s, key, c.Version) {
+		if own || ps.Spec.Suspend || ps.Spec.UpdatePolicy == v1alpha1.UpdateIfNotExists || ps.DeletionTimestamp != nil {
 			continue
 		}
-		obj, _ := r.memory.Get(client.ObjectKeyFromObject(ps), ps.UID)
-		u := unit{client.ObjectKeyFromObject(ps), idOf(s)}
+		u := unit{client.ObjectKeyFromObject(ps), id}
 		obj.stores.with(u.store, func(s *storeState) {
 			s.asked = true
 			s.attempts.Free()
@@ -74,9 +78,4 @@ func (r *reconciler) compare(ps *v1alpha1.PushSecret, k resolve.Route, key strin
 		r.onEnd(u, c.Release)
 		r.start(u, queue.High)
 	}
-}
-
-// shows reports whether the status of a store has no older version of a secret than the one after a change: it is that of a push.
-func shows(s v1alpha1.PushStoreStatus, key, version string) bool {
-	return version != "" && !slices.ContainsFunc(s.Entries, func(e v1alpha1.PushEntryStatus) bool { return e.RemoteKey == key && e.Version != version })
 }

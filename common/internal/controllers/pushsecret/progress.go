@@ -193,15 +193,15 @@ func (p *progress) open() []storeID {
 }
 
 // begin records that a push begins, before it reads anything: otherwise an object could be released by a walk that knows of
-// no push, while a push begins that does not know of the deletion. It returns false if the store is busy. The push
-// calls end.
-func (p *progress) begin(id storeID, cancel func()) (free bool) {
+// no push, while a push begins that does not know of the deletion. free is false if the store is busy; then asked is true if it
+// must be compared afterwards. The push calls end.
+func (p *progress) begin(id storeID, cancel func()) (free, asked bool) {
 	p.with(id, func(s *storeState) {
-		if free = !s.busy(); free {
+		if free, asked = !s.busy(), s.asked; free {
 			s.running, s.cancel = true, cancel
 		}
 	})
-	return free
+	return free, asked
 }
 
 // end records the end of a push, its result (nil if nothing was due), and the generation that it has compared (0 for none).

@@ -170,7 +170,7 @@ func TestBegin(t *testing.T) {
 	a, b := storeID{name: "a"}, storeID{name: "b"}
 	begins := func(id storeID, want bool, when string) {
 		t.Helper()
-		if got := p.begin(id, func() {}); got != want {
+		if got, _ := p.begin(id, func() {}); got != want {
 			t.Errorf("%s: begin() is %t, want %t", when, got, want)
 		}
 	}
@@ -251,7 +251,7 @@ func TestResultOfUnnamedStore(t *testing.T) {
 	o.stores.begin(id, func() {})
 	o.entries.set(id, "db", nil, []v1alpha1.PushEntryStatus{{RemoteKey: "db", Version: "1", Created: true}})
 	o.stores.end(id, &result{}, 1)
-	p := &pass{obj: o, reconciler: &reconciler{}}
+	p := &pass{obj: o, reconciler: &reconciler{ahead: &ahead{}}}
 	p.fold(nil)
 	o.stores.retain(nil)
 	o.entries.wrote(o.stores.open())

@@ -38,6 +38,7 @@ type reconciler struct {
 	memory *memory
 	// peers are the objects that removals ask for: memory.
 	peers  *memory
+	ahead  *ahead
 	stores storeReader
 	follow follower
 	runner *runner

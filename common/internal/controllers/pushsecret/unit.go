@@ -28,15 +28,16 @@ type unit struct {
 // Push is one walk over a unit. It writes what the spec wants at the store, or removes what was created there for an object
 // that is being deleted. The walk over the object writes the result to the status.
 func (r *reconciler) Push(ctx context.Context, u unit) (again reconcile.Result, err error) {
-	obj := r.memory.Peek(u.NamespacedName)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	if obj == nil || !obj.stores.begin(u.store, cancel) {
-		return reconcile.Result{}, nil
+	obj, again := r.begin(u, cancel)
+	if obj == nil {
+		return again, nil
 	}
 	var res *result
 	var done int64
 	defer func() {
+		r.ahead.shown(obj)
 		if obj.stores.end(u.store, res, done); res != nil {
 			r.wake(u.NamespacedName)
 		}
@@ -77,6 +78,21 @@ func (r *reconciler) Push(ctx context.Context, u unit) (again reconcile.Result, 
 		}
 		return nil
 	})
+}
+
+// begin begins a walk over a unit. It returns nil if the unit has no memory, or if the result of its last walk was not taken.
+func (r *reconciler) begin(u unit, cancel func()) (*object, reconcile.Result) {
+	obj := r.memory.Peek(u.NamespacedName)
+	if obj == nil {
+		return nil, reconcile.Result{}
+	}
+	switch free, asked := obj.stores.begin(u.store, cancel); {
+	case free:
+		return obj, reconcile.Result{}
+	case asked:
+		return nil, queue.Soon() // An event waits for a comparison that begins from now on.
+	}
+	return nil, reconcile.Result{}
 }
 
 // counts reports whether a walk over a unit counts as a comparison. A removal that failed or waits is made again.

@@ -105,7 +105,7 @@ func (o *others) proven(u use, takes bool, r push.Removal) bool {
 		return u.entry.Owner == string(o.self.uid) && u.entry.ID == r.ID
 	case slices.Contains(r.Properties, u.entry.Property) && !u.entry.Created && u.entry.ID == r.ID:
 		if other := o.memory.Peek(u.NamespacedName); other != nil && other.uid == u.ps.UID && !o.late {
-			other.entries.own(other.written.Later(u.ps).Status.Stores, u.store, u.entry)
+			other.own(u.ps, u.store, u.entry)
 		}
 		return false
 	}
@@ -149,7 +149,7 @@ func (o *others) uses(key, secretID string) (out []use) {
 		if ps == nil || ps.DeletionTimestamp != nil {
 			continue
 		}
-		other.entries.each(other.written.Later(ps).Status.Stores, func(id storeID, was string, e v1alpha1.PushEntryStatus, recorded bool) {
+		other.eachEntry(ps, func(id storeID, was string, e v1alpha1.PushEntryStatus, recorded bool) {
 			if !o.ours(v1alpha1.PushStoreStatus{APIVersion: id.apiVersion, Kind: id.kind, Name: id.name}) {
 				return // Another module pushes there.
 			}
