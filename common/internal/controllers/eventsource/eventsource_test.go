@@ -120,20 +120,23 @@ func TestRefreshes(t *testing.T) {
 func TestNamespaces(t *testing.T) {
 	e := testenv.NewCluster(t, v1alpha1.ClusterStoreSpec{})
 	spread(e)
+	// Each event source has a queue of its own: one that is deleted can receive messages a moment longer.
+	queueOf := func(kind string) string { return e.Name + "-" + kind }
 	cases := []struct {
 		reason string
+		queue  string
 		source provider.EventSourceObject
 		want   map[string]string
 	}{
 		{
-			"A namespaced event source reaches its own namespace, whatever store its objects use.",
-			&fakev1.FakeEventSource{ObjectMeta: e.In("own").Meta("events"), Spec: fakev1.FakeEventSourceSpec{Backend: e.Name}},
+			"A namespaced event source reaches its own namespace, whatever store its objects use.", queueOf("own"),
+			&fakev1.FakeEventSource{ObjectMeta: e.In("own").Meta("events"), Spec: fakev1.FakeEventSourceSpec{Backend: queueOf("own")}},
 			map[string]string{"own": "first first", "admitted": "old old", "refused": "old old"},
 		},
 		{
-			"A cluster event source reaches the namespaces that its conditions admit.",
+			"A cluster event source reaches the namespaces that its conditions admit.", queueOf("cluster"),
 			&fakev1.ClusterFakeEventSource{ObjectMeta: metav1.ObjectMeta{Name: e.Name}, Spec: fakev1.ClusterFakeEventSourceSpec{
-				FakeEventSourceSpec: fakev1.FakeEventSourceSpec{Backend: e.Name},
+				FakeEventSourceSpec: fakev1.FakeEventSourceSpec{Backend: queueOf("cluster")},
 				ClusterEventSourceSpec: v1alpha1.ClusterEventSourceSpec{Conditions: []v1alpha1.NamespaceCondition{
 					{NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"class": "admitted"}}},
 				}},
@@ -144,9 +147,10 @@ func TestNamespaces(t *testing.T) {
 	for i, tc := range cases {
 		e.Create(tc.source)
 		e.Backend.Put(e.Name, []byte([]string{"first", "second"}[i]))
-		e.Backend.Queue.Changed("", e.Name)
+		queue := &e.Server.Backend(tc.queue).Queue
+		queue.Changed("", e.Name)
 		e.Eventually(func() string {
-			if n := e.Backend.Queue.Left(); n > 0 {
+			if n := queue.Left(); n > 0 {
 				return fmt.Sprintf("%d messages are left", n)
 			}
 			return ""

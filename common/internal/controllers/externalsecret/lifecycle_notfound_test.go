@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/direct-secrets/direct-secrets/common/apis/v1alpha1"
 	"github.com/direct-secrets/direct-secrets/common/internal/testenv"
@@ -386,6 +387,13 @@ func TestStoreRepaired(t *testing.T) {
 				es.Spec.RefreshPolicy = v1alpha1.RefreshOnChange
 			})
 			point("wrong")
+			e.Eventually(func() string { // The operator could serve the refresh before it sees the store.
+				s := e.Store("store", "")
+				if err := e.API.Get(e.Ctx, client.ObjectKeyFromObject(s), s); err != nil {
+					return err.Error()
+				}
+				return cmp.Diff(s.Generation, s.Status.ObservedGeneration)
+			})
 			e.refresh("pair")
 			e.wantData("pair", tc.without)
 			if tc.restart {

@@ -367,7 +367,24 @@ func (r *modelRun) delete() string {
 	r.m.die()
 	r.must(r.API.Delete(r.Ctx, r.es))
 	r.expect("delete", r.mirror) // The garbage collector takes some time.
+	if r.m.running {
+		r.seen()
+	}
 	return ""
+}
+
+// seen waits until the operator has seen all events of ExternalSecrets so far: it could repair the Secret of an object that it does
+// not know to be deleted. For that it handles an object that reads nothing.
+func (r *modelRun) seen() {
+	es := r.ExternalSecret("seen", func(es *v1alpha1.ExternalSecret) { es.Spec.Suspend = true })
+	r.must(r.API.Create(r.Ctx, es))
+	r.expect("delete", func() string {
+		if is := r.rec.objects["seen"]; is == nil || is.UID != es.UID || len(is.Status.Conditions) == 0 {
+			return "the operator has not seen the deletion"
+		}
+		return ""
+	})
+	r.must(r.API.Delete(r.Ctx, es))
 }
 
 // Steps of the Secrets.
