@@ -158,6 +158,9 @@ func TestGeneratedStays(t *testing.T) {
 			g := newGenEnv(t)
 			g.made("db", tc.specs...)
 			g.wantDelivered("db")
+			g.Eventually(func() string { // A part stays after its object only once its Secret owns it, too.
+				return cmp.Diff(2, len(g.parts()[0].OwnerReferences))
+			})
 			before := g.Secret("db").Data
 			tc.do(g)
 			// The operator has handled the change when a later change of the object is in sync.
