@@ -1,6 +1,7 @@
 package generation
 
 import (
+	"cmp"
 	"maps"
 	"strings"
 	"sync"
@@ -21,6 +22,9 @@ func newMemory(random func() float64) *kit.Memory[request, object] {
 	return &kit.Memory[request, object]{New: func(uid types.UID, o *object) *object {
 		if o == nil {
 			o = &object{attempts: attempts{random: random}, made: map[string]made{}}
+		}
+		for i := range o.carried { // The Secret of the former object may still hold them.
+			o.carried[i].UID = cmp.Or(o.carried[i].UID, o.uid)
 		}
 		o.uid = uid
 		o.reset()

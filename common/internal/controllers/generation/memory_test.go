@@ -1,0 +1,29 @@
+package generation
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/direct-secrets/direct-secrets/common/internal/handoff"
+)
+
+// TestCarried creates an object again after its part was deleted. The watch may have reported the deletion of the part before that
+// of the object, so that the credentials counted as those of the present object: its new Secret would show that nothing holds them.
+func TestCarried(t *testing.T) {
+	m := newMemory(func() float64 { return 0 })
+	req := request{NamespacedName: types.NamespacedName{Namespace: "n", Name: "db"}}
+	o, _ := m.Get(req, "first")
+	o.carried = []handoff.Retired{{UID: "before"}, {}}
+	for _, uid := range []types.UID{"second", "third"} {
+		o, _ = m.Get(req, uid)
+	}
+	var holders []types.UID
+	for _, c := range o.carried {
+		holders = append(holders, c.UID)
+	}
+	if diff := cmp.Diff([]types.UID{"before", "first"}, holders); diff != "" {
+		t.Errorf("the objects whose Secrets may hold the credentials: -want, +got:\n%s", diff)
+	}
+}
