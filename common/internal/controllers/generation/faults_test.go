@@ -97,16 +97,12 @@ func TestInUse(t *testing.T) {
 		}, false},
 		"PartDeletedThenRenamed": {"The new object makes its own credential, and the former one is not revoked.", []spec{orphan}, func(g *genEnv, user string) {
 			g.Delete(g.Get("db"))
-			for _, p := range g.parts() { // As the garbage collector does if it is first.
-				g.Delete(&p)
-			}
+			g.deleteParts()
 			g.Create(g.generated("db", orphan, func(es *v1alpha1.ExternalSecret) { es.Spec.Target.Name = "other" }))
 			g.wantUser("other", "the object gets its own values", func(u string) bool { return u != "" && u != user })
 			g.Delete(g.Get("db"))
 			g.Delete(g.Secret("other"))
-			for _, p := range g.parts() {
-				g.Delete(&p)
-			}
+			g.deleteParts()
 		}, false},
 		"PartDeletedThenObject": {"If the part and then the object are deleted by hand, a credential that no Secret got is revoked.", []spec{orphan}, func(g *genEnv, user string) {
 			open := g.gate.Close(func(r *http.Request) bool { return r.Method == http.MethodPost && writesOf(true)(r) })
@@ -177,6 +173,16 @@ func TestInUse(t *testing.T) {
 			g.wantLive()
 			g.wantNoParts()
 		})
+	}
+}
+
+// deleteParts deletes the parts that the garbage collector has not deleted yet.
+func (g *genEnv) deleteParts() {
+	g.Helper()
+	for _, p := range g.parts() {
+		if err := g.API.Delete(g.Ctx, &p); client.IgnoreNotFound(err) != nil {
+			g.Fatal(err)
+		}
 	}
 }
 
