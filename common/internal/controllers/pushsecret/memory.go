@@ -17,8 +17,8 @@ import (
 // memory is that of the objects of this controller.
 type memory = kit.Memory[types.NamespacedName, object]
 
-// newMemory returns an empty memory. Objects that push are added to a. It ends the pushes of a deleted object. Another object with its name may push other
-// values.
+// newMemory returns an empty memory. It adds the objects that push to a. It ends the pushes of a deleted object: another object with
+// its name may push other values.
 func newMemory(a *ahead) *memory {
 	return &memory{
 		New: func(uid types.UID, _ *object) *object {
