@@ -74,7 +74,7 @@ func TestCleanupMoves(t *testing.T) {
 			}
 			calls := slices.DeleteFunc(e.Backend.Calls(), func(r fake.Record) bool {
 				// The object of WaitForEvents may be read again, and an answer that is denied has the store checked.
-				return r.Call == fake.CallCheck || len(r.Refs) == 1 && r.Refs[0].Key != "db"
+				return tc.fault == denied && r.Call == fake.CallCheck || len(r.Refs) == 1 && r.Refs[0].Key != "db"
 			})
 			if len(calls) != 0 {
 				t.Errorf("%s: the provider was called: %+v", tc.reason, calls)

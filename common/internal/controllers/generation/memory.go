@@ -1,7 +1,6 @@
 package generation
 
 import (
-	"cmp"
 	"maps"
 	"strings"
 	"sync"
@@ -23,9 +22,7 @@ func newMemory(random func() float64) *kit.Memory[request, object] {
 		if o == nil {
 			o = &object{attempts: attempts{random: random}, made: map[string]made{}}
 		}
-		for i := range o.carried { // The Secret of the former object may still hold them.
-			o.carried[i].UID = cmp.Or(o.carried[i].UID, o.uid)
-		}
+		heldBy(o.uid, o.carried) // The Secret of the former object may still hold them.
 		o.uid = uid
 		o.reset()
 		return o

@@ -159,9 +159,7 @@ func replacePart(ctx context.Context, p *pass, live *corev1.Secret, rec handoff.
 		return releaseUnrevoked(ctx, p, live, rec)
 	}
 	if rec.UID != p.user.GetUID() {
-		for i := range rec.Retired {
-			rec.Retired[i].UID = cmp.Or(rec.Retired[i].UID, rec.UID)
-		}
+		heldBy(rec.UID, rec.Retired)
 	}
 	p.obj.carried = rec.Retired
 	return letGo(ctx, p, live)
@@ -182,6 +180,13 @@ func letGo(ctx context.Context, p *pass, live *corev1.Secret) error {
 func retireAll(rec *handoff.Record) {
 	for id := range maps.Clone(rec.Entries) {
 		rec.Retire(id)
+	}
+}
+
+// heldBy records a former object for the credentials that have none recorded.
+func heldBy(uid types.UID, of []handoff.Retired) {
+	for i := range of {
+		of[i].UID = cmp.Or(of[i].UID, uid)
 	}
 }
 

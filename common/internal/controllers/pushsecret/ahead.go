@@ -56,7 +56,7 @@ func (o *object) pushes(ps *v1alpha1.PushSecret, kind, key, version string) map[
 			stores[id] = version != "" && e.Version == version && (others || !found)
 		}
 	})
-	for id := range o.entries.calling(key) {
+	for id := range o.entries.callsTo(key) {
 		if id.kind == kind {
 			stores[id] = false
 		}

@@ -34,12 +34,11 @@ func Setup(mgr manager.Manager, live client.Client, pool *dispatch.Pool, follow 
 	if err != nil {
 		return errors.Wrap(err, "cannot add the collector of object metrics")
 	}
-	ahead := &ahead{}
-	mem := newMemory(ahead)
+	mem := newMemory()
 	stores := storeReader{client: live, routes: routes, namespaced: o.Namespaced}
 	r := &reconciler{
 		claim: claimOf(o.Module, o.ControllerClass, routes), client: live, cache: mgr.GetCache(),
-		memory: mem, peers: mem, ahead: ahead, stores: stores,
+		memory: mem, peers: mem, stores: stores,
 		runner: &runner{pool: pool, incomplete: incomplete, timeout: o.CallTimeout, waits: waitsFor},
 		ledger: ledger, events: mgr.GetEventRecorder("direct-secrets"), opts: o,
 	}

@@ -92,7 +92,7 @@ func (r *reconciler) objectEvents() handler.Funcs {
 func (r *reconciler) note(ps *v1alpha1.PushSecret) {
 	obj, _ := r.memory.Get(client.ObjectKeyFromObject(ps), ps.UID)
 	was := obj.seen.Swap(ps)
-	r.ahead.shown(obj)
+	r.memory.ahead.shown(obj)
 	first := was == nil
 	if now := r.opts.Now(); first || was.Generation != ps.Generation {
 		obj.since.Store(&now)

@@ -37,10 +37,10 @@ func simulated(run *simulation.Run, change ...func(*reconciler)) func(*simulatio
 			panic(err)
 		}
 		watched := simulation.NewWatches()
-		mem := newMemory(&ahead{})
+		mem := newMemory()
 		stores := storeReader{client: op.Live, routes: routes}
 		r := &reconciler{
-			claim: claimOf(o.Module, "", routes), client: op.Live, cache: op.Cache, memory: mem, peers: mem, ahead: &ahead{}, stores: stores, wake: op.Enqueue,
+			claim: claimOf(o.Module, "", routes), client: op.Live, cache: op.Cache, memory: mem, peers: mem, stores: stores, wake: op.Enqueue,
 			units:  units{crowded: func(unit) bool { return false }},
 			follow: follower{watches: watched, wake: op.Enqueue},
 			runner: &runner{

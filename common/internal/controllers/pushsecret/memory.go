@@ -15,22 +15,26 @@ import (
 )
 
 // memory is that of the objects of this controller.
-type memory = kit.Memory[types.NamespacedName, object]
+type memory struct {
+	kit.Memory[types.NamespacedName, object]
 
-// newMemory returns an empty memory. It adds the objects that push to a. It ends the pushes of a deleted object: another object with
-// its name may push other values.
-func newMemory(a *ahead) *memory {
-	return &memory{
-		New: func(uid types.UID, _ *object) *object {
-			o := &object{uid: uid}
-			o.entries.ahead = func() { a.add(o) }
-			return o
-		},
-		Drop: func(o *object) {
-			o.stores.cancel()
-			a.remove(o)
-		},
+	ahead ahead
+}
+
+// newMemory returns an empty memory. It ends the pushes of a deleted object. Another object with its name may push other
+// values.
+func newMemory() *memory {
+	m := &memory{}
+	m.New = func(uid types.UID, _ *object) *object {
+		o := &object{uid: uid}
+		o.entries.onCall = func() { m.ahead.add(o) }
+		return o
 	}
+	m.Drop = func(o *object) {
+		o.stores.cancel()
+		m.ahead.remove(o)
+	}
+	return m
 }
 
 // object is the state of one object. The walks over its stores use only what is safe for concurrent use.
@@ -62,20 +66,20 @@ type entries struct {
 	changed map[storeID]map[string][]v1alpha1.PushEntryStatus
 	// calls are the remote secrets that a call may change now, by store.
 	calls map[storeID]string
-	// ahead is called before each call that may change a remote secret. It may be nil.
-	ahead func()
+	// onCall is called before each call that may change a remote secret. It may be nil.
+	onCall func()
 }
 
-// begin records that a call may change a remote secret. The caller calls end once the entries show what it did.
-func (e *entries) begin(id storeID, key string) (end func()) {
+// call records that a call may change a remote secret. The caller calls done once the entries show what it did.
+func (e *entries) call(id storeID, key string) (done func()) {
 	e.mu.Lock()
 	if e.calls == nil {
 		e.calls = map[storeID]string{}
 	}
 	e.calls[id] = key
 	e.mu.Unlock()
-	if e.ahead != nil {
-		e.ahead()
+	if e.onCall != nil {
+		e.onCall()
 	}
 	return func() {
 		e.mu.Lock()
@@ -84,8 +88,8 @@ func (e *entries) begin(id storeID, key string) (end func()) {
 	}
 }
 
-// calling returns the stores where a call may change a remote secret now.
-func (e *entries) calling(key string) map[storeID]string {
+// callsTo returns the stores where a call may change a remote secret now.
+func (e *entries) callsTo(key string) map[storeID]string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	at := maps.Clone(e.calls)

@@ -50,7 +50,7 @@ func (r *reconciler) notify(ctx context.Context, k resolve.Route, c *refresh.Cha
 				r.compare(obj, ps, k, key, c)
 			}
 		}
-		for _, obj := range r.ahead.all() {
+		for _, obj := range r.memory.ahead.all() {
 			if ps := obj.seen.Load(); ps != nil && r.concerns(ps) {
 				r.compare(obj, ps, k, key, c)
 			}

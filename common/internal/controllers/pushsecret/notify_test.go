@@ -3,7 +3,6 @@ package pushsecret
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"k8s.io/apimachinery/pkg/types"
@@ -13,6 +12,7 @@ import (
 	"github.com/direct-secrets/direct-secrets/common/internal/queue"
 	"github.com/direct-secrets/direct-secrets/common/internal/refresh"
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
+	"github.com/direct-secrets/direct-secrets/common/testing/controlplane"
 )
 
 // behind is a cache whose index does not have the last pushes yet.
@@ -66,9 +66,12 @@ func TestNotifyAhead(t *testing.T) {
 				release()
 				<-done
 			})
-			for w.backend.Count(fake.CallCreate) == 0 {
-				time.Sleep(time.Millisecond)
-			}
+			controlplane.Eventually(t, func() string {
+				if w.backend.Count(fake.CallCreate) == 0 {
+					return "the push has not begun"
+				}
+				return ""
+			})
 		}, "db", "2", true, true},
 	}
 	for name, tc := range cases {

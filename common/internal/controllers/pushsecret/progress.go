@@ -57,7 +57,7 @@ type storeState struct {
 	at location
 	// wanted is the generation that must be compared, and done the one that was last compared.
 	wanted, done int64
-	// asked is true if the store must be compared although it is in sync, because the removal by another object needs that.
+	// asked is true if the store must be compared although it is in sync, for an event or for the removal by another object.
 	asked bool
 	// attempts are those of pushes. The Metadata of an attempt is the version of what is pushed.
 	attempts kit.Attempts

@@ -251,7 +251,7 @@ func TestResultOfUnnamedStore(t *testing.T) {
 	o.stores.begin(id, func() {})
 	o.entries.set(id, "db", nil, []v1alpha1.PushEntryStatus{{RemoteKey: "db", Version: "1", Created: true}})
 	o.stores.end(id, &result{}, 1)
-	p := &pass{obj: o, reconciler: &reconciler{ahead: &ahead{}}}
+	p := &pass{obj: o, reconciler: &reconciler{}}
 	p.fold(nil)
 	o.stores.retain(nil)
 	o.entries.wrote(o.stores.open())

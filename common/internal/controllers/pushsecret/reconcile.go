@@ -38,7 +38,6 @@ type reconciler struct {
 	memory *memory
 	// peers are the objects that removals ask for: memory.
 	peers  *memory
-	ahead  *ahead
 	stores storeReader
 	follow follower
 	runner *runner

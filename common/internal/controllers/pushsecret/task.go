@@ -303,7 +303,7 @@ func (r *runner) apply(ctx context.Context, t *task, j job) push.Outcome {
 		return push.Outcome{Entries: j.known, Err: err}
 	}
 	defer unlock()
-	defer t.obj.entries.begin(idOf(t.to.status), j.target.Key)()
+	defer t.obj.entries.call(idOf(t.to.status), j.target.Key)()
 	out := r.call(ctx, t, j)
 	// An entry that stays behind is recorded until the end of the task reports it.
 	var was []v1alpha1.PushEntryStatus

@@ -37,7 +37,7 @@ func (r *reconciler) Push(ctx context.Context, u unit) (again reconcile.Result, 
 	var res *result
 	var done int64
 	defer func() {
-		r.ahead.shown(obj)
+		r.memory.ahead.shown(obj)
 		if obj.stores.end(u.store, res, done); res != nil {
 			r.wake(u.NamespacedName)
 		}

@@ -54,10 +54,9 @@ func scenarioOf(t *testing.T, ps *v1alpha1.PushSecret) *scenario {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ahead := &ahead{}
-	mem, watched, woken := newMemory(ahead), simulation.NewWatches(), func(types.NamespacedName) {}
+	mem, watched, woken := newMemory(), simulation.NewWatches(), func(types.NamespacedName) {}
 	r := &reconciler{
-		claim: claimOf(o.Module, "", routes), client: c, cache: c, memory: mem, peers: mem, ahead: ahead, stores: storeReader{client: c, routes: routes}, wake: woken,
+		claim: claimOf(o.Module, "", routes), client: c, cache: c, memory: mem, peers: mem, stores: storeReader{client: c, routes: routes}, wake: woken,
 		units:  units{start: func(unit, int) {}, crowded: func(unit) bool { return false }},
 		follow: follower{watches: watched, wake: woken},
 		runner: &runner{

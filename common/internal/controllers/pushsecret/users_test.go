@@ -42,9 +42,9 @@ func lookup(t *testing.T, other *peer, waited time.Duration) (*others, *object) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	mem := newMemory(&ahead{})
+	mem := newMemory()
 	r := &reconciler{
-		claim: claim{routes: routes}, client: c, memory: mem, peers: mem, ahead: &ahead{}, opts: setup.Options{Now: func() time.Time { return noon }},
+		claim: claim{routes: routes}, client: c, memory: mem, peers: mem, opts: setup.Options{Now: func() time.Time { return noon }},
 		units: units{start: func(unit, int) {}, crowded: func(u unit) bool { return u.Namespace == "crowded" }},
 	}
 	store := storeID{fakev1.GroupVersion.String(), "FakeStore", "store"}
