@@ -24,17 +24,31 @@ type Meaning struct {
 // their code.
 type Meanings map[string]Meaning
 
-// These are the states of a version, which Google names only in the text of a FailedPrecondition.
+// These are reasons that Google gives only in the text of an error; see textReasonOf.
 const (
 	disabled  = "DISABLED"
 	destroyed = "DESTROYED"
+	noKey     = "NO_KEY"
+	// Missing is the reason of a NotFound that is about the secret, or a version or an alias of it.
+	Missing = "MISSING"
 	// Elsewhere is the reason of a NotFound that is about the project or the location.
 	Elsewhere = "NOT_A_SECRET"
+	// Expired is the reason of an error that is about expired receipts of messages.
+	Expired = "EXPIRED"
 )
 
+// textReasons are the meanings of these reasons. A reason that Google sends as such is never one of them.
+var textReasons = map[string]Meaning{
+	Elsewhere: {provider.Invalid, "spec.projectID, spec.location: the project or location does not exist at Google"},
+	Expired:   {provider.Unavailable, "the receipts of messages have expired; the messages come again"},
+	disabled:  {provider.Invalid, "is disabled; enable it, or add a version"},
+	destroyed: {provider.NotFound, "is destroyed"},
+	Missing:   {provider.NotFound, "does not exist"},
+	noKey:     {provider.Invalid, "its KMS key does not exist; restore the key, or add a version with another one"},
+}
+
 // reasons are more precise than codes. They are those of https://cloud.google.com/apis/design/errors and
-// package googleapis/api/error_reason.proto, and the states above. An error of the project does not mean that a
-// secret is missing.
+// package googleapis/api/error_reason.proto. An error of the project does not mean that a secret is missing.
 var reasons = map[string]Meaning{
 	"SERVICE_DISABLED":                {provider.Invalid, "spec.projectID: the Secret Manager API is not enabled in the project; enable secretmanager.googleapis.com"},
 	"API_NOT_ACTIVATED":               {provider.Invalid, "spec.projectID: the Secret Manager API is not enabled in the project; enable secretmanager.googleapis.com"},
@@ -48,14 +62,12 @@ var reasons = map[string]Meaning{
 	"ACCOUNT_STATE_INVALID":           {provider.Denied, "the caller's account is disabled or deleted"},
 	"RATE_LIMIT_EXCEEDED":             {provider.Throttled, throttled},
 	"RESOURCE_QUOTA_EXCEEDED":         {provider.Throttled, throttled},
-	Elsewhere:                         {provider.Invalid, "spec.projectID, spec.location: the project or location does not exist at Google"},
-	disabled:                          {provider.Invalid, "is disabled; enable it, or add a version"},
-	destroyed:                         {provider.NotFound, "is destroyed"},
 }
 
-// byCode applies to errors without a reason in the table above. Any other code is Unavailable.
+// byCode applies to errors without a reason in the tables above. Any other code is Unavailable. A code alone is never NotFound: Google
+// passes on that of other services, such as Cloud KMS.
 var byCode = map[codes.Code]Meaning{
-	codes.NotFound:           {provider.NotFound, "does not exist"},
+	codes.NotFound:           {provider.Unavailable, "Google does not find something other than the secret"},
 	codes.PermissionDenied:   {provider.Denied, denied},
 	codes.Unauthenticated:    {provider.Denied, "Google does not accept the access token of the identity in spec.auth"},
 	codes.ResourceExhausted:  {provider.Throttled, throttled},
@@ -125,6 +137,9 @@ func (m Meanings) of(reason string, code codes.Code) (is Meaning, ok bool) {
 	if is, ok = reasons[reason]; ok {
 		return is, true
 	}
+	if is, ok = textReasons[reason]; ok {
+		return is, true
+	}
 	if is, ok = m[code.String()]; ok {
 		return is, true
 	}
@@ -157,26 +172,42 @@ func explainTransport(err error) *provider.Error {
 }
 
 var (
-	inState  = regexp.MustCompile(`\bis in (DISABLED|DESTROYED) state\b`)
-	resource = regexp.MustCompile(`\[[^\]]*\]|\bSecret Manager\b`)
-	notOfIt  = regexp.MustCompile(`(?i)\b(project|location|region|consumer|service)\b`)
-	ofSecret = regexp.MustCompile(`(?i)\bsecret\b`)
+	inState   = regexp.MustCompile(`^Secret Version \[[^\]]*\] is in (DISABLED|DESTROYED) state\b`)
+	ofSecret  = regexp.MustCompile(`^Secret (|Version |Version alias )\[`)
+	ofKey     = regexp.MustCompile(`^(CryptoKey|CryptoKeyVersion|KeyRing)\b`)
+	ofReceipt = regexp.MustCompile(`^Some acknowledgement ids\b`)
+	resource  = regexp.MustCompile(`\[[^\]]*\]|\([^)]*\)|\bSecret Manager\b`)
+	notOfIt   = regexp.MustCompile(`(?i)\b(project|location|region|consumer|service)\b`)
 )
 
-// reasonOf returns Google's reason, or one that it derives from Google's text. A NotFound about a project or a
-// location does not mean that a secret is missing.
+// reasonOf returns Google's reason, or one that it derives from Google's text.
 func reasonOf(s *status.Status, info *errdetails.ErrorInfo) string {
 	if _, known := reasons[info.GetReason()]; known {
 		return info.GetReason()
 	}
+	return textReasonOf(s)
+}
+
+// textReasonOf returns the reason that the text of an error gives. Only a text that begins with the missing secret, version or alias
+// says that it does not exist.
+func textReasonOf(s *status.Status) string {
+	text := s.Message()
 	switch s.Code() {
 	case codes.FailedPrecondition:
-		if m := inState.FindStringSubmatch(s.Message()); m != nil {
+		if m := inState.FindStringSubmatch(text); m != nil {
 			return m[1]
 		}
+	case codes.InvalidArgument:
+		if ofReceipt.MatchString(text) {
+			return Expired
+		}
 	case codes.NotFound:
-		rest := resource.ReplaceAllString(s.Message(), "")
-		if notOfIt.MatchString(rest) && !ofSecret.MatchString(rest) {
+		switch {
+		case ofSecret.MatchString(text):
+			return Missing
+		case ofKey.MatchString(text):
+			return noKey
+		case notOfIt.MatchString(resource.ReplaceAllString(text, "")):
 			return Elsewhere
 		}
 	}
@@ -185,8 +216,7 @@ func reasonOf(s *status.Status, info *errdetails.ErrorInfo) string {
 
 func infoOf(s *status.Status) *errdetails.ErrorInfo {
 	for _, d := range s.Details() {
-		// The states have no reason in Google's API, so a reason must not be mistaken for a state.
-		if info, ok := d.(*errdetails.ErrorInfo); ok && info.GetReason() != disabled && info.GetReason() != destroyed {
+		if info, ok := d.(*errdetails.ErrorInfo); ok {
 			return info
 		}
 	}
@@ -248,6 +278,10 @@ func IsChanged(err error) bool {
 func IsPermissionMissing(err error) bool {
 	return codeOf(err) == codes.PermissionDenied && !isOwn(err) && strings.HasPrefix(Explain(err, "").Message, denied)
 }
+
+// IsExpired reports whether a call was rejected because receipts of messages have expired. Pub/Sub does so only with exactly-once
+// delivery.
+func IsExpired(err error) bool { return !isOwn(err) && textReasonOf(status.Convert(err)) == Expired }
 
 func isOwn(err error) bool {
 	var own *provider.Error

@@ -68,11 +68,12 @@ func FuzzParseKey(f *testing.F) {
 	})
 }
 
-// FuzzExplain explains arbitrary errors. Only a NotFound, or the state DESTROYED, can be class NotFound.
+// FuzzExplain explains arbitrary errors. Only a NotFound about a secret, or the state DESTROYED of a version, can be class NotFound.
 func FuzzExplain(f *testing.F) {
 	f.Add(uint32(codes.NotFound), "Secret [projects/1/secrets/x] not found.", "")
 	f.Add(uint32(codes.FailedPrecondition), "Secret Version [projects/1/secrets/x/versions/1] is in DESTROYED state.", "")
 	f.Add(uint32(codes.FailedPrecondition), "x", "DESTROYED")
+	f.Add(uint32(codes.NotFound), "CryptoKey projects/x/locations/eu/keyRings/r/cryptoKeys/k not found.", "MISSING")
 	f.Add(uint32(codes.PermissionDenied), "Permission 'secretmanager.versions.access' denied", "SERVICE_DISABLED")
 	f.Add(uint32(codes.Unavailable), "lookup hunter2", "")
 	f.Fuzz(func(t *testing.T, code uint32, message, reason string) {
@@ -84,7 +85,8 @@ func FuzzExplain(f *testing.F) {
 			return
 		}
 		e := Explain(s.Err(), "it")
-		possible := s.Code() == codes.NotFound || s.Code() == codes.FailedPrecondition && strings.Contains(message, "is in DESTROYED state")
+		possible := s.Code() == codes.NotFound && strings.HasPrefix(message, "Secret ") ||
+			s.Code() == codes.FailedPrecondition && strings.HasPrefix(message, "Secret Version [") && strings.Contains(message, "is in DESTROYED state")
 		if e.Class == provider.NotFound && !possible {
 			t.Errorf("%s %q %q is NotFound", s.Code(), message, reason)
 		}

@@ -226,6 +226,11 @@ func TestAnswers(t *testing.T) {
 		"NoAPI":        {"The reason takes precedence over the code.", emulator.Fault{Code: codes.NotFound, Message: "x", Reason: "SERVICE_DISABLED"}, provider.Invalid, "spec.projectID", 0},
 		"NotASecret":   {"A NotFound about a project is not NotFound.", emulator.Fault{Code: codes.NotFound, Message: "Project [projects/1] not found."}, provider.Invalid, "spec.projectID, spec.location", 0},
 		"NoLocation":   {"A NotFound about a location is not NotFound.", emulator.Fault{Code: codes.NotFound, Message: "Location europe-west99 is not known."}, provider.Invalid, "spec.projectID, spec.location", 0},
+		"NoKey":        {"A NotFound of Cloud KMS is not NotFound.", emulator.Fault{Code: codes.NotFound, Message: "CryptoKey projects/shop/locations/eu/keyRings/r/cryptoKeys/k not found."}, provider.Invalid, "its KMS key does not exist", 0},
+		"NoKeyRing":    {"A key ring is not a secret, whatever it is named.", emulator.Fault{Code: codes.NotFound, Message: "KeyRing projects/secret/locations/eu/keyRings/Secret [x] not found."}, provider.Invalid, "its KMS key does not exist", 0},
+		"NotSaid":      {"A NotFound that does not begin with the secret is not NotFound.", emulator.Fault{Code: codes.NotFound, Message: "The Secret [x] not found."}, provider.Unavailable, "something other than the secret", 0},
+		"NoText":       {"A NotFound without a text is not NotFound.", emulator.Fault{Code: codes.NotFound, Reason: "MISSING"}, provider.Unavailable, "something other than the secret", 0},
+		"KeyState":     {"The state of a key is not that of a version.", emulator.Fault{Code: codes.FailedPrecondition, Message: "CryptoKeyVersion [x] is in DESTROYED state."}, provider.Unavailable, "current state", 0},
 		"Throttled":    {"The wait that Google asks for is passed on.", emulator.Fault{Code: codes.ResourceExhausted, RetryAfter: 7 * time.Second}, provider.Throttled, "throttles the calls", 7 * time.Second},
 		"Precondition": {"An unknown state is not NotFound.", emulator.Fault{Code: codes.FailedPrecondition, Message: "The key is in DESTROYED mode"}, provider.Unavailable, "current state", 0},
 		"Faked":        {"A reason with the name of a state is not a state.", emulator.Fault{Code: codes.FailedPrecondition, Reason: "DESTROYED"}, provider.Unavailable, "current state", 0},
@@ -267,7 +272,7 @@ func TestRetries(t *testing.T) {
 		"None":      {"Zero retries mean one attempt.", 0, emulator.Fault{Code: codes.Unavailable, Times: 1}, 1, provider.Unavailable},
 		"Told":      {"Throttling with a time to wait is not retried here, because the caller waits.", 3, emulator.Fault{Code: codes.ResourceExhausted, RetryAfter: time.Hour, Times: 1}, 1, provider.Throttled},
 		"Denied":    {"A denied call is not retried.", 3, emulator.Fault{Code: codes.PermissionDenied, Times: 1}, 1, provider.Denied},
-		"Missing":   {"NotFound is not retried.", 3, emulator.Fault{Code: codes.NotFound, Times: 1}, 1, provider.NotFound},
+		"Missing":   {"NotFound is not retried.", 3, emulator.Fault{Code: codes.NotFound, Message: "Secret [x] not found.", Times: 1}, 1, provider.NotFound},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {

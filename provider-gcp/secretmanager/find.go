@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	pb "cloud.google.com/go/secretmanager/apiv1/secretmanagerpb"
+	"google.golang.org/grpc/codes"
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-gcp/gcpconfig"
@@ -70,11 +71,8 @@ func (c *Client) list(ctx context.Context, q provider.Query) (*provider.Listing,
 // explainList explains the error of a list. A NotFound means that the project or the location does not exist,
 // because the list of a project can be empty.
 func (c *Client) explainList(err error, what string) error {
-	e := gcpconfig.Explain(err, what)
-	if e.Class == provider.NotFound {
-		return provider.NewError(provider.Invalid, "spec.projectID, spec.location: Google has no %s", c.parent)
-	}
-	return e
+	none := gcpconfig.Meaning{Class: provider.Invalid, Text: "spec.projectID, spec.location: Google has no " + c.parent}
+	return gcpconfig.Meanings{codes.NotFound.String(): none, gcpconfig.Missing: none}.Explain(err, what)
 }
 
 // listed returns the id of a secret in a list.

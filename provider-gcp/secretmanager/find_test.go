@@ -132,6 +132,7 @@ func TestFindFailures(t *testing.T) {
 	}{
 		"SamePage":  {"A page that repeats itself is an error.", emulator.Fault{Call: "ListSecrets", Body: emulator.BodySamePage}, provider.Unavailable, ""},
 		"NoProject": {"An unknown project is not an empty list.", emulator.Fault{Call: "ListSecrets", Code: codes.NotFound}, provider.Invalid, "spec.projectID"},
+		"NoSecret":  {"A list is not about one secret.", emulator.Fault{Call: "ListSecrets", Code: codes.NotFound, Message: "Secret [x] not found."}, provider.Invalid, "spec.projectID"},
 		"Denied":    {"A denied list is not an empty list.", emulator.Fault{Call: "ListSecrets", Code: codes.PermissionDenied}, provider.Denied, "listing secrets"},
 		"OneDenied": {"A secret that cannot be read fails the query.", emulator.Fault{Call: access, Key: "b", Code: codes.PermissionDenied}, provider.Denied, `secret "b"`},
 		"OneBroken": {"A secret with a wrong checksum fails the query.", emulator.Fault{Call: access, Key: "b", Body: emulator.BodyBadChecksum}, provider.Unavailable, `secret "b"`},
