@@ -122,7 +122,10 @@ func (s *Subscription) Receive(ctx context.Context) ([]provider.Message, error) 
 	if len(messages) == 0 {
 		return nil, nil
 	}
-	return messages, s.Extend(ctx, messages)
+	if err := s.extend(ctx, messages); err != nil && !gcpconfig.IsExpired(err) { // Messages whose receipts have expired come again.
+		return nil, explain(err, "keeping messages")
+	}
+	return messages, nil
 }
 
 func (s *Subscription) pull(ctx context.Context) (*pb.PullResponse, error) {
@@ -145,9 +148,13 @@ func (s *Subscription) pullOnce(ctx context.Context, in *pb.PullRequest, opts ..
 
 // Extend implements provider.EventSource.
 func (s *Subscription) Extend(ctx context.Context, messages []provider.Message) error {
+	return explain(s.extend(ctx, messages), "keeping messages")
+}
+
+func (s *Subscription) extend(ctx context.Context, messages []provider.Message) error {
 	in := &pb.ModifyAckDeadlineRequest{Subscription: s.name, AckIds: receipts(messages), AckDeadlineSeconds: int32(provider.Hold / time.Second)}
 	_, err := gcpconfig.Call(ctx, s.config, s.api.ModifyAckDeadline, in, s.params())
-	return explain(err, "keeping messages")
+	return err
 }
 
 // Ack implements provider.EventSource.
@@ -175,7 +182,7 @@ var meanings = gcpconfig.Meanings{
 	gcpconfig.Elsewhere:               {Class: provider.Invalid, Text: "the project does not exist, or the caller has no access to it; correct spec.projectID"},
 	codes.NotFound.String():           {Class: provider.Invalid, Text: "the subscription does not exist; correct spec.pubSub.subscription and spec.projectID"},
 	codes.PermissionDenied.String():   {Class: provider.Denied, Text: "access denied; grant the caller roles/pubsub.subscriber on the subscription"},
-	codes.FailedPrecondition.String(): {Class: provider.Invalid, Text: "Google refuses the call for the subscription; use one that is not detached, with pull delivery and without exactly-once delivery"},
+	codes.FailedPrecondition.String(): {Class: provider.Invalid, Text: "Google refuses the call for the subscription; use one that is not detached, with pull delivery"},
 	codes.Unimplemented.String():      {Class: provider.Unavailable, Text: "the response is not from Pub/Sub; check spec.endpoint"},
 }
 

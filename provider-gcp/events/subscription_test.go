@@ -129,6 +129,7 @@ func TestErrors(t *testing.T) {
 		text                  string
 	}{
 		"Gone":          {"The subscription does not exist.", emulator.DefaultProject, "other", emulator.Fault{Call: "none"}, provider.Invalid, "the subscription does not exist; correct spec.pubSub.subscription and spec.projectID"},
+		"GoneProject":   {"A subscription can be named as a project or a service.", emulator.DefaultProject, "my-project.service", emulator.Fault{Call: "none"}, provider.Invalid, "the subscription does not exist; correct spec.pubSub.subscription and spec.projectID"},
 		"OtherProject":  {"A project has subscriptions of its own.", "other-project", name, emulator.Fault{Call: "none"}, provider.Invalid, "the subscription does not exist; correct spec.pubSub.subscription and spec.projectID"},
 		"NoProject":     {"The project does not exist.", "nowhere", name, emulator.Fault{Call: "none"}, provider.Invalid, "the project does not exist, or the caller has no access to it; correct spec.projectID"},
 		"Denied":        {"The message names the role.", emulator.DefaultProject, name, fault(codes.PermissionDenied, ""), provider.Denied, "access denied; grant the caller roles/pubsub.subscriber on the subscription"},
@@ -136,7 +137,7 @@ func TestErrors(t *testing.T) {
 		"Suspended":     {"Other reasons are those of every service.", emulator.DefaultProject, name, fault(codes.PermissionDenied, "CONSUMER_SUSPENDED"), provider.Invalid, "spec.projectID: the project is suspended"},
 		"Throttled":     {"Throttling is not a fault of the spec.", emulator.DefaultProject, name, fault(codes.ResourceExhausted, ""), provider.Throttled, "Google throttles the calls; retrying with back-off"},
 		"Down":          {"A service that is not available is not a fault of the spec.", emulator.DefaultProject, name, fault(codes.Unavailable, ""), provider.Unavailable, "Google is not available"},
-		"Push":          {"Only a pull subscription can be received from.", emulator.DefaultProject, name, fault(codes.FailedPrecondition, ""), provider.Invalid, "Google refuses the call for the subscription; use one that is not detached, with pull delivery and without exactly-once delivery"},
+		"Push":          {"Only a pull subscription can be received from.", emulator.DefaultProject, name, fault(codes.FailedPrecondition, ""), provider.Invalid, "Google refuses the call for the subscription; use one that is not detached, with pull delivery"},
 		"Unimplemented": {"The server is not Pub/Sub.", emulator.DefaultProject, name, fault(codes.Unimplemented, ""), provider.Unavailable, "the response is not from Pub/Sub; check spec.endpoint"},
 		"Unknown":       {"An unknown code proves nothing.", emulator.DefaultProject, name, fault(codes.Unknown, ""), provider.Unavailable, "Google returned the error Unknown"},
 	}
@@ -151,6 +152,27 @@ func TestErrors(t *testing.T) {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
 			}
 		})
+	}
+}
+
+// TestExpired uses receipts that have expired, in a subscription with exactly-once delivery.
+func TestExpired(t *testing.T) {
+	const text = "Some acknowledgement ids in the request were invalid. This could be because the acknowledgement ids have expired."
+	srv := start(t)
+	changes := srv.AddSubscription("changes")
+	changes.Publish(nil, nil)
+	s := connect(t, srv, emulator.DefaultProject, "changes")
+	srv.Inject(emulator.Fault{Call: "ModifyAckDeadline", Code: codes.InvalidArgument, Message: text, Reason: "EXACTLY_ONCE_ACKID_FAILURE"})
+	srv.Inject(emulator.Fault{Call: "Acknowledge", Code: codes.InvalidArgument, Message: text, Reason: "EXACTLY_ONCE_ACKID_FAILURE"})
+	messages, err := s.Receive(t.Context())
+	if err != nil || len(messages) != 1 {
+		t.Fatalf("received %d messages, %v; want the message, although its receipt has expired already", len(messages), err)
+	}
+	const expired = "the receipts of messages have expired; the messages come again"
+	got := []*provider.Error{provider.Safe(s.Extend(t.Context(), messages)), provider.Safe(s.Ack(t.Context(), messages))}
+	want := []*provider.Error{provider.NewError(provider.Unavailable, "keeping messages: %s", expired), provider.NewError(provider.Unavailable, "removing messages: %s", expired)}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("errors of Extend and Ack: -want, +got:\n%s", diff)
 	}
 }
 
