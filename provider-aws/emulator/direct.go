@@ -47,7 +47,7 @@ func Description(text string) PutOption {
 func (e *Emulator) Put(name string, value []byte, opts ...PutOption) (versionID string) {
 	arn, id := e.put(name, value, opts...)
 	if e.hasQueues() {
-		e.trail("PutSecretValue", map[string]string{"secretId": name}, map[string]string{"arn": arn, "name": name, "versionId": id})
+		e.trail("PutSecretValue", map[string]string{"secretId": name, "clientRequestToken": id}, map[string]string{"arn": arn})
 	}
 	return id
 }

@@ -14,7 +14,7 @@ var trailed = map[string]bool{
 var parameterChanges = map[string]string{"PutParameter": "Update", "DeleteParameter": "Delete", "LabelParameterVersion": "LabelParameterVersion"}
 
 // notify sends the event of a successful call to all queues. It has the fields of the request and of the answer that CloudTrail
-// records, which are no values.
+// records, which are no values: the answer has only the ARN.
 func (e *Emulator) notify(q *request, out any) {
 	if !e.hasQueues() {
 		return
@@ -33,10 +33,7 @@ func (e *Emulator) notify(q *request, out any) {
 		}
 		response := map[string]string{}
 		if name, ok := out.(*secretName); ok {
-			response["arn"], response["name"] = name.ARN, name.Name
-			if name.VersionID != "" {
-				response["versionId"] = name.VersionID
-			}
+			response["arn"] = name.ARN
 		}
 		e.trail(q.operation, request, response)
 	case q.service == systemsManager && parameterChanges[q.operation] != "":

@@ -12,6 +12,8 @@ type jsonService struct {
 	scope      string // the name in the credential scope
 	target     string // the prefix of its operations in the header
 	operations map[string]operation
+	// queryErrors are the codes of errors in the query protocol, by name, if the service also sends these.
+	queryErrors map[string]string
 }
 
 var _ service = &jsonService{}
@@ -31,6 +33,18 @@ func (s *jsonService) prepare(e *Emulator, q *request) ([]string, func() (any, e
 func (*jsonService) encode(_, _ string, out any) (string, []byte, error) {
 	b, err := json.Marshal(out)
 	return jsonContentType, b, err
+}
+
+// queryErrorHeader is the header with the code of an error in the query protocol.
+const queryErrorHeader = "X-Amzn-Query-Error"
+
+// queryError returns the value of that header, or "".
+func (s *jsonService) queryError(err *apiError) string {
+	code := s.queryErrors[err.Code]
+	if code == "" {
+		return ""
+	}
+	return code + ";Sender"
 }
 
 func (*jsonService) encodeError(_ string, err *apiError) (string, []byte) {

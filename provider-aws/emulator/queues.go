@@ -20,6 +20,18 @@ var queueService = &jsonService{scope: "sqs", target: "AmazonSQS.", operations: 
 	"GetQueueAttributes":           handle((*Emulator).getQueueAttributes),
 	"ReceiveMessage":               handle((*Emulator).receiveMessage),
 	"SendMessage":                  handle((*Emulator).sendMessage),
+}, queryErrors: map[string]string{
+	"InvalidParameterValueException": "InvalidParameterValue",
+	"KmsAccessDenied":                "KMS.AccessDeniedException",
+	"KmsDisabled":                    "KMS.DisabledException",
+	"KmsInvalidKeyUsage":             "KMS.InvalidKeyUsageException",
+	"KmsInvalidState":                "KMS.InvalidStateException",
+	"KmsNotFound":                    "KMS.NotFoundException",
+	"KmsOptInRequired":               "KMS.OptInRequired",
+	"KmsThrottled":                   "KMS.ThrottlingException",
+	"QueueDoesNotExist":              "AWS.SimpleQueueService.NonExistentQueue",
+	"ReceiptHandleIsInvalid":         "ReceiptHandleIsInvalid",
+	"TooManyEntriesInBatchRequest":   "AWS.SimpleQueueService.TooManyEntriesInBatchRequest",
 }}
 
 // pollInterval is how often a call that waits for messages checks for them.
@@ -229,7 +241,7 @@ func (e *Emulator) batch(q *request, in *queueBatchInput, f func(of *Queue, i in
 		return nil, err
 	}
 	if len(in.Entries) > 10 {
-		return nil, badRequest("TooManyEntriesInBatchRequest", "Maximum number of entries per request are 10.")
+		return nil, badRequest("TooManyEntriesInBatchRequest", "Maximum number of entries per request are 10. You have sent %d.", len(in.Entries))
 	}
 	of.mu.Lock()
 	defer of.mu.Unlock()

@@ -48,6 +48,9 @@ func reply(w http.ResponseWriter, q *request, out any, failure error) {
 		}
 		if err.Code != "" {
 			contentType, body = q.service.encodeError(requestID, err)
+			if s, ok := q.service.(*jsonService); ok && s.queryError(err) != "" {
+				h.Set(queryErrorHeader, s.queryError(err))
+			}
 		}
 	}
 	if q.fault.Body == BodyTruncated {

@@ -1,6 +1,7 @@
 package events
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -33,6 +34,7 @@ type trail struct {
 	RequestParameters struct {
 		SecretID string `json:"secretId"`
 		Name     string `json:"name"`
+		Token    string `json:"clientRequestToken"` // It becomes the ID of the new version.
 	} `json:"requestParameters"`
 	ResponseElements struct {
 		ARN       string `json:"arn"` // The decoder also accepts aRN and ARN.
@@ -42,6 +44,9 @@ type trail struct {
 	AdditionalEventData struct {
 		SecretID string `json:"SecretId"`
 	} `json:"additionalEventData"`
+	ServiceEventDetails struct {
+		SecretID string `json:"secretId"`
+	} `json:"serviceEventDetails"` // of a secret that another service manages, such as RDS
 }
 
 // changes are the calls and events of Secrets Manager after which a secret may have another value, or not exist.
@@ -78,7 +83,10 @@ func parseTrail(e event) provider.Message {
 		return provider.Message{}
 	}
 	out := provider.Event{Kind: secretKind, Place: e.Region}
-	for _, name := range []string{t.ResponseElements.ARN, t.RequestParameters.SecretID, t.AdditionalEventData.SecretID, t.ResponseElements.Name, t.RequestParameters.Name} {
+	for _, name := range []string{
+		t.ResponseElements.ARN, t.RequestParameters.SecretID, t.AdditionalEventData.SecretID, t.ServiceEventDetails.SecretID,
+		t.ResponseElements.Name, t.RequestParameters.Name,
+	} {
 		if name != "" && !slices.Contains(out.Names, name) {
 			out.Names = append(out.Names, name)
 		}
@@ -87,7 +95,7 @@ func parseTrail(e event) provider.Message {
 		return provider.Message{Malformed: "it names no secret"}
 	}
 	if t.EventName != "UpdateSecretVersionStage" { // It moves labels between versions.
-		out.Version = secretsmanager.VersionName(t.ResponseElements.VersionID)
+		out.Version = secretsmanager.VersionName(cmp.Or(t.ResponseElements.VersionID, t.RequestParameters.Token))
 	}
 	return provider.Message{Events: []provider.Event{out}}
 }

@@ -6,11 +6,14 @@ import (
 	"cmp"
 	"context"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/sqs"
 	"github.com/aws/aws-sdk-go-v2/service/sqs/types"
+	"github.com/aws/smithy-go"
+	"github.com/crossplane/crossplane-runtime/v2/pkg/errors"
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
 	"github.com/direct-secrets/direct-secrets/provider-aws/awsconfig"
@@ -131,16 +134,37 @@ func (q *Queue) Ack(ctx context.Context, messages []provider.Message) error {
 	return q.explain(err, "removing messages", "sqs:DeleteMessage")
 }
 
+const (
+	// expiredReceipt is not a code of AWS. It stands for an InvalidParameterValue with this text.
+	expiredReceipt = "receipt handle has expired"
+	expired        = "the receipts of messages have expired; the messages come again"
+	noKMS          = "the AWS account is not subscribed to KMS"
+	busyKMS        = "KMS throttles the calls; retrying with back-off"
+)
+
 // codes are the error codes of SQS in addition to the common ones of AWS, as listed at
-// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html. Any other code is Unavailable.
+// https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html. Any other code is Unavailable. Most
+// errors have a name, and a code in the header x-amzn-query-error, which the SDK prefers.
 var codes = awsconfig.Codes{
 	"QueueDoesNotExist":                       {Class: provider.Invalid, Text: "the queue does not exist; correct spec.sqs.queueURL and spec.region"},
 	"AWS.SimpleQueueService.NonExistentQueue": {Class: provider.Invalid, Text: "the queue does not exist; correct spec.sqs.queueURL and spec.region"},
 	"InvalidAddress":                          {Class: provider.Invalid, Text: "AWS does not accept spec.sqs.queueURL; correct it"},
+	expiredReceipt:                            {Class: provider.Unavailable, Text: expired},
+	"ReceiptHandleIsInvalid":                  {Class: provider.Unavailable, Text: expired},
 	"KmsAccessDenied":                         {Class: provider.Denied, Text: awsconfig.CannotDecrypt},
 	"KMS.AccessDeniedException":               {Class: provider.Denied, Text: awsconfig.CannotDecrypt},
 	"KmsDisabled":                             {Class: provider.Denied, Text: awsconfig.CannotDecrypt},
+	"KMS.DisabledException":                   {Class: provider.Denied, Text: awsconfig.CannotDecrypt},
+	"KmsInvalidKeyUsage":                      {Class: provider.Denied, Text: awsconfig.CannotDecrypt},
+	"KMS.InvalidKeyUsageException":            {Class: provider.Denied, Text: awsconfig.CannotDecrypt},
+	"KmsInvalidState":                         {Class: provider.Denied, Text: awsconfig.CannotDecrypt},
+	"KMS.InvalidStateException":               {Class: provider.Denied, Text: awsconfig.CannotDecrypt},
 	"KmsNotFound":                             {Class: provider.Denied, Text: awsconfig.CannotDecrypt},
+	"KMS.NotFoundException":                   {Class: provider.Denied, Text: awsconfig.CannotDecrypt},
+	"KmsOptInRequired":                        {Class: provider.Denied, Text: noKMS},
+	"KMS.OptInRequired":                       {Class: provider.Denied, Text: noKMS},
+	"KmsThrottled":                            {Class: provider.Throttled, Text: busyKMS},
+	"KMS.ThrottlingException":                 {Class: provider.Throttled, Text: busyKMS},
 	"OverLimit":                               {Class: provider.Unavailable, Text: "too many messages of the queue are received and not yet handled; retrying"},
 }
 
@@ -148,6 +172,10 @@ var codes = awsconfig.Codes{
 func (q *Queue) explain(err error, what, action string) error {
 	if err == nil {
 		return nil
+	}
+	var api smithy.APIError
+	if errors.As(err, &api) && awsconfig.CodeOf(err) != "" && strings.Contains(api.ErrorMessage(), expiredReceipt) {
+		return q.config.ExplainCode(expiredReceipt, "", what, codes)
 	}
 	return awsconfig.ToAllow(q.config.Explain(err, what, codes), action)
 }

@@ -71,11 +71,17 @@ func TestErrors(t *testing.T) {
 		class  provider.Class
 		text   string
 	}{
-		"Gone":      {"The queue does not exist.", "other", emulator.Fault{Times: 1, Call: "none"}, provider.Invalid, "receiving messages: the queue does not exist; correct spec.sqs.queueURL and spec.region"},
-		"Denied":    {"The message names the permission.", name, emulator.Fault{Code: "AccessDenied"}, provider.Denied, "receiving messages: access denied; allow sqs:ReceiveMessage in a policy"},
-		"Throttled": {"Throttling is not a fault of the spec.", name, emulator.Fault{Code: "RequestThrottled"}, provider.Throttled, "receiving messages: AWS throttles the calls; retrying with back-off"},
-		"Key":       {"The queue is encrypted with a key.", name, emulator.Fault{Code: "KmsAccessDenied"}, provider.Denied, "receiving messages: KMS cannot decrypt it; check that its KMS key is enabled and that kms:Decrypt is allowed"},
-		"Other":     {"An unknown code proves nothing.", name, emulator.Fault{Code: "Weird"}, provider.Unavailable, "receiving messages: AWS returned the error Weird"},
+		"Gone":        {"The queue does not exist.", "other", emulator.Fault{Times: 1, Call: "none"}, provider.Invalid, "receiving messages: the queue does not exist; correct spec.sqs.queueURL and spec.region"},
+		"Denied":      {"The message names the permission.", name, emulator.Fault{Code: "AccessDenied"}, provider.Denied, "receiving messages: access denied; allow sqs:ReceiveMessage in a policy"},
+		"Throttled":   {"Throttling is not a fault of the spec.", name, emulator.Fault{Code: "RequestThrottled"}, provider.Throttled, "receiving messages: AWS throttles the calls; retrying with back-off"},
+		"Key":         {"The queue is encrypted with a key.", name, emulator.Fault{Code: "KmsAccessDenied"}, provider.Denied, "receiving messages: KMS cannot decrypt it; check that its KMS key is enabled and that kms:Decrypt is allowed"},
+		"KeyDisabled": {"The key is disabled.", name, emulator.Fault{Code: "KmsDisabled"}, provider.Denied, "receiving messages: KMS cannot decrypt it; check that its KMS key is enabled and that kms:Decrypt is allowed"},
+		"KeyGone":     {"The key does not exist.", name, emulator.Fault{Code: "KmsNotFound"}, provider.Denied, "receiving messages: KMS cannot decrypt it; check that its KMS key is enabled and that kms:Decrypt is allowed"},
+		"KeyState":    {"The key is to be deleted.", name, emulator.Fault{Code: "KmsInvalidState"}, provider.Denied, "receiving messages: KMS cannot decrypt it; check that its KMS key is enabled and that kms:Decrypt is allowed"},
+		"KeyUsage":    {"The key is for signatures.", name, emulator.Fault{Code: "KmsInvalidKeyUsage"}, provider.Denied, "receiving messages: KMS cannot decrypt it; check that its KMS key is enabled and that kms:Decrypt is allowed"},
+		"NoKMS":       {"The account has no KMS.", name, emulator.Fault{Code: "KmsOptInRequired"}, provider.Denied, "receiving messages: the AWS account is not subscribed to KMS"},
+		"KeyBusy":     {"KMS throttles on its own.", name, emulator.Fault{Code: "KmsThrottled"}, provider.Throttled, "receiving messages: KMS throttles the calls; retrying with back-off"},
+		"Other":       {"An unknown code proves nothing.", name, emulator.Fault{Code: "Weird"}, provider.Unavailable, "receiving messages: AWS returned the error Weird"},
 	}
 	for name, tc := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -85,6 +91,26 @@ func TestErrors(t *testing.T) {
 			got := provider.Safe(err)
 			if diff := cmp.Diff([]string{string(tc.class), tc.text}, []string{string(got.Class), got.Message}); diff != "" {
 				t.Errorf("%s\n-want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
+// TestExpired uses receipts that have expired.
+func TestExpired(t *testing.T) {
+	for name, fault := range map[string]emulator.Fault{
+		"Expired": {Code: "InvalidParameterValueException", Message: "Value x for parameter ReceiptHandle is invalid. Reason: The receipt handle has expired."},
+		"Unknown": {Code: "ReceiptHandleIsInvalid", Message: "The input receipt handle is invalid."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			srv := awstest.Start(t)
+			srv.Inject(fault)
+			q, messages := connect(t, srv, "changes"), []provider.Message{{Receipt: "x"}}
+			const expired = "the receipts of messages have expired; the messages come again"
+			got := []*provider.Error{provider.Safe(q.Extend(t.Context(), messages)), provider.Safe(q.Ack(t.Context(), messages))}
+			want := []*provider.Error{provider.NewError(provider.Unavailable, "keeping messages: %s", expired), provider.NewError(provider.Unavailable, "removing messages: %s", expired)}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("errors of Extend and Ack: -want, +got:\n%s", diff)
 			}
 		})
 	}
