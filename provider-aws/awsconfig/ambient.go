@@ -84,6 +84,14 @@ func ambient(env config.EnvConfig, region string, retryer func() aws.Retryer) (a
 	return cfg, nil
 }
 
+// deniedAmbient returns what to fix if AWS denies the login of the operator's own identity.
+func deniedAmbient(cfg aws.Config) string {
+	if _, ok := cfg.Credentials.(*stscreds.WebIdentityRoleProvider); ok {
+		return deniedToken
+	}
+	return denied
+}
+
 // profiled returns the first environment variable that names a profile, or "".
 func profiled() string {
 	for _, v := range profileVariables {

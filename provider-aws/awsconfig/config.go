@@ -158,7 +158,7 @@ func (c *Config) useAmbient(spec *v1alpha1.AWSSpec, creds provider.Credentials, 
 		return err
 	}
 	c.use(cfg, transport)
-	c.AWS.Credentials = c.cached(&login{field: "spec.auth", doing: "the operator's own identity has no credentials", next: cfg.Credentials})
+	c.AWS.Credentials = c.cached(&login{field: "spec.auth", doing: "the operator's own identity has no credentials", next: cfg.Credentials, denied: deniedAmbient(cfg)})
 	return nil
 }
 

@@ -85,10 +85,10 @@ func (c *Config) errorFor(m Meaning, api smithy.APIError, err error) *provider.E
 	switch {
 	case m.Class == provider.Throttled:
 		e.RetryAfter = retryAfter(err)
-	case m.Text == denied && errors.As(err, &l) && strings.Contains(api.ErrorMessage(), tagSession):
-		e.Message = "the caller is not allowed to pass session tags; allow " + tagSession + " in the caller's policy, and in the role's trust policy"
-	case m.Text == denied && errors.As(err, &l):
-		e.Message = "the caller is not allowed to assume the role; allow it in the caller's policy, and in the role's trust policy (principal, spec.externalID, spec.sessionTags)"
+	case m.Text == denied && errors.As(err, &l) && l.deniedTags != "" && strings.Contains(api.ErrorMessage(), tagSession):
+		e.Message = l.deniedTags
+	case m.Text == denied && errors.As(err, &l) && l.denied != "":
+		e.Message = l.denied
 	case m.Text == denied:
 		e.Message = deniedBy(api.ErrorMessage())
 	case m.part != noPart && c.credentialsSource[m.part] != "":

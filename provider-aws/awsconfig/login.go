@@ -20,7 +20,17 @@ const audience = "sts.amazonaws.com"
 type login struct {
 	field, doing string
 	next         aws.CredentialsProvider
+	// denied is what to fix if AWS denies the login, and deniedTags if it denies the session tags; empty if that is not known.
+	denied, deniedTags string
 }
+
+// These are the fixes of a denied login. Only spec.role has an external ID and tags, and a web identity is no caller with a policy.
+const (
+	deniedRole  = "the caller is not allowed to assume the role; allow it in the caller's policy, and in the role's trust policy (principal, spec.externalID, spec.sessionTags)"
+	deniedTags  = "the caller is not allowed to pass session tags; allow " + tagSession + " in the caller's policy, and in the role's trust policy"
+	deniedChain = "the caller is not allowed to assume the role; allow it in the caller's policy, and in the role's trust policy (principal)"
+	deniedToken = "the ServiceAccount is not allowed to assume the role; allow it in the role's trust policy (identity provider, audience, namespace and name of the ServiceAccount)"
+)
 
 // Retrieve gets credentials. The SDK calls it with a context without a deadline.
 func (l *login) Retrieve(ctx context.Context) (aws.Credentials, error) {

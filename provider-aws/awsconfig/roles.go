@@ -116,11 +116,15 @@ func (c *Config) assume(o Object, s Session, creds provider.Credentials) error {
 
 // login assumes one role of the chain. If the spec names a ServiceAccount, its token assumes the first role.
 func (c *Config) login(spec *v1alpha1.AWSSpec, i int, one step, s Session, session string, creds provider.Credentials) *login {
-	var p aws.CredentialsProvider
+	l := &login{field: one.field, doing: fmt.Sprintf("cannot assume role %s", one.arn), denied: deniedChain}
+	if one.options != nil {
+		l.denied, l.deniedTags = deniedRole, deniedTags
+	}
 	if i == 0 && spec.Auth != nil && spec.Auth.ServiceAccountRef != nil {
-		p = &webIdentity{client: c.STS(), role: one.arn, session: session, duration: s.duration(), account: *spec.Auth.ServiceAccountRef, creds: creds}
+		l.denied, l.deniedTags = deniedToken, ""
+		l.next = &webIdentity{client: c.STS(), role: one.arn, session: session, duration: s.duration(), account: *spec.Auth.ServiceAccountRef, creds: creds}
 	} else {
-		p = stscreds.NewAssumeRoleProvider(c.STS(), one.arn, func(o *stscreds.AssumeRoleOptions) {
+		l.next = stscreds.NewAssumeRoleProvider(c.STS(), one.arn, func(o *stscreds.AssumeRoleOptions) {
 			o.RoleSessionName, o.Duration = session, s.duration()
 			if s.SerialNumber != "" {
 				o.SerialNumber, o.TokenProvider = aws.String(s.SerialNumber), func() (string, error) { return s.TokenCode, nil }
@@ -130,7 +134,7 @@ func (c *Config) login(spec *v1alpha1.AWSSpec, i int, one step, s Session, sessi
 			}
 		})
 	}
-	return &login{field: one.field, doing: fmt.Sprintf("cannot assume role %s", one.arn), next: p}
+	return l
 }
 
 // STS returns a client of STS that uses the present credentials of the Config.

@@ -159,6 +159,8 @@ func TestForget(t *testing.T) {
 func TestLoginErrors(t *testing.T) {
 	noToken := provider.NewError(provider.Denied, "auth: the operator has no permission to create tokens")
 	denied := "the caller is not allowed to assume the role; allow it in the caller's policy, and in the role's trust policy (principal, spec.externalID, spec.sessionTags)"
+	deniedInChain := "the caller is not allowed to assume the role; allow it in the caller's policy, and in the role's trust policy (principal)"
+	deniedByToken := "the ServiceAccount is not allowed to assume the role; allow it in the role's trust policy (identity provider, audience, namespace and name of the ServiceAccount)"
 	cases := map[string]struct {
 		reason string
 		spec   v1alpha1.AWSSpec
@@ -186,7 +188,25 @@ func TestLoginErrors(t *testing.T) {
 		"BrokenChain": {
 			reason: "The error names the first role that fails, not those after it.",
 			spec:   v1alpha1.AWSSpec{Auth: byKey(), Role: target, AdditionalRoles: []string{second}, ExternalID: "shop-42"},
-			want:   provider.NewError(provider.Denied, "spec.additionalRoles[0]: cannot assume role %s: %s", second, denied),
+			want:   provider.NewError(provider.Denied, "spec.additionalRoles[0]: cannot assume role %s: %s", second, deniedInChain),
+		},
+		"DeniedToken": {
+			reason: "A web identity has no policy, external ID or tags.",
+			spec:   v1alpha1.AWSSpec{Auth: byToken(), Role: first},
+			fault:  &emulator.Fault{Call: "AssumeRoleWithWebIdentity", Code: "AccessDenied", Status: 403, Message: "Not authorized to perform sts:AssumeRoleWithWebIdentity"},
+			want:   provider.NewError(provider.Denied, "spec.role: cannot assume role %s: %s", first, deniedByToken),
+		},
+		"DeniedTokenTags": {
+			reason: "A token can carry tags, which are not those of the spec.",
+			spec:   v1alpha1.AWSSpec{Auth: byToken(), Role: first},
+			fault:  &emulator.Fault{Call: "AssumeRoleWithWebIdentity", Code: "AccessDenied", Status: 403, Message: "not authorized to perform: sts:TagSession"},
+			want:   provider.NewError(provider.Denied, "spec.role: cannot assume role %s: %s", first, deniedByToken),
+		},
+		"DeniedAfterToken": {
+			reason: "The next role of a chain has a caller.",
+			spec:   v1alpha1.AWSSpec{Auth: byToken(), Role: target, AdditionalRoles: []string{first}},
+			fault:  &emulator.Fault{Call: "AssumeRole", Code: "AccessDenied", Status: 403},
+			want:   provider.NewError(provider.Denied, "spec.role: cannot assume role %s: %s", target, denied),
 		},
 		"NoToken": {
 			reason: "The error of the token request names the field.",

@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -64,7 +65,7 @@ func (e *Emulator) deleteSecret(q *request, in *deleteSecretInput) (any, error) 
 func (e *Emulator) forceDelete(id string, now time.Time) (any, error) {
 	s, err := e.findAny(id)
 	if err != nil {
-		if id == "" {
+		if id == "" || !nameChars.MatchString(id) && !strings.HasPrefix(id, "arn:") {
 			return nil, err
 		}
 		return &secretName{ARN: e.arnPrefix() + id + arnSuffix(), Name: id, DeletionDate: date(now)}, nil

@@ -91,6 +91,9 @@ func (e *Emulator) findAny(id string) (*secret, error) {
 	if s := e.lookup(id); s != nil {
 		return s, nil
 	}
+	if !strings.HasPrefix(id, "arn:") && !nameChars.MatchString(id) {
+		return nil, invalidName()
+	}
 	return nil, notFound()
 }
 

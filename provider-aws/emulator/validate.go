@@ -12,10 +12,14 @@ func checkName(name string) error {
 		return err
 	}
 	if !nameChars.MatchString(name) {
-		return badRequest("ValidationException",
-			"Invalid name. Must be a valid name containing alphanumeric characters, or any of the following: -/_+=.@!")
+		return invalidName()
 	}
 	return nil
+}
+
+func invalidName() *apiError {
+	return badRequest("ValidationException",
+		"Invalid name. Must be a valid name containing alphanumeric characters, or any of the following: -/_+=.@!")
 }
 
 func checkLength(field string, n, atLeast, atMost int) error {

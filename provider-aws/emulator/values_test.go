@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"regexp"
 	"sort"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	sm "github.com/aws/aws-sdk-go-v2/service/secretsmanager"
+	"github.com/aws/aws-sdk-go-v2/service/secretsmanager/types"
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/direct-secrets/direct-secrets/provider-aws/emulator"
@@ -225,6 +227,24 @@ func TestValues(t *testing.T) {
 				"InvalidRequestException: You must provide either SecretString or SecretBinary.",
 				"ValidationException: 1 validation error detected: Value at 'secretId' failed to satisfy constraint: Member must have length greater than or equal to 1",
 			},
+		},
+		"BadName": {
+			reason: "every call validates the name, also that of a secret that cannot exist",
+			run: func(ctx context.Context, _ *testing.T, _ *emulator.Server, c *sm.Client) []string {
+				id := aws.String("a name")
+				_, deleted := c.DeleteSecret(ctx, &sm.DeleteSecretInput{SecretId: id})
+				_, forced := c.DeleteSecret(ctx, &sm.DeleteSecretInput{SecretId: id, ForceDeleteWithoutRecovery: aws.Bool(true)})
+				_, described := c.DescribeSecret(ctx, &sm.DescribeSecretInput{SecretId: id})
+				_, listed := c.ListSecretVersionIds(ctx, &sm.ListSecretVersionIdsInput{SecretId: id})
+				_, tagged := c.TagResource(ctx, &sm.TagResourceInput{SecretId: id, Tags: []types.Tag{{Key: aws.String("a"), Value: aws.String("b")}}})
+				_, updated := c.UpdateSecret(ctx, &sm.UpdateSecretInput{SecretId: id, Description: aws.String("d")})
+				all := []string{put(ctx, c, *id, "v", nil), current(ctx, c, *id)}
+				for _, err := range []error{deleted, forced, described, listed, tagged, updated} {
+					all = append(all, apiError(err))
+				}
+				return slices.Compact(all)
+			},
+			want: []string{"ValidationException: Invalid name. Must be a valid name containing alphanumeric characters, or any of the following: -/_+=.@!"},
 		},
 		"Direct": {
 			reason: "Put, Get and Delete work without the API",

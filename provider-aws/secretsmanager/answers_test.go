@@ -26,6 +26,37 @@ func (oneAnswer) GetSecretValue(_ context.Context, in *secretsmanager.GetSecretV
 	return &secretsmanager.GetSecretValueOutput{Name: in.SecretId, SecretString: aws.String("single"), VersionId: aws.String("v")}, nil
 }
 
+// TestGetBatchOtherErrors checks that the error of an ARN is that of the request by name, if it can be that of no other.
+func TestGetBatchOtherErrors(t *testing.T) {
+	const own, other = "arn:aws:secretsmanager:us-east-1:000000000000:secret:", "arn:aws:secretsmanager:us-east-1:111111111111:secret:"
+	cases := map[string]struct {
+		reason string
+		keys   []string
+		failed string
+		want   []string
+	}{
+		"Name":       {"The request is by name.", []string{"a", "b"}, own + "a-bbbbbb", []string{"Denied", "b=B"}},
+		"NoSuffix":   {"The ARN can be without its suffix.", []string{"a", "b"}, own + "a", []string{"Denied", "b=B"}},
+		"ARN":        {"The request is by ARN.", []string{own + "a-bbbbbb", "b"}, own + "a-bbbbbb", []string{"Denied", "b=B"}},
+		"CutARN":     {"The request is by ARN without its suffix.", []string{own + "a", "b"}, own + "a-bbbbbb", []string{"Denied", "b=B"}},
+		"Unclear":    {"An ARN that can be that of two names is read alone.", []string{"a", "a-bbbbbb", "b"}, own + "a-bbbbbb", []string{"a=single", "a-bbbbbb=single", "b=B"}},
+		"OtherNamed": {"The error of a requested ARN is not that of a name.", []string{"a", other + "a-bbbbbb", "b"}, other + "a-bbbbbb", []string{"Unavailable", "Denied", "b=B"}},
+		"Unasked":    {"An error of another secret fails no request.", []string{"c", "b"}, own + "a-bbbbbb", []string{"Unavailable", "b=B"}},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			c := client(t, awstest.Start(t))
+			o := oneAnswer{api: c.api}
+			o.out.Errors = []types.APIErrorType{{SecretId: aws.String(tc.failed), ErrorCode: aws.String("AccessDeniedException"), Message: aws.String("x")}}
+			o.out.SecretValues = []types.SecretValueEntry{{Name: aws.String("b"), ARN: aws.String(own + "b-dddddd"), SecretString: aws.String("B"), VersionId: aws.String("v")}}
+			c.api = o
+			if diff := cmp.Diff(tc.want, awstest.Outcomes(c.GetBatch(t.Context(), awstest.Refs(tc.keys...)))); diff != "" {
+				t.Errorf("%s\nGetBatch(...): -want, +got:\n%s", tc.reason, diff)
+			}
+		})
+	}
+}
+
 // TestGetBatchOtherAnswers checks that an entry that can be that of two secrets is read alone.
 func TestGetBatchOtherAnswers(t *testing.T) {
 	const own, other = "arn:aws:secretsmanager:us-east-1:000000000000:secret:", "arn:aws:secretsmanager:us-east-1:111111111111:secret:"
