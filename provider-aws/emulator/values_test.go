@@ -5,8 +5,8 @@ import (
 	"context"
 	"fmt"
 	"regexp"
-	"sort"
 	"slices"
+	"sort"
 	"strings"
 	"testing"
 

@@ -63,6 +63,12 @@ func codeOf(api smithy.APIError) string {
 	return api.ErrorCode()
 }
 
+// isReplicated reports whether AWS refuses to delete a secret because it has replicas.
+func isReplicated(err error) bool {
+	var api smithy.APIError
+	return awsconfig.CodeOf(err) != "" && errors.As(err, &api) && codeOf(api) == hasReplicas
+}
+
 // about describes a ref in messages.
 func about(ref provider.Ref) string {
 	if ref.Version != "" {

@@ -100,24 +100,18 @@ func createdReplicas(d *secretsmanager.DescribeSecretOutput) []string {
 	return strings.Fields(tagMap(d.Tags)[replicasKey])
 }
 
-// removeReplicas removes the replicas of a secret that is about to be deleted, because AWS deletes no secret with replicas.
-// It removes none if another client has created one of them.
-func (c *Client) removeReplicas(ctx context.Context, key string, d *secretsmanager.DescribeSecretOutput) error {
-	var regions []string
+// ownReplicas returns the regions with replicas of a secret that is about to be deleted, because AWS deletes no secret with replicas.
+// It returns an error if another client has created one of them.
+func (c *Client) ownReplicas(key string, d *secretsmanager.DescribeSecretOutput) (regions []string, err error) {
 	for _, s := range d.ReplicationStatus {
 		region := aws.ToString(s.Region)
 		// A region with a failed replica can have another secret of the same name.
 		if s.Status == types.StatusTypeFailed || !slices.Contains(createdReplicas(d), region) {
-			return provider.NewError(provider.Invalid, "%s: has a replica in %.64q that the operator has not created, and AWS deletes no secret with replicas; remove the replica at AWS", c.about(provider.Ref{Key: key}), region)
+			return nil, provider.NewError(provider.Invalid, "%s: has a replica in %.64q that the operator has not created, and AWS deletes no secret with replicas; remove the replica at AWS", c.about(provider.Ref{Key: key}), region)
 		}
 		regions = append(regions, region)
 	}
-	if len(regions) == 0 {
-		return nil
-	}
-	in := &secretsmanager.RemoveRegionsFromReplicationInput{SecretId: d.ARN, RemoveReplicaRegions: regions}
-	_, err := do(ctx, c, c.api.RemoveRegionsFromReplication, in, "RemoveRegionsFromReplication", key)
-	return err
+	return regions, nil
 }
 
 func replicaList(replicas []replicaRegion) (list []types.ReplicaRegionType) {

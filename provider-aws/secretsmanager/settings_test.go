@@ -3,6 +3,7 @@ package secretsmanager
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/google/go-cmp/cmp"
@@ -135,6 +136,45 @@ func TestDeleteReplicated(t *testing.T) {
 	}
 	if d := described(t, c); d.DeletedDate == nil || len(d.ReplicationStatus) > 0 {
 		t.Errorf("the secret must be deleted without replicas: %v, %v", d.DeletedDate, d.ReplicationStatus)
+	}
+}
+
+// TestDeleteReplicatedDenied checks that a login that cannot delete a secret removes no replica of it.
+func TestDeleteReplicatedDenied(t *testing.T) {
+	set := provider.Target{Key: "a", Metadata: []byte(`{"replicaRegions":[{"region":"eu-west-1"},{"region":"eu-west-2"}]}`)}
+	cases := map[string]struct {
+		reason string
+		deny   string
+		fault  emulator.Fault
+		class  provider.Class
+	}{
+		"Delete":    {"The permission to delete is missing.", "secretsmanager:DeleteSecret", emulator.Fault{Call: "none"}, provider.Denied},
+		"Remove":    {"The permission to remove replicas is missing.", "secretsmanager:RemoveRegionsFromReplication", emulator.Fault{Call: "none"}, provider.Denied},
+		"Throttled": {"AWS does not say whether the login can delete.", "", emulator.Fault{Call: "DeleteSecret", Code: "ThrottlingException", RetryAfter: time.Minute}, provider.Throttled},
+		"State":     {"AWS refuses for another reason.", "", emulator.Fault{Call: "DeleteSecret", Code: "InvalidRequestException", Message: "other"}, provider.Invalid},
+	}
+	for name, tc := range cases {
+		t.Run(name, func(t *testing.T) {
+			var opts []emulator.Option
+			if tc.deny != "" {
+				opts = append(opts, awstest.Denying(emulator.Deny{Action: tc.deny}))
+			}
+			srv := awstest.Start(t, opts...)
+			c := client(t, srv)
+			if _, err := c.Create(t.Context(), set, []byte("v"), ours); err != nil {
+				t.Fatal(err)
+			}
+			srv.Inject(tc.fault)
+			if err := c.Delete(t.Context(), target, observed(t, c)); provider.ClassOf(err) != tc.class {
+				t.Errorf("%s\nDelete(...): got %v, want %s", tc.reason, err, tc.class)
+			}
+			if diff := cmp.Diff([]string{"eu-west-1", "eu-west-2"}, srv.Replicas("a")); diff != "" {
+				t.Errorf("%s\nreplicas: -want, +got:\n%s", tc.reason, diff)
+			}
+			if _, ok := srv.Get("a"); !ok {
+				t.Errorf("%s\nthe secret is deleted", tc.reason)
+			}
+		})
 	}
 }
 

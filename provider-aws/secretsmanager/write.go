@@ -364,7 +364,8 @@ func (c *Client) Delete(ctx context.Context, t provider.Target, seen provider.Ob
 	case !unchanged(d, seen), tagMap(d.Tags)[awsconfig.MarkKey] != seen.Mark:
 		return changed(t.Key)
 	}
-	if err := c.removeReplicas(ctx, t.Key, d); err != nil {
+	replicas, err := c.ownReplicas(t.Key, d)
+	if err != nil {
 		return err
 	}
 	in := &secretsmanager.DeleteSecretInput{SecretId: d.ARN}
@@ -373,8 +374,26 @@ func (c *Client) Delete(ctx context.Context, t provider.Target, seen provider.Ob
 	} else if c.deletion != nil && c.deletion.RecoveryWindowInDays > 0 {
 		in.RecoveryWindowInDays = aws.Int64(c.deletion.RecoveryWindowInDays)
 	}
-	if _, err := do(ctx, c, c.api.DeleteSecret, in, "DeleteSecret", t.Key); err != nil && !provider.IsNotFound(err) {
-		return err
+	return c.deleteWith(ctx, t.Key, in, replicas)
+}
+
+// deleteWith deletes a secret and its replicas. AWS checks the permission before it refuses to delete a secret with replicas, so the
+// replicas are removed only after that refusal: a login that is not allowed to delete loses none.
+func (c *Client) deleteWith(ctx context.Context, key string, in *secretsmanager.DeleteSecretInput, replicas []string) error {
+	_, failure := awsconfig.Call(ctx, c.config, c.api.DeleteSecret, in)
+	if len(replicas) > 0 && isReplicated(failure) {
+		remove := &secretsmanager.RemoveRegionsFromReplicationInput{SecretId: in.SecretId, RemoveReplicaRegions: replicas}
+		if _, err := do(ctx, c, c.api.RemoveRegionsFromReplication, remove, "RemoveRegionsFromReplication", key); err != nil {
+			return err
+		}
+		_, failure = awsconfig.Call(ctx, c.config, c.api.DeleteSecret, in)
 	}
-	return nil
+	if failure == nil {
+		return nil
+	}
+	err := c.explain(failure, c.about(provider.Ref{Key: key}))
+	if provider.IsNotFound(err) {
+		return nil
+	}
+	return awsconfig.ToAllow(err, "secretsmanager:DeleteSecret")
 }
