@@ -124,6 +124,7 @@ func (n Network) open(ctx context.Context, at place, spec *v1alpha1.AzureLogin, 
 // optionsOf returns options whose retries are those of the spec.
 func optionsOf(r provider.Retries) (o azcore.ClientOptions) {
 	o.Telemetry.ApplicationID = "direct-secrets"
+	o.PerCallPolicies = []policy.Policy{bareLinks{}}
 	o.Retry = policy.RetryOptions{
 		MaxRetries: int32(min(r.Max, 100)), RetryDelay: r.Wait(0), MaxRetryDelay: max(r.Interval, time.Millisecond), TryTimeout: attemptTimeout, ShouldRetry: worthRetrying, //nolint:gosec // The number is limited.
 	}

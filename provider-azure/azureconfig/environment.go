@@ -128,14 +128,14 @@ func (c cloud) place(t target, creds provider.Credentials) (place, error) {
 	switch {
 	case p.emulated && !p.custom:
 		c.authority = at.String()
-	case !p.emulated && (!inCloud || !hostName.MatchString(name) || at.Port() != "" && at.Port() != "443"):
+	case !p.emulated && (!inCloud || !hostName.MatchString(name) || at.Port() != ""):
 		return place{}, provider.NewError(provider.Invalid, "%s: is not a %s of the environment %s; write it as "+t.form+", or set environment", t.field, t.noun, c.environment, t.domain)
 	}
 	p.authority, err = bareURL(creds, c.field, strings.TrimSuffix(c.authority, "/"))
 	return p, err
 }
 
-// bareURL parses a URL that has only a scheme, a host and a port.
+// bareURL parses a URL that has only a scheme, a host and a port. The default port is left out.
 func bareURL(creds provider.Credentials, field, raw string) (*url.URL, error) {
 	u, err := provider.ParseURL(creds, field, raw)
 	if err != nil {
@@ -145,11 +145,14 @@ func bareURL(creds provider.Credentials, field, raw string) (*url.URL, error) {
 		return nil, provider.NewError(provider.Invalid, "%s: must have no path; write it as https://%s", field, u.Host)
 	}
 	u.Path, u.Host = "", strings.ToLower(u.Host)
+	if u.Scheme == "https" {
+		u.Host = bareHost(u.Host)
+	}
 	return u, nil
 }
 
 // isAuthority reports whether a challenge can name a host.
 func (p place) isAuthority(host string) bool {
-	host = strings.ToLower(host)
+	host = bareHost(host)
 	return host == p.authority.Host || slices.Contains(p.aliases, host)
 }

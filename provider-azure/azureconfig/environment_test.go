@@ -10,7 +10,7 @@ import (
 )
 
 func TestVaultOf(t *testing.T) {
-	stack := &v1alpha1.CustomCloudConfig{ActiveDirectoryEndpoint: "https://login.stack.example/", KeyVaultDNSSuffix: "vault.stack.example"}
+	stack := &v1alpha1.CustomCloudConfig{ActiveDirectoryEndpoint: "https://login.stack.example:443/", KeyVaultDNSSuffix: "vault.stack.example"}
 	const notVault = "spec.vaultURL: is not a vault of the environment "
 	cases := map[string]struct {
 		reason      string
@@ -25,7 +25,7 @@ func TestVaultOf(t *testing.T) {
 		"Port":       {"The port of https can be written, and the case of a host does not count.", "", nil, "https://Shop.vault.azure.net:443/", public, "", ""},
 		"China":      {"China has its own authority.", v1alpha1.ChinaCloud, nil, "https://shop.vault.azure.cn", "https://login.chinacloudapi.cn", "", ""},
 		"Government": {"The US Government has its own authority.", v1alpha1.USGovernmentCloud, nil, "https://shop.vault.usgovcloudapi.net", "https://login.microsoftonline.us", "", ""},
-		"Custom":     {"A custom cloud has the addresses of the spec.", v1alpha1.CustomEnvironment, stack, "https://shop.vault.stack.example", "https://login.stack.example", "", ""},
+		"Custom":     {"A custom cloud has the addresses of the spec, without the default port.", v1alpha1.CustomEnvironment, stack, "https://shop.vault.stack.example", "https://login.stack.example", "", ""},
 		"Emulator":   {"An emulator is its own authority.", "", nil, "http://127.0.0.1:8200", "http://127.0.0.1:8200", "", ""},
 		"Cloud":      {"A vault of another cloud is refused.", v1alpha1.ChinaCloud, nil, "https://shop.vault.azure.net", "", provider.Invalid, notVault + "ChinaCloud"},
 		"Elsewhere":  {"A host that ends like a vault is refused.", "", nil, "https://shop.evilvault.azure.net", "", provider.Invalid, notVault},
@@ -49,6 +49,9 @@ func TestVaultOf(t *testing.T) {
 			}
 			if diff := cmp.Diff(tc.authority, p.authority.String()); diff != "" {
 				t.Errorf("%s\nauthority: -want, +got:\n%s", tc.reason, diff)
+			}
+			if p.url.Port() == "443" {
+				t.Errorf("%s\nThe address %s names the default port, which Azure's library does not accept.", tc.reason, p.url)
 			}
 		})
 	}

@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
+
 	"github.com/direct-secrets/direct-secrets/common/provider"
 )
 
@@ -23,11 +25,12 @@ type guard struct {
 
 // Do implements policy.Transporter.
 func (g guard) Do(r *http.Request) (*http.Response, error) {
-	if !strings.EqualFold(r.URL.Host, g.host) {
+	if bareHost(r.URL.Host) != bareHost(g.host) {
 		return nil, provider.NewError(provider.Unavailable, "%s: the response leads to another host; no request was sent there", g.field)
 	}
+	r = r.Clone(r.Context())
+	r.URL.Host, r.Host = g.host, g.host
 	if g.plain {
-		r = r.Clone(r.Context())
 		r.URL.Scheme = "http"
 	}
 	resp, err := g.client.Do(r)
@@ -39,6 +42,24 @@ func (g guard) Do(r *http.Request) (*http.Response, error) {
 		return nil, err
 	}
 	return resp, nil
+}
+
+// defaultPort is that of https. Azure's own addresses name it in links.
+const defaultPort = ":443"
+
+// bareHost returns the host of an address with https in lower case, without the default port.
+func bareHost(host string) string { return strings.TrimSuffix(strings.ToLower(host), defaultPort) }
+
+// bareLinks is a policy that removes the default port from the address of a request. Key Vault writes it into the link to the next page,
+// and Azure's library would then not accept the challenge of the vault.
+type bareLinks struct{}
+
+// Do implements policy.Policy.
+func (bareLinks) Do(r *policy.Request) (*http.Response, error) {
+	raw := r.Raw()
+	raw.URL.Host = bareHost(raw.URL.Host)
+	raw.Host = raw.URL.Host
+	return r.Next()
 }
 
 var (

@@ -99,7 +99,7 @@ func (k keyring) getKey(r *http.Request) (any, *failure) {
 	if failed != nil {
 		return nil, failed
 	}
-	key := map[string]any{"kid": "https://" + r.Host + "/keys/" + of.name + "/" + v.id}
+	key := map[string]any{"kid": "https://" + strings.TrimSuffix(r.Host, defaultPort) + "/keys/" + of.name + "/" + v.id}
 	for name, member := range v.key {
 		key[name] = member
 	}

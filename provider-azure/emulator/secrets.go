@@ -5,10 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"net/url"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -77,14 +75,6 @@ type bundle struct {
 	DeletedDate *int64            `json:"deletedDate,omitempty"`
 }
 
-// A page is a page of a list.
-type page struct {
-	Value    []*bundle `json:"value"`
-	NextLink string    `json:"nextLink"`
-
-	self string
-}
-
 // change is the body of a write.
 type change struct {
 	Value       *string            `json:"value"`
@@ -111,7 +101,7 @@ func fromUnix(n *int64) *time.Time {
 
 // bundle returns a version without its value. A list names no version.
 func (s *vault) bundle(r *http.Request, of *secret, v *version, withVersion bool) *bundle {
-	id := "https://" + r.Host + "/secrets/" + of.name
+	id := "https://" + strings.TrimSuffix(r.Host, defaultPort) + "/secrets/" + of.name
 	if withVersion {
 		id += "/" + v.id
 	}
@@ -199,43 +189,17 @@ func (s *vault) list(r *http.Request) (any, *failure) {
 	return s.paged(r, all)
 }
 
+// versions lists the versions of a secret. Like Key Vault it has an empty list for a secret that does not exist.
 func (s *vault) versions(r *http.Request) (any, *failure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	of, failed := s.liveLocked(r.PathValue("name"))
-	if failed != nil {
-		return nil, failed
-	}
 	var all []*bundle
-	for _, v := range of.versions {
-		all = append(all, s.bundle(r, of, v, true))
+	if of, failed := s.liveLocked(r.PathValue("name")); failed == nil {
+		for _, v := range of.versions {
+			all = append(all, s.bundle(r, of, v, true))
+		}
 	}
 	return s.paged(r, all)
-}
-
-// paged returns one page. The token is the number of entries on earlier pages.
-func (s *vault) paged(r *http.Request, all []*bundle) (any, *failure) {
-	q := r.URL.Query()
-	size, skip := s.pageSize, 0
-	if n, err := strconv.Atoi(q.Get("maxresults")); err == nil && n > 0 {
-		size = min(size, n)
-	}
-	if token := q.Get("$skiptoken"); token != "" {
-		n, err := strconv.Atoi(token)
-		if err != nil || n < 0 {
-			return nil, badParameter("The skiptoken is not valid")
-		}
-		skip = n
-	}
-	link := func(from int) string {
-		next := url.Values{"api-version": q["api-version"], "$skiptoken": {strconv.Itoa(from)}}
-		return "https://" + r.Host + r.URL.Path + "?" + next.Encode()
-	}
-	p := &page{Value: append([]*bundle{}, all[min(skip, len(all)):min(skip+size, len(all))]...), self: link(skip)}
-	if skip+size < len(all) {
-		p.NextLink = link(skip + size)
-	}
-	return p, nil
 }
 
 // A PutOption changes a Put.

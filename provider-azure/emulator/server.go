@@ -193,9 +193,10 @@ func damage(out any, f BodyFault) {
 		case BodyNoValue:
 			o.Value = nil
 		case BodySamePage:
-			o.NextLink = o.self
+			o.NextLink = &o.self
 		case BodyOtherHost:
-			o.NextLink = "https://elsewhere.example/secrets?api-version=7.5&$skiptoken=1"
+			elsewhere := "https://elsewhere.example/secrets?api-version=7.5&$skiptoken=1"
+			o.NextLink = &elsewhere
 		}
 	}
 }

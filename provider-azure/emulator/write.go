@@ -89,7 +89,7 @@ func (s *vault) remove(r *http.Request) (any, *failure) {
 
 func (s *vault) deletedBundle(r *http.Request, of *secret) *bundle {
 	b := s.bundle(r, of, of.versions[len(of.versions)-1], true)
-	b.RecoveryID, b.DeletedDate = "https://"+r.Host+"/deletedsecrets/"+of.name, unix(of.deleted)
+	b.RecoveryID, b.DeletedDate = "https://"+strings.TrimSuffix(r.Host, defaultPort)+"/deletedsecrets/"+of.name, unix(of.deleted)
 	return b
 }
 
