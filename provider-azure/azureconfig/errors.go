@@ -95,19 +95,27 @@ var denials = map[string]struct {
 	"SecretDisabled":        {provider.Invalid, "is disabled; enable it, or add a version"},
 }
 
-// SoftDeleted is the InnerCode of a write to a secret that is soft-deleted.
-const SoftDeleted = "ObjectIsDeletedButRecoverable"
+// These are the ConflictCodes of a write to a secret that is soft-deleted, or will be, or has been.
+const (
+	SoftDeleted    = "ObjectIsDeletedButRecoverable"
+	BeingDeleted   = "ObjectIsBeingDeleted"
+	BeingRecovered = "ObjectIsBeingRecovered"
+)
 
 var conflicts = map[string]string{
-	SoftDeleted:              "is soft-deleted; recover or purge it",
-	"ObjectIsBeingDeleted":   "is being deleted; retrying",
-	"ObjectIsBeingRecovered": "is being recovered; retrying",
+	SoftDeleted:    "is soft-deleted; recover or purge it",
+	BeingDeleted:   "is being deleted; retrying",
+	BeingRecovered: "is being recovered; retrying",
 }
 
-// InnerCode returns the code of the cause of an error of Key Vault; empty if there is none.
-func InnerCode(err error) string {
-	_, inner := codes(err)
-	return inner
+// ConflictCode returns the code of the cause of a conflict, which is empty if Key Vault names none. conflict is false for other errors.
+func ConflictCode(err error) (inner string, conflict bool) {
+	var r *azcore.ResponseError
+	if !errors.As(err, &r) || r.StatusCode != http.StatusConflict {
+		return "", false
+	}
+	code, inner := codes(err)
+	return inner, code != ""
 }
 
 // An Access is the access that a call needs.

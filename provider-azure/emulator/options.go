@@ -2,6 +2,7 @@ package emulator
 
 import (
 	"crypto/tls"
+	"sync/atomic"
 	"time"
 )
 
@@ -30,6 +31,7 @@ type config struct {
 	latency         time.Duration
 	purgeProtection bool
 	now             func() time.Time
+	advanced        *atomic.Int64
 	verifyToken     func(token string) error
 	convert         func()
 	tls             *tls.Config
@@ -65,6 +67,14 @@ func WithLatency(d time.Duration) Option { return func(c *config) { c.latency = 
 
 // WithPurgeProtection makes the vault refuse to purge a deleted secret.
 func WithPurgeProtection() Option { return func(c *config) { c.purgeProtection = true } }
+
+// These are the times for which Key Vault was seen to hide what it has answered already: a deleted secret before it can be recovered, a
+// recovered one before it can be read, and before it can be written.
+const (
+	DeletionTime = 8 * time.Second
+	RecoveryTime = 12 * time.Second
+	SettlingTime = 15 * time.Second
+)
 
 // WithClock replaces the clock for dates and the expiry of tokens.
 func WithClock(now func() time.Time) Option { return func(c *config) { c.now = now } }

@@ -31,10 +31,11 @@ type version struct {
 }
 
 type secret struct {
-	name     string
-	versions []*version // the last one is current
-	managed  bool
-	deleted  *time.Time
+	name      string
+	versions  []*version // the last one is current
+	managed   bool
+	deleted   *time.Time
+	recovered *time.Time
 }
 
 // A vault has the secrets.
@@ -118,10 +119,15 @@ func (s *vault) bundle(r *http.Request, of *secret, v *version, withVersion bool
 	}
 }
 
-// liveLocked returns a secret that is not deleted.
+// live reports whether a secret can be read.
+func (of *secret) live(now time.Time) bool {
+	return of != nil && of.deleted == nil && (of.recovered == nil || !now.Before(of.recovered.Add(RecoveryTime)))
+}
+
+// liveLocked returns a secret that can be read.
 func (s *vault) liveLocked(name string) (*secret, *failure) {
 	of := s.secrets[strings.ToLower(name)]
-	if of == nil || of.deleted != nil {
+	if !of.live(s.now()) {
 		return nil, notFound(name)
 	}
 	return of, nil
@@ -182,7 +188,7 @@ func (s *vault) list(r *http.Request) (any, *failure) {
 	defer s.mu.Unlock()
 	var all []*bundle
 	for _, key := range slices.Sorted(maps.Keys(s.secrets)) {
-		if of := s.secrets[key]; of.deleted == nil {
+		if of := s.secrets[key]; of.live(s.now()) {
 			all = append(all, s.bundle(r, of, of.versions[len(of.versions)-1], false))
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/direct-secrets/direct-secrets/common/provider/fake"
@@ -32,6 +33,9 @@ func Start(opts ...Option) (*Server, error) {
 	for _, o := range opts {
 		o(&c)
 	}
+	clock := c.now
+	c.advanced = &atomic.Int64{}
+	c.now = func() time.Time { return clock().Add(time.Duration(c.advanced.Load())) }
 	v := &vault{config: c, secrets: map[string]*secret{}, keys: map[string]*secret{}}
 	i := &identities{config: c, apps: map[string]App{}, tokens: map[string]accessToken{}}
 	s := &Server{config: c, vault: v, keyring: keyring{v}, identities: i, registry: &registry{identities: i, key: []byte(rand.Text())}}
@@ -39,6 +43,9 @@ func Start(opts ...Option) (*Server, error) {
 	s.Listener, err = fake.Listen(c.address, c.tls, s.handler())
 	return s, err
 }
+
+// Advance moves the clock of the server forward.
+func (s *Server) Advance(d time.Duration) { s.advanced.Add(int64(d)) }
 
 // self returns the URL of this server with https, whatever it serves, because Azure's libraries accept no other.
 func (s *Server) self() string { return "https://" + s.Address() }
@@ -107,6 +114,8 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, call string, do 
 		failed.write(w)
 	case fault.Body == BodyLost:
 		panic(http.ErrAbortHandler)
+	case out == nil:
+		w.WriteHeader(http.StatusNoContent)
 	default:
 		damage(out, fault.Body)
 		respond(w, http.StatusOK, out)

@@ -3,10 +3,26 @@ package emulator
 import (
 	"net/http"
 	"strings"
+	"time"
 )
 
 func conflict(inner, text string) *failure {
 	return &failure{status: http.StatusConflict, code: "Conflict", inner: inner, message: text}
+}
+
+// taken returns why a name cannot be written; nil if it can.
+func (of *secret) taken(now time.Time) *failure {
+	switch {
+	case of == nil:
+		return nil
+	case of.deleted != nil && now.Before(of.deleted.Add(DeletionTime)):
+		return conflict("ObjectIsBeingDeleted", "Secret "+of.name+" is currently being deleted and cannot be re-created; retry later.")
+	case of.deleted != nil:
+		return conflict("ObjectIsDeletedButRecoverable", "Secret "+of.name+" is currently in a deleted but recoverable state, and its name cannot be reused.")
+	case of.recovered != nil && now.Before(of.recovered.Add(SettlingTime)):
+		return conflict("ObjectIsBeingRecovered", "Secret "+of.name+" is currently being recovered and cannot be re-created; retry later.")
+	}
+	return nil
 }
 
 // set adds a version. Settings that the request omits are unset, not those of the version before.
@@ -26,8 +42,8 @@ func (s *vault) set(r *http.Request) (any, *failure) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	of := s.secrets[strings.ToLower(name)]
-	if of != nil && of.deleted != nil {
-		return nil, conflict("ObjectIsDeletedButRecoverable", "Secret "+name+" is currently in a deleted but recoverable state, and its name cannot be reused.")
+	if failed := of.taken(s.now()); failed != nil {
+		return nil, failed
 	}
 	if of == nil {
 		of = &secret{name: name}
@@ -96,8 +112,8 @@ func (s *vault) deletedBundle(r *http.Request, of *secret) *bundle {
 // deletedLocked returns a secret that is deleted and can be recovered.
 func (s *vault) deletedLocked(name string) (*secret, *failure) {
 	of := s.secrets[strings.ToLower(name)]
-	if of == nil || of.deleted == nil {
-		return nil, notFound(name)
+	if of == nil || of.deleted == nil || s.now().Before(of.deleted.Add(DeletionTime)) {
+		return nil, &failure{status: http.StatusNotFound, code: "SecretNotFound", message: "Deleted Secret not found: " + name}
 	}
 	return of, nil
 }
@@ -119,7 +135,8 @@ func (s *vault) recover(r *http.Request) (any, *failure) {
 	if failed != nil {
 		return nil, failed
 	}
-	of.deleted = nil
+	now := s.now()
+	of.deleted, of.recovered = nil, &now
 	return s.bundle(r, of, of.versions[len(of.versions)-1], true), nil
 }
 
@@ -134,5 +151,5 @@ func (s *vault) purge(r *http.Request) (any, *failure) {
 		return nil, &failure{status: http.StatusForbidden, code: "Forbidden", inner: "ForbiddenByPolicy", message: "Operation purge is not allowed because purge protection is enabled for this vault."}
 	}
 	delete(s.secrets, strings.ToLower(of.name))
-	return map[string]any{}, nil
+	return nil, nil
 }

@@ -16,6 +16,9 @@ import (
 // A Provider creates clients. Its zero value is ready for use.
 type Provider struct {
 	Network azureconfig.Network
+
+	// sleep waits for a time, or until ctx ends, which it reports as false; nil means provider.Sleep.
+	sleep func(ctx context.Context, d time.Duration) bool
 }
 
 // RBAC used by the shared controllers for these Kinds.
@@ -53,7 +56,11 @@ func (p Provider) connect(ctx context.Context, spec *v1alpha1.AzureSpec, creds p
 	if err != nil {
 		return nil, provider.NewError(provider.Invalid, "spec.vaultURL: Azure's library does not accept it; write it as https://NAME.vault.azure.net")
 	}
-	return &Client{&vault{api: api, keys: keys, config: c, slots: newSlots()}}, nil
+	sleep := p.sleep
+	if sleep == nil {
+		sleep = provider.Sleep
+	}
+	return &Client{&vault{api: api, keys: keys, config: c, slots: newSlots(), sleep: sleep, unfinished: &recoveries{all: map[string]recovery{}}}}, nil
 }
 
 // A Client reads and writes the secrets of one vault, and reads its certificates and keys. It is not a provider.Batcher, because one call of Key Vault reads one secret.
@@ -65,6 +72,9 @@ type vault struct {
 	keys   *azkeys.Client
 	config *azureconfig.Config
 	slots  *slots
+	sleep  func(ctx context.Context, d time.Duration) bool
+
+	unfinished *recoveries
 }
 
 var (

@@ -65,12 +65,13 @@ func secretAuth(clientID string) v1alpha1.AzureAuth {
 	}}
 }
 
-// storeOf returns a store with a valid client secret.
+// storeOf returns a store with a valid client secret. It waits by the clock of the emulator.
 func storeOf(srv *emulator.Server) *testStore {
 	one := int32(1)
 	srv.SetApp(reader, emulator.App{Secrets: []string{"s3cret"}})
 	s := &testStore{AzureKeyVault: &v1alpha1.AzureKeyVault{}, secrets: map[string][]byte{"secret": []byte("s3cret")}}
 	s.Namespace, s.Name = "shop", "prod"
+	s.sleep = func(ctx context.Context, d time.Duration) bool { srv.Advance(d); return ctx.Err() == nil }
 	s.Spec.VaultURL, s.Spec.TenantID, s.Spec.Auth = srv.URL(), emulator.DefaultTenant, secretAuth(reader)
 	s.Spec.RetrySettings = &common.RetrySettings{MaxRetries: &one, RetryInterval: "1ms"}
 	return s

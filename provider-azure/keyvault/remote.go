@@ -59,6 +59,11 @@ func (r remote) unchecked(version string, err error) error {
 	return after(version, "whether another client wrote at the same time cannot be checked", err)
 }
 
+// unfinishedRestore adds to an error that a deletion took a version of another client, which is not recovered yet.
+func (r remote) unfinishedRestore(err error) error {
+	return &provider.Error{Class: provider.ClassOf(err), RetryAfter: provider.RetryAfter(err), Message: "another client changed the secret meanwhile, so that it must be recovered: " + provider.Safe(err).Message}
+}
+
 func after(version, but string, err error) error {
 	return &provider.Error{Class: provider.ClassOf(err), RetryAfter: provider.RetryAfter(err), Message: "version " + version + " was written, and " + but + ": " + provider.Safe(err).Message}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/security/keyvault/azsecrets"
 
 	"github.com/direct-secrets/direct-secrets/common/provider"
-	"github.com/direct-secrets/direct-secrets/provider-azure/azureconfig"
 )
 
 var _ provider.Writer = &Client{}
@@ -27,7 +26,7 @@ func (c *Client) Observe(ctx context.Context, t provider.Target) (provider.Obser
 	if err != nil {
 		return provider.Observed{}, err
 	}
-	s, err := c.current(ctx, r)
+	s, err := c.existing(ctx, r)
 	if err != nil {
 		return provider.Observed{}, err
 	}
@@ -45,7 +44,7 @@ func (c *Client) Create(ctx context.Context, t provider.Target, data []byte, mar
 		return provider.Written{}, err
 	}
 	return c.inSlot(ctx, r, func() (provider.Written, error) {
-		switch _, err := c.current(ctx, r); {
+		switch _, err := c.existing(ctx, r); {
 		case err == nil:
 			return provider.Written{}, provider.NewError(provider.Conflict, "%s: another client created it meanwhile; retrying", r)
 		case !provider.IsNotFound(err):
@@ -67,22 +66,6 @@ func (c *Client) Create(ctx context.Context, t provider.Target, data []byte, mar
 		}
 		return provider.Written{Version: version, ID: *p.Tags[idTag]}, err
 	})
-}
-
-// setNew sets a secret that does not exist. It first recovers one that is soft-deleted, and returns the versions that it then has.
-func (c *vault) setNew(ctx context.Context, r remote, p azsecrets.SetSecretParameters) (version string, before map[string]bool, err error) {
-	version, err = c.set(ctx, r, p)
-	if azureconfig.InnerCode(err) != azureconfig.SoftDeleted {
-		return version, nil, r.explain(ctx, err)
-	}
-	if err := c.recover(ctx, r); err != nil {
-		return "", nil, err
-	}
-	if before, err = c.versions(ctx, r); err != nil {
-		return "", nil, err
-	}
-	version, err = c.set(ctx, r, p)
-	return version, before, r.explain(ctx, err)
 }
 
 // giveBack restores the value of another client if the own version covers it. It always returns an error.
@@ -206,22 +189,35 @@ func (c *Client) Delete(ctx context.Context, t provider.Target, seen provider.Ob
 	if err != nil {
 		return err
 	}
-	_, err = c.inSlot(ctx, r, func() (none provider.Written, err error) {
-		if _, err := c.unchanged(ctx, r, seen); err != nil {
-			return none, err
+	_, err = c.inSlot(ctx, r, func() (none provider.Written, err error) { return none, c.remove(ctx, r, seen) })
+	return err
+}
+
+func (c *vault) remove(ctx context.Context, r remote, seen provider.Observed) error {
+	if c.unfinished.of(r.name).restores {
+		if err := c.restore(ctx, r); err != nil {
+			return err
 		}
-		out, err := c.api.DeleteSecret(ctx, r.name, nil)
-		if err != nil {
-			return none, r.explain(ctx, err)
-		}
-		if _, version, _ := parseID(out.ID); version != "" && version != seen.Version {
-			if err := c.recover(ctx, r); err != nil {
-				return none, err
-			}
-			return none, r.changed()
-		}
-		return none, nil
-	})
+	}
+	if _, err := c.unchanged(ctx, r, seen); err != nil {
+		return ignoreNotFound(err)
+	}
+	out, err := c.api.DeleteSecret(ctx, r.name, nil)
+	if err != nil {
+		return ignoreNotFound(r.explain(ctx, err))
+	}
+	if _, version, _ := parseID(out.ID); version == "" || version == seen.Version {
+		return nil
+	}
+	// Key Vault does not find the deleted secret for some seconds. That is not a deletion.
+	if err := c.restore(ctx, r); err != nil {
+		return r.unfinishedRestore(err)
+	}
+	return r.changed()
+}
+
+// ignoreNotFound returns nil for a secret that does not exist before its deletion.
+func ignoreNotFound(err error) error {
 	if provider.IsNotFound(err) {
 		return nil
 	}

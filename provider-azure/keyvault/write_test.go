@@ -270,16 +270,7 @@ func TestDeleteOverlap(t *testing.T) {
 	c := client(t, srv)
 	create(t, c, "", "ours")
 	ctx, o := soon(t), observe(t, c, "")
-	release := srv.Inject(emulator.Fault{Call: emulator.CallDelete, Hang: true})
-	go func() {
-		defer release()
-		if err := srv.Wait(ctx, 1, emulator.CallDelete); err != nil {
-			t.Error(err)
-		}
-		if _, err := srv.Put("db", []byte("theirs")); err != nil {
-			t.Error(err)
-		}
-	}()
+	crossedDelete(ctx, t, srv)
 	fails(t, "A deletion that covers a version of another client is a conflict.", c.Delete(ctx, target(""), o), provider.Conflict, "another client changed it")
 	if diff := cmp.Diff("theirs", string(observe(t, c, "").Data)); diff != "" {
 		t.Errorf("value: -want, +got:\n%s", diff)
